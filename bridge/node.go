@@ -1,0 +1,133 @@
+// Package bridge is what tapedeck knows of the worlds outside its files. Its root holds the ROS graph as the nodes see
+// it: the Node interface, which tapedeck/bridge/dds and tapedeck/bridge/rcl implement, and what both share: names and
+// remapping, quality of service, parameters, logging.
+package bridge
+
+import (
+	"context"
+
+	"tapedeck/codec"
+)
+
+// Options say who a node is in the ROS graph.
+type Options struct {
+	Name      string // node name without namespace, before remapping
+	Namespace string // "/" or "/robot"; "" is "/"
+	Enclave   string // security enclave; "" is "/"
+
+	// Remaps are rules as behind --ros-args -r, "[node:]from:=to", the first that matches wins. __node, __ns,
+	// rostopic:// and rosservice:// rules count too.
+	Remaps []string
+
+	// Parameters to begin with, by name, as parameter files and -p gave them: they win over the values with which the
+	// node declares its parameters.
+	Parameters map[string]any
+
+	// Domain is the DDS domain id; -1 takes ROS_DOMAIN_ID from the environment, or 0.
+	Domain int
+}
+
+// Node is one participant in the ROS graph with one node in it. Payloads are CDR with their 4-byte encapsulation
+// header. Names of topics and services are expanded and remapped as ROS 2 does it; types are written "pkg/msg/Type" and
+// "pkg/srv/Type". All methods may be called from several goroutines at once.
+type Node interface {
+	// Name returns the fully qualified name: "/robot/recorder".
+	Name() string
+
+	// Advertise creates a publisher.
+	Advertise(topic, typeName string, qos codec.QoS) (Publisher, error)
+
+	// Subscribe calls handle with each batch of samples, from one goroutine per subscription, until the subscription is
+	// closed. The subscription drains the middleware at once and never bounds it: what cannot be kept up with is the
+	// handler's to drop and to count.
+	Subscribe(topic, typeName string, qos codec.QoS, handle func([]Sample)) (Subscription, error)
+
+	// Serve answers calls of a service. handle runs in a goroutine of its own per call and returns the response as CDR
+	// with its encapsulation header; after an error there is no reply, the error is logged.
+	Serve(service, typeName string, handle func(ctx context.Context, request []byte) ([]byte, error)) (Service, error)
+
+	// Call calls a service once one is there, and returns the response as CDR. It ends with the error of ctx.
+	Call(ctx context.Context, service, typeName string, request []byte) ([]byte, error)
+
+	// Topics returns the topics of the graph as it is known now, by name, the node's own endpoints included.
+	Topics() []Topic
+
+	// Watch returns a channel that receives a value after the graph changed. Changes in quick succession may come as
+	// one. It is closed when ctx or the node ends.
+	Watch(ctx context.Context) <-chan struct{}
+
+	// Parameters returns the node's parameters, which it serves as ROS 2 nodes do.
+	Parameters() *Parameters
+
+	// Log writes one line to standard error as ROS 2's console does, and to /rosout.
+	Log(level LogLevel, format string, args ...any)
+
+	// Close takes the node off the graph. Subscriptions, publishers and services end with it; handlers have returned
+	// when Close has.
+	Close() error
+}
+
+// Publisher publishes on one topic.
+type Publisher interface {
+	// Topic returns the full name, after remapping.
+	Topic() string
+	// Publish sends one payload. It may block while a reliable subscriber's acknowledgements are behind, as QoS says.
+	Publish(data []byte) error
+	// PublishAt does the same with the given source time in ns since the Unix epoch, where the middleware can.
+	PublishAt(data []byte, sourceTime int64) error
+	// Subscribers returns how many subscribers are matched now.
+	Subscribers() int
+	// Flush waits until all matched reliable subscribers have acknowledged everything published.
+	Flush(ctx context.Context) error
+	Close() error
+}
+
+// Subscription is one subscriber.
+type Subscription interface {
+	// Topic returns the full name, after remapping.
+	Topic() string
+	// Lost returns how many samples were lost in transport so far, counted from gaps in the sequence numbers of each
+	// publisher, as far as the middleware tells them.
+	Lost() uint64
+	Close() error
+}
+
+// Service is one service that is served.
+type Service interface {
+	// Name returns the full name, after remapping.
+	Name() string
+	Close() error
+}
+
+// GUID identifies an endpoint: the 16 bytes of its RTPS GUID in wire order.
+type GUID [16]byte
+
+// Topic is a topic of the graph.
+type Topic struct {
+	Name        string     // full ROS name: "/imu"
+	Types       []string   // the distinct types of its endpoints, "sensor_msgs/msg/Imu"; more than one is a mistake of the stack
+	Publishers  []Endpoint // by GUID
+	Subscribers []Endpoint // by GUID
+}
+
+// Endpoint is a publisher or subscriber of the graph.
+type Endpoint struct {
+	GUID     GUID
+	Node     string // fully qualified; "" while it is not known
+	Type     string // "sensor_msgs/msg/Imu"
+	TypeHash string // "RIHS01_…", or "" where the peer does not announce it
+	QoS      codec.QoS
+	Own      bool // it belongs to this Node
+}
+
+// LogLevel is the severity of a log line, numbered as rcl_interfaces/msg/Log does.
+type LogLevel uint8
+
+// The levels.
+const (
+	Debug LogLevel = 10
+	Info  LogLevel = 20
+	Warn  LogLevel = 30
+	Error LogLevel = 40
+	Fatal LogLevel = 50
+)

@@ -1,0 +1,4 @@
+package bridge
+
+// Parameters are the parameters of a node.
+type Parameters struct{}

@@ -1,0 +1,50 @@
+package bridge
+
+// Sample is one payload as received.
+//
+// Data is the middleware's memory and read-only. It is valid until the handler that was given the Sample returns. A
+// handler that needs it for longer calls Retain, once, and owes one Release for it.
+type Sample struct {
+	Data        []byte // CDR with its 4-byte encapsulation header
+	SourceTime  int64  // ns since the Unix epoch, by the publisher's clock
+	ReceiveTime int64  // ns since the Unix epoch, by this machine's clock
+	Publisher   GUID   // zero where the middleware does not tell
+	Sequence    uint64 // the publisher's sequence number, from 1; 0 where the middleware does not tell
+
+	Memory Memory  // holds Data; nil when Data is ordinary Go memory
+	Ref    uintptr // what Memory knows Data by
+
+	retained bool
+}
+
+// Memory is the memory in which an implementation of Node hands out payloads.
+type Memory interface {
+	// Free gives back the payload that ref stands for. It may be called from any goroutine, also after the subscription
+	// and the node were closed.
+	Free(ref uintptr)
+}
+
+// Retain takes over Data from the handler's call.
+func (s *Sample) Retain() Payload {
+	s.retained = true
+	return Payload{Data: s.Data, memory: s.Memory, ref: s.Ref}
+}
+
+// Retained says whether Retain was called; whoever made the Sample frees it if not.
+func (s *Sample) Retained() bool { return s.retained }
+
+// Payload is retained Data of a Sample.
+type Payload struct {
+	Data []byte // read-only, valid until Release
+
+	memory Memory
+	ref    uintptr
+}
+
+// Release gives Data back. A second call on the same Payload does nothing.
+func (p *Payload) Release() {
+	if p.memory != nil {
+		p.memory.Free(p.ref)
+	}
+	*p = Payload{}
+}

@@ -1,0 +1,37 @@
+package codec
+
+// Encodings of message payloads, as Channel.Encoding names them.
+const (
+	EncodingCDR      = "cdr"      // XCDR version 1 with its 4-byte encapsulation header, as ROS 2 sends it
+	EncodingROS1     = "ros1"     // ROS 1 serialisation
+	EncodingProtobuf = "protobuf" // Protocol Buffers wire format
+	EncodingCARLA    = "carla"    // packets of a CARLA recorder log
+)
+
+// Encodings of schemas, as Schema.Encoding names them; the names are those of the MCAP registry.
+const (
+	SchemaROS2Msg  = "ros2msg"  // concatenated .msg texts
+	SchemaROS2IDL  = "ros2idl"  // concatenated .idl texts
+	SchemaROS1Msg  = "ros1msg"  // concatenated ROS 1 .msg texts
+	SchemaProtobuf = "protobuf" // a serialised FileDescriptorSet
+)
+
+// Schema describes the payloads of a channel well enough to decode them. The zero Schema means that none is known:
+// payloads are then opaque bytes.
+type Schema struct {
+	Encoding string // one of the Schema… constants, or whatever else the file says
+	Data     []byte // read-only once set
+}
+
+// Channel describes a stream of messages. Two channels of one recording may share a topic, when several publishers or
+// types do. A Channel is not changed after the first message that points to it was handed on; its pointer is its
+// identity within one Reader.
+type Channel struct {
+	Topic    string // full name: "/imu", "/apollo/canbus/chassis"
+	Type     string // "sensor_msgs/msg/Imu", "apollo.canbus.Chassis"
+	Encoding string // one of the Encoding… constants, or whatever else the file says
+	Schema   Schema
+	TypeHash string            // REP-2011 hash, "RIHS01_<64 hex digits>", or ""
+	QoS      []QoS             // what its publishers offered, one entry each, without repetition; nil when the format does not keep it
+	Metadata map[string]string // what else the format keeps for a channel and others may carry along; may be nil
+}

@@ -1,0 +1,154 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Format is one way to keep a recording. Its package registers it.
+type Format struct {
+	Name string // as in --to and in Info.Format: "record", "mcap", …
+
+	// Sniff says whether a recording is of this format. head is how the file begins, up to 4096 bytes; for a folder it
+	// is nil.
+	Sniff func(path string, head []byte) bool
+	// Named says whether the format is meant by the name of a recording to be created.
+	Named func(path string) bool
+	// Open opens a recording that Sniff accepted.
+	Open func(path string) (Reader, error)
+	// Create begins a recording; nil when the format is only read. The path exists only when o.Overwrite is set.
+	Create func(path string, o CreateOptions) (Writer, error)
+}
+
+// ErrUnknownFormat is wrapped by the errors of Open and Create for what no registered format claims.
+var ErrUnknownFormat = errors.New("not a recording of a known format")
+
+var formats struct {
+	sync.RWMutex
+	list []Format
+}
+
+// Register adds a format. It panics on a name that is taken.
+func Register(f Format) {
+	formats.Lock()
+	defer formats.Unlock()
+	for _, g := range formats.list {
+		if g.Name == f.Name {
+			panic("codec: format " + f.Name + " registered twice")
+		}
+	}
+	formats.list = append(formats.list, f)
+	slices.SortFunc(formats.list, func(a, b Format) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Formats returns the registered formats, by name.
+func Formats() []Format {
+	formats.RLock()
+	defer formats.RUnlock()
+	return slices.Clone(formats.list)
+}
+
+const sniffSize = 4096
+
+// Open opens the recording at path, a file or a folder. The format is recognised by content; the name does not matter.
+// Errors name the path and wrap fs.ErrNotExist, fs.ErrPermission or ErrUnknownFormat where they apply.
+func Open(path string) (Reader, error) {
+	head, err := readHead(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	for _, f := range Formats() {
+		if f.Sniff(path, head) {
+			return f.Open(path)
+		}
+	}
+	return nil, fmt.Errorf("open %s: %w", path, diagnose(head))
+}
+
+// readHead returns how the file at path begins, nil for a folder.
+func readHead(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, unwrapPath(err)
+	}
+	defer file.Close()
+	stat, err := file.Stat()
+	if err != nil {
+		return nil, unwrapPath(err)
+	}
+	if stat.IsDir() {
+		return nil, nil
+	}
+	if !stat.Mode().IsRegular() {
+		return nil, errors.New("neither a file nor a folder")
+	}
+	head := make([]byte, min(stat.Size(), sniffSize))
+	n, err := io.ReadFull(file, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, unwrapPath(err)
+	}
+	return head[:n], nil
+}
+
+// diagnose says what a file that no format claims is instead, as far as that helps.
+func diagnose(head []byte) error {
+	text := string(head)
+	switch {
+	case head == nil:
+		return fmt.Errorf("%w: the folder holds no metadata.yaml and no .mcap file", ErrUnknownFormat)
+	case len(head) == 0:
+		return fmt.Errorf("%w: the file is empty", ErrUnknownFormat)
+	case strings.HasPrefix(text, "version https://git-lfs"):
+		return fmt.Errorf("%w: this is a Git LFS pointer, not the recording itself; run 'git lfs pull' first", ErrUnknownFormat)
+	case strings.HasPrefix(text, "\x1f\x8b"), strings.HasPrefix(text, "\x28\xb5\x2f\xfd"), strings.HasPrefix(text, "BZh"), strings.HasPrefix(text, "PK\x03\x04"), strings.HasPrefix(text, "\xfd7zXZ"):
+		return fmt.Errorf("%w: the file is an archive or a compressed file; unpack it first", ErrUnknownFormat)
+	}
+	return fmt.Errorf("%w: it begins with %q", ErrUnknownFormat, head[:min(len(head), 16)])
+}
+
+// Create begins a recording at path, in the format that o names or, when it names none, the one that path is named
+// like. An existing path is refused with fs.ErrExist unless o.Overwrite is set.
+func Create(path string, o CreateOptions) (Writer, error) {
+	f, err := formatFor(path, o.Format)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
+	}
+	if f.Create == nil {
+		return nil, fmt.Errorf("create %s: format %s can be read, not written", path, f.Name)
+	}
+	if _, err := os.Lstat(path); err == nil && !o.Overwrite {
+		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
+	}
+	return f.Create(path, o)
+}
+
+func formatFor(path, name string) (Format, error) {
+	var names []string
+	for _, f := range Formats() {
+		if name != "" && f.Name == name || name == "" && f.Named(path) {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	known := strings.Join(names, ", ")
+	if name != "" {
+		return Format{}, fmt.Errorf("%w: %q; known are %s", ErrUnknownFormat, name, known)
+	}
+	return Format{}, fmt.Errorf("%w: %q says nothing; name a format of %s", ErrUnknownFormat, filepath.Base(path), known)
+}
+
+// unwrapPath strips the operation and path that package os puts into its errors, for callers that name them anyway.
+func unwrapPath(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}

@@ -1,0 +1,41 @@
+package codec
+
+// Info says what is in a recording.
+type Info struct {
+	Format       string
+	Path         string
+	Files        []FileInfo // what Path consists of, in order; one entry when it is a file
+	Size         int64      // bytes in all
+	MessageCount uint64
+	StartTime    int64 // LogTime of the earliest message, ns since the Unix epoch; 0 without messages
+	EndTime      int64 // LogTime of the latest message, likewise
+	Complete     bool  // the writer closed it, and nothing is missing
+	Topics       []TopicInfo
+	Events       []Event           // in time order; what is not in a message but should be known
+	Metadata     map[string]string // kept with the recording as a whole; may be nil
+	Extra        any               // what more the format knows, ready for encoding/json; nil when nothing
+}
+
+// FileInfo is one file of a recording.
+type FileInfo struct {
+	Path         string // as it can be opened
+	Size         int64  // bytes
+	MessageCount uint64
+	StartTime    int64 // ns since the Unix epoch
+	EndTime      int64 // likewise
+}
+
+// TopicInfo is one channel and how much of it there is.
+type TopicInfo struct {
+	Channel      *Channel
+	MessageCount uint64
+}
+
+// Event is something that happened to a recording: messages dropped, a gap, a pause, a split, damage.
+type Event struct {
+	Kind  string // "drop", "gap", "pause", "split", "damage", "unfinished"
+	Topic string // "" when it is about all of them
+	Time  int64  // ns since the Unix epoch; 0 when unknown
+	Count uint64 // messages concerned, if known
+	Text  string // one line for a person
+}

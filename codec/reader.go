@@ -1,0 +1,41 @@
+package codec
+
+// Query selects messages of a recording. The zero Query selects all of them.
+type Query struct {
+	Start, End int64 // LogTime in ns: Start ≤ t, and t < End unless End is 0, which means no end
+
+	// Topics, unless nil, says whether the messages of a channel are wanted. It is asked once a channel.
+	Topics func(*Channel) bool
+
+	// Damaged, unless nil, is told of each damaged place, as an error that names the file and the place, and reading
+	// goes on behind it with everything that can be saved. When it is nil, damage ends the reading with that error.
+	Damaged func(error)
+}
+
+// Wants says whether q selects the messages of c.
+func (q *Query) Wants(c *Channel) bool { return q.Topics == nil || q.Topics(c) }
+
+// Covers says whether t, in ns, lies in the window of q.
+func (q *Query) Covers(t int64) bool { return t >= q.Start && (q.End == 0 || t < q.End) }
+
+// Iterator yields messages in the order of LogTime; messages of equal time keep the order of the file.
+type Iterator interface {
+	// Next returns the next message, or io.EOF behind the last one. After an error it returns that error again.
+	// The message is valid until the next call of Next or Close.
+	Next() (*Message, error)
+	// Close ends the iteration and frees what it holds.
+	Close() error
+}
+
+// Reader reads one recording. A recording whose writer was killed opens like any other: Info says that it is not
+// complete, and reading ends without an error behind its last whole message. Several iterators may be in use at once;
+// the methods are not for concurrent use.
+type Reader interface {
+	// Info says what is in the recording. It may scan the whole of an unindexed file, once; the result is the same on
+	// each call and must not be changed.
+	Info() (*Info, error)
+	// Read returns the messages that q selects, in time order.
+	Read(q Query) (Iterator, error)
+	// Close frees the files. Iterators end with it.
+	Close() error
+}
