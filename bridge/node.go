@@ -25,6 +25,8 @@ type Options struct {
 
 	// Domain is the DDS domain id; -1 takes ROS_DOMAIN_ID from the environment, or 0.
 	Domain int
+
+	LogLevel LogLevel // what is below it is not logged; 0 is Info
 }
 
 // Node is one participant in the ROS graph with one node in it. Payloads are CDR with their 4-byte encapsulation
@@ -119,15 +121,3 @@ type Endpoint struct {
 	QoS      codec.QoS
 	Own      bool // it belongs to this Node
 }
-
-// LogLevel is the severity of a log line, numbered as rcl_interfaces/msg/Log does.
-type LogLevel uint8
-
-// The levels.
-const (
-	Debug LogLevel = 10
-	Info  LogLevel = 20
-	Warn  LogLevel = 30
-	Error LogLevel = 40
-	Fatal LogLevel = 50
-)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 )
 
@@ -84,7 +85,10 @@ func (p *Parameters) Declare(d Parameter) error {
 func (d *Parameter) accept(value any) (any, error) {
 	v, ok := convert(value, d.Value)
 	if !ok {
-		return nil, fmt.Errorf("parameter %s: %#v is not a value of type %s", d.Name, value, typeOf(d.Value))
+		if s, isString := value.(string); isString {
+			value = strconv.Quote(s)
+		}
+		return nil, fmt.Errorf("parameter %s: %v is no value of type %s", d.Name, value, typeOf(d.Value))
 	}
 	if d.From != d.To {
 		for _, number := range numbers(v) {
