@@ -1,0 +1,93 @@
+// Package progress shows on a terminal how far long work has come. In a pipe or a log file it shows nothing.
+package progress
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// Bar is a line on a terminal that says how much of a total is done. A nil Bar is valid and shows nothing; its methods
+// are cheap enough to be called for each message, and not for concurrent use.
+type Bar struct {
+	bar     *progressbar.ProgressBar
+	what    string
+	total   int64
+	seconds bool
+	step    int64 // what is less is not worth a look at the clock
+	last    int64
+	drawn   time.Time
+}
+
+const interval = 100 * time.Millisecond
+
+// Bytes returns a bar for work on a number of bytes, nil unless w is a terminal. A total of 0 is not known.
+func Bytes(w *os.File, what string, total int64) *Bar {
+	return start(w, what, total, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true), progressbar.OptionShowCount())
+}
+
+// Seconds returns a bar for work on a span of time, nil unless w is a terminal. A total of 0 is not known.
+func Seconds(w *os.File, what string, total time.Duration) *Bar {
+	b := start(w, what, int64(total))
+	if b != nil {
+		b.seconds = true
+	}
+	return b
+}
+
+func start(w *os.File, what string, total int64, options ...progressbar.Option) *Bar {
+	if !term.IsTerminal(int(w.Fd())) {
+		return nil
+	}
+	total = max(total, 0)
+	known := total
+	if known == 0 {
+		known = -1
+	}
+	options = append(options, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
+		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(),
+		progressbar.OptionUseANSICodes(true), progressbar.OptionSetSpinnerChangeInterval(0))
+	return &Bar{bar: progressbar.NewOptions64(known, options...), what: what, total: total, step: total / 1000}
+}
+
+// Describe replaces the text in front of the bar.
+func (b *Bar) Describe(what string) {
+	if b == nil {
+		return
+	}
+	b.what = what
+	b.bar.Describe(what)
+}
+
+// Set says how much is done: bytes, or ns for a bar of seconds. It may go back.
+func (b *Bar) Set(done int64) {
+	if b == nil || done >= b.last && done-b.last <= b.step {
+		return
+	}
+	b.last = done
+	if now := time.Now(); now.Sub(b.drawn) >= interval {
+		b.drawn = now
+		b.draw(done)
+	}
+}
+
+func (b *Bar) draw(done int64) {
+	if b.seconds {
+		b.bar.Describe(fmt.Sprintf("%s %.1f/%.1f s", b.what, time.Duration(done).Seconds(), time.Duration(b.total).Seconds()))
+	}
+	if b.total > 0 {
+		done = min(done, b.total-1) // at its total the bar would end and not come back
+	}
+	b.bar.Set64(done)
+}
+
+// Close takes the bar off the terminal.
+func (b *Bar) Close() {
+	if b != nil {
+		b.bar.Exit()
+		b.bar.Clear()
+	}
+}
