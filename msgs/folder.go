@@ -1,0 +1,50 @@
+package msgs
+
+import (
+	"encoding/xml"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// packageFS shows the folder of one package as the only one in a folder of packages.
+type packageFS struct {
+	name   string
+	folder fs.FS
+}
+
+func folderSource(folder string) fs.FS {
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		abs = folder
+	}
+	p := packageFS{name: filepath.Base(abs), folder: os.DirFS(folder)}
+	if text, err := fs.ReadFile(p.folder, "package.xml"); err == nil {
+		var manifest struct {
+			Name string `xml:"name"`
+		}
+		if xml.Unmarshal(text, &manifest) == nil && manifest.Name != "" {
+			p.name = strings.TrimSpace(manifest.Name)
+		}
+	}
+	return p
+}
+
+// Open implements fs.FS.
+func (p packageFS) Open(name string) (fs.File, error) {
+	if inner, ok := strings.CutPrefix(name, p.name+"/"); ok {
+		return p.folder.Open(inner)
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// Glob implements fs.GlobFS, for patterns whose first element is "*".
+func (p packageFS) Glob(pattern string) ([]string, error) {
+	_, inner, _ := strings.Cut(pattern, "/")
+	found, err := fs.Glob(p.folder, inner)
+	for i := range found {
+		found[i] = p.name + "/" + found[i]
+	}
+	return found, err
+}

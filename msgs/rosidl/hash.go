@@ -1,0 +1,106 @@
+package rosidl
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// hashType holds the ids of type_description_interfaces/msg/FieldType for single values; rosidl makes "char" a uint8.
+var hashType = map[Kind]int{
+	Nested: 1,
+	Int8:   2, Uint8: 3, Char: 3,
+	Int16: 4, Uint16: 5,
+	Int32: 6, Uint32: 7,
+	Int64: 8, Uint64: 9,
+	Float32: 10, Float64: 11,
+	Bool:   15,
+	Byte:   16,
+	String: 17, WString: 18,
+}
+
+// Hash returns the type hash of a message or service, "RIHS01_" and 64 hexadecimal digits, as REP-2011 and ROS 2 since
+// Iron define it: the SHA-256 of the description of the type and of all that it contains, written as JSON.
+func (l *Library) Hash(name string) (string, error) {
+	root, err := l.described(name)
+	if err != nil {
+		return "", fmt.Errorf("hash %s: %w", name, err)
+	}
+	contained := map[string]*Message{}
+	for queue := []*Message{root}; len(queue) > 0; {
+		m := queue[0]
+		queue = queue[1:]
+		for _, f := range m.Fields {
+			if f.Type.Kind != Nested || contained[f.Type.Message] != nil {
+				continue
+			}
+			nested, err := l.Message(f.Type.Message)
+			if err != nil {
+				return "", fmt.Errorf("hash %s: %w", name, err)
+			}
+			contained[nested.Name] = nested
+			queue = append(queue, nested)
+		}
+	}
+	var b strings.Builder
+	b.WriteString(`{"type_description": `)
+	describe(&b, root)
+	b.WriteString(`, "referenced_type_descriptions": [`)
+	for i, name := range slices.Sorted(maps.Keys(contained)) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		describe(&b, contained[name])
+	}
+	b.WriteString("]}")
+	return fmt.Sprintf("RIHS01_%x", sha256.Sum256([]byte(b.String()))), nil
+}
+
+// described returns what the description of a type is made of: a service counts as a message of three messages.
+func (l *Library) described(name string) (*Message, error) {
+	m, err := l.Message(name)
+	if !errors.Is(err, ErrUnknownType) {
+		return m, err
+	}
+	if _, serviceErr := l.Service(name); serviceErr != nil {
+		return nil, err
+	}
+	m = &Message{Name: name}
+	for _, part := range []string{"request", "response", "event"} {
+		message := name + "_" + strings.ToUpper(part[:1]) + part[1:]
+		m.Fields = append(m.Fields, Field{Name: part + "_message", Type: Type{Kind: Nested, Message: message}})
+	}
+	return m, nil
+}
+
+// describe writes an IndividualTypeDescription with the spacing that the hash is defined over.
+func describe(b *strings.Builder, m *Message) {
+	fields := m.Fields
+	if len(fields) == 0 {
+		fields = []Field{{Name: "structure_needs_at_least_one_member", Type: Type{Kind: Uint8}}}
+	}
+	fmt.Fprintf(b, `{"type_name": "%s", "fields": [`, m.Name)
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		id := hashType[f.Type.Kind]
+		if f.Type.StringBound > 0 {
+			id += 4
+		}
+		switch {
+		case f.Type.Shape == Array:
+			id += 48
+		case f.Type.Shape == Sequence && f.Type.Length > 0:
+			id += 96
+		case f.Type.Shape == Sequence:
+			id += 144
+		}
+		fmt.Fprintf(b, `{"name": "%s", "type": {"type_id": %d, "capacity": %d, "string_capacity": %d, "nested_type_name": "%s"}}`,
+			f.Name, id, f.Type.Length, f.Type.StringBound, f.Type.Message)
+	}
+	b.WriteString("]}")
+}

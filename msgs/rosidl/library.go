@@ -1,0 +1,214 @@
+package rosidl
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// ErrUnknownType is wrapped by the errors for a type that no source of a library holds.
+var ErrUnknownType = errors.New("unknown type")
+
+// maxDepth is how deep messages may nest, the limit of rosbag2.
+const maxDepth = 50
+
+// Library is a set of definitions, read when they are asked for. It is safe for concurrent use.
+type Library struct {
+	fsys  []fs.FS
+	texts map[string]string // by path, before fsys
+
+	mu       sync.Mutex
+	messages map[string]*Message
+	services map[string]*Service
+}
+
+// NewLibrary returns the library of the definitions in the given file systems, each of which holds <package>/msg/<Type>.msg
+// and <package>/srv/<Type>.srv. A definition that several hold is taken from the first.
+func NewLibrary(fsys ...fs.FS) *Library {
+	return &Library{fsys: fsys, messages: map[string]*Message{}, services: map[string]*Service{}}
+}
+
+// Message returns the definition of a message: "std_msgs/msg/String", "std_srvs/srv/Trigger_Request", "…_Response", or
+// "…_Event", which service introspection publishes. Every message that it contains is known too, and none contains
+// itself. The error wraps ErrUnknownType if the message, or one that it contains, is in no source.
+func (l *Library) Message(name string) (*Message, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.message(fullName(name), nil)
+}
+
+// Service returns the definition of a service, "std_srvs/srv/Trigger". What is said of Message holds for its request and
+// response.
+func (l *Library) Service(name string) (*Service, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, err := l.service(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range []*Message{s.Request, s.Response} {
+		if _, err := l.message(m.Name, nil); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Types returns the names of all messages and services ("std_msgs/msg/String", "std_srvs/srv/Trigger"), sorted. A folder
+// that cannot be read counts as empty.
+func (l *Library) Types() []string {
+	var paths []string
+	for p := range l.texts {
+		paths = append(paths, p)
+	}
+	for _, f := range l.fsys {
+		for _, pattern := range []string{"*/msg/*.msg", "*/srv/*.srv"} {
+			found, _ := fs.Glob(f, pattern) // fails on a bad pattern only
+			paths = append(paths, found...)
+		}
+	}
+	for i, p := range paths {
+		paths[i] = strings.TrimSuffix(p, path.Ext(p))
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// message returns a message whose containers are given, outermost first.
+func (l *Library) message(name string, containers []string) (*Message, error) {
+	if m := l.messages[name]; m != nil {
+		return m, nil
+	}
+	if slices.Contains(containers, name) {
+		return nil, fmt.Errorf("%s contains itself: %s", name, strings.Join(append(containers, name), " > "))
+	}
+	if len(containers) >= maxDepth {
+		return nil, fmt.Errorf("%s contains messages nested deeper than %d", containers[0], maxDepth)
+	}
+	m, err := l.read(name)
+	if err != nil {
+		return nil, err
+	}
+	containers = append(containers, name)
+	for _, f := range m.Fields {
+		if f.Type.Kind != Nested {
+			continue
+		}
+		if _, err := l.message(f.Type.Message, containers); err != nil {
+			if errors.Is(err, ErrUnknownType) {
+				err = fmt.Errorf("field %s of %s: %w", f.Name, name, err)
+			}
+			return nil, err
+		}
+	}
+	l.messages[name] = m
+	return m, nil
+}
+
+// read reads a message without those that it contains.
+func (l *Library) read(name string) (*Message, error) {
+	pkg, kind, base, err := splitName(name)
+	if err != nil {
+		return nil, err
+	}
+	if kind == "srv" {
+		i := strings.LastIndexByte(base, '_')
+		if i < 0 {
+			return nil, fmt.Errorf("%w %s: it is a service, not a message", ErrUnknownType, name)
+		}
+		s, err := l.service(pkg + "/srv/" + base[:i])
+		if err != nil {
+			return nil, err
+		}
+		switch base[i:] {
+		case "_Request":
+			return s.Request, nil
+		case "_Response":
+			return s.Response, nil
+		case "_Event":
+			return eventMessage(s), nil
+		}
+		return nil, fmt.Errorf("%w %s", ErrUnknownType, name)
+	}
+	text, err := l.find(name, ".msg")
+	if err != nil {
+		return nil, err
+	}
+	return parser{name: name, file: name + ".msg", header: l.header(pkg, text)}.message(text)
+}
+
+func (l *Library) service(name string) (*Service, error) {
+	if s := l.services[name]; s != nil {
+		return s, nil
+	}
+	pkg, kind, _, err := splitName(name)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "srv" {
+		return nil, fmt.Errorf("%w %s: it is not a service", ErrUnknownType, name)
+	}
+	text, err := l.find(name, ".srv")
+	if err != nil {
+		return nil, err
+	}
+	s, err := parser{name: name, file: name + ".srv", header: l.header(pkg, text)}.service(text)
+	if err != nil {
+		return nil, err
+	}
+	l.services[name] = s
+	return s, nil
+}
+
+// header returns what a bare "Header" means in a package: its own message if it has one.
+func (l *Library) header(pkg, text string) string {
+	if own := pkg + "/msg/Header"; strings.Contains(text, "Header") {
+		if _, err := l.find(own, ".msg"); err == nil {
+			return own
+		}
+	}
+	return stdHeader
+}
+
+func (l *Library) find(name, ext string) (string, error) {
+	if text, ok := l.texts[name+ext]; ok {
+		return text, nil
+	}
+	for _, f := range l.fsys {
+		text, err := fs.ReadFile(f, name+ext)
+		if err == nil {
+			return string(text), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("read definition of %s: %w", name, err)
+		}
+	}
+	return "", fmt.Errorf("%w %s", ErrUnknownType, name)
+}
+
+// eventMessage returns what service introspection publishes about a service.
+func eventMessage(s *Service) *Message {
+	nested := func(name, message string, shape Shape, length int) Field {
+		return Field{Name: name, Type: Type{Kind: Nested, Message: message, Shape: shape, Length: length}}
+	}
+	return &Message{
+		Name: s.Name + "_Event",
+		Fields: []Field{
+			nested("info", "service_msgs/msg/ServiceEventInfo", Single, 0),
+			nested("request", s.Request.Name, Sequence, 1),
+			nested("response", s.Response.Name, Sequence, 1),
+		},
+	}
+}
+
+// fullName turns ROS 1's "pkg/Type" into "pkg/msg/Type".
+func fullName(name string) string {
+	if pkg, base, ok := strings.Cut(name, "/"); ok && !strings.Contains(base, "/") {
+		return pkg + "/msg/" + base
+	}
+	return name
+}

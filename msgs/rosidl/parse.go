@@ -1,0 +1,288 @@
+package rosidl
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+var kinds = map[string]Kind{
+	"bool":    Bool,
+	"byte":    Byte,
+	"char":    Char,
+	"int8":    Int8,
+	"uint8":   Uint8,
+	"int16":   Int16,
+	"uint16":  Uint16,
+	"int32":   Int32,
+	"uint32":  Uint32,
+	"int64":   Int64,
+	"uint64":  Uint64,
+	"float32": Float32,
+	"float64": Float64,
+	"string":  String,
+	"wstring": WString,
+}
+
+// ParseMessage reads the text of a .msg file. The name is the full one, "sensor_msgs/msg/Imu". Names of other messages
+// in the text are relative to the package, except "Header", which is std_msgs/msg/Header as everywhere in ROS; ROS 1's
+// "time" and "duration" are builtin_interfaces' Time and Duration. The other messages are not looked up: see Library.
+func ParseMessage(name, text string) (*Message, error) {
+	return parser{name: name, file: name + ".msg", header: stdHeader}.message(text)
+}
+
+// ParseService reads the text of a .srv file: request, a line "---", response. The name is the full one,
+// "std_srvs/srv/Trigger".
+func ParseService(name, text string) (*Service, error) {
+	return parser{name: name, file: name + ".srv", header: stdHeader}.service(text)
+}
+
+const stdHeader = "std_msgs/msg/Header"
+
+// parser reads one definition.
+type parser struct {
+	name   string // of the message or service
+	file   string // for errors
+	line   int    // of the file, before the first line of the text
+	header string // what a bare "Header" means
+}
+
+func (p parser) service(text string) (*Service, error) {
+	if _, _, _, err := splitName(p.name); err != nil {
+		return nil, fmt.Errorf("parse %s: %w", p.file, err)
+	}
+	s := &Service{Name: p.name, Text: text}
+	request, response, line := "", "", 0
+	for start := 0; start < len(text); {
+		end := len(text)
+		if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
+			end = start + i + 1
+		}
+		line++
+		if strings.TrimSpace(text[start:end]) == "---" {
+			if p.line > 0 {
+				return nil, fmt.Errorf("parse %s:%d: a second line \"---\"", p.file, line)
+			}
+			request, response, p.line = text[:start], text[end:], line
+		}
+		start = end
+	}
+	if p.line == 0 {
+		return nil, fmt.Errorf("parse %s: no line \"---\" between request and response", p.file)
+	}
+	var err error
+	responseParser := p
+	responseParser.name += "_Response"
+	if s.Response, err = responseParser.message(response); err != nil {
+		return nil, err
+	}
+	p.name += "_Request"
+	p.line = 0
+	if s.Request, err = p.message(request); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (p parser) message(text string) (*Message, error) {
+	pkg, _, _, err := splitName(p.name)
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", p.file, err)
+	}
+	m := &Message{Name: p.name, Text: text}
+	fields, constants := map[string]bool{}, map[string]bool{}
+	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\ufeff"), "\n") {
+		p.line++
+		line = strings.TrimSpace(uncomment(line))
+		if line == "" {
+			continue
+		}
+		if err := p.element(m, pkg, line, fields, constants); err != nil {
+			return nil, fmt.Errorf("parse %s:%d: %w", p.file, p.line, err)
+		}
+	}
+	return m, nil
+}
+
+// element reads a line that holds a field or a constant.
+func (p parser) element(m *Message, pkg, line string, fields, constants map[string]bool) error {
+	typeName, rest := cutSpace(line)
+	t, err := p.fieldType(pkg, typeName)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for n < len(rest) && isNameByte(rest[n]) {
+		n++
+	}
+	name, value := rest[:n], strings.TrimLeft(rest[n:], " \t")
+	if value, ok := strings.CutPrefix(value, "="); ok {
+		if !isName(name) {
+			return fmt.Errorf("%q is not a name for a constant", name)
+		}
+		if constants[name] {
+			return fmt.Errorf("a second constant %s", name)
+		}
+		constants[name] = true
+		if t.Kind == Nested || t.Shape != Single {
+			return fmt.Errorf("constant %s: type %s cannot be that of a constant", name, typeName)
+		}
+		v, err := parseValue(t, strings.TrimSpace(value))
+		if err != nil {
+			return fmt.Errorf("constant %s: %w", name, err)
+		}
+		m.Constants = append(m.Constants, Constant{Name: name, Type: t, Value: v})
+		return nil
+	}
+	if value != "" && len(value) == len(rest)-n || !isName(name) {
+		name, _ = cutSpace(rest)
+		return fmt.Errorf("%q is not a name for a field of type %s", name, typeName)
+	}
+	if fields[name] {
+		return fmt.Errorf("a second field %s", name)
+	}
+	fields[name] = true
+	f := Field{Name: name, Type: t}
+	if value != "" {
+		if f.Default, err = parseDefault(t, value); err != nil {
+			return fmt.Errorf("default of field %s: %w", name, err)
+		}
+	}
+	m.Fields = append(m.Fields, f)
+	return nil
+}
+
+// fieldType reads a type as it is written before a name.
+func (p parser) fieldType(pkg, text string) (Type, error) {
+	var t Type
+	base := text
+	if inner, ok := strings.CutSuffix(text, "]"); ok {
+		i := strings.LastIndexByte(inner, '[')
+		if i < 0 {
+			return t, fmt.Errorf("type %q has no \"[\"", text)
+		}
+		base = inner[:i]
+		length, bounded := strings.CutPrefix(inner[i+1:], "<=")
+		t.Shape = Sequence
+		if length != "" || bounded {
+			n, err := parseBound(length)
+			if err != nil {
+				return t, fmt.Errorf("type %q: length %w", text, err)
+			}
+			t.Length = n
+			if !bounded {
+				t.Shape = Array
+			}
+		}
+	}
+	if name, bound, ok := strings.Cut(base, "<="); ok {
+		if name != "string" && name != "wstring" {
+			return t, fmt.Errorf("type %q: only strings have a bound", text)
+		}
+		n, err := parseBound(bound)
+		if err != nil {
+			return t, fmt.Errorf("type %q: bound %w", text, err)
+		}
+		base, t.StringBound = name, n
+	}
+	if k, ok := kinds[base]; ok {
+		t.Kind = k
+		return t, nil
+	}
+	t.Kind = Nested
+	switch parts := strings.Split(base, "/"); {
+	case base == "Header":
+		t.Message = p.header
+	case base == "time":
+		t.Message = "builtin_interfaces/msg/Time"
+	case base == "duration":
+		t.Message = "builtin_interfaces/msg/Duration"
+	case len(parts) == 1 && isName(base):
+		t.Message = pkg + "/msg/" + base
+	case len(parts) == 2 && isName(parts[0]) && isName(parts[1]):
+		t.Message = parts[0] + "/msg/" + parts[1]
+	case len(parts) == 3 && isName(parts[0]) && parts[1] == "msg" && isName(parts[2]):
+		t.Message = base
+	default:
+		return t, fmt.Errorf("%q is not a type", text)
+	}
+	if t.Message == p.name {
+		return t, fmt.Errorf("%s contains itself", p.name)
+	}
+	return t, nil
+}
+
+func parseBound(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%q is not a number from 1 to 2147483647", s)
+	}
+	return int(n), nil
+}
+
+// splitName splits "pkg/msg/Type".
+func splitName(name string) (pkg, kind, base string, err error) {
+	parts := strings.Split(name, "/")
+	if len(parts) == 3 && isName(parts[0]) && isName(parts[2]) {
+		switch parts[1] {
+		case "msg", "srv", "action":
+			return parts[0], parts[1], parts[2], nil
+		}
+	}
+	return "", "", "", errors.New(strconv.Quote(name) + " is not a type name like \"std_msgs/msg/String\"")
+}
+
+func isNameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}
+
+// isName accepts ROS 1's names too, which mix upper and lower case.
+func isName(s string) bool {
+	if s == "" || s[0] == '_' || s[0] >= '0' && s[0] <= '9' {
+		return false
+	}
+	for i := range len(s) {
+		if !isNameByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func cutSpace(s string) (before, after string) {
+	if i := strings.IndexAny(s, " \t"); i >= 0 {
+		return s[:i], strings.TrimLeft(s[i:], " \t")
+	}
+	return s, ""
+}
+
+// uncomment cuts the line before a "#" that is not inside a quoted value.
+func uncomment(line string) string {
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; c {
+		case '#':
+			return line[:i]
+		case '"', '\'':
+			if i > 0 && strings.IndexByte(" \t=,[", line[i-1]) >= 0 {
+				if n := quoted(line[i:]); n > 0 {
+					i += n - 1
+				}
+			}
+		}
+	}
+	return line
+}
+
+// quoted returns the length of the quoted string that s starts with, its quotes included, or 0 if it has no end.
+func quoted(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case s[0]:
+			return i + 1
+		}
+	}
+	return 0
+}
