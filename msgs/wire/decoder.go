@@ -1,0 +1,284 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unicode/utf16"
+)
+
+// Decoder reads a payload in either byte order. The first value that the payload does not hold is kept as Err; from
+// then on every read yields the zero value. Lengths are checked against what is left before memory is taken for them.
+type Decoder struct {
+	body []byte // behind the header
+	pos  int    // in body
+	big  bool
+	err  error
+}
+
+// NewDecoder returns a Decoder that reads payload, which begins with its encapsulation header.
+func NewDecoder(payload []byte) *Decoder {
+	d := new(Decoder)
+	d.Reset(payload)
+	return d
+}
+
+// Reset makes d read payload, which begins with its encapsulation header.
+func (d *Decoder) Reset(payload []byte) {
+	*d = Decoder{}
+	if len(payload) < HeaderSize {
+		d.err = fmt.Errorf("payload of %d bytes is too short for the 4-byte CDR header", len(payload))
+		return
+	}
+	switch kind := binary.BigEndian.Uint16(payload); kind {
+	case 0, 1:
+		d.big = kind == 0
+		d.body = payload[HeaderSize:]
+	case 2, 3, 6, 7, 8, 9, 0xa, 0xb:
+		d.err = fmt.Errorf("CDR header % x names XCDR2 or a parameter list; only plain CDR version 1, which ROS 2 uses, is understood", payload[:HeaderSize])
+	default:
+		d.err = fmt.Errorf("% x is no CDR header; is the payload encoded otherwise?", payload[:HeaderSize])
+	}
+}
+
+// Err returns the first error.
+func (d *Decoder) Err() error { return d.err }
+
+// Fail makes an error out of its arguments and the current offset, unless d has one already, and stops reading.
+func (d *Decoder) Fail(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("offset %d: %w", d.Offset(), fmt.Errorf(format, args...))
+	}
+	d.pos = len(d.body)
+}
+
+// BigEndian says whether the payload is big-endian.
+func (d *Decoder) BigEndian() bool { return d.big }
+
+// Offset returns how many bytes of the payload, header included, have been read.
+func (d *Decoder) Offset() int { return d.pos + HeaderSize }
+
+// Remaining returns how many bytes are left.
+func (d *Decoder) Remaining() int { return len(d.body) - d.pos }
+
+// Align skips to the next multiple of size, a power of two, counted from the end of the header.
+func (d *Decoder) Align(size int) { d.next(size, 0) }
+
+// Skip skips n bytes.
+func (d *Decoder) Skip(n int) { d.next(1, n) }
+
+// next returns the next n bytes, aligned to size, or nil if they are not there.
+func (d *Decoder) next(size, n int) []byte {
+	start := d.pos + -d.pos&(size-1)
+	if n < 0 || n > len(d.body)-start {
+		d.Fail("%d bytes expected, %d are left", n, max(0, len(d.body)-start))
+		return nil
+	}
+	d.pos = start + n
+	return d.body[start:d.pos:d.pos]
+}
+
+// Uint8 reads a uint8, byte or char.
+func (d *Decoder) Uint8() uint8 {
+	b := d.next(1, 1)
+	if b == nil {
+		return 0
+	}
+	return b[0]
+}
+
+// Bool reads a bool. Any byte but 0 is true.
+func (d *Decoder) Bool() bool { return d.Uint8() != 0 }
+
+// Int8 reads an int8.
+func (d *Decoder) Int8() int8 { return int8(d.Uint8()) }
+
+// Uint16 reads a uint16.
+func (d *Decoder) Uint16() uint16 {
+	b := d.next(2, 2)
+	switch {
+	case b == nil:
+		return 0
+	case d.big:
+		return binary.BigEndian.Uint16(b)
+	}
+	return binary.LittleEndian.Uint16(b)
+}
+
+// Int16 reads an int16.
+func (d *Decoder) Int16() int16 { return int16(d.Uint16()) }
+
+// Uint32 reads a uint32.
+func (d *Decoder) Uint32() uint32 {
+	b := d.next(4, 4)
+	switch {
+	case b == nil:
+		return 0
+	case d.big:
+		return binary.BigEndian.Uint32(b)
+	}
+	return binary.LittleEndian.Uint32(b)
+}
+
+// Int32 reads an int32.
+func (d *Decoder) Int32() int32 { return int32(d.Uint32()) }
+
+// Uint64 reads a uint64.
+func (d *Decoder) Uint64() uint64 {
+	b := d.next(8, 8)
+	switch {
+	case b == nil:
+		return 0
+	case d.big:
+		return binary.BigEndian.Uint64(b)
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+// Int64 reads an int64.
+func (d *Decoder) Int64() int64 { return int64(d.Uint64()) }
+
+// Float32 reads a float32.
+func (d *Decoder) Float32() float32 { return math.Float32frombits(d.Uint32()) }
+
+// Float64 reads a float64.
+func (d *Decoder) Float64() float64 { return math.Float64frombits(d.Uint64()) }
+
+// Length reads the number of elements of a sequence whose elements take at least size bytes each, of which there may be
+// at most bound unless bound is 0. It is never more than what is left can hold.
+func (d *Decoder) Length(size, bound int) int {
+	n := d.Uint32()
+	if bound > 0 && uint64(n) > uint64(bound) {
+		d.Fail("sequence of %d elements, but at most %d are allowed", n, bound)
+		return 0
+	}
+	if uint64(n) > uint64(d.Remaining()/size) {
+		d.Fail("sequence of %d elements of %d bytes or more, but only %d bytes are left", n, size, d.Remaining())
+		return 0
+	}
+	return int(n)
+}
+
+// chars reads the bytes of a string without the terminating NUL. A string without one is accepted, also of length 0.
+func (d *Decoder) chars(bound int) []byte {
+	n := d.Uint32()
+	if uint64(n) > uint64(d.Remaining()) {
+		d.Fail("string of %d bytes, but only %d are left", n, d.Remaining())
+		return nil
+	}
+	b := d.next(1, int(n))
+	if len(b) > 0 && b[len(b)-1] == 0 {
+		b = b[:len(b)-1]
+	}
+	if bound > 0 && len(b) > bound {
+		d.Fail("string of %d bytes, but at most %d are allowed", len(b), bound)
+		return nil
+	}
+	return b
+}
+
+// String reads a string of at most bound bytes, or of any length if bound is 0.
+func (d *Decoder) String(bound int) string { return string(d.chars(bound)) }
+
+// SetString reads a string as String does into p. It takes no memory if p holds that string already.
+func (d *Decoder) SetString(p *string, bound int) {
+	if b := d.chars(bound); string(b) != *p {
+		*p = string(b)
+	}
+}
+
+// SkipString skips a string.
+func (d *Decoder) SkipString() { d.chars(0) }
+
+// WString reads a wstring of at most bound UTF-16 code units, or of any length if bound is 0.
+func (d *Decoder) WString(bound int) string {
+	n := d.Length(2, 0)
+	if bound > 0 && n > bound {
+		d.Fail("wstring of %d characters, but at most %d are allowed", n, bound)
+		return ""
+	}
+	units := make([]uint16, n)
+	if d.wide(n) {
+		for i := range units {
+			units[i] = uint16(d.Uint32())
+		}
+	} else {
+		DecodeArray(d, units)
+	}
+	return string(utf16.Decode(units))
+}
+
+// SkipWString skips a wstring.
+func (d *Decoder) SkipWString() {
+	n := d.Length(2, 0)
+	if d.wide(n) {
+		n *= 2
+	}
+	d.Skip(2 * n)
+}
+
+// wide guesses whether the next n units of a wstring are 4 bytes wide, as the package comment says.
+func (d *Decoder) wide(n int) bool {
+	if n > d.Remaining()/4 {
+		return false
+	}
+	look := *d
+	for range n {
+		if look.Uint32() > math.MaxUint16 {
+			return false
+		}
+	}
+	return true
+}
+
+// Bools reads the elements of an array of bools into v.
+func (d *Decoder) Bools(v []bool) {
+	b := d.next(1, len(v))
+	clear(v)
+	for i := range b {
+		v[i] = b[i] != 0
+	}
+}
+
+// Resize returns a slice of n elements for a sequence to be read into: v if its capacity is enough, else a new one.
+func Resize[T any](v []T, n int) []T {
+	if n > cap(v) || v == nil {
+		return make([]T, n)
+	}
+	return v[:n]
+}
+
+// DecodeArray reads the elements of an array of numbers into v. After an error they are zero.
+func DecodeArray[T Number](d *Decoder, v []T) {
+	if len(v) == 0 {
+		return
+	}
+	raw := flats[uint8](v)
+	b := d.next(sizeOf[T](), len(raw))
+	if b == nil {
+		clear(v)
+		return
+	}
+	copy(raw, b)
+	if d.big != bigEndianHost() {
+		swap(raw, sizeOf[T]())
+	}
+}
+
+// DecodeSequence reads a sequence of at most bound numbers, or any number of them if bound is 0. It returns v, resized,
+// if its capacity is enough.
+func DecodeSequence[T Number](d *Decoder, v []T, bound int) []T {
+	v = Resize(v, d.Length(sizeOf[T](), bound))
+	DecodeArray(d, v)
+	return v
+}
+
+// DecodeFlat reads the struct or array behind p, which must be flat as EncodeFlat says.
+func DecodeFlat[T Number, S any](d *Decoder, p *S) { DecodeArray(d, flat[T](p)) }
+
+// DecodeFlats reads a sequence of flat structs as DecodeSequence reads numbers.
+func DecodeFlats[T Number, S any](d *Decoder, v []S, bound int) []S {
+	v = Resize(v, d.Length(sizeOf[S](), bound))
+	DecodeArray(d, flats[T](v))
+	return v
+}
