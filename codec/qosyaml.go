@@ -1,0 +1,197 @@
+package codec
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Numbers and names of the policies, as rmw's types.h and qos_string_conversions.c have them; the index is the number.
+// Where a QoS has no such value, as for system_default, an entry stands for what ROS 2 makes of it by default.
+var (
+	historyPolicies = []policy[History]{
+		{"system_default", KeepLast}, {"keep_last", KeepLast}, {"keep_all", KeepAll}, {"unknown", UnknownHistory},
+	}
+	reliabilityPolicies = []policy[Reliability]{
+		{"system_default", Reliable}, {"reliable", Reliable}, {"best_effort", BestEffort}, {"unknown", Reliable},
+		{"best_available", Reliable},
+	}
+	durabilityPolicies = []policy[Durability]{
+		{"system_default", Volatile}, {"transient_local", TransientLocal}, {"volatile", Volatile}, {"unknown", Volatile},
+		{"best_available", TransientLocal},
+	}
+	livelinessPolicies = []policy[Liveliness]{
+		{"system_default", Automatic}, {"automatic", Automatic}, {"manual_by_node", ManualByTopic},
+		{"manual_by_topic", ManualByTopic}, {"unknown", Automatic}, {"best_available", Automatic},
+	}
+)
+
+type policy[P ~string] struct {
+	name  string
+	value P
+}
+
+// setPolicy sets a policy that is given by name or by number, if it is given.
+func setPolicy[P ~string](to *P, known []policy[P], key string, text *string) error {
+	if text == nil {
+		return nil
+	}
+	if n, err := strconv.Atoi(*text); err == nil && n >= 0 && n < len(known) {
+		*to = known[n].value
+		return nil
+	}
+	var names []string
+	for _, k := range known {
+		if k.name == *text {
+			*to = k.value
+			return nil
+		}
+		names = append(names, k.name)
+	}
+	return fmt.Errorf("%s: %q is not one of %s", key, *text, strings.Join(names, ", "))
+}
+
+// number returns the number of a policy.
+func number[P ~string](known []policy[P], value P) int {
+	return max(0, slices.IndexFunc(known, func(k policy[P]) bool { return k.name == string(value) }))
+}
+
+// yamlQoS is one profile of rosbag2's YAML. Nil fields were not given.
+type yamlQoS struct {
+	History         *string      `yaml:"history"`
+	Depth           *int32       `yaml:"depth"`
+	Reliability     *string      `yaml:"reliability"`
+	Durability      *string      `yaml:"durability"`
+	Deadline        yamlDuration `yaml:"deadline"`
+	Lifespan        yamlDuration `yaml:"lifespan"`
+	Liveliness      *string      `yaml:"liveliness"`
+	LivelinessLease yamlDuration `yaml:"liveliness_lease_duration"`
+}
+
+var yamlQoSKeys = []string{
+	"history", "depth", "reliability", "durability", "deadline", "lifespan", "liveliness", "liveliness_lease_duration",
+	"avoid_ros_namespace_conventions",
+}
+
+// qos returns DefaultQoS with the fields that y gives.
+func (y *yamlQoS) qos() (QoS, error) {
+	q := DefaultQoS()
+	err := cmp.Or(
+		setPolicy(&q.History, historyPolicies, "history", y.History),
+		setPolicy(&q.Reliability, reliabilityPolicies, "reliability", y.Reliability),
+		setPolicy(&q.Durability, durabilityPolicies, "durability", y.Durability),
+		setPolicy(&q.Liveliness, livelinessPolicies, "liveliness", y.Liveliness),
+		y.Deadline.set(&q.Deadline, "deadline"),
+		y.Lifespan.set(&q.Lifespan, "lifespan"),
+		y.LivelinessLease.set(&q.LivelinessLease, "liveliness_lease_duration"),
+	)
+	if y.Depth != nil {
+		q.Depth = int(*y.Depth)
+		if q.Depth < 0 {
+			err = cmp.Or(err, fmt.Errorf("depth: %d is negative", q.Depth))
+		}
+	}
+	return q, err
+}
+
+// yamlDuration is a duration of rosbag2's YAML, with the keys sec and nsec, or none of them.
+type yamlDuration map[string]uint64
+
+// set maps what the middlewares of Foxy announced as infinite, and zero, which means unspecified, to Infinite.
+func (d yamlDuration) set(to *time.Duration, key string) error {
+	if len(d) == 0 {
+		return nil
+	}
+	sec, haveSec := d["sec"]
+	nsec, haveNsec := d["nsec"]
+	if !haveSec || !haveNsec || len(d) > 2 {
+		return fmt.Errorf("%s: must have both sec and nsec, and nothing else", key)
+	}
+	const fastFoxy, connextFoxy = 1<<32 - 1, 1<<31 - 1
+	switch {
+	case sec == 0 && nsec == 0,
+		sec == 1<<31-1 && (nsec == fastFoxy || nsec == connextFoxy),
+		sec > uint64(Infinite/time.Second),
+		nsec > uint64(Infinite)-sec*uint64(time.Second):
+		*to = Infinite
+	default:
+		*to = time.Duration(sec*uint64(time.Second) + nsec)
+	}
+	return nil
+}
+
+// ParseQoSProfiles reads the offered_qos_profiles that rosbag2 keeps for a topic, in the form of any of its versions: a
+// YAML sequence with policies by number or by name. Repeated profiles are returned once. The empty text holds none.
+func ParseQoSProfiles(text string) ([]QoS, error) {
+	var list []yamlQoS
+	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("parse QoS profiles: %w", err)
+	}
+	var profiles []QoS
+	for i := range list {
+		q, err := list[i].qos()
+		if err != nil {
+			return nil, fmt.Errorf("parse QoS profile %d: %w", i+1, err)
+		}
+		if !slices.Contains(profiles, q) {
+			profiles = append(profiles, q)
+		}
+	}
+	return profiles, nil
+}
+
+// FormatQoSProfiles writes profiles as the YAML text that rosbag2 keeps for a topic, with policies by number: the one form
+// that every release from Foxy on reads.
+func FormatQoSProfiles(profiles []QoS) string {
+	var b strings.Builder
+	for i, q := range profiles {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "- history: %d\n  depth: %d\n  reliability: %d\n  durability: %d\n", number(historyPolicies, q.History),
+			q.Depth, number(reliabilityPolicies, q.Reliability), number(durabilityPolicies, q.Durability))
+		formatDuration(&b, "deadline", q.Deadline)
+		formatDuration(&b, "lifespan", q.Lifespan)
+		fmt.Fprintf(&b, "  liveliness: %d\n", number(livelinessPolicies, q.Liveliness))
+		formatDuration(&b, "liveliness_lease_duration", q.LivelinessLease)
+		b.WriteString("  avoid_ros_namespace_conventions: false")
+	}
+	return b.String()
+}
+
+func formatDuration(b *strings.Builder, key string, d time.Duration) {
+	fmt.Fprintf(b, "  %s:\n    sec: %d\n    nsec: %d\n", key, d/time.Second, d%time.Second)
+}
+
+// ParseQoSOverrides reads the file that rosbag2 takes as --qos-profile-overrides-path: a QoS profile for each of some topics.
+// What a profile does not give is as in DefaultQoS. Errors name the topic and the key.
+func ParseQoSOverrides(text []byte) (map[string]QoS, error) {
+	var topics map[string]map[string]yaml.Node
+	if err := yaml.Unmarshal(text, &topics); err != nil {
+		return nil, fmt.Errorf("parse QoS overrides: %w", err)
+	}
+	overrides := make(map[string]QoS, len(topics))
+	for topic, fields := range topics {
+		var y yamlQoS
+		for key, value := range fields {
+			if !slices.Contains(yamlQoSKeys, key) {
+				return nil, fmt.Errorf("parse QoS overrides: topic %s: unknown key %q; known are %s", topic, key, strings.Join(yamlQoSKeys, ", "))
+			}
+			one := yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: key}, &value}}
+			if err := one.Decode(&y); err != nil {
+				return nil, fmt.Errorf("parse QoS overrides: topic %s: %s: %w", topic, key, err)
+			}
+		}
+		q, err := y.qos()
+		if err != nil {
+			return nil, fmt.Errorf("parse QoS overrides: topic %s: %w", topic, err)
+		}
+		overrides[topic] = q
+	}
+	return overrides, nil
+}
