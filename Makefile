@@ -1,0 +1,46 @@
+# make demo   records, snapshots, inspects, replays and compares, in about a minute
+# make test   passes the tests
+# make build  puts the nodes into bin/
+# make lint   runs the linters
+# make bench  measures recording, writing and reading beside a baseline
+
+SHELL := /bin/bash
+GO ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# Packages where goroutines meet.
+RACE := ./bridge/... ./nodes/... ./codec/record/...
+
+.PHONY: build demo test check lint bench deps test-deps clean
+
+build: deps
+	$(GO) build -o bin/ ./nodes/...
+
+demo: build
+	$(GO) run ./test/demo
+
+test: build test-deps check
+	$(GO) test ./...
+	$(GO) test -race $(RACE)
+
+check:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+lint:
+	$(GO) run $(GOLANGCI_LINT) run
+
+bench: build
+	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/cdr
+	$(GO) run ./test/bench
+
+deps:
+	@bash test/install build
+
+test-deps:
+	@bash test/install test
+
+clean:
+	rm -rf bin build install log

@@ -1,0 +1,45 @@
+"""Starts the player: ros2 launch tapedeck player.launch.py files:=drive.record.00000 rate:=0.5 clock:=100"""
+
+import os
+import shlex
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
+from launch.event_handlers import OnProcessExit
+from launch.events import Shutdown
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+ARGUMENTS = [
+    ('files', '', 'recordings to play, separated by blanks; those of the parameter file when empty'),
+    ('rate', '1.0', 'recorded seconds to play in a second'),
+    ('clock', '100.0', 'how many times a second /clock is published; 0 is never'),
+    ('start_offset', '0.0', 'seconds of the recording to skip'),
+    ('loop', 'false', 'begin again at the end'),
+    ('params_file', '', 'parameter file to use instead of the installed config/player.yaml'),
+    ('extra_args', '', "more of the player's own flags, as on a command line"),
+    ('name', 'player', 'name of the node'),
+    ('namespace', '', 'namespace of the node'),
+]
+
+
+def start(context):
+    value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
+    arguments = [os.path.expanduser(path) for path in value['files'].split()]
+    arguments += ['--rate', value['rate'], '--clock', value['clock'], '--start-offset', value['start_offset'] + 's',
+                  '--disable-keyboard-controls']
+    if value['loop'].lower() in ('true', '1', 'yes'):
+        arguments.append('--loop')
+    arguments += shlex.split(value['extra_args'])
+    parameters = [value['params_file']] if value['params_file'] else []
+    node = Node(
+        package='tapedeck', executable='player', name=value['name'], namespace=value['namespace'],
+        arguments=arguments, parameters=parameters, output='screen', emulate_tty=True)
+    ended = RegisterEventHandler(OnProcessExit(
+        target_action=node, on_exit=[EmitEvent(event=Shutdown(reason='the player has ended'))]))
+    return [node, ended]
+
+
+def generate_launch_description():
+    declared = [DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS]
+    return LaunchDescription(declared + [OpaqueFunction(function=start)])
