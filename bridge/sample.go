@@ -13,8 +13,7 @@ type Sample struct {
 
 	Memory Memory  // holds Data; nil when Data is ordinary Go memory
 	Ref    uintptr // what Memory knows Data by
-
-	retained bool
+	Kept   *bool   // set by Retain, on copies of the Sample too: Memory is then not to be freed by its maker; may be nil
 }
 
 // Memory is the memory in which an implementation of Node hands out payloads.
@@ -26,12 +25,11 @@ type Memory interface {
 
 // Retain takes over Data from the handler's call.
 func (s *Sample) Retain() Payload {
-	s.retained = true
+	if s.Kept != nil {
+		*s.Kept = true
+	}
 	return Payload{Data: s.Data, memory: s.Memory, ref: s.Ref}
 }
-
-// Retained says whether Retain was called; whoever made the Sample frees it if not.
-func (s *Sample) Retained() bool { return s.retained }
 
 // Payload is retained Data of a Sample.
 type Payload struct {
