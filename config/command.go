@@ -1,0 +1,138 @@
+// Package config is how the executables of tapedeck get their options. An executable has a struct of options, whose
+// tags and contents say everything about them: see Parameters. Each option is at once a flag (--max-duration), a ROS
+// parameter (max_duration), a line of a parameter file and an environment variable. Later in this list wins:
+//
+//   - the struct's contents
+//   - the default parameter file: that of --config, or share/tapedeck/config/<node>.yaml of the installation
+//   - the environment: TAPEDECK_MAX_DURATION, before it TAPEDECK_<NODE>_MAX_DURATION. Empty variables do not count,
+//     lists are written as in YAML: [a, b]
+//   - ROS arguments, --params-file and -p, in the order of the command line
+//   - flags
+//
+// The default YAML files stand beside this package.
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// ErrUsage is wrapped by errors that come from wrong usage, for which an executable exits with 2.
+var ErrUsage = errors.New("wrong usage")
+
+// Usagef returns an error that wraps ErrUsage, and what %w in the format stands for.
+func Usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+type usageError struct{ error }
+
+func (e *usageError) Is(target error) bool { return target == ErrUsage }
+func (e *usageError) Unwrap() error        { return e.error }
+
+// failure is an error of a command that was rightly called.
+type failure struct{ error }
+
+func (e *failure) Unwrap() error { return e.error }
+
+// New returns a command, which may have subcommands of its own. use is its name and its positional arguments,
+// "recorder [topics...]". opts is a pointer to its options or nil; they are set when run is called. Positional arguments are
+// not checked unless the command's Args is set. The name of the node is the name of the command; a subcommand's
+// is "recorder_trigger", for parameter files and the environment.
+func New(use, short, long string, opts any, run func(ctx context.Context, in *Input) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           use,
+		Short:         short,
+		Long:          long,
+		Args:          cobra.ArbitraryArgs,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	cmd.CompletionOptions.HiddenDefaultCmd = true
+	l := newLoader(cmd, fields(opts))
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), l.help(cmd)) })
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		in, err := l.load(cmd, args)
+		if err != nil {
+			return err
+		}
+		if err := run(cmd.Context(), in); err != nil {
+			return &failure{err}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// version returns the version of the module that the executable was built from.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(unknown)"
+}
+
+type rosArgsKey struct{}
+
+// Execute runs the command that argv, a command line without program name, calls for. Errors from reading it wrap
+// ErrUsage, those of the command are returned as they are.
+func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
+	ros, args, err := SplitROSArgs(argv)
+	if err != nil {
+		return err
+	}
+	root.SetArgs(append([]string{}, args...))
+	err = root.ExecuteContext(context.WithValue(ctx, rosArgsKey{}, ros))
+	var f *failure
+	if errors.As(err, &f) {
+		return f.error
+	}
+	if err != nil && !errors.Is(err, ErrUsage) {
+		err = Usagef("%w", err)
+	}
+	return err
+}
+
+// Main runs the command that the command line calls for, and ends the process: with 0 when it is done, with 1 when
+// it failed, with 2 after wrong usage, an error said in one line. SIGINT or SIGTERM end the command's context; a
+// second SIGINT, a second or more after the first signal, ends the process at once.
+func Main(root *cobra.Command) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		// timeout(1) and terminals around launch send one interrupt twice. SIGTERM stays caught: launch sends it
+		// 5 s after SIGINT, when a file may not be finished yet.
+		time.Sleep(time.Second)
+		signal.Reset(os.Interrupt)
+	}()
+	err := Execute(ctx, root, os.Args[1:])
+	if err == nil {
+		os.Exit(0)
+	}
+	usage := errors.Is(err, ErrUsage)
+	line := strings.Join(strings.Fields(err.Error()), " ")
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		line = "interrupted"
+	case usage:
+		line += fmt.Sprintf(" (see %s --help)", root.Name())
+	}
+	fmt.Fprintf(os.Stderr, "%s: %s\n", root.Name(), line)
+	if usage {
+		os.Exit(2)
+	}
+	os.Exit(1)
+}
