@@ -2,7 +2,6 @@ package rosidl
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,14 +60,14 @@ func (l *Library) Hash(name string) (string, error) {
 
 // described returns what the description of a type is made of: a service counts as a message of three messages.
 func (l *Library) described(name string) (*Message, error) {
-	m, err := l.Message(name)
-	if !errors.Is(err, ErrUnknownType) {
-		return m, err
+	name = fullName(name)
+	if _, part, ok := cutService(name); !ok || part != "" {
+		return l.Message(name)
 	}
-	if _, serviceErr := l.Service(name); serviceErr != nil {
+	if _, err := l.Service(name); err != nil {
 		return nil, err
 	}
-	m = &Message{Name: name}
+	m := &Message{Name: name}
 	for _, part := range []string{"request", "response", "event"} {
 		message := name + "_" + strings.ToUpper(part[:1]) + part[1:]
 		m.Fields = append(m.Fields, Field{Name: part + "_message", Type: Type{Kind: Nested, Message: message}})

@@ -16,6 +16,16 @@ var ErrUnknownType = errors.New("unknown type")
 // maxDepth is how deep messages may nest, the limit of rosbag2.
 const maxDepth = 50
 
+// implied holds what definitions refer to without naming it: ROS 1's "time" and "duration", the events of services.
+// rosbag2 leaves the last out of its files.
+var implied = map[string]string{
+	"builtin_interfaces/msg/Time.msg":     "int32 sec\nuint32 nanosec\n",
+	"builtin_interfaces/msg/Duration.msg": "int32 sec\nuint32 nanosec\n",
+	"service_msgs/msg/ServiceEventInfo.msg": "uint8 REQUEST_SENT=0\nuint8 REQUEST_RECEIVED=1\n" +
+		"uint8 RESPONSE_SENT=2\nuint8 RESPONSE_RECEIVED=3\n" +
+		"uint8 event_type\nbuiltin_interfaces/Time stamp\nchar[16] client_gid\nint64 sequence_number\n",
+}
+
 // Library is a set of definitions, read when they are asked for. It is safe for concurrent use.
 type Library struct {
 	fsys  []fs.FS
@@ -111,28 +121,26 @@ func (l *Library) message(name string, containers []string) (*Message, error) {
 
 // read reads a message without those that it contains.
 func (l *Library) read(name string) (*Message, error) {
-	pkg, kind, base, err := splitName(name)
+	pkg, _, _, err := splitName(name)
 	if err != nil {
 		return nil, err
 	}
-	if kind == "srv" {
-		i := strings.LastIndexByte(base, '_')
-		if i < 0 {
-			return nil, fmt.Errorf("%w %s: it is a service, not a message", ErrUnknownType, name)
+	_, alone := l.texts[name+".msg"] // a request by itself, from MCAP
+	if service, part, ok := cutService(name); ok && !alone {
+		if part == "" {
+			return nil, fmt.Errorf("%w %s: a service is not a message", ErrUnknownType, name)
 		}
-		s, err := l.service(pkg + "/srv/" + base[:i])
+		s, err := l.service(service)
 		if err != nil {
 			return nil, err
 		}
-		switch base[i:] {
+		switch part {
 		case "_Request":
 			return s.Request, nil
 		case "_Response":
 			return s.Response, nil
-		case "_Event":
-			return eventMessage(s), nil
 		}
-		return nil, fmt.Errorf("%w %s", ErrUnknownType, name)
+		return eventMessage(s), nil
 	}
 	text, err := l.find(name, ".msg")
 	if err != nil {
@@ -150,7 +158,7 @@ func (l *Library) service(name string) (*Service, error) {
 		return nil, err
 	}
 	if kind != "srv" {
-		return nil, fmt.Errorf("%w %s: it is not a service", ErrUnknownType, name)
+		return nil, fmt.Errorf("%w %s: not a service", ErrUnknownType, name)
 	}
 	text, err := l.find(name, ".srv")
 	if err != nil {
@@ -187,6 +195,9 @@ func (l *Library) find(name, ext string) (string, error) {
 			return "", fmt.Errorf("read definition of %s: %w", name, err)
 		}
 	}
+	if text, ok := implied[name+ext]; ok {
+		return text, nil
+	}
 	return "", fmt.Errorf("%w %s", ErrUnknownType, name)
 }
 
@@ -203,6 +214,20 @@ func eventMessage(s *Service) *Message {
 			nested("response", s.Response.Name, Sequence, 1),
 		},
 	}
+}
+
+// cutService cuts "pkg/srv/Trigger_Request" into the name of the service and "_Request", "_Response", "_Event" or "". ok
+// says whether the name is that of a service or of a part of one.
+func cutService(name string) (service, part string, ok bool) {
+	if !strings.Contains(name, "/srv/") {
+		return "", "", false
+	}
+	for _, part := range []string{"_Request", "_Response", "_Event"} {
+		if service, found := strings.CutSuffix(name, part); found {
+			return service, part, true
+		}
+	}
+	return name, "", true
 }
 
 // fullName turns ROS 1's "pkg/Type" into "pkg/msg/Type".

@@ -52,37 +52,40 @@ func (p parser) service(text string) (*Service, error) {
 	if _, _, _, err := splitName(p.name); err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
+	request, response, line, err := splitService(text)
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", p.file, err)
+	}
 	s := &Service{Name: p.name, Text: text}
-	request, response, line := "", "", 0
-	for start := 0; start < len(text); {
-		end := len(text)
-		if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
-			end = start + i + 1
-		}
-		line++
-		if strings.TrimSpace(text[start:end]) == "---" {
-			if p.line > 0 {
-				return nil, fmt.Errorf("parse %s:%d: a second line \"---\"", p.file, line)
-			}
-			request, response, p.line = text[:start], text[end:], line
-		}
-		start = end
-	}
-	if p.line == 0 {
-		return nil, fmt.Errorf("parse %s: no line \"---\" between request and response", p.file)
-	}
-	var err error
-	responseParser := p
-	responseParser.name += "_Response"
-	if s.Response, err = responseParser.message(response); err != nil {
-		return nil, err
-	}
-	p.name += "_Request"
-	p.line = 0
+	p.name = s.Name + "_Request"
 	if s.Request, err = p.message(request); err != nil {
 		return nil, err
 	}
+	p.name, p.line = s.Name+"_Response", line
+	if s.Response, err = p.message(response); err != nil {
+		return nil, err
+	}
 	return s, nil
+}
+
+// splitService splits the text of a .srv file. line is that of the "---".
+func splitService(text string) (request, response string, line int, err error) {
+	start, number := 0, 0
+	for s := range strings.SplitAfterSeq(text, "\n") {
+		end := start + len(s)
+		number++
+		if strings.TrimSpace(s) == "---" {
+			if line > 0 {
+				return "", "", 0, fmt.Errorf("a second \"---\" in line %d", number)
+			}
+			request, response, line = text[:start], text[end:], number
+		}
+		start = end
+	}
+	if line == 0 {
+		return "", "", 0, errors.New("no line \"---\" between request and response")
+	}
+	return request, response, line, nil
 }
 
 func (p parser) message(text string) (*Message, error) {

@@ -1,0 +1,167 @@
+package msgs_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/foxglove/mcap/go/mcap"
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+func TestLibraryIsComplete(t *testing.T) {
+	t.Setenv("AMENT_PREFIX_PATH", "")
+	l := msgs.Library()
+	types := l.Types()
+	require.Greater(t, len(types), 170)
+	for _, name := range types {
+		_, err := l.Hash(name)
+		require.NoError(t, err)
+		text, err := l.Concatenated(name)
+		require.NoError(t, err)
+		_, err = rosidl.ParseConcatenated(name, text)
+		require.NoError(t, err)
+	}
+}
+
+// TestHash compares with hashes that others published: ROS 2 Jazzy's own and those in CARLA's CdrTopicInfo.h.
+func TestHash(t *testing.T) {
+	l := msgs.Library()
+	for name, want := range map[string]string{
+		"ackermann_msgs/msg/AckermannDriveStamped":   "48ca7612a08d3bb72744fd98b71b7cf2ea24c6ad50fa4e1aa0bbad963c90d8cf",
+		"nav_msgs/msg/Odometry":                      "3cc97dc7fb7502f8714462c526d369e35b603cfc34d946e3f2eda2766dfec6e0",
+		"rosgraph_msgs/msg/Clock":                    "692f7a66e93a3c83e71765d033b60349ba68023a8c689a79e48078bcb5c58564",
+		"sensor_msgs/msg/CameraInfo":                 "b3dfd68ff46c9d56c80fd3bd4ed22c7a4ddce8c8348f2f59c299e73118e7e275",
+		"sensor_msgs/msg/Image":                      "d31d41a9a4c4bc8eae9be757b0beed306564f7526c88ea6a4588fb9582527d47",
+		"sensor_msgs/msg/Imu":                        "7d9a00ff131080897a5ec7e26e315954b8eae3353c3f995c55faf71574000b5b",
+		"sensor_msgs/msg/NavSatFix":                  "62223ab3fe210a15976021da7afddc9e200dc9ec75231c1b6a557fc598a65404",
+		"sensor_msgs/msg/PointCloud2":                "9198cabf7da3796ae6fe19c4cb3bdd3525492988c70522628af5daa124bae2b5",
+		"std_msgs/msg/Float32":                       "7170d3d8f841f7be3172ce5f4f59f3a4d7f63b0447e8b33327601ad64d83d6e2",
+		"std_msgs/msg/Header":                        "f49fb3ae2cf070f793645ff749683ac6b06203e41c891e17701b1cb597ce6a01",
+		"std_msgs/msg/String":                        "df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18",
+		"tf2_msgs/msg/TFMessage":                     "e369d0f05a23ae52508854b66f6aa0437f3449d652e8cbf22d5abe85d020f087",
+		"carla_msgs/msg/CarlaActorInfo":              "2ca0a6e2b412f1ffeea438bde6683b1be0e46c52925ac45a6fe91f8cb3c4371c",
+		"carla_msgs/msg/CarlaActorList":              "9c84c0e4b7513532a2943a25c75d4a139d48f31288f5a2b68c289f1e0a0b1be1",
+		"carla_msgs/msg/CarlaBoundingBox":            "64150a58baddf4ecdfd2adcc41b74bc2a7caaa1677545e971b47623ca1c31b63",
+		"carla_msgs/msg/CarlaCollisionEvent":         "d77acb472c5effb98998bfb2e176ae3ffac0a84ce33a79f90e999544e3fcfeff",
+		"carla_msgs/msg/CarlaControl":                "7053e4e9ec21223b8f3a67944cc19fac0e419791a87e59438a56ba9efce2a9ac",
+		"carla_msgs/msg/CarlaEgoVehicleControl":      "4f251fa2a554e8ed996f77eb1d5b65515af1369eceb04d5122cb5761f7801be3",
+		"carla_msgs/msg/CarlaEgoVehicleInfo":         "b8dc3866014924ce7fe57e0cff05a5448ec18f27156656b3b1b69f4da558e956",
+		"carla_msgs/msg/CarlaEgoVehicleInfoWheel":    "63caae9f2637752b93a616b10e00d21be15ca32cac533efd3596349a5cf4d4fe",
+		"carla_msgs/msg/CarlaEgoVehicleStatus":       "3565cc74470f5c37eb316a36426effd811ac1baf835df3fc2bb7a88574bb3e07",
+		"carla_msgs/msg/CarlaLaneInvasionEvent":      "ec4d0e28a97c4a7952a100d47a801996d0463ad7fe0e08a96049de4b19656508",
+		"carla_msgs/msg/CarlaStatus":                 "a3f7fb6fc4b673840e0c092c3c9e52a8120885ba603e0125a23f58ac279c0c13",
+		"carla_msgs/msg/CarlaTrafficLightInfo":       "c6bc358a736c0843889a6f65d8070f9891619a250fcc58ad51ffb9f87dd138b4",
+		"carla_msgs/msg/CarlaTrafficLightInfoList":   "9a13ecb7abe8b5b53c9dc5b7794981c90bd04b0556f8ab66cf26863ac600fde6",
+		"carla_msgs/msg/CarlaTrafficLightStatus":     "e4a58f6956c9d395f8aa8df33b6aa2765cb83c8522ec3e676196dc49485bf0b8",
+		"carla_msgs/msg/CarlaTrafficLightStatusList": "07f3b9ec436d9925e8b55f229d420336a997e824911afdb299f2dd0f32a26268",
+		"carla_msgs/msg/CarlaWalkerControl":          "ccb5ec377b88a20b0f341db32d7fcf93a31bbd13662ae1b19dadbe12483c6b88",
+		"carla_msgs/msg/CarlaWeatherParameters":      "85e1bba9e8fc0f7bf769d09771c4b2b75ff9702cd486df24e153c74232e26216",
+		"carla_msgs/msg/CarlaWorldInfo":              "b7093c2a34078b682bef09c0e60c76b06542f8ab4ea69756f9505ca06655e9ab",
+		"carla_msgs/msg/LaneInvasionEvent":           "1d81c780738761101e1b4cb165af96ed32b8aa5cd523713c9b28d1ee95af719b",
+	} {
+		hash, err := l.Hash(name)
+		require.NoError(t, err)
+		require.Equal(t, "RIHS01_"+want, hash, name)
+	}
+}
+
+func TestLibraryFolders(t *testing.T) {
+	dir := t.TempDir()
+	write := func(path, text string) {
+		path = filepath.Join(dir, path)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	write("packages/a_msgs/msg/A.msg", "bool from_packages\n")
+	write("prefix/share/b_msgs/msg/B.msg", "bool from_prefix\n")
+	write("prefix/share/std_msgs/msg/Bool.msg", "bool from_prefix\n")
+	write("prefix/share/std_msgs/msg/Int8.msg", "bool from_prefix\n")
+	write("folder/msg/C.msg", "bool from_folder\n")
+	write("named/msg/D.msg", "bool from_named\n")
+	write("named/package.xml", "<?xml version=\"1.0\"?>\n<package format=\"3\"><name>d_msgs</name></package>\n")
+	write("override/std_msgs/msg/Bool.msg", "bool from_override\n")
+	t.Setenv("AMENT_PREFIX_PATH", filepath.Join(dir, "nothing")+string(filepath.ListSeparator)+filepath.Join(dir, "prefix"))
+
+	l := msgs.Library(filepath.Join(dir, "packages"), filepath.Join(dir, "folder"), filepath.Join(dir, "named"),
+		filepath.Join(dir, "override"))
+	for name, want := range map[string]string{
+		"a_msgs/msg/A":      "from_packages",
+		"b_msgs/msg/B":      "from_prefix",
+		"folder/msg/C":      "from_folder",
+		"d_msgs/msg/D":      "from_named",
+		"std_msgs/msg/Bool": "from_override",
+		"std_msgs/msg/Int8": "from_prefix",
+		"std_msgs/msg/Char": "data",
+	} {
+		m, err := l.Message(name)
+		require.NoError(t, err)
+		require.Equal(t, want, m.Fields[0].Name, name)
+		require.Contains(t, l.Types(), name)
+	}
+}
+
+// TestSamples reads the schemas of real MCAP files.
+func TestSamples(t *testing.T) {
+	t.Setenv("AMENT_PREFIX_PATH", "")
+	root := filepath.Join("..", "..", "shared", "samples", "rosbag2")
+	if _, err := os.Stat(root); err != nil {
+		t.Skip("no folder of samples")
+	}
+	embedded := msgs.Library()
+	compared := 0
+	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".mcap" {
+			return err
+		}
+		f, err := os.Open(path)
+		require.NoError(t, err)
+		defer f.Close()
+		r, err := mcap.NewReader(f)
+		require.NoError(t, err)
+		defer r.Close()
+		info, err := r.Info()
+		require.NoError(t, err)
+		for _, s := range info.Schemas {
+			l, err := rosidl.ParseConcatenated(s.Name, string(s.Data))
+			require.NoError(t, err, path)
+
+			text, err := l.Concatenated(s.Name)
+			require.NoError(t, err)
+			switch {
+			case strings.HasSuffix(s.Name, "_Event"): // older than the line "SRV:"
+				require.True(t, strings.HasSuffix(text, "\n"+string(s.Data)))
+			case !strings.Contains(path, "rosbags_rs") && s.Name != "rcl_interfaces/msg/ParameterEvent":
+				require.Equal(t, string(s.Data), text) // the others have another order, or repeat definitions
+			}
+
+			hash, err := l.Hash(s.Name)
+			require.NoError(t, err)
+			for _, c := range info.Channels {
+				if want := c.Metadata["topic_type_hash"]; c.SchemaID == s.ID && want != "" {
+					require.Equal(t, want, hash, s.Name)
+					compared++
+				}
+			}
+			if s.Name == "rosbag2_interfaces/msg/WriteSplitEvent" || s.Name == "sensor_msgs/msg/Range" {
+				continue // recorded before they had node_name and variance
+			}
+			want, err := embedded.Hash(s.Name)
+			if errors.Is(err, rosidl.ErrUnknownType) {
+				require.Regexp(t, "^(test_msgs|stereo_msgs)/", s.Name)
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, want, hash, s.Name)
+			compared++
+		}
+		return nil
+	}))
+	require.Greater(t, compared, 90)
+}

@@ -1,0 +1,138 @@
+package rosidl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+var separator = strings.Repeat("=", 80) + "\n"
+
+// ParseConcatenated reads the text that MCAP files carry as schema of the encoding "ros2msg" (and "ros1msg"): the
+// definition of the named type, then those of the messages that it contains, each behind a line of "=" and a line
+// "MSG: pkg/Type" or "MSG: pkg/msg/Type". For services and their events the text is that of the .srv file, which newer
+// versions of rosbag2 put behind a line "SRV: pkg/srv/Type". The library holds these definitions only.
+func ParseConcatenated(name, text string) (*Library, error) {
+	name = fullName(name)
+	l := NewLibrary()
+	if err := l.addConcatenated(name, text); err != nil {
+		return nil, fmt.Errorf("parse concatenated definition of %s: %w", name, err)
+	}
+	if _, err := l.described(name); err != nil {
+		return nil, fmt.Errorf("parse concatenated definition of %s: %w", name, err)
+	}
+	return l, nil
+}
+
+func (l *Library) addConcatenated(root, text string) error {
+	l.texts = map[string]string{}
+	name, line := root, 0
+	for {
+		body, rest, lines, found := cutSeparator(text)
+		if body != "" || !found || line > 0 { // nothing precedes the first separator where it names the root
+			if err := l.addText(name, body); err != nil {
+				return err
+			}
+		}
+		if !found {
+			return nil
+		}
+		line += lines + 1
+		header, tail, _ := strings.Cut(rest, "\n")
+		kind, header, _ := strings.Cut(strings.TrimSpace(header), ": ")
+		name = fullName(strings.TrimSpace(header))
+		_, _, _, err := splitName(name)
+		switch {
+		case kind == "IDL":
+			return fmt.Errorf("line %d: %s is defined in IDL, which is not supported", line, name)
+		case kind != "MSG" && kind != "SRV" || err != nil:
+			return fmt.Errorf("line %d: no \"MSG: package/Type\" behind the line of \"=\"", line)
+		}
+		text = tail
+	}
+}
+
+func (l *Library) addText(name, text string) error {
+	path := name + ".msg"
+	if service, _, ok := cutService(name); ok {
+		if _, _, _, err := splitService(text); err == nil {
+			path = service + ".srv"
+		}
+	}
+	old, ok := l.texts[path]
+	if !ok {
+		l.texts[path] = text
+	} else if strings.TrimSpace(old) != strings.TrimSpace(text) {
+		return fmt.Errorf("two different definitions of %s", name)
+	}
+	return nil
+}
+
+// cutSeparator cuts the text around its first line of "=". The newline in front of that line belongs to neither part.
+// lines counts those up to the separator, itself included.
+func cutSeparator(text string) (before, after string, lines int, found bool) {
+	for start := 0; start < len(text); {
+		end := len(text)
+		if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
+			end = start + i + 1
+		}
+		lines++
+		line := strings.TrimSpace(text[start:end])
+		if line != "" && strings.Trim(line, "=") == "" {
+			before = strings.TrimSuffix(strings.TrimSuffix(text[:start], "\n"), "\r")
+			return before, text[end:], lines, true
+		}
+		start = end
+	}
+	return text, "", lines, false
+}
+
+// Concatenated returns the definition of a message or service and of all messages that it contains as rosbag2 writes it
+// into MCAP files, the text that ParseConcatenated reads. The text of a service and of its event are the same.
+func (l *Library) Concatenated(name string) (string, error) {
+	name = fullName(name)
+	m, err := l.described(name)
+	if err != nil {
+		return "", fmt.Errorf("concatenate definitions: %w", err)
+	}
+	text, fields := m.Text, m.Fields
+	if service, part, ok := cutService(name); ok && (part == "" || part == "_Event") {
+		if s, err := l.Service(service); err == nil {
+			text = separator + "SRV: " + s.Name + "\n" + s.Text
+			fields = slices.Concat(s.Request.Fields, s.Response.Fields)
+		}
+	}
+	var b strings.Builder
+	b.WriteString(text)
+	if err := l.appendContained(&b, fields, map[string]bool{}); err != nil {
+		return "", fmt.Errorf("concatenate definitions: %w", err)
+	}
+	return b.String(), nil
+}
+
+// appendContained appends the messages that the fields contain in rosbag2's order: by name, each followed by those that it
+// contains itself, none twice.
+func (l *Library) appendContained(b *strings.Builder, fields []Field, seen map[string]bool) error {
+	var names []string
+	for _, f := range fields {
+		if f.Type.Kind == Nested {
+			names = append(names, f.Type.Message)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		m, err := l.Message(name)
+		if err != nil {
+			return err
+		}
+		b.WriteString("\n" + separator + "MSG: " + strings.Replace(name, "/msg/", "/", 1) + "\n" + m.Text)
+		if err := l.appendContained(b, m.Fields, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
