@@ -15,11 +15,9 @@ func SensorDataQoS() codec.QoS {
 	return q
 }
 
-// ServicesQoS is that of requests and replies of services.
+// ServicesQoS is that of requests and replies of services. The parameter services of rclcpp have a longer history, which
+// has no say in whether endpoints match.
 func ServicesQoS() codec.QoS { return codec.DefaultQoS() }
-
-// ParametersQoS is that of the parameter services.
-func ParametersQoS() codec.QoS { return keepLast(1000) }
 
 // ParameterEventsQoS is that of /parameter_events.
 func ParameterEventsQoS() codec.QoS { return keepLast(1000) }
