@@ -1,0 +1,226 @@
+#include "blob.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dds/ddsrt/bswap.h"
+#include "dds/ddsi/q_radmin.h"
+
+static const struct ddsi_serdata_ops data_ops;
+
+// The payload is read up to the next multiple of 4, which is how it goes onto the wire.
+static size_t padded(size_t size) { return (size + 3) & ~(size_t)3; }
+
+static struct blob *alloc(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind, size_t size) {
+	if (size > UINT32_MAX - 3)
+		return NULL;
+	struct blob *b = malloc(sizeof(*b) + padded(size));
+	if (b == NULL)
+		return NULL;
+	ddsi_serdata_init(&b->c, type, kind);
+	b->c.hash = type->serdata_basehash;
+	b->sequence = 0;
+	b->received = 0;
+	b->size = (uint32_t)size;
+	memset(b->publisher, 0, sizeof(b->publisher));
+	memset((char *)blob_payload(b) + size, 0, padded(size) - size);
+	return b;
+}
+
+struct blob *blob_new(const struct ddsi_sertype *type, const void *data, size_t size) {
+	struct blob *b = alloc(type, SDK_DATA, size);
+	if (b != NULL)
+		memcpy(blob_payload(b), data, size);
+	return b;
+}
+
+void blob_free(uintptr_t blob) { ddsi_serdata_unref((struct ddsi_serdata *)blob); }
+
+static struct blob *of(const struct ddsi_serdata *d) { return (struct blob *)d; }
+
+static uint32_t load32(const unsigned char *p) {
+	uint32_t v;
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+// identify reads who sent a sample, and as which, from the datagram that brought its first fragment. Cyclone DDS has by
+// then converted the GUID's words and the sequence number to this machine's byte order, in place. Offsets are those of
+// the RTPS 2.3 specification: header 8.3.3, Data and DataFrag 9.4.5.3 and 9.4.5.4, alike up to the sequence number.
+static void identify(struct blob *b, const struct nn_rdata *first) {
+	const unsigned char *packet = NN_RMSG_PAYLOADOFF(first->rmsg, 0);
+	const unsigned char *submessage = packet + NN_RDATA_SUBMSG_OFF(first);
+	uint32_t guid[4];
+	for (int i = 0; i < 3; i++)
+		guid[i] = ddsrt_toBE4u(load32(packet + 8 + 4 * i));
+	guid[3] = ddsrt_toBE4u(load32(submessage + 12));
+	memcpy(b->publisher, guid, sizeof(guid));
+	b->sequence = (uint64_t)load32(submessage + 16) << 32 | load32(submessage + 20);
+	b->received = dds_time();
+}
+
+static struct ddsi_serdata *from_ser(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
+		const struct nn_rdata *fragments, size_t size) {
+	struct blob *b = alloc(type, kind, size);
+	if (b == NULL)
+		return NULL;
+	identify(b, fragments);
+	unsigned char *payload = blob_payload(b);
+	uint32_t done = 0;
+	for (const struct nn_rdata *f = fragments; f != NULL; f = f->nextfrag) {
+		if (f->maxp1 <= done)
+			continue;
+		const unsigned char *source = NN_RMSG_PAYLOADOFF(f->rmsg, NN_RDATA_PAYLOAD_OFF(f));
+		memcpy(payload + done, source + (done - f->min), f->maxp1 - done);
+		done = f->maxp1;
+	}
+	return &b->c;
+}
+
+static struct ddsi_serdata *from_ser_iov(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
+		ddsrt_msg_iovlen_t count, const ddsrt_iovec_t *parts, size_t size) {
+	struct blob *b = alloc(type, kind, size);
+	if (b == NULL)
+		return NULL;
+	unsigned char *payload = blob_payload(b);
+	for (ddsrt_msg_iovlen_t i = 0; i < count; i++) {
+		memcpy(payload, parts[i].iov_base, parts[i].iov_len);
+		payload += parts[i].iov_len;
+	}
+	return &b->c;
+}
+
+static struct ddsi_serdata *from_keyhash(const struct ddsi_sertype *type, const struct ddsi_keyhash *hash) {
+	(void)hash;
+	struct blob *b = alloc(type, SDK_KEY, 0);
+	return b == NULL ? NULL : &b->c;
+}
+
+// Samples are written as blobs and taken as blobs, never by way of a struct of the application. Cyclone DDS still asks
+// for one to dispose of an instance.
+static struct ddsi_serdata *from_sample(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind, const void *sample) {
+	(void)sample;
+	return kind == SDK_KEY ? from_keyhash(type, NULL) : NULL;
+}
+
+static struct ddsi_serdata *to_untyped(const struct ddsi_serdata *d) {
+	struct blob *b = alloc(d->type, SDK_KEY, 0);
+	if (b == NULL)
+		return NULL;
+	b->c.type = NULL;
+	return &b->c;
+}
+
+static bool to_sample(const struct ddsi_serdata *d, void *sample, void **buffer, void *limit) {
+	(void)d, (void)sample, (void)buffer, (void)limit;
+	return false;
+}
+
+static bool untyped_to_sample(const struct ddsi_sertype *type, const struct ddsi_serdata *d, void *sample, void **buffer,
+		void *limit) {
+	(void)type, (void)d, (void)sample, (void)buffer, (void)limit;
+	return true;
+}
+
+static uint32_t get_size(const struct ddsi_serdata *d) { return of(d)->size; }
+
+static void to_ser(const struct ddsi_serdata *d, size_t offset, size_t size, void *buffer) {
+	memcpy(buffer, (char *)blob_payload(of(d)) + offset, size);
+}
+
+static struct ddsi_serdata *to_ser_ref(const struct ddsi_serdata *d, size_t offset, size_t size, ddsrt_iovec_t *part) {
+	part->iov_base = (char *)blob_payload(of(d)) + offset;
+	part->iov_len = (ddsrt_iov_len_t)size;
+	return ddsi_serdata_ref(d);
+}
+
+static void to_ser_unref(struct ddsi_serdata *d, const ddsrt_iovec_t *part) {
+	(void)part;
+	ddsi_serdata_unref(d);
+}
+
+// The type may be gone by now: samples don't hold on to it.
+static void free_data(struct ddsi_serdata *d) { free(d); }
+
+static bool eqkey(const struct ddsi_serdata *a, const struct ddsi_serdata *b) {
+	(void)a, (void)b;
+	return true; // without key there is one instance
+}
+
+static size_t print(const struct ddsi_sertype *type, const struct ddsi_serdata *d, char *buffer, size_t size) {
+	(void)type, (void)d;
+	return (size_t)snprintf(buffer, size, "blob");
+}
+
+static void get_keyhash(const struct ddsi_serdata *d, struct ddsi_keyhash *hash, bool md5) {
+	(void)d, (void)md5;
+	memset(hash, 0, sizeof(*hash));
+}
+
+static const struct ddsi_serdata_ops data_ops = {
+	.eqkey = eqkey,
+	.get_size = get_size,
+	.from_ser = from_ser,
+	.from_ser_iov = from_ser_iov,
+	.from_keyhash = from_keyhash,
+	.from_sample = from_sample,
+	.to_ser = to_ser,
+	.to_ser_ref = to_ser_ref,
+	.to_ser_unref = to_ser_unref,
+	.to_sample = to_sample,
+	.to_untyped = to_untyped,
+	.untyped_to_sample = untyped_to_sample,
+	.free = free_data,
+	.print = print,
+	.get_keyhash = get_keyhash,
+};
+
+static void free_type(struct ddsi_sertype *type) {
+	ddsi_sertype_fini(type);
+	free(type);
+}
+
+static void zero_samples(const struct ddsi_sertype *type, void *samples, size_t count) {
+	(void)type, (void)samples, (void)count;
+}
+
+static void realloc_samples(void **samples, const struct ddsi_sertype *type, void *old, size_t had, size_t count) {
+	(void)type, (void)old, (void)had;
+	for (size_t i = 0; i < count; i++)
+		samples[i] = NULL;
+}
+
+static void free_samples(const struct ddsi_sertype *type, void **samples, size_t count, dds_free_op_t op) {
+	(void)type, (void)samples, (void)count, (void)op;
+}
+
+static bool equal(const struct ddsi_sertype *a, const struct ddsi_sertype *b) {
+	(void)a, (void)b;
+	return true; // the name says it all, and Cyclone DDS has compared it
+}
+
+static uint32_t hash(const struct ddsi_sertype *type) {
+	(void)type;
+	return 0;
+}
+
+// There is no type information to announce: peers match by name, as with ROS 2's own types.
+static const struct ddsi_sertype_ops type_ops = {
+	.version = ddsi_sertype_v0,
+	.free = free_type,
+	.zero_samples = zero_samples,
+	.realloc_samples = realloc_samples,
+	.free_samples = free_samples,
+	.equal = equal,
+	.hash = hash,
+};
+
+struct ddsi_sertype *blob_type(const char *name) {
+	struct ddsi_sertype *type = calloc(1, sizeof(*type));
+	if (type == NULL)
+		return NULL;
+	ddsi_sertype_init(type, name, &type_ops, &data_ops, true);
+	type->allowed_data_representation = DDS_DATA_REPRESENTATION_FLAG_XCDR1;
+	return type;
+}

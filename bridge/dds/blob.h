@@ -1,0 +1,40 @@
+// Payloads as Cyclone DDS keeps them here: opaque CDR, in one allocation with what is known of it.
+#ifndef TAPEDECK_BLOB_H
+#define TAPEDECK_BLOB_H
+
+#if !__has_include("dds/dds.h") || !__has_include("dds/ddsi/ddsi_sertype.h")
+#error "Eclipse Cyclone DDS 0.10 was not found. On Debian and Ubuntu: apt install cyclonedds-dev"
+#endif
+
+#include "dds/dds.h"
+#include "dds/version.h"
+#include "dds/ddsi/ddsi_serdata.h"
+#include "dds/ddsi/ddsi_sertype.h"
+
+#if DDS_VERSION_MAJOR != 0 || DDS_VERSION_MINOR != 10
+#error "This needs Eclipse Cyclone DDS 0.10: the interface of sertypes differs in other versions"
+#endif
+
+// blob is one sample. The payload, with its encapsulation header, follows the struct. References are counted by Cyclone
+// DDS; the memory outlives readers, writers and the domain.
+struct blob {
+	struct ddsi_serdata c;
+	uint64_t sequence; // RTPS sequence number, 0 if not known
+	int64_t received; // ns since the Unix epoch; for samples of this process, when they were written
+	uint32_t size; // of the payload in bytes
+	uint8_t publisher[16]; // GUID in wire order, zero if not known
+	uint32_t reserved; // keeps the payload 8-aligned
+};
+
+// blob_type returns a new keyless type of that DDS name whose samples are blobs.
+struct ddsi_sertype *blob_type(const char *name);
+
+// blob_new returns a sample with a copy of data, NULL when memory is out. type is the one registered for its writer.
+struct blob *blob_new(const struct ddsi_sertype *type, const void *data, size_t size);
+
+static inline void *blob_payload(struct blob *b) { return b + 1; }
+
+// blob_free gives back one reference.
+void blob_free(uintptr_t blob);
+
+#endif

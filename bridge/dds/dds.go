@@ -1,0 +1,28 @@
+// Package dds is the ROS graph by Eclipse Cyclone DDS: it speaks to any ROS 2 stack without ROS 2 being installed. It
+// needs Cyclone DDS 0.10, which Debian and Ubuntu ship as cyclonedds-dev.
+//
+// Payloads pass as raw CDR. A received one stays in the middleware's memory, where it was put together from its
+// datagrams, until the handler returns or whoever retained it releases it; see bridge.Sample. A published one is copied
+// once.
+//
+// Services speak rmw_cyclonedds' protocol. Peers that use Fast DDS have another one: topics pass between the two,
+// services do not, which is a limit of ROS 2 itself.
+//
+// The environment is heeded as ROS 2's rmw_cyclonedds_cpp does: ROS_DOMAIN_ID, ROS_LOCALHOST_ONLY,
+// ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS, CYCLONEDDS_URI; and ROS_DISTRO to tell how nodes announce themselves.
+package dds
+
+// #cgo CFLAGS: -std=gnu11 -O2 -Wall -DDDS_NDEBUG
+// #cgo LDFLAGS: -lddsc
+// #include "entity.h"
+import "C"
+
+import "fmt"
+
+// check returns an error for a negative code of Cyclone DDS.
+func check(code C.int32_t) error {
+	if code >= 0 {
+		return nil
+	}
+	return fmt.Errorf("DDS: %s (%d)", C.GoString(C.dds_strretcode(C.dds_return_t(code))), int(code))
+}

@@ -1,0 +1,186 @@
+package dds
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+const patience = 30 * time.Second
+
+// TestMain keeps the tests on this machine, in a domain that tests elsewhere on it hardly share. Where a role is named
+// it plays it instead: the other process of a test.
+func TestMain(m *testing.M) {
+	if role := os.Getenv("TAPEDECK_TEST_ROLE"); role != "" {
+		if err := roles[role](); err != nil {
+			fmt.Fprintln(os.Stderr, role, "fails:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(100+os.Getpid()%130))
+	os.Setenv("ROS_LOCALHOST_ONLY", "1")
+	for _, name := range []string{"ROS_DISTRO", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"} {
+		os.Unsetenv(name)
+	}
+	os.Exit(m.Run())
+}
+
+// roles are what another process of a test may be. It ends when its standard input does.
+var roles = map[string]func() error{
+	"publisher": publisherRole,
+}
+
+// process starts this test binary in a role. It ends with the test. Arguments are environment variables.
+func process(t testing.TB, role string, env ...string) {
+	t.Helper()
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), append(env, "TAPEDECK_TEST_ROLE="+role)...)
+	command.Stderr = os.Stderr
+	stdin, err := command.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	t.Cleanup(func() {
+		stdin.Close()
+		require.NoError(t, command.Wait())
+	})
+}
+
+// untilEOF waits for the end of standard input.
+func untilEOF() { io.Copy(io.Discard, bufio.NewReader(os.Stdin)) }
+
+func newNode(t testing.TB, name string) *node {
+	t.Helper()
+	n, err := Open(bridge.Options{Name: name, Namespace: "/test", Domain: -1})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	return n.(*node)
+}
+
+func keepAll() codec.QoS {
+	q := codec.DefaultQoS()
+	q.History = codec.KeepAll
+	return q
+}
+
+const bytesType = "std_msgs/msg/UInt8MultiArray"
+
+// pattern returns a payload of that size that tells its number.
+func pattern(size, number int) []byte {
+	b := make([]byte, size)
+	b[1] = 1
+	for i := 12; i < size; i++ {
+		b[i] = byte(i*7 + i>>8 + number)
+	}
+	binary.LittleEndian.PutUint64(b[4:], uint64(number))
+	return b
+}
+
+// publisherRole publishes COUNT payloads of SIZE bytes once a subscriber is there.
+func publisherRole() error {
+	var size, count int
+	fmt.Sscan(os.Getenv("SIZE"), &size)
+	fmt.Sscan(os.Getenv("COUNT"), &count)
+	n, err := Open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	p, err := n.Advertise("bytes", bytesType, keepAll())
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(patience); p.Subscribers() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("nobody subscribes to %s", p.Topic())
+		}
+	}
+	for i := range count {
+		if err := p.PublishAt(pattern(size, i), int64(i)*1000+1); err != nil {
+			return err
+		}
+	}
+	untilEOF()
+	return nil
+}
+
+func TestReceiveFromOtherProcess(t *testing.T) {
+	for _, test := range []struct{ size, count int }{{12, 1000}, {100, 2000}, {1 << 20, 30}, {8<<20 + 4, 5}} {
+		t.Run(fmt.Sprint(test.size), func(t *testing.T) {
+			n := newNode(t, "receiver")
+			var mu sync.Mutex
+			var kept []bridge.Payload
+			var samples []bridge.Sample
+			done := make(chan struct{})
+			s, err := n.Subscribe("bytes", bytesType, keepAll(), func(batch []bridge.Sample) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, sample := range batch {
+					kept = append(kept, sample.Retain())
+					samples = append(samples, sample)
+				}
+				if len(samples) >= test.count {
+					close(done)
+				}
+			})
+			require.NoError(t, err)
+			begin := time.Now().UnixNano()
+			process(t, "publisher", fmt.Sprint("SIZE=", test.size), fmt.Sprint("COUNT=", test.count))
+			select {
+			case <-done:
+			case <-time.After(patience):
+				require.FailNow(t, "samples are missing")
+			}
+			require.NoError(t, s.Close())
+			require.Len(t, kept, test.count)
+			publishers := publishersOf(n, s.Topic())
+			require.Len(t, publishers, 1)
+			for i := range kept {
+				require.Equal(t, pattern(test.size, i), kept[i].Data)
+				require.Equal(t, int64(i)*1000+1, samples[i].SourceTime)
+				require.Equal(t, uint64(i+1), samples[i].Sequence)
+				require.Equal(t, publishers[0].GUID, samples[i].Publisher)
+				require.Greater(t, samples[i].ReceiveTime, begin)
+				require.LessOrEqual(t, samples[i].ReceiveTime, time.Now().UnixNano())
+				kept[i].Release()
+			}
+			require.Zero(t, s.Lost())
+		})
+	}
+}
+
+func publishersOf(n bridge.Node, name string) []bridge.Endpoint {
+	for _, t := range n.Topics() {
+		if t.Name == name {
+			return t.Publishers
+		}
+	}
+	return nil
+}
+
+func TestLosses(t *testing.T) {
+	a, b := bridge.GUID{1}, bridge.GUID{2}
+	var l losses
+	var got []uint64
+	for _, s := range []struct {
+		publisher bridge.GUID
+		sequence  uint64
+	}{{a, 7}, {a, 8}, {b, 100}, {a, 11}, {b, 101}, {a, 9}, {a, 12}, {bridge.GUID{}, 0}, {b, 104}} {
+		got = append(got, l.count(s.publisher, s.sequence))
+	}
+	require.Equal(t, []uint64{0, 0, 0, 2, 0, 0, 0, 0, 2}, got)
+}
+
+var _ = strings.ToUpper

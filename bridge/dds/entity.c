@@ -1,0 +1,261 @@
+#include "entity.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static dds_qos_t *make_qos(const struct qos *q, const char *user_data) {
+	dds_qos_t *out = dds_create_qos();
+	dds_history_kind_t history = q->keep_all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST;
+	int32_t depth = q->keep_all ? DDS_LENGTH_UNLIMITED : q->depth;
+	dds_qset_history(out, history, depth);
+	dds_qset_resource_limits(out, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
+	if (q->reliable)
+		dds_qset_reliability(out, DDS_RELIABILITY_RELIABLE, DDS_INFINITY);
+	else
+		dds_qset_reliability(out, DDS_RELIABILITY_BEST_EFFORT, 0);
+	if (q->transient_local) {
+		// What late joiners get follows the durability service, not the history.
+		dds_qset_durability(out, DDS_DURABILITY_TRANSIENT_LOCAL);
+		dds_qset_durability_service(out, 0, history, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED,
+				DDS_LENGTH_UNLIMITED);
+	} else {
+		dds_qset_durability(out, DDS_DURABILITY_VOLATILE);
+	}
+	dds_qset_deadline(out, q->deadline);
+	dds_qset_lifespan(out, q->lifespan);
+	dds_qset_liveliness(out, q->manual_by_topic ? DDS_LIVELINESS_MANUAL_BY_TOPIC : DDS_LIVELINESS_AUTOMATIC, q->lease);
+	dds_qset_writer_data_lifecycle(out, false);
+	if (q->ignore_local)
+		dds_qset_ignorelocal(out, DDS_IGNORELOCAL_PARTICIPANT);
+	if (user_data[0] != '\0')
+		dds_qset_userdata(out, user_data, strlen(user_data));
+	return out;
+}
+
+static void read_qos(const dds_qos_t *in, struct qos *q) {
+	dds_history_kind_t history = DDS_HISTORY_KEEP_LAST;
+	dds_reliability_kind_t reliability = DDS_RELIABILITY_BEST_EFFORT;
+	dds_durability_kind_t durability = DDS_DURABILITY_VOLATILE;
+	dds_liveliness_kind_t liveliness = DDS_LIVELINESS_AUTOMATIC;
+	*q = (struct qos){.depth = 1, .deadline = DDS_INFINITY, .lifespan = DDS_INFINITY, .lease = DDS_INFINITY};
+	dds_qget_history(in, &history, &q->depth);
+	dds_qget_reliability(in, &reliability, NULL);
+	dds_qget_durability(in, &durability);
+	dds_qget_deadline(in, &q->deadline);
+	dds_qget_lifespan(in, &q->lifespan);
+	dds_qget_liveliness(in, &liveliness, &q->lease);
+	q->keep_all = history == DDS_HISTORY_KEEP_ALL;
+	q->reliable = reliability == DDS_RELIABILITY_RELIABLE;
+	q->transient_local = durability != DDS_DURABILITY_VOLATILE;
+	q->manual_by_topic = liveliness == DDS_LIVELINESS_MANUAL_BY_TOPIC;
+}
+
+dds_entity_t create_participant(dds_domainid_t domain, const char *user_data) {
+	dds_qos_t *qos = dds_create_qos();
+	dds_qset_userdata(qos, user_data, strlen(user_data));
+	dds_entity_t participant = dds_create_participant(domain, qos, NULL);
+	dds_delete_qos(qos);
+	return participant;
+}
+
+static dds_entity_t create_topic(dds_entity_t participant, const char *name, const char *type_name,
+		struct ddsi_sertype **type) {
+	*type = blob_type(type_name);
+	if (*type == NULL)
+		return DDS_RETCODE_OUT_OF_RESOURCES;
+	struct ddsi_sertype *unregistered = *type;
+	dds_entity_t topic = dds_create_topic_sertype(participant, name, type, NULL, NULL, NULL);
+	if (topic < 0)
+		ddsi_sertype_unref(unregistered);
+	return topic;
+}
+
+dds_entity_t create_writer(dds_entity_t participant, const char *topic_name, const char *type_name, const struct qos *q,
+		const char *user_data, struct ddsi_sertype **registered) {
+	dds_entity_t topic = create_topic(participant, topic_name, type_name, registered);
+	if (topic < 0)
+		return topic;
+	dds_qos_t *qos = make_qos(q, user_data);
+	dds_entity_t writer = dds_create_writer(participant, topic, qos, NULL);
+	if (writer >= 0)
+		ddsi_sertype_ref(*registered);
+	dds_delete_qos(qos);
+	dds_delete(topic); // the writer holds on to it
+	return writer;
+}
+
+dds_entity_t create_reader(dds_entity_t participant, const char *topic_name, const char *type_name, const struct qos *q,
+		const char *user_data) {
+	struct ddsi_sertype *type;
+	dds_entity_t topic = create_topic(participant, topic_name, type_name, &type);
+	if (topic < 0)
+		return topic;
+	dds_qos_t *qos = make_qos(q, user_data);
+	dds_entity_t reader = dds_create_reader(participant, topic, qos, NULL);
+	if (reader >= 0)
+		dds_set_status_mask(reader, DDS_DATA_AVAILABLE_STATUS);
+	dds_delete_qos(qos);
+	dds_delete(topic);
+	return reader;
+}
+
+dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, const uint8_t publisher[16],
+		uint64_t sequence, const void *data, size_t size, int64_t source_time) {
+	struct blob *b = blob_new(type, data, size);
+	if (b == NULL)
+		return DDS_RETCODE_OUT_OF_RESOURCES;
+	memcpy(b->publisher, publisher, sizeof(b->publisher));
+	b->sequence = sequence;
+	b->received = dds_time();
+	b->c.timestamp.v = source_time >= 0 ? source_time : b->received;
+	return dds_forwardcdr(writer, &b->c);
+}
+
+int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, int32_t release) {
+	for (int32_t i = 0; i < release; i++)
+		ddsi_serdata_unref(&b->blobs[i]->c);
+	for (;;) {
+		dds_return_t taken = dds_takecdr(reader, (struct ddsi_serdata **)b->blobs, BATCH_SIZE, b->info, DDS_ANY_STATE);
+		if (taken < 0)
+			return taken;
+		int32_t n = 0;
+		for (int32_t i = 0; i < taken; i++) {
+			struct blob *x = b->blobs[i];
+			if (b->info[i].valid_data && x->size >= 4) {
+				b->blobs[n] = x;
+				b->info[n++] = b->info[i];
+			} else {
+				ddsi_serdata_unref(&x->c);
+			}
+		}
+		if (n > 0 || waitset == 0)
+			return n;
+		if (taken > 0)
+			continue;
+		dds_attach_t triggered[2];
+		dds_return_t count = dds_waitset_wait(waitset, triggered, 2, DDS_INFINITY);
+		if (count < 0)
+			return count;
+		for (int32_t i = 0; i < count; i++)
+			if (triggered[i] == 0)
+				return 0;
+	}
+}
+
+dds_entity_t create_waitset(dds_entity_t participant) {
+	dds_entity_t waitset = dds_create_waitset(participant);
+	if (waitset < 0)
+		return waitset;
+	dds_return_t rc = dds_waitset_attach(waitset, waitset, 0);
+	if (rc < 0) {
+		dds_delete(waitset);
+		return rc;
+	}
+	return waitset;
+}
+
+// find_id copies the value of a key from user data of the form "key=value;key=value;".
+static void find_id(const dds_qos_t *qos, const char *key, char *id, size_t size) {
+	void *data = NULL;
+	size_t length = 0;
+	id[0] = '\0';
+	if (!dds_qget_userdata(qos, &data, &length) || data == NULL)
+		return;
+	size_t key_length = strlen(key);
+	const char *at = data, *end = at + length;
+	while (at < end) {
+		const char *next = memchr(at, ';', (size_t)(end - at));
+		if (next == NULL)
+			next = end;
+		if ((size_t)(next - at) > key_length && memcmp(at, key, key_length) == 0 && at[key_length] == '=') {
+			snprintf(id, size, "%.*s", (int)((size_t)(next - at) - key_length - 1), at + key_length + 1);
+			break;
+		}
+		at = next + 1;
+	}
+	dds_free(data);
+}
+
+static bool read_peer(dds_builtintopic_endpoint_t *endpoint, const char *key, struct peer *p) {
+	if (endpoint == NULL)
+		return false;
+	memcpy(p->guid, endpoint->key.v, sizeof(p->guid));
+	find_id(endpoint->qos, key, p->id, sizeof(p->id));
+	dds_builtintopic_free_endpoint(endpoint);
+	return true;
+}
+
+int32_t matched_peers(dds_entity_t endpoint, bool writer, const char *key, struct peer **peers) {
+	*peers = NULL;
+	dds_instance_handle_t handles[256];
+	dds_return_t matched = writer ? dds_get_matched_subscriptions(endpoint, handles, 256)
+			: dds_get_matched_publications(endpoint, handles, 256);
+	if (matched <= 0)
+		return matched;
+	if (matched > 256)
+		matched = 256;
+	*peers = calloc((size_t)matched, sizeof(**peers));
+	if (*peers == NULL)
+		return DDS_RETCODE_OUT_OF_RESOURCES;
+	int32_t n = 0;
+	for (int32_t i = 0; i < matched; i++) {
+		dds_builtintopic_endpoint_t *e = writer ? dds_get_matched_subscription_data(endpoint, handles[i])
+				: dds_get_matched_publication_data(endpoint, handles[i]);
+		if (read_peer(e, key, &(*peers)[n]))
+			n++;
+	}
+	return n;
+}
+
+dds_return_t publication_id(dds_entity_t reader, dds_instance_handle_t writer, const char *key, struct peer *p) {
+	return read_peer(dds_get_matched_publication_data(reader, writer), key, p) ? DDS_RETCODE_OK : DDS_RETCODE_NO_DATA;
+}
+
+static void read_user_data(const dds_qos_t *qos, struct discovered *d) {
+	void *data = NULL;
+	size_t size = 0;
+	if (qos != NULL && dds_qget_userdata(qos, &data, &size)) {
+		d->user_data = data;
+		d->user_data_size = (int32_t)size;
+	}
+}
+
+int32_t take_discovered(dds_entity_t reader, bool endpoint, struct discovered *d, int32_t max) {
+	for (int32_t i = 0; i < max; i++) {
+		void *raw = NULL;
+		dds_sample_info_t info;
+		dds_return_t n = dds_take(reader, &raw, &info, 1, 1);
+		if (n < 0)
+			return i > 0 ? i : n;
+		if (n == 0)
+			return i;
+		d[i] = (struct discovered){.alive = info.valid_data && info.instance_state == DDS_IST_ALIVE};
+		if (endpoint) {
+			const dds_builtintopic_endpoint_t *e = raw;
+			memcpy(d[i].guid, e->key.v, sizeof(d[i].guid));
+			if (d[i].alive) {
+				memcpy(d[i].participant, e->participant_key.v, sizeof(d[i].participant));
+				d[i].topic = dds_string_dup(e->topic_name);
+				d[i].type = dds_string_dup(e->type_name);
+				read_user_data(e->qos, &d[i]);
+				read_qos(e->qos, &d[i].qos);
+			}
+		} else {
+			const dds_builtintopic_participant_t *p = raw;
+			memcpy(d[i].guid, p->key.v, sizeof(d[i].guid));
+			if (d[i].alive)
+				read_user_data(p->qos, &d[i]);
+		}
+		dds_return_loan(reader, &raw, n);
+	}
+	return max;
+}
+
+void release_discovered(struct discovered *d, int32_t count) {
+	for (int32_t i = 0; i < count; i++) {
+		dds_string_free(d[i].topic);
+		dds_string_free(d[i].type);
+		dds_free(d[i].user_data);
+	}
+}

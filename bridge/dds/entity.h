@@ -1,0 +1,71 @@
+// What the Go side needs of Cyclone DDS, in as few calls as a batch of samples allows. Functions that return a
+// dds_entity_t or dds_return_t return a negative DDS_RETCODE on failure.
+#ifndef TAPEDECK_ENTITY_H
+#define TAPEDECK_ENTITY_H
+
+#include "blob.h"
+
+// qos is the quality of service of one endpoint. Durations are in ns, DDS_INFINITY where there is no limit.
+struct qos {
+	bool keep_all, reliable, transient_local, manual_by_topic;
+	bool ignore_local; // of a reader: not the samples of its own participant
+	int32_t depth;
+	int64_t deadline, lifespan, lease;
+};
+
+// create_participant announces user_data, NUL excluded.
+dds_entity_t create_participant(dds_domainid_t domain, const char *user_data);
+
+// create_writer and create_reader also return the type that Cyclone DDS registered, with a reference for the caller.
+dds_entity_t create_writer(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
+		const char *user_data, struct ddsi_sertype **registered);
+dds_entity_t create_reader(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
+		const char *user_data);
+
+// write_blob sends a copy of data. source_time is ns since the Unix epoch, negative for now.
+dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, const uint8_t publisher[16],
+		uint64_t sequence, const void *data, size_t size, int64_t source_time);
+
+// batch is what one take brings.
+#define BATCH_SIZE 512
+struct batch {
+	struct blob *blobs[BATCH_SIZE];
+	dds_sample_info_t info[BATCH_SIZE];
+};
+
+// take_batch gives back the first release blobs of b, takes what is there and returns how many samples that is. What
+// carries no payload is left out. With a waitset it waits until there is something, and returns 0 only once
+// dds_waitset_set_trigger was called on it.
+int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, int32_t release);
+
+// create_waitset returns a waitset that triggers when a reader attached to it has data, and that dds_waitset_set_trigger
+// triggers with the value 0.
+dds_entity_t create_waitset(dds_entity_t participant);
+
+// peer is a matched remote endpoint, with the value of one key in its user data ("key=value;"), "" if it has none.
+struct peer {
+	uint8_t guid[16];
+	char id[80];
+};
+
+// matched_peers returns how many peers a writer or reader is matched with, and them in *peers, to be freed.
+int32_t matched_peers(dds_entity_t endpoint, bool writer, const char *key, struct peer **peers);
+
+// publication_id sets p to the writer from which a sample came.
+dds_return_t publication_id(dds_entity_t reader, dds_instance_handle_t writer, const char *key, struct peer *p);
+
+// discovered is a participant or endpoint that came, changed or went.
+struct discovered {
+	uint8_t guid[16];
+	uint8_t participant[16];
+	bool alive; // the rest is set only then
+	char *topic, *type, *user_data; // user_data is NULL without; all are the receiver's, by release_discovered
+	int32_t user_data_size;
+	struct qos qos;
+};
+
+// take_discovered takes up to max entries from a reader of one of the builtin topics.
+int32_t take_discovered(dds_entity_t reader, bool endpoint, struct discovered *d, int32_t max);
+void release_discovered(struct discovered *d, int32_t count);
+
+#endif

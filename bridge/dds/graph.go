@@ -1,0 +1,320 @@
+package dds
+
+// #include "entity.h"
+import "C"
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// graph is what a node knows of the ROS graph: endpoints, which DDS tells, and the nodes they belong to, which
+// participants tell on ros_discovery_info. Either may come first.
+type graph struct {
+	participants, publications, subscriptions C.dds_entity_t // readers of DDS's builtin topics
+	infos                                     *reader
+	announce                                  *writer
+
+	mu        sync.Mutex
+	gidSize   int
+	own       participantInfo
+	nodes     map[bridge.GUID]map[bridge.GUID]string // of each participant: the full name of the node of each endpoint
+	endpoints map[bridge.GUID]*endpoint
+	watchers  map[chan struct{}]struct{}
+	closed    bool
+}
+
+// endpoint is a writer or reader of the domain.
+type endpoint struct {
+	participant bridge.GUID
+	reader      bool
+	topic, kind string // as DDS calls them
+	typeHash    string
+	qos         codec.QoS
+}
+
+func newGraph(n *node, gidSize int) (*graph, error) {
+	g := &graph{
+		gidSize:   gidSize,
+		own:       participantInfo{guid: n.guid, nodes: []nodeInfo{{namespace: n.names.Namespace(), name: n.names.NodeName()}}},
+		nodes:     make(map[bridge.GUID]map[bridge.GUID]string),
+		endpoints: make(map[bridge.GUID]*endpoint),
+		watchers:  make(map[chan struct{}]struct{}),
+	}
+	for _, builtin := range []struct {
+		reader *C.dds_entity_t
+		topic  C.dds_entity_t
+	}{
+		{&g.participants, C.DDS_BUILTIN_TOPIC_DCPSPARTICIPANT},
+		{&g.publications, C.DDS_BUILTIN_TOPIC_DCPSPUBLICATION},
+		{&g.subscriptions, C.DDS_BUILTIN_TOPIC_DCPSSUBSCRIPTION},
+	} {
+		*builtin.reader = C.dds_create_reader(n.participant, builtin.topic, nil, nil)
+		if err := check(*builtin.reader); err != nil {
+			return nil, fmt.Errorf("create reader of DDS's builtin topics: %w", err)
+		}
+		C.dds_set_status_mask(*builtin.reader, C.DDS_DATA_AVAILABLE_STATUS)
+	}
+	q := codec.DefaultQoS()
+	q.Depth, q.Durability = 1, codec.TransientLocal
+	var err error
+	if g.announce, err = n.newWriter(discoveryTopic, discoveryType, toC(q), ""); err != nil {
+		return nil, fmt.Errorf("create writer of %s: %w", discoveryTopic, err)
+	}
+	q.History = codec.KeepAll
+	qos := toC(q)
+	qos.ignore_local = true
+	if g.infos, err = n.newReader(discoveryTopic, discoveryType, qos, ""); err != nil {
+		return nil, fmt.Errorf("create reader of %s: %w", discoveryTopic, err)
+	}
+	return g, g.changeOwn(func(*nodeInfo) {})
+}
+
+// readers returns what makes update necessary.
+func (g *graph) readers() []C.dds_entity_t {
+	return []C.dds_entity_t{g.participants, g.publications, g.subscriptions, g.infos.entity}
+}
+
+// changeOwn changes what the node tells of itself, and tells it.
+func (g *graph) changeOwn(change func(*nodeInfo)) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	change(&g.own.nodes[0])
+	g.learn(g.own)
+	return g.tellOwn()
+}
+
+func (g *graph) tellOwn() error {
+	if err := g.announce.write(g.own.marshal(cmp.Or(g.gidSize, newGID)), -1); err != nil {
+		return fmt.Errorf("write %s: %w", discoveryTopic, err)
+	}
+	return nil
+}
+
+// add lists endpoints as the node's own.
+func (g *graph) add(guids ...bridge.GUID) error {
+	return g.changeOwn(func(n *nodeInfo) {
+		for _, guid := range guids {
+			if isReader(guid) {
+				n.readers = append(n.readers, guid)
+			} else {
+				n.writers = append(n.writers, guid)
+			}
+		}
+	})
+}
+
+// remove undoes add.
+func (g *graph) remove(guids ...bridge.GUID) error {
+	gone := func(guid bridge.GUID) bool { return slices.Contains(guids, guid) }
+	return g.changeOwn(func(n *nodeInfo) {
+		n.readers = slices.DeleteFunc(n.readers, gone)
+		n.writers = slices.DeleteFunc(n.writers, gone)
+	})
+}
+
+// isReader tells a reader from a writer by the entity kind that its GUID ends in; ROS 2's have no key.
+func isReader(guid bridge.GUID) bool { return guid[15] == 0x04 }
+
+// learn takes in what a participant told.
+func (g *graph) learn(p participantInfo) {
+	nodes := make(map[bridge.GUID]string)
+	for _, n := range p.nodes {
+		name := n.fullName()
+		for _, guid := range n.readers {
+			nodes[guid] = name
+		}
+		for _, guid := range n.writers {
+			nodes[guid] = name
+		}
+	}
+	g.nodes[p.guid] = nodes
+	g.notify()
+}
+
+// update takes in what DDS has to tell.
+func (g *graph) update() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	err := g.takeDiscovered(g.participants, false, func(guid bridge.GUID, d *C.struct_discovered) {
+		if !d.alive {
+			delete(g.nodes, guid)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, reader := range []C.dds_entity_t{g.publications, g.subscriptions} {
+		err := g.takeDiscovered(reader, true, func(guid bridge.GUID, d *C.struct_discovered) {
+			if !d.alive {
+				delete(g.endpoints, guid)
+				return
+			}
+			g.endpoints[guid] = &endpoint{
+				participant: *(*bridge.GUID)(unsafe.Pointer(&d.participant)),
+				reader:      reader == g.subscriptions,
+				topic:       C.GoString(d.topic), kind: C.GoString(d._type),
+				typeHash: userDataValue(C.GoBytes(unsafe.Pointer(d.user_data), d.user_data_size), "typehash"),
+				qos:      fromC(d.qos, isFastDDS(guid)),
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for {
+		blobs, err := g.infos.take(0)
+		if err != nil || len(blobs) == 0 {
+			return err
+		}
+		for _, b := range blobs {
+			p, size, err := unmarshalParticipantInfo(payload(b))
+			if err != nil {
+				continue // somebody else's mistake costs no more than the names of its nodes
+			}
+			g.learn(p)
+			// Nodes of old distributions fail to parse the new layout, while new ones just don't see names.
+			if g.gidSize == 0 && size == oldGID {
+				g.gidSize = oldGID
+				if err := g.tellOwn(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+func (g *graph) takeDiscovered(reader C.dds_entity_t, endpoints bool, see func(bridge.GUID, *C.struct_discovered)) error {
+	for {
+		var batch [32]C.struct_discovered
+		n := C.take_discovered(reader, C.bool(endpoints), &batch[0], C.int32_t(len(batch)))
+		if err := check(n); err != nil {
+			return fmt.Errorf("take what DDS discovered: %w", err)
+		}
+		for i := range batch[:n] {
+			see(*(*bridge.GUID)(unsafe.Pointer(&batch[i].guid)), &batch[i])
+		}
+		C.release_discovered(&batch[0], n)
+		if n == 0 {
+			return nil
+		}
+		g.notify()
+	}
+}
+
+// userDataValue returns the value of a key in "key=value;key=value;", "" without.
+func userDataValue(data []byte, key string) string {
+	for entry := range strings.SplitSeq(strings.TrimRight(string(data), "\x00"), ";") {
+		if value, ok := strings.CutPrefix(entry, key+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// topics returns the ROS topics.
+func (g *graph) topics() []bridge.Topic {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	byName := make(map[string]*bridge.Topic)
+	for guid, e := range g.endpoints {
+		name, ok := bridge.TopicFromDDS(e.topic)
+		if !ok {
+			continue
+		}
+		kind, ok := bridge.TypeFromDDS(e.kind)
+		if !ok {
+			continue
+		}
+		t := byName[name]
+		if t == nil {
+			t = &bridge.Topic{Name: name}
+			byName[name] = t
+		}
+		if !slices.Contains(t.Types, kind) {
+			t.Types = append(t.Types, kind)
+		}
+		out := bridge.Endpoint{
+			GUID: guid, Node: g.nodes[e.participant][guid], Type: kind, TypeHash: e.typeHash, QoS: e.qos,
+			Own: e.participant == g.own.guid,
+		}
+		if e.reader {
+			t.Subscribers = append(t.Subscribers, out)
+		} else {
+			t.Publishers = append(t.Publishers, out)
+		}
+	}
+	topics := make([]bridge.Topic, 0, len(byName))
+	byGUID := func(a, b bridge.Endpoint) int { return slices.Compare(a.GUID[:], b.GUID[:]) }
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		t := byName[name]
+		slices.Sort(t.Types)
+		slices.SortFunc(t.Publishers, byGUID)
+		slices.SortFunc(t.Subscribers, byGUID)
+		topics = append(topics, *t)
+	}
+	return topics
+}
+
+// watch implements bridge.Node.
+func (g *graph) watch(ctx context.Context) <-chan struct{} {
+	c := make(chan struct{}, 1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || ctx.Err() != nil {
+		close(c)
+		return c
+	}
+	g.watchers[c] = struct{}{}
+	context.AfterFunc(ctx, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.unwatch(c)
+	})
+	return c
+}
+
+func (g *graph) unwatch(c chan struct{}) {
+	if _, ok := g.watchers[c]; ok {
+		delete(g.watchers, c)
+		close(c)
+	}
+}
+
+func (g *graph) notify() {
+	for c := range g.watchers {
+		select {
+		case c <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
+}
+
+// close takes the node off the graph.
+func (g *graph) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	g.own.nodes = nil
+	g.tellOwn()
+	for c := range g.watchers {
+		g.unwatch(c)
+	}
+	g.announce.close()
+	g.infos.close()
+}

@@ -1,0 +1,278 @@
+package dds
+
+// #include "entity.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// node implements bridge.Node.
+type node struct {
+	names       *bridge.Names
+	parameters  *bridge.Parameters
+	domain      *domain
+	participant C.dds_entity_t
+	guid        bridge.GUID
+	graph       *graph
+
+	// What is not a subscription is served by one goroutine, which never waits for a handler.
+	waitset    C.dds_entity_t
+	dispatched chan struct{} // closed when it has ended
+
+	mu       sync.Mutex
+	dispatch map[C.dds_attach_t]func() error // what to do when the reader attached under that value has data
+	attached C.dds_attach_t                  // the last value that was given out
+	open     map[io.Closer]struct{}          // publishers, subscriptions, services, clients
+
+	life    sync.RWMutex   // held for reading while something is created in the node
+	closed  bool           // nothing new is to be created
+	closers sync.WaitGroup // what was opened and is not yet closed
+	gone    chan struct{}  // closed when Close has done its work
+}
+
+// Open puts a node on the graph.
+func Open(o bridge.Options) (bridge.Node, error) {
+	names, err := bridge.NewNames(o)
+	if err != nil {
+		return nil, fmt.Errorf("open node: %w", err)
+	}
+	n, err := open(o, names)
+	if err != nil {
+		return nil, fmt.Errorf("open node %s: %w", names.Node(), err)
+	}
+	return n, nil
+}
+
+func open(o bridge.Options, names *bridge.Names) (*node, error) {
+	id, err := domainID(o.Domain, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	domain, hints, err := openDomain(id)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{
+		names: names, parameters: bridge.NewParameters(names.Node(), o.Parameters), domain: domain,
+		dispatched: make(chan struct{}), gone: make(chan struct{}),
+		dispatch: make(map[C.dds_attach_t]func() error),
+		open:     make(map[io.Closer]struct{}),
+	}
+	if err := n.start(o); err != nil {
+		n.abandon()
+		return nil, err
+	}
+	for _, hint := range hints {
+		n.Log(bridge.Warn, "%s", hint)
+	}
+	return n, nil
+}
+
+func (n *node) start(o bridge.Options) error {
+	enclave := o.Enclave
+	if enclave == "" {
+		enclave = "/"
+	}
+	userData := C.CString("enclave=" + enclave + ";")
+	defer C.free(unsafe.Pointer(userData))
+	n.participant = C.create_participant(C.dds_domainid_t(n.domain.id), userData)
+	if err := check(n.participant); err != nil {
+		return fmt.Errorf("create DDS participant in domain %d: %w", n.domain.id, err)
+	}
+	n.guid = guidOf(n.participant)
+	n.waitset = C.create_waitset(n.participant)
+	if err := check(n.waitset); err != nil {
+		return fmt.Errorf("create DDS waitset: %w", err)
+	}
+	var err error
+	if n.graph, err = newGraph(n, gidSize(os.Getenv("ROS_DISTRO"))); err != nil {
+		return err
+	}
+	for _, reader := range n.graph.readers() {
+		if _, err := n.attach(reader, n.graph.update); err != nil {
+			return err
+		}
+	}
+	go n.run()
+	return nil
+}
+
+// abandon undoes an Open that failed.
+func (n *node) abandon() {
+	if n.participant > 0 {
+		C.dds_delete(n.participant)
+	}
+	n.domain.leave()
+}
+
+// attach has f called when the reader has data, until detach.
+func (n *node) attach(reader C.dds_entity_t, f func() error) (C.dds_attach_t, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.attached++
+	if err := check(C.dds_waitset_attach(n.waitset, reader, n.attached)); err != nil {
+		return 0, fmt.Errorf("wait for a DDS reader: %w", err)
+	}
+	n.dispatch[n.attached] = f
+	return n.attached, nil
+}
+
+func (n *node) detach(reader C.dds_entity_t, value C.dds_attach_t) {
+	C.dds_waitset_detach(n.waitset, reader)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.dispatch, value)
+}
+
+// run calls what attach was given.
+func (n *node) run() {
+	defer close(n.dispatched)
+	var triggered [64]C.dds_attach_t
+	for {
+		count := C.dds_waitset_wait(n.waitset, &triggered[0], C.size_t(len(triggered)), C.DDS_INFINITY)
+		if err := check(count); err != nil {
+			n.Log(bridge.Error, "the node hears nothing more of graph and services: %v", err)
+			return
+		}
+		ready := triggered[:min(int(count), len(triggered))]
+		if slices.Contains(ready, 0) {
+			return
+		}
+		for _, value := range ready {
+			n.mu.Lock()
+			f := n.dispatch[value]
+			n.mu.Unlock()
+			if f == nil {
+				continue
+			}
+			if err := f(); err != nil {
+				n.Log(bridge.Error, "%v", err)
+			}
+		}
+	}
+}
+
+func (n *node) Name() string { return n.names.Node() }
+
+func (n *node) Parameters() *bridge.Parameters { return n.parameters }
+
+func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publisher, error) {
+	full, err := n.names.Topic(topic)
+	if err != nil {
+		return nil, fmt.Errorf("advertise: %w", err)
+	}
+	p, err := create(n, func() (*publisher, error) { return n.newPublisher(full, typeName, toC(qos)) })
+	if err != nil {
+		return nil, fmt.Errorf("advertise %s: %w", full, err)
+	}
+	return p, nil
+}
+
+func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (bridge.Subscription, error) {
+	full, err := n.names.Topic(topic)
+	if err != nil {
+		return nil, fmt.Errorf("subscribe: %w", err)
+	}
+	s, err := create(n, func() (*subscription, error) { return n.newSubscription(full, typeName, toC(qos), handle) })
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to %s: %w", full, err)
+	}
+	return s, nil
+}
+
+func (n *node) Serve(service, typeName string, handle func(ctx context.Context, request []byte) ([]byte, error)) (bridge.Service, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (n *node) Call(ctx context.Context, service, typeName string, request []byte) ([]byte, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (n *node) Topics() []bridge.Topic {
+	if err := n.graph.update(); err != nil {
+		n.Log(bridge.Error, "%v", err)
+	}
+	return n.graph.topics()
+}
+
+func (n *node) Watch(ctx context.Context) <-chan struct{} { return n.graph.watch(ctx) }
+
+func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "["+level.String()+"] "+format+"\n", args...)
+}
+
+// typeHash returns the user data that tells the hash of a type, "" if it is not known.
+func (n *node) typeHash(typeName string) string { return "" }
+
+// create creates something that ends with the node at the latest.
+func create[T io.Closer](n *node, f func() (T, error)) (T, error) {
+	n.life.RLock()
+	defer n.life.RUnlock()
+	if n.closed {
+		var none T
+		return none, errClosed
+	}
+	c, err := f()
+	if err != nil {
+		return c, err
+	}
+	n.closers.Add(1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open[c] = struct{}{}
+	return c, nil
+}
+
+// end closes by f what create made, the first time it is called for it.
+func (n *node) end(c io.Closer, f func() error) error {
+	n.mu.Lock()
+	_, open := n.open[c]
+	delete(n.open, c)
+	n.mu.Unlock()
+	if !open {
+		return nil
+	}
+	defer n.closers.Done()
+	return f()
+}
+
+func (n *node) Close() error {
+	n.life.Lock()
+	first := !n.closed
+	n.closed = true
+	n.life.Unlock()
+	if !first {
+		<-n.gone
+		return nil
+	}
+	defer close(n.gone)
+	n.mu.Lock()
+	open := slices.Collect(maps.Keys(n.open))
+	n.mu.Unlock()
+	var errs []error
+	for _, c := range open {
+		errs = append(errs, c.Close())
+	}
+	n.closers.Wait()
+	C.dds_waitset_set_trigger(n.waitset, true)
+	<-n.dispatched
+	n.graph.close()
+	errs = append(errs, check(C.dds_delete(n.participant)), n.domain.leave())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close node %s: %w", n.Name(), err)
+	}
+	return nil
+}

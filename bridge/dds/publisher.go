@@ -1,0 +1,75 @@
+package dds
+
+// #include "entity.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tapedeck/bridge"
+)
+
+// publisher implements bridge.Publisher.
+type publisher struct {
+	node   *node
+	topic  string
+	writer *writer
+}
+
+func (n *node) newPublisher(topic, typeName string, q C.struct_qos) (*publisher, error) {
+	w, err := n.newWriter(bridge.TopicToDDS(topic), bridge.TypeToDDS(typeName), q, n.typeHash(typeName))
+	if err != nil {
+		return nil, err
+	}
+	p := &publisher{node: n, topic: topic, writer: w}
+	if err := n.graph.add(w.guid); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return p, nil
+}
+
+func (p *publisher) Topic() string { return p.topic }
+
+func (p *publisher) Publish(data []byte) error { return p.PublishAt(data, -1) }
+
+func (p *publisher) PublishAt(data []byte, sourceTime int64) error {
+	if err := p.writer.write(data, sourceTime); err != nil {
+		return fmt.Errorf("publish on %s: %w", p.topic, err)
+	}
+	return nil
+}
+
+func (p *publisher) Subscribers() int {
+	var status C.dds_publication_matched_status_t
+	if C.dds_get_publication_matched_status(p.writer.entity, &status) < 0 {
+		return 0
+	}
+	return int(status.current_count)
+}
+
+func (p *publisher) Flush(ctx context.Context) error {
+	for {
+		switch code := C.dds_wait_for_acks(p.writer.entity, C.dds_duration_t(20*time.Millisecond)); {
+		case code == C.DDS_RETCODE_TIMEOUT:
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("wait for acknowledgements on %s: %w", p.topic, err)
+			}
+		case code < 0:
+			return fmt.Errorf("wait for acknowledgements on %s: %w", p.topic, check(code))
+		default:
+			return nil
+		}
+	}
+}
+
+func (p *publisher) Close() error {
+	return p.node.end(p, func() error {
+		if err := errors.Join(p.node.graph.remove(p.writer.guid), p.writer.close()); err != nil {
+			return fmt.Errorf("close publisher of %s: %w", p.topic, err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,57 @@
+package dds
+
+// #include "entity.h"
+import "C"
+
+import (
+	"time"
+
+	"tapedeck/codec"
+)
+
+// toC returns q as Cyclone DDS takes it.
+func toC(q codec.QoS) C.struct_qos {
+	return C.struct_qos{
+		keep_all:        C.bool(q.History == codec.KeepAll),
+		reliable:        C.bool(q.Reliability != codec.BestEffort),
+		transient_local: C.bool(q.Durability == codec.TransientLocal),
+		manual_by_topic: C.bool(q.Liveliness == codec.ManualByTopic),
+		depth:           C.int32_t(min(max(q.Depth, 1), 1<<31-1)),
+		deadline:        limit(q.Deadline),
+		lifespan:        limit(q.Lifespan),
+		lease:           limit(q.LivelinessLease),
+	}
+}
+
+// limit returns a duration as Cyclone DDS takes it. None at all is none given, as with rmw.
+func limit(d time.Duration) C.int64_t {
+	if d <= 0 {
+		d = codec.Infinite
+	}
+	return C.int64_t(d)
+}
+
+// fromC returns what an endpoint of the graph offers or asks for.
+func fromC(q C.struct_qos, fastDDS bool) codec.QoS {
+	out := codec.QoS{
+		History: codec.KeepLast, Depth: int(q.depth), Reliability: codec.BestEffort, Durability: codec.Volatile,
+		Deadline: time.Duration(q.deadline), Lifespan: time.Duration(q.lifespan),
+		Liveliness: codec.Automatic, LivelinessLease: time.Duration(q.lease),
+	}
+	switch {
+	case fastDDS:
+		out.History, out.Depth = codec.UnknownHistory, 0
+	case bool(q.keep_all):
+		out.History, out.Depth = codec.KeepAll, 0
+	}
+	if q.reliable {
+		out.Reliability = codec.Reliable
+	}
+	if q.transient_local {
+		out.Durability = codec.TransientLocal
+	}
+	if q.manual_by_topic {
+		out.Liveliness = codec.ManualByTopic
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+package dds
+
+// #include "entity.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"tapedeck/bridge"
+)
+
+// reader is a DDS reader with the memory for what one take brings.
+type reader struct {
+	entity C.dds_entity_t
+	guid   bridge.GUID
+	batch  *C.struct_batch
+	held   int // the first blobs of batch that are to be given back
+}
+
+func (n *node) newReader(topic, typeName string, q C.struct_qos, userData string) (*reader, error) {
+	topicC, typeC, userDataC := C.CString(topic), C.CString(typeName), C.CString(userData)
+	defer C.free(unsafe.Pointer(topicC))
+	defer C.free(unsafe.Pointer(typeC))
+	defer C.free(unsafe.Pointer(userDataC))
+	r := &reader{entity: C.create_reader(n.participant, topicC, typeC, &q, userDataC)}
+	if err := check(r.entity); err != nil {
+		return nil, err
+	}
+	r.guid = guidOf(r.entity)
+	r.batch = (*C.struct_batch)(C.malloc(C.sizeof_struct_batch))
+	return r, nil
+}
+
+// take returns what is there, as long as it was not given back. Whatever of the last take is held is given back. With a
+// waitset it waits until there is something; no samples then mean that the waitset was triggered.
+func (r *reader) take(waitset C.dds_entity_t) ([]*C.struct_blob, error) {
+	n := C.take_batch(r.entity, waitset, r.batch, C.int32_t(r.held))
+	r.held = int(max(n, 0))
+	if err := check(n); err != nil {
+		return nil, fmt.Errorf("take samples: %w", err)
+	}
+	return r.batch.blobs[:n:n], nil
+}
+
+// keep leaves to others the samples of the last take for which kept is set.
+func (r *reader) keep(kept []bool) {
+	n := 0
+	for i, k := range kept {
+		if !k {
+			r.batch.blobs[n] = r.batch.blobs[i]
+			n++
+		}
+	}
+	r.held = n
+}
+
+// info returns what Cyclone DDS tells of the i-th sample of the last take.
+func (r *reader) info(i int) *C.dds_sample_info_t { return &r.batch.info[i] }
+
+func (r *reader) close() error {
+	err := check(C.dds_delete(r.entity))
+	for _, b := range r.batch.blobs[:r.held] {
+		memory{}.Free(uintptr(unsafe.Pointer(b)))
+	}
+	C.free(unsafe.Pointer(r.batch))
+	return err
+}
+
+// payload returns the CDR of a sample. It is the middleware's memory.
+func payload(b *C.struct_blob) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(b), C.sizeof_struct_blob)), int(b.size))
+}
+
+func publisherOf(b *C.struct_blob) bridge.GUID { return *(*bridge.GUID)(unsafe.Pointer(&b.publisher)) }
+
+// memory is where samples are: each in an allocation of its own, which outlives the reader it was taken from.
+type memory struct{}
+
+func (memory) Free(ref uintptr) { C.blob_free(C.uintptr_t(ref)) }

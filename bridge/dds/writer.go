@@ -1,0 +1,105 @@
+package dds
+
+// #include "entity.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"tapedeck/bridge"
+)
+
+var errClosed = errors.New("it is closed")
+
+// writer is a DDS writer.
+type writer struct {
+	node   *node
+	entity C.dds_entity_t
+	guid   bridge.GUID
+
+	mu       sync.Mutex // orders sequence as Cyclone DDS does
+	kind     *C.struct_ddsi_sertype
+	sequence uint64
+	closed   bool
+}
+
+func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string) (*writer, error) {
+	w := &writer{node: n}
+	topicC, typeC, userDataC := C.CString(topic), C.CString(typeName), C.CString(userData)
+	defer C.free(unsafe.Pointer(topicC))
+	defer C.free(unsafe.Pointer(typeC))
+	defer C.free(unsafe.Pointer(userDataC))
+	w.entity = C.create_writer(n.participant, topicC, typeC, &q, userDataC, &w.kind)
+	if err := check(w.entity); err != nil {
+		return nil, err
+	}
+	w.guid = guidOf(w.entity)
+	return w, nil
+}
+
+// write sends a copy of data. A negative sourceTime is now.
+func (w *writer) write(data []byte, sourceTime int64) error {
+	if len(data) < 4 {
+		return fmt.Errorf("the payload has %d bytes, not even those of its encapsulation header", len(data))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return errClosed
+	}
+	err := check(C.write_blob(w.entity, w.kind, (*C.uint8_t)(&w.guid[0]), C.uint64_t(w.sequence+1),
+		unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data)), C.int64_t(sourceTime)))
+	if err == nil {
+		w.sequence++
+	}
+	return err
+}
+
+// close takes the writer off the graph. Writes that block meanwhile fail.
+func (w *writer) close() error {
+	err := check(C.dds_delete(w.entity))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	C.ddsi_sertype_unref(w.kind)
+	return err
+}
+
+// matched returns the readers that match.
+func (w *writer) matched(key string) []peer { return matchedPeers(w.entity, true, key) }
+
+// guidOf returns the GUID of a participant, writer or reader.
+func guidOf(entity C.dds_entity_t) (guid bridge.GUID) {
+	C.dds_get_guid(entity, (*C.dds_guid_t)(unsafe.Pointer(&guid)))
+	return guid
+}
+
+// peer is a matched endpoint.
+type peer struct {
+	guid bridge.GUID
+	id   string // value of the key that was asked for, in its user data
+}
+
+func matchedPeers(entity C.dds_entity_t, writer bool, key string) []peer {
+	keyC := C.CString(key)
+	defer C.free(unsafe.Pointer(keyC))
+	var list *C.struct_peer
+	n := C.matched_peers(entity, C.bool(writer), keyC, &list)
+	defer C.free(unsafe.Pointer(list))
+	peers := make([]peer, max(n, 0))
+	for i, p := range unsafe.Slice(list, len(peers)) {
+		peers[i] = goPeer(&p)
+	}
+	return peers
+}
+
+func goPeer(p *C.struct_peer) peer {
+	return peer{guid: *(*bridge.GUID)(unsafe.Pointer(&p.guid)), id: C.GoString(&p.id[0])}
+}
+
+// isFastDDS says whether an endpoint is one of eProsima Fast DDS, by the vendor id that its GUID begins with.
+func isFastDDS(guid bridge.GUID) bool { return guid[0] == 0x01 && guid[1] == 0x0f }
