@@ -85,12 +85,15 @@ func (r *fileReader) sections(n *yaml.Node, tokens []string) error {
 			}
 			continue
 		}
+		if len(tokens) == 0 {
+			return r.errorf(key, "ros__parameters needs the name of a node above it, /** for any node")
+		}
 		node := split(r.node)
 		if matches(tokens, node) {
 			if err := r.parameters(value, ""); err != nil {
 				return err
 			}
-		} else if len(tokens) > 0 && tokens[len(tokens)-1] == node[len(node)-1] {
+		} else if tokens[len(tokens)-1] == node[len(node)-1] {
 			r.warnings = append(r.warnings, fmt.Sprintf("%s line %d: the section is for /%s, so it does not count for %s",
 				r.path, key.Line, strings.Join(tokens, "/"), r.node))
 		}

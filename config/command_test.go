@@ -1,0 +1,427 @@
+package config
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// execute runs a recorder with the options, and a subcommand, and returns what it was called with.
+func execute(t *testing.T, opts any, argv ...string) (*Input, error) {
+	var got *Input
+	keep := func(_ context.Context, in *Input) error {
+		got = in
+		return nil
+	}
+	root := New("recorder [topics...]", "record topics", "", opts, keep)
+	root.AddCommand(New("trigger", "fire the snapshot", "", &struct {
+		Timeout time.Duration `param:"timeout"`
+	}{}, keep))
+	err := Execute(context.Background(), root, argv)
+	if err == nil {
+		require.NotNil(t, got)
+	}
+	return got, err
+}
+
+func TestPrecedence(t *testing.T) {
+	config := write(t, "/**:\n  ros__parameters:\n    rate: 2\n")
+	file1 := write(t, "/**:\n  ros__parameters:\n    rate: 5\n")
+	file2 := write(t, "recorder:\n  ros__parameters:\n    rate: 6\n")
+	for _, c := range []struct {
+		name   string
+		env    map[string]string
+		argv   []string
+		want   float64
+		source string
+	}{
+		{"default", nil, nil, 1, "default"},
+		{"file", nil, []string{"--config", config}, 2, config + " line 3"},
+		{"environment", map[string]string{"TAPEDECK_RATE": "3"}, []string{"--config", config}, 3, "TAPEDECK_RATE"},
+		{"empty environment", map[string]string{"TAPEDECK_RATE": ""}, []string{"--config", config}, 2, config + " line 3"},
+		{"environment of the node", map[string]string{"TAPEDECK_RATE": "3", "TAPEDECK_RECORDER_RATE": "4"}, nil, 4, "TAPEDECK_RECORDER_RATE"},
+		{"parameter file", map[string]string{"TAPEDECK_RATE": "3"}, []string{"--ros-args", "--params-file", file1}, 5, file1 + " line 3"},
+		{"second parameter file", nil, []string{"--ros-args", "--params-file", file1, "--params-file", file2}, 6, file2 + " line 3"},
+		{"parameter for the node renamed away", nil, []string{"--ros-args", "--params-file", file1, "--params-file", file2, "-r", "__node:=x"}, 5, file1 + " line 3"},
+		{"-p", nil, []string{"--ros-args", "--params-file", file1, "-p", "rate:=7"}, 7, "-p"},
+		{"-p before the file", nil, []string{"--ros-args", "-p", "rate:=7", "--params-file", file1}, 5, file1 + " line 3"},
+		{"-p for another node", nil, []string{"--ros-args", "-p", "rate:=7", "-p", "player:rate:=8", "-p", "recorder:rate:=9"}, 9, "-p"},
+		{"-p null", nil, []string{"--ros-args", "-p", "rate:=7", "-p", "rate:=null"}, 7, "-p"},
+		{"flag", nil, []string{"--rate", "10", "--ros-args", "-p", "rate:=7"}, 10, "flag --rate"},
+		{"flag twice", nil, []string{"--rate", "10", "--rate=11"}, 11, "flag --rate"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			opts := defaults()
+			in, err := execute(t, opts, c.argv...)
+			require.NoError(t, err)
+			require.Equal(t, c.want, opts.Rate)
+			require.Equal(t, c.source, in.Source("rate"))
+			require.Empty(t, in.Warnings)
+		})
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		argv   string
+		change func(*options)
+		args   []string
+	}{
+		{"/a -ad5 /b", func(o *options) { o.All, o.MaxDuration = true, 5*time.Second }, []string{"/a", "/b"}},
+		{"--all=false --max_duration 5s", func(o *options) { o.MaxDuration = 5 * time.Second }, []string{}},
+		{"--max-bag-duration 5s -- -x", func(o *options) { o.MaxDuration = 5 * time.Second }, []string{"-x"}},
+		{"--duration 5s --max-cache-size 1GB", func(o *options) { o.MaxDuration, o.QueueSize = 5*time.Second, 1e9 }, []string{}},
+		{"--topics a,b --topics [c] --camera-width 5", func(o *options) { o.Topics, o.Camera.Width = []string{"a,b", "[c]"}, 5 }, []string{}},
+		{"--ros-args -p topics:=[a,b] -p all:=True -p camera.debug:=on", func(o *options) { o.Topics, o.All, o.Camera.Debug = []string{"a", "b"}, true, true }, []string{}},
+		{"--ros-args -p topics:=a -p output:=2024 -p max_duration:=0.5 -p queue_size:=2000000 -p seed:=3 -p count:=4 --", func(o *options) {
+			o.Topics, o.Output, o.MaxDuration, o.QueueSize, o.Seed, o.Count = []string{"a"}, "2024", time.Second/2, 2e6, 3, 4
+		}, []string{}},
+		{"--ros-args -p topics:=[]", func(o *options) { o.Topics = []string{} }, []string{}},
+	} {
+		t.Run(c.argv, func(t *testing.T) {
+			opts, want := defaults(), defaults()
+			c.change(want)
+			in, err := execute(t, opts, strings.Fields(c.argv)...)
+			require.NoError(t, err)
+			require.Equal(t, want, opts)
+			require.Equal(t, c.args, in.Args)
+		})
+	}
+}
+
+func TestEnvironmentList(t *testing.T) {
+	for text, want := range map[string][]string{"[a, 'b c']": {"a", "b c"}, "a b": {"a b"}, "[]": {}} {
+		t.Setenv("TAPEDECK_TOPICS", text)
+		opts := defaults()
+		_, err := execute(t, opts)
+		require.NoError(t, err)
+		require.Equal(t, want, opts.Topics)
+	}
+	t.Setenv("TAPEDECK_TOPICS", "[a")
+	_, err := execute(t, defaults())
+	require.ErrorContains(t, err, "TAPEDECK_TOPICS=[a: yaml:")
+	t.Setenv("TAPEDECK_TOPICS", "[a]")
+	t.Setenv("TAPEDECK_CAMERA_WIDTH", "no")
+	_, err = execute(t, defaults())
+	require.ErrorContains(t, err, "parameter camera.width from TAPEDECK_CAMERA_WIDTH: \"no\" is not allowed")
+}
+
+func TestUsageErrors(t *testing.T) {
+	file := write(t, "/**:\n  ros__parameters:\n    storage: zip\n    rate: [1]\n")
+	broken := write(t, "rate: 1\n")
+	for _, c := range []struct{ argv, want string }{
+		{"--nonsense", "unknown flag: --nonsense"},
+		{"-o", "flag needs an argument: 'o' in -o"},
+		{"trigger --all", "unknown flag: --all"},
+		{"--max-bag-duration x", `parameter max_duration from flag --max-duration: "x" is not allowed, want a duration`},
+		{"--config " + file, `parameter storage from ` + file + ` line 3: "zip" is not allowed, want record or mcap`},
+		{"-s mcap --ros-args --params-file " + file, `parameter rate from ` + file + ` line 4 is a list, want one value`},
+		{"--config " + broken, broken + " line 1: want node names"},
+		{"--config missing.yaml", "open missing.yaml: no such file"},
+		{"--ros-args --params-file missing.yaml", "open missing.yaml: no such file"},
+		{"--ros-args -p rate:=fast", `parameter rate from -p: "fast" is not allowed, want a number`},
+		{"--ros-args -p rate:={a:1}", "-p rate:={a:1}: want a value or a list of values"},
+		{"--ros-args -p output:=*x", "-p output:=*x: yaml:"},
+		{"--ros-args -r __node:=a/b", "is not a node name"},
+		{"--ros-args --nonsense", "--nonsense is not an argument that may follow --ros-args"},
+	} {
+		t.Run(c.argv, func(t *testing.T) {
+			opts := defaults()
+			_, err := execute(t, opts, strings.Split(c.argv, " ")...)
+			require.ErrorIs(t, err, ErrUsage)
+			require.ErrorContains(t, err, c.want)
+			require.Equal(t, defaults(), opts)
+		})
+	}
+}
+
+func TestExtra(t *testing.T) {
+	file := write(t, "/robot/rec:\n  ros__parameters:\n    use_sim_time: true\n    max_duraton: 1.5\n    qos_overrides: {/tf: {subscription: {depth: 5}}}\nrec:\n  ros__parameters: {rate: 3}\n")
+	opts := defaults()
+	in, err := execute(t, opts, "--ros-args", "-r", "__node:=rec", "-r", "__ns:=/robot", "--params-file", file, "-p", "other:=[1, 2]")
+	require.NoError(t, err)
+	require.Equal(t, "rec", in.Node)
+	require.Equal(t, "/robot", in.Namespace)
+	require.Equal(t, map[string]any{"use_sim_time": true, "max_duraton": 1.5, "qos_overrides./tf.subscription.depth": int64(5), "other": []int64{1, 2}}, in.Extra)
+	require.Equal(t, []string{
+		file + " line 7: the section is for /rec, so it does not count for /robot/rec",
+		"parameter max_duraton from " + file + " line 4 is not one that recorder knows",
+		"parameter other from -p is not one that recorder knows",
+	}, in.Warnings)
+	require.Equal(t, defaults(), opts)
+}
+
+func TestValuesAndSet(t *testing.T) {
+	opts := defaults()
+	in, err := execute(t, opts, "--seed", "7")
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"topics": []string{"/tf", "/clock"}, "all": false, "output": "", "storage": "record", "max_duration": 3600.0,
+		"queue_size": int64(256 << 20), "kinds": []string{}, "camera.width": int64(640), "camera.debug": false, "rate": 1.0, "seed": int64(7),
+		"count": int64(-1)}, in.Values())
+
+	for name, value := range map[string]any{"topics": []string{"/a"}, "all": true, "storage": "mcap", "max_duration": 1.5,
+		"queue_size": int64(2 << 20), "camera.width": int64(320), "rate": 0.5} {
+		require.NoError(t, in.Set(name, value))
+		require.Equal(t, value, in.Values()[name])
+		require.Equal(t, "a request at run time", in.Source(name))
+	}
+	require.Equal(t, 1500*time.Millisecond, opts.MaxDuration)
+	require.Equal(t, []string{"/a"}, opts.Topics)
+
+	before := *opts
+	require.ErrorContains(t, in.Set("rate", 5000.0), "parameter rate from a request at run time: 5000 is not allowed, want 0.001 to 1000")
+	require.ErrorContains(t, in.Set("storage", "zip"), "want record or mcap")
+	require.ErrorContains(t, in.Set("rate", []string{"1"}), "is a list")
+	require.ErrorContains(t, in.Set("nothing", true), "parameter nothing is not known")
+	require.Equal(t, before, *opts)
+}
+
+func TestSubcommand(t *testing.T) {
+	t.Setenv("TAPEDECK_RECORDER_TRIGGER_TIMEOUT", "3s")
+	in, err := execute(t, defaults(), "trigger", "x", "--ros-args", "-r", "__ns:=/robot")
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"timeout": 3.0}, in.Values())
+	require.Equal(t, []string{"x"}, in.Args)
+	require.Equal(t, "recorder_trigger", in.Node)
+}
+
+func TestErrorsOfTheCommand(t *testing.T) {
+	broken := errors.New("disk full")
+	root := New("recorder", "", "", nil, func(context.Context, *Input) error { return broken })
+	require.Equal(t, broken, Execute(context.Background(), root, nil))
+
+	root = New("recorder", "", "", nil, func(context.Context, *Input) error { return Usagef("no topics: %w", broken) })
+	err := Execute(context.Background(), root, nil)
+	require.ErrorIs(t, err, ErrUsage)
+	require.ErrorIs(t, err, broken)
+	require.EqualError(t, err, "no topics: disk full")
+
+	root.Args = cobra.NoArgs
+	require.ErrorIs(t, Execute(context.Background(), root, []string{"x"}), ErrUsage)
+}
+
+const help = `Records topics.
+
+Usage:
+  recorder [topics...] [flags]
+  recorder COMMAND --help
+
+Commands:
+  trigger                         fire the snapshot
+
+Topics:
+      --topics TEXT               record this topic [may be repeated; default /tf,/clock]
+  -a, --all                       record every topic
+      --max-cache-size SIZE       memory for messages that wait to be written [parameter queue_size;
+                                  1MiB to 64GiB; default 256MiB]
+
+Output:
+  -o, --output NAME               write to a file or folder of this NAME
+  -s, --storage record|mcap       format of the recording [default record]
+  -d, --max-duration DURATION     begin a new file after this long, counted by the time at which
+                                  messages are received; 0 is never [at least 0; default 1h]
+
+Options:
+      --kinds a|b                 kinds [may be repeated]
+
+Camera:
+      --camera-width N            columns [parameter camera.width; 1 to 4096; default 640]
+
+Numbers:
+      --rate X                    speed [0.001 to 1000; default 1]
+      --seed N                    seed [default 0]
+      --count N                   count [at least -1; default -1]
+
+General:
+      --config FILE               take defaults from this parameter file
+  -h, --help                      print this help
+      --version                   print the version
+
+Each option is also a ROS parameter: the flag's name with _ for - unless another is given above, set
+with --ros-args -p topics:=VALUE or --params-file FILE, or in the file of --config; and an
+environment variable, TAPEDECK_TOPICS. Flags win over ROS arguments, those over the environment,
+that over the file.
+`
+
+func TestHelp(t *testing.T) {
+	root := New("recorder [topics...]", "record topics", "Records topics.", defaults(), nil)
+	root.AddCommand(New("trigger", "fire the snapshot", "", nil, nil))
+	for argv, want := range map[string]string{
+		"--help":         help,
+		"-h":             help,
+		"trigger --help": "fire the snapshot\n\nUsage:\n  recorder trigger [flags]\n\nGeneral:\n",
+		"--version":      "recorder version ",
+	} {
+		var out bytes.Buffer
+		root.SetOut(&out)
+		require.NoError(t, Execute(context.Background(), root, strings.Fields(argv)))
+		if want == help {
+			require.Equal(t, want, out.String())
+		}
+		require.True(t, strings.HasPrefix(out.String(), want), out.String())
+		root.Flags().Set("help", "false")
+	}
+}
+
+func TestTable(t *testing.T) {
+	table := Table(defaults())
+	require.Contains(t, table, "### Topics\n\n| parameter | flag | type | default | what it does |\n| --- | --- | --- | --- | --- |\n"+
+		"| `topics` | `--topics TEXT` | string array | `/tf,/clock` | record this topic |\n| `all` | `-a, --all` | boolean | `false` | record every topic |\n")
+	require.Contains(t, table, "| `storage` | `-s, --storage record\\|mcap` | string | `record` | format of the recording |\n")
+	require.Contains(t, table, "| `camera.debug` |  | boolean | `false` | say more |\n")
+	require.Contains(t, table, "columns (1 to 4096)")
+}
+
+func TestCheckFile(t *testing.T) {
+	good := `/**:
+  ros__parameters:
+    topics: [/tf, /clock]
+    all: false
+    output: ""
+    storage: record
+    max_duration: 3600.0
+    queue_size: 256MiB
+    kinds: []
+    camera: {width: 640, debug: no}
+    rate: 1.0
+    seed: 0
+    count: -1
+`
+	require.NoError(t, CheckFile(write(t, good), defaults()))
+	require.ErrorContains(t, CheckFile(write(t, strings.Replace(good, "    seed: 0\n", "", 1)), defaults()), "parameter seed is missing")
+	require.ErrorContains(t, CheckFile(write(t, strings.Replace(good, "rate: 1.0", "rate: 2", 1)), defaults()), "line 11: parameter rate is 2, the default is 1")
+	require.ErrorContains(t, CheckFile(write(t, strings.Replace(good, "count: -1", "count: x", 1)), defaults()), "want a whole number")
+	require.ErrorContains(t, CheckFile(write(t, good+"    more: 1\n"), defaults()), "line 14: parameter more is no option")
+	require.ErrorContains(t, CheckFile(filepath.Join(t.TempDir(), "missing.yaml"), defaults()), "no such file")
+}
+
+// TestMain is also the executable that TestProcess runs.
+func TestMain(m *testing.M) {
+	if os.Getenv("CONFIG_TEST_MAIN") == "" {
+		os.Exit(m.Run())
+	}
+	root := New("recorder", "record", "", nil, func(ctx context.Context, in *Input) error {
+		switch in.Args[0] {
+		case "fail":
+			return errors.New("write drive.record:\nno space left on device")
+		case "wait":
+			fmt.Println("ready")
+			<-ctx.Done()
+			fmt.Println("stopping")
+			if len(in.Args) > 1 {
+				select {}
+			}
+			return nil
+		case "cancel":
+			fmt.Println("ready")
+			<-ctx.Done()
+			return fmt.Errorf("read: %w", ctx.Err())
+		}
+		return nil
+	})
+	root.Args = cobra.MinimumNArgs(1)
+	Main(root)
+}
+
+// process is a run of the executable of TestMain.
+type process struct {
+	*exec.Cmd
+	out    *bufio.Reader
+	stderr bytes.Buffer
+}
+
+func start(t *testing.T, argv ...string) *process {
+	p := &process{Cmd: exec.Command(os.Args[0], argv...)}
+	p.Env = append(os.Environ(), "CONFIG_TEST_MAIN=1")
+	p.Stderr = &p.stderr
+	out, err := p.StdoutPipe()
+	require.NoError(t, err)
+	p.out = bufio.NewReader(out)
+	require.NoError(t, p.Start())
+	t.Cleanup(func() { p.Process.Kill() })
+	return p
+}
+
+// line waits for a line of output.
+func (p *process) line(t *testing.T) string {
+	line, err := p.out.ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSpace(line)
+}
+
+// end waits for the end and returns the exit code, -1 after a signal.
+func (p *process) end() int {
+	io.Copy(io.Discard, p.out)
+	p.Wait()
+	return p.ProcessState.ExitCode()
+}
+
+func TestProcess(t *testing.T) {
+	for _, c := range []struct {
+		argv   string
+		code   int
+		stderr string
+	}{
+		{"x", 0, ""},
+		{"fail", 1, "recorder: write drive.record: no space left on device\n"},
+		{"", 2, "recorder: requires at least 1 arg(s), only received 0 (see recorder --help)\n"},
+		{"x --nonsense", 2, "recorder: unknown flag: --nonsense (see recorder --help)\n"},
+	} {
+		t.Run(c.argv, func(t *testing.T) {
+			p := start(t, strings.Fields(c.argv)...)
+			require.Equal(t, c.code, p.end())
+			require.Equal(t, c.stderr, p.stderr.String())
+		})
+	}
+}
+
+func TestSignals(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		p := start(t, "wait")
+		require.Equal(t, "ready", p.line(t))
+		require.NoError(t, p.Process.Signal(s))
+		require.Equal(t, "stopping", p.line(t))
+		require.Equal(t, 0, p.end())
+	}
+
+	p := start(t, "cancel")
+	require.Equal(t, "ready", p.line(t))
+	require.NoError(t, p.Process.Signal(syscall.SIGINT))
+	require.Equal(t, 1, p.end())
+	require.Equal(t, "recorder: interrupted\n", p.stderr.String())
+}
+
+func TestSecondInterruptKills(t *testing.T) {
+	p := start(t, "wait", "for ever")
+	require.Equal(t, "ready", p.line(t))
+	require.NoError(t, p.Process.Signal(syscall.SIGINT))
+	require.Equal(t, "stopping", p.line(t))
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	done := make(chan int)
+	go func() { done <- p.end() }()
+	for {
+		p.Process.Signal(syscall.SIGINT)
+		select {
+		case code := <-done:
+			require.Equal(t, -1, code)
+			return
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
