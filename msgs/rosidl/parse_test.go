@@ -14,6 +14,8 @@ func TestParseMessage(t *testing.T) {
 		"int32\tNEGATIVE = -0x10\n" +
 		"string TEXT=\"a # b\"# c\n" +
 		"string BARE=it's a # b\n" +
+		"string OPEN='tis # b\n" +
+		"string ESCAPES=\"a\\n\\x41\\u00e9 C:\\dir\"\n" +
 		"float32 RATIO=1e-3\n" +
 		"bool ON=True\n" +
 		"byte FULL=255\n" +
@@ -36,6 +38,8 @@ func TestParseMessage(t *testing.T) {
 		{"NEGATIVE", Type{Kind: Int32}, int64(-16)},
 		{"TEXT", Type{Kind: String}, "a # b"},
 		{"BARE", Type{Kind: String}, "it's a"},
+		{"OPEN", Type{Kind: String}, "'tis"},
+		{"ESCAPES", Type{Kind: String}, "a\nA\u00e9 C:\\dir"},
 		{"RATIO", Type{Kind: Float32}, 1e-3},
 		{"ON", Type{Kind: Bool}, true},
 		{"FULL", Type{Kind: Byte}, uint64(255)},
