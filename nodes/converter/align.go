@@ -1,0 +1,122 @@
+package main
+
+// stamp is what is kept of a message while two recordings are compared.
+type stamp struct {
+	hash         uint64 // of the payload
+	log, publish int64  // ns since the Unix epoch
+	size         uint32
+	matched      bool
+}
+
+// hunk is where two sequences differ: elements a0 to a1 of the first stand against b0 to b1 of the second.
+type hunk struct{ a0, a1, b0, b1 int }
+
+// changed, missing and extra count the elements of a hunk that differ, and those that only the first or the second sequence has.
+func (h hunk) changed() int { return min(h.a1-h.a0, h.b1-h.b0) }
+func (h hunk) missing() int { return h.a1 - h.a0 - h.changed() }
+func (h hunk) extra() int   { return h.b1 - h.b0 - h.changed() }
+
+// Windows in which resync looks for where two sequences agree again.
+const (
+	firstWindow = 16
+	lastWindow  = 1 << 16
+)
+
+// align says where two sequences of payloads differ. It takes time linear in their length, for which it may find a few more
+// differences than there are.
+func align(a, b []stamp) []hunk {
+	start := 0
+	for start < len(a) && start < len(b) && a[start].hash == b[start].hash {
+		start++
+	}
+	endA, endB := len(a), len(b)
+	for endA > start && endB > start && a[endA-1].hash == b[endB-1].hash {
+		endA--
+		endB--
+	}
+	hunks := resync(a[:endA], b[:endB], start)
+	// Where nothing is lost, payloads that recur can lead resync astray.
+	if endA == endB {
+		if inPlace := positional(a[:endA], b[:endB], start); weight(inPlace) < weight(hunks) {
+			return inPlace
+		}
+	}
+	return hunks
+}
+
+// weight counts the differences in hunks.
+func weight(hunks []hunk) int {
+	sum := 0
+	for _, h := range hunks {
+		sum += h.changed() + h.missing() + h.extra()
+	}
+	return sum
+}
+
+// positional compares elements of equal index from start on.
+func positional(a, b []stamp, start int) []hunk {
+	var hunks []hunk
+	for i := start; i < len(a); i++ {
+		if a[i].hash != b[i].hash {
+			hunks = grow(hunks, hunk{i, i + 1, i, i + 1})
+		}
+	}
+	return hunks
+}
+
+// grow adds a hunk behind the others, to the last one if they touch.
+func grow(hunks []hunk, h hunk) []hunk {
+	if last := len(hunks) - 1; last >= 0 && hunks[last].a1 == h.a0 && hunks[last].b1 == h.b0 {
+		hunks[last].a1, hunks[last].b1 = h.a1, h.b1
+		return hunks
+	}
+	return append(hunks, h)
+}
+
+// resync walks along both sequences from start on, and at each difference looks for the nearest place where they agree again.
+func resync(a, b []stamp, start int) []hunk {
+	var hunks []hunk
+	for i, j := start, start; i < len(a) || j < len(b); {
+		if i < len(a) && j < len(b) && a[i].hash == b[j].hash {
+			i++
+			j++
+			continue
+		}
+		var h hunk
+		for window := firstWindow; ; window *= 8 {
+			h = hunk{i, min(i+window, len(a)), j, min(j+window, len(b))}
+			di, dj, ok := nearest(a[h.a0:h.a1], b[h.b0:h.b1])
+			if ok {
+				h.a1, h.b1 = i+di, j+dj
+			}
+			if ok || window >= lastWindow || h.a1 == len(a) && h.b1 == len(b) {
+				break
+			}
+		}
+		hunks = grow(hunks, h)
+		i, j = h.a1, h.b1
+	}
+	return hunks
+}
+
+// nearest finds the equal elements with the least sum of their indices.
+func nearest(a, b []stamp) (i, j int, ok bool) {
+	first := make(map[uint64]int, len(b))
+	for k := len(b) - 1; k >= 0; k-- {
+		first[b[k].hash] = k
+	}
+	best := len(a) + len(b)
+	for k := 0; k < len(a) && k <= best; k++ {
+		at, found := first[a[k].hash]
+		if !found {
+			continue
+		}
+		// Of equal sums the one that changes messages rather than losing some and adding others.
+		if sum := k + at; sum < best || sum == best && abs(k-at) < abs(i-j) {
+			best, i, j, ok = sum, k, at, true
+		}
+	}
+	return i, j, ok
+}
+
+func abs(n int) int { return max(n, -n) }

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/progress"
+)
+
+// diffOptions are the parameters of diff.
+type diffOptions struct {
+	Topics       []string `param:"topics" short:"t" group:"Selection" help:"only these topics: names, or regular expressions that match a whole name; repeat it or put commas between them"`
+	IgnoreTopics []string `param:"ignore_topics" alias:"exclude" short:"x" group:"Selection" help:"without these topics; likewise"`
+	Times        string   "param:\"times\" group:\"Comparison\" help:\"log times that are farther apart than this `DURATION` after what all have in common are differences; by default they are only told\""
+	Strict       bool     `param:"strict" group:"Comparison" help:"padding at the end of payloads, which DDS may add, is a difference"`
+	Limit        int      `param:"limit" group:"Output" min:"0" help:"show so many differences"`
+	Brief        bool     `param:"brief" short:"q" group:"Output" help:"print nothing but the verdict"`
+}
+
+var errDifferent = errors.New("the recordings differ")
+
+// diff compares the recordings at the two paths.
+func (o *diffOptions) diff(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	d, err := o.parse()
+	if err != nil {
+		return err
+	}
+	ins, err := openInputs(paths)
+	if err != nil {
+		return err
+	}
+	defer ins.Close()
+	if err := d.selection.check(ins.infos(), func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
+		return err
+	}
+	for i, in := range ins {
+		if d.sides[i], err = d.read(ctx, in); err != nil {
+			return err
+		}
+	}
+	d.compare()
+	if !o.Brief {
+		if err := d.report(stdout, o.Limit); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(stdout, d.verdict())
+	if d.differs() {
+		return errDifferent
+	}
+	return nil
+}
+
+func (o *diffOptions) parse() (*difference, error) {
+	d := &difference{strict: o.Strict, tolerance: -1, seed: maphash.MakeSeed()}
+	var err error
+	if d.selection.include, err = parsePatterns("topics", o.Topics); err != nil {
+		return nil, err
+	}
+	if d.selection.exclude, err = parsePatterns("ignore-topics", o.IgnoreTopics); err != nil {
+		return nil, err
+	}
+	if o.Times != "" {
+		m, err := parseMoment("times", o.Times)
+		if err != nil || !m.relative {
+			return nil, config.Usagef("--times %q is not a duration such as 5ms, or a number of seconds", o.Times)
+		}
+		d.tolerance = time.Duration(m.ns)
+	}
+	return d, nil
+}
+
+// streamKey is what the messages that are compared with each other have in common.
+type streamKey struct{ topic, typeName string }
+
+func keyOf(c *codec.Channel) streamKey { return streamKey{c.Topic, c.Type} }
+
+func (k streamKey) String() string {
+	return fmt.Sprintf("%s [%s]", printable(k.topic), printable(k.typeName))
+}
+
+func (k streamKey) compare(o streamKey) int {
+	return cmp.Or(strings.Compare(k.topic, o.topic), strings.Compare(k.typeName, o.typeName))
+}
+
+// stream is all messages of a topic and type in one recording, in order.
+type stream struct {
+	channels []*codec.Channel
+	messages []stamp
+}
+
+// encodings returns the encodings of its payloads, in alphabetical order.
+func (s *stream) encodings() string {
+	var names []string
+	for _, c := range s.channels {
+		names = append(names, c.Encoding)
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), "+")
+}
+
+// side is one of the two recordings.
+type side struct {
+	in      *input
+	streams map[streamKey]*stream
+	order   []*stream // of each message, as they follow one another in the recording
+}
+
+// cdr says whether the payloads compared are CDR.
+func (c *comparison) cdr() bool { return c.a.encodings() == codec.EncodingCDR }
+
+// difference is the comparison of two recordings. A message costs it 40 bytes, whatever its size.
+type difference struct {
+	selection selection
+	strict    bool
+	tolerance time.Duration // of log times; negative if times do not count
+	seed      maphash.Seed
+
+	sides   [2]*side
+	streams []*comparison // of what both recordings have, by topic
+
+	missing, extra []streamKey // only in the first or the second recording
+	notes          []string
+	times          times
+}
+
+// comparison is how the messages of one topic and type differ.
+type comparison struct {
+	key   streamKey
+	a, b  *stream
+	hunks []hunk
+
+	encodings string // how they differ, or ""
+	padded    int    // messages that differ in padding only
+	late      []pair // those beyond the tolerance
+}
+
+// pair is a message in both recordings, by its index among those of its topic.
+type pair struct{ a, b int }
+
+func (c *comparison) differs() bool {
+	return c.encodings != "" || len(c.hunks) > 0 || len(c.late) > 0
+}
+
+func (d *difference) differs() bool {
+	return len(d.missing) > 0 || len(d.extra) > 0 || slices.ContainsFunc(d.streams, (*comparison).differs)
+}
+
+// read takes the stamps of all messages of a recording.
+func (d *difference) read(ctx context.Context, in *input) (*side, error) {
+	s := &side{in: in, streams: map[streamKey]*stream{}}
+	of := map[*codec.Channel]*stream{}
+	add := func(c *codec.Channel) *stream {
+		st := s.streams[keyOf(c)]
+		if st == nil {
+			st = &stream{}
+			s.streams[keyOf(c)] = st
+		}
+		st.channels = append(st.channels, c)
+		of[c] = st
+		return st
+	}
+	for _, t := range in.info.Topics {
+		if d.selection.wants(t.Channel) {
+			add(t.Channel)
+		}
+	}
+	it, err := in.reader.Read(codec.Query{Topics: d.selection.wants})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	bar := progress.Seconds(os.Stderr, "reading", span(in.info))
+	defer bar.Close()
+	var hash maphash.Hash
+	hash.SetSeed(d.seed)
+	for {
+		msg, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return s, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w; 'converter recover' saves what is behind the damage", err)
+		}
+		st := of[msg.Channel]
+		if st == nil {
+			st = add(msg.Channel)
+		}
+		hash.Reset()
+		d.hash(&hash, msg)
+		st.messages = append(st.messages, stamp{hash: hash.Sum64(), log: msg.LogTime, publish: msg.PublishTime, size: uint32(len(msg.Data))})
+		s.order = append(s.order, st)
+		bar.Set(msg.LogTime - in.info.StartTime)
+		if len(s.order)%256 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// hash writes to h what of a payload counts.
+func (d *difference) hash(h *maphash.Hash, msg *codec.Message) {
+	data := msg.Data
+	if d.strict || msg.Channel.Encoding != codec.EncodingCDR || len(data) < 4 {
+		h.Write(data)
+		return
+	}
+	header, padding := paddingless(data)
+	h.Write(header[:])
+	h.Write(data[4:])
+	h.Write(zeros[:padding])
+}
+
+var zeros [3]byte
+
+// paddingless returns the encapsulation header of a CDR payload without what it says of padding, and how many bytes the
+// payload is short of a multiple of 4. Cyclone DDS sends multiples of 4, Fast DDS does not; both then may set the two lowest
+// bits of the header's options to the number of bytes added, as RTPS 2.3 and later say in 10.2.
+func paddingless(data []byte) (header [4]byte, padding int) {
+	copy(header[:], data)
+	header[3] &^= 3
+	return header, -len(data) & 3
+}
+
+// compare fills in what differs between the two sides.
+func (d *difference) compare() {
+	a, b := d.sides[0], d.sides[1]
+	keys := slices.SortedFunc(maps.Keys(a.streams), streamKey.compare)
+	for _, key := range keys {
+		other := b.streams[key]
+		if other == nil {
+			d.missing = append(d.missing, key)
+			continue
+		}
+		c := &comparison{key: key, a: a.streams[key], b: other}
+		d.streams = append(d.streams, c)
+		if from, to := c.a.encodings(), c.b.encodings(); from != to {
+			c.encodings = fmt.Sprintf("encoding %s in A, %s in B", orDash(from), orDash(to))
+			continue
+		}
+		c.hunks = align(c.a.messages, c.b.messages)
+	}
+	for key := range b.streams {
+		if a.streams[key] == nil {
+			d.extra = append(d.extra, key)
+		}
+	}
+	slices.SortFunc(d.extra, streamKey.compare)
+	d.compareTimes()
+	for i, s := range d.sides {
+		if !s.in.info.Complete {
+			d.notes = append(d.notes, fmt.Sprintf("%c is not complete", 'A'+i))
+		}
+	}
+	d.compareChannels()
+	d.compareOrder()
+}
+
+// matches calls yield for each pair of messages of equal payload.
+func (c *comparison) matches(yield func(pair) bool) {
+	if c.encodings != "" {
+		return
+	}
+	i, j := 0, 0
+	for _, h := range append(slices.Clip(c.hunks), hunk{a0: len(c.a.messages)}) {
+		for ; i < h.a0; i, j = i+1, j+1 {
+			if !yield(pair{i, j}) {
+				return
+			}
+		}
+		i, j = h.a1, h.b1
+	}
+}
+
+// compareChannels notes where quality of service and definitions differ.
+func (d *difference) compareChannels() {
+	var qos, hashes, schemas []string
+	for _, c := range d.streams {
+		// What one format does not keep is no difference.
+		differ := func(of func(*codec.Channel) string) bool {
+			values := [2]map[string]bool{{}, {}}
+			for i, s := range []*stream{c.a, c.b} {
+				for _, channel := range s.channels {
+					if v := of(channel); v != "" {
+						values[i][v] = true
+					}
+				}
+			}
+			return len(values[0]) > 0 && len(values[1]) > 0 && !maps.Equal(values[0], values[1])
+		}
+		if differ(func(c *codec.Channel) string {
+			if len(c.QoS) == 0 {
+				return ""
+			}
+			return shortQoS(c.QoS)
+		}) {
+			qos = append(qos, printable(c.key.topic))
+		}
+		if differ(func(c *codec.Channel) string { return c.TypeHash }) {
+			hashes = append(hashes, printable(c.key.topic))
+		} else if differ(func(c *codec.Channel) string { return c.Schema.Encoding + "\n" + string(c.Schema.Data) }) {
+			schemas = append(schemas, printable(c.key.topic))
+		}
+	}
+	for _, n := range []struct {
+		what   string
+		topics []string
+	}{{"the QoS offered differs", qos}, {"the type's hash differs", hashes}, {"the text of the type's definition differs", schemas}} {
+		if len(n.topics) > 0 {
+			d.notes = append(d.notes, n.what+" on "+strings.Join(n.topics, ", "))
+		}
+	}
+	padded := 0
+	for _, c := range d.streams {
+		padded += c.padded
+	}
+	if padded > 0 {
+		d.notes = append(d.notes, count(padded, "payload")+" differ only in padding at the end (--strict makes that a difference)")
+	}
+}
+
+// compareOrder notes the first place where messages of different topics follow one another in another order.
+func (d *difference) compareOrder() {
+	partner := map[*stream]*stream{}
+	for _, c := range d.streams {
+		partner[c.a] = c.b
+	}
+	next := [2]map[*stream]int{{}, {}}
+	// step returns the stream of the next message at or behind i that is matched.
+	step := func(side, i int) (*stream, int) {
+		for ; i < len(d.sides[side].order); i++ {
+			st := d.sides[side].order[i]
+			k := next[side][st]
+			next[side][st]++
+			if st.messages[k].matched {
+				return st, i
+			}
+		}
+		return nil, i
+	}
+	for i, j := 0, 0; ; i, j = i+1, j+1 {
+		var a, b *stream
+		a, i = step(0, i)
+		b, j = step(1, j)
+		if a == nil || b == nil {
+			return
+		}
+		if partner[a] != b {
+			d.notes = append(d.notes, fmt.Sprintf("topics follow one another differently from message %d on: %s in A, %s in B",
+				i, printable(a.channels[0].Topic), printable(b.channels[0].Topic)))
+			return
+		}
+	}
+}

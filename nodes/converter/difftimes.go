@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// times is how the times of messages with equal payloads differ.
+type times struct {
+	offset    int64 // log time in the second recording minus that in the first, the median
+	mean, max float64
+	worst     *comparison // where max is
+	at        pair
+
+	published, publishDiffers int // messages of which both keep the time, and those where it is not the same
+}
+
+// compareTimes fills in d.times, and marks what is matched, padded and late.
+func (d *difference) compareTimes() {
+	var offsets []int64
+	t := &d.times
+	for _, c := range d.streams {
+		for p := range c.matches {
+			a, b := &c.a.messages[p.a], &c.b.messages[p.b]
+			a.matched, b.matched = true, true
+			if a.size != b.size {
+				c.padded++
+			}
+			offsets = append(offsets, b.log-a.log)
+			if a.publish != 0 && b.publish != 0 {
+				t.published++
+				if a.publish != b.publish {
+					t.publishDiffers++
+				}
+			}
+		}
+	}
+	if len(offsets) == 0 {
+		return
+	}
+	slices.Sort(offsets)
+	t.offset = offsets[len(offsets)/2]
+	sum, n := 0.0, len(offsets)
+	for _, c := range d.streams {
+		for p := range c.matches {
+			off := c.b.messages[p.b].log - c.a.messages[p.a].log - t.offset
+			off = max(off, -off)
+			sum += float64(off)
+			if float64(off) > t.max {
+				t.max, t.worst, t.at = float64(off), c, p
+			}
+			if d.tolerance >= 0 && time.Duration(off) > d.tolerance {
+				c.late = append(c.late, p)
+			}
+		}
+	}
+	t.mean = sum / float64(n)
+}
+
+// lines say in words how times differ.
+func (t *times) lines() []string {
+	var lines []string
+	shift := fmt.Sprintf("log times in B are %s s later than in A", seconds(t.offset))
+	if t.offset < 0 {
+		shift = fmt.Sprintf("log times in B are %s s earlier than in A", seconds(-t.offset))
+	}
+	switch {
+	case t.offset == 0 && t.max == 0:
+		lines = append(lines, "log times are the same")
+	case t.max == 0:
+		lines = append(lines, shift+", all of them")
+	default:
+		lines = append(lines, fmt.Sprintf("%s; beyond that they differ by %v on average and by %v at most, at message %d of %s",
+			shift, rounded(t.mean), rounded(t.max), t.at.a, t.worst.key))
+	}
+	if t.publishDiffers > 0 {
+		lines = append(lines, fmt.Sprintf("publish times differ in %d of %d messages", t.publishDiffers, t.published))
+	}
+	return lines
+}
+
+func rounded(ns float64) time.Duration {
+	d := time.Duration(ns)
+	if d > 10*time.Microsecond {
+		return d.Round(time.Microsecond)
+	}
+	return d
+}

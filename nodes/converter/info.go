@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+)
+
+// infoOptions are the parameters of info.
+type infoOptions struct {
+	JSON bool `param:"json" group:"Output" help:"one JSON object for each recording, times in ns since 1970"`
+}
+
+// info says what is in each of the recordings at paths. One that cannot be read does not hide the others.
+func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	failed := 0
+	for i, path := range paths {
+		in, err := openInput(path)
+		if err != nil && len(paths) == 1 {
+			return err
+		}
+		if err != nil {
+			fmt.Fprintln(stderr, err)
+			failed++
+			continue
+		}
+		in.Close()
+		if o.JSON {
+			err = writeInfoJSON(stdout, in.info)
+		} else {
+			if i > 0 {
+				fmt.Fprintln(stdout)
+			}
+			err = writeInfoText(stdout, path, in.info)
+		}
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d recordings cannot be read", failed, len(paths))
+	}
+	return nil
+}
+
+// frequency is how often a message came on average, in Hz; 0 where that cannot be said.
+func frequency(info *codec.Info, t codec.TopicInfo) float64 {
+	d := span(info).Seconds()
+	if d == 0 || t.MessageCount < 2 {
+		return 0
+	}
+	return float64(t.MessageCount-1) / d
+}
+
+func sortedTopics(info *codec.Info) []codec.TopicInfo {
+	topics := slices.Clone(info.Topics)
+	slices.SortStableFunc(topics, func(a, b codec.TopicInfo) int { return strings.Compare(a.Channel.Topic, b.Channel.Topic) })
+	return topics
+}
+
+// The JSON form of info. Quality of service is written as rosbag2's override files have it.
+type (
+	infoJSON struct {
+		Format       string            `json:"format"`
+		Path         string            `json:"path"`
+		Files        []fileJSON        `json:"files"`
+		Size         int64             `json:"size"`
+		MessageCount uint64            `json:"message_count"`
+		StartTime    int64             `json:"start_time"`
+		EndTime      int64             `json:"end_time"`
+		Duration     float64           `json:"duration"`
+		Complete     bool              `json:"complete"`
+		Topics       []topicJSON       `json:"topics"`
+		Events       []eventJSON       `json:"events"`
+		Metadata     map[string]string `json:"metadata,omitempty"`
+		Extra        any               `json:"extra,omitempty"`
+	}
+	fileJSON struct {
+		Path         string `json:"path"`
+		Size         int64  `json:"size"`
+		MessageCount uint64 `json:"message_count"`
+		StartTime    int64  `json:"start_time"`
+		EndTime      int64  `json:"end_time"`
+	}
+	topicJSON struct {
+		Name         string            `json:"name"`
+		Type         string            `json:"type"`
+		Encoding     string            `json:"encoding"`
+		MessageCount uint64            `json:"message_count"`
+		Frequency    float64           `json:"frequency"`
+		QoS          []qosJSON         `json:"qos"`
+		TypeHash     string            `json:"type_hash,omitempty"`
+		Schema       string            `json:"schema_encoding,omitempty"`
+		Metadata     map[string]string `json:"metadata,omitempty"`
+	}
+	qosJSON struct {
+		History         codec.History     `json:"history"`
+		Depth           int               `json:"depth"`
+		Reliability     codec.Reliability `json:"reliability"`
+		Durability      codec.Durability  `json:"durability"`
+		Deadline        durationJSON      `json:"deadline"`
+		Lifespan        durationJSON      `json:"lifespan"`
+		Liveliness      codec.Liveliness  `json:"liveliness"`
+		LivelinessLease durationJSON      `json:"liveliness_lease_duration"`
+	}
+	durationJSON struct {
+		Sec  int64 `json:"sec"`
+		Nsec int64 `json:"nsec"`
+	}
+	eventJSON struct {
+		Kind  string `json:"kind"`
+		Topic string `json:"topic,omitempty"`
+		Time  int64  `json:"time,omitempty"`
+		Count uint64 `json:"count,omitempty"`
+		Text  string `json:"text"`
+	}
+)
+
+func writeInfoJSON(w io.Writer, info *codec.Info) error {
+	out := infoJSON{
+		Format: info.Format, Path: info.Path, Files: []fileJSON{}, Size: info.Size, MessageCount: info.MessageCount,
+		StartTime: info.StartTime, EndTime: info.EndTime, Duration: span(info).Seconds(), Complete: info.Complete,
+		Topics: []topicJSON{}, Events: []eventJSON{}, Metadata: info.Metadata, Extra: info.Extra,
+	}
+	for _, f := range info.Files {
+		out.Files = append(out.Files, fileJSON(f))
+	}
+	for _, t := range sortedTopics(info) {
+		c := t.Channel
+		topic := topicJSON{
+			Name: c.Topic, Type: c.Type, Encoding: c.Encoding, MessageCount: t.MessageCount, Frequency: frequency(info, t),
+			QoS: []qosJSON{}, TypeHash: c.TypeHash, Schema: c.Schema.Encoding, Metadata: c.Metadata,
+		}
+		for _, q := range c.QoS {
+			topic.QoS = append(topic.QoS, qosJSON{
+				History: q.History, Depth: q.Depth, Reliability: q.Reliability, Durability: q.Durability,
+				Deadline: splitDuration(int64(q.Deadline)), Lifespan: splitDuration(int64(q.Lifespan)),
+				Liveliness: q.Liveliness, LivelinessLease: splitDuration(int64(q.LivelinessLease)),
+			})
+		}
+		out.Topics = append(out.Topics, topic)
+	}
+	for _, e := range info.Events {
+		out.Events = append(out.Events, eventJSON(e))
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(out)
+}
+
+func splitDuration(ns int64) durationJSON { return durationJSON{Sec: ns / 1e9, Nsec: ns % 1e9} }

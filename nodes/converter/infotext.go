@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tapedeck/codec"
+)
+
+// shownEvents is how many events of a recording its text form lists.
+const shownEvents = 20
+
+// writeInfoText writes info as people read it, much as "ros2 bag info" and "rosbag info" do.
+func writeInfoText(w io.Writer, path string, info *codec.Info) error {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		fmt.Fprintf(&b, "%-11s %s\n", label, text)
+	}
+	label := "Files:"
+	for _, f := range info.Files {
+		name := printable(filepath.Base(f.Path))
+		if len(info.Files) > 1 {
+			name += fmt.Sprintf("  (%s, %s)", size(f.Size), count(f.MessageCount, "message"))
+		} else {
+			name = printable(path)
+		}
+		line(label, "%s", name)
+		label = ""
+	}
+	if len(info.Files) == 0 {
+		line(label, "%s", printable(path))
+	}
+	line("Bag size:", "%s", exactSize(info.Size))
+	line("Format:", "%s", info.Format)
+	line("Duration:", "%s s", seconds(int64(span(info))))
+	if info.MessageCount > 0 {
+		line("Start:", "%s", clock(info.StartTime))
+		line("End:", "%s", clock(info.EndTime))
+	}
+	line("Messages:", "%d", info.MessageCount)
+	if info.Complete {
+		line("Complete:", "yes")
+	} else {
+		line("Complete:", "no, it was not finished or is damaged; what is here can be read and played,")
+		line("", "'converter recover %s' writes a complete copy of it", printable(path))
+	}
+	line("Topics:", "%d", len(info.Topics))
+	if len(info.Topics) > 0 {
+		writeTopics(&b, info)
+	}
+	if len(info.Events) > 0 {
+		line("Events:", "%d", len(info.Events))
+		writeEvents(&b, info.Events)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func exactSize(n int64) string {
+	if n < 1024 {
+		return size(n)
+	}
+	return fmt.Sprintf("%s (%d bytes)", size(n), n)
+}
+
+func writeTopics(b *strings.Builder, info *codec.Info) {
+	rows := [][]string{{"Topic", "Type", "Count", "Hz", "Encoding", "QoS"}}
+	anyQoS := false
+	for _, t := range sortedTopics(info) {
+		c := t.Channel
+		hz := "-"
+		if f := frequency(info, t); f > 0 {
+			hz = strconv.FormatFloat(f, 'f', 2, 64)
+		}
+		rows = append(rows, []string{
+			orDash(c.Topic), orDash(c.Type), strconv.FormatUint(t.MessageCount, 10), hz, orDash(c.Encoding), shortQoS(c.QoS),
+		})
+		anyQoS = anyQoS || len(c.QoS) > 0
+	}
+	if !anyQoS {
+		for i := range rows {
+			rows[i] = rows[i][:5]
+		}
+	}
+	writeTable(b, rows, map[int]bool{2: true, 3: true})
+}
+
+// writeTable writes rows in aligned columns; those in right are aligned to the right.
+func writeTable(b *strings.Builder, rows [][]string, right map[int]bool) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			switch {
+			case right[i]:
+				b.WriteString("  " + pad + cell)
+			case i == len(row)-1:
+				b.WriteString("  " + cell)
+			default:
+				b.WriteString("  " + cell + pad)
+			}
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return printable(s)
+}
+
+// shortQoS writes offered profiles in short: "reliable volatile keep_last(10)"; what is at its default beyond these three is
+// left out.
+func shortQoS(profiles []codec.QoS) string {
+	var texts []string
+	for _, q := range profiles {
+		text := fmt.Sprintf("%s %s %s", q.Reliability, q.Durability, q.History)
+		if q.History == codec.KeepLast {
+			text += fmt.Sprintf("(%d)", q.Depth)
+		}
+		for _, d := range []struct {
+			name  string
+			value time.Duration
+		}{{"deadline", q.Deadline}, {"lifespan", q.Lifespan}, {"lease", q.LivelinessLease}} {
+			if d.value != codec.Infinite && d.value != 0 {
+				text += fmt.Sprintf(" %s %v", d.name, d.value)
+			}
+		}
+		if q.Liveliness == codec.ManualByTopic {
+			text += " " + string(q.Liveliness)
+		}
+		texts = append(texts, text)
+	}
+	return orDash(strings.Join(texts, " + "))
+}
+
+func writeEvents(b *strings.Builder, events []codec.Event) {
+	var rows [][]string
+	for _, e := range events[:min(len(events), shownEvents)] {
+		when := "-"
+		if e.Time != 0 {
+			when = shortClock(e.Time)
+		}
+		rows = append(rows, []string{when, orDash(e.Kind), orDash(e.Topic), printable(e.Text)})
+	}
+	writeTable(b, rows, nil)
+	if more := len(events) - shownEvents; more > 0 {
+		fmt.Fprintf(b, "  and %d more; --json lists all of them\n", more)
+	}
+}

@@ -1,0 +1,56 @@
+// Command converter turns recordings of one format into another, says what is in them, salvages damaged ones and compares
+// them.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"tapedeck/config"
+	_ "tapedeck/nodes/internal/formats"
+)
+
+func main() { config.Main(newCommand(os.Stdout, os.Stderr)) }
+
+// newCommand returns the command with its subcommands.
+func newCommand(stdout, stderr io.Writer) *cobra.Command {
+	// command adapts one of the jobs to config, and checks how many paths it is given.
+	command := func(use, short, long string, least, most int, opts any, job func(context.Context, []string, io.Writer, io.Writer) error) *cobra.Command {
+		cmd := config.New(use, short, long, opts, func(ctx context.Context, in *config.Input) error {
+			for _, warning := range in.Warnings {
+				fmt.Fprintln(stderr, "warning:", warning)
+			}
+			return job(ctx, in.Args, stdout, stderr)
+		})
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) < least || most > 0 && len(args) > most {
+				return config.Usagef("got %s; the usage is: %s", count(len(args), "path"), cmd.UseLine())
+			}
+			return nil
+		}
+		return cmd
+	}
+	var convert convertOptions
+	var info infoOptions
+	var salvage recoverOptions
+	diff := diffOptions{Limit: 10}
+	root := command("converter IN... OUT", "Convert recordings from one format to another",
+		"Converts recordings from one format to another. Several inputs are merged in time. The name of the output says its format, "+
+			"or --to does: name.record, name.mcap, or a name without extension with --to rosbag2.",
+		2, 0, &convert, convert.convert)
+	root.AddCommand(
+		command("info FILE...", "Say what is in recordings",
+			"Says what is in recordings of any format.", 1, 0, &info, info.info),
+		command("recover IN [OUT]", "Save what can be saved of a damaged recording",
+			"Writes a complete copy of everything that can be read of a damaged or unfinished recording, and reports each damaged place. "+
+				"The format of the output is that of the input unless its name or --to says another. Without OUT its name is that of IN "+
+				"with .recover in it.", 1, 2, &salvage, salvage.salvage),
+		command("diff A B", "Compare two recordings message by message",
+			"Compares two recordings message by message, whatever their formats: topics, types, the payloads of each topic and their order. "+
+				"Exits with 0 if they are the same and with 1 if they differ.", 2, 2, &diff, diff.diff))
+	return root
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/config"
+)
+
+// TestMain lets the test's executable be the converter, so that tests see exit codes.
+func TestMain(m *testing.M) {
+	time.Local = time.UTC
+	if os.Getenv("CONVERTER_TEST_RUN") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// execute runs the converter as a process of its own.
+func execute(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "CONVERTER_TEST_RUN=1")
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
+}
+
+// run runs the converter in this process.
+func run(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	var out, errOut bytes.Buffer
+	err = config.Execute(t.Context(), newCommand(&out, &errOut), args)
+	return out.String(), errOut.String(), err
+}
+
+var (
+	imu  = &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR}
+	odom = &codec.Channel{Topic: "/odom", Type: "nav_msgs/msg/Odometry", Encoding: codec.EncodingCDR}
+	info = &codec.Channel{Topic: "/info", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR}
+)
+
+// at returns a message with a CDR payload of its own.
+func at(c *codec.Channel, ns int64, text string) codec.Message {
+	return codec.Message{Channel: c, LogTime: ns, Data: append([]byte{0, 1, 0, 0}, text...)}
+}
+
+func TestExitCodes(t *testing.T) {
+	a := writeLines(t, "a.lines", []codec.Message{at(imu, 1e9, "abcd"), at(odom, 2e9, "efgh")})
+	b := writeLines(t, "b.lines", []codec.Message{at(imu, 1e9, "abcd"), at(odom, 2e9, "efgX")})
+	folder := t.TempDir()
+	empty := filepath.Join(folder, "empty.record")
+	require.NoError(t, os.WriteFile(empty, nil, 0o644))
+	pointer := filepath.Join(folder, "pointer.record")
+	require.NoError(t, os.WriteFile(pointer, []byte("version https://git-lfs.github.com/spec/v1\noid sha256:7bd3\nsize 96246211\n"), 0o644))
+	out := func(name string) string { return filepath.Join(folder, name) }
+
+	tests := map[string]struct {
+		args []string
+		code int
+		says string // in stdout when code is 0, else in stderr
+	}{
+		"convert":                  {[]string{a, out("c.lines")}, 0, "2 messages, 2 topics"},
+		"convert to itself":        {[]string{a, b, a, "--overwrite"}, 1, "is what is read from"},
+		"existing output":          {[]string{a, b}, 1, "exists; name another output or use --overwrite"},
+		"no output":                {[]string{a}, 2, "got 1 path; the usage is: converter IN... OUT"},
+		"unknown format by name":   {[]string{a, out("c.xyz")}, 2, `the name "c.xyz" does not say in which format to write; use --to`},
+		"unknown format by option": {[]string{a, out("c.lines"), "--to", "xyz"}, 2, "--to xyz is not a format that can be written"},
+		"unknown flag":             {[]string{a, out("c.lines"), "--nonsense"}, 2, "--nonsense"},
+		"bad pattern":              {[]string{a, out("c.lines"), "-t", "("}, 2, "regular expression"},
+		"bad time":                 {[]string{a, out("c.lines"), "--start", "noon"}, 2, `--start "noon" is no time`},
+		"window turned around":     {[]string{a, out("c.lines"), "--start", "2", "--end", "1"}, 2, "not behind the start"},
+		"bad size":                 {[]string{a, out("c.lines"), "--chunk-size", "-5"}, 2, "chunk_size"},
+		"topic that is not there":  {[]string{a, out("c.lines"), "-t", "/nope"}, 1, "no topic is selected; there are /imu, /odom"},
+		"no folder for the output": {[]string{a, out("nowhere/c.lines")}, 1, "no such file or directory"},
+		"missing file":             {[]string{"info", out("nope.record")}, 1, "no such file or directory"},
+		"folder":                   {[]string{"info", folder}, 1, "the folder holds no"},
+		"empty file":               {[]string{"info", empty}, 1, "the file is empty"},
+		"LFS pointer":              {[]string{"info", pointer}, 1, "git lfs pull"},
+		"recover an LFS pointer":   {[]string{"recover", pointer, out("p.record")}, 1, "git lfs pull"},
+		"info":                     {[]string{"info", a}, 0, "Messages:   2"},
+		"info of nothing":          {[]string{"info"}, 2, "converter info FILE..."},
+		"info of one that fails":   {[]string{"info", a, empty}, 1, "1 of 2 recordings cannot be read"},
+		"diff of the same":         {[]string{"diff", a, a}, 0, "identical: 2 topics, 2 messages"},
+		"diff of others":           {[]string{"diff", a, b}, 1, "the recordings differ"},
+		"diff of one":              {[]string{"diff", a}, 2, "converter diff A B"},
+		"diff with a bad time":     {[]string{"diff", a, b, "--times", "soon"}, 2, `--times "soon" is not a duration`},
+		"diff with a bad limit":    {[]string{"diff", a, b, "--limit", "-1"}, 2, "limit"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			os.Remove(out("c.lines"))
+			stdout, stderr, code := execute(t, test.args...)
+			require.Equal(t, test.code, code, stderr)
+			if code == 0 {
+				require.Contains(t, stdout, test.says)
+				require.Empty(t, stderr)
+				return
+			}
+			require.Contains(t, stderr, test.says)
+			if test.args[0] != "info" {
+				require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+			}
+			require.NoFileExists(t, out("c.lines"))
+			require.NoFileExists(t, out("c.lines.part"))
+		})
+	}
+}

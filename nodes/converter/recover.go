@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/progress"
+)
+
+// shownDamage is how many damaged places are reported one by one.
+const shownDamage = 20
+
+// recoverOptions are the parameters of recover.
+type recoverOptions struct {
+	outputOptions
+}
+
+// salvage writes a complete copy of everything that can be read of the recording at paths[0], to paths[1] if given.
+func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	in, err := openDamaged(paths[0])
+	if err != nil {
+		return err
+	}
+	ins := inputs{in}
+	defer ins.Close()
+	format := o.To
+	path := ""
+	if len(paths) > 1 {
+		path = paths[1]
+	} else {
+		if format == "" {
+			format = in.info.Format
+		}
+		path = recoveredName(in.path, format)
+	}
+	if format == "" && !named(path) {
+		format = in.info.Format
+	}
+	out, err := newOutput(path, format, o.Overwrite, ins)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+
+	damaged := 0
+	c := copier{channels: newChannels(ins.infos(), (&codec.Query{}).Wants), start: in.info.StartTime}
+	it, err := in.reader.Read(codec.Query{Damaged: func(err error) {
+		damaged++
+		if damaged <= shownDamage {
+			fmt.Fprintln(stderr, "damaged:", err)
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	c.bar = progress.Seconds(os.Stderr, "recovering", span(in.info))
+	c.required = true
+	options := o.create()
+	options.Metadata = in.info.Metadata
+	err = c.run(ctx, it, out, options)
+	if damaged > shownDamage {
+		fmt.Fprintf(stderr, "damaged: and %d more places\n", damaged-shownDamage)
+	}
+	if errors.Is(err, errNoMessages) {
+		return fmt.Errorf("recover %s: no message could be saved", in.path)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, c.summary(out.path))
+	switch {
+	case damaged > 0 && in.info.MessageCount > c.messages:
+		fmt.Fprintf(stdout, "%s; of %s %d are lost\n", count(damaged, "damaged place"), count(in.info.MessageCount, "message"), in.info.MessageCount-c.messages)
+	case damaged > 0:
+		fmt.Fprintln(stdout, count(damaged, "damaged place"))
+	case in.info.Complete:
+		fmt.Fprintln(stdout, "nothing was damaged")
+	default:
+		fmt.Fprintln(stdout, "the recording was not finished; all of its whole messages are saved")
+	}
+	return nil
+}
+
+// openDamaged opens a recording, by its name if its beginning is not recognised.
+func openDamaged(path string) (*input, error) {
+	in, err := openInput(path)
+	if err == nil || !errors.Is(err, codec.ErrUnknownFormat) {
+		return in, err
+	}
+	for _, f := range codec.Formats() {
+		if !f.Named(path) {
+			continue
+		}
+		reader, openErr := f.Open(path)
+		if openErr != nil {
+			continue
+		}
+		if in, openErr := newInput(path, reader); openErr == nil {
+			return in, nil
+		}
+	}
+	return nil, err
+}
+
+// recoveredName is what the copy of path is called when the user does not say: "drive.recover.mcap", and where that would
+// not name the format "drive.record.00000.recover", as Apollo's cyber_recorder has it.
+func recoveredName(path, format string) string {
+	path = filepath.Clean(path)
+	ext := filepath.Ext(path)
+	if name := strings.TrimSuffix(path, ext) + ".recover" + ext; ext != "" && namedAs(name, format) {
+		return name
+	}
+	if name := path + ".recover." + format; namedAs(name, format) && !namedAs(path, format) {
+		return name
+	}
+	return path + ".recover"
+}
+
+func namedAs(path, format string) bool {
+	for _, f := range codec.Formats() {
+		if f.Name == format {
+			return f.Named(path)
+		}
+	}
+	return false
+}
+
+// named says whether the name of path says in which format to write it.
+func named(path string) bool {
+	for _, f := range codec.Formats() {
+		if f.Create != nil && f.Named(path) {
+			return true
+		}
+	}
+	return false
+}
