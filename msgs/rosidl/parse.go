@@ -138,8 +138,7 @@ func (p parser) element(m *Message, pkg, line string, fields, constants map[stri
 		m.Constants = append(m.Constants, Constant{Name: name, Type: t, Value: v})
 		return nil
 	}
-	if value != "" && len(value) == len(rest)-n || !isName(name) {
-		name, _ = cutSpace(rest)
+	if name, _ := cutSpace(rest); !isName(name) {
 		return fmt.Errorf("%q is not a name for a field of type %s", name, typeName)
 	}
 	if fields[name] {
