@@ -242,6 +242,7 @@ Options:
 
 Camera:
       --camera-width N            columns [parameter camera.width; 1 to 4096; default 640]
+      parameter camera.debug      say more
 
 Numbers:
       --rate X                    speed [0.001 to 1000; default 1]
@@ -316,10 +317,15 @@ func TestMain(m *testing.M) {
 	if os.Getenv("CONFIG_TEST_MAIN") == "" {
 		os.Exit(m.Run())
 	}
-	root := New("recorder", "record", "", nil, func(ctx context.Context, in *Input) error {
+	opts := &struct {
+		Word string `param:"word"`
+	}{"built in"}
+	root := New("recorder", "record", "", opts, func(ctx context.Context, in *Input) error {
 		switch in.Args[0] {
 		case "fail":
 			return errors.New("write drive.record:\nno space left on device")
+		case "word":
+			fmt.Println(opts.Word)
 		case "wait":
 			fmt.Println("ready")
 			<-ctx.Done()
@@ -346,8 +352,8 @@ type process struct {
 	stderr bytes.Buffer
 }
 
-func start(t *testing.T, argv ...string) *process {
-	p := &process{Cmd: exec.Command(os.Args[0], argv...)}
+func start(t *testing.T, exe string, argv ...string) *process {
+	p := &process{Cmd: exec.Command(exe, argv...)}
 	p.Env = append(os.Environ(), "CONFIG_TEST_MAIN=1")
 	p.Stderr = &p.stderr
 	out, err := p.StdoutPipe()
@@ -384,23 +390,44 @@ func TestProcess(t *testing.T) {
 		{"x --nonsense", 2, "recorder: unknown flag: --nonsense (see recorder --help)\n"},
 	} {
 		t.Run(c.argv, func(t *testing.T) {
-			p := start(t, strings.Fields(c.argv)...)
+			p := start(t, os.Args[0], strings.Fields(c.argv)...)
 			require.Equal(t, c.code, p.end())
 			require.Equal(t, c.stderr, p.stderr.String())
 		})
 	}
 }
 
+func TestInstalledDefaults(t *testing.T) {
+	text, err := os.ReadFile(os.Args[0])
+	require.NoError(t, err)
+	prefix := t.TempDir()
+	lib, share := filepath.Join(prefix, "lib/tapedeck"), filepath.Join(prefix, "share/tapedeck/config")
+	require.NoError(t, os.MkdirAll(lib, 0o755))
+	require.NoError(t, os.MkdirAll(share, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(share, "recorder.yaml"), []byte("/**: {ros__parameters: {word: installed}}"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(lib, "recorder"), text, 0o755))
+	link := filepath.Join(t.TempDir(), "recorder")
+	require.NoError(t, os.Symlink(filepath.Join(lib, "recorder"), link))
+	linked := filepath.Join(lib, "linked") // as colcon build --symlink-install has it
+	require.NoError(t, os.Symlink(os.Args[0], linked))
+
+	for exe, want := range map[string]string{os.Args[0]: "built in", filepath.Join(lib, "recorder"): "installed", link: "installed", linked: "installed"} {
+		p := start(t, exe, "word")
+		require.Equal(t, want, p.line(t), exe)
+		require.Equal(t, 0, p.end())
+	}
+}
+
 func TestSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		p := start(t, "wait")
+		p := start(t, os.Args[0], "wait")
 		require.Equal(t, "ready", p.line(t))
 		require.NoError(t, p.Process.Signal(s))
 		require.Equal(t, "stopping", p.line(t))
 		require.Equal(t, 0, p.end())
 	}
 
-	p := start(t, "cancel")
+	p := start(t, os.Args[0], "cancel")
 	require.Equal(t, "ready", p.line(t))
 	require.NoError(t, p.Process.Signal(syscall.SIGINT))
 	require.Equal(t, 1, p.end())
@@ -408,7 +435,7 @@ func TestSignals(t *testing.T) {
 }
 
 func TestSecondInterruptKills(t *testing.T) {
-	p := start(t, "wait", "for ever")
+	p := start(t, os.Args[0], "wait", "for ever")
 	require.Equal(t, "ready", p.line(t))
 	require.NoError(t, p.Process.Signal(syscall.SIGINT))
 	require.Equal(t, "stopping", p.line(t))

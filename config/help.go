@@ -37,9 +37,7 @@ func (l *loader) help(cmd *cobra.Command) string {
 	for _, group := range groups(l.fields) {
 		var lines []helpLine
 		for _, f := range group {
-			if f.Flag != "" {
-				lines = append(lines, helpLine{f.flagText(), f.helpText()})
-			}
+			lines = append(lines, helpLine{f.flagText(), f.helpText()})
 		}
 		writeGroup(&b, group[0].Group, lines)
 	}
@@ -77,10 +75,13 @@ func groups(list []field) [][]field {
 	return groups
 }
 
-// flagText returns "  -d, --max-duration DURATION".
+// flagText returns "  -d, --max-duration DURATION", or the parameter's name where there is no flag.
 func (f *field) flagText() string {
 	text := "      --" + f.Flag
-	if f.Short != "" {
+	switch {
+	case f.Flag == "":
+		text = "      parameter " + f.Name
+	case f.Short != "":
 		text = "  -" + f.Short + ", --" + f.Flag
 	}
 	if f.Placeholder != "" {
@@ -92,7 +93,7 @@ func (f *field) flagText() string {
 // helpText returns the help with what else is to know: parameter, bounds, repetition, default.
 func (f *field) helpText() string {
 	var notes []string
-	if strings.ReplaceAll(f.Flag, "-", "_") != f.Name {
+	if f.Flag != "" && strings.ReplaceAll(f.Flag, "-", "_") != f.Name {
 		notes = append(notes, "parameter "+f.Name)
 	}
 	if f.Min != "" || f.Max != "" {
@@ -111,9 +112,6 @@ func (f *field) helpText() string {
 }
 
 func writeGroup(b *strings.Builder, title string, lines []helpLine) {
-	if len(lines) == 0 {
-		return
-	}
 	fmt.Fprintf(b, "\n%s:\n", title)
 	for _, line := range lines {
 		b.WriteString(line.name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -159,11 +160,7 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 
 	// Viper keeps the sources apart that replace each other as a whole; those from the command line come one by one.
 	v := viper.NewWithOptions(viper.KeyDelimiter("/"))
-	path, err := l.defaultFile(node)
-	if err != nil {
-		return nil, err
-	}
-	if path != "" {
+	if path := l.defaultFile(node); path != "" {
 		settings, err := in.readFile(path)
 		if err != nil {
 			return nil, err
@@ -205,19 +202,21 @@ func environment(node, parameter string) []string {
 }
 
 // defaultFile returns the path of the default parameter file, "" if there is none.
-func (l *loader) defaultFile(node string) (string, error) {
+func (l *loader) defaultFile(node string) string {
 	if l.config != "" {
-		return l.config, nil
+		return l.config
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find the default parameter file: %w", err)
+	// Both as called and behind symbolic links, which either lead into the installation or, after
+	// colcon build --symlink-install, out of it.
+	called, _ := exec.LookPath(os.Args[0])
+	resolved, _ := os.Executable()
+	for _, exe := range []string{called, resolved} {
+		path := filepath.Join(filepath.Dir(exe), "../../share/tapedeck/config", node+".yaml")
+		if _, err := os.Stat(path); err == nil && exe != "" {
+			return path
+		}
 	}
-	path := filepath.Join(filepath.Dir(exe), "../../share/tapedeck/config", node+".yaml")
-	if _, err := os.Stat(path); err != nil {
-		return "", nil
-	}
-	return path, nil
+	return ""
 }
 
 func (in *Input) fullName() string {

@@ -23,9 +23,9 @@ type options struct {
 
 type shared struct {
 	NoOption int
-	Rate  float64 `param:"rate" group:"Numbers" min:"0.001" max:"1000" help:"speed"`
-	Seed  uint64  `param:"seed" group:"Numbers" help:"seed"`
-	Count int64   `param:"count" group:"Numbers" min:"-1" help:"count"`
+	Rate     float64 `param:"rate" group:"Numbers" min:"0.001" max:"1000" help:"speed"`
+	Seed     uint64  `param:"seed" group:"Numbers" help:"seed"`
+	Count    int64   `param:"count" group:"Numbers" min:"-1" help:"count"`
 }
 
 type camera struct {

@@ -258,19 +258,24 @@ func split(name string) []string {
 
 // matches says whether a pattern of a parameter file fits a name: "*" is one token, "**" any number.
 func matches(pattern, name []string) bool {
-	for i, p := range pattern {
-		if p == "**" {
-			for ; !matches(pattern[i+1:], name); name = name[1:] {
-				if len(name) == 0 {
-					return false
-				}
-			}
-			return true
-		}
-		if len(name) == 0 || p != "*" && p != name[0] {
+	i, rest, after := 0, name, -1 // after is the place behind the last "**", rest what is tried there
+	for len(name) > 0 {
+		switch {
+		case i < len(pattern) && pattern[i] == "**":
+			i++
+			after, rest = i, name
+		case i < len(pattern) && (pattern[i] == "*" || pattern[i] == name[0]):
+			i++
+			name = name[1:]
+		case after >= 0:
+			rest = rest[1:]
+			i, name = after, rest
+		default:
 			return false
 		}
-		name = name[1:]
 	}
-	return len(name) == 0
+	for i < len(pattern) && pattern[i] == "**" {
+		i++
+	}
+	return i == len(pattern)
 }

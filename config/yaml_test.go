@@ -113,6 +113,9 @@ func TestMatches(t *testing.T) {
 		{"/a*", "/ab", false},
 		{"", "/a", false},
 		{"/**/*/**", "/a", true},
+		{"/a/**/b/**/c", "/a/x/b/b/y/c", true},
+		{"/a/**/b/**/c", "/a/x/b/b/y/c/d", false},
+		{strings.Repeat("/**", 1000) + "/x", "/a/b/c/d/e/f/g/h/i/j/k", false},
 	} {
 		require.Equal(t, c.want, matches(split(c.pattern), split(c.name)), "%s %s", c.pattern, c.name)
 	}
