@@ -1,0 +1,236 @@
+package bridgetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rcl_interfaces"
+	"tapedeck/msgs/std_srvs"
+)
+
+const (
+	triggerType = "std_srvs/srv/Trigger"
+	listType    = "rcl_interfaces/srv/ListParameters"
+)
+
+// echo answers calls of listType with what it was asked for.
+func echo(_ context.Context, request []byte) ([]byte, error) {
+	var in rcl_interfaces.ListParameters_Request
+	if err := cdr.Unmarshal(request, &in); err != nil {
+		return nil, err
+	}
+	var out rcl_interfaces.ListParameters_Response
+	out.Result.Names = in.Prefixes
+	out.Result.Prefixes = []string{fmt.Sprint(in.Depth)}
+	return cdr.Marshal(&out)
+}
+
+// callEcho calls such a service and returns the answer: what was asked, and depth as text.
+func callEcho(ctx context.Context, n bridge.Node, service, what string, depth uint64) (names, prefixes []string, err error) {
+	request, err := cdr.Marshal(&rcl_interfaces.ListParameters_Request{Prefixes: []string{what}, Depth: depth})
+	if err != nil {
+		return nil, nil, err
+	}
+	response, err := n.Call(ctx, service, listType, request)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out rcl_interfaces.ListParameters_Response
+	err = cdr.Unmarshal(response, &out)
+	return out.Result.Names, out.Result.Prefixes, err
+}
+
+func serve(t *testing.T, n bridge.Node, service, typeName string, handle func(context.Context, []byte) ([]byte, error)) bridge.Service {
+	t.Helper()
+	s, err := n.Serve(service, typeName, handle)
+	require.NoError(t, err)
+	return s
+}
+
+func testCall(t *testing.T, open Open) {
+	server, client := pair(t, open)
+	s := serve(t, server, "trigger", triggerType, func(ctx context.Context, request []byte) ([]byte, error) {
+		var in std_srvs.Trigger_Request
+		if err := cdr.Unmarshal(request, &in); err != nil {
+			return nil, err
+		}
+		return cdr.Marshal(&std_srvs.Trigger_Response{Success: true, Message: "served"})
+	})
+	require.Equal(t, namespace(t)+"/trigger", s.Name())
+	serve(t, server, "~/echo", listType, echo)
+	ctx := patient(t)
+	for range 3 {
+		response, err := client.Call(ctx, "trigger", triggerType, marshal(t, &std_srvs.Trigger_Request{}))
+		require.NoError(t, err)
+		var out std_srvs.Trigger_Response
+		require.NoError(t, cdr.Unmarshal(response, &out))
+		require.Equal(t, std_srvs.Trigger_Response{Success: true, Message: "served"}, out)
+	}
+	for _, n := range []bridge.Node{client, server} {
+		names, prefixes, err := callEcho(ctx, n, server.Name()+"/echo", "what", 42)
+		require.NoError(t, err)
+		require.Equal(t, []string{"what"}, names)
+		require.Equal(t, []string{"42"}, prefixes)
+	}
+}
+
+func testConcurrentCalls(t *testing.T, open Open) {
+	server, client := pair(t, open)
+	// No call is answered before all have come: each runs in a goroutine of its own.
+	const calls = 30
+	var all sync.WaitGroup
+	all.Add(calls)
+	serve(t, server, "echo", listType, func(ctx context.Context, request []byte) ([]byte, error) {
+		all.Done()
+		all.Wait()
+		return echo(ctx, request)
+	})
+	requireEachAnswered(t, calls, client)
+}
+
+func testTwoClients(t *testing.T, open Open) {
+	server, client := pair(t, open)
+	second := start(t, open, "second")
+	serve(t, server, "echo", listType, echo)
+	requireEachAnswered(t, 30, client, second)
+}
+
+// requireEachAnswered makes calls at once from each client and checks that each got its own answer.
+func requireEachAnswered(t *testing.T, calls int, clients ...bridge.Node) {
+	t.Helper()
+	ctx := patient(t)
+	failures := make(chan error, calls*len(clients))
+	var wg sync.WaitGroup
+	for _, client := range clients {
+		for i := range calls {
+			wg.Go(func() {
+				what := fmt.Sprintf("%s %d", client.Name(), i)
+				names, prefixes, err := callEcho(ctx, client, "echo", what, uint64(i))
+				if err == nil && (len(names) != 1 || names[0] != what || prefixes[0] != fmt.Sprint(i)) {
+					err = fmt.Errorf("%q was answered with %q, %q", what, names, prefixes)
+				}
+				if err != nil {
+					failures <- err
+				}
+			})
+		}
+	}
+	wg.Wait()
+	close(failures)
+	for err := range failures {
+		require.NoError(t, err)
+	}
+}
+
+func testCallBeforeServer(t *testing.T, open Open) {
+	server, client := pair(t, open)
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := callEcho(patient(t), client, "echo", "early", 1)
+		done <- err
+	}()
+	time.Sleep(quiet)
+	require.Empty(t, done)
+	serve(t, server, "echo", listType, echo)
+	require.NoError(t, <-done)
+}
+
+func testCallCancelled(t *testing.T, open Open) {
+	server, client := pair(t, open)
+	ctx, cancel := context.WithTimeout(t.Context(), quiet)
+	defer cancel()
+	_, _, err := callEcho(ctx, client, "nobody", "", 0)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	called := make(chan struct{})
+	serve(t, server, "slow", listType, func(ctx context.Context, _ []byte) ([]byte, error) {
+		close(called)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	ctx, cancel = context.WithCancel(patient(t))
+	go func() {
+		<-called
+		cancel()
+	}()
+	_, _, err = callEcho(ctx, client, "slow", "", 0)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func testServerError(t *testing.T, open Open) {
+	server, client := pair(t, open)
+	called := make(chan struct{}, 1)
+	serve(t, server, "moody", listType, func(ctx context.Context, request []byte) ([]byte, error) {
+		select {
+		case called <- struct{}{}:
+			return nil, errors.New("not today")
+		default:
+			return echo(ctx, request)
+		}
+	})
+	ctx, cancel := context.WithCancel(patient(t))
+	go func() {
+		for len(called) == 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(quiet)
+		cancel()
+	}()
+	_, _, err := callEcho(ctx, client, "moody", "", 0)
+	require.ErrorIs(t, err, context.Canceled, "an error is no reply")
+	names, _, err := callEcho(patient(t), client, "moody", "again", 0)
+	require.NoError(t, err, "the server goes on after an error")
+	require.Equal(t, []string{"again"}, names)
+}
+
+func testCloseService(t *testing.T, open Open) {
+	server, client := pair(t, open)
+	called, returned := make(chan struct{}), make(chan struct{})
+	s := serve(t, server, "slow", listType, func(ctx context.Context, _ []byte) ([]byte, error) {
+		defer close(returned)
+		close(called)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	ctx, cancel := context.WithCancel(patient(t))
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := callEcho(ctx, client, "slow", "", 0)
+		done <- err
+	}()
+	<-called
+	require.NoError(t, s.Close())
+	select {
+	case <-returned:
+	default:
+		require.FailNow(t, "the handler has not returned though Close has")
+	}
+	cancel()
+	require.Error(t, <-done)
+
+	serve(t, server, "slow", listType, echo)
+	names, _, err := callEcho(patient(t), client, "slow", "new", 0)
+	require.NoError(t, err, "a service can be served anew")
+	require.Equal(t, []string{"new"}, names)
+}
+
+func testRemapService(t *testing.T, open Open) {
+	base := namespace(t)
+	server := start(t, open, "server", func(o *bridge.Options) {
+		o.Remaps = []string{"rostopic://echo:=never", "rosservice://echo:=sub/echo"}
+	})
+	client := start(t, open, "client", func(o *bridge.Options) { o.Remaps = []string{"question:=sub/echo"} })
+	s := serve(t, server, "echo", listType, echo)
+	require.Equal(t, base+"/sub/echo", s.Name())
+	names, _, err := callEcho(patient(t), client, "question", "remapped", 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"remapped"}, names)
+}

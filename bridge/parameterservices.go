@@ -1,0 +1,247 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/rcl_interfaces"
+)
+
+// Serve declares use_sim_time where that has not been done, serves the six parameter services of node n and publishes
+// its /parameter_events, until n is closed. Implementations of Node call it.
+func (p *Parameters) Serve(n Node) error {
+	if _, ok := p.Get("use_sim_time"); !ok {
+		err := p.Declare(Parameter{Name: "use_sim_time", Value: false, Description: "take the time from /clock"})
+		if err != nil {
+			return err
+		}
+	}
+	events, err := n.Advertise("/parameter_events", "rcl_interfaces/msg/ParameterEvent", ParameterEventsQoS())
+	if err != nil {
+		return fmt.Errorf("serve parameters: %w", err)
+	}
+	p.setting.Lock()
+	p.mu.Lock()
+	p.event = func(added, changed []Parameter) {
+		now := time.Now()
+		event := rcl_interfaces.ParameterEvent{
+			Stamp:             builtin_interfaces.Time{Sec: int32(now.Unix()), Nanosec: uint32(now.Nanosecond())},
+			Node:              p.node,
+			NewParameters:     toMessages(added),
+			ChangedParameters: toMessages(changed),
+		}
+		// The change is made; that nobody hears of it, as while the node closes, does not undo it.
+		if data, err := cdr.Marshal(&event); err == nil {
+			_ = events.Publish(data)
+		}
+	}
+	p.mu.Unlock()
+	p.event(p.List(), nil)
+	p.setting.Unlock()
+
+	for _, s := range []struct {
+		name, typeName string
+		answer         func(request []byte) ([]byte, error)
+	}{
+		{"describe_parameters", "DescribeParameters", p.answerDescribe},
+		{"get_parameters", "GetParameters", p.answerGet},
+		{"get_parameter_types", "GetParameterTypes", p.answerGetTypes},
+		{"list_parameters", "ListParameters", p.answerList},
+		{"set_parameters", "SetParameters", p.answerSet},
+		{"set_parameters_atomically", "SetParametersAtomically", p.answerSetAtomically},
+	} {
+		_, err := n.Serve("~/"+s.name, "rcl_interfaces/srv/"+s.typeName,
+			func(_ context.Context, request []byte) ([]byte, error) { return s.answer(request) })
+		if err != nil {
+			return fmt.Errorf("serve parameters: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p *Parameters) answerDescribe(request []byte) ([]byte, error) {
+	var in rcl_interfaces.DescribeParameters_Request
+	if err := cdr.Unmarshal(request, &in); err != nil {
+		return nil, err
+	}
+	var out rcl_interfaces.DescribeParameters_Response
+	for _, name := range in.Names {
+		d, _ := p.Describe(name)
+		m := rcl_interfaces.ParameterDescriptor{
+			Name: name, Type: uint8(typeOf(d.Value)), Description: d.Description, ReadOnly: d.ReadOnly,
+		}
+		if d.From != d.To {
+			switch typeOf(d.Value) {
+			case typeInteger, typeIntegerArray:
+				m.IntegerRange = []rcl_interfaces.IntegerRange{{FromValue: limit(d.From), ToValue: limit(d.To)}}
+			case typeDouble, typeDoubleArray:
+				m.FloatingPointRange = []rcl_interfaces.FloatingPointRange{{FromValue: d.From, ToValue: d.To}}
+			}
+		}
+		out.Descriptors = append(out.Descriptors, m)
+	}
+	return cdr.Marshal(&out)
+}
+
+// limit returns the integer at or next to f.
+func limit(f float64) int64 {
+	switch {
+	case f >= math.MaxInt64:
+		return math.MaxInt64
+	case f <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(f)
+}
+
+func (p *Parameters) answerGet(request []byte) ([]byte, error) {
+	var in rcl_interfaces.GetParameters_Request
+	if err := cdr.Unmarshal(request, &in); err != nil {
+		return nil, err
+	}
+	var out rcl_interfaces.GetParameters_Response
+	for _, name := range in.Names {
+		value, _ := p.Get(name)
+		out.Values = append(out.Values, toMessage(value))
+	}
+	return cdr.Marshal(&out)
+}
+
+func (p *Parameters) answerGetTypes(request []byte) ([]byte, error) {
+	var in rcl_interfaces.GetParameterTypes_Request
+	if err := cdr.Unmarshal(request, &in); err != nil {
+		return nil, err
+	}
+	var out rcl_interfaces.GetParameterTypes_Response
+	for _, name := range in.Names {
+		value, _ := p.Get(name)
+		out.Types = append(out.Types, uint8(typeOf(value)))
+	}
+	return cdr.Marshal(&out)
+}
+
+func (p *Parameters) answerList(request []byte) ([]byte, error) {
+	var in rcl_interfaces.ListParameters_Request
+	if err := cdr.Unmarshal(request, &in); err != nil {
+		return nil, err
+	}
+	var out rcl_interfaces.ListParameters_Response
+	for _, d := range p.List() {
+		if !listed(d.Name, in.Prefixes, in.Depth) {
+			continue
+		}
+		out.Result.Names = append(out.Result.Names, d.Name)
+		if i := strings.LastIndexByte(d.Name, '.'); i >= 0 && !slices.Contains(out.Result.Prefixes, d.Name[:i]) {
+			out.Result.Prefixes = append(out.Result.Prefixes, d.Name[:i])
+		}
+	}
+	return cdr.Marshal(&out)
+}
+
+// listed says whether a parameter is below one of the prefixes, if any are given, and not deeper than depth levels there;
+// depth 0 is all.
+func listed(name string, prefixes []string, depth uint64) bool {
+	shallow := func(rest string) bool { return depth == 0 || uint64(strings.Count(rest, ".")) < depth }
+	if len(prefixes) == 0 {
+		return shallow(name)
+	}
+	return slices.ContainsFunc(prefixes, func(prefix string) bool {
+		rest, below := strings.CutPrefix(name, prefix+".")
+		return name == prefix || below && shallow(rest)
+	})
+}
+
+func (p *Parameters) answerSet(request []byte) ([]byte, error) {
+	var in rcl_interfaces.SetParameters_Request
+	if err := cdr.Unmarshal(request, &in); err != nil {
+		return nil, err
+	}
+	var out rcl_interfaces.SetParameters_Response
+	for _, m := range in.Parameters {
+		out.Results = append(out.Results, result(p.Set(m.Name, fromMessage(m.Value))))
+	}
+	return cdr.Marshal(&out)
+}
+
+func (p *Parameters) answerSetAtomically(request []byte) ([]byte, error) {
+	var in rcl_interfaces.SetParametersAtomically_Request
+	if err := cdr.Unmarshal(request, &in); err != nil {
+		return nil, err
+	}
+	values := make([]Parameter, len(in.Parameters))
+	for i, m := range in.Parameters {
+		values[i] = Parameter{Name: m.Name, Value: fromMessage(m.Value)}
+	}
+	return cdr.Marshal(&rcl_interfaces.SetParametersAtomically_Response{Result: result(p.set(values))})
+}
+
+func result(err error) rcl_interfaces.SetParametersResult {
+	if err != nil {
+		return rcl_interfaces.SetParametersResult{Reason: err.Error()}
+	}
+	return rcl_interfaces.SetParametersResult{Successful: true}
+}
+
+func toMessages(parameters []Parameter) []rcl_interfaces.Parameter {
+	list := make([]rcl_interfaces.Parameter, len(parameters))
+	for i, d := range parameters {
+		list[i] = rcl_interfaces.Parameter{Name: d.Name, Value: toMessage(d.Value)}
+	}
+	return list
+}
+
+func toMessage(value any) rcl_interfaces.ParameterValue {
+	m := rcl_interfaces.ParameterValue{Type: uint8(typeOf(value))}
+	switch v := value.(type) {
+	case bool:
+		m.BoolValue = v
+	case int64:
+		m.IntegerValue = v
+	case float64:
+		m.DoubleValue = v
+	case string:
+		m.StringValue = v
+	case []byte:
+		m.ByteArrayValue = v
+	case []bool:
+		m.BoolArrayValue = v
+	case []int64:
+		m.IntegerArrayValue = v
+	case []float64:
+		m.DoubleArrayValue = v
+	case []string:
+		m.StringArrayValue = v
+	}
+	return m
+}
+
+// fromMessage returns nil for a value that is not set.
+func fromMessage(m rcl_interfaces.ParameterValue) any {
+	switch parameterType(m.Type) {
+	case typeBool:
+		return m.BoolValue
+	case typeInteger:
+		return m.IntegerValue
+	case typeDouble:
+		return m.DoubleValue
+	case typeString:
+		return m.StringValue
+	case typeByteArray:
+		return m.ByteArrayValue
+	case typeBoolArray:
+		return m.BoolArrayValue
+	case typeIntegerArray:
+		return m.IntegerArrayValue
+	case typeDoubleArray:
+		return m.DoubleArrayValue
+	case typeStringArray:
+		return m.StringArrayValue
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package bridge
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosgraph_msgs"
+)
+
+// SimTime is the clock of a node: /clock while its parameter use_sim_time is set, else this machine's.
+type SimTime struct {
+	node Node
+	sim  atomic.Bool
+	now  atomic.Int64 // ns, as last heard on /clock
+
+	mu           sync.Mutex
+	subscription Subscription // nil while the machine's clock is used
+}
+
+// NewSimTime returns the clock of n. It follows changes of use_sim_time and ends with n.
+func NewSimTime(n Node) (*SimTime, error) {
+	c := &SimTime{node: n}
+	if err := c.use(n.Parameters().GetBool("use_sim_time")); err != nil {
+		return nil, err
+	}
+	n.Parameters().OnChange(func(changed []Parameter) error {
+		for _, p := range changed {
+			if p.Name == "use_sim_time" {
+				return c.use(p.Value.(bool))
+			}
+		}
+		return nil
+	})
+	return c, nil
+}
+
+// Now returns the time in ns since the Unix epoch. Simulated time is 0 until something was heard on /clock.
+func (c *SimTime) Now() int64 {
+	if c.sim.Load() {
+		return c.now.Load()
+	}
+	return time.Now().UnixNano()
+}
+
+func (c *SimTime) use(sim bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if sim == (c.subscription != nil) {
+		return nil
+	}
+	if !sim {
+		c.sim.Store(false)
+		err := c.subscription.Close()
+		c.subscription = nil
+		return err
+	}
+	c.now.Store(0)
+	s, err := c.node.Subscribe("/clock", "rosgraph_msgs/msg/Clock", ClockQoS(), c.handle)
+	if err != nil {
+		return fmt.Errorf("use_sim_time: subscribe to /clock: %w", err)
+	}
+	c.subscription = s
+	c.sim.Store(true)
+	return nil
+}
+
+func (c *SimTime) handle(batch []Sample) {
+	var clock rosgraph_msgs.Clock
+	for _, s := range batch {
+		if cdr.Unmarshal(s.Data, &clock) == nil {
+			c.now.Store(int64(clock.Clock.Sec)*int64(time.Second) + int64(clock.Clock.Nanosec))
+		}
+	}
+}
+
+// Stamp returns the time, ns since the Unix epoch, for what was received at the machine's time wall: that time, or with
+// use_sim_time the simulated time of now.
+func (c *SimTime) Stamp(wall int64) int64 {
+	if c.sim.Load() {
+		return c.now.Load()
+	}
+	return wall
+}
