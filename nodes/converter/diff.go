@@ -325,7 +325,7 @@ func (d *difference) compareChannels() {
 		padded += c.padded
 	}
 	if padded > 0 {
-		d.notes = append(d.notes, count(padded, "payload")+" differ only in padding at the end (--strict makes that a difference)")
+		d.notes = append(d.notes, fmt.Sprintf("payloads that differ in padding at their end alone: %d (--strict makes that a difference)", padded))
 	}
 }
 

@@ -100,8 +100,12 @@ func (r *linesReader) Read(q codec.Query) (codec.Iterator, error) {
 			it.messages = append(it.messages, m)
 		}
 	}
-	if err := r.damage[len(r.messages)]; err != nil && q.Damaged != nil {
-		q.Damaged(err)
+	if err := r.damage[len(r.messages)]; err != nil {
+		if q.Damaged == nil {
+			it.fail = err
+		} else {
+			q.Damaged(err)
+		}
 	}
 	slices.SortStableFunc(it.messages, func(a, b codec.Message) int { return int(a.LogTime - b.LogTime) })
 	return it, nil

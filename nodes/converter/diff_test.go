@@ -1,0 +1,238 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// sequence returns messages of a channel 1 ms apart, one for each letter.
+func sequence(c *codec.Channel, start int64, letters string) []codec.Message {
+	var messages []codec.Message
+	for i, l := range letters {
+		messages = append(messages, at(c, start+int64(i)*1e6, strings.Repeat(string(l), 4)))
+	}
+	return messages
+}
+
+func TestDiff(t *testing.T) {
+	const alphabet = "abcdefghijklmnopqrstuvwxyz"
+	reliable, bestEffort := codec.DefaultQoS(), codec.DefaultQoS()
+	bestEffort.Reliability = codec.BestEffort
+	with := func(change func(c *codec.Channel)) *codec.Channel {
+		c := *imu
+		change(&c)
+		return &c
+	}
+	qosA := with(func(c *codec.Channel) { c.QoS = []codec.QoS{reliable} })
+	qosB := with(func(c *codec.Channel) { c.QoS = []codec.QoS{bestEffort} })
+	otherType := with(func(c *codec.Channel) { c.Type = "my_msgs/msg/Imu" })
+	otherEncoding := with(func(c *codec.Channel) { c.Encoding = codec.EncodingROS1 })
+	twin := *imu
+
+	base := sequence(imu, 1e9, alphabet)
+	change := func(edit func(m []codec.Message) []codec.Message) []codec.Message {
+		return edit(slices.Clone(base))
+	}
+	shift := func(messages []codec.Message, ns int64) []codec.Message {
+		messages = slices.Clone(messages)
+		for i := range messages {
+			messages[i].LogTime += ns
+		}
+		return messages
+	}
+	edited := func(i int, data string) []codec.Message {
+		return change(func(m []codec.Message) []codec.Message { m[i].Data = []byte(data); return m })
+	}
+	late := change(func(m []codec.Message) []codec.Message { m[3].LogTime += 200_000; return m })
+	published := func(ns int64) []codec.Message {
+		return change(func(m []codec.Message) []codec.Message {
+			for i := range m {
+				m[i].PublishTime = m[i].LogTime + ns
+			}
+			return m
+		})
+	}
+
+	tests := map[string]struct {
+		a, b    []codec.Message
+		declare [2][]*codec.Channel
+		args    []string
+		same    bool
+		says    []string // the last is the verdict
+	}{
+		"the same": {
+			a: base, b: base, same: true,
+			says: []string{"note: log times are the same\n", "identical: 1 topic, 26 messages\n"},
+		},
+		"nothing": {same: true, says: []string{"identical: 0 topics, 0 messages\n"}},
+		"one lost": {
+			a: base, b: change(func(m []codec.Message) []codec.Message { return slices.Delete(m, 17, 18) }),
+			says: []string{"/imu [sensor_msgs/msg/Imu]: 26 messages in A, 25 in B\n  1 missing in B at index 17, log time 1.017000000\n", "different: 1 of 1 topic, 1 message missing in B\n"},
+		},
+		"three more": {
+			a: change(func(m []codec.Message) []codec.Message { return m[:23] }), b: base,
+			says: []string{"  3 only in B at index 23, log time 1.023000000\n", "different: 1 of 1 topic, 3 messages only in B\n"},
+		},
+		"one changed": {
+			a: base, b: edited(5, "\x00\x01\x00\x00ffXf"),
+			says: []string{"  message 5 differs, log times 1.005000000 and 1.005000000, 8 and 8 bytes, first at byte 6: 0x66 and 0x58\n", "different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"one shorter": {
+			a: base, b: edited(5, "\x00\x01\x00\x00"),
+			says: []string{"8 and 4 bytes, first at byte 4: 0x66 and its end\n", "different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"lost and changed": {
+			a: base, b: slices.Delete(edited(20, "\x00\x01\x00\x00uuuX"), 2, 4),
+			says: []string{"  2 missing in B at index 2, ", "  message 20 differs from message 18 of B, ", "different: 1 of 1 topic, 1 message changed, 2 messages missing in B\n"},
+		},
+		"moved": {
+			a: base, b: change(func(m []codec.Message) []codec.Message {
+				return append(slices.Delete(m, 2, 3), at(imu, 1_030_000_000, "cccc"))
+			}),
+			says: []string{"  1 missing in B at index 2, log time 1.002000000; its payload stands at index 25 there\n", "different: 1 of 1 topic, 1 message missing in B, 1 message only in B\n"},
+		},
+		"limit": {
+			a: base, b: sequence(imu, 1e9, strings.ToUpper(alphabet)), args: []string{"--limit", "2"},
+			says: []string{"  message 0 differs", "  message 1 differs", "24 more differences not shown; --limit shows more\n", "different: 1 of 1 topic, 26 messages changed\n"},
+		},
+		"brief": {
+			a: base, b: edited(5, "\x00\x01\x00\x00ffXf"), args: []string{"--brief"},
+			says: []string{"different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"padding": {
+			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x01ddd\x00"), same: true,
+			says: []string{"note: payloads that differ in padding at their end alone: 1 (--strict makes that a difference)\n", "identical: 1 topic, 26 messages\n"},
+		},
+		"padding that is not zero": {
+			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x00dddd"),
+			says: []string{"7 and 8 bytes, first at byte 7: its end and 0x64\n", "different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"more than padding": {
+			a: edited(3, "\x00\x01\x00\x00dddd"), b: edited(3, "\x00\x01\x00\x00dddd\x00\x00\x00\x00"),
+			says: []string{"different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"strict padding": {
+			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x00ddd\x00"), args: []string{"--strict"},
+			says: []string{"7 and 8 bytes, first at byte 7: its end and 0x00\n", "different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"padding of what is not CDR": {
+			a: []codec.Message{{Channel: otherEncoding, Data: []byte("12345")}}, b: []codec.Message{{Channel: otherEncoding, Data: []byte("12345\x00\x00\x00")}},
+			says: []string{"5 and 8 bytes, first at byte 5: its end and 0x00\n", "different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"topics": {
+			a: append(slices.Clone(base), at(odom, 2e9, "odom")), b: base, declare: [2][]*codec.Channel{nil, {info}},
+			says: []string{"/odom [nav_msgs/msg/Odometry]: only in A, with 1 message\n", "/info [std_msgs/msg/String]: only in B, with 0 messages\n", "different: 2 of 3 topics, 1 topic missing in B, 1 topic only in B\n"},
+		},
+		"topics ignored": {
+			a: append(slices.Clone(base), at(odom, 2e9, "odom")), b: base, declare: [2][]*codec.Channel{nil, {info}}, args: []string{"--ignore-topics", "/info,/odom"}, same: true,
+			says: []string{"identical: 1 topic, 26 messages\n"},
+		},
+		"topics chosen": {
+			a: append(slices.Clone(base), at(odom, 2e9, "odom")), b: base, args: []string{"-t", "/imu"}, same: true,
+			says: []string{"identical: 1 topic, 26 messages\n"},
+		},
+		"type": {
+			a: base, b: sequence(otherType, 1e9, alphabet),
+			says: []string{"/imu: type sensor_msgs/msg/Imu in A, my_msgs/msg/Imu in B\n", "different: 2 of 2 topics, 1 topic missing in B, 1 topic only in B\n"},
+		},
+		"encoding": {
+			a: base, b: sequence(otherEncoding, 1e9, alphabet),
+			says: []string{"/imu [sensor_msgs/msg/Imu]: encoding cdr in A, ros1 in B; payloads are not compared\n", "different: 1 of 1 topic, 1 topic encoded otherwise\n"},
+		},
+		"quality of service": {
+			a: sequence(qosA, 1e9, alphabet), b: sequence(qosB, 1e9, alphabet), same: true,
+			says: []string{"note: the QoS offered differs on /imu\n", "identical: 1 topic, 26 messages\n"},
+		},
+		"quality of service that one does not keep": {
+			a: sequence(qosA, 1e9, alphabet), b: base, same: true,
+			says: []string{"note: log times are the same\n", "identical: 1 topic, 26 messages\n"},
+		},
+		"several channels": {
+			a: base, b: change(func(m []codec.Message) []codec.Message { m[7].Channel = &twin; return m }), same: true,
+			says: []string{"identical: 1 topic, 26 messages\n"},
+		},
+		"all later": {
+			a: base, b: shift(base, 5e9), args: []string{"--times", "0"}, same: true,
+			says: []string{"note: log times in B are 5.000000000 s later than in A, all of them\n", "identical: 1 topic, 26 messages\n"},
+		},
+		"all earlier, one late": {
+			a: base, b: shift(late, -5e8), same: true,
+			says: []string{"note: log times in B are 0.500000000 s earlier than in A; beyond that they differ by 7.692µs on average and by 200µs at most, at message 3 of /imu [sensor_msgs/msg/Imu]\n", "identical: 1 topic, 26 messages\n"},
+		},
+		"late within the tolerance": {
+			a: base, b: late, args: []string{"--times", "200us"}, same: true,
+			says: []string{"identical: 1 topic, 26 messages\n"},
+		},
+		"late beyond the tolerance": {
+			a: base, b: late, args: []string{"--times", "0.000199"},
+			says: []string{"  message 3 is 0.000200000 s late: 1.003000000 in A, 1.003200000 in B\n", "different: 1 of 1 topic, 1 message at another time\n"},
+		},
+		"publish times": {
+			a: published(5), b: published(6), same: true,
+			says: []string{"note: publish times differ in 26 of 26 messages\n", "identical: 1 topic, 26 messages\n"},
+		},
+		"publish times that one does not keep": {
+			a: published(5), b: base, same: true,
+			says: []string{"note: log times are the same\nidentical: 1 topic, 26 messages\n"},
+		},
+		"order of topics": {
+			a: []codec.Message{at(imu, 1, "a"), at(imu, 2, "b"), at(odom, 3, "c"), at(imu, 4, "d")}, b: []codec.Message{at(imu, 1, "a"), at(odom, 2, "c"), at(imu, 3, "b"), at(imu, 4, "d")}, same: true,
+			says: []string{"note: topics follow one another differently from message 1 on: /imu in A, /odom in B\n", "identical: 2 topics, 4 messages\n"},
+		},
+		"order of topics around a lost message": {
+			a: []codec.Message{at(imu, 1, "a"), at(imu, 2, "b"), at(odom, 3, "c"), at(imu, 4, "d")}, b: []codec.Message{at(imu, 1, "a"), at(odom, 2, "c"), at(imu, 3, "d")},
+			says: []string{"1 missing in B at index 1", "note: log times in B are 0.000000001 s earlier", "different: 1 of 2 topics, 1 message missing in B\n"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := writeLines(t, "a.lines", test.a, test.declare[0]...)
+			b := writeLines(t, "b.lines", test.b, test.declare[1]...)
+			stdout, _, err := run(t, append([]string{"diff", a, b}, test.args...)...)
+			if test.same {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, errDifferent)
+			}
+			for _, says := range test.says {
+				require.Contains(t, stdout, says)
+			}
+			verdict := test.says[len(test.says)-1]
+			require.True(t, strings.HasSuffix(stdout, verdict), stdout)
+			if name == "brief" {
+				require.Equal(t, verdict, stdout)
+			}
+		})
+	}
+}
+
+func TestDiffOfSimultaneousMessages(t *testing.T) {
+	var a []codec.Message
+	for _, l := range "abcdefgh" {
+		a = append(a, at(imu, 7, strings.Repeat(string(l), 4)))
+	}
+	b := slices.Clone(a)
+	b[5] = at(imu, 7, "ffXf")
+	stdout, _, err := run(t, "diff", writeLines(t, "a.lines", a), writeLines(t, "b.lines", b))
+	require.ErrorIs(t, err, errDifferent)
+	require.Contains(t, stdout, "message 5 differs, log times 0.000000007 and 0.000000007, 8 and 8 bytes, first at byte 6: 0x66 and 0x58")
+}
+
+func TestDiffOfDamaged(t *testing.T) {
+	a := writeLines(t, "a.lines", sequence(imu, 1, "abc"))
+	damage(t, a, "{\"Message\":")
+	_, _, err := run(t, "diff", a, a)
+	require.ErrorContains(t, err, "line 3")
+	require.ErrorContains(t, err, "'converter recover'")
+
+	b := writeLines(t, "b.lines", sequence(imu, 1, "abc"))
+	cut(t, b)
+	stdout, _, err := run(t, "diff", b, b)
+	require.NoError(t, err)
+	require.Contains(t, stdout, "note: A is not complete\nnote: B is not complete\n")
+}

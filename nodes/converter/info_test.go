@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+func sampleInfo() *codec.Info {
+	qos := codec.DefaultQoS()
+	static := qos
+	static.Depth, static.Durability, static.Lifespan = 1, codec.TransientLocal, 1500*time.Millisecond
+	return &codec.Info{
+		Format: "mcap", Path: "drive", Size: 5 << 20, MessageCount: 301, StartTime: 1627031535_000000000, EndTime: 1627031538_500000000,
+		Files: []codec.FileInfo{{Path: "drive/drive_0.mcap", Size: 4 << 20, MessageCount: 300}, {Path: "drive/drive_1.mcap", Size: 1 << 20, MessageCount: 1}},
+		Topics: []codec.TopicInfo{
+			{Channel: &codec.Channel{Topic: "/tf_static", Type: "tf2_msgs/msg/TFMessage", Encoding: "cdr", QoS: []codec.QoS{static, qos}}, MessageCount: 1},
+			{Channel: &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: "cdr", QoS: []codec.QoS{qos}, TypeHash: "RIHS01_00"}, MessageCount: 300},
+			{Channel: &codec.Channel{Topic: "/odd\x1b", Encoding: "cdr"}},
+		},
+		Events: []codec.Event{{Kind: "drop", Topic: "/imu", Time: 1627031536_000000000, Count: 12, Text: "12 messages dropped"}, {Kind: "unfinished", Text: "no index"}},
+		Extra:  map[string]any{"chunks": 3},
+	}
+}
+
+func TestInfoText(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, writeInfoText(&out, "drive", sampleInfo()))
+	require.Equal(t, `
+Files:      drive_0.mcap  (4.0 MiB, 300 messages)
+            drive_1.mcap  (1.0 MiB, 1 message)
+Bag size:   5.0 MiB (5242880 bytes)
+Format:     mcap
+Duration:   3.500000000 s
+Start:      2021-07-23 09:12:15.000000000 UTC (1627031535.000000000)
+End:        2021-07-23 09:12:18.500000000 UTC (1627031538.500000000)
+Messages:   301
+Complete:   no, it was not finished or is damaged; what is here can be read and played,
+            'converter recover drive' writes a complete copy of it
+Topics:     3
+  Topic       Type                    Count     Hz  Encoding  QoS
+  /imu        sensor_msgs/msg/Imu       300  85.43  cdr       reliable volatile keep_last(10)
+  "/odd\x1b"  -                           0      -  cdr       -
+  /tf_static  tf2_msgs/msg/TFMessage      1      -  cdr       reliable transient_local keep_last(1) lifespan 1.5s + reliable volatile keep_last(10)
+Events:     2
+  2021-07-23 09:12:16.000000000 UTC  drop        /imu  12 messages dropped
+  -                                  unfinished  -     no index
+`, "\n"+out.String())
+}
+
+func TestInfoTextOfNothing(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, writeInfoText(&out, "empty.mcap", &codec.Info{Format: "mcap", Complete: true, Events: make([]codec.Event, 25)}))
+	require.True(t, strings.HasPrefix(out.String(), `Files:      empty.mcap
+Bag size:   0 B
+Format:     mcap
+Duration:   0.000000000 s
+Messages:   0
+Complete:   yes
+Topics:     0
+Events:     25
+`), out.String())
+	require.True(t, strings.HasSuffix(out.String(), "\n  and 5 more; --json lists all of them\n"))
+}
+
+func TestInfoJSON(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, writeInfoJSON(&out, sampleInfo()))
+	require.JSONEq(t, `{
+		"format": "mcap", "path": "drive", "size": 5242880, "message_count": 301, "complete": false,
+		"start_time": 1627031535000000000, "end_time": 1627031538500000000, "duration": 3.5,
+		"files": [
+			{"path": "drive/drive_0.mcap", "size": 4194304, "message_count": 300, "start_time": 0, "end_time": 0},
+			{"path": "drive/drive_1.mcap", "size": 1048576, "message_count": 1, "start_time": 0, "end_time": 0}
+		],
+		"topics": [
+			{"name": "/imu", "type": "sensor_msgs/msg/Imu", "encoding": "cdr", "message_count": 300, "frequency": 85.42857142857143, "type_hash": "RIHS01_00", "qos": [
+				{"history": "keep_last", "depth": 10, "reliability": "reliable", "durability": "volatile", "liveliness": "automatic",
+				 "deadline": {"sec": 9223372036, "nsec": 854775807}, "lifespan": {"sec": 9223372036, "nsec": 854775807}, "liveliness_lease_duration": {"sec": 9223372036, "nsec": 854775807}}]},
+			{"name": "/odd\u001b", "type": "", "encoding": "cdr", "message_count": 0, "frequency": 0, "qos": []},
+			{"name": "/tf_static", "type": "tf2_msgs/msg/TFMessage", "encoding": "cdr", "message_count": 1, "frequency": 0, "qos": [
+				{"history": "keep_last", "depth": 1, "reliability": "reliable", "durability": "transient_local", "liveliness": "automatic",
+				 "deadline": {"sec": 9223372036, "nsec": 854775807}, "lifespan": {"sec": 1, "nsec": 500000000}, "liveliness_lease_duration": {"sec": 9223372036, "nsec": 854775807}},
+				{"history": "keep_last", "depth": 10, "reliability": "reliable", "durability": "volatile", "liveliness": "automatic",
+				 "deadline": {"sec": 9223372036, "nsec": 854775807}, "lifespan": {"sec": 9223372036, "nsec": 854775807}, "liveliness_lease_duration": {"sec": 9223372036, "nsec": 854775807}}]}
+		],
+		"events": [
+			{"kind": "drop", "topic": "/imu", "time": 1627031536000000000, "count": 12, "text": "12 messages dropped"},
+			{"kind": "unfinished", "text": "no index"}
+		],
+		"extra": {"chunks": 3}
+	}`, out.String())
+}
+
+// TestInfoJSONOfNothing sees that lists are lists and numbers are numbers where there is nothing to divide by.
+func TestInfoJSONOfNothing(t *testing.T) {
+	for name, in := range map[string]*codec.Info{
+		"no messages": {Format: "mcap", Complete: true},
+		"one moment":  {Format: "mcap", Complete: true, StartTime: 5, EndTime: 5, MessageCount: 2, Topics: []codec.TopicInfo{{Channel: imu, MessageCount: 2}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			require.NoError(t, writeInfoJSON(&out, in))
+			var got infoJSON
+			require.NoError(t, json.Unmarshal(out.Bytes(), &got))
+			require.NotNil(t, got.Files)
+			require.NotNil(t, got.Topics)
+			require.NotNil(t, got.Events)
+			require.Zero(t, got.Duration)
+			for _, topic := range got.Topics {
+				require.Zero(t, topic.Frequency)
+			}
+		})
+	}
+}
+
+func TestInfoOfSeveral(t *testing.T) {
+	a := writeLines(t, "a.lines", []codec.Message{at(imu, 1, "a")})
+	b := writeLines(t, "b.lines", []codec.Message{at(imu, 2, "a")})
+	stdout, stderr, err := run(t, "info", a, t.TempDir()+"/none", b)
+	require.EqualError(t, err, "1 of 3 recordings cannot be read")
+	require.Equal(t, 2, strings.Count(stdout, "Messages:   1\n"))
+	require.Contains(t, stdout, "\n\nFiles:      "+b)
+	require.Contains(t, stderr, "none: no such file or directory\n")
+
+	stdout, _, err = run(t, "info", "--json", a, b)
+	require.NoError(t, err)
+	d := json.NewDecoder(strings.NewReader(stdout))
+	for _, path := range []string{a, b} {
+		var got infoJSON
+		require.NoError(t, d.Decode(&got))
+		require.Equal(t, path, got.Path)
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// damage makes the first line of a recording of lines that begins with prefix unreadable.
+func damage(t *testing.T, path, prefix string) {
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(data), prefix)
+	require.NoError(t, os.WriteFile(path, bytes.Replace(data, []byte(prefix), []byte("?"), 1), 0o644))
+}
+
+// cut takes the end off a recording of lines.
+func cut(t *testing.T, path string) {
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, bytes.TrimSuffix(data, []byte("{\"End\":true}\n")), 0o644))
+}
+
+func TestRecover(t *testing.T) {
+	var many []codec.Message
+	for i := range int64(100) {
+		many = append(many, at(imu, 1000+i, fmt.Sprint(i)))
+	}
+	t.Run("damaged", func(t *testing.T) {
+		in := writeLines(t, "in.lines", many)
+		damage(t, in, "{\"Message\":{\"Channel\":null,\"LogTime\":1017")
+		stdout, stderr, err := run(t, "recover", in)
+		require.NoError(t, err)
+		require.Contains(t, stderr, "damaged: "+in+": line 20: ")
+		require.Contains(t, stdout, "99 messages")
+		require.Contains(t, stdout, "1 damaged place\n")
+		_, messages := readAll(t, strings.TrimSuffix(in, ".lines")+".recover.lines")
+		require.Len(t, messages, 99)
+	})
+	t.Run("many damaged places", func(t *testing.T) {
+		in := writeLines(t, "in.lines", many)
+		for i := range 30 {
+			damage(t, in, fmt.Sprintf("{\"Message\":{\"Channel\":null,\"LogTime\":10%02d", 2*i+1))
+		}
+		stdout, stderr, err := run(t, "recover", in, filepath.Join(t.TempDir(), "out"))
+		require.NoError(t, err)
+		require.Equal(t, shownDamage+1, strings.Count(stderr, "\n"))
+		require.Contains(t, stderr, "damaged: and 10 more places\n")
+		require.Contains(t, stdout, "30 damaged places\n")
+	})
+	t.Run("unfinished", func(t *testing.T) {
+		in := writeLines(t, "in.lines", many, odom)
+		cut(t, in)
+		out := filepath.Join(t.TempDir(), "out.lines")
+		stdout, stderr, err := run(t, "recover", in, out)
+		require.NoError(t, err)
+		require.Empty(t, stderr)
+		require.Contains(t, stdout, "the recording was not finished; all of its whole messages are saved")
+		channels, messages := readAll(t, out)
+		require.Len(t, channels, 2)
+		require.Len(t, messages, 100)
+	})
+	t.Run("whole", func(t *testing.T) {
+		stdout, _, err := run(t, "recover", writeLines(t, "in.lines", many))
+		require.NoError(t, err)
+		require.Contains(t, stdout, "nothing was damaged")
+	})
+	t.Run("nothing to save", func(t *testing.T) {
+		in := writeLines(t, "in.lines", many[:1])
+		damage(t, in, "{\"Message\":")
+		out := filepath.Join(t.TempDir(), "out.lines")
+		_, _, err := run(t, "recover", in, out)
+		require.ErrorContains(t, err, "no message could be saved")
+		require.NoFileExists(t, out)
+		require.NoDirExists(t, out+".part")
+	})
+}
+
+func TestRecoveredName(t *testing.T) {
+	for in, want := range map[string]string{"a/drive.lines": "a/drive.recover.lines", "folder/": "folder.recover.lines", "x.mcap": "x.mcap.recover.lines"} {
+		require.Equal(t, want, recoveredName(in, "lines"))
+	}
+	require.Equal(t, "folder.recover", recoveredName("folder/", "unknown"))
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/config"
+)
+
+func TestParseMoment(t *testing.T) {
+	tests := map[string]struct {
+		want  moment
+		fails string
+	}{
+		"0":                             {want: moment{0, true}},
+		"12.5":                          {want: moment{12_500_000_000, true}},
+		"0.000000001":                   {want: moment{1, true}},
+		"1m30s":                         {want: moment{90_000_000_000, true}},
+		"20ms":                          {want: moment{20_000_000, true}},
+		"1627031535.114943571":          {want: moment{1627031535114943571, false}},
+		"1627031535114943571":           {want: moment{1627031535114943571, false}},
+		"2021-07-23 09:12:15":           {want: moment{1627031535_000000000, false}},
+		"2021-07-23 09:12:15.114943571": {want: moment{1627031535_114943571, false}},
+		"2021-07-23-09:12:15":           {want: moment{1627031535_000000000, false}},
+		"2021-07-23T09:12:15":           {want: moment{1627031535_000000000, false}},
+		"2021-07-23T11:12:15+02:00":     {want: moment{1627031535_000000000, false}},
+		"2021-07-23":                    {want: moment{1626998400_000000000, false}},
+		"-1":                            {fails: "before the start"},
+		"1e9":                           {fails: "no time"},
+		"1/2":                           {fails: "no time"},
+		"":                              {fails: "no time"},
+		"NaN":                           {fails: "no time"},
+		"-5s":                           {fails: "no time"},
+		"99999999999999999999999":       {fails: "beyond the year 2262"},
+		"100000000000":                  {fails: "neither seconds nor nanoseconds"},
+		"9999-01-01":                    {fails: "between 1678 and 2261"},
+	}
+	for text, test := range tests {
+		t.Run(text, func(t *testing.T) {
+			got, err := parseMoment("start", text)
+			if test.fails != "" {
+				require.ErrorContains(t, err, test.fails)
+				require.ErrorIs(t, err, config.ErrUsage)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
+		})
+	}
+	require.Equal(t, int64(107), moment{7, true}.at(100))
+	require.Equal(t, int64(7), moment{7, false}.at(100))
+	require.Equal(t, int64(math.MaxInt64), moment{math.MaxInt64, true}.at(100))
+}
+
+func TestSelection(t *testing.T) {
+	tests := map[string]struct {
+		include, exclude []string
+		want             []string
+	}{
+		"all":           {nil, nil, []string{"/imu", "/imu/raw", "/odom"}},
+		"whole names":   {[]string{"/imu"}, nil, []string{"/imu"}},
+		"two flags":     {[]string{"/imu", "/odom"}, nil, []string{"/imu", "/odom"}},
+		"commas":        {[]string{"/imu,/odom"}, nil, []string{"/imu", "/odom"}},
+		"expression":    {[]string{"/imu.*"}, nil, []string{"/imu", "/imu/raw"}},
+		"alternatives":  {[]string{"/odom|/imu"}, nil, []string{"/imu", "/odom"}},
+		"braces":        {[]string{"/im.{1,2}"}, nil, []string{"/imu"}},
+		"exclude":       {nil, []string{"/imu"}, []string{"/imu/raw", "/odom"}},
+		"exclude wins":  {[]string{"/imu.*"}, []string{".*/raw"}, []string{"/imu"}},
+		"exclude typos": {nil, []string{"/mu"}, []string{"/imu", "/imu/raw", "/odom"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var s selection
+			var err error
+			s.include, err = parsePatterns("topics", test.include)
+			require.NoError(t, err)
+			s.exclude, err = parsePatterns("exclude", test.exclude)
+			require.NoError(t, err)
+			var got []string
+			for _, topic := range []string{"/imu", "/imu/raw", "/odom"} {
+				if s.wants(&codec.Channel{Topic: topic}) {
+					got = append(got, topic)
+				}
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestHuman(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 489010: "477.5 KiB", 1<<20 - 1: "1.0 MiB", 5 << 40: "5.0 TiB", math.MaxInt64: "8388608.0 TiB"} {
+		require.Equal(t, want, size(n))
+	}
+	require.Equal(t, "1627031535.114943571", seconds(1627031535114943571))
+	require.Equal(t, "-0.000000001", seconds(-1))
+	require.Equal(t, "-9223372036.854775808", seconds(math.MinInt64))
+	require.Equal(t, "/imu", printable("/imu"))
+	require.Equal(t, `"/\x1b[2J"`, printable("/\x1b[2J"))
+	require.Equal(t, time.Duration(math.MaxInt64), span(&codec.Info{StartTime: math.MinInt64, EndTime: math.MaxInt64}))
+	require.Zero(t, span(&codec.Info{StartTime: 5, EndTime: 4}))
+}
