@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,10 +40,13 @@ func TestMain(m *testing.M) {
 // roles are what another process of a test may be. It ends when its standard input does.
 var roles = map[string]func() error{
 	"publisher": publisherRole,
+	"server":    serverRole,
+	"client":    clientRole,
 }
 
-// process starts this test binary in a role. It ends with the test. Arguments are environment variables.
-func process(t testing.TB, role string, env ...string) {
+// process starts this test binary in a role, with these variables in its environment. What is returned ends it and
+// says whether it failed; the test's end does so at the latest.
+func process(t testing.TB, role string, env ...string) (stop func() error) {
 	t.Helper()
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), append(env, "TAPEDECK_TEST_ROLE="+role)...)
@@ -52,10 +54,12 @@ func process(t testing.TB, role string, env ...string) {
 	stdin, err := command.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
-	t.Cleanup(func() {
+	stop = sync.OnceValue(func() error {
 		stdin.Close()
-		require.NoError(t, command.Wait())
+		return command.Wait()
 	})
+	t.Cleanup(func() { require.NoError(t, stop()) })
+	return stop
 }
 
 // untilEOF waits for the end of standard input.
@@ -182,5 +186,3 @@ func TestLosses(t *testing.T) {
 	}
 	require.Equal(t, []uint64{0, 0, 0, 2, 0, 0, 0, 0, 2}, got)
 }
-
-var _ = strings.ToUpper

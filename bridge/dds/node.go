@@ -13,10 +13,13 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
 )
 
 // node implements bridge.Node.
@@ -27,21 +30,30 @@ type node struct {
 	participant C.dds_entity_t
 	guid        bridge.GUID
 	graph       *graph
+	library     *rosidl.Library
 
 	// What is not a subscription is served by one goroutine, which never waits for a handler.
 	waitset    C.dds_entity_t
 	dispatched chan struct{} // closed when it has ended
 
-	mu       sync.Mutex
-	dispatch map[C.dds_attach_t]func() error // what to do when the reader attached under that value has data
-	attached C.dds_attach_t                  // the last value that was given out
-	open     map[io.Closer]struct{}          // publishers, subscriptions, services, clients
+	dispatching sync.Mutex                      // held while one of dispatch runs
+	dispatch    map[C.dds_attach_t]func() error // what to do when the reader attached under that value has data
+	attached    C.dds_attach_t                  // the last value that was given out
+
+	mu   sync.Mutex
+	open map[io.Closer]struct{} // publishers, subscriptions, services, clients
+
+	clientsMu sync.Mutex
+	clients   map[clientKey]*client
+	callIDs   atomic.Uint32 // how many clients and services there were
 
 	life    sync.RWMutex   // held for reading while something is created in the node
 	closed  bool           // nothing new is to be created
 	closers sync.WaitGroup // what was opened and is not yet closed
 	gone    chan struct{}  // closed when Close has done its work
 }
+
+type clientKey struct{ service, kind string }
 
 // Open puts a node on the graph.
 func Open(o bridge.Options) (bridge.Node, error) {
@@ -67,9 +79,11 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	}
 	n := &node{
 		names: names, parameters: bridge.NewParameters(names.Node(), o.Parameters), domain: domain,
+		library:    msgs.Library(),
 		dispatched: make(chan struct{}), gone: make(chan struct{}),
 		dispatch: make(map[C.dds_attach_t]func() error),
 		open:     make(map[io.Closer]struct{}),
+		clients:  make(map[clientKey]*client),
 	}
 	if err := n.start(o); err != nil {
 		n.abandon()
@@ -118,10 +132,10 @@ func (n *node) abandon() {
 	n.domain.leave()
 }
 
-// attach has f called when the reader has data, until detach.
+// attach has f called when the reader has data, until detach. f must not wait.
 func (n *node) attach(reader C.dds_entity_t, f func() error) (C.dds_attach_t, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.dispatching.Lock()
+	defer n.dispatching.Unlock()
 	n.attached++
 	if err := check(C.dds_waitset_attach(n.waitset, reader, n.attached)); err != nil {
 		return 0, fmt.Errorf("wait for a DDS reader: %w", err)
@@ -130,10 +144,11 @@ func (n *node) attach(reader C.dds_entity_t, f func() error) (C.dds_attach_t, er
 	return n.attached, nil
 }
 
+// detach ends attach. What it was given has then returned.
 func (n *node) detach(reader C.dds_entity_t, value C.dds_attach_t) {
 	C.dds_waitset_detach(n.waitset, reader)
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.dispatching.Lock()
+	defer n.dispatching.Unlock()
 	delete(n.dispatch, value)
 }
 
@@ -152,17 +167,20 @@ func (n *node) run() {
 			return
 		}
 		for _, value := range ready {
-			n.mu.Lock()
-			f := n.dispatch[value]
-			n.mu.Unlock()
-			if f == nil {
-				continue
-			}
-			if err := f(); err != nil {
+			if err := n.run1(value); err != nil {
 				n.Log(bridge.Error, "%v", err)
 			}
 		}
 	}
+}
+
+func (n *node) run1(value C.dds_attach_t) error {
+	n.dispatching.Lock()
+	defer n.dispatching.Unlock()
+	if f := n.dispatch[value]; f != nil {
+		return f()
+	}
+	return nil
 }
 
 func (n *node) Name() string { return n.names.Node() }
@@ -174,7 +192,7 @@ func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publishe
 	if err != nil {
 		return nil, fmt.Errorf("advertise: %w", err)
 	}
-	p, err := create(n, func() (*publisher, error) { return n.newPublisher(full, typeName, toC(qos)) })
+	p, err := create(n, func() (bridge.Publisher, error) { return n.newPublisher(full, typeName, toC(qos)) })
 	if err != nil {
 		return nil, fmt.Errorf("advertise %s: %w", full, err)
 	}
@@ -186,7 +204,7 @@ func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]br
 	if err != nil {
 		return nil, fmt.Errorf("subscribe: %w", err)
 	}
-	s, err := create(n, func() (*subscription, error) { return n.newSubscription(full, typeName, toC(qos), handle) })
+	s, err := create(n, func() (bridge.Subscription, error) { return n.newSubscription(full, typeName, toC(qos), handle) })
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to %s: %w", full, err)
 	}
@@ -194,11 +212,46 @@ func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]br
 }
 
 func (n *node) Serve(service, typeName string, handle func(ctx context.Context, request []byte) ([]byte, error)) (bridge.Service, error) {
-	return nil, errors.ErrUnsupported
+	full, err := n.names.Service(service)
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	s, err := create(n, func() (bridge.Service, error) { return n.newService(full, typeName, handle) })
+	if err != nil {
+		return nil, fmt.Errorf("serve %s: %w", full, err)
+	}
+	return s, nil
 }
 
 func (n *node) Call(ctx context.Context, service, typeName string, request []byte) ([]byte, error) {
-	return nil, errors.ErrUnsupported
+	full, err := n.names.Service(service)
+	if err != nil {
+		return nil, fmt.Errorf("call: %w", err)
+	}
+	c, err := n.client(full, typeName)
+	var response []byte
+	if err == nil {
+		response, err = c.call(ctx, request)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", full, err)
+	}
+	return response, nil
+}
+
+// client returns the client of a service, one for all calls.
+func (n *node) client(service, typeName string) (*client, error) {
+	n.clientsMu.Lock()
+	defer n.clientsMu.Unlock()
+	key := clientKey{service, typeName}
+	if c := n.clients[key]; c != nil {
+		return c, nil
+	}
+	c, err := create(n, func() (*client, error) { return n.newClient(service, typeName) })
+	if err == nil {
+		n.clients[key] = c
+	}
+	return c, err
 }
 
 func (n *node) Topics() []bridge.Topic {
@@ -215,7 +268,13 @@ func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
 }
 
 // typeHash returns the user data that tells the hash of a type, "" if it is not known.
-func (n *node) typeHash(typeName string) string { return "" }
+func (n *node) typeHash(typeName string) string {
+	hash, err := n.library.Hash(typeName)
+	if err != nil {
+		return ""
+	}
+	return "typehash=" + hash + ";"
+}
 
 // create creates something that ends with the node at the latest.
 func create[T io.Closer](n *node, f func() (T, error)) (T, error) {

@@ -6,6 +6,7 @@ import "C"
 import (
 	"time"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 )
 
@@ -21,6 +22,13 @@ func toC(q codec.QoS) C.struct_qos {
 		lifespan:        limit(q.Lifespan),
 		lease:           limit(q.LivelinessLease),
 	}
+}
+
+// callQoS is that of requests and replies. None may give way to a newer one; peers match whatever the history.
+func callQoS() C.struct_qos {
+	q := bridge.ServicesQoS()
+	q.History = codec.KeepAll
+	return toC(q)
 }
 
 // limit returns a duration as Cyclone DDS takes it. None at all is none given, as with rmw.

@@ -1,0 +1,161 @@
+package dds
+
+// #include "entity.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"tapedeck/bridge"
+)
+
+// client calls one service. It stays with the node, as discovering a service takes longer than calling it.
+type client struct {
+	node     *node
+	name     string
+	requests *writer
+	replies  *reader
+	attached C.dds_attach_t
+	handle   uint64 // by which replies are known to be this client's
+	closed   chan struct{}
+
+	mu      sync.Mutex
+	calls   int64
+	waiting map[int64]chan<- []byte
+}
+
+func (n *node) newClient(name, typeName string) (*client, error) {
+	c := &client{node: n, name: name, closed: make(chan struct{}), waiting: make(map[int64]chan<- []byte)}
+	request, response := bridge.ServiceTypeToDDS(typeName)
+	id := "clientid=" + callID(n.guid, n.callIDs.Add(1)) + ";"
+	q := callQoS()
+	var err error
+	c.requests, err = n.newWriter(bridge.ServiceRequestToDDS(name), request, q, id+n.typeHash(typeName+"_Request"))
+	if err != nil {
+		return nil, err
+	}
+	c.replies, err = n.newReader(bridge.ServiceReplyToDDS(name), response, q, id+n.typeHash(typeName+"_Response"))
+	if err != nil {
+		return nil, errors.Join(err, c.requests.close())
+	}
+	var handle C.dds_instance_handle_t
+	err = check(C.dds_get_instance_handle(c.requests.entity, &handle))
+	c.handle = uint64(handle)
+	if err == nil {
+		c.attached, err = n.attach(c.replies.entity, c.receive)
+	}
+	if err == nil {
+		err = n.graph.add(c.replies.guid, c.requests.guid)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.release())
+	}
+	return c, nil
+}
+
+// receive hands replies to those who wait for them. Every client of a service gets the replies to all.
+func (c *client) receive() error {
+	for {
+		blobs, err := c.replies.take(0)
+		if err != nil || len(blobs) == 0 {
+			return err
+		}
+		for _, b := range blobs {
+			header, response, err := cutCallHeader(payload(b))
+			if err != nil || header.client != c.handle {
+				continue
+			}
+			c.mu.Lock()
+			if waiting, ok := c.waiting[header.call]; ok {
+				delete(c.waiting, header.call)
+				waiting <- response
+			}
+			c.mu.Unlock()
+		}
+	}
+}
+
+func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
+	if err := c.await(ctx); err != nil {
+		return nil, err
+	}
+	response := make(chan []byte, 1)
+	c.mu.Lock()
+	c.calls++
+	number := c.calls
+	c.waiting[number] = response
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.waiting, number)
+	}()
+	data, err := addCallHeader(callHeader{client: c.handle, call: number}, request)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.requests.write(data, -1); err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-response:
+		return r, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the reply: %w", ctx.Err())
+	case <-c.closed:
+		return nil, errClosed
+	}
+}
+
+// await waits until a service is there.
+func (c *client) await(ctx context.Context) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		servers := c.requests.matched("serviceid")
+		if available(servers, matchedPeers(c.replies.entity, false, "serviceid")) {
+			return nil
+		}
+		// The reply writer of a server is discovered with its request reader, so nothing better is to be expected.
+		if len(servers) > 0 && !slices.ContainsFunc(servers, func(p peer) bool { return !isFastDDS(p.guid) }) {
+			return errors.New(fastDDSServices)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the service: %w", ctx.Err())
+		case <-c.closed:
+			return errClosed
+		}
+	}
+}
+
+// available says whether one server is matched with both its reader of requests and its writer of replies, as far as
+// they tell that they belong together.
+func available(requests, replies []peer) bool {
+	requests = slices.DeleteFunc(requests, func(p peer) bool { return isFastDDS(p.guid) })
+	if !slices.ContainsFunc(requests, func(p peer) bool { return p.id != "" }) {
+		return len(requests) > 0 && len(replies) > 0
+	}
+	return slices.ContainsFunc(replies, func(reply peer) bool {
+		return reply.id != "" && slices.ContainsFunc(requests, func(request peer) bool { return request.id == reply.id })
+	})
+}
+
+func (c *client) Close() error {
+	return c.node.end(c, func() error {
+		close(c.closed)
+		c.node.detach(c.replies.entity, c.attached)
+		if err := errors.Join(c.node.graph.remove(c.replies.guid, c.requests.guid), c.release()); err != nil {
+			return fmt.Errorf("close client of %s: %w", c.name, err)
+		}
+		return nil
+	})
+}
+
+func (c *client) release() error { return errors.Join(c.replies.close(), c.requests.close()) }

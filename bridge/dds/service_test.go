@@ -1,0 +1,194 @@
+package dds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+const echoType = "std_srvs/srv/SetBool"
+
+// echo answers with the request.
+func echo(_ context.Context, request []byte) ([]byte, error) { return request, nil }
+
+// serverRole is a node with a publisher, a subscription and a service.
+func serverRole() error {
+	n, err := Open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if _, err := n.Advertise("numbers", "std_msgs/msg/String", bridge.LatchedQoS()); err != nil {
+		return err
+	}
+	if _, err := n.Subscribe("/words", "std_msgs/msg/String", bridge.SensorDataQoS(), func([]bridge.Sample) {}); err != nil {
+		return err
+	}
+	if _, err := n.Serve("echo", echoType, echo); err != nil {
+		return err
+	}
+	untilEOF()
+	return nil
+}
+
+// clientRole calls a service COUNT times at once.
+func clientRole() error {
+	var count int
+	if _, err := fmt.Sscan(os.Getenv("COUNT"), &count); err != nil {
+		return err
+	}
+	n, err := Open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	results := make(chan error)
+	for i := range count {
+		go func() {
+			request := pattern(20, i)
+			response, err := n.Call(ctx, "echo", echoType, request)
+			if err == nil && string(response) != string(request) {
+				err = fmt.Errorf("call %d: %x was answered with %x", i, request, response)
+			}
+			results <- err
+		}()
+	}
+	var errs []error
+	for range count {
+		errs = append(errs, <-results)
+	}
+	return errors.Join(errs...)
+}
+
+func TestCallOtherProcess(t *testing.T) {
+	n := newNode(t, "caller")
+	process(t, "server")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for i := range 10 {
+		request := pattern(20+4*i, i)
+		response, err := n.Call(ctx, "echo", echoType, request)
+		require.NoError(t, err)
+		require.Equal(t, request, response)
+	}
+}
+
+func TestServeOtherProcess(t *testing.T) {
+	n := newNode(t, "callee")
+	var calls atomic.Int32
+	s, err := n.Serve("echo", echoType, func(ctx context.Context, request []byte) ([]byte, error) {
+		calls.Add(1)
+		return echo(ctx, request)
+	})
+	require.NoError(t, err)
+	done := process(t, "client", "COUNT=100")
+	require.NoError(t, done())
+	require.Equal(t, int32(100), calls.Load())
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close())
+}
+
+// topicOf returns a topic of the graph, as soon as it satisfies a condition.
+func topicOf(t *testing.T, n bridge.Node, name string, ok func(bridge.Topic) bool) bridge.Topic {
+	t.Helper()
+	var found bridge.Topic
+	require.Eventually(t, func() bool {
+		found = bridge.Topic{}
+		for _, topic := range n.Topics() {
+			if topic.Name == name {
+				found = topic
+			}
+		}
+		return ok(found)
+	}, patience, 5*time.Millisecond, name)
+	return found
+}
+
+func TestGraphOfOtherProcess(t *testing.T) {
+	n := newNode(t, "observer")
+	stop := process(t, "server")
+	numbers := topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool {
+		return len(topic.Publishers) == 1 && topic.Publishers[0].Node != ""
+	})
+	require.Equal(t, []string{"std_msgs/msg/String"}, numbers.Types)
+	require.Empty(t, numbers.Subscribers)
+	p := numbers.Publishers[0]
+	require.Equal(t, "/test/other", p.Node)
+	require.Equal(t, bridge.LatchedQoS(), p.QoS)
+	require.True(t, strings.HasPrefix(p.TypeHash, "RIHS01_"), p.TypeHash)
+	require.Len(t, p.TypeHash, len("RIHS01_")+64)
+	require.False(t, p.Own)
+
+	words := topicOf(t, n, "/words", func(topic bridge.Topic) bool {
+		return len(topic.Subscribers) == 1 && topic.Subscribers[0].Node != ""
+	})
+	require.Equal(t, "/test/other", words.Subscribers[0].Node)
+	require.Equal(t, codec.BestEffort, words.Subscribers[0].QoS.Reliability)
+
+	require.NoError(t, stop())
+	topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return topic.Name == "" })
+	n.graph.mu.Lock()
+	defer n.graph.mu.Unlock()
+	require.Len(t, n.graph.nodes, 1, "only the node's own participant is left")
+}
+
+func TestCallID(t *testing.T) {
+	guid := bridge.GUID{0x01, 0x10, 0xdd, 0x83, 0xe4, 0x4b, 0x62, 0xaf, 0x5e, 0xa1, 0x1c, 0x06}
+	require.Equal(t, " 1.10.dd.83.e4.4b.62.af.5e.a1.1c.6.0.0.0.7", callID(guid, 7))
+}
+
+func TestCallHeader(t *testing.T) {
+	// A call of a std_srvs/srv/Trigger as rmw_cyclonedds_cpp sends it.
+	request := []byte{0, 1, 0, 0, 0x93, 0xd4, 0x32, 0x14, 0xd2, 0xd5, 0x81, 0x25, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	h, message, err := cutCallHeader(request)
+	require.NoError(t, err)
+	require.Equal(t, callHeader{client: 0x2581d5d21432d493, call: 1}, h)
+	require.Equal(t, []byte{0, 1, 0, 0, 0, 0, 0, 0}, message)
+	again, err := addCallHeader(h, message)
+	require.NoError(t, err)
+	require.Equal(t, request, again)
+
+	big := []byte{0, 0, 0, 0, 1}
+	data, err := addCallHeader(h, big)
+	require.NoError(t, err)
+	back, message, err := cutCallHeader(data)
+	require.NoError(t, err)
+	require.Equal(t, h, back)
+	require.Equal(t, big, message)
+
+	_, _, err = cutCallHeader(request[:19])
+	require.ErrorIs(t, err, errNoCallHeader)
+	_, err = addCallHeader(h, request[:3])
+	require.Error(t, err)
+}
+
+func TestAvailable(t *testing.T) {
+	cyclone, fast := bridge.GUID{0x01, 0x10}, bridge.GUID{0x01, 0x0f}
+	for _, test := range []struct {
+		name              string
+		requests, replies []peer
+		want              bool
+	}{
+		{"nobody", nil, nil, false},
+		{"no writer yet", []peer{{cyclone, "a"}}, nil, false},
+		{"both", []peer{{cyclone, "a"}}, []peer{{cyclone, "a"}}, true},
+		{"of two servers", []peer{{cyclone, "a"}}, []peer{{cyclone, "b"}}, false},
+		{"without ids", []peer{{cyclone, ""}}, []peer{{cyclone, ""}}, true},
+		{"one without id", []peer{{cyclone, ""}, {cyclone, "a"}}, []peer{{cyclone, ""}}, false},
+		{"Fast DDS", []peer{{fast, ""}}, []peer{{fast, ""}}, false},
+	} {
+		require.Equal(t, test.want, available(test.requests, test.replies), test.name)
+	}
+}
