@@ -131,6 +131,22 @@ func TestFailureLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestOutputThatAppearsMeanwhile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.lines")
+	out, err := newOutput(path, "", false, nil)
+	require.NoError(t, err)
+	w, err := out.create(codec.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, os.WriteFile(path, []byte("other"), 0o644))
+	require.ErrorContains(t, out.commit(), "exists by now; what was written is "+path+".part/out.lines")
+	require.NoError(t, out.Close())
+	require.FileExists(t, path+".part/out.lines")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "other", string(data))
+}
+
 func TestInterruption(t *testing.T) {
 	in := writeLines(t, "in.lines", slices.Repeat([]codec.Message{at(imu, 1, "a")}, 300))
 	out := filepath.Join(t.TempDir(), "out.lines")

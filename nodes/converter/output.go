@@ -21,6 +21,7 @@ type output struct {
 	format    string
 	part      string // the folder
 	overwrite bool
+	keep      bool // the folder, since what is in it is complete but has no place
 }
 
 // newOutput prepares writing path, unless it exists or is one of ins. Close must be called.
@@ -143,24 +144,31 @@ func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 // commit puts the complete recording in its place. Its writer was closed.
 func (o *output) commit() error {
 	written := filepath.Join(o.part, filepath.Base(o.path))
+	o.keep = true
 	if stat, err := os.Lstat(o.path); err == nil {
 		if !o.overwrite {
-			return fmt.Errorf("%s has come into being meanwhile; what was written is left in %s", o.path, written)
+			return fmt.Errorf("%s exists by now; what was written is %s", o.path, written)
 		}
 		if stat.IsDir() {
 			if err := os.RemoveAll(o.path); err != nil {
-				return fmt.Errorf("replace %s: %w", o.path, cause(err))
+				return fmt.Errorf("replace %s: %w; what was written is %s", o.path, cause(err), written)
 			}
 		}
 	}
 	if err := os.Rename(written, o.path); err != nil {
 		return fmt.Errorf("move %s to %s: %w", written, o.path, cause(err))
 	}
+	o.keep = false
 	return nil
 }
 
 // Close removes what was written unless it was moved to its place.
-func (o *output) Close() error { return os.RemoveAll(o.part) }
+func (o *output) Close() error {
+	if o.keep {
+		return nil
+	}
+	return os.RemoveAll(o.part)
+}
 
 // cause strips the operation and the path that package os puts into its errors.
 func cause(err error) error {
