@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 )
 
@@ -64,6 +65,14 @@ func process(t testing.TB, role string, env ...string) (stop func() error) {
 
 // untilEOF waits for the end of standard input.
 func untilEOF() { io.Copy(io.Discard, bufio.NewReader(os.Stdin)) }
+
+func TestConformance(t *testing.T) {
+	bridgetest.Run(t, func(t *testing.T, o bridge.Options) bridge.Node {
+		n, err := Open(o)
+		require.NoError(t, err)
+		return n
+	})
+}
 
 func newNode(t testing.TB, name string) *node {
 	t.Helper()

@@ -31,6 +31,7 @@ type node struct {
 	guid        bridge.GUID
 	graph       *graph
 	library     *rosidl.Library
+	logger      *bridge.Logger
 
 	// What is not a subscription is served by one goroutine, which never waits for a handler.
 	waitset    C.dds_entity_t
@@ -119,6 +120,14 @@ func (n *node) start(o bridge.Options) error {
 		if _, err := n.attach(reader, n.graph.update); err != nil {
 			return err
 		}
+	}
+	rosout, err := n.Advertise("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
+	if err != nil {
+		return err
+	}
+	n.logger = bridge.NewLogger(n.Name(), o.LogLevel, os.Stderr, rosout.Publish)
+	if err := n.parameters.Serve(n); err != nil {
+		return err
 	}
 	go n.run()
 	return nil
@@ -264,7 +273,7 @@ func (n *node) Topics() []bridge.Topic {
 func (n *node) Watch(ctx context.Context) <-chan struct{} { return n.graph.watch(ctx) }
 
 func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "["+level.String()+"] "+format+"\n", args...)
+	n.logger.Log(level, format, args...)
 }
 
 // typeHash returns the user data that tells the hash of a type, "" if it is not known.
