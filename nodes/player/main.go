@@ -1,0 +1,57 @@
+// Player plays recordings back onto the ROS graph.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tapedeck/config"
+	_ "tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/graph"
+)
+
+const long = `Plays recordings of any format that carry ROS 2 messages back onto the ROS graph, at the pace at which they were
+recorded. Several recordings are merged in time.`
+
+func main() {
+	o := defaultOptions()
+	config.Main(config.New("player FILE...", "play recordings", long, &o, func(ctx context.Context, in *config.Input) error {
+		return play(ctx, in, &o)
+	}))
+}
+
+func play(ctx context.Context, in *config.Input, o *options) (err error) {
+	paths := in.Args
+	if len(paths) == 0 {
+		paths = o.Files
+	}
+	if len(paths) == 0 {
+		return config.Usagef("name a recording to play")
+	}
+	wants, err := topicFilter(o)
+	if err != nil {
+		return err
+	}
+	s, err := openSource(paths, wants)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	node, err := graph.Open("player", in, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	p, err := newPlayer(*o, node, s)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := p.run(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("played %d messages in %.1f s\n", p.published.Load(), time.Since(began).Seconds())
+	return nil
+}

@@ -1,0 +1,59 @@
+// Recorder records topics of the ROS graph.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tapedeck/bridge"
+	"tapedeck/config"
+	_ "tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/graph"
+)
+
+const long = `Records topics of the ROS graph into Apollo record files or ROS 2 bag folders, until it is interrupted. Topics are
+named, or picked by --all, --regex or --node; those that appear later are picked up too.`
+
+func main() {
+	o := defaultOptions()
+	root := config.New("recorder [topics...]", "record topics", long, &o, func(ctx context.Context, in *config.Input) error {
+		return record(ctx, in, &o)
+	})
+	root.AddCommand(newTrigger())
+	config.Main(root)
+}
+
+func record(ctx context.Context, in *config.Input, o *options) (err error) {
+	topics := in.Args
+	if len(topics) == 0 {
+		topics = o.Topics
+	}
+	if err := o.check(topics); err != nil {
+		return err
+	}
+	node, err := graph.Open("recorder", in, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	names, err := bridge.NewNames(bridge.Options{Name: "recorder", Remaps: in.ROS.Remaps})
+	if err != nil {
+		return err
+	}
+	r, err := newRecorder(*o, topics, node, names.Topic)
+	if err != nil {
+		return err
+	}
+	err = r.run(ctx)
+	t := r.totals()
+	for _, line := range t.droppedByTopic {
+		node.Log(bridge.Warn, "%s", line)
+	}
+	if r.path != "" {
+		fmt.Printf("recorded %s: %s\n", r.path, t)
+	} else {
+		fmt.Printf("kept for snapshots: %s\n", t)
+	}
+	return err
+}

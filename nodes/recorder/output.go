@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"tapedeck/codec"
+)
+
+var recordSuffix = regexp.MustCompile(`\.record(\.\d{5})?$`)
+
+// outputPath returns what is created for the name that the user gave: NAME.record.00000, or the folder NAME.
+func outputPath(o *options, name string) string {
+	if o.Storage == "record" {
+		return recordSuffix.ReplaceAllString(name, "") + ".record.00000"
+	}
+	return strings.TrimSuffix(name, "/")
+}
+
+// defaultName is the name of a recording that the user did not name.
+func defaultName(now time.Time) string { return "tapedeck_" + now.Format("2006_01_02-15_04_05") }
+
+// snapshotName returns the name of a snapshot taken at now that is not taken yet.
+func snapshotName(o *options, recording string, now time.Time) string {
+	base := recordSuffix.ReplaceAllString(strings.TrimSuffix(recording, "/"), "") + "_snapshot_" + now.Format("2006_01_02-15_04_05")
+	name := base
+	for n := 1; ; n++ {
+		if _, err := os.Lstat(outputPath(o, name)); err != nil {
+			return name
+		}
+		name = fmt.Sprintf("%s_%d", base, n)
+	}
+}
+
+// create begins a recording or snapshot of that name and returns its path.
+func create(o *options, name string) (codec.Writer, string, error) {
+	format := o.Storage
+	if format == "mcap" {
+		format = "rosbag2"
+	}
+	path := outputPath(o, name)
+	w, err := codec.Create(path, codec.CreateOptions{
+		Format: format, Overwrite: o.Overwrite,
+		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression,
+	})
+	return w, path, err
+}

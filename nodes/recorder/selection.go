@@ -1,0 +1,80 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"tapedeck/bridge"
+	"tapedeck/config"
+)
+
+// selection says which topics are recorded.
+type selection struct {
+	all         bool
+	topics      []string // full names
+	regex       *regexp.Regexp
+	exclude     *regexp.Regexp
+	excluded    []string // full names
+	nodes       []string // fully qualified: topics that one of them publishes or subscribes
+	hidden      bool     // hidden topics too, unless they are named
+	unpublished bool     // topics that nobody publishes too, unless they are named
+}
+
+// newSelection checks what the options ask for. Relative names are expanded by expand.
+func newSelection(o *options, topics []string, expand func(string) (string, error)) (*selection, error) {
+	s := &selection{all: o.All, hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics}
+	for _, list := range []struct {
+		from []string
+		to   *[]string
+	}{{topics, &s.topics}, {o.ExcludeTopics, &s.excluded}, {o.Node, &s.nodes}} {
+		for _, name := range list.from {
+			full, err := expand(name)
+			if err != nil {
+				return nil, err
+			}
+			*list.to = append(*list.to, full)
+		}
+	}
+	var err error
+	if s.regex, err = compile("regex", o.Regex); err != nil {
+		return nil, err
+	}
+	if s.exclude, err = compile("exclude_regex", o.ExcludeRegex); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func compile(parameter, text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, config.Usagef("%s: %w", parameter, err)
+	}
+	return re, nil
+}
+
+// wants says whether topic is to be recorded now.
+func (s *selection) wants(topic *bridge.Topic) bool {
+	if slices.Contains(s.topics, topic.Name) {
+		return true
+	}
+	if slices.Contains(s.excluded, topic.Name) || s.exclude != nil && s.exclude.MatchString(topic.Name) {
+		return false
+	}
+	if !s.hidden && isHidden(topic.Name) || !s.unpublished && len(topic.Publishers) == 0 {
+		return false
+	}
+	return s.all || s.regex != nil && s.regex.MatchString(topic.Name) || s.byNode(topic)
+}
+
+func (s *selection) byNode(topic *bridge.Topic) bool {
+	of := func(e bridge.Endpoint) bool { return slices.Contains(s.nodes, e.Node) }
+	return slices.ContainsFunc(topic.Publishers, of) || slices.ContainsFunc(topic.Subscribers, of)
+}
+
+// isHidden says whether ROS 2's tools hide the topic: a part of its name begins with an underscore.
+func isHidden(topic string) bool { return strings.Contains(topic, "/_") }

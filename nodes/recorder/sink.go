@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tapedeck/codec"
+)
+
+// How the sink works through the queue.
+const (
+	sinkPace  = 10 * time.Millisecond  // between two looks at the queue
+	sinkBatch = 8 << 20                // bytes taken from it at once
+	reorder   = 100 * time.Millisecond // how long messages wait for earlier ones of other topics
+)
+
+// sink writes the queue into a recording, in the order of reception, from one goroutine.
+type sink struct {
+	queue  *queue
+	writer codec.Writer
+
+	mu       sync.Mutex
+	declared []*codec.Channel // to be declared, in order
+
+	pending []*item // taken from the queue and sorted, not yet written
+	bytes   atomic.Uint64
+}
+
+func (s *sink) declare(c *codec.Channel) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.declared = append(s.declared, c)
+}
+
+// run writes until stop is closed and everything queued before is written, and returns the first error of the writer.
+// The writer is left open.
+func (s *sink) run(stop <-chan struct{}) error {
+	defer func() { releaseAll(s.pending) }()
+	pace := time.NewTicker(sinkPace)
+	defer pace.Stop()
+	for {
+		stopping := false
+		select {
+		case <-stop:
+			stopping = true
+		case <-pace.C:
+		}
+		for {
+			before := len(s.pending)
+			s.pending = s.queue.pop(sinkBatch, s.pending)
+			taken := len(s.pending) - before
+			if err := s.write(stopping && taken == 0); err != nil {
+				return err
+			}
+			if taken == 0 {
+				break
+			}
+		}
+		if stopping {
+			return nil
+		}
+	}
+}
+
+// write declares what is to be declared and writes the pending items that nothing earlier can overtake any more, or all.
+func (s *sink) write(all bool) error {
+	s.mu.Lock()
+	declared := s.declared
+	s.declared = nil
+	s.mu.Unlock()
+	for _, c := range declared {
+		if err := s.writer.Declare(c); err != nil {
+			return fmt.Errorf("declare topic %s: %w", c.Topic, err)
+		}
+	}
+	sortByReception(s.pending)
+	horizon := time.Now().Add(-reorder).UnixNano()
+	var m codec.Message
+	n := 0
+	for _, it := range s.pending {
+		if !all && it.receiveTime > horizon {
+			break
+		}
+		m = codec.Message{Channel: it.stream.channel, LogTime: it.logTime, PublishTime: it.publishTime, Data: it.payload.Data}
+		if err := s.writer.Write(&m); err != nil {
+			return fmt.Errorf("write a message of %s: %w", m.Channel.Topic, err)
+		}
+		it.stream.written.Add(1)
+		s.bytes.Add(uint64(len(m.Data)))
+		n++
+	}
+	releaseAll(s.pending[:n])
+	s.pending = s.pending[:copy(s.pending, s.pending[n:])]
+	return nil
+}
+
+// sortByReception sorts items that are nearly sorted already: each subscription delivers in order.
+func sortByReception(list []*item) {
+	for i := 1; i < len(list); i++ {
+		it := list[i]
+		j := i
+		for ; j > 0 && list[j-1].receiveTime > it.receiveTime; j-- {
+			list[j] = list[j-1]
+		}
+		list[j] = it
+	}
+}

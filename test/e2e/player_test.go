@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+// tape writes a recording of messages at these times, in ms after begin, with their index as payload.
+func (g *graph) tape(name, topic string, begin int64, ms ...int64) string {
+	g.t.Helper()
+	path := g.path(name)
+	w, err := codec.Create(path, codec.CreateOptions{})
+	require.NoError(g.t, err)
+	c := &codec.Channel{Topic: topic, Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
+	for i, t := range ms {
+		m := codec.Message{Channel: c, LogTime: begin + t*int64(time.Millisecond), Data: marshal(g.t, &std_msgs.UInt32{Data: uint32(i)})}
+		require.NoError(g.t, w.Write(&m))
+	}
+	require.NoError(g.t, w.Close())
+	return path
+}
+
+const epoch = int64(1_700_000_000e9)
+
+func TestPlayerClockNeverRunsBackwards(t *testing.T) {
+	g := isolate(t)
+	tape := g.tape("tape.record", "/n", epoch, 0, 300, 600)
+	recorder := g.start("recorder", "-o", "clocked", "/clock", "/n", "/n2")
+	player := g.start("player", tape, "--clock", "200", "--rate", "2", "--loop", "--wait-for-subscribers")
+	player.prints("") // it runs
+	require.Eventually(t, func() bool { return len(player.out.String()) >= 0 }, time.Second, time.Second/2)
+	recorder.prints("recording /n ")
+	time.Sleep(3 * time.Second)
+	player.signal(os.Interrupt)
+	recorder.signal(os.Interrupt)
+	all := messages(t, g.path("clocked.record.00000"))
+	require.Greater(t, len(all["/clock"]), 100)
+	require.Greater(t, len(all["/n"]), 6, "it played in a loop")
+	last := int64(0)
+	for _, data := range all["/clock"] {
+		var c rosgraph_msgs.Clock
+		require.NoError(t, cdr.Unmarshal(data, &c))
+		now := int64(c.Clock.Sec)*1e9 + int64(c.Clock.Nanosec)
+		require.GreaterOrEqual(t, now, last)
+		last = now
+	}
+	require.Greater(t, last-epoch, int64(1e9))
+}
+
+func TestPlayerMergesRemapsAndCuts(t *testing.T) {
+	g := isolate(t)
+	a := g.tape("a.record", "/a", epoch, 0, 200, 400, 600)
+	b := g.tape("b.mcap", "/b", epoch, 100, 300, 500, 700)
+	recorder := g.start("recorder", "-o", "merged", "/c", "/b")
+	g.run(0, "player", a, b, "--remap", "/a:=/c", "--start-offset", "150ms", "--duration", "400ms", "--wait-for-subscribers")
+	time.Sleep(300 * time.Millisecond)
+	recorder.signal(os.Interrupt)
+	all := messages(t, g.path("merged.record.00000"))
+	require.Len(t, all["/c"], 2, "at 200 and 400 ms")
+	require.Len(t, all["/b"], 2, "at 300 and 500 ms")
+}
+
+func TestPlayerRefuses(t *testing.T) {
+	g := isolate(t)
+	tape := g.tape("tape.record", "/n", epoch, 0, 10)
+	require.NoError(t, os.WriteFile(g.path("empty.record"), nil, 0o644))
+	require.NoError(t, os.WriteFile(g.path("pointer.record"), []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"), 0o644))
+	require.NoError(t, os.Mkdir(g.path("folder"), 0o755))
+	for _, test := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{2, "name a recording", nil},
+		{1, "no such file", []string{"nowhere.record"}},
+		{1, "empty", []string{"empty.record"}},
+		{1, "git lfs pull", []string{"pointer.record"}},
+		{1, "metadata.yaml", []string{"folder"}},
+		{2, "rate", []string{tape, "--rate", "0"}},
+		{2, "regex", []string{tape, "--regex", "["}},
+		{1, "start_offset", []string{tape, "--start-offset", "1h"}},
+		{1, "remap", []string{tape, "--remap", "/a"}},
+		{1, "nothing to play", []string{tape, "--topics", "/other"}},
+	} {
+		out := g.run(test.code, "player", test.args...)
+		require.Contains(t, out, test.says, test.args)
+		require.NotContains(t, out, "goroutine")
+	}
+}
+
+func TestPlayerSkipsWhatIsNotROS2(t *testing.T) {
+	example, err := filepath.Abs(filepath.Join(samples, "apollo/example.record.00000"))
+	require.NoError(t, err)
+	if _, err := os.Stat(example); err != nil {
+		t.Skip("the real recordings are not there: ", err)
+	}
+	g := isolate(t)
+	require.Contains(t, g.run(1, "player", example), "none carries ROS 2 messages")
+}

@@ -1,0 +1,322 @@
+package e2e
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/dds"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/std_srvs"
+)
+
+// open joins the graph as a node of the test's own process.
+func (g *graph) open(name string) bridge.Node {
+	node, err := dds.Open(bridge.Options{Name: name, Domain: -1})
+	require.NoError(g.t, err)
+	g.t.Cleanup(func() { require.NoError(g.t, node.Close()) })
+	return node
+}
+
+// advertise creates a publisher and waits until it has a subscriber.
+func (g *graph) advertise(node bridge.Node, topic, typeName string, qos codec.QoS) bridge.Publisher {
+	p, err := node.Advertise(topic, typeName, qos)
+	require.NoError(g.t, err)
+	require.Eventually(g.t, func() bool { return p.Subscribers() > 0 }, patient, 5*time.Millisecond)
+	return p
+}
+
+func marshal(t *testing.T, m msgs.Message) []byte {
+	data, err := cdr.Marshal(m)
+	require.NoError(t, err)
+	return data
+}
+
+// keepAll is reliable and overwrites nothing.
+func keepAll() codec.QoS {
+	qos := codec.DefaultQoS()
+	qos.History, qos.Depth = codec.KeepAll, 0
+	return qos
+}
+
+// messages reads a recording whole: payloads by topic, in order.
+func messages(t *testing.T, path string) map[string][][]byte {
+	t.Helper()
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	all := map[string][][]byte{}
+	for {
+		m, err := it.Next()
+		if err != nil {
+			require.ErrorContains(t, err, "EOF")
+			return all
+		}
+		all[m.Channel.Topic] = append(all[m.Channel.Topic], append([]byte(nil), m.Data...))
+	}
+}
+
+func numbered(i uint32) []byte {
+	data := make([]byte, 64)
+	data[1] = 1 // little-endian
+	binary.LittleEndian.PutUint32(data[4:], i)
+	return data
+}
+
+func TestRecorderLosesNothing(t *testing.T) {
+	g := isolate(t)
+	recorder := g.start("recorder", "-o", "flood", "/a", "/b")
+	node := g.open("source")
+	a := g.advertise(node, "/a", "test_msgs/msg/Numbered", keepAll())
+	b := g.advertise(node, "/b", "test_msgs/msg/Numbered", keepAll())
+	const count = 50000
+	for i := range uint32(count) {
+		require.NoError(t, a.Publish(numbered(i)))
+		require.NoError(t, b.Publish(numbered(i)))
+	}
+	require.NoError(t, a.Flush(t.Context()))
+	require.NoError(t, b.Flush(t.Context()))
+	summary := recorder.signal(os.Interrupt)
+	require.Contains(t, summary, fmt.Sprintf("%d messages", 2*count))
+	require.Contains(t, summary, "0 dropped, 0 lost in transport")
+	require.Equal(t, 1, strings.Count(summary, "test_msgs/msg/Numbered is recorded without")+strings.Count(summary, "recorded without its definition"),
+		"the unknown type is said once")
+	all := messages(t, g.path("flood.record.00000"))
+	for _, topic := range []string{"/a", "/b"} {
+		require.Len(t, all[topic], count)
+		for i, data := range all[topic] {
+			require.Equal(t, numbered(uint32(i)), data)
+		}
+	}
+}
+
+func TestRecorderKilledKeepsWhatWasWritten(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			g := isolate(t)
+			recorder := g.start("recorder", "-o", "killed", "-s", storage, "--chunk-duration", "200ms", "/n")
+			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Numbered", keepAll())
+			begin := time.Now()
+			sent := uint32(0)
+			for ; time.Since(begin) < 3*time.Second; sent++ {
+				require.NoError(t, p.Publish(numbered(sent)))
+				time.Sleep(time.Millisecond)
+			}
+			require.NoError(t, recorder.cmd.Process.Kill())
+			<-recorder.done
+			path := g.path("killed")
+			if storage == "record" {
+				path += ".record.00000"
+			}
+			kept := messages(t, path)["/n"]
+			require.Greater(t, len(kept), int(sent)/2, "of %d messages in 3 s, in chunks of 0.2 s", sent)
+			for i, data := range kept {
+				require.Equal(t, numbered(uint32(i)), data)
+			}
+			require.False(t, infoOf(t, path).Complete)
+			require.Contains(t, g.run(0, "converter", "recover", path, "saved.record"), "saved")
+			require.Len(t, messages(t, g.path("saved.record"))["/n"], len(kept))
+		})
+	}
+}
+
+func TestSnapshotOverService(t *testing.T) {
+	for _, mode := range []string{"--snapshot", "--snapshot-mode"} {
+		t.Run(mode, func(t *testing.T) {
+			g := isolate(t)
+			recorder := g.start("recorder", "-o", "drive", mode, "--snapshot-duration", "1h", "/n")
+			node := g.open("source")
+			p := g.advertise(node, "/n", "std_msgs/msg/UInt32", keepAll())
+			publish := func(from, to uint32) {
+				for i := from; i < to; i++ {
+					require.NoError(t, p.Publish(marshal(t, &std_msgs.UInt32{Data: i})))
+				}
+				require.NoError(t, p.Flush(t.Context()))
+				time.Sleep(200 * time.Millisecond)
+			}
+			publish(0, 100)
+			reply, err := node.Call(t.Context(), "/snapshot", "std_srvs/srv/Trigger", marshal(t, &std_srvs.Trigger_Request{}))
+			require.NoError(t, err)
+			var answer std_srvs.Trigger_Response
+			require.NoError(t, cdr.Unmarshal(reply, &answer))
+			require.True(t, answer.Success, answer.Message)
+			require.Len(t, messages(t, filepath.Join(g.dir, answer.Message))["/n"], 100)
+
+			publish(100, 150)
+			second := strings.TrimSpace(g.run(0, "recorder", "trigger"))
+			require.NotEqual(t, answer.Message, second)
+			require.Len(t, messages(t, filepath.Join(g.dir, second))["/n"], 150)
+
+			recorder.signal(syscall.SIGTERM)
+			if mode == "--snapshot" {
+				require.Len(t, messages(t, g.path("drive.record.00000"))["/n"], 150)
+			} else {
+				require.NoFileExists(t, g.path("drive.record.00000"))
+			}
+		})
+	}
+}
+
+func TestTriggerWithoutRecorder(t *testing.T) {
+	g := isolate(t)
+	require.Contains(t, g.run(1, "recorder", "trigger", "--timeout", "1s"), "no recorder answered")
+}
+
+func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
+	g := isolate(t)
+	recorder := g.start("recorder", "-o", "all", "--all", "--exclude-regex", "rosout|parameter_events")
+	node := g.open("source")
+	first := g.advertise(node, "/first", "std_msgs/msg/UInt32", keepAll())
+	require.NoError(t, first.Publish(marshal(t, &std_msgs.UInt32{Data: 1})))
+	second := g.advertise(node, "/second", "std_msgs/msg/UInt32", keepAll())
+	require.NoError(t, second.Publish(marshal(t, &std_msgs.UInt32{Data: 2})))
+
+	// A best-effort publisher cannot be heard by the reliable subscription that /first got.
+	qos := codec.DefaultQoS()
+	qos.Reliability = codec.BestEffort
+	weak := g.advertise(node, "/first", "std_msgs/msg/UInt32", qos)
+	stop := time.Now().Add(3 * time.Second)
+	count := 1
+	for ; time.Now().Before(stop); count++ {
+		require.NoError(t, first.Publish(marshal(t, &std_msgs.UInt32{Data: 10})))
+		time.Sleep(2 * time.Millisecond)
+	}
+	require.NoError(t, weak.Publish(marshal(t, &std_msgs.UInt32{Data: 77})))
+	time.Sleep(500 * time.Millisecond)
+	recorder.signal(os.Interrupt)
+	all := messages(t, g.path("all.record.00000"))
+	require.Equal(t, [][]byte{marshal(t, &std_msgs.UInt32{Data: 2})}, all["/second"])
+	require.Len(t, all["/first"], count+1, "nothing is lost or taken twice while the subscription is replaced")
+	require.Contains(t, all["/first"], marshal(t, &std_msgs.UInt32{Data: 77}))
+}
+
+func TestTwoTypesOnOneTopic(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			g := isolate(t)
+			recorder := g.start("recorder", "-o", "both", "-s", storage, "/twin")
+			node := g.open("source")
+			imu := g.advertise(node, "/twin", "sensor_msgs/msg/Imu", keepAll())
+			number := g.advertise(node, "/twin", "std_msgs/msg/UInt32", keepAll())
+			require.NoError(t, imu.Publish(marshal(t, &sensor_msgs.Imu{})))
+			require.NoError(t, number.Publish(marshal(t, &std_msgs.UInt32{Data: 5})))
+			require.NoError(t, imu.Flush(t.Context()))
+			require.NoError(t, number.Flush(t.Context()))
+			time.Sleep(300 * time.Millisecond)
+			require.Contains(t, recorder.signal(os.Interrupt), "several types")
+			path := g.path("both")
+			if storage == "record" {
+				path += ".record.00000"
+			}
+			var types []string
+			for _, topic := range infoOf(t, path).Topics {
+				require.Equal(t, "/twin", topic.Channel.Topic)
+				require.Equal(t, uint64(1), topic.MessageCount)
+				types = append(types, topic.Channel.Type)
+			}
+			require.ElementsMatch(t, []string{"sensor_msgs/msg/Imu", "std_msgs/msg/UInt32"}, types)
+		})
+	}
+}
+
+func TestRecorderWithSimulatedTime(t *testing.T) {
+	g := isolate(t)
+	node := g.open("simulator")
+	clock, err := node.Advertise("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
+	require.NoError(t, err)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+				data, _ := cdr.Marshal(&rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: 42}})
+				_ = clock.Publish(data)
+			}
+		}
+	}()
+	recorder := g.start("recorder", "-o", "sim", "/n", "--ros-args", "-p", "use_sim_time:=true")
+	p := g.advertise(node, "/n", "std_msgs/msg/UInt32", keepAll())
+	require.NoError(t, p.Publish(marshal(t, &std_msgs.UInt32{})))
+	require.NoError(t, p.Flush(t.Context()))
+	time.Sleep(300 * time.Millisecond)
+	recorder.signal(os.Interrupt)
+	info := infoOf(t, g.path("sim.record.00000"))
+	require.Equal(t, uint64(1), info.MessageCount)
+	require.Equal(t, int64(42e9), info.StartTime)
+}
+
+func TestRecorderStopsWhenTheTimeIsUp(t *testing.T) {
+	g := isolate(t)
+	g.run(0, "recorder", "-o", "short", "--all", "--max-duration", "500ms")
+	require.True(t, infoOf(t, g.path("short.record.00000")).Complete)
+}
+
+func TestRecorderRefuses(t *testing.T) {
+	g := isolate(t)
+	require.NoError(t, os.WriteFile(g.path("taken.record.00000"), []byte("precious"), 0o644))
+	require.NoError(t, os.Mkdir(g.path("bag"), 0o755))
+	for _, test := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{2, "nothing to record", nil},
+		{2, "regex", []string{"--regex", "("}},
+		{2, "queue-size", []string{"--all", "--queue-size", "-1"}},
+		{2, "storage", []string{"--all", "-s", "vhs"}},
+		{2, "max-duration", []string{"--all", "--max-duration", "soon"}},
+		{2, "bogus", []string{"--all", "--bogus"}},
+		{1, "--overwrite", []string{"--all", "-o", "taken"}},
+		{1, "--overwrite", []string{"--all", "-o", "bag", "-s", "mcap"}},
+		{1, "no such file", []string{"--all", "-o", "nowhere/drive"}},
+		{1, "no such file", []string{"--all", "--qos-profile-overrides-path", "nowhere.yaml"}},
+	} {
+		out := g.run(test.code, "recorder", test.args...)
+		require.Contains(t, out, test.says, test.args)
+		require.NotContains(t, out, "goroutine")
+	}
+	data, err := os.ReadFile(g.path("taken.record.00000"))
+	require.NoError(t, err)
+	require.Equal(t, "precious", string(data))
+}
+
+func TestRecorderOnAFullDisk(t *testing.T) {
+	g := isolate(t)
+	small := g.path("small")
+	require.NoError(t, os.Mkdir(small, 0o755))
+	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skip("a small tmpfs cannot be mounted here, only root may: ", err)
+	}
+	defer func() { require.NoError(t, syscall.Unmount(small, 0)) }()
+	recorder := g.start("recorder", "-o", "small/full", "/big", "--chunk-duration", "50ms")
+	p := g.advertise(g.open("source"), "/big", "test_msgs/msg/Big", keepAll())
+	data := make([]byte, 1<<20)
+	data[1] = 1
+	for range 16 {
+		require.NoError(t, p.Publish(data))
+		time.Sleep(100 * time.Millisecond)
+	}
+	require.Contains(t, recorder.wait(1), "no space left on device")
+	kept := messages(t, filepath.Join(small, "full.record.00000"))["/big"]
+	require.GreaterOrEqual(t, len(kept), 2, "what was written before is there")
+}
