@@ -1,0 +1,302 @@
+package mcap
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/foxglove/mcap/go/mcap"
+
+	"tapedeck/codec"
+)
+
+// openBytes is how many bytes of records an iterator holds of segments that overlap, unless one alone has more.
+const openBytes = 256 << 20
+
+// iterator merges the segments of a file by time. A segment is open from the time of its first message on.
+type iterator struct {
+	r       *Reader
+	q       codec.Query
+	loader  *loader
+	pending []*source // not yet open, by start
+	open    []*source // a heap, the earliest message at the root
+	used    bool      // the message at the root was handed out
+	held    int       // bytes that open holds
+	free    []byte    // a buffer to load the next segment into
+	wanted  []want    // by channel
+	msg     codec.Message
+	err     error
+	last    error // what ends the iteration
+}
+
+// want says whether the messages of a channel are wanted.
+type want struct {
+	asked   bool
+	channel *codec.Channel // nil: no
+}
+
+// source is a segment that is read.
+type source struct {
+	*segment
+	records []byte  // nil when they are not loaded
+	order   []int32 // where messages are in records, by time; nil when that is how they follow each other
+	next    int     // in order, or in records
+	head    int     // where the current message is in records
+	time    int64   // of the current message
+}
+
+func (s *source) before(o *source) bool {
+	return s.time < o.time || s.time == o.time && s.offset < o.offset
+}
+
+func newIterator(r *Reader, q codec.Query) *iterator {
+	it := &iterator{r: r, q: q, loader: r.loader(), last: io.EOF}
+	end := int64(math.MaxInt64)
+	for _, d := range r.damage {
+		if q.Damaged == nil {
+			end, it.last = d.offset, d.err
+			break
+		}
+		q.Damaged(d.err)
+	}
+	for i := range r.segments {
+		s := &r.segments[i]
+		if s.offset < end && s.end >= q.Start && (q.End == 0 || s.start < q.End) && it.wantsAny(s.channels) {
+			it.pending = append(it.pending, &source{segment: s})
+		}
+	}
+	slices.SortStableFunc(it.pending, func(a, b *source) int { return cmp.Compare(a.start, b.start) })
+	return it
+}
+
+// Next implements codec.Iterator.
+func (it *iterator) Next() (*codec.Message, error) {
+	if it.err == nil {
+		it.err = it.step()
+	}
+	if it.err != nil {
+		return nil, it.err
+	}
+	return &it.msg, nil
+}
+
+// step moves on to the next message.
+func (it *iterator) step() error {
+	if it.used {
+		if err := it.advanceRoot(); err != nil {
+			return err
+		}
+	}
+	for len(it.pending) > 0 && (len(it.open) == 0 || it.pending[0].start <= it.open[0].time) {
+		s := it.pending[0]
+		it.pending = it.pending[1:]
+		if err := it.start(s); err != nil {
+			return err
+		}
+	}
+	if len(it.open) == 0 {
+		return it.last
+	}
+	s := it.open[0]
+	if s.records == nil {
+		it.load(s)
+		if s.head >= len(s.records) {
+			return fmt.Errorf("read %s: %v: it changed while it was read", it.r.path, s)
+		}
+	}
+	_, content, _ := cutRecord(s.records, s.head)
+	it.used = true
+	it.msg = codec.Message{
+		Channel:     it.wanted[messageChannel(content)].channel,
+		LogTime:     s.time,
+		PublishTime: int64(binary.LittleEndian.Uint64(content[14:])),
+		Data:        content[messageHead:],
+	}
+	return nil
+}
+
+// start opens s.
+func (it *iterator) start(s *source) error {
+	for _, err := range it.load(s) {
+		if err := it.report(err); err != nil {
+			return err
+		}
+	}
+	if s.unsorted {
+		s.order = orderByTime(s.records)
+	}
+	ok, err := it.advance(s)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		it.release(s)
+		return nil
+	}
+	it.open = append(it.open, s)
+	for i := len(it.open) - 1; i > 0 && it.open[i].before(it.open[(i-1)/2]); i = (i - 1) / 2 {
+		it.open[i], it.open[(i-1)/2] = it.open[(i-1)/2], it.open[i]
+	}
+	if s.time < s.start {
+		return it.report(fmt.Errorf("%v: a message is earlier than the index says", s))
+	}
+	return nil
+}
+
+// load loads the records of s, and lets go of those that will be needed last if they become too many.
+func (it *iterator) load(s *source) []error {
+	records, errs := it.loader.load(s.segment, it.free)
+	if records == nil {
+		records = []byte{}
+	}
+	s.records, it.free = records, nil
+	it.held += cap(records)
+	for it.held > openBytes {
+		var last *source
+		for _, o := range it.open {
+			if o != s && o.records != nil && (last == nil || last.before(o)) {
+				last = o
+			}
+		}
+		if last == nil {
+			break
+		}
+		it.release(last)
+	}
+	return errs
+}
+
+func (it *iterator) release(s *source) {
+	it.held -= cap(s.records)
+	if cap(s.records) > cap(it.free) {
+		it.free = s.records[:0]
+	}
+	s.records = nil
+}
+
+// advanceRoot moves the source at the root to its next message.
+func (it *iterator) advanceRoot() error {
+	it.used = false
+	s := it.open[0]
+	ok, err := it.advance(s)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		it.release(s)
+		last := len(it.open) - 1
+		it.open[0] = it.open[last]
+		it.open = it.open[:last]
+	}
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(it.open); child++ {
+			if it.open[child].before(it.open[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return nil
+		}
+		it.open[i], it.open[least] = it.open[least], it.open[i]
+		i = least
+	}
+}
+
+// advance moves s to its next message that is wanted, if there is one.
+func (it *iterator) advance(s *source) (bool, error) {
+	for {
+		off := s.next
+		if s.order != nil {
+			if s.next == len(s.order) {
+				return false, nil
+			}
+			off = int(s.order[s.next])
+		}
+		if off >= len(s.records) {
+			return false, nil
+		}
+		op, content, next := cutRecord(s.records, off)
+		if s.order != nil {
+			next = s.next + 1
+		}
+		s.next = next
+		if op != mcap.OpMessage || !it.q.Covers(messageTime(content)) {
+			continue
+		}
+		wanted, err := it.wants(messageChannel(content))
+		if err != nil {
+			return false, err
+		}
+		if wanted {
+			s.head, s.time = off, messageTime(content)
+			return true, nil
+		}
+	}
+}
+
+// wants says whether the messages of a channel are wanted. The error is damage that ends the iteration.
+func (it *iterator) wants(id uint16) (bool, error) {
+	if int(id) < len(it.wanted) && it.wanted[id].asked {
+		return it.wanted[id].channel != nil, nil
+	}
+	if missing := int(id) + 1 - len(it.wanted); missing > 0 {
+		it.wanted = append(it.wanted, make([]want, missing)...)
+	}
+	it.wanted[id].asked = true
+	if !it.r.known(id) {
+		return false, it.report(unknownChannel(id))
+	}
+	if channel := it.r.channels[id]; it.q.Wants(channel) {
+		it.wanted[id].channel = channel
+		return true, nil
+	}
+	return false, nil
+}
+
+// wantsAny says whether messages of one of the channels are wanted; nil is any channel.
+func (it *iterator) wantsAny(channels []uint16) bool {
+	if channels == nil {
+		return true
+	}
+	return slices.ContainsFunc(channels, func(id uint16) bool {
+		wanted, err := it.wants(id)
+		return wanted || err != nil
+	})
+}
+
+// report tells of damage, and returns it as the error that ends the iteration if nobody wants to be told.
+func (it *iterator) report(err error) error {
+	err = fmt.Errorf("read %s: %w", it.r.path, err)
+	if it.q.Damaged == nil {
+		return err
+	}
+	it.q.Damaged(err)
+	return nil
+}
+
+// Close implements codec.Iterator.
+func (it *iterator) Close() error {
+	it.loader.close()
+	*it = iterator{err: io.EOF}
+	return nil
+}
+
+// orderByTime returns where the messages are in records, by time.
+func orderByTime(records []byte) []int32 {
+	var order []int32
+	for off := 0; off < len(records); {
+		op, _, next := cutRecord(records, off)
+		if op == mcap.OpMessage {
+			order = append(order, int32(off))
+		}
+		off = next
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Compare(messageTime(records[a+recordHead:]), messageTime(records[b+recordHead:]))
+	})
+	return order
+}

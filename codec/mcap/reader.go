@@ -1,0 +1,272 @@
+package mcap
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/foxglove/mcap/go/mcap"
+
+	"tapedeck/codec"
+)
+
+// Reader reads an MCAP file.
+//
+// It finds its way by the summary when that holds indexes, statistics and all channels. Any other file is gone through
+// once before the first message is read or Info answers. Memory is bounded by the chunks that overlap in time, and
+// above 64 MiB by the largest of them: then the messages of chunks that overlap are read repeatedly.
+type Reader struct {
+	file *os.File
+	path string
+	size int64
+
+	profile, library string
+	schemas          map[uint16]*mcap.Schema
+	channels         []*codec.Channel // by number; nil where there is none
+	metadata         map[string]string
+	attachments      int
+	segments         []segment  // in the order of the file
+	counts           []uint64   // messages, by channel
+	start, end       int64      // LogTime of the earliest and the latest message; start > end: there is none
+	damage           []damageAt // between segments
+	events           []codec.Event
+	complete         bool
+
+	info    *codec.Info
+	infoErr error
+}
+
+// damageAt is damage to the records between segments.
+type damageAt struct {
+	offset int64
+	err    error
+}
+
+// Open opens the MCAP file at path.
+func Open(path string) (*Reader, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := NewReader(file, path)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// NewReader reads the MCAP file that is open as file, and closes it in the end. Errors and Info name it path.
+func NewReader(file *os.File, path string) (*Reader, error) {
+	stat, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	r := &Reader{file: file, path: path, size: stat.Size()}
+	magic := make([]byte, len(mcap.Magic))
+	n, err := file.ReadAt(magic, 0)
+	switch {
+	case n < len(magic):
+		return nil, fmt.Errorf("read %s: not an MCAP file: %w", path, unexpected(err))
+	case bytes.Equal(magic, mcap.Magic):
+	case bytes.HasPrefix(magic, mcap.Magic[:5]):
+		return nil, fmt.Errorf("read %s: MCAP of version %q; this program reads version 0", path, magic[5])
+	default:
+		return nil, fmt.Errorf("read %s: not an MCAP file: it begins with %q", path, magic)
+	}
+	return r, nil
+}
+
+// index finds the segments of the file, at the first call.
+func (r *Reader) index() error {
+	if r.info != nil || r.infoErr != nil {
+		return r.infoErr
+	}
+	r.reset()
+	err := r.readSummary()
+	var useless *noIndex
+	if errors.As(err, &useless) {
+		r.reset()
+		if useless.damaged {
+			r.event("damage", 0, fmt.Sprintf("read without the index: %v", useless))
+		}
+		err = r.scan()
+	}
+	if err != nil {
+		r.infoErr = fmt.Errorf("read %s: %w", r.path, err)
+		return r.infoErr
+	}
+	r.info = r.describe()
+	return nil
+}
+
+func (r *Reader) reset() {
+	*r = Reader{
+		file: r.file, path: r.path, size: r.size,
+		schemas: map[uint16]*mcap.Schema{}, metadata: map[string]string{},
+		start: math.MaxInt64, end: math.MinInt64,
+	}
+}
+
+func (r *Reader) event(kind string, count uint64, text string) {
+	r.events = append(r.events, codec.Event{Kind: kind, Count: count, Text: text})
+}
+
+// define takes note of a schema, a channel, a metadata record or the header.
+func (r *Reader) define(op mcap.OpCode, content []byte) error {
+	switch op {
+	case mcap.OpHeader:
+		header, err := mcap.ParseHeader(content)
+		if err != nil {
+			return err
+		}
+		r.profile, r.library = header.Profile, header.Library
+	case mcap.OpSchema:
+		schema, err := mcap.ParseSchema(content)
+		if err != nil {
+			return err
+		}
+		if _, ok := r.schemas[schema.ID]; !ok {
+			r.schemas[schema.ID] = schema
+		}
+	case mcap.OpChannel:
+		channel, err := mcap.ParseChannel(content)
+		if err != nil {
+			return err
+		}
+		if r.known(channel.ID) {
+			return nil
+		}
+		if n := int(channel.ID) + 1; n > len(r.channels) {
+			r.channels = append(r.channels, make([]*codec.Channel, n-len(r.channels))...)
+		}
+		r.channels[channel.ID] = newChannel(channel, r.schemas[channel.SchemaID])
+	case mcap.OpMetadata:
+		metadata, err := mcap.ParseMetadata(content)
+		if err != nil {
+			return err
+		}
+		for key, value := range metadata.Metadata {
+			if metadata.Name != ownMetadata {
+				key = metadata.Name + "/" + key
+			}
+			r.metadata[key] = value
+		}
+	}
+	return nil
+}
+
+func (r *Reader) known(channel uint16) bool {
+	return int(channel) < len(r.channels) && r.channels[channel] != nil
+}
+
+func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
+	channel := &codec.Channel{Topic: c.Topic, Encoding: c.MessageEncoding, TypeHash: c.Metadata[keyTypeHash], Metadata: c.Metadata}
+	delete(channel.Metadata, keyTypeHash)
+	// Profiles that cannot be read stay in the metadata.
+	if qos, err := codec.ParseQoSProfiles(c.Metadata[keyQoS]); err == nil {
+		channel.QoS = qos
+		delete(channel.Metadata, keyQoS)
+	}
+	if len(channel.Metadata) == 0 {
+		channel.Metadata = nil
+	}
+	if s != nil {
+		channel.Type = s.Name
+		channel.Schema = codec.Schema{Encoding: s.Encoding, Data: s.Data}
+	}
+	return channel
+}
+
+// Extra is what Info tells of an MCAP file beside what it tells of any recording.
+type Extra struct {
+	Profile     string         `json:"profile"`
+	Library     string         `json:"library"`
+	Chunks      map[string]int `json:"chunks"` // how many chunks have each compression
+	Attachments int            `json:"attachments"`
+}
+
+func (r *Reader) describe() *codec.Info {
+	chunks := map[string]int{}
+	for _, s := range r.segments {
+		if s.chunk {
+			chunks[cmp.Or(s.compression.String(), "none")]++
+		}
+	}
+	info := &codec.Info{
+		Format: Name, Path: r.path, Size: r.size, Complete: r.complete, Events: r.events,
+		Extra: Extra{Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: r.attachments},
+	}
+	if len(r.metadata) > 0 {
+		info.Metadata = r.metadata
+	}
+	for id, channel := range r.channels {
+		if channel == nil {
+			continue
+		}
+		var count uint64
+		if id < len(r.counts) {
+			count = r.counts[id]
+		}
+		info.MessageCount += count
+		info.Topics = append(info.Topics, codec.TopicInfo{Channel: channel, MessageCount: count})
+	}
+	if r.start <= r.end {
+		info.StartTime, info.EndTime = r.start, r.end
+	}
+	info.Files = []codec.FileInfo{{
+		Path: r.path, Size: r.size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
+	}}
+	return info
+}
+
+// count adds n messages of a channel.
+func (r *Reader) count(channel uint16, n uint64) {
+	if missing := int(channel) + 1 - len(r.counts); missing > 0 {
+		r.counts = append(r.counts, make([]uint64, missing)...)
+	}
+	r.counts[channel] += n
+}
+
+// cover adds the time from start to end to that of the messages.
+func (r *Reader) cover(start, end int64) { r.start, r.end = min(r.start, start), max(r.end, end) }
+
+// Info implements codec.Reader. Its Extra is an Extra. Keys of metadata records that tapedeck did not write have the
+// record's name and a slash in front.
+func (r *Reader) Info() (*codec.Info, error) {
+	if err := r.index(); err != nil {
+		return nil, err
+	}
+	return r.info, nil
+}
+
+// Read implements codec.Reader.
+func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
+	if err := r.index(); err != nil {
+		return nil, err
+	}
+	return newIterator(r, q), nil
+}
+
+// Close implements codec.Reader.
+func (r *Reader) Close() error {
+	if err := r.file.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// sortedKeys returns the keys of m in order.
+func sortedKeys[V any](m map[uint16]V) []uint16 {
+	keys := make([]uint16, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,216 @@
+package mcap
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+
+	"github.com/foxglove/mcap/go/mcap"
+)
+
+const footerSize = recordHead + 8 + 8 + 4
+
+// noIndex says why a file cannot be read by its summary.
+type noIndex struct {
+	reason  string
+	damaged bool // the summary is wrong, not just missing or short of something
+}
+
+func (e *noIndex) Error() string { return e.reason }
+
+func missing(format string, args ...any) error { return &noIndex{fmt.Sprintf(format, args...), false} }
+func wrong(format string, args ...any) error   { return &noIndex{fmt.Sprintf(format, args...), true} }
+
+// readSummary finds the segments by the summary. The error is a *noIndex when that cannot be done.
+func (r *Reader) readSummary() error {
+	footer, err := r.footer()
+	if err != nil {
+		return err
+	}
+	start, end := int64(footer.SummaryStart), r.size-int64(len(mcap.Magic))-footerSize
+	if start == 0 {
+		return missing("there is no summary")
+	}
+	if start < int64(len(mcap.Magic)) || start > end {
+		return wrong("the footer says that the summary begins at 0x%x", start)
+	}
+	if footer.SummaryCRC != 0 {
+		crc := crc32.NewIEEE()
+		if _, err := io.Copy(crc, io.NewSectionReader(r.file, start, end+footerSize-4-start)); err != nil {
+			return err
+		}
+		if crc.Sum32() != footer.SummaryCRC {
+			return wrong("the checksum of the summary is wrong")
+		}
+	}
+	var statistics *mcap.Statistics
+	err = r.walk(start, end, func(rec record, content []byte) error {
+		switch rec.op {
+		case mcap.OpSchema, mcap.OpChannel:
+			return r.define(rec.op, content)
+		case mcap.OpStatistics:
+			statistics, err = mcap.ParseStatistics(content)
+			return err
+		case mcap.OpChunkIndex:
+			chunk, err := mcap.ParseChunkIndex(content)
+			if err != nil {
+				return err
+			}
+			return r.addChunk(chunk, start)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if statistics == nil {
+		return missing("there are no statistics")
+	}
+	if err := r.checkSummary(statistics); err != nil {
+		return err
+	}
+	for _, id := range sortedKeys(statistics.ChannelMessageCounts) {
+		r.count(id, statistics.ChannelMessageCounts[id])
+	}
+	if statistics.MessageCount > 0 {
+		r.cover(int64(statistics.MessageStartTime), int64(statistics.MessageEndTime))
+	}
+	r.complete = true
+	return r.walkGaps(start)
+}
+
+// footer reads the end of the file.
+func (r *Reader) footer() (*mcap.Footer, error) {
+	tail := make([]byte, footerSize+len(mcap.Magic))
+	if r.size < int64(2*len(mcap.Magic)+footerSize) {
+		return nil, missing("there is no footer")
+	}
+	if _, err := r.file.ReadAt(tail, r.size-int64(len(tail))); err != nil {
+		return nil, unexpected(err)
+	}
+	if !bytes.Equal(tail[footerSize:], mcap.Magic) || mcap.OpCode(tail[0]) != mcap.OpFooter || binary.LittleEndian.Uint64(tail[1:]) != footerSize-recordHead {
+		return nil, missing("there is no footer")
+	}
+	return mcap.ParseFooter(tail[recordHead:])
+}
+
+// walk calls visit for each record from from to to, with its content, of a message what precedes the payload, and nothing
+// of chunks, their indexes and attachments. An error of visit, or damage, becomes a *noIndex.
+func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
+	w := walker{window: window{r: r.file}, off: from, to: to, known: r.known}
+	for {
+		rec, err := w.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if w.err != nil {
+			return w.err
+		}
+		if err == nil {
+			var content []byte
+			switch rec.op {
+			case mcap.OpMessage:
+				content = w.at(rec.offset+recordHead, messageHead)
+			case mcap.OpChunk, mcap.OpAttachment, mcap.OpMessageIndex:
+			default:
+				if rec.size > maxRecord {
+					return wrong("the record at 0x%x has %d bytes", rec.offset, rec.size)
+				}
+				content = w.at(rec.offset+recordHead, rec.size)
+			}
+			err = visit(rec, content)
+		}
+		var reason *noIndex
+		if errors.As(err, &reason) {
+			return err
+		}
+		if err != nil {
+			return wrong("%s record at 0x%x: %v", rec.op, rec.offset, err)
+		}
+	}
+}
+
+// addChunk adds the segment that an index entry describes. The data section ends at or before end.
+func (r *Reader) addChunk(c *mcap.ChunkIndex, end int64) error {
+	if c.ChunkStartOffset > uint64(end) || c.ChunkLength > uint64(end)-c.ChunkStartOffset || c.ChunkLength < recordHead+chunkHead ||
+		c.MessageIndexLength > uint64(end)-c.ChunkStartOffset-c.ChunkLength {
+		return wrong("the index has a chunk of %d bytes at 0x%x", c.ChunkLength, c.ChunkStartOffset)
+	}
+	s := segment{
+		offset: int64(c.ChunkStartOffset), size: int64(c.ChunkLength), index: int64(c.MessageIndexLength),
+		chunk: true, compression: c.Compression,
+		start: int64(c.MessageStartTime), end: int64(c.MessageEndTime),
+	}
+	if c.MessageIndexLength > 0 {
+		s.channels = sortedKeys(c.MessageIndexOffsets)
+	}
+	r.segments = append(r.segments, s)
+	return nil
+}
+
+// checkSummary says whether the summary has everything that reading needs.
+func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
+	channels := 0
+	for _, c := range r.channels {
+		if c != nil {
+			channels++
+		}
+	}
+	switch {
+	case int(statistics.ChunkCount) != len(r.segments):
+		return missing("%d of %d chunks are in the index", len(r.segments), statistics.ChunkCount)
+	case int(statistics.ChannelCount) != channels || int(statistics.SchemaCount) != len(r.schemas):
+		return missing("%d of %d channels and %d of %d schemas are in the summary", channels, statistics.ChannelCount, len(r.schemas), statistics.SchemaCount)
+	}
+	var sum uint64
+	for id, n := range statistics.ChannelMessageCounts {
+		if sum += n; !r.known(id) {
+			return missing("channel %d is not in the summary", id)
+		}
+	}
+	for i := range r.segments {
+		for _, id := range r.segments[i].channels {
+			if !r.known(id) {
+				return missing("channel %d is not in the summary", id)
+			}
+		}
+	}
+	if sum != statistics.MessageCount {
+		return missing("the statistics count %d messages, and %d by channel", statistics.MessageCount, sum)
+	}
+	return nil
+}
+
+// walkGaps takes note of what is between the chunks of the index: metadata, attachments, and messages that are in none. The
+// data section ends at or before end.
+func (r *Reader) walkGaps(end int64) error {
+	slices.SortFunc(r.segments, func(a, b segment) int { return int(min(max(a.offset-b.offset, -1), 1)) })
+	chunks := r.segments
+	r.segments = nil
+	from := int64(len(mcap.Magic))
+	b := builder{r: r}
+	gap := func(to int64) error {
+		defer b.flush()
+		return r.walk(from, to, func(rec record, content []byte) error {
+			if rec.op == mcap.OpChunk {
+				return missing("the chunk at 0x%x is not in the index", rec.offset)
+			}
+			return b.add(rec, content)
+		})
+	}
+	for _, c := range chunks {
+		if c.offset < from {
+			return wrong("the index has overlapping chunks at 0x%x", c.offset)
+		}
+		if err := gap(c.offset); err != nil {
+			return err
+		}
+		r.segments = append(r.segments, c)
+		from = c.offset + c.size + c.index
+	}
+	return gap(end)
+}

@@ -1,0 +1,228 @@
+package mcap
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/foxglove/mcap/go/mcap"
+)
+
+const (
+	recordHead  = 1 + 8                 // opcode and length
+	messageHead = 2 + 4 + 8 + 8         // what precedes a message's payload
+	chunkHead   = 8 + 8 + 8 + 4 + 4 + 8 // a chunk's fields beside the compression's name and the records
+	maxName     = 16                    // longest name of a compression
+	windowSize  = 64 << 10              // bytes read at a time
+	privateOp   = mcap.OpCode(0x80)     // the first of the opcodes that are not the specification's
+	maxRecord   = 64 << 20              // longest record, beside messages, chunks and attachments
+	maxChunk    = 1 << 30               // longest chunk, uncompressed
+	maxOpcode   = mcap.OpDataEnd        // the last of the specification's
+)
+
+// record is one record's place.
+type record struct {
+	op     mcap.OpCode
+	offset int64 // of the opcode
+	size   int64 // of the content
+}
+
+func (r record) end() int64 { return r.offset + recordHead + r.size }
+
+// damage is a stretch without whole records.
+type damage struct {
+	from, to int64
+}
+
+func (d *damage) Error() string {
+	return fmt.Sprintf("damaged at 0x%x: no whole record in %d bytes", d.from, d.to-d.from)
+}
+
+// errCut ends the records of a file that its writer did not finish.
+var errCut = errors.New("cut off within a record")
+
+// walker goes through the records in a stretch of a file and finds the next whole one behind a damaged place.
+type walker struct {
+	window
+	off, to int64
+	known   func(channel uint16) bool // whether the channel was described
+}
+
+// next returns the next record. Errors are a *damage, after which next goes on behind it, errCut and io.EOF, after which
+// it does not, and those of reading.
+func (w *walker) next() (record, error) {
+	if w.off >= w.to {
+		return record{}, io.EOF
+	}
+	r, sane := w.record(w.off)
+	// A wrong length of what has no inner lengths to compare it with shows in what follows.
+	if sane && (verifiable(r.op) || w.plausible(r.end())) {
+		w.off = r.end()
+		return r, w.err
+	}
+	start := w.off
+	if r.op == mcap.OpChunk && r.end() > w.to && w.begun(r) {
+		w.off = w.to
+		return r, errCut
+	}
+	found := w.resync(start + 1)
+	switch {
+	case w.err != nil:
+		return record{}, w.err
+	case sane && (found < 0 || found >= r.end()):
+		w.off = r.end()
+		return r, nil
+	case found >= 0:
+		w.off = found
+		return record{}, &damage{start, found}
+	}
+	w.off = w.to
+	if r.op >= mcap.OpHeader && r.op <= maxOpcode && r.end() > w.to || w.blank(start) {
+		return r, errCut
+	}
+	return record{}, &damage{start, w.to}
+}
+
+// record returns the record at off, and whether it is whole and can be one.
+func (w *walker) record(off int64) (record, bool) {
+	r := record{offset: off, size: w.to}
+	head := w.at(off, min(recordHead, w.to-off))
+	if len(head) > 0 {
+		r.op = mcap.OpCode(head[0])
+	}
+	if len(head) < recordHead {
+		return r, false
+	}
+	size := binary.LittleEndian.Uint64(head[1:])
+	r.size = int64(min(size, 1<<62))
+	if r.end() > w.to {
+		return r, false
+	}
+	return r, w.sane(r)
+}
+
+// begun says whether the lengths in the chunk r, which does not fit, agree: then the file was cut off.
+func (w *walker) begun(r record) bool {
+	content := r.offset + recordHead
+	c, err := parseChunk(w.at(content, min(w.to-content, chunkHead+maxName)), r.size)
+	return err == nil && int64(c.head)+c.records == r.size
+}
+
+// sane says whether the lengths within a record agree with its own.
+func (w *walker) sane(r record) bool {
+	content := r.offset + recordHead
+	switch r.op {
+	case mcap.OpReserved:
+		return false
+	case mcap.OpMessage:
+		return r.size >= messageHead
+	case mcap.OpChunk:
+		_, err := parseChunk(w.at(content, min(r.size, chunkHead+maxName)), r.size)
+		return err == nil
+	case mcap.OpMessageIndex:
+		return r.size >= 6 && int64(binary.LittleEndian.Uint32(w.at(content+2, 4)))+6 <= r.size
+	case mcap.OpHeader:
+		return w.prefixed(content, r.end(), 2)
+	case mcap.OpSchema:
+		return w.prefixed(content+2, r.end(), 3) && r.size <= maxRecord
+	case mcap.OpChannel:
+		return w.prefixed(content+4, r.end(), 3) && r.size <= maxRecord
+	case mcap.OpMetadata:
+		return w.prefixed(content, r.end(), 2) && r.size <= maxRecord
+	case mcap.OpFooter:
+		return r.size >= 20
+	case mcap.OpDataEnd:
+		return r.size >= 4
+	}
+	return true
+}
+
+// verifiable says whether sane proves a record's length.
+func verifiable(op mcap.OpCode) bool {
+	switch op {
+	case mcap.OpChunk, mcap.OpMessageIndex, mcap.OpHeader, mcap.OpSchema, mcap.OpChannel, mcap.OpMetadata:
+		return true
+	}
+	return false
+}
+
+// prefixed says whether n items with a length in front lie between off and end.
+func (w *walker) prefixed(off, end int64, n int) bool {
+	for range n {
+		if end-off < 4 {
+			return false
+		}
+		off += 4 + int64(binary.LittleEndian.Uint32(w.at(off, 4)))
+	}
+	return off <= end
+}
+
+// plausible says whether a record, or the end, can be at off.
+func (w *walker) plausible(off int64) bool {
+	if off == w.to {
+		return true
+	}
+	r, sane := w.record(off)
+	return sane && (r.op <= maxOpcode || r.op >= privateOp)
+}
+
+// resync returns where the first whole record at or behind off is, or -1.
+func (w *walker) resync(off int64) int64 {
+	for ; off < w.to-recordHead && w.err == nil; off++ {
+		// The high half of every real length is zero.
+		head := w.at(off, recordHead)
+		if head[0] == 0 || head[0] > byte(maxOpcode) || binary.LittleEndian.Uint32(head[5:]) != 0 {
+			continue
+		}
+		r, sane := w.record(off)
+		switch {
+		case !sane,
+			r.op == mcap.OpMessage && !w.known(binary.LittleEndian.Uint16(w.at(off+recordHead, 2))):
+		case r.op == mcap.OpChunk, w.plausible(r.end()):
+			return off
+		}
+	}
+	return -1
+}
+
+// blank says whether there is nothing but zeros from off on, as a crash of the system leaves it.
+func (w *walker) blank(off int64) bool {
+	for off < w.to {
+		part := w.at(off, min(windowSize, w.to-off))
+		for _, b := range part {
+			if b != 0 {
+				return false
+			}
+		}
+		off += int64(len(part))
+	}
+	return true
+}
+
+// window reads parts of a file through a buffer.
+type window struct {
+	r   io.ReaderAt
+	buf []byte
+	off int64 // of buf in the file
+	err error // the first one of reading
+}
+
+// at returns n bytes from off on, zeros where they cannot be read. They are valid until the next call.
+func (w *window) at(off, n int64) []byte {
+	if off < w.off || off+n > w.off+int64(len(w.buf)) {
+		if int64(cap(w.buf)) < max(n, windowSize) {
+			w.buf = make([]byte, max(n, windowSize))
+		}
+		w.buf = w.buf[:cap(w.buf)]
+		got, err := w.r.ReadAt(w.buf, off)
+		if int64(got) < n {
+			w.err = cmp.Or(w.err, err)
+			clear(w.buf[got:n])
+			got = int(n)
+		}
+		w.buf, w.off = w.buf[:got], off
+	}
+	return w.buf[off-w.off:][:n]
+}
