@@ -1,0 +1,289 @@
+package record
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"sort"
+
+	"tapedeck/codec"
+)
+
+const (
+	// maxEntries bounds what an iterator remembers of messages to come: 20 MiB.
+	maxEntries = 1 << 19
+	// enoughEntries is when it stops looking for more that overlap in time.
+	enoughEntries = 1 << 16
+)
+
+// key orders messages by time and then by their place in the file.
+type key struct{ time, pos int64 }
+
+func (k key) before(o key) bool { return k.time < o.time || k.time == o.time && k.pos < o.pos }
+
+var lastKey = key{math.MaxInt64, math.MaxInt64}
+
+// entry is a message to come.
+type entry struct {
+	time, content, publish int64
+	size, channel          int32
+}
+
+func (e *entry) key() key { return key{e.time, e.content} }
+
+// iterator implements codec.Iterator. Chunks may overlap in time, and the messages in a chunk need not be in order. So the
+// heads of the messages are collected first, chunk by chunk and together with those of all chunks that overlap it, and the
+// contents are read when it is their turn.
+type iterator struct {
+	*reader
+	query codec.Query
+	scan  window   // over the heads
+	data  *windows // over the contents
+
+	pieces  []piece // to be collected, in the order of time
+	entries []entry
+	next    int   // of the entries
+	err     error // what follows the entries
+	end     error // what follows the pieces, if not io.EOF
+	wanted  []int8
+	found   singleMessage
+	message codec.Message
+
+	// Of the entries being collected:
+	limit            key // messages from it on wait
+	sorted           bool
+	earliest, latest key
+}
+
+func (it *iterator) Next() (*codec.Message, error) {
+	for it.next == len(it.entries) {
+		if it.err != nil {
+			return nil, it.err
+		}
+		it.fill()
+	}
+	e := &it.entries[it.next]
+	it.next++
+	data, err := it.data.read(e.content, int(e.size))
+	if err != nil {
+		it.entries, it.next = nil, 0
+		it.err = fmt.Errorf("read %s: message at %#x: %w", it.path, e.content, pathless(err))
+		return nil, it.err
+	}
+	it.message = codec.Message{Channel: it.channels[e.channel], LogTime: e.time, PublishTime: e.publish, Data: data}
+	return &it.message, nil
+}
+
+func (it *iterator) Close() error {
+	it.entries, it.next, it.pieces = nil, 0, nil
+	it.data = nil
+	it.err = fmt.Errorf("read %s: %w", it.path, os.ErrClosed)
+	return nil
+}
+
+// low is before all messages of p that were not collected.
+func (p *piece) low() key {
+	if low := (key{p.min, p.start}); p.from.before(low) {
+		return low
+	}
+	return p.from
+}
+
+// sort sorts the pieces from i on.
+func (it *iterator) sort(i int) {
+	slices.SortFunc(it.pieces[i:], func(a, b piece) int { return cmp.Or(cmp.Compare(a.min, b.min), cmp.Compare(a.start, b.start)) })
+}
+
+// fill collects the next messages. It sets err when there are none behind them.
+func (it *iterator) fill() {
+	it.entries, it.next = it.entries[:0], 0
+	it.limit, it.sorted = lastKey, true
+	it.earliest, it.latest = lastKey, key{math.MinInt64, math.MinInt64}
+	used := 0
+	for used < len(it.pieces) && it.err == nil {
+		p := &it.pieces[used]
+		if low := p.low(); len(it.entries) > 0 {
+			if !low.before(it.limit) {
+				break
+			}
+			if it.latest.before(low) || len(it.entries) >= enoughEntries && it.earliest.before(low) {
+				it.limit = low
+				break
+			}
+		}
+		if !p.exact && (p.end-p.start > maxPieceSize || p.count > maxPieceCount || p.min == math.MinInt64) {
+			it.err = it.split(used)
+			continue
+		}
+		it.err = it.collect(p)
+		used++
+	}
+	if !it.sorted {
+		slices.SortFunc(it.entries, compareEntries)
+	}
+	if it.limit != lastKey {
+		it.entries = it.entries[:it.search(it.limit)]
+	}
+	rest := it.pieces[:0]
+	for i, p := range it.pieces {
+		if i < used {
+			if p.last.before(it.limit) {
+				continue
+			}
+			p.from = it.limit
+		}
+		rest = append(rest, p)
+	}
+	it.pieces = rest
+	if len(it.pieces) == 0 && it.err == nil {
+		it.err = cmp.Or(it.end, io.EOF)
+	}
+}
+
+func compareEntries(a, b entry) int {
+	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.content, b.content))
+}
+
+// search returns the place of k among the sorted entries.
+func (it *iterator) search(k key) int {
+	return sort.Search(len(it.entries), func(i int) bool { return !it.entries[i].key().before(k) })
+}
+
+// collect adds the messages of p that are wanted, at or behind p.from and before limit, to the entries.
+func (it *iterator) collect(p *piece) error {
+	p.last = key{math.MinInt64, math.MinInt64}
+	m := &it.found
+	count := uint64(0)
+	for pos := p.start; pos < p.end; pos = m.end {
+		if err := it.read(p, pos); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		count++
+		channel := it.find(m.name)
+		if !it.wants(channel) || !it.query.Covers(m.time) {
+			continue
+		}
+		k := key{m.time, m.content}
+		if k.before(p.from) {
+			continue
+		}
+		if p.last.before(k) {
+			p.last = k
+		}
+		if !k.before(it.limit) {
+			continue
+		}
+		if k.before(it.earliest) {
+			it.earliest = k
+		}
+		if it.latest.before(k) {
+			it.latest = k
+		} else {
+			it.sorted = false
+		}
+		it.entries = append(it.entries, entry{m.time, m.content, m.publish, int32(m.size), int32(channel)})
+		if len(it.entries) == maxEntries {
+			it.halve()
+		}
+	}
+	if count < p.count && !p.cut {
+		return it.damaged(p, p.end, fmt.Sprintf("the chunk has %d messages less than its header says", p.count-count))
+	}
+	return nil
+}
+
+// halve drops the later half of the entries, to be collected again.
+func (it *iterator) halve() {
+	slices.SortFunc(it.entries, compareEntries)
+	it.limit = it.entries[maxEntries/2].key()
+	it.entries = it.entries[:maxEntries/2]
+	it.latest, it.sorted = it.entries[maxEntries/2-1].key(), true
+}
+
+// read reads the message of p at pos into found. The error is io.EOF where the file ends within the chunk.
+func (it *iterator) read(p *piece, pos int64) error {
+	err := readMessage(&it.scan, pos, &it.found)
+	if err == nil && it.found.end <= p.end {
+		return nil
+	}
+	if err == nil {
+		err = errOverrun
+	}
+	if !isProblem(err) {
+		return fmt.Errorf("read %s: chunk %d at %#x: %w", it.path, p.chunk, pos, pathless(err))
+	}
+	if p.cut { // whether the file should have ended here is known already
+		next, _, err2 := it.resync(pos + 1)
+		zeros := errors.Is(err, errOverrun)
+		if err2 == nil && next < 0 && !zeros {
+			zeros, err2 = it.zeros(pos)
+		}
+		if err2 != nil {
+			return fmt.Errorf("read %s: chunk %d at %#x: %w", it.path, p.chunk, pos, pathless(err2))
+		}
+		if next < 0 && zeros {
+			return io.EOF
+		}
+	}
+	return it.damaged(p, pos, err.Error())
+}
+
+func (it *iterator) damaged(p *piece, pos int64, text string) error {
+	return recoverHint(&damage{path: it.path, pos: pos, chunk: p.chunk, text: text})
+}
+
+// split replaces the i-th piece by smaller ones, about which everything is known.
+func (it *iterator) split(i int) error {
+	p := it.pieces[i]
+	var parts layout
+	expected := p.count
+	for pos := p.start; pos < p.end; pos = it.found.end {
+		err := it.read(&p, pos)
+		if errors.Is(err, io.EOF) {
+			expected = 0
+			break
+		}
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) {
+				return err
+			}
+			// It is met again when the messages before it were collected.
+			rest := piece{start: pos, end: p.end, min: p.min, max: p.max, chunk: p.chunk, exact: true, cut: p.cut}
+			if n := len(parts.pieces); n > 0 {
+				rest.min = parts.pieces[n-1].max
+			}
+			parts.pieces = append(parts.pieces, rest)
+			expected = 0
+			break
+		}
+		parts.add(&it.found, p.chunk)
+		if expected > 0 {
+			expected--
+		}
+	}
+	if n := len(parts.pieces); n > 0 {
+		parts.pieces[n-1].count += expected
+	}
+	it.pieces = slices.Replace(it.pieces, i, i+1, parts.pieces...)
+	it.sort(i)
+	return nil
+}
+
+// wants says whether the messages of a channel are wanted.
+func (it *iterator) wants(channel int) bool {
+	for channel >= len(it.wanted) {
+		want := int8(0)
+		if it.query.Wants(it.channels[len(it.wanted)]) {
+			want = 1
+		}
+		it.wanted = append(it.wanted, want)
+	}
+	return it.wanted[channel] == 1
+}

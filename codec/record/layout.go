@@ -1,0 +1,373 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+const (
+	// maxChannel bounds a Channel section and an entry of the index, which are read as a whole.
+	maxChannel = 32 << 20
+
+	// Pieces end behind the message that reaches one of these.
+	maxPieceSize  = 4 << 20
+	maxPieceCount = 1 << 16
+)
+
+// piece is a part of a file that holds nothing but messages: the body of a chunk, or a part of one.
+type piece struct {
+	start, end int64
+	min, max   int64  // LogTime
+	count      uint64 // of messages, as far as known; the chunk's header may lie
+	chunk      int    // its number, from 1
+	exact      bool   // found message by message; otherwise min, max and count are what the chunk's header says
+	cut        bool   // the file ends before the chunk does
+
+	// What an iterator knows of it.
+	from key // messages before it were collected
+	last key // of those that were found in it
+}
+
+// layout is what is where in a file.
+type layout struct {
+	pieces   []piece
+	counts   []uint64 // messages by channel; nil when the index does not say
+	damage   []error
+	finished bool // there is an index at the end
+	cut      bool // the file of a killed writer ends in the midst of a section
+}
+
+// add adds a message behind the others.
+func (l *layout) add(m *singleMessage, chunk int) {
+	if n := len(l.pieces); n > 0 {
+		p := &l.pieces[n-1]
+		if p.end == m.pos && p.chunk == chunk && p.end-p.start < maxPieceSize && p.count < maxPieceCount {
+			p.end, p.count = m.end, p.count+1
+			p.min, p.max = min(p.min, m.time), max(p.max, m.time)
+			return
+		}
+	}
+	l.pieces = append(l.pieces, piece{
+		start: m.pos, end: m.end, min: m.time, max: m.time, count: 1, chunk: chunk, exact: true,
+	})
+}
+
+// walk goes through the sections of a file in order. A shallow one believes the headers of the chunks and ends at the first
+// damage. A deep one goes through the messages too, and behind damage it looks for the next section or message.
+type walk struct {
+	*reader
+	layout
+	deep bool
+
+	pos     int64
+	chunk   int
+	header  *chunkHeader // the section before was this
+	inBody  bool         // at pos is a message, not a section
+	bodyEnd int64        // where the messages end; the end of the file when not known
+	lost    bool         // bodyEnd is not known because of damage
+	count   uint64       // of the messages of the body
+}
+
+func (r *reader) walk(deep bool) (*layout, error) {
+	w := &walk{reader: r, deep: deep, pos: firstSection}
+	if deep {
+		w.counts = []uint64{}
+	}
+	if r.headerError != nil {
+		w.damage = append(w.damage, &damage{path: r.path, pos: 0, text: r.headerError.Error()})
+	}
+	for w.pos < r.size && !w.finished {
+		var err error
+		if w.inBody {
+			err = w.messages()
+		} else {
+			err = w.section()
+		}
+		if err == nil {
+			continue
+		}
+		if !isProblem(err) {
+			return nil, fmt.Errorf("read %s: at %#x: %w", r.path, w.pos, err)
+		}
+		if more, err := w.recover(err); err != nil || !more {
+			return &w.layout, err
+		}
+	}
+	if !w.finished && !r.unfinished() {
+		w.report("the file is cut off here: it says that it is complete, but has no index")
+	}
+	return &w.layout, nil
+}
+
+// isProblem says whether err is about the content of the file, not about reading it.
+func isProblem(err error) bool {
+	var no errNoMessage
+	return errors.Is(err, errOverrun) || errors.As(err, &no)
+}
+
+// unfinished says whether the writer did not say that it had closed the file.
+func (r *reader) unfinished() bool { return r.headerError == nil && r.header.isComplete == 0 }
+
+func (w *walk) report(text string) {
+	d := &damage{path: w.path, pos: w.pos, text: text}
+	if w.inBody {
+		d.chunk = w.chunk
+	}
+	w.damage = append(w.damage, d)
+}
+
+// section reads the section at pos and moves behind it, or into it if it is a body to go through.
+func (w *walk) section() error {
+	b, err := w.window.view(w.pos, sectionSize)
+	if err != nil {
+		return err
+	}
+	if len(b) < sectionSize {
+		return errOverrun
+	}
+	s := parseSection(b)
+	if s.typ < chunkHeaderSection || s.typ > channelSection || s.size < 0 {
+		return errNoMessage("there is no section")
+	}
+	start := w.pos + sectionSize
+	header := w.header
+	w.header = nil
+	if header != nil && s.typ != chunkBodySection {
+		return errNoMessage("a chunk's header is followed by a section that is no chunk body")
+	}
+	if s.typ == chunkBodySection {
+		return w.body(header, start, s.size)
+	}
+	if s.size > w.size-start {
+		return errOverrun
+	}
+	end := start + s.size
+	if s.typ == indexSection {
+		if err := w.index(start, end); err != nil {
+			return err
+		}
+		w.pos, w.finished = end, true
+		return nil
+	}
+	if s.size > maxChannel {
+		return errNoMessage(fmt.Sprintf("a %v has the size %d", s.typ, s.size))
+	}
+	payload, err := w.window.view(start, int(s.size))
+	if err != nil {
+		return err
+	}
+	payload = payload[:s.size]
+	switch s.typ {
+	case channelSection:
+		var c channel
+		if err := decode(payload, &c); err != nil {
+			return errNoMessage(fmt.Sprintf("a channel cannot be read: %v", err))
+		}
+		w.declare(c.name, c.messageType, c.protoDesc)
+	case chunkHeaderSection:
+		w.header = new(chunkHeader)
+		if err := decode(payload, w.header); err != nil {
+			w.header = nil
+			return errNoMessage(fmt.Sprintf("the header of a chunk cannot be read: %v", err))
+		}
+		w.header.unknown = nil
+	}
+	w.pos = end
+	return nil
+}
+
+// body begins the body of a chunk.
+func (w *walk) body(header *chunkHeader, start, size int64) error {
+	p := piece{start: start, end: w.size, cut: size > w.size-start, min: math.MinInt64, max: math.MaxInt64}
+	if !p.cut {
+		p.end = start + size
+	}
+	w.chunk++
+	p.chunk = w.chunk
+	if header != nil {
+		p.count = header.messageNumber
+		begin, end := int64(header.beginTime), int64(header.endTime)
+		if header.set&0b11 == 0b11 && begin <= end {
+			p.min, p.max = begin, end
+		}
+	}
+	if w.deep {
+		w.inBody, w.pos, w.bodyEnd, w.lost, w.count = true, start, p.end, false, p.count
+		return nil
+	}
+	if p.end > p.start {
+		w.pieces = append(w.pieces, p)
+	}
+	w.cut = p.cut
+	w.pos = p.end
+	return nil
+}
+
+// messages goes through the messages from pos on.
+func (w *walk) messages() error {
+	var m singleMessage
+	for w.pos < w.bodyEnd {
+		if err := readMessage(&w.window, w.pos, &m); err != nil {
+			return err
+		}
+		if m.end > w.size {
+			return errOverrun
+		}
+		if m.end > w.bodyEnd {
+			if !w.known(m.name) {
+				return errNoMessage("a message runs over the end of the chunk")
+			}
+			w.report("a message runs over the end of the chunk")
+			w.bodyEnd, w.lost = w.size, true
+		}
+		w.layout.add(&m, w.chunk)
+		channel := w.find(m.name)
+		for len(w.counts) < len(w.channels) {
+			w.counts = append(w.counts, 0)
+		}
+		w.counts[channel]++
+		if w.count > 0 {
+			w.count--
+		}
+		w.pos = m.end
+	}
+	if w.count > 0 && !w.lost && w.pos < w.size {
+		w.report(fmt.Sprintf("the chunk has %d messages less than its header says", w.count))
+	}
+	w.inBody = false
+	return nil
+}
+
+// recover looks what to do about a problem at pos. It is false when the walk ends here.
+func (w *walk) recover(problem error) (more bool, err error) {
+	if w.inBody {
+		section, err := w.plausibleSection(w.pos)
+		if err != nil {
+			return false, err
+		}
+		if section {
+			if !w.lost {
+				w.report("the messages of the chunk end here, before the chunk does")
+			}
+			w.inBody = false
+			return true, nil
+		}
+	}
+	next, message, err := w.resync(w.pos + 1)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", w.path, err)
+	}
+	if next < 0 && w.unfinished() {
+		cut := errors.Is(problem, errOverrun)
+		if !cut {
+			if cut, err = w.zeros(w.pos); err != nil {
+				return false, fmt.Errorf("read %s: %w", w.path, err)
+			}
+		}
+		if cut {
+			w.cut = true
+			return false, nil
+		}
+	}
+	text := problem.Error()
+	switch {
+	case next < 0 && errors.Is(problem, errOverrun):
+		text = "the file is cut off here: it says that it is complete"
+	case next < 0:
+		text = fmt.Sprintf("%s, and nothing in the last %d bytes", text, w.size-w.pos)
+	case w.deep:
+		text = fmt.Sprintf("%s; %d bytes are lost", text, next-w.pos)
+	}
+	w.report(text)
+	if !w.deep || next < 0 {
+		return false, nil
+	}
+	w.header = nil
+	w.pos = next
+	if !message {
+		w.inBody = false
+		return true, nil
+	}
+	if !w.inBody {
+		w.inBody = true
+		w.chunk++
+		w.bodyEnd, w.lost, w.count = w.size, true, 0
+	}
+	w.count = 0
+	if next >= w.bodyEnd {
+		w.bodyEnd, w.lost = w.size, true
+	}
+	return true, nil
+}
+
+// index reads the payload of an index: the channels that have no section of their own, and how many messages each has.
+func (w *walk) index(start, end int64) error {
+	var counts []uint64
+	counted := uint64(0)
+	for pos := start; pos < end; {
+		f, err := readField(&w.window, pos, end)
+		if err != nil {
+			return err
+		}
+		pos = f.end
+		if f.number != 1 || f.typ != protowire.BytesType || f.value > maxChannel {
+			return errNoMessage("the index cannot be read")
+		}
+		b, err := w.window.view(f.at, int(f.value))
+		if err != nil {
+			return err
+		}
+		var entry singleIndex
+		var cache channelCache
+		if decode(b[:f.value], &entry) != nil || decode(entry.channelCache, &cache) != nil {
+			return errNoMessage("the index cannot be read")
+		}
+		if sectionType(entry.typ) != channelSection {
+			continue
+		}
+		w.declare(cache.name, cache.messageType, cache.protoDesc)
+		channel := w.find(cache.name)
+		for len(counts) < len(w.channels) {
+			counts = append(counts, 0)
+		}
+		counts[channel] += cache.messageNumber
+		counted += cache.messageNumber
+	}
+	if w.deep {
+		return nil
+	}
+	for _, p := range w.pieces {
+		counted -= p.count
+	}
+	if counted == 0 { // otherwise the index lies, or there are messages of channels that it does not know
+		w.counts = counts
+	}
+	return nil
+}
+
+// channelsOfIndex declares the channels of the index that the header points to, if there is one.
+func (r *reader) channelsOfIndex() error {
+	pos := int64(r.header.indexPosition)
+	if pos < firstSection || pos > r.size-sectionSize {
+		return nil
+	}
+	b, err := r.window.view(pos, sectionSize)
+	if err != nil {
+		return err
+	}
+	if len(b) < sectionSize {
+		return nil
+	}
+	s := parseSection(b)
+	if s.typ != indexSection || s.size < 0 || s.size > r.size-pos-sectionSize {
+		return nil
+	}
+	w := &walk{reader: r, deep: true}
+	if err := w.index(pos+sectionSize, pos+sectionSize+s.size); err != nil && !isProblem(err) {
+		return err
+	}
+	return nil
+}

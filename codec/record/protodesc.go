@@ -1,0 +1,217 @@
+package record
+
+import (
+	"bytes"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+const (
+	// maxDescDepth is how deep ProtoDescs may nest, the limit of protobuf's own parsers.
+	maxDescDepth = 100
+	// maxDescSize is the size of a proto_desc from which on files that several others import are in it only once. Apollo
+	// never does that, but its reader does not mind.
+	maxDescSize = 4 << 20
+)
+
+// protoFile is a FileDescriptorProto, as it is encoded.
+type protoFile struct {
+	raw     []byte
+	name    string
+	imports []string
+	file    *descriptorpb.FileDescriptorProto
+}
+
+// parseProtoFile reads a FileDescriptorProto; nil when it is none.
+func parseProtoFile(raw []byte) *protoFile {
+	d := new(descriptorpb.FileDescriptorProto)
+	if err := proto.Unmarshal(raw, d); err != nil || d.GetName() == "" {
+		return nil
+	}
+	return &protoFile{raw: raw, name: d.GetName(), imports: d.GetDependency(), file: d}
+}
+
+// defines says whether a message is one of the file.
+func (f *protoFile) defines(messageType string) bool {
+	rest, ok := messageType, true
+	if p := f.file.GetPackage(); p != "" {
+		rest, ok = strings.CutPrefix(messageType, p+".")
+	}
+	first, _, _ := strings.Cut(rest, ".")
+	for _, m := range f.file.GetMessageType() {
+		if ok && m.GetName() == first {
+			return true
+		}
+	}
+	return false
+}
+
+// fileSet is a FileDescriptorSet: files behind those that they import.
+type fileSet []*protoFile
+
+func (s fileSet) find(name string) *protoFile {
+	for _, f := range s {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// append appends the FileDescriptorSet.
+func (s fileSet) append(dst []byte) []byte {
+	for _, f := range s {
+		dst = appendBytes(dst, 1, f.raw)
+	}
+	return dst
+}
+
+// parseFileSet reads a FileDescriptorSet; nil when it is none.
+func parseFileSet(b []byte) fileSet {
+	var s fileSet
+	for len(b) > 0 {
+		number, typ, n := protowire.ConsumeTag(b)
+		if n < 0 || number != 1 || typ != protowire.BytesType {
+			return nil
+		}
+		raw, m := protowire.ConsumeBytes(b[n:])
+		if m < 0 {
+			return nil
+		}
+		f := parseProtoFile(raw)
+		if f == nil {
+			return nil
+		}
+		s = append(s, f)
+		b = b[n+m:]
+	}
+	return s
+}
+
+// parseProtoDesc reads a ProtoDesc of proto_desc.proto, a tree: a FileDescriptorProto and a ProtoDesc for each file that it
+// imports, without regard to repetition. It returns the files without repetition, or nil when b is no ProtoDesc.
+func parseProtoDesc(b []byte) fileSet {
+	var s fileSet
+	if len(b) == 0 || !s.addTree(b, map[string]bool{}, maxDescDepth) {
+		return nil
+	}
+	return s
+}
+
+func (s *fileSet) addTree(b []byte, seen map[string]bool, depth int) bool {
+	desc, dependencies, ok := splitProtoDesc(b)
+	if !ok || depth == 0 {
+		return false
+	}
+	for _, d := range dependencies {
+		if !s.addTree(d, seen, depth-1) {
+			return false
+		}
+	}
+	if seen[string(desc)] {
+		return true
+	}
+	seen[string(desc)] = true
+	f := parseProtoFile(desc)
+	if f == nil {
+		return false
+	}
+	if s.find(f.name) == nil {
+		*s = append(*s, f)
+	}
+	return true
+}
+
+// splitProtoDesc returns the fields of a ProtoDesc.
+func splitProtoDesc(b []byte) (desc []byte, dependencies [][]byte, ok bool) {
+	for len(b) > 0 {
+		number, typ, n := protowire.ConsumeTag(b)
+		if n < 0 || typ != protowire.BytesType {
+			return nil, nil, false
+		}
+		value, m := protowire.ConsumeBytes(b[n:])
+		switch {
+		case m < 0:
+			return nil, nil, false
+		case number == 1 && desc == nil:
+			desc = value
+		case number == 2:
+			dependencies = append(dependencies, value)
+		default: // also a second desc: this is a FileDescriptorSet
+			return nil, nil, false
+		}
+		b = b[n+m:]
+	}
+	return desc, dependencies, desc != nil
+}
+
+// protoDesc returns the ProtoDesc that Apollo's ProtobufFactory makes for a message: it begins with the file that defines
+// the message, or the last one if none does. It is nil for an empty set.
+func (s fileSet) protoDesc(messageType string) []byte {
+	if len(s) == 0 {
+		return nil
+	}
+	root := s[len(s)-1]
+	for _, f := range s {
+		if f.defines(messageType) {
+			root = f
+			break
+		}
+	}
+	sizes := map[string]int{}
+	if s.treeSize(root, sizes, maxDescDepth) > maxDescSize {
+		return s.appendTree(nil, root, map[string]bool{}, maxDescDepth)
+	}
+	return s.appendTree(nil, root, nil, maxDescDepth)
+}
+
+// treeSize returns about the size of the ProtoDesc of f. It is much too large where files import each other.
+func (s fileSet) treeSize(f *protoFile, sizes map[string]int, depth int) int {
+	if size, ok := sizes[f.name]; ok {
+		return size
+	}
+	sizes[f.name] = maxDescSize
+	size := len(f.raw)
+	for _, name := range f.imports {
+		if dependency := s.find(name); dependency != nil && depth > 1 {
+			size = min(size+s.treeSize(dependency, sizes, depth-1), 2*maxDescSize)
+		}
+	}
+	sizes[f.name] = size
+	return size
+}
+
+// appendTree appends the ProtoDesc of f. Files in seen are left out, unless it is nil.
+func (s fileSet) appendTree(dst []byte, f *protoFile, seen map[string]bool, depth int) []byte {
+	dst = appendBytes(dst, 1, f.raw)
+	for _, name := range f.imports {
+		dependency := s.find(name)
+		if dependency == nil || depth == 1 || seen[name] {
+			continue
+		}
+		if seen != nil {
+			seen[name] = true
+		}
+		dst = appendBytes(dst, 2, s.appendTree(nil, dependency, seen, depth-1))
+	}
+	return dst
+}
+
+// describe makes a FileDescriptorSet of what files in the wild have as proto_desc: a ProtoDesc, but also a bare
+// FileDescriptorProto, as Apollo's Python examples write it, or a FileDescriptorSet. It is nil for anything else, such as
+// nothing at all.
+func describe(protoDesc []byte) fileSet {
+	if s := parseProtoDesc(protoDesc); s != nil {
+		return s
+	}
+	if f := parseProtoFile(protoDesc); f != nil {
+		return fileSet{f}
+	}
+	return parseFileSet(protoDesc)
+}
+
+// equalSet says whether two FileDescriptorSets are the same bytes.
+func (s fileSet) equal(encoded []byte) bool { return bytes.Equal(s.append(nil), encoded) }

@@ -1,0 +1,239 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"tapedeck/codec"
+)
+
+// Details is Info.Extra of a record file.
+type Details struct {
+	Version string `json:"version"`           // of the format
+	Chunks  int    `json:"chunks"`            // readable ones
+	Closed  bool   `json:"closed"`            // the header says that the writer closed the file
+	Indexed bool   `json:"indexed"`           // the index is there
+	Map     string `json:"map,omitempty"`     // name of the map, which Apollo 10 may give
+	Vehicle string `json:"vehicle,omitempty"` // name of the vehicle, likewise
+}
+
+// reader implements codec.Reader.
+type reader struct {
+	path string
+	file *os.File
+	size int64
+
+	window window // for walks
+	probe  window // for looking ahead
+
+	header      header
+	headerError error // the header could not be read
+
+	channels []*codec.Channel
+	byName   map[string]int
+
+	shallow *layout
+	deep    *layout // nil before it is needed
+	info    *codec.Info
+}
+
+func open(path string) (*reader, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
+	}
+	r := &reader{path: path, file: file, byName: map[string]int{}}
+	if err := r.begin(); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// pathless strips the operation and path that package os puts into its errors.
+func pathless(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
+
+func (r *reader) begin() error {
+	stat, err := r.file.Stat()
+	if err != nil {
+		return fmt.Errorf("open %s: %w", r.path, pathless(err))
+	}
+	r.size = stat.Size()
+	r.window = window{file: r.file, size: r.size}
+	r.probe = window{file: r.file, size: r.size}
+	b, err := r.window.view(0, firstSection)
+	if err != nil {
+		return fmt.Errorf("read %s: header: %w", r.path, pathless(err))
+	}
+	r.headerError = r.parseHeader(b)
+	if r.shallow, err = r.walk(false); err != nil {
+		return err
+	}
+	if len(r.shallow.damage) > 0 {
+		if err := r.channelsOfIndex(); err != nil {
+			return fmt.Errorf("read %s: index: %w", r.path, pathless(err))
+		}
+	}
+	return nil
+}
+
+func (r *reader) parseHeader(b []byte) error {
+	if len(b) < sectionSize {
+		return errors.New("the file ends within the header")
+	}
+	s := parseSection(b)
+	if s.typ != headerSection || s.size < 0 || s.size > headerArea {
+		return errors.New("there is no header")
+	}
+	payload := b[sectionSize:min(int64(len(b)), sectionSize+s.size)]
+	if err := decode(payload, &r.header); err != nil && int64(len(payload)) == s.size {
+		return fmt.Errorf("the header cannot be read: %w", err)
+	}
+	return nil
+}
+
+// declare adds a channel, unless it is known.
+func (r *reader) declare(name, messageType, protoDesc []byte) {
+	if _, ok := r.byName[string(name)]; ok {
+		return
+	}
+	r.byName[string(name)] = len(r.channels)
+	r.channels = append(r.channels, newChannel(string(name), string(messageType), protoDesc))
+}
+
+// find returns the index of a channel. One that was never declared has no type.
+func (r *reader) find(name []byte) int {
+	i, ok := r.byName[string(name)]
+	if !ok {
+		i = len(r.channels)
+		r.declare(name, nil, nil)
+	}
+	return i
+}
+
+// survey goes through all messages, once.
+func (r *reader) survey() (*layout, error) {
+	if r.deep == nil {
+		deep, err := r.walk(true)
+		if err != nil {
+			return nil, err
+		}
+		r.deep = deep
+	}
+	return r.deep, nil
+}
+
+func (r *reader) Info() (*codec.Info, error) {
+	if r.info != nil {
+		return r.info, nil
+	}
+	l := r.shallow
+	if l.counts == nil || len(l.damage) > 0 {
+		var err error
+		if l, err = r.survey(); err != nil {
+			return nil, err
+		}
+	}
+	info := &codec.Info{
+		Format:   formatName,
+		Path:     r.path,
+		Size:     r.size,
+		Complete: l.finished && len(l.damage) == 0,
+	}
+	chunks := 0
+	for i, p := range l.pieces {
+		if i == 0 || p.chunk != l.pieces[i-1].chunk {
+			chunks++
+		}
+		if info.MessageCount == 0 {
+			info.StartTime, info.EndTime = p.min, p.max
+		}
+		info.MessageCount += p.count
+		info.StartTime, info.EndTime = min(info.StartTime, p.min), max(info.EndTime, p.max)
+	}
+	counts := append(slices.Clone(l.counts), make([]uint64, len(r.channels)-len(l.counts))...)
+	for i, c := range r.channels {
+		info.Topics = append(info.Topics, codec.TopicInfo{Channel: c, MessageCount: counts[i]})
+	}
+	for _, d := range l.damage {
+		info.Events = append(info.Events, codec.Event{Kind: "damage", Text: d.Error()})
+	}
+	if !l.finished && len(l.damage) == 0 {
+		text := "the recording was not closed: it ends behind the last chunk that was written"
+		if l.cut {
+			text = "the recording was not closed: it ends in the midst of a chunk"
+		}
+		info.Events = append(info.Events, codec.Event{Kind: "unfinished", Time: info.EndTime, Text: text})
+	}
+	info.Files = []codec.FileInfo{{
+		Path: r.path, Size: r.size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
+	}}
+	info.Extra = Details{
+		Version: fmt.Sprintf("%d.%d", r.header.majorVersion, r.header.minorVersion),
+		Chunks:  chunks,
+		Closed:  r.header.isComplete != 0,
+		Indexed: l.finished,
+		Map:     firstString(r.header.mapInfo),
+		Vehicle: firstString(r.header.vehicleInfo),
+	}
+	r.info = info
+	return info, nil
+}
+
+// firstString returns field 1 of a message, the name in MapInfo and VehicleInfo.
+func firstString(b []byte) string {
+	var c channel
+	if decode(b, &c) != nil {
+		return ""
+	}
+	return string(c.name)
+}
+
+func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
+	it := &iterator{
+		reader: r,
+		query:  q,
+		scan:   window{file: r.file, size: r.size},
+		data:   newWindows(r.file, r.size),
+	}
+	l := r.shallow
+	if q.Damaged != nil {
+		var err error
+		if l, err = r.survey(); err != nil {
+			return nil, err
+		}
+		for _, d := range l.damage {
+			q.Damaged(d)
+		}
+	} else if len(l.damage) > 0 {
+		it.end = recoverHint(l.damage[0])
+	}
+	for _, p := range l.pieces {
+		if p.max >= q.Start && (q.End == 0 || p.min < q.End) {
+			it.pieces = append(it.pieces, p)
+		}
+	}
+	it.sort(0)
+	return it, nil
+}
+
+// recoverHint adds to an error that ends the reading what to do about it.
+func recoverHint(err error) error {
+	return fmt.Errorf("%w; run 'converter recover' to save what is behind it", err)
+}
+
+func (r *reader) Close() error {
+	if err := r.file.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", r.path, pathless(err))
+	}
+	return nil
+}

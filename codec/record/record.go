@@ -1,0 +1,111 @@
+// Package record reads and writes the record files of Apollo Cyber RT, as Apollo's cyber/proto/record.proto,
+// cyber/proto/proto_desc.proto and cyber/record define them: Apollo's tools open our files, and we open theirs. Importing
+// the package registers it with package codec under the name "record".
+//
+// A file is a sequence of sections: a Header, whose area has a fixed size, then Channels and pairs of ChunkHeader and
+// ChunkBody, and an Index at the end if the file was closed. The sections themselves, walked in order, are what the reader
+// believes; positions in the index differ between Apollo's versions and are not used. Nothing is ever compressed.
+//
+// # What is ours in a file
+//
+// Two things are added that record.proto does not know, in unknown fields, which all readers pass over.
+//
+// A channel whose payloads are not protobuf, or that carries more than a proto_desc can say, has a ProtoDesc whose root
+// file defines nothing and imports the file that describes the type. It carries this FileOptions extension:
+//
+//	extend google.protobuf.FileOptions { optional ChannelOption channel = 51001; }
+//
+//	message ChannelOption {
+//	  optional string encoding = 1;        // of the payloads: "cdr", "ros1", …
+//	  optional string type = 2;            // "sensor_msgs/msg/Imu"
+//	  optional string schema_encoding = 3; // "ros2msg": concatenated .msg texts, …
+//	  optional bytes schema = 4;           // absent with the encoding "protobuf": it is what the root file imports
+//	  optional string type_hash = 5;       // REP-2011: "RIHS01_…"
+//	  optional string qos = 6;             // offered, in rosbag2's YAML
+//	  map<string, string> metadata = 7;
+//	  optional string topic = 8;           // if the channel's name is another: a second type on the topic has "/topic#2"
+//	}
+//
+// The type of such a channel is a protobuf name, "sensor_msgs.msg.Imu", and the file that describes it has the name
+// "sensor_msgs/msg/Imu.msg": the same fields as far as the definition is known, an empty message otherwise.
+//
+// A message with a PublishTime has it in a fixed64 field 51001 of its SingleMessage, in front of the content.
+package record
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"tapedeck/codec"
+)
+
+const (
+	formatName = "record"
+
+	// extension is the field number of what is ours, out of the range that protobuf leaves to private use.
+	extension = 51001
+)
+
+// ErrDamaged is wrapped by the errors for content that is not as it was written.
+var ErrDamaged = errors.New("damaged")
+
+// damage is one damaged place of a file.
+type damage struct {
+	path  string
+	pos   int64
+	chunk int // counted from 1; 0 outside of chunks
+	text  string
+}
+
+func (d *damage) Error() string {
+	if d.chunk == 0 {
+		return fmt.Sprintf("read %s: damaged at %#x: %s", d.path, d.pos, d.text)
+	}
+	return fmt.Sprintf("read %s: damaged at %#x in chunk %d: %s", d.path, d.pos, d.chunk, d.text)
+}
+
+func (d *damage) Unwrap() error { return ErrDamaged }
+
+// names are those of Apollo's recorder, split and recover.
+var names = regexp.MustCompile(`\.record(\.\d{5}(\.\d{14})?)?(\.split|\.recover)?$`)
+
+func init() {
+	codec.Register(codec.Format{
+		Name:   formatName,
+		Sniff:  sniff,
+		Named:  names.MatchString,
+		Open:   func(path string) (codec.Reader, error) { return open(path) },
+		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
+	})
+}
+
+// sniff accepts what begins with a Header, whole or cut, and also a file whose Header is broken but not what follows it.
+func sniff(_ string, head []byte) bool {
+	if len(head) >= sectionSize {
+		s := parseSection(head)
+		if s.typ == headerSection && s.size > 0 && s.size <= headerArea {
+			payload := head[sectionSize:min(len(head), sectionSize+int(s.size))]
+			var h header
+			err := decode(payload, &h)
+			if err == nil || errors.Is(err, errShort) && len(payload) < int(s.size) {
+				return true
+			}
+		}
+	}
+	if len(head) < firstSection+sectionSize {
+		return false
+	}
+	s := parseSection(head[firstSection:])
+	payload := head[firstSection+sectionSize:]
+	switch s.typ {
+	case channelSection:
+		// Type, padding and size are followed by the tag of the name.
+		return s.size > 2 && binary.LittleEndian.Uint32(head[firstSection+4:]) == 0 && len(payload) > 0 && payload[0] == 0x0a
+	case chunkHeaderSection:
+		var c chunkHeader
+		return s.size > 0 && s.size <= int64(len(payload)) && decode(payload[:s.size], &c) == nil && len(c.unknown) == 0
+	}
+	return false
+}

@@ -1,0 +1,128 @@
+package record
+
+import (
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// resync returns where from there on, at or behind from, the next section or message of a known channel begins, or -1.
+func (r *reader) resync(from int64) (pos int64, message bool, err error) {
+	scan := window{file: r.file, size: r.size}
+	for pos := from; pos < r.size; {
+		b, err := scan.view(pos, jumpSize)
+		if err != nil {
+			return 0, false, err
+		}
+		// The last bytes are looked at again together with those that follow.
+		n := len(b)
+		if pos+int64(n) < r.size {
+			n -= sectionSize
+		}
+		for i := range n {
+			var found bool
+			if b[i] == nameTag && mayBeMessage(b[i:]) {
+				message = true
+				found, err = r.plausibleMessage(pos + int64(i))
+			} else if mayBeSection(b[i:]) {
+				message = false
+				found, err = r.plausibleSection(pos + int64(i))
+			}
+			if err != nil || found {
+				return pos + int64(i), message, err
+			}
+		}
+		pos += int64(n)
+	}
+	return -1, false, nil
+}
+
+// mayBeMessage is a quick look at up to 12 bytes: the name of the channel usually comes first in a message.
+func mayBeMessage(b []byte) bool {
+	_, n := protowire.ConsumeVarint(b[1:])
+	return n > 0 && len(b) > 1+n && b[1+n] == nameTag
+}
+
+// mayBeSection is a quick look at up to 4 bytes.
+func mayBeSection(b []byte) bool {
+	return len(b) >= 4 && b[0] >= byte(chunkHeaderSection) && b[0] <= byte(channelSection) && b[1] == 0 && b[2] == 0 && b[3] == 0
+}
+
+// known says whether a channel is declared, or whether none is at all.
+func (r *reader) known(name []byte) bool {
+	if len(r.channels) == 0 {
+		return len(name) > 0 && utf8.Valid(name)
+	}
+	_, ok := r.byName[string(name)]
+	return ok
+}
+
+// plausibleMessage says whether at pos there is certainly a message.
+func (r *reader) plausibleMessage(pos int64) (bool, error) {
+	var m singleMessage
+	err := readMessage(&r.probe, pos, &m)
+	if err != nil && !isProblem(err) {
+		return false, err
+	}
+	return err == nil && m.end <= r.size && r.known(m.name), nil
+}
+
+// plausibleSection says whether at pos there is certainly a section.
+func (r *reader) plausibleSection(pos int64) (bool, error) {
+	b, err := r.probe.view(pos, sectionSize)
+	if err != nil || len(b) < sectionSize {
+		return false, err
+	}
+	s := parseSection(b)
+	start := pos + sectionSize
+	if s.size <= 0 {
+		return false, nil
+	}
+	if s.typ == chunkBodySection { // which may be cut
+		return r.plausibleMessage(start)
+	}
+	if s.size > r.size-start {
+		return false, nil
+	}
+	switch s.typ {
+	case chunkHeaderSection:
+		var c chunkHeader
+		return s.size <= 64 && r.decodes(start, s.size, &c) && c.set == 0b1111 && len(c.unknown) == 0 &&
+			int64(c.beginTime) <= int64(c.endTime), nil
+	case channelSection:
+		var c channel
+		return s.size <= maxChannel && r.decodes(start, s.size, &c) && len(c.name) > 0 && utf8.Valid(c.name) && len(c.unknown) == 0, nil
+	case indexSection:
+		f, err := readField(&r.probe, start, start+s.size)
+		if err != nil || f.number != 1 || f.typ != protowire.BytesType || f.value > maxChannel {
+			return false, nil
+		}
+		var i singleIndex
+		return r.decodes(f.at, int64(f.value), &i) && i.set&0b11 == 0b11 && len(i.unknown) == 0, nil
+	}
+	return false, nil
+}
+
+// decodes reads a message of the given size, as far as it can be read.
+func (r *reader) decodes(pos, size int64, m message) bool {
+	b, err := r.probe.view(pos, int(size))
+	return err == nil && int64(len(b)) >= size && decode(b[:size], m) == nil
+}
+
+// zeros says whether there is nothing but zeros from pos on, as at the end of a file after a power failure.
+func (r *reader) zeros(pos int64) (bool, error) {
+	scan := window{file: r.file, size: r.size}
+	for pos < r.size {
+		b, err := scan.view(pos, jumpSize)
+		if err != nil {
+			return false, err
+		}
+		for _, c := range b {
+			if c != 0 {
+				return false, nil
+			}
+		}
+		pos += int64(len(b))
+	}
+	return true, nil
+}
