@@ -1,0 +1,116 @@
+package cdr
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosidl"
+)
+
+// randomizer makes messages with random contents.
+type randomizer struct {
+	*rand.Rand
+	lib     *rosidl.Library
+	unicode bool // strings beyond ASCII
+}
+
+func (r randomizer) message(name string) (*cdr.Struct, error) {
+	m, err := r.lib.Message(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &cdr.Struct{Type: name}
+	for _, f := range m.Fields {
+		v, err := r.value(f.Type)
+		if err != nil {
+			return nil, err
+		}
+		s.Fields = append(s.Fields, cdr.Field{Name: f.Name, Value: v})
+	}
+	return s, nil
+}
+
+func (r randomizer) value(t rosidl.Type) (any, error) {
+	n := 1
+	switch t.Shape {
+	case rosidl.Array:
+		n = t.Length
+	case rosidl.Sequence:
+		if n = r.IntN(6); t.Length > 0 {
+			n = min(n, t.Length)
+		}
+	}
+	switch t.Kind {
+	case rosidl.Nested:
+		all := make([]*cdr.Struct, n)
+		for i := range all {
+			var err error
+			if all[i], err = r.message(t.Message); err != nil {
+				return nil, err
+			}
+		}
+		return shaped(t, all), nil
+	case rosidl.Bool:
+		return random(t, n, func() bool { return r.IntN(2) == 1 }), nil
+	case rosidl.Byte, rosidl.Char, rosidl.Uint8:
+		return random(t, n, func() uint8 { return uint8(r.Uint32()) }), nil
+	case rosidl.Int8:
+		return random(t, n, func() int8 { return int8(r.Uint32()) }), nil
+	case rosidl.Int16:
+		return random(t, n, func() int16 { return int16(r.Uint32()) }), nil
+	case rosidl.Uint16:
+		return random(t, n, func() uint16 { return uint16(r.Uint32()) }), nil
+	case rosidl.Int32:
+		return random(t, n, func() int32 { return int32(r.Uint32()) }), nil
+	case rosidl.Uint32:
+		return random(t, n, r.Uint32), nil
+	case rosidl.Int64:
+		return random(t, n, func() int64 { return int64(r.Uint64()) }), nil
+	case rosidl.Uint64:
+		return random(t, n, r.Uint64), nil
+	case rosidl.Float32:
+		return random(t, n, func() float32 { return float32(r.float()) }), nil
+	case rosidl.Float64:
+		return random(t, n, r.float), nil
+	}
+	return random(t, n, func() string { return r.text(t.StringBound) }), nil
+}
+
+// float returns a finite number most of the time.
+func (r randomizer) float() float64 {
+	odd := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat32}
+	if i := r.IntN(4 * len(odd)); i < len(odd) {
+		return odd[i]
+	}
+	return r.NormFloat64() * 1e3
+}
+
+func (r randomizer) text(bound int) string {
+	letters := []rune("abcXYZ019/_- .")
+	if r.unicode {
+		letters = []rune("aß漢😀")
+	}
+	s := ""
+	for range r.IntN(12) {
+		if next := s + string(letters[r.IntN(len(letters))]); bound == 0 || len(next) <= bound {
+			s = next
+		}
+	}
+	return s
+}
+
+func random[T any](t rosidl.Type, n int, one func() T) any {
+	all := make([]T, n)
+	for i := range all {
+		all[i] = one()
+	}
+	return shaped(t, all)
+}
+
+func shaped[T any](t rosidl.Type, all []T) any {
+	if t.Shape == rosidl.Single {
+		return all[0]
+	}
+	return all
+}
