@@ -173,7 +173,9 @@ func (d *difference) read(ctx context.Context, in *input) (*side, error) {
 	}
 	for _, t := range in.info.Topics {
 		if d.selection.wants(t.Channel) {
-			add(t.Channel)
+			st := add(t.Channel)
+			// A damaged file may claim any number; this many bytes a message takes at least.
+			st.messages = slices.Grow(st.messages, int(min(t.MessageCount, uint64(in.info.Size)/8)))
 		}
 	}
 	it, err := in.reader.Read(codec.Query{Topics: d.selection.wants})

@@ -51,13 +51,13 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	return nil
 }
 
-// frequency is how often a message came on average, in Hz; 0 where that cannot be said.
+// frequency is how many messages there are for each second of the recording; 0 where that says nothing.
 func frequency(info *codec.Info, t codec.TopicInfo) float64 {
 	d := span(info).Seconds()
 	if d == 0 || t.MessageCount < 2 {
 		return 0
 	}
-	return float64(t.MessageCount-1) / d
+	return float64(t.MessageCount) / d
 }
 
 func sortedTopics(info *codec.Info) []codec.TopicInfo {

@@ -45,7 +45,7 @@ Complete:   no, it was not finished or is damaged; what is here can be read and 
             'converter recover drive' writes a complete copy of it
 Topics:     3
   Topic       Type                    Count     Hz  Encoding  QoS
-  /imu        sensor_msgs/msg/Imu       300  85.43  cdr       reliable volatile keep_last(10)
+  /imu        sensor_msgs/msg/Imu       300  85.71  cdr       reliable volatile keep_last(10)
   "/odd\x1b"  -                           0      -  cdr       -
   /tf_static  tf2_msgs/msg/TFMessage      1      -  cdr       reliable transient_local keep_last(1) lifespan 1.5s + reliable volatile keep_last(10)
 Events:     2
@@ -80,7 +80,7 @@ func TestInfoJSON(t *testing.T) {
 			{"path": "drive/drive_1.mcap", "size": 1048576, "message_count": 1, "start_time": 0, "end_time": 0}
 		],
 		"topics": [
-			{"name": "/imu", "type": "sensor_msgs/msg/Imu", "encoding": "cdr", "message_count": 300, "frequency": 85.42857142857143, "type_hash": "RIHS01_00", "qos": [
+			{"name": "/imu", "type": "sensor_msgs/msg/Imu", "encoding": "cdr", "message_count": 300, "frequency": 85.71428571428571, "type_hash": "RIHS01_00", "qos": [
 				{"history": "keep_last", "depth": 10, "reliability": "reliable", "durability": "volatile", "liveliness": "automatic",
 				 "deadline": {"sec": 9223372036, "nsec": 854775807}, "lifespan": {"sec": 9223372036, "nsec": 854775807}, "liveliness_lease_duration": {"sec": 9223372036, "nsec": 854775807}}]},
 			{"name": "/odd\u001b", "type": "", "encoding": "cdr", "message_count": 0, "frequency": 0, "qos": []},

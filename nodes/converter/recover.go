@@ -88,7 +88,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	return nil
 }
 
-// openDamaged opens a recording, by its name if its beginning is not recognised.
+// openDamaged opens a recording, by its name if its beginning is not recognised but something behind it is.
 func openDamaged(path string) (*input, error) {
 	in, err := openInput(path)
 	if err == nil || !errors.Is(err, codec.ErrUnknownFormat) {
@@ -102,23 +102,38 @@ func openDamaged(path string) (*input, error) {
 		if openErr != nil {
 			continue
 		}
-		if in, openErr := newInput(path, reader); openErr == nil {
+		in, openErr := newInput(path, reader)
+		if openErr != nil {
+			continue
+		}
+		if in.anyMessage() {
 			return in, nil
 		}
+		in.Close()
 	}
 	return nil, err
 }
 
-// recoveredName is what the copy of path is called when the user does not say: "drive.recover.mcap", and where that would
-// not name the format "drive.record.00000.recover", as Apollo's cyber_recorder has it.
+// anyMessage says whether there is a message that can be read, behind whatever damage.
+func (i *input) anyMessage() bool {
+	it, err := i.reader.Read(codec.Query{Damaged: func(error) {}})
+	if err != nil {
+		return false
+	}
+	defer it.Close()
+	_, err = it.Next()
+	return err == nil
+}
+
+// recoveredName is what the copy of path is called when the user does not say: "drive.record.00000.recover", as Apollo's
+// cyber_recorder has it, or "drive.recover.mcap" where that would not name the format.
 func recoveredName(path, format string) string {
 	path = filepath.Clean(path)
 	ext := filepath.Ext(path)
-	if name := strings.TrimSuffix(path, ext) + ".recover" + ext; ext != "" && namedAs(name, format) {
-		return name
-	}
-	if name := path + ".recover." + format; namedAs(name, format) && !namedAs(path, format) {
-		return name
+	for _, name := range []string{path + ".recover", strings.TrimSuffix(path, ext) + ".recover" + ext, path + ".recover." + format} {
+		if namedAs(name, format) {
+			return name
+		}
 	}
 	return path + ".recover"
 }

@@ -84,8 +84,17 @@ func TestRecover(t *testing.T) {
 }
 
 func TestRecoveredName(t *testing.T) {
-	for in, want := range map[string]string{"a/drive.lines": "a/drive.recover.lines", "folder/": "folder.recover.lines", "x.mcap": "x.mcap.recover.lines"} {
-		require.Equal(t, want, recoveredName(in, "lines"))
+	tests := []struct{ in, format, want string }{
+		{"a/drive.lines", "lines", "a/drive.recover.lines"},
+		{"folder/", "lines", "folder.recover.lines"},
+		{"x.mcap", "lines", "x.mcap.recover.lines"},
+		{"x.mcap", "mcap", "x.recover.mcap"},
+		{"drive.record", "record", "drive.record.recover"},
+		{"drive.record.00000", "record", "drive.record.00000.recover"},
+		{"drive.record.00000", "mcap", "drive.record.00000.recover.mcap"},
+		{"folder/", "unknown", "folder.recover"},
 	}
-	require.Equal(t, "folder.recover", recoveredName("folder/", "unknown"))
+	for _, test := range tests {
+		require.Equal(t, test.want, recoveredName(test.in, test.format))
+	}
 }

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// sample returns the path of one of the real recordings that lie beside the checkout.
+func sample(t *testing.T, name string) string {
+	path := filepath.Join("../../../shared/samples", name)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no samples: %s is not there", path)
+	}
+	return path
+}
+
+func TestInfoOfApolloSample(t *testing.T) {
+	path := sample(t, "apollo/example.record.00000")
+	stdout, _, err := run(t, "info", path)
+	require.NoError(t, err)
+	require.Equal(t, `
+Files:      `+path+`
+Bag size:   477.5 KiB (489010 bytes)
+Format:     record
+Duration:   0.138967839 s
+Start:      2021-07-23 09:12:15.114943571 UTC (1627031535.114943571)
+End:        2021-07-23 09:12:15.253911410 UTC (1627031535.253911410)
+Messages:   34
+Complete:   yes
+Topics:     8
+  Topic                             Type                                      Count      Hz  Encoding
+  /apollo/canbus/chassis            apollo.canbus.Chassis                        15  107.94  protobuf
+  /apollo/localization/pose         apollo.localization.LocalizationEstimate     15  107.94  protobuf
+  /apollo/monitor                   apollo.common.monitor.MonitorMessage          0       -  protobuf
+  /apollo/planning                  apollo.planning.ADCTrajectory                 1       -  protobuf
+  /apollo/prediction                apollo.prediction.PredictionObstacles         2   14.39  protobuf
+  /apollo/routing_request           apollo.routing.RoutingRequest                 0       -  protobuf
+  /apollo/routing_response          apollo.routing.RoutingResponse                0       -  protobuf
+  /apollo/routing_response_history  apollo.routing.RoutingResponse                1       -  protobuf
+`, "\n"+stdout)
+}
+
+func TestInfoJSONOfApolloSample(t *testing.T) {
+	stdout, _, err := run(t, "info", "--json", sample(t, "apollo/example.record.00000"))
+	require.NoError(t, err)
+	var got map[string]any
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	for key, want := range map[string]any{"format": "record", "size": 489010.0, "message_count": 34.0, "duration": 0.138967839, "complete": true} {
+		require.Equal(t, want, got[key], key)
+	}
+	require.Len(t, got["topics"], 8)
+	require.Contains(t, stdout, `"start_time": 1627031535114943571,`)
+}
+
+// TestThereAndBack converts each sample into the other formats and back, after which nothing may differ.
+func TestThereAndBack(t *testing.T) {
+	samples := []string{
+		"apollo/example.record.00000", "apollo/apollo_cpp_sensors.record", "apollo/multichunk.record", "apollo/incomplete_killed.record",
+		"apollo/ooo_chunks.record", "apollo/synthetic_genB_endpos.record",
+		"rosbag2/rosbags_rs/test_bag_mcap",
+	}
+	for _, name := range samples {
+		t.Run(name, func(t *testing.T) {
+			in := sample(t, name)
+			folder := t.TempDir()
+			for _, step := range []struct{ from, to string }{
+				{in, "a.mcap"}, {"a.mcap", "b.record"}, {"b.record", "d.mcap"},
+			} {
+				from, to := step.from, filepath.Join(folder, step.to)
+				if from != in {
+					from = filepath.Join(folder, from)
+				}
+				args := []string{from, to}
+				if step.to == "c" {
+					args = append(args, "--to", "rosbag2")
+				}
+				_, _, err := run(t, args...)
+				require.NoError(t, err, step)
+				stdout, _, err := run(t, "diff", "--strict", "--times", "0", in, to)
+				require.NoError(t, err, "%v\n%s", step, stdout)
+				require.Contains(t, stdout, "note: log times are the same\n")
+				require.NotContains(t, stdout, "hash differs")
+				require.NotContains(t, stdout, "QoS offered differs")
+			}
+		})
+	}
+}
+
+func TestSegmentsBecomeOne(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.mcap")
+	stdout, _, err := run(t, sample(t, "apollo/seg_emptytail.record.00000"), sample(t, "apollo/seg_emptytail.record.00001"), out)
+	require.NoError(t, err)
+	require.Contains(t, stdout, ": 202 messages, ")
+}
+
+// TestRecoverDamagedSamples truncates samples and flips bits. What recover saves must be messages of the original, in its order, or
+// the one line of its error must say what is wrong.
+func TestRecoverDamagedSamples(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for _, name := range []string{"apollo/multichunk.record", "apollo/example.record.00000", "rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap"} {
+		t.Run(name, func(t *testing.T) {
+			in := sample(t, name)
+			whole, err := os.ReadFile(in)
+			require.NoError(t, err)
+			saved := 0
+			for i := range 60 {
+				data := bytes.Clone(whole)
+				if i%2 == 0 {
+					data = data[:random.IntN(len(data))]
+				} else {
+					data[random.IntN(len(data))] ^= 1 << random.IntN(8)
+				}
+				damaged := filepath.Join(t.TempDir(), filepath.Base(in))
+				require.NoError(t, os.WriteFile(damaged, data, 0o644))
+				out := filepath.Join(t.TempDir(), "out"+filepath.Ext(strings.TrimSuffix(in, ".00000")))
+				stdout, _, err := run(t, "recover", damaged, out)
+				if err != nil {
+					require.NoFileExists(t, out)
+					require.Contains(t, err.Error(), damaged)
+					continue
+				}
+				saved++
+				require.Contains(t, stdout, "out")
+				stdout, _, err = run(t, "diff", in, out)
+				if err != nil {
+					require.ErrorIs(t, err, errDifferent)
+					if i%2 == 0 {
+						require.NotContains(t, stdout, "changed", "truncation changes no message")
+						require.NotContains(t, stdout, "only in B")
+					}
+				}
+			}
+			require.Greater(t, saved, 30)
+		})
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	in := sample(t, "apollo/example.record.00000")
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skip("mounting a small disk:", err)
+	}
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, 0)) })
+	for _, args := range [][]string{{in, filepath.Join(disk, "out.mcap")}, {in, filepath.Join(disk, "out.record")}, {in, filepath.Join(disk, "out"), "--to", "rosbag2"}, {"recover", in, filepath.Join(disk, "out.record")}} {
+		_, _, err := run(t, args...)
+		require.ErrorContains(t, err, "no space left on device")
+		entries, err := os.ReadDir(disk)
+		require.NoError(t, err)
+		require.Empty(t, entries)
+	}
+}
+
+func TestUnreadableFile(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	path := writeLines(t, "a.lines", nil)
+	require.NoError(t, os.Chmod(path, 0))
+	_, _, err := run(t, "info", path)
+	require.ErrorContains(t, err, path+": permission denied")
+}
