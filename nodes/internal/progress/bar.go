@@ -49,7 +49,7 @@ func start(w *os.File, what string, total int64, options ...progressbar.Option) 
 	}
 	options = append(options, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
 		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(),
-		progressbar.OptionUseANSICodes(true), progressbar.OptionSetSpinnerChangeInterval(0))
+		progressbar.OptionSetSpinnerChangeInterval(0))
 	return &Bar{bar: progressbar.NewOptions64(known, options...), what: what, total: total, step: total / 1000}
 }
 
