@@ -33,8 +33,8 @@ func TestInfoText(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, writeInfoText(&out, "drive", sampleInfo()))
 	require.Equal(t, `
-Files:      drive_0.mcap  (4.0 MiB, 300 messages)
-            drive_1.mcap  (1.0 MiB, 1 message)
+Files:      drive/drive_0.mcap  (4.0 MiB, 300 messages)
+            drive/drive_1.mcap  (1.0 MiB, 1 message)
 Bag size:   5.0 MiB (5242880 bytes)
 Format:     mcap
 Duration:   3.500000000 s

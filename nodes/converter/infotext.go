@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -24,11 +23,9 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 	}
 	label := "Files:"
 	for _, f := range info.Files {
-		name := printable(filepath.Base(f.Path))
+		name := printable(f.Path)
 		if len(info.Files) > 1 {
 			name += fmt.Sprintf("  (%s, %s)", size(f.Size), count(f.MessageCount, "message"))
-		} else {
-			name = printable(path)
 		}
 		line(label, "%s", name)
 		label = ""

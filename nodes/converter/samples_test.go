@@ -74,7 +74,7 @@ func TestThereAndBack(t *testing.T) {
 			in := sample(t, name)
 			folder := t.TempDir()
 			for _, step := range []struct{ from, to string }{
-				{in, "a.mcap"}, {"a.mcap", "b.record"}, {"b.record", "d.mcap"},
+				{in, "a.mcap"}, {"a.mcap", "b.record"}, {"b.record", "c"}, {"c", "d.mcap"},
 			} {
 				from, to := step.from, filepath.Join(folder, step.to)
 				if from != in {
