@@ -2,11 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/config"
 )
 
 // source is the recordings to be played, as one.
@@ -95,7 +95,7 @@ func compile(parameter, text string) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", parameter, err)
+		return nil, config.Usagef("%s: %w", parameter, err)
 	}
 	return re, nil
 }

@@ -32,16 +32,20 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err := o.check(topics); err != nil {
 		return err
 	}
+	names, err := bridge.NewNames(bridge.Options{Name: "recorder", Remaps: in.ROS.Remaps})
+	if err != nil {
+		return err
+	}
+	chosen, err := newSelection(o, topics, names.Topic)
+	if err != nil {
+		return err
+	}
 	node, err := graph.Open("recorder", in, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	names, err := bridge.NewNames(bridge.Options{Name: "recorder", Remaps: in.ROS.Remaps})
-	if err != nil {
-		return err
-	}
-	r, err := newRecorder(*o, topics, node, names.Topic)
+	r, err := newRecorder(*o, chosen, node)
 	if err != nil {
 		return err
 	}

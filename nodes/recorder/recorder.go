@@ -308,9 +308,9 @@ func (r *recorder) warn(what, format string, args ...any) {
 }
 
 // newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
-func newRecorder(o options, topics []string, node bridge.Node, expand func(string) (string, error)) (*recorder, error) {
+func newRecorder(o options, chosen *selection, node bridge.Node) (*recorder, error) {
 	r := &recorder{
-		options: o, node: node, name: o.Output, library: msgs.Library(o.DefinitionPaths...),
+		options: o, selection: chosen, node: node, name: o.Output, library: msgs.Library(o.DefinitionPaths...),
 		streams: map[streamKey]*recording{}, warned: map[string]bool{},
 	}
 	if r.name == "" {
@@ -318,9 +318,6 @@ func newRecorder(o options, topics []string, node bridge.Node, expand func(strin
 	}
 	var err error
 	if r.clock, err = bridge.NewSimTime(node); err != nil {
-		return nil, err
-	}
-	if r.selection, err = newSelection(&o, topics, expand); err != nil {
 		return nil, err
 	}
 	if o.QoSOverrides != "" {

@@ -4,6 +4,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,7 +66,8 @@ type process struct {
 	t    *testing.T
 	name string
 	cmd  *exec.Cmd
-	out  output
+	out  output        // on both streams
+	std  output        // on standard output
 	done chan struct{} // closed when it has ended
 }
 
@@ -90,7 +92,7 @@ func (o *output) String() string {
 func (g *graph) start(name string, args ...string) *process {
 	p := &process{t: g.t, name: name, cmd: exec.Command(filepath.Join(bin, name), args...), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = g.dir, g.env
-	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	p.cmd.Stdout, p.cmd.Stderr = io.MultiWriter(&p.std, &p.out), &p.out
 	require.NoError(g.t, p.cmd.Start())
 	go func() {
 		_ = p.cmd.Wait()

@@ -160,7 +160,9 @@ func TestSnapshotOverService(t *testing.T) {
 			require.Len(t, messages(t, filepath.Join(g.dir, answer.Message))["/n"], 100)
 
 			publish(100, 150)
-			second := strings.TrimSpace(g.run(0, "recorder", "trigger"))
+			trigger := g.start("recorder", "trigger")
+			trigger.wait(0)
+			second := strings.TrimSpace(trigger.std.String())
 			require.NotEqual(t, answer.Message, second)
 			require.Len(t, messages(t, filepath.Join(g.dir, second))["/n"], 150)
 
