@@ -152,7 +152,10 @@ func (r *Reader) define(op mcap.OpCode, content []byte) error {
 			return err
 		}
 		for key, value := range metadata.Metadata {
-			if metadata.Name != ownMetadata {
+			switch {
+			case metadata.Name == "rosbag2" && key == "serialized_metadata":
+				continue // says what the file itself says
+			case metadata.Name != ownMetadata:
 				key = metadata.Name + "/" + key
 			}
 			r.metadata[key] = value
@@ -178,7 +181,10 @@ func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
 	}
 	if s != nil {
 		channel.Type = s.Name
-		channel.Schema = codec.Schema{Encoding: s.Encoding, Data: s.Data}
+		channel.Schema.Encoding = s.Encoding
+		if len(s.Data) > 0 {
+			channel.Schema.Data = s.Data
+		}
 	}
 	return channel
 }

@@ -48,6 +48,7 @@ type Writer struct {
 	duration  int64
 	packer    packer
 
+	topics   []*codec.Channel // by number
 	ids      map[*codec.Channel]uint16
 	channels map[string]uint16 // by all that a channel record has
 	schemas  map[string]uint16 // likewise
@@ -209,6 +210,7 @@ func (w *Writer) declare(c *codec.Channel) (uint16, error) {
 	w.channels[key] = id
 	w.indexes = append(w.indexes, nil)
 	w.counts = append(w.counts, 0)
+	w.topics = append(w.topics, c)
 	return id, nil
 }
 
@@ -362,6 +364,23 @@ func (w *Writer) flush() error {
 	}
 	w.chunk = w.chunk[:bareChunk]
 	return nil
+}
+
+// Info says what was written so far, files and sizes left out.
+func (w *Writer) Info() *codec.Info {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	info := &codec.Info{Format: Name, Path: w.path, MessageCount: w.statistics.MessageCount + uint64(w.messages)}
+	for id, channel := range w.topics {
+		info.Topics = append(info.Topics, codec.TopicInfo{Channel: channel, MessageCount: w.counts[id]})
+	}
+	if info.StartTime, info.EndTime = int64(w.statistics.MessageStartTime), int64(w.statistics.MessageEndTime); w.messages > 0 {
+		if w.statistics.MessageCount == 0 {
+			info.StartTime, info.EndTime = w.start, w.end
+		}
+		info.StartTime, info.EndTime = min(info.StartTime, w.start), max(info.EndTime, w.end)
+	}
+	return info
 }
 
 // WriteMetadata adds a metadata record.

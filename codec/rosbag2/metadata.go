@@ -1,0 +1,168 @@
+package rosbag2
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"tapedeck/codec"
+)
+
+// writtenVersion is the version of metadata.yaml that is written. Every release from Humble on reads it: those before
+// Iron ignore what it adds to their version 5, and Jazzy and later, which write 9, read all before it. Version 9 itself
+// Humble and Iron refuse, for its QoS profiles are not a text.
+const writtenVersion = 8
+
+// metadata is the content of metadata.yaml, rosbag2_storage's BagMetadata.
+type metadata struct {
+	Version     int         `yaml:"version"`
+	Storage     string      `yaml:"storage_identifier"`
+	Duration    duration    `yaml:"duration"`
+	Start       timePoint   `yaml:"starting_time"`
+	Messages    uint64      `yaml:"message_count"`
+	Topics      []topicInfo `yaml:"topics_with_message_count"`
+	Compression string      `yaml:"compression_format"`
+	Mode        string      `yaml:"compression_mode"`
+	Paths       []string    `yaml:"relative_file_paths"`
+	Files       []fileInfo  `yaml:"files"`
+	Custom      custom      `yaml:"custom_data"`
+	Distro      string      `yaml:"ros_distro"`
+}
+
+type duration struct {
+	Nanoseconds int64 `yaml:"nanoseconds"`
+}
+
+type timePoint struct {
+	Nanoseconds int64 `yaml:"nanoseconds_since_epoch"`
+}
+
+type topicInfo struct {
+	Topic    topic  `yaml:"topic_metadata"`
+	Messages uint64 `yaml:"message_count"`
+}
+
+type topic struct {
+	Name     string   `yaml:"name"`
+	Type     string   `yaml:"type"`
+	Encoding string   `yaml:"serialization_format"`
+	QoS      profiles `yaml:"offered_qos_profiles"`
+	TypeHash string   `yaml:"type_description_hash"`
+}
+
+type fileInfo struct {
+	Path     string    `yaml:"path"`
+	Start    timePoint `yaml:"starting_time"`
+	Duration duration  `yaml:"duration"`
+	Messages uint64    `yaml:"message_count"`
+}
+
+// custom is written as rosbag2 writes it when it is empty.
+type custom map[string]string
+
+func (c custom) MarshalYAML() (any, error) {
+	if len(c) == 0 {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "~"}, nil
+	}
+	return map[string]string(c), nil
+}
+
+// profiles are a text up to version 8 and a sequence from 9 on.
+type profiles []codec.QoS
+
+func (p *profiles) UnmarshalYAML(node *yaml.Node) error {
+	text := []byte(node.Value)
+	if node.Kind != yaml.ScalarNode {
+		var err error
+		if text, err = yaml.Marshal(node); err != nil {
+			return err
+		}
+	}
+	list, err := codec.ParseQoSProfiles(string(text))
+	*p = list
+	return err
+}
+
+func (p profiles) MarshalYAML() (any, error) {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: codec.FormatQoSProfiles(p)}, nil
+}
+
+// parseMetadata reads a metadata.yaml.
+func parseMetadata(text []byte) (*metadata, error) {
+	var file struct {
+		Bag *metadata `yaml:"rosbag2_bagfile_information"`
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		return nil, err
+	}
+	switch {
+	case file.Bag == nil:
+		return nil, errors.New("it has no rosbag2_bagfile_information")
+	case file.Bag.Version < 1 || file.Bag.Storage == "":
+		return nil, errors.New("it has no version or no storage_identifier")
+	}
+	return file.Bag, nil
+}
+
+// describe returns the metadata of a bag that consists of one file, name.
+func describe(info *codec.Info, name string, values map[string]string) *metadata {
+	length, start := duration{info.EndTime - info.StartTime}, timePoint{info.StartTime}
+	m := &metadata{
+		Version: writtenVersion, Storage: "mcap", Duration: length, Start: start, Messages: info.MessageCount,
+		Topics: []topicInfo{}, Paths: []string{name},
+		Files:  []fileInfo{{Path: name, Start: start, Duration: length, Messages: info.MessageCount}},
+		Custom: maps.Clone(values), Distro: values["ros_distro"],
+	}
+	delete(m.Custom, "ros_distro")
+	// rosbag2 knows a topic once, whoever publishes it.
+	type key struct{ name, typ, encoding string }
+	known := map[key]int{}
+	for _, t := range info.Topics {
+		c := t.Channel
+		i, ok := known[key{c.Topic, c.Type, c.Encoding}]
+		if !ok {
+			i = len(m.Topics)
+			known[key{c.Topic, c.Type, c.Encoding}] = i
+			m.Topics = append(m.Topics, topicInfo{Topic: topic{Name: c.Topic, Type: c.Type, Encoding: c.Encoding, TypeHash: c.TypeHash}})
+		}
+		m.Topics[i].Messages += t.MessageCount
+		for _, qos := range c.QoS {
+			if !slices.Contains(m.Topics[i].Topic.QoS, qos) {
+				m.Topics[i].Topic.QoS = append(m.Topics[i].Topic.QoS, qos)
+			}
+		}
+	}
+	return m
+}
+
+// format writes m as YAML, below the key that metadata.yaml has if file is set.
+func (m *metadata) format(file bool) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	var value any = m
+	if file {
+		value = map[string]*metadata{"rosbag2_bagfile_information": m}
+	}
+	err := encoder.Encode(value)
+	return b.Bytes(), err
+}
+
+// save replaces the metadata.yaml in dir.
+func (m *metadata) save(dir string) error {
+	text, err := m.format(true)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Join(dir, metadataFile), err)
+	}
+	temporary := filepath.Join(dir, metadataFile+".tmp")
+	if err := os.WriteFile(temporary, text, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(temporary, filepath.Join(dir, metadataFile))
+}

@@ -1,0 +1,326 @@
+package rosbag2
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"tapedeck/codec"
+	"tapedeck/codec/mcap"
+)
+
+// Reader reads a bag. What its files hold counts; metadata.yaml adds topics without messages, and what the files do not
+// say of a topic. Files compressed as a whole are decompressed to nameless ones in os.TempDir.
+type Reader struct {
+	path               string
+	metadata           *metadata // nil when it is missing or cannot be read
+	compressedMessages bool
+	parts              []*part
+	topics             []codec.TopicInfo
+	events             []codec.Event
+
+	info    *codec.Info
+	infoErr error
+}
+
+// part is one file of a bag.
+type part struct {
+	path     string
+	size     int64
+	reader   *mcap.Reader
+	info     *codec.Info
+	channels map[*codec.Channel]*codec.Channel // those of the file to those of the bag
+}
+
+// Open opens the bag at path, its folder or its metadata.yaml.
+func Open(path string) (*Reader, error) {
+	stat, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	dir := path
+	if !stat.IsDir() {
+		if dir = filepath.Dir(path); filepath.Ext(path) == ".db3" {
+			return nil, errSQLite(path)
+		}
+	}
+	r := &Reader{path: path}
+	files, err := r.files(dir)
+	if err != nil {
+		return nil, err
+	}
+	var first error
+	for _, file := range files {
+		if err := r.open(file); err != nil {
+			r.event("damage", err.Error())
+			first = cmp.Or(first, err)
+		}
+	}
+	if len(r.parts) == 0 {
+		return nil, cmp.Or(first, fmt.Errorf("read %s: none of the bag's files is there", path))
+	}
+	return r, nil
+}
+
+func (r *Reader) event(kind, text string) {
+	r.events = append(r.events, codec.Event{Kind: kind, Text: text})
+}
+
+// files returns the paths of the bag's files.
+func (r *Reader) files(dir string) ([]string, error) {
+	present, err := storageFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, metadataFile))
+	if err == nil {
+		r.metadata, err = parseMetadata(text)
+	}
+	var names []string
+	switch {
+	case err != nil:
+		names = r.unlisted(present)
+		kind := "damage"
+		if errors.Is(err, fs.ErrNotExist) {
+			kind, err = "unfinished", errors.New("there is none")
+		}
+		r.event(kind, fmt.Sprintf("without metadata.yaml (%v): every .mcap file of the folder was read", err))
+		if len(names) == 0 && len(present) > 0 {
+			return nil, errSQLite(r.path)
+		}
+	case r.metadata.Storage == "sqlite3":
+		return nil, errSQLite(r.path)
+	case r.metadata.Storage != "mcap":
+		return nil, fmt.Errorf("read %s: storage %q is not known; convert the bag to mcap with 'ros2 bag convert'", r.path, r.metadata.Storage)
+	default:
+		names = r.listed(present)
+		r.compressedMessages = strings.EqualFold(r.metadata.Mode, "message")
+		if r.metadata.Mode != "" && r.metadata.Compression != "zstd" && !strings.EqualFold(r.metadata.Mode, "none") {
+			return nil, fmt.Errorf("read %s: it is compressed with %q; only zstd is known", r.path, r.metadata.Compression)
+		}
+	}
+	for i := range names {
+		names[i] = filepath.Join(dir, names[i])
+	}
+	return names, nil
+}
+
+// listed returns which of the present files metadata.yaml lists.
+func (r *Reader) listed(present []string) []string {
+	var names []string
+	for _, path := range r.metadata.Paths {
+		// Old versions put the folder in front. Compressed files may have been decompressed, and the other way round.
+		name := filepath.Base(filepath.FromSlash(path))
+		bare := strings.TrimSuffix(name, ".zstd")
+		i := slices.IndexFunc([]string{name, bare, bare + ".zstd"}, func(n string) bool { return slices.Contains(present, n) })
+		if i < 0 {
+			r.event("damage", fmt.Sprintf("%s is missing", name))
+			continue
+		}
+		names = append(names, []string{name, bare, bare + ".zstd"}[i])
+	}
+	return names
+}
+
+// unlisted returns the files that are parts of a bag without metadata.yaml. A compressed file is none when what rosbag2
+// made of it is there.
+func (r *Reader) unlisted(present []string) []string {
+	var names []string
+	for _, name := range present {
+		bare := strings.TrimSuffix(name, ".zstd")
+		if filepath.Ext(bare) == ".mcap" && (name == bare || !slices.Contains(present, bare)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// open adds the file at path.
+func (r *Reader) open(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	stat, err := file.Stat()
+	if err == nil && filepath.Ext(path) == ".zstd" {
+		file, err = r.decompress(file)
+	}
+	var reader *mcap.Reader
+	if err == nil {
+		reader, err = mcap.NewReader(file, path)
+	}
+	if err != nil {
+		file.Close()
+		return err
+	}
+	r.parts = append(r.parts, &part{path: path, size: stat.Size(), reader: reader, channels: map[*codec.Channel]*codec.Channel{}})
+	return nil
+}
+
+// decompress returns a nameless file with what file holds, and closes file.
+func (r *Reader) decompress(file *os.File) (*os.File, error) {
+	defer file.Close()
+	decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(maxMessage))
+	if err != nil {
+		return file, err
+	}
+	defer decoder.Close()
+	temporary, err := os.CreateTemp("", "tapedeck-*.mcap")
+	if err != nil {
+		return file, err
+	}
+	if err := os.Remove(temporary.Name()); err != nil {
+		return temporary, err
+	}
+	n, err := io.Copy(temporary, decoder)
+	if err != nil {
+		var pathError *fs.PathError
+		if n == 0 || errors.As(err, &pathError) {
+			return temporary, fmt.Errorf("decompress %s: %w", file.Name(), err)
+		}
+		r.event("damage", fmt.Sprintf("decompress %s: %v; it was read as far as it goes", file.Name(), err))
+	}
+	return temporary, nil
+}
+
+// load looks into all files, at the first call.
+func (r *Reader) load() error {
+	if r.info != nil || r.infoErr != nil {
+		return r.infoErr
+	}
+	info := &codec.Info{
+		Format: Name, Path: r.path, StartTime: math.MaxInt64, EndTime: math.MinInt64, Complete: len(r.events) == 0,
+		Metadata: map[string]string{},
+	}
+	for _, p := range r.parts {
+		if p.info, r.infoErr = p.reader.Info(); r.infoErr != nil {
+			return r.infoErr
+		}
+		info.Files = append(info.Files, codec.FileInfo{
+			Path: p.path, Size: p.size, MessageCount: p.info.MessageCount, StartTime: p.info.StartTime, EndTime: p.info.EndTime,
+		})
+		info.Size += p.size
+		info.MessageCount += p.info.MessageCount
+		if p.info.MessageCount > 0 {
+			info.StartTime, info.EndTime = min(info.StartTime, p.info.StartTime), max(info.EndTime, p.info.EndTime)
+		}
+		info.Complete = info.Complete && p.info.Complete
+		for _, event := range p.info.Events {
+			event.Text = filepath.Base(p.path) + ": " + event.Text
+			r.events = append(r.events, event)
+		}
+		for _, t := range p.info.Topics {
+			r.addTopic(p, t)
+		}
+		maps.Copy(info.Metadata, p.info.Metadata)
+	}
+	if info.MessageCount == 0 {
+		info.StartTime, info.EndTime = 0, 0
+	}
+	info.Extra = r.parts[0].info.Extra
+	if r.metadata != nil {
+		r.addMetadata(info)
+	}
+	info.Topics, info.Events = r.topics, r.events
+	r.info = info
+	return nil
+}
+
+// addTopic adds a topic of a file. What agrees but for the QoS and other things that may change while recording becomes one.
+func (r *Reader) addTopic(p *part, t codec.TopicInfo) {
+	c := t.Channel
+	for i := range r.topics {
+		o := r.topics[i].Channel
+		if o.Topic == c.Topic && o.Type == c.Type && o.Encoding == c.Encoding && o.TypeHash == c.TypeHash &&
+			o.Schema.Encoding == c.Schema.Encoding && string(o.Schema.Data) == string(c.Schema.Data) {
+			for _, qos := range c.QoS {
+				if !slices.Contains(o.QoS, qos) {
+					o.QoS = append(o.QoS, qos)
+				}
+			}
+			r.topics[i].MessageCount += t.MessageCount
+			p.channels[c] = o
+			return
+		}
+	}
+	channel := *c
+	channel.QoS = slices.Clone(c.QoS)
+	p.channels[c] = &channel
+	r.topics = append(r.topics, codec.TopicInfo{Channel: &channel, MessageCount: t.MessageCount})
+}
+
+// Extra is what Info tells of a bag beside what it tells of any recording.
+type Extra struct {
+	mcap.Extra             // of the first file
+	Version         int    `json:"version"` // of metadata.yaml
+	ROSDistro       string `json:"ros_distro"`
+	CompressionMode string `json:"compression_mode"`
+}
+
+// addMetadata adds what metadata.yaml says beyond the files.
+func (r *Reader) addMetadata(info *codec.Info) {
+	m := r.metadata
+	for i := range m.Topics {
+		t := &m.Topics[i].Topic
+		found := false
+		for _, known := range r.topics {
+			if c := known.Channel; c.Topic == t.Name && c.Type == t.Type {
+				found = true
+				c.TypeHash = cmp.Or(c.TypeHash, t.TypeHash)
+				if c.QoS == nil {
+					c.QoS = t.QoS
+				}
+			}
+		}
+		if !found {
+			r.topics = append(r.topics, codec.TopicInfo{
+				Channel: &codec.Channel{Topic: t.Name, Type: t.Type, Encoding: t.Encoding, TypeHash: t.TypeHash, QoS: t.QoS},
+			})
+		}
+	}
+	if m.Messages > info.MessageCount {
+		r.event("damage", fmt.Sprintf("metadata.yaml counts %d messages, the files hold %d", m.Messages, info.MessageCount))
+		info.Complete = false
+	}
+	maps.Copy(info.Metadata, m.Custom)
+	if m.Distro != "" {
+		info.Metadata["ros_distro"] = m.Distro
+	}
+	extra, _ := info.Extra.(mcap.Extra)
+	info.Extra = Extra{Extra: extra, Version: m.Version, ROSDistro: m.Distro, CompressionMode: m.Mode}
+}
+
+// Info implements codec.Reader. Its Extra is an Extra.
+func (r *Reader) Info() (*codec.Info, error) {
+	if err := r.load(); err != nil {
+		return nil, err
+	}
+	return r.info, nil
+}
+
+// Read implements codec.Reader.
+func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
+	if err := r.load(); err != nil {
+		return nil, err
+	}
+	return newIterator(r, q), nil
+}
+
+// Close implements codec.Reader.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, p := range r.parts {
+		errs = append(errs, p.reader.Close())
+	}
+	return errors.Join(errs...)
+}

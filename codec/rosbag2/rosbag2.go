@@ -1,0 +1,81 @@
+// Package rosbag2 reads and writes the folders that rosbag2 records, https://github.com/ros2/rosbag2, as the format
+// "rosbag2": a metadata.yaml beside files of MCAP.
+//
+// Every version of metadata.yaml from 4 (Foxy) to 9 (Jazzy and later) is read, files and messages compressed with zstd
+// too, and so are folders whose metadata.yaml is missing. Bags in SQLite are refused.
+package rosbag2
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+)
+
+// Name is the name of the format.
+const Name = "rosbag2"
+
+const metadataFile = "metadata.yaml"
+
+func init() {
+	codec.Register(codec.Format{
+		Name:   Name,
+		Sniff:  sniff,
+		Named:  named,
+		Open:   func(path string) (codec.Reader, error) { return Open(path) },
+		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
+	})
+}
+
+// sniff recognises the folder, its metadata.yaml and, to say why it cannot be read, a database of SQLite.
+func sniff(path string, head []byte) bool {
+	if head != nil {
+		return isMetadata(head) || filepath.Ext(path) == ".db3" && bytes.HasPrefix(head, []byte("SQLite format 3\x00"))
+	}
+	if text, err := os.ReadFile(filepath.Join(path, metadataFile)); err == nil && isMetadata(text) {
+		return true
+	}
+	files, err := storageFiles(path)
+	return err == nil && len(files) > 0
+}
+
+func isMetadata(text []byte) bool {
+	return bytes.Contains(text, []byte("rosbag2_bagfile_information:"))
+}
+
+// named says whether path is that of a folder.
+func named(path string) bool {
+	return strings.HasSuffix(path, string(filepath.Separator)) || filepath.Ext(path) == ""
+}
+
+// storageFiles returns the names of the files in a folder that can be parts of a bag, by their number.
+func storageFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		name := strings.TrimSuffix(entry.Name(), ".zstd")
+		if ext := filepath.Ext(name); !entry.IsDir() && (ext == ".mcap" || ext == ".db3") {
+			names = append(names, entry.Name())
+		}
+	}
+	// bag_10.mcap comes behind bag_9.mcap.
+	slices.SortFunc(names, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	return names, nil
+}
+
+// errSQLite is why a bag in SQLite is refused.
+func errSQLite(path string) error {
+	return fmt.Errorf("read %s: bags in SQLite (.db3) cannot be read; convert it with 'ros2 bag convert' and storage_id: mcap in the output options", path)
+}
