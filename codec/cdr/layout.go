@@ -154,7 +154,11 @@ func (f *field) count(d *wire.Decoder) int {
 // skip skips n elements of f.
 func (f *field) skip(d *wire.Decoder, n int) {
 	if f.fixed {
-		d.Skip(f.spans.times(n)[(d.Offset()-wire.HeaderSize)%8])
+		s := f.spans
+		if n != 1 {
+			s = s.times(n)
+		}
+		d.Skip(s[(d.Offset()-wire.HeaderSize)%8])
 		return
 	}
 	for ; n > 0 && d.Err() == nil; n-- {

@@ -1,0 +1,445 @@
+package cdr
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+// library holds a type with every kind and shape of field.
+func library() *rosidl.Library {
+	return rosidl.NewLibrary(fstest.MapFS{
+		"p/msg/All.msg": {Data: []byte("int8 LIMIT=3\n" +
+			"bool flag true\nbyte raw 1\nchar letter 65\nint8 i8 -8\nuint8 u8 8\nint16 i16 -16\nuint16 u16 16\n" +
+			"int32 i32 -32\nuint32 u32 32\nint64 i64 -64\nuint64 u64 64\nfloat32 f32 0.5\nfloat64 f64 2.5\n" +
+			"string<=5 text \"hi\"\nwstring wide \"ä\"\nInner inner\nEmpty empty\n" +
+			"bool[2] flags [true, false]\nint16[3] shorts [1, 2, 3]\nstring[2] words\nInner[2] pair\n" +
+			"float64[] doubles\nuint8[<=4] data [1, 2]\nstring[<=2] names\nwstring[] wides\nInner[] inners\nEmpty[] empties\n" +
+			"bool[] more\nbuiltin_interfaces/Time stamp\n")},
+		"p/msg/Inner.msg":  {Data: []byte("uint8 a\nfloat64 b\n")},
+		"p/msg/Empty.msg":  {Data: []byte("# nothing\n")},
+		"p/msg/Deep.msg":   {Data: []byte("Names[] list\nInner[3] fixed\nInner last\n")},
+		"p/msg/Names.msg":  {Data: []byte("string name\nuint8[] data\nwstring w\nInner inner\n")},
+		"p/msg/Flat.msg":   {Data: []byte("uint8 u\nInner[2] inners\nbool[3] flags\nbuiltin_interfaces/Time stamp\n")},
+		"p/msg/Loop.msg":   {Data: []byte("Loop[] more\n")},
+		"p/msg/Broken.msg": {Data: []byte("Gone x\n")},
+		"p/msg/Huge.msg":   {Data: []byte("Large[65536] x\n")},
+		"p/msg/Large.msg":  {Data: []byte("float64[65536] x\n")},
+	})
+}
+
+func newSchema(t testing.TB, name string) *Schema {
+	s, err := NewSchema(library(), name)
+	require.NoError(t, err)
+	require.Equal(t, name, s.Name())
+	return s
+}
+
+func inner(a uint8, b float64) *Struct {
+	return &Struct{"p/msg/Inner", []Field{{"a", a}, {"b", b}}}
+}
+
+func empty() *Struct { return &Struct{Type: "p/msg/Empty"} }
+
+func stamp(sec int32, nanosec uint32) *Struct {
+	return &Struct{"builtin_interfaces/msg/Time", []Field{{"sec", sec}, {"nanosec", nanosec}}}
+}
+
+// all is a p/msg/All with the default values.
+func all() *Struct {
+	return &Struct{"p/msg/All", []Field{
+		{"flag", true}, {"raw", uint8(1)}, {"letter", uint8(65)}, {"i8", int8(-8)}, {"u8", uint8(8)},
+		{"i16", int16(-16)}, {"u16", uint16(16)}, {"i32", int32(-32)}, {"u32", uint32(32)},
+		{"i64", int64(-64)}, {"u64", uint64(64)}, {"f32", float32(0.5)}, {"f64", 2.5},
+		{"text", "hi"}, {"wide", "ä"}, {"inner", inner(0, 0)}, {"empty", empty()},
+		{"flags", []bool{true, false}}, {"shorts", []int16{1, 2, 3}}, {"words", []string{"", ""}},
+		{"pair", []*Struct{inner(0, 0), inner(0, 0)}}, {"doubles", []float64{}}, {"data", []uint8{1, 2}},
+		{"names", []string{}}, {"wides", []string{}}, {"inners", []*Struct{}}, {"empties", []*Struct{}}, {"more", []bool{}},
+		{"stamp", stamp(0, 0)},
+	}}
+}
+
+// full is a p/msg/All with something everywhere.
+func full() *Struct {
+	m := all()
+	for name, v := range map[string]any{
+		"wide": "ä漢😀", "inner": inner(1, 1), "words": []string{"a", "bc"}, "pair": []*Struct{inner(2, 2), inner(3, 3)},
+		"doubles": []float64{1, 2}, "names": []string{"", "x"}, "wides": []string{"w", ""},
+		"inners": []*Struct{inner(4, 4), inner(5, 5), inner(6, 6)}, "empties": []*Struct{empty(), empty()},
+		"more": []bool{true}, "stamp": stamp(-1, 1),
+	} {
+		m.Fields[m.index(name)].Value = v
+	}
+	return m
+}
+
+func deep() *Struct {
+	names := func(name string, data ...uint8) *Struct {
+		return &Struct{"p/msg/Names", []Field{{"name", name}, {"data", data}, {"w", name}, {"inner", inner(uint8(len(data)), 1)}}}
+	}
+	return &Struct{"p/msg/Deep", []Field{
+		{"list", []*Struct{names("one", 1), names("three", 1, 2, 3), names("", []uint8{}...)}},
+		{"fixed", []*Struct{inner(7, 7), inner(8, 8), inner(9, 9)}},
+		{"last", inner(10, 10)},
+	}}
+}
+
+func TestSchemaRoundTrip(t *testing.T) {
+	for name, m := range map[string]*Struct{"defaults": all(), "full": full(), "deep": deep(), "empty": empty()} {
+		t.Run(name, func(t *testing.T) {
+			if name == "deep" {
+				m.Fields[0].Value.([]*Struct)[2].Fields[1].Value = []uint8{}
+			}
+			s := newSchema(t, m.Type)
+			payload, err := s.Encode(m)
+			require.NoError(t, err)
+			have, err := s.Decode(payload)
+			require.NoError(t, err)
+			require.Equal(t, m, have)
+			for n := range payload {
+				_, err := s.Decode(payload[:n])
+				require.Error(t, err)
+			}
+			_, err = s.Decode(append(payload, make([]byte, 8)...))
+			require.ErrorContains(t, err, "8 bytes are left behind the last field")
+		})
+	}
+}
+
+func TestSchemaEncode(t *testing.T) {
+	s := newSchema(t, "p/msg/All")
+	want, err := s.Encode(all())
+	require.NoError(t, err)
+
+	reversed := all()
+	for i, j := 0, len(reversed.Fields)-1; i < j; i, j = i+1, j-1 {
+		reversed.Fields[i], reversed.Fields[j] = reversed.Fields[j], reversed.Fields[i]
+	}
+	for name, m := range map[string]*Struct{
+		"nil":            nil,
+		"nothing":        {},
+		"nil value":      {Fields: []Field{{"flag", nil}, {"inners", nil}}},
+		"any order":      reversed,
+		"generated type": {Fields: []Field{{"stamp", &builtin_interfaces.Time{}}}},
+		"nil element":    {Fields: []Field{{"pair", []*Struct{nil, inner(0, 0)}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have, err := s.Encode(m)
+			require.NoError(t, err)
+			require.Equal(t, want, have)
+		})
+	}
+}
+
+func TestSchemaEncodeError(t *testing.T) {
+	for want, f := range map[string]Field{
+		"p/msg/All has no field other":                                        {"other", 1},
+		"flag: value is int, not bool":                                        {"flag", 1},
+		"f64: value is float32, not float64":                                  {"f64", float32(1)},
+		"u8: value is []uint8, not uint8":                                     {"u8", []uint8{1}},
+		"data: value is uint8, not []uint8":                                   {"data", uint8(1)},
+		"data: sequence of 5 elements, but at most 4 are allowed":             {"data", make([]uint8, 5)},
+		"shorts: value has 2 elements, but the array 3":                       {"shorts", make([]int16, 2)},
+		"text: string of 6 bytes, but at most 5 are allowed":                  {"text", "longer"},
+		"names: sequence of 3 elements, but at most 2 are allowed":            {"names", make([]string, 3)},
+		"inner: value is []uint8, not *cdr.Struct":                            {"inner", []uint8{}},
+		"inner: value is a p/msg/Empty, not a p/msg/Inner":                    {"inner", empty()},
+		"inner: value is a geometry_msgs/msg/Point, not a p/msg/Inner":        {"inner", &geometry_msgs.Point{}},
+		"inner.b: value is string, not float64":                               {"inner", inner(1, 0).with("b", "x")},
+		"inners: value is *cdr.Struct, not []*cdr.Struct":                     {"inners", inner(1, 0)},
+		"inners[1].a: value is bool, not uint8":                               {"inners", []*Struct{inner(1, 0), inner(1, 0).with("a", true)}},
+		"pair: value has 1 elements, but the array 2":                         {"pair", []*Struct{inner(1, 0)}},
+		"empty: p/msg/Empty has no field structure_needs_at_least_one_member": {"empty", &Struct{Fields: []Field{{"structure_needs_at_least_one_member", uint8(0)}}}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			_, err := newSchema(t, "p/msg/All").Encode(&Struct{Fields: []Field{f}})
+			require.EqualError(t, err, "encode p/msg/All: "+want)
+		})
+	}
+	_, err := newSchema(t, "p/msg/Inner").Encode(&Struct{Fields: []Field{{"a", uint8(1)}, {"b", 1.0}, {"a", uint8(1)}}})
+	require.ErrorContains(t, err, "field a is given twice")
+	_, err = newSchema(t, "p/msg/Inner").Encode(empty())
+	require.ErrorContains(t, err, "value is a p/msg/Empty, not a p/msg/Inner")
+}
+
+// with returns s with another value for one field.
+func (s *Struct) with(name string, v any) *Struct {
+	s.Fields[s.index(name)].Value = v
+	return s
+}
+
+func TestSchemaDecodeError(t *testing.T) {
+	for name, c := range map[string]struct{ typeName, payload, want string }{
+		"short":          {"p/msg/Inner", "00010000 01", "decode p/msg/Inner: offset 4: p/msg/Inner takes 9 bytes or more, but only 1 are left"},
+		"padding counts": {"p/msg/Inner", "00010000 01 000000 00000000 0000", "decode p/msg/Inner: b: offset 5: 8 bytes expected, 2 are left"},
+		"huge count":     {"p/msg/Deep", "00010000 ffffffff" + strings.Repeat("00", 40), "decode p/msg/Deep: list: offset 8: sequence of 4294967295 elements of 21 bytes or more, but only 40 bytes are left"},
+		"path":           {"p/msg/Deep", "00010000 02000000" + "00000000 00000000 00000000 01 00000000000000 000000000000f03f 50000000" + strings.Repeat("00", 40), "decode p/msg/Deep: list[1].name: offset 40: string of 80 bytes, but only 40 are left"},
+		"XCDR2":          {"p/msg/Inner", "00070000 00", "decode p/msg/Inner: CDR header 00 07 00 00 names XCDR2"},
+		"large array":    {"p/msg/Large", "00010000 00", "takes 524288 bytes or more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := newSchema(t, c.typeName).Decode(unhex(t, c.payload))
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestSchemaBigEndian(t *testing.T) {
+	m, err := newSchema(t, "p/msg/Names").Decode(unhex(t, "00000000 00000003 616200 00 00000002 0708 0000 00000001 00000041 05 00000000000000 3ff0000000000000"))
+	require.NoError(t, err)
+	require.Equal(t, &Struct{"p/msg/Names", []Field{{"name", "ab"}, {"data", []uint8{7, 8}}, {"w", "A"}, {"inner", inner(5, 1)}}}, m)
+}
+
+func TestNewSchemaError(t *testing.T) {
+	for name, want := range map[string]string{
+		"p/msg/None":   "schema of p/msg/None: unknown type p/msg/None",
+		"p/msg/Loop":   "contains itself",
+		"p/msg/Broken": "unknown type p/msg/Gone",
+		"p/msg/Huge":   "schema of p/msg/Huge: x: a message of 1073741824 bytes or more is not supported",
+		"nonsense":     "nonsense",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewSchema(library(), name)
+			require.ErrorContains(t, err, want)
+			if strings.Contains(want, "unknown") {
+				require.ErrorIs(t, err, rosidl.ErrUnknownType)
+			}
+		})
+	}
+}
+
+func TestGet(t *testing.T) {
+	m := inner(1, 2)
+	require.Equal(t, 2.0, m.Get("b"))
+	require.Nil(t, m.Get("c"))
+}
+
+func TestPathGet(t *testing.T) {
+	list := func(m *Struct, name string, i int) *Struct { return m.Get(name).([]*Struct)[i] }
+	for _, c := range []struct {
+		message *Struct
+		path    string
+		want    any
+	}{
+		{full(), "flag", true},
+		{full(), "f64", 2.5},
+		{full(), "inner", inner(1, 1)},
+		{full(), "inner.b", 1.0},
+		{full(), "shorts[2]", int16(3)},
+		{full(), "words[1]", "bc"},
+		{full(), "pair[1].b", 3.0},
+		{full(), "doubles[1]", 2.0},
+		{full(), "doubles", []float64{1, 2}},
+		{full(), "data", []uint8{1, 2}},
+		{full(), "wides[0]", "w"},
+		{full(), "inners[2].b", 6.0},
+		{full(), "empties[1]", empty()},
+		{full(), "more[0]", true},
+		{full(), "stamp.nanosec", uint32(1)},
+		{deep(), "list[1].data[2]", uint8(3)},
+		{deep(), "list[2].inner", list(deep(), "list", 2).Get("inner")},
+		{deep(), "fixed[2].a", uint8(9)},
+		{deep(), "last", inner(10, 10)},
+	} {
+		t.Run(c.message.Type+"."+c.path, func(t *testing.T) {
+			s := newSchema(t, c.message.Type)
+			payload, err := s.Encode(c.message)
+			require.NoError(t, err)
+			path, err := s.Path(c.path)
+			require.NoError(t, err)
+			have, err := path.Get(payload)
+			require.NoError(t, err)
+			require.Equal(t, c.want, have)
+		})
+	}
+}
+
+func TestPathError(t *testing.T) {
+	for path, want := range map[string]string{
+		"":               `path "" in p/msg/All: p/msg/All has no field ""`,
+		"none":           `path "none" in p/msg/All: p/msg/All has no field "none"`,
+		"inner.none":     `p/msg/Inner has no field "none"`,
+		"inner.":         `p/msg/Inner has no field ""`,
+		"flag.x":         "flag has no fields",
+		"flag[0]":        "flag is no array",
+		"inners.a":       "inners is an array: select one element, inners[0]",
+		"pair[2]":        "pair has at most 2 elements",
+		"data[4]":        "data has at most 4 elements",
+		"inners[-1]":     `"[-1]" is no index`,
+		"inners[1":       `"[1" is no index`,
+		"inners[]":       `"[]" is no index`,
+		"inners[1]x":     `"[1]x" is no index`,
+		"doubles[0][0]":  `"[0][0]" is no index`,
+		"inners[9e9]":    "is no index",
+		"wides[3000000]": "",
+	} {
+		t.Run(path, func(t *testing.T) {
+			_, err := newSchema(t, "p/msg/All").Path(path)
+			if want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, want)
+		})
+	}
+
+	s := newSchema(t, "p/msg/Deep")
+	payload, err := s.Encode(deep())
+	require.NoError(t, err)
+	path, err := s.Path("list[3].name")
+	require.NoError(t, err)
+	_, err = path.Get(payload)
+	require.EqualError(t, err, "read p/msg/Deep.list[3].name: offset 8: list has 3 elements, no [3]")
+	_, err = path.Offset(payload)
+	require.ErrorContains(t, err, "list has 3 elements, no [3]")
+}
+
+func TestPathOffset(t *testing.T) {
+	s := newSchema(t, "p/msg/Flat") // u, pad, (a, pad, b)×2, flags, pad, stamp
+	for path, want := range map[string]int{
+		"u": 4, "inners": 5, "inners[0].b": 12, "inners[1]": 20, "inners[1].b": 28, "flags": 36, "flags[2]": 38, "stamp": 40, "stamp.nanosec": 44,
+	} {
+		t.Run(path, func(t *testing.T) {
+			p, err := s.Path(path)
+			require.NoError(t, err)
+			require.Empty(t, p.steps, "all of it is fixed")
+			payload, err := s.Encode(nil)
+			require.NoError(t, err)
+			require.Len(t, payload, 48)
+			have, err := p.Offset(payload)
+			require.NoError(t, err)
+			require.Equal(t, want, have)
+			_, err = p.Offset(payload[:want])
+			require.Error(t, err)
+		})
+	}
+}
+
+func TestPatch(t *testing.T) {
+	for _, c := range []struct {
+		message *Struct
+		path    string
+		value   any
+		change  func(*Struct)
+	}{
+		{full(), "flag", false, func(m *Struct) { m.with("flag", false) }},
+		{full(), "shorts", []int16{9, 8, 7}, func(m *Struct) { m.with("shorts", []int16{9, 8, 7}) }},
+		{full(), "doubles[1]", 9.0, func(m *Struct) { m.with("doubles", []float64{1, 9}) }},
+		{full(), "pair[1]", inner(9, 9), func(m *Struct) { m.Get("pair").([]*Struct)[1] = inner(9, 9) }},
+		{full(), "stamp", stamp(5, 6), func(m *Struct) { m.with("stamp", stamp(5, 6)) }},
+		{full(), "stamp", &builtin_interfaces.Time{Sec: 5, Nanosec: 6}, func(m *Struct) { m.with("stamp", stamp(5, 6)) }},
+		{full(), "stamp.sec", int32(8), func(m *Struct) { m.with("stamp", stamp(8, 1)) }},
+		{deep(), "list[1].inner.b", 3.5, func(m *Struct) { m.Get("list").([]*Struct)[1].with("inner", inner(3, 3.5)) }},
+	} {
+		t.Run(c.message.Type+"."+c.path, func(t *testing.T) {
+			s := newSchema(t, c.message.Type)
+			payload, err := s.Encode(c.message)
+			require.NoError(t, err)
+			path, err := s.Path(c.path)
+			require.NoError(t, err)
+			c.change(c.message)
+			want, err := s.Encode(c.message)
+			require.NoError(t, err)
+			require.NoError(t, path.Patch(payload, c.value))
+			require.Equal(t, want, payload)
+		})
+	}
+}
+
+func TestPatchError(t *testing.T) {
+	s := newSchema(t, "p/msg/All")
+	payload, err := s.Encode(full())
+	require.NoError(t, err)
+	before := string(payload)
+	for path, c := range map[string]struct {
+		value any
+		want  string
+	}{
+		"text":   {"x", "patch p/msg/All.text: its size is not fixed"},
+		"data":   {[]uint8{1, 2}, "its size is not fixed"},
+		"stamp":  {int64(1), "value is int64, not *cdr.Struct"},
+		"shorts": {[]int16{1}, "value has 1 elements, but the array 3"},
+		"f64":    {"x", "value is string, not float64"},
+		"pair":   {[]*Struct{inner(1, 1)}, "value has 1 elements"},
+	} {
+		p, err := s.Path(path)
+		require.NoError(t, err)
+		require.ErrorContains(t, p.Patch(payload, c.value), c.want)
+		require.Equal(t, before, string(payload))
+	}
+	p, err := s.Path("stamp")
+	require.NoError(t, err)
+	require.ErrorContains(t, p.Patch(payload[:60], stamp(1, 1)), "patch p/msg/All.stamp: offset")
+	payload[1] = 0
+	p, err = s.Path("flag")
+	require.NoError(t, err)
+	require.ErrorContains(t, p.Patch(payload, true), "the payload is big-endian")
+}
+
+func TestPatchAllocations(t *testing.T) {
+	payload, err := Marshal(transforms(3))
+	require.NoError(t, err)
+	s, err := NewSchema(msgs.Library(), "tf2_msgs/msg/TFMessage")
+	require.NoError(t, err)
+	p, err := s.Path("transforms[2].header.stamp")
+	require.NoError(t, err)
+	require.Equal(t, "builtin_interfaces/msg/Time", p.Type().Message)
+	now := &builtin_interfaces.Time{Sec: 9, Nanosec: 10}
+	require.Zero(t, testing.AllocsPerRun(100, func() { err = p.Patch(payload, now) }))
+	require.NoError(t, err)
+	v, err := p.Get(payload)
+	require.NoError(t, err)
+	require.Equal(t, stamp(9, 10), v)
+}
+
+// FuzzSchema walks over any payload with any definition.
+func FuzzSchema(f *testing.F) {
+	lib := library()
+	for _, m := range []*Struct{all(), full(), deep()} {
+		text, err := lib.Concatenated(m.Type)
+		require.NoError(f, err)
+		payload, err := newSchema(f, m.Type).Encode(m)
+		require.NoError(f, err)
+		f.Add(text, payload)
+	}
+	f.Add("p/A[3] x\nuint8 y\n"+strings.Repeat("=", 80)+"\nMSG: p/A\nint64[2] z\nbool b\n", make([]byte, 64))
+	f.Fuzz(func(t *testing.T, text string, payload []byte) {
+		lib, err := rosidl.ParseConcatenated("p/msg/X", text)
+		if err != nil {
+			return
+		}
+		s, err := NewSchema(lib, "p/msg/X")
+		if err != nil {
+			return
+		}
+		m, err := s.Decode(payload)
+		if err != nil {
+			return
+		}
+		for _, field := range m.Fields {
+			path, err := s.Path(field.Name)
+			require.NoError(t, err)
+			_, err = path.Offset(payload)
+			require.NoError(t, err)
+			v, err := path.Get(payload)
+			require.NoError(t, err)
+			require.Equal(t, reflect.TypeOf(field.Value), reflect.TypeOf(v))
+		}
+		// What was decoded fits the definition, so it can be encoded, and that again gives the same.
+		once, err := s.Encode(m)
+		require.NoError(t, err)
+		m, err = s.Decode(once)
+		require.NoError(t, err)
+		twice, err := s.Encode(m)
+		require.NoError(t, err)
+		require.Equal(t, once, twice)
+	})
+}
