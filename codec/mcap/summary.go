@@ -76,11 +76,20 @@ func (r *Reader) readSummary() error {
 	for _, id := range sortedKeys(statistics.ChannelMessageCounts) {
 		r.count(id, statistics.ChannelMessageCounts[id])
 	}
-	if statistics.MessageCount > 0 {
+	if err := r.walkGaps(start); err != nil {
+		return err
+	}
+	// The index is more reliable: libmcap's statistics do not take a time of 0 for one.
+	for i := range r.segments {
+		if s := &r.segments[i]; len(s.channels) > 0 {
+			r.cover(s.start, s.end)
+		}
+	}
+	if r.start > r.end && statistics.MessageCount > 0 {
 		r.cover(int64(statistics.MessageStartTime), int64(statistics.MessageEndTime))
 	}
 	r.complete = true
-	return r.walkGaps(start)
+	return nil
 }
 
 // footer reads the end of the file.
