@@ -18,7 +18,11 @@ import (
 	"tapedeck/codec"
 )
 
+// patience is how long anything may take.
 const patience = 30 * time.Second
+
+// quiet is how long nothing must happen.
+const quiet = 2 * time.Second
 
 // TestMain keeps the tests on this machine, in a domain that tests elsewhere on it hardly share. Where a role is named
 // it plays it instead: the other process of a test.
@@ -43,6 +47,8 @@ var roles = map[string]func() error{
 	"publisher": publisherRole,
 	"server":    serverRole,
 	"client":    clientRole,
+	"flood":     floodRole,
+	"sink":      sinkRole,
 }
 
 // process starts this test binary in a role, with these variables in its environment. What is returned ends it and
@@ -181,6 +187,35 @@ func publishersOf(n bridge.Node, name string) []bridge.Endpoint {
 		}
 	}
 	return nil
+}
+
+// TestLost has the other process lose every fifth packet or so, which nobody repeats.
+func TestLost(t *testing.T) {
+	n := newNode(t, "receiver")
+	q := keepAll()
+	q.Reliability = codec.BestEffort
+	var mu sync.Mutex
+	var sequences []uint64
+	s, err := n.Subscribe("bytes", bytesType, q, func(batch []bridge.Sample) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, sample := range batch {
+			sequences = append(sequences, sample.Sequence)
+		}
+	})
+	require.NoError(t, err)
+	const count = 2000
+	process(t, "publisher", "SIZE=100", fmt.Sprint("COUNT=", count),
+		"CYCLONEDDS_URI=<CycloneDDS><Domain><Internal><Test><XmitLossiness>200</XmitLossiness></Test></Internal></Domain></CycloneDDS>")
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(sequences) > 0 && sequences[len(sequences)-1] > count-20
+	}, patience, 5*time.Millisecond)
+	require.NoError(t, s.Close())
+	sent := sequences[len(sequences)-1] - sequences[0] + 1
+	require.Equal(t, sent-uint64(len(sequences)), s.Lost())
+	require.NotZero(t, s.Lost())
 }
 
 func TestLosses(t *testing.T) {

@@ -109,7 +109,11 @@ dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, co
 	b->sequence = sequence;
 	b->received = dds_time();
 	b->c.timestamp.v = source_time >= 0 ? source_time : b->received;
-	return dds_forwardcdr(writer, &b->c);
+	dds_return_t rc = dds_forwardcdr(writer, &b->c);
+	// The reference is used up, unless the writer was deleted meanwhile.
+	if (rc == DDS_RETCODE_BAD_PARAMETER || rc == DDS_RETCODE_ALREADY_DELETED)
+		ddsi_serdata_unref(&b->c);
+	return rc;
 }
 
 int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, int32_t release) {
