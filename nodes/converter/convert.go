@@ -80,10 +80,11 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 	defer it.Close()
 	options := o.create()
 	options.Metadata = ins.metadata()
-	c := copier{channels: newChannels(ins.infos(), selected.wants)}
-	c.start = max(first, q.Start)
+	c := copier{channels: newChannels(ins.infos(), selected.wants), start: max(first, q.Start)}
 	c.bar = progress.Seconds(os.Stderr, "converting", time.Duration(latest-c.start))
-	if err := c.run(ctx, it, out, options); err != nil {
+	err = c.run(ctx, it, out, options)
+	c.bar.Close()
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout, c.summary(out.path))
@@ -132,7 +133,6 @@ var errNoMessages = errors.New("there is no message")
 
 // run writes all messages of it to out and puts that in its place.
 func (c *copier) run(ctx context.Context, it codec.Iterator, out *output, options codec.CreateOptions) error {
-	defer c.bar.Close()
 	begin := time.Now()
 	w, err := out.create(options)
 	if err != nil {

@@ -30,17 +30,12 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	ins := inputs{in}
 	defer ins.Close()
 	format := o.To
-	path := ""
+	if format == "" && (len(paths) == 1 || !named(paths[1])) {
+		format = in.info.Format
+	}
+	path := recoveredName(in.path, format)
 	if len(paths) > 1 {
 		path = paths[1]
-	} else {
-		if format == "" {
-			format = in.info.Format
-		}
-		path = recoveredName(in.path, format)
-	}
-	if format == "" && !named(path) {
-		format = in.info.Format
 	}
 	out, err := newOutput(path, format, o.Overwrite, ins)
 	if err != nil {
@@ -49,10 +44,14 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	defer out.Close()
 
 	damaged := 0
-	c := copier{channels: newChannels(ins.infos(), (&codec.Query{}).Wants), start: in.info.StartTime}
+	c := copier{
+		channels: newChannels(ins.infos(), (&codec.Query{}).Wants), start: in.info.StartTime, required: true,
+		bar: progress.Seconds(os.Stderr, "recovering", span(in.info)),
+	}
 	it, err := in.reader.Read(codec.Query{Damaged: func(err error) {
 		damaged++
 		if damaged <= shownDamage {
+			c.bar.Hide()
 			fmt.Fprintln(stderr, "damaged:", err)
 		}
 	}})
@@ -60,11 +59,10 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		return err
 	}
 	defer it.Close()
-	c.bar = progress.Seconds(os.Stderr, "recovering", span(in.info))
-	c.required = true
 	options := o.create()
 	options.Metadata = in.info.Metadata
 	err = c.run(ctx, it, out, options)
+	c.bar.Close()
 	if damaged > shownDamage {
 		fmt.Fprintf(stderr, "damaged: and %d more places\n", damaged-shownDamage)
 	}
@@ -76,14 +74,15 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	fmt.Fprintln(stdout, c.summary(out.path))
 	switch {
-	case damaged > 0 && in.info.MessageCount > c.messages:
-		fmt.Fprintf(stdout, "%s; of %s %d are lost\n", count(damaged, "damaged place"), count(in.info.MessageCount, "message"), in.info.MessageCount-c.messages)
 	case damaged > 0:
 		fmt.Fprintln(stdout, count(damaged, "damaged place"))
 	case in.info.Complete:
 		fmt.Fprintln(stdout, "nothing was damaged")
 	default:
-		fmt.Fprintln(stdout, "the recording was not finished; all of its whole messages are saved")
+		fmt.Fprintln(stdout, "the recording was not complete; everything that can be read of it is saved")
+	}
+	if lost := int64(in.info.MessageCount) - int64(c.messages); lost > 0 {
+		fmt.Fprintf(stdout, "of %s %d are lost\n", count(in.info.MessageCount, "message"), lost)
 	}
 	return nil
 }

@@ -84,7 +84,14 @@ func (b *Bar) draw(done int64) {
 	b.bar.Set64(done)
 }
 
-// Close takes the bar off the terminal.
+// Hide takes the bar off the terminal until it is drawn again, so that something else can be written.
+func (b *Bar) Hide() {
+	if b != nil {
+		b.bar.Clear()
+	}
+}
+
+// Close takes the bar off the terminal for good.
 func (b *Bar) Close() {
 	if b != nil {
 		b.bar.Exit()

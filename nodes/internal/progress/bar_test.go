@@ -35,6 +35,7 @@ func TestPipeShowsNothing(t *testing.T) {
 	require.Nil(t, b)
 	b.Set(50)
 	b.Describe("still copying")
+	b.Hide()
 	b.Close()
 	require.NoError(t, w.Close())
 	n, _ := r.Read(make([]byte, 1))
