@@ -2,9 +2,11 @@ package record
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -61,8 +63,9 @@ func recodeBody(t *testing.T, b []byte) []byte {
 	for pos := int64(0); pos < win.size; pos = m.end {
 		require.NoError(t, readMessage(&win, pos, &m))
 		c := &writerChannel{prefix: append(appendBytes(nil, 1, m.name), timeTag)}
-		w.appendHead(c, message1(m, b[m.content:m.content+int64(m.size)]))
-		w.chunk = append(w.chunk, b[m.content:m.content+int64(m.size)]...)
+		data := b[m.content : m.content+int64(m.size)]
+		w.appendHead(c, &codec.Message{LogTime: m.time, PublishTime: m.publish, Data: data})
+		w.chunk = append(w.chunk, data...)
 	}
 	return w.chunk
 }
@@ -110,6 +113,53 @@ func recodeChannel(t *testing.T, b []byte) []byte {
 	return encode(nil, &wire)
 }
 
-func message1(m singleMessage, data []byte) *codec.Message {
-	return &codec.Message{LogTime: m.time, PublishTime: m.publish, Data: data}
+// copyTo writes what is in a recording with our writer.
+func copyTo(t *testing.T, path string, r codec.Reader, o codec.CreateOptions) codec.Writer {
+	w, err := codec.Create(path, o)
+	require.NoError(t, err)
+	info, err := r.Info()
+	require.NoError(t, err)
+	for _, topic := range info.Topics {
+		require.NoError(t, w.Declare(topic.Channel))
+	}
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	for {
+		m, err := it.Next()
+		if err == io.EOF {
+			return w
+		}
+		require.NoError(t, err)
+		require.NoError(t, w.Write(m))
+	}
+}
+
+// Our writer writes the same file as Apollo's, given the same channels, messages and sizes.
+func TestWriteLikeApollo(t *testing.T) {
+	for _, test := range []struct {
+		file   string
+		chunk  int
+		from   int  // compared from this offset on: segmenting is not the writer's business
+		killed bool // after the last chunk
+	}{
+		{"multichunk.record", 10000, 0, false},
+		{"apollo_cpp_sensors.record", 200 << 20, 0, false},
+		{"incomplete_killed.record", 10000, 0, true},
+		{"example.record.00000", 200 << 20, firstSection, false},
+		{"seg_emptytail.record.00001", 200 << 20, firstSection, false},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			r := openAt(t, sample(t, test.file))
+			path := filepath.Join(t.TempDir(), "copy.record")
+			w := copyTo(t, path, r, codec.CreateOptions{ChunkSize: test.chunk, ChunkDuration: 20 * time.Second})
+			if !test.killed {
+				require.NoError(t, w.Close())
+			}
+			want, err := os.ReadFile(sample(t, test.file))
+			require.NoError(t, err)
+			have, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(want[test.from:], have[test.from:]))
+		})
+	}
 }

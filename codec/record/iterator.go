@@ -219,18 +219,20 @@ func (it *iterator) read(p *piece, pos int64) error {
 	if !isProblem(err) {
 		return fmt.Errorf("read %s: chunk %d at %#x: %w", it.path, p.chunk, pos, pathless(err))
 	}
-	if p.cut { // whether the file should have ended here is known already
-		next, _, err2 := it.resync(pos + 1)
-		zeros := errors.Is(err, errOverrun)
-		if err2 == nil && next < 0 && !zeros {
-			zeros, err2 = it.zeros(pos)
-		}
-		if err2 != nil {
-			return fmt.Errorf("read %s: chunk %d at %#x: %w", it.path, p.chunk, pos, pathless(err2))
-		}
-		if next < 0 && zeros {
-			return io.EOF
-		}
+	// Whether the file should have ended here is known already.
+	ends, err2 := false, error(nil)
+	if p.cut && errors.Is(err, errOverrun) {
+		next := int64(0)
+		next, _, err2 = it.resync(pos + 1)
+		ends = next < 0
+	} else if it.unfinished() {
+		ends, err2 = it.zeros(pos)
+	}
+	if err2 != nil {
+		return fmt.Errorf("read %s: chunk %d at %#x: %w", it.path, p.chunk, pos, pathless(err2))
+	}
+	if ends {
+		return io.EOF
 	}
 	return it.damaged(p, pos, err.Error())
 }

@@ -67,6 +67,7 @@ type walk struct {
 	header  *chunkHeader // the section before was this
 	inBody  bool         // at pos is a message, not a section
 	bodyEnd int64        // where the messages end; the end of the file when not known
+	bodyCut bool         // the file ends before the body does
 	lost    bool         // bodyEnd is not known because of damage
 	count   uint64       // of the messages of the body
 }
@@ -195,7 +196,7 @@ func (w *walk) body(header *chunkHeader, start, size int64) error {
 		}
 	}
 	if w.deep {
-		w.inBody, w.pos, w.bodyEnd, w.lost, w.count = true, start, p.end, false, p.count
+		w.inBody, w.pos, w.bodyEnd, w.bodyCut, w.lost, w.count = true, start, p.end, p.cut, false, p.count
 		return nil
 	}
 	if p.end > p.start {
@@ -210,17 +211,22 @@ func (w *walk) body(header *chunkHeader, start, size int64) error {
 func (w *walk) messages() error {
 	var m singleMessage
 	for w.pos < w.bodyEnd {
-		if err := readMessage(&w.window, w.pos, &m); err != nil {
-			return err
+		err := readMessage(&w.window, w.pos, &m)
+		if err == nil && m.end > w.size {
+			err = errOverrun
 		}
-		if m.end > w.size {
-			return errOverrun
+		const over = "a message runs over the end of the chunk"
+		if errors.Is(err, errOverrun) && !w.bodyCut {
+			err = errNoMessage(over)
+		}
+		if err != nil {
+			return err
 		}
 		if m.end > w.bodyEnd {
 			if !w.known(m.name) {
-				return errNoMessage("a message runs over the end of the chunk")
+				return errNoMessage(over)
 			}
-			w.report("a message runs over the end of the chunk")
+			w.report(over)
 			w.bodyEnd, w.lost = w.size, true
 		}
 		w.layout.add(&m, w.chunk)

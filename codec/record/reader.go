@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -20,10 +21,16 @@ type Details struct {
 	Vehicle string `json:"vehicle,omitempty"` // name of the vehicle, likewise
 }
 
+// file is what a reader reads from.
+type file interface {
+	io.ReaderAt
+	io.Closer
+}
+
 // reader implements codec.Reader.
 type reader struct {
 	path string
-	file *os.File
+	file file
 	size int64
 
 	window window // for walks
@@ -45,8 +52,13 @@ func open(path string) (*reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
 	}
-	r := &reader{path: path, file: file, byName: map[string]int{}}
-	if err := r.begin(); err != nil {
+	stat, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
+	}
+	r, err := newReader(path, file, stat.Size())
+	if err != nil {
 		file.Close()
 		return nil, err
 	}
@@ -62,28 +74,25 @@ func pathless(err error) error {
 	return err
 }
 
-func (r *reader) begin() error {
-	stat, err := r.file.Stat()
-	if err != nil {
-		return fmt.Errorf("open %s: %w", r.path, pathless(err))
+func newReader(path string, file file, size int64) (*reader, error) {
+	r := &reader{
+		path: path, file: file, size: size, byName: map[string]int{},
+		window: window{file: file, size: size}, probe: window{file: file, size: size},
 	}
-	r.size = stat.Size()
-	r.window = window{file: r.file, size: r.size}
-	r.probe = window{file: r.file, size: r.size}
 	b, err := r.window.view(0, firstSection)
 	if err != nil {
-		return fmt.Errorf("read %s: header: %w", r.path, pathless(err))
+		return nil, fmt.Errorf("read %s: header: %w", r.path, pathless(err))
 	}
 	r.headerError = r.parseHeader(b)
 	if r.shallow, err = r.walk(false); err != nil {
-		return err
+		return nil, err
 	}
 	if len(r.shallow.damage) > 0 {
 		if err := r.channelsOfIndex(); err != nil {
-			return fmt.Errorf("read %s: index: %w", r.path, pathless(err))
+			return nil, fmt.Errorf("read %s: index: %w", r.path, pathless(err))
 		}
 	}
-	return nil
+	return r, nil
 }
 
 func (r *reader) parseHeader(b []byte) error {

@@ -109,9 +109,13 @@ func (r *reader) decodes(pos, size int64, m message) bool {
 	return err == nil && int64(len(b)) >= size && decode(b[:size], m) == nil
 }
 
-// zeros says whether there is nothing but zeros from pos on, as at the end of a file after a power failure.
+// zeros says whether there is nothing but zeros from pos on, as at the end of a file after a power failure. In front of many
+// there may be the head of a message that they begin in.
 func (r *reader) zeros(pos int64) (bool, error) {
 	scan := window{file: r.file, size: r.size}
+	if r.size-pos > 2*headSize {
+		pos += headSize
+	}
 	for pos < r.size {
 		b, err := scan.view(pos, jumpSize)
 		if err != nil {
