@@ -41,7 +41,7 @@ Duration:   3.500000000 s
 Start:      2021-07-23 09:12:15.000000000 UTC (1627031535.000000000)
 End:        2021-07-23 09:12:18.500000000 UTC (1627031538.500000000)
 Messages:   301
-Complete:   no, it was not finished or is damaged; what is here can be read and played,
+Complete:   no, it was not finished; what is here can be read and played,
             'converter recover drive' writes a complete copy of it
 Topics:     3
   Topic       Type                    Count     Hz  Encoding  QoS
@@ -118,6 +118,15 @@ func TestInfoJSONOfNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestInfoOfDamaged(t *testing.T) {
+	path := writeLines(t, "a.lines", []codec.Message{at(imu, 1, "a"), at(imu, 2, "b")})
+	damage(t, path, "{\"Message\":")
+	stdout, _, err := run(t, "info", path)
+	require.NoError(t, err)
+	require.Contains(t, stdout, "Complete:   no, it is damaged; 'converter recover "+path+"' saves everything that can be read\n")
+	require.Contains(t, stdout, "  -  damage  -  line 3\n")
 }
 
 func TestInfoOfSeveral(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,10 +42,13 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 		line("End:", "%s", clock(info.EndTime))
 	}
 	line("Messages:", "%d", info.MessageCount)
-	if info.Complete {
+	switch {
+	case info.Complete:
 		line("Complete:", "yes")
-	} else {
-		line("Complete:", "no, it was not finished or is damaged; what is here can be read and played,")
+	case slices.ContainsFunc(info.Events, func(e codec.Event) bool { return e.Kind == "damage" }):
+		line("Complete:", "no, it is damaged; 'converter recover %s' saves everything that can be read", printable(path))
+	default:
+		line("Complete:", "no, it was not finished; what is here can be read and played,")
 		line("", "'converter recover %s' writes a complete copy of it", printable(path))
 	}
 	line("Topics:", "%d", len(info.Topics))
