@@ -146,10 +146,13 @@ func TestAllocations(t *testing.T) {
 		payload, err := Marshal(m)
 		require.NoError(t, err)
 		buf := make([]byte, 0, len(payload))
+		var encode, decode error
 		require.Zero(t, testing.AllocsPerRun(100, func() {
-			Append(buf, m)
-			Unmarshal(payload, m)
+			_, encode = Append(buf, m)
+			decode = Unmarshal(payload, m)
 		}), m.TypeName())
+		require.NoError(t, encode)
+		require.NoError(t, decode)
 	}
 }
 
@@ -182,53 +185,47 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
+// run measures do on payloads of size bytes.
+func run(b *testing.B, name string, size int, do func() error) {
+	b.Run(name, func(b *testing.B) {
+		b.SetBytes(int64(size))
+		for b.Loop() {
+			if err := do(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 func BenchmarkGenerated(b *testing.B) {
 	for _, m := range []msgs.Message{imu(), cloud(65536), transforms(10)} {
 		payload, err := Marshal(m)
 		require.NoError(b, err)
-		b.Run(m.TypeName()+"/encode", func(b *testing.B) {
-			b.SetBytes(int64(len(payload)))
-			buf := make([]byte, 0, len(payload))
-			for b.Loop() {
-				Append(buf, m)
-			}
-		})
-		b.Run(m.TypeName()+"/decode", func(b *testing.B) {
-			b.SetBytes(int64(len(payload)))
-			for b.Loop() {
-				Unmarshal(payload, m)
-			}
-		})
+		buf := make([]byte, 0, len(payload))
+		run(b, m.TypeName()+"/encode", len(payload), func() error { _, err := Append(buf, m); return err })
+		run(b, m.TypeName()+"/decode", len(payload), func() error { return Unmarshal(payload, m) })
 	}
 }
 
 func BenchmarkSchema(b *testing.B) {
-	for _, m := range []msgs.Message{imu(), cloud(65536), transforms(10)} {
-		payload, err := Marshal(m)
+	for _, c := range []struct {
+		message msgs.Message
+		path    string
+	}{
+		{imu(), "header.stamp"}, {cloud(65536), "header.stamp"}, {transforms(10), "transforms[9].header.stamp"},
+	} {
+		payload, err := Marshal(c.message)
 		require.NoError(b, err)
-		s, err := NewSchema(msgs.Library(), m.TypeName())
+		s, err := NewSchema(msgs.Library(), c.message.TypeName())
 		require.NoError(b, err)
 		v, err := s.Decode(payload)
 		require.NoError(b, err)
-		name := "header.stamp"
-		if _, ok := m.(*tf2_msgs.TFMessage); ok {
-			name = "transforms[9].header.stamp"
-		}
-		p, err := s.Path(name)
+		p, err := s.Path(c.path)
 		require.NoError(b, err)
 		stamp := &builtin_interfaces.Time{Sec: 3}
-		for what, do := range map[string]func(){
-			"encode": func() { s.Encode(v) },
-			"decode": func() { s.Decode(payload) },
-			"get":    func() { p.Get(payload) },
-			"patch":  func() { p.Patch(payload, stamp) },
-		} {
-			b.Run(m.TypeName()+"/"+what, func(b *testing.B) {
-				b.SetBytes(int64(len(payload)))
-				for b.Loop() {
-					do()
-				}
-			})
-		}
+		run(b, s.Name()+"/encode", len(payload), func() error { _, err := s.Encode(v); return err })
+		run(b, s.Name()+"/decode", len(payload), func() error { _, err := s.Decode(payload); return err })
+		run(b, s.Name()+"/get", len(payload), func() error { _, err := p.Get(payload); return err })
+		run(b, s.Name()+"/patch", len(payload), func() error { return p.Patch(payload, stamp) })
 	}
 }

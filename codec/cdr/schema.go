@@ -1,6 +1,7 @@
 package cdr
 
 import (
+	"errors"
 	"fmt"
 
 	"tapedeck/msgs"
@@ -45,8 +46,7 @@ func (s *Schema) Decode(payload []byte) (*Struct, error) {
 // and values of other Go types than Struct lists are errors.
 func (s *Schema) Encode(m *Struct) ([]byte, error) {
 	e := wire.NewEncoder(nil)
-	err := s.root.encode(e, m)
-	if err != nil {
+	if err := s.root.encode(e, m); err != nil {
 		return nil, fmt.Errorf("encode %s: %w", s.root.name, err)
 	}
 	return e.Bytes(), nil
@@ -197,9 +197,9 @@ func (e *fieldError) Unwrap() error { return e.err }
 
 // inField puts name, of a field or "[index]", in front of the path of err.
 func inField(name string, err error) error {
-	inner, ok := err.(*fieldError)
+	var inner *fieldError
 	switch {
-	case !ok:
+	case !errors.As(err, &inner):
 		return &fieldError{name, err}
 	case inner.path[0] == '[':
 		return &fieldError{name + inner.path, inner.err}

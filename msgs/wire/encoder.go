@@ -25,9 +25,8 @@ func NewEncoder(dst []byte) *Encoder {
 
 // Reset makes e append a new payload to dst, beginning with the encapsulation header.
 func (e *Encoder) Reset(dst []byte) {
-	e.buf = append(dst, 0, 1, 0, 0)
-	e.base = len(e.buf)
-	e.err = nil
+	e.buf, e.base, e.err = dst, len(dst)+HeaderSize, nil
+	e.buf = append(e.buf, 0, 1, 0, 0)
 }
 
 // Continue makes e append to payload, the first part of a little-endian payload with its encapsulation header.
@@ -41,10 +40,9 @@ func (e *Encoder) Bytes() []byte { return e.buf }
 // Err returns the first error.
 func (e *Encoder) Err() error { return e.err }
 
-// Fail makes err the error of e unless there is one already.
-func (e *Encoder) Fail(err error) {
+func (e *Encoder) fail(format string, args ...any) {
 	if e.err == nil {
-		e.err = err
+		e.err = fmt.Errorf(format, args...)
 	}
 }
 
@@ -99,9 +97,9 @@ func (e *Encoder) Float64(v float64) { e.Uint64(math.Float64bits(v)) }
 // Length appends the number of elements of a sequence of at most bound elements, or any number if bound is 0.
 func (e *Encoder) Length(n, bound int) {
 	if bound > 0 && n > bound {
-		e.Fail(fmt.Errorf("sequence of %d elements, but at most %d are allowed", n, bound))
+		e.fail("sequence of %d elements, but at most %d are allowed", n, bound)
 	} else if uint64(n) > math.MaxUint32 {
-		e.Fail(fmt.Errorf("sequence of %d elements, but CDR counts no further than %d", n, uint32(math.MaxUint32)))
+		e.fail("sequence of %d elements, but CDR counts no further than %d", n, uint32(math.MaxUint32))
 	}
 	e.Uint32(uint32(n))
 }
@@ -109,7 +107,7 @@ func (e *Encoder) Length(n, bound int) {
 // String appends a string of at most bound bytes, or of any length if bound is 0.
 func (e *Encoder) String(s string, bound int) {
 	if bound > 0 && len(s) > bound {
-		e.Fail(fmt.Errorf("string of %d bytes, but at most %d are allowed", len(s), bound))
+		e.fail("string of %d bytes, but at most %d are allowed", len(s), bound)
 	}
 	e.Length(len(s)+1, 0)
 	e.buf = append(append(e.buf, s...), 0)
@@ -119,7 +117,7 @@ func (e *Encoder) String(s string, bound int) {
 func (e *Encoder) WString(s string, bound int) {
 	units := utf16.Encode([]rune(s))
 	if bound > 0 && len(units) > bound {
-		e.Fail(fmt.Errorf("wstring of %d characters, but at most %d are allowed", len(units), bound))
+		e.fail("wstring of %d characters, but at most %d are allowed", len(units), bound)
 	}
 	e.Length(len(units), 0)
 	for _, u := range units {

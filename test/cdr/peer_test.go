@@ -58,7 +58,7 @@ func startPeer(t *testing.T) peer {
 	}
 	script, err := filepath.Abs("peer.js")
 	require.NoError(t, err)
-	command := exec.CommandContext(t.Context(), node, script)
+	command := exec.Command(node, script)
 	command.Dir = dir
 	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()
@@ -67,8 +67,8 @@ func startPeer(t *testing.T) peer {
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
 	t.Cleanup(func() {
-		in.Close()
-		command.Wait()
+		require.NoError(t, in.Close())
+		require.NoError(t, command.Wait())
 	})
 	return peer{json.NewEncoder(in), json.NewDecoder(bufio.NewReader(out))}
 }
