@@ -24,7 +24,8 @@ type sink struct {
 	mu       sync.Mutex
 	declared []*codec.Channel // to be declared, in order
 
-	pending []*item // taken from the queue and sorted, not yet written
+	pending []*item // taken from the queue, not yet written
+	sorted  int     // the first so many of them are in order
 	bytes   atomic.Uint64
 }
 
@@ -75,7 +76,7 @@ func (s *sink) write(all bool) error {
 			return fmt.Errorf("declare topic %s: %w", c.Topic, err)
 		}
 	}
-	sortByReception(s.pending)
+	sortByReception(s.pending, s.sorted)
 	horizon := time.Now().Add(-reorder).UnixNano()
 	var m codec.Message
 	n := 0
@@ -93,12 +94,14 @@ func (s *sink) write(all bool) error {
 	}
 	releaseAll(s.pending[:n])
 	s.pending = s.pending[:copy(s.pending, s.pending[n:])]
+	s.sorted = len(s.pending)
 	return nil
 }
 
-// sortByReception sorts items that are nearly sorted already: each subscription delivers in order.
-func sortByReception(list []*item) {
-	for i := 1; i < len(list); i++ {
+// sortByReception sorts items of which the first so many are in order, and the others nearly: each subscription delivers
+// in order.
+func sortByReception(list []*item, sorted int) {
+	for i := max(sorted, 1); i < len(list); i++ {
 		it := list[i]
 		j := i
 		for ; j > 0 && list[j-1].receiveTime > it.receiveTime; j-- {

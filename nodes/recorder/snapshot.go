@@ -45,7 +45,7 @@ func (r *recorder) writeSnapshot() (string, int, error) {
 			return "", 0, errors.Join(err, w.Close())
 		}
 	}
-	sortByReception(list)
+	sortByReception(list, 0)
 	for _, it := range list {
 		m := codec.Message{Channel: it.stream.channel, LogTime: it.logTime, PublishTime: it.publishTime, Data: it.payload.Data}
 		if err := w.Write(&m); err != nil {
