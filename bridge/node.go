@@ -73,7 +73,8 @@ type Node interface {
 type Publisher interface {
 	// Topic returns the full name, after remapping.
 	Topic() string
-	// Publish sends one payload. It may block while a reliable subscriber's acknowledgements are behind, as QoS says.
+	// Publish sends one payload, which is the caller's again when it returns. It may block while a reliable subscriber's
+	// acknowledgements are behind, as QoS says.
 	Publish(data []byte) error
 	// PublishAt does the same with the given source time in ns since the Unix epoch, where the middleware can.
 	PublishAt(data []byte, sourceTime int64) error

@@ -93,27 +93,45 @@ func testWatch(t *testing.T, open Open) {
 	defer cancel()
 	watch := listener.Watch(ctx)
 
-	await := func(what string, condition func() bool) {
+	// change makes a change and waits for the announcement behind which condition holds.
+	change := func(what string, make func(), condition func() bool) {
 		t.Helper()
+		for settled := false; !settled; { // what earlier changes left is not to count
+			select {
+			case <-watch:
+			case <-time.After(quiet):
+				settled = true
+			}
+		}
+		make()
 		timeout := time.After(patience)
-		for !condition() {
+		for {
 			select {
 			case _, open := <-watch:
 				require.True(t, open)
+				if condition() {
+					return
+				}
 			case <-timeout:
 				require.FailNow(t, "no change announced", what)
 			}
 		}
 	}
-	out := advertise(t, talker, "numbers", numberType, codec.DefaultQoS())
-	await("publisher", func() bool { return len(topic(listener, out.Topic()).Publishers) == 1 })
-	await("its node", func() bool { return topic(listener, out.Topic()).Publishers[0].Node == talker.Name() })
-	in := subscribe(t, talker, "numbers", numberType, codec.DefaultQoS())
-	await("subscriber", func() bool { return len(topic(listener, out.Topic()).Subscribers) == 1 })
-	require.NoError(t, in.Close())
-	await("no subscriber", func() bool { return len(topic(listener, out.Topic()).Subscribers) == 0 })
-	require.NoError(t, talker.Close())
-	await("no topic", func() bool { return topic(listener, out.Topic()).Name == "" })
+	var out bridge.Publisher
+	var in *inbox
+	change("publisher and its node", func() { out = advertise(t, talker, "numbers", numberType, codec.DefaultQoS()) }, func() bool {
+		publishers := topic(listener, out.Topic()).Publishers
+		return len(publishers) == 1 && publishers[0].Node == talker.Name()
+	})
+	change("subscriber", func() { in = subscribe(t, talker, "numbers", numberType, codec.DefaultQoS()) }, func() bool {
+		return len(topic(listener, out.Topic()).Subscribers) == 1
+	})
+	change("no subscriber", func() { require.NoError(t, in.Close()) }, func() bool {
+		return len(topic(listener, out.Topic()).Subscribers) == 0
+	})
+	change("no topic", func() { require.NoError(t, talker.Close()) }, func() bool {
+		return topic(listener, out.Topic()).Name == ""
+	})
 
 	ended := func(c <-chan struct{}) func() bool {
 		return func() bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,12 +87,18 @@ func testConcurrentCalls(t *testing.T, open Open) {
 	server, client := pair(t, open)
 	// No call is answered before all have come: each runs in a goroutine of its own.
 	const calls = 30
-	var all sync.WaitGroup
-	all.Add(calls)
+	var came atomic.Int32
+	all := make(chan struct{})
 	serve(t, server, "echo", listType, func(ctx context.Context, request []byte) ([]byte, error) {
-		all.Done()
-		all.Wait()
-		return echo(ctx, request)
+		if came.Add(1) == calls {
+			close(all)
+		}
+		select {
+		case <-all:
+			return echo(ctx, request)
+		case <-time.After(patience):
+			return nil, errors.New("calls wait for each other")
+		}
 	})
 	requireEachAnswered(t, calls, client)
 }

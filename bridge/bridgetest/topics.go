@@ -58,8 +58,10 @@ func testOrder(t *testing.T, open Open) {
 
 	const n = 2000
 	begin := time.Now().UnixNano()
+	buf := number(0)
 	for i := range n {
-		require.NoError(t, out.Publish(number(i)))
+		copy(buf, number(i)) // the buffer is the caller's again after each call
+		require.NoError(t, out.Publish(buf))
 	}
 	require.NoError(t, out.Flush(patient(t)))
 	samples := in.wait(t, n)
@@ -340,7 +342,7 @@ func testCloseInTraffic(t *testing.T, open Open) {
 	for i := range 4 {
 		_, err := listener.Subscribe(fmt.Sprintf("topic%d", i), blobType, keepAll(), func([]bridge.Sample) {
 			running.Add(1)
-			time.Sleep(time.Millisecond)
+			time.Sleep(20 * time.Millisecond)
 			running.Add(-1)
 		})
 		require.NoError(t, err)
@@ -366,7 +368,7 @@ func testCloseInTraffic(t *testing.T, open Open) {
 			}
 		})
 	}
-	time.Sleep(200 * time.Millisecond)
+	eventually(t, "handlers are at work", func() bool { return running.Load() > 1 })
 	require.NoError(t, listener.Close())
 	require.Zero(t, running.Load(), "handlers have returned when Close has")
 	require.Zero(t, failed.Load(), "publishers outlive subscribers")
