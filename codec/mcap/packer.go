@@ -25,7 +25,9 @@ func newPacker(compression string) (packer, error) {
 		encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
 		return packer{compression: mcap.CompressionZSTD, zstd: encoder}, err
 	case "lz4":
-		return packer{compression: mcap.CompressionLZ4, lz4: lz4.NewWriter(nil)}, nil
+		// Readers need buffers of the block's size.
+		writer := lz4.NewWriter(nil)
+		return packer{compression: mcap.CompressionLZ4, lz4: writer}, writer.Apply(lz4.BlockSizeOption(lz4.Block256Kb))
 	}
 	return packer{}, fmt.Errorf("MCAP has no compression %q; it has none, lz4 and zstd", compression)
 }

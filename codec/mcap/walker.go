@@ -79,7 +79,7 @@ func (w *walker) next() (record, error) {
 		return record{}, &damage{start, found}
 	}
 	w.off = w.to
-	if r.op >= mcap.OpHeader && r.op <= maxOpcode && r.end() > w.to || w.blank(start) {
+	if w.to-start < recordHead || r.op >= mcap.OpHeader && r.op <= maxOpcode && r.end() > w.to || w.blank(start) {
 		return r, errCut
 	}
 	return record{}, &damage{start, w.to}
@@ -106,6 +106,9 @@ func (w *walker) record(off int64) (record, bool) {
 // begun says whether the lengths in the chunk r, which does not fit, agree: then the file was cut off.
 func (w *walker) begun(r record) bool {
 	content := r.offset + recordHead
+	if content > w.to {
+		return false
+	}
 	c, err := parseChunk(w.at(content, min(w.to-content, chunkHead+maxName)), r.size)
 	return err == nil && int64(c.head)+c.records == r.size
 }

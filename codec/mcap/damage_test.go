@@ -1,0 +1,302 @@
+package mcap
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/foxglove/mcap/go/mcap"
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+func smallMessages() []codec.Message {
+	messages := testMessages(14, []*codec.Channel{{Topic: "/a", Type: "a", Encoding: "ros1", Schema: codec.Schema{Encoding: "ros1msg", Data: []byte("int8 x\n")}}})
+	for i := range messages {
+		messages[i].Data = messages[i].Data[:len(messages[i].Data)/4]
+	}
+	return messages
+}
+
+// small returns the bytes of a file of 14 messages in chunks of four or so.
+func small(t testing.TB, compression string) ([]byte, []codec.Message) {
+	messages := smallMessages()
+	path := filepath.Join(t.TempDir(), "a.mcap")
+	writeFile(t, path, codec.CreateOptions{ChunkSize: 220, Compression: compression}, messages)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return data, messages
+}
+
+// unchunked returns the bytes of a file without chunks, written by the reference library.
+func unchunked(t testing.TB) ([]byte, []codec.Message) {
+	messages := smallMessages()
+	channel := messages[0].Channel
+	var b bytes.Buffer
+	w, err := mcap.NewWriter(&b, &mcap.WriterOptions{})
+	require.NoError(t, err)
+	require.NoError(t, w.WriteHeader(&mcap.Header{Profile: "ros2"}))
+	require.NoError(t, w.WriteSchema(&mcap.Schema{ID: 1, Name: channel.Type, Encoding: channel.Schema.Encoding, Data: channel.Schema.Data}))
+	require.NoError(t, w.WriteChannel(&mcap.Channel{ID: 3, SchemaID: 1, Topic: "/a", MessageEncoding: channel.Encoding}))
+	for _, m := range messages {
+		require.NoError(t, w.WriteMessage(&mcap.Message{ChannelID: 3, LogTime: uint64(m.LogTime), PublishTime: uint64(m.PublishTime), Data: m.Data}))
+	}
+	require.NoError(t, w.Close())
+	return b.Bytes(), messages
+}
+
+// result is what reading a file gave.
+type result struct {
+	info     *codec.Info
+	messages []codec.Message
+	err      error // that ended the reading
+	damage   []error
+}
+
+// tryRead reads a file that may be damaged, with or without being told of damage.
+func tryRead(t testing.TB, path string, data []byte, tolerate bool) (result, error) {
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	r, err := Open(path)
+	if err != nil {
+		return result{}, err
+	}
+	defer r.Close()
+	var got result
+	if got.info, err = r.Info(); err != nil {
+		return result{}, err
+	}
+	q := codec.Query{}
+	if tolerate {
+		q.Damaged = func(err error) { got.damage = append(got.damage, err) }
+	}
+	it, err := r.Read(q)
+	require.NoError(t, err)
+	got.messages, got.err = collect(it)
+	require.True(t, slices.IsSortedFunc(got.messages, func(a, b codec.Message) int { return int(a.LogTime - b.LogTime) }) || got.err != nil || got.damage != nil)
+	return got, nil
+}
+
+// requireSubset checks that each message got is one of want.
+func requireSubset(t testing.TB, want, got []codec.Message) {
+	t.Helper()
+	left := map[string]int{}
+	for _, m := range want {
+		left[fmt.Sprint(m.Channel.Topic, m.LogTime, m.Data)]++
+	}
+	for _, m := range got {
+		key := fmt.Sprint(m.Channel.Topic, m.LogTime, m.Data)
+		require.Positive(t, left[key], "message at %d", m.LogTime)
+		left[key]--
+	}
+}
+
+// wholeMessages returns the messages that are whole in the first n bytes of a file whose chunks are not compressed.
+func wholeMessages(data []byte, n int, messages []codec.Message) []codec.Message {
+	var whole []codec.Message
+	for _, m := range messages {
+		record := make([]byte, 16)
+		binary.LittleEndian.PutUint64(record, uint64(m.LogTime))
+		binary.LittleEndian.PutUint64(record[8:], uint64(m.PublishTime))
+		if i := bytes.Index(data, append(record, m.Data...)); i+16+len(m.Data) <= n {
+			whole = append(whole, m)
+		}
+	}
+	return whole
+}
+
+func TestTruncatedAnywhere(t *testing.T) {
+	for name, file := range map[string]func() ([]byte, []codec.Message){
+		"none":      func() ([]byte, []codec.Message) { return small(t, "none") },
+		"zstd":      func() ([]byte, []codec.Message) { return small(t, "zstd") },
+		"lz4":       func() ([]byte, []codec.Message) { return small(t, "lz4") },
+		"unchunked": func() ([]byte, []codec.Message) { return unchunked(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, messages := file()
+			path := filepath.Join(t.TempDir(), "a.mcap")
+			most := 0
+			for n := range len(data) {
+				got, err := tryRead(t, path, data[:n], false)
+				if n < len(mcap.Magic) {
+					require.ErrorContains(t, err, path)
+					continue
+				}
+				require.NoError(t, err, "cut at %d", n)
+				require.NoError(t, got.err, "cut at %d", n)
+				require.False(t, got.info.Complete)
+				require.Len(t, got.info.Events, 1, "cut at %d: %v", n, got.info.Events)
+				require.Equal(t, "unfinished", got.info.Events[0].Kind)
+				require.EqualValues(t, len(got.messages), got.info.MessageCount)
+				if name == "none" || name == "unchunked" {
+					requireMessages(t, byTime(wholeMessages(data, n, messages)), got.messages)
+				} else {
+					requireSubset(t, messages, got.messages)
+					require.GreaterOrEqual(t, len(got.messages), most, "cut at %d", n)
+				}
+				most = len(got.messages)
+			}
+			require.Equal(t, len(messages), most)
+		})
+	}
+}
+
+// TestFlippedBits flips each bit of a file with checksums, and each of one without chunks and checksums.
+func TestFlippedBits(t *testing.T) {
+	for name, file := range map[string]func() ([]byte, []codec.Message){
+		"none":      func() ([]byte, []codec.Message) { return small(t, "none") },
+		"zstd":      func() ([]byte, []codec.Message) { return small(t, "zstd") },
+		"lz4":       func() ([]byte, []codec.Message) { return small(t, "lz4") },
+		"unchunked": func() ([]byte, []codec.Message) { return unchunked(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, messages := file()
+			path := filepath.Join(t.TempDir(), "a.mcap")
+			random := rand.New(rand.NewPCG(3, 4))
+			worst := 0
+			for i := range data {
+				bit := byte(1) << random.IntN(8)
+				data[i] ^= bit
+				strict, err := tryRead(t, path, data, false)
+				if i < len(mcap.Magic) {
+					require.ErrorContains(t, err, path)
+					data[i] ^= bit
+					continue
+				}
+				require.NoError(t, err, "byte %d", i)
+				if strict.err != nil {
+					require.ErrorContains(t, strict.err, "read "+path+": ")
+				} else if name != "unchunked" {
+					// With checksums nothing is lost or wrong in silence.
+					require.Len(t, strict.messages, len(messages), "byte %d bit %d", i, bit)
+				}
+				got, err := tryRead(t, path, data, true)
+				require.NoError(t, err)
+				require.NoError(t, got.err, "byte %d", i)
+				require.Equal(t, strict.err != nil, len(got.damage) > 0, "byte %d: %v, %v", i, strict.err, got.damage)
+				worst = max(worst, len(messages)-len(got.messages))
+				data[i] ^= bit
+			}
+			// At most one chunk, or two of the messages that are in none.
+			t.Logf("at most %d of %d messages lost", worst, len(messages))
+			limit := 6
+			if name == "unchunked" {
+				limit = len(messages) // the one record that describes the channel can go
+			}
+			require.LessOrEqual(t, worst, limit)
+		})
+	}
+}
+
+func TestRandomDamage(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	path := filepath.Join(t.TempDir(), "a.mcap")
+	for _, compression := range []string{"none", "zstd", "lz4"} {
+		data, _ := small(t, compression)
+		for range 500 {
+			broken := slices.Clone(data)
+			for range 1 + random.IntN(20) {
+				switch at := random.IntN(len(broken)); random.IntN(4) {
+				case 0:
+					broken[at] = byte(random.IntN(256))
+				case 1: // a hole
+					clear(broken[at:min(len(broken), at+random.IntN(300))])
+				case 2:
+					broken = slices.Delete(broken, at, min(len(broken), at+random.IntN(50)))
+				case 3:
+					broken = slices.Insert(broken, at, data[:random.IntN(100)]...)
+				}
+			}
+			got, err := tryRead(t, path, broken, true)
+			if err == nil {
+				require.NoError(t, got.err)
+			}
+		}
+	}
+}
+
+// TestZerosAtTheEnd is what a crash of the system can leave.
+func TestZerosAtTheEnd(t *testing.T) {
+	data, messages := small(t, "zstd")
+	summary := int(binary.LittleEndian.Uint64(data[len(data)-28:]))
+	path := filepath.Join(t.TempDir(), "a.mcap")
+	got, err := tryRead(t, path, append(data[:summary:summary], make([]byte, 300_000)...), false)
+	require.NoError(t, err)
+	require.NoError(t, got.err)
+	require.Len(t, got.messages, len(messages))
+	require.Len(t, got.info.Events, 1)
+	require.Equal(t, "unfinished", got.info.Events[0].Kind)
+}
+
+// TestHugeLengths makes every length in a file huge and watches the memory.
+func TestHugeLengths(t *testing.T) {
+	for _, compression := range []string{"none", "zstd", "lz4"} {
+		data, _ := small(t, compression)
+		path := filepath.Join(t.TempDir(), "a.mcap")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		tried := 0
+		for i := 8; i+8 < len(data); i++ {
+			if data[i+1] != 0 || data[i+2] != 0 || data[i+3] != 0 || data[i] == 0 {
+				continue
+			}
+			broken := slices.Clone(data)
+			binary.LittleEndian.PutUint32(broken[i:], 1<<29)
+			_, _ = tryRead(t, path, broken, true)
+			tried++
+		}
+		runtime.ReadMemStats(&after)
+		require.Positive(t, tried)
+		require.Less(t, (after.TotalAlloc-before.TotalAlloc)/uint64(tried), uint64(16<<20), compression)
+	}
+}
+
+func TestNotAFile(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Open(dir)
+	require.ErrorContains(t, err, dir)
+	_, err = Open(filepath.Join(dir, "none.mcap"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	path := filepath.Join(dir, "empty.mcap")
+	require.NoError(t, os.WriteFile(path, nil, 0o666))
+	_, err = Open(path)
+	require.EqualError(t, err, "read "+path+": not an MCAP file: unexpected EOF")
+	data, _ := small(t, "none")
+	data[5] = '1'
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	_, err = codec.Open(path)
+	require.EqualError(t, err, "read "+path+": MCAP of version '1'; this program reads version 0")
+}
+
+func FuzzRead(f *testing.F) {
+	for _, compression := range []string{"none", "zstd", "lz4"} {
+		data, _ := small(f, compression)
+		f.Add(data)
+		f.Add(data[:len(data)*2/3])
+	}
+	data, _ := unchunked(f)
+	f.Add(data)
+	for _, path := range []string{
+		"mcap/conformance/TenMessages/TenMessages-ch-chx-mx-pad-rch-rsh-st-sum.mcap", "mcap/conformance/OneAttachment/OneAttachment-ax-st-sum.mcap",
+		"rosbag2/rolling_py/mcap/convert_a/rewriter_a_0.mcap",
+	} {
+		if data, err := os.ReadFile(filepath.Join(samples, path)); err == nil {
+			f.Add(data)
+		}
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, fmt.Sprint(os.Getpid()))
+		got, err := tryRead(t, path, data, true)
+		if err == nil {
+			require.NoError(t, got.err)
+		}
+		_, _ = tryRead(t, path, data, false)
+	})
+}
