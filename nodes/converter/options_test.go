@@ -1,0 +1,19 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/config"
+)
+
+func TestEveryOptionIsDocumented(t *testing.T) {
+	require.NoError(t, config.CheckFile("../../config/converter.yaml", &convertOptions{}))
+	text, err := os.ReadFile("../../docs/options.md")
+	require.NoError(t, err)
+	for _, o := range []any{&convertOptions{}, &infoOptions{}, &recoverOptions{}, &diffOptions{Limit: 10}} {
+		require.Contains(t, string(text), config.Table(o))
+	}
+}
