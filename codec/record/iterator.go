@@ -16,8 +16,8 @@ import (
 const (
 	// maxEntries bounds what an iterator remembers of messages to come: 20 MiB.
 	maxEntries = 1 << 19
-	// enoughEntries is when it stops looking for more that overlap in time.
-	enoughEntries = 1 << 16
+	// enoughEntries is when it begins to ask whether it can do without further pieces that overlap in time.
+	enoughEntries = 1 << 15
 )
 
 // key orders messages by time and then by their place in the file.
@@ -54,9 +54,9 @@ type iterator struct {
 	message codec.Message
 
 	// Of the entries being collected:
-	limit            key // messages from it on wait
-	sorted           bool
-	earliest, latest key
+	limit  key // messages from it on wait
+	latest key
+	sorted bool
 }
 
 func (it *iterator) Next() (*codec.Message, error) {
@@ -102,17 +102,24 @@ func (it *iterator) sort(i int) {
 func (it *iterator) fill() {
 	it.entries, it.next = it.entries[:0], 0
 	it.limit, it.sorted = lastKey, true
-	it.earliest, it.latest = lastKey, key{math.MinInt64, math.MinInt64}
-	used := 0
+	it.latest = key{math.MinInt64, math.MinInt64}
+	used, enough := 0, enoughEntries
 	for used < len(it.pieces) && it.err == nil {
 		p := &it.pieces[used]
 		if low := p.low(); len(it.entries) > 0 {
 			if !low.before(it.limit) {
 				break
 			}
-			if it.latest.before(low) || len(it.entries) >= enoughEntries && it.earliest.before(low) {
+			if it.latest.before(low) {
 				it.limit = low
 				break
+			}
+			if len(it.entries) >= enough {
+				enough = 2 * len(it.entries)
+				if it.countBefore(low) >= len(it.entries)/2 {
+					it.limit = low
+					break
+				}
 			}
 		}
 		if !p.exact && (p.end-p.start > maxPieceSize || p.count > maxPieceCount || p.min == math.MinInt64) {
@@ -145,7 +152,20 @@ func (it *iterator) fill() {
 }
 
 func compareEntries(a, b entry) int {
-	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.content, b.content))
+	if a.time != b.time {
+		return cmp.Compare(a.time, b.time)
+	}
+	return cmp.Compare(a.content, b.content)
+}
+
+func (it *iterator) countBefore(k key) int {
+	n := 0
+	for i := range it.entries {
+		if it.entries[i].key().before(k) {
+			n++
+		}
+	}
+	return n
 }
 
 // search returns the place of k among the sorted entries.
@@ -179,9 +199,6 @@ func (it *iterator) collect(p *piece) error {
 		}
 		if !k.before(it.limit) {
 			continue
-		}
-		if k.before(it.earliest) {
-			it.earliest = k
 		}
 		if it.latest.before(k) {
 			it.latest = k

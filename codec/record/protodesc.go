@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"strings"
+	"unicode"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -28,7 +29,7 @@ type protoFile struct {
 // parseProtoFile reads a FileDescriptorProto; nil when it is none.
 func parseProtoFile(raw []byte) *protoFile {
 	d := new(descriptorpb.FileDescriptorProto)
-	if err := proto.Unmarshal(raw, d); err != nil || d.GetName() == "" {
+	if err := proto.Unmarshal(raw, d); err != nil || d.GetName() == "" || strings.ContainsFunc(d.GetName(), unicode.IsControl) {
 		return nil
 	}
 	return &protoFile{raw: raw, name: d.GetName(), imports: d.GetDependency(), file: d}

@@ -1,0 +1,248 @@
+package record
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+func reopen(t testing.TB, path string) (*reader, []byte) {
+	r, err := open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { r.Close() })
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return r, b
+}
+
+func TestHeader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.record")
+	w, err := create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	r, b := reopen(t, path)
+	require.Len(t, b, firstSection)
+	require.Equal(t, byte('0'), b[sectionSize+r.headerLength(b)])
+	require.Zero(t, bytes.Count(b[sectionSize+r.headerLength(b)+1:], []byte{'0'}))
+	require.EqualValues(t, 16<<20, r.header.chunkRawSize)
+	require.EqualValues(t, time.Second, r.header.chunkInterval)
+	require.EqualValues(t, headerFields, r.header.set)
+	require.True(t, r.unfinished())
+
+	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
+	for i := range 3 {
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(10 - i), Data: []byte("abc")}))
+		require.NoError(t, w.Sync())
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, w.Close())
+	require.ErrorIs(t, w.Write(&codec.Message{Channel: c}), fs.ErrClosed)
+	require.ErrorIs(t, w.Declare(&codec.Channel{Topic: "/b"}), fs.ErrClosed)
+	require.NoError(t, w.Sync())
+
+	r, b = reopen(t, path)
+	h := r.header
+	require.EqualValues(t, 10, h.beginTime) // of the chunk that was written first
+	require.EqualValues(t, 8, h.endTime)
+	require.EqualValues(t, 3, h.chunkNumber)
+	require.EqualValues(t, 3, h.messageNumber)
+	require.EqualValues(t, 1, h.channelNumber)
+	require.EqualValues(t, len(b), h.size)
+	require.EqualValues(t, 1, h.isComplete)
+	require.Equal(t, indexSection, parseSection(b[h.indexPosition:]).typ)
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.EqualValues(t, 8, info.StartTime)
+	require.EqualValues(t, 10, info.EndTime)
+}
+
+func (r *reader) headerLength(b []byte) int { return int(parseSection(b).size) }
+
+// What was written to the file before the writer was killed is whole chunks, none larger or longer than asked for.
+func TestChunks(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		o      codec.CreateOptions
+		size   int
+		step   time.Duration
+		chunks []uint64
+	}{
+		{"by size", codec.CreateOptions{ChunkSize: 1000}, 300, time.Millisecond, []uint64{4, 4}},
+		{"by time", codec.CreateOptions{ChunkDuration: 50 * time.Millisecond}, 10, 20 * time.Millisecond, []uint64{4, 4}},
+		{"default time", codec.CreateOptions{}, 10, 300 * time.Millisecond, []uint64{5, 5}},
+		{"larger than a chunk", codec.CreateOptions{ChunkSize: 1000}, 2 << 20, time.Millisecond, []uint64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.record")
+			w, err := create(path, test.o)
+			require.NoError(t, err)
+			defer w.Close()
+			c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
+			data := bytes.Repeat([]byte("x"), test.size)
+			written := uint64(0)
+			for i := range 10 {
+				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i) * int64(test.step), Data: data}))
+				// At no time more is missing than the open chunk.
+				r, err := open(path)
+				require.NoError(t, err)
+				all, err := readAll(t, r, codec.Query{})
+				require.NoError(t, err)
+				require.NoError(t, r.Close())
+				require.EqualValues(t, uint64(i+1)-w.chunkHeader.messageNumber, len(all))
+				written = uint64(len(all))
+			}
+			r, _ := reopen(t, path)
+			var chunks []uint64
+			for _, p := range r.shallow.pieces {
+				require.False(t, p.cut)
+				chunks = append(chunks, p.count)
+			}
+			require.Equal(t, test.chunks, chunks)
+			require.NotZero(t, written)
+		})
+	}
+}
+
+// Tiny messages do not let a chunk grow beyond what there is memory for.
+func TestTinyMessages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.record")
+	w, err := create(path, codec.CreateOptions{ChunkSize: 1 << 20})
+	require.NoError(t, err)
+	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
+	size := cap(w.chunk)
+	for i := range 500_000 {
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i)}))
+	}
+	require.Equal(t, size, cap(w.chunk))
+	require.NoError(t, w.Close())
+	r, _ := reopen(t, path)
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.EqualValues(t, 500_000, info.MessageCount)
+	require.Greater(t, len(r.shallow.pieces), 2)
+}
+
+func TestCreateErrors(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.record")
+	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("x"), 1<<20), 0o644))
+	_, err := codec.Create(path, codec.CreateOptions{})
+	require.ErrorIs(t, err, fs.ErrExist)
+	_, err = create(path, codec.CreateOptions{})
+	require.ErrorIs(t, err, fs.ErrExist)
+	_, err = create(path, codec.CreateOptions{Compression: "lz4", Overwrite: true})
+	require.ErrorContains(t, err, "never compressed")
+	_, err = create(filepath.Join(dir, "none", "a.record"), codec.CreateOptions{})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = create(dir, codec.CreateOptions{Overwrite: true})
+	require.ErrorContains(t, err, dir)
+
+	w, err := codec.Create(path, codec.CreateOptions{Overwrite: true})
+	require.NoError(t, err)
+	require.ErrorContains(t, w.Declare(&codec.Channel{}), "topic of 0 bytes")
+	require.ErrorContains(t, w.Declare(&codec.Channel{Topic: strings.Repeat("x", 5000)}), "topic of 5000 bytes")
+	require.NoError(t, w.Close())
+	r, b := reopen(t, path)
+	require.EqualValues(t, len(b), r.header.size)
+	all, err := readAll(t, r, codec.Query{})
+	require.NoError(t, err)
+	require.Empty(t, all)
+}
+
+func TestNamed(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a.record": true, "a.record.00000": true, "a.record.00012.20260514114049": true, "a.record.split": true,
+		"a.record.00000.recover": true, "record": false, "a.records": false, "a.record.1": false, "a.mcap": false,
+	} {
+		require.Equal(t, want, names.MatchString(name), name)
+	}
+}
+
+// Sync beside Write.
+func TestSync(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.record")
+	w, err := create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
+	done := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				if err := w.Sync(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	for i := range 10_000 {
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i), Data: []byte(fmt.Sprint(i))}))
+	}
+	require.NoError(t, w.Sync())
+	close(done)
+	group.Wait()
+	require.NoError(t, w.Close())
+	r, _ := reopen(t, path)
+	all, err := readAll(t, r, codec.Query{})
+	require.NoError(t, err)
+	require.Len(t, all, 10_000)
+	for i, m := range all {
+		require.Equal(t, fmt.Sprint(i), m.data)
+	}
+}
+
+// When the disk is full, writing says so, and what is on it can be read.
+func TestDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("mounting a small tmpfs: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, 0) })
+	for _, size := range []int{1000, 300_000, 3 << 20} {
+		path := filepath.Join(dir, "a.record")
+		w, err := create(path, codec.CreateOptions{ChunkSize: 500_000, Overwrite: true})
+		require.NoError(t, err)
+		c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
+		data := bytes.Repeat([]byte("x"), size)
+		for i := 0; err == nil; i++ {
+			err = w.Write(&codec.Message{Channel: c, LogTime: int64(i), Data: data})
+		}
+		for _, err := range []error{err, w.Write(&codec.Message{Channel: c}), w.Sync(), w.Close()} {
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			require.ErrorContains(t, err, path)
+			require.ErrorContains(t, err, "free some space")
+		}
+		r, b := reopen(t, path)
+		all, err := readAll(t, r, codec.Query{Damaged: func(err error) { t.Error(err) }})
+		require.NoError(t, err)
+		require.Greater(t, len(all)*size, 2<<20, "%d messages of %d bytes, file %d", len(all), size, len(b))
+		require.Equal(t, r.shallow.pieces[len(r.shallow.pieces)-1].end, int64(len(b)))
+		info, err := r.Info()
+		require.NoError(t, err)
+		require.False(t, info.Complete)
+		require.Equal(t, "unfinished", info.Events[0].Kind)
+		require.NoError(t, r.Close()) // it keeps the space
+		require.NoError(t, os.Remove(path))
+
+		full := filepath.Join(dir, "full")
+		os.WriteFile(full, make([]byte, 5<<20), 0o644)
+		_, err = create(path, codec.CreateOptions{})
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.NoFileExists(t, path)
+		require.NoError(t, os.Remove(full))
+	}
+}
