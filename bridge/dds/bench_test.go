@@ -60,10 +60,10 @@ func BenchmarkReceive(b *testing.B) {
 			require.NoError(b, err)
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
-			stop := process(b, "flood", fmt.Sprint("SIZE=", size), fmt.Sprint("COUNT=", b.N))
+			other := start(b, "flood", fmt.Sprint("SIZE=", size), fmt.Sprint("COUNT=", b.N))
 			<-done
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
-			require.NoError(b, stop())
+			require.NoError(b, other.stop())
 		})
 	}
 }
@@ -75,7 +75,7 @@ func BenchmarkPublish(b *testing.B) {
 			n := newNode(b, "sender")
 			p, err := n.Advertise("bytes", bytesType, keepAll())
 			require.NoError(b, err)
-			stop := process(b, "sink")
+			other := start(b, "sink")
 			for p.Subscribers() == 0 {
 				time.Sleep(time.Millisecond)
 			}
@@ -88,7 +88,7 @@ func BenchmarkPublish(b *testing.B) {
 				}
 			}
 			require.NoError(b, p.Flush(context.Background()))
-			require.NoError(b, stop())
+			require.NoError(b, other.stop())
 		})
 	}
 }

@@ -97,7 +97,7 @@ func TestDiscoveryRange(t *testing.T) {
 			t.Setenv("ROS_LOCALHOST_ONLY", "")
 			t.Setenv(test.variable, test.value)
 			n := newNode(t, "observer")
-			process(t, "server")
+			start(t, "server")
 			if !test.found {
 				require.Never(t, func() bool { return len(publishersOf(n, "/test/numbers")) > 0 }, quiet, 10e6)
 				return

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,24 +51,30 @@ var roles = map[string]func() error{
 	"client":    clientRole,
 	"flood":     floodRole,
 	"sink":      sinkRole,
+	"ticker":    tickerRole,
 }
 
-// process starts this test binary in a role, with these variables in its environment. What is returned ends it and
-// says whether it failed; the test's end does so at the latest.
-func process(t testing.TB, role string, env ...string) (stop func() error) {
+// process is this test binary in a role.
+type process struct {
+	*exec.Cmd
+	stop func() error // ends it and says whether it failed
+}
+
+// start starts a process with these variables in its environment. It ends with the test at the latest.
+func start(t testing.TB, role string, env ...string) process {
 	t.Helper()
-	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), append(env, "TAPEDECK_TEST_ROLE="+role)...)
-	command.Stderr = os.Stderr
-	stdin, err := command.StdinPipe()
+	p := process{Cmd: exec.Command(os.Args[0])}
+	p.Env = append(os.Environ(), append(env, "TAPEDECK_TEST_ROLE="+role)...)
+	p.Stderr = os.Stderr
+	stdin, err := p.StdinPipe()
 	require.NoError(t, err)
-	require.NoError(t, command.Start())
-	stop = sync.OnceValue(func() error {
+	require.NoError(t, p.Start())
+	p.stop = sync.OnceValue(func() error {
 		stdin.Close()
-		return command.Wait()
+		return p.Wait()
 	})
-	t.Cleanup(func() { require.NoError(t, stop()) })
-	return stop
+	t.Cleanup(func() { require.NoError(t, p.stop()) })
+	return p
 }
 
 // untilEOF waits for the end of standard input.
@@ -135,6 +143,36 @@ func publisherRole() error {
 	return nil
 }
 
+// tickerRole publishes every millisecond.
+func tickerRole() error {
+	n, err := Open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	q := keepAll()
+	q.Reliability = codec.BestEffort
+	p, err := n.Advertise("bytes", bytesType, q)
+	if err != nil {
+		return err
+	}
+	end := make(chan struct{})
+	go func() {
+		untilEOF()
+		close(end)
+	}()
+	for tick := time.NewTicker(time.Millisecond); ; {
+		select {
+		case <-tick.C:
+			if err := p.Publish(pattern(100, 0)); err != nil {
+				return err
+			}
+		case <-end:
+			return nil
+		}
+	}
+}
+
 func TestReceiveFromOtherProcess(t *testing.T) {
 	for _, test := range []struct{ size, count int }{{12, 1000}, {100, 2000}, {1 << 20, 30}, {8<<20 + 4, 5}} {
 		t.Run(fmt.Sprint(test.size), func(t *testing.T) {
@@ -156,7 +194,7 @@ func TestReceiveFromOtherProcess(t *testing.T) {
 			})
 			require.NoError(t, err)
 			begin := time.Now().UnixNano()
-			process(t, "publisher", fmt.Sprint("SIZE=", test.size), fmt.Sprint("COUNT=", test.count))
+			start(t, "publisher", fmt.Sprint("SIZE=", test.size), fmt.Sprint("COUNT=", test.count))
 			select {
 			case <-done:
 			case <-time.After(patience):
@@ -189,6 +227,44 @@ func publishersOf(n bridge.Node, name string) []bridge.Endpoint {
 	return nil
 }
 
+// TestCloseBlocked closes a publisher whose subscriber's process has stopped to acknowledge.
+func TestCloseBlocked(t *testing.T) {
+	n := newNode(t, "sender")
+	p, err := n.Advertise("bytes", bytesType, keepAll())
+	require.NoError(t, err)
+	other := start(t, "sink")
+	require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patience, time.Millisecond)
+	require.NoError(t, other.Process.Signal(syscall.SIGSTOP))
+	t.Cleanup(func() { other.Process.Signal(syscall.SIGCONT) })
+
+	var published atomic.Int32
+	failed := make(chan error)
+	go func() {
+		for {
+			if err := p.Publish(pattern(1<<20, 0)); err != nil {
+				failed <- err
+				return
+			}
+			published.Add(1)
+		}
+	}()
+	require.Eventually(t, func() bool {
+		before := published.Load()
+		time.Sleep(200 * time.Millisecond)
+		return before > 0 && published.Load() == before
+	}, patience, time.Millisecond, "publishing blocks")
+	require.Equal(t, 1, p.Subscribers(), "asking does not wait")
+	closed := make(chan error)
+	go func() { closed <- p.Close() }()
+	select {
+	case err := <-failed:
+		require.ErrorIs(t, err, errClosed)
+	case <-time.After(5 * time.Second): // less than it takes until the subscriber counts as gone
+		require.FailNow(t, "publishing still blocks")
+	}
+	require.NoError(t, <-closed)
+}
+
 // TestLost has the other process lose every fifth packet or so, which nobody repeats.
 func TestLost(t *testing.T) {
 	n := newNode(t, "receiver")
@@ -204,13 +280,12 @@ func TestLost(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	const count = 2000
-	process(t, "publisher", "SIZE=100", fmt.Sprint("COUNT=", count),
+	start(t, "ticker",
 		"CYCLONEDDS_URI=<CycloneDDS><Domain><Internal><Test><XmitLossiness>200</XmitLossiness></Test></Internal></Domain></CycloneDDS>")
 	require.Eventually(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(sequences) > 0 && sequences[len(sequences)-1] > count-20
+		return len(sequences) > 500
 	}, patience, 5*time.Millisecond)
 	require.NoError(t, s.Close())
 	sent := sequences[len(sequences)-1] - sequences[0] + 1

@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dds/ddsrt/bswap.h"
+#include "dds/ddsi/ddsi_domaingv.h"
+#include "dds/ddsi/ddsi_entity.h"
+#include "dds/ddsi/ddsi_endpoint.h"
+#include "dds/ddsi/q_thread.h"
+
 static dds_qos_t *make_qos(const struct qos *q, const char *user_data) {
 	dds_qos_t *out = dds_create_qos();
 	dds_history_kind_t history = q->keep_all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST;
@@ -71,15 +77,24 @@ static dds_entity_t create_topic(dds_entity_t participant, const char *name, con
 	return topic;
 }
 
+static void on_matched(dds_entity_t writer, const dds_publication_matched_status_t status, void *matched) {
+	(void)writer;
+	__atomic_store_n((int32_t *)matched, (int32_t)status.current_count, __ATOMIC_RELAXED);
+}
+
 dds_entity_t create_writer(dds_entity_t participant, const char *topic_name, const char *type_name, const struct qos *q,
-		const char *user_data, struct ddsi_sertype **registered) {
+		const char *user_data, int32_t *matched, struct ddsi_sertype **registered) {
 	dds_entity_t topic = create_topic(participant, topic_name, type_name, registered);
 	if (topic < 0)
 		return topic;
 	dds_qos_t *qos = make_qos(q, user_data);
-	dds_entity_t writer = dds_create_writer(participant, topic, qos, NULL);
+	// To ask Cyclone DDS would wait for a write that blocks.
+	dds_listener_t *listener = dds_create_listener(matched);
+	dds_lset_publication_matched(listener, on_matched);
+	dds_entity_t writer = dds_create_writer(participant, topic, qos, listener);
 	if (writer >= 0)
 		ddsi_sertype_ref(*registered);
+	dds_delete_listener(listener);
 	dds_delete_qos(qos);
 	dds_delete(topic); // the writer holds on to it
 	return writer;
@@ -114,6 +129,20 @@ dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, co
 	if (rc == DDS_RETCODE_BAD_PARAMETER || rc == DDS_RETCODE_ALREADY_DELETED)
 		ddsi_serdata_unref(&b->c);
 	return rc;
+}
+
+void interrupt_writer(const struct ddsi_sertype *type, const uint8_t guid[16]) {
+	uint32_t words[4];
+	memcpy(words, guid, sizeof(words));
+	ddsi_guid_t id;
+	for (int i = 0; i < 3; i++)
+		id.prefix.u[i] = ddsrt_fromBE4u(words[i]);
+	id.entityid.u = ddsrt_fromBE4u(words[3]);
+	struct ddsi_domaingv *domain = ddsrt_atomic_ldvoidp(&type->gv);
+	struct thread_state *self = lookup_thread_state();
+	thread_state_awake(self, domain);
+	ddsi_unblock_throttled_writer(domain, &id);
+	thread_state_asleep(self);
 }
 
 int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, int32_t release) {

@@ -16,15 +16,19 @@ struct qos {
 // create_participant announces user_data, NUL excluded.
 dds_entity_t create_participant(dds_domainid_t domain, const char *user_data);
 
-// create_writer and create_reader also return the type that Cyclone DDS registered, with a reference for the caller.
+// create_writer also returns the type that Cyclone DDS registered, with a reference for the caller, and keeps in *matched
+// how many readers match until it is deleted.
 dds_entity_t create_writer(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
-		const char *user_data, struct ddsi_sertype **registered);
+		const char *user_data, int32_t *matched, struct ddsi_sertype **registered);
 dds_entity_t create_reader(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
 		const char *user_data);
 
 // write_blob sends a copy of data. source_time is ns since the Unix epoch, negative for now.
 dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, const uint8_t publisher[16],
 		uint64_t sequence, const void *data, size_t size, int64_t source_time);
+
+// interrupt_writer has writes that block fail, and all later ones. dds_delete waits for them.
+void interrupt_writer(const struct ddsi_sertype *type, const uint8_t guid[16]);
 
 // batch is what one take brings.
 #define BATCH_SIZE 512

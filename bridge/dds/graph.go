@@ -14,7 +14,6 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
-	"tapedeck/codec"
 )
 
 // graph is what a node knows of the ROS graph: endpoints, which DDS tells, and the nodes they belong to, which
@@ -28,18 +27,17 @@ type graph struct {
 	gidSize   int
 	own       participantInfo
 	nodes     map[bridge.GUID]map[bridge.GUID]string // of each participant: the full name of the node of each endpoint
-	endpoints map[bridge.GUID]*endpoint
+	endpoints map[bridge.GUID]*endpoint              // of ROS topics
 	watchers  map[chan struct{}]struct{}
 	closed    bool
 }
 
-// endpoint is a writer or reader of the domain.
+// endpoint is a publisher or subscriber of a ROS topic.
 type endpoint struct {
+	bridge.Endpoint
 	participant bridge.GUID
-	reader      bool
-	topic, kind string // as DDS calls them
-	typeHash    string
-	qos         codec.QoS
+	topic       string
+	subscriber  bool
 }
 
 func newGraph(n *node, gidSize int) (*graph, error) {
@@ -64,16 +62,13 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		}
 		C.dds_set_status_mask(*builtin.reader, C.DDS_DATA_AVAILABLE_STATUS)
 	}
-	q := codec.DefaultQoS()
-	q.Depth, q.Durability = 1, codec.TransientLocal
 	var err error
-	if g.announce, err = n.newWriter(discoveryTopic, discoveryType, toC(q), ""); err != nil {
+	if g.announce, err = n.newWriter(discoveryTopic, discoveryType, toC(bridge.LatchedQoS()), ""); err != nil {
 		return nil, fmt.Errorf("create writer of %s: %w", discoveryTopic, err)
 	}
-	q.History = codec.KeepAll
-	qos := toC(q)
-	qos.ignore_local = true
-	if g.infos, err = n.newReader(discoveryTopic, discoveryType, qos, ""); err != nil {
+	q := discoveryQoS()
+	q.ignore_local = true
+	if g.infos, err = n.newReader(discoveryTopic, discoveryType, q, ""); err != nil {
 		return nil, fmt.Errorf("create reader of %s: %w", discoveryTopic, err)
 	}
 	return g, g.changeOwn(func(*nodeInfo) {})
@@ -165,12 +160,18 @@ func (g *graph) update() error {
 				delete(g.endpoints, guid)
 				return
 			}
+			topic, isTopic := bridge.TopicFromDDS(C.GoString(d.topic))
+			kind, isType := bridge.TypeFromDDS(C.GoString(d._type))
+			if !isTopic || !isType {
+				return
+			}
+			participant := *(*bridge.GUID)(unsafe.Pointer(&d.participant))
 			g.endpoints[guid] = &endpoint{
-				participant: *(*bridge.GUID)(unsafe.Pointer(&d.participant)),
-				reader:      reader == g.subscriptions,
-				topic:       C.GoString(d.topic), kind: C.GoString(d._type),
-				typeHash: userDataValue(C.GoBytes(unsafe.Pointer(d.user_data), d.user_data_size), "typehash"),
-				qos:      fromC(d.qos, isFastDDS(guid)),
+				Endpoint: bridge.Endpoint{
+					GUID: guid, Type: kind, QoS: fromC(d.qos, isFastDDS(guid)), Own: participant == g.own.guid,
+					TypeHash: userDataValue(C.GoBytes(unsafe.Pointer(d.user_data), d.user_data_size), "typehash"),
+				},
+				participant: participant, topic: topic, subscriber: reader == g.subscriptions,
 			}
 		})
 		if err != nil {
@@ -233,27 +234,17 @@ func (g *graph) topics() []bridge.Topic {
 	defer g.mu.Unlock()
 	byName := make(map[string]*bridge.Topic)
 	for guid, e := range g.endpoints {
-		name, ok := bridge.TopicFromDDS(e.topic)
-		if !ok {
-			continue
-		}
-		kind, ok := bridge.TypeFromDDS(e.kind)
-		if !ok {
-			continue
-		}
-		t := byName[name]
+		t := byName[e.topic]
 		if t == nil {
-			t = &bridge.Topic{Name: name}
-			byName[name] = t
+			t = &bridge.Topic{Name: e.topic}
+			byName[e.topic] = t
 		}
-		if !slices.Contains(t.Types, kind) {
-			t.Types = append(t.Types, kind)
+		if !slices.Contains(t.Types, e.Type) {
+			t.Types = append(t.Types, e.Type)
 		}
-		out := bridge.Endpoint{
-			GUID: guid, Node: g.nodes[e.participant][guid], Type: kind, TypeHash: e.typeHash, QoS: e.qos,
-			Own: e.participant == g.own.guid,
-		}
-		if e.reader {
+		out := e.Endpoint
+		out.Node = g.nodes[e.participant][guid]
+		if e.subscriber {
 			t.Subscribers = append(t.Subscribers, out)
 		} else {
 			t.Publishers = append(t.Publishers, out)

@@ -213,7 +213,7 @@ func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]br
 	if err != nil {
 		return nil, fmt.Errorf("subscribe: %w", err)
 	}
-	s, err := create(n, func() (bridge.Subscription, error) { return n.newSubscription(full, typeName, toC(qos), handle) })
+	s, err := create(n, func() (bridge.Subscription, error) { return n.newSubscription(full, typeName, qos, handle) })
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to %s: %w", full, err)
 	}

@@ -42,13 +42,7 @@ func (p *publisher) PublishAt(data []byte, sourceTime int64) error {
 	return nil
 }
 
-func (p *publisher) Subscribers() int {
-	var status C.dds_publication_matched_status_t
-	if C.dds_get_publication_matched_status(p.writer.entity, &status) < 0 {
-		return 0
-	}
-	return int(status.current_count)
-}
+func (p *publisher) Subscribers() int { return int(p.writer.readers.Load()) }
 
 func (p *publisher) Flush(ctx context.Context) error {
 	for {

@@ -31,6 +31,13 @@ func callQoS() C.struct_qos {
 	return toC(q)
 }
 
+// discoveryQoS is that of readers of ros_discovery_info.
+func discoveryQoS() C.struct_qos {
+	q := bridge.LatchedQoS()
+	q.History = codec.KeepAll
+	return toC(q)
+}
+
 // limit returns a duration as Cyclone DDS takes it. None at all is none given, as with rmw.
 func limit(d time.Duration) C.int64_t {
 	if d <= 0 {

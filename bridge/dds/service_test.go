@@ -74,7 +74,7 @@ func clientRole() error {
 
 func TestCallOtherProcess(t *testing.T) {
 	n := newNode(t, "caller")
-	process(t, "server")
+	start(t, "server")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for i := range 10 {
@@ -93,8 +93,7 @@ func TestServeOtherProcess(t *testing.T) {
 		return echo(ctx, request)
 	})
 	require.NoError(t, err)
-	done := process(t, "client", "COUNT=100")
-	require.NoError(t, done())
+	require.NoError(t, start(t, "client", "COUNT=100").stop())
 	require.Equal(t, int32(100), calls.Load())
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
@@ -118,7 +117,7 @@ func topicOf(t *testing.T, n bridge.Node, name string, ok func(bridge.Topic) boo
 
 func TestGraphOfOtherProcess(t *testing.T) {
 	n := newNode(t, "observer")
-	stop := process(t, "server")
+	other := start(t, "server")
 	numbers := topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool {
 		return len(topic.Publishers) == 1 && topic.Publishers[0].Node != ""
 	})
@@ -137,11 +136,35 @@ func TestGraphOfOtherProcess(t *testing.T) {
 	require.Equal(t, "/test/other", words.Subscribers[0].Node)
 	require.Equal(t, codec.BestEffort, words.Subscribers[0].QoS.Reliability)
 
-	require.NoError(t, stop())
+	require.NoError(t, other.stop())
 	topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return topic.Name == "" })
 	n.graph.mu.Lock()
 	defer n.graph.mu.Unlock()
 	require.Len(t, n.graph.nodes, 1, "only the node's own participant is left")
+}
+
+// TestOldGIDs has a node that does not know which ROS 2 the others are learn it.
+func TestOldGIDs(t *testing.T) {
+	n := newNode(t, "observer")
+	start(t, "server", "ROS_DISTRO=humble")
+	topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool {
+		return len(topic.Publishers) == 1 && topic.Publishers[0].Node == "/test/other"
+	})
+	r, err := n.newReader(discoveryTopic, discoveryType, discoveryQoS(), "")
+	require.NoError(t, err)
+	defer r.close()
+	require.Eventually(t, func() bool {
+		blobs, err := r.take(0)
+		require.NoError(t, err)
+		for _, b := range blobs {
+			p, size, err := unmarshalParticipantInfo(payload(b))
+			require.NoError(t, err)
+			if p.guid == n.guid && size == oldGID {
+				return true
+			}
+		}
+		return false
+	}, patience, time.Millisecond, "the node announces itself the old way")
 }
 
 func TestCallID(t *testing.T) {

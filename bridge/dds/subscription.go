@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
 )
 
 // subscription implements bridge.Subscription.
@@ -31,11 +32,13 @@ type subscription struct {
 	done    chan struct{}
 }
 
-func (n *node) newSubscription(topic, typeName string, q C.struct_qos, handle func([]bridge.Sample)) (*subscription, error) {
+func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (*subscription, error) {
 	s := &subscription{
 		node: n, topic: topic, handle: handle, created: time.Now().UnixNano(),
 		samples: make([]bridge.Sample, C.BATCH_SIZE), kept: make([]bool, C.BATCH_SIZE), done: make(chan struct{}),
 	}
+	q := toC(qos)
+	q.keep_all = q.keep_all || qos.History != codec.KeepLast // of a history that is not known nothing is to be missed
 	var err error
 	s.reader, err = n.newReader(bridge.TopicToDDS(topic), bridge.TypeToDDS(typeName), q, n.typeHash(typeName))
 	if err != nil {

@@ -7,7 +7,9 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"tapedeck/bridge"
@@ -21,10 +23,14 @@ type writer struct {
 	entity C.dds_entity_t
 	guid   bridge.GUID
 
-	mu       sync.Mutex // orders sequence as Cyclone DDS does
-	kind     *C.struct_ddsi_sertype
+	kind   *C.struct_ddsi_sertype
+	closed atomic.Bool
+
+	readers atomic.Int32 // how many match; Cyclone DDS sets it
+	pinned  runtime.Pinner
+
+	mu       sync.Mutex // makes sequence count as Cyclone DDS does
 	sequence uint64
-	closed   bool
 }
 
 func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string) (*writer, error) {
@@ -33,8 +39,10 @@ func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string
 	defer C.free(unsafe.Pointer(topicC))
 	defer C.free(unsafe.Pointer(typeC))
 	defer C.free(unsafe.Pointer(userDataC))
-	w.entity = C.create_writer(n.participant, topicC, typeC, &q, userDataC, &w.kind)
+	w.pinned.Pin(&w.readers)
+	w.entity = C.create_writer(n.participant, topicC, typeC, &q, userDataC, (*C.int32_t)(unsafe.Pointer(&w.readers)), &w.kind)
 	if err := check(w.entity); err != nil {
+		w.pinned.Unpin()
 		return nil, err
 	}
 	w.guid = guidOf(w.entity)
@@ -48,23 +56,29 @@ func (w *writer) write(data []byte, sourceTime int64) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	if w.closed.Load() {
 		return errClosed
 	}
 	err := check(C.write_blob(w.entity, w.kind, (*C.uint8_t)(&w.guid[0]), C.uint64_t(w.sequence+1),
 		unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data)), C.int64_t(sourceTime)))
+	if err != nil && w.closed.Load() {
+		return errClosed
+	}
 	if err == nil {
 		w.sequence++
 	}
 	return err
 }
 
-// close takes the writer off the graph. Writes that block meanwhile fail.
+// close takes the writer off the graph. Writes that block fail.
 func (w *writer) close() error {
+	w.closed.Store(true)
+	C.interrupt_writer(w.kind, (*C.uint8_t)(&w.guid[0]))
 	err := check(C.dds_delete(w.entity))
-	w.mu.Lock()
+	w.pinned.Unpin()
+	w.readers.Store(0)
+	w.mu.Lock() // until no write uses the type any more
 	defer w.mu.Unlock()
-	w.closed = true
 	C.ddsi_sertype_unref(w.kind)
 	return err
 }
