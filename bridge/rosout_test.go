@@ -20,8 +20,7 @@ func TestLogger(t *testing.T) {
 		lines = append(lines, line)
 		return errors.New("closed")
 	})
-	log := logger.Log // as Node.Log stands between
-	nodeLog := func(level LogLevel, format string, args ...any) { log(level, format, args...) }
+	nodeLog := func(level LogLevel, format string, args ...any) { logger.Log(level, format, args...) }
 	nodeLog(Debug, "left out")
 	nodeLog(Info, "%d files", 3)
 	nodeLog(Error, "100%%")

@@ -158,11 +158,10 @@ func keepAll() codec.QoS {
 
 // received is a sample with a payload of its own.
 type received struct {
-	data         []byte
-	sent, got    int64
-	publisher    bridge.GUID
-	sequence     uint64
-	batch, index int
+	data      []byte
+	sent, got int64
+	publisher bridge.GUID
+	sequence  uint64
 }
 
 // inbox is a subscription that keeps everything.
@@ -171,19 +170,17 @@ type inbox struct {
 
 	mu      sync.Mutex
 	samples []received
-	batches int
 }
 
 func (b *inbox) handle(batch []bridge.Sample) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, s := range batch {
+	for _, s := range batch {
 		b.samples = append(b.samples, received{
 			data: bytes.Clone(s.Data), sent: s.SourceTime, got: s.ReceiveTime,
-			publisher: s.Publisher, sequence: s.Sequence, batch: b.batches, index: i,
+			publisher: s.Publisher, sequence: s.Sequence,
 		})
 	}
-	b.batches++
 }
 
 func (b *inbox) all() []received {
