@@ -56,7 +56,7 @@ func FuzzRead(f *testing.F) {
 			require.EqualValues(t, saved, info.MessageCount)
 		}
 		half, _ := read(codec.Query{Start: info.StartTime + (info.EndTime-info.StartTime)/2})
-		require.LessOrEqual(t, half, plain)
+		require.True(t, half <= plain || reports > 0)
 	})
 }
 

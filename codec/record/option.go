@@ -106,7 +106,7 @@ func appendOption(dst []byte, c *codec.Channel, name string, files fileSet) []by
 	if c.Schema.Encoding != "" {
 		dst = appendBytes(dst, optionSchemaEncoding, c.Schema.Encoding)
 	}
-	if len(c.Schema.Data) > 0 && (c.Schema.Encoding != codec.SchemaProtobuf || !treeKeeps(files, c)) {
+	if c.Schema.Encoding == codec.SchemaProtobuf && !treeKeeps(files, c) || c.Schema.Encoding != codec.SchemaProtobuf && len(c.Schema.Data) > 0 {
 		dst = appendBytes(dst, optionSchema, c.Schema.Data)
 	}
 	if c.TypeHash != "" {

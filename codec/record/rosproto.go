@@ -53,7 +53,7 @@ func describeChannel(c *codec.Channel) (messageType string, files fileSet) {
 
 // addMessage adds the file that describes m, behind those of the messages that m contains.
 func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
-	fileName := m.Name + ".msg"
+	fileName := protoFileName(m.Name)
 	if files.find(fileName) != nil {
 		return
 	}
@@ -90,7 +90,7 @@ func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 			field.TypeName = proto.String("." + protoName(f.Type.Message))
 			if !imported[f.Type.Message] {
 				imported[f.Type.Message] = true
-				file.Dependency = append(file.Dependency, f.Type.Message+".msg")
+				file.Dependency = append(file.Dependency, protoFileName(f.Type.Message))
 				if nested, err := library.Message(f.Type.Message); err == nil { // always: m would not have been found without it
 					addMessage(files, library, nested)
 				}
@@ -100,7 +100,7 @@ func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 	}
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(file)
 	if err != nil {
-		return // a name that is not UTF-8; the channel then has no description
+		panic(err) // it marshals what is valid UTF-8, as all names here are
 	}
 	*files = append(*files, &protoFile{raw: raw, name: fileName, imports: file.Dependency, file: file})
 }
@@ -122,4 +122,9 @@ func protoName(rosType string) string {
 		parts[i] = string(name)
 	}
 	return strings.Join(parts, ".")
+}
+
+// protoFileName returns the name of the file that describes a ROS type: "sensor_msgs/msg/Imu.msg".
+func protoFileName(rosType string) string {
+	return strings.ReplaceAll(protoName(rosType), ".", "/") + ".msg"
 }
