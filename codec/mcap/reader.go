@@ -36,6 +36,7 @@ type Reader struct {
 	damage           []damageAt // between segments
 	events           []codec.Event
 	complete         bool
+	proven           bool // the summary has all channels, and a checksum
 
 	info    *codec.Info
 	infoErr error
@@ -91,7 +92,11 @@ func (r *Reader) index() error {
 	err := r.readSummary()
 	var useless *noIndex
 	if errors.As(err, &useless) {
-		r.reset()
+		schemas, channels, proven := r.schemas, r.channels, r.proven
+		if r.reset(); proven {
+			// They help where those in front of the messages are damaged.
+			r.schemas, r.channels = schemas, channels
+		}
 		if useless.damaged {
 			r.event("damage", 0, fmt.Sprintf("read without the index: %v", useless))
 		}

@@ -73,6 +73,7 @@ func (r *Reader) readSummary() error {
 	if err := r.checkSummary(statistics); err != nil {
 		return err
 	}
+	r.proven = footer.SummaryCRC != 0
 	for _, id := range sortedKeys(statistics.ChannelMessageCounts) {
 		r.count(id, statistics.ChannelMessageCounts[id])
 	}
