@@ -117,13 +117,9 @@ func (c *client) await(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		servers := c.requests.matched("serviceid")
-		if available(servers, matchedPeers(c.replies.entity, false, "serviceid")) {
-			return nil
-		}
-		// The reply writer of a server is discovered with its request reader, so nothing better is to be expected.
-		if len(servers) > 0 && !slices.ContainsFunc(servers, func(p peer) bool { return !isFastDDS(p.guid) }) {
-			return errors.New(fastDDSServices)
+		ok, err := available(c.requests.matched("serviceid"), matchedPeers(c.replies.entity, false, "serviceid"))
+		if ok || err != nil {
+			return err
 		}
 		select {
 		case <-tick.C:
@@ -136,15 +132,28 @@ func (c *client) await(ctx context.Context) error {
 }
 
 // available says whether one server is matched with both its reader of requests and its writer of replies, as far as
-// they tell that they belong together.
-func available(requests, replies []peer) bool {
-	requests = slices.DeleteFunc(requests, func(p peer) bool { return isFastDDS(p.guid) })
-	if !slices.ContainsFunc(requests, func(p peer) bool { return p.id != "" }) {
-		return len(requests) > 0 && len(replies) > 0
+// they tell that they belong together. It is an error that there are only servers with which nobody here can talk.
+func available(requests, replies []peer) (bool, error) {
+	named, unnamed, foreign := false, false, false
+	for _, request := range requests {
+		switch {
+		case isFastDDS(request.guid):
+			foreign = true
+		case request.id == "":
+			unnamed = true
+		case slices.ContainsFunc(replies, func(reply peer) bool { return reply.id == request.id }):
+			return true, nil
+		default:
+			named = true
+		}
 	}
-	return slices.ContainsFunc(replies, func(reply peer) bool {
-		return reply.id != "" && slices.ContainsFunc(requests, func(request peer) bool { return request.id == reply.id })
-	})
+	if unnamed && !named && len(replies) > 0 {
+		return true, nil
+	}
+	if foreign && !named && !unnamed {
+		return false, errors.New(fastDDSServices)
+	}
+	return false, nil
 }
 
 func (c *client) Close() error {

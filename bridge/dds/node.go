@@ -176,14 +176,14 @@ func (n *node) run() {
 			return
 		}
 		for _, value := range ready {
-			if err := n.run1(value); err != nil {
+			if err := n.dispatchOne(value); err != nil {
 				n.Log(bridge.Error, "%v", err)
 			}
 		}
 	}
 }
 
-func (n *node) run1(value C.dds_attach_t) error {
+func (n *node) dispatchOne(value C.dds_attach_t) error {
 	n.dispatching.Lock()
 	defer n.dispatching.Unlock()
 	if f := n.dispatch[value]; f != nil {

@@ -210,8 +210,13 @@ func TestAvailable(t *testing.T) {
 		{"of two servers", []peer{{cyclone, "a"}}, []peer{{cyclone, "b"}}, false},
 		{"without ids", []peer{{cyclone, ""}}, []peer{{cyclone, ""}}, true},
 		{"one without id", []peer{{cyclone, ""}, {cyclone, "a"}}, []peer{{cyclone, ""}}, false},
-		{"Fast DDS", []peer{{fast, ""}}, []peer{{fast, ""}}, false},
+		{"Fast DDS beside", []peer{{fast, ""}, {cyclone, "a"}}, []peer{{cyclone, "a"}}, true},
+		{"Fast DDS first", []peer{{fast, ""}, {cyclone, "a"}}, []peer{{fast, ""}}, false},
 	} {
-		require.Equal(t, test.want, available(test.requests, test.replies), test.name)
+		got, err := available(test.requests, test.replies)
+		require.NoError(t, err, test.name)
+		require.Equal(t, test.want, got, test.name)
 	}
+	_, err := available([]peer{{fast, ""}}, []peer{{fast, ""}})
+	require.EqualError(t, err, fastDDSServices)
 }
