@@ -38,16 +38,6 @@ func benchmarkFile(b testing.TB, path string, size int) (messages int) {
 	return messages
 }
 
-// benchmarkPath is in memory where the machine has such a place, so that it is not the disk that is measured.
-func benchmarkPath(b *testing.B) string {
-	dir, err := os.MkdirTemp("/dev/shm", "record")
-	if err != nil {
-		return filepath.Join(b.TempDir(), "a.record")
-	}
-	b.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, "a.record")
-}
-
 var benchmarkSizes = []struct {
 	name string
 	size int
@@ -56,7 +46,7 @@ var benchmarkSizes = []struct {
 func BenchmarkWrite(b *testing.B) {
 	for _, test := range benchmarkSizes {
 		b.Run(test.name, func(b *testing.B) {
-			path := benchmarkPath(b)
+			path := filepath.Join(b.TempDir(), "a.record")
 			b.SetBytes(benchmarkSize)
 			b.ReportAllocs()
 			messages := 0
@@ -71,7 +61,7 @@ func BenchmarkWrite(b *testing.B) {
 func BenchmarkRead(b *testing.B) {
 	for _, test := range benchmarkSizes {
 		b.Run(test.name, func(b *testing.B) {
-			path := benchmarkPath(b)
+			path := filepath.Join(b.TempDir(), "a.record")
 			messages := benchmarkFile(b, path, test.size)
 			r, err := open(path)
 			require.NoError(b, err)
@@ -103,7 +93,7 @@ func BenchmarkRead(b *testing.B) {
 
 // BenchmarkCopy is what Write and Read are compared with: a plain copy of the file.
 func BenchmarkCopy(b *testing.B) {
-	path := benchmarkPath(b)
+	path := filepath.Join(b.TempDir(), "a.record")
 	benchmarkFile(b, path, 1000)
 	b.SetBytes(benchmarkSize)
 	buffer := make([]byte, 1<<20)

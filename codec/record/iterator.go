@@ -16,6 +16,8 @@ import (
 const (
 	// maxEntries bounds what an iterator remembers of messages to come: 20 MiB.
 	maxEntries = 1 << 19
+	// splitSize is the size from which on a chunk is gone through once more, for its parts. Our own are smaller.
+	splitSize = 32 << 20
 	// enoughEntries is when it begins to ask whether it can do without further pieces that overlap in time.
 	enoughEntries = 1 << 15
 )
@@ -122,7 +124,7 @@ func (it *iterator) fill() {
 				}
 			}
 		}
-		if !p.exact && (p.end-p.start > maxPieceSize || p.count > maxPieceCount || p.min == math.MinInt64) {
+		if !p.exact && (p.end-p.start > splitSize || p.count > maxEntries/2 || p.min == math.MinInt64) {
 			it.err = it.split(used)
 			continue
 		}
