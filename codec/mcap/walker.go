@@ -27,6 +27,7 @@ type record struct {
 	op     mcap.OpCode
 	offset int64 // of the opcode
 	size   int64 // of the content
+	proven bool  // the lengths within the content make up size
 }
 
 func (r record) end() int64 { return r.offset + recordHead + r.size }
@@ -57,8 +58,8 @@ func (w *walker) next() (record, error) {
 		return record{}, io.EOF
 	}
 	r, sane := w.record(w.off)
-	// A wrong length of what has no inner lengths to compare it with shows in what follows.
-	if sane && (verifiable(r.op) || w.plausible(r.end())) {
+	// A wrong length that is not proven shows in what follows.
+	if sane && (r.proven || w.plausible(r.end())) {
 		w.off = r.end()
 		return r, w.err
 	}
@@ -100,7 +101,7 @@ func (w *walker) record(off int64) (record, bool) {
 	if r.end() > w.to {
 		return r, false
 	}
-	return r, w.sane(r)
+	return r, w.sane(&r)
 }
 
 // begun says whether the lengths in the chunk r, which does not fit, agree: then the file was cut off.
@@ -113,53 +114,53 @@ func (w *walker) begun(r record) bool {
 	return err == nil && int64(c.head)+c.records == r.size
 }
 
-// sane says whether the lengths within a record agree with its own.
-func (w *walker) sane(r record) bool {
+// sane says whether the lengths within a record fit its own.
+func (w *walker) sane(r *record) bool {
 	content := r.offset + recordHead
+	used := int64(-1) // of size; -1: who knows
 	switch r.op {
 	case mcap.OpReserved:
 		return false
 	case mcap.OpMessage:
 		return r.size >= messageHead
 	case mcap.OpChunk:
-		_, err := parseChunk(w.at(content, min(r.size, chunkHead+maxName)), r.size)
-		return err == nil
+		c, err := parseChunk(w.at(content, min(r.size, chunkHead+maxName)), r.size)
+		if err != nil {
+			return false
+		}
+		used = int64(c.head) + c.records
 	case mcap.OpMessageIndex:
-		return r.size >= 6 && int64(binary.LittleEndian.Uint32(w.at(content+2, 4)))+6 <= r.size
+		used = 6
+		if r.size >= used {
+			used += int64(binary.LittleEndian.Uint32(w.at(content+2, 4)))
+		}
 	case mcap.OpHeader:
-		return w.prefixed(content, r.end(), 2)
+		used = w.prefixed(content, r.size, 0, 2)
 	case mcap.OpSchema:
-		return w.prefixed(content+2, r.end(), 3) && r.size <= maxRecord
+		used = w.prefixed(content, r.size, 2, 3)
 	case mcap.OpChannel:
-		return w.prefixed(content+4, r.end(), 3) && r.size <= maxRecord
+		used = w.prefixed(content, r.size, 4, 3)
 	case mcap.OpMetadata:
-		return w.prefixed(content, r.end(), 2) && r.size <= maxRecord
+		used = w.prefixed(content, r.size, 0, 2)
 	case mcap.OpFooter:
 		return r.size >= 20
 	case mcap.OpDataEnd:
 		return r.size >= 4
 	}
-	return true
+	r.proven = used == r.size
+	return used <= r.size && (used < 0 || r.op == mcap.OpChunk || r.op == mcap.OpMessageIndex || r.size <= maxRecord)
 }
 
-// verifiable says whether sane proves a record's length.
-func verifiable(op mcap.OpCode) bool {
-	switch op {
-	case mcap.OpChunk, mcap.OpMessageIndex, mcap.OpHeader, mcap.OpSchema, mcap.OpChannel, mcap.OpMetadata:
-		return true
-	}
-	return false
-}
-
-// prefixed says whether n items with a length in front lie between off and end.
-func (w *walker) prefixed(off, end int64, n int) bool {
+// prefixed returns how many bytes the first used ones and n items with a length in front take of the size bytes at content,
+// more than size if they do not fit.
+func (w *walker) prefixed(content, size, used int64, n int) int64 {
 	for range n {
-		if end-off < 4 {
-			return false
+		if size-used < 4 {
+			return size + 1
 		}
-		off += 4 + int64(binary.LittleEndian.Uint32(w.at(off, 4)))
+		used += 4 + int64(binary.LittleEndian.Uint32(w.at(content+used, 4)))
 	}
-	return off <= end
+	return used
 }
 
 // plausible says whether a record, or the end, can be at off.
