@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -86,6 +87,37 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, err)
 		return n
 	})
+}
+
+func TestOpenFails(t *testing.T) {
+	for range 3 {
+		_, err := Open(bridge.Options{Name: "node", Domain: -1, Parameters: map[string]any{"use_sim_time": "maybe"}})
+		require.ErrorContains(t, err, "use_sim_time")
+		require.Empty(t, domains.byID)
+		runtime.GC() // which finds what was left pinned
+	}
+	_, err := Open(bridge.Options{Name: "no/de", Domain: -1})
+	require.ErrorContains(t, err, "no/de")
+}
+
+// TestDomains has one process in two domains at once, with several nodes in one.
+func TestDomains(t *testing.T) {
+	here := newNode(t, "here")
+	too, err := Open(bridge.Options{Name: "too", Namespace: "/test", Domain: -1})
+	require.NoError(t, err)
+	there, err := Open(bridge.Options{Name: "there", Namespace: "/test", Domain: here.domain.id + 1})
+	require.NoError(t, err)
+	require.Len(t, domains.byID, 2)
+	_, err = there.Advertise("numbers", "std_msgs/msg/String", codec.DefaultQoS())
+	require.NoError(t, err)
+	_, err = too.Advertise("words", "std_msgs/msg/String", codec.DefaultQoS())
+	require.NoError(t, err)
+	topicOf(t, here, "/test/words", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
+	require.Empty(t, publishersOf(here, "/test/numbers"))
+	require.NoError(t, there.Close())
+	require.NoError(t, too.Close())
+	require.Len(t, domains.byID, 1)
+	topicOf(t, here, "/test/words", func(topic bridge.Topic) bool { return topic.Name == "" })
 }
 
 func newNode(t testing.TB, name string) *node {

@@ -6,6 +6,7 @@ import "C"
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,9 +70,12 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 	q := discoveryQoS()
 	q.ignore_local = true
 	if g.infos, err = n.newReader(discoveryTopic, discoveryType, q, ""); err != nil {
-		return nil, fmt.Errorf("create reader of %s: %w", discoveryTopic, err)
+		return nil, errors.Join(fmt.Errorf("create reader of %s: %w", discoveryTopic, err), g.announce.close())
 	}
-	return g, g.changeOwn(func(*nodeInfo) {})
+	if err := g.changeOwn(func(*nodeInfo) {}); err != nil {
+		return nil, errors.Join(err, g.announce.close(), g.infos.close())
+	}
+	return g, nil
 }
 
 // readers returns what makes update necessary.

@@ -87,8 +87,10 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 		clients:  make(map[clientKey]*client),
 	}
 	if err := n.start(o); err != nil {
-		n.abandon()
-		return nil, err
+		return nil, errors.Join(err, n.abandon())
+	}
+	if err := n.parameters.Serve(n); err != nil {
+		return nil, errors.Join(err, n.Close())
 	}
 	for _, hint := range hints {
 		n.Log(bridge.Warn, "%s", hint)
@@ -126,19 +128,19 @@ func (n *node) start(o bridge.Options) error {
 		return err
 	}
 	n.logger = bridge.NewLogger(n.Name(), o.LogLevel, os.Stderr, rosout.Publish)
-	if err := n.parameters.Serve(n); err != nil {
-		return err
-	}
 	go n.run()
 	return nil
 }
 
-// abandon undoes an Open that failed.
-func (n *node) abandon() {
+// abandon undoes what start did before it failed.
+func (n *node) abandon() error {
+	if n.graph != nil {
+		n.graph.close()
+	}
 	if n.participant > 0 {
 		C.dds_delete(n.participant)
 	}
-	n.domain.leave()
+	return n.domain.leave()
 }
 
 // attach has f called when the reader has data, until detach. f must not wait.

@@ -19,7 +19,6 @@ var errClosed = errors.New("it is closed")
 
 // writer is a DDS writer.
 type writer struct {
-	node   *node
 	entity C.dds_entity_t
 	guid   bridge.GUID
 
@@ -34,7 +33,7 @@ type writer struct {
 }
 
 func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string) (*writer, error) {
-	w := &writer{node: n}
+	w := new(writer)
 	topicC, typeC, userDataC := C.CString(topic), C.CString(typeName), C.CString(userData)
 	defer C.free(unsafe.Pointer(topicC))
 	defer C.free(unsafe.Pointer(typeC))
