@@ -10,7 +10,7 @@ import (
 
 const (
 	// maxChannel bounds a Channel section and an entry of the index, which are read as a whole.
-	maxChannel = 32 << 20
+	maxChannel = 16 << 20
 
 	// Pieces end behind the message that reaches one of these.
 	maxPieceSize  = 4 << 20

@@ -214,5 +214,5 @@ func describe(protoDesc []byte) fileSet {
 	return parseFileSet(protoDesc)
 }
 
-// equalSet says whether two FileDescriptorSets are the same bytes.
+// equal says whether s is the given FileDescriptorSet, byte by byte.
 func (s fileSet) equal(encoded []byte) bool { return bytes.Equal(s.append(nil), encoded) }

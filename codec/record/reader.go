@@ -100,7 +100,7 @@ func (r *reader) parseHeader(b []byte) error {
 		return errors.New("the file ends within the header")
 	}
 	s := parseSection(b)
-	if s.typ != headerSection || s.size < 0 || s.size > headerArea {
+	if s.typ != headerSection || s.size <= 0 || s.size > headerArea {
 		return errors.New("there is no header")
 	}
 	payload := b[sectionSize:min(int64(len(b)), sectionSize+s.size)]
@@ -146,7 +146,7 @@ func (r *reader) Info() (*codec.Info, error) {
 		return r.info, nil
 	}
 	l := r.shallow
-	if l.counts == nil || len(l.damage) > 0 {
+	if l.counts == nil || len(l.damage) > 0 || r.deep != nil {
 		var err error
 		if l, err = r.survey(); err != nil {
 			return nil, err

@@ -6,6 +6,24 @@
 // ChunkBody, and an Index at the end if the file was closed. The sections themselves, walked in order, are what the reader
 // believes; positions in the index differ between Apollo's versions and are not used. Nothing is ever compressed.
 //
+// # Reading
+//
+// Messages come in the order of time whatever their order in the file, and a reader holds a few MiB however large chunks and
+// files are: up to 30 MiB where chunks are shuffled in themselves. A file whose writer was killed ends behind its last whole
+// message. Anything else that is not as it was written is ErrDamaged, or is reported to Query.Damaged and passed over:
+// reading goes on at the next section or message that is found. There are no checksums in the format, so that a content
+// that was changed is not noticed.
+//
+// # Writing
+//
+// Messages are kept in the order in which they are given. A chunk is written when the contents in it take more than
+// CreateOptions.ChunkSize (16 MiB), or when a message is more than CreateOptions.ChunkDuration (1 s) later than the earliest
+// in it, both as Apollo's writer has it, or by Sync, which a recorder calls when no message comes for a while. So a killed
+// writer loses at most the messages since. CreateOptions.Metadata is not kept.
+//
+// A second channel with the topic of another shares its place in the file if type, encoding and schema are the same; its
+// QoS, type hash and metadata are then not kept. Otherwise it is a channel of its own, "topic#2" to Apollo's tools.
+//
 // # What is ours in a file
 //
 // Two things are added that record.proto does not know, in unknown fields, which all readers pass over.

@@ -46,7 +46,8 @@ func (w *window) move(pos int64, n int) ([]byte, error) {
 	}
 	length := int(min(max(int64(n), int64(w.ahead)), rest))
 	if cap(w.buf) < length || cap(w.buf) > 16*windowSize && length <= windowSize {
-		w.buf = make([]byte, 0, max(length, min(windowSize, int(min(w.size, windowSize)))))
+		w.buf = nil // free it first
+		w.buf = make([]byte, 0, max(length, int(min(w.size, windowSize))))
 	}
 	w.buf, w.start = w.buf[:length], pos
 	if _, err := w.file.ReadAt(w.buf, pos); err != nil {

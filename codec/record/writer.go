@@ -29,13 +29,8 @@ const (
 	messageHead = 3*(1+binary.MaxVarintLen64) + publishSize
 )
 
-// writer implements codec.Writer. Messages are written in the order in which they are given. A chunk is written when the
-// contents in it take more than CreateOptions.ChunkSize, or a message is more than CreateOptions.ChunkDuration later than
-// the earliest in it, both as Apollo's writer has it, and by Sync: what a recorder calls when no message comes for a while.
-// A chunk and its header are written at once, so that the file of a killed writer ends with a whole chunk as a rule.
-//
-// A second channel with the topic of another shares its place in the file if type, encoding and schema are the same, and
-// its QoS, type hash and metadata are not kept. Otherwise the second is "topic#2" to Apollo's tools.
+// writer implements codec.Writer. A chunk and its header are written at once, so that as a rule the file of a killed writer
+// ends with a whole chunk.
 type writer struct {
 	path          string
 	file          *os.File
