@@ -13,7 +13,7 @@ import (
 	"tapedeck/codec"
 )
 
-// openBytes is how many bytes of records an iterator holds of segments that overlap, unless one alone has more.
+// openBytes is how many bytes of records an iterator holds of segments that overlap.
 const openBytes = 256 << 20
 
 // iterator merges the segments of a file by time. A segment is open from the time of its first message on.
@@ -25,6 +25,7 @@ type iterator struct {
 	open    []*source // a heap, the earliest message at the root
 	used    bool      // the message at the root was handed out
 	held    int       // bytes that open holds
+	limit   int       // of held, unless one source alone has more
 	free    []byte    // a buffer to load the next segment into
 	wanted  []want    // by channel
 	msg     codec.Message
@@ -53,7 +54,7 @@ func (s *source) before(o *source) bool {
 }
 
 func newIterator(r *Reader, q codec.Query) *iterator {
-	it := &iterator{r: r, q: q, loader: r.loader(), last: io.EOF}
+	it := &iterator{r: r, q: q, loader: r.loader(), limit: openBytes, last: io.EOF}
 	end := int64(math.MaxInt64)
 	for _, d := range r.damage {
 		if q.Damaged == nil {
@@ -154,7 +155,7 @@ func (it *iterator) load(s *source) []error {
 	}
 	s.records, it.free = records, nil
 	it.held += cap(records)
-	for it.held > openBytes {
+	for it.held > it.limit {
 		var last *source
 		for _, o := range it.open {
 			if o != s && o.records != nil && (last == nil || last.before(o)) {

@@ -18,8 +18,8 @@ import (
 // Reader reads an MCAP file.
 //
 // It finds its way by the summary when that holds indexes, statistics and all channels. Any other file is gone through
-// once before the first message is read or Info answers. Memory is bounded by the chunks that overlap in time, and
-// above 64 MiB by the largest of them: then the messages of chunks that overlap are read repeatedly.
+// once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to 256 MiB of
+// them or a single larger one; what is beyond that is read again when its time comes.
 type Reader struct {
 	file *os.File
 	path string

@@ -539,6 +539,15 @@ func TestOverwrite(t *testing.T) {
 	require.Len(t, read(t, open(t, dir), codec.Query{}), 7)
 }
 
+func TestCreateRefuses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bag")
+	_, err := codec.Create(dir, codec.CreateOptions{Compression: "bz2"})
+	require.ErrorContains(t, err, `MCAP has no compression "bz2"`)
+	require.NoDirExists(t, dir)
+	_, err = codec.Create(filepath.Join(dir, "deeper"), codec.CreateOptions{})
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
 func TestNamed(t *testing.T) {
 	for path, want := range map[string]bool{"drive": true, "out.d/": true, "a/drive": true, "a.mcap": false, "drive.record.00000": false} {
 		require.Equal(t, want, named(path), path)

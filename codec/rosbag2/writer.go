@@ -43,6 +43,7 @@ func Create(path string, o codec.CreateOptions) (*Writer, error) {
 	}
 	w := &Writer{dir: path, name: filepath.Base(absolute) + "_0.mcap", values: o.Metadata}
 	if w.Writer, err = mcap.Create(filepath.Join(path, w.name), o); err != nil {
+		os.Remove(path)
 		return nil, err
 	}
 	if err := errors.Join(w.save(), w.embed()); err != nil {
