@@ -85,12 +85,16 @@ func configuration(domain int, getenv func(string) string) (config, warning stri
 		fragments = append(fragments, "<Discovery><Peers>"+b.String()+"</Peers></Discovery>")
 	}
 	for i, f := range fragments {
-		fragments[i] = "<CycloneDDS><Domain>" + f + "</Domain></CycloneDDS>"
+		fragments[i] = domainConfig(f)
 	}
 	if uri := getenv("CYCLONEDDS_URI"); uri != "" {
 		fragments = append(fragments, uri)
 	}
 	return strings.Join(fragments, ","), warning
+}
+
+func domainConfig(elements string) string {
+	return "<CycloneDDS><Domain>" + elements + "</Domain></CycloneDDS>"
 }
 
 // receiveBufferHint says what to do when the kernel grants less than receiveBuffer, else "". limit is the content of

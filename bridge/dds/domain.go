@@ -6,7 +6,9 @@ import "C"
 
 import (
 	"fmt"
+	"net"
 	"os"
+	"slices"
 	"sync"
 	"unsafe"
 )
@@ -25,33 +27,28 @@ var domains = struct {
 	hinted bool // about the receive buffer
 }{byID: make(map[int]*domain)}
 
-// openDomain joins a domain. hints are for the user. Whoever joined must leave.
-func openDomain(id int) (d *domain, hints []string, err error) {
+// openDomain joins a domain. warning is for the user, if not "". Whoever joined must leave.
+func openDomain(id int) (d *domain, warning string, err error) {
 	domains.Lock()
 	defer domains.Unlock()
 	if d := domains.byID[id]; d != nil {
 		d.users++
-		return d, nil, nil
+		return d, "", nil
 	}
-	config, hint := configuration(id, os.Getenv)
-	if hint != "" {
-		hints = append(hints, hint)
+	config, warning := configuration(id, os.Getenv)
+	if os.Getenv("ROS_LOCALHOST_ONLY") == "1" && !loopbackMulticasts() {
+		// Cyclone DDS finds that out by itself, and prints a line of its own about it.
+		config = domainConfig("<General><AllowMulticast>false</AllowMulticast></General>") + "," + config
 	}
 	text := C.CString(config)
 	defer C.free(unsafe.Pointer(text))
 	entity := C.dds_create_domain(C.dds_domainid_t(id), text)
 	if err := check(entity); err != nil {
-		return nil, nil, fmt.Errorf("create DDS domain %d with the configuration %s: %w", id, config, err)
-	}
-	if limit, err := os.ReadFile("/proc/sys/net/core/rmem_max"); err == nil && !domains.hinted {
-		domains.hinted = true
-		if hint := receiveBufferHint(string(limit)); hint != "" {
-			hints = append(hints, hint)
-		}
+		return nil, "", fmt.Errorf("create DDS domain %d with the configuration %s: %w", id, config, err)
 	}
 	d = &domain{id: id, entity: entity, users: 1}
 	domains.byID[id] = d
-	return d, hints, nil
+	return d, warning, nil
 }
 
 func (d *domain) leave() error {
@@ -62,4 +59,24 @@ func (d *domain) leave() error {
 	}
 	delete(domains.byID, d.id)
 	return check(C.dds_delete(d.entity))
+}
+
+// receiveHint returns what the user should know before anything large is received, the first time it is called; "" after
+// that or when there is nothing.
+func receiveHint() string {
+	domains.Lock()
+	defer domains.Unlock()
+	limit, err := os.ReadFile("/proc/sys/net/core/rmem_max")
+	if err != nil || domains.hinted {
+		return ""
+	}
+	domains.hinted = true
+	return receiveBufferHint(string(limit))
+}
+
+func loopbackMulticasts() bool {
+	interfaces, err := net.Interfaces()
+	return err != nil || slices.ContainsFunc(interfaces, func(i net.Interface) bool {
+		return i.Flags&net.FlagLoopback != 0 && i.Flags&net.FlagMulticast != 0
+	})
 }

@@ -74,7 +74,7 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	domain, hints, err := openDomain(id)
+	domain, warning, err := openDomain(id)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	if err := n.parameters.Serve(n); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
-	for _, hint := range hints {
-		n.Log(bridge.Warn, "%s", hint)
+	if warning != "" {
+		n.Log(bridge.Warn, "%s", warning)
 	}
 	return n, nil
 }
@@ -214,6 +214,9 @@ func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]br
 	full, err := n.names.Topic(topic)
 	if err != nil {
 		return nil, fmt.Errorf("subscribe: %w", err)
+	}
+	if hint := receiveHint(); hint != "" {
+		n.Log(bridge.Warn, "%s", hint)
 	}
 	s, err := create(n, func() (bridge.Subscription, error) { return n.newSubscription(full, typeName, qos, handle) })
 	if err != nil {
