@@ -15,6 +15,7 @@ const (
 	messageHead = 2 + 4 + 8 + 8         // what precedes a message's payload
 	chunkHead   = 8 + 8 + 8 + 4 + 4 + 8 // a chunk's fields beside the compression's name and the records
 	maxName     = 16                    // longest name of a compression
+	farSize     = 512                   // likewise, to look at one record far away
 	windowSize  = 64 << 10              // bytes read at a time
 	privateOp   = mcap.OpCode(0x80)     // the first of the opcodes that are not the specification's
 	maxRecord   = 64 << 20              // longest record, beside messages, chunks and attachments
@@ -47,6 +48,7 @@ var errCut = errors.New("cut off within a record")
 // walker goes through the records in a stretch of a file and finds the next whole one behind a damaged place.
 type walker struct {
 	window
+	far     window // for what is beyond the window, which stays where it is
 	off, to int64
 	known   func(channel uint16) bool // whether the channel was described
 }
@@ -168,6 +170,14 @@ func (w *walker) plausible(off int64) bool {
 	if off == w.to {
 		return true
 	}
+	if !w.holds(off, recordHead+chunkHead+maxName) {
+		w.far.r, w.far.size = w.r, farSize
+		w.window, w.far = w.far, w.window
+		defer func() {
+			w.window, w.far = w.far, w.window
+			w.err = cmp.Or(w.err, w.far.err)
+		}()
+	}
 	r, sane := w.record(off)
 	return sane && (r.op <= maxOpcode || r.op >= privateOp)
 }
@@ -207,17 +217,23 @@ func (w *walker) blank(off int64) bool {
 
 // window reads parts of a file through a buffer.
 type window struct {
-	r   io.ReaderAt
-	buf []byte
-	off int64 // of buf in the file
-	err error // the first one of reading
+	r    io.ReaderAt
+	size int64 // bytes read at a time; 0: windowSize
+	buf  []byte
+	off  int64 // of buf in the file
+	err  error // the first one of reading
+}
+
+// holds says whether the buffer has n bytes from off on.
+func (w *window) holds(off, n int64) bool {
+	return off >= w.off && off+n <= w.off+int64(len(w.buf))
 }
 
 // at returns n bytes from off on, zeros where they cannot be read. They are valid until the next call.
 func (w *window) at(off, n int64) []byte {
-	if off < w.off || off+n > w.off+int64(len(w.buf)) {
-		if int64(cap(w.buf)) < max(n, windowSize) {
-			w.buf = make([]byte, max(n, windowSize))
+	if !w.holds(off, n) {
+		if size := max(n, cmp.Or(w.size, windowSize)); int64(cap(w.buf)) < size {
+			w.buf = make([]byte, size)
 		}
 		w.buf = w.buf[:cap(w.buf)]
 		got, err := w.r.ReadAt(w.buf, off)
