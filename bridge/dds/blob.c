@@ -1,5 +1,6 @@
 #include "blob.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +13,62 @@ static const struct ddsi_serdata_ops data_ops;
 // The payload is read up to the next multiple of 4, which is how it goes onto the wire.
 static size_t padded(size_t size) { return (size + 3) & ~(size_t)3; }
 
+// Large samples are kept for reuse, up to POOL_LIMIT bytes: to have the system map and clear fresh memory for each would
+// take longer than all copies of it. Size class n holds blocks of POOL_SMALLEST << (n - 1) bytes.
+#define POOL_SMALLEST ((size_t)32 << 10)
+#define POOL_CLASSES 12
+#define POOL_LIMIT ((size_t)64 << 20)
+
+static struct {
+	pthread_mutex_t mutex;
+	struct block { struct block *next; } *free[POOL_CLASSES + 1];
+	size_t kept; // bytes
+} pool = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static size_t class_size(uint32_t class) { return POOL_SMALLEST << (class - 1); }
+
+// class_of returns the class whose blocks hold size bytes, 0 if none is meant to.
+static uint32_t class_of(size_t size) {
+	if (size <= POOL_SMALLEST / 2 || size > class_size(POOL_CLASSES))
+		return 0;
+	uint32_t class = 1;
+	while (class_size(class) < size)
+		class++;
+	return class;
+}
+
+static struct blob *take_block(uint32_t class) {
+	pthread_mutex_lock(&pool.mutex);
+	struct block *b = pool.free[class];
+	if (b != NULL) {
+		pool.free[class] = b->next;
+		pool.kept -= class_size(class);
+	}
+	pthread_mutex_unlock(&pool.mutex);
+	return b != NULL ? (struct blob *)b : malloc(class_size(class));
+}
+
+static void give_block(struct blob *blob, uint32_t class) {
+	struct block *b = (struct block *)blob;
+	pthread_mutex_lock(&pool.mutex);
+	if (pool.kept + class_size(class) <= POOL_LIMIT) {
+		b->next = pool.free[class];
+		pool.free[class] = b;
+		pool.kept += class_size(class);
+		b = NULL;
+	}
+	pthread_mutex_unlock(&pool.mutex);
+	free(b);
+}
+
 static struct blob *alloc(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind, size_t size) {
 	if (size > UINT32_MAX - 3)
 		return NULL;
-	struct blob *b = malloc(sizeof(*b) + padded(size));
+	uint32_t class = class_of(sizeof(struct blob) + padded(size));
+	struct blob *b = class > 0 ? take_block(class) : malloc(sizeof(*b) + padded(size));
 	if (b == NULL)
 		return NULL;
+	b->pooled = class;
 	ddsi_serdata_init(&b->c, type, kind);
 	b->c.hash = type->serdata_basehash;
 	b->sequence = 0;
@@ -141,7 +192,13 @@ static void to_ser_unref(struct ddsi_serdata *d, const ddsrt_iovec_t *part) {
 }
 
 // The type may be gone by now: samples don't hold on to it.
-static void free_data(struct ddsi_serdata *d) { free(d); }
+static void free_data(struct ddsi_serdata *d) {
+	struct blob *b = of(d);
+	if (b->pooled > 0)
+		give_block(b, b->pooled);
+	else
+		free(b);
+}
 
 static bool eqkey(const struct ddsi_serdata *a, const struct ddsi_serdata *b) {
 	(void)a, (void)b;

@@ -23,7 +23,7 @@ struct blob {
 	int64_t received; // ns since the Unix epoch; for samples of this process, when they were written
 	uint32_t size; // of the payload in bytes
 	uint8_t publisher[16]; // GUID in wire order, zero if not known
-	uint32_t reserved; // keeps the payload 8-aligned
+	uint32_t pooled; // size class in the pool of large samples, 0 for none; keeps the payload 8-aligned
 };
 
 // blob_type returns a new keyless type of that DDS name whose samples are blobs.
