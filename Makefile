@@ -10,7 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # Packages where goroutines meet.
-RACE := ./bridge/... ./nodes/... ./codec/record/...
+RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/...
 
 .PHONY: build demo test check lint bench deps test-deps clean
 
@@ -33,7 +33,7 @@ lint:
 	$(GO) run $(GOLANGCI_LINT) run
 
 bench: build
-	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/cdr
+	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr
 	$(GO) run ./test/bench
 
 deps:
