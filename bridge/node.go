@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"context"
+	"io"
 
 	"tapedeck/codec"
 )
@@ -26,7 +27,8 @@ type Options struct {
 	// Domain is the DDS domain id; -1 takes ROS_DOMAIN_ID from the environment, or 0.
 	Domain int
 
-	LogLevel LogLevel // what is below it is not logged; 0 is Info
+	LogLevel LogLevel  // what is below it is not logged; 0 is Info
+	Console  io.Writer // where log lines go; nil is standard error
 }
 
 // Node is one participant in the ROS graph with one node in it. Payloads are CDR with their 4-byte encapsulation

@@ -77,10 +77,10 @@ func (c *SimTime) handle(batch []Sample) {
 }
 
 // Stamp returns the time, ns since the Unix epoch, for what was received at the machine's time wall: that time, or with
-// use_sim_time the simulated time of now.
+// use_sim_time the simulated time of now, as soon as there is one.
 func (c *SimTime) Stamp(wall int64) int64 {
-	if c.sim.Load() {
-		return c.now.Load()
+	if now := c.now.Load(); c.sim.Load() && now != 0 {
+		return now
 	}
 	return wall
 }

@@ -127,7 +127,11 @@ func (n *node) start(o bridge.Options) error {
 	if err != nil {
 		return err
 	}
-	n.logger = bridge.NewLogger(n.Name(), o.LogLevel, os.Stderr, rosout.Publish)
+	console := o.Console
+	if console == nil {
+		console = os.Stderr
+	}
+	n.logger = bridge.NewLogger(n.Name(), o.LogLevel, console, rosout.Publish)
 	go n.run()
 	return nil
 }

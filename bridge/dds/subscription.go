@@ -28,7 +28,7 @@ type subscription struct {
 	losses  losses
 	lost    atomic.Uint64
 
-	closing atomic.Bool
+	closing atomic.Int64 // since when, ns since the Unix epoch; 0: it is not closed
 	done    chan struct{}
 }
 
@@ -59,17 +59,25 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle fun
 	return s, nil
 }
 
-// run hands samples to the handler. It allocates nothing, but for publishers that it sees first.
+// run hands samples to the handler, at the end what had arrived by then. It allocates nothing, but for publishers that it
+// sees first.
 func (s *subscription) run() {
 	defer close(s.done)
-	for !s.closing.Load() {
-		blobs, err := s.reader.take(s.waitset)
+	for {
+		closing, waitset := s.closing.Load(), s.waitset
+		if closing != 0 {
+			waitset = 0
+		}
+		blobs, err := s.reader.take(waitset)
 		if err != nil {
 			s.node.Log(bridge.Error, "subscription of %s ends: %v", s.topic, err)
 			return
 		}
-		if len(blobs) == 0 {
+		if closing != 0 && (len(blobs) == 0 || int64(blobs[0].received) > closing) {
 			return
+		}
+		if len(blobs) == 0 {
+			continue // it is closed
 		}
 		samples, kept := s.samples[:len(blobs)], s.kept[:len(blobs)]
 		clear(kept)
@@ -102,7 +110,7 @@ func (s *subscription) Lost() uint64 { return s.lost.Load() }
 // Close must not be called by the handler, for which it waits.
 func (s *subscription) Close() error {
 	return s.node.end(s, func() error {
-		s.closing.Store(true)
+		s.closing.Store(time.Now().UnixNano())
 		C.dds_waitset_set_trigger(s.waitset, true)
 		<-s.done
 		if err := errors.Join(s.node.graph.remove(s.reader.guid), s.release()); err != nil {
