@@ -39,7 +39,7 @@ func TestClockPausesAndSteps(t *testing.T) {
 	require.Equal(t, int64(1e9), c.now(), "a step takes the clock to the message")
 	c.step()
 	require.Equal(t, int64(2e9), <-passed)
-	c.setRate(1000)
+	c.scale(1000)
 	c.toggle()
 	require.Equal(t, int64(3e9), <-passed)
 	c.toggle()

@@ -5,21 +5,23 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"tapedeck/nodes/internal/progress"
 )
 
-// keyboard turns the keys pressed on a terminal into calls of press, until ctx ends. Where standard input is no
-// terminal it does nothing. Ctrl-C keeps its meaning. restore puts the terminal back as it was.
-func keyboard(ctx context.Context, press func(key string)) (restore func()) {
+// keyboard turns the keys pressed on the terminal into calls of press, until ctx ends. Ctrl-C keeps its meaning. restore
+// puts the terminal back as it was. ok is false where standard input is no terminal, or that of a job in the background.
+func keyboard(ctx context.Context, press func(key string)) (restore func(), ok bool) {
 	in := int(os.Stdin.Fd())
 	was, err := unix.IoctlGetTermios(in, unix.TCGETS)
-	if err != nil {
-		return func() {}
+	if err != nil || !progress.Foreground(os.Stdin) {
+		return nil, false
 	}
 	raw := *was
 	raw.Lflag &^= unix.ICANON | unix.ECHO
 	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
 	if unix.IoctlSetTermios(in, unix.TCSETS, &raw) != nil {
-		return func() {}
+		return nil, false
 	}
 	go func() {
 		// The read cannot be interrupted; the goroutine ends with the process at the latest.
@@ -39,5 +41,5 @@ func keyboard(ctx context.Context, press func(key string)) (restore func()) {
 			}
 		}
 	}()
-	return func() { _ = unix.IoctlSetTermios(in, unix.TCSETS, was) }
+	return func() { _ = unix.IoctlSetTermios(in, unix.TCSETS, was) }, true
 }

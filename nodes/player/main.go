@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"time"
 
+	"tapedeck/bridge"
 	"tapedeck/config"
 	_ "tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/progress"
 )
 
 const long = `Plays recordings of any format that carry ROS 2 messages back onto the ROS graph, at the pace at which they were
@@ -39,14 +43,21 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	node, err := graph.Open("player", in, o)
+	p, err := newPlayer(*o, s)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, node.Close()) }()
-	p, err := newPlayer(*o, node, s)
-	if err != nil {
+	in.ROS.Remaps = append(slices.Clone(o.Remap), in.ROS.Remaps...)
+	if _, err := bridge.NewNames(bridge.Options{Name: "player", Remaps: in.ROS.Remaps}); err != nil {
+		return config.Usagef("%w", err)
+	}
+	p.line = progress.NewLine(os.Stderr)
+	if p.node, err = graph.Open("player", in, o, p.line); err != nil {
 		return err
+	}
+	defer func() { err = errors.Join(err, p.node.Close()) }()
+	for _, text := range s.warnings {
+		p.node.Log(bridge.Warn, "%s", text)
 	}
 	began := time.Now()
 	if err := p.run(ctx); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 
@@ -13,8 +14,10 @@ import (
 type source struct {
 	readers  []codec.Reader
 	channels []*codec.Channel // that the filter selects, in the order of the files
+	messages uint64           // of all channels
 	start    int64            // ns since the Unix epoch, of the earliest message of all
 	end      int64            // of the latest
+	warnings []string         // what its user should know
 	wants    func(*codec.Channel) bool
 }
 
@@ -22,35 +25,48 @@ type source struct {
 func openSource(paths []string, wants func(*codec.Channel) bool) (*source, error) {
 	s := &source{wants: wants}
 	for _, path := range paths {
-		r, err := codec.Open(path)
-		if err != nil {
+		if err := s.add(path); err != nil {
 			return nil, errors.Join(err, s.close())
-		}
-		s.readers = append(s.readers, r)
-		info, err := r.Info()
-		if err != nil {
-			return nil, errors.Join(err, s.close())
-		}
-		if info.MessageCount > 0 {
-			if s.start == 0 || info.StartTime < s.start {
-				s.start = info.StartTime
-			}
-			s.end = max(s.end, info.EndTime)
-		}
-		for _, t := range info.Topics {
-			if wants(t.Channel) {
-				s.channels = append(s.channels, t.Channel)
-			}
 		}
 	}
 	return s, nil
 }
 
-// read returns the messages from start on and before end, which may be 0 for no end, in time order.
-func (s *source) read(start, end int64, damaged func(error)) (codec.Iterator, error) {
+func (s *source) add(path string) error {
+	r, err := codec.Open(path)
+	if err != nil {
+		return err
+	}
+	s.readers = append(s.readers, r)
+	info, err := r.Info()
+	if err != nil {
+		return err
+	}
+	if !info.Complete {
+		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged; what there is of it is played, 'converter info' says more", path))
+	}
+	if info.MessageCount > 0 {
+		if s.messages == 0 {
+			s.start, s.end = info.StartTime, info.EndTime
+		}
+		s.start, s.end = min(s.start, info.StartTime), max(s.end, info.EndTime)
+		s.messages += info.MessageCount
+	}
+	for _, t := range info.Topics {
+		if s.wants(t.Channel) {
+			s.channels = append(s.channels, t.Channel)
+		}
+	}
+	return nil
+}
+
+// read returns the messages that q and the filter select, in time order.
+func (s *source) read(q codec.Query) (codec.Iterator, error) {
+	selected := q.Topics
+	q.Topics = func(c *codec.Channel) bool { return s.wants(c) && (selected == nil || selected(c)) }
 	var its []codec.Iterator
 	for _, r := range s.readers {
-		it, err := r.Read(codec.Query{Start: start, End: end, Topics: s.wants, Damaged: damaged})
+		it, err := r.Read(q)
 		if err != nil {
 			return nil, errors.Join(err, codec.Merge(its...).Close())
 		}
@@ -82,11 +98,16 @@ func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 		switch {
 		case o.Clock > 0 && c.Topic == "/clock":
 			return false
-		case slices.Contains(o.ExcludeTopics, c.Topic), exclude != nil && exclude.MatchString(c.Topic):
+		case names(o.ExcludeTopics, c.Topic), exclude != nil && exclude.MatchString(c.Topic):
 			return false
 		}
-		return !named || slices.Contains(o.Topics, c.Topic) || include != nil && include.MatchString(c.Topic)
+		return !named || names(o.Topics, c.Topic) || include != nil && include.MatchString(c.Topic)
 	}, nil
+}
+
+// names says whether topic is in the list, where it may stand without its first slash.
+func names(list []string, topic string) bool {
+	return slices.ContainsFunc(list, func(name string) bool { return name == topic || "/"+name == topic })
 }
 
 func compile(parameter, text string) (*regexp.Regexp, error) {

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"tapedeck/bridge"
 	"tapedeck/config"
 	_ "tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/progress"
 )
 
 const long = `Records topics of the ROS graph into Apollo record files or ROS 2 bag folders, until it is interrupted. Topics are
@@ -34,25 +36,29 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	}
 	names, err := bridge.NewNames(bridge.Options{Name: "recorder", Remaps: in.ROS.Remaps})
 	if err != nil {
-		return err
+		return config.Usagef("%w", err)
 	}
 	chosen, err := newSelection(o, topics, names.Topic)
 	if err != nil {
 		return err
 	}
-	node, err := graph.Open("recorder", in, o)
+	line := progress.NewLine(os.Stderr)
+	node, err := graph.Open("recorder", in, o, line)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	r, err := newRecorder(*o, chosen, node)
+	r, err := newRecorder(*o, chosen, node, line)
 	if err != nil {
 		return err
 	}
 	err = r.run(ctx)
 	t := r.totals()
-	for _, line := range t.droppedByTopic {
-		node.Log(bridge.Warn, "%s", line)
+	for _, text := range t.droppedByTopic {
+		node.Log(bridge.Warn, "%s", text)
+	}
+	for _, topic := range r.unheard() {
+		node.Log(bridge.Warn, "nothing was recorded of %s: nobody published it", topic)
 	}
 	if r.path != "" {
 		fmt.Printf("recorded %s: %s\n", r.path, t)

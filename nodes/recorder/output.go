@@ -15,9 +15,14 @@ var recordSuffix = regexp.MustCompile(`\.record(\.\d{5})?$`)
 // outputPath returns what is created for the name that the user gave: NAME.record.00000, or the folder NAME.
 func outputPath(o *options, name string) string {
 	if o.Storage == "record" {
-		return recordSuffix.ReplaceAllString(name, "") + ".record.00000"
+		return bareName(name) + ".record.00000"
 	}
-	return strings.TrimSuffix(name, "/")
+	return strings.TrimRight(name, "/")
+}
+
+// bareName returns the name without what a storage adds to it.
+func bareName(name string) string {
+	return recordSuffix.ReplaceAllString(strings.TrimRight(name, "/"), "")
 }
 
 // defaultName is the name of a recording that the user did not name.
@@ -25,7 +30,7 @@ func defaultName(now time.Time) string { return "tapedeck_" + now.Format("2006_0
 
 // snapshotName returns the name of a snapshot taken at now that is not taken yet.
 func snapshotName(o *options, recording string, now time.Time) string {
-	base := recordSuffix.ReplaceAllString(strings.TrimSuffix(recording, "/"), "") + "_snapshot_" + now.Format("2006_01_02-15_04_05")
+	base := bareName(recording) + "_snapshot_" + now.Format("2006_01_02-15_04_05")
 	name := base
 	for n := 1; ; n++ {
 		if _, err := os.Lstat(outputPath(o, name)); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,18 +9,21 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/internal/progress"
 )
 
 // recorder subscribes to the selected topics of a node's graph and writes what they carry.
 type recorder struct {
 	options   options
 	node      bridge.Node
+	line      *progress.Line
 	selection *selection
 	overrides map[string]codec.QoS
 	library   *rosidl.Library
@@ -34,9 +38,11 @@ type recorder struct {
 
 	snapshots sync.Mutex // held while a snapshot is written
 
+	warned       map[string]bool // what was said already
+	replacements sync.WaitGroup  // of subscriptions, while both listen
+
 	mu      sync.Mutex
 	streams map[streamKey]*recording
-	warned  map[string]bool // what was said already
 }
 
 type streamKey struct{ topic, typeName string }
@@ -46,7 +52,8 @@ type recording struct {
 	*stream
 	qos          codec.QoS
 	subscription bridge.Subscription
-	lost         uint64 // in transport, of subscriptions that were replaced
+	replacing    atomic.Bool   // the subscription before this one listens still
+	lost         atomic.Uint64 // messages in transport, of subscriptions that were replaced
 }
 
 // run records until ctx ends, the time is up or the disk fails. Everything received by then is in the file when it
@@ -74,11 +81,10 @@ func (r *recorder) run(ctx context.Context) (err error) {
 			cancel(err)
 		}
 	}
-	status := newStatus(r)
 	if r.awaitTime(ctx) == nil {
-		r.follow(ctx, status)
+		r.follow(ctx)
 	}
-	status.clear()
+	r.line.Clear()
 
 	r.unsubscribe()
 	close(stopSink)
@@ -87,7 +93,10 @@ func (r *recorder) run(ctx context.Context) (err error) {
 		err = cause
 	}
 	if r.sink != nil {
-		err = errors.Join(err, r.sink.writer.Close())
+		r.sink.discard()
+		if closeErr := r.sink.writer.Close(); !errors.Is(err, closeErr) {
+			err = errors.Join(err, closeErr)
+		}
 	}
 	return err
 }
@@ -110,21 +119,20 @@ func (r *recorder) awaitTime(ctx context.Context) error {
 }
 
 // follow keeps the subscriptions in step with the graph until ctx ends.
-func (r *recorder) follow(ctx context.Context, status *status) {
+func (r *recorder) follow(ctx context.Context) {
 	changes := r.node.Watch(ctx)
 	tick := time.NewTicker(statusPace)
 	defer tick.Stop()
 	start := time.Now()
+	status := status{recorder: r, line: r.line, logged: start}
 	for {
-		if !r.options.NoDiscovery || time.Since(start) < discoveryTime {
-			r.update(ctx)
-		}
+		r.update(ctx, !r.options.NoDiscovery || time.Since(start) < discoveryTime)
 		select {
 		case <-ctx.Done():
 			return
 		case <-changes:
 		case <-tick.C:
-			status.print()
+			status.tell()
 		}
 	}
 }
@@ -149,28 +157,42 @@ func (r *recorder) syncEvery(period time.Duration, stop <-chan struct{}, fail fu
 	}
 }
 
-// update subscribes to what is wanted and not subscribed yet, and replaces subscriptions that cannot hear all
-// publishers.
-func (r *recorder) update(ctx context.Context) {
+// update subscribes to what is wanted and new, if it may, and replaces subscriptions that do not suit the publishers any
+// more.
+func (r *recorder) update(ctx context.Context, discover bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, topic := range r.node.Topics() {
 		if !r.selection.wants(&topic) {
 			continue
 		}
-		if len(topic.Types) > 1 {
-			r.warn("types "+topic.Name, "%s has several types, %s; each is recorded on its own", topic.Name, strings.Join(topic.Types, ", "))
+		types := typesOf(&topic)
+		if len(types) > 1 {
+			r.warn("types "+topic.Name, "%s has several types, %s; each is recorded on its own", topic.Name, strings.Join(types, ", "))
 		}
-		for _, typeName := range topic.Types {
+		for _, typeName := range types {
 			offers := offersOf(&topic, typeName)
-			known := r.streams[streamKey{topic.Name, typeName}]
-			if known == nil {
+			if known := r.streams[streamKey{topic.Name, typeName}]; known != nil {
+				r.adapt(ctx, known, &topic, offers)
+			} else if discover {
 				r.subscribe(&topic, typeName, offers)
-			} else {
-				r.adapt(ctx, known, offers)
 			}
 		}
 	}
+}
+
+// typesOf returns the types that are published on topic, or where nobody publishes those that are subscribed.
+func typesOf(topic *bridge.Topic) []string {
+	if len(topic.Publishers) == 0 {
+		return topic.Types
+	}
+	var types []string
+	for _, p := range topic.Publishers {
+		if !slices.Contains(types, p.Type) {
+			types = append(types, p.Type)
+		}
+	}
+	return types
 }
 
 // offersOf returns what the publishers of topic with that type offer.
@@ -184,25 +206,33 @@ func offersOf(topic *bridge.Topic, typeName string) (offers []codec.QoS) {
 }
 
 func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []codec.QoS) {
-	s := &stream{channel: r.channel(topic, typeName, offers), queue: r.queue, ring: r.ring, clock: r.clock}
-	rec := &recording{stream: s, qos: r.request(topic.Name, offers)}
+	rec := &recording{stream: newStream(r.channel(topic, typeName, offers), r.queue, r.ring, r.clock)}
+	rec.qos = r.request(topic.Name, offers)
 	var err error
-	if rec.subscription, err = r.node.Subscribe(topic.Name, typeName, rec.qos, s.take); err != nil {
+	if rec.subscription, err = r.node.Subscribe(topic.Name, typeName, rec.qos, rec.take); err != nil {
 		r.warn("subscribe "+topic.Name, "cannot record %s: %v", topic.Name, err)
 		return
 	}
-	if r.sink != nil {
-		r.sink.declare(s.channel)
-	}
 	r.streams[streamKey{topic.Name, typeName}] = rec
+	r.declare(rec)
 	r.node.Log(bridge.Info, "recording %s [%s]", topic.Name, typeName)
+}
+
+// declare has the channel in the file even if no message follows, unless its publishers' QoS is still to come.
+func (r *recorder) declare(rec *recording) {
+	if c := rec.channel.Load(); r.sink != nil && c.QoS != nil {
+		r.sink.declare(c)
+	}
 }
 
 // request returns the QoS to subscribe with. Everything the middleware receives is taken, whatever depth is asked for.
 func (r *recorder) request(topic string, offers []codec.QoS) codec.QoS {
 	qos, ok := r.overrides[topic]
 	if !ok {
-		qos, _ = bridge.AdaptQoS(offers)
+		var mixed bool
+		if qos, mixed = bridge.AdaptQoS(offers); mixed {
+			r.warn("mixed "+topic, "%s: its publishers offer different QoS, and what all of them offer is subscribed to; messages may be lost, and latched ones missed", topic)
+		}
 	}
 	qos.History, qos.Depth = codec.KeepAll, 0
 	return qos
@@ -222,7 +252,11 @@ func (r *recorder) channel(topic *bridge.Topic, typeName string, offers []codec.
 	}
 	text, err := r.library.Concatenated(typeName)
 	if err != nil {
-		r.warn("type "+typeName, "%s is recorded without its definition, its readers must know it: %v; name the folder that has it with --definition-paths", topic.Name, err)
+		advice := ""
+		if errors.Is(err, rosidl.ErrUnknownType) {
+			advice = "; name the folder that has it with --definition-paths"
+		}
+		r.warn("type "+typeName, "%s is recorded without its definition, its readers must know it: %v%s", topic.Name, err, advice)
 		return c
 	}
 	c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
@@ -237,45 +271,53 @@ func (r *recorder) channel(topic *bridge.Topic, typeName string, offers []codec.
 // overlap is how long a subscription and its successor listen side by side, so that nothing falls between them.
 const overlap = time.Second
 
-// adapt replaces the subscription of rec when there are publishers that it cannot hear.
-func (r *recorder) adapt(ctx context.Context, rec *recording, offers []codec.QoS) {
-	deaf := false
-	for _, offer := range offers {
-		if ok, reason := bridge.Compatible(offer, rec.qos); !ok {
-			deaf = true
-			if _, fixed := r.overrides[rec.channel.Topic]; fixed {
-				r.warn("qos "+rec.channel.Topic, "%s: the QoS override does not match a publisher: %s", rec.channel.Topic, reason)
-				return
-			}
-		}
-	}
-	if !deaf {
+// adapt replaces the subscription of rec when it cannot hear all of the publishers, or could hear more of them: all are
+// reliable, or latched, now.
+func (r *recorder) adapt(ctx context.Context, rec *recording, topic *bridge.Topic, offers []codec.QoS) {
+	if len(offers) == 0 || rec.replacing.Load() {
 		return
 	}
-	rec.qos = r.request(rec.channel.Topic, offers)
-	gate := make(chan struct{})
-	next, err := r.node.Subscribe(rec.channel.Topic, rec.channel.Type, rec.qos, func(samples []bridge.Sample) {
-		<-gate
+	c := rec.channel.Load()
+	if c.QoS == nil {
+		c = r.channel(topic, c.Type, offers)
+		rec.channel.Store(c)
+		r.declare(rec)
+	}
+	if _, fixed := r.overrides[c.Topic]; fixed {
+		for _, offer := range offers {
+			if ok, reason := bridge.Compatible(offer, rec.qos); !ok {
+				r.warn("qos "+c.Topic, "%s: the QoS override does not match a publisher: %s", c.Topic, reason)
+			}
+		}
+		return
+	}
+	qos := r.request(c.Topic, offers)
+	if qos == rec.qos {
+		return
+	}
+	ready := make(chan struct{})
+	next, err := r.node.Subscribe(c.Topic, c.Type, qos, func(samples []bridge.Sample) {
+		<-ready
 		rec.take(samples)
 	})
 	if err != nil {
-		r.warn("subscribe again "+rec.channel.Topic, "%s: cannot subscribe for a new publisher: %v", rec.channel.Topic, err)
+		r.warn("subscribe again "+c.Topic, "%s: cannot subscribe for a new publisher: %v", c.Topic, err)
 		return
 	}
-	rec.track()
 	old := rec.subscription
-	rec.subscription = next
-	go func() {
-		defer close(gate)
+	rec.subscription, rec.qos = next, qos
+	rec.replacing.Store(true)
+	r.replacements.Go(func() {
 		select {
 		case <-ctx.Done():
 		case <-time.After(overlap):
 		}
 		_ = old.Close()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		rec.lost += old.Lost()
-	}()
+		rec.lost.Add(old.Lost())
+		rec.replace(time.Now().UnixNano())
+		close(ready)
+		rec.replacing.Store(false)
+	})
 }
 
 // recorded returns the recordings by topic and type.
@@ -287,16 +329,25 @@ func (r *recorder) recorded() []*recording {
 		list = append(list, rec)
 	}
 	slices.SortFunc(list, func(a, b *recording) int {
-		return strings.Compare(a.channel.Topic+" "+a.channel.Type, b.channel.Topic+" "+b.channel.Type)
+		c, d := a.channel.Load(), b.channel.Load()
+		return cmp.Or(strings.Compare(c.Topic, d.Topic), strings.Compare(c.Type, d.Type))
 	})
 	return list
 }
 
 // unsubscribe closes all subscriptions.
 func (r *recorder) unsubscribe() {
+	r.replacements.Wait()
 	for _, rec := range r.recorded() {
 		_ = rec.subscription.Close()
 	}
+}
+
+// unheard returns the topics that were named and never there.
+func (r *recorder) unheard() []string {
+	return slices.DeleteFunc(slices.Clone(r.selection.topics), func(name string) bool {
+		return slices.ContainsFunc(r.recorded(), func(rec *recording) bool { return rec.channel.Load().Topic == name })
+	})
 }
 
 // warn logs a warning the first time it is about what.
@@ -308,9 +359,9 @@ func (r *recorder) warn(what, format string, args ...any) {
 }
 
 // newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
-func newRecorder(o options, chosen *selection, node bridge.Node) (*recorder, error) {
+func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.Line) (*recorder, error) {
 	r := &recorder{
-		options: o, selection: chosen, node: node, name: o.Output, library: msgs.Library(o.DefinitionPaths...),
+		options: o, selection: chosen, node: node, line: line, name: o.Output, library: msgs.Library(o.DefinitionPaths...),
 		streams: map[streamKey]*recording{}, warned: map[string]bool{},
 	}
 	if r.name == "" {

@@ -31,7 +31,7 @@ func newSelection(o *options, topics []string, expand func(string) (string, erro
 		for _, name := range list.from {
 			full, err := expand(name)
 			if err != nil {
-				return nil, err
+				return nil, config.Usagef("%w", err)
 			}
 			*list.to = append(*list.to, full)
 		}
@@ -59,11 +59,11 @@ func compile(parameter, text string) (*regexp.Regexp, error) {
 
 // wants says whether topic is to be recorded now.
 func (s *selection) wants(topic *bridge.Topic) bool {
-	if slices.Contains(s.topics, topic.Name) {
-		return true
-	}
 	if slices.Contains(s.excluded, topic.Name) || s.exclude != nil && s.exclude.MatchString(topic.Name) {
 		return false
+	}
+	if slices.Contains(s.topics, topic.Name) {
+		return true
 	}
 	if !s.hidden && isHidden(topic.Name) || !s.unpublished && len(topic.Publishers) == 0 {
 		return false

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,6 @@ func (s *sink) declare(c *codec.Channel) {
 // run writes until stop is closed and everything queued before is written, and returns the first error of the writer.
 // The writer is left open.
 func (s *sink) run(stop <-chan struct{}) error {
-	defer func() { releaseAll(s.pending) }()
 	pace := time.NewTicker(sinkPace)
 	defer pace.Stop()
 	for {
@@ -79,23 +79,31 @@ func (s *sink) write(all bool) error {
 	sortByReception(s.pending, s.sorted)
 	horizon := time.Now().Add(-reorder).UnixNano()
 	var m codec.Message
+	var err error
 	n := 0
-	for _, it := range s.pending {
-		if !all && it.receiveTime > horizon {
+	for ; n < len(s.pending) && (all || s.pending[n].receiveTime <= horizon); n++ {
+		it := s.pending[n]
+		m = codec.Message{Channel: it.stream.channel.Load(), LogTime: it.logTime, PublishTime: it.publishTime, Data: it.payload.Data}
+		if err = s.writer.Write(&m); err != nil {
+			err = fmt.Errorf("write a message of %s: %w", m.Channel.Topic, err)
 			break
-		}
-		m = codec.Message{Channel: it.stream.channel, LogTime: it.logTime, PublishTime: it.publishTime, Data: it.payload.Data}
-		if err := s.writer.Write(&m); err != nil {
-			return fmt.Errorf("write a message of %s: %w", m.Channel.Topic, err)
 		}
 		it.stream.written.Add(1)
 		s.bytes.Add(uint64(len(m.Data)))
-		n++
 	}
 	releaseAll(s.pending[:n])
 	s.pending = s.pending[:copy(s.pending, s.pending[n:])]
 	s.sorted = len(s.pending)
-	return nil
+	return err
+}
+
+// discard counts what run could not write as dropped.
+func (s *sink) discard() {
+	s.pending = s.queue.pop(math.MaxInt64, s.pending)
+	for _, it := range s.pending {
+		it.stream.dropped.Add(1)
+	}
+	releaseAll(s.pending)
 }
 
 // sortByReception sorts items of which the first so many are in order, and the others nearly: each subscription delivers

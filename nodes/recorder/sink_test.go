@@ -46,15 +46,15 @@ func feed(s *stream, t int64) *int {
 }
 
 func newTestStream(topic string, q *queue) *stream {
-	return &stream{channel: &codec.Channel{Topic: topic}, queue: q, clock: new(bridge.SimTime)}
+	return newStream(&codec.Channel{Topic: topic}, q, nil, new(bridge.SimTime))
 }
 
 func TestSinkWritesInTheOrderOfReception(t *testing.T) {
 	q, w := newQueue(1<<30, 0), &memory{}
 	s := &sink{queue: q, writer: w}
 	a, b := newTestStream("/a", q), newTestStream("/b", q)
-	s.declare(a.channel)
-	s.declare(b.channel)
+	s.declare(a.channel.Load())
+	s.declare(b.channel.Load())
 	stop, done := make(chan struct{}), make(chan error)
 	go func() { done <- s.run(stop) }()
 	now := time.Now().UnixNano()
@@ -98,9 +98,13 @@ func TestSinkEndsWithTheErrorOfTheWriter(t *testing.T) {
 		freed = append(freed, feed(a, i))
 	}
 	require.ErrorIs(t, s.run(make(chan struct{})), full)
+	freed = append(freed, feed(a, 6))
+	s.discard()
 	for _, n := range freed {
 		require.Equal(t, 1, *n, "payloads that were not written are given back too")
 	}
+	require.Equal(t, uint64(3), a.written.Load())
+	require.Equal(t, uint64(3), a.dropped.Load())
 }
 
 func TestStreamCountsWhatTheQueueCannotHold(t *testing.T) {
@@ -125,12 +129,18 @@ func TestStreamFeedsQueueAndRing(t *testing.T) {
 }
 
 func TestStreamTellsSamplesThatComeTwice(t *testing.T) {
-	q := newQueue(1<<30, 0)
-	a := newTestStream("/a", q)
-	a.track()
-	for _, sequence := range []uint64{5, 6, 6, 5, 7} {
-		a.take([]bridge.Sample{{Data: []byte("x"), Publisher: bridge.GUID{1}, Sequence: sequence}})
+	a := newTestStream("/a", newQueue(1<<30, 0))
+	take := func(publisher byte, received int64, sequences ...uint64) uint64 {
+		before := a.received.Load()
+		for _, n := range sequences {
+			a.take([]bridge.Sample{{Data: []byte("x"), Publisher: bridge.GUID{publisher}, Sequence: n, ReceiveTime: received}})
+		}
+		return a.received.Load() - before
 	}
-	a.take([]bridge.Sample{{Data: []byte("x"), Publisher: bridge.GUID{2}, Sequence: 5}})
-	require.Equal(t, uint64(4), a.received.Load())
+	require.Equal(t, uint64(2), take(1, 10, 5, 6))
+	a.replace(20)
+	require.Equal(t, uint64(2), take(1, 15, 5, 6, 7, 8), "the successor hears again what its predecessor has heard")
+	require.Equal(t, uint64(2), take(2, 15, 5, 6), "another publisher")
+	require.Equal(t, uint64(2), take(1, 25, 1, 2), "a publisher that counts anew is heard")
+	require.Equal(t, uint64(2), take(0, 15, 0, 0), "numbers that are not known tell nothing")
 }

@@ -41,13 +41,13 @@ func (r *recorder) writeSnapshot() (string, int, error) {
 		return "", 0, err
 	}
 	for _, s := range r.recorded() {
-		if err := w.Declare(s.channel); err != nil {
+		if err := w.Declare(s.channel.Load()); err != nil {
 			return "", 0, errors.Join(err, w.Close())
 		}
 	}
 	sortByReception(list, 0)
 	for _, it := range list {
-		m := codec.Message{Channel: it.stream.channel, LogTime: it.logTime, PublishTime: it.publishTime, Data: it.payload.Data}
+		m := codec.Message{Channel: it.stream.channel.Load(), LogTime: it.logTime, PublishTime: it.publishTime, Data: it.payload.Data}
 		if err := w.Write(&m); err != nil {
 			return "", 0, errors.Join(fmt.Errorf("write a message of %s: %w", m.Channel.Topic, err), w.Close())
 		}

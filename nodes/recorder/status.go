@@ -2,13 +2,10 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"time"
 
-	"golang.org/x/term"
-
 	"tapedeck/bridge"
+	"tapedeck/nodes/internal/progress"
 )
 
 const (
@@ -16,33 +13,24 @@ const (
 	logPace    = 10 * time.Second // of the status where there is no terminal
 )
 
-// status shows how the recording goes: one line that is written over on a terminal, a log line now and then elsewhere.
+// status tells how the recording goes: on the terminal, or by a log line now and then where there is none.
 type status struct {
 	recorder *recorder
-	terminal io.Writer // nil without one
+	line     *progress.Line
 	logged   time.Time
 }
 
-func newStatus(r *recorder) *status {
-	s := &status{recorder: r, logged: time.Now()}
-	if term.IsTerminal(int(os.Stderr.Fd())) {
-		s.terminal = os.Stderr
+func (s *status) tell() {
+	r := s.recorder
+	t := r.totals()
+	if t.dropped > 0 {
+		r.warn("dropped", "the disk does not keep up, messages are dropped; queue_size is how many bytes may wait for it")
 	}
-	return s
-}
-
-func (s *status) print() {
-	if s.terminal != nil {
-		fmt.Fprintf(s.terminal, "\r\x1b[K[RECORDING] %s", s.recorder.totals())
+	if s.line.Visible() {
+		s.line.Show("[RECORDING] " + t.String())
 	} else if time.Since(s.logged) >= logPace {
 		s.logged = time.Now()
-		s.recorder.node.Log(bridge.Info, "%s", s.recorder.totals())
-	}
-}
-
-func (s *status) clear() {
-	if s.terminal != nil {
-		fmt.Fprint(s.terminal, "\r\x1b[K")
+		r.node.Log(bridge.Info, "%s", t)
 	}
 }
 
@@ -50,7 +38,7 @@ func (s *status) clear() {
 type totals struct {
 	elapsed        time.Duration
 	topics         int
-	messages       uint64 // received
+	messages       uint64 // written, or received where nothing is written but snapshots
 	bytes          uint64 // written
 	dropped, lost  uint64 // messages
 	waiting        int64  // bytes in the queue
@@ -60,18 +48,22 @@ type totals struct {
 
 func (r *recorder) totals() (t totals) {
 	t.elapsed = time.Since(r.started)
+	t.snapshotsOnly = r.sink == nil
 	for _, rec := range r.recorded() {
 		t.topics++
-		t.messages += rec.received.Load()
-		r.mu.Lock()
-		t.lost += rec.lost + rec.subscription.Lost()
-		r.mu.Unlock()
-		if n := rec.dropped.Load(); n > 0 {
-			t.dropped += n
-			t.droppedByTopic = append(t.droppedByTopic, fmt.Sprintf("%s: %d of %d messages dropped", rec.channel.Topic, n, rec.received.Load()))
+		t.lost += rec.lost.Load() + rec.subscription.Lost()
+		received, dropped := rec.received.Load(), rec.dropped.Load()
+		if t.snapshotsOnly {
+			t.messages += received
+		} else {
+			t.messages += rec.written.Load()
+		}
+		if dropped > 0 {
+			t.dropped += dropped
+			t.droppedByTopic = append(t.droppedByTopic, fmt.Sprintf("%s: %d of %d messages dropped", rec.channel.Load().Topic, dropped, received))
 		}
 	}
-	if t.snapshotsOnly = r.sink == nil; !t.snapshotsOnly {
+	if !t.snapshotsOnly {
 		t.bytes = r.sink.bytes.Load()
 		t.waiting = r.queue.filled()
 	}

@@ -10,20 +10,25 @@ import (
 
 // stream is one topic with one type that is being recorded. Its subscriptions feed the queue and the snapshot ring.
 type stream struct {
-	channel *codec.Channel
-	queue   *queue // nil when only snapshots are written
-	ring    *queue // nil without snapshots
-	clock   *bridge.SimTime
+	queue *queue // nil when only snapshots are written
+	ring  *queue // nil without snapshots
+	clock *bridge.SimTime
 
-	received atomic.Uint64 // messages
-	written  atomic.Uint64 // messages
-	dropped  atomic.Uint64 // messages that the queue could not hold
+	channel  atomic.Pointer[codec.Channel] // replaced once, when the first publisher is known
+	received atomic.Uint64                 // messages
+	written  atomic.Uint64                 // messages
+	dropped  atomic.Uint64                 // messages that did not get into the recording
 
 	mu           sync.Mutex // held while a batch is taken in
 	batch, spill []*item    // reused from batch to batch
-	// last is the last sequence number taken of each publisher, once a second subscription replaces the first and both
-	// may deliver the same samples; nil before.
-	last map[bridge.GUID]uint64
+	sequences    sequences
+	replaced     int64 // ns since the Unix epoch, when a subscription took the place of another; 0: never
+}
+
+func newStream(c *codec.Channel, queue, ring *queue, clock *bridge.SimTime) *stream {
+	s := &stream{queue: queue, ring: ring, clock: clock}
+	s.channel.Store(c)
+	return s
 }
 
 // take is the handler of the stream's subscriptions.
@@ -31,16 +36,17 @@ func (s *stream) take(samples []bridge.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var refs int32
-	for _, q := range []*queue{s.queue, s.ring} {
-		if q != nil {
-			refs++
-		}
+	if s.queue != nil {
+		refs++
+	}
+	if s.ring != nil {
+		refs++
 	}
 	s.batch = s.batch[:0]
 	for i := range samples {
 		sample := &samples[i]
-		if s.last != nil && s.seen(sample) {
-			continue
+		if s.sequences.again(sample) && sample.ReceiveTime <= s.replaced {
+			continue // the subscription before this one has heard it too
 		}
 		s.batch = append(s.batch, newItem(s, sample, s.clock.Stamp(sample.ReceiveTime), refs))
 	}
@@ -59,23 +65,38 @@ func (s *stream) take(samples []bridge.Sample) {
 	clear(s.batch)
 }
 
-// seen says whether the sample was taken before, and remembers it.
-func (s *stream) seen(sample *bridge.Sample) bool {
+// replace notes that a subscription took the place of another one just now.
+func (s *stream) replace(now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replaced = now
+}
+
+// sequences are the last sequence numbers heard of each publisher. The zero value is ready.
+type sequences struct {
+	publisher bridge.GUID // that was heard last, as most samples in a row are from one
+	last      *uint64     // of that publisher
+	all       map[bridge.GUID]*uint64
+}
+
+// again says whether the sample was heard before, and remembers it.
+func (s *sequences) again(sample *bridge.Sample) bool {
 	if sample.Sequence == 0 {
 		return false
 	}
-	if sample.Sequence <= s.last[sample.Publisher] {
+	if s.last == nil || s.publisher != sample.Publisher {
+		s.publisher, s.last = sample.Publisher, s.all[sample.Publisher]
+		if s.last == nil {
+			if s.all == nil {
+				s.all = make(map[bridge.GUID]*uint64)
+			}
+			s.last = new(uint64)
+			s.all[sample.Publisher] = s.last
+		}
+	}
+	if sample.Sequence <= *s.last {
 		return true
 	}
-	s.last[sample.Publisher] = sample.Sequence
+	*s.last = sample.Sequence
 	return false
-}
-
-// track makes the stream tell samples that come twice, from now on.
-func (s *stream) track() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last == nil {
-		s.last = map[bridge.GUID]uint64{}
-	}
 }

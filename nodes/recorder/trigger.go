@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ import (
 // triggerOptions are the parameters of the subcommand.
 type triggerOptions struct {
 	SnapshotService string        `param:"snapshot_service" help:"service to call"`
-	Timeout         time.Duration `param:"timeout" min:"0" help:"how long to wait for the recorder"`
+	Timeout         time.Duration `param:"timeout" min:"1ms" help:"how long to wait for the recorder"`
 }
 
 func newTrigger() *cobra.Command {
@@ -31,7 +32,7 @@ func newTrigger() *cobra.Command {
 
 // trigger calls the snapshot service of a running recorder and prints the path of the snapshot.
 func trigger(ctx context.Context, in *config.Input, o *triggerOptions) (err error) {
-	node, err := graph.Open("_recorder_trigger", in, o)
+	node, err := graph.Open("_recorder_trigger", in, o, os.Stderr)
 	if err != nil {
 		return err
 	}

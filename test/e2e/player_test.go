@@ -88,7 +88,7 @@ func TestPlayerRefuses(t *testing.T) {
 		{2, "rate", []string{tape, "--rate", "0"}},
 		{2, "regex", []string{tape, "--regex", "["}},
 		{1, "start_offset", []string{tape, "--start-offset", "1h"}},
-		{1, "remap", []string{tape, "--remap", "/a"}},
+		{2, "remap", []string{tape, "--remap", "/a"}},
 		{1, "nothing to play", []string{tape, "--topics", "/other"}},
 	} {
 		out := g.run(test.code, "player", test.args...)

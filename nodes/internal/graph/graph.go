@@ -3,7 +3,8 @@
 package graph
 
 import (
-	"fmt"
+	"errors"
+	"io"
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/dds"
@@ -11,9 +12,11 @@ import (
 )
 
 // Open opens the node called name, before remapping, and declares its options as parameters. opts is the struct that in
-// was read into. What in warns of is logged.
-func Open(name string, in *config.Input, opts any) (bridge.Node, error) {
-	o := bridge.Options{Name: name, Remaps: in.ROS.Remaps, Enclave: in.ROS.Enclave, Parameters: in.Extra, Domain: -1}
+// was read into. What in warns of is logged. Log lines go to console.
+func Open(name string, in *config.Input, opts any, console io.Writer) (bridge.Node, error) {
+	o := bridge.Options{
+		Name: name, Remaps: in.ROS.Remaps, Enclave: in.ROS.Enclave, Parameters: in.Extra, Domain: -1, Console: console,
+	}
 	if in.ROS.LogLevel != "" && in.ROS.LogLevel != "unset" {
 		level, err := bridge.ParseLogLevel(in.ROS.LogLevel)
 		if err != nil {
@@ -30,7 +33,7 @@ func Open(name string, in *config.Input, opts any) (bridge.Node, error) {
 		// Options are read once, at the start.
 		d := bridge.Parameter{Name: p.Name, Value: values[p.Name], Description: p.Help, ReadOnly: true}
 		if err := node.Parameters().Declare(d); err != nil {
-			return nil, fmt.Errorf("declare parameter %s: %w", p.Name, err)
+			return nil, errors.Join(err, node.Close())
 		}
 	}
 	for _, text := range in.Warnings {
