@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // ErrUsage is wrapped by errors that come from wrong usage, for which an executable exits with 2.
@@ -91,7 +92,7 @@ func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	if err != nil {
 		return err
 	}
-	root.SetArgs(append([]string{}, args...))
+	root.SetArgs(completeFlags(root.Flags(), args))
 	err = root.ExecuteContext(context.WithValue(ctx, rosArgsKey{}, ros))
 	var f *failure
 	if errors.As(err, &f) {
@@ -101,6 +102,33 @@ func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 		err = Usagef("%w", err)
 	}
 	return err
+}
+
+// completeFlags returns args with the values of those flags that stand without one and may.
+func completeFlags(flags *pflag.FlagSet, args []string) []string {
+	out := []string{}
+	for i, arg := range args {
+		if arg == "--" {
+			return append(out, args[i:]...)
+		}
+		out = append(out, arg)
+		name, long := strings.CutPrefix(arg, "--")
+		flag := flags.Lookup(name)
+		if !long || flag == nil {
+			continue
+		}
+		v, ok := flag.Value.(*flagValue)
+		if !ok || v.field.Bare == "" {
+			continue
+		}
+		if i+1 < len(args) {
+			if _, err := v.field.parseText(args[i+1]); err == nil {
+				continue
+			}
+		}
+		out[len(out)-1] += "=" + v.field.Bare
+	}
+	return out
 }
 
 // Main runs the command that the command line calls for, and ends the process: with 0 when it is done, with 1 when

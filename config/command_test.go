@@ -105,6 +105,31 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+func TestFlagsWithoutValue(t *testing.T) {
+	for argv, want := range map[string]float64{
+		"": 0, "--clock": 40, "--clock a": 40, "--clock 100 a": 100, "--clock=5 a": 5, "a --clock": 40, "--clock --all": 40, "-- --clock": 0,
+		"--clock -1 a": -1,
+	} {
+		opts := &struct {
+			Clock float64 `param:"clock" bare:"40" help:"publish it"`
+			All   bool    `param:"all"`
+		}{}
+		in, err := execute(t, opts, strings.Fields(argv)...)
+		require.NoError(t, err, argv)
+		require.Equal(t, want, opts.Clock, argv)
+		if strings.HasSuffix(" "+argv, " a") {
+			require.Equal(t, []string{"a"}, in.Args, argv)
+		}
+	}
+	root := New("player", "", "", &struct {
+		Clock float64 `param:"clock" bare:"40" help:"publish it"`
+	}{}, nil)
+	var out bytes.Buffer
+	root.SetOut(&out)
+	require.NoError(t, Execute(context.Background(), root, []string{"--help"}))
+	require.Contains(t, out.String(), "--clock [X]                 publish it [40 without a value; default 0]")
+}
+
 func TestEnvironmentList(t *testing.T) {
 	for text, want := range map[string][]string{"[a, 'b c']": {"a", "b c"}, "a b": {"a b"}, "[]": {}} {
 		t.Setenv("TAPEDECK_TOPICS", text)

@@ -84,7 +84,10 @@ func (f *field) flagText() string {
 	case f.Short != "":
 		text = "  -" + f.Short + ", --" + f.Flag
 	}
-	if f.Placeholder != "" {
+	switch {
+	case f.Bare != "":
+		text += " [" + f.Placeholder + "]"
+	case f.Placeholder != "":
 		text += " " + f.Placeholder
 	}
 	return text
@@ -101,6 +104,9 @@ func (f *field) helpText() string {
 	}
 	if f.Type == "string array" {
 		notes = append(notes, "may be repeated")
+	}
+	if f.Bare != "" {
+		notes = append(notes, f.Bare+" without a value")
 	}
 	if f.Default != "" && f.Default != "false" {
 		notes = append(notes, "default "+f.Default)

@@ -21,6 +21,7 @@ type Parameter struct {
 	Type        string // as ROS 2 calls it: boolean, integer, double, string, string array
 	Placeholder string // of the value in the help text: "DURATION"; "" for a boolean
 	Default     string // as one would write it behind the flag; a list with commas
+	Bare        string // what the flag means without a value; "" if it must have one
 	Options     []string
 	Min, Max    string
 }
@@ -33,9 +34,11 @@ type Parameter struct {
 //	short:"d"              one-letter flag
 //	alias:"a,b"            further names of the flag, which the help text does not show
 //	group:"Output"         heading in the help text; the first field of a group decides where it stands
-//	help:"stop after"      one sentence without a capital letter or full stop; a word in backquotes names the value
+//	help:"stop after"      one sentence without a capital letter or full stop
+//	value:"FILE"           what the help text calls the value
 //	options:"record|mcap"  the values allowed
 //	min:"0" max:"1GiB"     bounds, both included
+//	bare:"40"              what the flag means without a value; not for texts, for which the next argument would be one
 //
 // A field may be a bool, string, int, int64, uint64, float64, []string, time.Duration, Size, or a struct: an
 // embedded one is as if its fields were in its place, one with a param tag puts its name and a dot before theirs.
@@ -98,6 +101,7 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 		Short: tag.Get("short"),
 		Group: tag.Get("group"),
 		Help:  tag.Get("help"),
+		Bare:  tag.Get("bare"),
 		Min:   tag.Get("min"),
 		Max:   tag.Get("max"),
 	}}
@@ -133,16 +137,15 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 	default:
 		panic(fmt.Sprintf("config: option %s has the type %v, which no parameter has", name, v.Type()))
 	}
-	if before, word, ok := strings.Cut(f.Help, "`"); ok {
-		word, after, _ := strings.Cut(word, "`")
-		f.Placeholder, f.Help = word, before+word+after
+	if value := tag.Get("value"); value != "" {
+		f.Placeholder = value
 	} else if f.Options != nil {
 		f.Placeholder = strings.Join(f.Options, "|")
 	}
-	for _, bound := range []string{f.Min, f.Max} {
-		if bound != "" {
-			if _, err := f.parseText(bound); err != nil {
-				panic(fmt.Sprintf("config: option %s: bound %v", name, err))
+	for _, text := range []string{f.Min, f.Max, f.Bare} {
+		if text != "" {
+			if _, err := f.parseText(text); err != nil {
+				panic(fmt.Sprintf("config: option %s: tag %v", name, err))
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 type options struct {
 	Topics      []string      `param:"topics" group:"Topics" help:"record this topic"`
 	All         bool          `param:"all" short:"a" group:"Topics" help:"record every topic"`
-	Output      string        "param:\"output\" short:\"o\" group:\"Output\" help:\"write to a file or folder of this `NAME`\""
+	Output      string        `param:"output" short:"o" group:"Output" value:"NAME" help:"write to a file or folder of this NAME"`
 	Storage     string        `param:"storage" short:"s" group:"Output" options:"record|mcap" help:"format of the recording"`
 	MaxDuration time.Duration `param:"max_duration" short:"d" alias:"duration,max-bag-duration" group:"Output" min:"0" help:"begin a new file after this long, counted by the time at which messages are received; 0 is never"`
 	QueueSize   Size          `param:"queue_size" flag:"max-cache-size" group:"Topics" min:"1MiB" max:"64GiB" help:"memory for messages that wait to be written"`

@@ -22,7 +22,7 @@ import (
 type diffOptions struct {
 	Topics       []string `param:"topics" short:"t" group:"Selection" help:"only these topics: names, or regular expressions that match a whole name; repeat it or put commas between them"`
 	IgnoreTopics []string `param:"ignore_topics" alias:"exclude" short:"x" group:"Selection" help:"without these topics; likewise"`
-	Times        string   "param:\"times\" group:\"Comparison\" help:\"log times that are farther apart than this `DURATION` after what all have in common are differences; by default they are only told\""
+	Times        string   `param:"times" group:"Comparison" value:"DURATION" help:"log times that are farther apart than this DURATION after what all have in common are differences; by default they are only told"`
 	Strict       bool     `param:"strict" group:"Comparison" help:"padding at the end of payloads, which DDS may add, is a difference"`
 	Limit        int      `param:"limit" group:"Output" min:"0" help:"show so many differences"`
 	Brief        bool     `param:"brief" short:"q" group:"Output" help:"print nothing but the verdict"`

@@ -12,30 +12,30 @@ type options struct {
 	Topics                   []string `param:"topics" flag:"-" group:"Topics" help:"topics to record when none is named on the command line"`
 	All                      bool     `param:"all" short:"a" group:"Topics" help:"record every topic, as it appears"`
 	Regex                    string   `param:"regex" short:"e" group:"Topics" help:"record topics in whose name this regular expression is found"`
-	ExcludeRegex             string   `param:"exclude_regex" short:"x" alias:"exclude" group:"Topics" help:"leave out topics in whose name this regular expression is found"`
-	ExcludeTopics            []string `param:"exclude_topics" group:"Topics" help:"leave out these topics"`
-	Node                     []string `param:"node" group:"Topics" help:"record the topics that these nodes publish or subscribe"`
+	ExcludeRegex             string   `param:"exclude_regex" short:"x" alias:"exclude" group:"Topics" help:"leave out topics in whose name this regular expression is found, even named ones"`
+	ExcludeTopics            []string `param:"exclude_topics" group:"Topics" value:"TOPIC" help:"leave out this TOPIC, even if it is named"`
+	Node                     []string `param:"node" group:"Topics" value:"NAME" help:"record what the node of this NAME publishes or subscribes to"`
 	IncludeHiddenTopics      bool     `param:"include_hidden_topics" group:"Topics" help:"with --all, --regex and --node: hidden topics too"`
 	IncludeUnpublishedTopics bool     `param:"include_unpublished_topics" group:"Topics" help:"with --all, --regex and --node: topics without a publisher too"`
 	NoDiscovery              bool     `param:"no_discovery" group:"Topics" help:"do not pick up topics that appear after the start"`
-	QoSOverrides             string   `param:"qos_profile_overrides_path" group:"Topics" help:"YAML file with the QoS to subscribe with, by topic, as rosbag2 reads it"`
-	DefinitionPaths          []string `param:"definition_paths" group:"Topics" help:"folders to look for message definitions in, before AMENT_PREFIX_PATH"`
+	QoSOverrides             string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to subscribe with, by topic, as rosbag2 reads it"`
+	DefinitionPaths          []string `param:"definition_paths" group:"Topics" value:"FOLDER" help:"FOLDER to look for message definitions in, before AMENT_PREFIX_PATH"`
 
-	Output        string        `param:"output" short:"o" group:"Output" help:"what to call the recording; by default tapedeck_ and the time"`
+	Output        string        `param:"output" short:"o" group:"Output" value:"NAME" help:"call the recording NAME; by default tapedeck_ and the time"`
 	Storage       string        `param:"storage" short:"s" group:"Output" options:"record|mcap" help:"Apollo record files, or a ROS 2 bag folder with MCAP files"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
 	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"of chunks; mcap only"`
 	MaxDuration   time.Duration `param:"max_duration" short:"d" group:"Output" min:"0" help:"stop after this long; 0 is never"`
-	ChunkSize     config.Size   `param:"chunk_size" group:"Output" min:"1024" max:"1073741824" help:"payload bytes after which a chunk goes to the disk"`
+	ChunkSize     config.Size   `param:"chunk_size" group:"Output" min:"1KiB" max:"1GiB" help:"payload bytes after which a chunk goes to the disk"`
 	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"time after which a chunk goes to the disk; what a crash can cost"`
 
-	QueueSize config.Size `param:"queue_size" alias:"max-cache-size" group:"Memory" min:"1048576" help:"bytes that may wait for the disk; when they are more, the oldest are dropped and counted"`
+	QueueSize config.Size `param:"queue_size" alias:"max-cache-size" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; when they are more, the oldest are dropped and counted"`
 
 	Snapshot         bool          `param:"snapshot" group:"Snapshots" help:"keep the latest messages in memory beside the recording, to be written when asked"`
 	SnapshotMode     bool          `param:"snapshot_mode" group:"Snapshots" help:"record nothing but snapshots"`
 	SnapshotDuration time.Duration `param:"snapshot_duration" group:"Snapshots" min:"0" help:"how far a snapshot reaches back; 0 is as far as snapshot_size allows"`
-	SnapshotSize     config.Size   `param:"snapshot_size" group:"Snapshots" min:"1048576" help:"bytes that the messages kept for a snapshot may take"`
-	SnapshotService  string        `param:"snapshot_service" group:"Snapshots" help:"service (std_srvs/srv/Trigger) that writes a snapshot"`
+	SnapshotSize     config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes that the messages kept for a snapshot may take"`
+	SnapshotService  string        `param:"snapshot_service" group:"Snapshots" value:"SERVICE" help:"SERVICE (std_srvs/srv/Trigger) that writes a snapshot"`
 }
 
 // check returns a usage error for options that do not go together.
