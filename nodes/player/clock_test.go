@@ -48,6 +48,59 @@ func TestClockPausesAndSteps(t *testing.T) {
 	require.Equal(t, stood, c.now())
 }
 
+func TestClockNeverPassesWhatIsPlayed(t *testing.T) {
+	c := newClock(0, maxRate)
+	c.resume()
+	require.NoError(t, c.wait(t.Context(), 10))
+	time.Sleep(time.Millisecond)
+	require.Equal(t, int64(10), c.now())
+
+	c.toggle()
+	passed := make(chan error)
+	go func() { passed <- c.wait(context.Background(), 20) }()
+	select {
+	case <-passed:
+		t.Fatal("a message that was late passed a paused clock")
+	case <-time.After(20 * time.Millisecond):
+	}
+	require.Equal(t, int64(10), c.now())
+	c.step()
+	require.NoError(t, <-passed)
+	require.Equal(t, int64(20), c.now())
+}
+
+func TestClockForgetsStepsWhenItRuns(t *testing.T) {
+	c := newClock(0, 1)
+	c.step()
+	c.toggle()
+	c.toggle()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, c.wait(ctx, int64(time.Hour)), context.DeadlineExceeded)
+}
+
+func TestClockWaitsForCenturies(t *testing.T) {
+	c := newClock(0, minRate)
+	c.resume()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, c.wait(ctx, 1<<62), context.DeadlineExceeded)
+}
+
+func TestClockRateHasBounds(t *testing.T) {
+	c := newClock(0, 1)
+	for range 1000 {
+		c.scale(1.1)
+	}
+	rate, _ := c.state()
+	require.InDelta(t, maxRate, rate, 0)
+	for range 1000 {
+		c.scale(1 / 1.1)
+	}
+	rate, _ = c.state()
+	require.InDelta(t, minRate, rate, 0)
+}
+
 func TestClockWaitEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()

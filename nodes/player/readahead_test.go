@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// numbered yields messages whose log times count from 0, all from the same memory, and then err.
+type numbered struct {
+	count int64
+	size  func(i int64) int
+	err   error
+
+	next    int64
+	yielded atomic.Int64 // bytes
+	message codec.Message
+	data    []byte
+}
+
+func (n *numbered) Next() (*codec.Message, error) {
+	if n.next == n.count {
+		return nil, n.err
+	}
+	size := n.size(n.next)
+	if size > len(n.data) {
+		n.data = make([]byte, size)
+	}
+	n.message = codec.Message{LogTime: n.next, Data: n.data[:size]}
+	for i := range n.message.Data {
+		n.message.Data[i] = byte(n.next)
+	}
+	n.next++
+	n.yielded.Add(int64(size))
+	return &n.message, nil
+}
+
+func (n *numbered) Close() error { return nil }
+
+func TestReadAheadYieldsEverythingInOrder(t *testing.T) {
+	for _, size := range []int64{1, 3 * blockSize, 64 * blockSize} {
+		it := &numbered{count: 5000, err: io.EOF, size: func(i int64) int {
+			if i%1000 == 999 {
+				return 5 << 20
+			}
+			return int(i % 700)
+		}}
+		r := newReadAhead(it, size)
+		for i := range it.count {
+			m, err := r.Next()
+			require.NoError(t, err)
+			require.Equal(t, i, m.LogTime)
+			require.Len(t, m.Data, it.size(i))
+			for _, b := range m.Data {
+				if b != byte(i) {
+					require.Equal(t, byte(i), b, "message %d", i)
+				}
+			}
+		}
+		for range 2 {
+			_, err := r.Next()
+			require.ErrorIs(t, err, io.EOF)
+		}
+		require.NoError(t, r.Close())
+	}
+}
+
+func TestReadAheadIsBoundedInBytes(t *testing.T) {
+	for name, size := range map[string]int{"empty": 0, "small": 100, "large": 3 << 20} {
+		t.Run(name, func(t *testing.T) {
+			const bound = 8 << 20
+			it := &numbered{count: 1 << 40, err: io.EOF, size: func(int64) int { return size }}
+			r := newReadAhead(it, bound)
+			require.Eventually(t, func() bool {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				return r.ahead > bound-blockSize-int64(size)-2*messageCost
+			}, time.Minute, time.Millisecond, "it reads as far ahead as it may")
+			time.Sleep(20 * time.Millisecond)
+			r.mu.Lock()
+			require.LessOrEqual(t, r.ahead, int64(bound))
+			r.mu.Unlock()
+			require.NoError(t, r.Close(), "closing does not wait for room")
+			require.Less(t, it.yielded.Load(), int64(bound+2*(blockSize+size)))
+			_, err := r.Next()
+			require.ErrorContains(t, err, "closed")
+		})
+	}
+}
+
+func TestReadAheadPassesErrorsOn(t *testing.T) {
+	damage := errors.New("damage")
+	r := newReadAhead(&numbered{count: 3, err: damage, size: func(int64) int { return 10 }}, 1<<20)
+	for range 3 {
+		_, err := r.Next()
+		require.NoError(t, err)
+	}
+	for range 2 {
+		_, err := r.Next()
+		require.ErrorIs(t, err, damage)
+	}
+	require.NoError(t, r.Close())
+}
+
+func TestReadAheadUsesMemoryAgain(t *testing.T) {
+	r := newReadAhead(&numbered{count: 1 << 40, err: io.EOF, size: func(int64) int { return 1000 }}, 4<<20)
+	defer r.Close()
+	for range 20_000 { // until all blocks have been in use
+		_, err := r.Next()
+		require.NoError(t, err)
+	}
+	require.Zero(t, testing.AllocsPerRun(10_000, func() { _, _ = r.Next() }))
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	_ "tapedeck/codec/mcap"
+	_ "tapedeck/codec/record"
+	"tapedeck/config"
+)
+
+func everything(*codec.Channel) bool { return true }
+
+// tape writes a recording of empty messages of a topic at these times. Unless it is closed it looks like that of a
+// killed process.
+func tape(t *testing.T, name, topic string, closed bool, times ...int64) string {
+	path := filepath.Join(t.TempDir(), name)
+	w, err := codec.Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	c := &codec.Channel{Topic: topic, Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR}
+	require.NoError(t, w.Declare(c))
+	for _, time := range times {
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: time, Data: []byte{0, 1, 0, 0, 0}}))
+	}
+	require.NoError(t, w.Sync())
+	if !closed {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, os.WriteFile(path, data, 0o644)) }()
+	}
+	require.NoError(t, w.Close())
+	return path
+}
+
+func TestSourceMergesRecordings(t *testing.T) {
+	s, err := openSource([]string{
+		tape(t, "none.record", "/none", true), tape(t, "a.record", "/a", true, 100, 300), tape(t, "b.mcap", "/b", true, 0, 200),
+	}, everything)
+	require.NoError(t, err)
+	defer s.close()
+	require.Equal(t, []int64{0, 300, 4}, []int64{s.start, s.end, int64(s.messages)}, "recorded time may begin at 0")
+	require.Empty(t, s.warnings)
+	require.Len(t, s.channels, 3)
+	read := func(q codec.Query) (times []int64) {
+		it, err := s.read(q)
+		require.NoError(t, err)
+		defer it.Close()
+		for {
+			m, err := it.Next()
+			if errors.Is(err, io.EOF) {
+				return times
+			}
+			require.NoError(t, err)
+			times = append(times, m.LogTime)
+		}
+	}
+	require.Equal(t, []int64{0, 100, 200, 300}, read(codec.Query{}))
+	require.Equal(t, []int64{100, 200}, read(codec.Query{Start: 100, End: 300}))
+	require.Equal(t, []int64{0, 200}, read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/b" }}))
+	s.wants = func(c *codec.Channel) bool { return c.Topic == "/a" }
+	require.Equal(t, []int64{100, 300}, read(codec.Query{}))
+	require.Empty(t, read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/b" }}))
+}
+
+func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
+	path := tape(t, "killed.record", "/a", false, 1, 2)
+	s, err := openSource([]string{path}, everything)
+	require.NoError(t, err)
+	defer s.close()
+	require.Len(t, s.warnings, 1)
+	require.Contains(t, s.warnings[0], path)
+	require.Equal(t, uint64(2), s.messages)
+}
+
+func TestSourceFailsWithOneOfItsRecordings(t *testing.T) {
+	_, err := openSource([]string{tape(t, "a.record", "/a", true, 1), "nowhere.record"}, everything)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestTopicFilter(t *testing.T) {
+	topics := []string{"/imu", "/camera/image", "/camera/info", "/clock"}
+	for name, test := range map[string]struct {
+		options options
+		want    []string
+	}{
+		"all":              {options{}, topics},
+		"own clock":        {options{Clock: 40}, topics[:3]},
+		"named":            {options{Topics: []string{"/imu", "camera/info"}}, []string{"/imu", "/camera/info"}},
+		"regex":            {options{Regex: "camera"}, topics[1:3]},
+		"named and regex":  {options{Topics: []string{"/imu"}, Regex: "info$"}, []string{"/imu", "/camera/info"}},
+		"excluded":         {options{ExcludeTopics: []string{"/imu"}, ExcludeRegex: "o$"}, []string{"/camera/image", "/clock"}},
+		"exclusion wins":   {options{Topics: topics, ExcludeTopics: []string{"imu"}, ExcludeRegex: "camera"}, topics[3:]},
+		"nothing is named": {options{Topics: []string{"/other"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants, err := topicFilter(&test.options)
+			require.NoError(t, err)
+			var got []string
+			for _, topic := range topics {
+				if wants(&codec.Channel{Topic: topic}) {
+					got = append(got, topic)
+				}
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
+	for _, o := range []options{{Regex: "("}, {ExcludeRegex: "("}} {
+		_, err := topicFilter(&o)
+		require.ErrorIs(t, err, config.ErrUsage)
+	}
+}
