@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/msgs/std_msgs"
+)
+
+// latched is the QoS of /tf_static.
+func latched() codec.QoS {
+	qos := codec.DefaultQoS()
+	qos.Depth, qos.Durability = 1, codec.TransientLocal
+	return qos
+}
+
+func (g *graph) number(n uint32) []byte { return marshal(g.t, &std_msgs.UInt32{Data: n}) }
+
+func TestLatchedMessageFromBeforeTheRecorder(t *testing.T) {
+	g := isolate(t)
+	p, err := g.open("source").Advertise("/map", "std_msgs/msg/UInt32", latched())
+	require.NoError(t, err)
+	require.NoError(t, p.Publish(g.number(7)))
+	recorder := g.start("recorder", "-o", "early", "--all")
+	recorder.prints("recording /map ")
+	require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, 5*time.Millisecond)
+	require.NoError(t, p.Flush(t.Context()))
+	recorder.signal(os.Interrupt)
+	path := g.path("early.record.00000")
+	require.Equal(t, [][]byte{g.number(7)}, messages(t, path)["/map"])
+	require.Equal(t, codec.TransientLocal, channel(t, path, "/map").QoS[0].Durability)
+}
+
+// TestLatchedMessageFromAPublisherThatComesLate has the recorder subscribe while there is only a subscriber, and nothing
+// is known of the QoS yet.
+func TestLatchedMessageFromAPublisherThatComesLate(t *testing.T) {
+	g := isolate(t)
+	viewer := g.open("viewer")
+	_, err := viewer.Subscribe("/map", "std_msgs/msg/UInt32", latched(), func([]bridge.Sample) {})
+	require.NoError(t, err)
+	recorder := g.start("recorder", "-o", "late", "/map")
+	recorder.prints("recording /map ")
+	node := g.open("source")
+	p, err := node.Advertise("/map", "std_msgs/msg/UInt32", latched())
+	require.NoError(t, err)
+	require.NoError(t, p.Publish(g.number(7)), "before any subscriber is known")
+	require.Eventually(t, func() bool { return recorderQoS(node, "/map") == codec.TransientLocal }, patient, 5*time.Millisecond)
+	require.NoError(t, p.Publish(g.number(8)))
+	require.NoError(t, p.Flush(t.Context()))
+	recorder.signal(os.Interrupt)
+	path := g.path("late.record.00000")
+	got := messages(t, path)["/map"]
+	require.Contains(t, [][][]byte{{g.number(7), g.number(8)}, {g.number(8)}}, got, "each once")
+	require.Equal(t, codec.TransientLocal, channel(t, path, "/map").QoS[0].Durability)
+}
+
+// recorderQoS returns the durability with which all subscriptions of the recorder listen to a topic; "" while they
+// differ.
+func recorderQoS(node bridge.Node, topic string) (durability codec.Durability) {
+	for _, found := range node.Topics() {
+		for i, s := range found.Subscribers {
+			if found.Name != topic || s.Node != "/recorder" {
+				continue
+			}
+			if i > 0 && durability != "" && durability != s.QoS.Durability {
+				return ""
+			}
+			durability = s.QoS.Durability
+		}
+	}
+	return durability
+}
+
+// channel returns the one channel of a topic.
+func channel(t *testing.T, path, topic string) *codec.Channel {
+	t.Helper()
+	var found []*codec.Channel
+	for _, info := range infoOf(t, path).Topics {
+		if info.Channel.Topic == topic {
+			found = append(found, info.Channel)
+		}
+	}
+	require.Len(t, found, 1, topic)
+	return found[0]
+}
+
+func TestPlayerLatches(t *testing.T) {
+	g := isolate(t)
+	path := g.path("tape.record")
+	w, err := codec.Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	static := &codec.Channel{Topic: "/map", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR, QoS: []codec.QoS{latched()}}
+	tick := &codec.Channel{Topic: "/tick", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
+	write := func(c *codec.Channel, ms int64, n uint32) {
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + ms*int64(time.Millisecond), Data: g.number(n)}))
+	}
+	write(static, 0, 7)
+	for ms := range int64(60) {
+		write(tick, ms*1000, uint32(ms))
+	}
+	require.NoError(t, w.Close())
+
+	for name, args := range map[string][]string{"from the start": nil, "behind it": {"--start-offset", "10s"}} {
+		t.Run(name, func(t *testing.T) {
+			g := isolate(t)
+			player := g.start("player", append([]string{path}, args...)...)
+			node := g.open("listener")
+			heard := make(chan []byte, 10)
+			require.Eventually(t, func() bool { return len(topicsFrom(node, "/player")) >= 2 }, patient, 5*time.Millisecond)
+			time.Sleep(500 * time.Millisecond) // the player has begun
+			_, err := node.Subscribe("/map", "std_msgs/msg/UInt32", latched(), func(batch []bridge.Sample) {
+				for _, s := range batch {
+					heard <- append([]byte(nil), s.Data...)
+				}
+			})
+			require.NoError(t, err)
+			select {
+			case data := <-heard:
+				require.Equal(t, g.number(7), data)
+			case <-time.After(patient):
+				require.Fail(t, "a late subscriber hears nothing of the latched topic")
+			}
+			require.Contains(t, player.signal(os.Interrupt), "played")
+		})
+	}
+}
+
+// topicsFrom returns the topics besides ROS 2's own that a node publishes.
+func topicsFrom(node bridge.Node, publisher string) (names []string) {
+	for _, topic := range node.Topics() {
+		for _, p := range topic.Publishers {
+			if p.Node == publisher && topic.Name != "/rosout" && topic.Name != "/parameter_events" {
+				names = append(names, topic.Name)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+func TestRecorderSelects(t *testing.T) {
+	g := isolate(t)
+	source, other := g.open("source"), g.open("other")
+	for _, test := range []struct {
+		topic string
+		own   bool
+	}{{"/a", true}, {"/camera/a", true}, {"/_hidden", true}, {"/b", false}} {
+		node := other
+		if test.own {
+			node = source
+		}
+		p, err := node.Advertise(test.topic, "std_msgs/msg/UInt32", latched())
+		require.NoError(t, err)
+		require.NoError(t, p.Publish(g.number(1)))
+	}
+	const own = "rosout|parameter_events"
+	tests := map[string]struct {
+		args, want []string
+	}{
+		"all":      {[]string{"--all", "-x", own}, []string{"/a", "/b", "/camera/a"}},
+		"hidden":   {[]string{"--all", "-x", own, "--include-hidden-topics"}, []string{"/_hidden", "/a", "/b", "/camera/a"}},
+		"named":    {[]string{"a", "/_hidden", "/typo"}, []string{"/_hidden", "/a"}},
+		"regex":    {[]string{"-e", "a$", "--exclude-topics", "/camera/a"}, []string{"/a"}},
+		"excluded": {[]string{"/a", "/b", "-x", "a"}, []string{"/b"}},
+		"node":     {[]string{"--node", "/source", "-x", own}, []string{"/a", "/camera/a"}},
+	}
+	processes := map[string]*process{}
+	for name, test := range tests {
+		processes[name] = g.start("recorder", append([]string{"-o", name}, test.args...)...)
+	}
+	for name, test := range tests {
+		p := processes[name]
+		for _, topic := range test.want {
+			p.prints("recording " + topic + " ")
+		}
+	}
+	time.Sleep(300 * time.Millisecond) // for what should not come
+	for name, test := range tests {
+		p := processes[name]
+		require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+		out := p.wait(0)
+		topics := topicsOf(t, g.path(name+".record.00000"))
+		slices.Sort(topics)
+		require.Equal(t, test.want, topics, name)
+		require.Equal(t, name == "named", strings.Contains(out, "nothing was recorded of /typo"), out)
+		require.True(t, strings.HasPrefix(p.std.String(), "recorded "+name+".record.00000: "), "the result goes to standard output")
+		require.Equal(t, 1, strings.Count(p.std.String(), "\n"), "and nothing else does")
+	}
+}
+
+func TestRecorderWithoutDiscovery(t *testing.T) {
+	g := isolate(t)
+	node := g.open("source")
+	_, err := node.Advertise("/early", "std_msgs/msg/UInt32", codec.DefaultQoS())
+	require.NoError(t, err)
+	recorder := g.start("recorder", "-o", "fixed", "--all", "-x", "rosout|parameter_events", "--no-discovery")
+	recorder.prints("recording /early ")
+	time.Sleep(4 * time.Second)
+	_, err = node.Advertise("/late", "std_msgs/msg/UInt32", codec.DefaultQoS())
+	require.NoError(t, err)
+	time.Sleep(time.Second)
+	recorder.signal(os.Interrupt)
+	require.Equal(t, []string{"/early"}, topicsOf(t, g.path("fixed.record.00000")))
+}
+
+func TestRecorderRemaps(t *testing.T) {
+	g := isolate(t)
+	node := g.open("source")
+	recorder := g.start("recorder", "-o", "remapped", "/a", "relative", "--ros-args", "-r", "/a:=/b", "-r", "__ns:=/robot", "-r", "__node:=tape")
+	b := g.advertise(node, "/b", "std_msgs/msg/UInt32", keepAll())
+	relative := g.advertise(node, "/robot/relative", "std_msgs/msg/UInt32", keepAll())
+	require.NoError(t, b.Publish(g.number(1)))
+	require.NoError(t, relative.Publish(g.number(2)))
+	require.NoError(t, b.Flush(t.Context()))
+	require.NoError(t, relative.Flush(t.Context()))
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(node.Topics(), func(topic bridge.Topic) bool {
+			return topic.Name == "/b" && len(topic.Subscribers) == 1 && topic.Subscribers[0].Node == "/robot/tape"
+		})
+	}, patient, 5*time.Millisecond, "its name is on the graph")
+	recorder.signal(os.Interrupt)
+	all := messages(t, g.path("remapped.record.00000"))
+	require.Equal(t, [][]byte{g.number(1)}, all["/b"])
+	require.Equal(t, [][]byte{g.number(2)}, all["/robot/relative"])
+}
+
+func TestPlayerRemaps(t *testing.T) {
+	g := isolate(t)
+	tape := g.tape("tape.record", "/a", epoch, 0, 100)
+	recorder := g.start("recorder", "-o", "remapped", "/b")
+	g.run(0, "player", tape, "--wait-for-subscribers", "--ros-args", "-r", "/a:=/b", "-r", "__ns:=/robot")
+	recorder.signal(os.Interrupt)
+	require.Len(t, messages(t, g.path("remapped.record.00000"))["/b"], 2)
+}
+
+func TestQoSOverrides(t *testing.T) {
+	g := isolate(t)
+	write := func(name, text string) string {
+		require.NoError(t, os.WriteFile(g.path(name), []byte(text), 0o644))
+		return name
+	}
+	tape := g.tape("tape.record", "/a", epoch, 0, 60_000)
+	recorder := g.start("recorder", "-o", "qos", "/a", "--qos-profile-overrides-path",
+		write("listen.yaml", "/a: {history: keep_last, depth: 5, reliability: best_effort, durability: volatile}\n"))
+	player := g.start("player", tape, "--qos-profile-overrides-path",
+		write("offer.yaml", "/a: {history: keep_last, depth: 3, reliability: reliable, durability: transient_local}\n"))
+	node := g.open("observer")
+	var offered, asked codec.QoS
+	require.Eventually(t, func() bool {
+		for _, topic := range node.Topics() {
+			if topic.Name == "/a" && len(topic.Publishers) == 1 && len(topic.Subscribers) == 1 {
+				offered, asked = topic.Publishers[0].QoS, topic.Subscribers[0].QoS
+				return true
+			}
+		}
+		return false
+	}, patient, 5*time.Millisecond)
+	require.Equal(t, codec.TransientLocal, offered.Durability)
+	require.Equal(t, 3, offered.Depth)
+	require.Equal(t, codec.BestEffort, asked.Reliability)
+	require.Equal(t, codec.Volatile, asked.Durability)
+	player.signal(os.Interrupt)
+	recorder.signal(os.Interrupt)
+
+	for _, name := range []string{"recorder", "player"} {
+		args := []string{tape}
+		if name == "recorder" {
+			args = []string{"--all"}
+		}
+		out := g.run(1, name, append(args, "--qos-profile-overrides-path", write("bad.yaml", "/a: {reliability: perfect}\n"))...)
+		require.Contains(t, out, "bad.yaml")
+		require.Contains(t, out, "perfect")
+	}
+}
