@@ -93,6 +93,13 @@ func (g *graph) start(name string, args ...string) *process {
 	p := &process{t: g.t, name: name, cmd: exec.Command(filepath.Join(bin, name), args...), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = g.dir, g.env
 	p.cmd.Stdout, p.cmd.Stderr = io.MultiWriter(&p.std, &p.out), &p.out
+	g.launch(p, args)
+	return p
+}
+
+// launch starts p, which does not outlive the test.
+func (g *graph) launch(p *process, args []string) {
+	g.t.Helper()
 	require.NoError(g.t, p.cmd.Start())
 	go func() {
 		_ = p.cmd.Wait()
@@ -102,10 +109,9 @@ func (g *graph) start(name string, args ...string) *process {
 		_ = p.cmd.Process.Kill()
 		<-p.done
 		if g.t.Failed() {
-			g.t.Logf("%s %s printed:\n%s", name, strings.Join(args, " "), p.out.String())
+			g.t.Logf("%s %s printed:\n%s", p.name, strings.Join(args, " "), p.out.String())
 		}
 	})
-	return p
 }
 
 // wait waits for the end and requires that exit code.
