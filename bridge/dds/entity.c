@@ -145,6 +145,11 @@ void interrupt_writer(const struct ddsi_sertype *type, const uint8_t guid[16]) {
 	thread_state_asleep(self);
 }
 
+// A reader that gets samples at a high rate is looked at every now and then instead of being waited for: the receiving thread
+// then has nobody to wake at each sample, which takes it longer than all else that it does for a small one.
+#define BUSY DDS_MSECS(1) // since the last samples
+#define PAUSE DDS_USECS(300)
+
 int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, int32_t release) {
 	for (int32_t i = 0; i < release; i++)
 		ddsi_serdata_unref(&b->blobs[i]->c);
@@ -162,10 +167,17 @@ int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, i
 				ddsi_serdata_unref(&x->c);
 			}
 		}
+		int64_t now = ddsrt_time_monotonic().v;
+		if (n > 0)
+			b->last = now;
 		if (n > 0 || waitset == 0)
 			return n;
 		if (taken > 0)
 			continue;
+		if (now - b->last < BUSY) {
+			dds_sleepfor(PAUSE);
+			continue;
+		}
 		dds_attach_t triggered[2];
 		dds_return_t count = dds_waitset_wait(waitset, triggered, 2, DDS_INFINITY);
 		if (count < 0)

@@ -35,10 +35,11 @@ void interrupt_writer(const struct ddsi_sertype *type, const uint8_t guid[16]);
 struct batch {
 	struct blob *blobs[BATCH_SIZE];
 	dds_sample_info_t info[BATCH_SIZE];
+	int64_t last; // when the last samples were taken, ns of the monotonic clock
 };
 
 // take_batch gives back the first release blobs of b, takes what is there and returns how many samples that is. What
-// carries no payload is left out. With a waitset it waits until there is something, and returns 0 only once
+// carries no payload is left out. b must be zero at first. With a waitset it waits until there is something, and returns 0 only once
 // dds_waitset_set_trigger was called on it.
 int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, int32_t release);
 

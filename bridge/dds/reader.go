@@ -29,7 +29,7 @@ func (n *node) newReader(topic, typeName string, q C.struct_qos, userData string
 		return nil, err
 	}
 	r.guid = guidOf(r.entity)
-	r.batch = (*C.struct_batch)(C.malloc(C.sizeof_struct_batch))
+	r.batch = (*C.struct_batch)(C.calloc(1, C.sizeof_struct_batch))
 	return r, nil
 }
 
