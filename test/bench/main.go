@@ -60,6 +60,11 @@ func bench(folder string, rounds int, span time.Duration) error {
 		defer os.RemoveAll(dir)
 		folder = dir
 	}
+	rate, err := plainWrite(folder)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("plain writes into %s: %.0f MB/s, which no recorder can exceed\n", folder, rate/1e6)
 	fmt.Println("recorder, DDS to disk, against receiving alone; medians of", rounds)
 	fmt.Println("  payload      receiving alone                 record                          ratio   mcap                            ratio")
 	for _, size := range []int{100, 1000, 10_000, 1_000_000} {
@@ -82,6 +87,26 @@ func bench(folder string, rounds int, span time.Duration) error {
 		fmt.Println()
 	}
 	return nil
+}
+
+// plainWrite returns how many bytes a second can be written into folder, 2 GB at 1 MB each, without anything else.
+func plainWrite(folder string) (rate float64, err error) {
+	path := filepath.Join(folder, "plain")
+	file, err := os.Create(path)
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(path)
+	defer file.Close()
+	data := bytes.Repeat([]byte("x"), 1_000_000)
+	const count = 2000
+	start := time.Now()
+	for range count {
+		if _, err := file.Write(data); err != nil {
+			return 0, err
+		}
+	}
+	return float64(count*len(data)) / time.Since(start).Seconds(), file.Close()
 }
 
 // result is one measurement.
