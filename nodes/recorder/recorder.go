@@ -98,7 +98,30 @@ func (r *recorder) run(ctx context.Context) (err error) {
 			err = errors.Join(err, closeErr)
 		}
 	}
+	if err != nil && r.sink != nil {
+		r.recount()
+	}
 	return err
+}
+
+// recount counts what is in the recording. After an error of the disk that is less than what was written.
+func (r *recorder) recount() {
+	reader, err := codec.Open(r.path)
+	if err != nil {
+		return
+	}
+	defer reader.Close()
+	info, err := reader.Info()
+	if err != nil {
+		return
+	}
+	r.sink.bytes.Store(uint64(info.Size))
+	for _, topic := range info.Topics {
+		if rec := r.streams[streamKey{topic.Channel.Topic, topic.Channel.Type}]; rec != nil {
+			rec.written.Store(topic.MessageCount)
+			rec.dropped.Store(rec.received.Load() - topic.MessageCount)
+		}
+	}
 }
 
 // awaitTime waits until there is a time to stamp messages with: at once, or with use_sim_time when /clock is heard.

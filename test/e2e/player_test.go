@@ -54,6 +54,19 @@ func TestPlayerClockNeverRunsBackwards(t *testing.T) {
 	require.Greater(t, last-epoch, int64(1e9))
 }
 
+// TestSimulatedTimeOfThePlayer records with the time that the player publishes, half a real second for a second.
+func TestSimulatedTimeOfThePlayer(t *testing.T) {
+	g := isolate(t)
+	tape := g.tape("tape.record", "/n", epoch, 0, 500, 1000, 1500, 2000)
+	recorder := g.start("recorder", "-o", "copy", "/n", "--ros-args", "-p", "use_sim_time:=true")
+	g.run(0, "player", tape, "--clock", "1000", "--rate", "2", "--wait-for-subscribers")
+	recorder.signal(os.Interrupt)
+	require.Contains(t, g.run(0, "converter", "diff", tape, "copy.record.00000", "--times", "250ms"), "identical")
+	info := infoOf(t, g.path("copy.record.00000"))
+	require.InDelta(t, epoch, info.StartTime, 250e6)
+	require.InDelta(t, epoch+2e9, info.EndTime, 250e6)
+}
+
 func TestPlayerMergesRemapsAndCuts(t *testing.T) {
 	g := isolate(t)
 	a := g.tape("a.record", "/a", epoch, 0, 200, 400, 600)

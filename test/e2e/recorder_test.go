@@ -316,7 +316,10 @@ func TestRecorderOnAFullDisk(t *testing.T) {
 		require.NoError(t, p.Publish(data))
 		time.Sleep(100 * time.Millisecond)
 	}
-	require.Contains(t, recorder.wait(1), "no space left on device")
+	out := recorder.wait(1)
+	require.Contains(t, out, "no space left on device")
 	kept := messages(t, filepath.Join(small, "full.record.00000"))["/big"]
+	require.Contains(t, out, fmt.Sprintf(" %d messages,", len(kept)), "the summary says what is in the file")
+	require.NotContains(t, out, " 0 dropped")
 	require.GreaterOrEqual(t, len(kept), 2, "what was written before is there")
 }
