@@ -1,4 +1,4 @@
-"""Starts the player: ros2 launch tapedeck player.launch.py files:=drive.record.00000 rate:=0.5 clock:=100"""
+"""Starts the player: ros2 launch tapedeck player.launch.py files:=drive.record.00000 clock:=100 rate:=0.5"""
 
 import os
 import shlex
@@ -10,12 +10,13 @@ from launch.events import Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+# What is empty is as the parameter file says.
 ARGUMENTS = [
-    ('files', '', 'recordings to play, separated by blanks; those of the parameter file when empty'),
-    ('rate', '1.0', 'recorded seconds to play in a second'),
-    ('clock', '100.0', 'how many times a second /clock is published; 0 is never'),
-    ('start_offset', '0.0', 'seconds of the recording to skip'),
-    ('loop', 'false', 'begin again at the end'),
+    ('files', '', 'recordings to play, separated by blanks'),
+    ('rate', '', 'recorded seconds to play in a second'),
+    ('clock', '', 'how many times a second /clock is published; 0 is never'),
+    ('start_offset', '', 'how much of the recording to skip: 1m30s, or a number of seconds'),
+    ('loop', '', 'true: begin again at the end'),
     ('params_file', '', 'parameter file to use instead of the installed config/player.yaml'),
     ('extra_args', '', "more of the player's own flags, as on a command line"),
     ('name', 'player', 'name of the node'),
@@ -26,8 +27,10 @@ ARGUMENTS = [
 def start(context):
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
     arguments = [os.path.expanduser(path) for path in value['files'].split()]
-    arguments += ['--rate', value['rate'], '--clock', value['clock'], '--start-offset', value['start_offset'] + 's',
-                  '--disable-keyboard-controls']
+    arguments.append('--disable-keyboard-controls')
+    for name in ('rate', 'clock', 'start_offset'):
+        if value[name]:
+            arguments += ['--' + name.replace('_', '-') + '=' + value[name]]
     if value['loop'].lower() in ('true', '1', 'yes'):
         arguments.append('--loop')
     arguments += shlex.split(value['extra_args'])

@@ -10,12 +10,13 @@ from launch.events import Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+# What is empty is as the parameter file says.
 ARGUMENTS = [
-    ('topics', '', 'topics to record, separated by blanks; all of them when empty'),
-    ('output', '', 'name of the recording; tapedeck_ and the time when empty'),
-    ('storage', 'record', 'record (Apollo record files) or mcap (a ROS 2 bag folder)'),
-    ('snapshot', 'false', 'keep the latest messages for /snapshot beside the recording'),
-    ('snapshot_duration', '30.0', 'how many seconds a snapshot reaches back'),
+    ('topics', '', 'topics to record, separated by blanks; without a parameter file, all of them'),
+    ('output', '', 'name of the recording; by default tapedeck_ and the time'),
+    ('storage', '', 'record (Apollo record files) or mcap (a ROS 2 bag folder)'),
+    ('snapshot', '', 'true: keep the latest messages for /snapshot beside the recording'),
+    ('snapshot_duration', '', 'how far a snapshot reaches back: 30s, or a number of seconds'),
     ('params_file', '', 'parameter file to use instead of the installed config/recorder.yaml'),
     ('extra_args', '', "more of the recorder's own flags, as on a command line"),
     ('name', 'recorder', 'name of the node'),
@@ -26,8 +27,12 @@ ARGUMENTS = [
 
 def start(context):
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
-    arguments = value['topics'].split() or ['--all']
-    arguments += ['--storage', value['storage'], '--snapshot-duration', value['snapshot_duration'] + 's']
+    arguments = value['topics'].split()
+    if not arguments and not value['params_file']:
+        arguments = ['--all']
+    for name in ('storage', 'snapshot_duration'):
+        if value[name]:
+            arguments += ['--' + name.replace('_', '-'), value[name]]
     if value['output']:
         arguments += ['--output', os.path.expanduser(value['output'])]
     if value['snapshot'].lower() in ('true', '1', 'yes'):
