@@ -49,6 +49,9 @@ func newPlayer(o options, s *source) (*player, error) {
 		options: o, source: s, publishers: map[*codec.Channel]*publisher{},
 		start: s.start + int64(o.StartOffset), end: s.end + 1,
 	}
+	if o.Loop {
+		p.end = max(p.end, p.start+int64(time.Millisecond)) // so that a single message does not come without end
+	}
 	if o.StartOffset > 0 && p.start > s.end {
 		return nil, fmt.Errorf("start_offset: %v is behind the end of the recording, which lasts %v", o.StartOffset, time.Duration(s.end-s.start))
 	}

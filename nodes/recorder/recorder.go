@@ -60,26 +60,26 @@ type recording struct {
 // returns.
 func (r *recorder) run(ctx context.Context) (err error) {
 	r.started = time.Now()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	if r.options.MaxDuration > 0 {
-		timer := time.AfterFunc(r.options.MaxDuration, func() { cancel(nil) })
-		defer timer.Stop()
+		defer time.AfterFunc(r.options.MaxDuration, cancel).Stop()
+	}
+	failed := make(chan error, 3) // has room for all
+	check := func(err error) {
+		if err != nil {
+			failed <- err
+			cancel()
+		}
 	}
 	var workers sync.WaitGroup
 	stopSink := make(chan struct{})
 	if r.sink != nil {
-		workers.Go(func() {
-			if err := r.sink.run(stopSink); err != nil {
-				cancel(err)
-			}
-		})
-		workers.Go(func() { r.syncEvery(r.options.ChunkDuration, stopSink, cancel) })
+		workers.Go(func() { check(r.sink.run(stopSink)) })
+		workers.Go(func() { check(r.syncEvery(r.options.ChunkDuration, stopSink)) })
 	}
 	if r.ring != nil {
-		if err := r.serveSnapshots(); err != nil {
-			cancel(err)
-		}
+		check(r.serveSnapshots())
 	}
 	if r.awaitTime(ctx) == nil {
 		r.follow(ctx)
@@ -89,16 +89,18 @@ func (r *recorder) run(ctx context.Context) (err error) {
 	r.unsubscribe()
 	close(stopSink)
 	workers.Wait()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		err = cause
+	select {
+	case err = <-failed:
+	default:
 	}
-	if r.sink != nil {
-		r.sink.discard()
-		if closeErr := r.sink.writer.Close(); !errors.Is(err, closeErr) {
-			err = errors.Join(err, closeErr)
-		}
+	if r.sink == nil {
+		return err
 	}
-	if err != nil && r.sink != nil {
+	r.sink.discard()
+	if closeErr := r.sink.writer.Close(); !errors.Is(err, closeErr) {
+		err = errors.Join(err, closeErr)
+	}
+	if err != nil {
 		r.recount()
 	}
 	return err
@@ -164,17 +166,16 @@ func (r *recorder) follow(ctx context.Context) {
 const discoveryTime = 3 * time.Second
 
 // syncEvery puts what was written on the disk, every period, until stop is closed.
-func (r *recorder) syncEvery(period time.Duration, stop <-chan struct{}, fail func(error)) {
+func (r *recorder) syncEvery(period time.Duration, stop <-chan struct{}) error {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
 		select {
 		case <-stop:
-			return
+			return nil
 		case <-tick.C:
 			if err := r.sink.writer.Sync(); err != nil {
-				fail(fmt.Errorf("sync %s: %w", r.path, err))
-				return
+				return err
 			}
 		}
 	}

@@ -308,18 +308,35 @@ func TestRecorderOnAFullDisk(t *testing.T) {
 		t.Skip("a small tmpfs cannot be mounted here, only root may: ", err)
 	}
 	defer func() { require.NoError(t, syscall.Unmount(small, 0)) }()
-	recorder := g.start("recorder", "-o", "small/full", "/big", "--chunk-duration", "50ms")
-	p := g.advertise(g.open("source"), "/big", "test_msgs/msg/Big", keepAll())
 	data := make([]byte, 1<<20)
 	data[1] = 1
-	for range 16 {
-		require.NoError(t, p.Publish(data))
-		time.Sleep(100 * time.Millisecond)
+	for storage, path := range map[string]string{"record": "small/full.record.00000", "mcap": "small/full"} {
+		for _, chunk := range []string{"50ms", "1h"} {
+			t.Run(storage+" "+chunk, func(t *testing.T) {
+				g := isolate(t)
+				g.dir = filepath.Dir(small)
+				recorder := g.start("recorder", "-o", "small/full", "-s", storage, "/big", "--chunk-duration", chunk)
+				p := g.advertise(g.open("source"), "/big", "test_msgs/msg/Big", keepAll())
+				for range 8 {
+					require.NoError(t, p.Publish(data))
+					if chunk != "1h" {
+						time.Sleep(100 * time.Millisecond)
+					}
+				}
+				if chunk == "1h" { // the disk is full when the recording ends
+					require.NoError(t, p.Flush(t.Context()))
+					require.NoError(t, recorder.cmd.Process.Signal(os.Interrupt))
+				}
+				out := recorder.wait(1)
+				require.Equal(t, 1, strings.Count(out, "no space left on device"), out)
+				require.NotContains(t, out, " 0 dropped")
+				kept := messages(t, g.path(path))["/big"]
+				require.Contains(t, out, fmt.Sprintf(" %d messages,", len(kept)), "the summary says what is in the file")
+				if chunk != "1h" {
+					require.GreaterOrEqual(t, len(kept), 2, "what was written before is there")
+				}
+				require.NoError(t, os.RemoveAll(g.path(path)))
+			})
+		}
 	}
-	out := recorder.wait(1)
-	require.Contains(t, out, "no space left on device")
-	kept := messages(t, filepath.Join(small, "full.record.00000"))["/big"]
-	require.Contains(t, out, fmt.Sprintf(" %d messages,", len(kept)), "the summary says what is in the file")
-	require.NotContains(t, out, " 0 dropped")
-	require.GreaterOrEqual(t, len(kept), 2, "what was written before is there")
 }
