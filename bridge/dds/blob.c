@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dds/ddsrt/bswap.h"
+#include "dds/ddsi/q_protocol.h"
 #include "dds/ddsi/q_radmin.h"
 
 static const struct ddsi_serdata_ops data_ops;
@@ -97,8 +98,9 @@ static uint32_t load32(const unsigned char *p) {
 }
 
 // identify reads who sent a sample, and as which, from the datagram that brought its first fragment. Cyclone DDS has by
-// then converted the GUID's words and the sequence number to this machine's byte order, in place. Offsets are those of
-// the RTPS 2.3 specification: header 8.3.3, Data and DataFrag 9.4.5.3 and 9.4.5.4, alike up to the sequence number.
+// then converted the words of the header's GUID, of the entity id and of the sequence number, and the lengths of
+// submessages, to this machine's byte order, in place. Offsets are those of the RTPS 2.3 specification: header 8.3.3, Data
+// and DataFrag 9.4.5.3 and 9.4.5.4, alike up to the sequence number, InfoSource 9.4.5.9.
 static void identify(struct blob *b, const struct nn_rdata *first) {
 	const unsigned char *packet = NN_RMSG_PAYLOADOFF(first->rmsg, 0);
 	const unsigned char *submessage = packet + NN_RDATA_SUBMSG_OFF(first);
@@ -106,11 +108,21 @@ static void identify(struct blob *b, const struct nn_rdata *first) {
 	for (int i = 0; i < 3; i++)
 		guid[i] = ddsrt_toBE4u(load32(packet + 8 + 4 * i));
 	guid[3] = ddsrt_toBE4u(load32(submessage + 12));
+	// The participants of one process share datagrams: an InfoSource tells whose the submessages behind it are.
+	for (const unsigned char *s = packet + RTPS_MESSAGE_HEADER_SIZE; s < submessage;) {
+		uint16_t length;
+		memcpy(&length, s + 2, sizeof(length));
+		if (s[0] == SMID_INFO_SRC)
+			memcpy(guid, s + 12, 12);
+		s += 4 + length;
+	}
 	memcpy(b->publisher, guid, sizeof(guid));
 	b->sequence = (uint64_t)load32(submessage + 16) << 32 | load32(submessage + 20);
 	b->received = dds_time();
 }
 
+// from_ser puts a sample together. Cyclone DDS hands on fragments that say they reach beyond its end; what is there is cut
+// off, as peers are not to be trusted.
 static struct ddsi_serdata *from_ser(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
 		const struct nn_rdata *fragments, size_t size) {
 	struct blob *b = alloc(type, kind, size);
@@ -118,13 +130,18 @@ static struct ddsi_serdata *from_ser(const struct ddsi_sertype *type, enum ddsi_
 		return NULL;
 	identify(b, fragments);
 	unsigned char *payload = blob_payload(b);
-	uint32_t done = 0;
-	for (const struct nn_rdata *f = fragments; f != NULL; f = f->nextfrag) {
-		if (f->maxp1 <= done)
+	size_t done = 0;
+	for (const struct nn_rdata *f = fragments; f != NULL && done < size && f->min <= done; f = f->nextfrag) {
+		size_t end = f->maxp1 < size ? f->maxp1 : size;
+		if (end <= done)
 			continue;
 		const unsigned char *source = NN_RMSG_PAYLOADOFF(f->rmsg, NN_RDATA_PAYLOAD_OFF(f));
-		memcpy(payload + done, source + (done - f->min), f->maxp1 - done);
-		done = f->maxp1;
+		memcpy(payload + done, source + (done - f->min), end - done);
+		done = end;
+	}
+	if (done < size) {
+		ddsi_serdata_unref(&b->c);
+		return NULL;
 	}
 	return &b->c;
 }
