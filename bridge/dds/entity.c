@@ -145,8 +145,8 @@ void interrupt_writer(const struct ddsi_sertype *type, const uint8_t guid[16]) {
 	thread_state_asleep(self);
 }
 
-// A reader that gets samples at a high rate is looked at every now and then instead of being waited for: the receiving thread
-// then has nobody to wake at each sample, which takes it longer than all else that it does for a small one.
+// A reader that gets samples at a high rate is looked at every now and then instead of being waited for: the receiving
+// thread then has nobody to wake at each sample, which takes it longer than all else that it does for a small one.
 #define BUSY DDS_MSECS(1) // since the last samples
 #define PAUSE DDS_USECS(300)
 
@@ -167,13 +167,15 @@ int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, i
 				ddsi_serdata_unref(&x->c);
 			}
 		}
-		int64_t now = ddsrt_time_monotonic().v;
-		if (n > 0)
-			b->last = now;
-		if (n > 0 || waitset == 0)
+		if (taken > 0 && n == 0)
+			continue; // there may be more
+		if (waitset == 0)
 			return n;
-		if (taken > 0)
-			continue;
+		int64_t now = ddsrt_time_monotonic().v;
+		if (n > 0) {
+			b->last = now;
+			return n;
+		}
 		if (now - b->last < BUSY) {
 			dds_sleepfor(PAUSE);
 			continue;

@@ -39,8 +39,8 @@ struct batch {
 };
 
 // take_batch gives back the first release blobs of b, takes what is there and returns how many samples that is. What
-// carries no payload is left out. b must be zero at first. With a waitset it waits until there is something, and returns 0 only once
-// dds_waitset_set_trigger was called on it.
+// carries no payload is left out. b must be zero at first. With a waitset it waits until there is something, and returns
+// 0 only once dds_waitset_set_trigger was called on it.
 int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, int32_t release);
 
 // create_waitset returns a waitset that triggers when a reader attached to it has data, and that dds_waitset_set_trigger

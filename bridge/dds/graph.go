@@ -127,7 +127,10 @@ func (g *graph) remove(guids ...bridge.GUID) error {
 // isReader tells a reader from a writer by the entity kind that its GUID ends in; ROS 2's have no key.
 func isReader(guid bridge.GUID) bool { return guid[15] == 0x04 }
 
-// learn takes in what a participant told.
+// sameParticipant says whether two GUIDs are of one participant or of endpoints in it.
+func sameParticipant(a, b bridge.GUID) bool { return [12]byte(a[:]) == [12]byte(b[:]) }
+
+// learn takes in what a participant told of itself.
 func (g *graph) learn(p participantInfo) {
 	nodes := make(map[bridge.GUID]string)
 	for _, n := range p.nodes {
@@ -189,7 +192,7 @@ func (g *graph) update() error {
 		}
 		for _, b := range blobs {
 			p, size, err := unmarshalParticipantInfo(payload(b))
-			if err != nil {
+			if err != nil || !sameParticipant(p.guid, publisherOf(b)) {
 				continue // somebody else's mistake costs no more than the names of its nodes
 			}
 			g.learn(p)
