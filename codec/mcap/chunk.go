@@ -58,7 +58,7 @@ func parseChunk(content []byte, size int64) (chunkInfo, error) {
 	c.compression = mcap.CompressionFormat(content[32 : 32+name])
 	c.head = chunkHead + int(name)
 	records := binary.LittleEndian.Uint64(content[32+name:])
-	if records > uint64(size-int64(c.head)) {
+	if rest := size - int64(c.head); rest < 0 || records > uint64(rest) {
 		return c, fmt.Errorf("a chunk of %d bytes that claims to have %d bytes of records", size, records)
 	}
 	c.records = int64(records)

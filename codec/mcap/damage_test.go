@@ -3,7 +3,10 @@ package mcap
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -253,6 +256,56 @@ func TestHugeLengths(t *testing.T) {
 		require.Positive(t, tried)
 		require.Less(t, (after.TotalAlloc-before.TotalAlloc)/uint64(tried), uint64(16<<20), compression)
 	}
+}
+
+// TestNegativeLengths has a chunk at the end of a file whose lengths are negative as signed numbers.
+func TestNegativeLengths(t *testing.T) {
+	data, messages := small(t, "none")
+	summary := int(binary.LittleEndian.Uint64(data[len(data)-28:]))
+	data = append(data[:summary:summary], byte(mcap.OpChunk))
+	data = binary.LittleEndian.AppendUint64(data, math.MaxUint64)
+	data = append(data, make([]byte, chunkHead-8)...)
+	data = binary.LittleEndian.AppendUint64(data, 1<<63)
+	got, err := tryRead(t, filepath.Join(t.TempDir(), "a.mcap"), data, true)
+	require.NoError(t, err)
+	require.Len(t, got.messages, len(messages))
+	require.False(t, got.info.Complete)
+}
+
+// TestReservedRecords has a long row of records with an opcode that is not in use, which take one look each.
+func TestReservedRecords(t *testing.T) {
+	data, messages := unchunked(t)
+	const count = 1 << 17
+	var odd []byte
+	for range count {
+		odd = append(odd, 0x20, 0, 0, 0, 0, 0, 0, 0, 0)
+	}
+	file := &countingReader{data: slices.Concat(data[:len(data)-len(mcap.Magic)-footerSize], odd)}
+	w := walker{window: window{r: file}, off: int64(len(mcap.Magic)), to: int64(len(file.data)), known: func(uint16) bool { return true }}
+	found := map[mcap.OpCode]int{}
+	for {
+		r, err := w.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		found[r.op]++
+	}
+	require.Equal(t, count, found[0x20])
+	require.Equal(t, len(messages), found[mcap.OpMessage])
+	require.Less(t, file.read, 100*len(file.data))
+}
+
+// countingReader counts the bytes that were read of data.
+type countingReader struct {
+	data []byte
+	read int
+}
+
+func (c *countingReader) ReadAt(b []byte, off int64) (int, error) {
+	n, err := bytes.NewReader(c.data).ReadAt(b, off)
+	c.read += n
+	return n, err
 }
 
 func TestNotAFile(t *testing.T) {

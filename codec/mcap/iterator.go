@@ -42,11 +42,11 @@ type want struct {
 // source is a segment that is read.
 type source struct {
 	*segment
-	records []byte  // nil when they are not loaded
-	order   []int32 // where messages are in records, by time; nil when that is how they follow each other
-	next    int     // in order, or in records
-	head    int     // where the current message is in records
-	time    int64   // of the current message
+	records []byte // nil when they are not loaded
+	order   []int  // where messages are in records, by time; nil when that is how they follow each other
+	next    int    // in order, or in records
+	head    int    // where the current message is in records
+	time    int64  // of the current message
 }
 
 func (s *source) before(o *source) bool {
@@ -105,10 +105,13 @@ func (it *iterator) step() error {
 	if s.records == nil {
 		it.load(s)
 		if s.head >= len(s.records) {
-			return fmt.Errorf("read %s: %v: it changed while it was read", it.r.path, s)
+			return it.changed(s)
 		}
 	}
 	_, content, _ := cutRecord(s.records, s.head)
+	if len(content) < messageHead {
+		return it.changed(s)
+	}
 	it.used = true
 	it.msg = codec.Message{
 		Channel:     it.wanted[messageChannel(content)].channel,
@@ -117,6 +120,10 @@ func (it *iterator) step() error {
 		Data:        content[messageHead:],
 	}
 	return nil
+}
+
+func (it *iterator) changed(s *source) error {
+	return fmt.Errorf("read %s: %v: it changed while it was read", it.r.path, s)
 }
 
 // start opens s.
@@ -215,12 +222,15 @@ func (it *iterator) advance(s *source) (bool, error) {
 			if s.next == len(s.order) {
 				return false, nil
 			}
-			off = int(s.order[s.next])
+			off = s.order[s.next]
 		}
 		if off >= len(s.records) {
 			return false, nil
 		}
 		op, content, next := cutRecord(s.records, off)
+		if next < 0 || op == mcap.OpMessage && len(content) < messageHead {
+			return false, it.changed(s) // it was loaded again
+		}
 		if s.order != nil {
 			next = s.next + 1
 		}
@@ -281,22 +291,24 @@ func (it *iterator) report(err error) error {
 
 // Close implements codec.Iterator.
 func (it *iterator) Close() error {
-	it.loader.close()
+	if it.loader != nil {
+		it.loader.close()
+	}
 	*it = iterator{err: io.EOF}
 	return nil
 }
 
 // orderByTime returns where the messages are in records, by time.
-func orderByTime(records []byte) []int32 {
-	var order []int32
+func orderByTime(records []byte) []int {
+	var order []int
 	for off := 0; off < len(records); {
 		op, _, next := cutRecord(records, off)
 		if op == mcap.OpMessage {
-			order = append(order, int32(off))
+			order = append(order, off)
 		}
 		off = next
 	}
-	slices.SortStableFunc(order, func(a, b int32) int {
+	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(messageTime(records[a+recordHead:]), messageTime(records[b+recordHead:]))
 	})
 	return order

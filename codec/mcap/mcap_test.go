@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -334,6 +335,27 @@ func TestCreateRefuses(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrExist)
 	writeFile(t, path, codec.CreateOptions{Overwrite: true}, testMessages(3, testChannels()))
 	require.Len(t, readAll(t, open(t, path), codec.Query{}), 3)
+}
+
+func TestCreateFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.mcap")
+	_, err := Create(path, codec.CreateOptions{ChunkSize: -1})
+	require.ErrorContains(t, err, "negative")
+	require.NoFileExists(t, path)
+	w, err := Create(path, codec.CreateOptions{ChunkSize: math.MaxInt})
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+}
+
+func TestCloseTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.mcap")
+	writeFile(t, path, codec.CreateOptions{}, testMessages(3, testChannels()))
+	it, err := open(t, path).Read(codec.Query{})
+	require.NoError(t, err)
+	require.NoError(t, it.Close())
+	require.NoError(t, it.Close())
+	_, err = it.Next()
+	require.ErrorIs(t, err, io.EOF)
 }
 
 func TestFullDisk(t *testing.T) {

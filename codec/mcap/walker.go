@@ -50,6 +50,7 @@ type walker struct {
 	window
 	far     window // for what is beyond the window, which stays where it is
 	off, to int64
+	ahead   int64                     // what was found behind records that are passed over nevertheless
 	known   func(channel uint16) bool // whether the channel was described
 }
 
@@ -70,14 +71,20 @@ func (w *walker) next() (record, error) {
 		w.off = w.to
 		return r, errCut
 	}
-	found := w.resync(start + 1)
+	found := w.ahead
+	if found <= start {
+		found = w.resync(start + 1)
+	}
 	switch {
 	case w.err != nil:
 		return record{}, w.err
-	case sane && (found < 0 || found >= r.end()):
+	case sane && found >= r.end():
 		w.off = r.end()
+		if r.op > maxOpcode { // which changes nothing about what is found; there may be many in a row
+			w.ahead = found
+		}
 		return r, nil
-	case found >= 0:
+	case found < w.to:
 		w.off = found
 		return record{}, &damage{start, found}
 	}
@@ -182,7 +189,7 @@ func (w *walker) plausible(off int64) bool {
 	return sane && (r.op <= maxOpcode || r.op >= privateOp)
 }
 
-// resync returns where the first whole record at or behind off is, or -1.
+// resync returns where the first whole record at or behind off is, or where they end.
 func (w *walker) resync(off int64) int64 {
 	for ; off < w.to-recordHead && w.err == nil; off++ {
 		// The high half of every real length is zero.
@@ -198,7 +205,7 @@ func (w *walker) resync(off int64) int64 {
 			return off
 		}
 	}
-	return -1
+	return w.to
 }
 
 // blank says whether there is nothing but zeros from off on, as a crash of the system leaves it.

@@ -71,6 +71,9 @@ type Writer struct {
 // Create begins an MCAP file at path. CreateOptions.Metadata becomes a metadata record named "tapedeck".
 func Create(path string, o codec.CreateOptions) (*Writer, error) {
 	packer, err := newPacker(o.Compression)
+	if err == nil && (o.ChunkSize < 0 || o.ChunkDuration < 0) {
+		err = errors.New("size and duration of chunks must not be negative")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
@@ -84,7 +87,7 @@ func Create(path string, o codec.CreateOptions) (*Writer, error) {
 	}
 	w := &Writer{
 		path: path, file: file, packer: packer,
-		chunkSize: cmp.Or(o.ChunkSize, DefaultChunkSize),
+		chunkSize: min(cmp.Or(o.ChunkSize, DefaultChunkSize), maxChunk/2),
 		duration:  int64(cmp.Or(o.ChunkDuration, DefaultChunkDuration)),
 		ids:       map[*codec.Channel]uint16{}, channels: map[string]uint16{}, schemas: map[string]uint16{},
 	}
@@ -99,6 +102,9 @@ func Create(path string, o codec.CreateOptions) (*Writer, error) {
 	}
 	if err != nil {
 		file.Close()
+		if !o.Overwrite {
+			_ = os.Remove(path)
+		}
 		return nil, err
 	}
 	return w, nil
