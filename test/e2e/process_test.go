@@ -58,9 +58,12 @@ var domains atomic.Int32
 
 // isolate joins the test's own process to a new domain too. Tests that use it do not run in parallel.
 func isolate(t *testing.T) *graph {
-	domain := 20 + (os.Getpid()+int(domains.Add(1)))%40
-	t.Setenv("ROS_DOMAIN_ID", fmt.Sprint(domain))
+	n := int(domains.Add(1))
+	t.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+(os.Getpid()+n)%40))
 	t.Setenv("ROS_LOCALHOST_ONLY", "1")
+	// Other tests on this machine may have chosen the same domain.
+	tag := fmt.Sprintf("<Discovery><Tag>e2e-%d-%d</Tag></Discovery>", os.Getpid(), n)
+	t.Setenv("CYCLONEDDS_URI", strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+tag, ","))
 	return &graph{t: t, env: os.Environ(), dir: t.TempDir()}
 }
 
