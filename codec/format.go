@@ -74,20 +74,20 @@ func Open(path string) (Reader, error) {
 
 // readHead returns how the file at path begins, nil for a folder.
 func readHead(path string) ([]byte, error) {
+	stat, err := os.Stat(path) // to open a pipe would wait for its writer
+	if err != nil {
+		return nil, unwrapPath(err)
+	}
+	if !stat.IsDir() && !stat.Mode().IsRegular() {
+		return nil, errors.New("neither a file nor a folder")
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, unwrapPath(err)
 	}
 	defer file.Close()
-	stat, err := file.Stat()
-	if err != nil {
-		return nil, unwrapPath(err)
-	}
 	if stat.IsDir() {
 		return nil, nil
-	}
-	if !stat.Mode().IsRegular() {
-		return nil, errors.New("neither a file nor a folder")
 	}
 	head := make([]byte, min(stat.Size(), sniffSize))
 	n, err := io.ReadFull(file, head)
@@ -126,7 +126,21 @@ func Create(path string, o CreateOptions) (Writer, error) {
 	if _, err := os.Lstat(path); err == nil && !o.Overwrite {
 		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
 	}
-	return f.Create(path, o)
+	w, err := f.Create(path, o)
+	if err != nil {
+		return nil, err
+	}
+	SyncFolder(filepath.Dir(filepath.Clean(path)))
+	return w, nil
+}
+
+// SyncFolder asks the system to put the entries of a folder on the disk: without that a new file may be gone after a power
+// failure, however often it was synced itself. Not every file system can, so that there is no error.
+func SyncFolder(path string) {
+	if folder, err := os.Open(path); err == nil {
+		_ = folder.Sync()
+		folder.Close()
+	}
 }
 
 func formatFor(path, name string) (Format, error) {

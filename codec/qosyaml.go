@@ -133,12 +133,14 @@ func ParseQoSProfiles(text string) ([]QoS, error) {
 		return nil, fmt.Errorf("parse QoS profiles: %w", err)
 	}
 	var profiles []QoS
+	known := map[QoS]bool{}
 	for i := range list {
 		q, err := list[i].qos()
 		if err != nil {
 			return nil, fmt.Errorf("parse QoS profile %d: %w", i+1, err)
 		}
-		if !slices.Contains(profiles, q) {
+		if !known[q] {
+			known[q] = true
 			profiles = append(profiles, q)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 const (
 	// maxName bounds the names of channels, for reading them without a copy.
 	maxName = 1 << 12
+	// maxFields is far above the fields of a message, and bounds how long it takes to see that there is none.
+	maxFields = 64
 	// headSize is more than what precedes the content of a message whose channel has a name of less than 128 bytes.
 	headSize = 192
 )
@@ -176,7 +178,11 @@ func readAny(w *window, pos int64, m *singleMessage) error {
 	}
 	m.end, m.content = outer.end, outer.end
 	var named, timed, unknown bool
-	for at := outer.at; at < m.end; {
+	count := 0
+	for at := outer.at; at < m.end; count++ {
+		if count == maxFields {
+			return errNoMessage(fmt.Sprintf("there is no message: it has more than %d fields", maxFields))
+		}
 		f, err := readField(w, at, m.end)
 		if err != nil {
 			return err

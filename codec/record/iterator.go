@@ -124,7 +124,7 @@ func (it *iterator) fill() {
 				}
 			}
 		}
-		if !p.exact && (p.end-p.start > splitSize || p.count > maxEntries/2 || p.min == math.MinInt64) {
+		if p.splits() {
 			it.err = it.split(used)
 			continue
 		}
@@ -137,17 +137,15 @@ func (it *iterator) fill() {
 	if it.limit != lastKey {
 		it.entries = it.entries[:it.search(it.limit)]
 	}
-	rest := it.pieces[:0]
-	for i, p := range it.pieces {
-		if i < used {
-			if p.last.before(it.limit) {
-				continue
-			}
+	rest := used
+	for i := used - 1; i >= 0; i-- {
+		if p := it.pieces[i]; !p.last.before(it.limit) {
 			p.from = it.limit
+			rest--
+			it.pieces[rest] = p
 		}
-		rest = append(rest, p)
 	}
-	it.pieces = rest
+	it.pieces = it.pieces[rest:]
 	if len(it.pieces) == 0 && it.err == nil {
 		it.err = cmp.Or(it.end, io.EOF)
 	}
@@ -241,7 +239,7 @@ func (it *iterator) read(p *piece, pos int64) error {
 	// Whether the file should have ended here is known already.
 	ends, err2 := false, error(nil)
 	if p.cut && errors.Is(err, errOverrun) {
-		next := int64(0)
+		var next int64
 		next, _, err2 = it.resync(pos + 1)
 		ends = next < 0
 	} else if it.unfinished() {
@@ -260,9 +258,31 @@ func (it *iterator) damaged(p *piece, pos int64, text string) error {
 	return recoverHint(&damage{path: it.path, pos: pos, chunk: p.chunk, text: text})
 }
 
-// split replaces the i-th piece by smaller ones, about which everything is known.
+// splits says whether p is to be split before it is collected.
+func (p *piece) splits() bool {
+	const smallest = 6 // bytes of a message
+	count := min(p.count, uint64(p.end-p.start)/smallest)
+	return !p.exact && (p.end-p.start > splitSize || count > maxEntries/2 || p.min == math.MinInt64)
+}
+
+// split replaces the i-th piece, and those like it that follow, by smaller ones, about which everything is known.
 func (it *iterator) split(i int) error {
-	p := it.pieces[i]
+	var parts []piece
+	end := i
+	for ; end < len(it.pieces) && it.pieces[end].splits(); end++ {
+		p, err := it.parts(it.pieces[end])
+		if err != nil {
+			return err
+		}
+		parts = append(parts, p...)
+	}
+	it.pieces = slices.Replace(it.pieces, i, end, parts...)
+	it.sort(i)
+	return nil
+}
+
+// parts returns smaller pieces for p.
+func (it *iterator) parts(p piece) ([]piece, error) {
 	var parts layout
 	expected := p.count
 	for pos := p.start; pos < p.end; pos = it.found.end {
@@ -273,7 +293,7 @@ func (it *iterator) split(i int) error {
 		}
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
-				return err
+				return nil, err
 			}
 			// It is met again when the messages before it were collected.
 			rest := piece{start: pos, end: p.end, min: p.min, max: p.max, chunk: p.chunk, exact: true, cut: p.cut}
@@ -292,9 +312,7 @@ func (it *iterator) split(i int) error {
 	if n := len(parts.pieces); n > 0 {
 		parts.pieces[n-1].count += expected
 	}
-	it.pieces = slices.Replace(it.pieces, i, i+1, parts.pieces...)
-	it.sort(i)
-	return nil
+	return parts.pieces, nil
 }
 
 // wants says whether the messages of a channel are wanted.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -96,19 +97,20 @@ func parseFileSet(b []byte) fileSet {
 // imports, without regard to repetition. It returns the files without repetition, or nil when b is no ProtoDesc.
 func parseProtoDesc(b []byte) fileSet {
 	var s fileSet
-	if len(b) == 0 || !s.addTree(b, map[string]bool{}, maxDescDepth) {
+	if len(b) == 0 || !s.addTree(b, map[string]bool{}, map[string]bool{}, maxDescDepth) {
 		return nil
 	}
 	return s
 }
 
-func (s *fileSet) addTree(b []byte, seen map[string]bool, depth int) bool {
+// addTree adds the files of a ProtoDesc. seen has those that came before, as they are encoded, names their names.
+func (s *fileSet) addTree(b []byte, seen, names map[string]bool, depth int) bool {
 	desc, dependencies, ok := splitProtoDesc(b)
 	if !ok || depth == 0 {
 		return false
 	}
 	for _, d := range dependencies {
-		if !s.addTree(d, seen, depth-1) {
+		if !s.addTree(d, seen, names, depth-1) {
 			return false
 		}
 	}
@@ -120,7 +122,8 @@ func (s *fileSet) addTree(b []byte, seen map[string]bool, depth int) bool {
 	if f == nil {
 		return false
 	}
-	if s.find(f.name) == nil {
+	if !names[f.name] {
+		names[f.name] = true
 		*s = append(*s, f)
 	}
 	return true
@@ -162,22 +165,33 @@ func (s fileSet) protoDesc(messageType string) []byte {
 			break
 		}
 	}
-	sizes := map[string]int{}
-	if s.treeSize(root, sizes, maxDescDepth) > maxDescSize {
-		return s.appendTree(nil, root, map[string]bool{}, maxDescDepth)
+	files := make(filesByName, len(s))
+	for _, f := range slices.Backward(s) {
+		files[f.name] = f // of equal names the first
 	}
-	return s.appendTree(nil, root, nil, maxDescDepth)
+	if files.treeSize(root, map[string]int{}, maxDescDepth) > maxDescSize {
+		return files.appendTree(nil, root, map[string]bool{}, maxDescDepth)
+	}
+	return files.appendTree(nil, root, nil, maxDescDepth)
 }
 
-// treeSize returns about the size of the ProtoDesc of f. It is much too large where files import each other.
-func (s fileSet) treeSize(f *protoFile, sizes map[string]int, depth int) int {
+// filesByName is a fileSet for following imports.
+type filesByName map[string]*protoFile
+
+// treeSize returns about the size of the ProtoDesc of f. It is much too large where files import each other, or are nested
+// too deep.
+func (s filesByName) treeSize(f *protoFile, sizes map[string]int, depth int) int {
 	if size, ok := sizes[f.name]; ok {
 		return size
 	}
 	sizes[f.name] = maxDescSize
 	size := len(f.raw)
 	for _, name := range f.imports {
-		if dependency := s.find(name); dependency != nil && depth > 1 {
+		switch dependency := s[name]; {
+		case dependency == nil:
+		case depth == 1:
+			size = 2 * maxDescSize
+		default:
 			size = min(size+s.treeSize(dependency, sizes, depth-1), 2*maxDescSize)
 		}
 	}
@@ -186,10 +200,10 @@ func (s fileSet) treeSize(f *protoFile, sizes map[string]int, depth int) int {
 }
 
 // appendTree appends the ProtoDesc of f. Files in seen are left out, unless it is nil.
-func (s fileSet) appendTree(dst []byte, f *protoFile, seen map[string]bool, depth int) []byte {
+func (s filesByName) appendTree(dst []byte, f *protoFile, seen map[string]bool, depth int) []byte {
 	dst = appendBytes(dst, 1, f.raw)
 	for _, name := range f.imports {
-		dependency := s.find(name)
+		dependency := s[name]
 		if dependency == nil || depth == 1 || seen[name] {
 			continue
 		}

@@ -90,17 +90,43 @@ func (r *reader) plausibleSection(pos int64) (bool, error) {
 		return s.size <= 64 && r.decodes(start, s.size, &c) && c.set == 0b1111 && len(c.unknown) == 0 &&
 			int64(c.beginTime) <= int64(c.endTime), nil
 	case channelSection:
-		var c channel
-		return s.size <= maxChannel && r.decodes(start, s.size, &c) && len(c.name) > 0 && utf8.Valid(c.name) && len(c.unknown) == 0, nil
+		return s.size <= maxChannel && r.plausibleChannel(start, start+s.size), nil
 	case indexSection:
-		f, err := readField(&r.probe, start, start+s.size)
-		if err != nil || f.number != 1 || f.typ != protowire.BytesType || f.value > maxChannel {
+		entry, err := readField(&r.probe, start, start+s.size)
+		if err != nil || entry.number != 1 || entry.typ != protowire.BytesType || entry.value > maxChannel {
 			return false, nil
 		}
-		var i singleIndex
-		return r.decodes(f.at, int64(f.value), &i) && i.set&0b11 == 0b11 && len(i.unknown) == 0, nil
+		// An entry begins with type and position.
+		end := entry.at
+		for number := protowire.Number(1); number <= 2; number++ {
+			f, err := readField(&r.probe, end, entry.end)
+			if err != nil || f.number != number || f.typ != protowire.VarintType {
+				return false, nil
+			}
+			end = f.end
+		}
+		return true, nil
 	}
 	return false, nil
+}
+
+// plausibleChannel says whether a Channel is certainly all there is from pos to end. It does not look at the proto_desc,
+// which may be long: what is looked at in vain must be short wherever anything may be.
+func (r *reader) plausibleChannel(pos, end int64) bool {
+	for number := protowire.Number(1); pos < end; {
+		f, err := readField(&r.probe, pos, end)
+		if err != nil || f.typ != protowire.BytesType || f.number < number || f.number > 3 || number == 1 && f.number != 1 {
+			return false
+		}
+		if f.number == 1 {
+			name, err := r.probe.view(f.at, int(min(f.value, maxName)))
+			if err != nil || f.value == 0 || f.value > maxName || uint64(len(name)) < f.value || !utf8.Valid(name[:f.value]) {
+				return false
+			}
+		}
+		number, pos = f.number+1, f.end
+	}
+	return true
 }
 
 // decodes reads a message of the given size, as far as it can be read.

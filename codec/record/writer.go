@@ -109,7 +109,9 @@ func create(path string, o codec.CreateOptions) (*writer, error) {
 	w.file = file
 	if err := w.writeHeader(); err != nil {
 		file.Close()
-		os.Remove(path)
+		if !o.Overwrite { // else it may be a device
+			_ = os.Remove(path)
+		}
 		return nil, err
 	}
 	w.position = firstSection
@@ -320,8 +322,7 @@ func (w *writer) Close() error {
 	if w.closed {
 		return w.err
 	}
-	w.flush(nil)
-	if w.err == nil {
+	if w.flush(nil) == nil {
 		w.writeIndex()
 	}
 	w.closed = true

@@ -54,11 +54,10 @@ func (it *iterator) Next() (*codec.Message, error) {
 		if err == nil {
 			return m, nil
 		}
-		it.current.Close()
-		it.current = nil
-		if !errors.Is(err, io.EOF) {
-			it.err = err
+		if closeErr := it.current.Close(); errors.Is(err, io.EOF) {
+			err = closeErr
 		}
+		it.current, it.err = nil, err
 	}
 	return nil, it.err
 }

@@ -2,6 +2,7 @@ package rosbag2
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -154,15 +155,30 @@ func (m *metadata) format(file bool) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// save replaces the metadata.yaml in dir.
+// save replaces the metadata.yaml in dir. After a power failure there is the old one or the new one.
 func (m *metadata) save(dir string) error {
 	text, err := m.format(true)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Join(dir, metadataFile), err)
 	}
 	temporary := filepath.Join(dir, metadataFile+".tmp")
-	if err := os.WriteFile(temporary, text, 0o666); err != nil {
+	if err = writeSynced(temporary, text); err == nil {
+		err = os.Rename(temporary, filepath.Join(dir, metadataFile))
+	}
+	if err != nil {
+		_ = os.Remove(temporary)
 		return err
 	}
-	return os.Rename(temporary, filepath.Join(dir, metadataFile))
+	codec.SyncFolder(dir)
+	return nil
+}
+
+// writeSynced writes a file and has the system put it on the disk.
+func writeSynced(path string, content []byte) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return cmp.Or(err, file.Sync(), file.Close())
 }

@@ -580,3 +580,12 @@ func FuzzMetadata(f *testing.F) {
 		require.Equal(t, len(m.Topics), len(again.Topics))
 	})
 }
+
+func TestCreateLeavesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bag")
+	for _, o := range []codec.CreateOptions{{Compression: "bz2"}, {ChunkSize: -1}} {
+		_, err := Create(dir, o)
+		require.Error(t, err)
+		require.NoDirExists(t, dir)
+	}
+}

@@ -29,6 +29,10 @@ type Writer struct {
 // else.
 func Create(path string, o codec.CreateOptions) (*Writer, error) {
 	path = filepath.Clean(path)
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
 	if o.Overwrite {
 		if err := remove(path); err != nil {
 			return nil, fmt.Errorf("overwrite %s: %w", path, err)
@@ -37,18 +41,13 @@ func Create(path string, o codec.CreateOptions) (*Writer, error) {
 	if err := os.Mkdir(path, 0o777); err != nil {
 		return nil, err
 	}
-	absolute, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
-	}
 	w := &Writer{dir: path, name: filepath.Base(absolute) + "_0.mcap", values: o.Metadata}
 	if w.Writer, err = mcap.Create(filepath.Join(path, w.name), o); err != nil {
-		os.Remove(path)
-		return nil, err
+		return nil, errors.Join(err, remove(path))
 	}
 	if err := errors.Join(w.save(), w.embed()); err != nil {
-		w.Writer.Close()
-		return nil, err
+		_ = w.Writer.Close()
+		return nil, errors.Join(err, remove(path))
 	}
 	return w, nil
 }

@@ -1,0 +1,138 @@
+package record
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"tapedeck/codec"
+)
+
+// What takes time in proportion to the size of a file must not take its square: these tests would not end.
+
+// tinyChunks returns a file of count chunks with one message each.
+func tinyChunks(count int, header func(time uint64) *chunkHeader) []byte {
+	b := make([]byte, firstSection)
+	for i := range count {
+		time := uint64(i + 1)
+		if header != nil {
+			h := encode(nil, header(time))
+			b = append(section{chunkHeaderSection, int64(len(h))}.append(b), h...)
+		}
+		var w writer
+		w.appendHead(&writerChannel{prefix: append(appendBytes(nil, 1, "/a"), timeTag)}, &codec.Message{LogTime: int64(time)})
+		b = append(section{chunkBodySection, int64(len(w.chunk))}.append(b), w.chunk...)
+	}
+	h := encode(nil, &header0)
+	copy(b, append(section{headerSection, int64(len(h))}.append(nil), h...))
+	return b
+}
+
+var header0 = header{majorVersion: 1, presence: presence{set: headerFields}}
+
+func TestTinyChunks(t *testing.T) {
+	const count = 1 << 18
+	for name, header := range map[string]func(uint64) *chunkHeader{
+		"in order": func(time uint64) *chunkHeader {
+			return &chunkHeader{beginTime: time, endTime: time, messageNumber: 1, presence: presence{set: all}}
+		},
+		"without header": nil,
+		"whose header lies": func(time uint64) *chunkHeader {
+			return &chunkHeader{beginTime: time, endTime: time, messageNumber: 1 << 40, presence: presence{set: all}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			it, err := memory(t, tinyChunks(count, header)).Read(codec.Query{})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, it.Close()) }()
+			want := count
+			if name == "whose header lies" {
+				_, err = it.Next()
+				require.NoError(t, err)
+				_, err = it.Next()
+				require.ErrorIs(t, err, ErrDamaged)
+				return
+			}
+			for i := range want {
+				m, err := it.Next()
+				require.NoError(t, err)
+				if m.LogTime != int64(i+1) {
+					require.EqualValues(t, i+1, m.LogTime)
+				}
+			}
+		})
+	}
+}
+
+// TestAlmostMessages looks for messages in what reads like the beginning of one all over.
+func TestAlmostMessages(t *testing.T) {
+	const size = 8 << 20
+	b := tinyChunks(1, nil)
+	whole := len(b)
+	// Field 3 with five bytes, in which a message of 8 MiB begins, the first field of which is the next field 3.
+	b = append(b, bytes.Repeat([]byte{0x1a, 0x05, 0x0a, 0x80, 0x80, 0x80, 0x04, 0x0a, 0x00}, size/9)...)
+	// And sections that would be channels, but for their last byte.
+	for range size / 32 {
+		b = section{channelSection, 4 << 20}.append(b)
+		b = append(b, 0x0a, 0x01, 'a', 0x1a)
+		b = protowire.AppendVarint(b, 4<<20-3-4-5)
+		b = append(b, make([]byte, 32-24)...)
+	}
+	r := memory(t, b)
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, info.MessageCount)
+	require.NotEmpty(t, info.Events)
+	require.Greater(t, len(b), whole)
+}
+
+// TestProtoDescThroughChain has files that fan out without end, where they are first met at the greatest depth.
+func TestProtoDescThroughChain(t *testing.T) {
+	var set fileSet
+	add := func(name, message string, imports ...string) {
+		f := &descriptorpb.FileDescriptorProto{Name: &name, Dependency: imports}
+		if message != "" {
+			f.MessageType = []*descriptorpb.DescriptorProto{{Name: &message}}
+		}
+		raw, err := proto.Marshal(f)
+		require.NoError(t, err)
+		set = append(set, parseProtoFile(raw))
+	}
+	const fan = 50
+	for i := range fan {
+		add(fmt.Sprint("fan", i), "", fmt.Sprint("fan", i+1), fmt.Sprint("fan", i+1))
+	}
+	add(fmt.Sprint("fan", fan), "")
+	for i := range maxDescDepth - 2 {
+		next := fmt.Sprint("chain", i+1)
+		if i == maxDescDepth-3 {
+			next = "fan0"
+		}
+		add(fmt.Sprint("chain", i), "", next)
+	}
+	add("root", "Root", "chain0", "fan0")
+	require.Less(t, len(set.protoDesc("Root")), 1<<20)
+}
+
+// TestManyFiles has a proto_desc of very many files.
+func TestManyFiles(t *testing.T) {
+	const count = 1 << 17
+	var desc []byte
+	root := &descriptorpb.FileDescriptorProto{Name: proto.String("root")}
+	for i := range count {
+		name := fmt.Sprint(i)
+		root.Dependency = append(root.Dependency, name)
+		desc = appendBytes(desc, 2, appendBytes(nil, 1, appendBytes(nil, 1, name)))
+	}
+	raw, err := proto.Marshal(root)
+	require.NoError(t, err)
+	desc = append(appendBytes(nil, 1, raw), desc...)
+	c := newChannel("/a", "Root", desc)
+	require.NotEmpty(t, c.Schema.Data)
+	require.Empty(t, c.Metadata)
+}
