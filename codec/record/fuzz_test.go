@@ -25,7 +25,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		sniff("", b[:min(len(b), 4096)])
-		r, err := newReader("fuzz.record", fileOf{bytes.NewReader(b)}, int64(len(b)))
+		r, err := newReader("fuzz.record", fileOf{bytes.NewReader(b)}, int64(len(b)), b[:min(len(b), firstSection)])
 		require.NoError(t, err)
 		read := func(q codec.Query) (count int, end error) {
 			it, err := r.Read(q)

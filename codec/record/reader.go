@@ -52,12 +52,21 @@ func open(path string) (*reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
 	}
-	stat, err := file.Stat()
+	// The header before the size: if its writer closes the file meanwhile, the one must not say so and the other not.
+	head := make([]byte, firstSection)
+	n, err := file.ReadAt(head, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	var stat fs.FileInfo
+	if err == nil {
+		stat, err = file.Stat()
+	}
 	if err != nil {
 		file.Close()
 		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
 	}
-	r, err := newReader(path, file, stat.Size())
+	r, err := newReader(path, file, stat.Size(), head[:n])
 	if err != nil {
 		file.Close()
 		return nil, err
@@ -74,16 +83,14 @@ func pathless(err error) error {
 	return err
 }
 
-func newReader(path string, file file, size int64) (*reader, error) {
+// newReader returns a reader of a file that begins with head, as much of firstSection bytes as there is.
+func newReader(path string, file file, size int64, head []byte) (*reader, error) {
 	r := &reader{
 		path: path, file: file, size: size, byName: map[string]int{},
 		window: window{file: file, size: size}, probe: window{file: file, size: size},
 	}
-	b, err := r.window.view(0, firstSection)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: header: %w", r.path, pathless(err))
-	}
-	r.headerError = r.parseHeader(b)
+	r.headerError = r.parseHeader(head)
+	var err error
 	if r.shallow, err = r.walk(false); err != nil {
 		return nil, err
 	}

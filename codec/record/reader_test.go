@@ -245,7 +245,7 @@ func (fileOf) Close() error { return nil }
 
 // memory opens a file in memory.
 func memory(t testing.TB, b []byte) *reader {
-	r, err := newReader("memory.record", fileOf{bytes.NewReader(b)}, int64(len(b)))
+	r, err := newReader("memory.record", fileOf{bytes.NewReader(b)}, int64(len(b)), b[:min(len(b), firstSection)])
 	require.NoError(t, err)
 	return r
 }
@@ -284,4 +284,21 @@ func smallFile(t testing.TB, closed bool) []byte {
 	require.NoError(t, err)
 	w.Close()
 	return b
+}
+
+// TestMapAndVehicle reads names from a header that is no longer in the window when Info is asked for them.
+func TestMapAndVehicle(t *testing.T) {
+	h := header{majorVersion: 1, mapInfo: appendBytes(nil, 1, "san_mateo"), vehicleInfo: appendBytes(nil, 1, "mkz"), presence: presence{set: all}}
+	payload := encode(nil, &h)
+	b := tinyChunks(1000, nil)
+	copy(b, append(section{headerSection, int64(len(payload))}.append(nil), payload...))
+	path := filepath.Join(t.TempDir(), "a.record")
+	require.NoError(t, os.WriteFile(path, b, 0o644))
+	r, err := open(path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.Equal(t, "san_mateo", info.Extra.(Details).Map)
+	require.Equal(t, "mkz", info.Extra.(Details).Vehicle)
 }
