@@ -1,8 +1,5 @@
 package dds
 
-// #include "entity.h"
-import "C"
-
 import (
 	"context"
 	"errors"
@@ -10,19 +7,13 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"tapedeck/bridge"
 )
 
 // client calls one service. It stays with the node, as discovering a service takes longer than calling it.
 type client struct {
-	node     *node
-	name     string
-	requests *writer
-	replies  *reader
-	attached C.dds_attach_t
-	handle   uint64 // by which replies are known to be this client's
-	closed   chan struct{}
+	pair   // replies are known to be this client's by its handle
+	name   string
+	closed chan struct{}
 
 	mu      sync.Mutex
 	calls   int64
@@ -30,30 +21,10 @@ type client struct {
 }
 
 func (n *node) newClient(name, typeName string) (*client, error) {
-	c := &client{node: n, name: name, closed: make(chan struct{}), waiting: make(map[int64]chan<- []byte)}
-	request, response := bridge.ServiceTypeToDDS(typeName)
-	id := "clientid=" + callID(n.guid, n.callIDs.Add(1)) + ";"
-	q := callQoS()
-	var err error
-	c.requests, err = n.newWriter(bridge.ServiceRequestToDDS(name), request, q, id+n.typeHash(typeName+"_Request"))
-	if err != nil {
+	c := &client{name: name, closed: make(chan struct{}), waiting: make(map[int64]chan<- []byte)}
+	request, reply := ends(name, typeName)
+	if err := c.open(n, "clientid", request, reply, c.receive); err != nil {
 		return nil, err
-	}
-	c.replies, err = n.newReader(bridge.ServiceReplyToDDS(name), response, q, id+n.typeHash(typeName+"_Response"))
-	if err != nil {
-		return nil, errors.Join(err, c.requests.close())
-	}
-	var handle C.dds_instance_handle_t
-	err = check(C.dds_get_instance_handle(c.requests.entity, &handle))
-	c.handle = uint64(handle)
-	if err == nil {
-		c.attached, err = n.attach(c.replies.entity, c.receive)
-	}
-	if err == nil {
-		err = n.graph.add(c.replies.guid, c.requests.guid)
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.release())
 	}
 	return c, nil
 }
@@ -61,7 +32,7 @@ func (n *node) newClient(name, typeName string) (*client, error) {
 // receive hands replies to those who wait for them. Every client of a service gets the replies to all.
 func (c *client) receive() error {
 	for {
-		blobs, err := c.replies.take(0)
+		blobs, err := c.reader.take(0)
 		if err != nil || len(blobs) == 0 {
 			return err
 		}
@@ -99,7 +70,7 @@ func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.requests.write(data, -1); err != nil {
+	if err := c.writer.write(data, -1); err != nil {
 		return nil, err
 	}
 	select {
@@ -117,7 +88,7 @@ func (c *client) await(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		ok, err := available(c.requests.matched("serviceid"), matchedPeers(c.replies.entity, false, "serviceid"))
+		ok, err := available(c.writer.matched("serviceid"), matchedPeers(c.reader.entity, false, "serviceid"))
 		if ok || err != nil {
 			return err
 		}
@@ -159,12 +130,10 @@ func available(requests, replies []peer) (bool, error) {
 func (c *client) Close() error {
 	return c.node.end(c, func() error {
 		close(c.closed)
-		c.node.detach(c.replies.entity, c.attached)
-		if err := errors.Join(c.node.graph.remove(c.replies.guid, c.requests.guid), c.release()); err != nil {
+		c.detach()
+		if err := c.close(); err != nil {
 			return fmt.Errorf("close client of %s: %w", c.name, err)
 		}
 		return nil
 	})
 }
-
-func (c *client) release() error { return errors.Join(c.replies.close(), c.requests.close()) }

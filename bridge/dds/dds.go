@@ -24,5 +24,5 @@ func check(code C.int32_t) error {
 	if code >= 0 {
 		return nil
 	}
-	return fmt.Errorf("DDS: %s (%d)", C.GoString(C.dds_strretcode(C.dds_return_t(code))), int(code))
+	return fmt.Errorf("DDS: %s (%d)", C.GoString(C.dds_strretcode(code)), int(code))
 }

@@ -309,10 +309,10 @@ func (g *graph) close() {
 	defer g.mu.Unlock()
 	g.closed = true
 	g.own.nodes = nil
-	g.tellOwn()
+	_ = g.tellOwn() // peers see the participant go anyway
 	for c := range g.watchers {
 		g.unwatch(c)
 	}
-	g.announce.close()
-	g.infos.close()
+	_ = g.announce.close()
+	_ = g.infos.close()
 }

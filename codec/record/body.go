@@ -146,7 +146,7 @@ func readField(w *window, pos, limit int64) (f wireField, err error) {
 		}
 	}
 	if n < 0 || size < 0 {
-		if wireError(min(n, size)) == errShort && !whole {
+		if errors.Is(wireError(min(n, size)), errShort) && !whole {
 			return f, errOverrun
 		}
 		return f, errNoMessage(fmt.Sprintf("there is no message: %v", protowire.ParseError(min(n, size))))

@@ -199,7 +199,7 @@ func TestProtoDescOfDiamonds(t *testing.T) {
 		}
 		name = fmt.Sprint("M", i)
 	}
-	c := &codec.Channel{Topic: "/a", Type: name, Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: set[:len(set)-1].append(nil)}}
+	c := &codec.Channel{Topic: "/a", Type: name, Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: set[:len(set)-1].encode()}}
 	wire := wireChannel(c, "/a")
 	require.Less(t, len(wire.protoDesc), 1<<20)
 	require.True(t, same(c, newChannel("/a", string(wire.messageType), wire.protoDesc)))

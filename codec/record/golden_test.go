@@ -26,7 +26,7 @@ func sample(t testing.TB, name string) string {
 // recode decodes and encodes a message.
 func recode(t *testing.T, b []byte, m message) []byte {
 	require.NoError(t, decode(b, m))
-	return encode(nil, m)
+	return encode(m)
 }
 
 // recodeIndex does so for an Index and the messages embedded in it.
@@ -110,7 +110,7 @@ func recodeChannel(t *testing.T, b []byte) []byte {
 	var c channel
 	require.Equal(t, b, recode(t, b, &c))
 	wire := wireChannel(newChannel(string(c.name), string(c.messageType), c.protoDesc), string(c.name))
-	return encode(nil, &wire)
+	return encode(&wire)
 }
 
 // copyTo writes what is in a recording with our writer.

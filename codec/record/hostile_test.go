@@ -21,14 +21,14 @@ func tinyChunks(count int, header func(time uint64) *chunkHeader) []byte {
 	for i := range count {
 		time := uint64(i + 1)
 		if header != nil {
-			h := encode(nil, header(time))
+			h := encode(header(time))
 			b = append(section{chunkHeaderSection, int64(len(h))}.append(b), h...)
 		}
 		var w writer
 		w.appendHead(&writerChannel{prefix: append(appendBytes(nil, 1, "/a"), timeTag)}, &codec.Message{LogTime: int64(time)})
 		b = append(section{chunkBodySection, int64(len(w.chunk))}.append(b), w.chunk...)
 	}
-	h := encode(nil, &header0)
+	h := encode(&header0)
 	copy(b, append(section{headerSection, int64(len(h))}.append(nil), h...))
 	return b
 }

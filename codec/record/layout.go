@@ -229,7 +229,7 @@ func (w *walk) messages() error {
 			w.report(over)
 			w.bodyEnd, w.lost = w.size, true
 		}
-		w.layout.add(&m, w.chunk)
+		w.add(&m, w.chunk)
 		channel := w.find(m.name)
 		for len(w.counts) < len(w.channels) {
 			w.counts = append(w.counts, 0)

@@ -78,8 +78,9 @@ func wireError(n int) error {
 	return err
 }
 
-// encode appends m to dst.
-func encode(dst []byte, m message) []byte {
+// encode returns m as it is in a file.
+func encode(m message) []byte {
+	var dst []byte
 	given := m.given()
 	for i, f := range m.fields() {
 		switch {

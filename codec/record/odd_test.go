@@ -26,7 +26,7 @@ func sections(b []byte) map[sectionType][]int {
 
 // oddFile is a file without an index of the given sections.
 func oddFile(sections ...[]byte) []byte {
-	h := encode(nil, &header{majorVersion: 1, presence: presence{set: headerFields}})
+	h := encode(&header{majorVersion: 1, presence: presence{set: headerFields}})
 	b := append(section{headerSection, int64(len(h))}.append(nil), h...)
 	return append(append(b, make([]byte, firstSection-len(b))...), bytes.Join(sections, nil)...)
 }
@@ -41,7 +41,7 @@ func varintField(dst []byte, number protowire.Number, v uint64) []byte {
 
 // What is unusual but says all there is to know is read without a word.
 func TestOddButReadable(t *testing.T) {
-	chunkHead := sectionOf(chunkHeaderSection, encode(nil, &chunkHeader{beginTime: 1, endTime: 9, messageNumber: 1, presence: presence{set: all}}))
+	chunkHead := sectionOf(chunkHeaderSection, encode(&chunkHeader{beginTime: 1, endTime: 9, messageNumber: 1, presence: presence{set: all}}))
 	long := strings.Repeat("/long", 100)
 	single := func(fields ...[]byte) []byte { return appendBytes(nil, 1, bytes.Join(fields, nil)) }
 	name, time, content := appendBytes(nil, 1, "/a"), varintField(nil, 2, 5), appendBytes(nil, 3, "data")
@@ -60,7 +60,7 @@ func TestOddButReadable(t *testing.T) {
 		for _, head := range [][]byte{
 			chunkHead,
 			sectionOf(chunkHeaderSection, nil),
-			sectionOf(chunkHeaderSection, encode(nil, &chunkHeader{beginTime: 9, endTime: 1, presence: presence{set: all}})),
+			sectionOf(chunkHeaderSection, encode(&chunkHeader{beginTime: 9, endTime: 1, presence: presence{set: all}})),
 			nil,
 		} {
 			t.Run(test, func(t *testing.T) {

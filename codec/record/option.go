@@ -34,7 +34,7 @@ func newChannel(name, messageType string, protoDesc []byte) *codec.Channel {
 	c := &codec.Channel{Topic: name, Type: messageType, Encoding: codec.EncodingProtobuf}
 	files := describe(protoDesc)
 	if files != nil {
-		c.Schema = codec.Schema{Encoding: codec.SchemaProtobuf, Data: files.append(nil)}
+		c.Schema = codec.Schema{Encoding: codec.SchemaProtobuf, Data: files.encode()}
 	}
 	if !bytes.Equal(files.protoDesc(messageType), protoDesc) {
 		c.Metadata = map[string]string{rawProtoDesc: base64.StdEncoding.EncodeToString(protoDesc)}
@@ -192,7 +192,7 @@ func parseOption(option []byte, name string, tree []byte) *codec.Channel {
 	}
 	if c.Schema.Encoding == codec.SchemaProtobuf && c.Schema.Data == nil {
 		if files := parseProtoDesc(tree); files != nil {
-			c.Schema.Data = files.append(nil)
+			c.Schema.Data = files.encode()
 		}
 	}
 	return c

@@ -22,7 +22,7 @@ func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 	file, err := os.Create(path)
 	require.NoError(t, err)
 	out := bufio.NewWriterSize(file, 1<<20)
-	h := encode(nil, &header{majorVersion: 1, presence: presence{set: headerFields}})
+	h := encode(&header{majorVersion: 1, presence: presence{set: headerFields}})
 	b := append(section{headerSection, int64(len(h))}.append(nil), h...)
 	out.Write(append(b, make([]byte, firstSection-len(b))...))
 	number := uint64(0)
@@ -39,7 +39,7 @@ func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 			head.beginTime, head.endTime = min(head.beginTime, uint64(time)), max(head.endTime, uint64(time))
 			head.rawSize += uint64(size)
 		}
-		h := encode(nil, &head)
+		h := encode(&head)
 		out.Write(append(section{chunkHeaderSection, int64(len(h))}.append(nil), h...))
 		out.Write(section{chunkBodySection, int64(bodySize)}.append(nil))
 		for _, time := range times {

@@ -63,8 +63,9 @@ func (s fileSet) find(name string) *protoFile {
 	return nil
 }
 
-// append appends the FileDescriptorSet.
-func (s fileSet) append(dst []byte) []byte {
+// encode returns the FileDescriptorSet.
+func (s fileSet) encode() []byte {
+	var dst []byte
 	for _, f := range s {
 		dst = appendBytes(dst, 1, f.raw)
 	}
@@ -229,4 +230,4 @@ func describe(protoDesc []byte) fileSet {
 }
 
 // equal says whether s is the given FileDescriptorSet, byte by byte.
-func (s fileSet) equal(encoded []byte) bool { return bytes.Equal(s.append(nil), encoded) }
+func (s fileSet) equal(encoded []byte) bool { return bytes.Equal(s.encode(), encoded) }

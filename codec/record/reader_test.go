@@ -289,7 +289,7 @@ func smallFile(t testing.TB, closed bool) []byte {
 // TestMapAndVehicle reads names from a header that is no longer in the window when Info is asked for them.
 func TestMapAndVehicle(t *testing.T) {
 	h := header{majorVersion: 1, mapInfo: appendBytes(nil, 1, "san_mateo"), vehicleInfo: appendBytes(nil, 1, "mkz"), presence: presence{set: all}}
-	payload := encode(nil, &h)
+	payload := encode(&h)
 	b := tinyChunks(1000, nil)
 	copy(b, append(section{headerSection, int64(len(payload))}.append(nil), payload...))
 	path := filepath.Join(t.TempDir(), "a.record")

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -52,7 +53,7 @@ func (w *window) move(pos int64, n int) ([]byte, error) {
 	w.buf, w.start = w.buf[:length], pos
 	if _, err := w.file.ReadAt(w.buf, pos); err != nil {
 		w.buf = w.buf[:0]
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = fmt.Errorf("the file shrank while it was read: %w", io.ErrUnexpectedEOF)
 		}
 		return nil, err

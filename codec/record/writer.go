@@ -120,7 +120,7 @@ func create(path string, o codec.CreateOptions) (*writer, error) {
 
 // writeHeader writes the whole area of the header. Behind the payload Apollo's writer has one '0' and zero bytes.
 func (w *writer) writeHeader() error {
-	payload := encode(nil, &w.header)
+	payload := encode(&w.header)
 	area := section{headerSection, int64(len(payload))}.append(make([]byte, 0, firstSection))
 	area = append(append(area, payload...), '0')
 	return w.write(area[:firstSection], 0)
@@ -183,7 +183,7 @@ func (w *writer) declare(c *codec.Channel) (*writerChannel, error) {
 	}
 	own := &writerChannel{channel: c, wire: wireChannel(c, name)}
 	own.prefix = append(appendBytes(nil, 1, name), timeTag)
-	payload := encode(nil, &own.wire)
+	payload := encode(&own.wire)
 	if len(payload) > maxChannel {
 		return nil, fmt.Errorf("write %s: the definition of %s takes %d bytes; %d are possible", w.path, c.Topic, len(payload), maxChannel)
 	}
@@ -227,11 +227,12 @@ func (w *writer) Write(m *codec.Message) error {
 	w.appendHead(c, m)
 	h := &w.chunkHeader
 	time := uint64(m.LogTime)
-	if h.messageNumber == 0 {
+	switch {
+	case h.messageNumber == 0:
 		h.beginTime, h.endTime = time, time
-	} else if m.LogTime < int64(h.beginTime) {
+	case m.LogTime < int64(h.beginTime):
 		h.beginTime = time
-	} else if m.LogTime > int64(h.endTime) {
+	case m.LogTime > int64(h.endTime):
 		h.endTime = time
 	}
 	h.messageNumber++
@@ -272,7 +273,7 @@ func (w *writer) flush(tail []byte) error {
 	}
 	h := w.chunkHeader
 	h.set = all
-	header := encode(nil, &h)
+	header := encode(&h)
 	head := section{chunkHeaderSection, int64(len(header))}.append(nil)
 	head = append(head, header...)
 	body := int64(len(head))
@@ -342,10 +343,10 @@ func (w *writer) writeIndex() {
 		size += len(b)
 	}
 	buffer := bufio.NewWriterSize(&sectionWriter{w, w.position}, 1<<20)
-	buffer.Write(section{indexSection, int64(size)}.append(nil))
+	_, _ = buffer.Write(section{indexSection, int64(size)}.append(nil)) // Flush returns the first error
 	for i := range w.index {
 		b = w.index[i].append(b[:0])
-		buffer.Write(b)
+		_, _ = buffer.Write(b)
 	}
 	if buffer.Flush() != nil {
 		return // it is in w.err
@@ -353,7 +354,7 @@ func (w *writer) writeIndex() {
 	w.header.indexPosition = uint64(w.position)
 	w.header.size = uint64(w.position) + sectionSize + uint64(size)
 	w.header.isComplete = 1
-	w.writeHeader()
+	_ = w.writeHeader() // it is in w.err
 }
 
 // sectionWriter writes on from a position of the file.
@@ -378,7 +379,7 @@ func (e *indexEntry) append(dst []byte) []byte {
 			protoDesc: e.channel.wire.protoDesc, presence: presence{set: all},
 		}
 		return appendIndex(dst, &singleIndex{
-			typ: uint64(channelSection), position: uint64(e.position), channelCache: encode(nil, &cache),
+			typ: uint64(channelSection), position: uint64(e.position), channelCache: encode(&cache),
 			presence: presence{set: channelEntry},
 		})
 	}
@@ -387,14 +388,14 @@ func (e *indexEntry) append(dst []byte) []byte {
 		presence: presence{set: all},
 	}
 	dst = appendIndex(dst, &singleIndex{
-		typ: uint64(chunkHeaderSection), position: uint64(e.position), chunkHeaderCache: encode(nil, &header),
+		typ: uint64(chunkHeaderSection), position: uint64(e.position), chunkHeaderCache: encode(&header),
 		presence: presence{set: chunkHeaderEntry},
 	})
 	body := chunkBodyCache{messageNumber: e.messageNumber, presence: presence{set: all}}
 	return appendIndex(dst, &singleIndex{
-		typ: uint64(chunkBodySection), position: uint64(e.body), chunkBodyCache: encode(nil, &body),
+		typ: uint64(chunkBodySection), position: uint64(e.body), chunkBodyCache: encode(&body),
 		presence: presence{set: chunkBodyEntry},
 	})
 }
 
-func appendIndex(dst []byte, s *singleIndex) []byte { return appendBytes(dst, 1, encode(nil, s)) }
+func appendIndex(dst []byte, s *singleIndex) []byte { return appendBytes(dst, 1, encode(s)) }

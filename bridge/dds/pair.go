@@ -1,0 +1,68 @@
+package dds
+
+// #include "entity.h"
+import "C"
+
+import (
+	"errors"
+
+	"tapedeck/bridge"
+)
+
+// pair is what a client and a service consist of: one writes requests and reads replies, the other does the reverse.
+type pair struct {
+	node     *node
+	writer   *writer
+	reader   *reader
+	handle   uint64 // of the writer
+	attached C.dds_attach_t
+}
+
+// end is the DDS topic and type of one half of a pair, and the ROS type.
+type end struct{ topic, typeName, ros string }
+
+// ends returns those of a service.
+func ends(service, typeName string) (request, reply end) {
+	requestType, replyType := bridge.ServiceTypeToDDS(typeName)
+	return end{bridge.ServiceRequestToDDS(service), requestType, typeName + "_Request"},
+		end{bridge.ServiceReplyToDDS(service), replyType, typeName + "_Response"}
+}
+
+// open creates both endpoints and puts them on the graph. They tell that they belong together by an id under key.
+// receive is called when the reader has data, which may be before open returns.
+func (p *pair) open(n *node, key string, write, read end, receive func() error) (err error) {
+	p.node = n
+	id := key + "=" + callID(n.guid, n.callIDs.Add(1)) + ";"
+	q := callQoS()
+	if p.writer, err = n.newWriter(write.topic, write.typeName, q, id+n.typeHash(write.ros)); err != nil {
+		return err
+	}
+	if p.reader, err = n.newReader(read.topic, read.typeName, q, id+n.typeHash(read.ros)); err != nil {
+		return errors.Join(err, p.writer.close())
+	}
+	var handle C.dds_instance_handle_t
+	err = check(C.dds_get_instance_handle(p.writer.entity, &handle))
+	p.handle = uint64(handle)
+	if err == nil {
+		p.attached, err = n.attach(p.reader.entity, receive)
+	}
+	if err == nil {
+		if err = n.graph.add(p.reader.guid, p.writer.guid); err != nil {
+			p.detach()
+		}
+	}
+	if err != nil {
+		return errors.Join(err, p.release())
+	}
+	return nil
+}
+
+// detach ends the calls of receive.
+func (p *pair) detach() { p.node.detach(p.reader.entity, p.attached) }
+
+// close takes both endpoints off the graph, after detach.
+func (p *pair) close() error {
+	return errors.Join(p.node.graph.remove(p.reader.guid, p.writer.guid), p.release())
+}
+
+func (p *pair) release() error { return errors.Join(p.reader.close(), p.writer.close()) }
