@@ -25,6 +25,7 @@ type Writer interface {
 	Write(*Message) error
 	// Sync closes the open chunk and asks the system to put everything on the disk.
 	Sync() error
-	// Close completes the recording. It is not complete when Close was not called or returned an error, but opens.
+	// Close completes the recording. It is not complete when Close was not called or returned an error, but opens. If Sync
+	// was called before, everything is on the disk when Close returns.
 	Close() error
 }

@@ -46,6 +46,7 @@ type Writer struct {
 	profile   string
 	chunkSize int
 	duration  int64
+	durable   bool // Sync was called: Close puts everything on the disk too
 	packer    packer
 
 	topics   []*codec.Channel // by number
@@ -411,6 +412,7 @@ func (w *Writer) WriteMetadata(name string, values map[string]string) error {
 func (w *Writer) Sync() error {
 	w.mu.Lock()
 	err := w.flush()
+	w.durable = true
 	w.mu.Unlock()
 	if err != nil {
 		return err
@@ -433,6 +435,11 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	err := w.finish()
+	if err == nil && w.durable {
+		if syncErr := w.file.Sync(); syncErr != nil {
+			err = w.failed(syncErr)
+		}
+	}
 	if closeErr := w.file.Close(); err == nil && closeErr != nil {
 		err = w.failed(closeErr)
 	}

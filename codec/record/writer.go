@@ -40,6 +40,7 @@ type writer struct {
 	mu       sync.Mutex // for all below
 	err      error      // the first of writing, returned ever after
 	closed   bool
+	durable  bool // Sync was called: Close puts everything on the disk too
 	header   header
 	position int64 // where the next section goes
 	channels map[*codec.Channel]*writerChannel
@@ -306,11 +307,15 @@ func (w *writer) Sync() error {
 	w.mu.Lock()
 	err := w.flush(nil)
 	closed := w.closed
+	w.durable = true
 	w.mu.Unlock()
 	if err != nil || closed {
 		return err
 	}
-	// Beside Write: putting everything on the disk may take long.
+	return w.syncFile() // beside Write: it may take long
+}
+
+func (w *writer) syncFile() error {
 	if err := w.file.Sync(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		return fmt.Errorf("sync %s: %w", w.path, pathless(err))
 	}
@@ -328,6 +333,9 @@ func (w *writer) Close() error {
 	}
 	w.closed = true
 	w.chunk = nil
+	if w.durable && w.err == nil {
+		w.err = w.syncFile()
+	}
 	if err := w.file.Close(); err != nil && w.err == nil {
 		w.err = fmt.Errorf("close %s: %w", w.path, pathless(err))
 	}
@@ -350,6 +358,12 @@ func (w *writer) writeIndex() {
 	}
 	if buffer.Flush() != nil {
 		return // it is in w.err
+	}
+	if w.durable {
+		// The header must not say that the file is complete before it is.
+		if w.err = w.syncFile(); w.err != nil {
+			return
+		}
 	}
 	w.header.indexPosition = uint64(w.position)
 	w.header.size = uint64(w.position) + sectionSize + uint64(size)

@@ -97,6 +97,9 @@ func (r *recorder) run(ctx context.Context) (err error) {
 		return err
 	}
 	r.sink.discard()
+	if err == nil {
+		err = r.sink.writer.Sync() // Close then keeps to it
+	}
 	if closeErr := r.sink.writer.Close(); !errors.Is(err, closeErr) {
 		err = errors.Join(err, closeErr)
 	}
