@@ -28,10 +28,9 @@ func TestLatchedMessageFromBeforeTheRecorder(t *testing.T) {
 	require.NoError(t, p.Publish(g.number(7)))
 	recorder := g.start("recorder", "-o", "early", "--all")
 	recorder.prints("recording /map ")
-	require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, 5*time.Millisecond)
-	require.NoError(t, p.Flush(t.Context()))
-	recorder.signal(os.Interrupt)
 	path := g.path("early.record.00000")
+	require.Eventually(t, func() bool { return len(messages(t, path)["/map"]) > 0 }, patient, 100*time.Millisecond, "in the open file")
+	recorder.signal(os.Interrupt)
 	require.Equal(t, [][]byte{g.number(7)}, messages(t, path)["/map"])
 	require.Equal(t, codec.TransientLocal, channel(t, path, "/map").QoS[0].Durability)
 }
