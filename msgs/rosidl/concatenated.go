@@ -41,7 +41,7 @@ func (l *Library) addConcatenated(root, text string) error {
 		header, tail, _ := strings.Cut(rest, "\n")
 		kind, header, _ := strings.Cut(strings.TrimSpace(header), ": ")
 		name = fullName(strings.TrimSpace(header))
-		_, _, _, err := splitName(name)
+		_, _, err := splitName(name)
 		switch {
 		case kind == "IDL":
 			return fmt.Errorf("line %d: %s is defined in IDL, which is not supported", line, name)

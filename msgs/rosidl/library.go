@@ -121,7 +121,7 @@ func (l *Library) message(name string, containers []string) (*Message, error) {
 
 // read reads a message without those that it contains.
 func (l *Library) read(name string) (*Message, error) {
-	pkg, _, _, err := splitName(name)
+	pkg, _, err := splitName(name)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (l *Library) service(name string) (*Service, error) {
 	if s := l.services[name]; s != nil {
 		return s, nil
 	}
-	pkg, kind, _, err := splitName(name)
+	pkg, kind, err := splitName(name)
 	if err != nil {
 		return nil, err
 	}

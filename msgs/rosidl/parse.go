@@ -49,7 +49,7 @@ type parser struct {
 }
 
 func (p parser) service(text string) (*Service, error) {
-	if _, _, _, err := splitName(p.name); err != nil {
+	if _, _, err := splitName(p.name); err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
 	request, response, line, err := splitService(text)
@@ -89,7 +89,7 @@ func splitService(text string) (request, response string, line int, err error) {
 }
 
 func (p parser) message(text string) (*Message, error) {
-	pkg, _, _, err := splitName(p.name)
+	pkg, _, err := splitName(p.name)
 	if err != nil {
 		return nil, fmt.Errorf("parse %s: %w", p.file, err)
 	}
@@ -223,16 +223,16 @@ func parseBound(s string) (int, error) {
 	return int(n), nil
 }
 
-// splitName splits "pkg/msg/Type".
-func splitName(name string) (pkg, kind, base string, err error) {
+// splitName returns the first two parts of "pkg/msg/Type".
+func splitName(name string) (pkg, kind string, err error) {
 	parts := strings.Split(name, "/")
 	if len(parts) == 3 && isName(parts[0]) && isName(parts[2]) {
 		switch parts[1] {
 		case "msg", "srv", "action":
-			return parts[0], parts[1], parts[2], nil
+			return parts[0], parts[1], nil
 		}
 	}
-	return "", "", "", errors.New(strconv.Quote(name) + " is not a type name like \"std_msgs/msg/String\"")
+	return "", "", errors.New(strconv.Quote(name) + " is not a type name like \"std_msgs/msg/String\"")
 }
 
 func isNameByte(c byte) bool {
