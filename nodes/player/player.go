@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/wire"
+	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -58,14 +58,9 @@ func newPlayer(o options, s *source) (*player, error) {
 	if o.Duration > 0 {
 		p.end = min(p.end, p.start+int64(o.Duration))
 	}
-	if o.QoSOverrides != "" {
-		text, err := os.ReadFile(o.QoSOverrides)
-		if err != nil {
-			return nil, fmt.Errorf("read QoS overrides: %w", err)
-		}
-		if p.overrides, err = codec.ParseQoSOverrides(text); err != nil {
-			return nil, fmt.Errorf("read QoS overrides: %s: %w", o.QoSOverrides, err)
-		}
+	var err error
+	if p.overrides, err = graph.QoSOverrides(o.QoSOverrides); err != nil {
+		return nil, err
 	}
 	p.clock = newClock(p.start, o.Rate)
 	return p, nil

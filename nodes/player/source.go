@@ -3,11 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"tapedeck/codec"
-	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
 )
 
 // source is the recordings to be played, as one.
@@ -85,11 +84,11 @@ func (s *source) close() error {
 
 // topicFilter returns which channels the options select. With a clock of our own a recorded /clock is left out.
 func topicFilter(o *options) (func(*codec.Channel) bool, error) {
-	include, err := compile("regex", o.Regex)
+	include, err := graph.Regexp("regex", o.Regex)
 	if err != nil {
 		return nil, err
 	}
-	exclude, err := compile("exclude_regex", o.ExcludeRegex)
+	exclude, err := graph.Regexp("exclude_regex", o.ExcludeRegex)
 	if err != nil {
 		return nil, err
 	}
@@ -108,15 +107,4 @@ func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 // names says whether topic is in the list, where it may stand without its first slash.
 func names(list []string, topic string) bool {
 	return slices.ContainsFunc(list, func(name string) bool { return name == topic || "/"+name == topic })
-}
-
-func compile(parameter, text string) (*regexp.Regexp, error) {
-	if text == "" {
-		return nil, nil
-	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return nil, config.Usagef("%s: %w", parameter, err)
-	}
-	return re, nil
 }

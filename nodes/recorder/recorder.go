@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -398,14 +397,8 @@ func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.
 	if r.clock, err = bridge.NewSimTime(node); err != nil {
 		return nil, err
 	}
-	if o.QoSOverrides != "" {
-		text, err := os.ReadFile(o.QoSOverrides)
-		if err != nil {
-			return nil, fmt.Errorf("read QoS overrides: %w", err)
-		}
-		if r.overrides, err = codec.ParseQoSOverrides(text); err != nil {
-			return nil, fmt.Errorf("read QoS overrides: %s: %w", o.QoSOverrides, err)
-		}
+	if r.overrides, err = graph.QoSOverrides(o.QoSOverrides); err != nil {
+		return nil, err
 	}
 	if o.Snapshot || o.SnapshotMode {
 		r.ring = newQueue(int64(o.SnapshotSize), o.SnapshotDuration)

@@ -7,6 +7,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
 )
 
 // selection says which topics are recorded.
@@ -37,24 +38,13 @@ func newSelection(o *options, topics []string, expand func(string) (string, erro
 		}
 	}
 	var err error
-	if s.regex, err = compile("regex", o.Regex); err != nil {
+	if s.regex, err = graph.Regexp("regex", o.Regex); err != nil {
 		return nil, err
 	}
-	if s.exclude, err = compile("exclude_regex", o.ExcludeRegex); err != nil {
+	if s.exclude, err = graph.Regexp("exclude_regex", o.ExcludeRegex); err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-func compile(parameter, text string) (*regexp.Regexp, error) {
-	if text == "" {
-		return nil, nil
-	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return nil, config.Usagef("%s: %w", parameter, err)
-	}
-	return re, nil
 }
 
 // wants says whether topic is to be recorded now.

@@ -1,0 +1,39 @@
+package graph
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+
+	"tapedeck/codec"
+	"tapedeck/config"
+)
+
+// Regexp compiles the value of an option, nil for an empty one. The error is one of usage and names the parameter.
+func Regexp(parameter, text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, config.Usagef("%s: %w", parameter, err)
+	}
+	return re, nil
+}
+
+// QoSOverrides reads a file of rosbag2's form that says with which QoS topics are published or subscribed, by topic. An
+// empty path stands for no overrides.
+func QoSOverrides(path string) (map[string]codec.QoS, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read QoS overrides: %w", err)
+	}
+	overrides, err := codec.ParseQoSOverrides(text)
+	if err != nil {
+		return nil, fmt.Errorf("read QoS overrides: %s: %w", path, err)
+	}
+	return overrides, nil
+}
