@@ -18,6 +18,9 @@ func (g *graph) terminal(name string, args ...string) (*process, io.Writer) {
 	if err != nil {
 		g.t.Skip("script(1) is not there, it is in bsdutils: ", err)
 	}
+	if out, err := exec.Command(script, "-qec", "true", os.DevNull).CombinedOutput(); err != nil {
+		g.t.Skipf("this machine has no pseudo-terminals: %v: %s", err, out)
+	}
 	p := &process{t: g.t, name: name, done: make(chan struct{})}
 	p.cmd = exec.Command(script, "-qefc", strings.Join(append([]string{"stty cols 75; exec " + filepath.Join(bin, name)}, args...), " "), os.DevNull)
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout = g.dir, g.env, &p.out
