@@ -12,6 +12,10 @@ type CreateOptions struct {
 	Compression   string        // "none", "lz4", "zstd", "bz2", as far as the format has it; "" is the format's default
 
 	Metadata map[string]string // kept with the recording where the format can
+
+	// Completed, when it is set, hears of each file of the recording once it is complete, or could not be completed, in a
+	// goroutine of the writer's. It must not call the writer.
+	Completed func(FileInfo, error)
 }
 
 // Writer writes one recording. It is not for concurrent use, except that Sync may be called beside Write.
@@ -28,4 +32,17 @@ type Writer interface {
 	// Close completes the recording. It is not complete when Close was not called or returned an error, but opens. If Sync
 	// was called before, everything is on the disk when Close returns.
 	Close() error
+}
+
+// Splitter is a Writer whose recording can go on in another file.
+type Splitter interface {
+	Writer
+	// File returns the path of the file that is being written now.
+	File() string
+	// Split has what is written from now on go to a new file, in which the channels declared so far are declared again. The
+	// new file is open before the one before it is completed, which happens beside further writing; Close waits for
+	// it. After an error of Write or Sync the recording can go on with Split, too: the file before then keeps what was whole.
+	Split() error
+	// Remove takes a completed file out of the recording and deletes it.
+	Remove(path string) error
 }
