@@ -41,7 +41,7 @@ func snapshotName(o *options, recording string, now time.Time) string {
 }
 
 // create begins a recording or snapshot of that name and returns its path.
-func create(o *options, name string) (codec.Writer, string, error) {
+func create(o *options, name string, metadata map[string]string) (codec.Writer, string, error) {
 	format := o.Storage
 	if format == "mcap" {
 		format = "rosbag2"
@@ -49,7 +49,7 @@ func create(o *options, name string) (codec.Writer, string, error) {
 	path := outputPath(o, name)
 	w, err := codec.Create(path, codec.CreateOptions{
 		Format: format, Overwrite: o.Overwrite,
-		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression,
+		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression, Metadata: metadata,
 	})
 	return w, path, err
 }

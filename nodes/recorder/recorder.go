@@ -406,7 +406,7 @@ func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.
 	if o.SnapshotMode {
 		return r, nil
 	}
-	w, path, err := create(&o, r.name)
+	w, path, err := create(&o, r.name, nil)
 	if err != nil {
 		return nil, err
 	}

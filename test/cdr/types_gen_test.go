@@ -18,6 +18,7 @@ import (
 	"tapedeck/msgs/service_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
+	"tapedeck/msgs/tapedeck"
 	"tapedeck/msgs/tf2_msgs"
 )
 
@@ -231,6 +232,8 @@ var types = []msgs.Message{
 	&std_srvs.SetBool_Response{},
 	&std_srvs.Trigger_Request{},
 	&std_srvs.Trigger_Response{},
+	&tapedeck.TakeSnapshot_Request{},
+	&tapedeck.TakeSnapshot_Response{},
 	&tf2_msgs.TF2Error{},
 	&tf2_msgs.TFMessage{},
 	&tf2_msgs.FrameGraph_Request{},
