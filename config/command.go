@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +25,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
+
+const version = "0.1.0"
 
 // ErrUsage is wrapped by errors that come from wrong usage, for which an executable exits with 2.
 var ErrUsage = errors.New("wrong usage")
@@ -55,10 +56,11 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 		Short:         short,
 		Long:          long,
 		Args:          cobra.ArbitraryArgs,
-		Version:       version(),
+		Version:       "tapedeck " + version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	l := newLoader(cmd, fields(opts))
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), l.help(cmd)) })
@@ -73,14 +75,6 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 		return nil
 	}
 	return cmd
-}
-
-// version returns the version of the module that the executable was built from.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(unknown)"
 }
 
 type rosArgsKey struct{}

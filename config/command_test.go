@@ -292,7 +292,7 @@ func TestHelp(t *testing.T) {
 		"--help":         help,
 		"-h":             help,
 		"trigger --help": "fire the snapshot\n\nUsage:\n  recorder trigger [flags]\n\nGeneral:\n",
-		"--version":      "recorder version ",
+		"--version":      "tapedeck " + version + "\n",
 	} {
 		var out bytes.Buffer
 		root.SetOut(&out)
@@ -303,6 +303,12 @@ func TestHelp(t *testing.T) {
 		require.True(t, strings.HasPrefix(out.String(), want), out.String())
 		root.Flags().Set("help", "false")
 	}
+}
+
+func TestVersionIsThatOfThePackage(t *testing.T) {
+	text, err := os.ReadFile("../package.xml")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "<version>"+version+"</version>")
 }
 
 func TestTable(t *testing.T) {

@@ -15,9 +15,13 @@ package dds
 // #cgo CFLAGS: -std=gnu11 -O2 -Wall -DDDS_NDEBUG
 // #cgo LDFLAGS: -lddsc
 // #include "entity.h"
+// #include "dds/version.h"
 import "C"
 
 import "fmt"
+
+// Middleware returns what a node of this package is on the graph by: "dds (Cyclone DDS 0.10.2)".
+func Middleware() string { return "dds (Cyclone DDS " + C.DDS_VERSION + ")" }
 
 // check returns an error for a negative code of Cyclone DDS.
 func check(code C.int32_t) error {

@@ -21,9 +21,11 @@ recorded. Several recordings are merged in time.`
 
 func main() {
 	o := defaultOptions()
-	config.Main(config.New("player FILE...", "play recordings", long, &o, func(ctx context.Context, in *config.Input) error {
+	root := config.New("player FILE...", "play recordings", long, &o, func(ctx context.Context, in *config.Input) error {
 		return play(ctx, in, &o)
-	}))
+	})
+	graph.ShowMiddleware(root)
+	config.Main(root)
 }
 
 func play(ctx context.Context, in *config.Input, o *options) (err error) {

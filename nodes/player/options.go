@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
 )
 
 // options are the player's parameters, each at once a flag, a ROS parameter and a line of config/player.yaml.
@@ -29,6 +30,8 @@ type options struct {
 	KeyboardOff  bool          `param:"disable_keyboard_controls" group:"Other" help:"do not listen to the keyboard"`
 	AckTimeout   time.Duration `param:"wait_for_all_acked" group:"Other" min:"0" help:"how long to wait at the end until reliable subscribers have everything; 0 does not wait"`
 	DamagedError bool          `param:"stop_at_damage" group:"Other" help:"end with an error at a damaged place instead of playing on behind it"`
+
+	graph.Options
 }
 
 func defaultOptions() options {

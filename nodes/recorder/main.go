@@ -22,6 +22,7 @@ func main() {
 	root := config.New("recorder [topics...]", "record topics", long, &o, func(ctx context.Context, in *config.Input) error {
 		return record(ctx, in, &o)
 	})
+	graph.ShowMiddleware(root)
 	root.AddCommand(newTrigger())
 	config.Main(root)
 }

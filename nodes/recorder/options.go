@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
 )
 
 // options are the recorder's parameters, each at once a flag, a ROS parameter and a line of config/recorder.yaml.
@@ -36,6 +37,8 @@ type options struct {
 	SnapshotDuration time.Duration `param:"snapshot_duration" group:"Snapshots" min:"0" help:"how far a snapshot reaches back; 0 is as far as snapshot_size allows"`
 	SnapshotSize     config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes that the messages kept for a snapshot may take"`
 	SnapshotService  string        `param:"snapshot_service" group:"Snapshots" value:"SERVICE" help:"SERVICE (std_srvs/srv/Trigger) that writes a snapshot"`
+
+	graph.Options
 }
 
 // check returns a usage error for options that do not go together.

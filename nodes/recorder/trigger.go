@@ -19,6 +19,8 @@ import (
 type triggerOptions struct {
 	SnapshotService string        `param:"snapshot_service" help:"service to call"`
 	Timeout         time.Duration `param:"timeout" min:"1ms" help:"how long to wait for the recorder"`
+
+	graph.Options
 }
 
 func newTrigger() *cobra.Command {
@@ -27,6 +29,7 @@ func newTrigger() *cobra.Command {
 		return trigger(ctx, in, &o)
 	})
 	cmd.Args = cobra.NoArgs
+	graph.ShowMiddleware(cmd)
 	return cmd
 }
 

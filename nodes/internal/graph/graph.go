@@ -1,5 +1,10 @@
 // Package graph puts an executable on the ROS graph: with the middleware that the build chose, and with the name,
 // remappings and parameters of its command line.
+//
+// The middleware is tapedeck/bridge/dds, or with the build tag rcl tapedeck/bridge/rcl. An executable never has both: our
+// Cyclone DDS and the one that ROS 2's rmw_cyclonedds_cpp loads export the same symbols, the dynamic linker would mix
+// them, and the process would crash. So an executable with rcl that is told to use dds runs another one instead, which
+// the build puts into the folder dds beside it.
 package graph
 
 import (
@@ -7,13 +12,16 @@ import (
 	"io"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/dds"
 	"tapedeck/config"
 )
 
 // Open opens the node called name, before remapping, and declares its options as parameters. opts is the struct that in
-// was read into. What in warns of is logged. Log lines go to console.
+// was read into, with Options in it. What in warns of is logged. Log lines go to console.
 func Open(name string, in *config.Input, opts any, console io.Writer) (bridge.Node, error) {
+	values := in.Values()
+	if err := choose(values["middleware"].(string)); err != nil {
+		return nil, err
+	}
 	o := bridge.Options{
 		Name: name, Remaps: in.ROS.Remaps, Enclave: in.ROS.Enclave, Parameters: in.Extra, Domain: -1, Console: console,
 	}
@@ -24,11 +32,10 @@ func Open(name string, in *config.Input, opts any, console io.Writer) (bridge.No
 		}
 		o.LogLevel = level
 	}
-	node, err := dds.Open(o)
+	node, err := open(o)
 	if err != nil {
 		return nil, err
 	}
-	values := in.Values()
 	for _, p := range config.Parameters(opts) {
 		// Options are read once, at the start.
 		d := bridge.Parameter{Name: p.Name, Value: values[p.Name], Description: p.Help, ReadOnly: true}

@@ -1,0 +1,29 @@
+package graph
+
+import (
+	"github.com/spf13/cobra"
+
+	"tapedeck/config"
+)
+
+// Options are those that all nodes share. A node embeds them into its own.
+type Options struct {
+	Middleware string `param:"middleware" group:"ROS 2" value:"rcl|dds" help:"how to reach the ROS graph: by ROS 2's own libraries (rcl) or without them (dds); by default as the executable was built, see --version"`
+}
+
+// ShowMiddleware has --version say which middleware cmd uses.
+func ShowMiddleware(cmd *cobra.Command) {
+	cobra.AddTemplateFunc("middleware", describe)
+	cmd.SetVersionTemplate("{{.Version}}, {{middleware}}\n")
+}
+
+// choose returns when this executable has the middleware that is asked for; "" is the one that it has.
+func choose(asked string) error {
+	if asked == "" || asked == built {
+		return nil
+	}
+	if asked != "rcl" && asked != "dds" {
+		return config.Usagef("middleware: %q is none, want rcl or dds", asked)
+	}
+	return change()
+}
