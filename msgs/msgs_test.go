@@ -82,6 +82,9 @@ func TestHash(t *testing.T) {
 		"std_srvs/srv/Trigger":                       "eeff2cd6fa5ad9d27cdf4dec64818317839b62f212a91e6b5304b634b2062c5f",
 		"std_srvs/srv/Trigger_Event":                 "ec4a1d26b0575e61906890342aba9523a2360e9845857c5590fa6e23bc39e1c2",
 		"std_srvs/srv/Trigger_Request":               "d010825374ce8918e72bfd826c82603e60f45419e932ea976f807b74a863a199",
+
+		"type_description_interfaces/msg/TypeDescription":    "739f2508c9fa3a6f330913ff5b9d25fb74159a077da71e1087f51a60c12a080b",
+		"type_description_interfaces/srv/GetTypeDescription": "69b9c19c1021405984cc60dbbb1edceb147a6538b411d812ba6afabeed962cd5",
 	} {
 		hash, err := l.Hash(name)
 		require.NoError(t, err)

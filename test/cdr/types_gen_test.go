@@ -20,6 +20,7 @@ import (
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/msgs/type_description_interfaces"
 )
 
 // types holds a value of each generated type.
@@ -238,4 +239,12 @@ var types = []msgs.Message{
 	&tf2_msgs.TFMessage{},
 	&tf2_msgs.FrameGraph_Request{},
 	&tf2_msgs.FrameGraph_Response{},
+	&type_description_interfaces.Field{},
+	&type_description_interfaces.FieldType{},
+	&type_description_interfaces.IndividualTypeDescription{},
+	&type_description_interfaces.KeyValue{},
+	&type_description_interfaces.TypeDescription{},
+	&type_description_interfaces.TypeSource{},
+	&type_description_interfaces.GetTypeDescription_Request{},
+	&type_description_interfaces.GetTypeDescription_Response{},
 }
