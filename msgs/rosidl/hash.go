@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// hashType holds the ids of type_description_interfaces/msg/FieldType for single values; rosidl makes "char" a uint8.
-var hashType = map[Kind]int{
+// ids holds those of single values; rosidl makes "char" a uint8.
+var ids = map[Kind]int{
 	Nested: 1,
 	Int8:   2, Uint8: 3, Char: 3,
 	Int16: 4, Uint16: 5,
@@ -19,6 +19,23 @@ var hashType = map[Kind]int{
 	Bool:   15,
 	Byte:   16,
 	String: 17, WString: 18,
+}
+
+// ID returns the number that type_description_interfaces/msg/FieldType has for the type.
+func (t Type) ID() int {
+	id := ids[t.Kind]
+	if t.StringBound > 0 {
+		id += 4
+	}
+	switch {
+	case t.Shape == Array:
+		id += 48
+	case t.Shape == Sequence && t.Length > 0:
+		id += 96
+	case t.Shape == Sequence:
+		id += 144
+	}
+	return id
 }
 
 // Hash returns the type hash of a message or service, "RIHS01_" and 64 hexadecimal digits, as REP-2011 and ROS 2 since
@@ -86,20 +103,8 @@ func describe(b *strings.Builder, m *Message) {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		id := hashType[f.Type.Kind]
-		if f.Type.StringBound > 0 {
-			id += 4
-		}
-		switch {
-		case f.Type.Shape == Array:
-			id += 48
-		case f.Type.Shape == Sequence && f.Type.Length > 0:
-			id += 96
-		case f.Type.Shape == Sequence:
-			id += 144
-		}
 		fmt.Fprintf(b, `{"name": "%s", "type": {"type_id": %d, "capacity": %d, "string_capacity": %d, "nested_type_name": "%s"}}`,
-			f.Name, id, f.Type.Length, f.Type.StringBound, f.Type.Message)
+			f.Name, f.Type.ID(), f.Type.Length, f.Type.StringBound, f.Type.Message)
 	}
 	b.WriteString("]}")
 }
