@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 
 	"tapedeck/bridge"
@@ -53,18 +52,5 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	err = r.run(ctx)
-	t := r.totals()
-	for _, text := range t.droppedByTopic {
-		node.Log(bridge.Warn, "%s", text)
-	}
-	for _, topic := range r.unheard() {
-		node.Log(bridge.Warn, "nothing was recorded of %s: nobody published it", topic)
-	}
-	if r.path != "" {
-		fmt.Printf("recorded %s: %s\n", r.path, t)
-	} else {
-		fmt.Printf("kept for snapshots: %s\n", t)
-	}
-	return err
+	return r.run(ctx)
 }

@@ -10,6 +10,15 @@ import (
 
 // options are the recorder's parameters, each at once a flag, a ROS parameter and a line of config/recorder.yaml.
 type options struct {
+	topicOptions
+	outputOptions
+	memoryOptions
+	snapshotOptions
+	graph.Options
+}
+
+// topicOptions say what is recorded.
+type topicOptions struct {
 	Topics                   []string `param:"topics" flag:"-" group:"Topics" help:"topics to record when none is named on the command line"`
 	All                      bool     `param:"all" short:"a" group:"Topics" help:"record every topic, as it appears"`
 	Regex                    string   `param:"regex" short:"e" group:"Topics" help:"record topics in whose name this regular expression is found"`
@@ -21,7 +30,10 @@ type options struct {
 	NoDiscovery              bool     `param:"no_discovery" group:"Topics" help:"do not pick up topics that appear after the start"`
 	QoSOverrides             string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to subscribe with, by topic, as rosbag2 reads it"`
 	DefinitionPaths          []string `param:"definition_paths" group:"Topics" value:"FOLDER" help:"FOLDER to look for message definitions in, before AMENT_PREFIX_PATH"`
+}
 
+// outputOptions say where to, and until when.
+type outputOptions struct {
 	Output        string        `param:"output" short:"o" group:"Output" value:"NAME" help:"call the recording NAME; by default tapedeck_ and the time"`
 	Storage       string        `param:"storage" short:"s" group:"Output" options:"record|mcap" help:"Apollo record files, or a ROS 2 bag folder with MCAP files"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
@@ -29,16 +41,11 @@ type options struct {
 	MaxDuration   time.Duration `param:"max_duration" short:"d" group:"Output" min:"0" help:"stop after this long; 0 is never"`
 	ChunkSize     config.Size   `param:"chunk_size" group:"Output" min:"1KiB" max:"1GiB" help:"payload bytes after which a chunk goes to the disk"`
 	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"time after which a chunk goes to the disk; what a crash can cost"`
+}
 
+// memoryOptions say how much may wait for the disk.
+type memoryOptions struct {
 	QueueSize config.Size `param:"queue_size" alias:"max-cache-size" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; when they are more, the oldest are dropped and counted"`
-
-	Snapshot         bool          `param:"snapshot" group:"Snapshots" help:"keep the latest messages in memory beside the recording, to be written when asked"`
-	SnapshotMode     bool          `param:"snapshot_mode" group:"Snapshots" help:"record nothing but snapshots"`
-	SnapshotDuration time.Duration `param:"snapshot_duration" group:"Snapshots" min:"0" help:"how far a snapshot reaches back; 0 is as far as snapshot_size allows"`
-	SnapshotSize     config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes that the messages kept for a snapshot may take"`
-	SnapshotService  string        `param:"snapshot_service" group:"Snapshots" value:"SERVICE" help:"SERVICE (std_srvs/srv/Trigger) that writes a snapshot"`
-
-	graph.Options
 }
 
 // check returns a usage error for options that do not go together.
@@ -59,7 +66,10 @@ func (o *options) check(topics []string) error {
 
 func defaultOptions() options {
 	return options{
-		Storage: "record", Compression: "none", ChunkSize: 16 << 20, ChunkDuration: time.Second, QueueSize: 256 << 20,
-		SnapshotDuration: 30 * time.Second, SnapshotSize: 256 << 20, SnapshotService: "/snapshot",
+		outputOptions: outputOptions{
+			Storage: "record", Compression: "none", ChunkSize: 16 << 20, ChunkDuration: time.Second,
+		},
+		memoryOptions:   memoryOptions{QueueSize: 256 << 20},
+		snapshotOptions: defaultSnapshotOptions(),
 	}
 }

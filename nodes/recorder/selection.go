@@ -20,11 +20,13 @@ type selection struct {
 	nodes       []string // fully qualified: topics that one of them publishes or subscribes
 	hidden      bool     // hidden topics too, unless they are named
 	unpublished bool     // topics that nobody publishes too, unless they are named
+
+	expand func(string) (string, error) // returns the full name of a topic
 }
 
 // newSelection checks what the options ask for. Relative names are expanded by expand.
 func newSelection(o *options, topics []string, expand func(string) (string, error)) (*selection, error) {
-	s := &selection{all: o.All, hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics}
+	s := &selection{all: o.All, hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics, expand: expand}
 	for _, list := range []struct {
 		from []string
 		to   *[]string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -22,12 +23,74 @@ type sink struct {
 	queue  *queue
 	writer codec.Writer
 
+	// announce is told of each split; nil: nobody.
+	announce func(closed, opened string)
+
+	requests chan splitRequest
+	done     chan struct{} // closed when nothing is written any more
+
 	mu       sync.Mutex
 	declared []*codec.Channel // to be declared, in order
 
 	pending []*item // taken from the queue, not yet written
 	sorted  int     // the first so many of them are in order
 	bytes   atomic.Uint64
+}
+
+// splitRequest asks for a split behind what was received until a time, ns since the Unix epoch.
+type splitRequest struct {
+	until  int64
+	answer chan<- splitAnswer // has room
+}
+
+type splitAnswer struct {
+	closed, opened string
+	err            error
+}
+
+func newSink(q *queue, w codec.Writer) *sink {
+	return &sink{queue: q, writer: w, requests: make(chan splitRequest), done: make(chan struct{})}
+}
+
+// file returns the path of the file that is being written, "" where the writer does not tell.
+func (s *sink) file() string {
+	if splitter, ok := s.writer.(codec.Splitter); ok {
+		return splitter.File()
+	}
+	return ""
+}
+
+// requestSplit has what is received from now on written to another file, and returns once that is open.
+func (s *sink) requestSplit() (closed, opened string, err error) {
+	answer := make(chan splitAnswer, 1)
+	select {
+	case s.requests <- splitRequest{time.Now().UnixNano(), answer}:
+	case <-s.done:
+		return "", "", errNotRecording
+	}
+	select {
+	case a := <-answer:
+		return a.closed, a.opened, a.err
+	case <-s.done:
+		return "", "", errNotRecording
+	}
+}
+
+// split goes on in another file.
+func (s *sink) split() (closed, opened string, err error) {
+	splitter, ok := s.writer.(codec.Splitter)
+	if !ok {
+		return "", "", errors.New("recordings of this format cannot be split")
+	}
+	closed = splitter.File()
+	if err := splitter.Split(); err != nil {
+		return "", "", fmt.Errorf("go on in another file after %s: %w", closed, err)
+	}
+	opened = splitter.File()
+	if s.announce != nil {
+		s.announce(closed, opened)
+	}
+	return closed, opened, nil
 }
 
 func (s *sink) declare(c *codec.Channel) {
@@ -41,11 +104,17 @@ func (s *sink) declare(c *codec.Channel) {
 func (s *sink) run(stop <-chan struct{}) error {
 	pace := time.NewTicker(sinkPace)
 	defer pace.Stop()
+	if s.done != nil {
+		defer close(s.done)
+	}
 	for {
 		stopping := false
 		select {
 		case <-stop:
 			stopping = true
+		case request := <-s.requests:
+			closed, opened, err := s.split()
+			request.answer <- splitAnswer{closed, opened, err}
 		case <-pace.C:
 		}
 		for {

@@ -22,6 +22,9 @@ type status struct {
 
 func (s *status) tell() {
 	r := s.recorder
+	if !r.recording() {
+		return
+	}
 	t := r.totals()
 	if t.dropped > 0 {
 		r.warn("dropped", "the disk does not keep up, messages are dropped; queue_size is how many bytes may wait for it")
@@ -47,8 +50,9 @@ type totals struct {
 }
 
 func (r *recorder) totals() (t totals) {
-	t.elapsed = time.Since(r.started)
-	t.snapshotsOnly = r.sink == nil
+	s := r.session.Load()
+	t.elapsed = time.Since(s.started)
+	t.snapshotsOnly = s.sink == nil
 	for _, rec := range r.recorded() {
 		t.topics++
 		t.lost += rec.lost.Load() + rec.subscription.Lost()
@@ -64,7 +68,7 @@ func (r *recorder) totals() (t totals) {
 		}
 	}
 	if !t.snapshotsOnly {
-		t.bytes = r.sink.bytes.Load()
+		t.bytes = s.sink.bytes.Load()
 		t.waiting = r.queue.filled()
 	}
 	return t

@@ -14,6 +14,8 @@ type stream struct {
 	ring  *queue // nil without snapshots
 	clock *bridge.SimTime
 
+	pausing *atomic.Bool // what is received is not recorded; nil: never
+
 	channel  atomic.Pointer[codec.Channel] // replaced once, when the first publisher is known
 	received atomic.Uint64                 // messages
 	written  atomic.Uint64                 // messages
@@ -36,7 +38,11 @@ func (s *stream) take(samples []bridge.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var refs int32
-	if s.queue != nil {
+	queue := s.queue
+	if s.pausing != nil && s.pausing.Load() {
+		queue = nil
+	}
+	if queue != nil {
 		refs++
 	}
 	if s.ring != nil {
@@ -51,8 +57,8 @@ func (s *stream) take(samples []bridge.Sample) {
 		s.batch = append(s.batch, newItem(s, sample, s.clock.Stamp(sample.ReceiveTime), refs))
 	}
 	s.received.Add(uint64(len(s.batch)))
-	if s.queue != nil {
-		s.spill = s.queue.push(s.batch, s.spill[:0])
+	if queue != nil {
+		s.spill = queue.push(s.batch, s.spill[:0])
 		for _, it := range s.spill {
 			it.stream.dropped.Add(1)
 		}

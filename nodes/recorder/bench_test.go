@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// nowhere is a codec.Writer that takes no time.
+type nowhere struct{}
+
+func (nowhere) Declare(*codec.Channel) error { return nil }
+func (nowhere) Write(*codec.Message) error   { return nil }
+func (nowhere) Sync() error                  { return nil }
+func (nowhere) Close() error                 { return nil }
+
+// BenchmarkMessage passes messages of 100 bytes from subscriptions through the queue to a writer, in batches as they come
+// from the middleware.
+func BenchmarkMessage(b *testing.B) {
+	for _, topics := range []int{1, 500} {
+		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
+			q := newQueue(256<<20, 0)
+			s := &sink{queue: q, writer: nowhere{}}
+			streams := make([]*stream, topics)
+			for i := range streams {
+				streams[i] = newTestStream(fmt.Sprintf("/topic%d", i), q)
+			}
+			batch := make([]bridge.Sample, 64)
+			sequence, now := uint64(0), time.Now().UnixNano()
+			data := make([]byte, 100)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; i < b.N; i += len(batch) {
+				for j := range batch {
+					sequence++
+					batch[j] = bridge.Sample{Data: data, ReceiveTime: now + int64(sequence), Publisher: bridge.GUID{1}, Sequence: sequence}
+				}
+				streams[i/len(batch)%topics].take(batch)
+				if i/len(batch)%16 == 15 {
+					s.pending = q.pop(sinkBatch, s.pending)
+					if err := s.write(true); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkOverload is what receiving takes while nothing is written and everything that is new sheds something.
+func BenchmarkOverload(b *testing.B) {
+	for _, topics := range []int{1, 500} {
+		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
+			q := newQueue(16<<20, 0)
+			streams := make([]*stream, topics)
+			for i := range streams {
+				streams[i] = newTestStream(fmt.Sprintf("/topic%d", i), q)
+			}
+			batch := make([]bridge.Sample, 64)
+			sequence := uint64(0)
+			data := make([]byte, 100)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; i < b.N; i += len(batch) {
+				for j := range batch {
+					sequence++
+					batch[j] = bridge.Sample{Data: data, ReceiveTime: int64(sequence), Publisher: bridge.GUID{1}, Sequence: sequence}
+				}
+				streams[i/len(batch)%topics].take(batch)
+			}
+		})
+	}
+}

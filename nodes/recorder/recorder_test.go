@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/progress"
+)
+
+const patient = time.Minute // for what takes a moment on a machine of one's own
+
+// deck is a recorder on a graph within the test.
+type deck struct {
+	*recorder
+	t      *testing.T
+	source bridge.Node
+	said   bytes.Buffer // when it has ended
+	end    func() error // ends run
+}
+
+// newDeck starts a recorder of the topics, in a folder of its own.
+func newDeck(t *testing.T, o options, topics ...string) *deck {
+	t.Chdir(t.TempDir())
+	var net bridgetest.Network
+	node, err := net.Open(bridge.Options{Name: "recorder"})
+	require.NoError(t, err)
+	source, err := net.Open(bridge.Options{Name: "source"})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, source.Close())
+		require.NoError(t, node.Close())
+	})
+	chosen, err := newSelection(&o, topics, func(name string) (string, error) { return name, nil })
+	require.NoError(t, err)
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	t.Cleanup(func() { null.Close() })
+	r, err := newRecorder(o, chosen, node, progress.NewLine(null))
+	require.NoError(t, err)
+	d := &deck{recorder: r, t: t, source: source}
+	r.out = &d.said
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.run(ctx) }()
+	running := true
+	d.end = func() error {
+		cancel()
+		running = false
+		return <-ended
+	}
+	t.Cleanup(func() {
+		if running {
+			require.NoError(t, d.end())
+		}
+	})
+	return d
+}
+
+// advertise creates a publisher of numbers and waits until it is heard.
+func (d *deck) advertise(topic string, qos codec.QoS) bridge.Publisher {
+	p, err := d.source.Advertise(topic, "std_msgs/msg/UInt32", qos)
+	require.NoError(d.t, err)
+	require.Eventually(d.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+	return p
+}
+
+// publish sends the numbers and waits until they were received.
+func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
+	received := func() (n uint64) {
+		for _, rec := range d.recorded() {
+			if rec.channel.Load().Topic == p.Topic() {
+				n += rec.received.Load()
+			}
+		}
+		return n
+	}
+	before := received()
+	for _, n := range numbers {
+		data, err := cdr.Marshal(&std_msgs.UInt32{Data: n})
+		require.NoError(d.t, err)
+		require.NoError(d.t, p.Publish(data))
+	}
+	require.Eventually(d.t, func() bool { return received() == before+uint64(len(numbers)) }, patient, time.Millisecond)
+}
+
+// numbers returns what was recorded of a topic.
+func numbers(t *testing.T, path, topic string) []uint32 {
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == topic }})
+	require.NoError(t, err)
+	defer it.Close()
+	var list []uint32
+	for {
+		m, err := it.Next()
+		if err == io.EOF {
+			return list
+		}
+		require.NoError(t, err)
+		var n std_msgs.UInt32
+		require.NoError(t, cdr.Unmarshal(m.Data, &n))
+		list = append(list, n.Data)
+	}
+}
+
+func testOptions(storage string) options {
+	o := defaultOptions()
+	o.Storage, o.Output = storage, "drive"
+	return o
+}
+
+func TestRecorderStopsAndStartsAgain(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			d := newDeck(t, testOptions(storage), "/n")
+			var splits []string
+			d.onSplit = append(d.onSplit, func(closed, opened string) {
+				splits = append(splits, fmt.Sprintf("%q %q", filepath.Base(closed), opened))
+			})
+			p := d.advertise("/n", codec.DefaultQoS())
+			require.Equal(t, []string{"/n"}, d.subscribedTopics())
+			d.publish(p, 1, 2)
+			first := d.path()
+			require.ErrorContains(t, d.start("second"), first+" is being recorded")
+			require.NoError(t, d.stop("enough"))
+			require.ErrorIs(t, d.stop("again"), errNotRecording)
+			require.Zero(t, p.Subscribers())
+			require.Empty(t, d.subscribedTopics())
+			require.Equal(t, []uint32{1, 2}, numbers(t, first, "/n"), "it is complete while the recorder runs on")
+			_, _, err := d.split()
+			require.ErrorIs(t, err, errNotRecording)
+			_, _, err = d.subscribeTo([]string{"/n"}, nil)
+			require.ErrorIs(t, err, errNotRecording)
+
+			require.NoError(t, d.start("second"))
+			require.NotEqual(t, first, d.path())
+			require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+			d.publish(p, 3)
+			require.NoError(t, d.end())
+			require.Equal(t, []uint32{3}, numbers(t, d.path(), "/n"))
+			require.Contains(t, d.said.String(), "2 messages")
+			require.Contains(t, d.said.String(), "1 messages")
+		})
+	}
+}
+
+func TestRecorderPauses(t *testing.T) {
+	d := newDeck(t, testOptions("record"), "/n")
+	p := d.advertise("/n", codec.DefaultQoS())
+	d.publish(p, 1)
+	d.pause()
+	require.True(t, d.paused())
+	d.publish(p, 2)
+	d.resume()
+	d.publish(p, 3)
+	require.NoError(t, d.end())
+	require.Equal(t, []uint32{1, 3}, numbers(t, d.path(), "/n"))
+}
+
+func TestRecorderDiscovery(t *testing.T) {
+	o := testOptions("record")
+	o.All = true
+	d := newDeck(t, o)
+	d.advertise("/a", codec.DefaultQoS())
+	d.stopDiscovery()
+	require.False(t, d.discovering())
+	p, err := d.source.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
+	require.NoError(t, err)
+	require.Never(t, func() bool { return p.Subscribers() > 0 }, 200*time.Millisecond, 10*time.Millisecond)
+
+	subscribed, unavailable, err := d.subscribeTo([]string{"/b", "/c", "/d"}, []string{"", "std_msgs/msg/UInt32"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"/b", "/c"}, subscribed)
+	require.Equal(t, []string{"/d"}, unavailable)
+	d.advertise("/c", codec.DefaultQoS())
+	require.Subset(t, d.subscribedTopics(), []string{"/a", "/b", "/c"})
+
+	d.startDiscovery()
+	require.True(t, d.discovering())
+	d.advertise("/d", codec.DefaultQoS())
+	require.NoError(t, d.end())
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/msgs/rosidl"
+)
+
+// follow keeps the subscriptions in step with the graph until ctx ends.
+func (r *recorder) follow(ctx context.Context) {
+	changes := r.node.Watch(ctx)
+	tick := time.NewTicker(statusPace)
+	defer tick.Stop()
+	status := status{recorder: r, line: r.line, logged: time.Now()}
+	for {
+		r.update()
+		select {
+		case <-ctx.Done():
+			return
+		case <-changes:
+		case <-r.lookAgain:
+		case <-tick.C:
+			status.tell()
+		}
+	}
+}
+
+// update subscribes to what is wanted and new, if it may, and replaces subscriptions that do not suit the publishers any
+// more.
+func (r *recorder) update() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.active {
+		return
+	}
+	discover := r.discovery || time.Now().Before(r.discovered)
+	for _, topic := range r.node.Topics() {
+		if !r.selection.wants(&topic) {
+			continue
+		}
+		types := typesOf(&topic)
+		if len(types) > 1 {
+			r.warn("types "+topic.Name, "%s has several types, %s; each is recorded on its own", topic.Name, strings.Join(types, ", "))
+		}
+		for _, typeName := range types {
+			offers := offersOf(&topic, typeName)
+			if known := r.streams[streamKey{topic.Name, typeName}]; known != nil {
+				r.adapt(known, &topic, offers)
+			} else if discover {
+				r.subscribe(&topic, typeName, offers)
+			}
+		}
+	}
+}
+
+// typesOf returns the types that are published on topic, or where nobody publishes those that are subscribed.
+func typesOf(topic *bridge.Topic) []string {
+	if len(topic.Publishers) == 0 {
+		return topic.Types
+	}
+	var types []string
+	for _, p := range topic.Publishers {
+		if !slices.Contains(types, p.Type) {
+			types = append(types, p.Type)
+		}
+	}
+	return types
+}
+
+// offersOf returns what the publishers of topic with that type offer.
+func offersOf(topic *bridge.Topic, typeName string) (offers []codec.QoS) {
+	for _, p := range topic.Publishers {
+		if p.Type == typeName {
+			offers = append(offers, p.QoS)
+		}
+	}
+	return offers
+}
+
+// subscribe records topic with that type from now on, and says whether it could.
+func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []codec.QoS) bool {
+	rec := &recording{stream: newStream(r.channel(topic, typeName, offers), r.queue, r.ring, r.clock)}
+	rec.pausing = &r.pausing
+	rec.qos = r.request(topic.Name, offers)
+	var err error
+	if rec.subscription, err = r.node.Subscribe(topic.Name, typeName, rec.qos, rec.take); err != nil {
+		r.warn("subscribe "+topic.Name, "cannot record %s: %v", topic.Name, err)
+		return false
+	}
+	r.streams[streamKey{topic.Name, typeName}] = rec
+	r.declare(rec)
+	r.node.Log(bridge.Info, "recording %s [%s]", topic.Name, typeName)
+	return true
+}
+
+// declare has the channel in the file even if no message follows, unless its publishers' QoS is still to come.
+func (r *recorder) declare(rec *recording) {
+	if c, sink := rec.channel.Load(), r.session.Load().sink; sink != nil && c.QoS != nil {
+		sink.declare(c)
+	}
+}
+
+// request returns the QoS to subscribe with. Everything the middleware receives is taken, whatever depth is asked for.
+func (r *recorder) request(topic string, offers []codec.QoS) codec.QoS {
+	qos, ok := r.overrides[topic]
+	if !ok {
+		var mixed bool
+		if qos, mixed = bridge.AdaptQoS(offers); mixed {
+			r.warn("mixed "+topic, "%s: its publishers offer different QoS, and what all of them offer is subscribed to; messages may be lost, and latched ones missed", topic)
+		}
+	}
+	qos.History, qos.Depth = codec.KeepAll, 0
+	return qos
+}
+
+func (r *recorder) channel(topic *bridge.Topic, typeName string, offers []codec.QoS) *codec.Channel {
+	c := &codec.Channel{Topic: topic.Name, Type: typeName, Encoding: codec.EncodingCDR}
+	for _, offer := range offers {
+		if !slices.Contains(c.QoS, offer) {
+			c.QoS = append(c.QoS, offer)
+		}
+	}
+	for _, p := range topic.Publishers {
+		if p.Type == typeName && p.TypeHash != "" {
+			c.TypeHash = p.TypeHash
+		}
+	}
+	text, err := r.library.Concatenated(typeName)
+	if err != nil {
+		advice := ""
+		if errors.Is(err, rosidl.ErrUnknownType) {
+			advice = "; name the folder that has it with --definition-paths"
+		}
+		r.warn("type "+typeName, "%s is recorded without its definition, its readers must know it: %v%s", topic.Name, err, advice)
+		return c
+	}
+	c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
+	if hash, err := r.library.Hash(typeName); err == nil && c.TypeHash == "" {
+		c.TypeHash = hash
+	} else if err == nil && c.TypeHash != hash {
+		r.warn("hash "+topic.Name, "%s: its publisher's %s differs from the definition at hand; that definition is recorded", topic.Name, typeName)
+	}
+	return c
+}
+
+// overlap is how long a subscription and its successor listen side by side, so that nothing falls between them.
+const overlap = time.Second
+
+// adapt replaces the subscription of rec when it cannot hear all of the publishers, or could hear more of them: all are
+// reliable, or latched, now.
+func (r *recorder) adapt(rec *recording, topic *bridge.Topic, offers []codec.QoS) {
+	if len(offers) == 0 || rec.replacing.Load() {
+		return
+	}
+	c := rec.channel.Load()
+	if c.QoS == nil {
+		c = r.channel(topic, c.Type, offers)
+		rec.channel.Store(c)
+		r.declare(rec)
+	}
+	if _, fixed := r.overrides[c.Topic]; fixed {
+		for _, offer := range offers {
+			if ok, reason := bridge.Compatible(offer, rec.qos); !ok {
+				r.warn("qos "+c.Topic, "%s: the QoS override does not match a publisher: %s", c.Topic, reason)
+			}
+		}
+		return
+	}
+	qos := r.request(c.Topic, offers)
+	if qos == rec.qos {
+		return
+	}
+	ready := make(chan struct{})
+	next, err := r.node.Subscribe(c.Topic, c.Type, qos, func(samples []bridge.Sample) {
+		<-ready
+		rec.take(samples)
+	})
+	if err != nil {
+		r.warn("subscribe again "+c.Topic, "%s: cannot subscribe for a new publisher: %v", c.Topic, err)
+		return
+	}
+	old := rec.subscription
+	rec.subscription, rec.qos = next, qos
+	rec.replacing.Store(true)
+	ended := r.session.Load().ctx
+	r.replacements.Go(func() {
+		select {
+		case <-ended.Done():
+		case <-time.After(overlap):
+		}
+		_ = old.Close()
+		rec.lost.Add(old.Lost())
+		rec.replace(time.Now().UnixNano())
+		close(ready)
+		rec.replacing.Store(false)
+	})
+}
+
+// recorded returns the recordings by topic and type.
+func (r *recorder) recorded() []*recording {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]*recording, 0, len(r.streams))
+	for _, rec := range r.streams {
+		list = append(list, rec)
+	}
+	slices.SortFunc(list, func(a, b *recording) int {
+		c, d := a.channel.Load(), b.channel.Load()
+		return cmp.Or(strings.Compare(c.Topic, d.Topic), strings.Compare(c.Type, d.Type))
+	})
+	return list
+}
+
+// unsubscribe closes all subscriptions.
+func (r *recorder) unsubscribe() {
+	r.replacements.Wait()
+	for _, rec := range r.recorded() {
+		_ = rec.subscription.Close()
+	}
+}
+
+// unheard returns the topics that were named and never there.
+func (r *recorder) unheard() []string {
+	r.mu.Lock()
+	named := slices.Clone(r.selection.topics)
+	r.mu.Unlock()
+	return slices.DeleteFunc(named, func(name string) bool {
+		return slices.ContainsFunc(r.recorded(), func(rec *recording) bool { return rec.channel.Load().Topic == name })
+	})
+}
+
+// warn logs a warning the first time it is about what.
+func (r *recorder) warn(what, format string, args ...any) {
+	r.warning.Lock()
+	defer r.warning.Unlock()
+	if !r.warned[what] {
+		r.warned[what] = true
+		r.node.Log(bridge.Warn, format, args...)
+	}
+}
