@@ -31,9 +31,65 @@ func domainID(domain int, getenv func(string) string) (int, error) {
 	return domain, nil
 }
 
+// maxPeerLength is the longest address that ROS_STATIC_PEERS may hold, in bytes, as rcl has it.
+const maxPeerLength = 255
+
+// discovery is how far participants look for others.
+type discovery struct {
+	reach    string   // "OFF", "LOCALHOST", "SUBNET" or "SYSTEM_DEFAULT"
+	peers    []string // addresses besides
+	loopback bool     // by the loopback interface only
+}
+
+// newDiscovery returns what ROS 2's environment variables mean; warnings are for the user.
+func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
+	for peer := range strings.SplitSeq(getenv("ROS_STATIC_PEERS"), ";") {
+		switch peer = strings.TrimSpace(peer); {
+		case len(peer) > maxPeerLength:
+			warnings = append(warnings, fmt.Sprintf("an address in ROS_STATIC_PEERS is ignored, as it has more than %d characters: %.40s…", maxPeerLength, peer))
+		case peer != "":
+			d.peers = append(d.peers, peer)
+		}
+	}
+	d.reach = getenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
+	if getenv("ROS_LOCALHOST_ONLY") == "1" {
+		ignored := len(d.peers) > 0 || d.reach != ""
+		switch distro := getenv("ROS_DISTRO"); {
+		case gidSize(distro) == oldGID || distro == "" && d.reach == "":
+			d = discovery{reach: "SYSTEM_DEFAULT", loopback: true}
+		case distro == "" || distro == "iron" || distro == "jazzy":
+			d = discovery{reach: "LOCALHOST"}
+		default:
+			ignored = false
+			warnings = append(warnings, "ROS_LOCALHOST_ONLY is ignored, as ROS 2 does since Kilted; set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST instead")
+		}
+		if ignored {
+			warnings = append(warnings, "ROS_LOCALHOST_ONLY is 1, so that ROS_AUTOMATIC_DISCOVERY_RANGE and ROS_STATIC_PEERS are ignored")
+		}
+	}
+	switch d.reach {
+	case "":
+		d.reach = "SUBNET"
+	case "SUBNET", "LOCALHOST":
+	case "SYSTEM_DEFAULT", "OFF":
+		if len(d.peers) > 0 {
+			warnings = append(warnings, fmt.Sprintf("ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE is %s", d.reach))
+			d.peers = nil
+		}
+	default:
+		warnings = append(warnings, fmt.Sprintf("ROS_AUTOMATIC_DISCOVERY_RANGE is %q, want OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT; going on with LOCALHOST", d.reach))
+		d.reach = "LOCALHOST"
+	}
+	if d.reach == "LOCALHOST" {
+		d.peers = append([]string{"localhost"}, d.peers...)
+	}
+	return d, warnings
+}
+
 // configuration returns the configuration of a domain as Cyclone DDS takes it, fragments of XML of which later ones win:
-// ours, what ROS 2's environment variables mean, and the user's CYCLONEDDS_URI. warning is for the user, if not "".
-func configuration(domain int, getenv func(string) string) (config, warning string) {
+// ours, what ROS 2's environment variables mean, and the user's CYCLONEDDS_URI. multicasts says whether the loopback
+// interface does; warnings are for the user.
+func configuration(domain int, multicasts bool, getenv func(string) string) (config string, warnings []string) {
 	// The indexes lead to ports that peers without multicast find. ROS 2 has 33 of them; a large stack has more nodes.
 	indexes := min(119, (65535-7400-250*domain-11)/2)
 	fragments := []string{
@@ -41,43 +97,21 @@ func configuration(domain int, getenv func(string) string) (config, warning stri
 			fmt.Sprintf("<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>%d</MaxAutoParticipantIndex></Discovery>", indexes) +
 			fmt.Sprintf(`<Internal><SocketReceiveBufferSize max="%dMiB"/></Internal>`, receiveBuffer>>20),
 	}
-	var peers []string
-	for peer := range strings.SplitSeq(getenv("ROS_STATIC_PEERS"), ";") {
-		if peer = strings.TrimSpace(peer); peer != "" {
-			peers = append(peers, peer)
-		}
+	d, warnings := newDiscovery(getenv)
+	if d.loopback {
+		fragments = append(fragments, `<General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces></General>`)
 	}
-
-	reach := getenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
-	if getenv("ROS_LOCALHOST_ONLY") == "1" {
-		// ROS 2 up to Humble binds to the loopback interface instead; later releases mean the range.
-		if reach == "" && gidSize(getenv("ROS_DISTRO")) != newGID {
-			fragments = append(fragments, `<General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces></General>`)
-			reach = "SYSTEM_DEFAULT"
-		} else {
-			reach, peers = "LOCALHOST", nil
-		}
-	}
-	switch reach {
-	case "", "SUBNET", "SYSTEM_DEFAULT", "LOCALHOST", "OFF":
-	default:
-		warning = fmt.Sprintf("ROS_AUTOMATIC_DISCOVERY_RANGE is %q, want OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT; going on with LOCALHOST", reach)
-		reach = "LOCALHOST"
-	}
-	switch reach {
-	case "LOCALHOST":
-		peers = append([]string{"localhost"}, peers...)
+	// Cyclone DDS finds out by itself that an interface does not multicast, and prints a line of its own about it.
+	if d.reach == "LOCALHOST" || d.reach == "OFF" || d.loopback && !multicasts {
 		fragments = append(fragments, "<General><AllowMulticast>false</AllowMulticast></General>")
-	case "SYSTEM_DEFAULT":
-		peers = nil
-	case "OFF":
-		peers = nil
-		fragments = append(fragments, "<General><AllowMulticast>false</AllowMulticast></General>"+
-			fmt.Sprintf("<Discovery><ParticipantIndex>none</ParticipantIndex><Tag>ros_discovery_off_%d</Tag></Discovery>", os.Getpid()))
 	}
-	if len(peers) > 0 {
+	if d.reach == "OFF" {
+		fragments = append(fragments, fmt.Sprintf(
+			"<Discovery><ParticipantIndex>none</ParticipantIndex><Tag>ros_discovery_off_%d</Tag></Discovery>", os.Getpid()))
+	}
+	if len(d.peers) > 0 {
 		var b strings.Builder
-		for _, peer := range peers {
+		for _, peer := range d.peers {
 			b.WriteString(`<Peer address="`)
 			_ = xml.EscapeText(&b, []byte(peer)) // a Builder takes everything
 			b.WriteString(`"/>`)
@@ -85,16 +119,12 @@ func configuration(domain int, getenv func(string) string) (config, warning stri
 		fragments = append(fragments, "<Discovery><Peers>"+b.String()+"</Peers></Discovery>")
 	}
 	for i, f := range fragments {
-		fragments[i] = domainConfig(f)
+		fragments[i] = "<CycloneDDS><Domain>" + f + "</Domain></CycloneDDS>"
 	}
 	if uri := getenv("CYCLONEDDS_URI"); uri != "" {
 		fragments = append(fragments, uri)
 	}
-	return strings.Join(fragments, ","), warning
-}
-
-func domainConfig(elements string) string {
-	return "<CycloneDDS><Domain>" + elements + "</Domain></CycloneDDS>"
+	return strings.Join(fragments, ","), warnings
 }
 
 // receiveBufferHint says what to do when the kernel grants less than receiveBuffer, else "". limit is the content of

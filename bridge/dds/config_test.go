@@ -3,7 +3,9 @@ package dds
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,39 +41,63 @@ func TestConfiguration(t *testing.T) {
 	wrap := func(s string) string { return ",<CycloneDDS><Domain>" + s + "</Domain></CycloneDDS>" }
 	loopback := wrap(`<General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces></General>`)
 	unicast := wrap("<General><AllowMulticast>false</AllowMulticast></General>")
-	localhost := unicast + wrap(`<Discovery><Peers><Peer address="localhost"/></Peers></Discovery>`)
-	base, _ := configuration(0, func(string) string { return "" })
+	peers := func(addresses ...string) string {
+		return wrap(`<Discovery><Peers><Peer address="` + strings.Join(addresses, `"/><Peer address="`) + `"/></Peers></Discovery>`)
+	}
+	localhost := unicast + peers("localhost")
+	off := unicast + wrap(fmt.Sprintf("<Discovery><ParticipantIndex>none</ParticipantIndex><Tag>ros_discovery_off_%d</Tag></Discovery>", os.Getpid()))
+	const overruled = "ROS_LOCALHOST_ONLY is 1, so that ROS_AUTOMATIC_DISCOVERY_RANGE and ROS_STATIC_PEERS are ignored"
+	only := func(distro, reach, peers string) map[string]string {
+		return map[string]string{"ROS_LOCALHOST_ONLY": "1", "ROS_DISTRO": distro, "ROS_AUTOMATIC_DISCOVERY_RANGE": reach, "ROS_STATIC_PEERS": peers}
+	}
+	reach := func(reach, peers string) map[string]string {
+		return map[string]string{"ROS_AUTOMATIC_DISCOVERY_RANGE": reach, "ROS_STATIC_PEERS": peers}
+	}
+	base, _ := configuration(0, true, func(string) string { return "" })
 	for _, test := range []struct {
-		name    string
-		env     map[string]string
-		want    string
-		warning string
+		name     string
+		env      map[string]string
+		want     string
+		warnings []string
 	}{
-		{"nothing", nil, "", ""},
-		{"localhost only", map[string]string{"ROS_LOCALHOST_ONLY": "1"}, loopback, ""},
-		{"not localhost only", map[string]string{"ROS_LOCALHOST_ONLY": "0"}, "", ""},
-		{"localhost only in Humble", map[string]string{"ROS_LOCALHOST_ONLY": "1", "ROS_DISTRO": "humble"}, loopback, ""},
-		{"localhost only in Jazzy", map[string]string{"ROS_LOCALHOST_ONLY": "1", "ROS_DISTRO": "jazzy", "ROS_STATIC_PEERS": "a"}, localhost, ""},
-		{"localhost", map[string]string{"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}, localhost, ""},
-		{"localhost with peers", map[string]string{"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_STATIC_PEERS": "10.0.0.1; a<b;"},
-			unicast + wrap(`<Discovery><Peers><Peer address="localhost"/><Peer address="10.0.0.1"/><Peer address="a&lt;b"/></Peers></Discovery>`), ""},
-		{"subnet with peers", map[string]string{"ROS_STATIC_PEERS": "10.0.0.1"},
-			wrap(`<Discovery><Peers><Peer address="10.0.0.1"/></Peers></Discovery>`), ""},
-		{"system default", map[string]string{"ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT", "ROS_STATIC_PEERS": "10.0.0.1"}, "", ""},
-		{"off", map[string]string{"ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"},
-			wrap("<General><AllowMulticast>false</AllowMulticast></General>" + fmt.Sprintf(
-				"<Discovery><ParticipantIndex>none</ParticipantIndex><Tag>ros_discovery_off_%d</Tag></Discovery>", os.Getpid())), ""},
-		{"misspelt", map[string]string{"ROS_AUTOMATIC_DISCOVERY_RANGE": "local"}, localhost,
-			`ROS_AUTOMATIC_DISCOVERY_RANGE is "local", want OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT; going on with LOCALHOST`},
-		{"the user's last", map[string]string{"CYCLONEDDS_URI": "file:///x", "ROS_LOCALHOST_ONLY": "1"}, loopback + ",file:///x", ""},
+		{"nothing", nil, "", nil},
+		{"not localhost only", map[string]string{"ROS_LOCALHOST_ONLY": "0"}, "", nil},
+		{"localhost only", only("", "", ""), loopback, nil},
+		{"localhost only, peers", only("", "", "a"), loopback, []string{overruled}},
+		{"localhost only, range", only("", "SUBNET", ""), localhost, []string{overruled}},
+		{"localhost only in Humble", only("humble", "", ""), loopback, nil},
+		{"localhost only in Humble, range", only("humble", "SUBNET", "a"), loopback, []string{overruled}},
+		{"localhost only in Iron", only("iron", "", ""), localhost, nil},
+		{"localhost only in Jazzy", only("jazzy", "", ""), localhost, nil},
+		{"localhost only in Jazzy, peers", only("jazzy", "", "a"), localhost, []string{overruled}},
+		{"localhost only in Jazzy, misspelt range", only("jazzy", "local", ""), localhost, []string{overruled}},
+		{"localhost only in Kilted", only("kilted", "", "a"), peers("a"),
+			[]string{"ROS_LOCALHOST_ONLY is ignored, as ROS 2 does since Kilted; set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST instead"}},
+		{"localhost", reach("LOCALHOST", ""), localhost, nil},
+		{"localhost with peers", reach("LOCALHOST", "10.0.0.1; a<b;"), unicast + peers("localhost", "10.0.0.1", "a&lt;b"), nil},
+		{"subnet", reach("SUBNET", ""), "", nil},
+		{"subnet with peers", reach("SUBNET", "10.0.0.1"), peers("10.0.0.1"), nil},
+		{"peers", reach("", "10.0.0.1;10.0.0.2"), peers("10.0.0.1", "10.0.0.2"), nil},
+		{"long peer", reach("", strings.Repeat("a", 255)+";"+strings.Repeat("b", 256)), peers(strings.Repeat("a", 255)),
+			[]string{"an address in ROS_STATIC_PEERS is ignored, as it has more than 255 characters: " + strings.Repeat("b", 40) + "…"}},
+		{"system default", reach("SYSTEM_DEFAULT", ""), "", nil},
+		{"system default with peers", reach("SYSTEM_DEFAULT", "10.0.0.1"), "",
+			[]string{"ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE is SYSTEM_DEFAULT"}},
+		{"off", reach("OFF", ""), off, nil},
+		{"off with peers", reach("OFF", "a"), off, []string{"ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE is OFF"}},
+		{"misspelt", reach("local", "a"), unicast + peers("localhost", "a"),
+			[]string{`ROS_AUTOMATIC_DISCOVERY_RANGE is "local", want OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT; going on with LOCALHOST`}},
+		{"the user's last", map[string]string{"CYCLONEDDS_URI": "file:///x", "ROS_LOCALHOST_ONLY": "1"}, loopback + ",file:///x", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, warning := configuration(0, func(name string) string { return test.env[name] })
+			got, warnings := configuration(0, true, func(name string) string { return test.env[name] })
 			require.Equal(t, base+test.want, got)
-			require.Equal(t, test.warning, warning)
+			require.Equal(t, test.warnings, warnings)
 		})
 	}
-	last, _ := configuration(232, func(string) string { return "" })
+	mute, _ := configuration(0, false, func(name string) string { return only("", "", "")[name] })
+	require.Equal(t, base+loopback+unicast, mute)
+	last, _ := configuration(232, true, func(string) string { return "" })
 	require.Contains(t, last, "<MaxAutoParticipantIndex>62<", "ports go up to 65535")
 }
 
@@ -82,26 +108,52 @@ func TestReceiveBufferHint(t *testing.T) {
 	require.Empty(t, receiveBufferHint("?"))
 }
 
-// TestDiscoveryRange has two processes find each other, or not, by what the environment says.
+// TestDiscoveryRange has two processes find each other, or not, by what the environment says. A node of ROS 2 Humble with
+// Cyclone DDS is found by multicast only, as its ports are arbitrary.
 func TestDiscoveryRange(t *testing.T) {
+	const loopback = `<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" multicast="true"/></Interfaces></General></Domain></CycloneDDS>`
+	const humble = loopback + `,<CycloneDDS><Domain><Discovery><ParticipantIndex>none</ParticipantIndex></Discovery></Domain></CycloneDDS>`
 	for _, test := range []struct {
-		name, variable, value string
-		found                 bool
+		ours, theirs string // ROS_AUTOMATIC_DISCOVERY_RANGE
+		found        bool
 	}{
-		{"localhost only", "ROS_LOCALHOST_ONLY", "1", true},
-		{"localhost", "ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", true},
-		{"subnet", "ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET", true},
-		{"off", "ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF", false},
+		{"SUBNET", "SUBNET", true},
+		{"SUBNET", "LOCALHOST", true},
+		{"SUBNET", "humble", true},
+		{"SYSTEM_DEFAULT", "LOCALHOST", true},
+		{"SYSTEM_DEFAULT", "humble", true},
+		{"LOCALHOST", "SUBNET", true},
+		{"LOCALHOST", "LOCALHOST", true},
+		{"LOCALHOST", "humble", false},
+		{"OFF", "SUBNET", false},
+		{"OFF", "OFF", false},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(test.ours+" "+test.theirs, func(t *testing.T) {
 			t.Setenv("ROS_LOCALHOST_ONLY", "")
-			t.Setenv(test.variable, test.value)
+			t.Setenv("CYCLONEDDS_URI", loopback)
+			t.Setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", test.ours)
 			n := newNode(t, "observer")
-			start(t, "server")
+			if test.theirs == "humble" {
+				start(t, "server", "ROS_AUTOMATIC_DISCOVERY_RANGE=", "CYCLONEDDS_URI="+humble)
+			} else {
+				start(t, "server", "ROS_AUTOMATIC_DISCOVERY_RANGE="+test.theirs)
+			}
 			if !test.found {
-				require.Never(t, func() bool { return len(publishersOf(n, "/test/numbers")) > 0 }, quiet, 10e6)
+				require.Never(t, func() bool { return len(publishersOf(n, "/test/numbers")) > 0 }, quiet, 10*time.Millisecond)
 				return
 			}
+			topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
+		})
+	}
+}
+
+// TestLocalhostOnly has two processes find each other with what ROS_LOCALHOST_ONLY means to each.
+func TestLocalhostOnly(t *testing.T) {
+	for _, distros := range [][2]string{{"", ""}, {"humble", ""}, {"jazzy", "jazzy"}} {
+		t.Run(strings.Join(distros[:], " "), func(t *testing.T) {
+			t.Setenv("ROS_DISTRO", distros[0])
+			n := newNode(t, "observer")
+			start(t, "server", "ROS_DISTRO="+distros[1])
 			topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
 		})
 	}

@@ -27,28 +27,24 @@ var domains = struct {
 	hinted bool // about the receive buffer
 }{byID: make(map[int]*domain)}
 
-// openDomain joins a domain. warning is for the user, if not "". Whoever joined must leave.
-func openDomain(id int) (d *domain, warning string, err error) {
+// openDomain joins a domain. warnings are for the user. Whoever joined must leave.
+func openDomain(id int) (d *domain, warnings []string, err error) {
 	domains.Lock()
 	defer domains.Unlock()
 	if d := domains.byID[id]; d != nil {
 		d.users++
-		return d, "", nil
+		return d, nil, nil
 	}
-	config, warning := configuration(id, os.Getenv)
-	if os.Getenv("ROS_LOCALHOST_ONLY") == "1" && !loopbackMulticasts() {
-		// Cyclone DDS finds that out by itself, and prints a line of its own about it.
-		config = domainConfig("<General><AllowMulticast>false</AllowMulticast></General>") + "," + config
-	}
+	config, warnings := configuration(id, loopbackMulticasts(), os.Getenv)
 	text := C.CString(config)
 	defer C.free(unsafe.Pointer(text))
 	entity := C.dds_create_domain(C.dds_domainid_t(id), text)
 	if err := check(entity); err != nil {
-		return nil, "", fmt.Errorf("create DDS domain %d with the configuration %s: %w", id, config, err)
+		return nil, nil, fmt.Errorf("create DDS domain %d with the configuration %s: %w", id, config, err)
 	}
 	d = &domain{id: id, entity: entity, users: 1}
 	domains.byID[id] = d
-	return d, warning, nil
+	return d, warnings, nil
 }
 
 func (d *domain) leave() error {

@@ -74,7 +74,7 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	domain, warning, err := openDomain(id)
+	domain, warnings, err := openDomain(id)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	if err := n.parameters.Serve(n); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
-	if warning != "" {
+	for _, warning := range warnings {
 		n.Log(bridge.Warn, "%s", warning)
 	}
 	return n, nil
