@@ -3,8 +3,8 @@
 //
 // The middleware is tapedeck/bridge/dds, or with the build tag rcl tapedeck/bridge/rcl. An executable never has both: our
 // Cyclone DDS and the one that ROS 2's rmw_cyclonedds_cpp loads export the same symbols, the dynamic linker would mix
-// them, and the process would crash. So an executable with rcl that is told to use dds runs another one instead, which
-// the build puts into the folder dds beside it.
+// them, and the process would crash. So recorder with rcl that is told to use dds becomes recorder_dds, which the build
+// puts beside it.
 package graph
 
 import (

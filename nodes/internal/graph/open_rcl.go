@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"tapedeck/bridge"
@@ -34,11 +33,11 @@ func change() error {
 	return fmt.Errorf("middleware: run %s: %w", sibling(), err)
 }
 
-// sibling returns the path of the executable that has dds: dds/recorder beside recorder.
+// sibling returns the path of the executable that has dds: recorder_dds beside recorder.
 func sibling() string {
 	executable, err := os.Executable()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(filepath.Dir(executable), "dds", filepath.Base(executable))
+	return executable + "_dds"
 }
