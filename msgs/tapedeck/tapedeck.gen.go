@@ -8,6 +8,39 @@ import (
 	"tapedeck/msgs/wire"
 )
 
+// RecordingEvent is the ROS 2 message tapedeck/msg/RecordingEvent.
+type RecordingEvent struct {
+	Stamp builtin_interfaces.Time
+	Until builtin_interfaces.Time
+	Kind  string
+	Topic string
+	Count uint64
+	Text  string
+}
+
+// TypeName returns "tapedeck/msg/RecordingEvent".
+func (*RecordingEvent) TypeName() string { return "tapedeck/msg/RecordingEvent" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *RecordingEvent) MarshalCDR(e *wire.Encoder) {
+	m.Stamp.MarshalCDR(e)
+	m.Until.MarshalCDR(e)
+	e.String(m.Kind, 0)
+	e.String(m.Topic, 0)
+	e.Uint64(m.Count)
+	e.String(m.Text, 0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *RecordingEvent) UnmarshalCDR(d *wire.Decoder) {
+	m.Stamp.UnmarshalCDR(d)
+	m.Until.UnmarshalCDR(d)
+	d.SetString(&m.Kind, 0)
+	d.SetString(&m.Topic, 0)
+	m.Count = d.Uint64()
+	d.SetString(&m.Text, 0)
+}
+
 // TakeSnapshot_Request is the ROS 2 message tapedeck/srv/TakeSnapshot_Request.
 type TakeSnapshot_Request struct {
 	Before float64

@@ -119,6 +119,7 @@ type (
 		Kind  string `json:"kind"`
 		Topic string `json:"topic,omitempty"`
 		Time  int64  `json:"time,omitempty"`
+		Until int64  `json:"until,omitempty"`
 		Count uint64 `json:"count,omitempty"`
 		Text  string `json:"text"`
 	}

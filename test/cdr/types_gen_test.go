@@ -233,6 +233,7 @@ var types = []msgs.Message{
 	&std_srvs.SetBool_Response{},
 	&std_srvs.Trigger_Request{},
 	&std_srvs.Trigger_Response{},
+	&tapedeck.RecordingEvent{},
 	&tapedeck.TakeSnapshot_Request{},
 	&tapedeck.TakeSnapshot_Response{},
 	&tf2_msgs.TF2Error{},
