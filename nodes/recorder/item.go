@@ -16,6 +16,7 @@ type item struct {
 	publishTime int64 // ns since the Unix epoch, by the publisher's clock
 	payload     bridge.Payload
 	refs        atomic.Int32
+	link        link // in the snapshot ring
 }
 
 // itemOverhead is what an item takes beside its payload, so that floods of small messages stay within the bounds too.
