@@ -1,0 +1,64 @@
+//go:build rcl
+
+package rcl
+
+// #include "native.h"
+import "C"
+
+import (
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// event is something that rcl tells of a publisher or subscription. It is nil inside where the middleware does not.
+type event struct{ c *C.rcl_event_t }
+
+// close must come before what the event is of is closed.
+func (e *event) close() error {
+	if e.c == nil {
+		return nil
+	}
+	return check(C.end_event(e.c))
+}
+
+// incompatible says whether peers with another quality of service were found since the last call, and in which policy
+// the last one differs.
+func (e *event) incompatible() (policy string, found bool) {
+	if e.c == nil {
+		return "", false
+	}
+	var name *C.char
+	found = bool(C.take_incompatible(e.c, &name))
+	return C.GoString(name), found
+}
+
+// lost returns how many messages were lost in all.
+func (e *event) lost() uint64 {
+	if e.c == nil {
+		return 0
+	}
+	return uint64(C.take_lost(e.c))
+}
+
+// warnOfIncompatible logs why the publisher or subscription that e is of does not match a peer, if e tells of one.
+func (n *node) warnOfIncompatible(e *event, topic string, qos codec.QoS, publisher bool) {
+	policy, found := e.incompatible()
+	if !found {
+		return
+	}
+	peers, err := n.endpoints(topic, !publisher)
+	if err != nil {
+		n.Log(bridge.Error, "read the graph: %v", err)
+	}
+	for _, peer := range peers {
+		offer, request, side := peer.QoS, qos, "does not reach this subscription"
+		if publisher {
+			offer, request, side = qos, peer.QoS, "does not hear this publisher"
+		}
+		if ok, reason := bridge.Compatible(offer, request); !ok {
+			n.Log(bridge.Warn, "%s: %s %s: %s", topic, peer.Node, side, reason)
+			return
+		}
+	}
+	n.Log(bridge.Warn, "%s: a peer has a quality of service that does not match: %s", topic, policy)
+}

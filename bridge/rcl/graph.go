@@ -1,0 +1,218 @@
+//go:build rcl
+
+package rcl
+
+// #include "native.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"tapedeck/bridge"
+)
+
+// graph hears of changes of the ROS graph.
+type graph struct {
+	node     *node
+	native   *C.struct_watch
+	stopping atomic.Bool
+	done     chan struct{} // closed when its goroutine has ended
+
+	mu       sync.Mutex
+	watchers map[chan struct{}]struct{}
+	closed   bool
+
+	checking  sync.Mutex // held while endpoints are checked
+	endpoints map[endpoint]struct{}
+}
+
+// endpoint is a publisher or subscription of the node.
+type endpoint interface {
+	// warnOfIncompatible logs new peers with which it does not match.
+	warnOfIncompatible()
+}
+
+// settled is how long after a change of the graph the middleware has found out what matches.
+const settled = 200 * time.Millisecond
+
+func newGraph(n *node) (*graph, error) {
+	g := &graph{
+		node: n, native: (*C.struct_watch)(C.calloc(1, C.sizeof_struct_watch)), done: make(chan struct{}),
+		watchers: make(map[chan struct{}]struct{}), endpoints: make(map[endpoint]struct{}),
+	}
+	c, err := contextHandle(n.context)
+	if err == nil {
+		err = check(C.watch_open(g.native, n.handle, c))
+	}
+	if err != nil {
+		C.free(unsafe.Pointer(g.native))
+		return nil, fmt.Errorf("watch the graph: %w", err)
+	}
+	go g.run()
+	return g, nil
+}
+
+func (g *graph) run() {
+	defer close(g.done)
+	for timeout := time.Duration(-1); ; {
+		var changed C.bool
+		err := check(C.watch_wait(g.native, C.int64_t(timeout), &changed))
+		switch {
+		case g.stopping.Load():
+			return
+		case err != nil:
+			g.node.Log(bridge.Error, "the node hears nothing more of the graph: %v", err)
+			return
+		case bool(changed):
+			g.notify()
+			timeout = settled
+		default:
+			g.check()
+			timeout = -1
+		}
+	}
+}
+
+// watch implements bridge.Node.
+func (g *graph) watch(ctx context.Context) <-chan struct{} {
+	c := make(chan struct{}, 1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || ctx.Err() != nil {
+		close(c)
+		return c
+	}
+	g.watchers[c] = struct{}{}
+	context.AfterFunc(ctx, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.unwatch(c)
+	})
+	return c
+}
+
+func (g *graph) unwatch(c chan struct{}) {
+	if _, ok := g.watchers[c]; ok {
+		delete(g.watchers, c)
+		close(c)
+	}
+}
+
+func (g *graph) notify() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.watchers {
+		select {
+		case c <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
+}
+
+// add has an endpoint warn of peers, until remove.
+func (g *graph) add(e endpoint) {
+	g.checking.Lock()
+	defer g.checking.Unlock()
+	g.endpoints[e] = struct{}{}
+}
+
+// remove ends add. No call of the endpoint runs when it returns.
+func (g *graph) remove(e endpoint) {
+	g.checking.Lock()
+	defer g.checking.Unlock()
+	delete(g.endpoints, e)
+}
+
+func (g *graph) check() {
+	g.checking.Lock()
+	defer g.checking.Unlock()
+	for e := range g.endpoints {
+		e.warnOfIncompatible()
+	}
+}
+
+func (g *graph) close() error {
+	g.stopping.Store(true)
+	err := check(C.watch_stop(g.native))
+	<-g.done
+	C.watch_close(g.native)
+	C.free(unsafe.Pointer(g.native))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	for c := range g.watchers {
+		g.unwatch(c)
+	}
+	return err
+}
+
+// topics returns the ROS topics.
+func (n *node) topics() ([]bridge.Topic, error) {
+	var names map[string][]string
+	err := try(func() (err error) {
+		names, err = n.node.GetTopicNamesAndTypes(true)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	topics := make([]bridge.Topic, 0, len(names))
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		t := bridge.Topic{Name: name}
+		if t.Publishers, err = n.endpoints(name, true); err != nil {
+			return nil, err
+		}
+		if t.Subscribers, err = n.endpoints(name, false); err != nil {
+			return nil, err
+		}
+		for _, e := range slices.Concat(t.Publishers, t.Subscribers) {
+			if !slices.Contains(t.Types, e.Type) {
+				t.Types = append(t.Types, e.Type)
+			}
+		}
+		slices.Sort(t.Types)
+		if t.Types != nil { // else its last endpoint has gone meanwhile
+			topics = append(topics, t)
+		}
+	}
+	return topics, nil
+}
+
+// endpoints returns the publishers or the subscribers of a topic, by GUID.
+func (n *node) endpoints(topic string, publishers bool) ([]bridge.Endpoint, error) {
+	name := C.CString(topic)
+	defer C.free(unsafe.Pointer(name))
+	allocator := C.rcutils_get_default_allocator()
+	array := C.rmw_get_zero_initialized_topic_endpoint_info_array()
+	defer C.rmw_topic_endpoint_info_array_fini(&array, &allocator)
+	err := check(C.topic_endpoints(n.handle, name, C.bool(publishers), &allocator, &array))
+	if err != nil {
+		return nil, err
+	}
+	var list []bridge.Endpoint
+	for _, info := range unsafe.Slice(array.info_array, array.size) {
+		e := bridge.Endpoint{
+			GUID: *(*bridge.GUID)(unsafe.Pointer(&info.endpoint_gid)),
+			Type: C.GoString(info.topic_type), QoS: fromRMW(&info.qos_profile),
+		}
+		if name := C.GoString(info.node_name); !strings.HasPrefix(name, "_NODE_NAME_UNKNOWN_") {
+			e.Node = strings.TrimSuffix(C.GoString(info.node_namespace), "/") + "/" + name
+		}
+		if hash := C.type_hash(&info); hash != nil {
+			e.TypeHash = takeString(hash)
+		}
+		e.Own = e.Node == n.Name()
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b bridge.Endpoint) int { return slices.Compare(a.GUID[:], b.GUID[:]) })
+	return list, nil
+}

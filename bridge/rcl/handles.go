@@ -1,0 +1,57 @@
+//go:build rcl
+
+package rcl
+
+// #include "native.h"
+import "C"
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/tiiuae/rclgo/pkg/rclgo"
+)
+
+// rclgo keeps rcl's handles in unexported fields. What it lacks is done with them by native.h, so they are read here. They
+// are C memory and valid until the object is closed.
+
+func contextHandle(c *rclgo.Context) (*C.rcl_context_t, error) {
+	p, err := handle(c, "rcl_context_t", "rcl_context_s", C.sizeof_rcl_context_t)
+	return (*C.rcl_context_t)(p), err
+}
+
+func nodeHandle(n *rclgo.Node) (*C.rcl_node_t, error) {
+	p, err := handle(n, "rcl_node_t", "rcl_node_s", C.sizeof_rcl_node_t)
+	return (*C.rcl_node_t)(p), err
+}
+
+func publisherHandle(p *rclgo.Publisher) (*C.rcl_publisher_t, error) {
+	h, err := handle(p, "rcl_publisher_t", "rcl_publisher_s", C.sizeof_rcl_publisher_t)
+	return (*C.rcl_publisher_t)(h), err
+}
+
+func subscriptionHandle(s *rclgo.Subscription) (*C.rcl_subscription_t, error) {
+	p, err := handle(s, "rcl_subscription_t", "rcl_subscription_s", C.sizeof_rcl_subscription_t)
+	return (*C.rcl_subscription_t)(p), err
+}
+
+func serviceHandle(s *rclgo.Service) (*C.rcl_service_t, error) {
+	p, err := handle(s, "rclService", "rcl_service_s", C.sizeof_rcl_service_t)
+	return (*C.rcl_service_t)(p), err
+}
+
+func clientHandle(c *rclgo.Client) (*C.rcl_client_t, error) {
+	p, err := handle(c, "rclClient", "rcl_client_s", C.sizeof_rcl_client_t)
+	return (*C.rcl_client_t)(p), err
+}
+
+// handle returns the pointer in a field of what object points to, if it points to a C struct of that name and size.
+func handle(object any, field, kind string, size uintptr) (unsafe.Pointer, error) {
+	v := reflect.ValueOf(object).Elem().FieldByName(field)
+	if !v.IsValid() || v.Kind() != reflect.Pointer || v.Type().Elem().Name() != "_Ctype_struct_"+kind ||
+		v.Type().Elem().Size() != size || v.IsNil() {
+		return nil, fmt.Errorf("%T of this version of rclgo has no field %s with a struct %s of %d bytes", object, field, kind, size)
+	}
+	return v.UnsafePointer(), nil
+}

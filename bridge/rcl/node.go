@@ -1,0 +1,275 @@
+//go:build rcl
+
+package rcl
+
+// #include "native.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tiiuae/rclgo/pkg/rclgo"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// node implements bridge.Node.
+type node struct {
+	context    *rclgo.Context
+	node       *rclgo.Node
+	handle     *C.rcl_node_t
+	making     sync.Mutex // rclgo makes and closes one thing at a time
+	parameters *bridge.Parameters
+	graph      *graph
+	level      bridge.LogLevel
+	console    *console
+
+	mu   sync.Mutex
+	open map[io.Closer]struct{} // publishers, subscriptions, services, clients
+
+	clientsMu sync.Mutex
+	clients   map[clientKey]*client
+
+	life    sync.RWMutex   // held for reading while something is created in the node
+	closed  bool           // nothing new is to be created
+	closers sync.WaitGroup // what was opened and is not yet closed
+	gone    chan struct{}  // closed when Close has done its work
+}
+
+type clientKey struct{ service, kind string }
+
+// Open puts a node on the graph.
+func Open(o bridge.Options) (bridge.Node, error) {
+	n, err := open(o)
+	if err != nil {
+		return nil, fmt.Errorf("open node %s: %w", o.Name, err)
+	}
+	return n, nil
+}
+
+func open(o bridge.Options) (*node, error) {
+	n := &node{
+		level: o.LogLevel, console: &console{w: o.Console}, gone: make(chan struct{}),
+		open: make(map[io.Closer]struct{}), clients: make(map[clientKey]*client),
+	}
+	if n.level == 0 {
+		n.level = bridge.Info
+	}
+	if o.Console == nil {
+		n.console.w = os.Stderr
+	}
+	var args *rclgo.Args
+	err := try(func() (err error) {
+		args, _, err = rclgo.ParseArgs(arguments(o, n.level))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	domain := uint(rclgo.DefaultDomainID)
+	if o.Domain >= 0 {
+		domain = uint(o.Domain)
+	}
+	err = withNodeLogging(args, n.console, func() error { return n.start(args, domain, o) })
+	if err != nil {
+		return nil, err
+	}
+	n.parameters = bridge.NewParameters(n.Name(), o.Parameters)
+	if n.graph, err = newGraph(n); err != nil {
+		return nil, errors.Join(err, endNodeLogging(n.finish))
+	}
+	if err := n.parameters.Serve(n); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+// arguments returns what rcl is to be told, as on a command line. Its console is replaced by the node's.
+func arguments(o bridge.Options, level bridge.LogLevel) []string {
+	args := []string{"--ros-args", "--disable-stdout-logs", "--log-level", strings.ToLower(level.String())}
+	for _, rule := range o.Remaps {
+		args = append(args, "-r", rule)
+	}
+	if o.Enclave != "" {
+		args = append(args, "-e", o.Enclave)
+	}
+	return args
+}
+
+// start creates the node.
+func (n *node) start(args *rclgo.Args, domain uint, o bridge.Options) error {
+	return try(func() (err error) {
+		n.context, err = rclgo.NewContextWithOpts(args, &rclgo.ContextOptions{ClockType: rclgo.ClockTypeROSTime, DomainID: domain})
+		if err != nil {
+			return err
+		}
+		if n.node, err = n.context.NewNode(o.Name, o.Namespace); err == nil {
+			n.handle, err = nodeHandle(n.node)
+		}
+		if err != nil {
+			_ = n.context.Close()
+		}
+		return err
+	})
+}
+
+// finish undoes start.
+func (n *node) finish() error { return try(n.context.Close) }
+
+// make calls f, which creates or closes something of rclgo.
+func (n *node) make(f func() error) error {
+	n.making.Lock()
+	defer n.making.Unlock()
+	return try(f)
+}
+
+func (n *node) Name() string { return n.node.FullyQualifiedName() }
+
+func (n *node) Parameters() *bridge.Parameters { return n.parameters }
+
+func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publisher, error) {
+	p, err := create(n, func() (*publisher, error) { return n.newPublisher(topic, typeName, qos) })
+	if err != nil {
+		return nil, fmt.Errorf("advertise %q: %w", topic, err)
+	}
+	return p, nil
+}
+
+func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (bridge.Subscription, error) {
+	s, err := create(n, func() (*subscription, error) { return n.newSubscription(topic, typeName, qos, handle) })
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to %q: %w", topic, err)
+	}
+	return s, nil
+}
+
+func (n *node) Serve(service, typeName string, handle func(ctx context.Context, request []byte) ([]byte, error)) (bridge.Service, error) {
+	s, err := create(n, func() (bridge.Service, error) { return n.newService(service, typeName, handle) })
+	if err != nil {
+		return nil, fmt.Errorf("serve %q: %w", service, err)
+	}
+	return s, nil
+}
+
+func (n *node) Call(ctx context.Context, service, typeName string, request []byte) ([]byte, error) {
+	c, err := n.client(service, typeName)
+	var response []byte
+	if err == nil {
+		response, err = c.call(ctx, request)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("call %q: %w", service, err)
+	}
+	return response, nil
+}
+
+// client returns the client of a service, one for all calls.
+func (n *node) client(service, typeName string) (*client, error) {
+	n.clientsMu.Lock()
+	defer n.clientsMu.Unlock()
+	key := clientKey{service, typeName}
+	if c := n.clients[key]; c != nil {
+		return c, nil
+	}
+	c, err := create(n, func() (*client, error) { return n.newClient(service, typeName) })
+	if err == nil {
+		n.clients[key] = c
+	}
+	return c, err
+}
+
+func (n *node) Topics() []bridge.Topic {
+	n.life.RLock()
+	defer n.life.RUnlock()
+	if n.closed {
+		return nil
+	}
+	topics, err := n.topics()
+	if err != nil {
+		n.Log(bridge.Error, "read the graph: %v", err)
+	}
+	return topics
+}
+
+func (n *node) Watch(ctx context.Context) <-chan struct{} { return n.graph.watch(ctx) }
+
+func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
+	if level < n.level {
+		return
+	}
+	line := logLine{
+		logger: n.node.Logger().Name(), level: level, time: time.Now().UnixNano(), text: fmt.Sprintf(format, args...),
+	}
+	if pc, file, number, ok := runtime.Caller(1); ok {
+		line.function, line.file, line.number = runtime.FuncForPC(pc).Name(), file, number
+	}
+	line.write(n.console)
+}
+
+// create creates something that ends with the node at the latest.
+func create[T io.Closer](n *node, f func() (T, error)) (T, error) {
+	n.life.RLock()
+	defer n.life.RUnlock()
+	if n.closed {
+		var none T
+		return none, errClosed
+	}
+	c, err := f()
+	if err != nil {
+		return c, err
+	}
+	n.closers.Add(1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open[c] = struct{}{}
+	return c, nil
+}
+
+// end closes by f what create made, the first time it is called for it.
+func (n *node) end(c io.Closer, f func() error) error {
+	n.mu.Lock()
+	_, open := n.open[c]
+	delete(n.open, c)
+	n.mu.Unlock()
+	if !open {
+		return nil
+	}
+	defer n.closers.Done()
+	return f()
+}
+
+func (n *node) Close() error {
+	n.life.Lock()
+	first := !n.closed
+	n.closed = true
+	n.life.Unlock()
+	if !first {
+		<-n.gone
+		return nil
+	}
+	defer close(n.gone)
+	n.mu.Lock()
+	open := slices.Collect(maps.Keys(n.open))
+	n.mu.Unlock()
+	var errs []error
+	for _, c := range open {
+		errs = append(errs, c.Close())
+	}
+	n.closers.Wait()
+	errs = append(errs, n.graph.close(), endNodeLogging(n.finish))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close node %s: %w", n.Name(), err)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+//go:build rcl
+
+package rcl
+
+// #include "native.h"
+import "C"
+
+import (
+	"math"
+	"time"
+
+	"github.com/tiiuae/rclgo/pkg/rclgo"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// toRCL returns q as rclgo takes it.
+func toRCL(q codec.QoS) rclgo.QosProfile {
+	out := rclgo.QosProfile{
+		History: rclgo.HistoryKeepLast, Depth: min(max(q.Depth, 1), math.MaxInt32),
+		Reliability: rclgo.ReliabilityReliable, Durability: rclgo.DurabilityVolatile,
+		Deadline: limit(q.Deadline), Lifespan: limit(q.Lifespan),
+		Liveliness: rclgo.LivelinessAutomatic, LivelinessLeaseDuration: limit(q.LivelinessLease),
+	}
+	if q.History == codec.KeepAll {
+		out.History, out.Depth = rclgo.HistoryKeepAll, 0
+	}
+	if q.Reliability == codec.BestEffort {
+		out.Reliability = rclgo.ReliabilityBestEffort
+	}
+	if q.Durability == codec.TransientLocal {
+		out.Durability = rclgo.DurabilityTransientLocal
+	}
+	if q.Liveliness == codec.ManualByTopic {
+		out.Liveliness = rclgo.LivelinessManualByTopic
+	}
+	return out
+}
+
+// callQoS is that of services and clients. No request and no response may give way to a newer one; peers match whatever
+// the history.
+func callQoS() rclgo.QosProfile {
+	q := bridge.ServicesQoS()
+	q.History = codec.KeepAll
+	return toRCL(q)
+}
+
+// limit returns a duration as rmw takes it, where none given is no limit.
+func limit(d time.Duration) time.Duration {
+	if d <= 0 || d == codec.Infinite {
+		return rclgo.DurationUnspecified
+	}
+	return d
+}
+
+// fromRMW returns what an endpoint of the graph offers or asks for.
+func fromRMW(q *C.rmw_qos_profile_t) codec.QoS {
+	out := codec.QoS{
+		History: codec.UnknownHistory, Reliability: codec.Reliable, Durability: codec.Volatile,
+		Deadline: duration(q.deadline), Lifespan: duration(q.lifespan),
+		Liveliness: codec.Automatic, LivelinessLease: duration(q.liveliness_lease_duration),
+	}
+	switch q.history {
+	case C.RMW_QOS_POLICY_HISTORY_KEEP_LAST:
+		out.History, out.Depth = codec.KeepLast, int(q.depth)
+	case C.RMW_QOS_POLICY_HISTORY_KEEP_ALL:
+		out.History = codec.KeepAll
+	}
+	if q.reliability == C.RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT {
+		out.Reliability = codec.BestEffort
+	}
+	if q.durability == C.RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL {
+		out.Durability = codec.TransientLocal
+	}
+	if q.liveliness == C.RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC {
+		out.Liveliness = codec.ManualByTopic
+	}
+	return out
+}
+
+// duration is Infinite for what rmw calls infinite or unspecified, and for what is longer than that.
+func duration(t C.rmw_time_t) time.Duration {
+	const most = uint64(codec.Infinite / time.Second)
+	if t.sec == 0 && t.nsec == 0 || uint64(t.sec) >= most || uint64(t.nsec) >= uint64(time.Second) {
+		return codec.Infinite
+	}
+	return time.Duration(t.sec)*time.Second + time.Duration(t.nsec)
+}

@@ -1,0 +1,73 @@
+//go:build rcl
+
+// Package rcl is the ROS graph by ROS 2's own client library, through rclgo: on whatever middleware RMW_IMPLEMENTATION
+// names, services included. It is built with the tag rcl where ROS 2 is sourced; environment.sh beside this file tells
+// cgo where that is.
+//
+// Any type works by its name whose package is installed: topics pass as raw CDR, and requests and responses are
+// converted by the introspection that every interface package brings, without generated code. Names are expanded and
+// remapped by rcl, log lines go through its logging: to /rosout, to its log file, and to the console.
+//
+// A received payload is copied once, out of the middleware's memory into a block of this package, where it stays until
+// the handler returns or whoever retained it releases it. A published one is not copied on its way to the middleware.
+//
+// What rcl does not give: publishing with a source time, for which PublishAt is Publish, and, on rmw_cyclonedds_cpp,
+// GUID and sequence number of what was received.
+package rcl
+
+// #cgo CFLAGS: -std=gnu11 -O2 -Wall
+// #cgo LDFLAGS: -lrcl -lrmw -lrmw_implementation -lrcutils -lrosidl_runtime_c -lrosidl_typesupport_introspection_c -ldl
+// #include "native.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+)
+
+var errClosed = errors.New("it is closed")
+
+// Middleware returns what nodes of this package run on: "rcl (ROS 2 humble, rmw_cyclonedds_cpp)".
+func Middleware() string {
+	rmw := "no middleware found"
+	if id := C.rmw_get_implementation_identifier(); id != nil {
+		rmw = C.GoString(id)
+	}
+	distro := os.Getenv("ROS_DISTRO")
+	if distro == "" {
+		distro = "of unknown distribution"
+	}
+	return fmt.Sprintf("rcl (ROS 2 %s, %s)", distro, rmw)
+}
+
+// check returns what a function of native.h says that failed.
+func check(text *C.char) error {
+	if text == nil {
+		return nil
+	}
+	return errors.New(takeString(text))
+}
+
+// takeString returns a string that is to be freed.
+func takeString(text *C.char) string {
+	defer C.free(unsafe.Pointer(text))
+	return C.GoString(text)
+}
+
+// try calls f, which calls rclgo, and puts in the place of rclgo's errors, which hold a stack trace, what rcl says.
+func try(f func() error) error {
+	runtime.LockOSThread() // rcl keeps the error for the thread
+	defer runtime.UnlockOSThread()
+	err := f()
+	if err == nil {
+		return nil
+	}
+	if C.rcutils_error_is_set() {
+		return check(C.last_error(0))
+	}
+	return fmt.Errorf("rclgo: %T", err)
+}

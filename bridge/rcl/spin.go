@@ -1,0 +1,60 @@
+//go:build rcl
+
+package rcl
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tiiuae/rclgo/pkg/rclgo"
+
+	"tapedeck/bridge"
+)
+
+// spin has a goroutine of its own wait for one subscription, service or client and call back.
+type spin struct {
+	node   *node
+	set    *rclgo.WaitSet
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it has ended
+}
+
+// spin starts to wait for what add puts into a wait set. name is for the log.
+func (n *node) spin(name string, add func(*rclgo.WaitSet)) (*spin, error) {
+	s := &spin{node: n, done: make(chan struct{})}
+	err := n.make(func() (err error) {
+		s.set, err = n.context.NewWaitSet()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	add(s.set)
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancel(context.Background())
+	go func() {
+		defer close(s.done)
+		for ctx.Err() == nil {
+			var timeout *rclgo.Timeout
+			err := try(func() error {
+				err := s.set.Run(ctx)
+				if errors.As(err, &timeout) || ctx.Err() != nil {
+					return nil
+				}
+				return err
+			})
+			if err != nil {
+				n.Log(bridge.Error, "%s hears nothing more: %v", name, err)
+				return
+			}
+		}
+	}()
+	return s, nil
+}
+
+// stop ends it. No callback runs when it returns.
+func (s *spin) stop() error {
+	s.cancel()
+	<-s.done
+	return s.node.make(s.set.Close)
+}
