@@ -101,3 +101,26 @@ func TestUserDataValue(t *testing.T) {
 	require.Empty(t, userDataValue(data, "type"))
 	require.Empty(t, userDataValue(nil, "typehash"))
 }
+
+func TestAnnouncedHash(t *testing.T) {
+	hash := "RIHS01_" + strings.Repeat("0aF", 21) + "9"
+	for _, test := range []struct{ data, want string }{
+		{"typehash=" + hash + ";", hash},
+		{"typehash=" + hash + ";\x00\x00", hash},
+		{"typehash=" + hash + "\x00", hash},
+		{"serviceid= 1.10.dd.7;typehash=" + hash + ";", hash},
+		{"typehash=" + hash + ";\xff\xfe=;;", hash},
+		{"", ""},
+		{"\x00", ""},
+		{"typehash=;", ""},
+		{"typehash=RIHS01_;", ""},
+		{"typehash=" + hash[:70] + ";", ""},
+		{"typehash=" + hash + "0;", ""},
+		{"typehash=" + hash[:70] + "g;", ""},
+		{"typehash=RIHS02_" + hash[7:] + ";", ""},
+		{"mytypehash=" + hash + ";", ""},
+		{"something else", ""},
+	} {
+		require.Equal(t, test.want, announcedHash([]byte(test.data)), "%q", test.data)
+	}
+}

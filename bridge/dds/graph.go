@@ -6,12 +6,15 @@ import "C"
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"tapedeck/bridge"
@@ -25,13 +28,21 @@ type graph struct {
 	announce                                  *writer
 
 	mu        sync.Mutex
-	gidSize   int
+	gidSize   int  // in what the node tells of itself
+	adapts    bool // gidSize follows the participants of the graph
 	own       participantInfo
+	sizes     map[bridge.GUID]int                    // of each other participant: gidSize
 	nodes     map[bridge.GUID]map[bridge.GUID]string // of each participant: the full name of the node of each endpoint
 	endpoints map[bridge.GUID]*endpoint              // of ROS topics
 	watchers  map[chan struct{}]struct{}
 	closed    bool
+
+	warn  func(format string, args ...any) // to be called without mu
+	check *time.Timer                      // for a misfit, nil while there is none
 }
+
+// settling is how long participants may take to agree on the size of GIDs.
+const settling = 2 * time.Second
 
 // endpoint is a publisher or subscriber of a ROS topic.
 type endpoint struct {
@@ -43,11 +54,14 @@ type endpoint struct {
 
 func newGraph(n *node, gidSize int) (*graph, error) {
 	g := &graph{
-		gidSize:   gidSize,
+		gidSize:   cmp.Or(gidSize, newGID),
+		adapts:    gidSize == 0,
 		own:       participantInfo{guid: n.guid, nodes: []nodeInfo{{namespace: n.names.Namespace(), name: n.names.NodeName()}}},
+		sizes:     make(map[bridge.GUID]int),
 		nodes:     make(map[bridge.GUID]map[bridge.GUID]string),
 		endpoints: make(map[bridge.GUID]*endpoint),
 		watchers:  make(map[chan struct{}]struct{}),
+		warn:      func(format string, args ...any) { n.Log(bridge.Warn, format, args...) },
 	}
 	for _, builtin := range []struct {
 		reader *C.dds_entity_t
@@ -96,7 +110,7 @@ func (g *graph) changeOwn(change func(*nodeInfo)) error {
 }
 
 func (g *graph) tellOwn() error {
-	if err := g.announce.write(g.own.marshal(cmp.Or(g.gidSize, newGID)), -1); err != nil {
+	if err := g.announce.write(g.own.marshal(g.gidSize), -1); err != nil {
 		return fmt.Errorf("write %s: %w", discoveryTopic, err)
 	}
 	return nil
@@ -156,6 +170,7 @@ func (g *graph) update() error {
 	err := g.takeDiscovered(g.participants, false, func(guid bridge.GUID, d *C.struct_discovered) {
 		if !d.alive {
 			delete(g.nodes, guid)
+			delete(g.sizes, guid)
 		}
 	})
 	if err != nil {
@@ -176,7 +191,7 @@ func (g *graph) update() error {
 			g.endpoints[guid] = &endpoint{
 				Endpoint: bridge.Endpoint{
 					GUID: guid, Type: kind, QoS: fromC(d.qos, isFastDDS(guid)), Own: participant == g.own.guid,
-					TypeHash: userDataValue(C.GoBytes(unsafe.Pointer(d.user_data), d.user_data_size), "typehash"),
+					TypeHash: announcedHash(C.GoBytes(unsafe.Pointer(d.user_data), d.user_data_size)),
 				},
 				participant: participant, topic: topic, subscriber: reader == g.subscriptions,
 			}
@@ -196,14 +211,49 @@ func (g *graph) update() error {
 				continue // somebody else's mistake costs no more than the names of its nodes
 			}
 			g.learn(p)
+			g.sizes[p.guid] = size
 			// Nodes of old distributions fail to parse the new layout, while new ones just don't see names.
-			if g.gidSize == 0 && size == oldGID {
-				g.gidSize = oldGID
+			if g.adapts && size == oldGID {
+				g.gidSize, g.adapts = oldGID, false
 				if err := g.tellOwn(); err != nil {
 					return err
 				}
 			}
+			if g.check == nil && g.misfit() != "" {
+				g.check = time.AfterFunc(settling, g.warnOfMisfit)
+			}
 		}
+	}
+}
+
+// misfit returns a node of ROS 2 that cannot read what this one tells of itself, "" if there is none.
+func (g *graph) misfit() string {
+	for participant, size := range g.sizes {
+		if size != g.gidSize {
+			for _, name := range g.nodes[participant] {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// warnOfMisfit warns, once, if there is a misfit.
+func (g *graph) warnOfMisfit() {
+	g.mu.Lock()
+	misfit, here, there := g.misfit(), "Humble", "Iron and later"
+	if g.gidSize == newGID {
+		here, there = there, here
+	}
+	if misfit == "" {
+		g.check = nil
+	}
+	closed := g.closed
+	g.mu.Unlock()
+	if misfit != "" && !closed {
+		g.warn("%s announces itself as nodes of ROS 2 %s do, this node as those of %s do: tools there, such as ros2 node list and "+
+			"ros2 param, don't find this node. Messages and calls pass all the same. To be found, run this node with ROS_DISTRO set as it is there",
+			misfit, there, here)
 	}
 }
 
@@ -223,6 +273,17 @@ func (g *graph) takeDiscovered(reader C.dds_entity_t, endpoints bool, see func(b
 		}
 		g.notify()
 	}
+}
+
+// announcedHash returns the type hash in the user data of an endpoint, "" where there is none or one of another kind.
+func announcedHash(userData []byte) string {
+	const prefix = "RIHS01_"
+	hash := userDataValue(userData, "typehash")
+	digits, ok := strings.CutPrefix(hash, prefix)
+	if _, err := hex.DecodeString(digits); !ok || err != nil || len(digits) != 2*sha256.Size {
+		return ""
+	}
+	return hash
 }
 
 // userDataValue returns the value of a key in "key=value;key=value;", "" without.
@@ -308,6 +369,9 @@ func (g *graph) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
+	if g.check != nil {
+		g.check.Stop()
+	}
 	g.own.nodes = nil
 	_ = g.tellOwn() // peers see the participant go anyway
 	for c := range g.watchers {

@@ -54,7 +54,7 @@ func fromC(q C.struct_qos, fastDDS bool) codec.QoS {
 		Liveliness: codec.Automatic, LivelinessLease: time.Duration(q.lease),
 	}
 	switch {
-	case fastDDS:
+	case fastDDS && !bool(q.keep_all) && q.depth == 1: // which is how no announcement reads
 		out.History, out.Depth = codec.UnknownHistory, 0
 	case bool(q.keep_all):
 		out.History, out.Depth = codec.KeepAll, 0
