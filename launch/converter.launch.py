@@ -3,10 +3,10 @@
 import os
 import shlex
 
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
-from launch_ros.substitutions import ExecutableInPackage
 
 ARGUMENTS = [
     ('inputs', None, 'recordings to convert, separated by blanks; several are merged in time'),
@@ -16,9 +16,17 @@ ARGUMENTS = [
 ]
 
 
+def executable(name):
+    """Return the path of an executable: as installed or, when tapedeck is not, as make build left it."""
+    try:
+        return os.path.join(get_package_prefix('tapedeck'), 'lib', 'tapedeck', name)
+    except PackageNotFoundError:
+        return os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'bin', name)
+
+
 def start(context):
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
-    command = [ExecutableInPackage('converter', 'tapedeck')]
+    command = [executable('converter')]
     command += [os.path.expanduser(path) for path in value['inputs'].split() + [value['output']]]
     if value['format']:
         command += ['--to', value['format']]

@@ -3,10 +3,9 @@
 import os
 import shlex
 
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
-from launch.event_handlers import OnProcessExit
-from launch.events import Shutdown
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -19,28 +18,35 @@ ARGUMENTS = [
     ('loop', '', 'true: begin again at the end'),
     ('params_file', '', 'parameter file to use instead of the installed config/player.yaml'),
     ('extra_args', '', "more of the player's own flags, as on a command line"),
+    ('middleware', '', 'rcl or dds; by default as tapedeck was built'),
     ('name', 'player', 'name of the node'),
     ('namespace', '', 'namespace of the node'),
+    ('required', 'true', 'whether everything that was launched ends with the player'),
 ]
+
+
+def executable(name):
+    """Return the path of an executable: as installed or, when tapedeck is not, as make build left it."""
+    try:
+        return os.path.join(get_package_prefix('tapedeck'), 'lib', 'tapedeck', name)
+    except PackageNotFoundError:
+        return os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'bin', name)
 
 
 def start(context):
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
     arguments = [os.path.expanduser(path) for path in value['files'].split()]
     arguments.append('--disable-keyboard-controls')
-    for name in ('rate', 'clock', 'start_offset'):
+    for name in ('rate', 'clock', 'start_offset', 'loop', 'middleware'):
         if value[name]:
-            arguments += ['--' + name.replace('_', '-') + '=' + value[name]]
-    if value['loop'].lower() in ('true', '1', 'yes'):
-        arguments.append('--loop')
+            arguments.append('--' + name.replace('_', '-') + '=' + value[name])
     arguments += shlex.split(value['extra_args'])
     parameters = [value['params_file']] if value['params_file'] else []
-    node = Node(
-        package='tapedeck', executable='player', name=value['name'], namespace=value['namespace'],
-        arguments=arguments, parameters=parameters, output='screen', emulate_tty=True)
-    ended = RegisterEventHandler(OnProcessExit(
-        target_action=node, on_exit=[EmitEvent(event=Shutdown(reason='the player has ended'))]))
-    return [node, ended]
+    required = value['required'].lower() in ('true', '1', 'yes', 'on')
+    return [Node(
+        executable=executable('player'), name=value['name'], namespace=value['namespace'],
+        arguments=arguments, parameters=parameters, output='screen', emulate_tty=True,
+        on_exit=[Shutdown(reason='the player has ended')] if required else None)]
 
 
 def generate_launch_description():

@@ -3,10 +3,9 @@
 import os
 import shlex
 
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, EmitEvent, LogInfo, OpaqueFunction, RegisterEventHandler
-from launch.event_handlers import OnProcessExit
-from launch.events import Shutdown
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -19,33 +18,43 @@ ARGUMENTS = [
     ('snapshot_duration', '', 'how far a snapshot reaches back: 30s, or a number of seconds'),
     ('params_file', '', 'parameter file to use instead of the installed config/recorder.yaml'),
     ('extra_args', '', "more of the recorder's own flags, as on a command line"),
+    ('middleware', '', 'rcl or dds; by default as tapedeck was built'),
     ('name', 'recorder', 'name of the node'),
     ('namespace', '', 'namespace of the node'),
-    ('use_sim_time', 'false', 'stamp messages with /clock'),
+    ('use_sim_time', '', 'true: stamp messages with /clock'),
+    ('required', 'true', 'whether everything that was launched ends with the recorder'),
 ]
+
+
+def executable(name):
+    """Return the path of an executable: as installed or, when tapedeck is not, as make build left it."""
+    try:
+        return os.path.join(get_package_prefix('tapedeck'), 'lib', 'tapedeck', name)
+    except PackageNotFoundError:
+        return os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'bin', name)
+
+
+def yes(text):
+    return text.lower() in ('true', '1', 'yes', 'on')
 
 
 def start(context):
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
+    value['output'] = os.path.expanduser(value['output'])
     arguments = value['topics'].split()
     if not arguments and not value['params_file']:
         arguments = ['--all']
-    for name in ('storage', 'snapshot_duration'):
+    for name in ('output', 'storage', 'snapshot', 'snapshot_duration', 'middleware'):
         if value[name]:
-            arguments += ['--' + name.replace('_', '-'), value[name]]
-    if value['output']:
-        arguments += ['--output', os.path.expanduser(value['output'])]
-    if value['snapshot'].lower() in ('true', '1', 'yes'):
-        arguments.append('--snapshot')
+            arguments.append('--' + name.replace('_', '-') + '=' + value[name])
     arguments += shlex.split(value['extra_args'])
     parameters = [value['params_file']] if value['params_file'] else []
-    parameters.append({'use_sim_time': value['use_sim_time'].lower() in ('true', '1', 'yes')})
-    node = Node(
-        package='tapedeck', executable='recorder', name=value['name'], namespace=value['namespace'],
-        arguments=arguments, parameters=parameters, output='screen', emulate_tty=True)
-    ended = RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[
-        LogInfo(msg='the recorder has ended'), EmitEvent(event=Shutdown(reason='the recorder has ended'))]))
-    return [node, ended]
+    if value['use_sim_time']:
+        parameters.append({'use_sim_time': yes(value['use_sim_time'])})
+    return [Node(
+        executable=executable('recorder'), name=value['name'], namespace=value['namespace'],
+        arguments=arguments, parameters=parameters, output='screen', emulate_tty=True,
+        on_exit=[Shutdown(reason='the recorder has ended')] if yes(value['required']) else None)]
 
 
 def generate_launch_description():

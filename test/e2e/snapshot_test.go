@@ -17,11 +17,9 @@ func TestTakeSnapshot(t *testing.T) {
 	recorder := g.start("recorder", "-o", "drive", "-s", "mcap", "--snapshot", "/n", "--ros-args", "-r", "__ns:=/robot")
 	node := g.open("source")
 	p := g.advertise(node, "/n", "std_msgs/msg/UInt32", keepAll())
-	publish := func(n uint32) time.Time {
+	publish := func(n uint32) {
 		require.NoError(t, p.Publish(marshal(t, &std_msgs.UInt32{Data: n})))
 		require.NoError(t, p.Flush(t.Context()))
-		time.Sleep(300 * time.Millisecond)
-		return time.Now()
 	}
 	take := func(request tapedeck.TakeSnapshot_Request) (answer tapedeck.TakeSnapshot_Response) {
 		reply, err := node.Call(t.Context(), "/robot/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", marshal(t, &request))
@@ -29,10 +27,16 @@ func TestTakeSnapshot(t *testing.T) {
 		require.NoError(t, cdr.Unmarshal(reply, &answer))
 		return answer
 	}
+	answer := take(tapedeck.TakeSnapshot_Request{Before: -1})
+	require.False(t, answer.Success)
+	require.Contains(t, answer.Message, "before is -1")
+
 	began := time.Now()
-	cut := publish(1)
+	publish(1)
+	time.Sleep(5 * time.Second)
 	publish(2)
-	answer := take(tapedeck.TakeSnapshot_Request{Before: time.Since(cut).Seconds(), Path: "crash", Cause: "emergency stop"})
+	time.Sleep(300 * time.Millisecond) // what has arrived gets into the ring
+	answer = take(tapedeck.TakeSnapshot_Request{Before: 4, Path: "crash", Cause: "emergency stop"})
 	require.True(t, answer.Success, answer.Message)
 	require.Equal(t, "crash", answer.Path)
 	require.Equal(t, uint64(1), answer.MessageCount)

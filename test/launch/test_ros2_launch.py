@@ -1,0 +1,52 @@
+"""Launch files as ros2 launch starts them, by package and by path."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+from launch import LaunchDescription
+from launch.actions import ExecuteProcess
+from launch_testing.actions import ReadyToTest
+
+sys.path.append(os.path.dirname(os.path.realpath(__file__)))
+import stack  # noqa: E402
+
+FOLDER = tempfile.mkdtemp()
+DRIVE = os.path.join(FOLDER, 'drive.record.00000')
+
+
+def generate_test_description():
+    stack.record(DRIVE, '/chatter', 3)
+    return LaunchDescription([ExecuteProcess(cmd=['sleep', 'infinity']), ReadyToTest()])
+
+
+class TestRos2Launch(unittest.TestCase):
+
+    def test_demo(self):
+        bag = os.path.join(FOLDER, 'demo')
+        said = stack.run('ros2', 'launch', 'tapedeck', 'demo.launch.py', 'output:=' + bag, 'duration:=5s')
+        self.assertIn('Complete:   yes', said)
+        self.assertGreater(stack.count(bag, '/chatter'), 0)
+        self.assertGreater(stack.count(bag, '/count'), 0)
+
+    def test_by_package(self):
+        self.convert('tapedeck', 'converter.launch.py')
+
+    def test_by_path(self):
+        self.convert(os.path.join(stack.CHECKOUT, 'launch', 'converter.launch.py'))
+
+    def test_by_path_without_installation(self):
+        if not os.path.exists(os.path.join(stack.CHECKOUT, 'bin', 'converter')):
+            self.skipTest('make build was not run')
+        prefixes = [p for p in os.environ['AMENT_PREFIX_PATH'].split(':') if not os.path.exists(p + '/share/tapedeck')]
+        said = self.convert(
+            os.path.join(stack.CHECKOUT, 'launch', 'converter.launch.py'), env={**os.environ, 'AMENT_PREFIX_PATH': ':'.join(prefixes)})
+        self.assertNotIn(stack.executable('converter'), said)
+
+    def convert(self, *launch_file, env=None):
+        bag = tempfile.mkdtemp(dir=FOLDER) + '/bag'
+        said = stack.run('ros2', 'launch', *launch_file, 'inputs:=' + DRIVE, 'output:=' + bag, 'format:=rosbag2', env=env)
+        self.assertIn('process has finished cleanly', said)
+        self.assertEqual(stack.count(DRIVE, '/chatter'), stack.count(bag, '/chatter'))
+        return said
