@@ -1,6 +1,7 @@
 package rosbag2
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -15,17 +16,21 @@ import (
 // maxMessage is the largest message that is decompressed, and the largest window of a compressed file.
 const maxMessage = 1 << 30
 
+// zstdMagic begins what zstd compressed; no CDR begins like that.
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
 // iterator yields the messages of files that follow each other in time one after the other, and merges those that overlap.
 type iterator struct {
-	q       codec.Query
-	zstd    *zstd.Decoder // of messages, nil when they are not compressed
-	pending []*part       // by start
-	current codec.Iterator
-	err     error
+	q          codec.Query
+	zstd       *zstd.Decoder // of messages, nil when they are not compressed
+	compressed bool          // all messages are, by metadata.yaml; without it, those that look so
+	pending    []*part       // by start
+	current    codec.Iterator
+	err        error
 }
 
 func newIterator(r *Reader, q codec.Query) *iterator {
-	it := &iterator{q: q}
+	it := &iterator{q: q, compressed: r.compressedMessages}
 	if q.Topics != nil {
 		// Each file has channels of its own for what is one of the bag.
 		wanted := map[*codec.Channel]bool{}
@@ -34,7 +39,7 @@ func newIterator(r *Reader, q codec.Query) *iterator {
 		}
 		it.q.Topics = func(c *codec.Channel) bool { return wanted[c] }
 	}
-	if r.compressedMessages {
+	if r.compressedMessages || r.metadata == nil {
 		it.zstd, it.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMessage))
 	}
 	it.pending = slices.Clone(r.parts)
@@ -81,7 +86,7 @@ func (it *iterator) open() error {
 		if err != nil {
 			return err
 		}
-		its = append(its, &partIterator{Iterator: from, part: p, zstd: it.zstd, damaged: it.q.Damaged})
+		its = append(its, &partIterator{Iterator: from, part: p, zstd: it.zstd, compressed: it.compressed, damaged: it.q.Damaged})
 	}
 	it.current = codec.Merge(its...)
 	return nil
@@ -102,13 +107,14 @@ func (it *iterator) Close() error {
 // partIterator makes messages of a file those of the bag.
 type partIterator struct {
 	codec.Iterator
-	part    *part
-	zstd    *zstd.Decoder
-	damaged func(error)
-	from    *codec.Channel // the channel of the last message, and that of the bag
-	to      *codec.Channel
-	msg     codec.Message
-	buf     []byte
+	part       *part
+	zstd       *zstd.Decoder
+	compressed bool
+	damaged    func(error)
+	from       *codec.Channel // the channel of the last message, and that of the bag
+	to         *codec.Channel
+	msg        codec.Message
+	buf        []byte
 }
 
 func (it *partIterator) Next() (*codec.Message, error) {
@@ -122,7 +128,7 @@ func (it *partIterator) Next() (*codec.Message, error) {
 		}
 		it.msg = *m
 		it.msg.Channel = it.to
-		if it.zstd == nil {
+		if it.zstd == nil || !it.compressed && !bytes.HasPrefix(m.Data, zstdMagic) {
 			return &it.msg, nil
 		}
 		if err = it.decompress(); err == nil {

@@ -20,7 +20,7 @@ import (
 )
 
 // Reader reads a bag. What its files hold counts; metadata.yaml adds topics without messages, and what the files do not
-// say of a topic. Files compressed as a whole are decompressed to nameless ones in os.TempDir.
+// say of a topic. Files compressed as a whole are decompressed into os.TempDir first.
 type Reader struct {
 	path               string
 	metadata           *metadata // nil when it is missing or cannot be read
@@ -37,7 +37,7 @@ type Reader struct {
 type part struct {
 	path     string
 	size     int64
-	reader   *mcap.Reader
+	reader   codec.Reader
 	info     *codec.Info
 	channels map[*codec.Channel]*codec.Channel // those of the file to those of the bag
 }
@@ -50,14 +50,14 @@ func Open(path string) (*Reader, error) {
 	}
 	dir := path
 	if !stat.IsDir() {
-		if dir = filepath.Dir(path); filepath.Ext(path) == ".db3" {
-			return nil, errSQLite(path)
-		}
+		dir = filepath.Dir(path)
 	}
 	r := &Reader{path: path}
-	files, err := r.files(dir)
-	if err != nil {
-		return nil, err
+	files := []string{path}
+	if stat.IsDir() || filepath.Ext(path) != ".db3" {
+		if files, err = r.files(dir); err != nil {
+			return nil, err
+		}
 	}
 	var first error
 	for _, file := range files {
@@ -94,13 +94,8 @@ func (r *Reader) files(dir string) ([]string, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			kind, err = "unfinished", errors.New("there is none")
 		}
-		r.event(kind, fmt.Sprintf("without metadata.yaml (%v): every .mcap file of the folder was read", err))
-		if len(names) == 0 && len(present) > 0 {
-			return nil, errSQLite(r.path)
-		}
-	case r.metadata.Storage == "sqlite3":
-		return nil, errSQLite(r.path)
-	case r.metadata.Storage != "mcap":
+		r.event(kind, fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
+	case r.metadata.Storage != "mcap" && r.metadata.Storage != "sqlite3":
 		return nil, fmt.Errorf("read %s: storage %q is not known; convert the bag to mcap with 'ros2 bag convert'", r.path, r.metadata.Storage)
 	default:
 		names = r.listed(present)
@@ -138,7 +133,7 @@ func (r *Reader) unlisted(present []string) []string {
 	var names []string
 	for _, name := range present {
 		bare := strings.TrimSuffix(name, ".zstd")
-		if filepath.Ext(bare) == ".mcap" && (name == bare || !slices.Contains(present, bare)) {
+		if name == bare || !slices.Contains(present, bare) {
 			names = append(names, name)
 		}
 	}
@@ -147,50 +142,74 @@ func (r *Reader) unlisted(present []string) []string {
 
 // open adds the file at path.
 func (r *Reader) open(path string) error {
-	file, err := os.Open(path)
+	stat, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	stat, err := file.Stat()
-	if err == nil && filepath.Ext(path) == ".zstd" {
-		file, err = r.decompress(file)
+	bare := strings.TrimSuffix(path, ".zstd")
+	opened := openFile
+	if filepath.Ext(bare) == ".db3" {
+		opened = openDatabase
 	}
-	var reader *mcap.Reader
-	if err == nil {
-		reader, err = mcap.NewReader(file, path)
+	file := path
+	if bare != path {
+		if file, err = r.decompress(path, filepath.Ext(bare)); err != nil {
+			return err
+		}
 	}
+	reader, err := opened(path, file, file != path)
 	if err != nil {
-		file.Close()
 		return err
 	}
 	r.parts = append(r.parts, &part{path: path, size: stat.Size(), reader: reader, channels: map[*codec.Channel]*codec.Channel{}})
 	return nil
 }
 
-// decompress returns a nameless file with what file holds, and closes file.
-func (r *Reader) decompress(file *os.File) (*os.File, error) {
+// openFile opens the MCAP file, which is what path decompresses to when it is temporary. Then it is nameless from now on.
+func openFile(path, name string, temporary bool) (codec.Reader, error) {
+	file, err := os.Open(name)
+	if temporary {
+		err = errors.Join(err, os.Remove(name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	reader, err := mcap.NewReader(file, path)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return reader, nil
+}
+
+// decompress returns the path of a temporary file with what the file at path holds.
+func (r *Reader) decompress(path, ending string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
 	defer file.Close()
 	decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(maxMessage))
 	if err != nil {
-		return file, err
+		return "", err
 	}
 	defer decoder.Close()
-	temporary, err := os.CreateTemp("", "tapedeck-*.mcap")
+	temporary, err := os.CreateTemp("", "tapedeck-*"+ending)
 	if err != nil {
-		return file, err
-	}
-	if err := os.Remove(temporary.Name()); err != nil {
-		return temporary, err
+		return "", err
 	}
 	n, err := io.Copy(temporary, decoder)
+	if closeErr := temporary.Close(); closeErr != nil {
+		n, err = 0, closeErr
+	}
 	if err != nil {
 		var pathError *fs.PathError
 		if n == 0 || errors.As(err, &pathError) {
-			return temporary, fmt.Errorf("decompress %s: %w", file.Name(), err)
+			return "", errors.Join(fmt.Errorf("decompress %s: %w", path, err), os.Remove(temporary.Name()))
 		}
-		r.event("damage", fmt.Sprintf("decompress %s: %v; it was read as far as it goes", file.Name(), err))
+		r.event("damage", fmt.Sprintf("decompress %s: %v; it was read as far as it goes", path, err))
 	}
-	return temporary, nil
+	return temporary.Name(), nil
 }
 
 // load looks into all files, at the first call.

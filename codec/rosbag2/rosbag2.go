@@ -1,13 +1,12 @@
 // Package rosbag2 reads and writes the folders that rosbag2 records, https://github.com/ros2/rosbag2, as the format
-// "rosbag2": a metadata.yaml beside files of MCAP.
+// "rosbag2": a metadata.yaml beside files of MCAP, or databases of SQLite, which are read only.
 //
 // Every version of metadata.yaml from 4 (Foxy) to 9 (Jazzy and later) is read, files and messages compressed with zstd
-// too, and so are folders whose metadata.yaml is missing. Bags in SQLite are refused.
+// too, and so are folders whose metadata.yaml is missing.
 package rosbag2
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +30,7 @@ func init() {
 	})
 }
 
-// sniff recognises the folder, its metadata.yaml and, to say why it cannot be read, a database of SQLite.
+// sniff recognises the folder, its metadata.yaml and a database of SQLite.
 func sniff(path string, head []byte) bool {
 	if head != nil {
 		return isMetadata(head) || filepath.Ext(path) == ".db3" && bytes.HasPrefix(head, []byte("SQLite format 3\x00"))
@@ -73,9 +72,4 @@ func storageFiles(dir string) ([]string, error) {
 		return strings.Compare(a, b)
 	})
 	return names, nil
-}
-
-// errSQLite is why a bag in SQLite is refused.
-func errSQLite(path string) error {
-	return fmt.Errorf("read %s: bags in SQLite (.db3) cannot be read; convert it with 'ros2 bag convert' and storage_id: mcap in the output options", path)
 }
