@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/service_msgs"
+	"tapedeck/msgs/std_srvs"
+	"tapedeck/msgs/wire"
+)
+
+// serviceEvent returns what ROS 2 Iron and later publish when a call of a std_srvs/srv/SetBool is sent, or, with a
+// response, answered.
+func serviceEvent(request bool, response *std_srvs.SetBool_Response) []byte {
+	info := service_msgs.ServiceEventInfo{Stamp: builtin_interfaces.Time{Sec: 1}, ClientGid: [16]uint8{1, 15}, SequenceNumber: 3}
+	e := wire.NewEncoder(nil)
+	if response == nil {
+		info.MarshalCDR(e)
+		e.Length(1, 1)
+		e.Bool(request)
+		e.Length(0, 1)
+		return e.Bytes()
+	}
+	info.EventType = service_msgs.ServiceEventInfo_RESPONSE_SENT
+	info.MarshalCDR(e)
+	e.Length(0, 1)
+	e.Length(1, 1)
+	response.MarshalCDR(e)
+	return e.Bytes()
+}
+
+// TestServiceEvents records the topic by which service introspection tells what becomes of calls, and plays it.
+func TestServiceEvents(t *testing.T) {
+	const topic, kind = "/light/_service_event", "std_srvs/srv/SetBool_Event"
+	const hash = "RIHS01_3c4c20015afb4303eafd347b1d6a786f171a89c814726961a9593ef10df878cf" // as ROS 2 Jazzy announces it
+	payloads := [][]byte{serviceEvent(true, nil), serviceEvent(false, &std_srvs.SetBool_Response{Success: true, Message: "lit"})}
+	for _, format := range []string{"record", "mcap"} {
+		t.Run(format, func(t *testing.T) {
+			g := isolate(t)
+			source := g.open("source")
+			events, err := source.Advertise(topic, kind, latched())
+			require.NoError(t, err)
+			require.NoError(t, events.Publish(payloads[0]))
+			_, err = source.Advertise("/visible", "std_msgs/msg/UInt32", latched())
+			require.NoError(t, err)
+
+			hidden := g.start("recorder", "--all", "-s", format, "-o", "visible")
+			recorder := g.start("recorder", "--all", "--include-hidden-topics", "-s", format, "-o", "tape")
+			hidden.prints("recording /visible ")
+			recorder.prints("recording " + topic + " [" + kind + "]")
+			require.Eventually(t, func() bool { return events.Subscribers() == 1 }, patient, time.Millisecond)
+			require.NoError(t, events.Publish(payloads[1]))
+			require.NoError(t, events.Flush(t.Context()))
+			hidden.signal(os.Interrupt)
+			recorder.signal(os.Interrupt)
+
+			visiblePath, path := g.path("visible"), g.path("tape")
+			if format == "record" {
+				visiblePath, path = visiblePath+".record.00000", path+".record.00000"
+			}
+			require.NotContains(t, messages(t, visiblePath), topic)
+			require.Equal(t, payloads, messages(t, path)[topic])
+			recorded := channel(t, path, topic)
+			require.Equal(t, kind, recorded.Type)
+			require.Equal(t, hash, recorded.TypeHash)
+			require.Contains(t, string(recorded.Schema.Data), "SRV: std_srvs/srv/SetBool\n")
+			require.Contains(t, string(recorded.Schema.Data), "bool data")
+
+			g = isolate(t)
+			listener := g.open("listener")
+			got := make(chan []byte, len(payloads))
+			_, err = listener.Subscribe(topic, kind, latched(), func(samples []bridge.Sample) {
+				for _, s := range samples {
+					select {
+					case got <- slices.Clone(s.Data):
+					default: // the player has begun anew
+					}
+				}
+			})
+			require.NoError(t, err)
+			player := g.start("player", path, "--loop")
+			for _, want := range payloads {
+				select {
+				case data := <-got:
+					require.Equal(t, want, data)
+				case <-time.After(patient):
+					require.FailNow(t, "events are missing", player.out.String())
+				}
+			}
+			for _, found := range listener.Topics() {
+				if found.Name == topic {
+					require.Equal(t, hash, found.Publishers[0].TypeHash)
+				}
+			}
+			player.signal(os.Interrupt)
+		})
+	}
+}
