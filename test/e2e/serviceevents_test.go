@@ -39,12 +39,14 @@ func serviceEvent(request bool, response *std_srvs.SetBool_Response) []byte {
 func TestServiceEvents(t *testing.T) {
 	const topic, kind = "/light/_service_event", "std_srvs/srv/SetBool_Event"
 	const hash = "RIHS01_3c4c20015afb4303eafd347b1d6a786f171a89c814726961a9593ef10df878cf" // as ROS 2 Jazzy announces it
+	qos := latched()
+	qos.Depth = 10
 	payloads := [][]byte{serviceEvent(true, nil), serviceEvent(false, &std_srvs.SetBool_Response{Success: true, Message: "lit"})}
 	for _, format := range []string{"record", "mcap"} {
 		t.Run(format, func(t *testing.T) {
 			g := isolate(t)
 			source := g.open("source")
-			events, err := source.Advertise(topic, kind, latched())
+			events, err := source.Advertise(topic, kind, qos)
 			require.NoError(t, err)
 			require.NoError(t, events.Publish(payloads[0]))
 			_, err = source.Advertise("/visible", "std_msgs/msg/UInt32", latched())
@@ -75,7 +77,7 @@ func TestServiceEvents(t *testing.T) {
 			g = isolate(t)
 			listener := g.open("listener")
 			got := make(chan []byte, len(payloads))
-			_, err = listener.Subscribe(topic, kind, latched(), func(samples []bridge.Sample) {
+			_, err = listener.Subscribe(topic, kind, qos, func(samples []bridge.Sample) {
 				for _, s := range samples {
 					select {
 					case got <- slices.Clone(s.Data):
