@@ -2,7 +2,10 @@ package dds
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+	"tapedeck/msgs/rosidl"
 )
 
 // console keeps what a node logs.
@@ -94,4 +100,75 @@ func TestDistributions(t *testing.T) {
 				settling+time.Second, 10*time.Millisecond)
 		})
 	}
+}
+
+// TestHashesOfPeers has publishers as rmw_cyclonedds and rmw_fastrtps of several distributions announce them.
+func TestHashesOfPeers(t *testing.T) {
+	n, other := newNode(t, "observer"), newNode(t, "other")
+	hash, err := n.library.Hash("std_msgs/msg/String")
+	require.NoError(t, err)
+	for i, test := range []struct{ userData, want string }{
+		{"", ""}, // Humble
+		{"typehash=" + hash + ";", hash},
+		{"typehash=" + hash + ";more=of it", hash},
+		{"typehash=RIHS01_unknown;", ""},
+		{"of another kind", ""},
+	} {
+		topic := fmt.Sprint("/test/topic", i)
+		w, err := other.newWriter(bridge.TopicToDDS(topic), bridge.TypeToDDS("std_msgs/msg/String"), toC(bridge.LatchedQoS()), test.userData)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, w.close()) }()
+		found := topicOf(t, n, topic, func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
+		require.Equal(t, test.want, found.Publishers[0].TypeHash, "%q", test.userData)
+	}
+}
+
+// TestHashesOfService reads what both ends of a service announce: the hashes of request and response.
+func TestHashesOfService(t *testing.T) {
+	n, other := newNode(t, "observer"), newNode(t, "other")
+	_, err := other.Serve("light", "std_srvs/srv/SetBool", echo)
+	require.NoError(t, err)
+	request, reply := ends("/test/light", "std_srvs/srv/SetBool")
+	w, err := n.newWriter(request.topic, request.typeName, callQoS(), "")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, w.close()) }()
+	r, err := n.newReader(reply.topic, reply.typeName, callQoS(), "")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.close()) }()
+	for kind, matched := range map[string]func() []peer{
+		"std_srvs/srv/SetBool_Request":  func() []peer { return w.matched("typehash") },
+		"std_srvs/srv/SetBool_Response": func() []peer { return matchedPeers(r.entity, false, "typehash") },
+	} {
+		hash, err := n.library.Hash(kind)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return len(matched()) == 1 }, patience, time.Millisecond)
+		require.Equal(t, hash, matched()[0].id)
+	}
+}
+
+// TestFetchDefinition asks a node for a type that is known there only.
+func TestFetchDefinition(t *testing.T) {
+	prefix := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(prefix, "share/my_msgs/msg"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(prefix, "share/my_msgs/msg/Wheel.msg"), []byte("# One of four.\nstd_msgs/Header header\nfloat32 speed\n"), 0o644))
+	t.Setenv("AMENT_PREFIX_PATH", prefix)
+	talker := newNode(t, "talker")
+	t.Setenv("AMENT_PREFIX_PATH", "")
+	n := newNode(t, "observer")
+	bridgetest.ServeTypeDescriptions(t, talker, talker.library, nil)
+	_, err := talker.Advertise("wheel", "my_msgs/msg/Wheel", codec.DefaultQoS())
+	require.NoError(t, err)
+
+	_, err = n.library.Message("my_msgs/msg/Wheel")
+	require.ErrorIs(t, err, rosidl.ErrUnknownType)
+	wheel := topicOf(t, n, "/test/wheel", func(topic bridge.Topic) bool {
+		return len(topic.Publishers) == 1 && topic.Publishers[0].Node != ""
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	text, err := bridge.FetchDefinition(ctx, n, wheel.Publishers[0])
+	require.NoError(t, err)
+	want, err := talker.library.Concatenated("my_msgs/msg/Wheel")
+	require.NoError(t, err)
+	require.Equal(t, want, text)
 }
