@@ -5,6 +5,7 @@ package cdr
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,12 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 )
+
+// The types are compared with the definitions that they were made from, not with those of a ROS 2 that is sourced.
+func TestMain(m *testing.M) {
+	_ = os.Unsetenv("AMENT_PREFIX_PATH")
+	os.Exit(m.Run())
+}
 
 const rounds = 20 // random messages of each type
 
