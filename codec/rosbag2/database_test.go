@@ -14,6 +14,7 @@ import (
 
 // TestSQLiteHoldsWhatMCAPHolds compares bags of one source in both storages.
 func TestSQLiteHoldsWhatMCAPHolds(t *testing.T) {
+	t.Setenv("AMENT_PREFIX_PATH", "") // ROS 2's own definition of std_msgs/msg/Empty is empty
 	talker := read(t, open(t, sample(t, "humble_py/talker")), codec.Query{})
 	requireMessages(t, read(t, open(t, sample(t, "rolling_py/mcap/talker")), codec.Query{}), talker)
 
