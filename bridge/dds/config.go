@@ -101,6 +101,10 @@ func configuration(domain int, multicasts bool, getenv func(string) string) (con
 	if d.loopback {
 		fragments = append(fragments, `<General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces></General>`)
 	}
+	if d.reach == "LOCALHOST" || d.loopback {
+		// Where the loopback interface does not multicast, Fast DDS, which tries nevertheless, is found only by telling it.
+		fragments = append(fragments, "<Discovery><SPDPInterval>1s</SPDPInterval></Discovery>")
+	}
 	// Cyclone DDS finds out by itself that an interface does not multicast, and prints a line of its own about it.
 	if d.reach == "LOCALHOST" || d.reach == "OFF" || d.loopback && !multicasts {
 		fragments = append(fragments, "<General><AllowMulticast>false</AllowMulticast></General>")
