@@ -29,8 +29,14 @@ const quiet = 500 * time.Millisecond
 // Open opens a node, or fails the test. The nodes of one test must find each other and run in the test's process.
 type Open func(t *testing.T, o bridge.Options) bridge.Node
 
+// Limit is something that the middleware below an implementation cannot do. The test then wants an error that says so.
+type Limit string
+
+// OneTypePerTopic says that a node cannot have endpoints of two types on one topic, as with Fast DDS.
+const OneTypePerTopic Limit = "one type per topic"
+
 // Run runs the conformance test. Each of its tests opens nodes in a namespace of its own and closes them.
-func Run(t *testing.T, open Open) {
+func Run(t *testing.T, open Open, limits ...Limit) {
 	tests := []struct {
 		name string
 		run  func(*testing.T, Open)
@@ -44,7 +50,7 @@ func Run(t *testing.T, open Open) {
 		{"TransientLocal", testTransientLocal},
 		{"Volatile", testVolatile},
 		{"BestEffort", testBestEffort},
-		{"TypesApart", testTypesApart},
+		{"TypesApart", func(t *testing.T, open Open) { testTypesApart(t, open, slices.Contains(limits, OneTypePerTopic)) }},
 		{"ManySubscriptions", testManySubscriptions},
 		{"SlowHandler", testSlowHandler},
 		{"Subscribers", testSubscribers},

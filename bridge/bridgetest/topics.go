@@ -224,9 +224,15 @@ func testBestEffort(t *testing.T, open Open) {
 	})
 }
 
-func testTypesApart(t *testing.T, open Open) {
+func testTypesApart(t *testing.T, open Open, oneType bool) {
 	talker, listener := pair(t, open)
 	strings := subscribe(t, listener, "mixed", stringType, keepAll())
+	if oneType {
+		_, err := listener.Subscribe("mixed", numberType, keepAll(), func([]bridge.Sample) {})
+		require.ErrorContains(t, err, stringType)
+		require.ErrorContains(t, err, "one type")
+		listener = start(t, open, "second")
+	}
 	in := subscribe(t, listener, "mixed", numberType, keepAll())
 	out := advertise(t, talker, "mixed", numberType, keepAll())
 	matched(t, out, 1, listener)

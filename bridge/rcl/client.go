@@ -75,8 +75,11 @@ func (c *client) exchange(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, err
 	}
 	reply, _, err := c.rclgo.Send(ctx, &message{kind: c.kind.request, data: request})
+	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
+		return nil, fmt.Errorf("wait for the reply: %w", ctxErr)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("wait for the reply: %w", err)
+		return nil, said(err)
 	}
 	response := reply.(*message)
 	return response.data, response.err

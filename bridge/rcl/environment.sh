@@ -7,6 +7,8 @@
 #	go build -tags rcl ./...
 #
 # Headers are in include/ or in include/<package>/ of each prefix. Without ROS 2 it says so and fails.
+#
+# A ROS 2 that brings Cyclone DDS brings it for bridge/dds too: one process cannot have two versions of it.
 
 packages="rcl rcl_action rcl_yaml_param_parser rmw rcutils rosidl_runtime_c rosidl_typesupport_interface
 	rosidl_typesupport_introspection_c rosidl_dynamic_typesupport action_msgs builtin_interfaces service_msgs
@@ -27,16 +29,20 @@ IFS=:
 for p in $prefixes; do
 	IFS=' 	
 '
+	if [ -f "$p/include/dds/dds.h" ]; then
+		cflags="$cflags -I$p/include"
+		ldflags="$ldflags -L$p/lib -Wl,-rpath,$p/lib"
+	fi
 	for package in $packages; do
 		if [ -d "$p/include/$package/$package" ]; then
 			cflags="$cflags -I$p/include/$package"
 		elif [ -d "$p/include/$package" ]; then
-			case $cflags in *"-I$p/include") ;; *) cflags="$cflags -I$p/include" ;; esac
+			case "$cflags " in *" -I$p/include "*) ;; *) cflags="$cflags -I$p/include" ;; esac
 		else
 			continue
 		fi
 		[ "$package" = rcl ] && found=$p
-		case $ldflags in *"-L$p/lib "*) ;; *) ldflags="$ldflags -L$p/lib -Wl,-rpath,$p/lib " ;; esac
+		case "$ldflags " in *" -L$p/lib "*) ;; *) ldflags="$ldflags -L$p/lib -Wl,-rpath,$p/lib" ;; esac
 	done
 done
 

@@ -216,3 +216,27 @@ func (n *node) endpoints(topic string, publishers bool) ([]bridge.Endpoint, erro
 	slices.SortFunc(list, func(a, b bridge.Endpoint) int { return slices.Compare(a.GUID[:], b.GUID[:]) })
 	return list, nil
 }
+
+// explain returns a better error than err, which a new endpoint failed with, where the reason is that the node has one of
+// another type on the topic, which Fast DDS does not allow.
+func (n *node) explain(err error, topic, typeName string) error {
+	name := C.CString(topic)
+	defer C.free(unsafe.Pointer(name))
+	resolved := C.resolve(n.handle, name, false)
+	if resolved == nil {
+		return err
+	}
+	full := takeString(resolved)
+	for _, publishers := range []bool{true, false} {
+		endpoints, graphErr := n.endpoints(full, publishers)
+		if graphErr != nil {
+			return err
+		}
+		for _, e := range endpoints {
+			if e.Own && e.Type != typeName {
+				return fmt.Errorf("%s has the type %s in this node, and this middleware allows one type for each topic of a node", full, e.Type)
+			}
+		}
+	}
+	return err
+}

@@ -140,9 +140,17 @@ char *message_read(const rosidl_message_type_support_t *type, void *message, con
 	return failure(rmw_deserialize(&m, type, message));
 }
 
+// fresh returns cleared memory: middleware leaves out what is padding.
+static void *fresh(void *old, size_t size, void *state) {
+	(void)state;
+	free(old);
+	return calloc(1, size);
+}
+
 char *message_write(const rosidl_message_type_support_t *type, const void *message, rmw_serialized_message_t *m) {
 	*m = rmw_get_zero_initialized_serialized_message();
 	m->allocator = rcutils_get_default_allocator();
+	m->allocator.reallocate = fresh;
 	return failure(rmw_serialize(message, type, m));
 }
 
@@ -182,6 +190,13 @@ char *watch_stop(struct watch *w) { return failure(rcl_trigger_guard_condition(&
 void watch_close(struct watch *w) {
 	if (rcl_wait_set_fini(&w->set) != RCL_RET_OK || rcl_guard_condition_fini(&w->stop) != RCL_RET_OK)
 		rcl_reset_error();
+}
+
+char *resolve(const rcl_node_t *node, const char *name, bool service) {
+	char *full = NULL;
+	if (rcl_node_resolve_name(node, name, rcl_get_default_allocator(), service, false, &full) != RCL_RET_OK)
+		rcl_reset_error();
+	return full;
 }
 
 char *topic_endpoints(const rcl_node_t *node, const char *topic, bool publishers, rcutils_allocator_t *allocator,

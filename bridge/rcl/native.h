@@ -76,6 +76,12 @@ const message_members *introspect(const rosidl_message_type_support_t *type);
 void *message_new(const message_members *members);
 void message_delete(const message_members *members, void *message);
 
+// cdr_size returns how many bytes the CDR of a message has in data, 0 if it is none or ends before the message does.
+size_t cdr_size(const message_members *members, const uint8_t *data, size_t size);
+
+// has_wide_characters says whether cdr_size does not know a type: middleware differs in the size of such characters.
+bool has_wide_characters(const message_members *members);
+
 // message_read fills a message from CDR, message_write returns its CDR in m, which is to be finalised.
 char *message_read(const rosidl_message_type_support_t *type, void *message, const void *data, size_t size);
 char *message_write(const rosidl_message_type_support_t *type, const void *message, rmw_serialized_message_t *m);
@@ -95,6 +101,9 @@ char *watch_wait(struct watch *w, int64_t timeout, bool *changed);
 // watch_stop ends a watch_wait that runs in another thread, or the next one.
 char *watch_stop(struct watch *w);
 void watch_close(struct watch *w);
+
+// resolve returns the full name of a topic or service after remapping, to be freed, NULL for one that is not valid.
+char *resolve(const rcl_node_t *node, const char *name, bool service);
 
 // topic_endpoints fills the array with the publishers or the subscribers of a topic.
 char *topic_endpoints(const rcl_node_t *node, const char *topic, bool publishers, rcutils_allocator_t *allocator,

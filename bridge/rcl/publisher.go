@@ -46,7 +46,7 @@ func (n *node) newPublisher(topic, typeName string, qos codec.QoS) (*publisher, 
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, n.explain(err, topic, typeName)
 	}
 	p.topic = C.GoString(C.rcl_publisher_get_topic_name(p.handle))
 	p.incompatible = &event{C.publisher_incompatible(p.handle)}

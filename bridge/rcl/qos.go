@@ -81,9 +81,10 @@ func fromRMW(q *C.rmw_qos_profile_t) codec.QoS {
 
 // duration is Infinite for what rmw calls infinite or unspecified, and for what is longer than that.
 func duration(t C.rmw_time_t) time.Duration {
-	const most = uint64(codec.Infinite / time.Second)
-	if t.sec == 0 && t.nsec == 0 || uint64(t.sec) >= most || uint64(t.nsec) >= uint64(time.Second) {
+	const second = uint64(time.Second)
+	sec, nsec := uint64(t.sec)+uint64(t.nsec)/second, uint64(t.nsec)%second
+	if sec == 0 && nsec == 0 || sec >= uint64(codec.Infinite)/second {
 		return codec.Infinite
 	}
-	return time.Duration(t.sec)*time.Second + time.Duration(t.nsec)
+	return time.Duration(sec*second + nsec)
 }

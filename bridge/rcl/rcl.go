@@ -25,7 +25,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
+	"strings"
 	"unsafe"
 )
 
@@ -33,10 +35,11 @@ var errClosed = errors.New("it is closed")
 
 // Middleware returns what nodes of this package run on: "rcl (ROS 2 humble, rmw_cyclonedds_cpp)".
 func Middleware() string {
-	rmw := "no middleware found"
+	rmw := "no middleware"
 	if id := C.rmw_get_implementation_identifier(); id != nil {
 		rmw = C.GoString(id)
 	}
+	C.rcutils_reset_error()
 	distro := os.Getenv("ROS_DISTRO")
 	if distro == "" {
 		distro = "of unknown distribution"
@@ -58,16 +61,29 @@ func takeString(text *C.char) string {
 	return C.GoString(text)
 }
 
-// try calls f, which calls rclgo, and puts in the place of rclgo's errors, which hold a stack trace, what rcl says.
+// where is what rcl adds to the text of an error: a place in its own sources.
+var where = regexp.MustCompile(`, at \S+:\d+`)
+
+// try calls f, which calls rclgo.
 func try(f func() error) error {
 	runtime.LockOSThread() // rcl keeps the error for the thread
 	defer runtime.UnlockOSThread()
 	err := f()
-	if err == nil {
-		return nil
+	if err != nil {
+		C.rcutils_reset_error()
+		err = said(err)
 	}
-	if C.rcutils_error_is_set() {
-		return check(C.last_error(0))
+	return err
+}
+
+// said returns what rcl said in an error of rclgo, which holds a stack trace too.
+func said(err error) error {
+	text, _, _ := strings.Cut(err.Error(), "\ngoroutine ")
+	if kind, message, ok := strings.Cut(text, "] "); ok && strings.HasPrefix(kind, "[*rclgo.") {
+		text = strings.TrimSpace(where.ReplaceAllString(message, ""))
+		if text == "error not set" {
+			text = strings.TrimPrefix(kind, "[*rclgo.")
+		}
 	}
-	return fmt.Errorf("rclgo: %T", err)
+	return errors.New(text)
 }

@@ -68,7 +68,7 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle fun
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, n.explain(err, topic, typeName)
 	}
 	s.topic = C.GoString(C.rcl_subscription_get_topic_name(s.handle))
 	s.batch = (*C.struct_batch)(C.calloc(1, C.sizeof_struct_batch))

@@ -7,6 +7,7 @@ package rcl
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -45,6 +46,7 @@ func loadHandle(kind, typeName string) (unsafe.Pointer, error) {
 type messageType struct {
 	handle  *C.rosidl_message_type_support_t
 	members *C.message_members // nil in types of topics, whose messages stay CDR
+	wide    bool               // cdr_size does not know it
 }
 
 // loadTopicType returns the type of a topic.
@@ -62,25 +64,33 @@ func loadMessageType(typeName string) (*messageType, error) {
 	if t.members = C.introspect(t.handle); t.members == nil {
 		return nil, fmt.Errorf("type %s: its package is installed without rosidl_typesupport_introspection_c", typeName)
 	}
+	t.wide = bool(C.has_wide_characters(t.members))
 	return t, nil
 }
 
-// read fills a message of C from CDR.
+var errMalformed = errors.New("it is no CDR of this type, or cut short")
+
+// read fills a message of C from CDR. Middleware makes room for whatever a length says, so lengths are checked before.
 func (t *messageType) read(dst unsafe.Pointer, data []byte) error {
-	if len(data) < 4 {
-		return fmt.Errorf("the message has %d bytes, not even those of its encapsulation header", len(data))
+	p, size := unsafe.SliceData(data), C.size_t(len(data))
+	if len(data) < 4 || !t.wide && C.cdr_size(t.members, (*C.uint8_t)(p), size) == 0 {
+		return errMalformed
 	}
-	return check(C.message_read(t.handle, dst, unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data))))
+	return check(C.message_read(t.handle, dst, unsafe.Pointer(p), size))
 }
 
-// write returns a message of C as CDR.
+// write returns a message of C as CDR. Some middleware, as Fast DDS, says of its size what it estimated before.
 func (t *messageType) write(src unsafe.Pointer) ([]byte, error) {
 	var m C.rmw_serialized_message_t
-	defer C.rcutils_uint8_array_fini(&m)
 	if err := check(C.message_write(t.handle, src, &m)); err != nil {
 		return nil, err
 	}
-	return C.GoBytes(unsafe.Pointer(m.buffer), C.int(m.buffer_length)), nil
+	defer C.rcutils_uint8_array_fini(&m)
+	size := m.buffer_length
+	if !t.wide {
+		size = C.cdr_size(t.members, m.buffer, size)
+	}
+	return C.GoBytes(unsafe.Pointer(m.buffer), C.int(size)), nil
 }
 
 // check returns an error for CDR that is none of this type. rclgo has no way to say so.
