@@ -20,6 +20,10 @@ const (
 	newGID = 16
 )
 
+// adaptiveKey is in the user data of participants that follow others in the size of GIDs, as tapedeck's do where ROS_DISTRO
+// is not set.
+const adaptiveKey = "gids"
+
 // gidSize returns the size of GIDs in a distribution of ROS 2, 0 if none is given.
 func gidSize(distro string) int {
 	switch distro {

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unsafe"
 
 	"tapedeck/bridge"
@@ -29,20 +28,18 @@ type graph struct {
 
 	mu        sync.Mutex
 	gidSize   int  // in what the node tells of itself
-	adapts    bool // gidSize follows the participants of the graph
+	adapts    bool // gidSize follows what other participants tell
 	own       participantInfo
-	sizes     map[bridge.GUID]int                    // of each other participant: gidSize
+	adaptive  map[bridge.GUID]struct{}               // the other participants that do so too
+	sizes     map[bridge.GUID]int                    // of each of the rest: the size of its GIDs
 	nodes     map[bridge.GUID]map[bridge.GUID]string // of each participant: the full name of the node of each endpoint
 	endpoints map[bridge.GUID]*endpoint              // of ROS topics
 	watchers  map[chan struct{}]struct{}
 	closed    bool
+	warned    bool // of nodes of other distributions
 
-	warn  func(format string, args ...any) // to be called without mu
-	check *time.Timer                      // for a misfit, nil while there is none
+	log func(level bridge.LogLevel, format string, args ...any) // to be called without mu
 }
-
-// settling is how long participants may take to agree on the size of GIDs.
-const settling = 2 * time.Second
 
 // endpoint is a publisher or subscriber of a ROS topic.
 type endpoint struct {
@@ -54,14 +51,15 @@ type endpoint struct {
 
 func newGraph(n *node, gidSize int) (*graph, error) {
 	g := &graph{
-		gidSize:   cmp.Or(gidSize, newGID),
+		gidSize:   cmp.Or(gidSize, oldGID),
 		adapts:    gidSize == 0,
 		own:       participantInfo{guid: n.guid, nodes: []nodeInfo{{namespace: n.names.Namespace(), name: n.names.NodeName()}}},
+		adaptive:  make(map[bridge.GUID]struct{}),
 		sizes:     make(map[bridge.GUID]int),
 		nodes:     make(map[bridge.GUID]map[bridge.GUID]string),
 		endpoints: make(map[bridge.GUID]*endpoint),
 		watchers:  make(map[chan struct{}]struct{}),
-		warn:      func(format string, args ...any) { n.Log(bridge.Warn, format, args...) },
+		log:       n.Log,
 	}
 	for _, builtin := range []struct {
 		reader *C.dds_entity_t
@@ -163,17 +161,44 @@ func (g *graph) learn(p participantInfo) {
 // update takes in what DDS has to tell.
 func (g *graph) update() error {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	err := g.take()
+	misfit, size := "", g.gidSize
+	if !g.warned {
+		misfit = g.misfit()
+		g.warned = misfit != ""
+	}
+	g.mu.Unlock()
+	switch {
+	case misfit == "":
+	case size == oldGID:
+		g.log(bridge.Warn, "%s is a node of ROS 2 Iron or later, which cannot read how this one announces itself, as nodes of Humble do: "+
+			"ros2 node list and ros2 param there don't find it. Messages and calls pass all the same. Should it be found, run it with "+
+			"ROS_DISTRO set as it is there", misfit)
+	default:
+		g.log(bridge.Warn, "%s is a node of ROS 2 Humble or older, which cannot read how this one announces itself, as ROS_DISTRO has it: "+
+			"ros2 node list and ros2 param there don't find it, and may fail altogether. Messages and calls pass all the same. Should it "+
+			"be found, run it with ROS_DISTRO=humble", misfit)
+	}
+	return err
+}
+
+// misfit returns a node of ROS 2 that cannot read what this one tells of itself, "" if there is none.
+func (g *graph) misfit() string {
+	for participant, size := range g.sizes {
+		if size != g.gidSize {
+			for _, name := range g.nodes[participant] {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func (g *graph) take() error {
 	if g.closed {
 		return nil
 	}
-	err := g.takeDiscovered(g.participants, false, func(guid bridge.GUID, d *C.struct_discovered) {
-		if !d.alive {
-			delete(g.nodes, guid)
-			delete(g.sizes, guid)
-		}
-	})
-	if err != nil {
+	if err := g.takeParticipants(); err != nil {
 		return err
 	}
 	for _, reader := range []C.dds_entity_t{g.publications, g.subscriptions} {
@@ -191,7 +216,7 @@ func (g *graph) update() error {
 			g.endpoints[guid] = &endpoint{
 				Endpoint: bridge.Endpoint{
 					GUID: guid, Type: kind, QoS: fromC(d.qos, isFastDDS(guid)), Own: participant == g.own.guid,
-					TypeHash: announcedHash(C.GoBytes(unsafe.Pointer(d.user_data), d.user_data_size)),
+					TypeHash: announcedHash(userData(d)),
 				},
 				participant: participant, topic: topic, subscriber: reader == g.subscriptions,
 			}
@@ -205,56 +230,61 @@ func (g *graph) update() error {
 		if err != nil || len(blobs) == 0 {
 			return err
 		}
+		if err := g.takeParticipants(); err != nil { // those of the samples, before these are looked at
+			return err
+		}
 		for _, b := range blobs {
 			p, size, err := unmarshalParticipantInfo(payload(b))
 			if err != nil || !sameParticipant(p.guid, publisherOf(b)) {
 				continue // somebody else's mistake costs no more than the names of its nodes
 			}
 			g.learn(p)
-			g.sizes[p.guid] = size
-			// Nodes of old distributions fail to parse the new layout, while new ones just don't see names.
-			if g.adapts && size == oldGID {
-				g.gidSize, g.adapts = oldGID, false
-				if err := g.tellOwn(); err != nil {
-					return err
-				}
+			if _, ok := g.adaptive[p.guid]; !ok {
+				g.sizes[p.guid] = size
 			}
-			if g.check == nil && g.misfit() != "" {
-				g.check = time.AfterFunc(settling, g.warnOfMisfit)
-			}
+		}
+		if err := g.adapt(); err != nil {
+			return err
 		}
 	}
 }
 
-// misfit returns a node of ROS 2 that cannot read what this one tells of itself, "" if there is none.
-func (g *graph) misfit() string {
-	for participant, size := range g.sizes {
-		if size != g.gidSize {
-			for _, name := range g.nodes[participant] {
-				return name
-			}
+// adapt has the node tell of itself in the way that others do. New distributions find no nodes in the old layout. Humble
+// finds nodes without a name in the new one, after which it fails to list any: the old one is what to begin with, and wins.
+func (g *graph) adapt() error {
+	if !g.adapts {
+		return nil
+	}
+	size := g.gidSize
+	for _, size = range g.sizes {
+		if size == oldGID {
+			break
 		}
 	}
-	return ""
+	if size == g.gidSize {
+		return nil
+	}
+	g.gidSize = size
+	return g.tellOwn()
 }
 
-// warnOfMisfit warns, once, if there is a misfit.
-func (g *graph) warnOfMisfit() {
-	g.mu.Lock()
-	misfit, here, there := g.misfit(), "Humble", "Iron and later"
-	if g.gidSize == newGID {
-		here, there = there, here
-	}
-	if misfit == "" {
-		g.check = nil
-	}
-	closed := g.closed
-	g.mu.Unlock()
-	if misfit != "" && !closed {
-		g.warn("%s announces itself as nodes of ROS 2 %s do, this node as those of %s do: tools there, such as ros2 node list and "+
-			"ros2 param, don't find this node. Messages and calls pass all the same. To be found, run this node with ROS_DISTRO set as it is there",
-			misfit, there, here)
-	}
+// takeParticipants takes in which participants came and went.
+func (g *graph) takeParticipants() error {
+	return g.takeDiscovered(g.participants, false, func(guid bridge.GUID, d *C.struct_discovered) {
+		switch {
+		case !bool(d.alive):
+			delete(g.nodes, guid)
+			delete(g.sizes, guid)
+			delete(g.adaptive, guid)
+		case userDataValue(userData(d), adaptiveKey) != "":
+			g.adaptive[guid] = struct{}{}
+		}
+	})
+}
+
+// userData returns a copy of that of what was discovered.
+func userData(d *C.struct_discovered) []byte {
+	return C.GoBytes(unsafe.Pointer(d.user_data), d.user_data_size)
 }
 
 func (g *graph) takeDiscovered(reader C.dds_entity_t, endpoints bool, see func(bridge.GUID, *C.struct_discovered)) error {
@@ -369,9 +399,6 @@ func (g *graph) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
-	if g.check != nil {
-		g.check.Stop()
-	}
 	g.own.nodes = nil
 	_ = g.tellOwn() // peers see the participant go anyway
 	for c := range g.watchers {

@@ -103,7 +103,12 @@ func (n *node) start(o bridge.Options) error {
 	if enclave == "" {
 		enclave = "/"
 	}
-	userData := C.CString("enclave=" + enclave + ";")
+	gids := gidSize(os.Getenv("ROS_DISTRO"))
+	told := "enclave=" + enclave + ";"
+	if gids == 0 {
+		told += adaptiveKey + "=any;"
+	}
+	userData := C.CString(told)
 	defer C.free(unsafe.Pointer(userData))
 	n.participant = C.create_participant(C.dds_domainid_t(n.domain.id), userData)
 	if err := check(n.participant); err != nil {
@@ -115,7 +120,7 @@ func (n *node) start(o bridge.Options) error {
 		return fmt.Errorf("create DDS waitset: %w", err)
 	}
 	var err error
-	if n.graph, err = newGraph(n, gidSize(os.Getenv("ROS_DISTRO"))); err != nil {
+	if n.graph, err = newGraph(n, gids); err != nil {
 		return err
 	}
 	for _, reader := range n.graph.readers() {
