@@ -1,8 +1,10 @@
 """Launch files as ros2 launch starts them, by package and by path."""
 
 import os
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from launch import LaunchDescription
@@ -43,6 +45,19 @@ class TestRos2Launch(unittest.TestCase):
         said = self.convert(
             os.path.join(stack.CHECKOUT, 'launch', 'converter.launch.py'), env={**os.environ, 'AMENT_PREFIX_PATH': ':'.join(prefixes)})
         self.assertNotIn(stack.executable('converter'), said)
+
+    def test_middleware(self):
+        if '--middleware dds' not in stack.run(stack.executable('recorder'), '--version'):
+            self.skipTest('tapedeck was built with one middleware')
+        output = os.path.join(FOLDER, 'dds')
+        with subprocess.Popen([
+            stack.executable('recorder'), '--all', '--output', output, '--max-duration', '3s', '--middleware', 'dds',
+        ]) as recorder:
+            while recorder.poll() is None and not os.readlink(f'/proc/{recorder.pid}/exe').endswith('/recorder_dds'):
+                time.sleep(0.01)
+            self.assertIsNone(recorder.poll(), 'the executable with rcl did not give way')
+        self.assertEqual(0, recorder.returncode)
+        self.assertTrue(stack.info(output + '.record.00000')['complete'])
 
     def convert(self, *launch_file, env=None):
         bag = tempfile.mkdtemp(dir=FOLDER) + '/bag'
