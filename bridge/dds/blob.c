@@ -76,6 +76,7 @@ static struct blob *alloc(const struct ddsi_sertype *type, enum ddsi_serdata_kin
 	b->received = 0;
 	b->size = (uint32_t)size;
 	memset(b->publisher, 0, sizeof(b->publisher));
+	b->related = NULL;
 	memset((char *)blob_payload(b) + size, 0, padded(size) - size);
 	return b;
 }
@@ -85,6 +86,16 @@ struct blob *blob_new(const struct ddsi_sertype *type, const void *data, size_t 
 	if (b != NULL)
 		memcpy(blob_payload(b), data, size);
 	return b;
+}
+
+bool blob_relate(struct blob *b, const struct identity *id) {
+	b->related = malloc(sizeof(*b->related) + INLINE_QOS_SIZE + padded(b->size));
+	if (b->related == NULL)
+		return false;
+	b->related->id = *id;
+	end_inline_qos(b->related->message, id);
+	memcpy(b->related->message + INLINE_QOS_SIZE, blob_payload(b), padded(b->size));
+	return true;
 }
 
 void blob_free(uintptr_t blob) { ddsi_serdata_unref((struct ddsi_serdata *)blob); }
@@ -97,10 +108,17 @@ static uint32_t load32(const unsigned char *p) {
 	return v;
 }
 
-// identify reads who sent a sample, and as which, from the datagram that brought its first fragment. Cyclone DDS has by
-// then converted the words of the header's GUID, of the entity id and of the sequence number, and the lengths of
-// submessages, to this machine's byte order, in place. Offsets are those of the RTPS 2.3 specification: header 8.3.3, Data
-// and DataFrag 9.4.5.3 and 9.4.5.4, alike up to the sequence number, InfoSource 9.4.5.9.
+static uint16_t load16(const unsigned char *p) {
+	uint16_t v;
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+// identify reads who sent a sample, as which, and to which other it is related, from the datagram that brought its first
+// fragment. Cyclone DDS has by then converted the words of the header's GUID, of the entity id and of the sequence number,
+// the distance to the inline QoS, and the lengths of submessages, to this machine's byte order, in place, and has seen that
+// all is within the datagram. Offsets are those of the RTPS 2.3 specification: header 8.3.3, Data and DataFrag 9.4.5.3 and
+// 9.4.5.4, alike up to the sequence number, InfoSource 9.4.5.9.
 static void identify(struct blob *b, const struct nn_rdata *first) {
 	const unsigned char *packet = NN_RMSG_PAYLOADOFF(first->rmsg, 0);
 	const unsigned char *submessage = packet + NN_RDATA_SUBMSG_OFF(first);
@@ -109,16 +127,22 @@ static void identify(struct blob *b, const struct nn_rdata *first) {
 		guid[i] = ddsrt_toBE4u(load32(packet + 8 + 4 * i));
 	guid[3] = ddsrt_toBE4u(load32(submessage + 12));
 	// The participants of one process share datagrams: an InfoSource tells whose the submessages behind it are.
-	for (const unsigned char *s = packet + RTPS_MESSAGE_HEADER_SIZE; s < submessage;) {
-		uint16_t length;
-		memcpy(&length, s + 2, sizeof(length));
+	for (const unsigned char *s = packet + RTPS_MESSAGE_HEADER_SIZE; s < submessage; s += 4 + load16(s + 2))
 		if (s[0] == SMID_INFO_SRC)
 			memcpy(guid, s + 12, 12);
-		s += 4 + length;
-	}
 	memcpy(b->publisher, guid, sizeof(guid));
 	b->sequence = (uint64_t)load32(submessage + 16) << 32 | load32(submessage + 20);
 	b->received = dds_time();
+
+	const unsigned char *parameters = submessage + 8 + load16(submessage + 6);
+	const unsigned char *payload = packet + NN_RDATA_PAYLOAD_OFF(first);
+	struct identity id;
+	if ((submessage[1] & DATA_FLAG_INLINE_QOS) && parameters < payload &&
+			find_identity(parameters, (size_t)(payload - parameters), submessage[1] & SMFLAG_ENDIANNESS, &id)) {
+		b->related = malloc(sizeof(*b->related));
+		if (b->related != NULL)
+			b->related->id = id;
+	}
 }
 
 // from_ser puts a sample together. Cyclone DDS hands on fragments that say they reach beyond its end; what is there is cut
@@ -151,10 +175,14 @@ static struct ddsi_serdata *from_ser_iov(const struct ddsi_sertype *type, enum d
 	struct blob *b = alloc(type, kind, size);
 	if (b == NULL)
 		return NULL;
-	unsigned char *payload = blob_payload(b);
-	for (ddsrt_msg_iovlen_t i = 0; i < count; i++) {
+	unsigned char *payload = blob_payload(b), *end = payload + size;
+	for (ddsrt_msg_iovlen_t i = 0; i < count && parts[i].iov_len <= (size_t)(end - payload); i++) {
 		memcpy(payload, parts[i].iov_base, parts[i].iov_len);
 		payload += parts[i].iov_len;
+	}
+	if (payload < end) {
+		ddsi_serdata_unref(&b->c);
+		return NULL;
 	}
 	return &b->c;
 }
@@ -197,9 +225,16 @@ static void to_ser(const struct ddsi_serdata *d, size_t offset, size_t size, voi
 	memcpy(buffer, (char *)blob_payload(of(d)) + offset, size);
 }
 
+// to_ser_ref hands over what follows the inline QoS in a message; see get_keyhash.
 static struct ddsi_serdata *to_ser_ref(const struct ddsi_serdata *d, size_t offset, size_t size, ddsrt_iovec_t *part) {
-	part->iov_base = (char *)blob_payload(of(d)) + offset;
-	part->iov_len = (ddsrt_iov_len_t)size;
+	struct related *related = of(d)->related;
+	if (related != NULL && offset == 0) {
+		part->iov_base = related->message;
+		part->iov_len = (ddsrt_iov_len_t)(INLINE_QOS_SIZE + size);
+	} else {
+		part->iov_base = (char *)blob_payload(of(d)) + offset;
+		part->iov_len = (ddsrt_iov_len_t)size;
+	}
 	return ddsi_serdata_ref(d);
 }
 
@@ -211,6 +246,7 @@ static void to_ser_unref(struct ddsi_serdata *d, const ddsrt_iovec_t *part) {
 // The type may be gone by now: samples don't hold on to it.
 static void free_data(struct ddsi_serdata *d) {
 	struct blob *b = of(d);
+	free(b->related);
 	if (b->pooled > 0)
 		give_block(b, b->pooled);
 	else
@@ -227,9 +263,13 @@ static size_t print(const struct ddsi_sertype *type, const struct ddsi_serdata *
 	return (size_t)snprintf(buffer, size, "blob");
 }
 
+// get_keyhash is called, for writers on which relate_writer was called, with the place in a message where the hash
+// belongs, to which Cyclone DDS adds the end of the inline QoS and then what to_ser_ref hands over. It knows no other way to
+// have something in the inline QoS. In the other case that calls it, shared memory, there are no blobs.
 static void get_keyhash(const struct ddsi_serdata *d, struct ddsi_keyhash *hash, bool md5) {
-	(void)d, (void)md5;
+	(void)md5;
 	memset(hash, 0, sizeof(*hash));
+	begin_inline_qos(hash->value, of(d)->related != NULL);
 }
 
 static const struct ddsi_serdata_ops data_ops = {

@@ -10,6 +10,7 @@
 #include "dds/version.h"
 #include "dds/ddsi/ddsi_serdata.h"
 #include "dds/ddsi/ddsi_sertype.h"
+#include "identity.h"
 
 #if DDS_VERSION_MAJOR != 0 || DDS_VERSION_MINOR != 10
 #error "This needs Eclipse Cyclone DDS 0.10: the interface of sertypes differs in other versions"
@@ -23,7 +24,14 @@ struct blob {
 	int64_t received; // ns since the Unix epoch; for samples of this process, when they were written
 	uint32_t size; // of the payload in bytes
 	uint8_t publisher[16]; // GUID in wire order, zero if not known
-	uint32_t pooled; // size class in the pool of large samples, 0 for none; keeps the payload 8-aligned
+	uint32_t pooled; // size class in the pool of large samples, 0 for none
+	struct related *related; // NULL without; keeps the payload 8-aligned
+};
+
+// related is what a sample tells of another one in its inline QoS.
+struct related {
+	struct identity id;
+	uint8_t message[]; // only of what is sent: the end of its inline QoS and the payload again
 };
 
 // blob_type returns a new keyless type of that DDS name whose samples are blobs.
@@ -31,6 +39,9 @@ struct ddsi_sertype *blob_type(const char *name);
 
 // blob_new returns a sample with a copy of data, NULL when memory is out. type is the one registered for its writer.
 struct blob *blob_new(const struct ddsi_sertype *type, const void *data, size_t size);
+
+// blob_relate has a new sample tell of another one. It returns false when memory is out.
+bool blob_relate(struct blob *b, const struct identity *id);
 
 static inline void *blob_payload(struct blob *b) { return b + 1; }
 

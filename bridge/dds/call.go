@@ -11,7 +11,7 @@ import (
 )
 
 // callHeader tells which call a request or reply belongs to. rmw_cyclonedds puts it into the payload, between
-// encapsulation header and fields. Replies carry that of their request.
+// encapsulation header and fields; see identity for Fast DDS. Replies carry that of their request.
 type callHeader struct {
 	client uint64 // instance handle of the client's writer, which means something to the client only
 	call   int64  // the client's number of the call, from 1
@@ -67,7 +67,3 @@ func callID(participant bridge.GUID, number uint32) string {
 	}
 	return b.String()
 }
-
-// fastDDSServices says what to do about services between the two protocols.
-const fastDDSServices = "services of Fast DDS (rmw_fastrtps_cpp) and of Cyclone DDS do not understand each other. Run both sides with " +
-	"RMW_IMPLEMENTATION=rmw_cyclonedds_cpp, or build tapedeck with ROS 2 sourced, so that it uses the same middleware"

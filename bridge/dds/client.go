@@ -1,8 +1,11 @@
 package dds
 
+// #include "entity.h"
+import "C"
+
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,13 +18,20 @@ type client struct {
 	name   string
 	closed chan struct{}
 
+	sending sync.Mutex // held from the choice of a number for a call until the request is sent
+
 	mu      sync.Mutex
-	calls   int64
-	waiting map[int64]chan<- []byte
+	waiting map[callKey]chan<- []byte
+}
+
+// callKey is what tells calls of one client apart. number is the RTPS sequence number of the request.
+type callKey struct {
+	number  int64
+	fastDDS bool // whether it is by Fast DDS's protocol
 }
 
 func (n *node) newClient(name, typeName string) (*client, error) {
-	c := &client{name: name, closed: make(chan struct{}), waiting: make(map[int64]chan<- []byte)}
+	c := &client{name: name, closed: make(chan struct{}), waiting: make(map[callKey]chan<- []byte)}
 	request, reply := ends(name, typeName)
 	if err := c.open(n, "clientid", request, reply, c.receive); err != nil {
 		return nil, err
@@ -37,13 +47,13 @@ func (c *client) receive() error {
 			return err
 		}
 		for _, b := range blobs {
-			header, response, err := cutCallHeader(payload(b))
-			if err != nil || header.client != c.handle {
+			key, response, ok := c.read(b)
+			if !ok {
 				continue
 			}
 			c.mu.Lock()
-			if waiting, ok := c.waiting[header.call]; ok {
-				delete(c.waiting, header.call)
+			if waiting, ok := c.waiting[key]; ok {
+				delete(c.waiting, key)
 				waiting <- response
 			}
 			c.mu.Unlock()
@@ -51,26 +61,31 @@ func (c *client) receive() error {
 	}
 }
 
-func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
-	if err := c.await(ctx); err != nil {
-		return nil, err
+// read returns a copy of a reply and the call it belongs to, if that is one of this client.
+func (c *client) read(b *C.struct_blob) (key callKey, response []byte, ok bool) {
+	if id, ok := relatedTo(b); ok {
+		if id.guid != c.reader.guid {
+			return callKey{}, nil, false
+		}
+		return callKey{number: id.sequence, fastDDS: true}, bytes.Clone(payload(b)), true
 	}
-	response := make(chan []byte, 1)
-	c.mu.Lock()
-	c.calls++
-	number := c.calls
-	c.waiting[number] = response
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.waiting, number)
-	}()
-	data, err := addCallHeader(callHeader{client: c.handle, call: number}, request)
+	header, response, err := cutCallHeader(payload(b))
+	return callKey{number: header.call}, response, err == nil && header.client == c.handle
+}
+
+func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
+	fastDDS, err := c.await(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.writer.write(data, -1); err != nil {
+	response := make(chan []byte, 1)
+	key, err := c.send(request, fastDDS, response)
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.waiting, key)
+	}()
+	if err != nil {
 		return nil, err
 	}
 	select {
@@ -83,48 +98,68 @@ func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
 	}
 }
 
-// await waits until a service is there.
-func (c *client) await(ctx context.Context) error {
+// send has response receive the reply to a request, and sends that.
+func (c *client) send(request []byte, fastDDS bool, response chan<- []byte) (callKey, error) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	key := callKey{number: c.writer.next(), fastDDS: fastDDS}
+	c.mu.Lock()
+	c.waiting[key] = response
+	c.mu.Unlock()
+	if fastDDS {
+		return key, c.writer.relate(request, identity{guid: c.reader.guid, sequence: noSequence})
+	}
+	data, err := addCallHeader(callHeader{client: c.handle, call: key.number}, request)
+	if err != nil {
+		return key, err
+	}
+	return key, c.writer.write(data, -1)
+}
+
+// await waits until a service is there, and says whether it is one that speaks Fast DDS's protocol.
+func (c *client) await(ctx context.Context) (fastDDS bool, err error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		ok, err := available(c.writer.matched("serviceid"), matchedPeers(c.reader.entity, false, "serviceid"))
-		if ok || err != nil {
-			return err
+		replies := slices.DeleteFunc(matchedPeers(c.reader.entity, false, "serviceid"), func(p peer) bool {
+			return !bool(C.knows_us(c.writer.kind, (*C.uint8_t)(&c.reader.guid[0]), (*C.uint8_t)(&p.guid[0])))
+		})
+		ok, fastDDS := available(c.writer.matched("serviceid"), replies)
+		if ok {
+			return fastDDS, nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the service: %w", ctx.Err())
+			return false, fmt.Errorf("wait for the service: %w", ctx.Err())
 		case <-c.closed:
-			return errClosed
+			return false, errClosed
 		}
 	}
 }
 
 // available says whether one server is matched with both its reader of requests and its writer of replies, as far as
-// they tell that they belong together. It is an error that there are only servers with which nobody here can talk.
-func available(requests, replies []peer) (bool, error) {
-	named, unnamed, foreign := false, false, false
+// they tell that they belong together, and whether the only ones are of Fast DDS.
+func available(requests, replies []peer) (ok, fastDDS bool) {
+	named, unnamed := false, false
 	for _, request := range requests {
-		switch {
-		case isFastDDS(request.guid):
-			foreign = true
-		case request.id == "":
+		if isFastDDS(request.guid) {
+			fastDDS = fastDDS || slices.ContainsFunc(replies, func(reply peer) bool { return sameParticipant(reply.guid, request.guid) })
+			continue
+		}
+		if request.id == "" {
 			unnamed = true
-		case slices.ContainsFunc(replies, func(reply peer) bool { return reply.id == request.id }):
-			return true, nil
-		default:
-			named = true
+			continue
+		}
+		named = true
+		if slices.ContainsFunc(replies, func(reply peer) bool { return reply.id == request.id }) {
+			return true, false
 		}
 	}
-	if unnamed && !named && len(replies) > 0 {
-		return true, nil
+	if unnamed && !named && slices.ContainsFunc(replies, func(reply peer) bool { return !isFastDDS(reply.guid) }) {
+		return true, false
 	}
-	if foreign && !named && !unnamed {
-		return false, errors.New(fastDDSServices)
-	}
-	return false, nil
+	return fastDDS, fastDDS
 }
 
 func (c *client) Close() error {

@@ -4,12 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dds/ddsrt/bswap.h"
-#include "dds/ddsi/ddsi_domaingv.h"
-#include "dds/ddsi/ddsi_entity.h"
-#include "dds/ddsi/ddsi_endpoint.h"
-#include "dds/ddsi/q_thread.h"
-
 static dds_qos_t *make_qos(const struct qos *q, const char *user_data) {
 	dds_qos_t *out = dds_create_qos();
 	dds_history_kind_t history = q->keep_all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST;
@@ -116,10 +110,14 @@ dds_entity_t create_reader(dds_entity_t participant, const char *topic_name, con
 }
 
 dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, const uint8_t publisher[16],
-		uint64_t sequence, const void *data, size_t size, int64_t source_time) {
+		uint64_t sequence, const void *data, size_t size, int64_t source_time, const struct identity *related) {
 	struct blob *b = blob_new(type, data, size);
 	if (b == NULL)
 		return DDS_RETCODE_OUT_OF_RESOURCES;
+	if (related != NULL && !blob_relate(b, related)) {
+		ddsi_serdata_unref(&b->c);
+		return DDS_RETCODE_OUT_OF_RESOURCES;
+	}
 	memcpy(b->publisher, publisher, sizeof(b->publisher));
 	b->sequence = sequence;
 	b->received = dds_time();
@@ -129,20 +127,6 @@ dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, co
 	if (rc == DDS_RETCODE_BAD_PARAMETER || rc == DDS_RETCODE_ALREADY_DELETED)
 		ddsi_serdata_unref(&b->c);
 	return rc;
-}
-
-void interrupt_writer(const struct ddsi_sertype *type, const uint8_t guid[16]) {
-	uint32_t words[4];
-	memcpy(words, guid, sizeof(words));
-	ddsi_guid_t id;
-	for (int i = 0; i < 3; i++)
-		id.prefix.u[i] = ddsrt_fromBE4u(words[i]);
-	id.entityid.u = ddsrt_fromBE4u(words[3]);
-	struct ddsi_domaingv *domain = ddsrt_atomic_ldvoidp(&type->gv);
-	struct thread_state *self = lookup_thread_state();
-	thread_state_awake(self, domain);
-	ddsi_unblock_throttled_writer(domain, &id);
-	thread_state_asleep(self);
 }
 
 // A reader that gets samples at a high rate is looked at every now and then instead of being waited for: the receiving

@@ -4,6 +4,7 @@
 #define TAPEDECK_ENTITY_H
 
 #include "blob.h"
+#include "inside.h"
 
 // qos is the quality of service of one endpoint. Durations are in ns, DDS_INFINITY where there is no limit.
 struct qos {
@@ -23,12 +24,10 @@ dds_entity_t create_writer(dds_entity_t participant, const char *topic, const ch
 dds_entity_t create_reader(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
 		const char *user_data);
 
-// write_blob sends a copy of data. source_time is ns since the Unix epoch, negative for now.
+// write_blob sends a copy of data. source_time is ns since the Unix epoch, negative for now. related may be NULL, and must
+// be unless relate_writer was called.
 dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, const uint8_t publisher[16],
-		uint64_t sequence, const void *data, size_t size, int64_t source_time);
-
-// interrupt_writer has writes that block fail, and all later ones. dds_delete waits for them.
-void interrupt_writer(const struct ddsi_sertype *type, const uint8_t guid[16]);
+		uint64_t sequence, const void *data, size_t size, int64_t source_time, const struct identity *related);
 
 // batch is what one take brings.
 #define BATCH_SIZE 512

@@ -5,6 +5,7 @@ package dds
 import "C"
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -15,12 +16,14 @@ import (
 	"tapedeck/bridge"
 )
 
+// readerPatience is how long after a request its sender's reader may be discovered.
+const readerPatience = 5 * time.Second
+
 // service implements bridge.Service.
 type service struct {
 	pair
 	name   string
 	answer func(context.Context, []byte) ([]byte, error)
-	warned bool // of Fast DDS
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -46,50 +49,75 @@ func (s *service) receive() error {
 			return err
 		}
 		for i, b := range blobs {
-			if isFastDDS(publisherOf(b)) {
-				if !s.warned {
-					s.node.Log(bridge.Warn, "a call of %s cannot be answered: %s", s.name, fastDDSServices)
-				}
-				s.warned = true
-				continue
-			}
-			header, request, err := cutCallHeader(payload(b))
+			c, request, err := readRequest(b)
 			if err != nil {
 				s.node.Log(bridge.Warn, "a call of %s is ignored: %v", s.name, err)
 				continue
 			}
-			requester := s.reader.info(i).publication_handle
-			s.calls.Go(func() { s.call(header, request, requester) })
+			c.writer = s.reader.info(i).publication_handle
+			s.calls.Go(func() { s.call(c, request) })
 		}
 	}
 }
 
-// call answers one call.
-func (s *service) call(header callHeader, request []byte, requester C.dds_instance_handle_t) {
-	response, err := s.answer(s.ctx, request)
-	if err == nil {
-		response, err = addCallHeader(header, response)
+// caller is whom a reply is for.
+type caller struct {
+	writer  C.dds_instance_handle_t // of the request
+	header  callHeader
+	fastDDS bool
+	request identity // instead of header, by Fast DDS's protocol
+}
+
+// readRequest returns who calls, without the writer, and a copy of the request.
+func readRequest(b *C.struct_blob) (c caller, request []byte, err error) {
+	if guid := publisherOf(b); isFastDDS(guid) {
+		c.fastDDS = true
+		c.request = identity{guid: guid, sequence: int64(b.sequence)}
+		if id, ok := relatedTo(b); ok {
+			c.request.guid = id.guid
+		}
+		return c, bytes.Clone(payload(b)), nil
 	}
-	if err == nil && s.awaited(requester) {
-		err = s.writer.write(response, -1)
+	c.header, request, err = cutCallHeader(payload(b))
+	return c, request, err
+}
+
+// call answers one call.
+func (s *service) call(c caller, request []byte) {
+	response, err := s.answer(s.ctx, request)
+	if err == nil && s.awaited(c) {
+		err = s.reply(c, response)
 	}
 	if err != nil {
 		s.node.Log(bridge.Error, "a call of %s remains without an answer: %v", s.name, err)
 	}
 }
 
-// awaited waits until the requester's reader, which may be discovered later than its writer, can receive a reply. It
-// returns false if the requester is gone.
-func (s *service) awaited(requester C.dds_instance_handle_t) bool {
+func (s *service) reply(c caller, response []byte) error {
+	if c.fastDDS {
+		return s.writer.relate(response, c.request)
+	}
+	data, err := addCallHeader(c.header, response)
+	if err != nil {
+		return err
+	}
+	return s.writer.write(data, -1)
+}
+
+// awaited waits until the caller's reader, which may be discovered later than its writer, can receive a reply. It returns
+// false if the caller is gone.
+func (s *service) awaited(c caller) bool {
 	key := C.CString("clientid")
 	defer C.free(unsafe.Pointer(key))
-	for deadline := time.Now().Add(100 * time.Millisecond); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(readerPatience); time.Now().Before(deadline) && s.ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		var p C.struct_peer
-		if C.publication_id(s.reader.entity, requester, key, &p) < 0 {
+		if C.publication_id(s.reader.entity, c.writer, key, &p) < 0 {
 			return false
 		}
 		id := goPeer(&p).id
-		if id == "" || slices.ContainsFunc(s.writer.matched("clientid"), func(p peer) bool { return p.id == id }) {
+		if id == "" && !isReader(c.request.guid) || slices.ContainsFunc(s.writer.matched("clientid"), func(p peer) bool {
+			return p.id == id && id != "" || p.guid == c.request.guid
+		}) {
 			return true
 		}
 	}

@@ -198,25 +198,28 @@ func TestCallHeader(t *testing.T) {
 }
 
 func TestAvailable(t *testing.T) {
-	cyclone, fast := bridge.GUID{0x01, 0x10}, bridge.GUID{0x01, 0x0f}
+	cyclone, fast, otherFast := bridge.GUID{0x01, 0x10}, bridge.GUID{0x01, 0x0f}, bridge.GUID{0x01, 0x0f, 1}
 	for _, test := range []struct {
 		name              string
 		requests, replies []peer
-		want              bool
+		ok, fastDDS       bool
 	}{
-		{"nobody", nil, nil, false},
-		{"no writer yet", []peer{{cyclone, "a"}}, nil, false},
-		{"both", []peer{{cyclone, "a"}}, []peer{{cyclone, "a"}}, true},
-		{"of two servers", []peer{{cyclone, "a"}}, []peer{{cyclone, "b"}}, false},
-		{"without ids", []peer{{cyclone, ""}}, []peer{{cyclone, ""}}, true},
-		{"one without id", []peer{{cyclone, ""}, {cyclone, "a"}}, []peer{{cyclone, ""}}, false},
-		{"Fast DDS beside", []peer{{fast, ""}, {cyclone, "a"}}, []peer{{cyclone, "a"}}, true},
-		{"Fast DDS first", []peer{{fast, ""}, {cyclone, "a"}}, []peer{{fast, ""}}, false},
+		{"nobody", nil, nil, false, false},
+		{"no writer yet", []peer{{cyclone, "a"}}, nil, false, false},
+		{"both", []peer{{cyclone, "a"}}, []peer{{cyclone, "a"}}, true, false},
+		{"of two servers", []peer{{cyclone, "a"}}, []peer{{cyclone, "b"}}, false, false},
+		{"without ids", []peer{{cyclone, ""}}, []peer{{cyclone, ""}}, true, false},
+		{"one without id", []peer{{cyclone, ""}, {cyclone, "a"}}, []peer{{cyclone, ""}}, false, false},
+		{"Fast DDS", []peer{{fast, ""}}, []peer{{fast, ""}}, true, true},
+		{"Fast DDS, no writer yet", []peer{{fast, ""}}, nil, false, false},
+		{"of two servers of Fast DDS", []peer{{fast, ""}}, []peer{{otherFast, ""}}, false, false},
+		{"Fast DDS beside", []peer{{fast, ""}, {cyclone, "a"}}, []peer{{fast, ""}, {cyclone, "a"}}, true, false},
+		{"Fast DDS beside one without id", []peer{{fast, ""}, {cyclone, ""}}, []peer{{fast, ""}, {cyclone, ""}}, true, false},
+		{"Fast DDS ready first", []peer{{fast, ""}, {cyclone, "a"}}, []peer{{fast, ""}}, true, true},
+		{"of each half a server", []peer{{cyclone, ""}}, []peer{{fast, ""}}, false, false},
 	} {
-		got, err := available(test.requests, test.replies)
-		require.NoError(t, err, test.name)
-		require.Equal(t, test.want, got, test.name)
+		ok, fastDDS := available(test.requests, test.replies)
+		require.Equal(t, test.ok, ok, test.name)
+		require.Equal(t, test.fastDDS, fastDDS, test.name)
 	}
-	_, err := available([]peer{{fast, ""}}, []peer{{fast, ""}})
-	require.EqualError(t, err, fastDDSServices)
 }

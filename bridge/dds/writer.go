@@ -30,6 +30,7 @@ type writer struct {
 
 	mu       sync.Mutex // makes sequence count as Cyclone DDS does
 	sequence uint64
+	relates  bool // whether relate_writer was called
 }
 
 func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string) (*writer, error) {
@@ -49,7 +50,22 @@ func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string
 }
 
 // write sends a copy of data. A negative sourceTime is now.
-func (w *writer) write(data []byte, sourceTime int64) error {
+func (w *writer) write(data []byte, sourceTime int64) error { return w.send(data, sourceTime, nil) }
+
+// relate sends a copy of data that is related to another sample.
+func (w *writer) relate(data []byte, to identity) error {
+	other := to.toC()
+	return w.send(data, -1, &other)
+}
+
+// next returns the RTPS sequence number of what is written next.
+func (w *writer) next() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int64(w.sequence) + 1
+}
+
+func (w *writer) send(data []byte, sourceTime int64, related *C.struct_identity) error {
 	if len(data) < 4 {
 		return fmt.Errorf("the payload has %d bytes, not even those of its encapsulation header", len(data))
 	}
@@ -58,8 +74,12 @@ func (w *writer) write(data []byte, sourceTime int64) error {
 	if w.closed.Load() {
 		return errClosed
 	}
+	if related != nil && !w.relates {
+		C.relate_writer(w.kind, (*C.uint8_t)(&w.guid[0]))
+		w.relates = true
+	}
 	err := check(C.write_blob(w.entity, w.kind, (*C.uint8_t)(&w.guid[0]), C.uint64_t(w.sequence+1),
-		unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data)), C.int64_t(sourceTime)))
+		unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data)), C.int64_t(sourceTime), related))
 	if err != nil && w.closed.Load() {
 		return errClosed
 	}

@@ -1,0 +1,35 @@
+package dds
+
+// #include "entity.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"tapedeck/bridge"
+)
+
+// identity names a sample. With Fast DDS, it is what a request or reply tells beside its payload: a request, the client's
+// reader of replies, without a sequence number; a reply, the same reader, and the RTPS sequence number of the request.
+type identity struct {
+	guid     bridge.GUID
+	sequence int64
+}
+
+// noSequence is RTPS's SEQUENCENUMBER_UNKNOWN.
+const noSequence = -1 << 32
+
+// relatedTo returns what a sample tells to be related to, if it does.
+func relatedTo(b *C.struct_blob) (id identity, ok bool) {
+	if b.related == nil {
+		return identity{}, false
+	}
+	c := b.related.id
+	return identity{guid: *(*bridge.GUID)(unsafe.Pointer(&c.guid)), sequence: int64(c.sequence)}, true
+}
+
+func (id identity) toC() (c C.struct_identity) {
+	*(*bridge.GUID)(unsafe.Pointer(&c.guid)) = id.guid
+	c.sequence = C.int64_t(id.sequence)
+	return c
+}

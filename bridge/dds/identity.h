@@ -1,0 +1,26 @@
+// How Fast DDS tells which request a reply belongs to: by a parameter in the inline QoS of its RTPS message.
+#ifndef TAPEDECK_IDENTITY_H
+#define TAPEDECK_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// identity names one sample.
+struct identity {
+	uint8_t guid[16]; // in wire order
+	int64_t sequence; // of RTPS
+};
+
+// find_identity looks for one in size bytes of inline QoS.
+bool find_identity(const uint8_t *parameters, size_t size, bool little_endian, struct identity *id);
+
+// begin_inline_qos turns the parameter of a keyhash into one to be ignored. Its value, of which only the 16 bytes of the
+// hash are there yet, reaches over the end of the list that follows: the list goes on with what is put behind that, which is
+// INLINE_QOS_SIZE bytes from end_inline_qos. Without the rest, only the keyhash is ignored.
+void begin_inline_qos(uint8_t *keyhash, bool rest);
+
+#define INLINE_QOS_SIZE (2 * (4 + 24) + 4)
+void end_inline_qos(uint8_t *buffer, const struct identity *id);
+
+#endif

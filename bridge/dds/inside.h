@@ -1,0 +1,23 @@
+// What the C API of Cyclone DDS has no function for and services need: by the inside of its library, which its headers
+// declare. Entities are named by GUIDs in wire order; those that are gone are left alone. type is any of their domain.
+#ifndef TAPEDECK_INSIDE_H
+#define TAPEDECK_INSIDE_H
+
+#include "blob.h"
+
+// interrupt_writer has writes that block fail, and all later ones. dds_delete waits for them.
+void interrupt_writer(const struct ddsi_sertype *type, const uint8_t writer[16]);
+
+// relate_writer has a writer tell what its samples are related to.
+void relate_writer(const struct ddsi_sertype *type, const uint8_t writer[16]);
+
+// keep_first has a reliable reader receive, too, what writers of other vendors sent it before they were discovered.
+void keep_first(const struct ddsi_sertype *type, const uint8_t reader[16]);
+
+// ask_writer has a remote writer, unless it has been heard of, tell a reader at once what it has for it.
+void ask_writer(const struct ddsi_sertype *type, const uint8_t reader[16], const uint8_t writer[16]);
+
+// knows_us says whether the participant of a peer has acknowledged what ours announced of its endpoints.
+bool knows_us(const struct ddsi_sertype *type, const uint8_t ours[16], const uint8_t peer[16]);
+
+#endif
