@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 import unittest
 
 from launch import LaunchDescription
@@ -12,9 +11,8 @@ from launch_testing.actions import ReadyToTest
 sys.path.append(os.path.dirname(os.path.realpath(__file__)))
 import stack  # noqa: E402
 
-FOLDER = tempfile.mkdtemp()
-DRIVE = os.path.join(FOLDER, 'drive.record.00000')
-REPLAY = os.path.join(FOLDER, 'replay.record.00000')
+DRIVE = stack.path('drive.record.00000')
+REPLAY = stack.path('replay.record.00000')
 
 
 def generate_test_description():

@@ -3,7 +3,6 @@
 import glob
 import os
 import sys
-import tempfile
 import unittest
 
 from launch import LaunchDescription
@@ -13,8 +12,7 @@ from launch_testing.actions import ReadyToTest
 sys.path.append(os.path.dirname(os.path.realpath(__file__)))
 import stack  # noqa: E402
 
-FOLDER = tempfile.mkdtemp()
-DRIVE = os.path.join(FOLDER, 'drive')
+DRIVE = stack.path('drive')
 
 
 def generate_test_description():
@@ -38,7 +36,7 @@ class TestRecorder(unittest.TestCase):
 
     def test_take_snapshot(self, proc_output):
         proc_output.assertWaitFor('recording /chatter', timeout=stack.PATIENT)
-        crash = os.path.join(FOLDER, 'crash')
+        crash = stack.path('crash')
         answer = stack.run(
             'ros2', 'service', 'call', '/recorder/take_snapshot', 'tapedeck/srv/TakeSnapshot',
             '{before: 10.0, path: ' + crash + ', cause: emergency stop}')

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 import unittest
 
 from launch import LaunchDescription
@@ -12,9 +11,8 @@ from launch_testing.actions import ReadyToTest
 sys.path.append(os.path.dirname(os.path.realpath(__file__)))
 import stack  # noqa: E402
 
-FOLDER = tempfile.mkdtemp()
-BAG = os.path.join(FOLDER, 'bag')
-PARAMETERS = os.path.join(FOLDER, 'parameters.yaml')
+BAG = stack.path('bag')
+PARAMETERS = stack.path('parameters.yaml')
 
 
 def generate_test_description():
