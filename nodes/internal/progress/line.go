@@ -3,19 +3,20 @@ package progress
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
-// Line is a line at the bottom of a terminal that says how a process goes, and is written over. What else goes to the
-// terminal is written with Write. Its methods may be called from several goroutines at once.
+// Line is a line at the bottom of a terminal that says how a process goes, and is written over; it may have a table above. What
+// else goes to the terminal is written with Write. Its methods may be called from several goroutines at once.
 type Line struct {
 	file *os.File
 
 	mu    sync.Mutex
-	shown bool
+	shown int // lines
 }
 
 // NewLine returns the line of the terminal f. Where f is none there is no line.
@@ -32,18 +33,39 @@ func Foreground(f *os.File) bool {
 }
 
 // Show replaces the line, cut to the width of the terminal.
-func (l *Line) Show(text string) {
+func (l *Line) Show(text string) { l.ShowTable(&Table{Line: text}) }
+
+// ShowTable replaces the line and what is above it by a table, cut to the size of the terminal.
+func (l *Line) ShowTable(t *Table) {
 	if !l.Visible() {
 		return
 	}
-	width, _, err := term.GetSize(int(l.file.Fd()))
-	if runes := []rune(text); err == nil && width > 1 && len(runes) >= width {
-		text = string(runes[:width-1])
+	width, height, err := term.GetSize(int(l.file.Fd()))
+	if err != nil {
+		width, height = 0, 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.file, "\r%s\x1b[K", text)
-	l.shown = true
+	l.draw(t.lines(width, height))
+}
+
+func (l *Line) draw(list []string) {
+	// In one write, and each line over the one before it, so that nothing flickers.
+	var b strings.Builder
+	if l.shown > 1 {
+		fmt.Fprintf(&b, "\x1b[%dA", l.shown-1)
+	}
+	for i, text := range list {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "\r%s\x1b[K", text)
+	}
+	if l.shown > len(list) {
+		b.WriteString("\x1b[J")
+	}
+	fmt.Fprint(l.file, b.String())
+	l.shown = len(list)
 }
 
 // Clear takes the line off the terminal.
@@ -54,9 +76,12 @@ func (l *Line) Clear() {
 }
 
 func (l *Line) clear() {
-	if l.shown {
+	if l.shown > 1 {
+		fmt.Fprintf(l.file, "\x1b[%dA\x1b[J", l.shown-1)
+	}
+	if l.shown > 0 {
 		fmt.Fprint(l.file, "\r\x1b[K")
-		l.shown = false
+		l.shown = 0
 	}
 }
 

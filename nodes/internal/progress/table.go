@@ -1,0 +1,63 @@
+package progress
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Table is text in columns above a line. The first column is aligned to the left and cut when there is no room for it, the
+// others to the right.
+type Table struct {
+	Columns []string
+	Rows    [][]string // the most important first; those for which there is no room are left out, and counted
+	Line    string     // below the rows
+}
+
+// leftAlone are the rows of a terminal in which a table is not drawn, so that log lines can be read.
+const leftAlone = 4
+
+// lines returns the table for a terminal of that size.
+func (t *Table) lines(width, height int) []string {
+	rows := t.Rows
+	room := height - leftAlone - 2 // beside the columns' names and the line
+	if len(rows) == 0 || room < 1 {
+		return []string{cut(t.Line, width)}
+	}
+	if len(rows) > room {
+		rows = rows[:room-1]
+	}
+	widths := make([]int, len(t.Columns))
+	for _, row := range append([][]string{t.Columns}, rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	const gap = 2
+	others := 0
+	for _, w := range widths[1:] {
+		others += gap + w
+	}
+	widths[0] = max(min(widths[0], width-1-others), 8)
+	var list []string
+	for _, row := range append([][]string{t.Columns}, rows...) {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%-*s", widths[0], cut(row[0], widths[0]+1))
+		for i, cell := range row[1:] {
+			fmt.Fprintf(&b, "%*s", gap+widths[i+1], cell)
+		}
+		list = append(list, cut(b.String(), width))
+	}
+	if n := len(t.Rows) - len(rows); n > 0 {
+		list = append(list, cut(fmt.Sprintf("and %d more", n), width))
+	}
+	return append(list, cut(t.Line, width))
+}
+
+// cut shortens a text so that it does not reach the edge of a terminal.
+func cut(text string, width int) string {
+	if runes := []rune(text); width > 1 && len(runes) >= width {
+		return string(runes[:width-1])
+	}
+	return text
+}

@@ -1,0 +1,82 @@
+package progress
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestTableFitsTheTerminal(t *testing.T) {
+	table := &Table{
+		Columns: []string{"topic", "rate", "lost"},
+		Rows:    [][]string{{"/imu", "100.0", "0"}, {"/camera/front/image_raw", "30.0", "12"}, {"/a", "1.0", "0"}, {"/b", "1.0", "0"}},
+		Line:    "[RECORDING] 1 s, 4 topics",
+	}
+	for name, c := range map[string]struct {
+		width, height int
+		want          string
+	}{
+		"all of it": {80, 24, `
+topic                     rate  lost
+/imu                     100.0     0
+/camera/front/image_raw   30.0    12
+/a                         1.0     0
+/b                         1.0     0
+[RECORDING] 1 s, 4 topics`},
+		"narrow": {30, 24, `
+topic              rate  lost
+/imu              100.0     0
+/camera/front/im   30.0    12
+/a                  1.0     0
+/b                  1.0     0
+[RECORDING] 1 s, 4 topics`},
+		"low": {80, leftAlone + 2 + 3, `
+topic                     rate  lost
+/imu                     100.0     0
+/camera/front/image_raw   30.0    12
+and 2 more
+[RECORDING] 1 s, 4 topics`},
+		"no room for a table": {20, leftAlone + 2, `
+[RECORDING] 1 s, 4 `},
+		"no size": {0, 0, `
+[RECORDING] 1 s, 4 topics`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := table.lines(c.width, c.height)
+			require.Equal(t, strings.Split(c.want[1:], "\n"), lines)
+			require.LessOrEqual(t, len(lines), max(1, c.height-leftAlone))
+		})
+	}
+}
+
+func TestTableIsDrawnInPlace(t *testing.T) {
+	screen, tty := terminal(t)
+	require.NoError(t, unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
+	out := new(strings.Builder)
+	l := NewLine(tty)
+	show := func(lines ...string) {
+		// Visible asks for the foreground, which no test has.
+		l.mu.Lock()
+		l.draw(lines)
+		l.mu.Unlock()
+	}
+	show("a", "b", "c")
+	show("d")
+	_, err := l.Write([]byte("log\n"))
+	require.NoError(t, err)
+	show("e", "f")
+	l.Clear()
+	l.Clear()
+	require.NoError(t, tty.Close())
+	_, _ = io.Copy(out, screen)
+	require.Equal(t, strings.Join([]string{
+		"\ra\x1b[K\r\n\rb\x1b[K\r\n\rc\x1b[K",
+		"\x1b[2A\rd\x1b[K\x1b[J",
+		"\r\x1b[Klog\r\n",
+		"\re\x1b[K\r\n\rf\x1b[K",
+		"\x1b[1A\x1b[J\r\x1b[K",
+	}, ""), out.String())
+}
