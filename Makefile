@@ -9,6 +9,9 @@ GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
+# Of the Go build: rcl for bridge/rcl, see test/ros2.
+TAGS ?=
+
 # Packages where goroutines meet.
 RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/...
 
@@ -26,11 +29,11 @@ test: build test-deps check
 
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
-	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) vet -tags "$(TAGS)" ./...
+	$(GO) run $(STATICCHECK) -tags "$(TAGS)" ./...
 
 lint:
-	$(GO) run $(GOLANGCI_LINT) run
+	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr
