@@ -24,16 +24,17 @@ import (
 // subscription implements bridge.Subscription. One goroutine takes what the middleware has, at once, so that no limit of
 // the middleware is reached while the handler is slow; another calls the handler.
 type subscription struct {
-	node   *node
-	topic  string
-	qos    codec.QoS
-	rclgo  *rclgo.Subscription
-	handle *C.rcl_subscription_t
-	spin   *spin
-	batch  *C.struct_batch
-	losses losses
-	gaps   atomic.Uint64 // samples that are missing between sequence numbers
-	counts atomic.Bool   // there are sequence numbers
+	node    *node
+	topic   string
+	qos     codec.QoS
+	rclgo   *rclgo.Subscription
+	handle  *C.rcl_subscription_t
+	spin    *spin
+	batch   *C.struct_batch
+	drained time.Time // last
+	losses  losses
+	gaps    atomic.Uint64 // samples that are missing between sequence numbers
+	counts  atomic.Bool   // there are sequence numbers
 
 	incompatible *event
 
@@ -86,20 +87,25 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle fun
 // At a high rate a subscription is looked at every now and then instead of being waited for: the middleware then has
 // nobody to wake for each sample, which takes it longer than all else that it does for a small one.
 const (
-	pause  = 300 * time.Microsecond
-	pauses = 3 // without samples, before it is waited for again
+	pause = 300 * time.Microsecond
+	busy  = 4 * pause // since there were samples
 )
 
-// drain takes samples until there are no more for a while.
+// drain takes samples until there are none, or none for a while if there were some not long ago.
 func (s *subscription) drain() {
-	for idle := 0; idle < pauses && s.closing.Load() == 0; {
+	linger := time.Since(s.drained) < busy
+	for idle := time.Duration(0); s.closing.Load() == 0; {
 		if s.take(0) > 0 {
 			idle = 0
 			continue
 		}
-		idle++
+		if !linger || idle >= busy {
+			break
+		}
 		time.Sleep(pause)
+		idle += pause
 	}
+	s.drained = time.Now()
 }
 
 // take hands what is there to the handler's goroutine and returns how many samples that were. With a time until, in ns
