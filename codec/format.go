@@ -57,10 +57,19 @@ func Formats() []Format {
 
 const sniffSize = 4096
 
-// Open opens the recording at path, a file or a folder. The format is recognised by content; the name does not matter.
-// Errors name the path and wrap fs.ErrNotExist, fs.ErrPermission or ErrUnknownFormat where they apply.
+// Open opens the recording at path, a file or a folder. The format is recognised by content; the name does not matter. Where
+// there is none, it opens the one at path with ActiveSuffix. Errors name the path and wrap fs.ErrNotExist, fs.ErrPermission or
+// ErrUnknownFormat where they apply.
 func Open(path string) (Reader, error) {
 	head, err := readHead(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		active := path + ActiveSuffix
+		if activeHead, activeErr := readHead(active); activeErr == nil {
+			path, head, err = active, activeHead, nil
+		} else {
+			head, err = readHead(path) // it may have been completed meanwhile
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -123,8 +132,10 @@ func Create(path string, o CreateOptions) (Writer, error) {
 	if f.Create == nil {
 		return nil, fmt.Errorf("create %s: format %s can be read, not written", path, f.Name)
 	}
-	if _, err := os.Lstat(path); err == nil && !o.Overwrite {
-		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
+	for _, name := range []string{path, path + ActiveSuffix} {
+		if _, err := os.Lstat(name); err == nil && !o.Overwrite {
+			return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", name, fs.ErrExist)
+		}
 	}
 	w, err := f.Create(path, o)
 	if err != nil {

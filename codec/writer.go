@@ -2,6 +2,10 @@ package codec
 
 import "time"
 
+// ActiveSuffix is what the name of a file ends with while it is written, in the formats that are for recording. It is dropped when
+// the file is complete; that of a writer that was killed keeps it. Open finds a recording by either name.
+const ActiveSuffix = ".active"
+
 // CreateOptions say how a recording is written. The zero value asks for the defaults of the format.
 type CreateOptions struct {
 	Format    string // a format's name; "" takes it from the path's
@@ -13,8 +17,9 @@ type CreateOptions struct {
 
 	Metadata map[string]string // kept with the recording where the format can
 
-	// Completed, when it is set, hears of each file of the recording once it is complete, or could not be completed, in a
-	// goroutine of the writer's. It must not call the writer.
+	// Completed, when it is set, hears of each file of the recording once it is complete, in order, or could not be completed.
+	// The error may also be a *MissingError that no call has returned. It is called in a goroutine of the writer's, before Close
+	// returns, and must not call the writer.
 	Completed func(FileInfo, error)
 }
 
@@ -25,9 +30,10 @@ type Writer interface {
 	Declare(*Channel) error
 	// Write appends a message and declares its channel if need be. Messages should come in the order of LogTime, as far
 	// as they have one; each format says what it does with one that does not. Data is copied or written before Write
-	// returns.
+	// returns. After an error that is a *MissingError nothing more is written to the file; any other is about this message
+	// alone. In either case the message is not in the recording, nor among those that a *MissingError says to be missing.
 	Write(*Message) error
-	// Sync closes the open chunk and asks the system to put everything on the disk.
+	// Sync closes the open chunk and asks the system to put everything on the disk. Write goes on meanwhile.
 	Sync() error
 	// Close completes the recording. It is not complete when Close was not called or returned an error, but opens. If Sync
 	// was called before, everything is on the disk when Close returns.
@@ -37,12 +43,15 @@ type Writer interface {
 // Splitter is a Writer whose recording can go on in another file.
 type Splitter interface {
 	Writer
-	// File returns the path of the file that is being written now.
+	// File returns the path of the file that is being written now, or was at last, as it is called once it is complete.
 	File() string
 	// Split has what is written from now on go to a new file, in which the channels declared so far are declared again. The
-	// new file is open before the one before it is completed, which happens beside further writing; Close waits for
-	// it. After an error of Write or Sync the recording can go on with Split, too: the file before then keeps what was whole.
+	// new file is open before the one before it is completed, which happens beside further writing, and puts it on the disk;
+	// Close waits for it, and so does Split itself when too many files are to be completed. When the new file cannot be
+	// created, the recording goes on in the one before. After a *MissingError the recording can go on with Split, too: the
+	// file before then keeps what was whole.
 	Split() error
-	// Remove takes a completed file out of the recording and deletes it.
+	// Remove takes a completed file, named as Completed named it, out of the recording and deletes it. It may be called
+	// beside all other methods.
 	Remove(path string) error
 }

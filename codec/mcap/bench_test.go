@@ -26,7 +26,7 @@ func benchPayload(size int) []byte {
 }
 
 func benchWrite(b *testing.B, path string, o codec.CreateOptions, size, n int) {
-	o.Overwrite = true
+	os.Remove(path) // to replace it would have some systems put the file on the disk
 	w, err := Create(path, o)
 	require.NoError(b, err)
 	m := codec.Message{Channel: &codec.Channel{Topic: "/a", Type: "pkg/msg/A", Encoding: codec.EncodingCDR}, Data: benchPayload(size)}

@@ -6,11 +6,14 @@ package mcap
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/foxglove/mcap/go/mcap"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 )
 
 // Name is the name of the format.
@@ -34,3 +37,30 @@ const (
 
 // ownMetadata names the metadata record that keeps CreateOptions.Metadata.
 const ownMetadata = "tapedeck"
+
+// Create begins a recording whose first file is path. NAME.mcap and NAME_0.mcap go on as NAME_1.mcap.
+func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
+	return createOn(output.OS{}, path, o)
+}
+
+func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+	extension := filepath.Ext(path)
+	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")
+	return NewRecording(s, path, func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) }, o, nil, nil)
+}
+
+// NewRecording begins a recording of MCAP files whose first one is path; name, embed and listed are as in output.Format and NewWriter.
+func NewRecording(s output.System, path string, name func(n int) string, o codec.CreateOptions, embed Embed, listed func([]*codec.Info) error) (*output.Recording, error) {
+	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
+		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
+	}
+	open := func(path string, before output.Part) (output.Part, error) {
+		file, err := output.Create(s, path, o.Overwrite)
+		if err != nil {
+			return nil, err
+		}
+		last, _ := before.(*Writer)
+		return NewWriter(file, o, embed, last)
+	}
+	return output.NewRecording(s, output.Format{Open: open, Name: name, Listed: listed}, path, o.Completed)
+}

@@ -58,3 +58,20 @@ func (p *packer) pack(chunk []byte) ([]byte, mcap.CompressionFormat, error) {
 	}
 	return p.packed, p.compression, nil
 }
+
+// chunk is a chunk that is to be written.
+type chunk struct {
+	records    []byte   // bareChunk bytes, then the records
+	indexes    [][]byte // entries of the message indexes, by channel
+	messages   int
+	first      int64 // LogTime of the first message
+	start, end int64 // LogTime of the earliest and the latest message
+}
+
+// reset empties the chunk, which keeps its memory.
+func (c *chunk) reset() {
+	c.records, c.messages = c.records[:bareChunk], 0
+	for id, entries := range c.indexes {
+		c.indexes[id] = entries[:0]
+	}
+}

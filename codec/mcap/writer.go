@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 )
 
 // Defaults of CreateOptions. A chunk of 4 MiB is written in one call and keeps the index of a long recording short.
@@ -26,8 +25,12 @@ const (
 	DefaultChunkDuration = time.Second
 )
 
-// bareChunk is how many bytes precede the records of a chunk without compression.
-const bareChunk = recordHead + chunkHead
+const (
+	// bareChunk is how many bytes precede the records of a chunk without compression.
+	bareChunk = recordHead + chunkHead
+	// finalReserve is more than what a file takes at its end beside what grows with it.
+	finalReserve = 16 << 10
+)
 
 // Writer writes an MCAP file as rosbag2_storage_mcap does, with schemas, offered QoS and type hashes, an index and
 // statistics. Unlike there, chunks have checksums. Channels that agree in everything become one. A PublishTime of 0
@@ -36,79 +39,104 @@ const bareChunk = recordHead + chunkHead
 //
 // A chunk is closed when it has ChunkSize bytes or its messages span ChunkDuration of LogTime, so that a killed writer
 // loses no more than that.
+//
+// It is a part of a recording, output.Part.
 type Writer struct {
-	path string
-
-	mu        sync.Mutex
-	file      *os.File
-	err       error // the first one; nothing is written after it
-	size      int64 // of the file
-	profile   string
+	file      *output.File
+	embed     Embed
 	chunkSize int
 	duration  int64
-	durable   bool // Sync was called: Close puts everything on the disk too
-	packer    packer
 
-	topics   []*codec.Channel // by number
+	disk          sync.Mutex // of the next two and file; locked before mu, which is not held while the disk works
+	packer        packer
+	headerProfile string // that the file has
+
+	mu       sync.Mutex // for all below
+	err      error      // what ended the writing
+	told     bool       // it was returned
+	closed   bool       // all is written, or given up
+	complete bool       // the file has its name
+	profile  string
+
+	topics   []*topic // by number
 	ids      map[*codec.Channel]uint16
 	channels map[string]uint16 // by all that a channel record has
 	schemas  map[string]uint16 // likewise
 	last     *codec.Channel    // the channel of the last message, and its number
 	lastID   uint16
 
-	chunk      []byte   // bareChunk bytes, then the records
-	indexes    [][]byte // entries of the message indexes, by channel
-	messages   int      // in the chunk
-	first      int64    // LogTime of the first message in the chunk
-	start, end int64    // LogTime of the messages in the chunk
-	statistics mcap.Statistics
-	counts     []uint64 // messages, by channel
+	chunk      *chunk // the open one
+	spare      *chunk
+	statistics mcap.Statistics // of what is in the file
+
+	embedSize int64 // more than what is embedded takes, and as much again for metadata.yaml
 
 	encoder *mcap.Writer // encodes the records that are not written often, to encoded
 	encoded bytes.Buffer
 	summary struct{ schemas, channels, chunks, metadata []byte }
 }
 
-// Create begins an MCAP file at path. CreateOptions.Metadata becomes a metadata record named "tapedeck".
-func Create(path string, o codec.CreateOptions) (*Writer, error) {
-	packer, err := newPacker(o.Compression)
-	if err == nil && (o.ChunkSize < 0 || o.ChunkDuration < 0) {
-		err = errors.New("size and duration of chunks must not be negative")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", path, err)
-	}
-	exist := os.O_EXCL
-	if o.Overwrite {
-		exist = os.O_TRUNC
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|exist, 0o666)
-	if err != nil {
-		return nil, err
-	}
+// topic is a channel of the file.
+type topic struct {
+	channel  *codec.Channel
+	messages uint64
+	taken    uint64 // of messages: in the file or in the chunk that is being written
+	written  uint64 // of messages: in the file
+}
+
+// Embed returns a metadata record that a file has at its beginning and at its end, of what is in the file then.
+type Embed func(info *codec.Info) (name string, values map[string]string, err error)
+
+// NewWriter begins an MCAP file in which the channels of before, unless that is nil, are declared. It takes file over.
+// CreateOptions.Metadata becomes a metadata record named "tapedeck"; embed may be nil.
+func NewWriter(file *output.File, o codec.CreateOptions, embed Embed, before *Writer) (*Writer, error) {
 	w := &Writer{
-		path: path, file: file, packer: packer,
+		file: file, embed: embed,
 		chunkSize: min(cmp.Or(o.ChunkSize, DefaultChunkSize), maxChunk/2),
 		duration:  int64(cmp.Or(o.ChunkDuration, DefaultChunkDuration)),
+		profile:   "ros2",
 		ids:       map[*codec.Channel]uint16{}, channels: map[string]uint16{}, schemas: map[string]uint16{},
 	}
-	w.chunk = make([]byte, bareChunk, bareChunk+w.chunkSize+w.chunkSize/4)
-	w.encoder, err = mcap.NewWriter(&w.encoded, &mcap.WriterOptions{})
+	var err error
+	if w.packer, err = newPacker(o.Compression); err == nil {
+		w.encoder, err = mcap.NewWriter(&w.encoded, &mcap.WriterOptions{})
+	}
+	w.chunk = w.newChunk()
+	if before != nil {
+		w.inherit(before)
+	}
 	if err == nil {
-		w.profile = "ros2"
-		err = w.write(append(slices.Clone(mcap.Magic), header(w.profile)...))
+		w.headerProfile = w.profile
+		err = file.Append(mcap.Magic, header(w.profile))
 	}
 	if err == nil && len(o.Metadata) > 0 {
-		err = w.WriteMetadata(ownMetadata, o.Metadata)
+		err = w.writeMetadata(ownMetadata, o.Metadata)
+	}
+	if err == nil {
+		err = w.embedInfo()
 	}
 	if err != nil {
-		file.Close()
-		if !o.Overwrite {
-			_ = os.Remove(path)
-		}
-		return nil, err
+		file.Discard()
+		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
 	}
 	return w, nil
+}
+
+func (w *Writer) newChunk() *chunk {
+	return &chunk{records: make([]byte, bareChunk, bareChunk+w.chunkSize+w.chunkSize/4)}
+}
+
+// inherit declares the channels of another file, which may be in use.
+func (w *Writer) inherit(before *Writer) {
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	w.profile, w.embedSize = before.profile, before.embedSize
+	w.ids, w.channels, w.schemas = maps.Clone(before.ids), maps.Clone(before.channels), maps.Clone(before.schemas)
+	for _, t := range before.topics {
+		w.topics = append(w.topics, &topic{channel: t.channel})
+	}
+	w.summary.schemas, w.summary.channels = slices.Clone(before.summary.schemas), slices.Clone(before.summary.channels)
+	w.chunk.records = append(append(w.chunk.records, w.summary.schemas...), w.summary.channels...)
 }
 
 // header returns the header record. It has the same length for every profile of at most four bytes.
@@ -126,33 +154,12 @@ func header(profile string) []byte {
 func (w *Writer) encode(f func() error) ([]byte, error) {
 	w.encoded.Reset()
 	if err := f(); err != nil {
-		return nil, fmt.Errorf("write %s: %w", w.path, err)
+		return nil, fmt.Errorf("write %s: %w", w.file.Path(), err)
 	}
 	return w.encoded.Bytes(), nil
 }
 
-// write appends to the file.
-func (w *Writer) write(b []byte) error {
-	if w.err != nil {
-		return w.err
-	}
-	n, err := w.file.Write(b)
-	w.size += int64(n)
-	if err != nil {
-		w.err = w.failed(err)
-	}
-	return w.err
-}
-
-func (w *Writer) failed(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		err = pathError.Err
-	}
-	return fmt.Errorf("write %s: %w", w.path, err)
-}
-
-// Declare implements codec.Writer.
+// Declare implements output.Part.
 func (w *Writer) Declare(c *codec.Channel) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,14 +169,14 @@ func (w *Writer) Declare(c *codec.Channel) error {
 
 // channel returns the number of a channel.
 func (w *Writer) channel(c *codec.Channel) (uint16, error) {
+	if w.err != nil {
+		return 0, w.ended()
+	}
 	if c == w.last {
-		return w.lastID, w.err
+		return w.lastID, nil
 	}
 	id, ok := w.ids[c]
 	if !ok {
-		if w.err != nil {
-			return 0, w.err
-		}
 		var err error
 		if id, err = w.declare(c); err != nil {
 			return 0, err
@@ -177,7 +184,13 @@ func (w *Writer) channel(c *codec.Channel) (uint16, error) {
 		w.ids[c] = id
 	}
 	w.last, w.lastID = c, id
-	return id, w.err
+	return id, nil
+}
+
+// ended returns what ended the writing, if something did.
+func (w *Writer) ended() error {
+	w.told = w.err != nil
+	return w.err
 }
 
 func (w *Writer) declare(c *codec.Channel) (uint16, error) {
@@ -200,11 +213,9 @@ func (w *Writer) declare(c *codec.Channel) (uint16, error) {
 		return id, nil
 	}
 	if len(w.channels) > math.MaxUint16 {
-		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d channels", w.path, c.Topic, math.MaxUint16+1)
+		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d channels", w.file.Path(), c.Topic, math.MaxUint16+1)
 	}
-	if err := w.setProfile(c.Encoding); err != nil {
-		return 0, err
-	}
+	w.setProfile(c.Encoding)
 	id := uint16(len(w.channels))
 	record, err := w.encode(func() error {
 		return w.encoder.WriteChannel(&mcap.Channel{ID: id, SchemaID: schema, Topic: c.Topic, MessageEncoding: c.Encoding, Metadata: metadata})
@@ -212,12 +223,14 @@ func (w *Writer) declare(c *codec.Channel) (uint16, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.chunk = append(w.chunk, record...)
+	w.chunk.records = append(w.chunk.records, record...)
 	w.summary.channels = append(w.summary.channels, record...)
 	w.channels[key] = id
-	w.indexes = append(w.indexes, nil)
-	w.counts = append(w.counts, 0)
-	w.topics = append(w.topics, c)
+	w.topics = append(w.topics, &topic{channel: c})
+	if w.embed != nil {
+		const rest = 512 // of what metadata says of a topic
+		w.embedSize += int64(2 * (2*len(metadata[keyQoS]) + len(c.Topic) + len(c.Type) + rest))
+	}
 	return id, nil
 }
 
@@ -231,7 +244,7 @@ func (w *Writer) schema(c *codec.Channel) (uint16, error) {
 		return id, nil
 	}
 	if len(w.schemas) == math.MaxUint16 {
-		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d schemas", w.path, c.Topic, math.MaxUint16)
+		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d schemas", w.file.Path(), c.Topic, math.MaxUint16)
 	}
 	id := uint16(len(w.schemas) + 1)
 	record, err := w.encode(func() error {
@@ -240,29 +253,22 @@ func (w *Writer) schema(c *codec.Channel) (uint16, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.chunk = append(w.chunk, record...)
+	w.chunk.records = append(w.chunk.records, record...)
 	w.summary.schemas = append(w.summary.schemas, record...)
 	w.schemas[key] = id
 	return id, nil
 }
 
 // setProfile makes the profile that of all channels, when another one with this encoding joins them.
-func (w *Writer) setProfile(encoding string) error {
+func (w *Writer) setProfile(encoding string) {
 	profile := map[string]string{codec.EncodingCDR: "ros2", codec.EncodingROS1: "ros1"}[encoding]
 	if len(w.channels) > 0 && profile != w.profile {
 		profile = ""
 	}
-	if profile == w.profile {
-		return nil
-	}
-	if _, err := w.file.WriteAt(header(profile), int64(len(mcap.Magic))); err != nil {
-		return w.failed(err)
-	}
 	w.profile = profile
-	return nil
 }
 
-// Write implements codec.Writer.
+// Write implements output.Part.
 func (w *Writer) Write(m *codec.Message) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -270,63 +276,125 @@ func (w *Writer) Write(m *codec.Message) error {
 	if err != nil {
 		return err
 	}
-	if w.messages > 0 && m.LogTime-w.first >= w.duration {
-		if err := w.flush(); err != nil {
-			return err
+	if w.chunk.messages > 0 && m.LogTime-w.chunk.first >= w.duration {
+		w.writeChunk(false)
+		if w.err != nil {
+			return w.ended()
 		}
 	}
-	if w.messages == 0 {
-		w.first, w.start, w.end = m.LogTime, m.LogTime, m.LogTime
+	w.append(id, m)
+	if len(w.chunk.records)-bareChunk >= w.chunkSize {
+		w.writeChunk(false)
 	}
-	w.start, w.end = min(w.start, m.LogTime), max(w.end, m.LogTime)
+	return nil
+}
 
-	off := len(w.chunk)
-	w.chunk = slices.Grow(w.chunk, recordHead+messageHead+len(m.Data))[:off+recordHead+messageHead]
-	head := w.chunk[off:]
+// append appends a message to the chunk.
+func (w *Writer) append(id uint16, m *codec.Message) {
+	c := w.chunk
+	if c.messages == 0 {
+		c.first, c.start, c.end = m.LogTime, m.LogTime, m.LogTime
+	}
+	c.start, c.end = min(c.start, m.LogTime), max(c.end, m.LogTime)
+
+	off := len(c.records)
+	c.records = slices.Grow(c.records, recordHead+messageHead+len(m.Data))[:off+recordHead+messageHead]
+	head := c.records[off:]
 	head[0] = byte(mcap.OpMessage)
 	binary.LittleEndian.PutUint64(head[1:], uint64(messageHead+len(m.Data)))
 	binary.LittleEndian.PutUint16(head[9:], id)
 	binary.LittleEndian.PutUint32(head[11:], 0)
 	binary.LittleEndian.PutUint64(head[15:], uint64(m.LogTime))
 	binary.LittleEndian.PutUint64(head[23:], uint64(cmp.Or(m.PublishTime, m.LogTime)))
-	w.chunk = append(w.chunk, m.Data...)
+	c.records = append(c.records, m.Data...)
 
-	index := binary.LittleEndian.AppendUint64(w.indexes[id], uint64(m.LogTime))
-	w.indexes[id] = binary.LittleEndian.AppendUint64(index, uint64(off-bareChunk))
-	w.messages++
-	w.counts[id]++
-	if len(w.chunk)-bareChunk >= w.chunkSize {
-		return w.flush()
+	if missing := int(id) + 1 - len(c.indexes); missing > 0 {
+		c.indexes = append(c.indexes, make([][]byte, missing)...)
 	}
-	return nil
+	index := binary.LittleEndian.AppendUint64(c.indexes[id], uint64(m.LogTime))
+	c.indexes[id] = binary.LittleEndian.AppendUint64(index, uint64(off-bareChunk))
+	c.messages++
+	w.topics[id].messages++
 }
 
-// flush closes the chunk and writes it with its indexes.
-func (w *Writer) flush() error {
-	records := w.chunk[bareChunk:]
-	if len(records) == 0 || w.err != nil {
-		return w.err
+// lockDisk locks the disk too, while mu is locked. Sync may write the chunk before.
+func (w *Writer) lockDisk() {
+	w.mu.Unlock()
+	w.disk.Lock()
+	w.mu.Lock()
+}
+
+// writeChunk writes the open chunk with its indexes. An error is err then, and says that all of it is missing. beside says that
+// Write may go on meanwhile.
+func (w *Writer) writeChunk(beside bool) {
+	w.lockDisk()
+	defer w.disk.Unlock()
+	w.flush(beside)
+}
+
+// flush does what writeChunk does while the disk and mu are locked.
+func (w *Writer) flush(beside bool) {
+	c := w.chunk
+	if w.err != nil || w.closed || len(c.records) == bareChunk {
+		return
 	}
-	if w.messages == 0 {
-		// A chunk without messages would have no time.
-		err := w.write(records)
-		w.chunk = w.chunk[:bareChunk]
-		return err
+	if beside {
+		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
+			w.chunk = w.newChunk()
+		}
 	}
-	index := mcap.ChunkIndex{
-		MessageStartTime: uint64(w.start), MessageEndTime: uint64(w.end), ChunkStartOffset: uint64(w.size),
+	for _, t := range w.topics {
+		t.taken = t.messages
+	}
+	reserve := w.summarySize() + w.embedSize + finalReserve
+	profile := w.profile
+	w.mu.Unlock()
+
+	data, index, err := w.pack(c)
+	if err == nil && profile != w.headerProfile {
+		w.headerProfile = profile
+		err = w.file.WriteAt(header(profile), int64(len(mcap.Magic)))
+	}
+	if err == nil {
+		err = w.file.Reserve(reserve)
+	}
+	if err == nil {
+		err = w.file.Append(data)
+	}
+
+	w.mu.Lock()
+	if beside {
+		w.spare = c
+	}
+	if err == nil {
+		err = w.count(index)
+	}
+	if err != nil {
+		w.fail(err, c)
+	}
+	c.reset()
+}
+
+// pack returns c as it is in the file, and its entry in the index. That is nil without messages: there is no chunk then, for it
+// would have no time, but bare records.
+func (w *Writer) pack(c *chunk) ([]byte, *mcap.ChunkIndex, error) {
+	records := c.records[bareChunk:]
+	if c.messages == 0 {
+		return records, nil, nil
+	}
+	index := &mcap.ChunkIndex{
+		MessageStartTime: uint64(c.start), MessageEndTime: uint64(c.end), ChunkStartOffset: uint64(w.file.Size()),
 		MessageIndexOffsets: map[uint16]uint64{}, UncompressedSize: uint64(len(records)),
 	}
 	crc := crc32.ChecksumIEEE(records)
-	chunk, compression, err := w.packer.pack(w.chunk)
+	data, compression, err := w.packer.pack(c.records)
 	if err != nil {
-		return w.failed(err)
+		return nil, nil, err
 	}
-	head := bareChunk + len(compression)
 	index.Compression = compression
-	index.CompressedSize = uint64(len(chunk) - head)
-	index.ChunkLength = uint64(len(chunk))
-	b := append(chunk[:0], byte(mcap.OpChunk))
+	index.CompressedSize = uint64(len(data) - bareChunk - len(compression))
+	index.ChunkLength = uint64(len(data))
+	b := append(data[:0], byte(mcap.OpChunk))
 	b = binary.LittleEndian.AppendUint64(b, index.ChunkLength-recordHead)
 	b = binary.LittleEndian.AppendUint64(b, index.MessageStartTime)
 	b = binary.LittleEndian.AppendUint64(b, index.MessageEndTime)
@@ -334,171 +402,173 @@ func (w *Writer) flush() error {
 	b = binary.LittleEndian.AppendUint32(b, crc)
 	b = append(binary.LittleEndian.AppendUint32(b, uint32(len(compression))), compression...)
 	_ = binary.LittleEndian.AppendUint64(b, index.CompressedSize)
-	for id, entries := range w.indexes {
+	for id, entries := range c.indexes {
 		if len(entries) == 0 {
 			continue
 		}
-		index.MessageIndexOffsets[uint16(id)] = uint64(w.size) + uint64(len(chunk))
-		chunk = append(chunk, byte(mcap.OpMessageIndex))
-		chunk = binary.LittleEndian.AppendUint64(chunk, uint64(2+4+len(entries)))
-		chunk = binary.LittleEndian.AppendUint16(chunk, uint16(id))
-		chunk = binary.LittleEndian.AppendUint32(chunk, uint32(len(entries)))
-		chunk = append(chunk, entries...)
-		w.indexes[id] = entries[:0]
+		index.MessageIndexOffsets[uint16(id)] = index.ChunkStartOffset + uint64(len(data))
+		data = append(data, byte(mcap.OpMessageIndex))
+		data = binary.LittleEndian.AppendUint64(data, uint64(2+4+len(entries)))
+		data = binary.LittleEndian.AppendUint16(data, uint16(id))
+		data = binary.LittleEndian.AppendUint32(data, uint32(len(entries)))
+		data = append(data, entries...)
 	}
-	index.MessageIndexLength = uint64(len(chunk)) - index.ChunkLength
-	if err := w.write(chunk); err != nil {
-		return err
+	index.MessageIndexLength = uint64(len(data)) - index.ChunkLength
+	if compression == "" {
+		c.records = data // it may have grown
+	} else {
+		w.packer.packed = data
 	}
-	record, err := w.encode(func() error { return w.encoder.WriteChunkIndex(&index) })
+	return data, index, nil
+}
+
+// count takes note of what was written.
+func (w *Writer) count(index *mcap.ChunkIndex) error {
+	if index == nil {
+		return nil
+	}
+	record, err := w.encode(func() error { return w.encoder.WriteChunkIndex(index) })
 	if err != nil {
 		return err
 	}
 	w.summary.chunks = append(w.summary.chunks, record...)
-
 	s := &w.statistics
 	if s.ChunkCount == 0 {
 		s.MessageStartTime, s.MessageEndTime = index.MessageStartTime, index.MessageEndTime
 	}
 	s.MessageStartTime, s.MessageEndTime = min(s.MessageStartTime, index.MessageStartTime), max(s.MessageEndTime, index.MessageEndTime)
 	s.ChunkCount++
-	s.MessageCount += uint64(w.messages)
-	w.messages = 0
-	if compression == "" {
-		w.chunk = chunk // it may have grown
-	} else {
-		w.packer.packed = chunk
+	s.MessageCount = 0
+	for _, t := range w.topics {
+		t.written = t.taken
+		s.MessageCount += t.written
 	}
-	w.chunk = w.chunk[:bareChunk]
 	return nil
 }
 
-// Info says what was written so far, files and sizes left out.
-func (w *Writer) Info() *codec.Info {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	info := &codec.Info{Format: Name, Path: w.path, MessageCount: w.statistics.MessageCount + uint64(w.messages)}
-	for id, channel := range w.topics {
-		info.Topics = append(info.Topics, codec.TopicInfo{Channel: channel, MessageCount: w.counts[id]})
-	}
-	if info.StartTime, info.EndTime = int64(w.statistics.MessageStartTime), int64(w.statistics.MessageEndTime); w.messages > 0 {
-		if w.statistics.MessageCount == 0 {
-			info.StartTime, info.EndTime = w.start, w.end
+// fail ends the writing: what is not in the file is missing. lost is the chunk that is in no place any more.
+func (w *Writer) fail(cause error, lost *chunk) {
+	missing := &codec.MissingError{Path: w.file.Path(), Err: cause}
+	for _, t := range w.topics {
+		if n := t.messages - t.written; n > 0 {
+			missing.Topics = append(missing.Topics, codec.TopicInfo{Channel: t.channel, MessageCount: n})
 		}
-		info.StartTime, info.EndTime = min(info.StartTime, w.start), max(info.EndTime, w.end)
+		t.messages = t.written
 	}
-	return info
+	open := w.chunk
+	switch {
+	case lost.messages == 0:
+		lost = open
+	case open.messages == 0:
+		open = lost
+	}
+	missing.Start, missing.End = min(lost.start, open.start), max(lost.end, open.end)
+	w.chunk.reset()
+	w.err, w.told = missing, false
 }
 
-// WriteMetadata adds a metadata record.
-func (w *Writer) WriteMetadata(name string, values map[string]string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	record, err := w.encode(func() error { return w.encoder.WriteMetadata(&mcap.Metadata{Name: name, Metadata: values}) })
-	if err != nil {
-		return err
-	}
-	index := mcap.MetadataIndex{Offset: uint64(w.size), Length: uint64(len(record)), Name: name}
-	if err := w.write(record); err != nil {
-		return err
-	}
-	w.statistics.MetadataCount++
-	record, err = w.encode(func() error { return w.encoder.WriteMetadataIndex(&index) })
-	w.summary.metadata = append(w.summary.metadata, record...)
-	return err
-}
-
-// Sync implements codec.Writer.
+// Sync implements output.Part.
 func (w *Writer) Sync() error {
 	w.mu.Lock()
-	err := w.flush()
-	w.durable = true
+	defer w.mu.Unlock()
+	w.writeChunk(true)
+	if w.err != nil || w.closed {
+		return w.ended()
+	}
 	w.mu.Unlock()
-	if err != nil {
-		return err
+	err := w.file.Sync()
+	w.mu.Lock()
+	if err != nil && w.err == nil {
+		w.err = &codec.MissingError{Path: w.file.Path(), Err: fmt.Errorf("put it on the disk: %w", err)}
 	}
-	// Writing goes on while the system does its part.
-	if err := w.file.Sync(); err != nil {
-		return w.failed(err)
-	}
-	return nil
+	return w.ended()
 }
 
-// errClosed is what everything returns behind Close.
-var errClosed = errors.New("it is closed")
-
-// Close implements codec.Writer.
-func (w *Writer) Close() error {
+// Complete implements output.Part.
+func (w *Writer) Complete(durable bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if errors.Is(w.err, errClosed) {
-		return nil
+	w.lockDisk()
+	defer w.disk.Unlock()
+	before, told := w.err, w.told
+	w.err = nil
+	w.flush(false) // after an error of syncing there may be something
+	last := w.err
+	w.file.Release()
+	w.note(before)
+	w.note(last)
+	w.closed, w.err = true, cmp.Or(before, last)
+	w.chunk, w.spare = nil, nil
+	err := last
+	if !told {
+		err = w.err
 	}
-	err := w.finish()
-	if err == nil && w.durable {
-		if syncErr := w.file.Sync(); syncErr != nil {
-			err = w.failed(syncErr)
-		}
+	if unable := w.finish(durable); unable != nil {
+		return errors.Join(err, fmt.Errorf("complete %s: %w; it is readable nevertheless", w.file.Path(), unable))
 	}
-	if closeErr := w.file.Close(); err == nil && closeErr != nil {
-		err = w.failed(closeErr)
-	}
-	w.err = w.failed(errClosed)
+	w.complete = true
 	return err
 }
 
-// finish writes everything from the last chunk on.
-func (w *Writer) finish() error {
-	if err := w.flush(); err != nil {
-		return err
+// note writes what the recording itself is to say of missing messages. It is returned, too, so that it need not succeed.
+func (w *Writer) note(err error) {
+	var missing *codec.MissingError
+	if !errors.As(err, &missing) || missing.Count() == 0 {
+		return
 	}
-	s := &w.statistics
-	s.SchemaCount, s.ChannelCount = uint16(len(w.schemas)), uint32(len(w.channels))
-	s.ChannelMessageCounts = map[uint16]uint64{}
-	for id, n := range w.counts {
-		s.ChannelMessageCounts[uint16(id)] = n
-	}
-	statistics, err := w.encode(func() error { return w.encoder.WriteStatistics(s) })
+	w.err = nil
+	m, err := codec.EventMessage(missing.Event())
 	if err != nil {
-		return err
+		return
 	}
-	statistics = slices.Clone(statistics)
-	dataEnd, err := w.encode(func() error { return w.encoder.WriteDataEnd(&mcap.DataEnd{}) })
+	if id, err := w.channel(m.Channel); err == nil {
+		w.append(id, m)
+		w.flush(false)
+	}
+}
+
+// finish writes everything behind the chunks.
+func (w *Writer) finish(durable bool) error {
+	err := w.embedInfo()
+	if err == nil && durable {
+		err = w.file.Sync() // there must be no summary of what may not be there
+	}
+	var summary []byte
+	if err == nil {
+		summary, err = w.encodeSummary()
+	}
+	if err == nil {
+		err = w.file.Append(summary)
+	}
 	if err != nil {
+		_ = w.file.Abandon()
 		return err
 	}
-	if err := w.write(dataEnd); err != nil {
-		return err
+	return w.file.Complete(durable)
+}
+
+// Info implements output.Part.
+func (w *Writer) Info() *codec.Info {
+	w.disk.Lock()
+	defer w.disk.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.info()
+}
+
+func (w *Writer) info() *codec.Info {
+	info := &codec.Info{
+		Format: Name, Path: w.file.Path(), Size: w.file.Size(), MessageCount: w.statistics.MessageCount,
+		StartTime: int64(w.statistics.MessageStartTime), EndTime: int64(w.statistics.MessageEndTime), Complete: w.complete,
 	}
-	footer := mcap.Footer{SummaryStart: uint64(w.size)}
-	var summary, offsets []byte
-	for _, group := range []struct {
-		op      mcap.OpCode
-		records []byte
-	}{
-		{mcap.OpSchema, w.summary.schemas},
-		{mcap.OpChannel, w.summary.channels},
-		{mcap.OpStatistics, statistics},
-		{mcap.OpChunkIndex, w.summary.chunks},
-		{mcap.OpMetadataIndex, w.summary.metadata},
-	} {
-		if len(group.records) == 0 {
-			continue
-		}
-		offset := mcap.SummaryOffset{GroupOpcode: group.op, GroupStart: footer.SummaryStart + uint64(len(summary)), GroupLength: uint64(len(group.records))}
-		record, err := w.encode(func() error { return w.encoder.WriteSummaryOffset(&offset) })
-		if err != nil {
-			return err
-		}
-		offsets = append(offsets, record...)
-		summary = append(summary, group.records...)
+	if !w.complete {
+		info.Path += codec.ActiveSuffix
 	}
-	footer.SummaryOffsetStart = footer.SummaryStart + uint64(len(summary))
-	summary = append(summary, offsets...)
-	summary = append(summary, byte(mcap.OpFooter))
-	summary = binary.LittleEndian.AppendUint64(summary, footerSize-recordHead)
-	summary = binary.LittleEndian.AppendUint64(summary, footer.SummaryStart)
-	summary = binary.LittleEndian.AppendUint64(summary, footer.SummaryOffsetStart)
-	summary = binary.LittleEndian.AppendUint32(summary, crc32.ChecksumIEEE(summary))
-	return w.write(append(summary, mcap.Magic...))
+	for _, t := range w.topics {
+		info.Topics = append(info.Topics, codec.TopicInfo{Channel: t.channel, MessageCount: t.written})
+	}
+	info.Files = []codec.FileInfo{{
+		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
+	}}
+	return info
 }

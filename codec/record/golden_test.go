@@ -62,12 +62,12 @@ func recodeBody(t *testing.T, b []byte) []byte {
 	var m singleMessage
 	for pos := int64(0); pos < win.size; pos = m.end {
 		require.NoError(t, readMessage(&win, pos, &m))
-		c := &writerChannel{prefix: append(appendBytes(nil, 1, m.name), timeTag)}
+		own := &writerChannel{prefix: append(appendBytes(nil, 1, m.name), timeTag)}
 		data := b[m.content : m.content+int64(m.size)]
-		w.appendHead(c, &codec.Message{LogTime: m.time, PublishTime: m.publish, Data: data})
-		w.chunk = append(w.chunk, data...)
+		w.appendHead(own, &codec.Message{LogTime: m.time, PublishTime: m.publish, Data: data})
+		w.chunk.buf = append(w.chunk.buf, data...)
 	}
-	return w.chunk
+	return w.chunk.buf
 }
 
 // What Apollo's writer wrote comes out of decoding and encoding as it was.
@@ -152,7 +152,9 @@ func TestWriteLikeApollo(t *testing.T) {
 			r := openAt(t, sample(t, test.file))
 			path := filepath.Join(t.TempDir(), "copy.record")
 			w := copyTo(t, path, r, codec.CreateOptions{ChunkSize: test.chunk, ChunkDuration: 20 * time.Second})
-			if !test.killed {
+			if test.killed {
+				path += codec.ActiveSuffix
+			} else {
 				require.NoError(t, w.Close())
 			}
 			want, err := os.ReadFile(sample(t, test.file))

@@ -26,7 +26,7 @@ func tinyChunks(count int, header func(time uint64) *chunkHeader) []byte {
 		}
 		var w writer
 		w.appendHead(&writerChannel{prefix: append(appendBytes(nil, 1, "/a"), timeTag)}, &codec.Message{LogTime: int64(time)})
-		b = append(section{chunkBodySection, int64(len(w.chunk))}.append(b), w.chunk...)
+		b = append(section{chunkBodySection, int64(len(w.chunk.buf))}.append(b), w.chunk.buf...)
 	}
 	h := encode(&header0)
 	copy(b, append(section{headerSection, int64(len(h))}.append(nil), h...))

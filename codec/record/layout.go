@@ -3,6 +3,8 @@ package record
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -35,7 +37,8 @@ type piece struct {
 type layout struct {
 	pieces   []piece
 	counts   []uint64 // messages by channel; nil when the index does not say
-	damage   []error
+	events   []int64  // where messages of the channel of events are; all of them, or none
+	damage   []*damage
 	finished bool // there is an index at the end
 	cut      bool // the file of a killed writer ends in the midst of a section
 }
@@ -174,7 +177,6 @@ func (w *walk) section() error {
 			w.header = nil
 			return errNoMessage(fmt.Sprintf("the header of a chunk cannot be read: %v", err))
 		}
-		w.header.unknown = nil
 	}
 	w.pos = end
 	return nil
@@ -197,7 +199,7 @@ func (w *walk) body(header *chunkHeader, start, size int64) error {
 	}
 	if w.deep {
 		w.inBody, w.pos, w.bodyEnd, w.bodyCut, w.lost, w.count = true, start, p.end, p.cut, false, p.count
-		return nil
+		return w.check(header)
 	}
 	if p.end > p.start {
 		w.pieces = append(w.pieces, p)
@@ -207,12 +209,38 @@ func (w *walk) body(header *chunkHeader, start, size int64) error {
 	return nil
 }
 
+// check compares the body that begins at pos with its checksum. What a crash left of the last chunk may be followed by zeros in
+// place of the rest: then it ends where they begin.
+func (w *walk) check(header *chunkHeader) error {
+	if header == nil || w.bodyCut || !w.unfinished() {
+		return nil
+	}
+	want, ok := header.checksum()
+	if !ok {
+		return nil
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.Copy(sum, io.NewSectionReader(w.file, w.pos, w.bodyEnd-w.pos)); err != nil || sum.Sum32() == want {
+		return err
+	}
+	end, err := w.contentEnd()
+	switch {
+	case err != nil:
+		return err
+	case end < w.bodyEnd:
+		w.bodyEnd, w.bodyCut = max(w.pos, end), true
+	default:
+		w.report("the checksum of the chunk is wrong: some of its messages may be")
+	}
+	return nil
+}
+
 // messages goes through the messages from pos on.
 func (w *walk) messages() error {
 	var m singleMessage
 	for w.pos < w.bodyEnd {
 		err := readMessage(&w.window, w.pos, &m)
-		if err == nil && m.end > w.size {
+		if err == nil && (m.end > w.size || w.bodyCut && m.end > w.bodyEnd) {
 			err = errOverrun
 		}
 		const over = "a message runs over the end of the chunk"
@@ -235,12 +263,15 @@ func (w *walk) messages() error {
 			w.counts = append(w.counts, 0)
 		}
 		w.counts[channel]++
+		if channel == w.eventChannel {
+			w.events = append(w.events, m.pos)
+		}
 		if w.count > 0 {
 			w.count--
 		}
 		w.pos = m.end
 	}
-	if w.count > 0 && !w.lost && w.pos < w.size {
+	if w.count > 0 && !w.lost && !w.bodyCut && w.pos < w.size {
 		w.report(fmt.Sprintf("the chunk has %d messages less than its header says", w.count))
 	}
 	w.inBody = false
@@ -341,6 +372,9 @@ func (w *walk) index(start, end int64) error {
 		}
 		counts[channel] += cache.messageNumber
 		counted += cache.messageNumber
+		if channel == w.eventChannel && !w.deep {
+			w.events = cache.positions()
+		}
 	}
 	if w.deep {
 		return nil

@@ -33,9 +33,9 @@ func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 		head := chunkHeader{beginTime: uint64(times[0]), endTime: uint64(times[0]), messageNumber: uint64(len(times)), presence: presence{set: all}}
 		bodySize := 0
 		for _, time := range times {
-			w.chunk = w.chunk[:0]
+			w.chunk.buf = w.chunk.buf[:0]
 			w.appendHead(c, &codec.Message{LogTime: time, Data: content})
-			bodySize += len(w.chunk) + size
+			bodySize += len(w.chunk.buf) + size
 			head.beginTime, head.endTime = min(head.beginTime, uint64(time)), max(head.endTime, uint64(time))
 			head.rawSize += uint64(size)
 		}
@@ -43,9 +43,9 @@ func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 		out.Write(append(section{chunkHeaderSection, int64(len(h))}.append(nil), h...))
 		out.Write(section{chunkBodySection, int64(bodySize)}.append(nil))
 		for _, time := range times {
-			w.chunk = w.chunk[:0]
+			w.chunk.buf = w.chunk.buf[:0]
 			w.appendHead(c, &codec.Message{LogTime: time, Data: content})
-			out.Write(w.chunk)
+			out.Write(w.chunk.buf)
 			binary.LittleEndian.PutUint64(content, number)
 			out.Write(content)
 			number++

@@ -1,15 +1,20 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 
 	"tapedeck/codec"
 )
+
+// maxEvent is the most bytes that an event has; what has more is none.
+const maxEvent = 1 << 20
 
 // Details is Info.Extra of a record file.
 type Details struct {
@@ -39,8 +44,9 @@ type reader struct {
 	header      header
 	headerError error // the header could not be read
 
-	channels []*codec.Channel
-	byName   map[string]int
+	channels     []*codec.Channel
+	byName       map[string]int
+	eventChannel int // of channels; -1 when there is none
 
 	shallow *layout
 	deep    *layout // nil before it is needed
@@ -86,7 +92,7 @@ func pathless(err error) error {
 // newReader returns a reader of a file that begins with head, as much of firstSection bytes as there is.
 func newReader(path string, file file, size int64, head []byte) (*reader, error) {
 	r := &reader{
-		path: path, file: file, size: size, byName: map[string]int{},
+		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1,
 		window: window{file: file, size: size}, probe: window{file: file, size: size},
 	}
 	r.headerError = r.parseHeader(head)
@@ -122,8 +128,12 @@ func (r *reader) declare(name, messageType, protoDesc []byte) {
 	if _, ok := r.byName[string(name)]; ok {
 		return
 	}
+	c := newChannel(string(name), string(messageType), protoDesc)
+	if r.eventChannel < 0 && codec.IsEvents(c) {
+		r.eventChannel = len(r.channels)
+	}
 	r.byName[string(name)] = len(r.channels)
-	r.channels = append(r.channels, newChannel(string(name), string(messageType), protoDesc))
+	r.channels = append(r.channels, c)
 }
 
 // find returns the index of a channel. One that was never declared has no type.
@@ -153,7 +163,7 @@ func (r *reader) Info() (*codec.Info, error) {
 		return r.info, nil
 	}
 	l := r.shallow
-	if l.counts == nil || len(l.damage) > 0 || r.deep != nil {
+	if l.counts == nil || len(l.damage) > 0 || r.deep != nil || !r.knowsEvents(l) {
 		var err error
 		if l, err = r.survey(); err != nil {
 			return nil, err
@@ -180,16 +190,18 @@ func (r *reader) Info() (*codec.Info, error) {
 	for i, c := range r.channels {
 		info.Topics = append(info.Topics, codec.TopicInfo{Channel: c, MessageCount: counts[i]})
 	}
+	info.Events = r.storedEvents(l)
 	for _, d := range l.damage {
-		info.Events = append(info.Events, codec.Event{Kind: "damage", Text: d.Error()})
+		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: d.Error()})
 	}
 	if !l.finished && len(l.damage) == 0 {
 		text := "the recording was not closed: it ends behind the last chunk that was written"
 		if l.cut {
 			text = "the recording was not closed: it ends in the midst of a chunk"
 		}
-		info.Events = append(info.Events, codec.Event{Kind: "unfinished", Time: info.EndTime, Text: text})
+		info.Events = append(info.Events, codec.Event{Kind: codec.EventUnfinished, Time: info.EndTime, Text: text})
 	}
+	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	info.Files = []codec.FileInfo{{
 		Path: r.path, Size: r.size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
 	}}
@@ -203,6 +215,30 @@ func (r *reader) Info() (*codec.Info, error) {
 	}
 	r.info = info
 	return info, nil
+}
+
+// knowsEvents says whether l has the places of all events.
+func (r *reader) knowsEvents(l *layout) bool {
+	return r.eventChannel < 0 || r.eventChannel >= len(l.counts) || uint64(len(l.events)) == l.counts[r.eventChannel]
+}
+
+// storedEvents returns the events that a recorder kept.
+func (r *reader) storedEvents(l *layout) []codec.Event {
+	var events []codec.Event
+	var m singleMessage
+	for _, pos := range l.events {
+		if readMessage(&r.probe, pos, &m) != nil || m.size > maxEvent {
+			continue
+		}
+		data, err := r.probe.view(m.content, m.size)
+		if err != nil || len(data) < m.size {
+			continue
+		}
+		if e, ok := codec.ParseEvent(&codec.Message{Channel: r.channels[r.eventChannel], Data: data[:m.size]}); ok {
+			events = append(events, e)
+		}
+	}
+	return events
 }
 
 // firstString returns field 1 of a message, the name in MapInfo and VehicleInfo.
@@ -221,20 +257,23 @@ func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
 		scan:   window{file: r.file, size: r.size},
 		data:   newWindows(r.file, r.size),
 	}
-	l := r.shallow
-	if q.Damaged != nil {
+	l, end := r.shallow, int64(math.MaxInt64)
+	if q.Damaged != nil || r.unfinished() {
 		var err error
 		if l, err = r.survey(); err != nil {
 			return nil, err
 		}
-		for _, d := range l.damage {
+	}
+	for _, d := range l.damage {
+		switch {
+		case q.Damaged != nil:
 			q.Damaged(d)
+		case it.end == nil && !(d.pos == 0 && l.finished): // without a header all the rest can be there
+			it.end, end = recoverHint(d), d.pos
 		}
-	} else if len(l.damage) > 0 {
-		it.end = recoverHint(l.damage[0])
 	}
 	for _, p := range l.pieces {
-		if p.max >= q.Start && (q.End == 0 || p.min < q.End) {
+		if p.start < end && p.max >= q.Start && (q.End == 0 || p.min < q.End) {
 			it.pieces = append(it.pieces, p)
 		}
 	}

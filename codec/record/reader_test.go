@@ -279,10 +279,12 @@ func smallFile(t testing.TB, closed bool) []byte {
 	}
 	if closed {
 		require.NoError(t, w.Close())
+	} else {
+		defer w.Close()
+		path += codec.ActiveSuffix
 	}
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
-	w.Close()
 	return b
 }
 

@@ -57,6 +57,7 @@ import (
 	"regexp"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 )
 
 const (
@@ -123,7 +124,36 @@ func sniff(_ string, head []byte) bool {
 		return s.size > 2 && binary.LittleEndian.Uint32(head[firstSection+4:]) == 0 && len(payload) > 0 && payload[0] == 0x0a
 	case chunkHeaderSection:
 		var c chunkHeader
-		return s.size > 0 && s.size <= int64(len(payload)) && decode(payload[:s.size], &c) == nil && len(c.unknown) == 0
+		return s.size > 0 && s.size <= int64(len(payload)) && decode(payload[:s.size], &c) == nil && len(c.unknown) <= checksumSize
 	}
 	return false
+}
+
+// numbered is a name that Apollo's recorder gives to the files of a recording.
+var numbered = regexp.MustCompile(`\.\d{5}$`)
+
+func create(path string, o codec.CreateOptions) (*output.Recording, error) {
+	return createOn(output.OS{}, path, o)
+}
+
+// createOn begins a recording whose first file is path. NAME.record.00000 goes on as NAME.record.00001.
+func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+	if o.Compression != "" && o.Compression != "none" {
+		return nil, fmt.Errorf("create %s: compression %q: a record file is never compressed", path, o.Compression)
+	}
+	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
+		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
+	}
+	base := numbered.ReplaceAllString(path, "")
+	return output.NewRecording(s, output.Format{
+		Open: func(path string, before output.Part) (output.Part, error) {
+			file, err := output.Create(s, path, o.Overwrite)
+			if err != nil {
+				return nil, err
+			}
+			last, _ := before.(*writer)
+			return newWriter(file, o, last)
+		},
+		Name: func(n int) string { return fmt.Sprintf("%s.%05d", base, n) },
+	}, path, o.Completed)
 }

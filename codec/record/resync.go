@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -87,8 +88,11 @@ func (r *reader) plausibleSection(pos int64) (bool, error) {
 	switch s.typ {
 	case chunkHeaderSection:
 		var c chunkHeader
-		return s.size <= 64 && r.decodes(start, s.size, &c) && c.set == 0b1111 && len(c.unknown) == 0 &&
-			int64(c.beginTime) <= int64(c.endTime), nil
+		if s.size > 64 || !r.decodes(start, s.size, &c) || c.set != 0b1111 || int64(c.beginTime) > int64(c.endTime) {
+			return false, nil
+		}
+		_, ours := c.checksum()
+		return len(c.unknown) == 0 || ours && len(c.unknown) == checksumSize, nil
 	case channelSection:
 		return s.size <= maxChannel && r.plausibleChannel(start, start+s.size), nil
 	case indexSection:
@@ -155,4 +159,18 @@ func (r *reader) zeros(pos int64) (bool, error) {
 		pos += int64(len(b))
 	}
 	return true, nil
+}
+
+// contentEnd returns where the zeros begin that the file ends with.
+func (r *reader) contentEnd() (int64, error) {
+	var b [jumpSize]byte
+	for end := r.size; ; end -= jumpSize {
+		part := b[:min(end, jumpSize)]
+		if _, err := r.file.ReadAt(part, end-int64(len(part))); err != nil {
+			return 0, err
+		}
+		if n := len(bytes.TrimRight(part, "\x00")); n > 0 || end <= jumpSize {
+			return end - int64(len(part)-n), nil
+		}
+	}
 }

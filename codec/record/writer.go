@@ -1,21 +1,19 @@
 package record
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 )
 
 const (
@@ -23,35 +21,44 @@ const (
 	defaultChunkDuration = time.Second
 	maxChunkSize         = 1 << 30
 
-	// chunkHead is more than what precedes the messages of a chunk: the header's section and that of the body.
-	chunkHead = 2*sectionSize + 4*(1+binary.MaxVarintLen64)
 	// messageHead is more than what precedes a content, without the name.
 	messageHead = 3*(1+binary.MaxVarintLen64) + publishSize
+	// finalReserve is more than what is written in front of the index when the disk failed.
+	finalReserve = 16 << 10
 )
 
-// writer implements codec.Writer. A chunk and its header are written at once, so that as a rule the file of a killed writer
-// ends with a whole chunk.
+// writer writes one file; it implements output.Part. A chunk and its header are written at once, so that as a rule the file of a
+// killed writer ends with a whole chunk.
 type writer struct {
-	path          string
-	file          *os.File
+	file          *output.File
 	chunkSize     uint64
 	chunkDuration uint64
 
-	mu       sync.Mutex // for all below
-	err      error      // the first of writing, returned ever after
-	closed   bool
-	durable  bool // Sync was called: Close puts everything on the disk too
-	header   header
-	position int64 // where the next section goes
-	channels map[*codec.Channel]*writerChannel
-	names    map[string]*writerChannel
-	last     *codec.Channel // of the last message
-	lastOwn  *writerChannel
-	index    []indexEntry
+	disk sync.Mutex // of file; locked before mu, which is not held while the disk works
 
-	// chunk is the open chunk: chunkHead bytes, then the messages.
-	chunk       []byte
-	chunkHeader chunkHeader
+	mu        sync.Mutex // for all below
+	err       error      // what ended the writing
+	told      bool       // it was returned
+	closed    bool       // all is written, or given up
+	complete  bool       // the file has its name
+	header    header     // of what is in the file
+	earliest  int64      // LogTime of what is in the file
+	latest    int64
+	index     []indexEntry
+	indexSize int64   // at most; of what is in the file
+	events    []int64 // where in the file the messages of eventChannel are
+
+	channels     map[*codec.Channel]*writerChannel
+	names        map[string]*writerChannel
+	order        []*writerChannel
+	declared     int            // so many of order are in the file
+	eventChannel *writerChannel // nil when there is none
+	checksums    bool           // of chunks
+	last         *codec.Channel // of the last message
+	lastOwn      *writerChannel
+
+	chunk chunk  // the open one
+	spare []byte // room for another one
 }
 
 // writerChannel is a channel of the file.
@@ -60,26 +67,14 @@ type writerChannel struct {
 	prefix   []byte         // the name as field of a SingleMessage and the tag of the time
 	wire     channel
 	messages uint64
+	taken    uint64 // of messages: in the file or in the chunk that is being written
+	written  uint64 // of messages: in the file
 }
 
-// indexEntry is what the index says about a channel, or about a chunk.
-type indexEntry struct {
-	channel  *writerChannel // nil for a chunk
-	position int64          // of the section
-	body     int64          // of the section of a chunk's body
-
-	beginTime, endTime, messageNumber, rawSize uint64
-}
-
-func create(path string, o codec.CreateOptions) (*writer, error) {
-	if o.Compression != "" && o.Compression != "none" {
-		return nil, fmt.Errorf("create %s: compression %q: a record file is never compressed", path, o.Compression)
-	}
-	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
-		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
-	}
+// newWriter begins a file in which the channels of before, unless that is nil, are declared. It takes file over.
+func newWriter(file *output.File, o codec.CreateOptions, before *writer) (*writer, error) {
 	w := &writer{
-		path:          path,
+		file:          file,
 		chunkSize:     defaultChunkSize,
 		chunkDuration: uint64(defaultChunkDuration),
 		channels:      map[*codec.Channel]*writerChannel{},
@@ -94,63 +89,45 @@ func create(path string, o codec.CreateOptions) (*writer, error) {
 	w.header = header{
 		majorVersion: 1, chunkInterval: w.chunkDuration, chunkRawSize: w.chunkSize, presence: presence{set: headerFields},
 	}
-	// The contents are at most chunkSize before the last message, and what surrounds them takes a third as much again for
-	// messages of 100 bytes. When it takes more the chunk ends early.
-	w.chunk = make([]byte, chunkHead, chunkHead+w.chunkSize+w.chunkSize/2+1<<20)
-	flags := os.O_RDWR | os.O_CREATE
-	if o.Overwrite {
-		flags |= os.O_TRUNC
-	} else {
-		flags |= os.O_EXCL
+	w.chunk.buf = w.newBuffer()
+	if before != nil {
+		w.inherit(before)
 	}
-	file, err := os.OpenFile(path, flags, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", path, pathless(err))
+	area := append(w.encodeHeader(), make([]byte, firstSection)...)[:firstSection]
+	if err := file.Append(area); err != nil {
+		file.Discard()
+		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
 	}
-	w.file = file
-	if err := w.writeHeader(); err != nil {
-		file.Close()
-		if !o.Overwrite { // else it may be a device
-			_ = os.Remove(path)
-		}
-		return nil, err
-	}
-	w.position = firstSection
 	return w, nil
 }
 
-// writeHeader writes the whole area of the header. Behind the payload Apollo's writer has one '0' and zero bytes.
-func (w *writer) writeHeader() error {
+// newBuffer returns room for a chunk. The contents are at most chunkSize before the last message, and what surrounds them
+// takes a third as much again for messages of 100 bytes. When it takes more the chunk ends early.
+func (w *writer) newBuffer() []byte {
+	return make([]byte, chunkHead, chunkHead+w.chunkSize+w.chunkSize/2+1<<20)
+}
+
+// inherit declares the channels of another file, which may be in use.
+func (w *writer) inherit(before *writer) {
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	own := map[*writerChannel]*writerChannel{}
+	for _, old := range before.order {
+		own[old] = &writerChannel{channel: old.channel, prefix: old.prefix, wire: old.wire}
+		w.add(own[old])
+	}
+	for c, old := range before.channels {
+		w.channels[c] = own[old]
+	}
+}
+
+// encodeHeader returns the header, with the '0' that Apollo's writer has behind it.
+func (w *writer) encodeHeader() []byte {
 	payload := encode(&w.header)
-	area := section{headerSection, int64(len(payload))}.append(make([]byte, 0, firstSection))
-	area = append(append(area, payload...), '0')
-	return w.write(area[:firstSection], 0)
+	return append(append(section{headerSection, int64(len(payload))}.append(nil), payload...), '0')
 }
 
-// write writes b at pos. When that fails it cuts off what it wrote behind the last whole section.
-func (w *writer) write(b []byte, pos int64) error {
-	if w.err != nil {
-		return w.err
-	}
-	if _, err := w.file.WriteAt(b, pos); err != nil {
-		w.fail(err)
-	}
-	return w.err
-}
-
-func (w *writer) fail(err error) {
-	advice := ""
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		advice = "; what was written before is readable, free some space before going on"
-	}
-	w.err = fmt.Errorf("write %s: %w%s", w.path, pathless(err), advice)
-	if w.position > 0 {
-		if err := w.file.Truncate(w.position); err != nil {
-			w.err = errors.Join(w.err, fmt.Errorf("cut off a part of a chunk: %w", err))
-		}
-	}
-}
-
+// Declare implements output.Part.
 func (w *writer) Declare(c *codec.Channel) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,16 +135,17 @@ func (w *writer) Declare(c *codec.Channel) error {
 	return err
 }
 
-// declare returns the channel of the file for c and writes it if it is new.
+// declare returns the channel of the file for c.
 func (w *writer) declare(c *codec.Channel) (*writerChannel, error) {
+	if w.err != nil {
+		return nil, w.ended()
+	}
 	if own := w.channels[c]; own != nil {
 		return own, nil
 	}
-	if w.closed {
-		return nil, fmt.Errorf("write %s: %w", w.path, fs.ErrClosed)
-	}
+	path := w.file.Path()
 	if c.Topic == "" || len(c.Topic) > maxName-8 {
-		return nil, fmt.Errorf("write %s: a channel has a topic of %d bytes; 1 to %d are possible", w.path, len(c.Topic), maxName-8)
+		return nil, fmt.Errorf("write %s: a channel has a topic of %d bytes; 1 to %d are possible", path, len(c.Topic), maxName-8)
 	}
 	name := c.Topic
 	for i := 2; ; i++ {
@@ -184,49 +162,293 @@ func (w *writer) declare(c *codec.Channel) (*writerChannel, error) {
 	}
 	own := &writerChannel{channel: c, wire: wireChannel(c, name)}
 	own.prefix = append(appendBytes(nil, 1, name), timeTag)
-	payload := encode(&own.wire)
-	if len(payload) > maxChannel {
-		return nil, fmt.Errorf("write %s: the definition of %s takes %d bytes; %d are possible", w.path, c.Topic, len(payload), maxChannel)
+	if size := len(encode(&own.wire)); size > maxChannel {
+		return nil, fmt.Errorf("write %s: the definition of %s takes %d bytes; %d are possible", path, c.Topic, size, maxChannel)
 	}
-	b := section{channelSection, int64(len(payload))}.append(nil)
-	b = append(b, payload...)
-	if err := w.write(b, w.position); err != nil {
-		return nil, err
-	}
-	w.index = append(w.index, indexEntry{channel: own, position: w.position})
-	w.position += int64(len(b))
-	w.header.channelNumber++
-	w.channels[c], w.names[name] = own, own
+	w.add(own)
+	w.channels[c] = own
 	return own, nil
 }
 
+// ended returns what ended the writing, if something did.
+func (w *writer) ended() error {
+	w.told = w.err != nil
+	return w.err
+}
+
+// add adds a channel. It comes into the file with the next chunk.
+func (w *writer) add(own *writerChannel) {
+	w.names[string(own.wire.name)] = own
+	w.order = append(w.order, own)
+	w.checksums = w.checksums || own.channel.Encoding != codec.EncodingProtobuf
+	if w.eventChannel == nil && codec.IsEvents(own.channel) {
+		w.eventChannel = own
+	}
+}
+
+// Write implements output.Part.
 func (w *writer) Write(m *codec.Message) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil || w.closed {
-		if w.err == nil {
-			return fmt.Errorf("write %s: %w", w.path, fs.ErrClosed)
-		}
-		return w.err
-	}
-	if m.Channel != w.last {
+	if m.Channel != w.last || w.err != nil {
 		own, err := w.declare(m.Channel)
 		if err != nil {
 			return err
 		}
 		w.last, w.lastOwn = m.Channel, own
 	}
-	c := w.lastOwn
-	if len(m.Data) > maxPayload-messageHead-len(c.prefix) {
-		return fmt.Errorf("write %s: a message of %s takes %d bytes; %d are possible", w.path, m.Channel.Topic, len(m.Data), math.MaxInt32-1<<10)
+	own := w.lastOwn
+	if len(m.Data) > cap(w.chunk.buf)-len(w.chunk.buf)-messageHead-len(own.prefix) {
+		return w.writeLarge(own, m)
 	}
-	if len(w.chunk)+messageHead+len(c.prefix)+len(m.Data) > cap(w.chunk) {
-		if err := w.flush(nil); err != nil {
-			return err
+	w.appendHead(own, m)
+	w.chunk.buf = append(w.chunk.buf, m.Data...)
+	if h := &w.chunk.header; h.rawSize <= w.chunkSize && uint64(m.LogTime)-h.beginTime <= w.chunkDuration {
+		return nil
+	}
+	w.writeChunk(false)
+	return nil
+}
+
+// writeLarge writes a message that does not fit into the open chunk.
+func (w *writer) writeLarge(own *writerChannel, m *codec.Message) error {
+	head := messageHead + len(own.prefix)
+	if len(m.Data) > maxPayload-head {
+		return fmt.Errorf("write %s: a message of %s takes %d bytes; %d are possible", w.file.Path(), m.Channel.Topic, len(m.Data), math.MaxInt32-1<<10)
+	}
+	w.lockDisk()
+	defer w.disk.Unlock()
+	w.flush(nil, false)
+	if w.err != nil {
+		return w.ended()
+	}
+	w.appendHead(own, m)
+	tail := m.Data
+	if len(tail) <= cap(w.chunk.buf)-chunkHead-head {
+		w.chunk.buf, tail = append(w.chunk.buf, tail...), nil
+	}
+	if len(tail) > 0 || w.chunk.header.rawSize > w.chunkSize {
+		w.flush(tail, false)
+	}
+	return nil
+}
+
+// writeChunk writes what is not in the file yet. An error is err then, and says that all of it is missing. beside says that Write
+// may go on meanwhile.
+func (w *writer) writeChunk(beside bool) {
+	w.lockDisk()
+	defer w.disk.Unlock()
+	w.flush(nil, beside)
+}
+
+// lockDisk locks the disk too, while mu is locked. Sync may write the chunk before.
+func (w *writer) lockDisk() {
+	w.mu.Unlock()
+	w.disk.Lock()
+	w.mu.Lock()
+}
+
+// flush does what writeChunk does while the disk and mu are locked. tail is the content of the last message if that is not in the
+// chunk.
+func (w *writer) flush(tail []byte, beside bool) {
+	c, channels := w.chunk, w.order[w.declared:]
+	if w.err != nil || w.closed || c.header.messageNumber == 0 && len(channels) == 0 {
+		return
+	}
+	w.chunk = chunk{buf: c.buf[:chunkHead]}
+	if beside {
+		w.chunk.buf, w.spare = w.spare, nil
+		if w.chunk.buf == nil {
+			w.chunk.buf = w.newBuffer()
 		}
 	}
-	w.appendHead(c, m)
-	h := &w.chunkHeader
+	for _, own := range w.order {
+		own.taken = own.messages
+	}
+	indexSize, checksum := w.indexSize, w.checksums
+	w.mu.Unlock()
+
+	sections, entries := encodeChannels(channels, w.file.Size())
+	indexSize += int64(len(sections) + len(channels)*channelCost)
+	var body []byte
+	if c.header.messageNumber > 0 {
+		head := c.encodeHead(tail, checksum)
+		body = c.buf[chunkHead-len(head):]
+		copy(body, head)
+		c.pos = w.file.Size() + int64(len(sections))
+		c.body = c.pos + int64(len(head))
+		indexSize += int64(chunkCost + 8*len(c.events))
+	}
+	err := w.file.Reserve(indexSize + finalReserve)
+	if err == nil {
+		err = w.file.Append(sections, body, tail)
+	}
+
+	w.mu.Lock()
+	if beside {
+		w.spare = c.buf[:chunkHead]
+	}
+	if err != nil {
+		w.fail(err, &c.header)
+		return
+	}
+	w.indexSize = indexSize
+	w.index = append(w.index, entries...)
+	w.declared += len(channels)
+	w.header.channelNumber += uint64(len(channels))
+	for _, own := range w.order {
+		own.written = own.taken
+	}
+	if len(body) > 0 {
+		w.count(&c)
+	}
+}
+
+// count takes note of a chunk that is in the file.
+func (w *writer) count(c *chunk) {
+	h := &w.header
+	begin, end := int64(c.header.beginTime), int64(c.header.endTime)
+	if h.chunkNumber == 0 {
+		h.beginTime = c.header.beginTime
+		w.earliest, w.latest = begin, end
+	}
+	w.earliest, w.latest = min(w.earliest, begin), max(w.latest, end)
+	h.endTime = c.header.endTime
+	h.chunkNumber++
+	h.messageNumber += c.header.messageNumber
+	w.index = append(w.index, indexEntry{chunk: c.header, position: c.pos, body: c.body - sectionSize})
+	for _, at := range c.events {
+		w.events = append(w.events, c.body+int64(at-chunkHead))
+	}
+}
+
+// fail ends the writing: what is not in the file is missing. lost is the chunk that is in no place any more.
+func (w *writer) fail(cause error, lost *chunkHeader) {
+	missing := &codec.MissingError{Path: w.file.Path(), Err: cause}
+	for _, own := range w.order {
+		if n := own.messages - own.written; n > 0 {
+			missing.Topics = append(missing.Topics, codec.TopicInfo{Channel: own.channel, MessageCount: n})
+		}
+		own.messages = own.written
+	}
+	open := w.chunk.header
+	switch {
+	case lost.messageNumber == 0:
+		lost = &open
+	case open.messageNumber == 0:
+		open = *lost
+	}
+	missing.Start = min(int64(lost.beginTime), int64(open.beginTime))
+	missing.End = max(int64(lost.endTime), int64(open.endTime))
+	w.chunk = chunk{buf: w.chunk.buf[:chunkHead]}
+	w.err, w.told = missing, false
+}
+
+// Sync implements output.Part.
+func (w *writer) Sync() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writeChunk(true)
+	if w.err != nil || w.closed {
+		return w.ended()
+	}
+	w.mu.Unlock()
+	err := w.file.Sync()
+	w.mu.Lock()
+	if err != nil && w.err == nil {
+		w.err = &codec.MissingError{Path: w.file.Path(), Err: fmt.Errorf("put it on the disk: %w", err)}
+	}
+	return w.ended()
+}
+
+// Complete implements output.Part.
+func (w *writer) Complete(durable bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lockDisk()
+	defer w.disk.Unlock()
+	before, told := w.err, w.told
+	w.err = nil
+	w.flush(nil, false) // after an error of syncing there may be something
+	last := w.err
+	w.file.Release()
+	w.note(before)
+	w.note(last)
+	w.closed, w.err = true, cmp.Or(before, last)
+	w.chunk, w.spare = chunk{}, nil
+	err := last
+	if !told {
+		err = w.err
+	}
+	if unable := w.finish(durable); unable != nil {
+		return errors.Join(err, fmt.Errorf("complete %s: %w; it is readable nevertheless", w.file.Path(), unable))
+	}
+	w.complete = true
+	return err
+}
+
+// note writes what the recording itself is to say of missing messages. It is returned, too, so that it need not succeed.
+func (w *writer) note(err error) {
+	var missing *codec.MissingError
+	if !errors.As(err, &missing) || missing.Count() == 0 {
+		return
+	}
+	w.err = nil
+	m, err := codec.EventMessage(missing.Event())
+	if err != nil {
+		return
+	}
+	if own, err := w.declare(m.Channel); err == nil {
+		w.appendHead(own, m)
+		w.chunk.buf = append(w.chunk.buf, m.Data...)
+		w.flush(nil, false)
+	}
+}
+
+// finish writes the index and then the final header.
+func (w *writer) finish(durable bool) error {
+	w.header.indexPosition = uint64(w.file.Size())
+	err := w.file.Append(w.encodeIndex())
+	if err == nil && durable {
+		err = w.file.Sync() // the header must not say that the file is complete before it is
+	}
+	if err == nil {
+		w.header.size = uint64(w.file.Size())
+		w.header.isComplete = 1
+		err = w.file.WriteAt(w.encodeHeader(), 0)
+	}
+	if err != nil {
+		_ = w.file.Abandon()
+		return err
+	}
+	return w.file.Complete(durable)
+}
+
+// Info implements output.Part.
+func (w *writer) Info() *codec.Info {
+	w.disk.Lock()
+	defer w.disk.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	info := &codec.Info{
+		Format: formatName, Path: w.file.Path(), Size: w.file.Size(), MessageCount: w.header.messageNumber,
+		StartTime: w.earliest, EndTime: w.latest, Complete: w.complete,
+	}
+	if !w.complete {
+		info.Path += codec.ActiveSuffix
+	}
+	for _, own := range w.order {
+		info.Topics = append(info.Topics, codec.TopicInfo{Channel: own.channel, MessageCount: own.written})
+	}
+	info.Files = []codec.FileInfo{{
+		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
+	}}
+	return info
+}
+
+// appendHead counts a message and appends what precedes its content.
+func (w *writer) appendHead(own *writerChannel, m *codec.Message) {
+	h := &w.chunk.header
 	time := uint64(m.LogTime)
 	switch {
 	case h.messageNumber == 0:
@@ -238,178 +460,23 @@ func (w *writer) Write(m *codec.Message) error {
 	}
 	h.messageNumber++
 	h.rawSize += uint64(len(m.Data))
-	c.messages++
-	if len(m.Data) > cap(w.chunk)-len(w.chunk) {
-		return w.flush(m.Data)
+	own.messages++
+	if own == w.eventChannel {
+		w.chunk.events = append(w.chunk.events, len(w.chunk.buf))
 	}
-	w.chunk = append(w.chunk, m.Data...)
-	if h.rawSize > w.chunkSize || time-h.beginTime > w.chunkDuration {
-		return w.flush(nil)
-	}
-	return nil
-}
 
-// appendHead appends what precedes the content of a message.
-func (w *writer) appendHead(c *writerChannel, m *codec.Message) {
-	size := len(c.prefix) + protowire.SizeVarint(uint64(m.LogTime)) + 1 + protowire.SizeBytes(len(m.Data))
+	size := len(own.prefix) + protowire.SizeVarint(time) + 1 + protowire.SizeBytes(len(m.Data))
 	if m.PublishTime != 0 {
 		size += publishSize
 	}
-	b := append(w.chunk, nameTag) // the number of ChunkBody.messages is that of the name
+	b := append(w.chunk.buf, nameTag) // the number of ChunkBody.messages is that of the name
 	b = protowire.AppendVarint(b, uint64(size))
-	b = append(b, c.prefix...)
-	b = protowire.AppendVarint(b, uint64(m.LogTime))
+	b = append(b, own.prefix...)
+	b = protowire.AppendVarint(b, time)
 	if m.PublishTime != 0 {
 		b = protowire.AppendTag(b, extension, protowire.Fixed64Type)
 		b = protowire.AppendFixed64(b, uint64(m.PublishTime))
 	}
 	b = append(b, contentTag)
-	w.chunk = protowire.AppendVarint(b, uint64(len(m.Data)))
+	w.chunk.buf = protowire.AppendVarint(b, uint64(len(m.Data)))
 }
-
-// flush writes the open chunk, if there is one. tail is the content of its last message if that is not in the chunk.
-func (w *writer) flush(tail []byte) error {
-	if w.err != nil || w.chunkHeader.messageNumber == 0 {
-		return w.err
-	}
-	h := w.chunkHeader
-	h.set = all
-	header := encode(&h)
-	head := section{chunkHeaderSection, int64(len(header))}.append(nil)
-	head = append(head, header...)
-	body := int64(len(head))
-	head = section{chunkBodySection, int64(len(w.chunk) - chunkHead + len(tail))}.append(head)
-	b := w.chunk[chunkHead-len(head):]
-	copy(b, head)
-
-	if err := w.write(b, w.position); err != nil {
-		return err
-	}
-	if err := w.write(tail, w.position+int64(len(b))); err != nil {
-		return err
-	}
-	w.index = append(w.index, indexEntry{
-		position: w.position, body: w.position + body,
-		beginTime: h.beginTime, endTime: h.endTime, messageNumber: h.messageNumber, rawSize: h.rawSize,
-	})
-	if w.header.chunkNumber == 0 {
-		w.header.beginTime = h.beginTime
-	}
-	w.header.endTime = h.endTime
-	w.header.chunkNumber++
-	w.header.messageNumber += h.messageNumber
-	w.position += int64(len(b) + len(tail))
-	w.chunk, w.chunkHeader = w.chunk[:chunkHead], chunkHeader{}
-	return nil
-}
-
-func (w *writer) Sync() error {
-	w.mu.Lock()
-	err := w.flush(nil)
-	closed := w.closed
-	w.durable = true
-	w.mu.Unlock()
-	if err != nil || closed {
-		return err
-	}
-	return w.syncFile() // beside Write: it may take long
-}
-
-func (w *writer) syncFile() error {
-	if err := w.file.Sync(); err != nil && !errors.Is(err, fs.ErrClosed) {
-		return fmt.Errorf("sync %s: %w", w.path, pathless(err))
-	}
-	return nil
-}
-
-func (w *writer) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return w.err
-	}
-	if w.flush(nil) == nil {
-		w.writeIndex()
-	}
-	w.closed = true
-	w.chunk = nil
-	if w.durable && w.err == nil {
-		w.err = w.syncFile()
-	}
-	if err := w.file.Close(); err != nil && w.err == nil {
-		w.err = fmt.Errorf("close %s: %w", w.path, pathless(err))
-	}
-	return w.err
-}
-
-// writeIndex writes the index and then the final header.
-func (w *writer) writeIndex() {
-	size := 0
-	var b []byte
-	for i := range w.index {
-		b = w.index[i].append(b[:0])
-		size += len(b)
-	}
-	buffer := bufio.NewWriterSize(&sectionWriter{w, w.position}, 1<<20)
-	_, _ = buffer.Write(section{indexSection, int64(size)}.append(nil)) // Flush returns the first error
-	for i := range w.index {
-		b = w.index[i].append(b[:0])
-		_, _ = buffer.Write(b)
-	}
-	if buffer.Flush() != nil {
-		return // it is in w.err
-	}
-	if w.durable {
-		// The header must not say that the file is complete before it is.
-		if w.err = w.syncFile(); w.err != nil {
-			return
-		}
-	}
-	w.header.indexPosition = uint64(w.position)
-	w.header.size = uint64(w.position) + sectionSize + uint64(size)
-	w.header.isComplete = 1
-	_ = w.writeHeader() // it is in w.err
-}
-
-// sectionWriter writes on from a position of the file.
-type sectionWriter struct {
-	w   *writer
-	pos int64
-}
-
-func (s *sectionWriter) Write(b []byte) (int, error) {
-	if err := s.w.write(b, s.pos); err != nil {
-		return 0, err
-	}
-	s.pos += int64(len(b))
-	return len(b), nil
-}
-
-// append appends the entry as field of Index: one for a channel, two for a chunk.
-func (e *indexEntry) append(dst []byte) []byte {
-	if e.channel != nil {
-		cache := channelCache{
-			messageNumber: e.channel.messages, name: e.channel.wire.name, messageType: e.channel.wire.messageType,
-			protoDesc: e.channel.wire.protoDesc, presence: presence{set: all},
-		}
-		return appendIndex(dst, &singleIndex{
-			typ: uint64(channelSection), position: uint64(e.position), channelCache: encode(&cache),
-			presence: presence{set: channelEntry},
-		})
-	}
-	header := chunkHeaderCache{
-		messageNumber: e.messageNumber, beginTime: e.beginTime, endTime: e.endTime, rawSize: e.rawSize,
-		presence: presence{set: all},
-	}
-	dst = appendIndex(dst, &singleIndex{
-		typ: uint64(chunkHeaderSection), position: uint64(e.position), chunkHeaderCache: encode(&header),
-		presence: presence{set: chunkHeaderEntry},
-	})
-	body := chunkBodyCache{messageNumber: e.messageNumber, presence: presence{set: all}}
-	return appendIndex(dst, &singleIndex{
-		typ: uint64(chunkBodySection), position: uint64(e.body), chunkBodyCache: encode(&body),
-		presence: presence{set: chunkBodyEntry},
-	})
-}
-
-func appendIndex(dst []byte, s *singleIndex) []byte { return appendBytes(dst, 1, encode(s)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 )
 
 func reopen(t testing.TB, path string) (*reader, []byte) {
@@ -26,11 +27,20 @@ func reopen(t testing.TB, path string) (*reader, []byte) {
 	return r, b
 }
 
+// newPart begins a file without what is around it.
+func newPart(t testing.TB, path string, o codec.CreateOptions) *writer {
+	file, err := output.Create(output.OS{}, path, false)
+	require.NoError(t, err)
+	w, err := newWriter(file, o, nil)
+	require.NoError(t, err)
+	return w
+}
+
 func TestHeader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.record")
 	w, err := create(path, codec.CreateOptions{})
 	require.NoError(t, err)
-	r, b := reopen(t, path)
+	r, b := reopen(t, path+codec.ActiveSuffix)
 	require.Len(t, b, firstSection)
 	require.Equal(t, byte('0'), b[sectionSize+r.headerLength(b)])
 	require.Zero(t, bytes.Count(b[sectionSize+r.headerLength(b)+1:], []byte{'0'}))
@@ -85,9 +95,8 @@ func TestChunks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.record")
-			w, err := create(path, test.o)
-			require.NoError(t, err)
-			defer w.Close()
+			w := newPart(t, path, test.o)
+			path += codec.ActiveSuffix
 			c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
 			data := bytes.Repeat([]byte("x"), test.size)
 			written := uint64(0)
@@ -99,7 +108,7 @@ func TestChunks(t *testing.T) {
 				all, err := readAll(t, r, codec.Query{})
 				require.NoError(t, err)
 				require.NoError(t, r.Close())
-				require.EqualValues(t, uint64(i+1)-w.chunkHeader.messageNumber, len(all))
+				require.EqualValues(t, uint64(i+1)-w.chunk.header.messageNumber, len(all))
 				written = uint64(len(all))
 			}
 			r, _ := reopen(t, path)
@@ -117,15 +126,14 @@ func TestChunks(t *testing.T) {
 // Tiny messages do not let a chunk grow beyond what there is memory for.
 func TestTinyMessages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.record")
-	w, err := create(path, codec.CreateOptions{ChunkSize: 1 << 20})
-	require.NoError(t, err)
+	w := newPart(t, path, codec.CreateOptions{ChunkSize: 1 << 20})
 	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
-	size := cap(w.chunk)
+	size := cap(w.chunk.buf)
 	for i := range 500_000 {
 		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i)}))
 	}
-	require.Equal(t, size, cap(w.chunk))
-	require.NoError(t, w.Close())
+	require.Equal(t, size, cap(w.chunk.buf))
+	require.NoError(t, w.Complete(false))
 	r, _ := reopen(t, path)
 	info, err := r.Info()
 	require.NoError(t, err)
@@ -230,11 +238,10 @@ func TestDiskFull(t *testing.T) {
 		all, err := readAll(t, r, codec.Query{Damaged: func(err error) { t.Error(err) }})
 		require.NoError(t, err)
 		require.Greater(t, len(all)*size, 2<<20, "%d messages of %d bytes, file %d", len(all), size, len(b))
-		require.Equal(t, r.shallow.pieces[len(r.shallow.pieces)-1].end, int64(len(b)))
+		require.EqualValues(t, len(b), r.header.size)
 		info, err := r.Info()
 		require.NoError(t, err)
-		require.False(t, info.Complete)
-		require.Equal(t, "unfinished", info.Events[0].Kind)
+		require.True(t, info.Complete)
 		require.NoError(t, r.Close()) // it keeps the space
 		require.NoError(t, os.Remove(path))
 

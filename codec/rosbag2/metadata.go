@@ -2,17 +2,18 @@ package rosbag2
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
+	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 )
 
 // writtenVersion is the version of metadata.yaml that is written. Every release from Humble on reads it: those before
@@ -111,35 +112,56 @@ func parseMetadata(text []byte) (*metadata, error) {
 	return file.Bag, nil
 }
 
-// describe returns the metadata of a bag that consists of one file, name.
-func describe(info *codec.Info, name string, values map[string]string) *metadata {
-	length, start := duration{info.EndTime - info.StartTime}, timePoint{info.StartTime}
+// describe returns the metadata of a bag that consists of these files.
+func describe(files []*codec.Info, values map[string]string) *metadata {
 	m := &metadata{
-		Version: writtenVersion, Storage: "mcap", Duration: length, Start: start, Messages: info.MessageCount,
-		Topics: []topicInfo{}, Paths: []string{name},
-		Files:  []fileInfo{{Path: name, Start: start, Duration: length, Messages: info.MessageCount}},
+		Version: writtenVersion, Storage: "mcap", Topics: []topicInfo{}, Paths: []string{}, Files: []fileInfo{},
 		Custom: maps.Clone(values), Distro: values["ros_distro"],
 	}
 	delete(m.Custom, "ros_distro")
-	// rosbag2 knows a topic once, whoever publishes it.
-	type key struct{ name, typ, encoding string }
-	known := map[key]int{}
-	for _, t := range info.Topics {
-		c := t.Channel
-		i, ok := known[key{c.Topic, c.Type, c.Encoding}]
-		if !ok {
-			i = len(m.Topics)
-			known[key{c.Topic, c.Type, c.Encoding}] = i
-			m.Topics = append(m.Topics, topicInfo{Topic: topic{Name: c.Topic, Type: c.Type, Encoding: c.Encoding, TypeHash: c.TypeHash}})
+	known := map[topicKey]int{}
+	end := int64(math.MinInt64)
+	for _, info := range files {
+		name := strings.TrimSuffix(filepath.Base(info.Path), codec.ActiveSuffix)
+		m.Paths = append(m.Paths, name)
+		m.Files = append(m.Files, fileInfo{
+			Path: name, Start: timePoint{info.StartTime}, Duration: duration{info.EndTime - info.StartTime}, Messages: info.MessageCount,
+		})
+		for _, t := range info.Topics {
+			m.add(t, known)
 		}
-		m.Topics[i].Messages += t.MessageCount
-		for _, qos := range c.QoS {
-			if !slices.Contains(m.Topics[i].Topic.QoS, qos) {
-				m.Topics[i].Topic.QoS = append(m.Topics[i].Topic.QoS, qos)
-			}
+		if info.MessageCount == 0 {
+			continue
 		}
+		if m.Messages == 0 {
+			m.Start.Nanoseconds = info.StartTime
+		}
+		m.Messages += info.MessageCount
+		m.Start.Nanoseconds, end = min(m.Start.Nanoseconds, info.StartTime), max(end, info.EndTime)
+		m.Duration.Nanoseconds = end - m.Start.Nanoseconds
 	}
 	return m
+}
+
+// topicKey is what rosbag2 knows a topic by, whoever publishes it.
+type topicKey struct{ name, typ, encoding string }
+
+// add adds what a file has of a topic. known are the places of those that there are.
+func (m *metadata) add(t codec.TopicInfo, known map[topicKey]int) {
+	c := t.Channel
+	key := topicKey{c.Topic, c.Type, c.Encoding}
+	i, ok := known[key]
+	if !ok {
+		i = len(m.Topics)
+		known[key] = i
+		m.Topics = append(m.Topics, topicInfo{Topic: topic{Name: c.Topic, Type: c.Type, Encoding: c.Encoding, TypeHash: c.TypeHash}})
+	}
+	m.Topics[i].Messages += t.MessageCount
+	for _, qos := range c.QoS {
+		if !slices.Contains(m.Topics[i].Topic.QoS, qos) {
+			m.Topics[i].Topic.QoS = append(m.Topics[i].Topic.QoS, qos)
+		}
+	}
 }
 
 // format writes m as YAML, below the key that metadata.yaml has if file is set.
@@ -156,29 +178,14 @@ func (m *metadata) format(file bool) ([]byte, error) {
 }
 
 // save replaces the metadata.yaml in dir. After a power failure there is the old one or the new one.
-func (m *metadata) save(dir string) error {
+func (m *metadata) save(s output.System, dir string) error {
+	path := filepath.Join(dir, metadataFile)
 	text, err := m.format(true)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Join(dir, metadataFile), err)
-	}
-	temporary := filepath.Join(dir, metadataFile+".tmp")
-	if err = writeSynced(temporary, text); err == nil {
-		err = os.Rename(temporary, filepath.Join(dir, metadataFile))
+	if err == nil {
+		err = output.Replace(s, path, text)
 	}
 	if err != nil {
-		_ = os.Remove(temporary)
-		return err
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	codec.SyncFolder(dir)
 	return nil
-}
-
-// writeSynced writes a file and has the system put it on the disk.
-func writeSynced(path string, content []byte) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	return cmp.Or(err, file.Sync(), file.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -62,7 +63,11 @@ func Open(path string) (*Reader, error) {
 	var first error
 	for _, file := range files {
 		if err := r.open(file); err != nil {
-			r.event("damage", err.Error())
+			kind := codec.EventDamage
+			if strings.HasSuffix(file, codec.ActiveSuffix) {
+				kind = codec.EventUnfinished // there is nothing in it yet
+			}
+			r.event(kind, err.Error())
 			first = cmp.Or(first, err)
 		}
 	}
@@ -90,15 +95,15 @@ func (r *Reader) files(dir string) ([]string, error) {
 	switch {
 	case err != nil:
 		names = r.unlisted(present)
-		kind := "damage"
+		kind := codec.EventDamage
 		if errors.Is(err, fs.ErrNotExist) {
-			kind, err = "unfinished", errors.New("there is none")
+			kind, err = codec.EventUnfinished, errors.New("there is none")
 		}
 		r.event(kind, fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
 	case r.metadata.Storage != "mcap" && r.metadata.Storage != "sqlite3":
 		return nil, fmt.Errorf("read %s: storage %q is not known; convert the bag to mcap with 'ros2 bag convert'", r.path, r.metadata.Storage)
 	default:
-		names = r.listed(present)
+		names = append(r.listed(present), r.notListedYet(present)...)
 		r.compressedMessages = strings.EqualFold(r.metadata.Mode, "message")
 		if r.metadata.Mode != "" && r.metadata.Compression != "zstd" && !strings.EqualFold(r.metadata.Mode, "none") {
 			return nil, fmt.Errorf("read %s: it is compressed with %q; only zstd is known", r.path, r.metadata.Compression)
@@ -119,12 +124,42 @@ func (r *Reader) listed(present []string) []string {
 		bare := strings.TrimSuffix(name, ".zstd")
 		i := slices.IndexFunc([]string{name, bare, bare + ".zstd"}, func(n string) bool { return slices.Contains(present, n) })
 		if i < 0 {
-			r.event("damage", fmt.Sprintf("%s is missing", name))
+			r.event(codec.EventDamage, fmt.Sprintf("%s is missing", name))
 			continue
 		}
 		names = append(names, []string{name, bare, bare + ".zstd"}[i])
 	}
 	return names
+}
+
+// notListedYet returns which of the present files a recorder had no time to list: those that it wrote, and the one that it had
+// just completed, which is called as the last of those listed but for a higher number.
+func (r *Reader) notListedYet(present []string) []string {
+	last, number := "", -1
+	if n := len(r.metadata.Paths); n > 0 {
+		last, number = cutNumber(r.metadata.Paths[n-1])
+	}
+	var names []string
+	for _, name := range present {
+		active := strings.HasSuffix(name, codec.ActiveSuffix)
+		if base, n := cutNumber(name); active || base == last && n > number && !slices.Contains(r.metadata.Paths, name) {
+			names = append(names, name)
+			if !active {
+				r.event(codec.EventUnfinished, fmt.Sprintf("%s is not in metadata.yaml", name))
+			}
+		}
+	}
+	return names
+}
+
+// cutNumber splits NAME_7.mcap into NAME and 7. The number is -1 where there is none.
+func cutNumber(name string) (string, int) {
+	bare, ok := strings.CutSuffix(name, ".mcap")
+	i := strings.LastIndexByte(bare, '_')
+	if n, err := strconv.Atoi(bare[i+1:]); ok && i > 0 && err == nil {
+		return bare[:i], n
+	}
+	return name, -1
 }
 
 // unlisted returns the files that are parts of a bag without metadata.yaml. A compressed file is none when what rosbag2
@@ -207,7 +242,7 @@ func (r *Reader) decompress(path, ending string) (string, error) {
 		if n == 0 || errors.As(err, &pathError) {
 			return "", errors.Join(fmt.Errorf("decompress %s: %w", path, err), os.Remove(temporary.Name()))
 		}
-		r.event("damage", fmt.Sprintf("decompress %s: %v; it was read as far as it goes", path, err))
+		r.event(codec.EventDamage, fmt.Sprintf("decompress %s: %v; it was read as far as it goes", path, err))
 	}
 	return temporary.Name(), nil
 }
@@ -235,7 +270,9 @@ func (r *Reader) load() error {
 		}
 		info.Complete = info.Complete && p.info.Complete
 		for _, event := range p.info.Events {
-			event.Text = filepath.Base(p.path) + ": " + event.Text
+			if event.Kind == codec.EventDamage || event.Kind == codec.EventUnfinished {
+				event.Text = filepath.Base(p.path) + ": " + event.Text
+			}
 			r.events = append(r.events, event)
 		}
 		for _, t := range p.info.Topics {
@@ -250,6 +287,7 @@ func (r *Reader) load() error {
 	if r.metadata != nil {
 		r.addMetadata(info)
 	}
+	slices.SortStableFunc(r.events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	info.Topics, info.Events = r.topics, r.events
 	r.info = info
 	return nil
@@ -308,7 +346,7 @@ func (r *Reader) addMetadata(info *codec.Info) {
 		}
 	}
 	if m.Messages > info.MessageCount {
-		r.event("damage", fmt.Sprintf("metadata.yaml counts %d messages, the files hold %d", m.Messages, info.MessageCount))
+		r.event(codec.EventDamage, fmt.Sprintf("metadata.yaml counts %d messages, the files hold %d", m.Messages, info.MessageCount))
 		info.Complete = false
 	}
 	maps.Copy(info.Metadata, m.Custom)

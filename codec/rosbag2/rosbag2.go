@@ -2,11 +2,12 @@
 // "rosbag2": a metadata.yaml beside files of MCAP, or databases of SQLite, which are read only.
 //
 // Every version of metadata.yaml from 4 (Foxy) to 9 (Jazzy and later) is read, files and messages compressed with zstd
-// too, and so are folders whose metadata.yaml is missing.
+// too, and so are folders whose metadata.yaml is missing, or does not list what a killed recorder was writing.
 package rosbag2
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,7 +52,8 @@ func named(path string) bool {
 	return strings.HasSuffix(path, string(filepath.Separator)) || filepath.Ext(path) == ""
 }
 
-// storageFiles returns the names of the files in a folder that can be parts of a bag, by their number.
+// storageFiles returns the names of the files in a folder that can be parts of a bag, by their number. Those that were not
+// completed are among them, with codec.ActiveSuffix.
 func storageFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -59,17 +61,20 @@ func storageFiles(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, entry := range entries {
-		name := strings.TrimSuffix(entry.Name(), ".zstd")
+		name := bareName(entry.Name())
 		if ext := filepath.Ext(name); !entry.IsDir() && (ext == ".mcap" || ext == ".db3") {
 			names = append(names, entry.Name())
 		}
 	}
 	// bag_10.mcap comes behind bag_9.mcap.
 	slices.SortFunc(names, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(a) - len(b)
-		}
-		return strings.Compare(a, b)
+		a, b = bareName(a), bareName(b)
+		return cmp.Or(len(a)-len(b), strings.Compare(a, b))
 	})
 	return names, nil
+}
+
+// bareName returns the name of a file without what is behind its extension.
+func bareName(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".zstd"), codec.ActiveSuffix)
 }

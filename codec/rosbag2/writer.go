@@ -4,30 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
 )
 
-// Writer writes a folder with one MCAP file, NAME/NAME_0.mcap, and its metadata.yaml. That is there from the beginning,
-// and says how far the recording came at each Sync.
-type Writer struct {
-	*mcap.Writer
-	dir, name string
-	values    map[string]string
-
-	mu     sync.Mutex // of metadata.yaml
-	closed bool
+// Create begins a bag in the folder at path, with the file NAME/NAME_0.mcap. It goes on with NAME_1.mcap, and metadata.yaml tells
+// at any time of the files that are complete.
+//
+// Of CreateOptions.Metadata ros_distro, the release's name, has a place of its own; the rest becomes custom_data. An existing folder
+// is overwritten only when it is empty or holds a bag and nothing else.
+func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
+	return createOn(output.OS{}, path, o)
 }
 
-// Create begins a bag in the folder at path. Of CreateOptions.Metadata ros_distro, the release's name, has a place of its
-// own; the rest becomes custom_data. An existing folder is overwritten only when it is empty or holds a bag and nothing
-// else.
-func Create(path string, o codec.CreateOptions) (*Writer, error) {
+func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
 	path = filepath.Clean(path)
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -41,15 +37,19 @@ func Create(path string, o codec.CreateOptions) (*Writer, error) {
 	if err := os.Mkdir(path, 0o777); err != nil {
 		return nil, err
 	}
-	w := &Writer{dir: path, name: filepath.Base(absolute) + "_0.mcap", values: o.Metadata}
-	if w.Writer, err = mcap.Create(filepath.Join(path, w.name), o); err != nil {
+	values := maps.Clone(o.Metadata)
+	name := func(n int) string { return filepath.Join(path, fmt.Sprintf("%s_%d.mcap", filepath.Base(absolute), n)) }
+	// Where rosbag2 looks for it when metadata.yaml is missing.
+	embed := func(info *codec.Info) (string, map[string]string, error) {
+		text, err := describe([]*codec.Info{info}, values).format(false)
+		return "rosbag2", map[string]string{"serialized_metadata": string(text)}, err
+	}
+	listed := func(complete []*codec.Info) error { return describe(complete, values).save(s, path) }
+	r, err := mcap.NewRecording(s, name(0), name, o, embed, listed)
+	if err != nil {
 		return nil, errors.Join(err, remove(path))
 	}
-	if err := errors.Join(w.save(), w.embed()); err != nil {
-		_ = w.Writer.Close()
-		return nil, errors.Join(err, remove(path))
-	}
-	return w, nil
+	return r, nil
 }
 
 // remove removes the bag, or the file, at path.
@@ -81,44 +81,4 @@ func remove(path string) error {
 		}
 	}
 	return os.Remove(path)
-}
-
-// save writes metadata.yaml.
-func (w *Writer) save() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return describe(w.Info(), w.name, w.values).save(w.dir)
-}
-
-// embed writes the metadata into the MCAP file, where rosbag2 looks for it when metadata.yaml is missing.
-func (w *Writer) embed() error {
-	text, err := describe(w.Info(), w.name, w.values).format(false)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Join(w.dir, w.name), err)
-	}
-	return w.WriteMetadata("rosbag2", map[string]string{"serialized_metadata": string(text)})
-}
-
-// Sync implements codec.Writer.
-func (w *Writer) Sync() error {
-	if err := w.Writer.Sync(); err != nil {
-		return err
-	}
-	return w.save()
-}
-
-// Close implements codec.Writer.
-func (w *Writer) Close() error {
-	if w.closed {
-		return nil
-	}
-	w.closed = true
-	err := w.embed()
-	if closeErr := w.Writer.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return w.save()
 }

@@ -30,7 +30,7 @@ func tape(t *testing.T, name, topic string, closed bool, times ...int64) string 
 	}
 	require.NoError(t, w.Sync())
 	if !closed {
-		data, err := os.ReadFile(path)
+		data, err := os.ReadFile(path + codec.ActiveSuffix)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, os.WriteFile(path, data, 0o644)) }()
 	}

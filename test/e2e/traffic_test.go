@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -175,7 +176,7 @@ func TestPlayerOfDamagedRecordings(t *testing.T) {
 		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + int64(i)*1e6, Data: g.number(i)}))
 		if i%10 == 9 {
 			require.NoError(t, w.Sync())
-			stat, err := os.Stat(path)
+			stat, err := os.Stat(path + codec.ActiveSuffix)
 			require.NoError(t, err)
 			ends = append(ends, stat.Size())
 		}
@@ -227,8 +228,9 @@ func TestSnapshotWhileTheRecordingStops(t *testing.T) {
 		return len(found) == 1
 	}, patient, 100*time.Microsecond, "it is being written")
 	recorder.signal(os.Interrupt)
-	require.True(t, infoOf(t, found[0]).Complete)
-	require.Len(t, messages(t, found[0])["/n"], count)
+	snapshot := strings.TrimSuffix(found[0], codec.ActiveSuffix)
+	require.True(t, infoOf(t, snapshot).Complete)
+	require.Len(t, messages(t, snapshot)["/n"], count)
 	require.Len(t, messages(t, g.path("drive.record.00000"))["/n"], count)
 	answer := <-replied
 	require.True(t, answer.Success, answer.Message)

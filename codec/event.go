@@ -1,0 +1,133 @@
+package codec
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/tapedeck"
+)
+
+// EventTopic is the topic on which a recorder keeps the events of a recording in the recording itself, as messages of type
+// tapedeck/msg/RecordingEvent. Readers give them as Info.Events.
+const EventTopic = "/tapedeck/events"
+
+// Event is something that happened to a recording: messages dropped, a gap, a pause, a split, damage.
+type Event struct {
+	Kind  string // one of the kinds below
+	Topic string // "" when it is about all of them
+	Time  int64  // when it began, ns since the Unix epoch; 0 when unknown
+	Until int64  // when it ended, likewise; 0 when it took no time, or when unknown
+	Count uint64 // messages concerned, if known
+	Text  string // one line for a person
+}
+
+// The kinds of events. Those that a recorder writes are messages on EventTopic; the others are found in reading.
+const (
+	EventLost       = "lost"       // Count messages were lost in transport between a publisher and the recorder
+	EventDrop       = "drop"       // Count messages were received and not written, as the disk did not keep up
+	EventGap        = "gap"        // a topic was silent for much longer than its rate lets expect, and nothing was lost that is known of
+	EventPause      = "pause"      // recording was paused on purpose
+	EventSplit      = "split"      // the recording went on in another file
+	EventDisk       = "disk"       // the disk was full, slow or failed; Count messages are missing for it
+	EventSnapshot   = "snapshot"   // a snapshot was taken; Text names its cause
+	EventTotals     = "totals"     // counts of one topic, or of all of them; see Totals
+	EventDamage     = "damage"     // bytes that can't be read
+	EventUnfinished = "unfinished" // the writer did not complete the file
+)
+
+// eventType is the ROS type of what is on EventTopic.
+const eventType = "tapedeck/msg/RecordingEvent"
+
+// eventChannel returns the channel of events, the same each time.
+var eventChannel = sync.OnceValue(func() *Channel {
+	c := &Channel{Topic: EventTopic, Type: eventType, Encoding: EncodingCDR, QoS: []QoS{DefaultQoS()}}
+	library := msgs.Library()
+	if text, err := library.Concatenated(eventType); err == nil {
+		c.Schema = Schema{Encoding: SchemaROS2Msg, Data: []byte(text)}
+	}
+	if hash, err := library.Hash(eventType); err == nil {
+		c.TypeHash = hash
+	}
+	return c
+})
+
+// EventMessage returns e as the message that keeps it in a recording. Its LogTime is when the event ended, or else when it
+// began; the caller may set another one. Times are kept from 1901 to 2038.
+func EventMessage(e Event) (*Message, error) {
+	m := &Message{Channel: eventChannel(), LogTime: e.Time}
+	if e.Until != 0 {
+		m.LogTime = e.Until
+	}
+	var err error
+	m.Data, err = cdr.Marshal(&tapedeck.RecordingEvent{
+		Stamp: rosTime(e.Time), Until: rosTime(e.Until), Kind: e.Kind, Topic: e.Topic, Count: e.Count, Text: e.Text,
+	})
+	return m, err
+}
+
+// ParseEvent is the reverse of EventMessage. It is false for a message that is no event.
+func ParseEvent(m *Message) (Event, bool) {
+	var e tapedeck.RecordingEvent
+	if !IsEvents(m.Channel) || cdr.Unmarshal(m.Data, &e) != nil {
+		return Event{}, false
+	}
+	return Event{Kind: e.Kind, Topic: e.Topic, Time: nanoseconds(e.Stamp), Until: nanoseconds(e.Until), Count: e.Count, Text: e.Text}, true
+}
+
+// IsEvents says whether a channel is that of a recording's events.
+func IsEvents(c *Channel) bool {
+	return c.Topic == EventTopic && c.Type == eventType && c.Encoding == EncodingCDR
+}
+
+func rosTime(ns int64) builtin_interfaces.Time {
+	sec, rest := ns/1e9, ns%1e9
+	if rest < 0 {
+		sec, rest = sec-1, rest+1e9
+	}
+	return builtin_interfaces.Time{Sec: int32(min(max(sec, math.MinInt32), math.MaxInt32)), Nanosec: uint32(rest)}
+}
+
+func nanoseconds(t builtin_interfaces.Time) int64 { return int64(t.Sec)*1e9 + int64(t.Nanosec) }
+
+// Totals are counts of the messages of one topic, or of all topics. A recorder keeps them as events of the kind EventTotals,
+// one for each topic at the end of each file, and at the end of a recording of several files also those of the whole
+// recording.
+type Totals struct {
+	Received uint64 // by the recorder
+	Written  uint64 // to the file, or to all files
+	Dropped  uint64 // received and not written
+	Lost     uint64 // in transport
+}
+
+// The texts of EventTotals, with which a reader begins.
+const (
+	totalsText = "received %d, written %d, dropped %d, lost %d"
+	wholeText  = "whole recording: "
+)
+
+// Event returns t as an event. start and end, ns since the Unix epoch, are the time in which it was counted; whole says that this
+// is the whole recording, not one file of it.
+func (t Totals) Event(topic string, start, end int64, whole bool) Event {
+	text := fmt.Sprintf(totalsText, t.Received, t.Written, t.Dropped, t.Lost)
+	if whole {
+		text = wholeText + text
+	}
+	return Event{Kind: EventTotals, Topic: topic, Time: start, Until: end, Count: t.Written, Text: text}
+}
+
+// ParseTotals is the reverse of Totals.Event. It is false for an event that has no totals.
+func ParseTotals(e Event) (t Totals, whole, ok bool) {
+	if e.Kind != EventTotals {
+		return
+	}
+	format := totalsText
+	if len(e.Text) > len(wholeText) && e.Text[:len(wholeText)] == wholeText {
+		format, whole = wholeText+format, true
+	}
+	_, err := fmt.Sscanf(e.Text, format, &t.Received, &t.Written, &t.Dropped, &t.Lost)
+	return t, whole, err == nil
+}

@@ -1,0 +1,154 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"tapedeck/codec"
+)
+
+// leastReserve is how many bytes a file has in reserve from the beginning on.
+const leastReserve = 64 << 10
+
+// File is a file of a recording while it is written. It has codec.ActiveSuffix behind its name until it is complete, and some of
+// the disk in reserve, so that it can be completed when the disk is full. Errors are bare: they have neither the path nor what
+// was done. The methods are not for concurrent use, except that Sync may be called beside all others.
+type File struct {
+	system   System
+	path     string // of the complete file
+	handle   Handle
+	size     int64
+	reserve  []io.Closer
+	reserved int64 // bytes
+	released bool
+
+	dirty atomic.Bool // something was written that may not be on the disk
+
+	syncing sync.Mutex // for what follows, and while the file is synced or closed
+	placed  bool       // its entry in the folder is on the disk
+	closed  bool
+}
+
+// Create begins the file that is called path once it is complete.
+func Create(s System, path string, overwrite bool) (*File, error) {
+	f := &File{system: s, path: path}
+	err := s.Vacant(path, overwrite)
+	if err == nil {
+		err = f.Reserve(leastReserve)
+	}
+	if err == nil {
+		f.handle, err = s.Create(path+codec.ActiveSuffix, overwrite)
+	}
+	if err != nil {
+		f.Release()
+		return nil, fmt.Errorf("create %s: %w", path, cause(err))
+	}
+	return f, nil
+}
+
+// Path returns the path of the complete file.
+func (f *File) Path() string { return f.path }
+
+// Size returns how many bytes there are.
+func (f *File) Size() int64 { return f.size }
+
+// Append writes parts behind each other at the end of the file. After an error nothing of them is in it.
+func (f *File) Append(parts ...[]byte) error {
+	end := f.size
+	for _, part := range parts {
+		if err := f.WriteAt(part, end); err != nil {
+			if cut := f.handle.Truncate(f.size); cut != nil {
+				err = errors.Join(err, fmt.Errorf("cut off what was not written as a whole: %w", cause(cut)))
+			}
+			return err
+		}
+		end += int64(len(part))
+	}
+	f.size = end
+	return nil
+}
+
+// WriteAt writes over what is at off.
+func (f *File) WriteAt(b []byte, off int64) error {
+	_, err := f.handle.WriteAt(b, off)
+	f.dirty.Store(true) // behind the write: a Sync in between may not have it
+	return cause(err)
+}
+
+// Reserve sees that at least n bytes are in reserve, unless it was released.
+func (f *File) Reserve(n int64) error {
+	if n <= f.reserved || f.released {
+		return nil
+	}
+	n = max(n+n/2, leastReserve) - f.reserved
+	reserve, err := f.system.Reserve(f.path, n)
+	if err != nil {
+		return cause(err)
+	}
+	f.reserve = append(f.reserve, reserve)
+	f.reserved += n
+	return nil
+}
+
+// Release frees the reserve for what is still to be written.
+func (f *File) Release() {
+	for _, reserve := range f.reserve {
+		_ = reserve.Close()
+	}
+	f.reserve, f.released = nil, true
+}
+
+// Sync puts what was written before on the disk. It does nothing when the file is closed.
+func (f *File) Sync() error {
+	f.syncing.Lock()
+	defer f.syncing.Unlock()
+	if f.closed || !f.dirty.Swap(false) {
+		return nil
+	}
+	if err := f.handle.Sync(); err != nil {
+		f.dirty.Store(true)
+		return cause(err)
+	}
+	if !f.placed {
+		f.system.SyncFolder(filepath.Dir(f.path))
+		f.placed = true
+	}
+	return nil
+}
+
+// Complete closes the file and gives it its name. With durable it is on the disk then. After an error it is closed nevertheless.
+func (f *File) Complete(durable bool) error {
+	var err error
+	if durable {
+		err = f.Sync()
+	}
+	if closeErr := f.Abandon(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = cause(f.system.Rename(f.path+codec.ActiveSuffix, f.path))
+	}
+	if err == nil && durable {
+		f.system.SyncFolder(filepath.Dir(f.path))
+	}
+	return err
+}
+
+// Abandon closes the file as it is.
+func (f *File) Abandon() error {
+	f.Release()
+	f.syncing.Lock()
+	defer f.syncing.Unlock()
+	f.closed = true
+	return cause(f.handle.Close())
+}
+
+// Discard closes the file and removes it.
+func (f *File) Discard() {
+	_ = f.Abandon()
+	_ = f.system.Remove(f.path + codec.ActiveSuffix)
+}

@@ -1,0 +1,261 @@
+package output
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"tapedeck/codec"
+)
+
+// maxUnfinished is how many files that are not written any more may wait to be completed. Split waits when there are more.
+const maxUnfinished = 3
+
+// Part writes one file of a recording.
+type Part interface {
+	Declare(*codec.Channel) error
+	Write(*codec.Message) error
+	Sync() error
+	// Complete writes what is missing of the file, closes it and gives it its name. With durable it is on the disk then. After a
+	// *codec.MissingError, which it returns if no other method has, it does so with what was whole before. Sync may be called
+	// beside.
+	Complete(durable bool) error
+	// Info says what is in the file: Path, Files, Size, MessageCount, times and Topics. Complete says that it has its name.
+	Info() *codec.Info
+}
+
+// Format says how a recording is kept in files.
+type Format struct {
+	// Open creates the file that is called path once it is complete. The channels of before, unless that is nil, are declared in
+	// it again; before may be in use or be completed meanwhile.
+	Open func(path string, before Part) (Part, error)
+	// Name returns the path of the n-th file behind the first one.
+	Name func(n int) string
+	// Listed, unless nil, is told which files are complete, whenever there is one more or one less. Its error is one of
+	// completing the last of them.
+	Listed func(complete []*codec.Info) error
+}
+
+// Recording implements codec.Splitter.
+type Recording struct {
+	system    System
+	format    Format
+	completed func(codec.FileInfo, error)
+
+	// These are changed by the methods that are not for concurrent use, while mu is held.
+	path   string // of the file that is written, or was at last
+	number int    // of that file
+	part   Part   // what writes it; nil: err says why nothing does
+	last   Part   // part, or what it was at last
+	err    error
+
+	mu         sync.Mutex
+	durable    bool  // Sync or Split was called
+	syncErr    error // that ended the file which is written
+	unfinished []*unfinished
+	failures   []error // of completing, that are for Close to return
+	closed     error   // what Close returned
+
+	listing sync.Mutex // for list, and while Format.Listed is told
+	list    []*codec.Info
+}
+
+// unfinished is a file that is being completed.
+type unfinished struct {
+	part Part
+	done chan struct{} // closed at the end
+}
+
+// NewRecording begins a recording with the file at path. completed is codec.CreateOptions.Completed.
+func NewRecording(s System, f Format, path string, completed func(codec.FileInfo, error)) (*Recording, error) {
+	part, err := f.Open(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Recording{system: s, format: f, completed: completed, path: path, part: part, last: part}, nil
+}
+
+// Declare implements codec.Writer.
+func (r *Recording) Declare(c *codec.Channel) error {
+	if r.part == nil {
+		return r.err
+	}
+	return r.check(r.part.Declare(c))
+}
+
+// Write implements codec.Writer.
+func (r *Recording) Write(m *codec.Message) error {
+	if r.part == nil {
+		return r.err
+	}
+	if err := r.part.Write(m); err != nil {
+		return r.check(err)
+	}
+	return nil
+}
+
+// check has the file completed when err is its end.
+func (r *Recording) check(err error) error {
+	var missing *codec.MissingError
+	if errors.As(err, &missing) {
+		r.change(nil, r.path, err)
+	}
+	return err
+}
+
+// Sync implements codec.Writer.
+func (r *Recording) Sync() error {
+	r.mu.Lock()
+	r.durable = true
+	part, err := r.part, r.err
+	r.mu.Unlock()
+	if part != nil {
+		if err = part.Sync(); err != nil {
+			r.mu.Lock()
+			r.syncErr = err
+			r.mu.Unlock()
+		}
+	}
+	// The files before this one, and by now maybe this one, are on the disk when they are completed.
+	r.wait(0)
+	if errors.Is(err, fs.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// File implements codec.Splitter.
+func (r *Recording) File() string { return r.path }
+
+// Split implements codec.Splitter.
+func (r *Recording) Split() error {
+	if errors.Is(r.err, fs.ErrClosed) {
+		return r.err
+	}
+	r.wait(maxUnfinished - 1)
+	number := r.number + 1
+	path := r.format.Name(number)
+	for r.taken(path) || r.taken(path+codec.ActiveSuffix) {
+		number++
+		path = r.format.Name(number)
+	}
+	part, err := r.format.Open(path, r.last)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.durable = true
+	r.mu.Unlock()
+	r.change(part, path, nil)
+	r.number, r.last = number, part
+	return nil
+}
+
+func (r *Recording) taken(path string) bool {
+	return errors.Is(r.system.Vacant(path, false), fs.ErrExist)
+}
+
+// Remove implements codec.Splitter.
+func (r *Recording) Remove(path string) error {
+	r.listing.Lock()
+	defer r.listing.Unlock()
+	path = filepath.Clean(path)
+	i := slices.IndexFunc(r.list, func(info *codec.Info) bool { return filepath.Clean(info.Path) == path })
+	if i < 0 {
+		return fmt.Errorf("remove %s: it is no completed file of this recording", path)
+	}
+	r.list = slices.Delete(r.list, i, i+1)
+	// It is better to have a file that is not listed than to list one that is not there.
+	if err := r.tellList(); err != nil {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	if err := r.system.Remove(path); err != nil {
+		return fmt.Errorf("remove %s: %w", path, cause(err))
+	}
+	r.system.SyncFolder(filepath.Dir(path))
+	return nil
+}
+
+func (r *Recording) tellList() error {
+	if r.format.Listed == nil {
+		return nil
+	}
+	return r.format.Listed(r.list)
+}
+
+// Close implements codec.Writer.
+func (r *Recording) Close() error {
+	if errors.Is(r.err, fs.ErrClosed) {
+		return r.closed
+	}
+	err := cmp.Or(r.err, r.syncErr)
+	r.change(nil, r.path, fmt.Errorf("write %s: %w", r.path, fs.ErrClosed))
+	r.wait(0)
+	if err != nil {
+		r.failures = append([]error{err}, r.failures...)
+	}
+	if r.closed = errors.Join(r.failures...); len(r.failures) == 1 {
+		r.closed = r.failures[0]
+	}
+	return r.closed
+}
+
+// change has part write what comes next, to path, or nothing because of err. What wrote before completes its file.
+func (r *Recording) change(part Part, path string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.part != nil {
+		u := &unfinished{part: r.part, done: make(chan struct{})}
+		var before *unfinished
+		if n := len(r.unfinished); n > 0 {
+			before = r.unfinished[n-1]
+		}
+		r.unfinished = append(r.unfinished, u)
+		go r.complete(u, before)
+	}
+	r.part, r.path, r.err, r.syncErr = part, path, err, nil
+}
+
+// wait waits until at most n of the files that are being completed now are not complete.
+func (r *Recording) wait(n int) {
+	r.mu.Lock()
+	list := slices.Clone(r.unfinished)
+	r.mu.Unlock()
+	if len(list) > n {
+		<-list[len(list)-1-n].done
+	}
+}
+
+// complete completes a file, behind another one unless that is nil.
+func (r *Recording) complete(u, before *unfinished) {
+	defer close(u.done)
+	if before != nil {
+		<-before.done
+	}
+	r.mu.Lock()
+	durable := r.durable
+	r.mu.Unlock()
+	err := u.part.Complete(durable)
+	info := u.part.Info()
+	if info.Complete {
+		r.listing.Lock()
+		r.list = append(r.list, info)
+		if listErr := r.tellList(); err == nil {
+			err = listErr
+		}
+		r.listing.Unlock()
+	}
+	if r.completed != nil {
+		r.completed(info.Files[0], err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unfinished = slices.DeleteFunc(r.unfinished, func(o *unfinished) bool { return o == u })
+	if err != nil {
+		r.failures = append(r.failures, err)
+	}
+}

@@ -1,0 +1,95 @@
+package mcap
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"slices"
+
+	"github.com/foxglove/mcap/go/mcap"
+)
+
+// summarySize is more than the summary takes, the next chunk included.
+func (w *Writer) summarySize() int64 {
+	const perTopic = 10 + 10 // in the statistics and in the index of the next chunk
+	s := &w.summary
+	return int64(len(s.schemas) + len(s.channels) + len(s.chunks) + len(s.metadata) + perTopic*len(w.topics))
+}
+
+// embedInfo writes what embed gives.
+func (w *Writer) embedInfo() error {
+	if w.embed == nil {
+		return nil
+	}
+	name, values, err := w.embed(w.info())
+	if err != nil {
+		return err
+	}
+	return w.writeMetadata(name, values)
+}
+
+// writeMetadata adds a metadata record.
+func (w *Writer) writeMetadata(name string, values map[string]string) error {
+	record, err := w.encode(func() error { return w.encoder.WriteMetadata(&mcap.Metadata{Name: name, Metadata: values}) })
+	if err != nil {
+		return err
+	}
+	index := mcap.MetadataIndex{Offset: uint64(w.file.Size()), Length: uint64(len(record)), Name: name}
+	if err := w.file.Append(record); err != nil {
+		return err
+	}
+	w.statistics.MetadataCount++
+	record, err = w.encode(func() error { return w.encoder.WriteMetadataIndex(&index) })
+	w.summary.metadata = append(w.summary.metadata, record...)
+	return err
+}
+
+// encodeSummary returns the file's end, from the record on that ends the data.
+func (w *Writer) encodeSummary() ([]byte, error) {
+	s := &w.statistics
+	s.SchemaCount, s.ChannelCount = uint16(len(w.schemas)), uint32(len(w.channels))
+	s.ChannelMessageCounts = map[uint16]uint64{}
+	for id, t := range w.topics {
+		s.ChannelMessageCounts[uint16(id)] = t.written
+	}
+	statistics, err := w.encode(func() error { return w.encoder.WriteStatistics(s) })
+	if err != nil {
+		return nil, err
+	}
+	statistics = slices.Clone(statistics)
+	dataEnd, err := w.encode(func() error { return w.encoder.WriteDataEnd(&mcap.DataEnd{}) })
+	if err != nil {
+		return nil, err
+	}
+	dataEnd = slices.Clone(dataEnd)
+	footer := mcap.Footer{SummaryStart: uint64(w.file.Size()) + uint64(len(dataEnd))}
+	var summary, offsets []byte
+	for _, group := range []struct {
+		op      mcap.OpCode
+		records []byte
+	}{
+		{mcap.OpSchema, w.summary.schemas},
+		{mcap.OpChannel, w.summary.channels},
+		{mcap.OpStatistics, statistics},
+		{mcap.OpChunkIndex, w.summary.chunks},
+		{mcap.OpMetadataIndex, w.summary.metadata},
+	} {
+		if len(group.records) == 0 {
+			continue
+		}
+		offset := mcap.SummaryOffset{GroupOpcode: group.op, GroupStart: footer.SummaryStart + uint64(len(summary)), GroupLength: uint64(len(group.records))}
+		record, err := w.encode(func() error { return w.encoder.WriteSummaryOffset(&offset) })
+		if err != nil {
+			return nil, err
+		}
+		offsets = append(offsets, record...)
+		summary = append(summary, group.records...)
+	}
+	footer.SummaryOffsetStart = footer.SummaryStart + uint64(len(summary))
+	summary = append(summary, offsets...)
+	summary = append(summary, byte(mcap.OpFooter))
+	summary = binary.LittleEndian.AppendUint64(summary, footerSize-recordHead)
+	summary = binary.LittleEndian.AppendUint64(summary, footer.SummaryStart)
+	summary = binary.LittleEndian.AppendUint64(summary, footer.SummaryOffsetStart)
+	summary = binary.LittleEndian.AppendUint32(summary, crc32.ChecksumIEEE(summary))
+	return slices.Concat(dataEnd, summary, mcap.Magic), nil
+}

@@ -1,0 +1,92 @@
+package record
+
+import "encoding/binary"
+
+// What the index takes at most, without names and definitions.
+const (
+	chunkCost   = 128 // for a chunk
+	channelCost = 64  // for a channel
+)
+
+// indexEntry is what the index says about a channel, or about a chunk.
+type indexEntry struct {
+	channel  *writerChannel // nil for a chunk
+	position int64          // of the section
+	body     int64          // of the section of a chunk's body
+	chunk    chunkHeader
+}
+
+// encodeChannels returns the sections of channels, from pos on, and their entries in the index.
+func encodeChannels(channels []*writerChannel, pos int64) (sections []byte, entries []indexEntry) {
+	for _, own := range channels {
+		entries = append(entries, indexEntry{channel: own, position: pos + int64(len(sections))})
+		payload := encode(&own.wire)
+		sections = section{channelSection, int64(len(payload))}.append(sections)
+		sections = append(sections, payload...)
+	}
+	return sections, entries
+}
+
+// encodeIndex returns the index as it comes behind everything else.
+func (w *writer) encodeIndex() []byte {
+	b := make([]byte, sectionSize, sectionSize+w.indexSize)
+	for i := range w.index {
+		b = w.index[i].append(b, w)
+	}
+	copy(b, section{indexSection, int64(len(b) - sectionSize)}.append(nil))
+	return b
+}
+
+// append appends the entry as field of Index: one for a channel, two for a chunk.
+func (e *indexEntry) append(dst []byte, w *writer) []byte {
+	if own := e.channel; own != nil {
+		cache := channelCache{
+			messageNumber: own.written, name: own.wire.name, messageType: own.wire.messageType, protoDesc: own.wire.protoDesc,
+			presence: presence{set: all},
+		}
+		if own == w.eventChannel {
+			cache.unknown = encodePositions(w.events)
+		}
+		return appendIndex(dst, &singleIndex{
+			typ: uint64(channelSection), position: uint64(e.position), channelCache: encode(&cache),
+			presence: presence{set: channelEntry},
+		})
+	}
+	header := chunkHeaderCache{
+		messageNumber: e.chunk.messageNumber, beginTime: e.chunk.beginTime, endTime: e.chunk.endTime, rawSize: e.chunk.rawSize,
+		presence: presence{set: all},
+	}
+	dst = appendIndex(dst, &singleIndex{
+		typ: uint64(chunkHeaderSection), position: uint64(e.position), chunkHeaderCache: encode(&header),
+		presence: presence{set: chunkHeaderEntry},
+	})
+	body := chunkBodyCache{messageNumber: e.chunk.messageNumber, presence: presence{set: all}}
+	return appendIndex(dst, &singleIndex{
+		typ: uint64(chunkBodySection), position: uint64(e.body), chunkBodyCache: encode(&body),
+		presence: presence{set: chunkBodyEntry},
+	})
+}
+
+func appendIndex(dst []byte, s *singleIndex) []byte { return appendBytes(dst, 1, encode(s)) }
+
+// encodePositions returns where messages are, as our field of a ChannelCache.
+func encodePositions(positions []int64) []byte {
+	var packed []byte
+	for _, pos := range positions {
+		packed = binary.LittleEndian.AppendUint64(packed, uint64(pos))
+	}
+	return appendBytes(nil, extension, packed)
+}
+
+// positions returns where the messages of a channel are, nil when that is not known.
+func (c *channelCache) positions() []int64 {
+	packed := findOption(c.unknown)
+	if uint64(len(packed)) != 8*c.messageNumber {
+		return nil
+	}
+	var positions []int64
+	for ; len(packed) > 0; packed = packed[8:] {
+		positions = append(positions, int64(binary.LittleEndian.Uint64(packed)))
+	}
+	return positions
+}
