@@ -1,11 +1,13 @@
 // Package msgs holds the definitions of the messages and services that tapedeck speaks, with the field names, types,
-// defaults and constants of ROS 2 Jazzy. The Go types made of them are in one package for each ROS package beside it.
+// defaults and constants of ROS 2 Jazzy, and those of rosbag2_interfaces of its successors. The Go types made of them are in one
+// package for each ROS package beside it.
 package msgs
 
 import (
 	"embed"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"tapedeck/msgs/rosidl"
@@ -14,8 +16,32 @@ import (
 //go:embed */msg/*.msg */srv/*.srv
 var definitions embed.FS
 
+// former holds definitions as they were up to a release of ROS 2, and later not any more, in a folder of its name.
+//
+//go:embed former
+var former embed.FS
+
+// Release returns the definitions that tapedeck brings along, as a release of ROS 2 has them: "humble". "" is the newest, whose
+// the Go types are.
+func Release(name string) *rosidl.Library { return rosidl.NewLibrary(release(name)...) }
+
+// release returns the sources of Release. Releases are named in the order of the alphabet.
+func release(name string) []fs.FS {
+	var sources []fs.FS
+	folders, _ := fs.Glob(former, "former/*")
+	for _, folder := range folders {
+		if last := path.Base(folder); name != "" && name <= last {
+			if source, err := fs.Sub(former, folder); err == nil {
+				sources = append(sources, source)
+			}
+		}
+	}
+	return append(sources, definitions)
+}
+
 // Library returns the definitions found in the given folders, in the packages of the sourced ROS 2 environment
-// (AMENT_PREFIX_PATH) and in those that tapedeck brings along, in this order: the first that holds a type wins.
+// (AMENT_PREFIX_PATH) and in those that tapedeck brings along, as the release in ROS_DISTRO has them, in this order: the first
+// that holds a type wins.
 //
 // A folder is one of packages (<folder>/<package>/msg/<Type>.msg), an install prefix
 // (<folder>/share/<package>/msg/<Type>.msg) or a package (<folder>/msg/<Type>.msg, named by its package.xml or else by
@@ -30,5 +56,5 @@ func Library(folders ...string) *rosidl.Library {
 			sources = append(sources, os.DirFS(filepath.Join(prefix, "share")))
 		}
 	}
-	return rosidl.NewLibrary(append(sources, definitions)...)
+	return rosidl.NewLibrary(append(sources, release(os.Getenv("ROS_DISTRO"))...)...)
 }

@@ -30,6 +30,26 @@ func TestLibraryIsComplete(t *testing.T) {
 	}
 }
 
+// The definitions of rosbag2 differ between releases.
+func TestRelease(t *testing.T) {
+	t.Setenv("AMENT_PREFIX_PATH", "")
+	fields := func(l *rosidl.Library, name string) int {
+		m, err := l.Message("rosbag2_interfaces/" + name)
+		require.NoError(t, err)
+		return len(m.Fields)
+	}
+	for release, want := range map[string][4]int{
+		"": {3, 2, 2, 3}, "humble": {0, 1, 0, 2}, "iron": {0, 1, 0, 2}, "jazzy": {0, 1, 0, 3}, "kilted": {0, 1, 0, 3},
+		"lyrical": {3, 2, 2, 3}, "rolling": {3, 2, 2, 3},
+	} {
+		t.Setenv("ROS_DISTRO", release)
+		for _, l := range []*rosidl.Library{msgs.Release(release), msgs.Library()} {
+			got := [4]int{fields(l, "srv/Resume_Request"), fields(l, "srv/Record_Request"), fields(l, "srv/Stop_Response"), fields(l, "msg/WriteSplitEvent")}
+			require.Equal(t, want, got, release)
+		}
+	}
+}
+
 // TestHash compares with hashes that others published: ROS 2 Jazzy's own and those in CARLA's CdrTopicInfo.h.
 func TestHash(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")

@@ -8,6 +8,59 @@ import (
 	"tapedeck/msgs/wire"
 )
 
+// MessagesLostEvent is the ROS 2 message rosbag2_interfaces/msg/MessagesLostEvent.
+type MessagesLostEvent struct {
+	NodeName               string
+	MessagesLostStatistics []MessagesLostEventTopicStat
+}
+
+// TypeName returns "rosbag2_interfaces/msg/MessagesLostEvent".
+func (*MessagesLostEvent) TypeName() string { return "rosbag2_interfaces/msg/MessagesLostEvent" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *MessagesLostEvent) MarshalCDR(e *wire.Encoder) {
+	e.String(m.NodeName, 0)
+	e.Length(len(m.MessagesLostStatistics), 0)
+	for i := range m.MessagesLostStatistics {
+		m.MessagesLostStatistics[i].MarshalCDR(e)
+	}
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *MessagesLostEvent) UnmarshalCDR(d *wire.Decoder) {
+	d.SetString(&m.NodeName, 0)
+	m.MessagesLostStatistics = wire.Resize(m.MessagesLostStatistics, d.Length(20, 0))
+	for i := range m.MessagesLostStatistics {
+		m.MessagesLostStatistics[i].UnmarshalCDR(d)
+	}
+}
+
+// MessagesLostEventTopicStat is the ROS 2 message rosbag2_interfaces/msg/MessagesLostEventTopicStat.
+type MessagesLostEventTopicStat struct {
+	TopicName               string
+	MessagesLostInTransport uint64
+	MessagesLostInRecorder  uint64
+}
+
+// TypeName returns "rosbag2_interfaces/msg/MessagesLostEventTopicStat".
+func (*MessagesLostEventTopicStat) TypeName() string {
+	return "rosbag2_interfaces/msg/MessagesLostEventTopicStat"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *MessagesLostEventTopicStat) MarshalCDR(e *wire.Encoder) {
+	e.String(m.TopicName, 0)
+	e.Uint64(m.MessagesLostInTransport)
+	e.Uint64(m.MessagesLostInRecorder)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *MessagesLostEventTopicStat) UnmarshalCDR(d *wire.Decoder) {
+	d.SetString(&m.TopicName, 0)
+	m.MessagesLostInTransport = d.Uint64()
+	m.MessagesLostInRecorder = d.Uint64()
+}
+
 // ReadSplitEvent is the ROS 2 message rosbag2_interfaces/msg/ReadSplitEvent.
 type ReadSplitEvent struct {
 	ClosedFile string
@@ -127,6 +180,125 @@ func (m *GetRate_Response) UnmarshalCDR(d *wire.Decoder) {
 	wire.DecodeFlat[float64](d, m)
 }
 
+// GetSubscribedTopics_Request is the ROS 2 message rosbag2_interfaces/srv/GetSubscribedTopics_Request.
+type GetSubscribedTopics_Request struct {
+}
+
+// TypeName returns "rosbag2_interfaces/srv/GetSubscribedTopics_Request".
+func (*GetSubscribedTopics_Request) TypeName() string {
+	return "rosbag2_interfaces/srv/GetSubscribedTopics_Request"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *GetSubscribedTopics_Request) MarshalCDR(e *wire.Encoder) {
+	e.Uint8(0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *GetSubscribedTopics_Request) UnmarshalCDR(d *wire.Decoder) {
+	d.Uint8()
+}
+
+// GetSubscribedTopics_Response is the ROS 2 message rosbag2_interfaces/srv/GetSubscribedTopics_Response.
+type GetSubscribedTopics_Response struct {
+	Topics []string
+}
+
+// TypeName returns "rosbag2_interfaces/srv/GetSubscribedTopics_Response".
+func (*GetSubscribedTopics_Response) TypeName() string {
+	return "rosbag2_interfaces/srv/GetSubscribedTopics_Response"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *GetSubscribedTopics_Response) MarshalCDR(e *wire.Encoder) {
+	e.Length(len(m.Topics), 0)
+	for i := range m.Topics {
+		e.String(m.Topics[i], 0)
+	}
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *GetSubscribedTopics_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.Topics = wire.Resize(m.Topics, d.Length(4, 0))
+	for i := range m.Topics {
+		d.SetString(&m.Topics[i], 0)
+	}
+}
+
+// GetUri_Request is the ROS 2 message rosbag2_interfaces/srv/GetUri_Request.
+type GetUri_Request struct {
+}
+
+// TypeName returns "rosbag2_interfaces/srv/GetUri_Request".
+func (*GetUri_Request) TypeName() string { return "rosbag2_interfaces/srv/GetUri_Request" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *GetUri_Request) MarshalCDR(e *wire.Encoder) {
+	e.Uint8(0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *GetUri_Request) UnmarshalCDR(d *wire.Decoder) {
+	d.Uint8()
+}
+
+// GetUri_Response is the ROS 2 message rosbag2_interfaces/srv/GetUri_Response.
+type GetUri_Response struct {
+	Uri string
+}
+
+// TypeName returns "rosbag2_interfaces/srv/GetUri_Response".
+func (*GetUri_Response) TypeName() string { return "rosbag2_interfaces/srv/GetUri_Response" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *GetUri_Response) MarshalCDR(e *wire.Encoder) {
+	e.String(m.Uri, 0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *GetUri_Response) UnmarshalCDR(d *wire.Decoder) {
+	d.SetString(&m.Uri, 0)
+}
+
+// IsDiscoveryRunning_Request is the ROS 2 message rosbag2_interfaces/srv/IsDiscoveryRunning_Request.
+type IsDiscoveryRunning_Request struct {
+}
+
+// TypeName returns "rosbag2_interfaces/srv/IsDiscoveryRunning_Request".
+func (*IsDiscoveryRunning_Request) TypeName() string {
+	return "rosbag2_interfaces/srv/IsDiscoveryRunning_Request"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *IsDiscoveryRunning_Request) MarshalCDR(e *wire.Encoder) {
+	e.Uint8(0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *IsDiscoveryRunning_Request) UnmarshalCDR(d *wire.Decoder) {
+	d.Uint8()
+}
+
+// IsDiscoveryRunning_Response is the ROS 2 message rosbag2_interfaces/srv/IsDiscoveryRunning_Response.
+type IsDiscoveryRunning_Response struct {
+	Running bool
+}
+
+// TypeName returns "rosbag2_interfaces/srv/IsDiscoveryRunning_Response".
+func (*IsDiscoveryRunning_Response) TypeName() string {
+	return "rosbag2_interfaces/srv/IsDiscoveryRunning_Response"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *IsDiscoveryRunning_Response) MarshalCDR(e *wire.Encoder) {
+	e.Bool(m.Running)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *IsDiscoveryRunning_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.Running = d.Bool()
+}
+
 // IsPaused_Request is the ROS 2 message rosbag2_interfaces/srv/IsPaused_Request.
 type IsPaused_Request struct {
 }
@@ -160,6 +332,41 @@ func (m *IsPaused_Response) MarshalCDR(e *wire.Encoder) {
 // UnmarshalCDR sets the fields from a payload.
 func (m *IsPaused_Response) UnmarshalCDR(d *wire.Decoder) {
 	m.Paused = d.Bool()
+}
+
+// IsRecording_Request is the ROS 2 message rosbag2_interfaces/srv/IsRecording_Request.
+type IsRecording_Request struct {
+}
+
+// TypeName returns "rosbag2_interfaces/srv/IsRecording_Request".
+func (*IsRecording_Request) TypeName() string { return "rosbag2_interfaces/srv/IsRecording_Request" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *IsRecording_Request) MarshalCDR(e *wire.Encoder) {
+	e.Uint8(0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *IsRecording_Request) UnmarshalCDR(d *wire.Decoder) {
+	d.Uint8()
+}
+
+// IsRecording_Response is the ROS 2 message rosbag2_interfaces/srv/IsRecording_Response.
+type IsRecording_Response struct {
+	Recording bool
+}
+
+// TypeName returns "rosbag2_interfaces/srv/IsRecording_Response".
+func (*IsRecording_Response) TypeName() string { return "rosbag2_interfaces/srv/IsRecording_Response" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *IsRecording_Response) MarshalCDR(e *wire.Encoder) {
+	e.Bool(m.Recording)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *IsRecording_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.Recording = d.Bool()
 }
 
 // Pause_Request is the ROS 2 message rosbag2_interfaces/srv/Pause_Request.
@@ -269,38 +476,106 @@ func (m *PlayNext_Response) UnmarshalCDR(d *wire.Decoder) {
 	m.Success = d.Bool()
 }
 
+// Record_Request is the ROS 2 message rosbag2_interfaces/srv/Record_Request.
+type Record_Request struct {
+	Uri       string
+	StartTime builtin_interfaces.Time
+}
+
+// TypeName returns "rosbag2_interfaces/srv/Record_Request".
+func (*Record_Request) TypeName() string { return "rosbag2_interfaces/srv/Record_Request" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *Record_Request) MarshalCDR(e *wire.Encoder) {
+	e.String(m.Uri, 0)
+	m.StartTime.MarshalCDR(e)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *Record_Request) UnmarshalCDR(d *wire.Decoder) {
+	d.SetString(&m.Uri, 0)
+	m.StartTime.UnmarshalCDR(d)
+}
+
+// Record_Response is the ROS 2 message rosbag2_interfaces/srv/Record_Response.
+type Record_Response struct {
+	ReturnCode  int32
+	ErrorString string
+}
+
+// TypeName returns "rosbag2_interfaces/srv/Record_Response".
+func (*Record_Response) TypeName() string { return "rosbag2_interfaces/srv/Record_Response" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *Record_Response) MarshalCDR(e *wire.Encoder) {
+	e.Int32(m.ReturnCode)
+	e.String(m.ErrorString, 0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *Record_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.ReturnCode = d.Int32()
+	d.SetString(&m.ErrorString, 0)
+}
+
 // Resume_Request is the ROS 2 message rosbag2_interfaces/srv/Resume_Request.
 type Resume_Request struct {
+	ResumeTime        builtin_interfaces.Time
+	ResumeMode        int32
+	TrackingTopicName string
 }
+
+// Constants of rosbag2_interfaces/srv/Resume_Request.
+const (
+	Resume_Request_RESUME_MODE_NODE_TIME    int32 = 0
+	Resume_Request_RESUME_MODE_PUBLISH_TIME int32 = 1
+	Resume_Request_RESUME_MODE_RECEIVE_TIME int32 = 2
+)
 
 // TypeName returns "rosbag2_interfaces/srv/Resume_Request".
 func (*Resume_Request) TypeName() string { return "rosbag2_interfaces/srv/Resume_Request" }
 
 // MarshalCDR appends the fields to a payload.
 func (m *Resume_Request) MarshalCDR(e *wire.Encoder) {
-	e.Uint8(0)
+	m.ResumeTime.MarshalCDR(e)
+	e.Int32(m.ResumeMode)
+	e.String(m.TrackingTopicName, 0)
 }
 
 // UnmarshalCDR sets the fields from a payload.
 func (m *Resume_Request) UnmarshalCDR(d *wire.Decoder) {
-	d.Uint8()
+	m.ResumeTime.UnmarshalCDR(d)
+	m.ResumeMode = d.Int32()
+	d.SetString(&m.TrackingTopicName, 0)
 }
 
 // Resume_Response is the ROS 2 message rosbag2_interfaces/srv/Resume_Response.
 type Resume_Response struct {
+	ReturnCode  int32
+	ErrorString string
 }
+
+// Constants of rosbag2_interfaces/srv/Resume_Response.
+const (
+	Resume_Response_RETURN_CODE_SUCCESS                int32 = 0
+	Resume_Response_RETURN_CODE_INVALID_RESUME_MODE    int32 = 1
+	Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC int32 = 2
+	Resume_Response_RETURN_CODE_RESUME_FAILED          int32 = 3
+)
 
 // TypeName returns "rosbag2_interfaces/srv/Resume_Response".
 func (*Resume_Response) TypeName() string { return "rosbag2_interfaces/srv/Resume_Response" }
 
 // MarshalCDR appends the fields to a payload.
 func (m *Resume_Response) MarshalCDR(e *wire.Encoder) {
-	e.Uint8(0)
+	e.Int32(m.ReturnCode)
+	e.String(m.ErrorString, 0)
 }
 
 // UnmarshalCDR sets the fields from a payload.
 func (m *Resume_Response) UnmarshalCDR(d *wire.Decoder) {
-	d.Uint8()
+	m.ReturnCode = d.Int32()
+	d.SetString(&m.ErrorString, 0)
 }
 
 // Seek_Request is the ROS 2 message rosbag2_interfaces/srv/Seek_Request.
@@ -412,24 +687,49 @@ func (m *Snapshot_Response) UnmarshalCDR(d *wire.Decoder) {
 
 // SplitBagfile_Request is the ROS 2 message rosbag2_interfaces/srv/SplitBagfile_Request.
 type SplitBagfile_Request struct {
+	SplitTime         builtin_interfaces.Time
+	SplitMode         int32
+	TrackingTopicName string
 }
+
+// Constants of rosbag2_interfaces/srv/SplitBagfile_Request.
+const (
+	SplitBagfile_Request_SPLIT_MODE_NODE_TIME    int32 = 0
+	SplitBagfile_Request_SPLIT_MODE_PUBLISH_TIME int32 = 1
+	SplitBagfile_Request_SPLIT_MODE_RECEIVE_TIME int32 = 2
+)
 
 // TypeName returns "rosbag2_interfaces/srv/SplitBagfile_Request".
 func (*SplitBagfile_Request) TypeName() string { return "rosbag2_interfaces/srv/SplitBagfile_Request" }
 
 // MarshalCDR appends the fields to a payload.
 func (m *SplitBagfile_Request) MarshalCDR(e *wire.Encoder) {
-	e.Uint8(0)
+	m.SplitTime.MarshalCDR(e)
+	e.Int32(m.SplitMode)
+	e.String(m.TrackingTopicName, 0)
 }
 
 // UnmarshalCDR sets the fields from a payload.
 func (m *SplitBagfile_Request) UnmarshalCDR(d *wire.Decoder) {
-	d.Uint8()
+	m.SplitTime.UnmarshalCDR(d)
+	m.SplitMode = d.Int32()
+	d.SetString(&m.TrackingTopicName, 0)
 }
 
 // SplitBagfile_Response is the ROS 2 message rosbag2_interfaces/srv/SplitBagfile_Response.
 type SplitBagfile_Response struct {
+	ReturnCode  int32
+	ErrorString string
 }
+
+// Constants of rosbag2_interfaces/srv/SplitBagfile_Response.
+const (
+	SplitBagfile_Response_RETURN_CODE_SUCCESS                int32 = 0
+	SplitBagfile_Response_RETURN_CODE_NOT_RECORDING          int32 = 1
+	SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE     int32 = 2
+	SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC int32 = 3
+	SplitBagfile_Response_RETURN_CODE_SPLIT_FAILED           int32 = 4
+)
 
 // TypeName returns "rosbag2_interfaces/srv/SplitBagfile_Response".
 func (*SplitBagfile_Response) TypeName() string {
@@ -438,12 +738,56 @@ func (*SplitBagfile_Response) TypeName() string {
 
 // MarshalCDR appends the fields to a payload.
 func (m *SplitBagfile_Response) MarshalCDR(e *wire.Encoder) {
-	e.Uint8(0)
+	e.Int32(m.ReturnCode)
+	e.String(m.ErrorString, 0)
 }
 
 // UnmarshalCDR sets the fields from a payload.
 func (m *SplitBagfile_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.ReturnCode = d.Int32()
+	d.SetString(&m.ErrorString, 0)
+}
+
+// StartDiscovery_Request is the ROS 2 message rosbag2_interfaces/srv/StartDiscovery_Request.
+type StartDiscovery_Request struct {
+}
+
+// TypeName returns "rosbag2_interfaces/srv/StartDiscovery_Request".
+func (*StartDiscovery_Request) TypeName() string {
+	return "rosbag2_interfaces/srv/StartDiscovery_Request"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *StartDiscovery_Request) MarshalCDR(e *wire.Encoder) {
+	e.Uint8(0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *StartDiscovery_Request) UnmarshalCDR(d *wire.Decoder) {
 	d.Uint8()
+}
+
+// StartDiscovery_Response is the ROS 2 message rosbag2_interfaces/srv/StartDiscovery_Response.
+type StartDiscovery_Response struct {
+	ReturnCode  int32
+	ErrorString string
+}
+
+// TypeName returns "rosbag2_interfaces/srv/StartDiscovery_Response".
+func (*StartDiscovery_Response) TypeName() string {
+	return "rosbag2_interfaces/srv/StartDiscovery_Response"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *StartDiscovery_Response) MarshalCDR(e *wire.Encoder) {
+	e.Int32(m.ReturnCode)
+	e.String(m.ErrorString, 0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *StartDiscovery_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.ReturnCode = d.Int32()
+	d.SetString(&m.ErrorString, 0)
 }
 
 // Stop_Request is the ROS 2 message rosbag2_interfaces/srv/Stop_Request.
@@ -465,6 +809,8 @@ func (m *Stop_Request) UnmarshalCDR(d *wire.Decoder) {
 
 // Stop_Response is the ROS 2 message rosbag2_interfaces/srv/Stop_Response.
 type Stop_Response struct {
+	ReturnCode  int32
+	ErrorString string
 }
 
 // TypeName returns "rosbag2_interfaces/srv/Stop_Response".
@@ -472,12 +818,132 @@ func (*Stop_Response) TypeName() string { return "rosbag2_interfaces/srv/Stop_Re
 
 // MarshalCDR appends the fields to a payload.
 func (m *Stop_Response) MarshalCDR(e *wire.Encoder) {
-	e.Uint8(0)
+	e.Int32(m.ReturnCode)
+	e.String(m.ErrorString, 0)
 }
 
 // UnmarshalCDR sets the fields from a payload.
 func (m *Stop_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.ReturnCode = d.Int32()
+	d.SetString(&m.ErrorString, 0)
+}
+
+// StopDiscovery_Request is the ROS 2 message rosbag2_interfaces/srv/StopDiscovery_Request.
+type StopDiscovery_Request struct {
+}
+
+// TypeName returns "rosbag2_interfaces/srv/StopDiscovery_Request".
+func (*StopDiscovery_Request) TypeName() string {
+	return "rosbag2_interfaces/srv/StopDiscovery_Request"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *StopDiscovery_Request) MarshalCDR(e *wire.Encoder) {
+	e.Uint8(0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *StopDiscovery_Request) UnmarshalCDR(d *wire.Decoder) {
 	d.Uint8()
+}
+
+// StopDiscovery_Response is the ROS 2 message rosbag2_interfaces/srv/StopDiscovery_Response.
+type StopDiscovery_Response struct {
+	ReturnCode  int32
+	ErrorString string
+}
+
+// TypeName returns "rosbag2_interfaces/srv/StopDiscovery_Response".
+func (*StopDiscovery_Response) TypeName() string {
+	return "rosbag2_interfaces/srv/StopDiscovery_Response"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *StopDiscovery_Response) MarshalCDR(e *wire.Encoder) {
+	e.Int32(m.ReturnCode)
+	e.String(m.ErrorString, 0)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *StopDiscovery_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.ReturnCode = d.Int32()
+	d.SetString(&m.ErrorString, 0)
+}
+
+// SubscribeToTopics_Request is the ROS 2 message rosbag2_interfaces/srv/SubscribeToTopics_Request.
+type SubscribeToTopics_Request struct {
+	Topics     []string
+	TopicTypes []string
+}
+
+// TypeName returns "rosbag2_interfaces/srv/SubscribeToTopics_Request".
+func (*SubscribeToTopics_Request) TypeName() string {
+	return "rosbag2_interfaces/srv/SubscribeToTopics_Request"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *SubscribeToTopics_Request) MarshalCDR(e *wire.Encoder) {
+	e.Length(len(m.Topics), 0)
+	for i := range m.Topics {
+		e.String(m.Topics[i], 0)
+	}
+	e.Length(len(m.TopicTypes), 0)
+	for i := range m.TopicTypes {
+		e.String(m.TopicTypes[i], 0)
+	}
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *SubscribeToTopics_Request) UnmarshalCDR(d *wire.Decoder) {
+	m.Topics = wire.Resize(m.Topics, d.Length(4, 0))
+	for i := range m.Topics {
+		d.SetString(&m.Topics[i], 0)
+	}
+	m.TopicTypes = wire.Resize(m.TopicTypes, d.Length(4, 0))
+	for i := range m.TopicTypes {
+		d.SetString(&m.TopicTypes[i], 0)
+	}
+}
+
+// SubscribeToTopics_Response is the ROS 2 message rosbag2_interfaces/srv/SubscribeToTopics_Response.
+type SubscribeToTopics_Response struct {
+	ReturnCode        int32
+	ErrorString       string
+	SubscribedTopics  []string
+	UnavailableTopics []string
+}
+
+// TypeName returns "rosbag2_interfaces/srv/SubscribeToTopics_Response".
+func (*SubscribeToTopics_Response) TypeName() string {
+	return "rosbag2_interfaces/srv/SubscribeToTopics_Response"
+}
+
+// MarshalCDR appends the fields to a payload.
+func (m *SubscribeToTopics_Response) MarshalCDR(e *wire.Encoder) {
+	e.Int32(m.ReturnCode)
+	e.String(m.ErrorString, 0)
+	e.Length(len(m.SubscribedTopics), 0)
+	for i := range m.SubscribedTopics {
+		e.String(m.SubscribedTopics[i], 0)
+	}
+	e.Length(len(m.UnavailableTopics), 0)
+	for i := range m.UnavailableTopics {
+		e.String(m.UnavailableTopics[i], 0)
+	}
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *SubscribeToTopics_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.ReturnCode = d.Int32()
+	d.SetString(&m.ErrorString, 0)
+	m.SubscribedTopics = wire.Resize(m.SubscribedTopics, d.Length(4, 0))
+	for i := range m.SubscribedTopics {
+		d.SetString(&m.SubscribedTopics[i], 0)
+	}
+	m.UnavailableTopics = wire.Resize(m.UnavailableTopics, d.Length(4, 0))
+	for i := range m.UnavailableTopics {
+		d.SetString(&m.UnavailableTopics[i], 0)
+	}
 }
 
 // TogglePaused_Request is the ROS 2 message rosbag2_interfaces/srv/TogglePaused_Request.

@@ -17,6 +17,7 @@ import (
 // The types are compared with the definitions that they were made from, not with those of a ROS 2 that is sourced.
 func TestMain(m *testing.M) {
 	_ = os.Unsetenv("AMENT_PREFIX_PATH")
+	_ = os.Unsetenv("ROS_DISTRO")
 	os.Exit(m.Run())
 }
 
