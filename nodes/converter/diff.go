@@ -68,7 +68,11 @@ func (o *diffOptions) parse() (*difference, error) {
 	if d.selection.include, err = parsePatterns("topics", o.Topics); err != nil {
 		return nil, err
 	}
-	if d.selection.exclude, err = parsePatterns("ignore-topics", o.IgnoreTopics); err != nil {
+	ignored := o.IgnoreTopics
+	if len(o.Topics) == 0 {
+		ignored = append(slices.Clone(ignored), codec.EventTopic) // what a recording says about itself
+	}
+	if d.selection.exclude, err = parsePatterns("ignore-topics", ignored); err != nil {
 		return nil, err
 	}
 	if o.Times != "" {

@@ -58,6 +58,10 @@ func TestDiff(t *testing.T) {
 		})
 	}
 
+	split, err := codec.EventMessage(codec.Event{Kind: codec.EventSplit, Time: 2e9})
+	require.NoError(t, err)
+	event := *split
+
 	tests := map[string]struct {
 		a, b    []codec.Message
 		declare [2][]*codec.Channel
@@ -68,6 +72,14 @@ func TestDiff(t *testing.T) {
 		"the same": {
 			a: base, b: base, same: true,
 			says: []string{"note: log times are the same\n", "identical: 1 topic, 26 messages\n"},
+		},
+		"what a recording says about itself": {
+			a: append(slices.Clone(base), event), b: base, same: true,
+			says: []string{"identical: 1 topic, 26 messages\n"},
+		},
+		"and that it is asked for": {
+			a: append(slices.Clone(base), event), b: base, args: []string{"--topics", codec.EventTopic},
+			says: []string{"/tapedeck/events [tapedeck/msg/RecordingEvent]: only in A, with 1 message\n", "different: 1 of 1 topic, 1 topic missing in B\n"},
 		},
 		"nothing": {same: true, says: []string{"identical: 0 topics, 0 messages\n"}},
 		"one lost": {

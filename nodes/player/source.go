@@ -100,7 +100,8 @@ func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 		case names(o.ExcludeTopics, c.Topic), exclude != nil && exclude.MatchString(c.Topic):
 			return false
 		}
-		return !named || names(o.Topics, c.Topic) || include != nil && include.MatchString(c.Topic)
+		// What a recording says about itself is played only when it is asked for.
+		return !named && !codec.IsEvents(c) || names(o.Topics, c.Topic) || include != nil && include.MatchString(c.Topic)
 	}, nil
 }
 

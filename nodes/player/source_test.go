@@ -108,6 +108,9 @@ func TestTopicFilter(t *testing.T) {
 				}
 			}
 			require.Equal(t, test.want, got)
+			events, err := codec.EventMessage(codec.Event{})
+			require.NoError(t, err)
+			require.False(t, wants(events.Channel), "what a recording says about itself must be asked for")
 		})
 	}
 	for _, o := range []options{{Regex: "("}, {ExcludeRegex: "("}} {

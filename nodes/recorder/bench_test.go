@@ -22,8 +22,8 @@ func (nowhere) Close() error                 { return nil }
 func BenchmarkMessage(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
-			q := newQueue(256<<20, 0)
-			s := &sink{queue: q, writer: nowhere{}}
+			q := newBacklog(256 << 20)
+			s := newSink(q, nowhere{}, &clerk{})
 			streams := make([]*stream, topics)
 			for i := range streams {
 				streams[i] = newTestStream(fmt.Sprintf("/topic%d", i), q)
@@ -40,10 +40,7 @@ func BenchmarkMessage(b *testing.B) {
 				}
 				streams[i/len(batch)%topics].take(batch)
 				if i/len(batch)%16 == 15 {
-					s.pending = q.pop(sinkBatch, s.pending)
-					if err := s.write(true); err != nil {
-						b.Fatal(err)
-					}
+					s.round(true)
 				}
 			}
 		})
@@ -54,7 +51,7 @@ func BenchmarkMessage(b *testing.B) {
 func BenchmarkOverload(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
-			q := newQueue(16<<20, 0)
+			q := newBacklog(16 << 20)
 			streams := make([]*stream, topics)
 			for i := range streams {
 				streams[i] = newTestStream(fmt.Sprintf("/topic%d", i), q)

@@ -42,6 +42,9 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.Quiet && in.ROS.LogLevel == "" {
+		in.ROS.LogLevel = "warn"
+	}
 	line := progress.NewLine(os.Stderr)
 	node, err := graph.Open("recorder", in, o, line)
 	if err != nil {

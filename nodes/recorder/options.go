@@ -12,8 +12,12 @@ import (
 type options struct {
 	topicOptions
 	outputOptions
+	splitOptions
+	limitOptions
+	diskOptions
 	memoryOptions
 	snapshotOptions
+	statusOptions
 	graph.Options
 }
 
@@ -32,26 +36,71 @@ type topicOptions struct {
 	DefinitionPaths          []string `param:"definition_paths" group:"Topics" value:"FOLDER" help:"FOLDER to look for message definitions in, before AMENT_PREFIX_PATH"`
 }
 
-// outputOptions say where to, and until when.
+// Values of the option sync.
+const (
+	syncNone     = "none"
+	syncInterval = "interval"
+	syncAlways   = "always"
+)
+
+// outputOptions say where to, and how.
 type outputOptions struct {
-	Output        string        `param:"output" short:"o" group:"Output" value:"NAME" help:"call the recording NAME; by default tapedeck_ and the time"`
+	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"call the recording NAME; by default tapedeck_ and the time"`
+	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"call the recording NAME_ and the time"`
 	Storage       string        `param:"storage" short:"s" group:"Output" options:"record|mcap" help:"Apollo record files, or a ROS 2 bag folder with MCAP files"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
 	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"of chunks; mcap only"`
-	MaxDuration   time.Duration `param:"max_duration" short:"d" group:"Output" min:"0" help:"stop after this long; 0 is never"`
-	ChunkSize     config.Size   `param:"chunk_size" group:"Output" min:"1KiB" max:"1GiB" help:"payload bytes after which a chunk goes to the disk"`
-	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"time after which a chunk goes to the disk; what a crash can cost"`
+	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize" group:"Output" min:"1KiB" max:"1GiB" help:"payload bytes after which a chunk goes to the disk"`
+	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"time after which a chunk goes to the disk"`
+	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to have the system put on the disk what was written: every sync_interval, always, or when the system likes to"`
+	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"what a crash or a power failure can cost"`
+	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"keep KEY=VALUE with the recording; mcap only"`
+}
+
+// splitOptions say when a recording goes on in another file.
+type splitOptions struct {
+	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" alias:"size" group:"Splits" help:"go on in another file before one gets larger; 0 is never"`
+	MaxBagDuration       time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"go on in another file after this long, counted from the first message; 0 is never"`
+	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits" help:"go on in another file after so many messages; 0 is never"`
+	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0" help:"delete the oldest file of the recording when there are more; 0 keeps all"`
+	RepeatLatched        bool          `param:"repeat_latched" group:"Splits" help:"begin each file with the last messages of latched (transient local) topics"`
+	RepeatTransientLocal []string      `param:"repeat_transient_local" group:"Splits" value:"TOPIC[=N]" help:"repeat the last N messages of each publisher of TOPIC, latched or not; * in it stands for anything; by default as many as the publisher keeps, or 1"`
+}
+
+// limitOptions say when a recording ends.
+type limitOptions struct {
+	MaxDuration          time.Duration `param:"max_duration" short:"d" alias:"max-recording-duration,duration" group:"Limits" min:"0" help:"stop after this long; 0 is never"`
+	MaxRecordingSize     config.Size   `param:"max_recording_size" group:"Limits" help:"stop before all files together are larger; 0 is never"`
+	MaxRecordingMessages uint64        `param:"max_recording_messages" group:"Limits" help:"stop after so many messages; 0 is never"`
+	Limit                uint64        `param:"limit" short:"l" group:"Limits" help:"record so many messages of each topic, and stop when all topics that are named have theirs; 0 is no limit"`
+	StartPaused          bool          `param:"start_paused" group:"Limits" help:"record nothing until it is resumed"`
+}
+
+// diskOptions say what happens before the disk is full.
+type diskOptions struct {
+	MinSpace       string `param:"min_space" short:"L" alias:"min-free-space" group:"Disk" value:"SIZE" help:"leave so much of the disk free: a size, a percentage such as 5%, or auto: 1GiB, or 5% of a disk smaller than 20GiB; 0 is nothing"`
+	LowSpaceAction string `param:"low_space_action" alias:"low-free-space-action" group:"Disk" options:"stop|delete-oldest|pause" help:"when less is free: stop, delete the oldest files of this recording, or write nothing until there is space again"`
 }
 
 // memoryOptions say how much may wait for the disk.
 type memoryOptions struct {
-	QueueSize config.Size `param:"queue_size" alias:"max-cache-size" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; when they are more, the oldest are dropped and counted"`
+	QueueSize config.Size `param:"queue_size" alias:"max-cache-size,buffsize" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; when they are more, topics that take the most of them lose their oldest messages, which is counted"`
+	Priority  []string    `param:"priority" group:"Memory" value:"TOPIC=N" help:"how much of queue_size TOPIC may take before it loses messages, against 1 for other topics; * in it stands for anything, the first that matches counts"`
+}
+
+// statusOptions say who is told how it goes.
+type statusOptions struct {
+	Quiet       bool `param:"quiet" short:"q" group:"Status" help:"no status, and no log lines but warnings and errors"`
+	Diagnostics bool `param:"diagnostics" group:"Status" help:"tell how it goes on /diagnostics"`
 }
 
 // check returns a usage error for options that do not go together.
 func (o *options) check(topics []string) error {
 	if o.Storage == "record" && o.Compression != "none" {
 		return config.Usagef("compression: Apollo record files have none; use --storage mcap")
+	}
+	if o.Output != "" && o.OutputPrefix != "" {
+		return config.Usagef("output, output_prefix: give one of them")
 	}
 	for _, path := range o.DefinitionPaths {
 		if _, err := os.Stat(path); err != nil {
@@ -61,15 +110,45 @@ func (o *options) check(topics []string) error {
 	if !o.All && o.Regex == "" && len(o.Node) == 0 && len(topics) == 0 {
 		return config.Usagef("nothing to record: name topics, or use --all, --regex or --node")
 	}
-	return nil
+	_, err := o.settle()
+	return err
+}
+
+// settings are what options say in a form of their own.
+type settings struct {
+	priorities []pattern // for memory
+	repeats    []pattern // how many messages are repeated
+	reserve    reserve   // of the disk
+	metadata   map[string]string
+}
+
+// settle reads the options that have a form of their own. The error is one of usage.
+func (o *options) settle() (s settings, err error) {
+	if s.priorities, err = parsePatterns(o.Priority, 0, 1); err != nil {
+		return s, config.Usagef("priority: %w", err)
+	}
+	if s.repeats, err = parsePatterns(o.RepeatTransientLocal, 0, 0); err != nil {
+		return s, config.Usagef("repeat_transient_local: %w", err)
+	}
+	if s.reserve, err = parseReserve(o.MinSpace); err != nil {
+		return s, config.Usagef("min_space: %w", err)
+	}
+	if s.metadata, err = parseData(o.CustomData); err != nil {
+		return s, config.Usagef("custom_data: %w", err)
+	}
+	return s, nil
 }
 
 func defaultOptions() options {
 	return options{
 		outputOptions: outputOptions{
 			Storage: "record", Compression: "none", ChunkSize: 16 << 20, ChunkDuration: time.Second,
+			Sync: syncInterval, SyncInterval: time.Second,
 		},
+		splitOptions:    splitOptions{RepeatLatched: true},
+		diskOptions:     diskOptions{MinSpace: "auto", LowSpaceAction: actionStop},
 		memoryOptions:   memoryOptions{QueueSize: 256 << 20},
 		snapshotOptions: defaultSnapshotOptions(),
+		statusOptions:   statusOptions{Diagnostics: true},
 	}
 }

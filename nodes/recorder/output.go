@@ -26,7 +26,20 @@ func bareName(name string) string {
 }
 
 // defaultName is the name of a recording that the user did not name.
-func defaultName(now time.Time) string { return "tapedeck_" + now.Format("2006_01_02-15_04_05") }
+func defaultName(now time.Time) string { return dated("tapedeck", now) }
+
+// recordingName is the name that the options give a recording that begins at now.
+func recordingName(o *options, now time.Time) string {
+	switch {
+	case o.Output != "":
+		return o.Output
+	case o.OutputPrefix != "":
+		return dated(o.OutputPrefix, now)
+	}
+	return defaultName(now)
+}
+
+func dated(name string, now time.Time) string { return name + "_" + now.Format("2006_01_02-15_04_05") }
 
 // snapshotName returns the name of a snapshot taken at now that is not taken yet.
 func snapshotName(o *options, recording string, now time.Time) string {
@@ -40,8 +53,13 @@ func snapshotName(o *options, recording string, now time.Time) string {
 	}
 }
 
-// create begins a recording or snapshot of that name and returns its path.
+// create begins a snapshot of that name and returns its path.
 func create(o *options, name string, metadata map[string]string) (codec.Writer, string, error) {
+	return open(o, name, metadata, nil)
+}
+
+// open begins a recording of that name and returns its path. completed is told of its files.
+func open(o *options, name string, metadata map[string]string, completed func(codec.FileInfo, error)) (codec.Writer, string, error) {
 	format := o.Storage
 	if format == "mcap" {
 		format = "rosbag2"
@@ -50,6 +68,20 @@ func create(o *options, name string, metadata map[string]string) (codec.Writer, 
 	w, err := codec.Create(path, codec.CreateOptions{
 		Format: format, Overwrite: o.Overwrite,
 		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression, Metadata: metadata,
+		Completed: completed,
 	})
 	return w, path, err
+}
+
+// parseData reads KEY=VALUE.
+func parseData(texts []string) (map[string]string, error) {
+	data := map[string]string{}
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("%q is not allowed, want KEY=VALUE", text)
+		}
+		data[key] = value
+	}
+	return data, nil
 }

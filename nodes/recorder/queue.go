@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"sync"
 	"time"
 )
@@ -70,6 +71,16 @@ func (q *queue) snapshot(out []*item) []*item {
 		out = append(out, it)
 	}
 	return out
+}
+
+// since returns the receive time of the oldest item, math.MaxInt64 without any.
+func (q *queue) since() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.count == 0 {
+		return math.MaxInt64
+	}
+	return q.ring[q.first].receiveTime
 }
 
 // filled returns how much of the bound is in use, in bytes.

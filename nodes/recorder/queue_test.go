@@ -13,7 +13,7 @@ import (
 func testItem(t int64, size int, refs int32) (*item, *int) {
 	freed := new(int)
 	sample := bridge.Sample{Data: make([]byte, size), ReceiveTime: t, Memory: countFrees{freed}}
-	return newItem(nil, &sample, t, refs), freed
+	return newItem(new(stream), &sample, t, refs), freed
 }
 
 type countFrees struct{ n *int }

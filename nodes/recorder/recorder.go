@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -29,8 +30,12 @@ type recorder struct {
 	name      string // of the first recording, without the endings that the storage adds
 	clock     *bridge.SimTime
 
-	queue *queue // nil in snapshot mode
-	ring  *queue // nil without snapshots
+	backlog *backlog // nil in snapshot mode
+	ring    *queue   // nil without snapshots
+	latches *latches
+	disk    disk
+
+	settings
 
 	// onSplit are told when a file was closed and another one opened, "" at the end of a recording. They are added before
 	// run, and called from the goroutine that writes: they return at once.
@@ -40,14 +45,15 @@ type recorder struct {
 
 	lifecycle sync.Mutex // held while a recording starts or stops
 	session   atomic.Pointer[session]
-	pausing   atomic.Bool
 	quit      context.CancelFunc // ends run
 	lookAgain chan struct{}      // wakes follow
 
 	replacements sync.WaitGroup // of subscriptions, while both listen
 
 	mu         sync.Mutex
-	active     bool      // update may subscribe
+	active     bool // update may subscribe
+	pausing    bool
+	pausedAt   int64     // ns since the Unix epoch
 	discovery  bool      // to topics that are not recorded yet
 	discovered time.Time // until when it may even without discovery
 	streams    map[streamKey]*recording
@@ -65,15 +71,23 @@ type recording struct {
 	subscription bridge.Subscription
 	replacing    atomic.Bool   // the subscription before this one listens still
 	lost         atomic.Uint64 // messages in transport, of subscriptions that were replaced
+	ended        bool          // the subscription is closed, as the limit is reached
+
+	meter meter // of what is received, for the status
+
+	noted counts // of which events were noted, under the session's lock
+	filed counts // at the beginning of the file, likewise
 }
 
-// run records until ctx ends, the time is up or the disk fails. Everything received by then is in the file when it
+// run records until ctx ends, a limit is reached or the disk fails. Everything received by then is in the file when it
 // returns.
 func (r *recorder) run(ctx context.Context) error {
 	ctx, r.quit = context.WithCancel(ctx)
 	defer r.quit()
 	if r.options.MaxDuration > 0 {
-		defer time.AfterFunc(r.options.MaxDuration, r.quit).Stop()
+		defer time.AfterFunc(r.options.MaxDuration, func() {
+			r.session.Load().enough(fmt.Sprintf("%v are over", r.options.MaxDuration))
+		}).Stop()
 	}
 	var err error
 	if r.ring != nil {
@@ -110,12 +124,9 @@ func (r *recorder) awaitTime(ctx context.Context) error {
 // newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
 func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.Line) (*recorder, error) {
 	r := &recorder{
-		options: o, selection: chosen, node: node, line: line, out: os.Stdout, name: o.Output, library: msgs.Library(o.DefinitionPaths...),
-		lookAgain: make(chan struct{}, 1), discovery: !o.NoDiscovery,
+		options: o, selection: chosen, node: node, line: line, out: os.Stdout, name: recordingName(&o, time.Now()), library: msgs.Library(o.DefinitionPaths...),
+		lookAgain: make(chan struct{}, 1), discovery: !o.NoDiscovery, disk: system{},
 		streams: map[streamKey]*recording{}, warned: map[string]bool{},
-	}
-	if r.name == "" {
-		r.name = defaultName(time.Now())
 	}
 	var err error
 	if r.clock, err = bridge.NewSimTime(node); err != nil {
@@ -127,9 +138,17 @@ func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.
 	if o.Snapshot || o.SnapshotMode {
 		r.ring = newQueue(int64(o.SnapshotSize), o.SnapshotDuration)
 	}
-	if !o.SnapshotMode {
-		r.queue = newQueue(int64(o.QueueSize), 0)
+	if r.settings, err = o.settle(); err != nil {
+		return nil, err
 	}
+	r.pausing, r.pausedAt = o.StartPaused, time.Now().UnixNano()
+	if !o.SnapshotMode {
+		r.backlog = newBacklog(int64(o.QueueSize))
+	}
+	r.latches = &latches{maxBytes: latchedBytes, since: r.neededSince, full: func(s *stream) {
+		topic := s.channel.Load().Topic
+		r.warn("latched "+topic, "%s: not all of its latched messages can be kept to be repeated, they are too large", topic)
+	}}
 	s, err := r.newSession(r.name)
 	if err != nil {
 		return nil, err

@@ -26,9 +26,11 @@ const patient = time.Minute // for what takes a moment on a machine of one's own
 type deck struct {
 	*recorder
 	t      *testing.T
+	net    *bridgetest.Network
 	source bridge.Node
 	said   bytes.Buffer // when it has ended
-	end    func() error // ends run
+	ended  chan error   // what run returned
+	end    func() error // ends run and returns that
 }
 
 // newDeck starts a recorder of the topics, in a folder of its own.
@@ -50,16 +52,16 @@ func newDeck(t *testing.T, o options, topics ...string) *deck {
 	t.Cleanup(func() { null.Close() })
 	r, err := newRecorder(o, chosen, node, progress.NewLine(null))
 	require.NoError(t, err)
-	d := &deck{recorder: r, t: t, source: source}
+	d := &deck{recorder: r, t: t, source: source, net: &net}
 	r.out = &d.said
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- r.run(ctx) }()
+	d.ended = make(chan error, 1)
+	go func() { d.ended <- r.run(ctx) }()
 	running := true
 	d.end = func() error {
 		cancel()
 		running = false
-		return <-ended
+		return <-d.ended
 	}
 	t.Cleanup(func() {
 		if running {
@@ -77,19 +79,21 @@ func (d *deck) advertise(topic string, qos codec.QoS) bridge.Publisher {
 	return p
 }
 
+func number(n uint32) *std_msgs.UInt32 { return &std_msgs.UInt32{Data: n} }
+
 // publish sends the numbers and waits until they were received.
 func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 	received := func() (n uint64) {
 		for _, rec := range d.recorded() {
 			if rec.channel.Load().Topic == p.Topic() {
-				n += rec.received.Load()
+				n += rec.received.Load() + rec.skipped.Load()
 			}
 		}
 		return n
 	}
 	before := received()
 	for _, n := range numbers {
-		data, err := cdr.Marshal(&std_msgs.UInt32{Data: n})
+		data, err := cdr.Marshal(number(n))
 		require.NoError(d.t, err)
 		require.NoError(d.t, p.Publish(data))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
 )
@@ -57,11 +58,20 @@ func (s *selection) wants(topic *bridge.Topic) bool {
 	if slices.Contains(s.topics, topic.Name) {
 		return true
 	}
+	if topic.Name == codec.EventTopic { // of a recording that is played
+		return false
+	}
+	if topic.Name == diagnosticsTopic && !slices.ContainsFunc(topic.Publishers, func(e bridge.Endpoint) bool { return !e.Own }) {
+		return false // what the recorder itself says there is in the recording as events
+	}
 	if !s.hidden && isHidden(topic.Name) || !s.unpublished && len(topic.Publishers) == 0 {
 		return false
 	}
 	return s.all || s.regex != nil && s.regex.MatchString(topic.Name) || s.byNode(topic)
 }
+
+// automatic says whether topics are picked up that are not named.
+func (s *selection) automatic() bool { return s.all || s.regex != nil || len(s.nodes) > 0 }
 
 func (s *selection) byNode(topic *bridge.Topic) bool {
 	of := func(e bridge.Endpoint) bool { return slices.Contains(s.nodes, e.Node) }

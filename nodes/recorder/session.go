@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,87 +18,170 @@ var errNotRecording = errors.New("nothing is being recorded")
 
 // session is one recording, from its start until it is stopped.
 type session struct {
-	name    string // without the endings that the storage adds
-	path    string // "" in snapshot mode
-	sink    *sink  // nil in snapshot mode
-	started time.Time
-	ctx     context.Context // ends when the recording is to end
-	end     context.CancelFunc
+	recorder *recorder
+	name     string // without the endings that the storage adds
+	path     string // "" in snapshot mode
+	started  time.Time
+	ctx      context.Context // ends when the recording is to end
+	end      context.CancelFunc
 
-	stopSink chan struct{}
+	sink    *sink // nil in snapshot mode, as what follows
+	files   *files
+	guard   *guard
+	journal journal
+
+	stopping chan struct{} // closed to end workers
 	workers  sync.WaitGroup
-	failed   chan error // has room for all
+
+	mu        sync.Mutex
+	err       error                        // the first
+	reason    string                       // why it ends
+	began     int64                        // log time of now, at the start
+	collected int64                        // log time until which losses and drops are noted
+	paused    int64                        // log time since which recording is paused; 0: it is not
+	missing   map[*codec.MissingError]bool // that were counted
 }
 
 // newSession creates the recording of that name. It is not written to before run.
 func (r *recorder) newSession(name string) (*session, error) {
-	s := &session{name: name, started: time.Now(), stopSink: make(chan struct{}), failed: make(chan error, 2)}
+	s := &session{recorder: r, name: name, started: time.Now(), stopping: make(chan struct{}), missing: map[*codec.MissingError]bool{}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	if r.options.SnapshotMode {
 		return s, nil
 	}
-	w, path, err := create(&r.options, name, nil)
+	o := &r.options
+	s.guard = &guard{
+		disk: r.disk, path: filepath.Dir(outputPath(o, name)), reserve: r.reserve, action: o.LowSpaceAction,
+		log: r.node.Log, note: s.journal.note, stamp: r.clock.Now, fail: s.fail,
+	}
+	if err := s.guard.begin(); err != nil {
+		return nil, err
+	}
+	w, path, err := open(o, name, r.metadata, s.completed)
 	if err != nil {
 		return nil, err
 	}
 	s.path = path
-	s.sink = newSink(r.queue, w)
-	s.sink.announce = r.announceSplit
+	s.files = newFiles(o.MaxBagFiles, func(path string) error {
+		if splitter, ok := w.(codec.Splitter); ok {
+			return splitter.Remove(path)
+		}
+		return nil
+	})
+	s.guard.remover = s.files
+	s.sink = newSink(r.backlog, w, s)
+	s.sink.guard = s.guard
+	s.sink.files = fileLimits{bytes: int64(o.MaxBagSize), duration: int64(o.MaxBagDuration), messages: o.MaxBagMessages}
+	s.sink.limits = totalLimits{bytes: int64(o.MaxRecordingSize), messages: o.MaxRecordingMessages}
+	s.sink.always = o.Sync == syncAlways
 	return s, nil
 }
 
-// run starts what writes. failed hears of the first error; the session is to be closed then.
-func (s *session) run(syncInterval time.Duration, failed func()) {
+// run starts what writes.
+func (s *session) run() {
+	r := s.recorder
+	paused := r.paused()
+	s.mu.Lock()
+	s.began = r.clock.Now()
+	s.collected = s.began
+	if paused {
+		s.paused = s.began
+	}
+	s.mu.Unlock()
 	if s.sink == nil {
 		return
 	}
-	work := func(f func() error) {
-		s.workers.Go(func() {
-			if err := f(); err != nil {
-				s.failed <- err
-				failed()
-			}
-		})
+	s.workers.Go(func() {
+		if err := s.sink.run(s.stopping); err != nil {
+			s.fail(err)
+		}
+	})
+	if r.options.Sync == syncInterval {
+		s.workers.Go(s.syncRegularly)
 	}
-	work(func() error { return s.sink.run(s.stopSink) })
-	work(func() error { return s.syncEvery(syncInterval) })
+	s.workers.Go(func() { s.guard.run(s.stopping) })
+	s.workers.Go(s.keepBooks)
 }
 
-// syncEvery puts what was written on the disk, every period, until the session ends.
-func (s *session) syncEvery(period time.Duration) error {
-	tick := time.NewTicker(period)
+// fail ends the recording for an error; the first one counts.
+func (s *session) fail(err error) {
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.mu.Unlock()
+	s.recorder.quit()
+}
+
+// syncRegularly puts on the disk what was written, so often that a message is there sync_interval after it was received.
+func (s *session) syncRegularly() {
+	interval := s.recorder.options.SyncInterval
+	tick := time.NewTicker(max(interval-reorder-2*sinkPace, interval/2))
 	defer tick.Stop()
 	for {
 		select {
-		case <-s.stopSink:
-			return nil
+		case <-s.stopping:
+			return
 		case <-tick.C:
-			if err := s.sink.writer.Sync(); err != nil {
-				return err
-			}
+			s.sink.sync()
 		}
 	}
 }
 
-// close writes what is queued and completes the recording. Nothing is received any more.
-func (s *session) close() (err error) {
-	close(s.stopSink)
-	s.workers.Wait()
-	if s.sink == nil {
-		return nil
+// keepBooks notes what was lost and dropped, and deletes files that are too many.
+func (s *session) keepBooks() {
+	tick := time.NewTicker(growth)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.stopping:
+			return
+		case <-s.files.changed:
+			s.files.trim(s.deleted)
+		case <-tick.C:
+			s.collect()
+		}
 	}
-	select {
-	case err = <-s.failed:
-	default:
-	}
-	s.sink.discard()
+}
+
+func (s *session) completed(f codec.FileInfo, err error) {
 	if err == nil {
-		err = s.sink.writer.Sync() // Close then keeps to it
+		s.recorder.node.Log(bridge.Debug, "completed %s: %d messages, %v", f.Path, f.MessageCount, mega(f.Size))
+	} else {
+		s.recorder.node.Log(bridge.Error, "complete %s: %v", f.Path, err)
+		s.failed(err)
 	}
-	if closeErr := s.sink.writer.Close(); !errors.Is(err, closeErr) {
-		err = errors.Join(err, closeErr)
+	s.files.completed(f.Path)
+}
+
+func (s *session) deleted(path string, err error) {
+	if err != nil {
+		s.recorder.node.Log(bridge.Error, "delete %s, as there are more than max_bag_files: %v", path, err)
 	}
-	return err
+}
+
+// close writes what is queued and completes the recording. Nothing is received any more.
+func (s *session) close() error {
+	close(s.stopping)
+	s.workers.Wait()
+	if s.sink != nil {
+		s.sink.discard()
+		s.files.settle(s.deleted)
+		w := s.sink.writer
+		if s.err == nil && s.recorder.options.Sync != syncNone {
+			s.finish(w.Sync()) // Close then keeps to it
+		}
+		s.finish(w.Close())
+	}
+	return s.err
+}
+
+// finish notes an error at the end.
+func (s *session) finish(err error) {
+	if err != nil && !errors.Is(s.err, err) {
+		s.failed(err)
+		s.fail(err)
+	}
 }
 
 // start begins a recording of that name, "" for one by the time, after stop.
@@ -123,7 +208,7 @@ func (r *recorder) start(name string) error {
 
 // begin has a new session subscribe and write. r.lifecycle is held, or nobody else is there yet.
 func (r *recorder) begin(s *session) {
-	s.run(r.options.ChunkDuration, r.quit)
+	s.run()
 	r.mu.Lock()
 	r.active, r.discovered = true, time.Now().Add(discoveryTime)
 	r.mu.Unlock()
@@ -144,12 +229,10 @@ func (r *recorder) stop(reason string) error {
 	r.active = false
 	r.mu.Unlock()
 	r.unsubscribe()
-	closed := r.file()
 	err := s.close()
-	if err != nil {
-		r.recount()
+	if closed := r.file(); closed != "" {
+		r.announceSplit(closed, "")
 	}
-	r.announceSplit(closed, "")
 	r.report(s, reason)
 	return err
 }
@@ -168,7 +251,7 @@ func (r *recorder) path() string {
 	return ""
 }
 
-// file returns the path of the file that is being written.
+// file returns the path of the file that is being written, as it is called once it is complete.
 func (r *recorder) file() string {
 	if s := r.session.Load(); s != nil && s.sink != nil {
 		return s.sink.file()
@@ -187,35 +270,8 @@ func (r *recorder) split() (closed, opened string, err error) {
 
 // announceSplit tells onSplit that a file was closed and another one opened, "" at the end of a recording.
 func (r *recorder) announceSplit(closed, opened string) {
-	if opened != "" {
-		r.node.Log(bridge.Info, "recording goes on in %s", opened)
-	}
 	for _, hook := range r.onSplit {
 		hook(closed, opened)
-	}
-}
-
-// recount counts what is in the recording. After an error of the disk that is less than what was written.
-func (r *recorder) recount() {
-	s := r.session.Load()
-	if s.sink == nil {
-		return
-	}
-	reader, err := codec.Open(s.path)
-	if err != nil {
-		return
-	}
-	defer reader.Close()
-	info, err := reader.Info()
-	if err != nil {
-		return
-	}
-	s.sink.bytes.Store(uint64(info.Size))
-	for _, topic := range info.Topics {
-		if rec := r.streams[streamKey{topic.Channel.Topic, topic.Channel.Type}]; rec != nil {
-			rec.written.Store(topic.MessageCount)
-			rec.dropped.Store(rec.received.Load() - topic.MessageCount)
-		}
 	}
 }
 
@@ -228,7 +284,7 @@ func (r *recorder) report(s *session, reason string) {
 	for _, topic := range r.unheard() {
 		r.node.Log(bridge.Warn, "nothing was recorded of %s: nobody published it", topic)
 	}
-	if reason != "" {
+	if reason = cmp.Or(reason, s.reason); reason != "" {
 		r.node.Log(bridge.Info, "stopped: %s", reason)
 	}
 	if s.path != "" {

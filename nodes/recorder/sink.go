@@ -6,35 +6,72 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"tapedeck/codec"
 )
 
-// How the sink works through the queue.
+// How the sink works through the backlog.
 const (
-	sinkPace  = 10 * time.Millisecond  // between two looks at the queue
+	sinkPace  = 10 * time.Millisecond  // between two looks at it
 	sinkBatch = 8 << 20                // bytes taken from it at once
 	reorder   = 100 * time.Millisecond // how long messages wait for earlier ones of other topics
+	retryPace = time.Second            // between attempts to go on after an error
 )
 
-// sink writes the queue into a recording, in the order of reception, from one goroutine.
+// sink writes the backlog into a recording, in the order of reception, from one goroutine.
 type sink struct {
-	queue  *queue
-	writer codec.Writer
-
-	// announce is told of each split; nil: nobody.
-	announce func(closed, opened string)
+	backlog *backlog
+	writer  codec.Writer
+	desk    desk
+	guard   *guard // nil: the first error of the disk ends everything
+	files   fileLimits
+	limits  totalLimits
+	always  bool // after each round everything is put on the disk
 
 	requests chan splitRequest
-	done     chan struct{} // closed when nothing is written any more
+	done     chan struct{}          // closed when nothing is written any more
+	position atomic.Int64           // receive time until which everything is written, ns since the Unix epoch
+	bytes    atomic.Uint64          // of payloads
+	path     atomic.Pointer[string] // of the file that is being written
 
 	mu       sync.Mutex
 	declared []*codec.Channel // to be declared, in order
+	failure  error            // of a Sync beside
 
-	pending []*item // taken from the queue, not yet written
+	pending []*item // taken from the backlog, not yet written
 	sorted  int     // the first so many of them are in order
-	bytes   atomic.Uint64
+	held    int64   // their bytes
+	written uint64  // messages
+	payload uint64  // bytes of these
+	stored  int64   // the same in files, roughly
+	part    part
+	request *splitRequest
+	retry   time.Time           // not before that is another file tried again
+	broken  error               // of the disk: nothing is written until there is another file
+	missing *codec.MissingError // the last one
+	full    bool                // a limit is reached
+	scratch codec.Message
+}
+
+// desk is what a sink needs of the recording that it writes. Its methods are called from the sink's goroutine.
+type desk interface {
+	// happened returns the events to be written now.
+	happened() []codec.Event
+	// ended returns the events to be written at the end of a file, whose messages have log times from start to end.
+	ended(start, end int64, last bool) []codec.Event
+	// latched returns the messages to be repeated in a file that begins with what was received at t, each with a reference
+	// for the caller.
+	latched(t int64) []*item
+	// split is told that a file was closed and another one opened, at the log time t.
+	split(closed, opened string, t int64)
+	// failed is told of an error of the disk: a *codec.MissingError where messages that were counted as written are not.
+	failed(error)
+	// refused is told why a message or, without a stream, what goes with them cannot be written.
+	refused(*stream, error)
+	// enough is told of the limit that is reached.
+	enough(limit string)
 }
 
 // splitRequest asks for a split behind what was received until a time, ns since the Unix epoch.
@@ -48,17 +85,18 @@ type splitAnswer struct {
 	err            error
 }
 
-func newSink(q *queue, w codec.Writer) *sink {
-	return &sink{queue: q, writer: w, requests: make(chan splitRequest), done: make(chan struct{})}
+func newSink(b *backlog, w codec.Writer, d desk) *sink {
+	s := &sink{backlog: b, writer: w, desk: d, requests: make(chan splitRequest), done: make(chan struct{})}
+	path := ""
+	if splitter, ok := w.(codec.Splitter); ok {
+		path = splitter.File()
+	}
+	s.path.Store(&path)
+	return s
 }
 
 // file returns the path of the file that is being written, "" where the writer does not tell.
-func (s *sink) file() string {
-	if splitter, ok := s.writer.(codec.Splitter); ok {
-		return splitter.File()
-	}
-	return ""
-}
+func (s *sink) file() string { return *s.path.Load() }
 
 // requestSplit has what is received from now on written to another file, and returns once that is open.
 func (s *sink) requestSplit() (closed, opened string, err error) {
@@ -76,57 +114,48 @@ func (s *sink) requestSplit() (closed, opened string, err error) {
 	}
 }
 
-// split goes on in another file.
-func (s *sink) split() (closed, opened string, err error) {
-	splitter, ok := s.writer.(codec.Splitter)
-	if !ok {
-		return "", "", errors.New("recordings of this format cannot be split")
-	}
-	closed = splitter.File()
-	if err := splitter.Split(); err != nil {
-		return "", "", fmt.Errorf("go on in another file after %s: %w", closed, err)
-	}
-	opened = splitter.File()
-	if s.announce != nil {
-		s.announce(closed, opened)
-	}
-	return closed, opened, nil
-}
-
 func (s *sink) declare(c *codec.Channel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.declared = append(s.declared, c)
 }
 
-// run writes until stop is closed and everything queued before is written, and returns the first error of the writer.
+// sync puts what was written on the disk. It may be called beside run, which deals with the error.
+func (s *sink) sync() {
+	if err := s.writer.Sync(); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.failure = err
+	}
+}
+
+// run writes until stop is closed and everything queued before is written, or the disk fails and is not to be waited for.
 // The writer is left open.
 func (s *sink) run(stop <-chan struct{}) error {
 	pace := time.NewTicker(sinkPace)
 	defer pace.Stop()
-	if s.done != nil {
-		defer close(s.done)
-	}
-	for {
+	defer close(s.done)
+	at := make(chan time.Time) // once
+	close(at)
+	for next := pace.C; ; {
 		stopping := false
+		requests := s.requests
+		if s.request != nil {
+			requests = nil // one after the other
+		}
 		select {
 		case <-stop:
 			stopping = true
-		case request := <-s.requests:
-			closed, opened, err := s.split()
-			request.answer <- splitAnswer{closed, opened, err}
-		case <-pace.C:
+		case request := <-requests:
+			s.request = &request
+		case <-next:
 		}
-		for {
-			before := len(s.pending)
-			s.pending = s.queue.pop(sinkBatch, s.pending)
-			taken := len(s.pending) - before
-			if err := s.write(stopping && taken == 0); err != nil {
-				return err
-			}
-			if taken == 0 {
-				break
-			}
+		next = pace.C
+		if s.round(stopping) {
+			next = at
+		}
+		if s.broken != nil && (stopping || !s.waits()) {
+			return s.broken
 		}
 		if stopping {
 			return nil
@@ -134,45 +163,249 @@ func (s *sink) run(stop <-chan struct{}) error {
 	}
 }
 
-// write declares what is to be declared and writes the pending items that nothing earlier can overtake any more, or all.
-func (s *sink) write(all bool) error {
+// round writes a batch, or when stopping everything, and says whether there is more to write.
+func (s *sink) round(stopping bool) (more bool) {
+	if !s.ready(stopping) {
+		return false
+	}
+	s.declareAll()
+	before := s.written
+	for again := true; again && s.broken == nil; again = more && stopping {
+		first := len(s.pending)
+		s.pending = s.backlog.pop(sinkBatch, s.pending)
+		for _, it := range s.pending[first:] {
+			s.held += it.size()
+		}
+		more = len(s.pending) > first
+		s.write(stopping && !more)
+	}
+	if s.request != nil && !more && time.Now().Add(-reorder).UnixNano() > s.request.until &&
+		(len(s.pending) == 0 || s.pending[0].receiveTime > s.request.until) {
+		s.answer(s.split(s.part.end, s.request.until+1))
+	}
+	s.record(s.desk.happened())
+	if stopping {
+		s.record(s.desk.ended(s.part.start, s.part.end, true))
+	}
+	if s.always && s.written > before {
+		s.fault(s.writer.Sync())
+	}
+	return more
+}
+
+// ready says whether the disk takes what there is to write. After an error of the disk another file is needed for that.
+func (s *sink) ready(stopping bool) bool {
+	s.mu.Lock()
+	failure := s.failure
+	s.failure = nil
+	s.mu.Unlock()
+	s.fault(failure)
+	// At the end what waits is written nevertheless: it is no more than the backlog, and would be lost.
+	hold := s.guard != nil && s.guard.holds() && (s.broken != nil || !stopping)
+	if s.broken != nil && !hold && s.waits() && !time.Now().Before(s.retry) {
+		if _, _, err := s.split(s.part.end, s.position.Load()+1); err != nil {
+			s.retry = time.Now().Add(retryPace)
+		}
+	}
+	if s.broken == nil && !hold {
+		return true
+	}
+	if s.request != nil {
+		s.answer("", "", errors.Join(errors.New("nothing can be written at present"), s.broken))
+	}
+	return false
+}
+
+// waits says whether to wait, after an error of the disk, until writing can go on.
+func (s *sink) waits() bool { return s.guard != nil && s.guard.waits(s.broken) }
+
+func (s *sink) declareAll() {
 	s.mu.Lock()
 	declared := s.declared
 	s.declared = nil
 	s.mu.Unlock()
 	for _, c := range declared {
-		if err := s.writer.Declare(c); err != nil {
-			return fmt.Errorf("declare topic %s: %w", c.Topic, err)
-		}
+		s.check(s.writer.Declare(c))
 	}
+}
+
+// check deals with an error about anything but a message that was received.
+func (s *sink) check(err error) {
+	if err == nil || diskFailed(err) {
+		s.fault(err)
+	} else {
+		s.desk.refused(nil, err)
+	}
+}
+
+// write writes the pending items that nothing earlier can overtake any more, or all.
+func (s *sink) write(all bool) {
 	sortByReception(s.pending, s.sorted)
 	horizon := time.Now().Add(-reorder).UnixNano()
-	var m codec.Message
-	var err error
+	var bytes int64
 	n := 0
-	for ; n < len(s.pending) && (all || s.pending[n].receiveTime <= horizon); n++ {
+	for ; n < len(s.pending); n++ {
 		it := s.pending[n]
-		m = codec.Message{Channel: it.stream.channel.Load(), LogTime: it.logTime, PublishTime: it.publishTime, Data: it.payload.Data}
-		if err = s.writer.Write(&m); err != nil {
-			err = fmt.Errorf("write a message of %s: %w", m.Channel.Topic, err)
+		// What waits for earlier messages must not take the memory of those that come.
+		early := it.receiveTime > horizon && s.held-bytes <= s.backlog.maxBytes/4
+		if early && !all || !s.prepare(it) {
 			break
 		}
-		it.stream.written.Add(1)
-		s.bytes.Add(uint64(len(m.Data)))
+		if !s.put(it) {
+			break
+		}
+		bytes += it.size()
 	}
+	if n > 0 {
+		s.position.Store(s.pending[n-1].receiveTime)
+	}
+	s.bytes.Store(s.payload)
 	releaseAll(s.pending[:n])
 	s.pending = s.pending[:copy(s.pending, s.pending[n:])]
 	s.sorted = len(s.pending)
-	return err
+	s.held -= bytes
+	s.backlog.done(bytes)
+}
+
+// prepare goes on in another file where that is due before an item, and says whether the item can be written then.
+func (s *sink) prepare(it *item) bool {
+	switch {
+	case s.broken != nil || s.full:
+	case s.request != nil && it.receiveTime > s.request.until:
+		s.answer(s.split(it.logTime, it.receiveTime))
+	case s.part.enough(&s.files, it) && !time.Now().Before(s.retry):
+		if _, _, err := s.split(it.logTime, it.receiveTime); err != nil {
+			s.retry = time.Now().Add(retryPace)
+			s.check(err)
+		}
+	}
+	return s.broken == nil
+}
+
+// put writes one item, unless a limit is reached, and says whether it is done with.
+func (s *sink) put(it *item) bool {
+	if s.full {
+		return true
+	}
+	if limit := s.limits.reached(s.written, s.stored, stored(it)); limit != "" {
+		s.full = true
+		s.desk.enough(limit)
+		return true
+	}
+	s.part.begin(&s.files, it.logTime)
+	m := s.message(it, it.logTime)
+	switch err := s.writer.Write(m); {
+	case err == nil:
+		it.stream.written.Add(1)
+		s.written++
+		s.payload += uint64(len(m.Data))
+		s.stored += stored(it)
+		s.part.add(it)
+	case diskFailed(err):
+		s.fault(err)
+		return false // it may be written to another file
+	default:
+		it.stream.dropped.Add(1)
+		s.desk.refused(it.stream, err)
+	}
+	return true
+}
+
+// message returns an item as a message, valid until the next call.
+func (s *sink) message(it *item, t int64) *codec.Message {
+	s.scratch = codec.Message{Channel: it.stream.channel.Load(), LogTime: t, PublishTime: it.publishTime, Data: it.payload.Data}
+	return &s.scratch
+}
+
+// record writes events, as the last that happened until now.
+func (s *sink) record(events []codec.Event) {
+	for _, e := range events {
+		m, err := codec.EventMessage(e)
+		if err == nil {
+			if s.part.end != 0 {
+				m.LogTime = s.part.end
+			}
+			err = s.writer.Write(m)
+		}
+		s.check(err)
+	}
+}
+
+// split goes on in another file, which begins at the log time t with what was received at received.
+func (s *sink) split(t, received int64) (closed, opened string, err error) {
+	splitter, ok := s.writer.(codec.Splitter)
+	if !ok {
+		return "", "", errors.New("recordings of this format cannot be split")
+	}
+	if s.broken == nil {
+		if s.record(s.desk.ended(s.part.start, s.part.end, false)); s.broken != nil {
+			return "", "", s.broken
+		}
+	}
+	closed = splitter.File()
+	if err := splitter.Split(); err != nil {
+		return "", "", fmt.Errorf("go on in another file after %s: %w", closed, err)
+	}
+	opened = splitter.File()
+	s.path.Store(&opened)
+	s.broken = nil
+	s.part = part{origin: s.part.origin, end: s.part.end}
+	s.desk.split(closed, opened, t)
+	s.repeat(s.desk.latched(received), t)
+	return closed, opened, nil
+}
+
+// repeat writes latched messages with the log time t.
+func (s *sink) repeat(list []*item, t int64) {
+	defer releaseAll(list)
+	for _, it := range list {
+		m := s.message(it, t)
+		s.check(s.writer.Write(m))
+		s.part.bytes += stored(it)
+	}
+}
+
+func (s *sink) answer(closed, opened string, err error) {
+	s.request.answer <- splitAnswer{closed, opened, err}
+	s.request = nil
+}
+
+// fault notes an error of the disk. Nothing more is written to the file then.
+func (s *sink) fault(err error) {
+	if err == nil || s.broken != nil {
+		return
+	}
+	var missing *codec.MissingError
+	if errors.As(err, &missing) {
+		if missing == s.missing {
+			return // it was said of a file before
+		}
+		s.missing = missing
+	}
+	s.broken, s.retry = err, time.Now().Add(retryPace)
+	s.desk.failed(err)
+	if s.guard != nil {
+		s.guard.hit(err)
+	}
+}
+
+// diskFailed says whether an error of a writer is the disk's, not one about a single message.
+func diskFailed(err error) bool {
+	var missing *codec.MissingError
+	var errno syscall.Errno
+	return errors.As(err, &missing) || errors.As(err, &errno)
 }
 
 // discard counts what run could not write as dropped.
 func (s *sink) discard() {
-	s.pending = s.queue.pop(math.MaxInt64, s.pending)
+	s.pending = s.backlog.pop(math.MaxInt64, s.pending)
 	for _, it := range s.pending {
-		it.stream.dropped.Add(1)
+		if !s.full {
+			it.stream.dropped.Add(1)
+		}
 	}
 	releaseAll(s.pending)
+	s.pending = nil
 }
 
 // sortByReception sorts items of which the first so many are in order, and the others nearly: each subscription delivers

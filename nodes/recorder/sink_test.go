@@ -2,7 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,13 +15,20 @@ import (
 	"tapedeck/codec"
 )
 
-// memory is a codec.Writer that keeps what is written.
+// memory is a codec.Splitter that keeps what is written.
 type memory struct {
 	mu       sync.Mutex
+	files    []memoryFile
 	declared []string
-	times    []int64
-	fail     error
+	removed  []string
+	synced   int
+	refuse   string // topic whose messages are not written
+	fail     error  // of the disk, from the next message on; Split is possible with it
+	stuck    error  // of Split
 }
+
+// memoryFile is one of its files: what was written, as "/topic time".
+type memoryFile []string
 
 func (m *memory) Declare(c *codec.Channel) error {
 	m.declared = append(m.declared, c.Topic)
@@ -28,15 +38,93 @@ func (m *memory) Declare(c *codec.Channel) error {
 func (m *memory) Write(msg *codec.Message) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.fail != nil && len(m.times) == 3 {
+	if m.fail != nil {
 		return m.fail
 	}
-	m.times = append(m.times, msg.LogTime)
+	if msg.Channel.Topic == m.refuse {
+		return errors.New("too long")
+	}
+	text := fmt.Sprintf("%s %d", msg.Channel.Topic, msg.LogTime)
+	if e, ok := codec.ParseEvent(msg); ok {
+		text = fmt.Sprintf("%s %s %d", e.Kind, e.Topic, e.Count)
+	}
+	if len(m.files) == 0 {
+		m.files = append(m.files, nil)
+	}
+	last := len(m.files) - 1
+	m.files[last] = append(m.files[last], text)
 	return nil
 }
 
-func (m *memory) Sync() error  { return nil }
+func (m *memory) Sync() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.synced++
+	return m.fail
+}
+
 func (m *memory) Close() error { return nil }
+func (m *memory) File() string { return fmt.Sprintf("file%d", max(len(m.files), 1)-1) }
+
+func (m *memory) Split() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stuck != nil {
+		return m.stuck
+	}
+	if len(m.files) == 0 {
+		m.files = append(m.files, nil)
+	}
+	m.files = append(m.files, nil)
+	m.fail = nil
+	return nil
+}
+
+func (m *memory) Remove(path string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.removed = append(m.removed, path)
+	return nil
+}
+
+// written returns what was written to all files, without what a clerk has to say at their ends.
+func (m *memory) written() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Concat(m.files...), func(text string) bool { return text == "end  0" })
+}
+
+// clerk is a desk that keeps what it is told.
+type clerk struct {
+	told   []string
+	repeat []*item
+	events []codec.Event
+}
+
+func (c *clerk) happened() []codec.Event {
+	events := c.events
+	c.events = nil
+	return events
+}
+
+func (c *clerk) ended(int64, int64, bool) []codec.Event {
+	return []codec.Event{{Kind: "end"}}
+}
+
+func (c *clerk) latched(int64) []*item {
+	for _, it := range c.repeat {
+		it.refs.Add(1)
+	}
+	return slices.Clone(c.repeat)
+}
+
+func (c *clerk) split(closed, opened string, t int64) { c.tell("split %s %s at %d", closed, opened, t) }
+func (c *clerk) failed(err error)                     { c.tell("failed %v", err) }
+func (c *clerk) refused(s *stream, err error)         { c.tell("refused %v", err) }
+func (c *clerk) enough(limit string)                  { c.tell("enough: %s", limit) }
+func (c *clerk) tell(format string, args ...any) {
+	c.told = append(c.told, fmt.Sprintf(format, args...))
+}
 
 // feed pushes a message of s received at t.
 func feed(s *stream, t int64) *int {
@@ -45,13 +133,13 @@ func feed(s *stream, t int64) *int {
 	return freed
 }
 
-func newTestStream(topic string, q *queue) *stream {
-	return newStream(&codec.Channel{Topic: topic}, q, nil, new(bridge.SimTime))
+func newTestStream(topic string, b *backlog) *stream {
+	return newStream(&codec.Channel{Topic: topic}, b, nil, new(bridge.SimTime))
 }
 
 func TestSinkWritesInTheOrderOfReception(t *testing.T) {
-	q, w := newQueue(1<<30, 0), &memory{}
-	s := &sink{queue: q, writer: w}
+	q, w := newBacklog(1<<30), &memory{}
+	s := newSink(q, w, &clerk{})
 	a, b := newTestStream("/a", q), newTestStream("/b", q)
 	s.declare(a.channel.Load())
 	s.declare(b.channel.Load())
@@ -59,43 +147,61 @@ func TestSinkWritesInTheOrderOfReception(t *testing.T) {
 	go func() { done <- s.run(stop) }()
 	now := time.Now().UnixNano()
 	var freed []*int
+	var want []string
 	for i := range int64(100) {
 		freed = append(freed, feed(b, now+2*i+1), feed(a, now+2*i)) // each pair is in the wrong order
+		want = append(want, fmt.Sprintf("/a %d", now+2*i), fmt.Sprintf("/b %d", now+2*i+1))
 	}
 	close(stop)
 	require.NoError(t, <-done)
 	require.Equal(t, []string{"/a", "/b"}, w.declared)
-	require.Len(t, w.times, 200)
-	require.IsIncreasing(t, w.times)
+	require.Equal(t, want, w.written())
 	for _, n := range freed {
 		require.Equal(t, 1, *n)
 	}
 	require.Equal(t, uint64(100), a.written.Load())
+	require.Zero(t, q.filled())
+	require.Equal(t, now+199, s.position.Load())
 }
 
 func TestSinkDoesNotWaitForMore(t *testing.T) {
-	q, w := newQueue(1<<30, 0), &memory{}
-	s := &sink{queue: q, writer: w}
+	q, w := newBacklog(1<<30), &memory{}
+	s := newSink(q, w, &clerk{})
 	stop, done := make(chan struct{}), make(chan error)
 	go func() { done <- s.run(stop) }()
 	feed(newTestStream("/a", q), time.Now().UnixNano())
-	require.Eventually(t, func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return len(w.times) == 1
-	}, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(w.written()) == 1 }, patient, time.Millisecond)
 	close(stop)
 	require.NoError(t, <-done)
 }
 
-func TestSinkEndsWithTheErrorOfTheWriter(t *testing.T) {
-	full := errors.New("disk full")
-	q := newQueue(1<<30, 0)
-	s := &sink{queue: q, writer: &memory{fail: full}}
+// What waits for earlier messages is written at once when it takes too much of the memory.
+func TestSinkDoesNotHoldBackTooMuch(t *testing.T) {
+	q, w := newBacklog(100*(7+itemOverhead)), &memory{}
+	s := newSink(q, w, &clerk{})
+	a := newTestStream("/a", q)
+	now := time.Now().Add(time.Hour).UnixNano()
+	for i := range int64(90) {
+		feed(a, now+i)
+	}
+	s.round(false)
+	require.Len(t, w.written(), 90-25)
+	require.Equal(t, int64(25*(7+itemOverhead)), q.filled())
+}
+
+func TestSinkEndsWithTheErrorOfTheDisk(t *testing.T) {
+	full := &codec.MissingError{Err: syscall.ENOSPC}
+	q := newBacklog(1 << 30)
+	w, c := &memory{}, &clerk{}
+	s := newSink(q, w, c)
 	a := newTestStream("/a", q)
 	var freed []*int
 	for i := range int64(5) {
 		freed = append(freed, feed(a, i))
+		if i == 2 {
+			s.round(false)
+			w.fail = full
+		}
 	}
 	require.ErrorIs(t, s.run(make(chan struct{})), full)
 	freed = append(freed, feed(a, 6))
@@ -105,42 +211,179 @@ func TestSinkEndsWithTheErrorOfTheWriter(t *testing.T) {
 	}
 	require.Equal(t, uint64(3), a.written.Load())
 	require.Equal(t, uint64(3), a.dropped.Load())
+	require.Len(t, c.told, 1)
+	require.Contains(t, c.told[0], "no space left")
+	_, _, err := s.requestSplit()
+	require.ErrorIs(t, err, errNotRecording)
 }
 
-func TestStreamCountsWhatTheQueueCannotHold(t *testing.T) {
-	q := newQueue(10*(7+itemOverhead), 0)
-	a := newTestStream("/a", q)
-	for i := range int64(25) {
-		feed(a, i)
+func TestSinkGoesOnAfterAMessageThatCannotBeWritten(t *testing.T) {
+	q := newBacklog(1 << 30)
+	w, c := &memory{refuse: "/b"}, &clerk{}
+	s := newSink(q, w, c)
+	a, b := newTestStream("/a", q), newTestStream("/b", q)
+	feed(a, 1)
+	feed(b, 2)
+	feed(a, 3)
+	s.round(false)
+	require.Equal(t, []string{"/a 1", "/a 3"}, w.written())
+	require.Equal(t, uint64(1), b.dropped.Load())
+	require.Equal(t, []string{"refused too long"}, c.told)
+}
+
+func TestSinkSplits(t *testing.T) {
+	const second = int64(time.Second)
+	size := int64(len("payload")+len("/a")) + perMessage
+	for name, c := range map[string]struct {
+		limits fileLimits
+		times  []int64
+		want   []memoryFile
+	}{
+		"never":                     {fileLimits{}, []int64{1, 2, 3}, []memoryFile{{"/a 1", "/a 2", "/a 3"}}},
+		"messages":                  {fileLimits{messages: 2}, []int64{1, 2, 3, 4, 5}, []memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4", "end  0"}, {"/a 5"}}},
+		"size":                      {fileLimits{bytes: 2*size + 1}, []int64{1, 2, 3, 4}, []memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4"}}},
+		"larger than a file may be": {fileLimits{bytes: 1}, []int64{1, 2}, []memoryFile{{"/a 1", "end  0"}, {"/a 2"}}},
+		"duration, from the start on": {
+			fileLimits{duration: 10 * second}, []int64{3 * second, 12 * second, 13 * second, 22 * second, 23 * second},
+			[]memoryFile{{"/a 3000000000", "/a 12000000000", "end  0"}, {"/a 13000000000", "/a 22000000000", "end  0"}, {"/a 23000000000"}},
+		},
+		"no empty files after a gap": {
+			fileLimits{duration: second}, []int64{1 * second, 100*second + 1, 100*second + 2, 101 * second},
+			[]memoryFile{{"/a 1000000000", "end  0"}, {"/a 100000000001", "/a 100000000002", "end  0"}, {"/a 101000000000"}},
+		},
+		"time begins anew": {
+			fileLimits{duration: second}, []int64{100 * second, 1 * second, 1*second + 1, 2 * second},
+			[]memoryFile{{"/a 100000000000", "end  0"}, {"/a 1000000000", "/a 1000000001", "end  0"}, {"/a 2000000000"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q, w := newBacklog(1<<30), &memory{}
+			s := newSink(q, w, &clerk{})
+			s.files = c.limits
+			a := newTestStream("/a", q)
+			for i, at := range c.times {
+				feed(a, int64(i+1))
+				popped := q.pop(1, nil)
+				popped[0].logTime = at
+				s.pending = append(s.pending, popped...)
+			}
+			s.round(false)
+			require.Equal(t, c.want, w.files)
+			require.Equal(t, uint64(len(c.times)), a.written.Load())
+		})
 	}
-	require.Equal(t, uint64(25), a.received.Load())
-	require.Equal(t, uint64(15), a.dropped.Load())
 }
 
-func TestStreamFeedsQueueAndRing(t *testing.T) {
-	q, ring := newQueue(1<<30, 0), newQueue(1<<30, 0)
+func TestSinkRepeatsWhatIsLatched(t *testing.T) {
+	q, w := newBacklog(1<<30), &memory{}
+	latched, freed := testItem(1, 100, 1)
+	latched.stream = newTestStream("/map", q)
+	s := newSink(q, w, &clerk{repeat: []*item{latched}})
+	s.files.messages = 1
 	a := newTestStream("/a", q)
-	a.ring = ring
-	freed := feed(a, 1)
-	releaseAll(q.pop(1, nil))
-	require.Zero(t, *freed)
-	releaseAll(ring.pop(1, nil))
+	feed(a, 5)
+	feed(a, 7)
+	s.round(true)
+	require.Equal(t, []memoryFile{{"/a 5", "end  0"}, {"/map 7", "/a 7", "end  0"}}, w.files)
+	require.Zero(t, latched.stream.written.Load())
+	latched.release()
 	require.Equal(t, 1, *freed)
 }
 
-func TestStreamTellsSamplesThatComeTwice(t *testing.T) {
-	a := newTestStream("/a", newQueue(1<<30, 0))
-	take := func(publisher byte, received int64, sequences ...uint64) uint64 {
-		before := a.received.Load()
-		for _, n := range sequences {
-			a.take([]bridge.Sample{{Data: []byte("x"), Publisher: bridge.GUID{publisher}, Sequence: n, ReceiveTime: received}})
-		}
-		return a.received.Load() - before
+func TestSinkSplitsOnRequest(t *testing.T) {
+	q, w, c := newBacklog(1<<30), &memory{}, &clerk{}
+	s := newSink(q, w, c)
+	stop, done := make(chan struct{}), make(chan error)
+	go func() { done <- s.run(stop) }()
+	a := newTestStream("/a", q)
+	before := time.Now().UnixNano()
+	feed(a, before)
+	closed, opened, err := s.requestSplit()
+	require.NoError(t, err)
+	require.Equal(t, []string{"file0", "file1"}, []string{closed, opened})
+	require.Equal(t, "file1", s.file())
+	after := time.Now().UnixNano()
+	feed(a, after)
+	w.mu.Lock()
+	w.stuck = errors.New("no more files")
+	w.mu.Unlock()
+	_, _, err = s.requestSplit()
+	require.ErrorContains(t, err, "file1: no more files")
+	close(stop)
+	require.NoError(t, <-done)
+	require.Equal(t, []memoryFile{{fmt.Sprintf("/a %d", before), "end  0"}, {fmt.Sprintf("/a %d", after), "end  0", "end  0"}}, w.files)
+}
+
+func TestSinkStopsAtLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits totalLimits
+		told   string
+	}{
+		"messages": {totalLimits{messages: 2}, "enough: 2 messages are recorded"},
+		"size":     {totalLimits{bytes: 3*(9+perMessage) - 1}, "enough: 170 are recorded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
+			s := newSink(q, w, desk)
+			s.limits = c.limits
+			a := newTestStream("/a", q)
+			var freed []*int
+			for i := range int64(5) {
+				freed = append(freed, feed(a, i))
+			}
+			s.round(false)
+			require.Equal(t, []string{"/a 0", "/a 1"}, w.written())
+			require.Equal(t, []string{c.told}, desk.told)
+			feed(a, 9)
+			s.discard()
+			require.Zero(t, a.dropped.Load(), "what comes later is not to be recorded")
+			for _, n := range freed {
+				require.Equal(t, 1, *n)
+			}
+		})
 	}
-	require.Equal(t, uint64(2), take(1, 10, 5, 6))
-	a.replace(20)
-	require.Equal(t, uint64(2), take(1, 15, 5, 6, 7, 8), "the successor hears again what its predecessor has heard")
-	require.Equal(t, uint64(2), take(2, 15, 5, 6), "another publisher")
-	require.Equal(t, uint64(2), take(1, 25, 1, 2), "a publisher that counts anew is heard")
-	require.Equal(t, uint64(2), take(0, 15, 0, 0), "numbers that are not known tell nothing")
+}
+
+func TestSinkSyncsAlways(t *testing.T) {
+	q, w := newBacklog(1<<30), &memory{}
+	s := newSink(q, w, &clerk{})
+	s.always = true
+	a := newTestStream("/a", q)
+	s.round(false)
+	require.Zero(t, w.synced)
+	feed(a, 1)
+	s.round(false)
+	require.Equal(t, 1, w.synced)
+}
+
+func TestSinkWaitsForSpace(t *testing.T) {
+	q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
+	s := newSink(q, w, desk)
+	disk := &space{free: 0, total: 1000}
+	s.guard, _ = newTestGuard(t, disk, actionPause, "0")
+	a := newTestStream("/a", q)
+	feed(a, 1)
+	s.round(false)
+	w.fail = &codec.MissingError{Err: syscall.ENOSPC}
+	feed(a, 2)
+	s.round(false)
+	require.ErrorIs(t, s.broken, syscall.ENOSPC)
+	feed(a, 3)
+	s.retry = time.Time{}
+	s.round(false)
+	require.Len(t, w.files, 1, "nothing is tried while there is no space")
+
+	disk.free = 900
+	s.guard.check(time.Now())
+	s.round(false)
+	require.NoError(t, s.broken)
+	require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2", "/a 3"}}, w.files)
+	require.Len(t, desk.told, 2)
+	require.Contains(t, desk.told[0], "failed write")
+	require.Equal(t, "split file0 file1 at 2", desk.told[1])
+	require.Equal(t, uint64(3), a.written.Load())
+
+	s.writer = &memory{fail: s.missing}
+	s.fault(s.missing)
+	require.NoError(t, s.broken, "what was said of the file before is not about this one")
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"tapedeck/bridge"
@@ -13,28 +15,101 @@ const (
 	logPace    = 10 * time.Second // of the status where there is no terminal
 )
 
-// status tells how the recording goes: on the terminal, or by a log line now and then where there is none.
+// status tells how the recording goes: on the terminal, or by a log line now and then where there is none, and on
+// /diagnostics.
 type status struct {
-	recorder *recorder
-	line     *progress.Line
-	logged   time.Time
+	recorder    *recorder
+	diagnostics *diagnostics // nil: none
+	logged      time.Time
+	published   time.Time
 }
 
-func (s *status) tell() {
+func (s *status) tell(now time.Time) {
 	r := s.recorder
-	if !r.recording() {
+	if r.options.Quiet && s.diagnostics == nil {
+		return
+	}
+	list := r.recorded()
+	for _, rec := range list {
+		rec.meter.read(now, rec.received.Load(), rec.bytes.Load())
+	}
+	if s.diagnostics != nil && now.Sub(s.published) >= diagnosticsPace {
+		s.published = now
+		s.diagnostics.publish(now, list)
+	}
+	if !r.recording() || r.options.Quiet {
 		return
 	}
 	t := r.totals()
 	if t.dropped > 0 {
 		r.warn("dropped", "the disk does not keep up, messages are dropped; queue_size is how many bytes may wait for it")
 	}
-	if s.line.Visible() {
-		s.line.Show("[RECORDING] " + t.String())
-	} else if time.Since(s.logged) >= logPace {
-		s.logged = time.Now()
-		r.node.Log(bridge.Info, "%s", t)
+	line := t.String()
+	if left := r.left(); left != "" {
+		line += ", " + left
 	}
+	if r.line.Visible() {
+		table := r.table(list)
+		table.Line = fmt.Sprintf("[%s] %s", r.state(), line)
+		r.line.ShowTable(table)
+	} else if now.Sub(s.logged) >= logPace {
+		s.logged = now
+		r.node.Log(bridge.Info, "%s", line)
+	}
+}
+
+// state says in a word what the recorder does.
+func (r *recorder) state() string {
+	switch s := r.session.Load(); {
+	case !r.recording():
+		return "STOPPED"
+	case s.sink == nil:
+		return "SNAPSHOTS"
+	case s.guard.holds():
+		return "NO SPACE"
+	case r.paused():
+		return "PAUSED"
+	}
+	return "RECORDING"
+}
+
+// left says how long the disk lasts, "" where that is not in sight.
+func (r *recorder) left() string {
+	s := r.session.Load()
+	if s.guard == nil {
+		return ""
+	}
+	left := time.Duration(s.guard.left.Load())
+	if left == notInSight {
+		return ""
+	}
+	if left > time.Minute {
+		left = left.Round(time.Minute)
+		return fmt.Sprintf("disk full in %dh%02dm", int(left.Hours()), int(left.Minutes())%60)
+	}
+	return fmt.Sprintf("disk full in %v", left.Round(time.Second))
+}
+
+// table shows the topics: those that lose messages first, then those with the most bytes.
+func (r *recorder) table(list []*recording) *progress.Table {
+	table := &progress.Table{Columns: []string{"topic", "messages/s", "MB/s", "received", "dropped", "lost", "MB waiting"}}
+	trouble := func(rec *recording) int { return min(1, int(rec.dropped.Load()+rec.subscription.Lost())) }
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b *recording) int {
+		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.meter.bandwidth, a.meter.bandwidth))
+	})
+	for _, rec := range list {
+		c := rec.counts()
+		waiting := int64(0)
+		if r.backlog != nil {
+			waiting = r.backlog.waiting(&rec.share)
+		}
+		table.Rows = append(table.Rows, []string{
+			rec.channel.Load().Topic, fmt.Sprintf("%.1f", rec.meter.rate), fmt.Sprintf("%.2f", rec.meter.bandwidth/1e6),
+			fmt.Sprint(c.Received), fmt.Sprint(c.Dropped), fmt.Sprint(c.Lost), fmt.Sprintf("%.1f", float64(waiting)/1e6),
+		})
+	}
+	return table
 }
 
 // totals are the counts of a recording.
@@ -44,7 +119,7 @@ type totals struct {
 	messages       uint64 // written, or received where nothing is written but snapshots
 	bytes          uint64 // written
 	dropped, lost  uint64 // messages
-	waiting        int64  // bytes in the queue
+	waiting        int64  // bytes in the backlog
 	snapshotsOnly  bool
 	droppedByTopic []string
 }
@@ -55,21 +130,21 @@ func (r *recorder) totals() (t totals) {
 	t.snapshotsOnly = s.sink == nil
 	for _, rec := range r.recorded() {
 		t.topics++
-		t.lost += rec.lost.Load() + rec.subscription.Lost()
-		received, dropped := rec.received.Load(), rec.dropped.Load()
+		c := rec.counts()
+		t.lost += c.Lost
+		t.dropped += c.Dropped
 		if t.snapshotsOnly {
-			t.messages += received
+			t.messages += c.Received
 		} else {
-			t.messages += rec.written.Load()
+			t.messages += c.Written
 		}
-		if dropped > 0 {
-			t.dropped += dropped
-			t.droppedByTopic = append(t.droppedByTopic, fmt.Sprintf("%s: %d of %d messages dropped", rec.channel.Load().Topic, dropped, received))
+		if c.Dropped > 0 {
+			t.droppedByTopic = append(t.droppedByTopic, fmt.Sprintf("%s: %d of %d messages dropped", rec.channel.Load().Topic, c.Dropped, c.Received))
 		}
 	}
 	if !t.snapshotsOnly {
 		t.bytes = s.sink.bytes.Load()
-		t.waiting = r.queue.filled()
+		t.waiting = r.backlog.filled()
 	}
 	return t
 }

@@ -1,34 +1,48 @@
 package main
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
 )
 
-// stream is one topic with one type that is being recorded. Its subscriptions feed the queue and the snapshot ring.
+// stream is one topic with one type that is being recorded. Its subscriptions feed the backlog and the snapshot ring.
 type stream struct {
-	queue *queue // nil when only snapshots are written
-	ring  *queue // nil without snapshots
-	clock *bridge.SimTime
-
-	pausing *atomic.Bool // what is received is not recorded; nil: never
+	backlog *backlog // nil when only snapshots are written
+	ring    *queue   // nil without snapshots
+	clock   *bridge.SimTime
+	latches *latches // nil: latched messages are not kept
+	journal *journal // nil: nobody wants to know of gaps
+	limit   uint64   // messages to be recorded; 0: all
 
 	channel  atomic.Pointer[codec.Channel] // replaced once, when the first publisher is known
-	received atomic.Uint64                 // messages
+	received atomic.Uint64                 // messages, without those that were skipped
+	bytes    atomic.Uint64                 // of their payloads
 	written  atomic.Uint64                 // messages
 	dropped  atomic.Uint64                 // messages that did not get into the recording
+	skipped  atomic.Uint64                 // messages received while recording was paused
+	complete atomic.Bool                   // the limit is reached
+
+	share share // of the backlog
 
 	mu           sync.Mutex // held while a batch is taken in
 	batch, spill []*item    // reused from batch to batch
-	sequences    sequences
+	spare        slab
+	sources      sources
+	rhythm       rhythm
+	paused       bool
 	replaced     int64 // ns since the Unix epoch, when a subscription took the place of another; 0: never
+	heard        int64 // log time of the last message, ns since the Unix epoch
+	arrived      int64 // when it was received, likewise
+	loss         span  // of messages that were lost since it was last asked for
 }
 
-func newStream(c *codec.Channel, queue, ring *queue, clock *bridge.SimTime) *stream {
-	s := &stream{queue: queue, ring: ring, clock: clock}
+func newStream(c *codec.Channel, b *backlog, ring *queue, clock *bridge.SimTime) *stream {
+	s := &stream{backlog: b, ring: ring, clock: clock}
 	s.channel.Store(c)
 	return s
 }
@@ -38,36 +52,137 @@ func (s *stream) take(samples []bridge.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var refs int32
-	queue := s.queue
-	if s.pausing != nil && s.pausing.Load() {
-		queue = nil
-	}
-	if queue != nil {
+	record := s.backlog != nil && !s.paused
+	if record {
 		refs++
 	}
 	if s.ring != nil {
 		refs++
 	}
 	s.batch = s.batch[:0]
+	var bytes, skipped uint64
 	for i := range samples {
 		sample := &samples[i]
-		if s.sequences.again(sample) && sample.ReceiveTime <= s.replaced {
+		from := s.sources.of(sample.Publisher)
+		if sample.Sequence != 0 && sample.Sequence <= from.sequence && sample.ReceiveTime <= s.replaced {
 			continue // the subscription before this one has heard it too
 		}
-		s.batch = append(s.batch, newItem(s, sample, s.clock.Stamp(sample.ReceiveTime), refs))
-	}
-	s.received.Add(uint64(len(s.batch)))
-	if queue != nil {
-		s.spill = queue.push(s.batch, s.spill[:0])
-		for _, it := range s.spill {
-			it.stream.dropped.Add(1)
+		if s.limit > 0 && s.received.Load()+uint64(len(s.batch)) == s.limit {
+			s.complete.Store(true)
+			break
 		}
-		releaseAll(s.spill)
+		stamp := s.clock.Stamp(sample.ReceiveTime)
+		s.listen(from, sample, stamp)
+		latched := from.depth > 0 && s.latches != nil
+		if s.paused {
+			skipped++
+		}
+		if refs == 0 && !latched {
+			continue
+		}
+		it := newItem(s, sample, stamp, refs)
+		if latched {
+			s.latches.keep(from, it)
+		}
+		if refs > 0 {
+			bytes += uint64(len(sample.Data))
+			s.batch = append(s.batch, it)
+		}
+	}
+	if s.paused {
+		s.skipped.Add(skipped)
+	} else {
+		s.received.Add(uint64(len(s.batch)))
+		s.bytes.Add(bytes)
+	}
+	if record {
+		s.push(s.batch)
 	}
 	if s.ring != nil {
 		s.spill = s.ring.push(s.batch, s.spill[:0])
 		releaseAll(s.spill)
 	}
+	clear(s.batch)
+}
+
+// push puts items into the backlog.
+func (s *stream) push(list []*item) {
+	s.spill = s.backlog.push(&s.share, list, s.spill[:0])
+	for _, it := range s.spill {
+		it.stream.dropped.Add(1)
+	}
+	releaseAll(s.spill)
+}
+
+// listen follows the sequence numbers and times of messages. stamp is the log time of this one.
+func (s *stream) listen(from *source, sample *bridge.Sample, stamp int64) {
+	lost := from.sequence != 0 && sample.Sequence > from.sequence+1
+	if lost {
+		s.loss.add(from.heard, stamp)
+	}
+	from.sequence = max(from.sequence, sample.Sequence)
+	from.heard = stamp
+	sent := sample.SourceTime
+	if sent == 0 {
+		sent = sample.ReceiveTime
+	}
+	// A clock that was set is no silence, nor is a message that came late.
+	silent := s.rhythm.hear(sent) && sample.ReceiveTime-s.arrived > int64(silence)/2
+	if silent && !lost && s.journal != nil {
+		s.journal.note(s.gap(stamp))
+	}
+	s.heard, s.arrived = stamp, sample.ReceiveTime
+}
+
+// gap is the event of a silence that lasted until t.
+func (s *stream) gap(t int64) codec.Event {
+	return codec.Event{
+		Kind: codec.EventGap, Topic: s.channel.Load().Topic, Time: s.heard, Until: t,
+		Text: fmt.Sprintf("silent for %v, is usually heard every %v", brief(t-s.heard), brief(int64(s.rhythm.usual))),
+	}
+}
+
+// brief rounds a time in ns to three digits.
+func brief(ns int64) time.Duration {
+	d, unit := time.Duration(ns), time.Duration(1)
+	for d >= 1000*unit {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// silence returns the event of a silence that lasts still, at the time now and the log time t.
+func (s *stream) silence(now, t int64) (e codec.Event, silent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.arrived == 0 || !s.rhythm.silent(float64(now-s.arrived)) {
+		return e, false
+	}
+	return s.gap(t), true
+}
+
+// pause stops or resumes recording. What was latched meanwhile is recorded in the end.
+func (s *stream) pause(on bool, since int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = on
+	if on || s.backlog == nil || s.latches == nil {
+		return
+	}
+	s.batch = s.batch[:0]
+	for _, from := range s.sources.all {
+		s.batch = from.latched(time.Now().UnixNano(), s.batch)
+	}
+	list := s.batch[:0]
+	for _, it := range s.batch {
+		if it.receiveTime < since {
+			it.release()
+			continue
+		}
+		list = append(list, it)
+	}
+	s.received.Add(uint64(len(list)))
+	s.push(list)
 	clear(s.batch)
 }
 
@@ -78,31 +193,31 @@ func (s *stream) replace(now int64) {
 	s.replaced = now
 }
 
-// sequences are the last sequence numbers heard of each publisher. The zero value is ready.
-type sequences struct {
-	publisher bridge.GUID // that was heard last, as most samples in a row are from one
-	last      *uint64     // of that publisher
-	all       map[bridge.GUID]*uint64
+// offered notes what the publishers of the stream offer.
+func (s *stream) offered(publishers []bridge.Endpoint, typeName string) {
+	if s.latches == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latches.bytes.Add(-s.sources.offered(publishers, typeName))
 }
 
-// again says whether the sample was heard before, and remembers it.
-func (s *sequences) again(sample *bridge.Sample) bool {
-	if sample.Sequence == 0 {
-		return false
+// latched appends to out what a late subscriber would have got at the time t, each with one reference more.
+func (s *stream) latched(t int64, out []*item) []*item {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, from := range s.sources.all {
+		out = from.latched(t, out)
 	}
-	if s.last == nil || s.publisher != sample.Publisher {
-		s.publisher, s.last = sample.Publisher, s.all[sample.Publisher]
-		if s.last == nil {
-			if s.all == nil {
-				s.all = make(map[bridge.GUID]*uint64)
-			}
-			s.last = new(uint64)
-			s.all[sample.Publisher] = s.last
-		}
-	}
-	if sample.Sequence <= *s.last {
-		return true
-	}
-	*s.last = sample.Sequence
-	return false
+	return out
+}
+
+// lossSpan returns when messages were lost since it was last asked for.
+func (s *stream) lossSpan() span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	loss := s.loss
+	s.loss = span{}
+	return loss
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,13 @@ func (r *recorder) follow(ctx context.Context) {
 	changes := r.node.Watch(ctx)
 	tick := time.NewTicker(statusPace)
 	defer tick.Stop()
-	status := status{recorder: r, line: r.line, logged: time.Now()}
+	status := status{recorder: r, logged: time.Now()}
+	if r.options.Diagnostics {
+		var err error
+		if status.diagnostics, err = newDiagnostics(r); err != nil {
+			r.warn("diagnostics", "no diagnostics: %v", err)
+		}
+	}
 	for {
 		r.update()
 		select {
@@ -26,8 +33,8 @@ func (r *recorder) follow(ctx context.Context) {
 			return
 		case <-changes:
 		case <-r.lookAgain:
-		case <-tick.C:
-			status.tell()
+		case now := <-tick.C:
+			status.tell(now)
 		}
 	}
 }
@@ -40,6 +47,7 @@ func (r *recorder) update() {
 	if !r.active {
 		return
 	}
+	r.endComplete()
 	discover := r.discovery || time.Now().Before(r.discovered)
 	for _, topic := range r.node.Topics() {
 		if !r.selection.wants(&topic) {
@@ -52,11 +60,38 @@ func (r *recorder) update() {
 		for _, typeName := range types {
 			offers := offersOf(&topic, typeName)
 			if known := r.streams[streamKey{topic.Name, typeName}]; known != nil {
+				known.offered(topic.Publishers, typeName)
 				r.adapt(known, &topic, offers)
 			} else if discover {
 				r.subscribe(&topic, typeName, offers)
 			}
 		}
+	}
+}
+
+// endComplete closes the subscriptions that have as many messages as are wanted. When all topics that are named have theirs, the
+// recording is complete.
+func (r *recorder) endComplete() {
+	if r.options.Limit == 0 {
+		return
+	}
+	complete := map[string]bool{}
+	for key, rec := range r.streams {
+		if !rec.complete.Load() {
+			continue
+		}
+		complete[key.topic] = true
+		if !rec.ended {
+			rec.ended = true
+			_ = rec.subscription.Close()
+		}
+	}
+	named := len(r.selection.topics) > 0 && !r.selection.automatic()
+	for _, topic := range r.selection.topics {
+		named = named && complete[topic]
+	}
+	if named {
+		r.session.Load().enough(fmt.Sprintf("%d messages of each topic are recorded", r.options.Limit))
 	}
 }
 
@@ -86,8 +121,8 @@ func offersOf(topic *bridge.Topic, typeName string) (offers []codec.QoS) {
 
 // subscribe records topic with that type from now on, and says whether it could.
 func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []codec.QoS) bool {
-	rec := &recording{stream: newStream(r.channel(topic, typeName, offers), r.queue, r.ring, r.clock)}
-	rec.pausing = &r.pausing
+	rec := &recording{stream: r.newStream(r.channel(topic, typeName, offers))}
+	rec.offered(topic.Publishers, typeName)
 	rec.qos = r.request(topic.Name, offers)
 	var err error
 	if rec.subscription, err = r.node.Subscribe(topic.Name, typeName, rec.qos, rec.take); err != nil {
@@ -98,6 +133,22 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 	r.declare(rec)
 	r.node.Log(bridge.Info, "recording %s [%s]", topic.Name, typeName)
 	return true
+}
+
+// newStream returns a stream as the options want it.
+func (r *recorder) newStream(c *codec.Channel) *stream {
+	s := newStream(c, r.backlog, r.ring, r.clock)
+	s.journal = &r.session.Load().journal
+	s.limit = r.options.Limit
+	s.paused = r.pausing
+	if priority, found := numberOf(r.priorities, c.Topic); found {
+		s.share.weight = 1 / float64(priority)
+	}
+	s.sources.depth, s.sources.repeat = numberOf(r.repeats, c.Topic)
+	if s.sources.repeat || r.options.RepeatLatched {
+		s.latches = r.latches
+	}
+	return s
 }
 
 // declare has the channel in the file even if no message follows, unless its publishers' QoS is still to come.
@@ -156,7 +207,7 @@ const overlap = time.Second
 // adapt replaces the subscription of rec when it cannot hear all of the publishers, or could hear more of them: all are
 // reliable, or latched, now.
 func (r *recorder) adapt(rec *recording, topic *bridge.Topic, offers []codec.QoS) {
-	if len(offers) == 0 || rec.replacing.Load() {
+	if len(offers) == 0 || rec.ended || rec.replacing.Load() {
 		return
 	}
 	c := rec.channel.Load()
@@ -222,7 +273,9 @@ func (r *recorder) recorded() []*recording {
 func (r *recorder) unsubscribe() {
 	r.replacements.Wait()
 	for _, rec := range r.recorded() {
-		_ = rec.subscription.Close()
+		if !rec.ended {
+			_ = rec.subscription.Close()
+		}
 	}
 }
 

@@ -187,12 +187,21 @@ func count(output, kind string) (uint64, error) {
 		return 0, err
 	}
 	var info struct {
-		MessageCount uint64 `json:"message_count"`
+		Topics []struct {
+			Name         string `json:"name"`
+			MessageCount uint64 `json:"message_count"`
+		} `json:"topics"`
 	}
 	if err := json.Unmarshal(out, &info); err != nil {
 		return 0, err
 	}
-	return info.MessageCount, os.RemoveAll(output)
+	var n uint64
+	for _, t := range info.Topics {
+		if t.Name == topic {
+			n = t.MessageCount
+		}
+	}
+	return n, os.RemoveAll(output)
 }
 
 // publish sends as much as is taken for that long, and returns how much that was and how long it took until all of it

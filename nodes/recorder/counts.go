@@ -1,0 +1,20 @@
+package main
+
+import "tapedeck/codec"
+
+// counts are numbers of messages of a topic.
+type counts struct {
+	codec.Totals
+	skipped uint64 // while recording was paused
+}
+
+// counts returns what was counted since the recording began.
+func (rec *recording) counts() counts {
+	return counts{
+		Totals: codec.Totals{
+			Received: rec.received.Load(), Written: rec.written.Load(), Dropped: rec.dropped.Load(),
+			Lost: rec.lost.Load() + rec.subscription.Lost(),
+		},
+		skipped: rec.skipped.Load(),
+	}
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// What is done when the disk is nearly full.
+const (
+	actionStop   = "stop"
+	actionDelete = "delete-oldest"
+	actionPause  = "pause"
+)
+
+// How the guard looks at the disk.
+const (
+	guardPace    = time.Second           // as a rule
+	guardHurry   = 50 * time.Millisecond // at least, when it will soon be full
+	guardHistory = 30 * time.Second      // of free space, which says when it will be
+	soonFull     = 10 * time.Minute      // before which it warns
+	manyReserves = 5                     // times the reserve, below which it warns
+)
+
+// notInSight is a time that never comes.
+const notInSight = time.Duration(math.MaxInt64)
+
+// guard watches the disk that a recording is written to, and acts before it is full.
+type guard struct {
+	disk    disk
+	path    string // on that disk
+	reserve reserve
+	action  string
+	remover remover
+	log     func(bridge.LogLevel, string, ...any)
+	note    func(codec.Event)
+	stamp   func() int64 // log time of now
+	fail    func(error)  // ends the recording
+
+	low   atomic.Bool  // nothing is to be written
+	since atomic.Int64 // log time at which low began
+	free  atomic.Int64 // bytes, as last heard
+	left  atomic.Int64 // ns until the reserve is touched, at present's pace
+
+	history              []sight
+	saidSoon, saidLittle bool
+	failed               bool
+}
+
+// sight is how much was free at a time.
+type sight struct {
+	at   time.Time
+	free int64
+}
+
+// remover deletes files of a recording.
+type remover interface {
+	// removeOldest deletes the oldest complete file and returns its path. It returns "" when there is none, and whether one will
+	// be complete soon.
+	removeOldest() (path string, soon bool, err error)
+}
+
+// run watches until stop is closed.
+func (g *guard) run(stop <-chan struct{}) {
+	for pause := guardPace; ; {
+		select {
+		case <-stop:
+			return
+		case <-time.After(pause):
+			pause = g.check(time.Now())
+		}
+	}
+}
+
+// begin looks at the disk before the recording is created, and returns an error if there is too little space to begin.
+func (g *guard) begin() error {
+	free, total, err := g.disk.space(g.path)
+	if err != nil {
+		return err
+	}
+	g.free.Store(free)
+	g.left.Store(int64(notInSight))
+	switch least := g.reserve.of(total); {
+	case free >= least:
+	case g.action == actionPause:
+		g.hold()
+	default:
+		return g.shortage(free, least)
+	}
+	return nil
+}
+
+// check looks at the disk, acts, and returns how long it may be until the next look.
+func (g *guard) check(now time.Time) time.Duration {
+	free, total, err := g.disk.space(g.path)
+	if err != nil {
+		g.log(bridge.Warn, "%v", err)
+		return guardHistory
+	}
+	g.free.Store(free)
+	least := g.reserve.of(total)
+	left := g.predict(now, free, least)
+	g.left.Store(int64(left))
+	g.warn(left, free, least)
+	need := least
+	if g.low.Load() {
+		need += max(least/10, min(64<<20, total/20)) // so that it does not begin again at once
+	}
+	switch {
+	case free < need:
+		return g.act(free, least)
+	case g.low.Load():
+		g.low.Store(false)
+		t := g.stamp()
+		g.note(codec.Event{Kind: codec.EventDisk, Time: g.since.Load(), Until: t, Text: "nothing was written for want of space on the disk"})
+		g.log(bridge.Info, "recording goes on: %v are free on the disk", mega(free))
+	}
+	return min(max(left/4, guardHurry), guardPace)
+}
+
+// predict returns when no more than least bytes will be free.
+func (g *guard) predict(now time.Time, free, least int64) time.Duration {
+	g.history = append(g.history, sight{now, free})
+	for now.Sub(g.history[0].at) > guardHistory {
+		g.history = g.history[1:]
+	}
+	first := g.history[0]
+	span := now.Sub(first.at)
+	if span < guardPace || first.free <= free {
+		return notInSight
+	}
+	left := float64(free-least) * float64(span) / float64(first.free-free)
+	if left > float64(notInSight)/2 {
+		return notInSight
+	}
+	return time.Duration(max(left, 0))
+}
+
+// warn warns once when it becomes necessary.
+func (g *guard) warn(left time.Duration, free, least int64) {
+	if soon := left < soonFull; soon && !g.saidSoon {
+		g.saidSoon = true
+		g.log(bridge.Warn, "the disk is full in %v, if it goes on like this: %v are free; then: %s", brief(int64(left)), mega(free), g.action)
+	} else if left > 2*soonFull {
+		g.saidSoon = false
+	}
+	if little := free < manyReserves*least; little && !g.saidLittle {
+		g.saidLittle = true
+		g.log(bridge.Warn, "%v are free on the disk; at %v (min_space): %s", mega(free), mega(least), g.action)
+	} else if free > (manyReserves+1)*least {
+		g.saidLittle = false
+	}
+}
+
+// act does what is to be done when too little is free.
+func (g *guard) act(free, least int64) time.Duration {
+	switch {
+	case g.failed:
+	case g.action == actionPause:
+		g.hold()
+	case g.action == actionDelete:
+		path, soon, err := g.remover.removeOldest()
+		if err != nil {
+			g.log(bridge.Error, "delete the oldest file of the recording: %v", err)
+		}
+		if path != "" {
+			g.note(codec.Event{Kind: codec.EventDisk, Time: g.stamp(), Text: "deleted " + path + " for want of space on the disk"})
+			g.log(bridge.Warn, "deleted %s: %v were free on the disk", path, mega(free))
+			return guardHurry
+		}
+		if !soon {
+			g.stop(fmt.Errorf("%w, and the recording has no older file to delete; have it split, as with --max-bag-size", g.shortage(free, least)))
+		}
+	default:
+		g.stop(g.shortage(free, least))
+	}
+	return guardPace
+}
+
+// hold has nothing written until there is space.
+func (g *guard) hold() {
+	if !g.low.Swap(true) {
+		g.since.Store(g.stamp())
+		g.log(bridge.Warn, "recording waits: %v are free on the disk; what does not fit into the memory is dropped", mega(g.free.Load()))
+	}
+}
+
+func (g *guard) stop(err error) {
+	g.failed = true
+	g.note(codec.Event{Kind: codec.EventDisk, Time: g.stamp(), Text: "stopped: " + err.Error()})
+	g.fail(err)
+}
+
+// shortage says that too little is free.
+func (g *guard) shortage(free, least int64) error {
+	return fmt.Errorf("%v are free on the disk of %s, less than the %v of --min-space; free some space", mega(free), g.path, mega(least))
+}
+
+// hit is told what the disk said.
+func (g *guard) hit(err error) {
+	if g.waits(err) && diskFull(err) {
+		g.hold()
+	}
+}
+
+// waits says whether, after that error of the disk, it is to be waited until writing can go on.
+func (g *guard) waits(err error) bool {
+	return g.action == actionPause || g.action == actionDelete && diskFull(err)
+}
+
+// holds says whether nothing is to be written at present.
+func (g *guard) holds() bool { return g.low.Load() }
+
+func diskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// mega prints bytes.
+type mega int64
+
+func (m mega) String() string {
+	if m >= 10e9 {
+		return fmt.Sprintf("%.1f GB", float64(m)/1e9)
+	}
+	return fmt.Sprintf("%.1f MB", float64(m)/1e6)
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// space is a disk for tests.
+type space struct{ free, total int64 }
+
+func (s *space) space(string) (int64, int64, error) { return s.free, s.total, nil }
+
+// witness hears what a guard says.
+type witness struct {
+	logged []string
+	events []string
+	failed error
+}
+
+func (w *witness) log(level bridge.LogLevel, format string, args ...any) {
+	w.logged = append(w.logged, fmt.Sprintf(format, args...))
+}
+
+func newTestGuard(t *testing.T, d disk, action, leave string) (*guard, *witness) {
+	r, err := parseReserve(leave)
+	require.NoError(t, err)
+	w := &witness{}
+	now := int64(100)
+	return &guard{
+		disk: d, path: "folder", reserve: r, action: action, log: w.log, remover: newFiles(0, nil),
+		note: func(e codec.Event) {
+			require.Equal(t, codec.EventDisk, e.Kind)
+			w.events = append(w.events, fmt.Sprintf("%d-%d %s", e.Time, e.Until, e.Text))
+		},
+		stamp: func() int64 { now++; return now },
+		fail:  func(err error) { w.failed = err },
+	}, w
+}
+
+func TestReserve(t *testing.T) {
+	for text, want := range map[string]int64{
+		"auto": 500e6, "0": 0, "2GB": 2e9, "10%": 1e9, "0%": 0, "2.5%": 250e6,
+	} {
+		r, err := parseReserve(text)
+		require.NoError(t, err)
+		require.Equal(t, want, r.of(10e9), text)
+	}
+	r, _ := parseReserve("auto")
+	require.Equal(t, int64(1<<30), r.of(1e12))
+	for _, text := range []string{"", "-1", "101%", "x%", "some", "NaN%"} {
+		_, err := parseReserve(text)
+		require.ErrorContains(t, err, "not allowed", text)
+	}
+}
+
+func TestGuardPredicts(t *testing.T) {
+	d := &space{free: 100e9, total: 200e9}
+	g, w := newTestGuard(t, d, actionStop, "10GB")
+	at := time.Unix(1000, 0)
+	require.Equal(t, guardPace, g.check(at))
+	require.Equal(t, notInSight, time.Duration(g.left.Load()))
+	for range 30 {
+		at = at.Add(time.Second)
+		d.free -= 100e6
+		g.check(at)
+	}
+	require.Empty(t, w.logged)
+	require.Equal(t, 870*time.Second, time.Duration(g.left.Load()))
+	for range 40 {
+		at = at.Add(time.Second)
+		d.free -= 1.2e9
+		g.check(at)
+	}
+	require.Equal(t, 32500*time.Millisecond, time.Duration(g.left.Load()), "what was long ago does not count")
+	require.Len(t, w.logged, 2)
+	require.Contains(t, w.logged[0], "the disk is full in")
+	require.Contains(t, w.logged[1], "at 10.0 GB (min_space): stop")
+
+	d.free = 10e9 + 10e6
+	require.Equal(t, guardHurry, g.check(at.Add(time.Second)), "it looks often before it is full")
+	require.NoError(t, w.failed)
+}
+
+func TestGuardStops(t *testing.T) {
+	d := &space{free: 2e9, total: 100e9}
+	g, w := newTestGuard(t, d, actionStop, "1GB")
+	require.NoError(t, g.begin())
+	g.check(time.Now())
+	require.NoError(t, w.failed)
+	d.free = 999e6
+	for range 2 {
+		g.check(time.Now())
+	}
+	require.ErrorContains(t, w.failed, "999.0 MB are free on the disk of folder, less than the 1000.0 MB of --min-space")
+	require.Len(t, w.events, 1)
+	require.ErrorContains(t, g.begin(), "free some space")
+	require.False(t, g.waits(syscall.ENOSPC))
+}
+
+func TestGuardPauses(t *testing.T) {
+	d := &space{free: 2e9, total: 100e9}
+	g, w := newTestGuard(t, d, actionPause, "1GB")
+	d.free = 999e6
+	g.check(time.Now())
+	require.True(t, g.holds())
+	d.free = 1.01e9
+	g.check(time.Now())
+	require.True(t, g.holds(), "that would not last")
+	d.free = 1.2e9
+	g.check(time.Now())
+	require.False(t, g.holds())
+	require.Equal(t, []string{"101-102 nothing was written for want of space on the disk"}, w.events)
+	require.NoError(t, w.failed)
+
+	d.free = 0
+	require.NoError(t, g.begin())
+	require.True(t, g.holds(), "it begins when there is space")
+}
+
+func TestGuardDeletes(t *testing.T) {
+	d := &space{free: 2e9, total: 100e9}
+	g, w := newTestGuard(t, d, actionDelete, "1GB")
+	f := newFiles(0, func(path string) error {
+		d.free += 300e6
+		if path == "b" {
+			return errors.New("it is held fast")
+		}
+		return nil
+	})
+	g.remover = f
+	for _, path := range []string{"a", "b", "c"} {
+		f.begun()
+		f.completed(path)
+	}
+	d.free = 500e6
+	for range 5 {
+		g.check(time.Now())
+	}
+	require.Len(t, f.complete, 1, "no more is deleted than is necessary")
+	require.Equal(t, []string{"101-0 deleted a for want of space on the disk", "102-0 deleted b for want of space on the disk"}, w.events)
+	require.Contains(t, fmt.Sprint(w.logged), "it is held fast")
+	require.NoError(t, w.failed)
+
+	d.free = 0
+	g.hit(syscall.ENOSPC)
+	require.True(t, g.holds())
+	g.check(time.Now())
+	require.True(t, g.holds())
+	f.begun() // and not complete yet
+	g.check(time.Now())
+	require.NoError(t, w.failed)
+	f.completed("d")
+	f.removeOldest()
+	d.free = 0
+	g.check(time.Now())
+	require.ErrorContains(t, w.failed, "no older file to delete")
+}
+
+func TestGuardWaitsFor(t *testing.T) {
+	for action, waits := range map[string][2]bool{actionStop: {false, false}, actionDelete: {true, false}, actionPause: {true, true}} {
+		g, _ := newTestGuard(t, &space{}, action, "0")
+		require.Equal(t, waits, [2]bool{g.waits(syscall.ENOSPC), g.waits(syscall.EIO)}, action)
+		g.hit(syscall.EIO)
+		require.False(t, g.holds())
+	}
+}

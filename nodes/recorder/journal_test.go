@@ -1,0 +1,35 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+func TestJournal(t *testing.T) {
+	var j journal
+	drop := func(topic string, from, until int64, n uint64) {
+		j.note(codec.Event{Kind: codec.EventDrop, Topic: topic, Time: from, Until: until, Count: n})
+	}
+	drop("/a", 30, 40, 1)
+	drop("/b", 10, 20, 2)
+	drop("/a", 20, 50, 3)
+	j.note(codec.Event{Kind: codec.EventLost, Topic: "/a", Time: 5, Count: 4})
+	j.note(codec.Event{Kind: codec.EventSplit, Time: 3})
+	j.note(codec.Event{Kind: codec.EventSplit, Time: 4})
+	now := time.Now()
+	require.Equal(t, []codec.Event{{Kind: codec.EventSplit, Time: 3}, {Kind: codec.EventSplit, Time: 4}}, j.take(now, false),
+		"what counts may still grow")
+	require.Empty(t, j.take(now, false))
+	want := []codec.Event{
+		{Kind: codec.EventLost, Topic: "/a", Time: 5, Count: 4},
+		{Kind: codec.EventDrop, Topic: "/b", Time: 10, Until: 20, Count: 2},
+		{Kind: codec.EventDrop, Topic: "/a", Time: 20, Until: 50, Count: 4},
+	}
+	require.Equal(t, want, j.take(now.Add(growth), false))
+	drop("/a", 1, 2, 1)
+	require.Len(t, j.take(now, true), 1)
+}
