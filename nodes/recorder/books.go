@@ -71,6 +71,9 @@ func (s *session) split(closed, opened string, t int64) {
 // failed implements desk. It is called for errors of completing files, too.
 func (s *session) failed(err error) {
 	r := s.recorder
+	if s.guard.waits(err) {
+		r.node.Log(bridge.Error, "%v", err)
+	}
 	var missing *codec.MissingError
 	if !errors.As(err, &missing) {
 		s.journal.note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})

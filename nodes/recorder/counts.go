@@ -13,7 +13,7 @@ func (rec *recording) counts() counts {
 	return counts{
 		Totals: codec.Totals{
 			Received: rec.received.Load(), Written: rec.written.Load(), Dropped: rec.dropped.Load(),
-			Lost: rec.lost.Load() + rec.subscription.Lost(),
+			Lost: rec.missed(),
 		},
 		skipped: rec.skipped.Load(),
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -43,8 +42,10 @@ type recorder struct {
 
 	snapshots sync.Mutex // held while a snapshot is written
 
-	lifecycle sync.Mutex // held while a recording starts or stops
 	session   atomic.Pointer[session]
+	lifecycle sync.Mutex // held while a recording starts or stops
+	over      bool       // none may start any more
+	failed    error      // what recordings that were stopped failed with
 	quit      context.CancelFunc // ends run
 	lookAgain chan struct{}      // wakes follow
 
@@ -64,31 +65,11 @@ type recorder struct {
 
 type streamKey struct{ topic, typeName string }
 
-// recording is a stream with its subscription.
-type recording struct {
-	*stream
-	qos          codec.QoS
-	subscription bridge.Subscription
-	replacing    atomic.Bool   // the subscription before this one listens still
-	lost         atomic.Uint64 // messages in transport, of subscriptions that were replaced
-	ended        bool          // the subscription is closed, as the limit is reached
-
-	meter meter // of what is received, for the status
-
-	noted counts // of which events were noted, under the session's lock
-	filed counts // at the beginning of the file, likewise
-}
-
 // run records until ctx ends, a limit is reached or the disk fails. Everything received by then is in the file when it
 // returns.
 func (r *recorder) run(ctx context.Context) error {
 	ctx, r.quit = context.WithCancel(ctx)
 	defer r.quit()
-	if r.options.MaxDuration > 0 {
-		defer time.AfterFunc(r.options.MaxDuration, func() {
-			r.session.Load().enough(fmt.Sprintf("%v are over", r.options.MaxDuration))
-		}).Stop()
-	}
 	var err error
 	if r.ring != nil {
 		err = r.serveSnapshots()
@@ -98,10 +79,8 @@ func (r *recorder) run(ctx context.Context) error {
 		r.follow(ctx)
 	}
 	r.line.Clear()
-	if r.recording() {
-		err = errors.Join(err, r.stop(""))
-	}
-	return err
+	r.finish()
+	return errors.Join(err, r.failed)
 }
 
 // awaitTime waits until there is a time to stamp messages with: at once, or with use_sim_time when /clock is heard.

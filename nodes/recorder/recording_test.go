@@ -217,7 +217,7 @@ func TestLossesAreRecorded(t *testing.T) {
 	d := newDeck(t, testOptions("record"), "/n")
 	d.publish(d.advertise("/n", codec.DefaultQoS()), 1)
 	rec := d.recorded()[0]
-	rec.lost.Add(3)
+	rec.gone = 3
 	rec.mu.Lock()
 	rec.loss.add(10, 20)
 	rec.mu.Unlock()

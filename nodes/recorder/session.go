@@ -73,7 +73,12 @@ func (r *recorder) newSession(name string) (*session, error) {
 	s.sink.guard = s.guard
 	s.sink.files = fileLimits{bytes: int64(o.MaxBagSize), duration: int64(o.MaxBagDuration), messages: o.MaxBagMessages}
 	s.sink.limits = totalLimits{bytes: int64(o.MaxRecordingSize), messages: o.MaxRecordingMessages}
-	s.sink.always = o.Sync == syncAlways
+	switch o.Sync {
+	case syncAlways:
+		s.sink.always, s.sink.reorder = true, sinkPace
+	case syncInterval:
+		s.sink.reorder = min(reorder, o.SyncInterval/4)
+	}
 	return s, nil
 }
 
@@ -88,6 +93,10 @@ func (s *session) run() {
 		s.paused = s.began
 	}
 	s.mu.Unlock()
+	if limit := r.options.MaxDuration; limit > 0 {
+		timer := time.AfterFunc(limit, func() { s.enough(fmt.Sprintf("%v are over", limit)) })
+		context.AfterFunc(s.ctx, func() { timer.Stop() })
+	}
 	if s.sink == nil {
 		return
 	}
@@ -116,7 +125,7 @@ func (s *session) fail(err error) {
 // syncRegularly puts on the disk what was written, so often that a message is there sync_interval after it was received.
 func (s *session) syncRegularly() {
 	interval := s.recorder.options.SyncInterval
-	tick := time.NewTicker(max(interval-reorder-2*sinkPace, interval/2))
+	tick := time.NewTicker(max(interval-s.sink.reorder-2*sinkPace, interval/2))
 	defer tick.Stop()
 	for {
 		select {
@@ -188,6 +197,9 @@ func (s *session) finish(err error) {
 func (r *recorder) start(name string) error {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()
+	if r.over {
+		return errNotRecording
+	}
 	if r.recording() {
 		return fmt.Errorf("%s is being recorded", r.path())
 	}
@@ -223,6 +235,21 @@ func (r *recorder) stop(reason string) error {
 	if !r.recording() {
 		return errNotRecording
 	}
+	return r.end(reason)
+}
+
+// finish ends the recording, if there is one, for good.
+func (r *recorder) finish() {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	r.over = true
+	if r.recording() {
+		_ = r.end("") // which keeps the error
+	}
+}
+
+// end ends the recording. r.lifecycle is held.
+func (r *recorder) end(reason string) error {
 	s := r.session.Load()
 	s.end()
 	r.mu.Lock()
@@ -230,6 +257,7 @@ func (r *recorder) stop(reason string) error {
 	r.mu.Unlock()
 	r.unsubscribe()
 	err := s.close()
+	r.failed = errors.Join(r.failed, err)
 	if closed := r.file(); closed != "" {
 		r.announceSplit(closed, "")
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	sinkPace  = 10 * time.Millisecond  // between two looks at it
 	sinkBatch = 8 << 20                // bytes taken from it at once
-	reorder   = 100 * time.Millisecond // how long messages wait for earlier ones of other topics
+	reorder   = 100 * time.Millisecond // how long messages wait for earlier ones of other topics, as a rule
 	retryPace = time.Second            // between attempts to go on after an error
 )
 
@@ -28,7 +28,8 @@ type sink struct {
 	guard   *guard // nil: the first error of the disk ends everything
 	files   fileLimits
 	limits  totalLimits
-	always  bool // after each round everything is put on the disk
+	reorder time.Duration // how long messages wait for earlier ones of other topics
+	always  bool          // after each round everything is put on the disk
 
 	requests chan splitRequest
 	done     chan struct{}          // closed when nothing is written any more
@@ -86,7 +87,7 @@ type splitAnswer struct {
 }
 
 func newSink(b *backlog, w codec.Writer, d desk) *sink {
-	s := &sink{backlog: b, writer: w, desk: d, requests: make(chan splitRequest), done: make(chan struct{})}
+	s := &sink{backlog: b, writer: w, desk: d, reorder: reorder, requests: make(chan splitRequest), done: make(chan struct{})}
 	path := ""
 	if splitter, ok := w.(codec.Splitter); ok {
 		path = splitter.File()
@@ -179,7 +180,7 @@ func (s *sink) round(stopping bool) (more bool) {
 		more = len(s.pending) > first
 		s.write(stopping && !more)
 	}
-	if s.request != nil && !more && time.Now().Add(-reorder).UnixNano() > s.request.until &&
+	if s.request != nil && !more && time.Now().Add(-s.reorder).UnixNano() > s.request.until &&
 		(len(s.pending) == 0 || s.pending[0].receiveTime > s.request.until) {
 		s.answer(s.split(s.part.end, s.request.until+1))
 	}
@@ -241,7 +242,7 @@ func (s *sink) check(err error) {
 // write writes the pending items that nothing earlier can overtake any more, or all.
 func (s *sink) write(all bool) {
 	sortByReception(s.pending, s.sorted)
-	horizon := time.Now().Add(-reorder).UnixNano()
+	horizon := time.Now().Add(-s.reorder).UnixNano()
 	var bytes int64
 	n := 0
 	for ; n < len(s.pending); n++ {

@@ -106,6 +106,10 @@ func (s *sources) latch(from *source, qos codec.QoS) {
 
 // offered notes what publishers of that type offer, and returns the bytes of messages that need not be kept any more.
 func (s *sources) offered(publishers []bridge.Endpoint, typeName string) (freed int64) {
+	latched := func(p bridge.Endpoint) bool { return p.QoS.Durability == codec.TransientLocal }
+	if s.offers == nil && !slices.ContainsFunc(publishers, latched) {
+		return 0 // as with nearly all streams
+	}
 	s.offers = make(map[bridge.GUID]codec.QoS)
 	for _, p := range publishers {
 		if p.Type != typeName {

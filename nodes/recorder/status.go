@@ -93,7 +93,7 @@ func (r *recorder) left() string {
 // table shows the topics: those that lose messages first, then those with the most bytes.
 func (r *recorder) table(list []*recording) *progress.Table {
 	table := &progress.Table{Columns: []string{"topic", "messages/s", "MB/s", "received", "dropped", "lost", "MB waiting"}}
-	trouble := func(rec *recording) int { return min(1, int(rec.dropped.Load()+rec.subscription.Lost())) }
+	trouble := func(rec *recording) int { return min(1, int(rec.dropped.Load()+rec.missed())) }
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *recording) int {
 		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.meter.bandwidth, a.meter.bandwidth))

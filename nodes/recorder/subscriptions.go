@@ -83,7 +83,7 @@ func (r *recorder) endComplete() {
 		complete[key.topic] = true
 		if !rec.ended {
 			rec.ended = true
-			_ = rec.subscription.Close()
+			rec.close()
 		}
 	}
 	named := len(r.selection.topics) > 0 && !r.selection.automatic()
@@ -124,11 +124,12 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 	rec := &recording{stream: r.newStream(r.channel(topic, typeName, offers))}
 	rec.offered(topic.Publishers, typeName)
 	rec.qos = r.request(topic.Name, offers)
-	var err error
-	if rec.subscription, err = r.node.Subscribe(topic.Name, typeName, rec.qos, rec.take); err != nil {
+	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, rec.take)
+	if err != nil {
 		r.warn("subscribe "+topic.Name, "cannot record %s: %v", topic.Name, err)
 		return false
 	}
+	rec.add(subscription)
 	r.streams[streamKey{topic.Name, typeName}] = rec
 	r.declare(rec)
 	r.node.Log(bridge.Info, "recording %s [%s]", topic.Name, typeName)
@@ -207,7 +208,7 @@ const overlap = time.Second
 // adapt replaces the subscription of rec when it cannot hear all of the publishers, or could hear more of them: all are
 // reliable, or latched, now.
 func (r *recorder) adapt(rec *recording, topic *bridge.Topic, offers []codec.QoS) {
-	if len(offers) == 0 || rec.ended || rec.replacing.Load() {
+	if len(offers) == 0 || rec.ended || len(rec.current()) > 1 {
 		return
 	}
 	c := rec.channel.Load()
@@ -237,20 +238,18 @@ func (r *recorder) adapt(rec *recording, topic *bridge.Topic, offers []codec.QoS
 		r.warn("subscribe again "+c.Topic, "%s: cannot subscribe for a new publisher: %v", c.Topic, err)
 		return
 	}
-	old := rec.subscription
-	rec.subscription, rec.qos = next, qos
-	rec.replacing.Store(true)
+	old := rec.current()[0]
+	rec.add(next)
+	rec.qos = qos
 	ended := r.session.Load().ctx
 	r.replacements.Go(func() {
 		select {
 		case <-ended.Done():
 		case <-time.After(overlap):
 		}
-		_ = old.Close()
-		rec.lost.Add(old.Lost())
+		rec.drop(old)
 		rec.replace(time.Now().UnixNano())
 		close(ready)
-		rec.replacing.Store(false)
 	})
 }
 
@@ -273,9 +272,7 @@ func (r *recorder) recorded() []*recording {
 func (r *recorder) unsubscribe() {
 	r.replacements.Wait()
 	for _, rec := range r.recorded() {
-		if !rec.ended {
-			_ = rec.subscription.Close()
-		}
+		rec.close()
 	}
 }
 
