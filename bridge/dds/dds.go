@@ -5,13 +5,14 @@
 // datagrams, until the handler returns or whoever retained it releases it; see bridge.Sample. A published one is copied
 // once.
 //
-// Services speak the protocols of both rmw_cyclonedds and rmw_fastrtps, to each peer its own. ROS 2's own middlewares
-// have no services in common. What remains of that:
-//   - Every client hears the replies to all. One that uses the other protocol drops them; where the reply's type has a
-//     fixed size, Fast DDS writes an error about each to the console.
-//   - A call goes to servers that use Cyclone DDS where there are any, to those that use Fast DDS else.
-//   - The first call of a Fast DDS client may take up to 3 s, if it is made in the moment of discovery.
-//   - A reply of more than 64 kB is lost to a Fast DDS client if the network loses its first datagram.
+// Services speak the protocols of both rmw_cyclonedds and rmw_fastrtps, to each peer its own; ROS 2's own middlewares have
+// none in common. What to know of it:
+//   - A call goes to a server that uses Cyclone DDS if there is one, else to one that uses Fast DDS.
+//   - Every client gets the replies to all, as everywhere in ROS 2, and of these keeps the last 10: while others call
+//     without pause, one that is held up for that long loses its own. Those of the other protocol it drops; where the type
+//     of the reply has a fixed size, Fast DDS writes an error about each to the console.
+//   - The first call of a Fast DDS client may take some seconds if it is made in the moment of discovery.
+//   - A reply of more than 64 kB does not reach a Fast DDS client if the network loses the first of its datagrams.
 //
 // The environment is heeded as ROS 2's rmw_cyclonedds_cpp does: ROS_DOMAIN_ID, ROS_LOCALHOST_ONLY,
 // ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS, CYCLONEDDS_URI; and ROS_DISTRO to tell how nodes announce themselves.

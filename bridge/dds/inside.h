@@ -8,6 +8,9 @@
 // interrupt_writer has writes that block fail, and all later ones. dds_delete waits for them.
 void interrupt_writer(const struct ddsi_sertype *type, const uint8_t writer[16]);
 
+// never_block has writes not wait for readers.
+void never_block(const struct ddsi_sertype *type, const uint8_t writer[16]);
+
 // relate_writer has a writer tell what its samples are related to.
 void relate_writer(const struct ddsi_sertype *type, const uint8_t writer[16]);
 

@@ -18,14 +18,17 @@ type pair struct {
 	attached C.dds_attach_t
 }
 
-// end is the DDS topic and type of one half of a pair, and the ROS type.
-type end struct{ topic, typeName, ros string }
+// end is the DDS topic and type of one half of a pair, the ROS type, and the QoS of who writes there.
+type end struct {
+	topic, typeName, ros string
+	qos                  C.struct_qos
+}
 
 // ends returns those of a service.
 func ends(service, typeName string) (request, reply end) {
 	requestType, replyType := bridge.ServiceTypeToDDS(typeName)
-	return end{bridge.ServiceRequestToDDS(service), requestType, typeName + "_Request"},
-		end{bridge.ServiceReplyToDDS(service), replyType, typeName + "_Response"}
+	return end{bridge.ServiceRequestToDDS(service), requestType, typeName + "_Request", callQoS()},
+		end{bridge.ServiceReplyToDDS(service), replyType, typeName + "_Response", replyQoS()}
 }
 
 // open creates both endpoints and puts them on the graph. They tell that they belong together by an id under key.
@@ -33,11 +36,11 @@ func ends(service, typeName string) (request, reply end) {
 func (p *pair) open(n *node, key string, write, read end, receive func() error) (err error) {
 	p.node = n
 	id := key + "=" + callID(n.guid, n.callIDs.Add(1)) + ";"
-	q := callQoS()
-	if p.writer, err = n.newWriter(write.topic, write.typeName, q, id+n.typeHash(write.ros)); err != nil {
+	if p.writer, err = n.newWriter(write.topic, write.typeName, write.qos, id+n.typeHash(write.ros)); err != nil {
 		return err
 	}
-	if p.reader, err = n.newReader(read.topic, read.typeName, q, id+n.typeHash(read.ros)); err != nil {
+	C.never_block(p.writer.kind, (*C.uint8_t)(&p.writer.guid[0]))
+	if p.reader, err = n.newReader(read.topic, read.typeName, callQoS(), id+n.typeHash(read.ros)); err != nil {
 		return errors.Join(err, p.writer.close())
 	}
 	C.keep_first(p.writer.kind, (*C.uint8_t)(&p.reader.guid[0]))

@@ -31,6 +31,11 @@ func callQoS() C.struct_qos {
 	return toC(q)
 }
 
+// replyQoS is that of a service's writer. As clients get the replies to others, too, one that does not acknowledge them must
+// not have them all kept. Fast DDS can even be unable to: when there is one it has not got, and there are as many newer ones
+// as its history holds, it takes nothing more until it is told that the one is not to be had any more.
+func replyQoS() C.struct_qos { return toC(bridge.ServicesQoS()) }
+
 // discoveryQoS is that of readers of ros_discovery_info.
 func discoveryQoS() C.struct_qos {
 	q := bridge.LatchedQoS()
