@@ -44,8 +44,16 @@ func (m *RecordingEvent) UnmarshalCDR(d *wire.Decoder) {
 // TakeSnapshot_Request is the ROS 2 message tapedeck/srv/TakeSnapshot_Request.
 type TakeSnapshot_Request struct {
 	Before float64
+	After  float64
 	Path   string
 	Cause  string
+}
+
+// NewTakeSnapshot_Request returns TakeSnapshot_Request with the default values of its definition.
+func NewTakeSnapshot_Request() TakeSnapshot_Request {
+	return TakeSnapshot_Request{
+		After: -1,
+	}
 }
 
 // TypeName returns "tapedeck/srv/TakeSnapshot_Request".
@@ -54,6 +62,7 @@ func (*TakeSnapshot_Request) TypeName() string { return "tapedeck/srv/TakeSnapsh
 // MarshalCDR appends the fields to a payload.
 func (m *TakeSnapshot_Request) MarshalCDR(e *wire.Encoder) {
 	e.Float64(m.Before)
+	e.Float64(m.After)
 	e.String(m.Path, 0)
 	e.String(m.Cause, 0)
 }
@@ -61,6 +70,7 @@ func (m *TakeSnapshot_Request) MarshalCDR(e *wire.Encoder) {
 // UnmarshalCDR sets the fields from a payload.
 func (m *TakeSnapshot_Request) UnmarshalCDR(d *wire.Decoder) {
 	m.Before = d.Float64()
+	m.After = d.Float64()
 	d.SetString(&m.Path, 0)
 	d.SetString(&m.Cause, 0)
 }

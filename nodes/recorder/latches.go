@@ -44,8 +44,8 @@ func (r *recorder) neededSince() int64 {
 	if s := r.session.Load(); s.sink != nil {
 		since = s.sink.position.Load()
 	}
-	if r.ring != nil {
-		since = min(since, r.ring.since())
+	if r.snapshots != nil {
+		since = min(since, r.snapshots.ring.since())
 	}
 	return since
 }

@@ -107,6 +107,9 @@ func (o *options) check(topics []string) error {
 			return config.Usagef("definition_paths: %w", err)
 		}
 	}
+	if err := o.snapshotOptions.check(); err != nil {
+		return err
+	}
 	if !o.All && o.Regex == "" && len(o.Node) == 0 && len(topics) == 0 {
 		return config.Usagef("nothing to record: name topics, or use --all, --regex or --node")
 	}

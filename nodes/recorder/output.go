@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -40,18 +39,6 @@ func recordingName(o *options, now time.Time) string {
 }
 
 func dated(name string, now time.Time) string { return name + "_" + now.Format("2006_01_02-15_04_05") }
-
-// snapshotName returns the name of a snapshot taken at now that is not taken yet.
-func snapshotName(o *options, recording string, now time.Time) string {
-	base := bareName(recording) + "_snapshot_" + now.Format("2006_01_02-15_04_05")
-	name := base
-	for n := 1; ; n++ {
-		if _, err := os.Lstat(outputPath(o, name)); err != nil {
-			return name
-		}
-		name = fmt.Sprintf("%s_%d", base, n)
-	}
-}
 
 // create begins a snapshot of that name and returns its path.
 func create(o *options, name string, metadata map[string]string) (codec.Writer, string, error) {

@@ -30,7 +30,6 @@ type recorder struct {
 	clock     *bridge.SimTime
 
 	backlog *backlog // nil in snapshot mode
-	ring    *queue   // nil without snapshots
 	latches *latches
 	disk    disk
 
@@ -40,12 +39,12 @@ type recorder struct {
 	// run, and called from the goroutine that writes: they return at once.
 	onSplit []func(closed, opened string)
 
-	snapshots sync.Mutex // held while a snapshot is written
+	snapshots *snapshots // nil: there are none
 
 	session   atomic.Pointer[session]
-	lifecycle sync.Mutex // held while a recording starts or stops
-	over      bool       // none may start any more
-	failed    error      // what recordings that were stopped failed with
+	lifecycle sync.Mutex         // held while a recording starts or stops
+	over      bool               // none may start any more
+	failed    error              // what recordings that were stopped failed with
 	quit      context.CancelFunc // ends run
 	lookAgain chan struct{}      // wakes follow
 
@@ -71,8 +70,11 @@ func (r *recorder) run(ctx context.Context) error {
 	ctx, r.quit = context.WithCancel(ctx)
 	defer r.quit()
 	var err error
-	if r.ring != nil {
-		err = r.serveSnapshots()
+	if r.snapshots != nil {
+		err = r.snapshots.serve()
+		stop := make(chan struct{})
+		defer close(stop)
+		go r.snapshots.tend(stop)
 	}
 	if err == nil && r.awaitTime(ctx) == nil {
 		r.begin(r.session.Load())
@@ -80,6 +82,9 @@ func (r *recorder) run(ctx context.Context) error {
 	}
 	r.line.Clear()
 	r.finish()
+	if r.snapshots != nil {
+		err = errors.Join(err, r.snapshots.end())
+	}
 	return errors.Join(err, r.failed)
 }
 
@@ -115,7 +120,9 @@ func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.
 		return nil, err
 	}
 	if o.Snapshot || o.SnapshotMode {
-		r.ring = newQueue(int64(o.SnapshotSize), o.SnapshotDuration)
+		if r.snapshots, err = newSnapshots(r); err != nil {
+			return nil, err
+		}
 	}
 	if r.settings, err = o.settle(); err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ const (
 	viewItems = 1024                   // that a view looks at in one go
 	viewBytes = 4 << 20                // that it takes
 	ringSlack = 500 * time.Millisecond // for which items outlive their age, as a trigger may come some time after its cause
+
+	maxLateness = 5 * time.Second // that is waited for
 )
 
 // link is an item's place in a ring.
@@ -62,10 +64,12 @@ type track struct {
 type view struct {
 	trigger int64         // ns since the Unix epoch, as all receive times
 	before  time.Duration // how far back the view reaches, if the topic's limits do; 0: as far as they do
-	until   int64         // of the last message, under the ring's lock
+	first   int64         // of the first item that there was; 0: there was none
 
-	next   *item  // to be read, under the ring's lock; nil: everything was read
-	missed uint64 // messages that had to make room, under the ring's lock
+	until  int64  // of the last message, under the ring's lock, as all below
+	over   bool   // until is not extended any more
+	next   *item  // to be read; nil: everything was read
+	missed uint64 // messages that had to make room
 	freed  []*item
 }
 
@@ -99,7 +103,7 @@ func (r *ring) push(t *track, list, out []*item) []*item {
 	for r.held > r.maxBytes {
 		v := slices.MinFunc(r.views, func(a, b *view) int { return a.behind(b) })
 		passed := v.next
-		if v.wants(passed) {
+		if v.reaches(passed) && passed.receiveTime <= v.until {
 			v.missed++
 		}
 		v.next = passed.link.next
@@ -229,44 +233,69 @@ func (r *ring) expire(now int64) {
 	releaseAll(out)
 }
 
-// lateness returns how long after their reception messages came of late, at most.
-func (r *ring) lateness() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return max(r.late, r.lateBefore)
-}
-
 // open adds a view. It returns the receive time of the last item that went for want of room.
 func (r *ring) open(v *view) (cut int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	v.next = r.first
+	if v.next = r.first; v.next != nil {
+		v.first = v.next.receiveTime
+	}
 	r.views = append(r.views, v)
 	r.settle(nil, nil)
 	return r.cut
 }
 
-// extend has a view reach until a later time.
-func (r *ring) extend(v *view, until int64) {
+// since returns when the first of what is kept, or still to be read, was received.
+func (r *ring) since() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.first == nil {
+		return math.MaxInt64
+	}
+	return r.first.receiveTime
+}
+
+// shows says whether v, of which nothing was read, will come to an item.
+func (r *ring) shows(v *view, it *item) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return it.link.track != nil && v.reaches(it)
+}
+
+// extend has a view reach until a later time, unless it is over.
+func (r *ring) extend(v *view, until int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v.over {
+		return false
+	}
 	v.until = max(v.until, until)
+	return true
 }
 
-// end returns until when a view reaches.
-func (r *ring) end(v *view) int64 {
+// end returns until when a view reaches, and how long after that time its messages may come.
+func (r *ring) end(v *view) (until int64, late time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return v.until
+	return v.until, reorder + min(max(r.late, r.lateBefore), maxLateness)
 }
 
-// read appends the next items that v wants to list, each with one reference more, and says whether there are others
-// behind them. Views are read by one goroutine each.
+// finish has a view not be extended any more, and returns how many messages it missed. It fails if the view does not end at
+// until any more.
+func (r *ring) finish(v *view, until int64) (missed uint64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v.over = v.until == until
+	return v.missed, v.over
+}
+
+// read appends the next items that v reaches to list, each with one reference more, and says whether there are others behind
+// them. Some may have come later than the view's end, which can still be extended. Views are read by one goroutine each.
 func (r *ring) read(v *view, list []*item) (_ []*item, more bool) {
 	r.mu.Lock()
 	from, taken := v.next, int64(0)
 	for n := 0; n < viewItems && taken < viewBytes && v.next != nil; n++ {
-		if it := v.next; v.wants(it) {
+		if it := v.next; v.reaches(it) {
 			it.refs.Add(1)
 			list = append(list, it)
 			taken += it.size()
@@ -280,8 +309,8 @@ func (r *ring) read(v *view, list []*item) (_ []*item, more bool) {
 	return list, more
 }
 
-// close gives up a view and returns how many messages it missed.
-func (r *ring) close(v *view) (missed uint64) {
+// close gives up a view.
+func (r *ring) close(v *view) {
 	for closed := false; !closed; {
 		r.mu.Lock()
 		from := v.next
@@ -292,20 +321,26 @@ func (r *ring) close(v *view) (missed uint64) {
 			r.views = slices.DeleteFunc(r.views, func(other *view) bool { return other == v })
 		}
 		v.freed = r.settle(from, v.freed[:0])
-		missed = v.missed
 		r.mu.Unlock()
 		releaseAll(v.freed)
 	}
-	return missed
 }
 
-// wants says whether an item is of the time of the view.
-func (v *view) wants(it *item) bool {
-	age := it.link.track.age
+// reaches says whether an item did not come too early for the view.
+func (v *view) reaches(it *item) bool {
+	return it.receiveTime >= v.begin(it.link.track)
+}
+
+// begin returns the time from which on v reaches the items of a track.
+func (v *view) begin(t *track) int64 {
+	age := t.age
 	if v.before > 0 && (age == 0 || v.before < age) {
 		age = v.before
 	}
-	return it.receiveTime <= v.until && (age == 0 || it.receiveTime >= v.trigger-int64(age))
+	if age == 0 {
+		return 0
+	}
+	return v.trigger - int64(age)
 }
 
 // behind compares how far two views have read.

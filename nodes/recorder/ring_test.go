@@ -49,7 +49,9 @@ func (r *ringTest) all(v *view) (numbers []int64) {
 		var list []*item
 		list, more = r.read(v, nil)
 		for _, it := range list {
-			numbers = append(numbers, it.publishTime)
+			if it.receiveTime <= v.until {
+				numbers = append(numbers, it.publishTime)
+			}
 		}
 		releaseAll(list)
 	}
@@ -181,11 +183,29 @@ func TestViewsKeepWhatTheyHaveNotRead(t *testing.T) {
 	require.Zero(t, r.held)
 	r.put(tr, 30, 1000)
 	require.Equal(t, []int64{6}, r.all(b))
-	require.Zero(t, r.close(b))
+	r.close(b)
 	r.put(tr, 60, 1000)
 	require.Equal(t, []int64{6, 7}, r.kept(), "a has yet to read 6")
-	require.Zero(t, r.close(a))
+	r.close(a)
 	require.Equal(t, []int64{7}, r.kept())
+}
+
+func TestViewsMayBeExtended(t *testing.T) {
+	r, tr := newRingTest(t, 1e9), &track{}
+	v := &view{until: 1e9}
+	r.open(v)
+	r.put(tr, 1, 1000)
+	r.put(tr, 2, 1000)
+	list, _ := r.read(v, nil)
+	require.Len(t, list, 2, "what comes after the end is not passed over, as the end may move")
+	require.True(t, r.extend(v, 2e9))
+	_, over := r.finish(v, 1e9)
+	require.False(t, over)
+	_, over = r.finish(v, 2e9)
+	require.True(t, over)
+	require.False(t, r.extend(v, 3e9))
+	releaseAll(list)
+	r.close(v)
 }
 
 func TestSlowViewsMissTheOldest(t *testing.T) {
@@ -201,9 +221,12 @@ func TestSlowViewsMissTheOldest(t *testing.T) {
 	}
 	require.Equal(t, upTo(4, 10), r.kept(), "as much within the limits as beyond them")
 	require.Equal(t, upTo(4, 10), r.all(slow))
-	require.EqualValues(t, 4, r.close(slow))
-	require.Zero(t, r.close(fast))
-	require.EqualValues(t, 3, r.close(early), "only what it wanted counts")
+	require.EqualValues(t, 4, slow.missed)
+	require.Zero(t, fast.missed)
+	require.EqualValues(t, 3, early.missed, "only what it wanted counts")
+	for _, v := range []*view{slow, fast, early} {
+		r.close(v)
+	}
 	require.Equal(t, upTo(7, 10), r.kept())
 }
 
@@ -257,14 +280,14 @@ func TestRingAgainstModel(t *testing.T) {
 					continue // it was too large
 				}
 				for _, v := range readers {
-					if v.wants(it) {
+					if v.reaches(it) && it.receiveTime <= v.until {
 						v.want = append(v.want, it.publishTime)
 					}
 				}
 			case n < 17 && len(readers) < 5:
 				v := &reader{view: &view{trigger: int64(now * 1e9), before: time.Duration(random.IntN(3e9)), until: int64(now*1e9) + int64(random.IntN(3e9))}}
 				for it := r.first; it != nil; it = it.link.next {
-					if v.wants(it) {
+					if v.reaches(it) && it.receiveTime <= v.until {
 						v.want = append(v.want, it.publishTime)
 					}
 				}
@@ -274,7 +297,8 @@ func TestRingAgainstModel(t *testing.T) {
 				v := readers[random.IntN(len(readers))]
 				v.got = append(v.got, r.all(v.view)...)
 				if now*1e9 > float64(v.until) {
-					missed := int(r.close(v.view))
+					r.close(v.view)
+					missed := int(v.missed)
 					require.Len(t, v.got, len(v.want)-missed)
 					for _, n := range v.got { // in the order of want, with nothing else between them
 						i := slices.Index(v.want, n)

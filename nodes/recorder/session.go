@@ -258,6 +258,9 @@ func (r *recorder) end(reason string) error {
 	r.unsubscribe()
 	err := s.close()
 	r.failed = errors.Join(r.failed, err)
+	if r.snapshots != nil {
+		r.snapshots.finish()
+	}
 	if closed := r.file(); closed != "" {
 		r.announceSplit(closed, "")
 	}

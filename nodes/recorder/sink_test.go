@@ -134,7 +134,7 @@ func feed(s *stream, t int64) *int {
 }
 
 func newTestStream(topic string, b *backlog) *stream {
-	return newStream(&codec.Channel{Topic: topic}, b, nil, new(bridge.SimTime))
+	return newStream(&codec.Channel{Topic: topic}, b, new(bridge.SimTime))
 }
 
 func TestSinkWritesInTheOrderOfReception(t *testing.T) {

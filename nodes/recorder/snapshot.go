@@ -1,125 +1,339 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/msgs/builtin_interfaces"
-	"tapedeck/msgs/std_srvs"
-	"tapedeck/msgs/tapedeck"
 )
 
-// serveSnapshots offers the services that write what the ring holds.
-func (r *recorder) serveSnapshots() error {
-	_, err := r.node.Serve(r.options.SnapshotService, "std_srvs/srv/Trigger", func(context.Context, []byte) ([]byte, error) {
-		s, err := r.takeSnapshot(&tapedeck.TakeSnapshot_Request{})
-		if err != nil {
-			return cdr.Marshal(&std_srvs.Trigger_Response{Message: err.Error()})
-		}
-		return cdr.Marshal(&std_srvs.Trigger_Response{Success: true, Message: s.path})
-	})
-	if err != nil {
-		return err
-	}
-	_, err = r.node.Serve("~/take_snapshot", "tapedeck/srv/TakeSnapshot", func(_ context.Context, data []byte) ([]byte, error) {
-		var request tapedeck.TakeSnapshot_Request
-		if err := cdr.Unmarshal(data, &request); err != nil {
-			return nil, err
-		}
-		s, err := r.takeSnapshot(&request)
-		if err != nil {
-			return cdr.Marshal(&tapedeck.TakeSnapshot_Response{Message: err.Error()})
-		}
-		return cdr.Marshal(&tapedeck.TakeSnapshot_Response{
-			Success: true, Path: s.path, MessageCount: s.messages, Start: rosTime(s.start), End: rosTime(s.end),
-		})
-	})
-	return err
-}
-
-func rosTime(ns int64) builtin_interfaces.Time {
-	return builtin_interfaces.Time{Sec: int32(ns / 1e9), Nanosec: uint32(ns % 1e9)}
-}
-
-// snapshot is one that was written.
+// snapshot is one that is being written, or was.
 type snapshot struct {
+	*snapshots
+	trigger
+	view    view
+	logTime int64         // of the trigger
+	cut     int64         // receive time of the last item before it that the ring had no room for; 0: none
+	stop    chan struct{} // closed when nothing more will come
+	stopped bool          // under snapshots.mu, as the next two
+	firings int           // of its condition, after the first
+	ignored int           // firings in the cooldown after its end
+
+	writer  codec.Writer
+	latched []*item // to be repeated at the beginning
+	pending []*item // read and not yet written
+	sorted  int     // the first so many of them are in order
+	noted   bool    // the trigger is
+	remarks []string
+
+	done       chan struct{} // closed when the fields below are set
+	err        error
 	path       string
 	messages   uint64
 	start, end int64 // LogTime of the first and the last message; 0 without messages
 }
 
-// takeSnapshot writes what is asked for and logs how that went.
-func (r *recorder) takeSnapshot(request *tapedeck.TakeSnapshot_Request) (snapshot, error) {
-	s, err := r.writeSnapshot(request, time.Now())
-	if err != nil {
-		r.node.Log(bridge.Error, "snapshot: %v", err)
+const (
+	snapshotPace  = 50 * time.Millisecond // between two looks at the ring
+	snapshotChunk = 2 << 20               // bytes, at most, as many snapshots may be written at once
+)
+
+// run writes the snapshot and says how that went.
+func (n *snapshot) run() {
+	log := n.recorder.node.Log
+	if n.err = n.create(); n.err == nil {
+		n.tell(n.why() + ", in " + n.path)
+		n.err = n.complete()
+	}
+	n.ring.close(&n.view)
+	if n.err != nil {
+		n.tell("snapshot failed: " + n.err.Error())
+		log(bridge.Error, "snapshot: %v", n.err)
 	} else {
-		r.node.Log(bridge.Info, "snapshot: %d messages in %s", s.messages, s.path)
+		log(bridge.Info, "snapshot: %d messages in %s (%s)", n.messages, n.path, n.cause)
 	}
-	return s, err
+	for _, text := range n.remarks {
+		log(bridge.Warn, "snapshot: %s: %s", n.path, text)
+	}
+	n.remove(n)
+	close(n.done)
 }
 
-// writeSnapshot writes the messages that are in the ring now into a recording of their own. The ring keeps them, so that
-// snapshots may overlap.
-func (r *recorder) writeSnapshot(request *tapedeck.TakeSnapshot_Request, now time.Time) (s snapshot, err error) {
-	if math.IsNaN(request.Before) || request.Before < 0 {
-		return s, fmt.Errorf("before is %v, want seconds, or 0 for everything that is held", request.Before)
+// tell has the recording, where there is one, tell of the snapshot.
+func (n *snapshot) tell(text string) {
+	if s := n.recorder.session.Load(); s.sink != nil {
+		s.journal.note(codec.Event{Kind: codec.EventSnapshot, Topic: n.topic, Time: n.logTime, Text: text})
 	}
-	r.snapshots.Lock() // one at a time, each with a name of its own
-	defer r.snapshots.Unlock()
-	list := r.ring.snapshot(nil)
-	defer func() { releaseAll(list) }()
-	sortByReception(list, 0)
+}
 
-	o := r.options
+// why says what the snapshot was taken for.
+func (n *snapshot) why() string {
+	text := n.cause
+	if n.value != "" {
+		text += ": " + n.value
+	}
+	if n.passed > 0 {
+		text += fmt.Sprintf("; met %d times since its last snapshot", n.passed)
+	}
+	return text
+}
+
+// complete writes what the view shows, and closes the recording.
+func (n *snapshot) complete() error {
+	err := n.fill()
+	releaseAll(n.pending)
+	releaseAll(n.latched)
+	if err == nil {
+		err = n.writer.Sync() // Close then keeps to it
+	}
+	if closeErr := n.writer.Close(); !errors.Is(err, closeErr) {
+		err = errors.Join(err, closeErr)
+	}
+	return err
+}
+
+// create creates the recording.
+func (n *snapshot) create() (err error) {
+	o := n.recorder.options
 	o.Overwrite = false // which is for the recording, and could hit it
-	name := request.Path
+	o.ChunkSize = min(o.ChunkSize, snapshotChunk)
+	n.naming.Lock()
+	defer n.naming.Unlock()
+	name := n.name
 	if name == "" {
-		name = snapshotName(&o, r.name, now)
+		name = n.unusedName(&o)
 	}
-	var metadata map[string]string
-	if request.Cause != "" {
-		metadata = map[string]string{"cause": request.Cause}
+	if err := os.MkdirAll(filepath.Dir(outputPath(&o, name)), 0o777); err != nil {
+		return fmt.Errorf("create %s: %w", name, err)
 	}
-	w, path, err := create(&o, name, metadata)
-	if err != nil {
-		return s, err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	for _, rec := range r.recorded() {
-		if err := w.Declare(rec.channel.Load()); err != nil {
-			return s, err
-		}
-	}
-	s.path = path
-	for _, it := range list[firstSince(list, request.Before, now):] {
-		m := codec.Message{Channel: it.stream.channel.Load(), LogTime: it.logTime, PublishTime: it.publishTime, Data: it.payload.Data}
-		if err := w.Write(&m); err != nil {
-			return s, fmt.Errorf("write a message of %s: %w", m.Channel.Topic, err)
-		}
-		if s.messages == 0 {
-			s.start, s.end = m.LogTime, m.LogTime
-		}
-		s.messages++
-		s.start, s.end = min(s.start, m.LogTime), max(s.end, m.LogTime)
-	}
-	return s, nil
+	n.writer, n.path, err = create(&o, name, n.metadata())
+	return err
 }
 
-// firstSince returns the index of the first item that was received in the last so many seconds before now; 0 seconds are
-// all of them. The list is in the order of reception.
-func firstSince(list []*item, seconds float64, now time.Time) int {
-	if seconds == 0 || seconds*1e9 >= math.MaxInt64 {
-		return 0
+// unusedName returns a name by the time of the trigger.
+func (n *snapshot) unusedName(o *options) string {
+	base := bareName(n.recorder.session.Load().name)
+	if o.SnapshotFolder != "" {
+		base = filepath.Join(o.SnapshotFolder, filepath.Base(base))
 	}
-	since := now.UnixNano() - int64(seconds*1e9)
-	i, _ := slices.BinarySearchFunc(list, since, func(it *item, t int64) int { return int(it.receiveTime - t) })
-	return i
+	base += "_snapshot_" + time.Unix(0, n.time).Format("2006_01_02-15_04_05")
+	name := base
+	for i := 1; ; i++ {
+		path := outputPath(o, name)
+		_, err := os.Lstat(path)
+		_, active := os.Lstat(path + codec.ActiveSuffix)
+		if err != nil && active != nil {
+			return name
+		}
+		name = fmt.Sprintf("%s_%d", base, i)
+	}
 }
+
+// metadata is what is kept with the recording.
+func (n *snapshot) metadata() map[string]string {
+	m := map[string]string{
+		"cause":        n.cause,
+		"trigger_time": time.Unix(0, n.time).UTC().Format(time.RFC3339Nano),
+		"before":       n.reach().String(),
+		"after":        n.after.String(),
+	}
+	if n.topic != "" {
+		m["topic"] = n.topic
+	}
+	if n.value != "" {
+		m["value"] = n.value
+	}
+	return m
+}
+
+// reach returns how far back the snapshot is to reach, but for topics that have limits of their own; 0 is everything.
+func (n *snapshot) reach() time.Duration {
+	if n.before > 0 {
+		return n.before
+	}
+	return n.recorder.options.SnapshotDuration
+}
+
+// fill writes what the view shows, as it comes, until its end.
+func (n *snapshot) fill() error {
+	for _, rec := range n.recorder.recorded() {
+		c := rec.channel.Load()
+		if err := n.endure(c.Topic, n.writer.Declare(c)); err != nil {
+			return err
+		}
+	}
+	n.latch()
+	for {
+		stopped := n.stops(0)
+		var more bool
+		n.pending, more = n.ring.read(&n.view, n.pending)
+		now := time.Now().UnixNano()
+		until, late := n.ring.end(&n.view)
+		horizon := now - int64(reorder)
+		if more && len(n.pending) > 0 {
+			horizon = min(horizon, n.pending[len(n.pending)-1].receiveTime-int64(reorder))
+		} else if !more && (stopped || now > until+int64(late)) {
+			if missed, over := n.ring.finish(&n.view, until); over {
+				return n.conclude(until, until-now, missed)
+			}
+		}
+		if err := n.writeUntil(min(horizon, until)); err != nil {
+			return err
+		}
+		if !more {
+			n.stops(snapshotPace)
+		}
+	}
+}
+
+// latch collects what late subscribers would have got when the snapshot's time began. Nothing was read of the view yet.
+func (n *snapshot) latch() {
+	for _, rec := range n.recorder.recorded() {
+		n.latched = rec.latched(max(n.view.begin(rec.track), n.view.first), n.latched)
+	}
+	n.latched = slices.DeleteFunc(n.latched, func(it *item) bool {
+		shown := n.ring.shows(&n.view, it)
+		if shown {
+			it.release()
+		}
+		return shown
+	})
+	sortByReception(n.latched, 0)
+}
+
+// stops says whether nothing more will come, after that time at the latest.
+func (n *snapshot) stops(after time.Duration) bool {
+	select {
+	case <-n.stop:
+		return true
+	case <-time.After(after):
+	}
+	select {
+	case <-n.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// writeUntil writes the pending items that were received until then.
+func (n *snapshot) writeUntil(horizon int64) (err error) {
+	sortByReception(n.pending, n.sorted)
+	i := 0
+	for ; i < len(n.pending) && n.pending[i].receiveTime <= horizon && err == nil; i++ {
+		if !n.noted && n.pending[i].receiveTime > n.time {
+			err = n.note()
+		}
+		if err == nil {
+			err = n.repeat(n.pending[i].logTime)
+		}
+		if err == nil {
+			err = n.writeItem(n.pending[i], n.pending[i].logTime)
+		}
+	}
+	releaseAll(n.pending[:i])
+	n.pending = n.pending[:copy(n.pending, n.pending[i:])]
+	n.sorted = len(n.pending)
+	return err
+}
+
+// repeat writes, once, what was latched before, with the log time t.
+func (n *snapshot) repeat(t int64) error {
+	list := n.latched
+	n.latched = nil
+	defer releaseAll(list)
+	for _, it := range list {
+		if err := n.writeItem(it, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *snapshot) writeItem(it *item, t int64) error {
+	m := codec.Message{Channel: it.stream.channel.Load(), LogTime: t, PublishTime: it.publishTime, Data: it.payload.Data}
+	if err := n.writer.Write(&m); err != nil {
+		return n.endure(m.Channel.Topic, err)
+	}
+	if n.messages == 0 {
+		n.start, n.end = m.LogTime, m.LogTime
+	}
+	n.messages++
+	n.start, n.end = min(n.start, m.LogTime), max(n.end, m.LogTime)
+	return nil
+}
+
+// endure returns an error of the disk. What is wrong with one topic alone is only told.
+func (n *snapshot) endure(topic string, err error) error {
+	var missing *codec.MissingError
+	if err == nil || errors.As(err, &missing) {
+		return err
+	}
+	n.recorder.warn("snapshot "+topic, "snapshot %s: %s: %v", n.path, topic, err)
+	return nil
+}
+
+// note writes what the snapshot was taken for.
+func (n *snapshot) note() error {
+	n.noted = true
+	text := n.why()
+	if reach := n.reach(); reach > 0 && n.cut >= n.time-int64(reach) {
+		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.time-n.cut), reach)
+	}
+	return n.writeEvent(codec.Event{Kind: codec.EventSnapshot, Topic: n.topic, Time: n.logTime, Text: text})
+}
+
+// conclude writes what is left, and what there is to say of the snapshot, which ends so many ns earlier than it was to, and missed
+// that many messages.
+func (n *snapshot) conclude(until, early int64, missed uint64) error {
+	err := n.writeUntil(until)
+	if err == nil {
+		err = n.repeat(n.logTime)
+	}
+	if err == nil && !n.noted {
+		err = n.note()
+	}
+	say := func(kind string, count uint64, text string) {
+		if err == nil {
+			err = n.writeEvent(codec.Event{Kind: kind, Time: n.logTime, Until: max(n.logTime, n.end), Count: count, Text: text})
+		}
+	}
+	n.mu.Lock()
+	firings := n.firings
+	n.mu.Unlock()
+	if firings > 0 {
+		say(codec.EventSnapshot, 0, fmt.Sprintf("the condition was met %d more times", firings))
+	}
+	if early > 0 {
+		say(codec.EventSnapshot, 0, n.remark("it ends %v early, as recording was stopped", tenths(early)))
+	}
+	if missed > 0 {
+		say(codec.EventDrop, missed, n.remark("%d messages were dropped from it, as the disk did not keep up", missed))
+	}
+	return err
+}
+
+// remark has something told to people, and returns it.
+func (n *snapshot) remark(format string, args ...any) string {
+	n.remarks = append(n.remarks, fmt.Sprintf(format, args...))
+	return n.remarks[len(n.remarks)-1]
+}
+
+func (n *snapshot) writeEvent(e codec.Event) error {
+	m, err := codec.EventMessage(e)
+	if err == nil {
+		err = n.writer.Write(m)
+	}
+	if err != nil {
+		err = fmt.Errorf("write an event: %w", err)
+	}
+	return err
+}
+
+// tenths rounds a time in ns for people.
+func tenths(ns int64) time.Duration { return time.Duration(ns).Round(100 * time.Millisecond) }

@@ -13,11 +13,13 @@ import (
 // stream is one topic with one type that is being recorded. Its subscriptions feed the backlog and the snapshot ring.
 type stream struct {
 	backlog *backlog // nil when only snapshots are written
-	ring    *queue   // nil without snapshots
 	clock   *bridge.SimTime
 	latches *latches // nil: latched messages are not kept
 	journal *journal // nil: nobody wants to know of gaps
 	limit   uint64   // messages to be recorded; 0: all
+
+	snapshots *snapshots // nil: there are none
+	track     *track     // in their ring
 
 	channel  atomic.Pointer[codec.Channel] // replaced once, when the first publisher is known
 	received atomic.Uint64                 // messages, without those that were skipped
@@ -33,6 +35,7 @@ type stream struct {
 	batch, spill []*item    // reused from batch to batch
 	spare        slab
 	sources      sources
+	watcher      *watcher // nil: there are no conditions
 	rhythm       rhythm
 	paused       bool
 	replaced     int64 // ns since the Unix epoch, when a subscription took the place of another; 0: never
@@ -41,8 +44,8 @@ type stream struct {
 	loss         span  // of messages that were lost since it was last asked for
 }
 
-func newStream(c *codec.Channel, b *backlog, ring *queue, clock *bridge.SimTime) *stream {
-	s := &stream{backlog: b, ring: ring, clock: clock}
+func newStream(c *codec.Channel, b *backlog, clock *bridge.SimTime) *stream {
+	s := &stream{backlog: b, clock: clock}
 	s.channel.Store(c)
 	return s
 }
@@ -56,7 +59,7 @@ func (s *stream) take(samples []bridge.Sample) {
 	if record {
 		refs++
 	}
-	if s.ring != nil {
+	if s.snapshots != nil {
 		refs++
 	}
 	s.batch = s.batch[:0]
@@ -66,6 +69,9 @@ func (s *stream) take(samples []bridge.Sample) {
 		from := s.sources.of(sample.Publisher)
 		if sample.Sequence != 0 && sample.Sequence <= from.sequence && sample.ReceiveTime <= s.replaced {
 			continue // the subscription before this one has heard it too
+		}
+		if s.watcher != nil {
+			s.watcher.look(sample)
 		}
 		if s.limit > 0 && s.received.Load()+uint64(len(s.batch)) == s.limit {
 			s.complete.Store(true)
@@ -98,8 +104,8 @@ func (s *stream) take(samples []bridge.Sample) {
 	if record {
 		s.push(s.batch)
 	}
-	if s.ring != nil {
-		s.spill = s.ring.push(s.batch, s.spill[:0])
+	if s.snapshots != nil {
+		s.spill = s.snapshots.ring.push(s.track, s.batch, s.spill[:0])
 		releaseAll(s.spill)
 	}
 	clear(s.batch)

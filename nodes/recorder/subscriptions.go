@@ -49,7 +49,11 @@ func (r *recorder) update() {
 	}
 	r.endComplete()
 	discover := r.discovery || time.Now().Before(r.discovered)
-	for _, topic := range r.node.Topics() {
+	topics := r.node.Topics()
+	if r.snapshots != nil {
+		defer r.snapshots.follow(topics)
+	}
+	for _, topic := range topics {
 		if !r.selection.wants(&topic) {
 			continue
 		}
@@ -138,7 +142,10 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 
 // newStream returns a stream as the options want it.
 func (r *recorder) newStream(c *codec.Channel) *stream {
-	s := newStream(c, r.backlog, r.ring, r.clock)
+	s := newStream(c, r.backlog, r.clock)
+	if r.snapshots != nil {
+		r.snapshots.join(s)
+	}
 	s.journal = &r.session.Load().journal
 	s.limit = r.options.Limit
 	s.paused = r.pausing

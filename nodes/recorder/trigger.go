@@ -9,57 +9,117 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tapedeck/bridge"
+	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
+	"tapedeck/msgs"
+	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
+	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/graph"
 )
 
 // triggerOptions are the parameters of the subcommand.
 type triggerOptions struct {
-	SnapshotService string        `param:"snapshot_service" help:"service to call"`
-	Timeout         time.Duration `param:"timeout" min:"1ms" help:"how long to wait for the recorder"`
+	Before time.Duration `param:"before" group:"Snapshot" min:"0" help:"how far it reaches back; 0 is as far as the recorder is set to"`
+	After  time.Duration `param:"after" group:"Snapshot" max:"24h" help:"how long it goes on; negative is as long as the recorder is set to"`
+	Cause  string        `param:"cause" group:"Snapshot" help:"why it is taken, kept with it"`
+	Output string        `param:"output" short:"o" group:"Snapshot" value:"NAME" help:"call it NAME; by default as the recording, with the time"`
+
+	SnapshotService string        `param:"snapshot_service" group:"Recorder" value:"SERVICE" help:"SERVICE to call if nothing is said of the snapshot"`
+	Recorder        string        `param:"recorder" group:"Recorder" value:"NODE" help:"NODE whose take_snapshot is called otherwise"`
+	Topic           string        `param:"topic" group:"Recorder" value:"TOPIC" help:"publish on this TOPIC (std_msgs/msg/Empty) instead and wait for no answer"`
+	Timeout         time.Duration `param:"timeout" group:"Recorder" min:"1ms" help:"how long to wait for the recorder, beside --after"`
 
 	graph.Options
 }
 
 func newTrigger() *cobra.Command {
-	o := triggerOptions{SnapshotService: defaultOptions().SnapshotService, Timeout: time.Minute}
-	cmd := config.New("trigger", "have a running recorder write a snapshot", "", &o, func(ctx context.Context, in *config.Input) error {
-		return trigger(ctx, in, &o)
+	o := triggerOptions{
+		After: -time.Second, SnapshotService: defaultOptions().SnapshotService, Recorder: "/recorder", Timeout: time.Minute,
+	}
+	const long = "Has a running recorder write a snapshot, and prints its path."
+	cmd := config.New("trigger", "have a running recorder write a snapshot", long, &o, func(ctx context.Context, in *config.Input) (err error) {
+		node, err := graph.Open("_recorder_trigger", in, &o, os.Stderr)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, node.Close()) }()
+		ctx, cancel := context.WithTimeout(ctx, o.Timeout+max(o.After, 0))
+		defer cancel()
+		if o.Topic != "" {
+			return publishTrigger(ctx, node, &o)
+		}
+		path, err := callTrigger(ctx, node, &o)
+		if err == nil {
+			fmt.Println(path)
+		}
+		return err
 	})
 	cmd.Args = cobra.NoArgs
 	graph.ShowMiddleware(cmd)
 	return cmd
 }
 
-// trigger calls the snapshot service of a running recorder and prints the path of the snapshot.
-func trigger(ctx context.Context, in *config.Input, o *triggerOptions) (err error) {
-	node, err := graph.Open("_recorder_trigger", in, o, os.Stderr)
+// callTrigger calls a service of the recorder and returns the path of the snapshot.
+func callTrigger(ctx context.Context, node bridge.Node, o *triggerOptions) (path string, err error) {
+	if o.Before == 0 && o.After < 0 && o.Cause == "" && o.Output == "" {
+		var answer std_srvs.Trigger_Response
+		err := call(ctx, node, o, o.SnapshotService, "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &answer)
+		return result(answer.Success, answer.Message, answer.Message, err)
+	}
+	request := tapedeck.TakeSnapshot_Request{Before: o.Before.Seconds(), After: o.After.Seconds(), Path: o.Output, Cause: o.Cause}
+	var answer tapedeck.TakeSnapshot_Response
+	err = call(ctx, node, o, o.Recorder+"/take_snapshot", "tapedeck/srv/TakeSnapshot", &request, &answer)
+	return result(answer.Success, answer.Message, answer.Path, err)
+}
+
+func result(success bool, message, path string, err error) (string, error) {
+	if err == nil && !success {
+		err = fmt.Errorf("snapshot: %s", message)
+	}
+	return path, err
+}
+
+func call(ctx context.Context, node bridge.Node, o *triggerOptions, service, typeName string, request, answer msgs.Message) error {
+	data, err := cdr.Marshal(request)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, node.Close()) }()
-	request, err := cdr.Marshal(&std_srvs.Trigger_Request{})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
-	reply, err := node.Call(ctx, o.SnapshotService, "std_srvs/srv/Trigger", request)
+	reply, err := node.Call(ctx, service, typeName, data)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no recorder answered on %s within %v; is one running with --snapshot or --snapshot-mode, in this ROS_DOMAIN_ID?", o.SnapshotService, o.Timeout)
+		return fmt.Errorf("no recorder answered on %s within %v; is one running with --snapshot or --snapshot-mode, in this ROS_DOMAIN_ID? "+
+			"It answers when the snapshot is complete: --timeout is to be longer than its snapshot_after", service, o.Timeout)
 	}
 	if err != nil {
 		return err
 	}
-	var answer std_srvs.Trigger_Response
-	if err := cdr.Unmarshal(reply, &answer); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", o.SnapshotService, err)
+	if err := cdr.Unmarshal(reply, answer); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", service, err)
 	}
-	if !answer.Success {
-		return fmt.Errorf("snapshot: %s", answer.Message)
-	}
-	fmt.Println(answer.Message)
 	return nil
+}
+
+// publishTrigger publishes one message for the recorders that listen.
+func publishTrigger(ctx context.Context, node bridge.Node, o *triggerOptions) error {
+	p, err := node.Advertise(o.Topic, "std_msgs/msg/Empty", codec.DefaultQoS())
+	if err != nil {
+		return err
+	}
+	for tick := time.Tick(10 * time.Millisecond); p.Subscribers() == 0; {
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return fmt.Errorf("no recorder listened on %s within %v; is one running with --snapshot or --snapshot-mode, in this ROS_DOMAIN_ID?", p.Topic(), o.Timeout)
+		}
+	}
+	data, err := cdr.Marshal(&std_msgs.Empty{})
+	if err != nil {
+		return err
+	}
+	if err := p.Publish(data); err != nil {
+		return err
+	}
+	return p.Flush(ctx)
 }

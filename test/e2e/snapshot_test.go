@@ -1,12 +1,20 @@
 package e2e
 
 import (
+	"context"
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tapedeck"
@@ -49,4 +57,182 @@ func TestTakeSnapshot(t *testing.T) {
 	require.False(t, answer.Success)
 	require.Contains(t, answer.Message, "create crash: file already exists")
 	recorder.signal(os.Interrupt)
+}
+
+// recorded is a message of a recording that was published with a number.
+type recorded struct {
+	time   int64 // LogTime
+	number uint32
+}
+
+// sequence reads a recording: numbered messages by topic, and the one event that says what a snapshot was taken for.
+func sequence(t *testing.T, path string) (all map[string][]recorded, trigger codec.Event) {
+	t.Helper()
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	all = map[string][]recorded{}
+	for {
+		m, err := it.Next()
+		if err == io.EOF {
+			return all, trigger
+		}
+		require.NoError(t, err)
+		if e, ok := codec.ParseEvent(m); !ok {
+			all[m.Channel.Topic] = append(all[m.Channel.Topic], recorded{m.LogTime, binary.LittleEndian.Uint32(m.Data[4:])})
+		} else if e.Kind == codec.EventSnapshot && trigger.Kind == "" {
+			trigger = e
+		} else {
+			require.NotEqual(t, codec.EventDrop, e.Kind, "%s: %s", path, e.Text)
+		}
+	}
+}
+
+// TestOverlappingSnapshots has twenty snapshots taken in a few seconds, in all ways that there are, and compares each with the
+// recording, message by message.
+func TestOverlappingSnapshots(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			g := isolate(t)
+			const before, after, short = 2 * time.Second, time.Second, 500 * time.Millisecond
+			recorder := g.start("recorder", "-o", "drive", "-s", storage, "/fast", "/large", "/short",
+				"--snapshot", "--snapshot-duration", before.String(), "--snapshot-after", after.String(), "--snapshot-folder", "snapshots",
+				"--snapshot-topic-limits", "/short="+short.String(), "--snapshot-condition", "/alarm abs(data) > 10", "--snapshot-cooldown", "0s")
+			node := g.open("source")
+			flow := func(topic string, size int, period time.Duration) (stop func() int) {
+				p := g.advertise(node, topic, "test_msgs/msg/Numbered", keepAll())
+				ctx, cancel := context.WithCancel(context.Background())
+				sent := make(chan int)
+				go func() {
+					data := make([]byte, size)
+					data[1] = 1
+					n := 0
+					for tick := time.Tick(period); ctx.Err() == nil; n++ {
+						binary.LittleEndian.PutUint32(data[4:], uint32(n))
+						_ = p.Publish(data)
+						<-tick
+					}
+					_ = p.Flush(t.Context())
+					sent <- n
+				}()
+				return func() int {
+					cancel()
+					return <-sent
+				}
+			}
+			stops := map[string]func() int{
+				"/fast":  flow("/fast", 64, 500*time.Microsecond),
+				"/large": flow("/large", 200000, 10*time.Millisecond),
+				"/short": flow("/short", 1000, 2*time.Millisecond),
+			}
+			alarm := g.advertise(node, "/alarm", "std_msgs/msg/Float64", keepAll())
+			time.Sleep(before)
+
+			type span struct{ before, after time.Duration }
+			asked := map[string]span{} // by cause
+			var mu sync.Mutex
+			var triggers sync.WaitGroup
+			later := func(do func()) {
+				at := time.Duration(rand.IntN(4000)) * time.Millisecond
+				triggers.Go(func() {
+					time.Sleep(at)
+					do()
+				})
+			}
+			for i := range 12 {
+				s := span{time.Duration(rand.IntN(2500)) * time.Millisecond, time.Duration(rand.IntN(1500)) * time.Millisecond}
+				cause := "call " + string(rune('a'+i))
+				asked[cause] = s
+				later(func() {
+					request := tapedeck.TakeSnapshot_Request{Before: s.before.Seconds(), After: s.after.Seconds(), Cause: cause}
+					reply, err := node.Call(t.Context(), "/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", marshal(t, &request))
+					var answer tapedeck.TakeSnapshot_Response
+					if err == nil {
+						err = cdr.Unmarshal(reply, &answer)
+					}
+					if err != nil || !answer.Success {
+						t.Errorf("%s: %v %s", cause, err, answer.Message)
+					}
+				})
+			}
+			for i := range 3 {
+				cause := "command " + string(rune('a'+i))
+				asked[cause] = span{time.Second, 300 * time.Millisecond}
+				later(func() {
+					p := g.start("recorder", "trigger", "--before", "1s", "--after", "300ms", "--cause", cause)
+					<-p.done
+					mu.Lock()
+					defer mu.Unlock()
+					if path := strings.TrimSpace(p.std.String()); !strings.HasPrefix(path, "snapshots/drive_snapshot_") {
+						t.Errorf("%s printed %s", cause, p.out.String())
+					}
+				})
+				later(func() { <-g.start("recorder", "trigger", "--topic", "/snapshot_trigger").done })
+			}
+			for range 2 {
+				later(func() {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, v := range []float64{9, -11, -12, 0} { // the condition is met once
+						_ = alarm.Publish(marshal(t, &std_msgs.Float64{Data: v}))
+					}
+				})
+			}
+			triggers.Wait()
+			time.Sleep(after)
+			sent := map[string]int{}
+			for topic, stop := range stops {
+				sent[topic] = stop()
+			}
+			var paths []string
+			require.Eventually(t, func() bool {
+				paths, _ = filepath.Glob(g.path("snapshots/*"))
+				return len(paths) == 20 && strings.Count(recorder.out.String(), " messages in ") == 20
+			}, patient, 10*time.Millisecond, "20 snapshots")
+			require.Contains(t, recorder.signal(os.Interrupt), "0 dropped, 0 lost in transport")
+
+			drive := "drive"
+			if storage == "record" {
+				drive += ".record.00000"
+			}
+			all, _ := sequence(t, g.path(drive))
+			for topic, n := range sent {
+				require.Len(t, all[topic], n)
+				for i, m := range all[topic] {
+					require.EqualValues(t, i, m.number)
+				}
+			}
+			for _, path := range paths {
+				got, trigger := sequence(t, path)
+				s, known := asked[trigger.Text]
+				delete(asked, trigger.Text)
+				if !known {
+					require.Contains(t, []string{
+						"message on /snapshot_trigger", "condition /alarm abs(data) > 10: abs(data) = 11",
+					}, trigger.Text)
+					s = span{before, after}
+				}
+				if s.before == 0 || s.before > before {
+					s.before = before
+				}
+				for topic := range sent {
+					since := s.before
+					if topic == "/short" {
+						since = min(since, short)
+					}
+					var want []recorded
+					for _, m := range all[topic] {
+						if m.time >= trigger.Time-int64(since) && m.time <= trigger.Time+int64(s.after) {
+							want = append(want, m)
+						}
+					}
+					require.Equal(t, want, got[topic], "%s in %s, %s", topic, path, trigger.Text)
+				}
+			}
+			require.Empty(t, asked)
+		})
+	}
 }
