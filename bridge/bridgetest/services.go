@@ -223,6 +223,7 @@ func testCloseService(t *testing.T, open Open) {
 	cancel()
 	require.Error(t, <-done)
 
+	time.Sleep(quiet) // until the client knows too: what it sent to a service that is gone would be lost
 	serve(t, server, "slow", listType, echo)
 	names, _, err := callEcho(patient(t), client, "slow", "new", 0)
 	require.NoError(t, err, "a service can be served anew")

@@ -3,6 +3,7 @@ package bridgetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -239,7 +240,9 @@ func testTypesApart(t *testing.T, open Open, oneType bool) {
 	require.NoError(t, out.Publish(number(7)))
 	require.Equal(t, []int{7}, numbers(t, in.wait(t, 1)))
 	require.Empty(t, strings.all())
-	require.Equal(t, []string{stringType, numberType}, topic(listener, out.Topic()).Types)
+	eventually(t, "both types are in the graph", func() bool {
+		return slices.Equal([]string{stringType, numberType}, topic(listener, out.Topic()).Types)
+	})
 }
 
 func testManySubscriptions(t *testing.T, open Open) {

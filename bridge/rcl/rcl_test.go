@@ -42,21 +42,39 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(1+os.Getpid()%100))
-	os.Setenv("ROS_LOCALHOST_ONLY", "1")
-	logs, err := os.MkdirTemp("", "tapedeck-log-")
+	dir, err := os.MkdirTemp("", "tapedeck-rcl-")
+	profiles := filepath.Join(dir, "profiles.xml")
+	if err == nil {
+		err = os.WriteFile(profiles, []byte(fastDDSProfiles), 0o644)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Setenv("ROS_LOG_DIR", logs)
-	for _, name := range []string{"ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE"} {
+	for name, value := range map[string]string{
+		"ROS_DOMAIN_ID":                  fmt.Sprint(1 + os.Getpid()%100),
+		"ROS_LOCALHOST_ONLY":             "1",
+		"ROS_LOG_DIR":                    dir,
+		"FASTRTPS_DEFAULT_PROFILES_FILE": profiles, // up to ROS 2 Humble
+		"FASTDDS_DEFAULT_PROFILES_FILE":  profiles,
+	} {
+		os.Setenv(name, value)
+	}
+	for _, name := range []string{"ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"} {
 		os.Unsetenv(name)
 	}
 	code := m.Run()
-	os.RemoveAll(logs)
+	os.RemoveAll(dir)
 	os.Exit(code)
 }
+
+// fastDDSProfiles has Fast DDS treat the nodes of a test as if each had its own process. Fast DDS 2.6 crashes now and then
+// when one of several participants in a process closes: it hands discovery data to readers that are gone.
+const fastDDSProfiles = `<?xml version="1.0" encoding="UTF-8"?>
+<dds xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">
+	<library_settings><intraprocess_delivery>OFF</intraprocess_delivery></library_settings>
+</dds>
+`
 
 // roles are what another process of a test may be. It ends when its standard input does.
 var roles = map[string]func() error{
