@@ -23,6 +23,7 @@ type segment struct {
 	channels    []uint16 // of its messages; nil when that is not known
 	chunk       bool
 	cut         bool // the file ends within the chunk
+	told        bool // what is damaged of it is in Reader.damage
 	unsorted    bool // its messages do not follow each other by time, known when it was loaded
 	compression mcap.CompressionFormat
 }
@@ -80,6 +81,12 @@ func (l *loader) close() {
 	if l.zstd != nil {
 		l.zstd.Close()
 	}
+}
+
+// broken says whether s cannot be loaded as a whole.
+func (l *loader) broken(s segment, buf []byte) bool {
+	_, err := l.read(&s, buf)
+	return err != nil
 }
 
 // load returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The records
@@ -181,7 +188,7 @@ func (l *loader) chunk(s *segment, buf []byte) ([]byte, error) {
 	}
 	s.compression = c.compression
 	offset := s.offset + recordHead + int64(c.head)
-	stored := int(min(c.records, s.offset+s.size-offset))
+	stored := int(max(0, min(c.records, s.offset+s.size-offset)))
 	if c.compression == mcap.CompressionNone {
 		buf = resize(buf, stored)
 		if _, err := l.file.ReadAt(buf, offset); err != nil {

@@ -128,7 +128,11 @@ func (it *iterator) changed(s *source) error {
 
 // start opens s.
 func (it *iterator) start(s *source) error {
-	for _, err := range it.load(s) {
+	errs := it.load(s)
+	if s.told {
+		errs = nil
+	}
+	for _, err := range errs {
 		if err := it.report(err); err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ type Reader struct {
 	segments         []segment  // in the order of the file
 	counts           []uint64   // messages, by channel
 	start, end       int64      // LogTime of the earliest and the latest message; start > end: there is none
-	damage           []damageAt // between segments
+	damage           []damageAt // that was found without an index, in the order of the file
 	events           []codec.Event
 	complete         bool
 	proven           bool // the summary has all channels, and a checksum
@@ -42,7 +42,7 @@ type Reader struct {
 	infoErr error
 }
 
-// damageAt is damage to the records between segments.
+// damageAt is damage to a chunk, or to the records between segments.
 type damageAt struct {
 	offset int64
 	err    error
@@ -98,7 +98,7 @@ func (r *Reader) index() error {
 			r.schemas, r.channels = schemas, channels
 		}
 		if useless.damaged {
-			r.event("damage", 0, fmt.Sprintf("read without the index: %v", useless))
+			r.event(codec.EventDamage, 0, fmt.Sprintf("read without the index: %v", useless))
 		}
 		err = r.scan()
 	}
@@ -210,9 +210,10 @@ func (r *Reader) describe() *codec.Info {
 		}
 	}
 	info := &codec.Info{
-		Format: Name, Path: r.path, Size: r.size, Complete: r.complete, Events: r.events,
+		Format: Name, Path: r.path, Size: r.size, Complete: r.complete, Events: append(r.storedEvents(), r.events...),
 		Extra: Extra{Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: r.attachments},
 	}
+	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	if len(r.metadata) > 0 {
 		info.Metadata = r.metadata
 	}
@@ -234,6 +235,25 @@ func (r *Reader) describe() *codec.Info {
 		Path: r.path, Size: r.size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
 	}}
 	return info
+}
+
+// storedEvents returns the events that a recorder kept.
+func (r *Reader) storedEvents() []codec.Event {
+	if !slices.ContainsFunc(r.channels, func(c *codec.Channel) bool { return c != nil && codec.IsEvents(c) }) {
+		return nil
+	}
+	var events []codec.Event
+	it := newIterator(r, codec.Query{Topics: codec.IsEvents, Damaged: func(error) {}})
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if err != nil {
+			return events
+		}
+		if e, ok := codec.ParseEvent(m); ok {
+			events = append(events, e)
+		}
+	}
 }
 
 // count adds n messages of a channel.

@@ -9,10 +9,15 @@ import (
 	"math"
 
 	"github.com/foxglove/mcap/go/mcap"
+
+	"tapedeck/codec"
 )
 
 // runSize is about how many bytes of messages outside of chunks make a segment.
 const runSize = 1 << 20
+
+// zeroEnd is how many bytes at the end of a record may be zero when nothing is wrong: the lengths of what it does not have.
+const zeroEnd = 8
 
 // scan finds the segments by going through the whole file.
 func (r *Reader) scan() error {
@@ -25,7 +30,17 @@ func (r *Reader) scan() error {
 	if closed {
 		to -= int64(len(magic))
 	}
+	content := to
+	if !closed {
+		var err error
+		if content, err = contentEnd(r.file, to); err != nil {
+			return err
+		}
+	}
 	w := walker{window: window{r: r.file}, off: int64(len(magic)), to: to, known: r.known}
+	if content < to {
+		w.content = content
+	}
 	l := r.loader()
 	defer l.close()
 	runs := builder{r: r, counting: true}
@@ -52,7 +67,14 @@ func (r *Reader) scan() error {
 			closed = false
 		case rec.op == mcap.OpChunk:
 			runs.flush()
-			buf = r.scanChunk(l, segment{offset: rec.offset, size: rec.end() - rec.offset, chunk: true}, buf)
+			s := segment{offset: rec.offset, size: rec.end() - rec.offset, chunk: true}
+			if rec.end() > content && l.broken(s, buf) {
+				// What a crash left of the last chunk is followed by zeros in place of the rest.
+				s.size, s.cut = content-rec.offset, true
+			}
+			buf = r.scanChunk(l, s, buf)
+		case rec.end()-zeroEnd > content:
+			runs.flush() // likewise
 		default:
 			dataEnd = dataEnd || rec.op == mcap.OpDataEnd
 			footer = rec.op == mcap.OpFooter
@@ -71,15 +93,29 @@ func (r *Reader) scan() error {
 	runs.flush()
 	r.complete = closed && dataEnd && footer && len(r.damage) == 0
 	if !closed || !dataEnd || !footer {
-		r.event("unfinished", 0, "the file was not closed by its writer; everything up to its end was read")
+		r.event(codec.EventUnfinished, 0, "the file was not closed by its writer; everything up to its end was read")
 	}
 	return nil
 }
 
-// damaged takes note of damage between segments.
+// contentEnd returns where the zeros begin that the first size bytes of a file end with.
+func contentEnd(file io.ReaderAt, size int64) (int64, error) {
+	b := make([]byte, windowSize)
+	for end := size; ; end -= windowSize {
+		part := b[:min(end, windowSize)]
+		if _, err := file.ReadAt(part, end-int64(len(part))); err != nil {
+			return 0, unexpected(err)
+		}
+		if n := len(bytes.TrimRight(part, "\x00")); n > 0 || end <= windowSize {
+			return end - int64(len(part)-n), nil
+		}
+	}
+}
+
+// damaged takes note of damage that is found without an index.
 func (r *Reader) damaged(offset int64, err error) {
 	r.damage = append(r.damage, damageAt{offset, fmt.Errorf("read %s: %w", r.path, err)})
-	r.event("damage", 0, err.Error())
+	r.event(codec.EventDamage, 0, err.Error())
 }
 
 func (r *Reader) loader() *loader {
@@ -90,7 +126,7 @@ func (r *Reader) loader() *loader {
 func (r *Reader) scanChunk(l *loader, s segment, buf []byte) []byte {
 	records, errs := l.load(&s, buf)
 	for _, err := range errs {
-		r.event("damage", 0, err.Error())
+		r.damaged(s.offset, err)
 	}
 	counts := map[uint16]uint64{}
 	s.start, s.end = math.MaxInt64, math.MinInt64
@@ -108,14 +144,10 @@ func (r *Reader) scanChunk(l *loader, s segment, buf []byte) []byte {
 		if r.known(id) {
 			r.count(id, counts[id])
 		} else {
-			r.event("damage", counts[id], fmt.Sprintf("%v: %v", &s, unknownChannel(id)))
-			errs = append(errs, unknownChannel(id))
+			r.damaged(s.offset, fmt.Errorf("%v: %w", &s, unknownChannel(id)))
 		}
 	}
-	if len(errs) > 0 {
-		// Every reading comes here, to say so.
-		s.channels = nil
-	}
+	s.told = true
 	if s.start > s.end {
 		s.start, s.end = r.end, r.end
 	}

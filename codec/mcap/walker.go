@@ -50,6 +50,7 @@ type walker struct {
 	window
 	far     window // for what is beyond the window, which stays where it is
 	off, to int64
+	content int64                     // where the zeros begin that an unfinished file ends with; 0 when it does not
 	ahead   int64                     // what was found behind records that are passed over nevertheless
 	known   func(channel uint16) bool // whether the channel was described
 }
@@ -89,7 +90,11 @@ func (w *walker) next() (record, error) {
 		return record{}, &damage{start, found}
 	}
 	w.off = w.to
-	if w.to-start < recordHead || r.op >= mcap.OpHeader && r.op <= maxOpcode && r.end() > w.to || w.blank(start) {
+	known, end := r.op >= mcap.OpHeader && r.op <= maxOpcode, w.to
+	if w.content > 0 {
+		end = w.content
+	}
+	if w.to-start < recordHead || known && r.end() > end || end <= start+recordHead {
 		return r, errCut
 	}
 	return record{}, &damage{start, w.to}
@@ -206,20 +211,6 @@ func (w *walker) resync(off int64) int64 {
 		}
 	}
 	return w.to
-}
-
-// blank says whether there is nothing but zeros from off on, as a crash of the system leaves it.
-func (w *walker) blank(off int64) bool {
-	for off < w.to {
-		part := w.at(off, min(windowSize, w.to-off))
-		for _, b := range part {
-			if b != 0 {
-				return false
-			}
-		}
-		off += int64(len(part))
-	}
-	return true
 }
 
 // window reads parts of a file through a buffer.

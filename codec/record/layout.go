@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -149,6 +150,11 @@ func (w *walk) section() error {
 		return errOverrun
 	}
 	end := start + s.size
+	if w.unfinished() {
+		if content, err := w.contentEnd(); err != nil || content < end {
+			return cmp.Or(err, errOverrun) // there are zeros in place of the rest
+		}
+	}
 	if s.typ == indexSection {
 		if err := w.index(start, end); err != nil {
 			return err
@@ -223,16 +229,27 @@ func (w *walk) check(header *chunkHeader) error {
 	if _, err := io.Copy(sum, io.NewSectionReader(w.file, w.pos, w.bodyEnd-w.pos)); err != nil || sum.Sum32() == want {
 		return err
 	}
-	end, err := w.contentEnd()
-	switch {
-	case err != nil:
+	content, err := w.contentEnd()
+	if err != nil {
 		return err
-	case end < w.bodyEnd:
-		w.bodyEnd, w.bodyCut = max(w.pos, end), true
-	default:
+	}
+	if w.torn(content) {
+		w.bodyEnd, w.bodyCut = max(w.pos, content), true
+	} else {
 		w.report("the checksum of the chunk is wrong: some of its messages may be")
 	}
 	return nil
+}
+
+// torn says whether zeros from content on are in place of messages. They may also belong to the last message.
+func (w *walk) torn(content int64) bool {
+	var m singleMessage
+	for pos := w.pos; pos < content && content < w.bodyEnd; pos = m.end {
+		if readMessage(&w.window, pos, &m) != nil {
+			return content <= pos+headSize
+		}
+	}
+	return content < w.bodyEnd && m.end < w.bodyEnd
 }
 
 // messages goes through the messages from pos on.

@@ -38,6 +38,8 @@ type reader struct {
 	file file
 	size int64
 
+	content int64 // where the zeros begin that the file ends with; 0 when that is not known
+
 	window window // for walks
 	probe  window // for looking ahead
 

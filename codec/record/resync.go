@@ -139,38 +139,27 @@ func (r *reader) decodes(pos, size int64, m message) bool {
 	return err == nil && int64(len(b)) >= size && decode(b[:size], m) == nil
 }
 
-// zeros says whether there is nothing but zeros from pos on, as at the end of a file after a power failure. In front of many
-// there may be the head of a message that they begin in.
+// zeros says whether the file ends with zeros that begin at pos, as after a power failure, or in the head of what is there.
 func (r *reader) zeros(pos int64) (bool, error) {
-	scan := window{file: r.file, size: r.size}
-	if r.size-pos > 2*headSize {
-		pos += headSize
-	}
-	for pos < r.size {
-		b, err := scan.view(pos, jumpSize)
-		if err != nil {
-			return false, err
-		}
-		for _, c := range b {
-			if c != 0 {
-				return false, nil
-			}
-		}
-		pos += int64(len(b))
-	}
-	return true, nil
+	end, err := r.contentEnd()
+	return end < r.size && end <= pos+headSize, err
 }
 
 // contentEnd returns where the zeros begin that the file ends with.
 func (r *reader) contentEnd() (int64, error) {
-	var b [jumpSize]byte
-	for end := r.size; ; end -= jumpSize {
-		part := b[:min(end, jumpSize)]
-		if _, err := r.file.ReadAt(part, end-int64(len(part))); err != nil {
+	if r.content > 0 {
+		return r.content, nil
+	}
+	b := make([]byte, min(r.size, windowSize))
+	for end := r.size; end > 0; end -= int64(len(b)) {
+		b = b[:min(end, windowSize)]
+		if _, err := r.file.ReadAt(b, end-int64(len(b))); err != nil {
 			return 0, err
 		}
-		if n := len(bytes.TrimRight(part, "\x00")); n > 0 || end <= jumpSize {
-			return end - int64(len(part)-n), nil
+		if n := len(bytes.TrimRight(b, "\x00")); n > 0 {
+			r.content = end - int64(len(b)-n)
+			break
 		}
 	}
+	return r.content, nil
 }

@@ -1,0 +1,156 @@
+package disktest
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Crash is what may be on the disk after a crash.
+type Crash struct {
+	Name  string            // says when it happened and what was lost
+	Files map[string][]byte // by name
+	Mark  int               // the last one before
+	Hole  bool              // a write is missing in front of others that are there
+}
+
+// Crashes yields what crashes at any moment may leave, of the process or of the machine: of what was not put on the disk the first
+// operations are there, and the next one in part. Where that is a write, what is missing of it may be zeros, or the file may end
+// with more zeros, as a file system may have it that notes sizes ahead of contents. Names may be there ahead of contents, too, and
+// contents in another order. Writes are cut at every step-th byte.
+func (d *Disk) Crashes(step int, yield func(Crash)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for at, o := range d.log {
+		if o.kind == syncFile || o.kind == syncFolder || at == len(d.log)-1 {
+			d.crashesAt(at, step, yield)
+		}
+	}
+}
+
+// block is what a disk writes at once.
+const block = 512
+
+// crashesAt yields what crashes in front of the operation at may leave.
+func (d *Disk) crashesAt(at, step int, yield func(Crash)) {
+	kept := d.kept(at)
+	promised := 0
+	for _, o := range d.log[:at] {
+		if o.kind == mark {
+			promised = o.mark
+		}
+	}
+	for last := 0; last <= at; last++ {
+		o := d.log[last]
+		if last < at && (kept[last] || o.kind == syncFile || o.kind == syncFolder || o.kind == mark) {
+			continue
+		}
+		for _, namesFirst := range []bool{false, true} {
+			for _, t := range tears(&o, last < at, step) {
+				yield(Crash{
+					Name: fmt.Sprintf("before operation %d, %d done and %d bytes, %d zeros, names first: %v", at, last, t.cut, t.zeros, namesFirst),
+					Mark: promised,
+					Files: d.replay(at, func(i int, o *operation, size int64) bool {
+						if i == last && o.kind == write {
+							o.tear(t, size)
+							return true
+						}
+						return i < last || kept[i] || namesFirst && o.kind <= remove
+					}),
+				})
+			}
+		}
+		if last == at || o.kind != write {
+			continue
+		}
+		for _, hole := range [][2]int{{0, len(o.data)}, {block, 2 * block}} {
+			if hole[1] > len(o.data) {
+				continue
+			}
+			yield(Crash{
+				Name: fmt.Sprintf("before operation %d, without bytes %d of %d", at, hole, last),
+				Mark: promised, Hole: true,
+				Files: d.replay(at, func(i int, o *operation, size int64) bool {
+					if i == last && o.off == size {
+						o.data = slices.Clone(o.data)
+						clear(o.data[hole[0]:hole[1]])
+					}
+					return i != last || o.off == size
+				}),
+			})
+		}
+	}
+}
+
+// kept says which of the operations in front of at are on the disk for certain.
+func (d *Disk) kept(at int) []bool {
+	kept := make([]bool, at)
+	synced := map[int]bool{}
+	folders := false // there is only one
+	for i := at - 1; i >= 0; i-- {
+		switch o := d.log[i]; o.kind {
+		case syncFolder:
+			folders = true
+		case syncFile:
+			synced[o.file] = true
+		case write, truncate:
+			kept[i] = synced[o.file]
+		default:
+			kept[i] = folders
+		}
+	}
+	return kept
+}
+
+// tear is how much there is of a write, and how many zeros follow.
+type tear struct{ cut, zeros int }
+
+// tears returns those of an operation that is done in part, unless all operations are done.
+func tears(o *operation, torn bool, step int) []tear {
+	if !torn || o.kind != write {
+		return []tear{{}}
+	}
+	var all []tear
+	for cut := 0; cut < len(o.data); cut += step {
+		rest := len(o.data) - cut
+		all = append(all, tear{cut, 0}, tear{cut, rest}, tear{cut, rest + 5000})
+	}
+	return append(all, tear{len(o.data), 0}, tear{len(o.data), 300}, tear{len(o.data), 5000})
+}
+
+// tear has a write done in part, to a file of that size. There are no zeros in place of what was there before.
+func (o *operation) tear(t tear, size int64) {
+	o.data = o.data[:t.cut]
+	if o.off == size {
+		o.data = slices.Concat(o.data, make([]byte, t.zeros))
+	}
+}
+
+// replay returns the files after those operations in front of at that pick wants. It may change what they write to a file, whose size
+// it is told.
+func (d *Disk) replay(at int, pick func(i int, o *operation, size int64) bool) map[string][]byte {
+	contents := map[int][]byte{}
+	names := map[string]int{}
+	for i, o := range d.log[:at] {
+		if !pick(i, &o, int64(len(contents[o.file]))) {
+			continue
+		}
+		switch o.kind {
+		case create:
+			names[o.path] = o.file
+		case rename:
+			names[o.to] = names[o.path]
+			delete(names, o.path)
+		case remove:
+			delete(names, o.path)
+		case write:
+			contents[o.file] = put(contents[o.file], o.off, o.data)
+		case truncate:
+			contents[o.file] = resize(contents[o.file], o.off)
+		}
+	}
+	files := map[string][]byte{}
+	for path, number := range names {
+		files[path] = contents[number]
+	}
+	return files
+}

@@ -1,0 +1,125 @@
+package mcap
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/disktest"
+)
+
+// Whatever moment a crash comes at, and whatever it leaves of what was not put on the disk: everything before the last Sync is
+// there, nothing else than what was written, and no file is called complete that is not.
+func TestCrash(t *testing.T) {
+	for _, compression := range []string{"none", "zstd", "lz4"} {
+		t.Run(compression, func(t *testing.T) { testCrash(t, compression) })
+	}
+}
+
+func testCrash(t *testing.T, compression string) {
+	disk := &disktest.Disk{}
+	w, err := createOn(disk, "drive_0.mcap", codec.CreateOptions{ChunkSize: 300, Compression: compression})
+	require.NoError(t, err)
+	channels := testChannels()
+	var written []codec.Message
+	write := func(n int) {
+		for range n {
+			i := len(written)
+			// Many end with zeros, and some are larger than a page.
+			data := strings.Repeat(string(rune('a'+i%26)), 5+i) + strings.Repeat("\x00", 7*(i%5)) + strings.Repeat("z", i/20*5000)
+			m := codec.Message{Channel: channels[i%3], LogTime: 1000 + int64(i), PublishTime: 900, Data: []byte(data)}
+			require.NoError(t, w.Write(&m))
+			written = append(written, m)
+		}
+	}
+	sync := func() {
+		require.NoError(t, w.Sync())
+		disk.Mark(len(written))
+	}
+	sync()
+	write(4)
+	sync()
+	write(8) // more than a chunk
+	require.NoError(t, w.Split())
+	write(3)
+	sync()
+	require.NoError(t, w.Split())
+	write(6)
+	sync()
+	require.NoError(t, w.Declare(&codec.Channel{Topic: "/silent", Encoding: codec.EncodingCDR}))
+	sync()
+	write(1)
+	require.NoError(t, w.Close())
+	disk.Mark(len(written))
+
+	dir := t.TempDir()
+	disk.Crashes(17, func(c disktest.Crash) {
+		var all []codec.Message
+		for _, name := range put(t, dir, c.Files) {
+			all = append(all, readCrashed(t, name, c)...)
+		}
+		slices.SortFunc(all, func(a, b codec.Message) int { return int(a.LogTime - b.LogTime) })
+		require.GreaterOrEqual(t, len(all), c.Mark, c.Name)
+		for i, m := range all {
+			if i < c.Mark {
+				require.Equal(t, written[i].LogTime, m.LogTime, c.Name)
+			}
+			want := written[m.LogTime-1000]
+			require.Equal(t, want.Channel.Topic, m.Channel.Topic, c.Name)
+			require.Equal(t, string(want.Data), string(m.Data), c.Name)
+			require.True(t, i == 0 || all[i-1].LogTime < m.LogTime, c.Name)
+		}
+	})
+}
+
+// readCrashed returns what is to be read without a word of damage.
+func readCrashed(t *testing.T, name string, c disktest.Crash) []codec.Message {
+	active := strings.HasSuffix(name, codec.ActiveSuffix)
+	r, err := codec.Open(name)
+	if err != nil {
+		require.True(t, active, c.Name)
+		return nil // nothing of it is on the disk
+	}
+	defer r.Close()
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err, c.Name)
+	strict, err := collect(it)
+	it, savedErr := r.Read(codec.Query{Damaged: func(error) {}})
+	require.NoError(t, savedErr, c.Name)
+	saved, savedErr := collect(it)
+	require.NoError(t, savedErr, c.Name)
+	if c.Hole && err != nil {
+		require.Subset(t, saved, strict, c.Name) // what is behind it may be wrong
+	} else {
+		require.NoError(t, err, "%s: %s", c.Name, name)
+		require.Equal(t, strict, saved, c.Name)
+	}
+	info, err := r.Info()
+	require.NoError(t, err)
+	if !active {
+		require.True(t, info.Complete, "%s: %s: %v", c.Name, name, info.Events)
+	}
+	return strict
+}
+
+// put writes files into an empty folder and returns their paths, in order.
+func put(t testing.TB, dir string, files map[string][]byte) []string {
+	old, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	for _, path := range old {
+		require.NoError(t, os.Remove(path))
+	}
+	var paths []string
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, content, 0o666))
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return paths
+}
