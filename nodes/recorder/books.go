@@ -71,36 +71,38 @@ func (s *session) split(closed, opened string, t int64) {
 // failed implements desk. It is called for errors of completing files, too.
 func (s *session) failed(err error) {
 	r := s.recorder
-	if s.guard.waits(err) {
-		r.node.Log(bridge.Error, "%v", err)
-	}
-	var missing *codec.MissingError
-	if !errors.As(err, &missing) {
-		s.journal.note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
-		return
-	}
 	list := r.recorded()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.missing[missing] {
+	var missing *codec.MissingError
+	if !errors.As(err, &missing) {
+		s.journal.note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
+	} else if !s.missing[missing] { // the file itself says what is missing
+		s.missing[missing] = true
+		for _, topic := range missing.Topics {
+			if rec := find(list, topic.Channel); rec != nil {
+				n := min(topic.MessageCount, rec.written.Load()) // among them may be what was repeated
+				rec.written.Add(-n)
+				rec.dropped.Add(n)
+				rec.noted.Dropped += n
+			}
+		}
+	} else {
 		return
 	}
-	s.missing[missing] = true
-	s.journal.note(missing.Event())
-	for _, topic := range missing.Topics {
-		i := slices.IndexFunc(list, func(rec *recording) bool {
-			c := rec.channel.Load()
-			return c.Topic == topic.Channel.Topic && c.Type == topic.Channel.Type
-		})
-		if i < 0 {
-			continue
-		}
-		rec := list[i]
-		n := min(topic.MessageCount, rec.written.Load()) // among them are events, and what was repeated
-		rec.written.Add(-n)
-		rec.dropped.Add(n)
-		rec.noted.Dropped += n
+	if s.guard.waits(err) { // else it is what the recording ends with
+		r.node.Log(bridge.Error, "%v", err)
 	}
+}
+
+// find returns the recording of a channel's topic and type, nil if there is none.
+func find(list []*recording, c *codec.Channel) *recording {
+	for _, rec := range list {
+		if own := rec.channel.Load(); own.Topic == c.Topic && own.Type == c.Type {
+			return rec
+		}
+	}
+	return nil
 }
 
 // refused implements desk.

@@ -21,8 +21,8 @@ const (
 
 // How the guard looks at the disk.
 const (
-	guardPace    = time.Second           // as a rule
-	guardHurry   = 50 * time.Millisecond // at least, when it will soon be full
+	guardPace    = 500 * time.Millisecond // as a rule
+	guardHurry   = 50 * time.Millisecond  // when it will soon be full
 	guardHistory = 30 * time.Second      // of free space, which says when it will be
 	soonFull     = 10 * time.Minute      // before which it warns
 	manyReserves = 5                     // times the reserve, below which it warns
@@ -42,6 +42,8 @@ type guard struct {
 	note    func(codec.Event)
 	stamp   func() int64 // log time of now
 	fail    func(error)  // ends the recording
+
+	urgent chan struct{} // has a value when the disk is to be looked at now
 
 	low   atomic.Bool  // nothing is to be written
 	since atomic.Int64 // log time at which low began
@@ -68,13 +70,16 @@ type remover interface {
 
 // run watches until stop is closed.
 func (g *guard) run(stop <-chan struct{}) {
-	for pause := guardPace; ; {
+	timer := time.NewTimer(guardPace)
+	defer timer.Stop()
+	for {
 		select {
 		case <-stop:
 			return
-		case <-time.After(pause):
-			pause = g.check(time.Now())
+		case <-g.urgent:
+		case <-timer.C:
 		}
+		timer.Reset(g.check(time.Now()))
 	}
 }
 
@@ -85,7 +90,7 @@ func (g *guard) begin() error {
 		return err
 	}
 	g.free.Store(free)
-	g.left.Store(int64(notInSight))
+	g.left.Store(int64(g.predict(time.Now(), free, 0)))
 	switch least := g.reserve.of(total); {
 	case free >= least:
 	case g.action == actionPause:
@@ -202,10 +207,18 @@ func (g *guard) shortage(free, least int64) error {
 	return fmt.Errorf("%v are free on the disk of %s, less than the %v of --min-space; free some space", mega(free), g.path, mega(least))
 }
 
-// hit is told what the disk said.
+// hit is told what the disk said to who writes.
 func (g *guard) hit(err error) {
-	if g.waits(err) && diskFull(err) {
-		g.hold()
+	if !g.waits(err) || !diskFull(err) {
+		return
+	}
+	if free, _, err := g.disk.space(g.path); err == nil {
+		g.free.Store(free)
+	}
+	g.hold()
+	select {
+	case g.urgent <- struct{}{}:
+	default:
 	}
 }
 

@@ -53,6 +53,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	s.guard = &guard{
 		disk: r.disk, path: filepath.Dir(outputPath(o, name)), reserve: r.reserve, action: o.LowSpaceAction,
 		log: r.node.Log, note: s.journal.note, stamp: r.clock.Now, fail: s.fail,
+		urgent: make(chan struct{}, 1),
 	}
 	if err := s.guard.begin(); err != nil {
 		return nil, err
@@ -154,11 +155,10 @@ func (s *session) keepBooks() {
 }
 
 func (s *session) completed(f codec.FileInfo, err error) {
-	if err == nil {
-		s.recorder.node.Log(bridge.Debug, "completed %s: %d messages, %v", f.Path, f.MessageCount, mega(f.Size))
+	if err != nil {
+		s.failed(fmt.Errorf("complete %s: %w", f.Path, err))
 	} else {
-		s.recorder.node.Log(bridge.Error, "complete %s: %v", f.Path, err)
-		s.failed(err)
+		s.recorder.node.Log(bridge.Debug, "completed %s: %d messages, %v", f.Path, f.MessageCount, mega(f.Size))
 	}
 	s.files.completed(f.Path)
 }

@@ -201,9 +201,9 @@ func (s *sink) ready(stopping bool) bool {
 	s.failure = nil
 	s.mu.Unlock()
 	s.fault(failure)
-	// At the end what waits is written nevertheless: it is no more than the backlog, and would be lost.
-	hold := s.guard != nil && s.guard.holds() && (s.broken != nil || !stopping)
-	if s.broken != nil && !hold && s.waits() && !time.Now().Before(s.retry) {
+	// At the end what waits is written all the same, if it can be: it is no more than the backlog, and would be lost.
+	hold := s.guard != nil && s.guard.holds() && !stopping
+	if s.broken != nil && !hold && s.waits() && (stopping || !time.Now().Before(s.retry)) {
 		if _, _, err := s.split(s.part.end, s.position.Load()+1); err != nil {
 			s.retry = time.Now().Add(retryPace)
 		}
@@ -383,7 +383,10 @@ func (s *sink) fault(err error) {
 		}
 		s.missing = missing
 	}
-	s.broken, s.retry = err, time.Now().Add(retryPace)
+	s.broken = err
+	if !diskFull(err) { // else the guard knows when
+		s.retry = time.Now().Add(retryPace)
+	}
 	s.desk.failed(err)
 	if s.guard != nil {
 		s.guard.hit(err)
