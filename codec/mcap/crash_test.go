@@ -58,7 +58,7 @@ func testCrash(t *testing.T, compression string) {
 	disk.Mark(len(written))
 
 	dir := t.TempDir()
-	disk.Crashes(17, func(c disktest.Crash) {
+	disk.Crashes(29, func(c disktest.Crash) {
 		var all []codec.Message
 		for _, name := range put(t, dir, c.Files) {
 			all = append(all, readCrashed(t, name, c)...)
@@ -103,6 +103,7 @@ func readCrashed(t *testing.T, name string, c disktest.Crash) []codec.Message {
 	require.NoError(t, err)
 	if !active {
 		require.True(t, info.Complete, "%s: %s: %v", c.Name, name, info.Events)
+		require.Empty(t, info.Events, c.Name)
 	}
 	return strict
 }

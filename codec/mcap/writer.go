@@ -102,8 +102,8 @@ func NewWriter(file *output.File, o codec.CreateOptions, embed Embed, before *Wr
 		w.encoder, err = mcap.NewWriter(&w.encoded, &mcap.WriterOptions{})
 	}
 	w.chunk = w.newChunk()
-	if before != nil {
-		w.inherit(before)
+	if err == nil && before != nil {
+		err = w.inherit(before)
 	}
 	if err == nil {
 		w.headerProfile = w.profile
@@ -126,17 +126,17 @@ func (w *Writer) newChunk() *chunk {
 	return &chunk{records: make([]byte, bareChunk, bareChunk+w.chunkSize+w.chunkSize/4)}
 }
 
-// inherit declares the channels of another file, which may be in use.
-func (w *Writer) inherit(before *Writer) {
+// inherit declares the channels of another file, which may be in use. They keep their numbers.
+func (w *Writer) inherit(before *Writer) error {
 	before.mu.Lock()
 	defer before.mu.Unlock()
-	w.profile, w.embedSize = before.profile, before.embedSize
-	w.ids, w.channels, w.schemas = maps.Clone(before.ids), maps.Clone(before.channels), maps.Clone(before.schemas)
 	for _, t := range before.topics {
-		w.topics = append(w.topics, &topic{channel: t.channel})
+		if _, err := w.channel(t.channel); err != nil {
+			return err
+		}
 	}
-	w.summary.schemas, w.summary.channels = slices.Clone(before.summary.schemas), slices.Clone(before.summary.channels)
-	w.chunk.records = append(append(w.chunk.records, w.summary.schemas...), w.summary.channels...)
+	w.ids = maps.Clone(before.ids)
+	return nil
 }
 
 // header returns the header record. It has the same length for every profile of at most four bytes.
