@@ -68,7 +68,7 @@ func TestBacklogIsFair(t *testing.T) {
 			}
 		}
 		for range 5 {
-			for _, it := range push(b, imu, i, 200) {
+			for _, it := range push(b, imu, i, 300) {
 				lost[it.stream]++
 			}
 		}

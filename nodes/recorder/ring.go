@@ -15,17 +15,15 @@ type ring struct {
 	maxBytes int64
 
 	mu          sync.Mutex
-	first, last *item  // all items, in the order in which they came
-	count       uint64 // of the items that came
-	oldest      *item  // the first that is within the limits
-	bytes       int64  // within the limits
-	held        int64  // bytes beyond the limits
-	tracks      []*track
+	first, last *item    // all items, in the order in which they came
+	count       uint64   // of the items that came
+	oldest      *item    // the first that is within the limits
+	bytes       int64    // within the limits
+	held        int64    // bytes beyond the limits
+	tracks      []*track // that hold items
 	views       []*view
-	unread      uint64        // number of the first item that a view has yet to read, or allRead
-	cut         int64         // receive time of the last item that went for want of room; 0: none did
-	late        time.Duration // how long after their reception items came, at most, since expire was called last
-	lateBefore  time.Duration // the same in the period before
+	unread      uint64 // number of the first item that a view has yet to read, or allRead
+	cut         int64  // receive time of the last item that went for want of room; 0: none did
 }
 
 const (
@@ -33,8 +31,7 @@ const (
 	viewItems = 1024                   // that a view looks at in one go
 	viewBytes = 4 << 20                // that it takes
 	ringSlack = 500 * time.Millisecond // for which items outlive their age, as a trigger may come some time after its cause
-
-	maxLateness = 5 * time.Second // that is waited for
+	lateness  = time.Second            // of items, after their reception, that is waited for
 )
 
 // link is an item's place in a ring.
@@ -57,6 +54,7 @@ type track struct {
 	limits
 	oldest, newest *item // within the limits
 	size           int64 // bytes of those
+	last           int64 // receive time of the last item that came
 	listed         bool  // the ring knows it
 }
 
@@ -80,10 +78,9 @@ func (r *ring) push(t *track, list, out []*item) []*item {
 	if len(list) == 0 {
 		return out
 	}
-	late := time.Duration(time.Now().UnixNano() - list[0].receiveTime)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.late = max(r.late, late)
+	t.last = max(t.last, list[len(list)-1].receiveTime)
 	for _, it := range list {
 		r.append(t, it)
 		if size := it.size(); size > r.maxBytes || t.bytes > 0 && size > t.bytes {
@@ -228,7 +225,6 @@ func (r *ring) expire(now int64) {
 		t.listed = t.oldest != nil
 		return !t.listed
 	})
-	r.late, r.lateBefore = 0, r.late
 	r.mu.Unlock()
 	releaseAll(out)
 }
@@ -273,11 +269,15 @@ func (r *ring) extend(v *view, until int64) bool {
 	return true
 }
 
-// end returns until when a view reaches, and how long after that time its messages may come.
-func (r *ring) end(v *view) (until int64, late time.Duration) {
+// end returns until when a view reaches, and whether at now, as far as can be known, all that was received until then has
+// come: of each topic that was heard shortly before there is something later.
+func (r *ring) end(v *view, now int64) (until int64, past bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return v.until, reorder + min(max(r.late, r.lateBefore), maxLateness)
+	past = now > v.until+int64(reorder) && !slices.ContainsFunc(r.tracks, func(t *track) bool {
+		return t.last <= v.until && t.last > v.until-int64(lateness)
+	})
+	return v.until, past || now > v.until+int64(lateness)
 }
 
 // finish has a view not be extended any more, and returns how many messages it missed. It fails if the view does not end at

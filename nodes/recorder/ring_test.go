@@ -208,6 +208,29 @@ func TestViewsMayBeExtended(t *testing.T) {
 	r.close(v)
 }
 
+func TestViewsWaitForMessagesThatComeLate(t *testing.T) {
+	r := newRingTest(t, 1e9)
+	busy, silent := &track{}, &track{}
+	v := &view{until: 10e9}
+	r.open(v)
+	past := func(now float64) bool {
+		until, past := r.end(v, int64(now*1e9))
+		require.EqualValues(t, 10e9, until)
+		return past
+	}
+	r.put(silent, 8, 1000)
+	require.False(t, past(10), "something may be on its way")
+	require.True(t, past(10.2))
+	r.put(busy, 9.9, 1000)
+	require.False(t, past(10.2))
+	r.put(busy, 10, 1000)
+	require.False(t, past(10.2))
+	require.True(t, past(11.1), "not for ever")
+	r.put(busy, 10.1, 1000)
+	require.True(t, past(10.2))
+	r.close(v)
+}
+
 func TestSlowViewsMissTheOldest(t *testing.T) {
 	r, tr := newRingTest(t, 3000), &track{}
 	slow, fast, early := &view{until: 100e9}, &view{until: 100e9}, &view{until: 2e9}

@@ -173,11 +173,11 @@ func (n *snapshot) fill() error {
 		var more bool
 		n.pending, more = n.ring.read(&n.view, n.pending)
 		now := time.Now().UnixNano()
-		until, late := n.ring.end(&n.view)
+		until, past := n.ring.end(&n.view, now)
 		horizon := now - int64(reorder)
 		if more && len(n.pending) > 0 {
 			horizon = min(horizon, n.pending[len(n.pending)-1].receiveTime-int64(reorder))
-		} else if !more && (stopped || now > until+int64(late)) {
+		} else if !more && (stopped || past) {
 			if missed, over := n.ring.finish(&n.view, until); over {
 				return n.conclude(until, until-now, missed)
 			}
