@@ -75,9 +75,12 @@ func (s *session) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var missing *codec.MissingError
-	if !errors.As(err, &missing) {
+	switch {
+	case !errors.As(err, &missing):
 		s.journal.note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
-	} else if !s.missing[missing] { // the file itself says what is missing
+	case s.missing[missing]:
+		return
+	default: // the file itself says what is missing
 		s.missing[missing] = true
 		for _, topic := range missing.Topics {
 			if rec := find(list, topic.Channel); rec != nil {
@@ -87,8 +90,6 @@ func (s *session) failed(err error) {
 				rec.noted.Dropped += n
 			}
 		}
-	} else {
-		return
 	}
 	if s.guard.waits(err) { // else it is what the recording ends with
 		r.node.Log(bridge.Error, "%v", err)

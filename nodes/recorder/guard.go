@@ -23,9 +23,9 @@ const (
 const (
 	guardPace    = 500 * time.Millisecond // as a rule
 	guardHurry   = 50 * time.Millisecond  // when it will soon be full
-	guardHistory = 30 * time.Second      // of free space, which says when it will be
-	soonFull     = 10 * time.Minute      // before which it warns
-	manyReserves = 5                     // times the reserve, below which it warns
+	guardHistory = 30 * time.Second       // of free space, which says when it will be
+	soonFull     = 10 * time.Minute       // before which it warns
+	manyReserves = 5                      // times the reserve, below which it warns
 )
 
 // notInSight is a time that never comes.
@@ -92,7 +92,7 @@ func (g *guard) begin() error {
 	g.free.Store(free)
 	g.left.Store(int64(g.predict(time.Now(), free, 0)))
 	switch least := g.reserve.of(total); {
-	case free >= least:
+	case free >= least || total == 0:
 	case g.action == actionPause:
 		g.hold()
 	default:
@@ -107,6 +107,9 @@ func (g *guard) check(now time.Time) time.Duration {
 	if err != nil {
 		g.log(bridge.Warn, "%v", err)
 		return guardHistory
+	}
+	if total == 0 {
+		return guardHistory // some network disks do not tell
 	}
 	g.free.Store(free)
 	least := g.reserve.of(total)

@@ -29,7 +29,7 @@ func (l *latches) keep(from *source, it *item) {
 func (r *recorder) latched(t int64) []*item {
 	var list []*item
 	for _, rec := range r.recorded() {
-		list = rec.stream.latched(t, list)
+		list = rec.latched(t, list)
 	}
 	sortByReception(list, 0)
 	return list

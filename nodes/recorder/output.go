@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -9,7 +11,10 @@ import (
 	"tapedeck/codec"
 )
 
-var recordSuffix = regexp.MustCompile(`\.record(\.\d{5})?$`)
+var (
+	recordSuffix = regexp.MustCompile(`\.record(\.\d{5})?$`)
+	recordPart   = regexp.MustCompile(`^\.record\.\d{5}$`)
+)
 
 // outputPath returns what is created for the name that the user gave: NAME.record.00000, or the folder NAME.
 func outputPath(o *options, name string) string {
@@ -52,12 +57,37 @@ func open(o *options, name string, metadata map[string]string, completed func(co
 		format = "rosbag2"
 	}
 	path := outputPath(o, name)
+	if o.Overwrite && o.Storage == "record" {
+		if err := removeParts(bareName(name)); err != nil {
+			return nil, path, err
+		}
+	}
 	w, err := codec.Create(path, codec.CreateOptions{
 		Format: format, Overwrite: o.Overwrite,
 		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression, Metadata: metadata,
 		Completed: completed,
 	})
 	return w, path, err
+}
+
+// removeParts deletes the files behind the first one of a recording of that name, so that they do not look like those of the
+// recording that takes its place.
+func removeParts(name string) error {
+	folder, err := os.ReadDir(filepath.Dir(name))
+	if err != nil {
+		return nil // which Create says better
+	}
+	base := filepath.Base(name)
+	for _, entry := range folder {
+		rest, found := strings.CutPrefix(strings.TrimSuffix(entry.Name(), codec.ActiveSuffix), base)
+		if !found || !recordPart.MatchString(rest) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(filepath.Dir(name), entry.Name())); err != nil {
+			return fmt.Errorf("overwrite: %w", err)
+		}
+	}
+	return nil
 }
 
 // parseData reads KEY=VALUE.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -303,4 +305,30 @@ func TestDiagnostics(t *testing.T) {
 	require.Equal(t, "/recorder: /n", m.Status[1].Name)
 	require.Equal(t, "messages are missing: 5 dropped, 0 lost in transport", m.Status[1].Message)
 	require.NotContains(t, d.subscribedTopics(), "/diagnostics", "it is the recorder's own")
+}
+
+func TestOverwriteReplacesAllFiles(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			o := testOptions(storage)
+			o.MaxBagMessages, o.Overwrite = 1, true
+			d := newDeck(t, o, "/n")
+			for _, name := range []string{"drive2.record.00001", "drive.record.1", "drive.record.00001.old", "my.drive.record.00001"} {
+				require.NoError(t, os.WriteFile(name, nil, 0o644))
+			}
+			p := d.advertise("/n", codec.DefaultQoS())
+			d.publish(p, 1, 2, 3, 4)
+			require.NoError(t, d.stop(""))
+			require.NoError(t, d.start("drive"))
+			require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+			d.publish(p, 5, 6)
+			require.NoError(t, d.end())
+			found, err := filepath.Glob(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap"}[storage])
+			require.NoError(t, err)
+			require.Len(t, slices.DeleteFunc(found, func(path string) bool { return path == "drive.record.1" || path == "drive.record.00001.old" }), 2)
+			for _, name := range []string{"drive2.record.00001", "drive.record.1", "drive.record.00001.old", "my.drive.record.00001"} {
+				require.FileExists(t, name, "it is no part of the recording")
+			}
+		})
+	}
 }

@@ -296,7 +296,7 @@ func (r *recorder) split() (closed, opened string, err error) {
 	if !r.recording() || s.sink == nil {
 		return "", "", errNotRecording
 	}
-	return s.sink.requestSplit()
+	return s.sink.requestSplit(s.ctx)
 }
 
 // announceSplit tells onSplit that a file was closed and another one opened, "" at the end of a recording.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -32,7 +33,6 @@ type sink struct {
 	always  bool          // after each round everything is put on the disk
 
 	requests chan splitRequest
-	done     chan struct{}          // closed when nothing is written any more
 	position atomic.Int64           // receive time until which everything is written, ns since the Unix epoch
 	bytes    atomic.Uint64          // of payloads
 	path     atomic.Pointer[string] // of the file that is being written
@@ -87,7 +87,7 @@ type splitAnswer struct {
 }
 
 func newSink(b *backlog, w codec.Writer, d desk) *sink {
-	s := &sink{backlog: b, writer: w, desk: d, reorder: reorder, requests: make(chan splitRequest), done: make(chan struct{})}
+	s := &sink{backlog: b, writer: w, desk: d, reorder: reorder, requests: make(chan splitRequest)}
 	path := ""
 	if splitter, ok := w.(codec.Splitter); ok {
 		path = splitter.File()
@@ -99,18 +99,18 @@ func newSink(b *backlog, w codec.Writer, d desk) *sink {
 // file returns the path of the file that is being written, "" where the writer does not tell.
 func (s *sink) file() string { return *s.path.Load() }
 
-// requestSplit has what is received from now on written to another file, and returns once that is open.
-func (s *sink) requestSplit() (closed, opened string, err error) {
+// requestSplit has what is received from now on written to another file, and returns once that is open, or when ctx ends.
+func (s *sink) requestSplit(ctx context.Context) (closed, opened string, err error) {
 	answer := make(chan splitAnswer, 1)
 	select {
 	case s.requests <- splitRequest{time.Now().UnixNano(), answer}:
-	case <-s.done:
+	case <-ctx.Done():
 		return "", "", errNotRecording
 	}
 	select {
 	case a := <-answer:
 		return a.closed, a.opened, a.err
-	case <-s.done:
+	case <-ctx.Done():
 		return "", "", errNotRecording
 	}
 }
@@ -135,7 +135,6 @@ func (s *sink) sync() {
 func (s *sink) run(stop <-chan struct{}) error {
 	pace := time.NewTicker(sinkPace)
 	defer pace.Stop()
-	defer close(s.done)
 	at := make(chan time.Time) // once
 	close(at)
 	for next := pace.C; ; {

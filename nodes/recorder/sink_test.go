@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -213,7 +214,9 @@ func TestSinkEndsWithTheErrorOfTheDisk(t *testing.T) {
 	require.Equal(t, uint64(3), a.dropped.Load())
 	require.Len(t, c.told, 1)
 	require.Contains(t, c.told[0], "no space left")
-	_, _, err := s.requestSplit()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := s.requestSplit(ctx)
 	require.ErrorIs(t, err, errNotRecording)
 }
 
@@ -298,7 +301,7 @@ func TestSinkSplitsOnRequest(t *testing.T) {
 	a := newTestStream("/a", q)
 	before := time.Now().UnixNano()
 	feed(a, before)
-	closed, opened, err := s.requestSplit()
+	closed, opened, err := s.requestSplit(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"file0", "file1"}, []string{closed, opened})
 	require.Equal(t, "file1", s.file())
@@ -307,7 +310,7 @@ func TestSinkSplitsOnRequest(t *testing.T) {
 	w.mu.Lock()
 	w.stuck = errors.New("no more files")
 	w.mu.Unlock()
-	_, _, err = s.requestSplit()
+	_, _, err = s.requestSplit(t.Context())
 	require.ErrorContains(t, err, "file1: no more files")
 	close(stop)
 	require.NoError(t, <-done)

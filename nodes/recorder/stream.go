@@ -73,7 +73,7 @@ func (s *stream) take(samples []bridge.Sample) {
 		if s.watcher != nil {
 			s.watcher.look(sample)
 		}
-		if s.limit > 0 && s.received.Load()+uint64(len(s.batch)) == s.limit {
+		if record && s.limit > 0 && s.received.Load()+uint64(len(s.batch)) == s.limit {
 			s.complete.Store(true)
 			break
 		}
