@@ -1,0 +1,224 @@
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// small mounts a small disk at g.path("small").
+func (g *graph) small(size string) {
+	path := g.path("small")
+	require.NoError(g.t, os.Mkdir(path, 0o755))
+	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, "size="+size); err != nil {
+		g.t.Skip("a small tmpfs cannot be mounted here, only root may: ", err)
+	}
+	g.t.Cleanup(func() { require.NoError(g.t, syscall.Unmount(path, 0)) })
+}
+
+// big is a numbered payload of 100 kB.
+func big(i uint32) []byte { return append(numbered(i), make([]byte, 100_000-64)...) }
+
+// number returns what big and numbered put into a payload.
+func numberOf(data []byte) uint32 {
+	return uint32(data[4]) | uint32(data[5])<<8 | uint32(data[6])<<16 | uint32(data[7])<<24
+}
+
+// parts returns the files of a recording in order, complete or not.
+func (g *graph) parts(pattern string) []string {
+	list, err := filepath.Glob(g.path(pattern))
+	require.NoError(g.t, err)
+	// drive_9.mcap comes before drive_10.mcap
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return list
+}
+
+// eventsOf returns what happened to a recording, of one kind.
+func eventsOf(t *testing.T, path, kind string) (events []codec.Event) {
+	for _, e := range infoOf(t, path).Events {
+		if e.Kind == kind {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func (g *graph) publishBig(p bridge.Publisher, from, to uint32) {
+	for i := from; i < to; i++ {
+		require.NoError(g.t, p.Publish(big(i)))
+		time.Sleep(2 * time.Millisecond)
+	}
+	require.NoError(g.t, p.Flush(g.t.Context()))
+}
+
+func TestRecorderStopsBeforeTheDiskIsFull(t *testing.T) {
+	for storage, path := range map[string]string{"record": "small/drive.record.00000", "mcap": "small/drive"} {
+		t.Run(storage, func(t *testing.T) {
+			g := isolate(t)
+			g.small("60m")
+			recorder := g.start("recorder", "/n", "-o", "small/drive", "-s", storage, "--min-space", "30MB", "--sync-interval", "50ms")
+			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
+			for i := uint32(0); i < 500; i++ {
+				require.NoError(t, p.Publish(big(i)))
+				time.Sleep(5 * time.Millisecond)
+				if p.Subscribers() == 0 {
+					break
+				}
+			}
+			out := recorder.wait(1)
+			require.Contains(t, out, "free some space")
+			require.Contains(t, out, "0 dropped, 0 lost in transport")
+			path := g.path(path)
+			require.True(t, infoOf(t, path).Complete)
+			kept := messages(t, path)["/n"]
+			require.Greater(t, len(kept), 200)
+			for i, data := range kept {
+				require.Equal(t, uint32(i), numberOf(data))
+			}
+			require.Len(t, eventsOf(t, path, codec.EventDisk), 1)
+
+			recorder = g.start("recorder", "/n", "-o", "small/again", "-s", storage, "--min-space", "60%")
+			require.Contains(t, recorder.wait(1), "less than")
+			require.NoFileExists(t, g.path("small/again.record.00000"))
+			require.NoDirExists(t, g.path("small/again"))
+		})
+	}
+}
+
+func TestRecorderWaitsForSpace(t *testing.T) {
+	for name, reserve := range map[string]string{"before the disk is full": "20MB", "when it is full": "0"} {
+		t.Run(name, func(t *testing.T) {
+			g := isolate(t)
+			g.small("60m")
+			require.NoError(t, os.WriteFile(g.path("small/ballast"), make([]byte, 30<<20), 0o644))
+			recorder := g.start("recorder", "/n", "-o", "small/drive", "--min-space", reserve, "--low-space-action", "pause", "--sync-interval", "50ms")
+			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
+			g.publishBig(p, 0, 350)
+			recorder.prints("recording waits")
+			require.NoError(t, os.Remove(g.path("small/ballast")))
+			recorder.prints("recording goes on")
+			g.publishBig(p, 350, 360)
+			out := recorder.signal(os.Interrupt)
+			var got []uint32
+			missing := uint64(0)
+			parts := g.parts("small/drive.record.*")
+			for _, path := range parts {
+				for _, data := range messages(t, path)["/n"] {
+					got = append(got, numberOf(data))
+				}
+				for _, e := range eventsOf(t, path, codec.EventDisk) {
+					missing += e.Count
+				}
+				require.True(t, infoOf(t, path).Complete, path)
+			}
+			require.IsIncreasing(t, got, "nothing is written twice")
+			require.Len(t, got, 360-int(missing), out)
+			if reserve == "20MB" {
+				require.Zero(t, missing)
+				require.Len(t, parts, 1)
+			} else {
+				require.Len(t, parts, 2)
+			}
+		})
+	}
+}
+
+func TestRecorderDeletesOldFiles(t *testing.T) {
+	g := isolate(t)
+	g.small("60m")
+	recorder := g.start("recorder", "/n", "-o", "small/drive", "-s", "mcap", "--max-bag-size", "5MB", "--min-space", "20MB",
+		"--low-space-action", "delete-oldest", "--sync-interval", "50ms")
+	p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
+	const count = 1000
+	g.publishBig(p, 0, count)
+	out := recorder.signal(os.Interrupt)
+	require.Contains(t, out, "deleted ", out)
+	require.Contains(t, out, "0 dropped, 0 lost in transport")
+	kept := messages(t, g.path("small/drive"))["/n"]
+	require.Greater(t, len(kept), 200)
+	require.Less(t, len(kept), 500)
+	for i, data := range kept {
+		require.Equal(t, uint32(count-len(kept)+i), numberOf(data), "the newest are kept, each once")
+	}
+	require.True(t, infoOf(t, g.path("small/drive")).Complete)
+}
+
+func TestSplitsUnderLoad(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			g := isolate(t)
+			recorder := g.start("recorder", "/a", "/b", "/map", "-o", "drive", "-s", storage, "--max-bag-size", "300KB")
+			node := g.open("source")
+			latched := g.advertise(node, "/map", "test_msgs/msg/Numbered", bridge.LatchedQoS())
+			require.NoError(t, latched.Publish(numbered(7)))
+			require.NoError(t, latched.Flush(t.Context()))
+			a := g.advertise(node, "/a", "test_msgs/msg/Numbered", keepAll())
+			b := g.advertise(node, "/b", "test_msgs/msg/Numbered", keepAll())
+			const count = 30000
+			for i := range uint32(count) {
+				require.NoError(t, a.Publish(numbered(i)))
+				require.NoError(t, b.Publish(numbered(i)))
+			}
+			require.NoError(t, a.Flush(t.Context()))
+			require.NoError(t, b.Flush(t.Context()))
+			require.Contains(t, recorder.signal(os.Interrupt), "0 dropped, 0 lost in transport")
+			parts := g.parts(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap"}[storage])
+			require.Greater(t, len(parts), 10)
+			next := map[string]uint32{}
+			for _, path := range parts {
+				require.False(t, strings.HasSuffix(path, codec.ActiveSuffix), path)
+				info := infoOf(t, path)
+				require.True(t, info.Complete)
+				require.Less(t, info.Size, int64(400_000))
+				all := messages(t, path)
+				require.Equal(t, [][]byte{numbered(7)}, all["/map"], "each file begins with what was latched")
+				for _, topic := range []string{"/a", "/b"} {
+					for _, data := range all[topic] {
+						require.Equal(t, next[topic], numberOf(data), "nothing is lost or written twice")
+						next[topic]++
+					}
+				}
+			}
+			require.Equal(t, map[string]uint32{"/a": count, "/b": count}, next)
+		})
+	}
+}
+
+func TestKillCostsAtMostTheSyncInterval(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			g := isolate(t)
+			recorder := g.start("recorder", "/n", "-o", "drive", "-s", storage, "--sync-interval", "300ms", "--chunk-duration", "1h", "--max-bag-messages", "300")
+			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Numbered", keepAll())
+			var sent []time.Time
+			for begin := time.Now(); time.Since(begin) < 2*time.Second; time.Sleep(time.Millisecond) {
+				require.NoError(t, p.Publish(numbered(uint32(len(sent)))))
+				sent = append(sent, time.Now())
+			}
+			require.NoError(t, recorder.cmd.Process.Kill())
+			<-recorder.done
+			killed := time.Now()
+			kept := 0
+			for n := range g.parts(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap*"}[storage]) {
+				path := g.path(fmt.Sprintf(map[string]string{"record": "drive.record.%05d", "mcap": "drive/drive_%d.mcap"}[storage], n))
+				for _, data := range messages(t, path)["/n"] {
+					require.Equal(t, uint32(kept), numberOf(data))
+					kept++
+				}
+			}
+			// On a machine with other work to do the recorder may be late, too.
+			require.Less(t, killed.Sub(sent[kept]), time.Second, "%d of %d messages", kept, len(sent))
+		})
+	}
+}
