@@ -281,8 +281,9 @@ func (n *snapshot) endure(topic string, err error) error {
 // note writes what the snapshot was taken for.
 func (n *snapshot) note() error {
 	n.noted = true
-	text := n.why()
-	if reach := n.reach(); reach > 0 && n.cut >= n.time-int64(reach) {
+	reach := n.reach()
+	text := fmt.Sprintf("%s (%v before, %v after)", n.why(), reach, n.after)
+	if reach > 0 && n.cut >= n.time-int64(reach) {
 		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.time-n.cut), reach)
 	}
 	return n.writeEvent(codec.Event{Kind: codec.EventSnapshot, Topic: n.topic, Time: n.logTime, Text: text})

@@ -218,7 +218,7 @@ func TestSnapshotsOverlap(t *testing.T) {
 				paths[s.TakeSnapshot_Response.Path] = true
 				event := eventsOf(t, s.TakeSnapshot_Response.Path, codec.EventSnapshot)
 				require.Len(t, event, 1)
-				require.Equal(t, "service /recorder/take_snapshot", event[0].Text)
+				require.Contains(t, event[0].Text, "service /recorder/take_snapshot (")
 				require.Empty(t, eventsOf(t, s.TakeSnapshot_Response.Path, codec.EventDrop))
 				at := event[0].Time
 				before := int64(s.Before * 1e9)
@@ -406,7 +406,7 @@ func TestConditionsTakeSnapshots(t *testing.T) {
 			require.Equal(t, "data = 12.5", info.Metadata["value"])
 			events := eventsOf(t, path, codec.EventSnapshot)
 			require.Len(t, events, 2)
-			require.Equal(t, "condition /load data > 10: data = 12.5", events[0].Text)
+			require.Equal(t, "condition /load data > 10: data = 12.5 (30s before, 1s after)", events[0].Text)
 			require.Equal(t, "/load", events[0].Topic)
 			require.Equal(t, "the condition was met 2 more times", events[1].Text)
 			got, _ := contents(t, path)
@@ -444,7 +444,7 @@ func TestConditionsCountWhatTheyPass(t *testing.T) {
 	time.Sleep(o.SnapshotCooldown)
 	d.publishFloat(p, 1)
 	paths := d.snapshotFiles(2)
-	require.Equal(t, "condition /hit *; met 3 times since its last snapshot", eventsOf(t, paths[1], codec.EventSnapshot)[0].Text)
+	require.Equal(t, "condition /hit *; met 3 times since its last snapshot (30s before, 0s after)", eventsOf(t, paths[1], codec.EventSnapshot)[0].Text)
 	require.NoError(t, d.end())
 }
 
@@ -564,7 +564,7 @@ func TestSnapshotsSayThatTheyAreShort(t *testing.T) {
 	f := d.flow("/n", time.Millisecond, 50000)
 	require.Eventually(t, func() bool { return f.count() > 50 }, patient, time.Millisecond)
 	answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{})
-	require.Regexp(t, `^service /recorder/take_snapshot; it reaches back \d.*s of 30s, as snapshot_size is used up$`,
+	require.Regexp(t, `^service /recorder/take_snapshot \(30s before, 0s after\); it reaches back \d.*s of 30s, as snapshot_size is used up$`,
 		eventsOf(t, answer.Path, codec.EventSnapshot)[0].Text)
 	require.NoError(t, d.end())
 }
