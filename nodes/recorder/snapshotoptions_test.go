@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSnapshotTopicLimits(t *testing.T) {
+	o := snapshotOptions{SnapshotTopicLimits: []string{"/camera/image=5s,100MB", "imu = 1m30s", "/map=0s, 1KiB"}}
+	all, err := o.topicLimits(func(topic string) (string, error) {
+		if topic[0] != '/' {
+			topic = "/robot/" + topic
+		}
+		return topic, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]limits{
+		"/camera/image": {5 * time.Second, 100_000_000}, "/robot/imu": {90 * time.Second, 0}, "/map": {0, 1024},
+	}, all)
+}
+
+func TestSnapshotOptionsAreChecked(t *testing.T) {
+	for want, o := range map[string]snapshotOptions{
+		`snapshot_topic_limits: "/imu" is not allowed, want TOPIC=DURATION`: {SnapshotTopicLimits: []string{"/imu"}},
+		`snapshot_topic_limits: "/imu=5" is not allowed`:                    {SnapshotTopicLimits: []string{"/imu=5"}},
+		`snapshot_topic_limits: "/imu=-5s" is not allowed`:                  {SnapshotTopicLimits: []string{"/imu=-5s"}},
+		`snapshot_topic_limits: "/imu=5s,big" is not allowed, want a size`:  {SnapshotTopicLimits: []string{"/imu=5s,big"}},
+		`snapshot_topic_limits: "/imu=5s,0" is not allowed`:                 {SnapshotTopicLimits: []string{"/imu=5s,0"}},
+		`snapshot_topic_limits: /imu is there twice`:                        {SnapshotTopicLimits: []string{"/imu=5s", "/imu=6s"}},
+		`snapshot_condition: condition "/imu x"`:                            {Snapshot: true, SnapshotCondition: []string{"/imu x"}},
+		`snapshot_condition: nothing is kept for snapshots`:                 {SnapshotCondition: []string{"/imu *"}},
+	} {
+		require.ErrorContains(t, o.check(), want)
+	}
+	o := snapshotOptions{SnapshotMode: true, SnapshotCondition: []string{"/imu *", "/imu x > 1"}}
+	require.NoError(t, o.check())
+	_, err := o.conditions(func(string) (string, error) { return "", errors.New("no name") })
+	require.ErrorContains(t, err, "no name")
+	o.SnapshotTopicLimits = []string{"/imu=5s"}
+	_, err = o.topicLimits(func(string) (string, error) { return "", errors.New("no name") })
+	require.ErrorContains(t, err, "no name")
+}
