@@ -32,11 +32,15 @@ func (c *console) Write(p []byte) (int, error) {
 	return c.text.Write(p)
 }
 
-// warnings returns the lines about nodes of other distributions.
-func (c *console) warnings() (lines []string) {
+func (c *console) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for line := range strings.Lines(c.text.String()) {
+	return c.text.String()
+}
+
+// warnings returns the lines about nodes of other distributions.
+func (c *console) warnings() (lines []string) {
+	for line := range strings.Lines(c.String()) {
 		if strings.Contains(line, "announces itself, as ") {
 			lines = append(lines, line)
 		}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"tapedeck/bridge"
@@ -37,6 +38,7 @@ type graph struct {
 	watchers  map[chan struct{}]struct{}
 	closed    bool
 	warned    bool // of nodes of other distributions
+	settling  *time.Timer
 
 	log func(level bridge.LogLevel, format string, args ...any) // to be called without mu
 }
@@ -47,6 +49,7 @@ type endpoint struct {
 	participant bridge.GUID
 	topic       string
 	subscriber  bool
+	told        map[bridge.GUID]bool // which peers do not match, of an endpoint of the node
 }
 
 func newGraph(n *node, gidSize int) (*graph, error) {
@@ -61,6 +64,8 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		watchers:  make(map[chan struct{}]struct{}),
 		log:       n.Log,
 	}
+	g.settling = time.AfterFunc(settled, g.warnOfIncompatible)
+	g.settling.Stop() // until something is known
 	for _, builtin := range []struct {
 		reader *C.dds_entity_t
 		topic  C.dds_entity_t
@@ -167,6 +172,7 @@ func (g *graph) update() error {
 		misfit = g.misfit()
 		g.warned = misfit != ""
 	}
+	g.settling.Reset(settled)
 	g.mu.Unlock()
 	switch {
 	case misfit == "":
@@ -399,6 +405,7 @@ func (g *graph) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
+	g.settling.Stop()
 	g.own.nodes = nil
 	_ = g.tellOwn() // peers see the participant go anyway
 	for c := range g.watchers {

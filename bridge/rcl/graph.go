@@ -41,8 +41,9 @@ type endpoint interface {
 	warnOfIncompatible()
 }
 
-// settled is how long after a change of the graph the middleware has found out what matches.
-const settled = 200 * time.Millisecond
+// settled is how long after a change of the graph the middleware has found out what matches, and a subscription that its
+// owner replaces by one that matches is gone.
+const settled = 1500 * time.Millisecond
 
 func newGraph(n *node) (*graph, error) {
 	g := &graph{

@@ -24,17 +24,18 @@ import (
 // subscription implements bridge.Subscription. One goroutine takes what the middleware has, at once, so that no limit of
 // the middleware is reached while the handler is slow; another calls the handler.
 type subscription struct {
-	node    *node
-	topic   string
-	qos     codec.QoS
-	rclgo   *rclgo.Subscription
-	handle  *C.rcl_subscription_t
-	spin    *spin
-	batch   *C.struct_batch
-	drained time.Time // last
-	losses  losses
-	gaps    atomic.Uint64 // samples that are missing between sequence numbers
-	counts  atomic.Bool   // there are sequence numbers
+	node     *node
+	topic    string
+	qos      codec.QoS
+	rclgo    *rclgo.Subscription
+	handle   *C.rcl_subscription_t
+	spin     *spin
+	batch    *C.struct_batch
+	drained  time.Time // last
+	received int64     // when the last sample was, ns since the Unix epoch
+	losses   losses
+	gaps     atomic.Uint64 // samples that are missing between sequence numbers
+	counts   atomic.Bool   // there are sequence numbers
 
 	incompatible *event
 
@@ -120,14 +121,16 @@ func (s *subscription) take(until int64) int {
 		return 0
 	}
 	samples := s.batch.samples[:n]
+	now := time.Now().UnixNano()
 	var gaps uint64
 	s.mu.Lock()
 	for i := range samples {
 		c := &samples[i]
+		s.received = inOrder(s.received, int64(c.received), now)
 		sample := bridge.Sample{
 			Data:        unsafe.Slice((*byte)(c.data), int(c.size)),
 			SourceTime:  int64(c.sent),
-			ReceiveTime: int64(c.received),
+			ReceiveTime: s.received,
 			Publisher:   *(*bridge.GUID)(unsafe.Pointer(&c.publisher)),
 			Sequence:    uint64(c.sequence),
 			Memory:      memory{},
@@ -148,6 +151,16 @@ func (s *subscription) take(until int64) int {
 		return 0
 	}
 	return n
+}
+
+// inOrder returns when a sample was received, from what the middleware says of it, after one that was received at the time
+// last. Fast DDS gives out the samples of a publisher in order, but the one of which a part had to be sent again may be
+// received after the next one. Times ahead of now are from before the clock was set back.
+func inOrder(last, received, now int64) int64 {
+	if last > now {
+		return received
+	}
+	return max(last, received)
 }
 
 func (s *subscription) notify() {

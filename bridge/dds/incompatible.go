@@ -1,0 +1,55 @@
+package dds
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"tapedeck/bridge"
+)
+
+// settled is how long after the last change of the graph all is known of it, and a subscription that its owner replaces by
+// one that matches is gone.
+const settled = 1500 * time.Millisecond
+
+// warnOfIncompatible logs which peers do not match with the node's publishers and subscriptions, each once.
+func (g *graph) warnOfIncompatible() {
+	g.mu.Lock()
+	lines := g.incompatible()
+	g.mu.Unlock()
+	for _, line := range lines {
+		g.log(bridge.Warn, "%s", line)
+	}
+}
+
+func (g *graph) incompatible() (lines []string) {
+	if g.closed {
+		return nil
+	}
+	own := make(map[string][]*endpoint) // by topic
+	for _, e := range g.endpoints {
+		if e.Own {
+			own[e.topic] = append(own[e.topic], e)
+		}
+	}
+	for guid, peer := range g.endpoints {
+		for _, e := range own[peer.topic] {
+			if peer.Own || peer.subscriber == e.subscriber || peer.Type != e.Type || e.told[guid] {
+				continue
+			}
+			offer, request, side := peer.QoS, e.QoS, "does not reach this subscription"
+			if peer.subscriber {
+				offer, request, side = e.QoS, peer.QoS, "does not hear this publisher"
+			}
+			if ok, reason := bridge.Compatible(offer, request); !ok {
+				if e.told == nil {
+					e.told = make(map[bridge.GUID]bool)
+				}
+				e.told[guid] = true
+				lines = append(lines, fmt.Sprintf("%s: %s %s: %s", e.topic, g.nodes[peer.participant][guid], side, reason))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,44 @@
+package dds
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// TestIncompatible has a publisher and a subscription that don't match warn of each other, once, unless the subscription
+// is replaced by one that does.
+func TestIncompatible(t *testing.T) {
+	var heard, spoken console
+	listener, err := Open(bridge.Options{Name: "listener", Namespace: "/test", Domain: -1, Console: &heard})
+	require.NoError(t, err)
+	defer listener.Close()
+	talker, err := Open(bridge.Options{Name: "talker", Namespace: "/test", Domain: -1, Console: &spoken})
+	require.NoError(t, err)
+	defer talker.Close()
+	for _, topic := range []string{"bytes", "replaced"} {
+		_, err = talker.Advertise(topic, bytesType, bridge.SensorDataQoS())
+		require.NoError(t, err)
+		s, err := listener.Subscribe(topic, bytesType, codec.DefaultQoS(), func([]bridge.Sample) {})
+		require.NoError(t, err)
+		if topic == "replaced" {
+			require.Eventually(t, func() bool { return len(publishersOf(listener, s.Topic())) == 1 }, patience, 5*time.Millisecond)
+			require.NoError(t, s.Close())
+		}
+	}
+	const reason = "the publisher is best effort, the subscriber asks for reliable"
+	require.Eventually(t, func() bool {
+		return strings.Contains(heard.String(), "/test/bytes: /test/talker does not reach this subscription: "+reason) &&
+			strings.Contains(spoken.String(), "/test/bytes: /test/listener does not hear this publisher: "+reason)
+	}, patience, 5*time.Millisecond)
+	_, err = talker.Advertise("other", bytesType, codec.DefaultQoS()) // another change of the graph
+	require.NoError(t, err)
+	time.Sleep(settled + quiet)
+	require.Equal(t, 1, strings.Count(heard.String(), reason))
+	require.Equal(t, 1, strings.Count(spoken.String(), reason))
+}
