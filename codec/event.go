@@ -31,6 +31,7 @@ const (
 	EventDrop       = "drop"       // Count messages were received and not written, as the disk did not keep up
 	EventGap        = "gap"        // a topic was silent for much longer than its rate lets expect, and nothing was lost that is known of
 	EventPause      = "pause"      // recording was paused on purpose
+	EventThrottle   = "throttle"   // Count messages of a topic were left out on purpose, as it has too many
 	EventSplit      = "split"      // the recording went on in another file
 	EventDisk       = "disk"       // the disk was full, slow or failed; Count messages are missing for it
 	EventSnapshot   = "snapshot"   // a snapshot was taken; Text names its cause

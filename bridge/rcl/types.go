@@ -14,13 +14,16 @@ import (
 	"unsafe"
 
 	"github.com/tiiuae/rclgo/pkg/rclgo/types"
+
+	"tapedeck/msgs/rosidl"
 )
 
 // interfaceName is the form of a type's name: package, folder, name. Names come from peers too and end up in that of a
 // library.
 var interfaceName = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9_]*)/(msg|srv|action)/([a-zA-Z][a-zA-Z0-9_]*)$`)
 
-// loadHandle returns the type support of a type from its package. kind is "message" or "service".
+// loadHandle returns the type support of a type from its package. kind is "message" or "service". The error wraps
+// rosidl.ErrUnknownType where the package is not installed or does not have it.
 func loadHandle(kind, typeName string) (unsafe.Pointer, error) {
 	m := interfaceName.FindStringSubmatch(typeName)
 	if m == nil {
@@ -35,11 +38,11 @@ func loadHandle(kind, typeName string) (unsafe.Pointer, error) {
 		return h, nil
 	}
 	if !installed {
-		return nil, fmt.Errorf("type %s is not installed: %s is not in the library path. Install the package %s "+
-			"(Debian name ros-<distro>-%s), or build it, and source its setup.sh", typeName, C.GoString(library), m[1],
+		return nil, fmt.Errorf("%w: %s is not installed: %s is not in the library path. Install the package %s "+
+			"(Debian name ros-<distro>-%s), or build it, and source its setup.sh", rosidl.ErrUnknownType, typeName, C.GoString(library), m[1],
 			strings.ReplaceAll(m[1], "_", "-"))
 	}
-	return nil, fmt.Errorf("type %s: the installed package %s has no such %s; source the setup.sh of one that does", typeName, m[1], kind)
+	return nil, fmt.Errorf("%w: %s: the installed package %s has no such %s; source the setup.sh of one that does", rosidl.ErrUnknownType, typeName, m[1], kind)
 }
 
 // messageType is the type support of any installed message type. Its messages, as rclgo sees them, are CDR.

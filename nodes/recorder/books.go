@@ -31,6 +31,9 @@ func (s *session) ended(start, end int64, last bool) []codec.Event {
 	for _, rec := range list {
 		topic, all, before := rec.channel.Load().Topic, rec.counts(), rec.filed
 		t, w := file[topic], whole[topic]
+		if n := all.throttled - before.throttled; n > 0 {
+			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: topic, Time: start, Until: end, Count: n, Text: "left out, as throttle asks"})
+		}
 		written, dropped := all.Written-before.Written, all.Dropped-before.Dropped
 		file[topic] = codec.Totals{
 			Received: t.Received + written + dropped, Written: t.Written + written, Dropped: t.Dropped + dropped,

@@ -5,7 +5,8 @@ import "tapedeck/codec"
 // counts are numbers of messages of a topic.
 type counts struct {
 	codec.Totals
-	skipped uint64 // while recording was paused
+	skipped   uint64 // while recording was paused
+	throttled uint64 // left out on purpose
 }
 
 // counts returns what was counted since the recording began.
@@ -15,6 +16,6 @@ func (rec *recording) counts() counts {
 			Received: rec.received.Load(), Written: rec.written.Load(), Dropped: rec.dropped.Load(),
 			Lost: rec.missed(),
 		},
-		skipped: rec.skipped.Load(),
+		skipped: rec.skipped.Load(), throttled: rec.throttled.Load(),
 	}
 }

@@ -55,9 +55,7 @@ func (r *recorder) subscribeTo(topics, types []string) (subscribed, unavailable 
 		return nil, nil, errNotRecording
 	}
 	for i, name := range full {
-		if !slices.Contains(r.selection.topics, name) {
-			r.selection.topics = append(r.selection.topics, name)
-		}
+		r.selection.topics[name] = true
 		topic := r.topic(name)
 		wanted := typesOf(&topic)
 		if i < len(types) && types[i] != "" {

@@ -18,22 +18,8 @@ type options struct {
 	memoryOptions
 	snapshotOptions
 	statusOptions
+	announceOptions
 	graph.Options
-}
-
-// topicOptions say what is recorded.
-type topicOptions struct {
-	Topics                   []string `param:"topics" flag:"-" group:"Topics" help:"topics to record when none is named on the command line"`
-	All                      bool     `param:"all" short:"a" group:"Topics" help:"record every topic, as it appears"`
-	Regex                    string   `param:"regex" short:"e" group:"Topics" help:"record topics in whose name this regular expression is found"`
-	ExcludeRegex             string   `param:"exclude_regex" short:"x" alias:"exclude" group:"Topics" help:"leave out topics in whose name this regular expression is found, even named ones"`
-	ExcludeTopics            []string `param:"exclude_topics" group:"Topics" value:"TOPIC" help:"leave out this TOPIC, even if it is named"`
-	Node                     []string `param:"node" group:"Topics" value:"NAME" help:"record what the node of this NAME publishes or subscribes to"`
-	IncludeHiddenTopics      bool     `param:"include_hidden_topics" group:"Topics" help:"with --all, --regex and --node: hidden topics too"`
-	IncludeUnpublishedTopics bool     `param:"include_unpublished_topics" group:"Topics" help:"with --all, --regex and --node: topics without a publisher too"`
-	NoDiscovery              bool     `param:"no_discovery" group:"Topics" help:"do not pick up topics that appear after the start"`
-	QoSOverrides             string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to subscribe with, by topic, as rosbag2 reads it"`
-	DefinitionPaths          []string `param:"definition_paths" group:"Topics" value:"FOLDER" help:"FOLDER to look for message definitions in, before AMENT_PREFIX_PATH"`
 }
 
 // Values of the option sync.
@@ -110,8 +96,8 @@ func (o *options) check(topics []string) error {
 	if err := o.snapshotOptions.check(); err != nil {
 		return err
 	}
-	if !o.All && o.Regex == "" && len(o.Node) == 0 && len(topics) == 0 {
-		return config.Usagef("nothing to record: name topics, or use --all, --regex or --node")
+	if o.nothing(topics) {
+		return config.Usagef("nothing to record: name topics, or use --all, --regex, --node or --topic-types")
 	}
 	_, err := o.settle()
 	return err
@@ -119,6 +105,7 @@ func (o *options) check(topics []string) error {
 
 // settings are what options say in a form of their own.
 type settings struct {
+	throttles  []throttleRule
 	priorities []pattern // for memory
 	repeats    []pattern // how many messages are repeated
 	reserve    reserve   // of the disk
@@ -127,6 +114,9 @@ type settings struct {
 
 // settle reads the options that have a form of their own. The error is one of usage.
 func (o *options) settle() (s settings, err error) {
+	if s.throttles, err = parseThrottles(o.Throttle); err != nil {
+		return s, config.Usagef("throttle: %w", err)
+	}
 	if s.priorities, err = parsePatterns(o.Priority, 0, 1); err != nil {
 		return s, config.Usagef("priority: %w", err)
 	}
@@ -153,5 +143,6 @@ func defaultOptions() options {
 		memoryOptions:   memoryOptions{QueueSize: 256 << 20},
 		snapshotOptions: defaultSnapshotOptions(),
 		statusOptions:   statusOptions{Diagnostics: true},
+		announceOptions: announceOptions{StatsMaxPublishingRate: 1},
 	}
 }

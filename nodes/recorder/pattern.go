@@ -29,10 +29,15 @@ func parsePatterns(texts []string, missing, least int) ([]pattern, error) {
 		if name == "" || p.number < least {
 			return nil, fmt.Errorf("%q is not allowed, want TOPIC=NUMBER, at least %d", text, least)
 		}
-		p.topics = regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(name), `\*`, ".*") + "$")
+		p.topics = wildcard(name)
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// wildcard returns what matches names of topics in which * stands for anything.
+func wildcard(name string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(name), `\*`, ".*") + "$")
 }
 
 // numberOf returns the number of the first pattern that matches the topic.

@@ -41,6 +41,10 @@ type recorder struct {
 
 	snapshots *snapshots // nil: there are none
 
+	announcer   *announcer
+	definitions definitions
+	resumption  atomic.Pointer[moment] // when a pause ends by a message; nil: never
+
 	session   atomic.Pointer[session]
 	lifecycle sync.Mutex         // held while a recording starts or stops
 	over      bool               // none may start any more
@@ -78,10 +82,12 @@ func (r *recorder) run(ctx context.Context) error {
 	}
 	if err == nil && r.awaitTime(ctx) == nil {
 		r.begin(r.session.Load())
+		r.serveControl(ctx)
 		r.follow(ctx)
 	}
 	r.line.Clear()
 	r.finish()
+	r.announcer.end()
 	if r.snapshots != nil {
 		err = errors.Join(err, r.snapshots.end())
 	}
@@ -111,6 +117,7 @@ func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.
 		options: o, selection: chosen, node: node, line: line, out: os.Stdout, name: recordingName(&o, time.Now()), library: msgs.Library(o.DefinitionPaths...),
 		lookAgain: make(chan struct{}, 1), discovery: !o.NoDiscovery, disk: system{},
 		streams: map[streamKey]*recording{}, warned: map[string]bool{},
+		definitions: definitions{node: node, fetched: map[string]*definition{}},
 	}
 	var err error
 	if r.clock, err = bridge.NewSimTime(node); err != nil {
@@ -140,5 +147,6 @@ func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.
 		return nil, err
 	}
 	r.session.Store(s)
+	r.announcer = newAnnouncer(r)
 	return r, nil
 }

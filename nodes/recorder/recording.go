@@ -14,6 +14,9 @@ type recording struct {
 	qos   codec.QoS // subscribed with
 	ended bool      // nothing is subscribed any more, as the limit is reached
 
+	expecting bool // a node that can tell the definition of the type
+	fetching  bool // that definition
+
 	meter meter // of what is received, for the status
 
 	noted counts // of which events were noted, under the session's lock

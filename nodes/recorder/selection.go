@@ -13,31 +13,69 @@ import (
 
 // selection says which topics are recorded.
 type selection struct {
-	all         bool
-	topics      []string // full names
-	regex       *regexp.Regexp
-	exclude     *regexp.Regexp
-	excluded    []string // full names
-	nodes       []string // fully qualified: topics that one of them publishes or subscribes
-	hidden      bool     // hidden topics too, unless they are named
-	unpublished bool     // topics that nobody publishes too, unless they are named
+	all, allServices bool
+	topics           names // full names
+	types            names
+	regex            *regexp.Regexp
+	nodes            names // fully qualified: topics that one of them publishes or subscribes
+	static           []staticTopic
+
+	excluded      names // full names
+	excludedTypes names
+	exclude       *regexp.Regexp
+
+	// Of topics that are not named:
+	hidden      bool  // hidden ones too
+	unpublished bool  // those that nobody publishes too
+	ignoreLeafs bool  // not those that nobody else subscribes
+	own         names // not those, while nobody else publishes them: what the recorder says of itself
 
 	expand func(string) (string, error) // returns the full name of a topic
 }
 
+// names is a set of them.
+type names map[string]bool
+
+// serviceEvents is behind the name of a service in that of the topic of its events, which have the type of the service and
+// _Event.
+const serviceEvents = "/_service_event"
+
+func isServiceEvents(topic, typeName string) bool {
+	return strings.HasSuffix(topic, serviceEvents) && strings.HasSuffix(typeName, "_Event")
+}
+
 // newSelection checks what the options ask for. Relative names are expanded by expand.
 func newSelection(o *options, topics []string, expand func(string) (string, error)) (*selection, error) {
-	s := &selection{all: o.All, hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics, expand: expand}
+	s := &selection{
+		all: o.All, allServices: o.AllServices, topics: names{}, types: names{}, nodes: names{}, excluded: names{}, excludedTypes: names{},
+		hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics, ignoreLeafs: o.IgnoreLeafTopics, own: names{diagnosticsTopic: true}, expand: expand,
+	}
 	for _, list := range []struct {
-		from []string
-		to   *[]string
-	}{{topics, &s.topics}, {o.ExcludeTopics, &s.excluded}, {o.Node, &s.nodes}} {
+		from   []string
+		suffix string
+		to     names
+	}{
+		{topics, "", s.topics}, {o.Services, serviceEvents, s.topics}, {o.Node, "", s.nodes},
+		{o.ExcludeTopics, "", s.excluded}, {o.ExcludeServices, serviceEvents, s.excluded},
+	} {
 		for _, name := range list.from {
-			full, err := expand(name)
+			full, err := expand(name + list.suffix)
 			if err != nil {
 				return nil, config.Usagef("%w", err)
 			}
-			*list.to = append(*list.to, full)
+			list.to[full] = true
+		}
+	}
+	for _, list := range []struct {
+		parameter string
+		from      []string
+		to        names
+	}{{"topic_types", o.TopicTypes, s.types}, {"exclude_topic_types", o.ExcludeTopicTypes, s.excludedTypes}} {
+		for _, name := range list.from {
+			if !isTypeName(name) {
+				return nil, config.Usagef("%s: %q is no type, want one such as sensor_msgs/msg/Imu", list.parameter, name)
+			}
+			list.to[name] = true
 		}
 	}
 	var err error
@@ -47,36 +85,47 @@ func newSelection(o *options, topics []string, expand func(string) (string, erro
 	if s.exclude, err = graph.Regexp("exclude_regex", o.ExcludeRegex); err != nil {
 		return nil, err
 	}
+	if s.static, err = readStaticTopics(o.StaticTopicsPath, expand); err != nil {
+		return nil, err
+	}
+	for _, static := range s.static {
+		s.topics[static.topic] = true
+	}
 	return s, nil
 }
 
-// wants says whether topic is to be recorded now.
-func (s *selection) wants(topic *bridge.Topic) bool {
-	if slices.Contains(s.excluded, topic.Name) || s.exclude != nil && s.exclude.MatchString(topic.Name) {
+// wants says whether a topic is to be recorded now, with one of its types.
+func (s *selection) wants(topic *bridge.Topic, typeName string) bool {
+	name := topic.Name
+	if s.excluded[name] || s.excludedTypes[typeName] || s.exclude != nil && s.exclude.MatchString(name) {
 		return false
 	}
-	if slices.Contains(s.topics, topic.Name) {
+	if s.topics[name] {
 		return true
 	}
-	if topic.Name == codec.EventTopic { // of a recording that is played
+	service := s.allServices && isServiceEvents(name, typeName)
+	switch {
+	case name == codec.EventTopic, // of a recording that is played
+		s.own[name] && !slices.ContainsFunc(topic.Publishers, foreign),
+		!s.hidden && isHidden(name) && !service,
+		!s.unpublished && len(topic.Publishers) == 0,
+		s.ignoreLeafs && !slices.ContainsFunc(topic.Subscribers, foreign):
 		return false
 	}
-	if topic.Name == diagnosticsTopic && !slices.ContainsFunc(topic.Publishers, func(e bridge.Endpoint) bool { return !e.Own }) {
-		return false // what the recorder itself says there is in the recording as events
-	}
-	if !s.hidden && isHidden(topic.Name) || !s.unpublished && len(topic.Publishers) == 0 {
-		return false
-	}
-	return s.all || s.regex != nil && s.regex.MatchString(topic.Name) || s.byNode(topic)
+	return s.all || service || s.types[typeName] || s.regex != nil && s.regex.MatchString(name) || s.byNode(topic)
 }
 
 // automatic says whether topics are picked up that are not named.
-func (s *selection) automatic() bool { return s.all || s.regex != nil || len(s.nodes) > 0 }
+func (s *selection) automatic() bool {
+	return s.all || s.allServices || s.regex != nil || len(s.nodes)+len(s.types) > 0
+}
 
 func (s *selection) byNode(topic *bridge.Topic) bool {
-	of := func(e bridge.Endpoint) bool { return slices.Contains(s.nodes, e.Node) }
-	return slices.ContainsFunc(topic.Publishers, of) || slices.ContainsFunc(topic.Subscribers, of)
+	of := func(e bridge.Endpoint) bool { return s.nodes[e.Node] }
+	return len(s.nodes) > 0 && (slices.ContainsFunc(topic.Publishers, of) || slices.ContainsFunc(topic.Subscribers, of))
 }
+
+func foreign(e bridge.Endpoint) bool { return !e.Own }
 
 // isHidden says whether ROS 2's tools hide the topic: a part of its name begins with an underscore.
 func isHidden(topic string) bool { return strings.Contains(topic, "/_") }

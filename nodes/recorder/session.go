@@ -161,6 +161,7 @@ func (s *session) completed(f codec.FileInfo, err error) {
 		s.recorder.node.Log(bridge.Debug, "completed %s: %d messages, %v", f.Path, f.MessageCount, mega(f.Size))
 	}
 	s.files.completed(f.Path)
+	s.recorder.announcer.completed(f.Path, err)
 }
 
 func (s *session) deleted(path string, err error) {
@@ -198,7 +199,7 @@ func (r *recorder) start(name string) error {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()
 	if r.over {
-		return errNotRecording
+		return errors.New("the recorder ends")
 	}
 	if r.recording() {
 		return fmt.Errorf("%s is being recorded", r.path())
@@ -221,6 +222,7 @@ func (r *recorder) start(name string) error {
 // begin has a new session subscribe and write. r.lifecycle is held, or nobody else is there yet.
 func (r *recorder) begin(s *session) {
 	s.run()
+	r.announcer.begins(r.file())
 	r.mu.Lock()
 	r.active, r.discovered = true, time.Now().Add(discoveryTime)
 	r.mu.Unlock()
@@ -296,7 +298,7 @@ func (r *recorder) split() (closed, opened string, err error) {
 	if !r.recording() || s.sink == nil {
 		return "", "", errNotRecording
 	}
-	return s.sink.requestSplit(s.ctx)
+	return s.sink.requestSplit(s.ctx, time.Now().UnixNano())
 }
 
 // announceSplit tells onSplit that a file was closed and another one opened, "" at the end of a recording.

@@ -32,10 +32,11 @@ type sink struct {
 	reorder time.Duration // how long messages wait for earlier ones of other topics
 	always  bool          // after each round everything is put on the disk
 
-	requests chan splitRequest
-	position atomic.Int64           // receive time until which everything is written, ns since the Unix epoch
-	bytes    atomic.Uint64          // of payloads
-	path     atomic.Pointer[string] // of the file that is being written
+	requests  chan splitRequest
+	splitting atomic.Pointer[moment] // when a message begins another file; nil: never
+	position  atomic.Int64           // receive time until which everything is written, ns since the Unix epoch
+	bytes     atomic.Uint64          // of payloads
+	path      atomic.Pointer[string] // of the file that is being written
 
 	mu       sync.Mutex
 	declared []*codec.Channel // to be declared, in order
@@ -99,11 +100,12 @@ func newSink(b *backlog, w codec.Writer, d desk) *sink {
 // file returns the path of the file that is being written, "" where the writer does not tell.
 func (s *sink) file() string { return *s.path.Load() }
 
-// requestSplit has what is received from now on written to another file, and returns once that is open, or when ctx ends.
-func (s *sink) requestSplit(ctx context.Context) (closed, opened string, err error) {
+// requestSplit has what is received after until, ns since the Unix epoch, written to another file, and returns once that is open, or
+// when ctx ends.
+func (s *sink) requestSplit(ctx context.Context, until int64) (closed, opened string, err error) {
 	answer := make(chan splitAnswer, 1)
 	select {
-	case s.requests <- splitRequest{time.Now().UnixNano(), answer}:
+	case s.requests <- splitRequest{until, answer}:
 	case <-ctx.Done():
 		return "", "", errNotRecording
 	}
@@ -241,13 +243,13 @@ func (s *sink) check(err error) {
 // write writes the pending items that nothing earlier can overtake any more, or all.
 func (s *sink) write(all bool) {
 	sortByReception(s.pending, s.sorted)
-	horizon := time.Now().Add(-s.reorder).UnixNano()
+	now := time.Now().UnixNano()
 	var bytes int64
 	n := 0
 	for ; n < len(s.pending); n++ {
 		it := s.pending[n]
-		// What waits for earlier messages must not take the memory of those that come.
-		early := it.receiveTime > horizon && s.held-bytes <= s.backlog.maxBytes/4
+		// What waits, for earlier messages or a definition, must not take the memory of messages that come.
+		early := (now-it.receiveTime < int64(s.reorder) || it.stream.waits(it, now)) && s.held-bytes <= s.backlog.maxBytes/4
 		if early && !all || !s.prepare(it) {
 			break
 		}
@@ -273,6 +275,10 @@ func (s *sink) prepare(it *item) bool {
 	case s.broken != nil || s.full:
 	case s.request != nil && it.receiveTime > s.request.until:
 		s.answer(s.split(it.logTime, it.receiveTime))
+	case s.told(it):
+		if _, _, err := s.split(it.logTime, it.receiveTime); err != nil {
+			s.check(err)
+		}
 	case s.part.enough(&s.files, it) && !time.Now().Before(s.retry):
 		if _, _, err := s.split(it.logTime, it.receiveTime); err != nil {
 			s.retry = time.Now().Add(retryPace)
@@ -280,6 +286,12 @@ func (s *sink) prepare(it *item) bool {
 		}
 	}
 	return s.broken == nil
+}
+
+// told says whether an item begins another file, as a service was asked for.
+func (s *sink) told(it *item) bool {
+	m := s.splitting.Load()
+	return m != nil && m.toldBy(it.stream.channel.Load().Topic, it.publishTime, it.logTime) && s.splitting.CompareAndSwap(m, nil)
 }
 
 // put writes one item, unless a limit is reached, and says whether it is done with.
@@ -293,6 +305,9 @@ func (s *sink) put(it *item) bool {
 		return true
 	}
 	s.part.begin(&s.files, it.logTime)
+	if it.stream.undefined.Load() {
+		it.stream.giveUp()
+	}
 	m := s.message(it, it.logTime)
 	switch err := s.writer.Write(m); {
 	case err == nil:

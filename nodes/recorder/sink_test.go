@@ -216,7 +216,7 @@ func TestSinkEndsWithTheErrorOfTheDisk(t *testing.T) {
 	require.Contains(t, c.told[0], "no space left")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := s.requestSplit(ctx)
+	_, _, err := s.requestSplit(ctx, time.Now().UnixNano())
 	require.ErrorIs(t, err, errNotRecording)
 }
 
@@ -301,7 +301,7 @@ func TestSinkSplitsOnRequest(t *testing.T) {
 	a := newTestStream("/a", q)
 	before := time.Now().UnixNano()
 	feed(a, before)
-	closed, opened, err := s.requestSplit(t.Context())
+	closed, opened, err := s.requestSplit(t.Context(), time.Now().UnixNano())
 	require.NoError(t, err)
 	require.Equal(t, []string{"file0", "file1"}, []string{closed, opened})
 	require.Equal(t, "file1", s.file())
@@ -310,7 +310,7 @@ func TestSinkSplitsOnRequest(t *testing.T) {
 	w.mu.Lock()
 	w.stuck = errors.New("no more files")
 	w.mu.Unlock()
-	_, _, err = s.requestSplit(t.Context())
+	_, _, err = s.requestSplit(t.Context(), time.Now().UnixNano())
 	require.ErrorContains(t, err, "file1: no more files")
 	close(stop)
 	require.NoError(t, <-done)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 )
@@ -39,7 +41,10 @@ func (s *snapshots) serve() error {
 			}
 			return cdr.Marshal(answer)
 		})
-		if err != nil {
+		switch {
+		case errors.Is(err, rosidl.ErrUnknownType):
+			node.Log(bridge.Warn, "no service %s: %v", service.name, err)
+		case err != nil:
 			return err
 		}
 	}

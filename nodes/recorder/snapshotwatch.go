@@ -48,6 +48,7 @@ func (s *snapshots) follow(topics []bridge.Topic) {
 			case rec == nil:
 				rec = watch
 				r.adapt(rec, topic, offersOf(topic, typeName))
+				r.define(rec, topic)
 			case watch != nil:
 				watch.close()
 				delete(s.watches, key)
@@ -63,6 +64,8 @@ func (s *snapshots) watch(topic *bridge.Topic, typeName string) *recording {
 	rec := &recording{stream: &stream{clock: r.clock}}
 	offers := offersOf(topic, typeName)
 	rec.channel.Store(r.channel(topic, typeName, offers))
+	rec.undefined.Store(rec.channel.Load().Schema.Encoding == "")
+	r.define(rec, topic)
 	s.equip(rec.stream)
 	rec.qos = r.request(topic.Name, offers)
 	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, rec.take)
@@ -77,7 +80,7 @@ func (s *snapshots) watch(topic *bridge.Topic, typeName string) *recording {
 // equip has the messages of a stream watched for conditions, as far as its type is known by now. recorder.mu is held.
 func (s *snapshots) equip(to *stream) {
 	c := to.channel.Load()
-	if s.conditions[c.Topic] == nil || to.watcher != nil && (to.watcher.whole || len(c.Schema.Data) == 0) {
+	if s.conditions[c.Topic] == nil || to.undefined.Load() || to.watcher != nil && (to.watcher.whole || len(c.Schema.Data) == 0) {
 		return
 	}
 	w := &watcher{snapshots: s, whole: true}

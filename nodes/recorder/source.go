@@ -13,6 +13,7 @@ type source struct {
 	sequence uint64 // of the last message
 	heard    int64  // when that was received, ns since the Unix epoch
 
+	offering bool    // messages to late subscribers, as latched topics do
 	depth    int     // how many messages its late subscribers get; 0: it is not latched
 	lifespan int64   // how long they get them, ns
 	kept     []*item // those messages, in order, and those that came after them and are not written yet
@@ -93,7 +94,8 @@ func (s *sources) of(guid bridge.GUID) *source {
 // latch sets what is kept of a publisher that offers qos.
 func (s *sources) latch(from *source, qos codec.QoS) {
 	from.depth, from.lifespan = 0, int64(codec.Infinite)
-	if qos.Durability == codec.TransientLocal {
+	from.offering = qos.Durability == codec.TransientLocal
+	if from.offering {
 		from.depth, from.lifespan = max(qos.Depth, 1), int64(qos.Lifespan) // a depth of 0 is not known
 		if qos.History == codec.KeepAll {
 			from.depth = 1 << 30

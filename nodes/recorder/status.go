@@ -119,6 +119,7 @@ type totals struct {
 	messages       uint64 // written, or received where nothing is written but snapshots
 	bytes          uint64 // written
 	dropped, lost  uint64 // messages
+	throttled      uint64 // messages
 	waiting        int64  // bytes in the backlog
 	snapshotsOnly  bool
 	droppedByTopic []string
@@ -133,6 +134,7 @@ func (r *recorder) totals() (t totals) {
 		c := rec.counts()
 		t.lost += c.Lost
 		t.dropped += c.Dropped
+		t.throttled += c.throttled
 		if t.snapshotsOnly {
 			t.messages += c.Received
 		} else {
@@ -153,6 +155,9 @@ func (t totals) String() string {
 	text := fmt.Sprintf("%.1f s, %d topics, %d messages", t.elapsed.Seconds(), t.topics, t.messages)
 	if !t.snapshotsOnly {
 		text += fmt.Sprintf(", %.1f MB written, %.1f MB waiting", float64(t.bytes)/1e6, float64(t.waiting)/1e6)
+	}
+	if t.throttled > 0 {
+		text += fmt.Sprintf(", %d throttled", t.throttled)
 	}
 	return text + fmt.Sprintf(", %d dropped, %d lost in transport", t.dropped, t.lost)
 }

@@ -18,26 +18,34 @@ type stream struct {
 	journal *journal // nil: nobody wants to know of gaps
 	limit   uint64   // messages to be recorded; 0: all
 
+	throttle   *throttle               // of what is recorded; nil: none
+	resumption *atomic.Pointer[moment] // when a pause ends by a message; nil, or in it nil: never
+	resume     func()                  // ends the pause for all
+
 	snapshots *snapshots // nil: there are none
 	track     *track     // in their ring
 
-	channel  atomic.Pointer[codec.Channel] // replaced once, when the first publisher is known
-	received atomic.Uint64                 // messages, without those that were skipped
-	bytes    atomic.Uint64                 // of their payloads
-	written  atomic.Uint64                 // messages
-	dropped  atomic.Uint64                 // messages that did not get into the recording
-	skipped  atomic.Uint64                 // messages received while recording was paused
-	complete atomic.Bool                   // the limit is reached
+	channel   atomic.Pointer[codec.Channel] // replaced when the first publisher is known, or the definition of the type
+	undefined atomic.Bool                   // the definition is waited for
+	received  atomic.Uint64                 // messages, without those that were skipped or throttled
+	bytes     atomic.Uint64                 // of their payloads
+	written   atomic.Uint64                 // messages
+	dropped   atomic.Uint64                 // messages that did not get into the recording
+	skipped   atomic.Uint64                 // messages received while recording was paused
+	throttled atomic.Uint64                 // messages that the throttle left out
+	complete  atomic.Bool                   // the limit is reached
 
 	share share // of the backlog
 
 	mu           sync.Mutex // held while a batch is taken in
 	batch, spill []*item    // reused from batch to batch
+	passed       []*item    // likewise: those of batch that the throttle lets pass
 	spare        slab
 	sources      sources
 	watcher      *watcher // nil: there are no conditions
 	rhythm       rhythm
 	paused       bool
+	pausedAt     int64 // when that began last, ns since the Unix epoch
 	replaced     int64 // ns since the Unix epoch, when a subscription took the place of another; 0: never
 	heard        int64 // log time of the last message, ns since the Unix epoch
 	arrived      int64 // when it was received, likewise
@@ -54,6 +62,16 @@ func newStream(c *codec.Channel, b *backlog, clock *bridge.SimTime) *stream {
 func (s *stream) take(samples []bridge.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if i := s.resumesAt(samples); i < len(samples) {
+		s.takeIn(samples[:i])
+		s.unpause()
+		samples = samples[i:]
+		go s.resume()
+	}
+	s.takeIn(samples)
+}
+
+func (s *stream) takeIn(samples []bridge.Sample) {
 	var refs int32
 	record := s.backlog != nil && !s.paused
 	if record {
@@ -62,8 +80,8 @@ func (s *stream) take(samples []bridge.Sample) {
 	if s.snapshots != nil {
 		refs++
 	}
-	s.batch = s.batch[:0]
-	var bytes, skipped uint64
+	s.batch, s.passed = s.batch[:0], s.passed[:0]
+	var passed, bytes, skipped, throttled uint64
 	for i := range samples {
 		sample := &samples[i]
 		from := s.sources.of(sample.Publisher)
@@ -73,7 +91,7 @@ func (s *stream) take(samples []bridge.Sample) {
 		if s.watcher != nil {
 			s.watcher.look(sample)
 		}
-		if record && s.limit > 0 && s.received.Load()+uint64(len(s.batch)) == s.limit {
+		if record && s.limit > 0 && s.received.Load()+passed == s.limit {
 			s.complete.Store(true)
 			break
 		}
@@ -83,6 +101,12 @@ func (s *stream) take(samples []bridge.Sample) {
 		if s.paused {
 			skipped++
 		}
+		refs := refs
+		pass := s.throttle == nil || !record || from.offering || s.throttle.passes(stamp)
+		if !pass {
+			throttled++
+			refs--
+		}
 		if refs == 0 && !latched {
 			continue
 		}
@@ -91,24 +115,36 @@ func (s *stream) take(samples []bridge.Sample) {
 			s.latches.keep(from, it)
 		}
 		if refs > 0 {
-			bytes += uint64(len(sample.Data))
 			s.batch = append(s.batch, it)
+		}
+		if refs > 0 && pass {
+			passed++
+			bytes += uint64(len(sample.Data))
+			if s.throttle != nil {
+				s.passed = append(s.passed, it)
+			}
 		}
 	}
 	if s.paused {
 		s.skipped.Add(skipped)
 	} else {
-		s.received.Add(uint64(len(s.batch)))
+		s.received.Add(passed)
 		s.bytes.Add(bytes)
+		s.throttled.Add(throttled)
 	}
-	if record {
+	switch {
+	case !record:
+	case s.throttle == nil:
 		s.push(s.batch)
+	default:
+		s.push(s.passed)
 	}
 	if s.snapshots != nil {
 		s.spill = s.snapshots.ring.push(s.track, s.batch, s.spill[:0])
 		releaseAll(s.spill)
 	}
 	clear(s.batch)
+	clear(s.passed)
 }
 
 // push puts items into the backlog.
@@ -171,8 +207,18 @@ func (s *stream) silence(now, t int64) (e codec.Event, silent bool) {
 func (s *stream) pause(on bool, since int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.paused = on
-	if on || s.backlog == nil || s.latches == nil {
+	switch {
+	case on == s.paused:
+	case on:
+		s.paused, s.pausedAt = true, since
+	default:
+		s.unpause()
+	}
+}
+
+func (s *stream) unpause() {
+	s.paused = false
+	if s.backlog == nil || s.latches == nil {
 		return
 	}
 	s.batch = s.batch[:0]
@@ -181,7 +227,7 @@ func (s *stream) pause(on bool, since int64) {
 	}
 	list := s.batch[:0]
 	for _, it := range s.batch {
-		if it.receiveTime < since {
+		if it.receiveTime < s.pausedAt {
 			it.release()
 			continue
 		}
@@ -201,12 +247,14 @@ func (s *stream) replace(now int64) {
 
 // offered notes what the publishers of the stream offer.
 func (s *stream) offered(publishers []bridge.Endpoint, typeName string) {
-	if s.latches == nil {
+	if s.latches == nil && s.throttle == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.latches.bytes.Add(-s.sources.offered(publishers, typeName))
+	if freed := s.sources.offered(publishers, typeName); freed > 0 {
+		s.latches.bytes.Add(-freed)
+	}
 }
 
 // latched appends to out what a late subscriber would have got at the time t, each with one reference more.

@@ -3,16 +3,19 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/msgs/rosidl"
 )
+
+// updateRest is how often the time that update took passes, at least, before it is called again, so that a large graph that changes
+// all the time leaves the recorder time to record.
+const updateRest = 4
 
 // follow keeps the subscriptions in step with the graph until ctx ends.
 func (r *recorder) follow(ctx context.Context) {
@@ -26,14 +29,22 @@ func (r *recorder) follow(ctx context.Context) {
 			r.warn("diagnostics", "no diagnostics: %v", err)
 		}
 	}
+	due := time.NewTimer(0)
+	defer due.Stop()
+	var rested time.Time
 	for {
-		r.update()
 		select {
 		case <-ctx.Done():
 			return
 		case <-changes:
+			due.Reset(time.Until(rested))
 		case <-r.lookAgain:
+			due.Reset(time.Until(rested))
+		case start := <-due.C:
+			r.update()
+			rested = time.Now().Add(updateRest * time.Since(start))
 		case now := <-tick.C:
+			r.endComplete()
 			status.tell(now)
 		}
 	}
@@ -47,17 +58,19 @@ func (r *recorder) update() {
 	if !r.active {
 		return
 	}
-	r.endComplete()
 	discover := r.discovery || time.Now().Before(r.discovered)
 	topics := r.node.Topics()
 	if r.snapshots != nil {
 		defer r.snapshots.follow(topics)
 	}
-	for _, topic := range topics {
-		if !r.selection.wants(&topic) {
-			continue
+	for _, static := range r.selection.static {
+		if r.streams[streamKey(static)] == nil {
+			topic := r.topic(static.topic)
+			r.subscribe(&topic, static.typeName, offersOf(&topic, static.typeName))
 		}
-		types := typesOf(&topic)
+	}
+	for _, topic := range topics {
+		types := slices.DeleteFunc(typesOf(&topic), func(typeName string) bool { return !r.selection.wants(&topic, typeName) })
 		if len(types) > 1 {
 			r.warn("types "+topic.Name, "%s has several types, %s; each is recorded on its own", topic.Name, strings.Join(types, ", "))
 		}
@@ -66,6 +79,7 @@ func (r *recorder) update() {
 			if known := r.streams[streamKey{topic.Name, typeName}]; known != nil {
 				known.offered(topic.Publishers, typeName)
 				r.adapt(known, &topic, offers)
+				r.define(known, &topic)
 			} else if discover {
 				r.subscribe(&topic, typeName, offers)
 			}
@@ -76,7 +90,9 @@ func (r *recorder) update() {
 // endComplete closes the subscriptions that have as many messages as are wanted. When all topics that are named have theirs, the
 // recording is complete.
 func (r *recorder) endComplete() {
-	if r.options.Limit == 0 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.options.Limit == 0 || !r.active {
 		return
 	}
 	complete := map[string]bool{}
@@ -91,7 +107,7 @@ func (r *recorder) endComplete() {
 		}
 	}
 	named := len(r.selection.topics) > 0 && !r.selection.automatic()
-	for _, topic := range r.selection.topics {
+	for topic := range r.selection.topics {
 		named = named && complete[topic]
 	}
 	if named {
@@ -126,6 +142,7 @@ func offersOf(topic *bridge.Topic, typeName string) (offers []codec.QoS) {
 // subscribe records topic with that type from now on, and says whether it could.
 func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []codec.QoS) bool {
 	rec := &recording{stream: r.newStream(r.channel(topic, typeName, offers))}
+	rec.undefined.Store(rec.channel.Load().Schema.Encoding == "")
 	rec.offered(topic.Publishers, typeName)
 	rec.qos = r.request(topic.Name, offers)
 	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, rec.take)
@@ -135,6 +152,7 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 	}
 	rec.add(subscription)
 	r.streams[streamKey{topic.Name, typeName}] = rec
+	r.define(rec, topic)
 	r.declare(rec)
 	r.node.Log(bridge.Info, "recording %s [%s]", topic.Name, typeName)
 	return true
@@ -148,7 +166,8 @@ func (r *recorder) newStream(c *codec.Channel) *stream {
 	}
 	s.journal = &r.session.Load().journal
 	s.limit = r.options.Limit
-	s.paused = r.pausing
+	s.paused, s.pausedAt, s.resumption, s.resume = r.pausing, r.pausedAt, &r.resumption, r.resume
+	s.throttle = throttleOf(r.throttles, c.Topic)
 	if priority, found := numberOf(r.priorities, c.Topic); found {
 		s.share.weight = 1 / float64(priority)
 	}
@@ -159,9 +178,9 @@ func (r *recorder) newStream(c *codec.Channel) *stream {
 	return s
 }
 
-// declare has the channel in the file even if no message follows, unless its publishers' QoS is still to come.
+// declare has the channel in the file even if no message follows, unless its publishers' QoS or its definition are still to come.
 func (r *recorder) declare(rec *recording) {
-	if c, sink := rec.channel.Load(), r.session.Load().sink; sink != nil && c.QoS != nil {
+	if c, sink := rec.channel.Load(), r.session.Load().sink; sink != nil && c.QoS != nil && !rec.undefined.Load() {
 		sink.declare(c)
 	}
 }
@@ -191,16 +210,10 @@ func (r *recorder) channel(topic *bridge.Topic, typeName string, offers []codec.
 			c.TypeHash = p.TypeHash
 		}
 	}
-	text, err := r.library.Concatenated(typeName)
-	if err != nil {
-		advice := ""
-		if errors.Is(err, rosidl.ErrUnknownType) {
-			advice = "; name the folder that has it with --definition-paths"
-		}
-		r.warn("type "+typeName, "%s is recorded without its definition, its readers must know it: %v%s", topic.Name, err, advice)
+	var err error
+	if c.Schema, err = r.schemaOf(typeName, c.TypeHash); err != nil {
 		return c
 	}
-	c.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
 	if hash, err := r.library.Hash(typeName); err == nil && c.TypeHash == "" {
 		c.TypeHash = hash
 	} else if err == nil && c.TypeHash != hash {
@@ -286,11 +299,13 @@ func (r *recorder) unsubscribe() {
 // unheard returns the topics that were named and never there.
 func (r *recorder) unheard() []string {
 	r.mu.Lock()
-	named := slices.Clone(r.selection.topics)
+	named := slices.Sorted(maps.Keys(r.selection.topics))
 	r.mu.Unlock()
-	return slices.DeleteFunc(named, func(name string) bool {
-		return slices.ContainsFunc(r.recorded(), func(rec *recording) bool { return rec.channel.Load().Topic == name })
-	})
+	there := names{}
+	for _, rec := range r.recorded() {
+		there[rec.channel.Load().Topic] = true
+	}
+	return slices.DeleteFunc(named, func(name string) bool { return there[name] })
 }
 
 // warn logs a warning the first time it is about what.

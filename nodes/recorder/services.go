@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/rosidl"
+)
+
+// control is what the services of rosbag2's recorder do.
+type control struct {
+	*recorder
+	plans *plans
+}
+
+// serveControl offers the services of rosbag2's recorder. What was asked for at a time to come ends with ctx.
+func (r *recorder) serveControl(ctx context.Context) {
+	c := control{r, newPlans(ctx, r.clock)}
+	var missing []string
+	for _, s := range []struct {
+		name, typeName string
+		answer         func(request []byte) (msgs.Message, error)
+	}{
+		{"pause", "Pause", c.onPause},
+		{"resume", "Resume", c.onResume},
+		{"is_paused", "IsPaused", c.onIsPaused},
+		{"split_bagfile", "SplitBagfile", c.onSplitBagfile},
+		{"record", "Record", c.onRecord},
+		{"stop", "Stop", c.onStop},
+		{"is_recording", "IsRecording", c.onIsRecording},
+		{"get_uri", "GetUri", c.onGetURI},
+		{"start_discovery", "StartDiscovery", c.onStartDiscovery},
+		{"stop_discovery", "StopDiscovery", c.onStopDiscovery},
+		{"is_discovery_running", "IsDiscoveryRunning", c.onIsDiscoveryRunning},
+		{"subscribe_to_topics", "SubscribeToTopics", c.onSubscribeToTopics},
+		{"get_subscribed_topics", "GetSubscribedTopics", c.onGetSubscribedTopics},
+	} {
+		err := r.serveForms("~/"+s.name, "rosbag2_interfaces/srv/"+s.typeName, s.answer)
+		switch {
+		case errors.Is(err, rosidl.ErrUnknownType):
+			missing = append(missing, s.name)
+		case err != nil:
+			r.node.Log(bridge.Warn, "no service %s: %v", s.name, err)
+		}
+	}
+	if missing != nil {
+		r.node.Log(bridge.Info, "no services %s: rosbag2_interfaces of this ROS 2 has not their types, or is not installed", strings.Join(missing, ", "))
+	}
+}
+
+// serveForms offers a service whose type has several forms. The answer has the form of the request, as far as that tells.
+func (r *recorder) serveForms(name, typeName string, answer func(request []byte) (msgs.Message, error)) error {
+	requests, err := newForms(r.library, typeName+"_Request")
+	if err != nil {
+		return err
+	}
+	responses, err := newForms(r.library, typeName+"_Response")
+	if err != nil {
+		return err
+	}
+	_, err = r.node.Serve(name, typeName, func(_ context.Context, payload []byte) ([]byte, error) {
+		request, form, err := requests.read(payload)
+		if err != nil {
+			return nil, err
+		}
+		response, err := answer(request)
+		if err != nil {
+			return nil, err
+		}
+		return responses.write(response, form)
+	})
+	return err
+}
+
+// outcome returns what services answer with for an error, or for none.
+func outcome(err error) (code int32, text string) {
+	if err != nil {
+		return 1, err.Error()
+	}
+	return 0, ""
+}
+
+func (c control) onPause([]byte) (msgs.Message, error) {
+	c.pause()
+	return &srv.Pause_Response{}, nil
+}
+
+func (c control) onIsPaused([]byte) (msgs.Message, error) {
+	return &srv.IsPaused_Response{Paused: c.paused()}, nil
+}
+
+func (c control) onResume(payload []byte) (msgs.Message, error) {
+	var request srv.Resume_Request
+	if err := cdr.Unmarshal(payload, &request); err != nil {
+		return nil, err
+	}
+	m, err := newMoment(request.ResumeTime, request.ResumeMode)
+	if err != nil {
+		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE, ErrorString: err.Error()}, nil
+	}
+	if m.topic, err = c.tracked(request.TrackingTopicName); err != nil {
+		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, ErrorString: err.Error()}, nil
+	}
+	c.plans.drop("resume")
+	c.resumption.Store(nil)
+	switch {
+	case m.come(c.clock.Now()):
+		c.resume()
+	case m.mode == byClock:
+		c.plans.set("resume", m.time, c.resume)
+	default:
+		c.resumption.Store(&m)
+	}
+	return &srv.Resume_Response{}, nil
+}
+
+func (c control) onSplitBagfile(payload []byte) (msgs.Message, error) {
+	var request srv.SplitBagfile_Request
+	if err := cdr.Unmarshal(payload, &request); err != nil {
+		return nil, err
+	}
+	m, err := newMoment(request.SplitTime, request.SplitMode)
+	if err != nil {
+		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE, ErrorString: err.Error()}, nil
+	}
+	if m.topic, err = c.tracked(request.TrackingTopicName); err != nil {
+		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, ErrorString: err.Error()}, nil
+	}
+	switch err := c.splitAt(m); {
+	case errors.Is(err, errNotRecording):
+		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_NOT_RECORDING, ErrorString: err.Error()}, nil
+	case err != nil:
+		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_SPLIT_FAILED, ErrorString: err.Error()}, nil
+	}
+	return &srv.SplitBagfile_Response{}, nil
+}
+
+// splitAt has the recording go on in another file at that moment, in place of one that it was asked for before.
+func (c control) splitAt(m moment) error {
+	s := c.session.Load()
+	if !c.recording() || s.sink == nil {
+		return errNotRecording
+	}
+	c.plans.drop("split")
+	s.sink.splitting.Store(nil)
+	switch {
+	case m.come(c.clock.Now()):
+		_, _, err := c.split()
+		return err
+	case m.mode == byClock:
+		c.plans.set("split", m.time, func() {
+			until := time.Now().UnixNano()
+			if c.clock.Stamp(until) == until { // the clock is no simulated one
+				until = m.time - 1
+			}
+			if _, _, err := s.sink.requestSplit(s.ctx, until); err != nil {
+				c.node.Log(bridge.Error, "split: %v", err)
+			}
+		})
+	default:
+		s.sink.splitting.Store(&m)
+	}
+	return nil
+}
+
+// tracked returns the full name of a topic, "" for none.
+func (c control) tracked(topic string) (string, error) {
+	if topic == "" {
+		return "", nil
+	}
+	return c.selection.expand(topic)
+}
+
+func (c control) onRecord(payload []byte) (msgs.Message, error) {
+	var request srv.Record_Request
+	if err := cdr.Unmarshal(payload, &request); err != nil {
+		return nil, err
+	}
+	c.plans.drop("record")
+	m, err := newMoment(request.StartTime, byClock)
+	if err == nil && m.come(c.clock.Now()) {
+		err = c.start(request.Uri)
+	} else if err == nil {
+		c.plans.set("record", m.time, func() {
+			if err := c.start(request.Uri); err != nil {
+				c.node.Log(bridge.Error, "record: %v", err)
+			}
+		})
+	}
+	code, text := outcome(err)
+	return &srv.Record_Response{ReturnCode: code, ErrorString: text}, nil
+}
+
+func (c control) onStop([]byte) (msgs.Message, error) {
+	for _, plan := range []string{"record", "resume", "split"} {
+		c.plans.drop(plan)
+	}
+	c.resumption.Store(nil)
+	code, text := outcome(c.stop("a service was asked to"))
+	return &srv.Stop_Response{ReturnCode: code, ErrorString: text}, nil
+}
+
+func (c control) onIsRecording([]byte) (msgs.Message, error) {
+	return &srv.IsRecording_Response{Recording: c.recording()}, nil
+}
+
+func (c control) onGetURI([]byte) (msgs.Message, error) {
+	response := &srv.GetUri_Response{}
+	if c.recording() {
+		response.Uri = c.path()
+	}
+	return response, nil
+}
+
+func (c control) onStartDiscovery([]byte) (msgs.Message, error) {
+	var err error
+	switch {
+	case !c.recording():
+		err = errNotRecording
+	case c.discovering():
+		err = errors.New("discovery is running")
+	default:
+		c.startDiscovery()
+	}
+	code, text := outcome(err)
+	return &srv.StartDiscovery_Response{ReturnCode: code, ErrorString: text}, nil
+}
+
+func (c control) onStopDiscovery([]byte) (msgs.Message, error) {
+	var err error
+	if c.recording() && c.discovering() {
+		c.stopDiscovery()
+	} else {
+		err = errors.New("discovery is not running")
+	}
+	code, text := outcome(err)
+	return &srv.StopDiscovery_Response{ReturnCode: code, ErrorString: text}, nil
+}
+
+func (c control) onIsDiscoveryRunning([]byte) (msgs.Message, error) {
+	return &srv.IsDiscoveryRunning_Response{Running: c.recording() && c.discovering()}, nil
+}
+
+func (c control) onSubscribeToTopics(payload []byte) (msgs.Message, error) {
+	var request srv.SubscribeToTopics_Request
+	if err := cdr.Unmarshal(payload, &request); err != nil {
+		return nil, err
+	}
+	response := &srv.SubscribeToTopics_Response{}
+	var err error
+	if n := len(request.TopicTypes); n != 0 && n != len(request.Topics) {
+		err = fmt.Errorf("there are %d topics and %d types", len(request.Topics), n)
+	} else {
+		response.SubscribedTopics, response.UnavailableTopics, err = c.subscribeTo(request.Topics, request.TopicTypes)
+	}
+	if err != nil {
+		response.UnavailableTopics = request.Topics
+	} else if len(response.SubscribedTopics) == 0 {
+		err = errors.New("none of the topics is there, or has a type that can be recorded; they are recorded when they appear")
+	}
+	response.ReturnCode, response.ErrorString = outcome(err)
+	return response, nil
+}
+
+func (c control) onGetSubscribedTopics([]byte) (msgs.Message, error) {
+	return &srv.GetSubscribedTopics_Response{Topics: c.subscribedTopics()}, nil
+}
