@@ -85,10 +85,10 @@ func (t *messageType) read(dst unsafe.Pointer, data []byte) error {
 // write returns a message of C as CDR. Some middleware, as Fast DDS, says of its size what it estimated before.
 func (t *messageType) write(src unsafe.Pointer) ([]byte, error) {
 	var m C.rmw_serialized_message_t
+	defer C.rcutils_uint8_array_fini(&m)
 	if err := check(C.message_write(t.handle, src, &m)); err != nil {
 		return nil, err
 	}
-	defer C.rcutils_uint8_array_fini(&m)
 	size := m.buffer_length
 	if !t.wide {
 		size = C.cdr_size(t.members, m.buffer, size)
