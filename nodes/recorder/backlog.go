@@ -56,14 +56,11 @@ func (b *backlog) push(s *share, list, out []*item) []*item {
 		size := it.size()
 		s.bytes += size
 		b.bytes += size
-		if b.bytes > b.maxBytes {
-			b.levels.update(s)
-			for b.bytes > b.maxBytes && b.count > 0 {
-				out = append(out, b.give())
-			}
-		}
 	}
 	b.levels.update(s)
+	for b.bytes > b.maxBytes && b.count > 0 {
+		out = append(out, b.give())
+	}
 	return out
 }
 

@@ -91,6 +91,10 @@ func (s *session) failed(err error) {
 				rec.written.Add(-n)
 				rec.dropped.Add(n)
 				rec.noted.Dropped += n
+				if missing.Path != s.sink.file() { // but a file before
+					rec.filed.Written -= min(n, rec.filed.Written)
+					rec.filed.Dropped += n
+				}
 			}
 		}
 	}

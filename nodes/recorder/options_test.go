@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,4 +16,38 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/options.md")
 	require.NoError(t, err)
 	require.Contains(t, string(text), config.Table(&o))
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for want, set := range map[string]func(*options){
+		"":                     func(*options) {},
+		"compression: Apollo":  func(o *options) { o.Compression = "zstd" },
+		"output_prefix":        func(o *options) { o.Output, o.OutputPrefix = "a", "b" },
+		"definition_paths":     func(o *options) { o.DefinitionPaths = []string{"/no/such/folder"} },
+		"priority: \"/a=x\"":   func(o *options) { o.Priority = []string{"/a=x"} },
+		"repeat_transient":     func(o *options) { o.RepeatTransientLocal = []string{"=2"} },
+		"min_space: \"much\"":  func(o *options) { o.MinSpace = "much" },
+		"custom_data: \"k\" i": func(o *options) { o.CustomData = []string{"k"} },
+		"nothing to record":    func(o *options) { o.All = false },
+	} {
+		o := defaultOptions()
+		o.All = true
+		set(&o)
+		err := o.check(nil)
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, config.ErrUsage, want)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestRecordingName(t *testing.T) {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
+	for want, o := range map[string]outputOptions{
+		"tapedeck_2026_03_04-05_06_07": {}, "drive": {Output: "drive"}, "drive_2026_03_04-05_06_07": {OutputPrefix: "drive"},
+	} {
+		require.Equal(t, want, recordingName(&options{outputOptions: o}, now))
+	}
 }

@@ -174,7 +174,7 @@ func (s *sink) round(stopping bool) (more bool) {
 	before := s.written
 	for again := true; again && s.broken == nil; again = more && stopping {
 		first := len(s.pending)
-		s.pending = s.backlog.pop(sinkBatch, s.pending)
+		s.pending = s.backlog.pop(min(sinkBatch, s.backlog.maxBytes/4), s.pending) // the rest may be given up for newer ones
 		for _, it := range s.pending[first:] {
 			s.held += it.size()
 		}

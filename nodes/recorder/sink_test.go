@@ -185,7 +185,8 @@ func TestSinkDoesNotHoldBackTooMuch(t *testing.T) {
 	for i := range int64(90) {
 		feed(a, now+i)
 	}
-	s.round(false)
+	for s.round(false) {
+	}
 	require.Len(t, w.written(), 90-25)
 	require.Equal(t, int64(25*(7+itemOverhead)), q.filled())
 }
@@ -389,4 +390,25 @@ func TestSinkWaitsForSpace(t *testing.T) {
 	s.writer = &memory{fail: s.missing}
 	s.fault(s.missing)
 	require.NoError(t, s.broken, "what was said of the file before is not about this one")
+}
+
+// A disk that does not answer stops nobody from receiving, and takes no more memory than it may.
+func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
+	q, w := newBacklog(100*(7+itemOverhead)), &memory{}
+	s := newSink(q, w, &clerk{})
+	stop, done := make(chan struct{}), make(chan error)
+	a := newTestStream("/a", q)
+	w.mu.Lock() // which Write waits for
+	go func() { done <- s.run(stop) }()
+	for i := range int64(10_000) {
+		feed(a, i)
+		require.LessOrEqual(t, q.filled(), q.maxBytes)
+	}
+	w.mu.Unlock()
+	close(stop)
+	require.NoError(t, <-done)
+	require.Equal(t, uint64(10_000), a.received.Load())
+	require.Equal(t, uint64(10_000), a.written.Load()+a.dropped.Load())
+	require.GreaterOrEqual(t, a.written.Load(), uint64(100))
+	require.Equal(t, "/a 9999", w.written()[len(w.written())-1], "the newest are kept")
 }
