@@ -44,11 +44,10 @@ func (e *MissingError) what() string {
 	if n == 0 {
 		return e.Err.Error()
 	}
-	noun := "messages"
 	if n == 1 {
-		noun = "message"
+		return fmt.Sprintf("%v: 1 message from %s is missing", e.Err, clock(e.Start))
 	}
-	return fmt.Sprintf("%v: %d %s from %s to %s are missing", e.Err, n, noun, clock(e.Start), clock(e.End))
+	return fmt.Sprintf("%v: %d messages from %s to %s are missing", e.Err, n, clock(e.Start), clock(e.End))
 }
 
 func clock(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.000") }

@@ -304,3 +304,35 @@ func TestMapAndVehicle(t *testing.T) {
 	require.Equal(t, "san_mateo", info.Extra.(Details).Map)
 	require.Equal(t, "mkz", info.Extra.(Details).Vehicle)
 }
+
+// The index says where events are, so that nothing else is read to find them.
+func TestEventsByIndex(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.record")
+	w, err := create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
+	want := codec.Event{Kind: codec.EventSplit, Time: 7, Text: "goes on"}
+	for range 3 {
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 5, Data: make([]byte, 100)}))
+		m, err := codec.EventMessage(want)
+		require.NoError(t, err)
+		require.NoError(t, w.Write(m))
+		require.NoError(t, w.Sync())
+	}
+	require.NoError(t, w.Close())
+	r, b := reopen(t, path)
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.Equal(t, []codec.Event{want, want, want}, info.Events)
+	require.Nil(t, r.deep)
+
+	// Another writer's index does not say so.
+	i := bytes.LastIndex(b, appendBytes(nil, extension, "")[:3])
+	require.Positive(t, i)
+	b[i] += 8 // another field
+	r = memory(t, b)
+	info, err = r.Info()
+	require.NoError(t, err)
+	require.Equal(t, []codec.Event{want, want, want}, info.Events)
+	require.NotNil(t, r.deep)
+}

@@ -1,0 +1,171 @@
+package output_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	_ "tapedeck/codec/mcap"
+	_ "tapedeck/codec/record"
+	_ "tapedeck/codec/rosbag2"
+)
+
+// smallDisk returns a folder with room for size.
+func smallDisk(t *testing.T, size string) string {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skip("a small tmpfs cannot be mounted here, only root may: ", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// times returns the LogTime of the messages on topic, and reads all others.
+func times(t *testing.T, path, topic string) []int64 {
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	var all []int64
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		if m.Channel.Topic == topic {
+			all = append(all, m.LogTime)
+		}
+	}
+}
+
+func infoOf(t *testing.T, path string) *codec.Info {
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	return info
+}
+
+// When the disk is full the file is completed with what was whole, what is missing is told of, and recording can go on when there is
+// space again.
+func TestFullDisk(t *testing.T) {
+	for _, format := range []struct{ name, path, first, second string }{
+		{"record", "drive.record.00000", "drive.record.00000", "drive.record.00001"},
+		{"mcap", "drive.mcap", "drive.mcap", "drive_1.mcap"},
+		{"rosbag2", "drive", "drive/drive_0.mcap", "drive/drive_1.mcap"},
+	} {
+		for _, size := range []int{100, 10_000, 3 << 20} {
+			for _, chunk := range []int{200_000, 16 << 20} {
+				t.Run(fmt.Sprintf("%s, %d bytes in %d", format.name, size, chunk), func(t *testing.T) {
+					dir := smallDisk(t, "8m")
+					ballast := filepath.Join(dir, "ballast")
+					require.NoError(t, os.WriteFile(ballast, make([]byte, 1<<20), 0o666))
+					first, second := filepath.Join(dir, format.first), filepath.Join(dir, format.second)
+					var completed []string
+					w, err := codec.Create(filepath.Join(dir, format.path), codec.CreateOptions{
+						Format: format.name, ChunkSize: chunk,
+						Completed: func(f codec.FileInfo, err error) { completed = append(completed, fmt.Sprint(f.Path, " ", err)) },
+					})
+					require.NoError(t, err)
+					channels := manyChannels(100)
+					for _, c := range channels {
+						require.NoError(t, w.Declare(c))
+					}
+					data := bytes.Repeat([]byte("data"), size/4)
+					taken := int64(0)
+					write := func() error {
+						// A microsecond apart, so that only their size closes chunks.
+						return w.Write(&codec.Message{Channel: channels[taken%2], LogTime: 1e18 + taken*1000, PublishTime: 1, Data: data})
+					}
+					if 8<<20 > chunk {
+						for err = write(); err == nil; err = write() {
+							taken++
+						}
+					} else { // it is found out when the chunk is written at the end
+						for taken < int64(12<<20/size) {
+							require.NoError(t, write())
+							taken++
+						}
+						err = w.Sync()
+					}
+					var missing *codec.MissingError
+					require.ErrorAs(t, err, &missing)
+					require.ErrorIs(t, err, syscall.ENOSPC)
+					require.Equal(t, first, missing.Path)
+					require.Regexp(t, `^write .*: no space left on device: (1 message from \d.* is|\d+ messages from \d.* to \d.* are) missing; what was written before is readable, free some space before going on$`, err.Error())
+					require.Equal(t, err, w.Sync())
+					require.Equal(t, err, write())
+					require.Positive(t, missing.Count())
+					kept := taken - int64(missing.Count())
+
+					// There is no room for another file, until there is.
+					splitter := w.(codec.Splitter)
+					full := filepath.Join(dir, "full")
+					_ = os.WriteFile(full, make([]byte, 8<<20), 0o666)
+					require.ErrorIs(t, splitter.Split(), syscall.ENOSPC)
+					require.Equal(t, err, write())
+					require.NoError(t, os.Remove(ballast))
+					require.NoError(t, os.Remove(full))
+					require.NoError(t, splitter.Split())
+					require.Equal(t, second, splitter.File())
+					again := taken
+					for range 3 {
+						if size > 1<<20 {
+							break // there is not that much
+						}
+						require.NoError(t, write())
+						taken++
+					}
+					require.NoError(t, w.Close())
+					require.Equal(t, []string{first + " <nil>", second + " <nil>"}, completed)
+
+					info := infoOf(t, first)
+					require.True(t, info.Complete)
+					got := append(times(t, first, "/0"), times(t, first, "/1")...)
+					slices.Sort(got)
+					require.Len(t, got, int(kept))
+					require.True(t, kept == 0 || got[0] == 1e18 && got[kept-1] == 1e18+(kept-1)*1000, "the first so many")
+					require.Len(t, slices.Compact(got), int(kept))
+					require.Equal(t, []codec.Event{missing.Event()}, info.Events)
+					require.Equal(t, int64(1e18+kept*1000), missing.Start)
+					require.Equal(t, int64(1e18+(again-1)*1000), missing.End)
+					info = infoOf(t, second)
+					require.True(t, info.Complete)
+					require.Empty(t, info.Events)
+					require.GreaterOrEqual(t, len(info.Topics), len(channels))
+					require.Len(t, append(times(t, second, "/0"), times(t, second, "/1")...), int(taken-again))
+					if format.name == "rosbag2" {
+						info = infoOf(t, filepath.Join(dir, format.path))
+						require.True(t, info.Complete, info.Events)
+						require.Len(t, info.Files, 2)
+					}
+				})
+			}
+		}
+	}
+}
+
+// manyChannels returns channels that take some space in an index.
+func manyChannels(n int) []*codec.Channel {
+	var all []*codec.Channel
+	for i := range n {
+		all = append(all, &codec.Channel{
+			Topic: fmt.Sprint("/", i), Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR, QoS: []codec.QoS{codec.DefaultQoS()},
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")},
+		})
+	}
+	return all
+}

@@ -1,0 +1,282 @@
+package output_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/disktest"
+	"tapedeck/codec/internal/output"
+)
+
+// fakePart is a file that is complete when it may be.
+type fakePart struct {
+	path     string
+	before   output.Part
+	finish   chan struct{} // unless nil, Complete waits for it
+	err      error         // of Complete
+	writeErr error
+	written  int
+	complete bool
+	durable  bool
+	synced   bool
+}
+
+func (p *fakePart) Declare(*codec.Channel) error { return nil }
+
+func (p *fakePart) Write(*codec.Message) error {
+	if p.writeErr == nil {
+		p.written++
+	}
+	return p.writeErr
+}
+
+func (p *fakePart) Sync() error { p.synced = true; return nil }
+
+func (p *fakePart) Complete(durable bool) error {
+	if p.finish != nil {
+		<-p.finish
+	}
+	p.complete, p.durable = p.err == nil, durable
+	return p.err
+}
+
+func (p *fakePart) Info() *codec.Info {
+	return &codec.Info{Path: p.path, Files: []codec.FileInfo{{Path: p.path}}, Complete: p.complete}
+}
+
+// fakeRecording is a recording of fakeParts that are called 0, 1, …
+type fakeRecording struct {
+	*output.Recording
+	disk   disktest.Disk
+	parts  []*fakePart
+	set    func(*fakePart) // changes a new one
+	listed [][]string
+	told   []string
+}
+
+func newFake(t *testing.T, set func(*fakePart)) *fakeRecording {
+	f := &fakeRecording{set: set}
+	var err error
+	f.Recording, err = output.NewRecording(&f.disk, output.Format{
+		Open: func(path string, before output.Part) (output.Part, error) {
+			p := &fakePart{path: path, before: before}
+			if f.set != nil {
+				f.set(p)
+			}
+			f.parts = append(f.parts, p)
+			_, err := f.disk.Create(path, false)
+			return p, err
+		},
+		Name: func(n int) string { return fmt.Sprint(n) },
+		Listed: func(complete []*codec.Info) error {
+			var paths []string
+			for _, info := range complete {
+				paths = append(paths, info.Path)
+			}
+			f.listed = append(f.listed, paths)
+			return nil
+		},
+	}, "0", func(info codec.FileInfo, err error) { f.told = append(f.told, fmt.Sprint(info.Path, " ", err)) })
+	require.NoError(t, err)
+	return f
+}
+
+func TestSplit(t *testing.T) {
+	gate := make(chan struct{})
+	f := newFake(t, func(p *fakePart) {
+		if p.path == "0" {
+			p.finish = gate
+		}
+	})
+	require.NoError(t, f.Write(nil))
+	require.Equal(t, "0", f.File())
+	f.disk.Create("1", false) // it is somebody else's
+	require.NoError(t, f.Split())
+	require.Equal(t, "2", f.File())
+	require.Same(t, f.parts[0], f.parts[1].before)
+	require.NoError(t, f.Write(nil)) // while the file before waits
+	require.NoError(t, f.Split())
+	require.NoError(t, f.Split())
+	require.Nil(t, f.told, "files are completed in order")
+
+	synced := make(chan error)
+	go func() { synced <- f.Sync() }()
+	split := make(chan error)
+	go func() { split <- f.Split() }()
+	select {
+	case <-synced:
+		require.Fail(t, "what is in the files before is not on the disk")
+	case <-split:
+		require.Fail(t, "too many files are incomplete")
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(gate)
+	require.NoError(t, <-synced)
+	require.NoError(t, <-split)
+	require.NoError(t, f.Close())
+	require.NoError(t, f.Close())
+	require.Equal(t, []string{"0 <nil>", "2 <nil>", "3 <nil>", "4 <nil>", "5 <nil>"}, f.told)
+	require.Equal(t, []string{"0", "2", "3", "4", "5"}, f.listed[len(f.listed)-1])
+	for i, p := range f.parts {
+		require.True(t, p.durable, i)
+	}
+	for _, err := range []error{f.Write(nil), f.Declare(nil), f.Split()} {
+		require.ErrorIs(t, err, fs.ErrClosed)
+	}
+	require.NoError(t, f.Sync())
+
+	require.NoError(t, f.Remove("./3"))
+	require.Equal(t, []string{"0", "2", "4", "5"}, f.listed[len(f.listed)-1])
+	require.NotContains(t, f.disk.Files(), "3")
+	require.EqualError(t, f.Remove("3"), "remove 3: it is no completed file of this recording")
+	require.Error(t, f.Remove("1"))
+	require.Contains(t, f.disk.Files(), "1")
+}
+
+// Without Sync and Split nobody wants to wait for the disk.
+func TestCloseAlone(t *testing.T) {
+	f := newFake(t, nil)
+	require.NoError(t, f.Close())
+	require.False(t, f.parts[0].durable)
+	f = newFake(t, nil)
+	require.NoError(t, f.Sync())
+	require.True(t, f.parts[0].synced)
+	require.NoError(t, f.Close())
+	require.True(t, f.parts[0].durable)
+}
+
+// After an error of the disk the file is completed and nothing is written until Split.
+func TestGoOnAfterError(t *testing.T) {
+	missing := &codec.MissingError{Path: "0", Err: errors.New("worn out")}
+	f := newFake(t, func(p *fakePart) {
+		if p.path == "0" {
+			p.writeErr = missing
+		}
+	})
+	for range 2 {
+		require.Equal(t, missing, f.Write(nil))
+		require.Equal(t, missing, f.Declare(nil))
+		require.Equal(t, missing, f.Sync()) // which has waited for the file
+	}
+	require.Equal(t, []string{"0 <nil>"}, f.told)
+	require.Equal(t, "0", f.File())
+	require.NoError(t, f.Split())
+	require.Same(t, f.parts[0], f.parts[1].before)
+	require.NoError(t, f.Write(nil))
+	require.NoError(t, f.Sync())
+	require.NoError(t, f.Close())
+	require.Len(t, f.told, 2)
+
+	f = newFake(t, func(p *fakePart) { p.writeErr = missing })
+	require.Equal(t, missing, f.Write(nil))
+	require.Equal(t, missing, f.Close(), "nothing came after it")
+	require.Equal(t, missing, f.Close())
+
+	// An error about one message changes nothing.
+	f = newFake(t, func(p *fakePart) { p.writeErr = errors.New("too large") })
+	require.EqualError(t, f.Write(nil), "too large")
+	f.parts[0].writeErr = nil
+	require.NoError(t, f.Write(nil))
+	require.NoError(t, f.Close())
+}
+
+// What cannot be completed is told of twice: to Completed, and by Close.
+func TestIncomplete(t *testing.T) {
+	f := newFake(t, func(p *fakePart) {
+		if p.path != "1" {
+			p.err = errors.New("no room for " + p.path)
+		}
+	})
+	require.NoError(t, f.Split())
+	require.NoError(t, f.Split())
+	require.EqualError(t, f.Close(), "no room for 0\nno room for 2")
+	require.Equal(t, []string{"0 no room for 0", "1 <nil>", "2 no room for 2"}, f.told)
+	require.Equal(t, [][]string{{"1"}}, f.listed)
+}
+
+// The recording goes on in its file when there is no other one.
+func TestSplitFails(t *testing.T) {
+	f := newFake(t, nil)
+	f.disk.Fail = nil
+	open := f.parts[0]
+	f.set = func(p *fakePart) { f.disk.Create(p.path, false) } // so that it cannot be created
+	require.ErrorIs(t, f.Split(), fs.ErrExist)
+	require.NoError(t, f.Write(nil))
+	require.Equal(t, 1, open.written)
+	require.Equal(t, "0", f.File())
+	require.NoError(t, f.Close())
+}
+
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	file, err := output.Create(output.OS{}, path, false)
+	require.NoError(t, err)
+	_, err = output.Create(output.OS{}, path, false)
+	require.ErrorIs(t, err, fs.ErrExist, "it is being written")
+	require.NoError(t, file.Reserve(1<<20))
+	require.NoError(t, file.Append([]byte("one "), nil, []byte("two ")))
+	require.NoError(t, file.WriteAt([]byte("ONE"), 0))
+	require.NoError(t, file.Append([]byte("three")))
+	require.EqualValues(t, 13, file.Size())
+	require.NoFileExists(t, path)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "the reserve has no name")
+	require.NoError(t, file.Complete(true))
+	require.NoError(t, file.Sync())
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "ONE two three", string(content))
+	require.NoFileExists(t, path+codec.ActiveSuffix)
+
+	_, err = output.Create(output.OS{}, path, false)
+	require.ErrorIs(t, err, fs.ErrExist)
+	file, err = output.Create(output.OS{}, path, true)
+	require.NoError(t, err)
+	content, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.NotEmpty(t, content, "it is replaced when there is something to replace it by")
+	file.Discard()
+	entries, err = os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+
+	_, err = output.Create(output.OS{}, dir, true)
+	require.EqualError(t, err, "create "+dir+": is a directory")
+	_, err = output.Create(output.OS{}, filepath.Join(dir, "none", "a"), true)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// Sync asks the disk only when there is something new, and for the name once.
+func TestSync(t *testing.T) {
+	var mu sync.Mutex
+	syncs := 0
+	disk := &disktest.Disk{Fail: func(_ string, n int) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if n < 0 {
+			syncs++
+		}
+		return 0, nil
+	}}
+	file, err := output.Create(disk, "a", false)
+	require.NoError(t, err)
+	for i := range 3 {
+		require.NoError(t, file.Append([]byte("x")))
+		require.NoError(t, file.Sync())
+		require.NoError(t, file.Sync())
+		require.Equal(t, i+1, syncs)
+	}
+	require.NoError(t, file.Complete(true))
+	require.Equal(t, 3, syncs)
+}
