@@ -270,7 +270,7 @@ func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
 		switch {
 		case q.Damaged != nil:
 			q.Damaged(d)
-		case it.end == nil && !(d.pos == 0 && l.finished): // without a header all the rest can be there
+		case it.end == nil && (d.pos != 0 || !l.finished): // without a header all the rest can be there
 			it.end, end = recoverHint(d), d.pos
 		}
 	}

@@ -95,11 +95,19 @@ type (
 		Type         string            `json:"type"`
 		Encoding     string            `json:"encoding"`
 		MessageCount uint64            `json:"message_count"`
+		Totals       *totalsJSON       `json:"totals,omitempty"`
 		Frequency    float64           `json:"frequency"`
 		QoS          []qosJSON         `json:"qos"`
 		TypeHash     string            `json:"type_hash,omitempty"`
 		Schema       string            `json:"schema_encoding,omitempty"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
+	}
+	// totalsJSON is what the recorder counted for the files that were read.
+	totalsJSON struct {
+		Received uint64 `json:"received"`
+		Written  uint64 `json:"written"`
+		Dropped  uint64 `json:"dropped"`
+		Lost     uint64 `json:"lost"`
 	}
 	qosJSON struct {
 		History         codec.History     `json:"history"`
@@ -134,11 +142,16 @@ func writeInfoJSON(w io.Writer, info *codec.Info) error {
 	for _, f := range info.Files {
 		out.Files = append(out.Files, fileJSON(f))
 	}
+	totals, _ := totalsOf(info)
 	for _, t := range sortedTopics(info) {
 		c := t.Channel
 		topic := topicJSON{
 			Name: c.Topic, Type: c.Type, Encoding: c.Encoding, MessageCount: t.MessageCount, Frequency: frequency(info, t),
 			QoS: []qosJSON{}, TypeHash: c.TypeHash, Schema: c.Schema.Encoding, Metadata: c.Metadata,
+		}
+		if t, ok := totals[c.Topic]; ok {
+			counted := totalsJSON(t)
+			topic.Totals = &counted
 		}
 		for _, q := range c.QoS {
 			topic.QoS = append(topic.QoS, qosJSON{

@@ -54,6 +54,61 @@ Events:     2
 `, "\n"+out.String())
 }
 
+// recordedInfo is of a recording whose recorder kept what happened.
+func recordedInfo() *codec.Info {
+	info := sampleInfo()
+	info.Complete = true
+	at := func(s float64) int64 { return info.StartTime + int64(s*1e9) }
+	info.Events = []codec.Event{
+		codec.Totals{Received: 30, Written: 28, Dropped: 2}.Event("/imu", at(0), at(1), false),
+		{Kind: codec.EventDrop, Topic: "/imu", Time: at(0.5), Until: at(0.75), Count: 2, Text: "dropped, as the disk did not keep up"},
+		{Kind: codec.EventLost, Topic: "/imu", Time: at(0.6), Until: at(0.7), Count: 1, Text: "lost on the way from a publisher"},
+		{Kind: codec.EventPause, Time: at(1), Until: at(2.25), Text: "recording was paused"},
+		{Kind: codec.EventSplit, Time: at(2.25), Text: "goes on from drive_0.mcap"},
+		{Kind: codec.EventDrop, Topic: "/imu", Time: at(2.5), Until: at(3), Count: 40, Text: "dropped, as the disk did not keep up"},
+		{Kind: codec.EventDisk, Time: at(3), Until: at(3.1), Count: 7, Text: "no space left on device: 7 messages from … to … are missing"},
+		{Kind: codec.EventGap, Topic: "/tf_static", Time: at(3), Until: at(3.2), Text: "silent"},
+		{Kind: codec.EventGap, Topic: "/tf_static", Time: at(3.3), Until: at(3.4), Text: "silent"},
+		{Kind: codec.EventSnapshot, Topic: "/imu", Time: at(3.25), Text: "/imu linear_acceleration.x > 20"},
+		codec.Totals{Received: 280, Written: 272, Dropped: 8, Lost: 1}.Event("/imu", at(1), at(3.5), false),
+		codec.Totals{Received: 1000, Written: 990, Dropped: 10, Lost: 3}.Event("/imu", at(0), at(3.5), true),
+	}
+	return info
+}
+
+func TestInfoTextOfEvents(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, writeInfoText(&out, "drive", recordedInfo()))
+	_, text, _ := strings.Cut(out.String(), "Topics:")
+	require.Equal(t, `     3
+  Topic       Type                    Count  Received  Written  Dropped  Lost     Hz  Encoding  QoS
+  /imu        sensor_msgs/msg/Imu       300       310      300       10     1  85.71  cdr       reliable volatile keep_last(10)
+  "/odd\x1b"  -                           0         -        -        -     -      -  cdr       -
+  /tf_static  tf2_msgs/msg/TFMessage      1         -        -        -     -      -  cdr       reliable transient_local keep_last(1) lifespan 1.5s + reliable volatile keep_last(10)
+Recorded:   received 310, written 300, dropped 10, lost on the way 1
+            all files of the recording together: received 1000, written 990, dropped 10, lost on the way 3
+Events:     7
+  2021-07-23 09:12:15.500000000 UTC  to 09:12:18.000 (2.500 s)  drop      /imu        42 messages, 2 times: dropped, as the disk did not keep up; the longest 0.500 s at 09:12:17.500
+  2021-07-23 09:12:15.600000000 UTC  to 09:12:15.700 (0.100 s)  lost      /imu        1 message: lost on the way from a publisher
+  2021-07-23 09:12:16.000000000 UTC  to 09:12:17.250 (1.250 s)  pause     -           recording was paused
+  2021-07-23 09:12:17.250000000 UTC                             split     -           goes on from drive_0.mcap
+  2021-07-23 09:12:18.000000000 UTC  to 09:12:18.100 (0.100 s)  disk      -           no space left on device: 7 messages from … to … are missing
+  2021-07-23 09:12:18.000000000 UTC  to 09:12:18.400 (0.400 s)  gap       /tf_static  2 times: silent; the longest 0.200 s at 09:12:18.000
+  2021-07-23 09:12:18.250000000 UTC                             snapshot  /imu        /imu linear_acceleration.x > 20
+`, text)
+}
+
+func TestInfoJSONOfEvents(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, writeInfoJSON(&out, recordedInfo()))
+	var got infoJSON
+	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
+	require.Len(t, got.Events, 12, "all of them")
+	require.Equal(t, eventJSON{Kind: "pause", Time: 1627031536_000000000, Until: 1627031537_250000000, Text: "recording was paused"}, got.Events[3])
+	require.Equal(t, &totalsJSON{Received: 310, Written: 300, Dropped: 10, Lost: 1}, got.Topics[0].Totals)
+	require.Nil(t, got.Topics[1].Totals)
+}
+
 func TestInfoTextOfNothing(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, writeInfoText(&out, "empty.mcap", &codec.Info{Format: "mcap", Complete: true, Events: make([]codec.Event, 25)}))

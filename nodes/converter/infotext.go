@@ -55,9 +55,16 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 	if len(info.Topics) > 0 {
 		writeTopics(&b, info)
 	}
-	if len(info.Events) > 0 {
-		line("Events:", "%d", len(info.Events))
-		writeEvents(&b, info.Events)
+	files, whole := totalsOf(info)
+	if len(files) > 0 {
+		line("Recorded:", "%s", totalsText(sum(files)))
+	}
+	if all := sum(whole); len(whole) > 0 && all != sum(files) {
+		line("", "all files of the recording together: %s", totalsText(all))
+	}
+	if events := happenings(info.Events); len(events) > 0 {
+		line("Events:", "%d", len(events))
+		writeEvents(&b, events)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -72,6 +79,12 @@ func exactSize(n int64) string {
 
 func writeTopics(b *strings.Builder, info *codec.Info) {
 	rows := [][]string{{"Topic", "Type", "Count", "Hz", "Encoding", "QoS"}}
+	right := map[int]bool{2: true, 3: true}
+	totals, _ := totalsOf(info)
+	if len(totals) > 0 {
+		rows[0] = slices.Insert(rows[0], 3, "Received", "Written", "Dropped", "Lost")
+		right = map[int]bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true}
+	}
 	anyQoS := false
 	for _, t := range sortedTopics(info) {
 		c := t.Channel
@@ -80,17 +93,24 @@ func writeTopics(b *strings.Builder, info *codec.Info) {
 			hz = strconv.FormatFloat(f, 'f', 2, 64)
 		}
 		rows = append(rows, []string{
-			orDash(c.Topic), orDash(c.Type), strconv.FormatUint(t.MessageCount, 10), hz, orDash(c.Encoding), shortQoS(c.QoS),
+			orDash(c.Topic), orDash(c.Type), number(t.MessageCount), hz, orDash(c.Encoding), shortQoS(c.QoS),
 		})
+		if t, ok := totals[c.Topic]; ok {
+			rows[len(rows)-1] = slices.Insert(rows[len(rows)-1], 3, number(t.Received), number(t.Written), number(t.Dropped), number(t.Lost))
+		} else if len(totals) > 0 {
+			rows[len(rows)-1] = slices.Insert(rows[len(rows)-1], 3, "-", "-", "-", "-")
+		}
 		anyQoS = anyQoS || len(c.QoS) > 0
 	}
 	if !anyQoS {
 		for i := range rows {
-			rows[i] = rows[i][:5]
+			rows[i] = rows[i][:len(rows[i])-1]
 		}
 	}
-	writeTable(b, rows, map[int]bool{2: true, 3: true})
+	writeTable(b, rows, right)
 }
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // writeTable writes rows in aligned columns; those in right are aligned to the right.
 func writeTable(b *strings.Builder, rows [][]string, right map[int]bool) {
@@ -146,19 +166,4 @@ func shortQoS(profiles []codec.QoS) string {
 		texts = append(texts, text)
 	}
 	return orDash(strings.Join(texts, " + "))
-}
-
-func writeEvents(b *strings.Builder, events []codec.Event) {
-	var rows [][]string
-	for _, e := range events[:min(len(events), shownEvents)] {
-		when := "-"
-		if e.Time != 0 {
-			when = shortClock(e.Time)
-		}
-		rows = append(rows, []string{when, orDash(e.Kind), orDash(e.Topic), printable(e.Text)})
-	}
-	writeTable(b, rows, nil)
-	if more := len(events) - shownEvents; more > 0 {
-		fmt.Fprintf(b, "  and %d more; --json lists all of them\n", more)
-	}
 }
