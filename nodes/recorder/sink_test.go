@@ -392,6 +392,29 @@ func TestSinkWaitsForSpace(t *testing.T) {
 	require.NoError(t, s.broken, "what was said of the file before is not about this one")
 }
 
+func TestSinkTriesAgainAfterAnError(t *testing.T) {
+	q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
+	s := newSink(q, w, desk)
+	s.guard, _ = newTestGuard(t, &space{free: 500, total: 1000}, actionPause, "0")
+	a := newTestStream("/a", q)
+	feed(a, 1)
+	s.round(false)
+	w.fail, w.stuck = syscall.EIO, syscall.EIO
+	feed(a, 2)
+	s.round(false)
+	s.round(false)
+	require.ErrorIs(t, s.broken, syscall.EIO)
+	require.Equal(t, []string{"failed input/output error"}, desk.told)
+	s.retry = time.Time{}
+	s.round(false)
+	require.ErrorIs(t, s.broken, syscall.EIO, "there is no other file either")
+	w.stuck, s.retry = nil, time.Time{}
+	s.round(false)
+	require.NoError(t, s.broken)
+	require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2"}}, w.files)
+	require.Zero(t, a.dropped.Load())
+}
+
 // A disk that does not answer stops nobody from receiving, and takes no more memory than it may.
 func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 	q, w := newBacklog(100*(7+itemOverhead)), &memory{}
