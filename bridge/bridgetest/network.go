@@ -13,11 +13,15 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/msgs/rosidl"
 )
 
 // Network is a ROS graph inside the process, without middleware: for tests of what stands on a bridge.Node. Its zero
 // value is ready.
 type Network struct {
+	// Library has the definitions of which publishers announce the type hash; nil: they announce none.
+	Library *rosidl.Library
+
 	mu      sync.Mutex
 	nodes   []*memoryNode
 	lastID  uint64
@@ -103,6 +107,9 @@ func (n *memoryNode) Advertise(topic, typeName string, qos codec.QoS) (bridge.Pu
 		return nil, errClosed
 	}
 	p := &memoryPublisher{node: n, topic: name, endpoint: bridge.Endpoint{GUID: n.net.newGUID(), Node: n.Name(), Type: typeName, QoS: qos}}
+	if n.net.Library != nil {
+		p.endpoint.TypeHash, _ = n.net.Library.Hash(typeName) // "" for others
+	}
 	n.publishers = append(n.publishers, p)
 	n.net.announce()
 	return p, nil

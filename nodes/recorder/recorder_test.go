@@ -35,8 +35,11 @@ type deck struct {
 
 // newDeck starts a recorder of the topics, in a folder of its own.
 func newDeck(t *testing.T, o options, topics ...string) *deck {
+	return newDeckOn(t, &bridgetest.Network{}, o, topics...)
+}
+
+func newDeckOn(t *testing.T, net *bridgetest.Network, o options, topics ...string) *deck {
 	t.Chdir(t.TempDir())
-	var net bridgetest.Network
 	node, err := net.Open(bridge.Options{Name: "recorder"})
 	require.NoError(t, err)
 	source, err := net.Open(bridge.Options{Name: "source"})
@@ -45,16 +48,14 @@ func newDeck(t *testing.T, o options, topics ...string) *deck {
 		require.NoError(t, source.Close())
 		require.NoError(t, node.Close())
 	})
-	names, err := bridge.NewNames(bridge.Options{Name: "recorder"})
-	require.NoError(t, err)
-	chosen, err := newSelection(&o, topics, names.Topic)
+	chosen, err := newSelection(&o, topics, namesOf(t).Topic)
 	require.NoError(t, err)
 	null, err := os.Open(os.DevNull)
 	require.NoError(t, err)
 	t.Cleanup(func() { null.Close() })
 	r, err := newRecorder(o, chosen, node, progress.NewLine(null))
 	require.NoError(t, err)
-	d := &deck{recorder: r, t: t, source: source, net: &net}
+	d := &deck{recorder: r, t: t, source: source, net: net}
 	r.out = &d.said
 	ctx, cancel := context.WithCancel(context.Background())
 	d.ended = make(chan error, 1)

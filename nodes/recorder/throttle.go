@@ -27,13 +27,13 @@ func (t *throttle) passes(stamp int64) bool {
 		t.count++
 		return (t.count-1)%t.every == 0
 	}
-	until := t.next - stamp
-	if until > t.period/early && until <= t.period {
-		return false
-	}
-	t.next += t.period
-	if until < -t.period || until > t.period { // none was due for a while, or simulated time began anew
+	switch until := t.next - stamp; {
+	case until < -t.period || until > 2*t.period: // none came for a while, or simulated time began anew
 		t.next = stamp + t.period
+	case until > t.period/early:
+		return false
+	default:
+		t.next += t.period
 	}
 	return true
 }

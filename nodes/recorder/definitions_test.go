@@ -1,0 +1,127 @@
+package main
+
+import (
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+	"tapedeck/msgs/rosidl"
+	tdi "tapedeck/msgs/type_description_interfaces"
+)
+
+// robotTypes are definitions that the recorder does not have. Count has the payloads of std_msgs/msg/UInt32.
+func robotTypes() *rosidl.Library {
+	return rosidl.NewLibrary(fstest.MapFS{"robot/msg/Count.msg": {Data: []byte("# How many.\nuint32 count\n")}})
+}
+
+// count publishes numbers as robot/msg/Count, as soon as a recorder listens.
+func (d *deck) count(topic string, numbers ...uint32) {
+	p, err := d.source.Advertise(topic, "robot/msg/Count", codec.DefaultQoS())
+	require.NoError(d.t, err)
+	require.Eventually(d.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+	d.publish(p, numbers...)
+}
+
+// channels returns those of a topic in a recording.
+func channels(t *testing.T, path, topic string) (list []*codec.Channel) {
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	for _, t := range info.Topics {
+		if t.Channel.Topic == topic {
+			list = append(list, t.Channel)
+		}
+	}
+	return list
+}
+
+func TestDefinitionIsFetched(t *testing.T) {
+	library := robotTypes()
+	want, err := library.Concatenated("robot/msg/Count")
+	require.NoError(t, err)
+	hash, err := library.Hash("robot/msg/Count")
+	require.NoError(t, err)
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions(storage), "/a", "/b", "/n")
+			bridgetest.ServeTypeDescriptions(t, d.source, library, func(*tdi.GetTypeDescription_Response) {
+				time.Sleep(definitionPatience / 4) // while messages come
+			})
+			n := d.advertise("/n", codec.DefaultQoS())
+			d.count("/a", 1, 2)
+			d.publish(n, 10)
+			d.count("/b", 3)
+			require.Eventually(t, func() bool { return len(d.recorded()) == 3 && !d.recorded()[1].undefined.Load() }, patient, time.Millisecond)
+			require.NoError(t, d.end())
+			for topic, messages := range map[string][]uint32{"/a": {1, 2}, "/b": {3}} {
+				list := channels(t, d.path(), topic)
+				require.Len(t, list, 1)
+				require.Equal(t, want, string(list[0].Schema.Data))
+				require.Equal(t, hash, list[0].TypeHash)
+				require.Equal(t, messages, numbers(t, d.path(), topic))
+			}
+			require.Equal(t, []uint32{10}, numbers(t, d.path(), "/n"))
+		})
+	}
+}
+
+// What waits for a definition is written without it in the end, in one channel of the file, also if the definition comes afterwards.
+func TestDefinitionThatIsTooLate(t *testing.T) {
+	library := robotTypes()
+	for name, delay := range map[string]time.Duration{"late": definitionPatience * 3 / 2, "never": 0} {
+		t.Run(name, func(t *testing.T) {
+			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions("mcap"), "/a")
+			if delay > 0 {
+				bridgetest.ServeTypeDescriptions(t, d.source, library, func(*tdi.GetTypeDescription_Response) { time.Sleep(delay) })
+			}
+			d.count("/a", 1)
+			written := func() bool { return d.recorded()[0].written.Load() == 1 }
+			require.Never(t, written, definitionPatience/2, definitionPatience/20)
+			require.Eventually(t, written, patient, time.Millisecond)
+			if delay > 0 {
+				hash, err := library.Hash("robot/msg/Count")
+				require.NoError(t, err)
+				require.Eventually(t, func() bool { return d.definitions.known(hash) != "" }, patient, time.Millisecond)
+			}
+			d.count("/a", 2)
+			require.NoError(t, d.stop(""))
+			list := channels(t, d.path(), "/a")
+			require.Len(t, list, 1)
+			require.Empty(t, list[0].Schema.Data)
+			require.Equal(t, []uint32{1, 2}, numbers(t, d.path(), "/a"))
+			if delay > 0 {
+				require.NoError(t, d.start("second"))
+				require.Eventually(t, func() bool { return len(d.recorded()) == 1 }, patient, time.Millisecond)
+				require.NoError(t, d.stop(""))
+				require.NotEmpty(t, channels(t, d.path(), "/a")[0].Schema.Data, "the next recording has it from the start")
+			}
+		})
+	}
+}
+
+// Nodes before ROS 2 Iron announce no hash: nobody can be asked, and nothing waits.
+func TestDefinitionThatNobodyTells(t *testing.T) {
+	d := newDeck(t, testOptions("mcap"), "/a")
+	d.count("/a", 1)
+	require.False(t, d.recorded()[0].undefined.Load())
+	require.NoError(t, d.end())
+	require.Equal(t, []uint32{1}, numbers(t, d.path(), "/a"))
+}
+
+// A node that does not become known cannot be asked either.
+func TestDefinitionOfANodeThatIsNotKnown(t *testing.T) {
+	d := newDeck(t, testOptions("mcap"), "/a")
+	c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
+	rec := &recording{stream: newStream(c, d.backlog, d.clock)}
+	rec.undefined.Store(true)
+	d.define(rec, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: "robot/msg/Count", TypeHash: "RIHS01_0"}}})
+	require.True(t, rec.undefined.Load())
+	require.Eventually(t, func() bool { return !rec.undefined.Load() }, patient, time.Millisecond)
+}
