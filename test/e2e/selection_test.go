@@ -28,7 +28,7 @@ func TestRecorderSelects(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, p.Publish(g.number(1)))
 	}
-	const own = "rosout|parameter_events|diagnostics"
+	const own = "rosout|parameter_events|diagnostics|^/events/"
 	tests := map[string]struct {
 		args, want []string
 	}{
