@@ -13,6 +13,7 @@ import (
 const (
 	statusPace = 500 * time.Millisecond
 	logPace    = 10 * time.Second // of the status where there is no terminal
+	farAway    = 100 * time.Hour  // for the disk to be full
 )
 
 // status tells how the recording goes: on the terminal, or by a log line now and then where there is none, and on
@@ -46,7 +47,7 @@ func (s *status) tell(now time.Time) {
 	}
 	line := t.String()
 	if left := r.left(); left != "" {
-		line += ", " + left
+		line = left + ", " + line // in front, where it is not cut off
 	}
 	if r.line.Visible() {
 		table := r.table(list)
@@ -80,7 +81,7 @@ func (r *recorder) left() string {
 		return ""
 	}
 	left := time.Duration(s.guard.left.Load())
-	if left == notInSight {
+	if left > farAway {
 		return ""
 	}
 	if left > time.Minute {
