@@ -78,6 +78,7 @@ func (g *graph) run() {
 			timeout = settled
 		default:
 			g.check()
+			g.notify() // of a change in the moment in which the wait ended, which rmw_fastrtps_cpp does not tell of again
 			timeout = -1
 		}
 	}
@@ -141,10 +142,9 @@ func (g *graph) check() {
 	}
 }
 
-func (g *graph) close() error {
+func (g *graph) close() {
 	g.stopping.Store(true)
-	err := check(C.watch_stop(g.native))
-	<-g.done
+	g.node.until(g.done, func() error { return check(C.trigger(&g.native.stop)) })
 	C.watch_close(g.native)
 	C.free(unsafe.Pointer(g.native))
 	g.mu.Lock()
@@ -153,7 +153,6 @@ func (g *graph) close() error {
 	for c := range g.watchers {
 		g.unwatch(c)
 	}
-	return err
 }
 
 // topics returns the ROS topics.

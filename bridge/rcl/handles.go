@@ -46,12 +46,26 @@ func clientHandle(c *rclgo.Client) (*C.rcl_client_t, error) {
 	return (*C.rcl_client_t)(p), err
 }
 
-// handle returns the pointer in a field of what object points to, if it points to a C struct of that name and size.
-func handle(object any, field, kind string, size uintptr) (unsafe.Pointer, error) {
-	v := reflect.ValueOf(object).Elem().FieldByName(field)
+// cancelHandle returns the guard condition that ends the wait of a wait set.
+func cancelHandle(w *rclgo.WaitSet) (*C.rcl_guard_condition_t, error) {
+	cancel := reflect.ValueOf(w).Elem().FieldByName("cancelWait")
+	if !cancel.IsValid() || cancel.Kind() != reflect.Pointer || cancel.IsNil() || cancel.Type().Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%T of this version of rclgo has no field cancelWait with a guard condition", w)
+	}
+	p, err := field(cancel, "rclGuardCondition", "rcl_guard_condition_s", C.sizeof_rcl_guard_condition_t)
+	return (*C.rcl_guard_condition_t)(p), err
+}
+
+func handle(object any, name, kind string, size uintptr) (unsafe.Pointer, error) {
+	return field(reflect.ValueOf(object), name, kind, size)
+}
+
+// field returns the pointer in a field of what object points to, if it points to a C struct of that name and size.
+func field(object reflect.Value, name, kind string, size uintptr) (unsafe.Pointer, error) {
+	v := object.Elem().FieldByName(name)
 	if !v.IsValid() || v.Kind() != reflect.Pointer || v.Type().Elem().Name() != "_Ctype_struct_"+kind ||
 		v.Type().Elem().Size() != size || v.IsNil() {
-		return nil, fmt.Errorf("%T of this version of rclgo has no field %s with a struct %s of %d bytes", object, field, kind, size)
+		return nil, fmt.Errorf("%s of this version of rclgo has no field %s with a struct %s of %d bytes", object.Type(), name, kind, size)
 	}
 	return v.UnsafePointer(), nil
 }

@@ -154,6 +154,8 @@ char *message_write(const rosidl_message_type_support_t *type, const void *messa
 	return failure(rmw_serialize(message, type, m));
 }
 
+char *trigger(rcl_guard_condition_t *condition) { return failure(rcl_trigger_guard_condition(condition)); }
+
 char *watch_open(struct watch *w, const rcl_node_t *node, rcl_context_t *context) {
 	*w = (struct watch){
 		.node = node, .set = rcl_get_zero_initialized_wait_set(), .stop = rcl_get_zero_initialized_guard_condition(),
@@ -184,8 +186,6 @@ char *watch_wait(struct watch *w, int64_t timeout, bool *changed) {
 	*changed = rc == RCL_RET_OK && w->set.guard_conditions[graph] != NULL;
 	return failure(rc);
 }
-
-char *watch_stop(struct watch *w) { return failure(rcl_trigger_guard_condition(&w->stop)); }
 
 void watch_close(struct watch *w) {
 	if (rcl_wait_set_fini(&w->set) != RCL_RET_OK || rcl_guard_condition_fini(&w->stop) != RCL_RET_OK)

@@ -86,11 +86,13 @@ bool has_wide_characters(const message_members *members);
 char *message_read(const rosidl_message_type_support_t *type, void *message, const void *data, size_t size);
 char *message_write(const rosidl_message_type_support_t *type, const void *message, rmw_serialized_message_t *m);
 
+char *trigger(rcl_guard_condition_t *condition);
+
 // watch waits for changes of the graph. It must not be moved.
 struct watch {
 	const rcl_node_t *node;
 	rcl_wait_set_t set;
-	rcl_guard_condition_t stop;
+	rcl_guard_condition_t stop; // ends a watch_wait that runs in another thread, or the next one
 };
 
 char *watch_open(struct watch *w, const rcl_node_t *node, rcl_context_t *context);
@@ -98,8 +100,6 @@ char *watch_open(struct watch *w, const rcl_node_t *node, rcl_context_t *context
 // watch_wait waits up to timeout ns, for ever if that is negative. *changed says whether there was a change.
 char *watch_wait(struct watch *w, int64_t timeout, bool *changed);
 
-// watch_stop ends a watch_wait that runs in another thread, or the next one.
-char *watch_stop(struct watch *w);
 void watch_close(struct watch *w);
 
 // resolve returns the full name of a topic or service after remapping, to be freed, NULL for one that is not valid.

@@ -267,7 +267,8 @@ func (n *node) Close() error {
 		errs = append(errs, c.Close())
 	}
 	n.closers.Wait()
-	errs = append(errs, n.graph.close(), endNodeLogging(n.finish))
+	n.graph.close()
+	errs = append(errs, endNodeLogging(n.finish))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close node %s: %w", n.Name(), err)
 	}

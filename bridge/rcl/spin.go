@@ -2,9 +2,13 @@
 
 package rcl
 
+// #include "native.h"
+import "C"
+
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
@@ -15,6 +19,7 @@ import (
 type spin struct {
 	node   *node
 	set    *rclgo.WaitSet
+	wake   *C.rcl_guard_condition_t // ends a wait
 	cancel context.CancelFunc
 	done   chan struct{} // closed when it has ended
 }
@@ -23,7 +28,9 @@ type spin struct {
 func (n *node) spin(name string, add func(*rclgo.WaitSet)) (*spin, error) {
 	s := &spin{node: n, done: make(chan struct{})}
 	err := n.make(func() (err error) {
-		s.set, err = n.context.NewWaitSet()
+		if s.set, err = n.context.NewWaitSet(); err == nil {
+			s.wake, err = cancelHandle(s.set)
+		}
 		return err
 	})
 	if err != nil {
@@ -55,6 +62,23 @@ func (n *node) spin(name string, add func(*rclgo.WaitSet)) (*spin, error) {
 // stop ends it. No callback runs when it returns.
 func (s *spin) stop() error {
 	s.cancel()
-	<-s.done
+	s.node.until(s.done, func() error { return check(C.trigger(s.wake)) })
 	return s.node.make(s.set.Close)
+}
+
+// until calls trigger, which triggers a guard condition, until done is closed: rmw_fastrtps_cpp forgets what is triggered in
+// the moment in which a wait ends for another reason.
+func (n *node) until(done <-chan struct{}, trigger func() error) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := trigger(); err != nil {
+			n.Log(bridge.Error, "end a wait: %v", err)
+		}
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+	}
 }
