@@ -55,7 +55,7 @@ func TestCrash(t *testing.T) {
 	disk.Mark(len(written))
 
 	dir := t.TempDir()
-	disk.Crashes(13, func(c disktest.Crash) {
+	disk.Crashes(31, func(c disktest.Crash) {
 		var all []got
 		for _, name := range put(t, dir, c.Files) {
 			r, err := codec.Open(name)

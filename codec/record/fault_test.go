@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -27,7 +28,10 @@ func TestDiskErrors(t *testing.T) {
 			}}
 			name := fmt.Sprintf("fails at call %d, forever: %v", at, forever)
 			missing := map[*codec.MissingError]bool{}
+			var mu sync.Mutex
 			note := func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
 				if e := (*codec.MissingError)(nil); errors.As(err, &e) {
 					missing[e] = true
 				}

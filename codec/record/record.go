@@ -12,21 +12,22 @@
 // files are: up to 30 MiB where chunks are shuffled in themselves. A file whose writer was killed ends behind its last whole
 // message. Anything else that is not as it was written is ErrDamaged, or is reported to Query.Damaged and passed over:
 // reading goes on at the next section or message that is found. There are no checksums in the format, so that a content
-// that was changed is not noticed.
+// that was changed in a complete file is not noticed.
 //
 // # Writing
 //
 // Messages are kept in the order in which they are given. A chunk is written when the contents in it take more than
 // CreateOptions.ChunkSize (16 MiB), or when a message is more than CreateOptions.ChunkDuration (1 s) later than the earliest
 // in it, both as Apollo's writer has it, or by Sync, which a recorder calls when no message comes for a while. So a killed
-// writer loses at most the messages since. CreateOptions.Metadata is not kept.
+// writer loses at most the messages since. CreateOptions.Metadata is not kept. NAME.record.00000 is split into NAME.record.00001
+// and so on.
 //
 // A second channel with the topic of another shares its place in the file if type, encoding and schema are the same; its
 // QoS, type hash and metadata are then not kept. Otherwise it is a channel of its own, "topic#2" to Apollo's tools.
 //
 // # What is ours in a file
 //
-// Two things are added that record.proto does not know, in unknown fields, which all readers pass over.
+// Four things are added that record.proto does not know, in unknown fields, which all readers pass over.
 //
 // A channel whose payloads are not protobuf, or that carries more than a proto_desc can say, has a ProtoDesc whose root
 // file defines nothing and imports the file that describes the type. It carries this FileOptions extension:
@@ -48,6 +49,11 @@
 // "sensor_msgs/msg/Imu.msg": the same fields as far as the definition is known, an empty message otherwise.
 //
 // A message with a PublishTime has it in a fixed64 field 51001 of its SingleMessage, in front of the content.
+//
+// A ChunkHeader has the CRC-32 (IEEE) of the chunk's body in a fixed32 field 51001, unless all channels are protobuf. It is looked
+// at in files that were not closed, where a crash may have left something else.
+//
+// The ChannelCache of the channel of events has their places in the file in a bytes field 51001, as one fixed64 each.
 package record
 
 import (

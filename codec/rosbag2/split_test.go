@@ -136,7 +136,7 @@ func TestCrash(t *testing.T) {
 	require.NoError(t, w.Close())
 	disk.Mark(written)
 
-	disk.Crashes(61, func(c disktest.Crash) {
+	disk.Crashes(131, func(c disktest.Crash) {
 		dir := filepath.Join(t.TempDir(), "drive")
 		require.NoError(t, os.Mkdir(dir, 0o777))
 		for name, content := range c.Files {

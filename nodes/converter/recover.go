@@ -94,7 +94,7 @@ func openDamaged(path string) (*input, error) {
 		return in, err
 	}
 	for _, f := range codec.Formats() {
-		if !f.Named(path) {
+		if !f.Named(strings.TrimSuffix(path, codec.ActiveSuffix)) {
 			continue
 		}
 		reader, openErr := f.Open(path)
@@ -127,7 +127,7 @@ func (i *input) anyMessage() bool {
 // recoveredName is what the copy of path is called when the user does not say: "drive.record.00000.recover", as Apollo's
 // cyber_recorder has it, or "drive.recover.mcap" where that would not name the format.
 func recoveredName(path, format string) string {
-	path = filepath.Clean(path)
+	path = strings.TrimSuffix(filepath.Clean(path), codec.ActiveSuffix)
 	ext := filepath.Ext(path)
 	for _, name := range []string{path + ".recover", strings.TrimSuffix(path, ext) + ".recover" + ext, path + ".recover." + format} {
 		if namedAs(name, format) {

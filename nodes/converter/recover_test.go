@@ -92,9 +92,42 @@ func TestRecoveredName(t *testing.T) {
 		{"drive.record", "record", "drive.record.recover"},
 		{"drive.record.00000", "record", "drive.record.00000.recover"},
 		{"drive.record.00000", "mcap", "drive.record.00000.recover.mcap"},
+		{"drive.record.00000.active", "record", "drive.record.00000.recover"},
 		{"folder/", "unknown", "folder.recover"},
 	}
 	for _, test := range tests {
 		require.Equal(t, test.want, recoveredName(test.in, test.format))
+	}
+}
+
+// TestRecoverKilled reads what a killed recorder leaves, by the name that it would have got and by the one that it has.
+func TestRecoverKilled(t *testing.T) {
+	for _, name := range []string{"drive.record.00000", "drive.mcap", "drive"} {
+		path := filepath.Join(t.TempDir(), name)
+		w, err := codec.Create(path, codec.CreateOptions{})
+		require.NoError(t, err)
+		channel := &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR}
+		for i := range int64(100) {
+			require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: i, Data: []byte("payload")}))
+		}
+		require.NoError(t, w.Sync())
+		stdout, _, err := run(t, "info", path)
+		require.NoError(t, err)
+		require.Contains(t, stdout, codec.ActiveSuffix)
+		require.Contains(t, stdout, "Messages:   100\n")
+		require.Contains(t, stdout, "Complete:   no, it was not finished; what is here can be read and played,\n")
+		names := []string{path}
+		if name != "drive" {
+			names = append(names, path+codec.ActiveSuffix)
+		}
+		for _, in := range names {
+			out := path + ".saved.mcap"
+			stdout, _, err = run(t, "recover", in, out, "--overwrite")
+			require.NoError(t, err)
+			require.Contains(t, stdout, "100 messages")
+			_, messages := readAll(t, out)
+			require.Len(t, messages, 100)
+			require.NoFileExists(t, out+codec.ActiveSuffix)
+		}
 	}
 }

@@ -116,7 +116,9 @@ func (r *Recording) Sync() error {
 	if part != nil {
 		if err = part.Sync(); err != nil {
 			r.mu.Lock()
-			r.syncErr = err
+			if r.part == part {
+				r.syncErr = err
+			}
 			r.mu.Unlock()
 		}
 	}
