@@ -1,0 +1,114 @@
+package interop
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/process"
+)
+
+// TestBagRecord has `ros2 bag record` record what the player plays, 3,000 messages in as many milliseconds.
+func TestBagRecord(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		s.needs("ros2bag")
+		storages := []string{"mcap", "sqlite3"}
+		numbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/mcap", "/sqlite3")
+		var bags []*process.Process
+		for _, storage := range storages {
+			bags = append(bags, s.record(storage, []string{"/" + storage}, "-s", storage))
+		}
+		s.ours("player", "n.record", "--wait-for-subscribers").Wait(0)
+		for i, storage := range storages {
+			require.NotContains(t, bags[i].Stop(), "lost")
+			count(t, s.path(storage), "/"+storage, 3000)
+		}
+	})
+}
+
+// record starts `ros2 bag record` of topics.
+func (s *stack) record(bag string, topics []string, options ...string) *process.Process {
+	s.t.Helper()
+	var qos strings.Builder // its default is to overwrite what it has not written
+	for _, topic := range topics {
+		fmt.Fprintf(&qos, "%s: {history: keep_all}\n", topic)
+	}
+	s.write(bag+".yaml", qos.String())
+	args := append([]string{"bag", "record", "-o", bag, "--qos-profile-overrides-path", bag + ".yaml"}, topics...)
+	return s.ros2(append(args, options...)...)
+}
+
+// TestBagInfo has `ros2 bag info` read what the recorder writes, in several files.
+func TestBagInfo(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		s.needs("ros2bag")
+		recorder := s.ours("recorder", "-s", "mcap", "--max-bag-messages", "8", "--repeat-latched=false", "-o", "ours", "/n")
+		s.publish(20, "/n", "std_msgs/msg/UInt32", "{data: 7}")
+		recorder.Interrupt()
+		out := s.ros2("bag", "info", "ours").Wait(0)
+		require.Contains(t, out, "ours_2.mcap")
+		require.Contains(t, out, "Topic: /n | Type: std_msgs/msg/UInt32 | Count: 20 | Serialization Format: cdr\n")
+	})
+}
+
+// TestBagPlay records what `ros2 bag play` plays of a compressed MCAP folder of ours, 3,000 messages in as many
+// milliseconds.
+func TestBagPlay(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		s.needs("ros2bag")
+		numbers(t, s.path("n.record"), "record", 3000, time.Millisecond, "/n")
+		s.ours("converter", "n.record", "ours", "--to", "rosbag2", "--compression", "zstd").Wait(0)
+		recorder := s.ours("recorder", "-o", "copy", "/n")
+		s.play(recorder, "/n", "ours").Wait(0)
+		require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
+		count(t, s.path("copy.record.00000"), "/n", 3000)
+	})
+}
+
+// play has `ros2 bag play` begin to play once recorder has subscribed to a topic of the bag.
+func (s *stack) play(recorder *process.Process, topic string, args ...string) *process.Process {
+	s.t.Helper()
+	play := s.ros2(append([]string{"bag", "play", "--start-paused", "--wait-for-all-acked", "0"}, args...)...)
+	recorder.Prints("recording " + topic + " ")
+	s.ros2("service", "call", "/rosbag2_player/resume", "rosbag2_interfaces/srv/Resume").Wait(0)
+	return play
+}
+
+// TestPlayBags records with `ros2 bag record`, in each form that it writes, and plays that with the player.
+func TestPlayBags(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		s.needs("ros2bag")
+		forms := map[string][]string{
+			"mcap":         {"-s", "mcap"},
+			"mcap_zstd":    {"-s", "mcap", "--storage-preset-profile", "zstd_fast"},
+			"sqlite3":      {"-s", "sqlite3"},
+			"file_zstd":    {"-s", "sqlite3", "--compression-mode", "file", "--compression-format", "zstd"},
+			"message_zstd": {"-s", "sqlite3", "--compression-mode", "message", "--compression-format", "zstd", "--compression-queue-size", "0"},
+		}
+		var topics []string
+		play := []string{"--wait-for-subscribers"}
+		for form := range forms {
+			topics = append(topics, "/"+form)
+			play = append(play, form)
+		}
+		numbers(t, s.path("n.record"), "record", 200, 5*time.Millisecond, topics...)
+		var bags []*process.Process
+		for form, options := range forms {
+			bags = append(bags, s.record(form, []string{"/" + form}, options...))
+		}
+		s.ours("player", "n.record", "--wait-for-subscribers").Wait(0)
+		for _, bag := range bags {
+			bag.Stop()
+		}
+		recorder := s.ours("recorder", append([]string{"-o", "copy"}, topics...)...)
+		s.ours("player", play...).Wait(0)
+		recorder.Interrupt()
+		for form := range forms {
+			count(t, s.path(form), "/"+form, 200)
+			count(t, s.path("copy.record.00000"), "/"+form, 200)
+		}
+	})
+}

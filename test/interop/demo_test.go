@@ -1,0 +1,53 @@
+package interop
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/std_msgs"
+)
+
+// TestTalker records what the talker of ROS 2's C++ demos says.
+func TestTalker(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		recorder := s.ours("recorder", "-o", "talk", "/chatter")
+		talker := s.run("demo_nodes_cpp", "talker")
+		recorder.Prints("recording /chatter ")
+		time.Sleep(3 * time.Second) // it says something each second
+		talker.Stop()
+		recorder.Interrupt()
+		list := messages(t, s.path("talk.record.00000"), "/chatter")
+		require.NotEmpty(t, list)
+		first := 0
+		for i, m := range list {
+			var text std_msgs.String
+			require.NoError(t, cdr.Unmarshal(m.data, &text))
+			if i == 0 {
+				_, err := fmt.Sscanf(text.Data, "Hello World: %d", &first)
+				require.NoError(t, err)
+			}
+			require.Equal(t, fmt.Sprintf("Hello World: %d", first+i), text.Data)
+		}
+	})
+}
+
+// TestListener plays for the listener of ROS 2's C++ demos.
+func TestListener(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		var list []message
+		for i := range 100 {
+			list = append(list, message{"/chatter", epoch + int64(i)*int64(10*time.Millisecond), words(t, fmt.Sprintf("word %d.", i))})
+		}
+		tape(t, s.path("talk.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), list)
+		listener := s.run("demo_nodes_cpp", "listener")
+		s.ours("player", "talk.record", "--wait-for-subscribers").Wait(0)
+		for i := range list {
+			listener.Prints(fmt.Sprintf("I heard: [word %d.]", i))
+		}
+	})
+}

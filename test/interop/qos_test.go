@@ -1,0 +1,70 @@
+package interop
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/test/process"
+)
+
+// TestQoSMismatchOfRecorder has the recorder, and `ros2 topic pub`, say that the one does not hear the other.
+func TestQoSMismatchOfRecorder(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		s.write("qos.yaml", "/n: {reliability: reliable}\n")
+		recorder := s.ours("recorder", "-o", "mismatch", "--qos-profile-overrides-path", "qos.yaml", "/n")
+		pub := s.ros2("topic", "pub", "--rate", "10", "--print", "0", "--qos-reliability", "best_effort", "/n", "std_msgs/msg/UInt32", "{data: 7}")
+		recorder.Prints("/n: the QoS override does not match a publisher: ")
+		pub.Prints("incompatible QoS")
+		recorder.Interrupt()
+		require.Empty(t, messages(t, s.path("mismatch.record.00000"), "/n"))
+	})
+}
+
+// TestQoSMismatchOfPlayer has the player, and `ros2 topic echo`, say that the one is not heard by the other.
+func TestQoSMismatchOfPlayer(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		numbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
+		s.write("qos.yaml", "/n: {reliability: best_effort}\n")
+		player := s.ours("player", "n.record", "--loop", "--qos-profile-overrides-path", "qos.yaml")
+		echo := s.ros2("topic", "echo", "--no-daemon", "--qos-reliability", "reliable", "/n", "std_msgs/msg/UInt32")
+		echo.Prints("incompatible QoS")
+		player.Prints("does not hear this publisher")
+		require.NotContains(t, echo.Output(), "data:")
+	})
+}
+
+// TestLateSubscriber has `ros2 topic echo` get a latched message that the player played before.
+func TestLateSubscriber(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		latched := codec.DefaultQoS()
+		latched.Depth, latched.Durability = 1, codec.TransientLocal
+		tape(t, s.path("map.record"), "record", "std_msgs/msg/UInt32", latched, []message{
+			{"/map", epoch, number(7)},
+			{"/hint", epoch + int64(time.Second), number(1)},
+			{"/end", epoch + int64(time.Hour), number(2)},
+		})
+		s.ours("player", "map.record")
+		late := []string{"topic", "echo", "--no-daemon", "--once", "--qos-durability", "transient_local", "--qos-reliability", "reliable"}
+		s.ros2(append(late, "/hint", "std_msgs/msg/UInt32")...).Wait(0)
+		require.Contains(t, s.ros2(append(late, "/map", "std_msgs/msg/UInt32")...).Wait(0), "data: 7")
+	})
+}
+
+// TestLatePublication has the recorder get a latched message that `ros2 topic pub` published before.
+func TestLatePublication(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		pub := s.ros2("topic", "pub", "--once", "-w", "0", "--keep-alive", "600", "--qos-durability", "transient_local", "/map", "std_msgs/msg/UInt32", "{data: 7}")
+		pub.Prints("publishing #1")
+		recorder := s.ours("recorder", "-o", "late", "/map")
+		recorder.Prints("recording /map ")
+		path := s.path("late.record.00000")
+		require.Eventually(t, func() bool { return len(messages(t, path, "/map")) > 0 }, process.Patience, 100*time.Millisecond, "in the open file")
+		recorder.Interrupt()
+		list := messages(t, path, "/map")
+		require.Len(t, list, 1)
+		require.Equal(t, number(7), list[0].data)
+	})
+}

@@ -1,0 +1,101 @@
+package interop
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	_ "tapedeck/codec/mcap"
+	_ "tapedeck/codec/record"
+	_ "tapedeck/codec/rosbag2"
+	"tapedeck/msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+const epoch = int64(1_700_000_000_000_000_000) // ns, when the recordings begin
+
+// message is one of a recording.
+type message struct {
+	topic string
+	time  int64 // ns since the Unix epoch
+	data  []byte
+}
+
+// tape writes a recording of messages, all of one type and published with that QoS.
+func tape(t *testing.T, path, format, typeName string, qos codec.QoS, list []message) {
+	t.Helper()
+	text, err := msgs.Library().Concatenated(typeName)
+	require.NoError(t, err)
+	w, err := codec.Create(path, codec.CreateOptions{Format: format})
+	require.NoError(t, err)
+	channels := map[string]*codec.Channel{}
+	for _, m := range list {
+		if channels[m.topic] == nil {
+			channels[m.topic] = &codec.Channel{
+				Topic: m.topic, Type: typeName, Encoding: codec.EncodingCDR, QoS: []codec.QoS{qos},
+				Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
+			}
+		}
+		require.NoError(t, w.Write(&codec.Message{Channel: channels[m.topic], LogTime: m.time, PublishTime: m.time, Data: m.data}))
+	}
+	require.NoError(t, w.Close())
+}
+
+// numbers writes a recording of std_msgs/msg/UInt32 on each topic: 0, 1, 2, … that many, that far apart.
+func numbers(t *testing.T, path, format string, count int, period time.Duration, topics ...string) {
+	t.Helper()
+	var list []message
+	for i := range count {
+		for _, topic := range topics {
+			list = append(list, message{topic, epoch + int64(i)*int64(period), number(uint32(i))})
+		}
+	}
+	tape(t, path, format, "std_msgs/msg/UInt32", codec.DefaultQoS(), list)
+}
+
+// number is a std_msgs/msg/UInt32 as CDR.
+func number(n uint32) []byte { return binary.LittleEndian.AppendUint32([]byte{0, 1, 0, 0}, n) }
+
+// messages returns what a recording holds on a topic, in order.
+func messages(t *testing.T, path, topic string) (list []message) {
+	t.Helper()
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == topic }})
+	require.NoError(t, err)
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		require.NoError(t, err)
+		list = append(list, message{topic, m.LogTime, append([]byte(nil), m.Data...)})
+	}
+}
+
+// words is a std_msgs/msg/String as CDR.
+func words(t *testing.T, text string) []byte {
+	t.Helper()
+	data, err := cdr.Marshal(&std_msgs.String{Data: text})
+	require.NoError(t, err)
+	return data
+}
+
+// count requires that a recording holds the numbers 0, 1, 2, … that many on a topic.
+func count(t *testing.T, path, topic string, want int) {
+	t.Helper()
+	list := messages(t, path, topic)
+	for i, m := range list {
+		require.GreaterOrEqual(t, len(m.data), 8, path)
+		require.EqualValues(t, i, binary.LittleEndian.Uint32(m.data[4:]), "%s: message %d of %d on %s", path, i, len(list), topic)
+	}
+	require.Len(t, list, want, "%s: %s", path, topic)
+}

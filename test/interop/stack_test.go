@@ -1,0 +1,179 @@
+// Package interop tests the installed executables against the ROS 2 that is sourced, on each of its RMW implementations.
+// Its tests are the rows of docs/interoperation.md.
+package interop
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/process"
+)
+
+// stack is a ROS 2 stack with one RMW implementation, in a domain of its own on loopback, and our executables on one
+// middleware.
+type stack struct {
+	t          *testing.T
+	middleware string // "dds" or "rcl": ours
+	rmw        string // of the stack
+	env        []string
+	dir        string  // where the processes work
+	spin       float64 // s, how long the ros2 command looks at the graph
+}
+
+// each runs the cells of a row of the table: for each middleware of ours with each RMW implementation.
+func each(t *testing.T, cell func(*testing.T, *stack)) {
+	if find("lib/tapedeck/recorder") == "" {
+		t.Skip("tapedeck is not installed in a sourced ROS 2 workspace; test/ros2 runs these tests")
+	}
+	t.Parallel()
+	for _, middleware := range []string{"dds", "rcl"} {
+		for _, rmw := range []string{"rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"} {
+			t.Run(middleware+"/"+rmw, func(t *testing.T) {
+				if find("lib/lib"+rmw+".so") == "" {
+					t.Skipf("this ROS 2 has no %s", rmw)
+				}
+				t.Parallel()
+				cell(t, newStack(t, rmw).on(middleware))
+			})
+		}
+	}
+}
+
+// find returns the first file of that name in the sourced workspaces, "" if there is none.
+func find(name string) string {
+	for _, prefix := range filepath.SplitList(os.Getenv("AMENT_PREFIX_PATH")) {
+		path := filepath.Join(prefix, name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// version is what tapedeck says of itself; it names the middlewares that it has.
+var version = sync.OnceValue(func() string {
+	out, _ := exec.Command(find("lib/tapedeck/recorder"), "--version").CombinedOutput()
+	return string(out)
+})
+
+func newStack(t *testing.T, rmw string) *stack {
+	dir := t.TempDir()
+	return &stack{t: t, rmw: rmw, dir: dir, spin: 0.5, env: append(os.Environ(),
+		fmt.Sprint("ROS_DOMAIN_ID=", domain(t)), "ROS_LOCALHOST_ONLY=1", "RMW_IMPLEMENTATION="+rmw, "CYCLONEDDS_URI=",
+		"ROS_LOG_DIR="+filepath.Join(dir, "log"), "PYTHONUNBUFFERED=1", "PYTHONWARNINGS=ignore", "RCUTILS_COLORIZED_OUTPUT=0")}
+}
+
+var domains atomic.Int32
+
+// domain returns the id of a ROS domain in which nobody is.
+func domain(t *testing.T) int {
+	for range 100 {
+		id := 1 + (os.Getpid()+int(domains.Add(1)))%100
+		port := 7400 + 250*id
+		if unused(port) && unused(port+10) {
+			return id
+		}
+	}
+	require.FailNow(t, "all ROS domains are in use")
+	return 0
+}
+
+func unused(port int) bool {
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: port})
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
+func (s *stack) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *stack) write(name, text string) {
+	s.t.Helper()
+	require.NoError(s.t, os.WriteFile(s.path(name), []byte(text), 0o644))
+}
+
+func (s *stack) start(program string, args ...string) *process.Process {
+	s.t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	return process.Start(s.t, cmd)
+}
+
+// on returns the same stack with our executables on a middleware. It skips the test where they lack it.
+func (s *stack) on(middleware string) *stack {
+	s.t.Helper()
+	if !strings.Contains(version(), " "+middleware+" ") {
+		s.t.Skipf("tapedeck was installed without %s: %s", middleware, version())
+	}
+	other := *s
+	other.middleware = middleware
+	other.env = append(s.env[:len(s.env):len(s.env)], "TAPEDECK_MIDDLEWARE="+middleware)
+	return &other
+}
+
+// other returns the same stack with our executables on our other middleware.
+func (s *stack) other() *stack {
+	s.t.Helper()
+	return s.on(map[string]string{"dds": "rcl", "rcl": "dds"}[s.middleware])
+}
+
+// ours starts one of our executables.
+func (s *stack) ours(name string, args ...string) *process.Process {
+	s.t.Helper()
+	find("lib/tapedeck/" + name + "_dds") // so that the go tool runs the test again when it has changed
+	return s.start(find("lib/tapedeck/"+name), args...)
+}
+
+// ros2 starts the ros2 command.
+func (s *stack) ros2(args ...string) *process.Process {
+	s.t.Helper()
+	return s.start("ros2", args...)
+}
+
+// run starts an executable of a package, which it skips the test without.
+func (s *stack) run(pkg, name string, args ...string) *process.Process {
+	s.t.Helper()
+	s.needs(pkg)
+	return s.start(find(filepath.Join("lib", pkg, name)), args...)
+}
+
+// needs skips the test where a package is not installed.
+func (s *stack) needs(pkg string) {
+	s.t.Helper()
+	if find("share/"+pkg) == "" {
+		s.t.Skipf("this ROS 2 has no %s", pkg)
+	}
+}
+
+// look has the ros2 command look at the graph, for longer if need be, until what it prints holds all texts, and returns
+// that.
+func (s *stack) look(texts []string, args ...string) string {
+	s.t.Helper()
+	begin := time.Now()
+	for ; ; s.spin = min(2*s.spin, 8) {
+		// A daemon would stay.
+		p := s.ros2(append(args, "--no-daemon", "--spin-time", fmt.Sprint(s.spin))...)
+		p.Ended()
+		var missing []string
+		for _, text := range texts {
+			if !strings.Contains(p.Output(), text) {
+				missing = append(missing, text)
+			}
+		}
+		if missing == nil {
+			return p.Output()
+		}
+		require.Less(s.t, time.Since(begin), process.Patience, "ros2 %s does not print %q", strings.Join(args, " "), missing)
+	}
+}

@@ -1,0 +1,37 @@
+package interop
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTable checks that the table in the documentation has a row for each test here, and none without a test.
+func TestTable(t *testing.T) {
+	const page = "../../docs/interoperation.md"
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	var rows []string
+	for _, row := range regexp.MustCompile(`(?m)^\|[^|]+\| \[(.+)\]\((.+)\) \|( [^|]+ \|){4}$`).FindAllStringSubmatch(string(text), -1) {
+		name, file := row[1], filepath.Join(filepath.Dir(page), row[2])
+		source, err := os.ReadFile(file)
+		require.NoError(t, err, name)
+		require.Contains(t, string(source), name+"(", "%s is not in %s", name, file)
+		rows = append(rows, name)
+	}
+	require.NotEmpty(t, rows)
+	files, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, test := range regexp.MustCompile(`(?m)^func (Test\w+)`).FindAllStringSubmatch(string(source), -1) {
+			if test[1] != "TestTable" {
+				require.Contains(t, rows, test[1], "%s is not in %s", test[1], page)
+			}
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package interop
+
+import (
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/test/process"
+)
+
+// TestTopicEcho has `ros2 topic echo` print what the player plays.
+func TestTopicEcho(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		tape(t, s.path("talk.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), []message{
+			{"/chatter", epoch, words(t, "for all who listen")},
+		})
+		echo := s.ros2("topic", "echo", "--no-daemon", "--once", "/chatter", "std_msgs/msg/String")
+		s.ours("player", "talk.record", "--wait-for-subscribers").Wait(0)
+		require.Contains(t, echo.Wait(0), "data: for all who listen")
+	})
+}
+
+// TestTopicPub records what `ros2 topic pub` publishes.
+func TestTopicPub(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		recorder := s.ours("recorder", "-o", "pub", "/n")
+		s.publish(20, "/n", "std_msgs/msg/UInt32", "{data: 7}")
+		require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
+		list := messages(t, s.path("pub.record.00000"), "/n")
+		require.Len(t, list, 20)
+		require.Equal(t, number(7), list[0].data)
+	})
+}
+
+// publish publishes a message several times with `ros2 topic pub`, once there is a subscriber.
+func (s *stack) publish(times int, topic, typeName, text string) {
+	s.t.Helper()
+	s.ros2("topic", "pub", "--times", strconv.Itoa(times), "--rate", "50", "--print", "0", "--keep-alive", "1",
+		"--qos-history", "keep_all", topic, typeName, text).Wait(0)
+}
+
+// TestTopicHz has `ros2 topic hz` measure the rate of what the player plays.
+func TestTopicHz(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		numbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
+		s.ours("player", "n.record", "--loop")
+		rate(t, s.ros2("topic", "hz", "/n"), 100)
+	})
+}
+
+// rate waits until `ros2 topic hz` has printed about that rate.
+func rate(t *testing.T, hz *process.Process, want float64) {
+	t.Helper()
+	printed := regexp.MustCompile(`average rate: ([\d.]+)`)
+	require.Eventually(t, func() bool {
+		for _, m := range printed.FindAllStringSubmatch(hz.Output(), -1) {
+			if got, _ := strconv.ParseFloat(m[1], 64); got > 0.9*want && got < 1.1*want {
+				return true
+			}
+		}
+		return false
+	}, process.Patience, 100*time.Millisecond)
+}
+
+// TestTopicInfo has `ros2 topic info -v` show our endpoints with their node, type and QoS.
+func TestTopicInfo(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		numbers(t, s.path("n.record"), "record", 500, 10*time.Millisecond, "/n")
+		s.ours("player", "n.record", "--loop", "--ros-args", "-r", "__ns:=/robot")
+		s.ours("recorder", "-o", "info", "/n")
+		out := s.look([]string{
+			"Publisher count: 1", "Subscription count: 1", "Node name: player\nNode namespace: /robot\n",
+			"Node name: recorder\nNode namespace: /\n",
+		}, "topic", "info", "-v", "/n")
+		require.Contains(t, out, "Type: std_msgs/msg/UInt32")
+		require.Contains(t, out, "Topic type: std_msgs/msg/UInt32\nEndpoint type: PUBLISHER\n")
+		require.Contains(t, out, "Topic type: std_msgs/msg/UInt32\nEndpoint type: SUBSCRIPTION\n")
+		require.Contains(t, out, "Reliability: RELIABLE")
+		require.Contains(t, out, "Durability: VOLATILE")
+	})
+}
