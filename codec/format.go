@@ -78,6 +78,9 @@ func Open(path string) (Reader, error) {
 			return f.Open(path)
 		}
 	}
+	if len(head) == 0 && head != nil && strings.HasSuffix(path, ActiveSuffix) {
+		return nil, fmt.Errorf("open %s: %w: the file is empty, its writer ended too early", path, ErrUnknownFormat)
+	}
 	return nil, fmt.Errorf("open %s: %w", path, diagnose(head))
 }
 

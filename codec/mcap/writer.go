@@ -97,17 +97,18 @@ func NewWriter(file *output.File, o codec.CreateOptions, embed Embed, before *Wr
 		profile:   "ros2",
 		ids:       map[*codec.Channel]uint16{}, channels: map[string]uint16{}, schemas: map[string]uint16{},
 	}
-	var err error
-	if w.packer, err = newPacker(o.Compression); err == nil {
+	// At once, so that hardly ever an empty file is left by a killed writer.
+	w.headerProfile = w.profile
+	err := file.Append(mcap.Magic, header(w.profile))
+	if err == nil {
+		w.packer, err = newPacker(o.Compression)
+	}
+	if err == nil {
 		w.encoder, err = mcap.NewWriter(&w.encoded, &mcap.WriterOptions{})
 	}
 	w.chunk = w.newChunk()
 	if err == nil && before != nil {
 		err = w.inherit(before)
-	}
-	if err == nil {
-		w.headerProfile = w.profile
-		err = file.Append(mcap.Magic, header(w.profile))
 	}
 	if err == nil && len(o.Metadata) > 0 {
 		err = w.writeMetadata(ownMetadata, o.Metadata)

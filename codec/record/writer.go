@@ -89,14 +89,15 @@ func newWriter(file *output.File, o codec.CreateOptions, before *writer) (*write
 	w.header = header{
 		majorVersion: 1, chunkInterval: w.chunkDuration, chunkRawSize: w.chunkSize, presence: presence{set: headerFields},
 	}
-	w.chunk.buf = w.newBuffer()
-	if before != nil {
-		w.inherit(before)
-	}
+	// At once, so that hardly ever an empty file is left by a killed writer.
 	area := append(w.encodeHeader(), make([]byte, firstSection)...)[:firstSection]
 	if err := file.Append(area); err != nil {
 		file.Discard()
 		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
+	}
+	w.chunk.buf = w.newBuffer()
+	if before != nil {
+		w.inherit(before)
 	}
 	return w, nil
 }
