@@ -81,7 +81,7 @@ func (r *recorder) run(ctx context.Context) error {
 		go r.snapshots.tend(stop)
 	}
 	if err == nil && r.awaitTime(ctx) == nil {
-		r.begin(r.session.Load())
+		r.beginFirst()
 		r.serveControl(ctx)
 		r.follow(ctx)
 	}

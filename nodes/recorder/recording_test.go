@@ -194,6 +194,12 @@ func TestLatchedByPublisher(t *testing.T) {
 	for i, qos := range []codec.QoS{bridge.LatchedQoS(), deep, brief} {
 		d.publish(d.advertise("/map", qos), uint32(10*i+1), uint32(10*i+2), uint32(10*i+3))
 	}
+	rec := d.recorded()[0]
+	require.Eventually(t, func() bool {
+		rec.mu.Lock()
+		defer rec.mu.Unlock()
+		return len(rec.sources.offers) == 3
+	}, patient, time.Millisecond, "all publishers are known")
 	time.Sleep(2 * time.Millisecond)
 	_, opened, err := d.split()
 	require.NoError(t, err)
@@ -219,7 +225,9 @@ func TestLossesAreRecorded(t *testing.T) {
 	d := newDeck(t, testOptions("record"), "/n")
 	d.publish(d.advertise("/n", codec.DefaultQoS()), 1)
 	rec := d.recorded()[0]
+	rec.subscribing.Lock()
 	rec.gone = 3
+	rec.subscribing.Unlock()
 	rec.mu.Lock()
 	rec.loss.add(10, 20)
 	rec.mu.Unlock()

@@ -30,6 +30,7 @@ type session struct {
 	guard   *guard
 	journal journal
 
+	begun    bool          // under the recorder's lifecycle
 	stopping chan struct{} // closed to end workers
 	workers  sync.WaitGroup
 
@@ -219,8 +220,18 @@ func (r *recorder) start(name string) error {
 	return nil
 }
 
-// begin has a new session subscribe and write. r.lifecycle is held, or nobody else is there yet.
+// beginFirst has the session that was there from the beginning subscribe and write, unless it was stopped before.
+func (r *recorder) beginFirst() {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	if s := r.session.Load(); !s.begun && r.recording() {
+		r.begin(s)
+	}
+}
+
+// begin has a new session subscribe and write. r.lifecycle is held.
 func (r *recorder) begin(s *session) {
+	s.begun = true
 	s.run()
 	r.announcer.begins(r.file())
 	r.mu.Lock()

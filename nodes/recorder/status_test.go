@@ -14,6 +14,7 @@ func TestTableShowsTroubleFirst(t *testing.T) {
 	for _, topic := range []string{"/quiet", "/loud", "/lossy"} {
 		d.publish(d.advertise(topic, codec.DefaultQoS()), 1)
 	}
+	require.NoError(t, d.end()) // so that nothing is measured meanwhile
 	list := d.recorded()
 	for _, rec := range list {
 		rec.meter = meter{}
@@ -36,8 +37,10 @@ func TestState(t *testing.T) {
 	require.Equal(t, "RECORDING", d.state())
 	d.pause()
 	require.Equal(t, "PAUSED", d.state())
-	d.session.Load().guard.low.Store(true)
-	require.Equal(t, "NO SPACE", d.state())
+	require.Eventually(t, func() bool { // the guard knows better, now and then
+		d.session.Load().guard.low.Store(true)
+		return d.state() == "NO SPACE"
+	}, patient, time.Millisecond)
 	require.NoError(t, d.stop(""))
 	require.Equal(t, "STOPPED", d.state())
 
