@@ -64,7 +64,7 @@ func (c *client) receive() error {
 // read returns a copy of a reply and the call it belongs to, if that is one of this client.
 func (c *client) read(b *C.struct_blob) (key callKey, response []byte, ok bool) {
 	if id, ok := relatedTo(b); ok {
-		if id.guid != c.reader.guid {
+		if id.guid != c.reader.guid && id.guid != c.writer.guid {
 			return callKey{}, nil, false
 		}
 		return callKey{number: id.sequence, fastDDS: true}, bytes.Clone(payload(b)), true
@@ -80,14 +80,10 @@ func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
 	}
 	response := make(chan []byte, 1)
 	key, err := c.send(request, fastDDS, response)
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.waiting, key)
-	}()
 	if err != nil {
 		return nil, err
 	}
+	defer c.forget(key)
 	select {
 	case r := <-response:
 		return r, nil
@@ -98,7 +94,7 @@ func (c *client) call(ctx context.Context, request []byte) ([]byte, error) {
 	}
 }
 
-// send has response receive the reply to a request, and sends that.
+// send sends a request and has response receive the reply, until forget.
 func (c *client) send(request []byte, fastDDS bool, response chan<- []byte) (callKey, error) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -106,14 +102,22 @@ func (c *client) send(request []byte, fastDDS bool, response chan<- []byte) (cal
 	c.mu.Lock()
 	c.waiting[key] = response
 	c.mu.Unlock()
+	var err error
 	if fastDDS {
-		return key, c.writer.relate(request, identity{guid: c.reader.guid, sequence: noSequence})
+		err = c.writer.relate(request, identity{guid: c.reader.guid, sequence: noSequence})
+	} else if request, err = addCallHeader(callHeader{client: c.handle, call: key.number}, request); err == nil {
+		err = c.writer.write(request, -1)
 	}
-	data, err := addCallHeader(callHeader{client: c.handle, call: key.number}, request)
 	if err != nil {
-		return key, err
+		c.forget(key) // before another call gets the number
 	}
-	return key, c.writer.write(data, -1)
+	return key, err
+}
+
+func (c *client) forget(key callKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, key)
 }
 
 // await waits until a service is there, and says whether it is one that speaks Fast DDS's protocol.

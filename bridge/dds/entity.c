@@ -217,25 +217,30 @@ static bool read_peer(dds_builtintopic_endpoint_t *endpoint, const char *key, st
 	return true;
 }
 
+static dds_return_t matched_handles(dds_entity_t endpoint, bool writer, dds_instance_handle_t *handles, size_t max) {
+	return writer ? dds_get_matched_subscriptions(endpoint, handles, max)
+			: dds_get_matched_publications(endpoint, handles, max);
+}
+
 int32_t matched_peers(dds_entity_t endpoint, bool writer, const char *key, struct peer **peers) {
 	*peers = NULL;
-	dds_instance_handle_t handles[256];
-	dds_return_t matched = writer ? dds_get_matched_subscriptions(endpoint, handles, 256)
-			: dds_get_matched_publications(endpoint, handles, 256);
-	if (matched <= 0)
-		return matched;
-	if (matched > 256)
-		matched = 256;
-	*peers = calloc((size_t)matched, sizeof(**peers));
-	if (*peers == NULL)
-		return DDS_RETCODE_OUT_OF_RESOURCES;
-	int32_t n = 0;
-	for (int32_t i = 0; i < matched; i++) {
-		dds_builtintopic_endpoint_t *e = writer ? dds_get_matched_subscription_data(endpoint, handles[i])
-				: dds_get_matched_publication_data(endpoint, handles[i]);
-		if (read_peer(e, key, &(*peers)[n]))
-			n++;
+	dds_return_t max = matched_handles(endpoint, writer, NULL, 0);
+	if (max <= 0)
+		return max;
+	dds_instance_handle_t *handles = calloc((size_t)max, sizeof(*handles));
+	*peers = calloc((size_t)max, sizeof(**peers));
+	int32_t n = DDS_RETCODE_OUT_OF_RESOURCES;
+	if (handles != NULL && *peers != NULL) {
+		n = 0;
+		dds_return_t matched = matched_handles(endpoint, writer, handles, (size_t)max);
+		for (int32_t i = 0; i < matched && i < max; i++) {
+			dds_builtintopic_endpoint_t *e = writer ? dds_get_matched_subscription_data(endpoint, handles[i])
+					: dds_get_matched_publication_data(endpoint, handles[i]);
+			if (read_peer(e, key, &(*peers)[n]))
+				n++;
+		}
 	}
+	free(handles);
 	return n;
 }
 

@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"errors"
+	"time"
 
 	"tapedeck/bridge"
 )
@@ -72,10 +73,14 @@ func (p *pair) greet() {
 		return
 	}
 	for _, peer := range matchedPeers(p.reader.entity, false, "") {
-		if isFastDDS(peer.guid) {
-			C.ask_writer(p.writer.kind, (*C.uint8_t)(&p.reader.guid[0]), (*C.uint8_t)(&peer.guid[0]))
+		for tries := 0; isFastDDS(peer.guid) && tries < 100 && !p.ask(peer.guid); tries++ {
+			time.Sleep(100 * time.Microsecond)
 		}
 	}
+}
+
+func (p *pair) ask(writer bridge.GUID) bool {
+	return bool(C.ask_writer(p.writer.kind, (*C.uint8_t)(&p.reader.guid[0]), (*C.uint8_t)(&writer[0])))
 }
 
 // detach ends the calls of receive.

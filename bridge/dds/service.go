@@ -68,6 +68,17 @@ type caller struct {
 	request identity // instead of header, by Fast DDS's protocol
 }
 
+// has says whether a reader is the caller's. id is that of the writer of the request.
+func (c *caller) has(reader peer, id string) bool {
+	switch {
+	case !c.fastDDS:
+		return reader.id == id
+	case isReader(c.request.guid):
+		return reader.guid == c.request.guid
+	}
+	return sameParticipant(reader.guid, c.request.guid)
+}
+
 // readRequest returns who calls, without the writer, and a copy of the request.
 func readRequest(b *C.struct_blob) (c caller, request []byte, err error) {
 	if guid := publisherOf(b); isFastDDS(guid) {
@@ -115,9 +126,7 @@ func (s *service) awaited(c caller) bool {
 			return false
 		}
 		id := goPeer(&p).id
-		if id == "" && !isReader(c.request.guid) || slices.ContainsFunc(s.writer.matched("clientid"), func(p peer) bool {
-			return p.id == id && id != "" || p.guid == c.request.guid
-		}) {
+		if !c.fastDDS && id == "" || slices.ContainsFunc(s.writer.matched("clientid"), func(p peer) bool { return c.has(p, id) }) {
 			return true
 		}
 	}
