@@ -501,8 +501,8 @@ func (w *Writer) Complete(durable bool) error {
 	w.closed, w.err = true, cmp.Or(before, last)
 	w.chunk, w.spare = nil, nil
 	err := last
-	if !told {
-		err = w.err
+	if err == nil && !told {
+		err = before
 	}
 	if unable := w.finish(durable); unable != nil {
 		return errors.Join(err, fmt.Errorf("complete %s: %w; it is readable nevertheless", w.file.Path(), unable))

@@ -378,8 +378,8 @@ func (w *writer) Complete(durable bool) error {
 	w.closed, w.err = true, cmp.Or(before, last)
 	w.chunk, w.spare = chunk{}, nil
 	err := last
-	if !told {
-		err = w.err
+	if err == nil && !told {
+		err = before
 	}
 	if unable := w.finish(durable); unable != nil {
 		return errors.Join(err, fmt.Errorf("complete %s: %w; it is readable nevertheless", w.file.Path(), unable))
