@@ -25,7 +25,7 @@ demo: build
 
 test: build test-deps check
 	$(GO) test ./...
-	$(GO) test -race $(RACE)
+	$(GO) test -race -short $(RACE)
 
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }

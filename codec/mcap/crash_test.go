@@ -16,6 +16,9 @@ import (
 // Whatever moment a crash comes at, and whatever it leaves of what was not put on the disk: everything before the last Sync is
 // there, nothing else than what was written, and no file is called complete that is not.
 func TestCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	for _, compression := range []string{"none", "zstd"} {
 		t.Run(compression, func(t *testing.T) { testCrash(t, compression) })
 	}

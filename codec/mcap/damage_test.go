@@ -115,6 +115,9 @@ func wholeMessages(data []byte, n int, messages []codec.Message) []codec.Message
 }
 
 func TestTruncatedAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	for name, file := range map[string]func() ([]byte, []codec.Message){
 		"none":      func() ([]byte, []codec.Message) { return small(t, "none") },
 		"zstd":      func() ([]byte, []codec.Message) { return small(t, "zstd") },
@@ -152,6 +155,9 @@ func TestTruncatedAnywhere(t *testing.T) {
 
 // TestFlippedBits flips each bit of a file with checksums, and each of one without chunks and checksums.
 func TestFlippedBits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	for name, file := range map[string]func() ([]byte, []codec.Message){
 		"none":      func() ([]byte, []codec.Message) { return small(t, "none") },
 		"zstd":      func() ([]byte, []codec.Message) { return small(t, "zstd") },
@@ -196,6 +202,9 @@ func TestFlippedBits(t *testing.T) {
 }
 
 func TestRandomDamage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	random := rand.New(rand.NewPCG(5, 6))
 	path := filepath.Join(t.TempDir(), "a.mcap")
 	for _, compression := range []string{"none", "zstd", "lz4"} {

@@ -87,6 +87,9 @@ func TestZeroTail(t *testing.T) {
 
 // No flipped bit passes as less messages than there are; recovering loses one message at most.
 func TestBitFlips(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	for _, closed := range []bool{true, false} {
 		whole := smallFile(t, closed)
 		intact := map[got]bool{}

@@ -36,6 +36,9 @@ func tinyChunks(count int, header func(time uint64) *chunkHeader) []byte {
 var header0 = header{majorVersion: 1, presence: presence{set: headerFields}}
 
 func TestTinyChunks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	const count = 1 << 18
 	for name, header := range map[string]func(uint64) *chunkHeader{
 		"in order": func(time uint64) *chunkHeader {
@@ -71,6 +74,9 @@ func TestTinyChunks(t *testing.T) {
 
 // TestAlmostMessages looks for messages in what reads like the beginning of one all over.
 func TestAlmostMessages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	const size = 8 << 20
 	b := tinyChunks(1, nil)
 	whole := len(b)

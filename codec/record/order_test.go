@@ -95,6 +95,9 @@ func requireSorted(t testing.TB, path string, q codec.Query, chunks ...[]int64) 
 }
 
 func TestOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	shuffled := func(from, n int64) []int64 {
 		var times []int64
@@ -134,6 +137,9 @@ func TestOrder(t *testing.T) {
 
 // Chunks may be as large as they like.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	const n, size = 300_000, 1 << 10
 	random := rand.New(rand.NewPCG(3, 4))
 	times := make([]int64, n)

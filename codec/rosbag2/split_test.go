@@ -111,6 +111,9 @@ func TestSplit(t *testing.T) {
 
 // Whatever moment a crash comes at: the folder has everything before the last Sync, and all that metadata.yaml lists is complete.
 func TestCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
 	disk := &disktest.Disk{}
 	w, err := createOn(disk, filepath.Join(t.TempDir(), "drive"), codec.CreateOptions{ChunkSize: 200})
 	require.NoError(t, err)
