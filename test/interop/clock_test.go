@@ -14,7 +14,7 @@ func TestClockOfPlayer(t *testing.T) {
 		numbers(t, s.path("n.record"), "record", 200, 10*time.Millisecond, "/n")
 		bag := s.record("simulated", []string{"/n"}, "--use-sim-time")
 		s.ours("player", "n.record", "--clock", "200", "--wait-for-subscribers").Wait(0)
-		bag.Stop()
+		finish(bag)
 		simulated(t, s.path("simulated"), 200)
 	})
 }

@@ -55,7 +55,7 @@ func TestLargeMessages(t *testing.T) {
 
 		bag := s.record("bag", []string{"/image", "/points"})
 		s.ours("player", "image.record", "points.record", "--wait-for-subscribers").Wait(0)
-		bag.Stop()
+		finish(bag)
 		recorder := s.ours("recorder", "-o", "copy", "/image", "/points")
 		s.play(recorder, "/points", "bag").Wait(0)
 		recorder.Interrupt()
