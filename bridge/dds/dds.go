@@ -8,9 +8,9 @@
 // Services speak the protocols of both rmw_cyclonedds and rmw_fastrtps, to each peer its own; ROS 2's own middlewares have
 // none in common. What to know of it:
 //   - A call goes to a server that uses Cyclone DDS if there is one, else to one that uses Fast DDS.
-//   - Every client gets the replies to all, as everywhere in ROS 2, and of these keeps the last 10: while others call
-//     without pause, one that is held up for that long loses its own. Those of the other protocol it drops; where the type
-//     of the reply has a fixed size, Fast DDS writes an error about each to the console.
+//   - Every client gets the replies to all, as everywhere in ROS 2, and keeps the last 10, unless it is created with a
+//     longer history: while others call without pause, one that is held up for that long loses its own. Replies by the
+//     other protocol it drops; where their type has a fixed size, Fast DDS writes an error about each to the console.
 //   - The first call of a Fast DDS client may take some seconds if it is made in the moment of discovery.
 //   - A reply of more than 64 kB does not reach a Fast DDS client if the network loses the first of its datagrams.
 //
