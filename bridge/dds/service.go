@@ -19,11 +19,21 @@ import (
 // readerPatience is how long after a request its sender's reader may be discovered.
 const readerPatience = 5 * time.Second
 
+// replyBurst is how many replies are sent before acknowledgements are waited for, fewer than replyQoS keeps; and
+// replyPatience how long, so that clients that are stuck hold up the others little.
+const (
+	replyBurst    = 8
+	replyPatience = 100 * time.Millisecond
+)
+
 // service implements bridge.Service.
 type service struct {
 	pair
 	name   string
 	answer func(context.Context, []byte) ([]byte, error)
+
+	replying sync.Mutex
+	replies  int // since acknowledgements were waited for
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -105,6 +115,12 @@ func (s *service) call(c caller, request []byte) {
 }
 
 func (s *service) reply(c caller, response []byte) error {
+	s.replying.Lock()
+	defer s.replying.Unlock()
+	if s.replies++; s.replies > replyBurst {
+		C.dds_wait_for_acks(s.writer.entity, C.dds_duration_t(replyPatience))
+		s.replies = 1
+	}
 	if c.fastDDS {
 		return s.writer.relate(response, c.request)
 	}
