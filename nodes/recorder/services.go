@@ -203,7 +203,7 @@ func (c control) onStop([]byte) (msgs.Message, error) {
 		c.plans.drop(plan)
 	}
 	c.resumption.Store(nil)
-	code, text := outcome(c.stop("a service was asked to"))
+	code, text := outcome(c.stop("by the service stop"))
 	return &srv.Stop_Response{ReturnCode: code, ErrorString: text}, nil
 }
 

@@ -10,13 +10,22 @@ import (
 
 // source is a publisher as a stream hears it. The stream's lock guards it.
 type source struct {
-	sequence uint64 // of the last message
-	heard    int64  // when that was received, ns since the Unix epoch
+	sequence   uint64 // of the last message
+	sourceTime int64  // of the same, ns since the Unix epoch
+	heard      int64  // when it was received, likewise
 
 	offering bool    // messages to late subscribers, as latched topics do
 	depth    int     // how many messages its late subscribers get; 0: it is not latched
 	lifespan int64   // how long they get them, ns
 	kept     []*item // those messages, in order, and those that came after them and are not written yet
+}
+
+// told says whether a message was heard before. Where the middleware does not number messages their source time tells.
+func (s *source) told(sample *bridge.Sample) bool {
+	if sample.Sequence == 0 {
+		return sample.SourceTime != 0 && sample.SourceTime <= s.sourceTime
+	}
+	return sample.Sequence <= s.sequence
 }
 
 // keep notes the latest message of a latched publisher. No one will ask for what late subscribers got before the time

@@ -85,7 +85,7 @@ func (s *stream) takeIn(samples []bridge.Sample) {
 	for i := range samples {
 		sample := &samples[i]
 		from := s.sources.of(sample.Publisher)
-		if sample.Sequence != 0 && sample.Sequence <= from.sequence && sample.ReceiveTime <= s.replaced {
+		if sample.ReceiveTime <= s.replaced && from.told(sample) {
 			continue // the subscription before this one has heard it too
 		}
 		if s.watcher != nil {
@@ -163,6 +163,7 @@ func (s *stream) listen(from *source, sample *bridge.Sample, stamp int64) {
 		s.loss.add(from.heard, stamp)
 	}
 	from.sequence = max(from.sequence, sample.Sequence)
+	from.sourceTime = max(from.sourceTime, sample.SourceTime)
 	from.heard = stamp
 	sent := sample.SourceTime
 	if sent == 0 {

@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/std_msgs"
+)
+
+// control calls a service of rosbag2's recorder.
+func control(t *testing.T, node bridge.Node, service, typeName string, request, response msgs.Message) {
+	t.Helper()
+	payload, err := node.Call(t.Context(), "/recorder/"+service, "rosbag2_interfaces/srv/"+typeName, marshal(t, request))
+	require.NoError(t, err)
+	require.NoError(t, cdr.Unmarshal(payload, response))
+}
+
+// heard collects what a topic carries.
+func (g *graph) heard(node bridge.Node, topic, typeName string, qos codec.QoS) func() [][]byte {
+	var mu sync.Mutex
+	var list [][]byte
+	_, err := node.Subscribe(topic, typeName, qos, func(samples []bridge.Sample) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, s := range samples {
+			list = append(list, slices.Clone(s.Data))
+		}
+	})
+	require.NoError(g.t, err)
+	return func() [][]byte {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(list)
+	}
+}
+
+// TestControl splits, pauses and resumes a recording while numbered messages come. Every one of them is recorded once, but for those
+// of the pause.
+func TestControl(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			g := isolate(t)
+			g.env = append(g.env, "AMENT_PREFIX_PATH=", "ROS_DISTRO=")
+			recorder := g.start("recorder", "-s", storage, "-o", "drive", "--publish", "/n")
+			node := g.open("operator")
+			begun := g.heard(node, "/begin_write", "std_msgs/msg/String", latched())
+			closed := g.heard(node, "/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", keepAll())
+			p := g.advertise(node, "/n", "test_msgs/msg/Numbered", keepAll())
+			var sent atomic.Uint32
+			stop, stopped := make(chan struct{}), make(chan error, 1)
+			go func() {
+				for {
+					select {
+					case <-stop:
+						stopped <- p.Flush(t.Context())
+						return
+					default:
+					}
+					if err := p.Publish(numbered(sent.Load())); err != nil {
+						stopped <- err
+						return
+					}
+					if sent.Add(1)%10 == 0 {
+						time.Sleep(time.Millisecond)
+					}
+				}
+			}()
+			const splits = 12
+			var from, until uint32 // sent before and after the pause
+			for i := range splits {
+				var split rosbag2.SplitBagfile_Response
+				control(t, node, "split_bagfile", "SplitBagfile", &rosbag2.SplitBagfile_Request{}, &split)
+				require.Equal(t, rosbag2.SplitBagfile_Response{}, split)
+				if i == splits/2 {
+					from = sent.Load()
+					control(t, node, "pause", "Pause", &rosbag2.Pause_Request{}, &rosbag2.Pause_Response{})
+					time.Sleep(200 * time.Millisecond)
+					var paused rosbag2.IsPaused_Response
+					control(t, node, "is_paused", "IsPaused", &rosbag2.IsPaused_Request{}, &paused)
+					require.True(t, paused.Paused)
+					control(t, node, "resume", "Resume", &rosbag2.Resume_Request{}, &rosbag2.Resume_Response{})
+					until = sent.Load()
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			close(stop)
+			require.NoError(t, <-stopped)
+			require.Contains(t, recorder.signal(os.Interrupt), "0 dropped, 0 lost in transport")
+
+			var files []string
+			for i := range splits + 1 {
+				name := fmt.Sprintf("drive.record.%05d", i)
+				if storage == "mcap" {
+					name = fmt.Sprintf("drive/drive_%d.mcap", i)
+				}
+				files = append(files, name)
+			}
+			var got, skipped []uint32
+			var pauses []codec.Event
+			for i, name := range files {
+				part := messages(t, g.path(name))["/n"]
+				require.NotEmpty(t, part, name)
+				for _, data := range part {
+					got = append(got, numberOf(data))
+				}
+				pauses = append(pauses, eventsOf(t, g.path(name), codec.EventPause)...)
+				require.Len(t, eventsOf(t, g.path(name), codec.EventSplit), min(i, 1))
+			}
+			for i, want := 0, uint32(0); want < sent.Load(); want++ {
+				if i < len(got) && got[i] == want {
+					i++
+				} else {
+					skipped = append(skipped, want)
+				}
+			}
+			require.Len(t, got, int(sent.Load())-len(skipped), "none is recorded twice, or out of order")
+			require.NotEmpty(t, skipped)
+			require.Equal(t, len(skipped), int(skipped[len(skipped)-1]-skipped[0])+1, "there is one gap")
+			require.Less(t, skipped[0], until)
+			require.Greater(t, skipped[len(skipped)-1], from)
+			require.Len(t, pauses, 1)
+			require.GreaterOrEqual(t, pauses[0].Until-pauses[0].Time, int64(200*time.Millisecond))
+
+			names := func(list [][]byte, name func(data []byte) string) (all []string) {
+				for _, data := range list {
+					all = append(all, name(data))
+				}
+				return all
+			}
+			require.Eventually(t, func() bool { return len(closed()) == len(files) }, patient, 10*time.Millisecond)
+			last := names(begun(), func(data []byte) string { // each is latched in the place of the one before
+				var name std_msgs.String
+				require.NoError(t, cdr.Unmarshal(data, &name))
+				return name.Data
+			})
+			require.Subset(t, files, last)
+			require.Equal(t, files[splits], last[len(last)-1])
+			require.ElementsMatch(t, files, names(closed(), func(data []byte) string {
+				var e rosbag2.WriteSplitEvent
+				require.NoError(t, cdr.Unmarshal(data, &e))
+				require.Equal(t, "/recorder", e.NodeName)
+				return e.ClosedFile
+			}))
+		})
+	}
+}
+
+// TestControlAcrossReleases has recorders and clients of different releases of ROS 2 understand each other.
+func TestControlAcrossReleases(t *testing.T) {
+	empty := []byte{0, 1, 0, 0, 0}
+	for _, release := range []string{"", "humble"} {
+		t.Run("recorder of "+release, func(t *testing.T) {
+			g := isolate(t)
+			g.env = append(g.env, "AMENT_PREFIX_PATH=", "ROS_DISTRO="+release)
+			recorder := g.start("recorder", "-o", "drive", "/n")
+			node := g.open("operator")
+			call := func(service, typeName string, request []byte) []byte {
+				response, err := node.Call(t.Context(), "/recorder/"+service, "rosbag2_interfaces/srv/"+typeName, request)
+				require.NoError(t, err)
+				return response
+			}
+			for range 2 {
+				require.LessOrEqual(t, len(call("resume", "Resume", empty)), 8, "a client of Humble gets what it can read")
+				var response rosbag2.Resume_Response
+				require.NoError(t, cdr.Unmarshal(call("resume", "Resume", marshal(t, &rosbag2.Resume_Request{})), &response))
+				require.LessOrEqual(t, len(call("split_bagfile", "SplitBagfile", empty)), 8)
+			}
+			recorder.signal(os.Interrupt)
+			require.FileExists(t, g.path("drive.record.00002"))
+		})
+	}
+}
