@@ -62,6 +62,11 @@ def info(recording):
     return json.loads(run(executable('converter'), 'info', '--json', recording))
 
 
+def topics(recording):
+    """Return the names of the topics of a recording's info, but for what the recorder says of itself."""
+    return [topic['name'] for topic in recording['topics'] if topic['name'] != '/tapedeck/events']
+
+
 def count(recording, topic):
     """Return how many messages of a topic are in a recording."""
     return sum(t['message_count'] for t in info(recording)['topics'] if t['name'] == topic)

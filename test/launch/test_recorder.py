@@ -51,5 +51,5 @@ class TestEnd(unittest.TestCase):
         stack.ended_well(proc_info, 'recorder')
         recording = stack.info(DRIVE + '.record.00000')
         self.assertTrue(recording['complete'])
-        self.assertEqual(['/chatter'], [topic['name'] for topic in recording['topics']])
+        self.assertEqual(['/chatter'], stack.topics(recording))
         self.assertGreater(recording['message_count'], 0)

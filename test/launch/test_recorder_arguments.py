@@ -47,6 +47,6 @@ class TestEnd(unittest.TestCase):
         stack.ended_well(proc_info, 'recorder')
         recording = stack.info(BAG)
         self.assertTrue(recording['complete'])
-        self.assertEqual(['/robot/chatter'], [topic['name'] for topic in recording['topics']])
+        self.assertEqual(['/robot/chatter'], stack.topics(recording))
         self.assertGreater(recording['message_count'], 0)
         self.assertEqual(1234 * 10**9, recording['start_time'])
