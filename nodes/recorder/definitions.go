@@ -59,7 +59,9 @@ func (d *definitions) fetch(e bridge.Endpoint) (string, error) {
 			ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
 			defer cancel()
 			f.text, f.err = bridge.FetchDefinition(ctx, d.node, e)
-			if f.err != nil { // another node may know better
+			if f.err == nil {
+				d.node.Log(bridge.Info, "%s told the definition of %s", e.Node, e.Type)
+			} else { // another node may know better
 				d.mu.Lock()
 				delete(d.fetched, e.TypeHash)
 				d.mu.Unlock()

@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/msgs"
+	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
+)
+
+// TestDefinitionFromItsPublisher records types that only the node that publishes them knows, without losing a message over it. On a
+// busy machine the first recording may not wait long enough.
+func TestDefinitionFromItsPublisher(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		t.Run(storage, func(t *testing.T) {
+			g := isolate(t)
+			g.env = append(g.env, "AMENT_PREFIX_PATH=", "ROS_DISTRO=")
+			recorder := g.start("recorder", "-s", storage, "-o", "types", "/n", "/m", "/known")
+
+			path := g.path("share/test_msgs/msg/Numbered.msg")
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			require.NoError(t, os.WriteFile(path, []byte("# Counts.\nuint32 number\nuint8[56] rest\n"), 0o644))
+			t.Setenv("AMENT_PREFIX_PATH", g.dir) // of the publisher's node: it announces the type's hash
+			node := g.open("source")
+			bridgetest.ServeTypeDescriptions(t, node, msgs.Library(), nil)
+			publish := func() {
+				known := g.advertise(node, "/known", "std_msgs/msg/UInt32", keepAll())
+				for _, topic := range []string{"/n", "/m"} {
+					p := g.advertise(node, topic, "test_msgs/msg/Numbered", keepAll())
+					for i := range uint32(100) {
+						require.NoError(t, p.Publish(numbered(i)))
+						require.NoError(t, known.Publish(g.number(i)))
+					}
+					require.NoError(t, p.Flush(t.Context()))
+				}
+				require.NoError(t, known.Flush(t.Context()))
+			}
+			publish()
+			recorder.prints("/source told the definition of test_msgs/msg/Numbered")
+			control(t, node, "stop", "Stop", &rosbag2.Stop_Request{}, &rosbag2.Stop_Response{})
+			control(t, node, "record", "Record", &rosbag2.Record_Request{Uri: "again"}, &rosbag2.Record_Response{})
+			publish()
+			late := strings.Contains(recorder.signal(os.Interrupt), "too late for this file")
+
+			for _, name := range []string{"types", "again"} {
+				out := g.path(name)
+				if storage == "record" {
+					out += ".record.00000"
+				}
+				all := messages(t, out)
+				require.Len(t, all["/known"], 200)
+				for _, topic := range []string{"/n", "/m"} {
+					require.Len(t, all[topic], 100)
+					if name == "again" || !late {
+						require.Equal(t, "# Counts.\nuint32 number\nuint8[56] rest\n", string(channel(t, out, topic).Schema.Data))
+					}
+				}
+			}
+		})
+	}
+}
