@@ -66,7 +66,9 @@ func TestTotals(t *testing.T) {
 }
 
 func TestMissingError(t *testing.T) {
-	e := &MissingError{Path: "a.mcap", Err: syscall.EFBIG, Start: 1, End: 2e9, Topics: []TopicInfo{{MessageCount: 3}, {MessageCount: 4}}}
+	e := &MissingError{Path: "a.mcap", Err: syscall.EFBIG, Start: 1, End: 2e9, Topics: []TopicInfo{
+		{Channel: &Channel{}, MessageCount: 3}, {Channel: &Channel{}, MessageCount: 4}, {Channel: eventChannel(), MessageCount: 5},
+	}}
 	require.ErrorIs(t, e, syscall.EFBIG)
 	require.EqualValues(t, 7, e.Count())
 	require.Equal(t, Event{

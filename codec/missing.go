@@ -17,11 +17,13 @@ type MissingError struct {
 	Err        error       // what the disk said
 }
 
-// Count returns how many messages are missing.
+// Count returns how many messages are missing, without the recorder's own.
 func (e *MissingError) Count() uint64 {
 	var n uint64
 	for _, t := range e.Topics {
-		n += t.MessageCount
+		if !IsEvents(t.Channel) {
+			n += t.MessageCount
+		}
 	}
 	return n
 }
