@@ -85,6 +85,27 @@ func TestRecorderEvents(t *testing.T) {
 	})
 }
 
+// TestRecorderOfAnotherRelease has the recorder use the newest rosbag2_interfaces and ROS 2 those that are installed. They differ by
+// their fields, where they differ, and `ros2` does not know.
+func TestRecorderOfAnotherRelease(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		s.needs("rosbag2_interfaces")
+		if s.middleware != "dds" {
+			t.Skip("on rcl the recorder has the types that are installed")
+		}
+		other := *s
+		other.env = append(s.env[:len(s.env):len(s.env)], "AMENT_PREFIX_PATH=", "ROS_DISTRO=")
+		recorder := other.start(find("lib/tapedeck/recorder_dds"), "-o", "drive", "--max-bag-messages", "10", "/n")
+		split := s.echo("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent")
+		s.call("pause", "Pause", "{}", "Pause_Response(")
+		s.call("resume", "Resume", "{}", "Resume_Response(")
+		s.call("is_paused", "IsPaused", "{}", "paused=False")
+		s.publish(15, "/n", "std_msgs/msg/UInt32", "{data: 7}")
+		split.Prints("closed_file: drive.record.00000\nopened_file: drive.record.00001\n")
+		recorder.Interrupt()
+	})
+}
+
 // TestMessagesLost has `ros2 topic echo` print what the recorder loses, as the newest rosbag2 tells it.
 func TestMessagesLost(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
