@@ -99,7 +99,7 @@ func (r *recorder) define(rec *recording, topic *bridge.Topic) {
 		hashed = true
 		if p.Node != "" {
 			rec.fetching = true
-			go r.fetch(rec.stream, p)
+			go r.fetch(rec, p)
 			return
 		}
 	}
@@ -107,6 +107,7 @@ func (r *recorder) define(rec *recording, topic *bridge.Topic) {
 	case len(topic.Publishers) == 0:
 	case !hashed:
 		rec.giveUp()
+		r.declare(rec)
 		_, err := r.library.Concatenated(c.Type)
 		r.warnUndefined(c, err)
 	case !rec.expecting:
@@ -121,26 +122,24 @@ func (r *recorder) expect(rec *recording) {
 	defer r.mu.Unlock()
 	if c := rec.channel.Load(); !rec.fetching && c.Schema.Encoding == "" {
 		rec.giveUp()
+		r.declare(rec)
 		r.warnUndefined(c, errors.New("its publisher's node is not known"))
 	}
 }
 
-func (r *recorder) fetch(s *stream, e bridge.Endpoint) {
+func (r *recorder) fetch(rec *recording, e bridge.Endpoint) {
 	text, err := r.definitions.fetch(e)
-	c := s.channel.Load()
-	if err == nil && !s.defined(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}) {
+	if err == nil && !rec.defined(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}) {
 		err = errors.New("its publisher told it too late for this file")
 	}
 	if err != nil {
-		s.giveUp()
-		r.warnUndefined(c, err)
+		rec.giveUp()
+		r.warnUndefined(rec.channel.Load(), err)
 	}
-	r.look()
+	r.look() // conditions may want to know
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if rec := r.streams[streamKey{c.Topic, c.Type}]; rec != nil && rec.stream == s {
-		r.declare(rec)
-	}
+	r.declare(rec)
 }
 
 // warnUndefined says why a topic is recorded without the definition of its type.

@@ -178,9 +178,11 @@ func (r *recorder) newStream(c *codec.Channel) *stream {
 	return s
 }
 
-// declare has the channel in the file even if no message follows, unless its publishers' QoS or its definition are still to come.
+// declare has the channel in the file even if no message follows, unless its publishers' QoS or its definition are still to come, or
+// it is not recorded (any more). r.mu is locked.
 func (r *recorder) declare(rec *recording) {
-	if c, sink := rec.channel.Load(), r.session.Load().sink; sink != nil && c.QoS != nil && !rec.undefined.Load() {
+	c, sink := rec.channel.Load(), r.session.Load().sink
+	if sink != nil && c.QoS != nil && !rec.undefined.Load() && r.streams[streamKey{c.Topic, c.Type}] == rec {
 		sink.declare(c)
 	}
 }
