@@ -1,0 +1,158 @@
+package bridge
+
+import (
+	"fmt"
+	"io"
+
+	"tapedeck/codec"
+)
+
+// Translator knows the meaning of messages that are not ROS 2's, as far as one recording has them, and makes ROS 2 messages
+// of them.
+type Translator interface {
+	// Topics returns what the messages of a channel become: channels of ROS 2 messages as CDR, with the number of messages on
+	// each as far as it is known without reading. The error says why nothing becomes of them.
+	Topics(t codec.TopicInfo) ([]codec.TopicInfo, error)
+	// Begin begins a reading of the recording, from wherever. The function that it returns is given the messages of that
+	// reading in their order, and returns what each of them becomes, on channels that Topics returned. This is valid until the next
+	// call. An error is about that message alone.
+	Begin() func(*codec.Message) ([]codec.Message, error)
+}
+
+// Translate returns the recording that r reads as one of ROS 2 messages, with the translators by encoding of what they
+// translate. What has no translation stays as it is; about each such channel there is one of the errors in left. The reader returned
+// owns r.
+func Translate(r codec.Reader, translators map[string]func(codec.Reader) (Translator, error)) (_ codec.Reader, left []error, err error) {
+	source, err := r.Info()
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &translated{Reader: r, info: *source, becomes: map[*codec.Channel]*translation{}}
+	t.info.Topics, t.info.MessageCount = nil, 0
+	made := map[string]Translator{}
+	for _, topic := range source.Topics {
+		c := topic.Channel
+		become := []codec.TopicInfo{topic}
+		if c.Encoding != codec.EncodingCDR {
+			translator, ok := made[c.Encoding]
+			if begin := translators[c.Encoding]; !ok && begin != nil {
+				if translator, err = begin(r); err != nil {
+					return nil, nil, fmt.Errorf("translate %s: %w", source.Path, err)
+				}
+				made[c.Encoding] = translator
+			}
+			if topics, err := topicsOf(translator, topic); err != nil {
+				left = append(left, fmt.Errorf("%s [%s]: %w", c.Topic, c.Type, err))
+			} else {
+				become = topics
+				t.becomes[c] = &translation{translator, topics}
+			}
+		}
+		for _, topic := range become {
+			t.info.MessageCount += topic.MessageCount
+		}
+		t.info.Topics = append(t.info.Topics, become...)
+	}
+	if len(t.becomes) == 0 {
+		return r, left, nil
+	}
+	return t, left, nil
+}
+
+func topicsOf(translator Translator, topic codec.TopicInfo) ([]codec.TopicInfo, error) {
+	if translator == nil {
+		return nil, fmt.Errorf("its messages are %s, not ROS 2's CDR, and there is no translation", topic.Channel.Encoding)
+	}
+	return translator.Topics(topic)
+}
+
+// translated is a recording whose foreign messages are read as ROS 2's.
+type translated struct {
+	codec.Reader
+	info    codec.Info
+	becomes map[*codec.Channel]*translation // nil for what stays as it is
+}
+
+// translation is what becomes of the messages of a channel.
+type translation struct {
+	by     Translator
+	topics []codec.TopicInfo
+}
+
+func (t *translated) Info() (*codec.Info, error) { return &t.info, nil }
+
+func (t *translated) Read(q codec.Query) (codec.Iterator, error) {
+	it := &translating{becomes: t.becomes, query: q, wanted: map[*codec.Channel]bool{}, begun: map[Translator]func(*codec.Message) ([]codec.Message, error){}}
+	q.Topics = it.wantsSource
+	var err error
+	it.source, err = t.Reader.Read(q)
+	return it, err
+}
+
+// translating iterates over a recording whose foreign messages are read as ROS 2's.
+type translating struct {
+	source  codec.Iterator
+	becomes map[*codec.Channel]*translation
+	query   codec.Query
+	wanted  map[*codec.Channel]bool // by the query, of what messages become
+	begun   map[Translator]func(*codec.Message) ([]codec.Message, error)
+	ready   []codec.Message
+	err     error
+}
+
+// wantsSource says whether anything that the messages of a channel become is wanted.
+func (it *translating) wantsSource(c *codec.Channel) bool {
+	become := it.becomes[c]
+	if become == nil {
+		return it.query.Wants(c)
+	}
+	any := false
+	for _, topic := range become.topics {
+		it.wanted[topic.Channel] = it.query.Wants(topic.Channel)
+		any = any || it.wanted[topic.Channel]
+	}
+	return any
+}
+
+func (it *translating) Next() (*codec.Message, error) {
+	for it.err == nil {
+		for len(it.ready) > 0 {
+			m := &it.ready[0]
+			it.ready = it.ready[1:]
+			if it.wanted[m.Channel] && it.query.Covers(m.LogTime) {
+				return m, nil
+			}
+		}
+		m, err := it.source.Next()
+		if err != nil {
+			it.err = err
+			break
+		}
+		become := it.becomes[m.Channel]
+		if become == nil {
+			return m, nil
+		}
+		translate := it.begun[become.by]
+		if translate == nil {
+			translate = become.by.Begin()
+			it.begun[become.by] = translate
+		}
+		if it.ready, err = translate(m); err != nil {
+			err = fmt.Errorf("translate a message of %s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
+			if it.query.Damaged == nil {
+				it.err = err
+				break
+			}
+			it.query.Damaged(err)
+		}
+	}
+	return nil, it.err
+}
+
+func (it *translating) Close() error {
+	it.ready = nil
+	if it.err == nil {
+		it.err = io.EOF
+	}
+	return it.source.Close()
+}

@@ -1,0 +1,145 @@
+package bridge
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// tape is a recording in memory.
+type tape struct {
+	info     codec.Info
+	messages []codec.Message
+	closed   bool
+}
+
+func (t *tape) Info() (*codec.Info, error) { return &t.info, nil }
+func (t *tape) Close() error               { t.closed = true; return nil }
+
+func (t *tape) Read(q codec.Query) (codec.Iterator, error) {
+	it := &tapeIterator{}
+	for _, m := range t.messages {
+		if q.Wants(m.Channel) && q.Covers(m.LogTime) {
+			it.rest = append(it.rest, m)
+		}
+	}
+	return it, nil
+}
+
+type tapeIterator struct{ rest []codec.Message }
+
+func (t *tapeIterator) Close() error { return nil }
+
+func (t *tapeIterator) Next() (*codec.Message, error) {
+	if len(t.rest) == 0 {
+		return nil, io.EOF
+	}
+	m := t.rest[0]
+	t.rest = t.rest[1:]
+	return &m, nil
+}
+
+// counter makes two messages of each, the number of those so far in this reading, and fails on empty ones.
+type counter struct{ one, two *codec.Channel }
+
+func (c counter) Topics(t codec.TopicInfo) ([]codec.TopicInfo, error) {
+	if t.Channel.Type == "odd" {
+		return nil, errors.New("nobody knows what is odd")
+	}
+	return []codec.TopicInfo{{Channel: c.one, MessageCount: t.MessageCount}, {Channel: c.two}}, nil
+}
+
+func (c counter) Begin() func(*codec.Message) ([]codec.Message, error) {
+	n := byte(0)
+	return func(m *codec.Message) ([]codec.Message, error) {
+		if len(m.Data) == 0 {
+			return nil, errors.New("it is empty")
+		}
+		n++
+		return []codec.Message{{Channel: c.one, LogTime: m.LogTime, Data: []byte{n}}, {Channel: c.two, LogTime: m.LogTime + 1, Data: []byte{n}}}, nil
+	}
+}
+
+func TestTranslate(t *testing.T) {
+	plain := &codec.Channel{Topic: "/plain", Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR}
+	foreign := &codec.Channel{Topic: "/foreign", Type: "any", Encoding: codec.EncodingCARLA}
+	odd := &codec.Channel{Topic: "/odd", Type: "odd", Encoding: codec.EncodingCARLA}
+	raw := &codec.Channel{Topic: "/raw", Type: "raw", Encoding: "json"}
+	one, two := &codec.Channel{Topic: "/one", Encoding: codec.EncodingCDR}, &codec.Channel{Topic: "/two", Encoding: codec.EncodingCDR}
+	source := &tape{
+		info: codec.Info{Path: "a", Complete: true, MessageCount: 5, Topics: []codec.TopicInfo{
+			{Channel: plain, MessageCount: 1}, {Channel: foreign, MessageCount: 3}, {Channel: odd, MessageCount: 1}, {Channel: raw},
+		}},
+		messages: []codec.Message{
+			{Channel: foreign, LogTime: 10, Data: []byte{1}}, {Channel: plain, LogTime: 15, Data: []byte{2}},
+			{Channel: foreign, LogTime: 20}, {Channel: odd, LogTime: 25}, {Channel: foreign, LogTime: 30, Data: []byte{3}},
+		},
+	}
+	r, left, err := Translate(source, map[string]func(codec.Reader) (Translator, error){
+		codec.EncodingCARLA: func(codec.Reader) (Translator, error) { return counter{one, two}, nil },
+	})
+	require.NoError(t, err)
+	require.Len(t, left, 2)
+	require.EqualError(t, left[0], "/odd [odd]: nobody knows what is odd")
+	require.EqualError(t, left[1], "/raw [raw]: its messages are json, not ROS 2's CDR, and there is no translation")
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.Equal(t, []codec.TopicInfo{
+		{Channel: plain, MessageCount: 1}, {Channel: one, MessageCount: 3}, {Channel: two}, {Channel: odd, MessageCount: 1}, {Channel: raw},
+	}, info.Topics)
+
+	type got struct {
+		topic string
+		time  int64
+		data  string
+	}
+	for _, test := range []struct {
+		name  string
+		query codec.Query
+		want  []got
+	}{
+		{"all", codec.Query{}, []got{{"/one", 10, "\x01"}, {"/two", 11, "\x01"}, {"/plain", 15, "\x02"}, {"/odd", 25, ""}, {"/one", 30, "\x02"}, {"/two", 31, "\x02"}}},
+		{"a topic", codec.Query{Topics: func(c *codec.Channel) bool { return c == two }}, []got{{"/two", 11, "\x01"}, {"/two", 31, "\x02"}}},
+		{"a window", codec.Query{Start: 12, End: 31}, []got{{"/plain", 15, "\x02"}, {"/odd", 25, ""}, {"/one", 30, "\x01"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var damage []error
+			test.query.Damaged = func(err error) { damage = append(damage, err) }
+			it, err := r.Read(test.query)
+			require.NoError(t, err)
+			var all []got
+			for {
+				m, err := it.Next()
+				if err == io.EOF {
+					break
+				}
+				require.NoError(t, err)
+				all = append(all, got{m.Channel.Topic, m.LogTime, string(m.Data)})
+			}
+			require.Equal(t, test.want, all)
+			require.Len(t, damage, 1)
+			require.EqualError(t, damage[0], "translate a message of /foreign [any] at 20 ns: it is empty")
+			require.NoError(t, it.Close())
+		})
+	}
+
+	it, err := r.Read(codec.Query{Start: 16})
+	require.NoError(t, err)
+	_, err = it.Next()
+	require.ErrorContains(t, err, "it is empty")
+	require.NoError(t, r.Close())
+	require.True(t, source.closed)
+}
+
+func TestTranslateNothing(t *testing.T) {
+	source := &tape{info: codec.Info{Topics: []codec.TopicInfo{{Channel: &codec.Channel{Encoding: codec.EncodingCDR}}}}}
+	r, left, err := Translate(source, nil)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.Same(t, source, r)
+}
