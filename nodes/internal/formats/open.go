@@ -1,0 +1,24 @@
+package formats
+
+import (
+	"errors"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// translators make ROS 2 messages of foreign ones, by encoding.
+var translators = map[string]func(codec.Reader) (bridge.Translator, error){}
+
+// OpenROS2 opens a recording of any format as one of ROS 2 messages. About each channel that has no translation there is an
+// error in left; its messages stay as they are.
+func OpenROS2(path string) (r codec.Reader, left []error, err error) {
+	source, err := codec.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r, left, err = bridge.Translate(source, translators); err != nil {
+		return nil, nil, errors.Join(err, source.Close())
+	}
+	return r, left, nil
+}
