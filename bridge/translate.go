@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"tapedeck/codec"
+	"tapedeck/msgs/rosidl"
 )
 
 // Translator knows the meaning of messages that are not ROS 2's, as far as one recording has them, and makes ROS 2 messages
@@ -57,6 +58,22 @@ func Translate(r codec.Reader, translators map[string]func(codec.Reader) (Transl
 		return r, left, nil
 	}
 	return t, left, nil
+}
+
+// NewChannel returns a channel of ROS 2 messages, of a type whose definition library has.
+func NewChannel(library *rosidl.Library, topic, typeName string, qos codec.QoS) (*codec.Channel, error) {
+	text, err := library.Concatenated(typeName)
+	if err != nil {
+		return nil, fmt.Errorf("channel %s [%s]: %w", topic, typeName, err)
+	}
+	hash, err := library.Hash(typeName)
+	if err != nil {
+		return nil, fmt.Errorf("channel %s [%s]: %w", topic, typeName, err)
+	}
+	return &codec.Channel{
+		Topic: topic, Type: typeName, Encoding: codec.EncodingCDR, TypeHash: hash, QoS: []codec.QoS{qos},
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
+	}, nil
 }
 
 func topicsOf(translator Translator, topic codec.TopicInfo) ([]codec.TopicInfo, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/msgs"
 )
 
 // tape is a recording in memory.
@@ -142,4 +143,14 @@ func TestTranslateNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 	require.Same(t, source, r)
+}
+
+func TestNewChannel(t *testing.T) {
+	c, err := NewChannel(msgs.Library(), "/imu", "sensor_msgs/msg/Imu", codec.DefaultQoS())
+	require.NoError(t, err)
+	require.Equal(t, codec.EncodingCDR, c.Encoding)
+	require.Contains(t, string(c.Schema.Data), "MSG: std_msgs/Header")
+	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", c.TypeHash)
+	_, err = NewChannel(msgs.Library(), "/imu", "sensor_msgs/msg/None", codec.DefaultQoS())
+	require.ErrorContains(t, err, "channel /imu [sensor_msgs/msg/None]: ")
 }
