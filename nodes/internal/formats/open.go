@@ -4,11 +4,14 @@ import (
 	"errors"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/apollo"
 	"tapedeck/codec"
 )
 
 // translators make ROS 2 messages of foreign ones, by encoding.
-var translators = map[string]func(codec.Reader) (bridge.Translator, error){}
+var translators = map[string]func(codec.Reader) (bridge.Translator, error){
+	codec.EncodingProtobuf: apollo.New,
+}
 
 // OpenROS2 opens a recording of any format as one of ROS 2 messages. About each channel that has no translation there is an
 // error in left; its messages stay as they are.

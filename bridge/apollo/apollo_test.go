@@ -1,0 +1,256 @@
+package apollo
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	_ "tapedeck/codec/record"
+	"tapedeck/msgs"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/tf2_msgs"
+)
+
+const samples = "../../../shared/samples/apollo/"
+
+// first opens a real recording as one of ROS 2 messages, and returns the first of each topic and how many there are.
+func first(t *testing.T, path string) (messages map[string]*codec.Message, counts map[string]int, left []error) {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("the real recordings are not there: ", err)
+	}
+	source, err := codec.Open(path)
+	require.NoError(t, err)
+	r, left, err := bridge.Translate(source, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: New})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	messages, counts = map[string]*codec.Message{}, map[string]int{}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return messages, counts, left
+		}
+		require.NoError(t, err)
+		name := m.Channel.Topic + " " + m.Channel.Type
+		if counts[name]++; counts[name] == 1 {
+			kept := *m
+			kept.Data = append([]byte(nil), m.Data...)
+			messages[name] = &kept
+		}
+	}
+}
+
+func decode[T any, P interface {
+	*T
+	msgs.Message
+}](t *testing.T, m *codec.Message) T {
+	t.Helper()
+	require.NotNil(t, m)
+	var out T
+	require.NoError(t, cdr.Unmarshal(m.Data, P(&out)))
+	return out
+}
+
+// stampedAt requires a time in ns to a quarter of a microsecond, which Apollo's stamps keep.
+func stampedAt(t *testing.T, want int64, sec int32, nanosec uint32) {
+	t.Helper()
+	require.InDelta(t, 0, int64(sec)*1e9+int64(nanosec)-want, 300)
+}
+
+func TestSensors(t *testing.T) {
+	messages, counts, left := first(t, samples+"apollo_cpp_sensors.record")
+	require.Equal(t, map[string]int{
+		"/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped":                      200,
+		"/apollo/localization/pose nav_msgs/msg/Odometry":                                  200,
+		"/apollo/perception/obstacles apollo.perception.PerceptionObstacles":               10,
+		"/apollo/sensor/camera/front_6mm/image sensor_msgs/msg/Image":                      20,
+		"/apollo/sensor/camera/front_6mm/image/compressed sensor_msgs/msg/CompressedImage": 20,
+		"/apollo/sensor/gnss/best_pose sensor_msgs/msg/NavSatFix":                          10,
+		"/apollo/sensor/gnss/imu sensor_msgs/msg/Imu":                                      200,
+		"/apollo/sensor/lidar128/compensator/PointCloud2 sensor_msgs/msg/PointCloud2":      20,
+		"/tf tf2_msgs/msg/TFMessage":                                                       400,
+		"/tf_static tf2_msgs/msg/TFMessage":                                                1,
+	}, counts)
+	require.Len(t, left, 1)
+	require.EqualError(t, left[0], "/apollo/perception/obstacles [apollo.perception.PerceptionObstacles]: ROS 2 has no such message")
+
+	imu := decode[sensor_msgs.Imu](t, messages["/apollo/sensor/gnss/imu sensor_msgs/msg/Imu"])
+	stampedAt(t, 1700000000000001234, imu.Header.Stamp.Sec, imu.Header.Stamp.Nanosec)
+	require.Equal(t, "imu", imu.Header.FrameId)
+	require.Equal(t, geometry_msgs.Vector3{X: 0.5, Y: 0.1, Z: 9.81}, imu.LinearAcceleration)
+	require.Equal(t, geometry_msgs.Vector3{X: 0.02, Y: -0.01, Z: 0.03}, imu.AngularVelocity)
+	require.Equal(t, -1.0, imu.OrientationCovariance[0])
+
+	// The car drives at 10 m/s with a heading of 0.3 rad from the east.
+	pose := decode[nav_msgs.Odometry](t, messages["/apollo/localization/pose nav_msgs/msg/Odometry"])
+	require.Equal(t, "world", pose.Header.FrameId)
+	require.Equal(t, "base_link", pose.ChildFrameId)
+	require.Equal(t, geometry_msgs.Point{X: 587000, Y: 4.141e6, Z: -31}, pose.Pose.Pose.Position)
+	require.InDelta(t, 0.3, 2*math.Atan2(pose.Pose.Pose.Orientation.Z, pose.Pose.Pose.Orientation.W), 1e-12)
+	require.InDelta(t, 10, pose.Twist.Twist.Linear.X, 1e-9)
+	require.InDelta(t, 0, pose.Twist.Twist.Linear.Y, 1e-9)
+	require.Equal(t, 0.1, pose.Twist.Twist.Angular.Z)
+	for i, want := range map[int]float64{0: 0.02 * 0.02, 7: 0.03 * 0.03, 14: 0.05 * 0.05, 1: 0} {
+		require.InDelta(t, want, pose.Pose.Covariance[i], 1e-15)
+	}
+
+	cloud := decode[sensor_msgs.PointCloud2](t, messages["/apollo/sensor/lidar128/compensator/PointCloud2 sensor_msgs/msg/PointCloud2"])
+	stampedAt(t, 1700000000000001234, cloud.Header.Stamp.Sec, cloud.Header.Stamp.Nanosec)
+	require.Equal(t, "velodyne128", cloud.Header.FrameId)
+	require.EqualValues(t, []any{uint32(1), uint32(200), uint32(24), uint32(4800)}, []any{cloud.Height, cloud.Width, cloud.PointStep, cloud.RowStep})
+	require.Len(t, cloud.Data, 4800)
+	var names []string
+	for _, f := range cloud.Fields {
+		names = append(names, f.Name)
+	}
+	require.Equal(t, []string{"x", "y", "z", "intensity", "timestamp"}, names)
+	at := func(point, offset int) float32 {
+		return math.Float32frombits(binary.LittleEndian.Uint32(cloud.Data[point*24+offset:]))
+	}
+	require.Equal(t, []float32{9.987503, 0.49979168, 0.01, 1}, []float32{at(1, 0), at(1, 4), at(1, 8), at(1, 12)})
+	require.True(t, math.IsNaN(float64(at(3, 0))))
+	require.InDelta(t, 1699999999.900501234, math.Float64frombits(binary.LittleEndian.Uint64(cloud.Data[24+16:])), 1e-6)
+
+	fix := decode[sensor_msgs.NavSatFix](t, messages["/apollo/sensor/gnss/best_pose sensor_msgs/msg/NavSatFix"])
+	require.Equal(t, []float64{37.41, -122.01, -17.5}, []float64{fix.Latitude, fix.Longitude, fix.Altitude})
+	require.EqualValues(t, 2, fix.Status.Status)
+	require.InDelta(t, 0.011*0.011, fix.PositionCovariance[0], 1e-9)
+	require.InDelta(t, 0.012*0.012, fix.PositionCovariance[4], 1e-9)
+
+	static := messages["/tf_static tf2_msgs/msg/TFMessage"]
+	require.Equal(t, codec.TransientLocal, static.Channel.QoS[0].Durability)
+	tf := decode[tf2_msgs.TFMessage](t, static)
+	require.Len(t, tf.Transforms, 2)
+	require.Equal(t, "novatel", tf.Transforms[1].Header.FrameId)
+	require.Equal(t, "velodyne128", tf.Transforms[1].ChildFrameId)
+	require.Equal(t, geometry_msgs.Vector3{Y: 0.6, Z: 1.2}, tf.Transforms[1].Transform.Translation)
+
+	picture := decode[sensor_msgs.Image](t, messages["/apollo/sensor/camera/front_6mm/image sensor_msgs/msg/Image"])
+	require.Equal(t, []any{"front_6mm", "rgb8", uint32(6), uint32(4), uint32(18), 72}, []any{picture.Header.FrameId, picture.Encoding, picture.Width, picture.Height, picture.Step, len(picture.Data)})
+	compressed := decode[sensor_msgs.CompressedImage](t, messages["/apollo/sensor/camera/front_6mm/image/compressed sensor_msgs/msg/CompressedImage"])
+	require.Equal(t, "jpeg", compressed.Format)
+	require.Equal(t, []byte{0xff, 0xd8}, compressed.Data[:2])
+	require.Equal(t, 10.0, decode[geometry_msgs.TwistStamped](t, messages["/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped"]).Twist.Linear.X)
+}
+
+func TestDriving(t *testing.T) {
+	messages, counts, left := first(t, samples+"example.record.00000")
+	require.Equal(t, 15, counts["/apollo/localization/pose nav_msgs/msg/Odometry"])
+	require.Equal(t, 15, counts["/tf tf2_msgs/msg/TFMessage"])
+	require.Len(t, left, 5)
+	path := decode[nav_msgs.Path](t, messages["/apollo/planning nav_msgs/msg/Path"])
+	require.Len(t, path.Poses, 94)
+	stampedAt(t, 1627031535160630000-388995886, path.Poses[0].Header.Stamp.Sec, path.Poses[0].Header.Stamp.Nanosec)
+	require.Equal(t, geometry_msgs.Point{X: 315323.445885659, Y: 5.068388177755382e+06}, path.Poses[0].Pose.Position)
+	require.InDelta(t, -2.25563014963147, 2*math.Atan2(path.Poses[0].Pose.Orientation.Z, path.Poses[0].Pose.Orientation.W), 1e-9)
+	tf := decode[tf2_msgs.TFMessage](t, messages["/tf tf2_msgs/msg/TFMessage"])
+	require.Equal(t, "world", tf.Transforms[0].Header.FrameId)
+	require.Equal(t, "base_link", tf.Transforms[0].ChildFrameId)
+	q := tf.Transforms[0].Transform.Rotation
+	require.InDelta(t, -2.25563014963147, math.Remainder(2*math.Atan2(q.Z, q.W), 2*math.Pi), 1e-6)
+}
+
+// gearAndWheel is a descriptor as another release could have it, with other numbers.
+const gearAndWheel = `
+name: "control.proto" package: "apollo.control" syntax: "proto2"
+message_type {
+  name: "ControlCommand"
+  field { name: "throttle" number: 13 type: TYPE_DOUBLE label: LABEL_OPTIONAL }
+  field { name: "brake" number: 14 type: TYPE_DOUBLE label: LABEL_OPTIONAL default_value: "nan" }
+  field { name: "steering_target" number: 17 type: TYPE_DOUBLE label: LABEL_REQUIRED }
+  field { name: "parking_brake" number: 18 type: TYPE_BOOL label: LABEL_OPTIONAL }
+  field { name: "gear_location" number: 2 type: TYPE_ENUM type_name: ".apollo.control.Gear" label: LABEL_OPTIONAL }
+}
+enum_type { name: "Gear" value { name: "NEUTRAL" number: 0 } value { name: "DRIVE" number: 1 } value { name: "REVERSE" number: 2 } }
+`
+
+func TestByName(t *testing.T) {
+	var file descriptorpb.FileDescriptorProto
+	require.NoError(t, prototext.Unmarshal([]byte(gearAndWheel), &file))
+	set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{&file}}
+	schema, err := proto.Marshal(set)
+	require.NoError(t, err)
+	files, err := protodesc.NewFiles(set)
+	require.NoError(t, err)
+	d, err := files.FindDescriptorByName("apollo.control.ControlCommand")
+	require.NoError(t, err)
+	for _, test := range []struct {
+		text string
+		want carla_msgs.CarlaEgoVehicleControl
+	}{
+		{`throttle: 25 steering_target: 50 gear_location: DRIVE`, carla_msgs.CarlaEgoVehicleControl{Throttle: 0.25, Steer: -0.5, Gear: 1}},
+		{`brake: 100 steering_target: -100 gear_location: REVERSE parking_brake: true`, carla_msgs.CarlaEgoVehicleControl{Brake: 1, Steer: 1, Gear: -1, Reverse: true, HandBrake: true}},
+		{``, carla_msgs.CarlaEgoVehicleControl{}},
+	} {
+		m := dynamicpb.NewMessage(d.(protoreflect.MessageDescriptor))
+		require.NoError(t, prototext.UnmarshalOptions{AllowPartial: true}.Unmarshal([]byte(test.text), m))
+		data, err := proto.MarshalOptions{AllowPartial: true}.Marshal(m)
+		require.NoError(t, err)
+		translator, err := New(nil)
+		require.NoError(t, err)
+		c := &codec.Channel{Topic: "/apollo/control", Type: "apollo.control.ControlCommand", Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}}
+		_, err = translator.Topics(codec.TopicInfo{Channel: c})
+		require.NoError(t, err)
+		out, err := translator.Begin()(&codec.Message{Channel: c, LogTime: 5e9 + 7, Data: data})
+		require.NoError(t, err)
+		require.Len(t, out, 1)
+		got := decode[carla_msgs.CarlaEgoVehicleControl](t, &out[0])
+		require.Equal(t, stamp(5e9+7), got.Header.Stamp)
+		got.Header = test.want.Header
+		require.Equal(t, test.want, got)
+	}
+}
+
+func TestNoDescription(t *testing.T) {
+	for name, test := range map[string]struct {
+		schema codec.Schema
+		want   string
+	}{
+		"none":  {codec.Schema{}, "the recording does not describe its messages"},
+		"junk":  {codec.Schema{Encoding: codec.SchemaProtobuf, Data: []byte("1234567890")}, "read the description of its messages: "},
+		"other": {codec.Schema{Encoding: codec.SchemaProtobuf}, "read the description of its messages: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			translator, err := New(nil)
+			require.NoError(t, err)
+			_, err = translator.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "apollo.drivers.Image", Schema: test.schema}})
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// TestFrames turns known vectors and attitudes, and back.
+func TestFrames(t *testing.T) {
+	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1, Z: 3}, forward(geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}))
+	// A vehicle whose right is the world's x looks along y: that is a yaw of 90 degrees.
+	q := facing(unturned)
+	require.InDelta(t, math.Pi/2, 2*math.Atan2(q.Z, q.W), 1e-12)
+	v := into(q, geometry_msgs.Vector3{Y: 5})
+	require.InDelta(t, 5, v.X, 1e-12)
+	require.InDelta(t, 0, v.Y, 1e-12)
+	var covariance [36]float64
+	spread(&covariance, angularBlock, geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}, q)
+	require.InDelta(t, 4, covariance[21], 1e-12)
+	require.InDelta(t, 1, covariance[28], 1e-12)
+	require.InDelta(t, 9, covariance[35], 1e-12)
+}

@@ -1,0 +1,203 @@
+package apollo
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tapedeck/codec"
+	"tapedeck/msgs"
+	"tapedeck/msgs/sensor_msgs"
+)
+
+// pointField is a field of a point of a cloud, in Protocol Buffers and in PointCloud2.
+type pointField struct {
+	kind     protoreflect.Kind
+	offset   int
+	datatype uint8
+	unit     float64 // what one is in PointCloud2
+}
+
+// pointLayout is where the fields of a point lie.
+type pointLayout struct {
+	byNumber map[protowire.Number]*pointField
+	fields   []*pointField // the same by number, for the low ones
+	list     []sensor_msgs.PointField
+	blank    []byte // a point of which nothing is set
+}
+
+// layoutOf lays out the points as they are in most clouds of ROS: x, y, z and intensity as float32, then what else the vendor
+// has for a point. Times in ns become float64 in s, as PointCloud2 has no integers of 64 bits.
+func layoutOf(d protoreflect.MessageDescriptor) *pointLayout {
+	l := &pointLayout{byNumber: map[protowire.Number]*pointField{}}
+	for _, name := range []protoreflect.Name{"x", "y", "z", "intensity"} {
+		if f := d.Fields().ByName(name); f != nil {
+			l.add(f, sensor_msgs.PointField_FLOAT32, 4)
+		}
+	}
+	for i := range d.Fields().Len() {
+		f := d.Fields().Get(i)
+		if l.byNumber[f.Number()] != nil || f.IsList() {
+			continue
+		}
+		switch f.Kind() {
+		case protoreflect.Uint64Kind, protoreflect.Int64Kind, protoreflect.DoubleKind:
+			l.add(f, sensor_msgs.PointField_FLOAT64, 8)
+		case protoreflect.FloatKind:
+			l.add(f, sensor_msgs.PointField_FLOAT32, 4)
+		case protoreflect.Uint32Kind, protoreflect.BoolKind:
+			l.add(f, sensor_msgs.PointField_UINT32, 4)
+		case protoreflect.Int32Kind, protoreflect.EnumKind:
+			l.add(f, sensor_msgs.PointField_INT32, 4)
+		}
+	}
+	return l
+}
+
+func (l *pointLayout) add(f protoreflect.FieldDescriptor, datatype uint8, size int) {
+	for len(l.blank)%size != 0 {
+		l.blank = append(l.blank, 0)
+	}
+	p := &pointField{kind: f.Kind(), offset: len(l.blank), datatype: datatype, unit: 1}
+	if (f.Kind() == protoreflect.Uint64Kind || f.Kind() == protoreflect.Int64Kind) && strings.Contains(string(f.Name()), "time") {
+		p.unit = 1e-9
+	}
+	l.blank = append(l.blank, make([]byte, size)...)
+	if f.Kind() == protoreflect.FloatKind || f.Kind() == protoreflect.DoubleKind {
+		p.put(l.blank, f.Default().Float())
+	}
+	l.byNumber[f.Number()] = p
+	if n := int(f.Number()); n < lowNumbers {
+		l.fields = append(l.fields, make([]*pointField, max(0, n+1-len(l.fields)))...)
+		l.fields[n] = p
+	}
+	l.list = append(l.list, sensor_msgs.PointField{Name: string(f.Name()), Offset: uint32(p.offset), Datatype: datatype, Count: 1})
+}
+
+// lowNumbers are looked up without a map.
+const lowNumbers = 64
+
+func (l *pointLayout) field(n protowire.Number) *pointField {
+	if int(n) < len(l.fields) {
+		return l.fields[n]
+	}
+	return l.byNumber[n]
+}
+
+// pointCloud translates a cloud of any number of points without making a message of each.
+func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit func(int, msgs.Message)) error {
+	points := d.Fields().ByName("point")
+	if points == nil || points.Kind() != protoreflect.MessageKind || !points.IsList() {
+		return fmt.Errorf("%s has no points", d.FullName())
+	}
+	l := layoutOf(points.Message())
+	var rest, cloud []byte
+	for b := source.Data; len(b) > 0; {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return fmt.Errorf("at byte %d: %w", len(source.Data)-len(b), protowire.ParseError(n))
+		}
+		size := protowire.ConsumeFieldValue(number, kind, b[n:])
+		if size < 0 {
+			return fmt.Errorf("at byte %d: %w", len(source.Data)-len(b), protowire.ParseError(size))
+		}
+		if number == points.Number() && kind == protowire.BytesType {
+			point, _ := protowire.ConsumeBytes(b[n:])
+			var err error
+			if cloud, err = l.append(cloud, point); err != nil {
+				return fmt.Errorf("a point at byte %d: %w", len(source.Data)-len(b), err)
+			}
+		} else {
+			rest = append(rest, b[:n+size]...)
+		}
+		b = b[n+size:]
+	}
+	m, err := parse(d, rest, source.LogTime)
+	if err != nil {
+		return err
+	}
+	out := &sensor_msgs.PointCloud2{
+		Header: m.header(""), Width: uint32(m.uint("width")), Height: uint32(m.uint("height")),
+		Fields: l.list, PointStep: uint32(len(l.blank)), Data: cloud, IsDense: m.bool("is_dense"),
+	}
+	count := len(cloud) / max(1, len(l.blank))
+	if uint64(out.Width)*uint64(out.Height) != uint64(count) {
+		out.Width, out.Height = uint32(count), 1
+	}
+	out.RowStep = out.Width * out.PointStep
+	emit(0, out)
+	return nil
+}
+
+// append appends a point to a cloud.
+func (l *pointLayout) append(cloud, point []byte) ([]byte, error) {
+	at := len(cloud)
+	cloud = append(cloud, l.blank...)
+	for len(point) > 0 {
+		number, kind, n := protowire.ConsumeTag(point)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		size := protowire.ConsumeFieldValue(number, kind, point[n:])
+		if size < 0 {
+			return nil, protowire.ParseError(size)
+		}
+		if f := l.field(number); f != nil {
+			if err := f.convert(cloud[at:], kind, point[n:]); err != nil {
+				return nil, err
+			}
+		}
+		point = point[n+size:]
+	}
+	return cloud, nil
+}
+
+// convert puts an encoded value into a point.
+func (f *pointField) convert(point []byte, kind protowire.Type, b []byte) error {
+	switch kind {
+	case protowire.Fixed32Type:
+		v, _ := protowire.ConsumeFixed32(b)
+		if f.kind == protoreflect.FloatKind {
+			f.put(point, float64(math.Float32frombits(v)))
+			return nil
+		}
+	case protowire.Fixed64Type:
+		v, _ := protowire.ConsumeFixed64(b)
+		if f.kind == protoreflect.DoubleKind {
+			f.put(point, math.Float64frombits(v))
+			return nil
+		}
+	case protowire.VarintType:
+		v, _ := protowire.ConsumeVarint(b)
+		switch f.kind {
+		case protoreflect.Uint64Kind, protoreflect.Int64Kind:
+			f.put(point, float64(v)*f.unit)
+			return nil
+		case protoreflect.Uint32Kind, protoreflect.BoolKind:
+			f.put(point, float64(uint32(v)))
+			return nil
+		case protoreflect.Int32Kind, protoreflect.EnumKind:
+			f.put(point, float64(int32(v)))
+			return nil
+		}
+	}
+	return fmt.Errorf("a value of wire type %d in a field of kind %v", kind, f.kind)
+}
+
+// put writes a value in the field's own type.
+func (f *pointField) put(point []byte, v float64) {
+	switch to := point[f.offset:]; f.datatype {
+	case sensor_msgs.PointField_FLOAT32:
+		binary.LittleEndian.PutUint32(to, math.Float32bits(float32(v)))
+	case sensor_msgs.PointField_FLOAT64:
+		binary.LittleEndian.PutUint64(to, math.Float64bits(v))
+	case sensor_msgs.PointField_UINT32:
+		binary.LittleEndian.PutUint32(to, uint32(v))
+	case sensor_msgs.PointField_INT32:
+		binary.LittleEndian.PutUint32(to, uint32(int32(v)))
+	}
+}
