@@ -3,6 +3,8 @@
 # make build  puts the nodes into bin/
 # make lint   runs the linters
 # make bench  measures recording, writing and reading beside a baseline
+# make bench-recorder  measures recording beside the recorders of ROS 1 and ROS 2 that are installed, in about 15 minutes;
+#                      with BENCH="-rounds 1 -only 50k" less, and -help for what else
 
 SHELL := /bin/bash
 GO ?= go
@@ -15,7 +17,7 @@ TAGS ?=
 # Packages where goroutines meet.
 RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/...
 
-.PHONY: build demo test check lint bench deps test-deps clean
+.PHONY: build demo test check lint bench bench-recorder deps test-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -38,6 +40,9 @@ lint:
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr
 	$(GO) run ./test/bench
+
+bench-recorder: build
+	$(GO) run ./test/bench/recorder $(BENCH)
 
 deps:
 	@bash test/install build

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec"
+)
+
+// contender is a recorder to be measured.
+type contender struct {
+	name    string
+	ours    bool
+	file    string // what it writes, in the folder of the bench: a file, or a folder of its own
+	command func(load) *exec.Cmd
+	source  func(load) (*source, error)
+	count   func(path string, r *result) error // sets recorded and again, of messages sent, and took if the source cannot tell
+}
+
+// contenders returns the recorders that are here, after the process that only receives, and says which are not.
+func (b *bench) contenders() ([]contender, error) {
+	list := []contender{
+		{name: "receiving alone", file: "count", command: b.sink, source: b.source, count: readCount},
+		{name: "tapedeck record", ours: true, file: "bench.record.00000", command: b.tapedeck("record"), source: b.source, count: readRecording},
+		{name: "tapedeck mcap", ours: true, file: "bench", command: b.tapedeck("mcap"), source: b.source, count: readRecording},
+	}
+	ros2, err := b.ros2()
+	if err != nil {
+		return nil, err
+	}
+	return append(append(list, ros2...), b.ros1()...), nil
+}
+
+// sink returns the process that receives and does nothing.
+func (b *bench) sink(l load) *exec.Cmd {
+	return b.self("sink", l.name, filepath.Join(b.folder, "count"))
+}
+
+// tapedeck returns the command of our own recorder.
+func (b *bench) tapedeck(storage string) func(load) *exec.Cmd {
+	return func(load) *exec.Cmd {
+		return exec.Command(filepath.Join(b.bin, "recorder"), "--regex", "^"+prefix, "-o", "bench", "-s", storage, "--quiet")
+	}
+}
+
+// self returns a process of the benchmark's own.
+func (b *bench) self(role string, args ...string) *exec.Cmd {
+	args = append([]string{"-be", role, "-depth", fmt.Sprint(b.depth), "-span", b.span.String(), "-domain", os.Getenv("ROS_DOMAIN_ID")}, args...)
+	return exec.Command("/proc/self/exe", args...)
+}
+
+// measure has a contender record a load.
+func (b *bench) measure(c contender, l load) (r result, err error) {
+	from, err := c.source(l)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, from.kill(err)) }()
+	cmd := c.command(l)
+	cmd.Dir = b.folder
+	recorder, err := start(cmd)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, recorder.kill(err)) }()
+	if err := from.ready(); err != nil {
+		return r, err
+	}
+	recorder.settle() // there is more to be done after subscribing
+	before := recorder.processorTime()
+	r.asked = l.count(b.span)
+	if r.sent, r.took, err = from.publish(); err != nil {
+		return r, err
+	}
+	recorder.settle() // what was sent may be on its way still
+	if err := recorder.interrupt(); err != nil {
+		return r, err
+	}
+	r.cpu, r.peak = recorder.processorTime()-before, recorder.peak.Load()
+	path := filepath.Join(b.folder, c.file)
+	defer os.RemoveAll(path)
+	if r.written, err = size(path); err != nil {
+		return r, err
+	}
+	return r, c.count(path, &r)
+}
+
+// size returns how many bytes there are in a file or in the files of a folder.
+func size(path string) (bytes int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return err
+	})
+	return bytes, err
+}
+
+// readCount reads what a sink wrote.
+func readCount(path string, r *result) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	r.written = 0 // of messages
+	r.recorded, err = strconv.Atoi(string(text))
+	return err
+}
+
+// readRecording looks for all messages that were sent in an Apollo recording or a ROS 2 bag.
+func readRecording(path string, r *result) error {
+	reader, err := codec.Open(path)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	it, err := reader.Read(codec.Query{Topics: func(c *codec.Channel) bool { return strings.HasPrefix(c.Topic, prefix) }})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	t := tally{seen: make([]bool, r.sent)}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			r.recorded, r.again = t.distinct, t.again
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		t.add(m.Data)
+	}
+}

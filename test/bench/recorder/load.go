@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// load is what is published.
+type load struct {
+	name   string
+	topics int
+	rate   int // messages per second, of all topics together
+	size   int // bytes of a message, as CDR
+}
+
+var loads = []load{
+	{"5k/s x 100 B", 1, 5_000, 100},
+	{"50k/s x 100 B", 1, 50_000, 100},
+	{"10k/s x 10 kB", 1, 10_000, 10_000},
+	{"200/s x 1 MB", 1, 200, 1_000_000},
+	{"500 topics x 20/s x 100 B", 500, 10_000, 100},
+}
+
+func findLoad(name string) (load, error) {
+	for _, l := range loads {
+		if l.name == name {
+			return l, nil
+		}
+	}
+	return load{}, fmt.Errorf("there is no load %q", name)
+}
+
+// prefix begins the names of all topics.
+const prefix = "/bench/t"
+
+func topic(i int) string { return fmt.Sprintf("%s%03d", prefix, i) }
+
+// count returns how many messages there are in that time; message n is on topic n modulo topics.
+func (l load) count(span time.Duration) int { return int(float64(l.rate) * span.Seconds()) }
+
+// typeName is the type of the messages, of which every ROS has a definition.
+const typeName = "std_msgs/msg/UInt8MultiArray"
+
+// numberAt is where the data of the array, which begin with the message's number, are in CDR: behind the encapsulation header,
+// an empty list of dimensions, an offset and a length.
+const numberAt = 16
+
+// payload returns a message without its number.
+func (l load) payload() []byte {
+	data := make([]byte, l.size)
+	data[1] = 1 // little-endian
+	binary.LittleEndian.PutUint32(data[12:], uint32(l.size-numberAt))
+	return data
+}
+
+func setNumber(data []byte, n int) { binary.LittleEndian.PutUint64(data[numberAt:], uint64(n)) }
+
+// tally counts numbered messages.
+type tally struct {
+	seen     []bool
+	distinct int
+	again    int // that came more than once
+}
+
+// add counts a message. One that is empty, as rosbag2 records some large ones, is none.
+func (t *tally) add(data []byte) {
+	if len(data) < numberAt+8 {
+		return
+	}
+	n := binary.LittleEndian.Uint64(data[numberAt:])
+	switch {
+	case n >= uint64(len(t.seen)):
+	case t.seen[n]:
+		t.again++
+	default:
+		t.seen[n] = true
+		t.distinct++
+	}
+}

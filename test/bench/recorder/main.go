@@ -1,0 +1,116 @@
+// Recorder measures recorders with the same loads in turn: ours in both formats, ROS 2's where a ROS 2 is found and ROS 1's
+// where that is installed, beside a process that receives the same messages and does nothing with them. Of each it prints
+// what it lost and what it took of processor and memory. It uses the executables in bin/.
+//
+// Messages have numbers, which are looked for in the recordings. The processor time is that of the recording process, from
+// the first message until it has ended, of user and system; what its start and subscribing took is left out, and so is
+// what the source takes. All recorders have their default options, the default QoS of ROS 2 and the same disk.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	_ "tapedeck/codec/record"
+	_ "tapedeck/codec/rosbag2"
+)
+
+func main() {
+	var b bench
+	flag.IntVar(&b.rounds, "rounds", 3, "measurements of each recorder with each load, in turn")
+	flag.DurationVar(&b.span, "span", 6*time.Second, "how long to publish in each")
+	flag.StringVar(&b.folder, "folder", "", "where to record; by default a temporary folder, in memory if there is /dev/shm, so that no disk is measured")
+	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
+	only := flag.String("only", "", "only loads and recorders in whose names, one behind the other, this regular expression is found, as '50k.*mcap'")
+	domain := flag.Int("domain", 101, "ROS_DOMAIN_ID to use")
+	flag.IntVar(&b.depth, "depth", 1000, "how many messages publishers, which are reliable, keep to send them again; 0 is all")
+	child := flag.String("be", "", "be a process of the benchmark's own: source or sink")
+	flag.Parse()
+	var err error
+	if b.only, err = regexp.Compile(*only); err == nil {
+		err = errors.Join(os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(*domain)), os.Setenv("ROS_LOCALHOST_ONLY", "1"))
+	}
+	switch {
+	case err != nil:
+	case *child == "source":
+		err = publish(flag.Arg(0), b.depth, b.span)
+	case *child == "sink":
+		err = receive(flag.Arg(0), flag.Arg(1))
+	default:
+		err = b.run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-recorder:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is a run of the benchmark.
+type bench struct {
+	rounds int
+	span   time.Duration
+	folder string
+	bin    string
+	depth  int // of publishers
+	only   *regexp.Regexp
+}
+
+func (b *bench) run() (err error) {
+	if b.folder == "" {
+		b.folder = "/dev/shm"
+		if _, err := os.Stat(b.folder); err != nil {
+			b.folder = ""
+		}
+	}
+	if b.folder, err = os.MkdirTemp(b.folder, "tapedeck-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.folder)
+	if b.bin, err = filepath.Abs(b.bin); err != nil {
+		return err
+	}
+	fmt.Printf("%s; medians of %d rounds of %v, messages of all; recordings in %s\n", machine(), b.rounds, b.span, filepath.Dir(b.folder))
+	contenders, err := b.contenders()
+	if err != nil {
+		return err
+	}
+	for _, l := range loads {
+		if err := b.compare(l, contenders); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare measures all contenders with one load.
+func (b *bench) compare(l load, contenders []contender) error {
+	before, results := loadAverage(), map[string][]result{}
+	for range b.rounds {
+		for _, c := range contenders {
+			if !b.only.MatchString(l.name + " " + c.name) {
+				continue
+			}
+			r, err := b.measure(c, l)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", c.name, l.name, err)
+			}
+			results[c.name] = append(results[c.name], r)
+		}
+	}
+	var rows []row
+	for _, c := range contenders {
+		if list := results[c.name]; list != nil {
+			rows = append(rows, row{c.name, median(list), c.ours})
+		}
+	}
+	if rows == nil {
+		return nil
+	}
+	fmt.Printf("\n%s on each of %d topics; load average %s before, %s after\n", l.name, l.topics, before, loadAverage())
+	return print(l, rows)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// result is one measurement, or the median of several.
+type result struct {
+	asked, sent, recorded int           // messages
+	again                 int           // that are in a recording more than once
+	took                  time.Duration // to publish those that were sent
+	cpu                   time.Duration
+	peak                  int64 // bytes of memory
+	written               int64 // bytes
+}
+
+// perMessage returns the processor time that one recorded message took, in s.
+func (r result) perMessage() float64 { return r.cpu.Seconds() / float64(max(r.recorded, 1)) }
+
+// median returns the median of each, but the sums of messages.
+func median(list []result) (m result) {
+	pick := func(value func(result) float64) float64 {
+		var values []float64
+		for _, r := range list {
+			values = append(values, value(r))
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	for _, r := range list {
+		m.asked += r.asked
+		m.sent += r.sent
+		m.recorded += r.recorded
+		m.again += r.again
+		m.took += r.took
+	}
+	m.cpu = time.Duration(pick(result.perMessage) * float64(m.recorded) * float64(time.Second))
+	m.peak = int64(pick(func(r result) float64 { return float64(r.peak) }))
+	m.written = int64(pick(func(r result) float64 { return float64(r.written) }))
+	return m
+}
+
+// row is what a table has of a contender.
+type row struct {
+	name string
+	result
+	ours bool
+}
+
+// print prints a table, and what ours take beside the others.
+func print(l load, rows []row) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
+	fmt.Fprintln(w, "sent\tof rate\trecorded\tlost %\tCPU us/message\tCPU s/GB\tpeak MB\twritten MB\t recorder")
+	for _, r := range rows {
+		rate := float64(r.sent) / max(r.took.Seconds(), 1e-9)
+		fmt.Fprintf(w, "%d\t%.0f %%\t%d\t%.3f\t%.2f\t%.2f\t%.0f\t%.0f\t %s", r.sent, 100*rate/float64(l.rate), r.recorded,
+			100*float64(r.sent-r.recorded)/float64(max(r.sent, 1)), 1e6*r.perMessage(), 1e9*r.perMessage()/float64(l.size),
+			float64(r.peak)/1e6, float64(r.written)/1e6, r.name)
+		if r.sent < r.asked {
+			fmt.Fprintf(w, "; held back %d more", r.asked-r.sent)
+		}
+		if r.again > 0 {
+			fmt.Fprintf(w, "; has %d twice", r.again)
+		}
+		fmt.Fprintln(w)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, our := range rows {
+		for _, r := range rows {
+			if our.ours && !r.ours {
+				fmt.Printf("%s takes %.2f x CPU, %.2f x memory of %s\n", our.name, our.perMessage()/r.perMessage(), float64(our.peak)/float64(r.peak), r.name)
+			}
+		}
+	}
+	return nil
+}
+
+// machine says what the benchmark runs on.
+func machine() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	_, model, _ := strings.Cut(string(info), "model name")
+	model, _, _ = strings.Cut(strings.TrimLeft(model, "\t :"), "\n")
+	buffer, _ := os.ReadFile("/proc/sys/net/core/rmem_max")
+	return fmt.Sprintf("%d cores of %s, net.core.rmem_max %s", runtime.NumCPU(), model, strings.TrimSpace(string(buffer)))
+}
+
+// loadAverage returns that of the last minute.
+func loadAverage() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	average, _, _ := strings.Cut(string(text), " ")
+	return average
+}
