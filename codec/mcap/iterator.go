@@ -11,6 +11,7 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/tail"
 )
 
 // openBytes is how many bytes of records an iterator holds of segments that overlap.
@@ -21,13 +22,15 @@ type iterator struct {
 	r       *Reader
 	q       codec.Query
 	loader  *loader
-	pending []*source // not yet open, by start
-	open    []*source // a heap, the earliest message at the root
-	used    bool      // the message at the root was handed out
-	held    int       // bytes that open holds
-	limit   int       // of held, unless one source alone has more
-	free    []byte    // a buffer to load the next segment into
-	wanted  []want    // by channel
+	pending []*segment               // not yet open, by start; those that are not wanted are among them
+	before  int64                    // segments at or behind this offset are not read
+	open    []*source                // a heap, the earliest message at the root
+	used    bool                     // the message at the root was handed out
+	held    int                      // bytes that open holds
+	limit   int                      // of held, unless one source alone has more
+	free    []byte                   // a buffer to load the next segment into
+	wanted  []want                   // by channel
+	keep    func(*codec.Channel) int // unless nil, how many of the last messages of a channel are wanted
 	msg     codec.Message
 	err     error
 	last    error // what ends the iteration
@@ -37,6 +40,7 @@ type iterator struct {
 type want struct {
 	asked   bool
 	channel *codec.Channel // nil: no
+	tail    *tail.Tail     // unless nil, what is wanted of them
 }
 
 // source is a segment that is read.
@@ -54,23 +58,36 @@ func (s *source) before(o *source) bool {
 }
 
 func newIterator(r *Reader, q codec.Query) *iterator {
-	it := &iterator{r: r, q: q, loader: r.loader(), limit: openBytes, last: io.EOF}
-	end := int64(math.MaxInt64)
+	it := &iterator{r: r, q: q, loader: r.loader(), limit: openBytes, last: io.EOF, before: math.MaxInt64}
 	for _, d := range r.damage {
 		if q.Damaged == nil {
-			end, it.last = d.offset, d.err
+			it.before, it.last = d.offset, d.err
 			break
 		}
 		q.Damaged(d.err)
 	}
-	for i := range r.segments {
-		s := &r.segments[i]
-		if s.offset < end && s.end >= q.Start && (q.End == 0 || s.start < q.End) && it.wantsAny(s.channels) {
-			it.pending = append(it.pending, &source{segment: s})
+	it.pending = r.byStart[r.firstUntil(q.Start):]
+	return it
+}
+
+// pick returns the next segment to be opened, nil when there is none.
+func (it *iterator) pick() *segment {
+	for ; len(it.pending) > 0; it.pending = it.pending[1:] {
+		s := it.pending[0]
+		if it.q.End != 0 && s.start >= it.q.End {
+			it.pending = nil
+			break
+		}
+		if it.selects(s) {
+			return s
 		}
 	}
-	slices.SortStableFunc(it.pending, func(a, b *source) int { return cmp.Compare(a.start, b.start) })
-	return it
+	return nil
+}
+
+// selects says whether s can hold messages that are wanted.
+func (it *iterator) selects(s *segment) bool {
+	return s.offset < it.before && s.end >= it.q.Start && (it.q.End == 0 || s.start < it.q.End) && it.wantsAny(s.channels)
 }
 
 // Next implements codec.Iterator.
@@ -91,10 +108,9 @@ func (it *iterator) step() error {
 			return err
 		}
 	}
-	for len(it.pending) > 0 && (len(it.open) == 0 || it.pending[0].start <= it.open[0].time) {
-		s := it.pending[0]
+	for s := it.pick(); s != nil && (len(it.open) == 0 || s.start <= it.open[0].time); s = it.pick() {
 		it.pending = it.pending[1:]
-		if err := it.start(s); err != nil {
+		if err := it.start(&source{segment: s}); err != nil {
 			return err
 		}
 	}
@@ -242,12 +258,16 @@ func (it *iterator) advance(s *source) (bool, error) {
 		if op != mcap.OpMessage || !it.q.Covers(messageTime(content)) {
 			continue
 		}
-		wanted, err := it.wants(messageChannel(content))
+		id, t := messageChannel(content), messageTime(content)
+		wanted, err := it.wants(id)
 		if err != nil {
 			return false, err
 		}
-		if wanted {
-			s.head, s.time = off, messageTime(content)
+		if !wanted {
+			continue
+		}
+		if only := it.wanted[id].tail; only == nil || only.Has(tail.Key{Time: t, Place: s.offset, Offset: int64(off)}) {
+			s.head, s.time = off, t
 			return true, nil
 		}
 	}
@@ -265,11 +285,19 @@ func (it *iterator) wants(id uint16) (bool, error) {
 	if !it.r.known(id) {
 		return false, it.report(unknownChannel(id))
 	}
-	if channel := it.r.channels[id]; it.q.Wants(channel) {
-		it.wanted[id].channel = channel
-		return true, nil
+	channel := it.r.channels[id]
+	if !it.q.Wants(channel) {
+		return false, nil
 	}
-	return false, nil
+	if it.keep != nil {
+		n := it.keepOf(id)
+		if n == 0 {
+			return false, nil
+		}
+		it.wanted[id].tail = tail.New(n)
+	}
+	it.wanted[id].channel = channel
+	return true, nil
 }
 
 // wantsAny says whether messages of one of the channels are wanted; nil is any channel.

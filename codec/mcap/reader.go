@@ -31,6 +31,9 @@ type Reader struct {
 	metadata         map[string]string
 	attachments      int
 	segments         []segment  // in the order of the file
+	byStart          []*segment // by the time of their first message
+	latest           []int64    // the time of the latest message of that segment and those before it
+	byEnd            []*segment // the latest first
 	counts           []uint64   // messages, by channel
 	start, end       int64      // LogTime of the earliest and the latest message; start > end: there is none
 	damage           []damageAt // that was found without an index, in the order of the file
@@ -106,8 +109,32 @@ func (r *Reader) index() error {
 		r.infoErr = fmt.Errorf("read %s: %w", r.path, err)
 		return r.infoErr
 	}
+	r.sort()
 	r.info = r.describe()
 	return nil
+}
+
+// sort arranges the segments for finding a time.
+func (r *Reader) sort() {
+	for i := range r.segments {
+		r.byStart = append(r.byStart, &r.segments[i])
+	}
+	r.byEnd = slices.Clone(r.byStart)
+	slices.SortStableFunc(r.byStart, byStart)
+	slices.SortStableFunc(r.byEnd, func(a, b *segment) int { return cmp.Compare(b.end, a.end) })
+	latest := int64(math.MinInt64)
+	for _, s := range r.byStart {
+		latest = max(latest, s.end)
+		r.latest = append(r.latest, latest)
+	}
+}
+
+func byStart(a, b *segment) int { return cmp.Compare(a.start, b.start) }
+
+// firstUntil returns where the segments in byStart begin of which one has messages at or behind t.
+func (r *Reader) firstUntil(t int64) int {
+	i, _ := slices.BinarySearch(r.latest, t)
+	return i
 }
 
 func (r *Reader) reset() {
