@@ -96,13 +96,51 @@ type translation struct {
 	topics []codec.TopicInfo
 }
 
+var _ codec.LatestReader = (*translated)(nil)
+
 func (t *translated) Info() (*codec.Info, error) { return &t.info, nil }
 
 func (t *translated) Read(q codec.Query) (codec.Iterator, error) {
+	return t.translate(q, t.Reader.Read)
+}
+
+// Latest translates the last messages of the channels whose messages become those that are asked for.
+func (t *translated) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	return codec.Latest(latest{t, keep}, q, keep)
+}
+
+// latest is of a recording only what Latest may be about.
+type latest struct {
+	translated *translated
+	keep       func(*codec.Channel) int
+}
+
+func (l latest) Info() (*codec.Info, error) { return l.translated.Info() }
+
+func (l latest) Close() error { return nil }
+
+func (l latest) Read(q codec.Query) (codec.Iterator, error) {
+	return l.translated.translate(q, func(q codec.Query) (codec.Iterator, error) {
+		return codec.Latest(l.translated.Reader, q, func(c *codec.Channel) int {
+			become := l.translated.becomes[c]
+			if become == nil {
+				return l.keep(c)
+			}
+			n := 0
+			for _, topic := range become.topics {
+				n = max(n, l.keep(topic.Channel))
+			}
+			return n
+		})
+	})
+}
+
+// translate has the messages that read gives translated.
+func (t *translated) translate(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
 	it := &translating{becomes: t.becomes, query: q, wanted: map[*codec.Channel]bool{}, begun: map[Translator]func(*codec.Message) ([]codec.Message, error){}}
 	q.Topics = it.wantsSource
 	var err error
-	it.source, err = t.Reader.Read(q)
+	it.source, err = read(q)
 	return it, err
 }
 

@@ -129,6 +129,18 @@ func TestTranslate(t *testing.T) {
 		})
 	}
 
+	last, err := codec.Latest(r, codec.Query{End: 31, Damaged: func(error) {}}, func(c *codec.Channel) int {
+		return map[*codec.Channel]int{one: 2, plain: 1}[c]
+	})
+	require.NoError(t, err)
+	for _, want := range []got{{"/plain", 15, "\x02"}, {"/one", 30, "\x01"}} {
+		m, err := last.Next()
+		require.NoError(t, err)
+		require.Equal(t, want, got{m.Channel.Topic, m.LogTime, string(m.Data)})
+	}
+	_, err = last.Next()
+	require.ErrorIs(t, err, io.EOF)
+
 	it, err := r.Read(codec.Query{Start: 16})
 	require.NoError(t, err)
 	_, err = it.Next()
