@@ -1,0 +1,218 @@
+package carla
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// errShort says that the data of a packet end within a field.
+var errShort = errors.New("the data end too early")
+
+// Coder takes values from the data of a packet, or appends them, so that one method of a Body describes both directions. All
+// numbers are little-endian. It keeps the first error, behind which values are left as they are.
+type Coder struct {
+	Profile Profile // how the values are laid out
+
+	encoding bool
+	data     []byte // what is left, or what was appended to
+	err      error
+}
+
+// Err returns the first error.
+func (c *Coder) Err() error { return c.err }
+
+// take returns the next n bytes, nil behind an error.
+func (c *Coder) take(n int) []byte {
+	if c.err != nil {
+		return nil
+	}
+	if n > len(c.data) {
+		c.err = errShort
+		return nil
+	}
+	b := c.data[:n]
+	c.data = c.data[n:]
+	return b
+}
+
+// Uint8 codes one byte.
+func (c *Coder) Uint8(v *uint8) {
+	if c.encoding {
+		c.data = append(c.data, *v)
+	} else if b := c.take(1); b != nil {
+		*v = b[0]
+	}
+}
+
+// Bool codes one byte, 0 or 1; any other is true.
+func (c *Coder) Bool(v *bool) {
+	var b uint8
+	if *v {
+		b = 1
+	}
+	c.Uint8(&b)
+	*v = b != 0
+}
+
+// Uint16 codes two bytes.
+func (c *Coder) Uint16(v *uint16) {
+	if c.encoding {
+		c.data = binary.LittleEndian.AppendUint16(c.data, *v)
+	} else if b := c.take(2); b != nil {
+		*v = binary.LittleEndian.Uint16(b)
+	}
+}
+
+// Uint32 codes four bytes.
+func (c *Coder) Uint32(v *uint32) {
+	if c.encoding {
+		c.data = binary.LittleEndian.AppendUint32(c.data, *v)
+	} else if b := c.take(4); b != nil {
+		*v = binary.LittleEndian.Uint32(b)
+	}
+}
+
+// Int32 codes four bytes.
+func (c *Coder) Int32(v *int32) {
+	u := uint32(*v)
+	c.Uint32(&u)
+	*v = int32(u)
+}
+
+// Uint64 codes eight bytes.
+func (c *Coder) Uint64(v *uint64) {
+	if c.encoding {
+		c.data = binary.LittleEndian.AppendUint64(c.data, *v)
+	} else if b := c.take(8); b != nil {
+		*v = binary.LittleEndian.Uint64(b)
+	}
+}
+
+// Float32 codes values of four bytes each.
+func (c *Coder) Float32(values ...*float32) {
+	for _, v := range values {
+		u := math.Float32bits(*v)
+		c.Uint32(&u)
+		*v = math.Float32frombits(u)
+	}
+}
+
+// Float64 codes eight bytes.
+func (c *Coder) Float64(v *float64) {
+	u := math.Float64bits(*v)
+	c.Uint64(&u)
+	*v = math.Float64frombits(u)
+}
+
+// Vector codes a vector, each component with 4 bytes or, in UE5, 8.
+func (c *Coder) Vector(v *Vector) {
+	if c.Profile.Wide {
+		c.Float64(&v.X)
+		c.Float64(&v.Y)
+		c.Float64(&v.Z)
+	} else {
+		c.Vector32(v)
+	}
+}
+
+// Vector32 codes a vector with 4 bytes each component, whatever the profile.
+func (c *Coder) Vector32(v *Vector) {
+	x, y, z := float32(v.X), float32(v.Y), float32(v.Z)
+	c.Float32(&x, &y, &z)
+	if !c.encoding {
+		*v = Vector{float64(x), float64(y), float64(z)}
+	}
+}
+
+// String codes a string with its length in 2 bytes. CARLA can't read one of more than 32767 bytes.
+func (c *Coder) String(v *string) {
+	if c.encoding {
+		if len(*v) > math.MaxInt16 && c.err == nil {
+			c.err = fmt.Errorf("a string has %d bytes; CARLA reads up to %d", len(*v), math.MaxInt16)
+		}
+		c.data = binary.LittleEndian.AppendUint16(c.data, uint16(len(*v)))
+		c.data = append(c.data, *v...)
+		return
+	}
+	n := uint16(0)
+	c.Uint16(&n)
+	if b := c.take(int(n)); b != nil && *v != string(b) {
+		*v = string(b)
+	}
+}
+
+// Padding codes n bytes without a meaning, which are zero when they are written.
+func (c *Coder) Padding(n int) {
+	if c.encoding {
+		c.data = append(c.data, make([]byte, n)...)
+	} else {
+		c.take(n)
+	}
+}
+
+// Count codes the length of a list in 2 bytes: it is given n, and returns what n is when decoding. Each element takes at least
+// size bytes.
+func (c *Coder) Count(n, size int) int {
+	v := uint16(n)
+	if c.encoding && n > math.MaxUint16 && c.err == nil {
+		c.err = fmt.Errorf("a list has %d elements; a packet holds up to %d", n, math.MaxUint16)
+	}
+	c.Uint16(&v)
+	return c.checked(n, int64(v), size)
+}
+
+// Count32 is Count with a length of 4 bytes.
+func (c *Coder) Count32(n, size int) int {
+	v := uint32(n)
+	c.Uint32(&v)
+	return c.checked(n, int64(v), size)
+}
+
+func (c *Coder) checked(n int, v int64, size int) int {
+	switch {
+	case c.encoding:
+		return n
+	case c.err != nil:
+		return 0
+	case v*int64(size) > int64(len(c.data)):
+		c.err = fmt.Errorf("a list of %d elements does not fit into %d bytes", v, len(c.data))
+		return 0
+	}
+	return int(v)
+}
+
+// vectorSize is what a vector takes.
+func (c *Coder) vectorSize() int {
+	if c.Profile.Wide {
+		return 24
+	}
+	return 12
+}
+
+// record is an element of a list.
+type record[T any] interface {
+	*T
+	code(*Coder)
+}
+
+// codeList codes a list with a Count, and codeList32 one with a Count32. Elements are reused in decoding.
+func codeList[T any, P record[T]](c *Coder, list *[]T, size int) {
+	codeRecords[T, P](c, list, c.Count(len(*list), size))
+}
+
+func codeList32[T any, P record[T]](c *Coder, list *[]T, size int) {
+	codeRecords[T, P](c, list, c.Count32(len(*list), size))
+}
+
+func codeRecords[T any, P record[T]](c *Coder, list *[]T, n int) {
+	if n <= cap(*list) {
+		*list = (*list)[:n]
+	} else {
+		*list = make([]T, n)
+	}
+	for i := range *list {
+		P(&(*list)[i]).code(c)
+	}
+}

@@ -1,0 +1,93 @@
+package carla
+
+import "encoding/binary"
+
+// detector finds out the profile of a log from its frames.
+type detector struct {
+	version uint16
+	wide    int  // votes for vectors of 8 bytes a component, less those for 4
+	wideAdd bool // EventAdd has such vectors
+	wheel   int
+
+	frame [256]bool // the ids of the frame so far
+	// When ids that moved were seen in a frame that has positions: before these or behind.
+	before, behind [256]bool
+	doors21        int // votes by size that 21 are doors, less those that they are not
+}
+
+// add looks at a frame.
+func (d *detector) add(frame []byte) {
+	d.frame = [256]bool{}
+	for len(frame) > 0 {
+		k, rest, err := NextPacket(frame)
+		if err != nil {
+			return
+		}
+		frame = rest
+		d.packet(k)
+		d.frame[k.ID] = true
+	}
+	if d.frame[idPosition] {
+		for id := 21; id <= 23; id++ {
+			d.before[id] = d.before[id] || d.frame[id] && !d.behind[id]
+		}
+	}
+}
+
+func (d *detector) packet(k Packet) {
+	count, size := 0, len(k.Data)-2
+	if size > 0 {
+		count = int(binary.LittleEndian.Uint16(k.Data))
+	}
+	switch k.ID {
+	case idPosition, idKinematics, idBoundingBox, idTriggerVolume:
+		if count > 0 && size == 52*count {
+			d.wide++
+		} else if count > 0 && size == 28*count {
+			d.wide--
+		}
+	case idPhysicsControl:
+		for _, size := range []int{wheel, oldWheel, chaosWheel} {
+			if d.wheel == 0 && count > 0 && fits(Profile{Wheel: size}, k) {
+				d.wheel = size
+			}
+		}
+	case idEventAdd:
+		if wide, narrow := fits(Profile{Wide: true}, k), fits(Profile{}, k); count > 0 && wide != narrow {
+			d.wideAdd = wide
+		}
+	case 21:
+		if count > 0 && size == 6*count {
+			d.doors21++
+		} else if count > 0 {
+			d.doors21--
+		}
+	}
+	if d.frame[idPosition] {
+		d.behind[k.ID] = true
+	}
+}
+
+// fits says whether k is as a profile lays it out.
+func fits(p Profile, k Packet) bool {
+	c := Coder{Profile: p, data: k.Data}
+	p.newBody(k.ID).Code(&c)
+	return c.err == nil && len(c.data) == 0
+}
+
+// profile returns what the frames say. CARLA writes doors before positions, wheels and bikers behind them.
+func (d *detector) profile() Profile {
+	switch {
+	case d.wide > 0 || d.wide == 0 && (d.wideAdd || d.wheel == chaosWheel):
+		return UE5
+	case d.version >= 2:
+		return UE4New
+	case d.before[21] || !d.behind[21] && d.doors21 > 0:
+		return UE4Dev
+	case d.before[23]:
+		return UE4Mid
+	case d.wheel == oldWheel:
+		return UE4Old
+	}
+	return UE4
+}

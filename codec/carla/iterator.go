@@ -1,0 +1,67 @@
+package carla
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"tapedeck/codec"
+)
+
+// iterator implements codec.Iterator.
+type iterator struct {
+	walker  walker
+	query   codec.Query
+	channel *codec.Channel
+	state   []byte // packets for the first message
+	message codec.Message
+	err     error
+}
+
+func (it *iterator) Next() (*codec.Message, error) {
+	for it.err == nil {
+		f, err := it.walker.next()
+		switch {
+		case errors.Is(err, errCut):
+			it.err = io.EOF
+		case errors.Is(err, ErrDamaged) && it.query.Damaged != nil:
+			it.query.Damaged(err)
+		case errors.Is(err, ErrDamaged):
+			it.err = fmt.Errorf("%w; run 'converter recover' to save what is behind it", err)
+		case err != nil:
+			it.err = err
+		case it.query.End != 0 && f.time >= it.query.End:
+			it.err = io.EOF
+		case f.time >= it.query.Start:
+			if it.state != nil {
+				f.data = slices.Insert(slices.Clone(f.data), afterStart(f.data), it.state...)
+				it.state = nil
+			}
+			it.message = codec.Message{Channel: it.channel, LogTime: f.time, Data: f.data}
+			return &it.message, nil
+		}
+	}
+	return nil, it.err
+}
+
+// afterStart returns where in a frame the packets of the state belong: behind FrameStart and VisualTime.
+func afterStart(data []byte) int {
+	pos := 0
+	for started := false; pos < len(data); {
+		k, _, err := NextPacket(data[pos:])
+		if err != nil || started && k.ID != idVisualTime {
+			break
+		}
+		started = started || k.ID == idFrameStart
+		pos += packetHead + len(k.Data)
+	}
+	return pos
+}
+
+func (it *iterator) Close() error {
+	it.state, it.walker.buf = nil, nil
+	it.err = fmt.Errorf("read %s: %w", it.walker.path, os.ErrClosed)
+	return nil
+}

@@ -1,0 +1,162 @@
+package carla
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// fileOf is a file in memory.
+type fileOf struct{ *bytes.Reader }
+
+func (fileOf) Close() error { return nil }
+
+func readerOf(t testing.TB, log []byte) *Reader {
+	r, err := newReader("a.log", fileOf{bytes.NewReader(log)}, int64(len(log)))
+	require.NoError(t, err)
+	return r
+}
+
+// header is that of the logs made here.
+var header = Header{Version: 1, Date: 1_700_000_000, Map: "Town01"}
+
+// logBuilder makes a log.
+type logBuilder struct {
+	t       testing.TB
+	profile Profile
+	data    []byte
+}
+
+func newLog(t testing.TB, p Profile) *logBuilder {
+	h := header
+	h.Version = p.Version
+	data, err := h.appendTo(nil)
+	require.NoError(t, err)
+	return &logBuilder{t, p, data}
+}
+
+// add appends packets.
+func (l *logBuilder) add(bodies ...Body) *logBuilder {
+	for _, b := range bodies {
+		var err error
+		l.data, err = AppendPacket(l.data, l.profile, b)
+		require.NoError(l.t, err)
+	}
+	return l
+}
+
+// frame appends a frame of 0.1 s.
+func (l *logBuilder) frame(number uint64, bodies ...Body) *logBuilder {
+	l.add(&FrameStart{number, 0.1, float64(number-1) / 10})
+	l.add(bodies...)
+	return l.add(&FrameEnd{})
+}
+
+// drive appends frames in which one actor drives and others come and go.
+func (l *logBuilder) drive(frames int) *logBuilder {
+	for i := 1; i <= frames; i++ {
+		n := uint32(i)
+		add, del, parents, lights := EventAddList{}, EventDelList{}, EventParentList{}, SceneLightList{}
+		if i%3 == 1 {
+			add = append(add, EventAdd{Actor: n, Type: ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: []Attribute{{AttributeString, "role_name", "hero"}}})
+			lights = append(lights, SceneLight{Light: int32(i % 5), Intensity: float32(i)})
+		}
+		if i%3 == 2 && i > 4 {
+			del = append(del, EventDel(n-4))
+			parents = append(parents, EventParent{n - 1, 1})
+		}
+		l.frame(uint64(i), &add, &del, &parents, &PositionList{{Actor: 1, Location: Vector{X: float64(i)}}}, &lights)
+	}
+	return l
+}
+
+type message struct {
+	time int64
+	data []byte
+}
+
+func read(t testing.TB, r codec.Reader, q codec.Query) (messages []message, end error) {
+	it, err := r.Read(q)
+	require.NoError(t, err)
+	for {
+		m, err := it.Next()
+		if err != nil {
+			_, again := it.Next()
+			require.Equal(t, err, again)
+			return messages, err
+		}
+		require.True(t, q.Covers(m.LogTime))
+		messages = append(messages, message{m.LogTime, bytes.Clone(m.Data)})
+	}
+}
+
+func join(messages []message) []byte {
+	var all []byte
+	for _, m := range messages {
+		all = append(all, m.data...)
+	}
+	return all
+}
+
+// fill sets all fields of v to values that differ.
+func fill(v reflect.Value, next *int) {
+	*next++
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(uint64(1 + *next%250))
+	case reflect.Int32, reflect.Int64:
+		v.SetInt(int64(-*next))
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(float64(*next) + 0.5)
+	case reflect.String:
+		v.SetString(string(bytes.Repeat([]byte{'a'}, 1+*next%7)))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fill(v.Index(i), next)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), next)
+		}
+	default:
+		panic(v.Kind())
+	}
+}
+
+// filled returns a body for an id with values in it.
+func filled(p Profile, id uint8) Body {
+	b := p.newBody(id)
+	if b != nil {
+		next := 0
+		fill(reflect.ValueOf(b).Elem(), &next)
+	}
+	if l, ok := b.(*PhysicsControlList); ok && p.Wheel == oldWheel {
+		for _, r := range *l {
+			for i := range r.Wheels {
+				w := &r.Wheels[i]
+				w.LatStiffMaxLoad, w.LatStiffValue, w.LongStiffValue = 0, 0, 0
+			}
+		}
+	}
+	return b
+}
+
+func sample(t testing.TB, name string) string {
+	path := filepath.Join("../../../shared/samples/carla", name)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		t.Skipf("the sample %s is not here", path)
+	}
+	return path
+}
+
+var samples = []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"}

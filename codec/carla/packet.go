@@ -1,0 +1,84 @@
+package carla
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// packetHead is the size of the id and the size of a packet.
+const packetHead = 5
+
+// Ids of packets. Those of doors, wheels and bikers are in the Profile.
+const (
+	idFrameStart       = 0
+	idFrameEnd         = 1
+	idEventAdd         = 2
+	idEventDel         = 3
+	idEventParent      = 4
+	idCollision        = 5
+	idPosition         = 6
+	idState            = 7
+	idAnimVehicle      = 8
+	idAnimWalker       = 9
+	idVehicleLight     = 10
+	idSceneLight       = 11
+	idKinematics       = 12
+	idBoundingBox      = 13
+	idPlatformTime     = 14
+	idPhysicsControl   = 15
+	idTrafficLightTime = 16
+	idTriggerVolume    = 17
+	idFrameCounter     = 18
+	idWalkerBones      = 19
+	idVisualTime       = 20
+	idWeather          = 24
+)
+
+// Packet is a packet as it is in a log.
+type Packet struct {
+	ID   uint8
+	Data []byte
+}
+
+// NextPacket returns the first packet of a frame, and what is behind it.
+func NextPacket(frame []byte) (k Packet, rest []byte, err error) {
+	if len(frame) < packetHead {
+		return Packet{}, nil, fmt.Errorf("%w: a packet ends within its head", ErrDamaged)
+	}
+	size := binary.LittleEndian.Uint32(frame[1:])
+	if uint64(size) > uint64(len(frame)-packetHead) {
+		return Packet{}, nil, fmt.Errorf("%w: a packet with the id %d has %d bytes, of which %d are there", ErrDamaged, frame[0], size, len(frame)-packetHead)
+	}
+	end := packetHead + int(size)
+	return Packet{frame[0], frame[packetHead:end:end]}, frame[end:], nil
+}
+
+// Append appends the packet to a frame as it is in a log.
+func (k Packet) Append(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint32(append(dst, k.ID), uint32(len(k.Data)))
+	return append(dst, k.Data...)
+}
+
+// AppendPacket appends the packet of b to a frame. On failure it returns dst and an error.
+func AppendPacket(dst []byte, p Profile, b Body) ([]byte, error) {
+	id, ok := b.ID(p)
+	if !ok {
+		return dst, fmt.Errorf("encode %T: profile %s has no such packet", b, p.Name)
+	}
+	start := len(dst)
+	c := Coder{Profile: p, encoding: true, data: append(dst, id, 0, 0, 0, 0)}
+	b.Code(&c)
+	size := len(c.data) - start - packetHead
+	if c.err == nil && size > math.MaxUint32 {
+		c.err = fmt.Errorf("%d bytes are more than a packet holds", size)
+	}
+	if c.err != nil {
+		return dst, fmt.Errorf("encode %T: %w", b, c.err)
+	}
+	binary.LittleEndian.PutUint32(c.data[start+1:], uint32(size))
+	return c.data, nil
+}
+
+// empty says whether k has a list without elements.
+func (k Packet) empty() bool { return len(k.Data) < 2 || k.Data[0]|k.Data[1] == 0 }

@@ -1,0 +1,74 @@
+package carla
+
+// PhysicsControlList is the physics of the vehicles that appeared in a frame, in UE4; only with additional data.
+type PhysicsControlList []PhysicsControl
+
+// ID implements Body.
+func (*PhysicsControlList) ID(Profile) (uint8, bool) { return idPhysicsControl, true }
+
+// Code implements Body.
+func (l *PhysicsControlList) Code(c *Coder) { codeList(c, (*[]PhysicsControl)(l), 65) }
+
+// PhysicsControl is the physics of a vehicle in UE4.
+type PhysicsControl struct {
+	Actor                                   uint32
+	MaxRPM                                  float32
+	MOI                                     float32 // of the engine, kg m^2
+	DampingRateFullThrottle                 float32
+	DampingRateZeroThrottleClutchEngaged    float32
+	DampingRateZeroThrottleClutchDisengaged float32
+	UseGearAutobox                          bool
+	ClutchStrength                          float32
+	FinalRatio                              float32
+	Mass                                    float32 // kg
+	DragCoefficient                         float32
+	CenterOfMass                            Vector // m, from the vehicle
+	TorqueCurve                             []CurvePoint
+	ForwardGears                            []Gear
+	SteeringCurve                           []CurvePoint
+	Wheels                                  []WheelPhysics
+}
+
+func (r *PhysicsControl) code(c *Coder) {
+	c.Uint32(&r.Actor)
+	c.Float32(&r.MaxRPM, &r.MOI, &r.DampingRateFullThrottle, &r.DampingRateZeroThrottleClutchEngaged, &r.DampingRateZeroThrottleClutchDisengaged)
+	c.Bool(&r.UseGearAutobox)
+	c.Float32(&r.ClutchStrength, &r.FinalRatio, &r.Mass, &r.DragCoefficient)
+	c.Vector32(&r.CenterOfMass)
+	codeList32(c, &r.TorqueCurve, 8)
+	codeList32(c, &r.ForwardGears, 12)
+	codeList32(c, &r.SteeringCurve, 8)
+	codeList32(c, &r.Wheels, c.Profile.Wheel)
+}
+
+// CurvePoint is a point of a curve: torque over speed of rotation, steering over speed.
+type CurvePoint struct{ X, Y float32 }
+
+func (r *CurvePoint) code(c *Coder) { c.Float32(&r.X, &r.Y) }
+
+// Gear is a gear of a vehicle in UE4.
+type Gear struct{ Ratio, DownRatio, UpRatio float32 }
+
+func (r *Gear) code(c *Coder) { c.Float32(&r.Ratio, &r.DownRatio, &r.UpRatio) }
+
+// WheelPhysics is the physics of a wheel in UE4.
+type WheelPhysics struct {
+	TireFriction       float32
+	DampingRate        float32
+	MaxSteerAngle      float32 // degrees
+	Radius             float32 // cm
+	MaxBrakeTorque     float32 // N m
+	MaxHandbrakeTorque float32 // N m
+	LatStiffMaxLoad    float32 // this and the next two: 0 up to 0.9.11
+	LatStiffValue      float32
+	LongStiffValue     float32
+	Position           Vector // cm, in the world
+}
+
+func (r *WheelPhysics) code(c *Coder) {
+	c.Float32(&r.TireFriction, &r.DampingRate, &r.MaxSteerAngle, &r.Radius, &r.MaxBrakeTorque, &r.MaxHandbrakeTorque)
+	if c.Profile.Wheel != oldWheel {
+		c.Float32(&r.LatStiffMaxLoad, &r.LatStiffValue, &r.LongStiffValue)
+	}
+	c.Vector32(&r.Position)
+}

@@ -1,0 +1,79 @@
+package carla
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Sizes of a wheel in PhysicsControl.
+const (
+	oldWheel   = 36  // up to 0.9.11
+	wheel      = 48  // from 0.9.12 on
+	chaosWheel = 208 // UE5
+)
+
+// Profile says how a version of CARLA lays out packets: the version in the header is not enough to know.
+type Profile struct {
+	Name    string
+	Version uint16 // in the header; attribute types are counted from 1 in version 2, from 0 before
+	Wide    bool   // the components of vectors are of 8 bytes: UE5
+	Wheel   int    // bytes of a wheel in PhysicsControl: 36, 48, or 208 in UE5, where all of the packet is another
+
+	// Ids of the packets that have moved over time; 0: there is none.
+	Doors, Wheels, Bikers uint8
+}
+
+// The profiles that are written, and that logs are found to have.
+var (
+	UE4Old = Profile{Name: "ue4-0.9.11", Version: 1, Wheel: oldWheel, Wheels: 21, Bikers: 22} // 0.9.5 to 0.9.11
+	UE4    = Profile{Name: "ue4-0.9.15", Version: 1, Wheel: wheel, Wheels: 21, Bikers: 22}    // 0.9.12 to 0.9.15
+	UE4Dev = Profile{Name: "ue4-dev", Version: 1, Wheel: wheel, Doors: 21, Wheels: 22, Bikers: 23}
+	// UE4New is of 0.9.16 and later.
+	UE4New = Profile{Name: "ue4-0.9.16", Version: 2, Wheel: wheel, Wheels: 21, Bikers: 22, Doors: 23}
+	// UE4Mid is what was built from UE4's development branch between UE4Dev and UE4New.
+	UE4Mid = Profile{Name: "ue4-dev-2025", Version: 1, Wheel: wheel, Wheels: 21, Bikers: 22, Doors: 23}
+	UE5    = Profile{Name: "ue5", Version: 1, Wide: true, Wheel: chaosWheel, Doors: 21, Wheels: 22, Bikers: 23}
+)
+
+// Profiles returns all profiles.
+func Profiles() []Profile { return []Profile{UE4Old, UE4, UE4Dev, UE4Mid, UE4New, UE5} }
+
+// ProfileNamed returns the profile with a name.
+func ProfileNamed(name string) (Profile, error) {
+	var names []string
+	for _, p := range Profiles() {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return Profile{}, fmt.Errorf("CARLA profile %q is not known; known are %s", name, strings.Join(names, ", "))
+}
+
+// otherLayouts returns what else to try for a packet.
+func (p Profile) otherLayouts(id uint8) []Profile {
+	other := p
+	switch id {
+	case idEventAdd, idPosition, idKinematics, idBoundingBox, idTriggerVolume, idWalkerBones:
+		other.Wide = !p.Wide
+		return []Profile{other}
+	case idPhysicsControl:
+		var list []Profile
+		for _, size := range []int{wheel, oldWheel, chaosWheel} {
+			if other.Wheel = size; size != p.Wheel {
+				list = append(list, other)
+			}
+		}
+		return list
+	}
+	return nil
+}
+
+// packetName returns the name of a packet, as CARLA's sources have it, or its id when it has none.
+func (p Profile) packetName(id uint8) string {
+	if b := p.newBody(id); b != nil {
+		name := strings.TrimPrefix(fmt.Sprintf("%T", b), "*carla.")
+		return strings.TrimSuffix(name, "List")
+	}
+	return fmt.Sprint(id)
+}

@@ -1,0 +1,222 @@
+package carla
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+
+	"tapedeck/codec"
+)
+
+// What is looked at to find out the profile: at most so many frames and bytes.
+const (
+	detectFrames = 256
+	detectBytes  = 16 << 20
+)
+
+// Details is Info.Extra of a log.
+type Details struct {
+	Version  uint16            `json:"version"` // of the header
+	Profile  string            `json:"profile"` // name of the Profile
+	Map      string            `json:"map"`
+	Date     int64             `json:"date"`     // s since the Unix epoch
+	Duration float64           `json:"duration"` // s of simulation to the last frame, as CARLA tells it
+	Packets  map[string]uint64 `json:"packets"`  // how many there are of each id
+}
+
+// file is what a Reader reads from.
+type file interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// Reader reads a log. It implements codec.Reader.
+type Reader struct {
+	path     string
+	file     file
+	size     int64
+	header   Header
+	begin    int64 // of the first frame
+	profile  Profile
+	channels []*codec.Channel // the one
+	index    *index           // nil before it is needed
+	info     *codec.Info
+}
+
+// Open opens the log at path.
+func Open(path string) (*Reader, error) {
+	file, err := os.Open(path)
+	var stat fs.FileInfo
+	if err == nil {
+		if stat, err = file.Stat(); err != nil {
+			file.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
+	}
+	r, err := newReader(path, file, stat.Size())
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func newReader(path string, file file, size int64) (*Reader, error) {
+	r := &Reader{path: path, file: file, size: size}
+	w := r.walker()
+	head, err := w.view(0, 14+len(magicString)+math.MaxUint16)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
+	}
+	header, begin, err := parseHeader(head)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: the header of a CARLA log cannot be read: %w", path, err)
+	}
+	r.header, r.begin = header, int64(begin)
+	if r.profile, err = r.detect(); err != nil {
+		return nil, err
+	}
+	r.channels = []*codec.Channel{{
+		Topic: Topic, Type: Type, Encoding: codec.EncodingCARLA,
+		Metadata: map[string]string{
+			KeyProfile: r.profile.Name,
+			KeyMap:     header.Map,
+			KeyDate:    strconv.FormatInt(header.Date, 10),
+			KeyVersion: strconv.Itoa(int(header.Version)),
+		},
+	}}
+	return r, nil
+}
+
+// walker returns a walker at the first frame.
+func (r *Reader) walker() *walker {
+	return &walker{window: window{file: r.file, size: r.size}, path: r.path, header: r.header, pos: r.begin}
+}
+
+func (r *Reader) detect() (Profile, error) {
+	d := detector{version: r.header.Version}
+	w := r.walker()
+	for range detectFrames {
+		f, err := w.next()
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			if errors.Is(err, io.EOF) || errors.Is(err, errCut) {
+				break
+			}
+			return Profile{}, err
+		}
+		d.add(f.data)
+		if w.pos-r.begin > detectBytes {
+			break
+		}
+	}
+	p := d.profile()
+	p.Version = r.header.Version
+	return p, nil
+}
+
+// Header returns what the log begins with.
+func (r *Reader) Header() Header { return r.header }
+
+// Profile returns how the log's packets are laid out. Its version is that of the header.
+func (r *Reader) Profile() Profile { return r.profile }
+
+// StateAt returns the state before the first frame at or behind t, in ns since the Unix epoch. The first call may go through
+// the whole log.
+func (r *Reader) StateAt(t int64) (*State, error) {
+	x, err := r.indexed()
+	if err != nil {
+		return nil, err
+	}
+	return x.state(r.walker(), r.profile, x.seek(t))
+}
+
+// indexed returns the index.
+func (r *Reader) indexed() (*index, error) {
+	if r.index == nil {
+		x, err := newIndex(r.walker(), r.profile)
+		if err != nil {
+			return nil, err
+		}
+		r.index = x
+	}
+	return r.index, nil
+}
+
+// Info implements codec.Reader.
+func (r *Reader) Info() (*codec.Info, error) {
+	if r.info != nil {
+		return r.info, nil
+	}
+	x, err := r.indexed()
+	if err != nil {
+		return nil, err
+	}
+	count := uint64(len(x.frames))
+	info := &codec.Info{
+		Format: Name, Path: r.path, Size: r.size, MessageCount: count, Complete: x.complete,
+		Topics: []codec.TopicInfo{{Channel: r.channels[0], MessageCount: count}},
+		Events: x.events, Metadata: r.channels[0].Metadata,
+	}
+	if count > 0 {
+		info.StartTime, info.EndTime = x.frames[0].time, x.last.time
+	}
+	info.Files = []codec.FileInfo{{Path: r.path, Size: r.size, MessageCount: count, StartTime: info.StartTime, EndTime: info.EndTime}}
+	details := Details{
+		Version: r.header.Version, Profile: r.profile.Name, Map: r.header.Map, Date: r.header.Date,
+		Duration: x.last.Elapsed, Packets: map[string]uint64{},
+	}
+	for id, n := range x.packets {
+		if n > 0 {
+			details.Packets[r.profile.packetName(uint8(id))] = n
+		}
+	}
+	info.Extra = details
+	r.info = info
+	return info, nil
+}
+
+// Read implements codec.Reader.
+func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
+	it := &iterator{walker: *r.walker(), query: q, channel: r.channels[0]}
+	if !q.Wants(it.channel) {
+		it.err = io.EOF
+		return it, nil
+	}
+	if q.Start <= r.header.logTime(&FrameStart{}) {
+		return it, nil
+	}
+	x, err := r.indexed()
+	if err != nil {
+		return nil, err
+	}
+	n := x.seek(q.Start)
+	if n == len(x.frames) || !q.Covers(x.frames[n].time) {
+		it.err = io.EOF
+		return it, nil
+	}
+	if n > 0 {
+		s, err := x.state(&it.walker, r.profile, n)
+		if err == nil {
+			it.state, err = s.AppendPackets(nil)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: state before the frame at %#x: %w", r.path, x.frames[n].pos, err)
+		}
+	}
+	x.place(&it.walker, n)
+	return it, nil
+}
+
+// Close implements codec.Reader.
+func (r *Reader) Close() error {
+	if err := r.file.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", r.path, pathless(err))
+	}
+	return nil
+}

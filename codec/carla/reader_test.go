@@ -1,0 +1,494 @@
+package carla
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+func TestSamples(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		frames   uint64
+		profile  string
+		date     string
+		duration string // of the last frame's Elapsed
+		packets  map[string]uint64
+	}{
+		{samples[0], 432, "ue4-0.9.15", "2021-11-23T12:39:25Z", "12.5282", map[string]uint64{
+			"FrameStart": 432, "FrameEnd": 432, "EventAdd": 432, "EventDel": 432, "EventParent": 432, "Collision": 432, "Position": 432, "State": 432,
+			"AnimVehicle": 432, "AnimWalker": 432, "VehicleLight": 432, "BoundingBox": 432, "PlatformTime": 432, "Kinematics": 431,
+			"PhysicsControl": 1, "TrafficLightTime": 1,
+		}},
+		{samples[1], 461, "ue4-0.9.11", "", "", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := sample(t, test.name)
+			source, err := os.ReadFile(path)
+			require.NoError(t, err)
+			opened, err := codec.Open(path)
+			require.NoError(t, err)
+			defer opened.Close()
+			r := opened.(*Reader)
+			info, err := r.Info()
+			require.NoError(t, err)
+			require.Equal(t, test.frames, info.MessageCount)
+			require.True(t, info.Complete)
+			require.Empty(t, info.Events)
+			details := info.Extra.(Details)
+			require.Equal(t, test.profile, details.Profile)
+			require.Equal(t, "Town01", details.Map)
+			if test.packets != nil {
+				require.Equal(t, test.packets, details.Packets)
+				require.Equal(t, test.date, time.Unix(details.Date, 0).UTC().Format(time.RFC3339))
+				require.Equal(t, test.duration, fmt.Sprintf("%g", math.Round(details.Duration*1e4)/1e4))
+			}
+			messages, end := read(t, r, codec.Query{})
+			require.Equal(t, io.EOF, end)
+			require.Len(t, messages, int(test.frames))
+			require.Equal(t, source[r.begin:], join(messages))
+			require.Equal(t, details.Date*1e9, messages[0].time)
+			require.Equal(t, info.StartTime, messages[0].time)
+			require.Equal(t, info.EndTime, messages[len(messages)-1].time)
+
+			// All packets are known, and are encoded as they were.
+			d := Decoder{Profile: r.Profile()}
+			before := FrameStart{}
+			for i, m := range messages {
+				start := startOf(m.data)
+				require.EqualValues(t, i+1, start.Frame)
+				require.InDelta(t, before.Elapsed+before.Duration, start.Elapsed, 1e-6)
+				before = start
+				var again []byte
+				for rest := m.data; len(rest) > 0; {
+					var k Packet
+					k, rest, err = NextPacket(rest)
+					require.NoError(t, err)
+					b, err := d.Decode(k)
+					require.NoError(t, err)
+					require.NotNil(t, b)
+					again, err = AppendPacket(again, d.Profile, b)
+					require.NoError(t, err)
+				}
+				require.Equal(t, m.data, again)
+			}
+			require.EqualValues(t, -1, before.Duration)
+		})
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	for _, p := range Profiles() {
+		for _, empty := range []bool{false, true} {
+			l := newLog(t, p)
+			bodies := []Body{}
+			for _, id := range []uint8{idEventAdd, p.Doors, idPosition, p.Wheels, p.Bikers, idPhysicsControl} {
+				switch {
+				case id == 0:
+				case empty && (id == p.Doors || id == p.Wheels || id == p.Bikers):
+					bodies = append(bodies, p.newBody(id))
+				default:
+					bodies = append(bodies, filled(p, id))
+				}
+			}
+			l.frame(1, &EventAddList{}, &PositionList{}).frame(2, bodies...)
+			r := readerOf(t, l.data)
+			require.Equal(t, p, r.Profile())
+			got, err := ProfileNamed(r.channels[0].Metadata[KeyProfile])
+			require.NoError(t, err)
+			require.Equal(t, p, got)
+		}
+	}
+	// Vectors of 8 bytes are found out without positions, too.
+	require.Equal(t, UE5, readerOf(t, newLog(t, UE5).frame(1, filled(UE5, idEventAdd)).data).Profile())
+	// A snapshot of UE5 has actors in 4 bytes and positions in 8.
+	l := newLog(t, UE4).frame(1, filled(UE4, idEventAdd))
+	l.profile = UE5
+	r := readerOf(t, l.frame(2, filled(UE5, idPosition)).data)
+	require.Equal(t, UE5, r.Profile())
+	state, err := r.StateAt(math.MaxInt64)
+	require.NoError(t, err)
+	require.Len(t, state.Actors, 2)
+	// Doors alone, by their size.
+	require.Equal(t, UE4Dev, readerOf(t, newLog(t, UE4Dev).frame(1, filled(UE4Dev, 21)).data).Profile())
+	_, err = ProfileNamed("ue6")
+	require.ErrorContains(t, err, `CARLA profile "ue6" is not known; known are ue4-0.9.11, ue4-0.9.15`)
+}
+
+// A log that was cut at each byte has every frame that was complete, without an error.
+func TestCut(t *testing.T) {
+	for _, name := range append([]string{""}, samples...) {
+		t.Run(name, func(t *testing.T) {
+			var log []byte
+			if name == "" {
+				log = newLog(t, UE4).drive(10).data
+			} else {
+				var err error
+				log, err = os.ReadFile(sample(t, name))
+				require.NoError(t, err)
+			}
+			whole := readerOf(t, log)
+			x, err := whole.indexed()
+			require.NoError(t, err)
+			const frame = 5
+			for end := x.frames[frame-1].pos; end <= x.frames[frame].pos; end++ {
+				r := readerOf(t, log[:end])
+				messages, err := read(t, r, codec.Query{})
+				require.Equal(t, io.EOF, err)
+				want := frame - 1
+				if end == x.frames[frame].pos {
+					want = frame
+				}
+				require.Len(t, messages, want, end)
+				require.Equal(t, log[r.begin:x.frames[want].pos], join(messages))
+				info, err := r.Info()
+				require.NoError(t, err)
+				require.EqualValues(t, want, info.MessageCount)
+				require.Equal(t, end == x.frames[want].pos, info.Complete)
+				if !info.Complete {
+					require.Len(t, info.Events, 1)
+					require.Equal(t, codec.EventUnfinished, info.Events[0].Kind)
+				}
+			}
+		})
+	}
+	// Blocks that the file system had not written yet are zero.
+	log := newLog(t, UE4).drive(10).data
+	messages, err := read(t, readerOf(t, append(log, make([]byte, 5000)...)), codec.Query{})
+	require.Equal(t, io.EOF, err)
+	require.Len(t, messages, 10)
+	// A header alone, cut anywhere.
+	for end := range int(readerOf(t, log).begin) {
+		_, err := newReader("a.log", fileOf{bytes.NewReader(log[:end])}, int64(end))
+		require.ErrorContains(t, err, "open a.log: the header of a CARLA log cannot be read")
+	}
+	r := readerOf(t, log[:readerOf(t, log).begin])
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.Zero(t, info.MessageCount)
+}
+
+func TestDamage(t *testing.T) {
+	log := newLog(t, UE4).drive(50).data
+	x, err := readerOf(t, log).indexed()
+	require.NoError(t, err)
+	packet := func(frame, n int) int64 {
+		pos := x.frames[frame].pos
+		for range n {
+			pos += packetHead + int64(binary.LittleEndian.Uint32(log[pos+1:]))
+		}
+		return pos
+	}
+	for _, test := range []struct {
+		name   string
+		change func([]byte)
+		lost   []int // frames
+	}{
+		{"a size that is too large", func(b []byte) { b[packet(10, 2)+4] = 0x70 }, []int{10}},
+		{"a size that covers other frames", func(b []byte) { b[packet(10, 2)+2]++ }, []int{10}},
+		{"FrameStart", func(b []byte) { b[x.frames[10].pos+1]++ }, []int{10}},
+		{"the first frame", func(b []byte) { b[x.frames[0].pos+3]++ }, []int{0}},
+		{"zeros over several", func(b []byte) { clear(b[packet(10, 1):packet(13, 1)]) }, []int{10, 11, 12, 13}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			broken := bytes.Clone(log)
+			test.change(broken)
+			r := readerOf(t, broken)
+			var reports []error
+			messages, end := read(t, r, codec.Query{Damaged: func(err error) { reports = append(reports, err) }})
+			require.Equal(t, io.EOF, end)
+			require.Len(t, reports, 1)
+			require.ErrorIs(t, reports[0], ErrDamaged)
+			require.ErrorContains(t, reports[0], fmt.Sprintf("read a.log: damaged from %#x to %#x: ", x.frames[test.lost[0]].pos, x.frames[test.lost[len(test.lost)-1]+1].pos))
+			var want []message
+			whole, _ := read(t, readerOf(t, log), codec.Query{})
+			want = append(want, whole[:test.lost[0]]...)
+			want = append(want, whole[test.lost[len(test.lost)-1]+1:]...)
+			require.Equal(t, want, messages)
+
+			messages, end = read(t, r, codec.Query{})
+			require.ErrorIs(t, end, ErrDamaged)
+			require.ErrorContains(t, end, "run 'converter recover'")
+			require.Len(t, messages, test.lost[0])
+			info, err := r.Info()
+			require.NoError(t, err)
+			require.False(t, info.Complete)
+			require.Len(t, info.Events, 1)
+			require.Equal(t, codec.EventDamage, info.Events[0].Kind)
+		})
+	}
+	// What can't be decoded is in the messages and among the events.
+	broken := newLog(t, UE4).frame(1)
+	broken.data = Packet{idEventAdd, []byte("\x05\x00few")}.Append(broken.data)
+	r := readerOf(t, broken.frame(2).data)
+	messages, end := read(t, r, codec.Query{})
+	require.Equal(t, io.EOF, end)
+	require.Equal(t, broken.data[r.begin:], join(messages))
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.False(t, info.Complete)
+	require.Len(t, info.Events, 1)
+}
+
+// A reading that begins in the midst has the same state behind each frame as one from the beginning.
+func TestSeek(t *testing.T) {
+	logs := map[string][]byte{"made": newLog(t, UE4).drive(300).data, "made, UE5": newLog(t, UE5).drive(30).data}
+	for _, name := range samples {
+		if log, err := os.ReadFile("../../../shared/samples/carla/" + name); err == nil {
+			logs[name] = log
+		}
+	}
+	for name, log := range logs {
+		t.Run(name, func(t *testing.T) {
+			r := readerOf(t, log)
+			messages, _ := read(t, r, codec.Query{})
+			state := NewState(r.Profile())
+			for i, m := range messages {
+				before, err := state.AppendPackets(nil)
+				require.NoError(t, err)
+				_, err = state.Apply(m.data)
+				require.NoError(t, err)
+				if i > 5 && i%17 != 0 {
+					continue
+				}
+				at, err := r.StateAt(m.time)
+				require.NoError(t, err)
+				again, err := at.AppendPackets(nil)
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(before, again))
+				got, end := read(t, r, codec.Query{Start: m.time - 1, End: m.time + 1})
+				require.Equal(t, io.EOF, end)
+				require.Len(t, got, 1)
+				require.Equal(t, m.time, got[0].time)
+				require.Equal(t, startOf(m.data), startOf(got[0].data))
+				fresh := NewState(r.Profile())
+				_, err = fresh.Apply(got[0].data)
+				require.NoError(t, err)
+				requireSame(t, state, fresh)
+			}
+			from, _ := read(t, r, codec.Query{Start: messages[20].time})
+			require.Equal(t, messages[21:], from[1:])
+			for _, q := range []codec.Query{
+				{Start: messages[len(messages)-1].time + 1}, {End: 1}, {Start: messages[3].time + 1, End: messages[3].time + 2},
+				{Topics: func(*codec.Channel) bool { return false }},
+			} {
+				none, end := read(t, r, q)
+				require.Equal(t, io.EOF, end)
+				require.Empty(t, none)
+			}
+		})
+	}
+}
+
+// requireSame compares states but for the numbers that order actors, and their order as far as packets keep it.
+func requireSame(t *testing.T, want, got *State) {
+	t.Helper()
+	a, err := want.AppendPackets(nil)
+	require.NoError(t, err)
+	b, err := got.AppendPackets(nil)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(a, b))
+}
+
+// Kept states are used where there is much.
+func TestKeys(t *testing.T) {
+	l := newLog(t, UE4)
+	for i := range 200 {
+		add := EventAddList{{Actor: uint32(i), BlueprintID: string(bytes.Repeat([]byte("x"), 30000))}}
+		del := EventDelList{EventDel(i - 2)}
+		l.frame(uint64(i+1), &add, &del)
+	}
+	r := readerOf(t, l.data)
+	for i := range 200 {
+		s, err := r.StateAt(header.Date*1e9 + int64(i)*1e8)
+		require.NoError(t, err)
+		require.Len(t, s.Actors, min(i, 2))
+		if i > 0 {
+			require.Contains(t, s.Actors, uint32(i-1))
+		}
+	}
+	require.Greater(t, len(r.index.keys), 2)
+	require.Less(t, len(r.index.keys), 10)
+}
+
+// More actors than a packet holds.
+func TestManyActors(t *testing.T) {
+	s := NewState(UE4)
+	for i := range 70000 {
+		s.apply(&EventAddList{{Actor: uint32(i)}})
+	}
+	packets, err := s.AppendPackets(nil)
+	require.NoError(t, err)
+	again := NewState(UE4)
+	_, err = again.Apply(packets)
+	require.NoError(t, err)
+	require.Len(t, again.Actors, 70000)
+}
+
+func TestState(t *testing.T) {
+	for _, p := range []Profile{UE4New, UE5, UE4Old} {
+		s := NewState(p)
+		bodies := []Body{
+			&EventAddList{{Actor: 1}, {Actor: 2}, {Actor: 3}}, &EventParentList{{Actor: 2, Parent: 1}, {Actor: 9, Parent: 1}},
+			&SceneLightList{{Light: -1}, {Light: 4}}, &SceneLightList{{Light: 4, On: true}},
+			&WeatherList{{Wetness: 1}, {Wetness: 2}}, &BoundingBoxList{{Actor: 1, Extension: Vector{1, 2, 3}}, {Actor: 3}}, &TriggerVolumeList{{Actor: 2}},
+			&TrafficLightTimeList{{Actor: 2, Green: 5}}, filled(p, idPhysicsControl), &EventDelList{3},
+		}
+		if p.Doors != 0 {
+			bodies = append(bodies, &VehicleDoorList{{1, DoorHood, true}, {1, DoorTrunk, true}, {1, DoorHood, false}, {2, DoorHood, true}, {2, DoorAll, false}})
+		}
+		var frame []byte
+		var err error
+		for _, b := range bodies {
+			frame, err = AppendPacket(frame, p, b)
+			require.NoError(t, err)
+		}
+		changed, err := s.Apply(frame)
+		require.NoError(t, err)
+		require.True(t, changed)
+		sorted := s.Sorted()
+		require.Len(t, sorted, 2)
+		require.EqualValues(t, 1, sorted[0].Actor)
+		require.EqualValues(t, 1, sorted[1].Parent)
+		require.Equal(t, Vector{1, 2, 3}, sorted[0].BoundingBox.Extension)
+		require.EqualValues(t, 5, sorted[1].LightTime.Green)
+		require.NotNil(t, sorted[1].TriggerVolume)
+		require.Equal(t, map[int32]SceneLight{-1: {Light: -1}, 4: {Light: 4, On: true}}, s.SceneLights)
+		require.EqualValues(t, 2, s.Weather.Wetness)
+		if p.Doors != 0 {
+			require.Equal(t, []VehicleDoor{{1, DoorTrunk, true}, {1, DoorHood, false}}, sorted[0].Doors)
+			require.Equal(t, []VehicleDoor{{2, DoorAll, false}}, sorted[1].Doors)
+		}
+		packets, err := s.AppendPackets(nil)
+		require.NoError(t, err)
+		again := NewState(p)
+		_, err = again.Apply(packets)
+		require.NoError(t, err)
+		requireSame(t, s, again)
+		changed, err = s.Apply(newLog(t, p).frame(1, &EventAddList{}, &PositionList{{}}).data[34:])
+		require.NoError(t, err)
+		require.False(t, changed)
+	}
+}
+
+// Times in a log that go back, or are none, don't make LogTime go back.
+func TestTimes(t *testing.T) {
+	l := newLog(t, UE4)
+	for i, elapsed := range []float64{0, 1, 0.5, math.NaN(), math.Inf(1), -5, 2} {
+		l.add(&FrameStart{uint64(i + 1), -1, elapsed}, &FrameEnd{})
+	}
+	messages, end := read(t, readerOf(t, l.data), codec.Query{})
+	require.Equal(t, io.EOF, end)
+	var got []int64
+	for _, m := range messages {
+		got = append(got, m.time-header.Date*1e9)
+	}
+	require.Equal(t, []int64{0, 1e9, 1e9, 1e9, 1e9, 1e9, 2e9}, got)
+}
+
+// Packets before the first frame and between frames are kept.
+func TestPacketsBetweenFrames(t *testing.T) {
+	l := newLog(t, UE4).add(&eyes{}).frame(1).add(&eyes{Open: true}).frame(2).add(&eyes{})
+	r := readerOf(t, l.data)
+	messages, _ := read(t, r, codec.Query{})
+	require.Len(t, messages, 2)
+	require.Equal(t, l.data[r.begin:], join(messages))
+	require.EqualValues(t, 2, startOf(messages[1].data).Frame)
+	from, _ := read(t, r, codec.Query{Start: messages[1].time})
+	require.Equal(t, messages[1:], from)
+}
+
+func TestOpenErrors(t *testing.T) {
+	_, err := Open("missing.log")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.EqualError(t, err, "open missing.log: no such file or directory")
+	r := readerOf(t, newLog(t, UE4).frame(1).data)
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	require.NoError(t, it.Close())
+	_, err = it.Next()
+	require.ErrorIs(t, err, os.ErrClosed)
+	require.NoError(t, r.Close())
+}
+
+// shrinking is a file that becomes shorter.
+type shrinking struct{ fileOf }
+
+func (s shrinking) ReadAt(b []byte, pos int64) (int, error) {
+	if pos > 0 {
+		return 0, io.EOF
+	}
+	return s.fileOf.ReadAt(b, pos)
+}
+
+func TestShrinkingFile(t *testing.T) {
+	log := newLog(t, UE4).drive(3000).data
+	_, err := newReader("a.log", shrinking{fileOf{bytes.NewReader(log)}}, int64(len(log)))
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+}
+
+// Whatever a log holds: it is read to an end, the same way each time, and seeking finds what reading finds.
+func FuzzRead(f *testing.F) {
+	for _, p := range Profiles() {
+		l := newLog(f, p).drive(4)
+		for id := range 25 {
+			if b := filled(p, uint8(id)); b != nil && id > 1 {
+				l.frame(uint64(5+id), b)
+			}
+		}
+		f.Add(l.data)
+	}
+	f.Fuzz(func(t *testing.T, log []byte) {
+		r, err := newReader("fuzz.log", fileOf{bytes.NewReader(log)}, int64(len(log)))
+		if err != nil {
+			return
+		}
+		plain, end := read(t, r, codec.Query{})
+		require.True(t, end == io.EOF || errors.Is(end, ErrDamaged), end)
+		damaged := 0
+		saved, end := read(t, r, codec.Query{Damaged: func(error) { damaged++ }})
+		require.Equal(t, io.EOF, end)
+		info, err := r.Info()
+		require.NoError(t, err)
+		require.EqualValues(t, len(saved), info.MessageCount)
+		if damaged == 0 {
+			require.Equal(t, plain, saved)
+		}
+		d := Decoder{Profile: r.Profile()}
+		for _, m := range saved {
+			require.True(t, bytes.Contains(log, m.data))
+			for rest := m.data; len(rest) > 0; {
+				var k Packet
+				k, rest, err = NextPacket(rest)
+				require.NoError(t, err)
+				if b, err := d.Decode(k); err == nil && b != nil {
+					_, err := AppendPacket(nil, d.Profile, b)
+					require.True(t, err == nil || bytes.Contains([]byte(err.Error()), []byte("bytes; CARLA reads")) || bytes.Contains([]byte(err.Error()), []byte("no such packet")), err)
+				}
+			}
+		}
+		half := info.StartTime + (info.EndTime-info.StartTime)/2
+		from, end := read(t, r, codec.Query{Start: half, Damaged: func(error) {}})
+		require.Equal(t, io.EOF, end)
+		if damaged == 0 {
+			want := 0
+			for _, m := range saved {
+				if m.time >= half {
+					want++
+				}
+			}
+			require.Len(t, from, want)
+		}
+	})
+}

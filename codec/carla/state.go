@@ -1,0 +1,200 @@
+package carla
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+)
+
+// State is what a log says only when it changes, at some time: a frame is understood with the State before it.
+type State struct {
+	Profile     Profile
+	Actors      map[uint32]*Actor // alive, by id
+	SceneLights map[int32]SceneLight
+	Weather     *Weather // nil when unknown
+
+	added uint64 // how many actors there were
+}
+
+// Actor is an actor that is alive.
+type Actor struct {
+	EventAdd
+	Parent        uint32 // 0: it is not attached
+	Doors         []VehicleDoor
+	BoundingBox   *BoundingBox // this and what follows is nil when unknown
+	TriggerVolume *BoundingBox
+	Physics       *PhysicsControl
+	ChaosPhysics  *ChaosPhysics
+	LightTime     *TrafficLightTime
+
+	order uint64
+}
+
+// NewState returns the state before the first frame of a log.
+func NewState(p Profile) *State {
+	return &State{Profile: p, Actors: map[uint32]*Actor{}, SceneLights: map[int32]SceneLight{}}
+}
+
+// Sorted returns the actors in the order in which they appeared.
+func (s *State) Sorted() []*Actor {
+	return slices.SortedFunc(maps.Values(s.Actors), func(a, b *Actor) int { return cmp.Compare(a.order, b.order) })
+}
+
+// Apply makes s the state behind a frame. changed says whether the frame has anything about it. Packets that can't be decoded
+// change nothing; the error is about them.
+func (s *State) Apply(frame []byte) (changed bool, err error) {
+	var errs []error
+	for len(frame) > 0 {
+		k, rest, err := NextPacket(frame)
+		if err != nil {
+			return changed, errors.Join(append(errs, err)...)
+		}
+		frame = rest
+		if !s.concerns(k) {
+			continue
+		}
+		changed = true
+		b, err := Decode(s.Profile, k)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s.apply(b)
+	}
+	return changed, errors.Join(errs...)
+}
+
+// concerns says whether a packet has something that belongs into the state.
+func (s *State) concerns(k Packet) bool {
+	switch k.ID {
+	case idEventAdd, idEventDel, idEventParent, idSceneLight, idWeather, idBoundingBox, idTriggerVolume, idPhysicsControl, idTrafficLightTime:
+		return !k.empty()
+	}
+	return k.ID != 0 && k.ID == s.Profile.Doors && !k.empty()
+}
+
+func (s *State) apply(b Body) {
+	switch l := b.(type) {
+	case *EventAddList:
+		for _, r := range *l {
+			s.Actors[r.Actor] = &Actor{EventAdd: r, order: s.added}
+			s.added++
+		}
+	case *EventDelList:
+		for _, r := range *l {
+			delete(s.Actors, uint32(r))
+		}
+	case *EventParentList:
+		for _, r := range *l {
+			s.change(r.Actor, func(a *Actor) { a.Parent = r.Parent })
+		}
+	case *SceneLightList:
+		for _, r := range *l {
+			s.SceneLights[r.Light] = r
+		}
+	case *WeatherList:
+		for i := range *l {
+			s.Weather = &(*l)[i]
+		}
+	case *BoundingBoxList:
+		for i, r := range *l {
+			s.change(r.Actor, func(a *Actor) { a.BoundingBox = &(*l)[i] })
+		}
+	case *TriggerVolumeList:
+		for i, r := range *l {
+			s.change(r.Actor, func(a *Actor) { a.TriggerVolume = &(*l)[i] })
+		}
+	case *PhysicsControlList:
+		for i, r := range *l {
+			s.change(r.Actor, func(a *Actor) { a.Physics = &(*l)[i] })
+		}
+	case *ChaosPhysicsList:
+		for i, r := range *l {
+			s.change(r.Actor, func(a *Actor) { a.ChaosPhysics = &(*l)[i] })
+		}
+	case *TrafficLightTimeList:
+		for i, r := range *l {
+			s.change(r.Actor, func(a *Actor) { a.LightTime = &(*l)[i] })
+		}
+	case *VehicleDoorList:
+		for _, r := range *l {
+			s.change(r.Actor, func(a *Actor) {
+				a.Doors = append(slices.DeleteFunc(a.Doors, func(d VehicleDoor) bool { return d.Door == r.Door || r.Door == DoorAll }), r)
+			})
+		}
+	}
+}
+
+func (s *State) change(actor uint32, change func(*Actor)) {
+	if a := s.Actors[actor]; a != nil {
+		change(a)
+	}
+}
+
+// AppendPackets appends packets that bring about s.
+func (s *State) AppendPackets(dst []byte) ([]byte, error) {
+	var (
+		adds     EventAddList
+		parents  EventParentList
+		doors    VehicleDoorList
+		boxes    BoundingBoxList
+		volumes  TriggerVolumeList
+		physics  PhysicsControlList
+		chaos    ChaosPhysicsList
+		times    TrafficLightTimeList
+		weathers WeatherList
+	)
+	for _, a := range s.Sorted() {
+		adds = append(adds, a.EventAdd)
+		if a.Parent != 0 {
+			parents = append(parents, EventParent{a.Actor, a.Parent})
+		}
+		doors = append(doors, a.Doors...)
+		boxes = appendKnown(boxes, a.BoundingBox)
+		volumes = appendKnown(volumes, a.TriggerVolume)
+		physics = appendKnown(physics, a.Physics)
+		chaos = appendKnown(chaos, a.ChaosPhysics)
+		times = appendKnown(times, a.LightTime)
+	}
+	weathers = appendKnown(weathers, s.Weather)
+	lights := SceneLightList(slices.SortedFunc(maps.Values(s.SceneLights), func(a, b SceneLight) int { return cmp.Compare(a.Light, b.Light) }))
+
+	w := packetWriter{profile: s.Profile, data: dst}
+	writeList(&w, adds, func(l EventAddList) Body { return &l })
+	writeList(&w, parents, func(l EventParentList) Body { return &l })
+	writeList(&w, doors, func(l VehicleDoorList) Body { return &l })
+	writeList(&w, lights, func(l SceneLightList) Body { return &l })
+	writeList(&w, weathers, func(l WeatherList) Body { return &l })
+	writeList(&w, boxes, func(l BoundingBoxList) Body { return &l })
+	writeList(&w, volumes, func(l TriggerVolumeList) Body { return &l })
+	writeList(&w, physics, func(l PhysicsControlList) Body { return &l })
+	writeList(&w, times, func(l TrafficLightTimeList) Body { return &l })
+	w.profile.Wheel = chaosWheel
+	writeList(&w, chaos, func(l ChaosPhysicsList) Body { return &l })
+	return w.data, w.err
+}
+
+func appendKnown[L ~[]T, T any](list L, v *T) L {
+	if v == nil {
+		return list
+	}
+	return append(list, *v)
+}
+
+// packetWriter appends packets and keeps the first error.
+type packetWriter struct {
+	profile Profile
+	data    []byte
+	err     error
+}
+
+// writeList writes a list, if there is anything in it, in as many packets as it needs.
+func writeList[L ~[]T, T any](w *packetWriter, list L, body func(L) Body) {
+	for part := range slices.Chunk(list, math.MaxUint16) {
+		if w.err == nil {
+			w.data, w.err = AppendPacket(w.data, w.profile, body(part))
+		}
+	}
+}

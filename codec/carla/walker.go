@@ -1,0 +1,159 @@
+package carla
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+const (
+	frameStartSize = 24
+	// maxFrame is the most bytes that a frame has: one of 65535 actors has less.
+	maxFrame = 256 << 20
+)
+
+// errCut says that a log ends within a frame.
+var errCut = errors.New("the recording was not closed: the log ends within a frame")
+
+// frame is a frame of a log.
+type frame struct {
+	FrameStart
+	pos  int64
+	time int64 // LogTime
+	data []byte
+}
+
+// walker goes through the frames of a log.
+type walker struct {
+	window
+	path   string
+	header Header
+	pos    int64 // of the next frame
+	before frame // the one before it, without its data; zero at first
+}
+
+// next returns the next frame, whose data are valid until the next call. The error is io.EOF at the end, errCut if there is
+// something behind the last complete frame, a *damage, behind which next goes on, or one of reading.
+func (w *walker) next() (frame, error) {
+	f := frame{pos: w.pos}
+	size := 0
+	started, ended := false, false
+	problem := ""
+	for problem == "" {
+		b, err := w.view(f.pos, size+packetHead)
+		if err != nil {
+			return f, fmt.Errorf("read %s: frame at %#x: %w", w.path, f.pos, pathless(err))
+		}
+		left := w.window.size - f.pos - int64(size)
+		if left < packetHead {
+			problem = "a packet ends within its head"
+			break
+		}
+		id, data := b[size], int64(binary.LittleEndian.Uint32(b[size+1:]))
+		switch {
+		case id == idFrameStart && data != frameStartSize:
+			problem = fmt.Sprintf("FrameStart has %d bytes instead of %d", data, frameStartSize)
+		case id == idFrameStart && started:
+			return w.found(f, size)
+		case packetHead+data > left:
+			problem = fmt.Sprintf("a packet with the id %d has %d bytes, of which %d are there", id, data, left-packetHead)
+		case int64(size)+data > maxFrame:
+			problem = fmt.Sprintf("a frame has more than %d bytes", maxFrame)
+		}
+		if problem == "" {
+			started = started || id == idFrameStart
+			ended = ended || started && id == idFrameEnd
+			size += packetHead + int(data)
+		}
+	}
+	if ended {
+		return w.found(f, size)
+	}
+	if f.pos == w.window.size {
+		return f, io.EOF
+	}
+	end, err := w.resync(f.pos + 1)
+	if err != nil {
+		return f, fmt.Errorf("read %s: %w", w.path, pathless(err))
+	}
+	if end < 0 {
+		return f, errCut
+	}
+	w.pos = end
+	return f, &damage{w.path, f.pos, end, problem}
+}
+
+// found returns f, which has a size.
+func (w *walker) found(f frame, size int) (frame, error) {
+	b, err := w.view(f.pos, size)
+	if err != nil {
+		return f, fmt.Errorf("read %s: frame at %#x: %w", w.path, f.pos, pathless(err))
+	}
+	f.data = b[:size:size]
+	f.FrameStart = startOf(f.data)
+	f.time = max(w.header.logTime(&f.FrameStart), w.before.time)
+	w.pos += int64(size)
+	w.before = f
+	w.before.data = nil
+	return f, nil
+}
+
+// startOf returns the FrameStart of a frame.
+func startOf(data []byte) (f FrameStart) {
+	for len(data) > 0 {
+		k, rest, err := NextPacket(data)
+		if err != nil {
+			break
+		}
+		if k.ID == idFrameStart {
+			f.Code(&Coder{data: k.Data})
+			break
+		}
+		data = rest
+	}
+	return f
+}
+
+// frameStartHead is how a FrameStart begins.
+var frameStartHead = []byte{idFrameStart, frameStartSize, 0, 0, 0}
+
+// resync returns where at or behind pos a FrameStart is that can follow the frame before; -1 if there is none.
+func (w *walker) resync(pos int64) (int64, error) {
+	const size = packetHead + frameStartSize
+	for {
+		b, err := w.view(pos, windowSize)
+		if err != nil {
+			return 0, err
+		}
+		if len(b) < size {
+			return -1, nil
+		}
+		i := bytes.Index(b, frameStartHead)
+		switch {
+		case i < 0:
+			pos += int64(len(b) - len(frameStartHead) + 1)
+		case len(b)-i < size && pos+int64(len(b)) == w.window.size:
+			return -1, nil
+		case len(b)-i < size:
+			pos += int64(i)
+		default:
+			pos += int64(i)
+			if f := startOf(b[i : i+size]); f.follows(&w.before.FrameStart) {
+				return pos, nil
+			}
+			pos++
+		}
+	}
+}
+
+// pathless strips the operation and path that package os puts into its errors.
+func pathless(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
