@@ -5,5 +5,6 @@ package formats
 import (
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
+	_ "tapedeck/codec/rosbag"
 	_ "tapedeck/codec/rosbag2"
 )

@@ -1,0 +1,237 @@
+package rosbag
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+
+	"github.com/pierrec/lz4/v4"
+)
+
+const (
+	maxChunk = 1 << 30 // bytes of the longest chunk, uncompressed
+
+	// crcField is a field of ours in the header of a chunk: the CRC-32 (IEEE) of its records. ROS's tools pass over it.
+	crcField = "tapedeck_crc"
+)
+
+// segment is a part of a bag that is loaded at once: a chunk, or a run of messages outside of chunks.
+type segment struct {
+	offset     int64    // in the file, of the first record
+	size       int64    // bytes in the file, at most
+	start, end int64    // LogTime of the earliest and the latest message
+	conns      []uint32 // of its messages
+	chunk      bool
+	cut        bool // the file ends within it
+	unsorted   bool // its messages do not follow each other by time, known when it was loaded
+}
+
+func (s *segment) String() string {
+	if s.chunk {
+		return fmt.Sprintf("chunk at 0x%x", s.offset)
+	}
+	return fmt.Sprintf("messages at 0x%x", s.offset)
+}
+
+// loader loads segments. It keeps what it needs for decompression.
+type loader struct {
+	file   io.ReaderAt
+	define func(*header, []byte) // is told of connections and definitions
+	window window
+	lz4    *lz4.Reader
+	raw    []byte // a compressed chunk
+}
+
+// load returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The records
+// are whole, and messages have a connection and a time.
+func (l *loader) load(s *segment, buf []byte) ([]byte, []error) {
+	var errs []error
+	records, err := l.read(s, buf)
+	if err != nil && !s.cut {
+		errs = append(errs, fmt.Errorf("%v: %w", s, err))
+	}
+	whole, last := 0, int64(math.MinInt64)
+	for whole < len(records) {
+		h, data, next := cutRecord(records, whole)
+		if next < 0 || !sane(&h) {
+			break
+		}
+		if h.op == opMessage {
+			s.unsorted = s.unsorted || h.time < last
+			last = h.time
+		} else {
+			l.define(&h, data)
+		}
+		whole = next
+	}
+	if whole < len(records) && !s.cut {
+		return l.salvage(s, records, errs)
+	}
+	return records[:whole], errs
+}
+
+// broken says whether s cannot be loaded as a whole.
+func (l *loader) broken(s segment, buf []byte) bool {
+	_, errs := l.load(&s, buf)
+	return len(errs) > 0
+}
+
+// read returns the records of s, in buf if they fit there. With an error it returns as much of them as there is.
+func (l *loader) read(s *segment, buf []byte) ([]byte, error) {
+	if s.chunk {
+		return l.chunk(s, buf)
+	}
+	return l.readAt(buf, s.offset, s.size)
+}
+
+func (l *loader) readAt(buf []byte, off, size int64) ([]byte, error) {
+	buf = resize(buf, int(size))
+	n, err := l.file.ReadAt(buf, off)
+	if n == len(buf) {
+		return buf, nil
+	}
+	return buf[:n], unexpected(err)
+}
+
+// salvage moves the whole ones of damaged records together.
+func (l *loader) salvage(s *segment, records []byte, errs []error) ([]byte, []error) {
+	w := walker{window: window{r: bytes.NewReader(records)}, to: int64(len(records))}
+	s.unsorted = true // as far as is known
+	n := 0
+	for {
+		r, err := w.next()
+		if errors.Is(err, io.EOF) {
+			return records[:n], errs
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%v: %w of its content", s, err))
+			continue
+		}
+		l.define(&r.header, records[r.data:r.end()])
+		n += copy(records[n:], records[r.offset:r.end()])
+	}
+}
+
+// chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of them as
+// there is.
+func (l *loader) chunk(s *segment, buf []byte) ([]byte, error) {
+	l.window = window{r: l.file, size: smallWindow, buf: l.window.buf[:0]}
+	w := walker{window: l.window, off: s.offset, to: s.offset + s.size}
+	r, whole := w.record(s.offset)
+	l.window = w.window
+	if w.err != nil {
+		return nil, unexpected(w.err)
+	}
+	if r.op != opChunk {
+		err := errors.New("there is no chunk")
+		if s.size > maxChunk {
+			return nil, err
+		}
+		buf, _ = l.readAt(buf, s.offset, s.size) // its header may be all that is damaged
+		return buf, err
+	}
+	size := min(r.end(), w.to) - r.data
+	if r.size == 0 && s.cut {
+		size = w.to - r.data // its writer did not come to fill it in
+	}
+	compression := string(r.get("compression"))
+	uncompressed, _ := r.uint32("size")
+	crc, checked := r.uint32(crcField)
+	packed := compression == "bz2" || compression == "lz4"
+	if size > maxChunk || packed && uncompressed > maxChunk {
+		return nil, fmt.Errorf("its %d bytes are more than this program holds at once", max(int64(uncompressed), size))
+	}
+	var err error
+	if !packed {
+		buf, err = l.readAt(buf, r.data, size)
+	} else if l.raw, err = l.readAt(l.raw, r.data, size); err == nil {
+		if s.cut {
+			uncompressed = maxChunk
+		}
+		buf, err = l.decompress(compression, l.raw, buf, int(uncompressed))
+	}
+	if err == nil && !packed && compression != "none" { // unless the name is damaged
+		err = fmt.Errorf("it is compressed with %q, which this program cannot read", compression)
+	}
+	switch {
+	case err != nil:
+		return buf, err
+	case s.cut:
+		return buf, nil
+	case !whole:
+		return buf, fmt.Errorf("it has %d bytes where %d are expected", r.size, size)
+	case uint64(len(buf)) != uint64(uncompressed):
+		return buf, fmt.Errorf("it holds %d bytes of records where it says %d", len(buf), uncompressed)
+	case checked && crc != crc32.ChecksumIEEE(buf):
+		return buf, errors.New("the checksum is wrong: some of its messages may be")
+	}
+	return buf, nil
+}
+
+// decompress returns at most size bytes of records, in dst if they fit there. With an error it returns as much as there is.
+func (l *loader) decompress(compression string, raw, dst []byte, size int) ([]byte, error) {
+	if compression == "bz2" {
+		return expand(bzip2.NewReader(bytes.NewReader(raw)), len(raw), dst, size)
+	}
+	if l.lz4 == nil {
+		l.lz4 = lz4.NewReader(nil)
+	}
+	l.lz4.Reset(bytes.NewReader(raw))
+	dst, err := expand(l.lz4, len(raw), dst, size)
+	if len(dst) < size {
+		dst = salvageLZ4(raw, dst, size)
+	}
+	return dst, err
+}
+
+// expand is decompress with a reader of what so many bytes are decompressed to.
+func expand(r io.Reader, packed int, dst []byte, size int) ([]byte, error) {
+	// The size is only claimed: memory is taken as it is needed.
+	dst = dst[:0]
+	for {
+		if len(dst) >= size {
+			break
+		}
+		if len(dst) == cap(dst) {
+			more := make([]byte, len(dst), max(2*cap(dst), min(size, 8*packed+windowSize)))
+			copy(more, dst)
+			dst = more
+		}
+		n, err := r.Read(dst[len(dst):min(cap(dst), size)])
+		dst = dst[:len(dst)+n]
+		if errors.Is(err, io.EOF) {
+			return dst, nil
+		}
+		if err != nil {
+			return dst, fmt.Errorf("decompress: %w", err)
+		}
+	}
+	// The end of a frame holds its checksum.
+	switch n, err := io.ReadFull(r, make([]byte, 1)); {
+	case n > 0:
+		return dst, fmt.Errorf("it holds more than the %d bytes of records that it says", size)
+	case !errors.Is(err, io.EOF):
+		return dst, fmt.Errorf("decompress: %w", err)
+	}
+	return dst, nil
+}
+
+// resize returns n bytes, in buf if they fit there.
+func resize(buf []byte, n int) []byte {
+	if n > cap(buf) {
+		return make([]byte, n)
+	}
+	return buf[:n]
+}
+
+// unexpected turns the end of the file into an error.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

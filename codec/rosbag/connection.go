@@ -1,0 +1,127 @@
+package rosbag
+
+import (
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+)
+
+// Keys of Channel.Metadata.
+const (
+	keyMD5      = "md5sum"
+	keyCaller   = "callerid"
+	keyLatching = "latching" // "true" or "false"; the file has "1" or "0"
+)
+
+// latched is the QoS of a latching publisher.
+func latched() []codec.QoS {
+	q := codec.DefaultQoS()
+	q.Durability, q.Depth = codec.TransientLocal, 1
+	return []codec.QoS{q}
+}
+
+// newChannel makes a channel of what a connection header says.
+func newChannel(topic string, fields []byte) *codec.Channel {
+	c := &codec.Channel{Topic: topic, Encoding: codec.EncodingROS1, Metadata: map[string]string{}}
+	for len(fields) > 0 {
+		name, value, rest, ok := cutField(fields)
+		if !ok {
+			break
+		}
+		switch key := string(name); key {
+		case "type":
+			c.Type = string(value)
+		case "message_definition":
+			c.Schema = codec.Schema{Encoding: codec.SchemaROS1Msg, Data: slices.Clone(value)}
+		case keyLatching:
+			c.Metadata[key] = "false"
+			if string(value) == "1" {
+				c.Metadata[key] = "true"
+				c.QoS = latched()
+			}
+		case "topic":
+			if c.Topic == "" {
+				c.Topic = string(value)
+			}
+		default:
+			c.Metadata[strings.ToValidUTF8(key, "?")] = string(value)
+		}
+		fields = rest
+	}
+	if len(c.Metadata) == 0 {
+		c.Metadata = nil
+	}
+	return c
+}
+
+// definer collects the connections of a bag.
+type definer struct {
+	channels map[uint32]*codec.Channel
+	order    []uint32 // in which they came
+
+	// In version 1.2 messages name their topic and type. Numbers are given here.
+	numbers     map[string]uint32
+	definitions map[string][]byte // by type and MD5 sum
+	key         []byte
+}
+
+func newDefiner() definer {
+	return definer{channels: map[uint32]*codec.Channel{}, numbers: map[string]uint32{}, definitions: map[string][]byte{}}
+}
+
+// define takes note of a connection or a definition, and of nothing else.
+func (d *definer) define(h *header, data []byte) {
+	switch h.op {
+	case opConnection:
+		d.add(h.conn, func() *codec.Channel { return newChannel(string(h.get("topic")), data) })
+	case opDefinition:
+		if definition := h.get("def"); definition != nil {
+			d.definitions[string(h.get("type"))+" "+string(h.get("md5"))] = slices.Clone(definition)
+		}
+	}
+}
+
+func (d *definer) add(conn uint32, channel func() *codec.Channel) {
+	if _, ok := d.channels[conn]; !ok {
+		d.channels[conn] = channel()
+		d.order = append(d.order, conn)
+	}
+}
+
+// connection returns the number of a message's connection, which of version 1.2 is not in the file.
+func (d *definer) connection(h *header) uint32 {
+	if h.has&hasConn != 0 {
+		return h.conn
+	}
+	d.key = d.key[:0]
+	for _, field := range []string{"topic", "type", "md5", keyCaller, keyLatching} {
+		d.key = append(append(d.key, h.get(field)...), 0)
+	}
+	number, ok := d.numbers[string(d.key)]
+	if !ok {
+		number = uint32(len(d.order))
+		d.numbers[string(d.key)] = number
+		d.add(number, func() *codec.Channel { return d.oldChannel(h) })
+	}
+	return number
+}
+
+// oldChannel makes a channel of what a message of version 1.2 says.
+func (d *definer) oldChannel(h *header) *codec.Channel {
+	c := &codec.Channel{Topic: string(h.get("topic")), Type: string(h.get("type")), Encoding: codec.EncodingROS1, Metadata: map[string]string{}}
+	if definition, ok := d.definitions[c.Type+" "+string(h.get("md5"))]; ok {
+		c.Schema = codec.Schema{Encoding: codec.SchemaROS1Msg, Data: definition}
+	}
+	if md5 := h.get("md5"); md5 != nil {
+		c.Metadata[keyMD5] = string(md5)
+	}
+	if caller := h.get(keyCaller); caller != nil {
+		c.Metadata[keyCaller] = string(caller)
+	}
+	if string(h.get(keyLatching)) == "1" {
+		c.Metadata[keyLatching] = "true"
+		c.QoS = latched()
+	}
+	return c
+}

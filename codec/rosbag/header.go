@@ -1,0 +1,168 @@
+package rosbag
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+)
+
+// le is the byte order of everything in a bag.
+var le = binary.LittleEndian
+
+// op says what a record is.
+type op byte
+
+const (
+	opDefinition op = 1 // of a type, in version 1.2
+	opMessage    op = 2
+	opFile       op = 3
+	opIndex      op = 4 // of the messages of a connection in a chunk
+	opChunk      op = 5
+	opChunkInfo  op = 6
+	opConnection op = 7
+)
+
+func (o op) String() string {
+	names := [...]string{"?", "definition", "message", "file header", "index", "chunk", "chunk info", "connection"}
+	if int(o) >= len(names) {
+		o = 0
+	}
+	return names[o] + " record"
+}
+
+// header is the header of a record: fields of the form name=value, each with its length in front.
+type header struct {
+	fields []byte
+	op     op
+	conn   uint32 // if hasConn
+	time   int64  // if hasTime
+	has    int
+}
+
+const (
+	hasConn = 1 << iota
+	hasTime
+	hasSec
+	hasNsec
+	hasOp
+)
+
+// parseHeader reads all fields. It is false when they are not well formed or have no op.
+func parseHeader(fields []byte) (header, bool) {
+	h := header{fields: fields}
+	for len(fields) > 0 {
+		name, value, rest, ok := cutField(fields)
+		if !ok {
+			return h, false
+		}
+		switch {
+		case len(value) == 1 && string(name) == "op":
+			h.op = op(value[0])
+			h.has |= hasOp
+		case len(value) == 4 && string(name) == "conn":
+			h.conn = le.Uint32(value)
+			h.has |= hasConn
+		case len(value) == 8 && string(name) == "time":
+			h.time = parseTime(value)
+			h.has |= hasTime
+		case len(value) == 4 && string(name) == "sec": // version 1.2
+			h.time += int64(le.Uint32(value)) * 1e9
+			h.has |= hasSec
+		case len(value) == 4 && string(name) == "nsec":
+			h.time += int64(le.Uint32(value))
+			h.has |= hasNsec
+		}
+		fields = rest
+	}
+	return h, h.has&hasOp != 0
+}
+
+// isMessage says whether h is that of a message with all that it needs.
+func (h *header) isMessage() bool {
+	const v1 = hasSec | hasNsec
+	return h.op == opMessage && (h.has&(hasConn|hasTime) == hasConn|hasTime || h.has&v1 == v1)
+}
+
+// cutField cuts the first field off.
+func cutField(fields []byte) (name, value, rest []byte, ok bool) {
+	if len(fields) < 4 {
+		return nil, nil, nil, false
+	}
+	n := le.Uint32(fields)
+	fields = fields[4:]
+	if uint64(n) > uint64(len(fields)) {
+		return nil, nil, nil, false
+	}
+	i := bytes.IndexByte(fields[:n], '=')
+	if i < 1 {
+		return nil, nil, nil, false
+	}
+	return fields[:i], fields[i+1 : n], fields[n:], true
+}
+
+// get returns the value of a field, nil when there is none.
+func (h *header) get(name string) []byte {
+	for fields := h.fields; len(fields) > 0; {
+		n, value, rest, ok := cutField(fields)
+		if !ok {
+			break
+		}
+		if string(n) == name {
+			return value
+		}
+		fields = rest
+	}
+	return nil
+}
+
+// uint32 returns the value of a field, and whether it is there.
+func (h *header) uint32(name string) (uint32, bool) {
+	if b := h.get(name); len(b) == 4 {
+		return le.Uint32(b), true
+	}
+	return 0, false
+}
+
+// uint64 is likewise.
+func (h *header) uint64(name string) (uint64, bool) {
+	if b := h.get(name); len(b) == 8 {
+		return le.Uint64(b), true
+	}
+	return 0, false
+}
+
+// parseTime returns a time in ns.
+func parseTime(b []byte) int64 {
+	return int64(le.Uint32(b))*1e9 + int64(le.Uint32(b[4:]))
+}
+
+// cutRecord returns the record at off and where the next one is, or -1 when it is not whole.
+func cutRecord(records []byte, off int) (header, []byte, int) {
+	rest := records[off:]
+	if len(rest) < 4 {
+		return header{}, nil, -1
+	}
+	n := le.Uint32(rest)
+	if rest = rest[4:]; uint64(n)+4 > uint64(len(rest)) {
+		return header{}, nil, -1
+	}
+	h, ok := parseHeader(rest[:n])
+	size := le.Uint32(rest[n:])
+	if rest = rest[n+4:]; !ok || uint64(size) > uint64(len(rest)) {
+		return header{}, nil, -1
+	}
+	return h, rest[:size], off + 4 + int(n) + 4 + int(size)
+}
+
+// messages yields where messages are in whole records, and their headers.
+func messages(records []byte) iter.Seq2[int, header] {
+	return func(yield func(int, header) bool) {
+		for off := 0; off < len(records); {
+			h, _, next := cutRecord(records, off)
+			if h.op == opMessage && !yield(off, h) {
+				return
+			}
+			off = next
+		}
+	}
+}

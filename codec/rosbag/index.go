@@ -1,0 +1,120 @@
+package rosbag
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// noIndex says why a bag cannot be read by its index.
+type noIndex struct {
+	reason  string
+	damaged bool // the index is wrong, not just missing
+}
+
+func (e *noIndex) Error() string { return e.reason }
+
+func wrong(format string, args ...any) error { return &noIndex{fmt.Sprintf(format, args...), true} }
+
+// fileHeader reads the first record and returns where the index begins.
+func (r *Reader) fileHeader() (index int64, conns, chunks uint32, err error) {
+	w := walker{window: window{r: r.file}, to: r.size}
+	rec, _ := w.record(int64(len(magic) + len("2.0\n")))
+	if w.err != nil {
+		return 0, 0, 0, w.err
+	}
+	if rec.op != opFile {
+		return 0, 0, 0, wrong("there is no file header")
+	}
+	if name := string(rec.get("encryptor")); name != "" {
+		return 0, 0, 0, fmt.Errorf("it is encrypted with %s; decrypt it with ROS's 'rosbag decrypt' first", name)
+	}
+	position, ok := rec.uint64("index_pos")
+	if !ok || position > uint64(r.size) {
+		return 0, 0, 0, wrong("the file header says that the index begins at 0x%x", position)
+	}
+	if position == 0 {
+		return 0, 0, 0, &noIndex{reason: "its writer did not close it"}
+	}
+	conns, _ = rec.uint32("conn_count")
+	chunks, _ = rec.uint32("chunk_count")
+	return int64(position), conns, chunks, nil
+}
+
+// readIndex finds the segments by the index. The error is a *noIndex when that cannot be done.
+func (r *Reader) readIndex() error {
+	start, conns, chunks, err := r.fileHeader()
+	if err != nil {
+		return err
+	}
+	if r.version1 {
+		return &noIndex{reason: "the index of version 1.2 is not used"}
+	}
+	w := walker{window: window{r: r.file}, off: start, to: r.size}
+	for {
+		rec, err := w.next()
+		if w.err != nil {
+			return w.err
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return wrong("the index is %v", err)
+		}
+		switch rec.op {
+		case opConnection:
+			r.define(&rec.header, w.at(rec.data, int64(rec.size)))
+		case opChunkInfo:
+			if err := r.addChunk(&rec, &w.window, start); err != nil {
+				return err
+			}
+		default:
+			return wrong("the index has a %v at 0x%x", rec.op, rec.offset)
+		}
+	}
+	if len(r.channels) != int(conns) || len(r.segments) != int(chunks) {
+		return wrong("the index has %d of %d connections and %d of %d chunks", len(r.channels), conns, len(r.segments), chunks)
+	}
+	slices.SortFunc(r.segments, func(a, b segment) int { return cmp.Compare(a.offset, b.offset) })
+	for i := range r.segments {
+		s := &r.segments[i]
+		end := start
+		if i+1 < len(r.segments) {
+			end = r.segments[i+1].offset
+		}
+		if s.size = end - s.offset; s.size == 0 {
+			return wrong("the index has the chunk at 0x%x twice", s.offset)
+		}
+		for _, conn := range s.conns {
+			if r.channels[conn] == nil {
+				return wrong("the index does not describe connection %d", conn)
+			}
+		}
+	}
+	r.complete = true
+	return nil
+}
+
+// addChunk adds the segment that a chunk info describes. The chunks end at end.
+func (r *Reader) addChunk(rec *record, w *window, end int64) error {
+	position, _ := rec.uint64("chunk_pos")
+	first, last := rec.get("start_time"), rec.get("end_time")
+	if position == 0 || position >= uint64(end) || len(first) != 8 || len(last) != 8 || rec.size%8 != 0 {
+		return wrong("the chunk info at 0x%x is not one", rec.offset)
+	}
+	s := segment{offset: int64(position), chunk: true, start: parseTime(first), end: parseTime(last)}
+	counts := w.at(rec.data, int64(rec.size))
+	for ; len(counts) > 0; counts = counts[8:] {
+		conn, n := le.Uint32(counts), le.Uint32(counts[4:])
+		s.conns = append(s.conns, conn)
+		r.counts[conn] += uint64(n)
+	}
+	if len(s.conns) > 0 {
+		r.cover(s.start, s.end)
+	}
+	r.segments = append(r.segments, s)
+	return nil
+}

@@ -1,0 +1,337 @@
+package rosbag
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pierrec/lz4/v4"
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// twoChunks returns a bag whose chunks overlap and have two publishers of a topic.
+func twoChunks() *bag {
+	b := newBag()
+	first := slices.Concat(
+		testConnection(0, "/a", "callerid", "/one", "latching", "1"), testMessage(0, 10, "a10"), testMessage(0, 50, "a50"),
+		testConnection(7, "/a", "callerid", "/two", "latching", "0"), testMessage(7, 30, "b30"),
+	)
+	b.chunk("none", first, first)
+	second := slices.Concat(testMessage(7, 20, "b20"), testConnection(3, "/c"), testMessage(3, 50, "c50"), testMessage(3, 3e9+4, "c3"))
+	b.chunk("none", second, second)
+	return b
+}
+
+func TestRead(t *testing.T) {
+	closed := twoChunks().close()
+	for _, c := range []struct {
+		name     string
+		content  []byte
+		complete bool
+	}{
+		{"indexed", closed, true},
+		{"not closed", twoChunks().Bytes(), false},
+		{"index wrong", bytes.Replace(closed, []byte("chunk_pos="), []byte("chunk_sop="), 1), false},
+		{"counts wrong", bytes.Replace(closed, field("chunk_count", uint32(2)), field("chunk_count", uint32(1)), 1), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := openMemory(t, c.content)
+			info, err := r.Info()
+			require.NoError(t, err)
+			require.Equal(t, c.complete, info.Complete)
+			require.Equal(t, c.name != "indexed", len(info.Events) > 0)
+			require.EqualValues(t, 6, info.MessageCount)
+			require.EqualValues(t, 10, info.StartTime)
+			require.EqualValues(t, 3e9+4, info.EndTime)
+			require.Len(t, info.Topics, 3)
+			byCaller := map[string]codec.TopicInfo{}
+			for _, topic := range info.Topics {
+				require.Equal(t, "std_msgs/String", topic.Channel.Type)
+				require.Equal(t, codec.EncodingROS1, topic.Channel.Encoding)
+				require.Equal(t, codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}, topic.Channel.Schema)
+				require.Equal(t, "992ce8a1687cec8c8bd883ec73ca41d1", topic.Channel.Metadata["md5sum"])
+				byCaller[topic.Channel.Metadata["callerid"]] = topic
+			}
+			one, two, three := byCaller["/one"], byCaller["/two"], byCaller[""]
+			require.Equal(t, []uint64{2, 2, 2}, []uint64{one.MessageCount, two.MessageCount, three.MessageCount})
+			require.Equal(t, []string{"/a", "/a", "/c"}, []string{one.Channel.Topic, two.Channel.Topic, three.Channel.Topic})
+			require.Equal(t, []string{"true", "false", ""}, []string{one.Channel.Metadata["latching"], two.Channel.Metadata["latching"], three.Channel.Metadata["latching"]})
+			require.Equal(t, codec.TransientLocal, one.Channel.QoS[0].Durability)
+			require.Nil(t, two.Channel.QoS)
+			require.Nil(t, three.Channel.QoS)
+
+			read := func(q codec.Query) []string {
+				q.Damaged = func(error) {} // the index is at fault, not the messages
+				return texts(readAll(t, r, q))
+			}
+			require.Equal(t, []string{"a10", "b20", "b30", "a50", "c50", "c3"}, read(codec.Query{}))
+			require.Equal(t, []string{"b20", "b30"}, read(codec.Query{Start: 11, End: 50}))
+			require.Equal(t, []string{"c50", "c3"}, read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/c" }}))
+			require.Equal(t, []string{"b20", "b30"}, read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Metadata["callerid"] == "/two" }}))
+		})
+	}
+}
+
+// With little memory chunks are loaded again.
+func TestOverlapsInLittleMemory(t *testing.T) {
+	b := newBag()
+	var want []string
+	for i := range uint32(20) {
+		text := strings.Repeat(string(rune('a'+i)), 500)
+		records := slices.Concat(testConnection(i, "/x"), testMessage(i, int64(100+i), text), testMessage(i, int64(200+i), text))
+		b.chunk("none", records, records)
+		want = append(want, text)
+	}
+	want = append(want, want...)
+	r := openMemory(t, b.close())
+	require.NoError(t, r.index())
+	it := newIterator(r, codec.Query{})
+	it.limit = 3000
+	all, err := collect(it)
+	require.NoError(t, err)
+	require.Equal(t, want, texts(all))
+}
+
+func packLZ4(t testing.TB, records []byte) []byte {
+	var b bytes.Buffer
+	w := lz4.NewWriter(&b)
+	require.NoError(t, w.Apply(lz4.BlockSizeOption(lz4.Block64Kb)))
+	_, err := w.Write(records)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+func TestUnknownCompression(t *testing.T) {
+	b := newBag()
+	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"))
+	b.chunk("snappy", records, []byte("who knows"))
+	good := slices.Concat(testMessage(0, 11, "b"))
+	b.chunk("none", good, good)
+	r := openMemory(t, b.close())
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	_, err = collect(it)
+	require.ErrorContains(t, err, `a.bag: chunk at 0x100d: it is compressed with "snappy"`)
+	var damage []error
+	require.Equal(t, []string{"b"}, texts(readAll(t, r, codec.Query{Damaged: func(err error) { damage = append(damage, err) }})))
+	require.ErrorContains(t, damage[0], "snappy")
+}
+
+// An encrypted bag is not mistaken for a damaged one.
+func TestEncrypted(t *testing.T) {
+	content := newBag().close()
+	head := testRecord(nil, "op", opFile, "index_pos", uint64(4109), "conn_count", uint32(0), "chunk_count", uint32(0), "encryptor", "rosbag/AesCbcEncryptor")
+	r := openMemory(t, append([]byte(version2), append(head, content[len(version2)+len(head):]...)...))
+	_, err := r.Info()
+	require.ErrorContains(t, err, "encrypted with rosbag/AesCbcEncryptor; decrypt it")
+}
+
+func TestOtherVersions(t *testing.T) {
+	for head, want := range map[string]string{
+		"#ROSBAG V1.1\n": `a bag of version "1.1"`,
+		"#ROSBAG V3.0\n": `a bag of version "3.0"`,
+		"#ROSBAG":        "not a bag",
+		"#ROSBAG V2.0":   `a bag of version "2.0"`,
+	} {
+		_, err := Open(writeFile(t, []byte(head)))
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// C Turtle wrote a wrong length of the index behind a chunk.
+func TestWrongIndexLength(t *testing.T) {
+	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"))
+	index := testRecord(make([]byte, 12), "op", opIndex, "ver", uint32(1), "conn", uint32(0), "count", uint32(1))
+	wrong := bytes.Clone(index)
+	le.PutUint32(wrong[len(wrong)-16:], 4)
+	b := newBag()
+	b.chunk("none", records, records)
+	more := testMessage(0, 11, "b")
+	b.chunk("none", more, more)
+	i := bytes.Index(b.Bytes(), index[:len(index)-16])
+	require.Positive(t, i)
+	copy(b.Bytes()[i:], wrong)
+	r := openMemory(t, b.Bytes())
+	require.Equal(t, []string{"a", "b"}, texts(readAll(t, r, codec.Query{})))
+}
+
+// Old versions of rosbag record --split have connections in the index alone.
+func TestConnectionsAtTheEnd(t *testing.T) {
+	b := newBag()
+	records := testMessage(5, 10, "a")
+	b.chunk("none", records, records)
+	b.connection(testConnection(5, "/a"))
+	content := b.close()
+	require.Equal(t, []string{"a"}, texts(readAll(t, openMemory(t, content), codec.Query{})))
+	copy(content[len(version2):], testFileHeader(0, 0, 0))
+	r := openMemory(t, content)
+	require.Equal(t, []string{"a"}, texts(readAll(t, r, codec.Query{})))
+}
+
+// version1Bag returns a bag of version 1.2 with an index or without.
+func version1Bag(closed bool) []byte {
+	definition := testRecord(nil, "op", opDefinition, "topic", "/a", "type", "std_msgs/String", "md5", "992c", "def", "string data\n")
+	message := func(topic string, time int64, data string, fields ...any) []byte {
+		fields = append([]any{
+			"op", opMessage, "topic", topic, "md5", "992c", "type", "std_msgs/String", "sec", uint32(time / 1e9), "nsec", uint32(time % 1e9),
+		}, fields...)
+		return testRecord([]byte(data), fields...)
+	}
+	head := func(index int) []byte {
+		h := testRecord(nil, "op", opFile, "index_pos", uint64(index))
+		return slices.Concat([]byte(version1), h[:len(h)-4], le.AppendUint32(nil, 100), bytes.Repeat([]byte(" "), 100))
+	}
+	records := slices.Concat(
+		definition, message("/a", 2e9+1, "a2"), message("/a", 1e9+5, "a1", "latching", "1", "callerid", "/one"), message("/b", 3e9, "b3"),
+	)
+	if !closed {
+		return append(head(0), records...)
+	}
+	index := testRecord(make([]byte, 32), "op", opIndex, "ver", uint32(0), "topic", "/a", "count", uint32(2))
+	return slices.Concat(head(len(head(0))+len(records)), records, index)
+}
+
+func TestVersion1(t *testing.T) {
+	for _, closed := range []bool{true, false} {
+		r := openMemory(t, version1Bag(closed))
+		info, err := r.Info()
+		require.NoError(t, err)
+		require.Equal(t, closed, info.Complete, info.Events)
+		require.Equal(t, "1.2", info.Extra.(Extra).Version)
+		require.Len(t, info.Topics, 3)
+		for _, topic := range info.Topics {
+			require.EqualValues(t, 1, topic.MessageCount)
+			require.Equal(t, "std_msgs/String", topic.Channel.Type)
+			require.Equal(t, "string data\n", string(topic.Channel.Schema.Data))
+			require.Equal(t, "992c", topic.Channel.Metadata["md5sum"])
+		}
+		require.Equal(t, "/one", info.Topics[1].Channel.Metadata["callerid"])
+		require.Equal(t, codec.TransientLocal, info.Topics[1].Channel.QoS[0].Durability)
+		require.Equal(t, []string{"a1", "a2", "b3"}, texts(readAll(t, r, codec.Query{})))
+		require.Equal(t, []string{"a2"}, texts(readAll(t, r, codec.Query{Start: 1e9 + 6, End: 3e9})))
+	}
+}
+
+// What a killed writer left of a chunk that was open is read, compressed or not.
+func TestOpenChunk(t *testing.T) {
+	records := slices.Concat(testConnection(1, "/b"), testMessage(1, 20, "b20"), testMessage(1, 21, strings.Repeat("b", 200_000)), testMessage(1, 22, "b22"))
+	open := func(compression string, stored []byte) []byte {
+		b := newBag()
+		first := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a10"))
+		b.chunk("none", first, first)
+		head := testRecord(nil, "op", opChunk, "compression", compression, "size", uint32(0))
+		return slices.Concat(b.Bytes(), head, stored)
+	}
+	packed := packLZ4(t, records)
+	for _, c := range []struct {
+		name    string
+		content []byte
+		want    int
+	}{
+		{"none", open("none", records), 4},
+		{"none, cut", open("none", records[:len(records)-1]), 3},
+		{"none, header cut", open("none", records[:len(records)-8]), 3},
+		{"none, empty", open("none", nil), 1},
+		{"lz4", open("lz4", packed), 4},
+		{"lz4, without its end", open("lz4", packed[:len(packed)-8]), 4},
+		{"lz4, cut", open("lz4", packed[:len(packed)-20]), 2},
+		{"lz4, empty", open("lz4", nil), 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := openMemory(t, c.content)
+			info, err := r.Info()
+			require.NoError(t, err)
+			require.False(t, info.Complete)
+			require.Len(t, info.Events, 1, info.Events)
+			require.Equal(t, codec.EventUnfinished, info.Events[0].Kind)
+			require.EqualValues(t, c.want, info.MessageCount)
+			require.Len(t, readAll(t, r, codec.Query{}), c.want)
+		})
+	}
+}
+
+// However much of a bag is there, its whole messages are read without a word of damage.
+func TestCutAnywhere(t *testing.T) {
+	whole := twoChunks().close()
+	last := 0
+	for size := len(version2); size < len(whole); size += 5 {
+		r := openMemory(t, whole[:size])
+		var damage []error
+		n := len(readAll(t, r, codec.Query{Damaged: func(err error) { damage = append(damage, err) }}))
+		require.Empty(t, damage, "at %d", size)
+		require.GreaterOrEqual(t, n, last, "at %d", size)
+		if size > 100 && size < 4000 {
+			size = 4000 // behind the padding
+		}
+		last = n
+		require.NoError(t, r.Close())
+	}
+	require.Equal(t, 6, last)
+}
+
+// A byte that is changed costs at most the message that it is in, unless the chunk is compressed.
+func TestDamageAnywhere(t *testing.T) {
+	whole := twoChunks().close()
+	for at := len(version2); at < len(whole); at += 3 {
+		if at > 100 && at < 4000 {
+			at = 4000 // behind the padding
+		}
+		content := bytes.Clone(whole)
+		content[at] ^= 0x55
+		r := openMemory(t, content)
+		all := texts(readAll(t, r, codec.Query{Damaged: func(error) {}}))
+		kept := 0
+		for _, text := range []string{"a10", "b20", "b30", "a50", "c50", "c3"} {
+			if slices.Contains(all, text) {
+				kept++
+			}
+		}
+		require.GreaterOrEqual(t, kept, 5, "at %#x of %#x: %q", at, len(whole), all)
+		it, err := r.Read(codec.Query{})
+		require.NoError(t, err)
+		_, _ = collect(it)
+		require.NoError(t, r.Close())
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	closed := twoChunks().close()
+	f.Add(closed)
+	f.Add(twoChunks().Bytes())
+	f.Add(version1Bag(true))
+	f.Add(version1Bag(false))
+	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"), testMessage(0, 9, "b"))
+	b := newBag()
+	b.chunk("lz4", records, packLZ4(f, records))
+	f.Add(b.close())
+	f.Fuzz(func(t *testing.T, content []byte) {
+		r, err := newReader(memory{bytes.NewReader(content)}, int64(len(content)), "fuzz.bag")
+		if err != nil {
+			return
+		}
+		info, err := r.Info()
+		if err != nil {
+			return
+		}
+		it, err := r.Read(codec.Query{Damaged: func(error) {}})
+		require.NoError(t, err)
+		all, err := collect(it)
+		if err != nil {
+			require.ErrorContains(t, err, "it changed")
+		}
+		for i, m := range all {
+			require.True(t, i == 0 || r.indexed || all[i-1].LogTime <= m.LogTime)
+			require.NotNil(t, m.Channel)
+		}
+		if !r.indexed {
+			require.EqualValues(t, info.MessageCount, len(all))
+		}
+		it, err = r.Read(codec.Query{})
+		require.NoError(t, err)
+		_, _ = collect(it)
+	})
+}

@@ -1,0 +1,47 @@
+// Package rosbag reads and writes the bags of ROS 1, http://wiki.ros.org/Bags/Format/2.0, as the format "bag". ROS's own
+// rosbag reads what is written here. Bags of version 1.2, http://wiki.ros.org/Bags/Format/1.2, are read.
+//
+// Payloads are ROS 1's own serialisation, codec.EncodingROS1; package bridge/ros1 knows what they mean in ROS 2. Each connection
+// of a bag, that is each publisher of a topic, is a channel, with what its header says beside topic, type and definition in
+// Channel.Metadata: "md5sum", "callerid", "latching" as "true" or "false", and whatever else there is. A latching one has
+// transient-local QoS.
+package rosbag
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"tapedeck/codec"
+)
+
+// Name is the name of the format.
+const Name = "bag"
+
+const (
+	magic    = "#ROSBAG V"
+	version1 = magic + "1.2\n"
+	version2 = magic + "2.0\n"
+)
+
+func init() {
+	codec.Register(codec.Format{
+		Name:  Name,
+		Sniff: func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
+		Named: func(path string) bool { return filepath.Ext(path) == ".bag" },
+		Open:  func(path string) (codec.Reader, error) { return Open(path) },
+	})
+}
+
+// checkVersion returns an error for a file that does not begin as a bag that can be read.
+func checkVersion(head string) error {
+	if head == version1 || head == version2 {
+		return nil
+	}
+	version, ok := strings.CutPrefix(head, magic)
+	if !ok {
+		return fmt.Errorf("not a bag of ROS 1: it begins with %q", head)
+	}
+	return fmt.Errorf("a bag of version %q; this program reads 1.2 and 2.0, ROS's 'rosbag fix' makes one of those", strings.TrimSpace(version))
+}
