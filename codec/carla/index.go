@@ -1,0 +1,128 @@
+package carla
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+
+	"tapedeck/codec"
+)
+
+// leastBetweenKeys is how many bytes of frames that change the state there are at least from one kept state to the next.
+const leastBetweenKeys = 1 << 20
+
+// index is what a pass over a whole log finds.
+type index struct {
+	frames  []frameEntry
+	changes []int // the frames that change the state
+	keys    []key
+	packets [256]uint64 // how many there are of each id
+
+	last     frame // without its data
+	complete bool
+	events   []codec.Event
+}
+
+// frameEntry is a frame: where it is, and its LogTime.
+type frameEntry struct{ pos, time int64 }
+
+// key is the state before a frame, as packets.
+type key struct {
+	frame   int
+	packets []byte
+}
+
+// newIndex makes the index of what w walks over.
+func newIndex(w *walker, p Profile) (*index, error) {
+	x := &index{complete: true}
+	state, between := NewState(p), 0
+	for {
+		f, err := w.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return x, nil
+		case errors.Is(err, errCut):
+			x.problem(codec.EventUnfinished, x.last.time, err.Error())
+			return x, nil
+		case errors.Is(err, ErrDamaged):
+			x.problem(codec.EventDamage, x.last.time, err.Error())
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if between > leastBetweenKeys {
+			packets, err := state.AppendPackets(nil)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: state at %#x: %w", w.path, f.pos, err)
+			}
+			x.keys = append(x.keys, key{len(x.frames), packets})
+			between = -8 * len(packets) // so that all states take little beside the frames
+		}
+		changed, err := state.Apply(f.data)
+		if err != nil {
+			x.problem(codec.EventDamage, f.time, fmt.Sprintf("read %s: frame %d at %#x: %v", w.path, f.Frame, f.pos, err))
+		}
+		if changed {
+			between += len(f.data)
+			x.changes = append(x.changes, len(x.frames))
+		}
+		x.count(f.data)
+		x.frames = append(x.frames, frameEntry{f.pos, f.time})
+		f.data = nil
+		x.last = f
+	}
+}
+
+func (x *index) problem(kind string, time int64, text string) {
+	x.complete = false
+	x.events = append(x.events, codec.Event{Kind: kind, Time: time, Text: text})
+}
+
+func (x *index) count(frame []byte) {
+	for len(frame) > 0 {
+		k, rest, err := NextPacket(frame)
+		if err != nil {
+			return
+		}
+		frame = rest
+		x.packets[k.ID]++
+	}
+}
+
+// seek returns the number of the first frame at t or behind.
+func (x *index) seek(t int64) int {
+	return sort.Search(len(x.frames), func(i int) bool { return x.frames[i].time >= t })
+}
+
+// state returns the state before the n-th frame. w is moved.
+func (x *index) state(w *walker, p Profile, n int) (*State, error) {
+	s, from := NewState(p), 0
+	if i := sort.Search(len(x.keys), func(i int) bool { return x.keys[i].frame > n }); i > 0 {
+		from = x.keys[i-1].frame
+		if _, err := s.Apply(x.keys[i-1].packets); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range x.changes[sort.SearchInts(x.changes, from):] {
+		if i >= n {
+			break
+		}
+		x.place(w, i)
+		f, err := w.next()
+		if err != nil {
+			return nil, err
+		}
+		_, _ = s.Apply(f.data) // what can't be decoded is among the events
+	}
+	return s, nil
+}
+
+// place has w go on with the n-th frame.
+func (x *index) place(w *walker, n int) {
+	w.pos = x.frames[n].pos
+	w.before = frame{}
+	if n > 0 {
+		w.before.time = x.frames[n-1].time
+	}
+}

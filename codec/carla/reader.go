@@ -34,6 +34,8 @@ type file interface {
 	io.Closer
 }
 
+var _ codec.LatestReader = (*Reader)(nil)
+
 // Reader reads a log. It implements codec.Reader.
 type Reader struct {
 	path     string
@@ -195,8 +197,13 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := x.seek(q.Start)
-	if n == len(x.frames) || !q.Covers(x.frames[n].time) {
+	return r.from(it, x.seek(q.Start))
+}
+
+// from has it begin with the n-th frame and the state before it.
+func (r *Reader) from(it *iterator, n int) (codec.Iterator, error) {
+	x := r.index
+	if n < 0 || n == len(x.frames) || !it.query.Covers(x.frames[n].time) {
 		it.err = io.EOF
 		return it, nil
 	}
@@ -211,6 +218,25 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	}
 	x.place(&it.walker, n)
 	return it, nil
+}
+
+// Latest implements codec.LatestReader. The last frame in the window has the state before it: there are no others, however many are
+// asked for.
+func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	it := &iterator{walker: *r.walker(), query: q, channel: r.channels[0]}
+	if !q.Wants(it.channel) || keep(it.channel) == 0 {
+		it.err = io.EOF
+		return it, nil
+	}
+	x, err := r.indexed()
+	if err != nil {
+		return nil, err
+	}
+	n := len(x.frames) - 1
+	if q.End != 0 {
+		n = x.seek(q.End) - 1
+	}
+	return r.from(it, n)
 }
 
 // Close implements codec.Reader.

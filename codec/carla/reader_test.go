@@ -151,6 +151,9 @@ func TestCut(t *testing.T) {
 				}
 				require.Len(t, messages, want, end)
 				require.Equal(t, log[r.begin:x.frames[want].pos], join(messages))
+				if whole := end == x.frames[want].pos; !whole && end%16 != 0 {
+					continue
+				}
 				info, err := r.Info()
 				require.NoError(t, err)
 				require.EqualValues(t, want, info.MessageCount)
@@ -276,6 +279,27 @@ func TestSeek(t *testing.T) {
 				_, err = fresh.Apply(got[0].data)
 				require.NoError(t, err)
 				requireSame(t, state, fresh)
+			}
+			for _, n := range []int{0, 7, len(messages) - 1} {
+				q := codec.Query{End: messages[n].time + 1}
+				it, err := codec.Latest(r, q, func(*codec.Channel) int { return codec.All })
+				require.NoError(t, err)
+				m, err := it.Next()
+				require.NoError(t, err)
+				require.Equal(t, messages[n].time, m.LogTime)
+				if n == 0 {
+					require.Equal(t, messages[n].data, m.Data)
+				} else {
+					require.Greater(t, len(m.Data), len(messages[n].data))
+				}
+				_, err = it.Next()
+				require.Equal(t, io.EOF, err)
+			}
+			for _, q := range []codec.Query{{End: 1}, {Start: messages[3].time + 1, End: messages[3].time + 2}} {
+				it, err := r.Latest(q, func(*codec.Channel) int { return 1 })
+				require.NoError(t, err)
+				_, err = it.Next()
+				require.Equal(t, io.EOF, err)
 			}
 			from, _ := read(t, r, codec.Query{Start: messages[20].time})
 			require.Equal(t, messages[21:], from[1:])
