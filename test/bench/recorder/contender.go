@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"tapedeck/codec"
 )
@@ -74,11 +75,13 @@ func (b *bench) measure(c contender, l load) (r result, err error) {
 		return r, err
 	}
 	recorder.settle() // there is more to be done after subscribing
-	before := recorder.processorTime()
+	before, sent, began, all := recorder.processorTime(), from.processorTime(), time.Now(), busy()
 	r.asked = l.count(b.span)
 	if r.sent, r.took, err = from.publish(); err != nil {
 		return r, err
 	}
+	used := recorder.processorTime() - before + from.processorTime() - sent
+	r.others = (busy() - all - used).Seconds() / time.Since(began).Seconds()
 	recorder.settle() // what was sent may be on its way still
 	if err := recorder.interrupt(); err != nil {
 		return r, err

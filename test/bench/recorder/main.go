@@ -22,7 +22,7 @@ import (
 
 func main() {
 	var b bench
-	flag.IntVar(&b.rounds, "rounds", 3, "measurements of each recorder with each load, in turn")
+	flag.IntVar(&b.rounds, "rounds", 3, "measurements of each recorder with each load, in turn; the half counts in which other processes did least")
 	flag.DurationVar(&b.span, "span", 6*time.Second, "how long to publish in each")
 	flag.StringVar(&b.folder, "folder", "", "where to record; by default a temporary folder, in memory if there is /dev/shm, so that no disk is measured")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
@@ -74,7 +74,7 @@ func (b *bench) run() (err error) {
 	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
-	fmt.Printf("%s; medians of %d rounds of %v, messages of all; recordings in %s\n", machine(), b.rounds, b.span, filepath.Dir(b.folder))
+	fmt.Printf("%s; of %d rounds of %v the half with least other work, medians, all messages; recordings in %s\n", machine(), b.rounds, b.span, filepath.Dir(b.folder))
 	contenders, err := b.contenders()
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (b *bench) compare(l load, contenders []contender) error {
 	var rows []row
 	for _, c := range contenders {
 		if list := results[c.name]; list != nil {
-			rows = append(rows, row{c.name, median(list), c.ours})
+			rows = append(rows, row{c.name, summary(list), c.ours})
 		}
 	}
 	if rows == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -16,22 +17,27 @@ type result struct {
 	again                 int           // that are in a recording more than once
 	took                  time.Duration // to publish those that were sent
 	cpu                   time.Duration
-	peak                  int64 // bytes of memory
-	written               int64 // bytes
+	peak                  int64   // bytes of memory
+	written               int64   // bytes
+	others                float64 // cores that other processes used meanwhile
 }
 
 // perMessage returns the processor time that one recorded message took, in s.
 func (r result) perMessage() float64 { return r.cpu.Seconds() / float64(max(r.recorded, 1)) }
 
-// median returns the median of each, but the sums of messages.
-func median(list []result) (m result) {
-	pick := func(value func(result) float64) float64 {
+// summary returns the median of each, but the sums of messages, of the quieter half of measurements: those in which other processes
+// took least.
+func summary(list []result) (m result) {
+	slices.SortFunc(list, func(a, b result) int { return cmp.Compare(a.others, b.others) })
+	list = list[:(len(list)+1)/2]
+	median := func(value func(result) float64) float64 {
 		var values []float64
 		for _, r := range list {
 			values = append(values, value(r))
 		}
 		slices.Sort(values)
-		return values[len(values)/2]
+		n := len(values)
+		return (values[(n-1)/2] + values[n/2]) / 2
 	}
 	for _, r := range list {
 		m.asked += r.asked
@@ -40,9 +46,10 @@ func median(list []result) (m result) {
 		m.again += r.again
 		m.took += r.took
 	}
-	m.cpu = time.Duration(pick(result.perMessage) * float64(m.recorded) * float64(time.Second))
-	m.peak = int64(pick(func(r result) float64 { return float64(r.peak) }))
-	m.written = int64(pick(func(r result) float64 { return float64(r.written) }))
+	m.cpu = time.Duration(median(result.perMessage) * float64(m.recorded) * float64(time.Second))
+	m.peak = int64(median(func(r result) float64 { return float64(r.peak) }))
+	m.written = int64(median(func(r result) float64 { return float64(r.written) }))
+	m.others = list[len(list)-1].others
 	return m
 }
 
@@ -56,12 +63,12 @@ type row struct {
 // print prints a table, and what ours take beside the others.
 func print(l load, rows []row) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
-	fmt.Fprintln(w, "sent\tof rate\trecorded\tlost %\tCPU us/message\tCPU s/GB\tpeak MB\twritten MB\t recorder")
+	fmt.Fprintln(w, "sent\tof rate\trecorded\tlost %\tCPU us/message\tCPU s/GB\tpeak MB\twritten MB\tothers' cores\t recorder")
 	for _, r := range rows {
 		rate := float64(r.sent) / max(r.took.Seconds(), 1e-9)
-		fmt.Fprintf(w, "%d\t%.0f %%\t%d\t%.3f\t%.2f\t%.2f\t%.0f\t%.0f\t %s", r.sent, 100*rate/float64(l.rate), r.recorded,
+		fmt.Fprintf(w, "%d\t%.0f %%\t%d\t%.3f\t%.2f\t%.2f\t%.0f\t%.0f\t%.1f\t %s", r.sent, 100*rate/float64(l.rate), r.recorded,
 			100*float64(r.sent-r.recorded)/float64(max(r.sent, 1)), 1e6*r.perMessage(), 1e9*r.perMessage()/float64(l.size),
-			float64(r.peak)/1e6, float64(r.written)/1e6, r.name)
+			float64(r.peak)/1e6, float64(r.written)/1e6, r.others, r.name)
 		if r.sent < r.asked {
 			fmt.Fprintf(w, "; held back %d more", r.asked-r.sent)
 		}
@@ -97,4 +104,13 @@ func loadAverage() string {
 	text, _ := os.ReadFile("/proc/loadavg")
 	average, _, _ := strings.Cut(string(text), " ")
 	return average
+}
+
+// busy returns how long the cores of the machine were not idle, all together.
+func busy() time.Duration {
+	text, _ := os.ReadFile("/proc/stat")
+	var user, nice, system, idle, wait, irq, softirq, steal time.Duration
+	_, _ = fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &softirq, &steal)
+	const tick = time.Second / 100
+	return (user + nice + system + irq + softirq + steal) * tick
 }
