@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -53,7 +54,7 @@ func (e *ear) await(t *testing.T, n int) [][]byte {
 
 func TestWriteSplitIsTold(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
-		t.Run(storage, func(t *testing.T) {
+		inBubble(t, storage, func(t *testing.T) {
 			newest(t)
 			o := testOptions(storage)
 			o.MaxBagMessages = 2
@@ -85,112 +86,122 @@ func TestWriteSplitIsTold(t *testing.T) {
 
 // ROS 2 Humble's event has two fields.
 func TestWriteSplitIsToldInTheFormOfTheRelease(t *testing.T) {
-	newest(t)
-	t.Setenv("ROS_DISTRO", "humble")
-	d := newDeck(t, testOptions("record"), "/n")
-	d.advertise("/n", codec.DefaultQoS())
-	ear := d.hear("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
-	require.NoError(t, d.stop(""))
-	schema, err := cdr.NewSchema(msgs.Release("humble"), "rosbag2_interfaces/msg/WriteSplitEvent")
-	require.NoError(t, err)
-	e, err := schema.Decode(ear.await(t, 1)[0])
-	require.NoError(t, err)
-	require.Equal(t, []cdr.Field{{Name: "closed_file", Value: "drive.record.00000"}, {Name: "opened_file", Value: ""}}, e.Fields)
+	synctest.Test(t, func(t *testing.T) {
+		newest(t)
+		t.Setenv("ROS_DISTRO", "humble")
+		d := newDeck(t, testOptions("record"), "/n")
+		d.advertise("/n", codec.DefaultQoS())
+		ear := d.hear("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
+		require.NoError(t, d.stop(""))
+		schema, err := cdr.NewSchema(msgs.Release("humble"), "rosbag2_interfaces/msg/WriteSplitEvent")
+		require.NoError(t, err)
+		e, err := schema.Decode(ear.await(t, 1)[0])
+		require.NoError(t, err)
+		require.Equal(t, []cdr.Field{{Name: "closed_file", Value: "drive.record.00000"}, {Name: "opened_file", Value: ""}}, e.Fields)
+	})
 }
 
 // A file may be complete before or after it is known in which the recording goes on, and of one that is not complete nothing is told.
 func TestAnnouncerTellsOfCompleteFiles(t *testing.T) {
-	d := newDeck(t, testOptions("record"), "/n")
-	ear := d.hear("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
-	a := d.announcer
-	a.goesOn("0", "1")
-	a.goesOn("1", "2")
-	a.completed("1", nil)
-	a.completed("2", nil)
-	a.goesOn("2", "3")
-	a.completed("0", errors.New("no space"))
-	a.goesOn("3", "4")
-	a.completed("3", nil)
-	for i, payload := range ear.await(t, 3) {
-		var e rosbag2.WriteSplitEvent
-		require.NoError(t, cdr.Unmarshal(payload, &e))
-		require.Equal(t, fmt.Sprint(i+1, " ", i+2), e.ClosedFile+" "+e.OpenedFile)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/n")
+		ear := d.hear("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
+		a := d.announcer
+		a.goesOn("0", "1")
+		a.goesOn("1", "2")
+		a.completed("1", nil)
+		a.completed("2", nil)
+		a.goesOn("2", "3")
+		a.completed("0", errors.New("no space"))
+		a.goesOn("3", "4")
+		a.completed("3", nil)
+		for i, payload := range ear.await(t, 3) {
+			var e rosbag2.WriteSplitEvent
+			require.NoError(t, cdr.Unmarshal(payload, &e))
+			require.Equal(t, fmt.Sprint(i+1, " ", i+2), e.ClosedFile+" "+e.OpenedFile)
+		}
+	})
 }
 
 func TestMessagesLostAreTold(t *testing.T) {
-	newest(t)
-	o := testOptions("record")
-	o.StatsMaxPublishingRate = 2
-	d := newDeck(t, o, "/a", "/b")
-	ear := d.hear("/events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent", codec.DefaultQoS())
-	d.advertise("/a", codec.DefaultQoS())
-	d.advertise("/b", codec.DefaultQoS())
-	lose := func(topic string, dropped, missed uint64) {
-		for _, rec := range d.recorded() {
-			if rec.channel.Load().Topic == topic {
-				rec.dropped.Add(dropped)
-				rec.subscribing.Lock()
-				rec.gone += missed
-				rec.subscribing.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		newest(t)
+		o := testOptions("record")
+		o.StatsMaxPublishingRate = 2
+		d := newDeck(t, o, "/a", "/b")
+		ear := d.hear("/events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent", codec.DefaultQoS())
+		d.advertise("/a", codec.DefaultQoS())
+		d.advertise("/b", codec.DefaultQoS())
+		lose := func(topic string, dropped, missed uint64) {
+			for _, rec := range d.recorded() {
+				if rec.channel.Load().Topic == topic {
+					rec.dropped.Add(dropped)
+					rec.subscribing.Lock()
+					rec.gone += missed
+					rec.subscribing.Unlock()
+				}
 			}
 		}
-	}
-	next := func(n int) rosbag2.MessagesLostEvent {
-		var e rosbag2.MessagesLostEvent
-		require.NoError(t, cdr.Unmarshal(ear.await(t, n)[n-1], &e))
-		return e
-	}
-	lose("/a", 3, 0)
-	require.Equal(t, rosbag2.MessagesLostEvent{NodeName: "/recorder", MessagesLostStatistics: []rosbag2.MessagesLostEventTopicStat{
-		{TopicName: "/a", MessagesLostInRecorder: 3},
-	}}, next(1))
-	start := time.Now()
-	for range 20 {
+		next := func(n int) rosbag2.MessagesLostEvent {
+			var e rosbag2.MessagesLostEvent
+			require.NoError(t, cdr.Unmarshal(ear.await(t, n)[n-1], &e))
+			return e
+		}
+		lose("/a", 3, 0)
+		require.Equal(t, rosbag2.MessagesLostEvent{NodeName: "/recorder", MessagesLostStatistics: []rosbag2.MessagesLostEventTopicStat{
+			{TopicName: "/a", MessagesLostInRecorder: 3},
+		}}, next(1))
+		start := time.Now()
+		for range 20 {
+			lose("/a", 1, 0)
+			lose("/b", 0, 2)
+		}
+		require.Equal(t, rosbag2.MessagesLostEvent{NodeName: "/recorder", MessagesLostStatistics: []rosbag2.MessagesLostEventTopicStat{
+			{TopicName: "/a", MessagesLostInRecorder: 20}, {TopicName: "/b", MessagesLostInTransport: 40},
+		}}, next(2), "one event tells it all")
+		require.Greater(t, time.Since(start), 250*time.Millisecond, "and not at once")
+		lose("/b", 1, 0)
+		require.NoError(t, d.stop(""))
+		require.Equal(t, []rosbag2.MessagesLostEventTopicStat{{TopicName: "/b", MessagesLostInRecorder: 1}}, next(3).MessagesLostStatistics, "at the end at once")
+		require.NoError(t, d.start("second"))
+		d.advertise("/a", codec.DefaultQoS())
+		require.Eventually(t, func() bool { return len(d.recorded()) > 0 }, patient, time.Millisecond)
 		lose("/a", 1, 0)
-		lose("/b", 0, 2)
-	}
-	require.Equal(t, rosbag2.MessagesLostEvent{NodeName: "/recorder", MessagesLostStatistics: []rosbag2.MessagesLostEventTopicStat{
-		{TopicName: "/a", MessagesLostInRecorder: 20}, {TopicName: "/b", MessagesLostInTransport: 40},
-	}}, next(2), "one event tells it all")
-	require.Greater(t, time.Since(start), 250*time.Millisecond, "and not at once")
-	lose("/b", 1, 0)
-	require.NoError(t, d.stop(""))
-	require.Equal(t, []rosbag2.MessagesLostEventTopicStat{{TopicName: "/b", MessagesLostInRecorder: 1}}, next(3).MessagesLostStatistics, "at the end at once")
-	require.NoError(t, d.start("second"))
-	d.advertise("/a", codec.DefaultQoS())
-	require.Eventually(t, func() bool { return len(d.recorded()) > 0 }, patient, time.Millisecond)
-	lose("/a", 1, 0)
-	require.Equal(t, []rosbag2.MessagesLostEventTopicStat{{TopicName: "/a", MessagesLostInRecorder: 1}}, next(4).MessagesLostStatistics, "counted anew")
-	require.NoError(t, d.end())
+		require.Equal(t, []rosbag2.MessagesLostEventTopicStat{{TopicName: "/a", MessagesLostInRecorder: 1}}, next(4).MessagesLostStatistics, "counted anew")
+		require.NoError(t, d.end())
+	})
 }
 
 func TestBeginWriteIsTold(t *testing.T) {
-	o := testOptions("record")
-	o.Publish, o.StatsMaxPublishingRate = true, 0
-	d := newDeck(t, o, "/n")
-	p := d.advertise("/n", codec.DefaultQoS())
-	ear := d.hear("/begin_write", "std_msgs/msg/String", bridge.LatchedQoS())
-	ear.await(t, 1)
-	d.publish(p, 1)
-	_, _, err := d.split()
-	require.NoError(t, err)
-	ear.await(t, 2)
-	require.NoError(t, d.stop(""))
-	require.NoError(t, d.start("second"))
-	for i, payload := range ear.await(t, 3) {
-		var name std_msgs.String
-		require.NoError(t, cdr.Unmarshal(payload, &name))
-		require.Equal(t, []string{"drive.record.00000", "drive.record.00001", "second.record.00000"}[i], name.Data)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.Publish, o.StatsMaxPublishingRate = true, 0
+		d := newDeck(t, o, "/n")
+		p := d.advertise("/n", codec.DefaultQoS())
+		ear := d.hear("/begin_write", "std_msgs/msg/String", bridge.LatchedQoS())
+		ear.await(t, 1)
+		d.publish(p, 1)
+		_, _, err := d.split()
+		require.NoError(t, err)
+		ear.await(t, 2)
+		require.NoError(t, d.stop(""))
+		require.NoError(t, d.start("second"))
+		for i, payload := range ear.await(t, 3) {
+			var name std_msgs.String
+			require.NoError(t, cdr.Unmarshal(payload, &name))
+			require.Equal(t, []string{"drive.record.00000", "drive.record.00001", "second.record.00000"}[i], name.Data)
+		}
+	})
 }
 
 // With --all the recorder leaves out what it says itself, as long as nobody else says it.
 func TestAnnouncementsAreNotRecorded(t *testing.T) {
-	o := testOptions("record")
-	o.All, o.Publish = true, true
-	d := newDeck(t, o)
-	d.advertise("/n", codec.DefaultQoS())
-	require.Equal(t, []string{"/n", "/parameter_events", "/rosout"}, d.subscribedTopics())
-	d.advertise("/events/write_split", codec.DefaultQoS())
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.All, o.Publish = true, true
+		d := newDeck(t, o)
+		d.advertise("/n", codec.DefaultQoS())
+		require.Equal(t, []string{"/n", "/parameter_events", "/rosout"}, d.subscribedTopics())
+		d.advertise("/events/write_split", codec.DefaultQoS())
+	})
 }

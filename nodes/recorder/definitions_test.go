@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -49,7 +50,7 @@ func TestDefinitionIsFetched(t *testing.T) {
 	hash, err := library.Hash("robot/msg/Count")
 	require.NoError(t, err)
 	for _, storage := range []string{"record", "mcap"} {
-		t.Run(storage, func(t *testing.T) {
+		inBubble(t, storage, func(t *testing.T) {
 			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions(storage), "/a", "/b", "/n")
 			bridgetest.ServeTypeDescriptions(t, d.source, library, func(*tdi.GetTypeDescription_Response) {
 				time.Sleep(definitionPatience / 4) // while messages come
@@ -76,7 +77,7 @@ func TestDefinitionIsFetched(t *testing.T) {
 func TestDefinitionThatIsTooLate(t *testing.T) {
 	library := robotTypes()
 	for name, delay := range map[string]time.Duration{"late": definitionPatience * 3 / 2, "never": 0} {
-		t.Run(name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions("mcap"), "/a")
 			if delay > 0 {
 				bridgetest.ServeTypeDescriptions(t, d.source, library, func(*tdi.GetTypeDescription_Response) { time.Sleep(delay) })
@@ -108,20 +109,24 @@ func TestDefinitionThatIsTooLate(t *testing.T) {
 
 // Nodes before ROS 2 Iron announce no hash: nobody can be asked, and nothing waits.
 func TestDefinitionThatNobodyTells(t *testing.T) {
-	d := newDeck(t, testOptions("mcap"), "/a")
-	d.count("/a", 1)
-	require.False(t, d.recorded()[0].undefined.Load())
-	require.NoError(t, d.end())
-	require.Equal(t, []uint32{1}, numbers(t, d.path(), "/a"))
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("mcap"), "/a")
+		d.count("/a", 1)
+		require.False(t, d.recorded()[0].undefined.Load())
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{1}, numbers(t, d.path(), "/a"))
+	})
 }
 
 // A node that does not become known cannot be asked either.
 func TestDefinitionOfANodeThatIsNotKnown(t *testing.T) {
-	d := newDeck(t, testOptions("mcap"), "/a")
-	c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
-	rec := &recording{stream: newStream(c, d.backlog, d.clock)}
-	rec.undefined.Store(true)
-	d.define(rec, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: "robot/msg/Count", TypeHash: "RIHS01_0"}}})
-	require.True(t, rec.undefined.Load())
-	require.Eventually(t, func() bool { return !rec.undefined.Load() }, patient, time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("mcap"), "/a")
+		c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
+		rec := &recording{stream: newStream(c, d.backlog, d.clock)}
+		rec.undefined.Store(true)
+		d.define(rec, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: "robot/msg/Count", TypeHash: "RIHS01_0"}}})
+		require.True(t, rec.undefined.Load())
+		require.Eventually(t, func() bool { return !rec.undefined.Load() }, patient, time.Millisecond)
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,12 @@ import (
 
 const patient = time.Minute // for what takes a moment on a machine of one's own
 
+// inBubble runs a subtest in a bubble of testing/synctest, where time passes only while nothing else can be done: how fast the machine is
+// makes no difference.
+func inBubble(t *testing.T, name string, test func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
 // deck is a recorder on a graph within the test.
 type deck struct {
 	*recorder
@@ -33,7 +40,7 @@ type deck struct {
 	end    func() error // ends run and returns that
 }
 
-// newDeck starts a recorder of the topics, in a folder of its own.
+// newDeck starts a recorder of the topics, in a folder of its own. The test runs in a bubble.
 func newDeck(t *testing.T, o options, topics ...string) *deck {
 	return newDeckOn(t, &bridgetest.Network{}, o, topics...)
 }
@@ -79,6 +86,7 @@ func (d *deck) advertise(topic string, qos codec.QoS) bridge.Publisher {
 	p, err := d.source.Advertise(topic, "std_msgs/msg/UInt32", qos)
 	require.NoError(d.t, err)
 	require.Eventually(d.t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+	synctest.Wait() // until the recorder knows its QoS
 	return p
 }
 
@@ -99,8 +107,10 @@ func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 		data, err := cdr.Marshal(number(n))
 		require.NoError(d.t, err)
 		require.NoError(d.t, p.Publish(data))
+		time.Sleep(time.Microsecond) // no two are received at the same time
 	}
-	require.Eventually(d.t, func() bool { return received() == before+uint64(len(numbers)) }, patient, time.Millisecond)
+	synctest.Wait()
+	require.Equal(d.t, before+uint64(len(numbers)), received())
 }
 
 // numbers returns what was recorded of a topic.
@@ -132,7 +142,7 @@ func testOptions(storage string) options {
 
 func TestRecorderStopsAndStartsAgain(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
-		t.Run(storage, func(t *testing.T) {
+		inBubble(t, storage, func(t *testing.T) {
 			d := newDeck(t, testOptions(storage), "/n")
 			var splits []string
 			d.onSplit = append(d.onSplit, func(closed, opened string) {
@@ -166,38 +176,42 @@ func TestRecorderStopsAndStartsAgain(t *testing.T) {
 }
 
 func TestRecorderPauses(t *testing.T) {
-	d := newDeck(t, testOptions("record"), "/n")
-	p := d.advertise("/n", codec.DefaultQoS())
-	d.publish(p, 1)
-	d.pause()
-	require.True(t, d.paused())
-	d.publish(p, 2)
-	d.resume()
-	d.publish(p, 3)
-	require.NoError(t, d.end())
-	require.Equal(t, []uint32{1, 3}, numbers(t, d.path(), "/n"))
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/n")
+		p := d.advertise("/n", codec.DefaultQoS())
+		d.publish(p, 1)
+		d.pause()
+		require.True(t, d.paused())
+		d.publish(p, 2)
+		d.resume()
+		d.publish(p, 3)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{1, 3}, numbers(t, d.path(), "/n"))
+	})
 }
 
 func TestRecorderDiscovery(t *testing.T) {
-	o := testOptions("record")
-	o.All = true
-	d := newDeck(t, o)
-	d.advertise("/a", codec.DefaultQoS())
-	d.stopDiscovery()
-	require.False(t, d.discovering())
-	p, err := d.source.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
-	require.NoError(t, err)
-	require.Never(t, func() bool { return p.Subscribers() > 0 }, 200*time.Millisecond, 10*time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.All = true
+		d := newDeck(t, o)
+		d.advertise("/a", codec.DefaultQoS())
+		d.stopDiscovery()
+		require.False(t, d.discovering())
+		p, err := d.source.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
+		require.NoError(t, err)
+		require.Never(t, func() bool { return p.Subscribers() > 0 }, 200*time.Millisecond, 10*time.Millisecond)
 
-	subscribed, unavailable, err := d.subscribeTo([]string{"/b", "/c", "/d"}, []string{"", "std_msgs/msg/UInt32"})
-	require.NoError(t, err)
-	require.Equal(t, []string{"/b", "/c"}, subscribed)
-	require.Equal(t, []string{"/d"}, unavailable)
-	d.advertise("/c", codec.DefaultQoS())
-	require.Subset(t, d.subscribedTopics(), []string{"/a", "/b", "/c"})
+		subscribed, unavailable, err := d.subscribeTo([]string{"/b", "/c", "/d"}, []string{"", "std_msgs/msg/UInt32"})
+		require.NoError(t, err)
+		require.Equal(t, []string{"/b", "/c"}, subscribed)
+		require.Equal(t, []string{"/d"}, unavailable)
+		d.advertise("/c", codec.DefaultQoS())
+		require.Subset(t, d.subscribedTopics(), []string{"/a", "/b", "/c"})
 
-	d.startDiscovery()
-	require.True(t, d.discovering())
-	d.advertise("/d", codec.DefaultQoS())
-	require.NoError(t, d.end())
+		d.startDiscovery()
+		require.True(t, d.discovering())
+		d.advertise("/d", codec.DefaultQoS())
+		require.NoError(t, d.end())
+	})
 }

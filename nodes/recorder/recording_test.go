@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -31,66 +32,72 @@ func events(t *testing.T, path string) []string {
 }
 
 func TestRecordingIsSplit(t *testing.T) {
-	o := testOptions("record")
-	o.MaxBagMessages = 3
-	d := newDeck(t, o, "/n", "/map")
-	var splits []string
-	d.onSplit = append(d.onSplit, func(closed, opened string) { splits = append(splits, closed+" "+opened) })
-	latched := d.advertise("/map", bridge.LatchedQoS())
-	d.publish(latched, 100)
-	p := d.advertise("/n", codec.DefaultQoS())
-	d.publish(p, 1, 2, 3, 4, 5)
-	d.publish(latched, 200)
-	d.publish(p, 6, 7, 8)
-	require.NoError(t, d.end())
-	require.Equal(t, []string{
-		"drive.record.00000 drive.record.00001", "drive.record.00001 drive.record.00002", "drive.record.00002 drive.record.00003",
-		"drive.record.00003 ",
-	}, splits)
-	var all []uint32
-	for i, maps := range [][]uint32{{100}, {100}, {100, 200}, {200}} {
-		path := fmt.Sprintf("drive.record.%05d", i)
-		require.Equal(t, maps, numbers(t, path, "/map"), path)
-		all = append(all, numbers(t, path, "/n")...)
-	}
-	require.Equal(t, []uint32{1, 2, 3, 4, 5, 6, 7, 8}, all)
-	require.Equal(t, []string{
-		"totals /map 1 received 1, written 1, dropped 0, lost 0", "totals /n 2 received 2, written 2, dropped 0, lost 0",
-	}, events(t, "drive.record.00000"))
-	last := events(t, "drive.record.00003")
-	require.Contains(t, last, "split  0 goes on from drive.record.00002")
-	require.Contains(t, last, "totals /n 8 whole recording: received 8, written 8, dropped 0, lost 0")
-	require.Contains(t, d.said.String(), "2 topics, 10 messages", "what was repeated does not count")
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.MaxBagMessages = 3
+		d := newDeck(t, o, "/n", "/map")
+		var splits []string
+		d.onSplit = append(d.onSplit, func(closed, opened string) { splits = append(splits, closed+" "+opened) })
+		latched := d.advertise("/map", bridge.LatchedQoS())
+		d.publish(latched, 100)
+		p := d.advertise("/n", codec.DefaultQoS())
+		d.publish(p, 1, 2, 3, 4, 5)
+		d.publish(latched, 200)
+		d.publish(p, 6, 7, 8)
+		require.NoError(t, d.end())
+		require.Equal(t, []string{
+			"drive.record.00000 drive.record.00001", "drive.record.00001 drive.record.00002", "drive.record.00002 drive.record.00003",
+			"drive.record.00003 ",
+		}, splits)
+		var all []uint32
+		for i, maps := range [][]uint32{{100}, {100}, {100, 200}, {200}} {
+			path := fmt.Sprintf("drive.record.%05d", i)
+			require.Equal(t, maps, numbers(t, path, "/map"), path)
+			all = append(all, numbers(t, path, "/n")...)
+		}
+		require.Equal(t, []uint32{1, 2, 3, 4, 5, 6, 7, 8}, all)
+		require.Equal(t, []string{
+			"totals /map 1 received 1, written 1, dropped 0, lost 0", "totals /n 2 received 2, written 2, dropped 0, lost 0",
+		}, events(t, "drive.record.00000"))
+		last := events(t, "drive.record.00003")
+		require.Contains(t, last, "split  0 goes on from drive.record.00002")
+		require.Contains(t, last, "totals /n 8 whole recording: received 8, written 8, dropped 0, lost 0")
+		require.Contains(t, d.said.String(), "2 topics, 10 messages", "what was repeated does not count")
+	})
 }
 
 func TestRecordingIsSplitOnRequest(t *testing.T) {
-	d := newDeck(t, testOptions("record"), "/n")
-	p := d.advertise("/n", codec.DefaultQoS())
-	d.publish(p, 1, 2)
-	closed, opened, err := d.split()
-	require.NoError(t, err)
-	require.Equal(t, "drive.record.00000", closed)
-	require.Equal(t, "drive.record.00001", opened)
-	require.Equal(t, opened, d.file())
-	d.publish(p, 3)
-	require.NoError(t, d.end())
-	require.Equal(t, []uint32{1, 2}, numbers(t, closed, "/n"))
-	require.Equal(t, []uint32{3}, numbers(t, opened, "/n"))
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/n")
+		p := d.advertise("/n", codec.DefaultQoS())
+		d.publish(p, 1, 2)
+		closed, opened, err := d.split()
+		require.NoError(t, err)
+		require.Equal(t, "drive.record.00000", closed)
+		require.Equal(t, "drive.record.00001", opened)
+		require.Equal(t, opened, d.file())
+		d.publish(p, 3)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{1, 2}, numbers(t, closed, "/n"))
+		require.Equal(t, []uint32{3}, numbers(t, opened, "/n"))
+	})
 }
 
 func TestOldFilesAreDeleted(t *testing.T) {
-	o := testOptions("record")
-	o.MaxBagMessages, o.MaxBagFiles = 1, 3
-	d := newDeck(t, o, "/n")
-	p := d.advertise("/n", codec.DefaultQoS())
-	for i := range uint32(20) {
-		d.publish(p, i)
-	}
-	require.NoError(t, d.end())
-	found, err := filepath.Glob("drive.record.*")
-	require.NoError(t, err)
-	require.Equal(t, []string{"drive.record.00017", "drive.record.00018", "drive.record.00019"}, found)
-	require.Equal(t, []uint32{17}, numbers(t, found[0], "/n"))
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.MaxBagMessages, o.MaxBagFiles = 1, 3
+		d := newDeck(t, o, "/n")
+		p := d.advertise("/n", codec.DefaultQoS())
+		for i := range uint32(20) {
+			d.publish(p, i)
+		}
+		require.NoError(t, d.end())
+		found, err := filepath.Glob("drive.record.*")
+		require.NoError(t, err)
+		require.Equal(t, []string{"drive.record.00017", "drive.record.00018", "drive.record.00019"}, found)
+		require.Equal(t, []uint32{17}, numbers(t, found[0], "/n"))
+	})
 }
 
 func TestLimits(t *testing.T) {
@@ -104,7 +111,7 @@ func TestLimits(t *testing.T) {
 		"of each topic": {func(o *options) { o.Limit = 4 }, []uint32{1, 2, 3, 4}, []uint32{11, 12, 13, 14}, "4 messages of each topic"},
 		"time is up":    {func(o *options) { o.MaxDuration = time.Second }, []uint32{1, 2, 3, 4, 5}, []uint32{11, 12, 13, 14, 15}, "1s"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			o := testOptions("record")
 			c.set(&o)
 			d := newDeck(t, o, "/a", "/b")
@@ -135,27 +142,29 @@ func TestLimits(t *testing.T) {
 }
 
 func TestLatchedMessagesOfAPauseAreRecorded(t *testing.T) {
-	o := testOptions("record")
-	o.StartPaused = true
-	d := newDeck(t, o, "/map", "/n")
-	latched, p := d.advertise("/map", bridge.LatchedQoS()), d.advertise("/n", codec.DefaultQoS())
-	d.publish(latched, 1, 2)
-	d.publish(p, 10)
-	d.resume()
-	require.False(t, d.paused())
-	d.publish(p, 20)
-	d.pause()
-	d.publish(p, 30)
-	require.NoError(t, d.end())
-	require.Equal(t, []uint32{2}, numbers(t, d.path(), "/map"))
-	require.Equal(t, []uint32{20}, numbers(t, d.path(), "/n"))
-	var pauses int
-	for _, e := range events(t, d.path()) {
-		if e == "pause  0 recording was paused" {
-			pauses++
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.StartPaused = true
+		d := newDeck(t, o, "/map", "/n")
+		latched, p := d.advertise("/map", bridge.LatchedQoS()), d.advertise("/n", codec.DefaultQoS())
+		d.publish(latched, 1, 2)
+		d.publish(p, 10)
+		d.resume()
+		require.False(t, d.paused())
+		d.publish(p, 20)
+		d.pause()
+		d.publish(p, 30)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{2}, numbers(t, d.path(), "/map"))
+		require.Equal(t, []uint32{20}, numbers(t, d.path(), "/n"))
+		var pauses int
+		for _, e := range events(t, d.path()) {
+			if e == "pause  0 recording was paused" {
+				pauses++
+			}
 		}
-	}
-	require.Equal(t, 2, pauses)
+		require.Equal(t, 2, pauses)
+	})
 }
 
 func TestRepeatOptions(t *testing.T) {
@@ -169,7 +178,7 @@ func TestRepeatOptions(t *testing.T) {
 		"nothing":     {func(o *options) { o.RepeatLatched = false }, nil, nil},
 		"one of them": {func(o *options) { o.RepeatLatched, o.RepeatTransientLocal = false, []string{"/n=3"} }, nil, []uint32{11, 12}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			o := testOptions("record")
 			c.set(&o)
 			d := newDeck(t, o, "/map", "/n")
@@ -187,57 +196,63 @@ func TestRepeatOptions(t *testing.T) {
 
 // What publishers keep of different depth, and what is too old, is known of each.
 func TestLatchedByPublisher(t *testing.T) {
-	d := newDeck(t, testOptions("record"), "/map")
-	deep, brief := bridge.LatchedQoS(), bridge.LatchedQoS()
-	deep.Depth = 2
-	brief.Lifespan = time.Millisecond
-	for i, qos := range []codec.QoS{bridge.LatchedQoS(), deep, brief} {
-		d.publish(d.advertise("/map", qos), uint32(10*i+1), uint32(10*i+2), uint32(10*i+3))
-	}
-	rec := d.recorded()[0]
-	require.Eventually(t, func() bool {
-		rec.mu.Lock()
-		defer rec.mu.Unlock()
-		return len(rec.sources.offers) == 3
-	}, patient, time.Millisecond, "all publishers are known")
-	time.Sleep(2 * time.Millisecond)
-	_, opened, err := d.split()
-	require.NoError(t, err)
-	require.NoError(t, d.end())
-	require.Equal(t, []uint32{3, 12, 13}, numbers(t, opened, "/map"))
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/map")
+		deep, brief := bridge.LatchedQoS(), bridge.LatchedQoS()
+		deep.Depth = 2
+		brief.Lifespan = time.Millisecond
+		for i, qos := range []codec.QoS{bridge.LatchedQoS(), deep, brief} {
+			d.publish(d.advertise("/map", qos), uint32(10*i+1), uint32(10*i+2), uint32(10*i+3))
+		}
+		rec := d.recorded()[0]
+		require.Eventually(t, func() bool {
+			rec.mu.Lock()
+			defer rec.mu.Unlock()
+			return len(rec.sources.offers) == 3
+		}, patient, time.Millisecond, "all publishers are known")
+		time.Sleep(2 * time.Millisecond)
+		_, opened, err := d.split()
+		require.NoError(t, err)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{3, 12, 13}, numbers(t, opened, "/map"))
+	})
 }
 
 func TestLatchedMessagesAreBounded(t *testing.T) {
-	d := newDeck(t, testOptions("record"), "/map")
-	d.latches.maxBytes = 2 * (8 + itemOverhead)
-	deep := bridge.LatchedQoS()
-	deep.Depth = 5
-	d.publish(d.advertise("/map", deep), 1, 2, 3, 4, 5)
-	list := d.latched(time.Now().UnixNano())
-	require.Len(t, list, 2)
-	releaseAll(list)
-	require.LessOrEqual(t, d.latches.bytes.Load(), d.latches.maxBytes)
-	require.NoError(t, d.end())
-	require.Equal(t, []uint32{1, 2, 3, 4, 5}, numbers(t, d.path(), "/map"))
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/map")
+		d.latches.maxBytes = 2 * (8 + itemOverhead)
+		deep := bridge.LatchedQoS()
+		deep.Depth = 5
+		d.publish(d.advertise("/map", deep), 1, 2, 3, 4, 5)
+		list := d.latched(time.Now().UnixNano())
+		require.Len(t, list, 2)
+		releaseAll(list)
+		require.LessOrEqual(t, d.latches.bytes.Load(), d.latches.maxBytes)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{1, 2, 3, 4, 5}, numbers(t, d.path(), "/map"))
+	})
 }
 
 func TestLossesAreRecorded(t *testing.T) {
-	d := newDeck(t, testOptions("record"), "/n")
-	d.publish(d.advertise("/n", codec.DefaultQoS()), 1)
-	rec := d.recorded()[0]
-	rec.subscribing.Lock()
-	rec.gone = 3
-	rec.subscribing.Unlock()
-	rec.mu.Lock()
-	rec.loss.add(10, 20)
-	rec.mu.Unlock()
-	rec.dropped.Add(2)
-	require.Equal(t, []losses{{"/n", 3, 2}}, d.losses())
-	require.NoError(t, d.end())
-	list := events(t, d.path())
-	require.Contains(t, list, "lost /n 3 lost on the way from a publisher")
-	require.Contains(t, list, "drop /n 2 dropped, as the disk did not keep up")
-	require.Contains(t, list, "totals /n 1 received 3, written 1, dropped 2, lost 3")
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/n")
+		d.publish(d.advertise("/n", codec.DefaultQoS()), 1)
+		rec := d.recorded()[0]
+		rec.subscribing.Lock()
+		rec.gone = 3
+		rec.subscribing.Unlock()
+		rec.mu.Lock()
+		rec.loss.add(10, 20)
+		rec.mu.Unlock()
+		rec.dropped.Add(2)
+		require.Equal(t, []losses{{"/n", 3, 2}}, d.losses())
+		require.NoError(t, d.end())
+		list := events(t, d.path())
+		require.Contains(t, list, "lost /n 3 lost on the way from a publisher")
+		require.Contains(t, list, "drop /n 2 dropped, as the disk did not keep up")
+		require.Contains(t, list, "totals /n 1 received 3, written 1, dropped 2, lost 3")
+	})
 }
 
 func TestSilencesAreNoted(t *testing.T) {
@@ -285,39 +300,41 @@ func TestSilencesAreNoted(t *testing.T) {
 }
 
 func TestDiagnostics(t *testing.T) {
-	o := testOptions("record")
-	o.All = true
-	d := newDeck(t, o)
-	p := d.advertise("/n", codec.DefaultQoS())
-	d.publish(p, 1)
-	for _, rec := range d.recorded() {
-		if rec.channel.Load().Topic == "/n" {
-			rec.dropped.Add(5)
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.All = true
+		d := newDeck(t, o)
+		p := d.advertise("/n", codec.DefaultQoS())
+		d.publish(p, 1)
+		for _, rec := range d.recorded() {
+			if rec.channel.Load().Topic == "/n" {
+				rec.dropped.Add(5)
+			}
 		}
-	}
-	heard := make(chan diag.DiagnosticArray, 100)
-	_, err := d.source.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(), func(samples []bridge.Sample) {
-		for _, s := range samples {
-			var m diag.DiagnosticArray
-			require.NoError(t, cdr.Unmarshal(s.Data, &m))
-			heard <- m
-		}
+		heard := make(chan diag.DiagnosticArray, 100)
+		_, err := d.source.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(), func(samples []bridge.Sample) {
+			for _, s := range samples {
+				var m diag.DiagnosticArray
+				require.NoError(t, cdr.Unmarshal(s.Data, &m))
+				heard <- m
+			}
+		})
+		require.NoError(t, err)
+		m := <-heard
+		require.Len(t, m.Status, 2)
+		require.Equal(t, "/recorder: recording", m.Status[0].Name)
+		require.Equal(t, diag.DiagnosticStatus_WARN, m.Status[0].Level)
+		require.Contains(t, m.Status[0].Message, "RECORDING, 1 topics lose messages")
+		require.Contains(t, m.Status[0].Values, diag.KeyValue{Key: "dropped", Value: "5"})
+		require.Equal(t, "/recorder: /n", m.Status[1].Name)
+		require.Equal(t, "messages are missing: 5 dropped, 0 lost in transport", m.Status[1].Message)
+		require.NotContains(t, d.subscribedTopics(), "/diagnostics", "it is the recorder's own")
 	})
-	require.NoError(t, err)
-	m := <-heard
-	require.Len(t, m.Status, 2)
-	require.Equal(t, "/recorder: recording", m.Status[0].Name)
-	require.Equal(t, diag.DiagnosticStatus_WARN, m.Status[0].Level)
-	require.Contains(t, m.Status[0].Message, "RECORDING, 1 topics lose messages")
-	require.Contains(t, m.Status[0].Values, diag.KeyValue{Key: "dropped", Value: "5"})
-	require.Equal(t, "/recorder: /n", m.Status[1].Name)
-	require.Equal(t, "messages are missing: 5 dropped, 0 lost in transport", m.Status[1].Message)
-	require.NotContains(t, d.subscribedTopics(), "/diagnostics", "it is the recorder's own")
 }
 
 func TestOverwriteReplacesAllFiles(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
-		t.Run(storage, func(t *testing.T) {
+		inBubble(t, storage, func(t *testing.T) {
 			o := testOptions(storage)
 			o.MaxBagMessages, o.Overwrite = 1, true
 			d := newDeck(t, o, "/n")

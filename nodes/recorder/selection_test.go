@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -102,22 +103,24 @@ func TestSelectionRefuses(t *testing.T) {
 }
 
 func TestStaticTopics(t *testing.T) {
-	t.Chdir(t.TempDir())
-	path, err := os.Getwd()
-	require.NoError(t, err)
-	path += "/topics.yaml"
-	require.NoError(t, os.WriteFile(path, []byte("static_topics_and_types_list:\n  - [/n, std_msgs/msg/UInt32]\n  - [m, std_msgs/msg/UInt32]\n"), 0o644))
-	o := testOptions("mcap")
-	o.StaticTopicsPath = path
-	d := newDeck(t, o)
-	require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 2 }, patient, time.Millisecond)
-	require.Equal(t, []string{"/m", "/n"}, d.subscribedTopics())
-	p, err := d.source.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
-	require.NoError(t, err)
-	require.Equal(t, 1, p.Subscribers(), "it listened before")
-	d.publish(p, 1)
-	require.NoError(t, d.stop(""))
-	require.Equal(t, []uint32{1}, numbers(t, d.path(), "/n"))
-	require.NoError(t, d.start("second"))
-	require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 2 }, patient, time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		path, err := os.Getwd()
+		require.NoError(t, err)
+		path += "/topics.yaml"
+		require.NoError(t, os.WriteFile(path, []byte("static_topics_and_types_list:\n  - [/n, std_msgs/msg/UInt32]\n  - [m, std_msgs/msg/UInt32]\n"), 0o644))
+		o := testOptions("mcap")
+		o.StaticTopicsPath = path
+		d := newDeck(t, o)
+		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 2 }, patient, time.Millisecond)
+		require.Equal(t, []string{"/m", "/n"}, d.subscribedTopics())
+		p, err := d.source.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
+		require.NoError(t, err)
+		require.Equal(t, 1, p.Subscribers(), "it listened before")
+		d.publish(p, 1)
+		require.NoError(t, d.stop(""))
+		require.Equal(t, []uint32{1}, numbers(t, d.path(), "/n"))
+		require.NoError(t, d.start("second"))
+		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 2 }, patient, time.Millisecond)
+	})
 }

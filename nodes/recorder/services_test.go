@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -46,114 +47,120 @@ func (d *deck) isPaused() bool {
 func rosTimeOf(t time.Time) builtin_interfaces.Time { return rosTime(t.UnixNano()) }
 
 func TestServicesPauseAndSplit(t *testing.T) {
-	newest(t)
-	d := newDeck(t, testOptions("mcap"), "/n")
-	p := d.advertise("/n", codec.DefaultQoS())
-	d.publish(p, 1)
-	d.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
-	require.True(t, d.isPaused())
-	d.publish(p, 2)
-	var resumed srv.Resume_Response
-	d.ask("resume", "Resume", &srv.Resume_Request{}, &resumed)
-	require.Equal(t, srv.Resume_Response{}, resumed)
-	require.False(t, d.isPaused())
-	d.publish(p, 3)
-	var split srv.SplitBagfile_Response
-	d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{}, &split)
-	require.Equal(t, srv.SplitBagfile_Response{}, split)
-	d.publish(p, 4)
-	require.NoError(t, d.end())
-	require.Equal(t, []uint32{1, 3}, numbers(t, "drive/drive_0.mcap", "/n"))
-	require.Equal(t, []uint32{4}, numbers(t, "drive/drive_1.mcap", "/n"))
-	require.Contains(t, events(t, "drive"), "pause  0 recording was paused")
+	synctest.Test(t, func(t *testing.T) {
+		newest(t)
+		d := newDeck(t, testOptions("mcap"), "/n")
+		p := d.advertise("/n", codec.DefaultQoS())
+		d.publish(p, 1)
+		d.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
+		require.True(t, d.isPaused())
+		d.publish(p, 2)
+		var resumed srv.Resume_Response
+		d.ask("resume", "Resume", &srv.Resume_Request{}, &resumed)
+		require.Equal(t, srv.Resume_Response{}, resumed)
+		require.False(t, d.isPaused())
+		d.publish(p, 3)
+		var split srv.SplitBagfile_Response
+		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{}, &split)
+		require.Equal(t, srv.SplitBagfile_Response{}, split)
+		d.publish(p, 4)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{1, 3}, numbers(t, "drive/drive_0.mcap", "/n"))
+		require.Equal(t, []uint32{4}, numbers(t, "drive/drive_1.mcap", "/n"))
+		require.Contains(t, events(t, "drive"), "pause  0 recording was paused")
+	})
 }
 
 func TestServicesRecordAndStop(t *testing.T) {
-	newest(t)
-	d := newDeck(t, testOptions("record"), "/n")
-	p := d.advertise("/n", codec.DefaultQoS())
-	d.publish(p, 1)
-	state := func() string {
-		var recording srv.IsRecording_Response
-		var uri srv.GetUri_Response
-		var topics srv.GetSubscribedTopics_Response
-		var discovery srv.IsDiscoveryRunning_Response
-		d.ask("is_recording", "IsRecording", &srv.IsRecording_Request{}, &recording)
-		d.ask("get_uri", "GetUri", &srv.GetUri_Request{}, &uri)
-		d.ask("get_subscribed_topics", "GetSubscribedTopics", &srv.GetSubscribedTopics_Request{}, &topics)
-		d.ask("is_discovery_running", "IsDiscoveryRunning", &srv.IsDiscoveryRunning_Request{}, &discovery)
-		return fmt.Sprint(recording.Recording, " ", uri.Uri, topics.Topics, discovery.Running)
-	}
-	require.Equal(t, "true drive.record.00000[/n] true", state())
+	synctest.Test(t, func(t *testing.T) {
+		newest(t)
+		d := newDeck(t, testOptions("record"), "/n")
+		p := d.advertise("/n", codec.DefaultQoS())
+		d.publish(p, 1)
+		state := func() string {
+			var recording srv.IsRecording_Response
+			var uri srv.GetUri_Response
+			var topics srv.GetSubscribedTopics_Response
+			var discovery srv.IsDiscoveryRunning_Response
+			d.ask("is_recording", "IsRecording", &srv.IsRecording_Request{}, &recording)
+			d.ask("get_uri", "GetUri", &srv.GetUri_Request{}, &uri)
+			d.ask("get_subscribed_topics", "GetSubscribedTopics", &srv.GetSubscribedTopics_Request{}, &topics)
+			d.ask("is_discovery_running", "IsDiscoveryRunning", &srv.IsDiscoveryRunning_Request{}, &discovery)
+			return fmt.Sprint(recording.Recording, " ", uri.Uri, topics.Topics, discovery.Running)
+		}
+		require.Equal(t, "true drive.record.00000[/n] true", state())
 
-	var recorded srv.Record_Response
-	d.ask("record", "Record", &srv.Record_Request{Uri: "second"}, &recorded)
-	require.Equal(t, srv.Record_Response{ReturnCode: 1, ErrorString: "drive.record.00000 is being recorded"}, recorded)
-	var stopped srv.Stop_Response
-	d.ask("stop", "Stop", &srv.Stop_Request{}, &stopped)
-	require.Equal(t, srv.Stop_Response{}, stopped)
-	require.Equal(t, "false [] false", state())
-	d.ask("stop", "Stop", &srv.Stop_Request{}, &stopped)
-	require.Equal(t, srv.Stop_Response{ReturnCode: 1, ErrorString: errNotRecording.Error()}, stopped)
-	var split srv.SplitBagfile_Response
-	d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{}, &split)
-	require.Equal(t, srv.SplitBagfile_Response_RETURN_CODE_NOT_RECORDING, split.ReturnCode)
-	var started srv.StartDiscovery_Response
-	d.ask("start_discovery", "StartDiscovery", &srv.StartDiscovery_Request{}, &started)
-	require.Equal(t, srv.StartDiscovery_Response{ReturnCode: 1, ErrorString: errNotRecording.Error()}, started)
+		var recorded srv.Record_Response
+		d.ask("record", "Record", &srv.Record_Request{Uri: "second"}, &recorded)
+		require.Equal(t, srv.Record_Response{ReturnCode: 1, ErrorString: "drive.record.00000 is being recorded"}, recorded)
+		var stopped srv.Stop_Response
+		d.ask("stop", "Stop", &srv.Stop_Request{}, &stopped)
+		require.Equal(t, srv.Stop_Response{}, stopped)
+		require.Equal(t, "false [] false", state())
+		d.ask("stop", "Stop", &srv.Stop_Request{}, &stopped)
+		require.Equal(t, srv.Stop_Response{ReturnCode: 1, ErrorString: errNotRecording.Error()}, stopped)
+		var split srv.SplitBagfile_Response
+		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{}, &split)
+		require.Equal(t, srv.SplitBagfile_Response_RETURN_CODE_NOT_RECORDING, split.ReturnCode)
+		var started srv.StartDiscovery_Response
+		d.ask("start_discovery", "StartDiscovery", &srv.StartDiscovery_Request{}, &started)
+		require.Equal(t, srv.StartDiscovery_Response{ReturnCode: 1, ErrorString: errNotRecording.Error()}, started)
 
-	d.ask("record", "Record", &srv.Record_Request{Uri: "drive"}, &recorded)
-	require.Equal(t, int32(1), recorded.ReturnCode)
-	require.Contains(t, recorded.ErrorString, "drive.record.00000")
-	d.ask("record", "Record", &srv.Record_Request{Uri: "second", StartTime: rosTimeOf(time.Now().Add(300 * time.Millisecond))}, &recorded)
-	require.Equal(t, srv.Record_Response{}, recorded)
-	require.Equal(t, "false [] false", state())
-	require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
-	require.Equal(t, "true second.record.00000[/n] true", state())
-	d.publish(p, 2)
-	require.NoError(t, d.end())
-	require.ErrorContains(t, d.start("third"), "the recorder ends")
-	require.Equal(t, []uint32{1}, numbers(t, "drive.record.00000", "/n"))
-	require.Equal(t, []uint32{2}, numbers(t, "second.record.00000", "/n"))
+		d.ask("record", "Record", &srv.Record_Request{Uri: "drive"}, &recorded)
+		require.Equal(t, int32(1), recorded.ReturnCode)
+		require.Contains(t, recorded.ErrorString, "drive.record.00000")
+		d.ask("record", "Record", &srv.Record_Request{Uri: "second", StartTime: rosTimeOf(time.Now().Add(300 * time.Millisecond))}, &recorded)
+		require.Equal(t, srv.Record_Response{}, recorded)
+		require.Equal(t, "false [] false", state())
+		require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+		require.Equal(t, "true second.record.00000[/n] true", state())
+		d.publish(p, 2)
+		require.NoError(t, d.end())
+		require.ErrorContains(t, d.start("third"), "the recorder ends")
+		require.Equal(t, []uint32{1}, numbers(t, "drive.record.00000", "/n"))
+		require.Equal(t, []uint32{2}, numbers(t, "second.record.00000", "/n"))
+	})
 }
 
 func TestServicesOfTopics(t *testing.T) {
-	newest(t)
-	o := testOptions("record")
-	o.All = true
-	d := newDeck(t, o)
-	d.advertise("/a", codec.DefaultQoS())
-	var response srv.StopDiscovery_Response
-	d.ask("stop_discovery", "StopDiscovery", &srv.StopDiscovery_Request{}, &response)
-	require.Equal(t, srv.StopDiscovery_Response{}, response)
-	d.ask("stop_discovery", "StopDiscovery", &srv.StopDiscovery_Request{}, &response)
-	require.Equal(t, int32(1), response.ReturnCode)
+	synctest.Test(t, func(t *testing.T) {
+		newest(t)
+		o := testOptions("record")
+		o.All = true
+		d := newDeck(t, o)
+		d.advertise("/a", codec.DefaultQoS())
+		var response srv.StopDiscovery_Response
+		d.ask("stop_discovery", "StopDiscovery", &srv.StopDiscovery_Request{}, &response)
+		require.Equal(t, srv.StopDiscovery_Response{}, response)
+		d.ask("stop_discovery", "StopDiscovery", &srv.StopDiscovery_Request{}, &response)
+		require.Equal(t, int32(1), response.ReturnCode)
 
-	p, err := d.source.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
-	require.NoError(t, err)
-	subscribe := func(topics, types []string) srv.SubscribeToTopics_Response {
-		var response srv.SubscribeToTopics_Response
-		d.ask("subscribe_to_topics", "SubscribeToTopics", &srv.SubscribeToTopics_Request{Topics: topics, TopicTypes: types}, &response)
-		return response
-	}
-	got := subscribe([]string{"/b", "/none"}, nil)
-	require.Equal(t, srv.SubscribeToTopics_Response{SubscribedTopics: []string{"/b"}, UnavailableTopics: []string{"/none"}}, got)
-	require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
-	got = subscribe([]string{"/none"}, []string{""})
-	require.Equal(t, int32(1), got.ReturnCode)
-	require.Equal(t, []string{"/none"}, got.UnavailableTopics)
-	got = subscribe([]string{"/x", "/y"}, []string{"std_msgs/msg/UInt32"})
-	require.Equal(t, "there are 2 topics and 1 types", got.ErrorString)
-	got = subscribe([]string{"not a name"}, nil)
-	require.Equal(t, int32(1), got.ReturnCode)
-	require.Equal(t, []string{"not a name"}, got.UnavailableTopics)
+		p, err := d.source.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
+		require.NoError(t, err)
+		subscribe := func(topics, types []string) srv.SubscribeToTopics_Response {
+			var response srv.SubscribeToTopics_Response
+			d.ask("subscribe_to_topics", "SubscribeToTopics", &srv.SubscribeToTopics_Request{Topics: topics, TopicTypes: types}, &response)
+			return response
+		}
+		got := subscribe([]string{"/b", "/none"}, nil)
+		require.Equal(t, srv.SubscribeToTopics_Response{SubscribedTopics: []string{"/b"}, UnavailableTopics: []string{"/none"}}, got)
+		require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+		got = subscribe([]string{"/none"}, []string{""})
+		require.Equal(t, int32(1), got.ReturnCode)
+		require.Equal(t, []string{"/none"}, got.UnavailableTopics)
+		got = subscribe([]string{"/x", "/y"}, []string{"std_msgs/msg/UInt32"})
+		require.Equal(t, "there are 2 topics and 1 types", got.ErrorString)
+		got = subscribe([]string{"not a name"}, nil)
+		require.Equal(t, int32(1), got.ReturnCode)
+		require.Equal(t, []string{"not a name"}, got.UnavailableTopics)
 
-	var started srv.StartDiscovery_Response
-	d.ask("start_discovery", "StartDiscovery", &srv.StartDiscovery_Request{}, &started)
-	require.Equal(t, srv.StartDiscovery_Response{}, started)
-	d.ask("start_discovery", "StartDiscovery", &srv.StartDiscovery_Request{}, &started)
-	require.Equal(t, srv.StartDiscovery_Response{ReturnCode: 1, ErrorString: "discovery is running"}, started)
-	d.advertise("/c", codec.DefaultQoS())
+		var started srv.StartDiscovery_Response
+		d.ask("start_discovery", "StartDiscovery", &srv.StartDiscovery_Request{}, &started)
+		require.Equal(t, srv.StartDiscovery_Response{}, started)
+		d.ask("start_discovery", "StartDiscovery", &srv.StartDiscovery_Request{}, &started)
+		require.Equal(t, srv.StartDiscovery_Response{ReturnCode: 1, ErrorString: "discovery is running"}, started)
+		d.advertise("/c", codec.DefaultQoS())
+	})
 }
 
 // emptyPayload is a request, or a response, without fields.
@@ -172,7 +179,7 @@ func TestServicesOfOtherReleases(t *testing.T) {
 	recordResponse, err := cdr.Marshal(&srv.Record_Response{})
 	require.NoError(t, err)
 	for release, stop := range map[string][]byte{"": stopResponse, "humble": emptyPayload, "kilted": emptyPayload, "rolling": stopResponse} {
-		t.Run("ROS_DISTRO="+release, func(t *testing.T) {
+		inBubble(t, "ROS_DISTRO="+release, func(t *testing.T) {
 			newest(t)
 			t.Setenv("ROS_DISTRO", release)
 			d := newDeck(t, testOptions("record"), "/n")
@@ -199,28 +206,30 @@ func TestServicesOfOtherReleases(t *testing.T) {
 }
 
 func TestServicesRefuseWrongModesAndTopics(t *testing.T) {
-	newest(t)
-	d := newDeck(t, testOptions("record"), "/n")
-	var resumed srv.Resume_Response
-	var split srv.SplitBagfile_Response
-	for _, mode := range []int32{-1, 3} {
-		d.ask("resume", "Resume", &srv.Resume_Request{ResumeMode: mode}, &resumed)
-		require.Equal(t, srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE, resumed.ReturnCode)
-		require.Contains(t, resumed.ErrorString, fmt.Sprintf("mode %d is none", mode))
-		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitMode: mode}, &split)
-		require.Equal(t, srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE, split.ReturnCode)
-	}
-	d.ask("resume", "Resume", &srv.Resume_Request{TrackingTopicName: "not a name"}, &resumed)
-	require.Equal(t, srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, resumed.ReturnCode)
-	d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{TrackingTopicName: "not a name"}, &split)
-	require.Equal(t, srv.SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, split.ReturnCode)
+	synctest.Test(t, func(t *testing.T) {
+		newest(t)
+		d := newDeck(t, testOptions("record"), "/n")
+		var resumed srv.Resume_Response
+		var split srv.SplitBagfile_Response
+		for _, mode := range []int32{-1, 3} {
+			d.ask("resume", "Resume", &srv.Resume_Request{ResumeMode: mode}, &resumed)
+			require.Equal(t, srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE, resumed.ReturnCode)
+			require.Contains(t, resumed.ErrorString, fmt.Sprintf("mode %d is none", mode))
+			d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitMode: mode}, &split)
+			require.Equal(t, srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE, split.ReturnCode)
+		}
+		d.ask("resume", "Resume", &srv.Resume_Request{TrackingTopicName: "not a name"}, &resumed)
+		require.Equal(t, srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, resumed.ReturnCode)
+		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{TrackingTopicName: "not a name"}, &split)
+		require.Equal(t, srv.SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, split.ReturnCode)
+	})
 }
 
 // Messages are published with times of their own. Those that are received before the time are in the first file, or are not recorded.
 func TestServicesAtATimeToCome(t *testing.T) {
 	newest(t)
 	for mode, name := range []string{"clock", "publish time", "receive time"} {
-		t.Run(name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			d := newDeck(t, testOptions("record"), "/n", "/other")
 			p, other := d.advertise("/n", codec.DefaultQoS()), d.advertise("/other", codec.DefaultQoS())
 			d.publish(p, 1)
@@ -265,19 +274,21 @@ func TestServicesAtATimeToCome(t *testing.T) {
 
 // A plan is forgotten when the recording is stopped, or when another one takes its place.
 func TestServicesForgetWhatIsOver(t *testing.T) {
-	newest(t)
-	d := newDeck(t, testOptions("record"), "/n")
-	soon := rosTimeOf(time.Now().Add(200 * time.Millisecond))
-	later := rosTimeOf(time.Now().Add(time.Hour))
-	var split srv.SplitBagfile_Response
-	d.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
-	d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: soon}, &srv.Resume_Response{})
-	d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: later}, &srv.Resume_Response{})
-	d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: soon}, &split)
-	d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: later, SplitMode: byPublishing}, &split)
-	require.Never(t, func() bool { return !d.isPaused() || d.file() != "drive.record.00000" }, 400*time.Millisecond, 20*time.Millisecond)
-	d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: rosTimeOf(time.Now().Add(100 * time.Millisecond))}, &srv.Resume_Response{})
-	d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
-	d.ask("record", "Record", &srv.Record_Request{Uri: "second"}, &srv.Record_Response{})
-	require.Never(t, func() bool { return !d.isPaused() }, 300*time.Millisecond, 20*time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		newest(t)
+		d := newDeck(t, testOptions("record"), "/n")
+		soon := rosTimeOf(time.Now().Add(200 * time.Millisecond))
+		later := rosTimeOf(time.Now().Add(time.Hour))
+		var split srv.SplitBagfile_Response
+		d.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
+		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: soon}, &srv.Resume_Response{})
+		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: later}, &srv.Resume_Response{})
+		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: soon}, &split)
+		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: later, SplitMode: byPublishing}, &split)
+		require.Never(t, func() bool { return !d.isPaused() || d.file() != "drive.record.00000" }, 400*time.Millisecond, 20*time.Millisecond)
+		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: rosTimeOf(time.Now().Add(100 * time.Millisecond))}, &srv.Resume_Response{})
+		d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
+		d.ask("record", "Record", &srv.Record_Request{Uri: "second"}, &srv.Record_Response{})
+		require.Never(t, func() bool { return !d.isPaused() }, 300*time.Millisecond, 20*time.Millisecond)
+	})
 }

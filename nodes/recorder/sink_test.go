@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -139,41 +140,45 @@ func newTestStream(topic string, b *backlog) *stream {
 }
 
 func TestSinkWritesInTheOrderOfReception(t *testing.T) {
-	q, w := newBacklog(1<<30), &memory{}
-	s := newSink(q, w, &clerk{})
-	a, b := newTestStream("/a", q), newTestStream("/b", q)
-	s.declare(a.channel.Load())
-	s.declare(b.channel.Load())
-	stop, done := make(chan struct{}), make(chan error)
-	go func() { done <- s.run(stop) }()
-	now := time.Now().UnixNano()
-	var freed []*int
-	var want []string
-	for i := range int64(100) {
-		freed = append(freed, feed(b, now+2*i+1), feed(a, now+2*i)) // each pair is in the wrong order
-		want = append(want, fmt.Sprintf("/a %d", now+2*i), fmt.Sprintf("/b %d", now+2*i+1))
-	}
-	close(stop)
-	require.NoError(t, <-done)
-	require.Equal(t, []string{"/a", "/b"}, w.declared)
-	require.Equal(t, want, w.written())
-	for _, n := range freed {
-		require.Equal(t, 1, *n)
-	}
-	require.Equal(t, uint64(100), a.written.Load())
-	require.Zero(t, q.filled())
-	require.Equal(t, now+199, s.position.Load())
+	synctest.Test(t, func(t *testing.T) {
+		q, w := newBacklog(1<<30), &memory{}
+		s := newSink(q, w, &clerk{})
+		a, b := newTestStream("/a", q), newTestStream("/b", q)
+		s.declare(a.channel.Load())
+		s.declare(b.channel.Load())
+		stop, done := make(chan struct{}), make(chan error)
+		go func() { done <- s.run(stop) }()
+		now := time.Now().UnixNano()
+		var freed []*int
+		var want []string
+		for i := range int64(100) {
+			freed = append(freed, feed(b, now+2*i+1), feed(a, now+2*i)) // each pair is in the wrong order
+			want = append(want, fmt.Sprintf("/a %d", now+2*i), fmt.Sprintf("/b %d", now+2*i+1))
+		}
+		close(stop)
+		require.NoError(t, <-done)
+		require.Equal(t, []string{"/a", "/b"}, w.declared)
+		require.Equal(t, want, w.written())
+		for _, n := range freed {
+			require.Equal(t, 1, *n)
+		}
+		require.Equal(t, uint64(100), a.written.Load())
+		require.Zero(t, q.filled())
+		require.Equal(t, now+199, s.position.Load())
+	})
 }
 
 func TestSinkDoesNotWaitForMore(t *testing.T) {
-	q, w := newBacklog(1<<30), &memory{}
-	s := newSink(q, w, &clerk{})
-	stop, done := make(chan struct{}), make(chan error)
-	go func() { done <- s.run(stop) }()
-	feed(newTestStream("/a", q), time.Now().UnixNano())
-	require.Eventually(t, func() bool { return len(w.written()) == 1 }, patient, time.Millisecond)
-	close(stop)
-	require.NoError(t, <-done)
+	synctest.Test(t, func(t *testing.T) {
+		q, w := newBacklog(1<<30), &memory{}
+		s := newSink(q, w, &clerk{})
+		stop, done := make(chan struct{}), make(chan error)
+		go func() { done <- s.run(stop) }()
+		feed(newTestStream("/a", q), time.Now().UnixNano())
+		require.Eventually(t, func() bool { return len(w.written()) == 1 }, patient, time.Millisecond)
+		close(stop)
+		require.NoError(t, <-done)
+	})
 }
 
 // What waits for earlier messages is written at once when it takes too much of the memory.
@@ -295,27 +300,29 @@ func TestSinkRepeatsWhatIsLatched(t *testing.T) {
 }
 
 func TestSinkSplitsOnRequest(t *testing.T) {
-	q, w, c := newBacklog(1<<30), &memory{}, &clerk{}
-	s := newSink(q, w, c)
-	stop, done := make(chan struct{}), make(chan error)
-	go func() { done <- s.run(stop) }()
-	a := newTestStream("/a", q)
-	before := time.Now().UnixNano()
-	feed(a, before)
-	closed, opened, err := s.requestSplit(t.Context(), time.Now().UnixNano())
-	require.NoError(t, err)
-	require.Equal(t, []string{"file0", "file1"}, []string{closed, opened})
-	require.Equal(t, "file1", s.file())
-	after := time.Now().UnixNano()
-	feed(a, after)
-	w.mu.Lock()
-	w.stuck = errors.New("no more files")
-	w.mu.Unlock()
-	_, _, err = s.requestSplit(t.Context(), time.Now().UnixNano())
-	require.ErrorContains(t, err, "file1: no more files")
-	close(stop)
-	require.NoError(t, <-done)
-	require.Equal(t, []memoryFile{{fmt.Sprintf("/a %d", before), "end  0"}, {fmt.Sprintf("/a %d", after), "end  0", "end  0"}}, w.files)
+	synctest.Test(t, func(t *testing.T) {
+		q, w, c := newBacklog(1<<30), &memory{}, &clerk{}
+		s := newSink(q, w, c)
+		stop, done := make(chan struct{}), make(chan error)
+		go func() { done <- s.run(stop) }()
+		a := newTestStream("/a", q)
+		before := time.Now().UnixNano()
+		feed(a, before)
+		closed, opened, err := s.requestSplit(t.Context(), time.Now().UnixNano())
+		require.NoError(t, err)
+		require.Equal(t, []string{"file0", "file1"}, []string{closed, opened})
+		require.Equal(t, "file1", s.file())
+		after := time.Now().UnixNano()
+		feed(a, after)
+		w.mu.Lock()
+		w.stuck = errors.New("no more files")
+		w.mu.Unlock()
+		_, _, err = s.requestSplit(t.Context(), time.Now().UnixNano())
+		require.ErrorContains(t, err, "file1: no more files")
+		close(stop)
+		require.NoError(t, <-done)
+		require.Equal(t, []memoryFile{{fmt.Sprintf("/a %d", before), "end  0"}, {fmt.Sprintf("/a %d", after), "end  0", "end  0"}}, w.files)
+	})
 }
 
 func TestSinkStopsAtLimits(t *testing.T) {
@@ -361,77 +368,83 @@ func TestSinkSyncsAlways(t *testing.T) {
 }
 
 func TestSinkWaitsForSpace(t *testing.T) {
-	q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
-	s := newSink(q, w, desk)
-	disk := &space{free: 0, total: 1000}
-	s.guard, _ = newTestGuard(t, disk, actionPause, "0")
-	a := newTestStream("/a", q)
-	feed(a, 1)
-	s.round(false)
-	w.fail = &codec.MissingError{Err: syscall.ENOSPC}
-	feed(a, 2)
-	s.round(false)
-	require.ErrorIs(t, s.broken, syscall.ENOSPC)
-	feed(a, 3)
-	s.retry = time.Time{}
-	s.round(false)
-	require.Len(t, w.files, 1, "nothing is tried while there is no space")
+	synctest.Test(t, func(t *testing.T) {
+		q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
+		s := newSink(q, w, desk)
+		disk := &space{free: 0, total: 1000}
+		s.guard, _ = newTestGuard(t, disk, actionPause, "0")
+		a := newTestStream("/a", q)
+		feed(a, 1)
+		s.round(false)
+		w.fail = &codec.MissingError{Err: syscall.ENOSPC}
+		feed(a, 2)
+		s.round(false)
+		require.ErrorIs(t, s.broken, syscall.ENOSPC)
+		feed(a, 3)
+		s.retry = time.Time{}
+		s.round(false)
+		require.Len(t, w.files, 1, "nothing is tried while there is no space")
 
-	disk.free = 900
-	s.guard.check(time.Now())
-	s.round(false)
-	require.NoError(t, s.broken)
-	require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2", "/a 3"}}, w.files)
-	require.Len(t, desk.told, 2)
-	require.Contains(t, desk.told[0], "failed write")
-	require.Equal(t, "split file0 file1 at 2", desk.told[1])
-	require.Equal(t, uint64(3), a.written.Load())
+		disk.free = 900
+		s.guard.check(time.Now())
+		s.round(false)
+		require.NoError(t, s.broken)
+		require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2", "/a 3"}}, w.files)
+		require.Len(t, desk.told, 2)
+		require.Contains(t, desk.told[0], "failed write")
+		require.Equal(t, "split file0 file1 at 2", desk.told[1])
+		require.Equal(t, uint64(3), a.written.Load())
 
-	s.writer = &memory{fail: s.missing}
-	s.fault(s.missing)
-	require.NoError(t, s.broken, "what was said of the file before is not about this one")
+		s.writer = &memory{fail: s.missing}
+		s.fault(s.missing)
+		require.NoError(t, s.broken, "what was said of the file before is not about this one")
+	})
 }
 
 func TestSinkTriesAgainAfterAnError(t *testing.T) {
-	q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
-	s := newSink(q, w, desk)
-	s.guard, _ = newTestGuard(t, &space{free: 500, total: 1000}, actionPause, "0")
-	a := newTestStream("/a", q)
-	feed(a, 1)
-	s.round(false)
-	w.fail, w.stuck = syscall.EIO, syscall.EIO
-	feed(a, 2)
-	s.round(false)
-	s.round(false)
-	require.ErrorIs(t, s.broken, syscall.EIO)
-	require.Equal(t, []string{"failed input/output error"}, desk.told)
-	s.retry = time.Time{}
-	s.round(false)
-	require.ErrorIs(t, s.broken, syscall.EIO, "there is no other file either")
-	w.stuck, s.retry = nil, time.Time{}
-	s.round(false)
-	require.NoError(t, s.broken)
-	require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2"}}, w.files)
-	require.Zero(t, a.dropped.Load())
+	synctest.Test(t, func(t *testing.T) {
+		q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
+		s := newSink(q, w, desk)
+		s.guard, _ = newTestGuard(t, &space{free: 500, total: 1000}, actionPause, "0")
+		a := newTestStream("/a", q)
+		feed(a, 1)
+		s.round(false)
+		w.fail, w.stuck = syscall.EIO, syscall.EIO
+		feed(a, 2)
+		s.round(false)
+		s.round(false)
+		require.ErrorIs(t, s.broken, syscall.EIO)
+		require.Equal(t, []string{"failed input/output error"}, desk.told)
+		s.retry = time.Time{}
+		s.round(false)
+		require.ErrorIs(t, s.broken, syscall.EIO, "there is no other file either")
+		w.stuck, s.retry = nil, time.Time{}
+		s.round(false)
+		require.NoError(t, s.broken)
+		require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2"}}, w.files)
+		require.Zero(t, a.dropped.Load())
+	})
 }
 
 // A disk that does not answer stops nobody from receiving, and takes no more memory than it may.
 func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
-	q, w := newBacklog(100*(7+itemOverhead)), &memory{}
-	s := newSink(q, w, &clerk{})
-	stop, done := make(chan struct{}), make(chan error)
-	a := newTestStream("/a", q)
-	w.mu.Lock() // which Write waits for
-	go func() { done <- s.run(stop) }()
-	for i := range int64(10_000) {
-		feed(a, i)
-		require.LessOrEqual(t, q.filled(), q.maxBytes)
-	}
-	w.mu.Unlock()
-	close(stop)
-	require.NoError(t, <-done)
-	require.Equal(t, uint64(10_000), a.received.Load())
-	require.Equal(t, uint64(10_000), a.written.Load()+a.dropped.Load())
-	require.GreaterOrEqual(t, a.written.Load(), uint64(100))
-	require.Equal(t, "/a 9999", w.written()[len(w.written())-1], "the newest are kept")
+	synctest.Test(t, func(t *testing.T) {
+		q, w := newBacklog(100*(7+itemOverhead)), &memory{}
+		s := newSink(q, w, &clerk{})
+		stop, done := make(chan struct{}), make(chan error)
+		a := newTestStream("/a", q)
+		w.mu.Lock() // which Write waits for
+		go func() { done <- s.run(stop) }()
+		for i := range int64(10_000) {
+			feed(a, i)
+			require.LessOrEqual(t, q.filled(), q.maxBytes)
+		}
+		w.mu.Unlock()
+		close(stop)
+		require.NoError(t, <-done)
+		require.Equal(t, uint64(10_000), a.received.Load())
+		require.Equal(t, uint64(10_000), a.written.Load()+a.dropped.Load())
+		require.GreaterOrEqual(t, a.written.Load(), uint64(100))
+		require.Equal(t, "/a 9999", w.written()[len(w.written())-1], "the newest are kept")
+	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -10,46 +11,50 @@ import (
 )
 
 func TestTableShowsTroubleFirst(t *testing.T) {
-	d := newDeck(t, testOptions("record"), "/quiet", "/loud", "/lossy")
-	for _, topic := range []string{"/quiet", "/loud", "/lossy"} {
-		d.publish(d.advertise(topic, codec.DefaultQoS()), 1)
-	}
-	require.NoError(t, d.end()) // so that nothing is measured meanwhile
-	list := d.recorded()
-	for _, rec := range list {
-		rec.meter = meter{}
-		switch rec.channel.Load().Topic {
-		case "/loud":
-			rec.meter.rate, rec.meter.bandwidth = 100, 5e6
-		case "/lossy":
-			rec.dropped.Add(3)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/quiet", "/loud", "/lossy")
+		for _, topic := range []string{"/quiet", "/loud", "/lossy"} {
+			d.publish(d.advertise(topic, codec.DefaultQoS()), 1)
 		}
-	}
-	table := d.table(list)
-	require.Len(t, table.Columns, 7)
-	require.Equal(t, []string{"/lossy", "0.0", "0.00", "1", "3", "0"}, table.Rows[0][:6])
-	require.Equal(t, []string{"/loud", "100.0", "5.00", "1", "0", "0"}, table.Rows[1][:6])
-	require.Equal(t, "/quiet", table.Rows[2][0])
+		require.NoError(t, d.end()) // so that nothing is measured meanwhile
+		list := d.recorded()
+		for _, rec := range list {
+			rec.meter = meter{}
+			switch rec.channel.Load().Topic {
+			case "/loud":
+				rec.meter.rate, rec.meter.bandwidth = 100, 5e6
+			case "/lossy":
+				rec.dropped.Add(3)
+			}
+		}
+		table := d.table(list)
+		require.Len(t, table.Columns, 7)
+		require.Equal(t, []string{"/lossy", "0.0", "0.00", "1", "3", "0"}, table.Rows[0][:6])
+		require.Equal(t, []string{"/loud", "100.0", "5.00", "1", "0", "0"}, table.Rows[1][:6])
+		require.Equal(t, "/quiet", table.Rows[2][0])
+	})
 }
 
 func TestState(t *testing.T) {
-	d := newDeck(t, testOptions("record"), "/n")
-	require.Equal(t, "RECORDING", d.state())
-	d.pause()
-	require.Equal(t, "PAUSED", d.state())
-	require.Eventually(t, func() bool { // the guard knows better, now and then
-		d.session.Load().guard.low.Store(true)
-		return d.state() == "NO SPACE"
-	}, patient, time.Millisecond)
-	require.NoError(t, d.stop(""))
-	require.Equal(t, "STOPPED", d.state())
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/n")
+		require.Equal(t, "RECORDING", d.state())
+		d.pause()
+		require.Equal(t, "PAUSED", d.state())
+		require.Eventually(t, func() bool { // the guard knows better, now and then
+			d.session.Load().guard.low.Store(true)
+			return d.state() == "NO SPACE"
+		}, patient, time.Millisecond)
+		require.NoError(t, d.stop(""))
+		require.Equal(t, "STOPPED", d.state())
 
-	for left, want := range map[time.Duration]string{
-		notInSight: "", 90 * time.Minute: "disk full in 1h30m", 61 * time.Second: "disk full in 0h01m", 40*time.Second + 1: "disk full in 40s",
-	} {
-		d.session.Load().guard.left.Store(int64(left))
-		require.Equal(t, want, d.left())
-	}
+		for left, want := range map[time.Duration]string{
+			notInSight: "", 90 * time.Minute: "disk full in 1h30m", 61 * time.Second: "disk full in 0h01m", 40*time.Second + 1: "disk full in 40s",
+		} {
+			d.session.Load().guard.left.Store(int64(left))
+			require.Equal(t, want, d.left())
+		}
+	})
 }
 
 func TestMeter(t *testing.T) {
