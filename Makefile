@@ -5,6 +5,7 @@
 # make bench  measures recording, writing and reading beside a baseline
 # make bench-recorder  measures recording beside the recorders of ROS 1 and ROS 2 that are installed, in about 15 minutes;
 #                      with BENCH="-rounds 1 -only 50k" less, and -help for what else
+# make bench-player    measures playing so, in about 10 minutes; BENCH as there
 
 SHELL := /bin/bash
 GO ?= go
@@ -17,7 +18,7 @@ TAGS ?=
 # Packages where goroutines meet.
 RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/...
 
-.PHONY: build demo test check lint bench bench-recorder deps test-deps clean
+.PHONY: build demo test check lint bench bench-recorder bench-player deps test-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -43,6 +44,9 @@ bench: build
 
 bench-recorder: build
 	$(GO) run ./test/bench/recorder $(BENCH)
+
+bench-player: build
+	$(GO) run ./test/bench/player $(BENCH)
 
 deps:
 	@bash test/install build

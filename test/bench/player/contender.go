@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// contender plays recordings.
+type contender struct {
+	name    string
+	on      *arrivals
+	command func(r recording, rate float64) (*exec.Cmd, error)
+	silent  bool // it is a loop that prints when it woke instead of publishing
+}
+
+// fastest is the rate of playing as fast as possible, for players that take any rate.
+const fastest = 1e6
+
+// players returns the players that are here.
+func (b *bench) players() []contender {
+	list := []contender{{name: "tapedeck", on: &b.dds.arrivals, command: b.tapedeck}}
+	for _, r := range b.ros2 {
+		list = append(list, contender{name: r.name, on: &b.dds.arrivals, command: func(rec recording, rate float64) (*exec.Cmd, error) {
+			path, err := b.bag(rec)
+			return r.play(path, rate), err
+		}})
+	}
+	if b.ros1 != nil {
+		list = append(list, contender{name: b.ros1.name, on: &b.ros1.arrivals, command: b.ros1.play})
+	}
+	return list
+}
+
+func (b *bench) tapedeck(r recording, rate float64) (*exec.Cmd, error) {
+	path, err := b.bag(r)
+	return exec.Command(filepath.Join(b.bin, "player"), path, "--rate", fmt.Sprint(rate), "--wait-for-subscribers",
+		"--disable-keyboard-controls", "--wait-for-all-acked", "60s"), err
+}
+
+// self returns a contender that is a process of the benchmark's own.
+func (b *bench) self(name, role string, size int) contender {
+	return contender{name: name, on: &b.dds.arrivals, silent: role == "loop", command: func(r recording, rate float64) (*exec.Cmd, error) {
+		return exec.Command("/proc/self/exe", "-be", role, "-rate", fmt.Sprint(rate), "-count", fmt.Sprint(r.imus+r.images),
+			"-size", fmt.Sprint(size)), nil
+	}}
+}
+
+// run is what one process played.
+type run struct {
+	arrivals []arrival
+	cpu      float64 // of a core, from the first message to the last
+}
+
+// play has c play r to its end.
+func (b *bench) play(c contender, r recording, rate float64) (got run, err error) {
+	cmd, err := c.command(r, rate)
+	if err != nil {
+		return got, err
+	}
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if cmd.Dir == "" {
+		cmd.Dir = b.folder
+	}
+	count := r.imus + r.images
+	c.on.begin(count)
+	if err := cmd.Start(); err != nil {
+		return got, err
+	}
+	overdue := time.AfterFunc(b.span*4+2*time.Minute, func() { _ = cmd.Process.Kill() })
+	defer overdue.Stop()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	var first, last usage
+	for running := true; running; {
+		select {
+		case err = <-ended:
+			running = false
+		case <-look.C:
+			if n := c.on.count(); n > 0 && n < count {
+				last = usageOf(cmd.Process.Pid)
+				if first.at.IsZero() {
+					first = last
+				}
+			}
+		}
+	}
+	if err != nil {
+		return got, fmt.Errorf("%s: %w: %s%s", strings.Join(cmd.Args, " "), err, said.String(), out.String())
+	}
+	if c.silent {
+		woke := make([]int64, count)
+		if err := binary.Read(&out, binary.NativeEndian, woke); err != nil {
+			return got, err
+		}
+		for i, t := range woke {
+			got.arrivals = append(got.arrivals, arrival{due(i), t, t})
+		}
+		return got, nil
+	}
+	for n := -1; n != c.on.count(); time.Sleep(200 * time.Millisecond) {
+		n = c.on.count()
+	}
+	got.arrivals = c.on.list()
+	if span := last.at.Sub(first.at); span > 0 {
+		got.cpu = (last.cpu - first.cpu).Seconds() / span.Seconds()
+	}
+	return got, nil
+}
+
+// usage is how much of the processor a process has used at a time.
+type usage struct {
+	at  time.Time
+	cpu time.Duration
+}
+
+func usageOf(pid int) usage {
+	// The clock of a process is the complement of its number, with 2 for time that is counted exactly in the last three bits.
+	var t unix.Timespec
+	_ = unix.ClockGettime(int32(^pid<<3|2), &t) // fails when it has ended
+	return usage{time.Now(), time.Duration(t.Nano())}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// deviations are how far from its place in the schedule each message was, in ns, in increasing order.
+type deviations []float64
+
+// deviationsOf returns those of one run, of the times that at returns.
+func deviationsOf(list []arrival, rate float64, at func(arrival) int64) deviations {
+	if len(list) == 0 {
+		return nil
+	}
+	late := make(deviations, len(list))
+	for i, a := range list {
+		late[i] = float64(at(a)-at(list[0])) - float64(a.due-list[0].due)/rate
+	}
+	slices.Sort(late)
+	begin := late.quantile(0.01)
+	for i := range late {
+		late[i] = math.Abs(late[i] - begin)
+	}
+	slices.Sort(late)
+	return late
+}
+
+func (e deviations) quantile(q float64) float64 {
+	if len(e) == 0 {
+		return math.NaN()
+	}
+	return e[int(q*float64(len(e)-1))]
+}
+
+// row is what a player did, by rounds.
+type row struct {
+	name           string
+	sent, received []deviations
+	rates          []float64 // messages in a second
+	cpu            []float64 // of a core
+	missing        int       // messages of all rounds
+}
+
+func (r *row) add(got run, count int, rate float64) {
+	r.sent = append(r.sent, deviationsOf(got.arrivals, rate, func(a arrival) int64 { return a.sent }))
+	r.received = append(r.received, deviationsOf(got.arrivals, rate, func(a arrival) int64 { return a.received }))
+	if n := len(got.arrivals); n > 1 {
+		first, last := got.arrivals[0].received, got.arrivals[n-1].received
+		r.rates = append(r.rates, float64(n-1)/float64(last-first)*1e9)
+	}
+	r.missing += count - len(got.arrivals)
+	r.cpu = append(r.cpu, got.cpu)
+}
+
+// quantile returns the median of that of the rounds.
+func quantile(rounds []deviations, q float64) float64 {
+	var list []float64
+	for _, d := range rounds {
+		list = append(list, d.quantile(q))
+	}
+	return median(list)
+}
+
+// cells are the median, the hundredth that is worst, and the median of the worst of a round.
+func cells(rounds []deviations) string {
+	text := ""
+	for _, q := range []float64{0.5, 0.99, 1} {
+		text += us(quantile(rounds, q)) + "\t"
+	}
+	return text
+}
+
+func median(list []float64) float64 {
+	if len(list) == 0 {
+		return math.NaN()
+	}
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)/2]
+}
+
+func us(ns float64) string {
+	if math.IsNaN(ns) {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", ns/1e3)
+}
+
+// compare has players play a recording in turn, and returns what they did.
+func (b *bench) compare(what string, list []contender, r recording, rate float64) (rows []*row, err error) {
+	before := loadAverage()
+	for _, c := range list {
+		if b.only.MatchString(what + " " + c.name) {
+			rows = append(rows, &row{name: c.name})
+		}
+	}
+	if rows == nil {
+		return nil, nil
+	}
+	for range b.rounds {
+		for i, j := 0, 0; i < len(list) && j < len(rows); i++ {
+			if list[i].name != rows[j].name {
+				continue
+			}
+			got, err := b.play(list[i], r, rate)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", what, err)
+			}
+			rows[j].add(got, r.imus+r.images, rate)
+			j++
+		}
+	}
+	fmt.Printf("\n%s; load average %s before, %s after\n", what, before, loadAverage())
+	return rows, nil
+}
+
+// table prints to standard output, in columns that are separated by tabs.
+func table(print func(line func(format string, args ...any))) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
+	print(func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) })
+	return w.Flush()
+}
+
+// pacing plays at several rates.
+func (b *bench) pacing() error {
+	for _, rate := range []float64{0.5, 1, 3} {
+		list := append([]contender{b.self("bare loop", "loop", 0), b.self("bare loop, publishing", "publishing", 0)}, b.players()...)
+		count := int(imuRate * rate * b.span.Seconds())
+		rows, err := b.compare(fmt.Sprintf("pacing at %v", rate), list, recording{fmt.Sprintf("imu-%d", count), count, 0}, rate)
+		if err != nil {
+			return err
+		}
+		if rows == nil {
+			continue
+		}
+		base := quantile(rows[0].sent, 0.99)
+		if err := table(func(line func(string, ...any)) {
+			line("sent: median us\tp99\tmax\tp99 of %s\tarrived: median us\tp99\tmax\tmissing\tCPU %%\t at rate %v", rows[0].name, rate)
+			for _, r := range rows {
+				line("%s%.2f\t%s%d\t%.1f\t %s", cells(r.sent), quantile(r.sent, 0.99)/base, cells(r.received), r.missing, 100*median(r.cpu), r.name)
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fast plays as fast as possible.
+func (b *bench) fast() error {
+	for _, r := range []recording{{"fast-imu", 200_000, 0}, {"fast-images", 0, 500}} {
+		what, size := "IMU", 0
+		if r.images > 0 {
+			what, size = "images of 1 MB", imageSize
+		}
+		rows, err := b.compare("fast "+what, append([]contender{b.self("publishing alone", "probe", size)}, b.players()...), r, fastest)
+		if err != nil {
+			return err
+		}
+		if rows == nil {
+			continue
+		}
+		base := median(rows[0].rates)
+		if err := table(func(line func(string, ...any)) {
+			line("messages/s\tof %s\tmissing\t as fast as possible, %s", rows[0].name, what)
+			for _, r := range rows {
+				line("%.0f\t%.2f\t%d\t %s", median(r.rates), median(r.rates)/base, r.missing, r.name)
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cpu plays an IMU and images.
+func (b *bench) cpu() error {
+	seconds := b.span.Seconds()
+	r := recording{"both", int(imuRate * seconds), int(imageRate * seconds)}
+	rows, err := b.compare("cpu", b.players(), r, 1)
+	if err != nil || rows == nil {
+		return err
+	}
+	return table(func(line func(string, ...any)) {
+		line("CPU %% of a core\tsent: p99 us\tmissing\t %d/s of %d B and %d/s of %d MB, %v", imuRate, 340, imageRate, imageSize/1_000_000, b.span.Round(time.Second))
+		for _, r := range rows {
+			line("%.1f\t%s\t%d\t %s", 100*median(r.cpu), us(quantile(r.sent, 0.99)), r.missing, r.name)
+		}
+	})
+}
