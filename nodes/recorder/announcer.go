@@ -12,6 +12,7 @@ import (
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/releases"
 )
 
 // announcer tells other nodes what happens to a recording: on events/write_split and events/rosbag2_messages_lost, as rosbag2 does, and
@@ -35,7 +36,7 @@ type announcer struct {
 // teller publishes messages of one type. A nil one does not.
 type teller struct {
 	publisher bridge.Publisher
-	forms     forms
+	forms     releases.Forms
 }
 
 // told is a message that is to be published.
@@ -72,7 +73,7 @@ func (a *announcer) newTeller(topic, typeName string, qos codec.QoS) *teller {
 	r := a.recorder
 	t := &teller{}
 	var err error
-	if t.forms, err = newForms(r.library, typeName); err == nil {
+	if t.forms, err = releases.NewForms(r.library, typeName); err == nil {
 		t.publisher, err = r.node.Advertise(topic, typeName, qos)
 	}
 	switch {
@@ -101,7 +102,7 @@ func (a *announcer) run(pace <-chan time.Time) {
 		a.said = nil
 		a.mu.Unlock()
 		for _, t := range said {
-			data, err := t.by.forms.write(t.message, 0)
+			data, err := t.by.forms.Marshal(t.message)
 			if err == nil {
 				err = t.by.publisher.Publish(data)
 			}

@@ -12,6 +12,7 @@ import (
 	"tapedeck/msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/internal/releases"
 )
 
 // control is what the services of rosbag2's recorder do.
@@ -42,7 +43,7 @@ func (r *recorder) serveControl(ctx context.Context) {
 		{"subscribe_to_topics", "SubscribeToTopics", c.onSubscribeToTopics},
 		{"get_subscribed_topics", "GetSubscribedTopics", c.onGetSubscribedTopics},
 	} {
-		err := r.serveForms("~/"+s.name, "rosbag2_interfaces/srv/"+s.typeName, s.answer)
+		err := releases.Serve(r.node, r.library, "~/"+s.name, "rosbag2_interfaces/srv/"+s.typeName, s.answer)
 		switch {
 		case errors.Is(err, rosidl.ErrUnknownType):
 			missing = append(missing, s.name)
@@ -53,30 +54,6 @@ func (r *recorder) serveControl(ctx context.Context) {
 	if missing != nil {
 		r.node.Log(bridge.Info, "no services %s: rosbag2_interfaces of this ROS 2 has not their types, or is not installed", strings.Join(missing, ", "))
 	}
-}
-
-// serveForms offers a service whose type has several forms. The answer has the form of the request, as far as that tells.
-func (r *recorder) serveForms(name, typeName string, answer func(request []byte) (msgs.Message, error)) error {
-	requests, err := newForms(r.library, typeName+"_Request")
-	if err != nil {
-		return err
-	}
-	responses, err := newForms(r.library, typeName+"_Response")
-	if err != nil {
-		return err
-	}
-	_, err = r.node.Serve(name, typeName, func(_ context.Context, payload []byte) ([]byte, error) {
-		request, form, err := requests.read(payload)
-		if err != nil {
-			return nil, err
-		}
-		response, err := answer(request)
-		if err != nil {
-			return nil, err
-		}
-		return responses.write(response, form)
-	})
-	return err
 }
 
 // outcome returns what services answer with for an error, or for none.

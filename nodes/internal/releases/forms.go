@@ -1,8 +1,12 @@
-package main
+// Package releases has nodes understand those of other releases of ROS 2, in which the services and messages of rosbag2 have the same
+// names and other fields.
+package releases
 
 import (
+	"context"
 	"slices"
 
+	"tapedeck/bridge"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
@@ -42,15 +46,15 @@ func (f *form) convert(payload []byte, to *form) ([]byte, error) {
 	return to.schema.Encode(out)
 }
 
-// forms are those in which a message type of rosbag2 is met: releases of ROS 2 have different ones under the same name.
-type forms struct {
+// Forms are those in which a message type of rosbag2 is met: releases of ROS 2 have different ones under the same name.
+type Forms struct {
 	own *form   // of the Go type
 	all []*form // of the release at hand, of the newest, and of the oldest one
 }
 
-// newForms returns the forms of a type. The library is that of the release at hand.
-func newForms(library *rosidl.Library, typeName string) (forms, error) {
-	var f forms
+// NewForms returns the forms of a type. The library is that of the release at hand.
+func NewForms(library *rosidl.Library, typeName string) (Forms, error) {
+	var f Forms
 	for _, l := range []*rosidl.Library{library, msgs.Release(""), msgs.Release("humble")} {
 		one, err := newForm(l, typeName)
 		if err != nil {
@@ -63,7 +67,7 @@ func newForms(library *rosidl.Library, typeName string) (forms, error) {
 }
 
 // read returns a payload of any form in that of the Go type, and which form it had. The length tells.
-func (f *forms) read(payload []byte) (own []byte, which int, err error) {
+func (f *Forms) read(payload []byte) (own []byte, which int, err error) {
 	for i, one := range f.all {
 		own, formErr := one.convert(payload, f.own)
 		if formErr == nil {
@@ -76,11 +80,39 @@ func (f *forms) read(payload []byte) (own []byte, which int, err error) {
 	return nil, 0, err
 }
 
+// Marshal returns a message in the form of the release at hand.
+func (f *Forms) Marshal(m msgs.Message) ([]byte, error) { return f.write(m, 0) }
+
 // write returns a message in one of the forms.
-func (f *forms) write(m msgs.Message, which int) ([]byte, error) {
+func (f *Forms) write(m msgs.Message, which int) ([]byte, error) {
 	own, err := cdr.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
 	return f.own.convert(own, f.all[which])
+}
+
+// Serve offers a service whose type has several forms. The request is given to answer in that of the Go type, and the response has the
+// form of the request, as far as that tells.
+func Serve(node bridge.Node, library *rosidl.Library, name, typeName string, answer func(request []byte) (msgs.Message, error)) error {
+	requests, err := NewForms(library, typeName+"_Request")
+	if err != nil {
+		return err
+	}
+	responses, err := NewForms(library, typeName+"_Response")
+	if err != nil {
+		return err
+	}
+	_, err = node.Serve(name, typeName, func(_ context.Context, payload []byte) ([]byte, error) {
+		request, form, err := requests.read(payload)
+		if err != nil {
+			return nil, err
+		}
+		response, err := answer(request)
+		if err != nil {
+			return nil, err
+		}
+		return responses.write(response, form)
+	})
+	return err
 }
