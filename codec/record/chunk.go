@@ -18,9 +18,15 @@ const (
 type chunk struct {
 	buf    []byte // chunkHead bytes, then the messages
 	header chunkHeader
-	events []int // where in buf the messages of the channel of events begin
+	places []place
 	pos    int64 // in the file, of the header's section
 	body   int64 // likewise, of the messages
+}
+
+// place is where in the buffer of a chunk a message of a located channel begins.
+type place struct {
+	own *writerChannel
+	at  int
 }
 
 // encodeHead returns what precedes the messages. tail is the rest of them, which is not in buf.

@@ -17,6 +17,7 @@ import (
 func FuzzRead(f *testing.F) {
 	f.Add(smallFile(f, true))
 	f.Add(smallFile(f, false))
+	f.Add(latchedFile(f)[:50_000])
 	for _, name := range []string{"seg_emptytail.record.00001", "seg_emptytail.record.00000", "incomplete_killed.record"} {
 		b, err := os.ReadFile(filepath.Join("../../../shared/samples/apollo", name))
 		if err == nil { // seeds that are not here are none
@@ -57,6 +58,10 @@ func FuzzRead(f *testing.F) {
 		}
 		half, _ := read(codec.Query{Start: info.StartTime + (info.EndTime-info.StartTime)/2})
 		require.True(t, half <= plain || reports > 0)
+		if reports == 0 {
+			got, want := latest(t, r, codec.Query{End: info.StartTime + (info.EndTime-info.StartTime)/2}, func(*codec.Channel) int { return 2 })
+			require.Equal(t, want, got)
+		}
 	})
 }
 

@@ -1,12 +1,25 @@
 package record
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"tapedeck/codec"
+)
 
 // What the index takes at most, without names and definitions.
 const (
 	chunkCost   = 128 // for a chunk
 	channelCost = 64  // for a channel
 )
+
+// maxPlaces bounds the messages of a channel whose places the index has.
+const maxPlaces = 1 << 16
+
+// located says whether the index has the places of a channel's messages: those that are looked for wherever they are. In what
+// Apollo's recorder could have written nothing is added.
+func located(c *codec.Channel) bool {
+	return codec.IsEvents(c) || codec.LatchedDepth(c) > 0 && (c.Encoding != codec.EncodingProtobuf || c.QoS != nil)
+}
 
 // indexEntry is what the index says about a channel, or about a chunk.
 type indexEntry struct {
@@ -31,21 +44,21 @@ func encodeChannels(channels []*writerChannel, pos int64) (sections []byte, entr
 func (w *writer) encodeIndex() []byte {
 	b := make([]byte, sectionSize, sectionSize+w.indexSize)
 	for i := range w.index {
-		b = w.index[i].append(b, w)
+		b = w.index[i].append(b)
 	}
 	copy(b, section{indexSection, int64(len(b) - sectionSize)}.append(nil))
 	return b
 }
 
 // append appends the entry as field of Index: one for a channel, two for a chunk.
-func (e *indexEntry) append(dst []byte, w *writer) []byte {
+func (e *indexEntry) append(dst []byte) []byte {
 	if own := e.channel; own != nil {
 		cache := channelCache{
 			messageNumber: own.written, name: own.wire.name, messageType: own.wire.messageType, protoDesc: own.wire.protoDesc,
 			presence: presence{set: all},
 		}
-		if own == w.eventChannel {
-			cache.unknown = encodePositions(w.events)
+		if own.located {
+			cache.unknown = encodePositions(own.places)
 		}
 		return appendIndex(dst, &singleIndex{
 			typ: uint64(channelSection), position: uint64(e.position), channelCache: encode(&cache),
@@ -85,8 +98,12 @@ func (c *channelCache) positions() []int64 {
 		return nil
 	}
 	var positions []int64
-	for ; len(packed) > 0; packed = packed[8:] {
-		positions = append(positions, int64(binary.LittleEndian.Uint64(packed)))
+	for last := int64(0); len(packed) > 0; packed = packed[8:] {
+		pos := int64(binary.LittleEndian.Uint64(packed))
+		if pos <= last {
+			return nil
+		}
+		positions, last = append(positions, pos), pos
 	}
 	return positions
 }

@@ -20,6 +20,8 @@ const (
 	splitSize = 32 << 20
 	// enoughEntries is when it begins to ask whether it can do without further pieces that overlap in time.
 	enoughEntries = 1 << 15
+	// firstEntries is that for the first message, which is waited for.
+	firstEntries = 1 << 11
 )
 
 // key orders messages by time and then by their place in the file.
@@ -42,16 +44,19 @@ func (e *entry) key() key { return key{e.time, e.content} }
 // contents are read when it is their turn.
 type iterator struct {
 	*reader
-	query codec.Query
-	scan  window   // over the heads
-	data  *windows // over the contents
+	query  codec.Query
+	layout *layout
+	scan   window   // over the heads
+	data   *windows // over the contents
 
+	begun   bool    // something was collected
 	pieces  []piece // to be collected, in the order of time
 	entries []entry
 	next    int   // of the entries
 	err     error // what follows the entries
 	end     error // what follows the pieces, if not io.EOF
 	wanted  []int8
+	tails   *tails // of which messages are wanted; nil: all
 	found   singleMessage
 	message codec.Message
 
@@ -106,6 +111,9 @@ func (it *iterator) fill() {
 	it.limit, it.sorted = lastKey, true
 	it.latest = key{math.MinInt64, math.MinInt64}
 	used, enough := 0, enoughEntries
+	if !it.begun {
+		it.begun, enough = true, firstEntries
+	}
 	for used < len(it.pieces) && it.err == nil {
 		p := &it.pieces[used]
 		if low := p.low(); len(it.entries) > 0 {
@@ -124,7 +132,7 @@ func (it *iterator) fill() {
 				}
 			}
 		}
-		if p.splits() {
+		if p.splits() && !it.sparse() {
 			it.err = it.split(used)
 			continue
 		}
@@ -178,7 +186,7 @@ func (it *iterator) collect(p *piece) error {
 	p.last = key{math.MinInt64, math.MinInt64}
 	m := &it.found
 	count := uint64(0)
-	for pos := p.start; pos < p.end; pos = m.end {
+	for pos := it.skip(p, p.start); pos < p.end; pos = it.skip(p, m.end) {
 		if err := it.read(p, pos); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -191,6 +199,9 @@ func (it *iterator) collect(p *piece) error {
 			continue
 		}
 		k := key{m.time, m.content}
+		if it.tails != nil && !it.tails.has(channel, k) {
+			continue
+		}
 		if k.before(p.from) {
 			continue
 		}
@@ -210,7 +221,7 @@ func (it *iterator) collect(p *piece) error {
 			it.halve()
 		}
 	}
-	if count < p.count && !p.cut {
+	if count < p.count && !p.cut && !it.sparse() {
 		return it.damaged(p, p.end, fmt.Sprintf("the chunk has %d messages less than its header says", p.count-count))
 	}
 	return nil
@@ -265,25 +276,35 @@ func (p *piece) splits() bool {
 	return !p.exact && (p.end-p.start > splitSize || count > maxEntries/2 || p.min == math.MinInt64)
 }
 
-// split replaces the i-th piece, and those like it that follow, by smaller ones, about which everything is known.
+// split replaces the i-th piece by smaller ones, about which everything is known.
 func (it *iterator) split(i int) error {
-	var parts []piece
-	end := i
-	for ; end < len(it.pieces) && it.pieces[end].splits(); end++ {
-		p, err := it.parts(it.pieces[end])
-		if err != nil {
-			return err
-		}
-		parts = append(parts, p...)
+	parts, err := it.parts(it.pieces[i])
+	if err != nil {
+		return err
 	}
-	it.pieces = slices.Replace(it.pieces, i, end, parts...)
+	it.pieces = slices.Replace(it.pieces, i, i+1, parts...)
 	it.sort(i)
 	return nil
 }
 
-// parts returns smaller pieces for p.
+// parts returns smaller pieces for p, those that the query wants.
 func (it *iterator) parts(p piece) ([]piece, error) {
+	parts := it.learnt[p.extent()].parts
+	if parts == nil {
+		var whole bool
+		var err error
+		if parts, whole, err = it.findParts(p); err != nil || !whole {
+			return parts, err
+		}
+		it.learnt[p.extent()] = learnt{parts: parts}
+	}
+	return slices.DeleteFunc(slices.Clone(parts), func(p piece) bool { return !p.overlaps(it.query) }), nil
+}
+
+// findParts goes through p for its parts. It says whether p was whole.
+func (it *iterator) findParts(p piece) (_ []piece, whole bool, err error) {
 	var parts layout
+	whole = true
 	expected := p.count
 	for pos := p.start; pos < p.end; pos = it.found.end {
 		err := it.read(&p, pos)
@@ -292,8 +313,9 @@ func (it *iterator) parts(p piece) ([]piece, error) {
 			break
 		}
 		if err != nil {
+			whole = false
 			if !errors.Is(err, ErrDamaged) {
-				return nil, err
+				return nil, false, err
 			}
 			// It is met again when the messages before it were collected.
 			rest := piece{start: pos, end: p.end, min: p.min, max: p.max, chunk: p.chunk, exact: true, cut: p.cut}
@@ -312,14 +334,19 @@ func (it *iterator) parts(p piece) ([]piece, error) {
 	if n := len(parts.pieces); n > 0 {
 		parts.pieces[n-1].count += expected
 	}
-	return parts.pieces, nil
+	return parts.pieces, whole, nil
 }
 
 // wants says whether the messages of a channel are wanted.
 func (it *iterator) wants(channel int) bool {
 	for channel >= len(it.wanted) {
 		want := int8(0)
-		if it.query.Wants(it.channels[len(it.wanted)]) {
+		c := it.channels[len(it.wanted)]
+		wants := it.query.Wants(c)
+		if it.tails != nil {
+			wants = it.tails.add(c, wants, it.layout.counts)
+		}
+		if wants {
 			want = 1
 		}
 		it.wanted = append(it.wanted, want)

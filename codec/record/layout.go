@@ -37,8 +37,8 @@ type piece struct {
 // layout is what is where in a file.
 type layout struct {
 	pieces   []piece
-	counts   []uint64 // messages by channel; nil when the index does not say
-	events   []int64  // where messages of the channel of events are; all of them, or none
+	counts   []uint64        // messages by channel; nil when the index does not say
+	places   map[int][]int64 // where messages of located channels are; all of them, when they are as many as counts says
 	damage   []*damage
 	finished bool // there is an index at the end
 	cut      bool // the file of a killed writer ends in the midst of a section
@@ -77,7 +77,7 @@ type walk struct {
 }
 
 func (r *reader) walk(deep bool) (*layout, error) {
-	w := &walk{reader: r, deep: deep, pos: firstSection}
+	w := &walk{reader: r, deep: deep, pos: firstSection, layout: layout{places: map[int][]int64{}}}
 	if deep {
 		w.counts = []uint64{}
 	}
@@ -280,8 +280,8 @@ func (w *walk) messages() error {
 			w.counts = append(w.counts, 0)
 		}
 		w.counts[channel]++
-		if channel == w.eventChannel {
-			w.events = append(w.events, m.pos)
+		if w.located[channel] && len(w.places[channel]) < maxPlaces {
+			w.places[channel] = append(w.places[channel], m.pos)
 		}
 		if w.count > 0 {
 			w.count--
@@ -389,13 +389,14 @@ func (w *walk) index(start, end int64) error {
 		}
 		counts[channel] += cache.messageNumber
 		counted += cache.messageNumber
-		if channel == w.eventChannel && !w.deep {
-			w.events = cache.positions()
+		if !w.deep {
+			w.places[channel] = cache.positions()
 		}
 	}
 	if w.deep {
 		return nil
 	}
+	w.checkPlaces()
 	for _, p := range w.pieces {
 		counted -= p.count
 	}

@@ -48,10 +48,12 @@ type reader struct {
 
 	channels     []*codec.Channel
 	byName       map[string]int
-	eventChannel int // of channels; -1 when there is none
+	located      []bool // by channel
+	eventChannel int    // of channels; -1 when there is none
 
 	shallow *layout
-	deep    *layout // nil before it is needed
+	deep    *layout           // nil before it is needed
+	learnt  map[extent]learnt // of pieces that were gone through
 	info    *codec.Info
 }
 
@@ -94,7 +96,7 @@ func pathless(err error) error {
 // newReader returns a reader of a file that begins with head, as much of firstSection bytes as there is.
 func newReader(path string, file file, size int64, head []byte) (*reader, error) {
 	r := &reader{
-		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1,
+		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1, learnt: map[extent]learnt{},
 		window: window{file: file, size: size}, probe: window{file: file, size: size},
 	}
 	r.headerError = r.parseHeader(head)
@@ -136,6 +138,7 @@ func (r *reader) declare(name, messageType, protoDesc []byte) {
 	}
 	r.byName[string(name)] = len(r.channels)
 	r.channels = append(r.channels, c)
+	r.located = append(r.located, located(c))
 }
 
 // find returns the index of a channel. One that was never declared has no type.
@@ -221,14 +224,14 @@ func (r *reader) Info() (*codec.Info, error) {
 
 // knowsEvents says whether l has the places of all events.
 func (r *reader) knowsEvents(l *layout) bool {
-	return r.eventChannel < 0 || r.eventChannel >= len(l.counts) || uint64(len(l.events)) == l.counts[r.eventChannel]
+	return r.eventChannel < 0 || r.eventChannel >= len(l.counts) || l.knowsPlaces(r.eventChannel)
 }
 
 // storedEvents returns the events that a recorder kept.
 func (r *reader) storedEvents(l *layout) []codec.Event {
 	var events []codec.Event
 	var m singleMessage
-	for _, pos := range l.events {
+	for _, pos := range l.places[r.eventChannel] {
 		if readMessage(&r.probe, pos, &m) != nil || m.size > maxEvent {
 			continue
 		}
@@ -253,6 +256,14 @@ func firstString(b []byte) string {
 }
 
 func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
+	it, err := r.read(q)
+	if err != nil {
+		return nil, err
+	}
+	return it, nil
+}
+
+func (r *reader) read(q codec.Query) (*iterator, error) {
 	it := &iterator{
 		reader: r,
 		query:  q,
@@ -274,8 +285,9 @@ func (r *reader) Read(q codec.Query) (codec.Iterator, error) {
 			it.end, end = recoverHint(d), d.pos
 		}
 	}
+	it.layout = l
 	for _, p := range l.pieces {
-		if p.start < end && p.max >= q.Start && (q.End == 0 || p.min < q.End) {
+		if p.start < end && p.overlaps(q) {
 			it.pieces = append(it.pieces, p)
 		}
 	}

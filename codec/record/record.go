@@ -53,7 +53,8 @@
 // A ChunkHeader has the CRC-32 (IEEE) of the chunk's body in a fixed32 field 51001, unless all channels are protobuf. It is looked
 // at in files that were not closed, where a crash may have left something else.
 //
-// The ChannelCache of the channel of events has their places in the file in a bytes field 51001, as one fixed64 each.
+// The ChannelCache of the channel of events, and of each that has latched messages (codec.LatchedDepth), has their places in the file
+// in a bytes field 51001, as one fixed64 each: so they are found without going through the file. Of more than 65536 it has none.
 package record
 
 import (

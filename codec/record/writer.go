@@ -45,17 +45,15 @@ type writer struct {
 	earliest  int64      // LogTime of what is in the file
 	latest    int64
 	index     []indexEntry
-	indexSize int64   // at most; of what is in the file
-	events    []int64 // where in the file the messages of eventChannel are
+	indexSize int64 // at most; of what is in the file
 
-	channels     map[*codec.Channel]*writerChannel
-	names        map[string]*writerChannel
-	order        []*writerChannel
-	declared     int            // so many of order are in the file
-	eventChannel *writerChannel // nil when there is none
-	checksums    bool           // of chunks
-	last         *codec.Channel // of the last message
-	lastOwn      *writerChannel
+	channels  map[*codec.Channel]*writerChannel
+	names     map[string]*writerChannel
+	order     []*writerChannel
+	declared  int            // so many of order are in the file
+	checksums bool           // of chunks
+	last      *codec.Channel // of the last message
+	lastOwn   *writerChannel
 
 	chunk chunk  // the open one
 	spare []byte // room for another one
@@ -69,6 +67,9 @@ type writerChannel struct {
 	messages uint64
 	taken    uint64 // of messages: in the file or in the chunk that is being written
 	written  uint64 // of messages: in the file
+
+	located bool    // the index says where in the file its messages are
+	places  []int64 // there they are
 }
 
 // newWriter begins a file in which the channels of before, unless that is nil, are declared. It takes file over.
@@ -182,9 +183,7 @@ func (w *writer) add(own *writerChannel) {
 	w.names[string(own.wire.name)] = own
 	w.order = append(w.order, own)
 	w.checksums = w.checksums || own.channel.Encoding != codec.EncodingProtobuf
-	if w.eventChannel == nil && codec.IsEvents(own.channel) {
-		w.eventChannel = own
-	}
+	own.located = located(own.channel)
 }
 
 // Write implements output.Part.
@@ -278,7 +277,7 @@ func (w *writer) flush(tail []byte, beside bool) {
 		copy(body, head)
 		c.pos = w.file.Size() + int64(len(sections))
 		c.body = c.pos + int64(len(head))
-		indexSize += int64(chunkCost + 8*len(c.events))
+		indexSize += int64(chunkCost + 8*len(c.places))
 	}
 	err := w.file.Reserve(indexSize + finalReserve)
 	if err == nil {
@@ -318,8 +317,13 @@ func (w *writer) count(c *chunk) {
 	h.chunkNumber++
 	h.messageNumber += c.header.messageNumber
 	w.index = append(w.index, indexEntry{chunk: c.header, position: c.pos, body: c.body - sectionSize})
-	for _, at := range c.events {
-		w.events = append(w.events, c.body+int64(at-chunkHead))
+	for _, p := range c.places {
+		if len(p.own.places) == maxPlaces {
+			p.own.located, p.own.places = false, nil
+		}
+		if p.own.located {
+			p.own.places = append(p.own.places, c.body+int64(p.at-chunkHead))
+		}
 	}
 }
 
@@ -462,8 +466,8 @@ func (w *writer) appendHead(own *writerChannel, m *codec.Message) {
 	h.messageNumber++
 	h.rawSize += uint64(len(m.Data))
 	own.messages++
-	if own == w.eventChannel {
-		w.chunk.events = append(w.chunk.events, len(w.chunk.buf))
+	if own.located {
+		w.chunk.places = append(w.chunk.places, place{own, len(w.chunk.buf)})
 	}
 
 	size := len(own.prefix) + protowire.SizeVarint(time) + 1 + protowire.SizeBytes(len(m.Data))

@@ -1,0 +1,194 @@
+package record
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/tail"
+)
+
+// learnt is what is remembered of a piece that was gone through.
+type learnt struct {
+	parts    []piece // instead of a large piece
+	channels []int   // that have messages in it; nil when that is not known
+}
+
+// extent is where a piece is in the file.
+type extent struct{ start, end int64 }
+
+func (p *piece) extent() extent { return extent{p.start, p.end} }
+
+// overlaps says whether p can hold messages in the window of q.
+func (p *piece) overlaps(q codec.Query) bool {
+	return p.max >= q.Start && (q.End == 0 || p.min < q.End)
+}
+
+// knowsPlaces says whether l has the places of all messages of a channel.
+func (l *layout) knowsPlaces(channel int) bool {
+	return channel < len(l.counts) && uint64(len(l.places[channel])) == l.counts[channel]
+}
+
+// errPlaces says that the index has wrong places.
+var errPlaces = errors.New("wrong places in the index")
+
+// checkPlaces forgets places that are not among messages.
+func (l *layout) checkPlaces() {
+	for channel, places := range l.places {
+		for _, p := range l.pieces {
+			for len(places) > 0 && places[0] >= p.start && places[0] < p.end {
+				places = places[1:]
+			}
+		}
+		if len(places) > 0 {
+			delete(l.places, channel)
+		}
+	}
+}
+
+// tails are the ends of channels that Latest is to return.
+type tails struct {
+	keep   func(*codec.Channel) int
+	list   []*tail.Tail // by channel
+	sparse bool         // the places of all their messages are known
+}
+
+// add adds a channel, of which counts may know how many messages there are. It says whether any of them are kept.
+func (t *tails) add(c *codec.Channel, wanted bool, counts []uint64) bool {
+	n := 0
+	if wanted {
+		n = t.keep(c)
+	}
+	if i := len(t.list); n != codec.All && i < len(counts) {
+		n = int(min(uint64(max(n, 0)), counts[i]))
+	}
+	t.list = append(t.list, tail.New(n))
+	return n > 0
+}
+
+func (t *tails) has(channel int, k key) bool {
+	return t.list[channel].Has(tail.Key{Time: k.time, Place: k.pos})
+}
+
+// Latest implements codec.LatestReader. It goes back from the last piece until every channel has what is kept of it. The places of
+// latched messages are in the indexes of our own files; otherwise it goes through pieces for them, and remembers which channels were
+// found there.
+func (r *reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	it, err := r.read(q)
+	if err != nil {
+		return nil, err
+	}
+	it.tails = &tails{keep: keep, sparse: true}
+	for i := range r.channels {
+		if it.wants(i) && !it.layout.knowsPlaces(i) {
+			it.tails.sparse = false
+		}
+	}
+	if err := it.goBack(); errors.Is(err, errPlaces) {
+		it.layout.places = nil
+		return r.Latest(q, keep)
+	} else if err != nil {
+		return nil, err
+	}
+	return it, nil
+}
+
+// goBack leaves the pieces that are needed.
+func (it *iterator) goBack() error {
+	rest := it.pieces
+	it.pieces = nil
+	byMax := func(a, b piece) int { return cmp.Compare(b.max, a.max) }
+	slices.SortStableFunc(rest, byMax)
+	for len(rest) > 0 {
+		p := rest[0]
+		rest = rest[1:]
+		switch {
+		case !it.lacks(&p):
+		case p.splits() && !it.sparse():
+			parts, err := it.parts(p)
+			if err != nil {
+				return err
+			}
+			rest = append(parts, rest...)
+			slices.SortStableFunc(rest, byMax)
+		default:
+			if err := it.locate(&p); err != nil {
+				return err
+			}
+			it.pieces = append(it.pieces, p)
+		}
+	}
+	// What some of them have was not among the last in the end.
+	it.pieces = slices.DeleteFunc(it.pieces, func(p piece) bool { return !it.lacks(&p) })
+	it.sort(0)
+	return nil
+}
+
+// sparse says whether the places of all messages that can be wanted are known.
+func (it *iterator) sparse() bool { return it.tails != nil && it.tails.sparse }
+
+// skip returns where the first message that can be wanted is in p, at or behind pos; the end of p when there is none.
+func (it *iterator) skip(p *piece, pos int64) int64 {
+	if !it.sparse() {
+		return pos
+	}
+	next := p.end
+	for channel := range it.tails.list {
+		places := it.layout.places[channel]
+		if i, _ := slices.BinarySearch(places, pos); i < len(places) && it.wants(channel) {
+			next = min(next, places[i])
+		}
+	}
+	return next
+}
+
+// lacks says whether there can be messages in p that are among the last of their channel, by those that are known of.
+func (it *iterator) lacks(p *piece) bool {
+	known := it.learnt[p.extent()].channels
+	for channel := range it.channels {
+		if !it.wants(channel) || it.tails.list[channel].Full(p.max) || known != nil && !slices.Contains(known, channel) {
+			continue
+		}
+		if it.layout.knowsPlaces(channel) {
+			places := it.layout.places[channel]
+			if i, _ := slices.BinarySearch(places, p.start); i == len(places) || places[i] >= p.end {
+				continue
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// locate adds the messages of p to the tails of their channels.
+func (it *iterator) locate(p *piece) error {
+	m := &it.found
+	channels := []int{}
+	for pos := it.skip(p, p.start); pos < p.end; pos = it.skip(p, m.end) {
+		if err := it.read(p, pos); err != nil {
+			if errors.Is(err, ErrDamaged) && it.sparse() {
+				return errPlaces
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			return err
+		}
+		channel := it.find(m.name)
+		if _, there := slices.BinarySearch(it.layout.places[channel], pos); it.sparse() && !there {
+			return errPlaces
+		}
+		if !slices.Contains(channels, channel) {
+			channels = append(channels, channel)
+		}
+		if it.wants(channel) && it.query.Covers(m.time) {
+			it.tails.list[channel].Add(tail.Key{Time: m.time, Place: m.content})
+		}
+	}
+	if !it.sparse() {
+		it.learnt[p.extent()] = learnt{channels: channels}
+	}
+	return nil
+}

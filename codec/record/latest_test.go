@@ -1,0 +1,175 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// counted is a file that counts what is read of it.
+type counted struct {
+	file
+	bytes *int64
+}
+
+func (c counted) ReadAt(b []byte, pos int64) (int, error) {
+	*c.bytes += int64(len(b))
+	return c.file.ReadAt(b, pos)
+}
+
+// openCounted opens a file and returns where the bytes that are read of it are counted.
+func openCounted(t testing.TB, b []byte) (*reader, *int64) {
+	n := new(int64)
+	r, err := newReader("counted.record", counted{fileOf{bytes.NewReader(b)}, n}, int64(len(b)), b[:min(len(b), firstSection)])
+	require.NoError(t, err)
+	return r, n
+}
+
+// slow hides the index.
+type slow struct{ codec.Reader }
+
+// latest returns what a reader says of the state, and what going through everything says.
+func latest(t testing.TB, r codec.Reader, q codec.Query, keep func(*codec.Channel) int) (got, want []string) {
+	for _, from := range []codec.Reader{r, slow{r}} {
+		it, err := codec.Latest(from, q, keep)
+		require.NoError(t, err)
+		got, want = want, nil
+		for m, err := it.Next(); err == nil; m, err = it.Next() {
+			want = append(want, fmt.Sprintf("%s %d %.9q", m.Channel.Topic, m.LogTime, m.Data))
+		}
+		require.NoError(t, it.Close())
+	}
+	return got, want
+}
+
+// latchedFile has a static transform in the first of many chunks, and a map in some.
+func latchedFile(t testing.TB) []byte {
+	path := filepath.Join(t.TempDir(), "a.record")
+	w, err := create(path, codec.CreateOptions{ChunkSize: 10_000})
+	require.NoError(t, err)
+	qos := codec.DefaultQoS()
+	imu := &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR, QoS: []codec.QoS{qos}}
+	qos.Durability, qos.Depth = codec.TransientLocal, 2
+	place := &codec.Channel{Topic: "/map", Type: "nav_msgs/msg/OccupancyGrid", Encoding: codec.EncodingCDR, QoS: []codec.QoS{qos}}
+	static := &codec.Channel{Topic: "/tf_static", Type: "tf2_msgs/msg/TFMessage", Encoding: codec.EncodingCDR}
+	require.NoError(t, w.Write(&codec.Message{Channel: static, LogTime: 1, Data: []byte("transform")}))
+	for i := range int64(3000) {
+		require.NoError(t, w.Write(&codec.Message{Channel: imu, LogTime: 10 + i, Data: bytes.Repeat([]byte("i"), 1000)}))
+		if i%700 == 0 {
+			require.NoError(t, w.Write(&codec.Message{Channel: place, LogTime: 10 + i, Data: fmt.Append(nil, "map ", i)}))
+		}
+	}
+	require.NoError(t, w.Close())
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return b
+}
+
+func TestLatestByPlaces(t *testing.T) {
+	b := latchedFile(t)
+	r, n := openCounted(t, b)
+	for _, end := range []int64{1, 2, 10, 11, 1000, 2800, 0} {
+		*n = 0
+		it, err := r.Latest(codec.Query{End: end}, codec.LatchedDepth)
+		require.NoError(t, err)
+		for err == nil {
+			_, err = it.Next()
+		}
+		require.Less(t, *n, int64(100_000), "of %d", len(b))
+		got, want := latest(t, r, codec.Query{End: end}, codec.LatchedDepth)
+		require.Equal(t, want, got)
+	}
+
+	// Without places, or where they are wrong, the messages are looked for, once.
+	for name, position := range map[string]func(uint64) uint64{
+		"none": nil, "beyond the end": func(uint64) uint64 { return 1 << 50 }, "descending": func(p uint64) uint64 { return 1<<40 - p },
+		"between messages": func(p uint64) uint64 { return p + 3 }, "of others": func(p uint64) uint64 { return p + 2100 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := bytes.Clone(b)
+			tag := appendBytes(nil, extension, "")[:3]
+			index := bytes.LastIndex(changed, section{indexSection, 0}.append(nil)[:8])
+			for i := index; ; {
+				next := bytes.Index(changed[i:], tag)
+				if next < 0 {
+					break
+				}
+				i += next + len(tag) + 1
+				size := int(changed[i-1])
+				if size == 0 || size%8 != 0 || size > 40 {
+					continue
+				}
+				if position == nil {
+					changed[i-4] += 8 // another field
+					continue
+				}
+				for at := i; at < i+size; at += 8 {
+					binary.LittleEndian.PutUint64(changed[at:], position(binary.LittleEndian.Uint64(changed[at:])))
+				}
+			}
+			require.NotEqual(t, b, changed)
+			r, n := openCounted(t, changed)
+			for range 2 {
+				*n = 0
+				for _, end := range []int64{2, 1000, 0} {
+					it, err := r.Latest(codec.Query{End: end}, codec.LatchedDepth)
+					require.NoError(t, err)
+					require.NoError(t, it.Close())
+				}
+			}
+			require.Less(t, *n, int64(len(b)/10))
+			for _, end := range []int64{2, 1000, 0} {
+				got, want := latest(t, r, codec.Query{End: end}, codec.LatchedDepth)
+				require.Equal(t, want, got)
+			}
+		})
+	}
+}
+
+// Of a large chunk a second seek reads a part only. Another chunk lies behind it in the file and within it in time.
+func TestSeekInLargeChunks(t *testing.T) {
+	var large, small []int64
+	for i := range int64(40_000) {
+		large = append(large, 10+10*i)
+		if i > 20_000 && i%1000 == 0 {
+			small = append(small, 5+10*i, 4+10*i)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "a.record")
+	writeChunks(t, path, 1000, large, small)
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	r, n := openCounted(t, b)
+	for i, at := range []int64{200_000, 10, 399_999, 210_006, 250_005} {
+		*n = 0
+		it, err := r.Read(codec.Query{Start: at})
+		require.NoError(t, err)
+		_, err = it.Next()
+		require.NoError(t, err)
+		if i > 0 {
+			require.Less(t, *n, int64(len(b)/3))
+		}
+		got, want := latest(t, r, codec.Query{End: at}, func(*codec.Channel) int { return 5 })
+		require.Equal(t, want, got)
+		require.NotEmpty(t, append(got, "nothing"))
+		rest, err := readAll(t, r, codec.Query{Start: at})
+		require.NoError(t, err)
+		count := 0
+		for _, t := range append(large, small...) {
+			if t >= at {
+				count++
+			}
+		}
+		require.Len(t, rest, count)
+		for i := 1; i < len(rest); i++ {
+			require.LessOrEqual(t, rest[i-1].time, rest[i].time)
+		}
+	}
+}
