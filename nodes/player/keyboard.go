@@ -3,11 +3,46 @@ package main
 import (
 	"context"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tapedeck/nodes/internal/progress"
 )
+
+const (
+	keysHelp = "Space pauses and resumes, ↑ and ↓ change the rate, ← and → seek, . plays the next message while paused, s the next step."
+	seekBy   = 5 * time.Second // of recorded time, by an arrow
+	rateBy   = 1.1
+)
+
+// press does what a key asks for.
+func (e *engine) press(key string) {
+	e.do(func() {
+		switch key {
+		case " ":
+			e.setPaused(!e.paused)
+		case ".":
+			e.burst(1, make(chan uint64, 1))
+		case "s":
+			if e.plan.step > 0 {
+				e.askStep(nil)
+			} else {
+				e.burst(1, make(chan uint64, 1))
+			}
+		case "t":
+			e.pausing = !e.pausing
+		case "\x1b[A": // up
+			e.setRate(min(e.line.rate*rateBy, maxRate))
+		case "\x1b[B": // down
+			e.setRate(max(e.line.rate/rateBy, minRate))
+		case "\x1b[C": // right
+			e.seek(e.position(e.timer.now()) + int64(seekBy))
+		case "\x1b[D": // left
+			e.seek(e.position(e.timer.now()) - int64(seekBy))
+		}
+	})
+}
 
 // keyboard turns the keys pressed on the terminal into calls of press, until ctx ends. Ctrl-C keeps its meaning. restore
 // puts the terminal back as it was. ok is false where standard input is no terminal, or that of a job in the background.

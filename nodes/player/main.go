@@ -40,12 +40,7 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := openSource(paths, wants)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	p, err := newPlayer(*o, s)
+	offsets, err := o.offsets(paths)
 	if err != nil {
 		return err
 	}
@@ -53,18 +48,31 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if _, err := bridge.NewNames(bridge.Options{Name: "player", Remaps: in.ROS.Remaps}); err != nil {
 		return config.Usagef("%w", err)
 	}
-	p.line = progress.NewLine(os.Stderr)
-	if p.node, err = graph.Open("player", in, o, p.line); err != nil {
+	s, err := openSource(paths, offsets, wants)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.node.Close()) }()
+	defer func() { err = errors.Join(err, s.close()) }()
+	if o.Quiet && in.ROS.LogLevel == "" {
+		in.ROS.LogLevel = "warn"
+	}
+	line := progress.NewLine(os.Stderr)
+	node, err := graph.Open("player", in, o, line)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
 	for _, text := range s.warnings {
-		p.node.Log(bridge.Warn, "%s", text)
+		node.Log(bridge.Warn, "%s", text)
+	}
+	p, err := newPlayer(*o, s, node, line)
+	if err != nil {
+		return err
 	}
 	began := time.Now()
 	if err := p.run(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("played %d messages in %.1f s\n", p.published.Load(), time.Since(began).Seconds())
+	fmt.Printf("played %d messages in %.1f s\n", p.state().played, time.Since(began).Seconds())
 	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"sync"
 
 	"tapedeck/codec"
@@ -41,35 +40,37 @@ func (b *block) fill(it codec.Iterator) {
 	}
 }
 
-// readAhead reads messages from an iterator in a goroutine of its own, so that a slow disk does not delay playing. What
-// is read ahead is bounded in bytes, and is one block at least.
+// readAhead is a feed that reads messages from an iterator in a goroutine of its own, so that a slow disk delays nothing but what
+// it has. What is read ahead is bounded in bytes, and is one block at least.
 type readAhead struct {
-	size int64
-	done chan struct{} // closed when the iterator is not in use any more
+	it    codec.Iterator
+	size  int64
+	ready func()        // is called when there is more
+	done  chan struct{} // closed when the iterator is not in use any more
 
-	mu      sync.Mutex
-	changed sync.Cond
-	full    []*block
-	spare   []*block // to be filled again
-	ahead   int64    // bytes in full
-	closed  bool
+	mu     sync.Mutex
+	room   sync.Cond
+	full   []*block
+	spare  []*block // to be filled again
+	ahead  int64    // bytes in full
+	closed bool
 
 	current *block
-	next    int // in current
+	at      int // in current
 }
 
-// newReadAhead reads it up to about size bytes ahead. Close ends it; the iterator stays the caller's.
-func newReadAhead(it codec.Iterator, size int64) *readAhead {
-	r := &readAhead{size: size, done: make(chan struct{}), current: new(block)}
-	r.changed.L = &r.mu
-	go r.run(it)
+// newReadAhead reads it up to about size bytes ahead, and owns it.
+func newReadAhead(it codec.Iterator, size int64, ready func()) *readAhead {
+	r := &readAhead{it: it, size: size, ready: ready, done: make(chan struct{}), current: new(block)}
+	r.room.L = &r.mu
+	go r.run()
 	return r
 }
 
-func (r *readAhead) run(it codec.Iterator) {
+func (r *readAhead) run() {
 	defer close(r.done)
 	for b := new(block); b != nil; b = r.put(b) {
-		b.fill(it)
+		b.fill(r.it)
 	}
 }
 
@@ -78,14 +79,14 @@ func (r *readAhead) put(b *block) *block {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.ahead > 0 && r.ahead+b.size > r.size && !r.closed {
-		r.changed.Wait()
+		r.room.Wait()
 	}
 	if r.closed {
 		return nil
 	}
 	r.full = append(r.full, b)
 	r.ahead += b.size
-	r.changed.Broadcast()
+	r.ready()
 	if b.err != nil {
 		return nil
 	}
@@ -96,47 +97,44 @@ func (r *readAhead) put(b *block) *block {
 	return new(block)
 }
 
-// get returns the next block, and takes back the one before it.
-func (r *readAhead) get(used *block) *block {
+// get returns the next block, nil if there is none yet, and takes back the one before it.
+func (r *readAhead) get() *block {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cap(used.data) <= 2*blockSize { // memory of large messages is not kept
-		r.spare = append(r.spare, used)
+	if len(r.full) == 0 {
+		return nil
 	}
-	for len(r.full) == 0 && !r.closed {
-		r.changed.Wait()
-	}
-	if r.closed {
-		return &block{err: errors.New("read ahead: it is closed")}
+	if cap(r.current.data) <= 2*blockSize { // memory of large messages is not kept
+		r.spare = append(r.spare, r.current)
 	}
 	b := r.full[0]
 	r.full = append(r.full[:0], r.full[1:]...)
 	r.ahead -= b.size
-	r.changed.Broadcast()
+	r.room.Signal()
 	return b
 }
 
-// Next returns the next message, valid until the next call, or what the iterator ended with.
-func (r *readAhead) Next() (*codec.Message, error) {
-	for r.next == len(r.current.messages) {
+func (r *readAhead) next() (*codec.Message, error) {
+	for r.at == len(r.current.messages) {
 		if r.current.err != nil {
 			return nil, r.current.err
 		}
-		r.current, r.next = r.get(r.current), 0
+		b := r.get()
+		if b == nil {
+			return nil, nil
+		}
+		r.current, r.at = b, 0
 	}
-	m := &r.current.messages[r.next]
-	r.next++
+	m := &r.current.messages[r.at]
+	r.at++
 	return m, nil
 }
 
-// Close ends the reading ahead and returns when the iterator is not in use any more.
-func (r *readAhead) Close() error {
+func (r *readAhead) close() error {
 	r.mu.Lock()
 	r.closed = true
-	r.changed.Broadcast()
+	r.room.Signal()
 	r.mu.Unlock()
 	<-r.done
-	return nil
+	return r.it.Close()
 }
-
-var _ codec.Iterator = (*readAhead)(nil)

@@ -4,51 +4,67 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"tapedeck/codec"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 )
 
 // source is the recordings to be played, as one.
 type source struct {
-	readers  []codec.Reader
-	channels []*codec.Channel // that the filter selects, in the order of the files
-	messages uint64           // of all channels
-	start    int64            // ns since the Unix epoch, of the earliest message of all
-	end      int64            // of the latest
-	warnings []string         // what its user should know
-	wants    func(*codec.Channel) bool
+	recordings []recording
+	channels   []*codec.Channel // that the filter selects, in the order of the files
+	messages   uint64           // of all channels
+	start      int64            // ns since the Unix epoch, of the earliest message of all
+	end        int64            // of the latest
+	warnings   []string         // what its user should know
+	wants      func(*codec.Channel) bool
 }
 
-// openSource opens the recordings at paths. The caller closes the source.
-func openSource(paths []string, wants func(*codec.Channel) bool) (*source, error) {
+// recording is one of a source.
+type recording struct {
+	codec.Reader
+	offset int64 // ns that it is played later
+	files  []codec.FileInfo
+}
+
+// openSource opens the recordings at paths, to be played that much later, in ns. The caller closes the source.
+func openSource(paths []string, offsets map[string]int64, wants func(*codec.Channel) bool) (*source, error) {
 	s := &source{wants: wants}
 	for _, path := range paths {
-		if err := s.add(path); err != nil {
+		if err := s.add(path, offsets[path]); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
 	}
 	return s, nil
 }
 
-func (s *source) add(path string) error {
-	r, err := codec.Open(path)
+func (s *source) add(path string, offset int64) error {
+	r, left, err := formats.OpenROS2(path)
 	if err != nil {
 		return err
 	}
-	s.readers = append(s.readers, r)
+	s.recordings = append(s.recordings, recording{Reader: r, offset: offset})
 	info, err := r.Info()
 	if err != nil {
 		return err
 	}
+	s.recordings[len(s.recordings)-1].files = info.Files
 	if !info.Complete {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged; what there is of it is played, 'converter info' says more", path))
 	}
+	for _, err := range left {
+		s.warnings = append(s.warnings, fmt.Sprintf("%s: not played: %v", path, err))
+	}
 	if info.MessageCount > 0 {
+		start, end := info.StartTime+offset, info.EndTime+offset
 		if s.messages == 0 {
-			s.start, s.end = info.StartTime, info.EndTime
+			s.start, s.end = start, end
 		}
-		s.start, s.end = min(s.start, info.StartTime), max(s.end, info.EndTime)
+		s.start, s.end = min(s.start, start), max(s.end, end)
 		s.messages += info.MessageCount
 	}
 	for _, t := range info.Topics {
@@ -61,13 +77,31 @@ func (s *source) add(path string) error {
 
 // read returns the messages that q and the filter select, in time order.
 func (s *source) read(q codec.Query) (codec.Iterator, error) {
-	selected := q.Topics
-	q.Topics = func(c *codec.Channel) bool { return s.wants(c) && (selected == nil || selected(c)) }
+	return s.merge(q, func(r codec.Reader, q codec.Query) (codec.Iterator, error) { return r.Read(q) })
+}
+
+// latest returns the last messages that q and the filter select, as many of each channel as keep says.
+func (s *source) latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	return s.merge(q, func(r codec.Reader, q codec.Query) (codec.Iterator, error) { return codec.Latest(r, q, keep) })
+}
+
+func (s *source) merge(q codec.Query, read func(codec.Reader, codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
+	selected := q
+	q.Topics = func(c *codec.Channel) bool { return s.wants(c) && selected.Wants(c) }
 	var its []codec.Iterator
-	for _, r := range s.readers {
-		it, err := r.Read(q)
+	for _, r := range s.recordings {
+		q.Start, q.End = selected.Start-r.offset, selected.End
+		if q.End != 0 {
+			if q.End -= r.offset; q.End <= 0 {
+				continue // 0 would be no end
+			}
+		}
+		it, err := read(r.Reader, q)
 		if err != nil {
 			return nil, errors.Join(err, codec.Merge(its...).Close())
+		}
+		if r.offset != 0 {
+			it = &shifted{Iterator: it, by: r.offset}
 		}
 		its = append(its, it)
 	}
@@ -76,11 +110,60 @@ func (s *source) read(q codec.Query) (codec.Iterator, error) {
 
 func (s *source) close() error {
 	var errs []error
-	for _, r := range s.readers {
+	for _, r := range s.recordings {
 		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)
 }
+
+// shifted moves messages in time.
+type shifted struct {
+	codec.Iterator
+	by      int64 // ns
+	message codec.Message
+}
+
+func (s *shifted) Next() (*codec.Message, error) {
+	m, err := s.Iterator.Next()
+	if err != nil {
+		return nil, err
+	}
+	s.message = *m
+	s.message.LogTime += s.by
+	if m.PublishTime != 0 {
+		s.message.PublishTime += s.by
+	}
+	return &s.message, nil
+}
+
+// offsets reads how much later, in ns, the recordings at paths are played.
+func (o *options) offsets(paths []string) (map[string]int64, error) {
+	offsets := map[string]int64{}
+	for _, text := range o.InputOffset {
+		at := strings.LastIndexByte(text, '=')
+		if at < 0 {
+			return nil, config.Usagef("input_offset: %q has no '=', want FILE=1.5s", text)
+		}
+		path := text[:at]
+		d, err := time.ParseDuration(text[at+1:])
+		if err != nil {
+			var ns int64
+			if ns, err = parseNumber(text[at+1:]); err == nil {
+				d = time.Duration(ns)
+			}
+		}
+		if err != nil {
+			return nil, config.Usagef("input_offset: %q: %q is no duration, want FILE=1.5s or FILE=-200ms", text, text[at+1:])
+		}
+		if !slices.Contains(paths, path) {
+			return nil, config.Usagef("input_offset: %q: %s is not among the recordings to play", text, path)
+		}
+		offsets[path] = int64(d)
+	}
+	return offsets, nil
+}
+
+const serviceEvents = "/_service_event"
 
 // topicFilter returns which channels the options select. With a clock of our own a recorded /clock is left out.
 func topicFilter(o *options) (func(*codec.Channel) bool, error) {
@@ -92,20 +175,20 @@ func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	named := len(o.Topics) > 0 || include != nil
+	listed := func(topics, services []string, topic string) bool {
+		service, ok := strings.CutSuffix(topic, serviceEvents)
+		return names(topics, topic) || ok && names(services, service)
+	}
+	clocked := o.Clock > 0 || len(o.ClockTopics) > 0 || o.ClockTopicsAll
+	named := len(o.Topics) > 0 || len(o.Services) > 0 || include != nil
 	return func(c *codec.Channel) bool {
 		switch {
-		case o.Clock > 0 && c.Topic == "/clock":
+		case clocked && c.Topic == clockTopic:
 			return false
-		case names(o.ExcludeTopics, c.Topic), exclude != nil && exclude.MatchString(c.Topic):
+		case listed(o.ExcludeTopics, o.ExcludeServices, c.Topic), exclude != nil && exclude.MatchString(c.Topic):
 			return false
 		}
 		// What a recording says about itself is played only when it is asked for.
-		return !named && !codec.IsEvents(c) || names(o.Topics, c.Topic) || include != nil && include.MatchString(c.Topic)
+		return !named && !codec.IsEvents(c) || listed(o.Topics, o.Services, c.Topic) || include != nil && include.MatchString(c.Topic)
 	}, nil
-}
-
-// names says whether topic is in the list, where it may stand without its first slash.
-func names(list []string, topic string) bool {
-	return slices.ContainsFunc(list, func(name string) bool { return name == topic || "/"+name == topic })
 }

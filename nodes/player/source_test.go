@@ -17,9 +17,9 @@ import (
 
 func everything(*codec.Channel) bool { return true }
 
-// tape writes a recording of empty messages of a topic at these times. Unless it is closed it looks like that of a
+// makeTape writes a recording of empty messages of a topic at these times. Unless it is closed it looks like that of a
 // killed process.
-func tape(t *testing.T, name, topic string, closed bool, times ...int64) string {
+func makeTape(t *testing.T, name, topic string, closed bool, times ...int64) string {
 	path := filepath.Join(t.TempDir(), name)
 	w, err := codec.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
@@ -40,8 +40,8 @@ func tape(t *testing.T, name, topic string, closed bool, times ...int64) string 
 
 func TestSourceMergesRecordings(t *testing.T) {
 	s, err := openSource([]string{
-		tape(t, "none.record", "/none", true), tape(t, "a.record", "/a", true, 100, 300), tape(t, "b.mcap", "/b", true, 0, 200),
-	}, everything)
+		makeTape(t, "none.record", "/none", true), makeTape(t, "a.record", "/a", true, 100, 300), makeTape(t, "b.mcap", "/b", true, 0, 200),
+	}, nil, everything)
 	require.NoError(t, err)
 	defer s.close()
 	require.Equal(t, []int64{0, 300, 4}, []int64{s.start, s.end, int64(s.messages)}, "recorded time may begin at 0")
@@ -69,8 +69,8 @@ func TestSourceMergesRecordings(t *testing.T) {
 }
 
 func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
-	path := tape(t, "killed.record", "/a", false, 1, 2)
-	s, err := openSource([]string{path}, everything)
+	path := makeTape(t, "killed.record", "/a", false, 1, 2)
+	s, err := openSource([]string{path}, nil, everything)
 	require.NoError(t, err)
 	defer s.close()
 	require.Len(t, s.warnings, 1)
@@ -79,7 +79,7 @@ func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 }
 
 func TestSourceFailsWithOneOfItsRecordings(t *testing.T) {
-	_, err := openSource([]string{tape(t, "a.record", "/a", true, 1), "nowhere.record"}, everything)
+	_, err := openSource([]string{makeTape(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, everything)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

@@ -1,32 +1,55 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/msgs/std_msgs"
 )
 
-// show tells on a terminal a few times a second how far the playback is, until ctx ends.
-func (p *player) show(ctx context.Context) {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		p.line.Show(p.state())
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
-	}
+const (
+	diagnosticsTopic = "/diagnostics"
+	diagnosticsPace  = time.Second
+)
+
+// diagnostics tells how a playback goes, as ROS 2's tools expect it. A nil one does not.
+type diagnostics struct {
+	node      bridge.Node
+	publisher bridge.Publisher
+	last      time.Time
 }
 
-// state says where the playback is: "[PLAYING] 2026-11-21 10:00:05.2  5.2 / 20.0 s  rate 1.00  1234 messages".
-func (p *player) state() string {
-	rate, paused := p.clock.state()
-	word := "PLAYING"
-	if paused {
-		word = "PAUSED "
+func newDiagnostics(node bridge.Node) *diagnostics {
+	p, err := node.Advertise(diagnosticsTopic, "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS())
+	if err != nil {
+		node.Log(bridge.Warn, "nothing is told on %s: %v", diagnosticsTopic, err)
+		return nil
 	}
-	now := p.clock.now() - p.shift.Load()
-	return fmt.Sprintf("[%s] %s  %.1f / %.1f s  rate %.2f  %d messages", word, time.Unix(0, now).Format("2006-01-02 15:04:05.0"),
-		float64(now-p.start)/1e9, float64(p.end-p.start)/1e9, rate, p.published.Load())
+	return &diagnostics{node: node, publisher: p}
+}
+
+// tell publishes the state, once a second at most.
+func (d *diagnostics) tell(now time.Time, s state) {
+	if d == nil || now.Sub(d.last) < diagnosticsPace {
+		return
+	}
+	d.last = now
+	status := diag.DiagnosticStatus{Level: diag.DiagnosticStatus_OK, Name: d.node.Name() + ": playback", Message: s.String()}
+	for _, pair := range [][2]any{
+		{"state", s.word}, {"rate", s.rate}, {"position", fmt.Sprintf("%.3f", float64(s.position-s.start)/1e9)},
+		{"duration", fmt.Sprintf("%.3f", float64(s.end-s.start)/1e9)}, {"messages", s.played},
+	} {
+		status.Values = append(status.Values, diag.KeyValue{Key: fmt.Sprint(pair[0]), Value: fmt.Sprint(pair[1])})
+	}
+	data, err := cdr.Marshal(&diag.DiagnosticArray{Header: std_msgs.Header{Stamp: rosTime(now.UnixNano())}, Status: []diag.DiagnosticStatus{status}})
+	if err == nil {
+		err = d.publisher.Publish(data)
+	}
+	if err != nil {
+		d.node.Log(bridge.Warn, "publish on %s: %v", d.publisher.Topic(), err)
+	}
 }

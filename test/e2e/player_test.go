@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,12 +108,15 @@ func TestPlayerRefuses(t *testing.T) {
 	}
 }
 
-func TestPlayerSkipsWhatIsNotROS2(t *testing.T) {
+func TestPlayerNamesWhatHasNoTranslation(t *testing.T) {
 	example, err := filepath.Abs(filepath.Join(samples, "apollo/example.record.00000"))
 	require.NoError(t, err)
 	if _, err := os.Stat(example); err != nil {
 		t.Skip("the real recordings are not there: ", err)
 	}
 	g := isolate(t)
-	require.Contains(t, g.run(1, "player", example), "none carries ROS 2 messages")
+	out := g.run(0, "player", example)
+	require.Equal(t, 1, strings.Count(out, "not played: /apollo/monitor "))
+	require.NotContains(t, out, "played 0 messages")
+	require.Contains(t, g.run(1, "player", example, "--topics", "/apollo/monitor"), "nothing to play")
 }

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func newTestAlarm(t *testing.T) *alarm {
+	a, err := newAlarm()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.close()) })
+	return a
+}
+
+func TestAlarmSleepsUntil(t *testing.T) {
+	a := newTestAlarm(t)
+	for _, d := range []time.Duration{-time.Second, 0, time.Microsecond, nearness, 3 * nearness} {
+		until := a.now() + int64(d)
+		a.sleep(until)
+		require.GreaterOrEqual(t, a.now(), until, d)
+		var system unix.Timespec
+		require.NoError(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &system))
+		require.GreaterOrEqual(t, system.Nano(), until-int64(time.Millisecond), "it is the system's clock")
+	}
+}
+
+func TestAlarmWakes(t *testing.T) {
+	a := newTestAlarm(t)
+	a.wake()
+	a.wake()
+	a.sleep(never) // what was before counts
+	go a.wake()
+	a.sleep(a.now() + int64(time.Hour))
+}

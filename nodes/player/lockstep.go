@@ -1,0 +1,94 @@
+package main
+
+// lockStep lets time pass in steps, each when it was asked for. Then what is played and what /clock tells depend on the
+// recording alone: /clock is told at each step's end, and meanwhile by recorded time. All times are ns.
+type lockStep struct {
+	length int64 // of a step; 0: time is not held
+	period int64 // of /clock; 0: none
+
+	limit   int64       // recorded time at which the step ends
+	clock   int64       // recorded time of the next /clock
+	waiting bool        // the step is complete
+	asked   []chan bool // steps, with who is told that they are complete, or nil
+	current chan bool
+}
+
+// start begins at a recorded time, with a step that is complete.
+func (l *lockStep) start(t int64) {
+	if l.length == 0 {
+		return
+	}
+	l.limit, l.waiting = t, true
+	l.clock = t + l.period
+	l.answer(true)
+}
+
+// held says whether time stands until a step is asked for.
+func (l *lockStep) held() bool { return l.length > 0 && l.waiting }
+
+// ask asks for a step. The reply, unless nil, gets true when it is complete, or false at the end.
+func (l *lockStep) ask(reply chan bool) { l.asked = append(l.asked, reply) }
+
+// next begins the next step, if one was asked for.
+func (l *lockStep) next() bool {
+	if len(l.asked) == 0 {
+		return false
+	}
+	l.current, l.asked = l.asked[0], l.asked[1:]
+	l.limit += l.length
+	l.waiting = false
+	return true
+}
+
+// nextMark returns the recorded time that /clock has to tell next.
+func (l *lockStep) nextMark() int64 {
+	switch {
+	case l.length == 0:
+		return never
+	case l.period == 0:
+		return l.limit
+	}
+	return min(l.limit, l.clock)
+}
+
+// marks says whether t is that time.
+func (l *lockStep) marks(t int64) bool { return l.length > 0 && t == l.nextMark() }
+
+// pass is called when that time has come, and says whether it is the end of the step.
+func (l *lockStep) pass(t int64) bool {
+	if t == l.clock {
+		l.clock += l.period
+	}
+	if t < l.limit {
+		return false
+	}
+	l.waiting = true
+	l.answer(true)
+	return true
+}
+
+// reach is told that what was recorded at t was played, though no step was asked for.
+func (l *lockStep) reach(t int64) {
+	l.limit = max(l.limit, t)
+	for l.period > 0 && l.clock <= t {
+		l.clock += l.period
+	}
+}
+
+func (l *lockStep) answer(complete bool) {
+	if l.current != nil {
+		l.current <- complete
+		l.current = nil
+	}
+}
+
+// drop answers all who asked for steps: there are no more.
+func (l *lockStep) drop() {
+	l.answer(false)
+	for _, reply := range l.asked {
+		if reply != nil {
+			reply <- false
+		}
+	}
+	l.asked = nil
+}

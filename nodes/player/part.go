@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"tapedeck/config"
+)
+
+// layouts are how times are written; those without a zone are local.
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02-15:04:05.999999999", "2006-01-02 15:04",
+}
+
+// parseTime reads a time, in ns since the Unix epoch: a date and time, a time of day within the recording, or a number of
+// seconds or nanoseconds, which their sizes tell apart.
+func parseTime(text string, start, end int64) (int64, error) {
+	if t, err := parseNumber(text); err == nil {
+		return t, nil
+	}
+	for _, layout := range layouts {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t.UnixNano(), nil
+		}
+	}
+	for _, layout := range []string{"15:04:05.999999999", "15:04"} {
+		clock, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		day := time.Unix(0, start)
+		at := func(days int) int64 {
+			return time.Date(day.Year(), day.Month(), day.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), clock.Nanosecond(), time.Local).UnixNano()
+		}
+		if t := at(1); at(0) < start && t <= end { // it went past midnight
+			return t, nil
+		}
+		return at(0), nil
+	}
+	return 0, fmt.Errorf("%q is no time; want 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970", text)
+}
+
+// longest is the largest number that is taken for seconds: about the year 5000.
+const longest = 100_000_000_000
+
+func parseNumber(text string) (int64, error) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	if n >= longest && fraction == "" {
+		return n, nil
+	}
+	if n > math.MaxInt64/1_000_000_000-1 {
+		return 0, errors.New("it is too large")
+	}
+	n *= 1e9
+	if fraction != "" {
+		ns, err := strconv.ParseUint((fraction + "000000000")[:9], 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		n += int64(ns)
+	}
+	return n, nil
+}
+
+// part returns which part of what was recorded from start to end is played: from first up to before last. All times are ns.
+func (o *options) part(start, end int64) (first, last int64, err error) {
+	first, last = start, end+1
+	if o.Begin != "" {
+		if first, err = parseTime(o.Begin, start, end); err != nil {
+			return 0, 0, config.Usagef("begin: %w", err)
+		}
+		if first > end {
+			return 0, 0, fmt.Errorf("begin: %s is behind the end of the recording, at %s", clockText(first), clockText(end))
+		}
+		first = max(first, start)
+	}
+	if first += int64(o.StartOffset); first > end && o.StartOffset > 0 {
+		return 0, 0, fmt.Errorf("start_offset: %v is behind the end of the recording, which lasts %v", o.StartOffset, time.Duration(end-start))
+	}
+	if o.Duration > 0 {
+		last = min(last, first+int64(o.Duration))
+	}
+	if o.End != "" && !strings.HasPrefix(o.End, "-") { // of rosbag2's times, negative ones are none
+		t, err := parseTime(o.End, start, end)
+		if err != nil {
+			return 0, 0, config.Usagef("end: %w", err)
+		}
+		if t < first {
+			return 0, 0, fmt.Errorf("end: %s is before the beginning, at %s", clockText(t), clockText(first))
+		}
+		last = min(last, t+1)
+	}
+	return first, last, nil
+}
+
+func clockText(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.999") }

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/std_srvs"
+	"tapedeck/nodes/internal/releases"
+)
+
+// control is what the services of rosbag2's player do.
+type control struct {
+	*engine
+	part func(offset, duration time.Duration, until int64) (start, end int64, err error)
+}
+
+// serve offers the services of rosbag2's player, and one for the steps of lock-step.
+func (c control) serve(node bridge.Node, library *rosidl.Library) {
+	var missing []string
+	for _, s := range []struct {
+		name, typeName string
+		answer         func(request []byte) (msgs.Message, error)
+	}{
+		{"pause", "Pause", c.onPause},
+		{"resume", "Resume", c.onResume},
+		{"toggle_paused", "TogglePaused", c.onTogglePaused},
+		{"is_paused", "IsPaused", c.onIsPaused},
+		{"get_rate", "GetRate", c.onGetRate},
+		{"set_rate", "SetRate", c.onSetRate},
+		{"play", "Play", c.onPlay},
+		{"play_next", "PlayNext", c.onPlayNext},
+		{"burst", "Burst", c.onBurst},
+		{"seek", "Seek", c.onSeek},
+		{"stop", "Stop", c.onStop},
+	} {
+		err := releases.Serve(node, library, "~/"+s.name, "rosbag2_interfaces/srv/"+s.typeName, s.answer)
+		switch {
+		case errors.Is(err, rosidl.ErrUnknownType):
+			missing = append(missing, s.name)
+		case err != nil:
+			node.Log(bridge.Warn, "no service %s: %v", s.name, err)
+		}
+	}
+	if missing != nil {
+		node.Log(bridge.Info, "no services %s: rosbag2_interfaces of this ROS 2 has not their types, or is not installed", strings.Join(missing, ", "))
+	}
+	if c.plan.step == 0 {
+		return
+	}
+	if _, err := node.Serve("~/step", "std_srvs/srv/Trigger", c.onStep); err != nil {
+		node.Log(bridge.Warn, "no service step: %v", err)
+	}
+}
+
+func (c control) onPause([]byte) (msgs.Message, error) {
+	c.do(func() { c.setPaused(true) })
+	return &srv.Pause_Response{}, nil
+}
+
+// onResume goes on at once: the times of the newest form are for recorders.
+func (c control) onResume([]byte) (msgs.Message, error) {
+	if !c.do(func() { c.setPaused(false) }) {
+		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_RESUME_FAILED, ErrorString: errOver.Error()}, nil
+	}
+	return &srv.Resume_Response{}, nil
+}
+
+func (c control) onTogglePaused([]byte) (msgs.Message, error) {
+	c.do(func() { c.setPaused(!c.paused) })
+	return &srv.TogglePaused_Response{}, nil
+}
+
+func (c control) onIsPaused([]byte) (msgs.Message, error) {
+	return &srv.IsPaused_Response{Paused: c.state().paused}, nil
+}
+
+func (c control) onGetRate([]byte) (msgs.Message, error) {
+	return &srv.GetRate_Response{Rate: c.state().rate}, nil
+}
+
+func (c control) onSetRate(payload []byte) (msgs.Message, error) {
+	var request srv.SetRate_Request
+	if err := cdr.Unmarshal(payload, &request); err != nil {
+		return nil, err
+	}
+	response := &srv.SetRate_Response{}
+	c.do(func() { response.Success = c.setRate(request.Rate) })
+	return response, nil
+}
+
+func (c control) onPlay(payload []byte) (msgs.Message, error) {
+	var request srv.Play_Request
+	if err := cdr.Unmarshal(payload, &request); err != nil {
+		return nil, err
+	}
+	offset, duration, until := request.StartOffset, request.PlaybackDuration, request.PlaybackUntilTimestamp
+	start, end, err := c.part(time.Duration(nanosecondsOf(offset)), time.Duration(int64(duration.Sec)*1e9+int64(duration.Nanosec)), nanosecondsOf(until))
+	if err != nil {
+		return nil, err
+	}
+	response := &srv.Play_Response{}
+	c.do(func() { response.Success = c.again(start, end) })
+	return response, nil
+}
+
+func (c control) onPlayNext([]byte) (msgs.Message, error) {
+	return &srv.PlayNext_Response{Success: c.playBursts(1) == 1}, nil
+}
+
+func (c control) onBurst(payload []byte) (msgs.Message, error) {
+	var request srv.Burst_Request
+	if err := cdr.Unmarshal(payload, &request); err != nil {
+		return nil, err
+	}
+	return &srv.Burst_Response{ActuallyBurst: c.playBursts(request.NumMessages)}, nil
+}
+
+// playBursts plays that many messages, 0 are all, and returns how many it were.
+func (c control) playBursts(count uint64) uint64 {
+	reply := make(chan uint64, 1)
+	if !c.do(func() { c.burst(count, reply) }) {
+		return 0
+	}
+	return <-reply
+}
+
+func (c control) onSeek(payload []byte) (msgs.Message, error) {
+	var request srv.Seek_Request
+	if err := cdr.Unmarshal(payload, &request); err != nil {
+		return nil, err
+	}
+	response := &srv.Seek_Response{}
+	c.do(func() { response.Success = c.seek(nanosecondsOf(request.Time)) })
+	return response, nil
+}
+
+func (c control) onStop([]byte) (msgs.Message, error) {
+	stopped := false
+	if c.do(func() { stopped = c.stop() }); !stopped {
+		return &srv.Stop_Response{ReturnCode: 1, ErrorString: errOver.Error()}, nil
+	}
+	return &srv.Stop_Response{}, nil
+}
+
+func (c control) onStep(context.Context, []byte) ([]byte, error) {
+	reply := make(chan bool, 1)
+	complete := c.do(func() { c.askStep(reply) }) && <-reply
+	response := &std_srvs.Trigger_Response{Success: complete, Message: errOver.Error()}
+	if complete {
+		response.Message = fmt.Sprint("played up to ", clockText(c.state().position))
+	}
+	return cdr.Marshal(response)
+}
+
+var errOver = errors.New("the playback is over")
+
+func nanosecondsOf(t builtin_interfaces.Time) int64 { return int64(t.Sec)*1e9 + int64(t.Nanosec) }

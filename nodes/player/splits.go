@@ -1,0 +1,88 @@
+package main
+
+import (
+	"slices"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/internal/releases"
+)
+
+// splits tells on events/read_split, as rosbag2 does, which file of a recording is being played. It goes by the times of the files. A nil one
+// tells nothing.
+type splits struct {
+	node      bridge.Node
+	publisher bridge.Publisher
+	forms     releases.Forms
+	files     [][]codec.FileInfo // of each recording, in order; times as they are played
+	open      []string           // the file of each that is played; "" before the first
+}
+
+// newSplits returns nil, and says why, where that cannot be told.
+func newSplits(node bridge.Node, library *rosidl.Library, s *source) *splits {
+	const typeName = "rosbag2_interfaces/msg/ReadSplitEvent"
+	t := &splits{node: node}
+	var err error
+	if t.forms, err = releases.NewForms(library, typeName); err != nil {
+		node.Log(bridge.Info, "nothing is told on events/read_split: %v", err)
+		return nil
+	}
+	if t.publisher, err = node.Advertise("events/read_split", typeName, codec.DefaultQoS()); err != nil {
+		node.Log(bridge.Warn, "nothing is told on events/read_split: %v", err)
+		return nil
+	}
+	for _, r := range s.recordings {
+		files := slices.DeleteFunc(slices.Clone(r.files), func(f codec.FileInfo) bool { return f.MessageCount == 0 })
+		for i := range files {
+			files[i].StartTime += r.offset
+		}
+		t.files = append(t.files, files)
+	}
+	t.open = make([]string, len(t.files))
+	return t
+}
+
+// reach is told the recorded time that is played.
+func (t *splits) reach(now int64) {
+	if t == nil {
+		return
+	}
+	for i, files := range t.files {
+		for j := len(files) - 1; j >= 0; j-- {
+			if files[j].StartTime <= now {
+				t.change(i, files[j].Path)
+				break
+			}
+		}
+	}
+}
+
+// end closes all files.
+func (t *splits) end() {
+	if t == nil {
+		return
+	}
+	for i := range t.open {
+		t.change(i, "")
+	}
+}
+
+func (t *splits) change(recording int, path string) {
+	closed := t.open[recording]
+	if closed == path {
+		return
+	}
+	t.open[recording] = path
+	if closed == "" {
+		return // the first one is opened without an event
+	}
+	data, err := t.forms.Marshal(&srv.ReadSplitEvent{ClosedFile: closed, OpenedFile: path, NodeName: t.node.Name()})
+	if err == nil {
+		err = t.publisher.Publish(data)
+	}
+	if err != nil {
+		t.node.Log(bridge.Warn, "publish on %s: %v", t.publisher.Topic(), err)
+	}
+}

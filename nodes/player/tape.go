@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+)
+
+// recordings are the tape that a source is.
+type recordings struct {
+	source     *source
+	publishers publishers
+	order      string
+	stamps     map[*codec.Channel]*cdr.Stamps // for order by header
+	readAhead  int64
+	damaged    func(error)
+	ready      func() // is called when more was read
+}
+
+func (r *recordings) from(t, end int64) (feed, error) {
+	it, err := r.read(t, end)
+	if err != nil {
+		return nil, err
+	}
+	return newReadAhead(it, r.readAhead, r.ready), nil
+}
+
+func (r *recordings) read(t, end int64) (codec.Iterator, error) {
+	read := func(start, end int64) (codec.Iterator, error) {
+		return r.source.read(codec.Query{Start: start, End: end, Topics: r.published, Damaged: r.damaged})
+	}
+	switch r.order {
+	case bySending:
+		return order(sendTime, t, end, read)
+	case byHeader:
+		return order(func(m *codec.Message) int64 { return headerTime(r.stamps[m.Channel], m) }, t, end, read)
+	}
+	return read(t, end)
+}
+
+func (r *recordings) published(c *codec.Channel) bool { return r.publishers[c] != nil }
+
+func (r *recordings) latched(t int64, publish func(*codec.Message) error) error {
+	if t <= r.source.start {
+		return nil
+	}
+	it, err := r.source.latest(codec.Query{End: t, Topics: r.published, Damaged: r.damaged}, func(c *codec.Channel) int {
+		return r.publishers[c].latchedDepth(c)
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return it.Close()
+		}
+		if err == nil {
+			err = publish(m)
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+	}
+}
