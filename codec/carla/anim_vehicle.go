@@ -4,7 +4,7 @@ package carla
 type AnimVehicleList []AnimVehicle
 
 // ID implements Body.
-func (*AnimVehicleList) ID(Profile) (uint8, bool) { return idAnimVehicle, true }
+func (*AnimVehicleList) ID(Profile) (uint8, bool) { return IDAnimVehicle, true }
 
 // Code implements Body.
 func (l *AnimVehicleList) Code(c *Coder) { codeList(c, (*[]AnimVehicle)(l), 21) }

@@ -4,7 +4,7 @@ package carla
 type AnimWalkerList []AnimWalker
 
 // ID implements Body.
-func (*AnimWalkerList) ID(Profile) (uint8, bool) { return idAnimWalker, true }
+func (*AnimWalkerList) ID(Profile) (uint8, bool) { return IDAnimWalker, true }
 
 // Code implements Body.
 func (l *AnimWalkerList) Code(c *Coder) { codeList(c, (*[]AnimWalker)(l), 8) }

@@ -4,7 +4,7 @@ package carla
 type BoundingBoxList []BoundingBox
 
 // ID implements Body.
-func (*BoundingBoxList) ID(Profile) (uint8, bool) { return idBoundingBox, true }
+func (*BoundingBoxList) ID(Profile) (uint8, bool) { return IDBoundingBox, true }
 
 // Code implements Body.
 func (l *BoundingBoxList) Code(c *Coder) { codeList(c, (*[]BoundingBox)(l), 4+2*c.vectorSize()) }

@@ -4,7 +4,7 @@ package carla
 type ChaosPhysicsList []ChaosPhysics
 
 // ID implements Body.
-func (*ChaosPhysicsList) ID(Profile) (uint8, bool) { return idPhysicsControl, true }
+func (*ChaosPhysicsList) ID(Profile) (uint8, bool) { return IDPhysicsControl, true }
 
 // Code implements Body.
 func (l *ChaosPhysicsList) Code(c *Coder) { codeList(c, (*[]ChaosPhysics)(l), 127) }

@@ -4,7 +4,7 @@ package carla
 type CollisionList []Collision
 
 // ID implements Body.
-func (*CollisionList) ID(Profile) (uint8, bool) { return idCollision, true }
+func (*CollisionList) ID(Profile) (uint8, bool) { return IDCollision, true }
 
 // Code implements Body.
 func (l *CollisionList) Code(c *Coder) { codeList(c, (*[]Collision)(l), 14) }

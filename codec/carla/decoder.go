@@ -51,7 +51,7 @@ func Decode(p Profile, k Packet) (Body, error) {
 }
 
 func (d *Decoder) body(p Profile, id uint8) Body {
-	if id == idPhysicsControl {
+	if id == IDPhysicsControl {
 		return p.newBody(id) // of a type that depends on the layout
 	}
 	if d.bodies[id] == nil {
@@ -67,52 +67,52 @@ func (d *Decoder) body(p Profile, id uint8) Body {
 // newBody returns an empty Body for an id; nil for one that is not known.
 func (p Profile) newBody(id uint8) Body {
 	switch id {
-	case idFrameStart:
+	case IDFrameStart:
 		return new(FrameStart)
-	case idFrameEnd:
+	case IDFrameEnd:
 		return new(FrameEnd)
-	case idEventAdd:
+	case IDEventAdd:
 		return new(EventAddList)
-	case idEventDel:
+	case IDEventDel:
 		return new(EventDelList)
-	case idEventParent:
+	case IDEventParent:
 		return new(EventParentList)
-	case idCollision:
+	case IDCollision:
 		return new(CollisionList)
-	case idPosition:
+	case IDPosition:
 		return new(PositionList)
-	case idState:
+	case IDState:
 		return new(StateList)
-	case idAnimVehicle:
+	case IDAnimVehicle:
 		return new(AnimVehicleList)
-	case idAnimWalker:
+	case IDAnimWalker:
 		return new(AnimWalkerList)
-	case idVehicleLight:
+	case IDVehicleLight:
 		return new(VehicleLightList)
-	case idSceneLight:
+	case IDSceneLight:
 		return new(SceneLightList)
-	case idKinematics:
+	case IDKinematics:
 		return new(KinematicsList)
-	case idBoundingBox:
+	case IDBoundingBox:
 		return new(BoundingBoxList)
-	case idPlatformTime:
+	case IDPlatformTime:
 		return new(PlatformTime)
-	case idPhysicsControl:
+	case IDPhysicsControl:
 		if p.Wheel == chaosWheel {
 			return new(ChaosPhysicsList)
 		}
 		return new(PhysicsControlList)
-	case idTrafficLightTime:
+	case IDTrafficLightTime:
 		return new(TrafficLightTimeList)
-	case idTriggerVolume:
+	case IDTriggerVolume:
 		return new(TriggerVolumeList)
-	case idFrameCounter:
+	case IDFrameCounter:
 		return new(FrameCounter)
-	case idWalkerBones:
+	case IDWalkerBones:
 		return new(WalkerBonesList)
-	case idVisualTime:
+	case IDVisualTime:
 		return new(VisualTime)
-	case idWeather:
+	case IDWeather:
 		return new(WeatherList)
 	case 0xff: // below are ids that a profile may not have
 	case p.Doors:

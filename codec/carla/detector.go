@@ -27,7 +27,7 @@ func (d *detector) add(frame []byte) {
 		d.packet(k)
 		d.frame[k.ID] = true
 	}
-	if d.frame[idPosition] {
+	if d.frame[IDPosition] {
 		for id := 21; id <= 23; id++ {
 			d.before[id] = d.before[id] || d.frame[id] && !d.behind[id]
 		}
@@ -40,19 +40,19 @@ func (d *detector) packet(k Packet) {
 		count = int(binary.LittleEndian.Uint16(k.Data))
 	}
 	switch k.ID {
-	case idPosition, idKinematics, idBoundingBox, idTriggerVolume:
+	case IDPosition, IDKinematics, IDBoundingBox, IDTriggerVolume:
 		if count > 0 && size == 52*count {
 			d.wide++
 		} else if count > 0 && size == 28*count {
 			d.wide--
 		}
-	case idPhysicsControl:
+	case IDPhysicsControl:
 		for _, size := range []int{wheel, oldWheel, chaosWheel} {
 			if d.wheel == 0 && count > 0 && fits(Profile{Wheel: size}, k) {
 				d.wheel = size
 			}
 		}
-	case idEventAdd:
+	case IDEventAdd:
 		if wide, narrow := fits(Profile{Wide: true}, k), fits(Profile{}, k); count > 0 && wide != narrow {
 			d.wideAdd = wide
 		}
@@ -63,7 +63,7 @@ func (d *detector) packet(k Packet) {
 			d.doors21--
 		}
 	}
-	if d.frame[idPosition] {
+	if d.frame[IDPosition] {
 		d.behind[k.ID] = true
 	}
 }

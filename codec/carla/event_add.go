@@ -4,7 +4,7 @@ package carla
 type EventAddList []EventAdd
 
 // ID implements Body.
-func (*EventAddList) ID(Profile) (uint8, bool) { return idEventAdd, true }
+func (*EventAddList) ID(Profile) (uint8, bool) { return IDEventAdd, true }
 
 // Code implements Body.
 func (l *EventAddList) Code(c *Coder) { codeList(c, (*[]EventAdd)(l), 13+2*c.vectorSize()) }

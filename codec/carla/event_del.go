@@ -4,7 +4,7 @@ package carla
 type EventDelList []EventDel
 
 // ID implements Body.
-func (*EventDelList) ID(Profile) (uint8, bool) { return idEventDel, true }
+func (*EventDelList) ID(Profile) (uint8, bool) { return IDEventDel, true }
 
 // Code implements Body.
 func (l *EventDelList) Code(c *Coder) { codeList(c, (*[]EventDel)(l), 4) }

@@ -4,7 +4,7 @@ package carla
 type EventParentList []EventParent
 
 // ID implements Body.
-func (*EventParentList) ID(Profile) (uint8, bool) { return idEventParent, true }
+func (*EventParentList) ID(Profile) (uint8, bool) { return IDEventParent, true }
 
 // Code implements Body.
 func (l *EventParentList) Code(c *Coder) { codeList(c, (*[]EventParent)(l), 8) }

@@ -4,7 +4,7 @@ package carla
 type FrameCounter struct{ Frame uint64 }
 
 // ID implements Body.
-func (*FrameCounter) ID(Profile) (uint8, bool) { return idFrameCounter, true }
+func (*FrameCounter) ID(Profile) (uint8, bool) { return IDFrameCounter, true }
 
 // Code implements Body.
 func (f *FrameCounter) Code(c *Coder) { c.Uint64(&f.Frame) }

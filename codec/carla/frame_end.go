@@ -4,7 +4,7 @@ package carla
 type FrameEnd struct{}
 
 // ID implements Body.
-func (*FrameEnd) ID(Profile) (uint8, bool) { return idFrameEnd, true }
+func (*FrameEnd) ID(Profile) (uint8, bool) { return IDFrameEnd, true }
 
 // Code implements Body.
 func (*FrameEnd) Code(*Coder) {}

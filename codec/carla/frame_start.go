@@ -8,7 +8,7 @@ type FrameStart struct {
 }
 
 // ID implements Body.
-func (*FrameStart) ID(Profile) (uint8, bool) { return idFrameStart, true }
+func (*FrameStart) ID(Profile) (uint8, bool) { return IDFrameStart, true }
 
 // Code implements Body.
 func (f *FrameStart) Code(c *Coder) {

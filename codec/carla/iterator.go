@@ -51,10 +51,10 @@ func afterStart(data []byte) int {
 	pos := 0
 	for started := false; pos < len(data); {
 		k, _, err := NextPacket(data[pos:])
-		if err != nil || started && k.ID != idVisualTime {
+		if err != nil || started && k.ID != IDVisualTime {
 			break
 		}
-		started = started || k.ID == idFrameStart
+		started = started || k.ID == IDFrameStart
 		pos += packetHead + len(k.Data)
 	}
 	return pos

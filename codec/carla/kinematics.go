@@ -4,7 +4,7 @@ package carla
 type KinematicsList []Kinematics
 
 // ID implements Body.
-func (*KinematicsList) ID(Profile) (uint8, bool) { return idKinematics, true }
+func (*KinematicsList) ID(Profile) (uint8, bool) { return IDKinematics, true }
 
 // Code implements Body.
 func (l *KinematicsList) Code(c *Coder) { codeList(c, (*[]Kinematics)(l), 4+2*c.vectorSize()) }

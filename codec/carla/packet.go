@@ -11,28 +11,28 @@ const packetHead = 5
 
 // Ids of packets. Those of doors, wheels and bikers are in the Profile.
 const (
-	idFrameStart       = 0
-	idFrameEnd         = 1
-	idEventAdd         = 2
-	idEventDel         = 3
-	idEventParent      = 4
-	idCollision        = 5
-	idPosition         = 6
-	idState            = 7
-	idAnimVehicle      = 8
-	idAnimWalker       = 9
-	idVehicleLight     = 10
-	idSceneLight       = 11
-	idKinematics       = 12
-	idBoundingBox      = 13
-	idPlatformTime     = 14
-	idPhysicsControl   = 15
-	idTrafficLightTime = 16
-	idTriggerVolume    = 17
-	idFrameCounter     = 18
-	idWalkerBones      = 19
-	idVisualTime       = 20
-	idWeather          = 24
+	IDFrameStart       = 0
+	IDFrameEnd         = 1
+	IDEventAdd         = 2
+	IDEventDel         = 3
+	IDEventParent      = 4
+	IDCollision        = 5
+	IDPosition         = 6
+	IDState            = 7
+	IDAnimVehicle      = 8
+	IDAnimWalker       = 9
+	IDVehicleLight     = 10
+	IDSceneLight       = 11
+	IDKinematics       = 12
+	IDBoundingBox      = 13
+	IDPlatformTime     = 14
+	IDPhysicsControl   = 15
+	IDTrafficLightTime = 16
+	IDTriggerVolume    = 17
+	IDFrameCounter     = 18
+	IDWalkerBones      = 19
+	IDVisualTime       = 20
+	IDWeather          = 24
 )
 
 // Packet is a packet as it is in a log.
@@ -80,5 +80,5 @@ func AppendPacket(dst []byte, p Profile, b Body) ([]byte, error) {
 	return c.data, nil
 }
 
-// empty says whether k has a list without elements.
-func (k Packet) empty() bool { return len(k.Data) < 2 || k.Data[0]|k.Data[1] == 0 }
+// Empty says whether k has a list without elements.
+func (k Packet) Empty() bool { return len(k.Data) < 2 || k.Data[0]|k.Data[1] == 0 }

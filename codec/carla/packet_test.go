@@ -132,7 +132,7 @@ func TestPacketErrors(t *testing.T) {
 	_, err = AppendPacket(nil, UE4, &many)
 	require.EqualError(t, err, "encode *carla.EventDelList: a list has 70000 elements; a packet holds up to 65535")
 	require.Len(t, many, 70000)
-	_, err = Decode(UE4, Packet{idAnimVehicle, []byte("\xff\xff12345678901234567890123456789")})
+	_, err = Decode(UE4, Packet{IDAnimVehicle, []byte("\xff\xff12345678901234567890123456789")})
 	require.EqualError(t, err, "damaged: a packet with the id 8 and 31 bytes: a list of 65535 elements does not fit into 29 bytes")
 	b, err := Decode(UE4, Packet{99, []byte("any")})
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestPacketErrors(t *testing.T) {
 func TestOtherLayouts(t *testing.T) {
 	for _, written := range []Profile{UE4Old, UE4, UE5} {
 		for _, read := range []Profile{UE4Old, UE4, UE5} {
-			for _, id := range []uint8{idEventAdd, idPosition, idKinematics, idBoundingBox, idTriggerVolume, idWalkerBones, idPhysicsControl} {
+			for _, id := range []uint8{IDEventAdd, IDPosition, IDKinematics, IDBoundingBox, IDTriggerVolume, IDWalkerBones, IDPhysicsControl} {
 				want := filled(written, id)
 				frame, err := AppendPacket(nil, written, want)
 				require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestOtherLayouts(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want, got)
 				k.Data = append(k.Data, 1, 2, 3)
-				if got, err = Decode(written, k); id != idEventAdd {
+				if got, err = Decode(written, k); id != IDEventAdd {
 					require.NoError(t, err)
 					require.Equal(t, want, got)
 				}

@@ -4,7 +4,7 @@ package carla
 type PhysicsControlList []PhysicsControl
 
 // ID implements Body.
-func (*PhysicsControlList) ID(Profile) (uint8, bool) { return idPhysicsControl, true }
+func (*PhysicsControlList) ID(Profile) (uint8, bool) { return IDPhysicsControl, true }
 
 // Code implements Body.
 func (l *PhysicsControlList) Code(c *Coder) { codeList(c, (*[]PhysicsControl)(l), 65) }

@@ -4,7 +4,7 @@ package carla
 type PlatformTime struct{ Seconds float64 }
 
 // ID implements Body.
-func (*PlatformTime) ID(Profile) (uint8, bool) { return idPlatformTime, true }
+func (*PlatformTime) ID(Profile) (uint8, bool) { return IDPlatformTime, true }
 
 // Code implements Body.
 func (t *PlatformTime) Code(c *Coder) { c.Float64(&t.Seconds) }

@@ -4,7 +4,7 @@ package carla
 type PositionList []Position
 
 // ID implements Body.
-func (*PositionList) ID(Profile) (uint8, bool) { return idPosition, true }
+func (*PositionList) ID(Profile) (uint8, bool) { return IDPosition, true }
 
 // Code implements Body.
 func (l *PositionList) Code(c *Coder) { codeList(c, (*[]Position)(l), 4+2*c.vectorSize()) }

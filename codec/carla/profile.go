@@ -54,10 +54,10 @@ func ProfileNamed(name string) (Profile, error) {
 func (p Profile) otherLayouts(id uint8) []Profile {
 	other := p
 	switch id {
-	case idEventAdd, idPosition, idKinematics, idBoundingBox, idTriggerVolume, idWalkerBones:
+	case IDEventAdd, IDPosition, IDKinematics, IDBoundingBox, IDTriggerVolume, IDWalkerBones:
 		other.Wide = !p.Wide
 		return []Profile{other}
-	case idPhysicsControl:
+	case IDPhysicsControl:
 		var list []Profile
 		for _, size := range []int{wheel, oldWheel, chaosWheel} {
 			if other.Wheel = size; size != p.Wheel {

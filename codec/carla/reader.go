@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"strconv"
 
 	"tapedeck/codec"
 )
@@ -38,15 +37,15 @@ var _ codec.LatestReader = (*Reader)(nil)
 
 // Reader reads a log. It implements codec.Reader.
 type Reader struct {
-	path     string
-	file     file
-	size     int64
-	header   Header
-	begin    int64 // of the first frame
-	profile  Profile
-	channels []*codec.Channel // the one
-	index    *index           // nil before it is needed
-	info     *codec.Info
+	path    string
+	file    file
+	size    int64
+	header  Header
+	begin   int64 // of the first frame
+	profile Profile
+	channel *codec.Channel
+	index   *index // nil before it is needed
+	info    *codec.Info
 }
 
 // Open opens the log at path.
@@ -84,15 +83,7 @@ func newReader(path string, file file, size int64) (*Reader, error) {
 	if r.profile, err = r.detect(); err != nil {
 		return nil, err
 	}
-	r.channels = []*codec.Channel{{
-		Topic: Topic, Type: Type, Encoding: codec.EncodingCARLA,
-		Metadata: map[string]string{
-			KeyProfile: r.profile.Name,
-			KeyMap:     header.Map,
-			KeyDate:    strconv.FormatInt(header.Date, 10),
-			KeyVersion: strconv.Itoa(int(header.Version)),
-		},
-	}}
+	r.channel = newChannel(header, r.profile)
 	return r, nil
 }
 
@@ -162,8 +153,8 @@ func (r *Reader) Info() (*codec.Info, error) {
 	count := uint64(len(x.frames))
 	info := &codec.Info{
 		Format: Name, Path: r.path, Size: r.size, MessageCount: count, Complete: x.complete,
-		Topics: []codec.TopicInfo{{Channel: r.channels[0], MessageCount: count}},
-		Events: x.events, Metadata: r.channels[0].Metadata,
+		Topics: []codec.TopicInfo{{Channel: r.channel, MessageCount: count}},
+		Events: x.events, Metadata: r.channel.Metadata,
 	}
 	if count > 0 {
 		info.StartTime, info.EndTime = x.frames[0].time, x.last.time
@@ -185,7 +176,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 
 // Read implements codec.Reader.
 func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
-	it := &iterator{walker: *r.walker(), query: q, channel: r.channels[0]}
+	it := &iterator{walker: *r.walker(), query: q, channel: r.channel}
 	if !q.Wants(it.channel) {
 		it.err = io.EOF
 		return it, nil
@@ -223,7 +214,7 @@ func (r *Reader) from(it *iterator, n int) (codec.Iterator, error) {
 // Latest implements codec.LatestReader. The last frame in the window has the state before it: there are no others, however many are
 // asked for.
 func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	it := &iterator{walker: *r.walker(), query: q, channel: r.channels[0]}
+	it := &iterator{walker: *r.walker(), query: q, channel: r.channel}
 	if !q.Wants(it.channel) || keep(it.channel) == 0 {
 		it.err = io.EOF
 		return it, nil

@@ -92,7 +92,7 @@ func TestProfiles(t *testing.T) {
 		for _, empty := range []bool{false, true} {
 			l := newLog(t, p)
 			bodies := []Body{}
-			for _, id := range []uint8{idEventAdd, p.Doors, idPosition, p.Wheels, p.Bikers, idPhysicsControl} {
+			for _, id := range []uint8{IDEventAdd, p.Doors, IDPosition, p.Wheels, p.Bikers, IDPhysicsControl} {
 				switch {
 				case id == 0:
 				case empty && (id == p.Doors || id == p.Wheels || id == p.Bikers):
@@ -104,23 +104,32 @@ func TestProfiles(t *testing.T) {
 			l.frame(1, &EventAddList{}, &PositionList{}).frame(2, bodies...)
 			r := readerOf(t, l.data)
 			require.Equal(t, p, r.Profile())
-			got, err := ProfileNamed(r.channels[0].Metadata[KeyProfile])
+			h, got, err := ParseChannel(r.channel)
 			require.NoError(t, err)
 			require.Equal(t, p, got)
+			require.Equal(t, r.Header(), h)
 		}
 	}
 	// Vectors of 8 bytes are found out without positions, too.
-	require.Equal(t, UE5, readerOf(t, newLog(t, UE5).frame(1, filled(UE5, idEventAdd)).data).Profile())
+	require.Equal(t, UE5, readerOf(t, newLog(t, UE5).frame(1, filled(UE5, IDEventAdd)).data).Profile())
 	// A snapshot of UE5 has actors in 4 bytes and positions in 8.
-	l := newLog(t, UE4).frame(1, filled(UE4, idEventAdd))
+	l := newLog(t, UE4).frame(1, filled(UE4, IDEventAdd))
 	l.profile = UE5
-	r := readerOf(t, l.frame(2, filled(UE5, idPosition)).data)
+	r := readerOf(t, l.frame(2, filled(UE5, IDPosition)).data)
 	require.Equal(t, UE5, r.Profile())
 	state, err := r.StateAt(math.MaxInt64)
 	require.NoError(t, err)
 	require.Len(t, state.Actors, 2)
 	// Doors alone, by their size.
 	require.Equal(t, UE4Dev, readerOf(t, newLog(t, UE4Dev).frame(1, filled(UE4Dev, 21)).data).Profile())
+	for key, value := range map[string]string{KeyDate: "x", KeyVersion: "-1", KeyProfile: "ue6"} {
+		c := newChannel(header, UE4)
+		c.Metadata[key] = value
+		_, _, err = ParseChannel(c)
+		require.ErrorContains(t, err, "metadata "+key+": ")
+	}
+	_, _, err = ParseChannel(&codec.Channel{Encoding: codec.EncodingCDR})
+	require.EqualError(t, err, "its messages are cdr, not packets of CARLA's recorder")
 	_, err = ProfileNamed("ue6")
 	require.ErrorContains(t, err, `CARLA profile "ue6" is not known; known are ue4-0.9.11, ue4-0.9.15`)
 }
@@ -233,7 +242,7 @@ func TestDamage(t *testing.T) {
 	}
 	// What can't be decoded is in the messages and among the events.
 	broken := newLog(t, UE4).frame(1)
-	broken.data = Packet{idEventAdd, []byte("\x05\x00few")}.Append(broken.data)
+	broken.data = Packet{IDEventAdd, []byte("\x05\x00few")}.Append(broken.data)
 	r := readerOf(t, broken.frame(2).data)
 	messages, end := read(t, r, codec.Query{})
 	require.Equal(t, io.EOF, end)
@@ -367,7 +376,7 @@ func TestState(t *testing.T) {
 			&EventAddList{{Actor: 1}, {Actor: 2}, {Actor: 3}}, &EventParentList{{Actor: 2, Parent: 1}, {Actor: 9, Parent: 1}},
 			&SceneLightList{{Light: -1}, {Light: 4}}, &SceneLightList{{Light: 4, On: true}},
 			&WeatherList{{Wetness: 1}, {Wetness: 2}}, &BoundingBoxList{{Actor: 1, Extension: Vector{1, 2, 3}}, {Actor: 3}}, &TriggerVolumeList{{Actor: 2}},
-			&TrafficLightTimeList{{Actor: 2, Green: 5}}, filled(p, idPhysicsControl), &EventDelList{3},
+			&TrafficLightTimeList{{Actor: 2, Green: 5}}, filled(p, IDPhysicsControl), &EventDelList{3},
 		}
 		if p.Doors != 0 {
 			bodies = append(bodies, &VehicleDoorList{{1, DoorHood, true}, {1, DoorTrunk, true}, {1, DoorHood, false}, {2, DoorHood, true}, {2, DoorAll, false}})

@@ -4,7 +4,7 @@ package carla
 type SceneLightList []SceneLight
 
 // ID implements Body.
-func (*SceneLightList) ID(Profile) (uint8, bool) { return idSceneLight, true }
+func (*SceneLightList) ID(Profile) (uint8, bool) { return IDSceneLight, true }
 
 // Code implements Body.
 func (l *SceneLightList) Code(c *Coder) { codeList(c, (*[]SceneLight)(l), 26) }

@@ -69,10 +69,10 @@ func (s *State) Apply(frame []byte) (changed bool, err error) {
 // concerns says whether a packet has something that belongs into the state.
 func (s *State) concerns(k Packet) bool {
 	switch k.ID {
-	case idEventAdd, idEventDel, idEventParent, idSceneLight, idWeather, idBoundingBox, idTriggerVolume, idPhysicsControl, idTrafficLightTime:
-		return !k.empty()
+	case IDEventAdd, IDEventDel, IDEventParent, IDSceneLight, IDWeather, IDBoundingBox, IDTriggerVolume, IDPhysicsControl, IDTrafficLightTime:
+		return !k.Empty()
 	}
-	return k.ID != 0 && k.ID == s.Profile.Doors && !k.empty()
+	return k.ID != 0 && k.ID == s.Profile.Doors && !k.Empty()
 }
 
 func (s *State) apply(b Body) {

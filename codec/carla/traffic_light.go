@@ -4,7 +4,7 @@ package carla
 type StateList []TrafficLight
 
 // ID implements Body.
-func (*StateList) ID(Profile) (uint8, bool) { return idState, true }
+func (*StateList) ID(Profile) (uint8, bool) { return IDState, true }
 
 // Code implements Body.
 func (l *StateList) Code(c *Coder) { codeList(c, (*[]TrafficLight)(l), 10) }

@@ -4,7 +4,7 @@ package carla
 type TrafficLightTimeList []TrafficLightTime
 
 // ID implements Body.
-func (*TrafficLightTimeList) ID(Profile) (uint8, bool) { return idTrafficLightTime, true }
+func (*TrafficLightTimeList) ID(Profile) (uint8, bool) { return IDTrafficLightTime, true }
 
 // Code implements Body.
 func (l *TrafficLightTimeList) Code(c *Coder) { codeList(c, (*[]TrafficLightTime)(l), 16) }

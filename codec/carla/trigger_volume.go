@@ -4,7 +4,7 @@ package carla
 type TriggerVolumeList []BoundingBox
 
 // ID implements Body.
-func (*TriggerVolumeList) ID(Profile) (uint8, bool) { return idTriggerVolume, true }
+func (*TriggerVolumeList) ID(Profile) (uint8, bool) { return IDTriggerVolume, true }
 
 // Code implements Body.
 func (l *TriggerVolumeList) Code(c *Coder) { codeList(c, (*[]BoundingBox)(l), 4+2*c.vectorSize()) }

@@ -4,7 +4,7 @@ package carla
 type VehicleLightList []VehicleLight
 
 // ID implements Body.
-func (*VehicleLightList) ID(Profile) (uint8, bool) { return idVehicleLight, true }
+func (*VehicleLightList) ID(Profile) (uint8, bool) { return IDVehicleLight, true }
 
 // Code implements Body.
 func (l *VehicleLightList) Code(c *Coder) { codeList(c, (*[]VehicleLight)(l), 8) }

@@ -4,7 +4,7 @@ package carla
 type VisualTime struct{ Seconds float64 }
 
 // ID implements Body.
-func (*VisualTime) ID(Profile) (uint8, bool) { return idVisualTime, true }
+func (*VisualTime) ID(Profile) (uint8, bool) { return IDVisualTime, true }
 
 // Code implements Body.
 func (t *VisualTime) Code(c *Coder) { c.Float64(&t.Seconds) }

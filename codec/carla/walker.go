@@ -54,9 +54,9 @@ func (w *walker) next() (frame, error) {
 		}
 		id, data := b[size], int64(binary.LittleEndian.Uint32(b[size+1:]))
 		switch {
-		case id == idFrameStart && data != frameStartSize:
+		case id == IDFrameStart && data != frameStartSize:
 			problem = fmt.Sprintf("FrameStart has %d bytes instead of %d", data, frameStartSize)
-		case id == idFrameStart && started:
+		case id == IDFrameStart && started:
 			return w.found(f, size)
 		case packetHead+data > left:
 			problem = fmt.Sprintf("a packet with the id %d has %d bytes, of which %d are there", id, data, left-packetHead)
@@ -64,8 +64,8 @@ func (w *walker) next() (frame, error) {
 			problem = fmt.Sprintf("a frame has more than %d bytes", maxFrame)
 		}
 		if problem == "" {
-			started = started || id == idFrameStart
-			ended = ended || started && id == idFrameEnd
+			started = started || id == IDFrameStart
+			ended = ended || started && id == IDFrameEnd
 			size += packetHead + int(data)
 		}
 	}
@@ -108,7 +108,7 @@ func startOf(data []byte) (f FrameStart) {
 		if err != nil {
 			break
 		}
-		if k.ID == idFrameStart {
+		if k.ID == IDFrameStart {
 			f.Code(&Coder{data: k.Data})
 			break
 		}
@@ -118,7 +118,7 @@ func startOf(data []byte) (f FrameStart) {
 }
 
 // frameStartHead is how a FrameStart begins.
-var frameStartHead = []byte{idFrameStart, frameStartSize, 0, 0, 0}
+var frameStartHead = []byte{IDFrameStart, frameStartSize, 0, 0, 0}
 
 // resync returns where at or behind pos a FrameStart is that can follow the frame before; -1 if there is none.
 func (w *walker) resync(pos int64) (int64, error) {

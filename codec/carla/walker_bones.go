@@ -4,7 +4,7 @@ package carla
 type WalkerBonesList []WalkerBones
 
 // ID implements Body.
-func (*WalkerBonesList) ID(Profile) (uint8, bool) { return idWalkerBones, true }
+func (*WalkerBonesList) ID(Profile) (uint8, bool) { return IDWalkerBones, true }
 
 // Code implements Body.
 func (l *WalkerBonesList) Code(c *Coder) { codeList(c, (*[]WalkerBones)(l), 6) }

@@ -4,7 +4,7 @@ package carla
 type WeatherList []Weather
 
 // ID implements Body.
-func (*WeatherList) ID(Profile) (uint8, bool) { return idWeather, true }
+func (*WeatherList) ID(Profile) (uint8, bool) { return IDWeather, true }
 
 // Code implements Body.
 func (l *WeatherList) Code(c *Coder) { codeList(c, (*[]Weather)(l), 56) }

@@ -1,0 +1,118 @@
+package carla
+
+import (
+	"tapedeck/codec/carla"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/nav_msgs"
+)
+
+// translateActors tells of vehicles and walkers.
+func (r *reading) translateActors() {
+	if !r.begun || r.bodies.changes.actors {
+		r.translatePhysics()
+	}
+	if r.bodies.positions != nil {
+		for _, p := range *r.bodies.positions {
+			if n := r.names[p.Actor]; n != nil && n.odometry != nil {
+				r.translateOdometry(n, r.tracks[p.Actor])
+			}
+		}
+	}
+	if r.bodies.vehicles != nil {
+		for i := range *r.bodies.vehicles {
+			v := &(*r.bodies.vehicles)[i]
+			if n := r.names[v.Actor]; n != nil {
+				r.translateVehicle(n, v, r.current(v.Actor))
+			}
+		}
+	}
+	if r.bodies.walkers != nil {
+		for _, w := range *r.bodies.walkers {
+			n, t := r.names[w.Actor], r.current(w.Actor)
+			if n == nil || t == nil {
+				continue
+			}
+			r.emit(n.walking, &carla_msgs.CarlaWalkerControl{
+				Direction: rotate(t.pose.Orientation, geometry_msgs.Vector3{X: 1}), Speed: w.Speed / metre,
+			})
+		}
+	}
+}
+
+// current returns the track of an actor that has a place in this frame; nil for others.
+func (r *reading) current(actor uint32) *track {
+	if t := r.tracks[actor]; t != nil && t.frame == r.frame.Frame {
+		return t
+	}
+	return nil
+}
+
+func (r *reading) translateOdometry(n *actorTopics, t *track) {
+	r.odometry = nav_msgs.Odometry{Header: r.header(), ChildFrameId: n.name}
+	r.odometry.Pose.Pose = t.pose
+	r.odometry.Twist.Twist = geometry_msgs.Twist{
+		Linear: into(t.pose.Orientation, t.linear), Angular: into(t.pose.Orientation, t.angular),
+	}
+	r.emit(n.odometry, &r.odometry)
+}
+
+func (r *reading) translateVehicle(n *actorTopics, v *carla.AnimVehicle, t *track) {
+	control := carla_msgs.CarlaEgoVehicleControl{
+		Header: r.header(), Throttle: v.Throttle, Steer: v.Steering, Brake: v.Brake,
+		HandBrake: v.HandBrake, Reverse: v.Gear < 0, Gear: v.Gear,
+	}
+	r.emit(n.control, &control)
+	if t == nil {
+		return
+	}
+	r.emit(n.status, &carla_msgs.CarlaEgoVehicleStatus{
+		Header: r.header(), Velocity: float32(length(t.linear)), Acceleration: geometry_msgs.Accel{Linear: t.acceleration()},
+		Orientation: t.pose.Orientation, Control: control,
+	})
+}
+
+// translatePhysics tells of the vehicles that were not told of yet.
+func (r *reading) translatePhysics() {
+	for id := range r.told {
+		if r.state.Actors[id] == nil {
+			delete(r.told, id)
+		}
+	}
+	for _, a := range r.state.Sorted() {
+		if n := r.names[a.Actor]; n != nil && n.info != nil && !r.told[a.Actor] {
+			r.told[a.Actor] = true
+			r.emit(n.info, vehicleInfo(a))
+		}
+	}
+}
+
+// vehicleInfo tells of a vehicle what is known.
+func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
+	info := &carla_msgs.CarlaEgoVehicleInfo{Id: a.Actor, Type: a.BlueprintID, Rolename: a.Attribute("role_name")}
+	at := pose(a.Location, a.Rotation)
+	if p := a.Physics; p != nil {
+		info.MaxRpm, info.Moi, info.UseGearAutobox, info.ClutchStrength = p.MaxRPM, p.MOI, p.UseGearAutobox, p.ClutchStrength
+		info.DampingRateFullThrottle = p.DampingRateFullThrottle
+		info.DampingRateZeroThrottleClutchEngaged = p.DampingRateZeroThrottleClutchEngaged
+		info.DampingRateZeroThrottleClutchDisengaged = p.DampingRateZeroThrottleClutchDisengaged
+		info.Mass, info.DragCoefficient, info.CenterOfMass = p.Mass, p.DragCoefficient, Velocity(p.CenterOfMass)
+		for _, w := range p.Wheels {
+			info.Wheels = append(info.Wheels, carla_msgs.CarlaEgoVehicleInfoWheel{
+				TireFriction: w.TireFriction, DampingRate: w.DampingRate, MaxSteerAngle: w.MaxSteerAngle / radian, Radius: w.Radius / metre,
+				MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque, Position: relative(at, w.Position),
+			})
+		}
+	}
+	if p := a.ChaosPhysics; p != nil {
+		info.MaxRpm, info.Moi, info.UseGearAutobox, info.GearSwitchTime = p.MaxRPM, p.RevUpMOI, p.UseAutomaticGears, p.GearChangeTime
+		info.Mass, info.DragCoefficient, info.CenterOfMass = p.Mass, p.DragCoefficient, Velocity(p.CenterOfMass)
+		for _, w := range p.Wheels {
+			info.Wheels = append(info.Wheels, carla_msgs.CarlaEgoVehicleInfoWheel{
+				TireFriction: w.FrictionForce, MaxSteerAngle: w.MaxSteerAngle / radian, Radius: w.WheelRadius / metre,
+				MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandBrakeTorque, Position: relative(at, w.Location),
+			})
+		}
+	}
+	return info
+}

@@ -1,0 +1,68 @@
+// Package carla knows what the packets of CARLA's recorder mean in ROS 2: the messages are those of carla_msgs and of ROS, the
+// names those of CARLA's ROS bridge, https://github.com/carla-simulator/ros-bridge.
+//
+// CARLA's world looks forward, right and up and counts in cm and degrees. What comes out looks forward, left and up and counts
+// in m and rad: everything is mirrored with y.
+package carla
+
+import (
+	"fmt"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+// The frame in which the world is.
+const mapFrame = "map"
+
+// New returns a translator of the logs in a recording. It goes through them once, for the actors that there are and what their
+// topics are called.
+func New(r codec.Reader) (bridge.Translator, error) {
+	info, err := r.Info()
+	if err != nil {
+		return nil, err
+	}
+	t := &translator{library: msgs.Library(), logs: map[*codec.Channel]*log{}}
+	for _, topic := range info.Topics {
+		if topic.Channel.Encoding != codec.EncodingCARLA {
+			continue
+		}
+		s, err := newSurvey(r, topic.Channel)
+		if err != nil {
+			t.logs[topic.Channel] = &log{err: err}
+			continue
+		}
+		if t.logs[topic.Channel], err = t.newLog(s); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// translator implements bridge.Translator.
+type translator struct {
+	library *rosidl.Library
+	logs    map[*codec.Channel]*log
+}
+
+func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
+	l := t.logs[topic.Channel]
+	if l == nil {
+		return nil, fmt.Errorf("channel %s is not one of the recording", topic.Channel.Topic)
+	}
+	return l.topics, l.err
+}
+
+func (t *translator) Begin() func(*codec.Message) ([]codec.Message, error) {
+	readings := map[*codec.Channel]*reading{}
+	return func(m *codec.Message) ([]codec.Message, error) {
+		r := readings[m.Channel]
+		if r == nil {
+			r = newReading(t.logs[m.Channel])
+			readings[m.Channel] = r
+		}
+		return r.translate(m)
+	}
+}

@@ -1,0 +1,150 @@
+package carla
+
+import (
+	"math"
+
+	"tapedeck/codec/carla"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/geometry_msgs"
+)
+
+const (
+	metre  = 100           // cm
+	radian = 180 / math.Pi // degrees
+)
+
+// Point turns a location in cm, y to the right, into one in m, y to the left.
+func Point(v carla.Vector) geometry_msgs.Point {
+	return geometry_msgs.Point{X: v.X / metre, Y: -v.Y / metre, Z: v.Z / metre}
+}
+
+// Location is the reverse of Point.
+func Location(p geometry_msgs.Point) carla.Vector {
+	return carla.Vector{X: p.X * metre, Y: -p.Y * metre, Z: p.Z * metre}
+}
+
+// Quaternion turns roll, pitch and yaw in degrees into an orientation. Mirrored with y, pitch and yaw change their direction.
+func Quaternion(v carla.Vector) geometry_msgs.Quaternion {
+	sr, cr := math.Sincos(v.X / radian / 2)
+	sp, cp := math.Sincos(-v.Y / radian / 2)
+	sy, cy := math.Sincos(-v.Z / radian / 2)
+	return geometry_msgs.Quaternion{
+		X: sr*cp*cy - cr*sp*sy,
+		Y: cr*sp*cy + sr*cp*sy,
+		Z: cr*cp*sy - sr*sp*cy,
+		W: cr*cp*cy + sr*sp*sy,
+	}
+}
+
+// Rotation is the reverse of Quaternion: roll and yaw from -180 to 180 degrees, pitch from -90 to 90. Straight up or down roll
+// is 0. The length of q does not matter.
+func Rotation(q geometry_msgs.Quaternion) carla.Vector {
+	n := q.X*q.X + q.Y*q.Y + q.Z*q.Z + q.W*q.W
+	if n == 0 {
+		return carla.Vector{}
+	}
+	sin := 2 * (q.W*q.Y - q.Z*q.X) / n
+	if math.Abs(sin) > 1-1e-12 {
+		yaw := 2 * math.Atan2(q.Z, q.W)
+		return carla.Vector{Y: math.Copysign(90, -sin), Z: -math.Remainder(yaw, 2*math.Pi) * radian}
+	}
+	roll := math.Atan2(2*(q.W*q.X+q.Y*q.Z), n-2*(q.X*q.X+q.Y*q.Y))
+	yaw := math.Atan2(2*(q.W*q.Z+q.X*q.Y), n-2*(q.Y*q.Y+q.Z*q.Z))
+	return carla.Vector{X: roll * radian, Y: -math.Asin(sin) * radian, Z: -yaw * radian}
+}
+
+// Velocity turns a velocity or another vector of the world, in m, and is its own reverse.
+func Velocity(v carla.Vector) geometry_msgs.Vector3 {
+	return geometry_msgs.Vector3{X: v.X, Y: -v.Y, Z: v.Z}
+}
+
+// LinearVelocity is the reverse of Velocity.
+func LinearVelocity(v geometry_msgs.Vector3) carla.Vector {
+	return carla.Vector{X: v.X, Y: -v.Y, Z: v.Z}
+}
+
+// Rate turns an angular velocity in degrees/s into one in rad/s. It is a pseudovector: mirrored with y, it keeps its y.
+func Rate(v carla.Vector) geometry_msgs.Vector3 {
+	return geometry_msgs.Vector3{X: -v.X / radian, Y: v.Y / radian, Z: -v.Z / radian}
+}
+
+// AngularVelocity is the reverse of Rate.
+func AngularVelocity(v geometry_msgs.Vector3) carla.Vector {
+	return carla.Vector{X: -v.X * radian, Y: v.Y * radian, Z: -v.Z * radian}
+}
+
+// Stamp turns seconds of simulation into a stamp. What can be none is 0.
+func Stamp(seconds float64) builtin_interfaces.Time {
+	if !(seconds >= 0 && seconds < math.MaxInt32) {
+		return builtin_interfaces.Time{}
+	}
+	whole, rest := math.Modf(seconds)
+	return builtin_interfaces.Time{Sec: int32(whole), Nanosec: uint32(rest * 1e9)}
+}
+
+// pose returns where an actor is.
+func pose(location, rotation carla.Vector) geometry_msgs.Pose {
+	return geometry_msgs.Pose{Position: Point(location), Orientation: Quaternion(rotation)}
+}
+
+// transform returns a pose as a transform.
+func transform(p geometry_msgs.Pose) geometry_msgs.Transform {
+	return geometry_msgs.Transform{Translation: geometry_msgs.Vector3(p.Position), Rotation: p.Orientation}
+}
+
+// relative returns a place in the world as seen from a pose.
+func relative(p geometry_msgs.Pose, location carla.Vector) geometry_msgs.Vector3 {
+	at := Point(location)
+	return into(p.Orientation, geometry_msgs.Vector3{X: at.X - p.Position.X, Y: at.Y - p.Position.Y, Z: at.Z - p.Position.Z})
+}
+
+func multiply(a, b geometry_msgs.Quaternion) geometry_msgs.Quaternion {
+	return geometry_msgs.Quaternion{
+		X: a.W*b.X + a.X*b.W + a.Y*b.Z - a.Z*b.Y,
+		Y: a.W*b.Y - a.X*b.Z + a.Y*b.W + a.Z*b.X,
+		Z: a.W*b.Z + a.X*b.Y - a.Y*b.X + a.Z*b.W,
+		W: a.W*b.W - a.X*b.X - a.Y*b.Y - a.Z*b.Z,
+	}
+}
+
+func conjugate(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
+	return geometry_msgs.Quaternion{X: -q.X, Y: -q.Y, Z: -q.Z, W: q.W}
+}
+
+// into turns a vector of the world into the frame whose orientation q is.
+func into(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vector3 {
+	return rotate(conjugate(q), v)
+}
+
+// rotate is the reverse of into.
+func rotate(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vector3 {
+	r := multiply(multiply(q, geometry_msgs.Quaternion{X: v.X, Y: v.Y, Z: v.Z}), conjugate(q))
+	return geometry_msgs.Vector3{X: r.X, Y: r.Y, Z: r.Z}
+}
+
+// difference returns (a - b) / dt.
+func difference(a, b geometry_msgs.Vector3, dt float64) geometry_msgs.Vector3 {
+	return geometry_msgs.Vector3{X: (a.X - b.X) / dt, Y: (a.Y - b.Y) / dt, Z: (a.Z - b.Z) / dt}
+}
+
+// turning returns the angular velocity, in the world, with which one gets from one orientation to another in dt.
+func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector3 {
+	q := multiply(to, conjugate(from))
+	sin := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z)
+	if sin == 0 {
+		return geometry_msgs.Vector3{}
+	}
+	rate := 2 * math.Atan2(math.Copysign(sin, q.W), math.Abs(q.W)) / sin / dt // the shorter way
+	return geometry_msgs.Vector3{X: q.X * rate, Y: q.Y * rate, Z: q.Z * rate}
+}
+
+// length returns the length of v.
+func length(v geometry_msgs.Vector3) float64 { return math.Sqrt(v.X*v.X + v.Y*v.Y + v.Z*v.Z) }
+
+// finite returns v, or zero when a component is NaN or infinite.
+func finite(v carla.Vector) carla.Vector {
+	if math.IsInf(v.X+v.Y+v.Z, 0) || math.IsNaN(v.X+v.Y+v.Z) {
+		return carla.Vector{}
+	}
+	return v
+}

@@ -1,0 +1,106 @@
+package carla
+
+import (
+	"fmt"
+	"regexp"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// log is a log and the topics that it becomes.
+type log struct {
+	*survey
+	topics []codec.TopicInfo
+	err    error // nothing becomes of it, because of this
+
+	clock, tf, tfStatic, status, actorList, world *codec.Channel
+	lightStatus, lightInfo, weather               *codec.Channel // nil without traffic lights, or weather
+
+	names map[uint32]*actorTopics
+}
+
+// actorTopics are the topics of an actor. Those that it has nothing for are nil.
+type actorTopics struct {
+	name                                                 string // in its topics, and of its frame
+	odometry, control, status, info, walking, collisions *codec.Channel
+}
+
+// token is what a part of a topic's name can be.
+var token = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// newLog returns the topics of what s found.
+func (t *translator) newLog(s *survey) (*log, error) {
+	l := &log{survey: s, names: map[uint32]*actorTopics{}}
+	b := channelBuilder{translator: t, log: l, models: map[string]*codec.Channel{}}
+	latched := bridge.LatchedQoS()
+	l.clock = b.add("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS(), s.frames)
+	l.world = b.add("/carla/world_info", "carla_msgs/msg/CarlaWorldInfo", latched, min(s.frames, 1))
+	l.status = b.add("/carla/status", "carla_msgs/msg/CarlaStatus", codec.DefaultQoS(), s.frames)
+	l.actorList = b.add("/carla/actor_list", "carla_msgs/msg/CarlaActorList", latched, s.lists)
+	l.tfStatic = b.add("/tf_static", "tf2_msgs/msg/TFMessage", latched, s.fixed)
+	l.tf = b.add("/tf", "tf2_msgs/msg/TFMessage", codec.DefaultQoS(), s.places)
+	l.lightInfo = b.add("/carla/traffic_lights/info", "carla_msgs/msg/CarlaTrafficLightInfoList", latched, s.lightChanges)
+	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList", latched, s.lights)
+	l.weather = b.add("/carla/weather_control", "carla_msgs/msg/CarlaWeatherParameters", latched, s.weathers)
+
+	roles := map[string]int{}
+	for _, a := range s.actors {
+		if a.kind == vehicle || a.kind == walker {
+			roles[a.role]++
+		}
+	}
+	for _, a := range s.actors {
+		n := &actorTopics{name: fmt.Sprintf("actor%d", a.id)}
+		l.names[a.id] = n
+		switch {
+		case a.kind == spectator:
+			n.name = "spectator"
+		case a.kind != vehicle && a.kind != walker:
+			continue
+		case roles[a.role] == 1 && token.MatchString(a.role) && !reserved[a.role]:
+			n.name = a.role
+		}
+		prefix := "/carla/" + n.name
+		n.collisions = b.add(prefix+"/collision", "carla_msgs/msg/CarlaCollisionEvent", codec.DefaultQoS(), a.collisions)
+		if a.kind == spectator {
+			continue
+		}
+		n.odometry = b.add(prefix+"/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS(), a.frames)
+		if a.kind == walker {
+			n.walking = b.add(prefix+"/walker_control_cmd", "carla_msgs/msg/CarlaWalkerControl", codec.DefaultQoS(), a.frames)
+			continue
+		}
+		n.control = b.add(prefix+"/vehicle_control_cmd", "carla_msgs/msg/CarlaEgoVehicleControl", codec.DefaultQoS(), a.frames)
+		n.status = b.add(prefix+"/vehicle_status", "carla_msgs/msg/CarlaEgoVehicleStatus", codec.DefaultQoS(), a.frames)
+		n.info = b.add(prefix+"/vehicle_info", "carla_msgs/msg/CarlaEgoVehicleInfo", latched, 1)
+	}
+	return l, b.err
+}
+
+// reserved are names of actors whose topics would be others'.
+var reserved = map[string]bool{"traffic_lights": true, "spectator": true, mapFrame: true}
+
+// channelBuilder makes the channels of a log.
+type channelBuilder struct {
+	*translator
+	log    *log
+	models map[string]*codec.Channel // by type
+	err    error
+}
+
+// add adds a channel; none, and nil, if it has no messages.
+func (b *channelBuilder) add(topic, typeName string, qos codec.QoS, count uint64) *codec.Channel {
+	if count == 0 || b.err != nil {
+		return nil
+	}
+	if b.models[typeName] == nil {
+		if b.models[typeName], b.err = bridge.NewChannel(b.library, topic, typeName, qos); b.err != nil {
+			return nil
+		}
+	}
+	c := *b.models[typeName]
+	c.Topic, c.QoS = topic, []codec.QoS{qos}
+	b.log.topics = append(b.log.topics, codec.TopicInfo{Channel: &c, MessageCount: count})
+	return &c
+}

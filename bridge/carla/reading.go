@@ -1,0 +1,141 @@
+package carla
+
+import (
+	"errors"
+
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/tf2_msgs"
+)
+
+// reading translates the frames of a log in their order, from wherever.
+type reading struct {
+	*log
+	state   *carla.State
+	decoder carla.Decoder
+	tracks  map[uint32]*track
+	told    map[uint32]bool // the vehicles of whose physics it was told
+	begun   bool
+
+	// Of the frame that is translated:
+	source *codec.Message
+	frame  carla.FrameStart
+	stamp  builtin_interfaces.Time
+	bodies bodies
+	ready  []codec.Message
+	data   [][]byte // of ready, to be used again
+	err    error
+
+	// To be used again:
+	moving   tf2_msgs.TFMessage
+	fixed    tf2_msgs.TFMessage
+	lights   carla_msgs.CarlaTrafficLightStatusList
+	odometry nav_msgs.Odometry
+}
+
+// bodies are the packets of a frame, nil where there is none.
+type bodies struct {
+	positions  *carla.PositionList
+	states     *carla.StateList
+	vehicles   *carla.AnimVehicleList
+	walkers    *carla.AnimWalkerList
+	kinematics *carla.KinematicsList
+	collisions *carla.CollisionList
+	weather    bool
+	changes    changes
+}
+
+func newReading(l *log) *reading {
+	return &reading{
+		log: l, state: carla.NewState(l.profile), decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, told: map[uint32]bool{},
+	}
+}
+
+// translate returns what becomes of a frame. With an error these are what could be translated.
+func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
+	r.source, r.ready, r.err = m, r.ready[:0], nil
+	r.decode(m.Data)
+	if _, err := r.state.Apply(m.Data); err != nil {
+		r.err = errors.Join(r.err, err)
+	}
+	r.stamp = Stamp(r.frame.Elapsed)
+	r.follow()
+	r.translateWorld()
+	r.translateTransforms()
+	r.translateActors()
+	r.translateTrafficLights()
+	r.translateCollisions()
+	r.begun = true
+	return r.ready, r.err
+}
+
+// decode takes the packets of a frame apart.
+func (r *reading) decode(frame []byte) {
+	r.frame, r.bodies = carla.FrameStart{}, bodies{}
+	for len(frame) > 0 {
+		k, rest, err := carla.NextPacket(frame)
+		if err != nil {
+			return // the state says so
+		}
+		frame = rest
+		switch k.ID {
+		case carla.IDWeather:
+			r.bodies.weather = !k.Empty()
+		case carla.IDFrameStart, carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDPosition, carla.IDState,
+			carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDCollision:
+			b, err := r.decoder.Decode(k)
+			if err != nil {
+				r.err = errors.Join(r.err, err)
+				continue
+			}
+			r.keep(b)
+		}
+	}
+}
+
+func (r *reading) keep(b carla.Body) {
+	switch b := b.(type) {
+	case *carla.FrameStart:
+		r.frame = *b
+	case *carla.PositionList:
+		r.bodies.positions = b
+	case *carla.StateList:
+		r.bodies.states = b
+	case *carla.AnimVehicleList:
+		r.bodies.vehicles = b
+	case *carla.AnimWalkerList:
+		r.bodies.walkers = b
+	case *carla.KinematicsList:
+		r.bodies.kinematics = b
+	case *carla.CollisionList:
+		r.bodies.collisions = b
+	default:
+		r.bodies.changes.add(b, r.byID)
+	}
+}
+
+// emit adds a message, unless the channel is nil.
+func (r *reading) emit(c *codec.Channel, m msgs.Message) {
+	if c == nil {
+		return
+	}
+	n := len(r.ready)
+	if n == len(r.data) {
+		r.data = append(r.data, nil)
+	}
+	data, err := cdr.Append(r.data[n][:0], m)
+	if err != nil {
+		r.err = errors.Join(r.err, err)
+		return
+	}
+	r.data[n] = data
+	r.ready = append(r.ready, codec.Message{Channel: c, LogTime: r.source.LogTime, Data: data})
+}
+
+func (r *reading) header() std_msgs.Header { return std_msgs.Header{Stamp: r.stamp, FrameId: mapFrame} }

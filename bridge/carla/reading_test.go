@@ -1,0 +1,368 @@
+package carla
+
+import (
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/tf2_msgs"
+)
+
+// tape is a log in memory, as a recording.
+type tape struct {
+	channel *codec.Channel
+	frames  []codec.Message
+}
+
+func newTape(p carla.Profile) *tape {
+	return &tape{channel: &codec.Channel{
+		Topic: carla.Topic, Type: carla.Type, Encoding: codec.EncodingCARLA,
+		Metadata: map[string]string{carla.KeyProfile: p.Name, carla.KeyMap: "Town03", carla.KeyDate: "1700000000"},
+	}}
+}
+
+// frame adds a frame of 0.5 s.
+func (tp *tape) frame(t testing.TB, bodies ...carla.Body) *tape {
+	_, p, err := carla.ParseChannel(tp.channel)
+	require.NoError(t, err)
+	n := len(tp.frames)
+	bodies = append([]carla.Body{&carla.FrameStart{Frame: uint64(n + 1), Duration: 0.5, Elapsed: float64(n) / 2}}, bodies...)
+	var data []byte
+	for _, b := range append(bodies, &carla.FrameEnd{}) {
+		data, err = carla.AppendPacket(data, p, b)
+		require.NoError(t, err)
+	}
+	tp.frames = append(tp.frames, codec.Message{Channel: tp.channel, LogTime: 1_700_000_000e9 + int64(n)*5e8, Data: data})
+	return tp
+}
+
+func (tp *tape) Info() (*codec.Info, error) {
+	return &codec.Info{Path: "a.log", Topics: []codec.TopicInfo{{Channel: tp.channel, MessageCount: uint64(len(tp.frames))}}}, nil
+}
+
+func (tp *tape) Close() error { return nil }
+
+func (tp *tape) Read(q codec.Query) (codec.Iterator, error) {
+	it := &tapeIterator{}
+	for _, m := range tp.frames {
+		if q.Covers(m.LogTime) && q.Wants(m.Channel) {
+			it.rest = append(it.rest, m)
+		}
+	}
+	return it, nil
+}
+
+type tapeIterator struct{ rest []codec.Message }
+
+func (*tapeIterator) Close() error { return nil }
+
+func (it *tapeIterator) Next() (*codec.Message, error) {
+	if len(it.rest) == 0 {
+		return nil, io.EOF
+	}
+	m := it.rest[0]
+	it.rest = it.rest[1:]
+	return &m, nil
+}
+
+// translated returns what becomes of a tape: the messages of each topic, decoded.
+func translated(t testing.TB, tp codec.Reader, q codec.Query) map[string][]msgs.Message {
+	r, left, err := bridge.Translate(tp, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	require.NoError(t, err)
+	require.Empty(t, left)
+	all := map[string][]msgs.Message{}
+	each(t, r, q, func(m *codec.Message) {
+		all[m.Channel.Topic] = append(all[m.Channel.Topic], decodeAny(t, m))
+	})
+	return all
+}
+
+func decodeAny(t testing.TB, m *codec.Message) msgs.Message {
+	for _, empty := range []msgs.Message{
+		new(rosgraph_msgs.Clock), new(tf2_msgs.TFMessage), new(nav_msgs.Odometry), new(carla_msgs.CarlaStatus), new(carla_msgs.CarlaActorList),
+		new(carla_msgs.CarlaWorldInfo), new(carla_msgs.CarlaTrafficLightInfoList), new(carla_msgs.CarlaTrafficLightStatusList),
+		new(carla_msgs.CarlaWeatherParameters), new(carla_msgs.CarlaCollisionEvent), new(carla_msgs.CarlaEgoVehicleControl),
+		new(carla_msgs.CarlaEgoVehicleStatus), new(carla_msgs.CarlaEgoVehicleInfo), new(carla_msgs.CarlaWalkerControl),
+	} {
+		if empty.TypeName() == m.Channel.Type {
+			require.NoError(t, cdr.Unmarshal(m.Data, empty))
+			return empty
+		}
+	}
+	require.Fail(t, "unknown type", m.Channel.Type)
+	return nil
+}
+
+func role(name string) []carla.Attribute {
+	return []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: name}}
+}
+
+func TestNames(t *testing.T) {
+	vehicles := carla.EventAddList{}
+	for i, name := range []string{"hero", "autopilot", "autopilot", "ego/2", "", "traffic_lights", "spectator", "2nd"} {
+		vehicles = append(vehicles, carla.EventAdd{Actor: uint32(10 + i), Type: carla.ActorVehicle, Attributes: role(name)})
+	}
+	vehicles = append(vehicles, carla.EventAdd{Actor: 30, Type: carla.ActorWalker, Attributes: role("child")})
+	vehicles = append(vehicles, carla.EventAdd{Actor: 31, Type: carla.ActorOther, Attributes: role("hero")})
+	translator, err := New(newTape(carla.UE4).frame(t, &vehicles))
+	require.NoError(t, err)
+	tp := newTape(carla.UE4)
+	_, err = translator.Topics(codec.TopicInfo{Channel: tp.channel})
+	require.ErrorContains(t, err, "is not one of the recording")
+	var odometry []string
+	all := newTape(carla.UE4).frame(t, &vehicles)
+	r, _, err := bridge.Translate(all, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	require.NoError(t, err)
+	info, err := r.Info()
+	require.NoError(t, err)
+	for _, topic := range info.Topics {
+		require.NotEmpty(t, topic.Channel.TypeHash)
+		require.Equal(t, codec.SchemaROS2Msg, topic.Channel.Schema.Encoding)
+		require.Len(t, topic.Channel.QoS, 1)
+		if topic.Channel.Type == "nav_msgs/msg/Odometry" {
+			odometry = append(odometry, topic.Channel.Topic)
+		}
+	}
+	require.Equal(t, []string{
+		"/carla/hero/odometry", "/carla/actor11/odometry", "/carla/actor12/odometry", "/carla/actor13/odometry", "/carla/actor14/odometry",
+		"/carla/actor15/odometry", "/carla/actor16/odometry", "/carla/actor17/odometry", "/carla/child/odometry",
+	}, odometry)
+}
+
+// drive is a log with something of everything.
+func drive(t testing.TB, p carla.Profile) *tape {
+	tp := newTape(p)
+	tp.frame(t,
+		&carla.EventAddList{
+			{Actor: 1, BlueprintID: "spectator"},
+			{Actor: 2, Type: carla.ActorTrafficLight, BlueprintID: "traffic.traffic_light", Location: carla.Vector{X: 1000, Y: 2000}, Rotation: carla.Vector{Z: 90}},
+			{Actor: 3, BlueprintID: "static.prop.barrel", Location: carla.Vector{X: 100}},
+			{Actor: 10, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: role("hero"), Location: carla.Vector{X: 1000, Z: 50}, Rotation: carla.Vector{Z: 90}},
+			{Actor: 20, Type: carla.ActorWalker, BlueprintID: "walker.pedestrian.0001"},
+			{Actor: 21, Type: carla.ActorSensor, BlueprintID: "sensor.other.imu", Location: carla.Vector{X: 1000}},
+		},
+		&carla.PositionList{
+			{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 100}}, {Actor: 10, Location: carla.Vector{X: 1000, Z: 50}, Rotation: carla.Vector{Z: 90}},
+			{Actor: 20, Rotation: carla.Vector{Z: -90}}, {Actor: 99},
+		},
+		&carla.StateList{{Actor: 2, Colour: carla.Green}, {Actor: 98, Colour: 77}},
+		&carla.AnimVehicleList{{Actor: 10, Steering: 0.5, Throttle: 0.25, Brake: 0.125, HandBrake: true, Gear: -1}, {Actor: 99}},
+		&carla.AnimWalkerList{{Actor: 20, Speed: 150}, {Actor: 99}},
+		&carla.WeatherList{{Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4, SunAzimuthAngle: 5, SunAltitudeAngle: 6, FogDensity: 7, FogDistance: 8, FogFalloff: 9, Wetness: 10}},
+		&carla.TriggerVolumeList{{Actor: 2, Origin: carla.Vector{X: 1000, Y: 2300}, Extension: carla.Vector{X: 150, Y: 50, Z: math.Inf(1)}}},
+	)
+	tp.frame(t,
+		&carla.EventAddList{{Actor: 22, Type: carla.ActorSensor, BlueprintID: "sensor.camera.rgb", Location: carla.Vector{X: 100, Y: 50, Z: 150}, Rotation: carla.Vector{Y: 90}}},
+		&carla.EventParentList{{Actor: 22, Parent: 10}},
+		&carla.CollisionList{{Number: 1, Actor1: 10, Actor2: 20}, {Number: 2, Actor1: 10, Actor2: carla.NoActor}, {Number: 3, Actor1: 99, Actor2: 10}},
+		&carla.PositionList{
+			{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 100.05}}, {Actor: 10, Location: carla.Vector{X: 1000, Y: 200, Z: 50}, Rotation: carla.Vector{Z: 99}},
+			{Actor: 20, Location: carla.Vector{Y: -50}, Rotation: carla.Vector{Z: -90}},
+		},
+		&carla.StateList{{Actor: 2, Colour: carla.Yellow}},
+		&carla.AnimVehicleList{{Actor: 10, Gear: 3}},
+		&carla.KinematicsList{{Actor: 10, LinearVelocity: carla.Vector{Y: 5}, AngularVelocity: carla.Vector{Z: 18}}, {Actor: 20, LinearVelocity: carla.Vector{Y: -1}}, {Actor: 97}},
+	)
+	tp.frame(t,
+		&carla.EventDelList{20},
+		&carla.PositionList{{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 150}}, {Actor: 10, Location: carla.Vector{X: 1000, Y: 300, Z: 50}, Rotation: carla.Vector{Z: 99}}},
+		&carla.AnimVehicleList{{Actor: 10}},
+	)
+	return tp
+}
+
+func TestTranslate(t *testing.T) {
+	tp := drive(t, carla.UE4)
+	all := translated(t, tp, codec.Query{})
+	at := func(n int) std_msgs.Header {
+		return std_msgs.Header{Stamp: Stamp(float64(n) / 2), FrameId: "map"}
+	}
+	require.Len(t, all, 16)
+
+	require.Equal(t, []msgs.Message{&rosgraph_msgs.Clock{Clock: Stamp(0)}, &rosgraph_msgs.Clock{Clock: Stamp(0.5)}, &rosgraph_msgs.Clock{Clock: Stamp(1)}}, all["/clock"])
+	require.Equal(t, []msgs.Message{&carla_msgs.CarlaWorldInfo{MapName: "Town03"}}, all["/carla/world_info"])
+	require.Equal(t, &carla_msgs.CarlaStatus{Frame: 2, FixedDeltaSeconds: 0.5}, all["/carla/status"][1])
+	require.Equal(t, []msgs.Message{&carla_msgs.CarlaWeatherParameters{
+		Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4, SunAzimuthAngle: 5, SunAltitudeAngle: 6,
+		FogDensity: 7, FogDistance: 8, Wetness: 10,
+	}}, all["/carla/weather_control"])
+
+	require.Len(t, all["/carla/actor_list"], 3)
+	list := all["/carla/actor_list"][1].(*carla_msgs.CarlaActorList).Actors
+	require.Len(t, list, 7)
+	require.Equal(t, carla_msgs.CarlaActorInfo{Id: 10, Type: "vehicle.audi.tt", Rolename: "hero"}, list[3])
+	require.Equal(t, carla_msgs.CarlaActorInfo{Id: 22, ParentId: 10, Type: "sensor.camera.rgb"}, list[6])
+	require.Len(t, all["/carla/actor_list"][2].(*carla_msgs.CarlaActorList).Actors, 6)
+
+	require.Equal(t, []msgs.Message{
+		&carla_msgs.CarlaTrafficLightStatusList{TrafficLights: []carla_msgs.CarlaTrafficLightStatus{{Id: 2, State: 2}, {Id: 98, State: 4}}},
+		&carla_msgs.CarlaTrafficLightStatusList{TrafficLights: []carla_msgs.CarlaTrafficLightStatus{{Id: 2, State: 1}}},
+	}, all["/carla/traffic_lights/status"])
+	require.Len(t, all["/carla/traffic_lights/info"], 1)
+	light := all["/carla/traffic_lights/info"][0].(*carla_msgs.CarlaTrafficLightInfoList).TrafficLights[0]
+	require.EqualValues(t, 2, light.Id)
+	requireClose(t, geometry_msgs.Point{X: 10, Y: -20}, light.Transform.Position)
+	requireClose(t, quaternion{Z: -half, W: half}, light.Transform.Orientation)
+	requireClose(t, vector3{X: 3}, light.TriggerVolume.Center) // 3 m further to the right in the world, where the light looks
+	require.Equal(t, vector3{}, light.TriggerVolume.Size)      // which is infinite in the log
+
+	require.Equal(t, []msgs.Message{
+		&carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: 20}, &carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: carla.NoActor},
+	}, all["/carla/hero/collision"])
+
+	control := carla_msgs.CarlaEgoVehicleControl{Header: at(0), Throttle: 0.25, Steer: 0.5, Brake: 0.125, HandBrake: true, Reverse: true, Gear: -1}
+	require.Equal(t, &control, all["/carla/hero/vehicle_control_cmd"][0])
+	status := all["/carla/hero/vehicle_status"]
+	require.Equal(t, control, status[0].(*carla_msgs.CarlaEgoVehicleStatus).Control)
+	require.Zero(t, status[0].(*carla_msgs.CarlaEgoVehicleStatus).Velocity)
+	require.EqualValues(t, 5, status[1].(*carla_msgs.CarlaEgoVehicleStatus).Velocity)
+	require.Zero(t, status[1].(*carla_msgs.CarlaEgoVehicleStatus).Acceleration) // the velocity before is not known
+	require.EqualValues(t, 2, status[2].(*carla_msgs.CarlaEgoVehicleStatus).Velocity)
+	requireClose(t, vector3{Y: 6}, status[2].(*carla_msgs.CarlaEgoVehicleStatus).Acceleration.Linear) // from 5 to 2 m/s to the right in 0.5 s
+
+	odometry := all["/carla/hero/odometry"]
+	first, second, third := odometry[0].(*nav_msgs.Odometry), odometry[1].(*nav_msgs.Odometry), odometry[2].(*nav_msgs.Odometry)
+	require.Equal(t, at(0), first.Header)
+	require.Equal(t, "hero", first.ChildFrameId)
+	requireClose(t, geometry_msgs.Point{X: 10, Z: 0.5}, first.Pose.Pose.Position)
+	requireClose(t, quaternion{Z: -half, W: half}, first.Pose.Pose.Orientation)
+	require.Equal(t, geometry_msgs.Twist{}, first.Twist.Twist)
+	// It looks 9 degrees further to the right than it moves, and turns to the right with 18 degrees/s.
+	requireClose(t, vector3{X: 5 * math.Cos(math.Pi/20), Y: 5 * math.Sin(math.Pi/20)}, second.Twist.Twist.Linear)
+	requireClose(t, vector3{Z: -math.Pi / 10}, second.Twist.Twist.Angular)
+	// Without kinematics: 1 m in 0.5 s.
+	requireClose(t, vector3{X: 2 * math.Cos(math.Pi/20), Y: 2 * math.Sin(math.Pi/20)}, third.Twist.Twist.Linear)
+	requireClose(t, vector3{}, third.Twist.Twist.Angular)
+
+	require.Len(t, all["/carla/actor20/odometry"], 2)
+	walk := all["/carla/actor20/walker_control_cmd"]
+	require.Len(t, walk, 1)
+	require.EqualValues(t, 1.5, walk[0].(*carla_msgs.CarlaWalkerControl).Speed)
+	requireClose(t, vector3{Y: 1}, walk[0].(*carla_msgs.CarlaWalkerControl).Direction)
+
+	tf := all["/tf"]
+	require.Len(t, tf, 3)
+	var names []string
+	for _, transform := range tf[0].(*tf2_msgs.TFMessage).Transforms {
+		require.Equal(t, at(0), transform.Header)
+		names = append(names, transform.ChildFrameId)
+	}
+	require.Equal(t, []string{"spectator", "hero", "actor20"}, names)
+	requireClose(t, vector3{X: 10, Z: 0.5}, tf[0].(*tf2_msgs.TFMessage).Transforms[1].Transform.Translation)
+
+	// At first, when the camera comes, and when the barrel is moved.
+	fixed := all["/tf_static"]
+	require.Len(t, fixed, 3)
+	require.Len(t, fixed[0].(*tf2_msgs.TFMessage).Transforms, 2)
+	camera := fixed[1].(*tf2_msgs.TFMessage).Transforms[2]
+	require.Equal(t, std_msgs.Header{Stamp: Stamp(0.5), FrameId: "hero"}, camera.Header)
+	require.Equal(t, "actor22", camera.ChildFrameId)
+	requireClose(t, vector3{X: 1, Y: -0.5, Z: 1.5}, camera.Transform.Translation)
+	requireClose(t, quaternion{Y: -half, W: half}, camera.Transform.Rotation)
+	requireClose(t, vector3{X: 1.5}, fixed[2].(*tf2_msgs.TFMessage).Transforms[1].Transform.Translation)
+}
+
+// A reading of a log that begins in the midst has at once what was told before.
+func TestFromTheMidst(t *testing.T) {
+	source := drive(t, carla.UE5)
+	path := filepath.Join(t.TempDir(), "a.log")
+	log := []byte("\x01\x00\x0e\x00CARLA_RECORDER\x00\xf1\x53\x65\x00\x00\x00\x00\x06\x00Town03")
+	for _, m := range source.frames {
+		log = append(log, m.Data...)
+	}
+	require.NoError(t, os.WriteFile(path, log, 0o600))
+	r, err := carla.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	whole := translated(t, source, codec.Query{})
+	part := translated(t, r, codec.Query{Start: source.frames[2].LogTime})
+	for _, topic := range []string{"/carla/world_info", "/carla/weather_control", "/carla/traffic_lights/info", "/tf_static", "/carla/actor_list", "/carla/hero/vehicle_info", "/clock"} {
+		require.Len(t, part[topic], 1, topic)
+		want := whole[topic][len(whole[topic])-1]
+		require.IsType(t, want, part[topic][0])
+		if fixed, ok := want.(*tf2_msgs.TFMessage); ok {
+			require.Len(t, part[topic][0].(*tf2_msgs.TFMessage).Transforms, len(fixed.Transforms))
+			continue
+		}
+		require.Equal(t, want, part[topic][0], topic)
+	}
+}
+
+func TestVehicleInfo(t *testing.T) {
+	add := carla.EventAdd{Actor: 10, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: role("hero"), Location: carla.Vector{X: 1000, Y: 500, Z: 50}, Rotation: carla.Vector{Z: 90}}
+	// The front left wheel of a vehicle that looks to the right in the world.
+	wheel := carla.Vector{X: 1080, Y: 650, Z: 80}
+	all := translated(t, newTape(carla.UE4).frame(t, &carla.EventAddList{add}, &carla.PhysicsControlList{{
+		Actor: 10, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4, DampingRateZeroThrottleClutchDisengaged: 5,
+		UseGearAutobox: true, ClutchStrength: 6, Mass: 7, DragCoefficient: 8, CenterOfMass: carla.Vector{X: 0.5, Y: 0.25, Z: -0.5},
+		Wheels: []carla.WheelPhysics{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 90, Radius: 35, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5, Position: wheel}},
+	}}), codec.Query{})
+	info := all["/carla/hero/vehicle_info"][0].(*carla_msgs.CarlaEgoVehicleInfo)
+	requireClose(t, vector3{X: 1.5, Y: 0.8, Z: 0.3}, info.Wheels[0].Position)
+	info.Wheels[0].Position = vector3{}
+	require.Equal(t, &carla_msgs.CarlaEgoVehicleInfo{
+		Id: 10, Type: "vehicle.audi.tt", Rolename: "hero", MaxRpm: 1, Moi: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
+		DampingRateZeroThrottleClutchDisengaged: 5, UseGearAutobox: true, ClutchStrength: 6, Mass: 7, DragCoefficient: 8,
+		CenterOfMass: vector3{X: 0.5, Y: -0.25, Z: -0.5},
+		Wheels:       []carla_msgs.CarlaEgoVehicleInfoWheel{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 1.5707963, Radius: 0.35, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5}},
+	}, info)
+
+	all = translated(t, newTape(carla.UE5).frame(t, &carla.EventAddList{add}, &carla.ChaosPhysicsList{{
+		Actor: 10, MaxRPM: 1, RevUpMOI: 2, UseAutomaticGears: true, GearChangeTime: 0.5, Mass: 7, DragCoefficient: 8,
+		Wheels: []carla.ChaosWheel{{FrictionForce: 1, MaxSteerAngle: 90, WheelRadius: 35, MaxBrakeTorque: 4, MaxHandBrakeTorque: 5, Location: wheel}},
+	}}), codec.Query{})
+	info = all["/carla/hero/vehicle_info"][0].(*carla_msgs.CarlaEgoVehicleInfo)
+	requireClose(t, vector3{X: 1.5, Y: 0.8, Z: 0.3}, info.Wheels[0].Position)
+	require.EqualValues(t, 0.5, info.GearSwitchTime)
+	require.EqualValues(t, 2, info.Moi)
+	require.EqualValues(t, float32(0.35), info.Wheels[0].Radius)
+}
+
+// A packet that can't be decoded takes nothing else with it.
+func TestDamagedPacket(t *testing.T) {
+	tp := drive(t, carla.UE4)
+	broken := carla.Packet{ID: carla.IDAnimVehicle, Data: []byte("\x05\x00few")}.Append(nil)
+	tp.frames[1].Data = append(tp.frames[1].Data, broken...)
+	tp.frames[2].Data = append(tp.frames[2].Data, "\x06\xff\xff"...)
+	var reports []error
+	all := translated(t, tp, codec.Query{Damaged: func(err error) { reports = append(reports, err) }})
+	require.Len(t, reports, 2)
+	require.ErrorContains(t, reports[0], "translate a message of /carla/log [carla.Frame]")
+	require.ErrorIs(t, reports[0], carla.ErrDamaged)
+	require.Len(t, all["/carla/hero/odometry"], 3)
+}
+
+func TestNotTranslated(t *testing.T) {
+	tp := newTape(carla.UE4)
+	tp.channel.Metadata = nil
+	_, left, err := bridge.Translate(tp, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.ErrorContains(t, left[0], `/carla/log [carla.Frame]: metadata carla.profile: CARLA profile "" is not known`)
+}
+
+func BenchmarkTranslate(b *testing.B) {
+	path := sample(b, "scenario_runner_DistanceToLaneCenter.log")
+	stat, err := os.Stat(path)
+	require.NoError(b, err)
+	r := openROS2(b, path)
+	b.SetBytes(stat.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		each(b, r, codec.Query{}, func(*codec.Message) {})
+	}
+}

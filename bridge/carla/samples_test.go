@@ -1,0 +1,225 @@
+package carla
+
+import (
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/tf2_msgs"
+)
+
+// openROS2 opens a log as a recording of ROS 2 messages.
+func openROS2(t testing.TB, path string) codec.Reader {
+	source, err := carla.Open(path)
+	require.NoError(t, err)
+	r, left, err := bridge.Translate(source, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	require.NoError(t, err)
+	require.Empty(t, left)
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func sample(t testing.TB, name string) string {
+	path := filepath.Join("../../../shared/samples/carla", name)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		t.Skipf("the sample %s is not here", path)
+	}
+	return path
+}
+
+// each calls f with all messages.
+func each(t testing.TB, r codec.Reader, q codec.Query, f func(*codec.Message)) {
+	it, err := r.Read(q)
+	require.NoError(t, err)
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			require.NoError(t, it.Close())
+			return
+		}
+		require.NoError(t, err)
+		f(m)
+	}
+}
+
+func decode[T any, P interface {
+	*T
+	msgs.Message
+}](t testing.TB, m *codec.Message) T {
+	var v T
+	require.Equal(t, P(&v).TypeName(), m.Channel.Type)
+	require.NoError(t, cdr.Unmarshal(m.Data, P(&v)))
+	return v
+}
+
+// frameValues are what is known of a frame of a real log: the numbers in its packets, converted with rotation matrices.
+type frameValues struct {
+	frame           uint64
+	stamp           builtin_interfaces.Time
+	duration        float32
+	position        geometry_msgs.Point
+	orientation     quaternion
+	linear, angular vector3
+	speed           float32
+	acceleration    vector3
+	steer, throttle float32
+	gear            int32
+	second          carla_msgs.CarlaTrafficLightStatus // of the traffic lights
+}
+
+func TestSamples(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		frames int
+		values []frameValues
+	}{
+		{"scenario_runner_DistanceToLaneCenter.log", 432, []frameValues{
+			{
+				frame: 1, duration: 0.016935262, position: geometry_msgs.Point{X: 392.5, Y: -195, Z: 0.5831810760498047},
+				orientation: quaternion{Z: -0.7071066870295779, W: 0.7071068753435046}, linear: vector3{Z: -1.4727834463119507}, speed: 1.4727834,
+				second: carla_msgs.CarlaTrafficLightStatus{Id: 3, State: carla_msgs.CarlaTrafficLightStatus_RED},
+			},
+			{
+				frame: 301, stamp: builtin_interfaces.Time{Sec: 6, Nanosec: 728101453}, duration: 0.053404409,
+				position:    geometry_msgs.Point{X: 392.16640625, Y: -201.70640625, Z: 0.03309089660644531},
+				orientation: quaternion{X: 2.62401699492569e-05, Y: -0.0013188195502229273, Z: -0.7580436231121627, W: 0.6522025187665507},
+				linear:      vector3{X: 8.082779485526949, Y: 0.31326044966825667, Z: -0.014246671727576},
+				angular:     vector3{X: 0.019212444427199146, Y: 0.0056652164822920325, Z: 0.170246445581067}, speed: 8.0888602,
+				acceleration: vector3{X: 3.7261286053143534, Y: -2.6624961130863856, Z: -8.732539409533836e-05},
+				steer:        -0.1, throttle: 1, gear: 2, second: carla_msgs.CarlaTrafficLightStatus{Id: 3, State: carla_msgs.CarlaTrafficLightStatus_RED},
+			},
+		}},
+		{"sr2020_DistanceToLaneCenter.log", 461, []frameValues{
+			{
+				frame: 1, duration: 0.016121816, position: geometry_msgs.Point{X: 392.5, Y: -195, Z: 0.10171253204345704},
+				orientation: quaternion{Z: -0.7071066870295779, W: 0.7071068753435046},
+				linear:      vector3{X: 4.294356973878151e-08, Y: 1.7236829851062914e-08, Z: -2.916581153869629},
+				angular:     vector3{X: -3.699872715195493e-07, Y: 1.6784258191020508e-07, Z: -6.140170042242213e-11}, speed: 2.9165812,
+				second: carla_msgs.CarlaTrafficLightStatus{Id: 121, State: carla_msgs.CarlaTrafficLightStatus_RED},
+			},
+			{
+				frame: 321, stamp: builtin_interfaces.Time{Sec: 8, Nanosec: 699442357}, duration: 0.050873253,
+				position:    geometry_msgs.Point{X: 392.4712109375, Y: -200.81916015625, Z: 0.03313446044921875},
+				orientation: quaternion{X: 0.0008502677121203988, Y: -0.005870472006417452, Z: -0.7426070749245419, W: 0.6697010877064896},
+				linear:      vector3{X: 5.840853612026421, Y: 0.27965524772542205, Z: -0.041902931553794646},
+				angular:     vector3{X: 0.08003241487649658, Y: 0.03847589295919239, Z: 0.16862263472950334}, speed: 5.847695,
+				acceleration: vector3{X: 2.9210924332851356, Y: 1.7198503929066853, Z: -0.0077885484215961635},
+				steer:        -0.1, throttle: 1, second: carla_msgs.CarlaTrafficLightStatus{Id: 121, State: carla_msgs.CarlaTrafficLightStatus_GREEN},
+			},
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := openROS2(t, sample(t, test.name))
+			info, err := r.Info()
+			require.NoError(t, err)
+			counts := map[*codec.Channel]uint64{}
+			var frame uint64
+			stamps := map[builtin_interfaces.Time]frameValues{}
+			var now builtin_interfaces.Time
+			each(t, r, codec.Query{}, func(m *codec.Message) {
+				counts[m.Channel]++
+				v := stamps[now]
+				switch m.Channel.Topic {
+				case "/clock":
+					now = decode[rosgraph_msgs.Clock](t, m).Clock
+					v = frameValues{stamp: now}
+				case "/carla/status":
+					status := decode[carla_msgs.CarlaStatus](t, m)
+					frame = status.Frame
+					v.frame, v.duration = status.Frame, status.FixedDeltaSeconds
+				case "/carla/hero/odometry":
+					o := decode[nav_msgs.Odometry](t, m)
+					require.Equal(t, std_msgs.Header{Stamp: now, FrameId: "map"}, o.Header)
+					require.Equal(t, "hero", o.ChildFrameId)
+					v.position, v.orientation = o.Pose.Pose.Position, o.Pose.Pose.Orientation
+					v.linear, v.angular = o.Twist.Twist.Linear, o.Twist.Twist.Angular
+				case "/carla/hero/vehicle_status":
+					s := decode[carla_msgs.CarlaEgoVehicleStatus](t, m)
+					require.Equal(t, v.orientation, s.Orientation)
+					v.speed, v.acceleration = s.Velocity, s.Acceleration.Linear
+					v.steer, v.throttle, v.gear = s.Control.Steer, s.Control.Throttle, s.Control.Gear
+				case "/carla/traffic_lights/status":
+					lights := decode[carla_msgs.CarlaTrafficLightStatusList](t, m).TrafficLights
+					require.Len(t, lights, 36)
+					v.second = lights[1]
+				case "/tf":
+					for _, transform := range decode[tf2_msgs.TFMessage](t, m).Transforms {
+						require.Contains(t, []string{"hero", "spectator"}, transform.ChildFrameId)
+					}
+				case "/carla/world_info":
+					require.Equal(t, carla_msgs.CarlaWorldInfo{MapName: "Town01"}, decode[carla_msgs.CarlaWorldInfo](t, m))
+				}
+				stamps[now] = v
+			})
+			require.EqualValues(t, test.frames, frame)
+			for _, topic := range info.Topics {
+				require.Equal(t, topic.MessageCount, counts[topic.Channel], topic.Channel.Topic)
+			}
+			for _, want := range test.values {
+				got := stamps[want.stamp]
+				requireClose(t, want.position, got.position)
+				requireClose(t, want.orientation, got.orientation)
+				requireClose(t, want.linear, got.linear)
+				requireClose(t, want.angular, got.angular)
+				requireClose(t, want.acceleration, got.acceleration)
+				want.position, want.orientation, want.linear, want.angular = got.position, got.orientation, got.linear, got.angular
+				want.acceleration = got.acceleration
+				require.Equal(t, want, got)
+			}
+		})
+	}
+}
+
+// The velocities in real logs are those with which the vehicle gets from one place to the next: signs and axes are right.
+func TestSampleVelocities(t *testing.T) {
+	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
+		t.Run(name, func(t *testing.T) {
+			var last nav_msgs.Odometry
+			var wrong, moved [6]float64
+			each(t, openROS2(t, sample(t, name)), codec.Query{Start: 1}, func(m *codec.Message) {
+				if m.Channel.Topic != "/carla/hero/odometry" {
+					return
+				}
+				o := decode[nav_msgs.Odometry](t, m)
+				a, b := last, o
+				last = o
+				dt := seconds(b.Header.Stamp) - seconds(a.Header.Stamp)
+				if a.ChildFrameId == "" || seconds(a.Header.Stamp) < 3 {
+					return // it falls from where it was put
+				}
+				linear := into(b.Pose.Pose.Orientation, difference(vector3(b.Pose.Pose.Position), vector3(a.Pose.Pose.Position), dt))
+				angular := into(b.Pose.Pose.Orientation, turning(a.Pose.Pose.Orientation, b.Pose.Pose.Orientation, dt))
+				for i, pair := range [][2]float64{
+					{linear.X, b.Twist.Twist.Linear.X}, {linear.Y, b.Twist.Twist.Linear.Y}, {linear.Z, b.Twist.Twist.Linear.Z},
+					{angular.X, b.Twist.Twist.Angular.X}, {angular.Y, b.Twist.Twist.Angular.Y}, {angular.Z, b.Twist.Twist.Angular.Z},
+				} {
+					wrong[i] += math.Abs(pair[0] - pair[1])
+					moved[i] += math.Abs(pair[0]) + math.Abs(pair[1])
+				}
+			})
+			for i := range wrong {
+				if i != 2 { // there is hardly any motion up
+					require.Less(t, wrong[i], moved[i]/2, i) // with a wrong sign it were all
+				}
+			}
+		})
+	}
+}
+
+func seconds(t builtin_interfaces.Time) float64 { return float64(t.Sec) + float64(t.Nanosec)/1e9 }

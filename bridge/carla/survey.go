@@ -1,0 +1,201 @@
+package carla
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+)
+
+// survey is what a log is about, and how much.
+type survey struct {
+	header  carla.Header
+	profile carla.Profile
+
+	frames       uint64
+	actors       []*actorSurvey // in the order in which they appeared
+	byID         map[uint32]*actorSurvey
+	lists        uint64 // frames in which actors come, go or are attached
+	places       uint64 // frames with places of actors
+	lights       uint64 // frames with states of traffic lights
+	lightChanges uint64 // frames in which traffic lights come or go
+	fixed        uint64 // frames in which something that does not move comes or goes
+	weathers     uint64
+}
+
+// actorSurvey is an actor and how much of it there is.
+type actorSurvey struct {
+	id         uint32
+	kind       kind
+	role       string
+	frames     uint64 // in which it is alive
+	since      uint64 // the frame in which it appeared, counted here; 0 when it is not alive
+	collisions uint64
+}
+
+// newSurvey goes through the log whose packets are on a channel.
+func newSurvey(r codec.Reader, c *codec.Channel) (*survey, error) {
+	s := &survey{byID: map[uint32]*actorSurvey{}}
+	var err error
+	if s.header, s.profile, err = carla.ParseChannel(c); err != nil {
+		return nil, err
+	}
+	it, err := r.Read(codec.Query{Topics: func(o *codec.Channel) bool { return o == c }, Damaged: func(error) {}})
+	if err != nil {
+		return nil, fmt.Errorf("look for its actors: %w", err)
+	}
+	defer it.Close()
+	d := carla.Decoder{Profile: s.profile}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for its actors: %w", err)
+		}
+		s.add(m.Data, &d)
+	}
+	for _, a := range s.actors {
+		s.end(a, s.frames+1)
+	}
+	return s, nil
+}
+
+// add adds a frame. What can't be decoded is reported when it is translated.
+func (s *survey) add(frame []byte, d *carla.Decoder) {
+	s.frames++
+	var changed changes
+	for len(frame) > 0 {
+		k, rest, err := carla.NextPacket(frame)
+		if err != nil {
+			break
+		}
+		frame = rest
+		if k.Empty() {
+			continue
+		}
+		switch k.ID {
+		case carla.IDPosition:
+			s.places++
+		case carla.IDState:
+			s.lights++
+		case carla.IDWeather:
+			s.weathers++
+		case carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDCollision:
+			if b, err := d.Decode(k); err == nil {
+				s.apply(b)
+				changed.add(b, s.byID)
+			}
+		}
+	}
+	for _, c := range []struct {
+		changed bool
+		count   *uint64
+	}{{changed.actors, &s.lists}, {changed.lights, &s.lightChanges}, {changed.fixed, &s.fixed}} {
+		if c.changed {
+			*c.count++
+		}
+	}
+}
+
+func (s *survey) apply(b carla.Body) {
+	switch l := b.(type) {
+	case *carla.EventAddList:
+		for i := range *l {
+			s.appear(&(*l)[i])
+		}
+	case *carla.EventDelList:
+		for _, id := range *l {
+			if a := s.byID[uint32(id)]; a != nil {
+				s.end(a, s.frames)
+			}
+		}
+	case *carla.CollisionList:
+		for _, r := range *l {
+			if a := s.byID[r.Actor1]; a != nil {
+				a.collisions++
+			}
+		}
+	}
+}
+
+func (s *survey) appear(e *carla.EventAdd) {
+	a := s.byID[e.Actor]
+	if a == nil {
+		a = &actorSurvey{id: e.Actor}
+		s.byID[e.Actor] = a
+		s.actors = append(s.actors, a)
+	}
+	if a.since == 0 {
+		a.since = s.frames
+	}
+	a.kind, a.role = kindOf(e), e.Attribute("role_name")
+}
+
+func (s *survey) end(a *actorSurvey, frame uint64) {
+	if a.since != 0 {
+		a.frames += frame - a.since
+		a.since = 0
+	}
+}
+
+// kind is what is made of an actor.
+type kind int
+
+const (
+	thing kind = iota // has a fixed place
+	vehicle
+	walker
+	spectator
+	light
+	sensor
+)
+
+func kindOf(e *carla.EventAdd) kind {
+	switch {
+	case e.Type == carla.ActorVehicle:
+		return vehicle
+	case e.Type == carla.ActorWalker:
+		return walker
+	case e.Type == carla.ActorTrafficLight:
+		return light
+	case e.Type == carla.ActorSensor || strings.HasPrefix(e.BlueprintID, "sensor."):
+		return sensor
+	case e.BlueprintID == "spectator":
+		return spectator
+	}
+	return thing
+}
+
+// changes says what changes in a frame.
+type changes struct{ actors, lights, fixed bool }
+
+// add adds what a packet changes, about actors that are known.
+func (c *changes) add(b carla.Body, actors map[uint32]*actorSurvey) {
+	var ids []uint32
+	switch l := b.(type) {
+	case *carla.EventAddList:
+		for i := range *l {
+			ids = append(ids, (*l)[i].Actor)
+		}
+	case *carla.EventDelList:
+		for _, id := range *l {
+			ids = append(ids, uint32(id))
+		}
+	case *carla.EventParentList:
+		for _, r := range *l {
+			ids = append(ids, r.Actor)
+		}
+	}
+	for _, id := range ids {
+		c.actors = true
+		if a := actors[id]; a != nil {
+			c.lights = c.lights || a.kind == light
+			c.fixed = c.fixed || a.kind == thing || a.kind == light || a.kind == sensor
+		}
+	}
+}

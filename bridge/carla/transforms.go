@@ -1,0 +1,94 @@
+package carla
+
+import (
+	"tapedeck/codec/carla"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+// follow follows the motion of all actors.
+func (r *reading) follow() {
+	if r.bodies.changes.actors {
+		for id := range r.tracks {
+			if r.state.Actors[id] == nil {
+				delete(r.tracks, id)
+			}
+		}
+	}
+	if r.bodies.positions != nil {
+		for _, p := range *r.bodies.positions {
+			t := r.tracks[p.Actor]
+			if t == nil {
+				t = new(track)
+				r.tracks[p.Actor] = t
+			}
+			t.move(p, &r.frame)
+		}
+	}
+	if r.bodies.kinematics != nil {
+		for i := range *r.bodies.kinematics {
+			k := &(*r.bodies.kinematics)[i]
+			if t := r.tracks[k.Actor]; t != nil && t.frame == r.frame.Frame {
+				t.drive(k)
+			}
+		}
+	}
+}
+
+// translateTransforms tells where all actors are.
+func (r *reading) translateTransforms() {
+	r.moving.Transforms = r.moving.Transforms[:0]
+	fixed := !r.begun || r.bodies.changes.fixed
+	if r.bodies.positions != nil {
+		for _, p := range *r.bodies.positions {
+			t := r.tracks[p.Actor]
+			switch a := r.byID[p.Actor]; {
+			case a == nil || a.kind == sensor:
+			case a.kind == thing:
+				fixed = fixed || t.strayed()
+			default:
+				r.moving.Transforms = append(r.moving.Transforms, geometry_msgs.TransformStamped{
+					Header: r.header(), ChildFrameId: r.names[p.Actor].name, Transform: transform(t.pose),
+				})
+			}
+		}
+	}
+	if len(r.moving.Transforms) > 0 {
+		r.emit(r.tf, &r.moving)
+	}
+	if !fixed {
+		return
+	}
+	r.fixed.Transforms = r.fixed.Transforms[:0]
+	for _, a := range r.state.Sorted() {
+		if frame, at, ok := r.place(a); ok {
+			r.fixed.Transforms = append(r.fixed.Transforms, geometry_msgs.TransformStamped{
+				Header: std_msgs.Header{Stamp: r.stamp, FrameId: frame}, ChildFrameId: r.names[a.Actor].name, Transform: transform(at),
+			})
+		}
+	}
+	if r.bodies.changes.fixed || len(r.fixed.Transforms) > 0 {
+		r.emit(r.tfStatic, &r.fixed)
+	}
+}
+
+// place returns where an actor that does not move is, in a frame. A sensor that was attached has its place in the vehicle; of
+// others, which were there before the recording began, is not known what they are attached to.
+func (r *reading) place(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok bool) {
+	at = pose(a.Location, a.Rotation)
+	switch kindOf(&a.EventAdd) {
+	case light:
+		return mapFrame, at, true
+	case thing:
+		if t := r.tracks[a.Actor]; t != nil {
+			t.told = t.place
+			at = t.pose
+		}
+		return mapFrame, at, true
+	case sensor:
+		if parent := r.names[a.Parent]; parent != nil {
+			return parent.name, at, true
+		}
+	}
+	return "", at, false
+}

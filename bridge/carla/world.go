@@ -1,0 +1,43 @@
+package carla
+
+import (
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/rosgraph_msgs"
+)
+
+// translateWorld tells of what there is one of.
+func (r *reading) translateWorld() {
+	r.emit(r.clock, &rosgraph_msgs.Clock{Clock: r.stamp})
+	if !r.begun {
+		r.emit(r.world, &carla_msgs.CarlaWorldInfo{MapName: r.survey.header.Map})
+	}
+	r.emit(r.status, &carla_msgs.CarlaStatus{Frame: r.frame.Frame, FixedDeltaSeconds: float32(max(r.frame.Duration, 0))})
+	if r.bodies.changes.actors || !r.begun && len(r.state.Actors) > 0 {
+		var list carla_msgs.CarlaActorList
+		for _, a := range r.state.Sorted() {
+			list.Actors = append(list.Actors, carla_msgs.CarlaActorInfo{
+				Id: a.Actor, ParentId: a.Parent, Type: a.BlueprintID, Rolename: a.Attribute("role_name"),
+			})
+		}
+		r.emit(r.actorList, &list)
+	}
+	if w := r.state.Weather; w != nil && (!r.begun || r.bodies.weather) {
+		r.emit(r.weather, &carla_msgs.CarlaWeatherParameters{
+			Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits,
+			WindIntensity: w.WindIntensity, FogDensity: w.FogDensity, FogDistance: w.FogDistance, Wetness: w.Wetness,
+			SunAzimuthAngle: w.SunAzimuthAngle, SunAltitudeAngle: w.SunAltitudeAngle,
+		})
+	}
+}
+
+// translateCollisions tells the first of two actors that it met the other.
+func (r *reading) translateCollisions() {
+	if r.bodies.collisions == nil {
+		return
+	}
+	for _, c := range *r.bodies.collisions {
+		if n := r.names[c.Actor1]; n != nil {
+			r.emit(n.collisions, &carla_msgs.CarlaCollisionEvent{Header: r.header(), OtherActorId: c.Actor2})
+		}
+	}
+}
