@@ -3,6 +3,7 @@
 package formats
 
 import (
+	_ "tapedeck/codec/carla"
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag"

@@ -5,11 +5,13 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/apollo"
+	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 )
 
 // translators make ROS 2 messages of foreign ones, by encoding.
 var translators = map[string]func(codec.Reader) (bridge.Translator, error){
+	codec.EncodingCARLA:    carla.New,
 	codec.EncodingProtobuf: apollo.New,
 }
 
