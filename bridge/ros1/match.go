@@ -1,0 +1,364 @@
+package ros1
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tapedeck/codec/rosbag"
+	"tapedeck/msgs/rosidl"
+)
+
+// maxSteps bounds the plan of a type.
+const maxSteps = 1 << 16
+
+// matcher finds out what types of ROS 1 are in ROS 2.
+type matcher struct {
+	definitions map[string]*rosbag.Definition // of ROS 1, by name
+	library     *rosidl.Library               // of ROS 2
+	matches     map[string]*match             // by the name in ROS 1
+	texts       map[string]string             // of ROS 2, by name
+	steps       int                           // in all
+}
+
+// match is a type of ROS 1 in ROS 2.
+type match struct {
+	name  string // in ROS 2
+	known bool   // to the library
+	steps []step
+}
+
+// of returns what a type is in ROS 2. That all that it contains is defined has been seen to.
+func (m *matcher) of(name string) (*match, error) {
+	if found := m.matches[name]; found != nil {
+		return found, nil
+	}
+	d := m.definitions[name]
+	target := successors[name]
+	if target == "" {
+		target = typeName(name)
+	}
+	message, err := m.library.Message(target)
+	if err == nil {
+		if steps, err := m.plan(d, message, true); err == nil {
+			found := &match{name: target, known: true, steps: steps}
+			m.matches[name] = found
+			return found, m.include(message)
+		}
+	} else if !errors.Is(err, rosidl.ErrUnknownType) {
+		return nil, err
+	}
+	target = typeName(name)
+	text, err := m.definition2(d)
+	if err != nil {
+		return nil, err
+	}
+	if message, err = rosidl.ParseMessage(target, text); err != nil {
+		return nil, fmt.Errorf("%s in ROS 2: %w", name, err)
+	}
+	steps, err := m.plan(d, message, false)
+	if err != nil {
+		return nil, fmt.Errorf("%s in ROS 2: %w", name, err)
+	}
+	m.texts[target] = text
+	m.matches[name] = &match{name: target, steps: steps}
+	return m.matches[name], nil
+}
+
+// include adds the text of a message of the library, and of all that it contains, to those of ROS 2.
+func (m *matcher) include(message *rosidl.Message) error {
+	if m.texts[message.Name] != "" {
+		return nil
+	}
+	m.texts[message.Name] = message.Text
+	for _, f := range message.Fields {
+		if f.Type.Kind == rosidl.Nested {
+			contained, err := m.library.Message(f.Type.Message)
+			if err == nil {
+				err = m.include(contained)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropped are the fields that a type has in ROS 1 alone.
+var dropped = map[string][]string{
+	headerType1: {"seq"},
+	logType1:    {"seq", "frame_id", "topics"},
+}
+
+// fieldsOf returns the fields of a type of ROS 1.
+func fieldsOf(d *rosbag.Definition) []rosbag.Line {
+	var fields []rosbag.Line
+	for _, l := range d.Lines {
+		switch {
+		case l.Const || l.Type == "":
+		case d.Name == logType1 && l.Type == headerType1: // of which ROS 2 has the stamp
+			fields = append(fields, rosbag.Line{Type: "uint32", Name: "seq"}, rosbag.Line{Type: "time", Name: "stamp"}, rosbag.Line{Type: "string", Name: "frame_id"})
+		default:
+			fields = append(fields, l)
+		}
+	}
+	return fields
+}
+
+// plan returns the steps from d to a message of ROS 2, with known if that is one of the library.
+func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool) ([]step, error) {
+	if message.Name == timeType || message.Name == durationType {
+		// std_msgs/Time has a single field for it.
+		return []step{{kind: stepCopy, size: 8, align: 4, field: "data"}}, nil
+	}
+	var steps []step
+	theirs := message.Fields
+	for _, l := range fieldsOf(d) {
+		i := slices.IndexFunc(theirs, func(f rosidl.Field) bool {
+			return f.Name == fieldName(l.Name) || strings.EqualFold(f.Name, l.Name)
+		})
+		if i < 0 {
+			if !known || !slices.Contains(dropped[d.Name], l.Name) {
+				return nil, fmt.Errorf("%s has no field for %s", message.Name, l.Name)
+			}
+			only, err := m.field1(l)
+			if err != nil {
+				return nil, err
+			}
+			steps = add(steps, only)
+			continue
+		}
+		for _, f := range theirs[:i] {
+			var err error
+			if steps, err = m.only2(steps, f); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if steps, err = m.field(steps, d, l, theirs[i], known); err != nil {
+			return nil, fmt.Errorf("%s of %s: %w", l.Name, d.Name, err)
+		}
+		theirs = theirs[i+1:]
+	}
+	for _, f := range theirs {
+		var err error
+		if steps, err = m.only2(steps, f); err != nil {
+			return nil, err
+		}
+	}
+	if len(message.Fields) == 0 {
+		steps = append(steps, step{kind: stepCopy, side: only2, size: 1, align: 1}) // a dummy
+	}
+	if m.steps += len(steps); m.steps > maxSteps {
+		return nil, fmt.Errorf("%s has too many fields", d.Name)
+	}
+	return steps, nil
+}
+
+// primitives are the types of ROS 2 that go with those of ROS 1, and their sizes.
+var primitives = map[string]struct {
+	kinds []rosidl.Kind
+	size  int
+}{
+	"bool":    {[]rosidl.Kind{rosidl.Bool}, 1},
+	"byte":    {[]rosidl.Kind{rosidl.Byte, rosidl.Int8, rosidl.Uint8}, 1},
+	"char":    {[]rosidl.Kind{rosidl.Char, rosidl.Uint8}, 1},
+	"int8":    {[]rosidl.Kind{rosidl.Int8}, 1},
+	"uint8":   {[]rosidl.Kind{rosidl.Uint8, rosidl.Char, rosidl.Byte}, 1},
+	"int16":   {[]rosidl.Kind{rosidl.Int16}, 2},
+	"uint16":  {[]rosidl.Kind{rosidl.Uint16}, 2},
+	"int32":   {[]rosidl.Kind{rosidl.Int32}, 4},
+	"uint32":  {[]rosidl.Kind{rosidl.Uint32}, 4},
+	"int64":   {[]rosidl.Kind{rosidl.Int64}, 8},
+	"uint64":  {[]rosidl.Kind{rosidl.Uint64}, 8},
+	"float32": {[]rosidl.Kind{rosidl.Float32}, 4},
+	"float64": {[]rosidl.Kind{rosidl.Float64}, 8},
+}
+
+var errDiffer = errors.New("it is not the same in ROS 2")
+
+// field appends the steps for a field that both have.
+func (m *matcher) field(steps []step, d *rosbag.Definition, l rosbag.Line, f rosidl.Field, known bool) ([]step, error) {
+	if (l.Shape == "") != (f.Type.Shape == rosidl.Single) || (l.Length > 0) != (f.Type.Shape == rosidl.Array) || l.Length > 0 && l.Length != f.Type.Length {
+		return nil, errDiffer
+	}
+	one, err := m.element(d, l, f, known)
+	if err != nil {
+		return nil, err
+	}
+	switch f.Type.Shape {
+	case rosidl.Single:
+		for _, s := range one {
+			if s.field == "" || l.Type != "" && !rosbag.Builtin(l.Type) {
+				s.field = strings.TrimSuffix(f.Name+"."+s.field, ".")
+			}
+			steps = add(steps, s)
+		}
+		return steps, nil
+	case rosidl.Array:
+		if f.Type.Length > maxEmpty && leastOf(one)[0] == 0 {
+			return nil, fmt.Errorf("an array of %d messages without fields; at most %d are possible", f.Type.Length, maxEmpty)
+		}
+		if f.Type.Length > math.MaxInt32/8 {
+			return nil, fmt.Errorf("an array of %d elements is not supported", f.Type.Length)
+		}
+		return add(steps, repeat(one, f.Type.Length, 0, f.Name)), nil
+	}
+	return add(steps, repeat(one, -1, f.Type.Length, f.Name)), nil
+}
+
+// element returns the steps for an element of a field.
+func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, known bool) ([]step, error) {
+	t := f.Type
+	s := step{kind: stepCopy, field: f.Name}
+	if p, ok := primitives[l.Type]; ok {
+		if !slices.Contains(p.kinds, t.Kind) {
+			return nil, errDiffer
+		}
+		s.size, s.align = p.size, p.size
+		if d.Name == logType1 && known && l.Name == "level" {
+			s.kind = stepLevel
+		}
+		return []step{s}, nil
+	}
+	switch l.Type {
+	case "string":
+		s.bound = t.StringBound
+		switch t.Kind {
+		case rosidl.String:
+			s.kind = stepText
+		case rosidl.WString:
+			s.kind = stepWide
+		default:
+			return nil, errDiffer
+		}
+		return []step{s}, nil
+	case "time", "duration":
+		if want := map[string]string{"time": timeType, "duration": durationType}[l.Type]; t.Message != want {
+			return nil, errDiffer
+		}
+		s.size, s.align = 8, 4
+		return []step{s}, nil
+	}
+	found, err := m.of(l.Type)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind != rosidl.Nested || t.Message != found.name || known && !found.known {
+		return nil, errDiffer
+	}
+	return found.steps, nil
+}
+
+// field1 returns the step for a field that ROS 1 alone has.
+func (m *matcher) field1(l rosbag.Line) (step, error) {
+	s := step{kind: stepCopy, side: only1, size: primitives[l.Type].size, align: 1, field: l.Name}
+	switch l.Type {
+	case "string":
+		s.kind = stepText
+	case "time", "duration":
+		s.size = 8
+	}
+	if l.Shape == "[]" {
+		s = step{kind: stepEach, side: only1, n: -1, steps: []step{s}, least: leastOf([]step{s}), field: l.Name}
+	}
+	if l.Length > 0 || !rosbag.Builtin(l.Type) {
+		return s, errDiffer
+	}
+	return s, nil
+}
+
+// only2 appends the steps for a field that ROS 2 alone has.
+func (m *matcher) only2(steps []step, f rosidl.Field) ([]step, error) {
+	var one []step
+	if f.Type.Kind == rosidl.Nested {
+		contained, err := m.library.Message(f.Type.Message)
+		if err != nil {
+			return nil, err
+		}
+		for _, inner := range contained.Fields {
+			if one, err = m.only2(one, inner); err != nil {
+				return nil, err
+			}
+		}
+		if len(contained.Fields) == 0 {
+			one = []step{{kind: stepCopy, side: only2, size: 1, align: 1}}
+		}
+	} else {
+		s, err := default2(f)
+		if err != nil {
+			return nil, err
+		}
+		one = []step{s}
+	}
+	switch {
+	case f.Type.Shape == rosidl.Single:
+		return append(steps, one...), nil
+	case f.Type.Kind != rosidl.Nested && one[0].kind == stepSequence, f.Type.Kind != rosidl.Nested && one[0].kind == stepCopy:
+		return append(steps, one...), nil
+	}
+	s := step{kind: stepEach, side: only2, n: f.Type.Length, steps: one, least: leastOf(one), field: f.Name}
+	if f.Type.Shape == rosidl.Array {
+		s.kind = stepArray
+	}
+	return append(steps, s), nil
+}
+
+// default2 returns the step for a field that ROS 2 alone has, of texts that for one element.
+func default2(f rosidl.Field) (step, error) {
+	s := step{kind: stepCopy, side: only2, field: f.Name}
+	switch f.Type.Kind {
+	case rosidl.String, rosidl.WString:
+		s.kind = stepText
+		if f.Type.Kind == rosidl.WString {
+			s.kind = stepWide
+		}
+		if text, ok := f.Default.(string); ok {
+			s.fill = []byte(text)
+		}
+		return s, nil
+	}
+	for _, p := range primitives {
+		if slices.Contains(p.kinds, f.Type.Kind) {
+			s.size = p.size
+		}
+	}
+	s.align = s.size
+	values, ok := f.Default.([]any)
+	if !ok && f.Default != nil {
+		values = []any{f.Default}
+	}
+	for _, v := range values {
+		s.fill = appendValue(s.fill, v, f.Type.Kind, s.size)
+	}
+	switch f.Type.Shape {
+	case rosidl.Array:
+		s.size *= f.Type.Length
+	case rosidl.Sequence:
+		s.kind = stepSequence
+	}
+	return s, nil
+}
+
+// appendValue appends a number of so many bytes.
+func appendValue(b []byte, v any, kind rosidl.Kind, size int) []byte {
+	var bits uint64
+	switch v := v.(type) {
+	case bool:
+		if v {
+			bits = 1
+		}
+	case int64:
+		bits = uint64(v)
+	case uint64:
+		bits = v
+	case float64:
+		if bits = math.Float64bits(v); kind == rosidl.Float32 {
+			bits = uint64(math.Float32bits(float32(v)))
+		}
+	}
+	return append(b, le.AppendUint64(nil, bits)[:size]...)
+}

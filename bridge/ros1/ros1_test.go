@@ -1,0 +1,344 @@
+package ros1
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/codec/rosbag"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"D": "d", "frame_id": "frame_id", "aBool": "a_bool", "HTTPServer": "http_server", "a__b_": "a_b", "_x": "x", "T1": "t1", "x2Y": "x2_y", "3d": "x3d",
+	} {
+		require.Equal(t, want, fieldName(name), name)
+	}
+	for name, want := range map[string]string{
+		"sensor_msgs/Imu": "sensor_msgs/msg/Imu", "tf/tfMessage": "tf/msg/TfMessage", "MyPkg/a_b_C": "my_pkg/msg/ABC", "p/1": "p/msg/X1",
+	} {
+		require.Equal(t, want, typeName(name))
+	}
+	for name, want := range map[string]string{"A": "A", "a__b": "A_B", "_": "X", "2D": "X2D"} {
+		require.Equal(t, want, constantName(name))
+	}
+}
+
+func TestDefinitionOfROS2(t *testing.T) {
+	two, err := newTo2(msgs.Library(), "my_pkg/Features", features)
+	require.NoError(t, err)
+	require.Equal(t, "my_pkg/msg/Features", two.name)
+	own, rest, _ := strings.Cut(two.text, strings.Repeat("=", 80))
+	require.Equal(t, `# About it.
+int8 SIGNED=-1
+string TEXT="a # b \"c\""
+float32 RATIO=0.5
+bool a_bool
+uint8 b
+float64[3] fixed  # three
+my_pkg/Empty nothing
+uint8 c
+my_pkg/Empty[] nothings
+char[] chars
+byte[] bytes
+string[2] two
+string[] any
+builtin_interfaces/Time[] times
+builtin_interfaces/Duration d
+uint8 e
+my_pkg/Inner[2] pair
+my_pkg/Inner[] inner
+my_pkg/FlatOne[] flats
+uint8 g
+my_pkg/FlatOne flat
+int64 last
+`, strings.TrimSuffix(own, "\n"))
+	require.Contains(t, rest, "\nMSG: my_pkg/FlatOne\nfloat64 x\nfloat32 y\nint16 z\nuint16 zz\n")
+	require.Contains(t, rest, "\nMSG: builtin_interfaces/Time\n")
+	require.Regexp(t, "^RIHS01_[0-9a-f]{64}$", two.hash)
+}
+
+// What ROS 2 has is that of ROS 2, with its hash; the sums of ROS 1 are those of ROS 1 Noetic.
+func TestKnownTypes(t *testing.T) {
+	library := msgs.Library()
+	for name1, want := range map[string]struct{ name2, md5 string }{
+		"std_msgs/Header":                 {"std_msgs/msg/Header", "2176decaecbce78abc3b96ef049fabed"},
+		"std_msgs/String":                 {"std_msgs/msg/String", "992ce8a1687cec8c8bd883ec73ca41d1"},
+		"std_msgs/Empty":                  {"std_msgs/msg/Empty", "d41d8cd98f00b204e9800998ecf8427e"},
+		"std_msgs/Time":                   {"builtin_interfaces/msg/Time", "cd7166c74c552c311fbcc2fe5a7bc289"},
+		"std_msgs/Duration":               {"builtin_interfaces/msg/Duration", "3e286caf4241d664e55f3ad380e2ae46"},
+		"rosgraph_msgs/Log":               {"rcl_interfaces/msg/Log", "acffd30cd6b6de30f120938c17c593fb"},
+		"rosgraph_msgs/Clock":             {"rosgraph_msgs/msg/Clock", "a9c97c1d230cfc112e270351a944ee47"},
+		"tf2_msgs/TFMessage":              {"tf2_msgs/msg/TFMessage", "94810edda583a504dfda3829e70d7eec"},
+		"geometry_msgs/Twist":             {"geometry_msgs/msg/Twist", "9f195f881246fdfa2798d1d3eebca84a"},
+		"sensor_msgs/Imu":                 {"sensor_msgs/msg/Imu", "6a62c6daae103f4ff57a132d6f95cec2"},
+		"sensor_msgs/Image":               {"sensor_msgs/msg/Image", "060021388200f6f0f447d0fcd9c64743"},
+		"sensor_msgs/PointCloud2":         {"sensor_msgs/msg/PointCloud2", "1158d486dd51d683ce2f1be655c3c181"},
+		"sensor_msgs/CameraInfo":          {"sensor_msgs/msg/CameraInfo", "c9a58c1b0b154e0e6da7578cb991d214"},
+		"sensor_msgs/NavSatFix":           {"sensor_msgs/msg/NavSatFix", "2d3a8cd499b9b4a0249fb98fd05cfa48"},
+		"sensor_msgs/Range":               {"sensor_msgs/msg/Range", "c005c34273dc426c67a020a87bc24148"},
+		"sensor_msgs/BatteryState":        {"sensor_msgs/msg/BatteryState", "4ddae7f048e32fda22cac764685e3974"},
+		"sensor_msgs/LaserScan":           {"sensor_msgs/msg/LaserScan", "90c7ef2dc6895d81024acba2ac42f369"},
+		"nav_msgs/Odometry":               {"nav_msgs/msg/Odometry", "cd5e73d190d741a2f92e81eda573aca7"},
+		"nav_msgs/OccupancyGrid":          {"nav_msgs/msg/OccupancyGrid", "3381f2d731d4076ec5c71b0759edbe4e"},
+		"diagnostic_msgs/DiagnosticArray": {"diagnostic_msgs/msg/DiagnosticArray", "60810da900de1dd6ddd437c3503511da"},
+	} {
+		one, err := newTo1(library, want.name2)
+		require.NoError(t, err)
+		require.Equal(t, name1, one.name)
+		require.Equal(t, want.md5, one.md5, one.text)
+		two, err := newTo2(library, name1, one.text)
+		require.NoError(t, err)
+		require.Equal(t, want.name2, two.name)
+		hash, err := library.Hash(want.name2)
+		require.NoError(t, err)
+		require.Equal(t, hash, two.hash)
+	}
+	one, err := newTo1(library, "tf2_msgs/msg/TFMessage")
+	require.NoError(t, err)
+	two, err := newTo2(library, "tf/tfMessage", one.text)
+	require.NoError(t, err)
+	require.Equal(t, "tf2_msgs/msg/TFMessage", two.name)
+}
+
+// A type that has the name of one of ROS 2 but other fields keeps its own definition; one that lacks new fields does not.
+func TestTypesThatDiffer(t *testing.T) {
+	library := msgs.Library()
+	for _, c := range []struct{ name, text, want string }{
+		{"more", "float32 x\nfloat32 y\nfloat32 z\nfloat32 w\n", "float32 x\nfloat32 y\nfloat32 z\nfloat32 w\n"},
+		{"other order", "float64 y\nfloat64 x\nfloat64 z\n", "float64 y\nfloat64 x\nfloat64 z\n"},
+		{"other type", "float32 x\nfloat32 y\nfloat32 z\n", "float32 x\nfloat32 y\nfloat32 z\n"},
+		{"an array", "float64[] x\nfloat64 y\nfloat64 z\n", "float64[] x\nfloat64 y\nfloat64 z\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			two, err := newTo2(library, "geometry_msgs/Point", c.text)
+			require.NoError(t, err)
+			require.Equal(t, "geometry_msgs/msg/Point", two.name)
+			require.Equal(t, c.want, two.text)
+			// What contains it has it, too.
+			two, err = newTo2(library, "geometry_msgs/Pose", "Point position\nQuaternion orientation\n"+
+				"==========\nMSG: geometry_msgs/Point\n"+c.text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 x\nfloat64 y\nfloat64 z\nfloat64 w\n")
+			require.NoError(t, err)
+			require.Contains(t, two.text, c.want)
+		})
+	}
+	hash, err := library.Hash("geometry_msgs/msg/Point")
+	require.NoError(t, err)
+	two, err := newTo2(library, "geometry_msgs/Point", "float64 x\nfloat64 y\n")
+	require.NoError(t, err)
+	require.Equal(t, hash, two.hash)
+	payload, err := toCDR(nil, make([]byte, 16), two.steps)
+	require.NoError(t, err)
+	require.Len(t, payload, 4+24)
+}
+
+// Fields that ROS 2 alone has get their defaults, wherever they are.
+func TestDefaults(t *testing.T) {
+	text := `uint8 a
+int16 number -2
+float32 ratio 0.5
+bool on true
+string text "ab"
+wstring wide "é"
+int32[3] three [1, 2, 3]
+uint8[] list [7, 8]
+string[] words
+string[2] pair
+builtin_interfaces/Time stamp
+builtin_interfaces/Time[2] stamps
+uint8 z
+`
+	library, err := rosidl.ParseConcatenated("my/msg/New", text)
+	require.NoError(t, err)
+	two, err := newTo2(library, "my/New", "uint8 a\nuint8 z\n")
+	require.NoError(t, err)
+	payload, err := toCDR(nil, []byte{9, 10}, two.steps)
+	require.NoError(t, err)
+	schema, err := cdr.NewSchema(library, "my/msg/New")
+	require.NoError(t, err)
+	want, err := schema.Encode(&cdr.Struct{Fields: []cdr.Field{{Name: "a", Value: uint8(9)}, {Name: "z", Value: uint8(10)}}})
+	require.NoError(t, err)
+	require.Equal(t, want, payload)
+	back, err := fromCDR(nil, payload, two.steps)
+	require.NoError(t, err)
+	require.Equal(t, []byte{9, 10}, back)
+}
+
+func TestWide(t *testing.T) {
+	library, err := rosidl.ParseConcatenated("my/msg/Wide", "wstring<=4 s\n")
+	require.NoError(t, err)
+	one, err := newTo1(library, "my/msg/Wide")
+	require.NoError(t, err)
+	require.Equal(t, "string s\n", one.text)
+	text := []byte("\x07\x00\x00\x00aé😀")
+	payload, err := toCDR(nil, text, one.steps)
+	require.NoError(t, err)
+	schema, err := cdr.NewSchema(library, "my/msg/Wide")
+	require.NoError(t, err)
+	message, err := schema.Decode(payload)
+	require.NoError(t, err)
+	require.Equal(t, "aé😀", message.Get("s"))
+	back, err := fromCDR(nil, payload, one.steps)
+	require.NoError(t, err)
+	require.Equal(t, text, back)
+	_, err = toCDR(nil, []byte("\x05\x00\x00\x00abcde"), one.steps)
+	require.EqualError(t, err, "s: 5 characters, but in ROS 2 there are at most 4")
+}
+
+// What is wrong with a payload or a definition is said, with the field.
+func TestErrors(t *testing.T) {
+	library := msgs.Library()
+	two, err := newTo2(library, "std_msgs/Header", "uint32 seq\ntime stamp\nstring frame_id\n")
+	require.NoError(t, err)
+	_, err = toCDR(nil, make([]byte, 10), two.steps)
+	require.EqualError(t, err, "stamp: the payload ends too early; it does not fit the definition")
+	_, err = toCDR(nil, append(make([]byte, 12), 255, 255, 255, 255, 0), two.steps)
+	require.EqualError(t, err, "frame_id: 4294967295 elements of 1 bytes or more, but only 1 bytes are left; the payload does not fit the definition")
+	_, err = fromCDR(nil, []byte{0, 0, 0, 0, 1}, two.steps)
+	require.ErrorContains(t, err, "only little-endian plain CDR")
+	_, err = fromCDR(nil, []byte{0}, two.steps)
+	require.ErrorContains(t, err, "too short")
+
+	for text, want := range map[string]string{
+		"uint8 a\nuint8 A":      "two fields or constants would have the name a",
+		"Gone g":                "my/Gone: its definition is missing",
+		"uint8[0] a":            "not a number from 1",
+		"float64[2147483647] a": "is not supported",
+	} {
+		_, err := newTo2(library, "my/Type", text)
+		require.ErrorContains(t, err, want, text)
+	}
+	_, err = newTo1(library, "std_srvs/srv/Trigger_Event")
+	require.ErrorContains(t, err, "ROS 1 has nothing like it")
+}
+
+// A definition that would make the plan enormous is refused.
+func TestHugeDefinition(t *testing.T) {
+	var b strings.Builder
+	for i := range 40 {
+		if i > 0 {
+			fmt.Fprintf(&b, "==========\nMSG: my/T%d\n", i)
+		}
+		fmt.Fprintf(&b, "T%d a\nT%[1]d b\n", i+1)
+	}
+	b.WriteString("==========\nMSG: my/T40\nuint8 a\nstring b\n")
+	_, err := newTo2(msgs.Library(), "my/T0", b.String())
+	require.ErrorContains(t, err, "too many fields")
+}
+
+const samples = "../../../shared/samples/bag"
+
+// Every message of real bags becomes one of ROS 2 that its definition decodes, and the same again.
+func TestSamples(t *testing.T) {
+	for _, name := range []string{"cruise_example.bag", "cruise_example-unsorted-chunks.bag", "py_lz4.bag", "py_unindexed_active.bag"} {
+		path := filepath.Join(samples, name)
+		if _, err := os.Stat(path); err != nil {
+			t.Skip("the real recordings are not on this machine: no ", path)
+		}
+		t.Run(name, func(t *testing.T) {
+			r, err := rosbag.Open(path)
+			require.NoError(t, err)
+			defer r.Close()
+			info, err := r.Info()
+			require.NoError(t, err)
+			there, back := New(nil), NewReverse(nil)
+			schemas := map[*codec.Channel]*cdr.Schema{}
+			types := map[string]string{}
+			for _, topic := range info.Topics {
+				topics, err := there.Topics(topic)
+				require.NoError(t, err)
+				require.Len(t, topics, 1)
+				c := topics[0].Channel
+				require.Equal(t, topic.MessageCount, topics[0].MessageCount)
+				require.Equal(t, "/"+strings.TrimPrefix(topic.Channel.Topic, "/"), c.Topic)
+				require.Equal(t, topic.Channel.QoS, c.QoS)
+				library, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
+				require.NoError(t, err)
+				schemas[c], err = cdr.NewSchema(library, c.Type)
+				require.NoError(t, err)
+				types[topic.Channel.Type] = c.Type
+				again, err := back.Topics(topics[0])
+				require.NoError(t, err)
+				if topic.Channel.Type != "tf/tfMessage" { // which is tf2_msgs/TFMessage then
+					require.Equal(t, topic.Channel.Type, again[0].Channel.Type)
+				}
+				require.Equal(t, topic.Channel.Metadata, again[0].Channel.Metadata, "with the same sum")
+			}
+			if name == "cruise_example.bag" {
+				require.Equal(t, map[string]string{
+					"geometry_msgs/Twist": "geometry_msgs/msg/Twist", "rosgraph_msgs/Log": "rcl_interfaces/msg/Log", "tf/tfMessage": "tf2_msgs/msg/TFMessage",
+					"tf2_msgs/TFMessage": "tf2_msgs/msg/TFMessage", "turtlesim/Color": "turtlesim/msg/Color", "turtlesim/Pose": "turtlesim/msg/Pose",
+				}, types)
+			}
+			it, err := r.Read(codec.Query{})
+			require.NoError(t, err)
+			defer it.Close()
+			forth, backwards := there.Begin(), back.Begin()
+			for n := uint64(0); ; n++ {
+				m, err := it.Next()
+				if errors.Is(err, io.EOF) {
+					require.Equal(t, info.MessageCount, n)
+					break
+				}
+				require.NoError(t, err)
+				out, err := forth(m)
+				require.NoError(t, err)
+				require.Len(t, out, 1)
+				require.Equal(t, m.LogTime, out[0].LogTime)
+				_, err = schemas[out[0].Channel].Decode(out[0].Data)
+				require.NoError(t, err)
+				again, err := backwards(&out[0])
+				require.NoError(t, err)
+				if c := m.Channel.Type; c != "rosgraph_msgs/Log" && c != "std_msgs/Header" && !strings.HasPrefix(c, "tf") {
+					require.Equal(t, m.Data, again[0].Data, c)
+				}
+			}
+		})
+	}
+}
+
+func TestTranslatorSaysWhatItCannot(t *testing.T) {
+	for _, c := range []codec.Channel{
+		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1},
+		{Topic: "/a", Type: "std_msgs/String", Encoding: "other", Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}},
+	} {
+		_, err := New(nil).Topics(codec.TopicInfo{Channel: &c})
+		require.Error(t, err)
+		_, err = NewReverse(nil).Topics(codec.TopicInfo{Channel: &c})
+		require.Error(t, err)
+	}
+	var _ bridge.Translator = New(nil)
+}
+
+func FuzzPayload(f *testing.F) {
+	f.Add("my_pkg/Features", features, []byte("payload"))
+	f.Add("rosgraph_msgs/Log", differing[logType1]+"==========\nMSG: std_msgs/Header\n"+differing[headerType1], make([]byte, 41))
+	f.Add("std_msgs/String", "string data\n", []byte("\x01\x00\x00\x00a"))
+	library := msgs.Library()
+	f.Fuzz(func(t *testing.T, name, text string, payload []byte) {
+		two, err := newTo2(library, name, text)
+		if err != nil {
+			return
+		}
+		there, err := toCDR(nil, payload, two.steps)
+		if err == nil {
+			back, err := fromCDR(nil, there, two.steps)
+			require.NoError(t, err)
+			again, err := toCDR(nil, back, two.steps)
+			require.NoError(t, err)
+			require.Equal(t, there, again)
+		}
+		_, _ = fromCDR(nil, append([]byte{0, 1, 0, 0}, payload...), two.steps)
+	})
+}

@@ -1,0 +1,165 @@
+package ros1
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/rosbag"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+// NewReverse returns the translator of ROS 2 messages, codec.EncodingCDR, to ROS 1: the reverse of New. Definitions that a
+// channel lacks it takes from library, unless that is nil, or else from msgs.Library.
+func NewReverse(library *rosidl.Library) bridge.Translator {
+	if library == nil {
+		library = msgs.Library()
+	}
+	types := map[string]*to1{}
+	return &translator{
+		known:   map[*codec.Channel]*translation{},
+		payload: fromCDR,
+		topic: func(c *codec.Channel) (*translation, error) {
+			if c.Encoding != codec.EncodingCDR {
+				return nil, fmt.Errorf("its messages are %s, not ROS 2's CDR", c.Encoding)
+			}
+			key := c.Type + "\n" + string(c.Schema.Data)
+			if types[key] == nil {
+				own := library
+				if c.Schema.Encoding == codec.SchemaROS2Msg && len(c.Schema.Data) > 0 {
+					var err error
+					if own, err = rosidl.ParseConcatenated(c.Type, string(c.Schema.Data)); err != nil {
+						return nil, err
+					}
+				}
+				t, err := newTo1(own, c.Type)
+				if err != nil {
+					return nil, err
+				}
+				types[key] = t
+			}
+			return types[key].channel(c), nil
+		},
+	}
+}
+
+// to1 is a type of ROS 2 in ROS 1.
+type to1 struct {
+	name, text, md5 string
+	steps           []step
+}
+
+func newTo1(library *rosidl.Library, name string) (*to1, error) {
+	r := reverse{library: library, definitions: map[string]*rosbag.Definition{}}
+	root, err := r.define(name)
+	if err != nil {
+		return nil, err
+	}
+	m := matcher{definitions: r.definitions, library: library, matches: map[string]*match{}, texts: map[string]string{}}
+	found, err := m.of(root)
+	if err != nil {
+		return nil, err
+	}
+	if found.name != name {
+		return nil, fmt.Errorf("%s of ROS 1 would be %s in ROS 2", root, found.name)
+	}
+	t := &to1{name: root, text: text(r.definitions[root]), md5: rosbag.MD5(r.definitions, root), steps: found.steps}
+	for _, contained := range slices.Sorted(maps.Keys(r.definitions)) {
+		if contained != root {
+			t.text += fmt.Sprintf("\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), contained, text(r.definitions[contained]))
+		}
+	}
+	return t, nil
+}
+
+func (t *to1) channel(c *codec.Channel) *translation {
+	metadata := maps.Clone(c.Metadata)
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	metadata["md5sum"] = t.md5
+	if metadata["latching"] == "" && slices.ContainsFunc(c.QoS, func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
+		metadata["latching"] = "true"
+	}
+	return &translation{steps: t.steps, channel: &codec.Channel{
+		Topic: c.Topic, Type: t.name, Encoding: codec.EncodingROS1, QoS: c.QoS, Metadata: metadata,
+		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(t.text)},
+	}}
+}
+
+// reverse finds the definitions of ROS 1 for types of ROS 2.
+type reverse struct {
+	library     *rosidl.Library
+	definitions map[string]*rosbag.Definition
+}
+
+// define adds the definition of a type of ROS 2, and of all that it contains, and returns its name in ROS 1.
+func (r *reverse) define(name string) (string, error) {
+	target := predecessors[name]
+	if target == "" {
+		pkg, base, found := strings.Cut(name, "/msg/")
+		if !found {
+			return "", fmt.Errorf("%s is not a message; ROS 1 has nothing like it", name)
+		}
+		target = pkg + "/" + base
+	}
+	if r.definitions[target] != nil {
+		return target, nil
+	}
+	d, err := r.differing(target)
+	if d == nil && err == nil {
+		var message *rosidl.Message
+		if message, err = r.library.Message(name); err == nil {
+			d, err = definition1(message, r.define)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	d.Name = target
+	old(d)
+	r.definitions[target] = d
+	return target, nil
+}
+
+// old makes the definition of a type as ROS 2 has it that of ROS 1.
+func old(d *rosbag.Definition) {
+	names := renamed[d.Name]
+	d.Lines = slices.DeleteFunc(d.Lines, func(l rosbag.Line) bool {
+		name, ok := names[l.Name]
+		return ok && name == ""
+	})
+	for i := range d.Lines {
+		l := &d.Lines[i]
+		if name := names[l.Name]; name != "" {
+			l.Name = name
+		}
+		if constant := constants[d.Name]; l.Const && constant != "" {
+			l.Type = constant
+		}
+	}
+}
+
+// differing returns the definition of a type of ROS 1 that is not the same in ROS 2, nil for any other.
+func (r *reverse) differing(name string) (*rosbag.Definition, error) {
+	text, ok := differing[name]
+	if !ok {
+		return nil, nil
+	}
+	d, err := rosbag.ParseDefinition(name, text)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range d.Lines {
+		if !l.Const && !rosbag.Builtin(l.Type) {
+			if _, err := r.define(typeName(l.Type)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return d, nil
+}

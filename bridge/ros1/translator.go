@@ -1,0 +1,127 @@
+package ros1
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/rosbag"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+// translation is what the messages of a channel become.
+type translation struct {
+	channel *codec.Channel
+	steps   []step
+}
+
+// translator implements bridge.Translator in one of the two directions.
+type translator struct {
+	topic   func(*codec.Channel) (*translation, error)
+	payload func(dst, payload []byte, steps []step) ([]byte, error)
+	known   map[*codec.Channel]*translation
+}
+
+// New returns the translator of ROS 1 messages, codec.EncodingROS1, to ROS 2. What ROS 2 knows it takes from library, unless
+// that is nil, or else from msgs.Library.
+func New(library *rosidl.Library) bridge.Translator {
+	if library == nil {
+		library = msgs.Library()
+	}
+	types := map[string]*to2{}
+	return &translator{
+		known:   map[*codec.Channel]*translation{},
+		payload: toCDR,
+		topic: func(c *codec.Channel) (*translation, error) {
+			if c.Encoding != codec.EncodingROS1 || c.Schema.Encoding != codec.SchemaROS1Msg {
+				return nil, errors.New("there is no definition of ROS 1 with it")
+			}
+			key := c.Type + "\n" + string(c.Schema.Data)
+			if types[key] == nil {
+				t, err := newTo2(library, c.Type, string(c.Schema.Data))
+				if err != nil {
+					return nil, err
+				}
+				types[key] = t
+			}
+			return types[key].channel(c), nil
+		},
+	}
+}
+
+// to2 is a type of ROS 1 in ROS 2.
+type to2 struct {
+	name, text, hash string
+	steps            []step
+}
+
+func newTo2(library *rosidl.Library, name, definition string) (*to2, error) {
+	definitions, err := rosbag.ParseDefinitions(name, definition)
+	if err != nil {
+		return nil, err
+	}
+	m := matcher{definitions: definitions, library: library, matches: map[string]*match{}, texts: map[string]string{}}
+	found, err := m.of(name)
+	if err != nil {
+		return nil, err
+	}
+	text := m.texts[found.name]
+	delete(m.texts, found.name)
+	for contained, more := range m.texts {
+		text += fmt.Sprintf("\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), contained, more)
+	}
+	// What is not needed goes, and the rest gets its order.
+	own, err := rosidl.ParseConcatenated(found.name, text)
+	if err != nil {
+		return nil, err
+	}
+	t := &to2{name: found.name, steps: found.steps}
+	if t.text, err = own.Concatenated(t.name); err == nil {
+		t.hash, err = own.Hash(t.name)
+	}
+	return t, err
+}
+
+func (t *to2) channel(c *codec.Channel) *translation {
+	topic := c.Topic
+	if !strings.HasPrefix(topic, "/") {
+		topic = "/" + topic
+	}
+	return &translation{steps: t.steps, channel: &codec.Channel{
+		Topic: topic, Type: t.name, Encoding: codec.EncodingCDR, TypeHash: t.hash, QoS: c.QoS, Metadata: c.Metadata,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(t.text)},
+	}}
+}
+
+// Topics implements bridge.Translator.
+func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
+	known := t.known[topic.Channel]
+	if known == nil {
+		var err error
+		if known, err = t.topic(topic.Channel); err != nil {
+			return nil, err
+		}
+		t.known[topic.Channel] = known
+	}
+	return []codec.TopicInfo{{Channel: known.channel, MessageCount: topic.MessageCount}}, nil
+}
+
+// Begin implements bridge.Translator.
+func (t *translator) Begin() func(*codec.Message) ([]codec.Message, error) {
+	var out [1]codec.Message
+	return func(m *codec.Message) ([]codec.Message, error) {
+		known := t.known[m.Channel]
+		if known == nil {
+			return nil, errors.New("its channel was not announced")
+		}
+		data, err := t.payload(out[0].Data, m.Data, known.steps)
+		out[0] = codec.Message{Channel: known.channel, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data}
+		if err != nil {
+			return nil, err
+		}
+		return out[:], nil
+	}
+}

@@ -1,0 +1,214 @@
+package rosbag
+
+import (
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Definition is the definition of a type of ROS 1, http://wiki.ros.org/msg.
+type Definition struct {
+	Name  string // "sensor_msgs/Imu"
+	Lines []Line
+}
+
+// Line is a line of a Definition: a field, a constant, or neither.
+type Line struct {
+	Type    string // of an element: "uint8", "time", "geometry_msgs/Point"; "" for a line that has neither field nor constant
+	Shape   string // behind the type: "", "[]" or "[36]"
+	Length  int    // of an array: how many; -1: any number
+	Name    string
+	Value   string // of a constant, as it is written; of a string it is all that is behind "="
+	Const   bool
+	Comment string // from the "#" on
+}
+
+// builtin are the types that are not messages.
+var builtin = []string{
+	"bool", "byte", "char", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64",
+	"string", "time", "duration",
+}
+
+// Builtin says whether a type is not that of a message.
+func Builtin(name string) bool { return slices.Contains(builtin, name) }
+
+// ErrUndefined is wrapped by the errors for a message whose definition is missing.
+var ErrUndefined = errors.New("its definition is missing")
+
+// ParseDefinitions reads the definition of a type as connections have it: its own, then those of the messages that it contains,
+// each behind a line of "=" and a line "MSG: pkg/Type". They are returned by name; all that they contain is among them, and none
+// contains itself.
+func ParseDefinitions(name, text string) (map[string]*Definition, error) {
+	all := map[string]*Definition{}
+	d := &Definition{Name: name}
+	if strings.Count(name, "/") != 1 {
+		return nil, fmt.Errorf("%q is not the name of a type like \"std_msgs/String\"", name)
+	}
+	all[name] = d
+	header := false
+	for number, line := range slices.Collect(strings.SplitSeq(text, "\n")) {
+		trimmed := strings.TrimSpace(line)
+		if len(trimmed) >= 10 && strings.Trim(trimmed, "=") == "" {
+			header = true
+			continue
+		}
+		if header {
+			contained, ok := strings.CutPrefix(trimmed, "MSG: ")
+			if !ok || strings.Count(contained, "/") != 1 {
+				return nil, fmt.Errorf("line %d of the definition of %s: no \"MSG: package/Type\" behind the line of \"=\"", number+1, name)
+			}
+			d, header = &Definition{Name: contained}, false
+			if all[contained] == nil {
+				all[contained] = d // repeated ones are the same
+			}
+			continue
+		}
+		parsed, err := parseLine(d.Name, line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d of the definition of %s: %w", number+1, name, err)
+		}
+		d.Lines = append(d.Lines, parsed)
+	}
+	if err := check(all, name, nil, map[string]bool{}); err != nil {
+		return nil, fmt.Errorf("definition of %s: %w", name, err)
+	}
+	return all, nil
+}
+
+// ParseDefinition reads the definition of a type without those of the messages that it contains.
+func ParseDefinition(name, text string) (*Definition, error) {
+	d := &Definition{Name: name}
+	for line := range strings.Lines(text) {
+		l, err := parseLine(name, line)
+		if err != nil {
+			return nil, fmt.Errorf("definition of %s: %w", name, err)
+		}
+		d.Lines = append(d.Lines, l)
+	}
+	return d, nil
+}
+
+// maxNesting is how deep messages may nest.
+const maxNesting = 50
+
+// check sees that all messages within name are there, apart from those that it has seen.
+func check(all map[string]*Definition, name string, within []string, seen map[string]bool) error {
+	d := all[name]
+	switch {
+	case d == nil:
+		return fmt.Errorf("%s: %w", name, ErrUndefined)
+	case slices.Contains(within, name):
+		return fmt.Errorf("%s contains itself", name)
+	case len(within) >= maxNesting:
+		return fmt.Errorf("messages nest deeper than %d", maxNesting)
+	case seen[name]:
+		return nil
+	}
+	for _, l := range d.Lines {
+		if l.Const || l.Type == "" || Builtin(l.Type) {
+			continue
+		}
+		if err := check(all, l.Type, append(within, name), seen); err != nil {
+			return err
+		}
+	}
+	seen[name] = true
+	return nil
+}
+
+// parseLine reads a line of the definition of a type.
+func parseLine(of, line string) (Line, error) {
+	code, comment, commented := strings.Cut(line, "#")
+	var l Line
+	if commented {
+		l.Comment = "#" + strings.TrimRight(comment, " \t\r")
+	}
+	code = strings.TrimSpace(code)
+	if code == "" {
+		return l, nil
+	}
+	typeName, rest, _ := strings.Cut(strings.ReplaceAll(code, "\t", " "), " ")
+	if name, value, ok := strings.Cut(rest, "="); ok {
+		if l.Const, l.Type, l.Name = true, typeName, strings.TrimSpace(name); typeName == "string" {
+			_, value, _ = strings.Cut(line, "=")
+			l.Comment = ""
+		}
+		l.Value = strings.TrimSpace(value)
+		if !Builtin(typeName) || typeName == "time" || typeName == "duration" || !isName(l.Name) {
+			return l, fmt.Errorf("%q is not a constant", code)
+		}
+		return l, nil
+	}
+	if l.Name = strings.TrimSpace(rest); !isName(l.Name) {
+		return l, fmt.Errorf("%q is neither a field nor a constant", code)
+	}
+	base, length, array := strings.Cut(typeName, "[")
+	l.Type = resolve(of, base)
+	if !Builtin(l.Type) && strings.Count(l.Type, "/") != 1 {
+		return l, fmt.Errorf("%q is not a type", base)
+	}
+	if array {
+		length, ok := strings.CutSuffix(length, "]")
+		n, err := -1, error(nil)
+		if length != "" {
+			n, err = strconv.Atoi(length)
+		}
+		if !ok || err != nil || length != "" && n < 0 {
+			return l, fmt.Errorf("%q is not a type", typeName)
+		}
+		l.Shape, l.Length = "["+length+"]", n
+	}
+	return l, nil
+}
+
+// resolve returns what a name of a type means in the definition of another one.
+func resolve(of, name string) string {
+	switch {
+	case name == "Header", name == "roslib/Header":
+		return "std_msgs/Header"
+	case Builtin(name), strings.Contains(name, "/"):
+		return name
+	}
+	pkg, _, _ := strings.Cut(of, "/")
+	return pkg + "/" + name
+}
+
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// MD5 returns the sum by which ROS 1 knows a type.
+func MD5(all map[string]*Definition, name string) string {
+	return sum(all, name, map[string]string{})
+}
+
+// sum is MD5 with the sums that are known.
+func sum(all map[string]*Definition, name string, known map[string]string) string {
+	if s, ok := known[name]; ok {
+		return s
+	}
+	var constants, fields []string
+	for _, l := range all[name].Lines {
+		switch {
+		case l.Const:
+			constants = append(constants, l.Type+" "+l.Name+"="+l.Value)
+		case l.Type == "":
+		case Builtin(l.Type):
+			fields = append(fields, l.Type+l.Shape+" "+l.Name)
+		default:
+			fields = append(fields, sum(all, l.Type, known)+" "+l.Name)
+		}
+	}
+	text := strings.TrimSpace(strings.Join(append(constants, fields...), "\n"))
+	known[name] = fmt.Sprintf("%x", md5.Sum([]byte(text)))
+	return known[name]
+}
