@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"tapedeck/msgs"
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/tapedeck"
 )
 
 // control calls a service of rosbag2's recorder.
@@ -49,11 +49,13 @@ func (g *graph) heard(node bridge.Node, topic, typeName string, qos codec.QoS) f
 // TestControl splits, pauses and resumes a recording while numbered messages come. Every one of them is recorded once, but for those
 // of the pause.
 func TestControl(t *testing.T) {
+	t.Parallel()
 	for _, storage := range []string{"record", "mcap"} {
 		t.Run(storage, func(t *testing.T) {
+			t.Parallel()
 			g := isolate(t)
 			g.env = append(g.env, "AMENT_PREFIX_PATH=", "ROS_DISTRO=")
-			recorder := g.start("recorder", "-s", storage, "-o", "drive", "--publish", "/n")
+			recorder := g.start("recorder", "-s", storage, "-o", "drive", "--publish", "/n", "--snapshot", "--snapshot-duration", "1s")
 			node := g.open("operator")
 			begun := g.heard(node, "/begin_write", "std_msgs/msg/String", latched())
 			closed := g.heard(node, "/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", keepAll())
@@ -77,6 +79,17 @@ func TestControl(t *testing.T) {
 					}
 				}
 			}()
+			// pass waits until the recorder has taken, recorded or not, a message that is sent from now on.
+			pass := func() {
+				now := sent.Load()
+				await(t, func() bool {
+					var answer tapedeck.TakeSnapshot_Response
+					g.call(node, "/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", &tapedeck.TakeSnapshot_Request{}, &answer)
+					require.True(t, answer.Success, answer.Message)
+					list := messages(t, g.path(answer.Path))["/n"]
+					return len(list) > 0 && numberOf(list[len(list)-1]) > now
+				})
+			}
 			const splits = 12
 			var from, until uint32 // sent before and after the pause
 			for i := range splits {
@@ -86,18 +99,18 @@ func TestControl(t *testing.T) {
 				if i == splits/2 {
 					from = sent.Load()
 					control(t, node, "pause", "Pause", &rosbag2.Pause_Request{}, &rosbag2.Pause_Response{})
-					time.Sleep(200 * time.Millisecond)
+					pass()
 					var paused rosbag2.IsPaused_Response
 					control(t, node, "is_paused", "IsPaused", &rosbag2.IsPaused_Request{}, &paused)
 					require.True(t, paused.Paused)
 					control(t, node, "resume", "Resume", &rosbag2.Resume_Request{}, &rosbag2.Resume_Response{})
 					until = sent.Load()
 				}
-				time.Sleep(50 * time.Millisecond)
+				pass()
 			}
 			close(stop)
 			require.NoError(t, <-stopped)
-			require.Contains(t, recorder.signal(os.Interrupt), "0 dropped, 0 lost in transport")
+			require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
 
 			var files []string
 			for i := range splits + 1 {
@@ -131,7 +144,7 @@ func TestControl(t *testing.T) {
 			require.Less(t, skipped[0], until)
 			require.Greater(t, skipped[len(skipped)-1], from)
 			require.Len(t, pauses, 1)
-			require.GreaterOrEqual(t, pauses[0].Until-pauses[0].Time, int64(200*time.Millisecond))
+			require.Greater(t, pauses[0].Until, pauses[0].Time)
 
 			names := func(list [][]byte, name func(data []byte) string) (all []string) {
 				for _, data := range list {
@@ -159,9 +172,11 @@ func TestControl(t *testing.T) {
 
 // TestControlAcrossReleases has recorders and clients of different releases of ROS 2 understand each other.
 func TestControlAcrossReleases(t *testing.T) {
+	t.Parallel()
 	empty := []byte{0, 1, 0, 0, 0}
 	for _, release := range []string{"", "humble"} {
 		t.Run("recorder of "+release, func(t *testing.T) {
+			t.Parallel()
 			g := isolate(t)
 			g.env = append(g.env, "AMENT_PREFIX_PATH=", "ROS_DISTRO="+release)
 			recorder := g.start("recorder", "-o", "drive", "/n")
@@ -177,7 +192,7 @@ func TestControlAcrossReleases(t *testing.T) {
 				require.NoError(t, cdr.Unmarshal(call("resume", "Resume", marshal(t, &rosbag2.Resume_Request{})), &response))
 				require.LessOrEqual(t, len(call("split_bagfile", "SplitBagfile", empty)), 8)
 			}
-			recorder.signal(os.Interrupt)
+			recorder.Interrupt()
 			require.FileExists(t, g.path("drive.record.00002"))
 		})
 	}

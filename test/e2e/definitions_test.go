@@ -10,6 +10,7 @@ import (
 )
 
 func TestDefinitions(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	for name, text := range map[string]string{
 		"Good":    "float64 x\nInner inner\n",
@@ -31,7 +32,7 @@ func TestDefinitions(t *testing.T) {
 		require.NoError(t, p.Publish(numbered(3)))
 		require.NoError(t, p.Flush(t.Context()))
 	}
-	out := recorder.signal(os.Interrupt)
+	out := recorder.Interrupt()
 	path := g.path("types.record.00000")
 	all := messages(t, path)
 	for topic, typeName := range topics {

@@ -41,11 +41,11 @@ func TestDefinitionFromItsPublisher(t *testing.T) {
 				require.NoError(t, known.Flush(t.Context()))
 			}
 			publish()
-			recorder.prints("/source told the definition of test_msgs/msg/Numbered")
+			recorder.Prints("/source told the definition of test_msgs/msg/Numbered")
 			control(t, node, "stop", "Stop", &rosbag2.Stop_Request{}, &rosbag2.Stop_Response{})
 			control(t, node, "record", "Record", &rosbag2.Record_Request{Uri: "again"}, &rosbag2.Record_Response{})
 			publish()
-			late := strings.Contains(recorder.signal(os.Interrupt), "too late for this file")
+			late := strings.Contains(recorder.Interrupt(), "too late for this file")
 
 			for _, name := range []string{"types", "again"} {
 				out := g.path(name)

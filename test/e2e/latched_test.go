@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -22,15 +21,16 @@ func latched() codec.QoS {
 func (g *graph) number(n uint32) []byte { return marshal(g.t, &std_msgs.UInt32{Data: n}) }
 
 func TestLatchedMessageFromBeforeTheRecorder(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	p, err := g.open("source").Advertise("/map", "std_msgs/msg/UInt32", latched())
 	require.NoError(t, err)
 	require.NoError(t, p.Publish(g.number(7)))
 	recorder := g.start("recorder", "-o", "early", "--all")
-	recorder.prints("recording /map ")
+	recorder.Prints("recording /map ")
 	path := g.path("early.record.00000")
 	require.Eventually(t, func() bool { return len(messages(t, path)["/map"]) > 0 }, patient, 100*time.Millisecond, "in the open file")
-	recorder.signal(os.Interrupt)
+	recorder.Interrupt()
 	require.Equal(t, [][]byte{g.number(7)}, messages(t, path)["/map"])
 	require.Equal(t, codec.TransientLocal, channel(t, path, "/map").QoS[0].Durability)
 }
@@ -38,12 +38,13 @@ func TestLatchedMessageFromBeforeTheRecorder(t *testing.T) {
 // TestLatchedMessageFromAPublisherThatComesLate has the recorder subscribe while there is only a subscriber, and nothing
 // is known of the QoS yet.
 func TestLatchedMessageFromAPublisherThatComesLate(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	viewer := g.open("viewer")
 	_, err := viewer.Subscribe("/map", "std_msgs/msg/UInt32", latched(), func([]bridge.Sample) {})
 	require.NoError(t, err)
 	recorder := g.start("recorder", "-o", "late", "/map")
-	recorder.prints("recording /map ")
+	recorder.Prints("recording /map ")
 	node := g.open("source")
 	p, err := node.Advertise("/map", "std_msgs/msg/UInt32", latched())
 	require.NoError(t, err)
@@ -51,7 +52,7 @@ func TestLatchedMessageFromAPublisherThatComesLate(t *testing.T) {
 	require.Eventually(t, func() bool { return recorderQoS(node, "/map") == codec.TransientLocal }, patient, 5*time.Millisecond)
 	require.NoError(t, p.Publish(g.number(8)))
 	require.NoError(t, p.Flush(t.Context()))
-	recorder.signal(os.Interrupt)
+	recorder.Interrupt()
 	path := g.path("late.record.00000")
 	got := messages(t, path)["/map"]
 	require.Contains(t, [][][]byte{{g.number(7), g.number(8)}, {g.number(8)}}, got, "each once")
@@ -89,6 +90,7 @@ func channel(t *testing.T, path, topic string) *codec.Channel {
 }
 
 func TestPlayerLatches(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	path := g.path("tape.record")
 	w, err := codec.Create(path, codec.CreateOptions{})
@@ -106,6 +108,7 @@ func TestPlayerLatches(t *testing.T) {
 
 	for name, args := range map[string][]string{"from the start": nil, "behind it": {"--start-offset", "10s"}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := isolate(t)
 			player := g.start("player", append([]string{path}, args...)...)
 			node := g.open("listener")
@@ -124,7 +127,7 @@ func TestPlayerLatches(t *testing.T) {
 			case <-time.After(patient):
 				require.Fail(t, "a late subscriber hears nothing of the latched topic")
 			}
-			require.Contains(t, player.signal(os.Interrupt), "played")
+			require.Contains(t, player.Interrupt(), "played")
 		})
 	}
 }

@@ -21,6 +21,7 @@ func (g *graph) call(node bridge.Node, service, typeName string, request, respon
 }
 
 func TestRecorderShowsItsParameters(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	require.NoError(t, os.WriteFile(g.path("mine.yaml"), []byte("/robot/recorder:\n  ros__parameters:\n    queue_size: 64MiB\n"), 0o644))
 	recorder := g.start("recorder", "-o", "drive", "--all", "--max-duration", "90m",
@@ -55,5 +56,5 @@ func TestRecorderShowsItsParameters(t *testing.T) {
 	}, &set)
 	require.Len(t, set.Results, 1)
 	require.False(t, set.Results[0].Successful, "options are read once")
-	recorder.signal(os.Interrupt)
+	recorder.Interrupt()
 }

@@ -49,6 +49,7 @@ func infoOf(t *testing.T, path string) *codec.Info {
 // TestRealRecordingsOverDDS plays real ROS 2 recordings onto DDS, records them in both storages, and plays and records a
 // recording again. The payloads, their types, their QoS and their order must come through.
 func TestRealRecordingsOverDDS(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		sample string
 		topics []string // nil: all
@@ -61,6 +62,7 @@ func TestRealRecordingsOverDDS(t *testing.T) {
 		{"rosbag2/rolling_resources/mcap/bag_with_topics_and_service_events", []string{"/test_topic1", "/test_topic2"}, 1},
 	} {
 		t.Run(strings.ReplaceAll(test.sample, "/", "_"), func(t *testing.T) {
+			t.Parallel()
 			original, err := filepath.Abs(filepath.Join(samples, test.sample))
 			require.NoError(t, err)
 			if _, err := os.Stat(original); err != nil {
@@ -91,7 +93,7 @@ func (g *graph) rerecord(path, name, storage string, rate int, topics []string) 
 	}
 	began := time.Now().UnixNano()
 	g.run(0, "player", append([]string{path, "--wait-for-subscribers", "--rate", fmt.Sprint(rate)}, selected...)...)
-	recorder.signal(os.Interrupt)
+	recorder.Interrupt()
 	if storage == "record" {
 		name += ".record.00000"
 	}

@@ -11,9 +11,12 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+
+	"tapedeck/test/process"
 )
 
 func TestRecorderSelects(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	source, other := g.open("source"), g.open("other")
 	for _, test := range []struct {
@@ -39,46 +42,48 @@ func TestRecorderSelects(t *testing.T) {
 		"excluded": {[]string{"/a", "/b", "-x", "a"}, []string{"/b"}},
 		"node":     {[]string{"--node", "/source", "-x", own}, []string{"/a", "/camera/a"}},
 	}
-	processes := map[string]*process{}
+	processes := map[string]*process.Process{}
 	for name, test := range tests {
-		processes[name] = g.start("recorder", append([]string{"-o", name}, test.args...)...)
+		processes[name] = g.start("recorder", append([]string{"-o", name, "--chunk-duration", "50ms"}, test.args...)...)
 	}
 	for name, test := range tests {
 		p := processes[name]
 		for _, topic := range test.want {
-			p.prints("recording " + topic + " ")
+			p.Prints("recording " + topic + " ")
 		}
+		await(t, func() bool { return len(messages(t, g.path(name+".record.00000"))) >= len(test.want) })
 	}
 	time.Sleep(300 * time.Millisecond) // for what should not come
 	for name, test := range tests {
 		p := processes[name]
-		require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
-		out := p.wait(0)
+		out := p.Interrupt()
 		topics := topicsOf(t, g.path(name+".record.00000"))
 		slices.Sort(topics)
 		require.Equal(t, test.want, topics, name)
 		require.Equal(t, name == "named", strings.Contains(out, "nothing was recorded of /typo"), out)
-		require.True(t, strings.HasPrefix(p.std.String(), "recorded "+name+".record.00000: "), "the result goes to standard output")
-		require.Equal(t, 1, strings.Count(p.std.String(), "\n"), "and nothing else does")
+		require.True(t, strings.HasPrefix(p.Stdout(), "recorded "+name+".record.00000: "), "the result goes to standard output")
+		require.Equal(t, 1, strings.Count(p.Stdout(), "\n"), "and nothing else does")
 	}
 }
 
 func TestRecorderWithoutDiscovery(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	node := g.open("source")
 	_, err := node.Advertise("/early", "std_msgs/msg/UInt32", codec.DefaultQoS())
 	require.NoError(t, err)
 	recorder := g.start("recorder", "-o", "fixed", "--all", "-x", "rosout|parameter_events", "--no-discovery")
-	recorder.prints("recording /early ")
-	time.Sleep(4 * time.Second)
+	recorder.Prints("recording /early ")
+	time.Sleep(4 * time.Second) // which is longer than it takes topics to become known
 	_, err = node.Advertise("/late", "std_msgs/msg/UInt32", codec.DefaultQoS())
 	require.NoError(t, err)
 	time.Sleep(time.Second)
-	recorder.signal(os.Interrupt)
+	recorder.Interrupt()
 	require.Equal(t, []string{"/early"}, topicsOf(t, g.path("fixed.record.00000")))
 }
 
 func TestRecorderRemaps(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	node := g.open("source")
 	recorder := g.start("recorder", "-o", "remapped", "/a", "relative", "--ros-args", "-r", "/a:=/b", "-r", "__ns:=/robot", "-r", "__node:=tape")
@@ -93,28 +98,30 @@ func TestRecorderRemaps(t *testing.T) {
 			return topic.Name == "/b" && len(topic.Subscribers) == 1 && topic.Subscribers[0].Node == "/robot/tape"
 		})
 	}, patient, 5*time.Millisecond, "its name is on the graph")
-	recorder.signal(os.Interrupt)
+	recorder.Interrupt()
 	all := messages(t, g.path("remapped.record.00000"))
 	require.Equal(t, [][]byte{g.number(1)}, all["/b"])
 	require.Equal(t, [][]byte{g.number(2)}, all["/robot/relative"])
 }
 
 func TestPlayerRemaps(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	tape := g.tape("tape.record", "/a", epoch, 0, 100)
 	recorder := g.start("recorder", "-o", "remapped", "/b")
 	g.run(0, "player", tape, "--wait-for-subscribers", "--ros-args", "-r", "/a:=/b", "-r", "__ns:=/robot")
-	recorder.signal(os.Interrupt)
+	recorder.Interrupt()
 	require.Len(t, messages(t, g.path("remapped.record.00000"))["/b"], 2)
 }
 
 func TestQoSOverrides(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	write := func(name, text string) string {
 		require.NoError(t, os.WriteFile(g.path(name), []byte(text), 0o644))
 		return name
 	}
-	tape := g.tape("tape.record", "/a", epoch, 0, 60_000)
+	tape := g.tape("tape.record", "/a", epoch, 0, 600_000)
 	recorder := g.start("recorder", "-o", "qos", "/a", "--qos-profile-overrides-path",
 		write("listen.yaml", "/a: {history: keep_last, depth: 5, reliability: best_effort, durability: volatile}\n"))
 	player := g.start("player", tape, "--qos-profile-overrides-path",
@@ -134,8 +141,8 @@ func TestQoSOverrides(t *testing.T) {
 	require.Equal(t, 3, offered.Depth)
 	require.Equal(t, codec.BestEffort, asked.Reliability)
 	require.Equal(t, codec.Volatile, asked.Durability)
-	player.signal(os.Interrupt)
-	recorder.signal(os.Interrupt)
+	player.Interrupt()
+	recorder.Interrupt()
 
 	for _, name := range []string{"recorder", "player"} {
 		args := []string{tape}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -37,6 +36,7 @@ func serviceEvent(request bool, response *std_srvs.SetBool_Response) []byte {
 
 // TestServiceEvents records the topic by which service introspection tells what becomes of calls, and plays it.
 func TestServiceEvents(t *testing.T) {
+	t.Parallel()
 	const topic, kind = "/light/_service_event", "std_srvs/srv/SetBool_Event"
 	const hash = "RIHS01_3c4c20015afb4303eafd347b1d6a786f171a89c814726961a9593ef10df878cf" // as ROS 2 Jazzy announces it
 	qos := latched()
@@ -44,6 +44,7 @@ func TestServiceEvents(t *testing.T) {
 	payloads := [][]byte{serviceEvent(true, nil), serviceEvent(false, &std_srvs.SetBool_Response{Success: true, Message: "lit"})}
 	for _, format := range []string{"record", "mcap"} {
 		t.Run(format, func(t *testing.T) {
+			t.Parallel()
 			g := isolate(t)
 			source := g.open("source")
 			events, err := source.Advertise(topic, kind, qos)
@@ -54,13 +55,13 @@ func TestServiceEvents(t *testing.T) {
 
 			hidden := g.start("recorder", "--all", "-s", format, "-o", "visible")
 			recorder := g.start("recorder", "--all", "--include-hidden-topics", "-s", format, "-o", "tape")
-			hidden.prints("recording /visible ")
-			recorder.prints("recording " + topic + " [" + kind + "]")
+			hidden.Prints("recording /visible ")
+			recorder.Prints("recording " + topic + " [" + kind + "]")
 			require.Eventually(t, func() bool { return events.Subscribers() == 1 }, patient, time.Millisecond)
 			require.NoError(t, events.Publish(payloads[1]))
 			require.NoError(t, events.Flush(t.Context()))
-			hidden.signal(os.Interrupt)
-			recorder.signal(os.Interrupt)
+			hidden.Interrupt()
+			recorder.Interrupt()
 
 			visiblePath, path := g.path("visible"), g.path("tape")
 			if format == "record" {
@@ -92,7 +93,7 @@ func TestServiceEvents(t *testing.T) {
 				case data := <-got:
 					require.Equal(t, want, data)
 				case <-time.After(patient):
-					require.FailNow(t, "events are missing", player.out.String())
+					require.FailNow(t, "events are missing", player.Output())
 				}
 			}
 			for _, found := range listener.Topics() {
@@ -100,7 +101,7 @@ func TestServiceEvents(t *testing.T) {
 					require.Equal(t, hash, found.Publishers[0].TypeHash)
 				}
 			}
-			player.signal(os.Interrupt)
+			player.Interrupt()
 		})
 	}
 }

@@ -18,9 +18,11 @@ import (
 	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
+	"tapedeck/msgs/tapedeck"
 )
 
 func TestRecorderTakesAllSizes(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "sizes", "/large", "/empty", "/crowd")
 	node := g.open("source")
@@ -55,7 +57,7 @@ func TestRecorderTakesAllSizes(t *testing.T) {
 	group.Wait()
 	require.NoError(t, large.Flush(t.Context()))
 	require.NoError(t, empty.Flush(t.Context()))
-	require.Contains(t, recorder.signal(os.Interrupt), "0 dropped, 0 lost in transport")
+	require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
 	all := messages(t, g.path("sizes.record.00000"))
 	require.Len(t, all["/large"], len(sent))
 	for i := range sent {
@@ -78,17 +80,18 @@ func TestRecorderTakesAllSizes(t *testing.T) {
 }
 
 func TestPublishersComeAndGo(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "changes", "/n")
 	node := g.open("source")
 	for i, typeName := range []string{"std_msgs/msg/UInt32", "std_msgs/msg/UInt32", "test_msgs/msg/Numbered", "std_msgs/msg/UInt32"} {
 		p := g.advertise(node, "/n", typeName, keepAll())
-		recorder.prints("recording /n [" + typeName)
+		recorder.Prints("recording /n [" + typeName)
 		require.NoError(t, p.Publish(g.number(uint32(i))))
 		require.NoError(t, p.Flush(t.Context()))
 		require.NoError(t, p.Close())
 	}
-	recorder.signal(os.Interrupt)
+	recorder.Interrupt()
 	path := g.path("changes.record.00000")
 	counts := map[string]uint64{}
 	for _, topic := range infoOf(t, path).Topics {
@@ -100,6 +103,7 @@ func TestPublishersComeAndGo(t *testing.T) {
 
 // TestPlayerLosesNothingOfABurst plays messages that were all received at once.
 func TestPlayerLosesNothingOfABurst(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	path := g.path("burst.record")
 	w, err := codec.Create(path, codec.CreateOptions{})
@@ -113,7 +117,7 @@ func TestPlayerLosesNothingOfABurst(t *testing.T) {
 	require.NoError(t, w.Close())
 	recorder := g.start("recorder", "-o", "copy", "/n")
 	g.run(0, "player", path, "--wait-for-subscribers")
-	require.Contains(t, recorder.signal(os.Interrupt), "0 dropped, 0 lost in transport")
+	require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
 	got := messages(t, g.path("copy.record.00000"))["/n"]
 	require.Len(t, got, count)
 	for i, data := range got {
@@ -123,7 +127,7 @@ func TestPlayerLosesNothingOfABurst(t *testing.T) {
 
 // TestPlayerStopsBesideASubscriberThatHangs interrupts a player whose publisher is blocked.
 func TestPlayerStopsBesideASubscriberThatHangs(t *testing.T) {
-	t.Setenv("CYCLONEDDS_URI", "<Discovery><LeaseDuration>3600s</LeaseDuration></Discovery>") // nobody takes it for dead
+	t.Parallel()
 	g := isolate(t)
 	path := g.path("large.record")
 	w, err := codec.Create(path, codec.CreateOptions{})
@@ -135,15 +139,16 @@ func TestPlayerStopsBesideASubscriberThatHangs(t *testing.T) {
 	require.NoError(t, w.Close())
 	recorder := g.start("recorder", "-o", "hung", "/n")
 	player := g.start("player", path, "--wait-for-subscribers", "--loop")
-	recorder.prints("recording /n ")
-	require.NoError(t, recorder.cmd.Process.Signal(syscall.SIGSTOP))
+	recorder.Prints("recording /n ")
+	recorder.Signal(syscall.SIGSTOP)
 	time.Sleep(time.Second)
-	require.Contains(t, player.signal(os.Interrupt), "played ")
-	require.NoError(t, recorder.cmd.Process.Signal(syscall.SIGCONT))
-	recorder.signal(os.Interrupt)
+	require.Contains(t, player.Interrupt(), "played ")
+	recorder.Signal(syscall.SIGCONT)
+	recorder.Interrupt()
 }
 
 func TestPlayerPlaysROSOwnTopics(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	path := g.path("own.record")
 	w, err := codec.Create(path, codec.CreateOptions{})
@@ -156,16 +161,17 @@ func TestPlayerPlaysROSOwnTopics(t *testing.T) {
 		Topic: "/parameter_events", Type: "rcl_interfaces/msg/ParameterEvent", Encoding: codec.EncodingCDR}}))
 	require.NoError(t, w.Close())
 	recorder := g.start("recorder", "-o", "copy", "--all")
-	recorder.prints("recording /rosout ")
-	recorder.prints("recording /parameter_events ")
+	recorder.Prints("recording /rosout ")
+	recorder.Prints("recording /parameter_events ")
 	require.Contains(t, g.run(0, "player", path, "--wait-for-subscribers"), "played 2 messages")
-	recorder.signal(os.Interrupt)
+	recorder.Interrupt()
 	all := messages(t, g.path("copy.record.00000"))
 	require.Contains(t, all["/rosout"], line)
 	require.Contains(t, all["/parameter_events"], event)
 }
 
 func TestPlayerOfDamagedRecordings(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	path := g.path("whole.record")
 	w, err := codec.Create(path, codec.CreateOptions{})
@@ -199,6 +205,7 @@ func TestPlayerOfDamagedRecordings(t *testing.T) {
 }
 
 func TestSnapshotWhileTheRecordingStops(t *testing.T) {
+	t.Parallel()
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "drive", "--snapshot", "--snapshot-duration", "0", "/n")
 	node := g.open("source")
@@ -209,7 +216,14 @@ func TestSnapshotWhileTheRecordingStops(t *testing.T) {
 		require.NoError(t, p.Publish(data))
 	}
 	require.NoError(t, p.Flush(t.Context()))
-	time.Sleep(300 * time.Millisecond) // what has arrived gets into the ring
+	tries := 0
+	await(t, func() bool { // until all of them are in the ring
+		tries++
+		var answer tapedeck.TakeSnapshot_Response
+		g.call(node, "/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", &tapedeck.TakeSnapshot_Request{Path: fmt.Sprint("try", tries)}, &answer)
+		require.True(t, answer.Success, answer.Message)
+		return answer.MessageCount == count
+	})
 	replied := make(chan std_srvs.Trigger_Response, 1)
 	go func() {
 		var answer std_srvs.Trigger_Response
@@ -227,7 +241,7 @@ func TestSnapshotWhileTheRecordingStops(t *testing.T) {
 		found, _ = filepath.Glob(g.path("drive_snapshot_*"))
 		return len(found) == 1
 	}, patient, 100*time.Microsecond, "it is being written")
-	recorder.signal(os.Interrupt)
+	recorder.Interrupt()
 	snapshot := strings.TrimSuffix(found[0], codec.ActiveSuffix)
 	require.True(t, infoOf(t, snapshot).Complete)
 	require.Len(t, messages(t, snapshot)["/n"], count)

@@ -3,6 +3,7 @@ package process
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -25,6 +26,7 @@ type Process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	out  output        // on both streams
+	std  output        // on standard output
 	done chan struct{} // closed when it has ended
 }
 
@@ -50,7 +52,7 @@ func (o *output) String() string {
 func Start(t *testing.T, cmd *exec.Cmd) *Process {
 	t.Helper()
 	p := &Process{t: t, cmd: cmd, done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = &p.out, &p.out
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&p.std, &p.out), &p.out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its own children end with it
 	require.NoError(t, cmd.Start())
 	go func() {
@@ -87,6 +89,22 @@ func (p *Process) end() {
 // Output returns what the process has printed on both streams.
 func (p *Process) Output() string { return p.out.String() }
 
+// Stdout returns what the process has printed on standard output.
+func (p *Process) Stdout() string { return p.std.String() }
+
+// Signal sends a signal.
+func (p *Process) Signal(s os.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(s))
+}
+
+// Kill ends the process as it does not expect.
+func (p *Process) Kill() {
+	p.t.Helper()
+	p.Signal(os.Kill)
+	p.Ended()
+}
+
 // Ended waits for the end, whatever the exit code.
 func (p *Process) Ended() {
 	p.t.Helper()
@@ -115,7 +133,7 @@ func (p *Process) Interrupt() string {
 // Stop sends SIGINT, waits for the end, whatever the exit code, and returns what was printed on both streams.
 func (p *Process) Stop() string {
 	p.t.Helper()
-	require.NoError(p.t, p.cmd.Process.Signal(os.Interrupt))
+	p.Signal(os.Interrupt)
 	p.Ended()
 	return p.Output()
 }

@@ -68,9 +68,9 @@ func killOnce(g *graph, storage string) time.Duration {
 	source.begun()
 	time.Sleep(g.between(0, 2*time.Second))
 	killed := time.Now()
-	recorder.kill()
+	recorder.Kill()
 	time.Sleep(50 * time.Millisecond) // for what the source still has to say
-	source.kill()
+	source.Kill()
 
 	r := g.recording(storage, "drive")
 	r.finished()
@@ -132,8 +132,8 @@ func TestPlayKilled(t *testing.T) {
 			source := g.publish(load{mixed, time.Hour})
 			source.begun()
 			time.Sleep(2 * time.Second)
-			recorder.kill()
-			source.kill()
+			recorder.Kill()
+			source.Kill()
 			r := g.recording(storage, "drive")
 			kept := r.read(mixedPublishers)
 			require.Positive(t, kept.total())

@@ -97,33 +97,19 @@ func (g *graph) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// program is a running process.
-type program struct {
-	*process.Process
-	cmd *exec.Cmd
-}
-
-// kill ends a program as it does not expect.
-func (p program) kill() {
-	_ = p.cmd.Process.Kill()
-	p.Ended()
-}
-
 // start starts one of our executables.
-func (g *graph) start(name string, args ...string) program {
+func (g *graph) start(name string, args ...string) *process.Process {
 	g.t.Helper()
-	cmd := g.command(filepath.Join(bin, name), args...)
-	return program{process.Start(g.t, cmd), cmd}
+	return process.Start(g.t, g.command(filepath.Join(bin, name), args...))
 }
 
 // startOn starts a recorder on a disk with that hook, nil for the disk as it is.
-func (g *graph) startOn(hook func(disk.Call) error, args ...string) program {
+func (g *graph) startOn(hook func(disk.Call) error, args ...string) *process.Process {
 	g.t.Helper()
 	if hook == nil {
 		return g.start("recorder", args...)
 	}
-	cmd := g.command(filepath.Join(bin, "recorder"), args...)
-	return program{disk.Start(g.t, cmd, self, g.dir, hook), cmd}
+	return disk.Start(g.t, g.command(filepath.Join(bin, "recorder"), args...), self, g.dir, hook)
 }
 
 // between returns a random duration.

@@ -235,7 +235,7 @@ func (p *publisher) run(ctx context.Context, start time.Time) {
 
 // sourceProcess is a source as a process of its own.
 type sourceProcess struct {
-	program
+	*process.Process
 	t  *testing.T
 	in io.WriteCloser
 }
@@ -248,7 +248,7 @@ func (g *graph) publish(l load) *sourceProcess {
 	cmd := g.command(self, sourceArgument, string(text))
 	in, err := cmd.StdinPipe()
 	require.NoError(g.t, err)
-	return &sourceProcess{program: program{process.Start(g.t, cmd), cmd}, t: g.t, in: in}
+	return &sourceProcess{Process: process.Start(g.t, cmd), t: g.t, in: in}
 }
 
 // reports returns what the source has said until now.
