@@ -252,7 +252,10 @@ func TestSamples(t *testing.T) {
 			defer r.Close()
 			info, err := r.Info()
 			require.NoError(t, err)
-			there, back := New(nil), NewReverse(nil)
+			there, err := New(r)
+			require.NoError(t, err)
+			back, err := NewReverse(r)
+			require.NoError(t, err)
 			schemas := map[*codec.Channel]*cdr.Schema{}
 			types := map[string]string{}
 			for _, topic := range info.Topics {
@@ -313,12 +316,13 @@ func TestTranslatorSaysWhatItCannot(t *testing.T) {
 		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1},
 		{Topic: "/a", Type: "std_msgs/String", Encoding: "other", Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}},
 	} {
-		_, err := New(nil).Topics(codec.TopicInfo{Channel: &c})
-		require.Error(t, err)
-		_, err = NewReverse(nil).Topics(codec.TopicInfo{Channel: &c})
-		require.Error(t, err)
+		for _, begin := range []func(codec.Reader) (bridge.Translator, error){New, NewReverse} {
+			translator, err := begin(nil)
+			require.NoError(t, err)
+			_, err = translator.Topics(codec.TopicInfo{Channel: &c})
+			require.Error(t, err)
+		}
 	}
-	var _ bridge.Translator = New(nil)
 }
 
 func FuzzPayload(f *testing.F) {

@@ -13,12 +13,10 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// NewReverse returns the translator of ROS 2 messages, codec.EncodingCDR, to ROS 1: the reverse of New. Definitions that a
-// channel lacks it takes from library, unless that is nil, or else from msgs.Library.
-func NewReverse(library *rosidl.Library) bridge.Translator {
-	if library == nil {
-		library = msgs.Library()
-	}
+// NewReverse returns the reverse: the translator of messages of ROS 2, codec.EncodingCDR, to ROS 1. A definition that a channel
+// lacks is taken from msgs.Library.
+func NewReverse(codec.Reader) (bridge.Translator, error) {
+	library := msgs.Library()
 	types := map[string]*to1{}
 	return &translator{
 		known:   map[*codec.Channel]*translation{},
@@ -44,7 +42,7 @@ func NewReverse(library *rosidl.Library) bridge.Translator {
 			}
 			return types[key].channel(c), nil
 		},
-	}
+	}, nil
 }
 
 // to1 is a type of ROS 2 in ROS 1.

@@ -25,12 +25,9 @@ type translator struct {
 	known   map[*codec.Channel]*translation
 }
 
-// New returns the translator of ROS 1 messages, codec.EncodingROS1, to ROS 2. What ROS 2 knows it takes from library, unless
-// that is nil, or else from msgs.Library.
-func New(library *rosidl.Library) bridge.Translator {
-	if library == nil {
-		library = msgs.Library()
-	}
+// New returns the translator of messages of ROS 1, codec.EncodingROS1, to ROS 2. What ROS 2 has is what msgs.Library has.
+func New(codec.Reader) (bridge.Translator, error) {
+	library := msgs.Library()
 	types := map[string]*to2{}
 	return &translator{
 		known:   map[*codec.Channel]*translation{},
@@ -49,7 +46,7 @@ func New(library *rosidl.Library) bridge.Translator {
 			}
 			return types[key].channel(c), nil
 		},
-	}
+	}, nil
 }
 
 // to2 is a type of ROS 1 in ROS 2.

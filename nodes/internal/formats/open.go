@@ -6,6 +6,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/apollo"
 	"tapedeck/bridge/carla"
+	"tapedeck/bridge/ros1"
 	"tapedeck/codec"
 )
 
@@ -13,6 +14,7 @@ import (
 var translators = map[string]func(codec.Reader) (bridge.Translator, error){
 	codec.EncodingCARLA:    carla.New,
 	codec.EncodingProtobuf: apollo.New,
+	codec.EncodingROS1:     ros1.New,
 }
 
 // OpenROS2 opens a recording of any format as one of ROS 2 messages. About each channel that has no translation there is an
