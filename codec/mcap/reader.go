@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -21,7 +22,7 @@ import (
 // once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to 256 MiB of
 // them or a single larger one; what is beyond that is read again when its time comes.
 type Reader struct {
-	file *os.File
+	file File
 	path string
 	size int64
 
@@ -57,7 +58,11 @@ func Open(path string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := NewReader(file, path)
+	stat, err := file.Stat()
+	var r *Reader
+	if err == nil {
+		r, err = NewReader(file, stat.Size(), path)
+	}
 	if err != nil {
 		file.Close()
 		return nil, err
@@ -65,13 +70,15 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader reads the MCAP file that is open as file, and closes it in the end. Errors and Info name it path.
-func NewReader(file *os.File, path string) (*Reader, error) {
-	stat, err := file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	r := &Reader{file: file, path: path, size: stat.Size()}
+// File is what a Reader reads from.
+type File interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// NewReader reads an MCAP file of size bytes, and closes it in the end. Errors and Info name it path.
+func NewReader(file File, size int64, path string) (*Reader, error) {
+	r := &Reader{file: file, path: path, size: size}
 	magic := make([]byte, len(mcap.Magic))
 	n, err := file.ReadAt(magic, 0)
 	switch {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite/vfs"
 
 	"tapedeck/codec"
 	"tapedeck/msgs"
@@ -20,26 +20,40 @@ import (
 // database reads one file of the storage sqlite3, of any schema that rosbag2_storage_sqlite3 has written: a table of
 // topics, one of messages and, since Iron, one of definitions.
 type database struct {
-	path      string
-	temporary string // a decompressed copy, removed by Close; "" when there is none
-	db        *sql.DB
-	channels  map[int64]*codec.Channel // by topic id
-	info      *codec.Info
+	path     string
+	packed   io.Closer // the file in memory; nil for one of the system's
+	vfs      *vfs.FS   // likewise
+	db       *sql.DB
+	channels map[int64]*codec.Channel // by topic id
+	info     *codec.Info
 }
 
-// openDatabase opens the database in file, which is what path decompresses to when temporary is set.
-func openDatabase(path, file string, temporary bool) (codec.Reader, error) {
-	full, err := filepath.Abs(file)
+// openDatabase opens the database at path.
+func openDatabase(path string) (codec.Reader, error) {
+	full, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	d := &database{path: path, channels: map[int64]*codec.Channel{}}
-	if temporary {
-		d.temporary = file
+	d := &database{path: path}
+	return d.open(url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro"})
+}
+
+// openPackedDatabase opens a database of size bytes that is in memory.
+func openPackedDatabase(path string, f *file, size int64) (codec.Reader, error) {
+	name, system, err := vfs.New(sqliteFS{f, size})
+	if err != nil {
+		return nil, err
 	}
-	source := url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro"}
+	d := &database{path: path, packed: f, vfs: system}
+	return d.open(url.URL{Scheme: "file", Opaque: databaseName, RawQuery: "mode=ro&immutable=1&vfs=" + name})
+}
+
+func (d *database) open(source url.URL) (codec.Reader, error) {
+	d.channels = map[int64]*codec.Channel{}
+	var err error
 	d.db, err = sql.Open("sqlite", source.String())
 	if err == nil {
+		d.db.SetMaxIdleConns(0) // no file stays open
 		err = d.readTopics()
 	}
 	if err != nil {
@@ -220,9 +234,8 @@ func (d *database) Close() error {
 	if d.db != nil {
 		err = d.db.Close()
 	}
-	if d.temporary != "" {
-		err = errors.Join(err, os.Remove(d.temporary))
-		d.temporary = ""
+	if d.vfs != nil {
+		err = errors.Join(err, d.vfs.Close(), d.packed.Close())
 	}
 	return err
 }

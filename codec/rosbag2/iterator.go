@@ -19,18 +19,21 @@ const maxMessage = 1 << 30
 // zstdMagic begins what zstd compressed; no CDR begins like that.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// iterator yields the messages of files that follow each other in time one after the other, and merges those that overlap.
+// iterator merges the files of a bag by time. A file is open from the time of its first message on.
 type iterator struct {
 	q          codec.Query
 	zstd       *zstd.Decoder // of messages, nil when they are not compressed
 	compressed bool          // all messages are, by metadata.yaml; without it, those that look so
 	pending    []*part       // by start
-	current    codec.Iterator
+	open       []*partIterator
+	current    *partIterator // whose message was handed out
+	read       func(*part, codec.Query) (codec.Iterator, error)
 	err        error
 }
 
 func newIterator(r *Reader, q codec.Query) *iterator {
 	it := &iterator{q: q, compressed: r.compressedMessages}
+	it.read = func(p *part, q codec.Query) (codec.Iterator, error) { return p.reader.Read(q) }
 	if q.Topics != nil {
 		// Each file has channels of its own for what is one of the bag.
 		wanted := map[*codec.Channel]bool{}
@@ -42,54 +45,80 @@ func newIterator(r *Reader, q codec.Query) *iterator {
 	if r.compressedMessages || r.metadata == nil {
 		it.zstd, it.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMessage))
 	}
-	it.pending = slices.Clone(r.parts)
-	slices.SortStableFunc(it.pending, func(a, b *part) int { return cmp.Compare(a.info.StartTime, b.info.StartTime) })
+	for _, p := range r.parts {
+		if p.info.EndTime >= q.Start && (q.End == 0 || p.info.StartTime < q.End) {
+			it.pending = append(it.pending, p)
+		}
+	}
 	return it
 }
 
 // Next implements codec.Iterator.
 func (it *iterator) Next() (*codec.Message, error) {
-	for it.err == nil {
-		if it.current == nil {
-			if it.err = it.open(); it.err != nil {
-				break
-			}
-		}
-		m, err := it.current.Next()
-		if err == nil {
-			return m, nil
-		}
-		if closeErr := it.current.Close(); errors.Is(err, io.EOF) {
-			err = closeErr
-		}
-		it.current, it.err = nil, err
+	if it.err == nil {
+		it.err = it.step()
 	}
-	return nil, it.err
+	if it.err != nil {
+		return nil, it.err
+	}
+	return &it.current.msg, nil
 }
 
-// open opens the next file and those that begin before it ends.
-func (it *iterator) open() error {
-	if len(it.pending) == 0 {
-		return io.EOF
+// step moves on to the next message.
+func (it *iterator) step() error {
+	if it.current != nil {
+		if err := it.advance(it.current); err != nil {
+			return err
+		}
 	}
-	var its []codec.Iterator
-	end := it.pending[0].info.EndTime
-	for len(it.pending) > 0 && (len(its) == 0 || it.pending[0].info.StartTime <= end) {
+	for len(it.pending) > 0 && (len(it.open) == 0 || it.pending[0].info.StartTime <= it.first().msg.LogTime) {
 		p := it.pending[0]
 		it.pending = it.pending[1:]
-		end = max(end, p.info.EndTime)
-		q := it.q
-		if q.Topics != nil {
-			q.Topics = func(c *codec.Channel) bool { return it.q.Topics(cmp.Or(p.channels[c], c)) }
-		}
-		from, err := p.reader.Read(q)
+		from, err := it.read(p, it.queryOf(p))
 		if err != nil {
 			return err
 		}
-		its = append(its, &partIterator{Iterator: from, part: p, zstd: it.zstd, compressed: it.compressed, damaged: it.q.Damaged})
+		it.open = append(it.open, &partIterator{Iterator: from, part: p, zstd: it.zstd, compressed: it.compressed, damaged: it.q.Damaged})
+		if err := it.advance(it.open[len(it.open)-1]); err != nil {
+			return err
+		}
 	}
-	it.current = codec.Merge(its...)
+	if len(it.open) == 0 {
+		return io.EOF
+	}
+	it.current = it.first()
 	return nil
+}
+
+// first returns the open file with the earliest message; of several the one that begins first. There are few.
+func (it *iterator) first() *partIterator {
+	first := it.open[0]
+	for _, p := range it.open[1:] {
+		if p.msg.LogTime < first.msg.LogTime {
+			first = p
+		}
+	}
+	return first
+}
+
+// advance moves a file on to its next message, or closes it behind the last one.
+func (it *iterator) advance(p *partIterator) error {
+	err := p.next()
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	it.current = nil
+	it.open = slices.DeleteFunc(it.open, func(o *partIterator) bool { return o == p })
+	return p.Close()
+}
+
+// queryOf returns the query for the channels of a file.
+func (it *iterator) queryOf(p *part) codec.Query {
+	q := it.q
+	if q.Topics != nil {
+		q.Topics = func(c *codec.Channel) bool { return it.q.Topics(cmp.Or(p.channels[c], c)) }
+	}
+	return q
 }
 
 // Close implements codec.Iterator.
@@ -98,10 +127,12 @@ func (it *iterator) Close() error {
 	if it.zstd != nil {
 		it.zstd.Close()
 	}
-	if it.current != nil {
-		return it.current.Close()
+	var errs []error
+	for _, p := range it.open {
+		errs = append(errs, p.Close())
 	}
-	return nil
+	it.open, it.pending = nil, nil
+	return errors.Join(errs...)
 }
 
 // partIterator makes messages of a file those of the bag.
@@ -117,11 +148,12 @@ type partIterator struct {
 	buf        []byte
 }
 
-func (it *partIterator) Next() (*codec.Message, error) {
+// next moves on to the next message.
+func (it *partIterator) next() error {
 	for {
 		m, err := it.Iterator.Next()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if m.Channel != it.from {
 			it.from, it.to = m.Channel, cmp.Or(it.part.channels[m.Channel], m.Channel)
@@ -129,14 +161,14 @@ func (it *partIterator) Next() (*codec.Message, error) {
 		it.msg = *m
 		it.msg.Channel = it.to
 		if it.zstd == nil || !it.compressed && !bytes.HasPrefix(m.Data, zstdMagic) {
-			return &it.msg, nil
+			return nil
 		}
 		if err = it.decompress(); err == nil {
-			return &it.msg, nil
+			return nil
 		}
 		err = fmt.Errorf("read %s: message on %s at %d ns: decompress: %w", it.part.path, m.Channel.Topic, m.LogTime, err)
 		if it.damaged == nil {
-			return nil, err
+			return err
 		}
 		it.damaged(err)
 	}

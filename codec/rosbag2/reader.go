@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -14,19 +13,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"tapedeck/codec"
 	"tapedeck/codec/mcap"
 )
 
 // Reader reads a bag. What its files hold counts; metadata.yaml adds topics without messages, and what the files do not
-// say of a topic. Files compressed as a whole are decompressed into os.TempDir first.
+// say of a topic. Files are open only while they are read, but for the last 64. Those that are compressed as a whole are held in
+// memory then, where they take about as much as on the disk: up to 4 GiB of them, of which a single one must not have more.
 type Reader struct {
 	path               string
 	metadata           *metadata // nil when it is missing or cannot be read
 	compressedMessages bool
-	parts              []*part
+	plain, packed      pool
+	parts              []*part // those that begin first come first, once info is known
 	topics             []codec.TopicInfo
 	events             []codec.Event
 
@@ -41,6 +40,7 @@ type part struct {
 	reader   codec.Reader
 	info     *codec.Info
 	channels map[*codec.Channel]*codec.Channel // those of the file to those of the bag
+	holds    map[*codec.Channel]bool           // those of the bag that have messages in it
 }
 
 // Open opens the bag at path, its folder or its metadata.yaml.
@@ -53,7 +53,7 @@ func Open(path string) (*Reader, error) {
 	if !stat.IsDir() {
 		dir = filepath.Dir(path)
 	}
-	r := &Reader{path: path}
+	r := &Reader{path: path, plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
 	files := []string{path}
 	if stat.IsDir() || filepath.Ext(path) != ".db3" {
 		if files, err = r.files(dir); err != nil {
@@ -181,70 +181,59 @@ func (r *Reader) open(path string) error {
 	if err != nil {
 		return err
 	}
+	p := &part{path: path, size: stat.Size(), channels: map[*codec.Channel]*codec.Channel{}, holds: map[*codec.Channel]bool{}}
 	bare := strings.TrimSuffix(path, ".zstd")
-	opened := openFile
-	if filepath.Ext(bare) == ".db3" {
-		opened = openDatabase
+	database := filepath.Ext(bare) == ".db3"
+	if bare == path && database {
+		p.reader, err = openDatabase(path)
+	} else {
+		p.reader, err = r.openFile(path, bare != path, database)
 	}
-	file := path
-	if bare != path {
-		if file, err = r.decompress(path, filepath.Ext(bare)); err != nil {
-			return err
-		}
-	}
-	reader, err := opened(path, file, file != path)
 	if err != nil {
 		return err
 	}
-	r.parts = append(r.parts, &part{path: path, size: stat.Size(), reader: reader, channels: map[*codec.Channel]*codec.Channel{}})
+	if bare != path {
+		// While it is in memory. An error comes again.
+		_, _ = p.reader.Info()
+	}
+	r.parts = append(r.parts, p)
 	return nil
 }
 
-// openFile opens the MCAP file, which is what path decompresses to when it is temporary. Then it is nameless from now on.
-func openFile(path, name string, temporary bool) (codec.Reader, error) {
-	file, err := os.Open(name)
-	if temporary {
-		err = errors.Join(err, os.Remove(name))
+// openFile opens a file through a pool.
+func (r *Reader) openFile(path string, compressed, database bool) (codec.Reader, error) {
+	f := &file{pool: &r.plain, begin: func() (content, error) {
+		file, err := os.Open(path)
+		return plain{file}, err
+	}}
+	if compressed {
+		told := false
+		f.pool = &r.packed
+		f.begin = func() (content, error) {
+			p, err := unpack(path, maxPacked)
+			if errors.Is(err, errPart) {
+				if !told {
+					r.event(codec.EventDamage, err.Error())
+				}
+				told, err = true, nil
+			}
+			return p, err
+		}
 	}
+	size, err := f.size()
 	if err != nil {
 		return nil, err
 	}
-	reader, err := mcap.NewReader(file, path)
+	var reader codec.Reader
+	if database {
+		reader, err = openPackedDatabase(path, f, size)
+	} else {
+		reader, err = mcap.NewReader(f, size, path)
+	}
 	if err != nil {
-		file.Close()
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
 	return reader, nil
-}
-
-// decompress returns the path of a temporary file with what the file at path holds.
-func (r *Reader) decompress(path, ending string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(maxMessage))
-	if err != nil {
-		return "", err
-	}
-	defer decoder.Close()
-	temporary, err := os.CreateTemp("", "tapedeck-*"+ending)
-	if err != nil {
-		return "", err
-	}
-	n, err := io.Copy(temporary, decoder)
-	if closeErr := temporary.Close(); closeErr != nil {
-		n, err = 0, closeErr
-	}
-	if err != nil {
-		var pathError *fs.PathError
-		if n == 0 || errors.As(err, &pathError) {
-			return "", errors.Join(fmt.Errorf("decompress %s: %w", path, err), os.Remove(temporary.Name()))
-		}
-		r.event(codec.EventDamage, fmt.Sprintf("decompress %s: %v; it was read as far as it goes", path, err))
-	}
-	return temporary.Name(), nil
 }
 
 // load looks into all files, at the first call.
@@ -256,10 +245,23 @@ func (r *Reader) load() error {
 		Format: Name, Path: r.path, StartTime: math.MaxInt64, EndTime: math.MinInt64, Complete: len(r.events) == 0,
 		Metadata: map[string]string{},
 	}
-	for _, p := range r.parts {
-		if p.info, r.infoErr = p.reader.Info(); r.infoErr != nil {
-			return r.infoErr
+	var unreadable error
+	r.parts = slices.DeleteFunc(r.parts, func(p *part) bool {
+		var err error
+		if p.info, err = p.reader.Info(); err == nil {
+			return false
 		}
+		r.event(codec.EventDamage, err.Error())
+		info.Complete = false
+		unreadable = cmp.Or(unreadable, err)
+		_ = p.reader.Close()
+		return true
+	})
+	if len(r.parts) == 0 {
+		r.infoErr = unreadable
+		return r.infoErr
+	}
+	for _, p := range r.parts {
 		info.Files = append(info.Files, codec.FileInfo{
 			Path: p.path, Size: p.size, MessageCount: p.info.MessageCount, StartTime: p.info.StartTime, EndTime: p.info.EndTime,
 		})
@@ -277,6 +279,9 @@ func (r *Reader) load() error {
 		}
 		for _, t := range p.info.Topics {
 			r.addTopic(p, t)
+			if t.MessageCount > 0 {
+				p.holds[p.channels[t.Channel]] = true
+			}
 		}
 		maps.Copy(info.Metadata, p.info.Metadata)
 	}
@@ -289,6 +294,7 @@ func (r *Reader) load() error {
 	}
 	slices.SortStableFunc(r.events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	info.Topics, info.Events = r.topics, r.events
+	slices.SortStableFunc(r.parts, func(a, b *part) int { return cmp.Compare(a.info.StartTime, b.info.StartTime) })
 	r.info = info
 	return nil
 }

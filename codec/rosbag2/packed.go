@@ -1,0 +1,120 @@
+package rosbag2
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// maxPacked bounds the memory for files that are compressed as a whole. They take about as much there as on the disk.
+	maxPacked = 4 << 30
+
+	blockSize    = 256 << 10
+	cachedBlocks = 16
+)
+
+// packed is a file that is compressed as a whole, in memory: as blocks that are compressed each on its own, so that it can be read
+// anywhere.
+type packed struct {
+	blocks [][]byte // of blockSize bytes but for the last one, by S2
+	size   int64    // uncompressed
+	held   int64    // bytes of blocks
+	cache  [cachedBlocks]struct {
+		number int
+		data   []byte // nil: none yet
+	}
+	next int // of cache
+}
+
+// errPart says that what is there of a damaged file is not all.
+var errPart = errors.New("it was read as far as it goes")
+
+// unpack decompresses the file at path into up to limit bytes. With an error that wraps errPart it returns what there is of it.
+func unpack(path string, limit int64) (*packed, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(maxMessage))
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	p := &packed{}
+	block, encoded := make([]byte, blockSize), make([]byte, s2.MaxEncodedLen(blockSize))
+	for err == nil {
+		n := 0
+		for n < len(block) && err == nil {
+			var more int
+			more, err = decoder.Read(block[n:])
+			n += more
+		}
+		if n == 0 {
+			break
+		}
+		b := bytes.Clone(s2.Encode(encoded, block[:n]))
+		p.blocks, p.size, p.held = append(p.blocks, b), p.size+int64(n), p.held+int64(cap(b))
+		if p.held > limit {
+			return nil, fmt.Errorf("decompress %s: it takes more than %d MiB of memory; decompress it first: zstd -d %[1]s", path, limit>>20)
+		}
+	}
+	var pathError *fs.PathError
+	switch {
+	case errors.Is(err, io.EOF):
+		return p, nil
+	case p.size == 0 || errors.As(err, &pathError):
+		return nil, fmt.Errorf("decompress %s: %w", path, err)
+	}
+	return p, fmt.Errorf("decompress %s: %w; %w", path, err, errPart)
+}
+
+func (p *packed) length() (int64, error) { return p.size, nil }
+func (p *packed) weight() int64          { return p.held }
+
+// Close implements io.Closer.
+func (p *packed) Close() error { return nil }
+
+// ReadAt implements io.ReaderAt.
+func (p *packed) ReadAt(b []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("read at %d", off)
+	}
+	n := 0
+	for n < len(b) && off < p.size {
+		block, err := p.block(int(off / blockSize))
+		if err != nil {
+			return n, err
+		}
+		k := copy(b[n:], block[off%blockSize:])
+		n, off = n+k, off+int64(k)
+	}
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// block returns a block, uncompressed.
+func (p *packed) block(number int) ([]byte, error) {
+	for _, c := range p.cache {
+		if c.number == number && c.data != nil {
+			return c.data, nil
+		}
+	}
+	c := &p.cache[p.next]
+	p.next = (p.next + 1) % len(p.cache)
+	data, err := s2.Decode(c.data, p.blocks[number])
+	if err != nil {
+		return nil, err
+	}
+	c.number, c.data = number, data
+	return data, nil
+}
