@@ -26,6 +26,8 @@ type database struct {
 	db       *sql.DB
 	channels map[int64]*codec.Channel // by topic id
 	info     *codec.Info
+	counts   map[int64]uint64 // messages by topic id; known with info
+	rare     map[int64][]row  // of topics with few messages all, as far as they were looked for
 }
 
 // openDatabase opens the database at path.
@@ -49,11 +51,11 @@ func openPackedDatabase(path string, f *file, size int64) (codec.Reader, error) 
 }
 
 func (d *database) open(source url.URL) (codec.Reader, error) {
-	d.channels = map[int64]*codec.Channel{}
+	d.channels, d.rare = map[int64]*codec.Channel{}, map[int64][]row{}
 	var err error
 	d.db, err = sql.Open("sqlite", source.String())
 	if err == nil {
-		d.db.SetMaxIdleConns(0) // no file stays open
+		d.db.SetMaxIdleConns(1)
 		err = d.readTopics()
 	}
 	if err != nil {
@@ -164,6 +166,7 @@ func (d *database) Info() (*codec.Info, error) {
 	defer rows.Close()
 	info := &codec.Info{Format: Name, Path: d.path, Complete: true}
 	counts := map[int64]uint64{}
+	d.counts = map[int64]uint64{}
 	for rows.Next() {
 		var id, first, last int64
 		var count uint64
@@ -176,7 +179,7 @@ func (d *database) Info() (*codec.Info, error) {
 		if info.MessageCount == 0 || last > info.EndTime {
 			info.EndTime = last
 		}
-		counts[id] = count
+		counts[id], d.counts[id] = count, count
 		info.MessageCount += count
 	}
 	if err := rows.Err(); err != nil {
@@ -208,24 +211,27 @@ func (d *database) ids() []int64 {
 
 // Read implements codec.Reader.
 func (d *database) Read(q codec.Query) (codec.Iterator, error) {
-	where := []string{"timestamp >= ?"}
-	args := []any{q.Start}
-	if q.End != 0 {
-		where = append(where, "timestamp < ?")
-		args = append(args, q.End)
-	}
+	where, args := window(q)
 	wanted := []string{}
 	for _, id := range d.ids() {
 		if q.Wants(d.channels[id]) {
 			wanted = append(wanted, fmt.Sprint(id))
 		}
 	}
-	where = append(where, "topic_id IN ("+strings.Join(wanted, ", ")+")")
-	rows, err := d.db.Query("SELECT id, topic_id, timestamp, data FROM messages WHERE "+strings.Join(where, " AND ")+" ORDER BY timestamp, id", args...)
+	rows, err := d.db.Query("SELECT id, topic_id, timestamp, data FROM messages WHERE "+where+
+		" AND topic_id IN ("+strings.Join(wanted, ", ")+") ORDER BY timestamp, id", args...)
 	if err != nil {
 		return nil, d.wrap(err)
 	}
 	return &rowIterator{database: d, rows: rows, damaged: q.Damaged}, nil
+}
+
+// window returns the condition that q makes for the time.
+func window(q codec.Query) (where string, args []any) {
+	if q.End == 0 {
+		return "timestamp >= ?", []any{q.Start}
+	}
+	return "timestamp >= ? AND timestamp < ?", []any{q.Start, q.End}
 }
 
 // Close implements codec.Reader.

@@ -41,6 +41,7 @@ type part struct {
 	info     *codec.Info
 	channels map[*codec.Channel]*codec.Channel // those of the file to those of the bag
 	holds    map[*codec.Channel]bool           // those of the bag that have messages in it
+	rank     int                               // among the parts, by start
 }
 
 // Open opens the bag at path, its folder or its metadata.yaml.
@@ -69,6 +70,13 @@ func Open(path string) (*Reader, error) {
 			}
 			r.event(kind, err.Error())
 			first = cmp.Or(first, err)
+		}
+	}
+	if len(r.parts) > maxOpen {
+		for _, p := range r.parts {
+			if d, ok := p.reader.(*database); ok {
+				d.db.SetMaxIdleConns(0) // it is open only while it is read, too
+			}
 		}
 	}
 	if len(r.parts) == 0 {
@@ -295,6 +303,9 @@ func (r *Reader) load() error {
 	slices.SortStableFunc(r.events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	info.Topics, info.Events = r.topics, r.events
 	slices.SortStableFunc(r.parts, func(a, b *part) int { return cmp.Compare(a.info.StartTime, b.info.StartTime) })
+	for i, p := range r.parts {
+		p.rank = i
+	}
 	r.info = info
 	return nil
 }

@@ -1,0 +1,168 @@
+package rosbag2
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+)
+
+// maxRare bounds the messages of a topic whose places are remembered.
+const maxRare = 1 << 16
+
+// row is the place of a message.
+type row struct{ id, topic, time int64 }
+
+func compareRows(a, b row) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.id, b.id)) }
+
+// Latest implements codec.LatestReader. There is no index by topic: the database is gone through once for the topics with few
+// messages, and from the end of the window back for the others.
+func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	if _, err := d.Info(); err != nil {
+		return nil, err
+	}
+	depths := map[int64]int{}
+	var rare []int64 // to be looked for
+	for _, id := range d.ids() {
+		if !q.Wants(d.channels[id]) || d.counts[id] == 0 {
+			continue
+		}
+		if n := keep(d.channels[id]); n > 0 {
+			depths[id] = n
+			if d.counts[id] <= maxRare && d.rare[id] == nil {
+				rare = append(rare, id)
+			}
+		}
+	}
+	if err := d.findRare(rare); err != nil {
+		return nil, d.wrap(err)
+	}
+	it := &placeIterator{database: d}
+	for id, n := range depths {
+		places := d.rare[id]
+		if places == nil {
+			where, args := window(q)
+			var err error
+			if places, err = d.places(fmt.Sprintf("topic_id = %d AND %s ORDER BY timestamp DESC, id DESC LIMIT %d", id, where, n), args...); err != nil {
+				return nil, d.wrap(err)
+			}
+			slices.Reverse(places)
+		}
+		from, _ := slices.BinarySearchFunc(places, q.Start, func(r row, t int64) int { return cmp.Compare(r.time, t) })
+		to := len(places)
+		if q.End != 0 {
+			to, _ = slices.BinarySearchFunc(places, q.End, func(r row, t int64) int { return cmp.Compare(r.time, t) })
+		}
+		if from < to {
+			it.rows = append(it.rows, places[max(from, to-n):to]...)
+		}
+	}
+	slices.SortFunc(it.rows, compareRows)
+	return it, nil
+}
+
+// findRare finds all messages of topics.
+func (d *database) findRare(topics []int64) error {
+	if len(topics) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, id := range topics {
+		ids = append(ids, fmt.Sprint(id))
+	}
+	places, err := d.places("topic_id IN (" + strings.Join(ids, ", ") + ")")
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(places, compareRows)
+	for _, r := range places {
+		d.rare[r.topic] = append(d.rare[r.topic], r)
+	}
+	return nil
+}
+
+// places returns where the messages of a condition are.
+func (d *database) places(where string, args ...any) ([]row, error) {
+	rows, err := d.db.Query("SELECT id, topic_id, timestamp FROM messages WHERE "+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var places []row
+	for rows.Next() {
+		var r row
+		if err := rows.Scan(&r.id, &r.topic, &r.time); err != nil {
+			return nil, err
+		}
+		places = append(places, r)
+	}
+	return places, rows.Err()
+}
+
+// placeIterator yields messages whose places are known.
+type placeIterator struct {
+	database *database
+	rows     []row
+	conn     *sql.Conn // that query is prepared for
+	query    *sql.Stmt
+	msg      codec.Message
+	err      error
+}
+
+// Next implements codec.Iterator.
+func (it *placeIterator) Next() (*codec.Message, error) {
+	if it.err == nil {
+		it.err = it.step()
+	}
+	if it.err != nil {
+		return nil, it.err
+	}
+	return &it.msg, nil
+}
+
+func (it *placeIterator) step() error {
+	if len(it.rows) == 0 {
+		return io.EOF
+	}
+	r := it.rows[0]
+	it.rows = it.rows[1:]
+	if it.query == nil {
+		if err := it.prepare(); err != nil {
+			return it.database.wrap(err)
+		}
+	}
+	var data []byte
+	if err := it.query.QueryRow(r.id).Scan(&data); err != nil {
+		return it.database.wrap(fmt.Errorf("message %d: %w", r.id, err))
+	}
+	it.msg = codec.Message{Channel: it.database.channels[r.topic], LogTime: r.time, Data: data}
+	return nil
+}
+
+func (it *placeIterator) prepare() (err error) {
+	if it.conn, err = it.database.db.Conn(context.Background()); err != nil {
+		return err
+	}
+	it.query, err = it.conn.PrepareContext(context.Background(), "SELECT data FROM messages WHERE id = ?")
+	return err
+}
+
+// Close implements codec.Iterator.
+func (it *placeIterator) Close() error {
+	it.rows, it.err = nil, io.EOF
+	var errs []error
+	if it.query != nil {
+		errs = append(errs, it.query.Close())
+	}
+	if it.conn != nil {
+		errs = append(errs, it.conn.Close())
+	}
+	it.query, it.conn = nil, nil
+	return errors.Join(errs...)
+}
