@@ -21,6 +21,14 @@
 //
 // A log whose writer was killed ends behind its last complete frame. Anything else that is no packet is ErrDamaged, or is
 // reported to Query.Damaged and passed over: reading goes on at the next FrameStart that is found.
+//
+// # Writing
+//
+// A log holds messages of this format alone, one frame each; [AppendPacket] makes them. They are written as they are, so that
+// what is read from a log and written is the same log. A duration that is unknown, as that of the last frame of a log is, is set
+// when the next frame comes. Map and date are those of the first channel's metadata; without a date there it is that of the first
+// message. KeyProfile in CreateOptions.Metadata has all packets written in another profile. The second and later files of a recording
+// that was split begin with the state before them.
 package carla
 
 import (
@@ -54,10 +62,11 @@ var ErrDamaged = errors.New("damaged")
 
 func init() {
 	codec.Register(codec.Format{
-		Name:  Name,
-		Sniff: func(_ string, head []byte) bool { return len(head) > 2 && bytes.HasPrefix(head[2:], magicString) },
-		Named: func(path string) bool { return filepath.Ext(path) == ".log" },
-		Open:  func(path string) (codec.Reader, error) { return Open(path) },
+		Name:   Name,
+		Sniff:  func(_ string, head []byte) bool { return len(head) > 2 && bytes.HasPrefix(head[2:], magicString) },
+		Named:  func(path string) bool { return filepath.Ext(path) == ".log" },
+		Open:   func(path string) (codec.Reader, error) { return Open(path) },
+		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
 	})
 }
 

@@ -1,0 +1,319 @@
+package carla
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/disktest"
+)
+
+// rewrite reads a log and writes it.
+func rewrite(t testing.TB, log []byte, o codec.CreateOptions) []byte {
+	disk := &disktest.Disk{}
+	w, err := createOn(disk, "b.log", o)
+	require.NoError(t, err)
+	it, err := readerOf(t, log).Read(codec.Query{})
+	require.NoError(t, err)
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		require.NoError(t, w.Write(m))
+	}
+	require.NoError(t, w.Close())
+	return disk.Files()["b.log"]
+}
+
+func TestRewriteSamples(t *testing.T) {
+	for _, name := range samples {
+		t.Run(name, func(t *testing.T) {
+			path := sample(t, name)
+			want, err := os.ReadFile(path)
+			require.NoError(t, err)
+			for _, size := range []int{0, 1, 10_000} {
+				require.True(t, bytes.Equal(want, rewrite(t, want, codec.CreateOptions{ChunkSize: size})))
+			}
+
+			// In a folder, by the registry, as a program does it.
+			out := filepath.Join(t.TempDir(), "copy.log")
+			r, err := codec.Open(path)
+			require.NoError(t, err)
+			defer r.Close()
+			info, err := r.Info()
+			require.NoError(t, err)
+			w, err := codec.Create(out, codec.CreateOptions{Metadata: info.Metadata})
+			require.NoError(t, err)
+			it, err := r.Read(codec.Query{})
+			require.NoError(t, err)
+			for m, err := it.Next(); err == nil; m, err = it.Next() {
+				require.NoError(t, w.Write(m))
+			}
+			require.NoError(t, w.Close())
+			got, err := os.ReadFile(out)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(want, got))
+		})
+	}
+}
+
+// What is written in one profile is written in another, and back, without a loss.
+func TestWriteProfiles(t *testing.T) {
+	bodies := func(p Profile) (all []Body) {
+		for id := range 256 {
+			if b := filled(p, uint8(id)); b != nil && uint8(id) != IDPhysicsControl && uint8(id) != IDFrameStart && uint8(id) != IDFrameEnd {
+				all = append(all, b)
+			}
+		}
+		return append(all, &eyes{Open: true})
+	}
+	log := newLog(t, UE4New).frame(1, &EventAddList{}, &VehicleDoorList{}, &PositionList{}).frame(2, bodies(UE4New)...)
+	log.data = Packet{200, []byte("unknown")}.Append(log.data)
+	for _, p := range []Profile{UE5, UE4Dev, UE4Mid, UE4New} {
+		other := rewrite(t, log.data, codec.CreateOptions{Metadata: map[string]string{KeyProfile: p.Name}})
+		r := readerOf(t, other)
+		require.Equal(t, p, r.Profile())
+		require.Equal(t, p.Version, r.Header().Version)
+		require.Equal(t, log.data, rewrite(t, other, codec.CreateOptions{Metadata: map[string]string{KeyProfile: UE4New.Name}}))
+	}
+	// 0.9.15 has no doors: without any the log is written.
+	w, err := createOn(&disktest.Disk{}, "b.log", codec.CreateOptions{Metadata: map[string]string{KeyProfile: UE4.Name}})
+	require.NoError(t, err)
+	messages, _ := read(t, readerOf(t, log.data), codec.Query{})
+	c := newChannel(header, UE4New)
+	require.NoError(t, w.Write(&codec.Message{Channel: c, Data: messages[0].data}))
+	err = w.Write(&codec.Message{Channel: c, LogTime: 5, Data: messages[1].data})
+	require.EqualError(t, err, "write b.log: the message of /carla/log at 5 ns: encode *carla.VehicleDoorList: profile ue4-0.9.15 has no such packet")
+	frame := newLog(t, UE5).frame(1, filled(UE5, IDPhysicsControl)).data[34:]
+	w, err = createOn(&disktest.Disk{}, "b.log", codec.CreateOptions{Metadata: map[string]string{KeyProfile: UE4.Name}})
+	require.NoError(t, err)
+	err = w.Write(&codec.Message{Channel: newChannel(header, UE5), Data: frame})
+	require.ErrorContains(t, err, "the physics of a vehicle in profile ue5 cannot be written in profile ue4-0.9.15")
+}
+
+// Durations that are not known are set by the next frame, wherever the last one is by then.
+func TestDurations(t *testing.T) {
+	frames := func(durations ...float64) []byte {
+		l := newLog(t, UE4)
+		for i, d := range durations {
+			l.add(&FrameStart{uint64(i + 1), d, float64(i) / 4}, &PositionList{}, &FrameEnd{})
+		}
+		return l.data
+	}
+	cut := frames(-1, 0.125, -1, -1, -1)
+	want := frames(0.25, 0.125, 0.25, 0.25, -1)
+	for _, size := range []int{0, 1, 60} {
+		require.Equal(t, want, rewrite(t, cut, codec.CreateOptions{ChunkSize: size}))
+	}
+}
+
+func TestSplit(t *testing.T) {
+	log := newLog(t, UE4).drive(20).data
+	messages, _ := read(t, readerOf(t, log), codec.Query{})
+	disk := &disktest.Disk{}
+	w, err := createOn(disk, "drive.log", codec.CreateOptions{})
+	require.NoError(t, err)
+	c := newChannel(header, UE4)
+	for i, m := range messages {
+		if i == 10 || i == 11 {
+			require.NoError(t, w.Split())
+		}
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: m.time, Data: m.data}))
+	}
+	require.NoError(t, w.Close())
+	files := disk.Files()
+	require.Len(t, files, 3)
+	state := NewState(UE4)
+	for i, path := range []string{"drive.log", "drive_1.log", "drive_2.log"} {
+		r := readerOf(t, files[path])
+		require.Equal(t, header, r.Header())
+		part, _ := read(t, r, codec.Query{})
+		require.Len(t, part, []int{10, 1, 9}[i])
+		require.Equal(t, messages[[]int{0, 10, 11}[i]].time, part[0].time)
+		fresh := NewState(UE4)
+		for _, m := range part {
+			_, err := fresh.Apply(m.data)
+			require.NoError(t, err)
+		}
+		for _, m := range messages[[]int{0, 10, 11}[i]:][:len(part)] {
+			_, err := state.Apply(m.data)
+			require.NoError(t, err)
+		}
+		requireSame(t, state, fresh)
+	}
+}
+
+func TestWriteErrors(t *testing.T) {
+	_, err := createOn(&disktest.Disk{}, "a.log", codec.CreateOptions{Compression: "zstd"})
+	require.EqualError(t, err, `create a.log: compression "zstd": CARLA's logs are never compressed`)
+	_, err = createOn(&disktest.Disk{}, "a.log", codec.CreateOptions{ChunkSize: -1})
+	require.ErrorContains(t, err, "must not be negative")
+	_, err = createOn(&disktest.Disk{}, "a.log", codec.CreateOptions{Metadata: map[string]string{KeyProfile: "ue6"}})
+	require.ErrorContains(t, err, `create a.log: metadata carla.profile: CARLA profile "ue6" is not known`)
+
+	disk := &disktest.Disk{}
+	w, err := createOn(disk, "a.log", codec.CreateOptions{})
+	require.NoError(t, err)
+	require.EqualError(t, w.Declare(&codec.Channel{Topic: "/imu", Encoding: codec.EncodingCDR}), "write a.log: /imu: its messages are cdr, not packets of CARLA's recorder")
+	c := newChannel(header, UE4)
+	require.NoError(t, w.Declare(c))
+	require.NoError(t, w.Declare(newChannel(header, UE4)))
+	require.ErrorContains(t, w.Declare(newChannel(header, UE5)), "the log is of the map Town01 in profile ue4-0.9.15")
+	good := newLog(t, UE4).frame(1).data[34:]
+	for _, bad := range [][]byte{nil, good[:len(good)-1], good[29:], append(slices.Clone(good), good...), {IDFrameStart, 1, 0, 0, 0, 0}} {
+		require.ErrorIs(t, w.Write(&codec.Message{Channel: c, Data: bad}), ErrDamaged)
+	}
+	require.NoError(t, w.Write(&codec.Message{Channel: c, Data: good}))
+	require.NoError(t, w.Close())
+	require.ErrorIs(t, w.Write(&codec.Message{Channel: c, Data: good}), fs.ErrClosed)
+	require.Equal(t, newLog(t, UE4).frame(1).data, disk.Files()["a.log"])
+
+	// Nothing at all is a log without frames.
+	disk = &disktest.Disk{}
+	w, err = createOn(disk, "a.log", codec.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.Zero(t, readerOf(t, disk.Files()["a.log"]).Header().Date)
+
+	// Without a date in the channel it is that of the first message.
+	c = newChannel(header, UE4)
+	delete(c.Metadata, KeyDate)
+	disk = &disktest.Disk{}
+	w, err = createOn(disk, "a.log", codec.CreateOptions{})
+	require.NoError(t, err)
+	frame := newLog(t, UE4).add(&FrameStart{7, -1, 5.5}, &FrameEnd{}).data[34:]
+	require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 1_600_000_005_500_000_000, Data: frame}))
+	require.NoError(t, w.Close())
+	require.EqualValues(t, 1_600_000_000, readerOf(t, disk.Files()["a.log"]).Header().Date)
+}
+
+// Whatever the disk fails at, once or for good: what is read is what was written, without what is said to be missing.
+func TestDiskErrors(t *testing.T) {
+	log := newLog(t, UE4).drive(30).data
+	messages, _ := read(t, readerOf(t, log), codec.Query{})
+	for _, forever := range []bool{false, true} {
+		for at := int64(1); ; at++ {
+			calls := atomic.Int64{}
+			disk := &disktest.Disk{Fail: func(_ string, n int) (int, error) {
+				if call := calls.Add(1); call == at || forever && call > at {
+					return max(n, 0) / 2, syscall.EIO
+				}
+				return 0, nil
+			}}
+			name := fmt.Sprintf("fails at call %d, forever: %v", at, forever)
+			missing := map[*codec.MissingError]bool{}
+			var mu sync.Mutex
+			note := func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if e := (*codec.MissingError)(nil); errors.As(err, &e) {
+					missing[e] = true
+				}
+			}
+			w, err := createOn(disk, "a.log", codec.CreateOptions{ChunkSize: 100, Completed: func(_ codec.FileInfo, err error) { note(err) }})
+			require.NoError(t, err)
+			c := newChannel(header, UE4)
+			taken := 0
+			for i, m := range messages {
+				err := w.Write(&codec.Message{Channel: c, LogTime: m.time, Data: m.data})
+				if err == nil {
+					taken++
+				} else {
+					require.ErrorIs(t, err, syscall.EIO)
+					_ = w.Split()
+				}
+				note(err)
+				if i%10 == 5 {
+					note(w.Sync())
+				}
+				if i == 20 {
+					_ = w.Split()
+				}
+			}
+			note(w.Close())
+			lost := 0
+			for e := range missing {
+				lost += int(e.Count())
+			}
+			got := 0
+			for path, data := range disk.Files() {
+				if forever && len(data) < 34 {
+					continue // not even the header could be written
+				}
+				all, end := read(t, readerOf(t, data), codec.Query{})
+				require.Equal(t, io.EOF, end, path)
+				got += len(all)
+			}
+			require.Equal(t, taken-lost, got, name)
+			if calls.Load() < at {
+				require.Greater(t, at, int64(20), "it was tried at all")
+				break
+			}
+		}
+	}
+}
+
+// Sync may be called beside Write.
+func TestSyncBeside(t *testing.T) {
+	log := newLog(t, UE4).drive(2000).data
+	messages, _ := read(t, readerOf(t, log), codec.Query{})
+	disk := &disktest.Disk{}
+	w, err := createOn(disk, "a.log", codec.CreateOptions{ChunkSize: 2000})
+	require.NoError(t, err)
+	done := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				if err := w.Sync(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+	c := newChannel(header, UE4)
+	for _, m := range messages {
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: m.time, Data: m.data}))
+	}
+	close(done)
+	group.Wait()
+	require.NoError(t, w.Close())
+	require.True(t, bytes.Equal(log, disk.Files()["a.log"]))
+}
+
+func BenchmarkWrite(b *testing.B) {
+	r, err := Open(benchmarkLog(b, 5000))
+	require.NoError(b, err)
+	path := filepath.Join(b.TempDir(), "b.log")
+	b.SetBytes(r.size)
+	for b.Loop() {
+		w, err := create(path, codec.CreateOptions{Overwrite: true})
+		require.NoError(b, err)
+		it, err := r.Read(codec.Query{})
+		require.NoError(b, err)
+		for m, err := it.Next(); err == nil; m, err = it.Next() {
+			if err := w.Write(m); err != nil {
+				b.Fatal(err)
+			}
+		}
+		require.NoError(b, w.Close())
+	}
+}
