@@ -22,9 +22,10 @@ const disorder = 2_000_000_000
 
 // ordered yields messages by another time than that of receipt, which becomes their LogTime.
 type ordered struct {
-	it         codec.Iterator
-	time       func(*codec.Message) int64
-	start, end int64 // ns, of that time
+	it          codec.Iterator
+	time        func(*codec.Message) int64
+	start, end  int64 // ns, of that time
+	first, last int64 // of the recording: what was before or after is played then
 
 	waiting messageHeap
 	read    int64 // time of receipt up to which it was read
@@ -36,13 +37,8 @@ type ordered struct {
 
 type orderedMessage struct {
 	codec.Message
+	time   int64
 	number uint64
-}
-
-// order returns the messages from start to before end, by the time that the function returns. read reads a part of the recording.
-func order(time func(*codec.Message) int64, start, end int64, read func(start, end int64) (codec.Iterator, error)) (codec.Iterator, error) {
-	it, err := read(start-disorder, end+disorder)
-	return &ordered{it: it, time: time, start: start, end: end}, err
 }
 
 func (o *ordered) Next() (*codec.Message, error) {
@@ -50,7 +46,7 @@ func (o *ordered) Next() (*codec.Message, error) {
 		o.spare = append(o.spare, o.out)
 		o.out = nil
 	}
-	for o.err == nil && (len(o.waiting) == 0 || o.waiting[0].LogTime > o.read-disorder) {
+	for o.err == nil && (len(o.waiting) == 0 || o.waiting[0].time > o.read-disorder) {
 		o.take()
 	}
 	if len(o.waiting) == 0 {
@@ -72,7 +68,7 @@ func (o *ordered) take() {
 	if t < m.LogTime-disorder || t > m.LogTime+disorder {
 		t = m.LogTime
 	}
-	if t < o.start || t >= o.end {
+	if t < o.start && o.start > o.first || t >= o.end && o.end <= o.last {
 		return
 	}
 	kept := new(orderedMessage)
@@ -80,8 +76,8 @@ func (o *ordered) take() {
 		kept, o.spare = o.spare[n-1], o.spare[:n-1]
 	}
 	data := append(kept.Data[:0], m.Data...)
-	kept.Message, kept.number = *m, o.count
-	kept.LogTime, kept.Data = t, data
+	kept.Message, kept.time, kept.number = *m, t, o.count
+	kept.LogTime, kept.Data = min(max(t, o.first), o.last), data
 	o.count++
 	heap.Push(&o.waiting, kept)
 }
@@ -94,7 +90,7 @@ type messageHeap []*orderedMessage
 func (h messageHeap) Len() int      { return len(h) }
 func (h messageHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h messageHeap) Less(i, j int) bool {
-	return h[i].LogTime < h[j].LogTime || h[i].LogTime == h[j].LogTime && h[i].number < h[j].number
+	return h[i].time < h[j].time || h[i].time == h[j].time && h[i].number < h[j].number
 }
 func (h *messageHeap) Push(m any) { *h = append(*h, m.(*orderedMessage)) }
 func (h *messageHeap) Pop() any {

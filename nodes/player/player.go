@@ -192,6 +192,7 @@ func (p *player) report(ctx context.Context, library *rosidl.Library) {
 		told.tell(time.Now(), s)
 		select {
 		case <-ctx.Done():
+			files.reach(p.state().position)
 			files.end()
 			return
 		case <-tick.C:

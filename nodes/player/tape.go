@@ -28,16 +28,18 @@ func (r *recordings) from(t, end int64) (feed, error) {
 }
 
 func (r *recordings) read(t, end int64) (codec.Iterator, error) {
-	read := func(start, end int64) (codec.Iterator, error) {
-		return r.source.read(codec.Query{Start: start, End: end, Topics: r.published, Damaged: r.damaged})
-	}
+	q := codec.Query{Start: t, End: end, Topics: r.published, Damaged: r.damaged}
+	time := sendTime
 	switch r.order {
-	case bySending:
-		return order(sendTime, t, end, read)
+	case byReceipt:
+		return r.source.read(q)
 	case byHeader:
-		return order(func(m *codec.Message) int64 { return headerTime(r.stamps[m.Channel], m) }, t, end, read)
+		time = func(m *codec.Message) int64 { return headerTime(r.stamps[m.Channel], m) }
 	}
-	return read(t, end)
+	q.Start -= disorder
+	q.End += disorder
+	it, err := r.source.read(q)
+	return &ordered{it: it, time: time, start: t, end: end, first: r.source.start, last: r.source.end}, err
 }
 
 func (r *recordings) published(c *codec.Channel) bool { return r.publishers[c] != nil }

@@ -1,0 +1,509 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	srv "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/std_srvs"
+	"tapedeck/nodes/internal/progress"
+)
+
+const (
+	patient = time.Minute // for what takes a moment on a machine of one's own
+	epoch   = int64(1_700_000_000e9)
+)
+
+// hall is a player on a graph within the test, and who listens to it.
+type hall struct {
+	*player
+	t        *testing.T
+	listener bridge.Node
+	ended    chan error
+	open     func() // begins to play
+
+	mu    sync.Mutex
+	heard map[string][][]byte // by topic
+}
+
+func testOptions() options {
+	o := defaultOptions()
+	o.KeyboardOff, o.MatchPatience, o.Delay, o.Quiet = true, 0, 0, true
+	return o
+}
+
+// newHall gets a player of the recordings ready.
+func newHall(t *testing.T, o options, paths ...string) *hall {
+	net := &bridgetest.Network{}
+	node, err := net.Open(bridge.Options{Name: "player", Remaps: o.Remap})
+	require.NoError(t, err)
+	h := &hall{t: t, heard: map[string][][]byte{}, ended: make(chan error, 1)}
+	h.listener, err = net.Open(bridge.Options{Name: "listener"})
+	require.NoError(t, err)
+	wants, err := topicFilter(&o)
+	require.NoError(t, err)
+	offsets, err := o.offsets(paths)
+	require.NoError(t, err)
+	s, err := openSource(paths, offsets, wants)
+	require.NoError(t, err)
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	h.player, err = newPlayer(o, s, node, progress.NewLine(null))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case <-h.done:
+		case <-time.After(patient):
+		}
+		require.NoError(t, h.listener.Close())
+		require.NoError(t, node.Close())
+		require.NoError(t, s.close())
+		require.NoError(t, null.Close())
+	})
+	h.open = func() { go func() { h.ended <- h.run(ctx) }() }
+	return h
+}
+
+// hears collects what a topic carries.
+func (h *hall) hears(topic, typeName string, qos codec.QoS) {
+	_, err := h.listener.Subscribe(topic, typeName, qos, func(batch []bridge.Sample) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, s := range batch {
+			h.heard[topic] = append(h.heard[topic], slices.Clone(s.Data))
+		}
+	})
+	require.NoError(h.t, err)
+}
+
+func (h *hall) of(topic string) [][]byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.heard[topic])
+}
+
+// numbers returns what was heard on a topic of numbers.
+func (h *hall) numbers(topic string) (list []uint32) {
+	for _, data := range h.of(topic) {
+		var m std_msgs.UInt32
+		require.NoError(h.t, cdr.Unmarshal(data, &m))
+		list = append(list, m.Data)
+	}
+	return list
+}
+
+// plays waits until that was heard on a topic.
+func (h *hall) plays(topic string, numbers ...uint32) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool { return len(h.numbers(topic)) >= len(numbers) }, patient, time.Millisecond, topic)
+	require.Equal(h.t, numbers, h.numbers(topic))
+}
+
+// end waits for the end.
+func (h *hall) end() {
+	h.t.Helper()
+	select {
+	case err := <-h.ended:
+		require.NoError(h.t, err)
+	case <-time.After(patient):
+		require.Fail(h.t, "it does not end")
+	}
+}
+
+// ask calls a service of rosbag2's player.
+func (h *hall) ask(name, kind string, request, response msgs.Message) {
+	h.t.Helper()
+	h.call("/player/"+name, "rosbag2_interfaces/srv/"+kind, request, response)
+}
+
+func (h *hall) call(service, typeName string, request, response msgs.Message) {
+	h.t.Helper()
+	payload, err := cdr.Marshal(request)
+	require.NoError(h.t, err)
+	ctx, cancel := context.WithTimeout(h.t.Context(), patient)
+	defer cancel()
+	answer, err := h.listener.Call(ctx, service, typeName, payload)
+	require.NoError(h.t, err)
+	require.NoError(h.t, cdr.Unmarshal(answer, response))
+}
+
+// newest has a test use the newest forms of rosbag2's interfaces.
+func newest(t *testing.T) {
+	t.Setenv("AMENT_PREFIX_PATH", "")
+	t.Setenv("ROS_DISTRO", "")
+}
+
+func keepAll() codec.QoS {
+	qos := codec.DefaultQoS()
+	qos.History, qos.Depth = codec.KeepAll, 0
+	return qos
+}
+
+// entry is a message of a recording.
+type entry struct {
+	topic string
+	ms    int64 // after epoch
+	sent  int64 // likewise, 0: not known
+	what  msgs.Message
+}
+
+func numberAt(topic string, ms int64, n uint32) entry {
+	return entry{topic, ms, 0, &std_msgs.UInt32{Data: n}}
+}
+
+// cut writes a recording with its topics latched or not.
+func cut(t *testing.T, name string, latched bool, entries ...entry) string {
+	path := filepath.Join(t.TempDir(), name)
+	w, err := codec.Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	channels := map[string]*codec.Channel{}
+	for _, e := range entries {
+		c := channels[e.topic]
+		if c == nil {
+			text, err := msgs.Release("").Concatenated(e.what.TypeName())
+			require.NoError(t, err)
+			c = &codec.Channel{Topic: e.topic, Type: e.what.TypeName(), Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}}
+			if latched {
+				c.QoS = []codec.QoS{bridge.LatchedQoS()}
+			}
+			channels[e.topic] = c
+		}
+		data, err := cdr.Marshal(e.what)
+		require.NoError(t, err)
+		m := codec.Message{Channel: c, LogTime: epoch + e.ms*1e6, Data: data}
+		if e.sent != 0 {
+			m.PublishTime = epoch + e.sent*1e6
+		}
+		require.NoError(t, w.Write(&m))
+	}
+	require.NoError(t, w.Close())
+	return path
+}
+
+// counted is a recording of numbers on /n, that many ms apart.
+func counted(t *testing.T, count, apart int64) string {
+	var entries []entry
+	for i := range count {
+		entries = append(entries, numberAt("/n", i*apart, uint32(i)))
+	}
+	return cut(t, "n.mcap", false, entries...)
+}
+
+func TestPlayerServices(t *testing.T) {
+	newest(t)
+	o := testOptions()
+	o.StartPaused, o.KeepAlive = true, true
+	h := newHall(t, o, counted(t, 10, 1000))
+	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	h.open()
+	paused := func() bool {
+		var response srv.IsPaused_Response
+		h.ask("is_paused", "IsPaused", &srv.IsPaused_Request{}, &response)
+		return response.Paused
+	}
+	rate := func() float64 {
+		var response srv.GetRate_Response
+		h.ask("get_rate", "GetRate", &srv.GetRate_Request{}, &response)
+		return response.Rate
+	}
+	setRate := func(rate float64) bool {
+		var response srv.SetRate_Response
+		h.ask("set_rate", "SetRate", &srv.SetRate_Request{Rate: rate}, &response)
+		return response.Success
+	}
+	next := func() bool {
+		var response srv.PlayNext_Response
+		h.ask("play_next", "PlayNext", &srv.PlayNext_Request{}, &response)
+		return response.Success
+	}
+	burst := func(n uint64) uint64 {
+		var response srv.Burst_Response
+		h.ask("burst", "Burst", &srv.Burst_Request{NumMessages: n}, &response)
+		return response.ActuallyBurst
+	}
+	seek := func(ms int64) bool {
+		var response srv.Seek_Response
+		h.ask("seek", "Seek", &srv.Seek_Request{Time: rosTime(epoch + ms*1e6)}, &response)
+		return response.Success
+	}
+	require.Eventually(t, func() bool { return h.state().word == "PAUSED" }, patient, time.Millisecond)
+	require.True(t, paused())
+	require.True(t, next())
+	h.plays("/n", 0)
+	require.Equal(t, uint64(2), burst(2))
+	h.plays("/n", 0, 1, 2)
+	require.True(t, seek(6500))
+	require.True(t, next())
+	h.plays("/n", 0, 1, 2, 7)
+	require.True(t, seek(500))
+	require.True(t, next())
+	h.plays("/n", 0, 1, 2, 7, 1)
+	require.Equal(t, epoch+1e9, h.state().position)
+
+	require.True(t, setRate(2.5))
+	require.InDelta(t, 2.5, rate(), 0)
+	require.False(t, setRate(0))
+	require.False(t, setRate(-1))
+	require.True(t, setRate(immediate))
+	require.True(t, seek(8000))
+	h.ask("toggle_paused", "TogglePaused", &srv.TogglePaused_Request{}, &srv.TogglePaused_Response{})
+	require.False(t, paused())
+	require.False(t, next(), "it is not paused")
+	require.Zero(t, burst(1))
+	h.plays("/n", 0, 1, 2, 7, 1, 8, 9)
+	require.Eventually(t, func() bool { return h.state().word == "ENDED" }, patient, time.Millisecond)
+
+	var played srv.Play_Response
+	play := srv.Play_Request{StartOffset: rosTime(4e9), PlaybackUntilTimestamp: rosTime(epoch + 5e9)}
+	play.PlaybackDuration.Sec = -1
+	h.ask("play", "Play", &play, &played)
+	require.True(t, played.Success)
+	h.plays("/n", 0, 1, 2, 7, 1, 8, 9, 4, 5)
+	require.True(t, setRate(1))
+	h.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
+	require.Eventually(t, func() bool { return h.state().word == "ENDED" }, patient, time.Millisecond)
+	h.ask("play", "Play", &srv.Play_Request{}, &played)
+	require.True(t, played.Success)
+	h.ask("play", "Play", &srv.Play_Request{}, &played)
+	require.False(t, played.Success, "it plays")
+	var resumed srv.Resume_Response
+	h.ask("resume", "Resume", &srv.Resume_Request{}, &resumed)
+	require.Equal(t, srv.Resume_Response{}, resumed)
+	require.False(t, paused())
+	var stopped srv.Stop_Response
+	h.ask("stop", "Stop", &srv.Stop_Request{}, &stopped)
+	require.Equal(t, srv.Stop_Response{}, stopped)
+	h.ask("stop", "Stop", &srv.Stop_Request{}, &stopped)
+	require.Equal(t, srv.Stop_Response{ReturnCode: 1, ErrorString: errOver.Error()}, stopped)
+	require.Zero(t, burst(0))
+}
+
+func TestPlayerStops(t *testing.T) {
+	newest(t)
+	o := testOptions()
+	o.StartPaused = true
+	h := newHall(t, o, counted(t, 2, 1))
+	h.open()
+	h.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
+	h.end()
+}
+
+func TestPlayerWithoutRosbag2(t *testing.T) {
+	newest(t)
+	h := newHall(t, testOptions(), counted(t, 3, 1))
+	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	h.open()
+	h.end()
+	h.plays("/n", 0, 1, 2)
+	_, err := h.node.Call(canceled(t), "/player/step", "std_srvs/srv/Trigger", []byte{0, 1, 0, 0, 0})
+	require.Error(t, err, "there is no lock-step")
+}
+
+func canceled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+func TestPlayerNames(t *testing.T) {
+	o := testOptions()
+	o.Prefix, o.Remap = "/robot/", []string{"/robot/b:=/c"}
+	h := newHall(t, o, cut(t, "ab.mcap", false, numberAt("/a", 0, 1), numberAt("/b", 1, 2)))
+	h.hears("/robot/a", "std_msgs/msg/UInt32", keepAll())
+	h.hears("/c", "std_msgs/msg/UInt32", keepAll())
+	h.open()
+	h.end()
+	h.plays("/robot/a", 1)
+	h.plays("/c", 2)
+}
+
+// TestPlayerOffsets has the second recording, which began later, be played first.
+func TestPlayerOffsets(t *testing.T) {
+	o := testOptions()
+	a, b := cut(t, "a.mcap", false, numberAt("/n", 100, 1), numberAt("/n", 120, 2)), cut(t, "b.mcap", false, numberAt("/n", 1000, 3), numberAt("/n", 1015, 4))
+	o.InputOffset = []string{b + "=-0.91s"}
+	h := newHall(t, o, a, b)
+	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	require.Equal(t, []int64{epoch + 90e6, epoch + 120e6}, []int64{h.source.start, h.source.end})
+	h.open()
+	h.end()
+	h.plays("/n", 3, 1, 4, 2)
+}
+
+// stamped is a message with a header.
+func stamped(ms, received, sent int64, frame string) entry {
+	return entry{"/" + frame[:1], received, sent, &std_msgs.Header{Stamp: rosTime(epoch + ms*1e6), FrameId: frame}}
+}
+
+func TestPlayerOrders(t *testing.T) {
+	path := cut(t, "order.mcap", false,
+		stamped(30, 10, 10, "a1"), stamped(20, 20, 5, "a2"), stamped(10, 30, 20, "a3"), stamped(1e7, 40, 40, "a4"), stamped(35, 50, 45, "a5"))
+	for order, want := range map[string][]string{
+		byReceipt: {"a1", "a2", "a3", "a4", "a5"}, bySending: {"a2", "a1", "a3", "a4", "a5"}, byHeader: {"a3", "a2", "a1", "a5", "a4"},
+	} {
+		t.Run(order, func(t *testing.T) {
+			o := testOptions()
+			o.Order = order
+			h := newHall(t, o, path)
+			h.hears("/a", "std_msgs/msg/Header", keepAll())
+			h.open()
+			h.end()
+			require.Eventually(t, func() bool { return len(h.of("/a")) == len(want) }, patient, time.Millisecond)
+			var got []string
+			for _, data := range h.of("/a") {
+				var m std_msgs.Header
+				require.NoError(t, cdr.Unmarshal(data, &m))
+				got = append(got, m.FrameId)
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+func TestPlayerRestamps(t *testing.T) {
+	for name, clock := range map[string]float64{"by the machine's clock": 0, "by /clock": 1000} {
+		t.Run(name, func(t *testing.T) {
+			o := testOptions()
+			o.Restamp, o.Clock, o.LoopCount = true, clock, 2
+			h := newHall(t, o, cut(t, "s.mcap", false, stamped(-5, 0, 0, "a"), stamped(-5, 7, 0, "b"), stamped(20, 20, 0, "a")))
+			h.hears("/a", "std_msgs/msg/Header", keepAll())
+			h.hears("/b", "std_msgs/msg/Header", keepAll())
+			before := time.Now().UnixNano()
+			h.open()
+			h.end()
+			after := time.Now().UnixNano()
+			require.Eventually(t, func() bool { return len(h.of("/a")) == 4 && len(h.of("/b")) == 2 }, patient, time.Millisecond)
+			var stamps [6]int64
+			for i, data := range append(h.of("/a"), h.of("/b")...) {
+				var m std_msgs.Header
+				require.NoError(t, cdr.Unmarshal(data, &m))
+				stamps[i] = nanosecondsOf(m.Stamp)
+			}
+			require.Equal(t, stamps[0], stamps[4], "what had the same stamp has it still")
+			require.Equal(t, stamps[2], stamps[5])
+			require.Equal(t, int64(25e6), stamps[1]-stamps[0])
+			if clock > 0 {
+				require.Equal(t, epoch-5e6, stamps[0])
+				require.Equal(t, int64(20e6+1), stamps[2]-stamps[0], "a round later")
+				return
+			}
+			require.GreaterOrEqual(t, stamps[0], before-5e6)
+			require.LessOrEqual(t, stamps[3], after)
+		})
+	}
+}
+
+func TestPlayerLatchedAfterASeek(t *testing.T) {
+	newest(t)
+	o := testOptions()
+	o.StartPaused, o.StartOffset, o.MatchPatience = true, 25*time.Millisecond, time.Millisecond
+	h := newHall(t, o, cut(t, "map.mcap", true, numberAt("/map", 0, 1), numberAt("/map", 20, 2), numberAt("/map", 40, 3)), counted(t, 9, 10))
+	h.hears("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS())
+	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	h.open()
+	h.plays("/map", 2)
+	seek := func(ms int64) {
+		var response srv.Seek_Response
+		h.ask("seek", "Seek", &srv.Seek_Request{Time: rosTime(epoch + ms*1e6)}, &response)
+		require.True(t, response.Success)
+	}
+	seek(60)
+	h.plays("/map", 2, 3)
+	seek(30)
+	h.plays("/map", 2, 3, 2)
+	h.ask("resume", "Resume", &srv.Resume_Request{}, &srv.Resume_Response{})
+	h.end()
+	h.plays("/map", 2, 3, 2, 3)
+	h.plays("/n", 3, 4, 5, 6, 7, 8)
+}
+
+func TestPlayerLockStep(t *testing.T) {
+	o := testOptions()
+	o.LockStep, o.Clock = 10*time.Millisecond, 100
+	h := newHall(t, o, counted(t, 5, 5))
+	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	h.hears("/clock", "rosgraph_msgs/msg/Clock", keepAll())
+	h.open()
+	step := func() std_srvs.Trigger_Response {
+		var response std_srvs.Trigger_Response
+		h.call("/player/step", "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &response)
+		return response
+	}
+	require.True(t, step().Success)
+	h.plays("/n", 0, 1)
+	require.True(t, step().Success)
+	h.plays("/n", 0, 1, 2, 3)
+	require.False(t, step().Success, "the end comes first")
+	h.end()
+	h.plays("/n", 0, 1, 2, 3, 4)
+	require.Eventually(t, func() bool { return len(h.of("/clock")) == 4 }, patient, time.Millisecond)
+	for i, data := range h.of("/clock")[:3] {
+		var m rosgraph_msgs.Clock
+		require.NoError(t, cdr.Unmarshal(data, &m))
+		require.Equal(t, epoch+int64(i)*10e6, nanosecondsOf(m.Clock))
+	}
+}
+
+func TestPlayerIsAcknowledged(t *testing.T) {
+	o := testOptions()
+	o.LockStep, o.LockStepTopic, o.ClockTopicsAll = 10*time.Millisecond, "done", true
+	h := newHall(t, o, counted(t, 5, 5))
+	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
+	h.open()
+	h.plays("/n", 0, 1)
+	p, err := h.listener.Advertise("/done", "std_msgs/msg/UInt32", codec.DefaultQoS())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return p.Subscribers() == 1 }, patient, time.Millisecond)
+	ack, err := cdr.Marshal(&std_msgs.UInt32{})
+	require.NoError(t, err)
+	require.NoError(t, p.Publish(ack))
+	h.plays("/n", 0, 1, 2, 3)
+	require.NoError(t, p.Publish(ack))
+	h.end()
+	h.plays("/n", 0, 1, 2, 3, 4)
+}
+
+func TestPlayerTellsOfFiles(t *testing.T) {
+	newest(t)
+	path := filepath.Join(t.TempDir(), "drive")
+	w, err := codec.Create(path, codec.CreateOptions{Format: "rosbag2"})
+	require.NoError(t, err)
+	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
+	data, err := cdr.Marshal(&std_msgs.UInt32{})
+	require.NoError(t, err)
+	for i := range int64(2) {
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + i*400e6, Data: data}))
+		if i == 0 {
+			require.NoError(t, w.(codec.Splitter).Split())
+		}
+	}
+	require.NoError(t, w.Close())
+	h := newHall(t, testOptions(), path)
+	h.hears("/events/read_split", "rosbag2_interfaces/msg/ReadSplitEvent", keepAll())
+	h.open()
+	h.end()
+	first, second := filepath.Join(path, "drive_0.mcap"), filepath.Join(path, "drive_1.mcap")
+	want := [][2]string{{first, second}, {second, ""}}
+	require.Eventually(t, func() bool { return len(h.of("/events/read_split")) == len(want) }, patient, time.Millisecond)
+	for i, data := range h.of("/events/read_split") {
+		var m srv.ReadSplitEvent
+		require.NoError(t, cdr.Unmarshal(data, &m))
+		require.Equal(t, srv.ReadSplitEvent{ClosedFile: want[i][0], OpenedFile: want[i][1], NodeName: "/player"}, m)
+	}
+}
