@@ -40,8 +40,11 @@ func (b *bench) players() []contender {
 
 func (b *bench) tapedeck(r recording, rate float64) (*exec.Cmd, error) {
 	path, err := b.bag(r)
-	return exec.Command(filepath.Join(b.bin, "player"), path, "--rate", fmt.Sprint(rate), "--wait-for-subscribers",
-		"--disable-keyboard-controls", "--wait-for-all-acked", "60s"), err
+	args := []string{path, "--rate", fmt.Sprint(rate), "--wait-for-subscribers", "--disable-keyboard-controls", "--wait-for-all-acked", "60s"}
+	if rate == fastest {
+		args = append(args, "--immediate")
+	}
+	return exec.Command(filepath.Join(b.bin, "player"), args...), err
 }
 
 // self returns a contender that is a process of the benchmark's own.

@@ -1,0 +1,129 @@
+package player
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
+)
+
+// busy keeps all processors busy until the end of the test.
+func busy(t *testing.T) {
+	var done atomic.Bool
+	t.Cleanup(func() { done.Store(true) })
+	for range runtime.NumCPU() {
+		go func() {
+			for !done.Load() {
+			}
+		}()
+	}
+}
+
+// TestLoops plays several rounds, each of which has every message in order.
+func TestLoops(t *testing.T) {
+	const rounds = 5
+	g := newGraph(t)
+	n := track{topic: "/n", qos: keepAll(), period: time.Millisecond, count: 1000}
+	m := track{topic: "/m", qos: keepAll(), begin: 300 * time.Microsecond, period: 10 * time.Millisecond, count: 100, size: 50_000}
+	heardN, heardM := g.hear(g.node, "/n", numberType, keepAll()), g.hear(g.node, "/m", numberType, keepAll())
+	busy(t)
+	player := g.player(g.record("tape.mcap", n, m), "--loop-count", fmt.Sprint(rounds), "--rate", "10", "--wait-for-subscribers")
+	require.Contains(t, player.Wait(0), fmt.Sprintf("played %d messages", rounds*(n.count+m.count)))
+	for r, h := range map[track]*heard{n: heardN, m: heardM} {
+		h.wait(rounds * r.count)
+		var want []int
+		for range rounds {
+			want = append(want, count(0, r.count)...)
+		}
+		require.Equal(t, want, h.numbers(0), r.topic)
+	}
+}
+
+// TestControls pauses, resumes, steps and changes the rate at random while the machine is busy. Everything is played once, in order.
+func TestControls(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	g := newGraph(t)
+	tracks := []track{
+		{topic: "/imu", qos: keepAll(), period: time.Millisecond, count: 100_000, size: 350},
+		{topic: "/pose", qos: keepAll(), begin: 100 * time.Microsecond, period: 20 * time.Millisecond, count: 5000},
+		{topic: "/image", qos: keepAll(), begin: 200 * time.Microsecond, period: 100 * time.Millisecond, count: 1000, size: 50_000},
+	}
+	all := map[string]*heard{}
+	for _, r := range tracks {
+		all[r.topic] = g.hear(g.node, r.topic, numberType, keepAll())
+	}
+	busy(t)
+	player := g.player(g.record("tape.record", tracks...), "--wait-for-subscribers")
+	all["/imu"].wait(1)
+	paused := func() bool {
+		var response rosbag2.IsPaused_Response
+		g.call("is_paused", "IsPaused", &rosbag2.IsPaused_Request{}, &response)
+		return response.Paused
+	}
+	setRate := func(rate float64) {
+		var set rosbag2.SetRate_Response
+		g.call("set_rate", "SetRate", &rosbag2.SetRate_Request{Rate: rate}, &set)
+		require.True(t, set.Success)
+		var get rosbag2.GetRate_Response
+		g.call("get_rate", "GetRate", &rosbag2.GetRate_Request{}, &get)
+		require.InDelta(t, rate, get.Rate, 1e-9)
+	}
+	for range 30 {
+		switch random.IntN(4) {
+		case 0:
+			g.call("pause", "Pause", &rosbag2.Pause_Request{}, nil)
+			require.True(t, paused())
+			var burst rosbag2.Burst_Response
+			steps := uint64(1 + random.IntN(50))
+			g.call("burst", "Burst", &rosbag2.Burst_Request{NumMessages: steps}, &burst)
+			require.Equal(t, steps, burst.ActuallyBurst)
+			g.next()
+			require.True(t, paused())
+			g.call("resume", "Resume", &rosbag2.Resume_Request{}, nil)
+			require.False(t, paused())
+		case 1:
+			g.call("toggle_paused", "TogglePaused", &rosbag2.TogglePaused_Request{}, nil)
+			require.True(t, paused())
+			g.call("toggle_paused", "TogglePaused", &rosbag2.TogglePaused_Request{}, nil)
+		case 2:
+			setRate(0.1 + random.Float64())
+		case 3:
+			all["/imu"].wait(all["/imu"].count() + random.IntN(20))
+		}
+	}
+	setRate(100)
+	player.Wait(0)
+	for _, r := range tracks {
+		all[r.topic].wait(r.count)
+		require.Equal(t, count(0, r.count), all[r.topic].numbers(0), r.topic)
+	}
+}
+
+// TestStepByStep steps through a recording to its end: each step is one message, of whatever topic is next.
+func TestStepByStep(t *testing.T) {
+	g := newGraph(t)
+	n := track{topic: "/n", qos: keepAll(), period: time.Hour, count: 10}
+	m := track{topic: "/m", qos: keepAll(), begin: time.Minute, period: 2 * time.Hour, count: 5}
+	heardN, heardM := g.hear(g.node, "/n", numberType, keepAll()), g.hear(g.node, "/m", numberType, keepAll())
+	player := g.player(g.record("tape.mcap", n, m), "--start-paused", "--wait-for-subscribers")
+	for i := range n.count {
+		for _, h := range []*heard{heardN, heardM} {
+			if h == heardM && i%2 == 1 {
+				continue
+			}
+			before := h.count()
+			g.next()
+			h.wait(before + 1)
+			require.Equal(t, count(0, i+1), heardN.numbers(0))
+			require.Equal(t, count(0, h.count()), h.numbers(0))
+		}
+	}
+	g.call("resume", "Resume", &rosbag2.Resume_Request{}, nil)
+	player.Interrupt()
+}

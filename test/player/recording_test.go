@@ -1,0 +1,77 @@
+package player
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	_ "tapedeck/codec/mcap"
+	_ "tapedeck/codec/record"
+	_ "tapedeck/codec/rosbag2"
+	"tapedeck/msgs/std_msgs"
+)
+
+const epoch = int64(1_700_000_000e9)
+
+// track is a topic of a recording, whose messages have numbers from 0 on.
+type track struct {
+	topic  string
+	qos    codec.QoS
+	begin  time.Duration // after epoch
+	period time.Duration
+	count  int
+	size   int // of a message, in bytes, if that is more than what it takes
+}
+
+// at returns when a message was recorded.
+func (r track) at(number int) int64 { return epoch + int64(r.begin) + int64(number)*int64(r.period) }
+
+// from returns the number of the first message at a time or later.
+func (r track) from(t int64) int {
+	first := t - epoch - int64(r.begin)
+	return int(max(0, (first+int64(r.period)-1)/int64(r.period)))
+}
+
+// record writes a recording: of the format that follows from the name, or else a bag.
+func (g *graph) record(name string, tracks ...track) string {
+	g.t.Helper()
+	path := filepath.Join(g.dir, name)
+	options := codec.CreateOptions{ChunkSize: 64 << 10}
+	if filepath.Ext(name) == "" {
+		options.Format = "rosbag2"
+	}
+	w, err := codec.Create(path, options)
+	require.NoError(g.t, err)
+	var all []codec.Message
+	for _, r := range tracks {
+		c := &codec.Channel{Topic: r.topic, Type: numberType, Encoding: codec.EncodingCDR, QoS: []codec.QoS{r.qos}}
+		for i := range r.count {
+			data, err := cdr.Marshal(&std_msgs.UInt32{Data: uint32(i)})
+			require.NoError(g.t, err)
+			if r.size > len(data) {
+				data = append(data, make([]byte, r.size-len(data))...)
+			}
+			all = append(all, codec.Message{Channel: c, LogTime: r.at(i), PublishTime: r.at(i), Data: data})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b codec.Message) int { return cmp.Compare(a.LogTime, b.LogTime) })
+	for i := range all {
+		require.NoError(g.t, w.Write(&all[i]))
+	}
+	require.NoError(g.t, w.Close())
+	return path
+}
+
+// count returns the numbers from one on, up to another.
+func count(from, to int) []int {
+	list := []int{}
+	for i := from; i < to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
