@@ -3,6 +3,7 @@ module tapedeck
 go 1.26.0
 
 require (
+	github.com/dsnet/compress v0.0.1
 	github.com/foxglove/mcap/go/mcap v1.7.3
 	github.com/klauspost/compress v1.18.0
 	github.com/pierrec/lz4/v4 v4.1.22

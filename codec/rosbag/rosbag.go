@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 )
 
 // Name is the name of the format.
@@ -27,11 +28,32 @@ const (
 
 func init() {
 	codec.Register(codec.Format{
-		Name:  Name,
-		Sniff: func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
-		Named: func(path string) bool { return filepath.Ext(path) == ".bag" },
-		Open:  func(path string) (codec.Reader, error) { return Open(path) },
+		Name:   Name,
+		Sniff:  func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
+		Named:  func(path string) bool { return filepath.Ext(path) == ".bag" },
+		Open:   func(path string) (codec.Reader, error) { return Open(path) },
+		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 	})
+}
+
+// createOn begins a recording whose first file is path. NAME.bag and NAME_0.bag go on as NAME_1.bag, as those of rosbag record do.
+func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
+		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
+	}
+	extension := filepath.Ext(path)
+	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")
+	return output.NewRecording(s, output.Format{
+		Open: func(path string, before output.Part) (output.Part, error) {
+			file, err := output.Create(s, path, o.Overwrite)
+			if err != nil {
+				return nil, err
+			}
+			last, _ := before.(*Writer)
+			return newWriter(file, o, last)
+		},
+		Name: func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) },
+	}, path, o.Completed)
 }
 
 // checkVersion returns an error for a file that does not begin as a bag that can be read.

@@ -50,7 +50,7 @@ func (w *walker) next() (record, error) {
 		return record{}, io.EOF
 	}
 	r, whole := w.record(w.off)
-	if whole && w.plausible(r.end()) {
+	if whole && (w.content > 0 && r.end() >= w.content || w.plausible(r.end())) {
 		r, _ = w.record(w.off) // the window has moved
 		w.off = r.end()
 		return r, w.err
@@ -74,7 +74,11 @@ func (w *walker) next() (record, error) {
 		return record{}, &damage{start, found}
 	}
 	w.off = w.to
-	if r.op != 0 && r.end() > w.to || w.begun(start) || w.content > 0 && start >= w.content {
+	limit := w.to
+	if w.content > 0 {
+		limit = w.content
+	}
+	if r.op != 0 && r.end() > limit || start >= limit || w.begun(start, limit) {
 		return r, errCut
 	}
 	return record{}, &damage{start, w.to}
@@ -129,7 +133,7 @@ func (w *walker) plausible(off int64) bool {
 		return true
 	}
 	r, whole := w.record(off)
-	return whole || r.op != 0 || w.begun(off)
+	return whole || r.op != 0 || w.begun(off, w.to)
 }
 
 // resync returns where the first whole record at or behind off is, or where they end.
@@ -147,14 +151,14 @@ func (w *walker) resync(off int64) int64 {
 	return w.to
 }
 
-// begun says whether what there is from off on is how a record begins whose header is cut off.
-func (w *walker) begun(off int64) bool {
-	b := w.at(off, min(w.to-off, windowSize))
+// begun says whether what there is from off to end is how a record begins whose header is cut off.
+func (w *walker) begun(off, end int64) bool {
+	b := w.at(off, min(end-off, windowSize))
 	if len(b) < 4 {
 		return true
 	}
 	n := le.Uint32(b)
-	if n > maxHeader || int64(n) <= w.to-off-8 {
+	if n > maxHeader || int64(n) <= end-off-8 {
 		return false
 	}
 	for b = b[4:]; len(b) > 4; {

@@ -1,0 +1,148 @@
+package rosbag
+
+import (
+	"bytes"
+	"cmp"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+)
+
+// fileHeaderSize is that of the first record. It is filled up with spaces, so that there is room to write it again.
+const fileHeaderSize = 4096
+
+// appendField appends a field of a header.
+func appendField[V ~string | ~[]byte](b []byte, name string, value V) []byte {
+	b = le.AppendUint32(b, uint32(len(name)+1+len(value)))
+	return append(append(append(b, name...), '='), value...)
+}
+
+func appendUint32(b []byte, name string, value uint32) []byte {
+	return appendField(b, name, le.AppendUint32(nil, value))
+}
+
+func appendUint64(b []byte, name string, value uint64) []byte {
+	return appendField(b, name, le.AppendUint64(nil, value))
+}
+
+// appendTime appends a time in ns.
+func appendTime(b []byte, t int64) []byte {
+	return le.AppendUint32(le.AppendUint32(b, uint32(t/1e9)), uint32(t%1e9))
+}
+
+// appendRecord appends a record whose header and data are appended by the functions.
+func appendRecord(b []byte, o op, header, data func([]byte) []byte) []byte {
+	sized := func(f func([]byte) []byte) {
+		start := len(b)
+		b = f(append(b, 0, 0, 0, 0))
+		le.PutUint32(b[start:], uint32(len(b)-start-4))
+	}
+	sized(func(b []byte) []byte { return header(appendField(b, "op", []byte{byte(o)})) })
+	sized(data)
+	return b
+}
+
+// encodeFileHeader returns the first record.
+func encodeFileHeader(index int64, conns, chunks int) []byte {
+	header := func(b []byte) []byte {
+		return appendUint32(appendUint32(appendUint64(b, "index_pos", uint64(index)), "conn_count", uint32(conns)), "chunk_count", uint32(chunks))
+	}
+	padding := 0
+	data := func(b []byte) []byte { return append(b, bytes.Repeat([]byte(" "), padding)...) }
+	padding = fileHeaderSize - len(appendRecord(nil, opFile, header, data))
+	return appendRecord(nil, opFile, header, data)
+}
+
+// encodeConnection returns what follows the topic and the number in a connection record.
+func encodeConnection(c *codec.Channel) []byte {
+	sum := c.Metadata[keyMD5]
+	if sum == "" {
+		sum = "*" // any
+		if all, err := ParseDefinitions(c.Type, string(c.Schema.Data)); err == nil && c.Schema.Encoding == codec.SchemaROS1Msg {
+			sum = MD5(all, c.Type)
+		}
+	}
+	var definition []byte
+	if c.Schema.Encoding == codec.SchemaROS1Msg {
+		definition = c.Schema.Data
+	}
+	latching := c.Metadata[keyLatching]
+	if latching == "" && slices.ContainsFunc(c.QoS, func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
+		latching = "true"
+	}
+	b := appendField(nil, "topic", c.Topic)
+	b = appendField(b, "type", c.Type)
+	b = appendField(b, keyMD5, sum)
+	b = appendField(b, "message_definition", definition)
+	switch latching {
+	case "true", "1":
+		b = appendField(b, keyLatching, "1")
+	case "false", "0":
+		b = appendField(b, keyLatching, "0")
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Metadata)) {
+		switch key {
+		case "topic", "type", keyMD5, "message_definition", keyLatching, "":
+		default:
+			if !strings.Contains(key, "=") {
+				b = appendField(b, key, c.Metadata[key])
+			}
+		}
+	}
+	return b
+}
+
+// encodeChunkHead returns what precedes the records of a chunk, of which so many bytes are stored.
+func encodeChunkHead(compression string, records []byte, stored int) []byte {
+	b := appendRecord(nil, opChunk, func(b []byte) []byte {
+		b = appendField(b, "compression", compression)
+		b = appendUint32(b, "size", uint32(len(records)))
+		return appendUint32(b, crcField, crc32.ChecksumIEEE(records))
+	}, func(b []byte) []byte { return b })
+	le.PutUint32(b[len(b)-4:], uint32(stored))
+	return b
+}
+
+// entry is what the index has of a message.
+type entry struct {
+	time   int64
+	offset uint32
+}
+
+// appendIndex appends the index of the messages of a connection. ROS expects it to be in the order of time.
+func appendIndex(b []byte, conn uint32, entries []entry) []byte {
+	if !slices.IsSortedFunc(entries, byTime) {
+		slices.SortStableFunc(entries, byTime)
+	}
+	return appendRecord(b, opIndex, func(b []byte) []byte {
+		return appendUint32(appendUint32(appendUint32(b, "ver", 1), "conn", conn), "count", uint32(len(entries)))
+	}, func(b []byte) []byte {
+		for _, e := range entries {
+			b = le.AppendUint32(appendTime(b, e.time), e.offset)
+		}
+		return b
+	})
+}
+
+func byTime(a, b entry) int { return cmp.Compare(a.time, b.time) }
+
+// appendChunkInfo appends what the index has of the chunk c, which is at offset.
+func appendChunkInfo(b []byte, offset int64, c *chunk) []byte {
+	var counts []byte
+	n := uint32(0)
+	for conn, entries := range c.entries {
+		if len(entries) > 0 {
+			counts = le.AppendUint32(le.AppendUint32(counts, uint32(conn)), uint32(len(entries)))
+			n++
+		}
+	}
+	return appendRecord(b, opChunkInfo, func(b []byte) []byte {
+		b = appendUint64(appendUint32(b, "ver", 1), "chunk_pos", uint64(offset))
+		b = appendField(b, "start_time", appendTime(nil, c.start))
+		b = appendField(b, "end_time", appendTime(nil, c.end))
+		return appendUint32(b, "count", n)
+	}, func(b []byte) []byte { return append(b, counts...) })
+}
