@@ -15,7 +15,14 @@ ARGUMENTS = [
     ('rate', '', 'recorded seconds to play in a second'),
     ('clock', '', 'how many times a second /clock is published; 0 is never'),
     ('start_offset', '', 'how much of the recording to skip: 1m30s, or a number of seconds'),
+    ('playback_duration', '', 'how much of the recording to play'),
+    ('topics', '', 'topics to play, separated by blanks; by default all'),
+    ('remap', '', 'other names for topics, /from:=/to, separated by blanks'),
     ('loop', '', 'true: begin again at the end'),
+    ('immediate', '', 'true: play as fast as subscribers take it'),
+    ('start_paused', '', 'true: begin paused, to be resumed by the service ~/resume'),
+    ('keep_alive', '', 'true: stay there at the end'),
+    ('wait_for_subscribers', '', 'true: wait until every topic has a subscriber'),
     ('params_file', '', 'parameter file to use instead of the installed config/player.yaml'),
     ('extra_args', '', "more of the player's own flags, as on a command line"),
     ('middleware', '', 'rcl or dds; by default as tapedeck was built'),
@@ -37,9 +44,13 @@ def start(context):
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
     arguments = [os.path.expanduser(path) for path in value['files'].split()]
     arguments.append('--disable-keyboard-controls')
-    for name in ('rate', 'clock', 'start_offset', 'loop', 'middleware'):
+    for name in ('rate', 'clock', 'start_offset', 'playback_duration', 'loop', 'immediate', 'start_paused', 'keep_alive',
+                 'wait_for_subscribers', 'middleware'):
         if value[name]:
             arguments.append('--' + name.replace('_', '-') + '=' + value[name])
+    for name in ('topics', 'remap'):
+        for one in value[name].split():
+            arguments.append('--' + name + '=' + one)
     arguments += shlex.split(value['extra_args'])
     parameters = [value['params_file']] if value['params_file'] else []
     required = value['required'].lower() in ('true', '1', 'yes', 'on')

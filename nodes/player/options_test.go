@@ -2,7 +2,11 @@ package main
 
 import (
 	"os"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,4 +19,75 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/options.md")
 	require.NoError(t, err)
 	require.Contains(t, string(text), config.Table(&o))
+}
+
+// TestTableOfOptions has each option in the last column of the table beside those of other players, and nothing else there.
+func TestTableOfOptions(t *testing.T) {
+	text, err := os.ReadFile("../../docs/player.md")
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(text), "\n## Options beside")
+	table, _, _ = strings.Cut(table, "\n## ")
+	var named []string
+	for line := range strings.SplitSeq(table, "\n") {
+		if cells := strings.Split(strings.ReplaceAll(line, `\|`, "/"), "|"); len(cells) == 7 {
+			for _, flag := range regexp.MustCompile(`--([a-z-]*[a-z])`).FindAllStringSubmatch(cells[5], -1) {
+				named = append(named, flag[1])
+			}
+		}
+	}
+	o := defaultOptions()
+	var flags []string
+	for _, p := range config.Parameters(&o) {
+		if p.Flag != "" && p.Group != "ROS 2" {
+			flags = append(append(flags, p.Flag), p.Aliases...)
+		}
+	}
+	slices.Sort(named)
+	slices.Sort(flags)
+	require.Equal(t, flags, slices.Compact(named))
+}
+
+func TestPlan(t *testing.T) {
+	start, end := int64(1000), int64(2000)
+	for name, test := range map[string]struct {
+		set   func(*options)
+		check func(*testing.T, plan)
+	}{
+		"once": {func(*options) {}, func(t *testing.T, p plan) {
+			require.Equal(t, []any{uint64(1), end, false}, []any{p.rounds, p.end, p.clocked()})
+		}},
+		"for ever": {func(o *options) { o.Loop = true }, func(t *testing.T, p plan) {
+			require.Equal(t, []any{uint64(0), int64(1_001_000)}, []any{p.rounds, p.end})
+		}},
+		"three times": {func(o *options) { o.LoopCount = 3 }, func(t *testing.T, p plan) { require.Equal(t, uint64(3), p.rounds) }},
+		"a loop of 3": {func(o *options) { o.Loop, o.LoopCount = true, 3 }, func(t *testing.T, p plan) { require.Equal(t, uint64(3), p.rounds) }},
+		"immediate":   {func(o *options) { o.Immediate, o.Rate = true, 3 }, func(t *testing.T, p plan) { require.InDelta(t, immediate, p.rate, 0) }},
+		"clock":       {func(o *options) { o.Clock = 40 }, func(t *testing.T, p plan) { require.Equal(t, int64(25*time.Millisecond), p.clockPeriod) }},
+		"clock topics": {func(o *options) { o.ClockTopics = []string{"a", "/b"} }, func(t *testing.T, p plan) {
+			require.Equal(t, []bool{true, true, false, true}, []bool{p.clockWith("/a"), p.clockWith("/b"), p.clockWith("/c"), p.clocked()})
+		}},
+		"clock with all": {func(o *options) { o.ClockTopicsAll = true }, func(t *testing.T, p plan) { require.True(t, p.clockWith("/c")) }},
+		"pause topics":   {func(o *options) { o.PauseTopics = []string{"a"} }, func(t *testing.T, p plan) { require.True(t, p.pauseTopics["/a"]) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := defaultOptions()
+			test.set(&o)
+			p, err := o.plan(start, end)
+			require.NoError(t, err)
+			test.check(t, p)
+		})
+	}
+	_, err := (&options{LockStepTopic: "/a"}).plan(0, 1)
+	require.ErrorIs(t, err, config.ErrUsage)
+}
+
+func TestOffsets(t *testing.T) {
+	o := options{InputOffset: []string{"a=b.mcap=1.5s", "c=-2", "d=-0.25"}}
+	offsets, err := o.offsets([]string{"a=b.mcap", "c", "d"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"a=b.mcap": 15e8, "c": -2e9, "d": -25e7}, offsets)
+	for _, text := range []string{"a", "a=", "a=soon", "other=1s"} {
+		_, err := (&options{InputOffset: []string{text}}).offsets([]string{"a"})
+		require.ErrorIs(t, err, config.ErrUsage, text)
+	}
 }

@@ -49,10 +49,11 @@ const longest = 100_000_000_000
 
 func parseNumber(text string) (int64, error) {
 	whole, fraction, _ := strings.Cut(text, ".")
-	n, err := strconv.ParseInt(whole, 10, 64)
+	unsigned, err := strconv.ParseUint(whole, 10, 63)
 	if err != nil {
 		return 0, err
 	}
+	n := int64(unsigned)
 	if n >= longest && fraction == "" {
 		return n, nil
 	}

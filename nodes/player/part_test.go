@@ -26,7 +26,7 @@ func TestParseTime(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"", "soon", "25:00", "1.x", "2026-13-01 00:00:00", "99999999999999999999", "9999999999999.5"} {
+	for _, text := range []string{"", "soon", "25:00", "1.x", "-1", "-0.5", "2026-13-01 00:00:00", "99999999999999999999", "9999999999999.5"} {
 		_, err := parseTime(text, start, end)
 		require.Error(t, err, text)
 	}

@@ -147,10 +147,7 @@ func (o *options) offsets(paths []string) (map[string]int64, error) {
 		path := text[:at]
 		d, err := time.ParseDuration(text[at+1:])
 		if err != nil {
-			var ns int64
-			if ns, err = parseNumber(text[at+1:]); err == nil {
-				d = time.Duration(ns)
-			}
+			d, err = time.ParseDuration(text[at+1:] + "s")
 		}
 		if err != nil {
 			return nil, config.Usagef("input_offset: %q: %q is no duration, want FILE=1.5s or FILE=-200ms", text, text[at+1:])

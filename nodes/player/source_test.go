@@ -97,6 +97,8 @@ func TestTopicFilter(t *testing.T) {
 		"excluded":         {options{ExcludeTopics: []string{"/imu"}, ExcludeRegex: "o$"}, []string{"/camera/image", "/clock"}},
 		"exclusion wins":   {options{Topics: topics, ExcludeTopics: []string{"imu"}, ExcludeRegex: "camera"}, topics[3:]},
 		"nothing is named": {options{Topics: []string{"/other"}}, nil},
+		"clock with all":   {options{ClockTopicsAll: true}, topics[:3]},
+		"no such service":  {options{Services: []string{"/imu"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wants, err := topicFilter(&test.options)
@@ -113,6 +115,10 @@ func TestTopicFilter(t *testing.T) {
 			require.False(t, wants(events.Channel), "what a recording says about itself must be asked for")
 		})
 	}
+	wants, err := topicFilter(&options{Services: []string{"/a", "b"}, ExcludeServices: []string{"/b"}})
+	require.NoError(t, err)
+	require.True(t, wants(&codec.Channel{Topic: "/a/_service_event"}))
+	require.False(t, wants(&codec.Channel{Topic: "/b/_service_event"}))
 	for _, o := range []options{{Regex: "("}, {ExcludeRegex: "("}} {
 		_, err := topicFilter(&o)
 		require.ErrorIs(t, err, config.ErrUsage)
