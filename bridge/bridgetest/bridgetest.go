@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long anything may take; discovery takes seconds on a busy machine.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // quiet is how long the tests wait before they believe that nothing comes.
 const quiet = 500 * time.Millisecond

@@ -138,9 +138,11 @@ func TestGraphOfOtherProcess(t *testing.T) {
 
 	require.NoError(t, other.stop())
 	topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return topic.Name == "" })
-	n.graph.mu.Lock()
-	defer n.graph.mu.Unlock()
-	require.Len(t, n.graph.nodes, 1, "only the node's own participant is left")
+	require.Eventually(t, func() bool {
+		n.graph.mu.Lock()
+		defer n.graph.mu.Unlock()
+		return len(n.graph.nodes) == 1
+	}, patience, time.Millisecond, "only the node's own participant is left")
 }
 
 // TestOldGIDs has a node that does not know which ROS 2 the others are learn it.

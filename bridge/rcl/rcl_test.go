@@ -27,7 +27,7 @@ import (
 )
 
 // patience is how long anything may take.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // quiet is how long nothing must happen.
 const quiet = 2 * time.Second
