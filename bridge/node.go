@@ -41,9 +41,10 @@ type Node interface {
 	// Advertise creates a publisher.
 	Advertise(topic, typeName string, qos codec.QoS) (Publisher, error)
 
-	// Subscribe calls handle with each batch of samples, from one goroutine per subscription, until the subscription is
-	// closed. The subscription drains the middleware at once and never bounds it: what cannot be kept up with is the
-	// handler's to drop and to count.
+	// Subscribe calls handle with each batch of samples, one call at a time, until the subscription is closed. The goroutine may
+	// be another one in each call, and the one for other subscriptions too: these go on while a handler waits, but maybe some
+	// 20 ms later. The subscription drains the middleware at once and never bounds it, but for what QoS says of KeepLast: what
+	// cannot be kept up with is the handler's to drop and to count.
 	Subscribe(topic, typeName string, qos codec.QoS, handle func([]Sample)) (Subscription, error)
 
 	// Serve answers calls of a service. handle runs in a goroutine of its own per call and returns the response as CDR

@@ -53,6 +53,8 @@ func Run(t *testing.T, open Open, limits ...Limit) {
 		{"TypesApart", func(t *testing.T, open Open) { testTypesApart(t, open, slices.Contains(limits, OneTypePerTopic)) }},
 		{"ManySubscriptions", testManySubscriptions},
 		{"SlowHandler", testSlowHandler},
+		{"SlowHandlers", testSlowHandlers},
+		{"CloseFromHandler", testCloseFromHandler},
 		{"Subscribers", testSubscribers},
 		{"CloseSubscription", testCloseSubscription},
 		{"CloseInTraffic", testCloseInTraffic},

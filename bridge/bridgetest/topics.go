@@ -301,6 +301,70 @@ func testSlowHandler(t *testing.T, open Open) {
 	require.Equal(t, count(0, n), numbers(t, in.wait(t, n)))
 }
 
+// testSlowHandlers has handlers wait again and again, each at other times.
+func testSlowHandlers(t *testing.T, open Open) {
+	talker, listener := pair(t, open)
+	const topics, n = 10, 300
+	var ins []*inbox
+	var outs []bridge.Publisher
+	var together atomic.Int32
+	for i := range topics {
+		in := new(inbox)
+		var running atomic.Int32
+		var calls int
+		subscription, err := listener.Subscribe(fmt.Sprintf("topic%d", i), numberType, keepAll(), func(batch []bridge.Sample) {
+			if running.Add(1) > 1 {
+				together.Add(1)
+			}
+			defer running.Add(-1)
+			if calls++; calls%20 == i {
+				time.Sleep(30 * time.Millisecond)
+			}
+			in.handle(batch)
+		})
+		require.NoError(t, err)
+		in.Subscription = subscription
+		ins = append(ins, in)
+		outs = append(outs, advertise(t, talker, fmt.Sprintf("topic%d", i), numberType, keepAll()))
+	}
+	for _, out := range outs {
+		matched(t, out, 1, listener)
+	}
+	for i := range n {
+		for _, out := range outs {
+			require.NoError(t, out.Publish(number(i)))
+		}
+		if i%10 == 9 {
+			time.Sleep(time.Millisecond) // for more than one batch
+		}
+	}
+	for _, in := range ins {
+		require.Equal(t, count(0, n), numbers(t, in.wait(t, n)), in.Topic())
+		require.Zero(t, in.Lost())
+	}
+	require.Zero(t, together.Load(), "a handler is called while it runs")
+}
+
+func testCloseFromHandler(t *testing.T, open Open) {
+	talker, listener := pair(t, open)
+	other := subscribe(t, listener, "other", numberType, keepAll())
+	otherOut := advertise(t, talker, "other", numberType, keepAll())
+	matched(t, otherOut, 1, listener)
+	closed := make(chan error, 1)
+	_, err := listener.Subscribe("numbers", numberType, keepAll(), func([]bridge.Sample) { closed <- other.Close() })
+	require.NoError(t, err)
+	out := advertise(t, talker, "numbers", numberType, keepAll())
+	matched(t, out, 1, listener)
+	require.NoError(t, out.Publish(number(1)))
+	select {
+	case err := <-closed:
+		require.NoError(t, err)
+	case <-time.After(patience):
+		require.Fail(t, "a handler cannot close another subscription")
+	}
+	matched(t, otherOut, 0)
+}
+
 func testSubscribers(t *testing.T, open Open) {
 	talker, listener := pair(t, open)
 	out := advertise(t, talker, "numbers", numberType, codec.DefaultQoS())

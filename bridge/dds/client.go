@@ -42,7 +42,7 @@ func (n *node) newClient(name, typeName string) (*client, error) {
 // receive hands replies to those who wait for them. Every client of a service gets the replies to all.
 func (c *client) receive() error {
 	for {
-		blobs, err := c.reader.take(0)
+		blobs, err := c.reader.take()
 		if err != nil || len(blobs) == 0 {
 			return err
 		}

@@ -96,7 +96,7 @@ func TestDistributions(t *testing.T) {
 			}
 			var told []int // sizes
 			require.Eventually(t, func() bool {
-				blobs, err := infos.take(0)
+				blobs, err := infos.take()
 				require.NoError(t, err)
 				for _, b := range blobs {
 					p, size, err := unmarshalParticipantInfo(payload(b))

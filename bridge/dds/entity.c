@@ -95,13 +95,14 @@ dds_entity_t create_writer(dds_entity_t participant, const char *topic_name, con
 }
 
 dds_entity_t create_reader(dds_entity_t participant, const char *topic_name, const char *type_name, const struct qos *q,
-		const char *user_data) {
+		const char *user_data, struct dds_rhc *cache) {
 	struct ddsi_sertype *type;
 	dds_entity_t topic = create_topic(participant, topic_name, type_name, &type);
 	if (topic < 0)
 		return topic;
 	dds_qos_t *qos = make_qos(q, user_data);
-	dds_entity_t reader = dds_create_reader(participant, topic, qos, NULL);
+	dds_entity_t reader = cache != NULL ? dds_create_reader_rhc(participant, topic, qos, NULL, cache)
+			: dds_create_reader(participant, topic, qos, NULL);
 	if (reader >= 0)
 		dds_set_status_mask(reader, DDS_DATA_AVAILABLE_STATUS);
 	dds_delete_qos(qos);
@@ -129,12 +130,7 @@ dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, co
 	return rc;
 }
 
-// A reader that gets samples at a high rate is looked at every now and then instead of being waited for: the receiving
-// thread then has nobody to wake at each sample, which takes it longer than all else that it does for a small one.
-#define BUSY DDS_MSECS(1) // since the last samples
-#define PAUSE DDS_USECS(300)
-
-int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, int32_t release) {
+int32_t take_batch(dds_entity_t reader, struct batch *b, int32_t release) {
 	for (int32_t i = 0; i < release; i++)
 		ddsi_serdata_unref(&b->blobs[i]->c);
 	for (;;) {
@@ -151,26 +147,8 @@ int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, i
 				ddsi_serdata_unref(&x->c);
 			}
 		}
-		if (taken > 0 && n == 0)
-			continue; // there may be more
-		if (waitset == 0)
+		if (taken == 0 || n > 0)
 			return n;
-		int64_t now = ddsrt_time_monotonic().v;
-		if (n > 0) {
-			b->last = now;
-			return n;
-		}
-		if (now - b->last < BUSY) {
-			dds_sleepfor(PAUSE);
-			continue;
-		}
-		dds_attach_t triggered[2];
-		dds_return_t count = dds_waitset_wait(waitset, triggered, 2, DDS_INFINITY);
-		if (count < 0)
-			return count;
-		for (int32_t i = 0; i < count; i++)
-			if (triggered[i] == 0)
-				return 0;
 	}
 }
 

@@ -21,8 +21,12 @@ dds_entity_t create_participant(dds_domainid_t domain, const char *user_data);
 // how many readers match until it is deleted.
 dds_entity_t create_writer(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
 		const char *user_data, int32_t *matched, struct ddsi_sertype **registered);
+
+struct dds_rhc;
+
+// create_reader takes over cache, once it succeeds; with NULL there is the one that Cyclone DDS makes.
 dds_entity_t create_reader(dds_entity_t participant, const char *topic, const char *type, const struct qos *q,
-		const char *user_data);
+		const char *user_data, struct dds_rhc *cache);
 
 // write_blob sends a copy of data. source_time is ns since the Unix epoch, negative for now. related may be NULL, and must
 // be unless relate_writer was called.
@@ -34,13 +38,11 @@ dds_return_t write_blob(dds_entity_t writer, const struct ddsi_sertype *type, co
 struct batch {
 	struct blob *blobs[BATCH_SIZE];
 	dds_sample_info_t info[BATCH_SIZE];
-	int64_t last; // when the last samples were taken, ns of the monotonic clock
 };
 
 // take_batch gives back the first release blobs of b, takes what is there and returns how many samples that is. What
-// carries no payload is left out. b must be zero at first. With a waitset it waits until there is something, and returns
-// 0 only once dds_waitset_set_trigger was called on it.
-int32_t take_batch(dds_entity_t reader, dds_entity_t waitset, struct batch *b, int32_t release);
+// carries no payload is left out. b must be zero at first.
+int32_t take_batch(dds_entity_t reader, struct batch *b, int32_t release);
 
 // create_waitset returns a waitset that triggers when a reader attached to it has data, and that dds_waitset_set_trigger
 // triggers with the value 0.

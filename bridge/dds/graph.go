@@ -232,7 +232,7 @@ func (g *graph) take() error {
 		}
 	}
 	for {
-		blobs, err := g.infos.take(0)
+		blobs, err := g.infos.take()
 		if err != nil || len(blobs) == 0 {
 			return err
 		}

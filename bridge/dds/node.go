@@ -30,6 +30,7 @@ type node struct {
 	participant C.dds_entity_t
 	guid        bridge.GUID
 	graph       *graph
+	dispatcher  *dispatcher
 	library     *rosidl.Library
 	logger      *bridge.Logger
 
@@ -80,7 +81,7 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	}
 	n := &node{
 		names: names, parameters: bridge.NewParameters(names.Node(), o.Parameters), domain: domain,
-		library:    msgs.Library(),
+		library: msgs.Library(), dispatcher: newDispatcher(),
 		dispatched: make(chan struct{}), gone: make(chan struct{}),
 		dispatch: make(map[C.dds_attach_t]func() error),
 		open:     make(map[io.Closer]struct{}),
@@ -143,6 +144,7 @@ func (n *node) start(o bridge.Options) error {
 
 // abandon undoes what start did before it failed.
 func (n *node) abandon() error {
+	n.dispatcher.close()
 	if n.graph != nil {
 		n.graph.close()
 	}
@@ -349,6 +351,7 @@ func (n *node) Close() error {
 		errs = append(errs, c.Close())
 	}
 	n.closers.Wait()
+	n.dispatcher.close()
 	C.dds_waitset_set_trigger(n.waitset, true)
 	<-n.dispatched
 	n.graph.close()

@@ -20,40 +20,34 @@ type reader struct {
 }
 
 func (n *node) newReader(topic, typeName string, q C.struct_qos, userData string) (*reader, error) {
+	entity, err := n.createReader(topic, typeName, q, userData, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{
+		entity: entity, guid: guidOf(entity),
+		batch: (*C.struct_batch)(C.calloc(1, C.sizeof_struct_batch)),
+	}, nil
+}
+
+// createReader creates a DDS reader with a history cache, Cyclone DDS's own if that is nil.
+func (n *node) createReader(topic, typeName string, q C.struct_qos, userData string, cache *C.struct_dds_rhc) (C.dds_entity_t, error) {
 	topicC, typeC, userDataC := C.CString(topic), C.CString(typeName), C.CString(userData)
 	defer C.free(unsafe.Pointer(topicC))
 	defer C.free(unsafe.Pointer(typeC))
 	defer C.free(unsafe.Pointer(userDataC))
-	r := &reader{entity: C.create_reader(n.participant, topicC, typeC, &q, userDataC)}
-	if err := check(r.entity); err != nil {
-		return nil, err
-	}
-	r.guid = guidOf(r.entity)
-	r.batch = (*C.struct_batch)(C.calloc(1, C.sizeof_struct_batch))
-	return r, nil
+	entity := C.create_reader(n.participant, topicC, typeC, &q, userDataC, cache)
+	return entity, check(entity)
 }
 
-// take returns what is there, as long as it was not given back. Whatever of the last take is held is given back. With a
-// waitset it waits until there is something; no samples then mean that the waitset was triggered.
-func (r *reader) take(waitset C.dds_entity_t) ([]*C.struct_blob, error) {
-	n := C.take_batch(r.entity, waitset, r.batch, C.int32_t(r.held))
+// take returns what is there. It is the reader's until the next take.
+func (r *reader) take() ([]*C.struct_blob, error) {
+	n := C.take_batch(r.entity, r.batch, C.int32_t(r.held))
 	r.held = int(max(n, 0))
 	if err := check(n); err != nil {
 		return nil, fmt.Errorf("take samples: %w", err)
 	}
 	return r.batch.blobs[:n:n], nil
-}
-
-// keep leaves to others the samples of the last take for which kept is set.
-func (r *reader) keep(kept []bool) {
-	n := 0
-	for i, k := range kept {
-		if !k {
-			r.batch.blobs[n] = r.batch.blobs[i]
-			n++
-		}
-	}
-	r.held = n
 }
 
 // info returns what Cyclone DDS tells of the i-th sample of the last take.

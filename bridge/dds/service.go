@@ -54,7 +54,7 @@ func (n *node) newService(name, typeName string, answer func(context.Context, []
 // receive starts the calls that have come in.
 func (s *service) receive() error {
 	for {
-		blobs, err := s.reader.take(0)
+		blobs, err := s.reader.take()
 		if err != nil || len(blobs) == 0 {
 			return err
 		}

@@ -156,7 +156,7 @@ func TestOldGIDs(t *testing.T) {
 	require.NoError(t, err)
 	defer r.close()
 	require.Eventually(t, func() bool {
-		blobs, err := r.take(0)
+		blobs, err := r.take()
 		require.NoError(t, err)
 		for _, b := range blobs {
 			p, size, err := unmarshalParticipantInfo(payload(b))

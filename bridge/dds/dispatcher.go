@@ -1,0 +1,158 @@
+package dds
+
+// #include "inbox.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+
+	"tapedeck/bridge"
+)
+
+// handlerPatience is how long a handler may take, and up to twice that, until others are no longer called from its goroutine.
+const handlerPatience = 10 * time.Millisecond
+
+// dispatcher calls the handlers of a node's subscriptions, all from one goroutine, as one that waits in C for samples takes a
+// thread. When a handler does not return, another goroutine goes on with the other subscriptions.
+type dispatcher struct {
+	queue   *C.struct_queue
+	workers sync.WaitGroup
+
+	mu            sync.Mutex
+	subscriptions map[*C.struct_inbox]*subscription
+	current       *worker // who takes from queue; nil before the first subscription
+	calls         uint64  // of handlers, by current and those before it
+	calling       bool    // current is in one
+	watcher       *time.Timer
+	watching      bool   // watcher will fire
+	watched       uint64 // calls, when it did last
+}
+
+func newDispatcher() *dispatcher {
+	return &dispatcher{queue: C.queue_new(), subscriptions: make(map[*C.struct_inbox]*subscription)}
+}
+
+// add returns a new inbox for a subscription that is about to get a reader. It
+// keeps the last depth samples, all if that is 0.
+func (d *dispatcher) add(s *subscription, depth C.int32_t) *C.struct_inbox {
+	inbox := C.inbox_new(d.queue, C.uint32_t(depth))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.subscriptions[inbox] = s
+	if d.current == nil {
+		d.watcher, d.watching = time.AfterFunc(handlerPatience, d.watch), true
+		d.start()
+	}
+	return inbox
+}
+
+// remove forgets an inbox whose end was handled, or which never had a reader.
+func (d *dispatcher) remove(inbox *C.struct_inbox) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.subscriptions, inbox)
+}
+
+// start has a new goroutine take over. d.mu is locked.
+func (d *dispatcher) start() {
+	w := &worker{
+		dispatcher: d,
+		delivery:   (*C.struct_delivery)(C.calloc(1, C.sizeof_struct_delivery)),
+		samples:    make([]bridge.Sample, C.DELIVERY_SIZE),
+		kept:       make([]bool, C.DELIVERY_SIZE),
+	}
+	d.current, d.calling = w, false
+	d.workers.Go(w.run)
+}
+
+// close ends the dispatcher of a node without subscriptions.
+func (d *dispatcher) close() {
+	C.queue_stop(d.queue)
+	d.workers.Wait()
+	C.queue_free(d.queue)
+}
+
+// call notes that w is about to call the handler of a subscription, which it returns.
+func (d *dispatcher) call(inbox *C.struct_inbox) *subscription {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls++
+	d.calling = true
+	if !d.watching {
+		d.watching = true
+		d.watcher.Reset(handlerPatience)
+	}
+	return d.subscriptions[inbox]
+}
+
+// returned notes that w is no longer in a handler, and says whether it is to go on.
+func (d *dispatcher) returned(w *worker) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current != w {
+		return false
+	}
+	d.calling = false
+	return true
+}
+
+// watch looks from time to time, as long as handlers are called, whether they return.
+func (d *dispatcher) watch() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	stuck := d.calling && d.calls == d.watched
+	if d.watching = d.calls != d.watched; d.watching {
+		d.watcher.Reset(handlerPatience)
+	}
+	d.watched = d.calls
+	if stuck {
+		d.start()
+	}
+}
+
+// worker is a goroutine of a dispatcher, with the memory for what is handled at once.
+type worker struct {
+	dispatcher *dispatcher
+	delivery   *C.struct_delivery
+	samples    []bridge.Sample
+	kept       []bool
+}
+
+func (w *worker) run() {
+	defer C.free(unsafe.Pointer(w.delivery))
+	for C.queue_take(w.dispatcher.queue, w.delivery) {
+		s := w.dispatcher.call(w.delivery.inbox)
+		if n := int(w.delivery.count); n > 0 {
+			blobs, kept := w.delivery.blobs[:n], w.kept[:n]
+			clear(kept)
+			s.deliver(blobs, w.samples[:n], kept)
+			w.keep(blobs, kept)
+		}
+		if w.delivery.end {
+			close(s.done)
+		}
+		if !w.dispatcher.returned(w) {
+			C.queue_give(w.dispatcher.queue, w.delivery)
+			return
+		}
+		if w.delivery.yield {
+			runtime.Gosched()
+		}
+	}
+}
+
+// keep leaves to others the samples for which kept is set.
+func (w *worker) keep(blobs []*C.struct_blob, kept []bool) {
+	n := 0
+	for i, k := range kept {
+		if !k {
+			blobs[n] = blobs[i]
+			n++
+		}
+	}
+	w.delivery.count = C.int32_t(n)
+}

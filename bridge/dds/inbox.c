@@ -1,0 +1,296 @@
+#include "inbox.h"
+
+#include <pthread.h>
+
+#include "dds/ddsi/ddsi_tkmap.h"
+#include "dds/ddsrt/heap.h"
+
+struct inbox {
+	struct dds_rhc cache; // first, as Cyclone DDS has pointers to it
+	struct queue *queue;
+	uint32_t depth; // 0 for no limit
+
+	// Cyclone DDS looks up the instance of each sample, and would make it anew each time if nobody held it.
+	struct ddsi_tkmap *instances;
+	struct ddsi_tkmap_instance *instance; // NULL before the first sample
+
+	// The rest is guarded by the mutex of queue.
+	struct blob **ring;
+	uint32_t size; // of ring, a power of 2
+	uint32_t first, count; // of what is in ring
+	struct inbox *next; // in the list of queue
+	bool busy; // in the list, or being handled
+	bool closed;
+};
+
+struct queue {
+	pthread_mutex_t mutex;
+	pthread_cond_t wake;
+	struct inbox *first, *last;
+	bool stopped;
+	bool asleep; // who takes waits for something to be in the list
+	bool urgent; // while the mutex is held: what is in the list cannot wait for the end of a pause
+
+	// Times are in ns of the monotonic clock.
+	int64_t since;
+	int64_t taken; // samples, since then
+	int64_t yielded; // when delivery.yield was set
+};
+
+// When samples come at a high rate, who takes them is not woken by each, but looks for them every now and then. To wake a
+// thread takes the receiving one longer than all else that it does for a small sample.
+#define PAUSE DDS_MSECS(1)
+#define MANY 3 // samples in a PAUSE
+
+// After 10 ms in which a goroutine does nothing but call C, Go's scheduler takes its processor away whenever it is in such a
+// call, and looks for that every 20 us, which takes longer than all that the goroutine does.
+#define YIELD DDS_MSECS(4)
+#define PREEMPTED DDS_MSECS(10)
+
+struct queue *queue_new(void) {
+	struct queue *q = ddsrt_calloc(1, sizeof(*q));
+	pthread_mutex_init(&q->mutex, NULL);
+	pthread_condattr_t clock;
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&q->wake, &clock);
+	pthread_condattr_destroy(&clock);
+	return q;
+}
+
+void queue_free(struct queue *q) {
+	pthread_cond_destroy(&q->wake);
+	pthread_mutex_destroy(&q->mutex);
+	ddsrt_free(q);
+}
+
+// unlock unlocks the queue and wakes who takes, if need be.
+static void unlock(struct queue *q) {
+	bool wake = q->stopped || (q->first != NULL && (q->asleep || q->urgent));
+	if (wake)
+		q->asleep = false;
+	q->urgent = false;
+	pthread_mutex_unlock(&q->mutex);
+	if (wake)
+		pthread_cond_signal(&q->wake);
+}
+
+void queue_stop(struct queue *q) {
+	pthread_mutex_lock(&q->mutex);
+	q->stopped = true;
+	unlock(q);
+}
+
+// list puts an inbox at the end of the list, unless it is busy.
+static void list(struct inbox *in) {
+	struct queue *q = in->queue;
+	if (in->busy)
+		return;
+	in->busy = true;
+	in->next = NULL;
+	if (q->first == NULL)
+		q->first = in;
+	else
+		q->last->next = in;
+	q->last = in;
+}
+
+static struct blob *pop(struct inbox *in) {
+	struct blob *b = in->ring[in->first];
+	in->first = (in->first + 1) & (in->size - 1);
+	in->count--;
+	return b;
+}
+
+static void push(struct inbox *in, struct blob *b) {
+	if (in->count == in->size) {
+		uint32_t count = in->count, size = count > 0 ? 2 * count : 8;
+		struct blob **ring = ddsrt_malloc(size * sizeof(*ring));
+		for (uint32_t i = 0; i < count; i++)
+			ring[i] = pop(in);
+		ddsrt_free(in->ring);
+		in->ring = ring;
+		in->size = size;
+		in->first = 0;
+		in->count = count;
+	}
+	in->ring[(in->first + in->count++) & (in->size - 1)] = b;
+}
+
+// store is called by Cyclone DDS, with locks of its own held.
+static bool store(struct ddsi_rhc *cache, const struct ddsi_writer_info *writer, struct ddsi_serdata *sample,
+		struct ddsi_tkmap_instance *instance) {
+	(void)writer;
+	struct inbox *in = (struct inbox *)cache;
+	struct blob *b = (struct blob *)sample, *oldest = NULL;
+	if (sample->kind != SDK_DATA || b->size < 4)
+		return true; // it carries no payload
+	pthread_mutex_lock(&in->queue->mutex);
+	if (!in->closed) {
+		if (in->instance == NULL) {
+			ddsi_tkmap_instance_ref(instance);
+			in->instance = instance;
+		}
+		ddsi_serdata_ref(sample);
+		if (in->depth > 0 && in->count == in->depth)
+			oldest = pop(in);
+		push(in, b);
+		list(in);
+		in->queue->urgent = in->depth > 0 && in->count > in->depth / 2;
+	}
+	unlock(in->queue);
+	if (oldest != NULL)
+		ddsi_serdata_unref(&oldest->c);
+	return true;
+}
+
+static dds_return_t associate(struct dds_rhc *cache, struct dds_reader *reader, const struct ddsi_sertype *type,
+		struct ddsi_tkmap *instances) {
+	(void)reader;
+	(void)type;
+	((struct inbox *)cache)->instances = instances;
+	return DDS_RETCODE_OK;
+}
+
+void inbox_free(struct inbox *in) {
+	while (in->count > 0)
+		ddsi_serdata_unref(&pop(in)->c);
+	if (in->instance != NULL)
+		ddsi_tkmap_instance_unref(in->instances, in->instance);
+	ddsrt_free(in->ring);
+	ddsrt_free(in);
+}
+
+static void free_cache(struct ddsi_rhc *cache) { inbox_free((struct inbox *)cache); }
+
+// What writers do beside writing is of no interest, and nobody reads by Cyclone DDS's functions.
+
+static void unregister_writer(struct ddsi_rhc *cache, const struct ddsi_writer_info *writer) { (void)cache, (void)writer; }
+
+static void relinquish(struct ddsi_rhc *cache, const uint64_t writer) { (void)cache, (void)writer; }
+
+static void set_qos(struct ddsi_rhc *cache, const struct dds_qos *qos) { (void)cache, (void)qos; }
+
+static int32_t no_read(struct dds_rhc *cache, bool lock, void **values, dds_sample_info_t *info, uint32_t max, uint32_t mask,
+		dds_instance_handle_t instance, struct dds_readcond *condition) {
+	(void)cache, (void)lock, (void)values, (void)info, (void)max, (void)mask, (void)instance, (void)condition;
+	return DDS_RETCODE_UNSUPPORTED;
+}
+
+static int32_t no_read_cdr(struct dds_rhc *cache, bool lock, struct ddsi_serdata **values, dds_sample_info_t *info,
+		uint32_t max, uint32_t samples, uint32_t views, uint32_t states, dds_instance_handle_t instance) {
+	(void)cache, (void)lock, (void)values, (void)info, (void)max, (void)samples, (void)views, (void)states, (void)instance;
+	return DDS_RETCODE_UNSUPPORTED;
+}
+
+static bool no_condition(struct dds_rhc *cache, struct dds_readcond *condition) {
+	(void)cache, (void)condition;
+	return false;
+}
+
+static void remove_condition(struct dds_rhc *cache, struct dds_readcond *condition) { (void)cache, (void)condition; }
+
+static uint32_t lock_samples(struct dds_rhc *cache) {
+	(void)cache;
+	return 0;
+}
+
+static const struct dds_rhc_ops cache_ops = {
+	.rhc_ops = {
+		.store = store,
+		.unregister_wr = unregister_writer,
+		.relinquish_ownership = relinquish,
+		.set_qos = set_qos,
+		.free = free_cache,
+	},
+	.read = no_read,
+	.take = no_read,
+	.readcdr = no_read_cdr,
+	.takecdr = no_read_cdr,
+	.add_readcondition = no_condition,
+	.remove_readcondition = remove_condition,
+	.lock_samples = lock_samples,
+	.associate = associate,
+};
+
+struct inbox *inbox_new(struct queue *q, uint32_t depth) {
+	struct inbox *in = ddsrt_calloc(1, sizeof(*in));
+	in->cache.common.ops = &cache_ops;
+	in->queue = q;
+	in->depth = depth;
+	return in;
+}
+
+struct dds_rhc *inbox_cache(struct inbox *in) { return &in->cache; }
+
+void inbox_close(struct inbox *in) {
+	pthread_mutex_lock(&in->queue->mutex);
+	in->closed = in->queue->urgent = true;
+	list(in);
+	unlock(in->queue);
+}
+
+static void release(struct delivery *d) {
+	for (int32_t i = 0; i < d->count; i++)
+		ddsi_serdata_unref(&d->blobs[i]->c);
+	d->count = 0;
+}
+
+// handled has the inbox of d listed again if it has more.
+static void handled(struct delivery *d) {
+	struct inbox *in = d->inbox;
+	d->inbox = NULL;
+	if (in == NULL || d->end)
+		return;
+	in->busy = false;
+	if (in->count > 0 || in->closed)
+		list(in);
+}
+
+void queue_give(struct queue *q, struct delivery *d) {
+	release(d);
+	pthread_mutex_lock(&q->mutex);
+	handled(d);
+	unlock(q);
+}
+
+static void await(struct queue *q, struct delivery *d) {
+	int64_t now = ddsrt_time_monotonic().v, unseen = now - q->yielded;
+	if (unseen > YIELD) {
+		q->yielded = now;
+		d->yield = unseen < PREEMPTED;
+	}
+	bool many = q->taken >= MANY;
+	if (many || now - q->since > PAUSE) {
+		q->since = now;
+		q->taken = 0;
+	}
+	if (many) {
+		now += PAUSE;
+		struct timespec until = {.tv_sec = now / DDS_NSECS_IN_SEC, .tv_nsec = now % DDS_NSECS_IN_SEC};
+		pthread_cond_timedwait(&q->wake, &q->mutex, &until);
+		return;
+	}
+	for (q->asleep = true; q->asleep;)
+		pthread_cond_wait(&q->wake, &q->mutex);
+}
+
+bool queue_take(struct queue *q, struct delivery *d) {
+	release(d);
+	d->yield = false;
+	pthread_mutex_lock(&q->mutex);
+	handled(d);
+	while (q->first == NULL && !q->stopped)
+		await(q, d);
+	struct inbox *in = q->first;
+	if (in != NULL) {
+		q->first = in->next;
+		d->inbox = in;
+		while (in->count > 0 && d->count < DELIVERY_SIZE)
+			d->blobs[d->count++] = pop(in);
+		d->end = in->closed && in->count == 0;
+		q->taken += d->count;
+	}
+	pthread_mutex_unlock(&q->mutex);
+	return in != NULL;
+}
