@@ -8,24 +8,30 @@ import (
 	"tapedeck/bridge"
 )
 
-// quiet is for how long the graph has not changed when all who are there are taken to be known.
-const quiet = 500 * time.Millisecond
+const (
+	// meeting is how long after it came to the graph a node may meet those who were there before: where the loopback interface does not
+	// multicast, Fast DDS is found after a second.
+	meeting = 1250 * time.Millisecond
+	// quiet is for how long the graph has not changed when a new one is known with all that it has.
+	quiet = 250 * time.Millisecond
+)
 
-// awaitMatches waits until the subscribers that are there have met the publishers, at most for that long, and says which have not.
-func awaitMatches(ctx context.Context, node bridge.Node, list []*publisher, patience time.Duration) (missing []string, err error) {
+// awaitMatches waits until the subscribers that are there have met the publishers of a node that came to the graph at that time, at
+// most for so long, and says which have not.
+func awaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list []*publisher, patience time.Duration) (missing []string, err error) {
 	if patience <= 0 {
 		return nil, nil
 	}
 	deadline := time.After(patience)
 	changed := node.Watch(ctx)
-	calm := time.NewTimer(min(quiet, patience))
+	calm := time.NewTimer(max(quiet, meeting-time.Since(opened)))
 	defer calm.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-changed:
-			calm.Reset(quiet)
+			calm.Reset(max(quiet, meeting-time.Since(opened)))
 		case <-deadline:
 			return unmatched(node.Topics(), list), nil
 		case <-calm.C:

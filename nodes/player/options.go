@@ -67,7 +67,7 @@ type options struct {
 
 func defaultOptions() options {
 	return options{
-		Rate: 1, Order: byReceipt, Delay: 200 * time.Millisecond, MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second,
+		Rate: 1, Order: byReceipt, MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second,
 		ReadAhead: 64 << 20, Progress: 5, Diagnostics: true,
 	}
 }

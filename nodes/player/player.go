@@ -23,10 +23,12 @@ type player struct {
 	source     *source
 	publishers publishers
 	alarm      *alarm
+	opened     time.Time // when the node came to the graph
 }
 
 // newPlayer gets everything ready that subscribers have to meet.
 func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*player, error) {
+	opened := time.Now()
 	start, end, err := o.part(s.start, s.end)
 	if err != nil {
 		return nil, err
@@ -35,7 +37,7 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 	if err != nil {
 		return nil, err
 	}
-	p := &player{options: o, node: node, line: line, source: s}
+	p := &player{options: o, node: node, line: line, source: s, opened: opened}
 	if p.publishers, err = advertise(node, s.channels, &o); err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func (p *player) await(ctx context.Context) error {
 			return err
 		}
 	}
-	missing, err := awaitMatches(ctx, p.node, list, p.options.MatchPatience)
+	missing, err := awaitMatches(ctx, p.node, p.opened, list, p.options.MatchPatience)
 	if missing != nil {
 		p.node.Log(bridge.Warn, "subscribers of %s have not met their publishers in %v, and may miss messages; match_patience is how long that is waited for",
 			strings.Join(missing, ", "), p.options.MatchPatience)

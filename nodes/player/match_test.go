@@ -1,0 +1,79 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+)
+
+// met is a publisher that has met so many subscribers.
+type met struct {
+	bridge.Publisher
+	topic string
+	count int
+}
+
+func (m met) Topic() string    { return m.topic }
+func (m met) Subscribers() int { return m.count }
+
+func TestUnmatched(t *testing.T) {
+	reader := func(typeName string, reliability codec.Reliability) bridge.Endpoint {
+		qos := codec.DefaultQoS()
+		qos.Reliability = reliability
+		return bridge.Endpoint{Type: typeName, QoS: qos}
+	}
+	topics := []bridge.Topic{
+		{Name: "/a", Subscribers: []bridge.Endpoint{reader("T", codec.Reliable), reader("T", codec.BestEffort), reader("U", codec.Reliable)}},
+		{Name: "/b"},
+	}
+	offering := func(topic string, reliability codec.Reliability, count int) *publisher {
+		qos := codec.DefaultQoS()
+		qos.Reliability = reliability
+		return &publisher{Publisher: met{topic: topic, count: count}, typeName: "T", qos: qos}
+	}
+	for name, test := range map[string]struct {
+		publisher *publisher
+		missing   bool
+	}{
+		"all met":                     {offering("/a", codec.Reliable, 2), false},
+		"more than are known":         {offering("/a", codec.Reliable, 3), false},
+		"one has not":                 {offering("/a", codec.Reliable, 1), true},
+		"one that never will":         {offering("/a", codec.BestEffort, 1), false},
+		"none":                        {offering("/a", codec.BestEffort, 0), true},
+		"nobody subscribes":           {offering("/b", codec.Reliable, 0), false},
+		"a topic that nobody knows":   {offering("/c", codec.Reliable, 0), false},
+		"a topic that is called like": {offering("/a/b", codec.Reliable, 0), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.missing, unmatched(topics, []*publisher{test.publisher}) != nil)
+		})
+	}
+}
+
+func TestAwaitMatches(t *testing.T) {
+	net := &bridgetest.Network{}
+	node, err := net.Open(bridge.Options{Name: "player"})
+	require.NoError(t, err)
+	defer node.Close()
+	_, err = node.Subscribe("/a", "T", codec.DefaultQoS(), func([]bridge.Sample) {})
+	require.NoError(t, err)
+	long := time.Now().Add(-time.Hour)
+	list := []*publisher{{Publisher: met{topic: "/a"}, typeName: "T", qos: codec.DefaultQoS()}}
+	missing, err := awaitMatches(t.Context(), node, long, list, time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, []string{"/a"}, missing, "it is named")
+	missing, err = awaitMatches(t.Context(), node, long, list, 0)
+	require.NoError(t, err)
+	require.Nil(t, missing, "nobody waits")
+	list[0].Publisher = met{topic: "/a", count: 1}
+	missing, err = awaitMatches(t.Context(), node, long, list, patient)
+	require.NoError(t, err)
+	require.Nil(t, missing)
+	_, err = awaitMatches(canceled(t), node, time.Now(), list, patient)
+	require.Error(t, err)
+}
