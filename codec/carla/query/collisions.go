@@ -1,0 +1,119 @@
+package query
+
+import (
+	"fmt"
+	"io"
+
+	"tapedeck/codec/carla"
+)
+
+// Collision is the beginning of a collision of two actors.
+type Collision struct {
+	Time   float64     `json:"time"` // s of simulation
+	Actors [2]Collider `json:"actors"`
+}
+
+// Collider is one of the two.
+type Collider struct {
+	ID   uint32 `json:"id"`   // carla.NoActor for what is none
+	Type string `json:"type"` // one letter: o other, v vehicle, w walker, t traffic light, h traffic sign, a sensor
+	Name string `json:"name"` // "vehicle.tesla.model3"
+	Hero bool   `json:"hero"`
+}
+
+// fits says whether the collider is of a category: one of its types, h for the hero, a for any.
+func (c *Collider) fits(category byte) bool {
+	return category == 'a' || string([]byte{category}) == c.Type || category == 'h' && c.Hero
+}
+
+// categories are the letters of the types of actors. CARLA takes signs for heroes.
+const categories = "ovwtha"
+
+// Collisions returns the collisions between actors of two categories: o other, v vehicle, w walker, t traffic light, h hero, a any. One
+// that goes on from one frame to the next is one.
+func Collisions(r *carla.Reader, category1, category2 byte) ([]Collision, error) {
+	q := collisionQuery{actors: map[uint32]*carla.EventAdd{}, now: map[[2]uint32]bool{}}
+	var list []Collision
+	err := each(r, func(_ carla.Packet, b carla.Body) {
+		switch l := b.(type) {
+		case *carla.FrameStart:
+			q.frame, q.before, q.now = *l, q.now, map[[2]uint32]bool{}
+		case *carla.EventAddList:
+			for _, e := range *l {
+				q.actors[e.Actor] = &e
+				q.added = e.Actor
+			}
+		case *carla.EventDelList:
+			if len(*l) > 0 {
+				delete(q.actors, q.added) // this is what CARLA does
+			}
+		case *carla.CollisionList:
+			for _, c := range *l {
+				found := Collision{Time: q.frame.Elapsed, Actors: [2]Collider{q.collider(c.Actor1, c.Hero1), q.collider(c.Actor2, c.Hero2)}}
+				if !found.Actors[0].fits(category1) || !found.Actors[1].fits(category2) {
+					continue
+				}
+				pair := [2]uint32{c.Actor1, c.Actor2}
+				if !q.before[pair] {
+					list = append(list, found)
+				}
+				q.now[pair] = true
+			}
+		}
+	})
+	return list, err
+}
+
+// collisionQuery is what Collisions knows so far.
+type collisionQuery struct {
+	frame       carla.FrameStart
+	actors      map[uint32]*carla.EventAdd
+	added       uint32 // the last one
+	before, now map[[2]uint32]bool
+}
+
+func (q *collisionQuery) collider(id uint32, hero bool) Collider {
+	c := Collider{ID: id, Type: categories[:1], Hero: hero}
+	if e := q.actors[id]; e != nil && id != carla.NoActor {
+		c.Name = e.BlueprintID
+		if int(e.Type) < len(categories) {
+			c.Type = categories[e.Type : e.Type+1]
+		}
+	}
+	return c
+}
+
+// WriteCollisions writes what show_recorder_collisions tells.
+func WriteCollisions(w io.Writer, r *carla.Reader, category1, category2 byte, o Options) error {
+	list, err := Collisions(r, category1, category2)
+	if err != nil {
+		return err
+	}
+	last, err := lastFrame(r)
+	if err != nil {
+		return err
+	}
+	p := newPrinter(w, o)
+	p.head(r.Header())
+	fmt.Fprintf(p, "%8s %6s %6s %-35s %6s %-35s\n", "Time", "Types", "Id", "Actor 1", "Id", "Actor 2")
+	for _, c := range list {
+		a, b := c.Actors[0], c.Actors[1]
+		fmt.Fprintf(p, "%8.0f   %s %s  %6d %-35s %6d %-35s\n", c.Time, a.Type, b.Type, a.ID, a.Name, b.ID, b.Name)
+	}
+	if len(list) == 0 {
+		p.tail(last)
+	} else { // the format of the rows sticks
+		fmt.Fprintf(p, "\nFrames: %d\nDuration: %.0f seconds\n", last.Frame, last.Elapsed)
+	}
+	return p.Flush()
+}
+
+// lastFrame returns the last frame of a log.
+func lastFrame(r *carla.Reader) (last carla.FrameStart, err error) {
+	err = each(r, func(_ carla.Packet, b carla.Body) {
+		if f, ok := b.(*carla.FrameStart); ok {
+			last = *f
+		}
+	})
+	return last, err
+}

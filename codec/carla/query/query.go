@@ -1,0 +1,130 @@
+// Package query answers what CARLA's client asks a server about a log, show_recorder_file_info, show_recorder_collisions and
+// show_recorder_actors_blocked, without a server: with the same text, byte for byte, and as values.
+//
+// The texts are those of CarlaRecorderQuery.cpp, with what CARLA itself gets wrong. Two things differ: of a log that was cut the
+// complete frames are told, where CARLA repeats what it read last; and blocked actors with the same duration come by their ids,
+// where CARLA has them in the order of a hash table.
+package query
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+)
+
+// Style is the version of CARLA whose text it is.
+type Style int
+
+// The styles of texts.
+const (
+	// Newest is that of the development branch of UE4 in 2026.
+	Newest Style = iota
+	// V0913 is that of CARLA 0.9.10 to 0.9.14, without what was added after 0.9.13: scenario_runner's metrics read this one only.
+	V0913
+)
+
+// Options say how a text is written. The zero value asks for the newest style in local time.
+type Options struct {
+	Style    Style
+	Location *time.Location // of the date; nil is time.Local
+}
+
+// printer writes texts in the manner of C++ streams.
+type printer struct {
+	*bufio.Writer
+	Options
+}
+
+func newPrinter(w io.Writer, o Options) *printer {
+	if o.Location == nil {
+		o.Location = time.Local
+	}
+	return &printer{Writer: bufio.NewWriterSize(w, 64<<10), Options: o}
+}
+
+// line writes values behind each other: floats as %g with 6 digits, all else as it is.
+func (p *printer) line(values ...any) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			_, _ = p.WriteString(v) // the error is that of Flush
+		case float32:
+			p.number(float64(v))
+		case float64:
+			p.number(v)
+		case carla.Vector:
+			p.line("(", v.X, ", ", v.Y, ", ", v.Z, ")")
+		case bool:
+			if v {
+				p.line("1")
+			} else {
+				p.line("0")
+			}
+		default:
+			fmt.Fprint(p, v)
+		}
+	}
+}
+
+func (p *printer) number(v float64) {
+	switch {
+	case math.IsNaN(v) && math.Signbit(v):
+		p.line("-nan")
+	case math.IsNaN(v):
+		p.line("nan")
+	case math.IsInf(v, 0):
+		p.line(map[bool]string{true: "-inf", false: "inf"}[v < 0])
+	default:
+		var room [32]byte
+		_, _ = p.Write(strconv.AppendFloat(room[:0], v, 'g', 6, 64))
+	}
+}
+
+// head writes what all texts begin with.
+func (p *printer) head(h carla.Header) {
+	date := time.Unix(h.Date, 0).In(p.Location).Format("01/02/06 15:04:05")
+	p.line("Version: ", h.Version, "\nMap: ", h.Map, "\nDate: ", date, "\n\n")
+}
+
+// tail writes what all texts end with.
+func (p *printer) tail(last carla.FrameStart) {
+	p.line("\nFrames: ", last.Frame, "\nDuration: ", last.Elapsed, " seconds\n")
+}
+
+// each calls f with the packets of a log: with what they hold, nil for packets that are not known or can't be decoded. What f is
+// given is valid until it returns.
+func each(r *carla.Reader, f func(carla.Packet, carla.Body)) error {
+	it, err := r.Read(codec.Query{Damaged: func(error) {}})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	d := carla.Decoder{Profile: r.Profile()}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for rest := m.Data; len(rest) > 0; {
+			var k carla.Packet
+			if k, rest, err = carla.NextPacket(rest); err != nil {
+				return err
+			}
+			b, err := d.Decode(k)
+			if err != nil {
+				b = nil
+			}
+			f(k, b)
+		}
+	}
+}
