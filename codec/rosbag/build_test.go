@@ -79,7 +79,7 @@ func testFileHeader(index, conns, chunks int) []byte {
 	head := func(padding []byte) []byte {
 		return testRecord(padding, "op", opFile, "index_pos", uint64(index), "conn_count", uint32(conns), "chunk_count", uint32(chunks))
 	}
-	return head(bytes.Repeat([]byte(" "), 4096-len(head(nil))))
+	return head(bytes.Repeat([]byte(" "), fileHeaderSize-len(head(nil))))
 }
 
 // chunk adds a chunk with its entries in the index. stored are the records as they are in the file.

@@ -127,12 +127,7 @@ func (l *loader) chunk(s *segment, buf []byte) ([]byte, error) {
 		return nil, unexpected(w.err)
 	}
 	if r.op != opChunk {
-		err := errors.New("there is no chunk")
-		if s.size > maxChunk {
-			return nil, err
-		}
-		buf, _ = l.readAt(buf, s.offset, s.size) // its header may be all that is damaged
-		return buf, err
+		return l.astray(&w, s, buf)
 	}
 	size := min(r.end(), w.to) - r.data
 	if r.size == 0 && s.cut {
@@ -170,6 +165,21 @@ func (l *loader) chunk(s *segment, buf []byte) ([]byte, error) {
 		return buf, errors.New("the checksum is wrong: some of its messages may be")
 	}
 	return buf, nil
+}
+
+// astray returns the records of a chunk that is not where it should be.
+func (l *loader) astray(w *walker, s *segment, buf []byte) ([]byte, error) {
+	err := errors.New("there is no chunk")
+	at := w.behindChunk(s.offset + 1)
+	if r, _ := w.record(at); r.op == opChunk {
+		buf, _ = l.chunk(&segment{offset: at, size: w.to - at, chunk: true}, buf)
+		return buf, fmt.Errorf("%w, but at 0x%x", err, at)
+	}
+	if s.size > maxChunk {
+		return nil, err
+	}
+	buf, _ = l.readAt(buf, s.offset, s.size) // its header may be all that is damaged
+	return buf, err
 }
 
 // decompress returns at most size bytes of records, in dst if they fit there. With an error it returns as much as there is.

@@ -11,8 +11,9 @@ import (
 	"tapedeck/codec"
 )
 
-// fileHeaderSize is that of the first record. It is filled up with spaces, so that there is room to write it again.
-const fileHeaderSize = 4096
+// fileHeaderSize is that of the first record. It is filled up with spaces, so that there is room to write it again; ROS fills
+// header and data up to 4096 bytes, without their lengths.
+const fileHeaderSize = 4 + 4 + 4096
 
 // appendField appends a field of a header.
 func appendField[V ~string | ~[]byte](b []byte, name string, value V) []byte {

@@ -223,7 +223,7 @@ func TestSalvage(t *testing.T) {
 			it, err := r.Read(codec.Query{})
 			require.NoError(t, err)
 			_, err = collect(it)
-			require.ErrorContains(t, err, "a.bag: chunk at 0x100d: ")
+			require.ErrorContains(t, err, "a.bag: chunk at 0x1015: ")
 			damaged := 0
 			all := readAll(t, r, codec.Query{Damaged: func(error) { damaged++ }})
 			require.Positive(t, damaged)
