@@ -41,7 +41,7 @@ func (t *translator) newLog(s *survey) (*log, error) {
 	l.tfStatic = b.add("/tf_static", "tf2_msgs/msg/TFMessage", latched, s.fixed)
 	l.tf = b.add("/tf", "tf2_msgs/msg/TFMessage", codec.DefaultQoS(), s.places)
 	l.lightInfo = b.add("/carla/traffic_lights/info", "carla_msgs/msg/CarlaTrafficLightInfoList", latched, s.lightChanges)
-	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList", latched, s.lights)
+	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList", codec.DefaultQoS(), s.lights)
 	l.weather = b.add("/carla/weather_control", "carla_msgs/msg/CarlaWeatherParameters", latched, s.weathers)
 
 	roles := map[string]int{}

@@ -332,6 +332,28 @@ func TestVehicleInfo(t *testing.T) {
 	require.EqualValues(t, float32(0.35), info.Wheels[0].Radius)
 }
 
+// What is latched is told for a seek, too, from one frame and the state before it.
+func TestLatest(t *testing.T) {
+	r := openROS2(t, sample(t, "scenario_runner_DistanceToLaneCenter.log"))
+	info, err := r.Info()
+	require.NoError(t, err)
+	it, err := codec.Latest(r, codec.Query{End: info.StartTime + 5e9}, codec.LatchedDepth)
+	require.NoError(t, err)
+	var topics []string
+	for {
+		m, err := it.Next()
+		if err != nil {
+			require.Equal(t, io.EOF, err)
+			break
+		}
+		topics = append(topics, m.Channel.Topic)
+		if m.Channel.Topic == "/carla/actor_list" {
+			require.Len(t, decode[carla_msgs.CarlaActorList](t, m).Actors, 183)
+		}
+	}
+	require.Equal(t, []string{"/carla/world_info", "/carla/actor_list", "/tf_static", "/carla/hero/vehicle_info", "/carla/traffic_lights/info"}, topics)
+}
+
 // A packet that can't be decoded takes nothing else with it.
 func TestDamagedPacket(t *testing.T) {
 	tp := drive(t, carla.UE4)
@@ -365,4 +387,24 @@ func BenchmarkTranslate(b *testing.B) {
 	for b.Loop() {
 		each(b, r, codec.Query{}, func(*codec.Message) {})
 	}
+}
+
+// Whatever a frame holds, what becomes of it are messages.
+func FuzzTranslate(f *testing.F) {
+	for _, p := range []carla.Profile{carla.UE4, carla.UE5} {
+		for _, m := range drive(f, p).frames {
+			f.Add(m.Data, p.Wide)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte, wide bool) {
+		p := carla.UE4
+		if wide {
+			p = carla.UE5
+		}
+		tp := drive(t, p)
+		tp.frames[1].Data = data
+		for _, messages := range translated(t, tp, codec.Query{Damaged: func(error) {}}) {
+			require.NotEmpty(t, messages)
+		}
+	})
 }

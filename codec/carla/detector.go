@@ -1,12 +1,15 @@
 package carla
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // detector finds out the profile of a log from its frames.
 type detector struct {
 	version uint16
-	wide    int  // votes for vectors of 8 bytes a component, less those for 4
-	wideAdd bool // EventAdd has such vectors
+	wide    int    // votes for vectors of 8 bytes a component, less those for 4
+	adds    []byte // data of an EventAdd, which says it when there are no votes
 	wheel   int
 
 	frame [256]bool // the ids of the frame so far
@@ -53,8 +56,8 @@ func (d *detector) packet(k Packet) {
 			}
 		}
 	case IDEventAdd:
-		if wide, narrow := fits(Profile{Wide: true}, k), fits(Profile{}, k); count > 0 && wide != narrow {
-			d.wideAdd = wide
+		if d.adds == nil && count > 0 {
+			d.adds = bytes.Clone(k.Data)
 		}
 	case 21:
 		if count > 0 && size == 6*count {
@@ -75,10 +78,19 @@ func fits(p Profile, k Packet) bool {
 	return c.err == nil && len(c.data) == 0
 }
 
+// isWide says whether vectors are of 8 bytes a component.
+func (d *detector) isWide() bool {
+	if d.wide != 0 || d.adds == nil {
+		return d.wide > 0 || d.wide == 0 && d.wheel == chaosWheel
+	}
+	k := Packet{IDEventAdd, d.adds}
+	return !fits(Profile{}, k) && fits(Profile{Wide: true}, k)
+}
+
 // profile returns what the frames say. CARLA writes doors before positions, wheels and bikers behind them.
 func (d *detector) profile() Profile {
 	switch {
-	case d.wide > 0 || d.wide == 0 && (d.wideAdd || d.wheel == chaosWheel):
+	case d.isWide():
 		return UE5
 	case d.version >= 2:
 		return UE4New

@@ -47,7 +47,7 @@ func (w *walker) next() (frame, error) {
 		if err != nil {
 			return f, fmt.Errorf("read %s: frame at %#x: %w", w.path, f.pos, pathless(err))
 		}
-		left := w.window.size - f.pos - int64(size)
+		left := w.size - f.pos - int64(size)
 		if left < packetHead {
 			problem = "a packet ends within its head"
 			break
@@ -72,7 +72,7 @@ func (w *walker) next() (frame, error) {
 	if ended {
 		return w.found(f, size)
 	}
-	if f.pos == w.window.size {
+	if f.pos == w.size {
 		return f, io.EOF
 	}
 	end, err := w.resync(f.pos + 1)
@@ -135,7 +135,7 @@ func (w *walker) resync(pos int64) (int64, error) {
 		switch {
 		case i < 0:
 			pos += int64(len(b) - len(frameStartHead) + 1)
-		case len(b)-i < size && pos+int64(len(b)) == w.window.size:
+		case len(b)-i < size && pos+int64(len(b)) == w.size:
 			return -1, nil
 		case len(b)-i < size:
 			pos += int64(i)

@@ -18,6 +18,8 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/disktest"
+	_ "tapedeck/codec/mcap"
+	_ "tapedeck/codec/record"
 )
 
 // rewrite reads a log and writes it.
@@ -49,26 +51,42 @@ func TestRewriteSamples(t *testing.T) {
 				require.True(t, bytes.Equal(want, rewrite(t, want, codec.CreateOptions{ChunkSize: size})))
 			}
 
-			// In a folder, by the registry, as a program does it.
-			out := filepath.Join(t.TempDir(), "copy.log")
-			r, err := codec.Open(path)
-			require.NoError(t, err)
-			defer r.Close()
-			info, err := r.Info()
-			require.NoError(t, err)
-			w, err := codec.Create(out, codec.CreateOptions{Metadata: info.Metadata})
-			require.NoError(t, err)
-			it, err := r.Read(codec.Query{})
-			require.NoError(t, err)
-			for m, err := it.Next(); err == nil; m, err = it.Next() {
-				require.NoError(t, w.Write(m))
+			// As a program does it, and through other formats.
+			folder := t.TempDir()
+			from := path
+			for _, to := range []string{"a.log", "b.mcap", "c.log", "d.record", "e.log"} {
+				to = filepath.Join(folder, to)
+				convert(t, from, to)
+				from = to
+				if filepath.Ext(to) == ".log" {
+					got, err := os.ReadFile(to)
+					require.NoError(t, err)
+					require.True(t, bytes.Equal(want, got), to)
+				}
 			}
-			require.NoError(t, w.Close())
-			got, err := os.ReadFile(out)
-			require.NoError(t, err)
-			require.True(t, bytes.Equal(want, got))
 		})
 	}
+}
+
+func convert(t testing.TB, from, to string) {
+	r, err := codec.Open(from)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	w, err := codec.Create(to, codec.CreateOptions{Metadata: info.Metadata})
+	require.NoError(t, err)
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		require.NoError(t, w.Write(m))
+	}
+	require.NoError(t, w.Close())
 }
 
 // What is written in one profile is written in another, and back, without a loss.
