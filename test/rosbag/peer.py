@@ -1,0 +1,69 @@
+"""Reads the bags that it is given with ROS 1's own library and prints as JSON what is in them, or with "write COMPRESSION" writes
+one."""
+
+import hashlib
+import json
+import sys
+
+import genpy
+import rosbag
+from geometry_msgs.msg import PoseStamped, TransformStamped
+from sensor_msgs.msg import CameraInfo, Imu, PointCloud2, PointField, Range
+from std_msgs.msg import Empty, String, UInt8MultiArray
+
+
+def read(path):
+    with rosbag.Bag(path) as bag:
+        connections = [
+            {**{k: v.decode() if isinstance(v, bytes) else v for k, v in c.header.items()}, "topic": c.topic}
+            for c in bag._get_connections()
+        ]
+        messages, values = [], []
+        for topic, (kind, data, md5sum, _, cls), t in bag.read_messages(raw=True):
+            messages.append(f"{topic} {kind} {t.to_nsec()} {hashlib.sha256(data).hexdigest()}")
+            values.append(str(cls().deserialize(data)) if cls._md5sum == md5sum else "another sum")
+        info = {
+            "count": bag.get_message_count(),
+            "chunks": len(bag._chunks),
+            "compression": str(bag.get_compression_info().compression),
+            "start": bag.get_start_time() if messages else 0,
+            "end": bag.get_end_time() if messages else 0,
+        }
+    return {"connections": connections, "messages": messages, "values": values, "info": info}
+
+
+def write(path, compression):
+    with rosbag.Bag(path, "w", compression=compression, chunk_threshold=20000) as bag:
+        for i in range(60):
+            t = genpy.Time(1700000000 + i // 10, i * 1000)
+            for topic, message in messages(i, t):
+                bag.write(topic, message, t + genpy.Duration(0, -3000 if i % 7 == 6 else 0))
+
+
+def messages(i, t):
+    yield "/text", String("é" * i)
+    yield "/empty", Empty()
+    imu = Imu()
+    imu.header.seq, imu.header.stamp, imu.header.frame_id = i, t, "imu_link"
+    imu.orientation.w, imu.linear_acceleration.z = 1, -9.81 * i
+    imu.angular_velocity_covariance = [float(i)] * 9
+    yield "/imu", imu
+    cloud = PointCloud2(height=1, width=i, point_step=16, row_step=16 * i, data=bytes(range(16)) * i, is_dense=i % 2 == 0)
+    cloud.fields = [PointField(n, 4 * k, PointField.FLOAT32, 1) for k, n in enumerate("xyz")]
+    yield "/cloud", cloud
+    yield "/camera_info", CameraInfo(height=4, width=i, distortion_model="plumb_bob", D=[0.1] * (i % 6), K=[1.0] * 9)
+    yield "/range", Range(range=i / 4)
+    pose = PoseStamped()
+    pose.header.stamp, pose.pose.position.x = t, i
+    yield "/pose", pose
+    transform = TransformStamped()
+    transform.child_frame_id = "base" * (i % 5)
+    transform.transform.rotation.w = 1
+    yield "/transform", transform
+    yield "/bytes", UInt8MultiArray(data=bytes(range(i)))
+
+
+if sys.argv[1] == "write":
+    write(sys.argv[3], sys.argv[2])
+else:
+    print(json.dumps([read(path) for path in sys.argv[2:]]))

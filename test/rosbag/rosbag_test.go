@@ -1,0 +1,317 @@
+// Package rosbag tests codec/rosbag and bridge/ros1 against ROS 1's own library for bags and against Foxglove's, on what they
+// write and on real bags.
+package rosbag
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge/ros1"
+	"tapedeck/codec"
+	_ "tapedeck/codec/rosbag"
+)
+
+const (
+	python  = "/usr/bin/python3"
+	samples = "../../../shared/samples/bag"
+)
+
+// needROS skips a test where ROS 1's library is not installed.
+func needROS(t *testing.T) {
+	if err := exec.Command(python, "-c", "import rosbag, sensor_msgs").Run(); err != nil {
+		t.Skip("ROS 1's library is not installed (Debian: python3-rosbag and python3-sensor-msgs); bags are not compared with it")
+	}
+}
+
+// run runs a command and returns what it prints.
+func run(t *testing.T, name string, args ...string) string {
+	command := exec.Command(name, args...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	require.NoError(t, err, "%s %v: %s%s", name, args, output, &stderr)
+	return string(output)
+}
+
+// contents is what a peer finds in a bag.
+type contents struct {
+	Connections []map[string]string
+	Messages    []string
+	Values      []string // as ROS prints them
+	Info        struct {
+		Count, Chunks int
+		Compression   string
+		Start, End    float64
+	}
+	Different []string // messages that are not the same in ROS 2
+}
+
+func askROS(t *testing.T, paths ...string) []contents {
+	var got []contents
+	require.NoError(t, json.Unmarshal([]byte(run(t, python, append([]string{"peer.py", "read"}, paths...)...)), &got))
+	return got
+}
+
+// read returns the messages of a bag as the peers list them, and what they become in ROS 2 as peer.js takes it.
+func read(t *testing.T, path string) (lines []string, translated string, info *codec.Info) {
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err = r.Info()
+	require.NoError(t, err)
+	translator, err := ros1.New(r)
+	require.NoError(t, err)
+	for _, topic := range info.Topics {
+		_, err := translator.Topics(topic)
+		require.NoError(t, err)
+	}
+	translate := translator.Begin()
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	var b strings.Builder
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return lines, b.String(), info
+		}
+		require.NoError(t, err)
+		message := fmt.Sprintf("%s %s %d %x", m.Channel.Topic, m.Channel.Type, m.LogTime, sha256.Sum256(m.Data))
+		lines = append(lines, message)
+		out, err := translate(m)
+		require.NoError(t, err)
+		line, err := json.Marshal(map[string]string{
+			"message": message, "definition": string(out[0].Channel.Schema.Data), "payload": base64.StdEncoding.EncodeToString(out[0].Data),
+		})
+		require.NoError(t, err)
+		b.Write(append(line, '\n'))
+	}
+}
+
+// rewrite writes the messages of a bag to another one.
+func rewrite(t *testing.T, from, to, compression string) {
+	r, err := codec.Open(from)
+	require.NoError(t, err)
+	defer r.Close()
+	w, err := codec.Create(to, codec.CreateOptions{Compression: compression, ChunkSize: 30_000})
+	require.NoError(t, err)
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		require.NoError(t, w.Write(m))
+	}
+	require.NoError(t, w.Close())
+}
+
+// ordered makes lists comparable in which messages of equal times have no certain order.
+func ordered(lines []string) []string { return slices.Sorted(slices.Values(lines)) }
+
+// connectionsOf returns the headers of the connections in a bag, as the peers give them.
+func connectionsOf(info *codec.Info) []map[string]string {
+	list := []map[string]string{}
+	for _, topic := range info.Topics {
+		c := topic.Channel
+		header := map[string]string{"topic": c.Topic, "type": c.Type, "message_definition": string(c.Schema.Data)}
+		for key, value := range c.Metadata {
+			if key == "latching" {
+				value = map[string]string{"true": "1", "false": "0"}[value]
+			}
+			header[key] = value
+		}
+		list = append(list, header)
+	}
+	return list
+}
+
+func requireSame(t *testing.T, want contents, lines []string, info *codec.Info) {
+	t.Helper()
+	require.Equal(t, ordered(want.Messages), ordered(lines))
+	require.ElementsMatch(t, want.Connections, connectionsOf(info))
+}
+
+// What ROS writes is read as ROS reads it; what is made of it is read by ROS as before, in every compression, and ROS's tools work
+// on it.
+func TestROS(t *testing.T) {
+	needROS(t)
+	for _, compression := range []string{"none", "bz2", "lz4"} {
+		t.Run(compression, func(t *testing.T) {
+			dir := t.TempDir()
+			theirs, ours := filepath.Join(dir, "theirs.bag"), filepath.Join(dir, "ours.bag")
+			run(t, python, "peer.py", "write", compression, theirs)
+			rewrite(t, theirs, ours, compression)
+			both := askROS(t, theirs, ours)
+			want, got := both[0], both[1]
+			require.Len(t, want.Messages, 9*60)
+			require.Greater(t, want.Info.Chunks, 2)
+			lines, _, info := read(t, theirs)
+			requireSame(t, want, lines, info)
+
+			require.Equal(t, ordered(want.Messages), ordered(got.Messages))
+			require.Equal(t, ordered(want.Values), ordered(got.Values))
+			require.ElementsMatch(t, want.Connections, got.Connections)
+			require.Equal(t, want.Info.Count, got.Info.Count)
+			require.Equal(t, want.Info.Start, got.Info.Start)
+			require.Equal(t, want.Info.End, got.Info.End)
+			require.Equal(t, compression, got.Info.Compression)
+			require.Greater(t, got.Info.Chunks, 2)
+		})
+	}
+}
+
+// ROS's tools work on what is written.
+func TestTools(t *testing.T) {
+	needROS(t)
+	dir := t.TempDir()
+	theirs, ours := filepath.Join(dir, "theirs.bag"), filepath.Join(dir, "ours.bag")
+	run(t, python, "peer.py", "write", "none", theirs)
+	rewrite(t, theirs, ours, "lz4")
+	require.Contains(t, run(t, "rosbag", "info", ours), "compression:  lz4 [")
+	require.Equal(t, "540\n", run(t, "rosbag", "info", "-y", "-k", "messages", ours))
+	require.Contains(t, run(t, "rosbag", "check", ours), "Bag file does not need any migrations.")
+	filtered, decompressed, unindexed := filepath.Join(dir, "filtered.bag"), t.TempDir(), filepath.Join(dir, "unindexed.bag")
+	run(t, "rosbag", "filter", ours, filtered, "topic == '/imu'")
+	run(t, "rosbag", "decompress", "-q", "--output-dir="+decompressed, ours)
+
+	// Without its index ROS finds everything again.
+	content, err := os.ReadFile(ours)
+	require.NoError(t, err)
+	const field = "index_pos="
+	copy(content[bytes.Index(content, []byte(field))+len(field):], make([]byte, 8))
+	require.NoError(t, os.WriteFile(unindexed, content, 0o666))
+	run(t, "rosbag", "reindex", "-q", "-f", unindexed)
+
+	bags := []string{theirs, filtered, filepath.Join(decompressed, "ours.bag"), unindexed}
+	got := askROS(t, bags...)
+	require.Len(t, got[1].Messages, 60)
+	require.Equal(t, ordered(got[0].Messages), ordered(got[2].Messages))
+	require.Equal(t, ordered(got[0].Messages), ordered(got[3].Messages))
+	// We read what they made of it.
+	for i, path := range bags {
+		lines, _, info := read(t, path)
+		requireSame(t, got[i], lines, info)
+	}
+}
+
+// Real bags are read as ROS reads them; what is written of them has all connections, with all that their headers say.
+func TestSamples(t *testing.T) {
+	needROS(t)
+	dir := t.TempDir()
+	var all []string
+	for _, name := range []string{
+		"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "cruise_example-unsorted-chunks.bag", "cruise_no-messages.bag", "py_none.bag", "py_lz4.bag",
+	} {
+		path := filepath.Join(samples, name)
+		if !exists(path) {
+			t.Skip("the real recordings are not on this machine: no ", path)
+		}
+		ours := filepath.Join(dir, name)
+		rewrite(t, path, ours, "none")
+		all = append(all, path, ours)
+	}
+	for i, want := range askROS(t, all...) {
+		lines, _, info := read(t, all[i])
+		requireSame(t, want, lines, info)
+	}
+}
+
+// install returns the folder where the modules of peer.js are, and installs them there on the first run.
+func install(t *testing.T) string {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("Node.js is not installed (Debian: nodejs and npm); bags are not compared with Foxglove's")
+	}
+	dir, err := filepath.Abs("../../build/test-rosbag")
+	require.NoError(t, err)
+	lock, err := os.ReadFile("package-lock.json")
+	require.NoError(t, err)
+	stamp := filepath.Join(dir, "node_modules", "package-lock.json")
+	if installed, err := os.ReadFile(stamp); err == nil && bytes.Equal(installed, lock) {
+		return dir
+	}
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
+	}
+	npm := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	npm.Dir = dir
+	output, err := npm.CombinedOutput()
+	require.NoError(t, err, "npm ci in %s (Debian: npm; it needs the network once): %s", dir, output)
+	require.NoError(t, os.WriteFile(stamp, lock, 0o644))
+	return dir
+}
+
+// askFoxglove runs peer.js on a bag and what its messages became.
+func askFoxglove(t *testing.T, path, translated string) contents {
+	dir := install(t)
+	script, err := filepath.Abs("peer.js")
+	require.NoError(t, err)
+	path, err = filepath.Abs(path)
+	require.NoError(t, err)
+	command := exec.Command("node", script, path)
+	command.Dir = dir
+	command.Stderr = os.Stderr
+	command.Stdin = strings.NewReader(translated)
+	output, err := command.Output()
+	require.NoError(t, err)
+	var got contents
+	require.NoError(t, json.Unmarshal(output, &got))
+	return got
+}
+
+// Foxglove's reader finds the same messages, and its decoders the same values in ROS 1 and in what becomes of them in ROS 2.
+func TestFoxglove(t *testing.T) {
+	install(t)
+	bags := []string{}
+	for _, name := range []string{"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "py_none.bag", "py_lz4.bag"} {
+		if path := filepath.Join(samples, name); exists(path) {
+			bags = append(bags, path)
+		}
+	}
+	if exec.Command(python, "-c", "import rosbag, sensor_msgs").Run() == nil {
+		path := filepath.Join(t.TempDir(), "types.bag")
+		run(t, python, "peer.py", "write", "none", path)
+		bags = append(bags, path)
+	}
+	if len(bags) == 0 {
+		t.Skip("there are no bags on this machine: neither ", samples, " nor ROS 1's library")
+	}
+	for i, path := range bags {
+		compression := []string{"none", "bz2", "lz4"}[i%3]
+		t.Run(filepath.Base(path)+" "+compression, func(t *testing.T) {
+			ours := filepath.Join(t.TempDir(), "ours.bag")
+			rewrite(t, path, ours, compression)
+			lines, translated, info := read(t, ours)
+			got := askFoxglove(t, ours, translated)
+			requireSame(t, got, lines, info)
+			for _, text := range got.Different {
+				// Of a log message ROS 2 has less, and other levels. Range has something new.
+				require.Regexp(t, `rosgraph_msgs/Log|sensor_msgs/Range: .*,"variance":"0"}$`, text)
+			}
+		})
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
