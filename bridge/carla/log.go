@@ -44,26 +44,14 @@ func (t *translator) newLog(s *survey) (*log, error) {
 	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList", codec.DefaultQoS(), s.lights)
 	l.weather = b.add("/carla/weather_control", "carla_msgs/msg/CarlaWeatherParameters", latched, s.weathers)
 
-	roles := map[string]int{}
-	for _, a := range s.actors {
-		if a.kind == vehicle || a.kind == walker {
-			roles[a.role]++
-		}
+	for id, name := range namesOf(s.actors) {
+		l.names[id] = &actorTopics{name: name}
 	}
 	for _, a := range s.actors {
-		n := &actorTopics{name: fmt.Sprintf("actor%d", a.id)}
-		l.names[a.id] = n
-		switch {
-		case a.kind == spectator:
-			n.name = "spectator"
-		case a.kind != vehicle && a.kind != walker:
-			continue
-		case roles[a.role] == 1 && token.MatchString(a.role) && !reserved[a.role]:
-			n.name = a.role
-		}
+		n := l.names[a.id]
 		prefix := "/carla/" + n.name
 		n.collisions = b.add(prefix+"/collision", "carla_msgs/msg/CarlaCollisionEvent", codec.DefaultQoS(), a.collisions)
-		if a.kind == spectator {
+		if a.kind != vehicle && a.kind != walker {
 			continue
 		}
 		n.odometry = b.add(prefix+"/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS(), a.frames)
@@ -78,8 +66,29 @@ func (t *translator) newLog(s *survey) (*log, error) {
 	return l, b.err
 }
 
-// reserved are names of actors whose topics would be others'.
-var reserved = map[string]bool{"traffic_lights": true, "spectator": true, mapFrame: true}
+// namesOf returns what the topics and frames of actors are called, by their ids.
+func namesOf(actors []*actorSurvey) map[uint32]string {
+	roles := map[string]int{}
+	for _, a := range actors {
+		if a.kind == vehicle || a.kind == walker {
+			roles[a.role]++
+		}
+	}
+	names := map[uint32]string{}
+	for _, a := range actors {
+		names[a.id] = fmt.Sprintf("actor%d", a.id)
+		switch {
+		case a.kind == spectator:
+			names[a.id] = "spectator"
+		case (a.kind == vehicle || a.kind == walker) && roles[a.role] == 1 && token.MatchString(a.role) && !reserved.MatchString(a.role):
+			names[a.id] = a.role
+		}
+	}
+	return names
+}
+
+// reserved are names of which an actor's topics or frame would be another's.
+var reserved = regexp.MustCompile(`^(traffic_lights|spectator|map|actor[0-9]+)$`)
 
 // channelBuilder makes the channels of a log.
 type channelBuilder struct {

@@ -113,7 +113,7 @@ func role(name string) []carla.Attribute {
 
 func TestNames(t *testing.T) {
 	vehicles := carla.EventAddList{}
-	for i, name := range []string{"hero", "autopilot", "autopilot", "ego/2", "", "traffic_lights", "spectator", "2nd"} {
+	for i, name := range []string{"hero", "autopilot", "autopilot", "ego/2", "", "traffic_lights", "spectator", "2nd", "actor10"} {
 		vehicles = append(vehicles, carla.EventAdd{Actor: uint32(10 + i), Type: carla.ActorVehicle, Attributes: role(name)})
 	}
 	vehicles = append(vehicles, carla.EventAdd{Actor: 30, Type: carla.ActorWalker, Attributes: role("child")})
@@ -139,7 +139,7 @@ func TestNames(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"/carla/hero/odometry", "/carla/actor11/odometry", "/carla/actor12/odometry", "/carla/actor13/odometry", "/carla/actor14/odometry",
-		"/carla/actor15/odometry", "/carla/actor16/odometry", "/carla/actor17/odometry", "/carla/child/odometry",
+		"/carla/actor15/odometry", "/carla/actor16/odometry", "/carla/actor17/odometry", "/carla/actor18/odometry", "/carla/child/odometry",
 	}, odometry)
 }
 
