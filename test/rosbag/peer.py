@@ -1,5 +1,5 @@
-"""Reads the bags that it is given with ROS 1's own library and prints as JSON what is in them, or with "write COMPRESSION" writes
-one."""
+"""Reads the bags that it is given with ROS 1's own library and prints as JSON what is in them, or with "write" writes
+one in each compression to a folder."""
 
 import hashlib
 import json
@@ -32,8 +32,8 @@ def read(path):
     return {"connections": connections, "messages": messages, "values": values, "info": info}
 
 
-def write(path, compression):
-    with rosbag.Bag(path, "w", compression=compression, chunk_threshold=20000) as bag:
+def write(folder, compression):
+    with rosbag.Bag(f"{folder}/{compression}.bag", "w", compression=compression, chunk_threshold=20000) as bag:
         for i in range(60):
             t = genpy.Time(1700000000 + i // 10, i * 1000)
             for topic, message in messages(i, t):
@@ -64,6 +64,7 @@ def messages(i, t):
 
 
 if sys.argv[1] == "write":
-    write(sys.argv[3], sys.argv[2])
+    for compression in ["none", "bz2", "lz4"]:
+        write(sys.argv[2], compression)
 else:
     print(json.dumps([read(path) for path in sys.argv[2:]]))
