@@ -14,6 +14,10 @@ import (
 // leastReserve is how many bytes a file has in reserve from the beginning on.
 const leastReserve = 64 << 10
 
+// atOnce is how many bytes are written with one call. ext4 of Linux 6.18 has large pages for more of them, and takes two to eight times
+// the processor time for 16 MiB.
+const atOnce = 1 << 20
+
 // File is a file of a recording while it is written. It has codec.ActiveSuffix behind its name until it is complete, and some of
 // the disk in reserve, so that it can be completed when the disk is full. Errors are bare: they have neither the path nor what
 // was done. The methods are not for concurrent use, except that Sync may be called beside all others.
@@ -74,7 +78,12 @@ func (f *File) Append(parts ...[]byte) error {
 
 // WriteAt writes over what is at off.
 func (f *File) WriteAt(b []byte, off int64) error {
-	_, err := f.handle.WriteAt(b, off)
+	var err error
+	for err == nil && len(b) > 0 {
+		n := min(len(b), atOnce)
+		_, err = f.handle.WriteAt(b[:n], off)
+		b, off = b[n:], off+int64(n)
+	}
 	f.dirty.Store(true) // behind the write: a Sync in between may not have it
 	return cause(err)
 }
