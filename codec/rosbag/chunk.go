@@ -64,7 +64,8 @@ func (l *loader) load(s *segment, buf []byte) ([]byte, []error) {
 			s.unsorted = s.unsorted || h.time < last
 			last = h.time
 		} else {
-			l.define(&h, data)
+			other := h // so that h is not allocated
+			l.define(&other, data)
 		}
 		whole = next
 	}

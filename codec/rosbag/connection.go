@@ -74,7 +74,9 @@ func newDefiner() definer {
 func (d *definer) define(h *header, data []byte) {
 	switch h.op {
 	case opConnection:
-		d.add(h.conn, func() *codec.Channel { return newChannel(string(h.get("topic")), data) })
+		if d.channels[h.conn] == nil {
+			d.add(h.conn, newChannel(string(h.get("topic")), data))
+		}
 	case opDefinition:
 		if definition := h.get("def"); definition != nil {
 			d.definitions[string(h.get("type"))+" "+string(h.get("md5"))] = slices.Clone(definition)
@@ -82,11 +84,9 @@ func (d *definer) define(h *header, data []byte) {
 	}
 }
 
-func (d *definer) add(conn uint32, channel func() *codec.Channel) {
-	if _, ok := d.channels[conn]; !ok {
-		d.channels[conn] = channel()
-		d.order = append(d.order, conn)
-	}
+func (d *definer) add(conn uint32, channel *codec.Channel) {
+	d.channels[conn] = channel
+	d.order = append(d.order, conn)
 }
 
 // connection returns the number of a message's connection, which of version 1.2 is not in the file.
@@ -102,7 +102,7 @@ func (d *definer) connection(h *header) uint32 {
 	if !ok {
 		number = uint32(len(d.order))
 		d.numbers[string(d.key)] = number
-		d.add(number, func() *codec.Channel { return d.oldChannel(h) })
+		d.add(number, d.oldChannel(h))
 	}
 	return number
 }
