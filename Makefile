@@ -15,6 +15,10 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Of the Go build: rcl for bridge/rcl, see test/ros2.
 TAGS ?=
 
+# colcon's tests are called likewise, see CMakeLists.txt, so that what make test has passed just before is not done twice: the go tool
+# has the results. The target check has vetted everything.
+TESTFLAGS := -vet=off -timeout 20m
+
 # Packages where goroutines meet.
 RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/...
 
@@ -27,8 +31,8 @@ demo: build
 	$(GO) run ./test/demo
 
 test: build test-deps check
-	$(GO) test ./...
-	$(GO) test -race -short $(RACE)
+	$(GO) run ./test/junit /dev/null -p 4 $(TESTFLAGS) ./...
+	$(GO) test -race -short -p 4 $(TESTFLAGS) $(RACE)
 
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
