@@ -1,5 +1,5 @@
-// Package carla knows what the packets of CARLA's recorder mean in ROS 2: the messages are those of carla_msgs and of ROS, the
-// names those of CARLA's ROS bridge, https://github.com/carla-simulator/ros-bridge.
+// Package carla knows what the packets of CARLA's recorder mean in ROS 2, and makes logs of ROS 2 messages: these are those of
+// carla_msgs and of ROS, the names those of CARLA's ROS bridge, https://github.com/carla-simulator/ros-bridge.
 //
 // CARLA's world looks forward, right and up and counts in cm and degrees. What comes out looks forward, left and up and counts
 // in m and rad: everything is mirrored with y.

@@ -1,0 +1,251 @@
+package carla
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/tf2_msgs"
+)
+
+// write writes a log of a recording of ROS 2 messages and returns its path.
+func write(t testing.TB, r codec.Reader, o WriteOptions) (path string, left []string) {
+	path = filepath.Join(t.TempDir(), "written.log")
+	w, err := codec.Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	left, err = Write(w, r, o)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return path, left
+}
+
+// ROS 2 messages of a log, the log that is written of them, and what that is in ROS 2: the same within 1e-5 m and 1e-5 rad.
+func TestThereAndBack(t *testing.T) {
+	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
+		for _, p := range []carla.Profile{carla.UE4New, carla.UE5} {
+			t.Run(name+" "+p.Name, func(t *testing.T) {
+				there := openROS2(t, sample(t, name))
+				path, left := write(t, there, WriteOptions{Profile: p})
+				require.ElementsMatch(t, []string{"/carla/status", "/carla/hero/vehicle_status", "/carla/hero/vehicle_info"}, left)
+				back := openROS2(t, path)
+				source, err := there.Info()
+				require.NoError(t, err)
+				result, err := back.Info()
+				require.NoError(t, err)
+				require.True(t, result.Complete)
+				require.Equal(t, source.StartTime, result.StartTime)
+				require.InDelta(t, source.EndTime, result.EndTime, 2)
+				require.Equal(t, p.Name, result.Metadata[carla.KeyProfile])
+				want, got := collect(t, there), collect(t, back)
+				for _, topic := range []string{"/clock", "/carla/hero/odometry", "/carla/hero/vehicle_control_cmd", "/tf", "/carla/actor_list", "/carla/traffic_lights/status", "/carla/traffic_lights/info", "/carla/world_info"} {
+					require.Len(t, got[topic], len(want[topic]), topic)
+					for i := 0; i < len(want[topic]); i += 3 {
+						requireNear(t, want[topic][i], got[topic][i])
+					}
+				}
+				// Where everything is in the end.
+				a, b := want["/tf_static"], got["/tf_static"]
+				requireNear(t, a[len(a)-1], b[len(b)-1])
+			})
+		}
+	}
+}
+
+func collect(t testing.TB, r codec.Reader) map[string][]msgs.Message {
+	all := map[string][]msgs.Message{}
+	each(t, r, codec.Query{}, func(m *codec.Message) { all[m.Channel.Topic] = append(all[m.Channel.Topic], decodeAny(t, m)) })
+	return all
+}
+
+// requireNear compares messages: poses within 1e-5 m and rad, stamps within 2 ns, the rest exactly.
+func requireNear(t *testing.T, want, got msgs.Message) {
+	t.Helper()
+	near := func(a, b float64) { t.Helper(); require.InDelta(t, a, b, 1e-5) }
+	vector := func(a, b vector3) { t.Helper(); near(a.X, b.X); near(a.Y, b.Y); near(a.Z, b.Z) }
+	orientation := func(a, b quaternion) {
+		t.Helper()
+		q := multiply(conjugate(a), b)
+		require.Less(t, 2*math.Sqrt(q.X*q.X+q.Y*q.Y+q.Z*q.Z), 1e-5)
+	}
+	header := func(a, b std_msgs.Header) {
+		t.Helper()
+		require.Equal(t, a.FrameId, b.FrameId)
+		require.InDelta(t, duration(a.Stamp), duration(b.Stamp), 2)
+	}
+	switch a := want.(type) {
+	case *rosgraph_msgs.Clock:
+		require.InDelta(t, duration(a.Clock), duration(got.(*rosgraph_msgs.Clock).Clock), 2)
+	case *nav_msgs.Odometry:
+		b := got.(*nav_msgs.Odometry)
+		header(a.Header, b.Header)
+		vector(vector3(a.Pose.Pose.Position), vector3(b.Pose.Pose.Position))
+		orientation(a.Pose.Pose.Orientation, b.Pose.Pose.Orientation)
+		vector(a.Twist.Twist.Linear, b.Twist.Twist.Linear)
+		vector(a.Twist.Twist.Angular, b.Twist.Twist.Angular)
+	case *tf2_msgs.TFMessage:
+		b := got.(*tf2_msgs.TFMessage)
+		// Actors come in the order of their ids from a log that was written.
+		order := func(a, b geometry_msgs.TransformStamped) int {
+			return slices.Compare([]byte(a.ChildFrameId), []byte(b.ChildFrameId))
+		}
+		slices.SortFunc(a.Transforms, order)
+		slices.SortFunc(b.Transforms, order)
+		require.Len(t, b.Transforms, len(a.Transforms))
+		for i, x := range a.Transforms {
+			y := b.Transforms[i]
+			header(x.Header, y.Header)
+			require.Equal(t, x.ChildFrameId, y.ChildFrameId)
+			vector(x.Transform.Translation, y.Transform.Translation)
+			orientation(x.Transform.Rotation, y.Transform.Rotation)
+		}
+	case *carla_msgs.CarlaActorList:
+		require.ElementsMatch(t, a.Actors, got.(*carla_msgs.CarlaActorList).Actors)
+	case *carla_msgs.CarlaTrafficLightInfoList:
+		b := got.(*carla_msgs.CarlaTrafficLightInfoList)
+		require.Len(t, b.TrafficLights, len(a.TrafficLights))
+		places := map[uint32]carla_msgs.CarlaTrafficLightInfo{}
+		for _, l := range b.TrafficLights {
+			places[l.Id] = l
+		}
+		for _, x := range a.TrafficLights {
+			y := places[x.Id]
+			vector(vector3(x.Transform.Position), vector3(y.Transform.Position))
+			orientation(x.Transform.Orientation, y.Transform.Orientation)
+			vector(x.TriggerVolume.Center, y.TriggerVolume.Center)
+			vector(x.TriggerVolume.Size, y.TriggerVolume.Size)
+		}
+	case *carla_msgs.CarlaEgoVehicleControl:
+		b := got.(*carla_msgs.CarlaEgoVehicleControl)
+		header(a.Header, b.Header)
+		b.Header = a.Header
+		require.Equal(t, a, b)
+	default:
+		require.Equal(t, want, got)
+	}
+}
+
+// A log with something of everything, too.
+func TestEverythingThereAndBack(t *testing.T) {
+	r, left, err := bridge.Translate(drive(t, carla.UE5), map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	require.NoError(t, err)
+	require.Empty(t, left)
+	path, _ := write(t, r, WriteOptions{Profile: carla.UE5})
+	want, got := collect(t, r), collect(t, openROS2(t, path))
+	for _, topic := range []string{
+		"/carla/hero/odometry", "/carla/actor20/odometry", "/carla/hero/vehicle_control_cmd", "/carla/actor_list", "/carla/traffic_lights/info",
+		"/carla/hero/collision", "/carla/weather_control", "/tf",
+	} {
+		require.Len(t, got[topic], len(want[topic]), topic)
+		for i := range want[topic] {
+			if c, ok := want[topic][i].(*carla_msgs.CarlaCollisionEvent); ok {
+				require.Equal(t, c.OtherActorId, got[topic][i].(*carla_msgs.CarlaCollisionEvent).OtherActorId)
+				continue
+			}
+			requireNear(t, want[topic][i], got[topic][i])
+		}
+	}
+	walk := got["/carla/actor20/walker_control_cmd"]
+	require.EqualValues(t, 1.5, walk[0].(*carla_msgs.CarlaWalkerControl).Speed)
+	static := got["/tf_static"][len(got["/tf_static"])-1].(*tf2_msgs.TFMessage)
+	camera := static.Transforms[slices.IndexFunc(static.Transforms, func(t geometry_msgs.TransformStamped) bool { return t.ChildFrameId == "actor22" })]
+	require.Equal(t, "hero", camera.Header.FrameId)
+	requireClose(t, vector3{X: 1, Y: -0.5, Z: 1.5}, camera.Transform.Translation)
+}
+
+// car is a recording of a car that has nothing of CARLA's.
+type car struct {
+	tape
+	topics []codec.TopicInfo
+}
+
+func (c *car) add(t testing.TB, topic string, at int64, v msgs.Message) {
+	i := slices.IndexFunc(c.topics, func(o codec.TopicInfo) bool { return o.Channel.Topic == topic })
+	if i < 0 {
+		i = len(c.topics)
+		c.topics = append(c.topics, codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: v.TypeName(), Encoding: codec.EncodingCDR}})
+	}
+	c.topics[i].MessageCount++
+	data, err := cdr.Marshal(v)
+	require.NoError(t, err)
+	c.frames = append(c.frames, codec.Message{Channel: c.topics[i].Channel, LogTime: at, Data: data})
+}
+
+func (c *car) Info() (*codec.Info, error) { return &codec.Info{Topics: c.topics}, nil }
+
+func at(x float64) nav_msgs.Odometry {
+	var o nav_msgs.Odometry
+	o.Pose.Pose.Position.X, o.Pose.Pose.Orientation.W = x, 1
+	o.Twist.Twist.Linear.X = 3
+	return o
+}
+
+func TestWriteCar(t *testing.T) {
+	var c car
+	start := int64(1_700_000_000_250_000_000)
+	for i := range 30 {
+		o := at(float64(i))
+		c.add(t, "/odom", start+int64(i)*10_000_000, &o)
+	}
+	c.add(t, "/tf", start+300_000_000, &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{
+		{Header: std_msgs.Header{FrameId: "odom"}, ChildFrameId: "trailer", Transform: geometry_msgs.Transform{Rotation: quaternion{W: 1}}},
+		{Header: std_msgs.Header{FrameId: "map"}, ChildFrameId: "camera"},
+	}})
+	c.add(t, "/imu", start+310_000_000, &std_msgs.Header{})
+	path, left := write(t, &c, WriteOptions{
+		Map: "Town10HD", Names: map[string]string{"/odom": "hero", "trailer": "load"}, Blueprints: map[string]string{"load": "static.prop.trailer"},
+	})
+	require.Equal(t, []string{"/imu"}, left)
+	r, err := carla.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	require.Equal(t, carla.Header{Version: 1, Date: 1_700_000_000, Map: "Town10HD"}, r.Header())
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.EqualValues(t, 7, info.MessageCount)
+	state, err := r.StateAt(math.MaxInt64)
+	require.NoError(t, err)
+	actors := state.Sorted()
+	require.Len(t, actors, 2)
+	require.Equal(t, anyVehicle, actors[0].BlueprintID)
+	require.Equal(t, "hero", actors[0].Attribute("role_name"))
+	require.Equal(t, "static.prop.trailer", actors[1].BlueprintID)
+	var places []float64
+	each(t, openROS2(t, path), codec.Query{}, func(m *codec.Message) {
+		if m.Channel.Topic == "/carla/hero/odometry" {
+			o := decode[nav_msgs.Odometry](t, m)
+			places = append(places, math.Round(o.Pose.Pose.Position.X))
+			require.InDelta(t, 3, o.Twist.Twist.Linear.X, 1e-6)
+		}
+	})
+	require.Equal(t, []float64{4, 9, 14, 19, 24, 29, 29}, places)
+}
+
+func TestWriteBackwards(t *testing.T) {
+	var c car
+	for _, s := range []int32{5, 6, 5} {
+		c.add(t, "/clock", 1, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: s}})
+	}
+	w, err := codec.Create(filepath.Join(t.TempDir(), "a.log"), codec.CreateOptions{})
+	require.NoError(t, err)
+	_, err = Write(w, &c, WriteOptions{})
+	require.EqualError(t, err, "/clock [rosgraph_msgs/msg/Clock] at 1 ns: the clock goes back from 6s to 5s; a log has one run of time: select one with --start and --end")
+	require.NoError(t, w.Close())
+	c.frames[1].Data = c.frames[1].Data[:6]
+	_, err = Write(w, &c, WriteOptions{Step: time.Second})
+	require.ErrorContains(t, err, "/clock [rosgraph_msgs/msg/Clock] at 1 ns: decode")
+}
