@@ -127,7 +127,9 @@ func seek(t *testing.T, r codec.Reader, times int) {
 			most = len(whole)
 		}
 		same(t, whole[begin:min(begin+most, len(whole))], read(t, most, it, err), "from %d on", at)
-
+		if i%4 != 0 {
+			continue
+		}
 		depths := map[*codec.Channel]int{}
 		for _, m := range whole {
 			if _, ok := depths[m.channel]; !ok {
