@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"io"
 	"io/fs"
@@ -147,5 +148,69 @@ func seek(t *testing.T, r codec.Reader, times int) {
 		slices.Reverse(want)
 		it, err = codec.Latest(r, codec.Query{End: at, Damaged: damaged}, func(c *codec.Channel) int { return depths[c] })
 		same(t, want, read(t, codec.All, it, err), "before %d", at)
+	}
+}
+
+// Likewise in recordings with chunks and files that overlap, come late, are out of order in themselves, and were not finished.
+func TestSeekInDisorder(t *testing.T) {
+	latched := codec.DefaultQoS()
+	latched.Durability, latched.Depth = codec.TransientLocal, 2
+	var channels []*codec.Channel
+	for _, topic := range []string{"/imu", "/scan", "/map", "/tf_static"} {
+		channels = append(channels, &codec.Channel{Topic: topic, Type: "pkg/msg/A", Encoding: codec.EncodingCDR, QoS: []codec.QoS{latched}})
+	}
+	for _, test := range []struct {
+		format, compression string
+		splits              int
+		killed              bool
+	}{
+		{format: "record"}, {format: "record", killed: true},
+		{format: "mcap"}, {format: "mcap", compression: "lz4"}, {format: "mcap", compression: "zstd", killed: true},
+		{format: "rosbag2", splits: 5}, {format: "rosbag2", compression: "zstd", splits: 70}, {format: "rosbag2", splits: 3, killed: true},
+	} {
+		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "a")
+			w, err := codec.Create(path, codec.CreateOptions{Format: test.format, Compression: test.compression, ChunkSize: 3000, ChunkDuration: 1 << 40})
+			require.NoError(t, err)
+			random := rand.New(rand.NewPCG(3, 4))
+			const n = 2000
+			for i := range int64(n) {
+				m := codec.Message{Channel: channels[random.IntN(2)], LogTime: 1000 + 10*i + random.Int64N(30), Data: fmt.Append(nil, i)}
+				switch {
+				case i%400 == 399:
+					m.Channel = channels[2]
+				case i == 5 || i == 1000:
+					m.Channel = channels[3]
+				case i/100%5 == 3: // a hundred messages come late, from long ago
+					m.LogTime -= random.Int64N(5000)
+				}
+				require.NoError(t, w.Write(&m))
+				if test.splits > 0 && i%(n/int64(test.splits)) == 0 {
+					require.NoError(t, w.(codec.Splitter).Split())
+				}
+			}
+			if test.killed {
+				require.NoError(t, w.Sync())
+				copied := filepath.Join(t.TempDir(), "b")
+				active := path + codec.ActiveSuffix
+				if stat, err := os.Stat(path); err == nil && stat.IsDir() {
+					require.NoError(t, os.CopyFS(copied, os.DirFS(path)))
+				} else {
+					b, err := os.ReadFile(active)
+					require.NoError(t, err)
+					require.NoError(t, os.WriteFile(copied, b, 0o644))
+				}
+				path = copied
+			}
+			require.NoError(t, w.Close())
+			r, err := codec.Open(path)
+			require.NoError(t, err)
+			defer r.Close()
+			info, err := r.Info()
+			require.NoError(t, err)
+			require.EqualValues(t, n, info.MessageCount)
+			seek(t, r, 40)
+		})
 	}
 }
