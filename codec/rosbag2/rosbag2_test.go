@@ -442,8 +442,7 @@ func pack(t testing.TB, data []byte) []byte {
 }
 
 func TestCompressedFiles(t *testing.T) {
-	temporary := t.TempDir()
-	t.Setenv("TMPDIR", temporary)
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
 	dir, want := parts(t)
 	var last []byte
 	for i := range 12 {
@@ -467,9 +466,6 @@ func TestCompressedFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, info.Complete)
 	require.Equal(t, "FILE", info.Extra.(Extra).CompressionMode)
-	left, err := os.ReadDir(temporary)
-	require.NoError(t, err)
-	require.Empty(t, left)
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bag_11.mcap.zstd"), last[:len(last)-20], 0o666))
 	r = open(t, dir)
