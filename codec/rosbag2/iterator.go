@@ -2,11 +2,9 @@ package rosbag2
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -19,163 +17,57 @@ const maxMessage = 1 << 30
 // zstdMagic begins what zstd compressed; no CDR begins like that.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// iterator merges the files of a bag by time. A file is open from the time of its first message on.
+// iterator decompresses messages.
 type iterator struct {
-	q          codec.Query
-	zstd       *zstd.Decoder // of messages, nil when they are not compressed
-	compressed bool          // all messages are, by metadata.yaml; without it, those that look so
-	pending    []*part       // by start
-	open       []*partIterator
-	current    *partIterator // whose message was handed out
-	read       func(*part, codec.Query) (codec.Iterator, error)
+	codec.Iterator
+	path       string
+	zstd       *zstd.Decoder
+	compressed bool // all messages are, by metadata.yaml; without it, those that look so
+	damaged    func(error)
+	msg        codec.Message
+	buf        []byte
 	err        error
 }
 
-func newIterator(r *Reader, q codec.Query) *iterator {
-	it := &iterator{q: q, compressed: r.compressedMessages}
-	it.read = func(p *part, q codec.Query) (codec.Iterator, error) { return p.reader.Read(q) }
-	if q.Topics != nil {
-		// Each file has channels of its own for what is one of the bag.
-		wanted := map[*codec.Channel]bool{}
-		for _, t := range r.topics {
-			wanted[t.Channel] = q.Topics(t.Channel)
-		}
-		it.q.Topics = func(c *codec.Channel) bool { return wanted[c] }
+// decompress returns an iterator over what the messages of it decompress to, as far as they are compressed.
+func (r *Reader) decompress(it codec.Iterator, q codec.Query) (codec.Iterator, error) {
+	if !r.compressedMessages && r.metadata != nil {
+		return it, nil
 	}
-	if r.compressedMessages || r.metadata == nil {
-		it.zstd, it.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMessage))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMessage))
+	if err != nil {
+		return nil, errors.Join(err, it.Close())
 	}
-	for _, p := range r.parts {
-		if p.info.EndTime >= q.Start && (q.End == 0 || p.info.StartTime < q.End) {
-			it.pending = append(it.pending, p)
-		}
-	}
-	return it
+	return &iterator{Iterator: it, path: r.path, zstd: decoder, compressed: r.compressedMessages, damaged: q.Damaged}, nil
 }
 
 // Next implements codec.Iterator.
 func (it *iterator) Next() (*codec.Message, error) {
-	if it.err == nil {
-		it.err = it.step()
-	}
-	if it.err != nil {
-		return nil, it.err
-	}
-	return &it.current.msg, nil
-}
-
-// step moves on to the next message.
-func (it *iterator) step() error {
-	if it.current != nil {
-		if err := it.advance(it.current); err != nil {
-			return err
-		}
-	}
-	for len(it.pending) > 0 && (len(it.open) == 0 || it.pending[0].info.StartTime <= it.first().msg.LogTime) {
-		p := it.pending[0]
-		it.pending = it.pending[1:]
-		from, err := it.read(p, it.queryOf(p))
-		if err != nil {
-			return err
-		}
-		it.open = append(it.open, &partIterator{Iterator: from, part: p, zstd: it.zstd, compressed: it.compressed, damaged: it.q.Damaged})
-		if err := it.advance(it.open[len(it.open)-1]); err != nil {
-			return err
-		}
-	}
-	if len(it.open) == 0 {
-		return io.EOF
-	}
-	it.current = it.first()
-	return nil
-}
-
-// first returns the open file with the earliest message; of several the one that begins first. There are few.
-func (it *iterator) first() *partIterator {
-	first := it.open[0]
-	for _, p := range it.open[1:] {
-		if p.msg.LogTime < first.msg.LogTime {
-			first = p
-		}
-	}
-	return first
-}
-
-// advance moves a file on to its next message, or closes it behind the last one.
-func (it *iterator) advance(p *partIterator) error {
-	err := p.next()
-	if !errors.Is(err, io.EOF) {
-		return err
-	}
-	it.current = nil
-	it.open = slices.DeleteFunc(it.open, func(o *partIterator) bool { return o == p })
-	return p.Close()
-}
-
-// queryOf returns the query for the channels of a file.
-func (it *iterator) queryOf(p *part) codec.Query {
-	q := it.q
-	if q.Topics != nil {
-		q.Topics = func(c *codec.Channel) bool { return it.q.Topics(cmp.Or(p.channels[c], c)) }
-	}
-	return q
-}
-
-// Close implements codec.Iterator.
-func (it *iterator) Close() error {
-	it.err = io.EOF
-	if it.zstd != nil {
-		it.zstd.Close()
-	}
-	var errs []error
-	for _, p := range it.open {
-		errs = append(errs, p.Close())
-	}
-	it.open, it.pending = nil, nil
-	return errors.Join(errs...)
-}
-
-// partIterator makes messages of a file those of the bag.
-type partIterator struct {
-	codec.Iterator
-	part       *part
-	zstd       *zstd.Decoder
-	compressed bool
-	damaged    func(error)
-	from       *codec.Channel // the channel of the last message, and that of the bag
-	to         *codec.Channel
-	msg        codec.Message
-	buf        []byte
-}
-
-// next moves on to the next message.
-func (it *partIterator) next() error {
-	for {
+	for it.err == nil {
 		m, err := it.Iterator.Next()
 		if err != nil {
-			return err
+			it.err = err
+			break
 		}
-		if m.Channel != it.from {
-			it.from, it.to = m.Channel, cmp.Or(it.part.channels[m.Channel], m.Channel)
+		if !it.compressed && !bytes.HasPrefix(m.Data, zstdMagic) {
+			return m, nil
 		}
 		it.msg = *m
-		it.msg.Channel = it.to
-		if it.zstd == nil || !it.compressed && !bytes.HasPrefix(m.Data, zstdMagic) {
-			return nil
+		if err = it.unpack(); err == nil {
+			return &it.msg, nil
 		}
-		if err = it.decompress(); err == nil {
-			return nil
-		}
-		err = fmt.Errorf("read %s: message on %s at %d ns: decompress: %w", it.part.path, m.Channel.Topic, m.LogTime, err)
+		err = fmt.Errorf("read %s: message on %s at %d ns: decompress: %w", it.path, m.Channel.Topic, m.LogTime, err)
 		if it.damaged == nil {
-			return err
+			it.err = err
+			break
 		}
 		it.damaged(err)
 	}
+	return nil, it.err
 }
 
-// decompress decompresses the payload.
-func (it *partIterator) decompress() error {
+// unpack decompresses the payload.
+func (it *iterator) unpack() error {
 	var head zstd.Header
 	if err := head.Decode(it.msg.Data); err != nil {
 		return err
@@ -188,4 +80,14 @@ func (it *partIterator) decompress() error {
 	it.buf, err = it.zstd.DecodeAll(it.msg.Data, it.buf[:0])
 	it.msg.Data = it.buf
 	return err
+}
+
+// Close implements codec.Iterator.
+func (it *iterator) Close() error {
+	if it.zstd != nil {
+		it.zstd.Close()
+		it.zstd = nil
+	}
+	it.err = io.EOF
+	return it.Iterator.Close()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/joined"
 	"tapedeck/codec/mcap"
 )
 
@@ -25,23 +25,12 @@ type Reader struct {
 	metadata           *metadata // nil when it is missing or cannot be read
 	compressedMessages bool
 	plain, packed      pool
-	parts              []*part // those that begin first come first, once info is known
-	topics             []codec.TopicInfo
+	parts              []joined.File
 	events             []codec.Event
 
+	joined  *joined.Reader // nil before load
 	info    *codec.Info
 	infoErr error
-}
-
-// part is one file of a bag.
-type part struct {
-	path     string
-	size     int64
-	reader   codec.Reader
-	info     *codec.Info
-	channels map[*codec.Channel]*codec.Channel // those of the file to those of the bag
-	holds    map[*codec.Channel]bool           // those of the bag that have messages in it
-	rank     int                               // among the parts, by start
 }
 
 // Open opens the bag at path, its folder or its metadata.yaml.
@@ -74,7 +63,7 @@ func Open(path string) (*Reader, error) {
 	}
 	if len(r.parts) > maxOpen {
 		for _, p := range r.parts {
-			if d, ok := p.reader.(*database); ok {
+			if d, ok := p.Reader.(*database); ok {
 				d.db.SetMaxIdleConns(0) // it is open only while it is read, too
 			}
 		}
@@ -189,20 +178,20 @@ func (r *Reader) open(path string) error {
 	if err != nil {
 		return err
 	}
-	p := &part{path: path, size: stat.Size(), channels: map[*codec.Channel]*codec.Channel{}, holds: map[*codec.Channel]bool{}}
+	p := joined.File{Path: path, Size: stat.Size()}
 	bare := strings.TrimSuffix(path, ".zstd")
 	database := filepath.Ext(bare) == ".db3"
 	if bare == path && database {
-		p.reader, err = openDatabase(path)
+		p.Reader, err = openDatabase(path)
 	} else {
-		p.reader, err = r.openFile(path, bare != path, database)
+		p.Reader, err = r.openFile(path, bare != path, database)
 	}
 	if err != nil {
 		return err
 	}
 	if bare != path {
 		// While it is in memory. An error comes again.
-		_, _ = p.reader.Info()
+		_, _ = p.Reader.Info()
 	}
 	r.parts = append(r.parts, p)
 	return nil
@@ -249,88 +238,15 @@ func (r *Reader) load() error {
 	if r.info != nil || r.infoErr != nil {
 		return r.infoErr
 	}
-	info := &codec.Info{
-		Format: Name, Path: r.path, StartTime: math.MaxInt64, EndTime: math.MinInt64, Complete: len(r.events) == 0,
-		Metadata: map[string]string{},
-	}
-	var unreadable error
-	r.parts = slices.DeleteFunc(r.parts, func(p *part) bool {
-		var err error
-		if p.info, err = p.reader.Info(); err == nil {
-			return false
-		}
-		r.event(codec.EventDamage, err.Error())
-		info.Complete = false
-		unreadable = cmp.Or(unreadable, err)
-		_ = p.reader.Close()
-		return true
-	})
-	if len(r.parts) == 0 {
-		r.infoErr = unreadable
+	info := &codec.Info{Format: Name, Path: r.path, Events: r.events, Complete: len(r.events) == 0}
+	if r.joined, r.infoErr = joined.New(r.parts, info); r.infoErr != nil {
 		return r.infoErr
 	}
-	for _, p := range r.parts {
-		info.Files = append(info.Files, codec.FileInfo{
-			Path: p.path, Size: p.size, MessageCount: p.info.MessageCount, StartTime: p.info.StartTime, EndTime: p.info.EndTime,
-		})
-		info.Size += p.size
-		info.MessageCount += p.info.MessageCount
-		if p.info.MessageCount > 0 {
-			info.StartTime, info.EndTime = min(info.StartTime, p.info.StartTime), max(info.EndTime, p.info.EndTime)
-		}
-		info.Complete = info.Complete && p.info.Complete
-		for _, event := range p.info.Events {
-			if event.Kind == codec.EventDamage || event.Kind == codec.EventUnfinished {
-				event.Text = filepath.Base(p.path) + ": " + event.Text
-			}
-			r.events = append(r.events, event)
-		}
-		for _, t := range p.info.Topics {
-			r.addTopic(p, t)
-			if t.MessageCount > 0 {
-				p.holds[p.channels[t.Channel]] = true
-			}
-		}
-		maps.Copy(info.Metadata, p.info.Metadata)
-	}
-	if info.MessageCount == 0 {
-		info.StartTime, info.EndTime = 0, 0
-	}
-	info.Extra = r.parts[0].info.Extra
 	if r.metadata != nil {
 		r.addMetadata(info)
 	}
-	slices.SortStableFunc(r.events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
-	info.Topics, info.Events = r.topics, r.events
-	slices.SortStableFunc(r.parts, func(a, b *part) int { return cmp.Compare(a.info.StartTime, b.info.StartTime) })
-	for i, p := range r.parts {
-		p.rank = i
-	}
 	r.info = info
 	return nil
-}
-
-// addTopic adds a topic of a file. What agrees but for the QoS and other things that may change while recording becomes one.
-func (r *Reader) addTopic(p *part, t codec.TopicInfo) {
-	c := t.Channel
-	for i := range r.topics {
-		o := r.topics[i].Channel
-		if o.Topic == c.Topic && o.Type == c.Type && o.Encoding == c.Encoding && o.TypeHash == c.TypeHash &&
-			o.Schema.Encoding == c.Schema.Encoding && string(o.Schema.Data) == string(c.Schema.Data) {
-			for _, qos := range c.QoS {
-				if !slices.Contains(o.QoS, qos) {
-					o.QoS = append(o.QoS, qos)
-				}
-			}
-			r.topics[i].MessageCount += t.MessageCount
-			p.channels[c] = o
-			return
-		}
-	}
-	channel := *c
-	channel.QoS = slices.Clone(c.QoS)
-	p.channels[c] = &channel
-	r.topics = append(r.topics, codec.TopicInfo{Channel: &channel, MessageCount: t.MessageCount})
 }
 
 // Extra is what Info tells of a bag beside what it tells of any recording.
@@ -347,7 +263,7 @@ func (r *Reader) addMetadata(info *codec.Info) {
 	for i := range m.Topics {
 		t := &m.Topics[i].Topic
 		found := false
-		for _, known := range r.topics {
+		for _, known := range info.Topics {
 			if c := known.Channel; c.Topic == t.Name && c.Type == t.Type {
 				found = true
 				c.TypeHash = cmp.Or(c.TypeHash, t.TypeHash)
@@ -357,13 +273,15 @@ func (r *Reader) addMetadata(info *codec.Info) {
 			}
 		}
 		if !found {
-			r.topics = append(r.topics, codec.TopicInfo{
+			info.Topics = append(info.Topics, codec.TopicInfo{
 				Channel: &codec.Channel{Topic: t.Name, Type: t.Type, Encoding: t.Encoding, TypeHash: t.TypeHash, QoS: t.QoS},
 			})
 		}
 	}
 	if m.Messages > info.MessageCount {
-		r.event(codec.EventDamage, fmt.Sprintf("metadata.yaml counts %d messages, the files hold %d", m.Messages, info.MessageCount))
+		text := fmt.Sprintf("metadata.yaml counts %d messages, the files hold %d", m.Messages, info.MessageCount)
+		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: text})
+		slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 		info.Complete = false
 	}
 	maps.Copy(info.Metadata, m.Custom)
@@ -387,14 +305,26 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if err := r.load(); err != nil {
 		return nil, err
 	}
-	return newIterator(r, q), nil
+	return r.decompress(r.joined.Read(q), q)
+}
+
+// Latest implements codec.LatestReader.
+func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	if err := r.load(); err != nil {
+		return nil, err
+	}
+	it, err := r.joined.Latest(q, keep)
+	if err != nil {
+		return nil, err
+	}
+	return r.decompress(it, q)
 }
 
 // Close implements codec.Reader.
 func (r *Reader) Close() error {
 	var errs []error
 	for _, p := range r.parts {
-		errs = append(errs, p.reader.Close())
+		errs = append(errs, p.Reader.Close())
 	}
 	return errors.Join(errs...)
 }

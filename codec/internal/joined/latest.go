@@ -1,4 +1,4 @@
-package rosbag2
+package joined
 
 import (
 	"cmp"
@@ -10,19 +10,16 @@ import (
 	"tapedeck/codec/internal/tail"
 )
 
-// latest is an iterator over the last messages of channels, over all files of a bag.
+// latest is an iterator over the last messages of channels, over all files.
 type latest struct {
 	*iterator
 	keep  map[*codec.Channel]int // how many; of those that are wanted
 	tails map[*codec.Channel]*tail.Tail
 }
 
-// Latest implements codec.LatestReader. It asks the files that have messages of the channels, from the last one back.
+// Latest does what codec.Latest says. It asks the files that have messages of the channels, from the last one back.
 func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	if err := r.load(); err != nil {
-		return nil, err
-	}
-	l := &latest{newIterator(r, q), map[*codec.Channel]int{}, map[*codec.Channel]*tail.Tail{}}
+	l := &latest{r.newIterator(q), map[*codec.Channel]int{}, map[*codec.Channel]*tail.Tail{}}
 	for _, t := range r.topics {
 		if !l.q.Wants(t.Channel) {
 			continue
@@ -92,9 +89,9 @@ func (l *latest) locate(p *part) error {
 	}
 }
 
-// of returns the last messages of p alone that are among the last of the bag.
+// of returns the last messages of p alone that are among the last of all.
 func (l *latest) of(p *part, q codec.Query) (codec.Iterator, error) {
-	it, err := codec.Latest(p.reader, q, func(c *codec.Channel) int { return l.keep[p.channels[c]] })
+	it, err := codec.Latest(p.Reader, q, func(c *codec.Channel) int { return l.keep[p.channels[c]] })
 	return &latestOfPart{it, l, p, map[*codec.Channel]int64{}}, err
 }
 

@@ -1,0 +1,131 @@
+// Package joined reads the files of a recording as one.
+package joined
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"tapedeck/codec"
+)
+
+// Reader reads several files as one recording. Of each it asks only for what a Query selects, when its time comes.
+type Reader struct {
+	parts  []*part // those that begin first come first
+	topics []codec.TopicInfo
+}
+
+// File is a file of a recording.
+type File struct {
+	Path   string
+	Size   int64 // bytes on the disk
+	Reader codec.Reader
+}
+
+// part is a file that was looked into.
+type part struct {
+	codec.Reader
+	info     *codec.Info
+	rank     int                               // among the parts
+	channels map[*codec.Channel]*codec.Channel // those of the file to those of the recording
+	holds    map[*codec.Channel]bool           // those of the recording that have messages in it
+}
+
+// New joins files. It adds to info what they hold. One that cannot be read is closed and becomes an event; that of all is the error.
+func New(files []File, info *codec.Info) (*Reader, error) {
+	r := &Reader{}
+	info.StartTime, info.EndTime = math.MaxInt64, math.MinInt64
+	if info.Metadata == nil {
+		info.Metadata = map[string]string{}
+	}
+	var unreadable []error
+	for _, f := range files {
+		held, err := f.Reader.Info()
+		if err != nil {
+			info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: err.Error()})
+			info.Complete = false
+			unreadable = append(unreadable, err, f.Reader.Close())
+			continue
+		}
+		p := &part{Reader: f.Reader, info: held, channels: map[*codec.Channel]*codec.Channel{}, holds: map[*codec.Channel]bool{}}
+		r.parts = append(r.parts, p)
+		r.describe(f, p, info)
+	}
+	if len(r.parts) == 0 {
+		return nil, errors.Join(unreadable...)
+	}
+	if info.MessageCount == 0 {
+		info.StartTime, info.EndTime = 0, 0
+	}
+	info.Topics, info.Extra = r.topics, r.parts[0].info.Extra
+	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(r.parts, func(a, b *part) int { return cmp.Compare(a.info.StartTime, b.info.StartTime) })
+	for i, p := range r.parts {
+		p.rank = i
+	}
+	return r, nil
+}
+
+// describe adds to info what a file holds.
+func (r *Reader) describe(f File, p *part, info *codec.Info) {
+	info.Files = append(info.Files, codec.FileInfo{
+		Path: f.Path, Size: f.Size, MessageCount: p.info.MessageCount, StartTime: p.info.StartTime, EndTime: p.info.EndTime,
+	})
+	info.Size += f.Size
+	info.MessageCount += p.info.MessageCount
+	if p.info.MessageCount > 0 {
+		info.StartTime, info.EndTime = min(info.StartTime, p.info.StartTime), max(info.EndTime, p.info.EndTime)
+	}
+	info.Complete = info.Complete && p.info.Complete
+	for _, event := range p.info.Events {
+		if event.Kind == codec.EventDamage || event.Kind == codec.EventUnfinished {
+			event.Text = filepath.Base(f.Path) + ": " + event.Text
+		}
+		info.Events = append(info.Events, event)
+	}
+	for _, t := range p.info.Topics {
+		r.addTopic(p, t)
+		if t.MessageCount > 0 {
+			p.holds[p.channels[t.Channel]] = true
+		}
+	}
+	maps.Copy(info.Metadata, p.info.Metadata)
+}
+
+// addTopic adds a topic of a file. What agrees but for the QoS and other things that may change while recording becomes one.
+func (r *Reader) addTopic(p *part, t codec.TopicInfo) {
+	c := t.Channel
+	for i := range r.topics {
+		o := r.topics[i].Channel
+		if o.Topic == c.Topic && o.Type == c.Type && o.Encoding == c.Encoding && o.TypeHash == c.TypeHash &&
+			o.Schema.Encoding == c.Schema.Encoding && string(o.Schema.Data) == string(c.Schema.Data) {
+			for _, qos := range c.QoS {
+				if !slices.Contains(o.QoS, qos) {
+					o.QoS = append(o.QoS, qos)
+				}
+			}
+			r.topics[i].MessageCount += t.MessageCount
+			p.channels[c] = o
+			return
+		}
+	}
+	channel := *c
+	channel.QoS = slices.Clone(c.QoS)
+	p.channels[c] = &channel
+	r.topics = append(r.topics, codec.TopicInfo{Channel: &channel, MessageCount: t.MessageCount})
+}
+
+// Read returns the messages that q selects, in time order.
+func (r *Reader) Read(q codec.Query) codec.Iterator { return r.newIterator(q) }
+
+// Close closes the files.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, p := range r.parts {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
