@@ -17,7 +17,7 @@ type Format struct {
 	Name string // as in --to and in Info.Format: "record", "mcap", …
 
 	// Sniff says whether a recording is of this format. head is how the file begins, up to 4096 bytes; for a folder it
-	// is nil.
+	// is nil, and where there is nothing at path, which may be how the names of several files begin.
 	Sniff func(path string, head []byte) bool
 	// Named says whether the format is meant by the name of a recording to be created.
 	Named func(path string) bool
@@ -58,7 +58,8 @@ func Formats() []Format {
 const sniffSize = 4096
 
 // Open opens the recording at path, a file or a folder. The format is recognised by content; the name does not matter. Where
-// there is none, it opens the one at path with ActiveSuffix. Errors name the path and wrap fs.ErrNotExist, fs.ErrPermission or
+// there is none, it opens the one at path with ActiveSuffix, or several files as one whose names begin with path, where a format
+// numbers them. Errors name the path and wrap fs.ErrNotExist, fs.ErrPermission or
 // ErrUnknownFormat where they apply.
 func Open(path string) (Reader, error) {
 	head, err := readHead(path)
@@ -70,13 +71,16 @@ func Open(path string) (Reader, error) {
 			head, err = readHead(path) // it may have been completed meanwhile
 		}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	for _, f := range Formats() {
 		if f.Sniff(path, head) {
 			return f.Open(path)
 		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	if len(head) == 0 && head != nil && strings.HasSuffix(path, ActiveSuffix) {
 		return nil, fmt.Errorf("open %s: %w: the file is empty, its writer ended too early", path, ErrUnknownFormat)

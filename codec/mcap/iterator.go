@@ -22,7 +22,8 @@ type iterator struct {
 	r       *Reader
 	q       codec.Query
 	loader  *loader
-	pending []*segment               // not yet open, by start; those that are not wanted are among them
+	pending []*segment               // to be opened, by start; those that are not wanted are among them
+	next    *segment                 // of pending, the first one that is wanted; nil when there is none
 	before  int64                    // segments at or behind this offset are not read
 	open    []*source                // a heap, the earliest message at the root
 	used    bool                     // the message at the root was handed out
@@ -58,6 +59,13 @@ func (s *source) before(o *source) bool {
 }
 
 func newIterator(r *Reader, q codec.Query) *iterator {
+	it := prepare(r, q)
+	it.pick()
+	return it
+}
+
+// prepare returns an iterator that has not picked a segment yet.
+func prepare(r *Reader, q codec.Query) *iterator {
 	it := &iterator{r: r, q: q, loader: r.loader(), limit: openBytes, last: io.EOF, before: math.MaxInt64}
 	for _, d := range r.damage {
 		if q.Damaged == nil {
@@ -70,19 +78,18 @@ func newIterator(r *Reader, q codec.Query) *iterator {
 	return it
 }
 
-// pick returns the next segment to be opened, nil when there is none.
-func (it *iterator) pick() *segment {
-	for ; len(it.pending) > 0; it.pending = it.pending[1:] {
+// pick finds the next segment to be opened.
+func (it *iterator) pick() {
+	it.next = nil
+	for len(it.pending) > 0 && it.next == nil {
 		s := it.pending[0]
+		it.pending = it.pending[1:]
 		if it.q.End != 0 && s.start >= it.q.End {
 			it.pending = nil
-			break
-		}
-		if it.selects(s) {
-			return s
+		} else if it.selects(s) {
+			it.next = s
 		}
 	}
-	return nil
 }
 
 // selects says whether s can hold messages that are wanted.
@@ -108,9 +115,10 @@ func (it *iterator) step() error {
 			return err
 		}
 	}
-	for s := it.pick(); s != nil && (len(it.open) == 0 || s.start <= it.open[0].time); s = it.pick() {
-		it.pending = it.pending[1:]
-		if err := it.start(&source{segment: s}); err != nil {
+	for it.next != nil && (len(it.open) == 0 || it.next.start <= it.open[0].time) {
+		s := &source{segment: it.next}
+		it.pick()
+		if err := it.start(s); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Ite
 	if err := r.index(); err != nil {
 		return nil, err
 	}
-	it := newIterator(r, q)
+	it := prepare(r, q)
 	it.keep = keep
 	for id, c := range r.channels {
 		if c != nil {
@@ -36,6 +36,7 @@ func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Ite
 	// What some of them have was not among the last in the end.
 	it.pending = slices.DeleteFunc(found, func(s *segment) bool { return !it.lacks(s) })
 	slices.SortStableFunc(it.pending, byStart)
+	it.pick()
 	return it, nil
 }
 

@@ -52,10 +52,10 @@ type iterator struct {
 	begun   bool    // something was collected
 	pieces  []piece // to be collected, in the order of time
 	entries []entry
-	next    int   // of the entries
-	err     error // what follows the entries
-	end     error // what follows the pieces, if not io.EOF
-	wanted  []int8
+	next    int    // of the entries
+	err     error  // what follows the entries
+	end     error  // what follows the pieces, if not io.EOF
+	wanted  []bool // by channel, as far as they were met
 	tails   *tails // of which messages are wanted; nil: all
 	found   singleMessage
 	message codec.Message
@@ -186,7 +186,13 @@ func (it *iterator) collect(p *piece) error {
 	p.last = key{math.MinInt64, math.MinInt64}
 	m := &it.found
 	count := uint64(0)
-	for pos := it.skip(p, p.start); pos < p.end; pos = it.skip(p, m.end) {
+	sparse, tails := it.sparse(), it.tails
+	for pos := p.start; pos < p.end; pos = m.end {
+		if sparse {
+			if pos = it.skip(p, pos); pos == p.end {
+				break
+			}
+		}
 		if err := it.read(p, pos); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -199,7 +205,7 @@ func (it *iterator) collect(p *piece) error {
 			continue
 		}
 		k := key{m.time, m.content}
-		if it.tails != nil && !it.tails.has(channel, k) {
+		if tails != nil && !tails.has(channel, k) {
 			continue
 		}
 		if k.before(p.from) {
@@ -221,7 +227,7 @@ func (it *iterator) collect(p *piece) error {
 			it.halve()
 		}
 	}
-	if count < p.count && !p.cut && !it.sparse() {
+	if count < p.count && !p.cut && !sparse {
 		return it.damaged(p, p.end, fmt.Sprintf("the chunk has %d messages less than its header says", p.count-count))
 	}
 	return nil
@@ -339,17 +345,20 @@ func (it *iterator) findParts(p piece) (_ []piece, whole bool, err error) {
 
 // wants says whether the messages of a channel are wanted.
 func (it *iterator) wants(channel int) bool {
-	for channel >= len(it.wanted) {
-		want := int8(0)
-		c := it.channels[len(it.wanted)]
-		wants := it.query.Wants(c)
-		if it.tails != nil {
-			wants = it.tails.add(c, wants, it.layout.counts)
-		}
-		if wants {
-			want = 1
-		}
-		it.wanted = append(it.wanted, want)
+	if channel >= len(it.wanted) {
+		it.ask(channel)
 	}
-	return it.wanted[channel] == 1
+	return it.wanted[channel]
+}
+
+// ask asks whether the channels up to this one are wanted.
+func (it *iterator) ask(channel int) {
+	for channel >= len(it.wanted) {
+		c := it.channels[len(it.wanted)]
+		wanted := it.query.Wants(c)
+		if it.tails != nil {
+			wanted = it.tails.add(c, wanted, it.layout.counts)
+		}
+		it.wanted = append(it.wanted, wanted)
+	}
 }

@@ -129,11 +129,9 @@ func (it *iterator) goBack() error {
 // sparse says whether the places of all messages that can be wanted are known.
 func (it *iterator) sparse() bool { return it.tails != nil && it.tails.sparse }
 
-// skip returns where the first message that can be wanted is in p, at or behind pos; the end of p when there is none.
+// skip returns where the first message is in p that can be wanted, at or behind pos; the end of p when there is none. The places of all
+// of them are known.
 func (it *iterator) skip(p *piece, pos int64) int64 {
-	if !it.sparse() {
-		return pos
-	}
 	next := p.end
 	for channel := range it.tails.list {
 		places := it.layout.places[channel]
@@ -166,9 +164,15 @@ func (it *iterator) lacks(p *piece) bool {
 func (it *iterator) locate(p *piece) error {
 	m := &it.found
 	channels := []int{}
-	for pos := it.skip(p, p.start); pos < p.end; pos = it.skip(p, m.end) {
+	sparse := it.sparse()
+	for pos := p.start; pos < p.end; pos = m.end {
+		if sparse {
+			if pos = it.skip(p, pos); pos == p.end {
+				break
+			}
+		}
 		if err := it.read(p, pos); err != nil {
-			if errors.Is(err, ErrDamaged) && it.sparse() {
+			if sparse && errors.Is(err, ErrDamaged) {
 				return errPlaces
 			}
 			if errors.Is(err, io.EOF) {
@@ -177,7 +181,7 @@ func (it *iterator) locate(p *piece) error {
 			return err
 		}
 		channel := it.find(m.name)
-		if _, there := slices.BinarySearch(it.layout.places[channel], pos); it.sparse() && !there {
+		if _, there := slices.BinarySearch(it.layout.places[channel], pos); sparse && !there {
 			return errPlaces
 		}
 		if !slices.Contains(channels, channel) {
@@ -187,7 +191,7 @@ func (it *iterator) locate(p *piece) error {
 			it.tails.list[channel].Add(tail.Key{Time: m.time, Place: m.content})
 		}
 	}
-	if !it.sparse() {
+	if !sparse {
 		it.learnt[p.extent()] = learnt{channels: channels}
 	}
 	return nil

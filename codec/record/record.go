@@ -8,6 +8,8 @@
 //
 // # Reading
 //
+// A folder of record files is one recording, and so is NAME.record, or NAME alone, where there are NAME.record.00000 and so on.
+//
 // Messages come in the order of time whatever their order in the file, and a reader holds a few MiB however large chunks and
 // files are: up to 30 MiB where chunks are shuffled in themselves. A file whose writer was killed ends behind its last whole
 // message. Anything else that is not as it was written is ErrDamaged, or is reported to Query.Damaged and passed over:
@@ -61,7 +63,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
+	"slices"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
@@ -102,13 +106,25 @@ func init() {
 		Name:   formatName,
 		Sniff:  sniff,
 		Named:  names.MatchString,
-		Open:   func(path string) (codec.Reader, error) { return open(path) },
+		Open:   openAny,
 		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
 	})
 }
 
-// sniff accepts what begins with a Header, whole or cut, and also a file whose Header is broken but not what follows it.
-func sniff(_ string, head []byte) bool {
+// openAny opens a file, or several as one.
+func openAny(path string) (codec.Reader, error) {
+	if stat, err := os.Stat(path); err == nil && !stat.IsDir() {
+		return open(path)
+	}
+	return openParts(path)
+}
+
+// sniff accepts what begins with a Header, whole or cut, and also a file whose Header is broken but not what follows it; and several
+// files by their names.
+func sniff(path string, head []byte) bool {
+	if head == nil {
+		return slices.ContainsFunc(parts(path), isRecord)
+	}
 	if len(head) >= sectionSize {
 		s := parseSection(head)
 		if s.typ == headerSection && s.size > 0 && s.size <= headerArea {
