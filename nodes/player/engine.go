@@ -441,11 +441,11 @@ func (e *engine) again(start, end int64) bool {
 // pauses says whether there are topics to pause before.
 func (e *engine) pauses() bool { return e.pausing && len(e.pauseTopics) > 0 }
 
-// do has the goroutine of run call f, and returns when it has. It returns false when the playback is over.
+// do has the goroutine of run call f, and returns when it has and state shows it. It returns false when the playback is over.
 func (e *engine) do(f func()) bool {
 	called := make(chan struct{})
 	select {
-	case e.requests <- func() { f(); close(called) }:
+	case e.requests <- func() { f(); e.show(e.timer.now()); close(called) }:
 	case <-e.done:
 		return false
 	}
