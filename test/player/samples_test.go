@@ -34,7 +34,6 @@ func TestSamples(t *testing.T) {
 		"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap": 188,
 		"rosbag2/rosbags_rs/test_bag_sqlite3":                 188,
 		"rosbag2/humble_py/wbag":                              6074,
-		"rosbag2/humble_resources/cdr_test":                   7,
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, err := filepath.Abs(filepath.Join("../../../shared/samples", name))
