@@ -12,8 +12,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"time"
 
 	_ "tapedeck/codec/record"
@@ -71,6 +73,13 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.folder)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM) // which a terminal sends to all that are measured too
+	go func() {
+		<-interrupted
+		_ = os.RemoveAll(b.folder)
+		os.Exit(130)
+	}()
 	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
