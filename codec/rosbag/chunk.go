@@ -98,7 +98,7 @@ func (l *loader) readAt(buf []byte, off, size int64) ([]byte, error) {
 	return buf[:n], unexpected(err)
 }
 
-// salvage moves the whole ones of damaged records together.
+// salvage moves the messages that are whole among damaged records together.
 func (l *loader) salvage(s *segment, records []byte, errs []error) ([]byte, []error) {
 	w := walker{window: window{r: bytes.NewReader(records)}, to: int64(len(records))}
 	s.unsorted = true // as far as is known
@@ -112,8 +112,11 @@ func (l *loader) salvage(s *segment, records []byte, errs []error) ([]byte, []er
 			errs = append(errs, fmt.Errorf("%v: %w of its content", s, err))
 			continue
 		}
-		l.define(&r.header, records[r.data:r.end()])
-		n += copy(records[n:], records[r.offset:r.end()])
+		if r.op == opMessage {
+			n += copy(records[n:], records[r.offset:r.end()])
+		} else {
+			l.define(&r.header, records[r.data:r.end()])
+		}
 	}
 }
 

@@ -307,6 +307,8 @@ func FuzzReader(f *testing.F) {
 	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"), testMessage(0, 9, "b"))
 	b := newBag()
 	b.chunk("lz4", records, packLZ4(f, records))
+	p := must(newPacker("bz2"))
+	b.chunk("bz2", records, must(p.pack(records)))
 	f.Add(b.close())
 	f.Fuzz(func(t *testing.T, content []byte) {
 		r, err := newReader(memory{bytes.NewReader(content)}, int64(len(content)), "fuzz.bag")

@@ -100,7 +100,7 @@ func (w *walker) record(off int64) (record, bool) {
 		return r, false
 	}
 	r.header, r.data, r.size = h, off+4+n+4, le.Uint32(b[n:])
-	if count, ok := h.uint32("count"); ok && h.op == opIndex && h.has&hasConn != 0 {
+	if count, ok := h.uint32("count"); ok && h.op == opIndex && h.has&hasConn != 0 && count <= maxConnect/indexEntry {
 		r.size = count * indexEntry // ROS C Turtle wrote a wrong one
 	}
 	return r, r.end() <= w.to && (h.op == opMessage || h.op == opChunk || r.size <= maxConnect)

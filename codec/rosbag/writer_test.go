@@ -3,6 +3,7 @@ package rosbag
 import (
 	"bytes"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -230,4 +231,43 @@ func TestSalvage(t *testing.T) {
 			require.GreaterOrEqual(t, len(all), c.kept)
 		})
 	}
+}
+
+// ROS refuses frames of LZ4 that have anything else: version 1, independent blocks, a checksum of the content, no size.
+func TestLZ4Frame(t *testing.T) {
+	p := must(newPacker("lz4"))
+	frame := must(p.pack([]byte("records")))
+	require.Equal(t, []byte{0x04, 0x22, 0x4d, 0x18, 0x64}, frame[:5])
+}
+
+// The bytes of a bag are those of the specification, record by record.
+func TestBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.bag")
+	w, err := codec.Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	c := &codec.Channel{
+		Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Metadata: map[string]string{"md5sum": stringMD5, "latching": "true"},
+		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
+	}
+	require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 5e9 + 7, Data: []byte("late")}))
+	require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 4e9, Data: []byte("early")}))
+	require.NoError(t, w.Close())
+
+	header := slices.Concat(
+		field("topic", "/a"), field("type", "std_msgs/String"), field("md5sum", stringMD5), field("message_definition", "string data\n"), field("latching", "1"),
+	)
+	connection := testRecord(header, "op", opConnection, "conn", uint32(0), "topic", "/a")
+	records := slices.Concat(connection, testMessage(0, 5e9+7, "late"), testMessage(0, 4e9, "early"))
+	chunk := testRecord(records, "op", opChunk, "compression", "none", "size", uint32(len(records)), crcField, crc32.ChecksumIEEE(records))
+	second := uint32(len(records) - len(testMessage(0, 0, "early")))
+	index := slices.Concat(
+		[]byte{4, 0, 0, 0, 0, 0, 0, 0}, le.AppendUint32(nil, second), []byte{5, 0, 0, 0, 7, 0, 0, 0}, le.AppendUint32(nil, uint32(len(connection))),
+	)
+	at := uint64(len(version2) + fileHeaderSize)
+	body := slices.Concat(chunk, testRecord(index, "op", opIndex, "ver", uint32(1), "conn", uint32(0), "count", uint32(2)))
+	want := slices.Concat([]byte(version2), testFileHeader(int(at)+len(body), 1, 1), body, connection, testRecord(
+		[]byte{0, 0, 0, 0, 2, 0, 0, 0},
+		"op", opChunkInfo, "ver", uint32(1), "chunk_pos", at, "start_time", int64(4e9), "end_time", int64(5e9+7), "count", uint32(1),
+	))
+	require.Equal(t, want, must(os.ReadFile(path)))
 }
