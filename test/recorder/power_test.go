@@ -102,7 +102,7 @@ func TestPowerFailure(t *testing.T) {
 				"--max-bag-duration", "700ms", "--chunk-size", "64KiB")
 			source := g.publish(load{mixed, time.Hour})
 			source.begun()
-			time.Sleep(syncInterval + late)
+			time.Sleep(2 * (syncInterval + late)) // if nothing were synced, more than that would be missing
 			var folders []string
 			root := t.TempDir()
 			var moments []time.Time
