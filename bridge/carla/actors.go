@@ -33,9 +33,9 @@ func (r *reading) translateActors() {
 			if n == nil || t == nil {
 				continue
 			}
-			r.emit(n.walking, &carla_msgs.CarlaWalkerControl{
-				Direction: rotate(t.pose.Orientation, geometry_msgs.Vector3{X: 1}), Speed: w.Speed / metre,
-			})
+			r.scratch.walker.Direction = rotate(t.pose.Orientation, geometry_msgs.Vector3{X: 1})
+			r.scratch.walker.Speed = w.Speed / metre
+			r.emit(n.walking, &r.scratch.walker)
 		}
 	}
 }
@@ -49,27 +49,28 @@ func (r *reading) current(actor uint32) *track {
 }
 
 func (r *reading) translateOdometry(n *actorTopics, t *track) {
-	r.odometry = nav_msgs.Odometry{Header: r.header(), ChildFrameId: n.name}
-	r.odometry.Pose.Pose = t.pose
-	r.odometry.Twist.Twist = geometry_msgs.Twist{
+	r.scratch.odometry = nav_msgs.Odometry{Header: r.header(), ChildFrameId: n.name}
+	r.scratch.odometry.Pose.Pose = t.pose
+	r.scratch.odometry.Twist.Twist = geometry_msgs.Twist{
 		Linear: into(t.pose.Orientation, t.linear), Angular: into(t.pose.Orientation, t.angular),
 	}
-	r.emit(n.odometry, &r.odometry)
+	r.emit(n.odometry, &r.scratch.odometry)
 }
 
 func (r *reading) translateVehicle(n *actorTopics, v *carla.AnimVehicle, t *track) {
-	control := carla_msgs.CarlaEgoVehicleControl{
+	r.scratch.control = carla_msgs.CarlaEgoVehicleControl{
 		Header: r.header(), Throttle: v.Throttle, Steer: v.Steering, Brake: v.Brake,
 		HandBrake: v.HandBrake, Reverse: v.Gear < 0, Gear: v.Gear,
 	}
-	r.emit(n.control, &control)
+	r.emit(n.control, &r.scratch.control)
 	if t == nil {
 		return
 	}
-	r.emit(n.status, &carla_msgs.CarlaEgoVehicleStatus{
+	r.scratch.vehicle = carla_msgs.CarlaEgoVehicleStatus{
 		Header: r.header(), Velocity: float32(length(t.linear)), Acceleration: geometry_msgs.Accel{Linear: t.acceleration()},
-		Orientation: t.pose.Orientation, Control: control,
-	})
+		Orientation: t.pose.Orientation, Control: r.scratch.control,
+	}
+	r.emit(n.status, &r.scratch.vehicle)
 }
 
 // translatePhysics tells of the vehicles that were not told of yet.

@@ -30,12 +30,12 @@ func (r *reading) translateTrafficLights() {
 	if r.bodies.states == nil || len(*r.bodies.states) == 0 {
 		return
 	}
-	r.lights.TrafficLights = r.lights.TrafficLights[:0]
+	r.scratch.lights.TrafficLights = r.scratch.lights.TrafficLights[:0]
 	for _, s := range *r.bodies.states {
 		// The colours have the same numbers.
-		r.lights.TrafficLights = append(r.lights.TrafficLights, carla_msgs.CarlaTrafficLightStatus{
+		r.scratch.lights.TrafficLights = append(r.scratch.lights.TrafficLights, carla_msgs.CarlaTrafficLightStatus{
 			Id: s.Actor, State: min(uint8(s.Colour), carla_msgs.CarlaTrafficLightStatus_UNKNOWN),
 		})
 	}
-	r.emit(r.lightStatus, &r.lights)
+	r.emit(r.lightStatus, &r.scratch.lights)
 }

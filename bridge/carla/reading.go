@@ -10,6 +10,7 @@ import (
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
 )
@@ -32,11 +33,20 @@ type reading struct {
 	data   [][]byte // of ready, to be used again
 	err    error
 
-	// To be used again:
+	scratch scratch
+}
+
+// scratch is messages of each frame, to be used again.
+type scratch struct {
+	clock    rosgraph_msgs.Clock
+	status   carla_msgs.CarlaStatus
 	moving   tf2_msgs.TFMessage
 	fixed    tf2_msgs.TFMessage
 	lights   carla_msgs.CarlaTrafficLightStatusList
 	odometry nav_msgs.Odometry
+	control  carla_msgs.CarlaEgoVehicleControl
+	vehicle  carla_msgs.CarlaEgoVehicleStatus
+	walker   carla_msgs.CarlaWalkerControl
 }
 
 // bodies are the packets of a frame, nil where there is none.

@@ -377,6 +377,27 @@ func TestNotTranslated(t *testing.T) {
 	require.ErrorContains(t, left[0], `/carla/log [carla.Frame]: metadata carla.profile: CARLA profile "" is not known`)
 }
 
+// A frame in which nobody comes or goes takes no memory.
+func TestAllocations(t *testing.T) {
+	tp := drive(t, carla.UE4)
+	tp.frame(t,
+		&carla.EventAddList{}, &carla.PositionList{{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 150}}, {Actor: 10, Location: carla.Vector{X: 1000, Y: 400}}},
+		&carla.StateList{{Actor: 2}}, &carla.AnimVehicleList{{Actor: 10}}, &carla.KinematicsList{{Actor: 10}},
+	)
+	translator, err := New(tp)
+	require.NoError(t, err)
+	translate := translator.Begin()
+	for i := range tp.frames {
+		_, err := translate(&tp.frames[i])
+		require.NoError(t, err)
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if ready, err := translate(&tp.frames[3]); err != nil || len(ready) != 7 {
+			t.Error(len(ready), err)
+		}
+	}))
+}
+
 func BenchmarkTranslate(b *testing.B) {
 	path := sample(b, "scenario_runner_DistanceToLaneCenter.log")
 	stat, err := os.Stat(path)

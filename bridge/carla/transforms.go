@@ -37,7 +37,7 @@ func (r *reading) follow() {
 
 // translateTransforms tells where all actors are.
 func (r *reading) translateTransforms() {
-	r.moving.Transforms = r.moving.Transforms[:0]
+	r.scratch.moving.Transforms = r.scratch.moving.Transforms[:0]
 	fixed := !r.begun || r.bodies.changes.fixed
 	if r.bodies.positions != nil {
 		for _, p := range *r.bodies.positions {
@@ -47,28 +47,28 @@ func (r *reading) translateTransforms() {
 			case a.kind == thing:
 				fixed = fixed || t.strayed()
 			default:
-				r.moving.Transforms = append(r.moving.Transforms, geometry_msgs.TransformStamped{
+				r.scratch.moving.Transforms = append(r.scratch.moving.Transforms, geometry_msgs.TransformStamped{
 					Header: r.header(), ChildFrameId: r.names[p.Actor].name, Transform: transform(t.pose),
 				})
 			}
 		}
 	}
-	if len(r.moving.Transforms) > 0 {
-		r.emit(r.tf, &r.moving)
+	if len(r.scratch.moving.Transforms) > 0 {
+		r.emit(r.tf, &r.scratch.moving)
 	}
 	if !fixed {
 		return
 	}
-	r.fixed.Transforms = r.fixed.Transforms[:0]
+	r.scratch.fixed.Transforms = r.scratch.fixed.Transforms[:0]
 	for _, a := range r.state.Sorted() {
 		if frame, at, ok := r.place(a); ok {
-			r.fixed.Transforms = append(r.fixed.Transforms, geometry_msgs.TransformStamped{
+			r.scratch.fixed.Transforms = append(r.scratch.fixed.Transforms, geometry_msgs.TransformStamped{
 				Header: std_msgs.Header{Stamp: r.stamp, FrameId: frame}, ChildFrameId: r.names[a.Actor].name, Transform: transform(at),
 			})
 		}
 	}
-	if r.bodies.changes.fixed || len(r.fixed.Transforms) > 0 {
-		r.emit(r.tfStatic, &r.fixed)
+	if r.bodies.changes.fixed || len(r.scratch.fixed.Transforms) > 0 {
+		r.emit(r.tfStatic, &r.scratch.fixed)
 	}
 }
 

@@ -1,17 +1,16 @@
 package carla
 
-import (
-	"tapedeck/msgs/carla_msgs"
-	"tapedeck/msgs/rosgraph_msgs"
-)
+import "tapedeck/msgs/carla_msgs"
 
 // translateWorld tells of what there is one of.
 func (r *reading) translateWorld() {
-	r.emit(r.clock, &rosgraph_msgs.Clock{Clock: r.stamp})
+	r.scratch.clock.Clock = r.stamp
+	r.emit(r.clock, &r.scratch.clock)
 	if !r.begun {
 		r.emit(r.world, &carla_msgs.CarlaWorldInfo{MapName: r.survey.header.Map})
 	}
-	r.emit(r.status, &carla_msgs.CarlaStatus{Frame: r.frame.Frame, FixedDeltaSeconds: float32(max(r.frame.Duration, 0))})
+	r.scratch.status = carla_msgs.CarlaStatus{Frame: r.frame.Frame, FixedDeltaSeconds: float32(max(r.frame.Duration, 0))}
+	r.emit(r.status, &r.scratch.status)
 	if r.bodies.changes.actors || !r.begun && len(r.state.Actors) > 0 {
 		var list carla_msgs.CarlaActorList
 		for _, a := range r.state.Sorted() {
