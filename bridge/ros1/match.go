@@ -288,16 +288,12 @@ func (m *matcher) only2(steps []step, f rosidl.Field) ([]step, error) {
 			one = []step{{kind: stepCopy, side: only2, size: 1, align: 1}}
 		}
 	} else {
-		s, err := default2(f)
-		if err != nil {
-			return nil, err
-		}
-		one = []step{s}
+		one = []step{default2(f)}
 	}
-	switch {
-	case f.Type.Shape == rosidl.Single:
-		return append(steps, one...), nil
-	case f.Type.Kind != rosidl.Nested && one[0].kind == stepSequence, f.Type.Kind != rosidl.Nested && one[0].kind == stepCopy:
+	if m.steps += len(one); m.steps > maxSteps {
+		return nil, fmt.Errorf("%s has too many fields", f.Name)
+	}
+	if f.Type.Shape == rosidl.Single || f.Type.Kind != rosidl.Nested && one[0].kind != stepText && one[0].kind != stepWide {
 		return append(steps, one...), nil
 	}
 	s := step{kind: stepEach, side: only2, n: f.Type.Length, steps: one, least: leastOf(one), field: f.Name}
@@ -308,7 +304,7 @@ func (m *matcher) only2(steps []step, f rosidl.Field) ([]step, error) {
 }
 
 // default2 returns the step for a field that ROS 2 alone has, of texts that for one element.
-func default2(f rosidl.Field) (step, error) {
+func default2(f rosidl.Field) step {
 	s := step{kind: stepCopy, side: only2, field: f.Name}
 	switch f.Type.Kind {
 	case rosidl.String, rosidl.WString:
@@ -319,7 +315,7 @@ func default2(f rosidl.Field) (step, error) {
 		if text, ok := f.Default.(string); ok {
 			s.fill = []byte(text)
 		}
-		return s, nil
+		return s
 	}
 	for _, p := range primitives {
 		if slices.Contains(p.kinds, f.Type.Kind) {
@@ -340,7 +336,7 @@ func default2(f rosidl.Field) (step, error) {
 	case rosidl.Sequence:
 		s.kind = stepSequence
 	}
-	return s, nil
+	return s
 }
 
 // appendValue appends a number of so many bytes.

@@ -206,10 +206,7 @@ func (l *loader) decompress(compression string, raw, dst []byte, size int) ([]by
 func expand(r io.Reader, packed int, dst []byte, size int) ([]byte, error) {
 	// The size is only claimed: memory is taken as it is needed.
 	dst = dst[:0]
-	for {
-		if len(dst) >= size {
-			break
-		}
+	for len(dst) < size {
 		if len(dst) == cap(dst) {
 			more := make([]byte, len(dst), max(2*cap(dst), min(size, 8*packed+windowSize)))
 			copy(more, dst)

@@ -69,7 +69,7 @@ func newIterator(r *Reader, q codec.Query) *iterator {
 	return it
 }
 
-func byStart(a, b *source) int { return cmp.Compare(a.segment.start, b.segment.start) }
+func byStart(a, b *source) int { return cmp.Compare(a.start, b.start) }
 
 // wants says whether the messages of a connection are wanted.
 func (it *iterator) wants(conn uint32) bool {
@@ -163,7 +163,7 @@ func (it *iterator) start(s *source) error {
 	for i := len(it.open) - 1; i > 0 && it.open[i].before(it.open[(i-1)/2]); i = (i - 1) / 2 {
 		it.open[i], it.open[(i-1)/2] = it.open[(i-1)/2], it.open[i]
 	}
-	if s.time < s.segment.start {
+	if s.time < s.start {
 		return it.report(fmt.Errorf("%v: a message is earlier than the index says", s))
 	}
 	return nil
