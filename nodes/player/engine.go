@@ -85,7 +85,7 @@ type engine struct {
 	epoch       int64 // what the machine's clock says more than the timer
 
 	mu    sync.Mutex
-	shown state
+	shown snapshot
 }
 
 // burst is a number of messages that are played at once while paused.
@@ -103,7 +103,7 @@ func newEngine(p plan, tape tape, stage stage, timer timer) *engine {
 	if p.clockPeriod > 0 && p.step == 0 {
 		e.tick = timer.now()
 	}
-	e.show(timer.now())
+	e.show()
 	return e
 }
 
@@ -131,7 +131,7 @@ func (e *engine) run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		e.show(e.timer.now())
+		e.show()
 		if until != atOnce && !e.over {
 			e.timer.sleep(until)
 		}
@@ -438,14 +438,11 @@ func (e *engine) again(start, end int64) bool {
 	return e.failure == nil
 }
 
-// pauses says whether there are topics to pause before.
-func (e *engine) pauses() bool { return e.pausing && len(e.pauseTopics) > 0 }
-
 // do has the goroutine of run call f, and returns when it has and state shows it. It returns false when the playback is over.
 func (e *engine) do(f func()) bool {
 	called := make(chan struct{})
 	select {
-	case e.requests <- func() { f(); e.show(e.timer.now()); close(called) }:
+	case e.requests <- func() { f(); e.show(); close(called) }:
 	case <-e.done:
 		return false
 	}

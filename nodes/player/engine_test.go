@@ -419,3 +419,49 @@ func TestEnginePlayingTime(t *testing.T) {
 	s.on(110, func(e *engine) { require.Equal(t, int64(120e6), e.playingTime(20e6), "by /clock") })
 	s.run()
 }
+
+func TestPress(t *testing.T) {
+	s := newShow(t, record("a@0", "a@1000", "a@9000"), func(p *plan) { p.end, p.pauseTopics = 20e9, map[string]bool{"b": true} })
+	press := func(key string) {
+		done := make(chan struct{})
+		go func() { s.press(key); close(done) }()
+		(<-s.requests)()
+		<-done
+	}
+	s.begin()
+	press(" ")
+	require.True(t, s.paused)
+	press(".")
+	press("s")
+	require.Len(t, s.bursts, 2)
+	press("\x1b[C")
+	require.Equal(t, int64(seekBy), s.state().position)
+	press("\x1b[D")
+	press("\x1b[D")
+	require.Zero(t, s.state().position)
+	press("\x1b[A")
+	require.InDelta(t, 1.1, s.state().rate, 1e-9)
+	press("\x1b[B")
+	require.InDelta(t, 1, s.state().rate, 1e-9)
+	for range 300 {
+		press("\x1b[B")
+	}
+	require.InDelta(t, minRate, s.state().rate, 1e-9)
+	press("t")
+	require.False(t, s.pausing)
+	press("x")
+	press(" ")
+	require.False(t, s.paused)
+}
+
+func TestEngineState(t *testing.T) {
+	s := newShow(t, record("a@0", "a@50"), nil)
+	var texts []string
+	look := func() { texts = append(texts, s.state().String()[:9]+fmt.Sprint(s.state().position/1e6)) }
+	look()
+	s.script.on(20, look)
+	s.script.on(60, look)
+	s.run()
+	look()
+	require.Equal(t, []string{"[WAITING]0", "[PLAYING]20", "[PLAYING]60", "[ENDED  ]100"}, texts)
+}

@@ -25,7 +25,7 @@ func (e *engine) press(key string) {
 		case ".":
 			e.burst(1, make(chan uint64, 1))
 		case "s":
-			if e.plan.step > 0 {
+			if e.step > 0 {
 				e.askStep(nil)
 			} else {
 				e.burst(1, make(chan uint64, 1))

@@ -20,7 +20,6 @@ type screen struct {
 	playingTime func(int64) int64
 	clock       bridge.Publisher // nil: none
 	buf         []byte
-	after       func(*codec.Message) // is called when a message was published
 }
 
 // newScreen shows a /clock if it is asked to.

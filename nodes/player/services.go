@@ -53,7 +53,7 @@ func (c control) serve(node bridge.Node, library *rosidl.Library) {
 	if missing != nil {
 		node.Log(bridge.Info, "no services %s: rosbag2_interfaces of this ROS 2 has not their types, or is not installed", strings.Join(missing, ", "))
 	}
-	if c.plan.step == 0 {
+	if c.step == 0 {
 		return
 	}
 	if _, err := node.Serve("~/step", "std_srvs/srv/Trigger", c.onStep); err != nil {

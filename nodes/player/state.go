@@ -25,18 +25,26 @@ func (s state) String() string {
 		float64(s.position-s.start)/1e9, float64(s.end-s.start)/1e9, rate, s.played)
 }
 
+// snapshot is what state makes a state of.
+type snapshot struct {
+	state   state
+	line    timeline
+	due     int64
+	running bool
+}
+
 // show keeps the state for others than the goroutine of run.
-func (e *engine) show(now int64) {
-	s := state{"PLAYING", e.paused, e.line.rate, e.position(now), e.start, e.end, e.played}
+func (e *engine) show() {
+	s := snapshot{state{"PLAYING", e.paused, e.line.rate, e.line.recorded, e.start, e.end, e.played}, e.line, e.due(), e.running()}
 	switch {
 	case e.feed == nil:
-		s.word = "WAITING"
+		s.state.word = "WAITING"
 	case e.finished:
-		s.word = "ENDED"
+		s.state.word = "ENDED"
 	case e.paused:
-		s.word = "PAUSED"
+		s.state.word = "PAUSED"
 	case e.lock.held():
-		s.word = "HELD"
+		s.state.word = "HELD"
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -47,5 +55,9 @@ func (e *engine) show(now int64) {
 func (e *engine) state() state {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.shown
+	s := e.shown
+	if s.running {
+		s.state.position = min(s.line.at(e.timer.now()), s.due)
+	}
+	return s.state
 }
