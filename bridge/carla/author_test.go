@@ -39,6 +39,9 @@ func TestThereAndBack(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		for _, p := range []carla.Profile{carla.UE4New, carla.UE5} {
 			t.Run(name+" "+p.Name, func(t *testing.T) {
+				if testing.Short() && p != carla.UE5 {
+					t.Skip("one profile is enough for a short test")
+				}
 				there := openROS2(t, sample(t, name))
 				path, left := write(t, there, WriteOptions{Profile: p})
 				require.ElementsMatch(t, []string{"/carla/status", "/carla/hero/vehicle_status", "/carla/hero/vehicle_info"}, left)
@@ -54,7 +57,7 @@ func TestThereAndBack(t *testing.T) {
 				want, got := collect(t, there), collect(t, back)
 				for _, topic := range []string{"/clock", "/carla/hero/odometry", "/carla/hero/vehicle_control_cmd", "/tf", "/carla/actor_list", "/carla/traffic_lights/status", "/carla/traffic_lights/info", "/carla/world_info"} {
 					require.Len(t, got[topic], len(want[topic]), topic)
-					for i := 0; i < len(want[topic]); i += 3 {
+					for i := 0; i < len(want[topic]); i += 7 {
 						requireNear(t, want[topic][i], got[topic][i])
 					}
 				}
