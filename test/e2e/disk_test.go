@@ -222,8 +222,15 @@ func TestKillAfterTheSyncInterval(t *testing.T) {
 			for i := range uint32(count) {
 				require.NoError(t, p.Publish(numbered(i)))
 			}
+			parts := func() []string {
+				return g.parts(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap*"}[storage])
+			}
+			await(t, func() bool { // until none gets another name any more
+				unfinished := slices.DeleteFunc(parts(), func(path string) bool { return !strings.HasSuffix(path, codec.ActiveSuffix) })
+				return len(parts()) == 4 && len(unfinished) == 1
+			})
 			kept := func() (all [][]byte) {
-				for n := range g.parts(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap*"}[storage]) {
+				for n := range parts() {
 					path := g.path(fmt.Sprintf(map[string]string{"record": "drive.record.%05d", "mcap": "drive/drive_%d.mcap"}[storage], n))
 					all = append(all, messages(t, path)["/n"]...)
 				}
