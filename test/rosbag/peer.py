@@ -1,8 +1,11 @@
 """Reads the bags that it is given with ROS 1's own library and prints as JSON what is in them, or with "write" writes
-one in each compression to a folder."""
+one in each compression to a folder, or with "types" prints the types that it has."""
 
 import hashlib
+import importlib
 import json
+import os
+import pkgutil
 import sys
 
 import genpy
@@ -63,7 +66,25 @@ def messages(i, t):
     yield "/bytes", UInt8MultiArray(data=bytes(range(i)))
 
 
-if sys.argv[1] == "write":
+def types():
+    """Prints the sum and the definition of all types that are installed."""
+    found = {}
+    for package in pkgutil.iter_modules([os.path.dirname(genpy.__path__[0])]):
+        if not package.name.endswith("_msgs"):
+            continue
+        try:
+            module = importlib.import_module(package.name + ".msg")
+        except ImportError:
+            continue
+        for cls in vars(module).values():
+            if hasattr(cls, "_md5sum"):
+                found[cls._type] = {"md5sum": cls._md5sum, "definition": cls._full_text}
+    print(json.dumps(found))
+
+
+if sys.argv[1] == "types":
+    types()
+elif sys.argv[1] == "write":
     for compression in ["none", "bz2", "lz4"]:
         write(sys.argv[2], compression)
 else:

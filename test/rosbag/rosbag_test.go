@@ -23,6 +23,7 @@ import (
 	"tapedeck/bridge/ros1"
 	"tapedeck/codec"
 	_ "tapedeck/codec/rosbag"
+	"tapedeck/msgs"
 )
 
 const (
@@ -31,7 +32,14 @@ const (
 )
 
 // haveROS says whether ROS 1's library is installed.
-var haveROS = sync.OnceValue(func() bool { return exec.Command(python, "-c", "import rosbag, sensor_msgs").Run() == nil })
+var haveROS = sync.OnceValue(func() bool { return withoutROS2(python, "-c", "import rosbag, sensor_msgs").Run() == nil })
+
+// withoutROS2 returns a command that does not see the packages of a ROS 2 that is sourced, which have the same names.
+func withoutROS2(name string, args ...string) *exec.Cmd {
+	command := exec.Command(name, args...)
+	command.Env = append(os.Environ(), "PYTHONPATH=")
+	return command
+}
 
 func needROS(t *testing.T) {
 	if !haveROS() {
@@ -41,7 +49,7 @@ func needROS(t *testing.T) {
 
 // run runs a command and returns what it prints.
 func run(t *testing.T, name string, args ...string) string {
-	command := exec.Command(name, args...)
+	command := withoutROS2(name, args...)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()
@@ -233,6 +241,40 @@ func TestSamples(t *testing.T) {
 	for i, want := range askROS(t, all...) {
 		lines, _, info := read(t, all[i])
 		requireSame(t, want, lines, info)
+	}
+}
+
+// Every type that ROS 1 has becomes one of ROS 2, and the same again, with the sum by which ROS 1 knows it.
+func TestTypes(t *testing.T) {
+	needROS(t)
+	var types map[string]struct{ MD5sum, Definition string }
+	require.NoError(t, json.Unmarshal([]byte(run(t, python, "peer.py", "types")), &types))
+	require.Greater(t, len(types), 80)
+	there, err := ros1.New(nil)
+	require.NoError(t, err)
+	back, err := ros1.NewReverse(nil)
+	require.NoError(t, err)
+	for name, want := range types {
+		topics, err := there.Topics(codec.TopicInfo{Channel: &codec.Channel{
+			Topic: "/a", Type: name, Encoding: codec.EncodingROS1, Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(want.Definition)},
+		}})
+		require.NoError(t, err, name)
+		c := topics[0].Channel
+		switch name {
+		case "std_msgs/Time", "std_msgs/Duration":
+			require.Equal(t, strings.Replace(name, "std_msgs", "builtin_interfaces/msg", 1), c.Type)
+		case "rosgraph_msgs/Log":
+			require.Equal(t, "rcl_interfaces/msg/Log", c.Type)
+		default:
+			require.Equal(t, strings.Replace(name, "/", "/msg/", 1), c.Type)
+		}
+		if hash, err := msgs.Library().Hash(c.Type); err == nil {
+			require.Equal(t, hash, c.TypeHash, name)
+		}
+		topics, err = back.Topics(topics[0])
+		require.NoError(t, err, name)
+		require.Equal(t, name, topics[0].Channel.Type)
+		require.Equal(t, want.MD5sum, topics[0].Channel.Metadata["md5sum"], "%s: %s", name, topics[0].Channel.Schema.Data)
 	}
 }
 
