@@ -8,6 +8,7 @@ import (
 
 const (
 	blockSize   = 1 << 20 // bytes that are read ahead at once
+	firstBlock  = 1 << 16 // likewise at first, and then more and more: a seek does not wait for a whole block
 	messageCost = 64      // bytes that a message counts for beside its payload
 )
 
@@ -19,10 +20,10 @@ type block struct {
 	err      error // what ended the reading behind the messages: io.EOF or worse
 }
 
-// fill takes messages from it until the block is full or they end.
-func (b *block) fill(it codec.Iterator) {
+// fill takes messages from it until the block has that size or they end.
+func (b *block) fill(it codec.Iterator, size int64) {
 	b.messages, b.data, b.size, b.err = b.messages[:0], b.data[:0], 0, nil
-	for b.size < blockSize {
+	for b.size < size {
 		m, err := it.Next()
 		if err != nil {
 			b.err = err
@@ -53,6 +54,7 @@ type readAhead struct {
 	full   []*block
 	spare  []*block // to be filled again
 	ahead  int64    // bytes in full
+	kept   int64    // bytes in spare
 	closed bool
 
 	current *block
@@ -69,8 +71,10 @@ func newReadAhead(it codec.Iterator, size int64, ready func()) *readAhead {
 
 func (r *readAhead) run() {
 	defer close(r.done)
+	size := int64(firstBlock)
 	for b := new(block); b != nil; b = r.put(b) {
-		b.fill(r.it)
+		b.fill(r.it, size)
+		size = min(2*size, blockSize)
 	}
 }
 
@@ -92,6 +96,7 @@ func (r *readAhead) put(b *block) *block {
 	}
 	if n := len(r.spare); n > 0 {
 		b, r.spare = r.spare[n-1], r.spare[:n-1]
+		r.kept -= int64(cap(b.data))
 		return b
 	}
 	return new(block)
@@ -104,8 +109,9 @@ func (r *readAhead) get() *block {
 	if len(r.full) == 0 {
 		return nil
 	}
-	if cap(r.current.data) <= 2*blockSize { // memory of large messages is not kept
+	if used := int64(cap(r.current.data)); r.kept+used <= r.size {
 		r.spare = append(r.spare, r.current)
+		r.kept += used
 	}
 	b := r.full[0]
 	r.full = append(r.full[:0], r.full[1:]...)

@@ -21,6 +21,7 @@ type numbered struct {
 	next    int64
 	yielded atomic.Int64 // bytes
 	message codec.Message
+	channel codec.Channel
 	data    []byte
 }
 
@@ -32,7 +33,7 @@ func (n *numbered) Next() (*codec.Message, error) {
 	if size > len(n.data) {
 		n.data = make([]byte, size)
 	}
-	n.message = codec.Message{LogTime: n.next, Data: n.data[:size]}
+	n.message = codec.Message{Channel: &n.channel, LogTime: n.next, Data: n.data[:size]}
 	for i := range n.message.Data {
 		n.message.Data[i] = byte(n.next)
 	}

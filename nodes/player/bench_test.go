@@ -1,0 +1,47 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// nowhere is a stage, and a tape of b.N messages.
+type nowhere struct {
+	count int64
+	size  int
+	ready func()
+}
+
+func (n *nowhere) publish(*codec.Message) error { return nil }
+func (n *nowhere) tell(int64) error             { return nil }
+
+func (n *nowhere) from(int64, int64) (feed, error) {
+	it := &numbered{count: n.count, err: io.EOF, size: func(int64) int { return n.size }}
+	return newReadAhead(it, 64<<20, n.ready), nil
+}
+
+func (n *nowhere) latched(int64, func(*codec.Message) error) error { return nil }
+
+// BenchmarkEngine plays without publishing, as fast as possible: what it costs beside DDS.
+func BenchmarkEngine(b *testing.B) {
+	for name, size := range map[string]int{"100 B": 100, "1 MB": 1_000_000} {
+		b.Run(name, func(b *testing.B) {
+			alarm, err := newAlarm()
+			require.NoError(b, err)
+			defer alarm.close()
+			n := &nowhere{count: int64(b.N), size: size, ready: alarm.wake}
+			e := newEngine(plan{end: time.Hour.Nanoseconds(), rounds: 1, rate: immediate, clockPeriod: 10e6}, n, n, alarm)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			b.ResetTimer()
+			e.requests <- e.begin
+			require.NoError(b, e.run(b.Context()))
+			require.EqualValues(b, b.N, e.played)
+		})
+	}
+}
