@@ -83,6 +83,16 @@ func tryRead(t testing.TB, path string, data []byte, tolerate bool) (result, err
 	require.NoError(t, err)
 	got.messages, got.err = collect(it)
 	require.True(t, slices.IsSortedFunc(got.messages, func(a, b codec.Message) int { return int(a.LogTime - b.LogTime) }) || got.err != nil || got.damage != nil)
+	if got.err == nil && len(got.messages) > 0 {
+		if q.Damaged != nil {
+			q.Damaged = func(error) {}
+		}
+		q.End = got.messages[len(got.messages)/2].LogTime
+		it, err := r.Latest(q, func(*codec.Channel) int { return 2 })
+		require.NoError(t, err)
+		last, _ := collect(it)
+		requireSubset(t, got.messages, last)
+	}
 	return got, nil
 }
 

@@ -58,9 +58,11 @@ func FuzzRead(f *testing.F) {
 		}
 		half, _ := read(codec.Query{Start: info.StartTime + (info.EndTime-info.StartTime)/2})
 		require.True(t, half <= plain || reports > 0)
-		if reports == 0 {
-			got, want := latest(t, r, codec.Query{End: info.StartTime + (info.EndTime-info.StartTime)/2}, func(*codec.Channel) int { return 2 })
-			require.Equal(t, want, got)
+		if reports == 0 { // headers and index may lie about times and counts nevertheless
+			q := codec.Query{End: info.StartTime + (info.EndTime-info.StartTime)/2}
+			all, _ := latest(t, r, q, func(*codec.Channel) int { return codec.All })
+			some, _ := latest(t, r, q, func(*codec.Channel) int { return 2 })
+			require.Subset(t, all, some)
 		}
 	})
 }

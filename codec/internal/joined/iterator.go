@@ -127,7 +127,7 @@ type partIterator struct {
 
 // next moves on to the next message.
 func (it *partIterator) next() error {
-	m, err := it.Iterator.Next()
+	m, err := it.Next()
 	if err != nil {
 		return err
 	}
