@@ -4,7 +4,23 @@
 // Payloads are ROS 1's own serialisation, codec.EncodingROS1; package bridge/ros1 knows what they mean in ROS 2. Each connection
 // of a bag, that is each publisher of a topic, is a channel, with what its header says beside topic, type and definition in
 // Channel.Metadata: "md5sum", "callerid", "latching" as "true" or "false", and whatever else there is. A latching one has
-// transient-local QoS.
+// transient-local QoS. There is no PublishTime.
+//
+// # Reading
+//
+// A bag that was closed is read by its index. Any other, also one of version 1.2, is gone through once before the first message is
+// read or Info answers: what a killed writer left is read up to its last whole message, also in the chunk that was open. What is
+// damaged is reported to Query.Damaged and passed over: the messages around it are kept, unless a chunk of bzip2 was hit.
+//
+// # Writing
+//
+// Messages of ROS 1 alone can be written, with times from 1 ns to the year 2106. They keep their order, and readers find that in
+// time by the index. Channels that agree in everything become one connection. A channel without "md5sum" gets that of its
+// definition. A chunk is closed when it has ChunkSize bytes (768 KiB) or its messages span ChunkDuration of LogTime (1 s), so that
+// a killed writer loses no more than that. CreateOptions.Metadata is not kept. NAME.bag is split into NAME_1.bag and so on.
+//
+// One thing is added that ROS does not know, and passes over: the header of a chunk has the CRC-32 (IEEE) of its records as
+// "tapedeck_crc".
 package rosbag
 
 import (
@@ -49,7 +65,7 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 			if err != nil {
 				return nil, err
 			}
-			last, _ := before.(*Writer)
+			last, _ := before.(*writer)
 			return newWriter(file, o, last)
 		},
 		Name: func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) },

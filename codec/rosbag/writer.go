@@ -12,27 +12,17 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// Defaults of CreateOptions. The size is that of ROS.
 const (
-	DefaultChunkSize     = 768 << 10
-	DefaultChunkDuration = time.Second
-)
+	defaultChunkSize     = 768 << 10 // that of ROS
+	defaultChunkDuration = time.Second
 
-const (
 	maxPayload   = maxChunk / 2
 	maxTime      = int64(math.MaxUint32)*1e9 + 1e9 - 1 // ns
 	finalReserve = 16 << 10                            // more than what a file takes at its end beside what grows with it
 )
 
-// Writer writes a bag of version 2.0 as ROS's rosbag does, with its index. Each channel is a connection; channels that agree in
-// everything become one. Only messages of ROS 1 can be in it, from 1 ns to the year 2106, and PublishTime is not kept; neither is
-// CreateOptions.Metadata. Messages keep the order in which they are written, and readers find their order in time by the index.
-//
-// A chunk is closed when it has ChunkSize bytes or its messages span ChunkDuration of LogTime, so that a killed writer
-// loses no more than that.
-//
-// It is a part of a recording, output.Part.
-type Writer struct {
+// writer writes one file; it implements output.Part.
+type writer struct {
 	file      *output.File
 	chunkSize int
 	duration  int64
@@ -90,9 +80,9 @@ func (c *chunk) reset() {
 }
 
 // newWriter begins a bag in which the channels of before, unless that is nil, are declared. It takes file over.
-func newWriter(file *output.File, o codec.CreateOptions, before *Writer) (*Writer, error) {
-	w := &Writer{
-		file: file, chunkSize: min(cmp.Or(o.ChunkSize, DefaultChunkSize), maxChunk/2), duration: int64(cmp.Or(o.ChunkDuration, DefaultChunkDuration)),
+func newWriter(file *output.File, o codec.CreateOptions, before *writer) (*writer, error) {
+	w := &writer{
+		file: file, chunkSize: min(cmp.Or(o.ChunkSize, defaultChunkSize), maxChunk/2), duration: int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
 		ids: map[*codec.Channel]*connection{}, headers: map[string]*connection{},
 	}
 	w.chunk = w.newChunk()
@@ -111,12 +101,12 @@ func newWriter(file *output.File, o codec.CreateOptions, before *Writer) (*Write
 	return w, nil
 }
 
-func (w *Writer) newChunk() *chunk {
+func (w *writer) newChunk() *chunk {
 	return &chunk{records: make([]byte, 0, w.chunkSize+w.chunkSize/4)}
 }
 
 // inherit declares the channels of another file, which may be in use. They keep their numbers.
-func (w *Writer) inherit(before *Writer) error {
+func (w *writer) inherit(before *writer) error {
 	before.mu.Lock()
 	defer before.mu.Unlock()
 	for _, c := range before.conns {
@@ -131,7 +121,7 @@ func (w *Writer) inherit(before *Writer) error {
 }
 
 // Declare implements output.Part.
-func (w *Writer) Declare(c *codec.Channel) error {
+func (w *writer) Declare(c *codec.Channel) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, err := w.connection(c)
@@ -139,7 +129,7 @@ func (w *Writer) Declare(c *codec.Channel) error {
 }
 
 // connection returns the connection of a channel.
-func (w *Writer) connection(c *codec.Channel) (*connection, error) {
+func (w *writer) connection(c *codec.Channel) (*connection, error) {
 	if w.err != nil {
 		return nil, w.ended()
 	}
@@ -159,12 +149,12 @@ func (w *Writer) connection(c *codec.Channel) (*connection, error) {
 }
 
 // ended returns what ended the writing, if something did.
-func (w *Writer) ended() error {
+func (w *writer) ended() error {
 	w.told = w.err != nil
 	return w.err
 }
 
-func (w *Writer) declare(c *codec.Channel) (*connection, error) {
+func (w *writer) declare(c *codec.Channel) (*connection, error) {
 	if c.Encoding != codec.EncodingROS1 {
 		return nil, fmt.Errorf("write %s: topic %s: its messages are %s, and a bag has those of ROS 1 (%s) alone", w.file.Path(), c.Topic, cmp.Or(c.Encoding, "of no known encoding"), codec.EncodingROS1)
 	}
@@ -187,7 +177,7 @@ func (w *Writer) declare(c *codec.Channel) (*connection, error) {
 }
 
 // Write implements output.Part.
-func (w *Writer) Write(m *codec.Message) error {
+func (w *writer) Write(m *codec.Message) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	own, err := w.connection(m.Channel)
@@ -217,7 +207,7 @@ func (w *Writer) Write(m *codec.Message) error {
 const messageHead = "\x26\x00\x00\x00" + "\x04\x00\x00\x00op=\x02" + "\x09\x00\x00\x00conn="
 
 // append appends a message to the chunk.
-func (w *Writer) append(own *connection, m *codec.Message) {
+func (w *writer) append(own *connection, m *codec.Message) {
 	c := w.chunk
 	if c.messages == 0 {
 		c.first, c.start, c.end = m.LogTime, m.LogTime, m.LogTime
@@ -235,7 +225,7 @@ func (w *Writer) append(own *connection, m *codec.Message) {
 }
 
 // lockDisk locks the disk too, while mu is locked. Sync may write the chunk before.
-func (w *Writer) lockDisk() {
+func (w *writer) lockDisk() {
 	w.mu.Unlock()
 	w.disk.Lock()
 	w.mu.Lock()
@@ -243,7 +233,7 @@ func (w *Writer) lockDisk() {
 
 // writeChunk writes the open chunk with its index. An error is err then, and says that all of it is missing. beside says that
 // Write may go on meanwhile.
-func (w *Writer) writeChunk(beside bool) {
+func (w *writer) writeChunk(beside bool) {
 	w.lockDisk()
 	defer w.disk.Unlock()
 	w.flush(beside)
@@ -251,7 +241,7 @@ func (w *Writer) writeChunk(beside bool) {
 
 // flush does what writeChunk does while the disk and mu are locked. Connections wait for the first message: a chunk without one
 // would have no time.
-func (w *Writer) flush(beside bool) {
+func (w *writer) flush(beside bool) {
 	c := w.chunk
 	if w.err != nil || w.closed || c.messages == 0 {
 		return
@@ -296,7 +286,7 @@ func (w *Writer) flush(beside bool) {
 }
 
 // count takes note of what was written.
-func (w *Writer) count(c *chunk, infos []byte) {
+func (w *writer) count(c *chunk, infos []byte) {
 	if w.chunks == 0 {
 		w.start, w.end = c.start, c.end
 	}
@@ -309,7 +299,7 @@ func (w *Writer) count(c *chunk, infos []byte) {
 }
 
 // fail ends the writing: what is not in the file is missing. lost is the chunk that is in no place any more.
-func (w *Writer) fail(cause error, lost *chunk) {
+func (w *writer) fail(cause error, lost *chunk) {
 	missing := &codec.MissingError{Path: w.file.Path(), Err: cause}
 	for _, own := range w.conns {
 		if n := own.messages - own.written; n > 0 {
@@ -330,7 +320,7 @@ func (w *Writer) fail(cause error, lost *chunk) {
 }
 
 // Sync implements output.Part.
-func (w *Writer) Sync() error {
+func (w *writer) Sync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writeChunk(true)
@@ -347,7 +337,7 @@ func (w *Writer) Sync() error {
 }
 
 // Complete implements output.Part.
-func (w *Writer) Complete(durable bool) error {
+func (w *writer) Complete(durable bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lockDisk()
@@ -371,7 +361,7 @@ func (w *Writer) Complete(durable bool) error {
 }
 
 // finish writes the index, and where it is.
-func (w *Writer) finish(durable bool) error {
+func (w *writer) finish(durable bool) error {
 	var err error
 	if durable {
 		err = w.file.Sync() // there must be no index of what may not be there
@@ -395,7 +385,7 @@ func (w *Writer) finish(durable bool) error {
 }
 
 // Info implements output.Part.
-func (w *Writer) Info() *codec.Info {
+func (w *writer) Info() *codec.Info {
 	w.disk.Lock()
 	defer w.disk.Unlock()
 	w.mu.Lock()

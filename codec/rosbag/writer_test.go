@@ -271,3 +271,37 @@ func TestBytes(t *testing.T) {
 	))
 	require.Equal(t, want, must(os.ReadFile(path)))
 }
+
+// Sync may be called beside Write, and nothing is lost or written twice.
+func TestSyncBesideWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.bag")
+	w, err := codec.Create(path, codec.CreateOptions{ChunkSize: 500})
+	require.NoError(t, err)
+	done, ended := make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-done:
+				ended <- nil
+				return
+			default:
+				if err := w.Sync(); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}
+	}()
+	channels := testChannels()
+	for i := range 2000 {
+		require.NoError(t, w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i + 1), Data: []byte("data")}))
+	}
+	close(done)
+	require.NoError(t, <-ended)
+	require.NoError(t, w.Close())
+	all := readAll(t, openMemory(t, must(os.ReadFile(path))), codec.Query{})
+	require.Len(t, all, 2000)
+	for i, m := range all {
+		require.EqualValues(t, i+1, m.LogTime)
+	}
+}
