@@ -2,7 +2,9 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +21,7 @@ type ros1 struct {
 	arrivals
 	name   string
 	folder string
+	master string // its address
 	env    []string
 	core   *exec.Cmd
 }
@@ -26,14 +29,22 @@ type ros1 struct {
 const (
 	rosbagPlay = "/usr/lib/rosbag/play"
 	rosMaster  = "/usr/bin/rosmaster"
-	masterPort = "11398"
 )
 
 // startROS1 starts a master and subscribes. Without ROS 1 it says so and returns nil.
 func startROS1(folder string) (*ros1, error) {
 	r := &ros1{name: "rosbag " + version("/usr/share/rosbag/package.xml"), folder: folder}
-	r.env = append(os.Environ(), "ROS_MASTER_URI=http://127.0.0.1:"+masterPort, "ROS_IP=127.0.0.1", "ROS_LOG_DIR="+filepath.Join(folder, "log"), "PYTHONPATH=")
-	err := r.script("check")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(free.Addr().String())
+	if err := errors.Join(err, free.Close()); err != nil {
+		return nil, err
+	}
+	r.master = "http://127.0.0.1:" + port
+	r.env = append(os.Environ(), "ROS_MASTER_URI="+r.master, "ROS_IP=127.0.0.1", "ROS_LOG_DIR="+filepath.Join(folder, "log"), "PYTHONPATH=")
+	err = r.script("check")
 	for _, program := range []string{rosbagPlay, rosMaster} {
 		if _, missing := os.Stat(program); missing != nil {
 			err = missing
@@ -43,8 +54,18 @@ func startROS1(folder string) (*ros1, error) {
 		fmt.Println("no ROS 1: it comes with apt install rosbag python3-rosbag python3-rosmaster python3-sensor-msgs")
 		return nil, nil
 	}
-	r.core = r.process(rosMaster, "--core", "-p", masterPort)
-	return r, r.core.Start()
+	r.core = r.process(rosMaster, "--core", "-p", port)
+	if err := r.core.Start(); err != nil {
+		return nil, err
+	}
+	for range 300 {
+		if _, err = xmlCall(r.master, "getPid", "<string>"+caller+"</string>"); err == nil {
+			return r, nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	r.stop()
+	return nil, fmt.Errorf("%s does not answer: %w", rosMaster, err)
 }
 
 func (r *ros1) stop() {

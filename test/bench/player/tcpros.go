@@ -45,7 +45,7 @@ func (r *ros1) hear(topic, typeName string, until time.Time) {
 	text := func(s string) string { return "<string>" + s + "</string>" }
 	for ; time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		// Nobody calls back: whether there is a publisher is asked again.
-		answer, err := xmlCall("http://127.0.0.1:"+masterPort, "registerSubscriber", text(caller), text(topic), text(typeName), text("http://127.0.0.1:1/"))
+		answer, err := xmlCall(r.master, "registerSubscriber", text(caller), text(topic), text(typeName), text("http://127.0.0.1:1/"))
 		if err != nil {
 			continue
 		}
