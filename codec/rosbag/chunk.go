@@ -2,13 +2,13 @@ package rosbag
 
 import (
 	"bytes"
-	"compress/bzip2"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math"
 
+	"github.com/dsnet/compress/bzip2"
 	"github.com/pierrec/lz4/v4"
 )
 
@@ -43,7 +43,8 @@ type loader struct {
 	define func(*header, []byte) // is told of connections and definitions
 	window window
 	lz4    *lz4.Reader
-	raw    []byte // a compressed chunk
+	bzip2  *bzip2.Reader // twice as fast as that of the standard library
+	raw    []byte        // a compressed chunk
 }
 
 // load returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The records
@@ -189,7 +190,13 @@ func (l *loader) astray(w *walker, s *segment, buf []byte) ([]byte, error) {
 // decompress returns at most size bytes of records, in dst if they fit there. With an error it returns as much as there is.
 func (l *loader) decompress(compression string, raw, dst []byte, size int) ([]byte, error) {
 	if compression == "bz2" {
-		return expand(bzip2.NewReader(bytes.NewReader(raw)), len(raw), dst, size)
+		if l.bzip2 == nil {
+			l.bzip2 = new(bzip2.Reader)
+		}
+		if err := l.bzip2.Reset(bytes.NewReader(raw)); err != nil {
+			return nil, err
+		}
+		return expand(l.bzip2, len(raw), dst, size)
 	}
 	if l.lz4 == nil {
 		l.lz4 = lz4.NewReader(nil)
