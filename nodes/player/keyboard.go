@@ -33,7 +33,9 @@ func (e *engine) press(key string) {
 		case "t":
 			e.pausing = !e.pausing
 		case "\x1b[A": // up
-			e.setRate(min(e.line.rate*rateBy, maxRate))
+			if e.line.rate != immediate {
+				e.setRate(min(e.line.rate*rateBy, maxRate))
+			}
 		case "\x1b[B": // down
 			e.setRate(max(e.line.rate/rateBy, minRate))
 		case "\x1b[C": // right
