@@ -3,9 +3,11 @@ package main
 import (
 	_ "embed"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -16,11 +18,12 @@ var bagScript string
 
 // ros1 returns the C++ recorder of ROS 1, as Debian has it. Its source is rosbag play with a bag that is made before.
 func (b *bench) ros1() []contender {
-	const rosbag, master, port = "/usr/lib/rosbag/", "/usr/bin/rosmaster", "11399"
-	env := append(os.Environ(), "ROS_MASTER_URI=http://127.0.0.1:"+port, "ROS_IP=127.0.0.1", "ROS_LOG_DIR="+filepath.Join(b.folder, "log"), "PYTHONPATH=")
+	const rosbag, master = "/usr/lib/rosbag/", "/usr/bin/rosmaster"
+	env := append(os.Environ(), "ROS_IP=127.0.0.1", "ROS_LOG_DIR="+filepath.Join(b.folder, "log"), "PYTHONPATH=")
+	var address string // of the master of this measurement
 	command := func(program string, args ...string) *exec.Cmd {
 		cmd := exec.Command(program, args...)
-		cmd.Dir, cmd.Env = b.folder, env
+		cmd.Dir, cmd.Env = b.folder, append(env[:len(env):len(env)], "ROS_MASTER_URI=http://"+address)
 		return cmd
 	}
 	script := func(args ...any) (out string, err error) {
@@ -49,7 +52,13 @@ func (b *bench) ros1() []contender {
 		if _, err := script("write", in, prefix, l.topics, l.rate, l.size-numberAt, l.count(b.span)); err != nil {
 			return nil, err
 		}
-		core, err := start(command(master, "--core", "-p", port))
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		address = free.Addr().String()
+		_ = free.Close()
+		core, err := start(command(master, "--core", "-p", strings.TrimPrefix(address, "127.0.0.1:")))
 		if err != nil {
 			return nil, err
 		}

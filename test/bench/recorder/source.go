@@ -43,7 +43,10 @@ func startSource(cmd *exec.Cmd) (*source, error) {
 	return &source{process: p, in: in, out: bufio.NewReader(out)}, err
 }
 
+// ready waits until all topics have a subscriber, but not forever.
 func (s *source) ready() error {
+	late := time.AfterFunc(2*time.Minute, func() { _ = s.cmd.Process.Kill() })
+	defer late.Stop()
 	for {
 		line, err := s.out.ReadString('\n')
 		if err != nil || strings.Contains(line, s.waiting) {
