@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -51,7 +52,7 @@ func (b *bench) tapedeck(r recording, rate float64) (*exec.Cmd, error) {
 func (b *bench) self(name, role string, size int) contender {
 	return contender{name: name, on: &b.dds.arrivals, silent: role == "loop", command: func(r recording, rate float64) (*exec.Cmd, error) {
 		return exec.Command("/proc/self/exe", "-be", role, "-rate", fmt.Sprint(rate), "-count", fmt.Sprint(r.imus+r.images),
-			"-size", fmt.Sprint(size)), nil
+			"-size", fmt.Sprint(size), "-domain", os.Getenv("ROS_DOMAIN_ID")), nil
 	}}
 }
 
