@@ -12,6 +12,9 @@ import (
 // fragments of one may be on their way at once.
 const receiveBuffer = 16 << 20
 
+// reordered is how many samples of a publisher wait for one before them that has to be sent again.
+const reordered = 4096
+
 // domainID returns domain or, where that is negative, what ROS_DOMAIN_ID says.
 func domainID(domain int, getenv func(string) string) (int, error) {
 	if domain < 0 {
@@ -95,7 +98,9 @@ func configuration(domain int, multicasts bool, getenv func(string) string) (con
 	fragments := []string{
 		"<General><MaxMessageSize>65500B</MaxMessageSize><FragmentSize>64000B</FragmentSize></General>" +
 			fmt.Sprintf("<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>%d</MaxAutoParticipantIndex></Discovery>", indexes) +
-			fmt.Sprintf(`<Internal><SocketReceiveBufferSize max="%dMiB"/></Internal>`, receiveBuffer>>20),
+			fmt.Sprintf(`<Internal><SocketReceiveBufferSize max="%dMiB"/></Internal>`, receiveBuffer>>20) +
+			// What finds no place there has to be sent again, too, and a fast publisher does not keep it long enough.
+			fmt.Sprintf("<Internal><PrimaryReorderMaxSamples>%d</PrimaryReorderMaxSamples><SecondaryReorderMaxSamples>%[1]d</SecondaryReorderMaxSamples></Internal>", reordered),
 	}
 	d, warnings := newDiscovery(getenv)
 	if d.loopback {

@@ -123,7 +123,10 @@ type worker struct {
 }
 
 func (w *worker) run() {
-	defer C.free(unsafe.Pointer(w.delivery))
+	defer func() {
+		C.queue_give(w.dispatcher.queue, w.delivery)
+		C.free(unsafe.Pointer(w.delivery))
+	}()
 	for C.queue_take(w.dispatcher.queue, w.delivery) {
 		s := w.dispatcher.call(w.delivery.inbox)
 		if n := int(w.delivery.count); n > 0 {
@@ -136,7 +139,6 @@ func (w *worker) run() {
 			close(s.done)
 		}
 		if !w.dispatcher.returned(w) {
-			C.queue_give(w.dispatcher.queue, w.delivery)
 			return
 		}
 		if w.delivery.yield {

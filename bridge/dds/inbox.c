@@ -15,9 +15,7 @@ struct inbox {
 	struct ddsi_tkmap_instance *instance; // NULL before the first sample
 
 	// The rest is guarded by the mutex of queue.
-	struct blob **ring;
-	uint32_t size; // of ring, a power of 2
-	uint32_t first, count; // of what is in ring
+	struct ring ring;
 	struct inbox *next; // in the list of queue
 	bool busy; // in the list, or being handled
 	bool closed;
@@ -95,26 +93,23 @@ static void list(struct inbox *in) {
 	q->last = in;
 }
 
-static struct blob *pop(struct inbox *in) {
-	struct blob *b = in->ring[in->first];
-	in->first = (in->first + 1) & (in->size - 1);
-	in->count--;
+static struct blob *pop(struct ring *r) {
+	struct blob *b = r->blobs[r->first];
+	r->first = (r->first + 1) & (r->size - 1);
+	r->count--;
 	return b;
 }
 
-static void push(struct inbox *in, struct blob *b) {
-	if (in->count == in->size) {
-		uint32_t count = in->count, size = count > 0 ? 2 * count : 8;
-		struct blob **ring = ddsrt_malloc(size * sizeof(*ring));
+static void push(struct ring *r, struct blob *b) {
+	if (r->count == r->size) {
+		uint32_t count = r->count, size = count > 0 ? 2 * count : 8;
+		struct blob **blobs = ddsrt_malloc(size * sizeof(*blobs));
 		for (uint32_t i = 0; i < count; i++)
-			ring[i] = pop(in);
-		ddsrt_free(in->ring);
-		in->ring = ring;
-		in->size = size;
-		in->first = 0;
-		in->count = count;
+			blobs[i] = pop(r);
+		ddsrt_free(r->blobs);
+		*r = (struct ring){.blobs = blobs, .size = size, .count = count};
 	}
-	in->ring[(in->first + in->count++) & (in->size - 1)] = b;
+	r->blobs[(r->first + r->count++) & (r->size - 1)] = b;
 }
 
 // store is called by Cyclone DDS, with locks of its own held.
@@ -132,11 +127,11 @@ static bool store(struct ddsi_rhc *cache, const struct ddsi_writer_info *writer,
 			in->instance = instance;
 		}
 		ddsi_serdata_ref(sample);
-		if (in->depth > 0 && in->count == in->depth)
-			oldest = pop(in);
-		push(in, b);
+		if (in->depth > 0 && in->ring.count == in->depth)
+			oldest = pop(&in->ring);
+		push(&in->ring, b);
 		list(in);
-		in->queue->urgent = in->depth > 0 && in->count > in->depth / 2;
+		in->queue->urgent = in->depth > 0 && in->ring.count > in->depth / 2;
 	}
 	unlock(in->queue);
 	if (oldest != NULL)
@@ -153,11 +148,11 @@ static dds_return_t associate(struct dds_rhc *cache, struct dds_reader *reader, 
 }
 
 void inbox_free(struct inbox *in) {
-	while (in->count > 0)
-		ddsi_serdata_unref(&pop(in)->c);
+	while (in->ring.count > 0)
+		ddsi_serdata_unref(&pop(&in->ring)->c);
 	if (in->instance != NULL)
 		ddsi_tkmap_instance_unref(in->instances, in->instance);
-	ddsrt_free(in->ring);
+	ddsrt_free(in->ring.blobs);
 	ddsrt_free(in);
 }
 
@@ -243,15 +238,24 @@ static void handled(struct delivery *d) {
 	if (in == NULL || d->end)
 		return;
 	in->busy = false;
-	if (in->count > 0 || in->closed)
+	if (in->ring.count > 0 || in->closed)
 		list(in);
 }
 
 void queue_give(struct queue *q, struct delivery *d) {
 	release(d);
 	pthread_mutex_lock(&q->mutex);
+	if (d->rest.count > 0) {
+		struct ring newer = d->inbox->ring;
+		d->inbox->ring = d->rest;
+		d->rest = newer;
+		while (newer.count > 0)
+			push(&d->inbox->ring, pop(&newer));
+	}
 	handled(d);
 	unlock(q);
+	ddsrt_free(d->rest.blobs);
+	d->rest = (struct ring){0};
 }
 
 static void await(struct queue *q, struct delivery *d) {
@@ -275,22 +279,33 @@ static void await(struct queue *q, struct delivery *d) {
 		pthread_cond_wait(&q->wake, &q->mutex);
 }
 
+// take takes all that the first inbox has. It takes no longer than to swap two rings: who holds the mutex may lose its
+// processor, and the thread that receives for all has to wait then, while the socket overflows.
+static void take(struct queue *q, struct delivery *d) {
+	struct inbox *in = q->first;
+	struct ring empty = d->rest;
+	q->first = in->next;
+	d->inbox = in;
+	d->rest = in->ring;
+	d->closed = in->closed;
+	in->ring = empty;
+	q->taken += d->rest.count;
+}
+
 bool queue_take(struct queue *q, struct delivery *d) {
 	release(d);
 	d->yield = false;
-	pthread_mutex_lock(&q->mutex);
-	handled(d);
-	while (q->first == NULL && !q->stopped)
-		await(q, d);
-	struct inbox *in = q->first;
-	if (in != NULL) {
-		q->first = in->next;
-		d->inbox = in;
-		while (in->count > 0 && d->count < DELIVERY_SIZE)
-			d->blobs[d->count++] = pop(in);
-		d->end = in->closed && in->count == 0;
-		q->taken += d->count;
+	if (d->rest.count == 0) {
+		pthread_mutex_lock(&q->mutex);
+		handled(d);
+		while (q->first == NULL && !q->stopped)
+			await(q, d);
+		if (q->first != NULL)
+			take(q, d);
+		pthread_mutex_unlock(&q->mutex);
 	}
-	pthread_mutex_unlock(&q->mutex);
-	return in != NULL;
+	while (d->rest.count > 0 && d->count < DELIVERY_SIZE)
+		d->blobs[d->count++] = pop(&d->rest);
+	d->end = d->inbox != NULL && d->closed && d->rest.count == 0;
+	return d->inbox != NULL;
 }

@@ -31,21 +31,31 @@ void inbox_free(struct inbox *in);
 // inbox_close has an inbox take in nothing more. What it has, and its end, are taken from the queue still.
 void inbox_close(struct inbox *in);
 
+// ring is a row of blobs.
+struct ring {
+	struct blob **blobs;
+	uint32_t size; // of blobs, a power of 2
+	uint32_t first, count; // of what is in it
+};
+
 // delivery is what is taken at once, all from one inbox, whose next samples wait until it is given back. It holds a reference
-// to each of its blobs; who wants to keep one moves the others up and counts them anew. It must be zero at first.
+// to each of its blobs; who wants to keep one moves the others up and counts them anew. It must be zero at first, and is to be
+// given back at last.
 #define DELIVERY_SIZE 512
 struct delivery {
 	struct inbox *inbox;
 	int32_t count;
 	bool end; // nothing more will come from inbox
 	bool yield; // it is time to call Go's scheduler
+	bool closed; // inbox was, when rest was taken from it
+	struct ring rest; // what was taken from inbox and comes next
 	struct blob *blobs[DELIVERY_SIZE];
 };
 
 // queue_take gives back d and waits for the next one. It returns false when the queue is stopped.
 bool queue_take(struct queue *q, struct delivery *d);
 
-// queue_give gives back d only.
+// queue_give gives back d only, with what was not handled of it.
 void queue_give(struct queue *q, struct delivery *d);
 
 #endif
