@@ -64,6 +64,7 @@ type engine struct {
 	done     chan struct{} // closed when run has ended
 
 	line  timeline
+	first int64          // recorded time at which it begins
 	last  int64          // recorded time up to which everything was played
 	feed  feed           // nil before the beginning
 	head  *codec.Message // what comes next; nil while it is not known
@@ -97,7 +98,7 @@ type burst struct {
 func newEngine(p plan, tape tape, stage stage, timer timer) *engine {
 	e := &engine{
 		plan: p, tape: tape, stage: stage, timer: timer, requests: make(chan func(), 16), done: make(chan struct{}),
-		line: timeline{rate: p.rate, recorded: p.start}, last: p.start, pausing: true, tick: never,
+		line: timeline{rate: p.rate, recorded: p.start}, first: p.start, last: p.start, pausing: true, tick: never,
 		lock: lockStep{length: p.step, period: p.clockPeriod},
 	}
 	if p.clockPeriod > 0 && p.step == 0 {
@@ -355,18 +356,21 @@ func (e *engine) answerBursts() {
 
 // begin starts time, and with it the playback.
 func (e *engine) begin() {
-	e.round, e.shift, e.wholeRound = 0, 0, true
-	e.failure = e.moveTo(e.start)
+	e.round, e.shift, e.wholeRound = 0, 0, e.first == e.start
+	e.failure = e.moveTo(e.first)
 	e.askFirst()
 }
 
-// seek has the playback go on elsewhere, as near to t as the plan allows. It says whether there is anything to be played.
+// seek has the playback go on elsewhere, or begin there, as near to t as the plan allows. It returns false if that fails.
 func (e *engine) seek(t int64) bool {
+	t = min(max(t, e.start), e.end)
 	if e.feed == nil {
-		return false
+		e.first, e.last = t, t
+		e.line.move(t, e.timer.now())
+		return true
 	}
 	e.shift, e.wholeRound = 0, false
-	e.failure = e.moveTo(min(max(t, e.start), e.end))
+	e.failure = e.moveTo(t)
 	e.askFirst()
 	return e.failure == nil
 }
@@ -433,7 +437,7 @@ func (e *engine) again(start, end int64) bool {
 	if !e.finished {
 		return false
 	}
-	e.start, e.end = start, end
+	e.start, e.end, e.first = start, end, start
 	e.begin()
 	return e.failure == nil
 }

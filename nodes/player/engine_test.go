@@ -465,3 +465,9 @@ func TestEngineState(t *testing.T) {
 	look()
 	require.Equal(t, []string{"[WAITING]0", "[PLAYING]20", "[PLAYING]60", "[ENDED  ]100"}, texts)
 }
+
+func TestEngineBeginsWhereItWasSought(t *testing.T) {
+	s := newShow(t, record("a@0", "b@30", "a@60"), func(p *plan) { p.rounds = 2 })
+	require.True(t, s.seek(50e6))
+	require.Equal(t, "a@60+10 a@0+50 b@30+80 a@60+110", s.run())
+}
