@@ -83,11 +83,12 @@ func (o *options) part(start, end int64) (first, last int64, err error) {
 		}
 		first = max(first, start)
 	}
-	if first += int64(o.StartOffset); first > end && o.StartOffset > 0 {
+	if o.StartOffset > 0 && int64(o.StartOffset) > end-first {
 		return 0, 0, fmt.Errorf("start_offset: %v is behind the end of the recording, which lasts %v", o.StartOffset, time.Duration(end-start))
 	}
-	if o.Duration > 0 {
-		last = min(last, first+int64(o.Duration))
+	first += int64(o.StartOffset)
+	if o.Duration > 0 && int64(o.Duration) < last-first {
+		last = first + int64(o.Duration)
 	}
 	if o.End != "" && !strings.HasPrefix(o.End, "-") { // of rosbag2's times, negative ones are none
 		t, err := parseTime(o.End, start, end)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -52,6 +53,8 @@ func TestPart(t *testing.T) {
 		"until nothing":       {options{End: "-1"}, 0, 10_000, ""},
 		"whichever is first":  {options{End: "1700000004", Duration: 3 * time.Second}, 0, 3000, ""},
 		"behind the end":      {options{StartOffset: time.Hour}, 0, 0, "start_offset: 1h0m0s is behind the end"},
+		"behind all times":    {options{StartOffset: math.MaxInt64}, 0, 0, "is behind the end"},
+		"longer than times":   {options{Duration: math.MaxInt64}, 0, 10_000, ""},
 		"begin behind it":     {options{Begin: "1700000011"}, 0, 0, "begin: 2023"},
 		"end before the part": {options{End: "1600000000"}, 0, 0, "end: 2020"},
 		"no time":             {options{Begin: "later"}, 0, 0, `begin: "later" is no time`},
