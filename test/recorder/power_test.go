@@ -93,35 +93,42 @@ func damage(random *rand.Rand, data []byte, synced int) []byte {
 func TestPowerFailure(t *testing.T) {
 	t.Parallel()
 	for _, storage := range storages {
-		t.Run(storage, func(t *testing.T) {
-			t.Parallel()
-			g := newGraph(t)
-			g.dir = inMemory(t) // a real disk may take longer than sync_interval
-			v := &volatile{synced: map[string]int{}}
-			g.startOn(v.hook, "/small", "/medium", "/large", "-o", "drive", "-s", storage, "--sync-interval", syncInterval.String(),
-				"--max-bag-duration", "700ms", "--chunk-size", "64KiB")
-			source := g.publish(load{mixed, time.Hour})
-			source.begun()
-			time.Sleep(2 * (syncInterval + late)) // if nothing were synced, more than that would be missing
-			var folders []string
-			root := t.TempDir()
-			var moments []time.Time
-			for i := range (*tries + 1) / 2 {
-				time.Sleep(g.between(0, 300*time.Millisecond))
-				folders = append(folders, fmt.Sprintf("%s/failure%d", root, i))
-				moments = append(moments, v.fail(t, g.rand, g.dir, folders[i]))
-			}
-			var most time.Duration
-			for i, folder := range folders {
-				at := *g
-				at.dir = folder
-				r := at.recording(storage, "drive")
-				kept := r.read(mixedPublishers)
-				most = max(most, source.age(kept, moments[i]))
-			}
-			t.Logf("with a sync_interval of %v the oldest missing message was sent at most %v before", syncInterval, most.Round(time.Millisecond))
-		})
+		for name, splits := range map[string][]string{"split": {"--max-bag-duration", "700ms"}, "whole": nil} {
+			t.Run(storage+" "+name, func(t *testing.T) {
+				t.Parallel()
+				failPower(newGraph(t), storage, splits)
+			})
+		}
 	}
+}
+
+// failPower has the power of a recorder fail several times, so to say.
+func failPower(g *graph, storage string, splits []string) {
+	t := g.t
+	g.dir = inMemory(t) // a real disk may take longer than sync_interval
+	v := &volatile{synced: map[string]int{}}
+	args := []string{"/small", "/medium", "/large", "-o", "drive", "-s", storage, "--sync-interval", syncInterval.String(), "--chunk-size", "64KiB"}
+	g.startOn(v.hook, append(args, splits...)...)
+	source := g.publish(load{mixed, time.Hour})
+	source.begun()
+	time.Sleep(2 * (syncInterval + late)) // if nothing were synced, more than that would be missing
+	var folders []string
+	root := t.TempDir()
+	var moments []time.Time
+	for i := range (*tries + 1) / 2 {
+		time.Sleep(g.between(0, 300*time.Millisecond))
+		folders = append(folders, fmt.Sprintf("%s/failure%d", root, i))
+		moments = append(moments, v.fail(t, g.rand, g.dir, folders[i]))
+	}
+	var most time.Duration
+	for i, folder := range folders {
+		at := *g
+		at.dir = folder
+		r := at.recording(storage, "drive")
+		kept := r.read(mixedPublishers)
+		most = max(most, source.age(kept, moments[i]))
+	}
+	t.Logf("with a sync_interval of %v the oldest missing message was sent at most %v before", syncInterval, most.Round(time.Millisecond))
 }
 
 // inMemory returns a folder that is in memory where there is such.
