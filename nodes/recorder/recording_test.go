@@ -141,6 +141,25 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A topic that has its messages is not waited for any more.
+func TestLimitIsNoGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.Limit = 20
+		d := newDeck(t, o, "/n", "/other")
+		f := d.flow("/n", 10*time.Millisecond, 0)
+		time.Sleep(time.Second)
+		f.end()
+		time.Sleep(10 * time.Second)
+		require.NoError(t, d.end())
+		list, info := contents(t, d.path())
+		require.Len(t, list, 20)
+		for _, e := range info.Events {
+			require.NotEqual(t, codec.EventGap, e.Kind, e.Text)
+		}
+	})
+}
+
 func TestLatchedMessagesOfAPauseAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")

@@ -427,6 +427,26 @@ func TestConditionsTakeSnapshots(t *testing.T) {
 	}
 }
 
+// Of a topic that has all that is to be recorded snapshots still have everything.
+func TestSnapshotsBeyondTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := withSnapshots("record", "/n data == 1000")
+		o.Limit = 3
+		d := newDeck(t, o, "/n", "/other")
+		f := d.flow("/n", 10*time.Millisecond, 0)
+		require.Eventually(t, func() bool { return f.count() > 1000 }, patient, time.Millisecond)
+		path := d.snapshotFiles(1)[0]
+		require.NoError(t, d.end())
+		recorded, _ := contents(t, d.path())
+		require.Len(t, recorded, 3)
+		kept, _ := contents(t, path)
+		require.Len(t, kept, 1000)
+		for i, m := range kept {
+			require.Equal(t, uint64(i+1), m.number)
+		}
+	})
+}
+
 func TestConditionsCoolDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := withSnapshots("record", "/hit *")

@@ -39,7 +39,7 @@ type stream struct {
 
 	mu           sync.Mutex // held while a batch is taken in
 	batch, spill []*item    // reused from batch to batch
-	passed       []*item    // likewise: those of batch that the throttle lets pass
+	passed       []*item    // likewise: those of batch that are recorded, where some may not be
 	spare        slab
 	sources      sources
 	watcher      *watcher // nil: there are no conditions
@@ -74,6 +74,7 @@ func (s *stream) take(samples []bridge.Sample) {
 func (s *stream) takeIn(samples []bridge.Sample) {
 	var refs int32
 	record := s.backlog != nil && !s.paused
+	some := s.throttle != nil || s.limit > 0 // of the messages may be recorded
 	if record {
 		refs++
 	}
@@ -91,9 +92,13 @@ func (s *stream) takeIn(samples []bridge.Sample) {
 		if s.watcher != nil {
 			s.watcher.look(sample)
 		}
-		if record && s.limit > 0 && s.received.Load()+passed == s.limit {
+		full := record && s.limit > 0 && s.received.Load()+passed >= s.limit
+		if full {
 			s.complete.Store(true)
-			break
+			s.journal = nil // what is not recorded has no gaps
+			if s.snapshots == nil {
+				break
+			}
 		}
 		stamp := s.clock.Stamp(sample.ReceiveTime)
 		s.listen(from, sample, stamp)
@@ -102,9 +107,12 @@ func (s *stream) takeIn(samples []bridge.Sample) {
 			skipped++
 		}
 		refs := refs
-		pass := s.throttle == nil || !record || from.offering || s.throttle.passes(stamp)
-		if !pass {
+		pass := !full
+		if pass && s.throttle != nil && record && !from.offering && !s.throttle.passes(stamp) {
+			pass = false
 			throttled++
+		}
+		if !pass {
 			refs--
 		}
 		if refs == 0 && !latched {
@@ -120,7 +128,7 @@ func (s *stream) takeIn(samples []bridge.Sample) {
 		if refs > 0 && pass {
 			passed++
 			bytes += uint64(len(sample.Data))
-			if s.throttle != nil {
+			if some {
 				s.passed = append(s.passed, it)
 			}
 		}
@@ -134,10 +142,10 @@ func (s *stream) takeIn(samples []bridge.Sample) {
 	}
 	switch {
 	case !record:
-	case s.throttle == nil:
-		s.push(s.batch)
-	default:
+	case some:
 		s.push(s.passed)
+	default:
+		s.push(s.batch)
 	}
 	if s.snapshots != nil {
 		s.spill = s.snapshots.ring.push(s.track, s.batch, s.spill[:0])
@@ -198,7 +206,7 @@ func brief(ns int64) time.Duration {
 func (s *stream) silence(now, t int64) (e codec.Event, silent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.arrived == 0 || !s.rhythm.silent(float64(now-s.arrived)) {
+	if s.arrived == 0 || s.journal == nil || !s.rhythm.silent(float64(now-s.arrived)) {
 		return e, false
 	}
 	return s.gap(t), true

@@ -87,8 +87,8 @@ func (r *recorder) update() {
 	}
 }
 
-// endComplete closes the subscriptions that have as many messages as are wanted. When all topics that are named have theirs, the
-// recording is complete.
+// endComplete closes the subscriptions that have as many messages as are wanted, unless snapshots want more. When all topics that
+// are named have theirs, the recording is complete.
 func (r *recorder) endComplete() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *recorder) endComplete() {
 			continue
 		}
 		complete[key.topic] = true
-		if !rec.ended {
+		if !rec.ended && rec.snapshots == nil {
 			rec.ended = true
 			rec.close()
 		}
