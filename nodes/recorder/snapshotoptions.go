@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ type snapshotOptions struct {
 	SnapshotDuration    time.Duration `param:"snapshot_duration" group:"Snapshots" min:"0" help:"how far a snapshot reaches back; 0 is as far as snapshot_size allows"`
 	SnapshotAfter       time.Duration `param:"snapshot_after" group:"Snapshots" min:"0" max:"24h" help:"how long a snapshot goes on after its trigger"`
 	SnapshotSize        config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes that the messages kept for snapshots may take; while one is written, as many again"`
-	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=DURATION[,SIZE]" help:"how far back, and how many bytes, snapshots hold of one topic: /camera/image=5s,100MB"`
+	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=DURATION[,SIZE]" help:"how far back, and how many bytes, snapshots hold of one topic: /camera/image=5s,100MB; * in it stands for anything, the first that matches counts"`
 	SnapshotCondition   []string      `param:"snapshot_condition" group:"Snapshots" value:"CONDITION" help:"take a snapshot when a message meets this CONDITION: \"/imu linear_acceleration.x > 20\", \"/collision *\""`
 	SnapshotCooldown    time.Duration `param:"snapshot_cooldown" group:"Snapshots" min:"0" help:"how long after its snapshot began a condition begins no other one, but has that one go on"`
 	SnapshotFolder      string        `param:"snapshot_folder" group:"Snapshots" value:"FOLDER" help:"put snapshots into FOLDER; by default they go beside the recording"`
@@ -41,14 +42,19 @@ func (o *snapshotOptions) check() error {
 	return err
 }
 
-// topicLimits returns the limits by topic. Relative names are expanded by expand.
-func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (map[string]limits, error) {
-	all := map[string]limits{}
+// topicLimit is what is kept of topics that have limits of their own, of each as much.
+type topicLimit struct {
+	limits
+	topics *regexp.Regexp
+}
+
+// topicLimits returns them in order. Relative names without a * are expanded by expand.
+func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list []topicLimit, err error) {
+	known := names{}
 	for _, text := range o.SnapshotTopicLimits {
 		topic, values, ok := strings.Cut(text, "=")
 		duration, size, sized := strings.Cut(values, ",")
-		var l limits
-		var err error
+		var l topicLimit
 		if l.age, err = time.ParseDuration(strings.TrimSpace(duration)); !ok || err != nil || l.age < 0 {
 			return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want TOPIC=DURATION or TOPIC=DURATION,SIZE such as /camera/image=5s,100MB", text)
 		}
@@ -59,15 +65,29 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (map[
 			}
 			l.bytes = int64(bytes)
 		}
-		if topic, err = expand(strings.TrimSpace(topic)); err != nil {
-			return nil, config.Usagef("snapshot_topic_limits: %w", err)
+		if topic = strings.TrimSpace(topic); !strings.Contains(topic, "*") {
+			if topic, err = expand(topic); err != nil {
+				return nil, config.Usagef("snapshot_topic_limits: %w", err)
+			}
 		}
-		if _, twice := all[topic]; twice {
+		if known[topic] {
 			return nil, config.Usagef("snapshot_topic_limits: %s is there twice", topic)
 		}
-		all[topic] = l
+		known[topic] = true
+		l.topics = wildcard(topic)
+		list = append(list, l)
 	}
-	return all, nil
+	return list, nil
+}
+
+// limitsOf returns the limits of a topic by the first of list that is for it, else those that all have.
+func limitsOf(list []topicLimit, topic string, all limits) limits {
+	for _, l := range list {
+		if l.topics.MatchString(topic) {
+			return l.limits
+		}
+	}
+	return all
 }
 
 // conditions returns the conditions by topic. Relative names are expanded by expand.

@@ -9,17 +9,22 @@ import (
 )
 
 func TestSnapshotTopicLimits(t *testing.T) {
-	o := snapshotOptions{SnapshotTopicLimits: []string{"/camera/image=5s,100MB", "imu = 1m30s", "/map=0s, 1KiB"}}
-	all, err := o.topicLimits(func(topic string) (string, error) {
+	o := snapshotOptions{SnapshotTopicLimits: []string{"/camera/image=5s,100MB", "imu = 1m30s", "/map=0s, 1KiB", "/camera/*=2s", "/*/raw=1s"}}
+	list, err := o.topicLimits(func(topic string) (string, error) {
 		if topic[0] != '/' {
 			topic = "/robot/" + topic
 		}
 		return topic, nil
 	})
 	require.NoError(t, err)
-	require.Equal(t, map[string]limits{
+	others := limits{age: time.Minute}
+	for topic, want := range map[string]limits{
 		"/camera/image": {5 * time.Second, 100_000_000}, "/robot/imu": {90 * time.Second, 0}, "/map": {0, 1024},
-	}, all)
+		"/camera/image2": {2 * time.Second, 0}, "/camera/left/raw": {2 * time.Second, 0}, "/lidar/raw": {time.Second, 0},
+		"/imu": others, "/robot/map": others, "/my/camera/image": others,
+	} {
+		require.Equal(t, want, limitsOf(list, topic, others), topic)
+	}
 }
 
 func TestSnapshotOptionsAreChecked(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 type snapshots struct {
 	recorder   *recorder
 	ring       *ring
-	limits     map[string]limits        // of topics that have their own
+	limits     []topicLimit             // of topics that have their own
 	conditions map[string][]*condition  // by topic
 	watches    map[streamKey]*recording // of topics with conditions that are not recorded; under recorder.mu
 
@@ -58,11 +58,7 @@ func newSnapshots(r *recorder) (s *snapshots, err error) {
 
 // join has a stream feed the ring, and watched. recorder.mu is held.
 func (s *snapshots) join(to *stream) {
-	topic := to.channel.Load().Topic
-	l, own := s.limits[topic]
-	if !own {
-		l.age = s.recorder.options.SnapshotDuration
-	}
+	l := limitsOf(s.limits, to.channel.Load().Topic, limits{age: s.recorder.options.SnapshotDuration})
 	to.snapshots, to.track = s, &track{limits: l}
 	s.equip(to)
 }
