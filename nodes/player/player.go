@@ -99,6 +99,7 @@ func (p *player) run(ctx context.Context) (err error) {
 		}
 	})
 	// A publisher blocks while a subscriber is behind, which may be for long.
+	defer p.publishers.close()
 	defer context.AfterFunc(ctx, p.publishers.close)()
 	p.alarm.sharpen()
 	if err := p.engine.run(ctx); ctx.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -114,11 +115,13 @@ func (p publishers) list() []*publisher {
 	return list
 }
 
-// close has publishers that block fail.
+// close has publishers that block fail. Each of them may take a second, for a subscriber that does not answer: they end together.
 func (p publishers) close() {
+	var closing sync.WaitGroup
 	for _, one := range p.list() {
-		_ = one.Close()
+		closing.Go(func() { _ = one.Close() })
 	}
+	closing.Wait()
 }
 
 // flush waits until reliable subscribers have everything.
