@@ -125,8 +125,8 @@ func (n *snapshot) unusedName(o *options) string {
 	name := base
 	for i := 1; ; i++ {
 		path := outputPath(o, name)
+		_, active := os.Lstat(path + codec.ActiveSuffix) // at first: it may be completed meanwhile
 		_, err := os.Lstat(path)
-		_, active := os.Lstat(path + codec.ActiveSuffix)
 		if err != nil && active != nil {
 			return name
 		}
