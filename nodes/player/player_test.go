@@ -275,6 +275,8 @@ func TestPlayerServices(t *testing.T) {
 	h.ask("play", "Play", &play, &played)
 	require.True(t, played.Success)
 	h.plays("/n", 0, 1, 2, 7, 1, 8, 9, 4, 5)
+	h.ask("play", "Play", &srv.Play_Request{StartOffset: rosTime(3600e9)}, &played)
+	require.False(t, played.Success, "it is behind the end")
 	require.True(t, setRate(1))
 	h.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
 	require.Eventually(t, func() bool { return h.state().word == "ENDED" }, patient, time.Millisecond)

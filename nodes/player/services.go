@@ -104,11 +104,10 @@ func (c control) onPlay(payload []byte) (msgs.Message, error) {
 	}
 	offset, duration, until := request.StartOffset, request.PlaybackDuration, request.PlaybackUntilTimestamp
 	start, end, err := c.part(time.Duration(nanosecondsOf(offset)), time.Duration(int64(duration.Sec)*1e9+int64(duration.Nanosec)), nanosecondsOf(until))
-	if err != nil {
-		return nil, err
-	}
 	response := &srv.Play_Response{}
-	c.do(func() { response.Success = c.again(start, end) })
+	if err == nil { // else there is no such part
+		c.do(func() { response.Success = c.again(start, end) })
+	}
 	return response, nil
 }
 
