@@ -40,7 +40,7 @@ type plan struct {
 	restartClock bool  // with each round
 	skipEmpty    int64 // the longest time without messages that is waited for; 0: any
 
-	pauseTopics map[string]bool // before whose messages it pauses
+	pauseTopics []string // before whose messages it pauses
 
 	clockPeriod int64                   // of /clock, 0: none
 	clockWith   func(topic string) bool // whose messages are preceded by one on /clock
@@ -179,7 +179,7 @@ func (e *engine) advance() (until int64, err error) {
 		return atOnce, e.mark(due)
 	case e.head == nil:
 		return atOnce, e.endRound(when)
-	case e.pausing && !e.passed && e.pauseTopics[e.head.Channel.Topic]:
+	case e.pausing && !e.passed && names(e.pauseTopics, e.head.Channel.Topic):
 		e.passed = true
 		e.setPaused(true)
 		return atOnce, nil

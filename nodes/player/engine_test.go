@@ -234,9 +234,9 @@ func TestEngine(t *testing.T) {
 		"a seek to nothing is no end of rounds": {[]string{"a@0"}, func(p *plan) { p.rounds = 2 }, []at{{10, seek(50)}}, "a@0+0 a@0+60", 160},
 
 		"skip what is empty": {[]string{"a@50", "b@55", "c@80"}, func(p *plan) { p.skipEmpty = 20e6 }, nil, "a@50+0 b@55+5 c@80+5", 25},
-		"pause before":       {three, func(p *plan) { p.pauseTopics = map[string]bool{"b": true} }, []at{{40, resume}}, "a@0+0 b@30+40 a@60+70", 110},
-		"pause before, next": {three, func(p *plan) { p.pauseTopics = map[string]bool{"b": true} }, []at{{40, burst(1)}, {50, resume}}, "a@0+0 b@30+40 a@60+80", 120},
-		"pause before no more": {three, func(p *plan) { p.pauseTopics = map[string]bool{"b": true, "a": true} },
+		"pause before":       {three, func(p *plan) { p.pauseTopics = []string{"b"} }, []at{{40, resume}}, "a@0+0 b@30+40 a@60+70", 110},
+		"pause before, next": {three, func(p *plan) { p.pauseTopics = []string{"b"} }, []at{{40, burst(1)}, {50, resume}}, "a@0+0 b@30+40 a@60+80", 120},
+		"pause before no more": {three, func(p *plan) { p.pauseTopics = []string{"b", "a"} },
 			[]at{{5, func(e *engine) { e.pausing = false }}, {10, resume}}, "a@0+10 b@30+40 a@60+70", 110},
 		"stop":              {three, nil, []at{{40, func(e *engine) { e.stop() }}}, "a@0+0 b@30+30", 40},
 		"stop while paused": {three, nil, []at{{10, pause}, {40, func(e *engine) { e.stop() }}}, "a@0+0", 40},
@@ -421,7 +421,7 @@ func TestEnginePlayingTime(t *testing.T) {
 }
 
 func TestPress(t *testing.T) {
-	s := newShow(t, record("a@0", "a@1000", "a@9000"), func(p *plan) { p.end, p.pauseTopics = 20e9, map[string]bool{"b": true} })
+	s := newShow(t, record("a@0", "a@1000", "a@9000"), func(p *plan) { p.end, p.pauseTopics = 20e9, []string{"b"} })
 	press := func(key string) {
 		done := make(chan struct{})
 		go func() { s.press(key); close(done) }()

@@ -76,7 +76,7 @@ func defaultOptions() options {
 func (o *options) plan(start, end int64) (plan, error) {
 	p := plan{
 		start: start, end: end, rounds: max(o.LoopCount, 1), rate: o.Rate, paused: o.StartPaused, keepAlive: o.KeepAlive,
-		restartClock: o.RestartClock, skipEmpty: int64(o.SkipEmpty), pauseTopics: map[string]bool{},
+		restartClock: o.RestartClock, skipEmpty: int64(o.SkipEmpty), pauseTopics: o.PauseTopics,
 		step: int64(o.LockStep), eagerFirst: o.LockStepTopic != "",
 	}
 	if o.Loop {
@@ -90,9 +90,6 @@ func (o *options) plan(start, end int64) (plan, error) {
 	}
 	if o.LockStepTopic != "" && o.LockStep == 0 {
 		return p, config.Usagef("lock_step_topic: lock_step has to say how long a step is")
-	}
-	for _, topic := range o.PauseTopics {
-		p.pauseTopics[full(topic)] = true
 	}
 	if o.Clock > 0 {
 		p.clockPeriod = int64(math.Round(float64(time.Second) / o.Clock))
@@ -113,7 +110,7 @@ func full(topic string) string {
 	return "/" + topic
 }
 
-// names says whether topic is in the list, where it may stand without its first slash.
+// names says whether topic is in the list. Both there and in a recording it may stand without its first slash.
 func names(list []string, topic string) bool {
-	return slices.ContainsFunc(list, func(name string) bool { return full(name) == topic })
+	return slices.ContainsFunc(list, func(name string) bool { return full(name) == full(topic) })
 }

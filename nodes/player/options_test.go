@@ -67,7 +67,7 @@ func TestPlan(t *testing.T) {
 			require.Equal(t, []bool{true, true, false, true}, []bool{p.clockWith("/a"), p.clockWith("/b"), p.clockWith("/c"), p.clocked()})
 		}},
 		"clock with all": {func(o *options) { o.ClockTopicsAll = true }, func(t *testing.T, p plan) { require.True(t, p.clockWith("/c")) }},
-		"pause topics":   {func(o *options) { o.PauseTopics = []string{"a"} }, func(t *testing.T, p plan) { require.True(t, p.pauseTopics["/a"]) }},
+		"pause topics":   {func(o *options) { o.PauseTopics = []string{"a"} }, func(t *testing.T, p plan) { require.Equal(t, []string{"a"}, p.pauseTopics) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := defaultOptions()

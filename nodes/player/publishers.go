@@ -48,7 +48,7 @@ func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publish
 	}
 	all := publishers{}
 	for _, k := range order {
-		qos, ok := overrides[k.topic]
+		qos, ok := overrides[full(k.topic)]
 		if !ok {
 			qos = offer(byKey[k])
 		}
@@ -70,7 +70,7 @@ func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publish
 		return nil, errors.New("nothing to play: no topic of the recording is selected, or none carries ROS 2 messages; 'converter info' lists them")
 	}
 	for _, name := range o.Topics {
-		if !slices.ContainsFunc(channels, func(c *codec.Channel) bool { return full(name) == c.Topic }) {
+		if !slices.ContainsFunc(channels, func(c *codec.Channel) bool { return full(name) == full(c.Topic) }) {
 			node.Log(bridge.Warn, "%s is not in the recording", name)
 		}
 	}

@@ -180,7 +180,7 @@ func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 	named := len(o.Topics) > 0 || len(o.Services) > 0 || include != nil
 	return func(c *codec.Channel) bool {
 		switch {
-		case clocked && c.Topic == clockTopic:
+		case clocked && full(c.Topic) == clockTopic:
 			return false
 		case listed(o.ExcludeTopics, o.ExcludeServices, c.Topic), exclude != nil && exclude.MatchString(c.Topic):
 			return false

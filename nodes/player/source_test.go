@@ -115,7 +115,10 @@ func TestTopicFilter(t *testing.T) {
 			require.False(t, wants(events.Channel), "what a recording says about itself must be asked for")
 		})
 	}
-	wants, err := topicFilter(&options{Services: []string{"/a", "b"}, ExcludeServices: []string{"/b"}})
+	wants, err := topicFilter(&options{Topics: []string{"/imu"}})
+	require.NoError(t, err)
+	require.True(t, wants(&codec.Channel{Topic: "imu"}), "other programs record names without a slash")
+	wants, err = topicFilter(&options{Services: []string{"/a", "b"}, ExcludeServices: []string{"/b"}})
 	require.NoError(t, err)
 	require.True(t, wants(&codec.Channel{Topic: "/a/_service_event"}))
 	require.False(t, wants(&codec.Channel{Topic: "/b/_service_event"}))
