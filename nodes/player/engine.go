@@ -361,6 +361,13 @@ func (e *engine) begin() {
 	e.askFirst()
 }
 
+// beginFirst begins, unless it was stopped meanwhile or another part was begun.
+func (e *engine) beginFirst() {
+	if e.feed == nil && !e.finished {
+		e.begin()
+	}
+}
+
 // seek has the playback go on elsewhere, or begin there, as near to t as the plan allows. It returns false if that fails.
 func (e *engine) seek(t int64) bool {
 	t = min(max(t, e.start), e.end)

@@ -471,3 +471,12 @@ func TestEngineBeginsWhereItWasSought(t *testing.T) {
 	require.True(t, s.seek(50e6))
 	require.Equal(t, "a@60+10 a@0+50 b@30+80 a@60+110", s.run())
 }
+
+func TestEngineIsStoppedBeforeItBegins(t *testing.T) {
+	s := newShow(t, record("a@0"), func(p *plan) { p.keepAlive = true })
+	s.on(10, func(e *engine) { require.True(t, e.stop()) }).on(20, (*engine).beginFirst)
+	s.on(30, func(e *engine) { require.True(t, e.again(0, 50e6)) }).on(40, (*engine).beginFirst)
+	s.on(50, func(e *engine) { e.over = true })
+	require.NoError(t, s.engine.run(t.Context()))
+	require.Equal(t, "a@0+30", strings.Join(s.events, " "))
+}

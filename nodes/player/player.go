@@ -95,7 +95,7 @@ func (p *player) run(ctx context.Context) (err error) {
 	workers.Go(func() { p.show(ctx) })
 	workers.Go(func() {
 		if p.await(ctx) == nil {
-			p.do(p.begin)
+			p.do(p.beginFirst)
 		}
 	})
 	// A publisher blocks while a subscriber is behind, which may be for long.
