@@ -195,7 +195,7 @@ uint16 zz
 // Payloads are, byte for byte, what the message encoded by ROS 2's definition is, for all types that tapedeck knows and in both
 // directions.
 func TestPayloads(t *testing.T) {
-	library := msgs.Library()
+	library := msgs.Release("")
 	types := map[string]string{"my_pkg/Features": features}
 	for _, name := range library.Types() {
 		if !strings.Contains(name, "/msg/") {

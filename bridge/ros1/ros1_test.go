@@ -36,7 +36,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestDefinitionOfROS2(t *testing.T) {
-	two, err := newTo2(msgs.Library(), "my_pkg/Features", features)
+	two, err := newTo2(msgs.Release(""), "my_pkg/Features", features)
 	require.NoError(t, err)
 	require.Equal(t, "my_pkg/msg/Features", two.name)
 	own, rest, _ := strings.Cut(two.text, strings.Repeat("=", 80))
@@ -71,7 +71,7 @@ int64 last
 
 // What ROS 2 has is that of ROS 2, with its hash; the sums of ROS 1 are those of ROS 1 Noetic.
 func TestKnownTypes(t *testing.T) {
-	library := msgs.Library()
+	library := msgs.Release("")
 	for name1, want := range map[string]struct{ name2, md5 string }{
 		"std_msgs/Header":                 {"std_msgs/msg/Header", "2176decaecbce78abc3b96ef049fabed"},
 		"std_msgs/String":                 {"std_msgs/msg/String", "992ce8a1687cec8c8bd883ec73ca41d1"},
@@ -114,7 +114,7 @@ func TestKnownTypes(t *testing.T) {
 
 // A type that has the name of one of ROS 2 but other fields keeps its own definition; one that lacks new fields does not.
 func TestTypesThatDiffer(t *testing.T) {
-	library := msgs.Library()
+	library := msgs.Release("")
 	for _, c := range []struct{ name, text, want string }{
 		{"more", "float32 x\nfloat32 y\nfloat32 z\nfloat32 w\n", "float32 x\nfloat32 y\nfloat32 z\nfloat32 w\n"},
 		{"other order", "float64 y\nfloat64 x\nfloat64 z\n", "float64 y\nfloat64 x\nfloat64 z\n"},
@@ -198,7 +198,7 @@ func TestWide(t *testing.T) {
 
 // What is wrong with a payload or a definition is said, with the field.
 func TestErrors(t *testing.T) {
-	library := msgs.Library()
+	library := msgs.Release("")
 	two, err := newTo2(library, "std_msgs/Header", "uint32 seq\ntime stamp\nstring frame_id\n")
 	require.NoError(t, err)
 	_, err = toCDR(nil, make([]byte, 10), two.steps)
@@ -233,7 +233,7 @@ func TestHugeDefinition(t *testing.T) {
 		fmt.Fprintf(&b, "T%d a\nT%[1]d b\n", i+1)
 	}
 	b.WriteString("==========\nMSG: my/T40\nuint8 a\nstring b\n")
-	_, err := newTo2(msgs.Library(), "my/T0", b.String())
+	_, err := newTo2(msgs.Release(""), "my/T0", b.String())
 	require.ErrorContains(t, err, "too many fields")
 }
 
@@ -329,7 +329,7 @@ func FuzzPayload(f *testing.F) {
 	f.Add("my_pkg/Features", features, []byte("payload"))
 	f.Add("rosgraph_msgs/Log", differing[logType1]+"==========\nMSG: std_msgs/Header\n"+differing[headerType1], make([]byte, 41))
 	f.Add("std_msgs/String", "string data\n", []byte("\x01\x00\x00\x00a"))
-	library := msgs.Library()
+	library := msgs.Release("")
 	f.Fuzz(func(t *testing.T, name, text string, payload []byte) {
 		two, err := newTo2(library, name, text)
 		if err != nil {
