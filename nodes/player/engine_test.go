@@ -393,6 +393,26 @@ func TestEngineLockStepClock(t *testing.T) {
 		"clock 25 clock 29 a@5 clock 33 clock 35 clock 37 clock 41 b@17 clock 45 clock 49 clock 50", strings.Join(s.events, " "))
 }
 
+func TestLockStepReaches(t *testing.T) {
+	l := lockStep{length: 10, period: 3}
+	l.start(100)
+	for _, test := range [][2]int64{{101, 101}, {104, 104}, {1e18, 1e18}} {
+		l.reach(test[0])
+	}
+	require.Equal(t, []int64{1e18, 1e18 + 3}, []int64{l.limit, l.clock})
+	l = lockStep{period: 3}
+	l.reach(1e18)
+	require.Equal(t, int64(never), l.nextMark())
+}
+
+// TestEngineClockOfToday plays what was recorded in this century as fast as possible: /clock has no decades to catch up with.
+func TestEngineClockOfToday(t *testing.T) {
+	s := newShow(t, record("a@1700000000000", "a@1700000000010"), func(p *plan) {
+		p.start, p.end, p.clockPeriod, p.rate = 1_700_000_000e9, 1_700_000_001e9, 1e6, immediate
+	})
+	require.Equal(t, "clock 1700000000000+0 clock 1700000000000+0 a@1700000000000+0 a@1700000000010+0 clock 1700000001000+0", s.run())
+}
+
 func TestEngineEnds(t *testing.T) {
 	s := newShow(t, record("a@0"), nil)
 	s.fail = io.ErrShortWrite

@@ -69,9 +69,12 @@ func (l *lockStep) pass(t int64) bool {
 
 // reach is told that what was recorded at t was played, though no step was asked for.
 func (l *lockStep) reach(t int64) {
+	if l.length == 0 {
+		return
+	}
 	l.limit = max(l.limit, t)
-	for l.period > 0 && l.clock <= t {
-		l.clock += l.period
+	if l.period > 0 && l.clock <= t {
+		l.clock += (t-l.clock)/l.period*l.period + l.period
 	}
 }
 
