@@ -135,20 +135,23 @@ func (p publishers) flush(ctx context.Context) error {
 }
 
 // send publishes a message with its stamps moved as playingTime says.
-func (p *publisher) send(data []byte, playingTime func(int64) int64) error {
-	if len(data) < wire.HeaderSize {
+func (p *publisher) send(m *codec.Message, playingTime func(int64) int64) error {
+	if len(m.Data) < wire.HeaderSize {
 		return errNoMessage
 	}
 	if p.stamps != nil {
-		stamp, ok, err := p.stamps.First(data)
+		stamp, ok, err := p.stamps.First(m.Data)
 		if ok && err == nil {
-			err = p.stamps.Add(data, playingTime(stamp)-stamp)
+			if stamp == 0 { // it was not set, as others may be
+				stamp = m.LogTime
+			}
+			err = p.stamps.Add(m.Data, playingTime(stamp)-stamp)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", errNoMessage, err)
 		}
 	}
-	return p.Publish(data)
+	return p.Publish(m.Data)
 }
 
 var errNoMessage = errors.New("what is no message of its type is not played")

@@ -37,7 +37,7 @@ func newScreen(node bridge.Node, p publishers, clocked bool) (*screen, error) {
 
 func (s *screen) publish(m *codec.Message) error {
 	p := s.publishers[m.Channel]
-	err := p.send(m.Data, s.playingTime)
+	err := p.send(m, s.playingTime)
 	if errors.Is(err, errNoMessage) {
 		if !p.odd {
 			p.odd = true
