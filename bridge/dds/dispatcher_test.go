@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
 )
 
 func TestSubscriptionsShareThreads(t *testing.T) {
@@ -32,6 +33,53 @@ func TestSubscriptionsShareThreads(t *testing.T) {
 		<-got
 	}
 	require.Less(t, threads(t)-before, count/3)
+}
+
+// A handler that is left behind gives back what it was not called for, before what came since.
+func TestDepthWhileAHandlerWaits(t *testing.T) {
+	const depth, atOnce = 600, 512
+	talker, listener := newNode(t, "talker"), newNode(t, "listener")
+	q := codec.DefaultQoS()
+	q.Depth = depth
+	calls, goOn := make(chan []uint64, 100), make(chan struct{})
+	defer close(goOn)
+	s, err := listener.Subscribe("bytes", bytesType, q, func(batch []bridge.Sample) {
+		var sequences []uint64
+		for _, sample := range batch {
+			sequences = append(sequences, sample.Sequence)
+		}
+		calls <- sequences
+		<-goOn
+	})
+	require.NoError(t, err)
+	p, err := talker.Advertise("bytes", bytesType, keepAll())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return p.Subscribers() == 1 }, patience, time.Millisecond)
+	var last uint64
+	for _, c := range []struct{ more, from, to uint64 }{ // published, and what the handler is called for then
+		{1, 1, 1}, {depth, 2, atOnce + 1}, {depth, depth + 2, depth + atOnce + 1}, {0, depth + atOnce + 2, 2*depth + 1},
+	} {
+		worker := listener.worker()
+		for range c.more {
+			require.NoError(t, p.Publish(pattern(100, 0)))
+		}
+		if last > 0 {
+			goOn <- struct{}{}
+		}
+		got := <-calls
+		require.Equal(t, [2]uint64{c.from, c.to}, [2]uint64{got[0], got[len(got)-1]})
+		require.Len(t, got, int(c.to-c.from+1))
+		last = c.to
+		require.Eventually(t, func() bool { return listener.worker() != worker }, patience, time.Millisecond)
+	}
+	require.Equal(t, uint64(depth-atOnce), s.Lost())
+}
+
+// worker returns who takes samples for handlers.
+func (n *node) worker() *worker {
+	n.dispatcher.mu.Lock()
+	defer n.dispatcher.mu.Unlock()
+	return n.dispatcher.current
 }
 
 // threads returns how many threads this process has.

@@ -112,6 +112,13 @@ static void push(struct ring *r, struct blob *b) {
 	r->blobs[(r->first + r->count++) & (r->size - 1)] = b;
 }
 
+static void clear(struct ring *r) {
+	while (r->count > 0)
+		ddsi_serdata_unref(&pop(r)->c);
+	ddsrt_free(r->blobs);
+	*r = (struct ring){0};
+}
+
 // store is called by Cyclone DDS, with locks of its own held.
 static bool store(struct ddsi_rhc *cache, const struct ddsi_writer_info *writer, struct ddsi_serdata *sample,
 		struct ddsi_tkmap_instance *instance) {
@@ -148,11 +155,9 @@ static dds_return_t associate(struct dds_rhc *cache, struct dds_reader *reader, 
 }
 
 void inbox_free(struct inbox *in) {
-	while (in->ring.count > 0)
-		ddsi_serdata_unref(&pop(&in->ring)->c);
+	clear(&in->ring);
 	if (in->instance != NULL)
 		ddsi_tkmap_instance_unref(in->instances, in->instance);
-	ddsrt_free(in->ring.blobs);
 	ddsrt_free(in);
 }
 
@@ -246,16 +251,19 @@ void queue_give(struct queue *q, struct delivery *d) {
 	release(d);
 	pthread_mutex_lock(&q->mutex);
 	if (d->rest.count > 0) {
-		struct ring newer = d->inbox->ring;
-		d->inbox->ring = d->rest;
-		d->rest = newer;
-		while (newer.count > 0)
-			push(&d->inbox->ring, pop(&newer));
+		struct inbox *in = d->inbox;
+		struct ring newer = in->ring;
+		in->ring = d->rest;
+		for (uint32_t n = newer.count; n > 0; n--) {
+			push(&in->ring, pop(&newer));
+			if (in->depth > 0 && in->ring.count > in->depth)
+				push(&newer, pop(&in->ring));
+		}
+		d->rest = newer; // or rather what is too much
 	}
 	handled(d);
 	unlock(q);
-	ddsrt_free(d->rest.blobs);
-	d->rest = (struct ring){0};
+	clear(&d->rest);
 }
 
 static void await(struct queue *q, struct delivery *d) {
