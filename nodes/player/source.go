@@ -54,7 +54,7 @@ func (s *source) add(path string, offset int64) error {
 	}
 	s.recordings[len(s.recordings)-1].files = info.Files
 	if !info.Complete {
-		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged; what there is of it is played, 'converter info' says more", path))
+		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; what there is of it is played, 'converter info' says more", path, damage(info)))
 	}
 	for _, err := range left {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s: not played: %v", path, err))
@@ -73,6 +73,16 @@ func (s *source) add(path string, offset int64) error {
 		}
 	}
 	return nil
+}
+
+// damage says what was found first, "" if that is nothing.
+func damage(info *codec.Info) string {
+	for _, e := range info.Events {
+		if e.Kind == codec.EventDamage {
+			return ": " + e.Text
+		}
+	}
+	return ""
 }
 
 // read returns the messages that q and the filter select, in time order.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -66,6 +67,21 @@ func TestSourceMergesRecordings(t *testing.T) {
 	s.wants = func(c *codec.Channel) bool { return c.Topic == "/a" }
 	require.Equal(t, []int64{100, 300}, read(codec.Query{}))
 	require.Empty(t, read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/b" }}))
+}
+
+func TestSourceNamesWhatIsMissing(t *testing.T) {
+	folder := t.TempDir()
+	for i, n := range []int{0, 2} {
+		data, err := os.ReadFile(makeTape(t, "a.record", "/a", true, int64(100*i)))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("a.record.%05d", n)), data, 0o644))
+	}
+	s, err := openSource([]string{folder}, nil, everything)
+	require.NoError(t, err)
+	defer s.close()
+	require.EqualValues(t, 2, s.messages)
+	require.Len(t, s.warnings, 1)
+	require.Contains(t, s.warnings[0], "a.record.00001 is missing")
 }
 
 func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
