@@ -72,6 +72,14 @@ type Node interface {
 	Close() error
 }
 
+// CallLister is a Node that can subscribe to what clients and services say to each other, which are no topics of ROS 2: the
+// requests of SERVICE as the topic SERVICE + CallRequests of type pkg/srv/Type_Request, the replies as SERVICE + CallReplies of type
+// pkg/srv/Type_Response. Samples are the request or the reply alone, without who asked.
+type CallLister interface {
+	// Calls returns these topics of the graph as it is known now, by name.
+	Calls() []Topic
+}
+
 // Publisher publishes on one topic.
 type Publisher interface {
 	// Topic returns the full name, after remapping.

@@ -25,6 +25,31 @@ func ServiceReplyToDDS(service string) string { return "rr" + service + "Reply" 
 // ServiceReplyFromDDS is the inverse of ServiceReplyToDDS.
 func ServiceReplyFromDDS(name string) (service string, ok bool) { return cutWire(name, "rr", "Reply") }
 
+// Behind the name of a service, in that of the topics by which a CallLister shows its calls. ROS 2's tools hide such topics.
+const (
+	CallRequests = "/_request"
+	CallReplies  = "/_reply"
+)
+
+// CallsToDDS returns the DDS topic of a service's requests or replies, which a CallLister shows as a topic: "rq/ns/setRequest" for
+// "/ns/set/_request". ok is false for the name of another topic.
+func CallsToDDS(topic string) (name string, ok bool) {
+	if service, ok := strings.CutSuffix(topic, CallRequests); ok {
+		return ServiceRequestToDDS(service), true
+	}
+	service, ok := strings.CutSuffix(topic, CallReplies)
+	return ServiceReplyToDDS(service), ok
+}
+
+// CallsFromDDS is the inverse of CallsToDDS.
+func CallsFromDDS(name string) (topic string, ok bool) {
+	if service, ok := ServiceRequestFromDDS(name); ok {
+		return service + CallRequests, true
+	}
+	service, ok := ServiceReplyFromDDS(name)
+	return service + CallReplies, ok
+}
+
 func cutWire(name, prefix, suffix string) (string, bool) {
 	name, ok := strings.CutPrefix(name, prefix)
 	if !ok || !strings.HasPrefix(name, "/") {

@@ -61,3 +61,18 @@ func TestIsHidden(t *testing.T) {
 		require.Equal(t, hidden, IsHidden(name), name)
 	}
 }
+
+func TestCallsOnDDS(t *testing.T) {
+	for topic, name := range map[string]string{"/ns/set/_request": "rq/ns/setRequest", "/ns/set/_reply": "rr/ns/setReply"} {
+		got, ok := CallsToDDS(topic)
+		require.True(t, ok)
+		require.Equal(t, name, got)
+		back, ok := CallsFromDDS(name)
+		require.True(t, ok)
+		require.Equal(t, topic, back)
+	}
+	_, ok := CallsToDDS("/ns/set")
+	require.False(t, ok)
+	_, ok = CallsFromDDS("rt/ns/setRequest")
+	require.False(t, ok)
+}

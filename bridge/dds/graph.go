@@ -35,6 +35,7 @@ type graph struct {
 	sizes     map[bridge.GUID]int                    // of each of the rest: the size of its GIDs
 	nodes     map[bridge.GUID]map[bridge.GUID]string // of each participant: the full name of the node of each endpoint
 	endpoints map[bridge.GUID]*endpoint              // of ROS topics
+	calls     map[bridge.GUID]*endpoint              // of services, as of topics
 	watchers  map[chan struct{}]struct{}
 	closed    bool
 	warned    bool // of nodes of other distributions
@@ -61,6 +62,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		sizes:     make(map[bridge.GUID]int),
 		nodes:     make(map[bridge.GUID]map[bridge.GUID]string),
 		endpoints: make(map[bridge.GUID]*endpoint),
+		calls:     make(map[bridge.GUID]*endpoint),
 		watchers:  make(map[chan struct{}]struct{}),
 		log:       n.Log,
 	}
@@ -211,15 +213,21 @@ func (g *graph) take() error {
 		err := g.takeDiscovered(reader, true, func(guid bridge.GUID, d *C.struct_discovered) {
 			if !d.alive {
 				delete(g.endpoints, guid)
+				delete(g.calls, guid)
 				return
 			}
+			endpoints := g.endpoints
 			topic, isTopic := bridge.TopicFromDDS(C.GoString(d.topic))
+			if !isTopic {
+				endpoints = g.calls
+				topic, isTopic = bridge.CallsFromDDS(C.GoString(d.topic))
+			}
 			kind, isType := bridge.TypeFromDDS(C.GoString(d._type))
 			if !isTopic || !isType {
 				return
 			}
 			participant := *(*bridge.GUID)(unsafe.Pointer(&d.participant))
-			g.endpoints[guid] = &endpoint{
+			endpoints[guid] = &endpoint{
 				Endpoint: bridge.Endpoint{
 					GUID: guid, Type: kind, QoS: fromC(d.qos, isFastDDS(guid)), Own: participant == g.own.guid,
 					TypeHash: announcedHash(userData(d)),
@@ -333,11 +341,13 @@ func userDataValue(data []byte, key string) string {
 }
 
 // topics returns the ROS topics.
-func (g *graph) topics() []bridge.Topic {
+func (g *graph) topics() []bridge.Topic { return g.topicsOf(g.endpoints) }
+
+func (g *graph) topicsOf(endpoints map[bridge.GUID]*endpoint) []bridge.Topic {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	byName := make(map[string]*bridge.Topic)
-	for guid, e := range g.endpoints {
+	for guid, e := range endpoints {
 		t := byName[e.topic]
 		if t == nil {
 			t = &bridge.Topic{Name: e.topic}

@@ -286,6 +286,14 @@ func (n *node) Topics() []bridge.Topic {
 	return n.graph.topics()
 }
 
+// Calls implements bridge.CallLister.
+func (n *node) Calls() []bridge.Topic {
+	if err := n.graph.update(); err != nil {
+		n.Log(bridge.Error, "%v", err)
+	}
+	return n.graph.topicsOf(n.graph.calls)
+}
+
 func (n *node) Watch(ctx context.Context) <-chan struct{} { return n.graph.watch(ctx) }
 
 func (n *node) Log(level bridge.LogLevel, format string, args ...any) {

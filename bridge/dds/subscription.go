@@ -7,6 +7,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -24,6 +25,8 @@ type subscription struct {
 	inbox   *C.struct_inbox
 	handle  func([]bridge.Sample)
 	created int64
+	calls   bool    // it is of a service's requests or replies
+	replier *writer // if it is of requests: one of replies, which writes none
 
 	losses losses
 	lost   atomic.Uint64
@@ -39,19 +42,41 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle fun
 		q.keep_all, depth = true, 0
 	}
 	s.inbox = n.dispatcher.add(s, depth)
+	name, calls := bridge.CallsToDDS(topic)
+	if s.calls = calls; !calls {
+		name = bridge.TopicToDDS(topic)
+	}
 	var err error
-	s.reader, err = n.createReader(bridge.TopicToDDS(topic), bridge.TypeToDDS(typeName), q, n.typeHash(typeName), C.inbox_cache(s.inbox))
+	s.reader, err = n.createReader(name, bridge.TypeToDDS(typeName), q, n.typeHash(typeName), C.inbox_cache(s.inbox))
 	if err != nil {
 		n.dispatcher.remove(s.inbox)
 		C.inbox_free(s.inbox)
 		return nil, err
 	}
 	s.guid = guidOf(s.reader)
-	if err := n.graph.add(s.guid); err != nil {
+	if calls {
+		err = s.balance(typeName)
+	} else {
+		err = n.graph.add(s.guid)
+	}
+	if err != nil {
 		s.drain()
 		return nil, errors.Join(err, check(C.dds_delete(s.reader)))
 	}
 	return s, nil
+}
+
+// balance has as many write replies as read requests: clients on Fast DDS take no service for ready otherwise.
+func (s *subscription) balance(typeName string) (err error) {
+	service, ok := strings.CutSuffix(s.topic, bridge.CallRequests)
+	if !ok {
+		return nil
+	}
+	reply := bridge.TypeToDDS(strings.TrimSuffix(typeName, "_Request") + "_Response")
+	if s.replier, err = s.node.newWriter(bridge.ServiceReplyToDDS(service), reply, replyQoS(), ""); err == nil {
+		C.keep_first(s.replier.kind, (*C.uint8_t)(&s.guid[0]))
+	}
+	return err
 }
 
 // deliver hands samples to the handler, in the memory that it is given. It allocates nothing, but for publishers that it
@@ -70,6 +95,11 @@ func (s *subscription) deliver(blobs []*C.struct_blob, samples []bridge.Sample, 
 			Kept:        &kept[i],
 		}
 		lost += s.losses.count(samples[i].Publisher, samples[i].Sequence)
+		if s.calls && !isFastDDS(samples[i].Publisher) {
+			if _, message, err := cutCallHeader(samples[i].Data); err == nil {
+				samples[i].Data = message
+			}
+		}
 	}
 	if lost > 0 {
 		s.lost.Add(lost)
@@ -85,7 +115,11 @@ func (s *subscription) Lost() uint64 { return s.lost.Load() }
 func (s *subscription) Close() error {
 	return s.node.end(s, func() error {
 		s.drain()
-		if err := errors.Join(s.node.graph.remove(s.guid), check(C.dds_delete(s.reader))); err != nil {
+		var err error
+		if s.replier != nil {
+			err = s.replier.close()
+		}
+		if err = errors.Join(err, s.node.graph.remove(s.guid), check(C.dds_delete(s.reader))); err != nil {
 			return fmt.Errorf("close subscription of %s: %w", s.topic, err)
 		}
 		return nil

@@ -78,7 +78,7 @@ func (r *recorder) subscribeTo(topics, types []string) (subscribed, unavailable 
 
 // topic returns what the graph knows of a topic, at least its name.
 func (r *recorder) topic(name string) bridge.Topic {
-	for _, topic := range r.node.Topics() {
+	for _, topic := range r.topics() {
 		if topic.Name == name {
 			return topic
 		}

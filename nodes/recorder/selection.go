@@ -15,6 +15,7 @@ import (
 type selection struct {
 	all, allServices bool
 	topics           names // full names
+	calls            names // of requests and replies
 	types            names
 	regex            *regexp.Regexp
 	nodes            names // fully qualified: topics that one of them publishes or subscribes
@@ -44,10 +45,23 @@ func isServiceEvents(topic, typeName string) bool {
 	return strings.HasSuffix(topic, serviceEvents) && strings.HasSuffix(typeName, "_Event")
 }
 
+// everywhere says whether every node has a service of the type of these calls.
+func everywhere(typeName string) bool {
+	return strings.HasPrefix(typeName, "rcl_interfaces/") || strings.HasPrefix(typeName, "type_description_interfaces/")
+}
+
+// served says whether the service is there whose requests or replies a topic has.
+func served(topic *bridge.Topic) bool {
+	if strings.HasSuffix(topic.Name, bridge.CallRequests) {
+		return slices.ContainsFunc(topic.Subscribers, foreign)
+	}
+	return slices.ContainsFunc(topic.Publishers, foreign)
+}
+
 // newSelection checks what the options ask for. Relative names are expanded by expand.
 func newSelection(o *options, topics []string, expand func(string) (string, error)) (*selection, error) {
 	s := &selection{
-		all: o.All, allServices: o.AllServices, topics: names{}, types: names{}, nodes: names{}, excluded: names{}, excludedTypes: names{},
+		all: o.All, allServices: o.AllServices, topics: names{}, calls: names{}, types: names{}, nodes: names{}, excluded: names{}, excludedTypes: names{},
 		hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics, ignoreLeafs: o.IgnoreLeafTopics, own: names{diagnosticsTopic: true}, expand: expand,
 	}
 	for _, list := range []struct {
@@ -55,8 +69,9 @@ func newSelection(o *options, topics []string, expand func(string) (string, erro
 		suffix string
 		to     names
 	}{
-		{topics, "", s.topics}, {o.Services, serviceEvents, s.topics}, {o.Node, "", s.nodes},
+		{topics, "", s.topics}, {o.Services, serviceEvents, s.topics}, {o.Services, bridge.CallRequests, s.calls}, {o.Services, bridge.CallReplies, s.calls}, {o.Node, "", s.nodes},
 		{o.ExcludeTopics, "", s.excluded}, {o.ExcludeServices, serviceEvents, s.excluded},
+		{o.ExcludeServices, bridge.CallRequests, s.excluded}, {o.ExcludeServices, bridge.CallReplies, s.excluded},
 	} {
 		for _, name := range list.from {
 			full, err := expand(name + list.suffix)
@@ -103,6 +118,9 @@ func (s *selection) wants(topic *bridge.Topic, typeName string) bool {
 	if s.topics[name] {
 		return true
 	}
+	if _, calls := bridge.CallsToDDS(name); calls && strings.Contains(typeName, "/srv/") {
+		return (s.calls[name] || s.allServices && !everywhere(typeName)) && served(topic)
+	}
 	service := s.allServices && isServiceEvents(name, typeName)
 	switch {
 	case name == codec.EventTopic, // of a recording that is played
@@ -114,6 +132,9 @@ func (s *selection) wants(topic *bridge.Topic, typeName string) bool {
 	}
 	return s.all || service || s.types[typeName] || s.regex != nil && s.regex.MatchString(name) || s.byNode(topic)
 }
+
+// services says whether calls of services are to be recorded.
+func (s *selection) services() bool { return s.allServices || len(s.calls) > 0 }
 
 // automatic says whether topics are picked up that are not named.
 func (s *selection) automatic() bool {

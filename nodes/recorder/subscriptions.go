@@ -59,7 +59,7 @@ func (r *recorder) update() {
 		return
 	}
 	discover := r.discovery || time.Now().Before(r.discovered)
-	topics := r.node.Topics()
+	topics := r.topics()
 	if r.snapshots != nil {
 		defer r.snapshots.follow(topics)
 	}
@@ -78,6 +78,7 @@ func (r *recorder) update() {
 			offers := offersOf(&topic, typeName)
 			if known := r.streams[streamKey{topic.Name, typeName}]; known != nil {
 				known.offered(topic.Publishers, typeName)
+				r.listenAgain(known)
 				r.adapt(known, &topic, offers)
 				r.define(known, &topic)
 			} else if discover {
@@ -85,6 +86,46 @@ func (r *recorder) update() {
 			}
 		}
 	}
+	r.leaveServices(topics)
+}
+
+// leaveServices stops listening to the calls of services that are gone, as clients may take who listens for the service.
+func (r *recorder) leaveServices(topics []bridge.Topic) {
+	if !r.selection.services() {
+		return
+	}
+	there := names{}
+	for _, topic := range topics {
+		there[topic.Name] = served(&topic)
+	}
+	for key, rec := range r.streams {
+		if _, calls := bridge.CallsToDDS(key.topic); calls && !there[key.topic] {
+			rec.close()
+		}
+	}
+}
+
+// listenAgain listens to a service that is back.
+func (r *recorder) listenAgain(rec *recording) {
+	c := rec.channel.Load()
+	if _, calls := bridge.CallsToDDS(c.Topic); !calls || rec.ended || len(rec.current()) > 0 {
+		return
+	}
+	subscription, err := r.node.Subscribe(c.Topic, c.Type, rec.qos, rec.take)
+	if err != nil {
+		r.warn("subscribe "+c.Topic, "cannot record %s: %v", c.Topic, err)
+		return
+	}
+	rec.add(subscription)
+}
+
+// topics returns the topics of the graph, and the calls of services if they are to be recorded.
+func (r *recorder) topics() []bridge.Topic {
+	topics := r.node.Topics()
+	if lister, ok := r.node.(bridge.CallLister); ok && r.selection.services() {
+		topics = append(topics, lister.Calls()...)
+	}
+	return topics
 }
 
 // endComplete closes the subscriptions that have as many messages as are wanted, unless snapshots want more. When all topics that
@@ -230,7 +271,7 @@ const overlap = time.Second
 // adapt replaces the subscription of rec when it cannot hear all of the publishers, or could hear more of them: all are
 // reliable, or latched, now.
 func (r *recorder) adapt(rec *recording, topic *bridge.Topic, offers []codec.QoS) {
-	if len(offers) == 0 || rec.ended || len(rec.current()) > 1 {
+	if len(offers) == 0 || rec.ended || len(rec.current()) != 1 {
 		return
 	}
 	c := rec.channel.Load()

@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/std_srvs"
+)
+
+// TestCalls records what clients ask a service that has no introspection, and what it answers.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"named": {"--services", "light"}, "all": {"--all-services"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := isolate(t)
+			calls := 0
+			_, err := g.open("server").Serve("/light", "std_srvs/srv/SetBool", func(_ context.Context, request []byte) ([]byte, error) {
+				calls++
+				return cdr.Marshal(&std_srvs.SetBool_Response{Success: true, Message: fmt.Sprint(calls)})
+			})
+			require.NoError(t, err)
+			recorder := g.start("recorder", append(args, "-s", "mcap", "-o", "tape")...)
+			recorder.Prints("recording /light/_request [std_srvs/srv/SetBool_Request]")
+			recorder.Prints("recording /light/_reply [std_srvs/srv/SetBool_Response]")
+			client := g.open("client")
+			const count = 20
+			for i := range count {
+				request, err := cdr.Marshal(&std_srvs.SetBool_Request{Data: i%3 == 0})
+				require.NoError(t, err)
+				_, err = client.Call(t.Context(), "/light", "std_srvs/srv/SetBool", request)
+				require.NoError(t, err)
+			}
+			recorder.Interrupt()
+
+			all := messages(t, g.path("tape"))
+			requests, replies := all["/light/_request"], all["/light/_reply"]
+			// The recorder may meet a client, or the service, after the first calls.
+			require.NotEmpty(t, requests)
+			require.NotEmpty(t, replies)
+			for i, data := range requests {
+				var request std_srvs.SetBool_Request
+				require.NoError(t, cdr.Unmarshal(data, &request))
+				require.Equal(t, (count-len(requests)+i)%3 == 0, request.Data)
+			}
+			for i, data := range replies {
+				var reply std_srvs.SetBool_Response
+				require.NoError(t, cdr.Unmarshal(data, &reply))
+				require.Equal(t, std_srvs.SetBool_Response{Success: true, Message: fmt.Sprint(count - len(replies) + i + 1)}, reply)
+			}
+			recorded := channel(t, g.path("tape"), "/light/_request")
+			require.Contains(t, string(recorded.Schema.Data), "bool data")
+		})
+	}
+}
