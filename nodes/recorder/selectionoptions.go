@@ -7,13 +7,13 @@ type topicOptions struct {
 	Regex                    string   `param:"regex" short:"e" group:"Topics" help:"record topics in whose name this regular expression is found"`
 	Node                     []string `param:"node" group:"Topics" value:"NAME" help:"record what the node of this NAME publishes or subscribes to"`
 	TopicTypes               []string `param:"topic_types" group:"Topics" value:"TYPE" help:"record topics of this TYPE, such as sensor_msgs/msg/Imu"`
-	AllServices              bool     `param:"all_services" group:"Topics" help:"record the events of every service that publishes them (service introspection)"`
-	Services                 []string `param:"services" group:"Topics" value:"SERVICE" help:"record the events of this SERVICE"`
+	AllServices              bool     `param:"all_services" group:"Topics" help:"record the calls of every service, and the events of those that publish them"`
+	Services                 []string `param:"services" group:"Topics" value:"SERVICE" help:"record the calls and events of this SERVICE"`
 	StaticTopicsPath         string   `param:"static_topics_path" group:"Topics" value:"FILE" help:"YAML FILE with topics and types to subscribe to at once, as rosbag2 reads it"`
 	ExcludeRegex             string   `param:"exclude_regex" short:"x" alias:"exclude" group:"Topics" help:"leave out topics in whose name this regular expression is found, even named ones"`
 	ExcludeTopics            []string `param:"exclude_topics" group:"Topics" value:"TOPIC" help:"leave out this TOPIC, even if it is named"`
 	ExcludeTopicTypes        []string `param:"exclude_topic_types" group:"Topics" value:"TYPE" help:"leave out topics of this TYPE, even named ones"`
-	ExcludeServices          []string `param:"exclude_services" group:"Topics" value:"SERVICE" help:"leave out the events of this SERVICE"`
+	ExcludeServices          []string `param:"exclude_services" group:"Topics" value:"SERVICE" help:"leave out the calls and events of this SERVICE"`
 	IncludeHiddenTopics      bool     `param:"include_hidden_topics" group:"Topics" help:"hidden topics too, where topics are not named"`
 	IncludeUnpublishedTopics bool     `param:"include_unpublished_topics" group:"Topics" help:"topics without a publisher too, where topics are not named"`
 	IgnoreLeafTopics         bool     `param:"ignore_leaf_topics" group:"Topics" help:"no topics without a subscriber, where topics are not named"`
