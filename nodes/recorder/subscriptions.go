@@ -348,7 +348,10 @@ func (r *recorder) unheard() []string {
 	for _, rec := range r.recorded() {
 		there[rec.channel.Load().Topic] = true
 	}
-	return slices.DeleteFunc(named, func(name string) bool { return there[name] })
+	return slices.DeleteFunc(named, func(name string) bool {
+		service, events := strings.CutSuffix(name, serviceEvents)
+		return there[name] || events && there[service+bridge.CallReplies]
+	})
 }
 
 // warn logs a warning the first time it is about what.
