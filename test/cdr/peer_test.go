@@ -2,7 +2,6 @@ package cdr
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
+	"tapedeck/test/process"
 )
 
 // peer is a running peer.js.
@@ -34,31 +34,10 @@ type peerAnswer struct {
 
 // startPeer starts peer.js, and installs what it needs into build/ on the first run.
 func startPeer(t *testing.T) peer {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("Node.js is not installed (Debian: nodejs and npm); CDR is not compared with Foxglove's")
-	}
-	dir, err := filepath.Abs("../../build/test-cdr")
-	require.NoError(t, err)
-	lock, err := os.ReadFile("package-lock.json")
-	require.NoError(t, err)
-	stamp := filepath.Join(dir, "node_modules", "package-lock.json")
-	if installed, err := os.ReadFile(stamp); err != nil || !bytes.Equal(installed, lock) {
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-		for _, name := range []string{"package.json", "package-lock.json"} {
-			content, err := os.ReadFile(name)
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
-		}
-		npm := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-		npm.Dir = dir
-		output, err := npm.CombinedOutput()
-		require.NoError(t, err, "npm ci in %s (Debian: npm; it needs the network once): %s", dir, output)
-		require.NoError(t, os.WriteFile(stamp, lock, 0o644))
-	}
+	dir := process.Modules(t, "CDR is not compared with Foxglove's")
 	script, err := filepath.Abs("peer.js")
 	require.NoError(t, err)
-	command := exec.Command(node, script)
+	command := exec.Command("node", script)
 	command.Dir = dir
 	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()

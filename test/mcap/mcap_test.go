@@ -20,7 +20,11 @@ import (
 	"tapedeck/codec"
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/rosbag2"
+	"tapedeck/test/process"
 )
+
+// notCompared is what is not tested without Node.js.
+const notCompared = "MCAP is not compared with Foxglove's"
 
 // peerFile is what peer.js finds in a file.
 type peerFile struct {
@@ -40,36 +44,9 @@ type peerFile struct {
 	Messages, Streamed []string
 }
 
-// install returns the folder where the modules of peer.js are, and installs them there on the first run.
-func install(t *testing.T) string {
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("Node.js is not installed (Debian: nodejs and npm); MCAP is not compared with Foxglove's")
-	}
-	dir, err := filepath.Abs("../../build/test-mcap")
-	require.NoError(t, err)
-	lock, err := os.ReadFile("package-lock.json")
-	require.NoError(t, err)
-	stamp := filepath.Join(dir, "node_modules", "package-lock.json")
-	if installed, err := os.ReadFile(stamp); err == nil && bytes.Equal(installed, lock) {
-		return dir
-	}
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		content, err := os.ReadFile(name)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
-	}
-	npm := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	npm.Dir = dir
-	output, err := npm.CombinedOutput()
-	require.NoError(t, err, "npm ci in %s (Debian: npm; it needs the network once): %s", dir, output)
-	require.NoError(t, os.WriteFile(stamp, lock, 0o644))
-	return dir
-}
-
 // ask runs peer.js on a file.
 func ask(t *testing.T, file string) peerFile {
-	dir := install(t)
+	dir := process.Modules(t, notCompared)
 	script, err := filepath.Abs("peer.js")
 	require.NoError(t, err)
 	file, err = filepath.Abs(file)

@@ -24,7 +24,11 @@ import (
 	"tapedeck/codec"
 	_ "tapedeck/codec/rosbag"
 	"tapedeck/msgs"
+	"tapedeck/test/process"
 )
+
+// notCompared is what is not tested without Node.js.
+const notCompared = "bags are not compared with Foxglove's"
 
 const (
 	python  = "/usr/bin/python3"
@@ -278,36 +282,9 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// install returns the folder where the modules of peer.js are, and installs them there on the first run.
-func install(t *testing.T) string {
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("Node.js is not installed (Debian: nodejs and npm); bags are not compared with Foxglove's")
-	}
-	dir, err := filepath.Abs("../../build/test-rosbag")
-	require.NoError(t, err)
-	lock, err := os.ReadFile("package-lock.json")
-	require.NoError(t, err)
-	stamp := filepath.Join(dir, "node_modules", "package-lock.json")
-	if installed, err := os.ReadFile(stamp); err == nil && bytes.Equal(installed, lock) {
-		return dir
-	}
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		content, err := os.ReadFile(name)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
-	}
-	npm := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	npm.Dir = dir
-	output, err := npm.CombinedOutput()
-	require.NoError(t, err, "npm ci in %s (Debian: npm; it needs the network once): %s", dir, output)
-	require.NoError(t, os.WriteFile(stamp, lock, 0o644))
-	return dir
-}
-
 // askFoxglove runs peer.js on a bag and what its messages became.
 func askFoxglove(t *testing.T, path, translated string) contents {
-	dir := install(t)
+	dir := process.Modules(t, notCompared)
 	script, err := filepath.Abs("peer.js")
 	require.NoError(t, err)
 	path, err = filepath.Abs(path)
@@ -325,7 +302,7 @@ func askFoxglove(t *testing.T, path, translated string) contents {
 
 // Foxglove's reader finds the same messages, and its decoders the same values in ROS 1 and in what becomes of them in ROS 2.
 func TestFoxglove(t *testing.T) {
-	install(t)
+	process.Modules(t, notCompared)
 	bags := []string{}
 	for _, name := range []string{"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "py_none.bag", "py_lz4.bag"} {
 		if path := filepath.Join(samples, name); exists(path) {
