@@ -3,15 +3,17 @@ package bridge
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
 )
 
-// Translator knows the meaning of messages that are not ROS 2's, as far as one recording has them, and makes ROS 2 messages
-// of them.
+// Translator knows the meaning of messages of one encoding, as far as one recording has them, and makes messages of another of
+// them: ROS 2's of foreign ones, or the reverse.
 type Translator interface {
-	// Topics returns what the messages of a channel become: channels of ROS 2 messages as CDR, with the number of messages on
+	// Topics returns what the messages of a channel become: channels of the other encoding, with the number of messages on
 	// each as far as it is known without reading. The error says why nothing becomes of them.
 	Topics(t codec.TopicInfo) ([]codec.TopicInfo, error)
 	// Begin begins a reading of the recording, from wherever. The function that it returns is given the messages of that
@@ -20,21 +22,21 @@ type Translator interface {
 	Begin() func(*codec.Message) ([]codec.Message, error)
 }
 
-// Translate returns the recording that r reads as one of ROS 2 messages, with the translators by encoding of what they
-// translate. What has no translation stays as it is; about each such channel there is one of the errors in left. The reader returned
-// owns r.
-func Translate(r codec.Reader, translators map[string]func(codec.Reader) (Translator, error)) (_ codec.Reader, left []error, err error) {
+// Translate returns the recording that r reads as one of messages in the encoding to, with the translators by encoding of what
+// they translate. What has no translation stays as it is; about each such channel there is one of the errors in left. The reader
+// returned owns r; it is Lossy.
+func Translate(r codec.Reader, to string, translators map[string]func(codec.Reader) (Translator, error)) (_ codec.Reader, left []error, err error) {
 	source, err := r.Info()
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &translated{Reader: r, info: *source, becomes: map[*codec.Channel]*translation{}}
-	t.info.Topics, t.info.MessageCount = nil, 0
 	made := map[string]Translator{}
+	t := &translated{Reader: r, info: *source, becomes: map[*codec.Channel]*translation{}, by: made}
+	t.info.Topics, t.info.MessageCount = nil, 0
 	for _, topic := range source.Topics {
 		c := topic.Channel
 		become := []codec.TopicInfo{topic}
-		if c.Encoding != codec.EncodingCDR {
+		if c.Encoding != to {
 			translator, ok := made[c.Encoding]
 			if begin := translators[c.Encoding]; !ok && begin != nil {
 				if translator, err = begin(r); err != nil {
@@ -42,7 +44,7 @@ func Translate(r codec.Reader, translators map[string]func(codec.Reader) (Transl
 				}
 				made[c.Encoding] = translator
 			}
-			if topics, err := topicsOf(translator, topic); err != nil {
+			if topics, err := topicsOf(translator, topic, to); err != nil {
 				left = append(left, fmt.Errorf("%s [%s]: %w", c.Topic, c.Type, err))
 			} else {
 				become = topics
@@ -76,17 +78,18 @@ func NewChannel(library *rosidl.Library, topic, typeName string, qos codec.QoS) 
 	}, nil
 }
 
-func topicsOf(translator Translator, topic codec.TopicInfo) ([]codec.TopicInfo, error) {
+func topicsOf(translator Translator, topic codec.TopicInfo, to string) ([]codec.TopicInfo, error) {
 	if translator == nil {
-		return nil, fmt.Errorf("its messages are %s, not ROS 2's CDR, and there is no translation", topic.Channel.Encoding)
+		return nil, fmt.Errorf("its messages are %s, and there is no translation to %s", topic.Channel.Encoding, to)
 	}
 	return translator.Topics(topic)
 }
 
-// translated is a recording whose foreign messages are read as ROS 2's.
+// translated is a recording whose messages are read in another encoding.
 type translated struct {
 	codec.Reader
 	info    codec.Info
+	by      map[string]Translator
 	becomes map[*codec.Channel]*translation // nil for what stays as it is
 }
 
@@ -96,12 +99,29 @@ type translation struct {
 	topics []codec.TopicInfo
 }
 
-var _ codec.LatestReader = (*translated)(nil)
+var (
+	_ codec.LatestReader = (*translated)(nil)
+	_ Lossy              = (*translated)(nil)
+)
 
 func (t *translated) Info() (*codec.Info, error) { return &t.info, nil }
 
 func (t *translated) Read(q codec.Query) (codec.Iterator, error) {
 	return t.translate(q, t.Reader.Read)
+}
+
+// Losses returns those of all translations that r went through.
+func (t *translated) Losses() []Loss {
+	var all []Loss
+	if r, ok := t.Reader.(Lossy); ok {
+		all = r.Losses()
+	}
+	for _, encoding := range slices.Sorted(maps.Keys(t.by)) {
+		if by, ok := t.by[encoding].(Lossy); ok {
+			all = append(all, by.Losses()...)
+		}
+	}
+	return all
 }
 
 // Latest translates the last messages of the channels whose messages become those that are asked for.
@@ -144,7 +164,7 @@ func (t *translated) translate(q codec.Query, read func(codec.Query) (codec.Iter
 	return it, err
 }
 
-// translating iterates over a recording whose foreign messages are read as ROS 2's.
+// translating iterates over a recording whose messages are read in another encoding.
 type translating struct {
 	source  codec.Iterator
 	becomes map[*codec.Channel]*translation

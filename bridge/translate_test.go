@@ -80,13 +80,13 @@ func TestTranslate(t *testing.T) {
 			{Channel: foreign, LogTime: 20}, {Channel: odd, LogTime: 25}, {Channel: foreign, LogTime: 30, Data: []byte{3}},
 		},
 	}
-	r, left, err := Translate(source, map[string]func(codec.Reader) (Translator, error){
+	r, left, err := Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (Translator, error){
 		codec.EncodingCARLA: func(codec.Reader) (Translator, error) { return counter{one, two}, nil },
 	})
 	require.NoError(t, err)
 	require.Len(t, left, 2)
 	require.EqualError(t, left[0], "/odd [odd]: nobody knows what is odd")
-	require.EqualError(t, left[1], "/raw [raw]: its messages are json, not ROS 2's CDR, and there is no translation")
+	require.EqualError(t, left[1], "/raw [raw]: its messages are json, and there is no translation to cdr")
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.True(t, info.Complete)
@@ -151,7 +151,7 @@ func TestTranslate(t *testing.T) {
 
 func TestTranslateNothing(t *testing.T) {
 	source := &tape{info: codec.Info{Topics: []codec.TopicInfo{{Channel: &codec.Channel{Encoding: codec.EncodingCDR}}}}}
-	r, left, err := Translate(source, nil)
+	r, left, err := Translate(source, codec.EncodingCDR, nil)
 	require.NoError(t, err)
 	require.Empty(t, left)
 	require.Same(t, source, r)

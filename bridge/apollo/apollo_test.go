@@ -38,7 +38,7 @@ func first(t *testing.T, path string) (messages map[string]*codec.Message, count
 	}
 	source, err := codec.Open(path)
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(source, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: New})
+	r, left, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: New})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	it, err := r.Read(codec.Query{})

@@ -81,7 +81,7 @@ func (it *tapeIterator) Next() (*codec.Message, error) {
 
 // translated returns what becomes of a tape: the messages of each topic, decoded.
 func translated(t testing.TB, tp codec.Reader, q codec.Query) map[string][]msgs.Message {
-	r, left, err := bridge.Translate(tp, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	r, left, err := bridge.Translate(tp, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	all := map[string][]msgs.Message{}
@@ -125,7 +125,7 @@ func TestNames(t *testing.T) {
 	require.ErrorContains(t, err, "is not one of the recording")
 	var odometry []string
 	all := newTape(carla.UE4).frame(t, &vehicles)
-	r, _, err := bridge.Translate(all, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	r, _, err := bridge.Translate(all, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
 	require.NoError(t, err)
 	info, err := r.Info()
 	require.NoError(t, err)
@@ -371,7 +371,7 @@ func TestDamagedPacket(t *testing.T) {
 func TestNotTranslated(t *testing.T) {
 	tp := newTape(carla.UE4)
 	tp.channel.Metadata = nil
-	_, left, err := bridge.Translate(tp, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	_, left, err := bridge.Translate(tp, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
 	require.NoError(t, err)
 	require.Len(t, left, 1)
 	require.ErrorContains(t, left[0], `/carla/log [carla.Frame]: metadata carla.profile: CARLA profile "" is not known`)

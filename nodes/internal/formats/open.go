@@ -24,7 +24,7 @@ func OpenROS2(path string) (r codec.Reader, left []error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if r, left, err = bridge.Translate(source, translators); err != nil {
+	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err != nil {
 		return nil, nil, errors.Join(err, source.Close())
 	}
 	return r, left, nil
