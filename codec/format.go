@@ -25,6 +25,26 @@ type Format struct {
 	Open func(path string) (Reader, error)
 	// Create begins a recording; nil when the format is only read. The path exists only when o.Overwrite is set.
 	Create func(path string, o CreateOptions) (Writer, error)
+	// Storages are what CreateOptions.Storage may name, the default first. A format without any is kept in one way: it refuses
+	// CreateOptions.Version and CompressionMode, too, and takes its own name for the only storage.
+	Storages []string
+}
+
+// accepts says what is wrong with the options that not every format has.
+func (f *Format) accepts(o CreateOptions) error {
+	switch {
+	case len(f.Storages) > 0:
+		if o.Storage != "" && !slices.Contains(f.Storages, o.Storage) {
+			return fmt.Errorf("format %s has no storage %q; it has %s", f.Name, o.Storage, strings.Join(f.Storages, " and "))
+		}
+	case o.Storage != "" && o.Storage != f.Name:
+		return fmt.Errorf("format %s has no choice of storage, and so none of %q", f.Name, o.Storage)
+	case o.Version != 0:
+		return fmt.Errorf("format %s has no choice of version, and so none of %d", f.Name, o.Version)
+	case o.CompressionMode != "" && o.CompressionMode != "none":
+		return fmt.Errorf("format %s has no compression mode %q", f.Name, o.CompressionMode)
+	}
+	return nil
 }
 
 // ErrUnknownFormat is wrapped by the errors of Open and Create for what no registered format claims.
@@ -138,6 +158,9 @@ func Create(path string, o CreateOptions) (Writer, error) {
 	}
 	if f.Create == nil {
 		return nil, fmt.Errorf("create %s: format %s can be read, not written", path, f.Name)
+	}
+	if err := f.accepts(o); err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	for _, name := range []string{path, path + ActiveSuffix} {
 		if _, err := os.Lstat(name); err == nil && !o.Overwrite {

@@ -15,6 +15,11 @@ type CreateOptions struct {
 	ChunkDuration time.Duration // time after which a chunk is closed and written out; 0: the format's default
 	Compression   string        // "none", "lz4", "zstd", "bz2", as far as the format has it; "" is the format's default
 
+	// What a format of several kinds lets choose, as Format.Storages says; that is rosbag2. Other formats refuse it.
+	Storage         string // what the files are: "mcap" or "sqlite3" of rosbag2; "" is the format's default
+	Version         int    // of the format's own description of a recording, 4 to 9 of rosbag2's metadata.yaml; 0 is the default
+	CompressionMode string // what Compression compresses: "file", "message", or "" and "none": nothing but the storage's chunks
+
 	Metadata map[string]string // kept with the recording where the format can
 
 	// Completed, when it is set, hears of each file of the recording once it is complete, in order, or could not be completed.

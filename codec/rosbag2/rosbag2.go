@@ -23,11 +23,12 @@ const metadataFile = "metadata.yaml"
 
 func init() {
 	codec.Register(codec.Format{
-		Name:   Name,
-		Sniff:  sniff,
-		Named:  named,
-		Open:   func(path string) (codec.Reader, error) { return Open(path) },
-		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
+		Name:     Name,
+		Sniff:    sniff,
+		Named:    named,
+		Open:     func(path string) (codec.Reader, error) { return Open(path) },
+		Create:   func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
+		Storages: []string{"mcap"},
 	})
 }
 

@@ -24,6 +24,9 @@ func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
 }
 
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+	if o.Version != 0 && o.Version != writtenVersion || o.CompressionMode != "" && o.CompressionMode != "none" {
+		return nil, fmt.Errorf("create %s: version %d of metadata.yaml with compression mode %q is not written", path, o.Version, o.CompressionMode)
+	}
 	path = filepath.Clean(path)
 	absolute, err := filepath.Abs(path)
 	if err != nil {
