@@ -24,8 +24,13 @@ func OpenROS2(path string) (r codec.Reader, left []error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err != nil {
+	if r, left, err = ROS2(source); err != nil {
 		return nil, nil, errors.Join(err, source.Close())
 	}
 	return r, left, nil
+}
+
+// ROS2 returns the recording that r reads as one of ROS 2 messages, as OpenROS2 does. The reader returned owns r.
+func ROS2(r codec.Reader) (codec.Reader, []error, error) {
+	return bridge.Translate(r, codec.EncodingCDR, translators)
 }
