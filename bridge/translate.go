@@ -23,8 +23,8 @@ type Translator interface {
 }
 
 // Translate returns the recording that r reads as one of messages in the encoding to, with the translators by encoding of what
-// they translate. What has no translation stays as it is; about each such channel there is one of the errors in left. The reader
-// returned owns r; it is Lossy.
+// they translate. What has no translation stays as it is; about each such channel there is an *Untranslated in left. A message
+// that cannot be translated is a damaged place, about which there is a *TranslationError. The reader returned owns r; it is Lossy.
 func Translate(r codec.Reader, to string, translators map[string]func(codec.Reader) (Translator, error)) (_ codec.Reader, left []error, err error) {
 	source, err := r.Info()
 	if err != nil {
@@ -45,7 +45,7 @@ func Translate(r codec.Reader, to string, translators map[string]func(codec.Read
 				made[c.Encoding] = translator
 			}
 			if topics, err := topicsOf(translator, topic, to); err != nil {
-				left = append(left, fmt.Errorf("%s [%s]: %w", c.Topic, c.Type, err))
+				left = append(left, &Untranslated{c, err})
 			} else {
 				become = topics
 				t.becomes[c] = &translation{translator, topics}
@@ -61,6 +61,33 @@ func Translate(r codec.Reader, to string, translators map[string]func(codec.Read
 	}
 	return t, left, nil
 }
+
+// Untranslated is the error about a channel that has no translation.
+type Untranslated struct {
+	Channel *codec.Channel
+	Err     error // why
+}
+
+func (e *Untranslated) Error() string {
+	return fmt.Sprintf("%s [%s]: %v", e.Channel.Topic, e.Channel.Type, e.Err)
+}
+
+// Unwrap returns why.
+func (e *Untranslated) Unwrap() error { return e.Err }
+
+// TranslationError is the error about a message that cannot be translated.
+type TranslationError struct {
+	Channel *codec.Channel
+	LogTime int64 // ns since the Unix epoch
+	Err     error // why
+}
+
+func (e *TranslationError) Error() string {
+	return fmt.Sprintf("translate a message of %s [%s] at %d ns: %v", e.Channel.Topic, e.Channel.Type, e.LogTime, e.Err)
+}
+
+// Unwrap returns why.
+func (e *TranslationError) Unwrap() error { return e.Err }
 
 // NewChannel returns a channel of ROS 2 messages, of a type whose definition library has.
 func NewChannel(library *rosidl.Library, topic, typeName string, qos codec.QoS) (*codec.Channel, error) {
@@ -213,7 +240,7 @@ func (it *translating) Next() (*codec.Message, error) {
 			it.begun[become.by] = translate
 		}
 		if it.ready, err = translate(m); err != nil {
-			err = fmt.Errorf("translate a message of %s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
+			err = &TranslationError{m.Channel, m.LogTime, err}
 			if it.query.Damaged == nil {
 				it.err = err
 				break

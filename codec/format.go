@@ -28,6 +28,16 @@ type Format struct {
 	// Storages are what CreateOptions.Storage may name, the default first. A format without any is kept in one way: it refuses
 	// CreateOptions.Version and CompressionMode, too, and takes its own name for the only storage.
 	Storages []string
+	// Keeps says what recordings that Create begins have a place for.
+	Keeps Keeps
+}
+
+// Keeps says what a format has a place for, beside topics, types, payloads and the times at which messages were received.
+type Keeps struct {
+	Encodings   []string // of payloads; nil: any
+	PublishTime bool     // of messages
+	QoS         bool     // of channels
+	Metadata    bool     // CreateOptions.Metadata
 }
 
 // accepts says what is wrong with the options that not every format has.

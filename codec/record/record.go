@@ -103,6 +103,7 @@ var names = regexp.MustCompile(`\.record(\.\d{5}(\.\d{14})?)?(\.split|\.recover)
 
 func init() {
 	codec.Register(codec.Format{
+		Keeps:  codec.Keeps{PublishTime: true, QoS: true},
 		Name:   formatName,
 		Sniff:  sniff,
 		Named:  names.MatchString,

@@ -44,6 +44,7 @@ const (
 
 func init() {
 	codec.Register(codec.Format{
+		Keeps:  codec.Keeps{Encodings: []string{codec.EncodingROS1}},
 		Name:   Name,
 		Sniff:  func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
 		Named:  func(path string) bool { return filepath.Ext(path) == ".bag" },

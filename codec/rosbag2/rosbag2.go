@@ -23,6 +23,7 @@ const metadataFile = "metadata.yaml"
 
 func init() {
 	codec.Register(codec.Format{
+		Keeps:    codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
 		Name:     Name,
 		Sniff:    sniff,
 		Named:    named,
