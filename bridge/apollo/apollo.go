@@ -23,6 +23,19 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
+// Keys of the metadata of a channel of ROS 2 messages that were Apollo's.
+const (
+	// MetadataType is the full name of the type that the messages were of, "apollo.planning.ADCTrajectory".
+	MetadataType = "apollo.type"
+	// MetadataTopic is the topic that they were on. Channels of the same topic and type were made of the same messages.
+	MetadataTopic = "apollo.topic"
+	// MetadataDescriptor is the FileDescriptorSet that describes the type, in base64.
+	MetadataDescriptor = "apollo.descriptor"
+	// MetadataWhole is, for messages that have a part of what Apollo's had, the topic of the generated messages, which have
+	// all of it. Generated messages themselves have it too: it is their own topic then.
+	MetadataWhole = "apollo.whole"
+)
+
 // New returns a translator of Apollo's messages, which are encoded as Protocol Buffers.
 func New(codec.Reader) (bridge.Translator, error) {
 	return &translator{library: msgs.Library(), channels: map[*codec.Channel]*channel{}}, nil
