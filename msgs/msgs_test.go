@@ -50,7 +50,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestHash compares with hashes that others published: ROS 2 Jazzy's own and those in CARLA's CdrTopicInfo.h.
+// TestHash compares with hashes that others published: ROS 2 Jazzy's own, those in CARLA's CdrTopicInfo.h, and those of
+// other languages' libraries.
 func TestHash(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	l := msgs.Library()
@@ -102,6 +103,10 @@ func TestHash(t *testing.T) {
 		"std_srvs/srv/Trigger":                       "eeff2cd6fa5ad9d27cdf4dec64818317839b62f212a91e6b5304b634b2062c5f",
 		"std_srvs/srv/Trigger_Event":                 "ec4a1d26b0575e61906890342aba9523a2360e9845857c5590fa6e23bc39e1c2",
 		"std_srvs/srv/Trigger_Request":               "d010825374ce8918e72bfd826c82603e60f45419e932ea976f807b74a863a199",
+
+		"unique_identifier_msgs/msg/UUID":  "1b8e8aca958cbea28fe6ef60bf6c19b683c97a9ef60bb34752067d0f2f7ab437",
+		"vision_msgs/msg/Detection3DArray": "793f5eab9595ac1c0da07873cc859db42eae51f0ee76056db8562515d830e018",
+		"visualization_msgs/msg/Marker":    "45b13ccf791f225962bf74e746f9644518855d783a6f42ba0cc14fde2b4f3ce0",
 
 		"type_description_interfaces/msg/TypeDescription":    "739f2508c9fa3a6f330913ff5b9d25fb74159a077da71e1087f51a60c12a080b",
 		"type_description_interfaces/srv/GetTypeDescription": "69b9c19c1021405984cc60dbbb1edceb147a6538b411d812ba6afabeed962cd5",

@@ -10,6 +10,7 @@ import (
 	"tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/radar_msgs"
 	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/rmw_dds_common"
 	"tapedeck/msgs/rosbag2_interfaces"
@@ -21,6 +22,9 @@ import (
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/msgs/tf2_msgs"
 	"tapedeck/msgs/type_description_interfaces"
+	"tapedeck/msgs/unique_identifier_msgs"
+	"tapedeck/msgs/vision_msgs"
+	"tapedeck/msgs/visualization_msgs"
 )
 
 // types holds a value of each generated type.
@@ -106,6 +110,10 @@ var types = []msgs.Message{
 	&nav_msgs.LoadMap_Response{},
 	&nav_msgs.SetMap_Request{},
 	&nav_msgs.SetMap_Response{},
+	&radar_msgs.RadarReturn{},
+	&radar_msgs.RadarScan{},
+	&radar_msgs.RadarTrack{},
+	&radar_msgs.RadarTracks{},
 	&rcl_interfaces.FloatingPointRange{},
 	&rcl_interfaces.IntegerRange{},
 	&rcl_interfaces.ListParametersResult{},
@@ -266,4 +274,25 @@ var types = []msgs.Message{
 	&type_description_interfaces.TypeSource{},
 	&type_description_interfaces.GetTypeDescription_Request{},
 	&type_description_interfaces.GetTypeDescription_Response{},
+	&unique_identifier_msgs.UUID{},
+	&vision_msgs.BoundingBox2D{},
+	&vision_msgs.BoundingBox2DArray{},
+	&vision_msgs.BoundingBox3D{},
+	&vision_msgs.BoundingBox3DArray{},
+	&vision_msgs.Classification{},
+	&vision_msgs.Detection2D{},
+	&vision_msgs.Detection2DArray{},
+	&vision_msgs.Detection3D{},
+	&vision_msgs.Detection3DArray{},
+	&vision_msgs.LabelInfo{},
+	&vision_msgs.ObjectHypothesis{},
+	&vision_msgs.ObjectHypothesisWithPose{},
+	&vision_msgs.Point2D{},
+	&vision_msgs.Pose2D{},
+	&vision_msgs.VisionClass{},
+	&vision_msgs.VisionInfo{},
+	&visualization_msgs.Marker{},
+	&visualization_msgs.MarkerArray{},
+	&visualization_msgs.MeshFile{},
+	&visualization_msgs.UVCoordinate{},
 }
