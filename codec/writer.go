@@ -22,6 +22,10 @@ type CreateOptions struct {
 
 	Metadata map[string]string // kept with the recording where the format can
 
+	// Salvaged says that what is written was saved of a recording that was damaged or not closed. A format that keeps in its messages
+	// what the rest of the recording decides sets that right; that is carla.
+	Salvaged bool
+
 	// Completed, when it is set, hears of each file of the recording once it is complete, in order, or could not be completed.
 	// The error may also be a *MissingError that no call has returned. It is called in a goroutine of the writer's, before Close
 	// returns, and must not call the writer.

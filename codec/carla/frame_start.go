@@ -1,5 +1,7 @@
 package carla
 
+import "math"
+
 // FrameStart begins a frame.
 type FrameStart struct {
 	Frame    uint64  // counted from 1
@@ -22,4 +24,10 @@ func (f *FrameStart) follows(before *FrameStart) bool {
 	const gap = 1 << 24 // frames that may be missing in between
 	return f.Frame > before.Frame && f.Frame-before.Frame < gap && f.Elapsed >= before.Elapsed && f.Elapsed < 1e9 &&
 		f.Duration >= -1 && f.Duration < 1e6
+}
+
+// reaches says whether f lasts until next, the frame behind it. In what CARLA writes it does so exactly.
+func (f *FrameStart) reaches(next *FrameStart) bool {
+	const tolerance = 1e-6 // s
+	return math.Abs(f.Elapsed+f.Duration-next.Elapsed) < tolerance
 }

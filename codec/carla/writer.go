@@ -60,6 +60,7 @@ type writer struct {
 	profileName   string // "": that of the channel
 	chunkSize     int
 	chunkDuration int64
+	salvaged      bool // durations are set right
 
 	disk sync.Mutex // of file; locked before mu, which is not held while the disk works
 
@@ -107,7 +108,7 @@ type extent struct {
 // newWriter begins a log. It goes on where before is now, unless that is nil. It takes file over.
 func newWriter(file *output.File, o codec.CreateOptions, before *writer) *writer {
 	w := &writer{
-		file: file, profileName: o.Metadata[KeyProfile],
+		file: file, profileName: o.Metadata[KeyProfile], salvaged: o.Salvaged,
 		chunkSize: cmp.Or(o.ChunkSize, defaultChunkSize), chunkDuration: int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
 	}
 	if before == nil {
@@ -182,7 +183,8 @@ func (w *writer) Write(m *codec.Message) error {
 	if err != nil {
 		return fmt.Errorf("write %s: the message of %s at %d ns: %w", w.file.Path(), m.Channel.Topic, m.LogTime, err)
 	}
-	if step := start.Elapsed - w.last.Elapsed; w.last.Duration < 0 && step > 0 {
+	unknown := w.last.Duration < 0 || w.salvaged && w.total.count > 0 && !w.last.reaches(&start)
+	if step := start.Elapsed - w.last.Elapsed; unknown && step > 0 {
 		w.setDuration(step)
 	}
 	w.last, w.lastPos = start, w.end+int64(frameStartAt(frame))
@@ -272,7 +274,7 @@ func (w *writer) writeChunk(beside bool) {
 	w.disk.Lock()
 	defer w.disk.Unlock()
 	w.mu.Lock()
-	if w.err != nil || w.closed || len(w.pending.frames) == 0 {
+	if w.err != nil || w.closed || len(w.pending.frames)+len(w.pending.patches) == 0 {
 		return
 	}
 	p, total := w.pending, w.total
@@ -338,6 +340,9 @@ func (w *writer) Complete(durable bool) error {
 	before, told := w.err, w.told
 	w.err = nil
 	w.file.Release()
+	if w.salvaged && before == nil && w.total.count > 0 {
+		w.setDuration(-1) // as CARLA leaves it
+	}
 	w.writeChunk(false) // after an error of syncing there may be something
 	last := w.err
 	if w.file.Size() == 0 { // without a header it were no log

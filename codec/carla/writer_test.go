@@ -2,10 +2,13 @@ package carla
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,6 +139,54 @@ func TestDurations(t *testing.T) {
 	want := frames(0.25, 0.125, 0.25, 0.25, -1)
 	for _, size := range []int{0, 1, 60} {
 		require.Equal(t, want, rewrite(t, cut, codec.CreateOptions{ChunkSize: size}))
+	}
+}
+
+// What is salvaged has durations that lead from each frame to the next one that is there, and the last one is as CARLA leaves it.
+func TestSalvaged(t *testing.T) {
+	frames := func(durations map[float64]float64) []byte {
+		l := newLog(t, UE4)
+		for i, elapsed := range slices.Sorted(maps.Keys(durations)) {
+			l.add(&FrameStart{uint64(i + 1), durations[elapsed], elapsed}, &PositionList{}, &FrameEnd{})
+		}
+		return l.data
+	}
+	for _, test := range []struct {
+		name      string
+		log, want map[float64]float64 // durations by Elapsed
+	}{
+		{"one that was not set", map[float64]float64{0: 0.5, 0.5: -1, 1: -1}, map[float64]float64{0: 0.5, 0.5: 0.5, 1: -1}},
+		{"the last one is set", map[float64]float64{0: 0.5, 0.5: 0.25}, map[float64]float64{0: 0.5, 0.5: -1}},
+		{"frames are missing", map[float64]float64{0: 0.5, 2: 0.5, 2.5: -1}, map[float64]float64{0: 2, 2: 0.5, 2.5: -1}},
+		{"wrong ones", map[float64]float64{0: 7, 0.5: math.NaN(), 1: math.Inf(1), 1.5: -3}, map[float64]float64{0: 0.5, 0.5: 0.5, 1: 0.5, 1.5: -1}},
+		{"one frame", map[float64]float64{0: 0.5}, map[float64]float64{0: -1}},
+		{"nothing is wrong", map[float64]float64{0: 0.1, 0.1: 0.2, 0.1 + 0.2: -1}, map[float64]float64{0: 0.1, 0.1: 0.2, 0.1 + 0.2: -1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, size := range []int{0, 1} {
+				require.Equal(t, frames(test.want), rewrite(t, frames(test.log), codec.CreateOptions{ChunkSize: size, Salvaged: true}))
+			}
+		})
+	}
+}
+
+// Real logs that were cut anywhere become what CARLA had written if it had been stopped there; whole ones stay as they are.
+func TestSalvagedSamples(t *testing.T) {
+	for _, name := range samples {
+		log, err := os.ReadFile(sample(t, name))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(log, rewrite(t, log, codec.CreateOptions{Salvaged: true})))
+		x, err := readerOf(t, log).indexed()
+		require.NoError(t, err)
+		for _, n := range []int{1, 57, len(x.frames) - 1} {
+			end := x.frames[n].pos
+			want := bytes.Clone(log[:end])
+			start := want[x.frames[n-1].pos+packetHead:]
+			binary.LittleEndian.PutUint64(start[8:], math.Float64bits(-1))
+			for _, more := range []int64{0, 3, 40} {
+				require.True(t, bytes.Equal(want, rewrite(t, log[:end+more], codec.CreateOptions{Salvaged: true})))
+			}
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	defer it.Close()
 	options := o.create()
-	options.Metadata = in.info.Metadata
+	options.Metadata, options.Salvaged = in.info.Metadata, true
 	err = c.run(ctx, it, out, options)
 	c.bar.Close()
 	if damaged > shownDamage {
