@@ -12,28 +12,9 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+
+	"tapedeck/codec/internal/chunked"
 )
-
-// segment is a part of a file that is loaded at once: a chunk, or a run of records outside of chunks.
-type segment struct {
-	offset      int64    // in the file, of the first record
-	size        int64    // bytes in the file
-	index       int64    // bytes of the message indexes behind the chunk, as far as they are known
-	start, end  int64    // LogTime of the earliest and the latest message
-	channels    []uint16 // of its messages; nil when that is not known
-	chunk       bool
-	cut         bool // the file ends within the chunk
-	told        bool // what is damaged of it is in Reader.damage
-	unsorted    bool // its messages do not follow each other by time, known when it was loaded
-	compression mcap.CompressionFormat
-}
-
-func (s *segment) String() string {
-	if s.chunk {
-		return fmt.Sprintf("chunk at 0x%x", s.offset)
-	}
-	return fmt.Sprintf("messages at 0x%x", s.offset)
-}
 
 // chunkInfo is what a chunk record says before its records.
 type chunkInfo struct {
@@ -66,7 +47,7 @@ func parseChunk(content []byte, size int64) (chunkInfo, error) {
 	return c, nil
 }
 
-// loader loads segments. It keeps what it needs for decompression.
+// loader loads chunked.Segments. It keeps what it needs for decompression.
 type loader struct {
 	file   io.ReaderAt
 	define func(mcap.OpCode, []byte) error // is told of schemas and channels in chunks
@@ -77,24 +58,25 @@ type loader struct {
 	raw  []byte // a compressed chunk
 }
 
-func (l *loader) close() {
+// Close implements chunked.Loader.
+func (l *loader) Close() {
 	if l.zstd != nil {
 		l.zstd.Close()
 	}
 }
 
 // broken says whether s cannot be loaded as a whole.
-func (l *loader) broken(s segment, buf []byte) bool {
+func (l *loader) broken(s chunked.Segment, buf []byte) bool {
 	_, err := l.read(&s, buf)
 	return err != nil
 }
 
-// load returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The records
+// Load implements chunked.Loader: it returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The records
 // are whole, and messages have at least the fields before the payload.
-func (l *loader) load(s *segment, buf []byte) ([]byte, []error) {
+func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	var errs []error
 	records, err := l.read(s, buf)
-	if err != nil && !s.cut {
+	if err != nil && !s.Cut {
 		errs = append(errs, fmt.Errorf("%v: %w", s, err))
 	}
 	whole, last := 0, int64(math.MinInt64)
@@ -109,28 +91,28 @@ func (l *loader) load(s *segment, buf []byte) ([]byte, []error) {
 			}
 		}
 		if op == mcap.OpMessage {
-			s.unsorted = s.unsorted || messageTime(content) < last
+			s.Unsorted = s.Unsorted || messageTime(content) < last
 			last = messageTime(content)
 		}
 		whole = next
 	}
-	if whole < len(records) && !s.cut {
+	if whole < len(records) && !s.Cut {
 		return l.salvage(s, records, errs)
 	}
 	return records[:whole], errs
 }
 
 // read returns the records of s, in buf if they fit there. With an error it returns as much of them as there is.
-func (l *loader) read(s *segment, buf []byte) ([]byte, error) {
-	if s.chunk {
+func (l *loader) read(s *chunked.Segment, buf []byte) ([]byte, error) {
+	if s.Chunk {
 		return l.chunk(s, buf)
 	}
-	buf = resize(buf, int(s.size))
-	n, err := l.file.ReadAt(buf, s.offset)
+	buf = chunked.Resize(buf, int(s.Size))
+	n, err := l.file.ReadAt(buf, s.Offset)
 	if n == len(buf) {
 		return buf, nil
 	}
-	return buf[:n], unexpected(err)
+	return buf[:n], chunked.Unexpected(err)
 }
 
 // cutRecord returns the record at off and where the next one is, or -1 when it is not whole.
@@ -147,10 +129,26 @@ func cutRecord(records []byte, off int) (mcap.OpCode, []byte, int) {
 	return mcap.OpCode(rest[0]), rest[recordHead:end], off + end
 }
 
+// Cut implements chunked.Loader.
+func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
+	op, content, next := cutRecord(records, off)
+	m.Channel = chunked.None
+	switch {
+	case op != mcap.OpMessage || next < 0:
+		return next
+	case len(content) < messageHead:
+		return -1
+	}
+	m.Channel = int(messageChannel(content))
+	m.Time, m.Publish = messageTime(content), int64(binary.LittleEndian.Uint64(content[14:]))
+	m.Data = content[messageHead:]
+	return next
+}
+
 // salvage moves the whole ones of damaged records together.
-func (l *loader) salvage(s *segment, records []byte, errs []error) ([]byte, []error) {
-	w := walker{window: window{r: bytes.NewReader(records)}, to: int64(len(records)), known: l.known}
-	s.unsorted = true // as far as is known
+func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]byte, []error) {
+	w := walker{Window: chunked.Window{File: bytes.NewReader(records)}, to: int64(len(records)), known: l.known}
+	s.Unsorted = true // as far as is known
 	n := 0
 	for {
 		r, err := w.next()
@@ -170,34 +168,34 @@ func (l *loader) salvage(s *segment, records []byte, errs []error) ([]byte, []er
 
 // chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of them as
 // there is.
-func (l *loader) chunk(s *segment, buf []byte) ([]byte, error) {
-	head := make([]byte, min(s.size, recordHead+chunkHead+maxName))
-	if _, err := l.file.ReadAt(head, s.offset); err != nil {
-		return nil, unexpected(err)
+func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
+	head := make([]byte, min(s.Size, recordHead+chunkHead+maxName))
+	if _, err := l.file.ReadAt(head, s.Offset); err != nil {
+		return nil, chunked.Unexpected(err)
 	}
 	if len(head) < recordHead || mcap.OpCode(head[0]) != mcap.OpChunk {
 		return nil, errors.New("there is no chunk")
 	}
 	size := int64(binary.LittleEndian.Uint64(head[1:]))
-	if !s.cut && size != s.size-recordHead {
-		return nil, fmt.Errorf("it has %d bytes where the index says %d", size, s.size-recordHead)
+	if !s.Cut && size != s.Size-recordHead {
+		return nil, fmt.Errorf("it has %d bytes where the index says %d", size, s.Size-recordHead)
 	}
 	c, err := parseChunk(head[recordHead:], size)
 	if err != nil {
 		return nil, err
 	}
-	s.compression = c.compression
-	offset := s.offset + recordHead + int64(c.head)
-	stored := int(max(0, min(c.records, s.offset+s.size-offset)))
+	s.Compression = c.compression.String()
+	offset := s.Offset + recordHead + int64(c.head)
+	stored := int(max(0, min(c.records, s.Offset+s.Size-offset)))
 	if c.compression == mcap.CompressionNone {
-		buf = resize(buf, stored)
+		buf = chunked.Resize(buf, stored)
 		if _, err := l.file.ReadAt(buf, offset); err != nil {
-			return nil, unexpected(err)
+			return nil, chunked.Unexpected(err)
 		}
 	} else {
-		l.raw = resize(l.raw, stored)
+		l.raw = chunked.Resize(l.raw, stored)
 		if _, err := l.file.ReadAt(l.raw, offset); err != nil {
-			return nil, unexpected(err)
+			return nil, chunked.Unexpected(err)
 		}
 		if buf, err = l.decompress(c, l.raw, buf); err != nil {
 			return buf, err
@@ -222,7 +220,7 @@ func (l *loader) decompress(c chunkInfo, raw, dst []byte) ([]byte, error) {
 	if c.uncompressed > maxChunk {
 		return nil, fmt.Errorf("its %d bytes are more than this program holds at once", c.uncompressed)
 	}
-	dst = resize(dst, int(min(c.uncompressed, ratio*uint64(len(raw)))))
+	dst = chunked.Resize(dst, int(min(c.uncompressed, ratio*uint64(len(raw)))))
 	switch c.compression {
 	case mcap.CompressionZSTD:
 		if l.zstd == nil {
@@ -253,20 +251,4 @@ func (l *loader) decompress(c chunkInfo, raw, dst []byte) ([]byte, error) {
 		return dst[:n], nil
 	}
 	return nil, fmt.Errorf("it is compressed with %q, which this program cannot read", c.compression)
-}
-
-// resize returns n bytes, in buf if they fit there.
-func resize(buf []byte, n int) []byte {
-	if n > cap(buf) {
-		return make([]byte, n)
-	}
-	return buf[:n]
-}
-
-// unexpected turns the end of the file into an error.
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

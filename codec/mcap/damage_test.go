@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 func smallMessages() []codec.Message {
@@ -300,7 +301,7 @@ func TestReservedRecords(t *testing.T) {
 		odd = append(odd, 0x20, 0, 0, 0, 0, 0, 0, 0, 0)
 	}
 	file := &countingReader{data: slices.Concat(data[:len(data)-len(mcap.Magic)-footerSize], odd)}
-	w := walker{window: window{r: file}, off: int64(len(mcap.Magic)), to: int64(len(file.data)), known: func(uint16) bool { return true }}
+	w := walker{Window: chunked.Window{File: file}, off: int64(len(mcap.Magic)), to: int64(len(file.data)), known: func(uint16) bool { return true }}
 	found := map[mcap.OpCode]int{}
 	for {
 		r, err := w.next()

@@ -256,47 +256,6 @@ func TestSyncAndKill(t *testing.T) {
 	check(messages[:51])
 }
 
-// TestOverlappingChunks reads chunks that all span the same time while only few of them may be held.
-func TestOverlappingChunks(t *testing.T) {
-	channel := testChannels()[0]
-	var messages []codec.Message
-	for chunk := range 20 {
-		for i := range 30 {
-			at := int64(i*100 + chunk)
-			if chunk%2 == 1 {
-				at = int64((29-i)*100 + chunk) // out of order in the chunk, too
-			}
-			messages = append(messages, codec.Message{Channel: channel, LogTime: at, PublishTime: at, Data: make([]byte, 100)})
-		}
-	}
-	for _, compression := range []string{"none", "zstd"} {
-		path := filepath.Join(t.TempDir(), "a.mcap")
-		writeFile(t, path, codec.CreateOptions{ChunkSize: 30 * 131, Compression: compression}, messages)
-		r, err := Open(path)
-		require.NoError(t, err)
-		defer r.Close()
-		require.NoError(t, r.index())
-		require.Greater(t, len(r.segments), 18)
-		it := newIterator(r, codec.Query{})
-		it.limit = 20_000
-		most := 0
-		var got []codec.Message
-		for {
-			m, err := it.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			require.NoError(t, err)
-			most = max(most, it.held)
-			got = append(got, *m)
-			got[len(got)-1].Data = slices.Clone(m.Data)
-		}
-		require.NoError(t, it.Close())
-		requireMessages(t, byTime(messages), got)
-		require.LessOrEqual(t, most, 20_000)
-	}
-}
-
 func TestSyncBesideWrite(t *testing.T) {
 	messages := testMessages(1000, testChannels())
 	path := filepath.Join(t.TempDir(), "a.mcap")

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 
 	"github.com/foxglove/mcap/go/mcap"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 // Reader reads an MCAP file.
@@ -28,28 +28,14 @@ type Reader struct {
 
 	profile, library string
 	schemas          map[uint16]*mcap.Schema
-	channels         []*codec.Channel // by number; nil where there is none
+	contents         chunked.Contents
 	metadata         map[string]string
 	attachments      int
-	segments         []segment  // in the order of the file
-	byStart          []*segment // by the time of their first message
-	latest           []int64    // the time of the latest message of that segment and those before it
-	byEnd            []*segment // the latest first
-	counts           []uint64   // messages, by channel
-	start, end       int64      // LogTime of the earliest and the latest message; start > end: there is none
-	damage           []damageAt // that was found without an index, in the order of the file
-	events           []codec.Event
 	complete         bool
 	proven           bool // the summary has all channels, and a checksum
 
 	info    *codec.Info
 	infoErr error
-}
-
-// damageAt is damage to a chunk, or to the records between segments.
-type damageAt struct {
-	offset int64
-	err    error
 }
 
 // Open opens the MCAP file at path.
@@ -83,7 +69,7 @@ func NewReader(file File, size int64, path string) (*Reader, error) {
 	n, err := file.ReadAt(magic, 0)
 	switch {
 	case n < len(magic):
-		return nil, fmt.Errorf("read %s: not an MCAP file: %w", path, unexpected(err))
+		return nil, fmt.Errorf("read %s: not an MCAP file: %w", path, chunked.Unexpected(err))
 	case bytes.Equal(magic, mcap.Magic):
 	case bytes.HasPrefix(magic, mcap.Magic[:5]):
 		return nil, fmt.Errorf("read %s: MCAP of version %q; this program reads version 0", path, magic[5])
@@ -102,13 +88,13 @@ func (r *Reader) index() error {
 	err := r.readSummary()
 	var useless *noIndex
 	if errors.As(err, &useless) {
-		schemas, channels, proven := r.schemas, r.channels, r.proven
+		schemas, channels, proven := r.schemas, r.contents.Channels, r.proven
 		if r.reset(); proven {
 			// They help where those in front of the messages are damaged.
-			r.schemas, r.channels = schemas, channels
+			r.schemas, r.contents.Channels = schemas, channels
 		}
 		if useless.damaged {
-			r.event(codec.EventDamage, 0, fmt.Sprintf("read without the index: %v", useless))
+			r.contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", useless))
 		}
 		err = r.scan()
 	}
@@ -116,44 +102,16 @@ func (r *Reader) index() error {
 		r.infoErr = fmt.Errorf("read %s: %w", r.path, err)
 		return r.infoErr
 	}
-	r.sort()
+	r.contents.Sort()
 	r.info = r.describe()
 	return nil
-}
-
-// sort arranges the segments for finding a time.
-func (r *Reader) sort() {
-	for i := range r.segments {
-		r.byStart = append(r.byStart, &r.segments[i])
-	}
-	r.byEnd = slices.Clone(r.byStart)
-	slices.SortStableFunc(r.byStart, byStart)
-	slices.SortStableFunc(r.byEnd, func(a, b *segment) int { return cmp.Compare(b.end, a.end) })
-	latest := int64(math.MinInt64)
-	for _, s := range r.byStart {
-		latest = max(latest, s.end)
-		r.latest = append(r.latest, latest)
-	}
-}
-
-func byStart(a, b *segment) int { return cmp.Compare(a.start, b.start) }
-
-// firstUntil returns where the segments in byStart begin of which one has messages at or behind t.
-func (r *Reader) firstUntil(t int64) int {
-	i, _ := slices.BinarySearch(r.latest, t)
-	return i
 }
 
 func (r *Reader) reset() {
 	*r = Reader{
 		file: r.file, path: r.path, size: r.size,
-		schemas: map[uint16]*mcap.Schema{}, metadata: map[string]string{},
-		start: math.MaxInt64, end: math.MinInt64,
+		schemas: map[uint16]*mcap.Schema{}, metadata: map[string]string{}, contents: chunked.Contents{Path: r.path},
 	}
-}
-
-func (r *Reader) event(kind string, count uint64, text string) {
-	r.events = append(r.events, codec.Event{Kind: kind, Count: count, Text: text})
 }
 
 // define takes note of a schema, a channel, a metadata record or the header.
@@ -181,10 +139,11 @@ func (r *Reader) define(op mcap.OpCode, content []byte) error {
 		if r.known(channel.ID) {
 			return nil
 		}
-		if n := int(channel.ID) + 1; n > len(r.channels) {
-			r.channels = append(r.channels, make([]*codec.Channel, n-len(r.channels))...)
+		channels := &r.contents.Channels
+		if n := int(channel.ID) + 1; n > len(*channels) {
+			*channels = append(*channels, make([]*codec.Channel, n-len(*channels))...)
 		}
-		r.channels[channel.ID] = newChannel(channel, r.schemas[channel.SchemaID])
+		(*channels)[channel.ID] = newChannel(channel, r.schemas[channel.SchemaID])
 	case mcap.OpMetadata:
 		metadata, err := mcap.ParseMetadata(content)
 		if err != nil {
@@ -203,9 +162,7 @@ func (r *Reader) define(op mcap.OpCode, content []byte) error {
 	return nil
 }
 
-func (r *Reader) known(channel uint16) bool {
-	return int(channel) < len(r.channels) && r.channels[channel] != nil
-}
+func (r *Reader) known(channel uint16) bool { return r.contents.Known(int(channel)) }
 
 func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
 	channel := &codec.Channel{Topic: c.Topic, Encoding: c.MessageEncoding, TypeHash: c.Metadata[keyTypeHash], Metadata: c.Metadata}
@@ -238,68 +195,19 @@ type Extra struct {
 
 func (r *Reader) describe() *codec.Info {
 	chunks := map[string]int{}
-	for _, s := range r.segments {
-		if s.chunk {
-			chunks[cmp.Or(s.compression.String(), "none")]++
+	for i := range r.contents.Segments {
+		if s := &r.contents.Segments[i]; s.Chunk {
+			chunks[cmp.Or(s.Compression, "none")]++
 		}
 	}
-	info := &codec.Info{
-		Format: Name, Path: r.path, Size: r.size, Complete: r.complete, Events: append(r.storedEvents(), r.events...),
-		Extra: Extra{Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: r.attachments},
-	}
-	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+	info := r.contents.Info(Name, r.size, r.loader())
+	info.Complete = r.complete
+	info.Extra = Extra{Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: r.attachments}
 	if len(r.metadata) > 0 {
 		info.Metadata = r.metadata
 	}
-	for id, channel := range r.channels {
-		if channel == nil {
-			continue
-		}
-		var count uint64
-		if id < len(r.counts) {
-			count = r.counts[id]
-		}
-		info.MessageCount += count
-		info.Topics = append(info.Topics, codec.TopicInfo{Channel: channel, MessageCount: count})
-	}
-	if r.start <= r.end {
-		info.StartTime, info.EndTime = r.start, r.end
-	}
-	info.Files = []codec.FileInfo{{
-		Path: r.path, Size: r.size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
-	}}
 	return info
 }
-
-// storedEvents returns the events that a recorder kept.
-func (r *Reader) storedEvents() []codec.Event {
-	if !slices.ContainsFunc(r.channels, func(c *codec.Channel) bool { return c != nil && codec.IsEvents(c) }) {
-		return nil
-	}
-	var events []codec.Event
-	it := newIterator(r, codec.Query{Topics: codec.IsEvents, Damaged: func(error) {}})
-	defer it.Close()
-	for {
-		m, err := it.Next()
-		if err != nil {
-			return events
-		}
-		if e, ok := codec.ParseEvent(m); ok {
-			events = append(events, e)
-		}
-	}
-}
-
-// count adds n messages of a channel.
-func (r *Reader) count(channel uint16, n uint64) {
-	if missing := int(channel) + 1 - len(r.counts); missing > 0 {
-		r.counts = append(r.counts, make([]uint64, missing)...)
-	}
-	r.counts[channel] += n
-}
-
-// cover adds the time from start to end to that of the messages.
-func (r *Reader) cover(start, end int64) { r.start, r.end = min(r.start, start), max(r.end, end) }
 
 // Info implements codec.Reader. Its Extra is an Extra. Keys of metadata records that tapedeck did not write have the
 // record's name and a slash in front.
@@ -315,7 +223,15 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if err := r.index(); err != nil {
 		return nil, err
 	}
-	return newIterator(r, q), nil
+	return r.contents.Read(r.loader(), q), nil
+}
+
+// Latest implements codec.LatestReader.
+func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	if err := r.index(); err != nil {
+		return nil, err
+	}
+	return r.contents.Latest(r.loader(), q, keep), nil
 }
 
 // Close implements codec.Reader.
@@ -326,11 +242,11 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// sortedKeys returns the keys of m in order.
-func sortedKeys[V any](m map[uint16]V) []uint16 {
-	keys := make([]uint16, 0, len(m))
+// numbers returns the keys of m in order.
+func numbers[V any](m map[uint16]V) []int {
+	keys := make([]int, 0, len(m))
 	for key := range m {
-		keys = append(keys, key)
+		keys = append(keys, int(key))
 	}
 	slices.Sort(keys)
 	return keys

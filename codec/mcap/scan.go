@@ -11,6 +11,7 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 // runSize is about how many bytes of messages outside of chunks make a segment.
@@ -24,7 +25,7 @@ func (r *Reader) scan() error {
 	to := r.size
 	magic := make([]byte, len(mcap.Magic))
 	if _, err := r.file.ReadAt(magic, max(r.size-int64(len(magic)), 0)); err != nil {
-		return unexpected(err)
+		return chunked.Unexpected(err)
 	}
 	closed := r.size >= int64(2*len(magic)) && bytes.Equal(magic, mcap.Magic)
 	if closed {
@@ -33,23 +34,23 @@ func (r *Reader) scan() error {
 	content := to
 	if !closed {
 		var err error
-		if content, err = contentEnd(r.file, to); err != nil {
+		if content, err = chunked.ContentEnd(r.file, to); err != nil {
 			return err
 		}
 	}
-	w := walker{window: window{r: r.file}, off: int64(len(magic)), to: to, known: r.known}
+	w := walker{Window: chunked.Window{File: r.file}, off: int64(len(magic)), to: to, known: r.known}
 	if content < to {
 		w.content = content
 	}
 	l := r.loader()
-	defer l.close()
+	defer l.Close()
 	runs := builder{r: r, counting: true}
 	var buf []byte
 	dataEnd, footer := false, false
 	for {
 		rec, err := w.next()
-		if w.err != nil {
-			return w.err
+		if w.Err != nil {
+			return w.Err
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -58,19 +59,19 @@ func (r *Reader) scan() error {
 		switch {
 		case errors.As(err, &broken):
 			runs.flush()
-			r.damaged(broken.from, err)
+			r.contents.Damaged(broken.from, err)
 		case errors.Is(err, errCut):
 			runs.flush()
 			if rec.op == mcap.OpChunk {
-				buf = r.scanChunk(l, segment{offset: rec.offset, size: to - rec.offset, chunk: true, cut: true}, buf)
+				buf = r.scanChunk(l, chunked.Segment{Offset: rec.offset, Size: to - rec.offset, Chunk: true, Cut: true}, buf)
 			}
 			closed = false
 		case rec.op == mcap.OpChunk:
 			runs.flush()
-			s := segment{offset: rec.offset, size: rec.end() - rec.offset, chunk: true}
+			s := chunked.Segment{Offset: rec.offset, Size: rec.end() - rec.offset, Chunk: true}
 			if rec.end() > content && l.broken(s, buf) {
 				// What a crash left of the last chunk is followed by zeros in place of the rest.
-				s.size, s.cut = content-rec.offset, true
+				s.Size, s.Cut = content-rec.offset, true
 			}
 			buf = r.scanChunk(l, s, buf)
 		case rec.end()-zeroEnd > content:
@@ -81,41 +82,22 @@ func (r *Reader) scan() error {
 			var content []byte
 			switch rec.op {
 			case mcap.OpMessage:
-				content = w.at(rec.offset+recordHead, messageHead)
+				content = w.At(rec.offset+recordHead, messageHead)
 			case mcap.OpHeader, mcap.OpSchema, mcap.OpChannel, mcap.OpMetadata:
-				content = w.at(rec.offset+recordHead, min(rec.size, maxRecord))
+				content = w.At(rec.offset+recordHead, min(rec.size, maxRecord))
 			}
 			if err := runs.add(rec, content); err != nil {
-				r.damaged(rec.offset, fmt.Errorf("%s record at 0x%x: %w", rec.op, rec.offset, err))
+				r.contents.Damaged(rec.offset, fmt.Errorf("%s record at 0x%x: %w", rec.op, rec.offset, err))
 			}
 		}
 	}
 	runs.flush()
-	r.complete = closed && dataEnd && footer && len(r.damage) == 0
+	r.contents.Scanned = true
+	r.complete = closed && dataEnd && footer && len(r.contents.Damage) == 0
 	if !closed || !dataEnd || !footer {
-		r.event(codec.EventUnfinished, 0, "the file was not closed by its writer; everything up to its end was read")
+		r.contents.Event(codec.EventUnfinished, "the file was not closed by its writer; everything up to its end was read")
 	}
 	return nil
-}
-
-// contentEnd returns where the zeros begin that the first size bytes of a file end with.
-func contentEnd(file io.ReaderAt, size int64) (int64, error) {
-	b := make([]byte, windowSize)
-	for end := size; ; end -= windowSize {
-		part := b[:min(end, windowSize)]
-		if _, err := file.ReadAt(part, end-int64(len(part))); err != nil {
-			return 0, unexpected(err)
-		}
-		if n := len(bytes.TrimRight(part, "\x00")); n > 0 || end <= windowSize {
-			return end - int64(len(part)-n), nil
-		}
-	}
-}
-
-// damaged takes note of damage that is found without an index.
-func (r *Reader) damaged(offset int64, err error) {
-	r.damage = append(r.damage, damageAt{offset, fmt.Errorf("read %s: %w", r.path, err)})
-	r.event(codec.EventDamage, 0, err.Error())
 }
 
 func (r *Reader) loader() *loader {
@@ -123,35 +105,34 @@ func (r *Reader) loader() *loader {
 }
 
 // scanChunk adds a chunk that no index describes. The records are loaded to buf, if they fit there, and returned.
-func (r *Reader) scanChunk(l *loader, s segment, buf []byte) []byte {
-	records, errs := l.load(&s, buf)
+func (r *Reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
+	records, errs := l.Load(&s, buf)
 	for _, err := range errs {
-		r.damaged(s.offset, err)
+		r.contents.Damaged(s.Offset, err)
 	}
 	counts := map[uint16]uint64{}
-	s.start, s.end = math.MaxInt64, math.MinInt64
-	for off := 0; off < len(records); {
-		op, content, next := cutRecord(records, off)
-		if op == mcap.OpMessage {
-			s.start, s.end = min(s.start, messageTime(content)), max(s.end, messageTime(content))
-			counts[messageChannel(content)]++
-		}
-		off = next
+	s.Start, s.End = math.MaxInt64, math.MinInt64
+	for _, m := range chunked.Messages(l, records) {
+		s.Start, s.End = min(s.Start, m.Time), max(s.End, m.Time)
+		counts[uint16(m.Channel)]++
 	}
-	r.cover(s.start, s.end)
-	s.channels = sortedKeys(counts)
-	for _, id := range s.channels {
-		if r.known(id) {
-			r.count(id, counts[id])
+	if len(counts) > 0 {
+		r.contents.Cover(s.Start, s.End)
+	}
+	s.Channels = numbers(counts)
+	for _, id := range s.Channels {
+		if r.contents.Known(id) {
+			r.contents.Count(id, counts[uint16(id)])
 		} else {
-			r.damaged(s.offset, fmt.Errorf("%v: %w", &s, unknownChannel(id)))
+			r.contents.Damaged(s.Offset, fmt.Errorf("%v: %w", &s, chunked.UnknownChannel(id)))
 		}
 	}
-	s.told = true
-	if s.start > s.end {
-		s.start, s.end = r.end, r.end
+	s.Told = true
+	if len(counts) == 0 {
+		_, s.Start, _ = r.contents.Covered()
+		s.End = s.Start
 	}
-	r.segments = append(r.segments, s)
+	r.contents.Segments = append(r.contents.Segments, s)
 	return records
 }
 
@@ -159,7 +140,7 @@ func (r *Reader) scanChunk(l *loader, s segment, buf []byte) []byte {
 type builder struct {
 	r        *Reader
 	counting bool // the messages are not in the statistics
-	run      segment
+	run      chunked.Segment
 	counts   map[uint16]uint64
 }
 
@@ -170,18 +151,18 @@ func (b *builder) add(rec record, content []byte) error {
 		id, t := messageChannel(content), messageTime(content)
 		if !b.r.known(id) {
 			b.flush()
-			return unknownChannel(id)
+			return chunked.UnknownChannel(int(id))
 		}
-		if b.run.size > 0 && rec.end()-b.run.offset > runSize {
+		if b.run.Size > 0 && rec.end()-b.run.Offset > runSize {
 			b.flush()
 		}
-		if b.run.size == 0 {
-			b.run = segment{offset: rec.offset, start: t, end: t}
+		if b.run.Size == 0 {
+			b.run = chunked.Segment{Offset: rec.offset, Start: t, End: t}
 			b.counts = map[uint16]uint64{}
 		}
-		b.run.unsorted = b.run.unsorted || t < b.run.end
-		b.run.size = rec.end() - b.run.offset
-		b.run.start, b.run.end = min(b.run.start, t), max(b.run.end, t)
+		b.run.Unsorted = b.run.Unsorted || t < b.run.End
+		b.run.Size = rec.end() - b.run.Offset
+		b.run.Start, b.run.End = min(b.run.Start, t), max(b.run.End, t)
 		b.counts[id]++
 		return nil
 	case mcap.OpSchema, mcap.OpChannel:
@@ -196,24 +177,20 @@ func (b *builder) add(rec record, content []byte) error {
 
 // flush ends the open run.
 func (b *builder) flush() {
-	if b.run.size == 0 {
+	if b.run.Size == 0 {
 		return
 	}
-	b.run.channels = sortedKeys(b.counts)
+	b.run.Channels = numbers(b.counts)
 	if b.counting {
 		for id, n := range b.counts {
-			b.r.count(id, n)
+			b.r.contents.Count(int(id), n)
 		}
 	}
-	b.r.cover(b.run.start, b.run.end)
-	b.r.segments = append(b.r.segments, b.run)
-	b.run = segment{}
+	b.r.contents.Cover(b.run.Start, b.run.End)
+	b.r.contents.Segments = append(b.r.contents.Segments, b.run)
+	b.run = chunked.Segment{}
 }
 
 func messageChannel(content []byte) uint16 { return binary.LittleEndian.Uint16(content) }
 
 func messageTime(content []byte) int64 { return int64(binary.LittleEndian.Uint64(content[6:])) }
-
-func unknownChannel(id uint16) error {
-	return fmt.Errorf("messages of channel %d, which nothing describes, were left out", id)
-}

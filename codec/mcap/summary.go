@@ -2,6 +2,7 @@ package mcap
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/foxglove/mcap/go/mcap"
+
+	"tapedeck/codec/internal/chunked"
 )
 
 const footerSize = recordHead + 8 + 8 + 4
@@ -74,20 +77,20 @@ func (r *Reader) readSummary() error {
 		return err
 	}
 	r.proven = footer.SummaryCRC != 0
-	for _, id := range sortedKeys(statistics.ChannelMessageCounts) {
-		r.count(id, statistics.ChannelMessageCounts[id])
+	for id, n := range statistics.ChannelMessageCounts {
+		r.contents.Count(int(id), n)
 	}
 	if err := r.walkGaps(start); err != nil {
 		return err
 	}
 	// The index is more reliable: libmcap's statistics do not take a time of 0 for one.
-	for i := range r.segments {
-		if s := &r.segments[i]; len(s.channels) > 0 {
-			r.cover(s.start, s.end)
+	for i := range r.contents.Segments {
+		if s := &r.contents.Segments[i]; len(s.Channels) > 0 {
+			r.contents.Cover(s.Start, s.End)
 		}
 	}
-	if r.start > r.end && statistics.MessageCount > 0 {
-		r.cover(int64(statistics.MessageStartTime), int64(statistics.MessageEndTime))
+	if _, _, ok := r.contents.Covered(); !ok && statistics.MessageCount > 0 {
+		r.contents.Cover(int64(statistics.MessageStartTime), int64(statistics.MessageEndTime))
 	}
 	r.complete = true
 	return nil
@@ -100,7 +103,7 @@ func (r *Reader) footer() (*mcap.Footer, error) {
 		return nil, missing("there is no footer")
 	}
 	if _, err := r.file.ReadAt(tail, r.size-int64(len(tail))); err != nil {
-		return nil, unexpected(err)
+		return nil, chunked.Unexpected(err)
 	}
 	if !bytes.Equal(tail[footerSize:], mcap.Magic) || mcap.OpCode(tail[0]) != mcap.OpFooter || binary.LittleEndian.Uint64(tail[1:]) != footerSize-recordHead {
 		return nil, missing("there is no footer")
@@ -111,26 +114,26 @@ func (r *Reader) footer() (*mcap.Footer, error) {
 // walk calls visit for each record from from to to, with its content, of a message what precedes the payload, and nothing
 // of chunks, their indexes and attachments. An error of visit, or damage, becomes a *noIndex.
 func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
-	w := walker{window: window{r: r.file}, off: from, to: to, known: r.known}
+	w := walker{Window: chunked.Window{File: r.file}, off: from, to: to, known: r.known}
 	for {
 		rec, err := w.next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if w.err != nil {
-			return w.err
+		if w.Err != nil {
+			return w.Err
 		}
 		if err == nil {
 			var content []byte
 			switch rec.op {
 			case mcap.OpMessage:
-				content = w.at(rec.offset+recordHead, messageHead)
+				content = w.At(rec.offset+recordHead, messageHead)
 			case mcap.OpChunk, mcap.OpAttachment, mcap.OpMessageIndex:
 			default:
 				if rec.size > maxRecord {
 					return wrong("the record at 0x%x has %d bytes", rec.offset, rec.size)
 				}
-				content = w.at(rec.offset+recordHead, rec.size)
+				content = w.At(rec.offset+recordHead, rec.size)
 			}
 			err = visit(rec, content)
 		}
@@ -150,29 +153,29 @@ func (r *Reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 		c.MessageIndexLength > uint64(end)-c.ChunkStartOffset-c.ChunkLength {
 		return wrong("the index has a chunk of %d bytes at 0x%x", c.ChunkLength, c.ChunkStartOffset)
 	}
-	s := segment{
-		offset: int64(c.ChunkStartOffset), size: int64(c.ChunkLength), index: int64(c.MessageIndexLength),
-		chunk: true, compression: c.Compression,
-		start: int64(c.MessageStartTime), end: int64(c.MessageEndTime),
+	s := chunked.Segment{
+		Offset: int64(c.ChunkStartOffset), Size: int64(c.ChunkLength), Index: int64(c.MessageIndexLength),
+		Chunk: true, Compression: c.Compression.String(),
+		Start: int64(c.MessageStartTime), End: int64(c.MessageEndTime),
 	}
 	if c.MessageIndexLength > 0 {
-		s.channels = sortedKeys(c.MessageIndexOffsets)
+		s.Channels = numbers(c.MessageIndexOffsets)
 	}
-	r.segments = append(r.segments, s)
+	r.contents.Segments = append(r.contents.Segments, s)
 	return nil
 }
 
 // checkSummary says whether the summary has everything that reading needs.
 func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 	channels := 0
-	for _, c := range r.channels {
+	for _, c := range r.contents.Channels {
 		if c != nil {
 			channels++
 		}
 	}
 	switch {
-	case int(statistics.ChunkCount) != len(r.segments):
-		return missing("%d of %d chunks are in the index", len(r.segments), statistics.ChunkCount)
+	case int(statistics.ChunkCount) != len(r.contents.Segments):
+		return missing("%d of %d chunks are in the index", len(r.contents.Segments), statistics.ChunkCount)
 	case int(statistics.ChannelCount) != channels || int(statistics.SchemaCount) != len(r.schemas):
 		return missing("%d of %d channels and %d of %d schemas are in the summary", channels, statistics.ChannelCount, len(r.schemas), statistics.SchemaCount)
 	}
@@ -182,9 +185,9 @@ func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 			return missing("channel %d is not in the summary", id)
 		}
 	}
-	for i := range r.segments {
-		for _, id := range r.segments[i].channels {
-			if !r.known(id) {
+	for i := range r.contents.Segments {
+		for _, id := range r.contents.Segments[i].Channels {
+			if !r.contents.Known(id) {
 				return missing("channel %d is not in the summary", id)
 			}
 		}
@@ -198,9 +201,9 @@ func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 // walkGaps takes note of what is between the chunks of the index: metadata, attachments, and messages that are in none. The
 // data section ends at or before end.
 func (r *Reader) walkGaps(end int64) error {
-	slices.SortFunc(r.segments, func(a, b segment) int { return int(min(max(a.offset-b.offset, -1), 1)) })
-	chunks := r.segments
-	r.segments = nil
+	chunks := r.contents.Segments
+	slices.SortFunc(chunks, func(a, b chunked.Segment) int { return cmp.Compare(a.Offset, b.Offset) })
+	r.contents.Segments = nil
 	from := int64(len(mcap.Magic))
 	b := builder{r: r}
 	gap := func(to int64) error {
@@ -213,14 +216,14 @@ func (r *Reader) walkGaps(end int64) error {
 		})
 	}
 	for _, c := range chunks {
-		if c.offset < from {
-			return wrong("the index has overlapping chunks at 0x%x", c.offset)
+		if c.Offset < from {
+			return wrong("the index has overlapping chunks at 0x%x", c.Offset)
 		}
-		if err := gap(c.offset); err != nil {
+		if err := gap(c.Offset); err != nil {
 			return err
 		}
-		r.segments = append(r.segments, c)
-		from = c.offset + c.size + c.index
+		r.contents.Segments = append(r.contents.Segments, c)
+		from = c.Offset + c.Size + c.Index
 	}
 	return gap(end)
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"github.com/foxglove/mcap/go/mcap"
+
+	"tapedeck/codec/internal/chunked"
 )
 
 const (
@@ -16,7 +18,6 @@ const (
 	chunkHead   = 8 + 8 + 8 + 4 + 4 + 8 // a chunk's fields beside the compression's name and the records
 	maxName     = 16                    // longest name of a compression
 	farSize     = 512                   // likewise, to look at one record far away
-	windowSize  = 64 << 10              // bytes read at a time
 	privateOp   = mcap.OpCode(0x80)     // the first of the opcodes that are not the specification's
 	maxRecord   = 64 << 20              // longest record, beside messages, chunks and attachments
 	maxChunk    = 1 << 30               // longest chunk, uncompressed
@@ -47,8 +48,8 @@ var errCut = errors.New("cut off within a record")
 
 // walker goes through the records in a stretch of a file and finds the next whole one behind a damaged place.
 type walker struct {
-	window
-	far     window // for what is beyond the window, which stays where it is
+	chunked.Window
+	far     chunked.Window // for what is beyond the window, which stays where it is
 	off, to int64
 	content int64                     // where the zeros begin that an unfinished file ends with; 0 when it does not
 	ahead   int64                     // what was found behind records that are passed over nevertheless
@@ -65,7 +66,7 @@ func (w *walker) next() (record, error) {
 	// A wrong length that is not proven shows in what follows.
 	if sane && (r.proven || w.plausible(r.end())) {
 		w.off = r.end()
-		return r, w.err
+		return r, w.Err
 	}
 	start := w.off
 	if r.op == mcap.OpChunk && r.end() > w.to && w.begun(r) {
@@ -77,8 +78,8 @@ func (w *walker) next() (record, error) {
 		found = w.resync(start + 1)
 	}
 	switch {
-	case w.err != nil:
-		return record{}, w.err
+	case w.Err != nil:
+		return record{}, w.Err
 	case sane && found >= r.end():
 		w.off = r.end()
 		if r.op > maxOpcode { // which changes nothing about what is found; there may be many in a row
@@ -103,7 +104,7 @@ func (w *walker) next() (record, error) {
 // record returns the record at off, and whether it is whole and can be one.
 func (w *walker) record(off int64) (record, bool) {
 	r := record{offset: off, size: w.to}
-	head := w.at(off, min(recordHead, w.to-off))
+	head := w.At(off, min(recordHead, w.to-off))
 	if len(head) > 0 {
 		r.op = mcap.OpCode(head[0])
 	}
@@ -124,7 +125,7 @@ func (w *walker) begun(r record) bool {
 	if content > w.to {
 		return false
 	}
-	c, err := parseChunk(w.at(content, min(w.to-content, chunkHead+maxName)), r.size)
+	c, err := parseChunk(w.At(content, min(w.to-content, chunkHead+maxName)), r.size)
 	return err == nil && int64(c.head)+c.records == r.size
 }
 
@@ -138,7 +139,7 @@ func (w *walker) sane(r *record) bool {
 	case mcap.OpMessage:
 		return r.size >= messageHead
 	case mcap.OpChunk:
-		c, err := parseChunk(w.at(content, min(r.size, chunkHead+maxName)), r.size)
+		c, err := parseChunk(w.At(content, min(r.size, chunkHead+maxName)), r.size)
 		if err != nil {
 			return false
 		}
@@ -146,7 +147,7 @@ func (w *walker) sane(r *record) bool {
 	case mcap.OpMessageIndex:
 		used = 6
 		if r.size >= used {
-			used += int64(binary.LittleEndian.Uint32(w.at(content+2, 4)))
+			used += int64(binary.LittleEndian.Uint32(w.At(content+2, 4)))
 		}
 	case mcap.OpHeader:
 		used = w.prefixed(content, r.size, 0, 2)
@@ -172,7 +173,7 @@ func (w *walker) prefixed(content, size, used int64, n int) int64 {
 		if size-used < 4 {
 			return size + 1
 		}
-		used += 4 + int64(binary.LittleEndian.Uint32(w.at(content+used, 4)))
+		used += 4 + int64(binary.LittleEndian.Uint32(w.At(content+used, 4)))
 	}
 	return used
 }
@@ -182,12 +183,12 @@ func (w *walker) plausible(off int64) bool {
 	if off == w.to {
 		return true
 	}
-	if !w.holds(off, recordHead+chunkHead+maxName) {
-		w.far.r, w.far.size = w.r, farSize
-		w.window, w.far = w.far, w.window
+	if !w.Holds(off, recordHead+chunkHead+maxName) {
+		w.far.File, w.far.Size = w.File, farSize
+		w.Window, w.far = w.far, w.Window
 		defer func() {
-			w.window, w.far = w.far, w.window
-			w.err = cmp.Or(w.err, w.far.err)
+			w.Window, w.far = w.far, w.Window
+			w.Err = cmp.Or(w.Err, w.far.Err)
 		}()
 	}
 	r, sane := w.record(off)
@@ -196,51 +197,19 @@ func (w *walker) plausible(off int64) bool {
 
 // resync returns where the first whole record at or behind off is, or where they end.
 func (w *walker) resync(off int64) int64 {
-	for ; off < w.to-recordHead && w.err == nil; off++ {
+	for ; off < w.to-recordHead && w.Err == nil; off++ {
 		// The high half of every real length is zero.
-		head := w.at(off, recordHead)
+		head := w.At(off, recordHead)
 		if head[0] == 0 || head[0] > byte(maxOpcode) || binary.LittleEndian.Uint32(head[5:]) != 0 {
 			continue
 		}
 		r, sane := w.record(off)
 		switch {
 		case !sane,
-			r.op == mcap.OpMessage && !w.known(binary.LittleEndian.Uint16(w.at(off+recordHead, 2))):
+			r.op == mcap.OpMessage && !w.known(binary.LittleEndian.Uint16(w.At(off+recordHead, 2))):
 		case r.op == mcap.OpChunk, w.plausible(r.end()):
 			return off
 		}
 	}
 	return w.to
-}
-
-// window reads parts of a file through a buffer.
-type window struct {
-	r    io.ReaderAt
-	size int64 // bytes read at a time; 0: windowSize
-	buf  []byte
-	off  int64 // of buf in the file
-	err  error // the first one of reading
-}
-
-// holds says whether the buffer has n bytes from off on.
-func (w *window) holds(off, n int64) bool {
-	return off >= w.off && off+n <= w.off+int64(len(w.buf))
-}
-
-// at returns n bytes from off on, zeros where they cannot be read. They are valid until the next call.
-func (w *window) at(off, n int64) []byte {
-	if !w.holds(off, n) {
-		if size := max(n, cmp.Or(w.size, windowSize)); int64(cap(w.buf)) < size {
-			w.buf = make([]byte, size)
-		}
-		w.buf = w.buf[:cap(w.buf)]
-		got, err := w.r.ReadAt(w.buf, off)
-		if int64(got) < n {
-			w.err = cmp.Or(w.err, err)
-			clear(w.buf[got:n])
-			got = int(n)
-		}
-		w.buf, w.off = w.buf[:got], off
-	}
-	return w.buf[off-w.off:][:n]
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/dsnet/compress/bzip2"
 	"github.com/pierrec/lz4/v4"
+
+	"tapedeck/codec/internal/chunked"
 )
 
 const (
@@ -19,90 +21,104 @@ const (
 	crcField = "tapedeck_crc"
 )
 
-// segment is a part of a bag that is loaded at once: a chunk, or a run of messages outside of chunks.
-type segment struct {
-	offset     int64    // in the file, of the first record
-	size       int64    // bytes in the file, at most
-	start, end int64    // LogTime of the earliest and the latest message
-	conns      []uint32 // of its messages
-	chunk      bool
-	cut        bool // the file ends within it
-	unsorted   bool // its messages do not follow each other by time, known when it was loaded
-}
-
-func (s *segment) String() string {
-	if s.chunk {
-		return fmt.Sprintf("chunk at 0x%x", s.offset)
-	}
-	return fmt.Sprintf("messages at 0x%x", s.offset)
-}
-
-// loader loads segments. It keeps what it needs for decompression.
+// loader implements chunked.Loader and chunked.Finder. It keeps what it needs for decompression.
 type loader struct {
 	file   io.ReaderAt
-	define func(*header, []byte) // is told of connections and definitions
-	window window
+	reader *Reader // is told of connections and definitions
+	window chunked.Window
 	lz4    *lz4.Reader
 	bzip2  *bzip2.Reader // twice as fast as that of the standard library
 	raw    []byte        // a compressed chunk
+
+	conn   uint32 // of the last message, and its number unless that is None
+	number int
 }
 
-// load returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The records
+// Close implements chunked.Loader.
+func (l *loader) Close() {}
+
+// Load implements chunked.Loader: it returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The records
 // are whole, and messages have a connection and a time.
-func (l *loader) load(s *segment, buf []byte) ([]byte, []error) {
+func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	var errs []error
 	records, err := l.read(s, buf)
-	if err != nil && !s.cut {
+	if err != nil && !s.Cut {
 		errs = append(errs, fmt.Errorf("%v: %w", s, err))
 	}
 	whole, last := 0, int64(math.MinInt64)
 	for whole < len(records) {
+		if m, ok := cutMessage(records, whole); ok {
+			s.Unsorted = s.Unsorted || m.time < last
+			last, whole = m.time, m.next
+			continue
+		}
 		h, data, next := cutRecord(records, whole)
 		if next < 0 || !sane(&h) {
 			break
 		}
 		if h.op == opMessage {
-			s.unsorted = s.unsorted || h.time < last
+			s.Unsorted = s.Unsorted || h.time < last
 			last = h.time
 		} else {
 			other := h // so that h is not allocated
-			l.define(&other, data)
+			l.reader.define(&other, data)
 		}
 		whole = next
 	}
-	if whole < len(records) && !s.cut {
+	if whole < len(records) && !s.Cut {
 		return l.salvage(s, records, errs)
 	}
 	return records[:whole], errs
 }
 
 // broken says whether s cannot be loaded as a whole.
-func (l *loader) broken(s segment, buf []byte) bool {
-	_, errs := l.load(&s, buf)
+func (l *loader) broken(s chunked.Segment, buf []byte) bool {
+	_, errs := l.Load(&s, buf)
 	return len(errs) > 0
 }
 
 // read returns the records of s, in buf if they fit there. With an error it returns as much of them as there is.
-func (l *loader) read(s *segment, buf []byte) ([]byte, error) {
-	if s.chunk {
+func (l *loader) read(s *chunked.Segment, buf []byte) ([]byte, error) {
+	if s.Chunk {
 		return l.chunk(s, buf)
 	}
-	return l.readAt(buf, s.offset, s.size)
+	return l.readAt(buf, s.Offset, s.Size)
 }
 
 func (l *loader) readAt(buf []byte, off, size int64) ([]byte, error) {
-	buf = resize(buf, int(size))
+	buf = chunked.Resize(buf, int(size))
 	n, err := l.file.ReadAt(buf, off)
 	if n == len(buf) {
 		return buf, nil
 	}
-	return buf[:n], unexpected(err)
+	return buf[:n], chunked.Unexpected(err)
+}
+
+// Cut implements chunked.Loader.
+func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
+	if c, ok := cutMessage(records, off); ok {
+		if c.conn != l.conn || l.number == chunked.None {
+			l.conn, l.number = c.conn, l.reader.number(c.conn)
+		}
+		m.Channel, m.Time, m.Data = l.number, c.time, c.data
+		return c.next
+	}
+	h, data, next := cutRecord(records, off)
+	m.Channel = chunked.None
+	switch {
+	case h.op != opMessage || next < 0:
+		return next
+	case !h.isMessage():
+		return -1
+	}
+	m.Channel, m.Time, m.Data = l.reader.channel(&h), h.time, data
+	return next
 }
 
 // salvage moves the messages that are whole among damaged records together.
-func (l *loader) salvage(s *segment, records []byte, errs []error) ([]byte, []error) {
-	w := walker{window: window{r: bytes.NewReader(records)}, to: int64(len(records))}
-	s.unsorted = true // as far as is known
+func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]byte, []error) {
+	w := walker{Window: chunked.Window{File: bytes.NewReader(records)}, to: int64(len(records))}
+	s.Unsorted = true // as far as is known
 	n := 0
 	for {
 		r, err := w.next()
@@ -116,26 +132,26 @@ func (l *loader) salvage(s *segment, records []byte, errs []error) ([]byte, []er
 		if r.op == opMessage {
 			n += copy(records[n:], records[r.offset:r.end()])
 		} else {
-			l.define(&r.header, records[r.data:r.end()])
+			l.reader.define(&r.header, records[r.data:r.end()])
 		}
 	}
 }
 
 // chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of them as
 // there is.
-func (l *loader) chunk(s *segment, buf []byte) ([]byte, error) {
-	l.window = window{r: l.file, size: smallWindow, buf: l.window.buf[:0]}
-	w := walker{window: l.window, off: s.offset, to: s.offset + s.size}
-	r, whole := w.record(s.offset)
-	l.window = w.window
-	if w.err != nil {
-		return nil, unexpected(w.err)
+func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
+	l.window.Reset(l.file, smallWindow)
+	w := walker{Window: l.window, off: s.Offset, to: s.Offset + s.Size}
+	r, whole := w.record(s.Offset)
+	l.window = w.Window
+	if w.Err != nil {
+		return nil, chunked.Unexpected(w.Err)
 	}
 	if r.op != opChunk {
 		return l.astray(&w, s, buf)
 	}
 	size := min(r.end(), w.to) - r.data
-	if r.size == 0 && s.cut {
+	if r.size == 0 && s.Cut {
 		size = w.to - r.data // its writer did not come to fill it in
 	}
 	compression := string(r.get("compression"))
@@ -149,7 +165,7 @@ func (l *loader) chunk(s *segment, buf []byte) ([]byte, error) {
 	if !packed {
 		buf, err = l.readAt(buf, r.data, size)
 	} else if l.raw, err = l.readAt(l.raw, r.data, size); err == nil {
-		if s.cut {
+		if s.Cut {
 			uncompressed = maxChunk
 		}
 		buf, err = l.decompress(compression, l.raw, buf, int(uncompressed))
@@ -160,7 +176,7 @@ func (l *loader) chunk(s *segment, buf []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 		return buf, err
-	case s.cut:
+	case s.Cut:
 		return buf, nil
 	case !whole:
 		return buf, fmt.Errorf("it has %d bytes where %d are expected", r.size, size)
@@ -173,17 +189,17 @@ func (l *loader) chunk(s *segment, buf []byte) ([]byte, error) {
 }
 
 // astray returns the records of a chunk that is not where it should be.
-func (l *loader) astray(w *walker, s *segment, buf []byte) ([]byte, error) {
+func (l *loader) astray(w *walker, s *chunked.Segment, buf []byte) ([]byte, error) {
 	err := errors.New("there is no chunk")
-	at := w.behindChunk(s.offset + 1)
+	at := w.behindChunk(s.Offset + 1)
 	if r, _ := w.record(at); r.op == opChunk {
-		buf, _ = l.chunk(&segment{offset: at, size: w.to - at, chunk: true}, buf)
+		buf, _ = l.chunk(&chunked.Segment{Offset: at, Size: w.to - at, Chunk: true}, buf)
 		return buf, fmt.Errorf("%w, but at 0x%x", err, at)
 	}
-	if s.size > maxChunk {
+	if s.Size > maxChunk {
 		return nil, err
 	}
-	buf, _ = l.readAt(buf, s.offset, s.size) // its header may be all that is damaged
+	buf, _ = l.readAt(buf, s.Offset, s.Size) // its header may be all that is damaged
 	return buf, err
 }
 
@@ -215,7 +231,7 @@ func expand(r io.Reader, packed int, dst []byte, size int) ([]byte, error) {
 	dst = dst[:0]
 	for len(dst) < size {
 		if len(dst) == cap(dst) {
-			more := make([]byte, len(dst), max(2*cap(dst), min(size, 8*packed+windowSize)))
+			more := make([]byte, len(dst), max(2*cap(dst), min(size, 8*packed+chunked.WindowSize)))
 			copy(more, dst)
 			dst = more
 		}
@@ -236,20 +252,4 @@ func expand(r io.Reader, packed int, dst []byte, size int) ([]byte, error) {
 		return dst, fmt.Errorf("decompress: %w", err)
 	}
 	return dst, nil
-}
-
-// resize returns n bytes, in buf if they fit there.
-func resize(buf []byte, n int) []byte {
-	if n > cap(buf) {
-		return make([]byte, n)
-	}
-	return buf[:n]
-}
-
-// unexpected turns the end of the file into an error.
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

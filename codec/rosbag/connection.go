@@ -55,56 +55,61 @@ func newChannel(topic string, fields []byte) *codec.Channel {
 	return c
 }
 
-// definer collects the connections of a bag.
+// definer numbers the connections of a bag, in the order in which they are met.
 type definer struct {
-	channels map[uint32]*codec.Channel
-	order    []uint32 // in which they came
+	numbers map[uint32]int // by what they have in the file
 
-	// In version 1.2 messages name their topic and type. Numbers are given here.
-	numbers     map[string]uint32
+	// In version 1.2 messages name their topic and type.
+	names       map[string]int
 	definitions map[string][]byte // by type and MD5 sum
 	key         []byte
 }
 
 func newDefiner() definer {
-	return definer{channels: map[uint32]*codec.Channel{}, numbers: map[string]uint32{}, definitions: map[string][]byte{}}
+	return definer{numbers: map[uint32]int{}, names: map[string]int{}, definitions: map[string][]byte{}}
 }
 
 // define takes note of a connection or a definition, and of nothing else.
-func (d *definer) define(h *header, data []byte) {
+func (r *Reader) define(h *header, data []byte) {
 	switch h.op {
 	case opConnection:
-		if d.channels[h.conn] == nil {
-			d.add(h.conn, newChannel(string(h.get("topic")), data))
+		if n := r.number(h.conn); r.contents.Channels[n] == nil {
+			r.contents.Channels[n] = newChannel(string(h.get("topic")), data)
 		}
 	case opDefinition:
 		if definition := h.get("def"); definition != nil {
-			d.definitions[string(h.get("type"))+" "+string(h.get("md5"))] = slices.Clone(definition)
+			r.definitions[string(h.get("type"))+" "+string(h.get("md5"))] = slices.Clone(definition)
 		}
 	}
 }
 
-func (d *definer) add(conn uint32, channel *codec.Channel) {
-	d.channels[conn] = channel
-	d.order = append(d.order, conn)
+// number returns the number of a connection, of which there may be messages alone.
+func (r *Reader) number(conn uint32) int {
+	n, ok := r.numbers[conn]
+	if !ok {
+		n = len(r.contents.Channels)
+		r.numbers[conn] = n
+		r.contents.Channels = append(r.contents.Channels, nil)
+	}
+	return n
 }
 
-// connection returns the number of a message's connection, which of version 1.2 is not in the file.
-func (d *definer) connection(h *header) uint32 {
+// channel returns the number of a message's connection.
+func (r *Reader) channel(h *header) int {
 	if h.has&hasConn != 0 {
-		return h.conn
+		return r.number(h.conn)
 	}
-	d.key = d.key[:0]
+	r.key = r.key[:0]
 	for _, field := range []string{"topic", "type", "md5", keyCaller, keyLatching} {
-		d.key = append(append(d.key, h.get(field)...), 0)
+		r.key = append(append(r.key, h.get(field)...), 0)
 	}
-	number, ok := d.numbers[string(d.key)]
+	n, ok := r.names[string(r.key)]
 	if !ok {
-		number = uint32(len(d.order))
-		d.numbers[string(d.key)] = number
-		d.add(number, d.oldChannel(h))
+		n = len(r.contents.Channels)
+		r.names[string(r.key)] = n
+		r.contents.Channels = append(r.contents.Channels, r.oldChannel(h))
 	}
-	return number
+	return n
 }
 
 // oldChannel makes a channel of what a message of version 1.2 says.

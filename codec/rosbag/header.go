@@ -3,7 +3,6 @@ package rosbag
 import (
 	"bytes"
 	"encoding/binary"
-	"iter"
 )
 
 // le is the byte order of everything in a bag.
@@ -154,15 +153,44 @@ func cutRecord(records []byte, off int) (header, []byte, int) {
 	return h, rest[:size], off + 4 + int(n) + 4 + int(size)
 }
 
-// messages yields where messages are in whole records, and their headers.
-func messages(records []byte) iter.Seq2[int, header] {
-	return func(yield func(int, header) bool) {
-		for off := 0; off < len(records); {
-			h, _, next := cutRecord(records, off)
-			if h.op == opMessage && !yield(off, h) {
-				return
-			}
-			off = next
-		}
+// messageRecord is a message of version 2.0 with the fields alone that it needs, as nearly all have it.
+type messageRecord struct {
+	conn uint32
+	time int64
+	data []byte
+	next int // where the next record is
+}
+
+// The fields of a message, in the order of rosbag record.
+const (
+	connField = "\x09\x00\x00\x00conn="
+	opField   = "\x04\x00\x00\x00op=\x02"
+	timeField = "\x0d\x00\x00\x00time="
+
+	messageFields = len(connField) + 4 + len(opField) + len(timeField) + 8
+)
+
+// cutMessage is a fast cutRecord for messages. It is false for what is not one, not whole, or just not in this form.
+func cutMessage(records []byte, off int) (m messageRecord, ok bool) {
+	const size = 4 + messageFields + 4
+	b := records[off:]
+	if len(b) < size || le.Uint32(b) != uint32(messageFields) || string(b[4+messageFields-8-len(timeField):][:len(timeField)]) != timeField {
+		return m, false
 	}
+	switch {
+	case string(b[4:][:len(connField)]) == connField && string(b[8+len(connField):][:len(opField)]) == opField:
+		m.conn = le.Uint32(b[4+len(connField):])
+	case string(b[4:][:len(opField)+len(connField)]) == opField+connField: // that of the library for Python, and of ours
+		m.conn = le.Uint32(b[4+len(opField)+len(connField):])
+	default:
+		return m, false
+	}
+	n := le.Uint32(b[size-4:])
+	if uint64(n) > uint64(len(b)-size) {
+		return m, false
+	}
+	m.time = parseTime(b[4+messageFields-8:])
+	m.data = b[size : size+int(n)]
+	m.next = off + size + int(n)
+	return m, true
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"tapedeck/codec/internal/chunked"
 )
 
 // noIndex says why a bag cannot be read by its index.
@@ -20,10 +22,10 @@ func wrong(format string, args ...any) error { return &noIndex{fmt.Sprintf(forma
 
 // fileHeader reads the first record and returns where the index begins.
 func (r *Reader) fileHeader() (index int64, conns, chunks uint32, err error) {
-	w := walker{window: window{r: r.file}, to: r.size}
+	w := walker{Window: chunked.Window{File: r.file}, to: r.size}
 	rec, _ := w.record(int64(len(magic) + len("2.0\n")))
-	if w.err != nil {
-		return 0, 0, 0, w.err
+	if w.Err != nil {
+		return 0, 0, 0, w.Err
 	}
 	if rec.op != opFile {
 		return 0, 0, 0, wrong("there is no file header")
@@ -52,11 +54,11 @@ func (r *Reader) readIndex() error {
 	if r.version1 {
 		return &noIndex{reason: "the index of version 1.2 is not used"}
 	}
-	w := walker{window: window{r: r.file}, off: start, to: r.size}
+	w := walker{Window: chunked.Window{File: r.file}, off: start, to: r.size}
 	for {
 		rec, err := w.next()
-		if w.err != nil {
-			return w.err
+		if w.Err != nil {
+			return w.Err
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -66,32 +68,33 @@ func (r *Reader) readIndex() error {
 		}
 		switch rec.op {
 		case opConnection:
-			r.define(&rec.header, w.at(rec.data, int64(rec.size)))
+			r.define(&rec.header, w.At(rec.data, int64(rec.size)))
 		case opChunkInfo:
-			if err := r.addChunk(&rec, &w.window, start); err != nil {
+			if err := r.addChunk(&rec, &w.Window, start); err != nil {
 				return err
 			}
 		default:
 			return wrong("the index has a %v at 0x%x", rec.op, rec.offset)
 		}
 	}
-	if len(r.channels) != int(conns) || len(r.segments) != int(chunks) {
-		return wrong("the index has %d of %d connections and %d of %d chunks", len(r.channels), conns, len(r.segments), chunks)
+	segments := r.contents.Segments
+	for conn, n := range r.numbers {
+		if !r.contents.Known(n) {
+			return wrong("the index does not describe connection %d", conn)
+		}
 	}
-	slices.SortFunc(r.segments, func(a, b segment) int { return cmp.Compare(a.offset, b.offset) })
-	for i := range r.segments {
-		s := &r.segments[i]
+	if len(r.numbers) != int(conns) || len(segments) != int(chunks) {
+		return wrong("the index has %d of %d connections and %d of %d chunks", len(r.numbers), conns, len(segments), chunks)
+	}
+	slices.SortFunc(segments, func(a, b chunked.Segment) int { return cmp.Compare(a.Offset, b.Offset) })
+	for i := range segments {
+		s := &segments[i]
 		end := start
-		if i+1 < len(r.segments) {
-			end = r.segments[i+1].offset
+		if i+1 < len(segments) {
+			end = segments[i+1].Offset
 		}
-		if s.size = end - s.offset; s.size == 0 {
-			return wrong("the index has the chunk at 0x%x twice", s.offset)
-		}
-		for _, conn := range s.conns {
-			if r.channels[conn] == nil {
-				return wrong("the index does not describe connection %d", conn)
-			}
+		if s.Size = end - s.Offset; s.Size == 0 {
+			return wrong("the index has the chunk at 0x%x twice", s.Offset)
 		}
 	}
 	r.complete = true
@@ -99,22 +102,22 @@ func (r *Reader) readIndex() error {
 }
 
 // addChunk adds the segment that a chunk info describes. The chunks end at end.
-func (r *Reader) addChunk(rec *record, w *window, end int64) error {
+func (r *Reader) addChunk(rec *record, w *chunked.Window, end int64) error {
 	position, _ := rec.uint64("chunk_pos")
 	first, last := rec.get("start_time"), rec.get("end_time")
 	if position == 0 || position >= uint64(end) || len(first) != 8 || len(last) != 8 || rec.size%8 != 0 {
 		return wrong("the chunk info at 0x%x is not one", rec.offset)
 	}
-	s := segment{offset: int64(position), chunk: true, start: parseTime(first), end: parseTime(last)}
-	counts := w.at(rec.data, int64(rec.size))
+	s := chunked.Segment{Offset: int64(position), Chunk: true, Start: parseTime(first), End: parseTime(last), Channels: []int{}}
+	counts := w.At(rec.data, int64(rec.size))
 	for ; len(counts) > 0; counts = counts[8:] {
-		conn, n := le.Uint32(counts), le.Uint32(counts[4:])
-		s.conns = append(s.conns, conn)
-		r.counts[conn] += uint64(n)
+		channel := r.number(le.Uint32(counts))
+		s.Channels = append(s.Channels, channel)
+		r.contents.Count(channel, uint64(le.Uint32(counts[4:])))
 	}
-	if len(s.conns) > 0 {
-		r.cover(s.start, s.end)
+	if len(s.Channels) > 0 {
+		r.contents.Cover(s.Start, s.End)
 	}
-	r.segments = append(r.segments, s)
+	r.contents.Segments = append(r.contents.Segments, s)
 	return nil
 }

@@ -1,16 +1,14 @@
 package rosbag
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
-	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 // Reader reads a bag.
@@ -26,13 +24,9 @@ type Reader struct {
 	version1 bool
 
 	definer
-	segments   []segment         // in the order of the file
-	counts     map[uint32]uint64 // messages, by connection
-	start, end int64             // LogTime of the earliest and the latest message; start > end: there is none
-	damage     []damageAt        // that was found without an index, in the order of the file
-	events     []codec.Event
-	indexed    bool
-	complete   bool
+	contents chunked.Contents
+	indexed  bool
+	complete bool
 
 	info    *codec.Info
 	infoErr error
@@ -42,12 +36,6 @@ type Reader struct {
 type file interface {
 	io.ReaderAt
 	io.Closer
-}
-
-// damageAt is damage to a chunk, or to the records between segments.
-type damageAt struct {
-	offset int64
-	err    error
 }
 
 // Open opens the bag at path.
@@ -72,7 +60,7 @@ func Open(path string) (*Reader, error) {
 func newReader(file file, size int64, path string) (*Reader, error) {
 	head := make([]byte, min(size, int64(len(version2))))
 	if _, err := file.ReadAt(head, 0); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, unexpected(err))
+		return nil, fmt.Errorf("read %s: %w", path, chunked.Unexpected(err))
 	}
 	if err := checkVersion(string(head)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
@@ -89,11 +77,11 @@ func (r *Reader) index() error {
 	err := r.readIndex()
 	var useless *noIndex
 	if errors.As(err, &useless) {
-		definitions := r.definer
+		definitions, channels := r.definer, r.contents.Channels
 		if r.reset(); useless.damaged {
 			// They help where those in front of the messages are damaged.
-			r.definer = definitions
-			r.event(codec.EventDamage, fmt.Sprintf("read without the index: %v", useless))
+			r.definer, r.contents.Channels = definitions, channels
+			r.contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", useless))
 		}
 		_, _, _, open := r.fileHeader()
 		err = r.scan(open == nil)
@@ -104,6 +92,7 @@ func (r *Reader) index() error {
 		r.infoErr = fmt.Errorf("read %s: %w", r.path, err)
 		return r.infoErr
 	}
+	r.contents.Sort()
 	r.info = r.describe()
 	return nil
 }
@@ -111,15 +100,11 @@ func (r *Reader) index() error {
 func (r *Reader) reset() {
 	*r = Reader{
 		file: r.file, path: r.path, size: r.size, version1: r.version1,
-		definer: newDefiner(), counts: map[uint32]uint64{}, start: math.MaxInt64, end: math.MinInt64,
+		definer: newDefiner(), contents: chunked.Contents{Path: r.path},
 	}
 }
 
-func (r *Reader) event(kind, text string) {
-	r.events = append(r.events, codec.Event{Kind: kind, Text: text})
-}
-
-func (r *Reader) loader() *loader { return &loader{file: r.file, define: r.define} }
+func (r *Reader) loader() *loader { return &loader{file: r.file, reader: r, number: chunked.None} }
 
 // Extra is what Info tells of a bag beside what it tells of any recording.
 type Extra struct {
@@ -135,32 +120,19 @@ func (r *Reader) describe() *codec.Info {
 	if r.version1 {
 		extra.Version = "1.2"
 	}
-	for i := range r.segments {
-		if s := &r.segments[i]; s.chunk {
+	for i := range r.contents.Segments {
+		if s := &r.contents.Segments[i]; s.Chunk {
 			if extra.Chunks++; extra.Chunks == 1 {
-				w := walker{window: window{r: r.file, size: smallWindow}, to: s.offset + s.size}
-				rec, _ := w.record(s.offset)
+				w := walker{Window: chunked.Window{File: r.file, Size: smallWindow}, to: s.Offset + s.Size}
+				rec, _ := w.record(s.Offset)
 				extra.Compression = string(rec.get("compression"))
 			}
 		}
 	}
-	info := &codec.Info{Format: Name, Path: r.path, Size: r.size, Complete: r.complete, Events: r.events, Extra: extra}
-	for _, conn := range r.order {
-		info.MessageCount += r.counts[conn]
-		info.Topics = append(info.Topics, codec.TopicInfo{Channel: r.channels[conn], MessageCount: r.counts[conn]})
-	}
-	if r.start <= r.end {
-		info.StartTime, info.EndTime = r.start, r.end
-	}
-	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
-	info.Files = []codec.FileInfo{{
-		Path: r.path, Size: r.size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
-	}}
+	info := r.contents.Info(Name, r.size, r.loader())
+	info.Complete, info.Extra = r.complete, extra
 	return info
 }
-
-// cover adds the time from start to end to that of the messages.
-func (r *Reader) cover(start, end int64) { r.start, r.end = min(r.start, start), max(r.end, end) }
 
 // Info implements codec.Reader. Its Extra is an Extra.
 func (r *Reader) Info() (*codec.Info, error) {
@@ -175,7 +147,15 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	if err := r.index(); err != nil {
 		return nil, err
 	}
-	return newIterator(r, q), nil
+	return r.contents.Read(r.loader(), q), nil
+}
+
+// Latest implements codec.LatestReader.
+func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	if err := r.index(); err != nil {
+		return nil, err
+	}
+	return r.contents.Latest(r.loader(), q, keep), nil
 }
 
 // Close implements codec.Reader.

@@ -75,26 +75,6 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// With little memory chunks are loaded again.
-func TestOverlapsInLittleMemory(t *testing.T) {
-	b := newBag()
-	var want []string
-	for i := range uint32(20) {
-		text := strings.Repeat(string(rune('a'+i)), 500)
-		records := slices.Concat(testConnection(i, "/x"), testMessage(i, int64(100+i), text), testMessage(i, int64(200+i), text))
-		b.chunk("none", records, records)
-		want = append(want, text)
-	}
-	want = append(want, want...)
-	r := openMemory(t, b.close())
-	require.NoError(t, r.index())
-	it := newIterator(r, codec.Query{})
-	it.limit = 3000
-	all, err := collect(it)
-	require.NoError(t, err)
-	require.Equal(t, want, texts(all))
-}
-
 func packLZ4(t testing.TB, records []byte) []byte {
 	var b bytes.Buffer
 	w := lz4.NewWriter(&b)

@@ -1,7 +1,6 @@
 package rosbag
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 // runSize is about how many bytes of messages outside of chunks make a segment.
@@ -17,11 +17,11 @@ const runSize = 1 << 20
 
 // scan finds the segments by going through the whole file. closed says that the writer closed it.
 func (r *Reader) scan(closed bool) error {
-	content, err := contentEnd(r.file, r.size)
+	content, err := chunked.ContentEnd(r.file, r.size)
 	if err != nil {
 		return err
 	}
-	w := walker{window: window{r: r.file}, off: int64(len(version2)), to: r.size}
+	w := walker{Window: chunked.Window{File: r.file}, off: int64(len(version2)), to: r.size}
 	if content < r.size {
 		w.content = content
 	}
@@ -31,8 +31,8 @@ func (r *Reader) scan(closed bool) error {
 	cut := false
 	for !cut {
 		rec, err := w.next()
-		if w.err != nil {
-			return w.err
+		if w.Err != nil {
+			return w.Err
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -42,28 +42,28 @@ func (r *Reader) scan(closed bool) error {
 		switch {
 		case errors.As(err, &broken):
 			runs.flush()
-			r.damaged(broken.from, err)
+			r.contents.Damaged(broken.from, err)
 		case rec.op == opChunk:
 			runs.flush()
-			s := segment{offset: rec.offset, size: rec.end() - rec.offset, chunk: true, cut: cut}
+			s := chunked.Segment{Offset: rec.offset, Size: rec.end() - rec.offset, Chunk: true, Cut: cut}
 			switch {
 			case cut:
-				s.size = r.size - s.offset
+				s.Size = r.size - s.Offset
 			case rec.size == 0 && r.unfilled(&rec):
 				// Its writer did not come back to the header. There is nothing behind it, unless that is damaged.
 				w.off = w.behindChunk(rec.data)
-				s.size, s.cut = w.off-s.offset, true
+				s.Size, s.Cut = w.off-s.Offset, true
 			}
-			if w.content > 0 && s.offset+s.size > content && (s.cut || s.offset+s.size < r.size || l.broken(s, buf)) {
+			if w.content > 0 && s.Offset+s.Size > content && (s.Cut || s.Offset+s.Size < r.size || l.broken(s, buf)) {
 				// What a crash left of the last chunk is followed by zeros in place of the rest.
-				s.size, s.cut = content-s.offset, true
+				s.Size, s.Cut = content-s.Offset, true
 			}
 			buf = r.scanChunk(l, s, buf)
 		case cut:
 			runs.flush()
 		case rec.op != opMessage:
 			if rec.op == opConnection || rec.op == opDefinition {
-				r.define(&rec.header, w.at(rec.data, int64(rec.size)))
+				r.define(&rec.header, w.At(rec.data, int64(rec.size)))
 			} else {
 				runs.flush()
 			}
@@ -74,15 +74,16 @@ func (r *Reader) scan(closed bool) error {
 		}
 	}
 	runs.flush()
-	for _, conn := range slices.Sorted(maps.Keys(r.counts)) {
-		if r.channels[conn] == nil {
-			r.damaged(r.size, unknownConnection(conn))
-			delete(r.counts, conn)
+	for _, conn := range slices.Sorted(maps.Keys(r.numbers)) {
+		n := r.numbers[conn]
+		if !r.contents.Known(n) && n < len(r.contents.Counts) && r.contents.Counts[n] > 0 {
+			r.contents.Damaged(r.size, fmt.Errorf("messages of connection %d, which nothing describes, were left out", conn))
 		}
 	}
-	r.complete = closed && !cut && len(r.damage) == 0
+	r.contents.Scanned = true
+	r.complete = closed && !cut && len(r.contents.Damage) == 0
 	if !closed || cut {
-		r.event(codec.EventUnfinished, "the bag was not closed by its writer; everything up to its end was read")
+		r.contents.Event(codec.EventUnfinished, "the bag was not closed by its writer; everything up to its end was read")
 	}
 	return nil
 }
@@ -103,37 +104,18 @@ func (w *walker) behindChunk(off int64) int64 {
 	return off
 }
 
-// contentEnd returns where the zeros begin that the first size bytes of a file end with.
-func contentEnd(file io.ReaderAt, size int64) (int64, error) {
-	b := make([]byte, windowSize)
-	for end := size; ; end -= windowSize {
-		part := b[:min(end, windowSize)]
-		if _, err := file.ReadAt(part, end-int64(len(part))); err != nil {
-			return 0, unexpected(err)
-		}
-		if n := len(bytes.TrimRight(part, "\x00")); n > 0 || end <= windowSize {
-			return end - int64(len(part)-n), nil
-		}
-	}
-}
-
-// damaged takes note of damage that is found without an index.
-func (r *Reader) damaged(offset int64, err error) {
-	r.damage = append(r.damage, damageAt{offset, fmt.Errorf("read %s: %w", r.path, err)})
-	r.event(codec.EventDamage, err.Error())
-}
-
 // scanChunk adds a chunk that no index describes. The records are loaded to buf, if they fit there, and returned.
-func (r *Reader) scanChunk(l *loader, s segment, buf []byte) []byte {
-	records, errs := l.load(&s, buf)
+func (r *Reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
+	records, errs := l.Load(&s, buf)
 	for _, err := range errs {
-		r.damaged(s.offset, err)
+		r.contents.Damaged(s.Offset, err)
 	}
-	counts := map[uint32]uint64{}
-	s.start, s.end = math.MaxInt64, math.MinInt64
-	for _, h := range messages(records) {
-		s.start, s.end = min(s.start, h.time), max(s.end, h.time)
-		counts[r.connection(&h)]++
+	counts := map[int]uint64{}
+	s.Told = true
+	s.Start, s.End = math.MaxInt64, math.MinInt64
+	for _, m := range chunked.Messages(l, records) {
+		s.Start, s.End = min(s.Start, m.Time), max(s.End, m.Time)
+		counts[m.Channel]++
 	}
 	if len(counts) > 0 {
 		r.addSegment(s, counts)
@@ -141,46 +123,42 @@ func (r *Reader) scanChunk(l *loader, s segment, buf []byte) []byte {
 	return records
 }
 
-// addSegment adds a segment with so many messages of each connection.
-func (r *Reader) addSegment(s segment, counts map[uint32]uint64) {
-	s.conns = slices.Sorted(maps.Keys(counts))
-	for conn, n := range counts {
-		r.counts[conn] += n
+// addSegment adds a segment with so many messages of each channel.
+func (r *Reader) addSegment(s chunked.Segment, counts map[int]uint64) {
+	s.Channels = slices.Sorted(maps.Keys(counts))
+	for id, n := range counts {
+		r.contents.Count(id, n)
 	}
-	r.cover(s.start, s.end)
-	r.segments = append(r.segments, s)
+	r.contents.Cover(s.Start, s.End)
+	r.contents.Segments = append(r.contents.Segments, s)
 }
 
 // builder makes segments of the messages outside of chunks.
 type builder struct {
 	r      *Reader
-	run    segment
-	counts map[uint32]uint64
+	run    chunked.Segment
+	counts map[int]uint64
 }
 
 // add takes the next message.
 func (b *builder) add(rec *record) {
-	if b.run.size > 0 && rec.end()-b.run.offset > runSize {
+	if b.run.Size > 0 && rec.end()-b.run.Offset > runSize {
 		b.flush()
 	}
-	if b.run.size == 0 {
-		b.run = segment{offset: rec.offset, start: rec.time, end: rec.time}
-		b.counts = map[uint32]uint64{}
+	if b.run.Size == 0 {
+		b.run = chunked.Segment{Offset: rec.offset, Start: rec.time, End: rec.time}
+		b.counts = map[int]uint64{}
 	}
-	b.run.unsorted = b.run.unsorted || rec.time < b.run.end
-	b.run.size = rec.end() - b.run.offset
-	b.run.start, b.run.end = min(b.run.start, rec.time), max(b.run.end, rec.time)
-	b.counts[b.r.connection(&rec.header)]++
+	b.run.Unsorted = b.run.Unsorted || rec.time < b.run.End
+	b.run.Size = rec.end() - b.run.Offset
+	b.run.Start, b.run.End = min(b.run.Start, rec.time), max(b.run.End, rec.time)
+	b.counts[b.r.channel(&rec.header)]++
 }
 
 // flush ends the open run.
 func (b *builder) flush() {
-	if b.run.size > 0 {
+	if b.run.Size > 0 {
 		b.r.addSegment(b.run, b.counts)
 	}
-	b.run = segment{}
-}
-
-func unknownConnection(conn uint32) error {
-	return fmt.Errorf("messages of connection %d, which nothing describes, were left out", conn)
+	b.run = chunked.Segment{}
 }

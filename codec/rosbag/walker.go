@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"tapedeck/codec/internal/chunked"
 )
 
 const (
+	smallWindow = 512      // bytes read at a time, to look at a single record
 	maxHeader   = 1 << 20  // bytes of a record's header; a definition is part of it in version 1.2
 	maxConnect  = 64 << 20 // bytes of the data of records that are neither messages nor chunks
 	indexEntry  = 12       // bytes that the index has for a message
@@ -38,7 +41,7 @@ var errCut = errors.New("cut off within a record")
 
 // walker goes through the records in a stretch of a file and finds the next whole one behind a damaged place.
 type walker struct {
-	window
+	chunked.Window
 	off, to int64
 	content int64 // where the zeros begin that an unfinished file ends with; 0 when it does not
 }
@@ -53,7 +56,7 @@ func (w *walker) next() (record, error) {
 	if whole && (w.content > 0 && r.end() >= w.content || w.plausible(r.end())) {
 		r, _ = w.record(w.off) // the window has moved
 		w.off = r.end()
-		return r, w.err
+		return r, w.Err
 	}
 	start := w.off
 	if r.op == opChunk && r.end() > w.to {
@@ -64,8 +67,8 @@ func (w *walker) next() (record, error) {
 	found := w.resync(start + 1)
 	r, whole = w.record(start)
 	switch {
-	case w.err != nil:
-		return record{}, w.err
+	case w.Err != nil:
+		return record{}, w.Err
 	case whole && found >= r.end():
 		w.off = r.end()
 		return r, nil
@@ -90,11 +93,11 @@ func (w *walker) record(off int64) (record, bool) {
 	if w.to-off < int64(leastRecord) {
 		return r, false
 	}
-	n := int64(le.Uint32(w.at(off, 4)))
+	n := int64(le.Uint32(w.At(off, 4)))
 	if n > maxHeader || n > w.to-off-8 {
 		return r, false
 	}
-	b := w.at(off, n+8)[4:]
+	b := w.At(off, n+8)[4:]
 	h, ok := parseHeader(b[:n])
 	if !ok || !sane(&h) {
 		return r, false
@@ -138,8 +141,8 @@ func (w *walker) plausible(off int64) bool {
 
 // resync returns where the first whole record at or behind off is, or where they end.
 func (w *walker) resync(off int64) int64 {
-	for ; off <= w.to-int64(leastRecord) && w.err == nil; off++ {
-		head := w.at(off, 8)
+	for ; off <= w.to-int64(leastRecord) && w.Err == nil; off++ {
+		head := w.At(off, 8)
 		n, first := le.Uint32(head), le.Uint32(head[4:])
 		if first < 4 || n < 8 || n > maxHeader || first > n-4 {
 			continue
@@ -153,7 +156,7 @@ func (w *walker) resync(off int64) int64 {
 
 // begun says whether what there is from off to end is how a record begins whose header is cut off.
 func (w *walker) begun(off, end int64) bool {
-	b := w.at(off, min(end-off, windowSize))
+	b := w.At(off, min(end-off, chunked.WindowSize))
 	if len(b) < 4 {
 		return true
 	}

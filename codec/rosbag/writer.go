@@ -204,7 +204,7 @@ func (w *writer) Write(m *codec.Message) error {
 }
 
 // messageHead is how the header of every message begins: its length, the op, and the name of the connection's number.
-const messageHead = "\x26\x00\x00\x00" + "\x04\x00\x00\x00op=\x02" + "\x09\x00\x00\x00conn="
+const messageHead = "\x26\x00\x00\x00" + opField + connField
 
 // append appends a message to the chunk.
 func (w *writer) append(own *connection, m *codec.Message) {
@@ -218,7 +218,7 @@ func (w *writer) append(own *connection, m *codec.Message) {
 	}
 	c.entries[own.number] = append(c.entries[own.number], entry{m.LogTime, uint32(len(c.records))})
 	b := le.AppendUint32(append(c.records, messageHead...), own.number)
-	b = appendTime(append(b, "\x0d\x00\x00\x00time="...), m.LogTime)
+	b = appendTime(append(b, timeField...), m.LogTime)
 	c.records = append(le.AppendUint32(b, uint32(len(m.Data))), m.Data...)
 	c.messages++
 	own.messages++

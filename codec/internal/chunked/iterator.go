@@ -1,14 +1,11 @@
-package mcap
+package chunked
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-
-	"github.com/foxglove/mcap/go/mcap"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/tail"
@@ -17,13 +14,14 @@ import (
 // openBytes is how many bytes of records an iterator holds of segments that overlap.
 const openBytes = 256 << 20
 
-// iterator merges the segments of a file by time. A segment is open from the time of its first message on.
+// iterator merges the segments of a file by time. A segment is open from the time of its first message on. What it holds are the
+// segments that are open, up to a limit; those that are needed last are let go of then and loaded again when their time comes.
 type iterator struct {
-	r       *Reader
+	*Contents
 	q       codec.Query
-	loader  *loader
-	pending []*segment               // to be opened, by start; those that are not wanted are among them
-	next    *segment                 // of pending, the first one that is wanted; nil when there is none
+	loader  Loader
+	pending []*Segment               // to be opened, by start; those that are not wanted are among them
+	next    *Segment                 // of pending, the first one that is wanted; nil when there is none
 	before  int64                    // segments at or behind this offset are not read
 	open    []*source                // a heap, the earliest message at the root
 	used    bool                     // the message at the root was handed out
@@ -46,35 +44,36 @@ type want struct {
 
 // source is a segment that is read.
 type source struct {
-	*segment
-	records []byte // nil when they are not loaded
-	order   []int  // where messages are in records, by time; nil when that is how they follow each other
-	next    int    // in order, or in records
-	head    int    // where the current message is in records
-	time    int64  // of the current message
+	*Segment
+	records []byte  // nil when they are not loaded
+	order   []int   // where messages are in records, by time; nil when that is how they follow each other
+	next    int     // in order, or in records
+	head    int     // where the current message is in records
+	current Message // Data nil when it is to be loaded again
 }
 
 func (s *source) before(o *source) bool {
-	return s.time < o.time || s.time == o.time && s.offset < o.offset
+	return s.current.Time < o.current.Time || s.current.Time == o.current.Time && s.Offset < o.Offset
 }
 
-func newIterator(r *Reader, q codec.Query) *iterator {
-	it := prepare(r, q)
+// Read returns the messages that q selects, in time order; the iterator closes l. Sort was called before.
+func (c *Contents) Read(l Loader, q codec.Query) codec.Iterator {
+	it := c.prepare(l, q)
 	it.pick()
 	return it
 }
 
 // prepare returns an iterator that has not picked a segment yet.
-func prepare(r *Reader, q codec.Query) *iterator {
-	it := &iterator{r: r, q: q, loader: r.loader(), limit: openBytes, last: io.EOF, before: math.MaxInt64}
-	for _, d := range r.damage {
+func (c *Contents) prepare(l Loader, q codec.Query) *iterator {
+	it := &iterator{Contents: c, q: q, loader: l, limit: openBytes, last: io.EOF, before: math.MaxInt64}
+	for _, d := range c.Damage {
 		if q.Damaged == nil {
-			it.before, it.last = d.offset, d.err
+			it.before, it.last = d.Offset, d.Err
 			break
 		}
-		q.Damaged(d.err)
+		q.Damaged(d.Err)
 	}
-	it.pending = r.byStart[r.firstUntil(q.Start):]
+	it.pending = c.from(q.Start)
 	return it
 }
 
@@ -84,7 +83,7 @@ func (it *iterator) pick() {
 	for len(it.pending) > 0 && it.next == nil {
 		s := it.pending[0]
 		it.pending = it.pending[1:]
-		if it.q.End != 0 && s.start >= it.q.End {
+		if it.q.End != 0 && s.Start >= it.q.End {
 			it.pending = nil
 		} else if it.selects(s) {
 			it.next = s
@@ -93,8 +92,9 @@ func (it *iterator) pick() {
 }
 
 // selects says whether s can hold messages that are wanted.
-func (it *iterator) selects(s *segment) bool {
-	return s.offset < it.before && s.end >= it.q.Start && (it.q.End == 0 || s.start < it.q.End) && it.wantsAny(s.channels)
+func (it *iterator) selects(s *Segment) bool {
+	return s.Offset < it.before && s.End >= it.q.Start && (it.q.End == 0 || s.Start < it.q.End) &&
+		(s.Channels == nil || slices.ContainsFunc(s.Channels, it.wants))
 }
 
 // Next implements codec.Iterator.
@@ -115,8 +115,8 @@ func (it *iterator) step() error {
 			return err
 		}
 	}
-	for it.next != nil && (len(it.open) == 0 || it.next.start <= it.open[0].time) {
-		s := &source{segment: it.next}
+	for it.next != nil && (len(it.open) == 0 || it.next.Start <= it.open[0].current.Time) {
+		s := &source{Segment: it.next}
 		it.pick()
 		if err := it.start(s); err != nil {
 			return err
@@ -128,32 +128,29 @@ func (it *iterator) step() error {
 	s := it.open[0]
 	if s.records == nil {
 		it.load(s)
-		if s.head >= len(s.records) {
+		m := Message{Channel: None}
+		if s.head < len(s.records) {
+			it.loader.Cut(s.records, s.head, &m)
+		}
+		if m.Channel != s.current.Channel || m.Time != s.current.Time {
 			return it.changed(s)
 		}
-	}
-	_, content, _ := cutRecord(s.records, s.head)
-	if len(content) < messageHead {
-		return it.changed(s)
+		s.current = m
 	}
 	it.used = true
-	it.msg = codec.Message{
-		Channel:     it.wanted[messageChannel(content)].channel,
-		LogTime:     s.time,
-		PublishTime: int64(binary.LittleEndian.Uint64(content[14:])),
-		Data:        content[messageHead:],
-	}
+	m := &s.current
+	it.msg = codec.Message{Channel: it.wanted[m.Channel].channel, LogTime: m.Time, PublishTime: m.Publish, Data: m.Data}
 	return nil
 }
 
 func (it *iterator) changed(s *source) error {
-	return fmt.Errorf("read %s: %v: it changed while it was read", it.r.path, s)
+	return fmt.Errorf("read %s: %v: it changed while it was read", it.Path, s)
 }
 
 // start opens s.
 func (it *iterator) start(s *source) error {
 	errs := it.load(s)
-	if s.told {
+	if s.Told {
 		errs = nil
 	}
 	for _, err := range errs {
@@ -161,8 +158,8 @@ func (it *iterator) start(s *source) error {
 			return err
 		}
 	}
-	if s.unsorted {
-		s.order = orderByTime(s.records)
+	if s.Unsorted {
+		s.order = it.orderByTime(s.records)
 	}
 	ok, err := it.advance(s)
 	if err != nil {
@@ -176,7 +173,7 @@ func (it *iterator) start(s *source) error {
 	for i := len(it.open) - 1; i > 0 && it.open[i].before(it.open[(i-1)/2]); i = (i - 1) / 2 {
 		it.open[i], it.open[(i-1)/2] = it.open[(i-1)/2], it.open[i]
 	}
-	if s.time < s.start {
+	if s.current.Time < s.Start {
 		return it.report(fmt.Errorf("%v: a message is earlier than the index says", s))
 	}
 	return nil
@@ -184,7 +181,7 @@ func (it *iterator) start(s *source) error {
 
 // load loads the records of s, and lets go of those that will be needed last if they become too many.
 func (it *iterator) load(s *source) []error {
-	records, errs := it.loader.load(s.segment, it.free)
+	records, errs := it.loader.Load(s.Segment, it.free)
 	if records == nil {
 		records = []byte{}
 	}
@@ -210,7 +207,7 @@ func (it *iterator) release(s *source) {
 	if cap(s.records) > cap(it.free) {
 		it.free = s.records[:0]
 	}
-	s.records = nil
+	s.records, s.current.Data = nil, nil
 }
 
 // advanceRoot moves the source at the root to its next message.
@@ -244,6 +241,7 @@ func (it *iterator) advanceRoot() error {
 
 // advance moves s to its next message that is wanted, if there is one.
 func (it *iterator) advance(s *source) (bool, error) {
+	m := &s.current
 	for {
 		off := s.next
 		if s.order != nil {
@@ -255,73 +253,77 @@ func (it *iterator) advance(s *source) (bool, error) {
 		if off >= len(s.records) {
 			return false, nil
 		}
-		op, content, next := cutRecord(s.records, off)
-		if next < 0 || op == mcap.OpMessage && len(content) < messageHead {
+		next := it.loader.Cut(s.records, off, m)
+		if next < 0 {
 			return false, it.changed(s) // it was loaded again
 		}
 		if s.order != nil {
 			next = s.next + 1
 		}
 		s.next = next
-		if op != mcap.OpMessage || !it.q.Covers(messageTime(content)) {
+		if m.Channel == None || !it.q.Covers(m.Time) {
 			continue
 		}
-		id, t := messageChannel(content), messageTime(content)
-		wanted, err := it.wants(id)
-		if err != nil {
-			return false, err
-		}
-		if !wanted {
+		if !it.wants(m.Channel) {
+			if err := it.reportUnknown(m.Channel); err != nil {
+				return false, err
+			}
 			continue
 		}
-		if only := it.wanted[id].tail; only == nil || only.Has(tail.Key{Time: t, Place: s.offset, Offset: int64(off)}) {
-			s.head, s.time = off, t
+		if only := it.wanted[m.Channel].tail; only == nil || only.Has(tail.Key{Time: m.Time, Place: s.Offset, Offset: int64(off)}) {
+			s.head = off
 			return true, nil
 		}
 	}
 }
 
-// wants says whether the messages of a channel are wanted. The error is damage that ends the iteration.
-func (it *iterator) wants(id uint16) (bool, error) {
-	if int(id) < len(it.wanted) && it.wanted[id].asked {
-		return it.wanted[id].channel != nil, nil
+// wants says whether the messages of a channel are wanted.
+func (it *iterator) wants(id int) bool {
+	if id < len(it.wanted) && it.wanted[id].asked {
+		return it.wanted[id].channel != nil
 	}
-	if missing := int(id) + 1 - len(it.wanted); missing > 0 {
+	if !it.Known(id) {
+		return false
+	}
+	if missing := id + 1 - len(it.wanted); missing > 0 {
 		it.wanted = append(it.wanted, make([]want, missing)...)
 	}
-	it.wanted[id].asked = true
-	if !it.r.known(id) {
-		return false, it.report(unknownChannel(id))
-	}
-	channel := it.r.channels[id]
+	w, channel := &it.wanted[id], it.Channels[id]
+	w.asked = true
 	if !it.q.Wants(channel) {
-		return false, nil
+		return false
 	}
 	if it.keep != nil {
 		n := it.keepOf(id)
 		if n == 0 {
-			return false, nil
+			return false
 		}
-		it.wanted[id].tail = tail.New(n)
+		w.tail = tail.New(n)
 	}
-	it.wanted[id].channel = channel
-	return true, nil
+	w.channel = channel
+	return true
 }
 
-// wantsAny says whether messages of one of the channels are wanted; nil is any channel.
-func (it *iterator) wantsAny(channels []uint16) bool {
-	if channels == nil {
-		return true
+// reportUnknown tells of messages of a channel that nothing describes, once.
+func (it *iterator) reportUnknown(id int) error {
+	if it.Known(id) || it.Scanned || id < len(it.wanted) && it.wanted[id].asked {
+		return nil
 	}
-	return slices.ContainsFunc(channels, func(id uint16) bool {
-		wanted, err := it.wants(id)
-		return wanted || err != nil
-	})
+	if missing := id + 1 - len(it.wanted); missing > 0 {
+		it.wanted = append(it.wanted, make([]want, missing)...)
+	}
+	it.wanted[id].asked = true
+	return it.report(UnknownChannel(id))
+}
+
+// UnknownChannel is damage: messages of a channel that nothing describes.
+func UnknownChannel(id int) error {
+	return fmt.Errorf("messages of channel %d, which nothing describes, were left out", id)
 }
 
 // report tells of damage, and returns it as the error that ends the iteration if nobody wants to be told.
 func (it *iterator) report(err error) error {
-	err = fmt.Errorf("read %s: %w", it.r.path, err)
+	err = fmt.Errorf("read %s: %w", it.Path, err)
 	if it.q.Damaged == nil {
 		return err
 	}
@@ -332,24 +334,26 @@ func (it *iterator) report(err error) error {
 // Close implements codec.Iterator.
 func (it *iterator) Close() error {
 	if it.loader != nil {
-		it.loader.close()
+		it.loader.Close()
 	}
 	*it = iterator{err: io.EOF}
 	return nil
 }
 
 // orderByTime returns where the messages are in records, by time.
-func orderByTime(records []byte) []int {
-	var order []int
-	for off := 0; off < len(records); {
-		op, _, next := cutRecord(records, off)
-		if op == mcap.OpMessage {
-			order = append(order, off)
-		}
-		off = next
+func (it *iterator) orderByTime(records []byte) []int {
+	type place struct {
+		time int64
+		off  int
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(messageTime(records[a+recordHead:]), messageTime(records[b+recordHead:]))
-	})
+	var places []place
+	for off, m := range Messages(it.loader, records) {
+		places = append(places, place{m.Time, off})
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.time, b.time) })
+	order := make([]int, len(places))
+	for i, p := range places {
+		order[i] = p.off
+	}
 	return order
 }

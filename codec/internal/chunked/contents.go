@@ -1,0 +1,150 @@
+// Package chunked reads recordings in which messages are kept in chunks that may overlap in time, and in which they need not be in
+// order. A format tells what is where, as Contents, and reads chunks and records, as a Loader.
+package chunked
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"tapedeck/codec"
+)
+
+// Contents is what is known of a file before its messages are read.
+type Contents struct {
+	Path     string
+	Channels []*codec.Channel // by number; nil where there is none
+	Counts   []uint64         // messages, by channel; it may be shorter
+	Segments []Segment        // in the order of the file
+	Damage   []Damage         // that was found ahead of reading, in the order of the file
+	Events   []codec.Event
+	Scanned  bool // the whole file was gone through: Damage has all there is
+
+	times   bool
+	start   int64
+	end     int64
+	byStart []*Segment // by the time of their first message
+	latest  []int64    // the time of the latest message of that segment and those before it
+	byEnd   []*Segment // the latest first; nil until they are needed
+}
+
+// Damage is damage to a chunk, or to the records between segments.
+type Damage struct {
+	Offset int64 // in the file
+	Err    error
+}
+
+// Known says whether there is a channel of this number.
+func (c *Contents) Known(channel int) bool {
+	return channel < len(c.Channels) && c.Channels[channel] != nil
+}
+
+// Count adds n messages of a channel.
+func (c *Contents) Count(channel int, n uint64) {
+	if missing := channel + 1 - len(c.Counts); missing > 0 {
+		c.Counts = append(c.Counts, make([]uint64, missing)...)
+	}
+	c.Counts[channel] += n
+}
+
+func (c *Contents) count(channel int) uint64 {
+	if channel < len(c.Counts) {
+		return c.Counts[channel]
+	}
+	return 0
+}
+
+// Cover adds the time from start to end, in ns, to that of the messages.
+func (c *Contents) Cover(start, end int64) {
+	if !c.times {
+		c.times, c.start, c.end = true, start, end
+	}
+	c.start, c.end = min(c.start, start), max(c.end, end)
+}
+
+// Covered returns the time of the messages in ns, and whether there are any.
+func (c *Contents) Covered() (start, end int64, ok bool) { return c.start, c.end, c.times }
+
+// Event adds an event that has no time.
+func (c *Contents) Event(kind, text string) {
+	c.Events = append(c.Events, codec.Event{Kind: kind, Text: text})
+}
+
+// Damaged takes note of damage at an offset.
+func (c *Contents) Damaged(offset int64, err error) {
+	c.Damage = append(c.Damage, Damage{offset, fmt.Errorf("read %s: %w", c.Path, err)})
+	c.Event(codec.EventDamage, err.Error())
+}
+
+// Sort arranges the segments for finding a time. They are not changed any more then.
+func (c *Contents) Sort() {
+	c.byStart = make([]*Segment, len(c.Segments))
+	c.latest = make([]int64, len(c.Segments))
+	for i := range c.Segments {
+		c.byStart[i] = &c.Segments[i]
+	}
+	if !slices.IsSortedFunc(c.byStart, byStart) {
+		slices.SortStableFunc(c.byStart, byStart)
+	}
+	latest := int64(math.MinInt64)
+	for i, s := range c.byStart {
+		latest = max(latest, s.End)
+		c.latest[i] = latest
+	}
+}
+
+func byStart(a, b *Segment) int { return cmp.Compare(a.Start, b.Start) }
+
+// fromEnd returns the segments by their end, the latest first.
+func (c *Contents) fromEnd() []*Segment {
+	if c.byEnd == nil {
+		c.byEnd = slices.Clone(c.byStart)
+		slices.Reverse(c.byEnd)
+		slices.SortFunc(c.byEnd, func(a, b *Segment) int { return cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(b.Offset, a.Offset)) })
+	}
+	return c.byEnd
+}
+
+// from returns the segments by start, without the first ones that end before t.
+func (c *Contents) from(t int64) []*Segment {
+	i, _ := slices.BinarySearch(c.latest, t)
+	return c.byStart[i:]
+}
+
+// Info says what is in the file, of size bytes. It adds the events that a recorder kept, as l loads them.
+func (c *Contents) Info(format string, size int64, l Loader) *codec.Info {
+	info := &codec.Info{Format: format, Path: c.Path, Size: size, Events: append(c.storedEvents(l), c.Events...)}
+	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+	for id, channel := range c.Channels {
+		if channel != nil {
+			n := c.count(id)
+			info.MessageCount += n
+			info.Topics = append(info.Topics, codec.TopicInfo{Channel: channel, MessageCount: n})
+		}
+	}
+	info.StartTime, info.EndTime, _ = c.Covered()
+	info.Files = []codec.FileInfo{{
+		Path: c.Path, Size: size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
+	}}
+	return info
+}
+
+// storedEvents returns the events that a recorder kept.
+func (c *Contents) storedEvents(l Loader) []codec.Event {
+	if !slices.ContainsFunc(c.Channels, func(c *codec.Channel) bool { return c != nil && codec.IsEvents(c) }) {
+		return nil
+	}
+	var events []codec.Event
+	it := c.Read(l, codec.Query{Topics: codec.IsEvents, Damaged: func(error) {}})
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if err != nil {
+			return events
+		}
+		if e, ok := codec.ParseEvent(m); ok {
+			events = append(events, e)
+		}
+	}
+}

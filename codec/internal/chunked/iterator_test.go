@@ -1,0 +1,207 @@
+package chunked
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// recordSize is that of a record of the tests: a channel, 0xffff for none, and a time.
+const recordSize = 2 + 8
+
+// memory loads segments of a file that is records one after another.
+type memory struct {
+	file  []byte
+	loads map[int64]int // by offset
+	err   error
+}
+
+func (l *memory) Load(s *Segment, buf []byte) ([]byte, []error) {
+	if l.loads == nil {
+		l.loads = map[int64]int{}
+	}
+	l.loads[s.Offset]++
+	records := append(buf[:0], l.file[s.Offset:s.Offset+s.Size]...)
+	last := int64(math.MinInt64)
+	for _, m := range Messages(l, records) {
+		s.Unsorted = s.Unsorted || m.Time < last
+		last = m.Time
+	}
+	if l.err != nil {
+		return records, []error{l.err}
+	}
+	return records, nil
+}
+
+func (l *memory) Cut(records []byte, off int, m *Message) int {
+	channel := binary.LittleEndian.Uint16(records[off:])
+	*m = Message{Channel: int(channel), Time: int64(binary.LittleEndian.Uint64(records[off+2:])), Data: records[off : off+recordSize]}
+	if channel == math.MaxUint16 {
+		m.Channel = None
+	}
+	return off + recordSize
+}
+
+func (*memory) Close() {}
+
+// build returns a file with a segment for each list of times. Channels are 0 and 1 in turn.
+func build(segments ...[]int64) (*Contents, *memory) {
+	c := &Contents{Path: "file", Channels: []*codec.Channel{{Topic: "/a"}, {Topic: "/b"}}}
+	l := &memory{}
+	for _, times := range segments {
+		s := Segment{Offset: int64(len(l.file)), Size: int64(len(times) * recordSize), Start: slices.Min(times), End: slices.Max(times), Channels: []int{0, 1}, Chunk: true}
+		for i, t := range times {
+			l.file = binary.LittleEndian.AppendUint16(l.file, uint16(i%2))
+			l.file = binary.LittleEndian.AppendUint64(l.file, uint64(t))
+			c.Count(i%2, 1)
+		}
+		c.Segments = append(c.Segments, s)
+	}
+	c.Sort()
+	return c, l
+}
+
+// times returns those of the messages of an iterator, and the error that ended it unless that is io.EOF.
+func times(it codec.Iterator) ([]int64, error) {
+	defer it.Close()
+	list := []int64{}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return list, nil
+		}
+		if err != nil {
+			return list, err
+		}
+		if got := int64(binary.LittleEndian.Uint64(m.Data[2:])); got != m.LogTime {
+			return list, fmt.Errorf("the data is that of %d, not %d", got, m.LogTime)
+		}
+		list = append(list, m.LogTime)
+	}
+}
+
+// Segments that all span the same time are merged while only few of them may be held.
+func TestOverlapsInLittleMemory(t *testing.T) {
+	var segments [][]int64
+	var want []int64
+	for n := range int64(20) {
+		var list []int64
+		for i := range int64(30) {
+			at := i*100 + n
+			if n%2 == 1 {
+				at = (29-i)*100 + n // out of order within the segment, too
+			}
+			list = append(list, at)
+		}
+		segments = append(segments, list)
+		want = append(want, list...)
+	}
+	slices.Sort(want)
+	c, l := build(segments...)
+	const limit = 7 * 30 * recordSize
+	it := c.Read(l, codec.Query{}).(*iterator)
+	it.limit = limit
+	var got []int64
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		require.LessOrEqual(t, it.held, limit)
+		got = append(got, m.LogTime)
+	}
+	require.Equal(t, want, got)
+	require.Greater(t, l.loads[c.Segments[19].Offset], 1, "it was let go of")
+	require.Len(t, it.open, 0)
+}
+
+// Only what can have wanted messages is loaded.
+func TestQuery(t *testing.T) {
+	c, l := build([]int64{10, 20}, []int64{15, 25, 12}, []int64{30, 40}, []int64{50})
+	for _, test := range []struct {
+		query codec.Query
+		want  []int64
+		loads int
+	}{
+		{codec.Query{}, []int64{10, 12, 15, 20, 25, 30, 40, 50}, 4},
+		{codec.Query{Start: 21}, []int64{25, 30, 40, 50}, 3},
+		{codec.Query{Start: 16, End: 30}, []int64{20, 25}, 2},
+		{codec.Query{End: 11}, []int64{10}, 1},
+		{codec.Query{Start: 60}, []int64{}, 0},
+		{codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/b" }}, []int64{20, 25, 40}, 4},
+		{codec.Query{Topics: func(*codec.Channel) bool { return false }}, []int64{}, 0},
+	} {
+		l.loads = nil
+		got, err := times(c.Read(l, test.query))
+		require.NoError(t, err)
+		require.Equal(t, test.want, got)
+		require.Len(t, l.loads, test.loads)
+	}
+}
+
+// The last messages are found from behind, in as few segments as possible.
+func TestLatest(t *testing.T) {
+	c, l := build([]int64{10, 20}, []int64{15, 25, 12}, []int64{30, 40}, []int64{50})
+	for _, test := range []struct {
+		keep  int
+		query codec.Query
+		want  []int64
+		loads int
+	}{
+		{1, codec.Query{}, []int64{40, 50}, 2},
+		{2, codec.Query{}, []int64{25, 30, 40, 50}, 3},
+		{1, codec.Query{End: 30}, []int64{15, 25}, 2},
+		{codec.All, codec.Query{End: 20}, []int64{10, 12, 15}, 2},
+		{0, codec.Query{}, []int64{}, 0},
+	} {
+		l.loads = nil
+		got, err := times(c.Latest(l, test.query, func(*codec.Channel) int { return test.keep }))
+		require.NoError(t, err)
+		require.Equal(t, test.want, got)
+		require.Len(t, l.loads, test.loads)
+	}
+}
+
+// Damage ends the reading in front of it, unless somebody wants to be told.
+func TestDamage(t *testing.T) {
+	c, l := build([]int64{10, 20}, []int64{30, 40})
+	c.Damaged(c.Segments[1].Offset, errors.New("broken"))
+	got, err := times(c.Read(l, codec.Query{}))
+	require.EqualError(t, err, "read file: broken")
+	require.Equal(t, []int64{10, 20}, got)
+	told := 0
+	got, err = times(c.Read(l, codec.Query{Damaged: func(error) { told++ }}))
+	require.NoError(t, err)
+	require.Equal(t, []int64{10, 20, 30, 40}, got)
+	require.Equal(t, 1, told)
+
+	// That of loading is told of unless it was before, and so is a channel that nothing describes.
+	for _, known := range []bool{false, true} {
+		c, l := build([]int64{10, 20}, []int64{30, 40})
+		l.err = errors.New("broken")
+		c.Channels = c.Channels[:1]
+		c.Scanned, c.Segments[0].Told, c.Segments[1].Told = known, known, known
+		var damage []error
+		got, err := times(c.Read(l, codec.Query{Damaged: func(err error) { damage = append(damage, err) }}))
+		require.NoError(t, err)
+		require.Equal(t, []int64{10, 30}, got)
+		if known {
+			require.Empty(t, damage)
+			continue
+		}
+		require.Len(t, damage, 3)
+		require.EqualError(t, damage[0], "read file: broken")
+		require.EqualError(t, damage[1], "read file: messages of channel 1, which nothing describes, were left out")
+		_, err = times(c.Read(l, codec.Query{}))
+		require.EqualError(t, err, "read file: broken")
+	}
+}
