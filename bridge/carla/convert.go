@@ -138,6 +138,18 @@ func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector
 	return geometry_msgs.Vector3{X: q.X * rate, Y: q.Y * rate, Z: q.Z * rate}
 }
 
+// unit returns a pose whose orientation has the length 1; one without a length is none. ok is false when it is not a place.
+func unit(p geometry_msgs.Pose) (_ geometry_msgs.Pose, ok bool) {
+	q := &p.Orientation
+	n := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z + q.W*q.W)
+	if n == 0 {
+		q.W, n = 1, 1
+	}
+	q.X, q.Y, q.Z, q.W = q.X/n, q.Y/n, q.Z/n, q.W/n
+	sum := n + p.Position.X + p.Position.Y + p.Position.Z
+	return p, !math.IsNaN(sum) && !math.IsInf(sum, 0)
+}
+
 // length returns the length of v.
 func length(v geometry_msgs.Vector3) float64 { return math.Sqrt(v.X*v.X + v.Y*v.Y + v.Z*v.Z) }
 

@@ -2,193 +2,324 @@ package carla
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
 	"slices"
-	"strings"
+	"strconv"
 
+	"tapedeck/bridge"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/tf2_msgs"
 )
 
 // scene is the actors of a log that is written, as ROS 2 messages tell of them.
 type scene struct {
 	profile carla.Profile
 	options WriteOptions
+	losses
+	frames
+	heard uint64 // places, counted
 
-	expected []*actorSurvey // all that any list has
-	byID     map[uint32]*figure
-	byName   map[string]*figure
-	nextID   uint32
+	figures []*figure // all that were ever heard of, in that order
+	listed  map[uint32]*figure
+	named   map[string]*figure
+	framed  map[string]*figure
+	ids     map[uint32]*figure // by id in the log
+	nextID  uint32
 
 	// What is new in a frame:
-	gone       []uint32
-	collisions carla.CollisionList
-	weather    *carla_msgs.CarlaWeatherParameters
+	collisions []collision
+	weather    *carla.Weather
 	states     []carla_msgs.CarlaTrafficLightStatus // also when it is not new
 
 	collided uint32 // how many collisions there were
 }
 
-// figure is an actor of a scene.
-type figure struct {
-	carla.EventAdd
-	name    string
-	kind    kind
-	parent  uint32
-	alive   bool
-	written bool // in a frame
-	placed  bool // it is known where it is
-
-	place   carla.Position
-	motion  carla.Kinematics
-	moved   bool // motion is known
-	control carla_msgs.CarlaEgoVehicleControl
-	speed   float32 // m/s
-	trigger *carla.BoundingBox
+// collision is one of an actor with another one, by its id in lists.
+type collision struct {
+	actor *figure
+	other uint32
 }
+
+// firstID is the first of the ids of actors that no list has, well above those of most lists. CARLA takes 1 for the spectator's.
+const firstID = 1000
 
 func newScene(o WriteOptions) *scene {
-	return &scene{profile: o.Profile, options: o, byID: map[uint32]*figure{}, byName: map[string]*figure{}, nextID: 1}
+	return &scene{
+		profile: o.Profile, options: o, losses: losses{}, frames: frames{},
+		listed: map[uint32]*figure{}, named: map[string]*figure{}, framed: map[string]*figure{}, ids: map[uint32]*figure{}, nextID: firstID,
+	}
 }
 
-// expect makes the actors of a list known, before any message tells of them.
+// expect makes the actors of a list known.
 func (s *scene) expect(list []carla_msgs.CarlaActorInfo) {
 	for _, info := range list {
-		if s.byID[info.Id] != nil {
-			continue
+		f := s.listed[info.Id]
+		if f == nil && (typeOf(info.Type) == carla.ActorVehicle || typeOf(info.Type) == carla.ActorWalker) {
+			f = s.named[info.Rolename]
 		}
-		e := carla.EventAdd{Actor: info.Id, Type: typeOf(info.Type), BlueprintID: info.Type}
-		if info.Rolename != "" {
-			e.Attributes = []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: info.Rolename}}
+		switch {
+		case f == nil, f.listed && (f.id != info.Id || f.BlueprintID != info.Type): // the id is another actor's now
+			f = s.add()
+			f.is(info.Type, info.Rolename, s.subject(info.Rolename).Attributes)
+		case !f.listed && !f.written:
+			f.is(info.Type, info.Rolename, s.subject(info.Rolename).Attributes)
 		}
-		s.byID[info.Id] = &figure{EventAdd: e, kind: kindOf(&e), place: carla.Position{Actor: info.Id}}
-		s.expected = append(s.expected, &actorSurvey{id: info.Id, kind: kindOf(&e), role: info.Rolename})
+		f.id, f.listed = info.Id, true
+		s.listed[info.Id] = f
 		s.nextID = max(s.nextID, info.Id+1)
 	}
-	for id, name := range namesOf(s.expected) {
-		s.byID[id].name = name
+	s.rename()
+}
+
+// add adds an actor of whom nothing is known.
+func (s *scene) add() *figure {
+	f := new(figure)
+	s.figures = append(s.figures, f)
+	return f
+}
+
+// subject returns what the options say of the actor with a name.
+func (s *scene) subject(name string) Subject {
+	for _, a := range s.options.Actors {
+		if a.Name == name {
+			return a
+		}
 	}
-	clear(s.byName)
-	for _, f := range s.byID {
-		s.byName[f.name] = f
+	return Subject{}
+}
+
+// rename finds out what the actors and their frames are called: as the translator calls them. Where several have a role it is that
+// of the first one that is alive.
+func (s *scene) rename() {
+	clear(s.named)
+	clear(s.framed)
+	for _, f := range s.figures {
+		var names []string
+		if f.name != "" {
+			names = append(names, f.name)
+		}
+		if f.listed {
+			names = append(names, fmt.Sprintf("actor%d", f.id))
+		}
+		if role := f.Attribute("role_name"); f.kind == spectator {
+			names = append(names, "spectator")
+		} else if (f.kind == vehicle || f.kind == walker) && role != "" {
+			names = append(names, role)
+		}
+		for _, name := range names {
+			if before := s.named[name]; before == nil || !before.alive && f.alive {
+				s.named[name] = f
+			}
+		}
+		f.frames = nil
+	}
+	for name, f := range s.named {
+		s.frame(f, name)
 	}
 }
 
-// typeOf returns what type the actors of a blueprint have.
-func typeOf(blueprint string) carla.ActorType {
-	switch kind, _, _ := strings.Cut(blueprint, "."); {
-	case kind == "vehicle":
-		return carla.ActorVehicle
-	case kind == "walker":
-		return carla.ActorWalker
-	case strings.HasPrefix(blueprint, "traffic.traffic_light"):
-		return carla.ActorTrafficLight
-	case kind == "traffic":
-		return carla.ActorTrafficSign
-	case kind == "sensor":
-		return carla.ActorSensor
+// frame has the frames with the name of an actor, and those that the options name, be frames of it.
+func (s *scene) frame(f *figure, name string) {
+	for _, frame := range append([]string{name}, s.subject(name).Frames...) {
+		f.frames = append(f.frames, frame)
+		s.framed[frame] = f
 	}
-	return carla.ActorOther
 }
 
 // list takes the actors that are alive.
-func (s *scene) list(actors []carla_msgs.CarlaActorInfo) {
-	alive := map[uint32]bool{}
-	for _, info := range actors {
-		if f := s.byID[info.Id]; f != nil {
-			f.alive, f.parent = true, info.ParentId
-			alive[info.Id] = true
-		}
+func (s *scene) list(list []carla_msgs.CarlaActorInfo) {
+	for _, f := range s.figures {
+		f.alive = f.alive && !f.listed
 	}
-	for _, a := range s.expected {
-		if f := s.byID[a.id]; f.alive && !alive[a.id] {
-			f.alive = false
-			if f.written {
-				f.written = false
-				s.gone = append(s.gone, a.id)
+	s.expect(list)
+	for _, info := range list {
+		f := s.listed[info.Id]
+		f.alive, f.parent = true, s.listed[info.ParentId]
+	}
+	s.rename()
+}
+
+// numbered is a name that has the id of an actor.
+var numbered = regexp.MustCompile(`^actor([1-9][0-9]*)$`)
+
+// actor returns the actor with a name. One that no list has is new, of a kind as far as that is known.
+func (s *scene) actor(name string, k kind) *figure {
+	f := s.named[name]
+	if f == nil {
+		f = s.add()
+		f.name, f.alive = name, true
+		s.named[name] = f
+		if m := numbered.FindStringSubmatch(name); m != nil {
+			id, _ := strconv.ParseUint(m[1], 10, 32)
+			f.id = uint32(id)
+		}
+		if f.id != 0 && s.listed[f.id] == nil {
+			s.listed[f.id] = f
+		}
+		s.guess(f, cmp.Or(k, vehicle))
+		s.frame(f, name)
+	}
+	if k == walker && f.kind == vehicle && !f.listed && !f.written {
+		s.guess(f, walker)
+	}
+	return f
+}
+
+// guess gives an actor of a kind that no list has a blueprint.
+func (s *scene) guess(f *figure, k kind) {
+	about := s.subject(f.name)
+	role := f.name
+	if f.id != 0 {
+		role = ""
+	}
+	f.is(cmp.Or(about.Blueprint, map[kind]string{vehicle: anyVehicle, walker: anyWalker}[k]), role, about.Attributes)
+}
+
+// transforms takes the places of frames.
+func (s *scene) transforms(topic string, m *tf2_msgs.TFMessage) {
+	s.heard++
+	for i := range m.Transforms {
+		t := &m.Transforms[i]
+		if !s.hear(topic, t, s.heard) {
+			s.lose(topic, "transforms with numbers that are none")
+			continue
+		}
+		for _, a := range s.options.Actors {
+			if slices.Contains(a.Frames, t.ChildFrameId) {
+				s.actor(a.Name, thing)
 			}
 		}
 	}
 }
 
-// actor returns the actor with a name. One that no list has is new, of a kind.
-func (s *scene) actor(name string, k kind) *figure {
-	f := s.byName[name]
-	if f == nil {
-		blueprint := s.options.Blueprints[name]
-		if blueprint == "" {
-			blueprint = map[kind]string{vehicle: anyVehicle, walker: anyWalker}[k]
-		}
-		f = &figure{name: name, alive: true, EventAdd: carla.EventAdd{
-			Actor: s.nextID, Type: typeOf(blueprint), BlueprintID: blueprint,
-			Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: name}},
-		}}
-		f.kind, f.place.Actor = kindOf(&f.EventAdd), f.Actor
-		s.byID[f.Actor], s.byName[name] = f, f
-		s.nextID++
-	}
-	return f
-}
-
-// transform takes the place of an actor. Frames that are no actor's tell nothing.
-func (s *scene) transform(t *geometry_msgs.TransformStamped) {
-	child := cmp.Or(s.options.Names[t.ChildFrameId], t.ChildFrameId)
-	f := s.byName[child]
-	if f == nil && child != t.ChildFrameId {
-		f = s.actor(child, vehicle)
-	}
-	if f == nil {
+// move takes the place and the motion of an actor.
+func (s *scene) move(src *source, m *nav_msgs.Odometry) {
+	at, ok := unit(m.Pose.Pose)
+	if !ok {
+		s.lose(src.topic, "poses with numbers that are none")
 		return
 	}
-	at := carla.Position{Actor: f.Actor, Location: Location(geometry_msgs.Point(t.Transform.Translation)), Rotation: Rotation(t.Transform.Rotation)}
-	switch {
-	case f.kind == sensor:
-		if !f.written { // it stays where it is attached
-			f.place, f.placed = at, true
-		}
-	case t.Header.FrameId == mapFrame || s.options.Names[t.ChildFrameId] != "":
-		f.place, f.placed = at, true
+	if m.Pose.Covariance != [36]float64{} || m.Twist.Covariance != [36]float64{} {
+		s.lose(src.topic, "covariances")
+	}
+	s.heard++
+	s.actor(src.subject, thing).odometry = odometry{m.Header.FrameId, at, m.Twist.Twist, s.heard}
+}
+
+// drive takes how a vehicle is controlled.
+func (s *scene) drive(src *source, c *carla_msgs.CarlaEgoVehicleControl) {
+	if c.ManualGearShift {
+		s.lose(src.topic, "manual_gear_shift")
+	}
+	f := s.actor(src.subject, vehicle)
+	f.control = *c
+	if c.Reverse && c.Gear >= 0 {
+		f.control.Gear = -1
 	}
 }
 
-// move takes the place and the motion of an actor.
-func (f *figure) move(o *nav_msgs.Odometry) {
-	q := o.Pose.Pose.Orientation
-	f.place.Location, f.place.Rotation, f.placed = Location(o.Pose.Pose.Position), Rotation(q), true
-	f.motion = carla.Kinematics{
-		Actor: f.Actor, LinearVelocity: LinearVelocity(rotate(q, o.Twist.Twist.Linear)), AngularVelocity: AngularVelocity(rotate(q, o.Twist.Twist.Angular)),
+// walk takes how a walker is controlled.
+func (s *scene) walk(src *source, c *carla_msgs.CarlaWalkerControl) {
+	if c.Jump {
+		s.lose(src.topic, "jump")
 	}
-	f.moved = true
+	f := s.actor(src.subject, walker)
+	f.speed, f.walks = c.Speed, true
+}
+
+// describe takes what sort of vehicle there is.
+func (s *scene) describe(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
+	if info.MaxRpm != 0 || info.Mass != 0 || len(info.Wheels) > 0 {
+		s.lose(src.topic, "physics, of which a log has more")
+	}
+	if f := s.listed[info.Id]; f != nil && f.listed || info.Id == 0 {
+		return
+	}
+	s.expect([]carla_msgs.CarlaActorInfo{{Id: info.Id, Type: info.Type, Rolename: info.Rolename}})
+	s.listed[info.Id].alive = true
 }
 
 // light takes the place of a traffic light.
-func (s *scene) light(info carla_msgs.CarlaTrafficLightInfo) {
-	if s.byID[info.Id] == nil {
+func (s *scene) light(info *carla_msgs.CarlaTrafficLightInfo) {
+	at, ok := unit(info.Transform)
+	if f := s.listed[info.Id]; f == nil || f.kind != light {
 		s.expect([]carla_msgs.CarlaActorInfo{{Id: info.Id, Type: "traffic.traffic_light"}})
-		s.byID[info.Id].alive = true
+		s.listed[info.Id].alive = true
 	}
-	f := s.byID[info.Id]
-	f.place.Location, f.place.Rotation, f.placed = Location(info.Transform.Position), Rotation(info.Transform.Orientation), true
-	if v := info.TriggerVolume; v != (carla_msgs.CarlaBoundingBox{}) {
-		at := rotate(info.Transform.Orientation, v.Center)
-		f.trigger = &carla.BoundingBox{
-			Actor: info.Id,
-			Origin: Location(geometry_msgs.Point{
-				X: info.Transform.Position.X + at.X, Y: info.Transform.Position.Y + at.Y, Z: info.Transform.Position.Z + at.Z,
-			}),
-			Extension: carla.Vector{X: v.Size.X * metre / 2, Y: v.Size.Y * metre / 2, Z: v.Size.Z * metre / 2},
+	if f := s.listed[info.Id]; ok {
+		f.info = *info
+		f.info.Transform = at
+		f.put(at)
+	}
+}
+
+// collide takes a collision; of one pair there is one in a frame.
+func (s *scene) collide(src *source, e *carla_msgs.CarlaCollisionEvent) {
+	if e.NormalImpulse != (geometry_msgs.Vector3{}) {
+		s.lose(src.topic, "normal_impulse")
+	}
+	c := collision{s.actor(src.subject, vehicle), e.OtherActorId}
+	if !slices.Contains(s.collisions, c) {
+		s.collisions = append(s.collisions, c)
+	}
+}
+
+// show takes what the traffic lights show.
+func (s *scene) show(list []carla_msgs.CarlaTrafficLightStatus) {
+	s.states = append(s.states[:0], list...)
+}
+
+// weatherOf returns weather with what the message has not as CARLA has it by default.
+func weatherOf(w *carla_msgs.CarlaWeatherParameters) *carla.Weather {
+	return &carla.Weather{
+		Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits, WindIntensity: w.WindIntensity,
+		SunAzimuthAngle: w.SunAzimuthAngle, SunAltitudeAngle: w.SunAltitudeAngle, FogDensity: w.FogDensity, FogDistance: w.FogDistance,
+		Wetness: w.Wetness, RayleighScatteringScale: 0.0331,
+	}
+}
+
+// settle finds out where an actor is by now.
+func (s *scene) settle(f *figure) {
+	defer func() { f.heard = s.heard }()
+	if f.kind == sensor {
+		s.attach(f)
+		return
+	}
+	if o := &f.odometry; o.heard > f.heard {
+		at, _, _ := s.resolve(o.frame, o.pose, nil)
+		f.put(at)
+		f.motion.LinearVelocity = LinearVelocity(rotate(at.Orientation, o.twist.Linear))
+		f.motion.AngularVelocity = AngularVelocity(rotate(at.Orientation, o.twist.Angular))
+		f.moved = true
+		return
+	}
+	for _, name := range f.frames {
+		if at, _, heard := s.resolve(name, here, nil); heard > f.heard {
+			f.put(at)
 		}
 	}
 }
 
-func (s *scene) collide(f *figure, other uint32) {
-	s.collided++
-	o := s.byID[other]
-	s.collisions = append(s.collisions, carla.Collision{
-		Number: s.collided, Actor1: f.Actor, Actor2: other,
-		Hero1: f.Attribute("role_name") == "hero", Hero2: o != nil && o.Attribute("role_name") == "hero",
-	})
+// attach finds out where a sensor is: it stays where it is attached.
+func (s *scene) attach(f *figure) {
+	if f.written {
+		return
+	}
+	for _, name := range f.frames {
+		at, last, heard := s.resolve(name, here, func(other string) bool { return s.framed[other] != nil && s.framed[other] != f })
+		if heard == 0 {
+			continue
+		}
+		f.put(at)
+		if parent := s.framed[last]; parent != nil && f.parent == nil {
+			f.parent = parent
+		}
+	}
 }
 
 // bodies returns the packets of a frame, in CARLA's order, and begins another one.
@@ -197,6 +328,7 @@ func (s *scene) bodies() []carla.Body {
 		adds       carla.EventAddList
 		dels       carla.EventDelList
 		parents    carla.EventParentList
+		collisions carla.CollisionList
 		positions  carla.PositionList
 		states     carla.StateList
 		vehicles   carla.AnimVehicleList
@@ -204,56 +336,73 @@ func (s *scene) bodies() []carla.Body {
 		lights     carla.VehicleLightList
 		kinematics carla.KinematicsList
 		triggers   carla.TriggerVolumeList
-		collisions = s.collisions
 	)
-	for _, id := range s.gone {
-		dels = append(dels, carla.EventDel(id))
-	}
-	var figures []*figure
-	for _, f := range s.byID {
-		if f.alive && (f.placed || f.written || f.kind != vehicle && f.kind != walker) {
-			figures = append(figures, f)
+	var shown []*figure
+	for _, f := range s.figures {
+		s.settle(f)
+		switch {
+		case f.alive && (f.written || f.known()):
+			shown = append(shown, f)
+		case f.written:
+			f.written = false
+			dels = append(dels, carla.EventDel(f.Actor))
 		}
 	}
-	slices.SortFunc(figures, func(a, b *figure) int { return cmp.Compare(a.Actor, b.Actor) })
-	for _, f := range figures {
+	for _, f := range shown {
 		if !f.written {
-			f.written = true
+			s.number(f)
+		}
+	}
+	slices.SortFunc(shown, func(a, b *figure) int { return cmp.Compare(a.Actor, b.Actor) })
+	for _, f := range shown {
+		if !f.written {
+			f.written, f.attached = true, nil
 			f.Location, f.Rotation = f.place.Location, f.place.Rotation
 			adds = append(adds, f.EventAdd)
-			if f.parent != 0 {
-				parents = append(parents, carla.EventParent{Actor: f.Actor, Parent: f.parent})
-			}
-			if f.trigger != nil {
-				triggers = append(triggers, *f.trigger)
+			if v := f.triggerVolume(); v != nil {
+				triggers = append(triggers, *v)
 			}
 		}
 		if f.placed && f.kind != light && f.kind != sensor && f.Type != carla.ActorTrafficSign {
-			positions = append(positions, f.place)
+			positions = append(positions, carla.Position{Actor: f.Actor, Location: f.place.Location, Rotation: f.place.Rotation})
 		}
 		switch f.kind {
 		case vehicle:
-			c := f.control
+			c := &f.control
 			vehicles = append(vehicles, carla.AnimVehicle{
 				Actor: f.Actor, Steering: c.Steer, Throttle: c.Throttle, Brake: c.Brake, HandBrake: c.HandBrake, Gear: c.Gear,
 			})
 			lights = append(lights, carla.VehicleLight{Actor: f.Actor})
 		case walker:
-			walkers = append(walkers, carla.AnimWalker{Actor: f.Actor, Speed: f.speed * metre})
+			walkers = append(walkers, carla.AnimWalker{Actor: f.Actor, Speed: f.walking() * metre})
 		}
 		if f.moved {
+			f.motion.Actor = f.Actor
 			kinematics = append(kinematics, f.motion)
 		}
 	}
+	for _, f := range shown {
+		if p := f.parent; p != f.attached && p != nil && p.written {
+			f.attached = p
+			parents = append(parents, carla.EventParent{Actor: f.Actor, Parent: p.Actor})
+		}
+	}
+	for _, c := range s.collisions {
+		if !c.actor.written {
+			continue
+		}
+		s.collided++
+		other := s.listed[c.other]
+		collisions = append(collisions, carla.Collision{
+			Number: s.collided, Actor1: c.actor.Actor, Actor2: s.inLog(c.other), Hero1: c.actor.hero(), Hero2: other != nil && other.hero(),
+		})
+	}
 	for _, l := range s.states {
-		states = append(states, carla.TrafficLight{Actor: l.Id, Colour: carla.Colour(l.State)})
+		states = append(states, carla.TrafficLight{Actor: s.inLog(l.Id), Colour: carla.Colour(l.State)}) // the colours have the same numbers
 	}
 	all := []carla.Body{&adds, &dels, &parents, &collisions, &positions, &states, &vehicles, &walkers, &lights}
-	if w := s.weather; w != nil {
-		all = append(all, &carla.WeatherList{{
-			Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits, WindIntensity: w.WindIntensity,
-			SunAzimuthAngle: w.SunAzimuthAngle, SunAltitudeAngle: w.SunAltitudeAngle, FogDensity: w.FogDensity, FogDistance: w.FogDistance, Wetness: w.Wetness,
-		}})
+	if s.weather != nil {
+		all = append(all, &carla.WeatherList{*s.weather})
 	}
 	if len(kinematics) > 0 {
 		all = append(all, &kinematics)
@@ -261,6 +410,39 @@ func (s *scene) bodies() []carla.Body {
 	if len(triggers) > 0 {
 		all = append(all, &triggers)
 	}
-	s.gone, s.collisions, s.weather = nil, nil, nil
+	s.collisions, s.weather = s.collisions[:0], nil
 	return all
+}
+
+// number gives an actor its id in the log: that of the lists, unless another one has or had it.
+func (s *scene) number(f *figure) {
+	if f.Actor != 0 {
+		return
+	}
+	f.Actor = f.id
+	if f.id == 0 || s.ids[f.id] != nil {
+		for s.nextID = max(s.nextID, firstID); s.ids[s.nextID] != nil; s.nextID++ {
+		}
+		f.Actor = s.nextID
+	}
+	s.ids[f.Actor] = f
+}
+
+// inLog returns what the log has for the id of an actor in lists.
+func (s *scene) inLog(id uint32) uint32 {
+	if f := s.listed[id]; f != nil && f.Actor != 0 {
+		return f.Actor
+	}
+	return id
+}
+
+// Losses returns what is not in the log. It is not called beside other methods.
+func (s *scene) Losses() []bridge.Loss {
+	all := maps.Clone(s.losses)
+	for _, f := range s.frames {
+		if !f.used {
+			all[loss{f.topic, "transforms of frames that are no actor's"}] += f.count
+		}
+	}
+	return all.list()
 }

@@ -1,0 +1,103 @@
+package carla
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"tapedeck/codec/carla"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/geometry_msgs"
+)
+
+// figure is an actor of a scene.
+type figure struct {
+	carla.EventAdd // Actor is 0 before it is written
+	kind           kind
+	name           string   // that topics had, if no list has told of it before
+	frames         []string // that are its own
+	id             uint32   // in lists; 0 when it is not known
+	listed         bool     // a list has had it
+	alive          bool
+	written        bool    // it is in the log, now
+	parent         *figure // what it is attached to
+	attached       *figure // likewise, as the log has it
+
+	odometry odometry
+	heard    uint64 // when it was heard of its place, counted
+	placed   bool   // it is known where it is
+	place    struct{ Location, Rotation carla.Vector }
+	motion   carla.Kinematics
+	moved    bool // motion is known
+	control  carla_msgs.CarlaEgoVehicleControl
+	speed    float32 // m/s, of a walker
+	walks    bool    // it was told with which speed
+	info     carla_msgs.CarlaTrafficLightInfo
+}
+
+// odometry is what was heard last of where an actor is and how it moves.
+type odometry struct {
+	frame string // that the pose is in
+	pose  geometry_msgs.Pose
+	twist geometry_msgs.Twist
+	heard uint64 // when, counted
+}
+
+// typeOf returns what type the actors of a blueprint have.
+func typeOf(blueprint string) carla.ActorType {
+	switch kind, _, _ := strings.Cut(blueprint, "."); {
+	case kind == "vehicle":
+		return carla.ActorVehicle
+	case kind == "walker":
+		return carla.ActorWalker
+	case strings.HasPrefix(blueprint, "traffic.traffic_light"):
+		return carla.ActorTrafficLight
+	case kind == "traffic":
+		return carla.ActorTrafficSign
+	case kind == "sensor":
+		return carla.ActorSensor
+	}
+	return carla.ActorOther
+}
+
+// is makes it an actor of a blueprint and a role.
+func (f *figure) is(blueprint, role string, others []carla.Attribute) {
+	f.BlueprintID, f.Type, f.Attributes = blueprint, typeOf(blueprint), nil
+	f.kind = kindOf(&f.EventAdd)
+	if role != "" {
+		f.Attributes = []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: role}}
+	}
+	f.Attributes = append(f.Attributes, slices.DeleteFunc(slices.Clone(others), func(a carla.Attribute) bool { return a.ID == "role_name" })...)
+}
+
+// known says whether it is known well enough to be in a log: of vehicles and walkers where they are.
+func (f *figure) known() bool { return f.placed || f.kind != vehicle && f.kind != walker }
+
+func (f *figure) hero() bool { return f.Attribute("role_name") == "hero" }
+
+// walking returns the speed of a walker, in m/s.
+func (f *figure) walking() float32 {
+	if f.walks {
+		return f.speed
+	}
+	v := f.motion.LinearVelocity
+	return float32(math.Hypot(v.X, v.Y))
+}
+
+// put takes where it is.
+func (f *figure) put(at geometry_msgs.Pose) {
+	f.place.Location, f.place.Rotation, f.placed = Location(at.Position), Rotation(at.Orientation), true
+}
+
+// triggerVolume returns what a traffic light reacts to, in the world; nil when that is not known.
+func (f *figure) triggerVolume() *carla.BoundingBox {
+	v := f.info.TriggerVolume
+	if v == (carla_msgs.CarlaBoundingBox{}) {
+		return nil
+	}
+	center := compose(f.info.Transform, geometry_msgs.Pose{Position: geometry_msgs.Point(v.Center)})
+	return &carla.BoundingBox{
+		Actor: f.Actor, Origin: Location(center.Position),
+		Extension: carla.Vector{X: v.Size.X * metre / 2, Y: v.Size.Y * metre / 2, Z: v.Size.Z * metre / 2},
+	}
+}

@@ -1,0 +1,60 @@
+package carla
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/carla"
+)
+
+func TestLoadMapping(t *testing.T) {
+	got, err := LoadMapping("../../config/carla_mapping.yaml")
+	require.NoError(t, err)
+	require.Equal(t, WriteOptions{
+		Map: "Town10HD_Opt", Profile: carla.UE4, Step: 50 * time.Millisecond,
+		Actors: []Subject{{
+			Name: "hero", Topics: []string{"/odom"}, Frames: []string{"base_link"}, Blueprint: "vehicle.tesla.model3",
+			Attributes: []carla.Attribute{
+				{Type: carla.AttributeColor, ID: "color", Value: "180,0,0"}, {Type: carla.AttributeInt, ID: "number_of_wheels", Value: "4"},
+			},
+		}},
+	}, got)
+}
+
+func TestParseMapping(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"", ""},
+		{"actors:", ""},
+		{"actors: {hero: }", ""},
+		{"actors: {hero: {attributes: {a: true, b: 0.5, c: x}}}", ""},
+		{"profile: ue6", `profile: CARLA profile "ue6" is not known`},
+		{"step: -1s", "step: -1s is negative"},
+		{"step: soon", "line 1: cannot unmarshal !!str `soon` into time.Duration"},
+		{"maps: Town01", "line 1: field maps not found"},
+		{"actors: [hero]", "actors: line 1: want names"},
+		{"\nactors:\n  hero: {topic: /odom}", "actors: hero: line 3: yaml: unmarshal errors"},
+		{"actors: {my car: {}}", `actors: line 1: "my car" is no name`},
+		{"actors: {hero: {attributes: {color: [1, 2, 3]}}}", "actors: hero: attributes: line 1: want a value"},
+		{"actors: {a: {topics: [/odom]}, b: {topics: [/odom]}}", "actors: /odom is of a and of b"},
+	} {
+		_, err := parseMapping([]byte(test.text))
+		if test.want == "" {
+			require.NoError(t, err, test.text)
+		} else {
+			require.ErrorContains(t, err, test.want)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "mapping.yaml")
+	_, err := LoadMapping(path)
+	require.ErrorContains(t, err, "open CARLA mapping: open "+path)
+	require.NoError(t, os.WriteFile(path, make([]byte, maxMapping+1), 0o644))
+	_, err = LoadMapping(path)
+	require.EqualError(t, err, "CARLA mapping "+path+" is larger than 1 MiB: is it a mapping?")
+	require.NoError(t, os.WriteFile(path, []byte("map: [1]"), 0o644))
+	_, err = LoadMapping(path)
+	require.ErrorContains(t, err, "CARLA mapping "+path+": yaml")
+}

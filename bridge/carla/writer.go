@@ -1,0 +1,276 @@
+package carla
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/tf2_msgs"
+)
+
+// How long frames are kept until the name of the map is heard, which a log begins with.
+const mapPatience = 2 * time.Second
+
+// Writer writes a log of ROS 2 messages as they come, the reverse of the translator. A frame is what came from one /clock to the
+// next or, without a /clock, in a step; of several messages about the same in a frame the last one counts. Actors appear when they
+// are heard of, and stay until a CarlaActorList has them no more.
+//
+// It implements codec.Splitter, as far as the writer does that it writes to, and bridge.Lossy. Messages on topics that tell a log
+// nothing are passed over: see Left.
+type Writer struct {
+	*scene
+	w        codec.Writer
+	step     time.Duration
+	patience time.Duration
+	sources  map[*codec.Channel]*source
+	left     []string
+
+	clocked bool
+	begun   bool
+	zero    time.Duration // what the clock showed when the log began; without one the time since 1970
+	now     time.Duration // of the frame that is collected, since the log began
+	logTime int64         // when the log began
+	number  uint64        // of the frame before
+
+	channel *codec.Channel // nil before the first frame is written
+	mapName string
+	queue   []codec.Message // frames that are not written yet
+	spare   []byte          // room for another one
+}
+
+var (
+	_ codec.Splitter = (*Writer)(nil)
+	_ bridge.Lossy   = (*Writer)(nil)
+)
+
+// NewWriter returns a Writer of frames to w, which it owns.
+func NewWriter(w codec.Writer, o WriteOptions) *Writer {
+	if o.Profile.Name == "" {
+		o.Profile = carla.UE4
+	}
+	writer := &Writer{scene: newScene(o), w: w, step: cmp.Or(o.Step, 50*time.Millisecond), sources: map[*codec.Channel]*source{}, mapName: o.Map}
+	if o.Map == "" {
+		writer.patience = mapPatience
+	}
+	return writer
+}
+
+// source returns what a channel tells.
+func (w *Writer) source(c *codec.Channel) *source {
+	s := w.sources[c]
+	if s == nil {
+		s = newSource(c, &w.options)
+		w.sources[c] = s
+		if !s.tells && !codec.IsEvents(c) && !slices.Contains(w.left, c.Topic) {
+			w.left = append(w.left, c.Topic)
+		}
+	}
+	return s
+}
+
+// Left returns the topics, of all channels so far, that tell a log nothing.
+func (w *Writer) Left() []string { return w.left }
+
+// Declare implements codec.Writer.
+func (w *Writer) Declare(c *codec.Channel) error {
+	w.source(c)
+	return nil
+}
+
+// Write implements codec.Writer. Errors name the message.
+func (w *Writer) Write(m *codec.Message) error {
+	s := w.source(m.Channel)
+	if !s.tells {
+		return nil
+	}
+	if err := s.decode(m); err != nil {
+		return err
+	}
+	t := time.Duration(m.LogTime)
+	clock, ok := s.message.(*rosgraph_msgs.Clock)
+	if ok {
+		t = duration(clock.Clock)
+	}
+	if err := w.advance(t, m.LogTime, ok); err != nil {
+		return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
+	}
+	w.take(s)
+	return nil
+}
+
+// take takes what a message tells into the frame that is collected.
+func (w *Writer) take(s *source) {
+	if s.replaces() && s.frame == w.number+1 {
+		w.lose(s.topic, "messages that another one in the same frame of the log replaces")
+	}
+	s.frame = w.number + 1
+	switch v := s.message.(type) {
+	case *carla_msgs.CarlaWorldInfo:
+		w.world(s.topic, v)
+	case *carla_msgs.CarlaActorList:
+		w.list(v.Actors)
+	case *tf2_msgs.TFMessage:
+		w.transforms(s.topic, v)
+	case *nav_msgs.Odometry:
+		w.move(s, v)
+	case *carla_msgs.CarlaEgoVehicleControl:
+		w.drive(s, v)
+	case *carla_msgs.CarlaEgoVehicleStatus:
+		w.drive(s, &v.Control)
+	case *carla_msgs.CarlaEgoVehicleInfo:
+		w.describe(s, v)
+	case *carla_msgs.CarlaWalkerControl:
+		w.walk(s, v)
+	case *carla_msgs.CarlaCollisionEvent:
+		w.collide(s, v)
+	case *carla_msgs.CarlaWeatherParameters:
+		w.weather = weatherOf(v)
+	case *carla_msgs.CarlaTrafficLightInfoList:
+		for i := range v.TrafficLights {
+			w.light(&v.TrafficLights[i])
+		}
+	case *carla_msgs.CarlaTrafficLightStatusList:
+		w.show(v.TrafficLights)
+	}
+}
+
+// world takes the name of the map.
+func (w *Writer) world(topic string, v *carla_msgs.CarlaWorldInfo) {
+	if v.Opendrive != "" {
+		w.lose(topic, "opendrive")
+	}
+	if w.channel != nil && v.MapName != w.mapName {
+		w.lose(topic, "map_name, as the log has begun with another one")
+		return
+	}
+	w.mapName, w.patience = v.MapName, 0
+}
+
+func duration(t builtin_interfaces.Time) time.Duration {
+	return time.Duration(t.Sec)*time.Second + time.Duration(t.Nanosec)
+}
+
+// advance ends the frame that is collected if t, of the clock or since 1970, is behind it.
+func (w *Writer) advance(t time.Duration, logTime int64, clock bool) error {
+	if w.clocked && !clock {
+		return nil // the frame is that of the last /clock
+	}
+	if !w.begun || clock && !w.clocked && w.number == 0 {
+		w.begun, w.clocked, w.zero, w.logTime, w.now = true, clock, t, logTime, 0
+		return nil
+	}
+	if clock && !w.clocked { // from now on time is the clock's
+		w.clocked = true
+		w.zero = t - max(w.now, time.Duration(logTime-w.logTime))
+	}
+	next := t - w.zero
+	if next < w.now && clock {
+		w.lose(clockTopic, "the clock going back: time in the log goes on")
+		next = w.now + w.step
+		w.zero = t - next
+	}
+	if !clock {
+		next = w.now + (next-w.now)/w.step*w.step
+	}
+	if next <= w.now {
+		return nil
+	}
+	err := w.end()
+	w.now = next
+	return err
+}
+
+// end ends the frame that is collected.
+func (w *Writer) end() error {
+	w.number++
+	frame := []carla.Body{&carla.FrameStart{Frame: w.number, Duration: -1, Elapsed: w.now.Seconds()}}
+	frame = append(append(frame, w.bodies()...), &carla.FrameEnd{})
+	data := w.spare[:0]
+	w.spare = nil
+	for _, b := range frame {
+		var err error
+		if data, err = carla.AppendPacket(data, w.profile, b); err != nil {
+			return fmt.Errorf("frame %d: %w", w.number, err)
+		}
+	}
+	w.queue = append(w.queue, codec.Message{LogTime: w.logTime + int64(w.now), Data: data})
+	if w.now < w.patience {
+		return nil
+	}
+	return w.flush()
+}
+
+// flush writes the frames that are not written yet. After an error of the disk they stay.
+func (w *Writer) flush() error {
+	if w.channel == nil && len(w.queue) > 0 {
+		w.patience = 0
+		w.channel = &codec.Channel{
+			Topic: carla.Topic, Type: carla.Type, Encoding: codec.EncodingCARLA,
+			Metadata: map[string]string{carla.KeyProfile: w.profile.Name, carla.KeyMap: w.mapName},
+		}
+	}
+	for len(w.queue) > 0 {
+		w.queue[0].Channel = w.channel
+		err := w.w.Write(&w.queue[0])
+		var missing *codec.MissingError
+		if errors.As(err, &missing) {
+			return err
+		}
+		w.spare = w.queue[0].Data
+		w.queue = slices.Delete(w.queue, 0, 1)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish writes the frame that was collected, and all before it.
+func (w *Writer) finish() error {
+	if w.begun {
+		w.patience, w.begun = 0, false
+		if err := w.end(); err != nil {
+			return err
+		}
+	}
+	return w.flush()
+}
+
+// Sync implements codec.Writer. The frame that is collected is not among what is put on the disk.
+func (w *Writer) Sync() error { return w.w.Sync() }
+
+// Close implements codec.Writer.
+func (w *Writer) Close() error { return errors.Join(w.finish(), w.w.Close()) }
+
+// File implements codec.Splitter.
+func (w *Writer) File() string {
+	if s, ok := w.w.(codec.Splitter); ok {
+		return s.File()
+	}
+	return ""
+}
+
+// Split implements codec.Splitter. The frame that is collected is the first of the new file.
+func (w *Writer) Split() error {
+	if s, ok := w.w.(codec.Splitter); ok {
+		return s.Split()
+	}
+	return fmt.Errorf("split: %w", errors.ErrUnsupported)
+}
+
+// Remove implements codec.Splitter.
+func (w *Writer) Remove(path string) error {
+	if s, ok := w.w.(codec.Splitter); ok {
+		return s.Remove(path)
+	}
+	return fmt.Errorf("remove %s: %w", path, errors.ErrUnsupported)
+}
