@@ -80,7 +80,7 @@ func TestThereAndBack(t *testing.T) {
 				if from != in {
 					from = filepath.Join(folder, from)
 				}
-				args := []string{from, to}
+				args := []string{from, to, "--encoding", "keep"}
 				if step.to == "c" {
 					args = append(args, "--to", "rosbag2")
 				}

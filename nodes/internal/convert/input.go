@@ -1,0 +1,151 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
+)
+
+// input is a recording that is read.
+type input struct {
+	path   string
+	reader codec.Reader
+	info   *codec.Info
+
+	original *codec.Info              // as it is before translation
+	left     map[*codec.Channel]error // why channels have no translation
+}
+
+// openInput opens a recording with its messages as h holds them, as far as they can be translated. between is put on
+// top of what has its messages as those of ROS 2.
+func openInput(path string, h *holding, between func(codec.Reader) (codec.Reader, error)) (*input, error) {
+	source, err := codec.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	in := &input{path: path, left: map[*codec.Channel]error{}, reader: intact{source}}
+	if err := in.prepare(h, between); err != nil {
+		return nil, errors.Join(err, source.Close())
+	}
+	return in, nil
+}
+
+func (in *input) prepare(h *holding, between func(codec.Reader) (codec.Reader, error)) (err error) {
+	if in.original, err = in.reader.Info(); err != nil {
+		return err
+	}
+	var left []error
+	if h.to != "" {
+		if in.reader, left, err = formats.ROS2(in.reader, h.kept()...); err != nil {
+			return err
+		}
+		in.note(left)
+	}
+	if in.reader, err = between(in.reader); err != nil {
+		return err
+	}
+	switch h.to {
+	case codec.EncodingROS1, codec.EncodingProtobuf:
+		if in.reader, left, err = formats.FromROS2(in.reader, h.to); err != nil {
+			return err
+		}
+		in.note(left)
+	}
+	in.info, err = in.reader.Info()
+	return err
+}
+
+func (in *input) note(left []error) {
+	for _, err := range left {
+		var untranslated *bridge.Untranslated
+		if errors.As(err, &untranslated) && in.left[untranslated.Channel] == nil {
+			in.left[untranslated.Channel] = untranslated.Err
+		}
+	}
+}
+
+// intact is a recording in which damage ends the reading, whatever is said of what is made of its messages.
+type intact struct{ codec.Reader }
+
+// Read implements codec.Reader.
+func (r intact) Read(q codec.Query) (codec.Iterator, error) {
+	q.Damaged = nil
+	return r.Reader.Read(q)
+}
+
+// inputs are several recordings that are read as one.
+type inputs []*input
+
+func (ins inputs) infos() []*codec.Info {
+	var infos []*codec.Info
+	for _, in := range ins {
+		infos = append(infos, in.info)
+	}
+	return infos
+}
+
+func (ins inputs) originals() []*codec.Info {
+	var infos []*codec.Info
+	for _, in := range ins {
+		infos = append(infos, in.original)
+	}
+	return infos
+}
+
+// window returns the times of the first and the last message; both are 0 without messages.
+func (ins inputs) window() (start, end int64) {
+	some := false
+	for _, in := range ins {
+		if in.original.MessageCount == 0 {
+			continue
+		}
+		if !some || in.original.StartTime < start {
+			start = in.original.StartTime
+		}
+		if !some || in.original.EndTime > end {
+			end = in.original.EndTime
+		}
+		some = true
+	}
+	return start, end
+}
+
+// metadata returns what is kept with the recordings; where they disagree the earlier one counts.
+func (ins inputs) metadata() map[string]string {
+	all := map[string]string{}
+	for _, in := range ins {
+		for key, value := range in.original.Metadata {
+			if _, ok := all[key]; !ok {
+				all[key] = value
+			}
+		}
+	}
+	return all
+}
+
+// read returns the messages of all of them in the order of time.
+func (ins inputs) read(q codec.Query) (codec.Iterator, error) {
+	var its []codec.Iterator
+	for _, in := range ins {
+		it, err := in.reader.Read(q)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("read %s: %w", in.path, err), codec.Merge(its...).Close())
+		}
+		its = append(its, it)
+	}
+	if len(its) == 1 {
+		return its[0], nil
+	}
+	return codec.Merge(its...), nil
+}
+
+func (ins inputs) Close() error {
+	var errs []error
+	for _, in := range ins {
+		errs = append(errs, in.reader.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,144 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/throttle"
+)
+
+// Options say what is converted, and to what. Each is a flag of the converter and a ROS parameter.
+type Options struct {
+	Topics   []string `param:"topics" short:"t" group:"Selection" help:"only these topics: names, or regular expressions that match a whole name; repeat it or put commas between them"`
+	Exclude  []string `param:"exclude" short:"x" group:"Selection" help:"without these topics; likewise"`
+	Start    string   `param:"start" group:"Selection" help:"leave out what is earlier: seconds from the start (12.5), a date (2021-07-23 09:12:15) or ns since 1970"`
+	End      string   `param:"end" group:"Selection" help:"leave out this moment and what is later; likewise"`
+	Throttle []string `param:"throttle" group:"Selection" value:"TOPIC=5Hz|1/10" help:"keep at most 5 messages of TOPIC a second, or one of 10; * in it stands for anything, the first that matches counts"`
+
+	Remap   []string      `param:"remap" short:"m" group:"Changes" value:"/from:=/to" help:"give a topic another name, /from:=/to"`
+	Prefix  string        `param:"prefix" group:"Changes" value:"/PREFIX" help:"put this in front of the names of all topics"`
+	Offset  time.Duration `param:"offset" group:"Changes" help:"move all messages in time by this much, -1h30m for instance"`
+	Restamp bool          `param:"restamp" group:"Changes" help:"have offset move the stamps in messages, too"`
+	Order   string        `param:"message_order" group:"Changes" options:"received|sent|header" help:"the time that a message is kept with: when it was received or sent, or the stamp in its header"`
+
+	Encoding  string `param:"encoding" group:"Messages" options:"auto|keep|cdr|ros1|protobuf" help:"how the messages in the output are encoded: as suits its format (auto), as they are, as those of ROS 2 (cdr), ROS 1 or Apollo (protobuf)"`
+	Unmatched string `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out, keep the messages as they are where the format can, or convert nothing"`
+	Strict    bool   `param:"strict" group:"Messages" help:"write nothing if something would be lost"`
+
+	To              string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag or carla; by default the one that the name of the output means"`
+	ChunkSize       config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"payload bytes after which a chunk is closed; 0 is the format's default"`
+	Compression     string      `param:"compression" group:"Output" help:"of chunks, as far as the format has it: none, lz4, zstd, bz2; by default the format's own choice"`
+	CompressionMode string      `param:"compression_mode" group:"Output" help:"what compression compresses in a rosbag2: file or message; by default chunks of MCAP"`
+	Storage         string      `param:"storage" short:"s" group:"Output" help:"of a rosbag2: mcap or sqlite3"`
+	Version         int         `param:"metadata_version" group:"Output" min:"0" help:"of metadata.yaml of a rosbag2; 0 is the default"`
+	Overwrite       bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
+
+	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" group:"Splits" help:"go on in another file before one gets larger; 0 is never"`
+	MaxBagDuration time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"go on in another file after this long, counted from the first message; 0 is never"`
+	MaxBagMessages uint64        `param:"max_bag_messages" group:"Splits" help:"go on in another file after so many messages; 0 is never"`
+}
+
+// DefaultOptions are those of a conversion of everything.
+func DefaultOptions() Options {
+	return Options{Encoding: "auto", Unmatched: "skip", Order: "received"}
+}
+
+// plan is what the options mean.
+type plan struct {
+	Options
+	selection  Selection
+	start, end *Moment
+	names      *bridge.Names
+	throttles  []throttle.Rule
+}
+
+// parse reads the options that are texts, before anything is opened.
+func (o *Options) parse() (*plan, error) {
+	p := &plan{Options: *o}
+	var err error
+	if p.selection.Include, err = ParsePatterns("topics", o.Topics); err != nil {
+		return nil, err
+	}
+	if p.selection.Exclude, err = ParsePatterns("exclude", o.Exclude); err != nil {
+		return nil, err
+	}
+	if p.start, err = optionalMoment("start", o.Start); err != nil {
+		return nil, err
+	}
+	if p.end, err = optionalMoment("end", o.End); err != nil {
+		return nil, err
+	}
+	if p.throttles, err = throttle.Parse(o.Throttle); err != nil {
+		return nil, config.Usagef("--throttle: %w", err)
+	}
+	if p.Prefix != "" && (!strings.HasPrefix(p.Prefix, "/") || strings.HasSuffix(p.Prefix, "/")) {
+		return nil, config.Usagef("--prefix %s: want /PREFIX, without / at its end", p.Prefix)
+	}
+	if p.names, err = bridge.NewNames(bridge.Options{Name: "converter", Remaps: o.Remap}); err != nil {
+		return nil, config.Usagef("--remap: %w", err)
+	}
+	if o.Restamp && o.Offset == 0 {
+		return nil, config.Usagef("--restamp says that --offset moves stamps, too, but there is no offset")
+	}
+	return p, nil
+}
+
+func optionalMoment(flag, text string) (*Moment, error) {
+	if text == "" {
+		return nil, nil
+	}
+	m, err := ParseMoment(flag, text)
+	return &m, err
+}
+
+// rename returns what a topic is called in the output.
+func (p *plan) rename(topic string) string {
+	if len(p.Remap) > 0 {
+		// Names that are none of ROS 2's cannot be meant by a rule.
+		if renamed, err := p.names.Topic(topic); err == nil && !strings.HasPrefix(topic, "~") && renamed != "/"+topic {
+			topic = renamed
+		}
+	}
+	if p.Prefix != "" {
+		topic = p.Prefix + "/" + strings.TrimPrefix(topic, "/")
+	}
+	return topic
+}
+
+// window returns the messages that are selected of recordings that begin at first.
+func (p *plan) window(first int64) (q codec.Query, err error) {
+	if p.start != nil {
+		q.Start = p.start.At(first)
+	}
+	if p.end != nil {
+		q.End = p.end.At(first)
+		if q.End <= q.Start {
+			err = config.Usagef("--end %s is not behind the start", p.End)
+		}
+	}
+	return q, err
+}
+
+// create returns how the output is written.
+func (p *plan) create(metadata map[string]string) codec.CreateOptions {
+	return codec.CreateOptions{
+		ChunkSize: int(p.ChunkSize), Compression: p.Compression, CompressionMode: p.CompressionMode, Storage: p.Storage, Version: p.Version,
+		Metadata: metadata,
+	}
+}
+
+func (p *plan) limits() limits {
+	return limits{bytes: int64(p.MaxBagSize), duration: int64(p.MaxBagDuration), messages: p.MaxBagMessages}
+}
+
+// count writes a number with its noun: "1 message", "2 messages".
+func count[N int | int64 | uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

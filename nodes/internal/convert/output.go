@@ -1,0 +1,206 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/config"
+)
+
+// output is a recording in the making. It is written in a folder of its own beside its place and moved there once it is
+// complete, so that nothing half-written ever looks finished. The last element of its name is the final one already, since
+// some formats name files within a recording after it.
+type output struct {
+	path      string
+	format    codec.Format
+	part      string // the folder
+	overwrite bool
+	keep      bool // the folder, since what is in it is complete but has no place
+}
+
+// newOutput prepares writing path, unless it exists or is one of those that are read. Close must be called.
+func newOutput(path string, format codec.Format, overwrite bool, read []*codec.Info) (*output, error) {
+	o := &output{path: filepath.Clean(path), format: format, overwrite: overwrite}
+	o.part = o.path + ".part"
+	for _, info := range read {
+		if within(info, o.path) {
+			return nil, fmt.Errorf("%s is what is read from; name another output", path)
+		}
+	}
+	if err := o.checkExisting(); err != nil {
+		return nil, err
+	}
+	err := os.Mkdir(o.part, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		if !overwrite {
+			return nil, fmt.Errorf("%s is left from a conversion that was interrupted or is still running; remove it, or use --overwrite", o.part)
+		}
+		if err = os.RemoveAll(o.part); err == nil {
+			err = os.Mkdir(o.part, 0o755)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, cause(err))
+	}
+	return o, nil
+}
+
+// FormatOf returns the format in which path is to be written: the one called name or, without a name, that which the path means.
+func FormatOf(path, name string) (codec.Format, error) {
+	var known []string
+	for _, f := range codec.Formats() {
+		if f.Create == nil {
+			continue
+		}
+		if name == f.Name || name == "" && f.Named(path) {
+			return f, nil
+		}
+		known = append(known, f.Name)
+	}
+	if name != "" {
+		return codec.Format{}, config.Usagef("--to %s is not a format that can be written; those are %s", name, strings.Join(known, ", "))
+	}
+	return codec.Format{}, config.Usagef("the name %q does not say in which format to write; use --to with one of %s", filepath.Base(path), strings.Join(known, ", "))
+}
+
+// within says whether path is a recording, one of its files, or a folder that holds it.
+func within(info *codec.Info, path string) bool {
+	target, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	files := []string{info.Path}
+	for _, f := range info.Files {
+		files = append(files, f.Path)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		file, err := filepath.Abs(file)
+		for err == nil {
+			if stat, err := os.Stat(file); err == nil && os.SameFile(stat, target) {
+				return true
+			}
+			if parent := filepath.Dir(file); parent != file {
+				file = parent
+				continue
+			}
+			break
+		}
+		return false
+	})
+}
+
+// checkExisting returns an error if path exists and must not be replaced. A folder is replaced only if a recording is all it
+// holds.
+func (o *output) checkExisting() error {
+	stat, err := os.Lstat(o.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("create %s: %w", o.path, cause(err))
+	case !o.overwrite:
+		return fmt.Errorf("%s exists; name another output or use --overwrite", o.path)
+	case !stat.IsDir():
+		return nil
+	}
+	keep := fmt.Errorf("%s is a folder that holds more than a recording; remove it yourself or name another output", o.path)
+	entries, err := os.ReadDir(o.path)
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", o.path, cause(err))
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	old, err := codec.Open(o.path)
+	if err != nil {
+		return keep
+	}
+	defer old.Close()
+	info, err := old.Info()
+	if err != nil {
+		return keep
+	}
+	for _, entry := range entries {
+		path := filepath.Join(o.path, entry.Name())
+		if entry.Name() != "metadata.yaml" && !slices.ContainsFunc(info.Files, func(f codec.FileInfo) bool { return filepath.Clean(f.Path) == path }) {
+			return keep
+		}
+	}
+	return nil
+}
+
+// create begins the recording; o's path and format win over those in options.
+func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
+	options.Format = o.format.Name
+	return codec.Create(filepath.Join(o.part, filepath.Base(o.path)), options)
+}
+
+// commit puts the complete recording in its place, and returns the paths of its files, or of the folder that it is. Its writer was
+// closed.
+func (o *output) commit() ([]string, error) {
+	o.keep = true
+	entries, err := os.ReadDir(o.part)
+	if err != nil {
+		return nil, fmt.Errorf("move %s: %w", o.part, cause(err))
+	}
+	var paths []string
+	for _, entry := range entries {
+		path := filepath.Join(filepath.Dir(o.path), entry.Name())
+		if err := o.vacate(path, filepath.Join(o.part, entry.Name())); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	for _, path := range paths {
+		written := filepath.Join(o.part, filepath.Base(path))
+		if err := os.Rename(written, path); err != nil {
+			return nil, fmt.Errorf("move %s to %s: %w", written, path, cause(err))
+		}
+	}
+	o.keep = false
+	return paths, nil
+}
+
+// vacate sees that path can be that of what was written.
+func (o *output) vacate(path, written string) error {
+	stat, err := os.Lstat(path)
+	if err != nil {
+		return nil
+	}
+	if !o.overwrite {
+		return fmt.Errorf("%s exists by now; what was written is %s", path, written)
+	}
+	if stat.IsDir() {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("replace %s: %w; what was written is %s", path, cause(err), written)
+		}
+	}
+	return nil
+}
+
+// Close removes what was written unless it was moved to its place.
+func (o *output) Close() error {
+	if o.keep {
+		return nil
+	}
+	return os.RemoveAll(o.part)
+}
+
+// cause strips the operation and the path that package os puts into its errors.
+func cause(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package convert
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/config"
+)
+
+// Patterns are names of topics or regular expressions that match a whole name.
+type Patterns []*regexp.Regexp
+
+// ParsePatterns reads the values of a flag; commas separate them, too.
+func ParsePatterns(flag string, texts []string) (Patterns, error) {
+	var p Patterns
+	for _, text := range split(texts) {
+		re, err := regexp.Compile(`^(?:` + text + `)$`)
+		if err != nil {
+			return nil, config.Usagef("--%s %q is neither a topic's name nor a regular expression: %v", flag, text, err)
+		}
+		p = append(p, re)
+	}
+	return p, nil
+}
+
+// split takes lists with commas apart. No topic's name holds one; a regular expression may, as in x{1,2}.
+func split(texts []string) []string {
+	var all []string
+	for _, text := range texts {
+		if strings.Contains(text, "{") {
+			all = append(all, text)
+			continue
+		}
+		all = append(all, strings.Split(text, ",")...)
+	}
+	return all
+}
+
+// Match says whether a topic is meant.
+func (p Patterns) Match(topic string) bool {
+	return slices.ContainsFunc(p, func(re *regexp.Regexp) bool { return re.MatchString(topic) })
+}
+
+// Selection says which topics are wanted: those that Include matches, or all if there is none, but never those that
+// Exclude matches.
+type Selection struct {
+	Include, Exclude Patterns
+}
+
+// Wants says whether a channel is selected.
+func (s *Selection) Wants(c *codec.Channel) bool {
+	return (len(s.Include) == 0 || s.Include.Match(c.Topic)) && !s.Exclude.Match(c.Topic)
+}
+
+// Check returns an error if none of the recordings' topics is wanted though there are some, and calls warn for each pattern
+// to include that matches nothing.
+func (s *Selection) Check(infos []*codec.Info, warn func(string)) error {
+	var names []string
+	wanted := false
+	for _, info := range infos {
+		for _, t := range info.Topics {
+			wanted = wanted || s.Wants(t.Channel)
+			names = append(names, quote(t.Channel.Topic))
+		}
+	}
+	if !wanted && len(names) > 0 {
+		slices.Sort(names)
+		return fmt.Errorf("no topic is selected; there are %s", strings.Join(slices.Compact(names), ", "))
+	}
+	for _, re := range s.Include {
+		if !slices.ContainsFunc(infos, func(info *codec.Info) bool {
+			return slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool { return re.MatchString(t.Channel.Topic) })
+		}) {
+			pattern := strings.TrimSuffix(strings.TrimPrefix(re.String(), "^(?:"), ")$")
+			warn(fmt.Sprintf("no topic matches %q", pattern))
+		}
+	}
+	return nil
+}
+
+// Moment is a time given on the command line: an offset from the start of the recording or an absolute time, in ns.
+type Moment struct {
+	ns       int64
+	relative bool
+}
+
+// At returns the absolute time of m in a recording that begins at start.
+func (m Moment) At(start int64) int64 {
+	if !m.relative {
+		return m.ns
+	}
+	if t := start + m.ns; m.ns <= 0 || t > start {
+		return t
+	}
+	return math.MaxInt64
+}
+
+var layouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02-15:04:05", "2006-01-02 15:04", "2006-01-02"}
+
+// ParseMoment reads a time: seconds ("12.5") or a duration ("1m30s") behind the start of the recording; seconds or ns since
+// the Unix epoch, told from an offset by their size; RFC 3339; or wall clock of this machine's time zone, as in
+// "2021-07-23 09:12:15".
+func ParseMoment(flag, text string) (Moment, error) {
+	if number, ok := new(big.Rat).SetString(text); ok && !strings.ContainsAny(text, "/eEpPxX_") {
+		if number.Sign() < 0 {
+			return Moment{}, config.Usagef("--%s %s is before the start of the recording", flag, text)
+		}
+		if number.IsInt() && number.Cmp(big.NewRat(1e15, 1)) >= 0 {
+			if !number.Num().IsInt64() {
+				return Moment{}, config.Usagef("--%s %s ns is beyond the year 2262", flag, text)
+			}
+			return Moment{ns: number.Num().Int64()}, nil
+		}
+		ns := new(big.Rat).Mul(number, big.NewRat(1e9, 1))
+		whole := new(big.Int).Quo(ns.Num(), ns.Denom())
+		if !whole.IsInt64() {
+			return Moment{}, config.Usagef("--%s %s is neither seconds nor nanoseconds since 1970", flag, text)
+		}
+		return Moment{ns: whole.Int64(), relative: number.Cmp(big.NewRat(1e9, 1)) < 0}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return Moment{ns: int64(d), relative: true}, nil
+	}
+	for _, layout := range layouts {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			if t.Year() < 1678 || t.Year() > 2261 {
+				return Moment{}, config.Usagef("--%s %s: the year must be between 1678 and 2261", flag, text)
+			}
+			return Moment{ns: t.UnixNano()}, nil
+		}
+	}
+	return Moment{}, config.Usagef("--%s %q is no time; give seconds from the start (12.5), a date (2021-07-23 09:12:15) or nanoseconds since 1970", flag, text)
+}

@@ -1,0 +1,80 @@
+// Package throttle leaves messages out where there are too many, as recorder and converter do it on demand.
+package throttle
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Throttle lets through only some of the messages of a topic. The zero value lets all through.
+type Throttle struct {
+	period int64  // ns; 0: it is not the rate that counts
+	next   int64  // log time, ns since the Unix epoch, when the next message is due
+	every  uint64 // of so many messages the first; 0: all
+	count  uint64 // of messages
+}
+
+// early is by which part of a period a message may be before its time. It does not make more messages pass: the times stay a
+// period apart.
+const early = 4
+
+// Passes says whether a message with that log time, in ns since the Unix epoch, is let through.
+func (t *Throttle) Passes(stamp int64) bool {
+	if t.every > 0 {
+		t.count++
+		return (t.count-1)%t.every == 0
+	}
+	switch until := t.next - stamp; {
+	case until < -t.period || until > 2*t.period: // none came for a while, or simulated time began anew
+		t.next = stamp + t.period
+	case until > t.period/early:
+		return false
+	default:
+		t.next += t.period
+	}
+	return true
+}
+
+// Rule is a throttle for topics.
+type Rule struct {
+	topics   *regexp.Regexp
+	throttle Throttle
+}
+
+// Parse reads rules: TOPIC=5Hz, TOPIC=1/10. A * in TOPIC stands for anything.
+func Parse(texts []string) ([]Rule, error) {
+	var list []Rule
+	for _, text := range texts {
+		name, limit, _ := strings.Cut(text, "=")
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(name), `\*`, ".*")
+		rule := Rule{topics: regexp.MustCompile("^" + pattern + "$")}
+		if rate, isRate := strings.CutSuffix(strings.ToLower(limit), "hz"); isRate {
+			hz, _ := strconv.ParseFloat(strings.TrimSpace(rate), 64)
+			if period := float64(time.Second) / hz; period > 0 && period < math.MaxInt32*float64(time.Second) {
+				rule.throttle.period = int64(period)
+			}
+		} else if every, isEvery := strings.CutPrefix(limit, "1/"); isEvery {
+			rule.throttle.every, _ = strconv.ParseUint(every, 10, 64)
+		}
+		if name == "" || rule.throttle == (Throttle{}) {
+			return nil, fmt.Errorf("%q is not allowed, want TOPIC=5Hz or TOPIC=1/10", text)
+		}
+		list = append(list, rule)
+	}
+	return list, nil
+}
+
+// Of returns the throttle of a topic by the first rule that matches, nil if there is none.
+func Of(rules []Rule, topic string) *Throttle {
+	for _, rule := range rules {
+		if rule.topics.MatchString(topic) {
+			t := rule.throttle
+			return &t
+		}
+	}
+	return nil
+}
