@@ -22,9 +22,13 @@ import (
 type diffOptions struct {
 	Topics       []string `param:"topics" short:"t" group:"Selection" help:"only these topics: names, or regular expressions that match a whole name; repeat it or put commas between them"`
 	IgnoreTopics []string `param:"ignore_topics" alias:"exclude" short:"x" group:"Selection" help:"without these topics; likewise"`
+	As           string   `param:"as" group:"Comparison" options:"auto|ros2|raw" help:"compare all as messages of ROS 2, field by field (ros2), or the bytes of all payloads as they are (raw); auto reads as ROS 2 what the recordings have in different encodings, and compares bytes of the rest"`
+	Tolerance    []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER" help:"floats, and times in seconds, that differ by no more are the same: 1e-5, or of the larger one 0.1%; with FIELD, such as header.stamp or pose, it is about all numbers in there; the last one that fits counts; repeat it or put commas between them; means --as ros2"`
+	IgnoreFields []string `param:"ignore_fields" group:"Comparison" value:"[TOPIC:]FIELD" help:"do not compare these fields, nor what is in them; likewise"`
 	Times        string   `param:"times" group:"Comparison" value:"DURATION" help:"log times that are farther apart than this DURATION after what all have in common are differences; by default they are only told"`
 	Strict       bool     `param:"strict" group:"Comparison" help:"padding at the end of payloads, which DDS may add, is a difference"`
 	Limit        int      `param:"limit" group:"Output" min:"0" help:"show so many differences"`
+	JSON         bool     `param:"json" group:"Output" help:"print one JSON object"`
 	Brief        bool     `param:"brief" short:"q" group:"Output" help:"print nothing but the verdict"`
 }
 
@@ -41,29 +45,49 @@ func (o *diffOptions) diff(ctx context.Context, paths []string, stdout, stderr i
 		return err
 	}
 	defer ins.Close()
-	if err := d.selection.check(ins.infos(), func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
+	report, err := d.run(ctx, ins, o.Limit, stderr)
+	if err != nil {
 		return err
 	}
+	switch {
+	case o.JSON:
+		err = report.json(stdout)
+	case o.Brief:
+		_, err = fmt.Fprintln(stdout, report.Verdict)
+	default:
+		err = report.text(stdout)
+	}
+	if err == nil && !report.Same {
+		err = errDifferent
+	}
+	return err
+}
+
+// run compares two recordings, and tells of limit differences one by one.
+func (d *difference) run(ctx context.Context, ins inputs, limit int, stderr io.Writer) (*report, error) {
+	if err := d.view(ins); err != nil {
+		return nil, err
+	}
+	if err := d.selection.check(ins.infos(), func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
+		return nil, err
+	}
 	for i, in := range ins {
+		var err error
 		if d.sides[i], err = d.read(ctx, in); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	d.compare()
-	if !o.Brief {
-		if err := d.report(stdout, o.Limit); err != nil {
-			return err
-		}
+	if err := d.compare(ctx, limit); err != nil {
+		return nil, err
 	}
-	fmt.Fprintln(stdout, d.verdict())
-	if d.differs() {
-		return errDifferent
-	}
-	return nil
+	return d.report(limit), nil
 }
 
 func (o *diffOptions) parse() (*difference, error) {
-	d := &difference{strict: o.Strict, tolerance: -1, seed: maphash.MakeSeed()}
+	d := &difference{
+		strict: o.Strict, tolerance: -1, seed: maphash.MakeSeed(),
+		as: o.As, schemas: schemas{}, translated: map[*codec.Channel]bool{}, waiting: 64 << 20,
+	}
 	var err error
 	if d.selection.include, err = parsePatterns("topics", o.Topics); err != nil {
 		return nil, err
@@ -81,6 +105,19 @@ func (o *diffOptions) parse() (*difference, error) {
 			return nil, config.Usagef("--times %q is not a duration such as 5ms, or a number of seconds", o.Times)
 		}
 		d.tolerance = time.Duration(m.ns)
+	}
+	if d.rules, err = parseTolerances(o.Tolerance); err != nil {
+		return nil, err
+	}
+	ignoredFields, err := parseIgnored(o.IgnoreFields)
+	if err != nil {
+		return nil, err
+	}
+	if d.rules = append(d.rules, ignoredFields...); len(d.rules) > 0 {
+		if d.as == viewRaw {
+			return nil, config.Usagef("--tolerance and --ignore-fields are about fields, which --as raw does not compare")
+		}
+		d.as = viewROS2
 	}
 	return d, nil
 }
@@ -131,6 +168,12 @@ type difference struct {
 	tolerance time.Duration // of log times; negative if times do not count
 	seed      maphash.Seed
 
+	as         string // what the recordings are read as
+	rules      []rule // about fields
+	schemas    schemas
+	translated map[*codec.Channel]bool // those that the recordings do not have as they are
+	waiting    int                     // bytes of payloads that may wait for those with which they are to be compared
+
 	sides   [2]*side
 	streams []*comparison // of what both recordings have, by topic
 
@@ -148,6 +191,12 @@ type comparison struct {
 	encodings string // how they differ, or ""
 	padded    int    // messages that differ in padding only
 	late      []pair // those beyond the tolerance
+
+	byField bool
+	alike   int                      // messages of which the fields are the same, but not the bytes
+	allowed fieldComparison          // the one of which rules let the most pass
+	of      pair                     // which that was
+	fields  map[pair]fieldComparison // some of the messages that differ
 }
 
 // pair is a message in both recordings, by its index among those of its topic.
@@ -238,8 +287,8 @@ func paddingless(data []byte) (header [4]byte, padding int) {
 	return header, -len(data) & 3
 }
 
-// compare fills in what differs between the two sides.
-func (d *difference) compare() {
+// compare fills in what differs between the two sides. Of each topic it keeps the fields that differ in limit messages.
+func (d *difference) compare(ctx context.Context, limit int) error {
 	a, b := d.sides[0], d.sides[1]
 	keys := slices.SortedFunc(maps.Keys(a.streams), streamKey.compare)
 	for _, key := range keys {
@@ -262,6 +311,9 @@ func (d *difference) compare() {
 		}
 	}
 	slices.SortFunc(d.extra, streamKey.compare)
+	if err := d.compareFields(ctx, limit); err != nil {
+		return err
+	}
 	d.compareTimes()
 	for i, s := range d.sides {
 		if !s.in.info.Complete {
@@ -270,9 +322,10 @@ func (d *difference) compare() {
 	}
 	d.compareChannels()
 	d.compareOrder()
+	return nil
 }
 
-// matches calls yield for each pair of messages of equal payload.
+// matches calls yield for each pair of messages that are the same.
 func (c *comparison) matches(yield func(pair) bool) {
 	if c.encodings != "" {
 		return
@@ -330,6 +383,7 @@ func (d *difference) compareChannels() {
 	for _, c := range d.streams {
 		padded += c.padded
 	}
+	d.notes = append(d.notes, d.fieldNotes()...)
 	if padded > 0 {
 		d.notes = append(d.notes, fmt.Sprintf("payloads that differ in padding at their end alone: %d (--strict makes that a difference)", padded))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -9,12 +10,48 @@ import (
 	"tapedeck/codec"
 )
 
-// report writes which differences there are, limit of them message by message, and the notes.
-func (d *difference) report(w io.Writer, limit int) error {
+// report is what a comparison found, for people and programs.
+type report struct {
+	A       reportSide  `json:"a"`
+	B       reportSide  `json:"b"`
+	Same    bool        `json:"same"`
+	Verdict string      `json:"verdict"`
+	Topics  []topicDiff `json:"topics"`  // those that differ
+	Omitted int         `json:"omitted"` // differences that are not among those of the topics
+	Notes   []string    `json:"notes"`
+}
+
+// reportSide is one of the recordings.
+type reportSide struct {
+	Path     string `json:"path"`
+	Format   string `json:"format"`
+	Topics   int    `json:"topics"`
+	Messages int    `json:"messages"`
+}
+
+// topicDiff says how a topic differs.
+type topicDiff struct {
+	Topic       string        `json:"topic"`
+	Type        string        `json:"type"`
+	Text        string        `json:"text"`
+	Differences []messageDiff `json:"differences"`
+}
+
+// messageDiff says how one message differs, or which ones are only in one recording.
+type messageDiff struct {
+	Message int               `json:"message"`  // index among those of the topic
+	Time    int64             `json:"log_time"` // ns since the Unix epoch
+	Fields  []fieldDifference `json:"fields,omitempty"`
+	Text    string            `json:"text"`
+}
+
+// report returns which differences there are, limit of them message by message.
+func (d *difference) report(limit int) *report {
 	r := &reporter{difference: d, left: limit}
-	for i, s := range d.sides {
-		fmt.Fprintf(&r.text, "%c: %s (%s): %s, %s\n", 'A'+i, printable(s.in.path), s.in.info.Format,
-			count(len(s.streams), "topic"), count(len(s.order), "message"))
+	r.Same, r.Verdict, r.Topics = !d.differs(), d.verdict(), []topicDiff{}
+	for i, to := range []*reportSide{&r.A, &r.B} {
+		s := d.sides[i]
+		*to = reportSide{s.in.path, s.in.info.Format, len(s.streams), len(s.order)}
 	}
 	for _, key := range d.missing {
 		r.only("A", key, d.sides[0].streams[key], d.extra)
@@ -27,21 +64,41 @@ func (d *difference) report(w io.Writer, limit int) error {
 			r.stream(c)
 		}
 	}
-	if r.omitted > 0 {
-		fmt.Fprintf(&r.text, "%s not shown; --limit shows more\n", count(r.omitted, "more difference"))
-	}
-	for _, note := range d.notes {
-		fmt.Fprintln(&r.text, "note:", note)
-	}
+	r.Notes = append([]string{}, d.notes...)
 	if slices.ContainsFunc(d.streams, func(c *comparison) bool {
 		return slices.ContainsFunc(c.a.messages, func(m stamp) bool { return m.matched })
 	}) {
-		for _, line := range d.times.lines() {
-			fmt.Fprintln(&r.text, "note:", line)
+		r.Notes = append(r.Notes, d.times.lines()...)
+	}
+	return &r.report
+}
+
+func (r *report) text(w io.Writer) error {
+	var b strings.Builder
+	for i, s := range []*reportSide{&r.A, &r.B} {
+		fmt.Fprintf(&b, "%c: %s (%s): %s, %s\n", 'A'+i, printable(s.Path), s.Format, count(s.Topics, "topic"), count(s.Messages, "message"))
+	}
+	for _, t := range r.Topics {
+		fmt.Fprintln(&b, t.Text)
+		for _, m := range t.Differences {
+			fmt.Fprintf(&b, "  %s\n", m.Text)
 		}
 	}
-	_, err := io.WriteString(w, r.text.String())
+	if r.Omitted > 0 {
+		fmt.Fprintf(&b, "%s not shown; --limit shows more\n", count(r.Omitted, "more difference"))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintln(&b, "note:", note)
+	}
+	fmt.Fprintln(&b, r.Verdict)
+	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (r *report) json(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
 }
 
 // verdict is the result in one line.
@@ -65,7 +122,11 @@ func (d *difference) verdict() string {
 	}
 	topics := len(d.streams) + len(d.missing) + len(d.extra)
 	if !d.differs() {
-		return fmt.Sprintf("identical: %s, %s", count(topics, "topic"), count(messages, "message"))
+		same := "identical"
+		if slices.ContainsFunc(d.streams, func(c *comparison) bool { return c.alike > 0 }) && len(d.rules) > 0 {
+			same = "the same as far as it was asked for"
+		}
+		return fmt.Sprintf("%s: %s, %s", same, count(topics, "topic"), count(messages, "message"))
 	}
 	parts := []string{fmt.Sprintf("%d of %s", differing, count(topics, "topic"))}
 	for _, p := range []struct {
@@ -91,22 +152,27 @@ func (d *difference) verdict() string {
 	return "different: " + strings.Join(parts, ", ")
 }
 
-// reporter writes differences until it has written enough of them.
+// reporter collects differences until there are enough of them.
 type reporter struct {
 	*difference
-	text    strings.Builder
-	left    int // differences to be shown still
-	omitted int
+	report
+	left int // differences to be told still
 }
 
-// show writes one difference of a stream, which stands for n, unless there were enough already.
-func (r *reporter) show(n int, line func() string) {
+// show adds one difference of the last topic, which stands for n, unless there were enough already.
+func (r *reporter) show(n int, found func() messageDiff) {
 	if r.left == 0 {
-		r.omitted += n
+		r.Omitted += n
 		return
 	}
 	r.left--
-	fmt.Fprintf(&r.text, "  %s\n", line())
+	t := &r.Topics[len(r.Topics)-1]
+	t.Differences = append(t.Differences, found())
+}
+
+// topic begins with a topic.
+func (r *reporter) topic(key streamKey, text string) {
+	r.Topics = append(r.Topics, topicDiff{key.topic, key.typeName, text, []messageDiff{}})
 }
 
 // only reports a stream that one recording lacks, unless that has the topic under another type and the other side tells.
@@ -114,34 +180,34 @@ func (r *reporter) only(side string, key streamKey, s *stream, others []streamKe
 	i := slices.IndexFunc(others, func(o streamKey) bool { return o.topic == key.topic })
 	switch {
 	case i < 0:
-		fmt.Fprintf(&r.text, "%s: only in %s, with %s\n", key, side, count(len(s.messages), "message"))
+		r.topic(key, fmt.Sprintf("%s: only in %s, with %s", key, side, count(len(s.messages), "message")))
 	case side == "A":
-		fmt.Fprintf(&r.text, "%s: type %s in A, %s in B\n", printable(key.topic), printable(key.typeName), printable(others[i].typeName))
+		r.topic(key, fmt.Sprintf("%s: type %s in A, %s in B", printable(key.topic), printable(key.typeName), printable(others[i].typeName)))
 	}
 }
 
 func (r *reporter) stream(c *comparison) {
 	if c.encodings != "" {
-		fmt.Fprintf(&r.text, "%s: %s; payloads are not compared\n", c.key, c.encodings)
+		r.topic(c.key, fmt.Sprintf("%s: %s; payloads are not compared", c.key, c.encodings))
 		return
 	}
-	fmt.Fprintf(&r.text, "%s: %d messages in A, %d in B\n", c.key, len(c.a.messages), len(c.b.messages))
+	r.topic(c.key, fmt.Sprintf("%s: %d messages in A, %d in B", c.key, len(c.a.messages), len(c.b.messages)))
 	moved := c.moved()
 	for _, h := range c.hunks {
 		for k := range h.changed() {
-			r.show(1, func() string { return r.changed(c, h.a0+k, h.b0+k) })
+			r.show(1, func() messageDiff { return r.changed(c, pair{h.a0 + k, h.b0 + k}) })
 		}
 		if n := h.missing(); n > 0 {
-			r.show(n, func() string { return gone("missing in B", n, h.a1-n, c.a.messages, moved) })
+			r.show(n, func() messageDiff { return gone("missing in B", n, h.a1-n, c.a.messages, moved) })
 		}
 		if n := h.extra(); n > 0 {
-			r.show(n, func() string { return gone("only in B", n, h.b1-n, c.b.messages, nil) })
+			r.show(n, func() messageDiff { return gone("only in B", n, h.b1-n, c.b.messages, nil) })
 		}
 	}
 	for _, p := range c.late {
-		r.show(1, func() string {
-			off := c.b.messages[p.b].log - c.a.messages[p.a].log - r.times.offset
-			return fmt.Sprintf("message %d is %s s late: %s in A, %s in B", p.a, seconds(off), seconds(c.a.messages[p.a].log), seconds(c.b.messages[p.b].log))
+		r.show(1, func() messageDiff {
+			a, b := c.a.messages[p.a].log, c.b.messages[p.b].log
+			return messageDiff{p.a, a, nil, fmt.Sprintf("message %d is %s s late: %s in A, %s in B", p.a, seconds(b-a-r.times.offset), seconds(a), seconds(b))}
 		})
 	}
 }
@@ -158,35 +224,50 @@ func (c *comparison) moved() map[uint64]int {
 }
 
 // gone tells of n messages from index at on, which only one recording has.
-func gone(what string, n, at int, messages []stamp, moved map[uint64]int) string {
+func gone(what string, n, at int, messages []stamp, moved map[uint64]int) messageDiff {
 	text := fmt.Sprintf("%d %s at index %d, log time %s", n, what, at, seconds(messages[at].log))
 	if to, ok := moved[messages[at].hash]; ok {
 		text += fmt.Sprintf("; its payload stands at index %d there", to)
 	}
-	return text
+	return messageDiff{at, messages[at].log, nil, text}
 }
 
-// changed tells where the payloads of two messages begin to differ.
-func (r *reporter) changed(c *comparison, i, j int) string {
-	a, b := c.a.messages[i], c.b.messages[j]
-	text := fmt.Sprintf("message %d differs", i)
-	if i != j {
-		text += fmt.Sprintf(" from message %d of B", j)
+// changed tells what differs between two messages.
+func (r *reporter) changed(c *comparison, p pair) messageDiff {
+	a, b := c.a.messages[p.a], c.b.messages[p.b]
+	text := fmt.Sprintf("message %d differs", p.a)
+	if p.a != p.b {
+		text += fmt.Sprintf(" from message %d of B", p.b)
 	}
 	text += fmt.Sprintf(", log times %s and %s", seconds(a.log), seconds(b.log))
-	first, err := r.fetch(0, c, i)
-	if err != nil {
-		return fmt.Sprintf("%s (reading it again: %v)", text, err)
+	found := messageDiff{Message: p.a, Time: a.log}
+	f, ok := c.fields[p]
+	if !ok {
+		first, err := r.fetch(0, c, p.a)
+		var second *codec.Message
+		if err == nil {
+			second, err = r.fetch(1, c, p.b)
+		}
+		if err != nil {
+			found.Text = fmt.Sprintf("%s (reading it again: %v)", text, err)
+			return found
+		}
+		if !f.compare(first, second, r.schemas) || f.count == 0 {
+			found.Text = fmt.Sprintf("%s, %d and %d bytes, %s", text, a.size, b.size, r.firstByte(c, first.Data, second.Data))
+			return found
+		}
 	}
-	second, err := r.fetch(1, c, j)
-	if err != nil {
-		return fmt.Sprintf("%s (reading it again: %v)", text, err)
-	}
-	if !r.strict && c.cdr() && len(first) >= 4 && len(second) >= 4 {
-		first[3], second[3] = first[3]&^3, second[3]&^3
+	found.Fields, found.Text = f.first, text+", "+f.text()
+	return found
+}
+
+// firstByte tells where two payloads begin to differ. It changes them.
+func (r *reporter) firstByte(c *comparison, a, b []byte) string {
+	if !r.strict && c.cdr() && len(a) >= 4 && len(b) >= 4 {
+		a[3], b[3] = a[3]&^3, b[3]&^3
 	}
 	at := 0
-	for at < len(first) && at < len(second) && first[at] == second[at] {
+	for at < len(a) && at < len(b) && a[at] == b[at] {
 		at++
 	}
 	byteAt := func(data []byte) string {
@@ -195,11 +276,11 @@ func (r *reporter) changed(c *comparison, i, j int) string {
 		}
 		return "its end"
 	}
-	return fmt.Sprintf("%s, %d and %d bytes, first at byte %d: %s and %s", text, a.size, b.size, at, byteAt(first), byteAt(second))
+	return fmt.Sprintf("first at byte %d: %s and %s", at, byteAt(a), byteAt(b))
 }
 
-// fetch reads the payload of a message again, by its index among those of its topic.
-func (r *reporter) fetch(side int, c *comparison, index int) ([]byte, error) {
+// fetch reads a message again, by its index among those of its topic.
+func (r *reporter) fetch(side int, c *comparison, index int) (*codec.Message, error) {
 	messages := [...]*stream{c.a, c.b}[side].messages
 	log := messages[index].log
 	it, err := r.sides[side].in.reader.Read(codec.Query{
@@ -219,5 +300,7 @@ func (r *reporter) fetch(side int, c *comparison, index int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clone(msg.Data), nil
+	copied := *msg
+	copied.Data = slices.Clone(msg.Data)
+	return &copied, nil
 }

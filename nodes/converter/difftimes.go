@@ -24,7 +24,7 @@ func (d *difference) compareTimes() {
 		for p := range c.matches {
 			a, b := &c.a.messages[p.a], &c.b.messages[p.b]
 			a.matched, b.matched = true, true
-			if a.size != b.size {
+			if a.hash == b.hash && a.size != b.size {
 				c.padded++
 			}
 			offsets = append(offsets, b.log-a.log)

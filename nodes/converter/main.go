@@ -37,7 +37,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	conversion := defaultConvertOptions()
 	var info infoOptions
 	var salvage recoverOptions
-	diff := diffOptions{Limit: 10}
+	diff := diffOptions{Limit: 10, As: viewAuto}
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
 		"Converts recordings from one format to another. Several inputs are merged in time. The name of the output says its format, "+
 			"or --to does: name.record, name.mcap, or a name without extension for a folder as ros2 bag writes it.",

@@ -97,6 +97,10 @@ func TestExitCodes(t *testing.T) {
 		"diff of others":           {[]string{"diff", a, b}, 1, "the recordings differ"},
 		"diff of one":              {[]string{"diff", a}, 2, "converter diff A B"},
 		"diff with a bad time":     {[]string{"diff", a, b, "--times", "soon"}, 2, `--times "soon" is not a duration`},
+		"diff with a bad view":     {[]string{"diff", a, b, "--as", "ros1"}, 2, "as"},
+		"diff with a bad number":   {[]string{"diff", a, b, "--tolerance", "x=much"}, 2, `--tolerance "x=much" is none; give a number (1e-5)`},
+		"diff with a bad field":    {[]string{"diff", a, b, "--ignore-fields", "/a:"}, 2, `--ignore-fields "/a:" is none; give a FIELD`},
+		"diff of raw fields":       {[]string{"diff", a, b, "--ignore-fields", "x", "--as", "raw"}, 2, "which --as raw does not compare"},
 		"diff with a bad limit":    {[]string{"diff", a, b, "--limit", "-1"}, 2, "limit"},
 	}
 	for name, test := range tests {

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+var points = &codec.Channel{Topic: "/points", Type: "geometry_msgs/msg/PointStamped", Encoding: codec.EncodingCDR}
+
+// pointAt returns a message that was sent and logged at ns.
+func pointAt(t *testing.T, c *codec.Channel, ns int64, x float64, change func(*geometry_msgs.PointStamped)) codec.Message {
+	m := geometry_msgs.PointStamped{
+		Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Nanosec: uint32(ns)}, FrameId: "map"}, Point: geometry_msgs.Point{X: x},
+	}
+	if change != nil {
+		change(&m)
+	}
+	data, err := cdr.Marshal(&m)
+	require.NoError(t, err)
+	return codec.Message{Channel: c, LogTime: ns, Data: data}
+}
+
+func TestDiffOfFields(t *testing.T) {
+	drive := func(start int64, off float64, change func(*geometry_msgs.PointStamped)) []codec.Message {
+		var all []codec.Message
+		for i := range int64(20) {
+			all = append(all, pointAt(t, points, start+i*1000, 100*float64(i)+off, change))
+		}
+		return all
+	}
+	base := drive(1000, 0, nil)
+	near := drive(1000, 1e-6, nil)
+	bigEndian := func() []codec.Message {
+		all := slices.Clone(base)
+		data := slices.Clone(all[3].Data)
+		data[1] = 0
+		slices.Reverse(data[4:8])
+		slices.Reverse(data[8:12])
+		slices.Reverse(data[12:16])
+		for at := 20; at < 44; at += 8 { // behind "map"
+			slices.Reverse(data[at : at+8])
+		}
+		all[3].Data = data
+		return all
+	}()
+	stamped := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.Stamp.Nanosec += 300 })
+	framed := drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Header.FrameId = "odom" })
+	nan := func(bits uint64) []codec.Message {
+		return drive(1000, 0, func(m *geometry_msgs.PointStamped) { m.Point.Z = math.Float64frombits(bits) })
+	}
+	narrow := *points
+	narrow.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("Header header\nP point\n" +
+		"===\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n===\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n===\nMSG: geometry_msgs/P\nfloat64 x\nfloat64 y")}
+	without := func(messages []codec.Message) []codec.Message {
+		messages = slices.Clone(messages)
+		for i := range messages {
+			messages[i].Channel, messages[i].Data = &narrow, messages[i].Data[:len(messages[i].Data)-8]
+		}
+		return messages
+	}
+
+	tests := map[string]struct {
+		a, b []codec.Message
+		args []string
+		same bool
+		says []string // the last is the verdict
+	}{
+		"told without being asked": {
+			a: base, b: near,
+			says: []string{"  message 1 differs, log times 0.000002000 and 0.000002000, 1 field: point.x is 100 in A, 100.000001 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+		},
+		"bytes alone": {
+			a: base, b: bigEndian,
+			says: []string{"first at byte 1: 0x01 and 0x00\n", "different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"not when fields count": {
+			a: base, b: bigEndian, args: []string{"--as", "ros2"}, same: true,
+			says: []string{"note: the same field by field, though not byte by byte: 1 message\n", "identical: 1 topic, 20 messages\n"},
+		},
+		"tolerance": {
+			a: base, b: near, args: []string{"--tolerance", "1e-5"}, same: true,
+			says: []string{
+				"note: the same field by field, though not byte by byte: 20 messages\n",
+				"note: the largest difference within the tolerance is 1e-06, at point.x of message ", "the same as far as it was asked for: 1 topic, 20 messages\n",
+			},
+		},
+		"beyond the tolerance": {
+			a: base, b: near, args: []string{"--tolerance", "1e-7"}, says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
+		},
+		"share": {
+			a: base, b: near, args: []string{"--tolerance", "1e-6%"},
+			says: []string{"point.x is 0 in A, 1e-06 in B\n", "different: 1 of 1 topic, 1 message changed\n"},
+		},
+		"tolerance of a field": {
+			a: base, b: near, args: []string{"--tolerance", "/points:point=1e-5"}, same: true, says: []string{"20 messages\n"},
+		},
+		"tolerance of another field": {
+			a: base, b: near, args: []string{"--tolerance", "point.y=1e-5,/else:x=1"}, says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
+		},
+		"the last tolerance counts": {
+			a: base, b: near, args: []string{"--tolerance", "1e-5", "--tolerance", "x=0"}, says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
+		},
+		"stamps": {
+			a: base, b: stamped,
+			says: []string{"1 field: header.stamp is 0.000001000 in A, 0.000001300 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+		},
+		"tolerance of stamps": {
+			a: base, b: stamped, args: []string{"--tolerance", "header.stamp=3.01e-7"}, same: true, says: []string{"20 messages\n"},
+		},
+		"ignored": {
+			a: base, b: framed, args: []string{"--ignore-fields", "stamp,header.frame_id"}, same: true, says: []string{"20 messages\n"},
+		},
+		"another ignored": {
+			a: base, b: framed, args: []string{"--ignore-fields", "/else:header,point"},
+			says: []string{"1 field: header.frame_id is \"map\" in A, \"odom\" in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+		},
+		"NaN": {
+			a: nan(0x7ff8000000000000), b: nan(0x7ff8000000000001), args: []string{"--as", "ros2"}, same: true, says: []string{"20 messages\n"},
+		},
+		"NaN and a number": {
+			a: nan(0x7ff8000000000000), b: base, args: []string{"--tolerance", "1e300"},
+			says: []string{"1 field: point.z is NaN in A, 0 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+		},
+		"infinity and a number": {
+			a: nan(0x7ff0000000000000), b: base, args: []string{"--tolerance", "100%"},
+			says: []string{"1 field: point.z is +Inf in A, 0 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+		},
+		"lost among those that are near": {
+			a: base, b: slices.Delete(slices.Clone(near), 7, 9), args: []string{"--tolerance", "1e-5"},
+			says: []string{"20 messages in A, 18 in B\n  2 missing in B at index 7, ", "different: 1 of 1 topic, 2 messages missing in B\n"},
+		},
+		"lost and changed among those that are near": {
+			a: slices.Delete(slices.Clone(base), 4, 5), b: slices.Concat(near[:7], framed[7:8], near[8:]), args: []string{"--tolerance", "1e-5"},
+			says: []string{"  1 only in B at index 4, ", "  message 6 differs from message 7 of B, ", "header.frame_id is \"map\" in A, \"odom\" in B\n", "different: 1 of 1 topic, 1 message changed, 1 message only in B\n"},
+		},
+		"lost and moved in time": {
+			a: base, b: drive(1e6, 1e-6, func(m *geometry_msgs.PointStamped) { m.Header.Stamp.Nanosec -= 1e6 - 1000 })[:18], args: []string{"--tolerance", "1e-5"},
+			says: []string{"  2 missing in B at index 18, ", "different: 1 of 1 topic, 2 messages missing in B\n"},
+		},
+		"definitions": {
+			a: base, b: without(base),
+			says: []string{"1 field: point.z is 0 in A, nothing in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+		},
+		"definitions, ignored": {
+			a: base, b: without(near), args: []string{"--ignore-fields", "z", "--tolerance", "x=1e-5"}, same: true, says: []string{"20 messages\n"},
+		},
+		"raw": {
+			a: base, b: bigEndian, args: []string{"--as", "raw"}, says: []string{"different: 1 of 1 topic, 1 message changed\n"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			stdout, _, err := run(t, append([]string{"diff", writeLines(t, "a.lines", test.a), writeLines(t, "b.lines", test.b)}, test.args...)...)
+			if test.same {
+				require.NoError(t, err, stdout)
+			} else {
+				require.ErrorIs(t, err, errDifferent)
+			}
+			for _, says := range test.says {
+				require.Contains(t, stdout, says)
+			}
+			require.Regexp(t, test.says[len(test.says)-1]+"$", stdout)
+		})
+	}
+}
+
+// TestDiffOfEncodings compares messages of ROS 1 with what they are in ROS 2.
+func TestDiffOfEncodings(t *testing.T) {
+	one := &codec.Channel{Topic: "/x", Type: "std_msgs/Float64", Encoding: codec.EncodingROS1, Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("float64 data\n")}}
+	two := &codec.Channel{Topic: "/x", Type: "std_msgs/msg/Float64", Encoding: codec.EncodingCDR}
+	other := &codec.Channel{Topic: "/y", Type: "std_msgs/Float64", Encoding: codec.EncodingROS1, Schema: one.Schema}
+	message := func(c *codec.Channel, ns int64, x float64) codec.Message {
+		data := binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))
+		if c.Encoding == codec.EncodingCDR {
+			data = append([]byte{0, 1, 0, 0}, data...)
+		}
+		return codec.Message{Channel: c, LogTime: ns, Data: data}
+	}
+	a, b := []codec.Message{message(one, 1, 1.5), message(one, 2, 2.5)}, []codec.Message{message(two, 1, 1.5), message(two, 2, 2.5)}
+	compare := func(a, b []codec.Message, args ...string) (string, error) {
+		stdout, _, err := run(t, append([]string{"diff", writeLines(t, "a.lines", a), writeLines(t, "b.lines", b)}, args...)...)
+		return stdout, err
+	}
+	stdout, err := compare(a, b)
+	require.NoError(t, err, stdout)
+	require.Contains(t, stdout, "identical: 1 topic, 2 messages\n")
+
+	stdout, err = compare(a, b, "--as", "raw")
+	require.ErrorIs(t, err, errDifferent)
+	require.Contains(t, stdout, "different: 2 of 2 topics, 1 topic missing in B, 1 topic only in B\n")
+
+	// What both have is compared as it is, though another topic is not.
+	a, b = append(a, message(other, 3, math.Float64frombits(0x7ff8000000000000))), append(b, message(other, 3, math.Float64frombits(0x7ff8000000000001)))
+	stdout, err = compare(a, b)
+	require.ErrorIs(t, err, errDifferent)
+	require.Contains(t, stdout, "/y [std_msgs/Float64]: 1 messages in A, 1 in B\n  message 0 differs, log times 0.000000003 and 0.000000003, 8 and 8 bytes, first at byte 0: 0x00 and 0x01\n")
+	require.Contains(t, stdout, "different: 1 of 2 topics, 1 message changed\n")
+
+	stdout, err = compare(a, b, "--as", "ros2")
+	require.NoError(t, err, stdout)
+
+	b[1].Data[11] ^= 1
+	stdout, err = compare(a, b, "--json", "--topics", "/x")
+	require.ErrorIs(t, err, errDifferent)
+	var got report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	require.False(t, got.Same)
+	require.Equal(t, 2, got.A.Messages)
+	require.Len(t, got.Topics, 1)
+	require.Equal(t, "/x", got.Topics[0].Topic)
+	require.Len(t, got.Topics[0].Differences, 1)
+	require.Equal(t, 1, got.Topics[0].Differences[0].Message)
+	require.EqualValues(t, 2, got.Topics[0].Differences[0].Time)
+	require.Equal(t, "data", got.Topics[0].Differences[0].Fields[0].Path)
+	require.Equal(t, "2.5", got.Topics[0].Differences[0].Fields[0].A)
+}
+
+// TestDiffWaits compares recordings whose topics follow one another so differently that not all can wait for each other.
+func TestDiffWaits(t *testing.T) {
+	blobs := func(name string) *codec.Channel {
+		return &codec.Channel{Topic: name, Type: "std_msgs/msg/UInt8MultiArray", Encoding: codec.EncodingCDR}
+	}
+	channels := []*codec.Channel{blobs("/a"), blobs("/b"), blobs("/c")}
+	schema, err := cdr.NewSchema(msgs.Library(), channels[0].Type)
+	require.NoError(t, err)
+	var recordings [2][]codec.Message
+	for side := range recordings {
+		for i := range 9 {
+			// In A the topics follow one another, in B they come in turn and the other way round.
+			c := channels[i/3]
+			if side == 1 {
+				c = channels[2-i%3]
+			}
+			data, err := schema.Encode(&cdr.Struct{Fields: []cdr.Field{{Name: "data", Value: []uint8{byte(1 + side)}}}})
+			require.NoError(t, err)
+			recordings[side] = append(recordings[side], codec.Message{Channel: c, LogTime: int64(i), Data: data})
+		}
+	}
+	paths := []string{writeLines(t, "a.lines", recordings[0]), writeLines(t, "b.lines", recordings[1])}
+	for _, waiting := range []int{0, 30, 60, 1000} {
+		for _, tolerance := range []string{"1", "0.5"} {
+			d, err := (&diffOptions{As: viewAuto, Tolerance: []string{"data=" + tolerance}}).parse()
+			require.NoError(t, err)
+			d.waiting = waiting
+			ins, err := openInputs(paths)
+			require.NoError(t, err)
+			defer ins.Close()
+			got, err := d.run(t.Context(), ins, 10, t.Output())
+			require.NoError(t, err)
+			require.Equal(t, tolerance == "1", got.Same)
+			if got.Same {
+				require.Contains(t, got.Notes, "the same field by field, though not byte by byte: 9 messages")
+			} else {
+				require.Equal(t, "different: 3 of 3 topics, 9 messages changed", got.Verdict)
+				require.Len(t, got.Topics, 3)
+			}
+		}
+	}
+}

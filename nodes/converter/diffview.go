@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
+)
+
+// Views of recordings, as --as names them.
+const (
+	viewAuto = "auto" // what the recordings have alike as it is, the rest as ROS 2
+	viewROS2 = "ros2" // all as messages of ROS 2, compared field by field
+	viewRaw  = "raw"  // all as it is
+)
+
+// streamForm is what a topic, its type and the encoding of its payloads are.
+type streamForm struct{ topic, typeName, encoding string }
+
+func formOf(c *codec.Channel) streamForm { return streamForm{c.Topic, c.Type, c.Encoding} }
+
+// view has the recordings read as they are to be compared.
+func (d *difference) view(ins inputs) error {
+	if d.as == viewRaw {
+		return nil
+	}
+	var forms [2]map[streamForm]bool
+	for i, in := range ins {
+		forms[i] = map[streamForm]bool{}
+		for _, t := range in.info.Topics {
+			if !codec.IsEvents(t.Channel) {
+				forms[i][formOf(t.Channel)] = true
+			}
+		}
+	}
+	if d.as == viewAuto && !encodedOtherwise(forms[0], forms[1]) {
+		return nil
+	}
+	for i, in := range ins {
+		stays := map[*codec.Channel]bool{}
+		for _, t := range in.info.Topics {
+			f := formOf(t.Channel)
+			stays[t.Channel] = f.encoding == codec.EncodingCDR || d.as == viewAuto && forms[0][f] && forms[1][f]
+		}
+		left, err := in.translate(stays)
+		if err != nil {
+			return err
+		}
+		for _, err := range left {
+			d.notes = append(d.notes, string(rune('A'+i))+": "+err.Error())
+		}
+		for _, t := range in.info.Topics {
+			d.translated[t.Channel] = !stays[t.Channel]
+		}
+	}
+	return nil
+}
+
+// encodedOtherwise says whether something that only one of the recordings has may be what the other has in another encoding.
+func encodedOtherwise(a, b map[streamForm]bool) bool {
+	for f := range a {
+		for g := range b {
+			if !b[f] && !a[g] && f.encoding != g.encoding {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// translate has all channels of the recording but those that stay read as ROS 2. It returns why some cannot be.
+func (i *input) translate(stays map[*codec.Channel]bool) (left []error, err error) {
+	m := &mixed{source: i.reader, stays: func(c *codec.Channel) bool { return stays[c] }, info: *i.info}
+	if m.Reader, left, err = formats.ROS2(&foreign{i.reader, m.stays}); err != nil {
+		return nil, err
+	}
+	translated, err := m.Reader.Info()
+	if err != nil {
+		return nil, err
+	}
+	m.info.Topics = slices.DeleteFunc(slices.Clone(i.info.Topics), func(t codec.TopicInfo) bool { return !m.stays(t.Channel) })
+	m.info.Topics = append(m.info.Topics, translated.Topics...)
+	i.reader, i.info = m, &m.info
+	return left, nil
+}
+
+// mixed is a recording of which some channels are read as they are and others as ROS 2.
+type mixed struct {
+	codec.Reader // of the others
+	source       codec.Reader
+	stays        func(*codec.Channel) bool
+	info         codec.Info
+}
+
+func (m *mixed) Info() (*codec.Info, error) { return &m.info, nil }
+
+func (m *mixed) Read(q codec.Query) (codec.Iterator, error) {
+	own := q
+	own.Topics = func(c *codec.Channel) bool { return m.stays(c) && q.Wants(c) }
+	it, err := m.source.Read(own)
+	if err != nil {
+		return nil, err
+	}
+	others, err := m.Reader.Read(q)
+	if err != nil {
+		return nil, errors.Join(err, it.Close())
+	}
+	return codec.Merge(it, others), nil
+}
+
+// foreign is a recording without the channels that stay as they are.
+type foreign struct {
+	codec.Reader
+	stays func(*codec.Channel) bool
+}
+
+func (f *foreign) Info() (*codec.Info, error) {
+	info, err := f.Reader.Info()
+	if err != nil {
+		return nil, err
+	}
+	own := *info
+	own.Topics = slices.DeleteFunc(slices.Clone(info.Topics), func(t codec.TopicInfo) bool { return f.stays(t.Channel) })
+	return &own, nil
+}
+
+func (f *foreign) Read(q codec.Query) (codec.Iterator, error) {
+	wants := q
+	wants.Topics = func(c *codec.Channel) bool { return !f.stays(c) && q.Wants(c) }
+	return f.Reader.Read(wants)
+}

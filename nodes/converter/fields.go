@@ -1,0 +1,234 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+// fieldDifference is a field that differs between two messages.
+type fieldDifference struct {
+	Path string `json:"path"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// keptDifferences bounds the fields of a message that are told.
+const keptDifferences = 3
+
+// fieldComparison compares two messages of ROS 2 field by field.
+type fieldComparison struct {
+	rules []rule   // those of the topic
+	path  []string // to where it is, "[3]" for an element
+	names []string // likewise, without those
+
+	count  int               // of the fields that differ
+	first  []fieldDifference // up to keptDifferences of them
+	passed float64           // the largest difference that a rule let pass
+	at     string            // where that was
+}
+
+// schemas knows how to decode the messages of channels.
+type schemas map[*codec.Channel]*cdr.Schema
+
+// of returns the schema of a channel, or nil if its messages cannot be decoded.
+func (s schemas) of(c *codec.Channel) *cdr.Schema {
+	schema, ok := s[c]
+	if ok || c.Encoding != codec.EncodingCDR {
+		return schema
+	}
+	library := msgs.Library()
+	if c.Schema.Encoding == codec.SchemaROS2Msg {
+		if own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data)); err == nil {
+			library = own
+		}
+	}
+	s[c], _ = cdr.NewSchema(library, c.Type) // nil after an error
+	return s[c]
+}
+
+// compare compares two messages. It is false if one of them cannot be decoded.
+func (f *fieldComparison) compare(a, b *codec.Message, s schemas) bool {
+	of, with := s.of(a.Channel), s.of(b.Channel)
+	if of == nil || with == nil {
+		return false
+	}
+	first, err := of.Decode(a.Data)
+	if err != nil {
+		return false
+	}
+	second, err := with.Decode(b.Data)
+	if err != nil {
+		return false
+	}
+	f.structs(first, second)
+	return true
+}
+
+func (f *fieldComparison) structs(a, b *cdr.Struct) {
+	if isTime(a.Type) && isTime(b.Type) {
+		f.times(a, b)
+		return
+	}
+	in := func(name string, a, b any) {
+		f.path, f.names = append(f.path, name), append(f.names, name)
+		f.values(a, b)
+		f.path, f.names = f.path[:len(f.path)-1], f.names[:len(f.names)-1]
+	}
+	for i, field := range a.Fields {
+		if i < len(b.Fields) && b.Fields[i].Name == field.Name {
+			in(field.Name, field.Value, b.Fields[i].Value)
+		} else {
+			in(field.Name, field.Value, b.Get(field.Name))
+		}
+	}
+	for i, field := range b.Fields {
+		if (i >= len(a.Fields) || a.Fields[i].Name != field.Name) && a.Get(field.Name) == nil {
+			in(field.Name, nil, field.Value)
+		}
+	}
+}
+
+func isTime(name string) bool {
+	return name == "builtin_interfaces/msg/Time" || name == "builtin_interfaces/msg/Duration"
+}
+
+// times compares stamps or durations, in s as far as rules are concerned.
+func (f *fieldComparison) times(a, b *cdr.Struct) {
+	var ns [2]int64
+	for i, s := range []*cdr.Struct{a, b} {
+		sec, _ := s.Get("sec").(int32)
+		nanosec, _ := s.Get("nanosec").(uint32)
+		ns[i] = int64(sec)*1e9 + int64(nanosec)
+	}
+	if off := ns[0] - ns[1]; off != 0 && !f.allowed(float64(off)/1e9, 0, true) {
+		f.differ(seconds(ns[0]), seconds(ns[1]))
+	}
+}
+
+// values compares the values of a field. One that a message does not have is nil.
+func (f *fieldComparison) values(a, b any) {
+	if a == nil || b == nil {
+		if !f.allowed(math.Inf(1), 0, false) {
+			f.differ(shortened(a), shortened(b))
+		}
+		return
+	}
+	if s, ok := a.(*cdr.Struct); ok {
+		if t, ok := b.(*cdr.Struct); ok {
+			f.structs(s, t)
+			return
+		}
+	}
+	v, w := reflect.ValueOf(a), reflect.ValueOf(b)
+	if v.Kind() == reflect.Slice && w.Kind() == reflect.Slice && v.Len() == w.Len() {
+		alike := v.Type() == w.Type()
+		for i := range v.Len() {
+			if alike && v.Index(i).Equal(w.Index(i)) {
+				continue
+			}
+			f.path = append(f.path, "["+strconv.Itoa(i)+"]")
+			f.values(v.Index(i).Interface(), w.Index(i).Interface())
+			f.path = f.path[:len(f.path)-1]
+		}
+		return
+	}
+	x, float := numeric(v)
+	y, other := numeric(w)
+	continuous := float || other
+	same := x == y || math.IsNaN(x) && math.IsNaN(y)
+	if !continuous {
+		same = v.Kind() != reflect.Slice && w.Kind() != reflect.Slice && (a == b || fmt.Sprint(a) == fmt.Sprint(b))
+	}
+	if !same && !f.allowed(x, y, continuous) {
+		f.differ(shortened(a), shortened(b))
+	}
+}
+
+// numeric returns a value as a number, NaN if it is none, and whether it is a float.
+func numeric(v reflect.Value) (x float64, float bool) {
+	switch {
+	case v.CanFloat():
+		return v.Float(), true
+	case v.CanInt():
+		return float64(v.Int()), false
+	case v.CanUint():
+		return float64(v.Uint()), false
+	}
+	return math.NaN(), false
+}
+
+// allowed says whether the last of the rules that fit allows the values. Rules for all fields are about floats and times alone.
+func (f *fieldComparison) allowed(a, b float64, continuous bool) bool {
+	for _, r := range slices.Backward(f.rules) {
+		if len(r.field) == 0 && !continuous || !r.of(f.names) {
+			continue
+		}
+		if !r.allows(a, b) {
+			return false
+		}
+		if off := math.Abs(a - b); !math.IsInf(r.limit, 0) && off > f.passed {
+			f.passed, f.at = off, f.where()
+		}
+		return true
+	}
+	return false
+}
+
+func (f *fieldComparison) differ(a, b string) {
+	f.count++
+	if len(f.first) < keptDifferences {
+		f.first = append(f.first, fieldDifference{f.where(), a, b})
+	}
+}
+
+// where returns the path to where it is: "transforms[2].header.frame_id".
+func (f *fieldComparison) where() string {
+	return strings.ReplaceAll(strings.Join(f.path, "."), ".[", "[")
+}
+
+// shortened writes a value in few characters.
+func shortened(v any) string {
+	var text string
+	switch v := v.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		text = strconv.Quote(v)
+	case *cdr.Struct:
+		return "a " + v.Type
+	case float32:
+		text = strconv.FormatFloat(float64(v), 'g', -1, 32)
+	case float64:
+		text = strconv.FormatFloat(v, 'g', -1, 64)
+	default:
+		if value := reflect.ValueOf(v); value.Kind() == reflect.Slice {
+			return count(value.Len(), "element")
+		}
+		text = fmt.Sprint(v)
+	}
+	if len(text) > 60 {
+		text = strings.ToValidUTF8(text[:57], "") + "..."
+	}
+	return text
+}
+
+// text says how many fields differ, and in what.
+func (f *fieldComparison) text() string {
+	parts := []string{count(f.count, "field")}
+	for _, d := range f.first {
+		parts = append(parts, fmt.Sprintf("%s is %s in A, %s in B", d.Path, d.A, d.B))
+	}
+	if rest := f.count - len(f.first); rest > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", rest))
+	}
+	return parts[0] + ": " + strings.Join(parts[1:], "; ")
+}

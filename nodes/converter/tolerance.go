@@ -1,0 +1,88 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tapedeck/config"
+)
+
+// rule says of some fields how far apart their values may be, or that they do not count. Of several that fit a field the last
+// one does.
+type rule struct {
+	topic string   // "" means all
+	field []string // consecutive parts of the field's path; none means all floats and times
+	limit float64  // of the difference; infinite for fields that do not count
+	share bool     // limit is relative to the larger value
+}
+
+// parseTolerances reads rules such as 1e-5, 0.1%, header.stamp=1e-6 and /odom:pose.position=0.01.
+func parseTolerances(texts []string) ([]rule, error) {
+	var rules []rule
+	for _, text := range split(texts) {
+		name, value, named := strings.Cut(text, "=")
+		if !named {
+			name, value = "", text
+		}
+		r := fieldRule(name)
+		number, share := strings.CutSuffix(value, "%")
+		var err error
+		r.limit, err = strconv.ParseFloat(number, 64)
+		if err != nil || !(r.limit >= 0) || math.IsInf(r.limit, 0) || named && len(r.field) == 0 {
+			return nil, config.Usagef("--tolerance %q is none; give a number (1e-5), a share (0.1%%), FIELD=NUMBER or TOPIC:FIELD=NUMBER", text)
+		}
+		if r.share = share; share {
+			r.limit /= 100
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+// parseIgnored reads fields such as header.seq and /odom:pose.covariance.
+func parseIgnored(texts []string) ([]rule, error) {
+	var rules []rule
+	for _, text := range split(texts) {
+		r := fieldRule(text)
+		if len(r.field) == 0 {
+			return nil, config.Usagef("--ignore-fields %q is none; give a FIELD such as header.stamp, or TOPIC:FIELD", text)
+		}
+		r.limit = math.Inf(1)
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+// fieldRule reads FIELD or TOPIC:FIELD.
+func fieldRule(text string) rule {
+	topic, field, ok := strings.Cut(text, ":")
+	if !ok {
+		topic, field = "", text
+	}
+	if field == "" {
+		return rule{}
+	}
+	return rule{topic: topic, field: strings.Split(field, ".")}
+}
+
+// of says whether r is about the field that path leads to, indices left out.
+func (r *rule) of(path []string) bool {
+	n := len(r.field)
+	for i := 0; i+n <= len(path); i++ {
+		if slices.Equal(path[i:i+n], r.field) {
+			return true
+		}
+	}
+	return false
+}
+
+// allows says whether two values may be as far apart as they are. Those that are no numbers are NaN.
+func (r *rule) allows(a, b float64) bool {
+	limit, off := r.limit, math.Abs(a-b)
+	if r.share {
+		limit *= max(math.Abs(a), math.Abs(b))
+	}
+	return math.IsInf(r.limit, 0) || off <= limit && !math.IsInf(off, 0)
+}
