@@ -64,7 +64,7 @@ func (o *diffOptions) diff(ctx context.Context, paths []string, stdout, stderr i
 }
 
 // run compares two recordings, and tells of limit differences one by one.
-func (d *difference) run(ctx context.Context, ins inputs, limit int, stderr io.Writer) (*report, error) {
+func (d *difference) run(ctx context.Context, ins inputs, limit int, stderr io.Writer) (*diffReport, error) {
 	if err := d.view(ins); err != nil {
 		return nil, err
 	}

@@ -214,7 +214,7 @@ func TestDiffOfEncodings(t *testing.T) {
 	b[1].Data[11] ^= 1
 	stdout, err = compare(a, b, "--json", "--topics", "/x")
 	require.ErrorIs(t, err, errDifferent)
-	var got report
+	var got diffReport
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	require.False(t, got.Same)
 	require.Equal(t, 2, got.A.Messages)

@@ -10,8 +10,8 @@ import (
 	"tapedeck/codec"
 )
 
-// report is what a comparison found, for people and programs.
-type report struct {
+// diffReport is what a comparison found, for people and programs.
+type diffReport struct {
 	A       reportSide  `json:"a"`
 	B       reportSide  `json:"b"`
 	Same    bool        `json:"same"`
@@ -46,7 +46,7 @@ type messageDiff struct {
 }
 
 // report returns which differences there are, limit of them message by message.
-func (d *difference) report(limit int) *report {
+func (d *difference) report(limit int) *diffReport {
 	r := &reporter{difference: d, left: limit}
 	r.Same, r.Verdict, r.Topics = !d.differs(), d.verdict(), []topicDiff{}
 	for i, to := range []*reportSide{&r.A, &r.B} {
@@ -70,10 +70,10 @@ func (d *difference) report(limit int) *report {
 	}) {
 		r.Notes = append(r.Notes, d.times.lines()...)
 	}
-	return &r.report
+	return &r.diffReport
 }
 
-func (r *report) text(w io.Writer) error {
+func (r *diffReport) text(w io.Writer) error {
 	var b strings.Builder
 	for i, s := range []*reportSide{&r.A, &r.B} {
 		fmt.Fprintf(&b, "%c: %s (%s): %s, %s\n", 'A'+i, printable(s.Path), s.Format, count(s.Topics, "topic"), count(s.Messages, "message"))
@@ -95,7 +95,7 @@ func (r *report) text(w io.Writer) error {
 	return err
 }
 
-func (r *report) json(w io.Writer) error {
+func (r *diffReport) json(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
@@ -155,7 +155,7 @@ func (d *difference) verdict() string {
 // reporter collects differences until there are enough of them.
 type reporter struct {
 	*difference
-	report
+	diffReport
 	left int // differences to be told still
 }
 
