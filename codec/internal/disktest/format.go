@@ -1,0 +1,223 @@
+package disktest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
+)
+
+// Format is a format whose files are tested.
+type Format struct {
+	First    string           // name of the first file of a recording
+	Channels []*codec.Channel // of the recordings, two or more; another one is declared without messages
+	Silent   *codec.Channel
+	Create   func(s output.System, path string, o codec.CreateOptions) (*output.Recording, error)
+	Open     func(t testing.TB, name string, content []byte) (codec.Reader, error)
+	// Uncertain says that what a crash left of the last write may be read as damage, and not just zeros in its midst.
+	Uncertain bool
+}
+
+// firstTime is the LogTime of the first message; the others follow in steps of 1 ns.
+const firstTime = 1000
+
+// readAll returns all messages, with their contents, and the error that ended them unless that is io.EOF.
+func readAll(t testing.TB, r codec.Reader, q codec.Query) ([]codec.Message, error) {
+	it, err := r.Read(q)
+	require.NoError(t, err)
+	defer it.Close()
+	var all []codec.Message
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		kept := *m
+		kept.Data = slices.Clone(m.Data)
+		all = append(all, kept)
+	}
+}
+
+// TestErrors has the disk fail at any operation, once or for good: what is read is what was written, without what is said to be
+// missing.
+func (f Format) TestErrors(t *testing.T) {
+	for _, forever := range []bool{false, true} {
+		for at := int64(1); ; at++ {
+			if !f.testError(t, at, forever) {
+				require.Greater(t, at, int64(20), "it was tried at all")
+				break
+			}
+		}
+	}
+}
+
+// testError has the disk fail at one operation, or from it on. It is false when there is none.
+func (f Format) testError(t *testing.T, at int64, forever bool) bool {
+	calls := atomic.Int64{}
+	disk := &Disk{Fail: func(_ string, n int) (int, error) {
+		if call := calls.Add(1); call == at || forever && call > at {
+			return max(n, 0) / 2, syscall.EIO
+		}
+		return 0, nil
+	}}
+	name := fmt.Sprintf("fails at call %d, forever: %v", at, forever)
+	missing := map[*codec.MissingError]bool{}
+	var mu sync.Mutex
+	note := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e := (*codec.MissingError)(nil); errors.As(err, &e) {
+			missing[e] = true
+		}
+	}
+	w, err := f.Create(disk, f.First, codec.CreateOptions{ChunkSize: 300, Completed: func(_ codec.FileInfo, err error) { note(err) }})
+	if err != nil {
+		require.Empty(t, disk.Files(), "nothing is left")
+		return true
+	}
+	c := f.Channels[0]
+	var taken []int64
+	for i := int64(1); i <= 40; i++ {
+		err := w.Write(&codec.Message{Channel: c, LogTime: i, Data: make([]byte, 50)})
+		if err == nil {
+			taken = append(taken, i)
+		} else {
+			require.ErrorIs(t, err, syscall.EIO)
+			require.ErrorContains(t, err, "look at the disk")
+			_ = w.Split()
+		}
+		note(err)
+		if i%10 == 5 {
+			note(w.Sync())
+		}
+		if i == 20 {
+			_ = w.Split()
+		}
+	}
+	note(w.Close())
+
+	lost := 0
+	for e := range missing {
+		lost += int(e.Count())
+	}
+	var got []int64
+	for path, content := range disk.Files() {
+		r, err := f.Open(t, path, content)
+		require.NoError(t, err, name)
+		all, err := readAll(t, r, codec.Query{})
+		require.NoError(t, err, name)
+		require.NoError(t, r.Close())
+		for _, m := range all {
+			if m.Channel.Topic == c.Topic { // there may be events
+				got = append(got, m.LogTime)
+			}
+		}
+	}
+	slices.Sort(got)
+	require.Len(t, got, len(taken)-lost, name)
+	require.Subset(t, taken, got, name)
+	require.Len(t, slices.Compact(got), len(taken)-lost, name)
+	return calls.Load() >= at
+}
+
+// TestCrashes has the machine crash at any moment, and leave whatever a crash may leave of what was not put on the disk: everything
+// before the last Sync is there, nothing else than what was written, and no file is called complete that is not. Writes are cut at
+// every step-th byte.
+func (f Format) TestCrashes(t *testing.T, step int, o codec.CreateOptions) {
+	disk := &Disk{}
+	written := f.write(t, disk, o)
+	disk.Crashes(step, func(c Crash) {
+		var all []codec.Message
+		for name, content := range c.Files {
+			all = append(all, f.readCrashed(t, name, content, c)...)
+		}
+		slices.SortFunc(all, func(a, b codec.Message) int { return int(a.LogTime - b.LogTime) })
+		require.GreaterOrEqual(t, len(all), c.Mark, c.Name)
+		for i, m := range all {
+			if i < c.Mark {
+				require.Equal(t, written[i].LogTime, m.LogTime, c.Name)
+			}
+			want := written[m.LogTime-firstTime]
+			require.Equal(t, want.Channel.Topic, m.Channel.Topic, c.Name)
+			require.Equal(t, string(want.Data), string(m.Data), c.Name)
+			require.True(t, i == 0 || all[i-1].LogTime < m.LogTime, c.Name)
+		}
+	})
+}
+
+// write writes a recording with a bit of everything and returns its messages.
+func (f Format) write(t *testing.T, disk *Disk, o codec.CreateOptions) (written []codec.Message) {
+	o.ChunkSize = 300
+	w, err := f.Create(disk, f.First, o)
+	require.NoError(t, err)
+	write := func(n int) {
+		for range n {
+			i := len(written)
+			// Many end with zeros, and some are larger than a page.
+			data := strings.Repeat(string(rune('a'+i%26)), 5+i) + strings.Repeat("\x00", 7*(i%5)) + strings.Repeat("z", i/20*5000)
+			m := codec.Message{Channel: f.Channels[i%len(f.Channels)], LogTime: firstTime + int64(i), PublishTime: int64(i % 3), Data: []byte(data)}
+			require.NoError(t, w.Write(&m))
+			written = append(written, m)
+		}
+	}
+	sync := func() {
+		require.NoError(t, w.Sync())
+		disk.Mark(len(written))
+	}
+	sync()
+	write(4)
+	sync()
+	write(8) // more than a chunk
+	require.NoError(t, w.Split())
+	write(3)
+	sync()
+	require.NoError(t, w.Split())
+	write(6)
+	sync()
+	require.NoError(t, w.Declare(f.Silent))
+	sync()
+	write(1)
+	require.NoError(t, w.Close())
+	disk.Mark(len(written))
+	return written
+}
+
+// readCrashed returns what is to be read without a word of damage.
+func (f Format) readCrashed(t *testing.T, name string, content []byte, c Crash) []codec.Message {
+	active := strings.HasSuffix(name, codec.ActiveSuffix)
+	r, err := f.Open(t, name, content)
+	if err != nil {
+		require.True(t, active, c.Name)
+		return nil // nothing of it is on the disk
+	}
+	defer r.Close()
+	strict, err := readAll(t, r, codec.Query{})
+	saved, savedErr := readAll(t, r, codec.Query{Damaged: func(error) {}})
+	require.NoError(t, savedErr, c.Name)
+	if (c.Hole || f.Uncertain) && err != nil {
+		require.Subset(t, saved, strict, c.Name) // what is behind it may be wrong
+	} else {
+		require.NoError(t, err, "%s: %s", c.Name, name)
+		require.Equal(t, strict, saved, c.Name)
+	}
+	info, err := r.Info()
+	require.NoError(t, err)
+	if !active {
+		require.True(t, info.Complete, "%s: %s: %v", c.Name, name, info.Events)
+		require.Empty(t, info.Events, c.Name)
+	}
+	return strict
+}

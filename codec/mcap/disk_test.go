@@ -1,0 +1,39 @@
+package mcap
+
+import (
+	"bytes"
+	"testing"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/disktest"
+)
+
+// onDisk is the format on a disk that fails and forgets.
+func onDisk() disktest.Format {
+	channels := testChannels()
+	return disktest.Format{
+		First: "drive_0.mcap", Channels: channels[:3], Silent: &codec.Channel{Topic: "/silent", Encoding: codec.EncodingCDR},
+		Create: createOn,
+		Open: func(_ testing.TB, name string, content []byte) (codec.Reader, error) {
+			return NewReader(memory{bytes.NewReader(content)}, int64(len(content)), name)
+		},
+	}
+}
+
+// memory is a file in memory.
+type memory struct{ *bytes.Reader }
+
+func (memory) Close() error { return nil }
+
+func TestDiskErrors(t *testing.T) { onDisk().TestErrors(t) }
+
+func TestCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
+	for _, compression := range []string{"none", "zstd"} {
+		t.Run(compression, func(t *testing.T) {
+			onDisk().TestCrashes(t, 61, codec.CreateOptions{Compression: compression})
+		})
+	}
+}

@@ -1,0 +1,40 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/disktest"
+)
+
+// onDisk is the format on a disk that fails and forgets. Files are read in the folder dir.
+func onDisk(dir string) disktest.Format {
+	return disktest.Format{
+		First: "drive.record.00000",
+		Channels: []*codec.Channel{
+			{Topic: "/a", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")}},
+			{Topic: "/b", Type: "x.B", Encoding: codec.EncodingProtobuf},
+		},
+		Silent: &codec.Channel{Topic: "/silent", Type: "x.C", Encoding: codec.EncodingProtobuf},
+		Create: createOn,
+		Open: func(t testing.TB, name string, content []byte) (codec.Reader, error) {
+			path := filepath.Join(dir, name)
+			require.NoError(t, os.WriteFile(path, content, 0o666))
+			return codec.Open(path)
+		},
+		Uncertain: true,
+	}
+}
+
+func TestDiskErrors(t *testing.T) { onDisk(t.TempDir()).TestErrors(t) }
+
+func TestCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is slow under the race detector and has one goroutine")
+	}
+	onDisk(t.TempDir()).TestCrashes(t, 31, codec.CreateOptions{})
+}
