@@ -56,9 +56,13 @@ func setPolicy[P ~string](to *P, known []policy[P], key string, text *string) er
 	return fmt.Errorf("%s: %q is not one of %s", key, *text, strings.Join(names, ", "))
 }
 
-// number returns the number of a policy.
-func number[P ~string](known []policy[P], value P) int {
-	return max(0, slices.IndexFunc(known, func(k policy[P]) bool { return k.name == string(value) }))
+// text returns a policy as it is written, by its name or by its number.
+func text[P ~string](known []policy[P], value P, named bool) string {
+	number := max(0, slices.IndexFunc(known, func(k policy[P]) bool { return k.name == string(value) }))
+	if named {
+		return known[number].name
+	}
+	return strconv.Itoa(number)
 }
 
 // yamlQoS is one profile of rosbag2's YAML. Nil fields were not given.
@@ -149,17 +153,22 @@ func ParseQoSProfiles(text string) ([]QoS, error) {
 
 // FormatQoSProfiles writes profiles as the YAML text that rosbag2 keeps for a topic, with policies by number: the one form
 // that every release from Foxy on reads.
-func FormatQoSProfiles(profiles []QoS) string {
+func FormatQoSProfiles(profiles []QoS) string { return formatQoSProfiles(profiles, false) }
+
+// FormatNamedQoSProfiles writes them with policies by name, as rosbag2 does since Jazzy.
+func FormatNamedQoSProfiles(profiles []QoS) string { return formatQoSProfiles(profiles, true) }
+
+func formatQoSProfiles(profiles []QoS, named bool) string {
 	var b strings.Builder
 	for i, q := range profiles {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "- history: %d\n  depth: %d\n  reliability: %d\n  durability: %d\n", number(historyPolicies, q.History),
-			q.Depth, number(reliabilityPolicies, q.Reliability), number(durabilityPolicies, q.Durability))
+		fmt.Fprintf(&b, "- history: %v\n  depth: %d\n  reliability: %v\n  durability: %v\n", text(historyPolicies, q.History, named),
+			q.Depth, text(reliabilityPolicies, q.Reliability, named), text(durabilityPolicies, q.Durability, named))
 		formatDuration(&b, "deadline", q.Deadline)
 		formatDuration(&b, "lifespan", q.Lifespan)
-		fmt.Fprintf(&b, "  liveliness: %d\n", number(livelinessPolicies, q.Liveliness))
+		fmt.Fprintf(&b, "  liveliness: %v\n", text(livelinessPolicies, q.Liveliness, named))
 		formatDuration(&b, "liveliness_lease_duration", q.LivelinessLease)
 		b.WriteString("  avoid_ros_namespace_conventions: false")
 	}

@@ -16,10 +16,16 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// writtenVersion is the version of metadata.yaml that is written. Every release from Humble on reads it: those before
-// Iron ignore what it adds to their version 5, and Jazzy and later, which write 9, read all before it. Version 9 itself
-// Humble and Iron refuse, for its QoS profiles are not a text.
-const writtenVersion = 8
+// DefaultVersion is the version of metadata.yaml that is written unless another one is asked for, the newest one that every
+// release from Humble on reads: those before Iron ignore what it adds to their version 5, and Jazzy and later, which write 9, read
+// all before it. Version 9 itself Humble and Iron refuse, for its QoS profiles are not a text.
+const DefaultVersion = 8
+
+// The storages, as metadata.yaml names them.
+const (
+	storageMCAP   = "mcap"
+	storageSQLite = "sqlite3"
+)
 
 // metadata is the content of metadata.yaml, rosbag2_storage's BagMetadata.
 type metadata struct {
@@ -112,11 +118,57 @@ func parseMetadata(text []byte) (*metadata, error) {
 	return file.Bag, nil
 }
 
+// since are the versions of metadata.yaml with which keys came.
+var since = map[string]int{"files": 5, "custom_data": 6, "type_description_hash": 7, "ros_distro": 8}
+
+// MarshalYAML leaves out what the version does not have, and writes the QoS profiles as it does.
+func (m *metadata) MarshalYAML() (any, error) {
+	type all metadata
+	var node yaml.Node
+	if err := node.Encode((*all)(m)); err != nil {
+		return nil, err
+	}
+	return &node, adapt(&node, m.Version)
+}
+
+func adapt(node *yaml.Node, version int) error {
+	if node.Kind == yaml.MappingNode {
+		for i := len(node.Content) - 2; i >= 0; i -= 2 {
+			key, value := node.Content[i].Value, node.Content[i+1]
+			switch {
+			case since[key] > version:
+				node.Content = slices.Delete(node.Content, i, i+2)
+			case key == "offered_qos_profiles" && version >= 9:
+				var text profiles
+				if err := value.Decode(&text); err != nil {
+					return err
+				}
+				var list yaml.Node
+				if err := yaml.Unmarshal([]byte(codec.FormatNamedQoSProfiles(text)), &list); err != nil {
+					return err
+				}
+				if node.Content[i+1] = (&yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}); len(text) > 0 {
+					node.Content[i+1] = list.Content[0]
+				}
+			}
+		}
+	}
+	for _, child := range node.Content {
+		if err := adapt(child, version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // describe returns the metadata of a bag that consists of these files.
-func describe(files []*codec.Info, values map[string]string) *metadata {
+func (l *layout) describe(files []*codec.Info) *metadata {
 	m := &metadata{
-		Version: writtenVersion, Storage: "mcap", Topics: []topicInfo{}, Paths: []string{}, Files: []fileInfo{},
-		Custom: maps.Clone(values), Distro: values["ros_distro"],
+		Version: l.version, Storage: l.storage, Topics: []topicInfo{}, Paths: []string{}, Files: []fileInfo{},
+		Mode: strings.ToUpper(l.mode), Custom: maps.Clone(l.options.Metadata), Distro: l.options.Metadata["ros_distro"],
+	}
+	if m.Mode != "" {
+		m.Compression = "zstd"
 	}
 	delete(m.Custom, "ros_distro")
 	known := map[topicKey]int{}
@@ -125,7 +177,7 @@ func describe(files []*codec.Info, values map[string]string) *metadata {
 		name := strings.TrimSuffix(filepath.Base(info.Path), codec.ActiveSuffix)
 		m.Paths = append(m.Paths, name)
 		m.Files = append(m.Files, fileInfo{
-			Path: name, Start: timePoint{info.StartTime}, Duration: duration{info.EndTime - info.StartTime}, Messages: info.MessageCount,
+			Path: strings.TrimSuffix(name, packedSuffix), Start: timePoint{info.StartTime}, Duration: duration{info.EndTime - info.StartTime}, Messages: info.MessageCount,
 		})
 		for _, t := range info.Topics {
 			m.add(t, known)

@@ -1,8 +1,8 @@
 // Package rosbag2 reads and writes the folders that rosbag2 records, https://github.com/ros2/rosbag2, as the format
-// "rosbag2": a metadata.yaml beside files of MCAP, or databases of SQLite, which are read only.
+// "rosbag2": a metadata.yaml beside files of MCAP or databases of SQLite.
 //
-// Every version of metadata.yaml from 4 (Foxy) to 9 (Jazzy and later) is read, files and messages compressed with zstd
-// too, and so are folders whose metadata.yaml is missing, or does not list what a killed recorder was writing.
+// Every version of metadata.yaml up to 9 (Jazzy and later) is read, and those from 4 (Foxy) on are written, files and messages
+// compressed with zstd too. Read are also folders whose metadata.yaml is missing, or does not list what a killed recorder was writing.
 package rosbag2
 
 import (
@@ -29,14 +29,14 @@ func init() {
 		Named:    named,
 		Open:     func(path string) (codec.Reader, error) { return Open(path) },
 		Create:   func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
-		Storages: []string{"mcap"},
+		Storages: []string{storageMCAP, storageSQLite},
 	})
 }
 
 // sniff recognises the folder, its metadata.yaml and a database of SQLite.
 func sniff(path string, head []byte) bool {
 	if head != nil {
-		return isMetadata(head) || filepath.Ext(path) == ".db3" && bytes.HasPrefix(head, []byte("SQLite format 3\x00"))
+		return isMetadata(head) || filepath.Ext(bareName(path)) == ".db3" && bytes.HasPrefix(head, []byte("SQLite format 3\x00"))
 	}
 	if text, err := os.ReadFile(filepath.Join(path, metadataFile)); err == nil && isMetadata(text) {
 		return true

@@ -1,31 +1,124 @@
 package rosbag2
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
 )
 
-// Create begins a bag in the folder at path, with the file NAME/NAME_0.mcap. It goes on with NAME_1.mcap, and metadata.yaml tells
-// at any time of the files that are complete.
+// Create begins a bag in the folder at path, with the file NAME/NAME_0.mcap or NAME_0.db3. It goes on with NAME_1, and metadata.yaml
+// tells at any time of the files that are complete.
 //
-// Of CreateOptions.Metadata ros_distro, the release's name, has a place of its own; the rest becomes custom_data. An existing folder
-// is overwritten only when it is empty or holds a bag and nothing else.
+// Of CreateOptions.Metadata ros_distro, the release's name, has a place of its own; the rest becomes custom_data, from Version 6 on.
+// Version is DefaultVersion unless it is given. Databases, the storage "sqlite3", are of schema version 3 below Version 6, as Humble
+// has them, and 4 from there on. They are not compressed but with CompressionMode. Files are compressed when they are complete. An
+// existing folder is overwritten only when it is empty or holds a bag and nothing else.
 func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
 	return createOn(output.OS{}, path, o)
 }
 
+// layout says how a bag is kept.
+type layout struct {
+	system  output.System
+	options codec.CreateOptions
+	storage string
+	version int
+	mode    string // "file", "message" or ""
+}
+
+func newLayout(s output.System, o codec.CreateOptions) (*layout, error) {
+	l := &layout{
+		system: s, options: o, storage: cmp.Or(o.Storage, storageMCAP), version: cmp.Or(o.Version, DefaultVersion),
+		mode: strings.TrimSuffix(o.CompressionMode, "none"),
+	}
+	switch {
+	case o.ChunkSize < 0 || o.ChunkDuration < 0:
+		return nil, errors.New("size and duration of chunks must not be negative")
+	case l.storage != storageMCAP && l.storage != storageSQLite:
+		return nil, fmt.Errorf("storage %q is not one of %s and %s", l.storage, storageMCAP, storageSQLite)
+	case l.version < 4 || l.version > 9:
+		return nil, fmt.Errorf("version %d of metadata.yaml is not one of 4 to 9", l.version)
+	case l.mode != "" && l.mode != "file" && l.mode != "message":
+		return nil, fmt.Errorf("compression mode %q is not one of none, file and message", l.mode)
+	case l.mode != "" && o.Compression != "" && o.Compression != "zstd":
+		return nil, fmt.Errorf("compression %q: rosbag2 has zstd alone for %ss", o.Compression, l.mode)
+	case l.mode == "message" && l.storage == storageMCAP:
+		return nil, errors.New("rosbag2 does not compress messages in MCAP files; choose compression mode none, which compresses chunks, or file")
+	case l.mode == "" && l.storage == storageSQLite && o.Compression != "" && o.Compression != "none":
+		return nil, fmt.Errorf("storage sqlite3 is compressed with zstd and compression mode file or message, not with %q alone", o.Compression)
+	}
+	if l.mode != "" {
+		l.options.Compression = "" // of chunks
+	}
+	return l, nil
+}
+
+// extension returns that of the files.
+func (l *layout) extension() string {
+	extension := ".mcap"
+	if l.storage == storageSQLite {
+		extension = ".db3"
+	}
+	if l.mode == "file" {
+		extension += packedSuffix
+	}
+	return extension
+}
+
+// open begins a file.
+func (l *layout) open(path string, before output.Part) (output.Part, error) {
+	if p, ok := before.(wrapper); ok {
+		before = p.inner()
+	}
+	path = strings.TrimSuffix(path, packedSuffix)
+	file, err := output.Create(l.system, path, l.options.Overwrite)
+	if err != nil {
+		return nil, err
+	}
+	part, err := l.part(file, before)
+	switch {
+	case err != nil:
+		return nil, err
+	case l.mode == "file":
+		return &packedFile{Part: part, system: l.system, overwrite: l.options.Overwrite}, nil
+	case l.mode == "message":
+		return newPackedMessages(part)
+	}
+	return part, nil
+}
+
+// part begins what a file holds.
+func (l *layout) part(file *output.File, before output.Part) (output.Part, error) {
+	if l.storage == storageSQLite {
+		schema := 4
+		if l.version < 6 {
+			schema = 3
+		}
+		last, _ := before.(*databaseWriter)
+		return newDatabaseWriter(file, l.options, schema, func(info *codec.Info) *metadata { return l.describe([]*codec.Info{info}) }, last)
+	}
+	// Where rosbag2 looks for it when metadata.yaml is missing.
+	embed := func(info *codec.Info) (string, map[string]string, error) {
+		text, err := l.describe([]*codec.Info{info}).format(false)
+		return "rosbag2", map[string]string{"serialized_metadata": string(text)}, err
+	}
+	last, _ := before.(*mcap.Writer)
+	return mcap.NewWriter(file, l.options, embed, last)
+}
+
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
-	if o.Version != 0 && o.Version != writtenVersion || o.CompressionMode != "" && o.CompressionMode != "none" {
-		return nil, fmt.Errorf("create %s: version %d of metadata.yaml with compression mode %q is not written", path, o.Version, o.CompressionMode)
+	l, err := newLayout(s, o)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	path = filepath.Clean(path)
 	absolute, err := filepath.Abs(path)
@@ -40,15 +133,11 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 	if err := os.Mkdir(path, 0o777); err != nil {
 		return nil, err
 	}
-	values := maps.Clone(o.Metadata)
-	name := func(n int) string { return filepath.Join(path, fmt.Sprintf("%s_%d.mcap", filepath.Base(absolute), n)) }
-	// Where rosbag2 looks for it when metadata.yaml is missing.
-	embed := func(info *codec.Info) (string, map[string]string, error) {
-		text, err := describe([]*codec.Info{info}, values).format(false)
-		return "rosbag2", map[string]string{"serialized_metadata": string(text)}, err
+	name := func(n int) string {
+		return filepath.Join(path, fmt.Sprintf("%s_%d%s", filepath.Base(absolute), n, l.extension()))
 	}
-	listed := func(complete []*codec.Info) error { return describe(complete, values).save(s, path) }
-	r, err := mcap.NewRecording(s, name(0), name, o, embed, listed)
+	listed := func(complete []*codec.Info) error { return l.describe(complete).save(s, path) }
+	r, err := output.NewRecording(s, output.Format{Open: l.open, Name: name, Listed: listed}, name(0), o.Completed)
 	if err != nil {
 		return nil, errors.Join(err, remove(path))
 	}

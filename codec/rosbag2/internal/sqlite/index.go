@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Entry is an entry of an index over a column of integers.
+type Entry struct{ Value, ID int64 }
+
+const entrySize = 1 + 3 + 8 + 8 // bytes of a cell without children
+
+// appendEntry appends an entry as a cell has it.
+func (e Entry) appendTo(b []byte) []byte {
+	b = append(b, entrySize-1, 3, typeInt64, typeInt64)
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(e.Value)), uint64(e.ID))
+}
+
+// branch is a page of an index and the entry that comes between it and the next one.
+type branch struct {
+	page  uint32
+	after Entry
+}
+
+// Index adds an index of n entries, which next returns in ascending order, and returns the number of the page that is above all.
+// Spill is called when there may be many pages, and takes them.
+func Index(p *Pages, n int64, next func() Entry, spill func() error) (root uint32, err error) {
+	const most = (PageSize - leafHead) / (2 + entrySize) // entries of a page without children
+	leaves := (n + 1 + most) / (most + 1)
+	level := make([]branch, 0, leaves)
+	cell := make([]byte, 0, pointer+entrySize)
+	for ; leaves > 0; leaves-- {
+		count := int((n - (leaves - 1)) / leaves) // and one more comes between it and the next page
+		number, off := p.add()
+		page := p.Bytes[off : off+PageSize]
+		free := PageSize
+		for i := range count {
+			cell = next().appendTo(cell[:0])
+			free -= copy(page[free-len(cell):], cell)
+			put16(page[leafHead+2*i:], free)
+		}
+		page[0] = indexLeaf
+		put16(page[3:], count)
+		put16(page[5:], free)
+		n -= int64(count)
+		b := branch{page: number}
+		if leaves > 1 {
+			b.after = next()
+			n--
+		}
+		level = append(level, b)
+		if err := spill(); err != nil {
+			return 0, err
+		}
+	}
+	for len(level) > 1 {
+		var above []branch
+		for _, children := range share(level, 1+(PageSize-interiorHead)/(2+pointer+entrySize)) {
+			number, off := p.add()
+			page := p.Bytes[off : off+PageSize]
+			free := PageSize
+			last := len(children) - 1
+			for i, c := range children[:last] {
+				cell = c.after.appendTo(binary.BigEndian.AppendUint32(cell[:0], c.page))
+				free -= copy(page[free-len(cell):], cell)
+				put16(page[interiorHead+2*i:], free)
+			}
+			interior(page, indexInterior, last, free, children[last].page)
+			above = append(above, branch{number, children[last].after})
+			if err := spill(); err != nil {
+				return 0, err
+			}
+		}
+		level = above
+	}
+	return level[0].page, nil
+}
+
+// IndexSize returns more than how many bytes an index of n entries and the pages above rows on so many pages take.
+func IndexSize(n int64, leaves int) int64 {
+	return min(n, math.MaxInt64/64)*(entrySize+4) + int64(leaves)*(pointer+16) + 8*PageSize
+}

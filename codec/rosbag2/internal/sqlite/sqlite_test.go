@@ -1,0 +1,104 @@
+package sqlite
+
+import (
+	"database/sql"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+)
+
+func TestVarint(t *testing.T) {
+	for _, v := range []uint64{0, 1, 127, 128, 16383, 16384, 1 << 28, 1<<49 - 1, 1 << 49, 1<<56 - 1, 1 << 56, math.MaxInt64, math.MaxUint64} {
+		b := appendVarint(nil, v)
+		got, n := varint(append(b, 0xff))
+		require.Equal(t, v, got)
+		require.Len(t, b, n)
+		for i := range b {
+			_, n = varint(b[:i])
+			require.Zero(t, n)
+		}
+	}
+}
+
+// build writes a database with a table of numbers and payloads.
+func build(t testing.TB, path string, n int, size func(int) int, value func(int) int64) {
+	p := &Pages{First: 2}
+	var table Table
+	for i := range n {
+		payload := make([]byte, size(i))
+		for j := range payload {
+			payload[j] = byte(i + j)
+		}
+		head := Record(nil, value(i))
+		types := append([]byte{0, typeNull, typeInt64}, appendVarint(nil, uint64(12+2*len(payload)))...)
+		types[0] = byte(len(types))
+		table.Add(p, int64(i+1), append(types, head[3:]...), payload)
+	}
+	spill := func() error { return nil }
+	root, err := table.Finish(p, spill)
+	require.NoError(t, err)
+	next := -1
+	index, err := Index(p, int64(n), func() Entry { next++; return Entry{value(next), int64(next + 1)} }, spill)
+	require.NoError(t, err)
+	require.Equal(t, n-1, next)
+	header := Header(p.Next()-1, []Object{
+		{"table", "m", "m", root, "CREATE TABLE m(id INTEGER PRIMARY KEY,v INTEGER NOT NULL,data BLOB NOT NULL)"},
+		{"index", "i", "m", index, "CREATE INDEX i ON m (v ASC)"},
+	})
+	require.NoError(t, os.WriteFile(path, append(header, p.Bytes...), 0o666))
+}
+
+// The library takes what is written for sound, whatever the number and size of rows.
+func TestDatabase(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 100, 185, 186, 187, 371, 372, 373, 5000, 70_000} {
+		for _, size := range []int{0, 10, 480, 3000, 4035, 4045, 4055, 4060, 5000, 9000, 100_000} {
+			if n*size > 50<<20 {
+				continue
+			}
+			t.Run(fmt.Sprint(n, " rows of ", size), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "a.db3")
+				build(t, path, n, func(i int) int { return size + i%37 }, func(i int) int64 { return int64(i/3) - 40 })
+				db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro"}).String())
+				require.NoError(t, err)
+				defer db.Close()
+				var verdict string
+				require.NoError(t, db.QueryRow("PRAGMA integrity_check").Scan(&verdict))
+				require.Equal(t, "ok", verdict)
+				rows, err := db.Query("SELECT id, v, data FROM m ORDER BY v, id")
+				require.NoError(t, err)
+				defer rows.Close()
+				i := 0
+				for ; rows.Next(); i++ {
+					var id, v int64
+					var data sql.RawBytes
+					require.NoError(t, rows.Scan(&id, &v, &data))
+					require.Equal(t, int64(i+1), id)
+					require.Equal(t, int64(i/3)-40, v)
+					require.Len(t, data, size+i%37)
+					for j, b := range data {
+						if b != byte(i+j) {
+							require.Equal(t, byte(i+j), b)
+						}
+					}
+				}
+				require.NoError(t, rows.Err())
+				require.Equal(t, n, i)
+			})
+		}
+	}
+}
+
+func TestLockByte(t *testing.T) {
+	p := Pages{First: 262_143}
+	for _, want := range []uint32{262_143, 262_144, 262_146} {
+		number, off := p.add()
+		require.Equal(t, want, number)
+		require.Equal(t, int(want-p.First)*PageSize, off)
+	}
+}

@@ -1,0 +1,130 @@
+package sqlite
+
+import "encoding/binary"
+
+// Table is a table that rows are added to, in the order of their ids.
+type Table struct {
+	leaves []child
+	pages  *Pages // that the open leaf is among; nil: there is none
+	off    int    // of the open leaf
+	begin  int    // of its head, in it
+	cells  int
+	free   int // where its cells begin, which fill it from the end
+	head   []byte
+}
+
+// child is a page and what is the last below it.
+type child struct {
+	page uint32
+	last int64
+}
+
+// Leaves returns how many pages have rows.
+func (t *Table) Leaves() int { return len(t.leaves) }
+
+// Truncate forgets all but the first n pages with rows, and no row is added to these.
+func (t *Table) Truncate(n int) {
+	t.leaves, t.pages = t.leaves[:n], nil
+}
+
+// Seal has further rows added to other pages than those before.
+func (t *Table) Seal() { t.pages = nil }
+
+// Add adds a row. Its record consists of parts; the first one begins with the types of the columns.
+func (t *Table) Add(p *Pages, id int64, parts ...[]byte) {
+	var size int64
+	for _, part := range parts {
+		size += int64(len(part))
+	}
+	here := local(size, PageSize)
+	t.head = appendVarint(appendVarint(t.head[:0], uint64(size)), uint64(id))
+	need := len(t.head) + int(here)
+	if here < size {
+		need += pointer
+	}
+	if t.pages != p || t.free-need < t.begin+leafHead+2*(t.cells+1) {
+		t.newLeaf(p)
+	}
+	t.free -= need
+	t.leaves[len(t.leaves)-1].last = id
+	page := p.Bytes[t.off : t.off+PageSize]
+	put16(page[t.begin+leafHead+2*t.cells:], t.free)
+	t.cells++
+	put16(page[t.begin+3:], t.cells)
+	put16(page[t.begin+5:], t.free)
+	at, room := t.off+t.free+copy(page[t.free:], t.head), int(here)
+	link := at + room // where the number of the next page goes
+	for _, part := range parts {
+		for len(part) > 0 {
+			if room == 0 {
+				number, off := p.add()
+				binary.BigEndian.PutUint32(p.Bytes[link:], number)
+				link, at, room = off, off+pointer, PageSize-pointer
+			}
+			n := copy(p.Bytes[at:at+room], part)
+			part, at, room = part[n:], at+n, room-n
+		}
+	}
+}
+
+// newLeaf begins a page for rows.
+func (t *Table) newLeaf(p *Pages) {
+	number, off := p.add()
+	t.leaves = append(t.leaves, child{page: number})
+	t.pages, t.off, t.begin, t.cells, t.free = p, off, 0, 0, PageSize
+	if number == 1 {
+		t.begin = fileHead
+	}
+	p.Bytes[off+t.begin] = tableLeaf
+	put16(p.Bytes[off+t.begin+5:], t.free)
+}
+
+// Finish adds the pages above those with rows and returns the number of the first of all. Spill is called when there are many pages,
+// and takes them.
+func (t *Table) Finish(p *Pages, spill func() error) (root uint32, err error) {
+	t.Seal()
+	if len(t.leaves) == 0 {
+		t.newLeaf(p)
+	}
+	const most = 1 + (PageSize-interiorHead)/(2+pointer+9) // children of a page
+	level := t.leaves
+	for len(level) > 1 {
+		var above []child
+		for _, children := range share(level, most) {
+			number, off := p.add()
+			page := p.Bytes[off : off+PageSize]
+			free := PageSize
+			last := len(children) - 1
+			for i, c := range children[:last] {
+				cell := appendVarint(binary.BigEndian.AppendUint32(t.head[:0], c.page), uint64(c.last))
+				free -= copy(page[free-len(cell):], cell)
+				put16(page[interiorHead+2*i:], free)
+			}
+			interior(page, tableInterior, last, free, children[last].page)
+			above = append(above, child{number, children[last].last})
+			if err := spill(); err != nil {
+				return 0, err
+			}
+		}
+		level = above
+	}
+	return level[0].page, nil
+}
+
+// interior writes the head of a page with children.
+func interior(page []byte, kind byte, cells, free int, right uint32) {
+	page[0] = kind
+	put16(page[3:], cells)
+	put16(page[5:], free)
+	binary.BigEndian.PutUint32(page[8:], right)
+}
+
+// share divides a list into parts of about equal length, of which none is longer than most.
+func share[T any](list []T, most int) [][]T {
+	var parts [][]T
+	for n := (len(list) + most - 1) / most; n > 0; n-- {
+		k := len(list) / n
+		parts, list = append(parts, list[:k]), list[k:]
+	}
+	return parts
+}

@@ -1,0 +1,119 @@
+package rosbag2
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
+)
+
+// packedSuffix is what the names of files have that rosbag2 compresses as a whole.
+const packedSuffix = ".zstd"
+
+// wrapper is a Part that compresses what another one writes.
+type wrapper interface{ inner() output.Part }
+
+// packedMessages compresses each message.
+type packedMessages struct {
+	output.Part
+	zstd *zstd.Encoder
+	msg  codec.Message
+	buf  []byte
+}
+
+func newEncoder(w io.Writer) (*zstd.Encoder, error) {
+	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+}
+
+func newPackedMessages(p output.Part) (*packedMessages, error) {
+	encoder, err := newEncoder(nil)
+	return &packedMessages{Part: p, zstd: encoder}, err
+}
+
+func (p *packedMessages) inner() output.Part { return p.Part }
+
+// Write implements output.Part.
+func (p *packedMessages) Write(m *codec.Message) error {
+	p.buf = p.zstd.EncodeAll(m.Data, p.buf[:0])
+	p.msg = *m
+	p.msg.Data = p.buf
+	return p.Part.Write(&p.msg)
+}
+
+// packedFile compresses a file once it is complete. Until the compressed one is complete, too, there are both.
+type packedFile struct {
+	output.Part
+	system    output.System
+	overwrite bool
+	packed    string // path of the compressed file, once it is complete
+	size      int64  // bytes of it
+}
+
+func (p *packedFile) inner() output.Part { return p.Part }
+
+// Complete implements output.Part.
+func (p *packedFile) Complete(durable bool) error {
+	err := p.Part.Complete(durable)
+	info := p.Part.Info()
+	if !info.Complete {
+		return err
+	}
+	if packErr := p.pack(info.Path, durable); packErr != nil {
+		err = errors.Join(err, fmt.Errorf("compress %s: %w; it is complete nevertheless", info.Path, packErr))
+	}
+	return err
+}
+
+// pack puts a compressed file in the place of the one at path.
+func (p *packedFile) pack(path string, durable bool) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	file, err := output.Create(p.system, path+packedSuffix, p.overwrite)
+	if err != nil {
+		return err
+	}
+	encoder, err := newEncoder(appender{file})
+	if err == nil {
+		_, err = io.Copy(encoder, in)
+		err = cmp.Or(err, encoder.Close())
+	}
+	if err != nil {
+		file.Discard()
+		return err
+	}
+	size := file.Size()
+	if err := file.Complete(durable); err != nil {
+		return err
+	}
+	p.packed, p.size = path+packedSuffix, size
+	return p.system.Remove(path)
+}
+
+// appender appends to a file.
+type appender struct{ *output.File }
+
+func (a appender) Write(b []byte) (int, error) {
+	if err := a.Append(b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Info implements output.Part.
+func (p *packedFile) Info() *codec.Info {
+	info := p.Part.Info()
+	if p.packed != "" {
+		info.Path, info.Size = p.packed, p.size
+		info.Files[0].Path, info.Files[0].Size = p.packed, p.size
+	}
+	return info
+}

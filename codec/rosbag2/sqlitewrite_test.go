@@ -1,0 +1,82 @@
+package rosbag2
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// Each storage, version and compression is read as it was written.
+func TestLayouts(t *testing.T) {
+	for _, storage := range []string{"mcap", "sqlite3"} {
+		for version := 4; version <= 9; version++ {
+			for _, mode := range []string{"", "file", "message"} {
+				if storage == "mcap" && mode == "message" {
+					continue
+				}
+				t.Run(fmt.Sprint(storage, version, mode), func(t *testing.T) {
+					dir := filepath.Join(t.TempDir(), "drive")
+					o := codec.CreateOptions{
+						Format: Name, Storage: storage, Version: version, CompressionMode: mode, ChunkSize: 10_000,
+						Metadata: map[string]string{"ros_distro": "jazzy", "car": "blue"},
+					}
+					var completed []string
+					o.Completed = func(f codec.FileInfo, err error) {
+						require.NoError(t, err)
+						require.FileExists(t, f.Path)
+						completed = append(completed, filepath.Base(f.Path))
+					}
+					cw, err := codec.Create(dir, o)
+					require.NoError(t, err)
+					w := cw.(codec.Splitter)
+					channels := testChannels()
+					require.NoError(t, w.Declare(channels[1]))
+					want := testMessages(30, channels[0])
+					for i := range want {
+						if i == 20 {
+							require.NoError(t, w.Split())
+						}
+						require.NoError(t, w.Write(&want[i]))
+					}
+					name := filepath.Base(w.File())
+					require.NoError(t, w.Close())
+					require.Len(t, completed, 2)
+					require.Equal(t, name, completed[1])
+					require.Equal(t, append(completed, metadataFile), names(t, dir))
+
+					r := open(t, dir)
+					info, err := r.Info()
+					require.NoError(t, err)
+					require.True(t, info.Complete, info.Events)
+					require.Empty(t, info.Events)
+					require.Len(t, info.Topics, 2)
+					requireMessages(t, want, read(t, r, codec.Query{}))
+					m := listed(t, dir)
+					require.Equal(t, version, m.Version)
+					require.Equal(t, storage, m.Storage)
+					require.Equal(t, completed, m.Paths)
+					require.Equal(t, version >= 5, m.Files != nil)
+					require.Equal(t, version >= 6, m.Custom["car"] == "blue")
+					require.Equal(t, version >= 8, m.Distro == "jazzy")
+					require.EqualValues(t, 30, m.Messages)
+					if storage != "sqlite3" || mode == "file" {
+						return
+					}
+					for _, name := range m.Paths {
+						db, err := sql.Open("sqlite", filepath.Join(dir, name))
+						require.NoError(t, err)
+						var verdict string
+						require.NoError(t, db.QueryRow("PRAGMA integrity_check").Scan(&verdict))
+						require.Equal(t, "ok", verdict)
+						require.NoError(t, db.Close())
+					}
+				})
+			}
+		}
+	}
+}
