@@ -13,14 +13,16 @@ const (
 	radian = 180 / math.Pi // degrees
 )
 
+// Numbers are taken from 0, as the negative of 0 were one that is written as -0.
+
 // Point turns a location in cm, y to the right, into one in m, y to the left.
 func Point(v carla.Vector) geometry_msgs.Point {
-	return geometry_msgs.Point{X: v.X / metre, Y: -v.Y / metre, Z: v.Z / metre}
+	return geometry_msgs.Point{X: v.X / metre, Y: 0 - v.Y/metre, Z: v.Z / metre}
 }
 
 // Location is the reverse of Point.
 func Location(p geometry_msgs.Point) carla.Vector {
-	return carla.Vector{X: p.X * metre, Y: -p.Y * metre, Z: p.Z * metre}
+	return carla.Vector{X: p.X * metre, Y: 0 - p.Y*metre, Z: p.Z * metre}
 }
 
 // Quaternion turns roll, pitch and yaw in degrees into an orientation. Mirrored with y, pitch and yaw change their direction.
@@ -46,31 +48,31 @@ func Rotation(q geometry_msgs.Quaternion) carla.Vector {
 	sin := 2 * (q.W*q.Y - q.Z*q.X) / n
 	if math.Abs(sin) > 1-1e-12 {
 		yaw := 2 * math.Atan2(q.Z, q.W)
-		return carla.Vector{Y: math.Copysign(90, -sin), Z: -math.Remainder(yaw, 2*math.Pi) * radian}
+		return carla.Vector{Y: math.Copysign(90, -sin), Z: 0 - math.Remainder(yaw, 2*math.Pi)*radian}
 	}
 	roll := math.Atan2(2*(q.W*q.X+q.Y*q.Z), n-2*(q.X*q.X+q.Y*q.Y))
 	yaw := math.Atan2(2*(q.W*q.Z+q.X*q.Y), n-2*(q.Y*q.Y+q.Z*q.Z))
-	return carla.Vector{X: roll * radian, Y: -math.Asin(sin) * radian, Z: -yaw * radian}
+	return carla.Vector{X: roll * radian, Y: 0 - math.Asin(sin)*radian, Z: 0 - yaw*radian}
 }
 
 // Velocity turns a velocity or another vector of the world, in m, and is its own reverse.
 func Velocity(v carla.Vector) geometry_msgs.Vector3 {
-	return geometry_msgs.Vector3{X: v.X, Y: -v.Y, Z: v.Z}
+	return geometry_msgs.Vector3{X: v.X, Y: 0 - v.Y, Z: v.Z}
 }
 
 // LinearVelocity is the reverse of Velocity.
 func LinearVelocity(v geometry_msgs.Vector3) carla.Vector {
-	return carla.Vector{X: v.X, Y: -v.Y, Z: v.Z}
+	return carla.Vector{X: v.X, Y: 0 - v.Y, Z: v.Z}
 }
 
 // Rate turns an angular velocity in degrees/s into one in rad/s. It is a pseudovector: mirrored with y, it keeps its y.
 func Rate(v carla.Vector) geometry_msgs.Vector3 {
-	return geometry_msgs.Vector3{X: -v.X / radian, Y: v.Y / radian, Z: -v.Z / radian}
+	return geometry_msgs.Vector3{X: 0 - v.X/radian, Y: v.Y / radian, Z: 0 - v.Z/radian}
 }
 
 // AngularVelocity is the reverse of Rate.
 func AngularVelocity(v geometry_msgs.Vector3) carla.Vector {
-	return carla.Vector{X: -v.X * radian, Y: v.Y * radian, Z: -v.Z * radian}
+	return carla.Vector{X: 0 - v.X*radian, Y: v.Y * radian, Z: 0 - v.Z*radian}
 }
 
 // Stamp turns seconds of simulation into a stamp. What can be none is 0.

@@ -18,6 +18,7 @@ type figure struct {
 	frames         []string // that are its own
 	id             uint32   // in lists; 0 when it is not known
 	listed         bool     // a list has had it
+	said           string   // its blueprint in lists
 	alive          bool
 	written        bool    // it is in the log, now
 	parent         *figure // what it is attached to

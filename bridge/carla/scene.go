@@ -63,13 +63,13 @@ func (s *scene) expect(list []carla_msgs.CarlaActorInfo) {
 			f = s.named[info.Rolename]
 		}
 		switch {
-		case f == nil, f.listed && (f.id != info.Id || f.BlueprintID != info.Type): // the id is another actor's now
+		case f == nil, f.listed && (f.id != info.Id || f.said != info.Type): // the id is another actor's now
 			f = s.add()
 			f.is(info.Type, info.Rolename, s.subject(info.Rolename).Attributes)
 		case !f.listed && !f.written:
 			f.is(info.Type, info.Rolename, s.subject(info.Rolename).Attributes)
 		}
-		f.id, f.listed = info.Id, true
+		f.id, f.listed, f.said = info.Id, true, info.Type
 		s.listed[info.Id] = f
 		s.nextID = max(s.nextID, info.Id+1)
 	}

@@ -1,12 +1,27 @@
 package carla
 
 import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/tf2_msgs"
 )
 
 // recorder is a log in memory, that is written.
@@ -66,4 +81,386 @@ func (r *recorder) elapsed(t testing.TB) []float64 {
 		all = append(all, s.Elapsed)
 	}
 	return all
+}
+
+// live is a Writer of a log in memory, and messages for it.
+type live struct {
+	*Writer
+	t        *testing.T
+	log      recorder
+	channels map[string]*codec.Channel
+	now      int64
+}
+
+func newLive(t *testing.T, o WriteOptions) *live {
+	l := &live{t: t, channels: map[string]*codec.Channel{}, now: 1_700_000_000e9}
+	l.Writer = NewWriter(&l.log, o)
+	return l
+}
+
+// message returns a message that comes now.
+func (l *live) message(topic string, v msgs.Message) *codec.Message {
+	c := l.channels[topic]
+	if c == nil {
+		c = &codec.Channel{Topic: topic, Type: v.TypeName(), Encoding: codec.EncodingCDR}
+		l.channels[topic] = c
+		require.NoError(l.t, l.Declare(c))
+	}
+	data, err := cdr.Marshal(v)
+	require.NoError(l.t, err)
+	return &codec.Message{Channel: c, LogTime: l.now, Data: data}
+}
+
+func (l *live) write(topic string, v msgs.Message) {
+	l.t.Helper()
+	require.NoError(l.t, l.Write(l.message(topic, v)))
+}
+
+// tick has the clock show a time in s, when so much has passed.
+func (l *live) tick(s float64) {
+	l.t.Helper()
+	l.now += 50e6
+	l.write("/clock", &rosgraph_msgs.Clock{Clock: Stamp(s)})
+}
+
+func (l *live) tf(parent, child string, x float64) {
+	l.t.Helper()
+	l.write("/tf", &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
+		Header: std_msgs.Header{FrameId: parent}, ChildFrameId: child, Transform: geometry_msgs.Transform{Translation: vector3{X: x}, Rotation: quaternion{W: 1}},
+	}}})
+}
+
+func (l *live) list(actors ...carla_msgs.CarlaActorInfo) {
+	l.t.Helper()
+	l.write("/carla/actor_list", &carla_msgs.CarlaActorList{Actors: actors})
+}
+
+func (l *live) done() *recorder {
+	l.t.Helper()
+	require.NoError(l.t, l.Close())
+	require.True(l.t, l.log.closed)
+	return &l.log
+}
+
+func odometryAt(x float64) *nav_msgs.Odometry {
+	o := at(x)
+	return &o
+}
+
+// lost returns the losses as text.
+func (l *live) lost() []string {
+	var all []string
+	for _, loss := range l.Losses() {
+		all = append(all, fmt.Sprintf("%s: %s (%d)", loss.Topic, loss.What, loss.Messages))
+	}
+	return all
+}
+
+// ids returns the actors that appear in each frame.
+func ids(lists []carla.EventAddList) [][]uint32 {
+	var all [][]uint32
+	for _, l := range lists {
+		var ids []uint32
+		for _, a := range l {
+			ids = append(ids, a.Actor)
+		}
+		all = append(all, ids)
+	}
+	return all
+}
+
+// Actors appear when they are heard of, with what lists and the mapping say of them by then.
+func TestActorsAppear(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "truck", Topics: []string{"/odom"}, Blueprint: "vehicle.man.tgs", Attributes: []carla.Attribute{{Type: carla.AttributeInt, ID: "number_of_wheels", Value: "6"}}}}})
+	l.tick(0)
+	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Throttle: 1})
+	l.tick(1) // of the hero it is not known where it is
+	l.write("/carla/hero/odometry", odometryAt(1))
+	l.write("/carla/actor77/odometry", odometryAt(7))
+	l.write("/odom", odometryAt(2))
+	l.tick(2)
+	// A list that comes late: what is in the log stays as it is, and is the same actor.
+	l.list(carla_msgs.CarlaActorInfo{Id: 1, Type: "spectator"}, carla_msgs.CarlaActorInfo{Id: 42, Type: "vehicle.audi.tt", Rolename: "hero"},
+		carla_msgs.CarlaActorInfo{Id: 43, Type: "walker.pedestrian.0002", Rolename: "child"}, carla_msgs.CarlaActorInfo{Id: 1000, Type: "static.prop.box"})
+	l.write("/carla/child/odometry", odometryAt(3))
+	l.write("/carla/child/collision", &carla_msgs.CarlaCollisionEvent{OtherActorId: 42})
+	l.write("/carla/hero/odometry", odometryAt(4))
+	l.tick(3)
+	l.list(carla_msgs.CarlaActorInfo{Id: 42, Type: "vehicle.audi.tt", Rolename: "hero"})
+	l.write("/carla/child/odometry", odometryAt(5))
+	log := l.done()
+
+	adds := packets[carla.EventAddList](t, log)
+	require.Equal(t, [][]uint32{nil, {77, 1000, 1001}, {1, 43, 1002}, nil}, ids(adds))
+	require.Equal(t, carla.EventAddList{
+		{Actor: 77, Type: carla.ActorVehicle, BlueprintID: anyVehicle, Location: vector{X: 700}},
+		{Actor: 1000, Type: carla.ActorVehicle, BlueprintID: anyVehicle, Location: vector{X: 100}, Attributes: role("hero")},
+		{Actor: 1001, Type: carla.ActorVehicle, BlueprintID: "vehicle.man.tgs", Location: vector{X: 200}, Attributes: append(role("truck"), carla.Attribute{Type: carla.AttributeInt, ID: "number_of_wheels", Value: "6"})},
+	}, adds[1])
+	require.Equal(t, "walker.pedestrian.0002", adds[2][1].BlueprintID)
+	require.Equal(t, "static.prop.box", adds[2][2].BlueprintID) // its id was another's
+	require.Equal(t, []carla.EventDelList{nil, nil, nil, {1, 43, 1002}}, packets[carla.EventDelList](t, log))
+	require.Equal(t, carla.CollisionList{{Number: 1, Actor1: 43, Actor2: 1000, Hero2: true}}, packets[carla.CollisionList](t, log)[2])
+	positions := packets[carla.PositionList](t, log)
+	require.Equal(t, vector{X: 400}, positions[2][1+1].Location)
+	require.Len(t, positions[3], 3) // actor77, the hero and the truck
+	require.EqualValues(t, 1, packets[carla.AnimVehicleList](t, log)[1][1].Throttle)
+	require.Empty(t, l.Left())
+}
+
+// The id of an actor that died is another's in a list, but not in the log.
+func TestIDsUsedAgain(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01"})
+	l.tick(0)
+	l.list(carla_msgs.CarlaActorInfo{Id: 5, Type: "static.prop.box"}, carla_msgs.CarlaActorInfo{Id: 6, Type: "static.prop.bin"})
+	l.tick(1)
+	l.list(carla_msgs.CarlaActorInfo{Id: 5, Type: "vehicle.audi.tt", Rolename: "hero"}, carla_msgs.CarlaActorInfo{Id: 6, Type: "static.prop.bin"})
+	l.write("/carla/hero/odometry", odometryAt(1))
+	l.write("/carla/actor5/odometry", odometryAt(1))
+	l.tick(2)
+	l.list()
+	l.tick(3)
+	l.list(carla_msgs.CarlaActorInfo{Id: 6, Type: "static.prop.bin"})
+	log := l.done()
+	require.Equal(t, [][]uint32{{5, 6}, {1000}, nil, {6}}, ids(packets[carla.EventAddList](t, log)))
+	require.Equal(t, []carla.EventDelList{nil, {5}, {6, 1000}, nil}, packets[carla.EventDelList](t, log))
+}
+
+// Where a plain robot is follows from its transforms, however long the way is to the map.
+func TestTransforms(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "robot", Topics: []string{"/odom"}, Frames: []string{"base_link"}}}})
+	where := func() float64 {
+		t.Helper()
+		all := packets[carla.PositionList](t, &l.log)
+		last := all[len(all)-1]
+		require.Len(t, last, 1)
+		return last[0].Location.X / 100
+	}
+	l.tick(0)
+	l.tf("odom", "base_footprint", 1)
+	l.tf("base_footprint", "base_link", 0.5)
+	l.tf("base_link", "lidar", 0.25)
+	l.tick(1)
+	require.Equal(t, 1.5, where()) // odom is the last frame
+	l.tf("map", "odom", 10)
+	l.tf("earth", "map", 1000)
+	l.tick(2)
+	require.Equal(t, 11.5, where())
+	o := odometryAt(2)
+	o.Header.FrameId = "odom"
+	l.write("/odom", o)
+	l.tick(3)
+	require.Equal(t, 12.0, where())
+	require.Equal(t, vector{X: 3}, packets[carla.KinematicsList](t, &l.log)[0][0].LinearVelocity)
+	l.tick(4) // nothing new: not where the older transforms had it
+	require.Equal(t, 12.0, where())
+	l.tf("a", "odom", 20)
+	l.tf("odom", "a", 20) // a circle
+	l.tf("odom", "base_footprint", math.NaN())
+	l.tick(5)
+	l.done()
+	require.Equal(t, []string{
+		"/tf: transforms of frames that are no actor's (2)", "/tf: transforms with numbers that are none (1)",
+	}, l.lost())
+}
+
+// A sensor stays where it is attached.
+func TestSensors(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01"})
+	l.tick(0)
+	l.list(carla_msgs.CarlaActorInfo{Id: 2, Type: "vehicle.audi.tt", Rolename: "hero"}, carla_msgs.CarlaActorInfo{Id: 3, Type: "sensor.camera.rgb"},
+		carla_msgs.CarlaActorInfo{Id: 4, Type: "sensor.other.gnss", ParentId: 2})
+	l.tf("map", "hero", 100)
+	l.tf("hero", "roof", 1)
+	l.tf("roof", "actor3", 2)
+	l.tick(1)
+	l.tf("map", "hero", 101)
+	l.tick(2)
+	log := l.done()
+	adds := packets[carla.EventAddList](t, log)[0]
+	require.Equal(t, vector{X: 300}, adds[1].Location)
+	require.Equal(t, vector{}, adds[2].Location)
+	require.Equal(t, []carla.EventParentList{{{Actor: 3, Parent: 2}, {Actor: 4, Parent: 2}}, nil, nil}, packets[carla.EventParentList](t, log))
+	require.Equal(t, []float64{10000, 10100, 10100}, []float64{
+		packets[carla.PositionList](t, log)[0][0].Location.X, packets[carla.PositionList](t, log)[1][0].Location.X, packets[carla.PositionList](t, log)[2][0].Location.X,
+	})
+}
+
+func TestControls(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01"})
+	l.tick(0)
+	l.write("/carla/hero/odometry", odometryAt(0))
+	l.write("/carla/hero/vehicle_status", &carla_msgs.CarlaEgoVehicleStatus{Control: carla_msgs.CarlaEgoVehicleControl{Steer: -0.5, Gear: 2}})
+	l.write("/carla/child/odometry", odometryAt(0)) // a walker, as it turns out
+	l.write("/carla/child/walker_control_cmd", &carla_msgs.CarlaWalkerControl{Speed: 1.5, Jump: true})
+	l.tick(1)
+	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true, Brake: 1, ManualGearShift: true})
+	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true, Brake: 0.5})
+	l.list(carla_msgs.CarlaActorInfo{Id: 9, Type: "walker.pedestrian.0003", Rolename: "other"})
+	l.write("/carla/other/odometry", odometryAt(0))
+	log := l.done()
+	vehicles := packets[carla.AnimVehicleList](t, log)
+	require.Equal(t, carla.AnimVehicleList{{Actor: 1000, Steering: -0.5, Gear: 2}}, vehicles[0])
+	require.Equal(t, carla.AnimVehicleList{{Actor: 1000, Brake: 0.5, HandBrake: true, Gear: -1}}, vehicles[1])
+	require.Equal(t, carla.AnimWalkerList{{Actor: 9, Speed: 300}, {Actor: 1001, Speed: 150}}, packets[carla.AnimWalkerList](t, log)[1])
+	require.Equal(t, []string{
+		"/carla/child/walker_control_cmd: jump (1)", "/carla/hero/vehicle_control_cmd: manual_gear_shift (1)",
+		"/carla/hero/vehicle_control_cmd: messages that another one in the same frame of the log replaces (1)",
+	}, l.lost())
+}
+
+// What a log cannot hold is said.
+func TestLosses(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01"})
+	l.tick(0)
+	l.write("/carla/world_info", &carla_msgs.CarlaWorldInfo{MapName: "Town02", Opendrive: "<xml/>"})
+	o := odometryAt(1)
+	o.Pose.Covariance[0] = 1
+	l.write("/carla/hero/odometry", o)
+	o.Pose.Pose.Position.X = math.Inf(1)
+	l.write("/carla/hero/odometry", o)
+	l.write("/carla/hero/collision", &carla_msgs.CarlaCollisionEvent{NormalImpulse: vector3{X: 1}})
+	l.write("/carla/hero/collision", &carla_msgs.CarlaCollisionEvent{})
+	l.write("/carla/hero/vehicle_info", &carla_msgs.CarlaEgoVehicleInfo{Id: 8, Type: "vehicle.audi.tt", Rolename: "hero", Mass: 1000})
+	l.tick(1)
+	l.write("/carla/world_info", &carla_msgs.CarlaWorldInfo{MapName: "Town03"})
+	l.write("/carla/weather_control", &carla_msgs.CarlaWeatherParameters{Cloudiness: 5, FogDistance: 6, Wetness: 7})
+	l.write("/imu", &std_msgs.Header{})
+	l.write("/odom", odometryAt(3))
+	log := l.done()
+	require.Equal(t, "Town02", log.frames[0].Channel.Metadata[carla.KeyMap])
+	require.Equal(t, []string{"/imu", "/odom"}, l.Left())
+	require.Equal(t, []string{
+		"/carla/hero/collision: normal_impulse (1)", "/carla/hero/odometry: covariances (1)",
+		"/carla/hero/odometry: messages that another one in the same frame of the log replaces (1)",
+		"/carla/hero/odometry: poses with numbers that are none (1)", "/carla/hero/vehicle_info: physics, of which a log has more (1)",
+		"/carla/world_info: map_name, as the log has begun with another one (1)", "/carla/world_info: opendrive (1)",
+	}, l.lost())
+	add := packets[carla.EventAddList](t, log)[0][0]
+	require.EqualValues(t, 8, add.Actor)
+	require.Equal(t, "vehicle.audi.tt", add.BlueprintID)
+	require.Len(t, packets[carla.CollisionList](t, log)[0], 1)
+	require.Equal(t, []carla.WeatherList{{{Cloudiness: 5, FogDistance: 6, Wetness: 7, RayleighScatteringScale: 0.0331}}}, packets[carla.WeatherList](t, log))
+}
+
+// Time is that of the messages until there is a clock.
+func TestTimeOfALog(t *testing.T) {
+	t.Run("a clock that comes with the first messages", func(t *testing.T) {
+		l := newLive(t, WriteOptions{Map: "Town01"})
+		l.write("/carla/hero/odometry", odometryAt(1))
+		l.tick(100)
+		l.tick(100)
+		l.tick(101)
+		require.Equal(t, []float64{0, 1}, l.done().elapsed(t))
+		require.EqualValues(t, 1_700_000_000_050_000_000, l.log.frames[0].LogTime)
+		require.EqualValues(t, 1_700_000_001_050_000_000, l.log.frames[1].LogTime)
+	})
+	t.Run("a clock that comes later", func(t *testing.T) {
+		l := newLive(t, WriteOptions{Map: "Town01", Step: 100 * time.Millisecond})
+		for range 3 {
+			l.write("/carla/hero/odometry", odometryAt(1))
+			l.now += 100e6
+		}
+		l.tick(100)
+		l.tick(101)
+		require.InDeltaSlice(t, []float64{0, 0.1, 0.2, 0.35, 1.35}, l.done().elapsed(t), 1e-9)
+	})
+	t.Run("none, with a gap", func(t *testing.T) {
+		l := newLive(t, WriteOptions{Map: "Town01"})
+		for _, ms := range []int64{0, 20, 60, 3600_010, 3600_060} {
+			l.now = 1_700_000_000e9 + ms*1e6
+			l.write("/carla/hero/odometry", odometryAt(1))
+		}
+		l.now = 1
+		l.write("/carla/hero/odometry", odometryAt(2))
+		require.InDeltaSlice(t, []float64{0, 0.05, 3600, 3600.05}, l.done().elapsed(t), 1e-9)
+	})
+	t.Run("nothing at all", func(t *testing.T) {
+		require.Empty(t, newLive(t, WriteOptions{}).done().frames)
+	})
+}
+
+// A log begins with the name of the map, so that frames wait for it; but not for long.
+func TestMapIsWaitedFor(t *testing.T) {
+	l := newLive(t, WriteOptions{})
+	l.tick(0)
+	l.tick(1)
+	l.tick(1.5)
+	require.Empty(t, l.log.frames)
+	l.write("/carla/world_info", &carla_msgs.CarlaWorldInfo{MapName: "Town04"})
+	l.tick(1.75)
+	require.Len(t, l.log.frames, 3)
+	require.Equal(t, "Town04", l.done().frames[0].Channel.Metadata[carla.KeyMap])
+
+	l = newLive(t, WriteOptions{})
+	l.tick(0)
+	l.tick(1)
+	l.tick(2)
+	require.Empty(t, l.log.frames)
+	l.tick(3)
+	require.Len(t, l.log.frames, 3)
+	require.Len(t, l.done().frames, 4)
+}
+
+// After an error of the disk the frames that are not in the log are written where it goes on.
+func TestDiskErrors(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01"})
+	l.tick(0)
+	l.write("/carla/hero/odometry", odometryAt(1))
+	missing := &codec.MissingError{Path: "a.log", Err: syscall.ENOSPC}
+	l.log.err = missing
+	m := l.message("/clock", &rosgraph_msgs.Clock{Clock: Stamp(1)})
+	require.ErrorIs(t, l.Write(m), missing)
+	require.NoError(t, l.Write(m))
+	l.write("/carla/hero/odometry", odometryAt(2))
+	l.tick(2)
+	log := l.done()
+	require.Equal(t, []float64{0, 1, 2}, log.elapsed(t))
+	require.Equal(t, []vector{{X: 100}, {X: 200}, {X: 200}}, []vector{
+		packets[carla.PositionList](t, log)[0][0].Location, packets[carla.PositionList](t, log)[1][0].Location, packets[carla.PositionList](t, log)[2][0].Location,
+	})
+
+	l = newLive(t, WriteOptions{Map: "Town01"})
+	l.tick(0)
+	l.log.err = errors.New("no frame")
+	require.ErrorContains(t, l.Write(l.message("/clock", &rosgraph_msgs.Clock{Clock: Stamp(1)})), "/clock [rosgraph_msgs/msg/Clock] at 1700000000050000000 ns: no frame")
+	require.Equal(t, []float64{1}, l.done().elapsed(t))
+	require.ErrorIs(t, l.Split(), errors.ErrUnsupported)
+	require.ErrorIs(t, l.Remove("a.log"), errors.ErrUnsupported)
+	require.Empty(t, l.File())
+	require.NoError(t, l.Sync())
+}
+
+// Each file of a log that is split is a log that begins with all that is known.
+func TestSplitLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "drive.log")
+	file, err := codec.Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	l := newLive(t, WriteOptions{Map: "Town01"})
+	l.Writer = NewWriter(file, WriteOptions{Map: "Town01"})
+	l.tick(0)
+	l.list(carla_msgs.CarlaActorInfo{Id: 3, Type: "static.prop.box"})
+	l.write("/carla/hero/odometry", odometryAt(1))
+	l.tick(1)
+	require.Equal(t, path, l.File())
+	require.NoError(t, l.Split())
+	l.write("/carla/hero/odometry", odometryAt(2))
+	l.tick(2)
+	require.NoError(t, l.Sync())
+	require.NoError(t, l.Close())
+	for i, want := range [][]float64{{1}, {2, 2}} {
+		name := []string{path, strings.TrimSuffix(path, ".log") + "_1.log"}[i]
+		r := openROS2(t, name)
+		all := collect(t, r)
+		var got []float64
+		for _, m := range all["/carla/hero/odometry"] {
+			got = append(got, m.(*nav_msgs.Odometry).Pose.Pose.Position.X)
+		}
+		require.Equal(t, want, got)
+		require.Len(t, all["/carla/actor_list"][0].(*carla_msgs.CarlaActorList).Actors, 2)
+	}
+	second := strings.TrimSuffix(path, ".log") + "_1.log"
+	require.Equal(t, second, l.File())
+	require.NoError(t, l.Remove(path))
+	require.NoFileExists(t, path)
 }
