@@ -86,7 +86,11 @@ func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	if err != nil {
 		return err
 	}
-	root.SetArgs(completeFlags(root.Flags(), args))
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		cmd = root // what is wrong is said in executing it
+	}
+	root.SetArgs(completeFlags(cmd.Flags(), args))
 	err = root.ExecuteContext(context.WithValue(ctx, rosArgsKey{}, ros))
 	var f *failure
 	if errors.As(err, &f) {

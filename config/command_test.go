@@ -121,6 +121,24 @@ func TestFlagsWithoutValue(t *testing.T) {
 			require.Equal(t, []string{"a"}, in.Args, argv)
 		}
 	}
+	for argv, want := range map[string]string{
+		"info": "", "info --blocked a": "30,10", "info --blocked 5,1.5 a": "5,1.5", "info --blocked=5 a": "5", "info a --blocked": "30,10", "info --blocked . a": "30,10",
+	} {
+		opts := &struct {
+			Blocked string `param:"blocked" bare:"30,10" pattern:"[0-9][0-9.,]*" value:"TIME,DISTANCE"`
+		}{}
+		root := New("converter", "", "", nil, nil)
+		var got []string
+		root.AddCommand(New("info", "", "", opts, func(_ context.Context, in *Input) error { got = in.Args; return nil }))
+		require.NoError(t, Execute(context.Background(), root, strings.Fields(argv)), argv)
+		require.Equal(t, want, opts.Blocked, argv)
+		if strings.HasSuffix(argv, " . a") {
+			require.Equal(t, []string{".", "a"}, got)
+		}
+		err := Execute(context.Background(), root, []string{"info", "--blocked=x"})
+		require.ErrorIs(t, err, ErrUsage)
+		require.ErrorContains(t, err, `parameter blocked from flag --blocked: "x" is not allowed, want TIME,DISTANCE`)
+	}
 	root := New("player", "", "", &struct {
 		Clock float64 `param:"clock" bare:"40" help:"publish it"`
 	}{}, nil)

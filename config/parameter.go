@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type Parameter struct {
 	Bare        string // what the flag means without a value; "" if it must have one
 	Options     []string
 	Min, Max    string
+	Pattern     *regexp.Regexp // what a text must be; nil: anything
 }
 
 // Parameters returns the options in opts, a pointer to a struct, in the order of its fields. The fields' contents are
@@ -38,7 +40,9 @@ type Parameter struct {
 //	value:"FILE"           what the help text calls the value
 //	options:"record|mcap"  the values allowed
 //	min:"0" max:"1GiB"     bounds, both included
-//	bare:"40"              what the flag means without a value; not for texts, for which the next argument would be one
+//	pattern:"[0-9]+:[0-9]" regular expression that a whole text must match
+//	bare:"40"              what the flag means without a value; of texts, only for those with a pattern: for others the next
+//	                       argument would be one
 //
 // A field may be a bool, string, int, int64, uint64, float64, []string, time.Duration, Size, or a struct: an
 // embedded one is as if its fields were in its place, one with a param tag puts its name and a dot before theirs.
@@ -118,6 +122,9 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 	}
 	if options := tag.Get("options"); options != "" {
 		f.Options = strings.Split(options, "|")
+	}
+	if pattern := tag.Get("pattern"); pattern != "" {
+		f.Pattern = regexp.MustCompile("^(?:" + pattern + ")$")
 	}
 	switch v.Interface().(type) {
 	case bool:
@@ -230,6 +237,10 @@ func (f *field) parseText(text string) (reflect.Value, error) {
 	var err error
 	want := ""
 	switch f.value.Interface().(type) {
+	case string:
+		if f.Pattern != nil && !f.Pattern.MatchString(text) {
+			err, want = strconv.ErrSyntax, f.Placeholder
+		}
 	case bool:
 		b, ok := parseBool(text)
 		if !ok {
