@@ -13,10 +13,10 @@ import (
 
 // Stop is an actor that stood still.
 type Stop struct {
-	Time     float64 `json:"time"` // s of simulation, when it stopped
-	ID       uint32  `json:"id"`
-	Name     string  `json:"name"`     // "vehicle.tesla.model3"
-	Duration float64 `json:"duration"` // s
+	Time     float64 // s of simulation, when it stopped
+	ID       uint32
+	Name     string  // "vehicle.tesla.model3"
+	Duration float64 // s
 }
 
 // Blocked returns the actors that moved by less than a distance, in cm, for at least a time, in s: those that stood longest first.
@@ -95,8 +95,17 @@ func WriteBlocked(w io.Writer, r *carla.Reader, minTime, minDistance float64, o 
 	p.head(r.Header())
 	fmt.Fprintf(p, "%8s %6s %-35s %10s\n", "Time", "Id", "Actor", "Duration")
 	for _, s := range stops {
-		fmt.Fprintf(p, "%8.0f %6d %-35s %10.0f\n", s.Time, s.ID, s.Name, s.Duration)
+		fmt.Fprintf(p, "%8s %6d %s %10s\n", whole(s.Time), s.ID, wide(s.Name), whole(s.Duration))
 	}
 	p.tail(last)
 	return p.Flush()
+}
+
+// BlockedJSON writes what WriteBlocked does as one JSON object, see InfoJSON.
+func BlockedJSON(w io.Writer, r *carla.Reader, minTime, minDistance float64) error {
+	stops, last, err := blocked(r, minTime, minDistance)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, "blocked", stops, last)
 }

@@ -9,16 +9,16 @@ import (
 
 // Collision is the beginning of a collision of two actors.
 type Collision struct {
-	Time   float64     `json:"time"` // s of simulation
-	Actors [2]Collider `json:"actors"`
+	Time   float64 // s of simulation
+	Actors [2]Collider
 }
 
 // Collider is one of the two.
 type Collider struct {
-	ID   uint32 `json:"id"`   // carla.NoActor for what is none
-	Type string `json:"type"` // one letter: o other, v vehicle, w walker, t traffic light, h traffic sign, a sensor
-	Name string `json:"name"` // "vehicle.tesla.model3"
-	Hero bool   `json:"hero"`
+	ID   uint32 // carla.NoActor for what is none
+	Type string // one letter: o other, v vehicle, w walker, t traffic light, h traffic sign, a sensor
+	Name string // "vehicle.tesla.model3"
+	Hero bool
 }
 
 // fits says whether the collider is of a category: one of its types, h for the hero, a for any.
@@ -32,9 +32,13 @@ const categories = "ovwtha"
 // Collisions returns the collisions between actors of two categories: o other, v vehicle, w walker, t traffic light, h hero, a any. One
 // that goes on from one frame to the next is one.
 func Collisions(r *carla.Reader, category1, category2 byte) ([]Collision, error) {
+	list, _, err := collisions(r, category1, category2)
+	return list, err
+}
+
+func collisions(r *carla.Reader, category1, category2 byte) (list []Collision, last carla.FrameStart, err error) {
 	q := collisionQuery{actors: map[uint32]*carla.EventAdd{}, now: map[[2]uint32]bool{}}
-	var list []Collision
-	err := each(r, func(_ carla.Packet, b carla.Body) {
+	err = each(r, func(_ carla.Packet, b carla.Body) {
 		switch l := b.(type) {
 		case *carla.FrameStart:
 			q.frame, q.before, q.now = *l, q.now, map[[2]uint32]bool{}
@@ -61,7 +65,7 @@ func Collisions(r *carla.Reader, category1, category2 byte) ([]Collision, error)
 			}
 		}
 	})
-	return list, err
+	return list, q.frame, err
 }
 
 // collisionQuery is what Collisions knows so far.
@@ -85,11 +89,7 @@ func (q *collisionQuery) collider(id uint32, hero bool) Collider {
 
 // WriteCollisions writes what show_recorder_collisions tells.
 func WriteCollisions(w io.Writer, r *carla.Reader, category1, category2 byte, o Options) error {
-	list, err := Collisions(r, category1, category2)
-	if err != nil {
-		return err
-	}
-	last, err := lastFrame(r)
+	list, last, err := collisions(r, category1, category2)
 	if err != nil {
 		return err
 	}
@@ -98,22 +98,21 @@ func WriteCollisions(w io.Writer, r *carla.Reader, category1, category2 byte, o 
 	fmt.Fprintf(p, "%8s %6s %6s %-35s %6s %-35s\n", "Time", "Types", "Id", "Actor 1", "Id", "Actor 2")
 	for _, c := range list {
 		a, b := c.Actors[0], c.Actors[1]
-		fmt.Fprintf(p, "%8.0f   %s %s  %6d %-35s %6d %-35s\n", c.Time, a.Type, b.Type, a.ID, a.Name, b.ID, b.Name)
+		fmt.Fprintf(p, "%8s   %s %s  %6d %s %6d %s\n", whole(c.Time), a.Type, b.Type, a.ID, wide(a.Name), b.ID, wide(b.Name))
 	}
 	if len(list) == 0 {
 		p.tail(last)
 	} else { // the format of the rows sticks
-		fmt.Fprintf(p, "\nFrames: %d\nDuration: %.0f seconds\n", last.Frame, last.Elapsed)
+		fmt.Fprintf(p, "\nFrames: %d\nDuration: %s seconds\n", last.Frame, whole(last.Elapsed))
 	}
 	return p.Flush()
 }
 
-// lastFrame returns the last frame of a log.
-func lastFrame(r *carla.Reader) (last carla.FrameStart, err error) {
-	err = each(r, func(_ carla.Packet, b carla.Body) {
-		if f, ok := b.(*carla.FrameStart); ok {
-			last = *f
-		}
-	})
-	return last, err
+// CollisionsJSON writes what WriteCollisions does as one JSON object, see InfoJSON.
+func CollisionsJSON(w io.Writer, r *carla.Reader, category1, category2 byte) error {
+	list, last, err := collisions(r, category1, category2)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, "collisions", list, last)
 }

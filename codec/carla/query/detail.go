@@ -80,7 +80,9 @@ func (p *infoPrinter) detail(b carla.Body) {
 func (p *infoPrinter) newDetail(b carla.Body) {
 	switch l := b.(type) {
 	case *carla.FrameEnd:
-		p.line("\n")
+		if !p.ue5 {
+			p.line("\n")
+		}
 	case *carla.VehicleDoorList:
 		p.line(" Vehicle door animations: ", len(*l), "\n")
 		for _, r := range *l {
@@ -96,6 +98,14 @@ func (p *infoPrinter) newDetail(b carla.Body) {
 			for _, b := range r.Bones {
 				p.line(`     Bone: "`, b.Name, `" relative: Loc`, b.Location, " Rot", b.Rotation, "\n")
 			}
+		}
+		if p.ue5 {
+			p.line("\n")
+		}
+	case *carla.ChaosPhysicsList:
+		p.line(" Physics Control events: ", len(*l), "\n")
+		for i := range *l {
+			p.chaosPhysics(&(*l)[i])
 		}
 	}
 }

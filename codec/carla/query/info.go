@@ -8,7 +8,7 @@ import (
 
 // Info writes what show_recorder_file_info tells: all of a log, or the events alone.
 func Info(w io.Writer, r *carla.Reader, all bool, o Options) error {
-	p := infoPrinter{printer: newPrinter(w, o), all: all}
+	p := infoPrinter{printer: newPrinter(w, o), all: all, ue5: r.Profile().Wide}
 	p.head(r.Header())
 	var last carla.Packet
 	err := each(r, func(k carla.Packet, b carla.Body) {
@@ -18,8 +18,8 @@ func Info(w io.Writer, r *carla.Reader, all bool, o Options) error {
 	if err != nil {
 		return err
 	}
-	if p.all && p.Style == Newest && last.ID == carla.IDFrameEnd {
-		p.line("\n") // CARLA takes the last packet for another one
+	if p.all && last.ID == carla.IDFrameEnd {
+		p.detail(&carla.FrameEnd{}) // CARLA takes the last packet for another one
 	}
 	p.tail(p.frame)
 	return p.Flush()
@@ -29,6 +29,7 @@ func Info(w io.Writer, r *carla.Reader, all bool, o Options) error {
 type infoPrinter struct {
 	*printer
 	all   bool
+	ue5   bool // the log is of UE5
 	frame carla.FrameStart
 	begun bool // the line of the frame is written
 }

@@ -14,48 +14,78 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// JSON writes what Info tells as values: a line with the header, and a line for each frame, or for each with events. A frame has its
-// number, its times in s, and the packets that are not empty under their names, with their fields in CARLA's units. NaN and infinite
-// values, which JSON does not have, are null. A packet that is not known has its id for
-// a name, "packet_139", and its size.
-func JSON(w io.Writer, r *carla.Reader, all bool) error {
-	p := jsonPrinter{Writer: bufio.NewWriterSize(w, 64<<10), all: all}
+// InfoJSON writes what Info does as one JSON object: version, profile, date in s since the Unix epoch, map, frames, last_frame and duration
+// in s. Of the frames it has all or those with events, each with its number, its times in s, and the packets that are not
+// empty under their names, with their fields in CARLA's units. Floats that are no numbers are "NaN", "Infinity" and
+// "-Infinity", as Protocol Buffers have them in JSON. A packet that is not known has its id for a name, "packet_139", and its
+// size.
+func InfoJSON(w io.Writer, r *carla.Reader, all bool) error {
+	p := newJSONPrinter(w, r, "frames")
+	p.all = all
+	if err := each(r, p.packet); err != nil {
+		return err
+	}
+	if p.begun {
+		p.buf = append(p.buf, '}')
+	}
+	return p.finish(p.frame)
+}
+
+// writeJSON writes the answer to a query: a list under its name.
+func writeJSON[T any](w io.Writer, r *carla.Reader, name string, list []T, last carla.FrameStart) error {
+	p := newJSONPrinter(w, r, name)
+	for i := range list {
+		p.element()
+		p.value(reflect.ValueOf(list[i]))
+	}
+	return p.finish(last)
+}
+
+// jsonPrinter writes an object with a list.
+type jsonPrinter struct {
+	*bufio.Writer
+	buf   []byte
+	first bool // no element of the list was written
+
+	all   bool
+	frame carla.FrameStart
+	begun bool // the frame is written, but for its end
+}
+
+func newJSONPrinter(w io.Writer, r *carla.Reader, list string) *jsonPrinter {
+	p := &jsonPrinter{Writer: bufio.NewWriterSize(w, 64<<10), first: true}
 	h := r.Header()
 	p.buf = fmt.Appendf(p.buf, `{"version":%d,"profile":%q,"date":%d,"map":`, h.Version, r.Profile().Name, h.Date)
 	p.value(reflect.ValueOf(h.Map))
-	p.end()
-	err := each(r, p.packet)
-	if p.begun {
-		p.end()
+	p.buf = fmt.Appendf(p.buf, `,%q:[`, list)
+	return p
+}
+
+// element begins the next element of the list, on a line of its own.
+func (p *jsonPrinter) element() {
+	if !p.first {
+		p.buf = append(p.buf, ',')
 	}
-	if err != nil {
-		return err
-	}
+	p.first = false
+	_, _ = p.Write(append(p.buf, '\n')) // the error is that of Flush
+	p.buf = p.buf[:0]
+}
+
+// finish ends the list and the object.
+func (p *jsonPrinter) finish(last carla.FrameStart) error {
+	p.buf = fmt.Appendf(p.buf, "\n],\"last_frame\":%d,\"duration\":", last.Frame)
+	p.value(reflect.ValueOf(last.Elapsed))
+	_, _ = p.Write(append(p.buf, "}\n"...))
 	return p.Flush()
-}
-
-// jsonPrinter writes what JSON tells.
-type jsonPrinter struct {
-	*bufio.Writer
-	all   bool
-	buf   []byte // the line
-	frame carla.FrameStart
-	begun bool // the line has the frame
-}
-
-// end ends an object that is a line.
-func (p *jsonPrinter) end() {
-	_, _ = p.Write(append(p.buf, "}\n"...)) // the error is that of Flush
-	p.buf, p.begun = p.buf[:0], false
 }
 
 func (p *jsonPrinter) packet(k carla.Packet, b carla.Body) {
 	switch l := b.(type) {
 	case *carla.FrameStart:
 		if p.begun {
-			p.end()
+			p.buf = append(p.buf, '}')
 		}
-		p.frame = *l
+		p.frame, p.begun = *l, false
 		if p.all {
 			p.begin()
 		}
@@ -82,12 +112,13 @@ func (p *jsonPrinter) packet(k carla.Packet, b carla.Body) {
 	p.value(v)
 }
 
-// begin begins the line of the frame.
+// begin writes the frame's number and times, once.
 func (p *jsonPrinter) begin() {
 	if p.begun {
 		return
 	}
 	p.begun = true
+	p.element()
 	p.buf = fmt.Appendf(p.buf, `{"frame":%d,"elapsed":`, p.frame.Frame)
 	p.value(reflect.ValueOf(p.frame.Elapsed))
 	p.buf = append(p.buf, `,"duration":`...)
@@ -107,7 +138,7 @@ func (p *jsonPrinter) value(v reflect.Value) {
 			p.value(v.Field(i))
 		}
 		p.buf = append(p.buf, '}')
-	case reflect.Slice:
+	case reflect.Slice, reflect.Array:
 		p.buf = append(p.buf, '[')
 		for i := range v.Len() {
 			if i > 0 {
@@ -117,9 +148,14 @@ func (p *jsonPrinter) value(v reflect.Value) {
 		}
 		p.buf = append(p.buf, ']')
 	case reflect.Float32, reflect.Float64:
-		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
-			p.buf = append(p.buf, "null"...)
-		} else {
+		switch f := v.Float(); {
+		case math.IsNaN(f):
+			p.buf = append(p.buf, `"NaN"`...)
+		case math.IsInf(f, 1):
+			p.buf = append(p.buf, `"Infinity"`...)
+		case math.IsInf(f, -1):
+			p.buf = append(p.buf, `"-Infinity"`...)
+		default:
 			p.buf = strconv.AppendFloat(p.buf, f, 'g', -1, v.Type().Bits())
 		}
 	case reflect.String:

@@ -3,7 +3,6 @@ package query
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,21 +10,43 @@ import (
 	"tapedeck/codec/carla"
 )
 
-func lines(t testing.TB, r *carla.Reader, all bool) []string {
+// answer is what a query gives as JSON.
+type answer struct {
+	Version   int
+	Profile   string
+	Date      int64
+	Map       string
+	Frames    []json.RawMessage
+	LastFrame uint64 `json:"last_frame"`
+	Duration  float64
+}
+
+// parse checks that a text is one object on several lines.
+func parse(t testing.TB, text []byte) (a answer) {
+	require.NoError(t, json.Unmarshal(text, &a))
+	require.True(t, bytes.HasSuffix(text, []byte("}\n")))
+	return a
+}
+
+func frames(t testing.TB, r *carla.Reader, all bool) []string {
 	var b bytes.Buffer
-	require.NoError(t, JSON(&b, r, all))
-	list := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	for _, line := range list {
-		require.True(t, json.Valid([]byte(line)), line)
+	require.NoError(t, InfoJSON(&b, r, all))
+	var list []string
+	for _, f := range parse(t, b.Bytes()).Frames {
+		list = append(list, string(f))
 	}
 	return list
 }
 
 func TestJSON(t *testing.T) {
 	r := everything(t)
-	events := lines(t, r, false)
-	require.Len(t, events, 2)
-	require.JSONEq(t, `{"version":2,"profile":"ue4-0.9.16","date":1700000000,"map":"Town03"}`, events[0])
+	var b bytes.Buffer
+	require.NoError(t, InfoJSON(&b, r, false))
+	whole := parse(t, b.Bytes())
+	events := whole.Frames
+	whole.Frames = nil
+	require.Equal(t, answer{Version: 2, Profile: "ue4-0.9.16", Date: 1_700_000_000, Map: "Town03", LastFrame: 2, Duration: 0.5}, whole)
+	require.Len(t, events, 1)
 	require.JSONEq(t, `{"frame":1,"elapsed":0,"duration":0.5,
 		"event_add":[
 			{"actor":1,"type":0,"location":{"x":1000000,"y":123456.5,"z":-0.000009999999747378752},"rotation":{"x":0,"y":0,"z":0},"blueprint":0,"blueprint_id":"spectator","attributes":[]},
@@ -33,21 +54,44 @@ func TestJSON(t *testing.T) {
 		"event_del":[8],"event_parent":[{"actor":9,"parent":7}],
 		"collision":[{"number":3,"actor1":7,"actor2":4294967295,"hero1":true,"hero2":false},{"number":4,"actor1":1,"actor2":7,"hero1":false,"hero2":true}],
 		"weather":[{"cloudiness":1,"precipitation":2,"precipitation_deposits":3,"wind_intensity":4,"sun_azimuth_angle":5,"sun_altitude_angle":6,"fog_density":7,"fog_distance":8,"fog_falloff":9,"wetness":10,"scattering_intensity":11,"mie_scattering_scale":12,"rayleigh_scattering_scale":13,"dust_storm":14}]
-	}`, events[1])
+	}`, string(events[0]))
 
-	all := lines(t, r, true)
-	require.Len(t, all, 3)
-	require.Contains(t, all[1], `"bounding_box":[{"actor":1,"origin":{"x":null,"y":null,"z":null},"extension":{"x":null,"y":0,"z":0}}]`)
-	require.Contains(t, all[1], `"anim_vehicle":[{"actor":7,"steering":-0.25,"throttle":1,"brake":0.5,"hand_brake":true,"gear":-1}]`)
-	require.Contains(t, all[1], `"platform_time":{"seconds":0.125}`)
-	require.Contains(t, all[1], `"physics_control":[{"actor":7,"max_rpm":1,"moi":2,`)
-	require.JSONEq(t, `{"frame":2,"elapsed":0.5,"duration":-1}`, all[2])
+	all := frames(t, r, true)
+	require.Len(t, all, 2)
+	require.Contains(t, all[0], `"bounding_box":[{"actor":1,"origin":{"x":"NaN","y":"NaN","z":"Infinity"},"extension":{"x":"-Infinity","y":0,"z":0}}]`)
+	require.Contains(t, all[0], `"anim_vehicle":[{"actor":7,"steering":-0.25,"throttle":1,"brake":0.5,"hand_brake":true,"gear":-1}]`)
+	require.Contains(t, all[0], `"platform_time":{"seconds":0.125}`)
+	require.Contains(t, all[0], `"physics_control":[{"actor":7,"max_rpm":1,"moi":2,`)
+	require.JSONEq(t, `{"frame":2,"elapsed":0.5,"duration":-1}`, all[1])
 }
 
 func TestJSONSamples(t *testing.T) {
-	for name, frames := range map[string]int{"scenario_runner_DistanceToLaneCenter.log": 432, "sr2020_DistanceToLaneCenter.log": 461} {
+	for name, count := range map[string]int{"scenario_runner_DistanceToLaneCenter.log": 432, "sr2020_DistanceToLaneCenter.log": 461} {
 		r := openSample(t, name)
-		require.Len(t, lines(t, r, true), 1+frames)
-		require.Len(t, lines(t, r, false), 1+8) // with actors that come, go or are attached
+		require.Len(t, frames(t, r, true), count)
+		require.Len(t, frames(t, r, false), 8) // with actors that come, go or are attached
 	}
+}
+
+func TestJSONOfQueries(t *testing.T) {
+	r := made(t, carla.UE4,
+		[]carla.Body{
+			&carla.EventAddList{{Actor: 1, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt"}}, &carla.PositionList{{Actor: 1}},
+			&carla.CollisionList{{Actor1: 1, Actor2: carla.NoActor, Hero1: true}},
+		},
+		[]carla.Body{&carla.PositionList{{Actor: 1}}}, nil)
+	var b bytes.Buffer
+	require.NoError(t, CollisionsJSON(&b, r, 'a', 'a'))
+	const head = `{"version":1,"profile":"ue4-0.9.15","date":1700000000,"map":"Town03",`
+	require.JSONEq(t, head+`"collisions":[{"time":0,"actors":[{"id":1,"type":"v","name":"vehicle.audi.tt","hero":true},{"id":4294967295,"type":"o","name":"","hero":false}]}],
+		"last_frame":3,"duration":1}`, b.String())
+	b.Reset()
+	require.NoError(t, BlockedJSON(&b, r, 1, 10))
+	require.JSONEq(t, head+`"blocked":[{"time":0,"id":1,"name":"vehicle.audi.tt","duration":1}],"last_frame":3,"duration":1}`, b.String())
+	b.Reset()
+	require.NoError(t, BlockedJSON(&b, r, 2, 10))
+	require.JSONEq(t, head+`"blocked":[],"last_frame":3,"duration":1}`, b.String())
+	b.Reset()
+	require.NoError(t, InfoJSON(&b, made(t, carla.UE5), true))
+	require.JSONEq(t, `{"version":1,"profile":"ue4-0.9.15","date":1700000000,"map":"Town03","frames":[],"last_frame":0,"duration":0}`, b.String())
 }

@@ -1,9 +1,9 @@
 // Package query answers what CARLA's client asks a server about a log, show_recorder_file_info, show_recorder_collisions and
-// show_recorder_actors_blocked, without a server: with the same text, byte for byte, and as values.
+// show_recorder_actors_blocked, without a server: with the same text, byte for byte, and as JSON.
 //
-// The texts are those of CarlaRecorderQuery.cpp, with what CARLA itself gets wrong. Two things differ: of a log that was cut the
-// complete frames are told, where CARLA repeats what it read last; and blocked actors with the same duration come by their ids,
-// where CARLA has them in the order of a hash table.
+// The texts are those of CarlaRecorderQuery.cpp on Linux, with what CARLA itself gets wrong. Three things differ: of a log that was cut
+// the complete frames are told, where CARLA repeats what it read last; blocked actors with the same duration come by their ids,
+// where CARLA has them in the order of a hash table; and the slip of a wheel of UE5, of which a log has but pointers, is empty.
 package query
 
 import (
@@ -13,6 +13,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"tapedeck/codec"
@@ -24,9 +25,10 @@ type Style int
 
 // The styles of texts.
 const (
-	// Newest is that of the development branch of UE4 in 2026.
+	// Newest is that of the development branches in 2026: of UE5's for a log of UE5, else of UE4's.
 	Newest Style = iota
-	// V0913 is that of CARLA 0.9.10 to 0.9.14, without what was added after 0.9.13: scenario_runner's metrics read this one only.
+	// V0913 is that of CARLA 0.9.10 to 0.9.14, without what was added after 0.9.13, and without the physics of UE5: scenario_runner's
+	// metrics read this one only.
 	V0913
 )
 
@@ -74,18 +76,30 @@ func (p *printer) line(values ...any) {
 }
 
 func (p *printer) number(v float64) {
+	var room [32]byte
+	_, _ = p.Write(appendNumber(room[:0], v, 'g', 6))
+}
+
+// appendNumber appends a number in a format of package strconv, and what is none as C does.
+func appendNumber(dst []byte, v float64, format byte, precision int) []byte {
 	switch {
 	case math.IsNaN(v) && math.Signbit(v):
-		p.line("-nan")
+		return append(dst, "-nan"...)
 	case math.IsNaN(v):
-		p.line("nan")
-	case math.IsInf(v, 0):
-		p.line(map[bool]string{true: "-inf", false: "inf"}[v < 0])
-	default:
-		var room [32]byte
-		_, _ = p.Write(strconv.AppendFloat(room[:0], v, 'g', 6, 64))
+		return append(dst, "nan"...)
+	case math.IsInf(v, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-inf"...)
 	}
+	return strconv.AppendFloat(dst, v, format, precision, 64)
 }
+
+// whole returns a number without decimals.
+func whole(v float64) string { return string(appendNumber(nil, v, 'f', 0)) }
+
+// wide returns a text with the blanks behind it that make a column: C counts bytes.
+func wide(text string) string { return text + strings.Repeat(" ", max(0, 35-len(text))) }
 
 // head writes what all texts begin with.
 func (p *printer) head(h carla.Header) {

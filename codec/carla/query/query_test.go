@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -346,4 +347,136 @@ func TestBlocked(t *testing.T) {
 			"       0      1 vehicle.audi.tt                              3\n"+
 			"\nFrames: 10\nDuration: 4.5 seconds\n", b.String())
 	}
+}
+
+// What is of UE5 alone: wheels with their numbers as characters, and no blank lines at the end of frames but behind bones.
+func TestInfoOfUE5(t *testing.T) {
+	r := made(t, carla.UE5,
+		[]carla.Body{
+			&carla.EventAddList{{Actor: 7, Type: carla.ActorVehicle, BlueprintID: "vehicle.ue5", Location: carla.Vector{X: 1234567.5, Y: -0.1}}},
+			&carla.VehicleDoorList{}, &carla.PositionList{{Actor: 7, Location: carla.Vector{X: 1234567.5}}},
+			&carla.ChaosPhysicsList{{
+				Actor: 7, MaxTorque: 1, MaxRPM: 2, IdleRPM: 3, BrakeEffect: 4, RevUpMOI: 5, RevDownRate: 6, DifferentialType: '2', FrontRearSplit: 0.5,
+				UseAutomaticGears: true, GearChangeTime: 0.25, FinalRatio: 8, ChangeUpRPM: 9, ChangeDownRPM: 10, TransmissionEfficiency: 11,
+				Mass: 1845, DragCoefficient: 0.3, CenterOfMass: carla.Vector{X: 1, Y: 2, Z: 3},
+				TorqueCurve: []carla.CurvePoint{{X: 1, Y: 2}, {X: 3, Y: 4}}, ForwardGearRatios: []carla.Ratio{2.85, 2.02}, ReverseGearRatios: []carla.Ratio{2.86},
+				SteeringCurve: []carla.CurvePoint{{X: 0, Y: 1}},
+				Wheels: []carla.ChaosWheel{{
+					AxleType: 1, Offset: carla.Vector{X: 1.5, Y: math.Inf(1), Z: math.NaN()}, WheelRadius: 2, WheelWidth: 3, WheelMass: 4, CorneringStiffness: 5,
+					FrictionForce: 6, SideSlip: 7, SlipThreshold: 8, SkidThreshold: 9, MaxSteerAngle: 10, AffectedBySteering: true, AffectedByHandbrake: true,
+					ABS: true, MaxWheelspinRotation: 11, ExternalTorqueCombine: 'x', SuspensionAxis: carla.Vector{Z: -1}, SuspensionMaxRaise: 12,
+					SuspensionMaxDrop: 13, SuspensionDampingRatio: 14, WheelLoadRatio: 15, SpringRate: 16, SpringPreload: 17, SuspensionSmoothing: -18,
+					RollbarScaling: 19, SweepShape: 'y', SweepType: 'z', MaxBrakeTorque: 20, MaxHandBrakeTorque: 21, WheelIndex: 22,
+					Location: carla.Vector{X: 23}, OldLocation: carla.Vector{Y: 24}, Velocity: carla.Vector{Z: 25},
+				}, {}},
+			}},
+			&carla.WalkerBonesList{{Actor: 5, Bones: []carla.Bone{{Name: "crl_root", Location: carla.Vector{X: 1}}}}},
+		},
+		[]carla.Body{&carla.PositionList{}, &carla.WalkerBonesList{}})
+	const head = `Version: 1
+Map: Town03
+Date: 11/14/23 22:13:20
+
+Frame 1 at 0 seconds
+ Create 7: vehicle.ue5 (1) at (1.23457e+06, -0.1, 0)
+`
+	require.Equal(t, head+` Vehicle door animations: 0
+ Positions: 1
+  Id: 7 Location: (1.23457e+06, 0, 0) Rotation: (0, 0, 0)
+ Physics Control events: 1
+  Id: 7
+   max_torque = 1
+   max_rpm = 2
+   MOI = 5
+   rev_down_rate = 6
+   differential_type = 2
+   front_rear_split = 0.5
+   use_gear_auto_box = true
+   gear_change_time = 0.25
+   final_ratio = 8
+   change_up_rpm = 9
+   change_down_rpm = 10
+   transmission_efficiency = 11
+   mass = 1845
+   drag_coefficient = 0.3
+   center_of_mass = (1, 2, 3)
+   torque_curve = (1, 2) (3, 4)
+   steering_curve = (0, 1)
+   forward_gear_ratios:
+    gear 0: ratio 2.85
+    gear 1: ratio 2.02
+   reverse_gear_ratios:
+    gear 0: ratio 2.86
+   wheels:
+wheel #0:
+ axle_type: `+"\x01"+` offset: (1.500000, inf, nan) wheel_radius: 2 wheel_width: 3 wheel_mass: 4 cornering_stiffness: 5 friction_force_multiplier: 6 side_slip_modifier: 7 slip_threshold: 8 skid_threshold: 9 max_steer_angle: 10 affected_by_steering: 1 affected_by_brake: 0 affected_by_handbrake: 1 affected_by_engine: 0 abs_enabled: 1 traction_control_enabled: 0 max_wheelspin_rotation: 11 external_torque_combine_method: x lateral_slip_graph: [] suspension_axis: (0.000000, 0.000000, -1.000000) suspension_force_offset: (0.000000, 0.000000, 0.000000) suspension_max_raise: 12 suspension_max_drop: 13 suspension_damping_ratio: 14 wheel_load_ratio: 15 spring_rate: 16 spring_preload: 17 suspension_smoothing: -18 rollbar_scaling: 19 sweep_shape: y sweep_type: z max_brake_torque: 20 max_hand_brake_torque: 21 wheel_index: 22 location: (23.000000, 0.000000, 0.000000) old_location: (0.000000, 24.000000, 0.000000) velocity: (0.000000, 0.000000, 25.000000)
+wheel #1:
+ axle_type: `+"\x00"+` offset: (0.000000, 0.000000, 0.000000) wheel_radius: 0 wheel_width: 0 wheel_mass: 0 cornering_stiffness: 0 friction_force_multiplier: 0 side_slip_modifier: 0 slip_threshold: 0 skid_threshold: 0 max_steer_angle: 0 affected_by_steering: 0 affected_by_brake: 0 affected_by_handbrake: 0 affected_by_engine: 0 abs_enabled: 0 traction_control_enabled: 0 max_wheelspin_rotation: 0 external_torque_combine_method: `+"\x00"+` lateral_slip_graph: [] suspension_axis: (0.000000, 0.000000, 0.000000) suspension_force_offset: (0.000000, 0.000000, 0.000000) suspension_max_raise: 0 suspension_max_drop: 0 suspension_damping_ratio: 0 wheel_load_ratio: 0 spring_rate: 0 spring_preload: 0 suspension_smoothing: 0 rollbar_scaling: 0 sweep_shape: `+"\x00"+` sweep_type: `+"\x00"+` max_brake_torque: 0 max_hand_brake_torque: 0 wheel_index: 0 location: (0.000000, 0.000000, 0.000000) old_location: (0.000000, 0.000000, 0.000000) velocity: (0.000000, 0.000000, 0.000000)
+ Walkers Bones: 1
+  Id: 5
+     Bone: "crl_root" relative: Loc(1, 0, 0) Rot(0, 0, 0)
+
+Frame 2 at 0.5 seconds
+ Positions: 0
+ Walkers Bones: 0
+
+`+wantTail, info(t, r, true, Newest))
+	require.Equal(t, head+` Positions: 1
+  Id: 7 Location: (1.23457e+06, 0, 0) Rotation (0, 0, 0)
+Frame 2 at 0.5 seconds
+ Positions: 0
+`+wantTail, info(t, r, true, V0913))
+}
+
+// Columns are counted in bytes, are pushed by what is too long, and have what is no number as C writes it.
+func TestColumns(t *testing.T) {
+	long := strings.Repeat("x", 40)
+	r := made(t, carla.UE4,
+		[]carla.Body{
+			&carla.EventAddList{{Actor: 1, BlueprintID: "prop.größe"}, {Actor: 1234567, BlueprintID: long}},
+			&carla.FrameStart{Frame: 1, Duration: math.Inf(1), Elapsed: math.NaN()},
+			&carla.CollisionList{{Actor1: 1, Actor2: 1234567}}, &carla.PositionList{{Actor: 1}, {Actor: 1234567}},
+		})
+	var b bytes.Buffer
+	require.NoError(t, WriteCollisions(&b, r, 'a', 'a', Options{}))
+	require.Contains(t, b.String(), "\n     nan   o o       1 prop.größe"+strings.Repeat(" ", 35-12)+" 1234567 "+long+"\n\nFrames: 1\nDuration: nan seconds\n")
+	b.Reset()
+	require.NoError(t, WriteBlocked(&b, r, 1, 1, Options{}))
+	require.Contains(t, b.String(), "\n     nan      1 prop.größe"+strings.Repeat(" ", 35-12)+"        inf\n     nan 1234567 "+long+"        inf\n\nFrames: 1\nDuration: nan seconds\n")
+}
+
+// Whatever a log holds has answers, and those in JSON are JSON.
+func FuzzQueries(f *testing.F) {
+	for _, r := range []*carla.Reader{everything(f), made(f, carla.UE5, []carla.Body{&carla.ChaosPhysicsList{{Wheels: make([]carla.ChaosWheel, 1)}}})} {
+		info, err := r.Info()
+		require.NoError(f, err)
+		log, err := os.ReadFile(info.Path)
+		require.NoError(f, err)
+		f.Add(log)
+	}
+	folder := f.TempDir()
+	f.Fuzz(func(t *testing.T, log []byte) {
+		path := filepath.Join(folder, "fuzz.log")
+		require.NoError(t, os.WriteFile(path, log, 0o600))
+		r, err := carla.Open(path)
+		if err != nil {
+			return
+		}
+		defer r.Close()
+		var b bytes.Buffer
+		for _, style := range []Style{Newest, V0913} {
+			require.NoError(t, Info(&b, r, true, Options{Style: style}))
+		}
+		require.NoError(t, WriteCollisions(&b, r, 'a', 'h', Options{}))
+		require.NoError(t, WriteBlocked(&b, r, 0, 1, Options{}))
+		for _, write := range []func() error{
+			func() error { return InfoJSON(&b, r, true) },
+			func() error { return CollisionsJSON(&b, r, 'a', 'a') },
+			func() error { return BlockedJSON(&b, r, 0, 1) },
+		} {
+			b.Reset()
+			require.NoError(t, write())
+			require.True(t, json.Valid(b.Bytes()), b.String())
+		}
+	})
 }
