@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -27,6 +28,20 @@ var protoTypes = map[rosidl.Kind]descriptorpb.FieldDescriptorProto_Type{
 	rosidl.String:  descriptorpb.FieldDescriptorProto_TYPE_STRING,
 	rosidl.WString: descriptorpb.FieldDescriptorProto_TYPE_STRING,
 	rosidl.Nested:  descriptorpb.FieldDescriptorProto_TYPE_MESSAGE,
+}
+
+// Describe returns how a record describes a ROS type in terms of protobuf (proto2): the full name of the message, and a
+// FileDescriptorSet with that message and those that it contains. Fields are in the order of the definition, with a number from 1
+// on but for those that protobuf keeps for itself. Arrays and sequences are repeated fields, packed if they are of numbers;
+// those of bytes are bytes, and a wstring is a string.
+func Describe(library *rosidl.Library, typeName string) (messageType string, files []byte, err error) {
+	m, err := library.Message(typeName)
+	if err != nil {
+		return "", nil, fmt.Errorf("describe %s: %w", typeName, err)
+	}
+	var set fileSet
+	addMessage(&set, library, m)
+	return protoName(m.Name), set.encode(), nil
 }
 
 // describeChannel returns the files that describe a channel's type in terms of protobuf, and the type's name there.
@@ -81,6 +96,9 @@ func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 		if f.Type.Shape != rosidl.Single {
 			field.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
 			switch f.Type.Kind {
+			case rosidl.String, rosidl.WString, rosidl.Nested:
+			default:
+				field.Options = &descriptorpb.FieldOptions{Packed: proto.Bool(true)}
 			case rosidl.Byte, rosidl.Char, rosidl.Uint8:
 				field.Label = descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()
 				field.Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()

@@ -67,6 +67,10 @@ func (d *Decoder) Align(size int) { d.next(size, 0) }
 // Skip skips n bytes.
 func (d *Decoder) Skip(n int) { d.next(1, n) }
 
+// Raw returns the next n bytes, the first of them aligned to size, a power of two, as they are in the payload; nil if they are
+// not there.
+func (d *Decoder) Raw(size, n int) []byte { return d.next(size, n) }
+
 // next returns the next n bytes, aligned to size, or nil if they are not there.
 func (d *Decoder) next(size, n int) []byte {
 	start := d.pos + -d.pos&(size-1)
@@ -176,6 +180,9 @@ func (d *Decoder) chars(bound int) []byte {
 	}
 	return b
 }
+
+// Chars reads a string as String does, and returns its bytes in the payload.
+func (d *Decoder) Chars(bound int) []byte { return d.chars(bound) }
 
 // String reads a string of at most bound bytes, or of any length if bound is 0.
 func (d *Decoder) String(bound int) string { return string(d.chars(bound)) }
