@@ -55,6 +55,9 @@ func (e *Encoder) space(size, n int) []byte {
 	return e.buf[i+pad:]
 }
 
+// Raw appends bytes as they are, the first of them aligned to size, a power of two.
+func (e *Encoder) Raw(size int, b []byte) { copy(e.space(size, len(b)), b) }
+
 // Bool appends a bool.
 func (e *Encoder) Bool(v bool) {
 	var b byte
