@@ -28,6 +28,8 @@ type Format struct {
 	// Storages are what CreateOptions.Storage may name, the default first. A format without any is kept in one way: it refuses
 	// CreateOptions.Version and CompressionMode, too, and takes its own name for the only storage.
 	Storages []string
+	// Extension is what names of recordings that are created end with, ".bag"; "" where these are folders.
+	Extension string
 	// Keeps says what recordings that Create begins have a place for.
 	Keeps Keeps
 }

@@ -63,12 +63,13 @@ var ErrDamaged = errors.New("damaged")
 
 func init() {
 	codec.Register(codec.Format{
-		Keeps:  codec.Keeps{Encodings: []string{codec.EncodingCARLA}},
-		Name:   Name,
-		Sniff:  func(_ string, head []byte) bool { return len(head) > 2 && bytes.HasPrefix(head[2:], magicString) },
-		Named:  func(path string) bool { return filepath.Ext(path) == ".log" },
-		Open:   func(path string) (codec.Reader, error) { return Open(path) },
-		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
+		Extension: ".log",
+		Keeps:     codec.Keeps{Encodings: []string{codec.EncodingCARLA}},
+		Name:      Name,
+		Sniff:     func(_ string, head []byte) bool { return len(head) > 2 && bytes.HasPrefix(head[2:], magicString) },
+		Named:     func(path string) bool { return filepath.Ext(path) == ".log" },
+		Open:      func(path string) (codec.Reader, error) { return Open(path) },
+		Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
 	})
 }
 

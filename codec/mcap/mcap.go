@@ -21,12 +21,13 @@ const Name = "mcap"
 
 func init() {
 	codec.Register(codec.Format{
-		Keeps:  codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
-		Name:   Name,
-		Sniff:  func(_ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
-		Named:  func(path string) bool { return filepath.Ext(path) == ".mcap" },
-		Open:   func(path string) (codec.Reader, error) { return Open(path) },
-		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
+		Extension: ".mcap",
+		Keeps:     codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
+		Name:      Name,
+		Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
+		Named:     func(path string) bool { return filepath.Ext(path) == ".mcap" },
+		Open:      func(path string) (codec.Reader, error) { return Open(path) },
+		Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
 	})
 }
 

@@ -103,12 +103,13 @@ var names = regexp.MustCompile(`\.record(\.\d{5}(\.\d{14})?)?(\.split|\.recover)
 
 func init() {
 	codec.Register(codec.Format{
-		Keeps:  codec.Keeps{PublishTime: true, QoS: true},
-		Name:   formatName,
-		Sniff:  sniff,
-		Named:  names.MatchString,
-		Open:   openAny,
-		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
+		Extension: ".record",
+		Keeps:     codec.Keeps{PublishTime: true, QoS: true},
+		Name:      formatName,
+		Sniff:     sniff,
+		Named:     names.MatchString,
+		Open:      openAny,
+		Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
 	})
 }
 

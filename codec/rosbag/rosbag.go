@@ -44,12 +44,13 @@ const (
 
 func init() {
 	codec.Register(codec.Format{
-		Keeps:  codec.Keeps{Encodings: []string{codec.EncodingROS1}},
-		Name:   Name,
-		Sniff:  func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
-		Named:  func(path string) bool { return filepath.Ext(path) == ".bag" },
-		Open:   func(path string) (codec.Reader, error) { return Open(path) },
-		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
+		Extension: ".bag",
+		Keeps:     codec.Keeps{Encodings: []string{codec.EncodingROS1}},
+		Name:      Name,
+		Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
+		Named:     func(path string) bool { return filepath.Ext(path) == ".bag" },
+		Open:      func(path string) (codec.Reader, error) { return Open(path) },
+		Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 	})
 }
 

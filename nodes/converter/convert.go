@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
 	"time"
 
+	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/progress"
 )
@@ -14,18 +19,30 @@ import (
 // convertOptions are the parameters of the conversion.
 type convertOptions struct {
 	convert.Options
+
+	OutputFolder string `param:"output_folder" group:"Several" value:"FOLDER" help:"convert each recording on its own, into FOLDER and the format that --to names"`
+	Jobs         int    `param:"jobs" short:"j" group:"Several" min:"0" help:"convert so many at once into output_folder; 0 is one for each processor"`
 }
 
 func defaultConvertOptions() *convertOptions {
 	return &convertOptions{Options: convert.DefaultOptions()}
 }
 
-// convert writes what o selects of the recordings at paths as one, to the last of paths.
+// convert writes what o selects of the recordings at paths as one, to the last of paths; or each on its own.
 func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	if o.OutputFolder != "" {
+		return o.convertEach(ctx, paths, stdout, stderr)
+	}
 	last := len(paths) - 1
+	if last < 1 {
+		return config.Usagef("got 1 path; the usage is: converter IN... OUT, or converter IN... --output-folder FOLDER --to FORMAT")
+	}
 	job := convert.Job{Inputs: paths[:last], Output: paths[last], Options: o.Options}
-	job.Warn = func(text string) { fmt.Fprintln(stderr, "warning:", text) }
 	var bar *progress.Bar
+	job.Warn = func(text string) {
+		bar.Hide()
+		fmt.Fprintln(stderr, "warning:", text)
+	}
 	job.Progress = func(done, total time.Duration) {
 		if bar == nil {
 			bar = progress.Seconds(os.Stderr, "converting", total)
@@ -41,6 +58,94 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 		fmt.Fprintln(stdout, line)
 	}
 	return nil
+}
+
+// convertEach converts each recording on its own, several at once.
+func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	if o.To == "" {
+		return config.Usagef("--output-folder needs the format to write: --to")
+	}
+	format, err := convert.FormatOf("", o.To)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.OutputFolder, 0o777); err != nil {
+		return fmt.Errorf("create %s: %w", o.OutputFolder, err)
+	}
+	s := several{stdout: stdout, stderr: stderr, bar: progress.Bytes(os.Stderr, "converting", int64(len(paths))*whole)}
+	names := convert.Names(paths, format)
+	jobs := o.Jobs
+	if jobs == 0 {
+		jobs = runtime.NumCPU()
+	}
+	var running sync.WaitGroup
+	next := make(chan int)
+	for range min(jobs, len(paths)) {
+		running.Go(func() {
+			for i := range next {
+				s.run(ctx, &convert.Job{Inputs: paths[i : i+1], Output: filepath.Join(o.OutputFolder, names[i]), Options: o.Options})
+			}
+		})
+	}
+	for i := range paths {
+		next <- i
+	}
+	close(next)
+	running.Wait()
+	s.bar.Close()
+	if s.failed > 0 {
+		return errors.Join(ctx.Err(), fmt.Errorf("%d of %s are not converted", s.failed, count(len(paths), "recording")))
+	}
+	return nil
+}
+
+// whole is how much of a bar a conversion is.
+const whole = 1000
+
+// several are conversions at once, of which each has its lines.
+type several struct {
+	mu             sync.Mutex
+	stdout, stderr io.Writer
+	bar            *progress.Bar
+	done           int64 // of the bar
+	failed         int
+}
+
+// run runs a conversion and tells what came of it.
+func (s *several) run(ctx context.Context, job *convert.Job) {
+	var done int64
+	advance := func(to int64) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.done += to - done
+		done = to
+		s.bar.Set(s.done)
+	}
+	job.Warn = func(text string) { s.say(s.stderr, "warning: "+text) }
+	job.Progress = func(now, total time.Duration) {
+		if part := int64(float64(now) / max(float64(total), 1) * whole); part > done {
+			advance(min(part, whole))
+		}
+	}
+	result, err := job.Run(ctx)
+	advance(whole)
+	if err != nil {
+		s.mu.Lock()
+		s.failed++
+		s.mu.Unlock()
+		s.say(s.stderr, fmt.Sprintf("%s: %v", job.Inputs[0], err))
+		return
+	}
+	s.say(s.stdout, report(result)...)
+}
+
+func (s *several) say(to io.Writer, lines ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bar.Hide()
+	for _, line := range lines {
+		fmt.Fprintln(to, line)
+	}
 }
 
 // report says in lines what was written, and what was not.

@@ -25,6 +25,7 @@ func init() {
 		Named:  func(path string) bool { return strings.HasSuffix(path, ".lines") },
 		Open:   openLines,
 		Create: createLines,
+		Keeps:  codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
 	})
 }
 
@@ -163,7 +164,7 @@ func (w *linesWriter) Declare(c *codec.Channel) error {
 
 func (w *linesWriter) Write(m *codec.Message) error {
 	if w.fail == "fail" {
-		return errors.New("no space left on device")
+		return &codec.MissingError{Path: w.file.Name(), Err: errors.New("no space left on device")}
 	}
 	if err := w.Declare(m.Channel); err != nil {
 		return err

@@ -41,7 +41,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
 		"Converts recordings from one format to another. Several inputs are merged in time. The name of the output says its format, "+
 			"or --to does: name.record, name.mcap, or a name without extension for a folder as ros2 bag writes it.",
-		2, 0, conversion, conversion.convert)
+		1, 0, conversion, conversion.convert)
 	root.AddCommand(
 		command("info FILE...", "Say what is in recordings",
 			"Says what is in recordings of any format.", 1, 0, &info, info.info),

@@ -17,23 +17,23 @@ type input struct {
 
 	original *codec.Info              // as it is before translation
 	left     map[*codec.Channel]error // why channels have no translation
+	still    []string                 // topics in whose messages stamps are not known
 }
 
-// openInput opens a recording with its messages as h holds them, as far as they can be translated. between is put on
-// top of what has its messages as those of ROS 2.
-func openInput(path string, h *holding, between func(codec.Reader) (codec.Reader, error)) (*input, error) {
+// openInput opens a recording with its messages as h holds them, as far as they can be translated.
+func openInput(path string, p *plan, h *holding) (*input, error) {
 	source, err := codec.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	in := &input{path: path, left: map[*codec.Channel]error{}, reader: intact{source}}
-	if err := in.prepare(h, between); err != nil {
+	if err := in.prepare(p, h); err != nil {
 		return nil, errors.Join(err, source.Close())
 	}
 	return in, nil
 }
 
-func (in *input) prepare(h *holding, between func(codec.Reader) (codec.Reader, error)) (err error) {
+func (in *input) prepare(p *plan, h *holding) (err error) {
 	if in.original, err = in.reader.Info(); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (in *input) prepare(h *holding, between func(codec.Reader) (codec.Reader, e
 		}
 		in.note(left)
 	}
-	if in.reader, err = between(in.reader); err != nil {
+	if in.reader, in.still, err = p.stamp(in.reader); err != nil {
 		return err
 	}
 	switch h.to {

@@ -2,11 +2,13 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"tapedeck/bridge"
 	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 )
@@ -52,7 +54,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	var ins inputs
 	defer func() { ins.Close() }()
 	for _, path := range j.Inputs {
-		in, err := openInput(path, h, p.between)
+		in, err := openInput(path, p, h)
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +76,9 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 		if !in.original.Complete {
 			j.warn(in.path + " is not complete; what can be read of it is converted")
 		}
+		if len(in.still) > 0 {
+			j.warn("stamps are known in messages of ROS 2 alone, not in those of " + list(in.still))
+		}
 	}
 	r := newRecording(p, h, ins, window)
 	if err := r.refuse(j.Output); err != nil {
@@ -84,19 +89,26 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 		return nil, err
 	}
 	defer out.Close()
-	w := &writing{limits: p.limits(), result: Result{Path: out.path}, start: max(first, window.Start), total: last - max(first, window.Start)}
+	w := &writing{limits: p.limits(), result: Result{Path: out.path}, format: h.format.Name, start: max(first, window.Start), total: last - max(first, window.Start)}
 	if window.End > 0 {
 		w.total = min(last, window.End) - w.start
 	}
 	w.start += int64(p.Offset)
 	w.progress = j.Progress
 	begin := time.Now()
-	if err := w.open(out, p.create(ins.metadata())); err != nil {
+	if err := w.open(out, r, p.create(ins.metadata())); err != nil {
 		return nil, err
 	}
 	err = w.run(ctx, r)
 	if closing := w.writer.Close(); err == nil && closing != nil {
 		err = fmt.Errorf("write %s: %w", out.path, closing)
+	}
+	if err == nil && w.result.Messages == 0 {
+		err = w.refused
+	}
+	var missing *codec.MissingError
+	if errors.As(err, &missing) { // nothing is kept of what was written before
+		err = fmt.Errorf("write %s: %w", out.path, missing.Err)
 	}
 	if err != nil {
 		return nil, err
@@ -105,6 +117,9 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 	var lost losses
 	lost, result.Throttled = r.finish()
 	lost = append(lost, w.lost...)
+	if lossy, ok := w.writer.(bridge.Lossy); ok {
+		lost.addAll(lossy.Losses())
+	}
 	result.Losses = lost
 	if p.Strict {
 		if err := lost.strict(out.path); err != nil {
@@ -145,15 +160,23 @@ type writing struct {
 	limits   limits
 	part     part
 	result   Result
+	format   string
+	refused  error // of the first message that the format does not take
 	lost     losses
 
 	progress     func(done, total time.Duration)
 	start, total int64 // of time, ns
 }
 
-func (w *writing) open(out *output, options codec.CreateOptions) (err error) {
-	if w.writer, err = out.create(options); err != nil || w.limits == (limits{}) {
+func (w *writing) open(out *output, r *recording, options codec.CreateOptions) (err error) {
+	if w.writer, err = out.create(options); err != nil {
 		return err
+	}
+	if r.authors() {
+		w.writer = carla.NewWriter(w.writer, r.plan.carla)
+	}
+	if w.limits == (limits{}) {
+		return nil
 	}
 	splitter, ok := w.writer.(codec.Splitter)
 	if !ok {
@@ -164,12 +187,10 @@ func (w *writing) open(out *output, options codec.CreateOptions) (err error) {
 }
 
 func (w *writing) run(ctx context.Context, r *recording) error {
-	if r.holding.format.Name == "carla" && !r.copiesFrames() {
-		left, err := carla.Write(w.writer, r, carla.WriteOptions{})
-		for _, topic := range left {
-			w.lost.add("topics that tell nothing of a log", topic, 0)
+	if author, ok := w.writer.(*carla.Writer); ok {
+		if err := author.Expect(r); err != nil {
+			return err
 		}
-		return err
 	}
 	for _, t := range r.info.Topics {
 		if err := w.writer.Declare(t.Channel); err != nil {
@@ -194,8 +215,15 @@ func (w *writing) write(m *codec.Message) error {
 		}
 		w.part.add(&w.limits, m)
 	}
-	if err := w.writer.Write(m); err != nil {
+	var missing *codec.MissingError
+	switch err := w.writer.Write(m); {
+	case err == nil:
+	case errors.As(err, &missing):
 		return err
+	default: // it is about this message alone
+		w.refused = cmp.Or(w.refused, err)
+		w.lost.add(fmt.Sprintf("messages that a %s does not take: %v", w.format, w.refused), m.Channel.Topic, 1)
+		return nil
 	}
 	if w.result.Messages == 0 {
 		w.result.Start = m.LogTime

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/throttle"
@@ -34,6 +35,7 @@ type Options struct {
 	Compression     string      `param:"compression" group:"Output" help:"of chunks, as far as the format has it: none, lz4, zstd, bz2; by default the format's own choice"`
 	CompressionMode string      `param:"compression_mode" group:"Output" help:"what compression compresses in a rosbag2: file or message; by default chunks of MCAP"`
 	Storage         string      `param:"storage" short:"s" group:"Output" help:"of a rosbag2: mcap or sqlite3"`
+	CARLAMapping    string      `param:"carla_mapping" group:"Output" value:"FILE" help:"YAML FILE that says which topics and frames are about which actors of a log of CARLA"`
 	Version         int         `param:"metadata_version" group:"Output" min:"0" help:"of metadata.yaml of a rosbag2; 0 is the default"`
 	Overwrite       bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
 
@@ -54,6 +56,7 @@ type plan struct {
 	start, end *Moment
 	names      *bridge.Names
 	throttles  []throttle.Rule
+	carla      carla.WriteOptions
 }
 
 // parse reads the options that are texts, before anything is opened.
@@ -80,6 +83,11 @@ func (o *Options) parse() (*plan, error) {
 	}
 	if p.names, err = bridge.NewNames(bridge.Options{Name: "converter", Remaps: o.Remap}); err != nil {
 		return nil, config.Usagef("--remap: %w", err)
+	}
+	if o.CARLAMapping != "" {
+		if p.carla, err = carla.LoadMapping(o.CARLAMapping); err != nil {
+			return nil, err
+		}
 	}
 	if o.Restamp && o.Offset == 0 {
 		return nil, config.Usagef("--restamp says that --offset moves stamps, too, but there is no offset")

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/throttle"
 )
@@ -73,14 +74,24 @@ func (r *recording) unfit(c *codec.Channel, left error) string {
 	switch {
 	case h.takes(c.Encoding):
 		return ""
-	case h.format.Name == "carla" && c.Encoding == codec.EncodingCDR && !r.copiesFrames():
-		return "" // a log is made of all of them
+	case r.authors() && c.Encoding == codec.EncodingCDR:
+		renamed := *c
+		renamed.Topic = r.plan.rename(c.Topic)
+		if author := carla.NewWriter(nil, r.plan.carla); author.Declare(&renamed) == nil && len(author.Left()) == 0 && !codec.IsEvents(c) {
+			return ""
+		}
+		return "topics that tell nothing to a log"
 	case r.plan.Unmatched == "raw" && h.can(c.Encoding):
 		return ""
 	case left == nil:
 		left = fmt.Errorf("messages are %s, and a %s has none", cmp.Or(c.Encoding, "of no known encoding"), h.format.Name)
 	}
 	return "topics that have no translation: " + left.Error()
+}
+
+// authors says whether a log is made of messages of ROS 2.
+func (r *recording) authors() bool {
+	return r.holding.to == codec.EncodingCARLA && !r.copiesFrames()
 }
 
 // copiesFrames says whether there are frames of a log already.

@@ -1,6 +1,124 @@
 package convert
 
-import "tapedeck/codec"
+import (
+	"fmt"
 
-// between returns what is put on top of a recording whose messages are those of ROS 2.
-func (p *plan) between(r codec.Reader) (codec.Reader, error) { return r, nil }
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+// stamped is a recording with what the options say of the stamps in messages. These are read and moved in messages of ROS 2 alone.
+type stamped struct {
+	codec.Reader
+	order  bool                           // LogTime is to be the first stamp
+	add    int64                          // ns, to all stamps
+	stamps map[*codec.Channel]*cdr.Stamps // nil for what has none
+}
+
+// stamp puts what the options say of stamps on top of a recording. topics are those to which it could not be done.
+func (p *plan) stamp(r codec.Reader) (_ codec.Reader, topics []string, err error) {
+	if p.Order != "header" && !p.Restamp {
+		return r, nil, nil
+	}
+	info, err := r.Info()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &stamped{Reader: r, order: p.Order == "header", stamps: map[*codec.Channel]*cdr.Stamps{}}
+	if p.Restamp {
+		s.add = int64(p.Offset)
+	}
+	library := msgs.Library()
+	for _, t := range info.Topics {
+		switch {
+		case !p.selection.Wants(t.Channel):
+		case t.Channel.Encoding == codec.EncodingCDR:
+			s.stamps[t.Channel] = stampsOf(t.Channel, library)
+		default:
+			topics = append(topics, t.Channel.Topic)
+		}
+	}
+	return s, topics, nil
+}
+
+// stampsOf returns the stamps in the messages of a channel; nil if there are none, or its definition is neither in the recording nor
+// at hand.
+func stampsOf(c *codec.Channel, library *rosidl.Library) *cdr.Stamps {
+	if c.Schema.Encoding == codec.SchemaROS2Msg {
+		if own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data)); err == nil {
+			library = own
+		}
+	}
+	schema, err := cdr.NewSchema(library, c.Type)
+	if err != nil {
+		return nil
+	}
+	return schema.Stamps()
+}
+
+// Losses implements bridge.Lossy.
+func (s *stamped) Losses() []bridge.Loss {
+	if lossy, ok := s.Reader.(bridge.Lossy); ok {
+		return lossy.Losses()
+	}
+	return nil
+}
+
+// Read implements codec.Reader.
+func (s *stamped) Read(q codec.Query) (codec.Iterator, error) {
+	it, err := s.Reader.Read(q)
+	if err != nil {
+		return nil, err
+	}
+	return &stamping{Iterator: it, stamped: s, damaged: q.Damaged}, nil
+}
+
+// stamping iterates over stamped.
+type stamping struct {
+	codec.Iterator
+	stamped *stamped
+	damaged func(error)
+	message codec.Message
+	data    []byte
+}
+
+// Next implements codec.Iterator.
+func (it *stamping) Next() (*codec.Message, error) {
+	for {
+		m, err := it.Iterator.Next()
+		if err != nil {
+			return nil, err
+		}
+		stamps := it.stamped.stamps[m.Channel]
+		if stamps == nil {
+			return m, nil
+		}
+		if err := it.stamp(stamps, m); err != nil {
+			it.damaged(&bridge.TranslationError{Channel: m.Channel, LogTime: m.LogTime, Err: err})
+			continue
+		}
+		return &it.message, nil
+	}
+}
+
+func (it *stamping) stamp(stamps *cdr.Stamps, m *codec.Message) error {
+	it.message = *m
+	if it.stamped.order {
+		t, ok, err := stamps.First(m.Data)
+		if err != nil {
+			return fmt.Errorf("its stamp: %w", err)
+		}
+		if ok && t != 0 {
+			it.message.LogTime = t
+		}
+	}
+	if it.stamped.add == 0 {
+		return nil
+	}
+	it.data = append(it.data[:0], m.Data...)
+	it.message.Data = it.data
+	return stamps.Add(it.data, it.stamped.add)
+}
