@@ -2,12 +2,16 @@
 // modules/common_msgs, and reads every message by the names of the fields in the descriptor that the recording itself carries, as
 // the numbers differ from release to release.
 //
+// What ROS 2 has a message for becomes that. All that such a message does not say, and all types that ROS 2 has nothing for, become
+// messages that are generated from the descriptor, with its fields and names, so that nothing is left behind.
+//
 // Apollo's vehicle and IMU frames look right, forward and up, those of ROS forward, left and up. Vectors and orientations
 // of the vehicle are turned; its frame is base_link then. What has a frame of its own in Apollo's /tf stays in it. The world is that of
 // Apollo, UTM: x east, y north, z up, in m, with the zone known to nobody.
 package apollo
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -20,7 +24,6 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
-	"tapedeck/msgs/rosidl"
 )
 
 // Keys of the metadata of a channel of ROS 2 messages that were Apollo's.
@@ -38,49 +41,92 @@ const (
 
 // New returns a translator of Apollo's messages, which are encoded as Protocol Buffers.
 func New(codec.Reader) (bridge.Translator, error) {
-	return &translator{library: msgs.Library(), channels: map[*codec.Channel]*channel{}}, nil
+	return &translator{channels: map[*codec.Channel]*channel{}}, nil
 }
 
 type translator struct {
-	library  *rosidl.Library
 	channels map[*codec.Channel]*channel
+	order    []*channel
 }
 
 // channel is what is known of a channel of Apollo's.
 type channel struct {
 	mapping    *mapping
 	descriptor protoreflect.MessageDescriptor
+	forms      *forms // nil if nothing is generated
 	targets    []*codec.Channel
+	losses     *losses
 }
 
 func (t *translator) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err error) {
 	source := topic.Channel
-	m := mappings[source.Type]
-	if m == nil {
-		return nil, errors.New("ROS 2 has no such message")
+	c := &channel{mapping: mappings[source.Type]}
+	if c.mapping == nil {
+		c.mapping = unmapped
 	}
-	c := &channel{mapping: m}
 	if c.descriptor, err = descriptorOf(source); err != nil {
 		return nil, err
 	}
-	for _, target := range m.targets {
-		name := target.topic
-		if name == "" || name[0] != '/' {
-			name = source.Topic + name
+	whole := ""
+	for _, target := range c.mapping.targets {
+		if target.typeName == generated {
+			whole = source.Topic + target.topic
+			if c.forms, err = formsOf(c.descriptor); err != nil {
+				return nil, err
+			}
+			c.losses = unknownFields(source.Topic, c.forms)
 		}
-		qos := codec.DefaultQoS()
-		if name == "/tf_static" {
-			qos.Durability, qos.Depth = codec.TransientLocal, 1
-		}
-		to, err := bridge.NewChannel(t.library, name, target.typeName, qos)
+	}
+	if c.forms == nil {
+		c.losses = unreadFields(source.Topic, c.descriptor, c.mapping.reads)
+	}
+	for _, target := range c.mapping.targets {
+		to, err := c.target(source, target)
 		if err != nil {
 			return nil, err
+		}
+		to.Metadata = map[string]string{
+			MetadataType: source.Type, MetadataTopic: source.Topic,
+			MetadataDescriptor: base64.StdEncoding.EncodeToString(source.Schema.Data),
+		}
+		if whole != "" {
+			to.Metadata[MetadataWhole] = whole
 		}
 		c.targets = append(c.targets, to)
 		become = append(become, codec.TopicInfo{Channel: to, MessageCount: topic.MessageCount})
 	}
 	t.channels[source] = c
+	t.order = append(t.order, c)
 	return become, nil
+}
+
+// target returns a channel that messages become ones of.
+func (c *channel) target(source *codec.Channel, target target) (*codec.Channel, error) {
+	topic := target.topic
+	if topic == "" || topic[0] != '/' {
+		topic = source.Topic + topic
+	}
+	qos := codec.DefaultQoS()
+	if topic == "/tf_static" {
+		qos.Durability, qos.Depth = codec.TransientLocal, 1
+	}
+	if target.typeName != generated {
+		return bridge.NewChannel(msgs.Library(), topic, target.typeName, qos)
+	}
+	library, err := c.forms.library()
+	if err != nil {
+		return nil, err
+	}
+	return bridge.NewChannel(library, topic, c.forms.root().name, qos)
+}
+
+// Losses returns the fields that no message of ROS 2 has.
+func (t *translator) Losses() []bridge.Loss {
+	var all []bridge.Loss
+	for _, c := range t.order {
+		all = append(all, c.losses.counted()...)
+	}
+	return all
 }
 
 // descriptorOf returns the descriptor of a channel's messages.
@@ -108,29 +154,58 @@ func descriptorOf(c *codec.Channel) (protoreflect.MessageDescriptor, error) {
 }
 
 func (t *translator) Begin() func(*codec.Message) ([]codec.Message, error) {
-	var ready []codec.Message
-	var data [][]byte // of ready, to be used again
-	return func(source *codec.Message) (_ []codec.Message, err error) {
-		c := t.channels[source.Channel]
-		ready = ready[:0]
-		emit := func(target int, m msgs.Message) {
-			n := len(ready)
-			if n == len(data) {
-				data = append(data, nil)
-			}
-			encoded, failed := cdr.Append(data[n][:0], m)
-			if failed != nil {
-				err = errors.Join(err, failed)
-				return
-			}
-			data[n] = encoded
-			ready = append(ready, codec.Message{
-				Channel: c.targets[target], LogTime: source.LogTime, PublishTime: source.PublishTime, Data: encoded,
-			})
+	r := &reading{lost: map[*channel]*lost{}}
+	return func(source *codec.Message) ([]codec.Message, error) {
+		return r.translate(t.channels[source.Channel], source)
+	}
+}
+
+// reading is one that goes on. What it has made is used again for the next message.
+type reading struct {
+	encoder formEncoder
+	lost    map[*channel]*lost
+	ready   []codec.Message
+	data    [][]byte // of ready
+}
+
+func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message, error) {
+	lost := r.lost[c]
+	if lost == nil {
+		lost = c.losses.begin()
+		r.lost[c] = lost
+	}
+	r.ready = r.ready[:0]
+	var err error
+	emit := func(target int, encode func([]byte) ([]byte, error)) {
+		n := len(r.ready)
+		if n == len(r.data) {
+			r.data = append(r.data, nil)
 		}
-		if failed := c.mapping.translate(c.descriptor, source, emit); failed != nil {
+		encoded, failed := encode(r.data[n][:0])
+		if failed != nil {
+			err = errors.Join(err, failed)
+			return
+		}
+		r.data[n] = encoded
+		r.ready = append(r.ready, codec.Message{
+			Channel: c.targets[target], LogTime: source.LogTime, PublishTime: source.PublishTime, Data: encoded,
+		})
+	}
+	if c.mapping.translate != nil {
+		failed := c.mapping.translate(c.descriptor, source, func(target int, m msgs.Message) {
+			emit(target, func(dst []byte) ([]byte, error) { return cdr.Append(dst, m) })
+		})
+		if failed != nil {
 			return nil, failed
 		}
-		return ready, err
 	}
+	if c.forms != nil {
+		emit(len(c.targets)-1, func(dst []byte) ([]byte, error) {
+			return r.encoder.append(dst, c.forms.root(), source.Data, func(f *form) { lost.field(f.index) })
+		})
+	} else {
+		c.losses.unread.count(lost, source.Data)
+	}
+	lost.add()
+	return r.ready, err
 }

@@ -26,12 +26,14 @@ import (
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/msgs/vision_msgs"
+	"tapedeck/msgs/visualization_msgs"
 )
 
 const samples = "../../../shared/samples/apollo/"
 
 // first opens a real recording as one of ROS 2 messages, and returns the first of each topic and how many there are.
-func first(t *testing.T, path string) (messages map[string]*codec.Message, counts map[string]int, left []error) {
+func first(t *testing.T, path string) (messages map[string]*codec.Message, counts map[string]int, losses []bridge.Loss, left []error) {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {
 		t.Skip("the real recordings are not there: ", err)
@@ -48,7 +50,7 @@ func first(t *testing.T, path string) (messages map[string]*codec.Message, count
 	for {
 		m, err := it.Next()
 		if errors.Is(err, io.EOF) {
-			return messages, counts, left
+			return messages, counts, r.(bridge.Lossy).Losses(), left
 		}
 		require.NoError(t, err)
 		name := m.Channel.Topic + " " + m.Channel.Type
@@ -78,21 +80,41 @@ func stampedAt(t *testing.T, want int64, sec int32, nanosec uint32) {
 }
 
 func TestSensors(t *testing.T) {
-	messages, counts, left := first(t, samples+"apollo_cpp_sensors.record")
+	messages, counts, losses, left := first(t, samples+"apollo_cpp_sensors.record")
 	require.Equal(t, map[string]int{
+		"/apollo/canbus/chassis apollo_canbus/msg/Chassis":                                 200,
 		"/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped":                      200,
 		"/apollo/localization/pose nav_msgs/msg/Odometry":                                  200,
-		"/apollo/perception/obstacles apollo.perception.PerceptionObstacles":               10,
+		"/apollo/localization/pose_whole apollo_localization/msg/LocalizationEstimate":     200,
+		"/apollo/perception/obstacles vision_msgs/msg/Detection3DArray":                    10,
+		"/apollo/perception/obstacles_markers visualization_msgs/msg/MarkerArray":          10,
+		"/apollo/perception/obstacles_whole apollo_perception/msg/PerceptionObstacles":     10,
 		"/apollo/sensor/camera/front_6mm/image sensor_msgs/msg/Image":                      20,
 		"/apollo/sensor/camera/front_6mm/image/compressed sensor_msgs/msg/CompressedImage": 20,
 		"/apollo/sensor/gnss/best_pose sensor_msgs/msg/NavSatFix":                          10,
+		"/apollo/sensor/gnss/best_pose_whole apollo_drivers_gnss/msg/GnssBestPose":         10,
 		"/apollo/sensor/gnss/imu sensor_msgs/msg/Imu":                                      200,
 		"/apollo/sensor/lidar128/compensator/PointCloud2 sensor_msgs/msg/PointCloud2":      20,
 		"/tf tf2_msgs/msg/TFMessage":                                                       400,
 		"/tf_static tf2_msgs/msg/TFMessage":                                                1,
 	}, counts)
-	require.Len(t, left, 1)
-	require.EqualError(t, left[0], "/apollo/perception/obstacles [apollo.perception.PerceptionObstacles]: ROS 2 has no such message")
+	require.Empty(t, left)
+	require.ElementsMatch(t, []bridge.Loss{
+		{Topic: "/apollo/sensor/camera/front_6mm/image", What: "header.module_name", Messages: 20},
+		{Topic: "/apollo/sensor/camera/front_6mm/image", What: "header.sequence_num", Messages: 19},
+		{Topic: "/apollo/sensor/camera/front_6mm/image", What: "measurement_time", Messages: 20},
+		{Topic: "/apollo/sensor/camera/front_6mm/image/compressed", What: "header.module_name", Messages: 20},
+		{Topic: "/apollo/sensor/camera/front_6mm/image/compressed", What: "header.sequence_num", Messages: 19},
+		{Topic: "/apollo/sensor/camera/front_6mm/image/compressed", What: "measurement_time", Messages: 20},
+		{Topic: "/apollo/sensor/gnss/imu", What: "header.module_name", Messages: 200},
+		{Topic: "/apollo/sensor/gnss/imu", What: "header.sequence_num", Messages: 199},
+		{Topic: "/apollo/sensor/gnss/imu", What: "measurement_time", Messages: 200},
+		{Topic: "/apollo/sensor/lidar128/compensator/PointCloud2", What: "header.module_name", Messages: 20},
+		{Topic: "/apollo/sensor/lidar128/compensator/PointCloud2", What: "header.sequence_num", Messages: 19},
+		{Topic: "/apollo/sensor/lidar128/compensator/PointCloud2", What: "measurement_time", Messages: 20},
+		{Topic: "/tf", What: "transforms.header.sequence_num", Messages: 199},
+		{Topic: "/tf_static", What: "transforms.header.sequence_num", Messages: 1},
+	}, losses)
 
 	imu := decode[sensor_msgs.Imu](t, messages["/apollo/sensor/gnss/imu sensor_msgs/msg/Imu"])
 	stampedAt(t, 1700000000000001234, imu.Header.Stamp.Sec, imu.Header.Stamp.Nanosec)
@@ -150,14 +172,33 @@ func TestSensors(t *testing.T) {
 	compressed := decode[sensor_msgs.CompressedImage](t, messages["/apollo/sensor/camera/front_6mm/image/compressed sensor_msgs/msg/CompressedImage"])
 	require.Equal(t, "jpeg", compressed.Format)
 	require.Equal(t, []byte{0xff, 0xd8}, compressed.Data[:2])
+
+	detected := decode[vision_msgs.Detection3DArray](t, messages["/apollo/perception/obstacles vision_msgs/msg/Detection3DArray"])
+	stampedAt(t, 1700000000000001234, detected.Header.Stamp.Sec, detected.Header.Stamp.Nanosec)
+	require.Equal(t, "world", detected.Header.FrameId)
+	require.Len(t, detected.Detections, 1)
+	obstacle := detected.Detections[0]
+	require.Equal(t, "7", obstacle.Id)
+	require.Equal(t, geometry_msgs.Point{X: 1, Y: 2, Z: 0.75}, obstacle.Bbox.Center.Position)
+	require.InDelta(t, 0.5, 2*math.Atan2(obstacle.Bbox.Center.Orientation.Z, obstacle.Bbox.Center.Orientation.W), 1e-12)
+	require.Equal(t, geometry_msgs.Vector3{X: 4, Y: 2, Z: 1.5}, obstacle.Bbox.Size)
+	require.Len(t, obstacle.Results, 1)
+	require.Equal(t, vision_msgs.ObjectHypothesis{ClassId: "VEHICLE", Score: 1}, obstacle.Results[0].Hypothesis)
+	markers := decode[visualization_msgs.MarkerArray](t, messages["/apollo/perception/obstacles_markers visualization_msgs/msg/MarkerArray"]).Markers
+	require.Len(t, markers, 2)
+	require.EqualValues(t, visualization_msgs.Marker_DELETEALL, markers[0].Action)
+	require.EqualValues(t, visualization_msgs.Marker_CUBE, markers[1].Type)
+	require.Equal(t, obstacle.Bbox.Center, markers[1].Pose)
 	require.Equal(t, 10.0, decode[geometry_msgs.TwistStamped](t, messages["/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped"]).Twist.Linear.X)
 }
 
 func TestDriving(t *testing.T) {
-	messages, counts, left := first(t, samples+"example.record.00000")
+	messages, counts, losses, left := first(t, samples+"example.record.00000")
 	require.Equal(t, 15, counts["/apollo/localization/pose nav_msgs/msg/Odometry"])
 	require.Equal(t, 15, counts["/tf tf2_msgs/msg/TFMessage"])
-	require.Len(t, left, 5)
+	require.Empty(t, left)
+	require.Empty(t, losses)
+	require.Equal(t, 2, counts["/apollo/prediction apollo_prediction/msg/PredictionObstacles"])
 	path := decode[nav_msgs.Path](t, messages["/apollo/planning nav_msgs/msg/Path"])
 	require.Len(t, path.Poses, 94)
 	stampedAt(t, 1627031535160630000-388995886, path.Poses[0].Header.Stamp.Sec, path.Poses[0].Header.Stamp.Nanosec)
@@ -213,7 +254,7 @@ func TestByName(t *testing.T) {
 		require.NoError(t, err)
 		out, err := translator.Begin()(&codec.Message{Channel: c, LogTime: 5e9 + 7, Data: data})
 		require.NoError(t, err)
-		require.Len(t, out, 1)
+		require.Len(t, out, 2)
 		got := decode[carla_msgs.CarlaEgoVehicleControl](t, &out[0])
 		require.Equal(t, stamp(5e9+7), got.Header.Stamp)
 		got.Header = test.want.Header

@@ -16,43 +16,62 @@ import (
 
 // mapping is what becomes of the messages of one type.
 type mapping struct {
-	targets   []target
+	targets   []target // what is generated comes last
 	translate func(d protoreflect.MessageDescriptor, source *codec.Message, emit func(target int, m msgs.Message)) error
+	reads     []string // the paths of the fields that translate makes something of, unless everything is in what is generated
 }
 
 // target is one message that a message becomes.
 type target struct {
 	topic    string // absolute, or what is added to Apollo's
-	typeName string
+	typeName string // or generated
 }
 
-// byField is a mapping of messages that are read whole before they are translated.
-func byField(translate func(m message, emit func(target int, m msgs.Message)), targets ...target) *mapping {
+const (
+	// generated stands for the type that is generated.
+	generated = ""
+	// whole is added to the topic of what is generated if something else is on Apollo's own.
+	whole = "_whole"
+)
+
+// unmapped is for types that ROS 2 has nothing for.
+var unmapped = &mapping{targets: []target{{"", generated}}}
+
+// byField is a mapping of messages whose fields are looked up.
+func byField(translate func(m message, emit func(target int, m msgs.Message)), reads []string, targets ...target) *mapping {
 	return &mapping{targets, func(d protoreflect.MessageDescriptor, source *codec.Message, emit func(int, msgs.Message)) error {
-		m, err := parse(d, source.Data, source.LogTime)
-		if err != nil {
-			return err
-		}
-		translate(m, emit)
-		return nil
-	}}
+		return read(d, source.Data, source.LogTime, func(m message) { translate(m, emit) })
+	}, reads}
+}
+
+// withHeader returns the paths of fields and of those that the header of ROS 2 is made of.
+func withHeader(paths ...string) []string {
+	return append(paths, "header.timestamp_sec", "header.lidar_timestamp", "header.camera_timestamp", "header.radar_timestamp", "header.frame_id", "frame_id")
 }
 
 // mappings are by the full name of Apollo's type.
 var mappings = map[string]*mapping{
-	"apollo.drivers.gnss.Imu":                  byField(imu, target{"", "sensor_msgs/msg/Imu"}),
-	"apollo.localization.CorrectedImu":         byField(correctedIMU, target{"", "sensor_msgs/msg/Imu"}),
-	"apollo.localization.LocalizationEstimate": byField(localization, target{"", "nav_msgs/msg/Odometry"}, target{"/tf", "tf2_msgs/msg/TFMessage"}),
-	"apollo.localization.Gps":                  byField(gps, target{"", "nav_msgs/msg/Odometry"}),
-	"apollo.drivers.gnss.GnssBestPose":         byField(bestPose, target{"", "sensor_msgs/msg/NavSatFix"}),
-	"apollo.drivers.gnss.Gnss":                 byField(gnss, target{"", "sensor_msgs/msg/NavSatFix"}, target{"_velocity", "geometry_msgs/msg/TwistWithCovarianceStamped"}),
-	"apollo.drivers.PointCloud":                {[]target{{"", "sensor_msgs/msg/PointCloud2"}}, pointCloud},
-	"apollo.drivers.Image":                     byField(image, target{"", "sensor_msgs/msg/Image"}),
-	"apollo.drivers.CompressedImage":           byField(compressedImage, target{"", "sensor_msgs/msg/CompressedImage"}),
-	"apollo.transform.TransformStampeds":       byField(transforms, target{"", "tf2_msgs/msg/TFMessage"}),
-	"apollo.canbus.Chassis":                    byField(chassis, target{"_twist", "geometry_msgs/msg/TwistStamped"}),
-	"apollo.planning.ADCTrajectory":            byField(trajectory, target{"", "nav_msgs/msg/Path"}),
-	"apollo.control.ControlCommand":            byField(control, target{"", "carla_msgs/msg/CarlaEgoVehicleControl"}),
+	"apollo.drivers.gnss.Imu":          byField(imu, withHeader("linear_acceleration", "angular_velocity"), target{"", "sensor_msgs/msg/Imu"}),
+	"apollo.localization.CorrectedImu": byField(correctedIMU, withHeader("imu.linear_acceleration", "imu.angular_velocity", "imu.euler_angles"), target{"", "sensor_msgs/msg/Imu"}),
+	"apollo.localization.LocalizationEstimate": byField(localization, nil,
+		target{"", "nav_msgs/msg/Odometry"}, target{"/tf", "tf2_msgs/msg/TFMessage"}, target{whole, generated}),
+	"apollo.localization.Gps":          byField(gps, nil, target{"", "nav_msgs/msg/Odometry"}, target{whole, generated}),
+	"apollo.drivers.gnss.GnssBestPose": byField(bestPose, nil, target{"", "sensor_msgs/msg/NavSatFix"}, target{whole, generated}),
+	"apollo.drivers.gnss.Gnss": byField(gnss, nil,
+		target{"", "sensor_msgs/msg/NavSatFix"}, target{"_velocity", "geometry_msgs/msg/TwistWithCovarianceStamped"}, target{whole, generated}),
+	"apollo.drivers.PointCloud":      {[]target{{"", "sensor_msgs/msg/PointCloud2"}}, pointCloud, withHeader("point", "width", "height", "is_dense")},
+	"apollo.drivers.Image":           byField(image, withHeader("height", "width", "encoding", "step", "data"), target{"", "sensor_msgs/msg/Image"}),
+	"apollo.drivers.CompressedImage": byField(compressedImage, withHeader("format", "data"), target{"", "sensor_msgs/msg/CompressedImage"}),
+	"apollo.transform.TransformStampeds": byField(transforms, []string{
+		"transforms.header.timestamp_sec", "transforms.header.lidar_timestamp", "transforms.header.camera_timestamp",
+		"transforms.header.radar_timestamp", "transforms.header.frame_id", "transforms.child_frame_id", "transforms.transform",
+	}, target{"", "tf2_msgs/msg/TFMessage"}),
+	"apollo.canbus.Chassis":         byField(chassis, nil, target{"_twist", "geometry_msgs/msg/TwistStamped"}, target{"", generated}),
+	"apollo.planning.ADCTrajectory": byField(trajectory, nil, target{"", "nav_msgs/msg/Path"}, target{whole, generated}),
+	"apollo.control.ControlCommand": byField(control, nil, target{"", "carla_msgs/msg/CarlaEgoVehicleControl"}, target{whole, generated}),
+	"apollo.perception.PerceptionObstacles": byField(obstacles, nil,
+		target{"", "vision_msgs/msg/Detection3DArray"}, target{"_markers", "visualization_msgs/msg/MarkerArray"}, target{whole, generated}),
+	"apollo.drivers.ContiRadar": byField(radar, nil, target{"", "radar_msgs/msg/RadarTracks"}, target{whole, generated}),
 }
 
 // The frames of what has none in the message.
@@ -61,6 +80,7 @@ const (
 	vehicleFrame = "base_link"
 	imuFrame     = "imu"
 	gnssFrame    = "gnss"
+	radarFrame   = "radar"
 )
 
 // imu: the driver publishes right, forward, up, whatever the comments of imu.proto say.
@@ -95,7 +115,7 @@ func correctedIMU(m message, emit func(int, msgs.Message)) {
 
 func localization(m message, emit func(int, msgs.Message)) {
 	out := odometry(m, m.sub("pose"))
-	if u := m.sub("uncertainty"); u.m != nil {
+	if u := m.sub("uncertainty"); u.d != nil {
 		q := out.Pose.Pose.Orientation
 		spread(&out.Pose.Covariance, linearBlock, u.vector("position_std_dev"), unturned)
 		spread(&out.Pose.Covariance, angularBlock, u.vector("orientation_std_dev"), unturned)

@@ -1,91 +1,133 @@
 package apollo
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
 
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/std_msgs"
 )
 
-// message gives the fields of a message by their names. What is not set has its default, which for most numbers of
+// message gives the fields of an encoded message by their names. What is not set has its default, which for most numbers of
 // Apollo's is NaN; what the descriptor does not know is zero.
 type message struct {
-	m       protoreflect.Message
-	logTime int64 // ns since the Unix epoch
+	d       protoreflect.MessageDescriptor // nil if the message is not set
+	b       []byte
+	logTime int64  // ns since the Unix epoch
+	damage  *error // the first that was found
 }
 
-func parse(d protoreflect.MessageDescriptor, data []byte, logTime int64) (message, error) {
-	m := dynamicpb.NewMessage(d)
-	// Apollo's messages are of proto2; one that lacks a required field still says what it says.
-	err := proto.UnmarshalOptions{AllowPartial: true, DiscardUnknown: true}.Unmarshal(data, m)
-	return message{m, logTime}, err
+// read gives a message to use. The error is about what use has found damaged.
+func read(d protoreflect.MessageDescriptor, data []byte, logTime int64, use func(message)) (err error) {
+	use(message{d, data, logTime, &err})
+	return err
 }
 
-// value returns a field, which may be invalid. The kinds are those that the field may be of.
-func (m message) value(name string, kinds ...protoreflect.Kind) protoreflect.Value {
-	if m.m == nil {
-		return protoreflect.Value{}
+// each gives all values of a field that it has been given as one of the kinds: a number, or the content of anything else.
+func (m message) each(name string, found func(f protoreflect.FieldDescriptor, bits uint64, content []byte), kinds ...protoreflect.Kind) (f protoreflect.FieldDescriptor) {
+	if m.d == nil {
+		return nil
 	}
-	field := m.m.Descriptor().Fields().ByName(protoreflect.Name(name))
-	if field == nil || field.IsList() || field.IsMap() {
-		return protoreflect.Value{}
+	if f = m.d.Fields().ByName(protoreflect.Name(name)); f == nil || f.IsMap() || !slices.Contains(kinds, f.Kind()) {
+		return nil
 	}
-	for _, kind := range kinds {
-		if field.Kind() == kind {
-			return m.m.Get(field)
+	want := protowire.BytesType
+	if number, ok := numberKinds[f.Kind()]; ok {
+		want = number.wire
+	}
+	for at := 0; at < len(m.b); {
+		number, kind, n := protowire.ConsumeTag(m.b[at:])
+		if n < 0 {
+			m.damaged(at, n)
+			return f
 		}
+		bits, content, size := consume(number, kind, m.b[at+n:])
+		if size < 0 {
+			m.damaged(at, size)
+			return f
+		}
+		switch {
+		case number != f.Number():
+		case kind == want:
+			found(f, bits, content)
+		case kind == protowire.BytesType && f.IsList(): // packed
+			for len(content) > 0 {
+				bits, _, n := consume(number, want, content)
+				if n < 0 {
+					m.damaged(at, n)
+					return f
+				}
+				found(f, bits, nil)
+				content = content[n:]
+			}
+		}
+		at += n + size
 	}
-	return protoreflect.Value{}
+	return f
+}
+
+func (m message) damaged(at, code int) {
+	if *m.damage == nil {
+		*m.damage = fmt.Errorf("%s: byte %d: %w", m.d.FullName(), at, protowire.ParseError(code))
+	}
+}
+
+// one returns the last value of a field. ok says whether it is set; if not, and f is not nil, it has its default.
+func (m message) one(name string, kinds ...protoreflect.Kind) (f protoreflect.FieldDescriptor, bits uint64, content []byte, ok bool) {
+	f = m.each(name, func(_ protoreflect.FieldDescriptor, b uint64, c []byte) { bits, content, ok = b, c, true }, kinds...)
+	return f, bits, content, ok
 }
 
 func (m message) has(name string) bool {
-	if m.m == nil {
+	if m.d == nil {
 		return false
 	}
-	field := m.m.Descriptor().Fields().ByName(protoreflect.Name(name))
-	return field != nil && m.m.Has(field)
+	f := m.d.Fields().ByName(protoreflect.Name(name))
+	if f == nil {
+		return false
+	}
+	_, _, _, ok := m.one(name, f.Kind())
+	return ok
 }
 
 // sub returns a message in the message, which is empty when it is not set.
 func (m message) sub(name string) message {
-	if !m.has(name) {
-		return message{logTime: m.logTime}
-	}
-	v := m.value(name, protoreflect.MessageKind)
-	if !v.IsValid() {
-		return message{logTime: m.logTime}
-	}
-	return message{v.Message(), m.logTime}
+	inner := message{logTime: m.logTime, damage: m.damage}
+	m.each(name, func(f protoreflect.FieldDescriptor, _ uint64, content []byte) {
+		if inner.d != nil { // it is in parts
+			content = slices.Concat(inner.b, content)
+		}
+		inner.d, inner.b = f.Message(), content
+	}, protoreflect.MessageKind)
+	return inner
 }
 
 // list returns the messages of a repeated field.
 func (m message) list(name string) []message {
-	if !m.has(name) {
-		return nil
-	}
-	field := m.m.Descriptor().Fields().ByName(protoreflect.Name(name))
-	if !field.IsList() || field.Kind() != protoreflect.MessageKind {
-		return nil
-	}
-	values := m.m.Get(field).List()
-	list := make([]message, values.Len())
-	for i := range list {
-		list[i] = message{values.Get(i).Message(), m.logTime}
-	}
+	var list []message
+	m.each(name, func(f protoreflect.FieldDescriptor, _ uint64, content []byte) {
+		list = append(list, message{f.Message(), content, m.logTime, m.damage})
+	}, protoreflect.MessageKind)
 	return list
 }
 
 func (m message) float(name string) float64 {
-	v := m.value(name, protoreflect.FloatKind, protoreflect.DoubleKind)
-	if !v.IsValid() {
+	f, bits, _, ok := m.one(name, protoreflect.FloatKind, protoreflect.DoubleKind)
+	switch {
+	case f == nil:
 		return 0
+	case !ok:
+		return f.Default().Float()
+	case f.Kind() == protoreflect.FloatKind:
+		return float64(math.Float32frombits(uint32(bits)))
 	}
-	return v.Float()
+	return math.Float64frombits(bits)
 }
 
 // known is float with zero for NaN, which stands for what is not known.
@@ -97,40 +139,71 @@ func (m message) known(name string) float64 {
 }
 
 func (m message) uint(name string) uint64 {
-	v := m.value(name, protoreflect.Uint32Kind, protoreflect.Uint64Kind)
-	if !v.IsValid() {
-		return 0
+	f, bits, _, ok := m.one(name, protoreflect.Uint32Kind, protoreflect.Uint64Kind)
+	if f != nil && !ok {
+		return f.Default().Uint()
 	}
-	return v.Uint()
+	return bits
+}
+
+func (m message) int(name string) int {
+	f, bits, _, ok := m.one(name, protoreflect.Int32Kind)
+	if f != nil && !ok {
+		return int(f.Default().Int())
+	}
+	return int(int32(bits))
 }
 
 func (m message) bool(name string) bool {
-	v := m.value(name, protoreflect.BoolKind)
-	return v.IsValid() && v.Bool()
+	f, bits, _, ok := m.one(name, protoreflect.BoolKind)
+	if f != nil && !ok {
+		return f.Default().Bool()
+	}
+	return bits != 0
 }
 
 func (m message) text(name string) string {
-	v := m.value(name, protoreflect.StringKind)
-	if !v.IsValid() {
-		return ""
+	f, _, content, ok := m.one(name, protoreflect.StringKind)
+	if f != nil && !ok {
+		return f.Default().String()
 	}
-	return v.String()
+	return string(content)
 }
 
+// bytes returns what lies in the encoded message itself.
 func (m message) bytes(name string) []byte {
-	v := m.value(name, protoreflect.BytesKind)
-	if !v.IsValid() {
-		return nil
-	}
-	return v.Bytes()
+	_, _, content, _ := m.one(name, protoreflect.BytesKind)
+	return content
 }
 
 func (m message) enum(name string) int {
-	v := m.value(name, protoreflect.EnumKind)
-	if !v.IsValid() {
-		return 0
+	f, bits, _, ok := m.one(name, protoreflect.EnumKind)
+	if f != nil && !ok {
+		return int(f.Default().Enum())
 	}
-	return int(v.Enum())
+	return int(int32(bits))
+}
+
+// enumName returns the name of the value of an enumeration, or its number if it has none.
+func (m message) enumName(name string) string {
+	f, _, _, _ := m.one(name, protoreflect.EnumKind)
+	if f == nil {
+		return ""
+	}
+	n := m.enum(name)
+	if v := f.Enum().Values().ByNumber(protoreflect.EnumNumber(n)); v != nil {
+		return string(v.Name())
+	}
+	return strconv.Itoa(n)
+}
+
+// floats returns the numbers of a list.
+func (m message) floats(name string) []float64 {
+	var list []float64
+	m.each(name, func(_ protoreflect.FieldDescriptor, bits uint64, _ []byte) {
+		list = append(list, math.Float64frombits(bits))
+	}, protoreflect.DoubleKind)
+	return list
 }
 
 // header returns the ROS header of the message: stamped by the sensor where Apollo keeps that, to a quarter of a

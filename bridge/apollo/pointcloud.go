@@ -116,21 +116,18 @@ func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit fu
 		}
 		b = b[n+size:]
 	}
-	m, err := parse(d, rest, source.LogTime)
-	if err != nil {
-		return err
-	}
-	out := &sensor_msgs.PointCloud2{
-		Header: m.header(""), Width: uint32(m.uint("width")), Height: uint32(m.uint("height")),
-		Fields: l.list, PointStep: uint32(len(l.blank)), Data: cloud, IsDense: m.bool("is_dense"),
-	}
-	count := len(cloud) / max(1, len(l.blank))
-	if uint64(out.Width)*uint64(out.Height) != uint64(count) {
-		out.Width, out.Height = uint32(count), 1
-	}
-	out.RowStep = out.Width * out.PointStep
-	emit(0, out)
-	return nil
+	return read(d, rest, source.LogTime, func(m message) {
+		out := &sensor_msgs.PointCloud2{
+			Header: m.header(""), Width: uint32(m.uint("width")), Height: uint32(m.uint("height")),
+			Fields: l.list, PointStep: uint32(len(l.blank)), Data: cloud, IsDense: m.bool("is_dense"),
+		}
+		count := len(cloud) / max(1, len(l.blank))
+		if uint64(out.Width)*uint64(out.Height) != uint64(count) {
+			out.Width, out.Height = uint32(count), 1
+		}
+		out.RowStep = out.Width * out.PointStep
+		emit(0, out)
+	})
 }
 
 // append appends a point to a cloud.

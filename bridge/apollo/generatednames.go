@@ -1,0 +1,84 @@
+package apollo
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// name returns the name of the ROS 2 type for d, or for one that only d has: apollo.canbus.Chassis is apollo_canbus/msg/Chassis, and
+// what is nested in it has its name in front.
+func (all *forms) name(d protoreflect.MessageDescriptor, part string) string {
+	proto := d.ParentFile().Package()
+	pkg := "protobuf"
+	if proto != "" {
+		pkg = fieldName(string(proto))
+	}
+	name := typeName(strings.TrimPrefix(strings.TrimPrefix(string(d.FullName()), string(proto)), ".")) + part
+	return untaken(all.taken, pkg+"/msg/"+name, "")
+}
+
+// untaken returns a name with a number behind it if it is taken already, and takes it.
+func untaken(taken map[string]bool, name, between string) string {
+	free := name
+	for n := 2; taken[free]; n++ {
+		free = name + between + strconv.Itoa(n)
+	}
+	taken[free] = true
+	return free
+}
+
+// words splits a name of Protocol Buffers where a word begins: at what is neither letter nor digit, and at upper case.
+func words(name string) []string {
+	var words []string
+	begin := 0
+	cut := func(end int) {
+		if end > begin {
+			words = append(words, name[begin:end])
+		}
+		begin = end
+	}
+	for i, c := range []byte(name) {
+		switch {
+		case !letter(c) && !digit(c):
+			cut(i)
+			begin = i + 1
+		case upper(c) && i > begin && (!upper(name[i-1]) || i+1 < len(name) && letter(name[i+1]) && !upper(name[i+1])):
+			cut(i)
+		}
+	}
+	cut(len(name))
+	return words
+}
+
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || upper(c) }
+
+func upper(c byte) bool { return c >= 'A' && c <= 'Z' }
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// fieldName returns the name of a field or package of ROS 2, which is in lower case with single underscores inside.
+func fieldName(name string) string {
+	s := strings.ToLower(strings.Join(words(name), "_"))
+	if s == "" || digit(s[0]) {
+		s = "f" + s
+	}
+	return s
+}
+
+// constantName is fieldName for constants.
+func constantName(name string) string { return strings.ToUpper(fieldName(name)) }
+
+// typeName returns the name of a type of ROS 2, which has letters and digits only.
+func typeName(name string) string {
+	var b strings.Builder
+	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || !letter(byte(r)) && !digit(byte(r)) }) {
+		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	if s := b.String(); s != "" && !digit(s[0]) {
+		return s
+	}
+	return "T" + b.String()
+}
