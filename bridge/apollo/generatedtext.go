@@ -15,7 +15,7 @@ func (all *forms) library() (*rosidl.Library, error) {
 	var b strings.Builder
 	b.WriteString(root.text())
 	for _, f := range all.all[:len(all.all)-1] {
-		fmt.Fprintf(&b, "%s\nMSG: %s\n%s", strings.Repeat("=", 80), f.name, f.text())
+		fmt.Fprintf(&b, "\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), f.name, f.text())
 	}
 	return rosidl.ParseConcatenated(root.name, b.String())
 }
