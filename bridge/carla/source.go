@@ -38,6 +38,11 @@ func newSource(c *codec.Channel, o *WriteOptions) *source {
 	return s
 }
 
+// Tells says whether CDR messages of a type on a topic tell a log something.
+func (o WriteOptions) Tells(topic, typeName string) bool {
+	return newSource(&codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}, &o).tells
+}
+
 // newMessage returns an empty message of a type that tells something; nil for others.
 func newMessage(typeName string) msgs.Message {
 	switch typeName {

@@ -41,6 +41,7 @@ type Writer struct {
 	logTime int64         // when the log began
 	number  uint64        // of the frame before
 
+	size    int64          // bytes of frames that were written
 	channel *codec.Channel // nil before the first frame is written
 	mapName string
 	queue   []codec.Message // frames that are not written yet
@@ -76,6 +77,9 @@ func (w *Writer) source(c *codec.Channel) *source {
 	}
 	return s
 }
+
+// Size returns how many bytes of frames were written, in all files.
+func (w *Writer) Size() int64 { return w.size }
 
 // Left returns the topics, of all channels so far, that tell a log nothing.
 func (w *Writer) Left() []string { return w.left }
@@ -226,6 +230,9 @@ func (w *Writer) flush() error {
 			return err
 		}
 		w.spare = w.queue[0].Data
+		if err == nil {
+			w.size += int64(len(w.spare))
+		}
 		w.queue = slices.Delete(w.queue, 0, 1)
 		if err != nil {
 			return err

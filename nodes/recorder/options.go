@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"tapedeck/bridge/carla"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
 )
@@ -17,6 +18,7 @@ type options struct {
 	diskOptions
 	memoryOptions
 	snapshotOptions
+	carlaOptions
 	statusOptions
 	announceOptions
 	graph.Options
@@ -29,11 +31,18 @@ const (
 	syncAlways   = "always"
 )
 
+// Values of the option storage.
+const (
+	storageRecord = "record"
+	storageMCAP   = "mcap"
+	storageCARLA  = "carla"
+)
+
 // outputOptions say where to, and how.
 type outputOptions struct {
 	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"call the recording NAME; by default tapedeck_ and the time"`
 	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"call the recording NAME_ and the time"`
-	Storage       string        `param:"storage" short:"s" group:"Output" options:"record|mcap" help:"Apollo record files, or a ROS 2 bag folder with MCAP files"`
+	Storage       string        `param:"storage" short:"s" group:"Output" options:"record|mcap|carla" help:"Apollo record files, a ROS 2 bag folder with MCAP files, or a log that CARLA replays"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
 	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"of chunks; mcap only"`
 	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize" group:"Output" min:"1KiB" max:"1GiB" help:"payload bytes after which a chunk goes to the disk"`
@@ -82,8 +91,11 @@ type statusOptions struct {
 
 // check returns a usage error for options that do not go together.
 func (o *options) check(topics []string) error {
-	if o.Storage == "record" && o.Compression != "none" {
-		return config.Usagef("compression: Apollo record files have none; use --storage mcap")
+	if o.Storage != storageMCAP && o.Compression != "none" {
+		return config.Usagef("compression: the storage %s has none; use --storage mcap", o.Storage)
+	}
+	if o.Storage != storageCARLA && o.carlaOptions != (carlaOptions{}) {
+		return config.Usagef("carla_mapping, carla_profile: they are for --storage carla")
 	}
 	if o.Output != "" && o.OutputPrefix != "" {
 		return config.Usagef("output, output_prefix: give one of them")
@@ -110,6 +122,7 @@ type settings struct {
 	repeats    []pattern // how many messages are repeated
 	reserve    reserve   // of the disk
 	metadata   map[string]string
+	log        carla.WriteOptions // of CARLA, if that is the storage
 }
 
 // settle reads the options that have a form of their own. The error is one of usage.
@@ -126,6 +139,9 @@ func (o *options) settle() (s settings, err error) {
 	if s.reserve, err = parseReserve(o.MinSpace); err != nil {
 		return s, config.Usagef("min_space: %w", err)
 	}
+	if s.log, err = o.log(); err != nil {
+		return s, config.Usagef("%w", err)
+	}
 	if s.metadata, err = parseData(o.CustomData); err != nil {
 		return s, config.Usagef("custom_data: %w", err)
 	}
@@ -135,7 +151,7 @@ func (o *options) settle() (s settings, err error) {
 func defaultOptions() options {
 	return options{
 		outputOptions: outputOptions{
-			Storage: "record", Compression: "none", ChunkSize: 16 << 20, ChunkDuration: time.Second,
+			Storage: storageRecord, Compression: "none", ChunkSize: 16 << 20, ChunkDuration: time.Second,
 			Sync: syncInterval, SyncInterval: time.Second,
 		},
 		splitOptions:    splitOptions{RepeatLatched: true},

@@ -21,7 +21,10 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	for want, set := range map[string]func(*options){
 		"":                     func(*options) {},
-		"compression: Apollo":  func(o *options) { o.Compression = "zstd" },
+		"compression: the st":  func(o *options) { o.Compression = "zstd" },
+		"carla_mapping, carla": func(o *options) { o.CARLAProfile = "ue5" },
+		"carla_profile: CARLA": func(o *options) { o.Storage, o.CARLAProfile = storageCARLA, "ue6" },
+		"carla_mapping: open":  func(o *options) { o.Storage, o.CARLAMapping = storageCARLA, "/no/such/file" },
 		"output_prefix":        func(o *options) { o.Output, o.OutputPrefix = "a", "b" },
 		"definition_paths":     func(o *options) { o.DefinitionPaths = []string{"/no/such/folder"} },
 		"priority: \"/a=x\"":   func(o *options) { o.Priority = []string{"/a=x"} },

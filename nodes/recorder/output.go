@@ -8,25 +8,32 @@ import (
 	"strings"
 	"time"
 
+	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 )
 
+// suffix is what the storages of files add to the name of a recording, parts what its other files have beside the name.
 var (
-	recordSuffix = regexp.MustCompile(`\.record(\.\d{5})?$`)
-	recordPart   = regexp.MustCompile(`^\.record\.\d{5}$`)
+	suffix = map[string]*regexp.Regexp{
+		storageRecord: regexp.MustCompile(`\.record(\.\d{5})?$`), storageCARLA: regexp.MustCompile(`\.log$`),
+	}
+	parts = map[string]*regexp.Regexp{
+		storageRecord: regexp.MustCompile(`^\.record\.\d{5}$`), storageCARLA: regexp.MustCompile(`^_\d+\.log$`),
+	}
 )
 
-// outputPath returns what is created for the name that the user gave: NAME.record.00000, or the folder NAME.
+// outputPath returns what is created for the name that the user gave: NAME.record.00000, NAME.log, or the folder NAME.
 func outputPath(o *options, name string) string {
-	if o.Storage == "record" {
-		return bareName(name) + ".record.00000"
-	}
-	return strings.TrimRight(name, "/")
+	return bareName(o, name) + map[string]string{storageRecord: ".record.00000", storageCARLA: ".log"}[o.Storage]
 }
 
 // bareName returns the name without what a storage adds to it.
-func bareName(name string) string {
-	return recordSuffix.ReplaceAllString(strings.TrimRight(name, "/"), "")
+func bareName(o *options, name string) string {
+	name = strings.TrimRight(name, "/")
+	if suffix := suffix[o.Storage]; suffix != nil {
+		name = suffix.ReplaceAllString(name, "")
+	}
+	return name
 }
 
 // defaultName is the name of a recording that the user did not name.
@@ -45,20 +52,16 @@ func recordingName(o *options, now time.Time) string {
 
 func dated(name string, now time.Time) string { return name + "_" + now.Format("2006_01_02-15_04_05") }
 
-// create begins a snapshot of that name and returns its path.
-func create(o *options, name string, metadata map[string]string) (codec.Writer, string, error) {
-	return open(o, name, metadata, nil)
-}
-
-// open begins a recording of that name and returns its path. completed is told of its files.
-func open(o *options, name string, metadata map[string]string, completed func(codec.FileInfo, error)) (codec.Writer, string, error) {
+// create begins a recording of that name and returns its path. log is how it is written if it is CARLA's, completed is told of its
+// files unless it is nil.
+func create(o *options, log *carla.WriteOptions, name string, metadata map[string]string, completed func(codec.FileInfo, error)) (codec.Writer, string, error) {
 	format := o.Storage
-	if format == "mcap" {
+	if format == storageMCAP {
 		format = "rosbag2"
 	}
 	path := outputPath(o, name)
-	if o.Overwrite && o.Storage == "record" {
-		if err := removeParts(bareName(name)); err != nil {
+	if part := parts[o.Storage]; o.Overwrite && part != nil {
+		if err := removeParts(bareName(o, name), part); err != nil {
 			return nil, path, err
 		}
 	}
@@ -67,12 +70,15 @@ func open(o *options, name string, metadata map[string]string, completed func(co
 		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression, Metadata: metadata,
 		Completed: completed,
 	})
+	if err == nil && o.Storage == storageCARLA {
+		w = carla.NewWriter(w, *log)
+	}
 	return w, path, err
 }
 
 // removeParts deletes the files behind the first one of a recording of that name, so that they do not look like those of the
 // recording that takes its place.
-func removeParts(name string) error {
+func removeParts(name string, part *regexp.Regexp) error {
 	folder, err := os.ReadDir(filepath.Dir(name))
 	if err != nil {
 		return nil // which Create says better
@@ -80,7 +86,7 @@ func removeParts(name string) error {
 	base := filepath.Base(name)
 	for _, entry := range folder {
 		rest, found := strings.CutPrefix(strings.TrimSuffix(entry.Name(), codec.ActiveSuffix), base)
-		if !found || !recordPart.MatchString(rest) {
+		if !found || !part.MatchString(rest) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(filepath.Dir(name), entry.Name())); err != nil {

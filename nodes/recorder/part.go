@@ -48,9 +48,3 @@ func (p *part) begin(l *fileLimits, t int64) {
 	}
 	p.until = p.origin + ((t-p.origin)/l.duration+1)*l.duration
 }
-
-// add counts an item that was written.
-func (p *part) add(it *item) {
-	p.messages++
-	p.bytes += stored(it)
-}

@@ -61,6 +61,7 @@ type recorder struct {
 	discovery  bool      // to topics that are not recorded yet
 	discovered time.Time // until when it may even without discovery
 	streams    map[streamKey]*recording
+	unfit      names // topics that the storage cannot hold
 
 	warning sync.Mutex
 	warned  map[string]bool // what was said already
@@ -116,7 +117,7 @@ func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.
 	r := &recorder{
 		options: o, selection: chosen, node: node, line: line, out: os.Stdout, name: recordingName(&o, time.Now()), library: msgs.Library(o.DefinitionPaths...),
 		lookAgain: make(chan struct{}, 1), discovery: !o.NoDiscovery, disk: system{},
-		streams: map[streamKey]*recording{}, warned: map[string]bool{},
+		streams: map[streamKey]*recording{}, unfit: names{}, warned: map[string]bool{},
 		definitions: definitions{node: node, fetched: map[string]*definition{}},
 	}
 	var err error

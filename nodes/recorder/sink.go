@@ -48,6 +48,7 @@ type sink struct {
 	written uint64  // messages
 	payload uint64  // bytes of these
 	stored  int64   // the same in files, roughly
+	size    int64   // of the files, as a writer says that is sized
 	part    part
 	request *splitRequest
 	retry   time.Time           // not before that is another file tried again
@@ -314,8 +315,10 @@ func (s *sink) put(it *item) bool {
 		it.stream.written.Add(1)
 		s.written++
 		s.payload += uint64(len(m.Data))
-		s.stored += stored(it)
-		s.part.add(it)
+		bytes := s.grown(stored(it))
+		s.stored += bytes
+		s.part.messages++
+		s.part.bytes += bytes
 	case diskFailed(err):
 		s.fault(err)
 		return false // it may be written to another file
@@ -324,6 +327,20 @@ func (s *sink) put(it *item) bool {
 		s.desk.refused(it.stream, err)
 	}
 	return true
+}
+
+// sized is a writer whose files are not about as large as the messages that are written.
+type sized interface {
+	// Size returns the bytes of all files.
+	Size() int64
+}
+
+// grown returns how many bytes a message has added to the file: about as many as it has, unless the writer knows better.
+func (s *sink) grown(bytes int64) int64 {
+	if w, ok := s.writer.(sized); ok {
+		bytes, s.size = w.Size()-s.size, w.Size()
+	}
+	return bytes
 }
 
 // message returns an item as a message, valid until the next call.
@@ -376,7 +393,7 @@ func (s *sink) repeat(list []*item, t int64) {
 	for _, it := range list {
 		m := s.message(it, t)
 		s.check(s.writer.Write(m))
-		s.part.bytes += stored(it)
+		s.part.bytes += s.grown(stored(it))
 	}
 }
 

@@ -111,13 +111,13 @@ func (n *snapshot) create() (err error) {
 	if err := os.MkdirAll(filepath.Dir(outputPath(&o, name)), 0o777); err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
-	n.writer, n.path, err = create(&o, name, n.metadata())
+	n.writer, n.path, err = create(&o, &n.recorder.log, name, n.metadata(), nil)
 	return err
 }
 
 // unusedName returns a name by the time of the trigger.
 func (n *snapshot) unusedName(o *options) string {
-	base := bareName(n.recorder.session.Load().name)
+	base := bareName(o, n.recorder.session.Load().name)
 	if o.SnapshotFolder != "" {
 		base = filepath.Join(o.SnapshotFolder, filepath.Base(base))
 	}

@@ -182,6 +182,11 @@ func offersOf(topic *bridge.Topic, typeName string) (offers []codec.QoS) {
 
 // subscribe records topic with that type from now on, and says whether it could.
 func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []codec.QoS) bool {
+	if r.options.Storage == storageCARLA && !r.log.Tells(topic.Name, typeName) {
+		r.unfit[topic.Name] = true
+		r.warn("unfit "+topic.Name+typeName, "not recorded: a CARLA log has nothing of %s [%s]; carla_mapping can say which actor a topic is about", topic.Name, typeName)
+		return false
+	}
 	rec := &recording{stream: r.newStream(r.channel(topic, typeName, offers))}
 	rec.undefined.Store(rec.channel.Load().Schema.Encoding == "")
 	rec.offered(topic.Publishers, typeName)
@@ -343,8 +348,8 @@ func (r *recorder) unsubscribe() {
 func (r *recorder) unheard() []string {
 	r.mu.Lock()
 	named := slices.Sorted(maps.Keys(r.selection.topics))
+	there := maps.Clone(r.unfit)
 	r.mu.Unlock()
-	there := names{}
 	for _, rec := range r.recorded() {
 		there[rec.channel.Load().Topic] = true
 	}

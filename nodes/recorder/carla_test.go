@@ -1,0 +1,131 @@
+package main
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/rosgraph_msgs"
+)
+
+// say publishes a message and waits until it was received.
+func (d *deck) say(p bridge.Publisher, m msgs.Message) {
+	data, err := cdr.Marshal(m)
+	require.NoError(d.t, err)
+	require.NoError(d.t, p.Publish(data))
+	time.Sleep(time.Microsecond)
+	synctest.Wait()
+}
+
+func (d *deck) offer(topic, typeName string, qos codec.QoS) bridge.Publisher {
+	p, err := d.source.Advertise(topic, typeName, qos)
+	require.NoError(d.t, err)
+	synctest.Wait()
+	return p
+}
+
+// drives returns the places of the one vehicle in a log, its id and the map.
+func drives(t *testing.T, path string) (places []float64, id uint32, world string) {
+	r, err := carla.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if err != nil {
+			return places, id, r.Header().Map
+		}
+		for rest := m.Data; len(rest) > 0; {
+			var k carla.Packet
+			k, rest, err = carla.NextPacket(rest)
+			require.NoError(t, err)
+			b, err := carla.Decode(r.Profile(), k)
+			require.NoError(t, err)
+			if list, ok := b.(*carla.PositionList); ok {
+				for _, p := range *list {
+					places, id = append(places, p.Location.X/100), p.Actor
+				}
+			}
+		}
+	}
+}
+
+func TestRecordingForCARLA(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions(storageCARLA)
+		o.All, o.MaxBagMessages, o.CARLAProfile, o.Snapshot = true, 6, "ue5", true
+		d := newDeck(t, o)
+		world := d.offer("/carla/world_info", "carla_msgs/msg/CarlaWorldInfo", bridge.LatchedQoS())
+		list := d.offer("/carla/actor_list", "carla_msgs/msg/CarlaActorList", bridge.LatchedQoS())
+		clock := d.offer("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
+		odometry := d.offer("/carla/hero/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())
+		other := d.offer("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
+		require.Zero(t, other.Subscribers())
+		require.True(t, d.warned["unfit /nstd_msgs/msg/UInt32"])
+
+		d.say(world, &carla_msgs.CarlaWorldInfo{MapName: "Town05"})
+		d.say(list, &carla_msgs.CarlaActorList{Actors: []carla_msgs.CarlaActorInfo{{Id: 42, Type: "vehicle.audi.tt", Rolename: "hero"}}})
+		for i := range int32(5) {
+			d.say(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
+			var place nav_msgs.Odometry
+			place.Pose.Pose.Position.X = float64(i)
+			d.say(odometry, &place)
+		}
+		snapshot, err := d.snapshots.take(trigger{time: time.Now().UnixNano()})
+		require.NoError(t, err)
+		<-snapshot.done
+		require.NoError(t, d.end())
+		require.Contains(t, d.said.String(), "4 topics, 12 messages")
+
+		places, id, name := drives(t, "drive.log")
+		require.Equal(t, []float64{0}, places)
+		require.EqualValues(t, 42, id)
+		require.Equal(t, "Town05", name)
+		places, id, name = drives(t, "drive_1.log")
+		require.Equal(t, []float64{1, 2, 3, 4}, places)
+		require.EqualValues(t, 42, id)
+		require.Equal(t, "Town05", name)
+		places, _, _ = drives(t, snapshot.path)
+		require.Equal(t, []float64{0, 1, 2, 3, 4}, places)
+		r, err := carla.Open("drive_1.log")
+		require.NoError(t, err)
+		defer r.Close()
+		require.Equal(t, carla.UE5, r.Profile())
+	})
+}
+
+// What a log takes of the disk is not what the messages take: all that is in the world is in each frame.
+func TestSizeOfRecordingForCARLA(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions(storageCARLA)
+		o.MaxBagSize = 2000
+		d := newDeck(t, o, "/clock", "/carla/hero/odometry")
+		clock := d.offer("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
+		odometry := d.offer("/carla/hero/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS())
+		for i := range int32(20) {
+			d.say(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
+			d.say(odometry, &nav_msgs.Odometry{})
+		}
+		require.NoError(t, d.end())
+		require.FileExists(t, "drive_1.log")
+		require.NoFileExists(t, "drive_3.log") // there were messages of more than 15000 bytes
+		r, err := codec.Open("drive.log")
+		require.NoError(t, err)
+		defer r.Close()
+		info, err := r.Info()
+		require.NoError(t, err)
+		require.Less(t, info.Size, int64(2200))
+	})
+}
