@@ -75,7 +75,9 @@ func TestSamples(t *testing.T) {
 // played is a topic that is played.
 type played struct{ topic, typeName string }
 
-// readAll returns the payloads of ROS 2 in a recording.
+func playedOf(c *codec.Channel) played { return played{"/" + strings.TrimPrefix(c.Topic, "/"), c.Type} }
+
+// readAll returns the payloads of ROS 2 in a recording, and the topics without any.
 func readAll(t *testing.T, path string) map[played][][]byte {
 	source, err := codec.Open(path)
 	require.NoError(t, err)
@@ -88,6 +90,13 @@ func readAll(t *testing.T, path string) map[played][][]byte {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, it.Close()) }()
 	all := map[played][][]byte{}
+	info, err := r.Info()
+	require.NoError(t, err)
+	for _, topic := range info.Topics {
+		if c := topic.Channel; c.Encoding == codec.EncodingCDR {
+			all[playedOf(c)] = nil
+		}
+	}
 	for {
 		m, err := it.Next()
 		if errors.Is(err, io.EOF) {
@@ -95,7 +104,7 @@ func readAll(t *testing.T, path string) map[played][][]byte {
 		}
 		require.NoError(t, err)
 		if m.Channel.Encoding == codec.EncodingCDR {
-			p := played{"/" + strings.TrimPrefix(m.Channel.Topic, "/"), m.Channel.Type}
+			p := playedOf(m.Channel)
 			all[p] = append(all[p], bytes.Clone(m.Data))
 		}
 	}
