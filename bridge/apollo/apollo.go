@@ -41,7 +41,7 @@ const (
 
 // New returns a translator of Apollo's messages, which are encoded as Protocol Buffers.
 func New(codec.Reader) (bridge.Translator, error) {
-	return &translator{channels: map[*codec.Channel]*channel{}}, nil
+	return restore(&translator{channels: map[*codec.Channel]*channel{}}), nil
 }
 
 type translator struct {

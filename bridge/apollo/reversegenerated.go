@@ -1,0 +1,142 @@
+package apollo
+
+import (
+	"fmt"
+	"maps"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tapedeck/codec"
+	"tapedeck/codec/record"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/wire"
+)
+
+// Keys of the metadata of a channel of Protocol Buffers that were messages of ROS 2.
+const (
+	// MetadataROSType is the type that the messages were of, "sensor_msgs/msg/Imu".
+	MetadataROSType = "ros2.type"
+	// MetadataROSDefinition is its concatenated definition.
+	MetadataROSDefinition = "ros2.definition"
+)
+
+// generated returns what becomes of the messages of a channel for whose type Apollo has nothing: messages with the same fields.
+func generated(library *rosidl.Library, c *codec.Channel) (*reversal, error) {
+	text, err := library.Concatenated(c.Type)
+	if err != nil {
+		return nil, err
+	}
+	name, files, err := record.Describe(library, c.Type)
+	if err != nil {
+		return nil, err
+	}
+	target := &codec.Channel{
+		Topic: c.Topic, Type: name, Encoding: codec.EncodingProtobuf, QoS: c.QoS, Metadata: maps.Clone(c.Metadata),
+		Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: files},
+	}
+	if target.Metadata == nil {
+		target.Metadata = map[string]string{}
+	}
+	target.Metadata[MetadataROSType], target.Metadata[MetadataROSDefinition] = c.Type, text
+	p, err := planOf(library, c.Type, target)
+	if err != nil {
+		return nil, err
+	}
+	return &reversal{target: target, begin: p.begin}, nil
+}
+
+func (p *plan) begin(*reading) translation {
+	d := new(wire.Decoder)
+	return func(out *[]byte, payload []byte) (err error) {
+		*out, err = p.encodePayload(*out, d, payload)
+		return err
+	}
+}
+
+// planOf returns the plan for a type of ROS 2 and the messages of a channel, which have the same fields.
+func planOf(library *rosidl.Library, typeName string, c *codec.Channel) (*plan, error) {
+	d, err := descriptorOf(c)
+	if err != nil {
+		return nil, err
+	}
+	return planner{library, map[string]*plan{}}.plan(typeName, d)
+}
+
+type planner struct {
+	library *rosidl.Library
+	known   map[string]*plan
+}
+
+func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan, error) {
+	m, err := p.library.Message(typeName)
+	if err != nil {
+		return nil, err
+	}
+	made := p.known[m.Name]
+	if made != nil {
+		return made, nil
+	}
+	made = &plan{name: m.Name}
+	if d.Fields().Len() != len(m.Fields) {
+		return nil, fmt.Errorf("%s has %d fields, but %s %d", d.FullName(), d.Fields().Len(), m.Name, len(m.Fields))
+	}
+	for i, f := range m.Fields {
+		field := d.Fields().Get(i)
+		s := planStep{Type: f.Type, name: f.Name, kind: field.Kind(), number: field.Number(), width: widths[f.Type.Kind]}
+		s.bytes = s.Shape != rosidl.Single && s.kind == protoreflect.BytesKind
+		s.packed = field.IsPacked()
+		if want := kinds[f.Type.Kind]; string(field.Name()) != f.Name || (s.Shape != rosidl.Single && !s.bytes) != field.IsList() ||
+			s.kind != want && !s.bytes || s.bytes && s.width != 1 {
+			return nil, fmt.Errorf("field %s of %s is not what the one of %s is", field.Name(), d.FullName(), m.Name)
+		}
+		if f.Type.Kind == rosidl.Nested {
+			if s.message, err = p.plan(f.Type.Message, field.Message()); err != nil {
+				return nil, err
+			}
+		}
+		s.tag = protowire.EncodeTag(s.number, s.wireType())
+		made.add(s)
+	}
+	made.least = max(made.least, 1)
+	p.known[m.Name] = made
+	return made, nil
+}
+
+// add adds a step to a plan.
+func (p *plan) add(s planStep) {
+	p.steps = append(p.steps, s)
+	switch s.Shape {
+	case rosidl.Single:
+		p.least += s.least()
+	case rosidl.Sequence:
+		p.least += 4
+	default:
+		p.least += s.Length * s.least()
+	}
+	p.least = min(p.least, maxPayload)
+}
+
+// wireType returns how the field is encoded, or each of its elements.
+func (s *planStep) wireType() protowire.Type {
+	if s.width == 0 || s.bytes || s.packed {
+		return protowire.BytesType
+	}
+	return s.numberType()
+}
+
+// widths are those of the numbers of ROS 2, in bytes.
+var widths = map[rosidl.Kind]int{
+	rosidl.Bool: 1, rosidl.Byte: 1, rosidl.Char: 1, rosidl.Int8: 1, rosidl.Uint8: 1, rosidl.Int16: 2, rosidl.Uint16: 2,
+	rosidl.Int32: 4, rosidl.Uint32: 4, rosidl.Float32: 4, rosidl.Int64: 8, rosidl.Uint64: 8, rosidl.Float64: 8,
+}
+
+// kinds are what record.Describe makes of those of ROS 2.
+var kinds = map[rosidl.Kind]protoreflect.Kind{
+	rosidl.Bool: protoreflect.BoolKind, rosidl.Byte: protoreflect.Uint32Kind, rosidl.Char: protoreflect.Uint32Kind,
+	rosidl.Int8: protoreflect.Int32Kind, rosidl.Uint8: protoreflect.Uint32Kind, rosidl.Int16: protoreflect.Int32Kind,
+	rosidl.Uint16: protoreflect.Uint32Kind, rosidl.Int32: protoreflect.Int32Kind, rosidl.Uint32: protoreflect.Uint32Kind,
+	rosidl.Int64: protoreflect.Int64Kind, rosidl.Uint64: protoreflect.Uint64Kind, rosidl.Float32: protoreflect.FloatKind,
+	rosidl.Float64: protoreflect.DoubleKind, rosidl.String: protoreflect.StringKind, rosidl.WString: protoreflect.StringKind,
+	rosidl.Nested: protoreflect.MessageKind,
+}

@@ -1,0 +1,287 @@
+package apollo
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/sensor_msgs"
+)
+
+// firstVendorField is the number from which on fields of points are that Apollo's own do not have.
+const firstVendorField = 16
+
+// describePoints adds to the schema what the points of the recording's clouds have besides Apollo's fields: one description for
+// all clouds, as readers take only one of a type.
+func (t *reverse) describePoints() {
+	if t.clouds {
+		return
+	}
+	t.clouds = true
+	var point *descriptorpb.DescriptorProto
+	for _, f := range t.schema.File {
+		for _, m := range f.MessageType {
+			if f.GetPackage() == "apollo.drivers" && m.GetName() == "PointXYZIT" {
+				point = m
+			}
+		}
+	}
+	added := map[string]*descriptorpb.FieldDescriptorProto{}
+	for _, c := range t.channels() {
+		var m sensor_msgs.PointCloud2
+		if c.Type != m.TypeName() || c.Metadata[MetadataDescriptor] != "" || cdr.Unmarshal(t.first(c), &m) != nil {
+			continue
+		}
+		for _, f := range m.Fields {
+			name, kind := pointFieldName(f.Name), pointKinds[f.Datatype]
+			if f.Count > 1 || kind == 0 || !validName(name) || slices.ContainsFunc(point.Field[:5], func(own *descriptorpb.FieldDescriptorProto) bool { return own.GetName() == name }) {
+				continue
+			}
+			if known := added[name]; known != nil {
+				if known.GetType() != kind {
+					known.Type = descriptorpb.FieldDescriptorProto_TYPE_DOUBLE.Enum()
+				}
+				continue
+			}
+			added[name] = &descriptorpb.FieldDescriptorProto{
+				Name: &name, Number: proto.Int32(int32(firstVendorField + len(added))), Type: kind.Enum(),
+				Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+			}
+			point.Field = append(point.Field, added[name])
+		}
+	}
+}
+
+// pointKinds are what the numbers of PointCloud2 are in Protocol Buffers.
+var pointKinds = map[uint8]descriptorpb.FieldDescriptorProto_Type{
+	sensor_msgs.PointField_INT8:    descriptorpb.FieldDescriptorProto_TYPE_INT32,
+	sensor_msgs.PointField_UINT8:   descriptorpb.FieldDescriptorProto_TYPE_UINT32,
+	sensor_msgs.PointField_INT16:   descriptorpb.FieldDescriptorProto_TYPE_INT32,
+	sensor_msgs.PointField_UINT16:  descriptorpb.FieldDescriptorProto_TYPE_UINT32,
+	sensor_msgs.PointField_INT32:   descriptorpb.FieldDescriptorProto_TYPE_INT32,
+	sensor_msgs.PointField_UINT32:  descriptorpb.FieldDescriptorProto_TYPE_UINT32,
+	sensor_msgs.PointField_FLOAT32: descriptorpb.FieldDescriptorProto_TYPE_FLOAT,
+	sensor_msgs.PointField_FLOAT64: descriptorpb.FieldDescriptorProto_TYPE_DOUBLE,
+}
+
+var pointSizes = map[uint8]int{
+	sensor_msgs.PointField_INT8: 1, sensor_msgs.PointField_UINT8: 1, sensor_msgs.PointField_INT16: 2, sensor_msgs.PointField_UINT16: 2,
+	sensor_msgs.PointField_INT32: 4, sensor_msgs.PointField_UINT32: 4, sensor_msgs.PointField_FLOAT32: 4, sensor_msgs.PointField_FLOAT64: 8,
+}
+
+// pointFieldName returns the name of Apollo for a field of a point. Drivers have several for its time.
+func pointFieldName(name string) string {
+	switch name {
+	case "t", "time", "time_stamp", "offset_time", "time_offset":
+		return "timestamp"
+	}
+	return name
+}
+
+// validName says whether Protocol Buffers allow a name.
+func validName(name string) bool {
+	for i := range len(name) {
+		c := name[i] | 0x20
+		if (c < 'a' || c > 'z') && name[i] != '_' && (i == 0 || name[i] < '0' || name[i] > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// column is a field of the points of a cloud on its way to Apollo's.
+type column struct {
+	name     protoreflect.Name
+	offset   int
+	datatype uint8
+	kind     protoreflect.Kind
+	tag      []byte
+}
+
+// clouds translates clouds.
+type clouds struct {
+	*reading
+	cloud   sensor_msgs.PointCloud2
+	point   *shape
+	tag     protowire.Number
+	columns []column
+	of      []sensor_msgs.PointField // what columns were made for
+	lost    []string                 // fields of that which no column is for
+}
+
+// pointCloudOf begins a translation of clouds.
+func pointCloudOf(r *reading, s *shape) translation {
+	c := &clouds{reading: r}
+	if f := s.fields["point"]; f != nil && f.shape != nil {
+		c.point, c.tag = f.shape, f.number
+	}
+	return func(out *[]byte, payload []byte) error {
+		m := &c.cloud
+		if err := cdr.Unmarshal(payload, m); err != nil {
+			return err
+		}
+		if c.point == nil {
+			return fmt.Errorf("%s of the recording has no points", pointCloudType)
+		}
+		if err := c.layOut(); err != nil {
+			return err
+		}
+		w := writer{out, s}
+		r.header(w, &m.Header, "lidar_timestamp")
+		w.text("frame_id", m.Header.FrameId)
+		w.bool("is_dense", m.IsDense)
+		w.number("measurement_time", seconds(nanoseconds(m.Header.Stamp)))
+		w.integer("width", int64(m.Width))
+		w.integer("height", int64(m.Height))
+		return c.points(out)
+	}
+}
+
+// layOut makes the columns for the fields of the cloud, unless they are the same as before.
+func (c *clouds) layOut() error {
+	if c.of != nil && slices.Equal(c.of, c.cloud.Fields) {
+		return nil
+	}
+	c.of, c.columns, c.lost = append(c.of[:0], c.cloud.Fields...), c.columns[:0], nil
+	for _, f := range c.of {
+		name := protoreflect.Name(pointFieldName(f.Name))
+		size, to := pointSizes[f.Datatype], c.point.fields[name]
+		taken := slices.ContainsFunc(c.columns, func(o column) bool { return o.name == name })
+		if to == nil || !to.isNumber() || name == "timestamp" && to.kind != protoreflect.Uint64Kind || f.Count > 1 || size == 0 || taken {
+			if f.Name != "_" && f.Name != "" { // these are padding
+				c.lost = append(c.lost, fmt.Sprintf("field %s of the points", f.Name))
+			}
+			continue
+		}
+		if uint64(f.Offset)+uint64(size) > uint64(c.cloud.PointStep) {
+			return fmt.Errorf("field %s of %d bytes at %d lies outside of the point, which has %d", f.Name, size, f.Offset, c.cloud.PointStep)
+		}
+		c.columns = append(c.columns, column{
+			name: name, offset: int(f.Offset), datatype: f.Datatype, kind: to.kind, tag: protowire.AppendTag(nil, to.number, to.wire()),
+		})
+	}
+	slices.SortStableFunc(c.columns, func(a, b column) int {
+		return int(c.point.fields[a.name].number - c.point.fields[b.name].number)
+	})
+	return nil
+}
+
+// points appends the points of the cloud.
+func (c *clouds) points(out *[]byte) error {
+	m := &c.cloud
+	if m.Width == 0 || m.Height == 0 {
+		return nil
+	}
+	row := max(uint64(m.RowStep), uint64(m.Width)*uint64(m.PointStep)) // some drivers leave RowStep 0
+	if m.PointStep == 0 || row > uint64(len(m.Data)) || uint64(m.Height-1) > (uint64(len(m.Data))-uint64(m.Width)*uint64(m.PointStep))/row {
+		return fmt.Errorf("%d bytes are too few for %d rows of %d points of %d bytes", len(m.Data), m.Height, m.Width, m.PointStep)
+	}
+	for _, lost := range c.lost {
+		c.lose(true, lost)
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if m.IsBigendian {
+		order = binary.BigEndian
+	}
+	stamp := nanoseconds(m.Header.Stamp)
+	tag := protowire.AppendTag(nil, c.tag, protowire.BytesType)
+	inexact := false
+	b := slices.Grow(*out, int(m.Height)*int(m.Width)*(len(tag)+1+8*len(c.columns)))
+	for y := range uint64(m.Height) {
+		for x := range uint64(m.Width) {
+			point := m.Data[y*row+x*uint64(m.PointStep):]
+			b = append(append(b, tag...), 0)
+			start := len(b)
+			for i := range c.columns {
+				f := &c.columns[i]
+				b = append(b, f.tag...)
+				if f.kind == protoreflect.FloatKind && f.datatype == sensor_msgs.PointField_FLOAT32 {
+					b = binary.LittleEndian.AppendUint32(b, order.Uint32(point[f.offset:]))
+					continue
+				}
+				v := f.value(order, point[f.offset:])
+				if f.name == "timestamp" {
+					b = protowire.AppendVarint(b, f.time(v, stamp))
+					continue
+				}
+				var exact bool
+				b, exact = f.append(b, v)
+				inexact = inexact || !exact
+			}
+			b = closeLength(b, start)
+		}
+	}
+	*out = b
+	c.lose(inexact, "fractions and signs of fields of points that have none in Apollo's")
+	return nil
+}
+
+// value reads a number of a point.
+func (f *column) value(order binary.ByteOrder, b []byte) float64 {
+	switch f.datatype {
+	case sensor_msgs.PointField_INT8:
+		return float64(int8(b[0]))
+	case sensor_msgs.PointField_UINT8:
+		return float64(b[0])
+	case sensor_msgs.PointField_INT16:
+		return float64(int16(order.Uint16(b)))
+	case sensor_msgs.PointField_UINT16:
+		return float64(order.Uint16(b))
+	case sensor_msgs.PointField_INT32:
+		return float64(int32(order.Uint32(b)))
+	case sensor_msgs.PointField_UINT32:
+		return float64(order.Uint32(b))
+	case sensor_msgs.PointField_FLOAT32:
+		return float64(math.Float32frombits(order.Uint32(b)))
+	}
+	return math.Float64frombits(order.Uint64(b))
+}
+
+// append appends a number, and says whether it is the same one still.
+func (f *column) append(b []byte, v float64) (_ []byte, exact bool) {
+	switch f.kind {
+	case protoreflect.DoubleKind:
+		return protowire.AppendFixed64(b, math.Float64bits(v)), true
+	case protoreflect.FloatKind:
+		single := float32(v)
+		return protowire.AppendFixed32(b, math.Float32bits(single)), float64(single) == v || v != v
+	}
+	least, most := float64(math.MinInt32), float64(math.MaxInt32)
+	switch f.kind {
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind:
+		least, most = 0, math.MaxUint32
+	case protoreflect.BoolKind:
+		least, most = 0, 1
+	}
+	whole := math.RoundToEven(v)
+	if !(whole >= least) { // NaN is not, either
+		whole = least
+	}
+	whole = min(whole, most)
+	return protowire.AppendVarint(b, uint64(int64(whole))), whole == v
+}
+
+// time returns the time of a point, in ns since the Unix epoch. Integers, and what is small, count from the stamp of the cloud:
+// in ns, or in s if they may have fractions. What is larger is since the epoch, in s or ns.
+func (f *column) time(v float64, stamp int64) uint64 {
+	switch {
+	case v != v:
+		return 0
+	case f.datatype != sensor_msgs.PointField_FLOAT32 && f.datatype != sensor_msgs.PointField_FLOAT64:
+		return uint64(max(0, stamp+int64(v)))
+	case v >= 1e17 && v < 1e19:
+		return uint64(v)
+	case v >= 1e8 && v < 1e10:
+		return uint64(int64(v))*1e9 + uint64(math.Round((v-math.Floor(v))*1e9))
+	case math.Abs(v) < 1e8:
+		return uint64(max(0, stamp+int64(math.Round(v*1e9))))
+	}
+	return 0
+}

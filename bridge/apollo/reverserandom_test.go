@@ -1,0 +1,314 @@
+package apollo
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
+)
+
+// oddTypes have what few types of ROS 2 have.
+const oddTypes = `bool flag
+byte raw
+char letter
+byte[] raws
+char[4] letters
+uint8[<=5] few
+int8[3] small
+int8 least
+int16[] shorts
+uint16 short
+int64[2] wide
+uint64[] wider
+float32[2] halves
+float64[] doubles
+bool[3] flags
+bool[] more
+string<=20 name
+string[] names
+string[2] pair
+wstring text
+wstring[] texts
+Empty nothing
+Empty[] nothings
+Empty[2] two
+Inner inner
+Inner[] inners
+Inner[<=2] bounded
+Inner[2] both
+builtin_interfaces/Time stamp
+builtin_interfaces/Duration[] spans
+================================================================================
+MSG: odd_msgs/Empty
+================================================================================
+MSG: odd_msgs/Inner
+uint8 a
+float64 b
+string c
+int8[] d
+`
+
+// chance makes values by chance.
+type chance struct {
+	*rand.Rand
+	library *rosidl.Library
+}
+
+func (c chance) message(t testing.TB, name string) *cdr.Struct {
+	m, err := c.library.Message(name)
+	require.NoError(t, err)
+	s := &cdr.Struct{Type: m.Name}
+	for _, f := range m.Fields {
+		s.Fields = append(s.Fields, cdr.Field{Name: f.Name, Value: c.value(t, f.Type)})
+	}
+	return s
+}
+
+func (c chance) value(t testing.TB, typ rosidl.Type) any {
+	n := typ.Length
+	if typ.Shape == rosidl.Sequence {
+		n = c.IntN(5)
+		if typ.Length > 0 {
+			n = min(n, typ.Length)
+		}
+	}
+	bits := func() uint64 { // of which few are many
+		return c.Uint64() >> c.IntN(64)
+	}
+	switch typ.Kind {
+	case rosidl.Bool:
+		return listOf(typ, n, func() bool { return c.IntN(2) == 1 })
+	case rosidl.Byte, rosidl.Char, rosidl.Uint8:
+		return listOf(typ, n, func() uint8 { return uint8(bits()) })
+	case rosidl.Int8:
+		return listOf(typ, n, func() int8 { return int8(bits()) })
+	case rosidl.Int16:
+		return listOf(typ, n, func() int16 { return int16(bits()) })
+	case rosidl.Uint16:
+		return listOf(typ, n, func() uint16 { return uint16(bits()) })
+	case rosidl.Int32:
+		return listOf(typ, n, func() int32 { return int32(bits()) })
+	case rosidl.Uint32:
+		return listOf(typ, n, func() uint32 { return uint32(bits()) })
+	case rosidl.Int64:
+		return listOf(typ, n, func() int64 { return int64(bits()) })
+	case rosidl.Uint64:
+		return listOf(typ, n, bits)
+	case rosidl.Float32:
+		return listOf(typ, n, func() float32 { return float32(c.float()) })
+	case rosidl.Float64:
+		return listOf(typ, n, c.float)
+	case rosidl.String:
+		return listOf(typ, n, func() string { return strings.Repeat("ö", c.IntN(9)) })
+	case rosidl.WString:
+		return listOf(typ, n, func() string { return strings.Repeat("x€🚗", c.IntN(4)) })
+	}
+	return listOf(typ, n, func() *cdr.Struct { return c.message(t, typ.Message) })
+}
+
+func (c chance) float() float64 {
+	switch c.IntN(6) {
+	case 0:
+		return 0
+	case 1:
+		return math.Copysign(0, -1)
+	case 2:
+		return math.Inf(-1)
+	}
+	return c.NormFloat64()
+}
+
+func listOf[T any](typ rosidl.Type, n int, one func() T) any {
+	if typ.Shape == rosidl.Single {
+		return one()
+	}
+	all := make([]T, n)
+	for i := range all {
+		all[i] = one()
+	}
+	return all
+}
+
+// thereAndBack translates payloads of a channel of ROS 2 to Protocol Buffers, and what they are there to ROS 2.
+type thereAndBack struct {
+	there, back             func(*codec.Message) ([]codec.Message, error)
+	source, middle, restore *codec.Channel
+	lossy                   bridge.Lossy
+}
+
+func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *thereAndBack {
+	t.Helper()
+	reverse, err := NewReverse(r)
+	require.NoError(t, err)
+	topics, err := reverse.Topics(codec.TopicInfo{Channel: source, MessageCount: 7})
+	require.NoError(t, err)
+	require.Len(t, topics, 1)
+	require.EqualValues(t, 7, topics[0].MessageCount)
+	middle := topics[0].Channel
+	require.Equal(t, codec.EncodingProtobuf, middle.Encoding)
+	forward, err := New(nil)
+	require.NoError(t, err)
+	topics, err = forward.Topics(codec.TopicInfo{Channel: middle, MessageCount: 7})
+	require.NoError(t, err)
+	return &thereAndBack{reverse.Begin(), forward.Begin(), source, middle, topics[0].Channel, reverse.(bridge.Lossy)}
+}
+
+func (b *thereAndBack) middleOf(t testing.TB, payload []byte) *codec.Message {
+	t.Helper()
+	out, err := b.there(&codec.Message{Channel: b.source, LogTime: 5e9, PublishTime: 4e9, Data: payload})
+	require.NoError(t, err)
+	require.Len(t, out, 1)
+	require.Equal(t, b.middle, out[0].Channel)
+	require.EqualValues(t, 5e9, out[0].LogTime)
+	require.EqualValues(t, 4e9, out[0].PublishTime)
+	return &out[0]
+}
+
+func (b *thereAndBack) restored(t testing.TB, payload []byte) []byte {
+	t.Helper()
+	out, err := b.back(b.middleOf(t, payload))
+	require.NoError(t, err)
+	require.NotEmpty(t, out)
+	require.Equal(t, b.restore, out[0].Channel)
+	return out[0].Data
+}
+
+func channelOf(t testing.TB, library *rosidl.Library, topic, typeName string) *codec.Channel {
+	t.Helper()
+	c, err := bridge.NewChannel(library, topic, typeName, codec.DefaultQoS())
+	require.NoError(t, err)
+	return c
+}
+
+// TestGenerated takes messages of all types there and back. In between they say what the description says.
+func TestGenerated(t *testing.T) {
+	odd, err := rosidl.ParseConcatenated("odd_msgs/msg/Odd", oddTypes)
+	require.NoError(t, err)
+	libraries := map[string]*rosidl.Library{"odd_msgs/msg/Odd": odd, "odd_msgs/msg/Empty": odd}
+	own := msgs.Release("")
+	for _, name := range own.Types() {
+		if strings.Contains(name, "/msg/") {
+			libraries[name] = own
+		}
+	}
+	libraries["std_srvs/srv/SetBool_Request"], libraries["std_srvs/srv/Trigger_Event"] = own, own
+	require.Greater(t, len(libraries), 100)
+	for name, library := range libraries {
+		t.Run(name, func(t *testing.T) {
+			source := channelOf(t, library, "/topic", name)
+			source.Metadata = map[string]string{"kept": "yes"}
+			made, err := generated(library, source)
+			require.NoError(t, err)
+			d, err := descriptorOf(made.target)
+			require.NoError(t, err)
+			back, err := newRestored(made.target)
+			require.NoError(t, err)
+			require.Equal(t, source, back.target)
+			schema, err := cdr.NewSchema(library, name)
+			require.NoError(t, err)
+			g := chance{rand.New(rand.NewPCG(1, 2)), library}
+			translate := made.begin(nil)
+			for range 20 {
+				message := g.message(t, name)
+				payload, err := schema.Encode(message)
+				require.NoError(t, err)
+				var encoded []byte
+				require.NoError(t, translate(&encoded, payload))
+
+				read := dynamicpb.NewMessage(d)
+				require.NoError(t, proto.Unmarshal(encoded, read))
+				require.Empty(t, read.GetUnknown())
+				requireSame(t, message, read)
+				for _, options := range []proto.MarshalOptions{{}, {Deterministic: true}} { // in another order, perhaps
+					again, err := options.Marshal(read)
+					require.NoError(t, err)
+					require.Len(t, again, len(encoded))
+					restored, err := restoredPayload(back, again)
+					require.NoError(t, err)
+					require.Equal(t, payload, restored)
+				}
+				restored, err := restoredPayload(back, encoded)
+				require.NoError(t, err)
+				require.Equal(t, payload, restored)
+			}
+		})
+	}
+}
+
+func restoredPayload(r *restored, encoded []byte) ([]byte, error) {
+	c := new(codec.Channel)
+	out, err := (&restoring{Translator: &translator{}, known: map[*codec.Channel]*restored{c: r}}).Begin()(&codec.Message{Channel: c, Data: encoded})
+	if err != nil {
+		return nil, err
+	}
+	return out[0].Data, nil
+}
+
+// requireSame compares a message of ROS 2 with one of Protocol Buffers, by name.
+func requireSame(t *testing.T, want *cdr.Struct, got protoreflect.Message) {
+	t.Helper()
+	require.Equal(t, len(want.Fields), got.Descriptor().Fields().Len())
+	for _, f := range want.Fields {
+		field := got.Descriptor().Fields().ByName(protoreflect.Name(f.Name))
+		require.NotNil(t, field, f.Name)
+		require.Equal(t, fmt.Sprint(plain(f.Value)), fmt.Sprint(plainProto(field, got.Get(field))), f.Name)
+		if !field.IsList() {
+			require.True(t, got.Has(field), f.Name)
+		}
+	}
+}
+
+// plain makes lists of names and values of a value.
+func plain(v any) any {
+	switch v := v.(type) {
+	case *cdr.Struct:
+		var all []any
+		for _, f := range v.Fields {
+			all = append(all, f.Name, plain(f.Value))
+		}
+		return all
+	case []*cdr.Struct:
+		var all []any
+		for _, m := range v {
+			all = append(all, plain(m))
+		}
+		return all
+	}
+	return v
+}
+
+func plainProto(f protoreflect.FieldDescriptor, v protoreflect.Value) any {
+	if f.IsList() {
+		var all []any
+		for i := range v.List().Len() {
+			all = append(all, plainOne(v.List().Get(i)))
+		}
+		return all
+	}
+	return plainOne(v)
+}
+
+func plainOne(v protoreflect.Value) any {
+	m, ok := v.Interface().(protoreflect.Message)
+	if !ok {
+		return v.Interface()
+	}
+	var all []any
+	for i := range m.Descriptor().Fields().Len() {
+		f := m.Descriptor().Fields().Get(i)
+		all = append(all, string(f.Name()), plainProto(f, m.Get(f)))
+	}
+	return all
+}
