@@ -1,0 +1,230 @@
+package apollo
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/carla_msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/tf2_msgs"
+)
+
+// recorded is a recording in memory.
+type recorded struct{ messages []codec.Message }
+
+func (r recorded) Info() (*codec.Info, error) {
+	info := new(codec.Info)
+	seen := map[*codec.Channel]bool{}
+	for _, m := range r.messages {
+		if !seen[m.Channel] {
+			seen[m.Channel] = true
+			info.Topics = append(info.Topics, codec.TopicInfo{Channel: m.Channel, MessageCount: 1})
+		}
+	}
+	return info, nil
+}
+
+func (r recorded) Read(q codec.Query) (codec.Iterator, error) {
+	return &recordedIterator{r.messages, q}, nil
+}
+
+func (recorded) Close() error { return nil }
+
+type recordedIterator struct {
+	left  []codec.Message
+	query codec.Query
+}
+
+func (it *recordedIterator) Next() (*codec.Message, error) {
+	for len(it.left) > 0 {
+		m := &it.left[0]
+		it.left = it.left[1:]
+		if it.query.Wants(m.Channel) {
+			return m, nil
+		}
+	}
+	return nil, io.EOF
+}
+
+func (*recordedIterator) Close() error { return nil }
+
+// oneMessage is a recording of a message on a topic.
+func oneMessage(t testing.TB, topic string, m msgs.Message) recorded {
+	t.Helper()
+	payload, err := cdr.Marshal(m)
+	require.NoError(t, err)
+	return recorded{[]codec.Message{{Channel: channelOf(t, msgs.Release(""), topic, m.TypeName()), Data: payload}}}
+}
+
+// reverseOf translates a message, and returns what it became as text, where it went, and what was lost.
+func reverseOf(t testing.TB, topic string, m msgs.Message) (text string, to *codec.Channel, losses []bridge.Loss) {
+	t.Helper()
+	r := oneMessage(t, topic, m)
+	b := newThereAndBack(t, r, r.messages[0].Channel)
+	out := b.middleOf(t, r.messages[0].Data)
+	d, err := descriptorOf(out.Channel)
+	require.NoError(t, err)
+	read := dynamicpb.NewMessage(d)
+	require.NoError(t, proto.Unmarshal(out.Data, read))
+	require.Empty(t, read.GetUnknown())
+	return prototext.MarshalOptions{}.Format(read), out.Channel, b.lossy.Losses()
+}
+
+var (
+	atStamp = std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1700000000, Nanosec: 250000000}, FrameId: "here"}
+	quarter = geometry_msgs.Quaternion{Z: math.Sqrt2 / 2, W: math.Sqrt2 / 2} // the vehicle looks north
+)
+
+var fraction = regexp.MustCompile(`-?\d+\.\d+(e[+-]\d+)?`)
+
+// plainText makes the spaces of prototext, which vary, one, and rounds numbers to 12 digits.
+func plainText(s string) string {
+	return fraction.ReplaceAllStringFunc(strings.Join(strings.Fields(s), " "), func(s string) string {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			panic(err)
+		}
+		if math.Abs(v) < 1e-15 {
+			return "0"
+		}
+		return strconv.FormatFloat(v, 'g', 12, 64)
+	})
+}
+
+// TestReverse has worked values of each mapping.
+func TestReverse(t *testing.T) {
+	const header = `header:{timestamp_sec:1.70000000025e+09 sequence_num:0 frame_id:"here"}`
+	float := func(v float32) []byte { return binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)) }
+	double := func(v float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)) }
+	imu := sensor_msgs.Imu{
+		Header: atStamp, LinearAcceleration: geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}, AngularVelocity: geometry_msgs.Vector3{X: 4, Y: 5, Z: 6},
+		OrientationCovariance: [9]float64{-1},
+	}
+	turned := imu
+	turned.Orientation, turned.OrientationCovariance, turned.AngularVelocityCovariance = quarter, [9]float64{}, [9]float64{0: 1}
+	odometry := nav_msgs.Odometry{Header: atStamp, ChildFrameId: "base_link"}
+	odometry.Pose.Pose = geometry_msgs.Pose{Position: geometry_msgs.Point{X: 1, Y: 2, Z: 3}, Orientation: geometry_msgs.Quaternion{W: 1}}
+	odometry.Twist.Twist = geometry_msgs.Twist{Linear: geometry_msgs.Vector3{X: 10}, Angular: geometry_msgs.Vector3{Z: 0.5, Y: 0.25}}
+	certain := odometry
+	certain.Pose.Covariance = [36]float64{0: 4, 7: 9, 14: 16, 21: 1, 28: 1, 35: 1}
+	certain.Twist.Covariance = [36]float64{0: 0.25, 1: 0.125, 7: 0.25}
+	certain.ChildFrameId = "car"
+	const half = `0.7071067811865476`
+	for name, test := range map[string]struct {
+		topic   string
+		message msgs.Message
+		to, at  string
+		want    string
+		losses  []string
+	}{
+		"imu": {"/imu", &imu, "apollo.drivers.gnss.Imu", "/imu", header +
+			` measurement_time:1.38403521825e+09 linear_acceleration:{x:-2 y:1 z:3} angular_velocity:{x:-5 y:4 z:6}`, nil},
+		"imu that is corrected": {"/imu", &turned, "apollo.localization.CorrectedImu", "/imu", header +
+			` imu:{linear_acceleration:{x:-2 y:1 z:3} angular_velocity:{x:-5 y:4 z:6} heading:1.5707963267948966 euler_angles:{x:-0 y:0 z:0}}`,
+			[]string{"angular_velocity_covariance"}},
+		"imu by its name": {"/apollo/sensor/gnss/corrected_imu", &imu, "apollo.localization.CorrectedImu", "/apollo/sensor/gnss/corrected_imu", header +
+			` imu:{linear_acceleration:{x:-2 y:1 z:3} angular_velocity:{x:-5 y:4 z:6}}`, nil},
+		"odometry": {"/pose", &odometry, "apollo.localization.LocalizationEstimate", "/pose", header +
+			` pose:{position:{x:1 y:2 z:3} orientation:{qx:0 qy:0 qz:-` + half + ` qw:` + half + `} linear_velocity:{x:10 y:0 z:0}` +
+			` angular_velocity:{x:0 y:0.25 z:0.5} heading:0 angular_velocity_vrf:{x:-0.25 y:0 z:0.5}} measurement_time:1.70000000025e+09`, nil},
+		"odometry with covariances": {"/pose", &certain, "apollo.localization.LocalizationEstimate", "/pose", header +
+			` pose:{position:{x:1 y:2 z:3} orientation:{qx:0 qy:0 qz:-` + half + ` qw:` + half + `} linear_velocity:{x:10 y:0 z:0}` +
+			` angular_velocity:{x:0 y:0.25 z:0.5} heading:0 angular_velocity_vrf:{x:-0.25 y:0 z:0.5}}` +
+			` uncertainty:{position_std_dev:{x:2 y:3 z:4} orientation_std_dev:{x:1 y:1 z:1} linear_velocity_std_dev:{x:0.5 y:0.5 z:0}` +
+			` angular_velocity_std_dev:{x:0 y:0 z:0}} measurement_time:1.70000000025e+09`, []string{"child_frame_id", "covariances between axes"}},
+		"gps": {"/apollo/sensor/gnss/odometry", &certain, "apollo.localization.Gps", "/apollo/sensor/gnss/odometry", header +
+			` localization:{position:{x:1 y:2 z:3} orientation:{qx:0 qy:0 qz:-` + half + ` qw:` + half + `} linear_velocity:{x:10 y:0 z:0}` +
+			` angular_velocity:{x:0 y:0.25 z:0.5} heading:0 angular_velocity_vrf:{x:-0.25 y:0 z:0.5}}`, []string{"child_frame_id", "covariances"}},
+		"fix": {"/fix", &sensor_msgs.NavSatFix{
+			Header: atStamp, Status: sensor_msgs.NavSatStatus{Status: 2, Service: 3}, Latitude: 48, Longitude: 8, Altitude: 500,
+			PositionCovariance: [9]float64{1, 0.5, 0, 0.5, 4, 0, 0, 0, 9}, PositionCovarianceType: 3,
+		}, "apollo.drivers.gnss.GnssBestPose", "/fix", header + ` measurement_time:1.38403521825e+09 sol_status:SOL_COMPUTED sol_type:NARROW_INT` +
+			` latitude:48 longitude:8 height_msl:500 undulation:0 datum_id:WGS84 latitude_std_dev:2 longitude_std_dev:1 height_std_dev:3`,
+			[]string{"position_covariance between axes", "status.service"}},
+		"no fix": {"/fix", &sensor_msgs.NavSatFix{Header: atStamp, Status: sensor_msgs.NavSatStatus{Status: -1, Service: 1}},
+			"apollo.drivers.gnss.GnssBestPose", "/fix", header + ` measurement_time:1.38403521825e+09 sol_status:INVALID_FIX sol_type:NONE` +
+				` latitude:0 longitude:0 height_msl:0 undulation:0 datum_id:WGS84`, nil},
+		"cloud": {"/points", &sensor_msgs.PointCloud2{
+			Header: atStamp, Height: 1, Width: 2, PointStep: 32, RowStep: 64, IsDense: true,
+			Fields: []sensor_msgs.PointField{
+				{Name: "x", Offset: 0, Datatype: 7, Count: 1}, {Name: "y", Offset: 4, Datatype: 7, Count: 1}, {Name: "z", Offset: 8, Datatype: 7, Count: 1},
+				{Name: "intensity", Offset: 12, Datatype: 7, Count: 1}, {Name: "ring", Offset: 16, Datatype: 4, Count: 1},
+				{Name: "time", Offset: 20, Datatype: 7, Count: 1}, {Name: "normal", Offset: 24, Datatype: 3, Count: 3},
+			},
+			Data: slices.Concat(float(1), float(2), float(-3), float(100), []byte{7, 1, 0, 0}, float(-0.25), make([]byte, 8),
+				float(float32(math.NaN())), float(0), float(0), float(0.75), []byte{8, 0, 0, 0}, float(0.5), make([]byte, 8)),
+		}, "apollo.drivers.PointCloud", "/points",
+			strings.Replace(header, "0 frame", "0 lidar_timestamp:1700000000250000000 frame", 1) + ` frame_id:"here" is_dense:true` +
+				` point:{x:1 y:2 z:-3 intensity:100 timestamp:1700000000000000000 ring:263} point:{x:nan y:0 z:0 intensity:1 timestamp:1700000000750000000 ring:8}` +
+				` measurement_time:1.70000000025e+09 width:2 height:1`,
+			[]string{"field normal of the points", "fractions and signs of fields of points that have none in Apollo's"}},
+		"empty cloud": {"/points", &sensor_msgs.PointCloud2{Header: atStamp}, "apollo.drivers.PointCloud", "/points",
+			strings.Replace(header, "0 frame", "0 lidar_timestamp:1700000000250000000 frame", 1) + ` frame_id:"here" is_dense:false` +
+				` measurement_time:1.70000000025e+09 width:0 height:0`, nil},
+		"cloud with times since the epoch": {"/points", &sensor_msgs.PointCloud2{
+			Header: atStamp, Height: 2, Width: 1, PointStep: 8, RowStep: 12, IsBigendian: false,
+			Fields: []sensor_msgs.PointField{{Name: "timestamp", Datatype: 8, Count: 1}},
+			Data:   slices.Concat(double(1700000000.5), make([]byte, 4), double(1.7e18)),
+		}, "apollo.drivers.PointCloud", "/points",
+			strings.Replace(header, "0 frame", "0 lidar_timestamp:1700000000250000000 frame", 1) + ` frame_id:"here" is_dense:false` +
+				` point:{timestamp:1700000000500000000} point:{timestamp:1700000000000000000} measurement_time:1.70000000025e+09 width:1 height:2`, nil},
+		"image": {"/camera", &sensor_msgs.Image{Header: atStamp, Height: 1, Width: 2, Encoding: "yuv422_yuy2", Step: 4, Data: []byte("abcd"), IsBigendian: 1},
+			"apollo.drivers.Image", "/camera", strings.Replace(header, "0 frame", "0 camera_timestamp:1700000000250000000 frame", 1) +
+				` frame_id:"here" measurement_time:1.70000000025e+09 height:1 width:2 encoding:"yuyv" step:4 data:"abcd"`, []string{"is_bigendian"}},
+		"compressed image": {"/camera/compressed", &sensor_msgs.CompressedImage{Header: atStamp, Format: "jpeg", Data: []byte{0xff, 0xd8}},
+			"apollo.drivers.CompressedImage", "/camera/compressed", strings.Replace(header, "0 frame", "0 camera_timestamp:1700000000250000000 frame", 1) +
+				` frame_id:"here" format:"jpeg" data:"\xff\xd8" measurement_time:1.70000000025e+09`, nil},
+		"transforms": {"/tf", &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
+			Header: atStamp, ChildFrameId: "there", Transform: geometry_msgs.Transform{Translation: geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}, Rotation: geometry_msgs.Quaternion{W: 1}},
+		}}}, "apollo.transform.TransformStampeds", "/tf", header + ` transforms:{` + header + ` child_frame_id:"there" transform:{translation:{x:1 y:2 z:3} rotation:{qx:0 qy:0 qz:0 qw:1}}}`, nil},
+		"no transforms": {"/tf", &tf2_msgs.TFMessage{}, "apollo.transform.TransformStampeds", "/tf", ``, nil},
+		"chassis": {"/apollo/canbus/chassis_twist", &geometry_msgs.TwistStamped{Header: atStamp, Twist: geometry_msgs.Twist{Linear: geometry_msgs.Vector3{X: 3.5, Y: 1}}},
+			"apollo.canbus.Chassis", "/apollo/canbus/chassis", `speed_mps:3.5 ` + header, []string{"velocities but that forward"}},
+		"trajectory": {"/path", &nav_msgs.Path{Header: atStamp, Poses: []geometry_msgs.PoseStamped{
+			{Header: atStamp, Pose: geometry_msgs.Pose{Orientation: quarter}},
+			{Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1700000001}, FrameId: "else"}, Pose: geometry_msgs.Pose{Position: geometry_msgs.Point{X: 3, Y: 4, Z: 5}, Orientation: geometry_msgs.Quaternion{X: 1}}},
+		}}, "apollo.planning.ADCTrajectory", "/path", header +
+			` total_path_length:5 total_path_time:0.75 trajectory_point:{path_point:{x:0 y:0 z:0 theta:1.5707963267948966 s:0} relative_time:0}` +
+			` trajectory_point:{path_point:{x:3 y:4 z:5 theta:0 s:5} relative_time:0.75}`, []string{"frame_id of poses", "roll and pitch of poses"}},
+		"control": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp, Throttle: 0.25, Brake: 0.5, Steer: -0.5, HandBrake: true, Reverse: true, Gear: -1},
+			"apollo.control.ControlCommand", "/control", header + ` throttle:25 brake:50 steering_target:50 parking_brake:true gear_location:GEAR_REVERSE`, nil},
+		"control without a gear": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp},
+			"apollo.control.ControlCommand", "/control", header + ` throttle:0 brake:0 steering_target:-0 parking_brake:false`, nil},
+		"control in third gear": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp, ManualGearShift: true, Gear: 3},
+			"apollo.control.ControlCommand", "/control", header + ` throttle:0 brake:0 steering_target:-0 parking_brake:false gear_location:GEAR_DRIVE`, []string{"gear", "manual_gear_shift"}},
+		"twist that is no chassis": {"/cmd_vel", &geometry_msgs.TwistStamped{Header: atStamp}, "geometry_msgs.msg.TwistStamped", "/cmd_vel",
+			`header:{stamp:{sec:1700000000 nanosec:250000000} frame_id:"here"} twist:{linear:{x:0 y:0 z:0} angular:{x:0 y:0 z:0}}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, to, losses := reverseOf(t, test.topic, test.message)
+			require.Equal(t, []string{test.to, test.at}, []string{to.Type, to.Topic})
+			require.Equal(t, plainText(test.want), plainText(text))
+			var lost []string
+			for _, loss := range losses {
+				require.Equal(t, test.topic, loss.Topic)
+				require.EqualValues(t, 1, loss.Messages)
+				lost = append(lost, loss.What)
+			}
+			require.Equal(t, test.losses, lost)
+		})
+	}
+}
