@@ -2,10 +2,8 @@ package apollo
 
 import (
 	"cmp"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -52,21 +50,21 @@ type reverse struct {
 type reversal struct {
 	target *codec.Channel // nil when another channel has all of it
 	// begin begins a reading. The function that it returns appends what a payload becomes.
-	begin func(*reading) translation
+	begin func(*reversing) translation
 }
 
 // translation appends what a payload becomes to out.
 type translation func(out *[]byte, payload []byte) error
 
-// reading is a reading of a channel.
-type reading struct {
+// reversing is a reading of a channel whose messages are translated.
+type reversing struct {
 	by       *reverse
 	topic    string
 	sequence uint32 // of the message that is translated
 }
 
 // lose counts the message that is translated as one that loses something, if it does.
-func (r *reading) lose(does bool, what string) {
+func (r *reversing) lose(does bool, what string) {
 	if does {
 		r.by.mu.Lock()
 		defer r.by.mu.Unlock()
@@ -122,50 +120,20 @@ func (t *reverse) reversal(c *codec.Channel) (*reversal, error) {
 		}
 	}
 	if m := t.mapping(c); m != nil && t.sameType(library, c.Type) {
-		return t.mapped(m, c, m.to, m.topic(c.Topic), nil)
+		return t.mapped(m, c)
 	}
-	return generated(library, c)
+	return sameFields(library, c)
 }
 
 // sameType says whether the messages of a type are what those of the Go type are.
 func (t *reverse) sameType(library *rosidl.Library, typeName string) bool {
-	hash, err := library.Hash(typeName)
-	own, failed := t.own.Hash(typeName)
-	return err == nil && failed == nil && hash == own
+	return sameTypes(library, t.own, typeName)
 }
 
-// original returns what becomes of messages that were made of Apollo's: what they were; nil if that cannot be had.
-func (t *reverse) original(c *codec.Channel, library *rosidl.Library) (*reversal, error) {
-	was, topic := c.Metadata[MetadataType], cmp.Or(c.Metadata[MetadataTopic], c.Topic)
-	set := new(descriptorpb.FileDescriptorSet)
-	text, err := base64.StdEncoding.DecodeString(c.Metadata[MetadataDescriptor])
-	if err == nil {
-		err = proto.Unmarshal(text, set)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s in the channel's metadata: %w", MetadataDescriptor, err)
-	}
-	m := mappingTo(c.Type, was)
-	others := t.siblings(c)
-	if whole := c.Metadata[MetadataWhole]; whole != "" && slices.ContainsFunc(others, func(o *codec.Channel) bool { return o.Topic == whole }) ||
-		m == nil && slices.ContainsFunc(others, func(o *codec.Channel) bool { return mappingTo(o.Type, was) != nil }) {
-		return &reversal{}, nil
-	}
-	if m != nil && t.sameType(library, c.Type) {
-		return t.mapped(m, c, was, topic, set)
-	}
-	return nil, nil
-}
-
-// siblings returns the other channels whose messages were made of the same messages of Apollo's.
-func (t *reverse) siblings(c *codec.Channel) []*codec.Channel {
-	var all []*codec.Channel
-	for _, o := range t.channels() {
-		if o != c && o.Metadata[MetadataType] == c.Metadata[MetadataType] && o.Metadata[MetadataTopic] == c.Metadata[MetadataTopic] {
-			all = append(all, o)
-		}
-	}
-	return all
+func sameTypes(a, b *rosidl.Library, typeName string) bool {
+	one, err := a.Hash(typeName)
+	other, failed := b.Hash(typeName)
+	return err == nil && failed == nil && one == other
 }
 
 // channels returns those of ROS 2 in the recording.
@@ -203,39 +171,33 @@ func (t *reverse) first(c *codec.Channel) []byte {
 	return slices.Clone(m.Data)
 }
 
-// mapped returns what becomes of messages with a mapping. set describes the type of Apollo's, nil if tapedeck's own schema does.
-func (t *reverse) mapped(m *reverseMapping, c *codec.Channel, to, topic string, set *descriptorpb.FileDescriptorSet) (*reversal, error) {
-	target := &codec.Channel{Topic: topic, Type: to, Encoding: codec.EncodingProtobuf, Metadata: maps.Clone(c.Metadata)}
-	if set == nil {
-		if m.to == pointCloudType {
-			t.describePoints()
-		}
-		var err error
-		if set, err = closure(t.schema, protoreflect.FullName(to)); err != nil {
-			return nil, fmt.Errorf("describe %s: %w", to, err)
-		}
-		target.QoS = c.QoS
+// mapped returns what becomes of messages with a mapping.
+func (t *reverse) mapped(m *reverseMapping, c *codec.Channel) (*reversal, error) {
+	if m.to == pointCloudType {
+		t.describePoints()
 	}
-	for _, key := range []string{MetadataType, MetadataTopic, MetadataDescriptor, MetadataWhole} {
-		delete(target.Metadata, key)
-	}
-	schema, err := proto.MarshalOptions{Deterministic: true}.Marshal(set)
+	set, err := closure(t.schema, protoreflect.FullName(m.to))
 	if err != nil {
-		return nil, fmt.Errorf("describe %s: %w", to, err)
+		return nil, fmt.Errorf("describe %s: %w", m.to, err)
 	}
-	target.Schema = codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}
+	files, err := proto.MarshalOptions{Deterministic: true}.Marshal(set)
+	if err != nil {
+		return nil, fmt.Errorf("describe %s: %w", m.to, err)
+	}
+	target := targetOf(c, m.to, files)
+	target.Topic, target.QoS = m.topic(c.Topic), c.QoS
 	d, err := descriptorOf(target)
 	if err != nil {
 		return nil, err
 	}
 	s := shapes{}.of(d)
-	return &reversal{target: target, begin: func(r *reading) translation { return m.begin(r, s) }}, nil
+	return &reversal{target: target, begin: func(r *reversing) translation { return m.begin(r, s) }}, nil
 }
 
 // Begin implements bridge.Translator.
 func (t *reverse) Begin() func(*codec.Message) ([]codec.Message, error) {
 	type begun struct {
-		reading
+		reversing
 		translate translation
 	}
 	readings := map[*codec.Channel]*begun{}
@@ -251,8 +213,8 @@ func (t *reverse) Begin() func(*codec.Message) ([]codec.Message, error) {
 		}
 		r := readings[m.Channel]
 		if r == nil {
-			r = &begun{reading: reading{by: t, topic: m.Channel.Topic}}
-			r.translate = made.begin(&r.reading)
+			r = &begun{reversing: reversing{by: t, topic: m.Channel.Topic}}
+			r.translate = made.begin(&r.reversing)
 			readings[m.Channel] = r
 		}
 		data = data[:0]

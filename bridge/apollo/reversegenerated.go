@@ -21,8 +21,8 @@ const (
 	MetadataROSDefinition = "ros2.definition"
 )
 
-// generated returns what becomes of the messages of a channel for whose type Apollo has nothing: messages with the same fields.
-func generated(library *rosidl.Library, c *codec.Channel) (*reversal, error) {
+// sameFields returns what becomes of the messages of a channel for whose type Apollo has nothing: messages with the same fields.
+func sameFields(library *rosidl.Library, c *codec.Channel) (*reversal, error) {
 	text, err := library.Concatenated(c.Type)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func generated(library *rosidl.Library, c *codec.Channel) (*reversal, error) {
 	return &reversal{target: target, begin: p.begin}, nil
 }
 
-func (p *plan) begin(*reading) translation {
+func (p *plan) begin(*reversing) translation {
 	d := new(wire.Decoder)
 	return func(out *[]byte, payload []byte) (err error) {
 		*out, err = p.encodePayload(*out, d, payload)

@@ -22,7 +22,7 @@ type reverseMapping struct {
 	from, to string
 	suffix   string                                  // of the topic, which Apollo's has not
 	fits     func(t *reverse, c *codec.Channel) bool // says whether a channel's messages become this, nil for always
-	begin    func(*reading, *shape) translation
+	begin    func(*reversing, *shape) translation
 }
 
 func (m *reverseMapping) topic(name string) string { return strings.TrimSuffix(name, m.suffix) }
@@ -96,8 +96,8 @@ func ofChassis(_ *reverse, c *codec.Channel) bool {
 func reversed[T any, P interface {
 	*T
 	msgs.Message
-}](write func(r *reading, m P, w writer)) func(*reading, *shape) translation {
-	return func(r *reading, s *shape) translation {
+}](write func(r *reversing, m P, w writer)) func(*reversing, *shape) translation {
+	return func(r *reversing, s *shape) translation {
 		m := P(new(T))
 		return func(out *[]byte, payload []byte) error {
 			if err := cdr.Unmarshal(payload, m); err != nil {
@@ -110,7 +110,7 @@ func reversed[T any, P interface {
 }
 
 // header writes a header. sensor is the field that keeps the stamp in ns, if there is one.
-func (r *reading) header(w writer, h *std_msgs.Header, sensor protoreflect.Name) {
+func (r *reversing) header(w writer, h *std_msgs.Header, sensor protoreflect.Name) {
 	w.message("header", func(w writer) {
 		ns := nanoseconds(h.Stamp)
 		w.number("timestamp_sec", seconds(ns))
@@ -122,7 +122,7 @@ func (r *reading) header(w writer, h *std_msgs.Header, sensor protoreflect.Name)
 	})
 }
 
-func imuOf(r *reading, m *sensor_msgs.Imu, w writer) {
+func imuOf(r *reversing, m *sensor_msgs.Imu, w writer) {
 	r.header(w, &m.Header, "")
 	w.number("measurement_time", gpsSeconds(nanoseconds(m.Header.Stamp)))
 	w.vector("linear_acceleration", rightward(m.LinearAcceleration))
@@ -131,7 +131,7 @@ func imuOf(r *reading, m *sensor_msgs.Imu, w writer) {
 	r.loseCovariances(m)
 }
 
-func correctedIMUOf(r *reading, m *sensor_msgs.Imu, w writer) {
+func correctedIMUOf(r *reversing, m *sensor_msgs.Imu, w writer) {
 	r.header(w, &m.Header, "")
 	w.message("imu", func(w writer) {
 		w.vector("linear_acceleration", rightward(m.LinearAcceleration))
@@ -144,14 +144,14 @@ func correctedIMUOf(r *reading, m *sensor_msgs.Imu, w writer) {
 	r.loseCovariances(m)
 }
 
-func (r *reading) loseCovariances(m *sensor_msgs.Imu) {
+func (r *reversing) loseCovariances(m *sensor_msgs.Imu) {
 	known := func(c *[9]float64) bool { return c[0] != -1 && *c != [9]float64{} }
 	r.lose(known(&m.OrientationCovariance), "orientation_covariance")
 	r.lose(known(&m.AngularVelocityCovariance), "angular_velocity_covariance")
 	r.lose(known(&m.LinearAccelerationCovariance), "linear_acceleration_covariance")
 }
 
-func localizationOf(r *reading, m *nav_msgs.Odometry, w writer) {
+func localizationOf(r *reversing, m *nav_msgs.Odometry, w writer) {
 	r.header(w, &m.Header, "")
 	w.message("pose", func(w writer) { r.pose(m, w) })
 	w.number("measurement_time", seconds(nanoseconds(m.Header.Stamp)))
@@ -181,14 +181,14 @@ func localizationOf(r *reading, m *nav_msgs.Odometry, w writer) {
 	r.lose(lost || coupled(pose) || coupled(twist), "covariances between axes")
 }
 
-func gpsOf(r *reading, m *nav_msgs.Odometry, w writer) {
+func gpsOf(r *reversing, m *nav_msgs.Odometry, w writer) {
 	r.header(w, &m.Header, "")
 	w.message("localization", func(w writer) { r.pose(m, w) })
 	r.lose(m.Pose.Covariance != [36]float64{} || m.Twist.Covariance != [36]float64{}, "covariances")
 }
 
 // pose writes a Pose. Its velocities are in the axes of the world, those of an Odometry in those of the vehicle.
-func (r *reading) pose(m *nav_msgs.Odometry, w writer) {
+func (r *reversing) pose(m *nav_msgs.Odometry, w writer) {
 	pose, twist := &m.Pose.Pose, &m.Twist.Twist
 	w.vector("position", geometry_msgs.Vector3(pose.Position))
 	w.orientation("orientation", sideways(pose.Orientation))
@@ -214,7 +214,7 @@ var solutionTypes = map[int8]int64{
 	sensor_msgs.NavSatStatus_STATUS_GBAS_FIX: 50,
 }
 
-func bestPoseOf(r *reading, m *sensor_msgs.NavSatFix, w writer) {
+func bestPoseOf(r *reversing, m *sensor_msgs.NavSatFix, w writer) {
 	r.header(w, &m.Header, "")
 	w.number("measurement_time", gpsSeconds(nanoseconds(m.Header.Stamp)))
 	solution, known := solutionTypes[m.Status.Status]
@@ -241,7 +241,7 @@ func bestPoseOf(r *reading, m *sensor_msgs.NavSatFix, w writer) {
 	r.lose(m.Status.Service > sensor_msgs.NavSatStatus_SERVICE_GPS, "status.service")
 }
 
-func imageOf(r *reading, m *sensor_msgs.Image, w writer) {
+func imageOf(r *reversing, m *sensor_msgs.Image, w writer) {
 	r.header(w, &m.Header, "camera_timestamp")
 	w.text("frame_id", m.Header.FrameId)
 	w.number("measurement_time", seconds(nanoseconds(m.Header.Stamp)))
@@ -257,7 +257,7 @@ func imageOf(r *reading, m *sensor_msgs.Image, w writer) {
 	r.lose(m.IsBigendian != 0, "is_bigendian")
 }
 
-func compressedImageOf(r *reading, m *sensor_msgs.CompressedImage, w writer) {
+func compressedImageOf(r *reversing, m *sensor_msgs.CompressedImage, w writer) {
 	r.header(w, &m.Header, "camera_timestamp")
 	w.text("frame_id", m.Header.FrameId)
 	w.text("format", m.Format)
@@ -265,7 +265,7 @@ func compressedImageOf(r *reading, m *sensor_msgs.CompressedImage, w writer) {
 	w.number("measurement_time", seconds(nanoseconds(m.Header.Stamp)))
 }
 
-func transformsOf(r *reading, m *tf2_msgs.TFMessage, w writer) {
+func transformsOf(r *reversing, m *tf2_msgs.TFMessage, w writer) {
 	if len(m.Transforms) > 0 {
 		r.header(w, &m.Transforms[0].Header, "")
 	}
@@ -282,7 +282,7 @@ func transformsOf(r *reading, m *tf2_msgs.TFMessage, w writer) {
 	}
 }
 
-func chassisOf(r *reading, m *geometry_msgs.TwistStamped, w writer) {
+func chassisOf(r *reversing, m *geometry_msgs.TwistStamped, w writer) {
 	w.number("speed_mps", m.Twist.Linear.X)
 	r.header(w, &m.Header, "")
 	rest := m.Twist
@@ -291,7 +291,7 @@ func chassisOf(r *reading, m *geometry_msgs.TwistStamped, w writer) {
 }
 
 // trajectoryOf adds what a path says without having it: how long it is, in m, and takes, in s.
-func trajectoryOf(r *reading, m *nav_msgs.Path, w writer) {
+func trajectoryOf(r *reversing, m *nav_msgs.Path, w writer) {
 	r.header(w, &m.Header, "")
 	start := nanoseconds(m.Header.Stamp)
 	var length, last float64
@@ -326,7 +326,7 @@ func trajectoryOf(r *reading, m *nav_msgs.Path, w writer) {
 	r.lose(tilts, "roll and pitch of poses")
 }
 
-func controlOf(r *reading, m *carla_msgs.CarlaEgoVehicleControl, w writer) {
+func controlOf(r *reversing, m *carla_msgs.CarlaEgoVehicleControl, w writer) {
 	r.header(w, &m.Header, "")
 	w.number("throttle", 100*float64(m.Throttle))
 	w.number("brake", 100*float64(m.Brake))

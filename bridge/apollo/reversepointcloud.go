@@ -107,7 +107,7 @@ type column struct {
 
 // clouds translates clouds.
 type clouds struct {
-	*reading
+	*reversing
 	cloud   sensor_msgs.PointCloud2
 	point   *shape
 	tag     protowire.Number
@@ -117,8 +117,8 @@ type clouds struct {
 }
 
 // pointCloudOf begins a translation of clouds.
-func pointCloudOf(r *reading, s *shape) translation {
-	c := &clouds{reading: r}
+func pointCloudOf(r *reversing, s *shape) translation {
+	c := &clouds{reversing: r}
 	if f := s.fields["point"]; f != nil && f.shape != nil {
 		c.point, c.tag = f.shape, f.number
 	}

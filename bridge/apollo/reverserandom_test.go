@@ -209,7 +209,7 @@ func TestGenerated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := channelOf(t, library, "/topic", name)
 			source.Metadata = map[string]string{"kept": "yes"}
-			made, err := generated(library, source)
+			made, err := sameFields(library, source)
 			require.NoError(t, err)
 			d, err := descriptorOf(made.target)
 			require.NoError(t, err)
@@ -230,7 +230,7 @@ func TestGenerated(t *testing.T) {
 				read := dynamicpb.NewMessage(d)
 				require.NoError(t, proto.Unmarshal(encoded, read))
 				require.Empty(t, read.GetUnknown())
-				requireSame(t, message, read)
+				requireFields(t, message, read)
 				for _, options := range []proto.MarshalOptions{{}, {Deterministic: true}} { // in another order, perhaps
 					again, err := options.Marshal(read)
 					require.NoError(t, err)
@@ -256,8 +256,8 @@ func restoredPayload(r *restored, encoded []byte) ([]byte, error) {
 	return out[0].Data, nil
 }
 
-// requireSame compares a message of ROS 2 with one of Protocol Buffers, by name.
-func requireSame(t *testing.T, want *cdr.Struct, got protoreflect.Message) {
+// requireFields compares a message of ROS 2 with one of Protocol Buffers, by name.
+func requireFields(t *testing.T, want *cdr.Struct, got protoreflect.Message) {
 	t.Helper()
 	require.Equal(t, len(want.Fields), got.Descriptor().Fields().Len())
 	for _, f := range want.Fields {
