@@ -49,7 +49,7 @@ func (e *failure) Unwrap() error { return e.error }
 // New returns a command, which may have subcommands of its own. use is its name and its positional arguments,
 // "recorder [topics...]". opts is a pointer to its options or nil; they are set when run is called. Positional arguments are
 // not checked unless the command's Args is set. The name of the node is the name of the command; a subcommand's
-// is "recorder_trigger", for parameter files and the environment.
+// is "recorder_trigger", for parameter files and the environment, unless it has the annotation NodeName.
 func New(use, short, long string, opts any, run func(ctx context.Context, in *Input) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           use,
@@ -128,6 +128,9 @@ func completeFlags(flags *pflag.FlagSet, args []string) []string {
 	}
 	return out
 }
+
+// NodeName is the key of the annotation of a command that says what its node is called, if that is not the command's name.
+const NodeName = "node"
 
 // Main runs the command that the command line calls for, and ends the process: with 0 when it is done, with 1 when
 // it failed, with 2 after wrong usage, an error said in one line. SIGINT or SIGTERM end the command's context; a

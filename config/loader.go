@@ -152,7 +152,10 @@ func newLoader(cmd *cobra.Command, fields []field) *loader {
 func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 	ros, _ := cmd.Context().Value(rosArgsKey{}).(ROSArgs)
 	in := &Input{Args: args, ROS: ros, Extra: map[string]any{}, fields: l.fields, sources: map[string]string{}}
-	node := strings.ReplaceAll(cmd.CommandPath(), " ", "_")
+	node := cmd.Annotations[NodeName]
+	if node == "" {
+		node = strings.ReplaceAll(cmd.CommandPath(), " ", "_")
+	}
 	var err error
 	if in.Node, in.Namespace, err = ros.identity(node); err != nil {
 		return nil, err

@@ -1,4 +1,7 @@
-"""Runs the converter: ros2 launch tapedeck converter.launch.py inputs:=drive.record.00000 output:=drive_bag"""
+"""Runs the converter: ros2 launch tapedeck converter.launch.py inputs:=drive.record.00000 output:=drive_bag
+
+Without inputs it is a node that converts what the service /convert is asked for.
+"""
 
 import os
 import shlex
@@ -7,12 +10,21 @@ from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
 
+# What is empty is as the parameter file says.
 ARGUMENTS = [
-    ('inputs', None, 'recordings to convert, separated by blanks; several are merged in time'),
-    ('output', None, 'what to write; its name says the format unless format does'),
-    ('format', '', 'record, mcap or rosbag2'),
+    ('inputs', '', 'recordings to convert, separated by blanks; several are merged in time; none: be a node with the service /convert'),
+    ('output', '', 'what to write; its name says the format unless format does'),
+    ('format', '', 'record, mcap, rosbag2, bag or carla'),
+    ('encoding', '', 'of messages in the output: auto, keep, cdr, ros1 or protobuf'),
+    ('strict', '', 'true: write nothing if something would be lost'),
     ('extra_args', '', "more of the converter's own flags, as on a command line"),
+    ('params_file', '', 'parameter file to use instead of the installed config/converter.yaml'),
+    ('service', '', 'of the node: name of the service; by default /convert'),
+    ('middleware', '', 'of the node: rcl or dds; by default as tapedeck was built'),
+    ('name', 'converter', 'name of the node'),
+    ('namespace', '', 'namespace of the node'),
 ]
 
 
@@ -26,11 +38,23 @@ def executable(name):
 
 def start(context):
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
-    command = [executable('converter')]
-    command += [os.path.expanduser(path) for path in value['inputs'].split() + [value['output']]]
-    if value['format']:
-        command += ['--to', value['format']]
-    return [ExecuteProcess(cmd=command + shlex.split(value['extra_args']), output='screen', emulate_tty=True)]
+    arguments = []
+    for name, flag in (('format', 'to'), ('encoding', 'encoding'), ('strict', 'strict')):
+        if value[name]:
+            arguments.append('--' + flag + '=' + value[name])
+    arguments += shlex.split(value['extra_args'])
+    inputs = [os.path.expanduser(path) for path in value['inputs'].split()]
+    if inputs:
+        if value['params_file']:
+            arguments += ['--config', value['params_file']]
+        paths = inputs + ([os.path.expanduser(value['output'])] if value['output'] else [])
+        return [ExecuteProcess(cmd=[executable('converter')] + paths + arguments, output='screen', emulate_tty=True)]
+    for name in ('service', 'middleware'):
+        if value[name]:
+            arguments.append('--' + name + '=' + value[name])
+    return [Node(
+        executable=executable('converter'), name=value['name'], namespace=value['namespace'], arguments=['serve'] + arguments,
+        parameters=[value['params_file']] if value['params_file'] else [], output='screen', emulate_tty=True)]
 
 
 def generate_launch_description():

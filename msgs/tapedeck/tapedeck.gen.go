@@ -8,6 +8,33 @@ import (
 	"tapedeck/msgs/wire"
 )
 
+// ConversionProgress is the ROS 2 message tapedeck/msg/ConversionProgress.
+type ConversionProgress struct {
+	Output  string
+	Done    float64
+	Ended   bool
+	Waiting uint32
+}
+
+// TypeName returns "tapedeck/msg/ConversionProgress".
+func (*ConversionProgress) TypeName() string { return "tapedeck/msg/ConversionProgress" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *ConversionProgress) MarshalCDR(e *wire.Encoder) {
+	e.String(m.Output, 0)
+	e.Float64(m.Done)
+	e.Bool(m.Ended)
+	e.Uint32(m.Waiting)
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *ConversionProgress) UnmarshalCDR(d *wire.Decoder) {
+	d.SetString(&m.Output, 0)
+	m.Done = d.Float64()
+	m.Ended = d.Bool()
+	m.Waiting = d.Uint32()
+}
+
 // RecordingEvent is the ROS 2 message tapedeck/msg/RecordingEvent.
 type RecordingEvent struct {
 	Stamp builtin_interfaces.Time
@@ -39,6 +66,93 @@ func (m *RecordingEvent) UnmarshalCDR(d *wire.Decoder) {
 	d.SetString(&m.Topic, 0)
 	m.Count = d.Uint64()
 	d.SetString(&m.Text, 0)
+}
+
+// Convert_Request is the ROS 2 message tapedeck/srv/Convert_Request.
+type Convert_Request struct {
+	Inputs  []string
+	Output  string
+	Options []string
+}
+
+// TypeName returns "tapedeck/srv/Convert_Request".
+func (*Convert_Request) TypeName() string { return "tapedeck/srv/Convert_Request" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *Convert_Request) MarshalCDR(e *wire.Encoder) {
+	e.Length(len(m.Inputs), 0)
+	for i := range m.Inputs {
+		e.String(m.Inputs[i], 0)
+	}
+	e.String(m.Output, 0)
+	e.Length(len(m.Options), 0)
+	for i := range m.Options {
+		e.String(m.Options[i], 0)
+	}
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *Convert_Request) UnmarshalCDR(d *wire.Decoder) {
+	m.Inputs = wire.Resize(m.Inputs, d.Length(4, 0))
+	for i := range m.Inputs {
+		d.SetString(&m.Inputs[i], 0)
+	}
+	d.SetString(&m.Output, 0)
+	m.Options = wire.Resize(m.Options, d.Length(4, 0))
+	for i := range m.Options {
+		d.SetString(&m.Options[i], 0)
+	}
+}
+
+// Convert_Response is the ROS 2 message tapedeck/srv/Convert_Response.
+type Convert_Response struct {
+	Success      bool
+	Message      string
+	Files        []string
+	MessageCount uint64
+	TopicCount   uint32
+	Start        builtin_interfaces.Time
+	End          builtin_interfaces.Time
+	Losses       []string
+}
+
+// TypeName returns "tapedeck/srv/Convert_Response".
+func (*Convert_Response) TypeName() string { return "tapedeck/srv/Convert_Response" }
+
+// MarshalCDR appends the fields to a payload.
+func (m *Convert_Response) MarshalCDR(e *wire.Encoder) {
+	e.Bool(m.Success)
+	e.String(m.Message, 0)
+	e.Length(len(m.Files), 0)
+	for i := range m.Files {
+		e.String(m.Files[i], 0)
+	}
+	e.Uint64(m.MessageCount)
+	e.Uint32(m.TopicCount)
+	m.Start.MarshalCDR(e)
+	m.End.MarshalCDR(e)
+	e.Length(len(m.Losses), 0)
+	for i := range m.Losses {
+		e.String(m.Losses[i], 0)
+	}
+}
+
+// UnmarshalCDR sets the fields from a payload.
+func (m *Convert_Response) UnmarshalCDR(d *wire.Decoder) {
+	m.Success = d.Bool()
+	d.SetString(&m.Message, 0)
+	m.Files = wire.Resize(m.Files, d.Length(4, 0))
+	for i := range m.Files {
+		d.SetString(&m.Files[i], 0)
+	}
+	m.MessageCount = d.Uint64()
+	m.TopicCount = d.Uint32()
+	m.Start.UnmarshalCDR(d)
+	m.End.UnmarshalCDR(d)
+	m.Losses = wire.Resize(m.Losses, d.Length(4, 0))
+	for i := range m.Losses {
+		d.SetString(&m.Losses[i], 0)
+	}
 }
 
 // TakeSnapshot_Request is the ROS 2 message tapedeck/srv/TakeSnapshot_Request.

@@ -43,6 +43,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 			"or --to does: name.record, name.mcap, or a name without extension for a folder as ros2 bag writes it.",
 		1, 0, conversion, conversion.convert)
 	root.AddCommand(
+		newServe(),
 		command("info FILE...", "Say what is in recordings",
 			"Says what is in recordings of any format.", 1, 0, &info, info.info),
 		command("recover IN [OUT]", "Save what can be saved of a damaged recording",

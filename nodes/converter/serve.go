@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/config"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/graph"
+)
+
+// serveOptions are the parameters of the node.
+type serveOptions struct {
+	Service string `param:"service" group:"Service" value:"SERVICE" help:"SERVICE (tapedeck/srv/Convert) that converts"`
+
+	convert.Options
+	graphOptions
+}
+
+// graphOptions are those of all nodes.
+type graphOptions struct{ graph.Options }
+
+func newServe() *cobra.Command {
+	o := &serveOptions{Service: "/convert", Options: convert.DefaultOptions()}
+	const long = "Converts recordings for whoever calls a service, one after the other, until it is interrupted. The options of conversions " +
+		"are those of calls that do not give them."
+	cmd := config.New("serve", "Convert recordings on demand, as a ROS node", long, o, func(ctx context.Context, in *config.Input) error {
+		return serve(ctx, in, o, os.Stderr)
+	})
+	cmd.Args = cobra.NoArgs
+	cmd.Annotations = map[string]string{config.NodeName: "converter"}
+	graph.ShowMiddleware(cmd)
+	return cmd
+}
+
+// serve is the node.
+func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Writer) (err error) {
+	node, err := graph.Open("converter", in, o, console)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	s, err := newServer(ctx, node, o.Options)
+	if err != nil {
+		return err
+	}
+	if _, err := node.Serve(o.Service, "tapedeck/srv/Convert", s.answer); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// server converts what it is asked for, one after the other.
+type server struct {
+	ctx      context.Context // ends with the node
+	node     bridge.Node
+	options  convert.Options // of those who do not give them
+	progress bridge.Publisher
+	turn     chan struct{} // holds a value while something is converted
+	waiting  atomic.Int32
+}
+
+func newServer(ctx context.Context, node bridge.Node, o convert.Options) (*server, error) {
+	p, err := node.Advertise("~/progress", "tapedeck/msg/ConversionProgress", codec.DefaultQoS())
+	return &server{ctx: ctx, node: node, options: o, progress: p, turn: make(chan struct{}, 1)}, err
+}
+
+// answer answers a call.
+func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
+	var request tapedeck.Convert_Request
+	if err := cdr.Unmarshal(payload, &request); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	var response tapedeck.Convert_Response
+	result, err := s.convert(ctx, &request)
+	if err != nil {
+		s.node.Log(bridge.Error, "%v", err)
+		response.Message = err.Error()
+		return cdr.Marshal(&response)
+	}
+	response.Success, response.Files = true, result.Files
+	response.MessageCount, response.TopicCount = result.Messages, uint32(result.Topics)
+	response.Start, response.End = rosTime(result.Start), rosTime(result.End)
+	for _, loss := range result.Losses {
+		response.Losses = append(response.Losses, loss.String())
+	}
+	return cdr.Marshal(&response)
+}
+
+// convert converts when it is this conversion's turn.
+func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Result, error) {
+	job := convert.Job{Inputs: request.Inputs, Output: request.Output, Options: s.options}
+	if len(job.Inputs) == 0 || job.Output == "" {
+		return nil, errors.New("inputs and output must be given")
+	}
+	if err := config.Assign(&job.Options, request.Options); err != nil {
+		return nil, err
+	}
+	s.waiting.Add(1)
+	select {
+	case s.turn <- struct{}{}:
+		s.waiting.Add(-1)
+	case <-ctx.Done():
+		s.waiting.Add(-1)
+		return nil, fmt.Errorf("convert to %s: %w", job.Output, ctx.Err())
+	}
+	defer func() { <-s.turn }()
+	job.Warn = func(text string) { s.node.Log(bridge.Warn, "%s", text) }
+	tell := s.reporter(job.Output)
+	job.Progress = func(done, total time.Duration) { tell(done.Seconds()/max(total.Seconds(), 1e-9), false) }
+	tell(0, false)
+	result, err := job.Run(ctx)
+	tell(1, true)
+	if err != nil {
+		return nil, fmt.Errorf("convert to %s: %w", job.Output, err)
+	}
+	for _, line := range report(result) {
+		s.node.Log(bridge.Info, "%s", line)
+	}
+	return result, nil
+}
+
+// pace is how often it is said how far a conversion is.
+const pace = 200 * time.Millisecond
+
+// reporter returns what says how far a conversion is.
+func (s *server) reporter(output string) func(done float64, ended bool) {
+	var last time.Time
+	return func(done float64, ended bool) {
+		now := time.Now()
+		if now.Sub(last) < pace && !ended {
+			return
+		}
+		last = now
+		payload, err := cdr.Marshal(&tapedeck.ConversionProgress{
+			Output: output, Done: min(max(done, 0), 1), Ended: ended, Waiting: uint32(s.waiting.Load()),
+		})
+		if err == nil {
+			err = s.progress.Publish(payload)
+		}
+		if err != nil {
+			s.node.Log(bridge.Warn, "progress: %v", err)
+		}
+	}
+}
+
+// rosTime returns a time in ns since the Unix epoch, from 1970 to 2038, as ROS 2 has it.
+func rosTime(ns int64) builtin_interfaces.Time {
+	return builtin_interfaces.Time{Sec: int32(ns / 1e9), Nanosec: uint32(ns % 1e9)}
+}
