@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"modernc.org/sqlite/vfs"
 
 	"tapedeck/codec"
+	"tapedeck/codec/rosbag2/internal/sqlite"
 	"tapedeck/msgs"
 )
 
@@ -21,52 +24,127 @@ import (
 // topics, one of messages and, since Iron, one of definitions.
 type database struct {
 	path     string
-	packed   io.Closer // the file in memory; nil for one of the system's
-	vfs      *vfs.FS   // likewise
+	packed   *file   // the file in memory; nil for one of the system's
+	vfs      *vfs.FS // likewise
+	size     int64   // bytes of the file
 	db       *sql.DB
 	channels map[int64]*codec.Channel // by topic id
 	info     *codec.Info
 	counts   map[int64]uint64 // messages by topic id; known with info
 	rare     map[int64][]row  // of topics with few messages all, as far as they were looked for
+	whole    *metadata        // of a bag that consists of this file alone; nil: not known
+	salvage  *salvage         // what reads what SQLite does not, once that is needed
+	broken   bool             // SQLite could not count the messages: salvage reads everything
 }
 
-// openDatabase opens the database at path.
-func openDatabase(path string) (codec.Reader, error) {
+// errNoBag is the error of a database that is none of rosbag2's.
+var errNoBag = errors.New("it is not a bag: there is no table of topics")
+
+// openDatabase opens the database at path. What SQLite cannot read is salvaged, and so is what is not complete.
+func openDatabase(path string, whole *metadata) (codec.Reader, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	d := &database{path: path}
-	return d.open(url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro"})
+	stat, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d := &database{path: path, size: stat.Size(), whole: whole}
+	return d.open(f, url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro"})
 }
 
 // openPackedDatabase opens a database of size bytes that is in memory.
-func openPackedDatabase(path string, f *file, size int64) (codec.Reader, error) {
+func openPackedDatabase(path string, f *file, size int64, whole *metadata) (codec.Reader, error) {
 	name, system, err := vfs.New(sqliteFS{f, size})
 	if err != nil {
 		return nil, err
 	}
-	d := &database{path: path, packed: f, vfs: system}
-	return d.open(url.URL{Scheme: "file", Opaque: databaseName, RawQuery: "mode=ro&immutable=1&vfs=" + name})
+	d := &database{path: path, packed: f, vfs: system, size: size, whole: whole}
+	return d.open(f, url.URL{Scheme: "file", Opaque: databaseName, RawQuery: "mode=ro&immutable=1&vfs=" + name})
 }
 
-func (d *database) open(source url.URL) (codec.Reader, error) {
+func (d *database) open(file io.ReaderAt, source url.URL) (codec.Reader, error) {
 	d.channels, d.rare = map[int64]*codec.Channel{}, map[int64][]row{}
-	var err error
-	d.db, err = sql.Open("sqlite", source.String())
+	if strings.HasSuffix(d.path, codec.ActiveSuffix) {
+		return d.instead(nil)
+	}
+	pages, err := sqlite.NewDatabase(file, d.size)
+	if err == nil && !d.logged() {
+		err = pages.Cut()
+	}
+	if err == nil {
+		d.db, err = sql.Open("sqlite", source.String())
+	}
 	if err == nil {
 		d.db.SetMaxIdleConns(1)
 		err = d.readTopics()
 	}
-	if err != nil {
-		return nil, errors.Join(d.wrap(err), d.Close())
+	if err == nil {
+		return d, nil
 	}
-	return d, nil
+	if !errors.Is(err, errNoBag) {
+		clear(d.channels)
+		return d.instead(err)
+	}
+	return nil, errors.Join(fmt.Errorf("read %s: %w", d.path, err), d.Close())
 }
 
-func (d *database) wrap(err error) error {
-	return fmt.Errorf("read %s: %w; 'sqlite3 %s .recover' saves what can be saved", d.path, err, filepath.Base(d.path))
+// logged says whether there may be pages in a write-ahead log.
+func (d *database) logged() bool {
+	stat, err := os.Stat(d.path + "-wal")
+	return err == nil && stat.Size() > 0
 }
+
+// instead returns a salvage in the place of d, which cannot be used because of cause.
+func (d *database) instead(cause error) (codec.Reader, error) {
+	s, err := d.salvaged(cause)
+	if err == nil && d.packed == nil {
+		err = d.Close() // without the salvage
+		return s, err
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	s.closer = d // it has the file
+	return s, nil
+}
+
+// salvaged returns a salvage of the file with the channels of d.
+func (d *database) salvaged(cause error) (*salvage, error) {
+	if d.packed != nil {
+		return newSalvage(d.path, keptOpen{d.packed}, d.size, d.channels, cause)
+	}
+	f, err := os.Open(d.path)
+	if err != nil {
+		return nil, err
+	}
+	return newSalvage(d.path, f, d.size, d.channels, cause)
+}
+
+// keptOpen is a file that somebody else closes.
+type keptOpen struct{ io.ReaderAt }
+
+func (keptOpen) Close() error { return nil }
+
+// rest returns what salvages the messages that SQLite does not read because of cause.
+func (d *database) rest(cause error) (*salvage, error) {
+	if d.salvage == nil {
+		s, err := d.salvaged(cause)
+		if err != nil {
+			return nil, err
+		}
+		d.salvage = s
+	}
+	return d.salvage, nil
+}
+
+func (d *database) wrap(err error) error { return fmt.Errorf("read %s: %w", d.path, err) }
 
 // readTopics reads the channels. The definition of a type that the file does not hold is taken from those at hand.
 func (d *database) readTopics() error {
@@ -76,7 +154,7 @@ func (d *database) readTopics() error {
 	}
 	for _, name := range []string{"id", "name", "type", "serialization_format"} {
 		if !slices.Contains(columns, name) {
-			return errors.New("it is not a bag: there is no table of topics")
+			return errNoBag
 		}
 	}
 	optional := func(column string) string {
@@ -159,9 +237,29 @@ func (d *database) Info() (*codec.Info, error) {
 	if d.info != nil {
 		return d.info, nil
 	}
+	err := d.trust()
+	if err == nil && d.info == nil {
+		err = d.count()
+	}
+	if err == nil {
+		err = d.readEvents()
+	}
+	if err == nil {
+		return d.info, nil
+	}
+	s, err := d.rest(err)
+	if err != nil {
+		return nil, err
+	}
+	d.broken, d.info = true, s.info
+	return d.info, nil
+}
+
+// count counts the messages by going through all of them.
+func (d *database) count() error {
 	rows, err := d.db.Query("SELECT topic_id, count(*), min(timestamp), max(timestamp) FROM messages GROUP BY topic_id")
 	if err != nil {
-		return nil, d.wrap(err)
+		return err
 	}
 	defer rows.Close()
 	info := &codec.Info{Format: Name, Path: d.path, Complete: true}
@@ -171,7 +269,7 @@ func (d *database) Info() (*codec.Info, error) {
 		var id, first, last int64
 		var count uint64
 		if err := rows.Scan(&id, &count, &first, &last); err != nil {
-			return nil, d.wrap(err)
+			return err
 		}
 		if info.MessageCount == 0 || first < info.StartTime {
 			info.StartTime = first
@@ -183,7 +281,7 @@ func (d *database) Info() (*codec.Info, error) {
 		info.MessageCount += count
 	}
 	if err := rows.Err(); err != nil {
-		return nil, d.wrap(err)
+		return err
 	}
 	for _, id := range d.ids() {
 		info.Topics = append(info.Topics, codec.TopicInfo{Channel: d.channels[id], MessageCount: counts[id]})
@@ -196,21 +294,19 @@ func (d *database) Info() (*codec.Info, error) {
 		info.MessageCount -= count
 	}
 	d.info = info
-	return info, nil
+	return nil
 }
 
 // ids returns the topic ids in ascending order.
-func (d *database) ids() []int64 {
-	ids := make([]int64, 0, len(d.channels))
-	for id := range d.channels {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
+func (d *database) ids() []int64 { return sortedKeys(d.channels) }
+
+func sortedKeys(channels map[int64]*codec.Channel) []int64 { return slices.Sorted(maps.Keys(channels)) }
 
 // Read implements codec.Reader.
 func (d *database) Read(q codec.Query) (codec.Iterator, error) {
+	if d.broken {
+		return d.salvage.Read(q)
+	}
 	where, args := window(q)
 	wanted := []string{}
 	for _, id := range d.ids() {
@@ -220,10 +316,14 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 	}
 	rows, err := d.db.Query("SELECT id, topic_id, timestamp, data FROM messages WHERE "+where+
 		" AND topic_id IN ("+strings.Join(wanted, ", ")+") ORDER BY timestamp, id", args...)
+	it := &rowIterator{database: d, rows: rows, query: q}
 	if err != nil {
-		return nil, d.wrap(err)
+		it.goOn(err)
+		if it.rest == nil {
+			return nil, it.err
+		}
 	}
-	return &rowIterator{database: d, rows: rows, damaged: q.Damaged}, nil
+	return it, nil
 }
 
 // window returns the condition that q makes for the time.
@@ -240,6 +340,9 @@ func (d *database) Close() error {
 	if d.db != nil {
 		err = d.db.Close()
 	}
+	if d.salvage != nil {
+		err = errors.Join(err, d.salvage.Close())
+	}
 	if d.vfs != nil {
 		err = errors.Join(err, d.vfs.Close(), d.packed.Close())
 	}
@@ -250,8 +353,9 @@ func (d *database) Close() error {
 type rowIterator struct {
 	database *database
 	rows     *sql.Rows
-	damaged  func(error)
-	last     int64 // id of the last row
+	query    codec.Query
+	last     salvaged // the last message
+	rest     codec.Iterator
 	data     sql.RawBytes
 	msg      codec.Message
 	err      error
@@ -259,38 +363,63 @@ type rowIterator struct {
 
 // Next implements codec.Iterator.
 func (it *rowIterator) Next() (*codec.Message, error) {
+	if it.rest != nil {
+		return it.rest.Next()
+	}
 	if it.err != nil {
 		return nil, it.err
 	}
 	if !it.rows.Next() {
-		it.end(it.rows.Err())
-		return nil, it.err
+		return it.end(it.rows.Err())
 	}
-	var topic int64
-	if err := it.rows.Scan(&it.last, &topic, &it.msg.LogTime, &it.data); err != nil {
-		it.end(err)
-		return nil, it.err
+	var id, topic, time int64
+	if err := it.rows.Scan(&id, &topic, &time, &it.data); err != nil {
+		return it.end(err)
 	}
-	it.msg.Channel, it.msg.Data = it.database.channels[topic], it.data
+	it.last.id, it.last.time = id, time
+	it.msg.Channel, it.msg.LogTime, it.msg.Data = it.database.channels[topic], time, it.data
 	return &it.msg, nil
 }
 
-// end ends the iteration. SQLite cannot go on behind a damaged page.
-func (it *rowIterator) end(err error) {
-	it.err = io.EOF
+// end ends what SQLite reads.
+func (it *rowIterator) end(err error) (*codec.Message, error) {
 	if err == nil {
+		it.err = io.EOF
+		return nil, it.err
+	}
+	if it.goOn(fmt.Errorf("behind message %d: %w", it.last.id, err)); it.rest == nil {
+		return nil, it.err
+	}
+	return it.rest.Next()
+}
+
+// goOn has a salvage read the rest if damage may be met: SQLite cannot go on behind a damaged page.
+func (it *rowIterator) goOn(cause error) {
+	if it.err = it.database.wrap(cause); it.query.Damaged == nil {
 		return
 	}
-	err = it.database.wrap(fmt.Errorf("behind message %d: %w", it.last, err))
-	if it.damaged == nil {
+	it.query.Damaged(it.err)
+	s, err := it.database.rest(cause)
+	if err != nil {
 		it.err = err
 		return
 	}
-	it.damaged(err)
+	last := &it.last
+	if last.id == 0 {
+		last = nil // there was none
+	}
+	it.rest = s.from(it.query, last)
 }
 
 // Close implements codec.Iterator.
 func (it *rowIterator) Close() error {
 	it.err = io.EOF
+	if it.rest != nil {
+		_ = it.rest.Close()
+		it.rest = nil
+	}
+	if it.rows == nil {
+		return nil
+	}
 	return it.rows.Close()
 }

@@ -27,6 +27,9 @@ func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.I
 	if _, err := d.Info(); err != nil {
 		return nil, err
 	}
+	if d.broken {
+		return codec.Latest(d.salvage, q, keep)
+	}
 	depths := map[int64]int{}
 	var rare []int64 // to be looked for
 	for _, id := range d.ids() {

@@ -109,13 +109,26 @@ func parseMetadata(text []byte) (*metadata, error) {
 	if err := yaml.Unmarshal(text, &file); err != nil {
 		return nil, err
 	}
-	switch {
-	case file.Bag == nil:
+	if file.Bag == nil {
 		return nil, errors.New("it has no rosbag2_bagfile_information")
-	case file.Bag.Version < 1 || file.Bag.Storage == "":
-		return nil, errors.New("it has no version or no storage_identifier")
 	}
-	return file.Bag, nil
+	return file.Bag, file.Bag.check()
+}
+
+// parseEmbedded reads the metadata that a file keeps of itself.
+func parseEmbedded(text []byte) (*metadata, error) {
+	m := &metadata{}
+	if err := yaml.Unmarshal(text, m); err != nil {
+		return nil, err
+	}
+	return m, m.check()
+}
+
+func (m *metadata) check() error {
+	if m.Version < 1 || m.Storage == "" {
+		return errors.New("it has no version or no storage_identifier")
+	}
+	return nil
 }
 
 // since are the versions of metadata.yaml with which keys came.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -27,12 +28,12 @@ type packedMessages struct {
 	buf  []byte
 }
 
-func newEncoder(w io.Writer) (*zstd.Encoder, error) {
-	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-}
+// fastest are options of encoders. rosbag2 has level 1, too.
+var fastest = []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)}
 
 func newPackedMessages(p output.Part) (*packedMessages, error) {
-	encoder, err := newEncoder(nil)
+	// rosbag2 wants each of them to tell its size.
+	encoder, err := zstd.NewWriter(nil, append(slices.Clip(fastest), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true))...)
 	return &packedMessages{Part: p, zstd: encoder}, err
 }
 
@@ -81,7 +82,7 @@ func (p *packedFile) pack(path string, durable bool) error {
 	if err != nil {
 		return err
 	}
-	encoder, err := newEncoder(appender{file})
+	encoder, err := zstd.NewWriter(appender{file}, fastest...)
 	if err == nil {
 		_, err = io.Copy(encoder, in)
 		err = cmp.Or(err, encoder.Close())

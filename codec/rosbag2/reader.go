@@ -45,7 +45,7 @@ func Open(path string) (*Reader, error) {
 	}
 	r := &Reader{path: path, plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
 	files := []string{path}
-	if stat.IsDir() || filepath.Ext(path) != ".db3" {
+	if stat.IsDir() || filepath.Ext(bareName(path)) != ".db3" {
 		if files, err = r.files(dir); err != nil {
 			return nil, err
 		}
@@ -152,6 +152,9 @@ func (r *Reader) notListedYet(present []string) []string {
 // cutNumber splits NAME_7.mcap into NAME and 7. The number is -1 where there is none.
 func cutNumber(name string) (string, int) {
 	bare, ok := strings.CutSuffix(name, ".mcap")
+	if !ok {
+		bare, ok = strings.CutSuffix(name, ".db3")
+	}
 	i := strings.LastIndexByte(bare, '_')
 	if n, err := strconv.Atoi(bare[i+1:]); ok && i > 0 && err == nil {
 		return bare[:i], n
@@ -180,9 +183,9 @@ func (r *Reader) open(path string) error {
 	}
 	p := joined.File{Path: path, Size: stat.Size()}
 	bare := strings.TrimSuffix(path, ".zstd")
-	database := filepath.Ext(bare) == ".db3"
+	database := filepath.Ext(bareName(path)) == ".db3"
 	if bare == path && database {
-		p.Reader, err = openDatabase(path)
+		p.Reader, err = openDatabase(path, r.whole())
 	} else {
 		p.Reader, err = r.openFile(path, bare != path, database)
 	}
@@ -195,6 +198,14 @@ func (r *Reader) open(path string) error {
 	}
 	r.parts = append(r.parts, p)
 	return nil
+}
+
+// whole returns the metadata of a bag that is one file, nil of any other.
+func (r *Reader) whole() *metadata {
+	if r.metadata == nil || len(r.metadata.Paths) != 1 {
+		return nil
+	}
+	return r.metadata
 }
 
 // openFile opens a file through a pool.
@@ -223,7 +234,7 @@ func (r *Reader) openFile(path string, compressed, database bool) (codec.Reader,
 	}
 	var reader codec.Reader
 	if database {
-		reader, err = openPackedDatabase(path, f, size)
+		reader, err = openPackedDatabase(path, f, size, r.whole())
 	} else {
 		reader, err = mcap.NewReader(f, size, path)
 	}

@@ -114,8 +114,14 @@ func TestCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is slow under the race detector and has one goroutine")
 	}
+	for storage, step := range map[string]int{storageMCAP: 131, storageSQLite: 20_011} {
+		t.Run(storage, func(t *testing.T) { crash(t, storage, step) })
+	}
+}
+
+func crash(t *testing.T, storage string, step int) {
 	disk := &disktest.Disk{}
-	w, err := createOn(disk, filepath.Join(t.TempDir(), "drive"), codec.CreateOptions{ChunkSize: 200})
+	w, err := createOn(disk, filepath.Join(t.TempDir(), "drive"), codec.CreateOptions{Storage: storage, ChunkSize: 200})
 	require.NoError(t, err)
 	all := testMessages(20, testChannels()[0])
 	written := 0
@@ -139,7 +145,7 @@ func TestCrash(t *testing.T) {
 	require.NoError(t, w.Close())
 	disk.Mark(written)
 
-	disk.Crashes(131, func(c disktest.Crash) {
+	disk.Crashes(step, func(c disktest.Crash) {
 		dir := filepath.Join(t.TempDir(), "drive")
 		require.NoError(t, os.Mkdir(dir, 0o777))
 		for name, content := range c.Files {

@@ -1,0 +1,111 @@
+package rosbag2
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"tapedeck/codec"
+)
+
+// trust takes the counts from metadata if they can be trusted, which spares going through the messages: if it tells of this file
+// alone, no row was ever removed, and the ids and times of the first and the last message agree.
+func (d *database) trust() error {
+	m := d.whole
+	if m == nil {
+		var err error
+		if m, err = d.ownMetadata(); err != nil || m == nil {
+			return err
+		}
+	}
+	if len(m.Paths) != 1 || m.Messages == 0 {
+		return nil
+	}
+	ids := map[topicKey]int64{}
+	for id, c := range d.channels {
+		ids[topicKey{c.Topic, c.Type, c.Encoding}] = id
+	}
+	info := &codec.Info{
+		Format: Name, Path: d.path, Complete: true, MessageCount: m.Messages,
+		StartTime: m.Start.Nanoseconds, EndTime: m.Start.Nanoseconds + m.Duration.Nanoseconds,
+	}
+	counts := map[int64]uint64{}
+	for _, t := range m.Topics {
+		id, ok := ids[topicKey{t.Topic.Name, t.Topic.Type, t.Topic.Encoding}]
+		if !ok && t.Messages > 0 {
+			return nil
+		}
+		counts[id] += t.Messages
+	}
+	var sum uint64
+	for _, id := range d.ids() {
+		sum += counts[id]
+		info.Topics = append(info.Topics, codec.TopicInfo{Channel: d.channels[id], MessageCount: counts[id]})
+	}
+	if sum != m.Messages || len(ids) != len(d.channels) {
+		return nil
+	}
+	sound, err := d.agrees(info)
+	if err != nil || !sound {
+		return err
+	}
+	d.info, d.counts = info, counts
+	return nil
+}
+
+// agrees says whether the first and the last message of the file and their number can be those of info.
+func (d *database) agrees(info *codec.Info) (bool, error) {
+	var free, indexes int64
+	err := d.db.QueryRow("SELECT freelist_count, (SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = 'messages') FROM pragma_freelist_count").Scan(&free, &indexes)
+	if err != nil || free > 0 || indexes == 0 {
+		return false, err
+	}
+	var firstID, lastID, start, end sql.NullInt64
+	err = d.db.QueryRow("SELECT (SELECT min(id) FROM messages), (SELECT max(id) FROM messages), "+
+		"(SELECT min(timestamp) FROM messages), (SELECT max(timestamp) FROM messages)").Scan(&firstID, &lastID, &start, &end)
+	return err == nil && lastID.Valid && uint64(lastID.Int64-firstID.Int64) == info.MessageCount-1 &&
+		start.Int64 == info.StartTime && end.Int64 == info.EndTime, err
+}
+
+// ownMetadata returns what the file says of itself, as it does from schema version 3 on; nil when it says nothing.
+func (d *database) ownMetadata() (*metadata, error) {
+	if columns, err := d.columns("metadata"); err != nil || len(columns) == 0 {
+		return nil, err
+	}
+	var text string
+	err := d.db.QueryRow("SELECT metadata FROM metadata ORDER BY id DESC LIMIT 1").Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, _ := parseEmbedded([]byte(text)) // what cannot be read is not trusted
+	return m, nil
+}
+
+// readEvents adds the events that a recorder kept in the file.
+func (d *database) readEvents() error {
+	for _, id := range d.ids() {
+		if !codec.IsEvents(d.channels[id]) || d.counts[id] == 0 {
+			continue
+		}
+		rows, err := d.db.Query("SELECT data FROM messages WHERE topic_id = ? ORDER BY timestamp, id", id)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			m := codec.Message{Channel: d.channels[id]}
+			if err := rows.Scan(&m.Data); err != nil {
+				return errors.Join(fmt.Errorf("events: %w", err), rows.Close())
+			}
+			if e, ok := codec.ParseEvent(&m); ok {
+				d.info.Events = append(d.info.Events, e)
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
