@@ -24,7 +24,8 @@ var toROS2 = map[string]newTranslator{
 // fromROS2 are those that make foreign messages of ROS 2's, by encoding. A log of CARLA is made of a whole recording, not of its
 // messages: see package tapedeck/bridge/carla.
 var fromROS2 = map[string]newTranslator{
-	codec.EncodingROS1: ros1.NewReverse,
+	codec.EncodingProtobuf: apollo.NewReverse,
+	codec.EncodingROS1:     ros1.NewReverse,
 }
 
 // OpenROS2 opens a recording of any format as one of ROS 2 messages. About each channel that has no translation there is an
