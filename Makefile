@@ -6,6 +6,7 @@
 # make bench-recorder  measures recording beside the recorders of ROS 1 and ROS 2 that are installed, in about 15 minutes;
 #                      with BENCH="-rounds 1 -only 50k" less, and -help for what else
 # make bench-player    measures playing so, in about 10 minutes; BENCH as there
+# make bench-convert   measures converting beside the programs of others that are installed, in about 5 minutes; BENCH as there
 # make bench-seek      measures seeks in recordings of 10 GB, in about 5 minutes
 
 SHELL := /bin/bash
@@ -23,7 +24,7 @@ TESTFLAGS := -vet=off -timeout 20m
 # Packages where goroutines meet.
 RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/...
 
-.PHONY: build demo test check lint bench bench-recorder bench-player bench-seek deps test-deps clean
+.PHONY: build demo test check lint bench bench-recorder bench-player bench-seek bench-convert deps test-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -49,6 +50,9 @@ bench: build
 
 bench-recorder: build
 	$(GO) run ./test/bench/recorder $(BENCH)
+
+bench-convert: build
+	$(GO) run ./test/bench/convert $(BENCH)
 
 bench-seek:
 	$(GO) run ./test/bench/seek $(BENCH)

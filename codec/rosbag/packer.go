@@ -39,7 +39,7 @@ func newPacker(compression string) (packer, error) {
 		w := lz4.NewWriter(nil)
 		return packer{compression: compression, writer: lz4Writer{w}}, w.Apply(lz4.BlockSizeOption(lz4.Block256Kb), lz4.ChecksumOption(true))
 	case "bz2":
-		w, err := bzip2.NewWriter(nil, nil)
+		w, err := bzip2.NewWriter(nil, &bzip2.WriterConfig{Level: bzip2.BestCompression})
 		return packer{compression: compression, writer: bzip2Writer{w}}, err
 	}
 	return packer{}, fmt.Errorf("a bag has no compression %q; it has none, lz4 and bz2", compression)

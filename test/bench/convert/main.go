@@ -1,0 +1,147 @@
+// Convert measures bin/converter beside other programs that convert, filter, compress and repair recordings, as far as they are
+// installed: those of ROS 1's rosbag, the mcap command line tool, rosbags-convert, and ros2 bag convert. Each gets the same
+// files, one after another, and writes to the same disk.
+//
+// Times are those of whole processes, from start to end, medians of several rounds; so is the processor time, user and system of
+// all cores. The memory is the largest that a process held in any round. What a program wrote is opened and its messages are
+// counted.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+)
+
+func main() {
+	var b bench
+	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each program with each job, in turn")
+	flag.StringVar(&b.root, "folder", "", "where to read and write; by default a temporary folder, in memory if there is /dev/shm, so that no disk is measured")
+	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
+	flag.StringVar(&b.mcap, "mcap", "mcap", "the mcap command line tool, https://mcap.dev/guides/cli, or where its source is: a checkout's folder go/cli/mcap")
+	flag.StringVar(&b.carla, "carla", "../shared/samples/carla/scenario_runner_DistanceToLaneCenter.log", "a log of CARLA's recorder")
+	only := flag.String("only", "", "only jobs in whose names this regular expression is found")
+	source := flag.String("source", "", "write the bag that is converted to this path, and nothing else")
+	flag.Parse()
+	var err error
+	if b.only, err = regexp.Compile(*only); err == nil {
+		if *source != "" {
+			err = writeBag(*source)
+		} else {
+			err = b.run()
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-convert:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is a run of the benchmark.
+type bench struct {
+	rounds int
+	root   string // of folder
+	folder string // of all files
+	bin    string
+	mcap   string // "" without
+	ros2   []string
+	carla  string
+	only   *regexp.Regexp
+}
+
+func (b *bench) run() (err error) {
+	if b.root == "" {
+		if _, err := os.Stat("/dev/shm"); err == nil {
+			b.root = "/dev/shm"
+		}
+	}
+	if b.folder, err = os.MkdirTemp(b.root, "tapedeck-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.folder)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM) // which a terminal sends to what is measured, too
+	go func() {
+		<-interrupted
+		_ = os.RemoveAll(b.folder)
+		os.Exit(130)
+	}()
+	if b.bin, err = filepath.Abs(b.bin); err != nil {
+		return err
+	}
+	if err := b.findPeers(); err != nil {
+		return err
+	}
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	fmt.Printf("%s; medians of %d rounds, files in %s\n", machine(), b.rounds, filepath.Dir(b.folder))
+	fmt.Printf("drive.bag: %d images of %.2f MB and %d messages of an IMU, %.0f MB; the others are what it becomes\n",
+		images, imageSize/1e6, imus, float64(sizeOf(b.path("drive.bag")))/1e6)
+	for _, j := range b.jobs() {
+		if b.only.MatchString(j.name) {
+			if err := b.compare(j); err != nil {
+				return fmt.Errorf("%s: %w", j.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.folder, name) }
+
+// prepare writes the files that are converted. The bag comes from a process of its own: what this one holds would count as what those
+// hold that it starts.
+func (b *bench) prepare() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	commands := []*exec.Cmd{
+		exec.Command(self, "-source", b.path("drive.bag")),
+		b.converter("drive.bag", "drive.record"),
+		b.converter("drive.bag", "drive.mcap"),
+		b.converter("drive.bag", "drive.rosbag2", "--to", "rosbag2"),
+		exec.Command("cp", b.path("drive.bag"), b.path("unindexed.bag")),
+	}
+	for _, cmd := range commands {
+		if said, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", cmd, err, said)
+		}
+	}
+	return dropIndex(b.path("unindexed.bag"))
+}
+
+// converter returns a command of ours.
+func (b *bench) converter(from, to string, args ...string) *exec.Cmd {
+	args = append([]string{b.path(from), b.path(to)}, args...)
+	return exec.Command(filepath.Join(b.bin, "converter"), args...)
+}
+
+// compare measures all programs with one job.
+func (b *bench) compare(j job) error {
+	before, results := loadAverage(), make([][]result, len(j.programs))
+	for range b.rounds {
+		for i := range j.programs {
+			p := &j.programs[i]
+			if p.failed != nil {
+				continue
+			}
+			r, err := b.measure(p)
+			if errors.Is(err, errFailed) {
+				p.failed = err
+			} else if err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			results[i] = append(results[i], r)
+		}
+	}
+	fmt.Printf("\n%s; load average %s before, %s after\n", j.name, before, loadAverage())
+	return printTable(j, sizeOf(j.input), results)
+}

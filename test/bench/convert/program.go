@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"tapedeck/codec"
+	_ "tapedeck/codec/mcap"
+	_ "tapedeck/codec/record"
+	_ "tapedeck/codec/rosbag"
+	_ "tapedeck/codec/rosbag2"
+)
+
+// job is something that several programs can do.
+type job struct {
+	name     string
+	input    string
+	programs []program // ours first
+}
+
+// program is a program that does a job.
+type program struct {
+	name    string
+	command *exec.Cmd // is not started itself
+	prepare func() error
+	output  string // what it writes, which is removed before and after
+	want    uint64 // messages in the output; 0 is any number
+	failed  error  // why it is not measured further
+}
+
+// errFailed is wrapped by the errors of programs that cannot do a job.
+var errFailed = errors.New("it failed")
+
+// measure runs a program once.
+func (b *bench) measure(p *program) (r result, err error) {
+	if err := os.RemoveAll(p.output); err != nil {
+		return r, err
+	}
+	if p.prepare != nil {
+		if err := p.prepare(); err != nil {
+			return r, err
+		}
+	}
+	cmd := *p.command
+	began := time.Now()
+	said, err := cmd.CombinedOutput()
+	r.took = time.Since(began)
+	if err != nil {
+		return r, fmt.Errorf("%w: %w: %s", errFailed, err, bytes.TrimSpace(said))
+	}
+	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		r.peak = usage.Maxrss << 10
+	}
+	r.written = sizeOf(p.output)
+	if err := p.count(); err != nil {
+		return r, fmt.Errorf("%w: %w", errFailed, err)
+	}
+	return r, os.RemoveAll(p.output)
+}
+
+// count looks whether all messages are in what a program wrote.
+func (p *program) count() error {
+	r, err := codec.Open(p.output)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	info, err := r.Info()
+	if err != nil {
+		return err
+	}
+	if p.want > 0 && info.MessageCount != p.want {
+		return fmt.Errorf("%s has %d messages, not %d", p.output, info.MessageCount, p.want)
+	}
+	return nil
+}
+
+// sizeOf returns that of a file, or of all in a folder.
+func sizeOf(path string) (size int64) {
+	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return nil
+		}
+		if info, err := entry.Info(); err == nil {
+			size += info.Size()
+		}
+		return nil
+	})
+	return size
+}
+
+// version returns what a program prints of itself, "" if it is not installed.
+func version(name string, args ...string) string {
+	said, err := exec.Command(name, args...).Output()
+	if errors.Is(err, exec.ErrNotFound) || err != nil {
+		return ""
+	}
+	return string(said)
+}

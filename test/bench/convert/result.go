@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// result is one measurement, or the median of several.
+type result struct {
+	took    time.Duration
+	cpu     time.Duration
+	peak    int64 // bytes of memory; of several the largest
+	written int64 // bytes
+}
+
+func summary(list []result) (m result) {
+	var took, cpu []time.Duration
+	for _, r := range list {
+		took, cpu = append(took, r.took), append(cpu, r.cpu)
+		m.peak = max(m.peak, r.peak)
+		m.written = r.written
+	}
+	m.took, m.cpu = median(took), median(cpu)
+	return m
+}
+
+func median(list []time.Duration) time.Duration {
+	slices.Sort(list)
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
+}
+
+// printTable prints a table, and what ours takes beside the others.
+func printTable(j job, input int64, results [][]result) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
+	fmt.Fprintln(w, "s\tMB/s\tCPU s\tpeak MB\twritten MB\t program")
+	var rows []result
+	for i, list := range results {
+		r := summary(list)
+		rows = append(rows, r)
+		if j.programs[i].failed != nil {
+			fmt.Fprintf(w, "\t\t\t\t\t %s: %v\n", j.programs[i].name, j.programs[i].failed)
+			continue
+		}
+		fmt.Fprintf(w, "%.2f\t%.0f\t%.2f\t%.0f\t%.0f\t %s\n", r.took.Seconds(), float64(input)/1e6/r.took.Seconds(), r.cpu.Seconds(),
+			float64(r.peak)/1e6, float64(r.written)/1e6, j.programs[i].name)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for i, r := range rows[1:] {
+		if j.programs[0].failed != nil || j.programs[i+1].failed != nil {
+			continue
+		}
+		fmt.Printf("ours takes %.2f x time, %.2f x CPU, %.2f x memory of %s\n", ratio(rows[0].took, r.took), ratio(rows[0].cpu, r.cpu),
+			float64(rows[0].peak)/float64(r.peak), j.programs[i+1].name)
+	}
+	return nil
+}
+
+func ratio(a, b time.Duration) float64 { return a.Seconds() / b.Seconds() }
+
+// machine says what the benchmark runs on.
+func machine() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	_, model, _ := strings.Cut(string(info), "model name")
+	model, _, _ = strings.Cut(strings.TrimLeft(model, "\t :"), "\n")
+	return fmt.Sprintf("%d cores of %s", runtime.NumCPU(), model)
+}
+
+// loadAverage returns that of the last minute.
+func loadAverage() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	average, _, _ := strings.Cut(string(text), " ")
+	return average
+}
