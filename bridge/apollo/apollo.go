@@ -78,7 +78,7 @@ func (t *translator) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, er
 		}
 	}
 	if c.forms == nil {
-		c.losses = unreadFields(source.Topic, c.descriptor, c.mapping.reads)
+		c.losses = unreadFields(source.Topic, c.descriptor, c.mapping.reads(c.descriptor))
 	}
 	for _, target := range c.mapping.targets {
 		to, err := c.target(source, target)

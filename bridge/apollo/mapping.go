@@ -2,6 +2,7 @@ package apollo
 
 import (
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -18,7 +19,8 @@ import (
 type mapping struct {
 	targets   []target // what is generated comes last
 	translate func(d protoreflect.MessageDescriptor, source *codec.Message, emit func(target int, m msgs.Message)) error
-	reads     []string // the paths of the fields that translate makes something of, unless everything is in what is generated
+	// reads returns the paths of the fields that translate makes something of. It is nil if all is in what is generated.
+	reads func(d protoreflect.MessageDescriptor) []string
 }
 
 // target is one message that a message becomes.
@@ -38,15 +40,28 @@ const (
 var unmapped = &mapping{targets: []target{{"", generated}}}
 
 // byField is a mapping of messages whose fields are looked up.
-func byField(translate func(m message, emit func(target int, m msgs.Message)), reads []string, targets ...target) *mapping {
+func byField(translate func(m message, emit func(target int, m msgs.Message)), reads func(protoreflect.MessageDescriptor) []string, targets ...target) *mapping {
 	return &mapping{targets, func(d protoreflect.MessageDescriptor, source *codec.Message, emit func(int, msgs.Message)) error {
 		return read(d, source.Data, source.LogTime, func(m message) { translate(m, emit) })
 	}, reads}
 }
 
-// withHeader returns the paths of fields and of those that the header of ROS 2 is made of.
-func withHeader(paths ...string) []string {
-	return append(paths, "header.timestamp_sec", "header.lidar_timestamp", "header.camera_timestamp", "header.radar_timestamp", "header.frame_id", "frame_id")
+// headerPaths are those of the fields that the header of ROS 2 is made of.
+var headerPaths = []string{"header.timestamp_sec", "header.lidar_timestamp", "header.camera_timestamp", "header.radar_timestamp", "header.frame_id"}
+
+// withHeader returns the paths of fields and of those of the header.
+func withHeader(paths ...string) func(protoreflect.MessageDescriptor) []string {
+	return func(protoreflect.MessageDescriptor) []string {
+		return slices.Concat(paths, headerPaths, []string{"frame_id"})
+	}
+}
+
+func transformPaths(protoreflect.MessageDescriptor) []string {
+	paths := []string{"transforms.child_frame_id", "transforms.transform"}
+	for _, path := range headerPaths {
+		paths = append(paths, "transforms."+path)
+	}
+	return paths
 }
 
 // mappings are by the full name of Apollo's type.
@@ -59,16 +74,13 @@ var mappings = map[string]*mapping{
 	"apollo.drivers.gnss.GnssBestPose": byField(bestPose, nil, target{"", "sensor_msgs/msg/NavSatFix"}, target{whole, generated}),
 	"apollo.drivers.gnss.Gnss": byField(gnss, nil,
 		target{"", "sensor_msgs/msg/NavSatFix"}, target{"_velocity", "geometry_msgs/msg/TwistWithCovarianceStamped"}, target{whole, generated}),
-	"apollo.drivers.PointCloud":      {[]target{{"", "sensor_msgs/msg/PointCloud2"}}, pointCloud, withHeader("point", "width", "height", "is_dense")},
-	"apollo.drivers.Image":           byField(image, withHeader("height", "width", "encoding", "step", "data"), target{"", "sensor_msgs/msg/Image"}),
-	"apollo.drivers.CompressedImage": byField(compressedImage, withHeader("format", "data"), target{"", "sensor_msgs/msg/CompressedImage"}),
-	"apollo.transform.TransformStampeds": byField(transforms, []string{
-		"transforms.header.timestamp_sec", "transforms.header.lidar_timestamp", "transforms.header.camera_timestamp",
-		"transforms.header.radar_timestamp", "transforms.header.frame_id", "transforms.child_frame_id", "transforms.transform",
-	}, target{"", "tf2_msgs/msg/TFMessage"}),
-	"apollo.canbus.Chassis":         byField(chassis, nil, target{"_twist", "geometry_msgs/msg/TwistStamped"}, target{"", generated}),
-	"apollo.planning.ADCTrajectory": byField(trajectory, nil, target{"", "nav_msgs/msg/Path"}, target{whole, generated}),
-	"apollo.control.ControlCommand": byField(control, nil, target{"", "carla_msgs/msg/CarlaEgoVehicleControl"}, target{whole, generated}),
+	"apollo.drivers.PointCloud":          {[]target{{"", "sensor_msgs/msg/PointCloud2"}}, pointCloud, pointCloudPaths},
+	"apollo.drivers.Image":               byField(image, withHeader("height", "width", "encoding", "step", "data"), target{"", "sensor_msgs/msg/Image"}),
+	"apollo.drivers.CompressedImage":     byField(compressedImage, withHeader("format", "data"), target{"", "sensor_msgs/msg/CompressedImage"}),
+	"apollo.transform.TransformStampeds": byField(transforms, transformPaths, target{"", "tf2_msgs/msg/TFMessage"}),
+	"apollo.canbus.Chassis":              byField(chassis, nil, target{"_twist", "geometry_msgs/msg/TwistStamped"}, target{"", generated}),
+	"apollo.planning.ADCTrajectory":      byField(trajectory, nil, target{"", "nav_msgs/msg/Path"}, target{whole, generated}),
+	"apollo.control.ControlCommand":      byField(control, nil, target{"", "carla_msgs/msg/CarlaEgoVehicleControl"}, target{whole, generated}),
 	"apollo.perception.PerceptionObstacles": byField(obstacles, nil,
 		target{"", "vision_msgs/msg/Detection3DArray"}, target{"_markers", "visualization_msgs/msg/MarkerArray"}, target{whole, generated}),
 	"apollo.drivers.ContiRadar": byField(radar, nil, target{"", "radar_msgs/msg/RadarTracks"}, target{whole, generated}),

@@ -130,6 +130,23 @@ func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit fu
 	})
 }
 
+// pointCloudPaths returns those of the fields that are read. Whether a point has more is looked at only where one can have it.
+func pointCloudPaths(d protoreflect.MessageDescriptor) []string {
+	paths := withHeader("width", "height", "is_dense")(d)
+	points := d.Fields().ByName("point")
+	if points == nil || points.Kind() != protoreflect.MessageKind {
+		return paths
+	}
+	l, fields := layoutOf(points.Message()), points.Message().Fields()
+	if len(l.list) == fields.Len() {
+		return append(paths, "point")
+	}
+	for _, field := range l.list {
+		paths = append(paths, "point."+field.Name)
+	}
+	return paths
+}
+
 // append appends a point to a cloud.
 func (l *pointLayout) append(cloud, point []byte) ([]byte, error) {
 	at := len(cloud)
