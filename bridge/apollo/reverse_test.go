@@ -23,9 +23,12 @@ import (
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/radar_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/msgs/unique_identifier_msgs"
+	"tapedeck/msgs/vision_msgs"
 )
 
 // recorded is a recording in memory.
@@ -205,6 +208,21 @@ func TestReverse(t *testing.T) {
 		}}, "apollo.planning.ADCTrajectory", "/path", header +
 			` total_path_length:5 total_path_time:0.75 trajectory_point:{path_point:{x:0 y:0 z:0 theta:1.5707963267948966 s:0} relative_time:0}` +
 			` trajectory_point:{path_point:{x:3 y:4 z:5 theta:0 s:5} relative_time:0.75}`, []string{"frame_id of poses", "roll and pitch of poses"}},
+		"obstacles": {"/obstacles", &vision_msgs.Detection3DArray{Header: atStamp, Detections: []vision_msgs.Detection3D{{
+			Header: std_msgs.Header{Stamp: atStamp.Stamp, FrameId: "else"}, Id: "x7",
+			Bbox: vision_msgs.BoundingBox3D{Center: geometry_msgs.Pose{Position: geometry_msgs.Point{X: 1, Y: 2, Z: 3}, Orientation: quarter}, Size: geometry_msgs.Vector3{X: 4, Y: 2, Z: 1}},
+			Results: []vision_msgs.ObjectHypothesisWithPose{
+				{Hypothesis: vision_msgs.ObjectHypothesis{ClassId: "PEDESTRIAN", Score: 0.5}}, {Hypothesis: vision_msgs.ObjectHypothesis{ClassId: "dog"}},
+			},
+		}}}, "apollo.perception.PerceptionObstacles", "/obstacles", `perception_obstacle:{id:0 position:{x:1 y:2 z:2.5} theta:1.5707963267948966 length:4 width:2 height:1` +
+			` type:PEDESTRIAN timestamp:1.70000000025e+09 confidence:0.5} ` + header, []string{"classes that Apollo does not have", "frame_id of detections", "ids that are no numbers"}},
+		"radar": {"/radar", &radar_msgs.RadarTracks{Header: atStamp, Tracks: []radar_msgs.RadarTrack{{
+			Uuid: unique_identifier_msgs.UUID{Uuid: [16]uint8{0: 1, 15: 9}}, Position: geometry_msgs.Point{X: 1, Y: 2, Z: 3}, Classification: 2,
+			PositionCovariance: [6]float32{4, 1, 0, 9, 0, 0},
+		}}}, "apollo.drivers.ContiRadar", "/radar", strings.Replace(header, "0 frame", "0 radar_timestamp:1700000000250000000 frame", 1) + ` contiobs:{` +
+			strings.Replace(header, "0 frame", "0 radar_timestamp:1700000000250000000 frame", 1) + ` obstacle_id:9 longitude_dist:1 lateral_dist:2 longitude_vel:0 lateral_vel:0` +
+			` longitude_dist_rms:2 lateral_dist_rms:3 longitude_vel_rms:0 lateral_vel_rms:0 longitude_accel:0 lateral_accel:0 longitude_accel_rms:0 lateral_accel_rms:0` +
+			` length:0 width:0 obstacle_class:0}`, []string{"classifications that Apollo does not have", "covariances between axes, along z and of sizes", "uuids that are no numbers", "values along z"}},
 		"control": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp, Throttle: 0.25, Brake: 0.5, Steer: -0.5, HandBrake: true, Reverse: true, Gear: -1},
 			"apollo.control.ControlCommand", "/control", header + ` throttle:25 brake:50 steering_target:50 parking_brake:true gear_location:GEAR_REVERSE`, nil},
 		"control without a gear": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp},

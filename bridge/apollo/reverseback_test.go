@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,9 +16,11 @@ import (
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/radar_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/msgs/vision_msgs"
 )
 
 // draw makes what messages are made of by chance.
@@ -151,6 +154,38 @@ func TestThereAndBack(t *testing.T) {
 		}},
 		"chassis": {"/chassis_twist", func() msgs.Message {
 			return &geometry_msgs.TwistStamped{Header: d.header(), Twist: geometry_msgs.Twist{Linear: geometry_msgs.Vector3{X: d.NormFloat64()}}}
+		}},
+		"obstacles": {"/obstacles", func() msgs.Message {
+			m := &vision_msgs.Detection3DArray{Header: d.header()}
+			for range d.IntN(4) {
+				o := vision_msgs.Detection3D{Header: m.Header, Id: strconv.Itoa(d.IntN(100))}
+				o.Bbox.Center = geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()), Orientation: about(2, d.NormFloat64())}
+				o.Bbox.Size = geometry_msgs.Vector3{X: d.Float64(), Y: d.Float64(), Z: d.Float64()}
+				score := d.Float64()
+				for _, class := range []string{"VEHICLE", "ST_VAN"} {
+					h := vision_msgs.ObjectHypothesisWithPose{Hypothesis: vision_msgs.ObjectHypothesis{ClassId: class, Score: score}}
+					h.Pose.Pose = o.Bbox.Center
+					h.Pose.Covariance[8] = 2
+					o.Results = append(o.Results, h)
+				}
+				m.Detections = append(m.Detections, o)
+			}
+			return m
+		}},
+		"radar": {"/radar", func() msgs.Message {
+			m := &radar_msgs.RadarTracks{Header: d.header()}
+			for range d.IntN(4) {
+				o := radar_msgs.RadarTrack{Classification: radarClasses[d.IntN(8)]}
+				o.Uuid.Uuid[15] = uint8(d.Uint32())
+				for _, v := range []*geometry_msgs.Vector3{(*geometry_msgs.Vector3)(&o.Position), &o.Velocity, &o.Acceleration, &o.Size} {
+					*v = geometry_msgs.Vector3{X: d.NormFloat64(), Y: d.NormFloat64()}
+				}
+				for _, c := range []*[6]float32{&o.PositionCovariance, &o.VelocityCovariance, &o.AccelerationCovariance} {
+					*c = deviations(d.Float64(), d.Float64())
+				}
+				m.Tracks = append(m.Tracks, o)
+			}
+			return m
 		}},
 		"control": {"/control", func() msgs.Message {
 			m := &carla_msgs.CarlaEgoVehicleControl{Header: d.header(), Throttle: d.Float32(), Brake: d.Float32(), Steer: 2*d.Float32() - 1, HandBrake: d.IntN(2) == 0}

@@ -47,6 +47,8 @@ var reverseMappings = []*reverseMapping{
 	{from: "tf2_msgs/msg/TFMessage", to: "apollo.transform.TransformStampeds", begin: reversed(transformsOf)},
 	{from: "geometry_msgs/msg/TwistStamped", to: "apollo.canbus.Chassis", suffix: "_twist", fits: ofChassis, begin: reversed(chassisOf)},
 	{from: "nav_msgs/msg/Path", to: "apollo.planning.ADCTrajectory", begin: reversed(trajectoryOf)},
+	{from: "vision_msgs/msg/Detection3DArray", to: "apollo.perception.PerceptionObstacles", begin: reversed(obstaclesOf)},
+	{from: "radar_msgs/msg/RadarTracks", to: "apollo.drivers.ContiRadar", begin: reversed(radarOf)},
 	{from: "carla_msgs/msg/CarlaEgoVehicleControl", to: "apollo.control.ControlCommand", begin: reversed(controlOf)},
 }
 

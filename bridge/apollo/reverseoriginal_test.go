@@ -3,11 +3,13 @@ package apollo
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/bridge"
@@ -64,6 +66,47 @@ func TestOriginal(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOriginalRandom takes random messages of random types there and back.
+func TestOriginalRandom(t *testing.T) {
+	for seed := range uint64(300) {
+		r := random{rand.New(rand.NewPCG(seed, 8))}
+		file := r.file()
+		d := describing(t, file)
+		schema, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})
+		require.NoError(t, err)
+		source := &codec.Channel{
+			Topic: "/random", Type: string(d.FullName()), Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema},
+		}
+		forward, err := New(nil)
+		require.NoError(t, err)
+		topics, err := forward.Topics(codec.TopicInfo{Channel: source})
+		require.NoError(t, err)
+		require.Len(t, topics, 1)
+		reverse, err := NewReverse(nil)
+		require.NoError(t, err)
+		back, err := reverse.Topics(codec.TopicInfo{Channel: topics[0].Channel})
+		require.NoError(t, err)
+		require.Len(t, back, 1)
+		require.Equal(t, []string{source.Topic, source.Type}, []string{back[0].Channel.Topic, back[0].Channel.Type})
+		require.Equal(t, source.Schema, back[0].Channel.Schema)
+		there, restore := forward.Begin(), reverse.Begin()
+		for range 10 {
+			m := dynamicpb.NewMessage(d)
+			r.fill(m, 0)
+			data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+			require.NoError(t, err)
+			out, err := there(&codec.Message{Channel: source, Data: data})
+			require.NoError(t, err)
+			payload := append([]byte(nil), out[0].Data...)
+			restored, err := restore(&out[0])
+			require.NoError(t, err)
+			out, err = there(&codec.Message{Channel: source, Data: restored[0].Data})
+			require.NoError(t, err)
+			require.Equal(t, payload, out[0].Data)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // schemaText lists of Apollo's types what the translation of ROS 2 messages sets, with the names and numbers of the .proto files
 // of modules/common_msgs as of 2025. A line is "file PATH PACKAGE", "message NAME", "enum NAME", a field of the message,
-// "NUMBER [repeated] TYPE NAME [= DEFAULT]", or a value of the enum, "NUMBER NAME". What a line refers to stands above it.
+// "NUMBER [repeated|packed] TYPE NAME [= DEFAULT]", or a value of the enum, "NUMBER NAME". What a line refers to stands above it.
 //
 //go:embed reverse.schema
 var schemaText string
@@ -92,7 +92,10 @@ func (p *schemaParser) define(name string) *descriptorpb.DescriptorProto {
 
 func (p *schemaParser) field(number int32, words []string) error {
 	f := &descriptorpb.FieldDescriptorProto{Number: &number, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
-	if words[0] == "repeated" {
+	if words[0] == "packed" {
+		f.Options = &descriptorpb.FieldOptions{Packed: proto.Bool(true)}
+	}
+	if words[0] == "repeated" || words[0] == "packed" {
 		words, f.Label = words[1:], descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
 	}
 	if len(words) == 4 && words[2] == "=" {

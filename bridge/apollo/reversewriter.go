@@ -119,6 +119,19 @@ func (w writer) bytes(name protoreflect.Name, v []byte) {
 	}
 }
 
+// numbers writes a repeated field of doubles.
+func (w writer) numbers(name protoreflect.Name, list []float64) {
+	f := w.shape.fields[name]
+	if f == nil || f.kind != protoreflect.DoubleKind {
+		return
+	}
+	*w.out = protowire.AppendTag(*w.out, f.number, protowire.BytesType)
+	*w.out = protowire.AppendVarint(*w.out, uint64(8*len(list)))
+	for _, v := range list {
+		*w.out = protowire.AppendFixed64(*w.out, math.Float64bits(v))
+	}
+}
+
 // message writes a message in the message, or one more of a repeated field.
 func (w writer) message(name protoreflect.Name, write func(w writer)) {
 	f := w.shape.fields[name]
