@@ -23,9 +23,12 @@ const (
 
 // sameFields returns what becomes of the messages of a channel for whose type Apollo has nothing: messages with the same fields.
 func sameFields(library *rosidl.Library, c *codec.Channel) (*reversal, error) {
-	text, err := library.Concatenated(c.Type)
-	if err != nil {
-		return nil, err
+	text := string(c.Schema.Data)
+	if c.Schema.Encoding != codec.SchemaROS2Msg || text == "" {
+		var err error
+		if text, err = library.Concatenated(c.Type); err != nil {
+			return nil, err
+		}
 	}
 	name, files, err := record.Describe(library, c.Type)
 	if err != nil {
