@@ -13,3 +13,9 @@ const (
 	ActorSensor // ActorOther up to 0.9.10
 	ActorInvalid
 )
+
+// Name returns what an actor is called: "other", "vehicle", "walker", "traffic light", "traffic sign", "sensor", and "invalid" for any other type.
+func (t ActorType) Name() string {
+	names := [...]string{"other", "vehicle", "walker", "traffic light", "traffic sign", "sensor", "invalid"}
+	return names[min(t, ActorInvalid)]
+}

@@ -18,6 +18,7 @@ type index struct {
 	changes []int // the frames that change the state
 	keys    []key
 	packets [256]uint64 // how many there are of each id
+	actors  [256]uint64 // how many appeared of each ActorType
 
 	last     frame // without its data
 	complete bool
@@ -67,7 +68,7 @@ func newIndex(w *walker, p Profile) (*index, error) {
 			between += len(f.data)
 			x.changes = append(x.changes, len(x.frames))
 		}
-		x.count(f.data)
+		x.count(p, f.data)
 		x.frames = append(x.frames, frameEntry{f.pos, f.time})
 		f.data = nil
 		x.last = f
@@ -79,7 +80,7 @@ func (x *index) problem(kind string, time int64, text string) {
 	x.events = append(x.events, codec.Event{Kind: kind, Time: time, Text: text})
 }
 
-func (x *index) count(frame []byte) {
+func (x *index) count(p Profile, frame []byte) {
 	for len(frame) > 0 {
 		k, rest, err := NextPacket(frame)
 		if err != nil {
@@ -87,6 +88,14 @@ func (x *index) count(frame []byte) {
 		}
 		frame = rest
 		x.packets[k.ID]++
+		if k.ID != IDEventAdd || k.Empty() {
+			continue
+		}
+		if b, err := Decode(p, k); err == nil {
+			for i := range *b.(*EventAddList) {
+				x.actors[(*b.(*EventAddList))[i].Type]++
+			}
+		}
 	}
 }
 

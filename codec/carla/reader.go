@@ -25,6 +25,7 @@ type Details struct {
 	Date     int64             `json:"date"`     // s since the Unix epoch
 	Duration float64           `json:"duration"` // s of simulation to the last frame, as CARLA tells it
 	Packets  map[string]uint64 `json:"packets"`  // how many there are of each id
+	Actors   map[string]uint64 `json:"actors"`   // how many appeared, by ActorType.Name
 }
 
 // file is what a Reader reads from.
@@ -162,7 +163,12 @@ func (r *Reader) Info() (*codec.Info, error) {
 	info.Files = []codec.FileInfo{{Path: r.path, Size: r.size, MessageCount: count, StartTime: info.StartTime, EndTime: info.EndTime}}
 	details := Details{
 		Version: r.header.Version, Profile: r.profile.Name, Map: r.header.Map, Date: r.header.Date,
-		Duration: x.last.Elapsed, Packets: map[string]uint64{},
+		Duration: x.last.Elapsed, Packets: map[string]uint64{}, Actors: map[string]uint64{},
+	}
+	for t, n := range x.actors {
+		if n > 0 {
+			details.Actors[ActorType(t).Name()] += n
+		}
 	}
 	for id, n := range x.packets {
 		if n > 0 {

@@ -26,13 +26,18 @@ func TestSamples(t *testing.T) {
 		date     string
 		duration string // of the last frame's Elapsed
 		packets  map[string]uint64
+		actors   map[string]uint64
 	}{
 		{samples[0], 432, "ue4-0.9.15", "2021-11-23T12:39:25Z", "12.5282", map[string]uint64{
 			"FrameStart": 432, "FrameEnd": 432, "EventAdd": 432, "EventDel": 432, "EventParent": 432, "Collision": 432, "Position": 432, "State": 432,
 			"AnimVehicle": 432, "AnimWalker": 432, "VehicleLight": 432, "BoundingBox": 432, "PlatformTime": 432, "Kinematics": 431,
 			"PhysicsControl": 1, "TrafficLightTime": 1,
-		}},
-		{samples[1], 461, "ue4-0.9.11", "", "", nil},
+		}, map[string]uint64{"vehicle": 1, "traffic light": 36, "traffic sign": 21, "sensor": 6, "other": 119}},
+		{samples[1], 461, "ue4-0.9.11", "2020-09-03T07:37:39Z", "15.8809", map[string]uint64{
+			"FrameStart": 461, "FrameEnd": 461, "EventAdd": 461, "EventDel": 461, "EventParent": 461, "Collision": 461, "Position": 461, "State": 461,
+			"AnimVehicle": 461, "AnimWalker": 461, "VehicleLight": 461, "SceneLight": 1, "BoundingBox": 461, "PlatformTime": 461,
+			"Kinematics": 460, "PhysicsControl": 1, "TrafficLightTime": 1,
+		}, map[string]uint64{"vehicle": 1, "traffic light": 36, "traffic sign": 21, "other": 125}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := sample(t, test.name)
@@ -50,11 +55,10 @@ func TestSamples(t *testing.T) {
 			details := info.Extra.(Details)
 			require.Equal(t, test.profile, details.Profile)
 			require.Equal(t, "Town01", details.Map)
-			if test.packets != nil {
-				require.Equal(t, test.packets, details.Packets)
-				require.Equal(t, test.date, time.Unix(details.Date, 0).UTC().Format(time.RFC3339))
-				require.Equal(t, test.duration, fmt.Sprintf("%g", math.Round(details.Duration*1e4)/1e4))
-			}
+			require.Equal(t, test.packets, details.Packets)
+			require.Equal(t, test.actors, details.Actors)
+			require.Equal(t, test.date, time.Unix(details.Date, 0).UTC().Format(time.RFC3339))
+			require.Equal(t, test.duration, fmt.Sprintf("%g", math.Round(details.Duration*1e4)/1e4))
 			messages, end := read(t, r, codec.Query{})
 			require.Equal(t, io.EOF, end)
 			require.Len(t, messages, int(test.frames))

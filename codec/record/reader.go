@@ -24,6 +24,18 @@ type Details struct {
 	Indexed bool   `json:"indexed"`           // the index is there
 	Map     string `json:"map,omitempty"`     // name of the map, which Apollo 10 may give
 	Vehicle string `json:"vehicle,omitempty"` // name of the vehicle, likewise
+	Header  Header `json:"header"`
+}
+
+// Header is what the header of a record file says of it, which is what Apollo's tools tell. It is zero in a file that was not closed, and may
+// be wrong: the times are those of the first and the last chunk in the file.
+type Header struct {
+	BeginTime     uint64 `json:"begin_time"` // ns since the Unix epoch
+	EndTime       uint64 `json:"end_time"`   // likewise
+	MessageNumber uint64 `json:"message_number"`
+	ChannelNumber uint64 `json:"channel_number"`
+	ChunkNumber   uint64 `json:"chunk_number"`
+	Size          uint64 `json:"size"` // bytes of the file
 }
 
 // file is what a reader reads from.
@@ -217,6 +229,10 @@ func (r *reader) Info() (*codec.Info, error) {
 		Indexed: l.finished,
 		Map:     firstString(r.header.mapInfo),
 		Vehicle: firstString(r.header.vehicleInfo),
+		Header: Header{
+			BeginTime: r.header.beginTime, EndTime: r.header.endTime, MessageNumber: r.header.messageNumber,
+			ChannelNumber: r.header.channelNumber, ChunkNumber: r.header.chunkNumber, Size: r.header.size,
+		},
 	}
 	r.info = info
 	return info, nil

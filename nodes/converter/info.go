@@ -9,37 +9,46 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 )
 
 // infoOptions are the parameters of info.
 type infoOptions struct {
-	JSON bool `param:"json" group:"Output" help:"one JSON object for each recording, times in ns since 1970"`
+	JSON   bool `param:"json" group:"Output" help:"one JSON object for each recording, times in ns since 1970"`
+	ROS2   bool `param:"ros2" group:"Output" help:"the topics as ROS 2 messages, as the player publishes them"`
+	Apollo bool `param:"apollo" group:"Output" help:"the text of Apollo's cyber_recorder info"`
+
+	carlaOptions
+}
+
+func defaultInfoOptions() *infoOptions {
+	return &infoOptions{carlaOptions: carlaOptions{Style: "newest"}}
+}
+
+// check refuses what does not go together.
+func (o *infoOptions) check() error {
+	if o.Apollo && (o.JSON || o.ROS2) || (o.Apollo || o.ROS2) && o.wanted() {
+		return config.Usagef("--apollo, --ros2 with or without --json, and CARLA's own are different outputs; ask for one of them")
+	}
+	return o.carlaOptions.check()
 }
 
 // info says what is in each of the recordings at paths. One that cannot be read does not hide the others.
 func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	failed := 0
 	for i, path := range paths {
-		in, err := openInput(path)
+		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}
+		err := o.tellOf(path, &w, stderr)
 		if err != nil && len(paths) == 1 {
 			return err
 		}
 		if err != nil {
 			fmt.Fprintln(stderr, err)
 			failed++
-			continue
-		}
-		in.Close()
-		if o.JSON {
-			err = writeInfoJSON(stdout, in.info)
-		} else {
-			if i > 0 {
-				fmt.Fprintln(stdout)
-			}
-			err = writeInfoText(stdout, path, in.info)
-		}
-		if err != nil {
-			return err
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -49,6 +58,56 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 		return fmt.Errorf("%d of %d recordings cannot be read", failed, len(paths))
 	}
 	return nil
+}
+
+// separated writes a blank line before anything else.
+type separated struct {
+	io.Writer
+	pending bool
+}
+
+func (s *separated) Write(b []byte) (int, error) {
+	if s.pending {
+		s.pending = false
+		if _, err := io.WriteString(s.Writer, "\n"); err != nil {
+			return 0, err
+		}
+	}
+	return s.Writer.Write(b)
+}
+
+// tellOf writes what is asked about the recording at path.
+func (o *infoOptions) tellOf(path string, stdout, stderr io.Writer) error {
+	if o.wanted() {
+		return o.tell(path, o.JSON, stdout, stderr)
+	}
+	r, err := o.open(path, stderr)
+	if err != nil {
+		return err
+	}
+	in, err := newInput(path, r)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	switch {
+	case o.Apollo:
+		return writeInfoApollo(stdout, path, in.info)
+	case o.JSON:
+		return writeInfoJSON(stdout, in.info)
+	}
+	return writeInfoText(stdout, path, in.info)
+}
+
+func (o *infoOptions) open(path string, stderr io.Writer) (codec.Reader, error) {
+	if !o.ROS2 {
+		return codec.Open(path)
+	}
+	r, left, err := formats.OpenROS2(path)
+	for _, err := range left {
+		fmt.Fprintln(stderr, "warning: no ROS 2 message:", err)
+	}
+	return r, err
 }
 
 // frequency is how many messages there are for each second of the recording; 0 where that says nothing.

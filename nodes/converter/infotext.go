@@ -36,6 +36,9 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 	}
 	line("Bag size:", "%s", exactSize(info.Size))
 	line("Format:", "%s", info.Format)
+	for _, d := range details(info) {
+		line(d.label, "%s", d.text)
+	}
 	line("Duration:", "%s s", seconds(int64(span(info))))
 	if info.MessageCount > 0 {
 		line("Start:", "%s", clock(info.StartTime))

@@ -35,7 +35,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 		return cmd
 	}
 	conversion := defaultConvertOptions()
-	var info infoOptions
+	info := defaultInfoOptions()
 	var salvage recoverOptions
 	diff := diffOptions{Limit: 10, As: viewAuto}
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
@@ -45,7 +45,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(
 		newServe(),
 		command("info FILE...", "Say what is in recordings",
-			"Says what is in recordings of any format.", 1, 0, &info, info.info),
+			"Says what is in recordings of any format: as text, as JSON, or as Apollo's and CARLA's own tools tell it.", 1, 0, info, info.info),
 		command("recover IN [OUT]", "Save what can be saved of a damaged recording",
 			"Writes a complete copy of everything that can be read of a damaged or unfinished recording, and reports each damaged place. "+
 				"The format of the output is that of the input unless its name or --to says another. Without OUT its name is that of IN "+

@@ -32,6 +32,7 @@ func TestInfoOfApolloSample(t *testing.T) {
 Files:      `+path+`
 Bag size:   477.5 KiB (489010 bytes)
 Format:     record
+Chunks:     1
 Duration:   0.138967839 s
 Start:      2021-07-23 09:12:15.114943571 UTC (1627031535.114943571)
 End:        2021-07-23 09:12:15.253911410 UTC (1627031535.253911410)

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/codec/record"
+)
+
+// writeInfoApollo writes info as Apollo's "cyber_recorder info" does: of a record file byte for byte, with what its header says;
+// a recording of another format as if it were converted into one. Of a record file without an index it is what stands before the
+// channels, and an error.
+func writeInfoApollo(w io.Writer, path string, info *codec.Info) error {
+	header := record.Header{
+		BeginTime: uint64(info.StartTime), EndTime: uint64(info.EndTime),
+		MessageNumber: info.MessageCount, ChannelNumber: uint64(len(info.Topics)), Size: uint64(info.Size),
+	}
+	version, closed, indexed := "1.0", info.Complete, true
+	if d, ok := info.Extra.(record.Details); ok && len(info.Files) == 1 {
+		version, closed, indexed, header = d.Version, d.Closed, d.Indexed, d.Header
+	}
+	begin, end := float64(header.BeginTime)/1e9, float64(header.EndTime)/1e9
+	var b strings.Builder
+	line := func(label string, value any) { fmt.Fprintf(&b, "%-16s%v\n", label, value) }
+	line("record_file:", path)
+	line("version:", version)
+	line("duration:", fmt.Sprintf("%f Seconds", end-begin))
+	line("begin_time:", apolloTime(begin))
+	line("end_time:", apolloTime(end))
+	line("size:", apolloSize(header.Size))
+	line("is_complete:", closed)
+	line("message_number:", header.MessageNumber)
+	line("channel_number:", header.ChannelNumber)
+	if indexed {
+		line("channel_info:", "")
+		for _, t := range info.Topics {
+			fmt.Fprintf(&b, "%16s%s%8d messages: %s\n", "", padded(t.Channel.Topic, 50), t.MessageCount, t.Channel.Type)
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	if !indexed {
+		return fmt.Errorf("%s has no index that can be read; without --apollo its channels are told", path)
+	}
+	return nil
+}
+
+// padded returns s with the blanks behind it that make n bytes.
+func padded(s string, n int) string { return s + strings.Repeat(" ", max(0, n-len(s))) }
+
+func apolloTime(s float64) string { return time.Unix(int64(s), 0).Format("2006-01-02-15:04:05") }
+
+// apolloSize writes a number of bytes with the precision of a float32, which Apollo divides.
+func apolloSize(n uint64) string {
+	text := fmt.Sprintf("%d Bytes", n)
+	for _, unit := range []struct {
+		name  string
+		bytes uint64
+	}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}} {
+		if n >= unit.bytes {
+			return fmt.Sprintf("%s (%f %s)", text, float32(n)/float32(unit.bytes), unit.name)
+		}
+	}
+	return text
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag"
+	"tapedeck/codec/rosbag2"
+)
+
+// detail is a line of what a format knows beside what there is to know of any recording.
+type detail struct{ label, text string }
+
+func details(info *codec.Info) []detail {
+	switch e := info.Extra.(type) {
+	case carla.Details:
+		return []detail{
+			{"CARLA:", fmt.Sprintf("%s, version %d", e.Profile, e.Version)},
+			{"Map:", orDash(e.Map)},
+			{"Frames:", fmt.Sprintf("%d in %.3f s of simulation", e.Packets["FrameStart"], e.Duration)},
+			{"Actors:", counts(e.Actors)},
+		}
+	case record.Details:
+		list := []detail{{"Chunks:", fmt.Sprint(e.Chunks)}}
+		if e.Map != "" {
+			list = append(list, detail{"Map:", printable(e.Map)})
+		}
+		if e.Vehicle != "" {
+			list = append(list, detail{"Vehicle:", printable(e.Vehicle)})
+		}
+		return list
+	case rosbag.Extra:
+		return chunks(map[string]int{e.Compression: e.Chunks})
+	case mcap.Extra:
+		return chunks(e.Chunks)
+	case rosbag2.Extra:
+		list := chunks(e.Chunks)
+		if mode := strings.ToLower(e.CompressionMode); mode != "" && mode != "none" {
+			list = append(list, detail{"Compressed:", "each " + printable(mode) + ", zstd"})
+		}
+		if e.ROSDistro != "" {
+			list = append(list, detail{"ROS:", printable(e.ROSDistro)})
+		}
+		return list
+	}
+	return nil
+}
+
+// chunks says how many there are of each compression: "3 zstd, 1 not compressed".
+func chunks(m map[string]int) []detail {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		kind := name
+		if name == "" || name == "none" {
+			kind = "not compressed"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", m[name], kind))
+	}
+	if parts == nil {
+		return nil
+	}
+	return []detail{{"Chunks:", strings.Join(parts, ", ")}}
+}
+
+// counts says how many there are of each kind, most first: "36 traffic lights, 1 vehicle".
+func counts(m map[string]uint64) string {
+	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b)) })
+	var parts []string
+	for _, name := range names {
+		parts = append(parts, count(m[name], name))
+	}
+	return orDash(strings.Join(parts, ", "))
+}
