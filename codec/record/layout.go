@@ -74,6 +74,13 @@ type walk struct {
 	bodyCut bool         // the file ends before the body does
 	lost    bool         // bodyEnd is not known because of damage
 	count   uint64       // of the messages of the body
+	last    lastMessage  // that was added
+}
+
+// lastMessage is where a message was found, to be taken back: its length may have been damaged.
+type lastMessage struct {
+	pos, content, end int64
+	channel           int
 }
 
 func (r *reader) walk(deep bool) (*layout, error) {
@@ -83,6 +90,9 @@ func (r *reader) walk(deep bool) (*layout, error) {
 	}
 	if r.headerError != nil {
 		w.damage = append(w.damage, &damage{path: r.path, pos: 0, text: r.headerError.Error()})
+		if err := w.begin(); err != nil {
+			return nil, fmt.Errorf("read %s: %w", r.path, err)
+		}
 	}
 	for w.pos < r.size && !w.finished {
 		var err error
@@ -105,6 +115,19 @@ func (r *reader) walk(deep bool) (*layout, error) {
 		w.report("the file is cut off here: it says that it is complete, but has no index")
 	}
 	return &w.layout, nil
+}
+
+// begin looks where to begin when there is no header: the beginning of the file may be missing.
+func (w *walk) begin() error {
+	there, err := w.plausibleSection(w.pos)
+	if err != nil || there || !w.deep {
+		return err
+	}
+	next, message, err := w.resync(0)
+	if err == nil && next >= 0 {
+		w.goOn(next, message)
+	}
+	return err
 }
 
 // isProblem says whether err is about the content of the file, not about reading it.
@@ -160,7 +183,7 @@ func (w *walk) section() error {
 			return err
 		}
 		w.pos, w.finished = end, true
-		return nil
+		return w.following()
 	}
 	if s.size > maxChannel {
 		return errNoMessage(fmt.Sprintf("a %v has the size %d", s.typ, s.size))
@@ -185,6 +208,29 @@ func (w *walk) section() error {
 		}
 	}
 	w.pos = end
+	return nil
+}
+
+// following goes on with a file that was appended to this one. What else follows an index is left from a longer file that was
+// overwritten.
+func (w *walk) following() error {
+	b, err := w.window.view(w.pos, firstSection)
+	if err != nil || len(b) < firstSection {
+		return err
+	}
+	var h header
+	s := parseSection(b)
+	if s.typ != headerSection || s.size <= 0 || s.size > headerArea || decode(b[sectionSize:sectionSize+s.size], &h) != nil || h.majorVersion == 0 {
+		return nil
+	}
+	if there, err := w.plausibleSection(w.pos + firstSection); err != nil || !there {
+		return err
+	}
+	w.report("another recording follows here")
+	if w.deep {
+		w.pos += firstSection
+		w.finished = false
+	}
 	return nil
 }
 
@@ -276,6 +322,7 @@ func (w *walk) messages() error {
 		}
 		w.add(&m, w.chunk)
 		channel := w.find(m.name)
+		w.last = lastMessage{m.pos, m.content, m.end, channel}
 		for len(w.counts) < len(w.channels) {
 			w.counts = append(w.counts, 0)
 		}
@@ -311,6 +358,15 @@ func (w *walk) recover(problem error) (more bool, err error) {
 		}
 	}
 	next, message, err := w.resync(w.pos + 1)
+	if err == nil && w.deep && w.last.end == w.pos {
+		// The length of the last message may be wrong, so that it runs over others.
+		var within int64
+		var kind bool
+		if within, kind, err = w.resync(w.last.content); within >= 0 && within < w.pos {
+			w.takeBack()
+			next, message = within, kind
+		}
+	}
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", w.path, err)
 	}
@@ -339,11 +395,31 @@ func (w *walk) recover(problem error) (more bool, err error) {
 	if !w.deep || next < 0 {
 		return false, nil
 	}
+	w.goOn(next, message)
+	return true, nil
+}
+
+// takeBack takes the last message out again.
+func (w *walk) takeBack() {
+	w.pos = w.last.pos
+	w.counts[w.last.channel]--
+	if places := w.places[w.last.channel]; len(places) > 0 && places[len(places)-1] == w.pos {
+		w.places[w.last.channel] = places[:len(places)-1]
+	}
+	p := &w.pieces[len(w.pieces)-1]
+	p.end, p.count = w.pos, p.count-1
+	if p.count == 0 {
+		w.pieces = w.pieces[:len(w.pieces)-1]
+	}
+}
+
+// goOn goes on behind damage, where a section or message is.
+func (w *walk) goOn(next int64, message bool) {
 	w.header = nil
 	w.pos = next
 	if !message {
 		w.inBody = false
-		return true, nil
+		return
 	}
 	if !w.inBody {
 		w.inBody = true
@@ -354,7 +430,6 @@ func (w *walk) recover(problem error) (more bool, err error) {
 	if next >= w.bodyEnd {
 		w.bodyEnd, w.lost = w.size, true
 	}
-	return true, nil
 }
 
 // index reads the payload of an index: the channels that have no section of their own, and how many messages each has.
