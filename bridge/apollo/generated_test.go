@@ -365,7 +365,7 @@ func TestGeneratedOddities(t *testing.T) {
 
 	for name, data := range map[string][]byte{
 		"tag": {0x80}, "field 0": {0}, "varint": {0x40, 0x80}, "length": {0x52, 5, 'a'}, "nested": {0x3a, 1, 0x11},
-		"group": {0x33, 0x30, 1}, "other end": {0x33, 0x3c}, "packed": {0xc2, 0x3e, 3, 1, 2, 3}, "unknown": {0xea, 4, 9},
+		"group": {0x33, 0x30, 1}, "other end": {0x33, 0x3c}, "packed": {0xc2, 0x3e, 3, 1, 2, 3}, "unknown": {0xea, 4, 9}, "part": {0x3a, 1, 0x0a, 0x3a, 1, 0},
 	} {
 		_, err := new(formEncoder).append(nil, all.root(), data, func(*form) {})
 		require.Error(t, err, name)

@@ -167,7 +167,11 @@ func (e *formEncoder) field(field *formField, s slot, b []byte) error {
 	case field.kind == rosidl.Nested && s.count == 1:
 		return e.message(field.form, b[s.at:s.at+s.n])
 	case field.kind == rosidl.Nested:
-		return e.message(field.form, merged(field, s, b))
+		all, err := merged(field, s, b)
+		if err != nil {
+			return err
+		}
+		return e.message(field.form, all)
 	}
 	value := field.fallback
 	switch {
@@ -276,14 +280,21 @@ func (o *occurrences) one() (whole []byte, kind protowire.Type, bits uint64, con
 	return whole, kind, bits, content
 }
 
-// merged returns the content of a message that is in parts.
-func merged(field *formField, s slot, b []byte) []byte {
+// merged returns the content of a message that is in parts, each of which is a message.
+func merged(field *formField, s slot, b []byte) ([]byte, error) {
 	var all []byte
 	for o := (occurrences{field, b, 0, s.count}); o.next(); {
 		_, _, _, content := o.one()
 		all = append(all, content...)
+		for len(content) > 0 {
+			_, _, n := protowire.ConsumeField(content)
+			if n < 0 {
+				return nil, fmt.Errorf("%s: %w", field.name, protowire.ParseError(n))
+			}
+			content = content[n:]
+		}
 	}
-	return all
+	return all, nil
 }
 
 // encoded returns all occurrences of a field as they are, one behind the other.
