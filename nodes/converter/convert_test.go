@@ -45,24 +45,6 @@ func TestConvertMergesInputs(t *testing.T) {
 	require.Equal(t, messages[0].Channel, messages[1].Channel)
 }
 
-func TestLikeChannelsOfOneRecordingStayApart(t *testing.T) {
-	twin := *imu
-	recording := func() *codec.Info {
-		left, right := *imu, twin
-		return &codec.Info{Topics: []codec.TopicInfo{{Channel: &left}, {Channel: &right}}}
-	}
-	infos := []*codec.Info{recording(), recording()}
-	c := newChannels(infos, func(*codec.Channel) bool { return true })
-	require.Len(t, c.all, 2)
-	require.Same(t, c.all[0], c.of(infos[0].Topics[0].Channel))
-	require.Same(t, c.all[1], c.of(infos[1].Topics[1].Channel))
-	require.Same(t, c.all[0], c.of(infos[1].Topics[0].Channel))
-	unlisted := &codec.Channel{Topic: "/late"}
-	require.Equal(t, unlisted, c.of(unlisted))
-	require.NotSame(t, unlisted, c.of(unlisted), "a reader's channel is not handed on")
-	require.Len(t, c.all, 3)
-}
-
 func TestConvertSelects(t *testing.T) {
 	in := writeLines(t, "in.lines", []codec.Message{at(imu, 1e18, "a"), at(odom, 1e18+5e8, "b"), at(imu, 1e18+1e9, "c"), at(imu, 1e18+2e9, "d")}, info)
 	tests := map[string]struct {
@@ -129,22 +111,6 @@ func TestFailureLeavesNothing(t *testing.T) {
 			require.Len(t, messages, 1)
 		})
 	}
-}
-
-func TestOutputThatAppearsMeanwhile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "out.lines")
-	out, err := newOutput(path, "", false, nil)
-	require.NoError(t, err)
-	w, err := out.create(codec.CreateOptions{})
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	require.NoError(t, os.WriteFile(path, []byte("other"), 0o644))
-	require.ErrorContains(t, out.commit(), "exists by now; what was written is "+path+".part/out.lines")
-	require.NoError(t, out.Close())
-	require.FileExists(t, path+".part/out.lines")
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "other", string(data))
 }
 
 func TestInterruption(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -68,7 +69,7 @@ func (d *difference) run(ctx context.Context, ins inputs, limit int, stderr io.W
 	if err := d.view(ins); err != nil {
 		return nil, err
 	}
-	if err := d.selection.check(ins.infos(), func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
+	if err := d.selection.Check(ins.infos(), func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
 		return nil, err
 	}
 	for i, in := range ins {
@@ -89,22 +90,22 @@ func (o *diffOptions) parse() (*difference, error) {
 		as: o.As, schemas: schemas{}, translated: map[*codec.Channel]bool{}, waiting: 64 << 20,
 	}
 	var err error
-	if d.selection.include, err = parsePatterns("topics", o.Topics); err != nil {
+	if d.selection.Include, err = convert.ParsePatterns("topics", o.Topics); err != nil {
 		return nil, err
 	}
 	ignored := o.IgnoreTopics
 	if len(o.Topics) == 0 {
 		ignored = append(slices.Clone(ignored), codec.EventTopic) // what a recording says about itself
 	}
-	if d.selection.exclude, err = parsePatterns("ignore-topics", ignored); err != nil {
+	if d.selection.Exclude, err = convert.ParsePatterns("ignore-topics", ignored); err != nil {
 		return nil, err
 	}
 	if o.Times != "" {
-		m, err := parseMoment("times", o.Times)
-		if err != nil || !m.relative {
+		m, err := convert.ParseMoment("times", o.Times)
+		if err != nil || !m.Relative {
 			return nil, config.Usagef("--times %q is not a duration such as 5ms, or a number of seconds", o.Times)
 		}
-		d.tolerance = time.Duration(m.ns)
+		d.tolerance = time.Duration(m.NS)
 	}
 	if d.rules, err = parseTolerances(o.Tolerance); err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func (c *comparison) cdr() bool { return c.a.encodings() == codec.EncodingCDR }
 
 // difference is the comparison of two recordings. A message costs it 40 bytes, whatever its size.
 type difference struct {
-	selection selection
+	selection convert.Selection
 	strict    bool
 	tolerance time.Duration // of log times; negative if times do not count
 	seed      maphash.Seed
@@ -225,13 +226,13 @@ func (d *difference) read(ctx context.Context, in *input) (*side, error) {
 		return st
 	}
 	for _, t := range in.info.Topics {
-		if d.selection.wants(t.Channel) {
+		if d.selection.Wants(t.Channel) {
 			st := add(t.Channel)
 			// A damaged file may claim any number; this many bytes a message takes at least.
 			st.messages = slices.Grow(st.messages, int(min(t.MessageCount, uint64(in.info.Size)/8)))
 		}
 	}
-	it, err := in.reader.Read(codec.Query{Topics: d.selection.wants})
+	it, err := in.reader.Read(codec.Query{Topics: d.selection.Wants})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,8 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	require.NoError(t, config.CheckFile("../../config/converter.yaml", defaultConvertOptions()))
 	text, err := os.ReadFile("../../docs/options.md")
 	require.NoError(t, err)
-	for _, o := range []any{defaultConvertOptions(), defaultInfoOptions(), &recoverOptions{}, &diffOptions{Limit: 10, As: viewAuto}} {
+	service := defaultNodeOptions()
+	for _, o := range []any{&service, defaultConvertOptions(), defaultInfoOptions(), &recoverOptions{}, &diffOptions{Limit: 10, As: viewAuto}} {
 		require.Contains(t, string(text), config.Table(o))
 	}
 }

@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"tapedeck/codec"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -18,7 +21,10 @@ const shownDamage = 20
 
 // recoverOptions are the parameters of recover.
 type recoverOptions struct {
-	outputOptions
+	To          string      `param:"to" group:"Output" help:"format to write: record, mcap, rosbag2, bag or carla; by default the one that the name of the output means"`
+	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"payload bytes after which a chunk is closed; 0 is the format's default"`
+	Compression string      `param:"compression" group:"Output" help:"of chunks, as far as the format has it: none, lz4, zstd, bz2; by default the format's own choice"`
+	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
 }
 
 // salvage writes a complete copy of everything that can be read of the recording at paths[0], to paths[1] if given.
@@ -27,8 +33,6 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	if err != nil {
 		return err
 	}
-	ins := inputs{in}
-	defer ins.Close()
 	format := o.To
 	if format == "" && (len(paths) == 1 || !named(paths[1])) {
 		format = in.info.Format
@@ -37,42 +41,33 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	if len(paths) > 1 {
 		path = paths[1]
 	}
-	out, err := newOutput(path, format, o.Overwrite, ins)
-	if err != nil {
-		return err
+	job := convert.Job{
+		Inputs: paths[:1], Output: path, Open: func(string) (codec.Reader, error) { return in.reader, nil },
+		Options: convert.DefaultOptions(),
 	}
-	defer out.Close()
-
+	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite, o.ChunkSize, o.Compression
+	job.Options.Encoding, job.Options.Unmatched = "keep", "raw"
+	bar := progress.Seconds(os.Stderr, "recovering", span(in.info))
+	job.Progress = func(done, _ time.Duration) { bar.Set(int64(done)) }
 	damaged := 0
-	c := copier{
-		channels: newChannels(ins.infos(), (&codec.Query{}).Wants), start: in.info.StartTime, required: true,
-		bar: progress.Seconds(os.Stderr, "recovering", span(in.info)),
-	}
-	it, err := in.reader.Read(codec.Query{Damaged: func(err error) {
+	job.Damaged = func(err error) {
 		damaged++
 		if damaged <= shownDamage {
-			c.bar.Hide()
+			bar.Hide()
 			fmt.Fprintln(stderr, "damaged:", err)
 		}
-	}})
-	if err != nil {
-		return err
 	}
-	defer it.Close()
-	options := o.create()
-	options.Metadata, options.Salvaged = in.info.Metadata, true
-	err = c.run(ctx, it, out, options)
-	c.bar.Close()
+	result, err := job.Run(ctx)
+	bar.Close()
 	if damaged > shownDamage {
 		fmt.Fprintf(stderr, "damaged: and %d more places\n", damaged-shownDamage)
 	}
-	if errors.Is(err, errNoMessages) {
-		return fmt.Errorf("recover %s: no message could be saved", in.path)
-	}
 	if err != nil {
-		return err
+		return fmt.Errorf("recover %s: %w", in.path, err)
 	}
-	fmt.Fprintln(stdout, c.summary(out.path))
+	for _, line := range report(result) {
+		fmt.Fprintln(stdout, line)
+	}
 	switch {
 	case damaged > 0:
 		fmt.Fprintln(stdout, count(damaged, "damaged place"))
@@ -81,7 +76,7 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	default:
 		fmt.Fprintln(stdout, "the recording was not complete; everything that can be read of it is saved")
 	}
-	if lost := int64(in.info.MessageCount) - int64(c.messages); lost > 0 {
+	if lost := int64(in.info.MessageCount) - int64(result.Messages); lost > 0 {
 		fmt.Fprintf(stdout, "of %s %d are lost\n", count(in.info.MessageCount, "message"), lost)
 	}
 	return nil

@@ -23,17 +23,21 @@ import (
 
 // serveOptions are the parameters of the node.
 type serveOptions struct {
-	Service string `param:"service" group:"Service" value:"SERVICE" help:"SERVICE (tapedeck/srv/Convert) that converts"`
-
+	nodeOptions
 	convert.Options
-	graphOptions
 }
 
-// graphOptions are those of all nodes.
-type graphOptions struct{ graph.Options }
+// nodeOptions are those that the node has beside those of conversions.
+type nodeOptions struct {
+	Service string `param:"service" group:"Service" value:"SERVICE" help:"SERVICE (tapedeck/srv/Convert) that converts"`
+
+	graph.Options
+}
+
+func defaultNodeOptions() nodeOptions { return nodeOptions{Service: "/convert"} }
 
 func newServe() *cobra.Command {
-	o := &serveOptions{Service: "/convert", Options: convert.DefaultOptions()}
+	o := &serveOptions{defaultNodeOptions(), convert.DefaultOptions()}
 	const long = "Converts recordings for whoever calls a service, one after the other, until it is interrupted. The options of conversions " +
 		"are those of calls that do not give them."
 	cmd := config.New("serve", "Convert recordings on demand, as a ROS node", long, o, func(ctx context.Context, in *config.Input) error {

@@ -20,13 +20,9 @@ type input struct {
 	still    []string                 // topics in whose messages stamps are not known
 }
 
-// openInput opens a recording with its messages as h holds them, as far as they can be translated.
-func openInput(path string, p *plan, h *holding) (*input, error) {
-	source, err := codec.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	in := &input{path: path, left: map[*codec.Channel]error{}, reader: intact{source}}
+// newInput takes a recording over, with its messages as h holds them, as far as they can be translated.
+func newInput(path string, source codec.Reader, p *plan, h *holding) (*input, error) {
+	in := &input{path: path, left: map[*codec.Channel]error{}, reader: source}
 	if err := in.prepare(p, h); err != nil {
 		return nil, errors.Join(err, source.Close())
 	}

@@ -19,6 +19,12 @@ type Job struct {
 	Output  string
 	Options Options
 
+	// Damaged, unless it is nil, is told of damaged places in the inputs, and all that is behind them is read. The output has at
+	// least one message then.
+	Damaged func(error)
+	// Open opens an input; nil is codec.Open.
+	Open func(path string) (codec.Reader, error)
+
 	Warn     func(text string)               // nil: nobody hears of what is odd
 	Progress func(done, total time.Duration) // unless it is nil it is told often how much of the recorded time is written
 }
@@ -54,7 +60,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	var ins inputs
 	defer func() { ins.Close() }()
 	for _, path := range j.Inputs {
-		in, err := openInput(path, p, h)
+		in, err := j.open(path, p, h)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +79,7 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 		return nil, err
 	}
 	for _, in := range ins {
-		if !in.original.Complete {
+		if !in.original.Complete && j.Damaged == nil {
 			j.warn(in.path + " is not complete; what can be read of it is converted")
 		}
 		if len(in.still) > 0 {
@@ -81,6 +87,7 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 		}
 	}
 	r := newRecording(p, h, ins, window)
+	r.damaged = j.Damaged
 	if err := r.refuse(j.Output); err != nil {
 		return nil, err
 	}
@@ -96,7 +103,9 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 	w.start += int64(p.Offset)
 	w.progress = j.Progress
 	begin := time.Now()
-	if err := w.open(out, r, p.create(ins.metadata())); err != nil {
+	options := p.create(ins.metadata())
+	options.Salvaged = j.Damaged != nil
+	if err := w.open(out, r, options); err != nil {
 		return nil, err
 	}
 	err = w.run(ctx, r)
@@ -104,7 +113,9 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 		err = fmt.Errorf("write %s: %w", out.path, closing)
 	}
 	if err == nil && w.result.Messages == 0 {
-		err = w.refused
+		if err = w.refused; err == nil && j.Damaged != nil {
+			err = errors.New("no message could be saved")
+		}
 	}
 	var missing *codec.MissingError
 	if errors.As(err, &missing) { // nothing is kept of what was written before
@@ -129,6 +140,22 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 	result.Took = time.Since(begin)
 	result.Files, err = out.commit()
 	return result, err
+}
+
+// open opens an input.
+func (j *Job) open(path string, p *plan, h *holding) (*input, error) {
+	open := j.Open
+	if open == nil {
+		open = codec.Open
+	}
+	source, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	if j.Damaged == nil {
+		source = intact{source}
+	}
+	return newInput(path, source, p, h)
 }
 
 func (j *Job) warn(text string) {

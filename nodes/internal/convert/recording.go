@@ -22,6 +22,7 @@ type recording struct {
 	streams map[*codec.Channel]*stream // of the inputs
 	info    codec.Info
 	lost    losses // that are known before reading
+	damaged func(error)
 }
 
 // stream is a channel of an input and what becomes of it.
@@ -144,6 +145,8 @@ func (r *recording) Read(q codec.Query) (codec.Iterator, error) {
 			s := r.stream(failed.Channel)
 			s.failed++
 			s.why = cmp.Or(s.why, failed.Err)
+		} else if r.damaged != nil {
+			r.damaged(err)
 		}
 	}
 	source, err := r.ins.read(window)

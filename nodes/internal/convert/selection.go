@@ -19,7 +19,7 @@ type Patterns []*regexp.Regexp
 // ParsePatterns reads the values of a flag; commas separate them, too.
 func ParsePatterns(flag string, texts []string) (Patterns, error) {
 	var p Patterns
-	for _, text := range split(texts) {
+	for _, text := range Split(texts) {
 		re, err := regexp.Compile(`^(?:` + text + `)$`)
 		if err != nil {
 			return nil, config.Usagef("--%s %q is neither a topic's name nor a regular expression: %v", flag, text, err)
@@ -29,8 +29,8 @@ func ParsePatterns(flag string, texts []string) (Patterns, error) {
 	return p, nil
 }
 
-// split takes lists with commas apart. No topic's name holds one; a regular expression may, as in x{1,2}.
-func split(texts []string) []string {
+// Split takes lists with commas apart. No topic's name holds one; a regular expression may, as in x{1,2}.
+func Split(texts []string) []string {
 	var all []string
 	for _, text := range texts {
 		if strings.Contains(text, "{") {
@@ -84,18 +84,18 @@ func (s *Selection) Check(infos []*codec.Info, warn func(string)) error {
 	return nil
 }
 
-// Moment is a time given on the command line: an offset from the start of the recording or an absolute time, in ns.
+// Moment is a time given on the command line: an offset from the start of the recording or an absolute time.
 type Moment struct {
-	ns       int64
-	relative bool
+	NS       int64 // since the Unix epoch
+	Relative bool  // since the start of the recording
 }
 
 // At returns the absolute time of m in a recording that begins at start.
 func (m Moment) At(start int64) int64 {
-	if !m.relative {
-		return m.ns
+	if !m.Relative {
+		return m.NS
 	}
-	if t := start + m.ns; m.ns <= 0 || t > start {
+	if t := start + m.NS; m.NS <= 0 || t > start {
 		return t
 	}
 	return math.MaxInt64
@@ -115,24 +115,24 @@ func ParseMoment(flag, text string) (Moment, error) {
 			if !number.Num().IsInt64() {
 				return Moment{}, config.Usagef("--%s %s ns is beyond the year 2262", flag, text)
 			}
-			return Moment{ns: number.Num().Int64()}, nil
+			return Moment{NS: number.Num().Int64()}, nil
 		}
 		ns := new(big.Rat).Mul(number, big.NewRat(1e9, 1))
 		whole := new(big.Int).Quo(ns.Num(), ns.Denom())
 		if !whole.IsInt64() {
 			return Moment{}, config.Usagef("--%s %s is neither seconds nor nanoseconds since 1970", flag, text)
 		}
-		return Moment{ns: whole.Int64(), relative: number.Cmp(big.NewRat(1e9, 1)) < 0}, nil
+		return Moment{NS: whole.Int64(), Relative: number.Cmp(big.NewRat(1e9, 1)) < 0}, nil
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return Moment{ns: int64(d), relative: true}, nil
+		return Moment{NS: int64(d), Relative: true}, nil
 	}
 	for _, layout := range layouts {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
 			if t.Year() < 1678 || t.Year() > 2261 {
 				return Moment{}, config.Usagef("--%s %s: the year must be between 1678 and 2261", flag, text)
 			}
-			return Moment{ns: t.UnixNano()}, nil
+			return Moment{NS: t.UnixNano()}, nil
 		}
 	}
 	return Moment{}, config.Usagef("--%s %q is no time; give seconds from the start (12.5), a date (2021-07-23 09:12:15) or nanoseconds since 1970", flag, text)

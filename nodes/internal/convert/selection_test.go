@@ -1,9 +1,8 @@
-package main
+package convert
 
 import (
 	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,22 +12,22 @@ import (
 
 func TestParseMoment(t *testing.T) {
 	tests := map[string]struct {
-		want  moment
+		want  Moment
 		fails string
 	}{
-		"0":                             {want: moment{0, true}},
-		"12.5":                          {want: moment{12_500_000_000, true}},
-		"0.000000001":                   {want: moment{1, true}},
-		"1m30s":                         {want: moment{90_000_000_000, true}},
-		"20ms":                          {want: moment{20_000_000, true}},
-		"1627031535.114943571":          {want: moment{1627031535114943571, false}},
-		"1627031535114943571":           {want: moment{1627031535114943571, false}},
-		"2021-07-23 09:12:15":           {want: moment{1627031535_000000000, false}},
-		"2021-07-23 09:12:15.114943571": {want: moment{1627031535_114943571, false}},
-		"2021-07-23-09:12:15":           {want: moment{1627031535_000000000, false}},
-		"2021-07-23T09:12:15":           {want: moment{1627031535_000000000, false}},
-		"2021-07-23T11:12:15+02:00":     {want: moment{1627031535_000000000, false}},
-		"2021-07-23":                    {want: moment{1626998400_000000000, false}},
+		"0":                             {want: Moment{0, true}},
+		"12.5":                          {want: Moment{12_500_000_000, true}},
+		"0.000000001":                   {want: Moment{1, true}},
+		"1m30s":                         {want: Moment{90_000_000_000, true}},
+		"20ms":                          {want: Moment{20_000_000, true}},
+		"1627031535.114943571":          {want: Moment{1627031535114943571, false}},
+		"1627031535114943571":           {want: Moment{1627031535114943571, false}},
+		"2021-07-23 09:12:15":           {want: Moment{1627031535_000000000, false}},
+		"2021-07-23 09:12:15.114943571": {want: Moment{1627031535_114943571, false}},
+		"2021-07-23-09:12:15":           {want: Moment{1627031535_000000000, false}},
+		"2021-07-23T09:12:15":           {want: Moment{1627031535_000000000, false}},
+		"2021-07-23T11:12:15+02:00":     {want: Moment{1627031535_000000000, false}},
+		"2021-07-23":                    {want: Moment{1626998400_000000000, false}},
 		"-1":                            {fails: "before the start"},
 		"1e9":                           {fails: "no time"},
 		"1/2":                           {fails: "no time"},
@@ -41,7 +40,7 @@ func TestParseMoment(t *testing.T) {
 	}
 	for text, test := range tests {
 		t.Run(text, func(t *testing.T) {
-			got, err := parseMoment("start", text)
+			got, err := ParseMoment("start", text)
 			if test.fails != "" {
 				require.ErrorContains(t, err, test.fails)
 				require.ErrorIs(t, err, config.ErrUsage)
@@ -51,9 +50,9 @@ func TestParseMoment(t *testing.T) {
 			require.Equal(t, test.want, got)
 		})
 	}
-	require.Equal(t, int64(107), moment{7, true}.at(100))
-	require.Equal(t, int64(7), moment{7, false}.at(100))
-	require.Equal(t, int64(math.MaxInt64), moment{math.MaxInt64, true}.at(100))
+	require.Equal(t, int64(107), Moment{7, true}.At(100))
+	require.Equal(t, int64(7), Moment{7, false}.At(100))
+	require.Equal(t, int64(math.MaxInt64), Moment{math.MaxInt64, true}.At(100))
 }
 
 func TestSelection(t *testing.T) {
@@ -74,32 +73,19 @@ func TestSelection(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var s selection
+			var s Selection
 			var err error
-			s.include, err = parsePatterns("topics", test.include)
+			s.Include, err = ParsePatterns("topics", test.include)
 			require.NoError(t, err)
-			s.exclude, err = parsePatterns("exclude", test.exclude)
+			s.Exclude, err = ParsePatterns("exclude", test.exclude)
 			require.NoError(t, err)
 			var got []string
 			for _, topic := range []string{"/imu", "/imu/raw", "/odom"} {
-				if s.wants(&codec.Channel{Topic: topic}) {
+				if s.Wants(&codec.Channel{Topic: topic}) {
 					got = append(got, topic)
 				}
 			}
 			require.Equal(t, test.want, got)
 		})
 	}
-}
-
-func TestHuman(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 489010: "477.5 KiB", 1<<20 - 1: "1.0 MiB", 5 << 40: "5.0 TiB", math.MaxInt64: "8388608.0 TiB"} {
-		require.Equal(t, want, size(n))
-	}
-	require.Equal(t, "1627031535.114943571", seconds(1627031535114943571))
-	require.Equal(t, "-0.000000001", seconds(-1))
-	require.Equal(t, "-9223372036.854775808", seconds(math.MinInt64))
-	require.Equal(t, "/imu", printable("/imu"))
-	require.Equal(t, `"/\x1b[2J"`, printable("/\x1b[2J"))
-	require.Equal(t, time.Duration(math.MaxInt64), span(&codec.Info{StartTime: math.MinInt64, EndTime: math.MaxInt64}))
-	require.Zero(t, span(&codec.Info{StartTime: 5, EndTime: 4}))
 }

@@ -1,0 +1,40 @@
+package convert
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+func TestOutputThatAppearsMeanwhile(t *testing.T) {
+	for _, other := range []string{"out.mcap", "out_1.mcap"} {
+		t.Run(other, func(t *testing.T) {
+			folder := t.TempDir()
+			path := filepath.Join(folder, "out.mcap")
+			format, err := FormatOf(path, "")
+			require.NoError(t, err)
+			out, err := newOutput(path, format, false, nil)
+			require.NoError(t, err)
+			w, err := out.create(codec.CreateOptions{})
+			require.NoError(t, err)
+			require.NoError(t, w.(codec.Splitter).Split())
+			require.NoError(t, w.Close())
+			require.NoError(t, os.WriteFile(filepath.Join(folder, other), []byte("other"), 0o644))
+			_, err = out.commit()
+			require.ErrorContains(t, err, other+" exists by now; what was written is "+path+".part/"+other)
+			require.NoError(t, out.Close())
+			require.FileExists(t, path+".part/out.mcap")
+			require.FileExists(t, path+".part/out_1.mcap")
+			data, err := os.ReadFile(filepath.Join(folder, other))
+			require.NoError(t, err)
+			require.Equal(t, "other", string(data))
+			entries, err := os.ReadDir(folder)
+			require.NoError(t, err)
+			require.Len(t, entries, 2)
+		})
+	}
+}
