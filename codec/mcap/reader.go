@@ -27,6 +27,7 @@ type Reader struct {
 	size int64
 
 	profile, library string
+	rosbag2          string // see Extra
 	schemas          map[uint16]*mcap.Schema
 	contents         chunked.Contents
 	metadata         map[string]string
@@ -152,7 +153,8 @@ func (r *Reader) define(op mcap.OpCode, content []byte) error {
 		for key, value := range metadata.Metadata {
 			switch {
 			case metadata.Name == "rosbag2" && key == "serialized_metadata":
-				continue // says what the file itself says
+				r.rosbag2 = value // says what the file itself says, and more of the bag
+				continue
 			case metadata.Name != ownMetadata:
 				key = metadata.Name + "/" + key
 			}
@@ -191,6 +193,7 @@ type Extra struct {
 	Library     string         `json:"library"`
 	Chunks      map[string]int `json:"chunks"` // how many chunks have each compression
 	Attachments int            `json:"attachments"`
+	Rosbag2     string         `json:"-"` // what rosbag2 keeps of the whole bag: a metadata.yaml without its first line
 }
 
 func (r *Reader) describe() *codec.Info {
@@ -202,7 +205,7 @@ func (r *Reader) describe() *codec.Info {
 	}
 	info := r.contents.Info(Name, r.size, r.loader())
 	info.Complete = r.complete
-	info.Extra = Extra{Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: r.attachments}
+	info.Extra = Extra{Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: r.attachments, Rosbag2: r.rosbag2}
 	if len(r.metadata) > 0 {
 		info.Metadata = r.metadata
 	}

@@ -50,6 +50,10 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 			"Writes a complete copy of everything that can be read of a damaged or unfinished recording, and reports each damaged place. "+
 				"The format of the output is that of the input unless its name or --to says another. Without OUT its name is that of IN "+
 				"with .recover in it.", 1, 2, &salvage, salvage.salvage),
+		command("reindex BAG...", "Make the metadata.yaml of ROS 2 bags anew",
+			"Writes the metadata.yaml of ROS 2 bags (folders) anew from what their files hold, all of which is read. Damaged and unfinished "+
+				"files are replaced by complete ones with everything that can be read of them; the old ones stay, as NAME.damaged.",
+			1, 0, &struct{}{}, reindex),
 		command("diff A B", "Compare two recordings message by message",
 			"Compares two recordings message by message, whatever their formats: topics, types, the payloads of each topic and their order. "+
 				"Exits with 0 if they are the same and with 1 if they differ.", 2, 2, &diff, diff.diff))

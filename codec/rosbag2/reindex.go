@@ -1,0 +1,357 @@
+package rosbag2
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
+	"tapedeck/codec/mcap"
+)
+
+// damagedSuffix is what Reindex appends to the names of what it has replaced.
+const damagedSuffix = ".damaged"
+
+// Reindex writes the metadata.yaml of the bag in the folder dir anew, from what its files hold; all of it is read. A file that is
+// damaged, or was not completed, is replaced by one with every message that can be read, complete and with an index of its own. What
+// is replaced stays beside it, as NAME.damaged. What the files do not know is taken from the old metadata.yaml, or else from what they
+// keep of it: custom data, QoS, topics without messages. Told hears of each thing that is replaced.
+//
+// No recorder may write to the folder meanwhile. After a crash the bag is as it was, or as it will be, or Reindex does the rest.
+func Reindex(dir string, told func(string)) (*codec.Info, error) {
+	x := &reindexer{dir: filepath.Clean(dir), told: told}
+	err := x.run()
+	if err == nil {
+		var r *Reader
+		if r, err = Open(x.dir); err == nil {
+			defer r.Close()
+			return r.Info()
+		}
+	}
+	return nil, fmt.Errorf("reindex %s: %w", dir, err)
+}
+
+// reindexer does what Reindex says.
+type reindexer struct {
+	dir    string
+	told   func(string)
+	old    *metadata // nil: there is none that can be read
+	layout *layout
+	infos  []*codec.Info
+
+	unreadable []string
+}
+
+func (x *reindexer) run() error {
+	present, err := storageFiles(x.dir)
+	if err != nil {
+		return err
+	}
+	r := &Reader{path: x.dir, plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
+	names := r.unlisted(present)
+	if len(names) == 0 {
+		return errors.New("it has no files of a bag")
+	}
+	spoilt, err := x.readOld()
+	if err != nil {
+		return err
+	}
+	if err := x.plan(names); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := x.file(name); err != nil {
+			return err
+		}
+	}
+	if len(x.infos) == 0 {
+		return errors.New("none of its files can be read")
+	}
+	if spoilt {
+		x.unreadable = append(x.unreadable, filepath.Join(x.dir, metadataFile))
+	}
+	for _, path := range x.unreadable {
+		if err := os.Rename(path, keptName(path)); err != nil {
+			return err
+		}
+	}
+	m := x.layout.describe(x.infos)
+	x.addOld(m)
+	return m.save(x.layout.system, x.dir)
+}
+
+// readOld reads the metadata.yaml that there is, and says whether it is damaged.
+func (x *reindexer) readOld() (spoilt bool, err error) {
+	text, err := os.ReadFile(filepath.Join(x.dir, metadataFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if x.old, err = parseMetadata(text); err != nil {
+		x.old = nil
+		x.told(fmt.Sprintf("%s is damaged: %v", metadataFile, err))
+	}
+	return x.old == nil, nil
+}
+
+// plan finds out how the bag is kept.
+func (x *reindexer) plan(names []string) error {
+	o := codec.CreateOptions{Storage: storageMCAP, Overwrite: true}
+	kinds := map[string]bool{}
+	for _, name := range names {
+		kinds[filepath.Ext(bareName(name))] = true
+		if strings.HasSuffix(name, packedSuffix) {
+			o.CompressionMode = "file"
+		}
+	}
+	if len(kinds) > 1 {
+		return errors.New("it has files of two storages; take those of one of them away")
+	}
+	if kinds[".db3"] {
+		o.Storage = storageSQLite
+	}
+	known := x.old
+	if known == nil {
+		known = x.embedded(names)
+	}
+	if known != nil {
+		o.Metadata = maps.Clone(known.Custom)
+		if known.Distro != "" {
+			if o.Metadata == nil {
+				o.Metadata = map[string]string{}
+			}
+			o.Metadata["ros_distro"] = known.Distro
+		}
+		if known.Version >= 4 && known.Version <= 9 {
+			o.Version = known.Version
+		}
+		if o.CompressionMode == "" && strings.EqualFold(known.Mode, "message") {
+			o.CompressionMode = "message"
+		}
+	}
+	var err error
+	x.layout, err = newLayout(output.OS{}, o)
+	return err
+}
+
+// embedded returns what the last file that says something says of the bag.
+func (x *reindexer) embedded(names []string) *metadata {
+	for _, name := range slices.Backward(names) {
+		p, err := x.open(name)
+		if err != nil {
+			continue
+		}
+		var m *metadata
+		switch p := p.(type) {
+		case *database:
+			m, _ = p.ownMetadata()
+		case *mcap.Reader:
+			if info, err := p.Info(); err == nil {
+				m, _ = parseEmbedded([]byte(info.Extra.(mcap.Extra).Rosbag2))
+			}
+		}
+		_ = p.Close()
+		if m != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// open opens a file by itself.
+func (x *reindexer) open(name string) (codec.Reader, error) {
+	r := &Reader{path: x.dir, plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
+	if err := r.open(filepath.Join(x.dir, name)); err != nil {
+		return nil, err
+	}
+	return r.parts[0].Reader, nil
+}
+
+// file reads a file, and replaces it if need be.
+func (x *reindexer) file(name string) error {
+	r, err := x.open(name)
+	if err != nil {
+		x.told(fmt.Sprintf("%s cannot be read at all, and is called %s%s: %v", name, name, damagedSuffix, err))
+		x.unreadable = append(x.unreadable, filepath.Join(x.dir, name))
+		return nil
+	}
+	defer r.Close()
+	info, damage, err := check(r)
+	if err != nil {
+		return err
+	}
+	if damage == nil {
+		info.Path = filepath.Join(x.dir, name)
+		if bare, ok := strings.CutSuffix(info.Path, codec.ActiveSuffix); ok {
+			path := vacant(bare)
+			if err := os.Rename(info.Path, path); err != nil {
+				return err
+			}
+			x.told(fmt.Sprintf("%s is whole, and is called %s now", name, filepath.Base(path)))
+			info.Path = path
+		}
+		x.infos = append(x.infos, info)
+		return nil
+	}
+	return x.replace(name, r, info, damage)
+}
+
+// check reads all of a file, and returns what is damaged of it.
+func check(r codec.Reader) (info *codec.Info, damage, err error) {
+	if info, err = r.Info(); err != nil {
+		return nil, nil, err
+	}
+	if !info.Complete {
+		damage = errors.New("it was not completed")
+		if n := len(info.Events); n > 0 {
+			damage = errors.New(info.Events[n-1].Text)
+		}
+	}
+	it, err := r.Read(codec.Query{Start: math.MinInt64, Damaged: func(err error) { damage = err }})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer it.Close()
+	var n uint64
+	for {
+		if _, err = it.Next(); err != nil {
+			break
+		}
+		n++
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	if n != info.MessageCount && damage == nil {
+		damage = fmt.Errorf("it counts %d messages and has %d", info.MessageCount, n)
+	}
+	return info, damage, nil
+}
+
+// replace puts a whole file in the place of a damaged one.
+func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damage error) error {
+	work := filepath.Join(x.dir, ".reindex") // has nothing but copies, of one that did not come to its end too
+	if err := os.RemoveAll(work); err != nil {
+		return err
+	}
+	if err := os.Mkdir(work, 0o777); err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	whole, err := x.copy(filepath.Join(work, bareName(name)), r, info)
+	if err != nil {
+		return err
+	}
+	old, path := filepath.Join(x.dir, name), filepath.Join(x.dir, filepath.Base(whole.Path))
+	if old != path {
+		path = vacant(path)
+	}
+	kept := keptName(old)
+	// With the link there is never a moment without a file of this name.
+	if os.Link(old, kept) != nil {
+		err = os.Rename(old, kept)
+	}
+	if err == nil {
+		err = os.Rename(whole.Path, path)
+	}
+	if err == nil && old != path {
+		if err = os.Remove(old); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	codec.SyncFolder(x.dir)
+	x.told(fmt.Sprintf("%s has %d messages that were saved, and the damaged file is called %s: %v",
+		filepath.Base(path), whole.MessageCount, filepath.Base(kept), damage))
+	whole.Path = path
+	x.infos = append(x.infos, whole)
+	return nil
+}
+
+// copy writes what can be read of a file to one that is called path, or so with the suffix of a compressed one.
+func (x *reindexer) copy(path string, r codec.Reader, info *codec.Info) (*codec.Info, error) {
+	file, err := output.Create(x.layout.system, path, true)
+	if err != nil {
+		return nil, err
+	}
+	part, err := x.layout.part(file, nil) // messages that are compressed stay so
+	if err != nil {
+		return nil, err
+	}
+	if x.layout.mode == "file" {
+		part = &packedFile{Part: part, system: x.layout.system, overwrite: true}
+	}
+	for _, t := range info.Topics {
+		err = cmp.Or(err, part.Declare(t.Channel))
+	}
+	it, readErr := r.Read(codec.Query{Start: math.MinInt64, Damaged: func(error) {}})
+	if err = cmp.Or(err, readErr); err != nil {
+		return nil, errors.Join(err, part.Complete(false))
+	}
+	defer it.Close()
+	for err == nil {
+		var m *codec.Message
+		if m, err = it.Next(); err == nil {
+			err = part.Write(m)
+		}
+	}
+	completeErr := part.Complete(true)
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return part.Info(), completeErr
+}
+
+// vacant returns path, or if there is a file a path like it.
+func vacant(path string) string {
+	base, extension, _ := strings.Cut(filepath.Base(path), ".")
+	for n := 1; ; n++ {
+		if _, err := os.Lstat(path); err != nil {
+			return path
+		}
+		path = filepath.Join(filepath.Dir(path), fmt.Sprintf("%s_again%d.%s", base, n, extension))
+	}
+}
+
+// keptName returns the name that something damaged gets, one that is free.
+func keptName(path string) string {
+	name := path + damagedSuffix
+	for n := 1; ; n++ {
+		if _, err := os.Lstat(name); err != nil {
+			return name
+		}
+		name = fmt.Sprintf("%s%s.%d", path, damagedSuffix, n)
+	}
+}
+
+// addOld adds what the old metadata.yaml knows of topics and the files do not.
+func (x *reindexer) addOld(m *metadata) {
+	if x.old == nil {
+		return
+	}
+	for _, t := range x.old.Topics {
+		i := slices.IndexFunc(m.Topics, func(o topicInfo) bool { return o.Topic.Name == t.Topic.Name && o.Topic.Type == t.Topic.Type })
+		if i < 0 {
+			t.Messages = 0
+			m.Topics = append(m.Topics, t)
+			continue
+		}
+		known := &m.Topics[i].Topic
+		known.TypeHash = cmp.Or(known.TypeHash, t.Topic.TypeHash)
+		if len(known.QoS) == 0 {
+			known.QoS = t.Topic.QoS
+		}
+	}
+}

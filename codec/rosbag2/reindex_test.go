@@ -1,0 +1,117 @@
+package rosbag2
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// A bag of three files of which one is cut, one was not completed and metadata.yaml is gone, or damaged, or as it was, is whole again,
+// and what was there before is still there.
+func TestReindex(t *testing.T) {
+	for _, o := range []codec.CreateOptions{
+		{Storage: storageMCAP}, {Storage: storageSQLite, Version: 5}, {Storage: storageSQLite, CompressionMode: "message"},
+		{Storage: storageMCAP, CompressionMode: "file"}, {Storage: storageSQLite, Version: 9, CompressionMode: "file"},
+	} {
+		for _, metadata := range []string{"gone", "damaged", "there"} {
+			t.Run(fmt.Sprint(o.Storage, o.Version, o.CompressionMode, metadata), func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "drive")
+				o.ChunkSize = 60_000
+				o.Metadata = map[string]string{"ros_distro": "jazzy", "car": "blue"}
+				w, err := Create(dir, o)
+				require.NoError(t, err)
+				channels := testChannels()
+				require.NoError(t, w.Declare(channels[1]))
+				want := testMessages(90, channels[0])
+				random := rand.New(rand.NewPCG(1, 2))
+				for i := range want {
+					want[i].Data = make([]byte, 20_000)
+					for j := range want[i].Data {
+						want[i].Data[j] = byte(random.Uint32())
+					}
+					if i == 30 || i == 60 {
+						require.NoError(t, w.Split())
+					}
+					require.NoError(t, w.Write(&want[i]))
+				}
+				require.NoError(t, w.Close())
+				files := listed(t, dir).Paths
+
+				path := filepath.Join(dir, metadataFile)
+				switch metadata {
+				case "gone":
+					require.NoError(t, os.Remove(path))
+				case "damaged":
+					require.NoError(t, os.WriteFile(path, []byte("rosbag2_bagfile_information:\n  version: [\n"), 0o666))
+				}
+				second := filepath.Join(dir, files[1])
+				data, err := os.ReadFile(second)
+				require.NoError(t, err)
+				cut := data[:len(data)*3/4]
+				require.NoError(t, os.WriteFile(second, cut, 0o666))
+				if o.CompressionMode != "file" {
+					require.NoError(t, os.Rename(filepath.Join(dir, files[2]), filepath.Join(dir, files[2]+codec.ActiveSuffix)))
+				}
+
+				var told []string
+				info, err := Reindex(dir, func(text string) { told = append(told, text) })
+				require.NoError(t, err)
+				require.NotEmpty(t, told)
+				require.True(t, info.Complete, info.Events)
+				require.Empty(t, info.Events)
+				got := read(t, open(t, dir), codec.Query{})
+				require.Greater(t, len(got), 70, "more than half of what was cut")
+				m := listed(t, dir)
+				require.EqualValues(t, len(got), m.Messages)
+				require.Equal(t, files, m.Paths)
+				requireMessages(t, want[:30], got[:30])
+				requireMessages(t, want[60:], got[len(got)-30:])
+				require.Equal(t, want[30].LogTime, got[30].LogTime)
+				kept, err := os.ReadFile(second + damagedSuffix)
+				require.NoError(t, err)
+				require.Equal(t, cut, kept)
+				require.Equal(t, metadata == "damaged", fileExists(path+damagedSuffix))
+				require.Len(t, m.Topics, 2)
+				if m.Version >= 8 {
+					require.Equal(t, "jazzy", m.Distro)
+				}
+				if m.Version >= 6 {
+					require.Equal(t, "blue", m.Custom["car"])
+				}
+				require.Equal(t, o.CompressionMode != "", m.Compression == "zstd")
+
+				// What is whole is left as it is.
+				told = nil
+				_, err = Reindex(dir, func(text string) { told = append(told, text) })
+				require.NoError(t, err)
+				require.Empty(t, told)
+				again := listed(t, dir)
+				require.Equal(t, m, again)
+			})
+		}
+	}
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func TestReindexRefuses(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Reindex(dir, func(string) {})
+	require.EqualError(t, err, "reindex "+dir+": it has no files of a bag")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a_0.mcap"), nil, 0o666))
+	_, err = Reindex(dir, func(string) {})
+	require.EqualError(t, err, "reindex "+dir+": none of its files can be read")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a_0.db3"), nil, 0o666))
+	_, err = Reindex(dir, func(string) {})
+	require.ErrorContains(t, err, "two storages")
+	require.Equal(t, []string{"a_0.db3", "a_0.mcap"}, names(t, dir))
+}

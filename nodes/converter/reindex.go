@@ -1,0 +1,24 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"tapedeck/codec/rosbag2"
+)
+
+// reindex makes the metadata.yaml of bags anew, and what is damaged of their files.
+func reindex(ctx context.Context, paths []string, stdout, _ io.Writer) error {
+	for _, path := range paths {
+		info, err := rosbag2.Reindex(path, func(text string) { fmt.Fprintln(stdout, text) })
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "%s: %s in %s\n", path, count(info.MessageCount, "message"), count(len(info.Files), "file"))
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
