@@ -37,19 +37,19 @@ func (f frames) hear(topic string, t *geometry_msgs.TransformStamped, now uint64
 }
 
 // resolve returns where a pose in a frame is in the map or, if that is not known, in the frame that all others are in: or in the
-// first frame before that stop, unless it is nil, says yes of. last is that frame, heard when the last of the transforms on the way to it was heard.
+// first frame before that stop, unless it is nil, says yes of. last is that frame, heard when the last of the transforms on the way to it was heard; 0 is never.
 func (f frames) resolve(name string, at geometry_msgs.Pose, stop func(string) bool) (_ geometry_msgs.Pose, last string, heard uint64) {
 	for range maxDepth {
 		next := f[name]
 		if next == nil || name == mapFrame || stop != nil && stop(name) {
-			break
+			return at, name, heard
 		}
 		next.used = true
 		at = compose(next.at, at)
 		heard = max(heard, next.heard)
 		name = next.parent
 	}
-	return at, name, heard
+	return at, name, 0
 }
 
 // compose returns where a pose in a frame is in the one that the frame is in.

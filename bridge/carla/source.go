@@ -2,11 +2,14 @@ package carla
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
@@ -107,4 +110,26 @@ func (s *source) replaces() bool {
 		return true
 	}
 	return false
+}
+
+// stampOf returns the time that a message is about, far in the future if it has none, 0 if that is not set.
+func stampOf(m msgs.Message) time.Duration {
+	var t builtin_interfaces.Time
+	switch m := m.(type) {
+	case *nav_msgs.Odometry:
+		t = m.Header.Stamp
+	case *carla_msgs.CarlaEgoVehicleControl:
+		t = m.Header.Stamp
+	case *carla_msgs.CarlaEgoVehicleStatus:
+		t = m.Header.Stamp
+	case *carla_msgs.CarlaCollisionEvent:
+		t = m.Header.Stamp
+	case *tf2_msgs.TFMessage:
+		if len(m.Transforms) > 0 {
+			t = m.Transforms[0].Header.Stamp
+		}
+	default:
+		return math.MaxInt64
+	}
+	return duration(t)
 }

@@ -40,6 +40,7 @@ type Writer struct {
 	now     time.Duration // of the frame that is collected, since the log began
 	logTime int64         // when the log began
 	number  uint64        // of the frame before
+	early   early
 
 	size    int64          // bytes of frames that were written
 	channel *codec.Channel // nil before the first frame is written
@@ -99,13 +100,19 @@ func (w *Writer) Write(m *codec.Message) error {
 	if err := s.decode(m); err != nil {
 		return err
 	}
-	t := time.Duration(m.LogTime)
-	clock, ok := s.message.(*rosgraph_msgs.Clock)
-	if ok {
-		t = duration(clock.Clock)
+	var err error
+	if clock, ok := s.message.(*rosgraph_msgs.Clock); ok {
+		err = w.tick(duration(clock.Clock), m.LogTime)
+	} else if !w.clocked {
+		err = w.pass(m.LogTime)
 	}
-	if err := w.advance(t, m.LogTime, ok); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
+	}
+	shown := w.zero + w.now
+	if t := stampOf(s.message); w.early.begun && (t > shown || t == 0 && shown != 0) {
+		w.early.add(m)
+		return nil
 	}
 	w.take(s)
 	return nil
@@ -163,33 +170,57 @@ func duration(t builtin_interfaces.Time) time.Duration {
 	return time.Duration(t.Sec)*time.Second + time.Duration(t.Nanosec)
 }
 
-// advance ends the frame that is collected if t, of the clock or since 1970, is behind it.
-func (w *Writer) advance(t time.Duration, logTime int64, clock bool) error {
-	if w.clocked && !clock {
-		return nil // the frame is that of the last /clock
+// pass ends the frame that is collected if log time is a step behind it, as there is no clock.
+func (w *Writer) pass(logTime int64) error {
+	t := time.Duration(logTime)
+	if !w.begun {
+		w.begun, w.zero, w.logTime = true, t, logTime
 	}
-	if !w.begun || clock && !w.clocked && w.number == 0 {
-		w.begun, w.clocked, w.zero, w.logTime, w.now = true, clock, t, logTime, 0
-		return nil
-	}
-	if clock && !w.clocked { // from now on time is the clock's
-		w.clocked = true
-		w.zero = t - max(w.now, time.Duration(logTime-w.logTime))
-	}
-	next := t - w.zero
-	if next < w.now && clock {
-		w.lose(clockTopic, "the clock going back: time in the log goes on")
-		next = w.now + w.step
-		w.zero = t - next
-	}
-	if !clock {
-		next = w.now + (next-w.now)/w.step*w.step
-	}
-	if next <= w.now {
+	steps := (t - w.zero - w.now) / w.step
+	if steps <= 0 {
 		return nil
 	}
 	err := w.end()
-	w.now = next
+	w.now += steps * w.step
+	return err
+}
+
+// tick takes the time that the clock shows. Messages about the frame before it may come after it, so that the end of that frame is
+// the next time that the clock shows.
+func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
+	switch {
+	case !w.begun || !w.clocked && w.number == 0:
+		w.begun, w.clocked, w.zero, w.logTime = true, true, t, logTime
+		return nil
+	case !w.clocked: // from now on time is the clock's
+		w.clocked = true
+		w.zero = t - max(w.now, time.Duration(logTime-w.logTime))
+	}
+	next, last := t-w.zero, max(w.now, w.early.at)
+	if next < last {
+		w.lose(clockTopic, "the clock going back: time in the log goes on")
+		next = last + w.step
+		w.zero = t - next
+	}
+	if next == last {
+		return nil
+	}
+	if w.early.begun {
+		err = w.catchUp()
+	}
+	w.early.begun, w.early.at = true, next
+	return err
+}
+
+// catchUp ends the frame that is collected, and begins the next one with what came early.
+func (w *Writer) catchUp() error {
+	err := w.end()
+	w.now, w.early.begun = w.early.at, false
+	for _, m := range w.early.messages() {
+		s := w.source(m.Channel)
+		_ = s.decode(&m) // as it was before
+		w.take(s)
+	}
 	return err
 }
 
@@ -243,16 +274,19 @@ func (w *Writer) flush() error {
 
 // finish writes the frame that was collected, and all before it.
 func (w *Writer) finish() error {
-	if w.begun {
-		w.patience, w.begun = 0, false
-		if err := w.end(); err != nil {
-			return err
-		}
+	var err error
+	w.patience = 0
+	if w.early.begun {
+		err = w.catchUp()
 	}
-	return w.flush()
+	if w.begun {
+		w.begun = false
+		err = errors.Join(err, w.end())
+	}
+	return errors.Join(err, w.flush())
 }
 
-// Sync implements codec.Writer. The frame that is collected is not among what is put on the disk.
+// Sync implements codec.Writer. What is collected is not among what is put on the disk.
 func (w *Writer) Sync() error { return w.w.Sync() }
 
 // Close implements codec.Writer.
@@ -266,7 +300,7 @@ func (w *Writer) File() string {
 	return ""
 }
 
-// Split implements codec.Splitter. The frame that is collected is the first of the new file.
+// Split implements codec.Splitter. What is collected goes to the new file.
 func (w *Writer) Split() error {
 	if s, ok := w.w.(codec.Splitter); ok {
 		return s.Split()

@@ -116,12 +116,14 @@ func (l *live) write(topic string, v msgs.Message) {
 	require.NoError(l.t, l.Write(l.message(topic, v)))
 }
 
-// tick has the clock show a time in s, when so much has passed.
+// tick has the clock show a time in s after a minute, when so much has passed.
 func (l *live) tick(s float64) {
 	l.t.Helper()
 	l.now += 50e6
-	l.write("/clock", &rosgraph_msgs.Clock{Clock: Stamp(s)})
+	l.write("/clock", l.clock(s))
 }
+
+func (l *live) clock(s float64) *rosgraph_msgs.Clock { return &rosgraph_msgs.Clock{Clock: Stamp(60 + s)} }
 
 func (l *live) tf(parent, child string, x float64) {
 	l.t.Helper()
@@ -229,36 +231,30 @@ func TestIDsUsedAgain(t *testing.T) {
 // Where a plain robot is follows from its transforms, however long the way is to the map.
 func TestTransforms(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "robot", Topics: []string{"/odom"}, Frames: []string{"base_link"}}}})
-	where := func() float64 {
-		t.Helper()
-		all := packets[carla.PositionList](t, &l.log)
-		last := all[len(all)-1]
-		require.Len(t, last, 1)
-		return last[0].Location.X / 100
-	}
 	l.tick(0)
 	l.tf("odom", "base_footprint", 1)
 	l.tf("base_footprint", "base_link", 0.5)
 	l.tf("base_link", "lidar", 0.25)
 	l.tick(1)
-	require.Equal(t, 1.5, where()) // odom is the last frame
 	l.tf("map", "odom", 10)
 	l.tf("earth", "map", 1000)
 	l.tick(2)
-	require.Equal(t, 11.5, where())
 	o := odometryAt(2)
 	o.Header.FrameId = "odom"
 	l.write("/odom", o)
 	l.tick(3)
-	require.Equal(t, 12.0, where())
-	require.Equal(t, vector{X: 3}, packets[carla.KinematicsList](t, &l.log)[0][0].LinearVelocity)
 	l.tick(4) // nothing new: not where the older transforms had it
-	require.Equal(t, 12.0, where())
 	l.tf("a", "odom", 20)
 	l.tf("odom", "a", 20) // a circle
 	l.tf("odom", "base_footprint", math.NaN())
 	l.tick(5)
-	l.done()
+	var places []float64
+	for _, list := range packets[carla.PositionList](t, l.done()) {
+		require.Len(t, list, 1)
+		places = append(places, list[0].Location.X/100)
+	}
+	require.Equal(t, []float64{1.5, 11.5, 12, 12, 12, 12}, places) // at first odom is the last frame
+	require.Equal(t, vector{X: 3}, packets[carla.KinematicsList](t, &l.log)[0][0].LinearVelocity)
 	require.Equal(t, []string{
 		"/tf: transforms of frames that are no actor's (2)", "/tf: transforms with numbers that are none (1)",
 	}, l.lost())
@@ -389,6 +385,8 @@ func TestMapIsWaitedFor(t *testing.T) {
 	require.Empty(t, l.log.frames)
 	l.write("/carla/world_info", &carla_msgs.CarlaWorldInfo{MapName: "Town04"})
 	l.tick(1.75)
+	require.Empty(t, l.log.frames)
+	l.tick(2)
 	require.Len(t, l.log.frames, 3)
 	require.Equal(t, "Town04", l.done().frames[0].Channel.Metadata[carla.KeyMap])
 
@@ -396,10 +394,11 @@ func TestMapIsWaitedFor(t *testing.T) {
 	l.tick(0)
 	l.tick(1)
 	l.tick(2)
-	require.Empty(t, l.log.frames)
 	l.tick(3)
+	require.Empty(t, l.log.frames)
+	l.tick(4)
 	require.Len(t, l.log.frames, 3)
-	require.Len(t, l.done().frames, 4)
+	require.Len(t, l.done().frames, 5)
 }
 
 // After an error of the disk the frames that are not in the log are written where it goes on.
@@ -407,28 +406,58 @@ func TestDiskErrors(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.write("/carla/hero/odometry", odometryAt(1))
+	l.tick(1)
 	missing := &codec.MissingError{Path: "a.log", Err: syscall.ENOSPC}
 	l.log.err = missing
-	m := l.message("/clock", &rosgraph_msgs.Clock{Clock: Stamp(1)})
+	m := l.message("/clock", l.clock(2))
 	require.ErrorIs(t, l.Write(m), missing)
 	require.NoError(t, l.Write(m))
 	l.write("/carla/hero/odometry", odometryAt(2))
-	l.tick(2)
 	log := l.done()
 	require.Equal(t, []float64{0, 1, 2}, log.elapsed(t))
-	require.Equal(t, []vector{{X: 100}, {X: 200}, {X: 200}}, []vector{
+	require.Equal(t, []vector{{X: 100}, {X: 100}, {X: 200}}, []vector{
 		packets[carla.PositionList](t, log)[0][0].Location, packets[carla.PositionList](t, log)[1][0].Location, packets[carla.PositionList](t, log)[2][0].Location,
 	})
 
 	l = newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
+	l.tick(1)
 	l.log.err = errors.New("no frame")
-	require.ErrorContains(t, l.Write(l.message("/clock", &rosgraph_msgs.Clock{Clock: Stamp(1)})), "/clock [rosgraph_msgs/msg/Clock] at 1700000000050000000 ns: no frame")
-	require.Equal(t, []float64{1}, l.done().elapsed(t))
+	require.ErrorContains(t, l.Write(l.message("/clock", l.clock(2))), "/clock [rosgraph_msgs/msg/Clock] at 1700000000100000000 ns: no frame")
+	require.Equal(t, []float64{1, 2}, l.done().elapsed(t))
 	require.ErrorIs(t, l.Split(), errors.ErrUnsupported)
 	require.ErrorIs(t, l.Remove("a.log"), errors.ErrUnsupported)
 	require.Empty(t, l.File())
 	require.NoError(t, l.Sync())
+}
+
+// Messages about a frame may come after the clock has gone on; those without a stamp are about the frame in which they come.
+func TestLateMessages(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01"})
+	odometry := func(x, stamp float64) {
+		o := odometryAt(x)
+		o.Header.Stamp = Stamp(60 + stamp)
+		l.write("/carla/hero/odometry", o)
+	}
+	l.tick(0)
+	l.tick(1)
+	odometry(0, 0)
+	l.write("/carla/traffic_lights/status", &carla_msgs.CarlaTrafficLightStatusList{TrafficLights: []carla_msgs.CarlaTrafficLightStatus{{Id: 7, State: 2}}})
+	odometry(10, 1)
+	odometry(0.5, 0)
+	l.tick(2)
+	odometry(20, 2)
+	odometry(11, 1)
+	l.tick(0) // back
+	odometry(30, 0)
+	log := l.done()
+	var places []float64
+	for _, list := range packets[carla.PositionList](t, log) {
+		places = append(places, list[0].Location.X/100)
+	}
+	require.Equal(t, []float64{0.5, 11, 20, 30}, places)
+	require.Equal(t, []float64{0, 1, 2, 2.05}, log.elapsed(t))
+	require.Equal(t, []carla.StateList{nil, {{Actor: 7, Colour: carla.Green}}, {{Actor: 7, Colour: carla.Green}}, {{Actor: 7, Colour: carla.Green}}}, packets[carla.StateList](t, log))
 }
 
 // Each file of a log that is split is a log that begins with all that is known.
@@ -442,13 +471,14 @@ func TestSplitLog(t *testing.T) {
 	l.list(carla_msgs.CarlaActorInfo{Id: 3, Type: "static.prop.box"})
 	l.write("/carla/hero/odometry", odometryAt(1))
 	l.tick(1)
+	l.tick(2)
 	require.Equal(t, path, l.File())
 	require.NoError(t, l.Split())
 	l.write("/carla/hero/odometry", odometryAt(2))
-	l.tick(2)
+	l.tick(3)
 	require.NoError(t, l.Sync())
 	require.NoError(t, l.Close())
-	for i, want := range [][]float64{{1}, {2, 2}} {
+	for i, want := range [][]float64{{1}, {1, 2, 2}} {
 		name := []string{path, strings.TrimSuffix(path, ".log") + "_1.log"}[i]
 		r := openROS2(t, name)
 		all := collect(t, r)

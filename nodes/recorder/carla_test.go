@@ -16,6 +16,7 @@ import (
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/std_msgs"
 )
 
 // say publishes a message and waits until it was received.
@@ -65,7 +66,7 @@ func drives(t *testing.T, path string) (places []float64, id uint32, world strin
 func TestRecordingForCARLA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions(storageCARLA)
-		o.All, o.MaxBagMessages, o.CARLAProfile, o.Snapshot = true, 6, "ue5", true
+		o.All, o.MaxBagMessages, o.CARLAProfile, o.Snapshot = true, 8, "ue5", true
 		d := newDeck(t, o)
 		world := d.offer("/carla/world_info", "carla_msgs/msg/CarlaWorldInfo", bridge.LatchedQoS())
 		list := d.offer("/carla/actor_list", "carla_msgs/msg/CarlaActorList", bridge.LatchedQoS())
@@ -79,7 +80,7 @@ func TestRecordingForCARLA(t *testing.T) {
 		d.say(list, &carla_msgs.CarlaActorList{Actors: []carla_msgs.CarlaActorInfo{{Id: 42, Type: "vehicle.audi.tt", Rolename: "hero"}}})
 		for i := range int32(5) {
 			d.say(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
-			var place nav_msgs.Odometry
+			place := nav_msgs.Odometry{Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: i}}}
 			place.Pose.Pose.Position.X = float64(i)
 			d.say(odometry, &place)
 		}

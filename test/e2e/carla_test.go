@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	meaning "tapedeck/bridge/carla"
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+)
+
+// world is what a CARLA log has of actors, by the time of each frame in ns.
+type world struct {
+	actors map[uint32]string // the blueprints of all that there ever were
+	roles  map[uint32]string
+	places map[int64]map[uint32]carla.Position
+	gears  map[int64]map[uint32]int32
+	header carla.Header
+}
+
+// worldOf reads a log.
+func worldOf(t *testing.T, path string) world {
+	r, err := carla.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	w := world{actors: map[uint32]string{}, roles: map[uint32]string{}, places: map[int64]map[uint32]carla.Position{}, gears: map[int64]map[uint32]int32{}, header: r.Header()}
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	for range info.MessageCount {
+		m, err := it.Next()
+		require.NoError(t, err)
+		var now int64
+		for rest := m.Data; len(rest) > 0; {
+			var k carla.Packet
+			k, rest, err = carla.NextPacket(rest)
+			require.NoError(t, err)
+			b, err := carla.Decode(r.Profile(), k)
+			require.NoError(t, err)
+			switch b := b.(type) {
+			case *carla.FrameStart:
+				now = time.Duration(math.Round(b.Elapsed * 1e6)).Nanoseconds() // µs
+				w.places[now], w.gears[now] = map[uint32]carla.Position{}, map[uint32]int32{}
+			case *carla.EventAddList:
+				for _, a := range *b {
+					w.actors[a.Actor], w.roles[a.Actor] = a.BlueprintID, a.Attribute("role_name")
+				}
+			case *carla.PositionList:
+				for _, p := range *b {
+					w.places[now][p.Actor] = p
+				}
+			case *carla.AnimVehicleList:
+				for _, v := range *b {
+					w.gears[now][v.Actor] = v.Gear
+				}
+			}
+		}
+	}
+	return w
+}
+
+// TestCARLALogOverDDS plays a real log onto DDS and has it recorded as a log: of the same actors, in the same places.
+func TestCARLALogOverDDS(t *testing.T) {
+	t.Parallel()
+	original, err := filepath.Abs(filepath.Join(samples, "carla/scenario_runner_DistanceToLaneCenter.log"))
+	require.NoError(t, err)
+	if _, err := os.Stat(original); err != nil {
+		t.Skip("the real recordings are not there: ", err)
+	}
+	g := isolate(t)
+	profiles := ""
+	for _, topic := range []string{"/clock", "/tf", "/carla/hero/odometry", "/carla/hero/vehicle_control_cmd", "/carla/hero/vehicle_status", "/carla/traffic_lights/status"} {
+		profiles += topic + ": {reliability: reliable, durability: volatile, history: keep_all}\n"
+	}
+	require.NoError(t, os.WriteFile(g.path("profiles.yaml"), []byte(profiles), 0o644))
+	recorder := g.start("recorder", "-a", "-s", "carla", "-o", "again", "--carla-profile", "ue5")
+	g.run(0, "player", original, "--wait-for-subscribers", "--rate", "4", "--exclude-regex", "^/carla/(status|hero/vehicle_info)$",
+		"--qos-profile-overrides-path", "profiles.yaml")
+	out := recorder.Interrupt()
+	require.Contains(t, out, "not recorded: a CARLA log has nothing of /rosout")
+	want, got := worldOf(t, original), worldOf(t, g.path("again.log"))
+	require.Equal(t, want.header.Map, got.header.Map)
+	require.Equal(t, want.actors, got.actors)
+	for id, kind := range want.actors {
+		if kind[:min(len(kind), 8)] == "vehicle." {
+			require.Equal(t, want.roles[id], got.roles[id])
+		}
+	}
+	require.Len(t, got.places, len(want.places))
+	compared, missing := 0, 0
+	for at, places := range want.places {
+		for id, p := range places {
+			q, ok := got.places[at][id]
+			if !ok { // lists have no stamps, and may come with the next frame
+				missing++
+				continue
+			}
+			compared++
+			require.Equal(t, want.gears[at][id], got.gears[at][id])
+			near := []float64{p.Location.X, p.Location.Y, p.Location.Z}
+			require.InDeltaSlice(t, near, []float64{q.Location.X, q.Location.Y, q.Location.Z}, 1e-3) // cm
+			a, b := meaning.Quaternion(p.Rotation), meaning.Quaternion(q.Rotation)
+			require.InDelta(t, 1, math.Abs(a.X*b.X+a.Y*b.Y+a.Z*b.Z+a.W*b.W), 1e-11) // within 1e-5 rad
+		}
+	}
+	require.Less(t, missing, compared/100)
+}
