@@ -79,6 +79,32 @@ func BenchmarkRead(b *testing.B) {
 			require.NoError(b, r.Close())
 		}
 	})
+	b.Run("values", func(b *testing.B) { // of all packets
+		b.SetBytes(stat.Size())
+		for b.Loop() {
+			r, err := Open(path)
+			require.NoError(b, err)
+			d := Decoder{Profile: r.Profile()}
+			it, err := r.Read(codec.Query{})
+			for err == nil {
+				var m *codec.Message
+				if m, err = it.Next(); err != nil {
+					break
+				}
+				for rest := m.Data; len(rest) > 0; {
+					var k Packet
+					if k, rest, err = NextPacket(rest); err != nil {
+						break
+					}
+					if _, err = d.Decode(k); err != nil {
+						break
+					}
+				}
+			}
+			require.Equal(b, io.EOF, err)
+			require.NoError(b, r.Close())
+		}
+	})
 	b.Run("index", func(b *testing.B) {
 		b.SetBytes(stat.Size())
 		for b.Loop() {

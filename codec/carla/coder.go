@@ -108,21 +108,28 @@ func (c *Coder) Float64(v *float64) {
 
 // Vector codes a vector, each component with 4 bytes or, in UE5, 8.
 func (c *Coder) Vector(v *Vector) {
-	if c.Profile.Wide {
+	if !c.Profile.Wide {
+		c.Vector32(v)
+	} else if c.encoding {
 		c.Float64(&v.X)
 		c.Float64(&v.Y)
 		c.Float64(&v.Z)
-	} else {
-		c.Vector32(v)
+	} else if b := c.take(24); b != nil {
+		v.X = math.Float64frombits(binary.LittleEndian.Uint64(b))
+		v.Y = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+		v.Z = math.Float64frombits(binary.LittleEndian.Uint64(b[16:]))
 	}
 }
 
 // Vector32 codes a vector with 4 bytes each component, whatever the profile.
 func (c *Coder) Vector32(v *Vector) {
-	x, y, z := float32(v.X), float32(v.Y), float32(v.Z)
-	c.Float32(&x, &y, &z)
-	if !c.encoding {
-		*v = Vector{float64(x), float64(y), float64(z)}
+	if c.encoding {
+		x, y, z := float32(v.X), float32(v.Y), float32(v.Z)
+		c.Float32(&x, &y, &z)
+	} else if b := c.take(12); b != nil {
+		v.X = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+		v.Y = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4:])))
+		v.Z = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[8:])))
 	}
 }
 
