@@ -45,7 +45,7 @@ lint:
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"
 
 bench: build
-	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr
+	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr ./codec/carla
 	$(GO) run ./test/bench
 
 bench-recorder: build
