@@ -7,6 +7,7 @@ import (
 	"tapedeck/bridge/carla"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/throttle"
 )
 
 // options are the recorder's parameters, each at once a flag, a ROS parameter and a line of config/recorder.yaml.
@@ -117,7 +118,7 @@ func (o *options) check(topics []string) error {
 
 // settings are what options say in a form of their own.
 type settings struct {
-	throttles  []throttleRule
+	throttles  []throttle.Rule
 	priorities []pattern // for memory
 	repeats    []pattern // how many messages are repeated
 	reserve    reserve   // of the disk
@@ -127,7 +128,7 @@ type settings struct {
 
 // settle reads the options that have a form of their own. The error is one of usage.
 func (o *options) settle() (s settings, err error) {
-	if s.throttles, err = parseThrottles(o.Throttle); err != nil {
+	if s.throttles, err = throttle.Parse(o.Throttle); err != nil {
 		return s, config.Usagef("throttle: %w", err)
 	}
 	if s.priorities, err = parsePatterns(o.Priority, 0, 1); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/throttle"
 )
 
 // stream is one topic with one type that is being recorded. Its subscriptions feed the backlog and the snapshot ring.
@@ -18,7 +19,7 @@ type stream struct {
 	journal *journal // nil: nobody wants to know of gaps
 	limit   uint64   // messages to be recorded; 0: all
 
-	throttle   *throttle               // of what is recorded; nil: none
+	throttle   *throttle.Throttle      // of what is recorded; nil: none
 	resumption *atomic.Pointer[moment] // when a pause ends by a message; nil, or in it nil: never
 	resume     func()                  // ends the pause for all
 
@@ -108,7 +109,7 @@ func (s *stream) takeIn(samples []bridge.Sample) {
 		}
 		refs := refs
 		pass := !full
-		if pass && s.throttle != nil && record && !from.offering && !s.throttle.passes(stamp) {
+		if pass && s.throttle != nil && record && !from.offering && !s.throttle.Passes(stamp) {
 			pass = false
 			throttled++
 		}

@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/throttle"
 )
 
 // updateRest is how often the time that update took passes, at least, before it is called again, so that a large graph that changes
@@ -213,7 +214,7 @@ func (r *recorder) newStream(c *codec.Channel) *stream {
 	s.journal = &r.session.Load().journal
 	s.limit = r.options.Limit
 	s.paused, s.pausedAt, s.resumption, s.resume = r.pausing, r.pausedAt, &r.resumption, r.resume
-	s.throttle = throttleOf(r.throttles, c.Topic)
+	s.throttle = throttle.Of(r.throttles, c.Topic)
 	if priority, found := numberOf(r.priorities, c.Topic); found {
 		s.share.weight = 1 / float64(priority)
 	}
