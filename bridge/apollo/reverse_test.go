@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/bridge"
@@ -24,6 +25,7 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/radar_msgs"
+	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
@@ -245,4 +247,104 @@ func TestReverse(t *testing.T) {
 			require.Equal(t, test.losses, lost)
 		})
 	}
+}
+
+// TestBigEndian translates a cloud and a payload of the other byte order.
+func TestBigEndian(t *testing.T) {
+	text, _, losses := reverseOf(t, "/points", &sensor_msgs.PointCloud2{
+		Header: atStamp, Height: 1, Width: 2, PointStep: 6, IsBigendian: true,
+		Fields: []sensor_msgs.PointField{{Name: "y", Datatype: sensor_msgs.PointField_FLOAT32}, {Name: "gain", Offset: 4, Datatype: sensor_msgs.PointField_INT16}},
+		Data:   []byte{0x3f, 0x80, 0, 0, 0xff, 0xfe, 0xc0, 0, 0, 0, 1, 0},
+	})
+	require.Contains(t, plainText(text), "point:{y:1 gain:-2} point:{y:-2 gain:256}")
+	require.Empty(t, losses)
+
+	b := newThereAndBack(t, nil, channelOf(t, msgs.Release(""), "/numbers", "std_msgs/msg/Float64MultiArray"))
+	big := append([]byte{0, 0, 0, 0}, make([]byte, 8)...)
+	big = binary.BigEndian.AppendUint32(append(big, 0, 0, 0, 1), 0)
+	big = binary.BigEndian.AppendUint64(big, math.Float64bits(1.5))
+	little, err := cdr.Marshal(&std_msgs.Float64MultiArray{Data: []float64{1.5}})
+	require.NoError(t, err)
+	require.Equal(t, little, b.restored(t, big))
+}
+
+func TestReverseErrors(t *testing.T) {
+	cloud := func(m sensor_msgs.PointCloud2) []byte {
+		payload, err := cdr.Marshal(&m)
+		require.NoError(t, err)
+		return payload
+	}
+	x := []sensor_msgs.PointField{{Name: "x", Offset: 2, Datatype: sensor_msgs.PointField_FLOAT32, Count: 1}}
+	for name, test := range map[string]struct {
+		typeName string
+		payload  []byte
+		want     string
+	}{
+		"short":         {"sensor_msgs/msg/JointState", []byte{0, 1, 0, 0, 1, 0, 0, 0}, "decode sensor_msgs/msg/JointState: header.stamp.nanosec: offset 8: 4 bytes expected, 0 are left"},
+		"length":        {"std_msgs/msg/Float64MultiArray", []byte{0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff}, "decode std_msgs/msg/Float64MultiArray: layout.dim: offset 8: sequence of 4294967295 elements of 12 bytes or more, but only 0 bytes are left"},
+		"long":          {"std_msgs/msg/Bool", make([]byte, 13), "decode std_msgs/msg/Bool: 8 bytes are left behind the last field; the payload does not fit the definition"},
+		"encapsulation": {"std_msgs/msg/Bool", []byte{9, 9, 9, 9, 1}, "decode std_msgs/msg/Bool: 09 09 09 09 is no CDR header"},
+		"mapped":        {"sensor_msgs/msg/Image", []byte{0, 1, 0, 0}, "decode sensor_msgs/msg/Image: "},
+		"few bytes":     {"sensor_msgs/msg/PointCloud2", cloud(sensor_msgs.PointCloud2{Width: 2, Height: 1, PointStep: 8, Data: make([]byte, 15)}), "15 bytes are too few for 1 rows of 2 points of 8 bytes"},
+		"many rows":     {"sensor_msgs/msg/PointCloud2", cloud(sensor_msgs.PointCloud2{Width: 1, Height: math.MaxUint32, PointStep: 8, Data: make([]byte, 15)}), "15 bytes are too few for 4294967295 rows of 1 points of 8 bytes"},
+		"no step":       {"sensor_msgs/msg/PointCloud2", cloud(sensor_msgs.PointCloud2{Width: 1, Height: 1}), "0 bytes are too few for 1 rows of 1 points of 0 bytes"},
+		"field outside": {"sensor_msgs/msg/PointCloud2", cloud(sensor_msgs.PointCloud2{Width: 1, Height: 1, PointStep: 5, Fields: x, Data: make([]byte, 5)}), "field x of 4 bytes at 2 lies outside of the point, which has 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newThereAndBack(t, nil, channelOf(t, msgs.Release(""), "/topic", test.typeName))
+			_, err := b.there(&codec.Message{Channel: b.source, Data: test.payload})
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+	reverse, err := NewReverse(nil)
+	require.NoError(t, err)
+	_, err = reverse.Topics(codec.TopicInfo{Channel: &codec.Channel{Encoding: codec.EncodingROS1}})
+	require.EqualError(t, err, "its messages are ros1, not ROS 2's CDR")
+	_, err = reverse.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "nowhere/msg/Known", Encoding: codec.EncodingCDR}})
+	require.ErrorContains(t, err, "unknown type nowhere/msg/Known")
+	_, err = reverse.Begin()(&codec.Message{Channel: new(codec.Channel)})
+	require.EqualError(t, err, "its channel was not announced")
+}
+
+// TestOtherDefinition has a type of a known name with other fields.
+func TestOtherDefinition(t *testing.T) {
+	library, err := rosidl.ParseConcatenated("sensor_msgs/msg/Imu", "float64 yaw\n")
+	require.NoError(t, err)
+	b := newThereAndBack(t, nil, channelOf(t, library, "/imu", "sensor_msgs/msg/Imu"))
+	require.Equal(t, "sensor_msgs.msg.Imu", b.middle.Type)
+	payload := binary.LittleEndian.AppendUint64([]byte{0, 1, 0, 0}, math.Float64bits(0.5))
+	require.Equal(t, payload, b.restored(t, payload))
+	require.Equal(t, b.source, b.restore)
+}
+
+// TestVendorFields has clouds with other fields in one recording, whose points have one description.
+func TestVendorFields(t *testing.T) {
+	field := func(name string, datatype uint8) sensor_msgs.PointField {
+		return sensor_msgs.PointField{Name: name, Datatype: datatype, Count: 1}
+	}
+	var r recorded
+	for topic, fields := range map[string][]sensor_msgs.PointField{
+		"/a": {field("x", 7), field("ring", 4), field("gain", 7)},
+		"/b": {field("y", 7), field("gain", 5), field("no name", 5), field("", 7)},
+	} {
+		r.messages = append(r.messages, oneMessage(t, topic, &sensor_msgs.PointCloud2{Header: atStamp, Fields: fields, Width: 1, Height: 1, PointStep: 4, Data: make([]byte, 4)}).messages...)
+	}
+	reverse, err := NewReverse(r)
+	require.NoError(t, err)
+	var schemas []codec.Schema
+	for _, m := range r.messages {
+		topics, err := reverse.Topics(codec.TopicInfo{Channel: m.Channel})
+		require.NoError(t, err)
+		schemas = append(schemas, topics[0].Channel.Schema)
+		d, err := descriptorOf(topics[0].Channel)
+		require.NoError(t, err)
+		point := d.Fields().ByName("point").Message().Fields()
+		require.Equal(t, 7, point.Len())
+		require.Equal(t, protoreflect.DoubleKind, point.ByName("gain").Kind())
+		require.Equal(t, protoreflect.Uint32Kind, point.ByName("ring").Kind())
+		_, err = reverse.Begin()(&m)
+		require.NoError(t, err)
+	}
+	require.Equal(t, schemas[0], schemas[1])
+	require.Equal(t, []bridge.Loss{{Topic: "/b", What: "field no name of the points", Messages: 1}}, reverse.(bridge.Lossy).Losses())
 }

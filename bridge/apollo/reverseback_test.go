@@ -1,7 +1,6 @@
 package apollo
 
 import (
-	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -77,7 +76,6 @@ func (d draw) cloud(points int) *sensor_msgs.PointCloud2 {
 		}
 		m.Fields = append(m.Fields, f)
 	}
-	le := binary.LittleEndian
 	stamp := seconds(nanoseconds(m.Header.Stamp)) + 1e8
 	for i := range points {
 		b := make([]byte, 32)
@@ -261,7 +259,7 @@ func requireNearClouds(t *testing.T, want, got sensor_msgs.PointCloud2) {
 			for i := range want.Width {
 				value := func(m sensor_msgs.PointCloud2, f sensor_msgs.PointField) float64 {
 					c := column{datatype: f.Datatype}
-					return c.value(binary.LittleEndian, m.Data[i*m.PointStep+f.Offset:])
+					return c.value(m.Data[i*m.PointStep+f.Offset:])
 				}
 				a, b := value(want, f), value(got, g)
 				if a == a || b == b {

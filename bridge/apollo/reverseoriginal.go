@@ -60,14 +60,23 @@ func (t *reverse) original(c *codec.Channel, library *rosidl.Library) (*reversal
 
 // targetOf returns the channel for messages of a type of Apollo's, which files describe.
 func targetOf(c *codec.Channel, typeName string, files []byte) *codec.Channel {
-	target := &codec.Channel{
-		Topic: c.Topic, Type: typeName, Encoding: codec.EncodingProtobuf, Metadata: maps.Clone(c.Metadata),
-		Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: files},
+	return &codec.Channel{
+		Topic: c.Topic, Type: typeName, Encoding: codec.EncodingProtobuf,
+		Metadata: without(c.Metadata, MetadataType, MetadataTopic, MetadataDescriptor, MetadataWhole),
+		Schema:   codec.Schema{Encoding: codec.SchemaProtobuf, Data: files},
 	}
-	for _, key := range []string{MetadataType, MetadataTopic, MetadataDescriptor, MetadataWhole} {
-		delete(target.Metadata, key)
+}
+
+// without returns metadata without some of its keys, nil if there are no others.
+func without(metadata map[string]string, keys ...string) map[string]string {
+	rest := maps.Clone(metadata)
+	for _, key := range keys {
+		delete(rest, key)
 	}
-	return target
+	if len(rest) == 0 {
+		return nil
+	}
+	return rest
 }
 
 // siblings returns the other channels whose messages were made of the same messages of Apollo's.

@@ -70,9 +70,12 @@ func (p *plan) encode(out []byte, d *wire.Decoder) ([]byte, error) {
 // encodePayload appends what a whole payload becomes.
 func (p *plan) encodePayload(out []byte, d *wire.Decoder, payload []byte) ([]byte, error) {
 	d.Reset(payload)
-	out, err := p.encode(out, d)
+	err := d.Err()
 	if err == nil {
-		err = d.Err()
+		out, err = p.encode(out, d)
+	}
+	if err == nil {
+		err = d.Err() // of a message without fields
 	}
 	if err == nil && d.Remaining() > maxPadding {
 		err = fmt.Errorf("%d bytes are left behind the last field; the payload does not fit the definition", d.Remaining())

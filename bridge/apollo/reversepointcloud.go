@@ -186,27 +186,26 @@ func (c *clouds) points(out *[]byte) error {
 	for _, lost := range c.lost {
 		c.lose(true, lost)
 	}
-	order := binary.ByteOrder(binary.LittleEndian)
-	if m.IsBigendian {
-		order = binary.BigEndian
-	}
 	stamp := nanoseconds(m.Header.Stamp)
 	tag := protowire.AppendTag(nil, c.tag, protowire.BytesType)
 	inexact := false
 	b := slices.Grow(*out, int(m.Height)*int(m.Width)*(len(tag)+1+8*len(c.columns)))
 	for y := range uint64(m.Height) {
 		for x := range uint64(m.Width) {
-			point := m.Data[y*row+x*uint64(m.PointStep):]
+			point := m.Data[y*row+x*uint64(m.PointStep):][:m.PointStep]
+			if m.IsBigendian {
+				c.swap(point)
+			}
 			b = append(append(b, tag...), 0)
 			start := len(b)
 			for i := range c.columns {
 				f := &c.columns[i]
 				b = append(b, f.tag...)
 				if f.kind == protoreflect.FloatKind && f.datatype == sensor_msgs.PointField_FLOAT32 {
-					b = binary.LittleEndian.AppendUint32(b, order.Uint32(point[f.offset:]))
+					b = append(b, point[f.offset:f.offset+4]...)
 					continue
 				}
-				v := f.value(order, point[f.offset:])
+				v := f.value(point[f.offset:])
 				if f.name == "timestamp" {
 					b = protowire.AppendVarint(b, f.time(v, stamp))
 					continue
@@ -223,25 +222,35 @@ func (c *clouds) points(out *[]byte) error {
 	return nil
 }
 
+// swap makes a big-endian point little-endian.
+func (c *clouds) swap(point []byte) {
+	for i := range c.columns {
+		f := &c.columns[i]
+		slices.Reverse(point[f.offset : f.offset+pointSizes[f.datatype]])
+	}
+}
+
+var le = binary.LittleEndian
+
 // value reads a number of a point.
-func (f *column) value(order binary.ByteOrder, b []byte) float64 {
+func (f *column) value(b []byte) float64 {
 	switch f.datatype {
 	case sensor_msgs.PointField_INT8:
 		return float64(int8(b[0]))
 	case sensor_msgs.PointField_UINT8:
 		return float64(b[0])
 	case sensor_msgs.PointField_INT16:
-		return float64(int16(order.Uint16(b)))
+		return float64(int16(le.Uint16(b)))
 	case sensor_msgs.PointField_UINT16:
-		return float64(order.Uint16(b))
+		return float64(le.Uint16(b))
 	case sensor_msgs.PointField_INT32:
-		return float64(int32(order.Uint32(b)))
+		return float64(int32(le.Uint32(b)))
 	case sensor_msgs.PointField_UINT32:
-		return float64(order.Uint32(b))
+		return float64(le.Uint32(b))
 	case sensor_msgs.PointField_FLOAT32:
-		return float64(math.Float32frombits(order.Uint32(b)))
+		return float64(math.Float32frombits(le.Uint32(b)))
 	}
-	return math.Float64frombits(order.Uint64(b))
+	return math.Float64frombits(le.Uint64(b))
 }
 
 // append appends a number, and says whether it is the same one still.

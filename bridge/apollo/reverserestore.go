@@ -2,7 +2,6 @@ package apollo
 
 import (
 	"fmt"
-	"maps"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -55,11 +54,10 @@ func newRestored(c *codec.Channel) (*restored, error) {
 		return nil, err
 	}
 	target := &codec.Channel{
-		Topic: c.Topic, Type: name, Encoding: codec.EncodingCDR, QoS: c.QoS, Metadata: maps.Clone(c.Metadata),
-		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
+		Topic: c.Topic, Type: name, Encoding: codec.EncodingCDR, QoS: c.QoS,
+		Metadata: without(c.Metadata, MetadataROSType, MetadataROSDefinition),
+		Schema:   codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
 	}
-	delete(target.Metadata, MetadataROSType)
-	delete(target.Metadata, MetadataROSDefinition)
 	if target.TypeHash, err = library.Hash(name); err != nil {
 		return nil, fmt.Errorf("hash %s: %w", name, err)
 	}
