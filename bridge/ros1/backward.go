@@ -1,6 +1,7 @@
 package ros1
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"unicode/utf16"
@@ -15,22 +16,24 @@ type backward struct {
 	src []byte // behind the encapsulation header
 	pos int
 	out []byte
+
+	lost uint64 // what of the payload there is not in out, by bits of steps
 }
 
-// fromCDR appends to dst, which is empty, what a payload of ROS 2 is in ROS 1.
-func fromCDR(dst, payload []byte, steps []step) ([]byte, error) {
+// fromCDR appends to dst, which is empty, what a payload of ROS 2 is in ROS 1. It returns what it had that is lost, too.
+func fromCDR(dst, payload []byte, steps []step) ([]byte, uint64, error) {
 	switch {
 	case len(payload) < cdrHeader:
-		return dst[:0], fmt.Errorf("payload of %d bytes is too short for the 4-byte CDR header", len(payload))
+		return dst[:0], 0, fmt.Errorf("payload of %d bytes is too short for the 4-byte CDR header", len(payload))
 	case payload[0] != 0 || payload[1] != 1:
-		return dst[:0], fmt.Errorf("CDR header % x; only little-endian plain CDR is understood", payload[:cdrHeader])
+		return dst[:0], 0, fmt.Errorf("CDR header % x; only little-endian plain CDR is understood", payload[:cdrHeader])
 	}
 	b := backward{src: payload[cdrHeader:], out: slices.Grow(dst[:0], len(payload)+64)}
 	err := b.run(steps)
 	if left := len(b.src) - b.pos; err == nil && left > maxPadding {
 		err = fmt.Errorf("%d bytes are left behind the last field; the payload does not fit the definition", left)
 	}
-	return b.out, err
+	return b.out, b.lost, err
 }
 
 func (b *backward) run(steps []step) error {
@@ -41,7 +44,10 @@ func (b *backward) run(steps []step) error {
 		case only1:
 			b.zero(s)
 		case only2:
-			err = b.skip(s)
+			var had bool
+			if had, err = b.skip(s); had {
+				b.lost |= s.lost
+			}
 		default:
 			err = b.step(s)
 		}
@@ -121,7 +127,7 @@ func (b *backward) step(s *step) error {
 		}
 		b.out = append(le.AppendUint32(b.out, uint32(len(text))), text...)
 	case stepWide:
-		return b.wide()
+		return b.wide(s)
 	case stepArray:
 		return b.repeat(s, s.n)
 	case stepEach:
@@ -145,7 +151,7 @@ func (b *backward) repeat(s *step, n int) error {
 }
 
 // wide turns a wstring into a string. Its units have four bytes each.
-func (b *backward) wide() error {
+func (b *backward) wide(s *step) error {
 	n, err := b.length(4)
 	if err != nil {
 		return err
@@ -163,40 +169,51 @@ func (b *backward) wide() error {
 				r, i = pair, i+4
 			}
 		}
+		if !utf8.ValidRune(r) {
+			b.lost |= s.lost
+		}
 		b.out = utf8.AppendRune(b.out, r)
 	}
 	le.PutUint32(b.out[start-4:], uint32(len(b.out)-start))
 	return nil
 }
 
-// skip passes over what there is in ROS 2 alone.
-func (b *backward) skip(s *step) error {
-	var err error
+// skip passes over what there is in ROS 2 alone, and says whether it is something else than the default.
+func (b *backward) skip(s *step) (had bool, err error) {
+	var data []byte
 	switch s.kind {
 	case stepCopy:
-		_, err = b.take(s.align, s.size)
+		data, err = b.take(s.align, s.size)
+		filled := min(len(s.fill), len(data))
+		return !bytes.Equal(data[:filled], s.fill[:filled]) || set(data[filled:]), err
 	case stepSequence:
-		_, _, err = b.elements(s)
+		_, data, err = b.elements(s)
+		return !bytes.Equal(data, s.fill), err
 	case stepText:
-		_, err = b.text()
+		data, err = b.text()
+		return !bytes.Equal(data, s.fill), err
 	case stepWide:
 		end := len(b.out)
-		err = b.wide()
+		err = b.wide(s)
+		had = !bytes.Equal(b.out[min(end+4, len(b.out)):], s.fill)
 		b.out = b.out[:end]
 	case stepArray, stepEach:
 		n := s.n
 		if s.kind == stepEach {
 			n, err = b.length(s.least[1])
+			had = n > 0
 		}
 		for ; n > 0 && err == nil; n-- {
 			for i := range s.steps {
-				if err = b.skip(&s.steps[i]); err != nil {
+				var inner bool
+				if inner, err = b.skip(&s.steps[i]); err != nil {
 					break
 				}
+				had = had || inner
 			}
 		}
 	}
-	return err
+	return had, err
 }
 
 // zero appends zeros for what there is in ROS 1 alone.

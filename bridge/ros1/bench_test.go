@@ -40,7 +40,7 @@ func BenchmarkToCDR(b *testing.B) {
 			b.ReportAllocs()
 			var out []byte
 			for b.Loop() {
-				if out, err = toCDR(out, payload, one.steps); err != nil {
+				if out, _, err = toCDR(out, payload, one.steps); err != nil {
 					b.Fatal(err)
 				}
 			}

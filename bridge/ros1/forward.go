@@ -21,6 +21,8 @@ const cdrHeader = 4
 type forward struct {
 	src []byte // what is left of the payload
 	out []byte // the encapsulation header, then what there is so far
+
+	lost uint64 // what of the payload there is not in it, by bits of steps
 }
 
 // fieldError says in which field of a payload something is wrong.
@@ -35,14 +37,14 @@ func (e *fieldError) Unwrap() error { return e.err }
 
 var errShort = errors.New("the payload ends too early; it does not fit the definition")
 
-// toCDR appends to dst, which is empty, what a payload of ROS 1 is in ROS 2.
-func toCDR(dst, payload []byte, steps []step) ([]byte, error) {
+// toCDR appends to dst, which is empty, what a payload of ROS 1 is in ROS 2. It returns what it had that is lost, too.
+func toCDR(dst, payload []byte, steps []step) ([]byte, uint64, error) {
 	f := forward{src: payload, out: append(slices.Grow(dst[:0], len(payload)+len(payload)/8+64), 0, 1, 0, 0)}
 	err := f.run(steps)
 	if err == nil && len(f.src) > 0 {
 		err = fmt.Errorf("%d bytes are left behind the last field; the payload does not fit the definition", len(f.src))
 	}
-	return f.out, err
+	return f.out, f.lost, err
 }
 
 func (f *forward) run(steps []step) error {
@@ -51,7 +53,10 @@ func (f *forward) run(steps []step) error {
 		var err error
 		switch s.side {
 		case only1:
-			err = f.skip(s)
+			before := f.src
+			if err = f.skip(s); f.lost&s.lost == 0 && set(before[:len(before)-len(f.src)]) {
+				f.lost |= s.lost
+			}
 		case only2:
 			f.fill(s)
 		default:
@@ -62,6 +67,11 @@ func (f *forward) run(steps []step) error {
 		}
 	}
 	return nil
+}
+
+// set says whether a field has something. One that is 0 or empty is zeros.
+func set(field []byte) bool {
+	return slices.ContainsFunc(field, func(b byte) bool { return b != 0 })
 }
 
 // inField puts the name of a field in front of an error's.
@@ -153,6 +163,9 @@ func (f *forward) step(s *step) error {
 		n, err := f.length(1, 0)
 		if err != nil {
 			return err
+		}
+		if !utf8.Valid(f.src[:n]) {
+			f.lost |= s.lost
 		}
 		if err := f.wide(f.src[:n], s.bound); err != nil {
 			return err

@@ -21,6 +21,7 @@ type matcher struct {
 	matches     map[string]*match             // by the name in ROS 1
 	texts       map[string]string             // of ROS 2, by name
 	steps       int                           // in all
+	losses      []string                      // what one of both sides does not keep, by bits of steps
 }
 
 // match is a type of ROS 1 in ROS 2.
@@ -128,12 +129,17 @@ func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool
 			if err != nil {
 				return nil, err
 			}
+			of := d.Name
+			if of == logType1 && l.Name != "topics" {
+				of = headerType1
+			}
+			only.lost = m.bit(l.Name + " of " + of)
 			steps = add(steps, only)
 			continue
 		}
 		for _, f := range theirs[:i] {
 			var err error
-			if steps, err = m.only2(steps, f); err != nil {
+			if steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name)); err != nil {
 				return nil, err
 			}
 		}
@@ -145,7 +151,7 @@ func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool
 	}
 	for _, f := range theirs {
 		var err error
-		if steps, err = m.only2(steps, f); err != nil {
+		if steps, err = m.only2(steps, f, m.bit(f.Name+" of "+message.Name)); err != nil {
 			return nil, err
 		}
 	}
@@ -232,6 +238,7 @@ func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, k
 			s.kind = stepText
 		case rosidl.WString:
 			s.kind = stepWide
+			s.lost = m.bit("characters that are not Unicode")
 		default:
 			return nil, errDiffer
 		}
@@ -271,8 +278,28 @@ func (m *matcher) field1(l rosbag.Line) (step, error) {
 	return s, nil
 }
 
-// only2 appends the steps for a field that ROS 2 alone has.
-func (m *matcher) only2(steps []step, f rosidl.Field) ([]step, error) {
+// maxLosses is how many bits a step has.
+const maxLosses = 64
+
+// bit returns the bit for something that is lost.
+func (m *matcher) bit(what string) uint64 {
+	i := slices.Index(m.losses, what)
+	switch {
+	case i >= 0:
+	case len(m.losses) == maxLosses-1:
+		i = len(m.losses)
+		m.losses = append(m.losses, "other fields that there are on one side alone")
+	case len(m.losses) == maxLosses:
+		i = maxLosses - 1
+	default:
+		i = len(m.losses)
+		m.losses = append(m.losses, what)
+	}
+	return 1 << i
+}
+
+// only2 appends the steps for a field that ROS 2 alone has. lost is the bit for it.
+func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, error) {
 	var one []step
 	if f.Type.Kind == rosidl.Nested {
 		contained, err := m.library.Message(f.Type.Message)
@@ -280,7 +307,7 @@ func (m *matcher) only2(steps []step, f rosidl.Field) ([]step, error) {
 			return nil, err
 		}
 		for _, inner := range contained.Fields {
-			if one, err = m.only2(one, inner); err != nil {
+			if one, err = m.only2(one, inner, lost); err != nil {
 				return nil, err
 			}
 		}
@@ -289,6 +316,7 @@ func (m *matcher) only2(steps []step, f rosidl.Field) ([]step, error) {
 		}
 	} else {
 		one = []step{default2(f)}
+		one[0].lost = lost
 	}
 	if m.steps += len(one); m.steps > maxSteps {
 		return nil, fmt.Errorf("%s has too many fields", f.Name)
@@ -296,7 +324,7 @@ func (m *matcher) only2(steps []step, f rosidl.Field) ([]step, error) {
 	if f.Type.Shape == rosidl.Single || f.Type.Kind != rosidl.Nested && one[0].kind != stepText && one[0].kind != stepWide {
 		return append(steps, one...), nil
 	}
-	s := step{kind: stepEach, side: only2, n: f.Type.Length, steps: one, least: leastOf(one), field: f.Name}
+	s := step{kind: stepEach, side: only2, n: f.Type.Length, steps: one, least: leastOf(one), lost: lost, field: f.Name}
 	if f.Type.Shape == rosidl.Array {
 		s.kind = stepArray
 	}

@@ -221,22 +221,22 @@ func TestPayloads(t *testing.T) {
 			message := g.message(name, two.name)
 			want, err := schema.Encode(message)
 			require.NoError(t, err, name)
-			there, err = toCDR(there, g.payload, two.steps)
+			there, _, err = toCDR(there, g.payload, two.steps)
 			require.NoError(t, err, name)
 			require.Equal(t, want, there, "%s: %v", name, two.steps)
-			back, err = fromCDR(back, there, two.steps)
+			back, _, err = fromCDR(back, there, two.steps)
 			require.NoError(t, err, name)
 			require.Equal(t, string(g.reduced), string(back), name)
 
 			// All that is cut off is noticed, and all that is too much.
 			cut := g.payload[:g.IntN(len(g.payload)+1)]
 			if len(cut) < len(g.payload) {
-				_, err = toCDR(nil, cut, two.steps)
+				_, _, err = toCDR(nil, cut, two.steps)
 				require.Error(t, err, name)
 			}
-			_, err = toCDR(nil, append(bytes.Clone(g.payload), 0), two.steps)
+			_, _, err = toCDR(nil, append(bytes.Clone(g.payload), 0), two.steps)
 			require.ErrorContains(t, err, "1 bytes are left behind the last field", name)
-			_, err = fromCDR(nil, append(bytes.Clone(want), make([]byte, 8)...), two.steps)
+			_, _, err = fromCDR(nil, append(bytes.Clone(want), make([]byte, 8)...), two.steps)
 			require.ErrorContains(t, err, "8 bytes are left behind the last field", name)
 		}
 	}

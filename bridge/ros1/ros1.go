@@ -3,7 +3,8 @@
 //
 // A message of ROS 1 becomes the one of ROS 2 with the same name, or its successor's, when that has all of its fields, in this
 // order and under the names that ROS 2's rules make of them; fields that were added to it get their default. The seq of a header
-// is left out, and so is what rcl_interfaces/msg/Log does not have of rosgraph_msgs/Log. Any other type is kept with its own
+// is left out, and so is what rcl_interfaces/msg/Log does not have of rosgraph_msgs/Log; translators count the messages that had it
+// (bridge.Lossy). Any other type is kept with its own
 // definition, rewritten by the rules of ROS 2.
 package ros1
 

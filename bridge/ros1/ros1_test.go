@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"tapedeck/codec/rosbag"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/sensor_msgs"
 )
 
 func TestNames(t *testing.T) {
@@ -138,7 +140,7 @@ func TestTypesThatDiffer(t *testing.T) {
 	two, err := newTo2(library, "geometry_msgs/Point", "float64 x\nfloat64 y\n")
 	require.NoError(t, err)
 	require.Equal(t, hash, two.hash)
-	payload, err := toCDR(nil, make([]byte, 16), two.steps)
+	payload, _, err := toCDR(nil, make([]byte, 16), two.steps)
 	require.NoError(t, err)
 	require.Len(t, payload, 4+24)
 }
@@ -163,14 +165,14 @@ uint8 z
 	require.NoError(t, err)
 	two, err := newTo2(library, "my/New", "uint8 a\nuint8 z\n")
 	require.NoError(t, err)
-	payload, err := toCDR(nil, []byte{9, 10}, two.steps)
+	payload, _, err := toCDR(nil, []byte{9, 10}, two.steps)
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(library, "my/msg/New")
 	require.NoError(t, err)
 	want, err := schema.Encode(&cdr.Struct{Fields: []cdr.Field{{Name: "a", Value: uint8(9)}, {Name: "z", Value: uint8(10)}}})
 	require.NoError(t, err)
 	require.Equal(t, want, payload)
-	back, err := fromCDR(nil, payload, two.steps)
+	back, _, err := fromCDR(nil, payload, two.steps)
 	require.NoError(t, err)
 	require.Equal(t, []byte{9, 10}, back)
 }
@@ -182,32 +184,104 @@ func TestWide(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "string s\n", one.text)
 	text := []byte("\x07\x00\x00\x00aé😀")
-	payload, err := toCDR(nil, text, one.steps)
+	payload, _, err := toCDR(nil, text, one.steps)
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(library, "my/msg/Wide")
 	require.NoError(t, err)
 	message, err := schema.Decode(payload)
 	require.NoError(t, err)
 	require.Equal(t, "aé😀", message.Get("s"))
-	back, err := fromCDR(nil, payload, one.steps)
+	back, _, err := fromCDR(nil, payload, one.steps)
 	require.NoError(t, err)
 	require.Equal(t, text, back)
-	_, err = toCDR(nil, []byte("\x05\x00\x00\x00abcde"), one.steps)
+	_, _, err = toCDR(nil, []byte("\x05\x00\x00\x00abcde"), one.steps)
 	require.EqualError(t, err, "s: 5 characters, but in ROS 2 there are at most 4")
 }
 
 // What is wrong with a payload or a definition is said, with the field.
+// What one side does not have is counted, by topic, where it was set.
+func TestLosses(t *testing.T) {
+	stamp := make([]byte, 8)
+	text := func(s string) []byte { return append(le.AppendUint32(nil, uint32(len(s))), s...) }
+	header := func(seq uint32) []byte { return slices.Concat(le.AppendUint32(nil, seq), stamp, text("base")) }
+	logOf := func(seq uint32, frame string, topics ...string) []byte {
+		b := slices.Concat(le.AppendUint32(nil, seq), stamp, text(frame), []byte{2}, text("node"), text("hello"), text("a.cpp"), text("main"), make([]byte, 4))
+		b = le.AppendUint32(b, uint32(len(topics)))
+		for _, topic := range topics {
+			b = append(b, text(topic)...)
+		}
+		return b
+	}
+	pose := func(seq uint32) []byte { return append(header(seq), make([]byte, 7*8)...) }
+	r, err := New(nil)
+	require.NoError(t, err)
+	back, err := NewReverse(nil)
+	require.NoError(t, err)
+	begin := func(tr bridge.Translator, c *codec.Channel) (*codec.Channel, func(...[]byte) []byte) {
+		topics, err := tr.Topics(codec.TopicInfo{Channel: c})
+		require.NoError(t, err)
+		translate := tr.Begin()
+		return topics[0].Channel, func(payloads ...[]byte) (last []byte) {
+			for _, payload := range payloads {
+				out, err := translate(&codec.Message{Channel: c, Data: payload})
+				require.NoError(t, err)
+				last = slices.Clone(out[0].Data)
+			}
+			return last
+		}
+	}
+	library := msgs.Release("")
+	channel1 := func(topic, name string) *codec.Channel {
+		one, err := newTo1(library, name)
+		require.NoError(t, err)
+		return one.channel(&codec.Channel{Topic: topic}).channel
+	}
+	_, poses := begin(r, channel1("/pose", "geometry_msgs/msg/PoseStamped"))
+	poses(pose(0), pose(1), pose(2))
+	_, poses = begin(r, channel1("/path", "nav_msgs/msg/Path"))
+	poses(slices.Concat(header(0), le.AppendUint32(nil, 2), pose(0), pose(7)))
+	_, logs := begin(r, channel1("/rosout", "rcl_interfaces/msg/Log"))
+	logs(logOf(0, ""), logOf(1, ""), logOf(1, "map", "/a"), logOf(1, "map", "/a", "/b"))
+	require.Equal(t, []bridge.Loss{
+		{Topic: "/path", What: "seq of std_msgs/Header", Messages: 1},
+		{Topic: "/pose", What: "seq of std_msgs/Header", Messages: 2},
+		{Topic: "/rosout", What: "frame_id of std_msgs/Header", Messages: 2},
+		{Topic: "/rosout", What: "seq of std_msgs/Header", Messages: 3},
+		{Topic: "/rosout", What: "topics of rosgraph_msgs/Log", Messages: 2},
+	}, r.(bridge.Lossy).Losses())
+
+	// The reverse: fields that were added to types, as far as they are not what they are by default.
+	text2, err := library.Concatenated("sensor_msgs/msg/Range")
+	require.NoError(t, err)
+	_, ranges := begin(back, &codec.Channel{
+		Topic: "/range", Type: "sensor_msgs/msg/Range", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text2)},
+	})
+	for _, variance := range []float32{0, 0.5, 0.25} {
+		payload, err := cdr.Marshal(&sensor_msgs.Range{Range: 2, Variance: variance})
+		require.NoError(t, err)
+		ranges(payload)
+	}
+	_, words := begin(back, &codec.Channel{
+		Topic: "/word", Type: "my/msg/Word", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("wstring text\n")},
+	})
+	words([]byte{0, 1, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0}, []byte{0, 1, 0, 0, 1, 0, 0, 0, 0, 0xd8, 0, 0}) // half a pair
+	require.Equal(t, []bridge.Loss{
+		{Topic: "/range", What: "variance of sensor_msgs/msg/Range", Messages: 2},
+		{Topic: "/word", What: "characters that are not Unicode", Messages: 1},
+	}, back.(bridge.Lossy).Losses())
+}
+
 func TestErrors(t *testing.T) {
 	library := msgs.Release("")
 	two, err := newTo2(library, "std_msgs/Header", "uint32 seq\ntime stamp\nstring frame_id\n")
 	require.NoError(t, err)
-	_, err = toCDR(nil, make([]byte, 10), two.steps)
+	_, _, err = toCDR(nil, make([]byte, 10), two.steps)
 	require.EqualError(t, err, "stamp: the payload ends too early; it does not fit the definition")
-	_, err = toCDR(nil, append(make([]byte, 12), 255, 255, 255, 255, 0), two.steps)
+	_, _, err = toCDR(nil, append(make([]byte, 12), 255, 255, 255, 255, 0), two.steps)
 	require.EqualError(t, err, "frame_id: 4294967295 elements of 1 bytes or more, but only 1 bytes are left; the payload does not fit the definition")
-	_, err = fromCDR(nil, []byte{0, 0, 0, 0, 1}, two.steps)
+	_, _, err = fromCDR(nil, []byte{0, 0, 0, 0, 1}, two.steps)
 	require.ErrorContains(t, err, "only little-endian plain CDR")
-	_, err = fromCDR(nil, []byte{0}, two.steps)
+	_, _, err = fromCDR(nil, []byte{0}, two.steps)
 	require.ErrorContains(t, err, "too short")
 
 	for text, want := range map[string]string{
@@ -335,14 +409,14 @@ func FuzzPayload(f *testing.F) {
 		if err != nil {
 			return
 		}
-		there, err := toCDR(nil, payload, two.steps)
+		there, _, err := toCDR(nil, payload, two.steps)
 		if err == nil {
-			back, err := fromCDR(nil, there, two.steps)
+			back, _, err := fromCDR(nil, there, two.steps)
 			require.NoError(t, err)
-			again, err := toCDR(nil, back, two.steps)
+			again, _, err := toCDR(nil, back, two.steps)
 			require.NoError(t, err)
 			require.Equal(t, there, again)
 		}
-		_, _ = fromCDR(nil, append([]byte{0, 1, 0, 0}, payload...), two.steps)
+		_, _, _ = fromCDR(nil, append([]byte{0, 1, 0, 0}, payload...), two.steps)
 	})
 }

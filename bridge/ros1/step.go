@@ -33,6 +33,7 @@ type step struct {
 	fill  []byte // what there is in ROS 2 instead: bytes of a copy, elements of a sequence, a text; short of zeros
 	steps []step // of an element
 	least [2]int // fewest bytes that an element takes in ROS 1 and in ROS 2
+	lost  uint64 // the bit for what the other side does not keep, see matcher.bit
 	field string // for errors
 }
 
@@ -48,7 +49,7 @@ func flat(steps []step) (size, align int, ok bool) {
 func add(steps []step, s step) []step {
 	if n := len(steps); n > 0 && s.kind == stepCopy && s.side != only2 {
 		last := &steps[n-1]
-		if last.kind == stepCopy && last.side == s.side && (s.side == only1 || s.align <= last.align && last.size%s.align == 0) {
+		if last.kind == stepCopy && last.side == s.side && last.lost == s.lost && (s.side == only1 || s.align <= last.align && last.size%s.align == 0) {
 			last.size += s.size
 			return steps
 		}

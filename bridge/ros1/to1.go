@@ -48,7 +48,7 @@ func NewReverse(codec.Reader) (bridge.Translator, error) {
 // to1 is a type of ROS 2 in ROS 1.
 type to1 struct {
 	name, text, md5 string
-	steps           []step
+	plan
 }
 
 func newTo1(library *rosidl.Library, name string) (*to1, error) {
@@ -65,7 +65,7 @@ func newTo1(library *rosidl.Library, name string) (*to1, error) {
 	if found.name != name {
 		return nil, fmt.Errorf("%s of ROS 1 would be %s in ROS 2", root, found.name)
 	}
-	t := &to1{name: root, text: text(r.definitions[root]), md5: rosbag.MD5(r.definitions, root), steps: found.steps}
+	t := &to1{name: root, text: text(r.definitions[root]), md5: rosbag.MD5(r.definitions, root), plan: plan{found.steps, m.losses}}
 	for _, contained := range slices.Sorted(maps.Keys(r.definitions)) {
 		if contained != root {
 			t.text += fmt.Sprintf("\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), contained, text(r.definitions[contained]))
@@ -83,10 +83,10 @@ func (t *to1) channel(c *codec.Channel) *translation {
 	if metadata["latching"] == "" && slices.ContainsFunc(c.QoS, func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
 		metadata["latching"] = "true"
 	}
-	return &translation{steps: t.steps, channel: &codec.Channel{
+	return newTranslation(c.Topic, &codec.Channel{
 		Topic: c.Topic, Type: t.name, Encoding: codec.EncodingROS1, QoS: c.QoS, Metadata: metadata,
 		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(t.text)},
-	}}
+	}, &t.plan)
 }
 
 // reverse finds the definitions of ROS 1 for types of ROS 2.

@@ -1,9 +1,13 @@
 package ros1
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math/bits"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -14,14 +18,26 @@ import (
 
 // translation is what the messages of a channel become.
 type translation struct {
+	topic   string // of the channel
 	channel *codec.Channel
-	steps   []step
+	*plan
+	lost []atomic.Uint64 // messages, by plan.losses
 }
 
-// translator implements bridge.Translator in one of the two directions.
+// plan is how the payloads of a type are translated.
+type plan struct {
+	steps  []step
+	losses []string // what is lost, by bits of steps
+}
+
+func newTranslation(topic string, becomes *codec.Channel, p *plan) *translation {
+	return &translation{topic: topic, channel: becomes, plan: p, lost: make([]atomic.Uint64, len(p.losses))}
+}
+
+// translator implements bridge.Translator and bridge.Lossy in one of the two directions.
 type translator struct {
 	topic   func(*codec.Channel) (*translation, error)
-	payload func(dst, payload []byte, steps []step) ([]byte, error)
+	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error)
 	known   map[*codec.Channel]*translation
 }
 
@@ -52,7 +68,7 @@ func New(codec.Reader) (bridge.Translator, error) {
 // to2 is a type of ROS 1 in ROS 2.
 type to2 struct {
 	name, text, hash string
-	steps            []step
+	plan
 }
 
 func newTo2(library *rosidl.Library, name, definition string) (*to2, error) {
@@ -75,7 +91,7 @@ func newTo2(library *rosidl.Library, name, definition string) (*to2, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &to2{name: found.name, steps: found.steps}
+	t := &to2{name: found.name, plan: plan{found.steps, m.losses}}
 	if t.text, err = own.Concatenated(t.name); err == nil {
 		t.hash, err = own.Hash(t.name)
 	}
@@ -87,10 +103,10 @@ func (t *to2) channel(c *codec.Channel) *translation {
 	if !strings.HasPrefix(topic, "/") {
 		topic = "/" + topic
 	}
-	return &translation{steps: t.steps, channel: &codec.Channel{
+	return newTranslation(c.Topic, &codec.Channel{
 		Topic: topic, Type: t.name, Encoding: codec.EncodingCDR, TypeHash: t.hash, QoS: c.QoS, Metadata: c.Metadata,
 		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(t.text)},
-	}}
+	}, &t.plan)
 }
 
 // Topics implements bridge.Translator.
@@ -114,11 +130,28 @@ func (t *translator) Begin() func(*codec.Message) ([]codec.Message, error) {
 		if known == nil {
 			return nil, errors.New("its channel was not announced")
 		}
-		data, err := t.payload(out[0].Data, m.Data, known.steps)
+		data, lost, err := t.payload(out[0].Data, m.Data, known.steps)
 		out[0] = codec.Message{Channel: known.channel, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data}
 		if err != nil {
 			return nil, err
 		}
+		for ; lost != 0; lost &= lost - 1 {
+			known.lost[bits.TrailingZeros64(lost)].Add(1)
+		}
 		return out[:], nil
 	}
+}
+
+// Losses implements bridge.Lossy.
+func (t *translator) Losses() []bridge.Loss {
+	var all []bridge.Loss
+	for _, known := range t.known {
+		for i, what := range known.losses {
+			if n := known.lost[i].Load(); n > 0 {
+				all = append(all, bridge.Loss{Topic: known.topic, What: what, Messages: n})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b bridge.Loss) int { return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What)) })
+	return all
 }

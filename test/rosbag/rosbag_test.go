@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge"
 	"tapedeck/bridge/ros1"
 	"tapedeck/codec"
 	_ "tapedeck/codec/rosbag"
@@ -116,11 +118,33 @@ func read(t *testing.T, path string) (lines []string, translated string, info *c
 	}
 }
 
+// thereAndBack writes to a bag what the messages of another one are after they were those of ROS 2.
+func thereAndBack(t *testing.T, from, to string) {
+	r, err := codec.Open(from)
+	require.NoError(t, err)
+	for _, step := range []struct {
+		encoding, by string
+		begin        func(codec.Reader) (bridge.Translator, error)
+	}{{codec.EncodingCDR, codec.EncodingROS1, ros1.New}, {codec.EncodingROS1, codec.EncodingCDR, ros1.NewReverse}} {
+		var left []error
+		r, left, err = bridge.Translate(r, step.encoding, map[string]func(codec.Reader) (bridge.Translator, error){step.by: step.begin})
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+	defer r.Close()
+	copyTo(t, r, to, "none")
+}
+
 // rewrite writes the messages of a bag to another one.
 func rewrite(t *testing.T, from, to, compression string) {
 	r, err := codec.Open(from)
 	require.NoError(t, err)
 	defer r.Close()
+	copyTo(t, r, to, compression)
+}
+
+// copyTo writes what is in r to a bag.
+func copyTo(t *testing.T, r codec.Reader, to, compression string) {
 	w, err := codec.Create(to, codec.CreateOptions{Compression: compression, ChunkSize: 30_000})
 	require.NoError(t, err)
 	it, err := r.Read(codec.Query{})
@@ -245,6 +269,45 @@ func TestSamples(t *testing.T) {
 	for i, want := range askROS(t, all...) {
 		lines, _, info := read(t, all[i])
 		requireSame(t, want, lines, info)
+	}
+}
+
+// What was in ROS 2 meanwhile is for ROS what it was before, but for what ROS 2 does not have.
+func TestThereAndBack(t *testing.T) {
+	needROS(t)
+	dir := t.TempDir()
+	run(t, python, "peer.py", "write", dir)
+	bags := []string{filepath.Join(dir, "none.bag")}
+	for _, name := range []string{"cruise_example.bag", "py_none.bag"} {
+		if path := filepath.Join(samples, name); exists(path) {
+			bags = append(bags, path)
+		}
+	}
+	for _, path := range bags {
+		ours := filepath.Join(t.TempDir(), filepath.Base(path))
+		thereAndBack(t, path, ours)
+		both := askROS(t, path, ours)
+		seq, ofLog := regexp.MustCompile(`(?m)^ *seq: \d+$`), regexp.MustCompile(`(?m)^topics:.*(\n *- .*)*|^ *frame_id: .*$`)
+		plain := func(values []string) (list []string) {
+			for _, v := range values {
+				v = seq.ReplaceAllString(v, "")
+				if strings.Contains(v, "\nfunction: ") {
+					v = ofLog.ReplaceAllString(v, "")
+				}
+				list = append(list, v)
+			}
+			return ordered(list)
+		}
+		require.Equal(t, plain(both[0].Values), plain(both[1].Values), path)
+		sums := func(c contents) (list []string) {
+			for _, header := range c.Connections {
+				if header["type"] != "tf/tfMessage" && header["type"] != "tf2_msgs/TFMessage" { // they become one
+					list = append(list, header["topic"]+" "+header["type"]+" "+header["md5sum"]+" "+header["callerid"]+" "+header["latching"])
+				}
+			}
+			return ordered(list)
+		}
+		require.Equal(t, sums(both[0]), sums(both[1]), path)
 	}
 }
 
