@@ -125,26 +125,21 @@ func (s *planStep) occurrences(b []byte) (n int) {
 	return n
 }
 
-// errEncoding says that a field is not encoded as it is described.
-func (s *planStep) errEncoding(kind protowire.Type) error {
-	return fmt.Errorf("wire type %d is not that of the field", kind)
-}
-
 // value returns the value of an encoded field, the bits of a number or the content of anything else, and what follows. b is
-// well-formed.
+// well-formed. Numbers of an array or sequence may be encoded together or one by one, however they are described.
 func (s *planStep) value(b []byte) (bits uint64, content, rest []byte, err error) {
 	number, kind, n := protowire.ConsumeTag(b)
 	rest = b[n+protowire.ConsumeFieldValue(number, kind, b[n:]):]
-	if kind != protowire.Type(s.tag&7) && (kind != protowire.BytesType || s.width == 0 || s.Shape == rosidl.Single) &&
-		!(s.packed && kind == s.numberType()) {
-		return 0, nil, nil, s.errEncoding(kind)
-	}
-	if kind == protowire.BytesType {
+	list := s.Shape != rosidl.Single && !s.bytes
+	switch {
+	case kind == protowire.BytesType && (s.width == 0 || s.bytes || list):
 		content, _ = protowire.ConsumeBytes(b[n:])
 		return 0, content, rest, nil
+	case s.width > 0 && !s.bytes && kind == s.numberType():
+		bits, _ = s.bitsOf(b[n:])
+		return bits, nil, rest, nil
 	}
-	bits, _ = s.bitsOf(b[n:])
-	return bits, nil, rest, nil
+	return 0, nil, nil, fmt.Errorf("wire type %d is not that of the field", kind)
 }
 
 // numberType returns how a number is encoded when it stands alone.

@@ -97,11 +97,11 @@ func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 			field.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
 			switch f.Type.Kind {
 			case rosidl.String, rosidl.WString, rosidl.Nested:
-			default:
-				field.Options = &descriptorpb.FieldOptions{Packed: proto.Bool(true)}
 			case rosidl.Byte, rosidl.Char, rosidl.Uint8:
 				field.Label = descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()
 				field.Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()
+			default:
+				field.Options = &descriptorpb.FieldOptions{Packed: proto.Bool(true)}
 			}
 		}
 		if f.Type.Kind == rosidl.Nested {

@@ -1,0 +1,112 @@
+package apollo
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosidl"
+)
+
+const restoredTypes = `int8 a
+float64[2] b
+int32[] c
+Inner inner
+string<=3 s
+uint8[3] d
+int16[<=2] e
+================================================================================
+MSG: test_msgs/Inner
+uint16 x
+uint16 y
+`
+
+// TestRestore makes messages of ROS 2 of those that other programs may have written: in any order, in parts, with less set than a
+// message of ROS 2 has, or with more.
+func TestRestore(t *testing.T) {
+	library, err := rosidl.ParseConcatenated("test_msgs/msg/Test", restoredTypes)
+	require.NoError(t, err)
+	b := newThereAndBack(t, nil, channelOf(t, library, "/test", "test_msgs/msg/Test"))
+	schema, err := cdr.NewSchema(library, "test_msgs/msg/Test")
+	require.NoError(t, err)
+	tag := protowire.AppendTag
+	varint := func(n protowire.Number, v uint64) []byte {
+		return protowire.AppendVarint(tag(nil, n, protowire.VarintType), v)
+	}
+	text := func(n protowire.Number, v []byte) []byte {
+		return protowire.AppendBytes(tag(nil, n, protowire.BytesType), v)
+	}
+	double := func(n protowire.Number, v float64) []byte {
+		return protowire.AppendFixed64(tag(nil, n, protowire.Fixed64Type), math.Float64bits(v))
+	}
+	inner := func(x, y uint16) *cdr.Struct {
+		return &cdr.Struct{Fields: []cdr.Field{{Name: "x", Value: x}, {Name: "y", Value: y}}}
+	}
+	for name, test := range map[string]struct {
+		message []byte
+		want    []cdr.Field
+		err     string
+	}{
+		"nothing":            {nil, nil, ""},
+		"another order":      {slices.Concat(text(5, []byte("abc")), varint(1, math.MaxUint64)), []cdr.Field{{Name: "a", Value: int8(-1)}, {Name: "s", Value: "abc"}}, ""},
+		"twice":              {slices.Concat(varint(1, 1), text(5, []byte("a")), varint(1, 2), text(5, nil)), []cdr.Field{{Name: "a", Value: int8(2)}}, ""},
+		"in parts":           {slices.Concat(text(4, varint(1, 5)), varint(1, 1), text(4, varint(2, 6))), []cdr.Field{{Name: "a", Value: int8(1)}, {Name: "inner", Value: inner(5, 6)}}, ""},
+		"one by one":         {slices.Concat(double(2, 1.5), double(2, 2.5), varint(3, 7), text(3, []byte{8, 9}), varint(3, 10)), []cdr.Field{{Name: "b", Value: []float64{1.5, 2.5}}, {Name: "c", Value: []int32{7, 8, 9, 10}}}, ""},
+		"a part of an array": {slices.Concat(double(2, 1.5), text(6, []byte{1})), []cdr.Field{{Name: "b", Value: []float64{1.5, 0}}, {Name: "d", Value: []uint8{1, 0, 0}}}, ""},
+		"more":               {slices.Concat(varint(1, 3), varint(99, 1), text(4, slices.Concat(varint(9, 9), varint(1, 1)))), []cdr.Field{{Name: "a", Value: int8(3)}, {Name: "inner", Value: inner(1, 0)}}, ""},
+		"empty lists":        {slices.Concat(text(3, nil), text(7, nil)), nil, ""},
+		"too large":          {varint(1, 128), nil, "encode test_msgs/msg/Test: a: 128 is too large for 1 bytes"},
+		"too large inside":   {text(4, varint(2, 1<<16)), nil, "encode test_msgs/msg/Test: inner.y: 65536 is too large for 2 bytes"},
+		"too large in list":  {text(7, []byte{1, 0x80, 0x80, 2}), nil, "encode test_msgs/msg/Test: e[1]: 32768 is too large for 2 bytes"},
+		"too many":           {text(7, []byte{1, 2, 3}), nil, "encode test_msgs/msg/Test: e: 3 elements, but at most 2 are allowed"},
+		"too many of array":  {slices.Concat(double(2, 1), double(2, 2), double(2, 3)), nil, "encode test_msgs/msg/Test: b: 3 elements, but at most 2 are allowed"},
+		"too many bytes":     {text(6, []byte("abcd")), nil, "encode test_msgs/msg/Test: d: 4 bytes, but the array has 3"},
+		"too long":           {text(5, []byte("abcd")), nil, "encode test_msgs/msg/Test: s: string of 4 bytes, but at most 3 are allowed"},
+		"odd":                {text(2, make([]byte, 9)), nil, "encode test_msgs/msg/Test: b: 9 bytes are no numbers of 8"},
+		"another type":       {double(1, 1), nil, "encode test_msgs/msg/Test: a: wire type 1 is not that of the field"},
+		"cut":                {[]byte{0x08}, nil, "encode test_msgs/msg/Test: byte 0: unexpected EOF"},
+		"cut inside":         {text(4, []byte{0x08}), nil, "encode test_msgs/msg/Test: inner: byte 0: unexpected EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := b.back(&codec.Message{Channel: b.middle, Data: test.message})
+			if test.err != "" {
+				require.EqualError(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			want, err := schema.Encode(&cdr.Struct{Fields: test.want})
+			require.NoError(t, err)
+			require.Equal(t, want, out[0].Data)
+		})
+	}
+	require.Empty(t, b.lossy.Losses())
+}
+
+// TestRestoreOtherwise has metadata that does not fit: the messages are those of their own description.
+func TestRestoreOtherwise(t *testing.T) {
+	library, err := rosidl.ParseConcatenated("test_msgs/msg/Test", restoredTypes)
+	require.NoError(t, err)
+	middle := newThereAndBack(t, nil, channelOf(t, library, "/test", "test_msgs/msg/Test")).middle
+	for name, definition := range map[string]string{
+		"fewer fields": "int8 a\n", "another name": "int8 z\n" + restoredTypes[len("int8 a\n"):], "another type": "float32 a\n" + restoredTypes[len("int8 a\n"):], "junk": "int8",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := *middle
+			c.Metadata = map[string]string{MetadataROSType: "test_msgs/msg/Test", MetadataROSDefinition: definition}
+			forward, err := New(nil)
+			require.NoError(t, err)
+			topics, err := forward.Topics(codec.TopicInfo{Channel: &c})
+			require.NoError(t, err)
+			require.Equal(t, "test_msgs_msg/msg/Test", topics[0].Channel.Type)
+			_, err = forward.Begin()(&codec.Message{Channel: &c, Data: protowire.AppendVarint([]byte{8}, 1)})
+			require.NoError(t, err)
+			require.Empty(t, forward.(bridge.Lossy).Losses())
+		})
+	}
+}
