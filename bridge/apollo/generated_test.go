@@ -239,6 +239,7 @@ message_type {
   field { name: "text" number: 10 type: TYPE_STRING label: LABEL_OPTIONAL default_value: "none" }
   field { name: "nothing" number: 11 type: TYPE_MESSAGE type_name: ".My.odd__pkg.odd_TypePart" label: LABEL_OPTIONAL }
   field { name: "missing" number: 12 type: TYPE_MESSAGE type_name: ".elsewhere.Missing" label: LABEL_OPTIONAL }
+  field { name: "Yield" number: 13 type: TYPE_BOOL label: LABEL_OPTIONAL }
 }
 `
 
@@ -259,6 +260,7 @@ int32[] other
 string text
 my_odd_pkg/OddTypePart2 nothing
 uint8[] missing # elsewhere.Missing, as Protocol Buffers encodes the field
+bool yield_field
 
 ================================================================================
 MSG: my_odd_pkg/Inner

@@ -1,6 +1,7 @@
 package apollo
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -59,17 +60,35 @@ func upper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
+// keywords are those of the languages that ROS makes code of messages for, as far as they could be names of fields.
+var keywords = strings.Fields(`
+	alignas alignof and as asm assert async auto await bool break case catch char class const constexpr continue decltype def default
+	del delete do double elif else enum except explicit export extern false finally float for from friend global goto if import in
+	inline int is lambda long mutable namespace new noexcept nonlocal not nullptr operator or pass private protected public raise
+	register return short signed sizeof static struct switch template this throw true try typedef typeid typename union unsigned
+	using virtual void volatile while with xor yield
+`)
+
 // fieldName returns the name of a field or package of ROS 2, which is in lower case with single underscores inside.
 func fieldName(name string) string {
 	s := strings.ToLower(strings.Join(words(name), "_"))
-	if s == "" || digit(s[0]) {
-		s = "f" + s
+	switch {
+	case s == "" || digit(s[0]):
+		return "f" + s
+	case slices.Contains(keywords, s):
+		return s + "_field"
 	}
 	return s
 }
 
 // constantName is fieldName for constants.
-func constantName(name string) string { return strings.ToUpper(fieldName(name)) }
+func constantName(name string) string {
+	s := strings.ToUpper(strings.Join(words(name), "_"))
+	if s == "" || digit(s[0]) {
+		s = "F" + s
+	}
+	return s
+}
 
 // typeName returns the name of a type of ROS 2, which has letters and digits only.
 func typeName(name string) string {
