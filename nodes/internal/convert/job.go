@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tapedeck/bridge"
@@ -166,16 +167,13 @@ func (j *Job) warn(text string) {
 
 // refuse returns an error if something is wrong that is known before reading.
 func (r *recording) refuse(path string) error {
-	for _, loss := range r.lost {
-		if r.plan.Unmatched == "fail" && len(loss.Topics) > 0 && loss.Messages > 0 {
-			return fmt.Errorf("%s is not written, as --unmatched fail asks: %s", path, loss)
-		}
-	}
-	if len(r.info.Topics) == 0 && len(r.lost) > 0 {
-		return fmt.Errorf("%s: there is nothing that can be in it: %s", path, r.lost[0])
-	}
-	if r.plan.Strict {
-		return r.lost.strict(path)
+	switch {
+	case r.plan.Unmatched == "fail" && len(r.left) > 0:
+		return fmt.Errorf("%s is not written, as --unmatched fail asks: %s", path, r.left[0])
+	case r.plan.Strict:
+		return slices.Concat(r.left, r.lost).strict(path)
+	case len(r.info.Topics) == 0 && len(r.left) > 0:
+		return fmt.Errorf("%s is not written, as nothing can be in it: %s", path, r.left[0])
 	}
 	return nil
 }

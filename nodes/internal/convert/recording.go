@@ -21,7 +21,8 @@ type recording struct {
 	window  codec.Query
 	streams map[*codec.Channel]*stream // of the inputs
 	info    codec.Info
-	lost    losses // that are known before reading
+	left    losses // topics that cannot be in the output
+	lost    losses // other losses that are known before reading
 	damaged func(error)
 }
 
@@ -49,7 +50,7 @@ func newRecording(p *plan, h *holding, ins inputs, window codec.Query) *recordin
 				continue
 			}
 			if what := r.unfit(t.Channel, in.left[t.Channel]); what != "" {
-				r.lost.add(what, t.Channel.Topic, t.MessageCount)
+				r.left.add(what, t.Channel.Topic, t.MessageCount)
 				continue
 			}
 			s.to = of(t.Channel)
@@ -173,7 +174,7 @@ func (r *recording) stream(c *codec.Channel) *stream {
 
 // finish notes what was lost in reading, and returns what was left out on demand.
 func (r *recording) finish() (lost losses, throttled Loss) {
-	lost = r.lost
+	lost = slices.Concat(r.left, r.lost)
 	var cut losses
 	for c, s := range r.sorted() {
 		if s.failed > 0 {

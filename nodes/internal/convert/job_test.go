@@ -1,0 +1,522 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/config"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/std_msgs"
+)
+
+// samples are real recordings, beside the repository.
+const samples = "../../../../shared/samples"
+
+func sample(t *testing.T, name string) string {
+	path := filepath.Join(samples, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("the samples are not there: ", err)
+	}
+	return path
+}
+
+// second is the unit of the times in these tests.
+const second = int64(time.Second)
+
+// channel returns a channel of ROS 2 messages.
+func channel(t *testing.T, topic, typeName string) *codec.Channel {
+	text, err := msgs.Library().Concatenated(typeName)
+	require.NoError(t, err)
+	return &codec.Channel{
+		Topic: topic, Type: typeName, Encoding: codec.EncodingCDR, QoS: []codec.QoS{codec.DefaultQoS()},
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
+	}
+}
+
+// write writes a recording and returns its path.
+func write(t *testing.T, name string, messages ...codec.Message) string {
+	return writeWith(t, name, codec.CreateOptions{}, messages...)
+}
+
+func writeWith(t *testing.T, name string, o codec.CreateOptions, messages ...codec.Message) string {
+	path := filepath.Join(t.TempDir(), name)
+	w, err := codec.Create(path, o)
+	require.NoError(t, err)
+	for i := range messages {
+		require.NoError(t, w.Write(&messages[i]))
+	}
+	require.NoError(t, w.Close())
+	return path
+}
+
+// payload returns a message of ROS 2 as CDR.
+func payload(t *testing.T, m msgs.Message) []byte {
+	data, err := cdr.Marshal(m)
+	require.NoError(t, err)
+	return data
+}
+
+// numbers returns n messages of a channel, a second apart from 1000 s on.
+func numbers(t *testing.T, c *codec.Channel, n int) (all []codec.Message) {
+	for i := range n {
+		all = append(all, codec.Message{
+			Channel: c, LogTime: (1000 + int64(i)) * second, PublishTime: (1000+int64(i))*second - 1e6,
+			Data: payload(t, &std_msgs.UInt32{Data: uint32(i)}),
+		})
+	}
+	return all
+}
+
+// run converts and returns what came of it.
+func run(t *testing.T, o Options, output string, inputs ...string) (*Result, error) {
+	job := Job{Inputs: inputs, Output: output, Options: o}
+	return job.Run(t.Context())
+}
+
+// readAll returns the messages of a recording.
+func readAll(t *testing.T, path string) (all []codec.Message, info *codec.Info) {
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err = r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return all, info
+		}
+		require.NoError(t, err)
+		copied := *m
+		copied.Data = bytes.Clone(m.Data)
+		all = append(all, copied)
+	}
+}
+
+// texts returns losses as lines.
+func texts(losses []Loss) string {
+	var b strings.Builder
+	for _, l := range losses {
+		fmt.Fprintln(&b, l)
+	}
+	return b.String()
+}
+
+func TestEncodings(t *testing.T) {
+	words := channel(t, "/ros2", "std_msgs/msg/String")
+	ros1 := &codec.Channel{
+		Topic: "/ros1", Type: "std_msgs/String", Encoding: codec.EncodingROS1,
+		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
+	}
+	json := &codec.Channel{Topic: "/json", Type: "words", Encoding: "json"}
+	in := write(t, "in.mcap",
+		codec.Message{Channel: words, LogTime: second, Data: payload(t, &std_msgs.String{Data: "two"})},
+		codec.Message{Channel: ros1, LogTime: 2 * second, Data: []byte("\x03\x00\x00\x00one")},
+		codec.Message{Channel: json, LogTime: 3 * second, Data: []byte(`{"data":"three"}`)})
+	const left = "topics that have no translation"
+	for name, c := range map[string]struct {
+		output, to, encoding, unmatched string
+		want                            []string
+		lost, fails                     string
+	}{
+		"mcap":            {output: "out.mcap", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
+		"mcap as cdr":     {output: "out.mcap", encoding: "cdr", want: []string{"/ros2 cdr", "/ros1 cdr"}, lost: left},
+		"mcap as ros1":    {output: "out.mcap", encoding: "ros1", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
+		"protobuf":        {output: "out.mcap", encoding: "protobuf", want: []string{"/ros2 protobuf", "/ros1 protobuf"}, lost: left},
+		"raw":             {output: "out.mcap", encoding: "cdr", unmatched: "raw", want: []string{"/ros2 cdr", "/ros1 cdr", "/json json"}},
+		"rosbag2":         {output: "out", want: []string{"/ros2 cdr", "/ros1 cdr"}, lost: left},
+		"rosbag2, raw":    {output: "out", unmatched: "raw", want: []string{"/ros2 cdr", "/ros1 cdr", "/json json"}},
+		"rosbag2, kept":   {output: "out", encoding: "keep", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
+		"record":          {output: "out.record", want: []string{"/ros2 cdr", "/ros1 cdr"}, lost: left},
+		"record, kept":    {output: "out.record", encoding: "keep", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
+		"bag":             {output: "out.bag", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
+		"bag, kept":       {output: "out.bag", encoding: "keep", want: []string{"/ros1 ros1"}, lost: "messages are cdr, and a bag has none"},
+		"bag, raw":        {output: "out.bag", unmatched: "raw", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
+		"nothing matches": {output: "out.bag", unmatched: "fail", fails: "as --unmatched fail asks: topics that have no translation"},
+		"bag of cdr":      {output: "out.bag", encoding: "cdr", fails: "--encoding cdr: the format bag holds only ros1"},
+		"log":             {output: "out.log", fails: "nothing can be in it"},
+		"folder of bags":  {output: "out", to: "bag", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			o.To = c.to
+			if c.encoding != "" {
+				o.Encoding = c.encoding
+			}
+			if c.unmatched != "" {
+				o.Unmatched = c.unmatched
+			}
+			output := filepath.Join(t.TempDir(), c.output)
+			result, err := run(t, o, output, in)
+			if c.fails != "" {
+				require.ErrorContains(t, err, c.fails)
+				require.NoFileExists(t, output)
+				return
+			}
+			require.NoError(t, err)
+			messages, _ := readAll(t, output)
+			var got []string
+			for _, m := range messages {
+				got = append(got, m.Channel.Topic+" "+m.Channel.Encoding)
+			}
+			require.Equal(t, c.want, got)
+			require.EqualValues(t, len(got), result.Messages)
+			require.Equal(t, c.lost != "", len(result.Losses) > 0, texts(result.Losses))
+			require.Contains(t, texts(result.Losses), c.lost)
+
+			// What was translated says the same as before.
+			back := filepath.Join(t.TempDir(), "back.mcap")
+			_, err = run(t, Options{Encoding: "cdr", Unmatched: "skip"}, back, output)
+			require.NoError(t, err)
+			messages, _ = readAll(t, back)
+			for _, m := range messages {
+				var word std_msgs.String
+				require.NoError(t, cdr.Unmarshal(m.Data, &word))
+				require.Equal(t, map[string]string{"/ros2": "two", "/ros1": "one"}[m.Channel.Topic], word.Data)
+			}
+		})
+	}
+}
+
+// What has the wanted encoding is not touched.
+func TestPayloadsAreCopied(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		steps []string
+	}{
+		{"carla/sr2020_DistanceToLaneCenter.log", []string{"a.log", "b.mcap", "c.record", "d.log"}},
+		{"bag/cruise_example-lz4.bag", []string{"a.bag", "b.mcap", "c.bag"}},
+		{"apollo/apollo_cpp_sensors.record", []string{"a.mcap", "b.record"}},
+	} {
+		t.Run(c.in, func(t *testing.T) {
+			in := sample(t, c.in)
+			want, _ := readAll(t, in)
+			folder, from := t.TempDir(), in
+			for _, step := range c.steps {
+				to := filepath.Join(folder, step)
+				o := DefaultOptions()
+				if strings.HasSuffix(in, ".log") || strings.HasSuffix(step, ".record") {
+					o.Encoding = "keep"
+				}
+				_, err := run(t, o, to, from)
+				require.NoError(t, err)
+				got, _ := readAll(t, to)
+				require.Len(t, got, len(want))
+				for i := range want {
+					require.Equal(t, want[i].LogTime, got[i].LogTime)
+					require.Equal(t, want[i].Data, got[i].Data)
+					require.Equal(t, want[i].Channel.Topic, got[i].Channel.Topic)
+				}
+				if filepath.Ext(step) == ".log" {
+					original, err := os.ReadFile(in)
+					require.NoError(t, err)
+					copied, err := os.ReadFile(to)
+					require.NoError(t, err)
+					require.True(t, bytes.Equal(original, copied), step)
+				}
+				from = to
+			}
+		})
+	}
+}
+
+func TestChanges(t *testing.T) {
+	stamped := channel(t, "/stamped", "std_msgs/msg/Header")
+	stamped.Type = "std_msgs/msg/Header"
+	n := channel(t, "/n", "std_msgs/msg/UInt32")
+	in := write(t, "in.mcap", append(numbers(t, n, 10), codec.Message{
+		Channel: stamped, LogTime: 1020 * second, PublishTime: 1019 * second,
+		Data: payload(t, &std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 500}}),
+	})...)
+	const minute = 60 * second
+	for name, c := range map[string]struct {
+		change    func(*Options)
+		topics    string
+		count     int
+		first     int64 // LogTime of the first message
+		last      int64 // likewise, of the stamped one
+		published int64 // of it
+		stamp     int32 // in it
+	}{
+		"none":             {func(*Options) {}, "/n /stamped", 11, 1000 * second, 1020 * second, 1019 * second, 500},
+		"remap":            {func(o *Options) { o.Remap = []string{"/n:=/m", "/q:=/r"} }, "/m /stamped", 11, 1000 * second, 1020 * second, 1019 * second, 500},
+		"prefix":           {func(o *Options) { o.Prefix = "/robot" }, "/robot/n /robot/stamped", 11, 1000 * second, 1020 * second, 1019 * second, 500},
+		"offset":           {func(o *Options) { o.Offset = time.Minute }, "/n /stamped", 11, 1000*second + minute, 1020*second + minute, 1019*second + minute, 500},
+		"offset backwards": {func(o *Options) { o.Offset, o.Restamp = -time.Minute, true }, "/n /stamped", 11, 940 * second, 960 * second, 959 * second, 440},
+		"throttle":         {func(o *Options) { o.Throttle = []string{"/n=1/5"} }, "/n /stamped", 3, 1000 * second, 1020 * second, 1019 * second, 500},
+		"sent":             {func(o *Options) { o.Order = "sent" }, "/n /stamped", 11, 1000*second - 1e6, 1019 * second, 1019 * second, 500},
+		"header":           {func(o *Options) { o.Order = "header" }, "/n /stamped", 11, 1000 * second, 500 * second, 1019 * second, 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			c.change(&o)
+			output := filepath.Join(t.TempDir(), "out.mcap")
+			result, err := run(t, o, output, in)
+			require.NoError(t, err)
+			require.Empty(t, result.Losses)
+			require.EqualValues(t, 11-c.count, result.Throttled.Messages)
+			messages, info := readAll(t, output)
+			require.Len(t, messages, c.count)
+			var topics []string
+			for _, topic := range info.Topics {
+				topics = append(topics, topic.Channel.Topic)
+			}
+			slices.Sort(topics)
+			require.Equal(t, c.topics, strings.Join(topics, " "))
+			for _, m := range messages {
+				if !strings.HasSuffix(m.Channel.Topic, "/stamped") {
+					continue
+				}
+				var header std_msgs.Header
+				require.NoError(t, cdr.Unmarshal(m.Data, &header))
+				require.Equal(t, c.stamp, header.Stamp.Sec)
+				require.Equal(t, c.last, m.LogTime)
+				require.Equal(t, c.published, m.PublishTime)
+			}
+			first := slices.IndexFunc(messages, func(m codec.Message) bool { return !strings.HasSuffix(m.Channel.Topic, "/stamped") })
+			require.Equal(t, c.first, messages[first].LogTime)
+		})
+	}
+}
+
+// Stamps are moved on the way from one foreign encoding to another, too.
+func TestRestampOfWhatIsTranslated(t *testing.T) {
+	in := sample(t, "apollo/apollo_cpp_sensors.record")
+	o := DefaultOptions()
+	o.Encoding = "cdr"
+	plain, moved := filepath.Join(t.TempDir(), "plain.mcap"), filepath.Join(t.TempDir(), "moved.bag")
+	_, err := run(t, o, plain, in)
+	require.NoError(t, err)
+	o = DefaultOptions()
+	o.Offset, o.Restamp = time.Hour, true
+	_, err = run(t, o, moved, in)
+	require.NoError(t, err)
+	back := filepath.Join(t.TempDir(), "back.mcap")
+	o.Encoding, o.Offset, o.Restamp = "cdr", 0, false
+	_, err = run(t, o, back, moved)
+	require.NoError(t, err)
+	want, _ := readAll(t, plain)
+	got, _ := readAll(t, back)
+	some := false
+	for i, m := range slices.DeleteFunc(want, func(m codec.Message) bool { return m.Channel.Type != "sensor_msgs/msg/Imu" }) {
+		others := slices.DeleteFunc(slices.Clone(got), func(m codec.Message) bool { return m.Channel.Type != "sensor_msgs/msg/Imu" })
+		stamps := stampsOf(m.Channel, msgs.Library())
+		before, ok, err := stamps.First(m.Data)
+		require.NoError(t, err)
+		after, also, err := stamps.First(others[i].Data)
+		require.NoError(t, err)
+		require.True(t, ok && also)
+		require.Equal(t, before+int64(time.Hour), after)
+		require.Equal(t, m.LogTime+int64(time.Hour), others[i].LogTime)
+		some = true
+	}
+	require.True(t, some)
+}
+
+func TestSplits(t *testing.T) {
+	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 100)...)
+	for name, c := range map[string]struct {
+		change func(*Options)
+		output string
+		want   []int // messages in each file
+	}{
+		"messages":   {func(o *Options) { o.MaxBagMessages = 40 }, "out.mcap", []int{40, 40, 20}},
+		"duration":   {func(o *Options) { o.MaxBagDuration = 30 * time.Second }, "out.bag", []int{30, 30, 30, 10}},
+		"size":       {func(o *Options) { o.MaxBagSize = 50 * (perMessage + 8 + 2) }, "out.record", []int{50, 50}},
+		"whichever":  {func(o *Options) { o.MaxBagMessages, o.MaxBagDuration = 80, 90*time.Second }, "out.mcap", []int{80, 10, 10}},
+		"no message": {func(o *Options) { o.MaxBagSize = 1; o.End = "3" }, "out.mcap", []int{1, 1, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			c.change(&o)
+			folder := t.TempDir()
+			result, err := run(t, o, filepath.Join(folder, c.output), in)
+			require.NoError(t, err)
+			var got []int
+			next := int64(1000)
+			for _, path := range result.Files {
+				messages, _ := readAll(t, path)
+				got = append(got, len(messages))
+				for _, m := range messages {
+					require.Equal(t, next*second, m.LogTime)
+					next++
+				}
+			}
+			require.Equal(t, c.want, got)
+			entries, err := os.ReadDir(folder)
+			require.NoError(t, err)
+			require.Len(t, entries, len(c.want))
+		})
+	}
+	o := DefaultOptions()
+	o.MaxBagMessages = 30
+	folder := filepath.Join(t.TempDir(), "bag")
+	result, err := run(t, o, folder, in)
+	require.NoError(t, err)
+	require.Equal(t, []string{folder}, result.Files)
+	messages, info := readAll(t, folder)
+	require.Len(t, info.Files, 4)
+	require.Len(t, messages, 100)
+}
+
+func TestLosses(t *testing.T) {
+	best := codec.DefaultQoS()
+	best.Reliability = codec.BestEffort
+	n := channel(t, "/n", "std_msgs/msg/UInt32")
+	n.QoS = []codec.QoS{best}
+	plain := numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 3)
+	for i := range plain {
+		plain[i].PublishTime = 0
+	}
+	early := append([]codec.Message{{Channel: plain[0].Channel, Data: plain[0].Data}}, plain...)
+	broken := append(slices.Clone(plain), codec.Message{Channel: plain[0].Channel, LogTime: 2000 * second, Data: []byte{0, 1, 0, 0, 7}})
+	metadata := codec.CreateOptions{Metadata: map[string]string{"driver": "nobody"}}
+	for name, c := range map[string]struct {
+		in     string
+		output string
+		want   string
+	}{
+		"mcap":    {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out.mcap", ""},
+		"rosbag2": {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out", ""},
+		"record":  {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out.record", "metadata of the recording\n"},
+		"bag": {write(t, "in.mcap", numbers(t, n, 3)...), "out.bag",
+			"quality of service, but for durability (/n)\nthe time at which they were sent (3 messages on /n)\n"},
+		"too early":        {write(t, "in.mcap", early...), "out.bag", "messages that a bag does not take: write "},
+		"broken":           {write(t, "in.mcap", broken...), "out.bag", "messages that cannot be translated: "},
+		"broken, as it is": {write(t, "in.mcap", broken...), "out.mcap", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			output := filepath.Join(t.TempDir(), c.output)
+			result, err := run(t, DefaultOptions(), output, c.in)
+			require.NoError(t, err)
+			if c.want == "" {
+				require.Empty(t, result.Losses)
+			}
+			require.Contains(t, texts(result.Losses), c.want)
+			messages, _ := readAll(t, output)
+			require.GreaterOrEqual(t, len(messages), 3)
+
+			o := DefaultOptions()
+			o.Strict, o.Overwrite = true, true
+			strict := output + ".strict" + filepath.Ext(output)
+			o.To = map[string]string{"": "rosbag2"}[filepath.Ext(output)]
+			_, err = run(t, o, strict, c.in)
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "is not written, as --strict asks: it would lose "+strings.Split(strings.Split(c.want, "\n")[0], ": write")[0])
+			entries, err := os.ReadDir(filepath.Dir(output))
+			require.NoError(t, err)
+			require.Len(t, entries, 1)
+		})
+	}
+}
+
+func TestNothingThatCanBeWritten(t *testing.T) {
+	n := channel(t, "/n", "std_msgs/msg/UInt32")
+	in := write(t, "in.mcap", codec.Message{Channel: n, Data: payload(t, &std_msgs.UInt32{})})
+	output := filepath.Join(t.TempDir(), "out.bag")
+	_, err := run(t, DefaultOptions(), output, in)
+	require.ErrorContains(t, err, "has the time 0 ns; in a bag it is from 1 to ")
+	require.NoFileExists(t, output)
+}
+
+// A log becomes messages of ROS 2, and these a log.
+func TestLogOfMessages(t *testing.T) {
+	in := sample(t, "carla/sr2020_DistanceToLaneCenter.log")
+	folder := t.TempDir()
+	bag, back := filepath.Join(folder, "bag"), filepath.Join(folder, "back.log")
+	_, err := run(t, DefaultOptions(), bag, in)
+	require.NoError(t, err)
+	result, err := run(t, DefaultOptions(), back, bag)
+	require.NoError(t, err)
+	require.Contains(t, texts(result.Losses), "topics that tell nothing to a log (")
+	want, _ := readAll(t, in)
+	got, info := readAll(t, back)
+	require.Equal(t, "carla", info.Format)
+	require.Len(t, got, len(want))
+}
+
+func TestUsage(t *testing.T) {
+	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 1)...)
+	for want, change := range map[string]func(*Options){
+		"--remap":                           func(o *Options) { o.Remap = []string{"nonsense"} },
+		"--prefix robot: want /PREFIX":      func(o *Options) { o.Prefix = "robot" },
+		"--restamp says that --offset":      func(o *Options) { o.Restamp = true },
+		"--throttle: \"/n\" is not allowed": func(o *Options) { o.Throttle = []string{"/n"} },
+		"is not behind the start":           func(o *Options) { o.Start, o.End = "2", "1" },
+		"is not a format":                   func(o *Options) { o.To = "tape" },
+	} {
+		o := DefaultOptions()
+		change(&o)
+		output := filepath.Join(t.TempDir(), "out.mcap")
+		_, err := run(t, o, output, in)
+		require.ErrorContains(t, err, want)
+		require.ErrorIs(t, err, config.ErrUsage)
+		require.NoFileExists(t, output)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	for _, output := range []string{"out.mcap", "out.bag", "out.record", "out"} {
+		t.Run(output, func(t *testing.T) {
+			disk := t.TempDir()
+			if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
+				t.Skip("a small tmpfs cannot be mounted here, only root may: ", err)
+			}
+			t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
+			n := channel(t, "/n", "std_msgs/msg/UInt8MultiArray")
+			var all []codec.Message
+			for i := range int64(100) {
+				all = append(all, codec.Message{Channel: n, LogTime: 1e18 + i, Data: payload(t, &std_msgs.UInt8MultiArray{Data: make([]byte, 100_000)})})
+			}
+			path := filepath.Join(disk, output)
+			_, err := run(t, DefaultOptions(), path, write(t, "in.mcap", all...))
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			require.EqualError(t, err, "write "+path+": no space left on device")
+			entries, err := os.ReadDir(disk)
+			require.NoError(t, err)
+			require.Empty(t, entries)
+		})
+	}
+}
+
+func TestInterruption(t *testing.T) {
+	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 100)...)
+	folder := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	job := Job{Inputs: []string{in}, Output: filepath.Join(folder, "out.mcap"), Options: DefaultOptions()}
+	job.Options.MaxBagMessages = 10
+	cancel()
+	_, err := job.Run(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+func TestNames(t *testing.T) {
+	format, err := FormatOf("", "mcap")
+	require.NoError(t, err)
+	require.Equal(t, []string{"drive.mcap", "a.mcap", "b.mcap", "b.record.00001.mcap", "x.bag.mcap", "x.mcap.mcap", "night.mcap"},
+		Names([]string{"/d/drive.record.00000", "a.bag", "b/", "b.record.00001", "x.bag", "x.mcap", "night.log.active"}, format))
+}
