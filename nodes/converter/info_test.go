@@ -10,6 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/carla"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag"
+	"tapedeck/codec/rosbag2"
 )
 
 func sampleInfo() *codec.Info {
@@ -107,6 +112,45 @@ func TestInfoJSONOfEvents(t *testing.T) {
 	require.Equal(t, eventJSON{Kind: "pause", Time: 1627031536_000000000, Until: 1627031537_250000000, Text: "recording was paused"}, got.Events[3])
 	require.Equal(t, &totalsJSON{Received: 310, Written: 300, Dropped: 10, Lost: 1}, got.Topics[0].Totals)
 	require.Nil(t, got.Topics[1].Totals)
+}
+
+// Channels of a topic that do not differ are one row.
+func TestInfoTextOfChannels(t *testing.T) {
+	channel := func(topic string, n uint64, qos ...codec.QoS) codec.TopicInfo {
+		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: "std_msgs/String", Encoding: "ros1", QoS: qos}, MessageCount: n}
+	}
+	latched := codec.DefaultQoS()
+	latched.Durability = codec.TransientLocal
+	var out bytes.Buffer
+	require.NoError(t, writeInfoText(&out, "a.bag", &codec.Info{
+		EndTime: 2e9, Topics: []codec.TopicInfo{channel("/b", 1, latched), channel("/a", 3), channel("/b", 4, latched), channel("/b", 9)},
+	}))
+	_, text, _ := strings.Cut(out.String(), "Topics:")
+	require.Equal(t, `     3
+  Topic  Type             Count  Channels    Hz  Encoding  QoS
+  /a     std_msgs/String      3         1  1.50  ros1      -
+  /b     std_msgs/String      5         2  2.50  ros1      reliable transient_local keep_last(10)
+  /b     std_msgs/String      9         1  4.50  ros1      -
+`, text)
+}
+
+func TestInfoDetails(t *testing.T) {
+	for _, test := range []struct {
+		extra any
+		want  []detail
+	}{
+		{nil, nil},
+		{rosbag.Extra{Compression: "bz2", Chunks: 3}, []detail{{"Chunks:", "3 bz2"}}},
+		{rosbag.Extra{}, nil},
+		{mcap.Extra{Chunks: map[string]int{"none": 1, "zstd": 12, "lz4": 0}}, []detail{{"Chunks:", "1 not compressed, 12 zstd"}}},
+		{rosbag2.Extra{Extra: mcap.Extra{Chunks: map[string]int{"lz4": 2}}, CompressionMode: "FILE", ROSDistro: "jazzy"},
+			[]detail{{"Chunks:", "2 lz4"}, {"Compressed:", "each file, zstd"}, {"ROS:", "jazzy"}}},
+		{record.Details{Chunks: 4, Map: "sunnyvale", Vehicle: "mkz\x1b"}, []detail{{"Chunks:", "4"}, {"Map:", "sunnyvale"}, {"Vehicle:", `"mkz\x1b"`}}},
+		{carla.Details{Version: 2, Profile: "ue4-0.9.16", Duration: 1.5, Packets: map[string]uint64{"FrameStart": 30}, Actors: map[string]uint64{"vehicle": 1, "walker": 2}},
+			[]detail{{"CARLA:", "ue4-0.9.16, version 2"}, {"Map:", "-"}, {"Frames:", "30 in 1.500 s of simulation"}, {"Actors:", "2 walkers, 1 vehicle"}}},
+	} {
+		require.Equal(t, test.want, details(&codec.Info{Extra: test.extra}))
+	}
 }
 
 func TestInfoTextOfNothing(t *testing.T) {

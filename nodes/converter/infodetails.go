@@ -57,6 +57,9 @@ func details(info *codec.Info) []detail {
 func chunks(m map[string]int) []detail {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if m[name] == 0 {
+			continue
+		}
 		kind := name
 		if name == "" || name == "none" {
 			kind = "not compressed"

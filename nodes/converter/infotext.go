@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"tapedeck/codec"
@@ -54,9 +53,10 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 		line("Complete:", "no, it was not finished; what is here can be read and played,")
 		line("", "'converter recover %s' writes a complete copy of it", printable(path))
 	}
-	line("Topics:", "%d", len(info.Topics))
-	if len(info.Topics) > 0 {
-		writeTopics(&b, info)
+	topics := mergedTopics(info)
+	line("Topics:", "%d", len(topics))
+	if len(topics) > 0 {
+		writeTopics(&b, info, topics)
 	}
 	files, whole := totalsOf(info)
 	if len(files) > 0 {
@@ -78,39 +78,6 @@ func exactSize(n int64) string {
 		return size(n)
 	}
 	return fmt.Sprintf("%s (%d bytes)", size(n), n)
-}
-
-func writeTopics(b *strings.Builder, info *codec.Info) {
-	rows := [][]string{{"Topic", "Type", "Count", "Hz", "Encoding", "QoS"}}
-	right := map[int]bool{2: true, 3: true}
-	totals, _ := totalsOf(info)
-	if len(totals) > 0 {
-		rows[0] = slices.Insert(rows[0], 3, "Received", "Written", "Dropped", "Lost")
-		right = map[int]bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true}
-	}
-	anyQoS := false
-	for _, t := range sortedTopics(info) {
-		c := t.Channel
-		hz := "-"
-		if f := frequency(info, t); f > 0 {
-			hz = strconv.FormatFloat(f, 'f', 2, 64)
-		}
-		rows = append(rows, []string{
-			orDash(c.Topic), orDash(c.Type), number(t.MessageCount), hz, orDash(c.Encoding), shortQoS(c.QoS),
-		})
-		if t, ok := totals[c.Topic]; ok {
-			rows[len(rows)-1] = slices.Insert(rows[len(rows)-1], 3, number(t.Received), number(t.Written), number(t.Dropped), number(t.Lost))
-		} else if len(totals) > 0 {
-			rows[len(rows)-1] = slices.Insert(rows[len(rows)-1], 3, "-", "-", "-", "-")
-		}
-		anyQoS = anyQoS || len(c.QoS) > 0
-	}
-	if !anyQoS {
-		for i := range rows {
-			rows[i] = rows[i][:len(rows[i])-1]
-		}
-	}
-	writeTable(b, rows, right)
 }
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -144,29 +111,4 @@ func orDash(s string) string {
 		return "-"
 	}
 	return printable(s)
-}
-
-// shortQoS writes offered profiles in short: "reliable volatile keep_last(10)"; what is at its default beyond these three is
-// left out.
-func shortQoS(profiles []codec.QoS) string {
-	var texts []string
-	for _, q := range profiles {
-		text := fmt.Sprintf("%s %s %s", q.Reliability, q.Durability, q.History)
-		if q.History == codec.KeepLast {
-			text += fmt.Sprintf("(%d)", q.Depth)
-		}
-		for _, d := range []struct {
-			name  string
-			value time.Duration
-		}{{"deadline", q.Deadline}, {"lifespan", q.Lifespan}, {"lease", q.LivelinessLease}} {
-			if d.value != codec.Infinite && d.value != 0 {
-				text += fmt.Sprintf(" %s %v", d.name, d.value)
-			}
-		}
-		if q.Liveliness == codec.ManualByTopic {
-			text += " " + string(q.Liveliness)
-		}
-		texts = append(texts, text)
-	}
-	return orDash(strings.Join(texts, " + "))
 }
