@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"sync"
@@ -40,8 +41,14 @@ const (
 	EventUnfinished = "unfinished" // the writer did not complete the file
 )
 
-// eventType is the ROS type of what is on EventTopic.
-const eventType = "tapedeck/msg/RecordingEvent"
+// eventType is the ROS 2 type of what is on EventTopic, and eventType1 that of ROS 1.
+const (
+	eventType  = "tapedeck/msg/RecordingEvent"
+	eventType1 = "tapedeck/RecordingEvent"
+)
+
+// eventText1 is the definition of eventType1.
+const eventText1 = "time stamp\ntime until\nstring kind\nstring topic\nuint64 count\nstring text\n"
 
 // eventChannel returns the channel of events, the same each time.
 var eventChannel = sync.OnceValue(func() *Channel {
@@ -70,18 +77,67 @@ func EventMessage(e Event) (*Message, error) {
 	return m, err
 }
 
-// ParseEvent is the reverse of EventMessage. It is false for a message that is no event.
+// eventChannel1 returns the channel of events in ROS 1, the same each time.
+var eventChannel1 = sync.OnceValue(func() *Channel {
+	return &Channel{Topic: EventTopic, Type: eventType1, Encoding: EncodingROS1, Schema: Schema{Encoding: SchemaROS1Msg, Data: []byte(eventText1)}}
+})
+
+// EventMessage1 is EventMessage for formats that have messages of ROS 1 alone.
+func EventMessage1(e Event) *Message {
+	m := &Message{Channel: eventChannel1(), LogTime: e.Time}
+	if e.Until != 0 {
+		m.LogTime = e.Until
+	}
+	text := func(s string) { m.Data = append(binary.LittleEndian.AppendUint32(m.Data, uint32(len(s))), s...) }
+	for _, ns := range []int64{e.Time, e.Until} {
+		t := rosTime(ns)
+		m.Data = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(m.Data, uint32(t.Sec)), t.Nanosec)
+	}
+	text(e.Kind)
+	text(e.Topic)
+	m.Data = binary.LittleEndian.AppendUint64(m.Data, e.Count)
+	text(e.Text)
+	return m
+}
+
+// ParseEvent is the reverse of EventMessage and EventMessage1. It is false for a message that is no event.
 func ParseEvent(m *Message) (Event, bool) {
+	if !IsEvents(m.Channel) {
+		return Event{}, false
+	}
+	if m.Channel.Encoding == EncodingROS1 {
+		return parseEvent1(m.Data)
+	}
 	var e tapedeck.RecordingEvent
-	if !IsEvents(m.Channel) || cdr.Unmarshal(m.Data, &e) != nil {
+	if cdr.Unmarshal(m.Data, &e) != nil {
 		return Event{}, false
 	}
 	return Event{Kind: e.Kind, Topic: e.Topic, Time: nanoseconds(e.Stamp), Until: nanoseconds(e.Until), Count: e.Count, Text: e.Text}, true
 }
 
+// parseEvent1 reads an event in the encoding of ROS 1.
+func parseEvent1(b []byte) (e Event, ok bool) {
+	take := func(n uint64) (field []byte) {
+		if ok = ok && n <= uint64(len(b)); !ok {
+			return make([]byte, 8)
+		}
+		field, b = b[:n], b[n:]
+		return field
+	}
+	ok = true
+	number := func() uint32 { return binary.LittleEndian.Uint32(take(4)) }
+	time := func() int64 { return nanoseconds(builtin_interfaces.Time{Sec: int32(number()), Nanosec: number()}) }
+	text := func() string { return string(take(uint64(number()))) }
+	e.Time, e.Until = time(), time()
+	e.Kind, e.Topic = text(), text()
+	e.Count = binary.LittleEndian.Uint64(take(8))
+	e.Text = text()
+	return e, ok
+}
+
 // IsEvents says whether a channel is that of a recording's events.
 func IsEvents(c *Channel) bool {
-	return c.Topic == EventTopic && c.Type == eventType && c.Encoding == EncodingCDR
+	return c.Topic == EventTopic && (c.Type == eventType && c.Encoding == EncodingCDR || c.Type == eventType1 && c.Encoding == EncodingROS1)
 }
 
 func rosTime(ns int64) builtin_interfaces.Time {

@@ -24,6 +24,17 @@ func TestEventMessage(t *testing.T) {
 		got, ok := ParseEvent(m)
 		require.True(t, ok)
 		require.Equal(t, e, got)
+
+		m1 := EventMessage1(e)
+		require.Equal(t, EncodingROS1, m1.Channel.Encoding)
+		require.Equal(t, m.LogTime, m1.LogTime)
+		got, ok = ParseEvent(m1)
+		require.True(t, ok)
+		require.Equal(t, e, got)
+		for n := range m1.Data {
+			_, ok = ParseEvent(&Message{Channel: m1.Channel, Data: m1.Data[:n]})
+			require.False(t, ok)
+		}
 	}
 	first, err := EventMessage(Event{Time: 3, Until: 7})
 	require.NoError(t, err)

@@ -199,6 +199,33 @@ func TestWide(t *testing.T) {
 }
 
 // What is wrong with a payload or a definition is said, with the field.
+// What a recorder says of a recording is the same in ROS 1 as what is made of it there.
+func TestEvents(t *testing.T) {
+	e := codec.Event{Kind: codec.EventDrop, Topic: "/imu", Time: 1700000000_123456789, Until: 1700000001_000000001, Count: 12, Text: "the disk is slow"}
+	m, err := codec.EventMessage(e)
+	require.NoError(t, err)
+	back, err := NewReverse(nil)
+	require.NoError(t, err)
+	topics, err := back.Topics(codec.TopicInfo{Channel: m.Channel})
+	require.NoError(t, err)
+	out, err := back.Begin()(m)
+	require.NoError(t, err)
+	own := codec.EventMessage1(e)
+	require.Equal(t, own.Data, out[0].Data)
+	require.Equal(t, own.Channel.Type, topics[0].Channel.Type)
+	require.Equal(t, string(own.Channel.Schema.Data), string(topics[0].Channel.Schema.Data))
+	require.True(t, codec.IsEvents(topics[0].Channel))
+	got, ok := codec.ParseEvent(&out[0])
+	require.True(t, ok)
+	require.Equal(t, e, got)
+
+	r, err := New(nil)
+	require.NoError(t, err)
+	topics, err = r.Topics(topics[0])
+	require.NoError(t, err)
+	require.True(t, codec.IsEvents(topics[0].Channel))
+}
+
 // What one side does not have is counted, by topic, where it was set.
 func TestLosses(t *testing.T) {
 	stamp := make([]byte, 8)

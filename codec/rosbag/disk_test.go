@@ -2,7 +2,10 @@ package rosbag
 
 import (
 	"bytes"
+	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/disktest"
@@ -21,6 +24,37 @@ func onDisk() disktest.Format {
 }
 
 func TestDiskErrors(t *testing.T) { onDisk().TestErrors(t) }
+
+// A bag says itself what is missing of it.
+func TestMissingIsNoted(t *testing.T) {
+	writes := 0
+	disk := &disktest.Disk{Fail: func(_ string, n int) (int, error) {
+		if n < 0 {
+			return 0, nil
+		}
+		if writes++; writes == 3 {
+			return 0, syscall.EIO
+		}
+		return n, nil
+	}}
+	w, err := createOn(disk, "a.bag", codec.CreateOptions{ChunkSize: 300})
+	require.NoError(t, err)
+	for i := int64(1); i <= 40; i++ {
+		if err = w.Write(&codec.Message{Channel: testChannels()[0], LogTime: i, Data: make([]byte, 50)}); err != nil {
+			break
+		}
+	}
+	require.Error(t, err)
+	require.ErrorIs(t, w.Close(), syscall.EIO)
+	r := openMemory(t, disk.Files()["a.bag"])
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.Len(t, info.Events, 1)
+	require.Equal(t, codec.EventDisk, info.Events[0].Kind)
+	require.Contains(t, info.Events[0].Text, "messages")
+	require.Positive(t, info.Events[0].Count)
+}
 
 func TestCrash(t *testing.T) {
 	if testing.Short() {

@@ -17,7 +17,8 @@
 // Messages of ROS 1 alone can be written, with times from 1 ns to the year 2106. They keep their order, and readers find that in
 // time by the index. Channels that agree in everything become one connection. A channel without "md5sum" gets that of its
 // definition. A chunk is closed when it has ChunkSize bytes (768 KiB) or its messages span ChunkDuration of LogTime (1 s), so that
-// a killed writer loses no more than that. CreateOptions.Metadata is not kept. NAME.bag is split into NAME_1.bag and so on.
+// a killed writer loses no more than that. What the recorder says of a recording is tapedeck/RecordingEvent on codec.EventTopic.
+// CreateOptions.Metadata is not kept. NAME.bag is split into NAME_1.bag and so on.
 //
 // One thing is added that ROS does not know, and passes over: the header of a chunk has the CRC-32 (IEEE) of its records as
 // "tapedeck_crc".

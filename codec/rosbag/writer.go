@@ -347,6 +347,8 @@ func (w *writer) Complete(durable bool) error {
 	w.flush(false) // after an error of syncing there may be something
 	last := w.err
 	w.file.Release()
+	w.note(before)
+	w.note(last)
 	w.closed, w.err = true, cmp.Or(before, last)
 	w.chunk, w.spare = nil, nil
 	err := last
@@ -358,6 +360,20 @@ func (w *writer) Complete(durable bool) error {
 	}
 	w.complete = true
 	return err
+}
+
+// note writes what the recording itself is to say of missing messages. It is returned, too, so that it need not succeed.
+func (w *writer) note(err error) {
+	var missing *codec.MissingError
+	if !errors.As(err, &missing) || missing.Count() == 0 {
+		return
+	}
+	w.err = nil
+	m := codec.EventMessage1(missing.Event())
+	if own, err := w.connection(m.Channel); err == nil {
+		w.append(own, m)
+		w.flush(false)
+	}
 }
 
 // finish writes the index, and where it is.
