@@ -1,11 +1,15 @@
 package mcap
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/foxglove/mcap/go/mcap"
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
@@ -90,4 +94,107 @@ func TestConformance(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, 416, files)
+}
+
+// TestConformanceWritten writes what the conformance tests have, but for attachments, which are not written, and numbers of messages,
+// which are 0 as rosbag2 has them. The MCAP project's own reader finds every record that their files have with chunks, indexes,
+// statistics and a summary.
+func TestConformanceWritten(t *testing.T) {
+	channel := &codec.Channel{
+		Topic: "example", Type: "Example", Encoding: "a", Schema: codec.Schema{Encoding: "c", Data: []byte{4, 5, 6}},
+		Metadata: map[string]string{"foo": "bar"},
+	}
+	schemaless := &codec.Channel{Topic: "example", Encoding: "text"}
+	message := func(c *codec.Channel, log, publish int64) codec.Message {
+		return codec.Message{Channel: c, LogTime: log, PublishTime: publish, Data: []byte{1, 2, 3}}
+	}
+	var ten []codec.Message
+	for _, i := range []int64{1, 2, 1, 3, 3, 5, 4, 7, 8, 9} {
+		ten = append(ten, message(channel, i, i))
+	}
+	for _, test := range []struct {
+		name     string
+		messages []codec.Message
+		metadata map[string]string
+	}{
+		{"NoData", nil, nil},
+		{"OneMetadata", nil, map[string]string{"foo": "bar"}},
+		{"OneMessage", []codec.Message{message(channel, 2, 1)}, nil},
+		{"OneSchemalessMessage", []codec.Message{message(schemaless, 2, 1)}, nil},
+		{"TenMessages", ten, nil},
+	} {
+		for _, compression := range []string{"none", "lz4", "zstd"} {
+			t.Run(test.name+", "+compression, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "a.mcap")
+				w, err := Create(path, codec.CreateOptions{Metadata: test.metadata, Compression: compression, ChunkSize: 100})
+				require.NoError(t, err)
+				for i := range test.messages {
+					require.NoError(t, w.Write(&test.messages[i]))
+				}
+				require.NoError(t, w.Close())
+
+				file, err := os.Open(path)
+				require.NoError(t, err)
+				defer file.Close()
+				lexer, err := mcap.NewLexer(file, &mcap.LexerOptions{ValidateChunkCRCs: true, ComputeAttachmentCRCs: true})
+				require.NoError(t, err)
+				defer lexer.Close()
+				var got, want []string
+				records := map[mcap.TokenType]int{}
+				ended := false // what follows is the summary, which repeats
+				for {
+					token, data, err := lexer.Next(nil)
+					if errors.Is(err, io.EOF) {
+						break
+					}
+					require.NoError(t, err)
+					records[token]++
+					switch {
+					case token == mcap.TokenDataEnd:
+						ended = true
+					case ended:
+					case token == mcap.TokenSchema:
+						s, err := mcap.ParseSchema(data)
+						require.NoError(t, err)
+						got = append(got, fmt.Sprintf("schema %d %s %s %v", s.ID, s.Name, s.Encoding, s.Data))
+					case token == mcap.TokenChannel:
+						c, err := mcap.ParseChannel(data)
+						require.NoError(t, err)
+						got = append(got, fmt.Sprintf("channel %d %s %s %v", c.SchemaID, c.Topic, c.MessageEncoding, c.Metadata))
+					case token == mcap.TokenMessage:
+						m, err := mcap.ParseMessage(data)
+						require.NoError(t, err)
+						got = append(got, fmt.Sprintf("message %d %d %v", m.LogTime, m.PublishTime, m.Data))
+					case token == mcap.TokenMetadata:
+						m, err := mcap.ParseMetadata(data)
+						require.NoError(t, err)
+						got = append(got, fmt.Sprint("metadata ", m.Metadata))
+					}
+				}
+				if test.metadata != nil {
+					want = append(want, fmt.Sprint("metadata ", test.metadata))
+				}
+				for i, m := range test.messages {
+					if i == 0 && m.Channel == channel {
+						want = append(want, "schema 1 Example c [4 5 6]", "channel 1 example a map[foo:bar]")
+					} else if i == 0 {
+						want = append(want, "channel 0 example text map[]")
+					}
+					want = append(want, fmt.Sprintf("message %d %d %v", m.LogTime, m.PublishTime, m.Data))
+				}
+				require.Equal(t, want, got)
+				require.Equal(t, 1, records[mcap.TokenStatistics])
+				require.Equal(t, len(test.metadata), records[mcap.TokenMetadataIndex])
+
+				_, err = file.Seek(0, io.SeekStart)
+				require.NoError(t, err)
+				reader, err := mcap.NewReader(file)
+				require.NoError(t, err)
+				defer reader.Close()
+				info, err := reader.Info()
+				require.NoError(t, err)
+				require.EqualValues(t, len(test.messages), info.Statistics.MessageCount)
+			})
+		}
+	}
 }
