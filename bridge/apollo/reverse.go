@@ -120,7 +120,7 @@ func (t *reverse) reversal(c *codec.Channel) (*reversal, error) {
 		}
 	}
 	if m := t.mapping(c); m != nil && t.sameType(library, c.Type) {
-		return t.mapped(m, c)
+		return t.mapped(m, library, c)
 	}
 	return sameFields(library, c)
 }
@@ -172,7 +172,7 @@ func (t *reverse) first(c *codec.Channel) []byte {
 }
 
 // mapped returns what becomes of messages with a mapping.
-func (t *reverse) mapped(m *reverseMapping, c *codec.Channel) (*reversal, error) {
+func (t *reverse) mapped(m *reverseMapping, library *rosidl.Library, c *codec.Channel) (*reversal, error) {
 	if m.to == pointCloudType {
 		t.describePoints()
 	}
@@ -186,6 +186,9 @@ func (t *reverse) mapped(m *reverseMapping, c *codec.Channel) (*reversal, error)
 	}
 	target := targetOf(c, m.to, files)
 	target.Topic, target.QoS = m.topic(c.Topic), c.QoS
+	if err := remember(target, library, c); err != nil {
+		return nil, err
+	}
 	d, err := descriptorOf(target)
 	if err != nil {
 		return nil, err

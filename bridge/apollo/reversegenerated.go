@@ -2,7 +2,6 @@ package apollo
 
 import (
 	"fmt"
-	"maps"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -23,30 +22,36 @@ const (
 
 // sameFields returns what becomes of the messages of a channel for whose type Apollo has nothing: messages with the same fields.
 func sameFields(library *rosidl.Library, c *codec.Channel) (*reversal, error) {
-	text := string(c.Schema.Data)
-	if c.Schema.Encoding != codec.SchemaROS2Msg || text == "" {
-		var err error
-		if text, err = library.Concatenated(c.Type); err != nil {
-			return nil, err
-		}
-	}
 	name, files, err := record.Describe(library, c.Type)
 	if err != nil {
 		return nil, err
 	}
-	target := &codec.Channel{
-		Topic: c.Topic, Type: name, Encoding: codec.EncodingProtobuf, QoS: c.QoS, Metadata: maps.Clone(c.Metadata),
-		Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: files},
+	target := targetOf(c, name, files)
+	target.QoS = c.QoS
+	if err := remember(target, library, c); err != nil {
+		return nil, err
 	}
-	if target.Metadata == nil {
-		target.Metadata = map[string]string{}
-	}
-	target.Metadata[MetadataROSType], target.Metadata[MetadataROSDefinition] = c.Type, text
 	p, err := planOf(library, c.Type, target)
 	if err != nil {
 		return nil, err
 	}
 	return &reversal{target: target, begin: p.begin}, nil
+}
+
+// remember notes in a channel's metadata what its messages were: those of the channel c.
+func remember(target *codec.Channel, library *rosidl.Library, c *codec.Channel) error {
+	text := string(c.Schema.Data)
+	if c.Schema.Encoding != codec.SchemaROS2Msg || text == "" {
+		var err error
+		if text, err = library.Concatenated(c.Type); err != nil {
+			return err
+		}
+	}
+	if target.Metadata == nil {
+		target.Metadata = map[string]string{}
+	}
+	target.Metadata[MetadataROSType], target.Metadata[MetadataROSDefinition] = c.Type, text
+	return nil
 }
 
 func (p *plan) begin(*reversing) translation {

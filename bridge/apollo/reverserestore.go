@@ -2,6 +2,7 @@ package apollo
 
 import (
 	"fmt"
+	"slices"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -9,11 +10,12 @@ import (
 	"tapedeck/msgs/wire"
 )
 
-// restoring is a translator that makes messages which NewReverse has made of ROS 2's what they were, and leaves others to the
-// one inside.
+// restoring is a translator that makes messages which NewReverse has made of ROS 2's what they were, and leaves others, and those
+// that became Apollo's, to the one inside.
 type restoring struct {
 	bridge.Translator
-	known map[*codec.Channel]*restored
+	known  map[*codec.Channel]*restored
+	apollo map[*codec.Channel]*codec.Channel // what channels of messages that became Apollo's were
 }
 
 // restored is what the messages of a channel were.
@@ -23,7 +25,7 @@ type restored struct {
 }
 
 func restore(t bridge.Translator) bridge.Translator {
-	return &restoring{t, map[*codec.Channel]*restored{}}
+	return &restoring{t, map[*codec.Channel]*restored{}, map[*codec.Channel]*codec.Channel{}}
 }
 
 // Topics implements bridge.Translator. A channel whose messages cannot be what its metadata says is left to the translator inside.
@@ -36,11 +38,32 @@ func (r *restoring) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	if known == nil {
 		var err error
 		if known, err = newRestored(c); err != nil {
-			return r.Translator.Topics(topic)
+			become, err := r.Translator.Topics(topic)
+			return r.only(c, become), err
 		}
 		r.known[c] = known
 	}
 	return []codec.TopicInfo{{Channel: known.target, MessageCount: topic.MessageCount}}, nil
+}
+
+// only returns of what a channel becomes what it was, if that is there; what else Apollo's messages become tells nothing more.
+func (r *restoring) only(c *codec.Channel, become []codec.TopicInfo) []codec.TopicInfo {
+	was, text := c.Metadata[MetadataROSType], c.Metadata[MetadataROSDefinition]
+	for i, topic := range become {
+		made := topic.Channel
+		if made.Type != was || mappingTo(was, c.Type) == nil {
+			continue
+		}
+		r.apollo[c] = made
+		made.QoS, made.Metadata = c.QoS, without(c.Metadata, MetadataROSType, MetadataROSDefinition)
+		if library, err := rosidl.ParseConcatenated(was, text); err == nil {
+			if hash, err := library.Hash(was); err == nil && hash == made.TypeHash {
+				made.Schema.Data = []byte(text)
+			}
+		}
+		return become[i : i+1]
+	}
+	return become
 }
 
 func newRestored(c *codec.Channel) (*restored, error) {
@@ -72,7 +95,11 @@ func (r *restoring) Begin() func(*codec.Message) ([]codec.Message, error) {
 	return func(m *codec.Message) ([]codec.Message, error) {
 		known := r.known[m.Channel]
 		if known == nil {
-			return inside(m)
+			become, err := inside(m)
+			if was := r.apollo[m.Channel]; was != nil {
+				become = slices.DeleteFunc(become, func(m codec.Message) bool { return m.Channel != was })
+			}
+			return become, err
 		}
 		e.Reset(e.Bytes()[:0])
 		if err := known.plan.decodePayload(&e, m.Data); err != nil {
@@ -83,12 +110,17 @@ func (r *restoring) Begin() func(*codec.Message) ([]codec.Message, error) {
 	}
 }
 
-// Losses implements bridge.Lossy.
+// Losses implements bridge.Lossy. What NewReverse has added is none.
 func (r *restoring) Losses() []bridge.Loss {
-	if inside, ok := r.Translator.(bridge.Lossy); ok {
-		return inside.Losses()
+	inside, ok := r.Translator.(bridge.Lossy)
+	if !ok {
+		return nil
 	}
-	return nil
+	topics := map[string]bool{}
+	for c := range r.apollo {
+		topics[c.Topic] = true
+	}
+	return slices.DeleteFunc(inside.Losses(), func(l bridge.Loss) bool { return topics[l.Topic] })
 }
 
 var _ bridge.Lossy = (*restoring)(nil)
