@@ -122,8 +122,8 @@ func (f *form) field(n protowire.Number) *formField {
 	return f.sparse[n]
 }
 
-// numberKinds are those of numbers: how they are encoded, what ROS 2 has for them, and how many bytes that takes.
-var numberKinds = map[protoreflect.Kind]struct {
+// numberKinds are by kind, for numbers: how they are encoded, what ROS 2 has for them, and how many bytes that takes.
+var numberKinds = [protoreflect.Sint64Kind + 1]struct {
 	wire  protowire.Type
 	kind  rosidl.Kind
 	width int

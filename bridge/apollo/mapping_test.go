@@ -1,6 +1,8 @@
 package apollo
 
 import (
+	"encoding/binary"
+	"math"
 	"os"
 	"testing"
 
@@ -168,17 +170,25 @@ func TestVendorPoints(t *testing.T) {
 file pointcloud.proto apollo.drivers
 message PointXYZIT
 1 float x = nan
-2 float y = nan
+2 double y = nan
 3 float z = nan
 4 uint32 ring
+6 int64 level
 5 repeated float returns
 message PointCloud
 4 repeated apollo.drivers.PointXYZIT point
 5 double measurement_time
 `, "apollo.drivers.PointCloud")
-	out, losses := translated(t, c, encodedText(t, c, `point { x: 1 ring: 3 returns: 4 } point { returns: 1 } measurement_time: 1`))
+	out, losses := translated(t, c, encodedText(t, c, `point { x: 1 y: 2.5 ring: 3 level: -3 returns: 4 } point { returns: 1 } measurement_time: 1`))
 	cloud := decode[sensor_msgs.PointCloud2](t, &out[0])
 	require.EqualValues(t, 2, cloud.Width)
+	require.EqualValues(t, 24, cloud.PointStep)
+	first := cloud.Data[:24]
+	require.Equal(t, float32(1), math.Float32frombits(binary.LittleEndian.Uint32(first)))
+	require.Equal(t, float32(2.5), math.Float32frombits(binary.LittleEndian.Uint32(first[4:])))
+	require.True(t, math.IsNaN(float64(math.Float32frombits(binary.LittleEndian.Uint32(first[8:])))))
+	require.EqualValues(t, 3, binary.LittleEndian.Uint32(first[12:]))
+	require.Equal(t, -3.0, math.Float64frombits(binary.LittleEndian.Uint64(first[16:])))
 	require.Equal(t, []bridge.Loss{{Topic: "/topic", What: "point.returns", Messages: 1}, {Topic: "/topic", What: "measurement_time", Messages: 1}}, losses)
 }
 

@@ -38,7 +38,7 @@ func (m message) each(name string, found func(f protoreflect.FieldDescriptor, bi
 		return nil
 	}
 	want := protowire.BytesType
-	if number, ok := numberKinds[f.Kind()]; ok {
+	if number := numberKinds[f.Kind()]; number.width > 0 {
 		want = number.wire
 	}
 	for at := 0; at < len(m.b); {

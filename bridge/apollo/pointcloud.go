@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -88,6 +89,14 @@ func (l *pointLayout) field(n protowire.Number) *pointField {
 	return l.byNumber[n]
 }
 
+// cloudBuffer is what a cloud is put together in.
+type cloudBuffer struct {
+	rest   []byte // of the message, without the points
+	points []byte
+}
+
+var cloudBuffers = sync.Pool{New: func() any { return new(cloudBuffer) }}
+
 // pointCloud translates a cloud of any number of points without making a message of each.
 func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit func(int, msgs.Message)) error {
 	points := d.Fields().ByName("point")
@@ -95,7 +104,9 @@ func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit fu
 		return fmt.Errorf("%s has no points", d.FullName())
 	}
 	l := layoutOf(points.Message())
-	var rest, cloud []byte
+	buffer := cloudBuffers.Get().(*cloudBuffer)
+	defer cloudBuffers.Put(buffer)
+	rest, cloud := buffer.rest[:0], buffer.points[:0]
 	for b := source.Data; len(b) > 0; {
 		number, kind, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -116,6 +127,7 @@ func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit fu
 		}
 		b = b[n+size:]
 	}
+	buffer.rest, buffer.points = rest, cloud
 	return read(d, rest, source.LogTime, func(m message) {
 		out := &sensor_msgs.PointCloud2{
 			Header: m.header(""), Width: uint32(m.uint("width")), Height: uint32(m.uint("height")),
@@ -156,14 +168,15 @@ func (l *pointLayout) append(cloud, point []byte) ([]byte, error) {
 		if n < 0 {
 			return nil, protowire.ParseError(n)
 		}
-		size := protowire.ConsumeFieldValue(number, kind, point[n:])
+		bits, _, size := consume(number, kind, point[n:])
 		if size < 0 {
 			return nil, protowire.ParseError(size)
 		}
 		if f := l.field(number); f != nil {
-			if err := f.convert(cloud[at:], kind, point[n:]); err != nil {
-				return nil, err
+			if kind != numberKinds[f.kind].wire {
+				return nil, fmt.Errorf("a value of wire type %d in a field of kind %v", kind, f.kind)
 			}
+			f.convert(cloud[at:], bits)
 		}
 		point = point[n+size:]
 	}
@@ -171,35 +184,21 @@ func (l *pointLayout) append(cloud, point []byte) ([]byte, error) {
 }
 
 // convert puts an encoded value into a point.
-func (f *pointField) convert(point []byte, kind protowire.Type, b []byte) error {
-	switch kind {
-	case protowire.Fixed32Type:
-		v, _ := protowire.ConsumeFixed32(b)
-		if f.kind == protoreflect.FloatKind {
-			f.put(point, float64(math.Float32frombits(v)))
-			return nil
-		}
-	case protowire.Fixed64Type:
-		v, _ := protowire.ConsumeFixed64(b)
-		if f.kind == protoreflect.DoubleKind {
-			f.put(point, math.Float64frombits(v))
-			return nil
-		}
-	case protowire.VarintType:
-		v, _ := protowire.ConsumeVarint(b)
-		switch f.kind {
-		case protoreflect.Uint64Kind, protoreflect.Int64Kind:
-			f.put(point, float64(v)*f.unit)
-			return nil
-		case protoreflect.Uint32Kind, protoreflect.BoolKind:
-			f.put(point, float64(uint32(v)))
-			return nil
-		case protoreflect.Int32Kind, protoreflect.EnumKind:
-			f.put(point, float64(int32(v)))
-			return nil
-		}
+func (f *pointField) convert(point []byte, bits uint64) {
+	switch f.kind {
+	case protoreflect.FloatKind:
+		binary.LittleEndian.PutUint32(point[f.offset:], uint32(bits))
+	case protoreflect.DoubleKind:
+		f.put(point, math.Float64frombits(bits))
+	case protoreflect.Uint64Kind:
+		f.put(point, float64(bits)*f.unit)
+	case protoreflect.Int64Kind:
+		f.put(point, float64(int64(bits))*f.unit)
+	case protoreflect.Uint32Kind, protoreflect.BoolKind:
+		f.put(point, float64(uint32(bits)))
+	case protoreflect.Int32Kind, protoreflect.EnumKind:
+		f.put(point, float64(int32(bits)))
 	}
-	return fmt.Errorf("a value of wire type %d in a field of kind %v", kind, f.kind)
 }
 
 // put writes a value in the field's own type.
