@@ -14,6 +14,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -85,10 +86,13 @@ func (t *translator) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, er
 		if err != nil {
 			return nil, err
 		}
-		to.Metadata = map[string]string{
-			MetadataType: source.Type, MetadataTopic: source.Topic,
-			MetadataDescriptor: base64.StdEncoding.EncodeToString(source.Schema.Data),
+		if len(source.QoS) > 0 {
+			to.QoS = source.QoS
 		}
+		to.Metadata = map[string]string{}
+		maps.Copy(to.Metadata, source.Metadata)
+		to.Metadata[MetadataType], to.Metadata[MetadataTopic] = source.Type, source.Topic
+		to.Metadata[MetadataDescriptor] = base64.StdEncoding.EncodeToString(source.Schema.Data)
 		if whole != "" {
 			to.Metadata[MetadataWhole] = whole
 		}

@@ -251,7 +251,9 @@ func chassis(m message, emit func(int, msgs.Message)) {
 func trajectory(m message, emit func(int, msgs.Message)) {
 	out := &nav_msgs.Path{Header: m.header(worldFrame)}
 	start := int64(out.Header.Stamp.Sec)*1e9 + int64(out.Header.Stamp.Nanosec)
-	for _, p := range m.list("trajectory_point") {
+	points := m.list("trajectory_point")
+	out.Poses = make([]geometry_msgs.PoseStamped, 0, len(points))
+	for _, p := range points {
 		point := p.sub("path_point")
 		pose := geometry_msgs.PoseStamped{Header: out.Header}
 		pose.Header.Stamp = stamp(start + int64(math.Round(p.known("relative_time")*1e9)))

@@ -1,6 +1,7 @@
 package apollo
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"math"
 	"os"
@@ -162,6 +163,30 @@ message ContiRadar
 	want.Uuid.Uuid = [16]uint8{14: 1, 15: 2}
 	require.Equal(t, want, tracks.Tracks[0])
 	require.Zero(t, tracks.Tracks[1].Classification)
+}
+
+// TestChannels keeps what is known of a channel.
+func TestChannels(t *testing.T) {
+	c := channelOfSchema(t, schemaText, "apollo.canbus.Chassis")
+	c.Metadata = map[string]string{"car": "7", MetadataTopic: "wrong"}
+	c.QoS = []codec.QoS{codec.DefaultQoS()}
+	c.QoS[0].Durability = codec.TransientLocal
+	translator, err := New(nil)
+	require.NoError(t, err)
+	topics, err := translator.Topics(codec.TopicInfo{Channel: c, MessageCount: 3})
+	require.NoError(t, err)
+	require.Len(t, topics, 2)
+	for i, name := range []string{"/topic_twist", "/topic"} {
+		to := topics[i].Channel
+		require.Equal(t, name, to.Topic)
+		require.EqualValues(t, 3, topics[i].MessageCount)
+		require.Equal(t, c.QoS, to.QoS)
+		require.Equal(t, map[string]string{
+			"car": "7", MetadataType: c.Type, MetadataTopic: "/topic", MetadataWhole: "/topic",
+			MetadataDescriptor: base64.StdEncoding.EncodeToString(c.Schema.Data),
+		}, to.Metadata)
+	}
+	require.Equal(t, "wrong", c.Metadata[MetadataTopic])
 }
 
 // A vendor's points have more than PointCloud2 can hold: that is counted.
