@@ -30,8 +30,10 @@ type Format struct {
 	Storages []string
 	// Extension is what names of recordings that are created end with, ".bag"; "" where these are folders.
 	Extension string
-	// Keeps says what recordings that Create begins have a place for.
-	Keeps Keeps
+	// Keeps says what recordings that Create begins have a place for, and StorageKeeps what they do in storages with which that is
+	// something else.
+	Keeps        Keeps
+	StorageKeeps map[string]Keeps
 }
 
 // Keeps says what a format has a place for, beside topics, types, payloads and the times at which messages were received.

@@ -23,13 +23,14 @@ const metadataFile = "metadata.yaml"
 
 func init() {
 	codec.Register(codec.Format{
-		Keeps:    codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
-		Name:     Name,
-		Sniff:    sniff,
-		Named:    named,
-		Open:     func(path string) (codec.Reader, error) { return Open(path) },
-		Create:   func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
-		Storages: []string{storageMCAP, storageSQLite},
+		Keeps:        codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
+		StorageKeeps: map[string]codec.Keeps{storageSQLite: {QoS: true, Metadata: true}},
+		Name:         Name,
+		Sniff:        sniff,
+		Named:        named,
+		Open:         func(path string) (codec.Reader, error) { return Open(path) },
+		Create:       func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
+		Storages:     []string{storageMCAP, storageSQLite},
 	})
 }
 

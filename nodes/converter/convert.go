@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -133,7 +134,11 @@ func (s *several) run(ctx context.Context, job *convert.Job) {
 		s.mu.Lock()
 		s.failed++
 		s.mu.Unlock()
-		s.say(s.stderr, fmt.Sprintf("%s: %v", job.Inputs[0], err))
+		text := err.Error()
+		if !strings.Contains(text, job.Inputs[0]) {
+			text = job.Inputs[0] + ": " + text
+		}
+		s.say(s.stderr, text)
 		return
 	}
 	s.say(s.stdout, report(result)...)

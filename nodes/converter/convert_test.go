@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -123,6 +124,50 @@ func TestInterruption(t *testing.T) {
 		require.NoFileExists(t, out)
 		require.NoDirExists(t, out+".part")
 	}
+}
+
+func TestEachOnItsOwn(t *testing.T) {
+	a := writeLines(t, "a.lines", []codec.Message{at(imu, 1, "a"), at(odom, 2, "b")})
+	b := writeLines(t, "b.lines", []codec.Message{at(imu, 3, "c")})
+	damaged := writeLines(t, "damaged.lines", []codec.Message{at(imu, 1, "a"), at(imu, 2, "b")})
+	damage(t, damaged, "{\"Message\":{\"Channel\":null,\"LogTime\":2")
+	folder := filepath.Join(t.TempDir(), "new")
+	for _, jobs := range []string{"0", "1", "7"} {
+		stdout, stderr, err := run(t, a, damaged, b, "--output-folder", folder, "--to", "mcap", "--jobs", jobs, "--overwrite")
+		require.EqualError(t, err, "1 of 3 recordings are not converted")
+		require.Equal(t, 2, strings.Count(stderr, "\n"), stderr)
+		require.Contains(t, stderr, "warning: "+damaged+" is not complete")
+		require.Contains(t, stderr, "\n"+damaged+": line 4: ")
+		for name, messages := range map[string]int{"a.lines.mcap": 2, "b.lines.mcap": 1} {
+			require.Contains(t, stdout, filepath.Join(folder, name)+": "+count(messages, "message"))
+			_, got := readAll(t, filepath.Join(folder, name))
+			require.Len(t, got, messages)
+		}
+		entries, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		require.Len(t, entries, 2)
+	}
+	_, _, err := run(t, a, "--output-folder", folder)
+	require.ErrorIs(t, err, config.ErrUsage)
+	_, _, err = run(t, a, b, "--output-folder", a, "--to", "mcap")
+	require.ErrorContains(t, err, "create "+a)
+}
+
+func TestReport(t *testing.T) {
+	number := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/Int32", Encoding: codec.EncodingCDR}
+	in := writeLines(t, "in.lines", []codec.Message{at(imu, 1e9, "a"), at(odom, 2e9, "b"), at(number, 3e9, "1234"), at(number, 4e9, "5678")})
+	out := filepath.Join(t.TempDir(), "out.bag")
+	stdout, _, err := run(t, in, out, "--throttle", "/n=1/2")
+	require.NoError(t, err)
+	require.Contains(t, stdout, ": 1 message, 3 topics, 4 B of payload")
+	require.Contains(t, stdout, "\nleft out: throttled (1 message on /n)\n")
+	require.Contains(t, stdout, "\nlost: messages that cannot be translated: ")
+	_, _, err = run(t, in, out, "--topics", "/imu", "--overwrite")
+	require.ErrorContains(t, err, "translate messages of /imu [sensor_msgs/msg/Imu]: ")
+	out = filepath.Join(t.TempDir(), "out.lines")
+	stdout, _, err = run(t, in, out)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(stdout, "\n"), stdout)
 }
 
 func TestOverwrite(t *testing.T) {

@@ -14,8 +14,11 @@ type holding struct {
 	stays  func(string) bool // encodings that are kept though they are not to
 }
 
-// newHolding returns what an output of that format holds with the option encoding.
-func newHolding(format codec.Format, encoding string) (*holding, error) {
+// newHolding returns what an output of that format and storage holds with the option encoding.
+func newHolding(format codec.Format, storage, encoding string) (*holding, error) {
+	if keeps, ok := format.StorageKeeps[storage]; ok {
+		format.Keeps = keeps
+	}
 	h := &holding{format: format, stays: func(string) bool { return false }}
 	switch encoding {
 	case "keep":

@@ -54,7 +54,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := newHolding(format, p.Encoding)
+	h, err := newHolding(format, p.Storage, p.Encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 		err = fmt.Errorf("write %s: %w", out.path, closing)
 	}
 	if err == nil && w.result.Messages == 0 {
-		if err = w.refused; err == nil && j.Damaged != nil {
+		if err = cmp.Or(w.refused, r.failure()); err == nil && j.Damaged != nil {
 			err = errors.New("no message could be saved")
 		}
 	}

@@ -431,6 +431,32 @@ func TestLosses(t *testing.T) {
 	}
 }
 
+func TestStorages(t *testing.T) {
+	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 5)...)
+	for storage, want := range map[string]string{"mcap": "", "sqlite3": "the time at which they were sent (5 messages on /n)\n"} {
+		for _, mode := range []string{"", "file", "message"} {
+			if mode == "message" && storage == "mcap" {
+				continue // rosbag2 compresses chunks instead
+			}
+			o := DefaultOptions()
+			o.Storage, o.CompressionMode, o.Version = storage, mode, 5
+			if mode != "" {
+				o.Compression = "zstd"
+			}
+			output := filepath.Join(t.TempDir(), "out")
+			result, err := run(t, o, output, in)
+			require.NoError(t, err)
+			require.Equal(t, want, texts(result.Losses))
+			messages, _ := readAll(t, output)
+			require.Len(t, messages, 5)
+		}
+	}
+	o := DefaultOptions()
+	o.Storage = "sqlite3"
+	_, err := run(t, o, filepath.Join(t.TempDir(), "out.bag"), in)
+	require.ErrorContains(t, err, "format bag has no choice of storage")
+}
+
 func TestNothingThatCanBeWritten(t *testing.T) {
 	n := channel(t, "/n", "std_msgs/msg/UInt32")
 	in := write(t, "in.mcap", codec.Message{Channel: n, Data: payload(t, &std_msgs.UInt32{})})

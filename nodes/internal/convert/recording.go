@@ -198,6 +198,16 @@ func (r *recording) finish() (lost losses, throttled Loss) {
 	return lost, throttled
 }
 
+// failure returns why a message could not be translated, nil if all could.
+func (r *recording) failure() error {
+	for c, s := range r.sorted() {
+		if s.failed > 0 {
+			return fmt.Errorf("translate messages of %s [%s]: %w", c.Topic, c.Type, s.why)
+		}
+	}
+	return nil
+}
+
 // sorted yields the streams by topic.
 func (r *recording) sorted() func(yield func(*codec.Channel, *stream) bool) {
 	var all []*codec.Channel
