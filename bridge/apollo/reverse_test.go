@@ -164,7 +164,7 @@ func TestReverse(t *testing.T) {
 			PositionCovariance: [9]float64{1, 0.5, 0, 0.5, 4, 0, 0, 0, 9}, PositionCovarianceType: 3,
 		}, "apollo.drivers.gnss.GnssBestPose", "/fix", header + ` measurement_time:1.38403521825e+09 sol_status:SOL_COMPUTED sol_type:NARROW_INT` +
 			` latitude:48 longitude:8 height_msl:500 undulation:0 datum_id:WGS84 latitude_std_dev:2 longitude_std_dev:1 height_std_dev:3`,
-			[]string{"position_covariance between axes", "status.service"}},
+			[]string{"position_covariance between axes", "position_covariance_type", "status.service"}},
 		"no fix": {"/fix", &sensor_msgs.NavSatFix{Header: atStamp, Status: sensor_msgs.NavSatStatus{Status: -1, Service: 1}},
 			"apollo.drivers.gnss.GnssBestPose", "/fix", header + ` measurement_time:1.38403521825e+09 sol_status:INVALID_FIX sol_type:NONE` +
 				` latitude:0 longitude:0 height_msl:0 undulation:0 datum_id:WGS84`, nil},

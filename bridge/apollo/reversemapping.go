@@ -238,6 +238,7 @@ func bestPoseOf(r *reversing, m *sensor_msgs.NavSatFix, w writer) {
 		w.number("height_std_dev", math.Sqrt(c[8]))
 		c[0], c[4], c[8] = 0, 0, 0
 		r.lose(c != [9]float64{}, "position_covariance between axes")
+		r.lose(m.PositionCovarianceType != sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN, "position_covariance_type")
 	}
 	r.lose(!known, "status.status")
 	r.lose(m.Status.Service > sensor_msgs.NavSatStatus_SERVICE_GPS, "status.service")
