@@ -12,13 +12,6 @@ func (r *reading) translateActors() {
 	if !r.begun || r.bodies.changes.actors {
 		r.translatePhysics()
 	}
-	if r.bodies.positions != nil {
-		for _, p := range *r.bodies.positions {
-			if n := r.names[p.Actor]; n != nil && n.odometry != nil {
-				r.translateOdometry(n, r.tracks[p.Actor])
-			}
-		}
-	}
 	if r.bodies.vehicles != nil {
 		for i := range *r.bodies.vehicles {
 			v := &(*r.bodies.vehicles)[i]
@@ -48,11 +41,11 @@ func (r *reading) current(actor uint32) *track {
 	return nil
 }
 
-func (r *reading) translateOdometry(n *actorTopics, t *track) {
+func (r *reading) translateOdometry(n *actorTopics, m motion) {
 	r.scratch.odometry = nav_msgs.Odometry{Header: r.header(), ChildFrameId: n.name}
-	r.scratch.odometry.Pose.Pose = t.pose
+	r.scratch.odometry.Pose.Pose = m.pose
 	r.scratch.odometry.Twist.Twist = geometry_msgs.Twist{
-		Linear: into(t.pose.Orientation, t.linear), Angular: into(t.pose.Orientation, t.angular),
+		Linear: into(m.pose.Orientation, m.linear), Angular: into(m.pose.Orientation, m.angular),
 	}
 	r.emit(n.odometry, &r.scratch.odometry)
 }

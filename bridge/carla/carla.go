@@ -19,17 +19,20 @@ const mapFrame = "map"
 
 // New returns a translator of the logs in a recording. It goes through them once, for the actors that there are and what their
 // topics are called.
-func New(r codec.Reader) (bridge.Translator, error) {
+func New(r codec.Reader) (bridge.Translator, error) { return ReadOptions{}.New(r) }
+
+// New returns a translator as New does, with options.
+func (o ReadOptions) New(r codec.Reader) (bridge.Translator, error) {
 	info, err := r.Info()
 	if err != nil {
 		return nil, err
 	}
-	t := &translator{library: msgs.Library(), logs: map[*codec.Channel]*log{}}
+	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: losses{}}
 	for _, topic := range info.Topics {
 		if topic.Channel.Encoding != codec.EncodingCARLA {
 			continue
 		}
-		s, err := newSurvey(r, topic.Channel)
+		s, err := newSurvey(r, topic.Channel, steps{o.Rate})
 		if err != nil {
 			t.logs[topic.Channel] = &log{err: err}
 			continue
@@ -43,6 +46,8 @@ func New(r codec.Reader) (bridge.Translator, error) {
 
 // translator implements bridge.Translator.
 type translator struct {
+	options ReadOptions
+	losses
 	library *rosidl.Library
 	logs    map[*codec.Channel]*log
 }
@@ -55,12 +60,15 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return l.topics, l.err
 }
 
+// Losses returns the packets that no message has, and how many frames had them.
+func (t *translator) Losses() []bridge.Loss { return t.list() }
+
 func (t *translator) Begin() func(*codec.Message) ([]codec.Message, error) {
 	readings := map[*codec.Channel]*reading{}
 	return func(m *codec.Message) ([]codec.Message, error) {
 		r := readings[m.Channel]
 		if r == nil {
-			r = newReading(t.logs[m.Channel])
+			r = newReading(t.logs[m.Channel], t.losses)
 			readings[m.Channel] = r
 		}
 		return r.translate(m)

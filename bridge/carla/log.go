@@ -17,7 +17,9 @@ type log struct {
 	clock, tf, tfStatic, status, actorList, world *codec.Channel
 	lightStatus, lightInfo, weather               *codec.Channel // nil without traffic lights, or weather
 
-	names map[uint32]*actorTopics
+	names    map[uint32]*actorTopics
+	options  ReadOptions
+	followed uint32 // the actor that the spectator follows; 0: none
 }
 
 // actorTopics are the topics of an actor. Those that it has nothing for are nil.
@@ -31,10 +33,14 @@ var token = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // newLog returns the topics of what s found.
 func (t *translator) newLog(s *survey) (*log, error) {
-	l := &log{survey: s, names: map[uint32]*actorTopics{}}
+	l := &log{survey: s, names: map[uint32]*actorTopics{}, options: t.options}
+	var err error
+	if l.followed, err = t.options.followed(s.actors); err != nil {
+		return nil, err
+	}
 	b := channelBuilder{translator: t, log: l, models: map[string]*codec.Channel{}}
 	latched := bridge.LatchedQoS()
-	l.clock = b.add("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS(), s.frames)
+	l.clock = b.add("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS(), s.clocks)
 	l.world = b.add("/carla/world_info", "carla_msgs/msg/CarlaWorldInfo", latched, min(s.frames, 1))
 	l.status = b.add("/carla/status", "carla_msgs/msg/CarlaStatus", codec.DefaultQoS(), s.frames)
 	l.actorList = b.add("/carla/actor_list", "carla_msgs/msg/CarlaActorList", latched, s.lists)
@@ -44,17 +50,19 @@ func (t *translator) newLog(s *survey) (*log, error) {
 	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList", codec.DefaultQoS(), s.lights)
 	l.weather = b.add("/carla/weather_control", "carla_msgs/msg/CarlaWeatherParameters", latched, s.weathers)
 
-	for id, name := range namesOf(s.actors) {
-		l.names[id] = &actorTopics{name: name}
-	}
+	names := namesOf(s.actors)
 	for _, a := range s.actors {
-		n := l.names[a.id]
+		if t.options.ignores(a) {
+			continue
+		}
+		n := &actorTopics{name: names[a.id]}
+		l.names[a.id] = n
 		prefix := "/carla/" + n.name
 		n.collisions = b.add(prefix+"/collision", "carla_msgs/msg/CarlaCollisionEvent", codec.DefaultQoS(), a.collisions)
 		if a.kind != vehicle && a.kind != walker {
 			continue
 		}
-		n.odometry = b.add(prefix+"/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS(), a.frames)
+		n.odometry = b.add(prefix+"/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS(), a.told)
 		if a.kind == walker {
 			n.walking = b.add(prefix+"/walker_control_cmd", "carla_msgs/msg/CarlaWalkerControl", codec.DefaultQoS(), a.frames)
 			continue

@@ -23,11 +23,15 @@ type reading struct {
 	tracks  map[uint32]*track
 	told    map[uint32]bool // the vehicles of whose physics it was told
 	begun   bool
+	lost    losses
+	untold  [256]string
 
 	// Of the frame that is translated:
 	source *codec.Message
 	frame  carla.FrameStart
+	before float64 // when the frame before was, in s of simulation
 	stamp  builtin_interfaces.Time
+	now    int64 // log time
 	bodies bodies
 	ready  []codec.Message
 	data   [][]byte // of ready, to be used again
@@ -61,28 +65,48 @@ type bodies struct {
 	changes    changes
 }
 
-func newReading(l *log) *reading {
+func newReading(l *log, lost losses) *reading {
 	return &reading{
-		log: l, state: carla.NewState(l.profile), decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, told: map[uint32]bool{},
+		log: l, lost: lost, untold: untold(l.profile), state: carla.NewState(l.profile), decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, told: map[uint32]bool{},
 	}
 }
 
 // translate returns what becomes of a frame. With an error these are what could be translated.
 func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
-	r.source, r.ready, r.err = m, r.ready[:0], nil
+	r.source, r.ready, r.err, r.before = m, r.ready[:0], nil, r.frame.Elapsed
 	r.decode(m.Data)
 	if _, err := r.state.Apply(m.Data); err != nil {
 		r.err = errors.Join(r.err, err)
 	}
-	r.stamp = Stamp(r.frame.Elapsed)
 	r.follow()
+	if r.begun {
+		r.translateSteps()
+	}
+	r.stamp, r.now = Stamp(r.frame.Elapsed), m.LogTime
 	r.translateWorld()
-	r.translateTransforms()
+	r.translateFixed()
+	if !r.begun || r.options.Rate == 0 {
+		r.translateMoving(1)
+	}
 	r.translateActors()
 	r.translateTrafficLights()
 	r.translateCollisions()
 	r.begun = true
 	return r.ready, r.err
+}
+
+// translateSteps tells where actors were between the frame before and this one.
+func (r *reading) translateSteps() {
+	first, last := r.steps.between(r.before, r.frame.Elapsed)
+	for n := first; n <= last; n++ {
+		at := r.steps.at(n)
+		r.stamp = Stamp(at)
+		r.now = r.source.LogTime - int64((r.frame.Elapsed-at)*1e9)
+		if at < r.frame.Elapsed { // else the frame itself tells
+			r.translateClock()
+		}
+		r.translateMoving((at - r.before) / (r.frame.Elapsed - r.before))
+	}
 }
 
 // decode takes the packets of a frame apart.
@@ -94,6 +118,9 @@ func (r *reading) decode(frame []byte) {
 			return // the state says so
 		}
 		frame = rest
+		if what := r.untold[k.ID]; what != "" && !k.Empty() {
+			r.lose(k, what)
+		}
 		switch k.ID {
 		case carla.IDWeather:
 			r.bodies.weather = !k.Empty()
@@ -107,6 +134,16 @@ func (r *reading) decode(frame []byte) {
 			r.keep(b)
 		}
 	}
+}
+
+// lose notes that no message tells of a packet.
+func (r *reading) lose(k carla.Packet, what string) {
+	if k.ID == carla.IDVehicleLight {
+		if b, err := r.decoder.Decode(k); err == nil && !lit(*b.(*carla.VehicleLightList)) {
+			return
+		}
+	}
+	r.lost.lose(r.source.Channel.Topic, what)
 }
 
 func (r *reading) keep(b carla.Body) {
@@ -145,7 +182,7 @@ func (r *reading) emit(c *codec.Channel, m msgs.Message) {
 		return
 	}
 	r.data[n] = data
-	r.ready = append(r.ready, codec.Message{Channel: c, LogTime: r.source.LogTime, Data: data})
+	r.ready = append(r.ready, codec.Message{Channel: c, LogTime: r.now, Data: data})
 }
 
 func (r *reading) header() std_msgs.Header { return std_msgs.Header{Stamp: r.stamp, FrameId: mapFrame} }

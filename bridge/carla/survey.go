@@ -16,6 +16,11 @@ type survey struct {
 	profile carla.Profile
 
 	frames       uint64
+	told         uint64  // how often poses are told: once a frame, or at each step
+	before       uint64  // likewise, before the frame
+	clocks       uint64  // how often the time is told
+	elapsed      float64 // of the frame, in s
+	steps        steps
 	actors       []*actorSurvey // in the order in which they appeared
 	byID         map[uint32]*actorSurvey
 	lists        uint64 // frames in which actors come, go or are attached
@@ -33,12 +38,14 @@ type actorSurvey struct {
 	role       string
 	frames     uint64 // in which it is alive
 	since      uint64 // the frame in which it appeared, counted here; 0 when it is not alive
+	told       uint64 // how often its pose is told, while it is alive
+	toldSince  uint64 // survey.told before it appeared
 	collisions uint64
 }
 
 // newSurvey goes through the log whose packets are on a channel.
-func newSurvey(r codec.Reader, c *codec.Channel) (*survey, error) {
-	s := &survey{byID: map[uint32]*actorSurvey{}}
+func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
+	s := &survey{byID: map[uint32]*actorSurvey{}, steps: steps}
 	var err error
 	if s.header, s.profile, err = carla.ParseChannel(c); err != nil {
 		return nil, err
@@ -59,15 +66,19 @@ func newSurvey(r codec.Reader, c *codec.Channel) (*survey, error) {
 		}
 		s.add(m.Data, &d)
 	}
+	s.frames++
+	s.before = s.told
 	for _, a := range s.actors {
-		s.end(a, s.frames+1)
+		s.end(a)
 	}
+	s.frames--
 	return s, nil
 }
 
 // add adds a frame. What can't be decoded is reported when it is translated.
 func (s *survey) add(frame []byte, d *carla.Decoder) {
 	s.frames++
+	s.before = s.told
 	var changed changes
 	for len(frame) > 0 {
 		k, rest, err := carla.NextPacket(frame)
@@ -75,12 +86,17 @@ func (s *survey) add(frame []byte, d *carla.Decoder) {
 			break
 		}
 		frame = rest
+		if k.ID == carla.IDFrameStart {
+			if b, err := d.Decode(k); err == nil {
+				s.step(b.(*carla.FrameStart).Elapsed)
+			}
+		}
 		if k.Empty() {
 			continue
 		}
 		switch k.ID {
 		case carla.IDPosition:
-			s.places++
+			s.places += s.told - s.before
 		case carla.IDState:
 			s.lights++
 		case carla.IDWeather:
@@ -111,7 +127,7 @@ func (s *survey) apply(b carla.Body) {
 	case *carla.EventDelList:
 		for _, id := range *l {
 			if a := s.byID[uint32(id)]; a != nil {
-				s.end(a, s.frames)
+				s.end(a)
 			}
 		}
 	case *carla.CollisionList:
@@ -131,16 +147,33 @@ func (s *survey) appear(e *carla.EventAdd) {
 		s.actors = append(s.actors, a)
 	}
 	if a.since == 0 {
-		a.since = s.frames
+		a.since, a.toldSince = s.frames, s.before
 	}
 	a.kind, a.role = kindOf(e), e.Attribute("role_name")
 }
 
-func (s *survey) end(a *actorSurvey, frame uint64) {
+// end notes that an actor is alive no more, in this frame.
+func (s *survey) end(a *actorSurvey) {
 	if a.since != 0 {
-		a.frames += frame - a.since
+		a.frames += s.frames - a.since
+		a.told += s.before - a.toldSince
 		a.since = 0
 	}
+}
+
+// step counts how often poses are told up to a frame.
+func (s *survey) step(elapsed float64) {
+	s.clocks++
+	if s.steps.rate == 0 || s.frames == 1 {
+		s.told++
+	} else if first, last := s.steps.between(s.elapsed, elapsed); first <= last {
+		s.told += uint64(last - first + 1)
+		s.clocks += uint64(last - first)
+		if s.steps.at(last) < elapsed {
+			s.clocks++
+		}
+	}
+	s.elapsed = elapsed
 }
 
 // kind is what is made of an actor.

@@ -16,15 +16,38 @@ type track struct {
 	elapsed float64 // s, of that frame
 	step    float64 // s since the frame before
 
+	from            motion                // in the frame before, if continuous
+	continuous      bool                  // it was in the frame before
 	linear, angular geometry_msgs.Vector3 // m/s, rad/s
 	known           bool                  // linear is
 	before          geometry_msgs.Vector3 // linear in the frame before
 	knownBefore     bool
 }
 
-// move takes a place from a frame. Velocities are those with which the actor got there.
-func (t *track) move(p carla.Position, f *carla.FrameStart) {
+// motion is where an actor is and how it moves, in the map.
+type motion struct {
+	pose            geometry_msgs.Pose
+	linear, angular geometry_msgs.Vector3
+}
+
+// at returns the motion between the frame before, at 0, and the frame, at 1. What was not in the frame before is where it is.
+func (t *track) at(at float64) motion {
+	if !t.continuous || at >= 1 {
+		return motion{t.pose, t.linear, t.angular}
+	}
+	return motion{
+		geometry_msgs.Pose{
+			Position:    geometry_msgs.Point(between(geometry_msgs.Vector3(t.from.pose.Position), geometry_msgs.Vector3(t.pose.Position), at)),
+			Orientation: slerp(t.from.pose.Orientation, t.pose.Orientation, at),
+		},
+		between(t.from.linear, t.linear, at), between(t.from.angular, t.angular, at),
+	}
+}
+
+// move takes a place from a frame. Velocities are those with which the actor got there. before is the time of the frame before, in s.
+func (t *track) move(p carla.Position, f *carla.FrameStart, before float64) {
 	first, last, rested := t.frame == 0, t.pose, p == t.place
+	t.from, t.continuous = motion{t.pose, t.linear, t.angular}, !first && t.elapsed == before
 	t.step = f.Elapsed - t.elapsed
 	t.before, t.knownBefore = t.linear, t.known
 	t.linear, t.angular = geometry_msgs.Vector3{}, geometry_msgs.Vector3{}

@@ -22,7 +22,7 @@ func (r *reading) follow() {
 				t = new(track)
 				r.tracks[p.Actor] = t
 			}
-			t.move(p, &r.frame)
+			t.move(p, &r.frame, r.before)
 		}
 	}
 	if r.bodies.kinematics != nil {
@@ -35,26 +35,50 @@ func (r *reading) follow() {
 	}
 }
 
-// translateTransforms tells where all actors are.
-func (r *reading) translateTransforms() {
-	r.scratch.moving.Transforms = r.scratch.moving.Transforms[:0]
+// translateMoving tells where the actors are that move, between the frame before, at 0, and the frame, at 1.
+func (r *reading) translateMoving(at float64) {
+	if r.bodies.positions == nil {
+		return
+	}
+	list := r.scratch.moving.Transforms[:0]
+	for _, p := range *r.bodies.positions {
+		a, n := r.byID[p.Actor], r.names[p.Actor]
+		if a == nil || a.kind == sensor || a.kind == thing || a.kind == light {
+			continue
+		}
+		m := r.tracks[p.Actor].at(at)
+		if p.Actor == r.followed {
+			list = append(list, r.transform("spectator", compose(m.pose, behind)))
+		}
+		if n == nil || a.kind == spectator && (r.followed != 0 || r.options.IgnoreSpectator) {
+			continue
+		}
+		list = append(list, r.transform(n.name, m.pose))
+	}
+	r.scratch.moving.Transforms = list
+	if len(list) > 0 {
+		r.emit(r.tf, &r.scratch.moving)
+	}
+	for _, p := range *r.bodies.positions {
+		if n := r.names[p.Actor]; n != nil && n.odometry != nil {
+			r.translateOdometry(n, r.tracks[p.Actor].at(at))
+		}
+	}
+}
+
+func (r *reading) transform(name string, at geometry_msgs.Pose) geometry_msgs.TransformStamped {
+	return geometry_msgs.TransformStamped{Header: r.header(), ChildFrameId: name, Transform: transform(at)}
+}
+
+// translateFixed tells where the actors are that don't move, when that is something else than before.
+func (r *reading) translateFixed() {
 	fixed := !r.begun || r.bodies.changes.fixed
 	if r.bodies.positions != nil {
 		for _, p := range *r.bodies.positions {
-			t := r.tracks[p.Actor]
-			switch a := r.byID[p.Actor]; {
-			case a == nil || a.kind == sensor:
-			case a.kind == thing:
-				fixed = fixed || t.strayed()
-			default:
-				r.scratch.moving.Transforms = append(r.scratch.moving.Transforms, geometry_msgs.TransformStamped{
-					Header: r.header(), ChildFrameId: r.names[p.Actor].name, Transform: transform(t.pose),
-				})
+			if a := r.byID[p.Actor]; a != nil && a.kind == thing {
+				fixed = fixed || r.tracks[p.Actor].strayed()
 			}
 		}
-	}
-	if len(r.scratch.moving.Transforms) > 0 {
-		r.emit(r.tf, &r.scratch.moving)
 	}
 	if !fixed {
 		return

@@ -2,10 +2,14 @@ package carla
 
 import "tapedeck/msgs/carla_msgs"
 
-// translateWorld tells of what there is one of.
-func (r *reading) translateWorld() {
+func (r *reading) translateClock() {
 	r.scratch.clock.Clock = r.stamp
 	r.emit(r.clock, &r.scratch.clock)
+}
+
+// translateWorld tells of what there is one of.
+func (r *reading) translateWorld() {
+	r.translateClock()
 	if !r.begun {
 		r.emit(r.world, &carla_msgs.CarlaWorldInfo{MapName: r.survey.header.Map})
 	}
@@ -14,6 +18,9 @@ func (r *reading) translateWorld() {
 	if r.bodies.changes.actors || !r.begun && len(r.state.Actors) > 0 {
 		var list carla_msgs.CarlaActorList
 		for _, a := range r.state.Sorted() {
+			if s := r.byID[a.Actor]; s != nil && r.options.ignores(s) {
+				continue
+			}
 			list.Actors = append(list.Actors, carla_msgs.CarlaActorInfo{
 				Id: a.Actor, ParentId: a.Parent, Type: a.BlueprintID, Rolename: a.Attribute("role_name"),
 			})

@@ -123,7 +123,9 @@ func (l *live) tick(s float64) {
 	l.write("/clock", l.clock(s))
 }
 
-func (l *live) clock(s float64) *rosgraph_msgs.Clock { return &rosgraph_msgs.Clock{Clock: Stamp(60 + s)} }
+func (l *live) clock(s float64) *rosgraph_msgs.Clock {
+	return &rosgraph_msgs.Clock{Clock: Stamp(60 + s)}
+}
 
 func (l *live) tf(parent, child string, x float64) {
 	l.t.Helper()

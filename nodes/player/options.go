@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tapedeck/bridge/carla"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
 )
@@ -27,7 +28,7 @@ type options struct {
 
 	Begin       string        `param:"begin" group:"Part" value:"TIME" help:"begin at this TIME: 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970"`
 	End         string        `param:"end" group:"Part" alias:"until,playback-until,playback-until-sec,playback-until-nsec" value:"TIME" help:"play up to this TIME"`
-	StartOffset time.Duration `param:"start_offset" group:"Part" alias:"start" min:"0" help:"skip this much, but for latched messages"`
+	StartOffset time.Duration `param:"start_offset" group:"Part" alias:"start" help:"skip this much, but for latched messages; negative: begin so much before the end"`
 	Duration    time.Duration `param:"playback_duration" short:"u" group:"Part" alias:"duration" help:"play this much of the recording; 0 or less is all of it"`
 	Loop        bool          `param:"loop" short:"l" group:"Part" help:"begin again at the end"`
 	LoopCount   uint64        `param:"loop_count" group:"Part" help:"play this often; 0 is once, or without end with loop"`
@@ -54,6 +55,11 @@ type options struct {
 	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"wait at most this long until all subscribers that are there have met their publishers; 0 does not wait"`
 	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Subscribers" min:"0" help:"how long to wait at the end until reliable subscribers have everything; 0 does not wait"`
 
+	Interpolate     float64 `param:"interpolate" group:"CARLA" min:"0" max:"1000" value:"HZ" help:"of a CARLA log: poses and twists so many times a second, interpolated between frames; 0 is as they were recorded"`
+	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR" help:"of a CARLA log: have the frame spectator behind and above this ACTOR, a role_name or an id, as CARLA's replayer does"`
+	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA" help:"of a CARLA log: no vehicles with the role_name hero"`
+	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"of a CARLA log: not where the spectator was"`
+
 	ReadAhead    config.Size `param:"read_ahead_size" group:"Reading" min:"1MiB" help:"bytes to read ahead"`
 	DamagedError bool        `param:"stop_at_damage" group:"Reading" help:"end with an error at a damaged place instead of playing on behind it"`
 
@@ -70,6 +76,11 @@ func defaultOptions() options {
 		Rate: 1, Order: byReceipt, MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second,
 		ReadAhead: 64 << 20, Progress: 5, Diagnostics: true,
 	}
+}
+
+// log returns how logs of CARLA are read.
+func (o *options) log() carla.ReadOptions {
+	return carla.ReadOptions{Rate: o.Interpolate, Follow: o.Follow, IgnoreHero: o.IgnoreHero, IgnoreSpectator: o.IgnoreSpectator}
 }
 
 // plan returns what the engine is to do with what lies between two recorded times, in ns. The error is one of usage.

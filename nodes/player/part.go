@@ -86,7 +86,11 @@ func (o *options) part(start, end int64) (first, last int64, err error) {
 	if o.StartOffset > 0 && int64(o.StartOffset) > end-first {
 		return 0, 0, fmt.Errorf("start_offset: %v is behind the end of the recording, which lasts %v", o.StartOffset, time.Duration(end-start))
 	}
-	first += int64(o.StartOffset)
+	if o.StartOffset < 0 { // saturating: an offset may be of centuries
+		first = max(first, end+max(int64(o.StartOffset), start-end))
+	} else {
+		first += int64(o.StartOffset)
+	}
 	if o.Duration > 0 && int64(o.Duration) < last-first {
 		last = first + int64(o.Duration)
 	}

@@ -42,6 +42,10 @@ func TestPart(t *testing.T) {
 	}{
 		"all of it":           {options{}, 0, 10_000, ""},
 		"behind an offset":    {options{StartOffset: 2 * time.Second}, 2000, 10_000, ""},
+		"from the end":        {options{StartOffset: -4 * time.Second, Duration: time.Second}, 6000, 7000, ""},
+		"from long before":    {options{StartOffset: -time.Hour}, 0, 10_000, ""},
+		"from ages before":    {options{StartOffset: math.MinInt64}, 0, 10_000, ""},
+		"from end or begin":   {options{StartOffset: -4 * time.Second, Begin: "1700000008"}, 8000, 10_000, ""},
 		"a duration":          {options{StartOffset: 2 * time.Second, Duration: 3 * time.Second}, 2000, 5000, ""},
 		"a longer duration":   {options{Duration: time.Hour}, 0, 10_000, ""},
 		"no duration":         {options{Duration: -time.Second}, 0, 10_000, ""},

@@ -58,7 +58,7 @@ func newHall(t *testing.T, o options, paths ...string) *hall {
 	require.NoError(t, err)
 	offsets, err := o.offsets(paths)
 	require.NoError(t, err)
-	s, err := openSource(paths, offsets, wants)
+	s, err := openSource(paths, offsets, wants, o.log())
 	require.NoError(t, err)
 	null, err := os.Open(os.DevNull)
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
@@ -22,6 +23,7 @@ type source struct {
 	end        int64            // of the latest
 	warnings   []string         // what its user should know
 	wants      func(*codec.Channel) bool
+	log        carla.ReadOptions // how logs of CARLA are read
 }
 
 // recording is one of a source.
@@ -31,9 +33,10 @@ type recording struct {
 	files  []codec.FileInfo
 }
 
-// openSource opens the recordings at paths, to be played that much later, in ns. The caller closes the source.
-func openSource(paths []string, offsets map[string]int64, wants func(*codec.Channel) bool) (*source, error) {
-	s := &source{wants: wants}
+// openSource opens the recordings at paths, to be played that much later, in ns; logs of CARLA as log says. The caller closes the
+// source.
+func openSource(paths []string, offsets map[string]int64, wants func(*codec.Channel) bool, log carla.ReadOptions) (*source, error) {
+	s := &source{wants: wants, log: log}
 	for _, path := range paths {
 		if err := s.add(path, offsets[path]); err != nil {
 			return nil, errors.Join(err, s.close())
@@ -43,7 +46,7 @@ func openSource(paths []string, offsets map[string]int64, wants func(*codec.Chan
 }
 
 func (s *source) add(path string, offset int64) error {
-	r, left, err := formats.OpenROS2(path)
+	r, left, err := formats.OpenROS2With(path, s.log)
 	if err != nil {
 		return err
 	}

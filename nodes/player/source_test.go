@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
@@ -42,7 +43,7 @@ func makeTape(t *testing.T, name, topic string, closed bool, times ...int64) str
 func TestSourceMergesRecordings(t *testing.T) {
 	s, err := openSource([]string{
 		makeTape(t, "none.record", "/none", true), makeTape(t, "a.record", "/a", true, 100, 300), makeTape(t, "b.mcap", "/b", true, 0, 200),
-	}, nil, everything)
+	}, nil, everything, carla.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.Equal(t, []int64{0, 300, 4}, []int64{s.start, s.end, int64(s.messages)}, "recorded time may begin at 0")
@@ -76,7 +77,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("a.record.%05d", n)), data, 0o644))
 	}
-	s, err := openSource([]string{folder}, nil, everything)
+	s, err := openSource([]string{folder}, nil, everything, carla.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.EqualValues(t, 2, s.messages)
@@ -86,7 +87,7 @@ func TestSourceNamesWhatIsMissing(t *testing.T) {
 
 func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 	path := makeTape(t, "killed.record", "/a", false, 1, 2)
-	s, err := openSource([]string{path}, nil, everything)
+	s, err := openSource([]string{path}, nil, everything, carla.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
 	require.Len(t, s.warnings, 1)
@@ -95,7 +96,7 @@ func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 }
 
 func TestSourceFailsWithOneOfItsRecordings(t *testing.T) {
-	_, err := openSource([]string{makeTape(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, everything)
+	_, err := openSource([]string{makeTape(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, everything, carla.ReadOptions{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

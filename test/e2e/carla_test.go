@@ -76,14 +76,8 @@ func TestCARLALogOverDDS(t *testing.T) {
 		t.Skip("the real recordings are not there: ", err)
 	}
 	g := isolate(t)
-	profiles := ""
-	for _, topic := range []string{"/clock", "/tf", "/carla/hero/odometry", "/carla/hero/vehicle_control_cmd", "/carla/hero/vehicle_status", "/carla/traffic_lights/status"} {
-		profiles += topic + ": {reliability: reliable, durability: volatile, history: keep_all}\n"
-	}
-	require.NoError(t, os.WriteFile(g.path("profiles.yaml"), []byte(profiles), 0o644))
 	recorder := g.start("recorder", "-a", "-s", "carla", "-o", "again", "--carla-profile", "ue5")
-	g.run(0, "player", original, "--wait-for-subscribers", "--rate", "4", "--exclude-regex", "^/carla/(status|hero/vehicle_info)$",
-		"--qos-profile-overrides-path", "profiles.yaml")
+	g.run(0, "player", original, "--wait-for-subscribers", "--rate", "4", "--exclude-regex", "^/carla/(status|hero/vehicle_info)$")
 	out := recorder.Interrupt()
 	require.Contains(t, out, "not recorded: a CARLA log has nothing of /rosout")
 	want, got := worldOf(t, original), worldOf(t, g.path("again.log"))

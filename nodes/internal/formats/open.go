@@ -31,11 +31,18 @@ var fromROS2 = map[string]newTranslator{
 // OpenROS2 opens a recording of any format as one of ROS 2 messages. About each channel that has no translation there is an
 // error in left; its messages stay as they are.
 func OpenROS2(path string) (r codec.Reader, left []error, err error) {
+	return OpenROS2With(path, carla.ReadOptions{})
+}
+
+// OpenROS2With is OpenROS2 with options for logs of CARLA.
+func OpenROS2With(path string, log carla.ReadOptions) (r codec.Reader, left []error, err error) {
 	source, err := codec.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r, left, err = ROS2(source); err != nil {
+	translators := maps.Clone(toROS2)
+	translators[codec.EncodingCARLA] = log.New
+	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err != nil {
 		return nil, nil, errors.Join(err, source.Close())
 	}
 	return r, left, nil
