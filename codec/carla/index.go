@@ -92,8 +92,8 @@ func (x *index) count(p Profile, frame []byte) {
 			continue
 		}
 		if b, err := Decode(p, k); err == nil {
-			for i := range *b.(*EventAddList) {
-				x.actors[(*b.(*EventAddList))[i].Type]++
+			for _, r := range *b.(*EventAddList) {
+				x.actors[r.Type]++
 			}
 		}
 	}

@@ -118,6 +118,12 @@ func TestChaosWheelLayout(t *testing.T) {
 	}
 }
 
+func TestActorTypes(t *testing.T) {
+	for n, name := range map[ActorType]string{ActorOther: "other", ActorTrafficLight: "traffic light", ActorSensor: "sensor", ActorInvalid: "invalid", 200: "invalid"} {
+		require.Equal(t, name, n.Name())
+	}
+}
+
 func TestPacketErrors(t *testing.T) {
 	for _, frame := range []string{"\x01", "\x01\x00\x00\x00", "\x01\x01\x00\x00\x00", "\x01\xff\xff\xff\xff0123"} {
 		_, _, err := NextPacket([]byte(frame))
