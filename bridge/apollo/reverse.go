@@ -115,8 +115,8 @@ func (t *reverse) reversal(c *codec.Channel) (*reversal, error) {
 		}
 	}
 	if c.Metadata[MetadataType] != "" {
-		if made, err := t.original(c, library); made != nil || err != nil {
-			return made, err
+		if made := t.original(c, library); made != nil {
+			return made, nil
 		}
 	}
 	if m := t.mapping(c); m != nil && t.sameType(library, c.Type) {

@@ -2,60 +2,51 @@ package apollo
 
 import (
 	"encoding/base64"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
 )
 
 // original returns what becomes of messages that New made of Apollo's: what they were. It is nil if that cannot be had.
-func (t *reverse) original(c *codec.Channel, library *rosidl.Library) (*reversal, error) {
-	was := c.Metadata[MetadataType]
-	set := new(descriptorpb.FileDescriptorSet)
-	text, err := base64.StdEncoding.DecodeString(c.Metadata[MetadataDescriptor])
-	if err == nil {
-		err = proto.Unmarshal(text, set)
-	}
+func (t *reverse) original(c *codec.Channel, library *rosidl.Library) *reversal {
+	files, err := base64.StdEncoding.DecodeString(c.Metadata[MetadataDescriptor])
 	if err != nil {
-		return nil, fmt.Errorf("read %s in the channel's metadata: %w", MetadataDescriptor, err)
+		return nil
 	}
-	target := targetOf(c, was, text)
+	target := targetOf(c, c.Metadata[MetadataType], files)
 	d, err := descriptorOf(target)
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	forms, err := formsOf(d)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	m := mappingTo(c.Type, was)
+	m := mappingTo(c.Type, target.Type)
 	others := t.siblings(c)
 	switch {
 	case c.Type == forms.root().name:
-		own, err := forms.library()
-		if err != nil || !sameTypes(library, own, c.Type) {
-			return nil, err
+		if own, err := forms.library(); err != nil || !sameTypes(library, own, c.Type) {
+			return nil
 		}
 		target.Topic = strings.TrimSuffix(c.Topic, whole)
 		p := originals{}.plan(forms.root())
-		return &reversal{target: target, begin: p.begin}, nil
+		return &reversal{target: target, begin: p.begin}
 	case slices.ContainsFunc(others, func(o *codec.Channel) bool { return o.Type == forms.root().name }),
-		m == nil && slices.ContainsFunc(others, func(o *codec.Channel) bool { return mappingTo(o.Type, was) != nil }):
-		return &reversal{}, nil
+		m == nil && slices.ContainsFunc(others, func(o *codec.Channel) bool { return mappingTo(o.Type, target.Type) != nil }):
+		return &reversal{}
 	case m != nil && t.sameType(library, c.Type):
 		target.Topic = m.topic(c.Topic)
 		s := shapes{}.of(d)
-		return &reversal{target: target, begin: func(r *reversing) translation { return m.begin(r, s) }}, nil
+		return &reversal{target: target, begin: func(r *reversing) translation { return m.begin(r, s) }}
 	}
-	return nil, nil
+	return nil
 }
 
 // targetOf returns the channel for messages of a type of Apollo's, which files describe.

@@ -69,6 +69,55 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
+// TestOriginalPart has some of the channels that messages of Apollo's became, or metadata that is damaged.
+func TestOriginalPart(t *testing.T) {
+	path := samples + "apollo_cpp_sensors.record"
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("the real recordings are not there: ", err)
+	}
+	source, err := codec.Open(path)
+	require.NoError(t, err)
+	ros, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: New})
+	require.NoError(t, err)
+	defer ros.Close()
+	messages := messagesByTopic(t, ros)
+	const pose, chassis = "/apollo/localization/pose", "/apollo/canbus/chassis"
+	junk := *messages[pose][0].Channel
+	junk.Metadata = map[string]string{MetadataType: "apollo.localization.LocalizationEstimate", MetadataDescriptor: "junk", "kept": "yes"}
+	renamed := *messages[pose+"_whole"][0].Channel
+	renamed.Topic = "/mine_whole"
+	for name, test := range map[string]struct {
+		channels []*codec.Channel
+		want     []string // topics and types, or nothing
+	}{
+		"all of it":  {[]*codec.Channel{messages[pose][0].Channel, messages[pose+"_whole"][0].Channel}, []string{"", pose + " apollo.localization.LocalizationEstimate"}},
+		"a part":     {[]*codec.Channel{messages[pose][0].Channel}, []string{pose + " apollo.localization.LocalizationEstimate"}},
+		"renamed":    {[]*codec.Channel{&renamed}, []string{"/mine apollo.localization.LocalizationEstimate"}},
+		"only speed": {[]*codec.Channel{messages[chassis+"_twist"][0].Channel}, []string{chassis + " apollo.canbus.Chassis"}},
+		"junk":       {[]*codec.Channel{&junk}, []string{pose + " apollo.localization.LocalizationEstimate"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r recorded
+			for _, c := range test.channels {
+				r.messages = append(r.messages, codec.Message{Channel: c})
+			}
+			reverse, err := NewReverse(r)
+			require.NoError(t, err)
+			for i, c := range test.channels {
+				topics, err := reverse.Topics(codec.TopicInfo{Channel: c})
+				require.NoError(t, err)
+				if test.want[i] == "" {
+					require.Empty(t, topics)
+					continue
+				}
+				require.Equal(t, test.want[i], topics[0].Channel.Topic+" "+topics[0].Channel.Type)
+				require.NotContains(t, topics[0].Channel.Metadata, MetadataDescriptor)
+				require.Equal(t, c.Metadata["kept"], topics[0].Channel.Metadata["kept"])
+			}
+		})
+	}
+}
+
 // TestOriginalRandom takes random messages of random types there and back.
 func TestOriginalRandom(t *testing.T) {
 	for seed := range uint64(300) {
