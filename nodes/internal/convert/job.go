@@ -231,6 +231,11 @@ func (w *writing) run(ctx context.Context, r *recording) error {
 }
 
 func (w *writing) write(m *codec.Message) error {
+	if m.LogTime < 0 { // no reader would find it
+		w.refused = cmp.Or(w.refused, errors.New("all messages are before 1970"))
+		w.lost.add("messages before 1970", m.Channel.Topic, 1)
+		return nil
+	}
 	if w.splitter != nil {
 		if w.part.enough(&w.limits, m) {
 			if err := w.splitter.Split(); err != nil {

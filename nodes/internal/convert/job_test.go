@@ -457,6 +457,21 @@ func TestStorages(t *testing.T) {
 	require.ErrorContains(t, err, "format bag has no choice of storage")
 }
 
+func TestBefore1970(t *testing.T) {
+	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 5)...)
+	o := DefaultOptions()
+	o.Offset = -1002 * time.Second
+	output := filepath.Join(t.TempDir(), "out.mcap")
+	result, err := run(t, o, output, in)
+	require.NoError(t, err)
+	require.Equal(t, "messages before 1970 (2 messages on /n)\n", texts(result.Losses))
+	messages, _ := readAll(t, output)
+	require.Len(t, messages, 3)
+	o.Offset, o.Overwrite = -2000*time.Second, true
+	_, err = run(t, o, output, in)
+	require.ErrorContains(t, err, "all messages are before 1970")
+}
+
 func TestNothingThatCanBeWritten(t *testing.T) {
 	n := channel(t, "/n", "std_msgs/msg/UInt32")
 	in := write(t, "in.mcap", codec.Message{Channel: n, Data: payload(t, &std_msgs.UInt32{})})

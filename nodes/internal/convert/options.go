@@ -8,6 +8,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/carla"
 	"tapedeck/codec"
+	layout "tapedeck/codec/carla"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/throttle"
 )
@@ -35,9 +36,11 @@ type Options struct {
 	Compression     string      `param:"compression" group:"Output" help:"of chunks, as far as the format has it: none, lz4, zstd, bz2; by default the format's own choice"`
 	CompressionMode string      `param:"compression_mode" group:"Output" help:"what compression compresses in a rosbag2: file or message; by default chunks of MCAP"`
 	Storage         string      `param:"storage" short:"s" group:"Output" help:"of a rosbag2: mcap or sqlite3"`
-	CARLAMapping    string      `param:"carla_mapping" group:"Output" value:"FILE" help:"YAML FILE that says which topics and frames are about which actors of a log of CARLA"`
 	Version         int         `param:"metadata_version" group:"Output" min:"0" help:"of metadata.yaml of a rosbag2; 0 is the default"`
 	Overwrite       bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
+
+	CARLAMapping string `param:"carla_mapping" group:"CARLA" value:"FILE" help:"YAML FILE with the actors that topics and frames are about, where their names don't tell, and the name of the map; to carla only"`
+	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"lay out the log as this CARLA does: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, or ue4-0.9.15"`
 
 	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" group:"Splits" help:"go on in another file before one gets larger; 0 is never"`
 	MaxBagDuration time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"go on in another file after this long, counted from the first message; 0 is never"`
@@ -86,7 +89,12 @@ func (o *Options) parse() (*plan, error) {
 	}
 	if o.CARLAMapping != "" {
 		if p.carla, err = carla.LoadMapping(o.CARLAMapping); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--carla-mapping: %w", err)
+		}
+	}
+	if o.CARLAProfile != "" {
+		if p.carla.Profile, err = layout.ProfileNamed(o.CARLAProfile); err != nil {
+			return nil, config.Usagef("--carla-profile: %w", err)
 		}
 	}
 	if o.Restamp && o.Offset == 0 {
