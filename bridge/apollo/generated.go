@@ -40,6 +40,7 @@ type formField struct {
 	wire       protowire.Type
 	width      int    // of a number, in bytes
 	fallback   []byte // of a text or bytes
+	rivals     []int  // fields of the same oneof, of which the last one is set
 }
 
 // forms are those of a type and of all that it contains.
@@ -76,12 +77,24 @@ func (all *forms) form(d protoreflect.MessageDescriptor) (*form, error) {
 		if *field, err = all.field(d.Fields().Get(i)); err != nil {
 			return nil, err
 		}
-		field.index = i
+		field.index, field.rivals = i, rivals(field.descriptor)
 		field.name = untaken(names, fieldName(string(field.descriptor.Name())), "_")
 		f.add(field)
 	}
 	f.open = false
 	return f, all.finish(f)
+}
+
+func rivals(d protoreflect.FieldDescriptor) []int {
+	var all []int
+	if one := d.ContainingOneof(); one != nil {
+		for i := range one.Fields().Len() {
+			if rival := one.Fields().Get(i); rival != d {
+				all = append(all, rival.Index())
+			}
+		}
+	}
+	return all
 }
 
 // finish adds a form whose fields are complete.

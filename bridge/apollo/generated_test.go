@@ -406,6 +406,14 @@ func TestGeneratedRandom(t *testing.T) {
 			data, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m)
 			require.NoError(t, err)
 			requireSame(t, all, schema, &encoder, data)
+			if one := d.Oneofs().ByName("oneof"); one != nil {
+				for i := range one.Fields().Len() { // the last one counts
+					if f := one.Fields().Get(i); f.Kind() == protoreflect.BoolKind {
+						data = protowire.AppendVarint(protowire.AppendTag(data, f.Number(), protowire.VarintType), 1)
+					}
+				}
+				requireSame(t, all, schema, &encoder, data)
+			}
 		}
 	}
 }
@@ -426,6 +434,7 @@ func (r random) file() *descriptorpb.FileDescriptorProto {
 	count := 1 + r.IntN(5)
 	for i := range count {
 		m := &descriptorpb.DescriptorProto{Name: proto.String(fmt.Sprint("Message", i))}
+		inOneof := r.IntN(2) == 0
 		for j := range r.IntN(12) {
 			f := &descriptorpb.FieldDescriptorProto{
 				Name: proto.String(fmt.Sprint("field", j)), Number: proto.Int32(int32(1 + j + r.IntN(2)*100)),
@@ -473,6 +482,10 @@ func (r random) file() *descriptorpb.FileDescriptorProto {
 				if syntax == "proto2" && *f.Label == descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL {
 					f.DefaultValue = proto.String("17")
 				}
+			}
+			if inOneof = inOneof && *f.Label == descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL; inOneof {
+				f.OneofIndex = proto.Int32(0)
+				m.OneofDecl = []*descriptorpb.OneofDescriptorProto{{Name: proto.String("oneof")}}
 			}
 			m.Field = append(m.Field, f)
 		}

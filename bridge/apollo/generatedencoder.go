@@ -98,6 +98,9 @@ func (e *formEncoder) scan(f *form, slots []slot, b []byte) error {
 		if size < 0 {
 			return fmt.Errorf("byte %d: %w", at, protowire.ParseError(size))
 		}
+		for _, rival := range field.rivals {
+			slots[rival] = f.unset[rival]
+		}
 		s.count++
 		switch {
 		case field.list || field.raw:
