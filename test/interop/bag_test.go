@@ -2,12 +2,14 @@ package interop
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec"
 	"tapedeck/test/process"
 )
 
@@ -74,6 +76,28 @@ func TestBagPlay(t *testing.T) {
 		s.play(recorder, "/n", "ours").Wait(0)
 		require.Contains(t, recorder.Interrupt(), "0 dropped, 0 lost in transport")
 		count(t, s.path("copy.record.00000"), "/n", 3000)
+	})
+}
+
+// TestBagSQLite has `ros2 bag info`, `convert` and `reindex` read the databases that we write, in each form.
+func TestBagSQLite(t *testing.T) {
+	each(t, func(t *testing.T, s *stack) {
+		s.needs("ros2bag")
+		for name, o := range map[string]codec.CreateOptions{
+			"plain": {}, "older": {Version: 5}, "file": {CompressionMode: "file"}, "message": {CompressionMode: "message"},
+		} {
+			o.Format, o.Storage = "rosbag2", "sqlite3"
+			numbersAs(t, s.path(name), o, 3000, time.Millisecond, "/n")
+			out := s.ros2("bag", "info", name).Wait(0)
+			require.Contains(t, out, "Topic: /n | Type: std_msgs/msg/UInt32 | Count: 3000 | Serialization Format: cdr\n")
+			s.write(name+".yaml", "output_bags:\n- uri: "+name+"_copy\n  storage_id: sqlite3\n  all: true\n")
+			s.ros2("bag", "convert", "-i", name, "-o", name+".yaml").Wait(0)
+			count(t, s.path(name+"_copy"), "/n", 3000)
+		}
+		require.NoError(t, os.Remove(s.path("plain/metadata.yaml")))
+		s.ros2("bag", "reindex", "-s", "sqlite3", "plain").Wait(0)
+		require.Contains(t, s.ros2("bag", "info", "plain").Wait(0), "Count: 3000")
+		count(t, s.path("plain"), "/n", 3000)
 	})
 }
 

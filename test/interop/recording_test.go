@@ -30,9 +30,15 @@ type message struct {
 // tape writes a recording of messages, all of one type and published with that QoS.
 func tape(t *testing.T, path, format, typeName string, qos codec.QoS, list []message) {
 	t.Helper()
+	tapeAs(t, path, codec.CreateOptions{Format: format}, typeName, qos, list)
+}
+
+// tapeAs does what tape does, with options.
+func tapeAs(t *testing.T, path string, o codec.CreateOptions, typeName string, qos codec.QoS, list []message) {
+	t.Helper()
 	text, err := msgs.Library().Concatenated(typeName)
 	require.NoError(t, err)
-	w, err := codec.Create(path, codec.CreateOptions{Format: format})
+	w, err := codec.Create(path, o)
 	require.NoError(t, err)
 	channels := map[string]*codec.Channel{}
 	for _, m := range list {
@@ -50,13 +56,19 @@ func tape(t *testing.T, path, format, typeName string, qos codec.QoS, list []mes
 // numbers writes a recording of std_msgs/msg/UInt32 on each topic: 0, 1, 2, … that many, that far apart.
 func numbers(t *testing.T, path, format string, count int, period time.Duration, topics ...string) {
 	t.Helper()
+	numbersAs(t, path, codec.CreateOptions{Format: format}, count, period, topics...)
+}
+
+// numbersAs does what numbers does, with options.
+func numbersAs(t *testing.T, path string, o codec.CreateOptions, count int, period time.Duration, topics ...string) {
+	t.Helper()
 	var list []message
 	for i := range count {
 		for _, topic := range topics {
 			list = append(list, message{topic, epoch + int64(i)*int64(period), number(uint32(i))})
 		}
 	}
-	tape(t, path, format, "std_msgs/msg/UInt32", codec.DefaultQoS(), list)
+	tapeAs(t, path, o, "std_msgs/msg/UInt32", codec.DefaultQoS(), list)
 }
 
 // number is a std_msgs/msg/UInt32 as CDR.
