@@ -1,0 +1,69 @@
+// Package episode is what recordings of robots and sets to train on have in common: takes, in which cameras looked on while arms
+// moved.
+package episode
+
+import (
+	"encoding/json"
+
+	"tapedeck/codec/align"
+)
+
+// Episode is one take, with every stream at its own times.
+type Episode struct {
+	Name    string // "20261121_082214"
+	Task    string // what was done, in words; "" is unknown
+	Start   int64  // ns since the Unix epoch; 0 is unknown
+	End     int64  // likewise
+	Cameras []*Camera
+	Arms    []*Arm
+
+	// Metadata is what else is known of the take, as a JSON object; nil is nothing.
+	Metadata json.RawMessage
+}
+
+// Camera is what a camera saw.
+type Camera struct {
+	align.Track
+	Device json.RawMessage // what is known of the camera, as a JSON object; nil is nothing
+	// Open begins to read frames. Several may be open at a time.
+	Open func() (Frames, error)
+}
+
+// Frames reads the frames of a camera.
+type Frames interface {
+	// Frame returns the frame that was taken at Stamps[i]. It is valid until the next call. To go through frames in their order is
+	// quick, to go back may not be.
+	Frame(i int) (Frame, error)
+	Close() error
+}
+
+// Frame is a picture.
+type Frame struct {
+	Encoding string // "jpeg" or "png", or of pixels as sensor_msgs/msg/Image names it: "rgb8", "bgr8", "mono8", "16UC1"
+	Data     []byte
+	Width    int // of pixels; 0 for what says so itself
+	Height   int // likewise
+	Step     int // bytes of a row, likewise
+}
+
+// Arm is a robot's arm with what it holds. A stream that there is not is nil.
+type Arm struct {
+	Name    string          // "arm_0"
+	Device  json.RawMessage // what is known of the arm, as a JSON object; nil is nothing
+	Pose    *align.Vector   // of the tool: x, y, z in m and rx, ry, rz in rad, or a quaternion
+	Joint   *align.Vector   // in the unit that the columns tell
+	Gripper *align.Vector   // its columns are the device's own
+	Effort  *align.Vector   // of the joints
+
+	// What the arm was told to do, as far as that was recorded.
+	CommandPose    *align.Vector
+	CommandJoint   *align.Vector
+	CommandGripper *align.Vector
+}
+
+// Source is a recording with episodes in it.
+type Source interface {
+	// Episodes returns the episodes, in order. What they read is open until Close.
+	Episodes() ([]*Episode, error)
+	Close() error
+}
