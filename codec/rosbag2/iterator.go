@@ -49,7 +49,8 @@ func (it *iterator) Next() (*codec.Message, error) {
 			it.err = err
 			break
 		}
-		if !it.compressed && !bytes.HasPrefix(m.Data, zstdMagic) {
+		// What a writer notes of a failing disk is not compressed.
+		if (!it.compressed || codec.IsEvents(m.Channel)) && !bytes.HasPrefix(m.Data, zstdMagic) {
 			return m, nil
 		}
 		it.msg = *m

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -256,7 +258,38 @@ func (r *Reader) load() error {
 	if r.metadata != nil {
 		r.addMetadata(info)
 	}
+	if r.compressedMessages {
+		r.infoErr = r.addEvents(info)
+	}
 	r.info = info
+	return r.infoErr
+}
+
+// addEvents adds the events that a recorder kept, which are compressed like any message.
+func (r *Reader) addEvents(info *codec.Info) error {
+	kept := slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool { return t.MessageCount > 0 && codec.IsEvents(t.Channel) })
+	if !kept {
+		return nil
+	}
+	q := codec.Query{Start: math.MinInt64, Topics: codec.IsEvents, Damaged: func(error) {}}
+	it, err := r.decompress(r.joined.Read(q), q)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if e, ok := codec.ParseEvent(m); ok && !slices.Contains(info.Events, e) {
+			info.Events = append(info.Events, e)
+		}
+	}
+	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	return nil
 }
 
@@ -278,8 +311,10 @@ func (r *Reader) addMetadata(info *codec.Info) {
 			if c := known.Channel; c.Topic == t.Name && c.Type == t.Type {
 				found = true
 				c.TypeHash = cmp.Or(c.TypeHash, t.TypeHash)
-				if c.QoS == nil {
-					c.QoS = t.QoS
+				for _, qos := range t.QoS { // a database has those of the publishers that were there first
+					if !slices.Contains(c.QoS, qos) {
+						c.QoS = append(c.QoS, qos)
+					}
 				}
 			}
 		}

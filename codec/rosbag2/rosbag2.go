@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/rosbag2/internal/sqlite"
 )
 
 // Name is the name of the format.
@@ -34,10 +35,11 @@ func init() {
 	})
 }
 
-// sniff recognises the folder, its metadata.yaml and a database of SQLite.
+// sniff recognises the folder, its metadata.yaml and a database of SQLite, by its name too: its beginning may be damaged.
 func sniff(path string, head []byte) bool {
 	if head != nil {
-		return isMetadata(head) || filepath.Ext(bareName(path)) == ".db3" && bytes.HasPrefix(head, []byte("SQLite format 3\x00"))
+		whole := bytes.HasPrefix(head, []byte(sqlite.Magic))
+		return isMetadata(head) || filepath.Ext(bareName(path)) == ".db3" && (whole || len(head) >= sqlite.PageSize)
 	}
 	if text, err := os.ReadFile(filepath.Join(path, metadataFile)); err == nil && isMetadata(text) {
 		return true

@@ -3,6 +3,7 @@ package rosbag2
 import (
 	"database/sql"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -79,4 +80,37 @@ func TestLayouts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What a recorder notes is told, compressed or not, and the QoS of all publishers of a topic.
+func TestDatabaseEvents(t *testing.T) {
+	for _, mode := range []string{"", "message", "file"} {
+		dir := filepath.Join(t.TempDir(), "drive")
+		w, err := Create(dir, codec.CreateOptions{Storage: storageSQLite, CompressionMode: mode})
+		require.NoError(t, err)
+		first := testChannels()[0]
+		first.QoS = first.QoS[:1]
+		require.NoError(t, w.Declare(first))
+		require.NoError(t, w.Sync())
+		require.NoError(t, w.Declare(testChannels()[0])) // another publisher of it
+		event := codec.Event{Kind: codec.EventGap, Topic: "/chatter", Time: 1e18, Until: 1e18 + 5e9, Text: "nobody spoke"}
+		m, err := codec.EventMessage(event)
+		require.NoError(t, err)
+		require.NoError(t, w.Write(m))
+		require.NoError(t, w.Close())
+		info, err := open(t, dir).Info()
+		require.NoError(t, err)
+		require.Equal(t, []codec.Event{event}, info.Events)
+		require.Len(t, info.Topics, 2)
+		require.Equal(t, testChannels()[0].QoS, info.Topics[0].Channel.QoS)
+	}
+}
+
+// A lone database whose beginning is damaged is opened by its name.
+func TestDatabaseWithoutBeginning(t *testing.T) {
+	data := damagedBags(t)["ours"]
+	clear(data[:4096])
+	path := filepath.Join(t.TempDir(), "a.db3")
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	require.Len(t, read(t, open(t, path), codec.Query{Damaged: func(error) {}}), 60)
 }
