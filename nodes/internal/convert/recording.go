@@ -133,8 +133,11 @@ func (r *recording) Info() (*codec.Info, error) { return &r.info, nil }
 // Close does nothing: the inputs are not r's.
 func (r *recording) Close() error { return nil }
 
-// Read implements codec.Reader.
+// Read implements codec.Reader. What was left out is counted anew.
 func (r *recording) Read(q codec.Query) (codec.Iterator, error) {
+	for _, s := range r.streams {
+		s.throttled, s.failed, s.why, s.published = 0, 0, nil, 0
+	}
 	window := r.window
 	window.Topics = func(c *codec.Channel) bool {
 		s := r.stream(c)
