@@ -257,7 +257,8 @@ func (d *database) Info() (*codec.Info, error) {
 
 // count counts the messages by going through all of them.
 func (d *database) count() error {
-	rows, err := d.db.Query("SELECT topic_id, count(*), min(timestamp), max(timestamp) FROM messages GROUP BY topic_id")
+	rows, err := d.db.Query("SELECT topic_id, count(*), min(timestamp), max(timestamp), " +
+		"sum(typeof(timestamp) != 'integer' OR typeof(data) != 'blob') FROM messages GROUP BY topic_id")
 	if err != nil {
 		return err
 	}
@@ -267,9 +268,12 @@ func (d *database) count() error {
 	d.counts = map[int64]uint64{}
 	for rows.Next() {
 		var id, first, last int64
-		var count uint64
-		if err := rows.Scan(&id, &count, &first, &last); err != nil {
+		var count, odd uint64
+		if err := rows.Scan(&id, &count, &first, &last, &odd); err != nil {
 			return err
+		}
+		if odd > 0 {
+			return fmt.Errorf("%d rows are no messages", odd)
 		}
 		if info.MessageCount == 0 || first < info.StartTime {
 			info.StartTime = first

@@ -232,3 +232,55 @@ func TestSQLiteIsNoBag(t *testing.T) {
 	_, err = codec.Open(other)
 	require.ErrorContains(t, err, "it is not a bag")
 }
+
+// Rows that no recorder writes are told of, and the others are read.
+func TestSQLiteOddRows(t *testing.T) {
+	for _, odd := range []string{"(1, NULL, x'00010000')", "(1, 'noon', x'00010000')", "(NULL, 5, x'00010000')", "(1, 5, NULL)", "('one', 5, 7)", "(1, -5, x'00010000')", "(9, 5, x'00010000')"} {
+		path := filepath.Join(t.TempDir(), "a.db3")
+		db, err := sql.Open("sqlite", path)
+		require.NoError(t, err)
+		for _, statement := range []string{
+			createTopics + ")", "CREATE TABLE messages(id INTEGER PRIMARY KEY,topic_id,timestamp,data)", createIndex,
+			"INSERT INTO topics VALUES (1, '/n', 'std_msgs/msg/UInt32', 'cdr', '')",
+		} {
+			_, err := db.Exec(statement)
+			require.NoError(t, err)
+		}
+		insert(t, db, 0, 10)
+		_, err = db.Exec("INSERT INTO messages(topic_id, timestamp, data) VALUES " + odd)
+		require.NoError(t, err)
+		insert(t, db, 10, 20)
+		require.NoError(t, db.Close())
+		r := open(t, path)
+		info, err := r.Info()
+		require.NoError(t, err, odd)
+		told := !info.Complete || len(info.Events) > 0 || info.StartTime < 0
+		seen := map[int64]bool{}
+		for _, m := range read(t, r, codec.Query{Start: -1 << 63, Damaged: func(error) { told = true }}) {
+			require.NotNil(t, m.Channel)
+			if bytes.Equal(payload(int(m.LogTime)&0xff), m.Data) {
+				seen[m.LogTime] = true
+			}
+		}
+		require.Len(t, seen, 20, odd)
+		require.True(t, told, odd)
+	}
+}
+
+func TestSQLiteOddTopics(t *testing.T) {
+	for _, odd := range []string{"(2, NULL, NULL, NULL, NULL)", "(2, 7, 8, 9, x'00')", "(2, '/m', 'a/b', 'cdr', '- history: [')"} {
+		path := filepath.Join(t.TempDir(), "a.db3")
+		bag(t, path, 10)
+		db, err := sql.Open("sqlite", path)
+		require.NoError(t, err)
+		for _, statement := range []string{
+			"ALTER TABLE topics RENAME TO old", "CREATE TABLE topics(id INTEGER PRIMARY KEY,name,type,serialization_format,offered_qos_profiles)",
+			"INSERT INTO topics SELECT * FROM old", "DROP TABLE old", "INSERT INTO topics VALUES " + odd,
+		} {
+			_, err := db.Exec(statement)
+			require.NoError(t, err)
+		}
+		require.NoError(t, db.Close())
+		require.Len(t, read(t, open(t, path), codec.Query{Damaged: func(error) {}}), 10, odd)
+	}
+}
