@@ -1,6 +1,7 @@
 """Launch files as ros2 launch starts them, by package and by path."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -42,6 +43,18 @@ class TestRos2Launch(unittest.TestCase):
         prefixes = [p for p in os.environ['AMENT_PREFIX_PATH'].split(':') if not os.path.exists(p + '/share/tapedeck')]
         self.convert(
             os.path.join(stack.CHECKOUT, 'launch', 'converter.launch.py'), env={**os.environ, 'AMENT_PREFIX_PATH': ':'.join(prefixes)})
+
+    def test_as_a_node(self):
+        output = stack.path('called.mcap')
+        with subprocess.Popen(['ros2', 'launch', 'tapedeck', 'converter.launch.py', 'service:=/archive', 'encoding:=keep']) as node:
+            try:
+                said = stack.run(
+                    'ros2', 'service', 'call', '/archive', 'tapedeck/srv/Convert',
+                    f"{{inputs: [{DRIVE}], output: {output}, options: ['remap=/chatter:=/said']}}")
+            finally:
+                node.send_signal(signal.SIGINT)
+        self.assertIn('success=True', said)
+        self.assertEqual(stack.count(DRIVE, '/chatter'), stack.count(output, '/said'))
 
     def test_middleware(self):
         if '--middleware dds' not in stack.run(stack.executable('recorder'), '--version'):
