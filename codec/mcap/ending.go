@@ -12,7 +12,7 @@ import (
 func (w *Writer) summarySize() int64 {
 	const perTopic = 10 + 10 // in the statistics and in the index of the next chunk
 	s := &w.summary
-	return int64(len(s.schemas) + len(s.channels) + len(s.chunks) + len(s.metadata) + perTopic*len(w.topics))
+	return int64(len(s.schemas) + len(s.channels) + len(s.chunks) + len(s.metadata) + perTopic*len(w.part.Topics))
 }
 
 // embedInfo writes what embed gives.
@@ -20,7 +20,7 @@ func (w *Writer) embedInfo() error {
 	if w.embed == nil {
 		return nil
 	}
-	name, values, err := w.embed(w.info())
+	name, values, err := w.embed(w.part.Written(Name))
 	if err != nil {
 		return err
 	}
@@ -33,11 +33,11 @@ func (w *Writer) writeMetadata(name string, values map[string]string) error {
 	if err != nil {
 		return err
 	}
-	index := mcap.MetadataIndex{Offset: uint64(w.file.Size()), Length: uint64(len(record)), Name: name}
-	if err := w.file.Append(record); err != nil {
+	index := mcap.MetadataIndex{Offset: uint64(w.part.File.Size()), Length: uint64(len(record)), Name: name}
+	if err := w.part.File.Append(record); err != nil {
 		return err
 	}
-	w.statistics.MetadataCount++
+	w.metadata++
 	record, err = w.encode(func() error { return w.encoder.WriteMetadataIndex(&index) })
 	w.summary.metadata = append(w.summary.metadata, record...)
 	return err
@@ -45,13 +45,16 @@ func (w *Writer) writeMetadata(name string, values map[string]string) error {
 
 // encodeSummary returns the file's end, from the record on that ends the data.
 func (w *Writer) encodeSummary() ([]byte, error) {
-	s := &w.statistics
-	s.SchemaCount, s.ChannelCount = uint16(len(w.schemas)), uint32(len(w.channels))
-	s.ChannelMessageCounts = map[uint16]uint64{}
-	for id, t := range w.topics {
-		s.ChannelMessageCounts[uint16(id)] = t.written
+	info := w.part.Written(Name)
+	s := mcap.Statistics{
+		MessageCount: info.MessageCount, MessageStartTime: uint64(info.StartTime), MessageEndTime: uint64(info.EndTime),
+		SchemaCount: uint16(len(w.schemas)), ChannelCount: uint32(len(w.channels)), ChunkCount: uint32(w.chunks), MetadataCount: uint32(w.metadata),
+		ChannelMessageCounts: map[uint16]uint64{},
 	}
-	statistics, err := w.encode(func() error { return w.encoder.WriteStatistics(s) })
+	for id, t := range w.part.Topics {
+		s.ChannelMessageCounts[uint16(id)] = t.Written()
+	}
+	statistics, err := w.encode(func() error { return w.encoder.WriteStatistics(&s) })
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +64,7 @@ func (w *Writer) encodeSummary() ([]byte, error) {
 		return nil, err
 	}
 	dataEnd = slices.Clone(dataEnd)
-	footer := mcap.Footer{SummaryStart: uint64(w.file.Size()) + uint64(len(dataEnd))}
+	footer := mcap.Footer{SummaryStart: uint64(w.part.File.Size()) + uint64(len(dataEnd))}
 	var summary, offsets []byte
 	for _, group := range []struct {
 		op      mcap.OpCode

@@ -7,6 +7,8 @@ import (
 	"github.com/foxglove/mcap/go/mcap"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+
+	"tapedeck/codec/internal/output"
 )
 
 // packer compresses chunks.
@@ -61,16 +63,15 @@ func (p *packer) pack(chunk []byte) ([]byte, mcap.CompressionFormat, error) {
 
 // chunk is a chunk that is to be written.
 type chunk struct {
-	records    []byte   // bareChunk bytes, then the records
-	indexes    [][]byte // entries of the message indexes, by channel
-	messages   int
-	first      int64 // LogTime of the first message
-	start, end int64 // LogTime of the earliest and the latest message
+	records []byte   // bareChunk bytes, then the records
+	indexes [][]byte // entries of the message indexes, by channel
+	first   int64    // LogTime of the first message
+	span    output.Span
 }
 
 // reset empties the chunk, which keeps its memory.
 func (c *chunk) reset() {
-	c.records, c.messages = c.records[:bareChunk], 0
+	c.records, c.span = c.records[:bareChunk], output.Span{}
 	for id, entries := range c.indexes {
 		c.indexes[id] = entries[:0]
 	}

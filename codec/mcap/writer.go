@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"maps"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/foxglove/mcap/go/mcap"
@@ -42,46 +40,32 @@ const (
 //
 // It is a part of a recording, output.Part.
 type Writer struct {
-	file      *output.File
+	part      output.Chunked
 	embed     Embed
 	chunkSize int
 	duration  int64
 
-	disk          sync.Mutex // of the next two and file; locked before mu, which is not held while the disk works
+	// Of the disk:
 	packer        packer
 	headerProfile string // that the file has
 
-	mu       sync.Mutex // for all below
-	err      error      // what ended the writing
-	told     bool       // it was returned
-	closed   bool       // all is written, or given up
-	complete bool       // the file has its name
 	profile  string
-
-	topics   []*topic // by number
 	ids      map[*codec.Channel]uint16
 	channels map[string]uint16 // by all that a channel record has
 	schemas  map[string]uint16 // likewise
 	last     *codec.Channel    // the channel of the last message, and its number
 	lastID   uint16
 
-	chunk      *chunk // the open one
-	spare      *chunk
-	statistics mcap.Statistics // of what is in the file
+	chunk    *chunk // the open one
+	spare    *chunk
+	chunks   int // in the file
+	metadata int // records in the file
 
 	embedSize int64 // more than what is embedded takes, and as much again for metadata.yaml
 
 	encoder *mcap.Writer // encodes the records that are not written often, to encoded
 	encoded bytes.Buffer
 	summary struct{ schemas, channels, chunks, metadata []byte }
-}
-
-// topic is a channel of the file.
-type topic struct {
-	channel  *codec.Channel
-	messages uint64
-	taken    uint64 // of messages: in the file or in the chunk that is being written
-	written  uint64 // of messages: in the file
 }
 
 // Embed returns a metadata record that a file has at its beginning and at its end, of what is in the file then.
@@ -91,12 +75,13 @@ type Embed func(info *codec.Info) (name string, values map[string]string, err er
 // CreateOptions.Metadata becomes a metadata record named "tapedeck"; embed may be nil.
 func NewWriter(file *output.File, o codec.CreateOptions, embed Embed, before *Writer) (*Writer, error) {
 	w := &Writer{
-		file: file, embed: embed,
+		embed:     embed,
 		chunkSize: min(cmp.Or(o.ChunkSize, DefaultChunkSize), maxChunk/2),
 		duration:  int64(cmp.Or(o.ChunkDuration, DefaultChunkDuration)),
 		profile:   "ros2",
 		ids:       map[*codec.Channel]uint16{}, channels: map[string]uint16{}, schemas: map[string]uint16{},
 	}
+	w.part.Init(file, (*layout)(w))
 	// At once, so that hardly ever an empty file is left by a killed writer.
 	w.headerProfile = w.profile
 	err := file.Append(mcap.Magic, header(w.profile))
@@ -129,10 +114,10 @@ func (w *Writer) newChunk() *chunk {
 
 // inherit declares the channels of another file, which may be in use. They keep their numbers.
 func (w *Writer) inherit(before *Writer) error {
-	before.mu.Lock()
-	defer before.mu.Unlock()
-	for _, t := range before.topics {
-		if _, err := w.channel(t.channel); err != nil {
+	before.part.Lock()
+	defer before.part.Unlock()
+	for _, t := range before.part.Topics {
+		if _, err := w.channel(t.Channel); err != nil {
 			return err
 		}
 	}
@@ -155,23 +140,23 @@ func header(profile string) []byte {
 func (w *Writer) encode(f func() error) ([]byte, error) {
 	w.encoded.Reset()
 	if err := f(); err != nil {
-		return nil, fmt.Errorf("write %s: %w", w.file.Path(), err)
+		return nil, fmt.Errorf("write %s: %w", w.part.File.Path(), err)
 	}
 	return w.encoded.Bytes(), nil
 }
 
 // Declare implements output.Part.
 func (w *Writer) Declare(c *codec.Channel) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.part.Lock()
+	defer w.part.Unlock()
 	_, err := w.channel(c)
 	return err
 }
 
 // channel returns the number of a channel.
 func (w *Writer) channel(c *codec.Channel) (uint16, error) {
-	if w.err != nil {
-		return 0, w.ended()
+	if err := w.part.Ended(); err != nil {
+		return 0, err
 	}
 	if c == w.last {
 		return w.lastID, nil
@@ -186,12 +171,6 @@ func (w *Writer) channel(c *codec.Channel) (uint16, error) {
 	}
 	w.last, w.lastID = c, id
 	return id, nil
-}
-
-// ended returns what ended the writing, if something did.
-func (w *Writer) ended() error {
-	w.told = w.err != nil
-	return w.err
 }
 
 func (w *Writer) declare(c *codec.Channel) (uint16, error) {
@@ -214,7 +193,7 @@ func (w *Writer) declare(c *codec.Channel) (uint16, error) {
 		return id, nil
 	}
 	if len(w.channels) > math.MaxUint16 {
-		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d channels", w.file.Path(), c.Topic, math.MaxUint16+1)
+		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d channels", w.part.File.Path(), c.Topic, math.MaxUint16+1)
 	}
 	w.setProfile(c.Encoding)
 	id := uint16(len(w.channels))
@@ -227,7 +206,7 @@ func (w *Writer) declare(c *codec.Channel) (uint16, error) {
 	w.chunk.records = append(w.chunk.records, record...)
 	w.summary.channels = append(w.summary.channels, record...)
 	w.channels[key] = id
-	w.topics = append(w.topics, &topic{channel: c})
+	w.part.Topics = append(w.part.Topics, &output.Topic{Channel: c})
 	if w.embed != nil {
 		const rest = 512 // of what metadata says of a topic
 		w.embedSize += int64(2 * (2*len(metadata[keyQoS]) + len(c.Topic) + len(c.Type) + rest))
@@ -245,7 +224,7 @@ func (w *Writer) schema(c *codec.Channel) (uint16, error) {
 		return id, nil
 	}
 	if len(w.schemas) == math.MaxUint16 {
-		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d schemas", w.file.Path(), c.Topic, math.MaxUint16)
+		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d schemas", w.part.File.Path(), c.Topic, math.MaxUint16)
 	}
 	id := uint16(len(w.schemas) + 1)
 	record, err := w.encode(func() error {
@@ -271,21 +250,21 @@ func (w *Writer) setProfile(encoding string) {
 
 // Write implements output.Part.
 func (w *Writer) Write(m *codec.Message) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.part.Lock()
+	defer w.part.Unlock()
 	id, err := w.channel(m.Channel)
 	if err != nil {
 		return err
 	}
-	if w.chunk.messages > 0 && m.LogTime-w.chunk.first >= w.duration {
-		w.writeChunk(false)
-		if w.err != nil {
-			return w.ended()
+	if w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration {
+		w.part.Write()
+		if err := w.part.Ended(); err != nil {
+			return err
 		}
 	}
 	w.append(id, m)
 	if len(w.chunk.records)-bareChunk >= w.chunkSize {
-		w.writeChunk(false)
+		w.part.Write()
 	}
 	return nil
 }
@@ -293,10 +272,10 @@ func (w *Writer) Write(m *codec.Message) error {
 // append appends a message to the chunk.
 func (w *Writer) append(id uint16, m *codec.Message) {
 	c := w.chunk
-	if c.messages == 0 {
-		c.first, c.start, c.end = m.LogTime, m.LogTime, m.LogTime
+	if c.span.Messages == 0 {
+		c.first = m.LogTime
 	}
-	c.start, c.end = min(c.start, m.LogTime), max(c.end, m.LogTime)
+	c.span.Add(m.LogTime)
 
 	off := len(c.records)
 	c.records = slices.Grow(c.records, recordHead+messageHead+len(m.Data))[:off+recordHead+messageHead]
@@ -314,29 +293,17 @@ func (w *Writer) append(id uint16, m *codec.Message) {
 	}
 	index := binary.LittleEndian.AppendUint64(c.indexes[id], uint64(m.LogTime))
 	c.indexes[id] = binary.LittleEndian.AppendUint64(index, uint64(off-bareChunk))
-	c.messages++
-	w.topics[id].messages++
+	w.part.Topics[id].Messages++
 }
 
-// lockDisk locks the disk too, while mu is locked. Sync may write the chunk before.
-func (w *Writer) lockDisk() {
-	w.mu.Unlock()
-	w.disk.Lock()
-	w.mu.Lock()
-}
+// layout is a Writer as output.Chunked calls it.
+type layout Writer
 
-// writeChunk writes the open chunk with its indexes. An error is err then, and says that all of it is missing. beside says that
-// Write may go on meanwhile.
-func (w *Writer) writeChunk(beside bool) {
-	w.lockDisk()
-	defer w.disk.Unlock()
-	w.flush(beside)
-}
-
-// flush does what writeChunk does while the disk and mu are locked.
-func (w *Writer) flush(beside bool) {
+// Flush implements output.Layout.
+func (l *layout) Flush(beside bool) {
+	w := (*Writer)(l)
 	c := w.chunk
-	if w.err != nil || w.closed || len(c.records) == bareChunk {
+	if len(c.records) == bareChunk {
 		return
 	}
 	if beside {
@@ -344,47 +311,53 @@ func (w *Writer) flush(beside bool) {
 			w.chunk = w.newChunk()
 		}
 	}
-	for _, t := range w.topics {
-		t.taken = t.messages
-	}
 	reserve := w.summarySize() + w.embedSize + finalReserve
 	profile := w.profile
-	w.mu.Unlock()
-
-	data, index, err := w.pack(c)
-	if err == nil && profile != w.headerProfile {
-		w.headerProfile = profile
-		err = w.file.WriteAt(header(profile), int64(len(mcap.Magic)))
-	}
-	if err == nil {
-		err = w.file.Reserve(reserve)
-	}
-	if err == nil {
-		err = w.file.Append(data)
-	}
-
-	w.mu.Lock()
+	var index *mcap.ChunkIndex
+	err := w.part.Put(func() (err error) {
+		index, err = w.write(c, profile, reserve)
+		return err
+	})
 	if beside {
 		w.spare = c
 	}
-	if err == nil {
+	if err == nil && index != nil {
 		err = w.count(index)
 	}
-	if err != nil {
-		w.fail(err, c)
+	if err == nil {
+		w.part.Keep(c.span)
+	} else {
+		w.part.Fail(err, c.span, w.chunk.span)
+		w.chunk.reset()
 	}
 	c.reset()
+}
+
+// write writes a chunk with its indexes.
+func (w *Writer) write(c *chunk, profile string, reserve int64) (*mcap.ChunkIndex, error) {
+	data, index, err := w.pack(c)
+	if err == nil && profile != w.headerProfile {
+		w.headerProfile = profile
+		err = w.part.File.WriteAt(header(profile), int64(len(mcap.Magic)))
+	}
+	if err == nil {
+		err = w.part.File.Reserve(reserve)
+	}
+	if err == nil {
+		err = w.part.File.Append(data)
+	}
+	return index, err
 }
 
 // pack returns c as it is in the file, and its entry in the index. That is nil without messages: there is no chunk then, for it
 // would have no time, but bare records.
 func (w *Writer) pack(c *chunk) ([]byte, *mcap.ChunkIndex, error) {
 	records := c.records[bareChunk:]
-	if c.messages == 0 {
+	if c.span.Messages == 0 {
 		return records, nil, nil
 	}
 	index := &mcap.ChunkIndex{
-		MessageStartTime: uint64(c.start), MessageEndTime: uint64(c.end), ChunkStartOffset: uint64(w.file.Size()),
+		MessageStartTime: uint64(c.span.Start), MessageEndTime: uint64(c.span.End), ChunkStartOffset: uint64(w.part.File.Size()),
 		MessageIndexOffsets: map[uint16]uint64{}, UncompressedSize: uint64(len(records)),
 	}
 	crc := crc32.ChecksumIEEE(records)
@@ -423,153 +396,59 @@ func (w *Writer) pack(c *chunk) ([]byte, *mcap.ChunkIndex, error) {
 	return data, index, nil
 }
 
-// count takes note of what was written.
+// count takes note of a chunk that was written.
 func (w *Writer) count(index *mcap.ChunkIndex) error {
-	if index == nil {
-		return nil
-	}
 	record, err := w.encode(func() error { return w.encoder.WriteChunkIndex(index) })
 	if err != nil {
 		return err
 	}
 	w.summary.chunks = append(w.summary.chunks, record...)
-	s := &w.statistics
-	if s.ChunkCount == 0 {
-		s.MessageStartTime, s.MessageEndTime = index.MessageStartTime, index.MessageEndTime
-	}
-	s.MessageStartTime, s.MessageEndTime = min(s.MessageStartTime, index.MessageStartTime), max(s.MessageEndTime, index.MessageEndTime)
-	s.ChunkCount++
-	s.MessageCount = 0
-	for _, t := range w.topics {
-		t.written = t.taken
-		s.MessageCount += t.written
-	}
+	w.chunks++
 	return nil
 }
 
-// fail ends the writing: what is not in the file is missing. lost is the chunk that is in no place any more.
-func (w *Writer) fail(cause error, lost *chunk) {
-	missing := &codec.MissingError{Path: w.file.Path(), Err: cause}
-	for _, t := range w.topics {
-		if n := t.messages - t.written; n > 0 {
-			missing.Topics = append(missing.Topics, codec.TopicInfo{Channel: t.channel, MessageCount: n})
-		}
-		t.messages = t.written
-	}
-	open := w.chunk
-	switch {
-	case lost.messages == 0:
-		lost = open
-	case open.messages == 0:
-		open = lost
-	}
-	missing.Start, missing.End = min(lost.start, open.start), max(lost.end, open.end)
-	w.chunk.reset()
-	w.err, w.told = missing, false
-}
-
 // Sync implements output.Part.
-func (w *Writer) Sync() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.writeChunk(true)
-	if w.err != nil || w.closed {
-		return w.ended()
-	}
-	w.mu.Unlock()
-	err := w.file.Sync()
-	w.mu.Lock()
-	if err != nil && w.err == nil {
-		w.err = &codec.MissingError{Path: w.file.Path(), Err: fmt.Errorf("put it on the disk: %w", err)}
-	}
-	return w.ended()
-}
+func (w *Writer) Sync() error { return w.part.Sync() }
 
 // Complete implements output.Part.
-func (w *Writer) Complete(durable bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lockDisk()
-	defer w.disk.Unlock()
-	before, told := w.err, w.told
-	w.err = nil
-	w.flush(false) // after an error of syncing there may be something
-	last := w.err
-	w.file.Release()
-	w.note(before)
-	w.note(last)
-	w.closed, w.err = true, cmp.Or(before, last)
-	w.chunk, w.spare = nil, nil
-	err := last
-	if err == nil && !told {
-		err = before
-	}
-	if unable := w.finish(durable); unable != nil {
-		return errors.Join(err, fmt.Errorf("complete %s: %w; it is readable nevertheless", w.file.Path(), unable))
-	}
-	w.complete = true
-	return err
-}
+func (w *Writer) Complete(durable bool) error { return w.part.Complete(durable) }
 
-// note writes what the recording itself is to say of missing messages. It is returned, too, so that it need not succeed.
-func (w *Writer) note(err error) {
-	var missing *codec.MissingError
-	if !errors.As(err, &missing) || missing.Count() == 0 {
-		return
-	}
-	w.err = nil
-	m, err := codec.EventMessage(missing.Event())
+// Info implements output.Part.
+func (w *Writer) Info() *codec.Info { return w.part.Info(Name) }
+
+// Note implements output.Layout.
+func (l *layout) Note(e codec.Event) {
+	w := (*Writer)(l)
+	m, err := codec.EventMessage(e)
 	if err != nil {
 		return
 	}
 	if id, err := w.channel(m.Channel); err == nil {
 		w.append(id, m)
-		w.flush(false)
 	}
 }
 
-// finish writes everything behind the chunks.
-func (w *Writer) finish(durable bool) error {
+// Release implements output.Layout.
+func (l *layout) Release() { l.chunk, l.spare = nil, nil }
+
+// Finish implements output.Layout: it writes everything behind the chunks.
+func (l *layout) Finish(durable bool) error {
+	w := (*Writer)(l)
+	file := w.part.File
 	err := w.embedInfo()
 	if err == nil && durable {
-		err = w.file.Sync() // there must be no summary of what may not be there
+		err = file.Sync() // there must be no summary of what may not be there
 	}
 	var summary []byte
 	if err == nil {
 		summary, err = w.encodeSummary()
 	}
 	if err == nil {
-		err = w.file.Append(summary)
+		err = file.Append(summary)
 	}
 	if err != nil {
-		_ = w.file.Abandon()
+		_ = file.Abandon()
 		return err
 	}
-	return w.file.Complete(durable)
-}
-
-// Info implements output.Part.
-func (w *Writer) Info() *codec.Info {
-	w.disk.Lock()
-	defer w.disk.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.info()
-}
-
-func (w *Writer) info() *codec.Info {
-	info := &codec.Info{
-		Format: Name, Path: w.file.Path(), Size: w.file.Size(), MessageCount: w.statistics.MessageCount,
-		StartTime: int64(w.statistics.MessageStartTime), EndTime: int64(w.statistics.MessageEndTime), Complete: w.complete,
-	}
-	if !w.complete {
-		info.Path += codec.ActiveSuffix
-	}
-	for _, t := range w.topics {
-		info.Topics = append(info.Topics, codec.TopicInfo{Channel: t.channel, MessageCount: t.written})
-	}
-	info.Files = []codec.FileInfo{{
-		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
-	}}
-	return info
+	return file.Complete(durable)
 }

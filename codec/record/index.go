@@ -54,7 +54,7 @@ func (w *writer) encodeIndex() []byte {
 func (e *indexEntry) append(dst []byte) []byte {
 	if own := e.channel; own != nil {
 		cache := channelCache{
-			messageNumber: own.written, name: own.wire.name, messageType: own.wire.messageType, protoDesc: own.wire.protoDesc,
+			messageNumber: own.Written(), name: own.wire.name, messageType: own.wire.messageType, protoDesc: own.wire.protoDesc,
 			presence: presence{set: all},
 		}
 		if own.located {

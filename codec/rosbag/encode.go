@@ -142,8 +142,8 @@ func appendChunkInfo(b []byte, offset int64, c *chunk) []byte {
 	}
 	return appendRecord(b, opChunkInfo, func(b []byte) []byte {
 		b = appendUint64(appendUint32(b, "ver", 1), "chunk_pos", uint64(offset))
-		b = appendField(b, "start_time", appendTime(nil, c.start))
-		b = appendField(b, "end_time", appendTime(nil, c.end))
+		b = appendField(b, "start_time", appendTime(nil, c.span.Start))
+		b = appendField(b, "end_time", appendTime(nil, c.span.End))
 		return appendUint32(b, "count", n)
 	}, func(b []byte) []byte { return append(b, counts...) })
 }
