@@ -62,21 +62,22 @@ func infoOf(t *testing.T, path string) *codec.Info {
 // When the disk is full the file is completed with what was whole, what is missing is told of, and recording can go on when there is
 // space again.
 func TestFullDisk(t *testing.T) {
-	for _, format := range []struct{ name, path, first, second string }{
-		{"record", "drive.record.00000", "drive.record.00000", "drive.record.00001"},
-		{"mcap", "drive.mcap", "drive.mcap", "drive_1.mcap"},
-		{"rosbag2", "drive", "drive/drive_0.mcap", "drive/drive_1.mcap"},
+	for _, format := range []struct{ name, path, first, second, storage string }{
+		{"record", "drive.record.00000", "drive.record.00000", "drive.record.00001", ""},
+		{"mcap", "drive.mcap", "drive.mcap", "drive_1.mcap", ""},
+		{"rosbag2", "drive", "drive/drive_0.mcap", "drive/drive_1.mcap", ""},
+		{"rosbag2", "drive", "drive/drive_0.db3", "drive/drive_1.db3", "sqlite3"},
 	} {
 		for _, size := range []int{100, 10_000, 3 << 20} {
 			for _, chunk := range []int{200_000, 16 << 20} {
-				t.Run(fmt.Sprintf("%s, %d bytes in %d", format.name, size, chunk), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, %d bytes in %d", format.first, size, chunk), func(t *testing.T) {
 					dir := smallDisk(t, "8m")
 					ballast := filepath.Join(dir, "ballast")
 					require.NoError(t, os.WriteFile(ballast, make([]byte, 1<<20), 0o666))
 					first, second := filepath.Join(dir, format.first), filepath.Join(dir, format.second)
 					var completed []string
 					w, err := codec.Create(filepath.Join(dir, format.path), codec.CreateOptions{
-						Format: format.name, ChunkSize: chunk,
+						Format: format.name, Storage: format.storage, ChunkSize: chunk,
 						Completed: func(f codec.FileInfo, err error) { completed = append(completed, fmt.Sprint(f.Path, " ", err)) },
 					})
 					require.NoError(t, err)
