@@ -2,6 +2,7 @@
 # make test   passes the tests
 # make build  puts the nodes into bin/
 # make lint   runs the linters
+# make fuzz   tries whether damaged recordings of any format can upset a reader; FUZZTIME=10m is for each format
 # make bench  measures recording, writing and reading beside a baseline
 # make bench-recorder  measures recording beside the recorders of ROS 1 and ROS 2 that are installed, in about 15 minutes;
 #                      with BENCH="-rounds 1 -only 50k" less, and -help for what else
@@ -21,10 +22,12 @@ TAGS ?=
 # has the results. The target check has vetted everything.
 TESTFLAGS := -vet=off -timeout 20m
 
+FUZZTIME ?= 1m
+
 # Packages where goroutines meet.
 RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/...
 
-.PHONY: build demo test check lint bench bench-recorder bench-player bench-seek bench-convert deps test-deps clean
+.PHONY: build demo test check lint fuzz bench bench-recorder bench-player bench-seek bench-convert deps test-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -43,6 +46,10 @@ check:
 
 lint:
 	$(GO) run $(GOLANGCI_LINT) run --build-tags "$(TAGS)"
+
+fuzz:
+	for target in FuzzRecord FuzzMCAP FuzzBag FuzzSQLite FuzzCARLA; do \
+		$(GO) test ./nodes/internal/formats -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s || exit 1; done
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr ./codec/carla

@@ -78,6 +78,9 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	records, err := l.read(s, buf)
 	if err != nil && !s.Cut {
 		errs = append(errs, fmt.Errorf("%v: %w", s, err))
+		if records == nil {
+			return l.headless(s, buf, errs)
+		}
 	}
 	whole, last := 0, int64(math.MinInt64)
 	for whole < len(records) {
@@ -164,6 +167,24 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 		}
 		n += copy(records[n:], records[r.offset:r.end()])
 	}
+}
+
+// headless returns what there is of the records of a chunk whose head is damaged. Compressed ones cannot be told from others there.
+func (l *loader) headless(s *chunked.Segment, buf []byte, errs []error) ([]byte, []error) {
+	if !s.Chunk || s.Size <= recordHead || s.Size > maxChunk {
+		return nil, errs
+	}
+	buf = chunked.Resize(buf, int(s.Size-recordHead))
+	if _, err := l.file.ReadAt(buf, s.Offset+recordHead); err != nil {
+		return nil, append(errs, chunked.Unexpected(err))
+	}
+	begin := buf[:min(len(buf), 2*chunkHead)]
+	for _, magic := range [][]byte{{0x04, 0x22, 0x4d, 0x18}, {0x28, 0xb5, 0x2f, 0xfd}} {
+		if bytes.Contains(begin, magic) {
+			return nil, errs
+		}
+	}
+	return l.salvage(s, buf, errs)
 }
 
 // chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of them as

@@ -34,6 +34,7 @@ type Reader struct {
 	attachments      int
 	complete         bool
 	proven           bool // the summary has all channels, and a checksum
+	beheaded         bool // the file ends as it should, but begins otherwise
 
 	info    *codec.Info
 	infoErr error
@@ -75,6 +76,11 @@ func NewReader(file File, size int64, path string) (*Reader, error) {
 	case bytes.HasPrefix(magic, mcap.Magic[:5]):
 		return nil, fmt.Errorf("read %s: MCAP of version %q; this program reads version 0", path, magic[5])
 	default:
+		tail := make([]byte, len(mcap.Magic))
+		if _, err := file.ReadAt(tail, size-int64(len(tail))); err == nil && bytes.Equal(tail, mcap.Magic) {
+			r.beheaded = true
+			break
+		}
 		return nil, fmt.Errorf("read %s: not an MCAP file: it begins with %q", path, magic)
 	}
 	return r, nil
@@ -103,6 +109,10 @@ func (r *Reader) index() error {
 		r.infoErr = fmt.Errorf("read %s: %w", r.path, err)
 		return r.infoErr
 	}
+	if r.beheaded {
+		r.complete = false
+		r.contents.Damaged(0, errors.New("the beginning of the file is missing or damaged"))
+	}
 	r.contents.Sort()
 	r.info = r.describe()
 	return nil
@@ -110,7 +120,7 @@ func (r *Reader) index() error {
 
 func (r *Reader) reset() {
 	*r = Reader{
-		file: r.file, path: r.path, size: r.size,
+		file: r.file, path: r.path, size: r.size, beheaded: r.beheaded,
 		schemas: map[uint16]*mcap.Schema{}, metadata: map[string]string{}, contents: chunked.Contents{Path: r.path},
 	}
 }

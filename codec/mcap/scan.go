@@ -42,6 +42,12 @@ func (r *Reader) scan() error {
 	if content < to {
 		w.content = content
 	}
+	if r.beheaded {
+		w.off = 0
+		if err := r.scanDefinitions(w); err != nil {
+			return err
+		}
+	}
 	l := r.loader()
 	defer l.Close()
 	runs := builder{r: r, counting: true}
@@ -69,6 +75,18 @@ func (r *Reader) scan() error {
 		case rec.op == mcap.OpChunk:
 			runs.flush()
 			s := chunked.Segment{Offset: rec.offset, Size: rec.end() - rec.offset, Chunk: true}
+			if rec.end() <= content && !w.plausible(rec.end()) && l.broken(s, buf) {
+				// Its length may be wrong, so that it runs over others.
+				if within := w.resync(rec.offset + recordHead); within < rec.end() {
+					r.contents.Damaged(rec.offset, &damage{rec.offset, within})
+					w.off = within
+					if s.Size = within - rec.offset; s.Size > recordHead+chunkHead+maxName {
+						s.Cut = true
+						buf = r.scanChunk(l, s, buf)
+					}
+					break
+				}
+			}
 			if rec.end() > content && l.broken(s, buf) {
 				// What a crash left of the last chunk is followed by zeros in place of the rest.
 				s.Size, s.Cut = content-rec.offset, true
@@ -98,6 +116,19 @@ func (r *Reader) scan() error {
 		r.contents.Event(codec.EventUnfinished, "the file was not closed by its writer; everything up to its end was read")
 	}
 	return nil
+}
+
+// scanDefinitions takes the channels from wherever they are, as those in front of the messages may be missing.
+func (r *Reader) scanDefinitions(w walker) error {
+	for {
+		rec, err := w.next()
+		if w.Err != nil || errors.Is(err, io.EOF) || errors.Is(err, errCut) {
+			return w.Err
+		}
+		if err == nil && (rec.op == mcap.OpSchema || rec.op == mcap.OpChannel) {
+			_ = r.define(rec.op, w.At(rec.offset+recordHead, min(rec.size, maxRecord))) // the scan tells
+		}
+	}
 }
 
 func (r *Reader) loader() *loader {

@@ -373,12 +373,15 @@ func (it *rowIterator) Next() (*codec.Message, error) {
 	if it.err != nil {
 		return nil, it.err
 	}
-	if !it.rows.Next() {
-		return it.end(it.rows.Err())
-	}
 	var id, topic, time int64
-	if err := it.rows.Scan(&id, &topic, &time, &it.data); err != nil {
-		return it.end(err)
+	for asked := false; !asked; {
+		if !it.rows.Next() {
+			return it.end(it.rows.Err())
+		}
+		if err := it.rows.Scan(&id, &topic, &time, &it.data); err != nil {
+			return it.end(err)
+		}
+		asked = it.query.Start == 0 && it.query.End == 0 || it.query.Covers(time) // a damaged index has others
 	}
 	it.last.id, it.last.time = id, time
 	it.msg.Channel, it.msg.LogTime, it.msg.Data = it.database.channels[topic], time, it.data

@@ -1,0 +1,102 @@
+package formats
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+// Whatever a file of any format holds: it is opened, described and read to an end, as it is and as ROS 2, with what is damaged and
+// without, and takes no more memory than its size allows. "make fuzz" tries for longer.
+
+func FuzzRecord(f *testing.F) {
+	fuzz(f, "x.record", "apollo/multichunk.record", "apollo/example.record.00000", "apollo/apollo_cpp_sensors.record", "apollo/incomplete_killed.record")
+}
+
+func FuzzMCAP(f *testing.F) {
+	fuzz(f, "x.mcap", "rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap", "rosbag2/*/*/*.mcap", "rosbag2/*/*.mcap")
+}
+
+func FuzzBag(f *testing.F) {
+	fuzz(f, "x.bag", "bag/*.bag")
+}
+
+func FuzzSQLite(f *testing.F) {
+	fuzz(f, "x.db3", "rosbag2/*/*.db3", "rosbag2/*/*/*.db3")
+}
+
+func FuzzCARLA(f *testing.F) {
+	fuzz(f, "x.log", "carla/*.log")
+}
+
+// longestSeed is how much of a sample is tried.
+const longestSeed = 96 << 10
+
+// fuzz tries what samples become, under a name that a format has.
+func fuzz(f *testing.F, name string, samples ...string) {
+	for _, pattern := range samples {
+		paths, err := filepath.Glob(filepath.Join("../../../../shared/samples", pattern))
+		require.NoError(f, err)
+		for _, path := range paths {
+			b, err := os.ReadFile(path)
+			require.NoError(f, err)
+			f.Add(b[:min(len(b), longestSeed)])
+		}
+	}
+	f.Add([]byte("no recording"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, b, 0o666))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		read(t, path, codec.Open)
+		read(t, path, func(path string) (codec.Reader, error) {
+			r, _, err := OpenROS2(path)
+			return r, err
+		})
+		runtime.ReadMemStats(&after)
+		// Buffers and indices of each of six readings, and whatever is compressed, which is a part of what LZ4 can make of it.
+		allowed := uint64(128<<20 + 1000*len(b))
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, allowed)
+	})
+}
+
+// read reads a recording in all ways.
+func read(t *testing.T, path string, open func(string) (codec.Reader, error)) {
+	r, err := open(path)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	info, err := r.Info()
+	if err != nil {
+		return
+	}
+	middle := info.StartTime + (info.EndTime-info.StartTime)/2
+	damaged := func(err error) { require.Error(t, err) }
+	for _, q := range []codec.Query{{}, {Damaged: damaged}, {Start: middle, Damaged: damaged}} {
+		it, err := r.Read(q)
+		if err != nil {
+			continue
+		}
+		for {
+			m, err := it.Next()
+			if err != nil {
+				_, again := it.Next()
+				require.Equal(t, err, again)
+				require.True(t, q.Damaged == nil || errors.Is(err, io.EOF), "%v", err)
+				break
+			}
+			require.NotNil(t, m.Channel)
+			require.True(t, q.Start == 0 || q.Covers(m.LogTime), "%d, asked for %+v", m.LogTime, q)
+		}
+		require.NoError(t, it.Close())
+	}
+}
