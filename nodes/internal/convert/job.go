@@ -2,15 +2,11 @@
 package convert
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"tapedeck/bridge"
-	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 )
 
@@ -20,8 +16,8 @@ type Job struct {
 	Output  string
 	Options Options
 
-	// Damaged, unless it is nil, is told of damaged places in the inputs, and all that is behind them is read. The output has at
-	// least one message then.
+	// Damaged, unless it is nil, is told of damaged places in the inputs, in another goroutine than Progress is, and all that is
+	// behind them is read. The output has at least one message then.
 	Damaged func(error)
 	// Open opens an input; nil is codec.Open.
 	Open func(path string) (codec.Reader, error)
@@ -97,50 +93,25 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 		return nil, err
 	}
 	defer out.Close()
-	w := &writing{limits: p.limits(), result: Result{Path: out.path}, format: h.format.Name, start: max(first, window.Start), total: last - max(first, window.Start)}
-	if window.End > 0 {
-		w.total = min(last, window.End) - w.start
-	}
-	w.start += int64(p.Offset)
-	w.progress = j.Progress
 	begin := time.Now()
+	w := newWriting(r, out, j.Progress)
+	w.start, w.end = max(first, window.Start), last
+	if window.End > 0 {
+		w.end = min(last, window.End)
+	}
 	options := p.create(ins.metadata())
 	options.Salvaged = j.Damaged != nil
-	if err := w.open(out, r, options); err != nil {
+	if err := w.run(ctx, options); err != nil {
 		return nil, err
 	}
-	err = w.run(ctx, r)
-	if closing := w.writer.Close(); err == nil && closing != nil {
-		err = fmt.Errorf("write %s: %w", out.path, closing)
-	}
-	if err == nil && w.result.Messages == 0 {
-		if err = cmp.Or(w.refused, r.failure()); err == nil && j.Damaged != nil {
-			err = errors.New("no message could be saved")
-		}
-	}
-	var missing *codec.MissingError
-	if errors.As(err, &missing) { // nothing is kept of what was written before
-		err = fmt.Errorf("write %s: %w", out.path, missing.Err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	result := &w.result
-	var lost losses
-	lost, result.Throttled = r.finish()
-	lost = append(lost, w.lost...)
-	if lossy, ok := w.writer.(bridge.Lossy); ok {
-		lost.addAll(lossy.Losses())
-	}
-	result.Losses = lost
 	if p.Strict {
-		if err := lost.strict(out.path); err != nil {
+		if err := losses(w.result.Losses).strict(out.path); err != nil {
 			return nil, err
 		}
 	}
-	result.Took = time.Since(begin)
-	result.Files, err = out.commit()
-	return result, err
+	w.result.Took = time.Since(begin)
+	w.result.Files, err = out.commit()
+	return &w.result, err
 }
 
 // open opens an input.
@@ -174,95 +145,6 @@ func (r *recording) refuse(path string) error {
 		return slices.Concat(r.left, r.lost).strict(path)
 	case len(r.info.Topics) == 0 && len(r.left) > 0:
 		return fmt.Errorf("%s is not written, as nothing can be in it: %s", path, r.left[0])
-	}
-	return nil
-}
-
-// writing is a recording that is being written.
-type writing struct {
-	writer   codec.Writer
-	splitter codec.Splitter // nil unless there are limits
-	limits   limits
-	part     part
-	result   Result
-	format   string
-	refused  error // of the first message that the format does not take
-	lost     losses
-
-	progress     func(done, total time.Duration)
-	start, total int64 // of time, ns
-}
-
-func (w *writing) open(out *output, r *recording, options codec.CreateOptions) (err error) {
-	if w.writer, err = out.create(options); err != nil {
-		return err
-	}
-	if r.authors() {
-		w.writer = carla.NewWriter(w.writer, r.plan.carla)
-	}
-	if w.limits == (limits{}) {
-		return nil
-	}
-	splitter, ok := w.writer.(codec.Splitter)
-	if !ok {
-		return errors.Join(fmt.Errorf("write %s: recordings of the format %s cannot be split", out.path, out.format.Name), w.writer.Close())
-	}
-	w.splitter = splitter
-	return nil
-}
-
-func (w *writing) run(ctx context.Context, r *recording) error {
-	if author, ok := w.writer.(*carla.Writer); ok {
-		if err := author.Expect(r); err != nil {
-			return err
-		}
-	}
-	for _, t := range r.info.Topics {
-		if err := w.writer.Declare(t.Channel); err != nil {
-			return err
-		}
-	}
-	w.result.Topics = len(r.info.Topics)
-	it, err := r.Read(codec.Query{})
-	if err != nil {
-		return err
-	}
-	return pipe(ctx, it, w.write)
-}
-
-func (w *writing) write(m *codec.Message) error {
-	if m.LogTime < 0 { // no reader would find it
-		w.refused = cmp.Or(w.refused, errors.New("all messages are before 1970"))
-		w.lost.add("messages before 1970", m.Channel.Topic, 1)
-		return nil
-	}
-	if w.splitter != nil {
-		if w.part.enough(&w.limits, m) {
-			if err := w.splitter.Split(); err != nil {
-				return err
-			}
-			w.part.next()
-		}
-		w.part.add(&w.limits, m)
-	}
-	var missing *codec.MissingError
-	switch err := w.writer.Write(m); {
-	case err == nil:
-	case errors.As(err, &missing):
-		return err
-	default: // it is about this message alone
-		w.refused = cmp.Or(w.refused, err)
-		w.lost.add(fmt.Sprintf("messages that a %s does not take: %v", w.format, w.refused), m.Channel.Topic, 1)
-		return nil
-	}
-	if w.result.Messages == 0 {
-		w.result.Start = m.LogTime
-	}
-	w.result.End = m.LogTime
-	w.result.Messages++
-	w.result.Bytes += int64(len(m.Data))
-	if w.progress != nil && w.result.Messages%16 == 0 {
-		w.progress(time.Duration(m.LogTime-w.start), time.Duration(w.total))
 	}
 	return nil
 }

@@ -495,6 +495,8 @@ func TestLogOfMessages(t *testing.T) {
 	got, info := readAll(t, back)
 	require.Equal(t, "carla", info.Format)
 	require.Len(t, got, len(want))
+	require.EqualValues(t, len(got), result.Messages, "its frames")
+	require.Equal(t, 1, result.Topics)
 }
 
 func TestUsage(t *testing.T) {

@@ -19,11 +19,11 @@ type recording struct {
 	holding *holding
 	ins     inputs
 	window  codec.Query
+	damaged func(error)                // see Job.Damaged
 	streams map[*codec.Channel]*stream // of the inputs
 	info    codec.Info
 	left    losses // topics that cannot be in the output
 	lost    losses // other losses that are known before reading
-	damaged func(error)
 }
 
 // stream is a channel of an input and what becomes of it.
@@ -233,7 +233,7 @@ type edited struct {
 	source  codec.Iterator
 	query   codec.Query
 	channel *codec.Channel // of the last message, and its stream
-	stream_ *stream
+	current *stream
 	out     codec.Message
 }
 
@@ -245,9 +245,9 @@ func (it *edited) Next() (*codec.Message, error) {
 			return nil, err
 		}
 		if m.Channel != it.channel {
-			it.channel, it.stream_ = m.Channel, it.stream(m.Channel)
+			it.channel, it.current = m.Channel, it.stream(m.Channel)
 		}
-		s := it.stream_
+		s := it.current
 		if s.to == nil {
 			continue
 		}

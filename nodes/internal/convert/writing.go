@@ -1,0 +1,164 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/carla"
+	"tapedeck/codec"
+)
+
+// writing is an output that is being written.
+type writing struct {
+	recording *recording
+	out       *output
+	result    Result
+	progress  func(done, total time.Duration)
+	start     int64 // LogTime of the first message that there may be, ns since the Unix epoch
+	end       int64 // of the last one
+
+	writer   codec.Writer
+	splitter codec.Splitter // nil unless there are limits
+	limits   limits
+	part     part
+	refused  error // of the first message that the format does not take
+	lost     losses
+}
+
+func newWriting(r *recording, out *output, progress func(done, total time.Duration)) *writing {
+	return &writing{recording: r, out: out, progress: progress, limits: r.plan.limits(), result: Result{Path: out.path}}
+}
+
+// run writes all messages.
+func (w *writing) run(ctx context.Context, options codec.CreateOptions) error {
+	var written uint64
+	options.Completed = func(f codec.FileInfo, _ error) { written += f.MessageCount }
+	err := w.open(options)
+	if err != nil {
+		return err
+	}
+	err = w.copy(ctx)
+	if closing := w.writer.Close(); err == nil {
+		err = closing
+	}
+	r := w.recording
+	var missing *codec.MissingError
+	switch {
+	case errors.As(err, &missing): // nothing is kept of what was written before
+		return fmt.Errorf("write %s: %w", w.out.path, missing.Err)
+	case err != nil:
+		return err
+	case w.result.Messages == 0 && cmp.Or(w.refused, r.failure()) != nil:
+		return cmp.Or(w.refused, r.failure())
+	case w.result.Messages == 0 && r.damaged != nil:
+		return errors.New("no message could be saved")
+	}
+	if r.authors() {
+		w.result.Messages, w.result.Topics = written, 1
+	}
+	var lost losses
+	lost, w.result.Throttled = r.finish()
+	lost = append(lost, w.lost...)
+	if lossy, ok := w.writer.(bridge.Lossy); ok {
+		lost.addAll(lossy.Losses())
+	}
+	w.result.Losses = lost
+	return nil
+}
+
+// open creates the output.
+func (w *writing) open(options codec.CreateOptions) (err error) {
+	if w.writer, err = w.out.create(options); err != nil {
+		return err
+	}
+	if w.recording.authors() {
+		w.writer = carla.NewWriter(w.writer, w.recording.plan.carla)
+	}
+	if w.limits == (limits{}) {
+		return nil
+	}
+	splitter, ok := w.writer.(codec.Splitter)
+	if !ok {
+		return errors.Join(fmt.Errorf("write %s: recordings of the format %s cannot be split", w.out.path, w.out.format.Name), w.writer.Close())
+	}
+	w.splitter = splitter
+	return nil
+}
+
+func (w *writing) copy(ctx context.Context) error {
+	r := w.recording
+	if author, ok := w.writer.(*carla.Writer); ok {
+		if err := author.Expect(r); err != nil {
+			return err
+		}
+	}
+	for _, t := range r.info.Topics {
+		if err := w.writer.Declare(t.Channel); err != nil {
+			return err
+		}
+	}
+	w.result.Topics = len(r.info.Topics)
+	it, err := r.Read(codec.Query{})
+	if err != nil {
+		return err
+	}
+	return pipe(ctx, it, w.write)
+}
+
+// write writes a message.
+func (w *writing) write(m *codec.Message) error {
+	if m.LogTime < 0 { // no reader would find it
+		w.refuse(m, "messages before 1970", errors.New("all messages are before 1970"))
+		return nil
+	}
+	if err := w.split(m); err != nil {
+		return err
+	}
+	if err := w.writer.Write(m); err != nil {
+		var missing *codec.MissingError
+		if errors.As(err, &missing) {
+			return err
+		}
+		// It is about this message alone.
+		err = fmt.Errorf("%s", strings.ReplaceAll(err.Error(), w.out.part+"/", ""))
+		w.refuse(m, fmt.Sprintf("messages that a %s does not take: %v", w.out.format.Name, cmp.Or(w.refused, err)), err)
+		return nil
+	}
+	if w.result.Messages == 0 {
+		w.result.Start = m.LogTime
+	}
+	w.result.End = m.LogTime
+	w.result.Messages++
+	w.result.Bytes += int64(len(m.Data))
+	if w.progress != nil && w.result.Messages%16 == 0 {
+		done := m.LogTime - int64(w.recording.plan.Offset) - w.start
+		w.progress(time.Duration(done), time.Duration(w.end-w.start))
+	}
+	return nil
+}
+
+// refuse notes that a message is left out.
+func (w *writing) refuse(m *codec.Message, what string, err error) {
+	w.refused = cmp.Or(w.refused, err)
+	w.lost.add(what, m.Channel.Topic, 1)
+}
+
+// split has the message go into another file if it belongs there.
+func (w *writing) split(m *codec.Message) error {
+	if w.splitter == nil {
+		return nil
+	}
+	if w.part.enough(&w.limits, m) {
+		if err := w.splitter.Split(); err != nil {
+			return err
+		}
+		w.part.next()
+	}
+	w.part.add(&w.limits, m)
+	return nil
+}
