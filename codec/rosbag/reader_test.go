@@ -2,6 +2,8 @@ package rosbag
 
 import (
 	"bytes"
+	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -275,6 +277,48 @@ func TestDamageAnywhere(t *testing.T) {
 		require.NoError(t, err)
 		_, _ = collect(it)
 		require.NoError(t, r.Close())
+	}
+}
+
+// What a bag says of itself is not believed: memory is taken for what there is.
+func TestHugeClaims(t *testing.T) {
+	const huge = uint32(maxChunk - 1)
+	records := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a"))
+	p := must(newPacker("bz2"))
+	chunk := func(compression string, stored []byte) []byte {
+		b := newBag()
+		b.Write(testRecord(stored, "op", opChunk, "compression", compression, "size", huge))
+		b.Write(testRecord(make([]byte, 12), "op", opIndex, "ver", uint32(1), "conn", uint32(0), "count", uint32(1)))
+		b.index = slices.Concat(testConnection(0, "/a"), testRecord(le.AppendUint32(make([]byte, 4), huge), "op", opChunkInfo, "ver", uint32(1),
+			"chunk_pos", uint64(len(version2)+fileHeaderSize), "start_time", int64(10), "end_time", int64(10), "count", uint32(1)))
+		b.conns, b.chunks = 1, 1
+		return b.close()
+	}
+	long := func(record []byte, length uint32) []byte { // of its data
+		le.PutUint32(record[4+le.Uint32(record):], length)
+		return append(newBag().Bytes(), record...)
+	}
+	for name, content := range map[string][]byte{
+		"none": chunk("none", records), "lz4": chunk("lz4", packLZ4(t, records)), "lz4 garbage": chunk("lz4", records),
+		"bz2": chunk("bz2", must(p.pack(records))), "bz2 garbage": chunk("bz2", records),
+		"message": long(testMessage(0, 10, "a"), huge), "connection": long(testConnection(0, "/a"), huge),
+		"open chunk":  long(testRecord(records, "op", opChunk, "compression", "lz4", "size", huge), 4*huge),
+		"connections": append(newBag().Bytes(), testMessage(math.MaxUint32, 10, "a")...),
+	} {
+		for _, cut := range []int{0, 8} { // without its end there is no index
+			content := content[:len(content)-cut]
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			r := openMemory(t, content)
+			if _, err := r.Info(); err == nil {
+				readAll(t, r, codec.Query{Damaged: func(error) {}})
+				it, err := r.Latest(codec.Query{Damaged: func(error) {}}, func(*codec.Channel) int { return 1 })
+				require.NoError(t, err)
+				_, _ = collect(it)
+			}
+			runtime.ReadMemStats(&after)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), name)
+		}
 	}
 }
 

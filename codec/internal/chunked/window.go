@@ -10,6 +10,9 @@ import (
 // WindowSize is how many bytes a Window reads at a time.
 const WindowSize = 64 << 10
 
+// mostAhead is how much is read ahead of a part that is longer than that.
+const mostAhead = 1 << 20
+
 // Window reads parts of a file through a buffer.
 type Window struct {
 	File io.ReaderAt
@@ -36,7 +39,7 @@ func (w *Window) At(off, n int64) []byte {
 	if !w.Holds(off, n) {
 		size := cmp.Or(w.Size, WindowSize)
 		if n > size {
-			size = 2 * n
+			size = n + min(n, mostAhead)
 		}
 		if int64(cap(w.buf)) < size {
 			w.buf = make([]byte, size)
