@@ -10,6 +10,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/carla"
 	"tapedeck/codec"
+	"tapedeck/codec/mcap"
 	"tapedeck/nodes/internal/throttle"
 )
 
@@ -113,6 +114,11 @@ func (r *recording) compare(metadata map[string]string) {
 			if slices.ContainsFunc(t.Channel.QoS, special) {
 				r.lost.add("quality of service, but for durability", t.Channel.Topic, 0)
 			}
+		}
+	}
+	for _, in := range r.ins {
+		if extra, ok := in.original.Extra.(mcap.Extra); ok && extra.Attachments > 0 {
+			r.lost.add(count(extra.Attachments, "attachment")+" of "+in.path, "", 0)
 		}
 	}
 	if !keeps.Metadata && len(metadata) > 0 && !r.copiesFrames() {
