@@ -162,6 +162,9 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		return nil, fmt.Errorf("its %d bytes are more than this program holds at once", max(int64(uncompressed), size))
 	}
 	var err error
+	if n := int64(uncompressed); !packed && !s.Cut && n > size && n <= w.to-r.data {
+		size, whole = n, false // one of the two is wrong
+	}
 	if !packed {
 		buf, err = l.readAt(buf, r.data, size)
 	} else if l.raw, err = l.readAt(l.raw, r.data, size); err == nil {
@@ -212,7 +215,11 @@ func (l *loader) decompress(compression string, raw, dst []byte, size int) ([]by
 		if err := l.bzip2.Reset(bytes.NewReader(raw)); err != nil {
 			return nil, err
 		}
-		return expand(l.bzip2, len(raw), dst, size)
+		dst, err := expand(l.bzip2, len(raw), dst, size)
+		if err != nil {
+			l.bzip2 = nil // what it was in the midst of would be met again
+		}
+		return dst, err
 	}
 	if l.lz4 == nil {
 		l.lz4 = lz4.NewReader(nil)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
@@ -27,6 +28,7 @@ type Reader struct {
 	contents chunked.Contents
 	indexed  bool
 	complete bool
+	beheaded bool // the file has records, but does not begin as a bag
 
 	info    *codec.Info
 	infoErr error
@@ -62,10 +64,14 @@ func newReader(file file, size int64, path string) (*Reader, error) {
 	if _, err := file.ReadAt(head, 0); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, chunked.Unexpected(err))
 	}
+	r := &Reader{file: file, path: path, size: size, version1: string(head) == version1}
 	if err := checkVersion(string(head)); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		w := walker{Window: chunked.Window{File: file}, to: size}
+		if r.beheaded = !strings.HasPrefix(string(head), magic) && w.resync(0) < size; !r.beheaded {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
 	}
-	return &Reader{file: file, path: path, size: size, version1: string(head) == version1}, nil
+	return r, nil
 }
 
 // index finds the segments of the file, at the first call.
@@ -74,7 +80,13 @@ func (r *Reader) index() error {
 		return r.infoErr
 	}
 	r.reset()
-	err := r.readIndex()
+	var err error
+	if r.beheaded {
+		r.contents.Damaged(0, errors.New("the beginning of the bag is missing or damaged"))
+		err = r.scan(false)
+	} else {
+		err = r.readIndex()
+	}
 	var useless *noIndex
 	if errors.As(err, &useless) {
 		definitions, channels := r.definer, r.contents.Channels
@@ -86,7 +98,7 @@ func (r *Reader) index() error {
 		_, _, _, open := r.fileHeader()
 		err = r.scan(open == nil)
 	} else {
-		r.indexed = true
+		r.indexed = !r.beheaded
 	}
 	if err != nil {
 		r.infoErr = fmt.Errorf("read %s: %w", r.path, err)
@@ -99,7 +111,7 @@ func (r *Reader) index() error {
 
 func (r *Reader) reset() {
 	*r = Reader{
-		file: r.file, path: r.path, size: r.size, version1: r.version1,
+		file: r.file, path: r.path, size: r.size, version1: r.version1, beheaded: r.beheaded,
 		definer: newDefiner(), contents: chunked.Contents{Path: r.path},
 	}
 }

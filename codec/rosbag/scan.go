@@ -25,6 +25,9 @@ func (r *Reader) scan(closed bool) error {
 	if content < r.size {
 		w.content = content
 	}
+	if r.beheaded {
+		w.off = 0
+	}
 	l := r.loader()
 	runs := builder{r: r}
 	var buf []byte
@@ -46,6 +49,22 @@ func (r *Reader) scan(closed bool) error {
 		case rec.op == opChunk:
 			runs.flush()
 			s := chunked.Segment{Offset: rec.offset, Size: rec.end() - rec.offset, Chunk: true, Cut: cut}
+			if cut {
+				packed := string(rec.get("compression")) != "none"
+				if behind := w.behindChunk(rec.data); behind < w.to {
+					// Its size is wrong: it runs over others.
+					r.contents.Damaged(rec.offset, &damage{rec.offset, behind})
+					cut = false
+					if !packed {
+						w.off = rec.data // its records are found as any others
+						break
+					}
+					w.off = behind
+					s.Size, s.Cut = behind-rec.offset, true
+					buf = r.scanChunk(l, s, buf)
+					break
+				}
+			}
 			switch {
 			case cut:
 				s.Size = r.size - s.Offset
