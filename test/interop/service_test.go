@@ -37,6 +37,12 @@ func TestServiceCall(t *testing.T) {
 			}
 		}
 		recorder.Interrupt()
+		converter := s.ours("converter", "serve")
+		if find("share/tapedeck") != "" {
+			require.Contains(t, s.ros2("service", "call", "/convert", "tapedeck/srv/Convert",
+				"{inputs: [drive.record.00000], output: drive.mcap, options: ['topics=/n']}").Wait(0), "message_count=20")
+		}
+		converter.Interrupt()
 		for _, pattern := range []string{"drive.record.00000", "drive_snapshot_*", "crash*"} {
 			found, err := filepath.Glob(s.path(pattern))
 			require.NoError(t, err)
