@@ -14,6 +14,7 @@ type Episode struct {
 	Task    string // what was done, in words; "" is unknown
 	Start   int64  // ns since the Unix epoch; 0 is unknown
 	End     int64  // likewise
+	Success *bool  // whether it was done, where somebody said so
 	Cameras []*Camera
 	Arms    []*Arm
 
@@ -53,7 +54,11 @@ type Arm struct {
 	Pose    *align.Vector   // of the tool: x, y, z in m and rx, ry, rz in rad, or a quaternion
 	Joint   *align.Vector   // in the unit that the columns tell
 	Gripper *align.Vector   // its columns are the device's own
-	Effort  *align.Vector   // of the joints
+	// What the driver told of the joints beside, in the order of Joint.
+	Velocity *align.Vector
+	Effort   *align.Vector
+	// GripperRange is where the gripper is closed and where it is open, in the unit of its position; both 0 are unknown.
+	GripperRange [2]float64
 
 	// What the arm was told to do, as far as that was recorded.
 	CommandPose    *align.Vector

@@ -1,0 +1,190 @@
+package align
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Streams are what is put on one timeline.
+type Streams struct {
+	Cameras  []*Track
+	Vectors  []*Vector // of states
+	Commands []*Vector // of which rows have what was told last
+}
+
+// Rows are the numbers of a Vector on a timeline.
+type Rows struct {
+	Name    string   // of the Vector
+	Topic   string   // likewise
+	Columns []Column // no Interp is Auto
+	Values  []float64
+}
+
+// Row returns the numbers of the i-th row.
+func (r *Rows) Row(i int) []float64 {
+	n := len(r.Columns)
+	return r.Values[i*n : (i+1)*n : (i+1)*n]
+}
+
+// Table is what comes of Streams: rows in the order of time.
+type Table struct {
+	Stamps   []int64 // ns since the Unix epoch, each later than the one before
+	Frames   [][]int // for each camera, which frame of its Track each row has; -1 is none
+	Vectors  []*Rows // as Streams.Vectors
+	Commands []*Rows // as Streams.Commands
+	Report   Report
+}
+
+// aligner is what an alignment is made of.
+type aligner struct {
+	options  Options
+	cameras  []*frames
+	vectors  []*series
+	commands []*series
+}
+
+// Align puts streams on a timeline. Streams without any sample are no reason to drop rows, unlike cameras without any frame; what rows have
+// of them is NaN. There are at least two rows, or an error that says what took the others.
+func Align(s Streams, o Options) (*Table, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	a := &aligner{options: o.withDefaults()}
+	for _, t := range s.Cameras {
+		a.cameras = append(a.cameras, newFrames(t, &a.options))
+	}
+	for _, v := range s.Vectors {
+		x, err := newSeries(v, &a.options, false)
+		if err != nil {
+			return nil, err
+		}
+		a.vectors = append(a.vectors, x)
+	}
+	for _, v := range s.Commands {
+		x, err := newSeries(v, &a.options, true)
+		if err != nil {
+			return nil, err
+		}
+		a.commands = append(a.commands, x)
+	}
+	if !a.options.Partial {
+		if len(s.Cameras) == 0 {
+			return nil, errors.New("there are no cameras; if that is right, allow partial takes")
+		}
+		if !slices.ContainsFunc(a.vectors, func(x *series) bool { return len(x.stamps) > 0 }) {
+			return nil, errors.New("there is no sample of a state; if that is right, allow partial takes")
+		}
+	}
+	points, err := a.timeline()
+	if err != nil {
+		return nil, err
+	}
+	return a.table(points)
+}
+
+// table makes the rows at some points.
+func (a *aligner) table(points []int64) (*Table, error) {
+	n := len(points)
+	dropped := make([]bool, n)
+	t := &Table{Frames: make([][]int, len(a.cameras))}
+	for c, f := range a.cameras {
+		t.Frames[c] = make([]int, n)
+		for i, point := range points {
+			var why string
+			if t.Frames[c][i], why = f.frame(point); why != "" {
+				f.report.drop(why)
+				dropped[i] = true
+			}
+		}
+	}
+	for _, x := range a.vectors {
+		t.Vectors = append(t.Vectors, a.rows(x, points, dropped))
+	}
+	for _, x := range a.commands {
+		t.Commands = append(t.Commands, a.rows(x, points, dropped))
+	}
+
+	numbers := slices.Concat(t.Vectors, t.Commands)
+	t.Report.Points = n
+	kept := 0
+	t.Stamps = make([]int64, 0, n)
+	for i, point := range points {
+		if dropped[i] {
+			continue
+		}
+		if i > 0 && dropped[i-1] && kept > 0 {
+			t.Report.Holes++
+		}
+		t.Stamps = append(t.Stamps, point)
+		for _, f := range t.Frames {
+			f[kept] = f[i]
+		}
+		for _, v := range numbers {
+			copy(v.Row(kept), v.Row(i))
+		}
+		kept++
+	}
+	t.Report.Rows, t.Report.Dropped = kept, n-kept
+	for c, f := range a.cameras {
+		t.Frames[c] = t.Frames[c][:kept]
+		f.count(t.Stamps, t.Frames[c])
+		t.Report.Cameras = append(t.Report.Cameras, f.report)
+	}
+	finish := func(x *series, r *Rows) {
+		r.Values = r.Values[:kept*len(r.Columns)]
+		x.finish(r)
+		t.Report.Vectors = append(t.Report.Vectors, x.report)
+	}
+	for i, x := range a.vectors {
+		finish(x, t.Vectors[i])
+	}
+	for i, x := range a.commands {
+		finish(x, t.Commands[i])
+	}
+	if kept < 2 {
+		return nil, fmt.Errorf("only %s of %d is left, and at least 2 are needed: %s", count(kept, "row"), n, t.Report.losses())
+	}
+	return t, nil
+}
+
+// rows makes the rows of a stream at all points, and marks those that it drops.
+func (a *aligner) rows(x *series, points []int64, dropped []bool) *Rows {
+	r := &Rows{Name: x.vector.Name, Topic: x.vector.Topic, Columns: x.columns()}
+	r.Values = make([]float64, len(points)*len(r.Columns))
+	for i, point := range points {
+		why := x.sample(point, r.Row(i))
+		nan := x.optional || why == WhyEmpty || a.options.Gaps == GapsNaN && (why == WhyGap || why == WhyIncomplete)
+		if why != "" && !nan {
+			x.report.drop(why)
+			dropped[i] = true
+		}
+	}
+	return r
+}
+
+// finish counts the rows with a NaN, and has quaternions keep their signs: of two that are the same rotation, the one that is nearer to the
+// row before.
+func (x *series) finish(r *Rows) {
+	n := len(r.Columns)
+	if n == 0 {
+		return
+	}
+	for i := range len(r.Values) / n {
+		row := r.Row(i)
+		if slices.ContainsFunc(row, func(v float64) bool { return v != v }) {
+			x.report.NaN++
+		}
+		if i == 0 {
+			continue
+		}
+		before := r.Row(i - 1)
+		for c := 0; c < n; c += together(x.kinds[c]) {
+			if x.kinds[c] == Quaternion && quaternion(row[c:c+4]).dot(quaternion(before[c:c+4])) < 0 {
+				for k := c; k < c+4; k++ {
+					row[k] = -row[k]
+				}
+			}
+		}
+	}
+}

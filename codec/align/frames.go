@@ -1,0 +1,111 @@
+package align
+
+import (
+	"slices"
+)
+
+// frames is a Track made clean: frames in the order of time, with no two at the same.
+type frames struct {
+	track  *Track
+	stamps []int64
+	index  []int // of each in the track; nil is 0, 1, 2, …
+	asOf   bool
+	// otherwise is what rows have that no frame is near enough to: Options.MissingImage.
+	otherwise string
+	report    *TrackReport
+	at        int // the frame before the row that was asked for last, or -1
+}
+
+func newFrames(t *Track, o *Options) *frames {
+	f := &frames{track: t, stamps: t.Stamps, asOf: o.Image == ImageAsOf, otherwise: o.MissingImage, at: -1}
+	if named(o.Optional, t.Name, t.Topic) && f.otherwise == MissingDrop {
+		f.otherwise = MissingBlack
+	}
+	r := &TrackReport{StreamReport: StreamReport{Name: t.Name, Samples: len(t.Stamps), Unstamped: t.Unstamped}}
+	f.report = r
+	for i, s := range t.Stamps {
+		if s <= -unlimited || s >= unlimited || i > 0 && s <= t.Stamps[i-1] {
+			f.sort()
+			break
+		}
+	}
+	r.First, r.Last, r.Period = span(f.stamps)
+	if r.MaxSkew = r.Period / 2; f.asOf {
+		r.MaxSkew = r.Period
+	}
+	r.MaxSkew = within(o.MaxImageSkew, r.MaxSkew)
+	return f
+}
+
+// sort puts frames into the order of time. Of those with the same time the last one stays.
+func (f *frames) sort() {
+	r := f.report
+	for i, t := range f.track.Stamps {
+		if t > -unlimited && t < unlimited {
+			f.index = append(f.index, i)
+		} else {
+			r.Invalid++
+		}
+	}
+	r.OutOfOrder = inOrder(f.index, f.track.Stamps)
+	kept := f.index[:0]
+	for k, i := range f.index {
+		if k+1 < len(f.index) && f.track.Stamps[f.index[k+1]] == f.track.Stamps[i] {
+			r.Duplicates++
+			continue
+		}
+		kept = append(kept, i)
+	}
+	f.index = kept
+	f.stamps = make([]int64, len(kept))
+	for k, i := range kept {
+		f.stamps[k] = f.track.Stamps[i]
+	}
+}
+
+// frame returns which frame of the track the row at t has, -1 for none, and says why the row is dropped, "" if it is not. Calls go on in
+// time.
+func (f *frames) frame(t int64) (index int, why string) {
+	n := len(f.stamps)
+	for f.at+1 < n && f.stamps[f.at+1] <= t {
+		f.at++
+	}
+	near := f.at
+	if !f.asOf && f.at+1 < n && (f.at < 0 || f.stamps[f.at+1]-t < t-f.stamps[f.at]) {
+		near = f.at + 1
+	}
+	if near < 0 || max(f.stamps[near]-t, t-f.stamps[near]) > f.report.MaxSkew {
+		switch near = -1; {
+		case n == 0 && f.otherwise != MissingBlack:
+			return -1, WhyEmpty
+		case f.otherwise == MissingDrop, f.otherwise == MissingHold && f.at < 0:
+			return -1, WhyNoFrame
+		case f.otherwise == MissingHold:
+			near = f.at
+		}
+	}
+	if near >= 0 && f.index != nil {
+		near = f.index[near]
+	}
+	return near, ""
+}
+
+// count says in the report what rows have come to have.
+func (f *frames) count(stamps []int64, rows []int) {
+	r := f.report
+	used := slices.Clone(rows)
+	for k, i := range rows {
+		if i < 0 {
+			r.Missing++
+			continue
+		}
+		skew := max(f.track.Stamps[i]-stamps[k], stamps[k]-f.track.Stamps[i])
+		if r.WorstSkew = max(r.WorstSkew, skew); skew > r.MaxSkew {
+			r.Held++
+		}
+	}
+	slices.Sort(used)
+	if r.Used = len(slices.Compact(used)); r.Missing > 0 {
+		r.Used--
+	}
+}

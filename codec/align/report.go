@@ -1,0 +1,166 @@
+package align
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Why rows are dropped, as StreamReport.Dropped has it.
+const (
+	WhyBefore     = "before its first sample"
+	WhyBehind     = "behind its last sample"
+	WhyGap        = "in a gap"
+	WhyIncomplete = "numbers that no sample had told yet"
+	WhyNoFrame    = "no frame near enough"
+	WhyEmpty      = "nothing in it"
+)
+
+// Report says what came of aligning a take.
+type Report struct {
+	Points  int             `json:"points"`  // of the timeline
+	Rows    int             `json:"rows"`    // that are left of them
+	Dropped int             `json:"dropped"` // the others
+	Holes   int             `json:"holes"`   // places between two rows where some were dropped
+	Vectors []*VectorReport `json:"vectors,omitempty"`
+	Cameras []*TrackReport  `json:"cameras,omitempty"`
+}
+
+// StreamReport is what is said of a Vector and of a Track.
+type StreamReport struct {
+	Name       string `json:"name"`
+	Samples    int    `json:"samples"`      // as they came
+	Duplicates int    `json:"duplicates"`   // that had the time of another one
+	OutOfOrder int    `json:"out_of_order"` // that came later than one of a later time
+	Invalid    int    `json:"invalid"`      // that were dropped, for a number that is not finite, a quaternion of length 0 or a time beyond the years 1824 and 2116
+	Unstamped  int    `json:"unstamped"`    // that had no time of their own
+	First      int64  `json:"first"`        // ns since the Unix epoch; 0 without samples
+	Last       int64  `json:"last"`         // likewise
+	Period     int64  `json:"period"`       // ns, the median; 100 ms where there are not two samples
+
+	// Dropped is how many rows were dropped on account of this stream, by why. A row may be there for several streams.
+	Dropped map[string]int `json:"dropped,omitempty"`
+}
+
+// VectorReport is what is said of a Vector.
+type VectorReport struct {
+	StreamReport
+	Carried    int   `json:"carried"`     // numbers that were missing, and are those of the sample before
+	MaxGap     int64 `json:"max_gap"`     // ns, what counts as a gap is longer
+	Gaps       int   `json:"gaps"`        // how many there are
+	LongestGap int64 `json:"longest_gap"` // ns between two samples
+	NaN        int   `json:"nan"`         // rows with a number that is not known
+}
+
+// TrackReport is what is said of a Track.
+type TrackReport struct {
+	StreamReport
+	MaxSkew   int64 `json:"max_skew"`   // ns that a frame may be from its row
+	WorstSkew int64 `json:"worst_skew"` // ns that one is
+	Missing   int   `json:"missing"`    // rows without a frame
+	Held      int   `json:"held"`       // rows with a frame that is farther from them than MaxSkew
+	Used      int   `json:"used"`       // frames that rows have
+}
+
+func (s *StreamReport) drop(why string) {
+	if s.Dropped == nil {
+		s.Dropped = map[string]int{}
+	}
+	s.Dropped[why]++
+}
+
+// String returns a few lines for people.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d rows of %d", r.Rows, r.Points)
+	if r.Dropped > 0 {
+		fmt.Fprintf(&b, ", %d dropped", r.Dropped)
+	}
+	if r.Holes > 0 {
+		fmt.Fprintf(&b, ", %s", count(r.Holes, "hole"))
+	}
+	b.WriteByte('\n')
+	for _, c := range r.Cameras {
+		notes := append([]string{count(c.Samples, "frame"), count(c.Used, "used")}, c.notes()...)
+		if c.Used > 0 {
+			notes = append(notes, fmt.Sprintf("worst skew %v of %v", time.Duration(c.WorstSkew), duration(c.MaxSkew)))
+		}
+		notes = note(notes, c.Missing, "row without a frame", "rows without a frame")
+		notes = note(notes, c.Held, "row with an old frame", "rows with an old frame")
+		fmt.Fprintf(&b, "  %s: %s\n", c.Name, strings.Join(notes, ", "))
+	}
+	for _, v := range r.Vectors {
+		notes := append([]string{count(v.Samples, "sample")}, v.notes()...)
+		notes = note(notes, v.Carried, "number carried on", "numbers carried on")
+		if v.Gaps > 0 {
+			notes = append(notes, fmt.Sprintf("%s over %v, the longest %v", count(v.Gaps, "gap"), duration(v.MaxGap), time.Duration(v.LongestGap)))
+		}
+		notes = note(notes, v.NaN, "row with NaN", "rows with NaN")
+		fmt.Fprintf(&b, "  %s: %s\n", v.Name, strings.Join(notes, ", "))
+	}
+	return b.String()
+}
+
+// notes says what is remarkable.
+func (s *StreamReport) notes() []string {
+	var notes []string
+	notes = note(notes, s.Duplicates, "of a time that another one had", "of times that others had")
+	notes = note(notes, s.OutOfOrder, "out of order", "out of order")
+	notes = note(notes, s.Invalid, "invalid", "invalid")
+	notes = note(notes, s.Unstamped, "without a time of its own", "without times of their own")
+	return append(notes, s.losses()...)
+}
+
+// losses says which rows were dropped.
+func (s *StreamReport) losses() []string {
+	var losses []string
+	for why, n := range s.Dropped {
+		losses = append(losses, fmt.Sprintf("%s dropped: %s", count(n, "row"), why))
+	}
+	slices.Sort(losses)
+	return losses
+}
+
+// losses says in a line which rows were dropped.
+func (r *Report) losses() string {
+	var losses []string
+	add := func(s *StreamReport) {
+		if l := s.losses(); len(l) > 0 {
+			losses = append(losses, s.Name+": "+strings.Join(l, ", "))
+		}
+	}
+	for _, c := range r.Cameras {
+		add(&c.StreamReport)
+	}
+	for _, v := range r.Vectors {
+		add(&v.StreamReport)
+	}
+	return strings.Join(losses, "; ")
+}
+
+func note(notes []string, n int, one, many string) []string {
+	switch n {
+	case 0:
+		return notes
+	case 1:
+		return append(notes, "1 "+one)
+	}
+	return append(notes, fmt.Sprintf("%d %s", n, many))
+}
+
+// count returns "1 row" or "2 rows"; what is no noun stays as it is.
+func count(n int, what string) string {
+	if n != 1 && what != "used" {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// duration returns ns as text.
+func duration(ns int64) string {
+	if ns >= unlimited {
+		return "any"
+	}
+	return time.Duration(ns).String()
+}

@@ -1,0 +1,105 @@
+package align
+
+import "math"
+
+// quaternion is x, y, z and w.
+type quaternion [4]float64
+
+func (q quaternion) dot(p quaternion) float64 {
+	return q[0]*p[0] + q[1]*p[1] + q[2]*p[2] + q[3]*p[3]
+}
+
+func (q quaternion) scale(f float64) quaternion {
+	return quaternion{q[0] * f, q[1] * f, q[2] * f, q[3] * f}
+}
+
+func (q quaternion) add(p quaternion) quaternion {
+	return quaternion{q[0] + p[0], q[1] + p[1], q[2] + p[2], q[3] + p[3]}
+}
+
+func (q quaternion) unit() quaternion { return q.scale(1 / math.Sqrt(q.dot(q))) }
+
+// slerp returns what is at u, 0 to 1, of the shortest way from p to q. Both are of any length but 0.
+func slerp(p, q quaternion, u float64) quaternion {
+	p, q = p.unit(), q.unit()
+	if p.dot(q) < 0 {
+		q = q.scale(-1)
+	}
+	difference, sum := q.add(p.scale(-1)), q.add(p)
+	angle := 2 * math.Atan2(math.Sqrt(difference.dot(difference)), math.Sqrt(sum.dot(sum)))
+	if sine := math.Sin(angle); sine > 1e-9 {
+		return p.scale(math.Sin((1-u)*angle) / sine).add(q.scale(math.Sin(u*angle) / sine))
+	}
+	return p.scale(1 - u).add(q.scale(u)).unit()
+}
+
+// euler is roll, pitch and yaw in rad about fixed axes: Rz·Ry·Rx.
+type euler [3]float64
+
+// quaternion returns the same rotation.
+func (e euler) quaternion() quaternion {
+	sr, cr := math.Sincos(e[0] / 2)
+	sp, cp := math.Sincos(e[1] / 2)
+	sy, cy := math.Sincos(e[2] / 2)
+	return quaternion{
+		sr*cp*cy - cr*sp*sy,
+		cr*sp*cy + sr*cp*sy,
+		cr*cp*sy - sr*sp*cy,
+		cr*cp*cy + sr*sp*sy,
+	}
+}
+
+// euler returns the rotation of q, which is of length 1, as those of its angles that are nearest to near: there are two ways to tell a
+// rotation, and if the pitch is a right angle there are many.
+func (q quaternion) euler(near euler) euler {
+	x, y, z, w := q[0], q[1], q[2], q[3]
+	m00, m10, m20 := 1-2*(y*y+z*z), 2*(x*y+w*z), 2*(x*z-w*y)
+	m01, m11 := 2*(x*y-w*z), 1-2*(x*x+z*z)
+	m21, m22 := 2*(y*z+w*x), 1-2*(x*x+y*y)
+	cosine := math.Hypot(m00, m10)
+	pitch := math.Atan2(-m20, cosine)
+	if cosine < 1e-7 { // only the sum of roll and yaw, or their difference, is known
+		roll, yaw := near[0], math.Atan2(-m01, m11)
+		if pitch > 0 {
+			yaw += roll
+		} else {
+			yaw -= roll
+		}
+		return euler{wrap(roll, math.Pi), pitch, wrap(yaw, math.Pi)}
+	}
+	a := euler{math.Atan2(m21, m22), pitch, math.Atan2(m10, m00)}
+	b := euler{a[0] + math.Pi, math.Pi - a[1], a[2] + math.Pi}
+	if b.distance(near) < a.distance(near) {
+		a = b
+	}
+	return euler{wrap(a[0], math.Pi), wrap(a[1], math.Pi), wrap(a[2], math.Pi)}
+}
+
+// distance says how far the angles of e are from those of f.
+func (e euler) distance(f euler) float64 {
+	var sum float64
+	for i := range e {
+		sum += math.Abs(wrap(e[i]-f[i], math.Pi))
+	}
+	return sum
+}
+
+// turn returns what is at u, 0 to 1, of the shortest way from e to f.
+func (e euler) turn(f euler, u float64) euler {
+	near := e
+	for i := range near {
+		near[i] += u * wrap(f[i]-e[i], math.Pi)
+	}
+	return slerp(e.quaternion(), f.quaternion(), u).unit().euler(near)
+}
+
+// wrap returns the angle a as one above -half and up to half, of which two are a turn.
+func wrap(a, half float64) float64 {
+	if a > -half && a <= half {
+		return a
+	}
+	if a = math.Remainder(a, 2*half); a <= -half {
+		return half
+	}
+	return a
+}

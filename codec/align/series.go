@@ -1,0 +1,407 @@
+package align
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// unlimited is more than any time between two samples. Times are less than that from the epoch, so that to add or subtract two
+	// does not overflow.
+	unlimited = 1 << 62
+
+	defaultPeriod = int64(100 * time.Millisecond) // of what has not two samples
+	leastMaxGap   = int64(100 * time.Millisecond)
+)
+
+// series is a Vector made clean: its samples in the order of time, with no two at the same.
+type series struct {
+	vector        *Vector
+	stamps        []int64
+	values        []float64
+	kinds         []Interp  // of the columns, none Auto
+	halves        []float64 // what half a turn is, in the unit of each column
+	known         []bool    // whether the columns have a number at all
+	asOf          bool      // rows have the latest sample
+	forever       bool      // however old it is
+	optional      bool
+	extrapolation int64 // ns
+	report        *VectorReport
+	at            int // the sample before the row that was asked for last, or -1
+}
+
+// newSeries cleans v, of which nothing is changed. What need not be is not copied.
+func newSeries(v *Vector, o *Options, command bool) (*series, error) {
+	width := len(v.Columns)
+	if len(v.Values) != len(v.Stamps)*width {
+		return nil, fmt.Errorf("stream %s has %d numbers, where %d samples of %d columns have %d", v.Name, len(v.Values), len(v.Stamps), width, len(v.Stamps)*width)
+	}
+	s := &series{vector: v, optional: named(o.Optional, v.Name, v.Topic), asOf: o.Causal || command, forever: command, at: -1}
+	s.report = &VectorReport{StreamReport: StreamReport{Name: v.Name, Samples: len(v.Stamps), Unstamped: v.Unstamped}}
+	if width == 0 {
+		return s, nil
+	}
+	if err := s.interpret(); err != nil {
+		return nil, err
+	}
+	s.stamps, s.values = v.Stamps, v.Values
+	if !s.clean() {
+		s.sort()
+	}
+	s.unwrap()
+	s.known = make([]bool, width)
+	if n := len(s.stamps); n > 0 {
+		for c, x := range s.row(n - 1) {
+			s.known[c] = x == x
+		}
+	}
+	s.resolve(o)
+	r := s.report
+	r.First, r.Last, r.Period = span(s.stamps)
+	r.MaxGap = within(o.MaxGap, max(5*min(r.Period, unlimited/5), leastMaxGap))
+	if o.Ends == EndsClamp {
+		s.extrapolation = within(o.MaxExtrapolation, r.Period)
+	}
+	for i := 1; i < len(s.stamps); i++ {
+		gap := s.stamps[i] - s.stamps[i-1]
+		r.LongestGap = max(r.LongestGap, gap)
+		if gap > r.MaxGap {
+			r.Gaps++
+		}
+	}
+	return s, nil
+}
+
+// named says whether one of names is that of a stream.
+func named(names []string, name, topic string) bool {
+	return slices.Contains(names, name) || topic != "" && slices.Contains(names, topic)
+}
+
+// within returns a limit in ns, of which 0 is the default.
+func within(d time.Duration, otherwise int64) int64 {
+	switch {
+	case d == 0:
+		return otherwise
+	case d < 0:
+		return unlimited
+	}
+	return min(int64(d), unlimited)
+}
+
+// span returns the first and the last of some times in their order, and the median between two.
+func span(stamps []int64) (first, last, period int64) {
+	n := len(stamps)
+	if n == 0 {
+		return 0, 0, defaultPeriod
+	}
+	if n == 1 {
+		return stamps[0], stamps[0], defaultPeriod
+	}
+	steps := make([]int64, n-1)
+	for i := range steps {
+		steps[i] = stamps[i+1] - stamps[i]
+	}
+	slices.Sort(steps)
+	return stamps[0], stamps[n-1], steps[(n-1)/2]
+}
+
+// row returns the numbers of the i-th sample.
+func (s *series) row(i int) []float64 {
+	width := len(s.kinds)
+	return s.values[i*width : (i+1)*width]
+}
+
+// interpret finds out what the columns are that turn together.
+func (s *series) interpret() error {
+	columns := s.vector.Columns
+	s.kinds, s.halves = make([]Interp, len(columns)), make([]float64, len(columns))
+	for i, c := range columns {
+		if s.kinds[i] = c.Interp; c.Interp > Unwrap {
+			return fmt.Errorf("stream %s: column %s has no way to interpolate: %v", s.vector.Name, c.Name, c.Interp)
+		}
+		s.halves[i] = math.Pi
+		if c.Unit == "deg" {
+			s.halves[i] = 180
+		}
+	}
+	auto := func(kind Interp, names ...string) {
+		for i := range columns {
+			match := len(columns)-i >= len(names)
+			for k := 0; match && k < len(names); k++ {
+				match = columns[i+k].Name == names[k] && columns[i+k].Interp == Auto
+			}
+			if match {
+				for k := range names {
+					s.kinds[i+k] = kind
+				}
+			}
+		}
+	}
+	auto(Euler, "rx", "ry", "rz")
+	auto(Quaternion, "qx", "qy", "qz", "qw")
+	for i := 0; i < len(columns); {
+		n := together(s.kinds[i])
+		for k := range n {
+			if i+k == len(columns) || s.kinds[i+k] != s.kinds[i] {
+				return fmt.Errorf("stream %s: column %s is one of %d that turn together, and only %d are there", s.vector.Name, columns[i].Name, n, k)
+			}
+		}
+		i += n
+	}
+	return nil
+}
+
+// together says how many columns of a kind make one.
+func together(k Interp) int {
+	switch k {
+	case Euler:
+		return 3
+	case Quaternion:
+		return 4
+	}
+	return 1
+}
+
+// resolve decides on the columns that are Auto, and on those that the options name.
+func (s *series) resolve(o *Options) {
+	for i, c := range s.vector.Columns {
+		full := s.vector.Name + "/" + c.Name
+		switch {
+		case named(o.HoldColumns, c.Name, full):
+			s.kinds[i] = Hold
+		case named(o.LinearColumns, c.Name, full):
+			s.kinds[i] = Linear
+		case s.kinds[i] == Unwrap:
+			s.kinds[i] = Linear
+		case s.kinds[i] == Auto:
+			s.kinds[i] = Linear
+			if slices.Contains([]string{"status", "mode", "err", "error"}, c.Name) || s.few(i) {
+				s.kinds[i] = Hold
+			}
+		}
+	}
+}
+
+// few says whether a column has whole numbers only, and no more than 16 different ones.
+func (s *series) few(column int) bool {
+	var seen []float64
+	for i := range s.stamps {
+		x := s.row(i)[column]
+		if x != x || slices.Contains(seen, x) {
+			continue
+		}
+		if x != math.Trunc(x) || len(seen) == 16 {
+			return false
+		}
+		seen = append(seen, x)
+	}
+	return len(seen) > 0
+}
+
+// clean says whether the samples are in order, complete and finite as they came.
+func (s *series) clean() bool {
+	for i, t := range s.stamps {
+		if i > 0 && t <= s.stamps[i-1] || !s.valid(i) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(s.values, IsMissing)
+}
+
+// valid says whether the i-th sample of the vector can be used.
+func (s *series) valid(i int) bool {
+	if t := s.vector.Stamps[i]; t <= -unlimited || t >= unlimited {
+		return false
+	}
+	width := len(s.kinds)
+	sample := s.vector.Values[i*width : (i+1)*width]
+	for c := 0; c < width; c++ {
+		if x := sample[c]; x-x != 0 && !IsMissing(x) {
+			return false
+		}
+		if s.kinds[c] == Quaternion && (c == 0 || s.kinds[c-1] != Quaternion) {
+			for q := c; q < width && s.kinds[q] == Quaternion; q += 4 {
+				n := quaternion(sample[q : q+4])
+				if d := n.dot(n); d == 0 || math.IsInf(d, 0) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// sort copies what is valid into the order of time, and makes one of what has the same time and fills what is missing.
+func (s *series) sort() {
+	v, width, r := s.vector, len(s.kinds), s.report
+	var order []int
+	for i := range v.Stamps {
+		if s.valid(i) {
+			order = append(order, i)
+		} else {
+			r.Invalid++
+		}
+	}
+	r.OutOfOrder = inOrder(order, v.Stamps)
+	s.stamps, s.values = make([]int64, 0, len(order)), make([]float64, 0, len(order)*width)
+	for _, i := range order {
+		sample := v.Values[i*width : (i+1)*width]
+		if n := len(s.stamps); n > 0 && s.stamps[n-1] == v.Stamps[i] {
+			r.Duplicates++
+			for c, x := range sample {
+				if !IsMissing(x) {
+					s.row(n - 1)[c] = x
+				}
+			}
+			continue
+		}
+		s.stamps = append(s.stamps, v.Stamps[i])
+		s.values = append(s.values, sample...)
+	}
+	for i := range s.stamps {
+		for c, x := range s.row(i) {
+			switch {
+			case !IsMissing(x):
+			case i == 0:
+				s.row(i)[c] = math.NaN()
+			default:
+				s.row(i)[c] = s.row(i - 1)[c]
+				if x := s.row(i)[c]; x == x {
+					r.Carried++
+				}
+			}
+		}
+	}
+}
+
+// inOrder sorts the indices of times, and says how many of these came later than a later one.
+func inOrder(order []int, stamps []int64) (late int) {
+	for i, latest := 0, int64(math.MinInt64); i < len(order); i++ {
+		if t := stamps[order[i]]; t < latest {
+			late++
+		} else {
+			latest = t
+		}
+	}
+	if late > 0 {
+		slices.SortStableFunc(order, func(i, j int) int {
+			switch {
+			case stamps[i] < stamps[j]:
+				return -1
+			case stamps[i] > stamps[j]:
+				return 1
+			}
+			return 0
+		})
+	}
+	return late
+}
+
+// unwrap has the columns that Unwrap go on turning.
+func (s *series) unwrap() {
+	if !slices.Contains(s.kinds, Unwrap) {
+		return
+	}
+	if len(s.values) > 0 && &s.values[0] == &s.vector.Values[0] {
+		s.values = slices.Clone(s.values)
+	}
+	for i := 1; i < len(s.stamps); i++ {
+		before := s.row(i - 1)
+		for c, x := range s.row(i) {
+			if y := before[c]; s.kinds[c] == Unwrap && y == y {
+				turn := 2 * s.halves[c]
+				s.row(i)[c] = x + turn*math.Round((y-x)/turn)
+			}
+		}
+	}
+}
+
+// sample writes what is known at t into row, and says why something is not, which is NaN then. Calls go on in time.
+func (s *series) sample(t int64, row []float64) (why string) {
+	n := len(s.stamps)
+	for s.at+1 < n && s.stamps[s.at+1] <= t {
+		s.at++
+	}
+	switch {
+	case n == 0:
+		why = WhyEmpty
+	case s.at < 0 && (s.asOf || s.stamps[0]-t > s.extrapolation):
+		why = WhyBefore
+	case s.at == n-1 && !s.forever && t-s.stamps[s.at] > s.extrapolation:
+		why = WhyBehind
+	}
+	if why != "" {
+		for c := range row {
+			row[c] = math.NaN()
+		}
+		return why
+	}
+	from := s.row(max(s.at, 0))
+	to, gap, u := from, int64(0), 0.0
+	if s.at >= 0 && s.stamps[s.at] != t {
+		switch {
+		case s.forever:
+		case s.asOf:
+			gap = t - s.stamps[s.at]
+		case s.at < n-1:
+			to, gap = s.row(s.at+1), s.stamps[s.at+1]-s.stamps[s.at]
+			u = float64(t-s.stamps[s.at]) / float64(gap)
+		}
+	}
+	for c := 0; c < len(row); c += together(s.kinds[c]) {
+		s.column(row, c, from, to, u)
+		if gap > s.report.MaxGap && s.kinds[c] != Hold {
+			why = WhyGap
+			for k := range together(s.kinds[c]) {
+				row[c+k] = math.NaN()
+			}
+		}
+	}
+	for c, x := range row {
+		if x != x && s.known[c] && why == "" {
+			why = WhyIncomplete
+		}
+	}
+	return why
+}
+
+// column writes what a column, and those that turn together with it, is at u, 0 to 1, between two samples.
+func (s *series) column(row []float64, c int, from, to []float64, u float64) {
+	switch half := s.halves[c]; {
+	case s.kinds[c] == Euler && u == 0:
+		for k := c; k < c+3; k++ {
+			row[k] = wrap(from[k], half)
+		}
+	case s.kinds[c] == Euler:
+		var e, f euler
+		for k := range e {
+			e[k], f[k] = from[c+k]*math.Pi/half, to[c+k]*math.Pi/half
+		}
+		for k, angle := range e.turn(f, u) {
+			row[c+k] = angle * half / math.Pi
+		}
+	case s.kinds[c] == Quaternion && u == 0:
+		copy(row[c:c+4], from[c:c+4])
+	case s.kinds[c] == Quaternion:
+		q := slerp(quaternion(from[c:c+4]), quaternion(to[c:c+4]), u)
+		copy(row[c:], q[:])
+	case s.kinds[c] == Hold || u == 0:
+		row[c] = from[c]
+	default:
+		row[c] = from[c] + u*(to[c]-from[c])
+	}
+}
+
+// columns returns the columns of rows: how each is known is decided.
+func (s *series) columns() []Column {
+	columns := slices.Clone(s.vector.Columns)
+	for c := range columns {
+		columns[c].Interp = s.kinds[c]
+		if s.asOf {
+			columns[c].Interp = Hold
+		}
+	}
+	return columns
+}

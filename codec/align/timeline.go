@@ -1,0 +1,158 @@
+package align
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// maxPoints is how many points a timeline has at most: the rows of days.
+const maxPoints = 1 << 24
+
+// timeline returns the times that there is a row for, in their order, as far as the streams do not rule them out.
+func (s *aligner) timeline() ([]int64, error) {
+	kind, of, err := s.options.timeline()
+	if err != nil {
+		return nil, err
+	}
+	var points []int64
+	switch kind {
+	case TimelineCamera:
+		points, err = s.ofCamera(of)
+	case TimelineUnion:
+		points = s.union()
+	case TimelineTopic:
+		points, err = s.ofStream(of)
+	case TimelineFixed:
+		points, err = s.fixed(s.options.Rate())
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("timeline %q: %w", s.options.Timeline, err)
+	case len(points) == 0:
+		return nil, fmt.Errorf("timeline %q: nothing is on it; choose another one", s.options.Timeline)
+	case len(points) > maxPoints:
+		return nil, fmt.Errorf("timeline %q: %d rows are too many, at most %d can be made", s.options.Timeline, len(points), maxPoints)
+	}
+	return points, nil
+}
+
+func (s *aligner) ofCamera(name string) ([]int64, error) {
+	for _, f := range s.cameras {
+		if name == "" || name == f.track.Name || name == f.track.Topic {
+			if len(f.stamps) == 0 {
+				return nil, fmt.Errorf("%s has no frames; choose another timeline", f.track.Name)
+			}
+			return f.stamps, nil
+		}
+	}
+	if name == "" {
+		return nil, errors.New("there are no cameras; choose another timeline, as topic:NAME")
+	}
+	return nil, fmt.Errorf("there is no such camera; there are %s", s.names())
+}
+
+func (s *aligner) ofStream(name string) ([]int64, error) {
+	for _, v := range slices.Concat(s.vectors, s.commands) {
+		if name == v.vector.Name || name == v.vector.Topic {
+			return v.stamps, nil
+		}
+	}
+	for _, f := range s.cameras {
+		if name == f.track.Name || name == f.track.Topic {
+			return f.stamps, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no such stream; there are %s", s.names())
+}
+
+// names returns the names of all streams, for errors.
+func (s *aligner) names() string {
+	var names []string
+	for _, f := range s.cameras {
+		names = append(names, f.track.Name)
+	}
+	for _, v := range slices.Concat(s.vectors, s.commands) {
+		names = append(names, v.vector.Name)
+	}
+	return fmt.Sprintf("%q", names)
+}
+
+// union returns the times of all frames, each but once.
+func (s *aligner) union() []int64 {
+	var all []int64
+	for _, f := range s.cameras {
+		all = append(all, f.stamps...)
+	}
+	slices.Sort(all)
+	window := int64(s.options.UnionWindow)
+	points := all[:0]
+	for _, t := range all {
+		if n := len(points); n > 0 {
+			first := points[n-1]
+			if window == 0 && floor(first) == floor(t) || window > 0 && t-first <= window {
+				continue
+			}
+		}
+		points = append(points, t)
+	}
+	return points
+}
+
+// floor returns the ms that t is in.
+func floor(t int64) int64 {
+	ms := t / int64(time.Millisecond)
+	if t%int64(time.Millisecond) < 0 {
+		ms--
+	}
+	return ms
+}
+
+// fixed returns times at a rate, from when every stream that rows are dropped for has begun until the first of them ends.
+func (s *aligner) fixed(rate float64) ([]int64, error) {
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	from, to := last, first
+	for _, f := range s.cameras {
+		if len(f.stamps) == 0 {
+			continue
+		}
+		first, last = min(first, f.report.First), max(last, f.report.Last)
+		if f.otherwise == MissingDrop {
+			from, to = max(from, f.report.First), min(to, f.report.Last)
+		}
+	}
+	for _, v := range slices.Concat(s.vectors, s.commands) {
+		if len(v.stamps) == 0 {
+			continue
+		}
+		first, last = min(first, v.report.First), max(last, v.report.Last)
+		if v.optional {
+			continue
+		}
+		early := v.extrapolation
+		if v.asOf {
+			early = 0
+		}
+		from = max(from, v.report.First-early)
+		if !v.forever {
+			to = min(to, v.report.Last+v.extrapolation)
+		}
+	}
+	from, to = max(from, first), min(to, last)
+	if from > to {
+		return nil, fmt.Errorf("the streams have no time in common: one begins at %s, where another one has ended at %s", FormatStamp(from), FormatStamp(to))
+	}
+	if n := float64(to-from) / 1e9 * rate; n >= maxPoints {
+		return nil, fmt.Errorf("%.0f rows are too many, at most %d can be made; look for wrong times from %s to %s", n, maxPoints, FormatStamp(from), FormatStamp(to))
+	}
+	var points []int64
+	for k := 0; ; k++ {
+		step := math.Round(float64(k) * 1e9 / rate)
+		if step > float64(to-from) {
+			return points, nil
+		}
+		points = append(points, from+int64(step))
+	}
+}

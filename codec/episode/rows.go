@@ -1,0 +1,168 @@
+package episode
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tapedeck/codec/align"
+)
+
+// Rows are an Episode on one timeline.
+type Rows struct {
+	Episode *Episode
+	Options align.Options
+	Stamps  []int64   // ns since the Unix epoch, each later than the one before
+	Frames  [][]int   // for each of Episode.Cameras, which of its frames each row has; -1 is none
+	Arms    []ArmRows // as Episode.Arms
+	// ActionSource says what actions are: "command", "next-state" or "copy". Where streams differ it names those that do, as in
+	// "command, next-state for arm_0/gripper".
+	ActionSource string
+	Rewards      []float64 // of each row: 1 for the last one of a take that was said to be a success, else 0
+	// Synthetic is true if nobody said what Rewards say.
+	Synthetic bool
+	Report    align.Report
+}
+
+// ArmRows are the rows of an Arm. A stream that there is not, or that has no samples, is nil.
+type ArmRows struct {
+	Arm                                    *Arm
+	Pose, Joint, Gripper, Velocity, Effort *align.Rows
+	ActionPose, ActionJoint, ActionGripper *align.Rows
+	PoseSource, JointSource, GripperSource string // what these actions are: "command", "next-state" or "copy"
+}
+
+// Align puts the streams of an episode on one timeline. An error names the episode.
+func Align(e *Episode, o align.Options) (*Rows, error) {
+	rows, err := alignEpisode(e, o)
+	if err != nil {
+		return nil, fmt.Errorf("align %s: %w", e.Name, err)
+	}
+	return rows, nil
+}
+
+func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if len(e.Arms) == 0 && !o.Partial {
+		return nil, fmt.Errorf("there are no arms; if that is right, allow partial takes")
+	}
+	var streams align.Streams
+	for _, c := range e.Cameras {
+		streams.Cameras = append(streams.Cameras, &c.Track)
+	}
+	commands := o.Action == "" || o.Action == align.ActionAuto || o.Action == align.ActionCommand
+	for _, a := range e.Arms {
+		joint := a.Joint
+		if o.ContinuousJoints && joint != nil {
+			joint = continuous(joint)
+		}
+		streams.Vectors = appendPresent(streams.Vectors, a.Pose, joint, a.Gripper, a.Velocity, a.Effort)
+		if commands {
+			streams.Commands = appendPresent(streams.Commands, a.CommandPose, a.CommandJoint, a.CommandGripper)
+		}
+	}
+	if o.Action == align.ActionCommand && len(streams.Commands) == 0 {
+		return nil, fmt.Errorf("there are no commands that actions could be; choose %s or %s", align.ActionNextState, align.ActionCopy)
+	}
+	t, err := align.Align(streams, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{Episode: e, Options: o, Stamps: t.Stamps, Frames: t.Frames, Report: t.Report, Rewards: make([]float64, len(t.Stamps)), Synthetic: e.Success == nil}
+	if e.Success != nil && *e.Success {
+		r.Rewards[len(r.Rewards)-1] = 1
+	}
+	take := func(from *[]*align.Rows, v *align.Vector) *align.Rows {
+		if absent(v) {
+			return nil
+		}
+		first := (*from)[0]
+		*from = (*from)[1:]
+		return first
+	}
+	for _, a := range e.Arms {
+		rows := ArmRows{Arm: a}
+		rows.Pose, rows.Joint, rows.Gripper = take(&t.Vectors, a.Pose), take(&t.Vectors, a.Joint), take(&t.Vectors, a.Gripper)
+		rows.Velocity, rows.Effort = take(&t.Vectors, a.Velocity), take(&t.Vectors, a.Effort)
+		if commands {
+			rows.ActionPose, rows.ActionJoint, rows.ActionGripper = take(&t.Commands, a.CommandPose), take(&t.Commands, a.CommandJoint), take(&t.Commands, a.CommandGripper)
+		}
+		rows.ActionPose, rows.PoseSource = action(rows.Pose, rows.ActionPose, o.Action)
+		rows.ActionJoint, rows.JointSource = action(rows.Joint, rows.ActionJoint, o.Action)
+		rows.ActionGripper, rows.GripperSource = action(rows.Gripper, rows.ActionGripper, o.Action)
+		r.Arms = append(r.Arms, rows)
+	}
+	r.ActionSource = r.source()
+	return r, nil
+}
+
+// absent says whether there is nothing of a stream.
+func absent(v *align.Vector) bool { return v == nil || len(v.Stamps) == 0 }
+
+func appendPresent(list []*align.Vector, vectors ...*align.Vector) []*align.Vector {
+	for _, v := range vectors {
+		if !absent(v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// continuous returns joints that unwrap where they would be linear.
+func continuous(v *align.Vector) *align.Vector {
+	c := *v
+	c.Columns = slices.Clone(v.Columns)
+	for i := range c.Columns {
+		if k := &c.Columns[i].Interp; *k == align.Auto || *k == align.Linear {
+			*k = align.Unwrap
+		}
+	}
+	return &c
+}
+
+// action returns the actions that go with some states, and what they are.
+func action(state, command *align.Rows, how string) (*align.Rows, string) {
+	switch {
+	case command != nil:
+		return command, align.ActionCommand
+	case state == nil:
+		return nil, ""
+	case how == align.ActionCopy:
+		return state, align.ActionCopy
+	}
+	next := *state
+	if n := len(state.Columns); len(state.Values) > 0 {
+		next.Values = make([]float64, len(state.Values))
+		copy(next.Values, state.Values[n:])
+		copy(next.Values[len(state.Values)-n:], state.Values[len(state.Values)-n:])
+	}
+	return &next, align.ActionNextState
+}
+
+// source returns what ActionSource is.
+func (r *Rows) source() string {
+	streams := map[string][]string{}
+	add := func(name, source string) {
+		if source != "" {
+			streams[source] = append(streams[source], name)
+		}
+	}
+	for _, a := range r.Arms {
+		add(a.Arm.Name+"/pose", a.PoseSource)
+		add(a.Arm.Name+"/joint", a.JointSource)
+		add(a.Arm.Name+"/gripper", a.GripperSource)
+	}
+	var sources []string
+	for _, source := range []string{align.ActionCommand, align.ActionNextState, align.ActionCopy} {
+		switch names := streams[source]; {
+		case len(names) == 0:
+		case len(sources) == 0:
+			sources = append(sources, source)
+		default:
+			sources = append(sources, source+" for "+strings.Join(names, " "))
+		}
+	}
+	return strings.Join(sources, ", ")
+}

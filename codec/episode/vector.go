@@ -1,0 +1,222 @@
+package episode
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tapedeck/codec/align"
+)
+
+// QPos returns where the arms are, as one vector a row: of each arm its joints in rad, then how far its gripper is open, 0 (closed) to 1.
+// An arm without joints, or without a gripper, has none there. Columns are named "arm_0.joint_0" and "arm_0.gripper".
+func (r *Rows) QPos() (*align.Rows, error) {
+	return r.compose("qpos", func(a *ArmRows) ([]part, error) { return a.positions(a.Joint, a.Gripper) })
+}
+
+// Action returns what the arms are to do, with the columns of QPos.
+func (r *Rows) Action() (*align.Rows, error) {
+	return r.compose("action", func(a *ArmRows) ([]part, error) { return a.positions(a.ActionJoint, a.ActionGripper) })
+}
+
+// QVel returns how fast the arms are, with the columns of QPos, in rad/s and 1/s: as the driver told, else from the rows around, or from the
+// one before if alignment was causal, when the first row has 0.
+func (r *Rows) QVel() (*align.Rows, error) {
+	q, err := r.QPos()
+	if err != nil {
+		return nil, err
+	}
+	v := &align.Rows{Name: "qvel", Columns: slices.Clone(q.Columns), Values: make([]float64, len(q.Values))}
+	n := len(r.Stamps)
+	for i := range n {
+		from, to := max(i-1, 0), min(i+1, n-1)
+		if r.Options.Causal {
+			to = i
+		}
+		seconds := float64(r.Stamps[to]-r.Stamps[from]) / 1e9
+		if seconds == 0 {
+			continue
+		}
+		for c, row := 0, v.Row(i); c < len(row); c++ {
+			row[c] = (q.Row(to)[c] - q.Row(from)[c]) / seconds
+		}
+	}
+	for c := range v.Columns {
+		v.Columns[c].Unit += "/s"
+	}
+	at := 0
+	for _, a := range r.Arms {
+		if a.Joint != nil && a.Velocity != nil && len(a.Velocity.Columns) == len(a.Joint.Columns) {
+			for i := range n {
+				for c, x := range a.Velocity.Row(i) {
+					v.Row(i)[at+c] = x * radians(a.Velocity.Columns[c].Unit)
+				}
+			}
+		}
+		at += a.width()
+	}
+	return v, nil
+}
+
+// Effort returns the efforts of the arms' joints, with the columns of QPos, as the driver told them, and NaN for grippers. It is nil where
+// there is an arm with joints that has none.
+func (r *Rows) Effort() (*align.Rows, error) {
+	for _, a := range r.Arms {
+		if a.Joint != nil && (a.Effort == nil || len(a.Effort.Columns) != len(a.Joint.Columns)) {
+			return nil, nil
+		}
+	}
+	e, err := r.compose("effort", func(a *ArmRows) ([]part, error) {
+		parts, err := a.positions(a.Joint, a.Gripper)
+		for i := range parts {
+			if parts[i].gripper {
+				parts[i].factor = math.NaN()
+			} else {
+				parts[i].rows, parts[i].column, parts[i].factor = a.Effort, i, 1
+				parts[i].unit = a.Effort.Columns[i].Unit
+			}
+		}
+		return parts, err
+	})
+	return e, err
+}
+
+// part is a column of a vector of all arms: (x - offset) * factor of one of an arm.
+type part struct {
+	name           string
+	unit           string
+	rows           *align.Rows
+	column         int
+	offset, factor float64
+	gripper        bool
+}
+
+// compose makes one vector a row of the parts of all arms.
+func (r *Rows) compose(name string, of func(*ArmRows) ([]part, error)) (*align.Rows, error) {
+	var parts []part
+	for i := range r.Arms {
+		p, err := of(&r.Arms[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s of %s: %w", name, r.Arms[i].Arm.Name, err)
+		}
+		parts = append(parts, p...)
+	}
+	v := &align.Rows{Name: name, Values: make([]float64, len(r.Stamps)*len(parts))}
+	for _, p := range parts {
+		v.Columns = append(v.Columns, align.Column{Name: p.name, Unit: p.unit, Interp: p.rows.Columns[p.column].Interp})
+	}
+	for c, p := range parts {
+		for i := range r.Stamps {
+			v.Row(i)[c] = (p.rows.Row(i)[p.column] - p.offset) * p.factor
+		}
+	}
+	return v, nil
+}
+
+// width says how many columns of QPos an arm has.
+func (a *ArmRows) width() int {
+	n := 0
+	if a.Joint != nil {
+		n = len(a.Joint.Columns)
+	}
+	if a.Gripper != nil {
+		n++
+	}
+	return n
+}
+
+// positions returns the parts that joints and a gripper are, of states or of actions.
+func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
+	var parts []part
+	if a.Joint != nil {
+		order, err := match(a.Joint.Columns, joint.Columns)
+		if err != nil {
+			return nil, err
+		}
+		for i, c := range a.Joint.Columns {
+			from := order[i]
+			parts = append(parts, part{
+				name: a.Arm.Name + "." + c.Name, unit: "rad", rows: joint, column: from, factor: radians(joint.Columns[from].Unit),
+			})
+		}
+	}
+	if a.Gripper != nil {
+		closed, open, err := a.Arm.gripperRange()
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part{
+			name: a.Arm.Name + ".gripper", unit: "1", rows: gripper, column: gripperColumn(gripper.Columns),
+			offset: closed, factor: 1 / (open - closed), gripper: true,
+		})
+	}
+	return parts, nil
+}
+
+// match returns which columns of commands go with which of states: those of the same names, or else those at the same places.
+func match(state, command []align.Column) ([]int, error) {
+	if len(state) != len(command) {
+		return nil, fmt.Errorf("there are commands to %d joints, and states of %d", len(command), len(state))
+	}
+	named, placed := make([]int, len(state)), make([]int, len(state))
+	for i, s := range state {
+		placed[i] = i
+		named[i] = slices.IndexFunc(command, func(c align.Column) bool { return c.Name == s.Name })
+	}
+	if slices.Contains(named, -1) {
+		return placed, nil
+	}
+	return named, nil
+}
+
+// radians returns what a number in some unit of angles is to be multiplied with.
+func radians(unit string) float64 {
+	if strings.HasPrefix(unit, "deg") {
+		return math.Pi / 180
+	}
+	return 1
+}
+
+// gripperColumn returns which column of a gripper is its position: the one of that name, else the first one.
+func gripperColumn(columns []align.Column) int {
+	for _, name := range []string{"position", "pos", "actpos", "width", "opening"} {
+		for i, c := range columns {
+			if strings.EqualFold(c.Name, name) {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// gripperRange returns where the gripper is closed and open: as GripperRange says, else 0 and 1 if no position is beyond, or 0 and 1000, as
+// of RealMan's, if all are whole numbers within these.
+func (a *Arm) gripperRange() (closed, open float64, err error) {
+	if r := a.GripperRange; r != [2]float64{} {
+		if r[0] == r[1] || r[0]-r[0] != 0 || r[1]-r[1] != 0 {
+			return 0, 0, fmt.Errorf("the gripper's range from %v to %v is none", r[0], r[1])
+		}
+		return r[0], r[1], nil
+	}
+	low, high, whole := math.Inf(1), math.Inf(-1), true
+	for _, v := range []*align.Vector{a.Gripper, a.CommandGripper} {
+		if absent(v) || len(v.Columns) == 0 {
+			continue
+		}
+		for i := gripperColumn(v.Columns); i < len(v.Values); i += len(v.Columns) {
+			if x := v.Values[i]; x-x == 0 {
+				low, high, whole = min(low, x), max(high, x), whole && x == math.Trunc(x)
+			}
+		}
+	}
+	switch {
+	case low > high, low >= 0 && high <= 1:
+		return 0, 1, nil
+	case whole && low >= 0 && high <= 1000:
+		return 0, 1000, nil
+	}
+	return 0, 0, errors.New("where its gripper is closed and where it is open is not known, and its positions, from " +
+		fmt.Sprintf("%g to %g, do not tell: set the gripper's range", low, high))
+}
