@@ -181,7 +181,7 @@ func TestSalvage(t *testing.T) {
 			t.Run(s.name+" "+s.compression+" "+h.name, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(7, 8))
 				v := makeVictim(t, s.name, s.compression, random)
-				for round := range 12 {
+				for round := range 5 {
 					b, hits := h.do(bytes.Clone(v.data), s.fake, random)
 					folder := t.TempDir()
 					path, out := filepath.Join(folder, s.name), filepath.Join(folder, "saved"+filepath.Ext(s.name))
