@@ -1,18 +1,16 @@
-package config_test
+package config
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"tapedeck/config"
 )
 
 // assigned are some options.
 type assigned struct {
 	Topics  []string      `param:"topics"`
-	MaxSize config.Size   `param:"max_size" alias:"size"`
+	MaxSize Size          `param:"max_size" alias:"size"`
 	After   time.Duration `param:"after"`
 	Mode    string        `param:"mode" options:"fast|slow"`
 	Strict  bool          `param:"strict"`
@@ -20,10 +18,10 @@ type assigned struct {
 
 func TestAssign(t *testing.T) {
 	o := assigned{Topics: []string{"/old"}, Mode: "fast", After: time.Second}
-	require.NoError(t, config.Assign(&o, nil))
-	require.NoError(t, config.Assign(&o, []string{"topics=/a", "max-size=2KiB", "topics=/b=c", "after=1m", "strict=true"}))
+	require.NoError(t, Assign(&o, nil))
+	require.NoError(t, Assign(&o, []string{"topics=/a", "max-size=2KiB", "topics=/b=c", "after=1m", "strict=true"}))
 	require.Equal(t, assigned{Topics: []string{"/a", "/b=c"}, MaxSize: 2048, Mode: "fast", After: time.Minute, Strict: true}, o)
-	require.NoError(t, config.Assign(&o, []string{"size=7", "mode=slow"}))
+	require.NoError(t, Assign(&o, []string{"size=7", "mode=slow"}))
 	require.EqualValues(t, 7, o.MaxSize)
 	before := o
 	for text, want := range map[string]string{
@@ -33,10 +31,10 @@ func TestAssign(t *testing.T) {
 		"strict=what": "parameter strict",
 		"after=soon":  "parameter after",
 	} {
-		err := config.Assign(&o, []string{"max_size=1", text})
+		err := Assign(&o, []string{"max_size=1", text})
 		require.ErrorContains(t, err, want)
-		require.ErrorIs(t, err, config.ErrUsage)
+		require.ErrorIs(t, err, ErrUsage)
 		require.Equal(t, before, o)
 	}
-	require.ErrorContains(t, config.Assign(&o, []string{"mode=slow", "mode=fast"}), "option mode is given 2 times")
+	require.ErrorContains(t, Assign(&o, []string{"mode=slow", "mode=fast"}), "option mode is given 2 times")
 }

@@ -501,3 +501,16 @@ func TestSecondInterruptKills(t *testing.T) {
 		}
 	}
 }
+
+func TestNodeName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nodes.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("tape:\n  ros__parameters:\n    mode: slow\nserve:\n  ros__parameters:\n    mode: fast\n"), 0o600))
+	o := assigned{}
+	cmd := New("serve", "", "", &o, func(_ context.Context, in *Input) error {
+		require.Equal(t, "tape", in.Node)
+		return nil
+	})
+	cmd.Annotations = map[string]string{NodeName: "tape"}
+	require.NoError(t, Execute(t.Context(), cmd, []string{"--ros-args", "--params-file", path}))
+	require.Equal(t, "slow", o.Mode)
+}
