@@ -1,6 +1,6 @@
 // Demo shows tapedeck's main job end to end, with the executables in bin/: publishers drive, the recorder records them,
 // a snapshot is taken, the recording is inspected and played back while a second recorder listens, and both recordings
-// are compared. It ends with an error when they differ.
+// are compared. Then a log of CARLA is played and listened to. It ends with an error when something is not as it should be.
 package main
 
 import (
@@ -92,7 +92,10 @@ func demo(ctx context.Context) error {
 	}
 
 	say("Are both recordings the same, message by message?")
-	return run(ctx, "converter", "diff", drive+".record.00000", replay+".record.00000", "--ignore-topics", "/clock")
+	if err := run(ctx, "converter", "diff", drive+".record.00000", replay+".record.00000", "--ignore-topics", "/clock"); err != nil {
+		return err
+	}
+	return playLog(ctx)
 }
 
 // process is a running executable of bin/.
