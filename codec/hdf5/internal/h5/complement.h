@@ -1,0 +1,52 @@
+// What gonum.org/v1/hdf5 lacks of libhdf5. All functions return less than 0 for an error, which cause then tells of, on the same thread.
+#ifndef TAPEDECK_H5_COMPLEMENT_H
+#define TAPEDECK_H5_COMPLEMENT_H
+
+#include <hdf5.h>
+#include <stdbool.h>
+
+enum kind { KIND_OTHER, KIND_INTEGER, KIND_FLOAT, KIND_STRING, KIND_BYTES, KIND_OPAQUE };
+
+#define MAX_RANK 8
+
+// What is to be known of a dataset, or of an attribute, before it is read.
+struct shape {
+	enum kind kind;
+	int variable; // strings of any length
+	int rank;
+	hsize_t dims[MAX_RANK];
+	size_t size; // of an element, in bytes
+	hsize_t stored; // bytes in the file; 0 for an attribute
+	int chunked;
+};
+
+void quiet(void);
+void cause(char *text, size_t size);
+ssize_t open_objects(hid_t file);
+
+herr_t link_soft(hid_t file, const char *target, const char *path);
+herr_t link_external(hid_t file, const char *other, const char *target, const char *path);
+// The names of the links in a group, also of soft ones if soft, each with its NUL, in *names, to be freed.
+herr_t list(hid_t file, const char *path, bool soft, char **names, size_t *size);
+// The type of what is at path, following links: H5I_GROUP, H5I_DATASET, or less than 0.
+int type_at(hid_t file, const char *path);
+
+herr_t put_strings(hid_t file, const char *path, hsize_t n, char **strings);
+herr_t put_attribute(hid_t file, const char *path, const char *name, enum kind kind, size_t size, const void *value);
+
+herr_t write_rows(hid_t set, hsize_t start, hsize_t n, const void *data);
+herr_t write_sequences(hid_t set, hsize_t start, hsize_t n, const hvl_t *items);
+
+hid_t open_set(hid_t file, const char *path, struct shape *s);
+herr_t close_set(hid_t set);
+herr_t read_doubles(hid_t set, double *values);
+herr_t read_integers(hid_t set, int64_t *values);
+herr_t read_row(hid_t set, hsize_t i, void *data);
+// Sequence i, or string i, in *data, to be freed; one of more than limit bytes is an error.
+herr_t read_sequence(hid_t set, hsize_t i, size_t limit, void **data, size_t *size);
+herr_t read_string(hid_t set, hsize_t i, size_t limit, char **text);
+
+// An attribute of one element: kind says which of the values it is; the text is to be freed.
+herr_t get_attribute(hid_t file, const char *path, const char *name, size_t limit, enum kind *kind, int64_t *integer, double *real, char **text);
+
+#endif

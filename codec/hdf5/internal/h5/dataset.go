@@ -1,0 +1,397 @@
+package h5
+
+// #include <stdlib.h>
+// #include "complement.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"unsafe"
+
+	"gonum.org/v1/hdf5"
+)
+
+// Number is a type of numbers that datasets have.
+type Number interface {
+	uint8 | uint16 | int64 | float32 | float64
+}
+
+// chunkElements is about how many numbers are compressed together.
+const chunkElements = 1 << 14
+
+// Put writes numbers, with gzip.
+func Put[T Number](f *File, path string, values []T, dims ...int) error {
+	rows, row, err := product(dims)
+	if err != nil || len(dims) == 0 || rows*row != len(values) {
+		return fmt.Errorf("write %s: %d numbers do not make %v", path, len(values), dims)
+	}
+	if len(values) == 0 {
+		return put(f, path, values, dims, nil)
+	}
+	chunk := append([]int{min(rows, max(1, chunkElements/row))}, dims[1:]...)
+	return put(f, path, values, dims, chunk)
+}
+
+// put writes numbers, with gzip if there is a chunk.
+func put[T Number](f *File, path string, values []T, dims, chunk []int) error {
+	return call("write "+path, func() error {
+		set, err := create[T](f, path, dims, chunk, chunk != nil)
+		if err != nil {
+			return err
+		}
+		if len(values) > 0 {
+			err = set.Write(&values)
+		}
+		return errors.Join(err, set.Close())
+	})
+}
+
+// create makes a dataset.
+func create[T Number](f *File, path string, dims, chunk []int, compressed bool) (*hdf5.Dataset, error) {
+	var zero T
+	dtype, err := hdf5.NewDatatypeFromValue(zero)
+	if err != nil {
+		return nil, err
+	}
+	defer dtype.Close()
+	space, err := hdf5.CreateSimpleDataspace(sizes(dims), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer space.Close()
+	properties, err := hdf5.NewPropList(hdf5.P_DATASET_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	defer properties.Close()
+	if chunk != nil {
+		if err := properties.SetChunk(sizes(chunk)); err != nil {
+			return nil, err
+		}
+	}
+	if compressed {
+		if err := properties.SetDeflate(4); err != nil {
+			return nil, err
+		}
+	}
+	return f.file.CreateDatasetWith(path, dtype, space, properties)
+}
+
+func sizes(dims []int) []uint {
+	s := make([]uint, len(dims))
+	for i, d := range dims {
+		s[i] = uint(d)
+	}
+	return s
+}
+
+// product returns how many rows there are, and the elements of each.
+func product(dims []int) (rows, row int, err error) {
+	row = 1
+	for i, d := range dims {
+		if d < 0 || i > 0 && d > 0 && row > math.MaxInt/d {
+			return 0, 0, errors.New("too much")
+		}
+		if i > 0 {
+			row *= d
+		}
+	}
+	if len(dims) == 0 {
+		return 1, 1, nil
+	}
+	if row > 0 && dims[0] > math.MaxInt/row {
+		return 0, 0, errors.New("too much")
+	}
+	return dims[0], row, nil
+}
+
+// PutStrings writes strings.
+func (f *File) PutStrings(path string, values []string) error {
+	strings := make([]*C.char, len(values)+1) // one more, to have a first
+	for i, v := range values {
+		strings[i] = C.CString(v)
+		defer C.free(unsafe.Pointer(strings[i]))
+	}
+	p := C.CString(path)
+	defer C.free(unsafe.Pointer(p))
+	return call("write "+path, func() error { return check(C.put_strings(f.id(), p, C.hsize_t(len(values)), &strings[0])) })
+}
+
+// Kind is what the elements of a dataset are.
+type Kind int
+
+// Kinds of elements.
+const (
+	Other   Kind = C.KIND_OTHER
+	Integer Kind = C.KIND_INTEGER
+	Float   Kind = C.KIND_FLOAT
+	String  Kind = C.KIND_STRING
+	Bytes   Kind = C.KIND_BYTES // as many as there are of each
+	Opaque  Kind = C.KIND_OPAQUE
+)
+
+// Dataset is an open dataset. Its file closes it, if nobody did before.
+type Dataset struct {
+	Kind     Kind
+	Dims     []int
+	Size     int  // of an element, in bytes
+	Variable bool // strings are of any length
+
+	file   *File
+	path   string
+	id     C.hid_t
+	stored int64
+	chunks bool
+	row    int // bytes of a row
+}
+
+// CreateSequences makes a dataset of n sequences of bytes, each of any length, for WriteSequences.
+func (f *File) CreateSequences(path string, n int) (*Dataset, error) {
+	err := call("create "+path, func() error {
+		dtype, err := hdf5.NewVarLenType(hdf5.T_NATIVE_UINT8)
+		if err != nil {
+			return err
+		}
+		defer dtype.Close()
+		space, err := hdf5.CreateSimpleDataspace([]uint{uint(n)}, nil)
+		if err != nil {
+			return err
+		}
+		defer space.Close()
+		set, err := f.file.CreateDataset(path, &dtype.Datatype, space)
+		if err != nil {
+			return err
+		}
+		return set.Close()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f.Dataset(path)
+}
+
+// CreateRows makes a dataset of rows, for WriteRows. It keeps each row for itself.
+func CreateRows[T uint8 | uint16](f *File, path string, compressed bool, dims ...int) (*Dataset, error) {
+	if _, row, err := product(dims); err != nil || row == 0 || len(dims) < 2 {
+		return nil, fmt.Errorf("create %s: rows of %v", path, dims)
+	}
+	err := call("create "+path, func() error {
+		set, err := create[T](f, path, dims, append([]int{1}, dims[1:]...), compressed)
+		if err != nil {
+			return err
+		}
+		return set.Close()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f.Dataset(path)
+}
+
+// Dataset opens the dataset at path.
+func (f *File) Dataset(path string) (*Dataset, error) {
+	p := C.CString(path)
+	defer C.free(unsafe.Pointer(p))
+	d := &Dataset{file: f, path: path}
+	var shape C.struct_shape
+	err := call("open "+path, func() error {
+		d.id = C.open_set(f.id(), p, &shape)
+		f.sets[d] = d.id >= 0
+		return check(d.id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.Kind, d.Size, d.Variable = Kind(shape.kind), int(shape.size), shape.variable != 0
+	d.stored, d.chunks = int64(shape.stored), shape.chunked != 0
+	for _, dim := range shape.dims[:shape.rank] {
+		if dim > math.MaxInt32 {
+			d.Close()
+			return nil, fmt.Errorf("open %s: it has %d of something", path, uint64(dim))
+		}
+		d.Dims = append(d.Dims, int(dim))
+	}
+	_, row, err := product(d.Dims)
+	if err == nil && (d.Size <= 0 || row > math.MaxInt32/d.Size) {
+		err = fmt.Errorf("rows of %d elements of %d bytes", row, d.Size)
+	}
+	if err != nil {
+		d.Close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	d.row = row * d.Size
+	return d, nil
+}
+
+// Close closes d.
+func (d *Dataset) Close() error {
+	return call("close "+d.path, func() error {
+		if !d.file.sets[d] {
+			return nil
+		}
+		delete(d.file.sets, d)
+		return check(C.close_set(d.id))
+	})
+}
+
+// Path returns the path that d was opened by.
+func (d *Dataset) Path() string { return d.path }
+
+// Len returns how many rows there are.
+func (d *Dataset) Len() int {
+	if len(d.Dims) == 0 {
+		return 1
+	}
+	return d.Dims[0]
+}
+
+// RowSize returns the bytes of a row.
+func (d *Dataset) RowSize() int { return d.row }
+
+// WriteSequences writes sequences, from the one of number start on.
+func (d *Dataset) WriteSequences(start int, items [][]byte) error {
+	if d.Kind != Bytes || len(d.Dims) != 1 || start < 0 || start > d.Len() || len(items) > d.Len()-start {
+		return fmt.Errorf("write %s: sequences %d to %d of %d of kind %d", d.path, start, start+len(items), d.Len(), d.Kind)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	sequences := make([]C.hvl_t, len(items))
+	for i, item := range items {
+		if len(item) > 0 {
+			pins.Pin(&item[0])
+			sequences[i] = C.hvl_t{len: C.size_t(len(item)), p: unsafe.Pointer(&item[0])}
+		}
+	}
+	return call("write "+d.path, func() error {
+		return check(C.write_sequences(d.id, C.hsize_t(start), C.hsize_t(len(items)), &sequences[0]))
+	})
+}
+
+// WriteRow writes row i: the bytes of its elements as this machine has them in memory.
+func (d *Dataset) WriteRow(i int, data []byte) error {
+	if d.Kind != Integer || len(d.Dims) < 2 || i < 0 || i >= d.Len() || len(data) != d.row {
+		return fmt.Errorf("write %s: row %d of %d, %d bytes of %d", d.path, i, d.Len(), len(data), d.row)
+	}
+	return call("write "+d.path, func() error { return check(C.write_rows(d.id, C.hsize_t(i), 1, unsafe.Pointer(&data[0]))) })
+}
+
+// mostPacked is more than gzip makes of a byte.
+const mostPacked = 1100
+
+// total returns the elements of d, if the file can hold as many.
+func (d *Dataset) total() (int, error) {
+	rows, row, err := product(d.Dims)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", d.path, err)
+	}
+	n := float64(rows) * float64(row)
+	most := float64(d.stored)
+	if d.chunks {
+		most *= mostPacked
+	}
+	if d.stored > d.file.size || n*float64(d.Size) > most {
+		return 0, fmt.Errorf("read %s: %v elements of %d bytes are more than the file holds", d.path, d.Dims, d.Size)
+	}
+	return rows * row, nil
+}
+
+// Doubles returns all numbers of d.
+func (d *Dataset) Doubles() ([]float64, error) {
+	n, err := d.total()
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	if d.Kind != Integer && d.Kind != Float {
+		return nil, fmt.Errorf("read %s: they are no numbers", d.path)
+	}
+	values := make([]float64, n)
+	return values, call("read "+d.path, func() error { return check(C.read_doubles(d.id, (*C.double)(&values[0]))) })
+}
+
+// Integers returns all numbers of d, which are whole ones.
+func (d *Dataset) Integers() ([]int64, error) {
+	n, err := d.total()
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	if d.Kind != Integer {
+		return nil, fmt.Errorf("read %s: they are no whole numbers", d.path)
+	}
+	values := make([]int64, n)
+	return values, call("read "+d.path, func() error { return check(C.read_integers(d.id, (*C.int64_t)(&values[0]))) })
+}
+
+// Strings returns all strings of d.
+func (d *Dataset) Strings() ([]string, error) {
+	n, err := d.total()
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	if d.Kind != String || len(d.Dims) > 1 {
+		return nil, fmt.Errorf("read %s: they are no strings", d.path)
+	}
+	values := make([]string, n)
+	for i := range values {
+		if !d.Variable {
+			row, err := d.Row(i, nil)
+			if err != nil {
+				return nil, err
+			}
+			values[i] = string(row)
+			continue
+		}
+		var text *C.char
+		err := call("read "+d.path, func() error {
+			return check(C.read_string(d.id, C.hsize_t(i), C.size_t(d.file.size), &text))
+		})
+		if err != nil {
+			return nil, err
+		}
+		values[i] = C.GoString(text)
+		C.free(unsafe.Pointer(text))
+	}
+	return values, nil
+}
+
+// Row appends row i to buf: the bytes of its elements as this machine has them in memory.
+func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
+	if d.Kind == Bytes || d.Kind == Other || d.Variable || len(d.Dims) == 0 || i < 0 || i >= d.Len() {
+		return nil, fmt.Errorf("read %s: there is no row %d", d.path, i)
+	}
+	most := d.stored
+	if d.chunks {
+		most *= mostPacked
+	}
+	if d.stored > d.file.size || int64(d.row) > most {
+		return nil, fmt.Errorf("read %s: rows of %d bytes are more than the file holds", d.path, d.row)
+	}
+	if d.row == 0 {
+		return buf, nil
+	}
+	from := len(buf)
+	buf = append(buf, make([]byte, d.row)...)
+	return buf, call("read "+d.path, func() error { return check(C.read_row(d.id, C.hsize_t(i), unsafe.Pointer(&buf[from]))) })
+}
+
+// Sequence appends sequence i to buf.
+func (d *Dataset) Sequence(i int, buf []byte) ([]byte, error) {
+	if d.Kind != Bytes || len(d.Dims) != 1 || i < 0 || i >= d.Len() {
+		return nil, fmt.Errorf("read %s: there is no sequence %d", d.path, i)
+	}
+	var data unsafe.Pointer
+	var size C.size_t
+	err := call(fmt.Sprintf("read %s: number %d", d.path, i), func() error {
+		return check(C.read_sequence(d.id, C.hsize_t(i), C.size_t(min(d.file.size, math.MaxInt32)), &data, &size))
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer C.free(data)
+	return append(buf, unsafe.Slice((*byte)(data), int(size))...), nil
+}

@@ -1,0 +1,243 @@
+package h5
+
+// #include <stdlib.h>
+// #include "complement.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"strings"
+	"unsafe"
+
+	"gonum.org/v1/hdf5"
+)
+
+// File is an open file. Close closes it, whatever of it is open. Its datasets may be used in several goroutines, and closed before it.
+type File struct {
+	file    *hdf5.File
+	path    string
+	size    int64 // bytes, of a file that is read
+	writing bool
+	sets    map[*Dataset]bool
+}
+
+// Create begins a file, in the place of one that is there.
+func Create(path string) (*File, error) {
+	f := &File{path: path, writing: true, sets: map[*Dataset]bool{}}
+	err := call("create "+path, func() (err error) {
+		f.file, err = hdf5.CreateFile(path, hdf5.F_ACC_TRUNC)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Open opens a file for reading.
+func Open(path string) (*File, error) {
+	stat, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: path, size: stat.Size(), sets: map[*Dataset]bool{}}
+	err = call("open "+path, func() (err error) {
+		f.file, err = hdf5.OpenFile(path, hdf5.F_ACC_RDONLY)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Path returns the path that the file was opened by.
+func (f *File) Path() string { return f.path }
+
+// Size returns the bytes of a file that is read.
+func (f *File) Size() int64 { return f.size }
+
+// Close closes the file and what is open in it. What was written is in the file if there is no error.
+func (f *File) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	var errs []error
+	for d := range maps.Clone(f.sets) {
+		errs = append(errs, d.Close())
+	}
+	errs = append(errs, call("close "+f.path, func() error {
+		// A file of which something is open closes without an error, and without what it is to hold.
+		if n := C.open_objects(f.id()); n != 1 {
+			errs = append(errs, fmt.Errorf("close %s: %d objects of it are open", f.path, n-1))
+		}
+		var err error
+		if f.writing {
+			err = f.file.Flush(hdf5.F_SCOPE_GLOBAL)
+		}
+		return errors.Join(err, f.file.Close())
+	}))
+	f.file = nil
+	return errors.Join(errs...)
+}
+
+func (f *File) id() C.hid_t { return C.hid_t(f.file.ID()) }
+
+// MakeGroup makes a group, and those above it, as far as they are not there.
+func (f *File) MakeGroup(path string) error {
+	return call("make group "+path, func() error {
+		at := ""
+		for _, name := range strings.Split(strings.Trim(path, "/"), "/") {
+			at += "/" + name
+			if f.file.LinkExists(at) {
+				continue
+			}
+			g, err := f.file.CreateGroup(at)
+			if err != nil {
+				return err
+			}
+			if err := g.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// LinkSoft makes path another name of target, a path that need not be there.
+func (f *File) LinkSoft(target, path string) error {
+	t, p := C.CString(target), C.CString(path)
+	defer C.free(unsafe.Pointer(t))
+	defer C.free(unsafe.Pointer(p))
+	return call("link "+path, func() error { return check(C.link_soft(f.id(), t, p)) })
+}
+
+// LinkExternal makes path another name of target in another file, the name of which is relative to the folder of this one.
+func (f *File) LinkExternal(other, target, path string) error {
+	o, t, p := C.CString(other), C.CString(target), C.CString(path)
+	defer C.free(unsafe.Pointer(o))
+	defer C.free(unsafe.Pointer(t))
+	defer C.free(unsafe.Pointer(p))
+	return call("link "+path, func() error { return check(C.link_external(f.id(), o, t, p)) })
+}
+
+// Type is what a path names.
+type Type int
+
+// Types of what there is. None is also for links that lead nowhere.
+const (
+	None Type = iota
+	Group
+	Set
+)
+
+// Type returns what there is at path.
+func (f *File) Type(path string) Type {
+	p := C.CString(path)
+	defer C.free(unsafe.Pointer(p))
+	found := None
+	call(path, func() error { //nolint:errcheck // what is not there is no error
+		switch C.type_at(f.id(), p) {
+		case C.H5I_GROUP:
+			found = Group
+		case C.H5I_DATASET:
+			found = Set
+		}
+		return nil
+	})
+	return found
+}
+
+// List returns the names of what is in a group, sorted by their bytes, without soft links, unless there is nothing else.
+func (f *File) List(path string) ([]string, error) {
+	names, err := f.list(path, false)
+	if err == nil && len(names) == 0 {
+		names, err = f.list(path, true)
+	}
+	return names, err
+}
+
+func (f *File) list(path string, soft bool) ([]string, error) {
+	p := C.CString(path)
+	defer C.free(unsafe.Pointer(p))
+	var names *C.char
+	var size C.size_t
+	err := call("list "+path, func() error { return check(C.list(f.id(), p, C.bool(soft), &names, &size)) })
+	defer C.free(unsafe.Pointer(names))
+	if err != nil || size == 0 {
+		return nil, err
+	}
+	if size > math.MaxInt32 {
+		return nil, fmt.Errorf("list %s: %d bytes of names", path, size)
+	}
+	return strings.Split(strings.TrimSuffix(string(C.GoBytes(unsafe.Pointer(names), C.int(size))), "\x00"), "\x00"), nil
+}
+
+// SetAttribute gives what is at path an attribute: a string, bool, int64 or float64. Booleans are numbers of a byte.
+func (f *File) SetAttribute(path, name string, value any) error {
+	p, n := C.CString(path), C.CString(name)
+	defer C.free(unsafe.Pointer(p))
+	defer C.free(unsafe.Pointer(n))
+	var kind C.enum_kind = C.KIND_INTEGER
+	var size C.size_t = 8
+	var at unsafe.Pointer
+	switch v := value.(type) {
+	case string:
+		kind = C.KIND_STRING
+		at = unsafe.Pointer(C.CString(strings.ReplaceAll(v, "\x00", "")))
+		defer C.free(at)
+	case bool:
+		b := C.uint8_t(0)
+		if v {
+			b = 1
+		}
+		at, size = unsafe.Pointer(&b), 1
+	case int64:
+		at = unsafe.Pointer(&v)
+	case float64:
+		kind, at = C.KIND_FLOAT, unsafe.Pointer(&v)
+	default:
+		return fmt.Errorf("set attribute %s of %s: it is a %T", name, path, value)
+	}
+	return call("set attribute "+name+" of "+path, func() error { return check(C.put_attribute(f.id(), p, n, kind, size, at)) })
+}
+
+// Attribute returns an attribute of one element, a string, int64 or float64; nil where there is none, or another one.
+func (f *File) Attribute(path, name string) any {
+	p, n := C.CString(path), C.CString(name)
+	defer C.free(unsafe.Pointer(p))
+	defer C.free(unsafe.Pointer(n))
+	var kind C.enum_kind
+	var integer C.int64_t
+	var real C.double
+	var text *C.char
+	err := call("attribute "+name, func() error {
+		return check(C.get_attribute(f.id(), p, n, C.size_t(f.size), &kind, &integer, &real, &text))
+	})
+	defer C.free(unsafe.Pointer(text))
+	if err != nil {
+		return nil
+	}
+	switch kind {
+	case C.KIND_INTEGER:
+		return int64(integer)
+	case C.KIND_FLOAT:
+		return float64(real)
+	case C.KIND_STRING:
+		return C.GoString(text) // "" for NULL
+	}
+	return nil
+}
+
+// Sync has the system put the file at path on the disk.
+func Sync(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}

@@ -1,0 +1,216 @@
+package h5
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func newFile(t *testing.T) *File {
+	f, err := Create(filepath.Join(t.TempDir(), "a.hdf5"))
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func reopen(t *testing.T, f *File) *File {
+	require.NoError(t, f.Close())
+	f, err := Open(f.Path())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	return f
+}
+
+func TestNumbers(t *testing.T) {
+	f := newFile(t)
+	require.NoError(t, f.MakeGroup("/a/b"))
+	require.NoError(t, f.MakeGroup("/a/b/c"))
+	require.NoError(t, Put(f, "/a/b/f4", []float32{1, 2, 3, 4, 5, 6}, 3, 2))
+	require.NoError(t, Put(f, "/a/b/i8", []int64{-1, 1 << 62}, 2))
+	require.NoError(t, Put(f, "/a/none", []float64{}, 0, 6))
+	f = reopen(t, f)
+
+	require.Equal(t, Group, f.Type("/a/b/c"))
+	require.Equal(t, Set, f.Type("/a/none"))
+	require.Equal(t, None, f.Type("/a/more/than/there"))
+	names, err := f.List("/a/b")
+	require.NoError(t, err)
+	require.Equal(t, []string{"c", "f4", "i8"}, names)
+
+	d, err := f.Dataset("/a/b/f4")
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 2}, d.Dims)
+	values, err := d.Doubles()
+	require.NoError(t, err)
+	require.Equal(t, []float64{1, 2, 3, 4, 5, 6}, values)
+	_, err = d.Integers()
+	require.ErrorContains(t, err, "/a/b/f4: they are no whole numbers")
+	d, err = f.Dataset("/a/b/i8")
+	require.NoError(t, err)
+	whole, err := d.Integers()
+	require.NoError(t, err)
+	require.Equal(t, []int64{-1, 1 << 62}, whole)
+	d, err = f.Dataset("/a/none")
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 6}, d.Dims)
+	values, err = d.Doubles()
+	require.NoError(t, err)
+	require.Empty(t, values)
+	_, err = f.Dataset("/a/b")
+	require.ErrorContains(t, err, "open /a/b: ")
+}
+
+func TestLengthsThatDoNotFit(t *testing.T) {
+	f := newFile(t)
+	require.ErrorContains(t, Put(f, "/a", []float32{1, 2, 3}, 2, 2), "write /a: 3 numbers do not make [2 2]")
+	require.Error(t, Put(f, "/a", []float32{1}))
+	require.Error(t, Put(f, "/a", []float32{1}, -1, -1))
+	_, err := CreateRows[uint8](f, "/r", false, 2, 0, 3)
+	require.Error(t, err)
+
+	s, err := f.CreateSequences("/s", 2)
+	require.NoError(t, err)
+	require.ErrorContains(t, s.WriteSequences(1, make([][]byte, 2)), "write /s: sequences 1 to 3 of 2")
+	require.Error(t, s.WriteSequences(-1, make([][]byte, 1)))
+	require.Error(t, s.WriteRow(0, make([]byte, 16)))
+	r, err := CreateRows[uint8](f, "/r", false, 2, 3)
+	require.NoError(t, err)
+	require.ErrorContains(t, r.WriteRow(0, make([]byte, 4)), "write /r: row 0 of 2, 4 bytes of 3")
+	require.Error(t, r.WriteRow(2, make([]byte, 3)))
+	require.Error(t, r.WriteSequences(0, make([][]byte, 1)))
+	require.ErrorContains(t, f.SetAttribute("/", "a", 5), "int")
+}
+
+func TestSequencesAndRows(t *testing.T) {
+	f := newFile(t)
+	s, err := f.CreateSequences("/s", 4)
+	require.NoError(t, err)
+	require.NoError(t, s.WriteSequences(0, [][]byte{{1, 0, 2}, {}}))
+	long := make([]byte, 100_000)
+	long[99_999] = 7
+	require.NoError(t, s.WriteSequences(2, [][]byte{long}))
+	r, err := CreateRows[uint16](f, "/r", true, 2, 2, 2)
+	require.NoError(t, err)
+	require.NoError(t, r.WriteRow(1, []byte{1, 0, 2, 0, 3, 0, 4, 1}))
+	require.NoError(t, f.PutStrings("/strings", []string{"", "Grüße", `{"a":1}`}))
+	require.NoError(t, f.PutStrings("/no strings", nil))
+	f = reopen(t, f) // which closes s and r
+
+	s, err = f.Dataset("/s")
+	require.NoError(t, err)
+	require.Equal(t, Bytes, s.Kind)
+	for i, want := range [][]byte{{9, 1, 0, 2}, {9}, append([]byte{9}, long...), {9}} {
+		got, err := s.Sequence(i, []byte{9})
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err = s.Sequence(4, nil)
+	require.Error(t, err)
+	_, err = s.Row(0, nil)
+	require.Error(t, err)
+	r, err = f.Dataset("/r")
+	require.NoError(t, err)
+	row, err := r.Row(1, []byte{9})
+	require.NoError(t, err)
+	require.Equal(t, []byte{9, 1, 0, 2, 0, 3, 0, 4, 1}, row)
+	for path, want := range map[string][]string{"/strings": {"", "Grüße", `{"a":1}`}, "/no strings": nil} {
+		d, err := f.Dataset(path)
+		require.NoError(t, err)
+		texts, err := d.Strings()
+		require.NoError(t, err)
+		require.Equal(t, want, texts)
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	f := newFile(t)
+	require.NoError(t, Put(f, "/x", []uint8{1}, 1))
+	want := map[string]any{"text": "Grüße", "empty": "", "whole": int64(-5), "real": 2.5}
+	for _, path := range []string{"/", "/x"} {
+		for name, value := range want {
+			require.NoError(t, f.SetAttribute(path, name, value))
+		}
+		require.NoError(t, f.SetAttribute(path, "yes", true))
+	}
+	require.Error(t, f.SetAttribute("/y", "a", "b"))
+	f = reopen(t, f)
+	for _, path := range []string{"/", "/x"} {
+		for name, value := range want {
+			require.Equal(t, value, f.Attribute(path, name), name)
+		}
+		require.Equal(t, int64(1), f.Attribute(path, "yes"))
+		require.Nil(t, f.Attribute(path, "none"))
+	}
+	require.Nil(t, f.Attribute("/y", "text"))
+}
+
+func TestLinks(t *testing.T) {
+	f := newFile(t)
+	require.NoError(t, f.MakeGroup("/a"))
+	require.NoError(t, Put(f, "/a/x", []int64{5}, 1))
+	require.NoError(t, f.LinkSoft("/a/x", "/a/y"))
+	require.NoError(t, f.LinkSoft("/nowhere", "/dangling"))
+	require.NoError(t, f.Close())
+
+	index, err := Create(filepath.Join(filepath.Dir(f.Path()), "index.hdf5"))
+	require.NoError(t, err)
+	require.NoError(t, index.LinkExternal("a.hdf5", "/a", "/there"))
+	require.NoError(t, index.LinkExternal("gone.hdf5", "/a", "/gone"))
+	t.Chdir(t.TempDir())
+	index = reopen(t, index)
+	require.Equal(t, Set, index.Type("/there/y"))
+	require.Equal(t, None, index.Type("/gone"))
+	names, err := index.List("/there")
+	require.NoError(t, err)
+	require.Equal(t, []string{"x"}, names, "soft links are other names")
+	d, err := index.Dataset("/there/y")
+	require.NoError(t, err)
+	whole, err := d.Integers()
+	require.NoError(t, err)
+	require.Equal(t, []int64{5}, whole)
+	require.NoError(t, d.Close())
+	require.NoError(t, d.Close(), "again")
+}
+
+func TestErrorsAreThoseOfTheLibrary(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.hdf5")
+	_, err := Open(path)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 5000)), 0o644))
+	_, err = Open(path)
+	require.EqualError(t, err, "open "+path+": file signature not found")
+	_, err = Create(filepath.Join(path, "b"))
+	require.ErrorContains(t, err, "unable to open file")
+}
+
+// Files and goroutines as they come: libhdf5 keeps what it has to say for each thread, and much else for all of them.
+func TestGoroutines(t *testing.T) {
+	folder := t.TempDir()
+	var wait sync.WaitGroup
+	for i := range 8 {
+		wait.Go(func() {
+			f, err := Create(filepath.Join(folder, string(rune('a'+i))))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for j := range 50 {
+				name := "/" + strings.Repeat("x", j+1)
+				if err := Put(f, name, []int64{int64(i), int64(j)}, 2); err != nil {
+					t.Error(err)
+				}
+				if f.Type("/missing") != None {
+					t.Error("there is something missing")
+				}
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+}
