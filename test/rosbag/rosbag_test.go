@@ -272,6 +272,40 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// Several publishers of a topic are several connections to ROS, with what each of them said, and its tools take that.
+func TestPublishers(t *testing.T) {
+	needROS(t)
+	dir := t.TempDir()
+	ours, filtered := filepath.Join(dir, "ours.bag"), filepath.Join(dir, "filtered.bag")
+	w, err := codec.Create(ours, codec.CreateOptions{ChunkSize: 500, Compression: "lz4"})
+	require.NoError(t, err)
+	var publishers []*codec.Channel
+	for _, metadata := range []map[string]string{{"callerid": "/one", "latching": "true"}, {"callerid": "/two", "latching": "false"}, {"callerid": "/three"}} {
+		publishers = append(publishers, &codec.Channel{
+			Topic: "/chat", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Metadata: metadata,
+			Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
+		})
+	}
+	const count = 300
+	for i := range int64(count) {
+		require.NoError(t, w.Write(&codec.Message{Channel: publishers[i%3], LogTime: 1700000000e9 + i, Data: []byte("\x02\x00\x00\x00hi")}))
+	}
+	require.NoError(t, w.Close())
+	require.Contains(t, run(t, "rosbag", "info", ours), "(3 connections)")
+	require.Contains(t, run(t, "rosbag", "check", ours), "Bag file does not need any migrations.")
+	run(t, "rosbag", "filter", ours, filtered, "m.data == 'hi'")
+	run(t, "rosbag", "reindex", "-q", "-f", ours)
+	got := askROS(t, ours, filtered)
+	require.Len(t, got[0].Messages, count)
+	require.Len(t, got[1].Messages, count)
+	const sum, definition = "992ce8a1687cec8c8bd883ec73ca41d1", "string data\n"
+	require.ElementsMatch(t, []map[string]string{
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/one", "latching": "1"},
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/two", "latching": "0"},
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/three"},
+	}, got[0].Connections)
+}
+
 // What was in ROS 2 meanwhile is for ROS what it was before, but for what ROS 2 does not have.
 func TestThereAndBack(t *testing.T) {
 	needROS(t)
