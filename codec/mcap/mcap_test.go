@@ -152,7 +152,7 @@ func TestRoundTrip(t *testing.T) {
 			require.NoError(t, err)
 			defer scanned.Close()
 			scanned.reset()
-			require.NoError(t, scanned.scan())
+			require.NoError(t, scanned.scan(false))
 			again := scanned.describe()
 			require.Equal(t, info, again)
 		})

@@ -103,7 +103,7 @@ func (r *Reader) index() error {
 		if useless.damaged {
 			r.contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", useless))
 		}
-		err = r.scan()
+		err = r.scan(r.beheaded || useless.damaged && !proven)
 	}
 	if err != nil {
 		r.infoErr = fmt.Errorf("read %s: %w", r.path, err)

@@ -20,8 +20,9 @@ const runSize = 1 << 20
 // zeroEnd is how many bytes at the end of a record may be zero when nothing is wrong: the lengths of what it does not have.
 const zeroEnd = 8
 
-// scan finds the segments by going through the whole file.
-func (r *Reader) scan() error {
+// scan finds the segments by going through the whole file, at first for its channels alone if those may be missing in front of their
+// messages.
+func (r *Reader) scan(definitions bool) error {
 	to := r.size
 	magic := make([]byte, len(mcap.Magic))
 	if _, err := r.file.ReadAt(magic, max(r.size-int64(len(magic)), 0)); err != nil {
@@ -44,6 +45,8 @@ func (r *Reader) scan() error {
 	}
 	if r.beheaded {
 		w.off = 0
+	}
+	if definitions {
 		if err := r.scanDefinitions(w); err != nil {
 			return err
 		}

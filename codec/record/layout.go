@@ -358,12 +358,14 @@ func (w *walk) recover(problem error) (more bool, err error) {
 		}
 	}
 	next, message, err := w.resync(w.pos + 1)
-	if err == nil && w.deep && w.last.end == w.pos {
-		// The length of the last message may be wrong, so that it runs over others.
+	if err == nil && w.deep && (w.last.end == w.pos || w.pos == firstSection) {
+		// The length of the last message may be wrong, so that it runs over others; or a part of the header is missing.
 		var within int64
 		var kind bool
-		if within, kind, err = w.resync(w.last.content); within >= 0 && within < w.pos {
-			w.takeBack()
+		if within, kind, err = w.resync(max(w.last.content, sectionSize)); within >= 0 && within < w.pos {
+			if w.last.end == w.pos {
+				w.takeBack()
+			}
 			next, message = within, kind
 		}
 	}
@@ -388,7 +390,7 @@ func (w *walk) recover(problem error) (more bool, err error) {
 		text = "the file is cut off here: it says that it is complete"
 	case next < 0:
 		text = fmt.Sprintf("%s, and nothing in the last %d bytes", text, w.size-w.pos)
-	case w.deep:
+	case w.deep && next > w.pos:
 		text = fmt.Sprintf("%s; %d bytes are lost", text, next-w.pos)
 	}
 	w.report(text)
