@@ -93,6 +93,22 @@ func (e euler) turn(f euler, u float64) euler {
 	return slerp(e.quaternion(), f.quaternion(), u).unit().euler(near)
 }
 
+// ToQuaternion returns the rotation by roll, pitch and yaw in rad about fixed axes (Rz·Ry·Rx).
+func ToQuaternion(roll, pitch, yaw float64) (x, y, z, w float64) {
+	q := euler{roll, pitch, yaw}.quaternion()
+	return q[0], q[1], q[2], q[3]
+}
+
+// ToEuler is the reverse of ToQuaternion: pitch is from -π/2 to π/2, roll and yaw above -π and up to π. All are NaN if the quaternion's
+// length is 0 or not finite.
+func ToEuler(x, y, z, w float64) (roll, pitch, yaw float64) {
+	e := quaternion{x, y, z, w}.unit().euler(euler{})
+	if math.Cos(e[1]) < 0 { // the other way to tell it was nearer to 0
+		e = euler{wrap(e[0]+math.Pi, math.Pi), wrap(math.Pi-e[1], math.Pi), wrap(e[2]+math.Pi, math.Pi)}
+	}
+	return e[0], e[1], e[2]
+}
+
 // wrap returns the angle a as one above -half and up to half, of which two are a turn.
 func wrap(a, half float64) float64 {
 	if a > -half && a <= half {

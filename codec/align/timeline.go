@@ -142,10 +142,10 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 	}
 	from, to = max(from, first), min(to, last)
 	if from > to {
-		return nil, fmt.Errorf("the streams have no time in common: one begins at %s, where another one has ended at %s", FormatStamp(from), FormatStamp(to))
+		return nil, fmt.Errorf("the streams have no time in common: one begins at %s, where another one has ended at %s", formatStamp(from), formatStamp(to))
 	}
 	if n := float64(to-from) / 1e9 * rate; n >= maxPoints {
-		return nil, fmt.Errorf("%.0f rows are too many, at most %d can be made; look for wrong times from %s to %s", n, maxPoints, FormatStamp(from), FormatStamp(to))
+		return nil, fmt.Errorf("%.0f rows are too many, at most %d can be made; look for wrong times from %s to %s", n, maxPoints, formatStamp(from), formatStamp(to))
 	}
 	var points []int64
 	for k := 0; ; k++ {

@@ -1,0 +1,314 @@
+package episode
+
+import (
+	"cmp"
+	"container/heap"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sort"
+
+	"tapedeck/codec"
+)
+
+// Details is Info.Extra of a Reader.
+type Details struct {
+	Episodes []Summary `json:"episodes"`
+}
+
+// MetadataKey is where Info.Metadata of a Reader has Details, as JSON.
+const MetadataKey = "episodes"
+
+var _ codec.LatestReader = (*Reader)(nil)
+
+// Reader reads episodes as messages of ROS 2: frames on /camera_0/image/compressed (sensor_msgs/msg/CompressedImage) or /camera_0/image_raw
+// (Image), poses on /arm_0/pose (geometry_msgs/msg/PoseStamped), joints in rad with their velocities and efforts on /arm_0/joint_states
+// (sensor_msgs/msg/JointState), grippers on /arm_0/gripper (the same, with columns for names and numbers for positions), and what an arm was
+// told on /arm_0/command/pose, joint_states and gripper. Stamps are when messages were received, too. It implements codec.Reader.
+type Reader struct {
+	format, path string
+	source       Source
+	info         *codec.Info
+	streams      []*stream // of all episodes; nil before they are known
+	channels     channels
+}
+
+// NewReader returns the episodes of s, which is at path and of a format, as messages. Closing it closes s. As far as s has methods
+// Complete() bool and Events() []codec.Event, Info has what they say, and Query.Damaged is told what Damage() []error says; all are called
+// behind Episodes. What is damaged is an error behind the last message of a complete recording whose Query has no Damaged.
+func NewReader(format, path string, s Source) *Reader {
+	return &Reader{format: format, path: path, source: s}
+}
+
+// Info implements codec.Reader.
+func (r *Reader) Info() (*codec.Info, error) {
+	if r.info != nil {
+		return r.info, nil
+	}
+	episodes, err := r.load()
+	if err != nil {
+		return nil, err
+	}
+	info := &codec.Info{Format: r.format, Path: r.path, Complete: r.complete()}
+	if info.Size, err = size(r.path); err != nil {
+		return nil, err
+	}
+	counts := map[*codec.Channel]int{}
+	first := true
+	for _, s := range r.streams {
+		if _, ok := counts[s.channel]; !ok {
+			info.Topics = append(info.Topics, codec.TopicInfo{Channel: s.channel})
+		}
+		counts[s.channel] += len(s.stamps)
+		start, end := s.stamps[0], s.stamps[len(s.stamps)-1]
+		if first {
+			info.StartTime, info.EndTime, first = start, end, false
+		}
+		info.StartTime, info.EndTime = min(info.StartTime, start), max(info.EndTime, end)
+	}
+	for i := range info.Topics {
+		t := &info.Topics[i]
+		t.MessageCount = uint64(counts[t.Channel])
+		info.MessageCount += t.MessageCount
+	}
+	info.Files = []codec.FileInfo{{Path: r.path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime}}
+	details := Details{Episodes: []Summary{}}
+	for _, e := range episodes {
+		details.Episodes = append(details.Episodes, Summarize(e))
+	}
+	info.Extra = details
+	if text, err := json.Marshal(details); err == nil {
+		info.Metadata = map[string]string{MetadataKey: string(text)}
+	}
+	if s, ok := r.source.(interface{ Events() []codec.Event }); ok {
+		info.Events = slices.Clone(s.Events())
+	}
+	for _, err := range r.damage() {
+		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: err.Error()})
+	}
+	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+	r.info = info
+	return info, nil
+}
+
+func (r *Reader) complete() bool {
+	s, ok := r.source.(interface{ Complete() bool })
+	return !ok || s.Complete()
+}
+
+func (r *Reader) damage() []error {
+	s, ok := r.source.(interface{ Damage() []error })
+	if !ok {
+		return nil
+	}
+	return s.Damage()
+}
+
+// size returns how many bytes are at path, in all.
+func size(path string) (bytes int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		stat, err := d.Info()
+		if err == nil {
+			bytes += stat.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("size of %s: %w", path, err)
+	}
+	return bytes, nil
+}
+
+// load finds the streams.
+func (r *Reader) load() ([]*Episode, error) {
+	episodes, err := r.source.Episodes()
+	if err != nil || r.channels != nil {
+		return episodes, err
+	}
+	r.channels = channels{}
+	for _, e := range episodes {
+		r.streams = append(r.streams, r.channels.streams(e)...)
+	}
+	return episodes, nil
+}
+
+// Read implements codec.Reader.
+func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
+	if _, err := r.load(); err != nil {
+		return nil, err
+	}
+	it := r.iterator(q)
+	for _, err := range r.damage() {
+		switch {
+		case q.Damaged != nil:
+			q.Damaged(err)
+		case errors.Is(it.end, io.EOF) && r.complete():
+			it.end = err
+		}
+	}
+	return it, nil
+}
+
+// Latest implements codec.LatestReader.
+func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	if _, err := r.load(); err != nil {
+		return nil, err
+	}
+	kept := map[*codec.Channel]int{}
+	selected := q
+	q.Topics = func(c *codec.Channel) bool {
+		if selected.Wants(c) {
+			kept[c] = keep(c)
+		}
+		return kept[c] > 0
+	}
+	counts := map[*codec.Channel]int{}
+	it := r.iterator(q)
+	for _, c := range it.heap {
+		counts[c.stream.channel] += c.end - c.next
+	}
+	for c, n := range counts {
+		it.skip[c] = n - min(n, kept[c])
+	}
+	return it, nil
+}
+
+// Close implements codec.Reader.
+func (r *Reader) Close() error { return r.source.Close() }
+
+func (r *Reader) iterator(q codec.Query) *iterator {
+	it := &iterator{path: r.path, query: q, skip: map[*codec.Channel]int{}, end: io.EOF}
+	wanted := map[*codec.Channel]bool{}
+	for i, s := range r.streams {
+		wants, asked := wanted[s.channel]
+		if !asked {
+			wants = q.Wants(s.channel)
+			wanted[s.channel] = wants
+		}
+		if !wants {
+			continue
+		}
+		c := &cursor{stream: s, order: i, end: len(s.stamps)}
+		c.next = sort.Search(c.end, func(k int) bool { return s.stamps[k] >= q.Start })
+		if q.End != 0 {
+			c.end = sort.Search(c.end, func(k int) bool { return s.stamps[k] >= q.End })
+		}
+		if c.next < c.end {
+			it.heap = append(it.heap, c)
+		}
+	}
+	heap.Init(&it.heap)
+	return it
+}
+
+// cursor is where an iterator is in a stream.
+type cursor struct {
+	stream    *stream
+	order     int // among the streams
+	next, end int // messages
+	encoder   encoder
+}
+
+// cursors are a heap of which the earliest is the root.
+type cursors []*cursor
+
+func (h cursors) Len() int { return len(h) }
+func (h cursors) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	s, t := a.stream.stamps[a.next], b.stream.stamps[b.next]
+	return s < t || s == t && a.order < b.order
+}
+func (h cursors) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *cursors) Push(x any)   { *h = append(*h, x.(*cursor)) }
+func (h *cursors) Pop() any {
+	last := len(*h) - 1
+	c := (*h)[last]
+	*h = (*h)[:last]
+	return c
+}
+
+// iterator makes the messages of streams, in the order of time.
+type iterator struct {
+	path    string
+	query   codec.Query
+	heap    cursors
+	skip    map[*codec.Channel]int // how many messages come first that are left out
+	message codec.Message
+	end     error // behind the last message
+	err     error
+}
+
+// Next implements codec.Iterator.
+func (it *iterator) Next() (*codec.Message, error) {
+	for it.err == nil {
+		if len(it.heap) == 0 {
+			it.err = it.end
+			break
+		}
+		c := it.heap[0]
+		stamp, i := c.stream.stamps[c.next], c.next
+		if it.skip[c.stream.channel] > 0 {
+			it.skip[c.stream.channel]--
+			it.err = it.advance(c)
+			continue
+		}
+		if c.encoder == nil {
+			c.encoder = c.stream.encoder()
+		}
+		data, err := c.encoder.append(it.message.Data[:0], i)
+		if err != nil {
+			err = fmt.Errorf("read %s: %s at %d: %w", it.path, c.stream.channel.Topic, stamp, err)
+			if it.query.Damaged == nil {
+				it.err = err
+				break
+			}
+			it.query.Damaged(err)
+			it.err = it.advance(c)
+			continue
+		}
+		it.message = codec.Message{Channel: c.stream.channel, LogTime: stamp, Data: data}
+		it.err = it.advance(c)
+		if it.err != nil {
+			break
+		}
+		return &it.message, nil
+	}
+	return nil, it.err
+}
+
+// advance goes to the next message of the root.
+func (it *iterator) advance(c *cursor) error {
+	if c.next++; c.next < c.end {
+		heap.Fix(&it.heap, 0)
+		return nil
+	}
+	heap.Pop(&it.heap)
+	return c.close()
+}
+
+func (c *cursor) close() error {
+	if c.encoder == nil {
+		return nil
+	}
+	return c.encoder.close()
+}
+
+// Close implements codec.Iterator.
+func (it *iterator) Close() error {
+	var errs []error
+	for _, c := range it.heap {
+		errs = append(errs, c.close())
+	}
+	it.heap = nil
+	if it.err == nil {
+		it.err = errors.New("read " + it.path + ": the iterator is closed")
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,360 @@
+package episode
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+// stream is what an episode has on one channel.
+type stream struct {
+	channel *codec.Channel
+	stamps  []int64 // in their order
+	// encoder returns what makes the messages.
+	encoder func() encoder
+}
+
+// encoder makes the messages of a stream.
+type encoder interface {
+	// append appends the payload of the i-th message.
+	append(dst []byte, i int) ([]byte, error)
+	close() error
+}
+
+// channels are those of a Reader, by topic and type.
+type channels map[[2]string]*codec.Channel
+
+func (c channels) get(topic string, m msgs.Message) *codec.Channel {
+	key := [2]string{topic, m.TypeName()}
+	if c[key] == nil {
+		channel := &codec.Channel{Topic: topic, Type: m.TypeName(), Encoding: codec.EncodingCDR}
+		library := msgs.Library()
+		if text, err := library.Concatenated(channel.Type); err == nil {
+			channel.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
+		}
+		if hash, err := library.Hash(channel.Type); err == nil {
+			channel.TypeHash = hash
+		}
+		c[key] = channel
+	}
+	return c[key]
+}
+
+// streams returns what there is of e, as messages of ROS 2.
+func (c channels) streams(e *Episode) []*stream {
+	var all []*stream
+	for _, camera := range e.Cameras {
+		if len(camera.Stamps) > 0 {
+			all = append(all, c.camera(camera))
+		}
+	}
+	for _, a := range e.Arms {
+		name := "/" + topicName(a.Name)
+		for _, s := range []*stream{
+			c.pose(name+"/pose", a.Name, a.Pose),
+			c.joints(name+"/joint_states", a.Name, a.Joint, a.Velocity, a.Effort),
+			c.joints(name+"/gripper", a.Name, a.Gripper, nil, nil),
+			c.pose(name+"/command/pose", a.Name, a.CommandPose),
+			c.joints(name+"/command/joint_states", a.Name, a.CommandJoint, nil, nil),
+			c.joints(name+"/command/gripper", a.Name, a.CommandGripper, nil, nil),
+		} {
+			if s != nil {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// topicName returns a name as a topic of ROS 2 can have it.
+func topicName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 128 && (r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// order returns the indices of times, in their order, and these times.
+func order(stamps []int64) ([]int, []int64) {
+	indices := make([]int, len(stamps))
+	for i := range indices {
+		indices[i] = i
+	}
+	if slices.IsSorted(stamps) {
+		return indices, stamps
+	}
+	slices.SortStableFunc(indices, func(i, j int) int { return cmp.Compare(stamps[i], stamps[j]) })
+	sorted := make([]int64, len(stamps))
+	for k, i := range indices {
+		sorted[k] = stamps[i]
+	}
+	return indices, sorted
+}
+
+// header returns that of a message. Times are kept from 1901 to 2038.
+func header(ns int64, frame string) std_msgs.Header {
+	sec, rest := ns/1e9, ns%1e9
+	if rest < 0 {
+		sec, rest = sec-1, rest+1e9
+	}
+	sec = min(max(sec, math.MinInt32), math.MaxInt32)
+	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(sec), Nanosec: uint32(rest)}, FrameId: frame}
+}
+
+// camera returns what a camera saw. Whether that is sensor_msgs/msg/CompressedImage or Image, the first frame that can be read says.
+func (c channels) camera(camera *Camera) *stream {
+	name := "/" + topicName(camera.Name)
+	s := &stream{channel: c.get(name+"/image/compressed", &sensor_msgs.CompressedImage{})}
+	if raw(camera) {
+		s.channel = c.get(name+"/image_raw", &sensor_msgs.Image{})
+	}
+	var indices []int
+	indices, s.stamps = order(camera.Stamps)
+	isRaw := s.channel.Type == (*sensor_msgs.Image)(nil).TypeName()
+	s.encoder = func() encoder { return &frameEncoder{camera: camera, order: indices, stamps: s.stamps, raw: isRaw} }
+	return s
+}
+
+// raw says whether the frames of a camera are pixels.
+func raw(camera *Camera) bool {
+	const attempts = 16
+	frames, err := camera.Open()
+	if err != nil {
+		return false
+	}
+	defer frames.Close()
+	for i := range min(len(camera.Stamps), attempts) {
+		if f, err := frames.Frame(i); err == nil {
+			return !f.compressed()
+		}
+	}
+	return false
+}
+
+// compressed says whether the frame is a file of a picture.
+func (f *Frame) compressed() bool { return f.Encoding == "jpeg" || f.Encoding == "png" }
+
+// frameEncoder makes messages of frames.
+type frameEncoder struct {
+	camera *Camera
+	order  []int
+	stamps []int64
+	raw    bool
+	frames Frames // nil before the first
+}
+
+func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
+	if e.frames == nil {
+		var err error
+		if e.frames, err = e.camera.Open(); err != nil {
+			e.frames = nil
+			return dst, err
+		}
+	}
+	f, err := e.frames.Frame(e.order[i])
+	if err != nil {
+		return dst, err
+	}
+	h := header(e.stamps[i], e.camera.Name)
+	switch {
+	case f.compressed() == e.raw:
+		return dst, fmt.Errorf("frame %d of %s is %s, unlike those before", e.order[i], e.camera.Name, f.Encoding)
+	case !e.raw:
+		return cdr.Append(dst, &sensor_msgs.CompressedImage{Header: h, Format: f.Encoding, Data: f.Data})
+	}
+	return cdr.Append(dst, &sensor_msgs.Image{
+		Header: h, Height: uint32(f.Height), Width: uint32(f.Width), Encoding: f.Encoding, Step: uint32(f.Step), Data: f.Data,
+	})
+}
+
+func (e *frameEncoder) close() error {
+	if e.frames == nil {
+		return nil
+	}
+	return e.frames.Close()
+}
+
+// pose returns poses, nil if there are none. What is no x, y and z with rx, ry and rz or qx, qy, qz and qw is told as joints are.
+func (c channels) pose(topic, frame string, v *align.Vector) *stream {
+	if absent(v) {
+		return nil
+	}
+	p := &poseEncoder{vector: v, frame: frame}
+	for i, name := range []string{"x", "y", "z"} {
+		p.position[i] = column(v, name)
+	}
+	for i, name := range []string{"rx", "ry", "rz"} {
+		p.euler[i] = column(v, name)
+	}
+	for i, name := range []string{"qx", "qy", "qz", "qw"} {
+		p.quaternion[i] = column(v, name)
+	}
+	turned := !slices.Contains(p.euler[:], -1) && len(v.Columns) == 6
+	p.turned = !slices.Contains(p.quaternion[:], -1) && len(v.Columns) == 7
+	if slices.Contains(p.position[:], -1) || !turned && !p.turned {
+		return c.joints(topic, frame, v, nil, nil)
+	}
+	s := &stream{channel: c.get(topic, &geometry_msgs.PoseStamped{})}
+	p.order, s.stamps = order(v.Stamps)
+	s.encoder = func() encoder { e := *p; return &e }
+	return s
+}
+
+// column returns the column of a name, -1 for none.
+func column(v *align.Vector, name string) int {
+	return slices.IndexFunc(v.Columns, func(c align.Column) bool { return c.Name == name })
+}
+
+// poseEncoder makes messages of poses.
+type poseEncoder struct {
+	vector     *align.Vector
+	frame      string
+	order      []int
+	position   [3]int // columns
+	euler      [3]int
+	quaternion [4]int
+	turned     bool // by the quaternion
+	known      []float64
+	next       int // the first sample that known does not know
+}
+
+// know has known be what is known at the i-th sample. It is called with rising i.
+func (e *poseEncoder) know(i int) {
+	n := len(e.vector.Columns)
+	if e.known == nil {
+		e.known = make([]float64, n)
+		for c := range e.known {
+			e.known[c] = math.NaN()
+		}
+	}
+	for ; e.next <= i; e.next++ {
+		for c, x := range e.vector.Values[e.order[e.next]*n:][:n] {
+			if !align.IsMissing(x) {
+				e.known[c] = x
+			}
+		}
+	}
+}
+
+func (e *poseEncoder) append(dst []byte, i int) ([]byte, error) {
+	e.know(i)
+	m := geometry_msgs.PoseStamped{Header: header(e.vector.Stamps[e.order[i]], e.frame)}
+	p, q := &m.Pose.Position, &m.Pose.Orientation
+	p.X, p.Y, p.Z = e.known[e.position[0]], e.known[e.position[1]], e.known[e.position[2]]
+	if e.turned {
+		q.X, q.Y, q.Z, q.W = e.known[e.quaternion[0]], e.known[e.quaternion[1]], e.known[e.quaternion[2]], e.known[e.quaternion[3]]
+	} else {
+		angle := func(k int) float64 { return e.known[e.euler[k]] * radians(e.vector.Columns[e.euler[k]].Unit) }
+		q.X, q.Y, q.Z, q.W = align.ToQuaternion(angle(0), angle(1), angle(2))
+	}
+	return cdr.Append(dst, &m)
+}
+
+func (e *poseEncoder) close() error { return nil }
+
+// joints returns joints with what is told of them beside, nil if there is nothing. Samples of the same time and of as many columns are one
+// message.
+func (c channels) joints(topic, frame string, position, velocity, effort *align.Vector) *stream {
+	e := &jointEncoder{frame: frame, vectors: [3]*align.Vector{position, velocity, effort}}
+	type sample struct {
+		stamp         int64
+		vector, index int
+	}
+	var samples []sample
+	for k, v := range e.vectors {
+		if absent(v) {
+			continue
+		}
+		for i, t := range v.Stamps {
+			samples = append(samples, sample{t, k, i})
+		}
+	}
+	if len(samples) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.stamp, b.stamp) })
+	s := &stream{channel: c.get(topic, &sensor_msgs.JointState{})}
+	var next [3]int // the first message at this time that may take one more of a vector
+	for _, x := range samples {
+		if n := len(s.stamps); n == 0 || s.stamps[n-1] != x.stamp {
+			next = [3]int{n, n, n}
+		}
+		place := next[x.vector]
+		if place >= len(s.stamps) || !e.fits(e.samples[place], x.vector) {
+			place = len(s.stamps)
+			s.stamps = append(s.stamps, x.stamp)
+			e.samples = append(e.samples, [3]int{-1, -1, -1})
+		}
+		next[x.vector] = place + 1
+		e.samples[place][x.vector] = x.index
+	}
+	e.stamps = s.stamps
+	s.encoder = func() encoder { e := *e; return &e }
+	return s
+}
+
+// jointEncoder makes messages of joints, of their position, velocity and effort.
+type jointEncoder struct {
+	frame   string
+	vectors [3]*align.Vector
+	samples [][3]int // of each message, which sample of each vector it has; -1 is none
+	stamps  []int64
+	message sensor_msgs.JointState
+}
+
+// fits says whether a sample of a vector can be told in a message with others.
+func (e *jointEncoder) fits(m [3]int, vector int) bool {
+	for k, i := range m {
+		if i >= 0 && len(e.vectors[k].Columns) != len(e.vectors[vector].Columns) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *jointEncoder) append(dst []byte, i int) ([]byte, error) {
+	m := &e.message
+	m.Header = header(e.stamps[i], e.frame)
+	m.Name, m.Position, m.Velocity, m.Effort = m.Name[:0], m.Position[:0], m.Velocity[:0], m.Effort[:0]
+	names := -1 // the vector that says which columns are told
+	for k, to := range []*[]float64{&m.Position, &m.Velocity, &m.Effort} {
+		sample := e.samples[i][k]
+		if sample < 0 {
+			continue
+		}
+		v := e.vectors[k]
+		if names < 0 {
+			names = k
+		}
+		leading := e.vectors[names]
+		for c, column := range v.Columns {
+			if align.IsMissing(leading.Values[e.samples[i][names]*len(leading.Columns)+c]) {
+				continue
+			}
+			x := v.Values[sample*len(v.Columns)+c]
+			if k < 2 {
+				x *= radians(column.Unit)
+			}
+			*to = append(*to, x)
+			if k == names {
+				m.Name = append(m.Name, column.Name)
+			}
+		}
+	}
+	return cdr.Append(dst, m)
+}
+
+func (e *jointEncoder) close() error { return nil }

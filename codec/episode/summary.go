@@ -1,0 +1,99 @@
+package episode
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"tapedeck/codec/align"
+)
+
+// Summary says what is in an Episode.
+type Summary struct {
+	Name     string                     `json:"name"`
+	Task     string                     `json:"task,omitempty"`
+	Success  *bool                      `json:"success,omitempty"`
+	Start    int64                      `json:"start_time"` // ns since the Unix epoch, of what is in it
+	End      int64                      `json:"end_time"`   // likewise
+	Duration float64                    `json:"duration"`   // s
+	Cameras  []StreamSummary            `json:"cameras"`
+	Streams  []StreamSummary            `json:"streams"`
+	Devices  map[string]json.RawMessage `json:"devices,omitempty"`
+	Metadata json.RawMessage            `json:"metadata,omitempty"`
+}
+
+// StreamSummary says how much there is of a stream.
+type StreamSummary struct {
+	Name       string   `json:"name"`
+	Topic      string   `json:"topic,omitempty"`
+	Columns    []string `json:"columns,omitempty"`
+	Count      int      `json:"count"`
+	Rate       float64  `json:"rate"`        // Hz, by the median of the times between two; 0 where there are not two
+	Gaps       int      `json:"gaps"`        // times longer than five of these, and than 100 ms
+	LongestGap float64  `json:"longest_gap"` // s, between two
+}
+
+// Summarize says what is in e.
+func Summarize(e *Episode) Summary {
+	s := Summary{Name: e.Name, Task: e.Task, Success: e.Success, Devices: map[string]json.RawMessage{}, Metadata: e.Metadata}
+	device := func(name string, d json.RawMessage) {
+		if d != nil {
+			s.Devices[name] = d
+		}
+	}
+	first := true
+	summarize := func(name, topic string, stamps []int64) StreamSummary {
+		t := StreamSummary{Name: name, Topic: topic, Count: len(stamps)}
+		if len(stamps) == 0 {
+			return t
+		}
+		_, stamps = order(stamps)
+		last := stamps[len(stamps)-1]
+		if first {
+			s.Start, s.End, first = stamps[0], last, false
+		}
+		s.Start, s.End = min(s.Start, stamps[0]), max(s.End, last)
+		steps := make([]time.Duration, len(stamps)-1)
+		for i := range steps {
+			steps[i] = time.Duration(stamps[i+1] - stamps[i])
+		}
+		slices.Sort(steps)
+		if n := len(steps); n > 0 {
+			period := steps[(n-1)/2]
+			if period > 0 {
+				t.Rate = 1 / period.Seconds()
+			}
+			t.LongestGap = steps[n-1].Seconds()
+			for _, step := range steps {
+				if step > 100*time.Millisecond && step/5 > period {
+					t.Gaps++
+				}
+			}
+		}
+		return t
+	}
+	for _, c := range e.Cameras {
+		s.Cameras = append(s.Cameras, summarize(c.Name, c.Topic, c.Stamps))
+		device(c.Name, c.Device)
+	}
+	for _, a := range e.Arms {
+		for _, v := range a.vectors() {
+			if absent(v) {
+				continue
+			}
+			t := summarize(v.Name, v.Topic, v.Stamps)
+			for _, c := range v.Columns {
+				t.Columns = append(t.Columns, c.Name)
+			}
+			s.Streams = append(s.Streams, t)
+		}
+		device(a.Name, a.Device)
+	}
+	s.Duration = time.Duration(s.End - s.Start).Seconds()
+	return s
+}
+
+// vectors returns the streams of an arm; those that there are not are nil.
+func (a *Arm) vectors() []*align.Vector {
+	return []*align.Vector{a.Pose, a.Joint, a.Gripper, a.Velocity, a.Effort, a.CommandPose, a.CommandJoint, a.CommandGripper}
+}
