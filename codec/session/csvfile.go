@@ -1,0 +1,139 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"tapedeck/codec/align"
+)
+
+// flushSize is how many bytes of a table wait at most before they are written.
+const flushSize = 64 << 10
+
+// tableHeader is the first line of a table.
+const tableHeader = "timestamp,index,value\r\n"
+
+// csvFile writes a table. Samples are collected, and written when they are many or flush is called. The methods may be called
+// beside each other; a slow disk holds up only what calls flush, and append when samples are many.
+type csvFile struct {
+	name string // of the stream, "arm_0/joint"
+
+	mu      sync.Mutex // for what follows
+	buffer  []byte
+	samples uint64 // in buffer
+	start   int64  // earliest stamp of these
+	end     int64  // latest
+	closed  bool
+
+	writing sync.Mutex // for what follows, taken before mu
+	file    *os.File
+	spare   []byte
+	size    int64 // of what was written whole
+}
+
+// lostError says what of a stream could not be written.
+type lostError struct {
+	name       string
+	path       string
+	count      uint64
+	start, end int64
+	err        error
+}
+
+func (e *lostError) Error() string { return fmt.Sprintf("write %s: %v", e.path, e.err) }
+
+func (e *lostError) Unwrap() error { return e.err }
+
+// createTable begins a table with its header.
+func createTable(path, name string) (*csvFile, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	f := &csvFile{name: name, file: file, buffer: []byte(tableHeader)}
+	return f, nil
+}
+
+// key is how the numbers of a column are written.
+type key struct {
+	text   string
+	whole  bool    // what is whole is an int
+	factor float64 // from the unit of the numbers to that of the table
+}
+
+// append adds a sample.
+func (f *csvFile) append(stamp int64, keys []key, values []float64) error {
+	var room [24]byte
+	text := appendStamp(room[:0], stamp)
+	f.mu.Lock()
+	for i, v := range values {
+		if align.IsMissing(v) {
+			continue
+		}
+		f.buffer = append(append(f.buffer, text...), ',')
+		f.buffer = append(append(f.buffer, keys[i].text...), ',')
+		f.buffer = append(appendNumber(f.buffer, v*keys[i].factor, keys[i].whole), "\r\n"...)
+	}
+	if f.samples == 0 {
+		f.start, f.end = stamp, stamp
+	}
+	f.start, f.end = min(f.start, stamp), max(f.end, stamp)
+	f.samples++
+	many := len(f.buffer) >= flushSize
+	f.mu.Unlock()
+	if many {
+		return f.flush()
+	}
+	return nil
+}
+
+// flush writes what is collected. After an error the file ends with the last sample that was written whole; the error is a *lostError
+// about the samples that are not.
+func (f *csvFile) flush() error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	f.mu.Lock()
+	data, lost := f.buffer, lostError{name: f.name, path: f.file.Name(), count: f.samples, start: f.start, end: f.end}
+	f.buffer, f.spare = f.spare[:0], nil
+	f.samples = 0
+	f.mu.Unlock()
+	if len(data) == 0 {
+		return nil
+	}
+	n, err := f.file.WriteAt(data, f.size)
+	if err == nil {
+		f.size += int64(n)
+		f.spare = data
+		return nil
+	}
+	if cut := f.file.Truncate(f.size); cut != nil {
+		err = errors.Join(err, cut)
+	}
+	lost.err = cause(err)
+	return &lost
+}
+
+// sync asks the system to put what was flushed on the disk.
+func (f *csvFile) sync() error {
+	f.mu.Lock()
+	closed := f.closed
+	f.mu.Unlock()
+	if closed {
+		return nil
+	}
+	return f.file.Sync()
+}
+
+// close writes what is collected and closes the file.
+func (f *csvFile) close() error {
+	err := f.flush()
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	if closeErr := f.file.Close(); err == nil && closeErr != nil {
+		err = &lostError{name: f.name, path: f.file.Name(), err: cause(closeErr)}
+	}
+	return err
+}

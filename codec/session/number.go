@@ -1,0 +1,51 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec/align"
+)
+
+// parseNumber reads a value as Python writes it: a float, an int, a bool, or nothing for None.
+func parseNumber(text string) (float64, error) {
+	switch text {
+	case "":
+		return align.Missing(), nil
+	case "True":
+		return 1, nil
+	case "False":
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("value %.40q is too large", text)
+	case err != nil:
+		return 0, fmt.Errorf("value %.40q is no number", text)
+	case math.IsNaN(v):
+		return math.NaN(), nil // which is not Missing
+	}
+	return v, nil
+}
+
+// appendNumber appends a value as Python writes a float or, if it is whole and may be an int, an int.
+func appendNumber(b []byte, v float64, mayBeInt bool) []byte {
+	size := math.Abs(v)
+	switch {
+	case math.IsNaN(v):
+		return append(b, "nan"...)
+	case math.IsInf(v, 0):
+		return append(b, strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, 64), "+"))...)
+	case size != 0 && (size < 1e-4 || size >= 1e16):
+		return strconv.AppendFloat(b, v, 'e', -1, 64)
+	}
+	b = strconv.AppendFloat(b, v, 'f', -1, 64)
+	if v == math.Trunc(v) && !mayBeInt {
+		b = append(b, ".0"...)
+	}
+	return b
+}

@@ -1,0 +1,110 @@
+package session
+
+import (
+	"os"
+	"slices"
+	"sync"
+
+	"tapedeck/codec/episode"
+)
+
+// pictures makes PNGs of pixels beside whatever else goes on, in a pool of workers. There are only so many frames at a time that wait
+// or are worked on: when there are more, take waits.
+type pictures struct {
+	free    chan *picture
+	todo    chan *picture
+	workers sync.WaitGroup
+	done    func(*picture, int64, error) // is told how it went with each, from any worker
+
+	mu      sync.Mutex
+	written sync.Cond
+	taken   uint64
+	pending []uint64 // numbers of those that were taken and are not written
+}
+
+// picture is a frame to be written.
+type picture struct {
+	number uint64
+	topic  string // of the camera
+	path   string
+	stamp  int64
+	frame  episode.Frame // its Data is the picture's own
+	pixels *pixels
+}
+
+func newPictures(workers int, done func(*picture, int64, error)) *pictures {
+	p := &pictures{free: make(chan *picture, 2*workers+1), todo: make(chan *picture, 2*workers+1), done: done}
+	p.written.L = &p.mu
+	for range cap(p.free) {
+		p.free <- &picture{}
+	}
+	for range workers {
+		p.workers.Go(p.work)
+	}
+	return p
+}
+
+// take copies a frame, to be written to path, and says whether that had to wait.
+func (p *pictures) take(topic, path string, stamp int64, f *episode.Frame, pixels *pixels) (late bool) {
+	var next *picture
+	select {
+	case next = <-p.free:
+	default:
+		late = true
+		next = <-p.free
+	}
+	data := append(next.frame.Data[:0], f.Data...)
+	p.mu.Lock()
+	p.taken++
+	p.pending = append(p.pending, p.taken)
+	*next = picture{number: p.taken, topic: topic, path: path, stamp: stamp, frame: *f, pixels: pixels}
+	p.mu.Unlock()
+	next.frame.Data = data
+	p.todo <- next
+	return late
+}
+
+// work writes one picture after the other.
+func (p *pictures) work() {
+	var e pngEncoder
+	for next := range p.todo {
+		data, err := e.encode(&next.frame, next.pixels)
+		if err == nil {
+			err = writePicture(next.path, data)
+		}
+		p.done(next, int64(len(data)), err)
+		p.mu.Lock()
+		p.pending = slices.DeleteFunc(p.pending, func(n uint64) bool { return n == next.number })
+		p.mu.Unlock()
+		p.written.Broadcast()
+		p.free <- next
+	}
+}
+
+// wait waits until all that were taken by now are written. It may be called beside take.
+func (p *pictures) wait() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for last := p.taken; len(p.pending) > 0 && slices.Min(p.pending) <= last; {
+		p.written.Wait()
+	}
+}
+
+// close waits for what was taken, and ends the workers.
+func (p *pictures) close() {
+	close(p.todo)
+	p.workers.Wait()
+}
+
+// writePicture writes a file that has its name only when it is whole.
+func writePicture(path string, data []byte) error {
+	part := path + partSuffix
+	err := os.WriteFile(part, data, 0o666)
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
+		_ = os.Remove(part)
+	}
+	return err
+}

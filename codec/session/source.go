@@ -1,0 +1,303 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+// maxDamage is how many damaged places are kept, each as an error of its own.
+const maxDamage = 100
+
+// Source reads a session, or a folder of sessions.
+type Source struct {
+	path     string
+	folders  []string
+	episodes []*episode.Episode
+	err      error
+	read     bool
+	complete bool
+	events   []codec.Event
+	damage   []error
+	more     int // damaged places beside those
+}
+
+var _ episode.Source = (*Source)(nil)
+
+// Open opens the session in the folder path, or the sessions in it.
+func Open(path string) (*Source, error) {
+	folders, err := sessions(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	if len(folders) == 0 {
+		return nil, fmt.Errorf("open %s: %w: a session has a %s, a folder %s, or an arm's folder with a %s", path, codec.ErrUnknownFormat, metadataName, framesName, fileNames[Joint])
+	}
+	return &Source{path: path, folders: folders}, nil
+}
+
+// sessions returns the folders of the sessions at path: itself, or what is in it.
+func sessions(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, cause(err)
+	}
+	if isSession(path, entries) {
+		return []string{path}, nil
+	}
+	var folders []string
+	for _, e := range entries {
+		inner := filepath.Join(path, e.Name())
+		if !isFolder(path, e) || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if entries, err := os.ReadDir(inner); err == nil && isSession(inner, entries) {
+			folders = append(folders, inner)
+		}
+	}
+	slices.SortFunc(folders, naturally)
+	return folders, nil
+}
+
+// isSession says whether a folder is one: it has frames, or tables of an arm, or tells of devices.
+func isSession(path string, entries []os.DirEntry) bool {
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == metadataName, name == metadataName+partSuffix:
+			if tellsDevices(filepath.Join(path, name)) {
+				return true
+			}
+		case name == framesName:
+			if inner, err := os.ReadDir(filepath.Join(path, name)); err == nil && slices.ContainsFunc(inner, func(e os.DirEntry) bool {
+				return strings.HasPrefix(e.Name(), "camera_")
+			}) {
+				return true
+			}
+		case isFolder(path, e):
+			if isArm(filepath.Join(path, name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tellsDevices says whether a file is the metadata of a session.
+func tellsDevices(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	broken := false
+	m := readMetadata(file, func(error) { broken = true })
+	return !broken && (len(m.devices) > 0 || m.id != "")
+}
+
+// isArm says whether a folder has a table of an arm.
+func isArm(path string) bool {
+	for _, name := range append(fileNames[:], endEffector) {
+		if stat, err := os.Stat(filepath.Join(path, name)); err == nil && stat.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
+}
+
+// isFolder says whether an entry of the folder path is a folder, or a link to one.
+func isFolder(path string, e os.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	stat, err := os.Stat(filepath.Join(path, e.Name()))
+	return err == nil && stat.IsDir()
+}
+
+// Episodes implements episode.Source. The tables are read as a whole, pictures are not. What is damaged is left out: see Damage. An
+// error is one of the disk.
+func (s *Source) Episodes() ([]*episode.Episode, error) {
+	if s.read {
+		return s.episodes, s.err
+	}
+	s.read, s.complete = true, true
+	for _, folder := range s.folders {
+		e, err := s.episode(folder)
+		if err != nil {
+			s.err = err
+			return s.episodes, err
+		}
+		s.episodes = append(s.episodes, e)
+	}
+	return s.episodes, nil
+}
+
+// Damage returns what Episodes has found damaged, each as an error that names the file and the line.
+func (s *Source) Damage() []error {
+	if s.more == 0 {
+		return s.damage
+	}
+	return append(slices.Clip(s.damage), fmt.Errorf("read %s: %d more damaged places", s.path, s.more))
+}
+
+func (s *Source) damaged(err error) {
+	if len(s.damage) < maxDamage {
+		s.damage = append(s.damage, err)
+	} else {
+		s.more++
+	}
+}
+
+// Complete says whether all sessions were closed by who wrote them. Episodes finds that out.
+func (s *Source) Complete() bool { return s.complete }
+
+// Events returns what a recorder kept of what happened to the sessions. Episodes finds that out.
+func (s *Source) Events() []codec.Event { return s.events }
+
+// Close implements episode.Source.
+func (s *Source) Close() error { return nil }
+
+// episode reads a session.
+func (s *Source) episode(folder string) (*episode.Episode, error) {
+	m, complete, err := s.metadata(folder)
+	if err != nil {
+		return nil, err
+	}
+	s.complete = s.complete && complete
+	s.events = append(s.events, m.events...)
+	name, _ := filepath.Abs(folder)
+	e := &episode.Episode{Name: cmp.Or(m.id, filepath.Base(name)), Task: m.task, Start: m.start, End: m.end, Success: m.success, Metadata: m.raw}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		switch {
+		case !isFolder(folder, entry):
+		case entry.Name() == framesName:
+			if e.Cameras, err = s.cameras(path, m); err != nil {
+				return nil, err
+			}
+		case isArm(path):
+			arm, err := s.arm(path, m, complete)
+			if err != nil {
+				return nil, err
+			}
+			if arm != nil {
+				e.Arms = append(e.Arms, arm)
+			}
+		}
+	}
+	slices.SortFunc(e.Arms, func(a, b *episode.Arm) int { return naturally(a.Name, b.Name) })
+	return e, nil
+}
+
+// metadata reads that of a session, and says whether the session was closed.
+func (s *Source) metadata(folder string) (m *metadata, complete bool, err error) {
+	for _, name := range []string{metadataName, metadataName + partSuffix} {
+		path := filepath.Join(folder, name)
+		file, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		defer file.Close()
+		wrong := func(err error) { s.damaged(fmt.Errorf("%s: %w", path, err)) }
+		if name != metadataName {
+			wrong = func(error) {} // it was not finished
+		}
+		return readMetadata(file, wrong), name == metadataName, nil
+	}
+	return &metadata{}, false, nil
+}
+
+// arm reads the tables of an arm, nil if they are empty.
+func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, error) {
+	arm := &episode.Arm{Name: filepath.Base(folder)}
+	arm.Device = m.devices[arm.Name]
+	info, err := parseArm(arm.Device)
+	arm.GripperRange = info.GripperRange
+	if err != nil {
+		s.damaged(fmt.Errorf("%s: device %q: %w", filepath.Join(filepath.Dir(folder), metadataName), arm.Name, err))
+	}
+	found := false
+	for stream := range streams {
+		v, err := s.vector(folder, stream, info.JointUnit, complete)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			v.Name = arm.Name + "/" + stream.String()
+			*stream.of(arm) = v
+			found = true
+		}
+	}
+	if !found {
+		return nil, nil
+	}
+	return arm, nil
+}
+
+// vector reads a table of an arm, nil if there is none or nothing in it.
+func (s *Source) vector(folder string, stream Stream, unit string, complete bool) (*align.Vector, error) {
+	column := func(i, n int, index string) align.Column { return stream.column(i, n, index, unit) }
+	v, err := readVector(filepath.Join(folder, fileNames[stream]), complete, column, s.damaged)
+	if err != nil || stream != Gripper {
+		return v, err
+	}
+	other, err := readVector(filepath.Join(folder, endEffector), complete, column, s.damaged)
+	if v == nil || err != nil {
+		return other, err
+	}
+	if other != nil {
+		s.damaged(fmt.Errorf("%s: there is %s, too, which is used", filepath.Join(folder, endEffector), fileNames[Gripper]))
+	}
+	return v, nil
+}
+
+// naturally compares names in which numbers count as such: camera_2 is before camera_10.
+func naturally(a, b string) int {
+	for a != "" && b != "" {
+		i, j := digits(a), digits(b)
+		if i > 0 && j > 0 {
+			m, n := strings.TrimLeft(a[:i], "0"), strings.TrimLeft(b[:j], "0")
+			if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n), cmp.Compare(i, j)); c != 0 {
+				return c
+			}
+			a, b = a[i:], b[j:]
+			continue
+		}
+		if a[0] != b[0] {
+			break
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(a, b)
+}
+
+// digits returns how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+
+// cause strips the operation and the path that package os puts into its errors, for callers that name them.
+func cause(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}

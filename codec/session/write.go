@@ -1,0 +1,110 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+// Write writes a whole take, and closes w in any case. A session that was read is written as it was: with its metadata.json, and as
+// EasyTeleop has it if that is what it was.
+func Write(path string, e *episode.Episode, o Options) error {
+	var members struct {
+		Devices map[string]json.RawMessage `json:"devices"`
+	}
+	given := e.Metadata != nil && json.Unmarshal(e.Metadata, &members) == nil && members.Devices != nil
+	if given {
+		_, cameras := members.Devices["cameras"]
+		_, robots := members.Devices["robots"]
+		o.EasyTeleop = o.EasyTeleop || !cameras && !robots
+	} else {
+		o.Metadata = e.Metadata
+	}
+	if o.Task == "" {
+		o.Task = e.Task
+	}
+	if o.Success == nil {
+		o.Success = e.Success
+	}
+	w, err := Create(path, o)
+	if err != nil {
+		return err
+	}
+	if given {
+		w.given = e.Metadata
+	}
+	err = w.episode(e)
+	if closeErr := w.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// episode writes the streams of a take.
+func (w *Writer) episode(e *episode.Episode) error {
+	for _, a := range e.Arms {
+		for s := range streams {
+			v := *s.of(a)
+			if v == nil {
+				continue
+			}
+			if err := w.all(a, v); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range e.Cameras {
+		if err := w.film(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all writes a vector. What of a gripper are ints and what floats is told from all numbers of a column.
+func (w *Writer) all(a *episode.Arm, v *align.Vector) error {
+	n := len(v.Columns)
+	if len(v.Values) != n*len(v.Stamps) {
+		return fmt.Errorf("write %s: %s has %d numbers for %d samples of %d columns", w.path, v.Name, len(v.Values), len(v.Stamps), n)
+	}
+	if len(v.Stamps) == 0 {
+		return nil
+	}
+	out, err := w.vector(a, v)
+	if err != nil {
+		return w.refuse(err, "%s", v.Name)
+	}
+	out.fractions = make([]bool, n)
+	for i, x := range v.Values {
+		out.fractions[i%n] = out.fractions[i%n] || x != math.Trunc(x) && !align.IsMissing(x)
+	}
+	w.vectors[v] = out
+	for i, stamp := range v.Stamps {
+		if err := w.Sample(a, v, stamp, v.Values[i*n:][:n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// film writes the frames of a camera.
+func (w *Writer) film(c *episode.Camera) error {
+	frames, err := c.Open()
+	if err != nil {
+		return err
+	}
+	defer frames.Close()
+	for i, stamp := range c.Stamps {
+		f, err := frames.Frame(i)
+		if err != nil {
+			return err
+		}
+		if err := w.Frame(c, stamp, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
