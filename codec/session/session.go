@@ -16,9 +16,6 @@
 // A folder of sessions is a recording of several episodes.
 package session
 
-// Name is that of the format.
-const Name = "session"
-
 // Names in a session.
 const (
 	metadataName = "metadata.json"

@@ -8,4 +8,5 @@ import (
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag"
 	_ "tapedeck/codec/rosbag2"
+	_ "tapedeck/codec/session"
 )
