@@ -104,7 +104,7 @@ func span(stamps []int64) (first, last, period int64) {
 		steps[i] = stamps[i+1] - stamps[i]
 	}
 	slices.Sort(steps)
-	return stamps[0], stamps[n-1], steps[(n-1)/2]
+	return stamps[0], stamps[n-1], steps[(n-2)/2]
 }
 
 // row returns the numbers of the i-th sample.
