@@ -1,0 +1,117 @@
+package robot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"tapedeck/codec"
+	"tapedeck/codec/episode"
+)
+
+// frameList says where the frames of a camera in an episode are in the recording.
+type frameList struct {
+	*Recording
+	topic string
+	times []int64 // LogTime of the frames
+	first int     // frames with the LogTime of the first one that are before it, and not in the episode
+}
+
+// add adds a frame, before which there are some with the same LogTime.
+func (l *frameList) add(logTime int64, before int) {
+	if len(l.times) == 0 {
+		l.first = before
+	}
+	l.times = append(l.times, logTime)
+}
+
+// open begins to read frames.
+func (l *frameList) open() (episode.Frames, error) {
+	return &frames{frameList: l, pictures: map[*codec.Channel]*picture{}}, nil
+}
+
+// frames reads the frames of a camera.
+type frames struct {
+	*frameList
+	pictures map[*codec.Channel]*picture
+	it       codec.Iterator
+	next     int // the frame that comes next; before the first one if it is negative
+}
+
+// skipped is how many frames are read rather than looked for behind them.
+const skipped = 32
+
+// Frame implements episode.Frames.
+func (f *frames) Frame(i int) (episode.Frame, error) {
+	frame, err := f.frame(i)
+	if err != nil {
+		return frame, fmt.Errorf("read frame %d of %s in %s: %w", i, f.topic, f.info.Path, err)
+	}
+	return frame, nil
+}
+
+func (f *frames) frame(i int) (frame episode.Frame, err error) {
+	if i < 0 || i >= len(f.times) {
+		return frame, fmt.Errorf("there are %d", len(f.times))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.it == nil || i < f.next || i > f.next+skipped {
+		if err := f.seek(i); err != nil {
+			return frame, err
+		}
+	}
+	for {
+		m, err := f.it.Next()
+		if errors.Is(err, io.EOF) {
+			return frame, errors.New("the recording ends before; did it change meanwhile?")
+		}
+		if err != nil {
+			return frame, err
+		}
+		p := f.pictures[m.Channel]
+		if p == nil {
+			t, err := f.topics.of(m.Channel)
+			if err != nil {
+				return frame, err
+			}
+			p = t.picture
+			f.pictures[m.Channel] = p
+		}
+		if frame, err = p.frame(m.Data); err != nil {
+			continue // nor is it in the list
+		}
+		f.next++
+		if f.next == i+1 {
+			return frame, nil
+		}
+	}
+}
+
+// seek has the messages come from a frame on, or from some frames before that have the same LogTime.
+func (f *frames) seek(i int) error {
+	if f.it != nil {
+		f.it.Close()
+		f.it = nil
+	}
+	f.next = i
+	for f.next > 0 && f.times[f.next-1] == f.times[i] {
+		f.next--
+	}
+	if f.times[i] == f.times[0] {
+		f.next = -f.first
+	}
+	var err error
+	f.it, err = f.reader.Read(f.wanted(f.times[i], func(c *codec.Channel) bool { return c.Topic == f.topic }))
+	return err
+}
+
+// Close implements episode.Frames.
+func (f *frames) Close() error {
+	if f.it == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.it.Close()
+}

@@ -1,0 +1,83 @@
+package robot
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLoadMapping(t *testing.T) {
+	got, err := LoadMapping("../../config/robot_mapping.yaml")
+	require.NoError(t, err)
+	require.Equal(t, &Mapping{
+		Task:     "put the red cube into the box",
+		Episodes: Boundaries{Topic: "/episode", Field: "data"},
+		Cameras:  []Camera{{"camera_0", "/wrist/color/image_raw/compressed"}, {"camera_1", "/overhead/image_raw"}},
+		Arms: []Arm{{
+			Name:         "arm_0",
+			Joint:        &Stream{Topic: "/joint_states", Names: []string{"shoulder", "elbow", "wrist_3_joint:wrist"}, Unit: "rad"},
+			Pose:         &Stream{Topic: "/tool_pose"},
+			Gripper:      &Stream{Topic: "/gripper/state", Fields: []string{"position", "current_force"}, Names: []string{"position", "force"}, Range: [2]float64{0, 0.085}, Scale: 1},
+			CommandJoint: &Stream{Topic: "/joint_commands", Fields: []string{"data"}, Names: []string{"shoulder", "elbow", "wrist"}},
+		}},
+	}, got)
+}
+
+func TestParseMapping(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"", ""},
+		{"cameras:", ""},
+		{"stamps: receive", ""},
+		{"stamps: sent", `stamps: "sent" is neither header nor receive`},
+		{"camera: {}", "line 1: field camera not found"},
+		{"cameras: [a]", "cameras: line 1: want names"},
+		{"cameras: {a: }", "cameras: a: the topic is missing"},
+		{"cameras: {a/b: /x}", `cameras: "a/b" is no name`},
+		{"cameras: {a: /x}\narms: {a: {joint: /y}}", "arms: a is there twice"},
+		{"cameras: {a: {topics: /x}}", "cameras: a: line 1: yaml: unmarshal errors"},
+		{"episodes: {pause: -1s}", "episodes: pause: -1s is negative"},
+		{"episodes: {field: x}", "episodes: field x is of no topic"},
+		{"arms: {a: {elbow: /x}}", "arms: a: elbow: line 1: field elbow not found"},
+		{"arms: {a: {command: {effort: /x}}}", "arms: a: command: effort: line 1: field effort not found"},
+		{"arms: {a: {joint: {names: [x]}}}", "arms: a: joint: the topic is missing"},
+		{"arms: {a: {joint: {topic: /x, range: [0, 1]}}}", "arms: a: joint: range: only grippers open and close"},
+		{"arms: {a: {gripper: {topic: /x, range: [1, 1]}}}", "arms: a: gripper: range: a gripper that is closed at 1"},
+		{"arms: {a: {joint: {topic: /x, unit: mrad}}}", `arms: a: joint: unit: joints are in rad or deg, not in "mrad"`},
+		{"arms: {a: {pose: {topic: /x, unit: mm}}}", "arms: a: pose: unit: poses are in m and rad"},
+		{"arms: {a: {command: {joint: {topic: /x, quaternions: true}}}}", "arms: a: command/joint: quaternions: only poses have them"},
+		{"arms: {a: {joint: {topic: /x, scale: .nan}}}", "arms: a: joint: scale: NaN is no factor"},
+	} {
+		_, err := parseMapping([]byte(test.text))
+		if test.want == "" {
+			require.NoError(t, err, test.text)
+		} else {
+			require.ErrorContains(t, err, test.want)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "mapping.yaml")
+	_, err := LoadMapping(path)
+	require.ErrorContains(t, err, "open robot mapping: open "+path)
+	require.NoError(t, os.WriteFile(path, make([]byte, maxMapping+1), 0o644))
+	_, err = LoadMapping(path)
+	require.EqualError(t, err, "robot mapping "+path+" is larger than 1 MiB: is it a mapping?")
+}
+
+func TestMappingOfParameters(t *testing.T) {
+	m, err := MappingOf(map[string]any{
+		"storage": "session", "robot.task": "stack", "robot.cameras.eye": "/eye", "robot.episodes.pause": "2s",
+		"robot.arms.left.joint.topic": "/joint_states", "robot.arms.left.joint.names": []string{"a", "b"}, "robot.arms.left.gripper": "/gripper",
+	}, "robot.")
+	require.NoError(t, err)
+	require.Equal(t, &Mapping{
+		Task: "stack", Episodes: Boundaries{Pause: 2 * time.Second}, Cameras: []Camera{{"eye", "/eye"}},
+		Arms: []Arm{{Name: "left", Joint: &Stream{Topic: "/joint_states", Names: []string{"a", "b"}}, Gripper: &Stream{Topic: "/gripper"}}},
+	}, m)
+	m, err = MappingOf(map[string]any{"storage": "session"}, "robot.")
+	require.NoError(t, err)
+	require.Nil(t, m)
+	_, err = MappingOf(map[string]any{"robot.cameras": "x", "robot.cameras.eye": "/eye"}, "robot.")
+	require.Error(t, err)
+}

@@ -1,0 +1,183 @@
+package robot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+// Mapping says which topics of a recording are cameras and arms, and what of it is an episode. The zero Mapping has nothing.
+type Mapping struct {
+	Task     string // what is done in the episodes that don't say so themselves
+	Receive  bool   // samples have the times at which messages were received, not those in their headers
+	Episodes Boundaries
+	Cameras  []Camera // the first one is that of the timeline, unless that is another one
+	Arms     []Arm
+}
+
+// Boundaries say what of a recording is an episode. The zero Boundaries are those of a recording that is one.
+type Boundaries struct {
+	// Topic, unless it is "", is that of a trigger: a field that is neither false nor 0 nor "" begins an episode, and its next value ends
+	// it, unless it is the same. A text says what is done. Each message without fields begins another episode.
+	Topic string
+	Field string        // of the trigger; "" is "data"
+	Pause time.Duration // unless it is 0, a time without messages of cameras and arms that is longer ends an episode
+}
+
+// Camera is a topic with pictures: sensor_msgs/msg/Image or CompressedImage, or another type with the same fields.
+type Camera struct {
+	Name  string // "camera_0"
+	Topic string
+}
+
+// Arm is an arm with its topics. A stream that there is not is nil.
+type Arm struct {
+	Name                                      string // "arm_0"
+	Pose, Joint, Gripper                      *Stream
+	Velocity, Effort                          *Stream // of the joints; where both are nil, those that a JointState for Joint has
+	CommandPose, CommandJoint, CommandGripper *Stream // what it is told to do
+}
+
+// empty returns the arm without samples.
+func (a *Arm) empty() *episode.Arm {
+	var topics []string
+	for r := range roles {
+		if s := *a.stream(r); s != nil && !slices.Contains(topics, s.Topic) {
+			topics = append(topics, s.Topic)
+		}
+	}
+	arm := &episode.Arm{Name: a.Name, Device: device(topics...)}
+	if a.Gripper != nil {
+		arm.GripperRange = a.Gripper.Range
+	}
+	return arm
+}
+
+// device returns what is known of a camera or an arm: which topics it has.
+func device(topics ...string) json.RawMessage {
+	text, _ := json.Marshal(map[string]any{"topics": topics})
+	return text
+}
+
+// role is what a stream is of an arm.
+type role uint8
+
+const (
+	pose role = iota
+	joint
+	gripper
+	velocity
+	effort
+	commandPose
+	commandJoint
+	commandGripper
+	roles
+)
+
+var roleNames = [roles]string{"pose", "joint", "gripper", "velocity", "effort", "command/pose", "command/joint", "command/gripper"}
+
+// stream returns where an arm has the stream of a role.
+func (a *Arm) stream(r role) **Stream {
+	return [roles]**Stream{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint, &a.CommandGripper}[r]
+}
+
+// of returns what an episode's arm has in a role.
+func (r role) of(a *episode.Arm) **align.Vector {
+	return [roles]**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint, &a.CommandGripper}[r]
+}
+
+// is returns the role without what makes it a command.
+func (r role) is() role {
+	if r >= commandPose {
+		return [...]role{pose, joint, gripper}[r-commandPose]
+	}
+	return r
+}
+
+// Stream says where numbers are in the messages of a topic.
+type Stream struct {
+	Topic string
+	// Fields are paths to numbers, as cdr.Schema.Path has them, to arrays of them, or to a pose. nil is what is usual in the type.
+	Fields []string
+	// Names are those of the columns. Where messages name their numbers, as sensor_msgs/msg/JointState does, they are the ones that are
+	// taken, in this order; nil is all of them. A column is called what is behind a colon, if there is one: "finger_joint:position".
+	Names []string
+	// Unit is that of the messages; "" is rad of joints, m and rad of poses, none of others.
+	Unit string
+	// Scale is what numbers are multiplied with to be in Unit; 0 is 1.
+	Scale float64
+	// Range, unless both are 0, are the positions of a gripper that is closed and of one that is open.
+	Range [2]float64
+	// Quaternions is true if a pose is told by x, y, z, qx, qy, qz and qw; by default it is x, y, z, rx, ry and rz.
+	Quaternions bool
+}
+
+// check says what is wrong with m.
+func (m *Mapping) check() error {
+	if m.Episodes.Pause < 0 {
+		return fmt.Errorf("episodes: pause: %v is negative", m.Episodes.Pause)
+	}
+	if m.Episodes.Field != "" && m.Episodes.Topic == "" {
+		return fmt.Errorf("episodes: field %s is of no topic", m.Episodes.Field)
+	}
+	names := map[string]bool{}
+	for _, c := range m.Cameras {
+		if err := checkName(names, c.Name); err != nil {
+			return fmt.Errorf("cameras: %w", err)
+		}
+		if c.Topic == "" {
+			return fmt.Errorf("cameras: %s: the topic is missing", c.Name)
+		}
+	}
+	for i := range m.Arms {
+		a := &m.Arms[i]
+		if err := checkName(names, a.Name); err != nil {
+			return fmt.Errorf("arms: %w", err)
+		}
+		for r := range roles {
+			if s := *a.stream(r); s != nil {
+				if err := s.check(r); err != nil {
+					return fmt.Errorf("arms: %s: %s: %w", a.Name, roleNames[r], err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkName says whether a camera or an arm can have a name, which becomes that of a folder, and that no other one has.
+func checkName(names map[string]bool, name string) error {
+	switch {
+	case !nameForm.MatchString(name):
+		return fmt.Errorf("%q is no name: letters, digits, _ and - are allowed", name)
+	case names[name]:
+		return fmt.Errorf("%s is there twice", name)
+	}
+	names[name] = true
+	return nil
+}
+
+func (s *Stream) check(r role) error {
+	switch {
+	case s.Topic == "":
+		return errors.New("the topic is missing")
+	case s.Range[0] == s.Range[1] && s.Range[0] != 0:
+		return fmt.Errorf("range: a gripper that is closed at %v is not open at %[1]v", s.Range[0])
+	case s.Range != [2]float64{} && r.is() != gripper:
+		return errors.New("range: only grippers open and close")
+	case s.Quaternions && r.is() != pose:
+		return errors.New("quaternions: only poses have them")
+	case s.Unit != "" && s.Unit != "rad" && s.Unit != "deg" && r.is() == joint:
+		return fmt.Errorf("unit: joints are in rad or deg, not in %q; scale makes these of others", s.Unit)
+	case s.Scale-s.Scale != 0:
+		return fmt.Errorf("scale: %v is no factor", s.Scale)
+	case s.Unit != "" && r.is() == pose:
+		return errors.New("unit: poses are in m and rad")
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package robot
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosidl"
+)
+
+// numbers are a field of a type, or several of a pose: paths to numbers, or to arrays of them.
+type numbers struct {
+	name   string // of the last part of the path: "position"
+	paths  []*cdr.Path
+	labels *cdr.Path // to the names of what an array holds; nil: there are none
+	pose   bool      // x, y, z, qx, qy, qz, qw
+}
+
+// labelFields are the fields beside arrays that name what is in them.
+var labelFields = []string{"name", "joint_names", "names"}
+
+// newNumbers returns what a path leads to.
+func newNumbers(s *cdr.Schema, path string) (*numbers, error) {
+	if pose := poseFields(s, path); pose != nil {
+		return &numbers{name: path, paths: pose, pose: true}, nil
+	}
+	p, err := s.Path(path)
+	if err != nil {
+		return nil, err
+	}
+	t := p.Type()
+	switch t.Kind {
+	case rosidl.Nested, rosidl.String, rosidl.WString:
+		return nil, fmt.Errorf("path %q in %s leads to no number", path, s.Name())
+	}
+	name := path[strings.LastIndex(path, ".")+1:]
+	n := &numbers{name: name, paths: []*cdr.Path{p}}
+	if t.Shape != rosidl.Single {
+		for _, label := range labelFields {
+			if l, err := s.Path(label); err == nil && l.Type().Kind == rosidl.String && l.Type().Shape == rosidl.Sequence {
+				n.labels = l
+			}
+		}
+	}
+	return n, nil
+}
+
+// poseFields returns the paths to the numbers of a pose or a transform at a path, nil if there is none.
+func poseFields(s *cdr.Schema, path string) []*cdr.Path {
+	if path != "" {
+		path += "."
+	}
+	for _, parts := range [][2]string{{"position", "orientation"}, {"translation", "rotation"}} {
+		var paths []*cdr.Path
+		for _, name := range []string{parts[0] + ".x", parts[0] + ".y", parts[0] + ".z", parts[1] + ".x", parts[1] + ".y", parts[1] + ".z", parts[1] + ".w"} {
+			p, err := s.Path(path + name)
+			if err != nil {
+				break
+			}
+			paths = append(paths, p)
+		}
+		if len(paths) == 7 {
+			return paths
+		}
+	}
+	return nil
+}
+
+// get appends the numbers in a payload to values, and their names to names if they have any.
+func (n *numbers) get(payload []byte, values []float64, names []string) ([]float64, []string, error) {
+	before := len(values)
+	for _, p := range n.paths {
+		v, err := p.Get(payload)
+		if err != nil {
+			return values, names, err
+		}
+		values = appendNumbers(values, v)
+	}
+	if n.labels == nil {
+		return values, names, nil
+	}
+	v, err := n.labels.Get(payload)
+	if err != nil {
+		return values, names, err
+	}
+	labels := v.([]string)
+	if got := len(values) - before; got != len(labels) && got != 0 {
+		return values, names, fmt.Errorf("%d names and %d numbers in %s", len(labels), got, n.name)
+	} else if got == 0 {
+		return values, names, errNone
+	}
+	return values, append(names, labels...), nil
+}
+
+// errNone says that a message has no number of those that it could have.
+var errNone = errors.New("no numbers")
+
+// appendNumbers appends what cdr.Path.Get returned of numbers.
+func appendNumbers(to []float64, v any) []float64 {
+	switch v := v.(type) {
+	case float64:
+		return append(to, v)
+	case []float64:
+		return append(to, v...)
+	}
+	one := func(v reflect.Value) float64 {
+		switch {
+		case v.CanFloat():
+			return v.Float()
+		case v.CanInt():
+			return float64(v.Int())
+		case v.CanUint():
+			return float64(v.Uint())
+		case v.Kind() == reflect.Bool && v.Bool():
+			return 1
+		}
+		return 0
+	}
+	all := reflect.ValueOf(v)
+	if all.Kind() != reflect.Slice {
+		return append(to, one(all))
+	}
+	for i := range all.Len() {
+		to = append(to, one(all.Index(i)))
+	}
+	return to
+}

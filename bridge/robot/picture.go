@@ -1,0 +1,119 @@
+package robot
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/codec/episode"
+	"tapedeck/msgs/rosidl"
+)
+
+// picture is where a frame is in messages of a type: one with the fields of sensor_msgs/msg/Image, or of CompressedImage.
+type picture struct {
+	data                                     *cdr.Path
+	format                                   *cdr.Path // of what is compressed; nil for pixels
+	encoding, width, height, step, bigEndian *cdr.Path // of pixels
+}
+
+// newPicture returns where the frames are, or an error if the type has none.
+func newPicture(s *cdr.Schema) (*picture, error) {
+	p := &picture{}
+	find := func(to **cdr.Path, name string, kinds ...rosidl.Kind) bool {
+		path, err := s.Path(name)
+		if err != nil {
+			return false
+		}
+		for _, kind := range kinds {
+			if path.Type().Kind == kind {
+				*to = path
+				return true
+			}
+		}
+		return false
+	}
+	bytesOf := []rosidl.Kind{rosidl.Uint8, rosidl.Byte, rosidl.Char}
+	if find(&p.data, "data", bytesOf...) && p.data.Type().Shape == rosidl.Sequence {
+		if find(&p.format, "format", rosidl.String) {
+			return p, nil
+		}
+		find(&p.bigEndian, "is_bigendian", rosidl.Uint8, rosidl.Bool)
+		if find(&p.encoding, "encoding", rosidl.String) && find(&p.width, "width", rosidl.Uint32) && find(&p.height, "height", rosidl.Uint32) &&
+			find(&p.step, "step", rosidl.Uint32) {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%s is no picture: it has neither the fields of a sensor_msgs/msg/Image nor those of a CompressedImage", s.Name())
+}
+
+// frame returns the frame in a payload, whose memory it has.
+func (p *picture) frame(payload []byte) (f episode.Frame, err error) {
+	at, err := p.data.Offset(payload)
+	if err != nil {
+		return f, err
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if payload[1]&1 == 0 {
+		order = binary.BigEndian
+	}
+	f.Data = payload[at+4 : at+4+int(order.Uint32(payload[at:]))]
+	if p.format != nil {
+		return f, p.compressed(&f, payload)
+	}
+	text := func(path *cdr.Path) (s string) {
+		if v, getErr := path.Get(payload); getErr != nil {
+			err = errors.Join(err, getErr)
+		} else {
+			s = fmt.Sprint(v)
+		}
+		return s
+	}
+	number := func(path *cdr.Path) (n int) {
+		if v, getErr := path.Get(payload); getErr != nil {
+			err = errors.Join(err, getErr)
+		} else if v, ok := v.(uint32); ok {
+			n = int(v)
+		}
+		return n
+	}
+	f.Encoding, f.Width, f.Height, f.Step = text(p.encoding), number(p.width), number(p.height), number(p.step)
+	if err != nil {
+		return f, err
+	}
+	if f.Width == 0 || f.Height == 0 || f.Step == 0 {
+		return f, fmt.Errorf("the picture of %d × %d pixels has none", f.Width, f.Height)
+	}
+	if int64(f.Step)*int64(f.Height) > int64(len(f.Data)) {
+		return f, fmt.Errorf("%d rows of %d bytes are more than the %d bytes that are there", f.Height, f.Step, len(f.Data))
+	}
+	if p.bigEndian != nil && strings.Contains(f.Encoding, "16") {
+		if big := text(p.bigEndian); err == nil && big != "0" && big != "false" {
+			return f, fmt.Errorf("pixels of %s are big-endian, which is not supported", f.Encoding)
+		}
+	}
+	return f, err
+}
+
+// compressed finds out how a picture is compressed, by how it begins.
+func (p *picture) compressed(f *episode.Frame, payload []byte) error {
+	const depthHeader = 12 // in front of the PNG of compressed_depth_image_transport
+	const png = "\x89PNG\r\n\x1a\n"
+	switch {
+	case bytes.HasPrefix(f.Data, []byte("\xff\xd8\xff")):
+		f.Encoding = "jpeg"
+	case bytes.HasPrefix(f.Data, []byte(png)):
+		f.Encoding = "png"
+	case len(f.Data) > depthHeader && bytes.HasPrefix(f.Data[depthHeader:], []byte(png)):
+		f.Encoding, f.Data = "png", f.Data[depthHeader:]
+	default:
+		format, err := p.format.Get(payload)
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("the picture, of format %.40q, is neither a JPEG nor a PNG", format)
+	}
+	return nil
+}

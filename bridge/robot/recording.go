@@ -1,0 +1,403 @@
+package robot
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+// Recording is a recording of ROS 2 messages as episodes.
+type Recording struct {
+	// Progress, unless it is nil, is told the LogTime of messages in what Episodes reads. An error ends that.
+	Progress func(logTime int64) error
+
+	mu       sync.Mutex // of reader and its iterators, which frames are read with at once
+	reader   codec.Reader
+	info     *codec.Info
+	m        *Mapping
+	topics   *topics
+	told     []episode.Summary // of episodes that the recording was made of, by its metadata; nil where the mapping says what they are
+	episodes []*episode.Episode
+	done     bool
+	err      error
+	notes    []string
+	bad      map[string]int // messages that cannot be used, by what is said of them
+}
+
+var _ episode.Source = (*Recording)(nil)
+
+// Episodes returns a recording of ROS 2 messages as episodes, of which it says what is what. A nil mapping is the Default. The recording
+// owns r, unless there is an error.
+func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
+	info, err := r.Info()
+	if err != nil {
+		return nil, err
+	}
+	rec := &Recording{reader: r, info: info, m: m, bad: map[string]int{}}
+	if m == nil {
+		rec.m = Default(info)
+	}
+	if rec.m.Episodes == (Boundaries{}) {
+		rec.told = told(info)
+	}
+	rec.topics = newTopics(rec.m)
+	if err := rec.bind(m == nil); err != nil {
+		return nil, fmt.Errorf("episodes of %s: %w", info.Path, err)
+	}
+	return rec, nil
+}
+
+// bind sees what the mapping takes of the topics that there are.
+func (r *Recording) bind(byNames bool) error {
+	there := map[string]bool{}
+	found := false
+	for _, t := range r.info.Topics {
+		bound, err := r.topics.of(t.Channel)
+		if err != nil {
+			return err
+		}
+		there[t.Channel.Topic] = true
+		found = found || bound != nil && (bound.cameras != nil || bound.vectors != nil)
+	}
+	if t := r.m.Episodes.Topic; t != "" && !there[t] {
+		return fmt.Errorf("there is no topic %s, which is to say when episodes begin", t)
+	}
+	if !found && byNames {
+		return errors.New("no topic is that of a camera or an arm, by its name and type; a mapping says what is what")
+	}
+	if !found {
+		return fmt.Errorf("there is none of the topics of the mapping: %s", strings.Join(r.m.topics(), ", "))
+	}
+	for _, line := range r.m.Lines() {
+		if _, topic, _ := strings.Cut(line, ": "); !there[topic] {
+			r.notes = append(r.notes, line+" is not there")
+		}
+	}
+	return nil
+}
+
+// told returns what the metadata of a recording say of the episodes that it was made of, as far as that is still so.
+func told(info *codec.Info) []episode.Summary {
+	var d episode.Details
+	if json.Unmarshal([]byte(info.Metadata[episode.MetadataKey]), &d) != nil || len(d.Episodes) == 0 {
+		return nil
+	}
+	for i, e := range d.Episodes {
+		if e.Start > e.End || i > 0 && e.Start <= d.Episodes[i-1].End {
+			return nil
+		}
+	}
+	if d.Episodes[0].Start != info.StartTime || d.Episodes[len(d.Episodes)-1].End != info.EndTime {
+		return nil // it was cut, or moved in time
+	}
+	return d.Episodes
+}
+
+// Mapping returns what is what.
+func (r *Recording) Mapping() *Mapping { return r.m }
+
+// Notes returns what is odd about the recording, one line each. Episodes finds most of it.
+func (r *Recording) Notes() []string {
+	notes := slices.Clone(r.notes)
+	for what, n := range r.bad {
+		notes = append(notes, fmt.Sprintf("%d messages cannot be used: %s", n, what))
+	}
+	slices.Sort(notes[len(r.notes):])
+	return notes
+}
+
+// Close implements episode.Source.
+func (r *Recording) Close() error { return r.reader.Close() }
+
+// Episodes implements episode.Source. It goes through the recording once.
+func (r *Recording) Episodes() ([]*episode.Episode, error) {
+	if !r.done {
+		r.done = true
+		if err := r.survey(); err != nil {
+			r.err = fmt.Errorf("episodes of %s: %w", r.info.Path, err)
+		}
+	}
+	return r.episodes, r.err
+}
+
+// wanted are the messages that something is taken of. What is damaged in the recording is a case for its reader, and what cannot be
+// translated is left out.
+func (r *Recording) wanted(start int64, topics func(*codec.Channel) bool) codec.Query {
+	return codec.Query{Start: start, Topics: topics, Damaged: func(error) {}}
+}
+
+func (r *Recording) survey() error {
+	it, err := r.reader.Read(r.wanted(0, func(c *codec.Channel) bool { return r.m.names(c.Topic) }))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	s := survey{Recording: r, boundary: newBoundary(r.m.Episodes), frames: make([]instant, len(r.m.Cameras))}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && r.Progress != nil {
+			err = r.Progress(m.LogTime)
+		}
+		if err == nil {
+			err = s.add(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.end()
+	if len(r.episodes) == 0 && r.m.Episodes.Topic != "" {
+		return fmt.Errorf("there is no episode: %s never says that one begins, or nothing was recorded then", r.m.Episodes.Topic)
+	}
+	if len(r.episodes) == 0 {
+		return fmt.Errorf("there are no messages of cameras and arms: %s", strings.Join(r.Notes(), "; "))
+	}
+	r.complete()
+	return nil
+}
+
+// survey goes through a recording, and finds its episodes.
+type survey struct {
+	*Recording
+	*boundary
+	task   string
+	take   *take
+	frames []instant // the latest frames of cameras
+	at     int       // of told
+}
+
+// instant counts the frames of a camera with the same LogTime.
+type instant struct {
+	logTime int64
+	count   int
+}
+
+// take is an episode that goes on.
+type take struct {
+	*episode.Episode
+	cameras []*frameList
+	vectors map[*vector]*align.Vector
+}
+
+// add takes a message.
+func (s *survey) add(m *codec.Message) error {
+	t, err := s.topics.of(m.Channel)
+	if err != nil || t == nil {
+		return err
+	}
+	if t.triggers {
+		ended, task, err := s.trigger(t, m)
+		if err != nil {
+			s.spoilt(m, err)
+		}
+		if ended {
+			s.end()
+			s.task = task
+		}
+	}
+	if t.cameras == nil && t.vectors == nil {
+		return nil
+	}
+	if s.told != nil {
+		s.follow(m.LogTime)
+	}
+	if s.pause(m.LogTime) {
+		s.end()
+	}
+	if s.active && s.take == nil {
+		s.begin()
+	}
+	stamp, own := t.stamp(m)
+	var bad error
+	if t.cameras != nil {
+		if _, bad = t.picture.frame(m.Data); bad == nil {
+			s.frame(t, m.LogTime, stamp, own)
+		}
+	}
+	for _, p := range t.vectors {
+		values, err := p.sample(p.fields, m.Data)
+		if err == nil && values != nil && s.active {
+			s.sample(p.vector, values, stamp, own)
+		}
+		bad = cmp.Or(bad, err)
+	}
+	if bad != nil {
+		s.spoilt(m, bad)
+	}
+	return nil
+}
+
+// follow goes on to the episode that was told of at a time.
+func (s *survey) follow(logTime int64) {
+	for s.at < len(s.told) && logTime > s.told[s.at].End {
+		s.end()
+		s.at++
+	}
+	s.active = s.at < len(s.told) && logTime >= s.told[s.at].Start
+}
+
+// tell has an episode be what was told of it.
+func (s *survey) tell(e *episode.Episode) {
+	t := s.told[s.at]
+	e.Name, e.Success, e.Metadata = t.Name, t.Success, t.Metadata
+	if t.Task != "" {
+		e.Task = t.Task
+	}
+	for _, c := range e.Cameras {
+		if d, ok := t.Devices[c.Name]; ok {
+			c.Device = d
+		}
+	}
+	for _, a := range e.Arms {
+		if d, ok := t.Devices[a.Name]; ok {
+			a.Device = d
+		}
+	}
+}
+
+// spoilt notes that a message cannot be used.
+func (s *survey) spoilt(m *codec.Message, err error) {
+	s.bad[fmt.Sprintf("%s [%s]: %v", m.Channel.Topic, m.Channel.Type, err)]++
+}
+
+// begin begins an episode.
+func (s *survey) begin() {
+	s.take = &take{Episode: &episode.Episode{Task: s.task}, vectors: map[*vector]*align.Vector{}}
+	if s.task == "" {
+		s.take.Task = s.m.Task
+	}
+	for _, c := range s.m.Cameras {
+		list := &frameList{Recording: s.Recording, topic: c.Topic}
+		s.take.cameras = append(s.take.cameras, list)
+		s.take.Cameras = append(s.take.Cameras, &episode.Camera{
+			Track: align.Track{Name: c.Name, Topic: c.Topic}, Device: device(c.Topic), Open: list.open,
+		})
+	}
+	for i := range s.m.Arms {
+		s.take.Arms = append(s.take.Arms, s.m.Arms[i].empty())
+	}
+}
+
+// frame adds a frame to the cameras of a topic.
+func (s *survey) frame(t *topic, logTime, stamp int64, own bool) {
+	for _, i := range t.cameras {
+		at := &s.frames[i]
+		if at.logTime != logTime {
+			*at = instant{logTime: logTime}
+		}
+		if s.active {
+			c := s.take.Cameras[i]
+			c.Stamps = append(c.Stamps, stamp)
+			if !own {
+				c.Unstamped++
+			}
+			s.take.cameras[i].add(logTime, at.count)
+		}
+		at.count++
+	}
+}
+
+// sample adds a sample to a vector.
+func (s *survey) sample(v *vector, values []float64, stamp int64, own bool) {
+	to := s.take.vectors[v]
+	if to == nil {
+		to = &align.Vector{Name: s.m.Arms[v.arm].Name + "/" + roleNames[v.role], Topic: v.stream.Topic}
+		s.take.vectors[v] = to
+		*v.role.of(s.take.Arms[v.arm]) = to
+	}
+	widen(to, v.columns)
+	to.Stamps = append(to.Stamps, stamp)
+	to.Values = append(to.Values, values...)
+	if !own {
+		to.Unstamped++
+	}
+}
+
+// end ends the episode that goes on, if there is one.
+func (s *survey) end() {
+	take := s.take
+	s.take = nil
+	if take == nil {
+		return
+	}
+	e := take.Episode
+	for _, c := range e.Cameras {
+		span(e, c.Stamps)
+	}
+	for _, v := range take.vectors {
+		span(e, v.Stamps)
+	}
+	if e.Start == 0 {
+		return // there is nothing in it
+	}
+	e.Name = time.Unix(0, e.Start).UTC().Format("20060102_150405")
+	if len(s.info.Metadata) > 0 {
+		e.Metadata, _ = json.Marshal(s.info.Metadata)
+	}
+	if s.told != nil {
+		s.tell(e)
+	}
+	name := e.Name
+	for n := 1; slices.ContainsFunc(s.episodes, func(other *episode.Episode) bool { return other.Name == e.Name }); n++ {
+		e.Name = fmt.Sprintf("%s_%d", name, n)
+	}
+	s.episodes = append(s.episodes, e)
+}
+
+// span has an episode span some times.
+func span(e *episode.Episode, stamps []int64) {
+	for _, t := range stamps {
+		if e.Start == 0 || t < e.Start {
+			e.Start = t
+		}
+		e.End = max(e.End, t)
+	}
+}
+
+// complete gives vectors of all episodes the columns that are in any, and leaves out cameras and arms that are in none.
+func (r *Recording) complete() {
+	for _, v := range r.topics.vectors {
+		for _, e := range r.episodes {
+			if of := *v.role.of(e.Arms[v.arm]); of != nil {
+				widen(of, v.columns)
+			}
+		}
+	}
+	for i := len(r.m.Cameras) - 1; i >= 0; i-- {
+		if !slices.ContainsFunc(r.episodes, func(e *episode.Episode) bool { return len(e.Cameras[i].Stamps) > 0 }) {
+			for _, e := range r.episodes {
+				e.Cameras = slices.Delete(e.Cameras, i, i+1)
+			}
+		}
+	}
+	for i := len(r.m.Arms) - 1; i >= 0; i-- {
+		if !slices.ContainsFunc(r.episodes, func(e *episode.Episode) bool { return moved(e.Arms[i]) }) {
+			for _, e := range r.episodes {
+				e.Arms = slices.Delete(e.Arms, i, i+1)
+			}
+		}
+	}
+}
+
+// moved says whether there is anything of an arm.
+func moved(a *episode.Arm) bool {
+	for r := range roles {
+		if *r.of(a) != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,385 @@
+package robot
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/cdr"
+	"tapedeck/codec/episode"
+	_ "tapedeck/codec/mcap"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+// tape collects messages of a recording. Times are in ms since the Unix epoch; messages are received 1 ms after their stamps.
+type tape struct {
+	t        *testing.T
+	channels map[string]*codec.Channel
+	messages []codec.Message
+	metadata map[string]string
+}
+
+func newTape(t *testing.T) *tape { return &tape{t: t, channels: map[string]*codec.Channel{}} }
+
+func (p *tape) add(topic string, ms int, m msgs.Message) {
+	c := p.channels[topic]
+	if c == nil {
+		var err error
+		c, err = bridge.NewChannel(msgs.Library(), topic, m.TypeName(), codec.DefaultQoS())
+		require.NoError(p.t, err)
+		p.channels[topic] = c
+	}
+	data, err := cdr.Marshal(m)
+	require.NoError(p.t, err)
+	p.messages = append(p.messages, codec.Message{Channel: c, LogTime: int64(ms+1) * 1e6, Data: data})
+}
+
+// write returns the recording.
+func (p *tape) write() codec.Reader {
+	path := filepath.Join(p.t.TempDir(), "x.mcap")
+	w, err := codec.Create(path, codec.CreateOptions{Metadata: p.metadata})
+	require.NoError(p.t, err)
+	for i := range p.messages {
+		require.NoError(p.t, w.Write(&p.messages[i]))
+	}
+	require.NoError(p.t, w.Close())
+	r, err := codec.Open(path)
+	require.NoError(p.t, err)
+	return r
+}
+
+func (p *tape) episodes(m *Mapping) []*episode.Episode {
+	r, err := Episodes(p.write(), m)
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { require.NoError(p.t, r.Close()) })
+	all, err := r.Episodes()
+	require.NoError(p.t, err)
+	return all
+}
+
+func at(ms int) std_msgs.Header {
+	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(ms / 1000), Nanosec: uint32(ms%1000) * 1e6}}
+}
+
+func jpeg(ms int) *sensor_msgs.CompressedImage {
+	return &sensor_msgs.CompressedImage{Header: at(ms), Format: "rgb8; jpeg compressed bgr8", Data: fmt.Appendf([]byte("\xff\xd8\xff"), "%d", ms)}
+}
+
+func pixels(ms int) *sensor_msgs.Image {
+	return &sensor_msgs.Image{Header: at(ms), Width: 2, Height: 1, Step: 6, Encoding: "rgb8", Data: []byte{1, 2, 3, 4, 5, byte(ms)}}
+}
+
+func joints(ms int, names []string, positions ...float64) *sensor_msgs.JointState {
+	return &sensor_msgs.JointState{Header: at(ms), Name: names, Position: positions}
+}
+
+// turned is a pose that is turned by yaw.
+func turned(ms int, yaw float64) *geometry_msgs.PoseStamped {
+	p := &geometry_msgs.PoseStamped{Header: at(ms)}
+	p.Pose.Position = geometry_msgs.Point{X: 1, Y: 2, Z: 3}
+	p.Pose.Orientation = geometry_msgs.Quaternion{Z: math.Sin(yaw / 2), W: math.Cos(yaw / 2)}
+	return p
+}
+
+func ms(stamps ...int64) []int64 {
+	for i := range stamps {
+		stamps[i] *= 1e6
+	}
+	return stamps
+}
+
+// frame returns what a frame of a camera holds.
+func frame(t *testing.T, f episode.Frames, i int) string {
+	got, err := f.Frame(i)
+	require.NoError(t, err)
+	return string(got.Data)
+}
+
+func TestEpisodesByNames(t *testing.T) {
+	p := newTape(t)
+	both := []string{"a", "b"}
+	for i := range 5 {
+		now := 1000 + 100*i
+		p.add("/wrist/image_raw/compressed", now, jpeg(now))
+		p.add("/wrist/image_raw", now, pixels(now))
+		p.add("/camera_0/image_raw", now+10, pixels(now+10))
+		p.add("/left/joint_states", now+20, joints(now+20, both, float64(i), 2))
+		p.add("/left/tool_pose", now+30, turned(now+30, 0.5*float64(i)))
+		p.add("/left/gripper", now+40, joints(now+40, []string{"position"}, 0.1*float64(i)))
+		p.add("/left/command/joint_states", now+50, joints(now+50, both, float64(i)+1, 3))
+		p.add("/arm_0/joint_states", now+60, &sensor_msgs.JointState{Header: at(now + 60), Name: both, Position: []float64{1, 2}, Velocity: []float64{3, 4}, Effort: []float64{5, 6}})
+		p.add("/odom_pose", now, turned(now, 0))
+	}
+	all := p.episodes(nil)
+	require.Len(t, all, 1)
+	e := all[0]
+	require.Equal(t, "19700101_000001", e.Name)
+	require.Equal(t, int64(1e9), e.Start)
+	require.Equal(t, int64(1.46e9), e.End)
+
+	require.Len(t, e.Cameras, 2)
+	require.Equal(t, "camera_0", e.Cameras[0].Name)
+	require.Equal(t, "/camera_0/image_raw", e.Cameras[0].Topic)
+	require.Equal(t, "camera_1", e.Cameras[1].Name)
+	require.Equal(t, "/wrist/image_raw/compressed", e.Cameras[1].Topic)
+	require.Equal(t, ms(1000, 1100, 1200, 1300, 1400), e.Cameras[1].Stamps)
+
+	raw, err := e.Cameras[0].Open()
+	require.NoError(t, err)
+	got, err := raw.Frame(2)
+	require.NoError(t, err)
+	require.Equal(t, episode.Frame{Encoding: "rgb8", Width: 2, Height: 1, Step: 6, Data: []byte{1, 2, 3, 4, 5, 1210 & 0xff}}, got)
+	compressed, err := e.Cameras[1].Open()
+	require.NoError(t, err)
+	for _, i := range []int{0, 1, 4, 4, 2, 3, 0} {
+		require.Equal(t, fmt.Sprintf("\xff\xd8\xff%d", 1000+100*i), frame(t, compressed, i))
+	}
+	_, err = compressed.Frame(5)
+	require.ErrorContains(t, err, "read frame 5 of /wrist/image_raw/compressed in ")
+	require.NoError(t, raw.Close())
+	require.NoError(t, compressed.Close())
+
+	require.Len(t, e.Arms, 2)
+	first, second := e.Arms[0], e.Arms[1]
+	require.Equal(t, "arm_0", first.Name)
+	require.Equal(t, "/arm_0/joint_states", first.Joint.Topic)
+	require.Equal(t, []align.Column{{Name: "a", Unit: "rad", Interp: align.Linear}, {Name: "b", Unit: "rad", Interp: align.Linear}}, first.Joint.Columns)
+	require.Equal(t, []float64{3, 4}, first.Velocity.Values[:2])
+	require.Equal(t, []float64{5, 6}, first.Effort.Values[:2])
+	require.Equal(t, "arm_1", second.Name)
+	require.Nil(t, second.Velocity)
+	require.Equal(t, "arm_1/command/joint", second.CommandJoint.Name)
+	require.Equal(t, []float64{1, 3, 2, 3}, second.CommandJoint.Values[:4])
+	require.Equal(t, []float64{0, 0.1}, second.Gripper.Values[:2])
+	require.Equal(t, ms(1030, 1130, 1230, 1330, 1430), second.Pose.Stamps)
+	require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, 0.5}, second.Pose.Values[6:12], 1e-12)
+	require.Equal(t, align.Column{Name: "rx", Unit: "rad", Interp: align.Euler}, second.Pose.Columns[3])
+}
+
+func TestEpisodesByMapping(t *testing.T) {
+	p := newTape(t)
+	for i := range 4 {
+		now := 1000 + 100*i
+		p.add("/joint_states", now, joints(now, []string{"finger", "elbow", "shoulder"}, 0.04, float64(i), 90))
+		p.add("/state", now, &std_msgs.Float64MultiArray{Data: []float64{100, 200, 300, 0, 0, 1}})
+		p.add("/open", now, &std_msgs.Bool{Data: i > 1})
+		p.add("/eye", now, jpeg(now))
+	}
+	// Others of the same topic, which have one of the joints, and one of no use.
+	p.add("/joint_states", 1500, joints(1500, []string{"elbow"}, 7))
+	p.add("/joint_states", 1600, joints(1600, []string{"wheel"}, 7))
+	p.add("/joint_states", 1700, joints(1700, []string{"elbow", "wheel"}, 7))
+	m, err := parseMapping([]byte(`
+task: stack
+cameras: {eye: /eye}
+arms:
+  right:
+    joint: {topic: /joint_states, names: ["shoulder:s", elbow], unit: deg}
+    gripper: {topic: /joint_states, names: [finger], range: [0, 0.08]}
+    pose: {topic: /state, scale: 0.001}
+    command: {gripper: {topic: /open, names: [position]}}
+`))
+	require.NoError(t, err)
+	r, err := Episodes(p.write(), m)
+	require.NoError(t, err)
+	defer r.Close()
+	all, err := r.Episodes()
+	require.NoError(t, err)
+	require.Equal(t, []string{"1 messages cannot be used: /joint_states [sensor_msgs/msg/JointState]: 2 names and 1 numbers in position"}, r.Notes())
+	e := all[0]
+	require.Equal(t, "stack", e.Task)
+	a := e.Arms[0]
+	require.Equal(t, "right", a.Name)
+	require.JSONEq(t, `{"topics": ["/state", "/joint_states", "/open"]}`, string(a.Device))
+	require.Equal(t, []align.Column{{Name: "s", Unit: "deg", Interp: align.Linear}, {Name: "elbow", Unit: "deg", Interp: align.Linear}}, a.Joint.Columns)
+	require.Equal(t, []float64{90, 0, 90, 1, 90, 2, 90, 3}, a.Joint.Values[:8])
+	require.Len(t, a.Joint.Stamps, 5)
+	require.True(t, align.IsMissing(a.Joint.Values[8]))
+	require.Equal(t, 7.0, a.Joint.Values[9])
+	require.Equal(t, [2]float64{0, 0.08}, a.GripperRange)
+	require.Equal(t, []float64{0.04, 0.04, 0.04, 0.04}, a.Gripper.Values)
+	require.Equal(t, []float64{0.1, 0.2, 0.3, 0, 0, 1}, a.Pose.Values[:6])
+	require.Equal(t, 4, a.Pose.Unstamped)
+	require.Equal(t, ms(1001, 1101, 1201, 1301), a.Pose.Stamps)
+	require.Equal(t, []float64{0, 0, 1, 1}, a.CommandGripper.Values)
+}
+
+func TestEpisodesOfATrigger(t *testing.T) {
+	p := newTape(t)
+	record := func(from, to int) {
+		for now := from; now < to; now += 100 {
+			p.add("/camera_0/image/compressed", now, jpeg(now))
+			p.add("/arm_0/joint_states", now, joints(now, []string{"a"}, float64(now)))
+		}
+	}
+	record(1000, 1300)
+	p.add("/task", 1300, &std_msgs.String{Data: "pick"})
+	record(1300, 1500)
+	p.add("/task", 1500, &std_msgs.String{Data: "pick"})
+	record(1500, 1600)
+	p.add("/task", 1600, &std_msgs.String{Data: "place"})
+	record(1600, 1800)
+	p.add("/task", 1800, &std_msgs.String{})
+	record(1800, 1900)
+	p.add("/task", 1900, &std_msgs.String{Data: "pick"})
+	m := Default(info(t, p.write()))
+	m.Episodes.Topic = "/task"
+	all := p.episodes(m)
+	require.Len(t, all, 2)
+	require.Equal(t, "pick", all[0].Task)
+	require.Equal(t, ms(1300, 1400, 1500), all[0].Cameras[0].Stamps)
+	require.Equal(t, "place", all[1].Task)
+	require.Equal(t, "19700101_000001_1", all[1].Name)
+	require.Equal(t, []float64{1600, 1700}, all[1].Arms[0].Joint.Values)
+	f, err := all[1].Cameras[0].Open()
+	require.NoError(t, err)
+	require.Equal(t, "\xff\xd8\xff1700", frame(t, f, 1))
+	require.Equal(t, "\xff\xd8\xff1600", frame(t, f, 0))
+	require.NoError(t, f.Close())
+}
+
+func info(t *testing.T, r codec.Reader) *codec.Info {
+	i, err := r.Info()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	return i
+}
+
+func TestEpisodesBetweenPauses(t *testing.T) {
+	p := newTape(t)
+	for _, now := range []int{0, 100, 200, 3000, 3100, 9000} {
+		p.add("/arm_0/joint_states", now+1000, joints(now+1000, []string{"a"}, 1))
+		p.add("/other", now+1050, &std_msgs.Bool{})
+	}
+	m := Default(info(t, p.write()))
+	m.Episodes.Pause = 2 * time.Second
+	var lengths []int
+	for _, e := range p.episodes(m) {
+		lengths = append(lengths, len(e.Arms[0].Joint.Stamps))
+	}
+	require.Equal(t, []int{3, 2, 1}, lengths)
+}
+
+// Frames at the same LogTime, some of them before the episode and one that is no picture, are found again.
+func TestFramesOfTheSameTime(t *testing.T) {
+	p := newTape(t)
+	add := func(i int) {
+		m := jpeg(i)
+		p.add("/camera_0/image/compressed", 1000, m)
+	}
+	add(1)
+	add(2)
+	p.add("/go", 1000, &std_msgs.Bool{Data: true})
+	add(3)
+	p.add("/camera_0/image/compressed", 1000, &sensor_msgs.CompressedImage{Header: at(4), Format: "h264", Data: []byte("xxxx")})
+	add(5)
+	add(6)
+	m := Default(info(t, p.write()))
+	m.Episodes.Topic = "/go"
+	all := p.episodes(m)
+	require.Equal(t, ms(3, 5, 6), all[0].Cameras[0].Stamps)
+	f, err := all[0].Cameras[0].Open()
+	require.NoError(t, err)
+	defer f.Close()
+	for _, i := range []int{1, 0, 2, 1} {
+		require.Equal(t, fmt.Sprintf("\xff\xd8\xff%d", []int{3, 5, 6}[i]), frame(t, f, i))
+	}
+}
+
+func TestEpisodesErrors(t *testing.T) {
+	p := newTape(t)
+	p.add("/arm_0/joint_states", 1000, joints(1000, []string{"a"}, 1))
+	p.add("/flag", 1000, &std_msgs.Bool{})
+	for text, want := range map[string]string{
+		"cameras: {eye: /eye}":                                                        "there is none of the topics of the mapping: /eye",
+		"cameras: {eye: /flag}":                                                       "/flag [std_msgs/msg/Bool]: eye: std_msgs/msg/Bool is no picture",
+		"arms: {a: {joint: {topic: /flag, fields: [x]}}}":                             `/flag [std_msgs/msg/Bool]: a/joint: path "x" in std_msgs/msg/Bool: std_msgs/msg/Bool has no field "x"`,
+		"arms: {a: {joint: /arm_0/joint_states}}\nepisodes: {topic: /go}":             "there is no topic /go, which is to say when episodes begin",
+		"arms: {a: {joint: /arm_0/joint_states}}\nepisodes: {topic: /flag}":           "there is no episode: /flag never says that one begins",
+		"arms: {a: {joint: {topic: /arm_0/joint_states, names: [b]}}}":                "there are no messages of cameras and arms",
+		"arms: {a: {joint: {topic: /arm_0/joint_states, fields: [header.frame_id]}}}": "leads to no number",
+	} {
+		m, err := parseMapping([]byte(text))
+		require.NoError(t, err)
+		r, err := Episodes(p.write(), m)
+		if err == nil {
+			_, err = r.Episodes()
+		}
+		require.ErrorContains(t, err, want)
+	}
+	_, err := Episodes(newTape(t).write(), nil)
+	require.ErrorContains(t, err, "no topic is that of a camera or an arm, by its name and type")
+}
+
+// shelf is a Session in memory.
+type shelf struct {
+	lines  []string
+	closed bool
+}
+
+func (s *shelf) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
+	s.lines = append(s.lines, fmt.Sprintf("%s %d %s %d", c.Name, stamp/1e6, f.Encoding, len(f.Data)))
+	return nil
+}
+
+func (s *shelf) Sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error {
+	if a.Joint != v && a.Velocity != v && a.Pose != v {
+		return fmt.Errorf("%s is no vector of %s", v.Name, a.Name)
+	}
+	for i := range values {
+		values[i] += 0 // which -0 is then
+	}
+	s.lines = append(s.lines, fmt.Sprintf("%s %d %v %d", v.Name, stamp/1e6, values, len(v.Columns)))
+	return nil
+}
+
+func (s *shelf) Sync() error             { return nil }
+func (s *shelf) Close() error            { s.closed = true; return nil }
+func (s *shelf) Split(task string) error { s.lines = append(s.lines, "split "+task); return nil }
+
+func TestWriter(t *testing.T) {
+	p := newTape(t)
+	p.add("/eye/image_raw", 1000, pixels(1000))
+	p.add("/eye/image_raw/compressed", 1010, jpeg(1010))
+	p.add("/camera_0/image/compressed", 1020, jpeg(1020))
+	p.add("/left/joint_states", 1030, joints(1030, []string{"a"}, 1))
+	p.add("/left/joint_states", 1040, joints(1040, []string{"a", "b"}, 2, 3))
+	p.add("/left/pose", 1050, turned(1050, 0))
+	p.add("/other", 1060, &std_msgs.Bool{})
+	s := &shelf{}
+	w := NewWriter(s, nil)
+	for i := range p.messages {
+		require.NoError(t, w.Write(&p.messages[i]))
+	}
+	require.NoError(t, w.Close())
+	require.True(t, s.closed)
+	require.Equal(t, []string{
+		"camera_0 1000 rgb8 6", "camera_1 1020 jpeg 7", "arm_0/joint 1030 [1] 1", "arm_0/joint 1040 [2 3] 2", "arm_0/pose 1050 [1 2 3 0 0 0] 6",
+	}, s.lines)
+}
+
+func TestWriterSplits(t *testing.T) {
+	p := newTape(t)
+	for i, on := range []bool{false, true, true, false, true} {
+		now := 1000 + 100*i
+		p.add("/go", now, &std_msgs.Bool{Data: on})
+		p.add("/arm_0/joint_states", now+1, joints(now+1, []string{"a"}, 1))
+	}
+	s := &shelf{}
+	w := NewWriter(s, &Mapping{Episodes: Boundaries{Topic: "/go"}, Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}})
+	for i := range p.messages {
+		require.NoError(t, w.Write(&p.messages[i]))
+	}
+	require.Equal(t, []string{"arm_0/joint 1101 [1] 1", "arm_0/joint 1201 [1] 1", "split ", "arm_0/joint 1401 [1] 1"}, s.lines)
+}

@@ -1,0 +1,182 @@
+package robot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosidl"
+)
+
+// topics are the channels of a recording, and what a mapping takes of their messages.
+type topics struct {
+	m       *Mapping
+	vectors []*vector
+	known   map[*codec.Channel]*topic
+}
+
+// topic is what is taken of the messages of a channel.
+type topic struct {
+	cameras  []int // of the mapping
+	picture  *picture
+	vectors  []part
+	triggers bool
+	trigger  *cdr.Path // nil: each message is one
+	receive  bool
+	stamps   *cdr.Stamps // nil: there are none
+}
+
+// part is a vector in the messages of a type.
+type part struct {
+	*vector
+	fields []*numbers
+}
+
+func newTopics(m *Mapping) *topics {
+	t := &topics{m: m}
+	t.extend()
+	return t
+}
+
+// extend takes over what was added to the mapping.
+func (t *topics) extend() {
+	t.known = map[*codec.Channel]*topic{}
+	for i := range t.m.Arms {
+		for r := range roles {
+			if s := *t.m.Arms[i].stream(r); s != nil && !t.has(i, r) {
+				t.vectors = append(t.vectors, newVector(i, r, s))
+			}
+		}
+	}
+}
+
+// has says whether there is a vector of an arm.
+func (t *topics) has(arm int, r role) bool {
+	return slices.ContainsFunc(t.vectors, func(v *vector) bool { return v.arm == arm && v.role == r })
+}
+
+// of returns what is taken of the messages of a channel, nil if that is nothing.
+func (t *topics) of(c *codec.Channel) (*topic, error) {
+	known, ok := t.known[c]
+	if ok {
+		return known, nil
+	}
+	known, err := t.bind(c)
+	if err != nil {
+		return nil, fmt.Errorf("%s [%s]: %w", c.Topic, c.Type, err)
+	}
+	t.known[c] = known
+	return known, nil
+}
+
+func (t *topics) bind(c *codec.Channel) (*topic, error) {
+	if !t.m.names(c.Topic) {
+		return nil, nil
+	}
+	if c.Encoding != codec.EncodingCDR {
+		return nil, fmt.Errorf("its messages are %s, which have no translation to ROS 2", cmp.Or(c.Encoding, "of no known encoding"))
+	}
+	s, err := schemaOf(c)
+	if err != nil {
+		return nil, err
+	}
+	b := &topic{receive: t.m.Receive, stamps: s.Stamps()}
+	for i, camera := range t.m.Cameras {
+		if camera.Topic == c.Topic {
+			b.cameras = append(b.cameras, i)
+			if b.picture, err = newPicture(s); err != nil {
+				return nil, fmt.Errorf("%s: %w", camera.Name, err)
+			}
+		}
+	}
+	if c.Type == typeJointState {
+		t.implied(c.Topic)
+	}
+	for _, v := range t.vectors {
+		if v.stream.Topic != c.Topic {
+			continue
+		}
+		fields, err := v.fieldsIn(s)
+		if err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", t.m.Arms[v.arm].Name, roleNames[v.role], err)
+		}
+		b.vectors = append(b.vectors, part{v, fields})
+	}
+	if t.m.Episodes.Topic == c.Topic {
+		b.triggers = true
+		b.trigger, err = triggerField(s, t.m.Episodes.Field)
+	}
+	return b, err
+}
+
+// names says whether something is taken of a topic.
+func (m *Mapping) names(topic string) bool { return slices.Contains(m.topics(), topic) }
+
+// topics returns all that something is taken of.
+func (m *Mapping) topics() []string {
+	var all []string
+	if m.Episodes.Topic != "" {
+		all = append(all, m.Episodes.Topic)
+	}
+	for _, c := range m.Cameras {
+		all = append(all, c.Topic)
+	}
+	for i := range m.Arms {
+		for r := range roles {
+			if s := *m.Arms[i].stream(r); s != nil {
+				all = append(all, s.Topic)
+			}
+		}
+	}
+	return all
+}
+
+// implied adds the velocities and efforts that the messages of a topic tell beside the positions of joints.
+func (t *topics) implied(topic string) {
+	for i := range t.m.Arms {
+		a := &t.m.Arms[i]
+		if a.Joint == nil || a.Joint.Topic != topic || a.Joint.Fields != nil || a.Joint.Scale != 0 || a.Velocity != nil || a.Effort != nil {
+			continue
+		}
+		for _, r := range []role{velocity, effort} {
+			if t.has(i, r) {
+				continue
+			}
+			s := &Stream{Topic: topic, Names: a.Joint.Names}
+			if a.Joint.Unit == "deg" && r == velocity {
+				s.Unit = "deg/s"
+			}
+			t.vectors = append(t.vectors, newVector(i, r, s))
+		}
+	}
+}
+
+// triggerField returns the path to the field of a trigger, nil if its type has none.
+func triggerField(s *cdr.Schema, path string) (*cdr.Path, error) {
+	p, err := s.Path(cmp.Or(path, "data"))
+	if err != nil && path == "" && s.Name() == "std_msgs/msg/Empty" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trigger of episodes: %w", err)
+	}
+	if t := p.Type(); t.Kind == rosidl.Nested || t.Shape != rosidl.Single {
+		return nil, fmt.Errorf("trigger of episodes: %q in %s is neither a number nor a text", cmp.Or(path, "data"), s.Name())
+	}
+	return p, nil
+}
+
+// stamp returns the time of a message, and whether that is its own where it is to be.
+func (t *topic) stamp(m *codec.Message) (ns int64, own bool) {
+	if t.receive {
+		return m.LogTime, true
+	}
+	if t.stamps != nil {
+		if ns, ok, err := t.stamps.First(m.Data); err == nil && ok && ns != 0 {
+			return ns, true
+		}
+	}
+	return m.LogTime, false
+}

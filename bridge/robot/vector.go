@@ -1,0 +1,234 @@
+package robot
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosidl"
+)
+
+// maxColumns is how many numbers a sample has at most.
+const maxColumns = 1024
+
+// vector is a stream of an arm, as it is read of one message after the other.
+type vector struct {
+	arm     int // of the mapping
+	role    role
+	stream  *Stream
+	columns []align.Column
+	index   map[string]int // of columns, by what messages call them
+	labels  []string       // that a message has
+	numbers []float64      // likewise
+	values  []float64      // of its sample
+}
+
+func newVector(arm int, r role, s *Stream) *vector {
+	v := &vector{arm: arm, role: r, stream: s, index: map[string]int{}}
+	for i, name := range s.Names {
+		label, column, renamed := strings.Cut(name, ":")
+		if !renamed {
+			column = label
+		}
+		v.index[label] = i
+		v.columns = append(v.columns, v.column(column))
+	}
+	return v
+}
+
+// fieldsIn returns what of the messages of a type is in v.
+func (v *vector) fieldsIn(s *cdr.Schema) ([]*numbers, error) {
+	paths := v.stream.Fields
+	if paths == nil {
+		paths = usualFields(v.role, s.Name())
+	}
+	var fields []*numbers
+	for _, path := range paths {
+		n, err := newNumbers(s, path)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, n)
+	}
+	return fields, nil
+}
+
+// sample returns the numbers of a message, one for each of the columns, of which there may be more than before. It is valid until the
+// next call, and nil if the message has none of them.
+func (v *vector) sample(fields []*numbers, payload []byte) ([]float64, error) {
+	v.numbers, v.labels = v.numbers[:0], v.labels[:0]
+	for _, f := range fields {
+		before := len(v.labels)
+		var err error
+		if v.numbers, v.labels, err = f.get(payload, v.numbers, v.labels); errors.Is(err, errNone) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		if f.labels != nil && len(fields) > 1 {
+			for i := range v.labels[before:] {
+				v.labels[before+i] += "." + f.name
+			}
+		}
+	}
+	if len(v.numbers) == 0 {
+		return nil, nil
+	}
+	if err := v.scale(); err != nil {
+		return nil, err
+	}
+	if err := v.label(fields); err != nil {
+		return nil, err
+	}
+	v.values = v.values[:0]
+	for range v.columns {
+		v.values = append(v.values, align.Missing())
+	}
+	some := false
+	for i, x := range v.numbers {
+		at, ok := v.index[v.labels[i]]
+		switch {
+		case ok:
+		case v.stream.Names != nil:
+			continue
+		case len(v.columns) == maxColumns:
+			return nil, fmt.Errorf("there are more than %d columns", maxColumns)
+		default:
+			at = len(v.columns)
+			v.index[strings.Clone(v.labels[i])] = at
+			v.columns = append(v.columns, v.column(v.labels[i]))
+			v.values = append(v.values, 0)
+		}
+		v.values[at] = x
+		some = true
+	}
+	if !some {
+		return nil, nil
+	}
+	return v.values, nil
+}
+
+// scale brings the numbers into the unit and form of the columns.
+func (v *vector) scale() error {
+	n := len(v.numbers)
+	if v.role.is() == pose && v.stream.Quaternions && n == 6 {
+		return errors.New("the pose has 6 numbers, and so no quaternion")
+	}
+	scaled := v.numbers
+	if v.role.is() == pose {
+		scaled = v.numbers[:min(3, n)]
+		if n == 7 && !v.stream.Quaternions {
+			q := v.numbers[3:]
+			q[0], q[1], q[2] = align.ToEuler(q[0], q[1], q[2], q[3])
+			v.numbers = v.numbers[:6]
+		}
+	}
+	if v.stream.Scale != 0 {
+		for i := range scaled {
+			scaled[i] *= v.stream.Scale
+		}
+	}
+	return nil
+}
+
+// label names the numbers whose messages don't.
+func (v *vector) label(fields []*numbers) error {
+	n := len(v.numbers)
+	if slices.ContainsFunc(fields, func(f *numbers) bool { return f.labels != nil }) {
+		if len(v.labels) != n {
+			return errors.New("some of its fields have names for their numbers, and others have none")
+		}
+		return nil
+	}
+	if names := v.stream.Names; names != nil {
+		if n != len(names) {
+			return fmt.Errorf("there are %d numbers, and %d names for them", n, len(names))
+		}
+		for _, name := range names {
+			label, _, _ := strings.Cut(name, ":")
+			v.labels = append(v.labels, label)
+		}
+		return nil
+	}
+	single := len(fields) == n && v.role.is() == gripper && !slices.ContainsFunc(fields, func(f *numbers) bool { return f.paths[0].Type().Shape != rosidl.Single })
+	for i := range n {
+		label := ""
+		switch {
+		case v.role.is() == pose:
+			label = poseColumn(i, n)
+		case v.role.is() != gripper:
+			label = "joint_" + strconv.Itoa(i)
+		case single && fields[i].name != "data":
+			label = fields[i].name
+		case n == 1:
+			label = "position"
+		default:
+			label = strconv.Itoa(i)
+		}
+		v.labels = append(v.labels, label)
+	}
+	return nil
+}
+
+// poseColumn returns the name of the i-th of n numbers of a pose.
+func poseColumn(i, n int) string {
+	switch {
+	case i < 3 && (n == 6 || n == 7):
+		return []string{"x", "y", "z"}[i]
+	case n == 6:
+		return []string{"rx", "ry", "rz"}[i-3]
+	case n == 7:
+		return []string{"qx", "qy", "qz", "qw"}[i-3]
+	}
+	return "pose_" + strconv.Itoa(i)
+}
+
+// column returns what a column of that name is.
+func (v *vector) column(name string) align.Column {
+	c := align.Column{Name: name, Unit: v.stream.Unit}
+	switch v.role.is() {
+	case pose:
+		switch name {
+		case "x", "y", "z":
+			c.Unit, c.Interp = "m", align.Linear
+		case "rx", "ry", "rz":
+			c.Unit, c.Interp = "rad", align.Euler
+		case "qx", "qy", "qz", "qw":
+			c.Interp = align.Quaternion
+		}
+	case joint:
+		c.Interp = align.Linear
+		if c.Unit == "" {
+			c.Unit = "rad"
+		}
+	case velocity:
+		c.Interp = align.Linear
+		if c.Unit == "" {
+			c.Unit = "rad/s"
+		}
+	case effort:
+		c.Interp = align.Linear
+	}
+	return c
+}
+
+// widen gives a vector more columns behind those that it has.
+func widen(v *align.Vector, columns []align.Column) {
+	old := len(v.Columns)
+	v.Columns = columns
+	if old == len(columns) {
+		return
+	}
+	values := make([]float64, 0, len(v.Stamps)*len(columns))
+	for i := range v.Stamps {
+		values = append(values, v.Values[i*old:(i+1)*old]...)
+		for range columns[old:] {
+			values = append(values, align.Missing())
+		}
+	}
+	v.Values = values
+}
