@@ -1,0 +1,421 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+func camera(name string) *episode.Camera { return &episode.Camera{Track: align.Track{Name: name}} }
+
+// jpegOf returns a JPEG of a grey level.
+func jpegOf(t *testing.T, level byte) episode.Frame {
+	m := image.NewGray(image.Rect(0, 0, 8, 8))
+	for i := range m.Pix {
+		m.Pix[i] = level
+	}
+	var b bytes.Buffer
+	require.NoError(t, jpeg.Encode(&b, m, nil))
+	return episode.Frame{Encoding: "jpeg", Data: b.Bytes()}
+}
+
+func read(t *testing.T, path string) (*Source, *episode.Episode) {
+	s, err := Open(path)
+	require.NoError(t, err)
+	list, err := s.Episodes()
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	return s, list[0]
+}
+
+func text(t *testing.T, parts ...string) string {
+	data, err := os.ReadFile(filepath.Join(parts...))
+	require.NoError(t, err)
+	return string(data)
+}
+
+// Frames and samples are written while they come, and are there when the session is not closed.
+func TestLive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "20260114_120000")
+	w, err := Create(path, Options{Task: "fold the towel", Metadata: json.RawMessage(`{"operator": "left"}`)})
+	require.NoError(t, err)
+	c := camera("camera_0")
+	c.Device, c.Topic = json.RawMessage(`{"fps": 30}`), "/wrist/image/compressed"
+	first := jpegOf(t, 10)
+	require.NoError(t, w.Frame(c, 1764000000_033_000_000, first))
+	require.NoError(t, w.Frame(c, 1764000000_066_123_456, jpegOf(t, 20)))
+	joint := &align.Vector{Name: "arm_0/joint", Columns: []align.Column{{Name: "a", Unit: "rad"}, {Name: "b", Unit: "deg"}}}
+	gripper := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "position"}}}
+	pose := &align.Vector{Name: "arm_0/pose", Columns: []align.Column{{Name: "x"}, {Name: "y"}, {Name: "z"}, {Name: "qx"}, {Name: "qy"}, {Name: "qz"}, {Name: "qw"}}}
+	command := &align.Vector{Name: "arm_0/command/joint", Columns: joint.Columns}
+	arm := &episode.Arm{Name: "arm_0", Joint: joint, Gripper: gripper, Pose: pose, CommandJoint: command, GripperRange: [2]float64{0, 90}}
+	require.NoError(t, w.Sample(arm, joint, 1764000000_000_000_000, []float64{math.Pi / 2, 7}))
+	require.NoError(t, w.Sample(arm, gripper, 1764000000_010_000_000, []float64{40}))
+	gripper.Columns = append(gripper.Columns, align.Column{Name: "force"})
+	require.NoError(t, w.Sample(arm, gripper, 1764000000_020_000_000, []float64{align.Missing(), 0.5}))
+	require.NoError(t, w.Sample(arm, pose, 1764000000_020_000_000, []float64{1, 2, 3, 0, 0, 2, 2}))
+	require.NoError(t, w.Sample(arm, command, 1764000000_020_000_000, []float64{0, 8}))
+	w.Note(codec.Event{Kind: codec.EventDrop, Topic: "/a", Time: 5, Count: 2, Text: "dropped"})
+	require.NoError(t, w.Sync())
+
+	s, e := read(t, path)
+	require.False(t, s.Complete())
+	require.Equal(t, "20260114_120000", e.Name)
+	require.Empty(t, s.Damage())
+	require.Len(t, e.Cameras[0].Stamps, 2)
+	require.Len(t, e.Arms[0].Gripper.Stamps, 2)
+
+	require.NoError(t, w.Close())
+	require.NoError(t, w.Close())
+	require.NoError(t, w.Sync())
+	require.ErrorIs(t, w.Frame(c, 1, first), os.ErrClosed)
+	require.NoFileExists(t, filepath.Join(path, metadataName+partSuffix))
+	s, e = read(t, path)
+	require.True(t, s.Complete())
+	require.Equal(t, "fold the towel", e.Task)
+	require.EqualValues(t, 1764000000_000_000_000, e.Start)
+	require.EqualValues(t, 1764000000_066_123_456, e.End)
+	require.Equal(t, []codec.Event{{Kind: codec.EventDrop, Topic: "/a", Time: 5, Count: 2, Text: "dropped"}}, s.Events())
+	require.Contains(t, string(e.Metadata), `"operator": "left"`)
+	require.JSONEq(t, `{"fps": 30, "topic": "/wrist/image/compressed"}`, string(e.Cameras[0].Device))
+	require.JSONEq(t, `{"joint_unit": "deg", "gripper_range": [0, 90]}`, string(e.Arms[0].Device))
+	require.Equal(t, [2]float64{0, 90}, e.Arms[0].GripperRange)
+	require.Equal(t, []int64{1764000000_033_000_000, 1764000000_066_123_456}, e.Cameras[0].Stamps)
+	require.FileExists(t, filepath.Join(path, "frames/camera_0/frame_1764000000.066123456.jpg"))
+	frames, err := e.Cameras[0].Open()
+	require.NoError(t, err)
+	f, err := frames.Frame(0)
+	require.NoError(t, err)
+	require.Equal(t, first, f)
+	require.Equal(t, "timestamp,index,value\r\n1764000000.000,0,90.0\r\n1764000000.000,1,7.0\r\n", text(t, path, "arm_0/joints.csv"))
+	require.Equal(t, "timestamp,index,value\r\n1764000000.010,position,40\r\n1764000000.020,force,0.5\r\n", text(t, path, "arm_0/grippers.csv"))
+	require.Equal(t, "force position | 1764000000.010: - 40| 1764000000.020: 0.5 -", show(e.Arms[0].Gripper))
+	p := e.Arms[0].Pose
+	require.Len(t, p.Columns, 6)
+	require.InDeltaSlice(t, []float64{1, 2, 3, 0, 0, math.Pi / 2}, p.Values, 1e-12)
+	require.Equal(t, []float64{0, 8}, e.Arms[0].CommandJoint.Values)
+}
+
+// What is read of an unfinished session is read of one whose writer was killed at once, too.
+func TestKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	w, err := Create(path, Options{})
+	require.NoError(t, err)
+	s, e := read(t, path)
+	require.False(t, s.Complete())
+	require.Empty(t, e.Cameras)
+	require.NoError(t, w.Frame(camera("camera_0"), 1e9, jpegOf(t, 1)))
+	require.NoError(t, os.WriteFile(filepath.Join(path, "frames/camera_0/frame_2.000.png.part"), []byte("\x89PNG"), 0o666))
+	require.NoError(t, os.Remove(filepath.Join(path, metadataName+partSuffix)))
+	s, e = read(t, path)
+	require.Empty(t, s.Damage())
+	require.Equal(t, []int64{1e9}, e.Cameras[0].Stamps)
+	require.NoError(t, w.Close())
+}
+
+// Tables are written once a second, without Sync.
+func TestFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "a")
+		w, err := Create(path, Options{})
+		require.NoError(t, err)
+		v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
+		require.NoError(t, w.Sample(&episode.Arm{Name: "arm_0", Joint: v}, v, 1e9, []float64{1}))
+		require.Empty(t, text(t, path, "arm_0/joints.csv"))
+		time.Sleep(flushPace + time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, tableHeader+"1.000,0,1.0\r\n", text(t, path, "arm_0/joints.csv"))
+		require.NoError(t, w.Close())
+	})
+}
+
+// Pixels of every encoding are in the PNG what they were.
+func TestPixels(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	w, err := Create(path, Options{Workers: 2})
+	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(3, 4))
+	const width, height = 14, 5
+	var want []func(m image.Image, x, y int)
+	c := camera("camera_0")
+	for i := range encodings {
+		for _, name := range encodings[i].names {
+			p := &encodings[i]
+			step := width*p.bytes + i%3*5
+			data := make([]byte, height*step)
+			for j := range data {
+				data[j] = byte(random.Uint32())
+			}
+			f := episode.Frame{Encoding: name, Data: bytes.Clone(data), Width: width, Height: height, Step: step}
+			require.NoError(t, w.Frame(c, int64(len(want))*1e9, f))
+			clear(f.Data) // it is the caller's again
+			at := func(x, y, b int) uint32 { return uint32(data[y*step+x*p.bytes+b]) }
+			want = append(want, func(m image.Image, x, y int) {
+				r, g, b, a := m.At(x, y).RGBA()
+				got := [4]uint32{r >> 8, g >> 8, b >> 8, a >> 8}
+				switch c := m.(type) {
+				case *image.NRGBA:
+					v := c.NRGBAAt(x, y)
+					got = [4]uint32{uint32(v.R), uint32(v.G), uint32(v.B), uint32(v.A)}
+				}
+				switch name {
+				case "mono8", "8UC1":
+					require.Equal(t, at(x, y, 0), got[0], name)
+				case "mono16", "16UC1":
+					require.Equal(t, at(x, y, 0)|at(x, y, 1)<<8, r, name)
+				case "rgb8":
+					require.Equal(t, [4]uint32{at(x, y, 0), at(x, y, 1), at(x, y, 2), 255}, got, name)
+				case "bgr8", "8UC3":
+					require.Equal(t, [4]uint32{at(x, y, 2), at(x, y, 1), at(x, y, 0), 255}, got, name)
+				case "rgba8":
+					require.Equal(t, [4]uint32{at(x, y, 0), at(x, y, 1), at(x, y, 2), at(x, y, 3)}, got, name)
+				case "bgra8", "8UC4":
+					require.Equal(t, [4]uint32{at(x, y, 2), at(x, y, 1), at(x, y, 0), at(x, y, 3)}, got, name)
+				default:
+					first := 0 // of luma
+					if name == "uyvy" || name == "yuv422" {
+						first = 1
+					}
+					even := x &^ 1
+					l := (float64(at(x, y, first)) - 16) * 255 / 219
+					u, v := (float64(at(even, y, 1-first))-128)*255/224, (float64(at(even+1, y, 1-first))-128)*255/224
+					for k, v := range []float64{l + 1.402*v, l - 0.344136*u - 0.714136*v, l + 1.772*u} {
+						require.InDelta(t, min(max(v, 0), 255), got[k], 2, "%s channel %d", name, k)
+					}
+				}
+			})
+		}
+	}
+	require.NoError(t, w.Close())
+	_, e := read(t, path)
+	frames, err := e.Cameras[0].Open()
+	require.NoError(t, err)
+	require.Len(t, e.Cameras[0].Stamps, len(want))
+	for i, check := range want {
+		f, err := frames.Frame(i)
+		require.NoError(t, err)
+		require.Equal(t, "png", f.Encoding)
+		m, err := png.Decode(bytes.NewReader(f.Data))
+		require.NoError(t, err)
+		require.Equal(t, image.Rect(0, 0, width, height), m.Bounds())
+		for y := range height {
+			for x := range width {
+				check(m, x, y)
+			}
+		}
+	}
+}
+
+// What cannot be written is refused, and everything else goes on.
+func TestRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	w, err := Create(path, Options{})
+	require.NoError(t, err)
+	pixels := func(encoding string, width, height, step, bytes int) episode.Frame {
+		return episode.Frame{Encoding: encoding, Width: width, Height: height, Step: step, Data: make([]byte, bytes)}
+	}
+	c := camera("camera_0")
+	require.NoError(t, w.Frame(c, 2e9, pixels("mono8", 2, 2, 0, 4)))
+	require.NoError(t, w.Frame(c, 1e9, jpegOf(t, 0)))
+	for _, r := range []struct {
+		camera string
+		stamp  int64
+		frame  episode.Frame
+		want   string
+	}{
+		{"camera_0", 1e9, pixels("mono8", 2, 2, 0, 4), "camera_0 at 1.000: there is a frame with that stamp already"},
+		{"camera_0", 2e9, jpegOf(t, 0), "camera_0 at 2.000: there is a frame with that stamp already"},
+		{"camera_0", 3e9, episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")}, `camera_0 at 3.000: the picture is no jpeg, it begins with "GIF89a"`},
+		{"camera_0", 3e9, pixels("bayer_rggb8", 2, 2, 2, 4), "camera_0 at 3.000: pixels of the encoding \"bayer_rggb8\" cannot be written as PNG; jpeg, png, mono8, mono16, rgb8, bgr8, rgba8, bgra8, yuv422_yuy2, yuv422 can"},
+		{"camera_0", 3e9, pixels("rgb8", 2, 2, 0, 11), "camera_0 at 3.000: 2×2 pixels rgb8 have 12 bytes, not 11"},
+		{"camera_0", 3e9, pixels("rgb8", 2, 2, 5, 12), "camera_0 at 3.000: rows of 2 pixels rgb8 have 6 bytes, not 5"},
+		{"camera_0", 3e9, pixels("rgb8", 0, 2, 0, 12), "camera_0 at 3.000: 0×2 pixels are no picture"},
+		{"camera_0", 3e9, pixels("yuyv", 3, 2, 0, 12), "camera_0 at 3.000: 3 pixels yuyv cannot be a row, they come in pairs"},
+		{"../x", 3e9, jpegOf(t, 0), "../x at 3.000: a device cannot be called \"../x\": want letters, digits, _, - and ."},
+	} {
+		require.EqualError(t, w.Frame(camera(r.camera), r.stamp, r.frame), "write "+path+": "+r.want)
+	}
+	v := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "a"}}}
+	a := &episode.Arm{Name: "arm_0", Gripper: v}
+	require.EqualError(t, w.Sample(a, &align.Vector{Name: "x"}, 1e9, nil), "write "+path+": x at 1.000: it is no vector of arm_0")
+	require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}), "write "+path+": arm_0/gripper at 1.000: there are 2 numbers for 1 columns")
+	for _, name := range []string{"", "a,b", "a\nb", "a", "2000"} {
+		v.Columns = []align.Column{{Name: "a"}, {Name: name}}
+		require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}), fmt.Sprintf("write %s: arm_0/gripper at 1.000: a column cannot be called %q", path, name))
+	}
+	require.NoError(t, w.Close())
+	s, e := read(t, path)
+	require.Empty(t, s.Damage())
+	require.Equal(t, []int64{1e9, 2e9}, e.Cameras[0].Stamps)
+	require.Empty(t, e.Arms)
+}
+
+// When the disk fails the error says what is missing of what had been taken.
+func TestDiskFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	w, err := Create(path, Options{})
+	require.NoError(t, err)
+	v := &align.Vector{Name: "arm_0/joint", Topic: "/joint_states", Columns: make([]align.Column, 1)}
+	a := &episode.Arm{Name: "arm_0", Joint: v}
+	require.NoError(t, w.Sample(a, v, 1e9, []float64{1}))
+	require.NoError(t, w.Sync())
+	require.NoError(t, w.Sample(a, v, 2e9, []float64{2}))
+	require.NoError(t, w.Sample(a, v, 3e9, []float64{3}))
+	table := w.tables.all()[0]
+	require.NoError(t, table.file.Close())
+	table.file, err = os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	failure := w.Sync()
+	var missing *codec.MissingError
+	require.ErrorAs(t, failure, &missing)
+	require.ErrorIs(t, failure, syscall.ENOSPC)
+	require.Equal(t, path, missing.Path)
+	require.EqualValues(t, 2, missing.Count())
+	require.Equal(t, "/joint_states", missing.Topics[0].Channel.Topic)
+	require.EqualValues(t, 2e9, missing.Start)
+	require.EqualValues(t, 3e9, missing.End)
+	require.Equal(t, failure, w.Sample(a, v, 4e9, []float64{4}))
+	require.Equal(t, failure, w.Frame(camera("camera_0"), 4e9, jpegOf(t, 0)))
+	require.Equal(t, failure, w.Close())
+	require.Equal(t, failure, w.Close())
+	_, e := read(t, path)
+	require.Equal(t, []int64{1e9}, e.Arms[0].Joint.Stamps)
+}
+
+// A picture that cannot be written is missing, although Frame had taken it.
+func TestPictureFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	w, err := Create(path, Options{Workers: 1})
+	require.NoError(t, err)
+	c := camera("camera_0")
+	raw := episode.Frame{Encoding: "mono8", Width: 1, Height: 1, Data: []byte{1}}
+	require.NoError(t, w.Frame(c, 1e9, raw))
+	require.NoError(t, w.Sync())
+	folder := filepath.Join(path, "frames/camera_0")
+	require.NoError(t, os.Rename(folder, folder+"_gone"))
+	require.NoError(t, os.WriteFile(folder, nil, 0o666))
+	require.NoError(t, w.Frame(c, 2e9, raw))
+	w.pictures.wait()
+	failure := w.Frame(c, 3e9, raw)
+	var missing *codec.MissingError
+	require.ErrorAs(t, failure, &missing)
+	require.ErrorIs(t, failure, syscall.ENOTDIR)
+	require.EqualValues(t, 1, missing.Count())
+	require.Equal(t, failure, w.Close())
+	require.FileExists(t, filepath.Join(path, metadataName))
+}
+
+func TestOverwrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	for i := range 2 {
+		w, err := Create(path, Options{Overwrite: true})
+		require.NoError(t, err)
+		require.NoError(t, w.Frame(camera(fmt.Sprint("camera_", i)), 1e9, jpegOf(t, 0)))
+		require.NoError(t, w.Close())
+	}
+	_, e := read(t, path)
+	require.Len(t, e.Cameras, 1)
+	require.Equal(t, "camera_1", e.Cameras[0].Name)
+	_, err := Create(path, Options{})
+	require.ErrorIs(t, err, os.ErrExist)
+	other := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(other, "thesis.tex"), nil, 0o666))
+	_, err = Create(other, Options{Overwrite: true})
+	require.EqualError(t, err, "create "+other+": the folder there is no session, and is not overwritten")
+	require.FileExists(t, filepath.Join(other, "thesis.tex"))
+	_, err = Create(path+"_2", Options{Metadata: json.RawMessage("[]")})
+	require.ErrorContains(t, err, "metadata are no JSON object")
+}
+
+// Whatever a take is, it is the same when it was written and read.
+func TestRandomTakes(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		e := &episode.Episode{Name: "a", Task: "t"}
+		for i := range random.IntN(3) {
+			c := camera(fmt.Sprint("camera_", i*9))
+			for stamp := int64(1764000000e9); random.IntN(9) > 0; stamp += random.Int64N(50e6) + 1 {
+				c.Stamps = append(c.Stamps, stamp)
+			}
+			c.Open = func() (episode.Frames, error) { return grey{t}, nil }
+			if len(c.Stamps) > 0 {
+				e.Cameras = append(e.Cameras, c)
+			}
+		}
+		for i := range 1 + random.IntN(2) {
+			a := &episode.Arm{Name: fmt.Sprint("arm_", i)}
+			e.Arms = append(e.Arms, a)
+			for s := range streams {
+				*s.of(a) = randomVector(random, a.Name, s)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "a")
+		require.NoError(t, Write(path, e, Options{EasyTeleop: seed%2 == 0, Quaternions: true}))
+		source, back := read(t, path)
+		require.Empty(t, source.Damage())
+		require.Equal(t, len(e.Cameras), len(back.Cameras))
+		for i, c := range e.Cameras {
+			require.Equal(t, c.Stamps, back.Cameras[i].Stamps)
+			frames, err := back.Cameras[i].Open()
+			require.NoError(t, err)
+			f, err := frames.Frame(len(c.Stamps) - 1)
+			require.NoError(t, err)
+			require.Equal(t, jpegOf(t, byte(len(c.Stamps)-1)), f)
+		}
+		for i, a := range e.Arms {
+			for s := range streams {
+				require.Equal(t, show(*s.of(a)), show(*s.of(back.Arms[i])), "%s/%v", a.Name, s)
+			}
+		}
+	}
+}
+
+// grey are the frames of a camera.
+type grey struct{ t *testing.T }
+
+func (g grey) Frame(i int) (episode.Frame, error) { return jpegOf(g.t, byte(i)), nil }
+
+func (g grey) Close() error { return nil }
+
+// randomVector returns a stream as a session has it.
+func randomVector(random *rand.Rand, arm string, s Stream) *align.Vector {
+	v := &align.Vector{Name: arm + "/" + s.String()}
+	n := 1 + random.IntN(7)
+	for i := range n {
+		index := fmt.Sprint(i)
+		if s.ofGripper() {
+			index = string(rune('a' + i))
+		}
+		v.Columns = append(v.Columns, s.column(i, n, index, "deg"))
+	}
+	for i := range 1 + random.IntN(30) {
+		v.Stamps = append(v.Stamps, int64(i)*20e6+random.Int64N(10e6))
+		for c := range v.Columns {
+			x := math.Round(random.NormFloat64()*1e3) / []float64{1, 1000, 7}[random.IntN(3)]
+			if i > 0 && c > 0 && random.IntN(5) == 0 {
+				x = align.Missing()
+			}
+			v.Values = append(v.Values, x)
+		}
+	}
+	random.Shuffle(len(v.Stamps), func(i, j int) { v.Stamps[i], v.Stamps[j] = v.Stamps[j], v.Stamps[i] })
+	return v
+}
+
