@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"unsafe"
 
 	"gonum.org/v1/hdf5"
@@ -110,14 +111,14 @@ func product(dims []int) (rows, row int, err error) {
 
 // PutStrings writes strings.
 func (f *File) PutStrings(path string, values []string) error {
-	strings := make([]*C.char, len(values)+1) // one more, to have a first
+	texts := make([]*C.char, len(values)+1) // one more, to have a first
 	for i, v := range values {
-		strings[i] = C.CString(v)
-		defer C.free(unsafe.Pointer(strings[i]))
+		texts[i] = C.CString(v)
+		defer C.free(unsafe.Pointer(texts[i]))
 	}
 	p := C.CString(path)
 	defer C.free(unsafe.Pointer(p))
-	return call("write "+path, func() error { return check(C.put_strings(f.id(), p, C.hsize_t(len(values)), &strings[0])) })
+	return call("write "+path, func() error { return check(C.put_strings(f.id(), p, C.hsize_t(len(values)), &texts[0])) })
 }
 
 // Kind is what the elements of a dataset are.
@@ -343,7 +344,7 @@ func (d *Dataset) Strings() ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			values[i] = string(row)
+			values[i] = strings.TrimRight(string(row), "\x00")
 			continue
 		}
 		var text *C.char

@@ -1,0 +1,52 @@
+// Package hdf5 writes takes of robots as the HDF5 files that policies are trained on, and reads them back, those of others included.
+//
+// A file holds one episode or several, each in /episodes/episode_i as EasyTeleop's docs/data_format.md describes it. Beside that there is
+// what ACT, act-plus-plus, cobot_magic, RDT, openpi and view_hdf5 look for: qpos, qvel and action, links from where they look for them,
+// and attributes.
+//
+// What is read is a file of this package, of EasyTeleop itself, or one in the shape of ALOHA and ACT.
+package hdf5
+
+import (
+	"path/filepath"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/episode"
+)
+
+func init() {
+	codec.Register(codec.Format{
+		Name:      "hdf5",
+		Sniff:     func(_ string, head []byte) bool { return sniff(head) },
+		Named:     named,
+		Extension: ".hdf5",
+		Open: func(path string) (codec.Reader, error) {
+			source, err := Open(path)
+			if err != nil {
+				return nil, err
+			}
+			return episode.NewReader("hdf5", path, source), nil
+		},
+	})
+}
+
+const signature = "\x89HDF\r\n\x1a\n"
+
+// sniff says whether a file begins as one of HDF5, which may come behind a block of somebody else's.
+func sniff(head []byte) bool {
+	for at := 0; at+len(signature) <= len(head); at = max(512, 2*at) {
+		if string(head[at:at+len(signature)]) == signature {
+			return true
+		}
+	}
+	return false
+}
+
+func named(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".hdf5", ".h5":
+		return true
+	}
+	return false
+}

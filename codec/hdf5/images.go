@@ -1,0 +1,355 @@
+package hdf5
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5/internal/h5"
+)
+
+// What is in memory of a camera's frames at a time.
+const (
+	roundFrames = 16 // for each worker
+	roundBytes  = 16 << 20
+)
+
+// images writes what the cameras saw, and what each row has of it.
+func (w *episodeWriter) images() error {
+	e := w.rows.Episode
+	images := map[string]string{} // the name of a camera's images
+	taken := map[string]bool{}
+	lengths := map[string][]float32{}
+	// A camera none of whose frames any row has is as black as another one is large.
+	black := size{640, 480}
+	var missing []int
+	for i, c := range e.Cameras {
+		name := imageName(c.Name)
+		if taken[name] || images[c.Name] != "" {
+			return fmt.Errorf("there are two cameras %s", name)
+		}
+		images[c.Name], taken[name] = name, true
+		if !slices.ContainsFunc(w.rows.Frames[i], func(f int) bool { return f >= 0 }) {
+			missing = append(missing, i)
+			continue
+		}
+		var err error
+		if black, err = w.camera(i, name, black, lengths); err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+	}
+	for _, i := range missing {
+		if _, err := w.camera(i, images[e.Cameras[i].Name], black, lengths); err != nil {
+			return fmt.Errorf("%s: %w", e.Cameras[i].Name, err)
+		}
+	}
+	links := make([]string, 0, len(w.options.Links))
+	for link := range w.options.Links {
+		links = append(links, link)
+	}
+	slices.Sort(links)
+	for _, link := range links {
+		target := images[w.options.Links[link]]
+		if target == "" || taken[pathName(link)] {
+			continue
+		}
+		for _, group := range []string{"/observations/images/", "/observations/images_depth/"} {
+			if w.file.Type(w.root+group+target) == h5.None {
+				continue
+			}
+			if err := w.file.LinkSoft(w.root+group+target, w.root+group+pathName(link)); err != nil {
+				return err
+			}
+		}
+	}
+	return w.compressLen(lengths)
+}
+
+// compressLen writes the lengths of padded JPEGs as act-plus-plus has them: a row for each camera, in the order of names.
+func (w *episodeWriter) compressLen(lengths map[string][]float32) error {
+	if len(lengths) == 0 {
+		return nil
+	}
+	var all []float32
+	names := make([]string, 0, len(lengths))
+	for name := range lengths {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		all = append(all, lengths[name]...)
+	}
+	path := w.root + "/compress_len"
+	return errors.Join(h5.Put(w.file, path, all, len(names), w.n), w.file.SetAttribute(path, "cameras", marshal(names)))
+}
+
+// size is that of a picture, in pixels.
+type size struct{ width, height int }
+
+// camera writes the images of a camera and returns their size.
+func (w *episodeWriter) camera(i int, name string, black size, lengths map[string][]float32) (size, error) {
+	c, indices := w.rows.Episode.Cameras[i], w.rows.Frames[i]
+	if err := w.indices(name, c, indices); err != nil {
+		return size{}, err
+	}
+	frames, err := c.Open()
+	if err != nil {
+		return size{}, err
+	}
+	defer frames.Close()
+
+	p := painter{images: w.options.Images, swap: w.options.SwapRB, quality: w.options.Quality, size: black}
+	if first := slices.IndexFunc(indices, func(f int) bool { return f >= 0 }); first >= 0 {
+		f, err := frames.Frame(indices[first])
+		if err != nil {
+			return size{}, fmt.Errorf("frame %d: %w", indices[first], err)
+		}
+		if err := p.measure(&f); err != nil {
+			return size{}, fmt.Errorf("frame %d: %w", indices[first], err)
+		}
+	}
+
+	out, path, err := w.sink(name, &p, lengths)
+	if err != nil {
+		return size{}, err
+	}
+	err = w.paint(frames, indices, &p, out)
+	err = errors.Join(err, out.close(err == nil))
+	if err != nil {
+		return size{}, err
+	}
+	var device json.RawMessage = c.Device
+	return p.size, setAttributes(w.file, path, map[string]any{
+		"camera": c.Name, "topic": c.Topic, "device": string(device), "encoding": p.encoding(), "color": p.color(),
+		"order": int64(i), "width": int64(p.size.width), "height": int64(p.size.height),
+	})
+}
+
+// indices writes which frame each row has, and when that was taken.
+func (w *episodeWriter) indices(name string, c *episode.Camera, frames []int) error {
+	if len(frames) != w.n {
+		return fmt.Errorf("%d rows have frames, of %d", len(frames), w.n)
+	}
+	index, stamps, exact, valid := make([]int64, w.n), make([]float64, w.n), make([]int64, w.n), make([]uint8, w.n)
+	distinct, last := 0, -1
+	for i, f := range frames {
+		index[i] = int64(f)
+		if f < 0 {
+			continue
+		}
+		if f >= len(c.Stamps) {
+			return fmt.Errorf("row %d has frame %d, of %d", i, f, len(c.Stamps))
+		}
+		if f != last {
+			distinct, last = distinct+1, f
+		}
+		stamps[i], exact[i], valid[i] = seconds(c.Stamps[f]), c.Stamps[f], 1
+	}
+	w.written.cameras[c.Name] = distinct
+	var err error
+	put := func(group string, write func(path string) error) {
+		if err == nil {
+			err = w.file.MakeGroup(w.root + "/observations/" + group)
+		}
+		if err == nil {
+			err = write(w.root + "/observations/" + group + "/" + name)
+		}
+	}
+	put("image_index", func(path string) error { return h5.Put(w.file, path, index, w.n) })
+	put("image_timestamps", func(path string) error { return h5.Put(w.file, path, stamps, w.n) })
+	put("image_timestamps_ns", func(path string) error { return h5.Put(w.file, path, exact, w.n) })
+	put("image_valid", func(path string) error { return h5.Put(w.file, path, valid, w.n) })
+	return err
+}
+
+// job is a picture to be made.
+type job struct {
+	frame episode.Frame
+	data  []byte // of frame, as a copy
+	black bool
+	made  []byte // what frames are made to, where they do not stay as they are
+	out   []byte
+	err   error
+}
+
+// paint makes the pictures of all rows, some at a time, by all workers.
+func (w *episodeWriter) paint(frames episode.Frames, indices []int, p *painter, out sink) error {
+	jobs := make([]job, roundFrames*w.options.Workers)
+	items := make([][]byte, 0, len(jobs))
+	for at := 0; at < w.n; {
+		n, bytes := 0, 0
+		for n < len(jobs) && at+n < w.n && (bytes < roundBytes || n < w.options.Workers) {
+			j, index := &jobs[n], indices[at+n]
+			j.black = index < 0
+			if !j.black {
+				f, err := frames.Frame(index)
+				if err != nil {
+					return fmt.Errorf("frame %d: %w", index, err)
+				}
+				j.data = append(j.data[:0], f.Data...)
+				f.Data = j.data
+				j.frame = f
+			}
+			bytes += len(j.data) + len(j.made)
+			n++
+		}
+		w.work(jobs[:n], p)
+		items = items[:0]
+		for i := range jobs[:n] {
+			if jobs[i].err != nil {
+				return fmt.Errorf("frame %d: %w", indices[at+i], jobs[i].err)
+			}
+			items = append(items, jobs[i].out)
+		}
+		if err := out.write(at, items); err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}
+
+// work does jobs, by all workers.
+func (w *episodeWriter) work(jobs []job, p *painter) {
+	var wait sync.WaitGroup
+	workers := min(w.options.Workers, len(jobs))
+	for k := range workers {
+		wait.Go(func() {
+			for i := k; i < len(jobs); i += workers {
+				jobs[i].out, jobs[i].err = p.paint(&jobs[i])
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// sink is where the pictures of a camera go.
+type sink interface {
+	write(at int, items [][]byte) error
+	// close completes the pictures, if all is well.
+	close(well bool) error
+}
+
+// sink returns where the pictures of a camera go, and the path.
+func (w *episodeWriter) sink(name string, p *painter, lengths map[string][]float32) (sink, string, error) {
+	group := w.root + "/observations/images"
+	if p.depth {
+		group += "_depth"
+		if err := w.file.MakeGroup(group); err != nil {
+			return nil, "", err
+		}
+	}
+	path := group + "/" + name
+	var set *h5.Dataset
+	var err error
+	switch {
+	case p.depth:
+		set, err = h5.CreateRows[uint16](w.file, path, true, w.n, p.size.height, p.size.width)
+	case w.options.Images == ImagesRaw:
+		set, err = h5.CreateRows[uint8](w.file, path, false, w.n, p.size.height, p.size.width, 3)
+	case w.options.Images == ImagesPadded:
+		s, err := newSpool(w.file, path)
+		return &padded{s, name, lengths}, path, err
+	default:
+		set, err = w.file.CreateSequences(path, w.n)
+		return sequences{set}, path, err
+	}
+	return rows{set}, path, err
+}
+
+type sequences struct{ set *h5.Dataset }
+
+func (s sequences) write(at int, items [][]byte) error { return s.set.WriteSequences(at, items) }
+
+func (s sequences) close(bool) error { return s.set.Close() }
+
+type rows struct{ set *h5.Dataset }
+
+func (r rows) write(at int, items [][]byte) error {
+	for i, item := range items {
+		if err := r.set.WriteRow(at+i, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r rows) close(bool) error { return r.set.Close() }
+
+// padded also keeps the lengths.
+type padded struct {
+	*spool
+	name    string
+	lengths map[string][]float32
+}
+
+func (p *padded) close(well bool) error {
+	for _, n := range p.spool.lengths {
+		p.lengths[p.name] = append(p.lengths[p.name], float32(n))
+	}
+	return p.spool.close(well)
+}
+
+// spool keeps pictures in a file of its own, until it is known which one is the longest.
+type spool struct {
+	file    *h5.File
+	path    string
+	on      *os.File
+	buffer  *bufio.Writer
+	lengths []int
+}
+
+func newSpool(file *h5.File, path string) (*spool, error) {
+	on, err := os.CreateTemp(filepath.Dir(file.Path()), ".images-*")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(on.Name())
+	return &spool{file: file, path: path, on: on, buffer: bufio.NewWriterSize(on, 1<<20)}, nil
+}
+
+func (s *spool) write(_ int, items [][]byte) error {
+	for _, item := range items {
+		s.lengths = append(s.lengths, len(item))
+		if _, err := s.buffer.Write(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *spool) close(well bool) error {
+	defer s.on.Close()
+	if !well {
+		return nil
+	}
+	if err := s.buffer.Flush(); err != nil {
+		return err
+	}
+	if _, err := s.on.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	row := make([]byte, slices.Max(s.lengths))
+	set, err := h5.CreateRows[uint8](s.file, s.path, false, len(s.lengths), len(row))
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(s.on, 1<<20)
+	for i, n := range s.lengths {
+		if _, err := io.ReadFull(in, row[:n]); err != nil {
+			return err
+		}
+		clear(row[n:])
+		if err := set.WriteRow(i, row); err != nil {
+			return err
+		}
+	}
+	return set.Close()
+}

@@ -1,0 +1,89 @@
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tapedeck/codec/hdf5/internal/h5"
+)
+
+// Link writes a file at path that has all episodes of others, by links: it is read as if it had them itself, as long as the files stay
+// where they are as seen from it. Programs that take every file of a folder for one episode must not find it there. It refuses a file that
+// is there, unless it is to overwrite it.
+func Link(path string, files []string, overwrite bool) error {
+	if _, err := os.Lstat(path); err == nil && !overwrite {
+		return fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
+	}
+	part := path + ".part"
+	f, err := h5.Create(part)
+	if err != nil {
+		return err
+	}
+	err = link(f, filepath.Dir(path), files)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = publish(part, path)
+	}
+	if err != nil {
+		os.Remove(part)
+		return fmt.Errorf("link episodes in %s: %w", path, err)
+	}
+	return nil
+}
+
+func link(f *h5.File, folder string, files []string) error {
+	if err := f.MakeGroup("/episodes"); err != nil {
+		return err
+	}
+	var cameras, robots []string
+	var starts []float64
+	var frames int64
+	arms := 0
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if name, err = filepath.Abs(name); err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(folder, name)
+		if err != nil {
+			return err
+		}
+		source, err := open(name)
+		if err != nil {
+			return err
+		}
+		defer source.Close()
+		episodes, err := source.Episodes()
+		if err != nil {
+			return err
+		}
+		for _, e := range episodes {
+			if err := f.LinkExternal(relative, e.root, fmt.Sprintf("/episodes/episode_%d", len(starts))); err != nil {
+				return err
+			}
+			start := 0.0
+			if stamps, err := source.stamps(e.root); err == nil && len(stamps) > 0 {
+				start = seconds(stamps[0])
+			}
+			starts = append(starts, start)
+			frames += int64(e.rows)
+			for i, c := range e.Cameras {
+				cameras = appendNew(cameras, describe(imageName(c.Name), c.Name, c.Topic, c.Device), i)
+			}
+			for i, a := range e.Arms {
+				robots = appendNew(robots, describe(a.Name, a.Name, "", a.Device), i)
+			}
+			arms = max(arms, len(e.Arms))
+		}
+	}
+	if len(starts) == 0 {
+		return errors.New("there are no episodes")
+	}
+	return writeInfo(f, cameras, robots, starts, int64(len(starts)), frames, int64(arms))
+}

@@ -1,0 +1,239 @@
+package hdf5
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/jpeg"
+	"slices"
+	"sort"
+	"strings"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5/internal/h5"
+)
+
+// pictures are the images of a camera in a file.
+type pictures struct {
+	source *source
+	root   string // of the episode
+	path   string
+	name   string // of the dataset
+	label  string // of the camera
+	order  int64
+}
+
+// pictures finds the images of all cameras.
+func (s *source) pictures(root string, lengths map[string]int) ([]*pictures, error) {
+	var all []*pictures
+	for _, group := range []string{"/observations/images/", "/observations/images_depth/"} {
+		if s.file.Type(root+group) != h5.Group {
+			continue
+		}
+		names, err := s.file.List(root + group)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			p := &pictures{source: s, root: root, path: root + group + name, name: name, label: cameraName(name), order: 1 << 32}
+			if s.file.Type(p.path) != h5.Set {
+				continue
+			}
+			if label := s.text(p.path, "camera"); label != "" {
+				p.label = label
+			}
+			if order, ok := s.file.Attribute(p.path, "order").(int64); ok {
+				p.order = order
+			}
+			n, err := p.readable()
+			if err != nil {
+				return nil, err
+			}
+			lengths[p.path] = n
+			all = append(all, p)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *pictures) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(number(a.label), number(b.label)), cmp.Compare(a.label, b.label))
+	})
+	return all, nil
+}
+
+// cameraName is the reverse of imageName.
+func cameraName(image string) string {
+	number, ok := strings.CutPrefix(image, "cam_")
+	switch {
+	case image == "cam_wrist":
+		return "camera_0"
+	case ok && number != "" && strings.Trim(number, "0123456789") == "":
+		return "camera_" + number
+	}
+	return image
+}
+
+// readable returns how many rows there are, up to the last one that can be read: a writer that was killed had not written all of them.
+func (p *pictures) readable() (int, error) {
+	f, err := p.open()
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	n := f.set.Len()
+	good := func(i int) bool {
+		_, err := f.picture(i)
+		return err == nil
+	}
+	if n == 0 || good(n-1) {
+		return n, nil
+	}
+	if !good(0) {
+		_, err := f.picture(0)
+		return 0, err
+	}
+	readable := sort.Search(n, func(i int) bool { return !good(i) })
+	p.source.damage = append(p.source.damage, fmt.Errorf("read %s: %s cannot be read from row %d of %d on", p.source.path, p.path, readable, n))
+	return readable, nil
+}
+
+// camera returns the camera: its frames are those of which rows say that they have them, or else all rows.
+func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (*episode.Camera, error) {
+	s := p.source
+	c := &episode.Camera{Track: align.Track{Name: p.label, Topic: s.text(p.path, "topic")}, Device: devices[p.label]}
+	if device := object(s.text(p.path, "device")); device != nil {
+		c.Device = device
+	}
+	var index []int64
+	if path := p.root + "/observations/image_index/" + p.name; s.file.Type(path) == h5.Set {
+		var err error
+		if index, err = integers(s.file, path); err != nil {
+			return nil, err
+		}
+	}
+	taken, err := s.times(p.root + "/observations/image_timestamps/" + p.name)
+	if err != nil {
+		return nil, err
+	}
+	if index != nil && len(index) < len(stamps) || taken != nil && len(taken) < len(stamps) {
+		return nil, fmt.Errorf("%s: there are %d indices and %d times of its images, and %d rows", p.path, len(index), len(taken), len(stamps))
+	}
+	var rows []int
+	last := int64(-1)
+	for i, t := range stamps {
+		if index != nil {
+			if index[i] < 0 || index[i] == last {
+				continue
+			}
+			last = index[i]
+		}
+		if taken != nil {
+			t = taken[i]
+		}
+		rows, c.Stamps = append(rows, i), append(c.Stamps, t)
+	}
+	c.Open = func() (episode.Frames, error) {
+		f, err := p.open()
+		if err != nil {
+			return nil, err
+		}
+		f.rows = rows
+		return f, nil
+	}
+	return c, nil
+}
+
+func (p *pictures) open() (*frames, error) {
+	set, err := p.source.file.Dataset(p.path)
+	if err != nil {
+		return nil, err
+	}
+	f := &frames{set: set, bgr: p.source.text(p.path, "color") == "bgr"}
+	rank := len(set.Dims)
+	switch {
+	case set.Kind == h5.Bytes && rank == 1, set.Kind == h5.Opaque && rank == 1, set.Kind == h5.String && rank == 1 && !set.Variable:
+	case set.Kind == h5.Integer && set.Size == 1 && rank == 2:
+	case set.Kind == h5.Integer && set.Size == 1 && rank == 4 && set.Dims[3] == 3:
+		f.pixels = "rgb8"
+		if f.bgr {
+			f.pixels = "bgr8"
+		}
+	case set.Kind == h5.Integer && set.Size == 1 && rank == 3:
+		f.pixels = "mono8"
+	case set.Kind == h5.Integer && set.Size == 2 && rank == 3:
+		f.pixels = "16UC1"
+	default:
+		set.Close()
+		return nil, fmt.Errorf("%s: %v elements of %d bytes are no images of a kind that is known", p.path, set.Dims, set.Size)
+	}
+	return f, nil
+}
+
+// frames reads frames of a dataset. It implements episode.Frames.
+type frames struct {
+	set    *h5.Dataset
+	rows   []int  // of the frames
+	pixels string // the encoding, unless pictures are files of their own
+	bgr    bool
+	buffer []byte
+}
+
+// Frame implements episode.Frames.
+func (f *frames) Frame(i int) (episode.Frame, error) {
+	if i < 0 || i >= len(f.rows) {
+		return episode.Frame{}, fmt.Errorf("%s: there is no frame %d", f.set.Path(), i)
+	}
+	return f.picture(f.rows[i])
+}
+
+// Close implements episode.Frames.
+func (f *frames) Close() error { return f.set.Close() }
+
+// picture returns the picture of a row.
+func (f *frames) picture(row int) (episode.Frame, error) {
+	var err error
+	if f.set.Kind == h5.Bytes {
+		f.buffer, err = f.set.Sequence(row, f.buffer[:0])
+	} else {
+		f.buffer, err = f.set.Row(row, f.buffer[:0])
+	}
+	if err != nil {
+		return episode.Frame{}, err
+	}
+	if f.pixels != "" {
+		height, width := f.set.Dims[1], f.set.Dims[2]
+		return episode.Frame{Encoding: f.pixels, Data: f.buffer, Width: width, Height: height, Step: len(f.buffer) / max(height, 1)}, nil
+	}
+	out, err := f.file()
+	if err != nil {
+		return episode.Frame{}, fmt.Errorf("%s: row %d: %w", f.set.Path(), row, err)
+	}
+	return out, nil
+}
+
+// file returns a picture that is a file of its own, with nothing behind it.
+func (f *frames) file() (episode.Frame, error) {
+	switch {
+	case bytes.HasPrefix(f.buffer, []byte("\x89PNG")):
+		return episode.Frame{Encoding: "png", Data: f.buffer}, nil
+	case len(f.buffer) == 0:
+		return episode.Frame{}, errors.New("there is no picture")
+	case !bytes.HasPrefix(f.buffer, []byte("\xff\xd8")):
+		return episode.Frame{}, fmt.Errorf("it is neither JPEG nor PNG, but begins with %x", f.buffer[:min(len(f.buffer), 8)])
+	}
+	data := bytes.TrimRight(f.buffer, "\x00")
+	if !f.bgr {
+		return episode.Frame{Encoding: "jpeg", Data: data}, nil
+	}
+	picture, err := jpeg.Decode(bytes.NewReader(data))
+	if err != nil {
+		return episode.Frame{}, err
+	}
+	rgba := image.NewRGBA(picture.Bounds())
+	draw.Draw(rgba, rgba.Bounds(), picture, picture.Bounds().Min, draw.Src)
+	size := rgba.Bounds().Size()
+	return episode.Frame{Encoding: "bgra8", Data: rgba.Pix, Width: size.X, Height: size.Y, Step: rgba.Stride}, nil
+}

@@ -1,0 +1,367 @@
+package hdf5
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5/internal/h5"
+)
+
+// period is the time from row to row where nothing is said of it, in ns: that of ALOHA.
+const period = 20_000_000
+
+// episode reads what there is of an episode, beside its pictures. All its datasets should have the same length; those of a file whose writer
+// was killed have not. Then the rows that all have are read.
+func (s *source) episode(root string) (*stored, error) {
+	at := rootOf(root)
+	e := &stored{root: at, Episode: &episode.Episode{
+		Name: s.name(root), Task: s.text(at, "task"), Metadata: object(s.text(at, "metadata")),
+	}}
+	e.Start, _ = s.file.Attribute(at, "start_ns").(int64)
+	e.End, _ = s.file.Attribute(at, "end_ns").(int64)
+	if success, ok := s.file.Attribute(at, "success").(int64); ok {
+		done := success != 0
+		e.Success = &done
+	}
+	devices := map[string]json.RawMessage{}
+	if text := s.text("/metadata", "devices"); text != "" {
+		json.Unmarshal([]byte(text), &devices) //nolint:errcheck // what is no JSON tells nothing
+	}
+
+	stamps, err := s.stamps(root)
+	if err != nil {
+		return nil, err
+	}
+	lengths := map[string]int{}
+	if stamps != nil {
+		lengths["timestamps"] = len(stamps)
+	}
+	if err := s.arms(e, root, devices, lengths); err != nil {
+		return nil, err
+	}
+	pictures, err := s.pictures(root, lengths)
+	if err != nil {
+		return nil, err
+	}
+	if len(lengths) > 0 {
+		e.rows = slices.Min(slices.Collect(maps.Values(lengths)))
+	}
+	for path, n := range lengths {
+		if n > e.rows {
+			s.damage = append(s.damage, fmt.Errorf("read %s: %s of %s has %d rows, and others %d: those are read", s.path, path, at, n, e.rows))
+		}
+	}
+	slices.SortFunc(s.damage, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+
+	if stamps == nil {
+		stamps = make([]int64, e.rows)
+		for i := range stamps {
+			stamps[i] = int64(i) * period
+		}
+	}
+	stamps = stamps[:e.rows]
+	for _, a := range e.Arms {
+		for _, v := range []*align.Vector{a.Pose, a.Joint, a.Gripper, a.Velocity, a.Effort, a.CommandPose, a.CommandJoint, a.CommandGripper} {
+			if v != nil {
+				v.Stamps, v.Values = stamps, v.Values[:e.rows*len(v.Columns)]
+			}
+		}
+	}
+	for _, p := range pictures {
+		c, err := p.camera(stamps, devices)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(e.Cameras, func(other *episode.Camera) bool { return other.Name == c.Name }) {
+			c.Name = p.name
+		}
+		e.Cameras = append(e.Cameras, c)
+	}
+	return e, nil
+}
+
+// object returns a JSON object, or nil.
+func object(text string) json.RawMessage {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") || !json.Valid([]byte(text)) {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+// stamps returns when rows are; nil is not known.
+func (s *source) stamps(root string) ([]int64, error) {
+	for _, path := range []string{"/actions/timestamps", "/observations/timestamps", "/timestamps"} {
+		stamps, err := s.times(root + path)
+		if stamps != nil || err != nil {
+			return stamps, err
+		}
+	}
+	return nil, nil
+}
+
+// times reads times: those in ns next to path if they are there, else those in seconds. nil is not there.
+func (s *source) times(path string) ([]int64, error) {
+	if s.file.Type(path+"_ns") == h5.Set {
+		return integers(s.file, path+"_ns")
+	}
+	if s.file.Type(path) != h5.Set {
+		return nil, nil
+	}
+	values, rows, _, err := s.numbers(path)
+	if err != nil || len(values) != rows {
+		return nil, err
+	}
+	stamps := make([]int64, len(values))
+	for i, v := range values {
+		if !(math.Abs(v) < math.MaxInt64/1e9) {
+			return nil, fmt.Errorf("%s: row %d has the time %v", path, i, v)
+		}
+		stamps[i] = int64(math.Round(v*1e6)) * 1000 // a float64 of today's seconds has no more digits
+	}
+	return stamps, nil
+}
+
+func integers(f *h5.File, path string) ([]int64, error) {
+	set, err := f.Dataset(path)
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	if len(set.Dims) != 1 {
+		return nil, fmt.Errorf("%s: its shape is %v", path, set.Dims)
+	}
+	values, err := set.Integers()
+	if values == nil && err == nil {
+		values = []int64{}
+	}
+	return values, err
+}
+
+// numbers reads numbers, in rows of columns.
+func (s *source) numbers(path string) (values []float64, rows, columns int, err error) {
+	set, err := s.file.Dataset(path)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer set.Close()
+	switch len(set.Dims) {
+	case 1:
+		rows, columns = set.Dims[0], 1
+	case 2:
+		rows, columns = set.Dims[0], set.Dims[1]
+	default:
+		return nil, 0, 0, fmt.Errorf("%s: its shape is %v", path, set.Dims)
+	}
+	values, err = set.Doubles()
+	return values, rows, columns, err
+}
+
+// arms reads what the arms did and were to do.
+func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage, lengths map[string]int) error {
+	state := root + "/observations/state"
+	if s.file.Type(state) != h5.Group {
+		return s.aloha(e, root, lengths)
+	}
+	names, err := s.file.List(state)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if s.file.Type(state+"/"+name) != h5.Group {
+			continue
+		}
+		a := &episode.Arm{Name: name, Device: devices[name]}
+		if own := s.text(state+"/"+name, "name"); own != "" {
+			a.Name = own
+		}
+		if device := object(s.text(state+"/"+name, "device")); device != nil {
+			a.Device = device
+		}
+		for _, v := range []struct {
+			name    string
+			to      **align.Vector
+			command **align.Vector
+		}{
+			{"pose", &a.Pose, &a.CommandPose}, {"joint", &a.Joint, &a.CommandJoint}, {"gripper", &a.Gripper, &a.CommandGripper},
+			{"end_effector", &a.Gripper, &a.CommandGripper}, {"velocity", &a.Velocity, nil}, {"effort", &a.Effort, nil},
+		} {
+			path := "/" + name + "/" + v.name
+			if *v.to == nil {
+				if *v.to, err = s.vector(a.Name, state+path, v.name, lengths); err != nil {
+					return err
+				}
+			}
+			actions := root + "/actions" + path
+			source := s.text(actions, "action_source")
+			if v.command == nil || *v.command != nil || source != "" && source != align.ActionCommand {
+				continue
+			}
+			command, err := s.vector(a.Name+"/command", actions, v.name, lengths)
+			if err != nil {
+				return err
+			}
+			// What is the same as the state is a copy of it, unless somebody says that it is not.
+			if command != nil && (source != "" || *v.to == nil || !slices.Equal(command.Values, (*v.to).Values)) {
+				*v.command = command
+			}
+		}
+		if text := s.text(state+"/"+name+"/gripper", "range"); text != "" {
+			json.Unmarshal([]byte(text), &a.GripperRange) //nolint:errcheck // what is no JSON tells nothing
+		}
+		e.Arms = append(e.Arms, a)
+	}
+	return nil
+}
+
+// vector reads the numbers of a stream; nil is not there.
+func (s *source) vector(owner, path, kind string, lengths map[string]int) (*align.Vector, error) {
+	if s.file.Type(path) != h5.Set {
+		return nil, nil
+	}
+	values, rows, columns, err := s.numbers(path)
+	if err != nil {
+		return nil, err
+	}
+	lengths[path] = rows
+	if kind == "end_effector" {
+		kind = "gripper"
+	}
+	v := &align.Vector{Name: owner + "/" + kind, Topic: s.text(path, "topic"), Columns: standard(kind, columns), Values: values}
+	var names []string
+	if json.Unmarshal([]byte(s.text(path, "columns")), &names) == nil && len(names) == columns {
+		for i, name := range names {
+			v.Columns[i].Name = name
+		}
+	}
+	var interp []align.Interp
+	if json.Unmarshal([]byte(s.text(path, "interp")), &interp) == nil && len(interp) == columns {
+		for i, k := range interp {
+			v.Columns[i].Interp = k
+		}
+	}
+	if units, ok := s.file.Attribute(path, "units").(string); ok {
+		var each []string
+		different := json.Unmarshal([]byte(units), &each) == nil && len(each) == columns
+		for i := range v.Columns {
+			if v.Columns[i].Unit = units; different {
+				v.Columns[i].Unit = each[i]
+			}
+		}
+	}
+	missing(v.Values)
+	return v, nil
+}
+
+// missing has numbers that are not known be such ones.
+func missing(values []float64) {
+	for i, v := range values {
+		if math.IsNaN(v) {
+			values[i] = align.Missing()
+		}
+	}
+}
+
+// standard returns the columns of a stream of which the file says nothing: those of EasyTeleop, whose grippers have theirs sorted.
+func standard(kind string, n int) []align.Column {
+	columns := make([]align.Column, n)
+	known := map[string][]string{"pose6": {"x", "y", "z", "rx", "ry", "rz"}, "pose7": {"x", "y", "z", "qx", "qy", "qz", "qw"},
+		"gripper1": {"position"}, "gripper3": {"force", "position", "status"}}[fmt.Sprint(kind, n)]
+	for i := range columns {
+		c := &columns[i]
+		switch {
+		case known != nil:
+			c.Name = known[i]
+		case kind == "gripper":
+			c.Name = fmt.Sprint(i)
+		default:
+			c.Name = fmt.Sprintf("joint_%d", i)
+		}
+		switch kind {
+		case "joint":
+			c.Unit, c.Interp = "deg", align.Linear
+		case "velocity":
+			c.Unit = "deg/s"
+		case "pose":
+			c.Interp = align.Linear
+			switch {
+			case i < 3:
+				c.Unit = "m"
+			case n == 6:
+				c.Unit, c.Interp = "rad", align.Euler
+			case n == 7:
+				c.Interp = align.Quaternion
+			}
+		}
+	}
+	return columns
+}
+
+// aloha reads one vector of all arms: of each its joints and a gripper, two arms of six joints, or one of any.
+func (s *source) aloha(e *stored, root string, lengths map[string]int) error {
+	read := func(path string) ([]float64, int, error) {
+		if s.file.Type(path) != h5.Set {
+			return nil, 0, nil
+		}
+		values, rows, columns, err := s.numbers(path)
+		if err == nil {
+			lengths[path] = rows
+		}
+		missing(values)
+		return values, columns, err
+	}
+	qpos, width, err := read(root + "/observations/qpos")
+	if err != nil || width == 0 {
+		return err
+	}
+	arms, joints, gripper := 1, width, false
+	switch width {
+	case 14:
+		arms, joints, gripper = 2, 6, true
+	case 7, 8:
+		joints, gripper = width-1, true
+	}
+	others := map[string][]float64{}
+	for _, path := range []string{"/observations/qvel", "/observations/effort", "/action"} {
+		values, columns, err := read(root + path)
+		if err != nil {
+			return err
+		}
+		if columns == width {
+			others[path] = values
+		}
+	}
+	for k := range arms {
+		a := &episode.Arm{Name: fmt.Sprintf("arm_%d", k)}
+		part := func(name string, values []float64, from, n int, unit string, columns []align.Column) *align.Vector {
+			if values == nil {
+				return nil
+			}
+			v := &align.Vector{Name: a.Name + "/" + name, Columns: columns}
+			for i := range v.Columns {
+				v.Columns[i].Unit = unit
+			}
+			for row := from; row < len(values); row += width {
+				v.Values = append(v.Values, values[row:row+n]...)
+			}
+			return v
+		}
+		from := k * (width / arms)
+		a.Joint = part("joint", qpos, from, joints, "rad", standard("joint", joints))
+		a.Velocity = part("velocity", others["/observations/qvel"], from, joints, "rad/s", standard("velocity", joints))
+		a.Effort = part("effort", others["/observations/effort"], from, joints, "", standard("effort", joints))
+		a.CommandJoint = part("command/joint", others["/action"], from, joints, "rad", standard("joint", joints))
+		if gripper {
+			a.Gripper = part("gripper", qpos, from+joints, 1, "", standard("gripper", 1))
+			a.CommandGripper = part("command/gripper", others["/action"], from+joints, 1, "", standard("gripper", 1))
+		}
+		e.Arms = append(e.Arms, a)
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+package hdf5
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5/internal/h5"
+)
+
+// version is that of the layout, as EasyTeleop counts.
+const version = "1.0"
+
+// Writer writes a file. Until Close it has another name, and nothing is at its own.
+type Writer struct {
+	file    *h5.File
+	path    string
+	options Options
+
+	episodes []*written
+	cameras  []string // as JSON, in order
+	robots   []string
+	starts   []float64
+	arms     int
+	frames   int64
+	err      error
+}
+
+// written is what the file must have of an episode.
+type written struct {
+	rows    int
+	cameras map[string]int // frames of each
+}
+
+// Create begins a file at path. What is in path+".part" is lost.
+func Create(path string, o Options) (*Writer, error) {
+	if err := o.Check(); err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
+	}
+	if o.Images == "" {
+		o.Images = ImagesVLen
+	}
+	if o.JointUnit == "" {
+		o.JointUnit = JointRad
+	}
+	if o.Quality == 0 {
+		o.Quality = 95
+	}
+	if o.Links == nil {
+		o.Links = defaultLinks
+	}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if _, err := os.Lstat(path); err == nil && !o.Overwrite {
+		return nil, fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
+	}
+	file, err := h5.Create(path + ".part")
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{file: file, path: path, options: o}, nil
+}
+
+// Write appends an episode. Frames are read as they are written; of Rows without a frame they are black. After an error nothing more can be
+// written.
+func (w *Writer) Write(rows *episode.Rows) error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := w.write(rows); err != nil {
+		w.err = fmt.Errorf("write %s: %w", w.path, err)
+	}
+	return w.err
+}
+
+func (w *Writer) write(rows *episode.Rows) error {
+	e := &episodeWriter{
+		file: w.file, options: &w.options, rows: rows, n: len(rows.Stamps),
+		root: fmt.Sprintf("/episodes/episode_%d", len(w.episodes)), written: &written{cameras: map[string]int{}},
+	}
+	if e.n == 0 {
+		return errors.New("there are no rows")
+	}
+	if err := e.write(); err != nil {
+		return err
+	}
+	if len(w.episodes) == 0 {
+		if err := w.begin(e); err != nil {
+			return err
+		}
+	}
+	w.episodes = append(w.episodes, e.written)
+	w.frames += int64(e.n)
+	w.starts = append(w.starts, seconds(rows.Stamps[0]))
+	for i, c := range rows.Episode.Cameras {
+		w.cameras = appendNew(w.cameras, describe(imageName(c.Name), c.Name, c.Topic, c.Device), i)
+	}
+	for i, a := range rows.Episode.Arms {
+		w.robots = appendNew(w.robots, describe(a.Name, a.Name, "", a.Device), i)
+	}
+	w.arms = max(w.arms, len(rows.Episode.Arms))
+	return nil
+}
+
+// appendNew puts what is known of the i-th device into the list, unless it is there. A device of which another episode says something else
+// is there twice.
+func appendNew(list []string, text string, i int) []string {
+	if i < len(list) && list[i] == text || slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// describe returns what is known of a device, as JSON.
+func describe(name, source, topic string, device json.RawMessage) string {
+	text, err := json.Marshal(struct {
+		Name   string          `json:"name"`
+		Source string          `json:"source"`
+		Topic  string          `json:"topic,omitempty"`
+		Device json.RawMessage `json:"device,omitempty"`
+	}{name, source, topic, device})
+	if err != nil { // the device is not JSON
+		return fmt.Sprintf(`{"name":%q,"source":%q}`, name, source)
+	}
+	return string(text)
+}
+
+// begin writes what the file says of its first episode, and of how it was made.
+func (w *Writer) begin(e *episodeWriter) error {
+	for _, name := range []string{"/observations", "/action", "/actions", "/compress_len"} {
+		if w.file.Type(e.root+name) == h5.None {
+			continue
+		}
+		if err := w.file.LinkSoft(e.root+name, name); err != nil {
+			return err
+		}
+	}
+	attributes := map[string]any{"sim": false, "compress": w.options.Images != ImagesRaw}
+	for name, value := range e.rows.Options.Attributes() {
+		attributes["alignment/"+name] = value
+	}
+	return setAttributes(w.file, "/", attributes)
+}
+
+// Close completes the file: it is opened again, to see whether everything is there, and then gets its name. After an error of Write, or
+// without an episode, there is no file.
+func (w *Writer) Close() error {
+	if w.file == nil {
+		return nil
+	}
+	err := w.err
+	if err == nil && len(w.episodes) == 0 {
+		err = fmt.Errorf("write %s: there are no episodes", w.path)
+	}
+	if err == nil {
+		err = w.finish()
+	}
+	err = errors.Join(err, w.file.Close())
+	w.file = nil
+	part := w.path + ".part"
+	if err == nil {
+		if err = w.verify(part); err != nil {
+			err = fmt.Errorf("what was written to %s is not what is read: %w", part, err)
+		}
+	}
+	if err == nil {
+		err = publish(part, w.path)
+	}
+	if err != nil {
+		os.Remove(part)
+	}
+	return err
+}
+
+// Abort ends the writing. There is no file then.
+func (w *Writer) Abort() {
+	if w.err == nil {
+		w.err = errors.New("aborted")
+	}
+	w.Close() //nolint:errcheck // that is what is told
+}
+
+func publish(part, path string) error {
+	if err := h5.Sync(part); err != nil {
+		return err
+	}
+	if err := os.Rename(part, path); err != nil {
+		return err
+	}
+	codec.SyncFolder(filepath.Dir(path))
+	return nil
+}
+
+func (w *Writer) finish() error {
+	return writeInfo(w.file, w.cameras, w.robots, w.starts, int64(len(w.episodes)), w.frames, int64(w.arms))
+}
+
+// writeInfo writes /metadata and /info.
+func writeInfo(f *h5.File, cameras, robots []string, starts []float64, episodes, frames, arms int64) error {
+	if err := errors.Join(f.MakeGroup("/metadata"), f.MakeGroup("/info")); err != nil {
+		return err
+	}
+	err := errors.Join(f.PutStrings("/metadata/cameras", cameras), f.PutStrings("/metadata/robots", robots),
+		h5.Put(f, "/metadata/timestamps", starts, len(starts)), f.PutStrings("/info/version", []string{version}))
+	for _, i := range []struct {
+		name string
+		n    int64
+	}{{"total_episodes", episodes}, {"total_frames", frames}, {"num_cameras", int64(len(cameras))}, {"num_arms", arms}} {
+		err = errors.Join(err, h5.Put(f, "/info/"+i.name, []int64{i.n}, 1))
+	}
+	return err
+}
+
+// verify compares what is in a file with what was to be.
+func (w *Writer) verify(path string) error {
+	source, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	episodes, err := source.Episodes()
+	if err != nil {
+		return err
+	}
+	if len(episodes) != len(w.episodes) {
+		return fmt.Errorf("%d episodes of %d", len(episodes), len(w.episodes))
+	}
+	for i, e := range episodes {
+		want := w.episodes[i]
+		if e.rows != want.rows || len(e.Cameras) != len(want.cameras) {
+			return fmt.Errorf("%s: %d rows of %d, %d cameras of %d", e.root, e.rows, want.rows, len(e.Cameras), len(want.cameras))
+		}
+		for _, c := range e.Cameras {
+			n, ok := want.cameras[c.Name]
+			if !ok || len(c.Stamps) != n {
+				return fmt.Errorf("%s: %d frames of %s of %d", e.root, len(c.Stamps), c.Name, n)
+			}
+			if err := lastFrame(c); err != nil {
+				return fmt.Errorf("%s: %w", e.root, err)
+			}
+		}
+	}
+	return nil
+}
+
+// lastFrame says whether the last frame of a camera can be read.
+func lastFrame(c *episode.Camera) error {
+	if len(c.Stamps) == 0 {
+		return nil
+	}
+	frames, err := c.Open()
+	if err != nil {
+		return err
+	}
+	defer frames.Close()
+	_, err = frames.Frame(len(c.Stamps) - 1)
+	return err
+}
+
+func setAttributes(f *h5.File, path string, attributes map[string]any) error {
+	names := make([]string, 0, len(attributes))
+	for name := range attributes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := f.SetAttribute(path, name, attributes[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }
+
+// unit returns the unit that columns have in common, as text, or the units as JSON where they differ.
+func unit(columns []align.Column) string {
+	units := make([]string, len(columns))
+	for i, c := range columns {
+		units[i] = c.Unit
+	}
+	if len(slices.Compact(slices.Clone(units))) <= 1 {
+		if len(units) == 0 {
+			return ""
+		}
+		return units[0]
+	}
+	return marshal(units)
+}
+
+// marshal returns a value that has JSON, as such.
+func marshal(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "null"
+	}
+	return string(text)
+}
+
+func float32s(values []float64, factor float64) []float32 {
+	out := make([]float32, len(values))
+	for i, v := range values {
+		out[i] = float32(v * factor)
+	}
+	return out
+}
+
+const degrees = 180 / math.Pi
