@@ -143,7 +143,7 @@ func (a *aligner) table(points []int64) (*Table, error) {
 		finish(x, t.Commands[i])
 	}
 	if kept < 2 {
-		return nil, fmt.Errorf("only %s of %d is left, and at least 2 are needed: %s", count(kept, "row"), n, t.Report.losses())
+		return nil, fmt.Errorf("of %s %d are left, and at least 2 are needed: %s", count(n, "row"), kept, t.Report.losses())
 	}
 	return t, nil
 }

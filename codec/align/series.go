@@ -145,7 +145,7 @@ func (s *series) interpret() error {
 		n := together(s.kinds[i])
 		for k := range n {
 			if i+k == len(columns) || s.kinds[i+k] != s.kinds[i] {
-				return fmt.Errorf("stream %s: column %s is one of %d that turn together, and only %d are there", s.vector.Name, columns[i].Name, n, k)
+				return fmt.Errorf("stream %s: %d columns from %s on turn together, and there are %d", s.vector.Name, n, columns[i].Name, k)
 			}
 		}
 		i += n
@@ -387,10 +387,10 @@ func (s *series) column(row []float64, c int, from, to []float64, u float64) {
 	case s.kinds[c] == Quaternion:
 		q := slerp(quaternion(from[c:c+4]), quaternion(to[c:c+4]), u)
 		copy(row[c:], q[:])
-	case s.kinds[c] == Hold || u == 0:
+	case s.kinds[c] == Hold || u == 0 || from[c] == to[c]:
 		row[c] = from[c]
 	default:
-		row[c] = from[c] + u*(to[c]-from[c])
+		row[c] = (1-u)*from[c] + u*to[c]
 	}
 }
 

@@ -140,6 +140,9 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 			to = min(to, v.report.Last+v.extrapolation)
 		}
 	}
+	if first > last {
+		return nil, errors.New("there are no samples and no frames")
+	}
 	from, to = max(from, first), min(to, last)
 	if from > to {
 		return nil, fmt.Errorf("the streams have no time in common: one begins at %s, where another one has ended at %s", formatStamp(from), formatStamp(to))

@@ -83,14 +83,14 @@ func (r *Rows) Effort() (*align.Rows, error) {
 	return e, err
 }
 
-// part is a column of a vector of all arms: (x - offset) * factor of one of an arm.
+// part is a column of a vector of all arms: (x - offset) * factor / divisor of one of an arm.
 type part struct {
-	name           string
-	unit           string
-	rows           *align.Rows
-	column         int
-	offset, factor float64
-	gripper        bool
+	name                    string
+	unit                    string
+	rows                    *align.Rows
+	column                  int
+	offset, factor, divisor float64
+	gripper                 bool
 }
 
 // compose makes one vector a row of the parts of all arms.
@@ -109,7 +109,7 @@ func (r *Rows) compose(name string, of func(*ArmRows) ([]part, error)) (*align.R
 	}
 	for c, p := range parts {
 		for i := range r.Stamps {
-			v.Row(i)[c] = (p.rows.Row(i)[p.column] - p.offset) * p.factor
+			v.Row(i)[c] = (p.rows.Row(i)[p.column] - p.offset) * p.factor / p.divisor
 		}
 	}
 	return v, nil
@@ -138,7 +138,8 @@ func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
 		for i, c := range a.Joint.Columns {
 			from := order[i]
 			parts = append(parts, part{
-				name: a.Arm.Name + "." + c.Name, unit: "rad", rows: joint, column: from, factor: radians(joint.Columns[from].Unit),
+				name: a.Arm.Name + "." + c.Name, unit: "rad", rows: joint, column: from,
+				factor: radians(joint.Columns[from].Unit), divisor: 1,
 			})
 		}
 	}
@@ -149,7 +150,7 @@ func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
 		}
 		parts = append(parts, part{
 			name: a.Arm.Name + ".gripper", unit: "1", rows: gripper, column: gripperColumn(gripper.Columns),
-			offset: closed, factor: 1 / (open - closed), gripper: true,
+			offset: closed, factor: 1, divisor: open - closed, gripper: true,
 		})
 	}
 	return parts, nil
