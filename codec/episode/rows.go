@@ -24,7 +24,7 @@ type Rows struct {
 	Report    align.Report
 }
 
-// ArmRows are the rows of an Arm. A stream that there is not, or that has no samples, is nil.
+// ArmRows are the rows of an Arm. A stream that there is not is nil; one that has columns and no samples has rows of NaN.
 type ArmRows struct {
 	Arm                                    *Arm
 	Pose, Joint, Gripper, Velocity, Effort *align.Rows
@@ -58,9 +58,15 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 		if o.ContinuousJoints && joint != nil {
 			joint = continuous(joint)
 		}
-		streams.Vectors = appendPresent(streams.Vectors, a.Pose, joint, a.Gripper, a.Velocity, a.Effort)
-		if commands {
-			streams.Commands = appendPresent(streams.Commands, a.CommandPose, a.CommandJoint, a.CommandGripper)
+		for _, v := range []*align.Vector{a.Pose, joint, a.Gripper, a.Velocity, a.Effort} {
+			if v != nil {
+				streams.Vectors = append(streams.Vectors, v)
+			}
+		}
+		for _, v := range []*align.Vector{a.CommandPose, a.CommandJoint, a.CommandGripper} {
+			if commands && !absent(v) {
+				streams.Commands = append(streams.Commands, v)
+			}
 		}
 	}
 	if o.Action == align.ActionCommand && len(streams.Commands) == 0 {
@@ -74,20 +80,19 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	if e.Success != nil && *e.Success {
 		r.Rewards[len(r.Rewards)-1] = 1
 	}
-	take := func(from *[]*align.Rows, v *align.Vector) *align.Rows {
-		if absent(v) {
-			return nil
+	take := func(from *[]*align.Rows, there bool) (rows *align.Rows) {
+		if there {
+			rows, *from = (*from)[0], (*from)[1:]
 		}
-		first := (*from)[0]
-		*from = (*from)[1:]
-		return first
+		return rows
 	}
 	for _, a := range e.Arms {
 		rows := ArmRows{Arm: a}
-		rows.Pose, rows.Joint, rows.Gripper = take(&t.Vectors, a.Pose), take(&t.Vectors, a.Joint), take(&t.Vectors, a.Gripper)
-		rows.Velocity, rows.Effort = take(&t.Vectors, a.Velocity), take(&t.Vectors, a.Effort)
-		if commands {
-			rows.ActionPose, rows.ActionJoint, rows.ActionGripper = take(&t.Commands, a.CommandPose), take(&t.Commands, a.CommandJoint), take(&t.Commands, a.CommandGripper)
+		for i, to := range []**align.Rows{&rows.Pose, &rows.Joint, &rows.Gripper, &rows.Velocity, &rows.Effort} {
+			*to = take(&t.Vectors, a.vectors()[i] != nil)
+		}
+		for i, to := range []**align.Rows{&rows.ActionPose, &rows.ActionJoint, &rows.ActionGripper} {
+			*to = take(&t.Commands, commands && !absent(a.vectors()[5+i]))
 		}
 		rows.ActionPose, rows.PoseSource = action(rows.Pose, rows.ActionPose, o.Action)
 		rows.ActionJoint, rows.JointSource = action(rows.Joint, rows.ActionJoint, o.Action)
@@ -100,15 +105,6 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 
 // absent says whether there is nothing of a stream.
 func absent(v *align.Vector) bool { return v == nil || len(v.Stamps) == 0 }
-
-func appendPresent(list []*align.Vector, vectors ...*align.Vector) []*align.Vector {
-	for _, v := range vectors {
-		if !absent(v) {
-			list = append(list, v)
-		}
-	}
-	return list
-}
 
 // continuous returns joints that unwrap where they would be linear.
 func continuous(v *align.Vector) *align.Vector {

@@ -93,7 +93,15 @@ func Summarize(e *Episode) Summary {
 	return s
 }
 
+// streams returns where an arm has its streams.
+func (a *Arm) streams() []**align.Vector {
+	return []**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint, &a.CommandGripper}
+}
+
 // vectors returns the streams of an arm; those that there are not are nil.
-func (a *Arm) vectors() []*align.Vector {
-	return []*align.Vector{a.Pose, a.Joint, a.Gripper, a.Velocity, a.Effort, a.CommandPose, a.CommandJoint, a.CommandGripper}
+func (a *Arm) vectors() (list []*align.Vector) {
+	for _, v := range a.streams() {
+		list = append(list, *v)
+	}
+	return list
 }

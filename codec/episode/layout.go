@@ -1,0 +1,160 @@
+package episode
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec/align"
+)
+
+// Layout is which arms the episodes of a set have, and which columns their streams: those of any of them. The zero Layout has none.
+type Layout struct {
+	arms []*layoutArm
+}
+
+// layoutArm is an arm of a set.
+type layoutArm struct {
+	name    string
+	streams [8]*align.Vector // as Arm.vectors, of no samples; nil is none
+}
+
+// Add adds the arms of e. An error names the stream that is told in another unit than before.
+func (l *Layout) Add(e *Episode) error {
+	for _, a := range e.Arms {
+		arm := l.arm(a.Name)
+		if arm == nil {
+			arm = &layoutArm{name: a.Name}
+			l.arms = append(l.arms, arm)
+			slices.SortFunc(l.arms, func(a, b *layoutArm) int { return compareArms(a.name, b.name) })
+		}
+		for i, v := range a.vectors() {
+			if v == nil {
+				continue
+			}
+			if arm.streams[i] == nil {
+				arm.streams[i] = &align.Vector{Name: v.Name, Topic: v.Topic}
+			}
+			columns, err := merge(arm.streams[i].Columns, v.Columns)
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", e.Name, v.Name, err)
+			}
+			arm.streams[i].Columns = columns
+		}
+	}
+	return nil
+}
+
+func (l *Layout) arm(name string) *layoutArm {
+	for _, a := range l.arms {
+		if a.name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// merge returns the columns of both: in the order of their names if both are in it, else those of b behind those of a.
+func merge(a, b []align.Column) ([]align.Column, error) {
+	byName := func(a, b align.Column) int { return compareColumns(a.Name, b.Name) }
+	all := slices.Clone(a)
+	for _, c := range b {
+		i := slices.IndexFunc(a, func(d align.Column) bool { return d.Name == c.Name })
+		if i < 0 {
+			all = append(all, c)
+		} else if c.Unit != a[i].Unit {
+			return nil, fmt.Errorf("%s is in %q, and in %q in others", c.Name, c.Unit, a[i].Unit)
+		}
+	}
+	if slices.IsSortedFunc(a, byName) && slices.IsSortedFunc(b, byName) {
+		slices.SortFunc(all, byName)
+	}
+	return all, nil
+}
+
+// compareColumns compares names of columns: numbers by what they are and before words, and words byte by byte.
+func compareColumns(a, b string) int {
+	prefixA, numberA := number(a)
+	prefixB, numberB := number(b)
+	switch wholeA, wholeB := prefixA == "", prefixB == ""; {
+	case wholeA && wholeB:
+		return cmp.Or(cmp.Compare(numberA, numberB), cmp.Compare(a, b))
+	case wholeA:
+		return -1
+	case wholeB:
+		return 1
+	}
+	return cmp.Compare(a, b)
+}
+
+// compareArms compares names of arms: those that differ in the number at their end by that.
+func compareArms(a, b string) int {
+	prefixA, numberA := number(a)
+	prefixB, numberB := number(b)
+	return cmp.Or(cmp.Compare(prefixA, prefixB), cmp.Compare(numberA, numberB), cmp.Compare(a, b))
+}
+
+// number returns the number that a name ends with and what stands before it; without one it is all of the name, and -1.
+func number(name string) (prefix string, n int) {
+	prefix = strings.TrimRight(name, "0123456789")
+	n, err := strconv.Atoi(name[len(prefix):])
+	if err != nil {
+		return name, -1
+	}
+	return prefix, n
+}
+
+// Apply returns e with the arms and columns of the layout, to which it was added. What it does not have is missing: rows will have NaN there.
+// Commands are given columns, and never to arms that were told nothing. e is not changed.
+func (l *Layout) Apply(e *Episode) *Episode {
+	applied := *e
+	applied.Arms = nil
+	for _, arm := range l.arms {
+		a := &Arm{Name: arm.name}
+		if i := slices.IndexFunc(e.Arms, func(b *Arm) bool { return b.Name == arm.name }); i >= 0 {
+			*a = *e.Arms[i]
+		}
+		for i, stream := range a.streams() {
+			command := i >= 5
+			switch {
+			case arm.streams[i] == nil, *stream == nil && command:
+			case *stream == nil:
+				empty := *arm.streams[i]
+				*stream = &empty
+			default:
+				*stream = spread(*stream, arm.streams[i].Columns)
+			}
+		}
+		applied.Arms = append(applied.Arms, a)
+	}
+	return &applied
+}
+
+// spread returns v with more columns.
+func spread(v *align.Vector, columns []align.Column) *align.Vector {
+	if slices.EqualFunc(v.Columns, columns, func(a, b align.Column) bool { return a.Name == b.Name }) {
+		return v
+	}
+	from := make([]int, len(columns))
+	wide := *v
+	wide.Columns = slices.Clone(columns)
+	for i, c := range columns {
+		from[i] = slices.IndexFunc(v.Columns, func(d align.Column) bool { return d.Name == c.Name })
+		if from[i] >= 0 {
+			wide.Columns[i] = v.Columns[from[i]]
+		}
+	}
+	wide.Values = make([]float64, 0, len(v.Stamps)*len(columns))
+	for i := range v.Stamps {
+		for _, c := range from {
+			x := align.Missing()
+			if c >= 0 {
+				x = v.Values[i*len(v.Columns)+c]
+			}
+			wide.Values = append(wide.Values, x)
+		}
+	}
+	return &wide
+}

@@ -1,0 +1,75 @@
+package episode
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/align"
+)
+
+func names(columns []align.Column) (list []string) {
+	for _, c := range columns {
+		list = append(list, c.Name)
+	}
+	return list
+}
+
+func TestLayout(t *testing.T) {
+	half := func(i int) float64 { return float64(i) + 0.5 }
+	one := &Episode{Name: "one", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{
+		{Name: "arm_1", Joint: vector("arm_1/joint", 100, half, "joint_0")},
+		{
+			Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_2"), Gripper: vector("arm_0/gripper", 100, half, "0", "2", "force"),
+			CommandJoint: vector("arm_0/command/joint", 100, half, "joint_0", "joint_2"),
+		},
+	}}
+	two := &Episode{Name: "two", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{
+		{Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_2", "joint_10"), Gripper: vector("arm_0/gripper", 100, half, "10", "angle")},
+	}}
+	var l Layout
+	require.NoError(t, l.Add(one))
+	require.NoError(t, l.Add(two))
+	a, b := l.Apply(one), l.Apply(two)
+	require.Equal(t, []string{"0", "2", "10", "angle", "force"}, names(a.Arms[0].Gripper.Columns))
+	for _, e := range []*Episode{a, b} {
+		require.Equal(t, []string{"0", "2", "10", "angle", "force"}, names(e.Arms[0].Gripper.Columns))
+		require.Equal(t, []string{"joint_0", "joint_2", "joint_10"}, names(e.Arms[0].Joint.Columns))
+		require.Equal(t, "arm_1", e.Arms[1].Name)
+		for _, v := range e.Arms[0].vectors() {
+			if v != nil {
+				require.Len(t, v.Values, len(v.Stamps)*len(v.Columns))
+			}
+		}
+		e.Arms[0].GripperRange = [2]float64{0, 100}
+	}
+	require.Nil(t, b.Arms[0].CommandJoint)
+	require.Len(t, two.Arms, 1, "what is applied to is not changed")
+	require.Len(t, two.Arms[0].Gripper.Columns, 2)
+
+	rows, err := Align(b, align.Options{})
+	require.NoError(t, err)
+	require.Equal(t, 30, len(rows.Stamps), "what is not there drops no rows")
+	q, err := rows.QPos()
+	require.NoError(t, err)
+	require.Equal(t, []string{"arm_0.joint_0", "arm_0.joint_2", "arm_0.joint_10", "arm_0.gripper", "arm_1.joint_0"}, names(q.Columns))
+	require.True(t, math.IsNaN(q.Row(3)[4]))
+	require.Equal(t, align.ActionNextState, rows.ActionSource)
+
+	one.Arms[0].Joint.Columns = []align.Column{{Name: "joint_0", Unit: "deg"}}
+	require.EqualError(t, l.Add(one), `one: arm_1/joint: joint_0 is in "deg", and in "" in others`)
+}
+
+func TestCompare(t *testing.T) {
+	columns := []string{"0", "2", "10", "a", "finger_10", "finger_2", "force"}
+	shuffled := []string{"force", "10", "a", "finger_2", "0", "finger_10", "2"}
+	slices.SortFunc(shuffled, compareColumns)
+	require.Equal(t, columns, shuffled)
+
+	arms := []string{"arm", "arm_0", "arm_2", "arm_10", "left"}
+	shuffled = []string{"left", "arm_10", "arm_2", "arm", "arm_0"}
+	slices.SortFunc(shuffled, compareArms)
+	require.Equal(t, arms, shuffled)
+}
