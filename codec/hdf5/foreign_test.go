@@ -1,0 +1,200 @@
+package hdf5
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5/internal/h5"
+)
+
+const reference = "../../../shared/samples/session/easyteleop_reference/hdf5/20261121_082214.hdf5"
+
+// A file that EasyTeleop itself wrote.
+func TestEasyTeleop(t *testing.T) {
+	if _, err := os.Stat(reference); err != nil {
+		t.Skip("the real file is not there: ", err)
+	}
+	e := readTakes(t, reference)[0]
+	require.Equal(t, "20261121_082214", e.Name)
+	require.Len(t, e.Cameras, 3)
+	require.JSONEq(t, `{"type": "RealSenseCamera", "serial": "427622270438", "fps": 30}`, string(e.Cameras[1].Device))
+	for i, c := range e.Cameras {
+		require.Equal(t, fmt.Sprintf("camera_%d", i), c.Name)
+		require.Len(t, c.Stamps, 30)
+		require.Equal(t, int64(1_764_000_000_000_000_000), c.Stamps[0])
+		require.Equal(t, int64(1_764_000_000_033_000_000), c.Stamps[1], "milliseconds, as they were")
+		frames, err := c.Open()
+		require.NoError(t, err)
+		f, err := frames.Frame(29)
+		require.NoError(t, err)
+		require.Equal(t, "jpeg", f.Encoding)
+		_, err = decode(&f)
+		require.NoError(t, err)
+		require.NoError(t, frames.Close())
+	}
+	require.Len(t, e.Arms, 2)
+	a := e.Arms[0]
+	require.JSONEq(t, `{"type": "RealMan", "ip": "192.168.0.18", "port": 8080, "joints": 6}`, string(a.Device))
+	require.Equal(t, "deg", a.Joint.Columns[5].Unit)
+	require.Equal(t, align.Euler, a.Pose.Columns[5].Interp)
+	require.Equal(t, "position", a.Gripper.Columns[1].Name)
+	require.Nil(t, a.CommandPose, "EasyTeleop's actions are copies")
+	_, err := episode.Align(e, align.Options{})
+	require.NoError(t, err)
+
+	r, err := codec.Open(reference)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.Equal(t, "hdf5", info.Format)
+	require.Equal(t, uint64(3*30+2*3*30), info.MessageCount)
+}
+
+// aloha writes a file in the shape of ALOHA and ACT.
+func aloha(t *testing.T, rows, images, width int) string {
+	path := filepath.Join(t.TempDir(), "episode_0.hdf5")
+	f, err := h5.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, f.MakeGroup("/observations/images"))
+	numbers := make([]float32, rows*width)
+	for i := range numbers {
+		numbers[i] = float32(i)
+	}
+	for _, path := range []string{"/observations/qpos", "/observations/qvel", "/action"} {
+		require.NoError(t, h5.Put(f, path, numbers, rows, width))
+	}
+	set, err := h5.CreateRows[uint8](f, "/observations/images/cam_high", false, images, 4, 6, 3)
+	require.NoError(t, err)
+	row := make([]byte, 4*6*3)
+	for i := range images {
+		row[0] = byte(i)
+		require.NoError(t, set.WriteRow(i, row))
+	}
+	require.NoError(t, f.SetAttribute("/", "sim", false))
+	require.NoError(t, f.Close())
+	return path
+}
+
+func TestALOHA(t *testing.T) {
+	e := readTakes(t, aloha(t, 5, 5, 14))[0]
+	require.Len(t, e.Arms, 2)
+	right := e.Arms[1]
+	require.Equal(t, []float64{7, 8, 9, 10, 11, 12, 21, 22}, right.Joint.Values[:8])
+	require.Equal(t, []float64{13, 27, 41, 55, 69}, right.Gripper.Values)
+	require.Equal(t, right.Joint.Values, right.CommandJoint.Values)
+	require.Equal(t, "rad", right.Joint.Columns[0].Unit)
+	require.Equal(t, []int64{0, 20_000_000, 40_000_000, 60_000_000, 80_000_000}, right.Joint.Stamps)
+	require.Equal(t, "cam_high", e.Cameras[0].Name)
+	frames, err := e.Cameras[0].Open()
+	require.NoError(t, err)
+	f, err := frames.Frame(3)
+	require.NoError(t, err)
+	require.Equal(t, []any{"rgb8", 6, 4, 18, byte(3)}, []any{f.Encoding, f.Width, f.Height, f.Step, f.Data[0]})
+	require.NoError(t, frames.Close())
+	for width, want := range map[int][]int{7: {6, 1}, 8: {7, 1}, 6: {6, 0}} {
+		e := readTakes(t, aloha(t, 5, 5, width))[0]
+		require.Len(t, e.Arms, 1)
+		require.Len(t, e.Arms[0].Joint.Columns, want[0])
+		require.Equal(t, want[1] == 1, e.Arms[0].Gripper != nil)
+	}
+}
+
+// Of a file whose writer was killed, what all streams have is read.
+func TestLengthsThatDiffer(t *testing.T) {
+	s, err := Open(aloha(t, 5, 3, 14))
+	require.NoError(t, err)
+	defer s.Close()
+	episodes, err := s.Episodes()
+	require.NoError(t, err)
+	require.Len(t, episodes[0].Cameras[0].Stamps, 3)
+	require.Len(t, episodes[0].Arms[0].Joint.Stamps, 3)
+	require.Len(t, episodes[0].Arms[0].Joint.Values, 3*6)
+	damage := s.(interface{ Damage() []error }).Damage()
+	require.Len(t, damage, 3)
+	require.ErrorContains(t, damage[0], "/action of / has 5 rows, and others 3")
+	require.False(t, s.(interface{ Complete() bool }).Complete())
+}
+
+// Images behind the last one that was written are none.
+func TestImagesNeverWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.hdf5")
+	f, err := h5.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, f.MakeGroup("/observations/images"))
+	require.NoError(t, h5.Put(f, "/observations/qpos", make([]float32, 100*7), 100, 7))
+	set, err := f.CreateSequences("/observations/images/cam_high", 100)
+	require.NoError(t, err)
+	data := picture("jpeg", 1, 8, 8).Data
+	for i := range 37 {
+		require.NoError(t, set.WriteSequences(i, [][]byte{data}))
+	}
+	require.NoError(t, f.Close())
+	require.Len(t, readTakes(t, path)[0].Cameras[0].Stamps, 37)
+}
+
+func TestForeignFiles(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name string, put func(f *h5.File)) string {
+		path := filepath.Join(folder, name)
+		f, err := h5.Create(path)
+		require.NoError(t, err)
+		put(f)
+		require.NoError(t, f.Close())
+		return path
+	}
+	text := filepath.Join(folder, "text.hdf5")
+	require.NoError(t, os.WriteFile(text, []byte("no HDF5"), 0o644))
+	whole, err := os.ReadFile(aloha(t, 50, 50, 14))
+	require.NoError(t, err)
+	cut := filepath.Join(folder, "cut.hdf5")
+	require.NoError(t, os.WriteFile(cut, whole[:len(whole)-1000], 0o644))
+	for path, want := range map[string]string{
+		filepath.Join(folder, "none.hdf5"): "no such file",
+		folder:                             "it is no file",
+		text:                               "it does not have the signature of HDF5",
+		cut:                                "the file is damaged, or was not closed by who wrote it",
+		write("other.hdf5", func(f *h5.File) { h5.Put(f, "/weights", []float32{1}, 1) }): "it is of no robot, or of a layout that is not known",
+		write("links.hdf5", func(f *h5.File) {
+			f.MakeGroup("/episodes")
+			f.LinkExternal("gone.hdf5", "/episodes/episode_0", "/episodes/episode_0")
+		}): "there is no episode behind /episodes/episode_0",
+		write("cube.hdf5", func(f *h5.File) {
+			f.MakeGroup("/observations")
+			h5.Put(f, "/observations/qpos", make([]float32, 8), 2, 2, 2)
+		}): "/observations/qpos: its shape is [2 2 2]",
+		write("strings.hdf5", func(f *h5.File) {
+			f.MakeGroup("/observations")
+			f.PutStrings("/observations/qpos", []string{"a", "b"})
+		}): "they are no numbers",
+		write("floats.hdf5", func(f *h5.File) {
+			f.MakeGroup("/observations/images")
+			h5.Put(f, "/observations/images/cam_1", make([]float32, 8), 2, 4)
+		}): "are no images of a kind that is known",
+		write("words.hdf5", func(f *h5.File) {
+			f.MakeGroup("/observations/images")
+			d, _ := f.CreateSequences("/observations/images/cam_1", 1)
+			d.WriteSequences(0, [][]byte{[]byte("a word")})
+		}): "it is neither JPEG nor PNG, but begins with 6120776f7264",
+		write("times.hdf5", func(f *h5.File) {
+			f.MakeGroup("/observations")
+			h5.Put(f, "/observations/qpos", make([]float32, 2), 2, 1)
+			h5.Put(f, "/observations/timestamps", []float64{1, 1e300}, 2)
+		}): "row 1 has the time 1e+300",
+	} {
+		s, err := Open(path)
+		if err == nil {
+			_, err = s.Episodes()
+			require.NoError(t, s.Close())
+		}
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, path)
+	}
+}
