@@ -1,7 +1,9 @@
 package episode
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -46,7 +48,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 		return nil, err
 	}
 	if len(e.Arms) == 0 && !o.Partial {
-		return nil, fmt.Errorf("there are no arms; if that is right, allow partial takes")
+		return nil, errors.New("there are no arms; if that is right, allow partial takes")
 	}
 	var streams align.Streams
 	for _, c := range e.Cameras {
@@ -97,6 +99,9 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 		rows.ActionPose, rows.PoseSource = action(rows.Pose, rows.ActionPose, o.Action)
 		rows.ActionJoint, rows.JointSource = action(rows.Joint, rows.ActionJoint, o.Action)
 		rows.ActionGripper, rows.GripperSource = action(rows.Gripper, rows.ActionGripper, o.Action)
+		if o.ContinuousJoints && rows.Joint != nil && rows.JointSource == align.ActionCommand {
+			rows.sameTurn()
+		}
 		r.Arms = append(r.Arms, rows)
 	}
 	r.ActionSource = r.source()
@@ -116,6 +121,22 @@ func continuous(v *align.Vector) *align.Vector {
 		}
 	}
 	return &c
+}
+
+// sameTurn has joints be told the angle of those that are the same that is nearest to where they are, as they go on turning.
+func (a *ArmRows) sameTurn() {
+	order, err := match(a.Joint.Columns, "actions", a.ActionJoint.Columns)
+	if err != nil {
+		return // Action says so
+	}
+	for state, command := range order {
+		unit := radians(a.ActionJoint.Columns[command].Unit)
+		turn, scale := 2*math.Pi/unit, radians(a.Joint.Columns[state].Unit)/unit
+		for i := range len(a.ActionJoint.Values) / len(order) {
+			told := &a.ActionJoint.Row(i)[command]
+			*told += turn * math.Round((a.Joint.Row(i)[state]*scale-*told)/turn)
+		}
+	}
 }
 
 // action returns the actions that go with some states, and what they are.

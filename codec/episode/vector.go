@@ -48,10 +48,14 @@ func (r *Rows) QVel() (*align.Rows, error) {
 	}
 	at := 0
 	for _, a := range r.Arms {
-		if a.Joint != nil && a.Velocity != nil && len(a.Velocity.Columns) == len(a.Joint.Columns) {
-			for i := range n {
-				for c, x := range a.Velocity.Row(i) {
-					v.Row(i)[at+c] = x * radians(a.Velocity.Columns[c].Unit)
+		if a.Joint != nil && !absent(a.Arm.Velocity) {
+			order, err := match(a.Joint.Columns, "velocities", a.Velocity.Columns)
+			if err != nil {
+				return nil, fmt.Errorf("qvel of %s: %w", a.Arm.Name, err)
+			}
+			for c, from := range order {
+				for i := range n {
+					v.Row(i)[at+c] = a.Velocity.Row(i)[from] * radians(a.Velocity.Columns[from].Unit)
 				}
 			}
 		}
@@ -64,23 +68,30 @@ func (r *Rows) QVel() (*align.Rows, error) {
 // there is an arm with joints that has none.
 func (r *Rows) Effort() (*align.Rows, error) {
 	for _, a := range r.Arms {
-		if a.Joint != nil && (a.Effort == nil || len(a.Effort.Columns) != len(a.Joint.Columns)) {
+		if a.Joint != nil && a.Effort == nil {
 			return nil, nil
 		}
 	}
-	e, err := r.compose("effort", func(a *ArmRows) ([]part, error) {
+	return r.compose("effort", func(a *ArmRows) ([]part, error) {
 		parts, err := a.positions(a.Joint, a.Gripper)
-		for i := range parts {
-			if parts[i].gripper {
-				parts[i].factor = math.NaN()
-			} else {
-				parts[i].rows, parts[i].column, parts[i].factor = a.Effort, i, 1
-				parts[i].unit = a.Effort.Columns[i].Unit
+		if err != nil {
+			return nil, err
+		}
+		var order []int
+		if a.Joint != nil {
+			if order, err = match(a.Joint.Columns, "efforts", a.Effort.Columns); err != nil {
+				return nil, err
 			}
 		}
-		return parts, err
+		for i := range parts {
+			if p := &parts[i]; p.gripper {
+				p.factor, p.unit = math.NaN(), ""
+			} else {
+				p.rows, p.column, p.factor, p.unit = a.Effort, order[i], 1, a.Effort.Columns[order[i]].Unit
+			}
+		}
+		return parts, nil
 	})
-	return e, err
 }
 
 // part is a column of a vector of all arms: (x - offset) * factor / divisor of one of an arm.
@@ -131,7 +142,7 @@ func (a *ArmRows) width() int {
 func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
 	var parts []part
 	if a.Joint != nil {
-		order, err := match(a.Joint.Columns, joint.Columns)
+		order, err := match(a.Joint.Columns, "actions", joint.Columns)
 		if err != nil {
 			return nil, err
 		}
@@ -156,15 +167,16 @@ func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
 	return parts, nil
 }
 
-// match returns which columns of commands go with which of states: those of the same names, or else those at the same places.
-func match(state, command []align.Column) ([]int, error) {
-	if len(state) != len(command) {
-		return nil, fmt.Errorf("there are commands to %d joints, and states of %d", len(command), len(state))
+// match returns which columns of something else that is told of joints go with which joint: those of the same names, or else those at the
+// same places.
+func match(joints []align.Column, what string, others []align.Column) ([]int, error) {
+	if len(joints) != len(others) {
+		return nil, fmt.Errorf("there are %d joints, and %s of %d", len(joints), what, len(others))
 	}
-	named, placed := make([]int, len(state)), make([]int, len(state))
-	for i, s := range state {
+	named, placed := make([]int, len(joints)), make([]int, len(joints))
+	for i, joint := range joints {
 		placed[i] = i
-		named[i] = slices.IndexFunc(command, func(c align.Column) bool { return c.Name == s.Name })
+		named[i] = slices.IndexFunc(others, func(c align.Column) bool { return c.Name == joint.Name })
 	}
 	if slices.Contains(named, -1) {
 		return placed, nil
