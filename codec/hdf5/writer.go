@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
@@ -281,7 +282,12 @@ func setAttributes(f *h5.File, path string, attributes map[string]any) error {
 	return nil
 }
 
-func seconds(ns int64) float64 { return float64(ns) / 1e9 }
+// seconds returns the number of seconds that is nearest, as one gets it who reads them as a decimal. ns / 1e9 is not: ns have more digits than
+// a float64.
+func seconds(ns int64) float64 {
+	s, _ := strconv.ParseFloat(strconv.FormatInt(ns, 10)+"e-9", 64)
+	return s
+}
 
 // unit returns the unit that columns have in common, as text, or the units as JSON where they differ.
 func unit(columns []align.Column) string {
