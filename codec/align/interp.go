@@ -12,6 +12,7 @@ const (
 	// Auto is Hold for a column of whole numbers with at most 16 different values, or named status, mode, err or error, and Linear
 	// for others. Columns rx, ry and rz one after the other are Euler, qx, qy, qz and qw are Quaternion.
 	Auto Interp = iota
+	// Linear is on the line between the two samples.
 	Linear
 	// Hold is the value of the sample before.
 	Hold
