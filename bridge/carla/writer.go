@@ -28,7 +28,7 @@ const mapPatience = 2 * time.Second
 // nothing are passed over: see Left.
 type Writer struct {
 	*scene
-	w        codec.Writer
+	splitter
 	step     time.Duration
 	patience time.Duration
 	sources  map[*codec.Channel]*source
@@ -59,7 +59,7 @@ func NewWriter(w codec.Writer, o WriteOptions) *Writer {
 	if o.Profile.Name == "" {
 		o.Profile = carla.UE4
 	}
-	writer := &Writer{scene: newScene(o), w: w, step: cmp.Or(o.Step, 50*time.Millisecond), sources: map[*codec.Channel]*source{}, mapName: o.Map}
+	writer := &Writer{scene: newScene(o), splitter: splitter{w}, step: cmp.Or(o.Step, 50*time.Millisecond), sources: map[*codec.Channel]*source{}, mapName: o.Map}
 	if o.Map == "" {
 		writer.patience = mapPatience
 	}
@@ -291,27 +291,3 @@ func (w *Writer) Sync() error { return w.w.Sync() }
 
 // Close implements codec.Writer.
 func (w *Writer) Close() error { return errors.Join(w.finish(), w.w.Close()) }
-
-// File implements codec.Splitter.
-func (w *Writer) File() string {
-	if s, ok := w.w.(codec.Splitter); ok {
-		return s.File()
-	}
-	return ""
-}
-
-// Split implements codec.Splitter. What is collected goes to the new file.
-func (w *Writer) Split() error {
-	if s, ok := w.w.(codec.Splitter); ok {
-		return s.Split()
-	}
-	return fmt.Errorf("split: %w", errors.ErrUnsupported)
-}
-
-// Remove implements codec.Splitter.
-func (w *Writer) Remove(path string) error {
-	if s, ok := w.w.(codec.Splitter); ok {
-		return s.Remove(path)
-	}
-	return fmt.Errorf("remove %s: %w", path, errors.ErrUnsupported)
-}

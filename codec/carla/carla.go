@@ -28,8 +28,8 @@
 // what is read from a log and written is the same log. A duration that is unknown, as that of the last frame of a log is, is set
 // when the next frame comes; with CreateOptions.Salvaged also one that does not lead to that frame, and the last one is unknown again.
 // Map and date are those of the first channel's metadata; without a date there it is that of the first
-// message. KeyProfile in CreateOptions.Metadata has all packets written in another profile. The second and later files of a recording
-// that was split begin with the state before them.
+// message. [Transcode] lays frames out in another profile. The second and later files of a recording that was split begin with the
+// state before them.
 package carla
 
 import (

@@ -2,32 +2,39 @@ package carla
 
 import "fmt"
 
-// transcode appends a frame of d's profile to dst, as another profile lays it out. Packets that are not known stay as they are;
-// one without content that the other profile does not have is left out.
-func transcode(dst []byte, p Profile, d *Decoder, frame []byte) ([]byte, error) {
+// Transcode appends a frame of d's profile to dst, as another profile lays it out. Packets that are not known stay as they are. What
+// cannot be in a log of the other profile is left out, and said in left.
+func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, left []string, err error) {
 	for len(frame) > 0 {
 		k, rest, err := NextPacket(frame)
 		if err != nil {
-			return dst, err
+			return dst, left, err
 		}
 		frame = rest
 		b, err := d.Decode(k)
-		if err != nil {
-			return dst, err
-		}
-		if b == nil {
+		_, chaos := b.(*ChaosPhysicsList)
+		switch {
+		case err != nil:
+			left = append(left, d.Profile.packetName(k.ID)+" that cannot be decoded")
+			continue
+		case b == nil:
 			dst = k.Append(dst)
 			continue
+		case k.ID == IDPhysicsControl && chaos != (p.Wheel == chaosWheel):
+			if !k.Empty() {
+				left = append(left, fmt.Sprintf("physics of vehicles, which are others in profile %s", p.Name))
+			}
+			continue
 		}
-		if _, chaos := b.(*ChaosPhysicsList); k.ID == IDPhysicsControl && chaos != (p.Wheel == chaosWheel) {
-			return dst, fmt.Errorf("the physics of a vehicle in profile %s cannot be written in profile %s", d.Profile.Name, p.Name)
-		}
-		if _, ok := b.ID(p); !ok && k.Empty() {
+		if _, ok := b.ID(p); !ok {
+			if !k.Empty() {
+				left = append(left, fmt.Sprintf("%s, which profile %s has not", d.Profile.packetName(k.ID), p.Name))
+			}
 			continue
 		}
 		if dst, err = AppendPacket(dst, p, b); err != nil {
-			return dst, err
+			return dst, left, err
 		}
 	}
-	return dst, nil
+	return dst, left, nil
 }

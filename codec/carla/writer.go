@@ -34,11 +34,6 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
 		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
 	}
-	if name := o.Metadata[KeyProfile]; name != "" {
-		if _, err := ProfileNamed(name); err != nil {
-			return nil, fmt.Errorf("create %s: metadata %s: %w", path, KeyProfile, err)
-		}
-	}
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(path, extension)
 	return output.NewRecording(s, output.Format{
@@ -57,7 +52,6 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 // writer writes one log; it implements output.Part.
 type writer struct {
 	file          *output.File
-	profileName   string // "": that of the channel
 	chunkSize     int
 	chunkDuration int64
 	salvaged      bool // durations are set right
@@ -72,10 +66,9 @@ type writer struct {
 
 	channel *codec.Channel // the first one; nil before it is declared
 	header  Header
-	profile Profile // of the file
-	decoder Decoder // of the messages
-	state   *State  // behind the last message, in the profile of the messages
-	begin   []byte  // packets of the state before the file, for its first frame
+	profile Profile
+	state   *State // behind the last message
+	begin   []byte // packets of the state before the file, for its first frame
 
 	last    FrameStart // of the last frame
 	lastPos int64      // where that is in the file
@@ -108,7 +101,7 @@ type extent struct {
 // newWriter begins a log. It goes on where before is now, unless that is nil. It takes file over.
 func newWriter(file *output.File, o codec.CreateOptions, before *writer) *writer {
 	w := &writer{
-		file: file, profileName: o.Metadata[KeyProfile], salvaged: o.Salvaged,
+		file: file, salvaged: o.Salvaged,
 		chunkSize: cmp.Or(o.ChunkSize, defaultChunkSize), chunkDuration: int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
 	}
 	if before == nil {
@@ -117,8 +110,8 @@ func newWriter(file *output.File, o codec.CreateOptions, before *writer) *writer
 	before.mu.Lock()
 	defer before.mu.Unlock()
 	if before.channel != nil && before.state != nil {
-		w.channel, w.header, w.profile, w.decoder.Profile = before.channel, before.header, before.profile, before.decoder.Profile
-		w.state = NewState(w.decoder.Profile)
+		w.channel, w.header, w.profile = before.channel, before.header, before.profile
+		w.state = NewState(w.profile)
 		w.begin, w.err = before.state.AppendPackets(nil)
 		_, _ = w.state.Apply(w.begin)
 	}
@@ -144,19 +137,12 @@ func (w *writer) declare(c *codec.Channel) error {
 		return fmt.Errorf("write %s: %s: %w", w.file.Path(), c.Topic, err)
 	}
 	if w.channel != nil {
-		if h.Map != w.header.Map || p != w.decoder.Profile {
-			return fmt.Errorf("write %s: %s is of the map %s in profile %s; the log is of the map %s in profile %s", w.file.Path(), c.Topic, h.Map, p.Name, w.header.Map, w.decoder.Profile.Name)
+		if h.Map != w.header.Map || p != w.profile {
+			return fmt.Errorf("write %s: %s is of the map %s in profile %s; the log is of the map %s in profile %s", w.file.Path(), c.Topic, h.Map, p.Name, w.header.Map, w.profile.Name)
 		}
 		return nil
 	}
-	w.channel, w.header, w.profile, w.decoder.Profile = c, h, p, p
-	if w.profileName != "" && w.profileName != p.Name {
-		if w.profile, err = ProfileNamed(w.profileName); err != nil {
-			return err
-		}
-		w.header.Version = w.profile.Version
-	}
-	w.state = NewState(p)
+	w.channel, w.header, w.profile, w.state = c, h, p, NewState(p)
 	return nil
 }
 
@@ -230,11 +216,6 @@ func (w *writer) prepare(data []byte) (frame []byte, start FrameStart, err error
 	}
 	if len(w.begin) > 0 {
 		data = slices.Insert(slices.Clone(data), afterStart(data), w.begin...)
-	}
-	if w.profile != w.decoder.Profile {
-		if data, err = transcode(nil, w.profile, &w.decoder, data); err != nil {
-			return nil, start, err
-		}
 	}
 	return data, startOf(data), nil
 }

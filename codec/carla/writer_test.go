@@ -92,8 +92,8 @@ func convert(t testing.TB, from, to string) {
 	require.NoError(t, w.Close())
 }
 
-// What is written in one profile is written in another, and back, without a loss.
-func TestWriteProfiles(t *testing.T) {
+// What is in one profile is laid out in another, and back, without a loss.
+func TestTranscode(t *testing.T) {
 	bodies := func(p Profile) (all []Body) {
 		for id := range 256 {
 			if b := filled(p, uint8(id)); b != nil && uint8(id) != IDPhysicsControl && uint8(id) != IDFrameStart && uint8(id) != IDFrameEnd {
@@ -104,26 +104,40 @@ func TestWriteProfiles(t *testing.T) {
 	}
 	log := newLog(t, UE4New).frame(1, &EventAddList{}, &VehicleDoorList{}, &PositionList{}).frame(2, bodies(UE4New)...)
 	log.data = Packet{200, []byte("unknown")}.Append(log.data)
-	for _, p := range []Profile{UE5, UE4Dev, UE4Mid, UE4New} {
-		other := rewrite(t, log.data, codec.CreateOptions{Metadata: map[string]string{KeyProfile: p.Name}})
-		r := readerOf(t, other)
-		require.Equal(t, p, r.Profile())
-		require.Equal(t, p.Version, r.Header().Version)
-		require.Equal(t, log.data, rewrite(t, other, codec.CreateOptions{Metadata: map[string]string{KeyProfile: UE4New.Name}}))
-	}
-	// 0.9.15 has no doors: without any the log is written.
-	w, err := createOn(&disktest.Disk{}, "b.log", codec.CreateOptions{Metadata: map[string]string{KeyProfile: UE4.Name}})
-	require.NoError(t, err)
+	d := Decoder{Profile: UE4New}
 	messages, _ := read(t, readerOf(t, log.data), codec.Query{})
-	c := newChannel(header, UE4New)
-	require.NoError(t, w.Write(&codec.Message{Channel: c, Data: messages[0].data}))
-	err = w.Write(&codec.Message{Channel: c, LogTime: 5, Data: messages[1].data})
-	require.EqualError(t, err, "write b.log: the message of /carla/log at 5 ns: encode *carla.VehicleDoorList: profile ue4-0.9.15 has no such packet")
-	frame := newLog(t, UE5).frame(1, filled(UE5, IDPhysicsControl)).data[34:]
-	w, err = createOn(&disktest.Disk{}, "b.log", codec.CreateOptions{Metadata: map[string]string{KeyProfile: UE4.Name}})
+	for _, p := range []Profile{UE5, UE4Dev, UE4Mid, UE4New} {
+		for _, m := range messages {
+			other, left, err := Transcode(nil, p, &d, m.data)
+			require.NoError(t, err)
+			require.Empty(t, left)
+			back, left, err := Transcode(nil, UE4New, &Decoder{Profile: p}, other)
+			require.NoError(t, err)
+			require.Empty(t, left)
+			require.Equal(t, m.data, back)
+		}
+	}
+}
+
+// What a profile has no place for is left out, and nothing else.
+func TestTranscodeLeaves(t *testing.T) {
+	frame := newLog(t, UE4New).frame(1, filled(UE4New, UE4New.Doors), &PositionList{{Actor: 1}}, filled(UE4New, IDPhysicsControl)).data[34:]
+	frame = append(frame, Packet{IDState, []byte{9, 0}}.Append(nil)...)
+	d := Decoder{Profile: UE4New}
+	got, left, err := Transcode(nil, UE4, &d, frame)
 	require.NoError(t, err)
-	err = w.Write(&codec.Message{Channel: newChannel(header, UE5), Data: frame})
-	require.ErrorContains(t, err, "the physics of a vehicle in profile ue5 cannot be written in profile ue4-0.9.15")
+	require.Equal(t, []string{"VehicleDoor, which profile ue4-0.9.15 has not", "State that cannot be decoded"}, left)
+	require.Equal(t, newLog(t, UE4).frame(1, &PositionList{{Actor: 1}}, filled(UE4, IDPhysicsControl)).data[34:], got)
+	got, left, err = Transcode(nil, UE5, &d, frame)
+	require.NoError(t, err)
+	require.Equal(t, []string{"physics of vehicles, which are others in profile ue5", "State that cannot be decoded"}, left)
+	require.Equal(t, newLog(t, UE5).frame(1, filled(UE5, UE5.Doors), &PositionList{{Actor: 1}}).data[34:], got)
+	// What is empty is no loss.
+	_, left, err = Transcode(nil, UE4, &d, newLog(t, UE4New).frame(1, &VehicleDoorList{}, &PhysicsControlList{}).data[34:])
+	require.NoError(t, err)
+	require.Empty(t, left)
+	_, _, err = Transcode(nil, UE4, &d, frame[:len(frame)-1])
+	require.ErrorIs(t, err, ErrDamaged)
 }
 
 // Durations that are not known are set by the next frame, wherever the last one is by then.
@@ -231,8 +245,6 @@ func TestWriteErrors(t *testing.T) {
 	require.EqualError(t, err, `create a.log: compression "zstd": CARLA's logs are never compressed`)
 	_, err = createOn(&disktest.Disk{}, "a.log", codec.CreateOptions{ChunkSize: -1})
 	require.ErrorContains(t, err, "must not be negative")
-	_, err = createOn(&disktest.Disk{}, "a.log", codec.CreateOptions{Metadata: map[string]string{KeyProfile: "ue6"}})
-	require.ErrorContains(t, err, `create a.log: metadata carla.profile: CARLA profile "ue6" is not known`)
 
 	disk := &disktest.Disk{}
 	w, err := createOn(disk, "a.log", codec.CreateOptions{})

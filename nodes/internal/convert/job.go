@@ -99,7 +99,11 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 	if window.End > 0 {
 		w.end = min(last, window.End)
 	}
-	options := p.create(ins.metadata())
+	metadata := ins.metadata()
+	if r.authors() {
+		p.inherit(metadata)
+	}
+	options := p.create(metadata)
 	options.Salvaged = j.Damaged != nil
 	if err := w.run(ctx, options); err != nil {
 		return nil, err

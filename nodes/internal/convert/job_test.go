@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs"
@@ -509,6 +510,39 @@ func TestLogOfMessages(t *testing.T) {
 	require.Len(t, got, len(want))
 	require.EqualValues(t, len(got), result.Messages, "its frames")
 	require.Equal(t, 1, result.Topics)
+	require.NotContains(t, texts(result.Losses), "metadata")
+}
+
+// A log is laid out in a profile that is asked for, and else in the one that it has or had.
+func TestProfileOfLog(t *testing.T) {
+	in := sample(t, "carla/sr2020_DistanceToLaneCenter.log")
+	folder := t.TempDir()
+	profile := func(path string) string {
+		_, info := readAll(t, path)
+		return info.Extra.(carla.Details).Profile
+	}
+	to := func(name, from, profile string) (string, *Result) {
+		o, path := DefaultOptions(), filepath.Join(folder, name)
+		o.CARLAProfile = profile
+		result, err := run(t, o, path, from)
+		require.NoError(t, err)
+		return path, result
+	}
+	same, _ := to("same.log", in, "ue4-0.9.11")
+	want, err := os.ReadFile(in)
+	require.NoError(t, err)
+	got, err := os.ReadFile(same)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, got))
+	wide, result := to("wide.log", in, "ue5")
+	require.Equal(t, "ue5", profile(wide))
+	require.EqualValues(t, 461, result.Messages)
+	require.Equal(t, "physics of vehicles, which are others in profile ue5 (1 message on /carla/log)\n", texts(result.Losses))
+	bag, _ := to("bag.mcap", wide, "")
+	again, _ := to("again.log", bag, "")
+	require.Equal(t, "ue5", profile(again))
+	newest, _ := to("newest.log", bag, "ue4-0.9.16")
+	require.Equal(t, "ue4-0.9.16", profile(newest))
 }
 
 func TestUsage(t *testing.T) {

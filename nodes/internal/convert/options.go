@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ type Options struct {
 	Overwrite       bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
 
 	CARLAMapping string `param:"carla_mapping" group:"CARLA" value:"FILE" help:"YAML FILE with the actors that topics and frames are about, where their names don't tell, and the name of the map; to carla only"`
-	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"lay out the log as this CARLA does: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, or ue4-0.9.15"`
+	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"lay out the log as this CARLA does: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, or the one that it was in, or ue4-0.9.15"`
 
 	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" group:"Splits" help:"go on in another file before one gets larger; 0 is never"`
 	MaxBagDuration time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"go on in another file after this long, counted from the first message; 0 is never"`
@@ -137,6 +138,14 @@ func (p *plan) window(first int64) (q codec.Query, err error) {
 		}
 	}
 	return q, err
+}
+
+// inherit has a log be of the map and in the profile of the one that messages were made of, unless the options say it.
+func (p *plan) inherit(metadata map[string]string) {
+	p.carla.Map = cmp.Or(p.carla.Map, metadata[layout.KeyMap])
+	if profile, err := layout.ProfileNamed(metadata[layout.KeyProfile]); err == nil && p.carla.Profile.Name == "" {
+		p.carla.Profile = profile
+	}
 }
 
 // create returns how the output is written.

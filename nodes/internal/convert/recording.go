@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/carla"
@@ -120,6 +122,10 @@ func (r *recording) compare(metadata map[string]string) {
 		if extra, ok := in.original.Extra.(mcap.Extra); ok && extra.Attachments > 0 {
 			r.lost.add(count(extra.Attachments, "attachment")+" of "+in.path, "", 0)
 		}
+	}
+	if r.authors() { // a log itself says what the keys of CARLA's say
+		metadata = maps.Clone(metadata)
+		maps.DeleteFunc(metadata, func(key, _ string) bool { return strings.HasPrefix(key, "carla.") })
 	}
 	if !keeps.Metadata && len(metadata) > 0 && !r.copiesFrames() {
 		r.lost.add("metadata of the recording", "", 0)

@@ -11,6 +11,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/carla"
 	"tapedeck/codec"
+	layout "tapedeck/codec/carla"
 )
 
 // writing is an output that is being written.
@@ -76,8 +77,11 @@ func (w *writing) open(options codec.CreateOptions) (err error) {
 	if w.writer, err = w.out.create(options); err != nil {
 		return err
 	}
-	if w.recording.authors() {
-		w.writer = carla.NewWriter(w.writer, w.recording.plan.carla)
+	switch log := w.recording.plan.carla; {
+	case w.recording.authors():
+		w.writer = carla.NewWriter(w.writer, log)
+	case log.Profile.Name != "" && w.out.format.Name == layout.Name:
+		w.writer = carla.NewTranscoder(w.writer, log.Profile)
 	}
 	if w.limits == (limits{}) {
 		return nil

@@ -1,0 +1,94 @@
+package carla
+
+import (
+	"maps"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/carla"
+)
+
+// Transcoder writes the frames of logs in another profile than they are in. What that profile has no place for is left out, and
+// counted. It implements codec.Splitter, as Writer does, and bridge.Lossy.
+type Transcoder struct {
+	splitter
+	profile carla.Profile
+	losses
+	logs map[*codec.Channel]*transcoded
+	data []byte
+}
+
+// transcoded is a log.
+type transcoded struct {
+	channel *codec.Channel // in the other profile
+	decoder carla.Decoder
+}
+
+var (
+	_ codec.Splitter = (*Transcoder)(nil)
+	_ bridge.Lossy   = (*Transcoder)(nil)
+)
+
+// NewTranscoder returns a Transcoder of frames to w, which it owns.
+func NewTranscoder(w codec.Writer, p carla.Profile) *Transcoder {
+	return &Transcoder{splitter: splitter{w}, profile: p, losses: losses{}, logs: map[*codec.Channel]*transcoded{}}
+}
+
+// Declare implements codec.Writer.
+func (t *Transcoder) Declare(c *codec.Channel) error {
+	l, err := t.log(c)
+	if err != nil {
+		return err
+	}
+	return t.w.Declare(l.channel)
+}
+
+func (t *Transcoder) log(c *codec.Channel) (*transcoded, error) {
+	if l := t.logs[c]; l != nil {
+		return l, nil
+	}
+	_, from, err := carla.ParseChannel(c)
+	if err != nil {
+		return nil, err
+	}
+	l := &transcoded{channel: c, decoder: carla.Decoder{Profile: from}}
+	if from.Name != t.profile.Name {
+		other := *c
+		other.Metadata = maps.Clone(c.Metadata)
+		other.Metadata[carla.KeyProfile] = t.profile.Name
+		delete(other.Metadata, carla.KeyVersion) // the profile has one
+		l.channel = &other
+	}
+	t.logs[c] = l
+	return l, nil
+}
+
+// Write implements codec.Writer.
+func (t *Transcoder) Write(m *codec.Message) error {
+	l, err := t.log(m.Channel)
+	if err != nil {
+		return err
+	}
+	if l.channel == m.Channel {
+		return t.w.Write(m)
+	}
+	var left []string
+	if t.data, left, err = carla.Transcode(t.data[:0], t.profile, &l.decoder, m.Data); err != nil {
+		return err
+	}
+	for _, what := range left {
+		t.lose(m.Channel.Topic, what)
+	}
+	other := *m
+	other.Channel, other.Data = l.channel, t.data
+	return t.w.Write(&other)
+}
+
+// Losses implements bridge.Lossy.
+func (t *Transcoder) Losses() []bridge.Loss { return t.list() }
+
+// Sync implements codec.Writer.
+func (t *Transcoder) Sync() error { return t.w.Sync() }
+
+// Close implements codec.Writer.
+func (t *Transcoder) Close() error { return t.w.Close() }
