@@ -1,0 +1,149 @@
+package hdf5
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+const (
+	benchFrames = 1000
+	benchSize   = 60_000
+)
+
+// again are frames of which there are a few, over and over.
+type again []episode.Frame
+
+func (a again) Frame(i int) (episode.Frame, error) { return a[i%len(a)], nil }
+
+func (a again) Close() error { return nil }
+
+// long returns a take of three cameras, with the frames over and over.
+func long(b *testing.B, frames int, shots again) *episode.Rows {
+	e := &episode.Episode{Name: "long", Arms: []*episode.Arm{arm("arm_0", 2*frames)}}
+	for i := range e.Arms[0].Gripper.Values {
+		e.Arms[0].Gripper.Values[i] = 0.5
+	}
+	for i := range 3 {
+		c := &episode.Camera{Track: align.Track{Name: fmt.Sprintf("camera_%d", i)}, Open: func() (episode.Frames, error) { return shots, nil }}
+		for k := range frames {
+			c.Stamps = append(c.Stamps, begin+int64(k)*40_000_000)
+		}
+		e.Cameras = append(e.Cameras, c)
+	}
+	rows, err := episode.Align(e, align.Options{})
+	require.NoError(b, err)
+	return rows
+}
+
+// photograph returns JPEGs of noise that has size bytes with what is behind it.
+func photographs(b *testing.B, n, size int) again {
+	var shots again
+	for i := range n {
+		random := rand.New(rand.NewPCG(uint64(i), 1))
+		m := image.NewGray(image.Rect(0, 0, 640, 480))
+		for k := range m.Pix {
+			m.Pix[k] = uint8(k/97 + random.IntN(8))
+		}
+		var data bytes.Buffer
+		require.NoError(b, jpeg.Encode(&data, m, &jpeg.Options{Quality: 50}))
+		require.Less(b, data.Len(), size)
+		shots = append(shots, episode.Frame{Encoding: "jpeg", Data: append(data.Bytes(), make([]byte, size-data.Len())...)})
+	}
+	return shots
+}
+
+// memoryFolder returns a folder that is in memory, where there is one, as the disk is not what is measured.
+func memoryFolder(b *testing.B) string {
+	folder, err := os.MkdirTemp("/dev/shm", "hdf5-*")
+	if err != nil {
+		return b.TempDir()
+	}
+	b.Cleanup(func() { os.RemoveAll(folder) })
+	return folder
+}
+
+func write(b *testing.B, path string, rows *episode.Rows, o Options) {
+	o.Overwrite = true
+	w, err := Create(path, o)
+	require.NoError(b, err)
+	require.NoError(b, w.Write(rows))
+	require.NoError(b, w.Close())
+}
+
+// BenchmarkJPEG writes 3 cameras with 1,000 JPEGs of 60 kB each, the whole way from frames to a file with its name, in turns with a program
+// in C that has libhdf5 write as much in the same calls. "of-C" is how fast that was for one as fast as C.
+func BenchmarkJPEG(b *testing.B) {
+	folder := memoryFolder(b)
+	baseline := filepath.Join(folder, "baseline")
+	out, err := exec.Command("cc", "-O2", "-o", baseline, "testdata/baseline.c", "-I/usr/include/hdf5/serial",
+		"-L/usr/lib/x86_64-linux-gnu/hdf5/serial", "-L/usr/lib/aarch64-linux-gnu/hdf5/serial", "-lhdf5").CombinedOutput()
+	require.NoError(b, err, "%s", out)
+	rows := long(b, benchFrames, photographs(b, 16, benchSize))
+	var ours, theirs time.Duration
+	b.SetBytes(3 * benchFrames * benchSize)
+	for b.Loop() {
+		start := time.Now()
+		write(b, filepath.Join(folder, "ours.hdf5"), rows, Options{})
+		ours += time.Since(start)
+		b.StopTimer()
+		out, err := exec.Command(baseline, filepath.Join(folder, "theirs.hdf5"), "3", strconv.Itoa(benchFrames), strconv.Itoa(benchSize),
+			"32").Output()
+		require.NoError(b, err)
+		seconds, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		require.NoError(b, err)
+		theirs += time.Duration(seconds * 1e9)
+		b.StartTimer()
+	}
+	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "of-C")
+}
+
+// BenchmarkEncode makes JPEGs of pixels, by one worker and by as many as there are processors.
+func BenchmarkEncode(b *testing.B) {
+	shots := again(shots("rgb8", 4, 640, 480))
+	for _, workers := range []int{1, 0} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			path, rows := filepath.Join(memoryFolder(b), "a.hdf5"), long(b, 32, shots)
+			for b.Loop() {
+				write(b, path, rows, Options{Workers: workers})
+			}
+			b.ReportMetric(float64(b.N*3*32)/b.Elapsed().Seconds(), "frames/s")
+		})
+	}
+}
+
+// BenchmarkMemory writes takes of different lengths; what the process has had in memory at most is said behind each.
+func BenchmarkMemory(b *testing.B) {
+	shots := photographs(b, 16, benchSize)
+	for _, images := range []string{ImagesVLen, ImagesPadded} {
+		for _, frames := range []int{1000, 4000} {
+			b.Run(fmt.Sprintf("%s/frames=%d", images, frames), func(b *testing.B) {
+				path, rows := filepath.Join(b.TempDir(), "a.hdf5"), long(b, frames, shots)
+				for b.Loop() {
+					write(b, path, rows, Options{Images: images})
+				}
+				status, err := os.ReadFile("/proc/self/status")
+				require.NoError(b, err)
+				_, peak, _ := strings.Cut(string(status), "VmHWM:")
+				kB, _, _ := strings.Cut(strings.TrimSpace(peak), " ")
+				n, err := strconv.ParseFloat(kB, 64)
+				require.NoError(b, err)
+				b.ReportMetric(n/1000, "peak-MB")
+			})
+		}
+	}
+}
