@@ -170,7 +170,7 @@ func (w *Writer) describe() []byte {
 	}
 	cameras, robots := map[string]any{}, map[string]any{}
 	for name, c := range w.cameras {
-		cameras[name] = deviceOf(c.device, map[string]any{"topic": c.topic})
+		cameras[name] = deviceOf(c.device, map[string]any{})
 	}
 	for name, a := range w.arms {
 		more := map[string]any{"joint_unit": a.info.JointUnit}
@@ -187,7 +187,7 @@ func (w *Writer) describe() []byte {
 		object["session_id"] = filepath.Base(absolute)
 		object["devices"] = map[string]any{"cameras": cameras, "robots": robots}
 	}
-	if w.begun {
+	if w.taken > 0 {
 		object["end_time"] = json.RawMessage(formatStamp(w.end))
 		if !w.options.EasyTeleop {
 			object["start_time"] = json.RawMessage(formatStamp(w.start))

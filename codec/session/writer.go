@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -54,9 +55,9 @@ type Writer struct {
 	arms    map[string]*armWriter
 	vectors map[*align.Vector]*vectorWriter
 	tables  tableList
-	start   int64 // earliest stamp
-	end     int64 // latest
-	begun   bool  // there is one
+	start   int64  // earliest stamp
+	end     int64  // latest
+	taken   uint64 // frames and samples
 	events  []event
 	given   json.RawMessage // metadata.json as it is to be; nil: it is made
 
@@ -69,9 +70,9 @@ type Writer struct {
 	folder *os.File
 
 	mu      sync.Mutex
-	err     error // of the disk, the first
-	lost    map[string]*lostError
-	missing *codec.MissingError // nil: what is lost was not said yet
+	err     error                    // of the disk, the first
+	lost    map[[2]string]*lostError // by name and table
+	missing *codec.MissingError      // nil: what is lost was not said yet
 	closed  bool
 }
 
@@ -124,7 +125,7 @@ func (l *tableList) all() []*csvFile {
 // Create begins a session in the folder path, which must not exist unless o.Overwrite is set and it is a session.
 func Create(path string, o Options) (*Writer, error) {
 	w := &Writer{
-		path: filepath.Clean(path), options: o, stop: make(chan struct{}), lost: map[string]*lostError{},
+		path: filepath.Clean(path), options: o, stop: make(chan struct{}), lost: map[[2]string]*lostError{},
 		cameras: map[string]*cameraWriter{}, arms: map[string]*armWriter{}, vectors: map[*align.Vector]*vectorWriter{},
 	}
 	if o.Metadata != nil {
@@ -285,10 +286,11 @@ func (w *Writer) pictured(p *picture, size int64, err error) {
 
 // took notes the time of something that was taken.
 func (w *Writer) took(stamp int64) {
-	if !w.begun {
-		w.begun, w.start, w.end = true, stamp, stamp
+	if w.taken == 0 {
+		w.start, w.end = stamp, stamp
 	}
 	w.start, w.end = min(w.start, stamp), max(w.end, stamp)
+	w.taken++
 }
 
 // Sample adds a sample of a vector, which is one of the arm's. values are as many as the vector has columns now; there may be more behind
@@ -507,11 +509,12 @@ func (w *Writer) fail(l *lostError) {
 	if l.count == 0 {
 		return
 	}
-	if known := w.lost[l.name]; known != nil {
+	key := [2]string{l.name, l.table}
+	if known := w.lost[key]; known != nil {
 		known.count += l.count
 		known.start, known.end = min(known.start, l.start), max(known.end, l.end)
 	} else {
-		w.lost[l.name] = l
+		w.lost[key] = l
 	}
 }
 
@@ -533,18 +536,26 @@ func (w *Writer) failure() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.missing == nil {
-		w.missing = &codec.MissingError{Path: w.path, Err: w.err}
-		for name, l := range w.lost {
-			m := w.missing
-			if len(m.Topics) == 0 {
-				m.Start, m.End = l.start, l.end
-			}
-			m.Start, m.End = min(m.Start, l.start), max(m.End, l.end)
-			m.Topics = append(m.Topics, codec.TopicInfo{Channel: &codec.Channel{Topic: name}, MessageCount: l.count})
-		}
-		slices.SortFunc(w.missing.Topics, func(a, b codec.TopicInfo) int { return naturally(a.Channel.Topic, b.Channel.Topic) })
+		w.missing = w.account()
 	}
 	return w.missing
+}
+
+// account returns what is lost. Of a message on a topic several tables may have a part.
+func (w *Writer) account() *codec.MissingError {
+	m := &codec.MissingError{Path: w.path, Err: w.err}
+	counts := map[string]uint64{}
+	for key, l := range w.lost {
+		if len(counts) == 0 {
+			m.Start, m.End = l.start, l.end
+		}
+		m.Start, m.End = min(m.Start, l.start), max(m.End, l.end)
+		counts[key[0]] = max(counts[key[0]], l.count)
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(counts), naturally) {
+		m.Topics = append(m.Topics, codec.TopicInfo{Channel: &codec.Channel{Topic: name}, MessageCount: counts[name]})
+	}
+	return m
 }
 
 // flush writes what tables have collected.

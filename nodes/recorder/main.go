@@ -13,7 +13,7 @@ import (
 	"tapedeck/nodes/internal/progress"
 )
 
-const long = `Records topics of the ROS graph into Apollo record files or ROS 2 bag folders, until it is interrupted. Topics are
+const long = `Records topics of the ROS graph into Apollo record files, ROS 2 bag folders or sessions of a robot, until it is interrupted. Topics are
 named, or picked by --all, --regex or --node; those that appear later are picked up too.`
 
 func main() {
@@ -30,6 +30,12 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	topics := in.Args
 	if len(topics) == 0 {
 		topics = o.Topics
+	}
+	if o.Storage == storageSession {
+		o.takeParameters(in)
+		if m, err := o.mapping(); err == nil && o.nothing(topics) {
+			topics = robotTopics(m)
+		}
 	}
 	if err := o.check(topics); err != nil {
 		return err

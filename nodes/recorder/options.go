@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tapedeck/bridge/carla"
+	"tapedeck/bridge/robot"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/throttle"
@@ -20,6 +21,7 @@ type options struct {
 	memoryOptions
 	snapshotOptions
 	carlaOptions
+	sessionOptions
 	statusOptions
 	announceOptions
 	graph.Options
@@ -34,23 +36,24 @@ const (
 
 // Values of the option storage.
 const (
-	storageRecord = "record"
-	storageMCAP   = "mcap"
-	storageCARLA  = "carla"
+	storageRecord  = "record"
+	storageMCAP    = "mcap"
+	storageCARLA   = "carla"
+	storageSession = "session"
 )
 
 // outputOptions say where to, and how.
 type outputOptions struct {
 	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"call the recording NAME; by default tapedeck_ and the time"`
 	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"call the recording NAME_ and the time"`
-	Storage       string        `param:"storage" short:"s" group:"Output" options:"record|mcap|carla" help:"Apollo record files, a ROS 2 bag folder with MCAP files, or a log that CARLA replays"`
+	Storage       string        `param:"storage" short:"s" group:"Output" options:"record|mcap|carla|session" help:"Apollo record files, a ROS 2 bag folder with MCAP files, a log that CARLA replays, or session folders of a robot with cameras and arms"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
 	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"of chunks; mcap only"`
 	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize" group:"Output" min:"1KiB" max:"1GiB" help:"payload bytes after which a chunk goes to the disk"`
 	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"time after which a chunk goes to the disk"`
 	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to have the system put on the disk what was written: every sync_interval, always, or when the system likes to"`
 	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"what a crash or a power failure can cost"`
-	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"keep KEY=VALUE with the recording; mcap only"`
+	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"keep KEY=VALUE with the recording; mcap and session only"`
 }
 
 // splitOptions say when a recording goes on in another file.
@@ -98,6 +101,9 @@ func (o *options) check(topics []string) error {
 	if o.Storage != storageCARLA && o.carlaOptions != (carlaOptions{}) {
 		return config.Usagef("carla_mapping, carla_profile: they are for --storage carla")
 	}
+	if o.Storage != storageSession && o.RobotMapping != "" {
+		return config.Usagef("robot_mapping: it is for --storage session")
+	}
 	if o.Output != "" && o.OutputPrefix != "" {
 		return config.Usagef("output, output_prefix: give one of them")
 	}
@@ -124,6 +130,7 @@ type settings struct {
 	reserve    reserve   // of the disk
 	metadata   map[string]string
 	log        carla.WriteOptions // of CARLA, if that is the storage
+	robot      *robot.Mapping     // for sessions; nil: names and types of topics tell
 }
 
 // settle reads the options that have a form of their own. The error is one of usage.
@@ -141,6 +148,9 @@ func (o *options) settle() (s settings, err error) {
 		return s, config.Usagef("min_space: %w", err)
 	}
 	if s.log, err = o.log(); err != nil {
+		return s, config.Usagef("%w", err)
+	}
+	if s.robot, err = o.mapping(); err != nil {
 		return s, config.Usagef("%w", err)
 	}
 	if s.metadata, err = parseData(o.CustomData); err != nil {

@@ -52,14 +52,21 @@ func recordingName(o *options, now time.Time) string {
 
 func dated(name string, now time.Time) string { return name + "_" + now.Format("2006_01_02-15_04_05") }
 
-// create begins a recording of that name and returns its path. log is how it is written if it is CARLA's, completed is told of its
-// files unless it is nil.
-func create(o *options, log *carla.WriteOptions, name string, metadata map[string]string, completed func(codec.FileInfo, error)) (codec.Writer, string, error) {
+// create begins a recording of that name and returns its path. s says how some are written, completed is told of its files unless it is
+// nil.
+func create(o *options, s *settings, name string, metadata map[string]string, completed func(codec.FileInfo, error)) (codec.Writer, string, error) {
 	format := o.Storage
 	if format == storageMCAP {
 		format = "rosbag2"
 	}
 	path := outputPath(o, name)
+	if o.Storage == storageSession {
+		w, err := newTakes(path, o.Overwrite, s.robot, metadata, completed)
+		if err != nil {
+			return nil, path, err
+		}
+		return w, path, nil
+	}
 	if part := parts[o.Storage]; o.Overwrite && part != nil {
 		if err := removeParts(bareName(o, name), part); err != nil {
 			return nil, path, err
@@ -71,7 +78,7 @@ func create(o *options, log *carla.WriteOptions, name string, metadata map[strin
 		Completed: completed,
 	})
 	if err == nil && o.Storage == storageCARLA {
-		w = carla.NewWriter(w, *log)
+		w = carla.NewWriter(w, s.log)
 	}
 	return w, path, err
 }

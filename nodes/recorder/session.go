@@ -59,7 +59,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	if err := s.guard.begin(); err != nil {
 		return nil, err
 	}
-	w, path, err := create(o, &r.log, name, r.metadata, s.completed)
+	w, path, err := create(o, &r.settings, name, r.metadata, s.completed)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (n *snapshot) create() (err error) {
 	if err := os.MkdirAll(filepath.Dir(outputPath(&o, name)), 0o777); err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
-	n.writer, n.path, err = create(&o, &n.recorder.log, name, n.metadata(), nil)
+	n.writer, n.path, err = create(&o, &n.recorder.settings, name, n.metadata(), nil)
 	return err
 }
 

@@ -43,7 +43,7 @@ func (s *status) tell(now time.Time) {
 	}
 	t := r.totals()
 	if t.dropped > 0 {
-		r.warn("dropped", "the disk does not keep up, messages are dropped; queue_size is how many bytes may wait for it")
+		r.warn("dropped", "%s, messages are dropped; queue_size is how many bytes may wait for it", r.slow())
 	}
 	line := t.String()
 	if left := r.left(); left != "" {

@@ -188,6 +188,11 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 		r.warn("unfit "+topic.Name+typeName, "not recorded: a CARLA log has nothing of %s [%s]; carla_mapping can say which actor a topic is about", topic.Name, typeName)
 		return false
 	}
+	if r.options.Storage == storageSession && !inSession(r.robot, topic.Name, typeName) {
+		r.unfit[topic.Name] = true
+		r.warn("unfit "+topic.Name+typeName, "not recorded: %s [%s] is no camera and no arm; robot_mapping can say that it is", topic.Name, typeName)
+		return false
+	}
 	rec := &recording{stream: r.newStream(r.channel(topic, typeName, offers))}
 	rec.undefined.Store(rec.channel.Load().Schema.Encoding == "")
 	rec.offered(topic.Publishers, typeName)

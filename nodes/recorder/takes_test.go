@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"image"
+	"image/jpeg"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge/robot"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/codec/episode"
+	format "tapedeck/codec/session"
+	"tapedeck/config"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+func header(i int) std_msgs.Header {
+	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1764000000, Nanosec: uint32(i) * 20_000_000}}
+}
+
+// picture returns a JPEG.
+func picture(t *testing.T) []byte {
+	var b bytes.Buffer
+	require.NoError(t, jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8)), nil))
+	return b.Bytes()
+}
+
+// take returns what is in a session.
+func take(t *testing.T, path string) *episode.Episode {
+	s, err := format.Open(path)
+	require.NoError(t, err)
+	defer s.Close()
+	list, err := s.Episodes()
+	require.NoError(t, err)
+	require.Empty(t, s.Damage())
+	require.True(t, s.Complete())
+	require.Len(t, list, 1)
+	return list[0]
+}
+
+func stamps(from, until int) (list []int64) {
+	for i := from; i < until; i++ {
+		list = append(list, 1764000000e9+int64(i)*20e6)
+	}
+	return list
+}
+
+func TestRecordingSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions(storageSession)
+		o.All, o.MaxBagMessages, o.CustomData = true, 12, []string{"operator=left hand"}
+		d := newDeck(t, o)
+		d.offer("/speed", "std_msgs/msg/UInt32", codec.DefaultQoS()) // is no robot's
+		camera := d.offer("/wrist/image_raw/compressed", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
+		depth := d.offer("/depth/image_raw", "sensor_msgs/msg/Image", codec.DefaultQoS())
+		joints := d.offer("/left/joint_states", "sensor_msgs/msg/JointState", codec.DefaultQoS())
+		pose := d.offer("/left/pose", "geometry_msgs/msg/PoseStamped", codec.DefaultQoS())
+		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 4 }, patient, time.Millisecond, d.subscribedTopics())
+		for i := range 5 {
+			d.say(camera, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
+			d.say(depth, &sensor_msgs.Image{Header: header(i), Height: 2, Width: 2, Encoding: "16UC1", Step: 4, Data: []byte{1, 0, 2, 0, 3, 0, byte(i), 0}})
+			d.say(joints, &sensor_msgs.JointState{Header: header(i), Name: []string{"a", "b"}, Position: []float64{1, float64(i)}})
+			place := geometry_msgs.PoseStamped{Header: header(i)}
+			place.Pose.Position.X, place.Pose.Orientation.W = float64(i), 1
+			d.say(pose, &place)
+		}
+		require.NoError(t, d.end())
+		require.Contains(t, d.said.String(), "20 messages")
+
+		first, second := take(t, "drive"), take(t, "drive_1")
+		require.Len(t, first.Cameras, 2)
+		for _, c := range first.Cameras {
+			require.Equal(t, stamps(0, 3), c.Stamps)
+		}
+		require.Equal(t, stamps(0, 3), first.Arms[0].Joint.Stamps)
+		require.Equal(t, stamps(0, 3), first.Arms[0].Pose.Stamps)
+		require.InDeltaSlice(t, []float64{57.29577951308232, 114.59155902616465}, first.Arms[0].Joint.Values[4:], 1e-12)
+		require.Equal(t, []float64{2, 0, 0, 0, 0, 0}, first.Arms[0].Pose.Values[12:])
+		require.Contains(t, string(first.Metadata), `"operator": "left hand"`)
+		require.Equal(t, stamps(3, 5), second.Cameras[1].Stamps)
+		require.Equal(t, stamps(3, 5), second.Arms[0].Pose.Stamps)
+		pngs, err := filepath.Glob("drive*/frames/*/*.png")
+		require.NoError(t, err)
+		require.Len(t, pngs, 5)
+	})
+}
+
+// A mapping says what is recorded, and a trigger what begins another session.
+func TestMappedSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions(storageSession)
+		o.parameters = map[string]any{
+			"robot.task": "fold", "robot.episodes.topic": "/episode", "robot.cameras.camera_0": "/eye", "robot.arms.arm_0.joint": "/j", "robot.arms.arm_0.gripper": "/g",
+		}
+		m, err := o.mapping()
+		require.NoError(t, err)
+		require.Equal(t, []string{"/episode", "/eye", "/g", "/j"}, robotTopics(m))
+		d := newDeck(t, o, robotTopics(m)...)
+		trigger := d.offer("/episode", "std_msgs/msg/String", codec.DefaultQoS())
+		eye := d.offer("/eye", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
+		grip := d.offer("/g", "sensor_msgs/msg/JointState", codec.DefaultQoS())
+		require.Eventually(t, func() bool { return eye.Subscribers() > 0 && grip.Subscribers() > 0 && trigger.Subscribers() > 0 }, patient, time.Millisecond)
+		for i := range 6 {
+			if i == 2 || i == 4 {
+				d.say(trigger, &std_msgs.String{Data: []string{2: "fold", 4: "unfold"}[i]})
+			}
+			d.say(eye, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
+			d.say(grip, &sensor_msgs.JointState{Header: header(i), Name: []string{"position"}, Position: []float64{float64(i)}})
+		}
+		require.NoError(t, d.end())
+		first, second := take(t, "drive"), take(t, "drive_1")
+		require.Equal(t, []string{"fold", "unfold"}, []string{first.Task, second.Task})
+		require.Equal(t, stamps(2, 4), first.Cameras[0].Stamps)
+		require.Equal(t, stamps(4, 6), second.Cameras[0].Stamps)
+		require.Equal(t, []float64{4, 5}, second.Arms[0].Gripper.Values)
+	})
+}
+
+// What a session could not keep is told by the channels that were recorded.
+func TestSessionMisses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s, err := newTakes("a", false, &robot.Mapping{Cameras: []robot.Camera{{Name: "camera_0", Topic: "/eye"}}}, nil, nil)
+	require.NoError(t, err)
+	c := &codec.Channel{Topic: "/eye", Type: "sensor_msgs/msg/Image", Encoding: codec.EncodingCDR}
+	write := func(i int) error {
+		data, err := cdr.Marshal(&sensor_msgs.Image{Header: header(i), Height: 1, Width: 1, Encoding: "mono8", Step: 1, Data: []byte{7}})
+		require.NoError(t, err)
+		return s.Write(&codec.Message{Channel: c, LogTime: 1, Data: data})
+	}
+	require.NoError(t, write(0))
+	require.NoError(t, s.Sync())
+	require.NoError(t, os.Rename("a/frames/camera_0", "a/frames/camera_1"))
+	require.NoError(t, os.WriteFile("a/frames/camera_0", nil, 0o666))
+	require.NoError(t, write(1))
+	failure := s.Sync()
+	var missing *codec.MissingError
+	require.ErrorAs(t, failure, &missing)
+	require.EqualValues(t, 1, missing.Count())
+	require.Same(t, c, missing.Topics[0].Channel)
+	require.Equal(t, failure, write(2))
+	require.NoError(t, s.Split())
+	require.NoError(t, write(2))
+	require.NoError(t, s.Close())
+	require.Equal(t, stamps(2, 3), take(t, "a_1").Cameras[0].Stamps)
+}
+
+func TestSessionOptions(t *testing.T) {
+	o := testOptions(storageSession)
+	in := &config.Input{
+		Extra:    map[string]any{"robot.task": "fold", "other": 1},
+		Warnings: []string{"parameter robot.task from a is not one that recorder knows", "parameter other from a is not one that recorder knows"},
+	}
+	o.takeParameters(in)
+	require.Len(t, in.Warnings, 1)
+	m, err := o.mapping()
+	require.NoError(t, err)
+	require.Equal(t, "fold", m.Task)
+	o.RobotMapping = "../../config/robot_mapping.yaml"
+	_, err = o.mapping()
+	require.EqualError(t, err, "robot_mapping, robot.*: give one of them")
+	o.parameters = nil
+	m, err = o.mapping()
+	require.NoError(t, err)
+	require.Contains(t, robotTopics(m), "/wrist/color/image_raw/compressed")
+	require.True(t, inSession(m, "/wrist/color/image_raw/compressed", "sensor_msgs/msg/CompressedImage"))
+	require.False(t, inSession(m, "/a/image_raw", "sensor_msgs/msg/Image"))
+	for topic, typeName := range map[string]string{
+		"/a/image_raw": "sensor_msgs/msg/Image", "/joint_states": "sensor_msgs/msg/JointState", "/arm_0/pose": "geometry_msgs/msg/PoseStamped", "/arm_0/command/pose": "geometry_msgs/msg/PoseStamped",
+	} {
+		require.True(t, inSession(nil, topic, typeName), topic)
+	}
+	require.False(t, inSession(nil, "/imu", "sensor_msgs/msg/Imu"))
+}

@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"bytes"
+	"image"
+	"image/jpeg"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/session"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+// A camera and an arm on a graph become a session, which has what they published, at the times that they said.
+func TestSessionOverDDS(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	require.NoError(t, os.WriteFile(g.path("robot.yaml"), []byte(`recorder:
+  ros__parameters:
+    robot:
+      task: pick up the cube
+      cameras: {camera_0: /wrist/image/compressed, camera_1: /overhead}
+      arms: {arm_0: {joint: /joint_states, gripper: {topic: /gripper, range: [0, 1000]}}}
+`), 0o666))
+	recorder := g.start("recorder", "-s", "session", "-o", "take", "--ros-args", "--params-file", "robot.yaml")
+	node := g.open("robot")
+	camera := g.advertise(node, "/wrist/image/compressed", "sensor_msgs/msg/CompressedImage", keepAll())
+	raw := g.advertise(node, "/overhead", "sensor_msgs/msg/Image", keepAll())
+	joints := g.advertise(node, "/joint_states", "sensor_msgs/msg/JointState", keepAll())
+	grip := g.advertise(node, "/gripper", "sensor_msgs/msg/JointState", keepAll())
+
+	var picture bytes.Buffer
+	require.NoError(t, jpeg.Encode(&picture, image.NewGray(image.Rect(0, 0, 16, 16)), nil))
+	const frames, perFrame = 20, 5
+	var frameStamps, jointStamps []int64
+	header := func(ms int) std_msgs.Header {
+		at := time.Unix(1764000000, int64(ms)*1e6+123)
+		return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(at.Unix()), Nanosec: uint32(at.Nanosecond())}}
+	}
+	ns := func(h std_msgs.Header) int64 { return int64(h.Stamp.Sec)*1e9 + int64(h.Stamp.Nanosec) }
+	for i := range frames * perFrame {
+		h := header(10 * i)
+		jointStamps = append(jointStamps, ns(h))
+		require.NoError(t, joints.Publish(marshal(t, &sensor_msgs.JointState{Header: h, Name: []string{"a", "b"}, Position: []float64{0.1 * float64(i), -1}})))
+		if i%perFrame > 0 {
+			continue
+		}
+		frameStamps = append(frameStamps, ns(h))
+		require.NoError(t, grip.Publish(marshal(t, &sensor_msgs.JointState{Header: h, Name: []string{"position"}, Position: []float64{float64(10 * i)}})))
+		require.NoError(t, camera.Publish(marshal(t, &sensor_msgs.CompressedImage{Header: h, Format: "jpeg", Data: picture.Bytes()})))
+		require.NoError(t, raw.Publish(marshal(t, &sensor_msgs.Image{Header: h, Width: 4, Height: 2, Step: 12, Encoding: "bgr8", Data: bytes.Repeat([]byte{byte(i), 1, 2}, 8)})))
+	}
+	// What is not whole yet is there, too.
+	await(t, func() bool {
+		s, err := session.Open(g.path("take"))
+		if err != nil {
+			return false
+		}
+		defer s.Close()
+		list, err := s.Episodes()
+		require.NoError(t, err)
+		require.False(t, s.Complete())
+		return len(list[0].Arms) == 1 && list[0].Arms[0].Joint != nil && len(list[0].Arms[0].Joint.Stamps) == len(jointStamps) &&
+			len(list[0].Cameras) == 2 && len(list[0].Cameras[0].Stamps) == frames && len(list[0].Cameras[1].Stamps) == frames
+	})
+	recorder.Interrupt()
+
+	s, err := session.Open(g.path("take"))
+	require.NoError(t, err)
+	defer s.Close()
+	list, err := s.Episodes()
+	require.NoError(t, err)
+	require.Empty(t, s.Damage())
+	require.True(t, s.Complete())
+	e := list[0]
+	require.Equal(t, "pick up the cube", e.Task)
+	require.Equal(t, frameStamps, e.Cameras[0].Stamps)
+	require.Equal(t, frameStamps, e.Cameras[1].Stamps)
+	require.Equal(t, jointStamps, e.Arms[0].Joint.Stamps)
+	require.Equal(t, frameStamps, e.Arms[0].Gripper.Stamps)
+	require.Equal(t, [2]float64{0, 1000}, e.Arms[0].GripperRange)
+	pictures, err := e.Cameras[0].Open()
+	require.NoError(t, err)
+	defer pictures.Close()
+	f, err := pictures.Frame(frames - 1)
+	require.NoError(t, err)
+	require.Equal(t, picture.Bytes(), f.Data)
+
+	// As any recording it is one of ROS 2 messages.
+	r, err := codec.Open(g.path("take"))
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.True(t, info.Complete)
+	require.EqualValues(t, 3*frames+frames*perFrame, info.MessageCount)
+	require.Contains(t, g.run(0, "converter", "info", "take"), "session")
+}
