@@ -76,7 +76,7 @@ func randomOptions(r *rand.Rand) Options {
 
 func TestRandomStreams(t *testing.T) {
 	aligned, kept := 0, 0
-	for seed := range uint64(300) {
+	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		var s Streams
 		for i := range 2 + r.IntN(2) {
@@ -114,8 +114,8 @@ func TestRandomStreams(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, aligned, 150, "takes")
-	require.Greater(t, kept, 5_000, "rows")
+	require.Greater(t, aligned, 100, "takes")
+	require.Greater(t, kept, 3_000, "rows")
 }
 
 // requireRow compares the i-th row of a stream: numbers as such, rotations as matrices.

@@ -132,10 +132,16 @@ func (r *Reader) load() ([]*Episode, error) {
 	if err != nil || r.channels != nil {
 		return episodes, err
 	}
-	r.channels = channels{}
+	c := channels{}
+	var all []*stream
 	for _, e := range episodes {
-		r.streams = append(r.streams, r.channels.streams(e)...)
+		streams, err := c.streams(e)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %s: %w", r.path, e.Name, err)
+		}
+		all = append(all, streams...)
 	}
+	r.channels, r.streams = c, all
 	return episodes, nil
 }
 

@@ -229,3 +229,32 @@ func TestReaderDamage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, codec.EventDamage, info.Events[0].Kind)
 }
+
+func TestReaderPoses(t *testing.T) {
+	turned := vector("tool/pose", 3, func(i int) float64 { return float64(i) }, "x", "y", "z", "qx", "qy", "qz", "qw")
+	for i := range 3 {
+		copy(turned.Values[i*7+3:], []float64{0, 0, 0.6, 0.8})
+	}
+	turned.Values[7] = align.Missing()
+	turned.Stamps = []int64{-5, 3e9, 4e18} // 1969, and later than a header can tell
+	degrees := vector("tool/command/pose", 1, func(int) float64 { return 0 }, "x", "y", "z", "rx", "ry", "rz")
+	degrees.Columns[5].Unit = "deg"
+	degrees.Values[5] = 90
+	e := &Episode{Name: "one", Arms: []*Arm{{Name: "left tool", Pose: turned, CommandPose: degrees}}}
+	r := NewReader("session", t.TempDir(), &takes{episodes: []*Episode{e}})
+	list, payloads := read(t, r, codec.Query{Start: math.MinInt64})
+	require.Equal(t, []string{"/left_tool/pose -1000000005", "/left_tool/command/pose 0", "/left_tool/pose 2000000000", "/left_tool/pose 3999999999000000000"}, list)
+	var m geometry_msgs.PoseStamped
+	require.NoError(t, cdr.Unmarshal(payloads["/left_tool/pose geometry_msgs/msg/PoseStamped"], &m))
+	require.Equal(t, int32(math.MaxInt32), m.Header.Stamp.Sec)
+	require.Equal(t, geometry_msgs.Quaternion{Z: 0.6, W: 0.8}, m.Pose.Orientation)
+	require.NoError(t, cdr.Unmarshal(payloads["/left_tool/command/pose geometry_msgs/msg/PoseStamped"], &m))
+	require.InDelta(t, math.Sqrt2/2, m.Pose.Orientation.Z, 1e-15)
+	_, payloads = read(t, r, codec.Query{End: 4e9})
+	require.NoError(t, cdr.Unmarshal(payloads["/left_tool/pose geometry_msgs/msg/PoseStamped"], &m))
+	require.Equal(t, geometry_msgs.Point{X: 0, Y: 1, Z: 1}, m.Pose.Position, "x is what it was before")
+
+	turned.Values = turned.Values[:20]
+	_, err := NewReader("session", "take", &takes{episodes: []*Episode{e}}).Info()
+	require.EqualError(t, err, "read take: one: stream tool/pose has 20 numbers for 3 samples of 7 columns")
+}

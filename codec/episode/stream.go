@@ -52,7 +52,7 @@ func (c channels) get(topic string, m msgs.Message) *codec.Channel {
 }
 
 // streams returns what there is of e, as messages of ROS 2.
-func (c channels) streams(e *Episode) []*stream {
+func (c channels) streams(e *Episode) ([]*stream, error) {
 	var all []*stream
 	for _, camera := range e.Cameras {
 		if len(camera.Stamps) > 0 {
@@ -60,6 +60,11 @@ func (c channels) streams(e *Episode) []*stream {
 		}
 	}
 	for _, a := range e.Arms {
+		for _, v := range a.vectors() {
+			if v != nil && len(v.Values) != len(v.Stamps)*len(v.Columns) {
+				return nil, fmt.Errorf("stream %s has %d numbers for %d samples of %d columns", v.Name, len(v.Values), len(v.Stamps), len(v.Columns))
+			}
+		}
 		name := "/" + topicName(a.Name)
 		for _, s := range []*stream{
 			c.pose(name+"/pose", a.Name, a.Pose),
@@ -74,7 +79,7 @@ func (c channels) streams(e *Episode) []*stream {
 			}
 		}
 	}
-	return all
+	return all, nil
 }
 
 // topicName returns a name as a topic of ROS 2 can have it.
