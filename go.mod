@@ -6,6 +6,7 @@ require (
 	github.com/dsnet/compress v0.0.1
 	github.com/foxglove/mcap/go/mcap v1.7.3
 	github.com/klauspost/compress v1.18.0
+	github.com/parquet-go/parquet-go v0.28.0
 	github.com/pierrec/lz4/v4 v4.1.22
 	github.com/schollz/progressbar/v3 v3.18.0
 	github.com/spf13/cobra v1.10.2
@@ -18,6 +19,13 @@ require (
 	golang.org/x/term v0.47.0
 	gonum.org/v1/hdf5 v0.0.0-20210714002203-8c5d23bc6946
 	google.golang.org/protobuf v1.36.10
+)
+
+require (
+	github.com/andybalholm/brotli v1.1.1 // indirect
+	github.com/parquet-go/bitpack v1.0.0 // indirect
+	github.com/parquet-go/jsonlite v1.0.0 // indirect
+	github.com/twpayne/go-geom v1.6.1 // indirect
 )
 
 require (

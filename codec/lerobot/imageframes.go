@@ -1,0 +1,133 @@
+package lerobot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+
+	"tapedeck/codec/episode"
+)
+
+// imageFrames reads pictures that are in a table.
+type imageFrames struct {
+	table  *tableReader
+	column string
+	leaf   int
+	from   int // the row of the first frame
+	count  int
+	next   int // the row that pages come to, in the table
+	group  int // of rows that pages are of
+	begin  int // the first row of the group
+	pages  parquet.Pages
+	page   parquet.Page
+	values parquet.ValueReader
+	data   []byte
+}
+
+func openImages(path, column string, from, count int) (*imageFrames, error) {
+	t, err := openTable(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &imageFrames{table: t, column: column, leaf: -1, from: from, count: count, next: -1}
+	for i, leaf := range t.in.Schema().Columns() {
+		if leaf[0] == column && leaf[len(leaf)-1] == "bytes" {
+			f.leaf = i
+		}
+	}
+	if f.leaf < 0 {
+		return nil, errors.Join(fmt.Errorf("read %s: there is no column %s of pictures", path, column), t.close())
+	}
+	return f, nil
+}
+
+// Frame implements episode.Frames.
+func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
+	if i < 0 || i >= f.count {
+		return frame, fmt.Errorf("read %s: there is no frame %d of %s, of %d", f.table.path, i, f.column, f.count)
+	}
+	err = guard(f.table.path, func() error {
+		if f.next != f.from+i {
+			if err := f.seek(f.from + i); err != nil {
+				return err
+			}
+		}
+		return f.read()
+	})
+	if err != nil {
+		f.next = -1
+		return frame, err
+	}
+	switch {
+	case bytes.HasPrefix(f.data, []byte("\xff\xd8")):
+		frame.Encoding = "jpeg"
+	case bytes.HasPrefix(f.data, []byte("\x89PNG")):
+		frame.Encoding = "png"
+	default:
+		return frame, fmt.Errorf("read %s: frame %d of %s is no JPEG and no PNG in the table", f.table.path, i, f.column)
+	}
+	frame.Data = f.data
+	return frame, nil
+}
+
+// seek goes to a row of the table.
+func (f *imageFrames) seek(row int) error {
+	groups := f.table.in.RowGroups()
+	begin := 0
+	for g, rows := range groups {
+		n := int(rows.NumRows())
+		if row < begin+n {
+			if err := f.release(); err != nil {
+				return err
+			}
+			f.group, f.begin, f.next = g, begin, row
+			f.pages = rows.ColumnChunks()[f.leaf].Pages()
+			return f.pages.SeekToRow(int64(row - begin))
+		}
+		begin += n
+	}
+	return fmt.Errorf("there is no row %d, of %d", row, begin)
+}
+
+// read reads the next value.
+func (f *imageFrames) read() error {
+	if f.next == f.begin+int(f.table.in.RowGroups()[f.group].NumRows()) {
+		if err := f.seek(f.next); err != nil {
+			return err
+		}
+	}
+	var value [1]parquet.Value
+	for {
+		if f.values != nil {
+			if n, _ := f.values.ReadValues(value[:]); n == 1 {
+				f.data = append(f.data[:0], value[0].ByteArray()...)
+				f.next++
+				return nil
+			}
+			parquet.Release(f.page)
+			f.page, f.values = nil, nil
+		}
+		page, err := f.pages.ReadPage()
+		if err != nil {
+			return err
+		}
+		f.page, f.values = page, page.Values()
+	}
+}
+
+func (f *imageFrames) release() (err error) {
+	if f.page != nil {
+		parquet.Release(f.page)
+		f.page, f.values = nil, nil
+	}
+	if f.pages != nil {
+		err = f.pages.Close()
+		f.pages = nil
+	}
+	return err
+}
+
+// Close implements episode.Frames.
+func (f *imageFrames) Close() error { return errors.Join(f.release(), f.table.close()) }

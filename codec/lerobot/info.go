@@ -1,0 +1,174 @@
+package lerobot
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// info is meta/info.json.
+type info struct {
+	Version       string            `json:"codebase_version"`
+	FPS           float64           `json:"fps"`
+	Features      features          `json:"features"`
+	TotalEpisodes int               `json:"total_episodes"`
+	TotalFrames   int               `json:"total_frames"`
+	TotalTasks    int               `json:"total_tasks"`
+	ChunkSize     int               `json:"chunks_size"`
+	DataFileSize  int64             `json:"data_files_size_in_mb"`
+	VideoFileSize int64             `json:"video_files_size_in_mb"`
+	DataPath      string            `json:"data_path"`
+	VideoPath     *string           `json:"video_path"`
+	RobotType     *string           `json:"robot_type"`
+	Splits        map[string]string `json:"splits"`
+}
+
+// feature is what a row has under a name.
+type feature struct {
+	key   string
+	DType string         `json:"dtype"`
+	Shape []int          `json:"shape"`
+	Names any            `json:"names"` // a list, an object of lists, or nil
+	Info  map[string]any `json:"info,omitempty"`
+}
+
+// isPicture says whether the feature is what a camera saw.
+func (f *feature) isPicture() bool { return f.DType == "image" || f.DType == "video" }
+
+// width returns how many numbers the feature has in a row.
+func (f *feature) width() int {
+	n := 1
+	for _, d := range f.Shape {
+		n *= d
+	}
+	return n
+}
+
+// features are those of a dataset, in their order.
+type features []*feature
+
+func (fs features) get(key string) *feature {
+	for _, f := range fs {
+		if f.key == key {
+			return f
+		}
+	}
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: an object.
+func (fs features) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, f := range fs {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key, err := json.Marshal(f.key)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(f)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (fs *features) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("features are no object")
+	}
+	*fs = nil
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		f := &feature{key: key.(string)}
+		if err := d.Decode(f); err != nil {
+			return fmt.Errorf("feature %s: %w", f.key, err)
+		}
+		size := 1
+		for _, n := range f.Shape {
+			if n < 0 || n > 1<<20 || size > 1<<24 {
+				return fmt.Errorf("feature %s: shape %v", f.key, f.Shape)
+			}
+			size *= n
+		}
+		*fs = append(*fs, f)
+	}
+	return nil
+}
+
+// names returns the names of the numbers of a feature, in whatever way a dataset has them.
+func (f *feature) names() []string {
+	var list []string
+	var collect func(any)
+	collect = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, n := range v {
+				list = append(list, fmt.Sprint(n))
+			}
+		case map[string]any:
+			if len(v) == 1 { // {"motors": [...]}, of v2
+				for _, inner := range v {
+					collect(inner)
+				}
+			}
+		}
+	}
+	collect(f.Names)
+	if n := f.width(); len(list) != n {
+		list = nil
+		short := f.key[strings.LastIndexByte(f.key, '.')+1:]
+		for i := range n {
+			list = append(list, short+"_"+strconv.Itoa(i))
+		}
+	}
+	return list
+}
+
+// fill puts values into a template, as {chunk_index:03d}. What comes of it is the path of a file in a dataset.
+func fill(template string, values map[string]any) (string, error) {
+	var b strings.Builder
+	for rest := template; ; {
+		before, behind, found := strings.Cut(rest, "{")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		field, after, closed := strings.Cut(behind, "}")
+		name, format, _ := strings.Cut(field, ":")
+		value, known := values[name]
+		if !closed || !known {
+			return "", fmt.Errorf("path %q has no place %q", template, field)
+		}
+		rest = after
+		text := fmt.Sprint(value)
+		if digits, ok := strings.CutSuffix(format, "d"); ok {
+			n, err := strconv.Atoi(digits)
+			if err != nil || n < 0 || n > 32 {
+				return "", fmt.Errorf("path %q has no place %q", template, field)
+			}
+			text = strings.Repeat("0", max(0, n-len(text))) + text
+		}
+		b.WriteString(text)
+	}
+	if !filepath.IsLocal(b.String()) {
+		return "", fmt.Errorf("path %q is outside of the dataset", b.String())
+	}
+	return b.String(), nil
+}

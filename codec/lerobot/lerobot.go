@@ -1,0 +1,69 @@
+// Package lerobot writes takes of robots as a dataset of LeRobot's format v3.0, and reads such datasets and those of v2.1.
+//
+// A dataset is a folder: numbers, and pictures unless they are in videos, in data/chunk-000/file-000.parquet and on, videos in
+// videos/<feature>/chunk-000/file-000.mp4, and what there is to know in meta. The layout is that of huggingface/lerobot,
+// src/lerobot/datasets. Beside what LeRobot knows there is meta/tapedeck.json, which it leaves alone: when takes were, in which units they
+// are, and how they were aligned.
+package lerobot
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tapedeck/codec"
+	"tapedeck/codec/episode"
+)
+
+// Name is that of the format.
+const Name = "lerobot"
+
+// Version is that of the format that is written.
+const Version = "v3.0"
+
+func init() {
+	codec.Register(codec.Format{
+		Name: Name,
+		Sniff: func(path string, head []byte) bool {
+			if head != nil {
+				return false
+			}
+			text, err := os.ReadFile(filepath.Join(path, infoPath))
+			if err != nil {
+				return false
+			}
+			var i struct {
+				Version string `json:"codebase_version"`
+			}
+			return json.Unmarshal(text, &i) == nil && strings.HasPrefix(i.Version, "v")
+		},
+		// What is written are folders, which any name may mean.
+		Named: func(string) bool { return false },
+		Open: func(path string) (codec.Reader, error) {
+			s, err := Open(path)
+			if err != nil {
+				return nil, err
+			}
+			return episode.NewReader(Name, path, s), nil
+		},
+	})
+}
+
+// Names of features.
+const (
+	stateKey    = "observation.state"
+	actionKey   = "action"
+	imagePrefix = "observation.images."
+)
+
+// Where things are in a dataset.
+const (
+	infoPath     = "meta/info.json"
+	statsPath    = "meta/stats.json"
+	tasksPath    = "meta/tasks.parquet"
+	notesPath    = "meta/tapedeck.json"
+	episodesPath = "meta/episodes/chunk-000/file-000.parquet"
+	dataPath     = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+	videoPath    = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
+)

@@ -1,0 +1,424 @@
+package lerobot
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+// Source reads a dataset of v3.0, or of v2.1.
+type Source struct {
+	path     string
+	info     info
+	notes    notes
+	episodes []*episode.Episode
+	rowCount int
+	err      error
+	read     bool
+}
+
+var _ episode.Source = (*Source)(nil)
+
+// Open opens the dataset in the folder path.
+func Open(path string) (*Source, error) {
+	s := &Source{path: path}
+	if err := s.load(infoPath, &s.info); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	i := &s.info
+	switch {
+	case !strings.HasPrefix(i.Version, "v3.") && !strings.HasPrefix(i.Version, "v2."):
+		return nil, fmt.Errorf("open %s: it is of format %q of LeRobot, and those that can be read are v3.0 and v2.1", path, i.Version)
+	case !(i.FPS >= 0.001 && i.FPS <= 1e6):
+		return nil, fmt.Errorf("open %s: %s: fps is %v", path, infoPath, i.FPS)
+	}
+	if err := s.load(notesPath, &s.notes); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (s *Source) load(path string, value any) error {
+	text, err := os.ReadFile(filepath.Join(s.path, path))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, value); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (s *Source) isV2() bool { return strings.HasPrefix(s.info.Version, "v2.") }
+
+// Close implements episode.Source.
+func (s *Source) Close() error { return nil }
+
+// Episodes implements episode.Source. Their streams are of observation.state and action, and what else is written by this package; other
+// features of numbers are left out. Of a dataset of somebody else's, which does not say what its numbers are, all are joints of arm_0 whose
+// unit is unknown, and its episodes follow one another from the time 0 on.
+func (s *Source) Episodes() ([]*episode.Episode, error) {
+	if !s.read {
+		s.read = true
+		if s.err = s.readEpisodes(); s.err != nil {
+			s.err = fmt.Errorf("read %s: %w", s.path, s.err)
+		}
+	}
+	return s.episodes, s.err
+}
+
+// entry is an episode as the dataset lists it.
+type entry struct {
+	index  int
+	tasks  []string
+	data   string             // path of the table
+	from   float64            // the first row in the dataset
+	videos map[string]string  // paths
+	starts map[string]float64 // s, in the videos
+}
+
+func (s *Source) readEpisodes() error {
+	list := s.entries
+	if s.isV2() {
+		list = s.entriesV2
+	}
+	entries, err := list()
+	if err != nil {
+		return err
+	}
+	var open *rows
+	for _, e := range entries {
+		if open == nil || open.path != e.data {
+			if open, err = s.rows(e.data); err != nil {
+				return err
+			}
+		}
+		r, ok := open.episodes[e.index]
+		if !ok {
+			return fmt.Errorf("%s: there is no row of episode %d", e.data, e.index)
+		}
+		s.rowCount += r.n
+		s.episodes = append(s.episodes, s.episode(e, open, r))
+	}
+	return nil
+}
+
+// entries lists the episodes of v3.0.
+func (s *Source) entries() ([]*entry, error) {
+	paths, err := filepath.Glob(filepath.Join(escapeGlob(s.path), "meta/episodes/chunk-*/file-*.parquet"))
+	if err != nil || len(paths) == 0 {
+		return nil, errors.New("there is no meta/episodes/chunk-000/file-000.parquet")
+	}
+	slices.Sort(paths)
+	var all []*entry
+	for _, path := range paths {
+		t, err := openTable(path)
+		if err != nil {
+			return nil, err
+		}
+		part, err := s.entriesOf(t)
+		if err = errors.Join(err, t.close()); err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+	}
+	return all, nil
+}
+
+// escapeGlob has a path stand for itself in a pattern.
+func escapeGlob(path string) string {
+	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(path)
+}
+
+func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
+	columns := map[string][]float64{}
+	get := func(name string) error {
+		numbers, err := t.numbers(name, 1)
+		columns[name] = numbers
+		return err
+	}
+	wanted := []string{"episode_index", "data/chunk_index", "data/file_index", "dataset_from_index"}
+	for _, f := range s.info.Features {
+		if f.DType == "video" {
+			for _, what := range []string{"chunk_index", "file_index", "from_timestamp"} {
+				wanted = append(wanted, "videos/"+f.key+"/"+what)
+			}
+		}
+	}
+	for _, name := range wanted {
+		if err := get(name); err != nil {
+			return nil, err
+		}
+	}
+	tasks, err := t.texts("tasks")
+	if err != nil {
+		return nil, err
+	}
+	var all []*entry
+	for i := range columns["episode_index"] {
+		at := func(name string) int { return int(columns[name][i]) }
+		e := &entry{index: at("episode_index"), from: columns["dataset_from_index"][i], videos: map[string]string{}, starts: map[string]float64{}}
+		if i < len(tasks) {
+			e.tasks = tasks[i]
+		}
+		values := func(prefix, key string) map[string]any {
+			return map[string]any{"chunk_index": at(prefix + "chunk_index"), "file_index": at(prefix + "file_index"), "video_key": key}
+		}
+		if e.data, err = fill(s.info.DataPath, values("data/", "")); err != nil {
+			return nil, err
+		}
+		for _, f := range s.info.Features {
+			if f.DType != "video" {
+				continue
+			}
+			prefix := "videos/" + f.key + "/"
+			e.starts[f.key] = columns[prefix+"from_timestamp"][i]
+			if e.videos[f.key], err = s.video(values(prefix, f.key)); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func (s *Source) video(values map[string]any) (string, error) {
+	if s.info.VideoPath == nil {
+		return "", errors.New(infoPath + " has videos without a video_path")
+	}
+	return fill(*s.info.VideoPath, values)
+}
+
+// entriesV2 lists the episodes of v2.1: a file is of one episode.
+func (s *Source) entriesV2() ([]*entry, error) {
+	const name = "meta/episodes.jsonl"
+	text, err := os.ReadFile(filepath.Join(s.path, name))
+	if err != nil {
+		return nil, err
+	}
+	chunk := s.info.ChunkSize
+	if chunk <= 0 {
+		chunk = 1000
+	}
+	var all []*entry
+	from := 0.0
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, len(text)+1)
+	for line := 1; lines.Scan(); line++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var row struct {
+			Index  int      `json:"episode_index"`
+			Tasks  []string `json:"tasks"`
+			Length int      `json:"length"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", name, line, err)
+		}
+		e := &entry{index: row.Index, tasks: row.Tasks, from: from, videos: map[string]string{}, starts: map[string]float64{}}
+		from += float64(max(row.Length, 0))
+		values := map[string]any{"episode_chunk": row.Index / chunk, "episode_index": row.Index}
+		if e.data, err = fill(s.info.DataPath, values); err != nil {
+			return nil, err
+		}
+		for _, f := range s.info.Features {
+			if f.DType == "video" {
+				values["video_key"] = f.key
+				if e.videos[f.key], err = s.video(values); err != nil {
+					return nil, err
+				}
+			}
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// rows are the numbers of a table.
+type rows struct {
+	path     string
+	numbers  map[string][]float64
+	episodes map[int]span
+}
+
+// rows reads the numbers of a table.
+func (s *Source) rows(path string) (r *rows, err error) {
+	t, err := openTable(filepath.Join(s.path, path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	r = &rows{path: path, numbers: map[string][]float64{}, episodes: map[int]span{}}
+	for _, f := range s.info.Features {
+		if _, known := places[f.key]; !known {
+			continue
+		}
+		if r.numbers[f.key], err = t.numbers(f.key, f.width()); err != nil {
+			return nil, err
+		}
+	}
+	index, err := t.numbers("episode_index", 1)
+	if err != nil {
+		return nil, err
+	}
+	for row, x := range index {
+		e := int(x)
+		at, known := r.episodes[e]
+		switch {
+		case !known:
+			at = span{row, 1}
+		case at.from+at.n != row:
+			return nil, fmt.Errorf("%s: row %d is of episode %d, that has ended before", path, row, e)
+		default:
+			at.n++
+		}
+		r.episodes[e] = at
+	}
+	return r, nil
+}
+
+// places says where features of numbers belong: to what was told, and as which stream if nothing else is known.
+var places = map[string]struct {
+	command bool
+	stream  string
+}{
+	stateKey: {false, "joint"}, actionKey: {true, "joint"},
+	"observation.pose": {false, "pose"}, "observation.velocity": {false, "velocity"}, "observation.effort": {false, "effort"},
+	"action.pose": {true, "pose"},
+}
+
+// episode makes an episode of its rows.
+func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
+	period := 1e9 / s.info.FPS
+	start := int64(math.Round(e.from * period))
+	ep := &episode.Episode{Name: fmt.Sprintf("episode_%d", e.index), Task: strings.Join(e.tasks, "; ")}
+	devices := map[string]json.RawMessage{}
+	if e.index >= 0 && e.index < len(s.notes.Episodes) {
+		note := s.notes.Episodes[e.index]
+		start = note.Start
+		ep.Success, ep.Metadata, devices = note.Success, note.Metadata, note.Devices
+		if note.Name != "" {
+			ep.Name = note.Name
+		}
+	}
+	stamps := make([]int64, at.n)
+	for i := range stamps {
+		stamps[i] = start + int64(math.Round(float64(i)*period))
+	}
+	ep.Start, ep.End = stamps[0], stamps[at.n-1]
+	for _, f := range s.info.Features {
+		if f.isPicture() {
+			c := s.camera(e, f, at)
+			c.Stamps, c.Device = stamps, devices[c.Name]
+			ep.Cameras = append(ep.Cameras, c)
+		}
+		if numbers, ok := r.numbers[f.key]; ok {
+			width := f.width()
+			s.arms(ep, f, numbers[at.from*width:(at.from+at.n)*width], stamps)
+		}
+	}
+	for _, a := range ep.Arms {
+		a.Device = devices[a.Name]
+	}
+	return ep
+}
+
+// camera returns that of a feature.
+func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
+	name := s.notes.Cameras[f.key]
+	if name == "" {
+		name = strings.TrimPrefix(f.key, imagePrefix)
+	}
+	c := &episode.Camera{Track: align.Track{Name: name, Topic: f.key}}
+	if f.DType == "video" {
+		c.Open = func() (episode.Frames, error) {
+			return openVideo(filepath.Join(s.path, e.videos[f.key]), f, s.info.FPS, e.starts[f.key], at.n)
+		}
+		return c
+	}
+	c.Open = func() (episode.Frames, error) { return openImages(filepath.Join(s.path, e.data), f.key, at.from, at.n) }
+	return c
+}
+
+// arms gives arms what a feature says of them.
+func (s *Source) arms(ep *episode.Episode, f *feature, numbers []float64, stamps []int64) {
+	place, width, names := places[f.key], f.width(), f.names()
+	columns := s.notes.Columns[f.key]
+	if len(columns) != width {
+		columns = make([]noteColumn, width)
+		for i := range columns {
+			columns[i] = noteColumn{Arm: "arm_0", Stream: place.stream, Name: names[i]}
+		}
+	}
+	type stream struct{ arm, name string }
+	vectors := map[stream]*align.Vector{}
+	indices := map[stream][]int{}
+	for i, c := range columns {
+		key := stream{c.Arm, c.Stream}
+		v := vectors[key]
+		if v == nil {
+			v = &align.Vector{Name: c.Arm + "/" + c.Stream, Topic: f.key, Stamps: stamps}
+			if place.command {
+				v.Name = c.Arm + "/command/" + c.Stream
+			}
+			vectors[key] = v
+			arm(ep, c.Arm).set(place.command, c.Stream, v)
+		}
+		v.Columns = append(v.Columns, align.Column{Name: c.Name, Unit: c.Unit, Interp: c.Interp})
+		indices[key] = append(indices[key], i)
+	}
+	for key, v := range vectors {
+		v.Values = make([]float64, 0, len(stamps)*len(v.Columns))
+		for row := range stamps {
+			for _, i := range indices[key] {
+				v.Values = append(v.Values, numbers[row*width+i])
+			}
+		}
+	}
+}
+
+// someArm is an arm that streams are given to.
+type someArm struct{ *episode.Arm }
+
+// arm returns the arm of a name.
+func arm(ep *episode.Episode, name string) someArm {
+	i := slices.IndexFunc(ep.Arms, func(a *episode.Arm) bool { return a.Name == name })
+	if i < 0 {
+		i = len(ep.Arms)
+		ep.Arms = append(ep.Arms, &episode.Arm{Name: name})
+	}
+	return someArm{ep.Arms[i]}
+}
+
+func (a someArm) set(command bool, stream string, v *align.Vector) {
+	switch {
+	case stream == "joint" && command:
+		a.CommandJoint = v
+	case stream == "joint":
+		a.Joint = v
+	case stream == "gripper" && command:
+		a.CommandGripper = v
+	case stream == "gripper":
+		a.Gripper, a.GripperRange = v, [2]float64{0, 1}
+	case stream == "pose" && command:
+		a.CommandPose = v
+	case stream == "pose":
+		a.Pose = v
+	case stream == "velocity":
+		a.Velocity = v
+	case stream == "effort":
+		a.Effort = v
+	}
+}

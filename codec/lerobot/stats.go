@@ -1,0 +1,187 @@
+package lerobot
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+)
+
+// statNames are those of the statistics of a feature, as LeRobot has them.
+var statNames = []string{"min", "max", "mean", "std", "count", "q01", "q10", "q50", "q90", "q99"}
+
+// quantiles are what q01 and on stand for.
+var quantiles = map[string]float64{"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
+
+// quantileBins is how many bins LeRobot's histograms have.
+const quantileBins = 5000
+
+// stats are the statistics of a feature: of each name a number for each column, but one count.
+type stats struct {
+	values  map[string][]float64
+	picture bool
+}
+
+// newStats returns statistics to which columns can be added.
+func newStats(count int, picture bool) *stats {
+	return &stats{values: map[string][]float64{"count": {float64(count)}}, picture: picture}
+}
+
+// add adds a column: values, each as often as its weight.
+func (s *stats) add(values []float64, weights []int64, scale float64) {
+	low, high, sum, total := math.Inf(1), math.Inf(-1), 0.0, 0.0
+	for i, x := range values {
+		if w := float64(weights[i]); w > 0 {
+			low, high, sum, total = min(low, x), max(high, x), sum+w*x, total+w
+		}
+	}
+	mean, squares := sum/total, 0.0
+	for i, x := range values {
+		squares += float64(weights[i]) * (x - mean) * (x - mean)
+	}
+	set := func(name string, x float64) { s.values[name] = append(s.values[name], x*scale) }
+	set("min", low)
+	set("max", high)
+	set("mean", mean)
+	set("std", math.Sqrt(squares/total))
+	for name, x := range histogramQuantiles(values, weights, low, high, total) {
+		set(name, x)
+	}
+}
+
+// histogramQuantiles returns quantiles as LeRobot has them: those of a histogram, linear within a bin, and below the first bin's count the
+// lowest edge.
+func histogramQuantiles(values []float64, weights []int64, low, high, total float64) map[string]float64 {
+	low, high = low-1e-10, high+1e-10
+	edge := func(i int) float64 { return low + (high-low)*float64(i)/quantileBins }
+	counts := make([]float64, quantileBins)
+	for i, x := range values {
+		if weights[i] == 0 {
+			continue
+		}
+		bin := 0
+		if high > low {
+			bin = min(max(int((x-low)/(high-low)*quantileBins), 0), quantileBins-1)
+		}
+		counts[bin] += float64(weights[i])
+	}
+	result := map[string]float64{}
+	for name, q := range quantiles {
+		target, before := q*total, 0.0
+		bin := 0
+		for bin < quantileBins && before+counts[bin] < target {
+			before += counts[bin]
+			bin++
+		}
+		switch {
+		case bin == 0:
+			result[name] = edge(0)
+		case bin == quantileBins:
+			result[name] = edge(quantileBins)
+		default:
+			result[name] = edge(bin) + (target-before)/counts[bin]*(edge(bin+1)-edge(bin))
+		}
+	}
+	return result
+}
+
+// columnStats returns those of numbers: n rows of a width.
+func columnStats(n, width int, value func(row, column int) float64) *stats {
+	s := newStats(n, false)
+	values, weights := make([]float64, n), make([]int64, n)
+	for i := range weights {
+		weights[i] = 1
+	}
+	for c := range width {
+		for i := range values {
+			values[i] = value(i, c)
+		}
+		s.add(values, weights, 1)
+	}
+	return s
+}
+
+// merge returns the statistics of all rows that some have. Means and deviations are exact; of quantiles the outer ones are taken, as LeRobot
+// does.
+func merge(parts []*stats) *stats {
+	total := 0.0
+	for _, p := range parts {
+		total += p.values["count"][0]
+	}
+	m := newStats(int(total), parts[0].picture)
+	for c := range parts[0].values["mean"] {
+		mean, variance := 0.0, 0.0
+		for _, p := range parts {
+			mean += p.values["mean"][c] * p.values["count"][0] / total
+		}
+		for _, p := range parts {
+			std, delta := p.values["std"][c], p.values["mean"][c]-mean
+			variance += (std*std + delta*delta) * p.values["count"][0] / total
+		}
+		for _, name := range statNames {
+			var x float64
+			switch {
+			case name == "count":
+				continue
+			case name == "mean":
+				x = mean
+			case name == "std":
+				x = math.Sqrt(variance)
+			default:
+				x = parts[0].values[name][c]
+				for _, p := range parts[1:] {
+					if name == "min" || strings.HasPrefix(name, "q") && quantiles[name] <= 0.5 {
+						x = min(x, p.values[name][c])
+					} else {
+						x = max(x, p.values[name][c])
+					}
+				}
+			}
+			m.values[name] = append(m.values[name], x)
+		}
+	}
+	return m
+}
+
+// MarshalJSON implements json.Marshaler. The numbers of pictures are of shape 3×1×1.
+func (s *stats) MarshalJSON() ([]byte, error) {
+	object := map[string]any{}
+	for name, values := range s.values {
+		switch {
+		case name == "count":
+			object[name] = []int64{int64(values[0])}
+		case s.picture:
+			nested := make([][][]float64, len(values))
+			for i, x := range values {
+				nested[i] = [][]float64{{x}}
+			}
+			object[name] = nested
+		default:
+			object[name] = slices.Clone(values)
+		}
+	}
+	return json.Marshal(object)
+}
+
+// sampled returns which of n pictures LeRobot looks at for statistics: at least 100, and more the more there are.
+func sampled(n int) []int {
+	count := max(min(100, n), min(int(math.Pow(float64(n), 0.75)), 10000))
+	indices := make([]int, count)
+	for i := range indices {
+		if count > 1 {
+			indices[i] = int(math.RoundToEven(float64(i) * float64(n-1) / float64(count-1)))
+		}
+	}
+	return indices
+}
+
+// every returns of how many pixels in a row or column of a picture LeRobot looks at one.
+func every(width, height int) int {
+	if max(width, height) < 300 {
+		return 1
+	}
+	if width > height {
+		return width / 150
+	}
+	return height / 150
+}

@@ -1,0 +1,151 @@
+package lerobot
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"slices"
+	"sync"
+
+	"tapedeck/codec/episode"
+)
+
+// camera is what a camera saw in a take, as it is written.
+type camera struct {
+	feature string
+	camera  *episode.Camera
+	frames  []int // of each row; -1 is none
+	picture picture
+	stats   *stats
+	black   episode.Frame // what rows have that have none
+}
+
+// survey goes through the frames, so that what cannot be written is known before anything is.
+func survey(cameras []*camera, size func(feature string) (width, height int)) error {
+	errs := make([]error, len(cameras))
+	var group sync.WaitGroup
+	for i, c := range cameras {
+		group.Go(func() {
+			if err := c.survey(size(c.feature)); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", c.camera.Name, err)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// survey looks at all frames. They are to be of a size; 0 by 0 is that of the first one.
+func (c *camera) survey(width, height int) (err error) {
+	frames, err := c.camera.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, frames.Close()) }()
+	wanted := sampled(len(c.frames))
+	var counted histogram
+	black, known := 0, false
+	for row, index := range c.frames {
+		n := 0 // how often the frame counts
+		for ; len(wanted) > 0 && wanted[0] == row; wanted = wanted[1:] {
+			n++
+		}
+		if index < 0 {
+			black += n
+			continue
+		}
+		f, err := frames.Frame(index)
+		if err != nil {
+			return fmt.Errorf("frame %d: %w", index, err)
+		}
+		p, err := look(&f)
+		if err != nil {
+			return fmt.Errorf("frame %d: %w", index, err)
+		}
+		if width == 0 {
+			width, height = p.width, p.height
+		}
+		if p.width != width || p.height != height {
+			return fmt.Errorf("frame %d is of %d×%d pixels, where others are of %d×%d: all of a dataset have to be the same", index, p.width, p.height, width, height)
+		}
+		if !known {
+			c.picture, known = p, true
+		}
+		if p.encoding != c.picture.encoding {
+			return fmt.Errorf("frame %d is of encoding %s, where others are of %s", index, p.encoding, c.picture.encoding)
+		}
+		if n == 0 {
+			continue
+		}
+		m, err := decode(&f)
+		if err != nil {
+			return fmt.Errorf("frame %d: %w", index, err)
+		}
+		for range n {
+			counted.count(m, every(p.width, p.height))
+		}
+	}
+	if width == 0 {
+		return errors.New("none of its frames is in any row")
+	}
+	c.stats = c.statistics(&counted, black, width, height)
+	if !known {
+		c.picture = picture{encoding: "png", width: width, height: height}
+	}
+	if slices.Contains(c.frames, -1) {
+		return c.paintBlack()
+	}
+	return nil
+}
+
+// statistics returns those of what was counted, and of as many black pictures.
+func (c *camera) statistics(h *histogram, black, width, height int) *stats {
+	step := every(width, height)
+	pixels := int64((width+step-1)/step) * int64((height+step-1)/step) * int64(black)
+	for colour := range h {
+		h[colour][0] += pixels
+	}
+	return h.stats(len(sampled(len(c.frames))))
+}
+
+// paintBlack makes the picture that rows have that have none, in the encoding of the others.
+func (c *camera) paintBlack() (err error) {
+	p := &c.picture
+	f := &c.black
+	f.Encoding, f.Width, f.Height = p.encoding, p.width, p.height
+	black := image.NewRGBA(image.Rect(0, 0, p.width, p.height))
+	for i := 3; i < len(black.Pix); i += 4 {
+		black.Pix[i] = 0xff
+	}
+	switch p.encoding {
+	case "jpeg":
+		f.Data, err = encodeJPEG(black)
+	case "png":
+		f.Data, err = encodePNG(black)
+	default:
+		f.Step = p.width * pixelLayouts[p.encoding].bytes
+		f.Data = make([]byte, f.Step*p.height)
+	}
+	return err
+}
+
+// each calls what it is given with the frame of each row, in their order.
+func (c *camera) each(do func(row int, f *episode.Frame) error) (err error) {
+	frames, err := c.camera.Open()
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.camera.Name, err)
+	}
+	defer func() { err = errors.Join(err, frames.Close()) }()
+	for row, index := range c.frames {
+		f := c.black
+		if index >= 0 {
+			if f, err = frames.Frame(index); err != nil {
+				return fmt.Errorf("%s: frame %d: %w", c.camera.Name, index, err)
+			}
+		}
+		if err := do(row, &f); err != nil {
+			return fmt.Errorf("%s: row %d: %w", c.camera.Name, row, err)
+		}
+	}
+	return nil
+}

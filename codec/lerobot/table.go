@@ -1,0 +1,171 @@
+package lerobot
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// column is one of a table.
+type column struct {
+	name string
+	node parquet.Node
+}
+
+func intColumn(name string) column {
+	return column{name, parquet.Optional(parquet.Leaf(parquet.Int64Type))}
+}
+
+func floatColumn(name string) column {
+	return column{name, parquet.Optional(parquet.Leaf(parquet.FloatType))}
+}
+
+func doubleColumn(name string) column {
+	return column{name, parquet.Optional(parquet.Leaf(parquet.DoubleType))}
+}
+
+func stringColumn(name string) column {
+	return column{name, parquet.Optional(parquet.String())}
+}
+
+// listColumn is of lists of lists, as deep as that.
+func listColumn(name string, element parquet.Node, depth int) column {
+	node := parquet.Optional(element)
+	for range depth {
+		node = parquet.Optional(parquet.List(node))
+	}
+	return column{name, node}
+}
+
+// imageColumn is of pictures, as Hugging Face's datasets keep them. They are compressed already.
+func imageColumn(name string) column {
+	bytes := parquet.Compressed(parquet.Leaf(parquet.ByteArrayType), &parquet.Uncompressed)
+	return column{name, parquet.Optional(newGroup([]column{
+		{"bytes", parquet.Optional(bytes)}, stringColumn("path"),
+	}))}
+}
+
+// group has its fields in an order, which parquet.Group has not.
+type group struct {
+	parquet.Group
+	fields []parquet.Field
+}
+
+func newGroup(columns []column) *group {
+	g := &group{Group: parquet.Group{}}
+	for _, c := range columns {
+		g.Group[c.name] = c.node
+	}
+	byName := g.Group.Fields()
+	for _, c := range columns {
+		g.fields = append(g.fields, byName[slices.IndexFunc(byName, func(f parquet.Field) bool { return f.Name() == c.name })])
+	}
+	return g
+}
+
+// Fields implements parquet.Node.
+func (g *group) Fields() []parquet.Field { return g.fields }
+
+// table is a Parquet file that is being written, column by column: a row group has as many rows in each.
+type table struct {
+	path   string
+	file   *os.File
+	out    *parquet.Writer
+	leaves map[string]int // the first of each column
+	values []parquet.Value
+}
+
+// createTable begins a file. Pages are in files of their own, in the same folder, until their row group is complete: pictures would not
+// fit into memory.
+func createTable(path string, columns []column, metadata map[string]string) (*table, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	schema := parquet.NewSchema("schema", newGroup(columns))
+	t := &table{path: path, file: file, leaves: map[string]int{}}
+	options := []parquet.WriterOption{
+		schema, parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.CreatedBy("tapedeck", "1", "0"),
+		parquet.ColumnPageBuffers(parquet.NewFileBufferPool(filepath.Dir(path), ".pages-*")),
+	}
+	for i, leaf := range schema.Columns() {
+		if _, known := t.leaves[leaf[0]]; !known {
+			t.leaves[leaf[0]] = i
+		}
+		if leaf[len(leaf)-1] == "bytes" {
+			options = append(options, parquet.SkipPageBounds(leaf...))
+		}
+	}
+	for key, value := range metadata {
+		options = append(options, parquet.KeyValueMetadata(key, value))
+	}
+	t.out = parquet.NewWriter(file, options...)
+	return t, nil
+}
+
+// put writes rows to a leaf.
+func (t *table) put(leaf int, values ...parquet.Value) error {
+	_, err := t.out.ColumnWriters()[leaf].WriteRowValues(values)
+	return err
+}
+
+// scalars writes n rows of a column.
+func (t *table) scalars(name string, n int, value func(row int) parquet.Value) error {
+	leaf := t.leaves[name]
+	t.values = t.values[:0]
+	for i := range n {
+		t.values = append(t.values, value(i).Level(0, 1, leaf))
+	}
+	return t.put(leaf, t.values...)
+}
+
+// lists writes n rows of a column, each of a list of width that is depth deep: the inner ones are of one.
+func (t *table) lists(name string, depth, n, width int, value func(row, i int) parquet.Value) error {
+	leaf := t.leaves[name]
+	for i := range n {
+		t.values = t.values[:0]
+		for k := range width {
+			t.values = append(t.values, value(i, k).Level(min(k, 1), 2*depth+1, leaf))
+		}
+		if err := t.put(leaf, t.values...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// image writes a row of a column of pictures.
+func (t *table) image(name string, data []byte, path string) error {
+	leaf := t.leaves[name]
+	return errors.Join(
+		t.put(leaf, parquet.ByteArrayValue(data).Level(0, 2, leaf)),
+		t.put(leaf+1, parquet.ByteArrayValue([]byte(path)).Level(0, 2, leaf+1)))
+}
+
+// flush ends a row group.
+func (t *table) flush() error { return t.out.Flush() }
+
+// size returns how many bytes there are of complete row groups.
+func (t *table) size() int64 {
+	stat, err := t.file.Stat()
+	if err != nil {
+		return 0
+	}
+	return stat.Size()
+}
+
+// close completes the file.
+func (t *table) close() error {
+	return errors.Join(t.out.Close(), t.file.Sync(), t.file.Close())
+}
+
+// abort gives the file up.
+func (t *table) abort() {
+	t.file.Close()
+}

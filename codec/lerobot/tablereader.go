@@ -1,0 +1,177 @@
+package lerobot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// tableReader reads a Parquet file.
+type tableReader struct {
+	path string
+	file *os.File
+	in   *parquet.File
+}
+
+// openTable opens a file.
+func openTable(path string) (t *tableReader, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			file.Close()
+		}
+	}()
+	stat, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	t = &tableReader{path: path, file: file}
+	err = guard(path, func() error {
+		t.in, err = parquet.OpenFile(file, stat.Size())
+		return err
+	})
+	return t, err
+}
+
+func (t *tableReader) close() error { return t.file.Close() }
+
+// guard calls what reads a file, and has what that panics of be an error: the Parquet reader is not made for damaged files.
+func guard(path string, read func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("read %s: it is damaged: %v", path, p)
+		}
+	}()
+	if err := read(); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// leaf returns the first leaf of a column, or -1.
+func (t *tableReader) leaf(name string) int {
+	for i, path := range t.in.Schema().Columns() {
+		if path[0] == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// scan calls what it is given with each value of a leaf, and whether a row begins with it.
+func (t *tableReader) scan(leaf int, do func(v parquet.Value, begins bool) error) error {
+	return guard(t.path, func() error {
+		buffer := make([]parquet.Value, 256)
+		for _, rows := range t.in.RowGroups() {
+			if err := scanPages(rows.ColumnChunks()[leaf].Pages(), buffer, do); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func scanPages(pages parquet.Pages, buffer []parquet.Value, do func(parquet.Value, bool) error) error {
+	defer pages.Close()
+	for {
+		page, err := pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		values := page.Values()
+		for err == nil {
+			var n int
+			n, err = values.ReadValues(buffer)
+			for _, v := range buffer[:n] {
+				if failed := do(v, v.RepetitionLevel() == 0); failed != nil {
+					parquet.Release(page)
+					return failed
+				}
+			}
+		}
+		parquet.Release(page)
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+}
+
+// numbers returns the rows of a column, each of width numbers. A null is a NaN.
+func (t *tableReader) numbers(name string, width int) ([]float64, error) {
+	leaf := t.leaf(name)
+	if leaf < 0 {
+		return nil, fmt.Errorf("read %s: there is no column %s", t.path, name)
+	}
+	var all []float64
+	rows := 0
+	err := t.scan(leaf, func(v parquet.Value, begins bool) error {
+		if begins {
+			if len(all) != rows*width {
+				return fmt.Errorf("column %s: row %d is not of %d numbers", name, rows-1, width)
+			}
+			rows++
+		}
+		if len(all) >= rows*width {
+			return fmt.Errorf("column %s: row %d is not of %d numbers", name, rows-1, width)
+		}
+		x, err := number(v)
+		all = append(all, x)
+		return err
+	})
+	if err == nil && len(all) != int(t.in.NumRows())*width {
+		err = fmt.Errorf("read %s: column %s has %d numbers for %d rows", t.path, name, len(all), t.in.NumRows())
+	}
+	return all, err
+}
+
+func number(v parquet.Value) (float64, error) {
+	if v.IsNull() {
+		return math.NaN(), nil
+	}
+	switch v.Kind() {
+	case parquet.Boolean:
+		if v.Boolean() {
+			return 1, nil
+		}
+		return 0, nil
+	case parquet.Int32:
+		return float64(v.Int32()), nil
+	case parquet.Int64:
+		return float64(v.Int64()), nil
+	case parquet.Float:
+		return float64(v.Float()), nil
+	case parquet.Double:
+		return v.Double(), nil
+	}
+	return 0, fmt.Errorf("%v is no number", v.Kind())
+}
+
+// texts returns the rows of a column of texts, or of lists of them.
+func (t *tableReader) texts(name string) ([][]string, error) {
+	leaf := t.leaf(name)
+	if leaf < 0 {
+		return nil, fmt.Errorf("read %s: there is no column %s", t.path, name)
+	}
+	var rows [][]string
+	err := t.scan(leaf, func(v parquet.Value, begins bool) error {
+		if begins {
+			rows = append(rows, nil)
+		}
+		if !v.IsNull() && v.Kind() == parquet.ByteArray && len(rows) > 0 {
+			last := &rows[len(rows)-1]
+			*last = append(*last, string(v.ByteArray()))
+		}
+		return nil
+	})
+	return rows, err
+}

@@ -1,0 +1,159 @@
+package lerobot
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+// tolerance is how far a row may be from its place on the timeline, as of LeRobot.
+const tolerance = 100 * time.Microsecond
+
+// vector is a feature of numbers of a take.
+type vector struct {
+	feature *feature
+	columns []noteColumn
+	parts   []part
+}
+
+// part is a column of a vector.
+type part struct {
+	rows   *align.Rows
+	column int
+}
+
+func (v *vector) at(row, i int) float32 {
+	p := v.parts[i]
+	return float32(p.rows.Values[row*len(p.rows.Columns)+p.column])
+}
+
+// add adds columns of an arm.
+func (v *vector) add(arm *episode.Arm, stream string, rows *align.Rows) {
+	if rows == nil {
+		return
+	}
+	for i, c := range rows.Columns {
+		v.columns = append(v.columns, noteColumn{Arm: arm.Name, Stream: stream, Name: c.Name, Unit: c.Unit, Interp: c.Interp})
+		v.parts = append(v.parts, part{rows, i})
+	}
+}
+
+// complete makes the feature.
+func (v *vector) complete(key string) *vector {
+	names := make([]any, len(v.columns))
+	for i, c := range v.columns {
+		name := c.Arm + "." + c.Name
+		if c.Stream == "gripper" {
+			name = c.Arm + ".gripper"
+		}
+		names[i] = name
+	}
+	v.feature = &feature{key: key, DType: "float32", Shape: []int{len(names)}, Names: names}
+	return v
+}
+
+// vectors returns the features of numbers of a take.
+func vectors(r *episode.Rows, state string) ([]*vector, error) {
+	joints, err := r.QPos()
+	if err != nil {
+		return nil, err
+	}
+	actions, err := r.Action()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(r.Arms, func(a episode.ArmRows) bool { return a.Joint != nil }) {
+		state = StatePose
+	}
+	var observed, action, pose, velocity, effort, actionPose vector
+	at := 0 // column of joints
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		position := func(v *vector, rows *align.Rows, stream string, from, n int) {
+			for c := range n {
+				column := rows.Columns[from+c]
+				name := strings.TrimPrefix(column.Name, a.Arm.Name+".")
+				v.columns = append(v.columns, noteColumn{Arm: a.Arm.Name, Stream: stream, Name: name, Unit: column.Unit, Interp: column.Interp})
+				v.parts = append(v.parts, part{rows, from + c})
+			}
+		}
+		if a.Joint != nil {
+			n := len(a.Joint.Columns)
+			if state == StateJoint {
+				position(&observed, joints, "joint", at, n)
+				position(&action, actions, "joint", at, n)
+			}
+			at += n
+		}
+		if state == StatePose {
+			observed.add(a.Arm, "pose", a.Pose)
+			action.add(a.Arm, "pose", a.ActionPose)
+		} else {
+			pose.add(a.Arm, "pose", a.Pose)
+			if a.PoseSource == align.ActionCommand {
+				actionPose.add(a.Arm, "pose", a.ActionPose)
+			}
+		}
+		if a.Gripper != nil {
+			position(&observed, joints, "gripper", at, 1)
+			position(&action, actions, "gripper", at, 1)
+			at++
+		}
+		velocity.add(a.Arm, "velocity", a.Velocity)
+		effort.add(a.Arm, "effort", a.Effort)
+	}
+	if len(observed.parts) == 0 {
+		return nil, errors.New("there are no joints and no poses that " + stateKey + " could be")
+	}
+	all := []*vector{observed.complete(stateKey), action.complete(actionKey)}
+	for _, v := range []*vector{
+		pose.complete("observation.pose"), velocity.complete("observation.velocity"), effort.complete("observation.effort"),
+		actionPose.complete("action.pose"),
+	} {
+		if len(v.parts) > 0 {
+			all = append(all, v)
+		}
+	}
+	return all, nil
+}
+
+// check refuses numbers that are none.
+func (v *vector) check(from, n int) error {
+	for row := from; row < from+n; row++ {
+		for i := range v.parts {
+			if x := v.at(row, i); x-x != 0 {
+				return fmt.Errorf("row %d: %s of %s is %v, on which nothing can be trained: align so that such rows are dropped", row, v.feature.Names.([]any)[i], v.feature.key, x)
+			}
+		}
+	}
+	return nil
+}
+
+// span is a stretch of rows one after the other, without one missing between.
+type span struct{ from, n int }
+
+// spans returns the stretches of a take at some rows a second.
+func spans(stamps []int64, fps int) ([]span, error) {
+	period := 1e9 / float64(fps)
+	all := []span{{0, 1}}
+	for i := 1; i < len(stamps); i++ {
+		last := &all[len(all)-1]
+		steps := math.Round(float64(stamps[i]-stamps[i-1]) / period)
+		if steps > 1 {
+			all = append(all, span{i, 1})
+			continue
+		}
+		late := time.Duration(stamps[i] - stamps[last.from] - int64(math.Round(float64(last.n)*period)))
+		if late.Abs() > tolerance {
+			return nil, fmt.Errorf("row %d is %v from its time at %d rows a second, and LeRobot has rows at a fixed rate only: align on the timeline fixed:%d", i, late, fps, fps)
+		}
+		last.n++
+	}
+	return all, nil
+}

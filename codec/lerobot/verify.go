@@ -1,0 +1,96 @@
+package lerobot
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec/episode"
+)
+
+// verify reads a dataset back: all numbers, the first and the last picture of each camera of each episode that is in a table, and how many
+// frames there are in videos.
+func verify(path string, o *Options, episodes, rows int) error {
+	s, err := Open(path)
+	if err != nil {
+		return err
+	}
+	all, err := s.Episodes()
+	if err != nil {
+		return err
+	}
+	if len(all) != episodes {
+		return fmt.Errorf("there are %d episodes, not %d", len(all), episodes)
+	}
+	if s.rowCount != rows {
+		return fmt.Errorf("there are %d rows, not %d", s.rowCount, rows)
+	}
+	if !o.Video {
+		for _, e := range all {
+			for _, c := range e.Cameras {
+				if err := verifyPictures(c); err != nil {
+					return fmt.Errorf("%s: %s: %w", e.Name, c.Name, err)
+				}
+			}
+		}
+		return nil
+	}
+	for _, f := range s.info.Features {
+		if f.DType != "video" {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(escapeGlob(path), "videos", escapeGlob(f.key), "*", "*.mp4"))
+		if err != nil {
+			return err
+		}
+		frames := 0
+		for _, file := range files {
+			n, err := countFrames(o, file)
+			if err != nil {
+				return err
+			}
+			frames += n
+		}
+		if frames != rows {
+			return fmt.Errorf("videos of %s have %d frames, not %d", f.key, frames, rows)
+		}
+	}
+	return nil
+}
+
+func verifyPictures(c *episode.Camera) (err error) {
+	frames, err := c.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, frames.Close()) }()
+	for _, i := range []int{0, len(c.Stamps) - 1} {
+		f, err := frames.Frame(i)
+		if err != nil {
+			return err
+		}
+		if _, err := look(&f); err != nil {
+			return fmt.Errorf("frame %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// countFrames asks ffmpeg how many frames a video has.
+func countFrames(o *Options, path string) (int, error) {
+	command := exec.Command(o.FFmpeg, "-v", "error", "-nostdin", "-i", path, "-map", "0:v", "-c", "copy", "-f", "framecrc", "-")
+	out, err := command.Output()
+	if err != nil {
+		return 0, fmt.Errorf("read %s with %s: %w", path, o.FFmpeg, err)
+	}
+	n := 0
+	for line := range strings.Lines(string(out)) {
+		if _, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(line, ",", 2)[0])); err == nil {
+			n++
+		}
+	}
+	return n, nil
+}

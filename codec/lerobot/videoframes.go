@@ -1,0 +1,105 @@
+package lerobot
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec/episode"
+)
+
+// videoFrames reads frames of a video with ffmpeg, one after the other; to go elsewhere it starts again.
+type videoFrames struct {
+	path          string
+	width, height int
+	fps           float64
+	from          float64 // s, of the first frame
+	count         int
+
+	command *exec.Cmd
+	out     io.ReadCloser
+	pixels  *bufio.Reader
+	said    bytes.Buffer
+	next    int
+	data    []byte
+}
+
+func openVideo(path string, f *feature, fps, from float64, count int) (*videoFrames, error) {
+	if len(f.Shape) != 3 {
+		return nil, fmt.Errorf("read %s: %s is of shape %v, not of height, width and colours", path, f.key, f.Shape)
+	}
+	v := &videoFrames{path: path, height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count, next: -1}
+	if f.Shape[0] == 3 && f.Shape[2] != 3 { // some datasets have colours first
+		v.height, v.width = f.Shape[1], f.Shape[2]
+	}
+	if v.width <= 0 || v.height <= 0 || v.width > maxPixels/v.height {
+		return nil, fmt.Errorf("read %s: a video of %d×%d pixels", path, v.width, v.height)
+	}
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		return nil, fmt.Errorf("read %s: videos are decoded with ffmpeg, which cannot be found: install it (Debian: ffmpeg)", path)
+	}
+	v.data = make([]byte, v.width*v.height*3)
+	return v, nil
+}
+
+// Frame implements episode.Frames.
+func (v *videoFrames) Frame(i int) (episode.Frame, error) {
+	if i < 0 || i >= v.count {
+		return episode.Frame{}, fmt.Errorf("read %s: there is no frame %d, of %d", v.path, i, v.count)
+	}
+	if i != v.next {
+		if err := v.start(i); err != nil {
+			return episode.Frame{}, fmt.Errorf("read %s: frame %d: %w", v.path, i, err)
+		}
+	}
+	if _, err := io.ReadFull(v.pixels, v.data); err != nil {
+		v.stop()
+		return episode.Frame{}, fmt.Errorf("read %s: frame %d: %w: %s", v.path, i, err, lastLines(v.said.String()))
+	}
+	v.next++
+	return episode.Frame{Encoding: "rgb8", Data: v.data, Width: v.width, Height: v.height, Step: 3 * v.width}, nil
+}
+
+// start has ffmpeg decode from a frame on.
+func (v *videoFrames) start(i int) error {
+	v.stop()
+	at := max(v.from+(float64(i)-0.5)/v.fps, 0)
+	// A path may begin as an option or a protocol would.
+	path := v.path
+	if !strings.HasPrefix(path, "/") {
+		path = "./" + path
+	}
+	v.command = exec.Command("ffmpeg", "-v", "error", "-nostdin", "-ss", strconv.FormatFloat(at, 'f', 6, 64), "-i", "file:"+path,
+		"-frames:v", strconv.Itoa(v.count-i), "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", fmt.Sprintf("%dx%d", v.width, v.height), "pipe:1")
+	v.said.Reset()
+	v.command.Stderr = &v.said
+	out, err := v.command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := v.command.Start(); err != nil {
+		return err
+	}
+	v.out, v.pixels, v.next = out, bufio.NewReaderSize(out, 1<<20), i
+	return nil
+}
+
+func (v *videoFrames) stop() {
+	if v.out == nil {
+		return
+	}
+	_ = v.command.Process.Kill()
+	v.out.Close()
+	_ = v.command.Wait() // whatever it says, it was killed
+	v.out, v.next = nil, -1
+}
+
+// Close implements episode.Frames.
+func (v *videoFrames) Close() error {
+	v.stop()
+	return nil
+}

@@ -1,0 +1,230 @@
+package lerobot
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+// jpegOf returns a picture of one colour.
+func jpegOf(t testing.TB, width, height int, c color.Color) []byte {
+	m := image.NewRGBA(image.Rect(0, 0, width, height))
+	for i := range width * height {
+		m.Set(i%width, i/width, c)
+	}
+	var b bytes.Buffer
+	require.NoError(t, jpeg.Encode(&b, m, &jpeg.Options{Quality: 95}))
+	return b.Bytes()
+}
+
+// album is frames in memory.
+type album []episode.Frame
+
+func (a album) Frame(i int) (episode.Frame, error) {
+	if a[i].Data == nil {
+		return episode.Frame{}, fmt.Errorf("frame %d is broken", i)
+	}
+	return a[i], nil
+}
+func (a album) Close() error { return nil }
+
+const width, height = 64, 48
+
+// brightness is how bright frame i of a camera is.
+func brightness(i int) uint8 { return uint8(16 + i*7%200) }
+
+func cameraOf(t testing.TB, name string, start int64, n, fps int) *episode.Camera {
+	var frames album
+	c := &episode.Camera{Track: align.Track{Name: name}, Device: json.RawMessage(`{"kind":"test"}`)}
+	for i := range n {
+		g := brightness(i)
+		frames = append(frames, episode.Frame{Encoding: "jpeg", Data: jpegOf(t, width, height, color.RGBA{g, g, g, 255})})
+		c.Stamps = append(c.Stamps, start+int64(math.Round(float64(i)*1e9/float64(fps))))
+	}
+	c.Open = func() (episode.Frames, error) { return frames, nil }
+	return c
+}
+
+func stream(name string, start int64, n, fps int, f func(i, c int) float64, columns ...align.Column) *align.Vector {
+	v := &align.Vector{Name: name, Columns: columns}
+	for i := range n {
+		v.Stamps = append(v.Stamps, start+int64(math.Round(float64(i)*1e9/float64(fps))))
+		for c := range columns {
+			v.Values = append(v.Values, f(i, c))
+		}
+	}
+	return v
+}
+
+func columns(unit string, names ...string) (all []align.Column) {
+	for _, n := range names {
+		all = append(all, align.Column{Name: n, Unit: unit, Interp: align.Linear})
+	}
+	return all
+}
+
+// recording returns a take of n rows at 30 a second.
+func recording(t testing.TB, name, task string, start int64, n int) *episode.Episode {
+	wave := func(k float64) func(i, c int) float64 {
+		return func(i, c int) float64 { return k * math.Sin(float64(i)/9+float64(c)) }
+	}
+	a := &episode.Arm{Name: "arm_0", Device: json.RawMessage(`{"model":"RM65"}`), GripperRange: [2]float64{0, 1000}}
+	a.Joint = stream("arm_0/joint", start, n, 30, wave(90), columns("deg", "joint_0", "joint_1", "joint_2")...)
+	a.Pose = stream("arm_0/pose", start, n, 30, wave(0.5), columns("m", "x", "y", "z")...)
+	a.Gripper = stream("arm_0/gripper", start, n, 30, func(i, c int) float64 { return float64((i*13 + c) % 1000) }, columns("", "force", "position")...)
+	a.CommandJoint = stream("arm_0/command/joint", start, n, 30, wave(80), columns("deg", "joint_0", "joint_1", "joint_2")...)
+	done := true
+	return &episode.Episode{
+		Name: name, Task: task, Success: &done, Metadata: json.RawMessage(`{"session_id":"x"}`),
+		Cameras: []*episode.Camera{cameraOf(t, "camera_0", start, n, 30), cameraOf(t, "camera_1", start, n, 30)}, Arms: []*episode.Arm{a},
+	}
+}
+
+func aligned(t testing.TB, e *episode.Episode, o align.Options) *episode.Rows {
+	if o.Timeline == "" {
+		o.Timeline = "fixed:30"
+	}
+	r, err := episode.Align(e, o)
+	require.NoError(t, err)
+	return r
+}
+
+// float32s rounds numbers as tables do.
+func float32s(numbers []float64) []float64 {
+	rounded := make([]float64, len(numbers))
+	for i, x := range numbers {
+		rounded[i] = float64(float32(x))
+	}
+	return rounded
+}
+
+// requireEqualRows has rows of what was read be those that were written.
+func requireEqualRows(t *testing.T, want, got *episode.Rows) {
+	require.Equal(t, want.Stamps, got.Stamps)
+	for i, of := range []func(*episode.Rows) (*align.Rows, error){(*episode.Rows).QPos, (*episode.Rows).Action} {
+		w, err := of(want)
+		require.NoError(t, err)
+		g, err := of(got)
+		require.NoError(t, err)
+		if i == 0 { // what was the next state is a command now, which holds
+			require.Equal(t, w.Columns, g.Columns)
+		}
+		require.Equal(t, float32s(w.Values), g.Values)
+	}
+	require.Equal(t, float32s(want.Arms[0].Pose.Values), got.Arms[0].Pose.Values)
+	require.Equal(t, want.Rewards, got.Rewards)
+}
+
+func TestRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "set")
+	w, err := Create(path, Options{RobotType: "test"})
+	require.NoError(t, err)
+	var takes []*episode.Rows
+	for i, n := range []int{40, 2, 25} {
+		takes = append(takes, aligned(t, recording(t, fmt.Sprintf("take_%d", i), []string{"pick", "place", "pick"}[i], 1e18+int64(i)*1e11, n), align.Options{}))
+		require.NoError(t, w.Write(takes[i]))
+	}
+	require.NoDirExists(t, path)
+	require.NoError(t, w.Close())
+	require.NoDirExists(t, path+partSuffix)
+
+	s, err := Open(path)
+	require.NoError(t, err)
+	read, err := s.Episodes()
+	require.NoError(t, err)
+	require.Len(t, read, 3)
+	for i, e := range read {
+		want := takes[i].Episode
+		require.Equal(t, want.Name, e.Name)
+		require.Equal(t, want.Task, e.Task)
+		require.Equal(t, want.Success, e.Success)
+		require.JSONEq(t, string(want.Metadata), string(e.Metadata))
+		require.JSONEq(t, string(want.Arms[0].Device), string(e.Arms[0].Device))
+		requireEqualRows(t, takes[i], aligned(t, e, align.Options{}))
+		require.Len(t, e.Cameras, 2)
+		for c, camera := range e.Cameras {
+			require.Equal(t, want.Cameras[c].Name, camera.Name)
+			require.Equal(t, want.Cameras[c].Stamps, camera.Stamps)
+			original, _ := want.Cameras[c].Open()
+			frames, err := camera.Open()
+			require.NoError(t, err)
+			for k := range camera.Stamps {
+				k = k * 7 % len(camera.Stamps) // forth and back
+				f, err := frames.Frame(k)
+				require.NoError(t, err)
+				o, _ := original.Frame(k)
+				require.Equal(t, o.Encoding, f.Encoding)
+				require.Equal(t, o.Data, f.Data)
+			}
+			_, err = frames.Frame(len(camera.Stamps))
+			require.ErrorContains(t, err, "there is no frame")
+			require.NoError(t, frames.Close())
+		}
+	}
+
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	i, err := r.Info()
+	require.NoError(t, err)
+	require.Equal(t, "lerobot", i.Format)
+	// Of each take pose, joints, gripper, commands to two of these, and two cameras, in each row.
+	require.EqualValues(t, (40+2+25)*7, i.MessageCount)
+}
+
+// stringOf returns what a JSON file has.
+func object(t *testing.T, path string) map[string]any {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var o map[string]any
+	require.NoError(t, json.Unmarshal(text, &o))
+	return o
+}
+
+func TestVideo(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not installed (Debian: ffmpeg); videos are not tested")
+	}
+	path := filepath.Join(t.TempDir(), "set")
+	w, err := Create(path, Options{Video: true, Codec: "libx264", VideoFileSize: 1})
+	require.NoError(t, err)
+	for i, n := range []int{31, 20} {
+		require.NoError(t, w.Write(aligned(t, recording(t, "take", "pick", 1e18+int64(i)*1e11, n), align.Options{})))
+	}
+	require.NoError(t, w.Close())
+	require.FileExists(t, filepath.Join(path, "videos/observation.images.camera_1/chunk-000/file-001.mp4"))
+	s, err := Open(path)
+	require.NoError(t, err)
+	read, err := s.Episodes()
+	require.NoError(t, err)
+	for _, e := range read {
+		frames, err := e.Cameras[1].Open()
+		require.NoError(t, err)
+		for _, k := range []int{0, 1, 2, 3, 19, 7, 8} {
+			f, err := frames.Frame(k)
+			require.NoError(t, err)
+			require.Equal(t, []int{width, height, 3 * width}, []int{f.Width, f.Height, f.Step})
+			require.InDelta(t, brightness(k), f.Data[len(f.Data)/2], 4, "frame %d", k)
+		}
+		require.NoError(t, frames.Close())
+	}
+}
+
+func TestVideoWithoutFFmpeg(t *testing.T) {
+	_, err := Create(filepath.Join(t.TempDir(), "set"), Options{Video: true, FFmpeg: "no-such-ffmpeg"})
+	require.ErrorContains(t, err, "no-such-ffmpeg, which cannot be found: install it (Debian: ffmpeg)")
+}
