@@ -44,6 +44,9 @@ func NewReader(format, path string, s Source) *Reader {
 	return &Reader{format: format, path: path, source: s}
 }
 
+// Source returns the episodes themselves. They are the reader's: it closes them.
+func (r *Reader) Source() Source { return r.source }
+
 // Info implements codec.Reader.
 func (r *Reader) Info() (*codec.Info, error) {
 	if r.info != nil {

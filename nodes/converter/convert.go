@@ -22,7 +22,7 @@ type convertOptions struct {
 	convert.Options
 
 	OutputFolder string `param:"output_folder" group:"Several" value:"FOLDER" help:"convert each recording on its own, into FOLDER and the format that --to names"`
-	Jobs         int    `param:"jobs" short:"j" group:"Several" min:"0" help:"convert so many at once into output_folder; 0 is one for each processor"`
+	Jobs         int    `param:"jobs" short:"j" group:"Several" min:"0" help:"convert so many at once into output_folder, or write so many episodes at once; 0 is one for each processor"`
 }
 
 func defaultConvertOptions() *convertOptions {
@@ -38,7 +38,7 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 	if last < 1 {
 		return config.Usagef("got 1 path; the usage is: converter IN... OUT, or converter IN... --output-folder FOLDER --to FORMAT")
 	}
-	job := convert.Job{Inputs: paths[:last], Output: paths[last], Options: o.Options}
+	job := convert.Job{Inputs: paths[:last], Output: paths[last], Options: o.Options, Workers: o.Jobs}
 	var bar *progress.Bar
 	job.Warn = func(text string) {
 		bar.Hide()
@@ -84,7 +84,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	for range min(jobs, len(paths)) {
 		running.Go(func() {
 			for i := range next {
-				s.run(ctx, &convert.Job{Inputs: paths[i : i+1], Output: filepath.Join(o.OutputFolder, names[i]), Options: o.Options})
+				s.run(ctx, &convert.Job{Inputs: paths[i : i+1], Output: filepath.Join(o.OutputFolder, names[i]), Options: o.Options, Workers: 1})
 			}
 		})
 	}
@@ -155,6 +155,9 @@ func (s *several) say(to io.Writer, lines ...string) {
 
 // report says in lines what was written, and what was not.
 func report(r *convert.Result) []string {
+	if r.Episodes != nil {
+		return reportEpisodes(r)
+	}
 	speed := int64(float64(r.Bytes) / max(r.Took.Seconds(), 1e-9))
 	lines := []string{fmt.Sprintf("%s: %s, %s, %s of payload, %s s; written in %.3f s (%s/s)", r.Path, count(r.Messages, "message"),
 		count(r.Topics, "topic"), size(r.Bytes), seconds(r.End-r.Start), r.Took.Seconds(), size(speed))}
@@ -168,4 +171,25 @@ func report(r *convert.Result) []string {
 		lines = append(lines, "lost: "+loss.String())
 	}
 	return lines
+}
+
+// reportEpisodes says in lines what was written of episodes.
+func reportEpisodes(r *convert.Result) []string {
+	frames, rows, aligned := 0, 0, false
+	var lines []string
+	for _, e := range r.Episodes {
+		frames += e.Frames
+		what := fmt.Sprintf("%s: %s s, %s", printable(e.Name), seconds(e.End-e.Start), count(e.Frames, "frame"))
+		if e.Report != nil {
+			aligned = true
+			rows += e.Report.Rows
+			what += "; " + strings.TrimRight(e.Report.String(), "\n")
+		}
+		lines = append(lines, strings.Split(what, "\n")...)
+	}
+	total := fmt.Sprintf("%s: %s, %s", r.Path, count(len(r.Episodes), "episode"), count(frames, "frame"))
+	if aligned {
+		total += ", " + count(rows, "row")
+	}
+	return append(lines, fmt.Sprintf("%s; written in %.3f s", total, r.Took.Seconds()))
 }

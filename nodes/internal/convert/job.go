@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/align"
 )
 
 // Job is one conversion: of recordings, which are merged in time, to one.
@@ -24,6 +25,7 @@ type Job struct {
 
 	Warn     func(text string)               // nil: nobody hears of what is odd
 	Progress func(done, total time.Duration) // unless it is nil it is told often how much of the recorded time is written
+	Workers  int                             // episodes that are worked on at once, where each becomes a file; 0 is as many as there are processors
 }
 
 // Result says what was written.
@@ -38,6 +40,16 @@ type Result struct {
 	Took      time.Duration // from opening the output to its end
 	Losses    []Loss        // what is not in the output though it was in what was selected
 	Throttled Loss          // what Options.Throttle left out
+	Episodes  []Episode     // of formats that keep these; there are no Messages then
+}
+
+// Episode says what was written of an episode.
+type Episode struct {
+	Name   string
+	Start  int64         // ns since the Unix epoch
+	End    int64         // likewise
+	Frames int           // of all cameras
+	Report *align.Report // nil where there are no rows, as in a session
 }
 
 // Run converts. Unless its error is nil there is no output.
@@ -49,6 +61,9 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	format, err := FormatOf(j.Output, p.To)
 	if err != nil {
 		return nil, err
+	}
+	if keepsEpisodes(format) {
+		return j.runEpisodes(ctx, p, format)
 	}
 	h, err := newHolding(format, p.Storage, p.Encoding)
 	if err != nil {

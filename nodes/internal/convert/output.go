@@ -55,7 +55,7 @@ func newOutput(path string, format codec.Format, overwrite bool, read []*codec.I
 func FormatOf(path, name string) (codec.Format, error) {
 	var known []string
 	for _, f := range codec.Formats() {
-		if f.Create == nil {
+		if f.Create == nil && !keepsEpisodes(f) {
 			continue
 		}
 		if name == f.Name || name == "" && f.Named(path) {
@@ -117,6 +117,9 @@ func (o *output) checkExisting() error {
 	if len(entries) == 0 {
 		return nil
 	}
+	if keepsEpisodes(o.format) {
+		return o.checkEpisodes(keep)
+	}
 	old, err := codec.Open(o.path)
 	if err != nil {
 		return keep
@@ -133,6 +136,16 @@ func (o *output) checkExisting() error {
 		}
 	}
 	return nil
+}
+
+// checkEpisodes returns keep if the folder at path has files that are not of episodes.
+func (o *output) checkEpisodes(keep error) error {
+	return filepath.WalkDir(o.path, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !slices.Contains(episodeFiles[o.format.Name], filepath.Ext(path)) {
+			return keep
+		}
+		return err
+	})
 }
 
 // create begins the recording; o's path and format win over those in options.

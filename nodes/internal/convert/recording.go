@@ -145,12 +145,19 @@ func (r *recording) Info() (*codec.Info, error) { return &r.info, nil }
 // Close does nothing: the inputs are not r's.
 func (r *recording) Close() error { return nil }
 
-// Read implements codec.Reader. What was left out is counted anew.
+// Read implements codec.Reader. What was left out is counted anew. The times of the query are those at which messages were received.
 func (r *recording) Read(q codec.Query) (codec.Iterator, error) {
 	for _, s := range r.streams {
 		s.throttled, s.failed, s.why, s.published = 0, 0, nil, 0
 	}
 	window := r.window
+	offset := int64(r.plan.Offset)
+	if q.Start != 0 {
+		window.Start = max(window.Start, later(q.Start, -offset))
+	}
+	if end := later(q.End, -offset); q.End != 0 && (window.End == 0 || end < window.End) {
+		window.End = end
+	}
 	window.Topics = func(c *codec.Channel) bool {
 		s := r.stream(c)
 		return s.to != nil && q.Wants(s.to)

@@ -1,0 +1,374 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"tapedeck/bridge/robot"
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/config"
+)
+
+// production makes episodes of recordings.
+type production struct {
+	*Job
+	plan    *plan
+	mapping *robot.Mapping // nil: names and types of topics tell
+	align   align.Options
+	target  target
+
+	mu     sync.Mutex
+	result Result
+	parts  []float64 // of each input, how much is done
+}
+
+// surveying is how much of the work on an input it is to go through it for what there is.
+const surveying = 0.3
+
+// runEpisodes writes what is in the inputs, one after the other, as episodes.
+func (j *Job) runEpisodes(ctx context.Context, p *plan, format codec.Format) (*Result, error) {
+	w := &production{Job: j, plan: p, parts: make([]float64, len(j.Inputs))}
+	var err error
+	if w.mapping, err = p.mapping(); err != nil {
+		return nil, err
+	}
+	if w.align, err = p.AlignOptions.options(); err != nil {
+		return nil, err
+	}
+	if err := w.plan.fitsEpisodes(format); err != nil {
+		return nil, err
+	}
+	var read []*codec.Info
+	for _, path := range j.Inputs {
+		read = append(read, &codec.Info{Path: path})
+	}
+	out, err := newOutput(j.Output, format, p.Overwrite, read)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	begin := time.Now()
+	w.result.Path = out.path
+	if err := w.run(ctx, out); err != nil {
+		return nil, err
+	}
+	w.result.Took = time.Since(begin)
+	w.result.Files, err = out.commit()
+	return &w.result, err
+}
+
+// fitsEpisodes refuses options that episodes have no use for.
+func (p *plan) fitsEpisodes(format codec.Format) error {
+	for _, o := range []struct {
+		flag string
+		set  bool
+	}{
+		{"throttle", len(p.Throttle) > 0},
+		{"message-order", p.Order != "received"},
+		{"chunk-size", p.ChunkSize != 0},
+		{"compression", p.Compression != ""},
+		{"compression-mode", p.CompressionMode != ""},
+		{"storage", p.Storage != ""},
+		{"metadata-version", p.Version != 0},
+		{"max-bag-size", p.MaxBagSize != 0},
+		{"max-bag-duration", p.MaxBagDuration != 0},
+		{"max-bag-messages", p.MaxBagMessages != 0},
+	} {
+		if o.set {
+			return config.Usagef("--%s is for recordings of messages, and not for %s", o.flag, format.Name)
+		}
+	}
+	return nil
+}
+
+// editsMessages says whether options are about messages, so that what has none is to be read as such.
+func (p *plan) editsMessages() bool {
+	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Remap) > 0 || p.start != nil || p.end != nil || p.Prefix != "" || p.Offset != 0
+}
+
+// task is an episode to be written.
+type task struct {
+	index   int // among all
+	input   int
+	share   float64 // of the input
+	episode *episode.Episode
+}
+
+// run finds all episodes, and has them written, several at once if the target takes that. Their numbers are in memory all the while, their
+// frames are not.
+func (w *production) run(ctx context.Context, out *output) error {
+	var tasks []task
+	for i, path := range w.Inputs {
+		source, episodes, err := w.read(ctx, i, path)
+		if err != nil {
+			return err
+		}
+		defer source.Close()
+		for _, e := range episodes {
+			tasks = append(tasks, task{len(tasks), i, (1 - surveying) / float64(len(episodes)), e})
+		}
+	}
+	var layout episode.Layout
+	for _, t := range tasks {
+		if err := layout.Add(t.episode); err != nil {
+			return fmt.Errorf("%s in %s: %w", t.episode.Name, w.Inputs[t.input], err)
+		}
+	}
+	target, err := newTarget(out, w.plan, &layout, len(tasks) == 1)
+	if err != nil {
+		return err
+	}
+	w.target, w.result.Episodes = target, make([]Episode, len(tasks))
+	if err := w.writeAll(ctx, tasks); err != nil {
+		target.abort()
+		return err
+	}
+	return target.close()
+}
+
+// writeAll writes episodes until an error.
+func (w *production) writeAll(ctx context.Context, tasks []task) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	todo := make(chan task, len(tasks))
+	for _, t := range tasks {
+		todo <- t
+	}
+	close(todo)
+	n := 1
+	if w.target.parallel() {
+		n = cmp.Or(w.Workers, runtime.GOMAXPROCS(0))
+	}
+	var workers sync.WaitGroup
+	for range n {
+		workers.Go(func() {
+			for t := range todo {
+				if err := w.write(ctx, &t); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// read opens an input and finds its episodes.
+func (w *production) read(ctx context.Context, i int, path string) (episode.Source, []*episode.Episode, error) {
+	source, err := w.source(ctx, i, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	episodes, err := source.Episodes()
+	if err == nil && len(episodes) == 0 {
+		err = fmt.Errorf("there are no episodes in %s", path)
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, source.Close())
+	}
+	w.surveyed(i, 1)
+	notes := source.notes
+	if r, ok := source.Source.(*robot.Recording); ok {
+		notes = append(notes, r.Notes()...)
+	}
+	for _, e := range episodes {
+		if w.plan.Task != "" {
+			e.Task = w.plan.Task
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, note := range notes {
+		w.warn(path + ": " + note)
+	}
+	return source, episodes, nil
+}
+
+// footage is a Source with what is odd about it.
+type footage struct {
+	episode.Source
+	notes []string
+}
+
+// source opens an input.
+func (w *production) source(ctx context.Context, i int, path string) (*footage, error) {
+	in, err := w.open(path, w.plan, &holding{to: codec.EncodingCDR, stays: func(string) bool { return false }})
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := takes(in.reader); ok && !w.plan.editsMessages() {
+		s := &footage{Source: r.Source()}
+		if !in.info.Complete {
+			s.notes = append(s.notes, "it is not complete; what can be read of it is converted")
+		}
+		if d, ok := s.Source.(interface{ Damage() []error }); ok {
+			for _, err := range d.Damage() {
+				s.notes = append(s.notes, err.Error())
+			}
+		}
+		return s, nil
+	}
+	s, err := w.film(ctx, i, in)
+	if err != nil {
+		return nil, errors.Join(err, in.reader.Close())
+	}
+	return s, nil
+}
+
+// takes returns a reader as one of episodes if that is what it reads.
+func takes(r codec.Reader) (*episode.Reader, bool) {
+	if whole, ok := r.(intact); ok {
+		r = whole.Reader
+	}
+	e, ok := r.(*episode.Reader)
+	return e, ok
+}
+
+// film takes a recording of messages for episodes.
+func (w *production) film(ctx context.Context, i int, in *input) (*footage, error) {
+	p := w.plan
+	if err := p.selection.Check([]*codec.Info{in.info}, w.warn); err != nil {
+		return nil, err
+	}
+	window, err := p.window(in.original.StartTime)
+	if err != nil {
+		return nil, err
+	}
+	s := &footage{}
+	if !in.original.Complete && w.Damaged == nil {
+		s.notes = append(s.notes, "it is not complete; what can be read of it is converted")
+	}
+	r := newRecording(p, &holding{to: codec.EncodingCDR, stays: func(string) bool { return false }}, inputs{in}, window)
+	r.damaged = w.Damaged
+	r.info.Path, r.info.Metadata = in.path, in.original.Metadata
+	r.info.StartTime, r.info.EndTime = in.original.StartTime, in.original.EndTime
+	mapping := w.mapping
+	if p.Stamps != "auto" {
+		if mapping == nil {
+			mapping = robot.Default(&r.info)
+		} else {
+			copied := *mapping
+			mapping = &copied
+		}
+		mapping.Receive = p.Stamps == align.StampsReceive
+	}
+	recording, err := robot.Episodes(owner{r, in}, mapping)
+	if err != nil {
+		return nil, err
+	}
+	if w.mapping == nil && r.info.Metadata[episode.MetadataKey] == "" {
+		s.notes = append(s.notes, "names and types of topics tell what is what (see --mapping): "+strings.Join(recording.Mapping().Lines(), ", "))
+	}
+	span := float64(max(in.original.EndTime-in.original.StartTime, 1))
+	recording.Progress = func(t int64) error {
+		w.surveyed(i, min(max(float64(t-in.original.StartTime)/span, 0), 1))
+		return context.Cause(ctx)
+	}
+	s.Source = recording
+	return s, nil
+}
+
+// owner is a recording that closes what it is made of.
+type owner struct {
+	*recording
+	in *input
+}
+
+// Close implements codec.Reader.
+func (o owner) Close() error { return o.in.reader.Close() }
+
+// write writes an episode.
+func (w *production) write(ctx context.Context, t *task) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	e := *t.episode
+	e.Cameras = nil
+	all := 0
+	for _, c := range t.episode.Cameras {
+		all += len(c.Stamps)
+	}
+	var mu sync.Mutex
+	count := 0
+	for _, c := range t.episode.Cameras {
+		counted := *c
+		counted.Open = func() (episode.Frames, error) {
+			f, err := c.Open()
+			return &countedFrames{Frames: f, next: func() error {
+				mu.Lock()
+				defer mu.Unlock()
+				count++
+				if count <= all {
+					w.wrote(t.input, t.share/float64(all))
+				}
+				return context.Cause(ctx)
+			}}, err
+		}
+		e.Cameras = append(e.Cameras, &counted)
+	}
+	o := w.align
+	if r := w.mapping; w.plan.Stamps == align.StampsReceive || r != nil && r.Receive && w.plan.Stamps == "auto" {
+		o.Stamps = align.StampsReceive
+	}
+	report, err := w.target.write(t.index, &e, o)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := episode.Summarize(&e)
+	w.result.Episodes[t.index] = Episode{Name: s.Name, Start: s.Start, End: s.End, Frames: all, Report: report}
+	return nil
+}
+
+// surveyed notes how much of an input was gone through, 0 to 1.
+func (w *production) surveyed(input int, part float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.parts[input] = surveying * part
+	w.tell()
+}
+
+// wrote notes that some more of an input was written.
+func (w *production) wrote(input int, part float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.parts[input] += part
+	w.tell()
+}
+
+func (w *production) tell() {
+	if w.Progress == nil {
+		return
+	}
+	var sum float64
+	for _, part := range w.parts {
+		sum += part
+	}
+	w.Progress(time.Duration(sum*float64(time.Second)), time.Duration(len(w.parts))*time.Second)
+}
+
+// countedFrames tells of each frame that is read.
+type countedFrames struct {
+	episode.Frames
+	next func() error
+}
+
+// Frame implements episode.Frames.
+func (f *countedFrames) Frame(i int) (episode.Frame, error) {
+	if err := f.next(); err != nil {
+		return episode.Frame{}, err
+	}
+	return f.Frames.Frame(i)
+}

@@ -1,0 +1,279 @@
+package convert
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/config"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+	_ "tapedeck/nodes/internal/formats"
+)
+
+// robotRecording writes a recording of a robot with a camera, which takes a picture every 0.1 s, and an arm, and two tasks.
+func robotRecording(t *testing.T, name string) string {
+	channels := map[string]*codec.Channel{}
+	var all []codec.Message
+	add := func(topic string, ms int, m msgs.Message) {
+		if channels[topic] == nil {
+			channels[topic] = channel(t, topic, m.TypeName())
+		}
+		all = append(all, codec.Message{Channel: channels[topic], LogTime: int64(ms+2) * 1e6, Data: payload(t, m)})
+	}
+	header := func(ms int) std_msgs.Header {
+		return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(ms / 1000), Nanosec: uint32(ms%1000) * 1e6}}
+	}
+	for i := range 40 {
+		now := 1_000_000 + 50*i
+		switch i {
+		case 10:
+			add("/task", now, &std_msgs.String{Data: "pick"})
+		case 20:
+			add("/task", now, &std_msgs.String{Data: "place"})
+		}
+		if i%2 == 0 {
+			add("/wrist/image_raw", now+1, &sensor_msgs.Image{Header: header(now + 1), Width: 2, Height: 1, Step: 6, Encoding: "rgb8", Data: []byte{1, 2, 3, 4, 5, byte(i)}})
+		}
+		add("/left/joint_states", now, &sensor_msgs.JointState{Header: header(now), Name: []string{"a", "b"}, Position: []float64{float64(i), 2}})
+		p := &geometry_msgs.PoseStamped{Header: header(now)}
+		p.Pose.Position.X, p.Pose.Orientation.W = float64(i), 1
+		add("/left/pose", now, p)
+		add("/left/gripper", now, &std_msgs.Float64{Data: float64(i) / 40})
+	}
+	return write(t, name, all...)
+}
+
+const robotMapping = `
+cameras: {camera_0: /wrist/image_raw}
+arms:
+  arm_0:
+    joint: /left/joint_states
+    pose: /left/pose
+    gripper: {topic: /left/gripper, names: [position]}
+episodes: {topic: /task}
+`
+
+func mappingFile(t *testing.T, text string) string {
+	path := filepath.Join(t.TempDir(), "mapping.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	return path
+}
+
+// episodesOf returns the episodes at path, which is of an episode format.
+func episodesOf(t *testing.T, path string) []*episode.Episode {
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	all, err := r.(*episode.Reader).Source().Episodes()
+	require.NoError(t, err)
+	return all
+}
+
+// do converts to out.
+func do(t *testing.T, out string, o Options, ins ...string) (*Result, []string, error) {
+	var warnings []string
+	j := Job{Inputs: ins, Output: out, Options: o, Warn: func(text string) { warnings = append(warnings, text) }, Workers: 2}
+	done := false
+	j.Progress = func(now, total time.Duration) { done = done || now > 0 && now <= total }
+	r, err := j.Run(t.Context())
+	if err == nil {
+		require.True(t, done)
+	}
+	return r, warnings, err
+}
+
+func TestRecordingsBecomeEpisodes(t *testing.T) {
+	for _, name := range []string{"x.mcap", "x.record", "x.bag", "folder"} {
+		t.Run(name, func(t *testing.T) {
+			in := robotRecording(t, "x.mcap")
+			o := DefaultOptions()
+			if name != "x.mcap" {
+				to := filepath.Join(t.TempDir(), name)
+				if name == "folder" {
+					o.To = "rosbag2"
+				}
+				_, _, err := do(t, to, o, in)
+				require.NoError(t, err)
+				in = to
+			}
+			o.Mapping = mappingFile(t, robotMapping)
+			folder := t.TempDir()
+
+			o.To = "session"
+			r, warnings, err := do(t, filepath.Join(folder, "sessions"), o, in)
+			require.NoError(t, err)
+			require.Empty(t, warnings)
+			require.Len(t, r.Episodes, 2)
+			require.Nil(t, r.Episodes[0].Report)
+			all := episodesOf(t, filepath.Join(folder, "sessions"))
+			require.Len(t, all, 2)
+			require.Equal(t, "19700101_001640", all[0].Name)
+			require.Equal(t, "pick", all[0].Task)
+			require.Len(t, all[0].Cameras[0].Stamps, 5)
+			require.Len(t, all[1].Cameras[0].Stamps, 10)
+			require.Equal(t, int64(1_000_501)*1e6, all[0].Cameras[0].Stamps[0])
+			require.InDelta(t, 10*57.29577951308232, all[0].Arms[0].Joint.Values[0], 1e-9)
+
+			o.To = ""
+			r, _, err = do(t, filepath.Join(folder, "all.hdf5"), o, in)
+			require.NoError(t, err)
+			require.Equal(t, 4, r.Episodes[0].Report.Rows, "the last frame is behind the last sample")
+			all = episodesOf(t, filepath.Join(folder, "all.hdf5"))
+			require.Len(t, all, 2)
+			require.Equal(t, "place", all[1].Task)
+			require.InDelta(t, 12.02, all[0].Arms[0].Joint.Values[0], 1e-5, "the gripper, which has no stamps, is later than the first frame")
+
+			o.To = "hdf5"
+			r, _, err = do(t, filepath.Join(folder, "each"), o, in)
+			require.NoError(t, err)
+			require.Equal(t, []string{filepath.Join(folder, "each")}, r.Files)
+			require.Len(t, episodesOf(t, filepath.Join(folder, "each", "episode_1.hdf5")), 1)
+			_, _, err = do(t, filepath.Join(folder, "each"), o, in)
+			require.ErrorContains(t, err, "exists; name another output or use --overwrite")
+			o.Overwrite = true
+			_, _, err = do(t, filepath.Join(folder, "each"), o, in)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(folder, "each", "notes.txt"), nil, 0o666))
+			_, _, err = do(t, filepath.Join(folder, "each"), o, in)
+			require.ErrorContains(t, err, "holds more than a recording")
+		})
+	}
+}
+
+func TestRecordingBecomesASession(t *testing.T) {
+	in := robotRecording(t, "x.mcap")
+	o := DefaultOptions()
+	o.To, o.Task, o.Start, o.End, o.Offset = "session", "stack", "0.5", "1.5", 1e9
+	out := filepath.Join(t.TempDir(), "take")
+	_, warnings, err := do(t, out, o, in)
+	require.NoError(t, err)
+	require.Equal(t, []string{in + ": names and types of topics tell what is what (see --mapping): camera_0: /wrist/image_raw, arm_0/pose: /left/pose, arm_0/joint: /left/joint_states, arm_0/gripper: /left/gripper"}, warnings)
+	require.FileExists(t, filepath.Join(out, "metadata.json"))
+	all := episodesOf(t, out)
+	require.Len(t, all, 1)
+	require.Equal(t, "stack", all[0].Task)
+	require.Equal(t, int64(1_000_501)*1e6, all[0].Cameras[0].Stamps[0])
+	require.Len(t, all[0].Cameras[0].Stamps, 10)
+	f, err := all[0].Cameras[0].Open()
+	require.NoError(t, err)
+	defer f.Close()
+	frame, err := f.Frame(9)
+	require.NoError(t, err)
+	require.Equal(t, "png", frame.Encoding)
+
+	o = DefaultOptions()
+	o.To, o.Stamps, o.Overwrite = "session", "receive", true
+	_, _, err = do(t, out, o, in)
+	require.NoError(t, err)
+	require.Equal(t, int64(1_000_003)*1e6, episodesOf(t, out)[0].Cameras[0].Stamps[0])
+}
+
+func TestEpisodesAreRefused(t *testing.T) {
+	in := robotRecording(t, "x.mcap")
+	for name, test := range map[string]struct {
+		set   func(*Options)
+		want  string
+		usage bool
+	}{
+		"throttle":  {func(o *Options) { o.Throttle = []string{"/x=1/2"} }, "--throttle is for recordings of messages, and not for hdf5", true},
+		"timeline":  {func(o *Options) { o.Timeline = "clock" }, `--timeline "clock": it is one of camera`, true},
+		"links":     {func(o *Options) { o.CameraLinks = []string{"cam_high"} }, `--camera-links "cam_high": want LINK=CAMERA`, true},
+		"mapping":   {func(o *Options) { o.Mapping = "none.yaml" }, "--mapping: open robot mapping: open none.yaml", false},
+		"no topic":  {func(o *Options) { o.Topics = []string{"/task"} }, "no topic is that of a camera or an arm", false},
+		"no rows":   {func(o *Options) { o.Timeline = "topic:/none" }, "align 19700101_001640: ", false},
+		"no camera": {func(o *Options) { o.Exclude = []string{"/wrist.*"} }, "align 19700101_001640: ", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			o := DefaultOptions()
+			test.set(&o)
+			_, _, err := do(t, filepath.Join(folder, "x.hdf5"), o, in)
+			require.ErrorContains(t, err, test.want)
+			require.Equal(t, test.usage, errors.Is(err, config.ErrUsage))
+			left, err := os.ReadDir(folder)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// The reference session becomes all that there is and comes back.
+func TestReferenceSession(t *testing.T) {
+	in := sample(t, "session/easyteleop_reference/temp/20261121_082214")
+	want := episodesOf(t, in)[0]
+	folder := t.TempDir()
+	path := func(name string) string { return filepath.Join(folder, name) }
+	for _, name := range []string{"x.mcap", "x.record", "x.bag"} {
+		o := DefaultOptions()
+		_, _, err := do(t, path(name), o, in)
+		require.NoError(t, err)
+		o.To = "session"
+		_, warnings, err := do(t, path(name+".session"), o, path(name))
+		require.NoError(t, err)
+		got := episodesOf(t, path(name+".session"))[0]
+		if name == "x.mcap" { // the others have no place for what else there is
+			require.Empty(t, warnings)
+			require.Equal(t, "x.mcap.session", got.Name, "EasyTeleop names folders alone")
+			require.JSONEq(t, string(want.Metadata), string(got.Metadata))
+		}
+		require.Len(t, got.Cameras, len(want.Cameras))
+		for i, c := range want.Cameras {
+			require.Equal(t, c.Stamps, got.Cameras[i].Stamps)
+			a, err := c.Open()
+			require.NoError(t, err)
+			b, err := got.Cameras[i].Open()
+			require.NoError(t, err)
+			for k := range c.Stamps {
+				x, err := a.Frame(k)
+				require.NoError(t, err)
+				y, err := b.Frame(k)
+				require.NoError(t, err)
+				require.Equal(t, x, y)
+			}
+			require.NoError(t, a.Close())
+			require.NoError(t, b.Close())
+		}
+		require.Len(t, got.Arms, len(want.Arms))
+		for i, a := range want.Arms {
+			for _, v := range [][2]*align.Vector{{a.Pose, got.Arms[i].Pose}, {a.Joint, got.Arms[i].Joint}, {a.Gripper, got.Arms[i].Gripper}} {
+				require.Equal(t, v[0].Columns, v[1].Columns)
+				require.Equal(t, v[0].Stamps, v[1].Stamps)
+				for k, x := range v[0].Values {
+					difference := v[1].Values[k] - x
+					if v[0].Columns[k%len(v[0].Columns)].Interp == align.Euler { // -π comes back as π
+						difference = math.Remainder(difference, 2*math.Pi)
+					}
+					require.InDelta(t, 0, difference, 1e-12)
+				}
+			}
+		}
+	}
+	// The rows are the same whether a recording was in between or not.
+	o := DefaultOptions()
+	a, _, err := do(t, path("a.hdf5"), o, in)
+	require.NoError(t, err)
+	b, _, err := do(t, path("b.hdf5"), o, path("x.mcap"))
+	require.NoError(t, err)
+	require.Equal(t, 27, a.Episodes[0].Report.Rows)
+	require.Equal(t, a.Episodes[0].Report, b.Episodes[0].Report)
+	o.To = "session"
+	_, _, err = do(t, path("back"), o, path("a.hdf5"))
+	require.NoError(t, err)
+	require.Len(t, episodesOf(t, path("back"))[0].Cameras[2].Stamps, 27)
+	// Two at once are two.
+	_, _, err = do(t, path("two"), o, in, in)
+	require.NoError(t, err)
+	require.Len(t, episodesOf(t, path("two")), 2)
+}
