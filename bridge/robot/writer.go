@@ -11,7 +11,7 @@ import (
 // Splitter is a Session that goes on in another one.
 type Splitter interface {
 	Session
-	// Split has what comes now be another take. A task, unless it is "", is what is done in it.
+	// Split has what comes now be another take, unless nothing has come yet. A task, unless it is "", is what is done in it.
 	Split(task string) error
 }
 
@@ -92,7 +92,7 @@ func (w *Writer) Write(m *codec.Message) error {
 			return w.of(m, err)
 		}
 		if ended {
-			w.split, w.task = w.began, task
+			w.split, w.task = w.began || task != "", task
 		}
 	}
 	if t.cameras == nil && t.vectors == nil {

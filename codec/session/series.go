@@ -85,9 +85,14 @@ func (s *Series) Sync() error {
 	return w.Sync()
 }
 
-// Split has what comes now go to another session. A task, unless it is "", is what is done in it. The session before is completed beside;
+// Split has what comes now go to another session. A task, unless it is "", is what is done in it; with one, a session that has nothing yet
+// is that session. The session before is completed beside;
 // Split waits for the one before that. When there cannot be another session, the one before goes on.
 func (s *Series) Split(task string) error {
+	if task != "" && s.current.taken == 0 {
+		s.current.options.Task = task
+		return nil
+	}
 	s.wait()
 	o := s.options
 	o.Overwrite = false

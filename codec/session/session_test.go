@@ -1,13 +1,16 @@
 package session_test
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/session"
 )
@@ -74,4 +77,133 @@ func TestSample(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	require.NoError(t, session.Write(copied, e, session.Options{}))
 	require.Equal(t, content(t, sample), content(t, copied))
+}
+
+// Sessions in a folder are episodes, in the order of their names; what else is in the folder is not.
+func TestFolder(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"take_10", "take_9", "notes", ".hidden"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, name), 0o777))
+	}
+	for _, name := range []string{"take_10", "take_9", ".hidden"} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name, "metadata.json"), []byte(`{"devices": {"camera_0": {}}, "end_time": 5}`), 0o666))
+	}
+	put(t, folder, "take_9/arm_0/joints.csv", "timestamp,index,value\r\n1.0,0,7\r\n")
+	put(t, folder, "take_10/arm_0/joints.csv", "timestamp,index,value\r\n2.0,0,7\r\n3.0,0,x\r\n")
+	list, damage := readAll(t, folder)
+	require.Len(t, list, 2)
+	require.Equal(t, "take_9", list[0].Name)
+	require.Len(t, damage, 1)
+	require.ErrorContains(t, damage[0], filepath.Join(folder, "take_10/arm_0/joints.csv")+`:3: value "x" is no number`)
+
+	// As messages.
+	r, err := codec.Open(folder)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	require.Equal(t, "session", info.Format)
+	require.True(t, info.Complete)
+	require.EqualValues(t, 2, info.MessageCount)
+	require.Equal(t, codec.EventDamage, info.Events[0].Kind)
+	count := func(q codec.Query) (n int, err error) {
+		it, err := r.Read(q)
+		require.NoError(t, err)
+		defer it.Close()
+		for {
+			if _, err := it.Next(); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	n, err := count(codec.Query{})
+	require.Equal(t, 2, n)
+	require.ErrorContains(t, err, "is no number")
+	var told []error
+	n, err = count(codec.Query{Damaged: func(err error) { told = append(told, err) }})
+	require.Equal(t, 2, n)
+	require.Equal(t, io.EOF, err)
+	require.Len(t, told, 1)
+}
+
+func put(t *testing.T, parts ...string) {
+	content := parts[len(parts)-1]
+	path := filepath.Join(parts[:len(parts)-1]...)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
+}
+
+func TestNoSession(t *testing.T) {
+	folder := t.TempDir()
+	_, err := session.Open(folder)
+	require.ErrorIs(t, err, codec.ErrUnknownFormat)
+	_, err = codec.Open(folder)
+	require.ErrorIs(t, err, codec.ErrUnknownFormat)
+	put(t, folder, "metadata.json", `{"name": "of something else"}`)
+	put(t, folder, "frames/0001.png", "")
+	_, err = session.Open(folder)
+	require.ErrorIs(t, err, codec.ErrUnknownFormat)
+	_, err = session.Open(filepath.Join(folder, "none"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = codec.Create(filepath.Join(folder, "new"), codec.CreateOptions{Format: "session"})
+	require.ErrorContains(t, err, "can be read, not written")
+}
+
+// Whatever is damaged or missing in a session, the rest is read.
+func TestDamage(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a")
+	png := "\x89PNG\r\n\x1a\n…"
+	put(t, folder, "metadata.json", `{"session_id": 1, "devices": {"arm_0": {"joint_unit": "turns"}}}`)
+	put(t, folder, "frames/camera_10/frame_1.000.png", png)
+	put(t, folder, "frames/camera_2/frame_10.000.png", png)
+	put(t, folder, "frames/camera_2/frame_9.5.JPG", "\xff\xd8\xff…")
+	put(t, folder, "frames/camera_2/frame_9.250.jpeg", "GIF89a")
+	put(t, folder, "frames/camera_2/frame_9.125.png", "")
+	put(t, folder, "frames/camera_2/frame_x.png", png)
+	put(t, folder, "frames/camera_2/Thumbs.db", "")
+	put(t, folder, "frames/camera_2/.DS_Store", "")
+	put(t, folder, "frames/camera_2/frame_11.000.png.part", "\x89PN")
+	put(t, folder, "frames/camera_3/.keep", "")
+	put(t, folder, "arm_0/joints.csv", "timestamp,index,value\r\n")
+	put(t, folder, "arm_0/grippers.csv", "timestamp,index,value\r\n")
+	put(t, folder, "arm_0/end_effector.csv", "timestamp,index,value\r\n1,width,2\r\n")
+	put(t, folder, "arm_1/poses.csv", "timestamp,index,value\r\n")
+	put(t, folder, "notes/readme.txt", "")
+	list, damage := readAll(t, folder)
+	e := list[0]
+	require.Equal(t, "a", e.Name)
+	require.Len(t, e.Cameras, 2)
+	require.Equal(t, "camera_2", e.Cameras[0].Name)
+	require.Equal(t, []int64{9125e6, 9250e6, 9500e6, 10e9}, e.Cameras[0].Stamps)
+	require.Len(t, e.Arms, 1)
+	require.Nil(t, e.Arms[0].Joint)
+	require.Equal(t, []float64{2}, e.Arms[0].Gripper.Values)
+	var texts []string
+	for _, err := range damage {
+		texts = append(texts, strings.ReplaceAll(err.Error(), folder, "a"))
+	}
+	require.ElementsMatch(t, []string{
+		"a/metadata.json: session_id: json: cannot unmarshal number into Go value of type string",
+		`a/metadata.json: device "arm_0": joint_unit "turns": want "deg" or "rad"`,
+		"a/frames/camera_2/Thumbs.db: it is no frame: want frame_<seconds>.png or .jpg",
+		`a/frames/camera_2/frame_x.png: time "x" is no number of seconds since 1970, such as 1764000000.033`,
+	}, texts)
+
+	frames, err := e.Cameras[0].Open()
+	require.NoError(t, err)
+	defer frames.Close()
+	for i, want := range []string{"frame_9.125.png: the file is empty", `frame_9.250.jpeg: it is neither a PNG nor a JPEG, it begins with "GIF89a"`, "", "", "there is no frame 4 of 4"} {
+		f, err := frames.Frame(i)
+		if want == "" {
+			require.NoError(t, err)
+			require.Equal(t, []string{2: "jpeg", 3: "png"}[i], f.Encoding)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+	require.NoError(t, os.Remove(filepath.Join(folder, "frames/camera_2/frame_10.000.png")))
+	_, err = frames.Frame(3)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "frame_10.000.png")
 }

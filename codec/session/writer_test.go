@@ -418,3 +418,69 @@ func randomVector(random *rand.Rand, arm string, s Stream) *align.Vector {
 	random.Shuffle(len(v.Stamps), func(i, j int) { v.Stamps[i], v.Stamps[j] = v.Stamps[j], v.Stamps[i] })
 	return v
 }
+
+// The takes of a series are sessions of their own.
+func TestSeries(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "take")
+	require.NoError(t, os.WriteFile(path+"_2", []byte("somebody else's"), 0o666))
+	var told []string
+	s, err := CreateSeries(path, Options{Task: "fold"}, func(info codec.FileInfo, err error) {
+		told = append(told, fmt.Sprint(filepath.Base(info.Path), " ", info.MessageCount, " ", info.StartTime/1e9, " ", info.EndTime/1e9, " ", err))
+	})
+	require.NoError(t, err)
+	c := camera("camera_0")
+	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 1)}
+	a := &episode.Arm{Name: "arm_0", Joint: v}
+	raw := episode.Frame{Encoding: "mono8", Width: 1, Height: 1, Data: []byte{1}}
+	for i := range int64(6) {
+		if i == 2 || i == 4 {
+			require.NoError(t, s.Split(map[int64]string{2: "", 4: "unfold"}[i]))
+		}
+		require.NoError(t, s.Frame(c, i*1e9, raw))
+		require.NoError(t, s.Sample(a, v, i*1e9, []float64{float64(i)}))
+	}
+	require.Equal(t, path+"_3", s.File())
+	require.NoError(t, s.Sync())
+	require.EqualError(t, s.Remove(path+"_3"), "remove "+path+"_3: it is no complete session of this recording")
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close())
+	require.Positive(t, s.Size())
+	require.Equal(t, []string{"take 4 0 1 <nil>", "take_1 4 2 3 <nil>", "take_3 4 4 5 <nil>"}, told)
+	for name, task := range map[string]string{"": "fold", "_1": "fold", "_3": "unfold"} {
+		_, e := read(t, path+name)
+		require.Equal(t, task, e.Task)
+		require.Len(t, e.Cameras[0].Stamps, 2)
+		require.Len(t, e.Arms[0].Joint.Stamps, 2)
+	}
+	require.NoError(t, s.Remove(path))
+	require.NoDirExists(t, path)
+	require.Error(t, s.Remove(path))
+}
+
+// What was told before anything came is about the first take.
+func TestTaskOfTheFirstTake(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "take")
+	s, err := CreateSeries(path, Options{}, nil)
+	require.NoError(t, err)
+	require.NoError(t, s.Split("fold"))
+	require.NoError(t, s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0)))
+	require.NoError(t, s.Close())
+	_, e := read(t, path)
+	require.Equal(t, "fold", e.Task)
+	require.NoDirExists(t, path+"_1")
+}
+
+// After an error of the disk another session can be written; the error is not told again.
+func TestSeriesGoesOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "take")
+	var told []error
+	s, err := CreateSeries(path, Options{}, func(_ codec.FileInfo, err error) { told = append(told, err) })
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(path, "frames/camera_0"), nil, 0o666))
+	failure := s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0))
+	require.ErrorIs(t, failure, syscall.ENOTDIR)
+	require.NoError(t, s.Split(""))
+	require.NoError(t, s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0)))
+	require.NoError(t, s.Close())
+	require.Equal(t, []error{nil, nil}, told)
+}

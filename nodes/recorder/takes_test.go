@@ -112,14 +112,14 @@ func TestMappedSessions(t *testing.T) {
 		require.Eventually(t, func() bool { return eye.Subscribers() > 0 && grip.Subscribers() > 0 && trigger.Subscribers() > 0 }, patient, time.Millisecond)
 		for i := range 6 {
 			if i == 2 || i == 4 {
-				d.say(trigger, &std_msgs.String{Data: []string{2: "fold", 4: "unfold"}[i]})
+				d.say(trigger, &std_msgs.String{Data: []string{2: "fold it", 4: "unfold it"}[i]})
 			}
 			d.say(eye, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
 			d.say(grip, &sensor_msgs.JointState{Header: header(i), Name: []string{"position"}, Position: []float64{float64(i)}})
 		}
 		require.NoError(t, d.end())
 		first, second := take(t, "drive"), take(t, "drive_1")
-		require.Equal(t, []string{"fold", "unfold"}, []string{first.Task, second.Task})
+		require.Equal(t, []string{"fold it", "unfold it"}, []string{first.Task, second.Task})
 		require.Equal(t, stamps(2, 4), first.Cameras[0].Stamps)
 		require.Equal(t, stamps(4, 6), second.Cameras[0].Stamps)
 		require.Equal(t, []float64{4, 5}, second.Arms[0].Gripper.Values)
