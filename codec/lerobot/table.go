@@ -73,7 +73,7 @@ func (g *group) Fields() []parquet.Field { return g.fields }
 type table struct {
 	path   string
 	file   *os.File
-	out    *parquet.Writer
+	out    *parquet.GenericWriter[any]
 	leaves map[string]int // the first of each column
 	values []parquet.Value
 }
@@ -92,6 +92,7 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 	t := &table{path: path, file: file, leaves: map[string]int{}}
 	options := []parquet.WriterOption{
 		schema, parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.CreatedBy("tapedeck", "1", "0"),
+		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
 		parquet.ColumnPageBuffers(parquet.NewFileBufferPool(filepath.Dir(path), ".pages-*")),
 	}
 	for i, leaf := range schema.Columns() {
@@ -105,7 +106,7 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 	for key, value := range metadata {
 		options = append(options, parquet.KeyValueMetadata(key, value))
 	}
-	t.out = parquet.NewWriter(file, options...)
+	t.out = parquet.NewGenericWriter[any](file, options...)
 	return t, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"image/color"
 	"image/jpeg"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -186,14 +185,6 @@ func TestRoundTrip(t *testing.T) {
 	require.EqualValues(t, (40+2+25)*7, i.MessageCount)
 }
 
-// stringOf returns what a JSON file has.
-func object(t *testing.T, path string) map[string]any {
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var o map[string]any
-	require.NoError(t, json.Unmarshal(text, &o))
-	return o
-}
 
 func TestVideo(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {

@@ -1,0 +1,122 @@
+package lerobot
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"tapedeck/codec/episode"
+)
+
+// take is a stretch of a take, ready to be written.
+type take struct {
+	rows    *episode.Rows
+	name    string
+	span    span
+	vectors []*vector
+	cameras []*camera
+}
+
+// prepare finds out whether rows can be written.
+func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*take, error) {
+	t := &take{rows: r, span: s, vectors: vectors}
+	for _, v := range vectors {
+		if err := v.check(s.from, s.n); err != nil {
+			return nil, err
+		}
+	}
+	seen := map[string]bool{}
+	for i, c := range r.Episode.Cameras {
+		name, renamed := w.options.Cameras[c.Name]
+		switch {
+		case renamed && name == "":
+			continue
+		case !renamed:
+			name = c.Name
+		}
+		key := imagePrefix + featureName(name)
+		if seen[key] {
+			return nil, fmt.Errorf("there are two cameras %s", name)
+		}
+		seen[key] = true
+		t.cameras = append(t.cameras, &camera{feature: key, camera: c, frames: r.Frames[i][s.from : s.from+s.n]})
+	}
+	if err := w.same(t); err != nil {
+		return nil, err
+	}
+	err := survey(t.cameras, func(key string) (width, height int) {
+		if f := w.info.Features.get(key); f != nil {
+			return f.Shape[1], f.Shape[0]
+		}
+		return 0, 0
+	})
+	return t, err
+}
+
+// featureName returns a name that a feature and a folder can have.
+func featureName(name string) string {
+	mapped := []rune(name)
+	for i, r := range mapped {
+		if r == '/' || r == '\\' || r == ',' || r < ' ' || r == '{' || r == '}' {
+			mapped[i] = '_'
+		}
+	}
+	return string(mapped)
+}
+
+// same says what a take has other than the episodes before.
+func (w *Writer) same(t *take) error {
+	if len(w.rows) == 0 {
+		return nil
+	}
+	count := len(standard)
+	for _, v := range t.vectors {
+		f := w.info.Features.get(v.feature.key)
+		if f == nil {
+			return fmt.Errorf("there is %s, which no episode before has", v.feature.key)
+		}
+		if !slices.Equal(f.Names.([]any), v.feature.Names.([]any)) {
+			return fmt.Errorf("%s is of %v, and of %v in the episodes before", v.feature.key, v.feature.Names, f.Names)
+		}
+		count++
+	}
+	for _, c := range t.cameras {
+		if w.info.Features.get(c.feature) == nil {
+			return fmt.Errorf("there is %s, which no episode before has", c.feature)
+		}
+		count++
+	}
+	if count != len(w.info.Features) {
+		return errors.New("cameras or streams are missing that the episodes before have")
+	}
+	return nil
+}
+
+// standard are the features that every dataset has.
+var standard = []struct{ key, dtype string }{
+	{"timestamp", "float32"}, {"frame_index", "int64"}, {"episode_index", "int64"}, {"index", "int64"}, {"task_index", "int64"},
+}
+
+// begin takes the features of the dataset from its first take.
+func (w *Writer) begin(fps int, t *take) {
+	w.info.FPS = float64(fps)
+	for _, v := range t.vectors {
+		w.info.Features = append(w.info.Features, v.feature)
+		w.notes.Columns[v.feature.key] = v.columns
+	}
+	for _, c := range t.cameras {
+		f := &feature{key: c.feature, DType: "image", Shape: []int{c.picture.height, c.picture.width, 3}, Names: []any{"height", "width", "channels"}}
+		if w.options.Video {
+			f.DType = "video"
+			f.Info = map[string]any{
+				"video.height": c.picture.height, "video.width": c.picture.width, "video.codec": w.encoder.codec, "video.pix_fmt": "yuv420p",
+				"video.fps": fps, "video.channels": 3, "has_audio": false, "is_depth_map": false,
+			}
+		}
+		w.info.Features = append(w.info.Features, f)
+		w.notes.Cameras[c.feature] = c.camera.Name
+	}
+	for _, s := range standard {
+		w.info.Features = append(w.info.Features, &feature{key: s.key, DType: s.dtype, Shape: []int{1}})
+	}
+}

@@ -1,0 +1,201 @@
+package lerobot
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"tapedeck/codec/episode"
+)
+
+// put writes a take as an episode.
+func (w *Writer) put(t *take) error {
+	e := t.rows.Episode
+	row := &episodeRow{task: e.Task, length: t.span.n, from: w.info.TotalFrames, videos: map[string]videoPlace{}, stats: map[string]*stats{}}
+	if row.task == "" {
+		row.task = w.options.Task
+	}
+	task := slices.Index(w.tasks, row.task)
+	if task < 0 {
+		task = len(w.tasks)
+		w.tasks = append(w.tasks, row.task)
+	}
+	if err := w.table(row.length); err != nil {
+		return err
+	}
+	row.data = w.dataAt
+	if err := w.numbers(t, row, task); err != nil {
+		return fmt.Errorf("%s: %w", w.data.path, err)
+	}
+	for _, c := range t.cameras {
+		row.stats[c.feature] = c.stats
+		write := w.pictures
+		if w.options.Video {
+			write = w.video
+		}
+		if err := write(c, row); err != nil {
+			return err
+		}
+	}
+	if err := w.data.flush(); err != nil {
+		return fmt.Errorf("%s: %w", w.data.path, err)
+	}
+	w.dataRows += row.length
+	w.rows = append(w.rows, row)
+	w.info.TotalEpisodes, w.info.TotalFrames, w.info.TotalTasks = len(w.rows), row.from+row.length, len(w.tasks)
+	note := noteEpisode{
+		Name: t.name, Start: t.rows.Stamps[t.span.from], Success: e.Success, ActionSource: t.rows.ActionSource,
+		Alignment: t.rows.Options.Attributes(), Report: &t.rows.Report, Metadata: e.Metadata, Devices: map[string]json.RawMessage{},
+	}
+	for _, c := range e.Cameras {
+		if c.Device != nil {
+			note.Devices[c.Name] = c.Device
+		}
+	}
+	for _, a := range e.Arms {
+		if a.Device != nil {
+			note.Devices[a.Name] = a.Device
+		}
+	}
+	w.notes.Episodes = append(w.notes.Episodes, note)
+	return nil
+}
+
+// table has w.data be the file that the next episode goes to, of so many rows.
+func (w *Writer) table(rows int) error {
+	if w.data != nil {
+		size := w.data.size()
+		if size+size/int64(max(w.dataRows, 1))*int64(rows) < w.options.DataFileSize {
+			return nil
+		}
+		if err := w.data.close(); err != nil {
+			return fmt.Errorf("%s: %w", w.data.path, err)
+		}
+		w.dataAt = w.dataAt.next(w.options.ChunkFiles)
+	}
+	var columns []column
+	hf := map[string]any{}
+	for _, f := range w.info.Features {
+		leaf, add := parquet.Leaf(parquet.FloatType), floatColumn
+		if f.DType == "int64" {
+			leaf, add = parquet.Leaf(parquet.Int64Type), intColumn
+		}
+		value := map[string]any{"dtype": f.DType, "_type": "Value"}
+		switch {
+		case f.DType == "video":
+		case f.DType == "image":
+			columns = append(columns, imageColumn(f.key))
+			hf[f.key] = map[string]any{"_type": "Image"}
+		case f.width() == 1:
+			columns = append(columns, add(f.key))
+			hf[f.key] = value
+		default:
+			columns = append(columns, listColumn(f.key, leaf, 1))
+			hf[f.key] = map[string]any{"feature": value, "length": f.width(), "_type": "List"}
+		}
+	}
+	text, err := json.Marshal(map[string]any{"info": map[string]any{"features": hf}})
+	if err != nil {
+		return err
+	}
+	path, err := w.file(dataPath, "", w.dataAt)
+	if err != nil {
+		return err
+	}
+	w.dataRows = 0
+	w.data, err = createTable(path, columns, map[string]string{"huggingface": string(text)})
+	return err
+}
+
+// file returns the path of a file of the dataset.
+func (w *Writer) file(template, video string, at fileIndex) (string, error) {
+	path, err := fill(template, map[string]any{"chunk_index": at.chunk, "file_index": at.file, "video_key": video})
+	return filepath.Join(w.part, path), err
+}
+
+// numbers writes the columns of numbers, and what there is to say about them.
+func (w *Writer) numbers(t *take, row *episodeRow, task int) error {
+	n := row.length
+	for _, v := range t.vectors {
+		key, width := v.feature.key, len(v.parts)
+		value := func(i, c int) parquet.Value { return parquet.FloatValue(v.at(t.span.from+i, c)) }
+		var err error
+		if width == 1 {
+			err = w.data.scalars(key, n, func(i int) parquet.Value { return value(i, 0) })
+		} else {
+			err = w.data.lists(key, 1, n, width, value)
+		}
+		if err != nil {
+			return err
+		}
+		row.stats[key] = columnStats(n, width, func(i, c int) float64 { return float64(v.at(t.span.from+i, c)) })
+	}
+	for _, c := range []struct {
+		key   string
+		value func(i int) int64
+	}{
+		{"frame_index", func(i int) int64 { return int64(i) }},
+		{"episode_index", func(int) int64 { return int64(len(w.rows)) }},
+		{"index", func(i int) int64 { return int64(row.from + i) }},
+		{"task_index", func(int) int64 { return int64(task) }},
+	} {
+		if err := w.data.scalars(c.key, n, func(i int) parquet.Value { return parquet.Int64Value(c.value(i)) }); err != nil {
+			return err
+		}
+		row.stats[c.key] = columnStats(n, 1, func(i, _ int) float64 { return float64(c.value(i)) })
+	}
+	stamp := func(i int) float32 { return float32(float64(i) / w.info.FPS) }
+	row.stats["timestamp"] = columnStats(n, 1, func(i, _ int) float64 { return float64(stamp(i)) })
+	return w.data.scalars("timestamp", n, func(i int) parquet.Value { return parquet.FloatValue(stamp(i)) })
+}
+
+// pictures writes the frames of a camera to the table.
+func (w *Writer) pictures(c *camera, _ *episodeRow) error {
+	return c.each(func(i int, f *episode.Frame) error {
+		data, extension := f.Data, map[string]string{"jpeg": "jpg", "png": "png"}[f.Encoding]
+		if extension == "" || c.picture.gray {
+			m, err := decode(f)
+			if err != nil {
+				return err
+			}
+			if data, err = encodePNG(m); err != nil {
+				return err
+			}
+			extension = "png"
+		}
+		return w.data.image(c.feature, data, fmt.Sprintf("frame-%06d.%s", i, extension))
+	})
+}
+
+// video writes the frames of a camera to its video.
+func (w *Writer) video(c *camera, row *episodeRow) error {
+	v := w.videos[c.feature]
+	if v != nil && v.size+v.size/int64(v.frames)*int64(row.length) >= w.options.VideoFileSize {
+		delete(w.videos, c.feature)
+		if err := v.close(); err != nil {
+			return err
+		}
+		w.videosAt[c.feature] = w.videosAt[c.feature].next(w.options.ChunkFiles)
+		v = nil
+	}
+	if v == nil {
+		path, err := w.file(videoPath, c.feature, w.videosAt[c.feature])
+		if err != nil {
+			return err
+		}
+		if v, err = createVideo(path, &w.options, w.encoder, int(w.info.FPS)); err != nil {
+			return err
+		}
+		w.videos[c.feature] = v
+	}
+	place := videoPlace{fileIndex: w.videosAt[c.feature], from: float64(v.frames) / w.info.FPS}
+	if err := v.write(c); err != nil {
+		return err
+	}
+	place.to = float64(v.frames) / w.info.FPS
+	row.videos[c.feature] = place
+	return nil
+}
