@@ -80,33 +80,3 @@ func (r *reading) translatePhysics() {
 		}
 	}
 }
-
-// vehicleInfo tells of a vehicle what is known.
-func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
-	info := &carla_msgs.CarlaEgoVehicleInfo{Id: a.Actor, Type: a.BlueprintID, Rolename: a.Attribute("role_name")}
-	at := pose(a.Location, a.Rotation)
-	if p := a.Physics; p != nil {
-		info.MaxRpm, info.Moi, info.UseGearAutobox, info.ClutchStrength = p.MaxRPM, p.MOI, p.UseGearAutobox, p.ClutchStrength
-		info.DampingRateFullThrottle = p.DampingRateFullThrottle
-		info.DampingRateZeroThrottleClutchEngaged = p.DampingRateZeroThrottleClutchEngaged
-		info.DampingRateZeroThrottleClutchDisengaged = p.DampingRateZeroThrottleClutchDisengaged
-		info.Mass, info.DragCoefficient, info.CenterOfMass = p.Mass, p.DragCoefficient, Velocity(p.CenterOfMass)
-		for _, w := range p.Wheels {
-			info.Wheels = append(info.Wheels, carla_msgs.CarlaEgoVehicleInfoWheel{
-				TireFriction: w.TireFriction, DampingRate: w.DampingRate, MaxSteerAngle: w.MaxSteerAngle / radian, Radius: w.Radius / metre,
-				MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandbrakeTorque, Position: relative(at, w.Position),
-			})
-		}
-	}
-	if p := a.ChaosPhysics; p != nil {
-		info.MaxRpm, info.Moi, info.UseGearAutobox, info.GearSwitchTime = p.MaxRPM, p.RevUpMOI, p.UseAutomaticGears, p.GearChangeTime
-		info.Mass, info.DragCoefficient, info.CenterOfMass = p.Mass, p.DragCoefficient, Velocity(p.CenterOfMass)
-		for _, w := range p.Wheels {
-			info.Wheels = append(info.Wheels, carla_msgs.CarlaEgoVehicleInfoWheel{
-				TireFriction: w.FrictionForce, MaxSteerAngle: w.MaxSteerAngle / radian, Radius: w.WheelRadius / metre,
-				MaxBrakeTorque: w.MaxBrakeTorque, MaxHandbrakeTorque: w.MaxHandBrakeTorque, Position: relative(at, w.Location),
-			})
-		}
-	}
-	return info
-}

@@ -34,6 +34,7 @@ type figure struct {
 	speed    float32 // m/s, of a walker
 	walks    bool    // it was told with which speed
 	info     carla_msgs.CarlaTrafficLightInfo
+	physics  *carla_msgs.CarlaEgoVehicleInfo // nil: it is not known, or in the log
 }
 
 // odometry is what was heard last of where an actor is and how it moves.

@@ -318,7 +318,7 @@ func TestVehicleInfo(t *testing.T) {
 		Id: 10, Type: "vehicle.audi.tt", Rolename: "hero", MaxRpm: 1, Moi: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
 		DampingRateZeroThrottleClutchDisengaged: 5, UseGearAutobox: true, ClutchStrength: 6, Mass: 7, DragCoefficient: 8,
 		CenterOfMass: vector3{X: 0.5, Y: -0.25, Z: -0.5},
-		Wheels:       []carla_msgs.CarlaEgoVehicleInfoWheel{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 1.5707963, Radius: 0.35, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5}},
+		Wheels:       []carla_msgs.CarlaEgoVehicleInfoWheel{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2, Radius: 0.35, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5}},
 	}, info)
 
 	all = translated(t, newTape(carla.UE5).frame(t, &carla.EventAddList{add}, &carla.ChaosPhysicsList{{

@@ -234,14 +234,27 @@ func (s *scene) walk(src *source, c *carla_msgs.CarlaWalkerControl) {
 
 // describe takes what sort of vehicle there is.
 func (s *scene) describe(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
-	if info.MaxRpm != 0 || info.Mass != 0 || len(info.Wheels) > 0 {
-		s.lose(src.topic, "physics, of which a log has more")
-	}
-	if f := s.listed[info.Id]; f != nil && f.listed || info.Id == 0 {
+	if info.Id == 0 {
 		return
 	}
-	s.expect([]carla_msgs.CarlaActorInfo{{Id: info.Id, Type: info.Type, Rolename: info.Rolename}})
-	s.listed[info.Id].alive = true
+	if f := s.listed[info.Id]; f == nil || !f.listed {
+		s.expect([]carla_msgs.CarlaActorInfo{{Id: info.Id, Type: info.Type, Rolename: info.Rolename}})
+		s.listed[info.Id].alive = true
+	}
+	if f := s.listed[info.Id]; f.kind == vehicle && hasPhysics(info) {
+		s.losePhysics(src, info)
+		f.physics = info
+	}
+}
+
+// losePhysics notes what a log does not have.
+func (s *scene) losePhysics(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
+	switch {
+	case s.profile.Wide && (info.ClutchStrength != 0 || info.DampingRateFullThrottle != 0):
+		s.lose(src.topic, "clutch_strength and damping rates")
+	case !s.profile.Wide && info.GearSwitchTime != 0:
+		s.lose(src.topic, "gear_switch_time")
+	}
 }
 
 // light takes the place of a traffic light.
@@ -336,6 +349,8 @@ func (s *scene) bodies() []carla.Body {
 		lights     carla.VehicleLightList
 		kinematics carla.KinematicsList
 		triggers   carla.TriggerVolumeList
+		physics    carla.PhysicsControlList
+		chaos      carla.ChaosPhysicsList
 	)
 	var shown []*figure
 	for _, f := range s.figures {
@@ -376,6 +391,12 @@ func (s *scene) bodies() []carla.Body {
 		case walker:
 			walkers = append(walkers, carla.AnimWalker{Actor: f.Actor, Speed: f.walking() * metre})
 		}
+		if info := f.physics; info != nil && s.profile.Wide {
+			chaos = append(chaos, chaosPhysicsOf(&f.EventAdd, info))
+		} else if info != nil {
+			physics = append(physics, physicsOf(&f.EventAdd, info))
+		}
+		f.physics = nil
 		if f.moved {
 			f.motion.Actor = f.Actor
 			kinematics = append(kinematics, f.motion)
@@ -409,6 +430,12 @@ func (s *scene) bodies() []carla.Body {
 	}
 	if len(triggers) > 0 {
 		all = append(all, &triggers)
+	}
+	if len(physics) > 0 {
+		all = append(all, &physics)
+	}
+	if len(chaos) > 0 {
+		all = append(all, &chaos)
 	}
 	s.collisions, s.weather = s.collisions[:0], nil
 	return all

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -138,7 +139,9 @@ func (w *Writer) take(s *source) {
 	case *carla_msgs.CarlaEgoVehicleStatus:
 		w.drive(s, &v.Control)
 	case *carla_msgs.CarlaEgoVehicleInfo:
-		w.describe(s, v)
+		info := *v // the wheels of the next one are others
+		v.Wheels = nil
+		w.describe(s, &info)
 	case *carla_msgs.CarlaWalkerControl:
 		w.walk(s, v)
 	case *carla_msgs.CarlaCollisionEvent:
@@ -227,7 +230,7 @@ func (w *Writer) catchUp() error {
 // end ends the frame that is collected.
 func (w *Writer) end() error {
 	w.number++
-	frame := []carla.Body{&carla.FrameStart{Frame: w.number, Duration: -1, Elapsed: w.now.Seconds()}}
+	frame := []carla.Body{&carla.FrameStart{Frame: w.number, Duration: -1, Elapsed: elapsed(w.now)}}
 	frame = append(append(frame, w.bodies()...), &carla.FrameEnd{})
 	data := w.spare[:0]
 	w.spare = nil
@@ -242,6 +245,18 @@ func (w *Writer) end() error {
 		return nil
 	}
 	return w.flush()
+}
+
+// elapsed returns the time of simulation, in s, of which Stamp makes t.
+func elapsed(t time.Duration) float64 {
+	s := t.Seconds()
+	for range 4 { // Stamp takes what is below 1 ns away
+		if duration(Stamp(s)) >= t {
+			break
+		}
+		s = math.Nextafter(s, math.Inf(1))
+	}
+	return s
 }
 
 // flush writes the frames that are not written yet. After an error of the disk they stay.

@@ -307,6 +307,51 @@ func TestControls(t *testing.T) {
 	}, l.lost())
 }
 
+// The physics that a message tells is in the log, beside what CARLA has by default.
+func TestPhysics(t *testing.T) {
+	info := carla_msgs.CarlaEgoVehicleInfo{
+		Id: 8, Type: "vehicle.audi.tt", Rolename: "hero", MaxRpm: 1, Moi: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
+		DampingRateZeroThrottleClutchDisengaged: 5, UseGearAutobox: true, GearSwitchTime: 6, ClutchStrength: 7, Mass: 8, DragCoefficient: 9,
+		CenterOfMass: vector3{X: 0.5, Y: -0.25, Z: -0.5},
+		Wheels: []carla_msgs.CarlaEgoVehicleInfoWheel{
+			{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2, Radius: 0.25, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5, Position: vector3{X: 1.5, Y: 0.5, Z: 0.25}},
+			{Radius: 35}, // as CARLA's bridge tells it
+		},
+	}
+	written := func(p carla.Profile) (*live, *recorder) {
+		l := newLive(t, WriteOptions{Map: "Town01", Profile: p})
+		l.tick(0)
+		l.write("/carla/hero/vehicle_info", &info)
+		l.write("/carla/hero/odometry", odometryAt(10))
+		l.tick(1)
+		l.write("/carla/hero/odometry", odometryAt(11))
+		return l, l.done()
+	}
+	l, log := written(carla.UE4)
+	require.Equal(t, []carla.PhysicsControlList{{{
+		Actor: 8, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4, DampingRateZeroThrottleClutchDisengaged: 5,
+		UseGearAutobox: true, ClutchStrength: 7, FinalRatio: 4, Mass: 8, DragCoefficient: 9, CenterOfMass: vector{X: 0.5, Y: 0.25, Z: -0.5},
+		TorqueCurve: torqueCurve, SteeringCurve: steeringCurve,
+		Wheels: []carla.WheelPhysics{
+			{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 90, Radius: 25, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5, LatStiffMaxLoad: 2, LatStiffValue: 17, LongStiffValue: 1000, Position: vector{X: 1150, Y: -50, Z: 25}},
+			{Radius: 35, LatStiffMaxLoad: 2, LatStiffValue: 17, LongStiffValue: 1000, Position: vector{X: 1000}},
+		},
+	}}}, packets[carla.PhysicsControlList](t, log))
+	require.Equal(t, []string{"/carla/hero/vehicle_info: gear_switch_time (1)"}, l.lost())
+
+	l, log = written(carla.UE5)
+	list := packets[carla.ChaosPhysicsList](t, log)
+	require.Len(t, list, 1)
+	require.Equal(t, vector{X: 1150, Y: -50, Z: 25}, list[0][0].Wheels[0].Location)
+	require.EqualValues(t, 90, list[0][0].Wheels[0].MaxSteerAngle)
+	require.Equal(t, []string{"/carla/hero/vehicle_info: clutch_strength and damping rates (1)"}, l.lost())
+	// What UE5 has of it comes back.
+	info.DampingRateFullThrottle, info.DampingRateZeroThrottleClutchEngaged, info.DampingRateZeroThrottleClutchDisengaged, info.ClutchStrength = 0, 0, 0, 0
+	info.Wheels[0].DampingRate, info.Wheels[1].Radius = 0, 0.35
+	vehicle := carla.Actor{EventAdd: packets[carla.EventAddList](t, log)[0][0], ChaosPhysics: &list[0][0]}
+	require.Equal(t, &info, vehicleInfo(&vehicle))
+}
+
 // What a log cannot hold is said.
 func TestLosses(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
@@ -319,7 +364,7 @@ func TestLosses(t *testing.T) {
 	l.write("/carla/hero/odometry", o)
 	l.write("/carla/hero/collision", &carla_msgs.CarlaCollisionEvent{NormalImpulse: vector3{X: 1}})
 	l.write("/carla/hero/collision", &carla_msgs.CarlaCollisionEvent{})
-	l.write("/carla/hero/vehicle_info", &carla_msgs.CarlaEgoVehicleInfo{Id: 8, Type: "vehicle.audi.tt", Rolename: "hero", Mass: 1000})
+	l.write("/carla/hero/vehicle_info", &carla_msgs.CarlaEgoVehicleInfo{Id: 8, Type: "vehicle.audi.tt", Rolename: "hero", Mass: 1000, GearSwitchTime: 0.5})
 	l.tick(1)
 	l.write("/carla/world_info", &carla_msgs.CarlaWorldInfo{MapName: "Town03"})
 	l.write("/carla/weather_control", &carla_msgs.CarlaWeatherParameters{Cloudiness: 5, FogDistance: 6, Wetness: 7})
@@ -331,7 +376,7 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, []string{
 		"/carla/hero/collision: normal_impulse (1)", "/carla/hero/odometry: covariances (1)",
 		"/carla/hero/odometry: messages that another one in the same frame of the log replaces (1)",
-		"/carla/hero/odometry: poses with numbers that are none (1)", "/carla/hero/vehicle_info: physics, of which a log has more (1)",
+		"/carla/hero/odometry: poses with numbers that are none (1)", "/carla/hero/vehicle_info: gear_switch_time (1)",
 		"/carla/world_info: map_name, as the log has begun with another one (1)", "/carla/world_info: opendrive (1)",
 	}, l.lost())
 	add := packets[carla.EventAddList](t, log)[0][0]
@@ -458,7 +503,7 @@ func TestLateMessages(t *testing.T) {
 		places = append(places, list[0].Location.X/100)
 	}
 	require.Equal(t, []float64{0.5, 11, 20, 30}, places)
-	require.Equal(t, []float64{0, 1, 2, 2.05}, log.elapsed(t))
+	require.InDeltaSlice(t, []float64{0, 1, 2, 2.05}, log.elapsed(t), 1e-9)
 	require.Equal(t, []carla.StateList{nil, {{Actor: 7, Colour: carla.Green}}, {{Actor: 7, Colour: carla.Green}}, {{Actor: 7, Colour: carla.Green}}}, packets[carla.StateList](t, log))
 }
 
