@@ -4,23 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-void quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
-
-struct text {
-	char *at;
-	size_t size;
-};
+// What libhdf5 said of the first error since quiet; it forgets that with the next call.
+static __thread char said[400];
 
 static herr_t innermost(unsigned n, const H5E_error2_t *e, void *data) {
-	struct text *t = data;
-	snprintf(t->at, t->size, "%s", e->desc ? e->desc : "");
+	snprintf(said, sizeof said, "%s", e->desc ? e->desc : "");
 	return 1;
 }
 
-void cause(char *text, size_t size) {
-	struct text t = {text, size};
-	text[0] = '\0';
-	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &t);
+void quiet(void) {
+	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	said[0] = '\0';
+}
+
+static int64_t keep(int64_t rc) {
+	if (rc < 0 && said[0] == '\0')
+		H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, NULL);
+	return rc;
+}
+
+const char *cause(void) {
+	keep(-1);
+	return said;
 }
 
 ssize_t open_objects(hid_t file) { return H5Fget_obj_count(file, H5F_OBJ_ALL | H5F_OBJ_LOCAL); }
@@ -59,7 +64,7 @@ herr_t list(hid_t file, const char *path, bool soft, char **names, size_t *size)
 	hid_t group = H5Gopen2(file, path, H5P_DEFAULT);
 	if (group < 0)
 		return -1;
-	herr_t rc = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &from, append_name, &t);
+	herr_t rc = keep(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &from, append_name, &t));
 	H5Gclose(group);
 	*names = t.at;
 	*size = t.size;
@@ -86,9 +91,9 @@ static hid_t string_type(void) {
 herr_t put_strings(hid_t file, const char *path, hsize_t n, char **strings) {
 	herr_t rc = -1;
 	hid_t type = string_type(), space = H5Screate_simple(1, &n, NULL);
-	hid_t set = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	hid_t set = keep(H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
 	if (set >= 0) {
-		rc = n > 0 ? H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, strings) : 0;
+		rc = n > 0 ? keep(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, strings)) : 0;
 		if (H5Dclose(set) < 0)
 			rc = -1;
 	}
@@ -110,9 +115,9 @@ herr_t put_attribute(hid_t file, const char *path, const char *name, enum kind k
 	default:
 		type = H5Tcopy(size == 1 ? H5T_NATIVE_UINT8 : H5T_NATIVE_INT64);
 	}
-	hid_t attribute = H5Acreate_by_name(file, path, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	hid_t attribute = keep(H5Acreate_by_name(file, path, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
 	if (attribute >= 0) {
-		rc = H5Awrite(attribute, type, kind == KIND_STRING ? (const void *)&value : value);
+		rc = keep(H5Awrite(attribute, type, kind == KIND_STRING ? (const void *)&value : value));
 		if (H5Aclose(attribute) < 0)
 			rc = -1;
 	}
@@ -148,7 +153,7 @@ static herr_t transfer(hid_t set, hid_t type, hsize_t start, hsize_t n, hid_t pl
 	hid_t file, memory;
 	herr_t rc = select_rows(set, start, n, &file, &memory);
 	if (rc >= 0)
-		rc = in ? H5Dwrite(set, type, memory, file, plist, in) : H5Dread(set, type, memory, file, plist, out);
+		rc = keep(in ? H5Dwrite(set, type, memory, file, plist, in) : H5Dread(set, type, memory, file, plist, out));
 	if (memory >= 0)
 		H5Sclose(memory);
 	if (file >= 0)

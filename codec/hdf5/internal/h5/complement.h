@@ -21,8 +21,11 @@ struct shape {
 };
 
 void quiet(void);
-void cause(char *text, size_t size);
+const char *cause(void);
 ssize_t open_objects(hid_t file);
+// Opens a file for reading, and refuses what libhdf5 does not survive.
+hid_t open_guarded(const char *path);
+herr_t close_guarded(hid_t file);
 
 herr_t link_soft(hid_t file, const char *target, const char *path);
 herr_t link_external(hid_t file, const char *other, const char *target, const char *path);

@@ -52,6 +52,9 @@ func put[T Number](f *File, path string, values []T, dims, chunk []int) error {
 
 // create makes a dataset.
 func create[T Number](f *File, path string, dims, chunk []int, compressed bool) (*hdf5.Dataset, error) {
+	if err := f.writable(); err != nil {
+		return nil, err
+	}
 	var zero T
 	dtype, err := hdf5.NewDatatypeFromValue(zero)
 	if err != nil {
@@ -78,7 +81,7 @@ func create[T Number](f *File, path string, dims, chunk []int, compressed bool) 
 			return nil, err
 		}
 	}
-	return f.file.CreateDatasetWith(path, dtype, space, properties)
+	return f.written.CreateDatasetWith(path, dtype, space, properties)
 }
 
 func sizes(dims []int) []uint {
@@ -151,6 +154,9 @@ type Dataset struct {
 
 // CreateSequences makes a dataset of n sequences of bytes, each of any length, for WriteSequences.
 func (f *File) CreateSequences(path string, n int) (*Dataset, error) {
+	if err := f.writable(); err != nil {
+		return nil, err
+	}
 	err := call("create "+path, func() error {
 		dtype, err := hdf5.NewVarLenType(hdf5.T_NATIVE_UINT8)
 		if err != nil {
@@ -162,7 +168,7 @@ func (f *File) CreateSequences(path string, n int) (*Dataset, error) {
 			return err
 		}
 		defer space.Close()
-		set, err := f.file.CreateDataset(path, &dtype.Datatype, space)
+		set, err := f.written.CreateDataset(path, &dtype.Datatype, space)
 		if err != nil {
 			return err
 		}

@@ -18,18 +18,21 @@ import (
 
 // File is an open file. Close closes it, whatever of it is open. Its datasets may be used in several goroutines, and closed before it.
 type File struct {
-	file    *hdf5.File
+	written *hdf5.File // nil of a file that is read
+	handle  C.hid_t
 	path    string
 	size    int64 // bytes, of a file that is read
-	writing bool
+	open    bool
 	sets    map[*Dataset]bool
 }
 
 // Create begins a file, in the place of one that is there.
 func Create(path string) (*File, error) {
-	f := &File{path: path, writing: true, sets: map[*Dataset]bool{}}
+	f := &File{path: path, open: true, sets: map[*Dataset]bool{}}
 	err := call("create "+path, func() (err error) {
-		f.file, err = hdf5.CreateFile(path, hdf5.F_ACC_TRUNC)
+		if f.written, err = hdf5.CreateFile(path, hdf5.F_ACC_TRUNC); err == nil {
+			f.handle = C.hid_t(f.written.ID())
+		}
 		return err
 	})
 	if err != nil {
@@ -44,10 +47,12 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, size: stat.Size(), sets: map[*Dataset]bool{}}
-	err = call("open "+path, func() (err error) {
-		f.file, err = hdf5.OpenFile(path, hdf5.F_ACC_RDONLY)
-		return err
+	f := &File{path: path, open: true, size: stat.Size(), sets: map[*Dataset]bool{}}
+	p := C.CString(path)
+	defer C.free(unsafe.Pointer(p))
+	err = call("open "+path, func() error {
+		f.handle = C.open_guarded(p)
+		return check(f.handle)
 	})
 	if err != nil {
 		return nil, err
@@ -63,9 +68,10 @@ func (f *File) Size() int64 { return f.size }
 
 // Close closes the file and what is open in it. What was written is in the file if there is no error.
 func (f *File) Close() error {
-	if f.file == nil {
+	if !f.open {
 		return nil
 	}
+	f.open = false
 	var errs []error
 	for d := range maps.Clone(f.sets) {
 		errs = append(errs, d.Close())
@@ -75,28 +81,37 @@ func (f *File) Close() error {
 		if n := C.open_objects(f.id()); n != 1 {
 			errs = append(errs, fmt.Errorf("close %s: %d objects of it are open", f.path, n-1))
 		}
-		var err error
-		if f.writing {
-			err = f.file.Flush(hdf5.F_SCOPE_GLOBAL)
+		if f.written == nil {
+			return check(C.close_guarded(f.handle))
 		}
-		return errors.Join(err, f.file.Close())
+		return errors.Join(f.written.Flush(hdf5.F_SCOPE_GLOBAL), f.written.Close())
 	}))
-	f.file = nil
 	return errors.Join(errs...)
 }
 
-func (f *File) id() C.hid_t { return C.hid_t(f.file.ID()) }
+func (f *File) id() C.hid_t { return f.handle }
+
+// writable says whether f was created.
+func (f *File) writable() error {
+	if f.written == nil {
+		return fmt.Errorf("%s is open for reading", f.path)
+	}
+	return nil
+}
 
 // MakeGroup makes a group, and those above it, as far as they are not there.
 func (f *File) MakeGroup(path string) error {
+	if err := f.writable(); err != nil {
+		return err
+	}
 	return call("make group "+path, func() error {
 		at := ""
 		for _, name := range strings.Split(strings.Trim(path, "/"), "/") {
 			at += "/" + name
-			if f.file.LinkExists(at) {
+			if f.written.LinkExists(at) {
 				continue
 			}
-			g, err := f.file.CreateGroup(at)
+			g, err := f.written.CreateGroup(at)
 			if err != nil {
 				return err
 			}

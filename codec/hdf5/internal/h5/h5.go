@@ -34,9 +34,7 @@ func call(what string, f func() error) error {
 	if err == nil {
 		return nil
 	}
-	var text [400]C.char
-	C.cause(&text[0], C.size_t(len(text)))
-	if s := C.GoString(&text[0]); s != "" {
+	if s := C.GoString(C.cause()); s != "" {
 		err = errors.New(s)
 	}
 	return fmt.Errorf("%s: %w", what, err)

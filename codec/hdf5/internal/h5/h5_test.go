@@ -34,6 +34,11 @@ func TestNumbers(t *testing.T) {
 	require.NoError(t, Put(f, "/a/none", []float64{}, 0, 6))
 	f = reopen(t, f)
 
+	for _, err := range []error{f.MakeGroup("/d"), Put(f, "/x", []int64{1}, 1), f.PutStrings("/x", nil), f.SetAttribute("/", "x", true), f.LinkSoft("/a", "/x")} {
+		require.Error(t, err, "it is open for reading")
+	}
+	_, err := f.CreateSequences("/x", 1)
+	require.ErrorContains(t, err, "open for reading")
 	require.Equal(t, Group, f.Type("/a/b/c"))
 	require.Equal(t, Set, f.Type("/a/none"))
 	require.Equal(t, None, f.Type("/a/more/than/there"))
