@@ -13,7 +13,7 @@ from launch_ros.actions import Node
 ARGUMENTS = [
     ('topics', '', 'topics to record, separated by blanks; without a parameter file, all of them'),
     ('output', '', 'name of the recording; by default tapedeck_ and the time'),
-    ('storage', '', 'record (Apollo record files), mcap (a ROS 2 bag folder) or carla (a log that CARLA replays)'),
+    ('storage', '', 'record (Apollo record files), mcap (a ROS 2 bag folder), carla (a log that CARLA replays) or session (takes of a robot)'),
     ('snapshot', '', 'true: keep the latest messages for /snapshot beside the recording'),
     ('snapshot_duration', '', 'how far a snapshot reaches back: 30s, or a number of seconds'),
     ('params_file', '', 'parameter file to use instead of the installed config/recorder.yaml'),

@@ -25,7 +25,6 @@ type csvFile struct {
 	samples uint64 // in buffer
 	start   int64  // earliest stamp of these
 	end     int64  // latest
-	closed  bool
 
 	writing sync.Mutex // for what follows, taken before mu
 	file    *os.File
@@ -116,23 +115,9 @@ func (f *csvFile) flush() error {
 	return &lost
 }
 
-// sync asks the system to put what was flushed on the disk.
-func (f *csvFile) sync() error {
-	f.mu.Lock()
-	closed := f.closed
-	f.mu.Unlock()
-	if closed {
-		return nil
-	}
-	return f.file.Sync()
-}
-
 // close writes what is collected and closes the file.
 func (f *csvFile) close() error {
 	err := f.flush()
-	f.mu.Lock()
-	f.closed = true
-	f.mu.Unlock()
 	if closeErr := f.file.Close(); err == nil && closeErr != nil {
 		err = &lostError{name: f.name, path: f.file.Name(), err: cause(closeErr)}
 	}

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -459,12 +460,13 @@ func (out *vectorWriter) euler(pose []float64) []float64 {
 	return out.values[:]
 }
 
+// nameForm is how names of cameras and arms look.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$`)
+
 // checkName returns an error for a name that no folder should have.
 func checkName(name string) error {
-	if name == "" || len(name) > 100 || name[0] == '.' || strings.ContainsFunc(name, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
-	}) {
-		return fmt.Errorf("a device cannot be called %.120q: want letters, digits, _, - and .", name)
+	if !nameForm.MatchString(name) {
+		return fmt.Errorf("a device cannot be called %.120q: want letters, digits, _, . and -", name)
 	}
 	return nil
 }

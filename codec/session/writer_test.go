@@ -170,9 +170,8 @@ func TestPixels(t *testing.T) {
 			want = append(want, func(m image.Image, x, y int) {
 				r, g, b, a := m.At(x, y).RGBA()
 				got := [4]uint32{r >> 8, g >> 8, b >> 8, a >> 8}
-				switch c := m.(type) {
-				case *image.NRGBA:
-					v := c.NRGBAAt(x, y)
+				if m, ok := m.(*image.NRGBA); ok {
+					v := m.NRGBAAt(x, y)
 					got = [4]uint32{uint32(v.R), uint32(v.G), uint32(v.B), uint32(v.A)}
 				}
 				switch name {
@@ -248,7 +247,7 @@ func TestRefused(t *testing.T) {
 		{"camera_0", 3e9, pixels("rgb8", 2, 2, 5, 12), "camera_0 at 3.000: rows of 2 pixels rgb8 have 6 bytes, not 5"},
 		{"camera_0", 3e9, pixels("rgb8", 0, 2, 0, 12), "camera_0 at 3.000: 0×2 pixels are no picture"},
 		{"camera_0", 3e9, pixels("yuyv", 3, 2, 0, 12), "camera_0 at 3.000: 3 pixels yuyv cannot be a row, they come in pairs"},
-		{"../x", 3e9, jpegOf(t, 0), "../x at 3.000: a device cannot be called \"../x\": want letters, digits, _, - and ."},
+		{"../x", 3e9, jpegOf(t, 0), "../x at 3.000: a device cannot be called \"../x\": want letters, digits, _, . and -"},
 	} {
 		require.EqualError(t, w.Frame(camera(r.camera), r.stamp, r.frame), "write "+path+": "+r.want)
 	}
