@@ -82,6 +82,7 @@ func TestRecordingForCARLA(t *testing.T) {
 			d.say(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
 			place := nav_msgs.Odometry{Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: i}}}
 			place.Pose.Pose.Position.X = float64(i)
+			place.Pose.Covariance[0] = 1
 			d.say(odometry, &place)
 		}
 		snapshot, err := d.snapshots.take(trigger{time: time.Now().UnixNano()})
@@ -89,6 +90,7 @@ func TestRecordingForCARLA(t *testing.T) {
 		<-snapshot.done
 		require.NoError(t, d.end())
 		require.Contains(t, d.said.String(), "4 topics, 12 messages")
+		require.Contains(t, d.said.String(), "\nlost: covariances (5 messages on /carla/hero/odometry)\n")
 
 		places, id, name := drives(t, "drive.log")
 		require.Equal(t, []float64{0}, places)
@@ -129,4 +131,14 @@ func TestSizeOfRecordingForCARLA(t *testing.T) {
 		require.NoError(t, err)
 		require.Less(t, info.Size, int64(2200))
 	})
+}
+
+func TestUntold(t *testing.T) {
+	var list []bridge.Loss
+	for _, topic := range []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g"} {
+		list = append(list, bridge.Loss{Topic: topic, What: "covariances", Messages: 2})
+	}
+	require.Equal(t, []string{"lost: covariances (4 messages on /a, /b)"}, untold(list[:2]))
+	list = append(list, bridge.Loss{Topic: "/a", What: "jump", Messages: 1})
+	require.Equal(t, []string{"lost: covariances (14 messages on 7 topics)", "lost: jump (1 messages on /a)"}, untold(list))
 }

@@ -333,6 +333,11 @@ func (r *recorder) report(s *session, reason string) {
 	}
 	if s.path != "" {
 		fmt.Fprintf(r.out, "recorded %s: %s\n", s.path, t)
+		if w, ok := s.sink.writer.(bridge.Lossy); ok {
+			for _, line := range untold(w.Losses()) {
+				fmt.Fprintln(r.out, line)
+			}
+		}
 	} else {
 		fmt.Fprintf(r.out, "kept for snapshots: %s\n", t)
 	}
