@@ -25,7 +25,7 @@ TESTFLAGS := -vet=off -timeout 20m
 FUZZTIME ?= 1m
 
 # Packages where goroutines meet.
-RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/...
+RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/... ./codec/hdf5/...
 
 .PHONY: build demo test check lint fuzz bench bench-recorder bench-player bench-seek bench-convert deps test-deps clean
 
@@ -52,7 +52,7 @@ fuzz:
 		$(GO) test ./nodes/internal/formats -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s || exit 1; done
 
 bench: build
-	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr ./codec/carla
+	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr ./codec/carla ./codec/hdf5
 	$(GO) run ./test/bench
 
 bench-recorder: build

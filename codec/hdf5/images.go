@@ -2,7 +2,6 @@ package hdf5
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -125,9 +124,8 @@ func (w *episodeWriter) camera(i int, name string, black size, lengths map[strin
 	if err != nil {
 		return size{}, err
 	}
-	var device json.RawMessage = c.Device
 	return p.size, setAttributes(w.file, path, map[string]any{
-		"camera": c.Name, "topic": c.Topic, "device": string(device), "encoding": p.encoding(), "color": p.color(),
+		"camera": c.Name, "topic": c.Topic, "device": string(c.Device), "encoding": p.encoding(), "color": p.color(),
 		"order": int64(i), "width": int64(p.size.width), "height": int64(p.size.height),
 	})
 }

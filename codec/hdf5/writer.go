@@ -188,7 +188,7 @@ func (w *Writer) Abort() {
 	if w.err == nil {
 		w.err = errors.New("aborted")
 	}
-	w.Close() //nolint:errcheck // that is what is told
+	w.Close()
 }
 
 func publish(part, path string) error {
