@@ -6,6 +6,9 @@ import (
 	"tapedeck/codec"
 )
 
+// maxEarly is how many bytes of messages are kept until the clock goes on, far more than there are in a frame.
+const maxEarly = 64 << 20
+
 // early keeps messages of the frame behind the one that is collected.
 type early struct {
 	begun bool

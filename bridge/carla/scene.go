@@ -55,7 +55,7 @@ func newScene(o WriteOptions) *scene {
 	}
 }
 
-// expect makes the actors of a list known.
+// expect makes the actors of a list known, whose names rename finds out.
 func (s *scene) expect(list []carla_msgs.CarlaActorInfo) {
 	for _, info := range list {
 		f := s.listed[info.Id]
@@ -73,6 +73,12 @@ func (s *scene) expect(list []carla_msgs.CarlaActorInfo) {
 		s.listed[info.Id] = f
 		s.nextID = max(s.nextID, info.Id+1)
 	}
+}
+
+// appear makes an actor known that is alive, without a list.
+func (s *scene) appear(info carla_msgs.CarlaActorInfo) {
+	s.expect([]carla_msgs.CarlaActorInfo{info})
+	s.listed[info.Id].alive = true
 	s.rename()
 }
 
@@ -238,8 +244,7 @@ func (s *scene) describe(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
 		return
 	}
 	if f := s.listed[info.Id]; f == nil || !f.listed {
-		s.expect([]carla_msgs.CarlaActorInfo{{Id: info.Id, Type: info.Type, Rolename: info.Rolename}})
-		s.listed[info.Id].alive = true
+		s.appear(carla_msgs.CarlaActorInfo{Id: info.Id, Type: info.Type, Rolename: info.Rolename})
 	}
 	if f := s.listed[info.Id]; f.kind == vehicle && hasPhysics(info) {
 		s.losePhysics(src, info)
@@ -261,8 +266,7 @@ func (s *scene) losePhysics(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
 func (s *scene) light(info *carla_msgs.CarlaTrafficLightInfo) {
 	at, ok := unit(info.Transform)
 	if f := s.listed[info.Id]; f == nil || f.kind != light {
-		s.expect([]carla_msgs.CarlaActorInfo{{Id: info.Id, Type: "traffic.traffic_light"}})
-		s.listed[info.Id].alive = true
+		s.appear(carla_msgs.CarlaActorInfo{Id: info.Id, Type: "traffic.traffic_light"})
 	}
 	if f := s.listed[info.Id]; ok {
 		f.info = *info
@@ -354,7 +358,9 @@ func (s *scene) bodies() []carla.Body {
 	)
 	var shown []*figure
 	for _, f := range s.figures {
-		s.settle(f)
+		if f.alive {
+			s.settle(f)
+		}
 		switch {
 		case f.alive && (f.written || f.known()):
 			shown = append(shown, f)

@@ -31,6 +31,7 @@ func (w *Writer) Expect(r codec.Reader) error {
 		w.clocked = w.clocked || s.tells && t.Channel.Topic == clockTopic && t.MessageCount > 0
 	}
 	w.patience = 0
+	defer w.rename()
 	wanted := func(c *codec.Channel) bool {
 		switch w.source(c).message.(type) {
 		case *carla_msgs.CarlaActorList, *carla_msgs.CarlaWorldInfo:

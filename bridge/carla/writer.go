@@ -111,7 +111,7 @@ func (w *Writer) Write(m *codec.Message) error {
 		return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 	}
 	shown := w.zero + w.now
-	if t := stampOf(s.message); w.early.begun && (t > shown || t == 0 && shown != 0) {
+	if t := stampOf(s.message); w.early.begun && (t > shown || t == 0 && shown != 0) && len(w.early.data) < maxEarly {
 		w.early.add(m)
 		return nil
 	}

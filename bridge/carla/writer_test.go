@@ -352,6 +352,15 @@ func TestPhysics(t *testing.T) {
 	require.Equal(t, &info, vehicleInfo(&vehicle))
 }
 
+// A stamp that was written is the one that is read.
+func TestElapsed(t *testing.T) {
+	for at := time.Duration(1); at < 1000*time.Hour; at = at*9/8 + 1 {
+		require.Equal(t, at, duration(Stamp(elapsed(at))))
+	}
+	require.Equal(t, 0.0, elapsed(0))
+	require.NotZero(t, elapsed(math.MaxInt64)) // there is no such stamp
+}
+
 // What a log cannot hold is said.
 func TestLosses(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
@@ -446,6 +455,20 @@ func TestMapIsWaitedFor(t *testing.T) {
 	l.tick(4)
 	require.Len(t, l.log.frames, 3)
 	require.Len(t, l.done().frames, 5)
+}
+
+// A clock that stands still does not have messages kept for ever.
+func TestClockStandsStill(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01"})
+	l.tick(0)
+	l.tick(1)
+	late := odometryAt(1)
+	late.Header = std_msgs.Header{FrameId: strings.Repeat("x", 1<<20), Stamp: Stamp(1e9)}
+	for range 80 {
+		l.write("/carla/hero/odometry", late)
+	}
+	require.LessOrEqual(t, len(l.early.data), maxEarly+2<<20)
+	require.Len(t, l.done().frames, 2)
 }
 
 // After an error of the disk the frames that are not in the log are written where it goes on.
