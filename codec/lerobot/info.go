@@ -159,8 +159,8 @@ func fill(template string, values map[string]any) (string, error) {
 		rest = after
 		text := fmt.Sprint(value)
 		if digits, ok := strings.CutSuffix(format, "d"); ok {
-			n, err := strconv.Atoi(digits)
-			if err != nil || n < 0 || n > 32 {
+			n, err := strconv.Atoi("0" + digits)
+			if err != nil || n > 32 {
 				return "", fmt.Errorf("path %q has no place %q", template, field)
 			}
 			text = strings.Repeat("0", max(0, n-len(text))) + text

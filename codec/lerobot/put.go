@@ -67,7 +67,7 @@ func (w *Writer) put(t *take) error {
 // table has w.data be the file that the next episode goes to, of so many rows.
 func (w *Writer) table(rows int) error {
 	if w.data != nil {
-		size := w.data.size()
+		size := w.data.bytes
 		if size+size/int64(max(w.dataRows, 1))*int64(rows) < w.options.DataFileSize {
 			return nil
 		}

@@ -165,7 +165,8 @@ func (s *stats) MarshalJSON() ([]byte, error) {
 
 // sampled returns which of n pictures LeRobot looks at for statistics: at least 100, and more the more there are.
 func sampled(n int) []int {
-	count := max(min(100, n), min(int(math.Pow(float64(n), 0.75)), 10000))
+	root := math.Sqrt(float64(n)) // which is exact where a power of 0.75 is not
+	count := max(min(100, n), min(int(root*math.Sqrt(root)), 10000))
 	indices := make([]int, count)
 	for i := range indices {
 		if count > 1 {

@@ -1,6 +1,7 @@
 package lerobot
 
 import (
+	"bufio"
 	"errors"
 	"os"
 	"path/filepath"
@@ -73,6 +74,8 @@ func (g *group) Fields() []parquet.Field { return g.fields }
 type table struct {
 	path   string
 	file   *os.File
+	buffer *bufio.Writer
+	bytes  int64 // that were written
 	out    *parquet.GenericWriter[any]
 	leaves map[string]int // the first of each column
 	values []parquet.Value
@@ -89,9 +92,9 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 		return nil, err
 	}
 	schema := parquet.NewSchema("schema", newGroup(columns))
-	t := &table{path: path, file: file, leaves: map[string]int{}}
+	t := &table{path: path, file: file, buffer: bufio.NewWriterSize(file, 1<<16), leaves: map[string]int{}}
 	options := []parquet.WriterOption{
-		schema, parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.CreatedBy("tapedeck", "1", "0"),
+		schema, parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.WriteBufferSize(0), parquet.CreatedBy("tapedeck", "1", "0"),
 		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
 		parquet.ColumnPageBuffers(parquet.NewFileBufferPool(filepath.Dir(path), ".pages-*")),
 	}
@@ -106,7 +109,7 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 	for key, value := range metadata {
 		options = append(options, parquet.KeyValueMetadata(key, value))
 	}
-	t.out = parquet.NewGenericWriter[any](file, options...)
+	t.out = parquet.NewGenericWriter[any](t, options...)
 	return t, nil
 }
 
@@ -152,18 +155,16 @@ func (t *table) image(name string, data []byte, path string) error {
 // flush ends a row group.
 func (t *table) flush() error { return t.out.Flush() }
 
-// size returns how many bytes there are of complete row groups.
-func (t *table) size() int64 {
-	stat, err := t.file.Stat()
-	if err != nil {
-		return 0
-	}
-	return stat.Size()
+// Write implements io.Writer, for the writer of Parquet.
+func (t *table) Write(p []byte) (int, error) {
+	n, err := t.buffer.Write(p)
+	t.bytes += int64(n)
+	return n, err
 }
 
 // close completes the file.
 func (t *table) close() error {
-	return errors.Join(t.out.Close(), t.file.Sync(), t.file.Close())
+	return errors.Join(t.out.Close(), t.buffer.Flush(), t.file.Sync(), t.file.Close())
 }
 
 // abort gives the file up.

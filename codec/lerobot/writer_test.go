@@ -185,7 +185,6 @@ func TestRoundTrip(t *testing.T) {
 	require.EqualValues(t, (40+2+25)*7, i.MessageCount)
 }
 
-
 func TestVideo(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not installed (Debian: ffmpeg); videos are not tested")

@@ -1,0 +1,216 @@
+package lerobot
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+)
+
+// TestFormat has files be as those of LeRobot's own writer.
+func TestFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "set")
+	w, err := Create(path, Options{RobotType: "rm65", DataFileSize: 1, ChunkFiles: 2})
+	require.NoError(t, err)
+	for i := range 3 {
+		e := recording(t, "take", "pick", 1e18+int64(i)*1e11, 4)
+		joint := e.Arms[0].Joint
+		e.Arms = []*episode.Arm{{Name: "arm_0", Joint: joint}}
+		e.Cameras = e.Cameras[:1]
+		require.NoError(t, w.Write(aligned(t, e, align.Options{})))
+	}
+	require.NoError(t, w.Close())
+
+	text, err := os.ReadFile(filepath.Join(path, infoPath))
+	require.NoError(t, err)
+	require.JSONEq(t, `{
+		"codebase_version": "v3.0", "robot_type": "rm65", "total_episodes": 3, "total_frames": 12, "total_tasks": 1, "chunks_size": 2,
+		"data_files_size_in_mb": 1, "video_files_size_in_mb": 200, "fps": 30, "splits": {"train": "0:3"},
+		"data_path": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet", "video_path": null,
+		"features": {
+			"observation.state": {"dtype": "float32", "shape": [3], "names": ["arm_0.joint_0", "arm_0.joint_1", "arm_0.joint_2"]},
+			"action": {"dtype": "float32", "shape": [3], "names": ["arm_0.joint_0", "arm_0.joint_1", "arm_0.joint_2"]},
+			"observation.images.camera_0": {"dtype": "image", "shape": [48, 64, 3], "names": ["height", "width", "channels"]},
+			"timestamp": {"dtype": "float32", "shape": [1], "names": null},
+			"frame_index": {"dtype": "int64", "shape": [1], "names": null},
+			"episode_index": {"dtype": "int64", "shape": [1], "names": null},
+			"index": {"dtype": "int64", "shape": [1], "names": null},
+			"task_index": {"dtype": "int64", "shape": [1], "names": null}
+		}
+	}`, string(text))
+
+	for i, name := range []string{"data/chunk-000/file-000.parquet", "data/chunk-000/file-001.parquet", "data/chunk-001/file-000.parquet"} {
+		table, err := openTable(filepath.Join(path, name))
+		require.NoError(t, err)
+		require.Len(t, table.in.RowGroups(), 1)
+		features, ok := table.in.Lookup("huggingface")
+		require.True(t, ok)
+		require.JSONEq(t, `{"info": {"features": {
+			"observation.state": {"feature": {"dtype": "float32", "_type": "Value"}, "length": 3, "_type": "List"},
+			"action": {"feature": {"dtype": "float32", "_type": "Value"}, "length": 3, "_type": "List"},
+			"observation.images.camera_0": {"_type": "Image"},
+			"timestamp": {"dtype": "float32", "_type": "Value"}, "frame_index": {"dtype": "int64", "_type": "Value"},
+			"episode_index": {"dtype": "int64", "_type": "Value"}, "index": {"dtype": "int64", "_type": "Value"},
+			"task_index": {"dtype": "int64", "_type": "Value"}
+		}}}`, features)
+		require.Equal(t, `message schema {
+	optional group observation.state (LIST) {
+		repeated group list {
+			optional float element;
+		}
+	}
+	optional group action (LIST) {
+		repeated group list {
+			optional float element;
+		}
+	}
+	optional group observation.images.camera_0 {
+		optional binary bytes;
+		optional binary path (STRING);
+	}
+	optional float timestamp;
+	optional int64 frame_index (INT(64,true));
+	optional int64 episode_index (INT(64,true));
+	optional int64 index (INT(64,true));
+	optional int64 task_index (INT(64,true));
+}`, table.in.Schema().String())
+		index, err := table.numbers("index", 1)
+		require.NoError(t, err)
+		require.Equal(t, []float64{float64(4 * i), float64(4*i + 1), float64(4*i + 2), float64(4*i + 3)}, index)
+		stamps, err := table.numbers("timestamp", 1)
+		require.NoError(t, err)
+		require.Equal(t, float32s([]float64{0, 1. / 30, 2. / 30, 3. / 30}), stamps)
+		require.NoError(t, table.close())
+	}
+
+	tasks, err := openTable(filepath.Join(path, tasksPath))
+	require.NoError(t, err)
+	defer tasks.close()
+	pandas, ok := tasks.in.Lookup("pandas")
+	require.True(t, ok)
+	var frame struct {
+		Index []string `json:"index_columns"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(pandas), &frame))
+	require.Equal(t, []string{"task"}, frame.Index)
+	names, err := tasks.texts("task")
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"pick"}}, names)
+
+	episodes, err := openTable(filepath.Join(path, episodesPath))
+	require.NoError(t, err)
+	defer episodes.close()
+	for name, want := range map[string][]float64{
+		"episode_index": {0, 1, 2}, "length": {4, 4, 4}, "dataset_from_index": {0, 4, 8}, "dataset_to_index": {4, 8, 12},
+		"data/chunk_index": {0, 0, 1}, "data/file_index": {0, 1, 0}, "meta/episodes/chunk_index": {0, 0, 0}, "meta/episodes/file_index": {0, 0, 0},
+		"stats/index/min": {0, 4, 8}, "stats/index/max": {3, 7, 11}, "stats/observation.state/count": {4, 4, 4},
+	} {
+		got, err := episodes.numbers(name, 1)
+		require.NoError(t, err)
+		require.Equal(t, want, got, name)
+	}
+	_, err = episodes.numbers("stats/observation.images.camera_0/q99", 3)
+	require.NoError(t, err)
+
+	s, err := Open(path)
+	require.NoError(t, err)
+	read, err := s.Episodes()
+	require.NoError(t, err)
+	require.Len(t, read, 3)
+}
+
+// foreign writes a dataset of v2.1, as others make it.
+func foreign(t *testing.T) string {
+	path := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(path, name)), 0o777))
+		require.NoError(t, os.WriteFile(filepath.Join(path, name), []byte(text), 0o666))
+	}
+	write(infoPath, `{"codebase_version": "v2.1", "fps": 10, "chunks_size": 1000, "total_videos": 0, "robot_type": "so100",
+		"data_path": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet", "video_path": null,
+		"features": {"observation.state": {"dtype": "float32", "shape": [2], "names": {"motors": ["shoulder", "elbow"]}},
+			"action": {"dtype": "float32", "shape": [2]}, "next.reward": {"dtype": "float32", "shape": [1], "names": null}}}`)
+	write("meta/tasks.jsonl", `{"task_index": 0, "task": "pick"}`+"\n")
+	write("meta/episodes.jsonl", `{"episode_index": 0, "tasks": ["pick"], "length": 3}`+"\n"+`{"episode_index": 1, "tasks": ["place"], "length": 3}`+"\n")
+	for e := range 2 {
+		table, err := createTable(filepath.Join(path, fmt.Sprintf("data/chunk-000/episode_%06d.parquet", e)), []column{
+			listColumn(stateKey, parquet.Leaf(parquet.FloatType), 1), listColumn(actionKey, parquet.Leaf(parquet.FloatType), 1), intColumn("episode_index"),
+		}, nil)
+		require.NoError(t, err)
+		value := func(row, i int) parquet.Value { return parquet.FloatValue(float32(100*e + 10*row + i)) }
+		require.NoError(t, table.lists(stateKey, 1, 3, 2, value))
+		require.NoError(t, table.lists(actionKey, 1, 3, 2, value))
+		require.NoError(t, table.scalars("episode_index", 3, func(int) parquet.Value { return parquet.Int64Value(int64(e)) }))
+		require.NoError(t, table.close())
+	}
+	return path
+}
+
+func TestForeign(t *testing.T) {
+	s, err := Open(foreign(t))
+	require.NoError(t, err)
+	read, err := s.Episodes()
+	require.NoError(t, err)
+	require.Len(t, read, 2)
+	e := read[1]
+	require.Equal(t, "episode_1", e.Name)
+	require.Equal(t, "place", e.Task)
+	require.Equal(t, []int64{3e8, 4e8, 5e8}, e.Arms[0].Joint.Stamps)
+	require.Equal(t, []float64{100, 101, 110, 111, 120, 121}, e.Arms[0].Joint.Values)
+	require.Equal(t, []align.Column{{Name: "shoulder"}, {Name: "elbow"}}, e.Arms[0].Joint.Columns)
+	require.Equal(t, []align.Column{{Name: "action_0"}, {Name: "action_1"}}, e.Arms[0].CommandJoint.Columns)
+}
+
+func TestDamaged(t *testing.T) {
+	const data = "data/chunk-000/episode_000001.parquet"
+	for _, c := range []struct{ name, file, text, want string }{
+		{"no object", infoPath, `[]`, infoPath},
+		{"version", infoPath, `{"codebase_version": "v1.6", "fps": 10}`, `format "v1.6" of LeRobot`},
+		{"no rate", infoPath, `{"codebase_version": "v3.0"}`, "fps is 0"},
+		{"outside", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "../../{episode_index:d}"}`, "outside of the dataset"},
+		{"place", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "{nothing}"}`, `no place "nothing"`},
+		{"shape", infoPath, `{"codebase_version": "v2.1", "fps": 10, "features": {"a": {"shape": [-1]}}}`, "shape [-1]"},
+		{"width", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "data/chunk-000/episode_{episode_index:06d}.parquet", "features": {"action": {"shape": [3]}}}`, "row 0 is not of 3 numbers"},
+		{"line", "meta/episodes.jsonl", "{}\n{", "line 2"},
+		{"no rows", "meta/episodes.jsonl", `{"episode_index": 0}` + "\n" + `{"episode_index": 7}`, "episode_000007.parquet"},
+		{"table", data, "PAR1 this is none PAR1", data},
+		{"empty", data, "", data},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := foreign(t)
+			require.NoError(t, os.WriteFile(filepath.Join(path, c.file), []byte(c.text), 0o666))
+			s, err := Open(path)
+			if err == nil {
+				_, err = s.Episodes()
+			}
+			require.ErrorContains(t, err, c.want)
+			require.ErrorContains(t, err, path)
+		})
+	}
+}
+
+// TestFlippedBytes has damage of any kind be an error, or no harm.
+func TestFlippedBytes(t *testing.T) {
+	path := foreign(t)
+	name := filepath.Join(path, "data/chunk-000/episode_000001.parquet")
+	whole, err := os.ReadFile(name)
+	require.NoError(t, err)
+	for at := 0; at < len(whole); at += 3 {
+		damaged := append([]byte{}, whole...)
+		damaged[at] ^= 0x5a
+		require.NoError(t, os.WriteFile(name, damaged, 0o666))
+		s, err := Open(path)
+		require.NoError(t, err)
+		episodes, err := s.Episodes()
+		if err == nil {
+			require.Len(t, episodes, 2)
+		}
+	}
+}
