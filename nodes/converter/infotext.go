@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"tapedeck/codec"
+	"tapedeck/codec/episode"
 )
 
 // shownEvents is how many events of a recording its text form lists.
@@ -37,6 +38,10 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 	line("Format:", "%s", info.Format)
 	for _, d := range details(info) {
 		line(d.label, "%s", d.text)
+	}
+	if e, ok := info.Extra.(episode.Details); ok {
+		line("Episodes:", "%d", len(e.Episodes))
+		writeEpisodes(&b, e.Episodes)
 	}
 	line("Duration:", "%s s", seconds(int64(span(info))))
 	if info.MessageCount > 0 {

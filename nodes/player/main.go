@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
+	_ "tapedeck/codec/hdf5"
 	"tapedeck/config"
 	_ "tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"

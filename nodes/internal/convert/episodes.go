@@ -23,6 +23,7 @@ type production struct {
 	plan    *plan
 	mapping *robot.Mapping // nil: names and types of topics tell
 	align   align.Options
+	ranges  []gripperRange
 	target  target
 
 	mu     sync.Mutex
@@ -41,6 +42,9 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format codec.Format) (*R
 		return nil, err
 	}
 	if w.align, err = p.AlignOptions.options(); err != nil {
+		return nil, err
+	}
+	if w.ranges, err = p.gripperRanges(); err != nil {
 		return nil, err
 	}
 	if err := w.plan.fitsEpisodes(format); err != nil {
@@ -185,6 +189,13 @@ func (w *production) read(ctx context.Context, i int, path string) (episode.Sour
 	for _, e := range episodes {
 		if w.plan.Task != "" {
 			e.Task = w.plan.Task
+		}
+		for _, a := range e.Arms {
+			for _, r := range w.ranges {
+				if r.arm == "" || r.arm == a.Name {
+					a.GripperRange = r.ends
+				}
+			}
 		}
 	}
 	w.mu.Lock()

@@ -180,6 +180,16 @@ func TestRecordingBecomesASession(t *testing.T) {
 	require.Equal(t, int64(1_000_003)*1e6, episodesOf(t, out)[0].Cameras[0].Stamps[0])
 }
 
+func TestGripperRange(t *testing.T) {
+	in := robotRecording(t, "x.mcap")
+	o := DefaultOptions()
+	o.To, o.GripperRange = "session", []string{"0:2", "arm_0=0:0.5,arm_1=0:3"}
+	out := filepath.Join(t.TempDir(), "take")
+	_, _, err := do(t, out, o, in)
+	require.NoError(t, err)
+	require.Equal(t, [2]float64{0, 0.5}, episodesOf(t, out)[0].Arms[0].GripperRange)
+}
+
 func TestEpisodesAreRefused(t *testing.T) {
 	in := robotRecording(t, "x.mcap")
 	for name, test := range map[string]struct {
@@ -190,6 +200,7 @@ func TestEpisodesAreRefused(t *testing.T) {
 		"throttle":  {func(o *Options) { o.Throttle = []string{"/x=1/2"} }, "--throttle is for recordings of messages, and not for hdf5", true},
 		"timeline":  {func(o *Options) { o.Timeline = "clock" }, `--timeline "clock": it is one of camera`, true},
 		"links":     {func(o *Options) { o.CameraLinks = []string{"cam_high"} }, `--camera-links "cam_high": want LINK=CAMERA`, true},
+		"range":     {func(o *Options) { o.GripperRange = []string{"arm_0=1:1"} }, `--gripper-range "arm_0=1:1": want CLOSED:OPEN`, true},
 		"mapping":   {func(o *Options) { o.Mapping = "none.yaml" }, "--mapping: open robot mapping: open none.yaml", false},
 		"no topic":  {func(o *Options) { o.Topics = []string{"/task"} }, "no topic is that of a camera or an arm", false},
 		"no rows":   {func(o *Options) { o.Timeline = "topic:/none" }, "align 19700101_001640: ", false},

@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +18,34 @@ type RobotOptions struct {
 	Mapping string `param:"mapping" group:"Robot" value:"FILE" help:"YAML FILE with the topics that are cameras and arms, and what is an episode, as config/robot_mapping.yaml; by default names and types tell"`
 	Task    string `param:"task" group:"Robot" help:"what is done in the episodes, in words; by default what they or the mapping say"`
 	Stamps  string `param:"stamps" group:"Robot" options:"auto|header|receive" help:"the times of samples: those in headers, or when they were received; auto is as the mapping says, or header"`
+
+	GripperRange []string `param:"gripper_range" group:"Robot" value:"[ARM=]CLOSED:OPEN" help:"positions of grippers that are closed and open, 0:1000 or arm_0=0:0.085; by default what recordings and the mapping say"`
+}
+
+// gripperRange is where the gripper of an arm is closed and open.
+type gripperRange struct {
+	arm  string // "" is any
+	ends [2]float64
+}
+
+// gripperRanges reads GripperRange.
+func (o *RobotOptions) gripperRanges() (list []gripperRange, err error) {
+	for _, text := range Split(o.GripperRange) {
+		arm, ends, named := strings.Cut(text, "=")
+		if !named {
+			arm, ends = "", text
+		}
+		closed, open, _ := strings.Cut(ends, ":")
+		r := gripperRange{arm: arm}
+		var errs [2]error
+		r.ends[0], errs[0] = strconv.ParseFloat(closed, 64)
+		r.ends[1], errs[1] = strconv.ParseFloat(open, 64)
+		if errors.Join(errs[:]...) != nil || r.ends[0]-r.ends[1] == 0 || r.ends[0]-r.ends[0] != 0 || r.ends[1]-r.ends[1] != 0 {
+			return nil, config.Usagef("--gripper-range %q: want CLOSED:OPEN or ARM=CLOSED:OPEN, as in arm_0=0:0.085", text)
+		}
+		list = append(list, r)
+	}
+	return list, nil
 }
 
 // mapping returns the mapping, nil if there is none.
