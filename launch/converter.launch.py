@@ -16,7 +16,7 @@ from launch_ros.actions import Node
 ARGUMENTS = [
     ('inputs', '', 'recordings to convert, separated by blanks; several are merged in time; none: be a node with the service /convert'),
     ('output', '', 'what to write; its name says the format unless format does'),
-    ('format', '', 'record, mcap, rosbag2, bag, carla, session or hdf5'),
+    ('format', '', 'record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot'),
     ('encoding', '', 'of messages in the output: auto, keep, cdr, ros1 or protobuf'),
     ('strict', '', 'true: write nothing if something would be lost'),
     ('extra_args', '', "more of the converter's own flags, as on a command line"),

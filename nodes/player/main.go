@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/bridge"
 	_ "tapedeck/codec/hdf5"
+	_ "tapedeck/codec/lerobot"
 	"tapedeck/config"
 	_ "tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"

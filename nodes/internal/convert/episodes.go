@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/lerobot"
 	"tapedeck/config"
 )
 
@@ -126,6 +128,11 @@ func (w *production) run(ctx context.Context, out *output) error {
 			return fmt.Errorf("%s in %s: %w", t.episode.Name, w.Inputs[t.input], err)
 		}
 	}
+	if w.plan.Timeline == timelineAuto && out.format.Name == lerobot.Name {
+		if err := w.fix(tasks[0].episode); err != nil {
+			return err
+		}
+	}
 	target, err := newTarget(out, w.plan, &layout, len(tasks) == 1)
 	if err != nil {
 		return err
@@ -136,6 +143,19 @@ func (w *production) run(ctx context.Context, out *output) error {
 		return err
 	}
 	return target.close()
+}
+
+// fix has rows come at the rate of the first camera.
+func (w *production) fix(first *episode.Episode) error {
+	rate := 0.0
+	if s := episode.Summarize(first); len(s.Cameras) > 0 {
+		rate = math.Round(s.Cameras[0].Rate)
+	}
+	if rate < 1 {
+		return errors.New("a dataset of LeRobot has rows at a fixed rate, which no camera tells: give it as in --timeline fixed:30")
+	}
+	w.align.Timeline = fmt.Sprintf("%s:%v", align.TimelineFixed, rate)
+	return nil
 }
 
 // writeAll writes episodes until an error.

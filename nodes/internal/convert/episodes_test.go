@@ -200,6 +200,8 @@ func TestEpisodesAreRefused(t *testing.T) {
 		"throttle":  {func(o *Options) { o.Throttle = []string{"/x=1/2"} }, "--throttle is for recordings of messages, and not for hdf5", true},
 		"timeline":  {func(o *Options) { o.Timeline = "clock" }, `--timeline "clock": it is one of camera`, true},
 		"links":     {func(o *Options) { o.CameraLinks = []string{"cam_high"} }, `--camera-links "cam_high": want LINK=CAMERA`, true},
+		"names":     {func(o *Options) { o.To, o.CameraNames = "lerobot", []string{"=x"} }, `--camera-names "=x": want CAMERA=NAME`, true},
+		"no rate":   {func(o *Options) { o.To, o.Exclude = "lerobot", []string{"/wrist.*"} }, "has rows at a fixed rate, which no camera tells", false},
 		"range":     {func(o *Options) { o.GripperRange = []string{"arm_0=1:1"} }, `--gripper-range "arm_0=1:1": want CLOSED:OPEN`, true},
 		"mapping":   {func(o *Options) { o.Mapping = "none.yaml" }, "--mapping: open robot mapping: open none.yaml", false},
 		"no topic":  {func(o *Options) { o.Topics = []string{"/task"} }, "no topic is that of a camera or an arm", false},
@@ -283,7 +285,24 @@ func TestReferenceSession(t *testing.T) {
 	_, _, err = do(t, path("back"), o, path("a.hdf5"))
 	require.NoError(t, err)
 	require.Len(t, episodesOf(t, path("back"))[0].Cameras[2].Stamps, 27)
+	o = DefaultOptions()
+	o.To = "lerobot"
+	_, _, err = do(t, path("refused"), o, in)
+	require.ErrorContains(t, err, "rows are missing behind row ")
+	o.MissingImage = "hold"
+	a, _, err = do(t, path("a"), o, in, in)
+	require.NoError(t, err)
+	b, _, err = do(t, path("b"), o, path("x.mcap"))
+	require.NoError(t, err)
+	require.Len(t, a.Episodes, 2)
+	require.Equal(t, 30, a.Episodes[0].Report.Rows)
+	require.Equal(t, a.Episodes[0].Report, b.Episodes[0].Report)
+	o = DefaultOptions()
+	_, _, err = do(t, path("c.hdf5"), o, path("b"))
+	require.NoError(t, err)
+	require.Len(t, episodesOf(t, path("c.hdf5"))[0].Arms, 2)
 	// Two at once are two.
+	o.To = "session"
 	_, _, err = do(t, path("two"), o, in, in)
 	require.NoError(t, err)
 	require.Len(t, episodesOf(t, path("two")), 2)

@@ -32,7 +32,7 @@ type Options struct {
 	Unmatched string `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out, keep the messages as they are where the format can, or convert nothing"`
 	Strict    bool   `param:"strict" group:"Messages" help:"write nothing if something would be lost"`
 
-	To              string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session or hdf5; by default the one that the name of the output means"`
+	To              string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot; by default the one that the name of the output means"`
 	ChunkSize       config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"payload bytes after which a chunk is closed; 0 is the format's default"`
 	Compression     string      `param:"compression" group:"Output" help:"of chunks, as far as the format has it: none, lz4, zstd, bz2; by default the format's own choice"`
 	CompressionMode string      `param:"compression_mode" group:"Output" help:"what compression compresses in a rosbag2: file or message; by default chunks of MCAP"`
@@ -43,6 +43,7 @@ type Options struct {
 	RobotOptions
 	AlignOptions
 	HDF5Options
+	LeRobotOptions
 
 	CARLAMapping string `param:"carla_mapping" group:"CARLA" value:"FILE" help:"YAML FILE with the actors that topics and frames are about, where their names don't tell, and the name of the map; to carla only"`
 	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"lay out the log as this CARLA does: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, or the one that it was in, or ue4-0.9.15"`
@@ -57,6 +58,7 @@ func DefaultOptions() Options {
 	return Options{
 		Encoding: "auto", Unmatched: "skip", Order: "received",
 		RobotOptions: RobotOptions{Stamps: "auto"}, AlignOptions: defaultAlignOptions(), HDF5Options: defaultHDF5Options(),
+		LeRobotOptions: defaultLeRobotOptions(),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"tapedeck/bridge/robot"
 	"tapedeck/codec/align"
 	"tapedeck/codec/hdf5"
+	"tapedeck/codec/lerobot"
 	"tapedeck/config"
 )
 
@@ -61,7 +62,7 @@ func (o *RobotOptions) mapping() (m *robot.Mapping, err error) {
 
 // AlignOptions are those of package align.
 type AlignOptions struct {
-	Timeline         string        `param:"timeline" group:"Alignment" value:"TIMELINE" help:"what there is a row for: each frame of the first camera (camera) or another one (camera:NAME), of all cameras (union), each sample of a stream (topic:NAME), or so many a second (fixed:30)"`
+	Timeline         string        `param:"timeline" group:"Alignment" value:"TIMELINE" help:"what there is a row for: each frame of the first camera (camera) or another one (camera:NAME), of all cameras (union), each sample of a stream (topic:NAME), or so many a second (fixed:30); auto is camera, and for lerobot fixed at the rate of the first camera"`
 	UnionWindow      time.Duration `param:"union_window" group:"Alignment" min:"0" help:"frames of a union that are no farther apart share a row; 0 is the same millisecond"`
 	Ends             string        `param:"ends" group:"Alignment" options:"drop|clamp" help:"rows before the first or behind the last sample of a stream: drop them, or take that sample"`
 	MaxExtrapolation time.Duration `param:"max_extrapolation" group:"Alignment" help:"how far clamp goes; 0 is the median period of the stream, a negative one any way"`
@@ -79,9 +80,12 @@ type AlignOptions struct {
 	Partial          bool          `param:"partial" group:"Alignment" help:"episodes without cameras, or without arms, are all right"`
 }
 
+// timelineAuto is the camera, or what the format needs.
+const timelineAuto = "auto"
+
 func defaultAlignOptions() AlignOptions {
 	return AlignOptions{
-		Timeline: align.TimelineCamera, Ends: align.EndsDrop, Gaps: align.GapsDrop, Image: align.ImageNearest, MissingImage: align.MissingDrop,
+		Timeline: timelineAuto, Ends: align.EndsDrop, Gaps: align.GapsDrop, Image: align.ImageNearest, MissingImage: align.MissingDrop,
 		Action: align.ActionAuto,
 	}
 }
@@ -99,6 +103,9 @@ func (o *AlignOptions) options() (align.Options, error) {
 		Gaps: o.Gaps, Image: o.Image, MaxImageSkew: unlimited(o.MaxImageSkew), MissingImage: o.MissingImage, Causal: o.Causal, Action: o.Action,
 		ContinuousJoints: o.ContinuousJoints, HoldColumns: Split(o.HoldColumns), LinearColumns: Split(o.LinearColumns), Optional: Split(o.Optional),
 		Partial: o.Partial,
+	}
+	if a.Timeline == timelineAuto {
+		a.Timeline = align.TimelineCamera
 	}
 	if err := a.Check(); err != nil {
 		return a, config.Usagef("--%w", err)
@@ -122,15 +129,49 @@ func defaultHDF5Options() HDF5Options {
 // options returns them as package hdf5 has them.
 func (o *HDF5Options) options() (hdf5.Options, error) {
 	h := hdf5.Options{Images: o.Images, JointUnit: o.JointUnit, SwapRB: o.SwapRB, Quality: o.Quality}
-	for _, text := range Split(o.CameraLinks) {
-		link, camera, ok := strings.Cut(text, "=")
-		if !ok || link == "" || camera == "" {
-			return h, config.Usagef("--camera-links %q: want LINK=CAMERA", text)
-		}
-		if h.Links == nil {
-			h.Links = map[string]string{}
-		}
-		h.Links[link] = camera
+	var err error
+	h.Links, err = pairs("camera-links", "LINK=CAMERA", o.CameraLinks, false)
+	return h, err
+}
+
+// LeRobotOptions are those of package lerobot.
+type LeRobotOptions struct {
+	Holes         string      `param:"holes" group:"LeRobot" options:"refuse|split" help:"episodes in which rows are missing between others: an error, or an episode for each stretch"`
+	State         string      `param:"state" group:"LeRobot" options:"joint|pose" help:"observation.state and action: joints and grippers, or poses and grippers"`
+	RobotType     string      `param:"robot_type" group:"LeRobot" help:"what the dataset calls the robot"`
+	CameraNames   []string    `param:"camera_names" group:"LeRobot" value:"CAMERA=NAME" help:"features of cameras behind observation.images.; without a NAME the camera is left out"`
+	Video         bool        `param:"video" group:"LeRobot" help:"pictures in videos, for which an ffmpeg must be installed"`
+	VideoCodec    string      `param:"video_codec" group:"LeRobot" value:"CODEC" help:"encoder of ffmpeg's; by default libsvtav1, or libx264"`
+	DataFileSize  config.Size `param:"data_file_size" group:"LeRobot" min:"0" help:"begin another file of numbers behind so many bytes; 0 is 100 MB"`
+	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0" help:"begin another video behind so many bytes; 0 is 200 MB"`
+}
+
+func defaultLeRobotOptions() LeRobotOptions {
+	return LeRobotOptions{Holes: lerobot.HolesRefuse, State: lerobot.StateJoint}
+}
+
+// options returns them as package lerobot has them.
+func (o *LeRobotOptions) options() (lerobot.Options, error) {
+	l := lerobot.Options{
+		Holes: o.Holes, State: o.State, RobotType: o.RobotType, Video: o.Video, Codec: o.VideoCodec,
+		DataFileSize: int64(o.DataFileSize), VideoFileSize: int64(o.VideoFileSize),
 	}
-	return h, nil
+	names, err := pairs("camera-names", "CAMERA=NAME", o.CameraNames, true)
+	l.Cameras = names
+	return l, err
+}
+
+// pairs reads the values of a flag, KEY=VALUE. nil is that there are none.
+func pairs(flag, want string, texts []string, empty bool) (m map[string]string, err error) {
+	for _, text := range Split(texts) {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" || value == "" && !empty {
+			return nil, config.Usagef("--%s %q: want %s", flag, text, want)
+		}
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[key] = value
+	}
+	return m, nil
 }

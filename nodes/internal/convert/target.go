@@ -11,6 +11,7 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5"
+	"tapedeck/codec/lerobot"
 	"tapedeck/codec/session"
 )
 
@@ -44,6 +45,13 @@ func newTarget(out *output, p *plan, layout *episode.Layout, single bool) (targe
 			return &hdf5File{w, layout}, err
 		}
 		return &hdf5Folder{path, o, layout}, os.Mkdir(path, 0o777)
+	case lerobot.Name:
+		o, err := p.LeRobotOptions.options()
+		if err != nil {
+			return nil, err
+		}
+		w, err := lerobot.Create(path, o)
+		return &dataset{w, layout}, err
 	}
 	return nil, fmt.Errorf("episodes cannot be written as %s", out.format.Name)
 }
@@ -52,6 +60,7 @@ func newTarget(out *output, p *plan, layout *episode.Layout, single bool) (targe
 var episodeFiles = map[string][]string{
 	session.Name: {".csv", ".jpg", ".json", ".png"},
 	"hdf5":       {".hdf5"},
+	lerobot.Name: {".json", ".mp4", ".parquet"},
 }
 
 // keepsEpisodes says whether a format is one of episodes.
@@ -143,3 +152,21 @@ func (t *hdf5Folder) write(index int, e *episode.Episode, o align.Options) (*ali
 func (t *hdf5Folder) parallel() bool { return true }
 func (t *hdf5Folder) close() error   { return nil }
 func (t *hdf5Folder) abort()         {}
+
+// dataset is one of LeRobot with all episodes.
+type dataset struct {
+	w      *lerobot.Writer
+	layout *episode.Layout
+}
+
+func (t *dataset) write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
+	rows, err := episode.Align(t.layout.Apply(e), o)
+	if err != nil {
+		return nil, err
+	}
+	return &rows.Report, t.w.Write(rows)
+}
+
+func (t *dataset) parallel() bool { return false }
+func (t *dataset) close() error   { return t.w.Close() }
+func (t *dataset) abort()         { t.w.Abort() }
