@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,10 +21,11 @@ type infoOptions struct {
 	Apollo bool `param:"apollo" group:"Output" help:"the text of Apollo's cyber_recorder info"`
 
 	carlaOptions
+	pictureOptions
 }
 
 func defaultInfoOptions() *infoOptions {
-	return &infoOptions{carlaOptions: carlaOptions{Style: "newest"}}
+	return &infoOptions{carlaOptions: carlaOptions{Style: "newest"}, pictureOptions: defaultPictureOptions()}
 }
 
 // check refuses what does not go together.
@@ -31,13 +33,16 @@ func (o *infoOptions) check() error {
 	if o.Apollo && (o.JSON || o.ROS2) || (o.Apollo || o.ROS2) && o.wanted() {
 		return config.Usagef("--apollo, --ros2 with or without --json, and CARLA's own are different outputs; ask for one of them")
 	}
-	return o.carlaOptions.check()
+	return errors.Join(o.carlaOptions.check(), o.pictureOptions.check())
 }
 
 // info says what is in each of the recordings at paths. One that cannot be read does not hide the others.
 func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.Picture != "" {
+		return o.draw(ctx, paths, stdout, stderr)
 	}
 	failed := 0
 	for i, path := range paths {

@@ -1,0 +1,232 @@
+package picture
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"tapedeck/codec"
+)
+
+const (
+	bins       = 2048 // of time
+	keptGaps   = 64   // of a topic, the longest ones
+	gapPeriods = 10   // of the median, which a gap is longer than
+	gapUsual   = 3    // times what all but a few intervals are, likewise: some topics come in bursts
+	gapShort   = int64(100 * time.Millisecond)
+	fewest     = 10 // intervals that tell of a rhythm
+)
+
+// Density counts the messages of each topic over time. It takes the same memory for any number of messages.
+type Density struct {
+	start, end int64
+	channels   map[*codec.Channel]*row
+	rows       []*row
+	outside    uint64 // messages that are not between start and end
+}
+
+// NewDensity counts messages whose LogTime is from start to end, ns since the Unix epoch.
+func NewDensity(start, end int64) *Density {
+	return &Density{start: start, end: max(start, end), channels: map[*codec.Channel]*row{}}
+}
+
+// row is what is known of a topic.
+type row struct {
+	topic, kind string
+	count       uint64
+	bins        [bins]uint32
+	first, last int64
+	steps       [256]uint64 // intervals, by their length: four for each power of two
+	longest     []interval
+}
+
+// interval is one between two messages, or an event.
+type interval struct{ from, to int64 }
+
+func (i interval) length() uint64 { return uint64(i.to - i.from) }
+
+// Add counts a message. Those of a topic come in the order of LogTime.
+func (d *Density) Add(m *codec.Message) {
+	r := d.channels[m.Channel]
+	if r == nil {
+		r = d.row(m.Channel)
+	}
+	if m.LogTime < d.start || m.LogTime > d.end {
+		d.outside++
+		return
+	}
+	r.add(m.LogTime)
+	r.bins[d.bin(m.LogTime)]++
+}
+
+// row returns the row of a channel: channels of one name and type share it.
+func (d *Density) row(c *codec.Channel) *row {
+	i := slices.IndexFunc(d.rows, func(r *row) bool { return r.topic == c.Topic && r.kind == c.Type })
+	if i < 0 {
+		i = len(d.rows)
+		d.rows = append(d.rows, &row{topic: c.Topic, kind: c.Type})
+	}
+	d.channels[c] = d.rows[i]
+	return d.rows[i]
+}
+
+// at says where a time is, from 0 to 1.
+func (d *Density) at(t int64) float64 {
+	if d.end == d.start {
+		return 0.5
+	}
+	return float64(uint64(min(max(t, d.start), d.end)-d.start)) / float64(uint64(d.end-d.start))
+}
+
+func (d *Density) bin(t int64) int { return min(int(d.at(t)*bins), bins-1) }
+
+// seconds is how long all of it is.
+func (d *Density) seconds() float64 { return float64(uint64(d.end-d.start)) / 1e9 }
+
+// crowd returns the part of the time that has nearly all of the messages.
+func (d *Density) crowd() (start, end int64) {
+	var counts [bins]uint64
+	var all, sum uint64
+	for _, r := range d.rows {
+		for i, n := range r.bins {
+			counts[i] += uint64(n)
+			all += uint64(n)
+		}
+	}
+	low, best := 0, interval{0, bins - 1}
+	for high, n := range counts {
+		for sum += n; sum-counts[low] >= all-all/100; low++ {
+			sum -= counts[low]
+		}
+		if sum >= all-all/100 && int64(high-low) < best.to-best.from {
+			best = interval{int64(low), int64(high)}
+		}
+	}
+	width := d.seconds() / bins * 1e9
+	edge := func(bin int64) int64 { return d.start + int64(uint64(float64(bin)*width)) }
+	start, end = edge(best.from), edge(best.to+1)
+	if best.to == bins-1 {
+		end = d.end
+	}
+	return start, end
+}
+
+// Absurd returns what part of the time is worth looking at where a few messages have times far from those of the others: weeks that
+// have next to nothing in them.
+func (d *Density) Absurd() (start, end int64, absurd bool) {
+	const long = 30 * 24 * 3600
+	if d.seconds() < long {
+		return d.start, d.end, false
+	}
+	start, end = d.crowd()
+	return start, end, float64(uint64(end-start)) < d.seconds()*1e9/50
+}
+
+func (r *row) add(t int64) {
+	if r.count++; r.count == 1 {
+		r.first, r.last = t, t
+		return
+	}
+	step := interval{r.last, max(t, r.last)}
+	r.last = step.to
+	r.steps[stepOf(step.length())]++
+	if len(r.longest) < keptGaps {
+		r.longest = append(r.longest, step)
+		return
+	}
+	if int64(step.length()) <= gapShort {
+		return
+	}
+	shortest := 0
+	for i := range r.longest {
+		if r.longest[i].length() < r.longest[shortest].length() {
+			shortest = i
+		}
+	}
+	if step.length() > r.longest[shortest].length() {
+		r.longest[shortest] = step
+	}
+}
+
+// stepOf returns where the length of an interval is counted.
+func stepOf(ns uint64) int { return min(max(int(4*math.Log2(float64(max(ns, 1)))), 0), 255) }
+
+// quantile returns what part of the intervals are not longer than, by a fifth of it.
+func (r *row) quantile(part float64) float64 {
+	var sum, all uint64
+	for _, n := range r.steps {
+		all += n
+	}
+	for i, n := range r.steps {
+		if sum += n; float64(sum) >= part*float64(all) && sum > 0 {
+			return math.Exp2(float64(i+1) / 4)
+		}
+	}
+	return 0
+}
+
+// regular says whether a topic has a rhythm.
+func (r *row) regular() bool { return r.count > fewest }
+
+// gaps returns where a topic is silent for much longer than its rhythm lets expect, up to end too, in the order of time.
+func (r *row) gaps(end int64) []interval {
+	if !r.regular() {
+		return nil
+	}
+	limit := max(float64(gapShort), gapPeriods*r.quantile(0.5), gapUsual*r.quantile(0.98))
+	var gaps []interval
+	for _, step := range append(slices.Clip(r.longest), interval{r.last, end}) {
+		if float64(step.length()) > limit {
+			gaps = append(gaps, step)
+		}
+	}
+	slices.SortFunc(gaps, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
+	return gaps
+}
+
+// rates returns how many messages a second there are in each bin. Where a topic has a rhythm this is smooth, and 0 in gaps alone; else it
+// tells which bins have messages.
+func (d *Density) rates(r *row) []float64 {
+	rates := make([]float64, bins)
+	perSecond := bins / max(d.seconds(), 1e-9)
+	if !r.regular() {
+		for i, n := range r.bins {
+			if n > 0 {
+				rates[i] = float64(r.count) / max(d.seconds(), 1e-9)
+			}
+		}
+		return rates
+	}
+	// Whole stretches between gaps are averaged over some messages each way.
+	stretch := func(from, to int64) {
+		a, b := d.bin(from), d.bin(to)
+		part := r.bins[a : b+1]
+		sums := make([]uint64, len(part)+1)
+		for i, n := range part {
+			sums[i+1] = sums[i] + uint64(n)
+		}
+		radius := min(int(4*float64(len(part))/float64(max(sums[len(part)], 1)))+1, len(part))
+		for i := range part {
+			low, high := max(i-radius, 0), min(i+radius+1, len(part))
+			rates[a+i] = max(rates[a+i], float64(sums[high]-sums[low])/float64(high-low)*perSecond)
+		}
+	}
+	from := r.first
+	for _, gap := range r.gaps(d.end) {
+		stretch(from, gap.from)
+		from = gap.to
+	}
+	if from <= r.last {
+		stretch(from, r.last)
+	}
+	return rates
+}
+
+// sortRows puts rows in the order of their names.
+func sortRows(rows []*row) {
+	slices.SortStableFunc(rows, func(a, b *row) int {
+		return cmp.Or(strings.Compare(a.topic, b.topic), strings.Compare(a.kind, b.kind))
+	})
+}
