@@ -40,7 +40,7 @@ func parseChunk(content []byte, size int64) (chunkInfo, error) {
 	c.compression = mcap.CompressionFormat(content[32 : 32+name])
 	c.head = chunkHead + int(name)
 	records := binary.LittleEndian.Uint64(content[32+name:])
-	if rest := size - int64(c.head); rest < 0 || records > uint64(rest) {
+	if rest := size - int64(c.head); rest < 0 || records > uint64(rest) || records == 0 && rest > 0 {
 		return c, fmt.Errorf("a chunk of %d bytes that claims to have %d bytes of records", size, records)
 	}
 	c.records = int64(records)
@@ -99,7 +99,7 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 		}
 		whole = next
 	}
-	if whole < len(records) && !s.Cut {
+	if whole < len(records) {
 		return l.salvage(s, records, errs)
 	}
 	return records[:whole], errs
@@ -150,7 +150,7 @@ func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 
 // salvage moves the whole ones of damaged records together.
 func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]byte, []error) {
-	w := walker{Window: chunked.Window{File: bytes.NewReader(records)}, to: int64(len(records)), known: l.known}
+	w := walker{Window: chunked.Window{File: bytes.NewReader(records)}, to: int64(len(records)), known: l.known, last: s.Start}
 	s.Unsorted = true // as far as is known
 	n := 0
 	for {
@@ -160,6 +160,9 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 		}
 		if err == nil && (r.op == mcap.OpSchema || r.op == mcap.OpChannel) {
 			err = l.define(r.op, records[r.offset+recordHead:r.end()])
+		}
+		if s.Cut && errors.Is(err, errCut) {
+			continue
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%v: %w of its content", s, err))

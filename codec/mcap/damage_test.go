@@ -371,3 +371,32 @@ func FuzzRead(f *testing.F) {
 		_, _ = tryRead(t, path, data, false)
 	})
 }
+
+// TestZeroedSector clears what says how long the records of a chunk are, as a disk may: that does not make it an empty chunk.
+func TestZeroedSector(t *testing.T) {
+	data, messages := small(t, "none")
+	path := filepath.Join(t.TempDir(), "a.mcap")
+	chunk := bytes.Index(data[len(mcap.Magic):], []byte{byte(mcap.OpHeader)}) + len(mcap.Magic)
+	for mcap.OpCode(data[chunk]) != mcap.OpChunk {
+		chunk += recordHead + int(binary.LittleEndian.Uint64(data[chunk+1:]))
+	}
+	content := chunk + recordHead
+	clear(data[content+8 : content+chunkHead])
+	got, err := tryRead(t, path, data, true)
+	require.NoError(t, err)
+	require.NotEmpty(t, got.damage)
+	require.Equal(t, len(messages), len(got.messages))
+	got, err = tryRead(t, path, data, false)
+	require.NoError(t, err)
+	require.Error(t, got.err)
+}
+
+// TestChangedMagic reads a file whose first bytes are damaged, but not the version in them.
+func TestChangedMagic(t *testing.T) {
+	data, messages := small(t, "none")
+	data[6] = 0
+	got, err := tryRead(t, filepath.Join(t.TempDir(), "a.mcap"), data, true)
+	require.NoError(t, err)
+	require.False(t, got.info.Complete)
+	require.Len(t, got.messages, len(messages))
+}

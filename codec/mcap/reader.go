@@ -73,7 +73,7 @@ func NewReader(file File, size int64, path string) (*Reader, error) {
 	case n < len(magic):
 		return nil, fmt.Errorf("read %s: not an MCAP file: %w", path, chunked.Unexpected(err))
 	case bytes.Equal(magic, mcap.Magic):
-	case bytes.HasPrefix(magic, mcap.Magic[:5]):
+	case bytes.HasPrefix(magic, mcap.Magic[:5]) && magic[5] != mcap.Magic[5]:
 		return nil, fmt.Errorf("read %s: MCAP of version %q; this program reads version 0", path, magic[5])
 	default:
 		tail := make([]byte, len(mcap.Magic))

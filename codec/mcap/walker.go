@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/foxglove/mcap/go/mcap"
 
@@ -54,6 +55,7 @@ type walker struct {
 	content int64                     // where the zeros begin that an unfinished file ends with; 0 when it does not
 	ahead   int64                     // what was found behind records that are passed over nevertheless
 	known   func(channel uint16) bool // whether the channel was described
+	last    int64                     // log time of the last message; 0 when there was none
 }
 
 // next returns the next record. Errors are a *damage, after which next goes on behind it, errCut and io.EOF, after which
@@ -66,6 +68,9 @@ func (w *walker) next() (record, error) {
 	// A wrong length that is not proven shows in what follows.
 	if sane && (r.proven || w.plausible(r.end())) {
 		w.off = r.end()
+		if r.op == mcap.OpMessage {
+			w.last = w.time(r.offset + recordHead + 6)
+		}
 		return r, w.Err
 	}
 	start := w.off
@@ -149,6 +154,10 @@ func (w *walker) sane(r *record) bool {
 		if r.size >= used {
 			used += int64(binary.LittleEndian.Uint32(w.At(content+2, 4)))
 		}
+		// One that lost its end runs on into something else.
+		if first, last := content+6, r.end()-16; used == r.size && last > first && !near(w.time(first), w.time(last)) {
+			used = -1
+		}
 	case mcap.OpHeader:
 		used = w.prefixed(content, r.size, 0, 2)
 	case mcap.OpSchema:
@@ -157,6 +166,17 @@ func (w *walker) sane(r *record) bool {
 		used = w.prefixed(content, r.size, 4, 3)
 	case mcap.OpMetadata:
 		used = w.prefixed(content, r.size, 0, 2)
+	case mcap.OpChunkIndex:
+		used = w.prefixed(content, r.size, 4*8, 1)
+		used = w.prefixed(content, r.size, used+8, 1) + 2*8
+	case mcap.OpAttachmentIndex:
+		used = w.prefixed(content, r.size, 5*8, 2)
+	case mcap.OpStatistics:
+		used = w.prefixed(content, r.size, 8+2+4*4+2*8, 1)
+	case mcap.OpMetadataIndex:
+		used = w.prefixed(content, r.size, 2*8, 1)
+	case mcap.OpSummaryOffset:
+		used = 1 + 2*8
 	case mcap.OpFooter:
 		return r.size >= 20
 	case mcap.OpDataEnd:
@@ -207,9 +227,21 @@ func (w *walker) resync(off int64) int64 {
 		switch {
 		case !sane,
 			r.op == mcap.OpMessage && !w.known(binary.LittleEndian.Uint16(w.At(off+recordHead, 2))):
-		case r.op == mcap.OpChunk, w.plausible(r.end()):
+		case r.op == mcap.OpChunk,
+			// A message of the time of those before is one, though what follows it may be damaged, too.
+			r.op == mcap.OpMessage && w.last > 0 && near(w.last, w.time(off+recordHead+6)),
+			w.plausible(r.end()):
 			return off
 		}
 	}
 	return w.to
+}
+
+// time returns the time at off.
+func (w *walker) time(off int64) int64 { return int64(binary.LittleEndian.Uint64(w.At(off, 8))) }
+
+// near says whether two times may be of messages of one chunk.
+func near(a, b int64) bool {
+	const most = int64(time.Hour)
+	return a > 0 && b > 0 && max(a, b)-min(a, b) < most
 }

@@ -125,6 +125,10 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 		if errors.Is(err, io.EOF) {
 			return records[:n], errs
 		}
+		if r.op == opChunk && string(r.get("compression")) == "none" {
+			w.off = r.data // the chunk runs over others
+			continue
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%v: %w of its content", s, err))
 			continue

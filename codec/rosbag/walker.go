@@ -147,7 +147,8 @@ func (w *walker) resync(off int64) int64 {
 		if first < 4 || n < 8 || n > maxHeader || first > n-4 {
 			continue
 		}
-		if r, whole := w.record(off); whole && (r.op == opChunk || w.plausible(r.end())) {
+		// Nothing else looks like these two, though what follows them may be damaged, too.
+		if r, whole := w.record(off); whole && (r.op == opChunk || r.op == opMessage || w.plausible(r.end())) {
 			return off
 		}
 	}

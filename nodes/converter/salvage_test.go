@@ -176,13 +176,13 @@ var harms = []harm{
 
 // spared says whether message i, or the chunk that it is in, was not hit, nor what comes right before it and says how long it is.
 func (v *victim) spared(i int, hits []extent) bool {
-	own := v.chunks[i]
-	for j := i - 1; j >= 0; j-- {
-		if before := v.chunks[j]; before != own {
-			own.start = before.end
-			break
+	own, before := v.chunks[i], extent{}
+	for j := i - 1; j >= 0 && before == (extent{}); j-- {
+		if v.chunks[j] != own {
+			before = v.chunks[j]
 		}
 	}
+	own.start = before.end
 	return !slices.ContainsFunc(hits, own.meets)
 }
 
