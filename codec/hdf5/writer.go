@@ -166,7 +166,9 @@ func (w *Writer) Close() error {
 	if err == nil {
 		err = w.finish()
 	}
-	err = errors.Join(err, w.file.Close())
+	if closed := w.file.Close(); err == nil {
+		err = closed
+	}
 	w.file = nil
 	part := w.path + ".part"
 	if err == nil {

@@ -23,9 +23,10 @@ struct shape {
 void quiet(void);
 const char *cause(void);
 ssize_t open_objects(hid_t file);
-// Opens a file for reading, and refuses what libhdf5 does not survive.
-hid_t open_guarded(const char *path);
-herr_t close_guarded(hid_t file);
+// Opens a file for reading, or creates it, in a way that refuses what libhdf5 does not survive.
+hid_t open_guarded(const char *path, bool anew);
+// The errno of what could not be written since the last call, on this thread; libhdf5 does not know of it.
+int write_error(void);
 
 herr_t link_soft(hid_t file, const char *target, const char *path);
 herr_t link_external(hid_t file, const char *other, const char *target, const char *path);

@@ -28,16 +28,13 @@ type File struct {
 
 // Create begins a file, in the place of one that is there.
 func Create(path string) (*File, error) {
-	f := &File{path: path, open: true, sets: map[*Dataset]bool{}}
-	err := call("create "+path, func() (err error) {
-		if f.written, err = hdf5.CreateFile(path, hdf5.F_ACC_TRUNC); err == nil {
-			f.handle = C.hid_t(f.written.ID())
-		}
-		return err
-	})
+	f, err := open("create", path, true)
 	if err != nil {
 		return nil, err
 	}
+	// hdf5.CreateFile has no choice of drivers. A hdf5.File is what it calls by its number, and nothing else.
+	f.written = new(hdf5.File)
+	*(*C.hid_t)(unsafe.Pointer(f.written)) = f.handle
 	return f, nil
 }
 
@@ -47,17 +44,23 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, open: true, size: stat.Size(), sets: map[*Dataset]bool{}}
-	p := C.CString(path)
-	defer C.free(unsafe.Pointer(p))
-	err = call("open "+path, func() error {
-		f.handle = C.open_guarded(p)
-		return check(f.handle)
-	})
+	f, err := open("open", path, false)
 	if err != nil {
 		return nil, err
 	}
+	f.size = stat.Size()
 	return f, nil
+}
+
+func open(what, path string, anew bool) (*File, error) {
+	f := &File{path: path, open: true, sets: map[*Dataset]bool{}}
+	p := C.CString(path)
+	defer C.free(unsafe.Pointer(p))
+	err := call(what+" "+path, func() error {
+		f.handle = C.open_guarded(p, C.bool(anew))
+		return check(f.handle)
+	})
+	return f, err
 }
 
 // Path returns the path that the file was opened by.
@@ -81,10 +84,11 @@ func (f *File) Close() error {
 		if n := C.open_objects(f.id()); n != 1 {
 			errs = append(errs, fmt.Errorf("close %s: %d objects of it are open", f.path, n-1))
 		}
-		if f.written == nil {
-			return check(C.close_guarded(f.handle))
+		var err error
+		if f.written != nil {
+			err = f.written.Flush(hdf5.F_SCOPE_GLOBAL)
 		}
-		return errors.Join(f.written.Flush(hdf5.F_SCOPE_GLOBAL), f.written.Close())
+		return errors.Join(err, check(C.H5Fclose(f.handle)))
 	}))
 	return errors.Join(errs...)
 }

@@ -1,7 +1,9 @@
-// libhdf5 1.10 believes what a global heap says of itself, and reads and writes beyond it where that is not true. So what it reads comes
-// through here, where the heaps among it are looked at first. Their layout is III.E of the HDF5 file format specification.
+// libhdf5's way to files. It believes what a global heap says of itself, and reads and writes beyond it where that is not true: so heaps are
+// looked at here first. Their layout is III.E of the HDF5 file format specification. And of a file that it cannot write it never gets rid,
+// but trips over what is left of it: so a disk that is full is no business of it, but of who asks write_error.
 #include "complement.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +16,26 @@ struct guarded {
 	dev_t device;
 	ino_t inode;
 	haddr_t end, allocated;
+	int failed; // the errno of the first write that did: no others are tried
 };
+
+static __thread int failed;
 
 // How files are opened through here.
 static hid_t access_list = -1;
 
 static H5FD_t *guard_open(const char *name, unsigned flags, hid_t fapl, haddr_t most) {
 	struct stat stat;
-	if (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT))
+	int how = O_CLOEXEC;
+	how |= flags & H5F_ACC_RDWR ? O_RDWR : O_RDONLY;
+	how |= flags & H5F_ACC_TRUNC ? O_TRUNC : 0;
+	how |= flags & H5F_ACC_CREAT ? O_CREAT : 0;
+	how |= flags & H5F_ACC_EXCL ? O_EXCL : 0;
+	int fd = open(name, how, 0666);
+	if (fd < 0) {
+		failed = flags & H5F_ACC_CREAT ? errno : 0;
 		return NULL;
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
+	}
 	struct guarded *g = calloc(1, sizeof *g);
 	if (!g || fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode)) {
 		close(fd);
@@ -54,7 +64,7 @@ static int guard_cmp(const H5FD_t *f, const H5FD_t *h) {
 }
 
 static herr_t guard_query(const H5FD_t *f, unsigned long *flags) {
-	*flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE;
+	*flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA;
 	return 0;
 }
 
@@ -125,7 +135,39 @@ static herr_t guard_read(H5FD_t *f, H5FD_mem_t type, hid_t plist, haddr_t at, si
 	return 0;
 }
 
-static herr_t guard_write(H5FD_t *f, H5FD_mem_t type, hid_t plist, haddr_t at, size_t size, const void *data) { return -1; }
+static herr_t guard_write(H5FD_t *f, H5FD_mem_t type, hid_t plist, haddr_t at, size_t size, const void *data) {
+	struct guarded *g = (struct guarded *)f;
+	const char *from = data;
+	while (size > 0 && !g->failed) {
+		ssize_t n = pwrite(g->fd, from, size, at);
+		if (n < 0 && errno != EINTR)
+			g->failed = errno;
+		if (n > 0) {
+			at += n;
+			size -= n;
+			from += n;
+		}
+	}
+	if (g->failed)
+		failed = g->failed;
+	if (at + size > g->end)
+		g->end = at + size;
+	return 0;
+}
+
+static herr_t guard_truncate(H5FD_t *f, hid_t plist, hbool_t closing) {
+	struct guarded *g = (struct guarded *)f;
+	if (g->end != g->allocated && !g->failed && ftruncate(g->fd, g->allocated) < 0)
+		g->failed = failed = errno;
+	g->end = g->allocated;
+	return 0;
+}
+
+int write_error(void) {
+	int was = failed;
+	failed = 0;
+	return was;
+}
 
 static const H5FD_class_t class = {
 #ifdef H5FD_CLASS_VERSION
@@ -144,17 +186,16 @@ static const H5FD_class_t class = {
 	.get_eof = guard_eof,
 	.read = guard_read,
 	.write = guard_write,
+	.truncate = guard_truncate,
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-hid_t open_guarded(const char *path) {
+hid_t open_guarded(const char *path, bool anew) {
 	if (access_list < 0) {
 		hid_t driver = H5FDregister(&class), plist = H5Pcreate(H5P_FILE_ACCESS);
 		if (driver < 0 || H5Pset_driver(plist, driver, NULL) < 0)
 			return -1;
 		access_list = plist;
 	}
-	return H5Fopen(path, H5F_ACC_RDONLY, access_list);
+	return anew ? H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access_list) : H5Fopen(path, H5F_ACC_RDONLY, access_list);
 }
-
-herr_t close_guarded(hid_t file) { return H5Fclose(file); }

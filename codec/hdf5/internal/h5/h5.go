@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"syscall"
 )
 
 // lock is for builds of libhdf5 that have none.
@@ -30,7 +31,11 @@ func call(what string, f func() error) error {
 	lock.Lock()
 	defer lock.Unlock()
 	C.quiet()
+	C.write_error()
 	err := f()
+	if errno := C.write_error(); errno != 0 {
+		return fmt.Errorf("%s: %w", what, syscall.Errno(errno))
+	}
 	if err == nil {
 		return nil
 	}

@@ -1,10 +1,13 @@
 package h5
 
 import (
+	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -189,7 +192,34 @@ func TestErrorsAreThoseOfTheLibrary(t *testing.T) {
 	_, err = Open(path)
 	require.EqualError(t, err, "open "+path+": file signature not found")
 	_, err = Create(filepath.Join(path, "b"))
-	require.ErrorContains(t, err, "unable to open file")
+	require.ErrorIs(t, err, syscall.ENOTDIR)
+}
+
+// A disk that is full, for which a limit stands here, is told of, and no file that comes behind it suffers.
+func TestFullDisk(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	folder := t.TempDir()
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
+	for i := range 20 {
+		full, err := Create(filepath.Join(folder, "full"))
+		require.NoError(t, err)
+		s, err := full.CreateSequences("/s", 10)
+		require.NoError(t, err)
+		require.NoError(t, s.WriteSequences(0, [][]byte{make([]byte, 100_000)}))
+		small := limit
+		small.Cur = uint64(100_000 + 1000*i)
+		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small))
+		err = s.WriteSequences(1, [][]byte{make([]byte, 100_000)})
+		closed := full.Close()
+		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+		require.ErrorIs(t, errors.Join(err, closed), syscall.EFBIG)
+
+		f := newFile(t)
+		require.NoError(t, Put(f, "/a", make([]float64, 100_000), 100_000))
+		require.NoError(t, f.Close())
+	}
 }
 
 // Files and goroutines as they come: libhdf5 keeps what it has to say for each thread, and much else for all of them.
