@@ -40,8 +40,8 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	diff := diffOptions{Limit: 10, As: viewAuto}
 	root := command("converter IN... OUT", "Convert recordings from one format to another",
 		"Converts recordings from one format to another. Several inputs are merged in time. The name of the output says its format, "+
-			"or --to does: name.record, name.mcap, name.bag (ROS 1), name.log (CARLA), or a name without extension for a folder as ros2 bag "+
-			"writes it. Messages are encoded as suits the format; what is lost is said at the end.",
+			"or --to does: name.record, name.mcap, name.bag (ROS 1), name.log (CARLA), name.hdf5 (takes of a robot), or a name without "+
+			"extension for a folder as ros2 bag writes it. Messages are encoded as suits the format; what is lost is said at the end.",
 		1, 0, conversion, conversion.convert)
 	root.AddCommand(
 		newServe(),

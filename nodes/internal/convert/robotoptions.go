@@ -16,7 +16,7 @@ import (
 
 // RobotOptions say what of a recording is what of a robot, for formats that keep episodes.
 type RobotOptions struct {
-	Mapping string `param:"mapping" group:"Robot" value:"FILE" help:"YAML FILE with the topics that are cameras and arms, and what is an episode, as config/robot_mapping.yaml; by default names and types tell"`
+	Mapping string `param:"mapping" alias:"robot-mapping" group:"Robot" value:"FILE" help:"YAML FILE with the topics that are cameras and arms, and what is an episode, as config/robot_mapping.yaml; by default names and types tell"`
 	Task    string `param:"task" group:"Robot" help:"what is done in the episodes, in words; by default what they or the mapping say"`
 	Stamps  string `param:"stamps" group:"Robot" options:"auto|header|receive" help:"the times of samples: those in headers, or when they were received; auto is as the mapping says, or header"`
 
