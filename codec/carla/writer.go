@@ -137,8 +137,9 @@ func (w *writer) declare(c *codec.Channel) error {
 		return fmt.Errorf("write %s: %s: %w", w.file.Path(), c.Topic, err)
 	}
 	if w.channel != nil {
-		if h.Map != w.header.Map || p != w.profile {
-			return fmt.Errorf("write %s: %s is of the map %s in profile %s; the log is of the map %s in profile %s", w.file.Path(), c.Topic, h.Map, p.Name, w.header.Map, w.profile.Name)
+		if date := w.channel.Metadata[KeyDate]; h.Map != w.header.Map || p != w.profile || c.Metadata[KeyDate] != date {
+			return fmt.Errorf("write %s: %s is of the map %s, in profile %s, from %s s since 1970; the log is of the map %s, in profile %s, from %s s: write them to logs of their own",
+				w.file.Path(), c.Topic, h.Map, p.Name, c.Metadata[KeyDate], w.header.Map, w.profile.Name, date)
 		}
 		return nil
 	}

@@ -253,7 +253,10 @@ func TestWriteErrors(t *testing.T) {
 	c := newChannel(header, UE4)
 	require.NoError(t, w.Declare(c))
 	require.NoError(t, w.Declare(newChannel(header, UE4)))
-	require.ErrorContains(t, w.Declare(newChannel(header, UE5)), "the log is of the map Town01 in profile ue4-0.9.15")
+	require.ErrorContains(t, w.Declare(newChannel(header, UE5)), "the log is of the map Town01, in profile ue4-0.9.15, from")
+	later := header
+	later.Date++
+	require.ErrorContains(t, w.Declare(newChannel(later, UE4)), "write them to logs of their own")
 	good := newLog(t, UE4).frame(1).data[34:]
 	for _, bad := range [][]byte{nil, good[:len(good)-1], good[29:], append(slices.Clone(good), good...), {IDFrameStart, 1, 0, 0, 0, 0}} {
 		require.ErrorIs(t, w.Write(&codec.Message{Channel: c, Data: bad}), ErrDamaged)

@@ -29,6 +29,9 @@ func (o *carlaOptions) check() error {
 	if o.Collisions != "" && o.Blocked != "" {
 		return config.Usagef("--collisions and --blocked are two questions; ask one at a time")
 	}
+	if o.All && !o.CARLA {
+		return config.Usagef("--all is about what --carla tells; give both")
+	}
 	return nil
 }
 

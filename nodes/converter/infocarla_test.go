@@ -89,7 +89,7 @@ func TestInfoAsCARLA(t *testing.T) {
 func TestInfoAsCARLAErrors(t *testing.T) {
 	path := carlaLog(t)
 	for _, args := range []string{
-		"--collisions vw --blocked", "--collisions x", "--collisions vwt", "--blocked=x", "--blocked=30,10,5",
+		"--collisions vw --blocked", "--all", "--collisions x", "--collisions vwt", "--blocked=x", "--blocked=30,10,5",
 		"--carla --style 0.9.12", "--carla --apollo", "--carla --ros2", "--apollo --json", "--apollo --ros2",
 	} {
 		_, _, err := run(t, append(append([]string{"info"}, strings.Fields(args)...), path)...)

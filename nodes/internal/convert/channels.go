@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -26,6 +27,9 @@ func (c *channels) recording(rename func(topic string) string) func(*codec.Chann
 	return func(from *codec.Channel) *codec.Channel {
 		topic := rename(from.Topic)
 		key := channelKey{topic, from.Type, from.Encoding, from.Schema.Encoding, string(from.Schema.Data), 0}
+		if from.Encoding == codec.EncodingCARLA { // the frames of a log are understood with this
+			key.schema = fmt.Sprint(from.Metadata)
+		}
 		nth := seen[key]
 		seen[key]++
 		key.nth = nth

@@ -513,6 +513,34 @@ func TestLogOfMessages(t *testing.T) {
 	require.NotContains(t, texts(result.Losses), "metadata")
 }
 
+// Logs of several recordings are not one log, but those of one are.
+func TestSeveralLogs(t *testing.T) {
+	a, b := sample(t, "carla/sr2020_DistanceToLaneCenter.log"), sample(t, "carla/scenario_runner_DistanceToLaneCenter.log")
+	folder := t.TempDir()
+	_, err := run(t, DefaultOptions(), filepath.Join(folder, "ab.log"), a, b)
+	require.ErrorContains(t, err, "write them to logs of their own")
+	require.NoFileExists(t, filepath.Join(folder, "ab.log"))
+	o := DefaultOptions()
+	o.Encoding = "keep"
+	result, err := run(t, o, filepath.Join(folder, "ab.mcap"), a, b)
+	require.NoError(t, err)
+	require.Equal(t, 2, result.Topics)
+	o = DefaultOptions()
+	o.MaxBagMessages = 300
+	split, err := run(t, o, filepath.Join(folder, "split.log"), a)
+	require.NoError(t, err)
+	require.Len(t, split.Files, 2)
+	joined := filepath.Join(folder, "joined.log")
+	_, err = run(t, DefaultOptions(), joined, split.Files...)
+	require.NoError(t, err)
+	want, _ := readAll(t, a)
+	got, _ := readAll(t, joined)
+	require.Len(t, got, len(want))
+	for i := range got {
+		require.Equal(t, want[i].LogTime, got[i].LogTime)
+	}
+}
+
 // A log is laid out in a profile that is asked for, and else in the one that it has or had.
 func TestProfileOfLog(t *testing.T) {
 	in := sample(t, "carla/sr2020_DistanceToLaneCenter.log")
