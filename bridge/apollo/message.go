@@ -211,7 +211,7 @@ func (m message) floats(name string) []float64 {
 func (m message) header(frame string) std_msgs.Header {
 	h := m.sub("header")
 	ns := m.logTime
-	if s := h.float("timestamp_sec"); s > 0 && s < math.MaxInt32 {
+	if s := h.float("timestamp_sec"); h.has("timestamp_sec") && s >= 0 && s < math.MaxInt32 {
 		ns = int64(math.Round(s * 1e9))
 	}
 	for _, sensor := range []string{"lidar_timestamp", "camera_timestamp", "radar_timestamp"} {
