@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tapedeck/codec"
@@ -21,17 +23,16 @@ type output struct {
 	format    codec.Format
 	part      string // the folder
 	overwrite bool
+	read      []*codec.Info // the recordings that it is made of
 	keep      bool // the folder, since what is in it is complete but has no place
 }
 
 // newOutput prepares writing path, unless it exists or is one of those that are read. Close must be called.
 func newOutput(path string, format codec.Format, overwrite bool, read []*codec.Info) (*output, error) {
-	o := &output{path: filepath.Clean(path), format: format, overwrite: overwrite}
+	o := &output{path: filepath.Clean(path), format: format, overwrite: overwrite, read: read}
 	o.part = o.path + ".part"
-	for _, info := range read {
-		if within(info, o.path) {
-			return nil, fmt.Errorf("%s is what is read from; name another output", path)
-		}
+	if o.reads(o.path) {
+		return nil, fmt.Errorf("%s is what is read from; name another output", path)
 	}
 	if err := o.checkExisting(); err != nil {
 		return nil, err
@@ -67,6 +68,11 @@ func FormatOf(path, name string) (codec.Format, error) {
 		return codec.Format{}, config.Usagef("--to %s is not a format that can be written; those are %s", name, strings.Join(known, ", "))
 	}
 	return codec.Format{}, config.Usagef("the name %q does not say in which format to write; use --to with one of %s", filepath.Base(path), strings.Join(known, ", "))
+}
+
+// reads says whether path is one of the recordings that are read, or of their files.
+func (o *output) reads(path string) bool {
+	return slices.ContainsFunc(o.read, func(info *codec.Info) bool { return within(info, path) })
 }
 
 // within says whether path is a recording, one of its files, or a folder that holds it.
@@ -177,7 +183,35 @@ func (o *output) commit() ([]string, error) {
 		}
 	}
 	o.keep = false
-	return paths, nil
+	return paths, o.removeRest(paths)
+}
+
+// numbered is the name of one file of several that a split output has.
+var numbered = regexp.MustCompile(`^(.*[._])(\d+)(\.[a-z0-9]+)?$`)
+
+// removeRest removes the files behind those that were written which are left of an earlier recording of the same name that was split
+// more often: they would be taken for the rest of this one.
+func (o *output) removeRest(written []string) error {
+	for _, path := range written {
+		name := numbered.FindStringSubmatch(filepath.Base(path))
+		if !o.overwrite || name == nil || path == o.path { // which names one file, and others are not its rest
+			continue
+		}
+		number, err := strconv.Atoi(name[2])
+		for err == nil {
+			number++
+			path = filepath.Join(filepath.Dir(path), fmt.Sprintf("%s%0*d%s", name[1], len(name[2]), number, name[3]))
+			stat, missing := os.Lstat(path)
+			if missing != nil || !stat.Mode().IsRegular() || slices.Contains(written, path) || o.reads(path) {
+				break
+			}
+			err = os.Remove(path)
+		}
+		if err != nil {
+			return fmt.Errorf("replace %s: %w", path, cause(err))
+		}
+	}
+	return nil
 }
 
 // vacate sees that path can be that of what was written.
@@ -186,8 +220,11 @@ func (o *output) vacate(path, written string) error {
 	if err != nil {
 		return nil
 	}
-	if !o.overwrite {
+	switch {
+	case !o.overwrite:
 		return fmt.Errorf("%s exists by now; what was written is %s", path, written)
+	case o.reads(path):
+		return fmt.Errorf("%s is what is read from; what was written is %s", path, written)
 	}
 	if stat.IsDir() {
 		if err := os.RemoveAll(path); err != nil {

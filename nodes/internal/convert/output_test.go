@@ -38,3 +38,39 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 		})
 	}
 }
+
+func TestOverwriteShorter(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "drive.record")
+	format, err := FormatOf(path, "")
+	require.NoError(t, err)
+	create := func(splits int, read ...*codec.Info) ([]string, error) {
+		out, err := newOutput(path, format, true, read)
+		require.NoError(t, err)
+		defer out.Close()
+		w, err := out.create(codec.CreateOptions{})
+		require.NoError(t, err)
+		for range splits {
+			require.NoError(t, w.(codec.Splitter).Split())
+		}
+		require.NoError(t, w.Close())
+		return out.commit()
+	}
+	long, err := create(4)
+	require.NoError(t, err)
+	require.Len(t, long, 5)
+	unlike := filepath.Join(folder, "drive.record.00009") // behind a gap
+	require.NoError(t, os.WriteFile(unlike, nil, 0o644))
+
+	short, err := create(1)
+	require.NoError(t, err)
+	require.Equal(t, long[:2], short)
+	left, err := filepath.Glob(path + "*")
+	require.NoError(t, err)
+	require.Equal(t, append(short, unlike), left, "the rest of the longer one is gone")
+
+	// Nothing that is read goes.
+	_, err = create(1, &codec.Info{Path: short[1]})
+	require.ErrorContains(t, err, short[1]+" is what is read from; what was written is ")
+	require.FileExists(t, short[1])
+}
