@@ -472,8 +472,8 @@ func (s *scene) inLog(id uint32) uint32 {
 // Losses returns what is not in the log. It is not called beside other methods.
 func (s *scene) Losses() []bridge.Loss {
 	all := maps.Clone(s.losses)
-	for _, f := range s.frames {
-		if !f.used {
+	for name, f := range s.frames {
+		if !f.used && s.framed[name] == nil {
 			all[loss{f.topic, "transforms of frames that are no actor's"}] += f.count
 		}
 	}

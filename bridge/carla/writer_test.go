@@ -284,6 +284,17 @@ func TestSensors(t *testing.T) {
 	})
 }
 
+// Of an actor that has Odometry the transforms tell nothing more.
+func TestTransformsBesideOdometry(t *testing.T) {
+	l := newLive(t, WriteOptions{Map: "Town01"})
+	l.tick(0)
+	l.write("/carla/hero/odometry", odometryAt(1))
+	l.tf("map", "hero", 1)
+	l.tf("map", "other", 1)
+	l.done()
+	require.Equal(t, []string{"/tf: transforms of frames that are no actor's (1)"}, l.lost())
+}
+
 func TestControls(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
