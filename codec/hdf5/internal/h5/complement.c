@@ -282,6 +282,10 @@ static void *limited(size_t size, void *limit) { return size > *(size_t *)limit 
 static void release(void *data, void *limit) { free(data); }
 
 static herr_t read_limited(hid_t set, hid_t type, hsize_t i, size_t limit, void *out) {
+	if (!reference_ok(set, i, limit)) {
+		snprintf(said, sizeof said, "it refers to what is not there; the file is damaged");
+		return -1;
+	}
 	hid_t plist = H5Pcreate(H5P_DATASET_XFER);
 	H5Pset_vlen_mem_manager(plist, limited, &limit, release, &limit);
 	herr_t rc = transfer(set, type, i, 1, plist, out, NULL);

@@ -46,6 +46,8 @@ herr_t close_set(hid_t set);
 herr_t read_doubles(hid_t set, double *values);
 herr_t read_integers(hid_t set, int64_t *values);
 herr_t read_row(hid_t set, hsize_t i, void *data);
+// Says whether what a dataset refers to with its element i, a sequence or a string, is there; libhdf5 does not look.
+bool reference_ok(hid_t set, hsize_t i, size_t limit);
 // Sequence i, or string i, in *data, to be freed; one of more than limit bytes is an error.
 herr_t read_sequence(hid_t set, hsize_t i, size_t limit, void **data, size_t *size);
 herr_t read_string(hid_t set, hsize_t i, size_t limit, char **text);

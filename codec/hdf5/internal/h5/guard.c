@@ -103,8 +103,9 @@ static uint64_t little(const unsigned char *p, int n) {
 
 enum { HEADER = 16, SMALLEST = 4096 };
 
-// Says whether the objects of the heap at an address, of which some bytes are known, fill it and no more.
-static bool heap_ok(struct guarded *g, haddr_t at, const unsigned char *known, size_t n) {
+// Says whether the objects of the heap at an address, of which some bytes are known, fill it and no more. It sets the length of one of them,
+// if that is there.
+static bool heap_ok(struct guarded *g, haddr_t at, const unsigned char *known, size_t n, uint64_t object, uint64_t *found) {
 	uint64_t size = little(known + 8, 8);
 	if (known[4] != 1 || size < SMALLEST || at > g->end || size > g->end - at)
 		return false;
@@ -117,6 +118,8 @@ static bool heap_ok(struct guarded *g, haddr_t at, const unsigned char *known, s
 		uint64_t length = little(header + 8, 8);
 		if (length > size - from)
 			return false;
+		if (object != 0 && little(header, 2) == object)
+			*found = length;
 		if (little(header, 2) != 0) // an object; else it is what is free, its header included
 			length = HEADER + (length + 7) / 8 * 8;
 		if (length < HEADER || length > size - from)
@@ -130,7 +133,7 @@ static herr_t guard_read(H5FD_t *f, H5FD_mem_t type, hid_t plist, haddr_t at, si
 	struct guarded *g = (struct guarded *)f;
 	if (fill(g, at, size, buffer) < 0)
 		return -1;
-	if (size >= HEADER && memcmp(buffer, "GCOL", 4) == 0 && !heap_ok(g, at, buffer, size))
+	if (size >= HEADER && memcmp(buffer, "GCOL", 4) == 0 && !heap_ok(g, at, buffer, size, 0, NULL))
 		return -1;
 	return 0;
 }
@@ -153,6 +156,32 @@ static herr_t guard_write(H5FD_t *f, H5FD_mem_t type, hid_t plist, haddr_t at, s
 	if (at + size > g->end)
 		g->end = at + size;
 	return 0;
+}
+
+static herr_t guard_handle(H5FD_t *f, hid_t plist, void **handle) {
+	*handle = f;
+	return 0;
+}
+
+bool reference_ok(hid_t set, hsize_t i, size_t limit) {
+	haddr_t at = H5Dget_offset(set);
+	if (at == HADDR_UNDEF) // it is in chunks, or nowhere
+		return true;
+	struct guarded *g = NULL;
+	hsize_t before = 0;
+	hid_t file = H5Iget_file_id(set), plist = H5Fget_create_plist(file);
+	bool ok = H5Pget_userblock(plist, &before) >= 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, (void **)&g) >= 0;
+	H5Pclose(plist);
+	H5Fclose(file);
+	unsigned char reference[16], header[HEADER];
+	if (!ok || fill(g, at + i * sizeof reference, sizeof reference, reference) < 0)
+		return false;
+	uint64_t length = little(reference, 4), heap = little(reference + 4, 8), object = little(reference + 12, 4);
+	if (heap == 0 || length == 0)
+		return true;
+	uint64_t found = UINT64_MAX;
+	return length <= limit && object != 0 && heap < g->end && fill(g, before + heap, HEADER, header) >= 0 && memcmp(header, "GCOL", 4) == 0 &&
+			heap_ok(g, before + heap, header, HEADER, object, &found) && found <= length;
 }
 
 static herr_t guard_truncate(H5FD_t *f, hid_t plist, hbool_t closing) {
@@ -187,6 +216,7 @@ static const H5FD_class_t class = {
 	.read = guard_read,
 	.write = guard_write,
 	.truncate = guard_truncate,
+	.get_handle = guard_handle,
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
