@@ -24,7 +24,7 @@ type output struct {
 	part      string // the folder
 	overwrite bool
 	read      []*codec.Info // the recordings that it is made of
-	keep      bool // the folder, since what is in it is complete but has no place
+	keep      bool          // the folder, since what is in it is complete but has no place
 }
 
 // newOutput prepares writing path, unless it exists or is one of those that are read. Close must be called.
