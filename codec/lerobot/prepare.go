@@ -50,7 +50,15 @@ func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*take, err
 		}
 		return 0, 0
 	})
-	return t, err
+	if err != nil || !w.options.Video {
+		return t, err
+	}
+	for _, c := range t.cameras {
+		if err := w.encoder.accepts(&c.picture); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.camera.Name, err)
+		}
+	}
+	return t, nil
 }
 
 // featureName returns a name that a feature and a folder can have.

@@ -36,7 +36,7 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			name: "hole", change: func(e *episode.Episode) { without(e.Cameras[0], 9, 12) },
-			want: "rows are missing behind row 8, in 1 places",
+			want: "rows are missing behind row 8, in 1 places (camera_0: 3 for no frame near enough): align so that",
 		},
 		{
 			name: "NaN", align: align.Options{Gaps: align.GapsNaN},

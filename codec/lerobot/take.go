@@ -3,6 +3,7 @@ package lerobot
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -156,4 +157,21 @@ func spans(stamps []int64, fps int) ([]span, error) {
 		last.n++
 	}
 	return all, nil
+}
+
+// losses says on account of which streams rows are missing.
+func losses(r *align.Report) string {
+	var all []string
+	add := func(s *align.StreamReport) {
+		for _, why := range slices.Sorted(maps.Keys(s.Dropped)) {
+			all = append(all, fmt.Sprintf("%s: %d for %s", s.Name, s.Dropped[why], why))
+		}
+	}
+	for _, c := range r.Cameras {
+		add(&c.StreamReport)
+	}
+	for _, v := range r.Vectors {
+		add(&v.StreamReport)
+	}
+	return strings.Join(all, ", ")
 }

@@ -21,12 +21,21 @@ type encoder struct {
 	codec   string   // as info.json calls it
 	format  string   // of what it makes, without times: what comes of one episode can go on behind that of another
 	options []string // without frames that go back and forth
+	least   int      // pixels of a width or a height
+}
+
+// accepts says why there cannot be a video of pictures.
+func (e *encoder) accepts(p *picture) error {
+	if p.width%2 != 0 || p.height%2 != 0 || min(p.width, p.height) < e.least {
+		return fmt.Errorf("%s makes no video of %d×%d pixels, both have to be even and at least %d: take another codec, or have pictures in the tables", e.name, p.width, p.height, e.least)
+	}
+	return nil
 }
 
 // encoders are those that can be used, the best first.
 var encoders = []encoder{
-	{"libsvtav1", "av1", "obu", []string{"-crf", "30", "-preset", "12"}},
-	{"libx264", "h264", "h264", []string{"-crf", "23", "-preset", "veryfast", "-bf", "0"}},
+	{"libsvtav1", "av1", "obu", []string{"-crf", "30", "-preset", "12"}, 64},
+	{"libx264", "h264", "h264", []string{"-crf", "23", "-preset", "veryfast", "-bf", "0"}, 2},
 }
 
 // chooseEncoder returns the encoder that there is, or says why there is none.
@@ -75,9 +84,6 @@ func createVideo(path string, o *Options, e *encoder, fps int) (*video, error) {
 // write appends what a camera saw in an episode.
 func (v *video) write(c *camera) error {
 	p := &c.picture
-	if p.width%2 != 0 || p.height%2 != 0 {
-		return fmt.Errorf("a video cannot be of %d×%d pixels, both have to be even: have pictures in the tables instead", p.width, p.height)
-	}
 	rate := strconv.Itoa(v.fps)
 	arguments := []string{"-v", "error", "-nostdin"}
 	switch p.encoding {

@@ -92,8 +92,7 @@ func (w *Writer) Write(r *episode.Rows) error {
 	}
 	if len(stretches) > 1 {
 		if w.options.Holes == HolesRefuse {
-			end := stretches[0].n
-			return fail(fmt.Errorf("rows are missing behind row %d, in %d places: have the gaps filled in aligning, or the take split there", end-1, len(stretches)-1))
+			return fail(fmt.Errorf("rows are missing behind row %d, in %d places (%s): align so that they are not, as with missing_image hold, or have the take split there", stretches[0].n-1, len(stretches)-1, losses(&r.Report)))
 		}
 		stretches = slices.DeleteFunc(stretches, func(s span) bool { return s.n < 2 })
 	}

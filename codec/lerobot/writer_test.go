@@ -195,6 +195,20 @@ func TestVideo(t *testing.T) {
 	for i, n := range []int{31, 20} {
 		require.NoError(t, w.Write(aligned(t, recording(t, "take", "pick", 1e18+int64(i)*1e11, n), align.Options{})))
 	}
+	odd := recording(t, "odd", "pick", 1e18, 5)
+	odd.Cameras = nil
+	for _, name := range []string{"camera_0", "camera_1"} {
+		c := cameraOf(t, name, 1e18, 5, 30)
+		for i := range 5 {
+			replace(c, i, jpegFrame(t, 63, height))
+		}
+		odd.Cameras = append(odd.Cameras, c)
+	}
+	require.ErrorContains(t, w.Write(aligned(t, odd, align.Options{})), "frame 0 is of 63×48 pixels, where others are of 64×48")
+	other, err := Create(path+"-odd", Options{Video: true, Codec: "libx264"})
+	require.NoError(t, err)
+	require.ErrorContains(t, other.Write(aligned(t, odd, align.Options{})), "camera_0: libx264 makes no video of 63×48 pixels")
+	other.Abort()
 	require.NoError(t, w.Close())
 	require.FileExists(t, filepath.Join(path, "videos/observation.images.camera_1/chunk-000/file-001.mp4"))
 	s, err := Open(path)
