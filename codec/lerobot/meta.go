@@ -137,8 +137,8 @@ func (w *Writer) episodeTable() error {
 		first := w.rows[0].stats[key]
 		for _, stat := range statNames {
 			name := "stats/" + key + "/" + stat
-			switch {
-			case stat == "count":
+			switch stat {
+			case "count":
 				lists(name, parquet.Leaf(parquet.Int64Type), 1, 1, func(r *episodeRow, _ int) parquet.Value {
 					return parquet.Int64Value(int64(r.stats[key].values["count"][0]))
 				})

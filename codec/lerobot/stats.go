@@ -73,10 +73,10 @@ func histogramQuantiles(values []float64, weights []int64, low, high, total floa
 			before += counts[bin]
 			bin++
 		}
-		switch {
-		case bin == 0:
+		switch bin {
+		case 0:
 			result[name] = edge(0)
-		case bin == quantileBins:
+		case quantileBins:
 			result[name] = edge(quantileBins)
 		default:
 			result[name] = edge(bin) + (target-before)/counts[bin]*(edge(bin+1)-edge(bin))
@@ -120,12 +120,12 @@ func merge(parts []*stats) *stats {
 		}
 		for _, name := range statNames {
 			var x float64
-			switch {
-			case name == "count":
+			switch name {
+			case "count":
 				continue
-			case name == "mean":
+			case "mean":
 				x = mean
-			case name == "std":
+			case "std":
 				x = math.Sqrt(variance)
 			default:
 				x = parts[0].values[name][c]
