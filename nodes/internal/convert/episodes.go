@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5"
 	"tapedeck/codec/lerobot"
 	"tapedeck/config"
 )
@@ -49,7 +51,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format codec.Format) (*R
 	if w.ranges, err = p.gripperRanges(); err != nil {
 		return nil, err
 	}
-	if err := w.plan.fitsEpisodes(format); err != nil {
+	if err := w.plan.fitsEpisodes(format, j.Output); err != nil {
 		return nil, err
 	}
 	var read []*codec.Info
@@ -66,13 +68,28 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format codec.Format) (*R
 	if err := w.run(ctx, out); err != nil {
 		return nil, err
 	}
+	if w.result.Files, err = out.commit(); err == nil && p.LinkFile != "" {
+		err = w.link(out.path)
+	}
 	w.result.Took = time.Since(begin)
-	w.result.Files, err = out.commit()
 	return &w.result, err
 }
 
+// link writes the file that has all episodes of a folder.
+func (w *production) link(folder string) error {
+	var files []string
+	for i := range w.result.Episodes {
+		files = append(files, filepath.Join(folder, hdf5Name(i)))
+	}
+	w.result.Files = append(w.result.Files, w.plan.LinkFile)
+	return hdf5.Link(w.plan.LinkFile, files, w.plan.Overwrite)
+}
+
 // fitsEpisodes refuses options that episodes have no use for.
-func (p *plan) fitsEpisodes(format codec.Format) error {
+func (p *plan) fitsEpisodes(format codec.Format, output string) error {
+	if p.LinkFile != "" && (format.Name != "hdf5" || format.Named(output)) {
+		return config.Usagef("--link-file is for a folder with HDF5 files, which %s is not to be", output)
+	}
 	for _, o := range []struct {
 		flag string
 		set  bool

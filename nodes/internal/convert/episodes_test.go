@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
@@ -180,6 +181,29 @@ func TestRecordingBecomesASession(t *testing.T) {
 	require.Equal(t, int64(1_000_003)*1e6, episodesOf(t, out)[0].Cameras[0].Stamps[0])
 }
 
+func TestInterruptedEpisodes(t *testing.T) {
+	in := robotRecording(t, "x.mcap")
+	for _, to := range []string{"session", "hdf5", "lerobot"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		folder := t.TempDir()
+		o := DefaultOptions()
+		o.To = to
+		j := Job{Inputs: []string{in}, Output: filepath.Join(folder, "x"), Options: o}
+		calls := 0
+		j.Progress = func(_, _ time.Duration) {
+			if calls++; calls == 100 { // when frames are written
+				cancel()
+			}
+		}
+		_, err := j.Run(ctx)
+		require.ErrorIs(t, err, context.Canceled, to)
+		left, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		require.Empty(t, left)
+		cancel()
+	}
+}
+
 func TestGripperRange(t *testing.T) {
 	in := robotRecording(t, "x.mcap")
 	o := DefaultOptions()
@@ -301,7 +325,14 @@ func TestReferenceSession(t *testing.T) {
 	_, _, err = do(t, path("c.hdf5"), o, path("b"))
 	require.NoError(t, err)
 	require.Len(t, episodesOf(t, path("c.hdf5"))[0].Arms, 2)
+	o.To, o.LinkFile = "hdf5", path("all.hdf5")
+	_, _, err = do(t, path("each"), o, in, in)
+	require.NoError(t, err)
+	require.Len(t, episodesOf(t, path("all.hdf5")), 2)
+	_, _, err = do(t, path("one.hdf5"), o, in)
+	require.ErrorContains(t, err, "--link-file is for a folder with HDF5 files")
 	// Two at once are two.
+	o = DefaultOptions()
 	o.To = "session"
 	_, _, err = do(t, path("two"), o, in, in)
 	require.NoError(t, err)

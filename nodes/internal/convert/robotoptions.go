@@ -120,6 +120,7 @@ type HDF5Options struct {
 	SwapRB      bool     `param:"swap_rb" group:"HDF5" help:"exchange red and blue, for training code that decodes with OpenCV and expects RGB"`
 	Quality     int      `param:"quality" group:"HDF5" min:"1" max:"100" help:"of JPEGs that have to be made; those that are there stay as they are"`
 	CameraLinks []string `param:"camera_links" group:"HDF5" value:"LINK=CAMERA" help:"other names of cameras, cam_high=camera_1; by default cam_high, cam_low, cam_left_wrist and cam_right_wrist are those of camera_1, 2, 0 and 0"`
+	LinkFile    string   `param:"link_file" group:"HDF5" value:"FILE" help:"where episodes have a file each, write FILE that has all of them, by links"`
 }
 
 func defaultHDF5Options() HDF5Options {

@@ -126,7 +126,10 @@ func (t *hdf5File) parallel() bool { return false }
 func (t *hdf5File) close() error   { return t.w.Close() }
 func (t *hdf5File) abort()         { t.w.Abort() }
 
-// hdf5Folder is a file for each episode, called as training code expects it: episode_0.hdf5, episode_1.hdf5 and on.
+// hdf5Name returns what training code expects files of episodes to be called.
+func hdf5Name(index int) string { return fmt.Sprintf("episode_%d.hdf5", index) }
+
+// hdf5Folder is a file for each episode.
 type hdf5Folder struct {
 	path    string
 	options hdf5.Options
@@ -138,7 +141,7 @@ func (t *hdf5Folder) write(index int, e *episode.Episode, o align.Options) (*ali
 	if err != nil {
 		return nil, err
 	}
-	w, err := hdf5.Create(filepath.Join(t.path, fmt.Sprintf("episode_%d.hdf5", index)), t.options)
+	w, err := hdf5.Create(filepath.Join(t.path, hdf5Name(index)), t.options)
 	if err != nil {
 		return nil, err
 	}
