@@ -156,7 +156,7 @@ func (v *vector) label(fields []*numbers) error {
 	}
 	single := len(fields) == n && v.role.is() == gripper && !slices.ContainsFunc(fields, func(f *numbers) bool { return f.paths[0].Type().Shape != rosidl.Single })
 	for i := range n {
-		label := ""
+		var label string
 		switch {
 		case v.role.is() == pose:
 			label = poseColumn(i, n)
