@@ -122,14 +122,15 @@ func (r *reading) decode(frame []byte) {
 			r.lose(k, what)
 		}
 		switch k.ID {
-		case carla.IDWeather:
-			r.bodies.weather = !k.Empty()
 		case carla.IDFrameStart, carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDPosition, carla.IDState,
-			carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDCollision:
+			carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDCollision, carla.IDWeather:
 			b, err := r.decoder.Decode(k)
 			if err != nil {
 				r.err = errors.Join(r.err, err)
 				continue
+			}
+			if what := omitted(b); what != "" {
+				r.lost.lose(r.source.Channel.Topic, what)
 			}
 			r.keep(b)
 		}
@@ -162,6 +163,8 @@ func (r *reading) keep(b carla.Body) {
 		r.bodies.kinematics = b
 	case *carla.CollisionList:
 		r.bodies.collisions = b
+	case *carla.WeatherList:
+		r.bodies.weather = len(*b) > 0
 	default:
 		r.bodies.changes.add(b, r.byID)
 	}

@@ -220,3 +220,20 @@ func TestTranslatorLosses(t *testing.T) {
 		{Topic: "/carla/log", What: "lights of vehicles", Messages: 1}, {Topic: "/carla/log", What: "packets with the id 139", Messages: 1},
 	}, r.(bridge.Lossy).Losses())
 }
+
+// What messages leave out of packets that they tell of is counted, too.
+func TestOmissions(t *testing.T) {
+	tp := newTape(carla.UE4)
+	tp.frame(t, &carla.EventAddList{{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")}}, &carla.StateList{{Actor: 1}}, &carla.WeatherList{{Cloudiness: 1, RayleighScatteringScale: 0.0331}})
+	r := ReadOptions{}.read(t, tp)
+	collect(t, r)
+	require.Empty(t, r.(bridge.Lossy).Losses())
+	tp.frame(t, &carla.EventAddList{{Actor: 11, Type: carla.ActorVehicle, Attributes: append(role("other"), carla.Attribute{ID: "color", Value: "1,2,3"})}},
+		&carla.StateList{{Actor: 1}, {Actor: 2, Elapsed: 1}}, &carla.WeatherList{{DustStorm: 1}}, &carla.PhysicsControlList{{Actor: 11}})
+	r = ReadOptions{}.read(t, tp)
+	collect(t, r)
+	require.Equal(t, []bridge.Loss{
+		{Topic: "/carla/log", What: "attributes of actors, but for the role_name", Messages: 1}, {Topic: "/carla/log", What: "curves, gears and ratios of vehicles", Messages: 1},
+		{Topic: "/carla/log", What: "for how long traffic lights show what they show", Messages: 1}, {Topic: "/carla/log", What: "scattering, falloff of fog and dust", Messages: 1},
+	}, r.(bridge.Lossy).Losses())
+}

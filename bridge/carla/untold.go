@@ -2,6 +2,7 @@ package carla
 
 import (
 	"fmt"
+	"slices"
 
 	"tapedeck/codec/carla"
 )
@@ -14,15 +15,39 @@ func untold(p carla.Profile) (names [256]string) {
 	names[p.Doors], names[p.Wheels], names[p.Bikers] = "doors", "wheels", "bikers"
 	names[carla.IDVehicleLight], names[carla.IDSceneLight] = "lights of vehicles", "lights of the scene"
 	names[carla.IDBoundingBox], names[carla.IDWalkerBones] = "boxes of actors", "bones of walkers"
+	names[carla.IDPhysicsControl] = "curves, gears and ratios of vehicles"
 	names[carla.IDTrafficLightTime] = "times of traffic lights"
 	names[carla.IDPlatformTime], names[carla.IDVisualTime], names[carla.IDFrameCounter] = "platform time", "visual time", "frame counter"
 	for _, id := range []uint8{
 		carla.IDFrameStart, carla.IDFrameEnd, carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDCollision, carla.IDPosition,
-		carla.IDState, carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDPhysicsControl, carla.IDTriggerVolume, carla.IDWeather,
+		carla.IDState, carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDTriggerVolume, carla.IDWeather,
 	} {
 		names[id] = ""
 	}
 	return names
+}
+
+// omitted returns what messages leave out of a packet that they tell of; "" for nothing.
+func omitted(b carla.Body) string {
+	switch l := b.(type) {
+	case *carla.EventAddList:
+		for i := range *l {
+			if slices.ContainsFunc((*l)[i].Attributes, func(a carla.Attribute) bool { return a.ID != "role_name" }) {
+				return "attributes of actors, but for the role_name"
+			}
+		}
+	case *carla.StateList:
+		if slices.ContainsFunc(*l, func(s carla.TrafficLight) bool { return s.Frozen || s.Elapsed != 0 }) {
+			return "for how long traffic lights show what they show"
+		}
+	case *carla.WeatherList:
+		for _, w := range *l {
+			if w != *weatherOf(weatherMessage(&w)) {
+				return "scattering, falloff of fog and dust"
+			}
+		}
+	}
+	return ""
 }
 
 // lit says whether any vehicle has lights on.

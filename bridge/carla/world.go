@@ -1,6 +1,9 @@
 package carla
 
-import "tapedeck/msgs/carla_msgs"
+import (
+	"tapedeck/codec/carla"
+	"tapedeck/msgs/carla_msgs"
+)
 
 func (r *reading) translateClock() {
 	r.scratch.clock.Clock = r.stamp
@@ -28,11 +31,15 @@ func (r *reading) translateWorld() {
 		r.emit(r.actorList, &list)
 	}
 	if w := r.state.Weather; w != nil && (!r.begun || r.bodies.weather) {
-		r.emit(r.weather, &carla_msgs.CarlaWeatherParameters{
-			Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits,
-			WindIntensity: w.WindIntensity, FogDensity: w.FogDensity, FogDistance: w.FogDistance, Wetness: w.Wetness,
-			SunAzimuthAngle: w.SunAzimuthAngle, SunAltitudeAngle: w.SunAltitudeAngle,
-		})
+		r.emit(r.weather, weatherMessage(w))
+	}
+}
+
+func weatherMessage(w *carla.Weather) *carla_msgs.CarlaWeatherParameters {
+	return &carla_msgs.CarlaWeatherParameters{
+		Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits,
+		WindIntensity: w.WindIntensity, FogDensity: w.FogDensity, FogDistance: w.FogDistance, Wetness: w.Wetness,
+		SunAzimuthAngle: w.SunAzimuthAngle, SunAltitudeAngle: w.SunAltitudeAngle,
 	}
 }
 
