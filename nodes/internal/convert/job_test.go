@@ -519,6 +519,7 @@ func TestSeveralLogs(t *testing.T) {
 	folder := t.TempDir()
 	_, err := run(t, DefaultOptions(), filepath.Join(folder, "ab.log"), a, b)
 	require.ErrorContains(t, err, "write them to logs of their own")
+	require.NotContains(t, err.Error(), ".part")
 	require.NoFileExists(t, filepath.Join(folder, "ab.log"))
 	o := DefaultOptions()
 	o.Encoding = "keep"

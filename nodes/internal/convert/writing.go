@@ -102,8 +102,11 @@ func (w *writing) copy(ctx context.Context) error {
 		}
 	}
 	for _, t := range r.info.Topics {
-		if err := w.writer.Declare(t.Channel); err != nil {
+		var missing *codec.MissingError
+		if err := w.writer.Declare(t.Channel); errors.As(err, &missing) {
 			return err
+		} else if err != nil {
+			return w.plain(err)
 		}
 	}
 	w.result.Topics = len(r.info.Topics)
@@ -129,7 +132,7 @@ func (w *writing) write(m *codec.Message) error {
 			return err
 		}
 		// It is about this message alone.
-		err = fmt.Errorf("%s", strings.ReplaceAll(err.Error(), w.out.part+"/", ""))
+		err = w.plain(err)
 		w.refuse(m, fmt.Sprintf("messages that a %s does not take: %v", w.out.format.Name, cmp.Or(w.refused, err)), err)
 		return nil
 	}
@@ -144,6 +147,11 @@ func (w *writing) write(m *codec.Message) error {
 		w.progress(time.Duration(done), time.Duration(w.end-w.start))
 	}
 	return nil
+}
+
+// plain returns an error that names the output as its user does.
+func (w *writing) plain(err error) error {
+	return errors.New(strings.ReplaceAll(err.Error(), w.out.part+"/", ""))
 }
 
 // refuse notes that a message is left out.
