@@ -1,8 +1,10 @@
 package codec
 
+import "math"
+
 // Query selects messages of a recording. The zero Query selects all of them.
 type Query struct {
-	Start, End int64 // LogTime in ns: Start ≤ t, and t < End unless End is 0, which means no end
+	Start, End int64 // LogTime in ns: Start ≤ t unless Start is 0, and t < End unless End is 0: these mean no bound
 
 	// Topics, unless nil, says whether the messages of a channel are wanted. It is asked once a channel.
 	Topics func(*Channel) bool
@@ -15,8 +17,16 @@ type Query struct {
 // Wants says whether q selects the messages of c.
 func (q *Query) Wants(c *Channel) bool { return q.Topics == nil || q.Topics(c) }
 
+// From returns the earliest LogTime that q selects.
+func (q *Query) From() int64 {
+	if q.Start == 0 {
+		return math.MinInt64
+	}
+	return q.Start
+}
+
 // Covers says whether t, in ns, lies in the window of q.
-func (q *Query) Covers(t int64) bool { return t >= q.Start && (q.End == 0 || t < q.End) }
+func (q *Query) Covers(t int64) bool { return t >= q.From() && (q.End == 0 || t < q.End) }
 
 // Iterator yields messages in the order of LogTime; messages of equal time keep the order of the file.
 type Iterator interface {

@@ -94,7 +94,7 @@ func (it *iterator) Close() error {
 
 // low is before all messages of p that were not collected.
 func (p *piece) low() key {
-	if low := (key{p.min, p.start}); p.from.before(low) {
+	if low := (key{p.min, p.start}); p.from == (key{}) || p.from.before(low) {
 		return low
 	}
 	return p.from
@@ -208,7 +208,7 @@ func (it *iterator) collect(p *piece) error {
 		if tails != nil && !tails.has(channel, k) {
 			continue
 		}
-		if k.before(p.from) {
+		if p.from != (key{}) && k.before(p.from) {
 			continue
 		}
 		if p.last.before(k) {

@@ -23,7 +23,7 @@ func (p *piece) extent() extent { return extent{p.start, p.end} }
 
 // overlaps says whether p can hold messages in the window of q.
 func (p *piece) overlaps(q codec.Query) bool {
-	return p.max >= q.Start && (q.End == 0 || p.min < q.End)
+	return p.max >= q.From() && (q.End == 0 || p.min < q.End)
 }
 
 // knowsPlaces says whether l has the places of all messages of a channel.

@@ -30,7 +30,7 @@ type piece struct {
 	cut        bool   // the file ends before the chunk does
 
 	// What an iterator knows of it.
-	from key // messages before it were collected
+	from key // messages before it were collected, unless it is zero
 	last key // of those that were found in it
 }
 

@@ -333,9 +333,9 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 // window returns the condition that q makes for the time.
 func window(q codec.Query) (where string, args []any) {
 	if q.End == 0 {
-		return "timestamp >= ?", []any{q.Start}
+		return "timestamp >= ?", []any{q.From()}
 	}
-	return "timestamp >= ? AND timestamp < ?", []any{q.Start, q.End}
+	return "timestamp >= ? AND timestamp < ?", []any{q.From(), q.End}
 }
 
 // Close implements codec.Reader.
@@ -381,7 +381,7 @@ func (it *rowIterator) Next() (*codec.Message, error) {
 		if err := it.rows.Scan(&id, &topic, &time, &it.data); err != nil {
 			return it.end(err)
 		}
-		asked = it.query.Start == 0 && it.query.End == 0 || it.query.Covers(time) // a damaged index has others
+		asked = it.query.Covers(time) // a damaged index has others
 	}
 	it.last.id, it.last.time = id, time
 	it.msg.Channel, it.msg.LogTime, it.msg.Data = it.database.channels[topic], time, it.data

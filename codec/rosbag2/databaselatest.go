@@ -57,7 +57,7 @@ func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.I
 			}
 			slices.Reverse(places)
 		}
-		from, _ := slices.BinarySearchFunc(places, q.Start, func(r row, t int64) int { return cmp.Compare(r.time, t) })
+		from, _ := slices.BinarySearchFunc(places, q.From(), func(r row, t int64) int { return cmp.Compare(r.time, t) })
 		to := len(places)
 		if q.End != 0 {
 			to, _ = slices.BinarySearchFunc(places, q.End, func(r row, t int64) int { return cmp.Compare(r.time, t) })

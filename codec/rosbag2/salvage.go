@@ -187,7 +187,7 @@ func (s *salvage) Read(q codec.Query) (codec.Iterator, error) {
 // from returns the messages that q selects, those behind last unless that is nil.
 func (s *salvage) from(q codec.Query, last *salvaged) *salvageIterator {
 	if last == nil {
-		last = &salvaged{time: q.Start, id: -1 << 63}
+		last = &salvaged{time: q.From(), id: -1 << 63}
 	}
 	i, found := slices.BinarySearchFunc(s.messages, last, func(m salvaged, o *salvaged) int { return m.compare(o) })
 	if found {

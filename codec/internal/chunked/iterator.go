@@ -73,7 +73,7 @@ func (c *Contents) prepare(l Loader, q codec.Query) *iterator {
 		}
 		q.Damaged(d.Err)
 	}
-	it.pending = c.from(q.Start)
+	it.pending = c.from(q.From())
 	return it
 }
 
@@ -93,7 +93,7 @@ func (it *iterator) pick() {
 
 // selects says whether s can hold messages that are wanted.
 func (it *iterator) selects(s *Segment) bool {
-	return s.Offset < it.before && s.End >= it.q.Start && (it.q.End == 0 || s.Start < it.q.End) &&
+	return s.Offset < it.before && s.End >= it.q.From() && (it.q.End == 0 || s.Start < it.q.End) &&
 		(s.Channels == nil || slices.ContainsFunc(s.Channels, it.wants))
 }
 

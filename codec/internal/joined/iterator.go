@@ -30,7 +30,7 @@ func (r *Reader) newIterator(q codec.Query) *iterator {
 		it.q.Topics = func(c *codec.Channel) bool { return wanted[c] }
 	}
 	for _, p := range r.parts {
-		if p.info.EndTime >= q.Start && (q.End == 0 || p.info.StartTime < q.End) {
+		if p.info.EndTime >= q.From() && (q.End == 0 || p.info.StartTime < q.End) {
 			it.pending = append(it.pending, p)
 		}
 	}
