@@ -117,6 +117,29 @@ type Stream struct {
 	Quaternions bool
 }
 
+// Topics returns the topics that m names, each once and in their order. A nil Mapping has none.
+func (m *Mapping) Topics() []string {
+	if m == nil {
+		return nil
+	}
+	var topics []string
+	if m.Episodes.Topic != "" {
+		topics = append(topics, m.Episodes.Topic)
+	}
+	for _, c := range m.Cameras {
+		topics = append(topics, c.Topic)
+	}
+	for i := range m.Arms {
+		for r := range roles {
+			if s := *m.Arms[i].stream(r); s != nil {
+				topics = append(topics, s.Topic)
+			}
+		}
+	}
+	slices.Sort(topics)
+	return slices.Compact(topics)
+}
+
 // check says what is wrong with m.
 func (m *Mapping) check() error {
 	if m.Episodes.Pause < 0 {

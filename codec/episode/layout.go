@@ -21,7 +21,8 @@ type layoutArm struct {
 	streams [8]*align.Vector // as Arm.vectors, of no samples; nil is none
 }
 
-// Add adds the arms of e. An error names the stream that is told in another unit than before.
+// Add adds the arms of e. Where some are told in degrees and others in radians, the set has the unit of the first one; an error names the
+// stream that is told in any other unit than before.
 func (l *Layout) Add(e *Episode) error {
 	for _, a := range e.Arms {
 		arm := l.arm(a.Name)
@@ -64,7 +65,7 @@ func merge(a, b []align.Column) ([]align.Column, error) {
 		i := slices.IndexFunc(a, func(d align.Column) bool { return d.Name == c.Name })
 		if i < 0 {
 			all = append(all, c)
-		} else if c.Unit != a[i].Unit {
+		} else if radiansOf(c.Unit) != radiansOf(a[i].Unit) {
 			return nil, fmt.Errorf("%s is in %q, and in %q in others", c.Name, c.Unit, a[i].Unit)
 		}
 	}
@@ -72,6 +73,14 @@ func merge(a, b []align.Column) ([]align.Column, error) {
 		slices.SortFunc(all, byName)
 	}
 	return all, nil
+}
+
+// radiansOf returns a unit with radians for degrees: "rad/s" for "deg/s".
+func radiansOf(unit string) string {
+	if rest, ok := strings.CutPrefix(unit, "deg"); ok {
+		return "rad" + rest
+	}
+	return unit
 }
 
 // compareColumns compares names of columns: numbers by what they are and before words, and words byte by byte.
@@ -106,7 +115,7 @@ func number(name string) (prefix string, n int) {
 	return prefix, n
 }
 
-// Apply returns e with the arms and columns of the layout, to which it was added. What it does not have is missing: rows will have NaN there.
+// Apply returns e with the arms, columns and units of the layout, to which it was added. What it does not have is missing: rows will have NaN there.
 // Commands are given columns, and never to arms that were told nothing. e is not changed.
 func (l *Layout) Apply(e *Episode) *Episode {
 	applied := *e
@@ -132,26 +141,31 @@ func (l *Layout) Apply(e *Episode) *Episode {
 	return &applied
 }
 
-// spread returns v with more columns.
+// spread returns v with more columns, and in their units.
 func spread(v *align.Vector, columns []align.Column) *align.Vector {
-	if slices.EqualFunc(v.Columns, columns, func(a, b align.Column) bool { return a.Name == b.Name }) {
+	if slices.EqualFunc(v.Columns, columns, func(a, b align.Column) bool { return a.Name == b.Name && a.Unit == b.Unit }) {
 		return v
 	}
-	from := make([]int, len(columns))
+	from, factor := make([]int, len(columns)), make([]float64, len(columns))
 	wide := *v
 	wide.Columns = slices.Clone(columns)
 	for i, c := range columns {
 		from[i] = slices.IndexFunc(v.Columns, func(d align.Column) bool { return d.Name == c.Name })
 		if from[i] >= 0 {
 			wide.Columns[i] = v.Columns[from[i]]
+			wide.Columns[i].Unit = c.Unit
+			factor[i] = radians(v.Columns[from[i]].Unit) / radians(c.Unit)
 		}
 	}
 	wide.Values = make([]float64, 0, len(v.Stamps)*len(columns))
 	for i := range v.Stamps {
-		for _, c := range from {
+		for k, c := range from {
 			x := align.Missing()
 			if c >= 0 {
 				x = v.Values[i*len(v.Columns)+c]
+				if factor[k] != 1 { // what is missing is told by its bits
+					x *= factor[k]
+				}
 			}
 			wide.Values = append(wide.Values, x)
 		}

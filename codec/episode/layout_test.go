@@ -62,6 +62,32 @@ func TestLayout(t *testing.T) {
 	require.EqualError(t, l.Add(one), `one: arm_1/joint: joint_0 is in "deg", and in "" in others`)
 }
 
+func TestLayoutUnits(t *testing.T) {
+	set := func(name, unit string, value float64) *Episode {
+		joint := vector("arm_0/joint", 100, func(int) float64 { return value }, "joint_0")
+		joint.Columns[0].Unit = unit
+		joint.Values[3] = align.Missing()
+		return &Episode{Name: name, Arms: []*Arm{{Name: "arm_0", Joint: joint}}}
+	}
+	deg, rad := set("deg", "deg", 90), set("rad", "rad", math.Pi/2)
+	for _, e := range [][2]*Episode{{deg, rad}, {rad, deg}} {
+		var l Layout
+		require.NoError(t, l.Add(e[0]))
+		require.NoError(t, l.Add(e[1]))
+		want, got := l.Apply(e[0]).Arms[0].Joint, l.Apply(e[1]).Arms[0].Joint
+		require.Equal(t, e[0].Arms[0].Joint, want)
+		require.Equal(t, want.Columns, got.Columns)
+		require.InDelta(t, want.Values[0], got.Values[0], 1e-12)
+		require.True(t, align.IsMissing(got.Values[3]))
+	}
+	require.Equal(t, "deg", deg.Arms[0].Joint.Columns[0].Unit, "what is applied to is not changed")
+	require.Equal(t, 90.0, deg.Arms[0].Joint.Values[0])
+
+	var l Layout
+	require.NoError(t, l.Add(deg))
+	require.EqualError(t, l.Add(set("mm", "mm", 1)), `mm: arm_0/joint: joint_0 is in "mm", and in "deg" in others`)
+}
+
 func TestCompare(t *testing.T) {
 	columns := []string{"0", "2", "10", "a", "finger_10", "finger_2", "force"}
 	shuffled := []string{"force", "10", "a", "finger_2", "0", "finger_10", "2"}

@@ -134,6 +134,10 @@ func (s *session) enough(limit string) {
 func (s *session) collect() {
 	now := s.recorder.clock.Now()
 	list := s.recorder.recorded()
+	why := "dropped, as the disk did not keep up"
+	if s.sink.late() {
+		why = "dropped, as PNGs were not made as fast as pictures came"
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, rec := range list {
@@ -147,7 +151,7 @@ func (s *session) collect() {
 			s.journal.note(codec.Event{Kind: codec.EventLost, Topic: topic, Time: when.from, Until: when.until, Count: n, Text: "lost on the way from a publisher"})
 		}
 		if n := c.Dropped - rec.noted.Dropped; n > 0 {
-			s.journal.note(codec.Event{Kind: codec.EventDrop, Topic: topic, Time: s.collected, Until: now, Count: n, Text: "dropped, as the disk did not keep up"})
+			s.journal.note(codec.Event{Kind: codec.EventDrop, Topic: topic, Time: s.collected, Until: now, Count: n, Text: why})
 		}
 		rec.noted = c
 	}

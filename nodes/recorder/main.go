@@ -34,7 +34,7 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	if o.Storage == storageSession {
 		o.takeParameters(in)
 		if m, err := o.mapping(); err == nil && o.nothing(topics) {
-			topics = robotTopics(m)
+			topics = m.Topics()
 		}
 	}
 	if err := o.check(topics); err != nil {

@@ -97,33 +97,10 @@ func (t *takes) name(err error) error {
 	return err
 }
 
-// robotTopics returns the topics that a mapping names.
-func robotTopics(m *robot.Mapping) []string {
-	var topics []string
-	if m == nil {
-		return nil
-	}
-	if m.Episodes.Topic != "" {
-		topics = append(topics, m.Episodes.Topic)
-	}
-	for _, c := range m.Cameras {
-		topics = append(topics, c.Topic)
-	}
-	for _, a := range m.Arms {
-		for _, s := range []*robot.Stream{a.Pose, a.Joint, a.Gripper, a.Velocity, a.Effort, a.CommandPose, a.CommandJoint, a.CommandGripper} {
-			if s != nil {
-				topics = append(topics, s.Topic)
-			}
-		}
-	}
-	slices.Sort(topics)
-	return slices.Compact(topics)
-}
-
 // inSession says whether a session has a place for a topic.
 func inSession(m *robot.Mapping, topic, typeName string) bool {
 	if m != nil {
-		return slices.Contains(robotTopics(m), topic)
+		return slices.Contains(m.Topics(), topic)
 	}
 	channel := func(topic, typeName string) codec.TopicInfo {
 		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}, MessageCount: 1}
@@ -131,15 +108,19 @@ func inSession(m *robot.Mapping, topic, typeName string) bool {
 	// The joints, which an arm is known by, may come later. There may be some on a topic behind all others.
 	space, joints := path.Dir(topic), "sensor_msgs/msg/JointState"
 	info := codec.Info{Topics: []codec.TopicInfo{channel(topic, typeName), channel(path.Join(space, "~joints"), joints), channel(path.Join(path.Dir(space), "~joints"), joints)}}
-	return slices.Contains(robotTopics(robot.Default(&info)), topic)
+	return slices.Contains(robot.Default(&info).Topics(), topic)
 }
 
 // slow says what cannot keep up.
 func (r *recorder) slow() string {
-	if s := r.session.Load(); s != nil && s.sink != nil {
-		if t, ok := s.sink.writer.(*takes); ok && t.series.Late() > 0 {
-			return "PNGs cannot be made as fast as pictures come, whose topics had better be compressed"
-		}
+	if s := r.session.Load(); s != nil && s.sink != nil && s.sink.late() {
+		return "PNGs cannot be made as fast as pictures come, whose topics had better be compressed"
 	}
 	return "the disk does not keep up"
+}
+
+// late says whether making pictures held up who writes them.
+func (s *sink) late() bool {
+	t, ok := s.writer.(*takes)
+	return ok && t.series.Late() > 0
 }

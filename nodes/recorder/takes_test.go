@@ -104,8 +104,8 @@ func TestMappedSessions(t *testing.T) {
 		}
 		m, err := o.mapping()
 		require.NoError(t, err)
-		require.Equal(t, []string{"/episode", "/eye", "/g", "/j"}, robotTopics(m))
-		d := newDeck(t, o, robotTopics(m)...)
+		require.Equal(t, []string{"/episode", "/eye", "/g", "/j"}, m.Topics())
+		d := newDeck(t, o, m.Topics()...)
 		trigger := d.offer("/episode", "std_msgs/msg/String", codec.DefaultQoS())
 		eye := d.offer("/eye", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
 		grip := d.offer("/g", "sensor_msgs/msg/JointState", codec.DefaultQoS())
@@ -171,7 +171,7 @@ func TestSessionOptions(t *testing.T) {
 	o.parameters = nil
 	m, err = o.mapping()
 	require.NoError(t, err)
-	require.Contains(t, robotTopics(m), "/wrist/color/image_raw/compressed")
+	require.Contains(t, m.Topics(), "/wrist/color/image_raw/compressed")
 	require.True(t, inSession(m, "/wrist/color/image_raw/compressed", "sensor_msgs/msg/CompressedImage"))
 	require.False(t, inSession(m, "/a/image_raw", "sensor_msgs/msg/Image"))
 	for topic, typeName := range map[string]string{
