@@ -5,6 +5,10 @@
 // and attributes.
 //
 // What is read is a file of this package, of EasyTeleop itself, or one in the shape of ALOHA and ACT.
+//
+// Files that were cut off or damaged are errors, with one exception. libhdf5 itself trusts references to texts in attributes, and to
+// sequences in chunks, as EasyTeleop's pictures are. What can be looked at before is; but about one in a thousand files in which a single
+// bit is wrong still ends the process. Files from strangers are to be read in a process of their own.
 package hdf5
 
 import (

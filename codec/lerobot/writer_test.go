@@ -186,6 +186,9 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestVideo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("videos take seconds to make")
+	}
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not installed (Debian: ffmpeg); videos are not tested")
 	}

@@ -149,6 +149,20 @@ func TestRecordingsBecomeEpisodes(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(folder, "each", "notes.txt"), nil, 0o666))
 			_, _, err = do(t, filepath.Join(folder, "each"), o, in)
 			require.ErrorContains(t, err, "holds more than a recording")
+
+			o.To, o.Overwrite = "lerobot", false
+			r, _, err = do(t, filepath.Join(folder, "set"), o, in)
+			require.NoError(t, err)
+			all = episodesOf(t, filepath.Join(folder, "set"))
+			require.Len(t, all, 2)
+			for i, task := range []string{"pick", "place"} {
+				require.Equal(t, task, all[i].Task)
+				camera, joint := all[i].Cameras[0], all[i].Arms[0].Joint
+				require.Len(t, camera.Stamps, r.Episodes[i].Report.Rows)
+				require.Equal(t, int64(1e8), camera.Stamps[1]-camera.Stamps[0], "rows are at the rate of the camera")
+				at := float64(joint.Stamps[0]-1_000_000*1e6) / 50e6
+				require.InDelta(t, at, joint.Values[0], 1e-4)
+			}
 		})
 	}
 }

@@ -335,6 +335,9 @@ func (t *take) curves(p panel, y, height int) {
 		low, high = low-0.5, high+0.5
 	}
 	unit := v.Columns[0].Unit
+	if unit == "1" { // a part of a whole
+		unit = ""
+	}
 	for _, end := range []struct {
 		value float64
 		y     int
