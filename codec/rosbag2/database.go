@@ -146,7 +146,8 @@ func (d *database) rest(cause error) (*salvage, error) {
 
 func (d *database) wrap(err error) error { return fmt.Errorf("read %s: %w", d.path, err) }
 
-// readTopics reads the channels. The definition of a type that the file does not hold is taken from those at hand.
+// readTopics reads the channels. The definition of a type that the file does not hold is taken from those at hand, if the messages
+// have nothing against it.
 func (d *database) readTopics() error {
 	columns, err := d.columns("topics")
 	if err != nil {
@@ -188,11 +189,20 @@ func (d *database) readTopics() error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	return d.readDefinitions()
+	guessed := map[int64]bool{}
+	for id, c := range d.channels {
+		guessed[id] = len(c.Schema.Data) > 0 && c.TypeHash == "" && c.Encoding == codec.EncodingCDR
+	}
+	if err := d.readDefinitions(guessed); err != nil {
+		return err
+	}
+	maps.DeleteFunc(guessed, func(_ int64, is bool) bool { return !is })
+	_ = d.fit(guessed) // what cannot be read says so when it is asked for
+	return nil
 }
 
-// readDefinitions reads the definitions, where the schema has them.
-func (d *database) readDefinitions() error {
+// readDefinitions reads the definitions, where the schema has them. Those are not guessed any more.
+func (d *database) readDefinitions(guessed map[int64]bool) error {
 	if columns, err := d.columns("message_definitions"); err != nil || len(columns) == 0 {
 		return err
 	}
@@ -206,9 +216,10 @@ func (d *database) readDefinitions() error {
 		if err := rows.Scan(&typeName, &encoding, &text); err != nil {
 			return err
 		}
-		for _, c := range d.channels {
+		for id, c := range d.channels {
 			if c.Type == typeName && text != "" {
 				c.Schema = codec.Schema{Encoding: encoding, Data: []byte(text)}
+				guessed[id] = false
 			}
 		}
 	}
