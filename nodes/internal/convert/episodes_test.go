@@ -345,6 +345,13 @@ func TestReferenceSession(t *testing.T) {
 	require.Len(t, episodesOf(t, path("all.hdf5")), 2)
 	_, _, err = do(t, path("one.hdf5"), o, in)
 	require.ErrorContains(t, err, "--link-file is for a folder with HDF5 files")
+	// Joints of sessions are in degrees, those of recordings in radians.
+	o = DefaultOptions()
+	_, _, err = do(t, path("mixed.hdf5"), o, path("x.mcap"), in)
+	require.NoError(t, err)
+	all := episodesOf(t, path("mixed.hdf5"))
+	require.Len(t, all, 2)
+	require.InDeltaSlice(t, all[0].Arms[0].Joint.Values, all[1].Arms[0].Joint.Values, 1e-6)
 	// Two at once are two.
 	o = DefaultOptions()
 	o.To = "session"

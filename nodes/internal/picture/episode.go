@@ -335,7 +335,7 @@ func (t *take) curves(p panel, y, height int) {
 		low, high = low-0.5, high+0.5
 	}
 	unit := v.Columns[0].Unit
-	if unit == "1" { // a part of a whole
+	if unit == "1" || slices.ContainsFunc(v.Columns, func(c align.Column) bool { return c.Unit != unit }) { // a part of a whole, or of several units
 		unit = ""
 	}
 	for _, end := range []struct {
