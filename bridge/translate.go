@@ -18,8 +18,9 @@ type Translator interface {
 	Topics(t codec.TopicInfo) ([]codec.TopicInfo, error)
 	// Begin begins a reading of the recording, from wherever. The function that it returns is given the messages of that
 	// reading in their order, and returns what each of them becomes, on channels that Topics returned. This is valid until the next
-	// call. An error is about that message alone.
-	Begin() func(*codec.Message) ([]codec.Message, error)
+	// call. An error is about that message alone. What wanted refuses, of the channels that Topics returned, may be left out;
+	// nil refuses nothing.
+	Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error)
 }
 
 // Translate returns the recording that r reads as one of messages in the encoding to, with the translators by encoding of what
@@ -236,7 +237,7 @@ func (it *translating) Next() (*codec.Message, error) {
 		}
 		translate := it.begun[become.by]
 		if translate == nil {
-			translate = become.by.Begin()
+			translate = become.by.Begin(func(c *codec.Channel) bool { return it.wanted[c] })
 			it.begun[become.by] = translate
 		}
 		if it.ready, err = translate(m); err != nil {

@@ -54,13 +54,16 @@ func (c counter) Topics(t codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return []codec.TopicInfo{{Channel: c.one, MessageCount: t.MessageCount}, {Channel: c.two}}, nil
 }
 
-func (c counter) Begin() func(*codec.Message) ([]codec.Message, error) {
+func (c counter) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	n := byte(0)
 	return func(m *codec.Message) ([]codec.Message, error) {
 		if len(m.Data) == 0 {
 			return nil, errors.New("it is empty")
 		}
 		n++
+		if !wanted(c.one) && !wanted(c.two) {
+			return nil, errors.New("nobody wants it")
+		}
 		return []codec.Message{{Channel: c.one, LogTime: m.LogTime, Data: []byte{n}}, {Channel: c.two, LogTime: m.LogTime + 1, Data: []byte{n}}}, nil
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -157,8 +158,11 @@ func descriptorOf(c *codec.Channel) (protoreflect.MessageDescriptor, error) {
 	return message, nil
 }
 
-func (t *translator) Begin() func(*codec.Message) ([]codec.Message, error) {
-	r := &reading{lost: map[*channel]*lost{}}
+func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
+	if wanted == nil {
+		wanted = func(*codec.Channel) bool { return true }
+	}
+	r := &reading{wanted: wanted, lost: map[*channel]*lost{}}
 	return func(source *codec.Message) ([]codec.Message, error) {
 		return r.translate(t.channels[source.Channel], source)
 	}
@@ -166,6 +170,7 @@ func (t *translator) Begin() func(*codec.Message) ([]codec.Message, error) {
 
 // reading is one that goes on. What it has made is used again for the next message.
 type reading struct {
+	wanted  func(*codec.Channel) bool
 	encoder formEncoder
 	lost    map[*channel]*lost
 	ready   []codec.Message
@@ -181,6 +186,9 @@ func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message,
 	r.ready = r.ready[:0]
 	var err error
 	emit := func(target int, encode func([]byte) ([]byte, error)) {
+		if !r.wanted(c.targets[target]) {
+			return
+		}
 		n := len(r.ready)
 		if n == len(r.data) {
 			r.data = append(r.data, nil)
@@ -195,7 +203,11 @@ func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message,
 			Channel: c.targets[target], LogTime: source.LogTime, PublishTime: source.PublishTime, Data: encoded,
 		})
 	}
-	if c.mapping.translate != nil {
+	mapped := c.targets
+	if c.forms != nil {
+		mapped = mapped[:len(mapped)-1]
+	}
+	if slices.ContainsFunc(mapped, r.wanted) {
 		failed := c.mapping.translate(c.descriptor, source, func(target int, m msgs.Message) {
 			emit(target, func(dst []byte) ([]byte, error) { return cdr.Append(dst, m) })
 		})

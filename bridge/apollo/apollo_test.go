@@ -252,7 +252,7 @@ func TestByName(t *testing.T) {
 		c := &codec.Channel{Topic: "/apollo/control", Type: "apollo.control.ControlCommand", Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}}
 		_, err = translator.Topics(codec.TopicInfo{Channel: c})
 		require.NoError(t, err)
-		out, err := translator.Begin()(&codec.Message{Channel: c, LogTime: 5e9 + 7, Data: data})
+		out, err := translator.Begin(nil)(&codec.Message{Channel: c, LogTime: 5e9 + 7, Data: data})
 		require.NoError(t, err)
 		require.Len(t, out, 2)
 		got := decode[carla_msgs.CarlaEgoVehicleControl](t, &out[0])

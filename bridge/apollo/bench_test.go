@@ -33,7 +33,7 @@ func BenchmarkTranslate(b *testing.B) {
 			require.NoError(b, err)
 			_, err = translator.Topics(codec.TopicInfo{Channel: m.Channel})
 			require.NoError(b, err)
-			translate := translator.Begin()
+			translate := translator.Begin(nil)
 			b.Run(topic[1:]+"/translate", func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(len(m.Data)))

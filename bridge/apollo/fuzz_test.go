@@ -47,7 +47,7 @@ func FuzzTranslate(f *testing.F) {
 			}
 		}
 	}
-	translate := translator.Begin()
+	translate := translator.Begin(nil)
 	f.Fuzz(func(t *testing.T, channel uint8, data []byte) {
 		m := &codec.Message{Channel: channels[int(channel)%len(channels)], LogTime: 1700000000e9, Data: data}
 		out, err := translate(m)

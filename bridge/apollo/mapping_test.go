@@ -38,7 +38,7 @@ func translated(t testing.TB, c *codec.Channel, data []byte) ([]codec.Message, [
 	require.NoError(t, err)
 	_, err = translator.Topics(codec.TopicInfo{Channel: c})
 	require.NoError(t, err)
-	out, err := translator.Begin()(&codec.Message{Channel: c, LogTime: 5e9, Data: data})
+	out, err := translator.Begin(nil)(&codec.Message{Channel: c, LogTime: 5e9, Data: data})
 	require.NoError(t, err)
 	return out, translator.(bridge.Lossy).Losses()
 }
@@ -318,7 +318,7 @@ func TestDamagedMessage(t *testing.T) {
 	require.NoError(t, err)
 	_, err = translator.Topics(codec.TopicInfo{Channel: c})
 	require.NoError(t, err)
-	translate := translator.Begin()
+	translate := translator.Begin(nil)
 	parts := 0
 	for n := 1; n < len(data); n++ {
 		if out, err := translate(&codec.Message{Channel: c, Data: data[:n]}); err == nil {
@@ -334,4 +334,30 @@ func TestDamagedMessage(t *testing.T) {
 	out, err := translate(&codec.Message{Channel: c, Data: append(half, rest...)})
 	require.NoError(t, err)
 	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1}, decode[sensor_msgs.Imu](t, &out[0]).LinearAcceleration)
+}
+
+// TestWanted makes only what is wanted of a message.
+func TestWanted(t *testing.T) {
+	c := channelOfSchema(t, schemaText, "apollo.localization.LocalizationEstimate")
+	data := encodedText(t, c, `header { timestamp_sec: 2 } pose { position { x: 1 } }`)
+	translator, err := New(nil)
+	require.NoError(t, err)
+	topics, err := translator.Topics(codec.TopicInfo{Channel: c})
+	require.NoError(t, err)
+	require.Len(t, topics, 3)
+	made := func(wanted func(*codec.Channel) bool) (channels []*codec.Channel) {
+		out, err := translator.Begin(wanted)(&codec.Message{Channel: c, Data: data})
+		require.NoError(t, err)
+		for _, m := range out {
+			require.NotEmpty(t, m.Data)
+			channels = append(channels, m.Channel)
+		}
+		return channels
+	}
+	all := made(nil)
+	require.Len(t, all, len(topics))
+	for _, topic := range topics {
+		require.Equal(t, []*codec.Channel{topic.Channel}, made(func(c *codec.Channel) bool { return c == topic.Channel }))
+	}
+	require.Empty(t, made(func(*codec.Channel) bool { return false }))
 }

@@ -198,7 +198,7 @@ func (t *reverse) mapped(m *reverseMapping, library *rosidl.Library, c *codec.Ch
 }
 
 // Begin implements bridge.Translator.
-func (t *reverse) Begin() func(*codec.Message) ([]codec.Message, error) {
+func (t *reverse) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	type begun struct {
 		reversing
 		translate translation

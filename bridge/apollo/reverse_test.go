@@ -302,7 +302,7 @@ func TestReverseErrors(t *testing.T) {
 	require.EqualError(t, err, "its messages are ros1, not ROS 2's CDR")
 	_, err = reverse.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "nowhere/msg/Known", Encoding: codec.EncodingCDR}})
 	require.ErrorContains(t, err, "unknown type nowhere/msg/Known")
-	_, err = reverse.Begin()(&codec.Message{Channel: new(codec.Channel)})
+	_, err = reverse.Begin(nil)(&codec.Message{Channel: new(codec.Channel)})
 	require.EqualError(t, err, "its channel was not announced")
 }
 
@@ -342,7 +342,7 @@ func TestVendorFields(t *testing.T) {
 		require.Equal(t, 7, point.Len())
 		require.Equal(t, protoreflect.DoubleKind, point.ByName("gain").Kind())
 		require.Equal(t, protoreflect.Uint32Kind, point.ByName("ring").Kind())
-		_, err = reverse.Begin()(&m)
+		_, err = reverse.Begin(nil)(&m)
 		require.NoError(t, err)
 	}
 	require.Equal(t, schemas[0], schemas[1])

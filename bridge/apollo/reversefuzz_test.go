@@ -64,7 +64,7 @@ func FuzzReverse(f *testing.F) {
 		_, err = forward.Topics(topics[0])
 		require.NoError(f, err)
 	}
-	there, back := reverse.Begin(), forward.Begin()
+	there, back := reverse.Begin(nil), forward.Begin(nil)
 	for i, c := range channels {
 		for _, m := range realMessages(f, 500) {
 			if m.Channel.Type == c.Type {
@@ -109,7 +109,7 @@ func TestReal(t *testing.T) {
 	forward, err := New(nil)
 	require.NoError(t, err)
 	announced := map[*codec.Channel]bool{}
-	there, back := reverse.Begin(), forward.Begin()
+	there, back := reverse.Begin(nil), forward.Begin(nil)
 	exact := 0
 	for i := range messages {
 		m := &messages[i]

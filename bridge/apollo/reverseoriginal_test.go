@@ -141,7 +141,7 @@ func TestOriginalRandom(t *testing.T) {
 		require.Len(t, back, 1)
 		require.Equal(t, []string{source.Topic, source.Type}, []string{back[0].Channel.Topic, back[0].Channel.Type})
 		require.Equal(t, source.Schema, back[0].Channel.Schema)
-		there, restore := forward.Begin(), reverse.Begin()
+		there, restore := forward.Begin(nil), reverse.Begin(nil)
 		for range 10 {
 			m := dynamicpb.NewMessage(d)
 			r.fill(m, 0)

@@ -162,7 +162,7 @@ func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *there
 	require.NoError(t, err)
 	topics, err = forward.Topics(codec.TopicInfo{Channel: middle, MessageCount: 7})
 	require.NoError(t, err)
-	return &thereAndBack{reverse.Begin(), forward.Begin(), source, middle, topics[0].Channel, reverse.(bridge.Lossy)}
+	return &thereAndBack{reverse.Begin(nil), forward.Begin(nil), source, middle, topics[0].Channel, reverse.(bridge.Lossy)}
 }
 
 func (b *thereAndBack) middleOf(t testing.TB, payload []byte) *codec.Message {
@@ -249,7 +249,7 @@ func TestGenerated(t *testing.T) {
 
 func restoredPayload(r *restored, encoded []byte) ([]byte, error) {
 	c := new(codec.Channel)
-	out, err := (&restoring{Translator: &translator{}, known: map[*codec.Channel]*restored{c: r}}).Begin()(&codec.Message{Channel: c, Data: encoded})
+	out, err := (&restoring{Translator: &translator{}, known: map[*codec.Channel]*restored{c: r}}).Begin(nil)(&codec.Message{Channel: c, Data: encoded})
 	if err != nil {
 		return nil, err
 	}

@@ -88,8 +88,8 @@ func newRestored(c *codec.Channel) (*restored, error) {
 }
 
 // Begin implements bridge.Translator.
-func (r *restoring) Begin() func(*codec.Message) ([]codec.Message, error) {
-	inside := r.Translator.Begin()
+func (r *restoring) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
+	inside := r.Translator.Begin(wanted)
 	var out [1]codec.Message
 	var e wire.Encoder
 	return func(m *codec.Message) ([]codec.Message, error) {

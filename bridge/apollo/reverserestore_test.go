@@ -104,7 +104,7 @@ func TestRestoreOtherwise(t *testing.T) {
 			topics, err := forward.Topics(codec.TopicInfo{Channel: &c})
 			require.NoError(t, err)
 			require.Equal(t, "test_msgs_msg/msg/Test", topics[0].Channel.Type)
-			_, err = forward.Begin()(&codec.Message{Channel: &c, Data: protowire.AppendVarint([]byte{8}, 1)})
+			_, err = forward.Begin(nil)(&codec.Message{Channel: &c, Data: protowire.AppendVarint([]byte{8}, 1)})
 			require.NoError(t, err)
 			require.Empty(t, forward.(bridge.Lossy).Losses())
 		})

@@ -63,7 +63,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 // Losses returns the packets that no message has, and how many frames had them.
 func (t *translator) Losses() []bridge.Loss { return t.list() }
 
-func (t *translator) Begin() func(*codec.Message) ([]codec.Message, error) {
+func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	readings := map[*codec.Channel]*reading{}
 	return func(m *codec.Message) ([]codec.Message, error) {
 		r := readings[m.Channel]

@@ -389,7 +389,7 @@ func TestAllocations(t *testing.T) {
 	)
 	translator, err := New(tp)
 	require.NoError(t, err)
-	translate := translator.Begin()
+	translate := translator.Begin(nil)
 	for i := range tp.frames {
 		_, err := translate(&tp.frames[i])
 		require.NoError(t, err)

@@ -208,7 +208,7 @@ func TestEvents(t *testing.T) {
 	require.NoError(t, err)
 	topics, err := back.Topics(codec.TopicInfo{Channel: m.Channel})
 	require.NoError(t, err)
-	out, err := back.Begin()(m)
+	out, err := back.Begin(nil)(m)
 	require.NoError(t, err)
 	own := codec.EventMessage1(e)
 	require.Equal(t, own.Data, out[0].Data)
@@ -247,7 +247,7 @@ func TestLosses(t *testing.T) {
 	begin := func(tr bridge.Translator, c *codec.Channel) (*codec.Channel, func(...[]byte) []byte) {
 		topics, err := tr.Topics(codec.TopicInfo{Channel: c})
 		require.NoError(t, err)
-		translate := tr.Begin()
+		translate := tr.Begin(nil)
 		return topics[0].Channel, func(payloads ...[]byte) (last []byte) {
 			for _, payload := range payloads {
 				out, err := translate(&codec.Message{Channel: c, Data: payload})
@@ -388,7 +388,7 @@ func TestSamples(t *testing.T) {
 			it, err := r.Read(codec.Query{})
 			require.NoError(t, err)
 			defer it.Close()
-			forth, backwards := there.Begin(), back.Begin()
+			forth, backwards := there.Begin(nil), back.Begin(nil)
 			for n := uint64(0); ; n++ {
 				m, err := it.Next()
 				if errors.Is(err, io.EOF) {

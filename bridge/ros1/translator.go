@@ -123,7 +123,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 }
 
 // Begin implements bridge.Translator.
-func (t *translator) Begin() func(*codec.Message) ([]codec.Message, error) {
+func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	var out [1]codec.Message
 	return func(m *codec.Message) ([]codec.Message, error) {
 		known := t.known[m.Channel]

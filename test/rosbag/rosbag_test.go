@@ -95,7 +95,7 @@ func read(t *testing.T, path string) (lines []string, translated string, info *c
 		_, err := translator.Topics(topic)
 		require.NoError(t, err)
 	}
-	translate := translator.Begin()
+	translate := translator.Begin(nil)
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
 	defer it.Close()

@@ -50,7 +50,7 @@ func writeBag(path string) (err error) {
 		}
 		channels[topic] = c
 	}
-	translate := translator.Begin()
+	translate := translator.Begin(nil)
 	write := func(topic string, t int64, message msgs.Message) error {
 		data, err := cdr.Marshal(message)
 		if err != nil {
