@@ -27,7 +27,7 @@ type diffOptions struct {
 	Tolerance    []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER" help:"floats, and times in seconds, that differ by no more are the same: 1e-5, or of the larger one 0.1%; with FIELD, such as header.stamp or pose, it is about all numbers in there; the last one that fits counts; repeat it or put commas between them; means --as ros2"`
 	IgnoreFields []string `param:"ignore_fields" group:"Comparison" value:"[TOPIC:]FIELD" help:"do not compare these fields, nor what is in them; likewise"`
 	Times        string   `param:"times" group:"Comparison" value:"DURATION" help:"log times that are farther apart than this DURATION after what all have in common are differences; by default they are only told"`
-	Strict       bool     `param:"strict" group:"Comparison" help:"padding at the end of payloads, which DDS may add, is a difference"`
+	Strict       bool     `param:"strict" group:"Comparison" help:"padding at the end of payloads, which DDS may add, is a difference, and so is a field at its default that the other side's definition lacks"`
 	Limit        int      `param:"limit" group:"Output" min:"0" help:"show so many differences"`
 	JSON         bool     `param:"json" group:"Output" help:"print one JSON object"`
 	Brief        bool     `param:"brief" short:"q" group:"Output" help:"print nothing but the verdict"`
@@ -72,9 +72,10 @@ func (d *difference) run(ctx context.Context, ins inputs, limit int, stderr io.W
 	if err := d.selection.Check(ins.infos(), func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
 		return nil, err
 	}
+	d.matchBare(ins)
 	for i, in := range ins {
 		var err error
-		if d.sides[i], err = d.read(ctx, in); err != nil {
+		if d.sides[i], err = d.read(ctx, i, in); err != nil {
 			return nil, err
 		}
 	}
@@ -128,6 +129,41 @@ type streamKey struct{ topic, typeName string }
 
 func keyOf(c *codec.Channel) streamKey { return streamKey{c.Topic, c.Type} }
 
+// matchBare finds topics without a leading '/' that the other recording has with it, as ROS 1 and what is made of it have.
+func (d *difference) matchBare(ins inputs) {
+	var keys [2]map[streamKey]bool
+	for i, in := range ins {
+		keys[i] = map[streamKey]bool{}
+		for _, t := range in.info.Topics {
+			keys[i][keyOf(t.Channel)] = true
+		}
+	}
+	var names []string
+	for i := range keys {
+		d.slashed[i] = map[streamKey]bool{}
+		for k := range keys[i] {
+			full := streamKey{"/" + k.topic, k.typeName}
+			if !strings.HasPrefix(k.topic, "/") && keys[1-i][full] && !keys[i][full] && !keys[1-i][k] {
+				d.slashed[i][k] = true
+				names = append(names, printable(k.topic))
+			}
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		d.notes = append(d.notes, "compared though only one side has a '/' in front of their names: "+strings.Join(names, ", "))
+	}
+}
+
+// key returns the key of a channel of a recording by which both are compared.
+func (d *difference) key(side int, c *codec.Channel) streamKey {
+	k := keyOf(c)
+	if d.slashed[side][k] {
+		k.topic = "/" + k.topic
+	}
+	return k
+}
+
 func (k streamKey) String() string {
 	return fmt.Sprintf("%s [%s]", printable(k.topic), printable(k.typeName))
 }
@@ -173,6 +209,7 @@ type difference struct {
 	rules      []rule // about fields
 	schemas    schemas
 	translated map[*codec.Channel]bool // those that the recordings do not have as they are
+	slashed    [2]map[streamKey]bool   // those of each recording that the other has with a leading '/'
 	waiting    int                     // bytes of payloads that may wait for those with which they are to be compared
 
 	sides   [2]*side
@@ -196,6 +233,7 @@ type comparison struct {
 	byField bool
 	alike   int                      // messages of which the fields are the same, but not the bytes
 	allowed fieldComparison          // the one of which rules let the most pass
+	unset   []string                 // fields that one definition lacks, at their default where they are
 	of      pair                     // which that was
 	fields  map[pair]fieldComparison // some of the messages that differ
 }
@@ -212,14 +250,15 @@ func (d *difference) differs() bool {
 }
 
 // read takes the stamps of all messages of a recording.
-func (d *difference) read(ctx context.Context, in *input) (*side, error) {
+func (d *difference) read(ctx context.Context, i int, in *input) (*side, error) {
 	s := &side{in: in, streams: map[streamKey]*stream{}}
 	of := map[*codec.Channel]*stream{}
 	add := func(c *codec.Channel) *stream {
-		st := s.streams[keyOf(c)]
+		key := d.key(i, c)
+		st := s.streams[key]
 		if st == nil {
 			st = &stream{}
-			s.streams[keyOf(c)] = st
+			s.streams[key] = st
 		}
 		st.channels = append(st.channels, c)
 		of[c] = st

@@ -248,3 +248,28 @@ func TestDiffOfDamaged(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, stdout, "note: A is not complete\nnote: B is not complete\n")
 }
+
+// ROS 1 has topics without a '/' in front, and what is made of them has it.
+func TestDiffOfBareNames(t *testing.T) {
+	bare, other := *imu, *odom
+	bare.Topic, other.Topic = "imu", "odom"
+	full, named := sequence(imu, 1, "abc"), sequence(&bare, 1, "abc")
+	a, b := writeLines(t, "a.lines", full), writeLines(t, "b.lines", named)
+	for _, paths := range [][]string{{a, b}, {b, a}} {
+		stdout, _, err := run(t, append([]string{"diff"}, paths...)...)
+		require.NoError(t, err)
+		require.Contains(t, stdout, "note: compared though only one side has a '/' in front of their names: imu\n")
+		require.Contains(t, stdout, "identical: 1 topic, 3 messages\n")
+	}
+	// Where one has both, and where types differ, they are different topics.
+	both := writeLines(t, "both.lines", append(slices.Clone(full), named...))
+	for _, path := range []string{both, writeLines(t, "c.lines", sequence(&other, 1, "abc"))} {
+		stdout, _, err := run(t, "diff", a, path)
+		require.ErrorIs(t, err, errDifferent)
+		require.NotContains(t, stdout, "compared though")
+	}
+	changed := writeLines(t, "d.lines", sequence(&bare, 1, "abd"))
+	stdout, _, err := run(t, "diff", a, changed, "--as", "ros2")
+	require.ErrorIs(t, err, errDifferent)
+	require.Contains(t, stdout, "message 2 differs")
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/progress"
@@ -119,14 +120,14 @@ func (d *difference) compareTogether(ctx context.Context, passes []*fieldPass, b
 	left := 0
 	for _, p := range passes {
 		p.seen, p.next, p.waiting = [2]int{}, [2]int{}, map[int]codec.Message{}
-		p.alike, p.allowed = 0, fieldComparison{}
+		p.alike, p.allowed, p.unset = 0, fieldComparison{}, nil
 		clear(p.fields)
 		of[p.key] = p
 		left += len(p.pairs)
 	}
 	var its [2]codec.Iterator
 	for i, s := range d.sides {
-		it, err := s.in.reader.Read(codec.Query{Topics: func(c *codec.Channel) bool { return of[keyOf(c)] != nil }})
+		it, err := s.in.reader.Read(codec.Query{Topics: func(c *codec.Channel) bool { return of[d.key(i, c)] != nil }})
 		if err != nil {
 			return err
 		}
@@ -141,7 +142,7 @@ func (d *difference) compareTogether(ctx context.Context, passes []*fieldPass, b
 			if err != nil {
 				return nil, 0, nil, fmt.Errorf("read %s again: %w", d.sides[side].in.path, err)
 			}
-			p := of[keyOf(m.Channel)]
+			p := of[d.key(side, m.Channel)]
 			index, k := p.seen[side], p.next[side]
 			p.seen[side]++
 			if k < len(p.pairs) && p.pairs[k].side(side) == index {
@@ -189,11 +190,16 @@ func (p pair) side(side int) int { return [...]int{p.a, p.b}[side] }
 
 // compareFieldsOf compares the messages of the k-th pair.
 func (d *difference) compareFieldsOf(p *fieldPass, k int, a, b *codec.Message) {
-	f := fieldComparison{rules: p.rules}
+	f := fieldComparison{rules: p.rules, strict: d.strict}
 	decoded := f.compare(a, b, d.schemas)
 	p.same[k] = decoded && f.count == 0
 	if p.same[k] {
 		p.alike++
+		for _, field := range f.unset {
+			if !slices.Contains(p.unset, field) {
+				p.unset = append(p.unset, field)
+			}
+		}
 		if f.passed > p.allowed.passed {
 			p.allowed, p.of = f, p.pairs[k]
 		}
@@ -234,8 +240,12 @@ func (p *fieldPass) remaining() []hunk {
 func (d *difference) fieldNotes() []string {
 	alike := 0
 	var most *comparison
+	var unset []string
 	for _, c := range d.streams {
 		alike += c.alike
+		for _, field := range c.unset {
+			unset = append(unset, field+" of "+c.key.String())
+		}
 		if c.allowed.passed > 0 && (most == nil || c.allowed.passed > most.allowed.passed) {
 			most = c
 		}
@@ -243,6 +253,10 @@ func (d *difference) fieldNotes() []string {
 	var notes []string
 	if alike > 0 {
 		notes = append(notes, "the same field by field, though not byte by byte: "+count(alike, "message"))
+	}
+	if len(unset) > 0 {
+		notes = append(notes, "fields that one side's definition lacks, and that have their default on the other (--strict makes that a difference): "+
+			strings.Join(unset, ", "))
 	}
 	if most != nil {
 		notes = append(notes, fmt.Sprintf("the largest difference within the tolerance is %.3g, at %s of message %d of %s",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -150,7 +151,7 @@ func TestDiffOfFields(t *testing.T) {
 			says: []string{"  2 missing in B at index 18, ", "different: 1 of 1 topic, 2 messages missing in B\n"},
 		},
 		"definitions": {
-			a: base, b: without(base),
+			a: base, b: without(base), args: []string{"--strict"},
 			says: []string{"1 field: point.z is 0 in A, nothing in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"definitions, ignored": {
@@ -267,5 +268,51 @@ func TestDiffWaits(t *testing.T) {
 				require.Len(t, got.Topics, 3)
 			}
 		}
+	}
+}
+
+// A field that one definition lacks is a difference if it says something.
+func TestDiffOfFieldsThatOneLacks(t *testing.T) {
+	with := func(fields string) *codec.Channel {
+		return &codec.Channel{
+			Topic: "/n", Type: "a_msgs/msg/N", Encoding: codec.EncodingCDR, Schema: codec.Schema{
+				Encoding: codec.SchemaROS2Msg, Data: []byte("a_msgs/In[] in\n" + strings.Repeat("=", 80) + "\nMSG: a_msgs/In\nuint32 x\n" + fields),
+			},
+		}
+	}
+	message := func(c *codec.Channel, words ...byte) []codec.Message {
+		data := []byte{0, 1, 0, 0}
+		for _, w := range words {
+			data = append(data, w, 0, 0, 0)
+		}
+		return []codec.Message{{Channel: c, LogTime: 1, Data: data}}
+	}
+	short, long := message(with(""), 2, 5, 6), with("uint32 y\nuint32 z 7\n")
+	const note = "note: fields that one side's definition lacks, and that have their default on the other (--strict makes that a difference): in.y of /n [a_msgs/msg/N], in.z of /n [a_msgs/msg/N]\n"
+	tests := map[string]struct {
+		b    []codec.Message
+		args []string
+		says string
+		same bool
+	}{
+		"default": {message(long, 2, 5, 0, 7, 6, 0, 7), nil, note, true},
+		"strict":  {message(long, 2, 5, 0, 7, 6, 0, 7), []string{"--strict"}, "in[0].y is nothing in A, 0 in B", false},
+		"set":     {message(long, 2, 5, 0, 7, 6, 0, 8), nil, "1 field: in[1].z is nothing in A, 8 in B", false},
+		"zero":    {message(long, 2, 5, 0, 7, 6, 0, 0), nil, "1 field: in[1].z is nothing in A, 0 in B", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a, b := writeLines(t, "a.lines", short), writeLines(t, "b.lines", test.b)
+			stdout, _, err := run(t, append([]string{"diff", a, b}, test.args...)...)
+			require.Contains(t, stdout, test.says)
+			if !test.same {
+				require.ErrorIs(t, err, errDifferent)
+				return
+			}
+			require.NoError(t, err)
+			stdout, _, err = run(t, "diff", b, a)
+			require.NoError(t, err)
+			require.Contains(t, stdout, note)
+		})
 	}
 }

@@ -243,6 +243,7 @@ func (r *reporter) changed(c *comparison, p pair) messageDiff {
 	found := messageDiff{Message: p.a, Time: a.log}
 	f, ok := c.fields[p]
 	if !ok {
+		f.strict = true
 		first, err := r.fetch(0, c, p.a)
 		var second *codec.Message
 		if err == nil {
@@ -285,7 +286,7 @@ func (r *reporter) fetch(side int, c *comparison, index int) (*codec.Message, er
 	log := messages[index].log
 	it, err := r.sides[side].in.reader.Read(codec.Query{
 		Start: log, End: log + 1,
-		Topics: func(channel *codec.Channel) bool { return keyOf(channel) == c.key },
+		Topics: func(channel *codec.Channel) bool { return r.key(side, channel) == c.key },
 	})
 	if err != nil {
 		return nil, err

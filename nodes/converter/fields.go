@@ -26,24 +26,48 @@ const keptDifferences = 3
 
 // fieldComparison compares two messages of ROS 2 field by field.
 type fieldComparison struct {
-	rules []rule   // those of the topic
-	path  []string // to where it is, "[3]" for an element
-	names []string // likewise, without those
+	rules  []rule   // those of the topic
+	strict bool     // fields that one message lacks differ, whatever they are
+	path   []string // to where it is, "[3]" for an element
+	names  []string // likewise, without those
+	types  [2]*schema
 
 	count  int               // of the fields that differ
 	first  []fieldDifference // up to keptDifferences of them
 	passed float64           // the largest difference that a rule let pass
 	at     string            // where that was
+	unset  []string          // fields that one message lacks and the other has at their default
+}
+
+// schema is how to decode the messages of a channel.
+type schema struct {
+	*cdr.Schema
+	library  *rosidl.Library
+	defaults map[string]*cdr.Struct // by type
+}
+
+// unset returns the message of a type of which no field is set, nil if there is none.
+func (s *schema) unset(name string) *cdr.Struct {
+	if m, ok := s.defaults[name]; ok {
+		return m
+	}
+	s.defaults[name] = nil
+	if own, err := cdr.NewSchema(s.library, name); err == nil {
+		if payload, err := own.Encode(&cdr.Struct{Type: name}); err == nil {
+			s.defaults[name], _ = own.Decode(payload) // nil after an error
+		}
+	}
+	return s.defaults[name]
 }
 
 // schemas knows how to decode the messages of channels.
-type schemas map[*codec.Channel]*cdr.Schema
+type schemas map[*codec.Channel]*schema
 
 // of returns the schema of a channel, or nil if its messages cannot be decoded.
-func (s schemas) of(c *codec.Channel) *cdr.Schema {
-	schema, ok := s[c]
+func (s schemas) of(c *codec.Channel) *schema {
+	known, ok := s[c]
 	if ok || c.Encoding != codec.EncodingCDR {
-		return schema
+		return known
 	}
 	library := msgs.Library()
 	if c.Schema.Encoding == codec.SchemaROS2Msg {
@@ -51,21 +75,24 @@ func (s schemas) of(c *codec.Channel) *cdr.Schema {
 			library = own
 		}
 	}
-	s[c], _ = cdr.NewSchema(library, c.Type) // nil after an error
+	s[c] = nil
+	if of, err := cdr.NewSchema(library, c.Type); err == nil {
+		s[c] = &schema{of, library, map[string]*cdr.Struct{}}
+	}
 	return s[c]
 }
 
 // compare compares two messages. It is false if one of them cannot be decoded.
 func (f *fieldComparison) compare(a, b *codec.Message, s schemas) bool {
-	of, with := s.of(a.Channel), s.of(b.Channel)
-	if of == nil || with == nil {
+	f.types = [2]*schema{s.of(a.Channel), s.of(b.Channel)}
+	if f.types[0] == nil || f.types[1] == nil {
 		return false
 	}
-	first, err := of.Decode(a.Data)
+	first, err := f.types[0].Decode(a.Data)
 	if err != nil {
 		return false
 	}
-	second, err := with.Decode(b.Data)
+	second, err := f.types[1].Decode(b.Data)
 	if err != nil {
 		return false
 	}
@@ -78,9 +105,16 @@ func (f *fieldComparison) structs(a, b *cdr.Struct) {
 		f.times(a, b)
 		return
 	}
-	in := func(name string, a, b any) {
+	in := func(name string, v, w any) {
 		f.path, f.names = append(f.path, name), append(f.names, name)
-		f.values(a, b)
+		switch {
+		case v == nil && f.isUnset(1, b.Type, name, w), w == nil && f.isUnset(0, a.Type, name, v):
+			if field := strings.Join(f.names, "."); !slices.Contains(f.unset, field) {
+				f.unset = append(f.unset, field)
+			}
+		default:
+			f.values(v, w)
+		}
 		f.path, f.names = f.path[:len(f.path)-1], f.names[:len(f.names)-1]
 	}
 	for i, field := range a.Fields {
@@ -95,6 +129,15 @@ func (f *fieldComparison) structs(a, b *cdr.Struct) {
 			in(field.Name, nil, field.Value)
 		}
 	}
+}
+
+// isUnset says whether a field that a message of a side has alone is at its default, so that nothing is lost.
+func (f *fieldComparison) isUnset(side int, of, name string, v any) bool {
+	if f.strict {
+		return false
+	}
+	m := f.types[side].unset(of)
+	return m != nil && reflect.DeepEqual(m.Get(name), v)
 }
 
 func isTime(name string) bool {
