@@ -447,3 +447,24 @@ func FuzzPayload(f *testing.F) {
 		_, _, _ = fromCDR(nil, append([]byte{0, 1, 0, 0}, payload...), two.steps)
 	})
 }
+
+// A definition that is cut short is replaced by the one at hand.
+func TestDefinitionsOfNoUse(t *testing.T) {
+	t.Setenv("AMENT_PREFIX_PATH", "")
+	translator, err := NewReverse(nil)
+	require.NoError(t, err)
+	for name, text := range map[string]string{"rcl_interfaces/msg/Log": "uint8 level", "rcl_interfaces/msg/ParameterEvent": "Parameter[] new_parameters"} {
+		whole, err := newTo1(msgs.Release(""), name)
+		require.NoError(t, err)
+		c := &codec.Channel{
+			Topic: "/t", Type: name, Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
+		}
+		topics, err := translator.Topics(codec.TopicInfo{Channel: c})
+		require.NoError(t, err)
+		require.Equal(t, whole.text, string(topics[0].Channel.Schema.Data))
+	}
+	_, err = translator.Topics(codec.TopicInfo{Channel: &codec.Channel{
+		Topic: "/t", Type: "a_msgs/msg/A", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("B b")},
+	}})
+	require.ErrorContains(t, err, "a_msgs/msg/B")
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // NewReverse returns the reverse: the translator of messages of ROS 2, codec.EncodingCDR, to ROS 1. A definition that a channel
-// lacks is taken from msgs.Library.
+// lacks, or of which no message can be made, is taken from msgs.Library.
 func NewReverse(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
 	types := map[string]*to1{}
@@ -27,14 +27,7 @@ func NewReverse(codec.Reader) (bridge.Translator, error) {
 			}
 			key := c.Type + "\n" + string(c.Schema.Data)
 			if types[key] == nil {
-				own := library
-				if c.Schema.Encoding == codec.SchemaROS2Msg && len(c.Schema.Data) > 0 {
-					var err error
-					if own, err = rosidl.ParseConcatenated(c.Type, string(c.Schema.Data)); err != nil {
-						return nil, err
-					}
-				}
-				t, err := newTo1(own, c.Type)
+				t, err := ownTo1(library, c)
 				if err != nil {
 					return nil, err
 				}
@@ -43,6 +36,24 @@ func NewReverse(codec.Reader) (bridge.Translator, error) {
 			return types[key].channel(c), nil
 		},
 	}, nil
+}
+
+// ownTo1 returns what the type of a channel is by its own definition, or else by the library's.
+func ownTo1(library *rosidl.Library, c *codec.Channel) (*to1, error) {
+	if c.Schema.Encoding != codec.SchemaROS2Msg || len(c.Schema.Data) == 0 {
+		return newTo1(library, c.Type)
+	}
+	own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
+	if err == nil {
+		var t *to1
+		if t, err = newTo1(own, c.Type); err == nil {
+			return t, nil
+		}
+	}
+	if t, failed := newTo1(library, c.Type); failed == nil {
+		return t, nil
+	}
+	return nil, err
 }
 
 // to1 is a type of ROS 2 in ROS 1.
