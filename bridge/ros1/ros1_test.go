@@ -226,6 +226,27 @@ func TestEvents(t *testing.T) {
 	require.True(t, codec.IsEvents(topics[0].Channel))
 }
 
+// Payloads in either order of bytes become the same.
+func TestBigEndian(t *testing.T) {
+	for typeName, test := range map[string]struct{ payload, want string }{
+		"std_msgs/msg/UInt32":          {"\x00\x00\x00\x00\x00\x00\x00\x07", "\x07\x00\x00\x00"},
+		"std_msgs/msg/Header":          {"\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x05base\x00", "\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00base"},
+		"std_msgs/msg/Int16MultiArray": {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x01\xff\xfe", "\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\xfe\xff"},
+	} {
+		back, err := NewReverse(nil)
+		require.NoError(t, err)
+		c := &codec.Channel{Topic: "/topic", Type: typeName, Encoding: codec.EncodingCDR}
+		_, err = back.Topics(codec.TopicInfo{Channel: c})
+		require.NoError(t, err)
+		translate := back.Begin(nil)
+		out, err := translate(&codec.Message{Channel: c, Data: []byte(test.payload)})
+		require.NoError(t, err)
+		require.Equal(t, test.want, string(out[0].Data), typeName)
+		_, err = translate(&codec.Message{Channel: c, Data: []byte(test.payload[:6])})
+		require.ErrorContains(t, err, "decode "+typeName)
+	}
+}
+
 // What one side does not have is counted, by topic, where it was set.
 func TestLosses(t *testing.T) {
 	stamp := make([]byte, 8)

@@ -5,9 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
 	"tapedeck/codec/rosbag"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
@@ -59,6 +61,7 @@ func ownTo1(library *rosidl.Library, c *codec.Channel) (*to1, error) {
 // to1 is a type of ROS 2 in ROS 1.
 type to1 struct {
 	name, text, md5 string
+	schema          func() (*cdr.Schema, error)
 	plan
 }
 
@@ -76,7 +79,10 @@ func newTo1(library *rosidl.Library, name string) (*to1, error) {
 	if found.name != name {
 		return nil, fmt.Errorf("%s of ROS 1 would be %s in ROS 2", root, found.name)
 	}
-	t := &to1{name: root, text: text(r.definitions[root]), md5: rosbag.MD5(r.definitions, root), plan: plan{found.steps, m.losses}}
+	t := &to1{
+		name: root, text: text(r.definitions[root]), md5: rosbag.MD5(r.definitions, root), plan: plan{found.steps, m.losses},
+		schema: sync.OnceValues(func() (*cdr.Schema, error) { return cdr.NewSchema(library, name) }),
+	}
 	for _, contained := range slices.Sorted(maps.Keys(r.definitions)) {
 		if contained != root {
 			t.text += fmt.Sprintf("\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), contained, text(r.definitions[contained]))
@@ -94,10 +100,12 @@ func (t *to1) channel(c *codec.Channel) *translation {
 	if metadata["latching"] == "" && slices.ContainsFunc(c.QoS, func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
 		metadata["latching"] = "true"
 	}
-	return newTranslation(c.Topic, &codec.Channel{
+	becomes := newTranslation(c.Topic, &codec.Channel{
 		Topic: c.Topic, Type: t.name, Encoding: codec.EncodingROS1, QoS: c.QoS, Metadata: metadata,
 		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(t.text)},
 	}, &t.plan)
+	becomes.schema = t.schema
+	return becomes
 }
 
 // reverse finds the definitions of ROS 1 for types of ROS 2.

@@ -1,6 +1,7 @@
 package ros1
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
 	"tapedeck/codec/rosbag"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
@@ -21,7 +23,8 @@ type translation struct {
 	topic   string // of the channel
 	channel *codec.Channel
 	*plan
-	lost []atomic.Uint64 // messages, by plan.losses
+	schema func() (*cdr.Schema, error) // of messages of ROS 2, to be translated to ROS 1; nil for the reverse
+	lost   []atomic.Uint64             // messages, by plan.losses
 }
 
 // plan is how the payloads of a type are translated.
@@ -130,7 +133,14 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 		if known == nil {
 			return nil, errors.New("its channel was not announced")
 		}
-		data, lost, err := t.payload(out[0].Data, m.Data, known.steps)
+		payload := m.Data
+		if known.schema != nil && bytes.HasPrefix(payload, bigEndian) {
+			var err error
+			if payload, err = known.little(payload); err != nil {
+				return nil, err
+			}
+		}
+		data, lost, err := t.payload(out[0].Data, payload, known.steps)
 		out[0] = codec.Message{Channel: known.channel, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data}
 		if err != nil {
 			return nil, err
@@ -140,6 +150,22 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 		}
 		return out[:], nil
 	}
+}
+
+// bigEndian is how such payloads of plain CDR begin.
+var bigEndian = []byte{0, 0}
+
+// little returns a payload in little-endian order. Few robots write others, so that this need not be fast.
+func (t *translation) little(payload []byte) ([]byte, error) {
+	schema, err := t.schema()
+	if err != nil {
+		return nil, err
+	}
+	m, err := schema.Decode(payload)
+	if err != nil {
+		return nil, err
+	}
+	return schema.Encode(m)
 }
 
 // Losses implements bridge.Lossy.
