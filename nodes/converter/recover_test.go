@@ -131,3 +131,9 @@ func TestRecoverKilled(t *testing.T) {
 		}
 	}
 }
+
+func TestReindexOfFile(t *testing.T) {
+	path := writeLines(t, "a.lines", sequence(imu, 1, "a"))
+	_, _, err := run(t, "reindex", path)
+	require.ErrorContains(t, err, "'converter recover'")
+}

@@ -33,7 +33,7 @@ type Result struct {
 	Path      string
 	Files     []string // one, or several when it was split
 	Messages  uint64
-	Topics    int
+	Topics    int           // names
 	Bytes     int64         // of payloads
 	Start     int64         // LogTime of the first message written, ns since the Unix epoch
 	End       int64         // of the last one
@@ -89,6 +89,9 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 	window, err := p.window(first)
 	if err != nil {
 		return nil, err
+	}
+	if p.start != nil && window.Start > last {
+		j.warn("there are no messages from --start on: the recording ends before it")
 	}
 	for _, in := range ins {
 		if !in.original.Complete && j.Damaged == nil {

@@ -101,7 +101,9 @@ func (w *writing) copy(ctx context.Context) error {
 			return err
 		}
 	}
+	topics := map[string]bool{}
 	for _, t := range r.info.Topics {
+		topics[t.Channel.Topic] = true
 		var missing *codec.MissingError
 		if err := w.writer.Declare(t.Channel); errors.As(err, &missing) {
 			return err
@@ -109,7 +111,7 @@ func (w *writing) copy(ctx context.Context) error {
 			return w.plain(err)
 		}
 	}
-	w.result.Topics = len(r.info.Topics)
+	w.result.Topics = len(topics)
 	it, err := r.Read(codec.Query{})
 	if err != nil {
 		return err
