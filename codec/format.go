@@ -42,6 +42,8 @@ type Keeps struct {
 	PublishTime bool     // of messages
 	QoS         bool     // of channels
 	Metadata    bool     // CreateOptions.Metadata
+
+	ChannelMetadata bool // Channel.Metadata
 }
 
 // accepts says what is wrong with the options that not every format has.

@@ -22,7 +22,7 @@ const Name = "mcap"
 func init() {
 	codec.Register(codec.Format{
 		Extension: ".mcap",
-		Keeps:     codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
+		Keeps:     codec.Keeps{PublishTime: true, QoS: true, Metadata: true, ChannelMetadata: true},
 		Name:      Name,
 		Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
 		Named:     func(path string) bool { return filepath.Ext(path) == ".mcap" },

@@ -104,7 +104,7 @@ var names = regexp.MustCompile(`\.record(\.\d{5}(\.\d{14})?)?(\.split|\.recover)
 func init() {
 	codec.Register(codec.Format{
 		Extension: ".record",
-		Keeps:     codec.Keeps{PublishTime: true, QoS: true},
+		Keeps:     codec.Keeps{PublishTime: true, QoS: true, ChannelMetadata: true},
 		Name:      formatName,
 		Sniff:     sniff,
 		Named:     names.MatchString,

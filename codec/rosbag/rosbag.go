@@ -46,7 +46,7 @@ const (
 func init() {
 	codec.Register(codec.Format{
 		Extension: ".bag",
-		Keeps:     codec.Keeps{Encodings: []string{codec.EncodingROS1}},
+		Keeps:     codec.Keeps{Encodings: []string{codec.EncodingROS1}, ChannelMetadata: true},
 		Name:      Name,
 		Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
 		Named:     func(path string) bool { return filepath.Ext(path) == ".bag" },

@@ -24,7 +24,7 @@ const metadataFile = "metadata.yaml"
 
 func init() {
 	codec.Register(codec.Format{
-		Keeps:        codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
+		Keeps:        codec.Keeps{PublishTime: true, QoS: true, Metadata: true, ChannelMetadata: true},
 		StorageKeeps: map[string]codec.Keeps{storageSQLite: {QoS: true, Metadata: true}},
 		Name:         Name,
 		Sniff:        sniff,

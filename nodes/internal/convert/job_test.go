@@ -432,6 +432,22 @@ func TestLosses(t *testing.T) {
 	}
 }
 
+// TestChannelMetadata converts a topic with a caller id, and one with only what is said by its type.
+func TestChannelMetadata(t *testing.T) {
+	called, plain := channel(t, "/called", "std_msgs/msg/UInt32"), channel(t, "/plain", "std_msgs/msg/UInt32")
+	called.Metadata = map[string]string{"callerid": "/talker", "md5sum": "*"}
+	plain.Metadata = map[string]string{"md5sum": "*", "latching": "true"}
+	in := write(t, "in.mcap", append(numbers(t, called, 1), numbers(t, plain, 1)...)...)
+	for storage, want := range map[string]string{"sqlite3": "metadata of topics (/called)\n", "mcap": ""} {
+		o := DefaultOptions()
+		o.To, o.Storage = "rosbag2", storage
+		result, err := run(t, o, filepath.Join(t.TempDir(), "out"), in)
+		require.NoError(t, err)
+		lines := slices.DeleteFunc(result.Losses, func(l Loss) bool { return strings.HasPrefix(l.What, "the time") })
+		require.Equal(t, want, texts(lines))
+	}
+}
+
 func TestAttachments(t *testing.T) {
 	in := sample(t, "mcap/conformance/OneAttachment/OneAttachment.mcap")
 	output := filepath.Join(t.TempDir(), "out.mcap")

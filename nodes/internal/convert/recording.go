@@ -118,6 +118,9 @@ func (r *recording) compare(metadata map[string]string) {
 			}
 		}
 	}
+	if !keeps.ChannelMetadata && !r.copiesFrames() {
+		r.compareChannels()
+	}
 	for _, in := range r.ins {
 		if extra, ok := in.original.Extra.(mcap.Extra); ok && extra.Attachments > 0 {
 			r.lost.add(count(extra.Attachments, "attachment")+" of "+in.path, "", 0)
@@ -130,6 +133,37 @@ func (r *recording) compare(metadata map[string]string) {
 	if !keeps.Metadata && len(metadata) > 0 && !r.copiesFrames() {
 		r.lost.add("metadata of the recording", "", 0)
 	}
+}
+
+// compareChannels notes channels with metadata, which the format has no place for. What a translation adds is none.
+func (r *recording) compareChannels() {
+	for _, in := range r.ins {
+		set := map[string]bool{}
+		for _, t := range in.original.Topics {
+			for key := range t.Channel.Metadata {
+				set[key] = !r.needless(key)
+			}
+		}
+		for _, t := range in.info.Topics {
+			to := r.streams[t.Channel].to
+			for key := range t.Channel.Metadata {
+				if to != nil && set[key] {
+					r.lost.add("metadata of topics", to.Topic, 0)
+				}
+			}
+		}
+	}
+}
+
+// needless says whether what channels have under a key is said by the output in other ways.
+func (r *recording) needless(key string) bool {
+	switch key {
+	case "md5sum", "record.proto_desc": // the type says so
+		return true
+	case "latching": // as quality of service
+		return r.holding.format.Keeps.QoS
+	}
+	return r.authors() && strings.HasPrefix(key, "carla.")
 }
 
 // special says whether a publisher offered something else than usual, besides durability and how much it kept.
