@@ -432,6 +432,29 @@ func TestLosses(t *testing.T) {
 	}
 }
 
+// TestEvents keeps what a recorder says of a recording, however messages are encoded.
+func TestEvents(t *testing.T) {
+	e := codec.Event{Kind: codec.EventDrop, Topic: "/n", Time: 1000 * second, Until: 1001 * second, Count: 12, Text: "the disk is slow"}
+	m, err := codec.EventMessage(e)
+	require.NoError(t, err)
+	m.LogTime = e.Until
+	in := write(t, "in.record", append(numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 2), *m)...)
+	for _, name := range []string{"out.record", "out.mcap"} {
+		o := DefaultOptions()
+		o.Encoding = codec.EncodingProtobuf
+		output := filepath.Join(t.TempDir(), name)
+		result, err := run(t, o, output, in)
+		require.NoError(t, err)
+		require.Empty(t, result.Losses)
+		messages, info := readAll(t, output)
+		require.Len(t, messages, 3)
+		require.Contains(t, info.Events, e)
+		for _, topic := range info.Topics {
+			require.Equal(t, topic.Channel.Topic == codec.EventTopic, topic.Channel.Encoding == codec.EncodingCDR)
+		}
+	}
+}
+
 // TestChannelMetadata converts a topic with a caller id, and one with only what is said by its type.
 func TestChannelMetadata(t *testing.T) {
 	called, plain := channel(t, "/called", "std_msgs/msg/UInt32"), channel(t, "/plain", "std_msgs/msg/UInt32")

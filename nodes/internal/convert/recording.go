@@ -77,7 +77,7 @@ func newRecording(p *plan, h *holding, ins inputs, window codec.Query) *recordin
 func (r *recording) unfit(c *codec.Channel, left error) string {
 	h := r.holding
 	switch {
-	case h.takes(c.Encoding):
+	case h.takes(c.Encoding), codec.IsEvents(c) && h.can(c.Encoding):
 		return ""
 	case r.authors() && c.Encoding == codec.EncodingCDR:
 		renamed := *c
