@@ -66,7 +66,8 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format codec.Format) (*R
 	begin := time.Now()
 	w.result.Path = out.path
 	if err := w.run(ctx, out); err != nil {
-		return nil, err
+		written := filepath.Join(out.part, filepath.Base(out.path))
+		return nil, &renamedError{err, strings.ReplaceAll(err.Error(), written, j.Output)}
 	}
 	if w.result.Files, err = out.commit(); err == nil && p.LinkFile != "" {
 		err = w.link(out.path)
@@ -74,6 +75,15 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format codec.Format) (*R
 	w.result.Took = time.Since(begin)
 	return &w.result, err
 }
+
+// renamedError is an error with another text, that names the output as its user does.
+type renamedError struct {
+	error
+	text string
+}
+
+func (e *renamedError) Error() string { return e.text }
+func (e *renamedError) Unwrap() error { return e.error }
 
 // link writes the file that has all episodes of a folder.
 func (w *production) link(folder string) error {

@@ -243,6 +243,7 @@ func TestEpisodesAreRefused(t *testing.T) {
 		"range":     {func(o *Options) { o.GripperRange = []string{"arm_0=1:1"} }, `--gripper-range "arm_0=1:1": want CLOSED:OPEN`, true},
 		"mapping":   {func(o *Options) { o.Mapping = "none.yaml" }, "--mapping: open robot mapping: open none.yaml", false},
 		"no topic":  {func(o *Options) { o.Topics = []string{"/task"} }, "no topic is that of a camera or an arm", false},
+		"frames":    {func(o *Options) { o.To, o.Timeline, o.MaxImageSkew = "lerobot", "fixed:30", time.Millisecond }, "x.hdf5: 19700101_001640: rows are missing", false},
 		"no rows":   {func(o *Options) { o.Timeline = "topic:/none" }, "align 19700101_001640: ", false},
 		"no camera": {func(o *Options) { o.Exclude = []string{"/wrist.*"} }, "align 19700101_001640: ", false},
 	} {
@@ -253,6 +254,7 @@ func TestEpisodesAreRefused(t *testing.T) {
 			_, _, err := do(t, filepath.Join(folder, "x.hdf5"), o, in)
 			require.ErrorContains(t, err, test.want)
 			require.Equal(t, test.usage, errors.Is(err, config.ErrUsage))
+			require.NotContains(t, err.Error(), ".part")
 			left, err := os.ReadDir(folder)
 			require.NoError(t, err)
 			require.Empty(t, left)
