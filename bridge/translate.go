@@ -38,7 +38,7 @@ func Translate(r codec.Reader, to string, translators map[string]func(codec.Read
 		c := topic.Channel
 		become := []codec.TopicInfo{topic}
 		// The events of a recorder have no form as Protocol Buffers that readers know.
-		if c.Encoding != to && !(to == codec.EncodingProtobuf && codec.IsEvents(c)) {
+		if c.Encoding != to && (to != codec.EncodingProtobuf || !codec.IsEvents(c)) {
 			translator, ok := made[c.Encoding]
 			if begin := translators[c.Encoding]; !ok && begin != nil {
 				if translator, err = begin(r); err != nil {

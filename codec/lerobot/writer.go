@@ -92,7 +92,7 @@ func (w *Writer) Write(r *episode.Rows) error {
 	}
 	if len(stretches) > 1 {
 		if w.options.Holes == HolesRefuse {
-			return fail(fmt.Errorf("rows are missing behind row %d, in %d places (%s): align so that they are not, as with missing-image hold, or split the take there with holes split", stretches[0].n-1, len(stretches)-1, losses(&r.Report)))
+			return fail(fmt.Errorf("rows are missing behind row %d, in %d places (%s): align so that they are not, as with --missing-image hold, or split the take there with --holes split", stretches[0].n-1, len(stretches)-1, losses(&r.Report)))
 		}
 		stretches = slices.DeleteFunc(stretches, func(s span) bool { return s.n < 2 })
 	}

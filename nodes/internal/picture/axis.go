@@ -133,8 +133,8 @@ func (d *Drawing) drawAxis(a *axis, top, bottom int) {
 	}
 }
 
-// drawHead writes the title of a page with a line below, and a mark that says whether all is well. It returns where it ends.
-func (d *Drawing) drawHead(title, line string, good bool, verdict string) (y int) {
+// drawHead writes the title of a page with a line below, and a mark that says whether all is well.
+func (d *Drawing) drawHead(title, line string, good bool, verdict string) {
 	width := d.Width - 2*margin
 	d.text(margin, 38, headFont, ink, d.fonts.fit(headFont, title, width))
 	d.text(margin, 60, plainFont, grey, d.fonts.fit(plainFont, line, width))
@@ -144,7 +144,6 @@ func (d *Drawing) drawHead(title, line string, good bool, verdict string) (y int
 	}
 	d.add(Rect{Box{margin, 71, 5, 18}, color})
 	d.text(margin+12, 85, boldFont, color, d.fonts.fit(boldFont, verdict, width-12))
-	return 100
 }
 
 const margin = 24
