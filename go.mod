@@ -3,6 +3,7 @@ module tapedeck
 go 1.26.0
 
 require (
+	github.com/bluenviron/gomavlib/v3 v3.3.0
 	github.com/dsnet/compress v0.0.1
 	github.com/foxglove/mcap/go/mcap v1.7.3
 	github.com/klauspost/compress v1.18.0
@@ -24,9 +25,14 @@ require (
 
 require (
 	github.com/andybalholm/brotli v1.1.1 // indirect
+	github.com/creack/goselect v0.1.2 // indirect
 	github.com/parquet-go/bitpack v1.0.0 // indirect
 	github.com/parquet-go/jsonlite v1.0.0 // indirect
+	github.com/pion/logging v0.2.2 // indirect
+	github.com/pion/transport/v2 v2.2.10 // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect
+	go.bug.st/serial v1.6.4 // indirect
+	golang.org/x/net v0.38.0 // indirect
 )
 
 require (
