@@ -62,7 +62,7 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 	}
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.CompletionOptions.HiddenDefaultCmd = true
-	l := newLoader(cmd, fields(opts))
+	l := newLoader(cmd, opts)
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), l.help(cmd)) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		in, err := l.load(cmd, args)

@@ -17,7 +17,7 @@ func Table(opts any) string {
 		}
 		return "`" + cell.Replace(text) + "`"
 	}
-	for i, group := range groups(fields(opts)) {
+	for i, group := range groups(documented(fields(opts), namedFields(opts))) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}

@@ -34,7 +34,7 @@ func (l *loader) help(cmd *cobra.Command) string {
 		fmt.Fprintf(&b, "  %s COMMAND --help\n", cmd.CommandPath())
 		writeGroup(&b, "Commands", commands)
 	}
-	for _, group := range groups(l.fields) {
+	for _, group := range groups(documented(l.fields, l.named)) {
 		var lines []helpLine
 		for _, f := range group {
 			lines = append(lines, helpLine{f.flagText(), f.helpText()})

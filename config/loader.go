@@ -34,6 +34,8 @@ type Input struct {
 	Warnings []string
 
 	fields  []field
+	named   []named
+	entries []setting // of named, in the order in which they were given
 	sources map[string]string
 }
 
@@ -84,6 +86,7 @@ func (in *Input) Set(name string, value any) error {
 // loader fills the options of one command.
 type loader struct {
 	fields []field
+	named  []named
 	flags  map[string]*flagValue // by parameter
 	config string                // of --config
 }
@@ -115,8 +118,9 @@ func (v *flagValue) Type() string {
 }
 
 // newLoader gives the command its flags.
-func newLoader(cmd *cobra.Command, fields []field) *loader {
-	l := &loader{fields: fields, flags: map[string]*flagValue{}}
+func newLoader(cmd *cobra.Command, opts any) *loader {
+	fields := fields(opts)
+	l := &loader{fields: fields, named: namedFields(opts), flags: map[string]*flagValue{}}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	aliases := map[string]string{}
@@ -151,7 +155,7 @@ func newLoader(cmd *cobra.Command, fields []field) *loader {
 // load fills the options from all sources.
 func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 	ros, _ := cmd.Context().Value(rosArgsKey{}).(ROSArgs)
-	in := &Input{Args: args, ROS: ros, Extra: map[string]any{}, fields: l.fields, sources: map[string]string{}}
+	in := &Input{Args: args, ROS: ros, Extra: map[string]any{}, fields: l.fields, named: l.named, sources: map[string]string{}}
 	node := cmd.Annotations[NodeName]
 	if node == "" {
 		node = strings.ReplaceAll(cmd.CommandPath(), " ", "_")
@@ -262,6 +266,10 @@ func (in *Input) known(settings []setting) []setting {
 			known = append(known, s)
 			continue
 		}
+		if slices.ContainsFunc(in.named, func(n named) bool { _, ok := n.key(s.name); return ok }) {
+			in.entries = append(in.entries, s)
+			continue
+		}
 		in.Extra[s.name] = s.value
 		in.sources[s.name] = s.source
 	}
@@ -294,6 +302,9 @@ func (in *Input) assign(v *viper.Viper, node string) error {
 		if value.IsValid() {
 			in.fields[i].value.Set(value)
 		}
+	}
+	if err := in.assignNamed(); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Extra)) {
 		if name == "use_sim_time" || name == "start_type_description_service" || strings.HasPrefix(name, "qos_overrides.") {

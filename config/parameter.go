@@ -47,6 +47,10 @@ type Parameter struct {
 // A field may be a bool, string, int, int64, uint64, float64, []string, time.Duration, Size, or a struct: an
 // embedded one is as if its fields were in its place, one with a param tag puts its name and a dot before theirs.
 // Anything else panics, as does a malformed tag.
+//
+// A field of opts itself may be a map[string]*T, too, if the struct embeds T, which is exported: for several things of a kind. With the tag param:"cameras" the parameters
+// are called cameras.NAME.width, and there is an entry for each name that is given any. It begins as a copy of the embedded struct, whose
+// flags so hold for all of them.
 func Parameters(opts any) []Parameter {
 	var list []Parameter
 	for _, f := range fields(opts) {
@@ -65,11 +69,7 @@ func fields(opts any) []field {
 	if opts == nil {
 		return nil
 	}
-	v := reflect.ValueOf(opts)
-	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-		panic(fmt.Sprintf("config: options are a %T, want a pointer to a struct", opts))
-	}
-	list := structFields(v.Elem(), "")
+	list := structFields(structOf(opts), "")
 	names := map[string]bool{}
 	for _, f := range list {
 		if names[f.Name] {
@@ -78,6 +78,15 @@ func fields(opts any) []field {
 		names[f.Name] = true
 	}
 	return list
+}
+
+// structOf returns the struct of options.
+func structOf(opts any) reflect.Value {
+	v := reflect.ValueOf(opts)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("config: options are a %T, want a pointer to a struct", opts))
+	}
+	return v.Elem()
 }
 
 func structFields(v reflect.Value, prefix string) []field {
@@ -91,6 +100,9 @@ func structFields(v reflect.Value, prefix string) []field {
 		case !tagged:
 		case t.Type.Kind() == reflect.Struct:
 			list = append(list, structFields(v.Field(i), prefix+name+".")...)
+		case isNamed(t.Type):
+			n := newNamed(v, i)
+			list = append(list, n.fields()...)
 		default:
 			list = append(list, newField(v.Field(i), prefix+name, t.Tag))
 		}

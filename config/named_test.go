@@ -1,0 +1,101 @@
+package config
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type Lens struct {
+	Width  int      `param:"width" short:"w" group:"Lens" min:"1" help:"columns"`
+	Device string   `param:"device" group:"Lens" help:"path"`
+	Knobs  []string `param:"knobs" group:"Lens" help:"knobs"`
+}
+
+type lenses struct {
+	Lens
+	Lenses map[string]*Lens `param:"lenses" group:"Lens" help:"of the lens called NAME"`
+	Quiet  bool             `param:"quiet" group:"Other" help:"say less"`
+}
+
+func runLenses(t *testing.T, argv ...string) (*lenses, *Input, error) {
+	t.Helper()
+	o := &lenses{Lens: Lens{Width: 640}}
+	var got *Input
+	root := New("shop", "", "", o, func(_ context.Context, in *Input) error {
+		got = in
+		return nil
+	})
+	err := Execute(t.Context(), root, argv)
+	return o, got, err
+}
+
+func TestNamed(t *testing.T) {
+	file := write(t, `
+shop:
+  ros__parameters:
+    quiet: true
+    lenses:
+      Left: {device: /dev/video0, knobs: [a=1, b=2]}
+      right:
+        width: 320
+        colour: red
+`)
+	o, in, err := runLenses(t, "--ros-args", "--params-file", file, "-p", "lenses.right.device:=/dev/video2", "--", "-w", "800")
+	require.NoError(t, err)
+	require.Equal(t, map[string]*Lens{
+		"Left":  {Width: 800, Device: "/dev/video0", Knobs: []string{"a=1", "b=2"}},
+		"right": {Width: 320, Device: "/dev/video2"},
+	}, o.Lenses)
+	require.True(t, o.Quiet)
+	require.Equal(t, "/dev/video0", in.Values()["lenses.Left.device"])
+	require.Equal(t, int64(800), in.Values()["lenses.Left.width"])
+	require.Equal(t, "-p", in.Source("lenses.right.device"))
+	require.Equal(t, []string{"parameter lenses.right.colour from " + file + " line 9 is not one that shop knows"}, in.Warnings)
+	var names []string
+	for _, p := range Parameters(o) {
+		names = append(names, p.Name)
+		if p.Name != "quiet" {
+			require.Equal(t, "Lens", p.Group)
+		}
+	}
+	require.Equal(t, []string{"width", "device", "knobs", "lenses.Left.width", "lenses.Left.device", "lenses.Left.knobs",
+		"lenses.right.width", "lenses.right.device", "lenses.right.knobs", "quiet"}, names)
+
+	o, _, err = runLenses(t)
+	require.NoError(t, err)
+	require.Empty(t, o.Lenses)
+}
+
+func TestNamedErrors(t *testing.T) {
+	file := write(t, "shop: {ros__parameters: {lenses: {left: {width: 0}}}}")
+	_, _, err := runLenses(t, "--ros-args", "--params-file", file)
+	require.ErrorIs(t, err, ErrUsage)
+	require.EqualError(t, err, "parameter lenses.left.width from "+file+" line 1: 0 is not allowed, want at least 1")
+	require.Panics(t, func() {
+		Parameters(&struct {
+			Lenses map[string]*Lens `param:"lenses"`
+		}{})
+	}, "nothing that entries begin as")
+}
+
+func TestNamedIsDocumented(t *testing.T) {
+	require.Contains(t, Table(&lenses{}), "| `lenses.NAME.OPTION` |  | any |  | of the lens called NAME |\n")
+	require.NoError(t, CheckFile(write(t, "/**: {ros__parameters: {width: 640, device: '', knobs: [], quiet: false}}"), &lenses{Lens: Lens{Width: 640}}))
+}
+
+func TestReadFileOfANode(t *testing.T) {
+	file := write(t, `
+shop: {ros__parameters: {quiet: true, more: 1}}
+/robot:
+  shop: {ros__parameters: {lenses: {left: {width: 7}}}}
+`)
+	var o lenses
+	require.NoError(t, ReadFile(file, "/robot/shop", &o))
+	require.Equal(t, map[string]*Lens{"left": {Width: 7}}, o.Lenses)
+	require.False(t, o.Quiet)
+	require.NoError(t, ReadFile(file, "/shop", &o))
+	require.True(t, o.Quiet)
+	require.ErrorContains(t, ReadFile(file+"x", "/shop", &o), "open parameter file")
+}
