@@ -15,10 +15,10 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
-	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/publish"
 )
 
 // serveOptions are the parameters of the node.
@@ -100,7 +100,7 @@ func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	response.Success, response.Files = true, result.Files
 	response.MessageCount, response.TopicCount = result.Messages, uint32(result.Topics)
-	response.Start, response.End = rosTime(result.Start), rosTime(result.End)
+	response.Start, response.End = publish.Time(result.Start), publish.Time(result.End)
 	for _, loss := range result.Losses {
 		response.Losses = append(response.Losses, loss.String())
 	}
@@ -162,9 +162,4 @@ func (s *server) reporter(output string) func(done float64, ended bool) {
 			s.node.Log(bridge.Warn, "progress: %v", err)
 		}
 	}
-}
-
-// rosTime returns a time in ns since the Unix epoch, from 1970 to 2038, as ROS 2 has it.
-func rosTime(ns int64) builtin_interfaces.Time {
-	return builtin_interfaces.Time{Sec: int32(ns / 1e9), Nanosec: uint32(ns % 1e9)}
 }

@@ -12,6 +12,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/nodes/internal/publish"
 )
 
 // lingering is a publisher that closes when all others do.
@@ -53,7 +54,7 @@ func (s *sent) Publish(data []byte) error {
 // TestSendMovesStampsBehindAnUnsetOne plays twice as fast as it was recorded.
 func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 	message := tf2_msgs.TFMessage{Transforms: make([]geometry_msgs.TransformStamped, 2)}
-	message.Transforms[1].Header.Stamp = rosTime(epoch)
+	message.Transforms[1].Header.Stamp = publish.Time(epoch)
 	data, err := cdr.Marshal(&message)
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(msgs.Library(), message.TypeName())
@@ -64,5 +65,5 @@ func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cdr.Unmarshal(out.data, &message))
 	require.Zero(t, message.Transforms[0].Header.Stamp)
-	require.Equal(t, rosTime(epoch+3e9), message.Transforms[1].Header.Stamp)
+	require.Equal(t, publish.Time(epoch+3e9), message.Transforms[1].Header.Stamp)
 }

@@ -7,8 +7,8 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/nodes/internal/publish"
 )
 
 const clockTopic = "/clock"
@@ -49,14 +49,10 @@ func (s *screen) publish(m *codec.Message) error {
 }
 
 func (s *screen) tell(clock int64) error {
-	message := rosgraph_msgs.Clock{Clock: rosTime(clock)}
+	message := rosgraph_msgs.Clock{Clock: publish.Time(clock)}
 	var err error
 	if s.buf, err = cdr.Append(s.buf[:0], &message); err != nil {
 		return err
 	}
 	return s.clock.Publish(s.buf)
-}
-
-func rosTime(ns int64) builtin_interfaces.Time {
-	return builtin_interfaces.Time{Sec: int32(ns / 1e9), Nanosec: uint32(ns % 1e9)}
 }

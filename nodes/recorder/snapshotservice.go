@@ -12,11 +12,11 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
-	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/publish"
 )
 
 // serve offers the services that take snapshots, and listens to the topic that does.
@@ -107,7 +107,7 @@ func (s *snapshots) answerTakeSnapshot(ctx context.Context, name string, data []
 		return &tapedeck.TakeSnapshot_Response{Message: err.Error()}, nil
 	}
 	return &tapedeck.TakeSnapshot_Response{
-		Success: true, Path: n.path, MessageCount: n.messages, Start: rosTime(n.start), End: rosTime(n.end),
+		Success: true, Path: n.path, MessageCount: n.messages, Start: publish.Time(n.start), End: publish.Time(n.end),
 	}, nil
 }
 
@@ -129,8 +129,4 @@ func (s *snapshots) times(request *tapedeck.TakeSnapshot_Request) (before, after
 		after = time.Duration(a * 1e9)
 	}
 	return before, after, nil
-}
-
-func rosTime(ns int64) builtin_interfaces.Time {
-	return builtin_interfaces.Time{Sec: int32(ns / 1e9), Nanosec: uint32(ns % 1e9)}
 }

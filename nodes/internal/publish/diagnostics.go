@@ -1,0 +1,51 @@
+package publish
+
+import (
+	"fmt"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+// DiagnosticsTopic is where the nodes of ROS 2 tell how they are.
+const DiagnosticsTopic = "/diagnostics"
+
+// Diagnostics publishes how a node and its devices are.
+type Diagnostics struct {
+	node  bridge.Node
+	topic *Topic
+}
+
+// NewDiagnostics advertises DiagnosticsTopic.
+func NewDiagnostics(node bridge.Node) (*Diagnostics, error) {
+	t, err := Advertise(node, DiagnosticsTopic, &diag.DiagnosticArray{}, codec.DefaultQoS())
+	if err != nil {
+		return nil, err
+	}
+	return &Diagnostics{node: node, topic: t}, nil
+}
+
+// Status returns a status that is OK until its level is changed. What it is of, such as "recording", stands behind the name of the node.
+// pairs are values as Values takes them.
+func (d *Diagnostics) Status(of, message string, pairs ...any) diag.DiagnosticStatus {
+	return diag.DiagnosticStatus{Level: diag.DiagnosticStatus_OK, Name: d.node.Name() + ": " + of, Message: message, Values: Values(pairs...)}
+}
+
+// Send publishes statuses, with a stamp in ns since the Unix epoch.
+func (d *Diagnostics) Send(stamp int64, statuses ...diag.DiagnosticStatus) error {
+	return d.topic.Send(&diag.DiagnosticArray{Header: std_msgs.Header{Stamp: Time(stamp)}, Status: statuses})
+}
+
+// Close takes the topic off the graph.
+func (d *Diagnostics) Close() error { return d.topic.Close() }
+
+// Values returns pairs of a name and a value.
+func Values(pairs ...any) []diag.KeyValue {
+	var list []diag.KeyValue
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, diag.KeyValue{Key: pairs[i].(string), Value: fmt.Sprint(pairs[i+1])})
+	}
+	return list
+}
