@@ -51,7 +51,7 @@ func TestRelease(t *testing.T) {
 }
 
 // TestHash compares with hashes that others published: ROS 2 Jazzy's own, those in CARLA's CdrTopicInfo.h, and those of
-// other languages' libraries.
+// other languages' libraries, and those of mavros 2.12's definitions.
 func TestHash(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	l := msgs.Library()
@@ -87,6 +87,11 @@ func TestHash(t *testing.T) {
 		"carla_msgs/msg/CarlaWeatherParameters":      "85e1bba9e8fc0f7bf769d09771c4b2b75ff9702cd486df24e153c74232e26216",
 		"carla_msgs/msg/CarlaWorldInfo":              "b7093c2a34078b682bef09c0e60c76b06542f8ab4ea69756f9505ca06655e9ab",
 		"carla_msgs/msg/LaneInvasionEvent":           "1d81c780738761101e1b4cb165af96ed32b8aa5cd523713c9b28d1ee95af719b",
+		"mavros_msgs/msg/GPSRAW":                     "4b28d7cc90fca641477ac030408be50b691b350a1ff03a2750ab49b4be651238",
+		"mavros_msgs/msg/RCIn":                       "3dcc8e91d63f42d512ed29e767fc89fba216634f354c42467163a2b6f68f857e",
+		"mavros_msgs/msg/State":                      "11ba7686163d22281871f1cb42557e8957407469b0be813bdb1a8922c66e3131",
+		"mavros_msgs/msg/SysStatus":                  "ebe10b5bec410317a3c59430fda604262624468a2067302f27f8490993720b10",
+		"mavros_msgs/msg/VfrHud":                     "8a121968bf046a1f0f3e5074c8fed9db9ca5b6a8c0a2ee44c09c0f6a5fb88e8f",
 		"rcl_interfaces/msg/Log":                     "e28ce254ca8abc06abf92773b74602cdbf116ed34fbaf294fb9f81da9f318eac",
 		"rcl_interfaces/msg/ParameterEvent":          "043e627780fcad87a22d225bc2a037361dba713fca6a6b9f4b869a5aa0393204",
 		"rcl_interfaces/srv/DescribeParameters":      "845b484d71eb0673dae682f2e3ba3c4851a65a3dcfb97bddd82c5b57e91e4cff",

@@ -9,6 +9,7 @@ import (
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/radar_msgs"
 	"tapedeck/msgs/rcl_interfaces"
@@ -97,6 +98,17 @@ var types = []msgs.Message{
 	&geometry_msgs.VelocityStamped{},
 	&geometry_msgs.Wrench{},
 	&geometry_msgs.WrenchStamped{},
+	&mavros_msgs.Altitude{},
+	&mavros_msgs.EstimatorStatus{},
+	&mavros_msgs.ExtendedState{},
+	&mavros_msgs.GPSRAW{},
+	&mavros_msgs.RCIn{},
+	&mavros_msgs.RCOut{},
+	&mavros_msgs.State{},
+	&mavros_msgs.StatusText{},
+	&mavros_msgs.SysStatus{},
+	&mavros_msgs.TimesyncStatus{},
+	&mavros_msgs.VfrHud{},
 	&nav_msgs.GridCells{},
 	&nav_msgs.MapMetaData{},
 	&nav_msgs.OccupancyGrid{},
