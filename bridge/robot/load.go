@@ -94,7 +94,8 @@ type (
 		Pause time.Duration `yaml:"pause"`
 	}
 	cameraFile struct {
-		Topic string `yaml:"topic"`
+		Topic  string         `yaml:"topic"`
+		Device map[string]any `yaml:"device"`
 	}
 	streamFile struct {
 		Topic       string     `yaml:"topic"`
@@ -140,7 +141,7 @@ func parseMapping(text []byte) (*Mapping, error) {
 				return err
 			}
 		}
-		m.Cameras = append(m.Cameras, Camera{Name: name, Topic: c.Topic})
+		m.Cameras = append(m.Cameras, Camera{Name: name, Topic: c.Topic, Device: c.Device})
 		return nil
 	})
 	if err != nil {
@@ -159,12 +160,15 @@ func parseMapping(text []byte) (*Mapping, error) {
 // parseArm reads the streams of an arm, or below "command" those of its commands, to whose names a prefix belongs.
 func parseArm(a *Arm, n *yaml.Node, prefix string) error {
 	return eachPair(n, func(name string, n *yaml.Node) error {
-		if name == "command" && prefix == "" {
+		switch {
+		case name == "command" && prefix == "":
 			return parseArm(a, n, "command/")
+		case name == "device" && prefix == "":
+			return decodeKnown(n, &a.Device)
 		}
 		r := slices.Index(roleNames[:], prefix+name)
 		if r < 0 {
-			return fmt.Errorf("line %d: field %s not found: there are pose, joint, gripper, velocity, effort, and below command the first three", n.Line, name)
+			return fmt.Errorf("line %d: field %s not found: there are pose, joint, gripper, velocity, effort, device, and below command the first three", n.Line, name)
 		}
 		s := streamFile{Topic: n.Value}
 		if n.Kind != yaml.ScalarNode {

@@ -15,9 +15,13 @@ func TestLoadMapping(t *testing.T) {
 	require.Equal(t, &Mapping{
 		Task:     "put the red cube into the box",
 		Episodes: Boundaries{Topic: "/episode", Field: "data"},
-		Cameras:  []Camera{{"camera_0", "/wrist/color/image_raw/compressed"}, {"camera_1", "/overhead/image_raw"}},
+		Cameras:  []Camera{
+			{Name: "camera_0", Topic: "/wrist/color/image_raw/compressed"},
+			{Name: "camera_1", Topic: "/overhead/image_raw", Device: map[string]any{"type": "RealSenseCamera", "serial": "427622270438", "fps": 30}},
+		},
 		Arms: []Arm{{
 			Name:         "arm_0",
+			Device:       map[string]any{"type": "RealMan", "ip": "192.168.1.18", "port": 8080, "joints": 6},
 			Joint:        &Stream{Topic: "/joint_states", Names: []string{"shoulder", "elbow", "wrist_3_joint:wrist"}, Unit: "rad"},
 			Pose:         &Stream{Topic: "/tool_pose"},
 			Gripper:      &Stream{Topic: "/gripper/state", Fields: []string{"position", "current_force"}, Names: []string{"position", "force"}, Range: [2]float64{0, 0.085}, Scale: 1},
@@ -40,6 +44,9 @@ func TestParseMapping(t *testing.T) {
 		{"cameras: {a: {topics: /x}}", "cameras: a: line 1: yaml: unmarshal errors"},
 		{"episodes: {pause: -1s}", "episodes: pause: -1s is negative"},
 		{"episodes: {field: x}", "episodes: field x is of no topic"},
+		{"cameras: {a: {topic: /x, device: {1: {2: 3}}}}", "cameras: a: device: json: unsupported type"},
+		{"arms: {a: {device: 1}}", "arms: a: device: line 1: yaml: unmarshal errors"},
+		{"arms: {a: {device: {lens: {2: 3}}}}", "arms: a: device: json: unsupported type"},
 		{"arms: {a: {elbow: /x}}", "arms: a: elbow: line 1: field elbow not found"},
 		{"arms: {a: {command: {effort: /x}}}", "arms: a: command: effort: line 1: field effort not found"},
 		{"arms: {a: {joint: {names: [x]}}}", "arms: a: joint: the topic is missing"},
@@ -72,7 +79,7 @@ func TestMappingOfParameters(t *testing.T) {
 	}, "robot.")
 	require.NoError(t, err)
 	require.Equal(t, &Mapping{
-		Task: "stack", Episodes: Boundaries{Pause: 2 * time.Second}, Cameras: []Camera{{"eye", "/eye"}},
+		Task: "stack", Episodes: Boundaries{Pause: 2 * time.Second}, Cameras: []Camera{{Name: "eye", Topic: "/eye"}},
 		Arms: []Arm{{Name: "left", Joint: &Stream{Topic: "/joint_states", Names: []string{"a", "b"}}, Gripper: &Stream{Topic: "/gripper"}}},
 	}, m)
 	m, err = MappingOf(map[string]any{"storage": "session"}, "robot.")

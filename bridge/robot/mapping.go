@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,13 +32,15 @@ type Boundaries struct {
 
 // Camera is a topic with pictures: sensor_msgs/msg/Image or CompressedImage, or another type with the same fields.
 type Camera struct {
-	Name  string // "camera_0"
-	Topic string
+	Name   string // "camera_0"
+	Topic  string
+	Device map[string]any // what is known of it; nil is nothing
 }
 
 // Arm is an arm with its topics. A stream that there is not is nil.
 type Arm struct {
-	Name                                      string // "arm_0"
+	Name                                      string         // "arm_0"
+	Device                                    map[string]any // what is known of it; nil is nothing
 	Pose, Joint, Gripper                      *Stream
 	Velocity, Effort                          *Stream // of the joints; where both are nil, those that a JointState for Joint has
 	CommandPose, CommandJoint, CommandGripper *Stream // what it is told to do
@@ -51,16 +54,23 @@ func (a *Arm) empty() *episode.Arm {
 			topics = append(topics, s.Topic)
 		}
 	}
-	arm := &episode.Arm{Name: a.Name, Device: device(topics...)}
+	arm := &episode.Arm{Name: a.Name, Device: device(a.Device, topics...)}
 	if a.Gripper != nil {
 		arm.GripperRange = a.Gripper.Range
 	}
 	return arm
 }
 
-// device returns what is known of a camera or an arm: which topics it has.
-func device(topics ...string) json.RawMessage {
-	text, _ := json.Marshal(map[string]any{"topics": topics})
+// empty returns the camera without pictures.
+func (c *Camera) empty() *episode.Camera {
+	return &episode.Camera{Track: align.Track{Name: c.Name, Topic: c.Topic}, Device: device(c.Device, c.Topic)}
+}
+
+// device returns what is known of a camera or an arm, and which topics it has.
+func device(known map[string]any, topics ...string) json.RawMessage {
+	all := map[string]any{"topics": topics}
+	maps.Copy(all, known)
+	text, _ := json.Marshal(all) // as check has tried
 	return text
 }
 
@@ -156,11 +166,17 @@ func (m *Mapping) check() error {
 		if c.Topic == "" {
 			return fmt.Errorf("cameras: %s: the topic is missing", c.Name)
 		}
+		if _, err := json.Marshal(c.Device); err != nil {
+			return fmt.Errorf("cameras: %s: device: %w", c.Name, err)
+		}
 	}
 	for i := range m.Arms {
 		a := &m.Arms[i]
 		if err := checkName(names, a.Name); err != nil {
 			return fmt.Errorf("arms: %w", err)
+		}
+		if _, err := json.Marshal(a.Device); err != nil {
+			return fmt.Errorf("arms: %s: device: %w", a.Name, err)
 		}
 		for r := range roles {
 			if s := *a.stream(r); s != nil {

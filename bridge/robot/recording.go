@@ -282,9 +282,9 @@ func (s *survey) begin() {
 	for _, c := range s.m.Cameras {
 		list := &frameList{Recording: s.Recording, topic: c.Topic}
 		s.take.cameras = append(s.take.cameras, list)
-		s.take.Cameras = append(s.take.Cameras, &episode.Camera{
-			Track: align.Track{Name: c.Name, Topic: c.Topic}, Device: device(c.Topic), Open: list.open,
-		})
+		camera := c.empty()
+		camera.Open = list.open
+		s.take.Cameras = append(s.take.Cameras, camera)
 	}
 	for i := range s.m.Arms {
 		s.take.Arms = append(s.take.Arms, s.m.Arms[i].empty())

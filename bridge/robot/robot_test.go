@@ -187,6 +187,7 @@ arms:
   right:
     joint: {topic: /joint_states, names: ["shoulder:s", elbow], unit: deg}
     gripper: {topic: /joint_states, names: [finger], range: [0, 0.08]}
+    device: {ip: 192.168.1.18, lens: {wide: true}}
     pose: {topic: /state, scale: 0.001}
     command: {gripper: {topic: /open, names: [position]}}
 `))
@@ -201,7 +202,7 @@ arms:
 	require.Equal(t, "stack", e.Task)
 	a := e.Arms[0]
 	require.Equal(t, "right", a.Name)
-	require.JSONEq(t, `{"topics": ["/state", "/joint_states", "/open"]}`, string(a.Device))
+	require.JSONEq(t, `{"topics": ["/state", "/joint_states", "/open"], "ip": "192.168.1.18", "lens": {"wide": true}}`, string(a.Device))
 	require.Equal(t, []align.Column{{Name: "s", Unit: "deg", Interp: align.Linear}, {Name: "elbow", Unit: "deg", Interp: align.Linear}}, a.Joint.Columns)
 	require.Equal(t, []float64{90, 0, 90, 1, 90, 2, 90, 3}, a.Joint.Values[:8])
 	require.Len(t, a.Joint.Stamps, 5)

@@ -49,7 +49,7 @@ func NewWriter(s Session, m *Mapping) *Writer {
 // prepare has the cameras and arms that the mapping has by now.
 func (w *Writer) prepare() {
 	for _, c := range w.m.Cameras[len(w.cameras):] {
-		w.cameras = append(w.cameras, &episode.Camera{Track: align.Track{Name: c.Name, Topic: c.Topic}, Device: device(c.Topic)})
+		w.cameras = append(w.cameras, c.empty())
 	}
 	for i := len(w.arms); i < len(w.m.Arms); i++ {
 		w.arms = append(w.arms, w.m.Arms[i].empty())

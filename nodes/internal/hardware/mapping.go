@@ -1,0 +1,47 @@
+// Package hardware is what the nodes that publish hardware are told of it, so that the recorder can be told the same.
+package hardware
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	"tapedeck/bridge/robot"
+	"tapedeck/config"
+)
+
+// Mapping returns the cameras and arms that a ROS 2 parameter file gives camera_publisher and arm_publisher of a namespace, with the
+// topics on which these publish, and what sessions tell of the devices.
+func Mapping(file, namespace string) (*robot.Mapping, error) {
+	cameras := struct {
+		Camera
+		Cameras map[string]*Camera `param:"cameras"`
+	}{Camera: DefaultCamera()}
+	if err := config.ReadFile(file, path.Join("/", namespace, "camera_publisher"), &cameras); err != nil {
+		return nil, err
+	}
+	arms := struct {
+		Arm
+		Arms map[string]*Arm `param:"arms"`
+	}{Arm: DefaultArm()}
+	if err := config.ReadFile(file, path.Join("/", namespace, "arm_publisher"), &arms); err != nil {
+		return nil, err
+	}
+	m := &robot.Mapping{}
+	for _, name := range slices.Sorted(maps.Keys(cameras.Cameras)) {
+		c := cameras.Cameras[name]
+		m.Cameras = append(m.Cameras, robot.Camera{Name: name, Topic: path.Join("/", namespace, c.Topic(name)), Device: c.metadata()})
+	}
+	for _, name := range slices.Sorted(maps.Keys(arms.Arms)) {
+		topic := func(last string) *robot.Stream { return &robot.Stream{Topic: path.Join("/", namespace, name, last)} }
+		m.Arms = append(m.Arms, robot.Arm{
+			Name: name, Device: arms.Arms[name].metadata(), Joint: topic("joint_states"), Pose: topic("tool_pose"), Gripper: topic("gripper"),
+		})
+	}
+	if len(m.Cameras)+len(m.Arms) == 0 {
+		return nil, fmt.Errorf("%s: there are neither cameras of camera_publisher nor arms of arm_publisher in it, as nodes in the namespace %s have them",
+			file, path.Join("/", namespace))
+	}
+	return m, nil
+}

@@ -1,0 +1,47 @@
+package hardware
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge/robot"
+)
+
+func TestMapping(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "robot.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`
+/**:
+  camera_publisher:
+    ros__parameters:
+      rate: 30.0
+      cameras:
+        camera_1: {device: /dev/video4, format: YUYV, width: 640, height: 480, rate: 15}
+        camera_0: {serial: "153122070447", model: RealSenseCamera}
+  arm_publisher:
+    ros__parameters:
+      arms:
+        arm_0: {host: 192.168.1.18, joints: 6}
+`), 0o666))
+	m, err := Mapping(file, "/lab")
+	require.NoError(t, err)
+	require.Equal(t, &robot.Mapping{
+		Cameras: []robot.Camera{
+			{Name: "camera_0", Topic: "/lab/camera_0/image_raw/compressed", Device: map[string]any{"type": "RealSenseCamera", "serial": "153122070447", "fps": 30.0}},
+			{Name: "camera_1", Topic: "/lab/camera_1/image_raw", Device: map[string]any{"type": "V4L2", "device": "/dev/video4", "width": 640, "height": 480, "fps": 15.0}},
+		},
+		Arms: []robot.Arm{{
+			Name: "arm_0", Device: map[string]any{"type": "RealMan", "ip": "192.168.1.18", "port": 8080, "joints": 6},
+			Joint: &robot.Stream{Topic: "/lab/arm_0/joint_states"}, Pose: &robot.Stream{Topic: "/lab/arm_0/tool_pose"},
+			Gripper: &robot.Stream{Topic: "/lab/arm_0/gripper"},
+		}},
+	}, m)
+
+	require.NoError(t, os.WriteFile(file, []byte("recorder: {ros__parameters: {all: true}}"), 0o666))
+	_, err = Mapping(file, "")
+	require.ErrorContains(t, err, "robot.yaml: there are neither cameras of camera_publisher nor arms of arm_publisher in it, as nodes in the namespace / have them")
+	_, err = Mapping(file+"x", "")
+	require.ErrorContains(t, err, "no such file")
+}
