@@ -101,8 +101,8 @@ func (o *options) check(topics []string) error {
 	if o.Storage != storageCARLA && o.carlaOptions != (carlaOptions{}) {
 		return config.Usagef("carla_mapping, carla_profile: they are for --storage carla")
 	}
-	if o.Storage != storageSession && o.RobotMapping != "" {
-		return config.Usagef("robot_mapping: it is for --storage session")
+	if o.Storage != storageSession && o.RobotMapping+o.Hardware != "" {
+		return config.Usagef("robot_mapping, hardware: they are for --storage session")
 	}
 	if o.Output != "" && o.OutputPrefix != "" {
 		return config.Usagef("output, output_prefix: give one of them")

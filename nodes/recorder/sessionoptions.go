@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"tapedeck/bridge/robot"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/hardware"
 )
 
 // robotPrefix is what the names of parameters begin with that are a mapping.
@@ -15,13 +17,15 @@ const robotPrefix = "robot."
 // sessionOptions say which topics are a robot's, for sessions.
 type sessionOptions struct {
 	RobotMapping string `param:"robot_mapping" group:"Sessions" value:"FILE" help:"YAML FILE that says which topics are a robot's cameras and arms, and what begins another session; by default parameters below robot do, or names and types of topics; storage session only"`
+	Hardware     string `param:"hardware" group:"Sessions" value:"FILE" help:"instead of a mapping, the parameter FILE with the cameras and arms of camera_publisher and arm_publisher, whose topics are recorded if none is named; storage session only"`
 
 	parameters map[string]any // those of a mapping
+	namespace  string         // of the node
 }
 
 // takeParameters takes the parameters that are a mapping out of those that are not known.
 func (o *sessionOptions) takeParameters(in *config.Input) {
-	o.parameters = map[string]any{}
+	o.parameters, o.namespace = map[string]any{}, in.Namespace
 	for name, value := range in.Extra {
 		if strings.HasPrefix(name, robotPrefix) {
 			o.parameters[name] = value
@@ -36,14 +40,35 @@ func (o *sessionOptions) mapping() (*robot.Mapping, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case o.RobotMapping != "" && o.Hardware != "":
+		return nil, errors.New("robot_mapping, hardware: give one of them")
+	case o.Hardware != "":
+		return o.fromHardware(fromParameters)
+	case o.RobotMapping != "" && fromParameters != nil:
+		return nil, fmt.Errorf("robot_mapping, %s*: give one of them", robotPrefix)
 	case o.RobotMapping == "":
 		return fromParameters, nil
-	case fromParameters != nil:
-		return nil, fmt.Errorf("robot_mapping, %s*: give one of them", robotPrefix)
 	}
 	m, err := robot.LoadMapping(o.RobotMapping)
 	if err != nil {
 		return nil, fmt.Errorf("robot_mapping: %w", err)
 	}
+	return m, nil
+}
+
+// fromHardware returns which topics are those of the hardware, and what of their messages is an episode, as parameters say, of which there
+// may be none.
+func (o *sessionOptions) fromHardware(parameters *robot.Mapping) (*robot.Mapping, error) {
+	m, err := hardware.Mapping(o.Hardware, o.namespace)
+	if err != nil {
+		return nil, fmt.Errorf("hardware: %w", err)
+	}
+	if parameters == nil {
+		return m, nil
+	}
+	if len(parameters.Cameras)+len(parameters.Arms) > 0 {
+		return nil, fmt.Errorf("hardware, %scameras and %[1]sarms: give one of them", robotPrefix)
+	}
+	m.Task, m.Episodes, m.Receive = parameters.Task, parameters.Episodes, parameters.Receive
 	return m, nil
 }

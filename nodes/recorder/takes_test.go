@@ -168,7 +168,10 @@ func TestSessionOptions(t *testing.T) {
 	o.RobotMapping = "../../config/robot_mapping.yaml"
 	_, err = o.mapping()
 	require.EqualError(t, err, "robot_mapping, robot.*: give one of them")
-	o.parameters = nil
+	o.Hardware = "x"
+	_, err = o.mapping()
+	require.EqualError(t, err, "robot_mapping, hardware: give one of them")
+	o.Hardware, o.parameters = "", nil
 	m, err = o.mapping()
 	require.NoError(t, err)
 	require.Contains(t, m.Topics(), "/wrist/color/image_raw/compressed")
@@ -180,4 +183,29 @@ func TestSessionOptions(t *testing.T) {
 		require.True(t, inSession(nil, topic, typeName), topic)
 	}
 	require.False(t, inSession(nil, "/imu", "sensor_msgs/msg/Imu"))
+}
+
+func TestSessionOfHardware(t *testing.T) {
+	o := testOptions(storageSession)
+	o.namespace, o.Hardware = "/lab", filepath.Join(t.TempDir(), "hardware.yaml")
+	require.NoError(t, os.WriteFile(o.Hardware, []byte(`
+/lab:
+  camera_publisher: {ros__parameters: {cameras: {camera_0: {device: /dev/video0, rate: 30}}}}
+  arm_publisher: {ros__parameters: {arms: {arm_0: {host: 192.168.1.18, joints: 6}}}}
+`), 0o666))
+	o.parameters = map[string]any{"robot.task": "fold", "robot.episodes.pause": "2s"}
+	m, err := o.mapping()
+	require.NoError(t, err)
+	require.Equal(t, "fold", m.Task)
+	require.Equal(t, 2*time.Second, m.Episodes.Pause)
+	require.Equal(t, []string{"/lab/arm_0/gripper", "/lab/arm_0/joint_states", "/lab/arm_0/tool_pose", "/lab/camera_0/image_raw/compressed"}, m.Topics())
+	require.Equal(t, "192.168.1.18", m.Arms[0].Device["ip"])
+	o.parameters = map[string]any{"robot.cameras.camera_0": "/eye"}
+	_, err = o.mapping()
+	require.EqualError(t, err, "hardware, robot.cameras and robot.arms: give one of them")
+	o.namespace = "/other"
+	_, err = o.mapping()
+	require.ErrorContains(t, err, "hardware.yaml: there are neither cameras")
+	o.Storage = storageMCAP
+	require.EqualError(t, o.check([]string{"/imu"}), "robot_mapping, hardware: they are for --storage session")
 }
