@@ -12,6 +12,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/internal/publish"
 )
 
 // player publishes recordings onto a node's graph.
@@ -127,7 +128,11 @@ func (p *player) await(ctx context.Context) error {
 			return err
 		}
 	}
-	missing, err := awaitMatches(ctx, p.node, p.opened, list, p.options.MatchPatience)
+	var offers []publish.Offer
+	for _, one := range list {
+		offers = append(offers, one.Offer)
+	}
+	missing, err := publish.AwaitMatches(ctx, p.node, p.opened, offers, p.options.MatchPatience)
 	if missing != nil {
 		p.node.Log(bridge.Warn, "subscribers of %s have not met their publishers in %v, and may miss messages; match_patience is how long that is waited for",
 			strings.Join(missing, ", "), p.options.MatchPatience)

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/wire"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/publish"
 )
 
 // publishers publish the messages of channels.
@@ -20,11 +22,9 @@ type publishers map[*codec.Channel]*publisher
 
 // publisher is shared by the channels of one topic and type.
 type publisher struct {
-	bridge.Publisher
-	typeName string
-	qos      codec.QoS
-	stamps   *cdr.Stamps // to be moved; nil: none
-	odd      bool        // a message that is none was told of
+	publish.Offer
+	stamps *cdr.Stamps // to be moved; nil: none
+	odd    bool        // a message that is none was told of
 }
 
 // advertise creates the publishers of the channels. A topic that cannot be published does not keep the others from being played.
@@ -61,7 +61,7 @@ func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publish
 			node.Log(bridge.Warn, "%s is not played: %v", k.topic, err)
 			continue
 		}
-		shared := &publisher{Publisher: own, typeName: k.typeName, qos: qos}
+		shared := &publisher{Offer: publish.Offer{Publisher: own, Type: k.typeName, QoS: qos}}
 		for _, c := range byKey[k] {
 			all[c] = shared
 		}
@@ -95,12 +95,12 @@ func offer(channels []*codec.Channel) codec.QoS {
 func (p *publisher) latchedDepth(c *codec.Channel) int {
 	depth := codec.LatchedDepth(c)
 	switch {
-	case depth > 0 || p.qos.Durability != codec.TransientLocal:
+	case depth > 0 || p.QoS.Durability != codec.TransientLocal:
 		return depth
-	case p.qos.History == codec.KeepAll:
+	case p.QoS.History == codec.KeepAll:
 		return codec.All
 	}
-	return max(p.qos.Depth, 1)
+	return max(p.QoS.Depth, 1)
 }
 
 // list returns each publisher once, in the order of their topics.
@@ -113,6 +113,33 @@ func (p publishers) list() []*publisher {
 	}
 	slices.SortFunc(list, func(a, b *publisher) int { return strings.Compare(a.Topic(), b.Topic()) })
 	return list
+}
+
+// awaitSubscribers waits until each publisher has a subscriber.
+func awaitSubscribers(ctx context.Context, node bridge.Node, list []*publisher) error {
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	told := time.Now()
+	for {
+		var missing []string
+		for _, p := range list {
+			if p.Subscribers() == 0 {
+				missing = append(missing, p.Topic())
+			}
+		}
+		if missing == nil {
+			return nil
+		}
+		if time.Since(told) > 5*time.Second {
+			told = time.Now()
+			node.Log(bridge.Info, "waiting for subscribers of %s", strings.Join(missing, ", "))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-poll.C:
+		}
+	}
 }
 
 // close has publishers that block fail. Each of them may take a second, for a subscriber that does not answer: they end together.

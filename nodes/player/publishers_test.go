@@ -35,7 +35,7 @@ func TestPublishersCloseTogether(*testing.T) {
 	p := publishers{}
 	for _, topic := range []string{"/a", "/b", "/c"} {
 		all.Add(1)
-		p[&codec.Channel{Topic: topic}] = &publisher{Publisher: &lingering{topic: topic, all: &all}}
+		p[&codec.Channel{Topic: topic}] = &publisher{Offer: publish.Offer{Publisher: &lingering{topic: topic, all: &all}}}
 	}
 	p.close()
 }
@@ -60,7 +60,7 @@ func TestSendMovesStampsBehindAnUnsetOne(t *testing.T) {
 	schema, err := cdr.NewSchema(msgs.Library(), message.TypeName())
 	require.NoError(t, err)
 	out := &sent{}
-	p := publisher{Publisher: out, stamps: schema.Stamps()}
+	p := publisher{Offer: publish.Offer{Publisher: out}, stamps: schema.Stamps()}
 	err = p.send(&codec.Message{LogTime: epoch, Data: data}, func(t int64) int64 { return epoch + 3e9 + (t-epoch)/2 })
 	require.NoError(t, err)
 	require.NoError(t, cdr.Unmarshal(out.data, &message))

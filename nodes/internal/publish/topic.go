@@ -13,7 +13,7 @@ import (
 
 // Topic publishes messages of one type. Its methods may be called from several goroutines at once.
 type Topic struct {
-	bridge.Publisher
+	Offer
 
 	mu  sync.Mutex
 	buf []byte
@@ -25,7 +25,7 @@ func Advertise(node bridge.Node, topic string, m msgs.Message, qos codec.QoS) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Topic{Publisher: p}, nil
+	return &Topic{Offer: Offer{Publisher: p, Type: m.TypeName(), QoS: qos}}, nil
 }
 
 // Send publishes m, which is of the topic's type.

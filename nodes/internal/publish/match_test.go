@@ -1,6 +1,7 @@
-package main
+package publish
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -31,14 +32,14 @@ func TestUnmatched(t *testing.T) {
 		{Name: "/a", Subscribers: []bridge.Endpoint{reader("T", codec.Reliable), reader("T", codec.BestEffort), reader("U", codec.Reliable)}},
 		{Name: "/b"},
 	}
-	offering := func(topic string, reliability codec.Reliability, count int) *publisher {
+	offering := func(topic string, reliability codec.Reliability, count int) Offer {
 		qos := codec.DefaultQoS()
 		qos.Reliability = reliability
-		return &publisher{Publisher: met{topic: topic, count: count}, typeName: "T", qos: qos}
+		return Offer{Publisher: met{topic: topic, count: count}, Type: "T", QoS: qos}
 	}
 	for name, test := range map[string]struct {
-		publisher *publisher
-		missing   bool
+		offer   Offer
+		missing bool
 	}{
 		"all met":                     {offering("/a", codec.Reliable, 2), false},
 		"more than are known":         {offering("/a", codec.Reliable, 3), false},
@@ -50,7 +51,7 @@ func TestUnmatched(t *testing.T) {
 		"a topic that is called like": {offering("/a/b", codec.Reliable, 0), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.missing, unmatched(topics, []*publisher{test.publisher}) != nil)
+			require.Equal(t, test.missing, unmatched(topics, []Offer{test.offer}) != nil)
 		})
 	}
 }
@@ -63,17 +64,19 @@ func TestAwaitMatches(t *testing.T) {
 	_, err = node.Subscribe("/a", "T", codec.DefaultQoS(), func([]bridge.Sample) {})
 	require.NoError(t, err)
 	long := time.Now().Add(-time.Hour)
-	list := []*publisher{{Publisher: met{topic: "/a"}, typeName: "T", qos: codec.DefaultQoS()}}
-	missing, err := awaitMatches(t.Context(), node, long, list, time.Millisecond)
+	list := []Offer{{Publisher: met{topic: "/a"}, Type: "T", QoS: codec.DefaultQoS()}}
+	missing, err := AwaitMatches(t.Context(), node, long, list, time.Millisecond)
 	require.NoError(t, err)
 	require.Equal(t, []string{"/a"}, missing, "it is named")
-	missing, err = awaitMatches(t.Context(), node, long, list, 0)
+	missing, err = AwaitMatches(t.Context(), node, long, list, 0)
 	require.NoError(t, err)
 	require.Nil(t, missing, "nobody waits")
 	list[0].Publisher = met{topic: "/a", count: 1}
-	missing, err = awaitMatches(t.Context(), node, long, list, patient)
+	missing, err = AwaitMatches(t.Context(), node, long, list, time.Minute)
 	require.NoError(t, err)
 	require.Nil(t, missing)
-	_, err = awaitMatches(canceled(t), node, time.Now(), list, patient)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = AwaitMatches(canceled, node, time.Now(), list, time.Minute)
 	require.Error(t, err)
 }

@@ -1,11 +1,11 @@
-package main
+package publish
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"tapedeck/bridge"
+	"tapedeck/codec"
 )
 
 const (
@@ -16,9 +16,16 @@ const (
 	quiet = 250 * time.Millisecond
 )
 
-// awaitMatches waits until the subscribers that are there have met the publishers of a node that came to the graph at that time, at
-// most for so long, and says which have not.
-func awaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list []*publisher, patience time.Duration) (missing []string, err error) {
+// Offer is a publisher with what it offers to subscribers.
+type Offer struct {
+	bridge.Publisher
+	Type string // "sensor_msgs/msg/Imu"
+	QoS  codec.QoS
+}
+
+// AwaitMatches waits until the subscribers that are there have met the publishers of a node that came to the graph at that time, at
+// most for so long, and returns the topics of which they have not. The error is that of ctx. A patience of 0 does not wait.
+func AwaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list []Offer, patience time.Duration) (missing []string, err error) {
 	if patience <= 0 {
 		return nil, nil
 	}
@@ -44,7 +51,7 @@ func awaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list 
 }
 
 // unmatched returns the topics whose subscribers, as the graph has them, have not all met their publisher.
-func unmatched(topics []bridge.Topic, list []*publisher) (missing []string) {
+func unmatched(topics []bridge.Topic, list []Offer) (missing []string) {
 	for _, p := range list {
 		expected := 0
 		for _, topic := range topics {
@@ -52,7 +59,7 @@ func unmatched(topics []bridge.Topic, list []*publisher) (missing []string) {
 				continue
 			}
 			for _, s := range topic.Subscribers {
-				if ok, _ := bridge.Compatible(p.qos, s.QoS); ok && s.Type == p.typeName {
+				if ok, _ := bridge.Compatible(p.QoS, s.QoS); ok && s.Type == p.Type {
 					expected++
 				}
 			}
@@ -62,31 +69,4 @@ func unmatched(topics []bridge.Topic, list []*publisher) (missing []string) {
 		}
 	}
 	return missing
-}
-
-// awaitSubscribers waits until each publisher has a subscriber.
-func awaitSubscribers(ctx context.Context, node bridge.Node, list []*publisher) error {
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	told := time.Now()
-	for {
-		var missing []string
-		for _, p := range list {
-			if p.Subscribers() == 0 {
-				missing = append(missing, p.Topic())
-			}
-		}
-		if missing == nil {
-			return nil
-		}
-		if time.Since(told) > 5*time.Second {
-			told = time.Now()
-			node.Log(bridge.Info, "waiting for subscribers of %s", strings.Join(missing, ", "))
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-poll.C:
-		}
-	}
 }
