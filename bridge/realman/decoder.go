@@ -1,0 +1,519 @@
+package realman
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+)
+
+const (
+	degree = math.Pi / 180
+	gram   = 9.80665e-3 // N
+)
+
+// unit is that of numbers on the wire: so many are so much in SI.
+type unit struct{ count, is float64 }
+
+var (
+	whole       = unit{1, 1}
+	milli       = unit{1e3, 1}
+	micro       = unit{1e6, 1}
+	millidegree = unit{1e3, degree}
+	grams       = unit{1, gram}
+)
+
+// Bounds in SI of what an arm can be like: what is beyond is no state of one, but damaged.
+const (
+	maxAngle       = 1e4 // rad
+	maxSpeed       = 1e3
+	maxCurrent     = 1e3
+	maxVoltage     = 1e3
+	maxTemperature = 1e3
+	maxPosition    = 1e2 // m
+	maxEuler       = 10  // rad
+	maxForce       = 1e5
+	maxGripper     = 1e6
+	maxCode        = 1 << 32
+)
+
+// decoder turns replies and packets of one arm into updates. What it returned before is overwritten.
+type decoder struct {
+	joints int     // that the arm has; 0: 6 or 7
+	speed  float64 // what a unit of speed is, in rad/s
+
+	packet     packet
+	update     Update
+	count      int // of joints, by the first field that tells them
+	err        error
+	errors     []int
+	codes      [7]int
+	enabled    [7]bool
+	pose       Pose
+	force      Force
+	gripper    Gripper
+	controller Controller
+	lift       Lift
+	handle     Handle
+	pushSet    bool
+}
+
+// readers are by the name of what they read.
+var readers = map[string]func(*decoder){
+	"realtime_arm_joint_state": (*decoder).readPush,
+	"current_arm_state":        (*decoder).readArmState,
+	"arm_all_state":            (*decoder).readAllState,
+	"joint_degree": func(d *decoder) {
+		d.update.Joints = d.perJoint("joint", &d.packet.Joint, millidegree, maxAngle, partJoints)
+	},
+	"joint_en_state":            func(d *decoder) { d.readEnabled("en_state", &d.packet.EnState) },
+	"joint_err_flag":            func(d *decoder) { d.readJointErrors("err_flag", &d.packet.ErrFlag) },
+	"current_joint_temperature": func(d *decoder) { d.readTemperatures("joint_temperature", &d.packet.JointTemperature) },
+	"current_joint_current":     func(d *decoder) { d.readCurrents("joint_current", &d.packet.JointCurrent) },
+	"current_joint_voltage":     func(d *decoder) { d.readVoltages("joint_voltage", &d.packet.JointVoltage) },
+	"controller_state":          (*decoder).readController,
+	"lift_state":                func(d *decoder) { d.readLift("", &d.packet.Height, &d.packet.Current, &d.packet.ErrFlag) },
+	"get_gripper_state":         (*decoder).readGripper,
+	"get_force_data":            (*decoder).readForceData,
+	"get_Fz":                    (*decoder).readFz,
+	"arm_software_info":         (*decoder).readModel,
+	"arm_software_version":      (*decoder).readModel,
+	"set_realtime_push":         (*decoder).readPushSet,
+}
+
+// decode reads an object. An update with nothing in it is of something else that controllers say. After an error the update has a name if
+// that could be read.
+func (d *decoder) decode(data []byte) (*Update, error) {
+	d.packet, d.update, d.count, d.err = packet{}, Update{}, d.joints, nil
+	if err := json.Unmarshal(data, &d.packet); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) && wrong.Field != "" {
+			err = fmt.Errorf("%s is a %s, want an object", wrong.Field, wrong.Value)
+		} else {
+			err = fmt.Errorf("%w: %s", err, excerpt(data))
+		}
+		d.err = err
+	}
+	// The state is a bool in some answers to commands.
+	name := string(d.packet.State)
+	if _, known := readers[name]; !known && d.packet.Command != "" {
+		name = string(d.packet.Command)
+	}
+	d.update.Name = name
+	if name == "" && d.err == nil {
+		d.err = fmt.Errorf("there is neither a state nor a command: %s", excerpt(data))
+	}
+	p := &d.packet
+	if read := readers[name]; read != nil && d.err == nil {
+		if d.update.Refused = name != "set_realtime_push" && (p.State == "false" || p.GetState == "false" || p.ReadState == "false"); !d.update.Refused {
+			read(d)
+		}
+	}
+	if d.err != nil {
+		if name != "" {
+			d.err = fmt.Errorf("%.40q: %w", name, d.err)
+		}
+		return &Update{Name: name}, d.err
+	}
+	return &d.update, nil
+}
+
+// fail notes what is wrong with a field, unless something was before.
+func (d *decoder) fail(field, format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%s "+format, append([]any{field}, args...)...)
+	}
+}
+
+// scaled returns the numbers of a field in SI, nil if it is not there. They are so many as least and most say.
+func (d *decoder) scaled(field string, n *numbers, least, most int, u unit, limit float64) []float64 {
+	if !n.given {
+		return nil
+	}
+	list := n.list[:n.n]
+	if n.err != nil {
+		d.fail(field, "%w", n.err)
+		return nil
+	}
+	if n.n < least || n.n > most {
+		want := fmt.Sprint(least)
+		if most > least {
+			want = fmt.Sprintf("%d to %d", least, most)
+		}
+		d.fail(field, "has %d numbers, want %s", n.n, want)
+		return nil
+	}
+	for i := range list {
+		x := list[i] / u.count * u.is
+		if math.Abs(x) > limit {
+			d.fail(field, "has %g, which cannot be", list[i])
+			return nil
+		}
+		list[i] = x
+	}
+	return list
+}
+
+// perJoint returns the numbers of a field with one for each joint.
+func (d *decoder) perJoint(field string, n *numbers, u unit, limit float64, p part) []float64 {
+	least, most := 6, 7
+	if d.count > 0 {
+		least, most = d.count, d.count
+	}
+	list := d.scaled(field, n, least, most, u, limit)
+	if list != nil {
+		d.count = len(list)
+		d.update.has |= p
+	}
+	return list
+}
+
+// one returns the number of a field, or instead of one that is not there something else.
+func (d *decoder) one(field string, n *numbers, u unit, limit, instead float64) float64 {
+	if list := d.scaled(field, n, 1, 1, u, limit); list != nil {
+		return list[0]
+	}
+	return instead
+}
+
+// areWhole says whether the numbers of a field are whole.
+func (d *decoder) areWhole(field string, list []float64) bool {
+	for _, x := range list {
+		if x != math.Trunc(x) {
+			d.fail(field, "has %g, want a whole number", x)
+			return false
+		}
+	}
+	return true
+}
+
+// integer returns the whole number of a field, -1 if it is not there.
+func (d *decoder) integer(field string, n *numbers) int {
+	list := d.scaled(field, n, 1, 1, whole, maxCode)
+	if list == nil || !d.areWhole(field, list) {
+		return -1
+	}
+	return int(list[0])
+}
+
+// need fails for a field that is not there.
+func (d *decoder) need(field string, n *numbers) {
+	if !n.given {
+		d.fail(field, "is missing")
+	}
+}
+
+func (d *decoder) readPush() {
+	p, s := &d.packet, &d.packet.JointStatus
+	d.need("joint_status.joint_position", &s.Position)
+	d.update.Joints = d.perJoint("joint_status.joint_position", &s.Position, millidegree, maxAngle, partJoints)
+	d.update.Speeds = d.perJoint("joint_status.joint_speed", &s.Speed, unit{1, d.speed}, maxSpeed, 0)
+	d.readCurrents("joint_status.joint_current", &s.Current)
+	d.readVoltages("joint_status.joint_voltage", &s.Voltage)
+	d.readTemperatures("joint_status.joint_temperature", &s.Temperature)
+	d.readJointErrors("joint_status.joint_err_code", &s.ErrCode)
+	d.readEnabled("joint_status.joint_en_flag", &s.EnFlag)
+	d.readErrors("", &p.errorCodes)
+	d.readWaypoint()
+	d.update.Motion = string(p.Motion)
+	d.readForce("six_force_sensor.", &p.SixForce, 6)
+	d.readForce("one_force_sensor.", &p.OneForce, 1)
+	d.readLift("lift_state.", &p.Lift.Height, &p.Lift.Current, &p.Lift.ErrFlag)
+	if p.Handle.IO1.given {
+		d.handle = Handle{d.integer("aloha_state.io1_state", &p.Handle.IO1) == 1, d.integer("aloha_state.io2_state", &p.Handle.IO2) == 1}
+		d.update.Handle = &d.handle
+	}
+	d.readHand()
+	d.readPlus()
+}
+
+func (d *decoder) readArmState() {
+	s := &d.packet.ArmState
+	d.need("arm_state.joint", &s.Joint)
+	d.need("arm_state.pose", &s.Pose)
+	d.update.Joints = d.perJoint("arm_state.joint", &s.Joint, millidegree, maxAngle, partJoints)
+	if pose := d.scaled("arm_state.pose", &s.Pose, 6, 6, whole, math.MaxInt64); pose != nil {
+		position, euler := numbers{given: true, n: 3}, numbers{given: true, n: 3}
+		copy(position.list[:], pose[:3])
+		copy(euler.list[:], pose[3:])
+		d.setPose("arm_state.pose", "arm_state.pose", &position, &euler)
+	}
+	d.readErrors("arm_state.", &s.errorCodes)
+}
+
+func (d *decoder) readAllState() {
+	s := &d.packet.AllState
+	d.readTemperatures("all_state.temperature", &s.Temperature)
+	d.readCurrents("all_state.current", &s.Current)
+	d.readVoltages("all_state.voltage", &s.Voltage)
+	d.readJointErrors("all_state.err_flag", &s.ErrFlag)
+	d.readEnabled("all_state.en_flag", &s.EnFlag)
+	d.readErrors("all_state.", &s.errorCodes)
+}
+
+func (d *decoder) readTemperatures(field string, n *numbers) {
+	d.update.Temperatures = d.perJoint(field, n, milli, maxTemperature, partTemperatures)
+}
+
+func (d *decoder) readCurrents(field string, n *numbers) {
+	d.update.Currents = d.perJoint(field, n, micro, maxCurrent, partCurrents)
+}
+
+func (d *decoder) readVoltages(field string, n *numbers) {
+	d.update.Voltages = d.perJoint(field, n, milli, maxVoltage, partVoltages)
+}
+
+func (d *decoder) readJointErrors(field string, n *numbers) {
+	list := d.perJoint(field, n, whole, maxCode, partJointErrors)
+	if list == nil || !d.areWhole(field, list) {
+		return
+	}
+	for i, x := range list {
+		d.codes[i] = int(x)
+	}
+	d.update.JointErrors = d.codes[:len(list)]
+}
+
+func (d *decoder) readEnabled(field string, n *numbers) {
+	list := d.perJoint(field, n, whole, maxCode, partEnabled)
+	if list == nil {
+		return
+	}
+	for i, x := range list {
+		d.enabled[i] = x != 0
+	}
+	d.update.Enabled = d.enabled[:len(list)]
+}
+
+// readErrors reads the errors of an arm, whatever its generation.
+func (d *decoder) readErrors(prefix string, e *errorCodes) {
+	if !e.Err.given && !e.ArmErr.given && !e.SysErr.given {
+		return
+	}
+	list := d.errors[:0]
+	for _, f := range []struct {
+		name string
+		n    *numbers
+	}{{prefix + "err", &e.Err.numbers}, {prefix + "arm_err", &e.ArmErr}, {prefix + "sys_err", &e.SysErr}} {
+		codes := d.scaled(f.name, f.n, 0, maxNumbers, whole, maxCode)
+		if !d.areWhole(f.name, codes) {
+			return
+		}
+		for _, code := range codes {
+			if code != 0 {
+				list = append(list, int(code))
+			}
+		}
+	}
+	if list == nil {
+		list = []int{}
+	}
+	d.errors, d.update.Errors = list, list
+	d.update.has |= partErrors
+}
+
+func (d *decoder) readWaypoint() {
+	w := &d.packet.Waypoint
+	quat := d.scaled("waypoint.quat", &w.Quat, 4, 4, micro, 2)
+	switch {
+	case !w.Position.given:
+	case quat != nil && quat[0] == 0 && quat[1] == 0 && quat[2] == 0 && quat[3] == 0 && w.Euler.given, quat == nil && w.Euler.given:
+		d.setPose("waypoint.position", "waypoint.euler", &w.Position, &w.Euler)
+	case quat == nil:
+		d.fail("waypoint.quat", "is missing")
+	default:
+		length := math.Hypot(math.Hypot(quat[0], quat[1]), math.Hypot(quat[2], quat[3]))
+		if length < 0.9 || length > 1.1 {
+			d.fail("waypoint.quat", "has the length %.3g, want 1", length)
+			return
+		}
+		d.setPosition("waypoint.position", &w.Position)
+		d.pose.Quaternion = [4]float64{quat[1] / length, quat[2] / length, quat[3] / length, quat[0] / length}
+	}
+}
+
+func (d *decoder) setPosition(field string, n *numbers) {
+	if list := d.scaled(field, n, 3, 3, micro, maxPosition); list != nil {
+		d.pose.Position = [3]float64(list)
+		d.update.Pose = &d.pose
+		d.update.has |= partPose
+	}
+}
+
+// setPose sets the pose of which angles about fixed axes x, y and z are told.
+func (d *decoder) setPose(position, euler string, p, e *numbers) {
+	d.setPosition(position, p)
+	if list := d.scaled(euler, e, 3, 3, milli, maxEuler); list != nil {
+		d.pose.Quaternion = quaternion(list[0], list[1], list[2])
+	}
+}
+
+// quaternion returns the rotation Rz(yaw)·Ry(pitch)·Rx(roll) as x, y, z, w.
+func quaternion(roll, pitch, yaw float64) [4]float64 {
+	sr, cr := math.Sincos(roll / 2)
+	sp, cp := math.Sincos(pitch / 2)
+	sy, cy := math.Sincos(yaw / 2)
+	return [4]float64{sr*cp*cy - cr*sp*sy, cr*sp*cy + sr*cp*sy, cr*cp*sy - sr*sp*cy, cr*cp*cy + sr*sp*sy}
+}
+
+// readForce reads what a sensor with so many axes feels.
+func (d *decoder) readForce(prefix string, f *force, axes int) {
+	if !f.Force.given && !f.ZeroForce.given {
+		return
+	}
+	d.force = Force{Axes: axes}
+	d.need(prefix+"zero_force", &f.ZeroForce)
+	d.setForce(prefix+"force", &f.Force, &d.force.Raw)
+	d.setForce(prefix+"zero_force", &f.ZeroForce, &d.force.External)
+	if frame := d.integer(prefix+"coordinate", &f.Coordinate); frame >= 0 {
+		d.force.Frame = Frame(frame)
+		if d.force.Frame > ToolFrame {
+			d.fail(prefix+"coordinate", "is %d, want 0 to %d", frame, ToolFrame)
+		}
+	}
+}
+
+// setForce sets one of the forces of d.force: all of them, or that in z.
+func (d *decoder) setForce(field string, n *numbers, to *[6]float64) {
+	list := d.scaled(field, n, d.force.Axes, d.force.Axes, milli, maxForce)
+	if list == nil {
+		return
+	}
+	if d.force.Axes == 1 {
+		to[2] = list[0]
+	} else {
+		*to = [6]float64(list)
+	}
+	d.update.Force = &d.force
+	d.update.has |= partForce
+}
+
+func (d *decoder) readForceData() {
+	d.need("force_data", &d.packet.ForceData)
+	d.need("zero_force_data", &d.packet.ZeroForceData)
+	d.force = Force{Axes: 6}
+	d.setForce("force_data", &d.packet.ForceData, &d.force.Raw)
+	d.setForce("zero_force_data", &d.packet.ZeroForceData, &d.force.External)
+}
+
+func (d *decoder) readFz() {
+	d.need("Fz", &d.packet.Fz)
+	d.need("zero_Fz", &d.packet.ZeroFz)
+	d.force = Force{Axes: 1}
+	d.setForce("Fz", &d.packet.Fz, &d.force.Raw)
+	d.setForce("zero_Fz", &d.packet.ZeroFz, &d.force.External)
+}
+
+func (d *decoder) readLift(prefix string, height, current, errFlag *numbers) {
+	if !height.given {
+		return
+	}
+	d.lift = Lift{
+		Height:  d.one(prefix+"height", height, milli, maxPosition, 0),
+		Current: d.one(prefix+"current", current, milli, maxCurrent, 0),
+		Error:   d.integer(prefix+"err_flag", errFlag),
+	}
+	d.update.Lift = &d.lift
+}
+
+func (d *decoder) readController() {
+	p := &d.packet
+	d.need("voltage", &p.Voltage)
+	d.controller = Controller{
+		Voltage:     d.one("voltage", &p.Voltage, milli, maxVoltage, math.NaN()),
+		Current:     d.one("current", &p.Current, milli, maxCurrent, math.NaN()),
+		Temperature: d.one("temperature", &p.Temperature, milli, maxTemperature, math.NaN()),
+		Error:       max(0, d.integer("err_flag", &p.ErrFlag)),
+	}
+	d.update.Controller = &d.controller
+	d.update.has |= partController
+}
+
+func (d *decoder) readGripper() {
+	p := &d.packet
+	d.need("actpos", &p.ActPos)
+	d.setGripper(Gripper{
+		Online:      d.integer("status", &p.Status) != 0,
+		Positions:   d.scaled("actpos", &p.ActPos, 1, 1, whole, maxGripper),
+		Forces:      d.scaled("current_force", &p.CurrentForce, 1, 1, grams, maxForce),
+		Temperature: d.one("temperature", &p.Temperature, whole, maxTemperature, math.NaN()),
+		Mode:        d.integer("mode", &p.Mode),
+		Fault:       bits(max(0, d.integer("error", &p.Error)), gripperErrors),
+	})
+}
+
+func (d *decoder) setGripper(g Gripper) {
+	d.gripper = g
+	d.update.Gripper = &d.gripper
+	d.update.has |= partGripper
+}
+
+// readHand reads the fingers of a hand that an arm of the fourth generation pushes.
+func (d *decoder) readHand() {
+	h := &d.packet.Hand
+	field, pos := "hand.hand_pos", &h.HandPos
+	if !pos.given {
+		field, pos = "hand.pos", &h.Pos
+	}
+	if !pos.given {
+		return
+	}
+	g := Gripper{Online: true, Temperature: math.NaN(), Mode: -1, Fault: fault(d.integer("hand.hand_err", &h.HandErr))}
+	g.Positions = d.scaled(field, pos, 1, maxNumbers, whole, maxGripper)
+	if h.HandForce.n == pos.n {
+		g.Forces = d.scaled("hand.hand_force", &h.HandForce, 1, maxNumbers, milli, maxForce)
+	}
+	d.setGripper(g)
+}
+
+// fault says that there is an error that makers of devices define.
+func fault(code int) string {
+	if code <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("error %d", code)
+}
+
+// plusModes are those of a Gripper by the states of a device of the fourth generation.
+var plusModes = []int{0: 5, 1: 4, 2: 3, 3: 6, 4: 6, 5: 3, 6: 3}
+
+// readPlus reads the gripper or hand that an arm of the fourth generation pushes.
+func (d *decoder) readPlus() {
+	s := &d.packet.PlusState
+	if s.word == "offline" {
+		d.setGripper(Gripper{Temperature: math.NaN(), Mode: -1})
+		return
+	}
+	if !s.Pos.given {
+		return
+	}
+	g := Gripper{Online: true, Temperature: math.NaN(), Mode: -1, Fault: fault(d.integer("rm_plus_state.sys_err", &s.SysErr))}
+	g.Positions = d.scaled("rm_plus_state.pos", &s.Pos, 1, maxNumbers, whole, maxGripper)
+	g.Forces = d.scaled("rm_plus_state.force", &s.Force, 1, maxNumbers, milli, maxForce)
+	states := d.scaled("rm_plus_state.dof_state", &s.DofState, 1, maxNumbers, whole, maxCode)
+	if n := d.integer("rm_plus_base.dof", &d.packet.PlusBase.DoF); n > 0 && n < len(g.Positions) {
+		g.Positions = g.Positions[:n] // the rest is filled up
+	}
+	if n := len(g.Positions); len(g.Forces) >= n {
+		g.Forces = g.Forces[:n]
+	} else {
+		g.Forces = nil
+	}
+	if len(g.Positions) == 1 && len(states) > 0 && states[0] >= 0 && int(states[0]) < len(plusModes) {
+		g.Mode = plusModes[int(states[0])]
+	}
+	d.setGripper(g)
+}
+
+func (d *decoder) readModel() {
+	d.update.has |= partModel
+	d.update.Model = string(d.packet.Product)
+	if v := d.packet.CtrlInfo.Version; v != "" {
+		d.update.Model += " " + string(v)
+	}
+}
+
+func (d *decoder) readPushSet() {
+	d.pushSet = d.packet.State == "true"
+	d.update.PushSet = &d.pushSet
+}
