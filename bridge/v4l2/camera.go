@@ -1,13 +1,21 @@
 package v4l2
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 )
 
 // Camera captures from a device as long as it is told to, through unplugging and plugging in. Its fields are set before Run.
 type Camera struct {
-	// System is where the device is. Nil is the kernel.
+	// System is where the device is. Nil is Kernel.
 	System System
 
 	// Device is a path as "/dev/video0" or "/dev/v4l/by-id/…", or the USB serial number or name of the camera. A camera with several
@@ -19,7 +27,7 @@ type Camera struct {
 	FourCC        FourCC
 	Width, Height int
 
-	// Rate is frames per second; 0 leaves it to the device.
+	// Rate is frames per second; 0 leaves it to the device. Where a device cannot do it, it has the nearest: see Status.
 	Rate float64
 
 	// Controls are set each time that the device is opened.
@@ -31,20 +39,222 @@ type Camera struct {
 	// Retry is how often a device that is not there is looked for; 0 is each second.
 	Retry time.Duration
 
+	// Silence is how long a device may send nothing before it is closed and opened again; 0 is 10 s, less than 0 is for ever, as for a
+	// camera that waits for a trigger.
+	Silence time.Duration
+
 	// Frame is called with each frame by the goroutine of Run. The driver has the frame's buffer again when it returns.
 	Frame func(*Frame)
 
-	// Event is called by the goroutine of Run each time that the device was opened (err nil), was lost, or could not be opened for
-	// another reason than before.
-	Event func(status Status, err error)
+	// Event, if not nil, is called by the goroutine of Run each time that the device streams (Status.Err is nil), was lost, or could
+	// not be opened for another reason than before. That a device which was lost is still not there is no event.
+	Event func(Status)
+
+	count counter
+
+	mutex  sync.Mutex
+	status Status
 }
 
 // Run captures until the context ends, and returns its error. Other errors are of fields that cannot be, and come at once: what is
 // wrong with the device may get right, and is told to Event.
-func (c *Camera) Run(ctx context.Context) error { panic("not yet written") }
+func (c *Camera) Run(ctx context.Context) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	c.count.begin(time.Now())
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-retry.C:
+		}
+		err := c.capture(ctx)
+		if ctx.Err() != nil {
+			c.set(func(s *Status) { s.Streaming = false })
+			return ctx.Err()
+		}
+		c.lost(err)
+		retry.Reset(cmp.Or(c.Retry, time.Second))
+	}
+}
 
-// Status returns what is captured and how it goes. It may be called at any time, by any goroutine.
-func (c *Camera) Status() Status { panic("not yet written") }
+func (c *Camera) check() error {
+	switch {
+	case c.Device == "":
+		return errors.New("a camera needs a device: a path such as /dev/video0, or a serial number")
+	case c.Frame == nil:
+		return fmt.Errorf("camera %s: nobody takes its frames", c.Device)
+	case c.Index < 0 || c.Buffers < 0 || c.Buffers > maxItems || c.Retry < 0:
+		return fmt.Errorf("camera %s: index %d, %d buffers or retrying each %v cannot be", c.Device, c.Index, c.Buffers, c.Retry)
+	case c.Width < 0 || c.Height < 0 || c.Width > maxSide || c.Height > maxSide:
+		return fmt.Errorf("camera %s: a size of %dx%d cannot be", c.Device, c.Width, c.Height)
+	case c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0):
+		return fmt.Errorf("camera %s: %g frames per second cannot be", c.Device, c.Rate)
+	}
+	return nil
+}
+
+// capture captures from the device until it fails or the context ends.
+func (c *Camera) capture(ctx context.Context) error {
+	capture, node, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer capture.Close()
+	status := Status{Streaming: true, Path: node.Path, Card: capture.Card(), Serial: node.Serial}
+	if status.Format, err = capture.SetFormat(c.FourCC, c.Width, c.Height); err != nil {
+		return err
+	}
+	if status.Rate, err = capture.SetRate(c.Rate); err != nil {
+		return err
+	}
+	if c.Rate != 0 && math.Abs(status.Rate-c.Rate) > 0.01*c.Rate {
+		if status.Rates, err = capture.Rates(status.Format.FourCC, status.Format.Width, status.Format.Height); err != nil {
+			return err
+		}
+	}
+	if err := capture.Set(c.Controls); err != nil {
+		return err
+	}
+	stream, err := capture.start(cmp.Or(c.Buffers, 4), &c.count)
+	if err != nil {
+		return err
+	}
+	c.count.opened()
+	c.set(func(s *Status) { *s = status })
+	c.event(status)
+	return stream.Run(ctx, cmp.Or(c.Silence, 10*time.Second), c.Frame)
+}
+
+// open opens the device that is wanted.
+func (c *Camera) open() (*Capture, Node, error) {
+	system := c.System
+	if system == nil {
+		system = Kernel{}
+	}
+	if strings.Contains(c.Device, "/") {
+		capture, err := Open(system, c.Device)
+		return capture, Node{Path: c.Device}, err
+	}
+	nodes, err := system.Nodes()
+	if err != nil {
+		return nil, Node{}, fmt.Errorf("camera %s: %w", c.Device, err)
+	}
+	nodes, err = choose(nodes, c.Device)
+	if err != nil {
+		return nil, Node{}, err
+	}
+	var offers []FourCC
+	index := 0
+	for _, node := range nodes {
+		capture, err := Open(system, node.Path)
+		if errors.Is(err, errNotCapture) {
+			continue
+		}
+		if err != nil {
+			return nil, Node{}, err
+		}
+		formats, err := capture.Formats()
+		if err != nil {
+			capture.Close()
+			return nil, Node{}, err
+		}
+		wanted := c.FourCC == 0
+		for _, format := range formats {
+			wanted = wanted || format.FourCC == c.FourCC
+			offers = append(offers, format.FourCC)
+		}
+		if wanted && index == c.Index {
+			return capture, node, nil
+		}
+		if wanted {
+			index++
+		}
+		capture.Close()
+	}
+	switch {
+	case index > 0:
+		return nil, Node{}, fmt.Errorf("camera %s: no node %d to capture from, counted from 0: it has %d", c.Device, c.Index, index)
+	case len(offers) == 0:
+		return nil, Node{}, fmt.Errorf("camera %s: %w", c.Device, errNotCapture)
+	}
+	return nil, Node{}, &FormatError{Path: c.Device, Wanted: Format{FourCC: c.FourCC}, Offers: list(offers)}
+}
+
+// choose returns the nodes of the one camera with a serial number or name.
+func choose(nodes []Node, device string) ([]Node, error) {
+	var chosen []Node
+	for _, node := range nodes {
+		if node.Serial == device {
+			chosen = append(chosen, node)
+		}
+	}
+	if chosen == nil {
+		for _, node := range nodes {
+			if fold(node.Name) == fold(device) {
+				chosen = append(chosen, node)
+			}
+		}
+	}
+	if chosen == nil {
+		return nil, fmt.Errorf("camera %s: %w%s", device, ErrNotFound, present(nodes))
+	}
+	if i := slices.IndexFunc(chosen, func(node Node) bool { return node.Port != chosen[0].Port }); i > 0 {
+		return nil, fmt.Errorf("camera %s: both %s and %s are called so; tell them apart by a path in /dev/v4l/by-path",
+			device, chosen[0].Path, chosen[i].Path)
+	}
+	return chosen, nil
+}
+
+// present lists the cameras that are there, for an error.
+func present(nodes []Node) string {
+	var cameras []string
+	ports := make(map[string]bool)
+	for _, node := range nodes {
+		if !ports[node.Port] {
+			cameras = append(cameras, strings.TrimSpace(node.Serial+" "+strconv.Quote(node.Name)))
+		}
+		ports[node.Port] = true
+	}
+	if cameras == nil {
+		return "; there is none at all"
+	}
+	return "; there is " + list(cameras)
+}
+
+// lost notes why the device does not stream, and tells it if it is news.
+func (c *Camera) lost(err error) {
+	before := c.Status()
+	c.set(func(s *Status) { s.Streaming, s.Err = false, err })
+	switch {
+	case before.Streaming, before.Err == nil:
+	case gone(err) && gone(before.Err), err.Error() == before.Err.Error():
+		return
+	}
+	c.event(c.Status())
+}
+
+func (c *Camera) event(status Status) {
+	if c.Event != nil {
+		c.Event(status)
+	}
+}
+
+func (c *Camera) set(change func(*Status)) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	change(&c.status)
+}
+
+// Status returns what is captured and how. It may be called at any time, by any goroutine.
+func (c *Camera) Status() Status {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.status
+}
 
 // Stats returns what was counted, and begins a new Window. It may be called at any time, by any goroutine.
-func (c *Camera) Stats() Stats { panic("not yet written") }
+func (c *Camera) Stats() Stats { return c.count.take(time.Now()) }

@@ -1,55 +1,297 @@
 package v4l2
 
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"tapedeck/bridge/v4l2/internal/kernel"
+)
+
+// maxItems is more than any device has of anything that it lists; a driver that never ends a list is not followed further.
+const maxItems = 1024
+
 // Capture is an opened device that captures video. It is for one goroutine.
-type Capture struct{}
-
-// Open opens the capture device at path on a system. Errors are those of the system, such as unix.ENOENT or unix.EBUSY, with words that
-// say what to do; a device that cannot capture by streaming is one.
-func Open(system System, path string) (*Capture, error) { panic("not yet written") }
-
-// Card returns the name of the device, Driver and Bus who drives it and where it is plugged in.
-func (c *Capture) Card() string { panic("not yet written") }
-
-// Formats lists the pixel formats that the device offers.
-func (c *Capture) Formats() ([]PixelFormat, error) { panic("not yet written") }
-
-// Sizes lists the sizes that the device offers in a pixel format; none if it does not say.
-func (c *Capture) Sizes(f FourCC) ([]Sizes, error) { panic("not yet written") }
-
-// Rates lists the frames per second that the device offers in a pixel format and size; none if it does not say.
-func (c *Capture) Rates(f FourCC, width, height int) ([]Rates, error) { panic("not yet written") }
-
-// Format returns the format that is set.
-func (c *Capture) Format() (Format, error) { panic("not yet written") }
-
-// SetFormat sets pixel format and size, and returns them as the driver then has them, with the padding of its rows. A FourCC, width or
-// height of 0 is left as it is. If the driver chose another, SetFormat fails with a *FormatError.
-func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) { panic("not yet written") }
-
-// SetRate sets the frames per second, and returns those that the driver then has, which are the nearest that the device can do; 0 if
-// the device does not tell.
-func (c *Capture) SetRate(rate float64) (float64, error) { panic("not yet written") }
-
-// Controls lists what can be set on the device.
-func (c *Capture) Controls() ([]Control, error) { panic("not yet written") }
-
-// Set sets controls: first menus and booleans, in their order, as they switch modes that others depend on, then the rest. What the device
-// does not have, or a value that is out of range, is an error which says what it has.
-func (c *Capture) Set(settings []Setting) error { panic("not yet written") }
-
-// Stream starts capturing into a number of buffers, at least 2.
-func (c *Capture) Stream(buffers int) (*Stream, error) { panic("not yet written") }
-
-// Close closes the device, and its stream.
-func (c *Capture) Close() error { panic("not yet written") }
-
-// FormatError says that a device does not have the wanted format.
-type FormatError struct {
-	Path   string
-	Wanted Format
-	Given  Format   // what the driver chose instead
-	Offers []string // what the device has: "MJPG 1280x720 at 30, 15"
+type Capture struct {
+	path       string
+	device     Device
+	capability kernel.Capability
+	kind       kernel.BufType
+	format     Format
+	stream     *Stream
 }
 
-// Error names the wanted format and what the device has.
-func (e *FormatError) Error() string { panic("not yet written") }
+// Open opens the capture device at path on a system; nil is Kernel. Errors are those of the system, such as unix.ENOENT or unix.EBUSY, with
+// words that say what to do; a device that cannot capture by streaming is one.
+func Open(system System, path string) (*Capture, error) {
+	if system == nil {
+		system = Kernel{}
+	}
+	device, err := system.Open(path)
+	if err != nil {
+		return nil, failed(path, "open", err)
+	}
+	c := &Capture{path: path, device: device}
+	if err := c.query(); err != nil {
+		device.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Capture) query() error {
+	if err := c.device.Ioctl(kernel.VIDIOC_QUERYCAP, unsafe.Pointer(&c.capability)); err != nil {
+		if errors.Is(err, unix.ENOTTY) {
+			return fmt.Errorf("%s is not a video device: %w", c.path, err)
+		}
+		return failed(c.path, "ask what it can do", err)
+	}
+	can := c.capability.Capabilities
+	if can&kernel.V4L2_CAP_DEVICE_CAPS != 0 {
+		can = c.capability.DeviceCaps
+	}
+	switch {
+	case can&kernel.V4L2_CAP_VIDEO_CAPTURE != 0:
+		c.kind = kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE
+	case can&kernel.V4L2_CAP_VIDEO_CAPTURE_MPLANE != 0:
+		c.kind = kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE
+	case can&kernel.V4L2_CAP_META_CAPTURE != 0:
+		return fmt.Errorf("%s captures metadata, not video: %w; use another node of %q", c.path, errNotCapture, c.Card())
+	default:
+		return fmt.Errorf("%s does not capture video: %w; its capabilities are 0x%08x", c.path, errNotCapture, can)
+	}
+	if can&kernel.V4L2_CAP_STREAMING == 0 {
+		return fmt.Errorf("%s cannot stream: %w; its capabilities are 0x%08x", c.path, errNotCapture, can)
+	}
+	return nil
+}
+
+// errNotCapture is that a device is there, but of no use here.
+var errNotCapture = errors.New("not a capture device")
+
+// Card returns what the device calls itself: "HD Pro Webcam C920".
+func (c *Capture) Card() string { return kernel.String(c.capability.Card[:]) }
+
+// Driver returns the name of the driver: "uvcvideo".
+func (c *Capture) Driver() string { return kernel.String(c.capability.Driver[:]) }
+
+// Bus returns where the device is plugged in: "usb-0000:00:14.0-2".
+func (c *Capture) Bus() string { return kernel.String(c.capability.BusInfo[:]) }
+
+// enumerate performs a request that lists one item for each index, until the device has no more of them or add returns false.
+func (c *Capture) enumerate(what string, request uint32, argument unsafe.Pointer, index *uint32, add func() bool) error {
+	for *index = 0; *index < maxItems; *index++ {
+		switch err := c.device.Ioctl(request, argument); {
+		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTTY):
+			return nil // the end of the list, and a driver without one
+		case err != nil:
+			return failed(c.path, what, err)
+		}
+		if !add() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Formats lists the pixel formats that the device offers.
+func (c *Capture) Formats() ([]PixelFormat, error) {
+	var formats []PixelFormat
+	item := kernel.FmtDesc{Type: c.kind}
+	err := c.enumerate("list pixel formats", kernel.VIDIOC_ENUM_FMT, unsafe.Pointer(&item), &item.Index, func() bool {
+		formats = append(formats, PixelFormat{
+			FourCC:      FourCC(item.PixelFormat),
+			Description: kernel.String(item.Description[:]),
+			Compressed:  item.Flags&kernel.V4L2_FMT_FLAG_COMPRESSED != 0,
+			Emulated:    item.Flags&kernel.V4L2_FMT_FLAG_EMULATED != 0,
+		})
+		return true
+	})
+	return formats, err
+}
+
+// Sizes lists the sizes that the device offers in a pixel format; none if it does not say.
+func (c *Capture) Sizes(f FourCC) ([]Sizes, error) {
+	var sizes []Sizes
+	item := kernel.FrmSizeEnum{PixelFormat: uint32(f)}
+	err := c.enumerate("list sizes", kernel.VIDIOC_ENUM_FRAMESIZES, unsafe.Pointer(&item), &item.Index, func() bool {
+		if item.Type == kernel.V4L2_FRMSIZE_TYPE_DISCRETE {
+			width, height := int(item.MinWidth), int(item.MaxWidth)
+			sizes = append(sizes, Sizes{width, width, 0, height, height, 0})
+			return true
+		}
+		sizes = append(sizes, Sizes{
+			int(item.MinWidth), int(item.MaxWidth), int(item.StepWidth),
+			int(item.MinHeight), int(item.MaxHeight), int(item.StepHeight),
+		})
+		return false // steps are the only item of their list
+	})
+	return sizes, err
+}
+
+// Rates lists the frames per second that the device offers in a pixel format and size; none if it does not say.
+func (c *Capture) Rates(f FourCC, width, height int) ([]Rates, error) {
+	var rates []Rates
+	item := kernel.FrmIvalEnum{PixelFormat: uint32(f), Width: uint32(width), Height: uint32(height)}
+	err := c.enumerate("list rates", kernel.VIDIOC_ENUM_FRAMEINTERVALS, unsafe.Pointer(&item), &item.Index, func() bool {
+		if item.Type == kernel.V4L2_FRMIVAL_TYPE_DISCRETE {
+			rates = append(rates, Rates{rate(item.Min), rate(item.Min)})
+			return true
+		}
+		rates = append(rates, Rates{Min: rate(item.Max), Max: rate(item.Min)})
+		return false
+	})
+	return rates, err
+}
+
+// rate returns the frames per second of an interval; 0 of one that cannot be.
+func rate(interval kernel.Fract) float64 {
+	if interval.Numerator == 0 {
+		return 0
+	}
+	return float64(interval.Denominator) / float64(interval.Numerator)
+}
+
+// SetFormat sets pixel format and size, and returns them as the driver then has them, with the padding of its rows. A FourCC, width or
+// height of 0 is left as it is. If the device does not have what is asked for, SetFormat fails with a *FormatError.
+func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
+	argument := kernel.Format{Type: c.kind}
+	if err := c.device.Ioctl(kernel.VIDIOC_G_FMT, unsafe.Pointer(&argument)); err != nil {
+		return Format{}, failed(c.path, "get the format", err)
+	}
+	wanted, err := c.read(&argument)
+	if err != nil {
+		return Format{}, err
+	}
+	if f != 0 {
+		wanted.FourCC = f
+	}
+	if width != 0 {
+		wanted.Width = width
+	}
+	if height != 0 {
+		wanted.Height = height
+	}
+
+	// All that depends on format and size, such as the length of rows, is left to the driver.
+	argument = kernel.Format{Type: c.kind}
+	if c.kind == kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE {
+		pix := argument.PixMP()
+		pix.PixelFormat, pix.Width, pix.Height = uint32(wanted.FourCC), uint32(wanted.Width), uint32(wanted.Height)
+	} else {
+		pix := &argument.Pix
+		pix.PixelFormat, pix.Width, pix.Height = uint32(wanted.FourCC), uint32(wanted.Width), uint32(wanted.Height)
+	}
+	err = c.device.Ioctl(kernel.VIDIOC_S_FMT, unsafe.Pointer(&argument))
+	if errors.Is(err, unix.EINVAL) {
+		return Format{}, c.missing(wanted, Format{})
+	}
+	if err != nil {
+		return Format{}, failed(c.path, "set the format "+wanted.String(), err)
+	}
+	given, err := c.read(&argument)
+	if err != nil {
+		return Format{}, err
+	}
+	if given.FourCC != wanted.FourCC || given.Width != wanted.Width || given.Height != wanted.Height {
+		return Format{}, c.missing(wanted, given)
+	}
+	if err := given.check(); err != nil {
+		return Format{}, fmt.Errorf("%s: %w", c.path, err)
+	}
+	c.format = given
+	return given, nil
+}
+
+// read returns the format in a struct that the driver filled in.
+func (c *Capture) read(argument *kernel.Format) (Format, error) {
+	if c.kind != kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE {
+		pix := &argument.Pix
+		return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(pix.BytesPerLine), int(pix.SizeImage)}, nil
+	}
+	pix := argument.PixMP()
+	plane := &pix.PlaneFmt[0]
+	f := Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(plane.BytesPerLine), int(plane.SizeImage)}
+	if pix.NumPlanes != 1 {
+		return Format{}, fmt.Errorf("%s: frames of %v are in %d separate planes, but only one can be captured; ask for a format such as NV12, not NM12",
+			c.path, f, pix.NumPlanes)
+	}
+	return f, nil
+}
+
+// missing returns the error that the device does not have a format, with what it has: pixel formats, or sizes of the wanted one.
+func (c *Capture) missing(wanted, given Format) error {
+	e := &FormatError{Path: c.path, Wanted: wanted, Given: given}
+	formats, err := c.Formats()
+	if err != nil || len(formats) == 0 {
+		return e
+	}
+	var codes []FourCC
+	for _, format := range formats {
+		if format.FourCC == wanted.FourCC {
+			if sizes, err := c.Sizes(wanted.FourCC); err == nil && len(sizes) > 0 {
+				e.Offers = wanted.FourCC.String() + " " + list(sizes)
+			}
+			return e
+		}
+		codes = append(codes, format.FourCC)
+	}
+	e.Wanted.Width, e.Wanted.Height = 0, 0
+	e.Offers = list(codes)
+	return e
+}
+
+// SetRate sets the frames per second, and returns those that the driver then has, which are the nearest that the device can do; 0 if
+// the device does not tell. A rate of 0 is left as it is.
+func (c *Capture) SetRate(wanted float64) (float64, error) {
+	argument := kernel.StreamParm{Type: c.kind}
+	request, what := uint32(kernel.VIDIOC_G_PARM), "get the rate"
+	if wanted != 0 {
+		if !(wanted > 0 && wanted <= 1e6) {
+			return 0, fmt.Errorf("%s: %g frames per second cannot be; want a number such as 30", c.path, wanted)
+		}
+		request, what = kernel.VIDIOC_S_PARM, "set the rate "+number(wanted)
+		argument.TimePerFrame = interval(wanted)
+	}
+	err := c.device.Ioctl(request, unsafe.Pointer(&argument))
+	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EINVAL) && wanted == 0 {
+		return 0, nil // the driver has no rates
+	}
+	if err != nil {
+		return 0, failed(c.path, what, err)
+	}
+	if argument.Capability&kernel.V4L2_CAP_TIMEPERFRAME == 0 {
+		return 0, nil
+	}
+	return rate(argument.TimePerFrame), nil
+}
+
+// interval returns the time between frames: exact of whole numbers a second and of those of NTSC, 30000/1001 and its like.
+func interval(rate float64) kernel.Fract {
+	if ntsc := math.Round(rate*1.001) * 1000; math.Abs(rate-ntsc/1001) < 0.005 && rate != math.Round(rate) {
+		return kernel.Fract{Numerator: 1001, Denominator: uint32(ntsc)}
+	}
+	if rate == math.Round(rate) {
+		return kernel.Fract{Numerator: 1, Denominator: uint32(rate)}
+	}
+	if slow := 1 / rate; slow == math.Round(slow) && slow < math.MaxUint32 {
+		return kernel.Fract{Numerator: uint32(slow), Denominator: 1}
+	}
+	return kernel.Fract{Numerator: 1000, Denominator: uint32(max(1, math.Round(rate*1000)))}
+}
+
+// Close closes the device, and its stream.
+func (c *Capture) Close() error {
+	var err error
+	if c.stream != nil {
+		err = c.stream.Close()
+	}
+	return errors.Join(err, c.device.Close())
+}
+
+// fold makes texts comparable that people write in several ways.
+func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }

@@ -1,5 +1,11 @@
 package v4l2
 
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
 // Format is how the pictures of a device are laid out.
 type Format struct {
 	FourCC       FourCC
@@ -9,11 +15,36 @@ type Format struct {
 	Size         int // most bytes that a frame takes
 }
 
-// Compressed reports whether frames are a stream of bytes of varying length rather than rows of pixels.
-func (f Format) Compressed() bool { panic("not yet written") }
-
 // String returns "YUYV 640x480".
-func (f Format) String() string { panic("not yet written") }
+func (f Format) String() string {
+	return fmt.Sprintf("%v %dx%d", f.FourCC, f.Width, f.Height)
+}
+
+// maxSide is more pixels than any picture has in a row or in a column. With it, no size of a picture overflows.
+const maxSide = 1 << 15
+
+// check returns an error if the format cannot be, and sets what the driver left out.
+func (f *Format) check() error {
+	if f.Width <= 0 || f.Height <= 0 || f.Width > maxSide || f.Height > maxSide || f.BytesPerLine < 0 || f.Size < 0 {
+		return fmt.Errorf("the driver says that pictures are %v, %d bytes a row, %d in all, which cannot be", f, f.BytesPerLine, f.Size)
+	}
+	if f.FourCC.Compressed() {
+		f.BytesPerLine = 0
+		return nil
+	}
+	first, all := f.FourCC.bits()
+	if first == 0 {
+		return nil
+	}
+	if f.BytesPerLine == 0 {
+		f.BytesPerLine = (f.Width*first + 7) / 8
+	}
+	if f.BytesPerLine*8 < f.Width*first || f.BytesPerLine > 16*maxSide {
+		return fmt.Errorf("the driver says that pictures are %v with rows of %d bytes, which cannot be", f, f.BytesPerLine)
+	}
+	f.Size = f.BytesPerLine * f.Height * all / first
+	return nil
+}
 
 // PixelFormat is a pixel format that a device offers.
 type PixelFormat struct {
@@ -30,10 +61,25 @@ type Sizes struct {
 }
 
 // Contains reports whether a picture can be so large.
-func (s Sizes) Contains(width, height int) bool { panic("not yet written") }
+func (s Sizes) Contains(width, height int) bool {
+	return within(width, s.MinWidth, s.MaxWidth, s.StepWidth) && within(height, s.MinHeight, s.MaxHeight, s.StepHeight)
+}
+
+func within(n, smallest, largest, step int) bool {
+	return n >= smallest && n <= largest && (step <= 1 || (n-smallest)%step == 0)
+}
 
 // String returns "640x480", or "32x32 to 1920x1080 in steps of 2x2".
-func (s Sizes) String() string { panic("not yet written") }
+func (s Sizes) String() string {
+	if s.MinWidth == s.MaxWidth && s.MinHeight == s.MaxHeight {
+		return fmt.Sprintf("%dx%d", s.MinWidth, s.MinHeight)
+	}
+	text := fmt.Sprintf("%dx%d to %dx%d", s.MinWidth, s.MinHeight, s.MaxWidth, s.MaxHeight)
+	if s.StepWidth > 1 || s.StepHeight > 1 {
+		text += fmt.Sprintf(" in steps of %dx%d", s.StepWidth, s.StepHeight)
+	}
+	return text
+}
 
 // Rates are numbers of frames per second that a device offers, from lowest to highest, or only one.
 type Rates struct {
@@ -41,4 +87,30 @@ type Rates struct {
 }
 
 // String returns "30", or "1 to 60".
-func (r Rates) String() string { panic("not yet written") }
+func (r Rates) String() string {
+	if r.Min == r.Max {
+		return number(r.Min)
+	}
+	return number(r.Min) + " to " + number(r.Max)
+}
+
+// number prints at most two decimals.
+func number(f float64) string {
+	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(f, 'f', 2, 64), "0"), ".")
+}
+
+// list returns "a, b and c".
+func list[T any](items []T) string {
+	var b strings.Builder
+	for i, item := range items {
+		switch {
+		case i == 0:
+		case i == len(items)-1:
+			b.WriteString(" and ")
+		default:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, item)
+	}
+	return b.String()
+}

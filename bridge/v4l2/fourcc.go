@@ -1,13 +1,19 @@
 package v4l2
 
+import (
+	"fmt"
+	"strings"
+)
+
 // FourCC is the four-character code of a pixel format, as in videodev2.h.
 type FourCC uint32
 
 // Pixel formats that cameras often have. Any other can be had with ParseFourCC.
 const (
-	MJPG FourCC = 'M' | 'J'<<8 | 'P'<<16 | 'G'<<24 // a JPEG image a frame, perhaps without Huffman tables, see AddHuffmanTables
-	JPEG FourCC = 'J' | 'P'<<8 | 'E'<<16 | 'G'<<24 // a JPEG image a frame
+	MJPG FourCC = 'M' | 'J'<<8 | 'P'<<16 | 'G'<<24 // a JPEG picture a frame, perhaps without Huffman tables, see AddHuffmanTables
+	JPEG FourCC = 'J' | 'P'<<8 | 'E'<<16 | 'G'<<24 // a JPEG picture a frame
 	H264 FourCC = 'H' | '2'<<8 | '6'<<16 | '4'<<24 // H.264 with start codes
+	HEVC FourCC = 'H' | 'E'<<8 | 'V'<<16 | 'C'<<24 // H.265 with start codes
 	YUYV FourCC = 'Y' | 'U'<<8 | 'Y'<<16 | 'V'<<24 // YUV 4:2:2: Y0 U Y1 V
 	UYVY FourCC = 'U' | 'Y'<<8 | 'V'<<16 | 'Y'<<24 // YUV 4:2:2: U Y0 V Y1
 	NV12 FourCC = 'N' | 'V'<<8 | '1'<<16 | '2'<<24 // YUV 4:2:0: a plane of Y, a plane of U V pairs
@@ -19,9 +25,68 @@ const (
 	Z16  FourCC = 'Z' | '1'<<8 | '6'<<16 | ' '<<24 // distance, 16 bits, little endian; a RealSense counts millimetres unless told otherwise
 )
 
-// ParseFourCC reads a code such as "YUYV" or "Z16 ". Spaces at its end may be left out, and a name that v4l2-ctl or ROS drivers
-// take for one of the formats above is understood: "mjpeg", "jpeg", "yuyv", "rgb24", "bgr24", "mono8", "mono16".
-func ParseFourCC(s string) (FourCC, error) { panic("not yet written") }
+// ParseFourCC reads a code such as "YUYV" or "Z16 ". Spaces at its end may be left out.
+func ParseFourCC(s string) (FourCC, error) {
+	if len(s) == 0 || len(s) > 4 {
+		return 0, fmt.Errorf("pixel format %q: want up to four characters, such as MJPG, YUYV or Z16", s)
+	}
+	var f FourCC
+	for i, b := range []byte((s + "   ")[:4]) {
+		if b < ' ' || b > '~' {
+			return 0, fmt.Errorf("pixel format %q: want printable characters, such as MJPG, YUYV or Z16", s)
+		}
+		f |= FourCC(b) << (8 * i)
+	}
+	return f, nil
+}
 
-// String returns the four characters, without spaces at the end: "Z16". Characters that cannot be printed are escaped.
-func (f FourCC) String() string { panic("not yet written") }
+// String returns the four characters, without spaces at the end: "Z16". A code with characters that cannot be printed is a number.
+func (f FourCC) String() string {
+	code := []byte{byte(f), byte(f >> 8), byte(f >> 16), byte(f >> 24)}
+	for _, b := range code {
+		if b < ' ' || b > '~' {
+			return fmt.Sprintf("0x%08x", uint32(f))
+		}
+	}
+	return strings.TrimRight(string(code), " ")
+}
+
+// Compressed reports whether frames are a stream of bytes of varying length rather than rows of pixels.
+func (f FourCC) Compressed() bool {
+	switch f {
+	case MJPG, JPEG, H264, HEVC:
+		return true
+	}
+	switch f.String() {
+	case "AVC1", "M264", "MVC", "H263", "MPG1", "MPG2", "MPG4", "MPEG", "XVID", "VP80", "VP90", "PJPG", "dvsd":
+		return true
+	}
+	return false
+}
+
+// bits returns the bits of a pixel in the first plane, and in all; 0 of a format that is not known here, whose layout is left to the driver.
+func (f FourCC) bits() (first, all int) {
+	switch f {
+	case YUYV, UYVY, Y16, Z16:
+		return 16, 16
+	case RGB3, BGR3:
+		return 24, 24
+	case GREY:
+		return 8, 8
+	case NV12, YU12:
+		return 8, 12
+	}
+	switch f.String() {
+	case "YVYU", "VYUY", "Y10", "Y12", "RGBP", "RGBO", "BG10", "GB10", "BA10", "RG10", "BG12", "GB12", "BA12", "RG12", "Y8I":
+		return 16, 16
+	case "AR24", "XR24", "BA24", "BX24", "AB24", "XB24", "BGR4", "RGB4":
+		return 32, 32
+	case "BA81", "GBRG", "GRBG", "RGGB":
+		return 8, 8
+	case "NV21", "YV12":
+		return 8, 12
+	case "NV16", "NV61":
+		return 8, 16
+	}
+	return 0, 0
+}

@@ -35,8 +35,11 @@ type Device interface {
 	// timeout, and after Wake.
 	Poll(timeout time.Duration) (bool, error)
 
-	// Wake ends a Poll that waits, or the next one. It may be called at any time before Close, by any goroutine.
+	// Wake ends a Poll that waits, or the next one. It may be called by any goroutine at any time, also after Close.
 	Wake()
+
+	// Now reads a clock of the system, unix.CLOCK_MONOTONIC or unix.CLOCK_REALTIME, in ns.
+	Now(clock int32) int64
 
 	// Close closes the device.
 	Close() error

@@ -1,19 +1,59 @@
-// Package v4l2test makes up cameras for tests of what captures through package v4l2.
+// Package v4l2test makes up cameras for tests of what captures through package v4l2: a Camera takes pictures as a real one does, a Replay
+// answers as was recorded.
 package v4l2test
 
-import "tapedeck/bridge/v4l2"
+import (
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"tapedeck/bridge/v4l2"
+)
 
 // System is a machine with made-up cameras, a v4l2.System. Its zero value has none.
-type System struct{}
+type System struct {
+	mutex   sync.Mutex
+	cameras []*Camera
+}
 
-// Plug plugs a camera in, at its Path.
-func (s *System) Plug(c *Camera) { panic("not yet written") }
+// Plug plugs a camera in, at its Node.Path.
+func (s *System) Plug(c *Camera) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if !slices.Contains(s.cameras, c) {
+		s.cameras = append(s.cameras, c)
+		c.plug()
+	}
+}
 
 // Unplug pulls a camera out. Whoever captures from it is told that there is no such device, as by the kernel.
-func (s *System) Unplug(c *Camera) { panic("not yet written") }
+func (s *System) Unplug(c *Camera) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.cameras = slices.DeleteFunc(s.cameras, func(other *Camera) bool { return other == c })
+	c.unplug()
+}
 
 // Open implements v4l2.System.
-func (s *System) Open(path string) (v4l2.Device, error) { panic("not yet written") }
+func (s *System) Open(path string) (v4l2.Device, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, c := range s.cameras {
+		if c.Node.Path == path {
+			return newDevice(c), nil
+		}
+	}
+	return nil, unix.ENOENT
+}
 
 // Nodes implements v4l2.System.
-func (s *System) Nodes() ([]v4l2.Node, error) { panic("not yet written") }
+func (s *System) Nodes() ([]v4l2.Node, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var nodes []v4l2.Node
+	for _, c := range s.cameras {
+		nodes = append(nodes, c.Node)
+	}
+	return nodes, nil
+}

@@ -1,0 +1,63 @@
+package v4l2
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tapedeck/bridge/v4l2/internal/kernel"
+)
+
+// A stamp of the driver is believed if it is no older than this at reception, and no further ahead. Between both is room for the errors of
+// drivers that convert a camera's own clock.
+const (
+	oldest   = 10 * time.Second
+	furthest = time.Second
+)
+
+// moment is one instant on both clocks, in ns.
+type moment struct{ monotonic, realtime int64 }
+
+// now reads both clocks at once: the realtime clock between two readings of the monotonic one. The pair is as good as those two are close,
+// so that it is taken again if the thread was interrupted in between. As each frame has its own pair, its stamp follows every
+// correction of the realtime clock.
+func now(device Device) moment {
+	const close = int64(20 * time.Microsecond)
+	var best moment
+	width := int64(-1)
+	for range 5 {
+		before := device.Now(unix.CLOCK_MONOTONIC)
+		realtime := device.Now(unix.CLOCK_REALTIME)
+		after := device.Now(unix.CLOCK_MONOTONIC)
+		if width < 0 || after-before < width {
+			width = after - before
+			best = moment{before + width/2, realtime}
+		}
+		if width <= close {
+			break
+		}
+	}
+	return best
+}
+
+// stamp returns the time at which a buffer that was received now was filled, in ns since the Unix epoch, and what it is from.
+func stamp(buffer *kernel.Buffer, received moment) (int64, StampClock) {
+	if buffer.Flags&kernel.V4L2_BUF_FLAG_TIMESTAMP_MASK != kernel.V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC {
+		return received.realtime, Receive // unknown, or copied from a buffer of the driver's input, which a camera does not have
+	}
+	source := EndOfFrame
+	if buffer.Flags&kernel.V4L2_BUF_FLAG_TSTAMP_SRC_MASK == kernel.V4L2_BUF_FLAG_TSTAMP_SRC_SOE {
+		source = StartOfExposure
+	}
+	taken := buffer.Timestamp.Nano()
+	if credible(received.monotonic - taken) {
+		return received.realtime - (received.monotonic - taken), source
+	}
+	// uvcvideo with its parameter clock=CLOCK_REALTIME marks its stamps as monotonic all the same.
+	if credible(received.realtime - taken) {
+		return taken, source
+	}
+	return received.realtime, Receive
+}
+
+func credible(age int64) bool { return age <= int64(oldest) && age >= -int64(furthest) }
