@@ -9,6 +9,7 @@ require (
 	github.com/klauspost/compress v1.18.0
 	github.com/parquet-go/parquet-go v0.28.0
 	github.com/pierrec/lz4/v4 v4.1.22
+	github.com/pion/transport/v2 v2.2.10
 	github.com/schollz/progressbar/v3 v3.18.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
@@ -29,7 +30,6 @@ require (
 	github.com/parquet-go/bitpack v1.0.0 // indirect
 	github.com/parquet-go/jsonlite v1.0.0 // indirect
 	github.com/pion/logging v0.2.2 // indirect
-	github.com/pion/transport/v2 v2.2.10 // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect
 	go.bug.st/serial v1.6.4 // indirect
 	golang.org/x/net v0.38.0 // indirect

@@ -5,49 +5,191 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"sync"
+
+	"github.com/bluenviron/gomavlib/v3"
 )
+
+// queueSize is how many frames may wait for the handler: more than ten seconds of a busy telemetry stream.
+const queueSize = 4096
 
 // Link is a source of MAVLink frames.
 type Link struct {
-	path    string
+	name    string
+	source  *source
 	options Options
+	formats map[uint32]format
+	counts  *statistics
+	tracker *tracker
 }
 
 // Open returns the link that source names:
 //
-//	serial:/dev/ttyACM0:57600     a serial port; it need not exist yet
-//	udp://:14550                  UDP, whoever sends to this port
-//	udp://host:14550              UDP, to that host, which must be sent something (Options.Heartbeat) to know of us
-//	tcp://host:5760               TCP, to a server
-//	tcp-l://:5760                 TCP, as a server
-//	flight.tlog                   a telemetry log, as ground stations write them
+//	serial:/dev/ttyACM0:57600           a serial port, which need not exist yet
+//	udp://:14550                        UDP, from whoever sends to this port
+//	udp://host:14550                    UDP, from that host, which knows of us only by what we send (Options.Heartbeat)
+//	udp-broadcast://192.168.5.255:14550 UDP, from whoever sends to this port; what we send is broadcast to it
+//	tcp://host:5760                     TCP, as a client
+//	tcp-l://:5760                       TCP, as a server
+//	flight.tlog                         a telemetry log, as ground stations write it
+//
+// MAVROS' forms are known, too: /dev/ttyACM0:57600, serial:///dev/ttyACM0:57600, serial-hwfc://,
+// udp://[host][:port]@[host][:port], udp-b://, udp-pb://, and ?ids=system,component after each, which overrides Options.
+//
+// The source is opened by Run. An error is about what source or options say.
 func Open(source string, options Options) (*Link, error) {
-	return &Link{path: source, options: options}, nil
+	s, err := parseSource(source)
+	if err != nil {
+		return nil, err
+	}
+	if s.from != (address{}) {
+		options.System, options.Component = s.from.system, s.from.component
+	}
+	if err := options.check(); err != nil {
+		return nil, fmt.Errorf("MAVLink source %q: %w", source, err)
+	}
+	known, err := formats()
+	if err != nil {
+		return nil, err
+	}
+	return &Link{name: source, source: s, options: options, formats: known, counts: newStatistics(),
+		tracker: newTracker(known, options.Stamps)}, nil
 }
 
-// Run receives until ctx ends or a log does, and hands every frame to handle, one at a time. It reconnects for ever. It
-// returns nil at the end of a log and when ctx ends; an error means that the source cannot be used at all.
+// IsLog is whether the source is a log, which ends.
+func (l *Link) IsLog() bool { return l.source.kind == logFile }
+
+// Run receives until ctx ends or a log does, and hands every frame to handle, one at a time. It opens what cannot be opened
+// or was closed again every two seconds, for ever. Frames that come while handle is thousands behind are dropped, the oldest
+// first, and counted. Run returns nil at the end of a log and when ctx ends; an error means that the source cannot be used: a
+// log that is none, or a port to listen at that is taken. It is called once.
 func (l *Link) Run(ctx context.Context, handle func(*Frame)) error {
-	log, err := OpenLog(l.path)
+	if l.IsLog() {
+		return l.runLog(ctx, handle)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e := &endpoint{link: l, ctx: ctx}
+	node, err := e.start()
 	if err != nil {
-		return err
+		return fmt.Errorf("open %s: %w", l.name, err)
 	}
-	defer func() { _ = log.Close() }()
+	s := &sender{link: l, node: node}
+	queue := make(chan *Frame, queueSize)
+	var running sync.WaitGroup
+	running.Go(func() { l.receive(node, s, queue) })
+	running.Go(func() { s.askTime(ctx) })
 	for ctx.Err() == nil {
-		f, err := log.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
+		select {
+		case f := <-queue:
+			handle(f)
+		case <-ctx.Done():
 		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", l.path, err)
-		}
-		handle(f)
 	}
+	node.Close()
+	running.Wait()
 	return nil
 }
 
-// Statistics returns what was received so far.
-func (l *Link) Statistics() Statistics { return Statistics{} }
+// receive queues the frames that node receives until it is closed. It never waits, so that frames are stamped when they come.
+func (l *Link) receive(node *gomavlib.Node, s *sender, queue chan *Frame) {
+	for event := range node.Events() {
+		switch e := event.(type) {
+		case *gomavlib.EventChannelOpen:
+			l.opened(e.Channel.String())
+		case *gomavlib.EventChannelClose:
+			l.closed(e.Channel.String(), e.Error)
+		case *gomavlib.EventParseError: // conn passes whole frames only
+			l.counts.change(func(s *Statistics) { s.Refused++ })
+		case *gomavlib.EventFrame:
+			f := &Frame{System: e.SystemID(), Component: e.ComponentID(), Sequence: e.Frame.GetSequenceNumber(),
+				Message: e.Message(), Received: l.options.Clock.Now()}
+			if f.System == l.options.System && f.Component == l.options.Component {
+				continue // our own, by broadcast
+			}
+			l.tracker.note(f, e.Channel)
+			s.react(f, e.Channel)
+			for len(queue) == cap(queue) {
+				select {
+				case <-queue:
+					l.counts.change(func(s *Statistics) { s.Dropped++ })
+				default:
+				}
+			}
+			queue <- f
+		}
+	}
+}
 
-// Vehicles returns the systems that have an autopilot, by system id.
-func (l *Link) Vehicles() []Vehicle { return nil }
+// runLog reads a log to its end.
+func (l *Link) runLog(ctx context.Context, handle func(*Frame)) error {
+	file, err := os.Open(l.source.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	log := newLogReader(file, l.counts, l.tracker)
+	pace := pacer{clock: l.options.Clock, rate: l.options.Rate}
+	for frames := 0; ; frames++ {
+		f, err := log.next()
+		if errors.Is(err, io.EOF) {
+			if frames == 0 {
+				return fmt.Errorf("read %s: no MAVLink frame with a time was found: it is no telemetry log", l.name)
+			}
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", l.name, err)
+		}
+		if pace.wait(ctx, f.Received) != nil {
+			return nil
+		}
+		handle(f)
+	}
+}
+
+// opened notes that a port or connection was opened.
+func (l *Link) opened(label string) {
+	l.counts.change(func(s *Statistics) { s.Open++; s.Opened++; s.Problem = "" })
+	l.options.Report("opened " + label)
+}
+
+// closed notes that a port or connection was closed.
+func (l *Link) closed(label string, err error) {
+	text := "closed " + label
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		text += ": nothing was heard for a minute"
+	} else if err != nil {
+		text += ": " + err.Error()
+	}
+	l.counts.change(func(s *Statistics) { s.Open--; s.Problem = text })
+	l.options.Report(text)
+}
+
+// failed notes that a port or connection could not be opened.
+func (l *Link) failed(err error) {
+	text := fmt.Sprintf("cannot open %s: %v", l.name, err)
+	news := false
+	l.counts.change(func(s *Statistics) {
+		news = s.Problem != text
+		s.Problem = text
+	})
+	if news {
+		l.options.Report(text)
+	}
+}
+
+// now is the time that statistics are about, in ns: the log's in a log.
+func (l *Link) now() int64 {
+	if l.IsLog() {
+		return l.tracker.latest()
+	}
+	return l.options.Clock.Now()
+}
+
+// Statistics returns what was received so far. It may be called at any time.
+func (l *Link) Statistics() Statistics { return l.counts.snapshot(l.now()) }
+
+// Vehicles returns the systems that have an autopilot, by system id. It may be called at any time.
+func (l *Link) Vehicles() []Vehicle { return l.tracker.snapshot(l.now()) }

@@ -1,58 +1,72 @@
 package mavlink
 
 import (
-	"bufio"
-	"errors"
+	"encoding/binary"
+	"fmt"
 	"io"
-	"os"
+	"slices"
 
-	"github.com/bluenviron/gomavlib/v3/pkg/dialect"
-	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
-	"github.com/bluenviron/gomavlib/v3/pkg/frame"
-	"github.com/bluenviron/gomavlib/v3/pkg/tlog"
+	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
-// Log reads a telemetry log (.tlog) as ground stations write it: each frame after 8 bytes of time, µs since the Unix epoch,
-// big-endian.
-type Log struct {
-	file *os.File
-	tlog tlog.Reader
+const (
+	stampSize   = 8
+	latestStamp = 4102444800e6 // µs: the year 2100
+)
+
+// logReader reads a telemetry log (.tlog) as ground stations write it: each frame after 8 bytes of time, µs since the Unix
+// epoch, big-endian. Damage is skipped and counted. Frames are those that were heard, whatever they are signed with.
+type logReader struct {
+	source  io.Reader
+	scan    *scanner
+	counts  *connection
+	tracker *tracker
+	chunk   []byte
+	err     error // of source
 }
 
-// OpenLog opens the log at path.
-func OpenLog(path string) (*Log, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	l := &Log{file: f}
-	l.tlog.DialectRW = &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
-	if err := l.tlog.DialectRW.Initialize(); err != nil {
-		return nil, err
-	}
-	l.tlog.ByteReader = bufio.NewReader(f)
-	return l, l.tlog.Initialize()
+func newLogReader(r io.Reader, total *statistics, t *tracker) *logReader {
+	scan := &scanner{formats: t.formats, prefix: stampSize, stamped: plausible}
+	return &logReader{source: r, scan: scan, counts: newConnection(total, scan), tracker: t, chunk: make([]byte, 64<<10)}
 }
 
-// Next returns the next good frame, io.EOF after the last.
-func (l *Log) Next() (*Frame, error) {
+// plausible is whether b can be the stamp of a frame.
+func plausible(b []byte) bool { return binary.BigEndian.Uint64(b) < latestStamp }
+
+// next returns the next good frame, io.EOF after the last.
+func (l *logReader) next() (*Frame, error) {
 	for {
-		e, err := l.tlog.Read()
-		if errors.As(err, new(frame.ReadError)) {
-			continue
+		record, h, ok := l.scan.next(l.err != nil)
+		l.counts.damage()
+		if ok {
+			return l.decode(record, h)
 		}
-		if err != nil {
-			if errors.Is(err, io.ErrUnexpectedEOF) {
-				err = io.EOF
-			}
-			return nil, err
+		if l.err != nil {
+			return nil, l.err
 		}
-		received := e.Time.UnixNano()
-		return &Frame{System: e.Frame.GetSystemID(), Component: e.Frame.GetComponentID(),
-			Sequence: e.Frame.GetSequenceNumber(), Message: e.Frame.GetMessage(),
-			Received: received, Stamp: received, Autopilot: e.Frame.GetComponentID() == 1}, nil
+		var n int
+		n, l.err = l.source.Read(l.chunk)
+		l.scan.write(l.chunk[:n])
 	}
 }
 
-// Close closes the file.
-func (l *Log) Close() error { return l.file.Close() }
+// decode returns the frame of a record.
+func (l *logReader) decode(record []byte, h header) (*Frame, error) {
+	f := &Frame{System: h.system, Component: h.component, Sequence: h.sequence,
+		Received: int64(binary.BigEndian.Uint64(record)) * 1e3}
+	// Capped, as gomavlib appends to payloads that are shorter than the message.
+	raw := &message.MessageRaw{ID: h.id, Payload: record[stampSize+h.start : stampSize+h.end : stampSize+h.end]}
+	if known, ok := l.scan.formats[h.id]; ok {
+		m, err := known.codec.Read(raw, h.v2)
+		if err != nil {
+			return nil, fmt.Errorf("decode %s: %w", MessageName(known.codec.Message), err)
+		}
+		f.Message = m
+	} else {
+		raw.Payload = slices.Clone(raw.Payload)
+		f.Message = raw
+	}
+	l.counts.frame(h, f.Received)
+	l.tracker.note(f, nil)
+	return f, nil
+}

@@ -1,18 +1,25 @@
 package mavlink
 
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+)
+
 // Counts are frames and bytes since the link was opened.
 type Counts struct {
-	Received   uint64 // frames
+	Received   uint64 // frames, with duplicates
 	Bytes      uint64 // of these frames
-	Lost       uint64 // frames, by gaps in the sequence
-	Duplicates uint64 // frames whose sequence number was there already
-	Reordered  uint64 // frames that came late
-	Restarts   uint64 // sequences that began anew: a reboot, or a silence after which losses cannot be counted
+	Lost       uint64 // frames, by gaps in the sequence numbers
+	Duplicates uint64 // frames whose sequence number was there shortly before
+	Reordered  uint64 // frames that came after later ones
+	Restarts   uint64 // sequences that began anew: reboots, and silences after which losses cannot be counted
 
 	// Over the last ten seconds.
 	Rate     float64 // frames per second
 	ByteRate float64 // bytes per second
-	Quality  float64 // percent of frames that were not lost; 100 if there were none at all
+	Quality  float64 // percent of frames that were not lost; 100 if nothing was sent
 }
 
 // ComponentStatistics are the counts of one component of a system.
@@ -33,6 +40,141 @@ type Statistics struct {
 	UnknownIDs  map[uint32]uint64 // the same by message id
 	Refused     uint64            // frames without the signature that Options.VerifyKey asks for
 	Dropped     uint64            // frames that the handler was too slow for
-	Connected   int               // open ports and connections
-	Reconnects  uint64            // ports and connections that were opened again
+
+	Open    int    // ports and connections that are open
+	Opened  uint64 // ports and connections that were opened so far
+	Problem string // why the source could not be opened, or was closed; empty since it was opened
+}
+
+// statistics are the counts of a link while it runs.
+type statistics struct {
+	mu         sync.Mutex
+	link       Statistics // but for counts
+	components map[address]*component
+}
+
+// address is a system and one of its components.
+type address struct{ system, component uint8 }
+
+type component struct {
+	counts Counts
+	recent window
+}
+
+func newStatistics() *statistics {
+	return &statistics{components: make(map[address]*component), link: Statistics{UnknownIDs: make(map[uint32]uint64)}}
+}
+
+// connection counts what comes from one port, connection or log.
+type connection struct {
+	total     *statistics
+	scan      *scanner
+	reported  struct{ badChecksum, garbage uint64 } // of what scan found
+	sequences map[address]*sequence
+}
+
+func newConnection(total *statistics, scan *scanner) *connection {
+	return &connection{total: total, scan: scan, sequences: make(map[address]*sequence)}
+}
+
+// frame counts a frame that was received at now.
+func (c *connection) frame(h header, now int64) {
+	from := address{h.system, h.component}
+	q := c.sequences[from]
+	if q == nil {
+		q = new(sequence)
+		c.sequences[from] = q
+	}
+	lost, arrival := q.next(h.sequence, now)
+
+	c.total.mu.Lock()
+	defer c.total.mu.Unlock()
+	if _, known := c.scan.formats[h.id]; !known {
+		c.total.link.Unknown++
+		c.total.link.UnknownIDs[h.id]++
+	}
+	to := c.total.components[from]
+	if to == nil {
+		to = new(component)
+		c.total.components[from] = to
+	}
+	switch arrival {
+	case inOrder:
+	case duplicate:
+		to.counts.Duplicates++
+	case late:
+		to.counts.Reordered++
+		if to.counts.Lost > 0 {
+			to.counts.Lost--
+			lost = -1
+		}
+	case restart:
+		to.counts.Restarts++
+	}
+	to.counts.Received++
+	to.counts.Bytes += uint64(h.size)
+	if lost > 0 {
+		to.counts.Lost += uint64(lost)
+	}
+	to.recent.add(now, 1, int64(lost), int64(h.size))
+}
+
+// damage counts what the scanner found besides frames.
+func (c *connection) damage() {
+	if c.reported == c.scan.found {
+		return
+	}
+	c.total.mu.Lock()
+	defer c.total.mu.Unlock()
+	c.total.link.BadChecksum += c.scan.found.badChecksum - c.reported.badChecksum
+	c.total.link.Garbage += c.scan.found.garbage - c.reported.garbage
+	c.reported = c.scan.found
+}
+
+// change updates the statistics of the link.
+func (s *statistics) change(f func(*Statistics)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.link)
+}
+
+// snapshot copies the statistics as they are at now, in ns.
+func (s *statistics) snapshot(now int64) Statistics {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.link
+	all.UnknownIDs = maps.Clone(s.link.UnknownIDs)
+	var received, lost int64 // lately, of all components
+	for from, c := range s.components {
+		one := c.counts
+		r, l, b, seconds := c.recent.sum(now)
+		received += r
+		lost += l
+		one.Quality = quality(r, l)
+		if seconds > 0 {
+			one.Rate = float64(r) / float64(seconds)
+			one.ByteRate = float64(b) / float64(seconds)
+		}
+		all.Components = append(all.Components, ComponentStatistics{from.system, from.component, one})
+		all.Received += one.Received
+		all.Bytes += one.Bytes
+		all.Lost += one.Lost
+		all.Duplicates += one.Duplicates
+		all.Reordered += one.Reordered
+		all.Restarts += one.Restarts
+		all.Rate += one.Rate
+		all.ByteRate += one.ByteRate
+	}
+	all.Quality = quality(received, lost)
+	slices.SortFunc(all.Components, func(a, b ComponentStatistics) int {
+		return cmp.Or(cmp.Compare(a.System, b.System), cmp.Compare(a.Component, b.Component))
+	})
+	return all
+}
+
+func quality(received, lost int64) float64 {
+	if received+lost == 0 {
+		return 100
+	}
+	return 100 * float64(received) / float64(received+lost)
 }

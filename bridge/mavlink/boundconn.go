@@ -1,0 +1,46 @@
+package mavlink
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+)
+
+// boundConn is a UDP socket at a port of ours, which anybody can send to, and that sends to one address: that of the last
+// sender if it follows.
+type boundConn struct {
+	*net.UDPConn
+	remote atomic.Pointer[net.UDPAddr]
+	follow bool
+}
+
+func openBound(ctx context.Context, local, remote string, follow bool) (net.Conn, error) {
+	to, err := net.ResolveUDPAddr("udp", remote)
+	if err != nil {
+		return nil, fmt.Errorf("resolve %s: %w", remote, err)
+	}
+	network := "udp"
+	if to.IP.To4() != nil {
+		network = "udp4" // as broadcasts need
+	}
+	socket, err := (&net.ListenConfig{}).ListenPacket(ctx, network, local)
+	if err != nil {
+		return nil, err
+	}
+	c := &boundConn{UDPConn: socket.(*net.UDPConn), follow: follow}
+	c.remote.Store(to)
+	return c, nil
+}
+
+// Read receives one datagram.
+func (c *boundConn) Read(b []byte) (int, error) {
+	n, from, err := c.ReadFromUDP(b)
+	if c.follow && err == nil {
+		c.remote.Store(from)
+	}
+	return n, err
+}
+
+// Write sends one datagram.
+func (c *boundConn) Write(b []byte) (int, error) { return c.WriteToUDP(b, c.remote.Load()) }

@@ -1,0 +1,72 @@
+package mavlink
+
+import "github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+
+const (
+	unixMicros  = 1e15             // µs: less than this is time since boot
+	unixNanos   = unixMicros * 1e3 // the same in ns
+	validMicros = 1234567890e6     // µs: a vehicle whose clock says less does not know the time
+	bootWrap    = (1 << 32) * 1e6  // ns, 49.7 days: time_boot_ms goes round
+	tick        = 1e3              // ns between messages of which the later one seems older
+)
+
+// componentClock maps the clock of one component on this computer's. Its messages carry time since boot, Unix time, or none.
+type componentClock struct {
+	boot    envelope
+	unix    envelope
+	sync    timeSync
+	vehicle envelope         // the component's own Unix time minus this computer's
+	stamps  map[uint32]int64 // last of each message, in ns
+}
+
+// stamp returns when f was measured, in ns. at is the time that f carries, in ns, 0 if none.
+func (c *componentClock) stamp(f *Frame, at int64, how Stamps) int64 {
+	if how == StampReceive {
+		return f.Received
+	}
+	stamp := f.Received
+	if at != 0 {
+		delay, ok := c.delay(at, f.Received)
+		stamp -= delay
+		if ok && how == StampVehicle {
+			c.learn(f, at, stamp)
+		}
+	}
+	if how == StampVehicle && c.vehicle.known {
+		stamp += c.vehicle.offset
+	}
+	id := f.Message.GetID()
+	if last, known := c.stamps[id]; known && stamp <= last && last-stamp <= maxDelay {
+		stamp = last + tick
+	}
+	c.stamps[id] = stamp
+	return stamp
+}
+
+// delay returns how much older than its reception a message is that carries the time at. ok is false if that is unknown.
+func (c *componentClock) delay(at, received int64) (delay int64, ok bool) {
+	line, wrap := &c.boot, int64(bootWrap)
+	if at >= unixNanos {
+		line, wrap = &c.unix, 0
+	}
+	delay, ok = line.observe(received-at, received, wrap)
+	if ok && c.sync.converged(received) && (at >= unixNanos) == (c.sync.remote >= unixNanos) {
+		if d := wrapped(received-at-c.sync.offset(received), wrap); -maxDelay <= d && d <= maxDelay {
+			delay = max(0, d)
+		}
+	}
+	return delay, ok
+}
+
+// learn takes the component's own idea of Unix time from f, if it has any. stamp is this computer's time of the same moment.
+func (c *componentClock) learn(f *Frame, at, stamp int64) {
+	if m, ok := f.Message.(*ardupilotmega.MessageSystemTime); ok {
+		if m.TimeUnixUsec <= validMicros || m.TimeUnixUsec > latestStamp {
+			return
+		}
+		at = int64(m.TimeUnixUsec) * 1e3
+	}
+	if at >= unixNanos {
+		c.vehicle.observe(at-stamp, stamp, 0)
+	}
+}

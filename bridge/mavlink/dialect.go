@@ -1,0 +1,82 @@
+package mavlink
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialect"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/message"
+)
+
+// MessageName returns the name of m in the MAVLink definitions, such as HIGHRES_IMU; "UNKNOWN" for ids of no dialect.
+func MessageName(m message.Message) string {
+	if _, raw := m.(*message.MessageRaw); raw {
+		return "UNKNOWN"
+	}
+	var b strings.Builder
+	for i, r := range strings.TrimPrefix(reflect.TypeOf(m).Elem().Name(), "Message") {
+		if i > 0 && unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToUpper(r))
+	}
+	return b.String()
+}
+
+// MessageID returns the id of the message that name names, such as 105 for HIGHRES_IMU.
+func MessageID(name string) (uint32, error) {
+	for _, m := range ardupilotmega.Dialect.Messages {
+		if strings.EqualFold(MessageName(m), name) {
+			return m.GetID(), nil
+		}
+	}
+	return 0, fmt.Errorf("no MAVLink message is called %q; the names are those of the dialects common and ardupilotmega, "+
+		"such as HIGHRES_IMU", name)
+}
+
+// format is what a frame of a message must be like.
+type format struct {
+	codec  *message.ReadWriter
+	length int   // of a payload in MAVLink 1
+	at     int   // field of the message with its time
+	unit   int64 // of that field in ns; 0 if there is none
+}
+
+// time returns the time that m, a message of this format, carries, in ns since boot or the Unix epoch; 0 if none.
+func (f format) time(m message.Message) int64 {
+	if f.unit == 0 {
+		return 0
+	}
+	t := reflect.ValueOf(m).Elem().Field(f.at).Uint()
+	if t > latestStamp {
+		return 0
+	}
+	return int64(t) * f.unit
+}
+
+// formats returns the formats of the dialect's messages by id.
+func formats() (map[uint32]format, error) {
+	codecs := dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
+	if err := codecs.Initialize(); err != nil {
+		return nil, fmt.Errorf("dialect ardupilotmega: %w", err)
+	}
+	known := make(map[uint32]format, len(ardupilotmega.Dialect.Messages))
+	for _, m := range ardupilotmega.Dialect.Messages {
+		c := codecs.GetMessage(m.GetID())
+		f := format{codec: c, length: len(c.Write(m, false).Payload)}
+		for i := range reflect.TypeOf(m).Elem().NumField() {
+			field := reflect.TypeOf(m).Elem().Field(i)
+			switch {
+			case field.Name == "TimeBootMs":
+				f.at, f.unit = i, 1e6
+			case field.Name == "TimeUsec" && field.Type.Kind() == reflect.Uint64: // 32 bits go round in 72 minutes
+				f.at, f.unit = i, 1e3
+			}
+		}
+		known[m.GetID()] = f
+	}
+	return known, nil
+}

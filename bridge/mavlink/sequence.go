@@ -1,0 +1,64 @@
+package mavlink
+
+// arrival is what the sequence number of a frame tells about it.
+type arrival int
+
+const (
+	inOrder   arrival = iota // the next one, maybe after lost ones
+	duplicate                // was there already
+	late                     // one that had been counted as lost
+	restart                  // a sequence that began anew
+)
+
+const (
+	silence     = 2e9 // ns after which a sequence may have gone round any number of times
+	burst       = 32  // frames that may be lost at once, however short the time
+	stuckFrames = 8   // old sequence numbers in a row that are a new sequence
+)
+
+// sequence follows the sequence numbers of one component on one connection: a byte that goes round.
+type sequence struct {
+	started  bool
+	last     uint8
+	seen     uint64  // bit i is whether last-i was there
+	at       int64   // when last came, in ns
+	interval float64 // mean between frames, in ns
+	stuck    int     // old sequence numbers since the last new one
+}
+
+// next takes the sequence number of a frame that came at now, and returns how many frames are missing before it.
+func (s *sequence) next(number uint8, now int64) (lost int, a arrival) {
+	if !s.started {
+		s.begin(number, now)
+		return 0, inOrder
+	}
+	ahead := number - s.last
+	elapsed := float64(max(0, now-s.at))
+	switch {
+	case elapsed > max(silence, 8*s.interval):
+		s.begin(number, now)
+		return 0, restart
+	case ahead == 0 || ahead > 256-64: // one of the last 64
+		if s.stuck++; s.stuck > stuckFrames {
+			s.begin(number, now)
+			return 0, restart
+		}
+		bit := uint64(1) << -ahead
+		if s.seen&bit != 0 {
+			return 0, duplicate
+		}
+		s.seen |= bit
+		return 0, late
+	case float64(ahead-1)*s.interval > burst*s.interval+4*elapsed: // more than there can have been
+		s.begin(number, now)
+		return 0, restart
+	}
+	s.interval += (elapsed/float64(ahead) - s.interval) / 8
+	s.seen = s.seen<<ahead | 1
+	s.last, s.at, s.stuck = number, now, 0
+	return int(ahead) - 1, inOrder
+}
+
+func (s *sequence) begin(number uint8, now int64) {
+	*s = sequence{started: true, last: number, seen: ^uint64(0), at: now, interval: s.interval}
+}

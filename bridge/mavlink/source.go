@@ -1,0 +1,195 @@
+package mavlink
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// Ports and the rate that MAVROS takes where none is given.
+const (
+	defaultBaud    = 57600
+	defaultUDPPort = 14550 // of the other side
+	defaultUDPOwn  = 14555
+	defaultTCPPort = 5760
+)
+
+// kind is what a source is.
+type kind int
+
+const (
+	logFile kind = iota
+	serialPort
+	udpServer // whoever sends
+	udpClient
+	udpBound // a socket at a port of ours that sends to one address
+	tcpServer
+	tcpClient
+)
+
+// source is where frames come from.
+type source struct {
+	kind        kind
+	path        string // of the log or the serial port
+	baud        int
+	flowControl bool    // of the serial port, by RTS and CTS
+	local       string  // host:port to listen at
+	remote      string  // host:port to connect or send to
+	follow      bool    // whether a bound socket sends to whoever it heard last instead
+	from        address // own ids; 0 where not given
+}
+
+// parseSource parses the name of a source, as Open describes them.
+func parseSource(name string) (*source, error) {
+	s := new(source)
+	if err := s.parse(name); err != nil {
+		return nil, fmt.Errorf("MAVLink source %q: %w", name, err)
+	}
+	return s, nil
+}
+
+func (s *source) parse(name string) error {
+	name, query, _ := strings.Cut(name, "?")
+	if err := s.parseIDs(query); err != nil {
+		return err
+	}
+	scheme, rest, found := strings.Cut(name, ":")
+	scheme = strings.ToLower(scheme)
+	switch {
+	case strings.HasPrefix(name, "/dev/"):
+		return s.parseSerial(name)
+	case strings.HasSuffix(strings.ToLower(name), ".tlog"):
+		s.kind, s.path = logFile, name
+		return nil
+	case found && (scheme == "serial" || scheme == "serial-hwfc"):
+		s.flowControl = scheme == "serial-hwfc"
+		return s.parseSerial(strings.TrimPrefix(rest, "//"))
+	}
+	where, slashes := strings.CutPrefix(rest, "//")
+	if !found || !slashes {
+		return errors.New("neither a .tlog file nor one of serial:DEVICE:BAUD, udp://:PORT, udp://HOST:PORT, " +
+			"udp://[HOST][:PORT]@[HOST][:PORT], udp-broadcast://ADDRESS:PORT, tcp://HOST:PORT and tcp-l://:PORT")
+	}
+	where = strings.TrimSuffix(where, "/")
+	var err error
+	switch scheme {
+	case "udp":
+		return s.parseUDP(where)
+	case "udp-broadcast":
+		return s.parseBroadcast(where)
+	case "udp-b", "udp-pb":
+		s.kind, s.follow = udpBound, scheme == "udp-b"
+		own, other, _ := strings.Cut(where, "@")
+		if s.local, err = hostPort(own, "", defaultUDPOwn); err == nil {
+			s.remote, err = hostPort(other, "255.255.255.255", defaultUDPPort)
+		}
+	case "tcp":
+		s.kind = tcpClient
+		s.remote, err = hostPort(where, "localhost", defaultTCPPort)
+	case "tcp-l":
+		s.kind = tcpServer
+		s.local, err = hostPort(where, "", defaultTCPPort)
+	default:
+		err = fmt.Errorf("unknown scheme %q; there are serial, serial-hwfc, udp, udp-broadcast, udp-b, udp-pb, tcp and tcp-l",
+			scheme)
+	}
+	return err
+}
+
+// parseSerial parses DEVICE[:BAUD].
+func (s *source) parseSerial(name string) error {
+	s.kind, s.path, s.baud = serialPort, name, defaultBaud
+	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+		baud, err := strconv.Atoi(name[i+1:])
+		switch {
+		case err == nil && 0 < baud && baud <= 20e6:
+			s.path, s.baud = name[:i], baud
+		case err == nil || !strings.HasPrefix(name, "/dev/serial/by-path/"): // whose names hold colons themselves
+			return fmt.Errorf("baud rate %q is no number from 1 to 20000000", name[i+1:])
+		}
+	}
+	if s.path == "" {
+		return errors.New("no device is named, as in serial:/dev/ttyACM0:57600")
+	}
+	return nil
+}
+
+// parseUDP parses :PORT (a server), HOST:PORT, and MAVROS' [HOST][:PORT]@[HOST][:PORT].
+func (s *source) parseUDP(where string) (err error) {
+	own, other, both := strings.Cut(where, "@")
+	if !both {
+		if host, _, err := net.SplitHostPort(where); err == nil && (host == "" || host == "0.0.0.0" || host == "::") {
+			s.kind = udpServer
+			s.local, err = hostPort(where, "", 0)
+			return err
+		}
+		s.kind = udpClient
+		s.remote, err = hostPort(where, "", 0)
+		return err
+	}
+	if s.local, err = hostPort(own, "", defaultUDPOwn); err != nil {
+		return err
+	}
+	if s.kind = udpServer; other != "" {
+		s.kind, s.follow = udpBound, true
+		s.remote, err = hostPort(other, "", defaultUDPPort)
+	}
+	return err
+}
+
+// parseBroadcast parses ADDRESS:PORT. What is broadcast to that port is received, too.
+func (s *source) parseBroadcast(where string) (err error) {
+	s.kind = udpBound
+	if s.remote, err = hostPort(where, "255.255.255.255", defaultUDPPort); err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(s.remote)
+	if ip := net.ParseIP(host); err != nil || ip.To4() == nil {
+		return fmt.Errorf("%q is no IPv4 broadcast address, such as 192.168.5.255", host)
+	}
+	s.local = ":" + port
+	return nil
+}
+
+// parseIDs parses ids=SYSTEM,COMPONENT, as MAVROS takes them.
+func (s *source) parseIDs(query string) error {
+	if query == "" {
+		return nil
+	}
+	ids, ok := strings.CutPrefix(query, "ids=")
+	system, component, both := strings.Cut(ids, ",")
+	a, errA := strconv.ParseUint(system, 10, 8)
+	b, errB := strconv.ParseUint(component, 10, 8)
+	if !ok || !both || errA != nil || errB != nil || a == 0 || b == 0 {
+		return fmt.Errorf("?%s is not ?ids=SYSTEM,COMPONENT with numbers from 1 to 255", query)
+	}
+	s.from = address{uint8(a), uint8(b)}
+	return nil
+}
+
+// hostPort completes [HOST][:PORT] with defaults. A port must be given if the default is 0.
+func hostPort(text, host string, port int) (string, error) {
+	given, number := text, ""
+	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
+		given, number = text[:i], text[i+1:]
+		p, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			return "", fmt.Errorf("port %q is no number from 0 to 65535", number)
+		}
+		port = int(p)
+	}
+	if number == "" && port == 0 {
+		return "", fmt.Errorf("%q names no port", text)
+	}
+	if bare, ok := strings.CutPrefix(given, "["); ok {
+		given = strings.TrimSuffix(bare, "]")
+	} else if strings.ContainsAny(given, ":/@") {
+		return "", fmt.Errorf("%q is no host", given)
+	}
+	if given != "" {
+		host = given
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port)), nil
+}

@@ -1,0 +1,167 @@
+package mavlink
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bluenviron/gomavlib/v3"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+)
+
+const (
+	firstAutopilot   = 1 // component id of autopilots (MAV_COMP_ID_AUTOPILOT1), unless they say otherwise
+	heartbeatTimeout = int64(10 * time.Second)
+	requestPeriod    = int64(30 * time.Second)
+)
+
+// tracker knows the vehicles on a link and their clocks.
+type tracker struct {
+	mu       sync.Mutex
+	formats  map[uint32]format
+	stamps   Stamps
+	vehicles map[uint8]*vehicle
+	clocks   map[address]*componentClock
+	others   map[address]bool // components that are no autopilot, by their own word
+	last     int64            // reception of the last frame, in ns
+}
+
+// vehicle is a system with an autopilot.
+type vehicle struct {
+	Vehicle
+	clock     *componentClock
+	channel   *gomavlib.Channel // on which its last HEARTBEAT came; nil in a log
+	requested int64             // when messages were last asked of it, in ns; 0 if not since it was connected
+	refused   bool              // whether it has refused to send any
+}
+
+func newTracker(formats map[uint32]format, stamps Stamps) *tracker {
+	return &tracker{formats: formats, stamps: stamps, vehicles: make(map[uint8]*vehicle),
+		clocks: make(map[address]*componentClock), others: make(map[address]bool)}
+}
+
+// note takes a frame that came through channel, and fills in its Stamp and whether it is an autopilot's.
+func (t *tracker) note(f *Frame, channel *gomavlib.Channel) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = f.Received
+	from := address{f.System, f.Component}
+	clock := t.clocks[from]
+	if clock == nil {
+		clock = &componentClock{stamps: make(map[uint32]int64)}
+		t.clocks[from] = clock
+	}
+	if h, ok := f.Message.(*ardupilotmega.MessageHeartbeat); ok {
+		t.heartbeat(f, h, clock, channel)
+	}
+	if v := t.vehicles[f.System]; v != nil {
+		f.Autopilot = v.Autopilot == f.Component
+	} else {
+		f.Autopilot = f.Component == firstAutopilot && !t.others[from]
+	}
+	f.Stamp = clock.stamp(f, t.formats[f.Message.GetID()].time(f.Message), t.stamps)
+}
+
+func (t *tracker) heartbeat(f *Frame, h *ardupilotmega.MessageHeartbeat, clock *componentClock, c *gomavlib.Channel) {
+	if h.Autopilot == ardupilotmega.MAV_AUTOPILOT_INVALID {
+		t.others[address{f.System, f.Component}] = true
+		return
+	}
+	v := t.vehicles[f.System]
+	if v == nil {
+		v = &vehicle{Vehicle: Vehicle{System: f.System, Autopilot: f.Component}}
+		t.vehicles[f.System] = v
+	}
+	if f.Component > v.Autopilot {
+		return
+	}
+	if !v.connected(f.Received) {
+		v.requested = 0
+	}
+	v.Autopilot, v.Type, v.Firmware, v.LastHeartbeat = f.Component, h.Type, h.Autopilot, f.Received
+	v.clock, v.channel = clock, c
+}
+
+// latest returns when the last frame was received, in ns.
+func (t *tracker) latest() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+// connected is whether v is heard at now.
+func (v *vehicle) connected(now int64) bool { return now-v.LastHeartbeat <= heartbeatTimeout }
+
+// due is whether messages are to be asked of a system, and notes that they are at now: when it connects, and every now and
+// then, as requests get lost and autopilots reboot.
+func (t *tracker) due(system uint8, now int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v := t.vehicles[system]
+	if v == nil || v.requested != 0 && now-v.requested < requestPeriod {
+		return false
+	}
+	v.requested = now
+	return true
+}
+
+// refuse notes that a system refuses to send messages, and returns whether that is news.
+func (t *tracker) refuse(system uint8) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v := t.vehicles[system]
+	if v == nil || v.refused {
+		return false
+	}
+	v.refused = true
+	return true
+}
+
+// timeRequest is a TIMESYNC request to be sent.
+type timeRequest struct {
+	to      address
+	channel *gomavlib.Channel
+}
+
+// timeRequests returns the requests that are due to connected vehicles at now, and notes them.
+func (t *tracker) timeRequests(now int64) []timeRequest {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []timeRequest
+	for _, v := range t.vehicles {
+		if v.connected(now) {
+			v.clock.sync.request(now)
+			all = append(all, timeRequest{address{v.System, v.Autopilot}, v.channel})
+		}
+	}
+	return all
+}
+
+// timeReply takes a TIMESYNC reply.
+func (t *tracker) timeReply(f *Frame, m *ardupilotmega.MessageTimesync) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.clocks[address{f.System, f.Component}].sync.reply(m.Ts1, m.Tc1, f.Received)
+}
+
+// snapshot copies the vehicles as they are at now.
+func (t *tracker) snapshot(now int64) []Vehicle {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]Vehicle, 0, len(t.vehicles))
+	for _, v := range t.vehicles {
+		one := v.Vehicle
+		one.Connected = v.connected(now)
+		sync := &v.clock.sync
+		one.Clock = VehicleClock{Offset: v.clock.boot.offset, Jumps: v.clock.boot.jumps + sync.jumps,
+			Synchronised: sync.converged(now), Exchanges: sync.exchanges, Drift: sync.drift * 1e6,
+			RoundTrip: sync.roundTrip, Remote: sync.remote, Observed: sync.observed}
+		if one.Clock.Synchronised {
+			one.Clock.Offset = sync.offset(now)
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Vehicle) int { return cmp.Compare(a.System, b.System) })
+	return all
+}
