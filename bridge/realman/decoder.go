@@ -414,6 +414,7 @@ func (d *decoder) readLift(prefix string, height, current, errFlag *numbers) {
 		Error:   d.integer(prefix+"err_flag", errFlag),
 	}
 	d.update.Lift = &d.lift
+	d.update.has |= partLift
 }
 
 func (d *decoder) readController() {

@@ -15,5 +15,45 @@ const (
 	partForce
 	partGripper
 	partController
+	partLift
 	partModel
 )
+
+// without takes what is in p out of u.
+func (u *Update) without(p part) {
+	drop := func(bits part) bool { return p&u.has&bits != 0 }
+	if drop(partJoints) {
+		u.Joints, u.Speeds = nil, nil
+	}
+	if drop(partCurrents) {
+		u.Currents = nil
+	}
+	if drop(partVoltages) {
+		u.Voltages = nil
+	}
+	if drop(partTemperatures) {
+		u.Temperatures = nil
+	}
+	if drop(partJointErrors) {
+		u.JointErrors = nil
+	}
+	if drop(partEnabled) {
+		u.Enabled = nil
+	}
+	if drop(partPose) {
+		u.Pose = nil
+	}
+	if drop(partErrors) {
+		u.Errors = nil
+	}
+	if drop(partForce) {
+		u.Force = nil
+	}
+	if drop(partGripper) {
+		u.Gripper = nil
+	}
+	if drop(partLift) {
+		u.Lift = nil
+	}
+	u.has &^= p
+}

@@ -1,0 +1,291 @@
+package realman_test
+
+import (
+	"context"
+	"math"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge/realman"
+	"tapedeck/bridge/realman/realmantest"
+)
+
+const patience = 90 * time.Second
+
+// told is what an arm told: the last of each kind, and how often.
+type told struct {
+	mu       sync.Mutex
+	joints   []float64
+	pushed   []float64
+	gripper  []float64
+	names    map[string]int
+	stamps   []time.Time // of joints
+	problems []string
+}
+
+func (s *told) handle(u *realman.Update) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names[u.Name]++
+	if u.Joints != nil {
+		if u.Pushed {
+			s.pushed = append([]float64{}, u.Joints...)
+		} else {
+			s.joints = append([]float64{}, u.Joints...)
+		}
+		s.stamps = append(s.stamps, u.Stamp)
+	}
+	if u.Gripper != nil {
+		s.gripper = append([]float64{}, u.Gripper.Positions...)
+	}
+}
+
+func (s *told) problem(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problems = append(s.problems, err.Error())
+}
+
+func (s *told) count(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.names[name]
+}
+
+func (s *told) troubled(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Contains(strings.Join(s.problems, "\n"), text)
+}
+
+// start starts an arm that is none.
+func start(t *testing.T, address string, fake *realmantest.Arm) *realmantest.Arm {
+	require.NoError(t, fake.Start(address))
+	t.Cleanup(fake.Close)
+	return fake
+}
+
+// observe runs an arm until the test ends. It asks for state and gripper.
+func observe(t *testing.T, fake *realmantest.Arm, change func(*realman.Arm)) (*realman.Arm, *told) {
+	s := &told{names: map[string]int{}}
+	a := &realman.Arm{
+		Host: fake.Host(), Port: fake.Port(), SpeedUnit: realman.CentidegreesPerSecond, Handle: s.handle, Problem: s.problem,
+		Polls:   []realman.Poll{{Command: "get_current_arm_state", Period: time.Millisecond}, {Command: "get_gripper_state", Period: time.Millisecond}},
+		Timeout: patience, Silence: patience, Retry: time.Millisecond, Fresh: patience,
+	}
+	if change != nil {
+		change(a)
+	}
+	run(t, a)
+	return a, s
+}
+
+func run(t *testing.T, a *realman.Arm) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { require.NoError(t, a.Run(ctx)) })
+	t.Cleanup(func() {
+		cancel()
+		done.Wait()
+	})
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	require.Eventually(t, condition, patience, time.Millisecond, what)
+}
+
+func TestArmIsAsked(t *testing.T) {
+	for name, fake := range map[string]*realmantest.Arm{
+		"second generation":             {Generation: 2},
+		"third generation":              {},
+		"fourth generation, seven axes": {Generation: 4, Pose: realmantest.Moving(7)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start(t, "127.0.0.1:0", fake)
+			a, s := observe(t, fake, nil)
+			eventually(t, "replies", func() bool { return s.count("current_arm_state") > 5 && s.count("get_gripper_state") > 5 })
+			c := a.Counts()
+			require.True(t, c.Connected)
+			require.EqualValues(t, 1, c.Connections)
+			require.Zero(t, c.Bad+c.Timeouts+c.Refused+c.Others)
+			require.Positive(t, c.RoundTrip)
+			require.ElementsMatch(t, []string{"get_current_arm_state", "get_gripper_state"}, fake.Commands(), "it is only observed")
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if fake.Generation != 4 {
+				require.InDelta(t, -293.299*math.Pi/180, s.joints[5], 1e-9)
+				require.Equal(t, []float64{150}, s.gripper)
+			} else {
+				require.Len(t, s.joints, 7)
+			}
+			for i, stamp := range s.stamps[1:] {
+				require.True(t, stamp.After(s.stamps[i]), "stamps ascend")
+			}
+		})
+	}
+}
+
+func TestRepliesComeAsTheyLike(t *testing.T) {
+	const state = `{"state":"current_arm_state","arm_state":{"joint":[100,200,300,400,500,600],"pose":[100000,200000,30000,400,500,600],"arm_err":0,"sys_err":0}}`
+	const grip = `{"command":"get_gripper_state","enable":1,"status":1,"error":0,"mode":1,"current_force":100,"temperature":40,"actpos":77}`
+	const arrived = `{"state":"current_trajectory_state","trajectory_state":true,"device":1}`
+	for name, test := range map[string]struct {
+		pieces      []string
+		bad, others uint64
+	}{
+		"lines":                         {[]string{state + "\r\n", grip + "\r\n"}, 0, 0},
+		"the last one first, at once":   {[]string{grip + "\r\n" + state + "\r\n"}, 0, 0},
+		"pieces of lines":               {[]string{state[:30], state[30:40], state[40:] + "\r", "\n" + grip[:5], grip[5:], "\r\n"}, 0, 0},
+		"line feeds":                    {[]string{state + "\n", grip + "\n"}, 0, 0},
+		"no ends of lines":              {[]string{state, grip}, 0, 0},
+		"news between":                  {[]string{arrived + "\r\n" + state + "\r\n" + arrived, "\r\n" + grip}, 0, 2},
+		"garbage between":               {[]string{"\x01\x02ready\r\n" + state + "}}\r\n", "[]\r\n" + grip}, 3, 0},
+		"a line that was cut off first": {[]string{state[:50] + "\r\n" + state, "\r\n" + grip}, 1, 0},
+		"one that makes no sense first": {[]string{`{"state":"current_trajectory_state",}` + "\r\n" + state + "\r\n", grip}, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(string, string) string { return "" }})
+			a, s := observe(t, fake, nil)
+			eventually(t, "requests", func() bool {
+				return fake.Requests("get_current_arm_state") == 1 && fake.Requests("get_gripper_state") == 1
+			})
+			for _, piece := range test.pieces {
+				fake.Send(piece)
+			}
+			eventually(t, "replies", func() bool { return s.count("current_arm_state") == 1 && s.count("get_gripper_state") == 1 })
+			require.InDelta(t, 0.6*math.Pi/180, s.joints[5], 1e-9)
+			require.Equal(t, []float64{77}, s.gripper)
+			eventually(t, "both are asked for again", func() bool {
+				return fake.Requests("get_current_arm_state") == 2 && fake.Requests("get_gripper_state") == 2
+			})
+			c := a.Counts()
+			require.Equal(t, test.others, c.Others)
+			require.Equal(t, test.bad, c.Bad, c.Problem)
+			require.EqualValues(t, 1, c.Connections)
+		})
+	}
+}
+
+func TestConnectionsAreMadeAnew(t *testing.T) {
+	fake := start(t, "127.0.0.1:0", &realmantest.Arm{})
+	a, s := observe(t, fake, nil)
+	eventually(t, "replies", func() bool { return s.count("current_arm_state") > 0 })
+	for i := range 3 {
+		fake.Reset()
+		eventually(t, "another connection", func() bool { return fake.Connections() == i+2 })
+		before := s.count("current_arm_state")
+		eventually(t, "replies on it", func() bool { return s.count("current_arm_state") > before })
+	}
+	require.True(t, s.troubled("reset") || s.troubled("closed"), "it is told: %v", s.problems)
+	require.EqualValues(t, 4, a.Counts().Connections)
+	fake.Close()
+	eventually(t, "nobody is there", func() bool { return s.troubled("connection refused") && !a.Counts().Connected })
+}
+
+func TestSilentArm(t *testing.T) {
+	fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(string, string) string { return "" }})
+	a, s := observe(t, fake, func(a *realman.Arm) { a.Timeout, a.Silence = 5*time.Millisecond, 50*time.Millisecond })
+	eventually(t, "more connections", func() bool { return fake.Connections() > 2 && a.Counts().Timeouts > 0 })
+	require.True(t, s.troubled(a.Address()+": nothing came for 51ms"), "%v", s.problems)
+	require.Zero(t, a.Counts().Replies)
+}
+
+func TestArmThatCannotTell(t *testing.T) {
+	fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(command, usual string) string {
+		if command == "get_gripper_state" {
+			return `{"command":"get_gripper_state","state":false}` + "\r\n"
+		}
+		return usual
+	}})
+	a, s := observe(t, fake, nil)
+	eventually(t, "replies", func() bool { return s.count("current_arm_state") > 100 })
+	require.Less(t, fake.Requests("get_gripper_state"), 50, "it is hardly asked any more")
+	require.Positive(t, a.Counts().Refused)
+}
+
+func TestOnlyAskedWhatIsKnown(t *testing.T) {
+	for want, poll := range map[string]realman.Poll{
+		`command "movej" does not ask for anything that is known here`: {Command: "movej", Period: time.Second},
+		`command "get_joint_degree": the period 0s is not more than 0`: {Command: "get_joint_degree"},
+	} {
+		require.EqualError(t, (&realman.Arm{Polls: []realman.Poll{poll}}).Run(t.Context()), want)
+	}
+}
+
+func listen(t *testing.T, arms func() []*realman.Arm) *realman.Listener {
+	l, err := realman.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	var done sync.WaitGroup
+	done.Go(func() { require.ErrorIs(t, l.Serve(arms()...), net.ErrClosed) })
+	t.Cleanup(func() {
+		l.Close()
+		done.Wait()
+	})
+	return l
+}
+
+func TestPushedIsNotAskedFor(t *testing.T) {
+	fake := start(t, "127.0.0.1:0", &realmantest.Arm{})
+	ready := make(chan *realman.Arm, 1)
+	l := listen(t, func() []*realman.Arm { return []*realman.Arm{<-ready} })
+	a, s := observe(t, fake, func(a *realman.Arm) {
+		a.Push = &realman.Push{Cycle: 10 * time.Millisecond, Port: l.Port(), Fields: []string{"joint_speed"}}
+	})
+	ready <- a
+	eventually(t, "packets", func() bool { return s.count("realtime_arm_joint_state") > 5 })
+	require.Equal(t, 1, fake.Requests("set_realtime_push"))
+	asked := fake.Requests("get_current_arm_state")
+	grips := fake.Requests("get_gripper_state")
+	eventually(t, "what is not pushed is asked for", func() bool { return fake.Requests("get_gripper_state") > grips+50 })
+	require.LessOrEqual(t, fake.Requests("get_current_arm_state"), asked+1, "what is pushed is not")
+	require.InDelta(t, -293.299*math.Pi/180, s.pushed[5], 1e-9)
+
+	fake.Silence()
+	eventually(t, "it is asked for again", func() bool { a.Forget(); return fake.Requests("get_current_arm_state") > asked+5 })
+	fake.Reset()
+	eventually(t, "a new connection is told again", func() bool { return fake.Requests("set_realtime_push") == 2 })
+}
+
+func TestPushOfSeveralArms(t *testing.T) {
+	one, two := start(t, "127.0.0.1:0", &realmantest.Arm{}), start(t, "127.0.0.2:0", &realmantest.Arm{Pose: realmantest.Moving(7)})
+	stranger := start(t, "127.0.0.3:0", &realmantest.Arm{})
+	silent := func(a *realman.Arm) { a.Polls = nil }
+	a, s := observe(t, one, silent)
+	b, r := observe(t, two, silent)
+	l := listen(t, func() []*realman.Arm { return []*realman.Arm{a, b} })
+	address := (&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Port()}).String()
+	for _, fake := range []*realmantest.Arm{one, two, stranger} {
+		require.NoError(t, fake.PushTo(address, time.Millisecond))
+	}
+	eventually(t, "packets", func() bool {
+		return s.count("realtime_arm_joint_state") > 5 && r.count("realtime_arm_joint_state") > 5 && len(l.Strangers()) > 0
+	})
+	require.Len(t, s.pushed, 6)
+	require.Len(t, r.pushed, 7)
+	require.Zero(t, one.Connections()+two.Connections(), "nothing is asked")
+	require.Len(t, l.Strangers(), 1)
+
+	require.NoError(t, one.Packet(address, `{"state":"realtime_arm_joint_state"`))
+	require.NoError(t, one.Packet(address, "?\r\n"))
+	require.NoError(t, one.Packet(address, `{"state":"realtime_arm_joint_state"}`))
+	eventually(t, "bad packets", func() bool { return a.Counts().Bad == 3 })
+	require.Zero(t, b.Counts().Bad)
+}
+
+func TestRefusedPush(t *testing.T) {
+	fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(command, usual string) string {
+		if command == "set_realtime_push" {
+			return `{"command":"set_realtime_push","state":false}` + "\r\n"
+		}
+		return usual
+	}})
+	_, s := observe(t, fake, func(a *realman.Arm) { a.Push = &realman.Push{IP: "127.0.0.9", Port: 1} })
+	eventually(t, "it is told", func() bool { return s.troubled("the arm refuses to push as it is told") })
+	eventually(t, "it is asked nevertheless", func() bool { return s.count("current_arm_state") > 0 })
+}

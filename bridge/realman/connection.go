@@ -1,0 +1,189 @@
+package realman
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// connection is one to an arm: one goroutine asks, another one reads.
+type connection struct {
+	arm   *Arm
+	conn  net.Conn
+	wake  chan struct{} // the one that asks
+	quiet time.Duration // after which it is given up
+
+	mu    sync.Mutex // of what follows
+	asked []*asked
+	heard time.Time // when something came
+}
+
+func newConnection(a *Arm, conn net.Conn) *connection {
+	now := time.Now()
+	c := &connection{arm: a, conn: conn, wake: make(chan struct{}, 1), heard: now}
+	shortest := a.Polls[0].Period
+	for _, p := range a.Polls {
+		q, err := newAsked(p)
+		if err != nil {
+			panic(err) // Run has seen to that
+		}
+		q.due = now
+		c.asked = append(c.asked, q)
+		shortest = min(shortest, p.Period)
+	}
+	c.quiet = a.Silence + shortest
+	return c
+}
+
+// run observes until the connection ends.
+func (c *connection) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		<-ctx.Done()
+		c.conn.Close()
+	})
+	done.Go(func() {
+		if err := c.ask(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	err := c.read()
+	if asking := context.Cause(ctx); asking != nil {
+		err = asking // which closed the connection
+	}
+	cancel(nil)
+	done.Wait()
+	return err
+}
+
+// ask sends what is to be sent, until ctx ends.
+func (c *connection) ask(ctx context.Context) error {
+	var lines []byte
+	if p := c.arm.Push; p != nil {
+		own, _, err := net.SplitHostPort(c.conn.LocalAddr().String())
+		if err != nil {
+			return err
+		}
+		lines = p.line(own)
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var wait time.Duration
+		lines, wait = c.next(lines, time.Now())
+		if len(lines) > 0 {
+			if err := c.conn.SetWriteDeadline(time.Now().Add(c.arm.Timeout)); err != nil {
+				return err
+			}
+			if _, err := c.conn.Write(lines); err != nil {
+				return err
+			}
+			lines = lines[:0]
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		case <-c.wake:
+		}
+	}
+}
+
+// next appends the commands that are due, and returns when there may be more of them.
+func (c *connection) next(lines []byte, now time.Time) ([]byte, time.Duration) {
+	known := c.arm.known(now)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.heard) > c.arm.Silence/2 {
+		known = 0 // only replies tell whether the connection is one
+	}
+	wait := c.arm.Timeout
+	for _, q := range c.asked {
+		if !q.sent.IsZero() && now.Sub(q.sent) >= c.arm.Timeout {
+			q.end(true)
+			c.arm.count(func(n *Counts) { n.Timeouts++ })
+		}
+		switch {
+		case !q.sent.IsZero():
+			wait = min(wait, q.sent.Add(c.arm.Timeout).Sub(now))
+			continue
+		case q.due.After(now):
+		case q.tells&^known == 0:
+			q.postpone(now)
+		default:
+			lines = append(lines, q.line...)
+			q.begin(now)
+			continue
+		}
+		wait = min(wait, q.due.Sub(now))
+	}
+	return lines, wait
+}
+
+// read reads until the connection ends.
+func (c *connection) read() error {
+	a := c.arm
+	d := &decoder{joints: a.Joints, speed: a.SpeedUnit}
+	s := splitter{bad: a.bad}
+	var at time.Time
+	s.object = func(object []byte) {
+		u, err := d.decode(object)
+		u.Received = at
+		u.Stamp = c.match(u)
+		if err != nil {
+			a.bad(err)
+			return
+		}
+		a.deliver(u)
+	}
+	buf := make([]byte, 16<<10)
+	for {
+		if err := c.conn.SetReadDeadline(time.Now().Add(c.quiet)); err != nil {
+			return err
+		}
+		n, err := c.conn.Read(buf)
+		at = time.Now()
+		if n > 0 {
+			c.mu.Lock()
+			c.heard = at
+			c.mu.Unlock()
+			s.add(buf[:n])
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return fmt.Errorf("%s: nothing came for %v", a.Address(), c.quiet)
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("%s: the arm closed the connection", a.Address())
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// match finds what u is the reply to, and returns when the arm was as it says.
+func (c *connection) match(u *Update) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.asked {
+		if q.reply != u.Name || q.sent.IsZero() {
+			continue
+		}
+		trip := u.Received.Sub(q.sent)
+		stamp := q.sent.Add(trip / 2)
+		q.end(u.Refused)
+		c.arm.count(func(n *Counts) { n.RoundTrip = trip })
+		select {
+		case c.wake <- struct{}{}: // what is due waits for this
+		default:
+		}
+		return stamp
+	}
+	return u.Received
+}

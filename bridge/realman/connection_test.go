@@ -1,0 +1,111 @@
+package realman
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// at is a time, in ms.
+func at(ms int) time.Time { return time.UnixMilli(1_700_000_000_000 + int64(ms)) }
+
+func testConnection(t *testing.T, polls ...Poll) *connection {
+	a := &Arm{Polls: polls, Timeout: time.Second, Silence: 3 * time.Second}
+	c := newConnection(a, nil)
+	for _, q := range c.asked {
+		q.due = at(0)
+	}
+	c.heard = at(0)
+	return c
+}
+
+func (c *connection) due(ms int) (string, int) {
+	lines, wait := c.next(nil, at(ms))
+	return string(lines), int(wait.Milliseconds())
+}
+
+func TestStampIsHalfway(t *testing.T) {
+	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond})
+	lines, wait := c.due(0)
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines)
+	require.Equal(t, 1000, wait)
+	u := &Update{Name: "joint_degree", Received: at(8)}
+	require.Equal(t, at(4), c.match(u))
+	require.Equal(t, 8*time.Millisecond, c.arm.Counts().RoundTrip)
+	require.Equal(t, at(8), c.match(u), "nobody asked")
+	require.Equal(t, at(8), c.match(&Update{Name: "controller_state", Received: at(8)}))
+}
+
+func TestCommandsAreDue(t *testing.T) {
+	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond}, Poll{"get_controller_state", time.Second})
+	reply := func(name string, ms int) { c.match(&Update{Name: name, Received: at(ms)}) }
+	lines, _ := c.due(0)
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n{\"command\":\"get_controller_state\"}\r\n", lines, "all at once")
+	lines, wait := c.due(150)
+	require.Empty(t, lines, "one of a kind is on its way")
+	require.Equal(t, 850, wait)
+	reply("joint_degree", 160)
+	lines, _ = c.due(160)
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "what is late is sent at once")
+	reply("joint_degree", 170)
+	lines, wait = c.due(170)
+	require.Empty(t, lines)
+	require.Equal(t, 30, wait, "and then as before")
+	_, wait = c.due(200)
+	require.Equal(t, 800, wait)
+	reply("joint_degree", 201)
+
+	require.Zero(t, c.arm.Counts().Timeouts)
+	lines, _ = c.due(1000)
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n{\"command\":\"get_controller_state\"}\r\n", lines, "a reply that does not come is not waited for")
+	require.EqualValues(t, 1, c.arm.Counts().Timeouts)
+	c.due(2000)
+	c.due(3000)
+	require.EqualValues(t, 5, c.arm.Counts().Timeouts)
+	lines, _ = c.due(4000)
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "what never had a reply is asked for more rarely")
+	reply("controller_state", 4001)
+	lines, _ = c.due(13001)
+	require.Contains(t, lines, "get_controller_state")
+}
+
+func TestPushSavesAsking(t *testing.T) {
+	c := testConnection(t, Poll{"get_current_arm_state", 100 * time.Millisecond}, Poll{"get_gripper_state", 100 * time.Millisecond})
+	c.arm.pushed, c.arm.fresh = partJoints|partPose|partErrors|partJointErrors, at(2000)
+	lines, _ := c.due(0)
+	require.Equal(t, "{\"command\":\"get_gripper_state\"}\r\n", lines)
+	c.match(&Update{Name: "get_gripper_state", Received: at(1)})
+	lines, _ = c.due(1501)
+	require.Contains(t, lines, "get_current_arm_state", "but it is, where nothing came for long")
+	c.match(&Update{Name: "current_arm_state", Received: at(1502)})
+	c.heard = at(1502)
+	lines, _ = c.due(1999)
+	require.NotContains(t, lines, "get_current_arm_state")
+	lines, _ = c.due(2100)
+	require.Contains(t, lines, "get_current_arm_state", "the push ended")
+}
+
+func TestWithoutWhatIsPushed(t *testing.T) {
+	d := newDecoder()
+	u, err := d.decode([]byte(`{"state":"current_arm_state","arm_state":{"joint":[1,2,3,4,5,6],"pose":[1,2,3,4,5,6],"err":[0]}}`))
+	require.NoError(t, err)
+	u.without(partJoints | partGripper)
+	require.Nil(t, u.Joints)
+	require.NotNil(t, u.Pose)
+	require.NotNil(t, u.Errors)
+	u.without(1<<16 - 1)
+	require.Equal(t, &Update{Name: "current_arm_state"}, u)
+	u, err = d.decode([]byte(more(`"six_force_sensor":{"force":[1,2,3,4,5,6],"zero_force":[1,2,3,4,5,6]},"lift_state":{"height":1},"hand":{"pos":[1]}`)))
+	require.NoError(t, err)
+	u.without(1<<16 - 1)
+	require.Equal(t, &Update{Name: "realtime_arm_joint_state"}, u)
+}
+
+func TestPushLine(t *testing.T) {
+	p := Push{Cycle: 12 * time.Millisecond, Port: 8089, ForceFrame: ToolFrame, Fields: []string{"joint_speed"}}
+	require.JSONEq(t, `{"command":"set_realtime_push","cycle":2,"enable":true,"port":8089,"force_coordinate":2,"ip":"192.168.1.10","custom":{"joint_speed":true}}`,
+		string(p.line("192.168.1.10")))
+	p = Push{IP: "10.0.0.1"}
+	require.JSONEq(t, `{"command":"set_realtime_push","cycle":1,"enable":true,"port":0,"force_coordinate":0,"ip":"10.0.0.1","custom":{}}`, string(p.line("192.168.1.10")))
+}

@@ -1,0 +1,39 @@
+package realman
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// pushUnit is what the cycle of a push is counted in.
+const pushUnit = 5 * time.Millisecond
+
+// Push is how an arm is told to push its state. It is the only thing that an arm is told at all, and it stays as it is until somebody
+// tells it otherwise.
+type Push struct {
+	Cycle      time.Duration // in steps of 5 ms
+	IP         string        // whom to; "" is this machine, as the arm sees it
+	Port       int
+	ForceFrame Frame    // of Force.External
+	Fields     []string // what else there is to be in packets: "joint_speed", "arm_current_status", "hand", "rm_plus_state"
+}
+
+// line returns the command. own is the address of this machine.
+func (p *Push) line(own string) []byte {
+	custom := map[string]bool{}
+	for _, field := range p.Fields {
+		custom[field] = true
+	}
+	ip := p.IP
+	if ip == "" {
+		ip = own
+	}
+	text, err := json.Marshal(map[string]any{
+		"command": "set_realtime_push", "cycle": max(1, int(p.Cycle.Round(pushUnit)/pushUnit)), "enable": true, "port": p.Port,
+		"force_coordinate": int(p.ForceFrame), "ip": ip, "custom": custom,
+	})
+	if err != nil {
+		panic(err) // there is nothing in it that could not be written
+	}
+	return append(text, "\r\n"...)
+}

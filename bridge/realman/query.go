@@ -1,0 +1,93 @@
+package realman
+
+import (
+	"fmt"
+	"time"
+)
+
+// Poll is something that an arm is asked for again and again.
+type Poll struct {
+	Command string        // one of those that only ask, such as "get_current_arm_state"
+	Period  time.Duration // at least this long apart; longer, if the arm takes longer to reply
+}
+
+// query is a command that only asks.
+type query struct {
+	reply string // what the reply is called
+	tells part
+}
+
+var queries = map[string]query{
+	"get_current_arm_state":         {"current_arm_state", partJoints | partPose | partErrors},
+	"get_joint_degree":              {"joint_degree", partJoints},
+	"get_joint_en_state":            {"joint_en_state", partEnabled},
+	"get_joint_err_flag":            {"joint_err_flag", partJointErrors},
+	"get_current_joint_temperature": {"current_joint_temperature", partTemperatures},
+	"get_current_joint_current":     {"current_joint_current", partCurrents},
+	"get_current_joint_voltage":     {"current_joint_voltage", partVoltages},
+	"get_arm_all_state":             {"arm_all_state", partTemperatures | partCurrents | partVoltages | partJointErrors | partEnabled | partErrors},
+	"get_controller_state":          {"controller_state", partController},
+	"get_gripper_state":             {"get_gripper_state", partGripper},
+	"get_force_data":                {"get_force_data", partForce},
+	"get_Fz":                        {"get_Fz", partForce},
+	"get_lift_state":                {"lift_state", partLift},
+	"get_arm_software_info":         {"arm_software_info", partModel},
+	"get_arm_software_version":      {"arm_software_version", partModel},
+}
+
+// asked is a Poll of a connection.
+type asked struct {
+	Poll
+	query
+	line   []byte
+	due    time.Time
+	sent   time.Time // zero unless a reply is awaited
+	misses int       // of which there was never a reply
+	proven bool      // the arm knows the command: there was one
+}
+
+func newAsked(p Poll) (*asked, error) {
+	q, ok := queries[p.Command]
+	if !ok {
+		return nil, fmt.Errorf("command %q does not ask for anything that is known here", p.Command)
+	}
+	if p.Period <= 0 {
+		return nil, fmt.Errorf("command %q: the period %v is not more than 0", p.Command, p.Period)
+	}
+	return &asked{Poll: p, query: q, line: fmt.Appendf(nil, "{\"command\":%q}\r\n", p.Command)}, nil
+}
+
+// A command that never got a reply, so often, is asked for more rarely: the arm may not have what it is about.
+const (
+	manyMisses = 3
+	rarely     = 10 * time.Second
+)
+
+func (a *asked) period() time.Duration {
+	if a.misses >= manyMisses && !a.proven {
+		return max(a.Period, rarely)
+	}
+	return a.Period
+}
+
+// begin notes that a is sent.
+func (a *asked) begin(now time.Time) {
+	a.sent = now
+	a.due = a.due.Add(a.period())
+	if a.due.Before(now) {
+		a.due = now
+	}
+}
+
+// postpone notes that a is not needed now.
+func (a *asked) postpone(now time.Time) { a.due = now.Add(a.period()) }
+
+// end notes that a reply is no longer awaited: it came, or it was missed, as one that says nothing is.
+func (a *asked) end(missed bool) {
+	a.sent = time.Time{}
+	if missed {
+		a.misses++
+	} else {
+		a.proven = true
+	}
+}

@@ -1,0 +1,231 @@
+// Package realmantest has arms of RealMan that are none, for tests: they reply over TCP and push over UDP as such arms do, and badly if they
+// are told to.
+package realmantest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// Arm is one. It begins to listen with Start.
+type Arm struct {
+	Generation int                                    // 2 to 4, as controllers are counted; 0 is 3
+	Pose       func(since time.Duration) Posture      // how it is, so long after Start; nil: as Still says
+	Answer     func(command, usual string) (r string) // what it says instead of its usual reply, "" nothing; nil: the usual reply
+
+	listener *net.TCPListener
+	pushing  *net.UDPConn
+	started  time.Time
+	done     sync.WaitGroup
+
+	mu       sync.Mutex // of what follows
+	conns    map[net.Conn]bool
+	count    int
+	requests map[string]int
+	stop     chan struct{} // of the push
+	closed   bool
+}
+
+// Start listens to an address: a host, and a port or 0 for any. What the arm pushes comes from the host.
+func (a *Arm) Start(address string) error {
+	addr, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return err
+	}
+	if a.listener, err = net.ListenTCP("tcp", addr); err != nil {
+		return err
+	}
+	if a.pushing, err = net.ListenUDP("udp", &net.UDPAddr{IP: addr.IP}); err != nil {
+		a.listener.Close()
+		return err
+	}
+	if a.Generation == 0 {
+		a.Generation = 3
+	}
+	if a.Pose == nil {
+		a.Pose = func(time.Duration) Posture { return Still }
+	}
+	a.started, a.conns, a.requests = time.Now(), map[net.Conn]bool{}, map[string]int{}
+	a.done.Go(a.accept)
+	return nil
+}
+
+// Host returns the address of the arm.
+func (a *Arm) Host() string { return a.listener.Addr().(*net.TCPAddr).IP.String() }
+
+// Port returns the port that it listens to.
+func (a *Arm) Port() int { return a.listener.Addr().(*net.TCPAddr).Port }
+
+// Close ends all.
+func (a *Arm) Close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.listener.Close()
+	a.Reset()
+	a.Silence()
+	a.done.Wait()
+	a.pushing.Close()
+}
+
+// Connections returns how many connections there were.
+func (a *Arm) Connections() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.count
+}
+
+// Requests returns how often a command came.
+func (a *Arm) Requests(command string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.requests[command]
+}
+
+// Commands returns all commands that came.
+func (a *Arm) Commands() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []string
+	for command := range a.requests {
+		all = append(all, command)
+	}
+	return all
+}
+
+// Reset cuts all connections off, as the loss of power does.
+func (a *Arm) Reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for conn := range a.conns {
+		_ = conn.(*net.TCPConn).SetLinger(0)
+		conn.Close()
+	}
+}
+
+// Send says something on all connections.
+func (a *Arm) Send(text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for conn := range a.conns {
+		_, _ = conn.Write([]byte(text))
+	}
+}
+
+func (a *Arm) accept() {
+	for {
+		conn, err := a.listener.Accept()
+		if err != nil {
+			return
+		}
+		a.mu.Lock()
+		if a.closed {
+			conn.Close()
+		}
+		a.conns[conn] = true
+		a.count++
+		a.mu.Unlock()
+		a.done.Go(func() { a.serve(conn) })
+	}
+}
+
+func (a *Arm) serve(conn net.Conn) {
+	defer func() {
+		a.mu.Lock()
+		delete(a.conns, conn)
+		a.mu.Unlock()
+		conn.Close()
+	}()
+	in := json.NewDecoder(conn)
+	for {
+		var request request
+		if in.Decode(&request) != nil {
+			return
+		}
+		a.mu.Lock()
+		a.requests[request.Command]++
+		a.mu.Unlock()
+		reply := a.reply(&request)
+		if a.Answer != nil {
+			reply = a.Answer(request.Command, reply)
+		}
+		if _, err := conn.Write([]byte(reply)); err != nil {
+			return
+		}
+	}
+}
+
+// request is what is asked of an arm.
+type request struct {
+	Command string `json:"command"`
+	Cycle   int    `json:"cycle"`
+	Enable  bool   `json:"enable"`
+	Port    int    `json:"port"`
+	IP      string `json:"ip"`
+}
+
+// reply returns the usual reply, "" for a command that is not known.
+func (a *Arm) reply(r *request) string {
+	if r.Command == "set_realtime_push" {
+		a.Silence()
+		if r.Enable {
+			if err := a.PushTo(fmt.Sprintf("%s:%d", r.IP, r.Port), time.Duration(r.Cycle)*5*time.Millisecond); err != nil {
+				return `{"command":"set_realtime_push","state":false}` + "\r\n"
+			}
+		}
+		return `{"command":"set_realtime_push","state":true}` + "\r\n"
+	}
+	text := a.Pose(time.Since(a.started)).reply(r.Command, a.Generation)
+	if text == "" {
+		return ""
+	}
+	return text + "\r\n"
+}
+
+// PushTo pushes packets to an address until Silence or Close, so often.
+func (a *Arm) PushTo(address string, cycle time.Duration) error {
+	to, err := net.ResolveUDPAddr("udp", address)
+	if err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	a.mu.Lock()
+	a.stop = stop
+	a.mu.Unlock()
+	a.done.Go(func() {
+		tick := time.NewTicker(cycle)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			_, _ = a.pushing.WriteTo([]byte(a.Pose(time.Since(a.started)).packet(a.Generation)), to)
+		}
+	})
+	return nil
+}
+
+// Packet pushes one packet to an address.
+func (a *Arm) Packet(address, packet string) error {
+	to, err := net.ResolveUDPAddr("udp", address)
+	if err != nil {
+		return err
+	}
+	_, err = a.pushing.WriteTo([]byte(packet), to)
+	return err
+}
+
+// Silence ends the push.
+func (a *Arm) Silence() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stop != nil {
+		close(a.stop)
+		a.stop = nil
+	}
+}
