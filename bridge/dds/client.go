@@ -167,7 +167,7 @@ func available(requests, replies []peer) (ok, fastDDS bool) {
 }
 
 func (c *client) Close() error {
-	return c.node.end(c, func() error {
+	return c.node.owned.End(c, func() error {
 		close(c.closed)
 		c.detach()
 		if err := c.close(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 )
 
 func TestDomainID(t *testing.T) {
@@ -135,9 +136,9 @@ func TestDiscoveryRange(t *testing.T) {
 			t.Setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", test.ours)
 			n := newNode(t, "observer")
 			if test.theirs == "humble" {
-				start(t, "server", "ROS_AUTOMATIC_DISCOVERY_RANGE=", "CYCLONEDDS_URI="+humble)
+				bridgetest.Start(t, "server", "ROS_AUTOMATIC_DISCOVERY_RANGE=", "CYCLONEDDS_URI="+humble)
 			} else {
-				start(t, "server", "ROS_AUTOMATIC_DISCOVERY_RANGE="+test.theirs)
+				bridgetest.Start(t, "server", "ROS_AUTOMATIC_DISCOVERY_RANGE="+test.theirs)
 			}
 			if !test.found {
 				require.Never(t, func() bool { return len(publishersOf(n, "/test/numbers")) > 0 }, quiet, 10*time.Millisecond)
@@ -154,7 +155,7 @@ func TestLocalhostOnly(t *testing.T) {
 		t.Run(strings.Join(distros[:], " "), func(t *testing.T) {
 			t.Setenv("ROS_DISTRO", distros[0])
 			n := newNode(t, "observer")
-			start(t, "server", "ROS_DISTRO="+distros[1])
+			bridgetest.Start(t, "server", "ROS_DISTRO="+distros[1])
 			topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
 		})
 	}

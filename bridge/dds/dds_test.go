@@ -1,12 +1,8 @@
 package dds
 
 import (
-	"bufio"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -30,13 +26,7 @@ const quiet = 2 * time.Second
 // TestMain keeps the tests on this machine, in a domain that tests elsewhere on it hardly share. Where a role is named
 // it plays it instead: the other process of a test.
 func TestMain(m *testing.M) {
-	if role := os.Getenv("TAPEDECK_TEST_ROLE"); role != "" {
-		if err := roles[role](); err != nil {
-			fmt.Fprintln(os.Stderr, role, "fails:", err)
-			os.Exit(1)
-		}
-		return
-	}
+	roles.Play(Open)
 	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(100+os.Getpid()%130))
 	os.Setenv("ROS_LOCALHOST_ONLY", "1")
 	for _, name := range []string{"ROS_DISTRO", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"} {
@@ -45,41 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// roles are what another process of a test may be. It ends when its standard input does.
-var roles = map[string]func() error{
-	"publisher": publisherRole,
-	"server":    serverRole,
-	"client":    clientRole,
-	"flood":     floodRole,
-	"sink":      sinkRole,
-	"ticker":    tickerRole,
-}
-
-// process is this test binary in a role.
-type process struct {
-	*exec.Cmd
-	stop func() error // ends it and says whether it failed
-}
-
-// start starts a process with these variables in its environment. It ends with the test at the latest.
-func start(t testing.TB, role string, env ...string) process {
-	t.Helper()
-	p := process{Cmd: exec.Command(os.Args[0])}
-	p.Env = append(os.Environ(), append(env, "TAPEDECK_TEST_ROLE="+role)...)
-	p.Stderr = os.Stderr
-	stdin, err := p.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, p.Start())
-	p.stop = sync.OnceValue(func() error {
-		stdin.Close()
-		return p.Wait()
-	})
-	t.Cleanup(func() { require.NoError(t, p.stop()) })
-	return p
-}
-
-// untilEOF waits for the end of standard input.
-func untilEOF() { io.Copy(io.Discard, bufio.NewReader(os.Stdin)) }
+var roles = bridgetest.Roles{"server": serverRole, "client": clientRole, "ticker": tickerRole}
 
 func TestConformance(t *testing.T) {
 	bridgetest.Run(t, func(t *testing.T, o bridge.Options) bridge.Node {
@@ -128,53 +84,6 @@ func newNode(t testing.TB, name string) *node {
 	return n.(*node)
 }
 
-func keepAll() codec.QoS {
-	q := codec.DefaultQoS()
-	q.History = codec.KeepAll
-	return q
-}
-
-const bytesType = "std_msgs/msg/UInt8MultiArray"
-
-// pattern returns a payload of that size that tells its number.
-func pattern(size, number int) []byte {
-	b := make([]byte, size)
-	b[1] = 1
-	for i := 12; i < size; i++ {
-		b[i] = byte(i*7 + i>>8 + number)
-	}
-	binary.LittleEndian.PutUint64(b[4:], uint64(number))
-	return b
-}
-
-// publisherRole publishes COUNT payloads of SIZE bytes once a subscriber is there.
-func publisherRole() error {
-	var size, count int
-	fmt.Sscan(os.Getenv("SIZE"), &size)
-	fmt.Sscan(os.Getenv("COUNT"), &count)
-	n, err := Open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
-	if err != nil {
-		return err
-	}
-	defer n.Close()
-	p, err := n.Advertise("bytes", bytesType, keepAll())
-	if err != nil {
-		return err
-	}
-	for deadline := time.Now().Add(patience); p.Subscribers() == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("nobody subscribes to %s", p.Topic())
-		}
-	}
-	for i := range count {
-		if err := p.PublishAt(pattern(size, i), int64(i)*1000+1); err != nil {
-			return err
-		}
-	}
-	untilEOF()
-	return nil
-}
-
 // tickerRole publishes every millisecond.
 func tickerRole() error {
 	n, err := Open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
@@ -182,21 +91,21 @@ func tickerRole() error {
 		return err
 	}
 	defer n.Close()
-	q := keepAll()
+	q := bridgetest.KeepAll()
 	q.Reliability = codec.BestEffort
-	p, err := n.Advertise("bytes", bytesType, q)
+	p, err := n.Advertise("bytes", bridgetest.BytesType, q)
 	if err != nil {
 		return err
 	}
 	end := make(chan struct{})
 	go func() {
-		untilEOF()
+		bridgetest.UntilEOF()
 		close(end)
 	}()
 	for tick := time.NewTicker(time.Millisecond); ; {
 		select {
 		case <-tick.C:
-			if err := p.Publish(pattern(100, 0)); err != nil {
+			if err := p.Publish(bridgetest.Pattern(100, 0)); err != nil {
 				return err
 			}
 		case <-end:
@@ -213,7 +122,7 @@ func TestReceiveFromOtherProcess(t *testing.T) {
 			var kept []bridge.Payload
 			var samples []bridge.Sample
 			done := make(chan struct{})
-			s, err := n.Subscribe("bytes", bytesType, keepAll(), func(batch []bridge.Sample) {
+			s, err := n.Subscribe("bytes", bridgetest.BytesType, bridgetest.KeepAll(), func(batch []bridge.Sample) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, sample := range batch {
@@ -226,7 +135,7 @@ func TestReceiveFromOtherProcess(t *testing.T) {
 			})
 			require.NoError(t, err)
 			begin := time.Now().UnixNano()
-			start(t, "publisher", fmt.Sprint("SIZE=", test.size), fmt.Sprint("COUNT=", test.count))
+			bridgetest.Start(t, "publisher", fmt.Sprint("SIZE=", test.size), fmt.Sprint("COUNT=", test.count))
 			select {
 			case <-done:
 			case <-time.After(patience):
@@ -237,7 +146,7 @@ func TestReceiveFromOtherProcess(t *testing.T) {
 			publishers := publishersOf(n, s.Topic())
 			require.Len(t, publishers, 1)
 			for i := range kept {
-				require.Equal(t, pattern(test.size, i), kept[i].Data)
+				require.Equal(t, bridgetest.Pattern(test.size, i), kept[i].Data)
 				require.Equal(t, int64(i)*1000+1, samples[i].SourceTime)
 				require.Equal(t, uint64(i+1), samples[i].Sequence)
 				require.Equal(t, publishers[0].GUID, samples[i].Publisher)
@@ -263,9 +172,9 @@ func publishersOf(n bridge.Node, name string) []bridge.Endpoint {
 func TestCloseBlocked(t *testing.T) {
 	t.Setenv("CYCLONEDDS_URI", "<Discovery><LeaseDuration>3600s</LeaseDuration></Discovery>") // it does not count as gone
 	n := newNode(t, "sender")
-	p, err := n.Advertise("bytes", bytesType, keepAll())
+	p, err := n.Advertise("bytes", bridgetest.BytesType, bridgetest.KeepAll())
 	require.NoError(t, err)
-	other := start(t, "sink")
+	other := bridgetest.Start(t, "sink")
 	require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patience, time.Millisecond)
 	require.NoError(t, other.Process.Signal(syscall.SIGSTOP))
 	t.Cleanup(func() { other.Process.Signal(syscall.SIGCONT) })
@@ -274,7 +183,7 @@ func TestCloseBlocked(t *testing.T) {
 	failed := make(chan error)
 	go func() {
 		for {
-			if err := p.Publish(pattern(1<<20, 0)); err != nil {
+			if err := p.Publish(bridgetest.Pattern(1<<20, 0)); err != nil {
 				failed <- err
 				return
 			}
@@ -301,11 +210,11 @@ func TestCloseBlocked(t *testing.T) {
 // TestLost has the other process lose every fifth packet or so, which nobody repeats.
 func TestLost(t *testing.T) {
 	n := newNode(t, "receiver")
-	q := keepAll()
+	q := bridgetest.KeepAll()
 	q.Reliability = codec.BestEffort
 	var mu sync.Mutex
 	var sequences []uint64
-	s, err := n.Subscribe("bytes", bytesType, q, func(batch []bridge.Sample) {
+	s, err := n.Subscribe("bytes", bridgetest.BytesType, q, func(batch []bridge.Sample) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, sample := range batch {
@@ -313,7 +222,7 @@ func TestLost(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	start(t, "ticker",
+	bridgetest.Start(t, "ticker",
 		"CYCLONEDDS_URI=<CycloneDDS><Domain><Internal><Test><XmitLossiness>200</XmitLossiness></Test></Internal></Domain></CycloneDDS>")
 	require.Eventually(t, func() bool {
 		mu.Lock()
@@ -324,17 +233,4 @@ func TestLost(t *testing.T) {
 	sent := sequences[len(sequences)-1] - sequences[0] + 1
 	require.Equal(t, sent-uint64(len(sequences)), s.Lost())
 	require.NotZero(t, s.Lost())
-}
-
-func TestLosses(t *testing.T) {
-	a, b := bridge.GUID{1}, bridge.GUID{2}
-	var l losses
-	var got []uint64
-	for _, s := range []struct {
-		publisher bridge.GUID
-		sequence  uint64
-	}{{a, 7}, {a, 8}, {b, 100}, {a, 11}, {b, 101}, {a, 9}, {a, 12}, {bridge.GUID{}, 0}, {b, 104}} {
-		got = append(got, l.count(s.publisher, s.sequence))
-	}
-	require.Equal(t, []uint64{0, 0, 0, 2, 0, 0, 0, 0, 2}, got)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 )
 
@@ -20,14 +21,14 @@ func TestSubscriptionsShareThreads(t *testing.T) {
 	before := threads(t)
 	for i := range publishers {
 		topic := fmt.Sprint("topic", i)
-		_, err := listener.Subscribe(topic, bytesType, keepAll(), func([]bridge.Sample) { got <- struct{}{} })
+		_, err := listener.Subscribe(topic, bridgetest.BytesType, bridgetest.KeepAll(), func([]bridge.Sample) { got <- struct{}{} })
 		require.NoError(t, err)
-		publishers[i], err = talker.Advertise(topic, bytesType, keepAll())
+		publishers[i], err = talker.Advertise(topic, bridgetest.BytesType, bridgetest.KeepAll())
 		require.NoError(t, err)
 	}
 	for _, p := range publishers {
 		require.Eventually(t, func() bool { return p.Subscribers() == 1 }, patience, time.Millisecond)
-		require.NoError(t, p.Publish(pattern(100, 0)))
+		require.NoError(t, p.Publish(bridgetest.Pattern(100, 0)))
 	}
 	for range count {
 		<-got
@@ -43,7 +44,7 @@ func TestDepthWhileAHandlerWaits(t *testing.T) {
 	q.Depth = depth
 	calls, goOn := make(chan []uint64, 100), make(chan struct{})
 	defer close(goOn)
-	s, err := listener.Subscribe("bytes", bytesType, q, func(batch []bridge.Sample) {
+	s, err := listener.Subscribe("bytes", bridgetest.BytesType, q, func(batch []bridge.Sample) {
 		var sequences []uint64
 		for _, sample := range batch {
 			sequences = append(sequences, sample.Sequence)
@@ -52,7 +53,7 @@ func TestDepthWhileAHandlerWaits(t *testing.T) {
 		<-goOn
 	})
 	require.NoError(t, err)
-	p, err := talker.Advertise("bytes", bytesType, keepAll())
+	p, err := talker.Advertise("bytes", bridgetest.BytesType, bridgetest.KeepAll())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return p.Subscribers() == 1 }, patience, time.Millisecond)
 	var last uint64
@@ -61,7 +62,7 @@ func TestDepthWhileAHandlerWaits(t *testing.T) {
 	} {
 		worker := listener.worker()
 		for range c.more {
-			require.NoError(t, p.Publish(pattern(100, 0)))
+			require.NoError(t, p.Publish(bridgetest.Pattern(100, 0)))
 		}
 		if last > 0 {
 			goOn <- struct{}{}

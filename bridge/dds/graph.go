@@ -5,7 +5,6 @@ import "C"
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/internal/parts"
 )
 
 // graph is what a node knows of the ROS graph: endpoints, which DDS tells, and the nodes they belong to, which
@@ -36,7 +36,7 @@ type graph struct {
 	nodes     map[bridge.GUID]map[bridge.GUID]string // of each participant: the full name of the node of each endpoint
 	endpoints map[bridge.GUID]*endpoint              // of ROS topics
 	calls     map[bridge.GUID]*endpoint              // of services, as of topics
-	watchers  map[chan struct{}]struct{}
+	watchers  *parts.Watchers
 	closed    bool
 	warned    bool // of nodes of other distributions
 	settling  *time.Timer
@@ -63,7 +63,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		nodes:     make(map[bridge.GUID]map[bridge.GUID]string),
 		endpoints: make(map[bridge.GUID]*endpoint),
 		calls:     make(map[bridge.GUID]*endpoint),
-		watchers:  make(map[chan struct{}]struct{}),
+		watchers:  parts.NewWatchers(),
 		log:       n.Log,
 	}
 	g.settling = time.AfterFunc(settled, g.warnOfIncompatible)
@@ -162,7 +162,7 @@ func (g *graph) learn(p participantInfo) {
 		}
 	}
 	g.nodes[p.guid] = nodes
-	g.notify()
+	g.watchers.Notify()
 }
 
 // update takes in what DDS has to tell.
@@ -315,7 +315,7 @@ func (g *graph) takeDiscovered(reader C.dds_entity_t, endpoints bool, see func(b
 		if n == 0 {
 			return nil
 		}
-		g.notify()
+		g.watchers.Notify()
 	}
 }
 
@@ -376,40 +376,6 @@ func (g *graph) topicsOf(endpoints map[bridge.GUID]*endpoint) []bridge.Topic {
 	return topics
 }
 
-// watch implements bridge.Node.
-func (g *graph) watch(ctx context.Context) <-chan struct{} {
-	c := make(chan struct{}, 1)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed || ctx.Err() != nil {
-		close(c)
-		return c
-	}
-	g.watchers[c] = struct{}{}
-	context.AfterFunc(ctx, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.unwatch(c)
-	})
-	return c
-}
-
-func (g *graph) unwatch(c chan struct{}) {
-	if _, ok := g.watchers[c]; ok {
-		delete(g.watchers, c)
-		close(c)
-	}
-}
-
-func (g *graph) notify() {
-	for c := range g.watchers {
-		select {
-		case c <- struct{}{}:
-		default: // one is waiting already
-		}
-	}
-}
-
 // close takes the node off the graph.
 func (g *graph) close() {
 	g.mu.Lock()
@@ -418,9 +384,7 @@ func (g *graph) close() {
 	g.settling.Stop()
 	g.own.nodes = nil
 	_ = g.tellOwn() // peers see the participant go anyway
-	for c := range g.watchers {
-		g.unwatch(c)
-	}
+	g.watchers.Close()
 	_ = g.announce.close()
 	_ = g.infos.close()
 }

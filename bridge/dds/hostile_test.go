@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 )
 
 // dataFrag returns an RTPS message with one fragment, counted from 1, of a sample by writer.
@@ -39,12 +40,12 @@ func TestFragmentBeyondSample(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	start(t, "server")
+	bridgetest.Start(t, "server")
 	topic := topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
 	writer := topic.Publishers[0].GUID
 
 	const fragmentSize, sampleSize = 60_000, 130_900
-	content := pattern(3*fragmentSize, 7)
+	content := bridgetest.Pattern(3*fragmentSize, 7)
 	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer socket.Close()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 )
 
 // The parameters by which Fast DDS knows an identity: the standard one, and its own from before.
@@ -26,7 +27,7 @@ func TestServeFastDDS(t *testing.T) {
 	for _, test := range []struct{ size, fragments int }{{12, 0}, {13, 0}, {63_000, 0}, {150_000, 3}} {
 		t.Run(fmt.Sprint(test.size), func(t *testing.T) {
 			n := newNode(t, "callee")
-			response := pattern(test.size, 7)
+			response := bridgetest.Pattern(test.size, 7)
 			s, err := n.Serve("echo", echoType, func(_ context.Context, request []byte) ([]byte, error) {
 				if string(request) != "\x00\x01\x00\x00\x01\x00\x00\x00" {
 					return nil, fmt.Errorf("the request is %x", request)
@@ -98,7 +99,7 @@ func TestCallFastDDS(t *testing.T) {
 			for i := range 3 {
 				done := make(chan result)
 				go func() {
-					response, err := n.Call(t.Context(), "echo", echoType, pattern(12, i))
+					response, err := n.Call(t.Context(), "echo", echoType, bridgetest.Pattern(12, i))
 					done <- result{response, err}
 				}()
 				var r sample
@@ -110,20 +111,20 @@ func TestCallFastDDS(t *testing.T) {
 				c := n.clients[clientKey{"/test/echo", echoType}]
 				r = p.next(c.writer.guid)
 				require.Equal(t, int64(i+1), r.sequence)
-				require.Equal(t, pattern(12, i), r.payload)
+				require.Equal(t, bridgetest.Pattern(12, i), r.payload)
 				require.Contains(t, string(r.inlineQoS),
 					string(inlineIdentity(binary.LittleEndian, customPID, identity{c.reader.guid, noSequence})))
 				answer := func(id identity, payload []byte) {
 					p.write(peerWriter, slices.Concat([]byte{test.flags}, inlineIdentity(test.order, test.pid, id),
 						test.order.AppendUint16(nil, 1), []byte{0, 0}, payload))
 				}
-				answer(identity{p.guid(peerReader), r.sequence}, pattern(16, 100))
-				answer(identity{c.reader.guid, r.sequence + 1}, pattern(16, 101))
-				p.write(peerWriter, plain(pattern(16, 102)))
-				answer(identity{c.reader.guid, r.sequence}, pattern(16, i))
+				answer(identity{p.guid(peerReader), r.sequence}, bridgetest.Pattern(16, 100))
+				answer(identity{c.reader.guid, r.sequence + 1}, bridgetest.Pattern(16, 101))
+				p.write(peerWriter, plain(bridgetest.Pattern(16, 102)))
+				answer(identity{c.reader.guid, r.sequence}, bridgetest.Pattern(16, i))
 				got := <-done
 				require.NoError(t, got.err)
-				require.Equal(t, pattern(16, i), got.response)
+				require.Equal(t, bridgetest.Pattern(16, i), got.response)
 			}
 		})
 	}
@@ -162,8 +163,8 @@ func TestInlineQoS(t *testing.T) {
 			p.write(peerWriter, test.rest)
 			p = newFastPeer(t, n)
 			p.announce(request.topic, request.typeName, reply.topic, reply.typeName)
-			p.write(peerWriter, plain(pattern(32, 5)))
-			for r := p.next(s.(*service).writer.guid); string(r.payload) != string(pattern(32, 5)); {
+			p.write(peerWriter, plain(bridgetest.Pattern(32, 5)))
+			for r := p.next(s.(*service).writer.guid); string(r.payload) != string(bridgetest.Pattern(32, 5)); {
 				r = p.next(s.(*service).writer.guid)
 			}
 		})

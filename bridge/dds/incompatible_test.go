@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 )
 
@@ -24,9 +25,9 @@ func TestIncompatible(t *testing.T) {
 	var replaced time.Duration // after so long
 	for _, topic := range []string{"bytes", "replaced"} {
 		began := time.Now()
-		_, err = talker.Advertise(topic, bytesType, bridge.SensorDataQoS())
+		_, err = talker.Advertise(topic, bridgetest.BytesType, bridge.SensorDataQoS())
 		require.NoError(t, err)
-		s, err := listener.Subscribe(topic, bytesType, codec.DefaultQoS(), func([]bridge.Sample) {})
+		s, err := listener.Subscribe(topic, bridgetest.BytesType, codec.DefaultQoS(), func([]bridge.Sample) {})
 		require.NoError(t, err)
 		if topic == "replaced" {
 			require.Eventually(t, func() bool { return len(publishersOf(listener, s.Topic())) == 1 }, patience, 5*time.Millisecond)
@@ -39,7 +40,7 @@ func TestIncompatible(t *testing.T) {
 		return strings.Contains(heard.String(), "/test/bytes: /test/talker does not reach this subscription: "+reason) &&
 			strings.Contains(spoken.String(), "/test/bytes: /test/listener does not hear this publisher: "+reason)
 	}, patience, 5*time.Millisecond)
-	_, err = talker.Advertise("other", bytesType, codec.DefaultQoS()) // another change of the graph
+	_, err = talker.Advertise("other", bridgetest.BytesType, codec.DefaultQoS()) // another change of the graph
 	require.NoError(t, err)
 	time.Sleep(settled + quiet)
 	for _, said := range []string{heard.String(), spoken.String()} {

@@ -8,8 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -17,6 +15,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/internal/parts"
 	"tapedeck/codec"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
@@ -42,17 +41,12 @@ type node struct {
 	dispatch    map[C.dds_attach_t]func() error // what to do when the reader attached under that value has data
 	attached    C.dds_attach_t                  // the last value that was given out
 
-	mu   sync.Mutex
-	open map[io.Closer]struct{} // publishers, subscriptions, services, clients
+	owned *parts.Endpoints
 
 	clientsMu sync.Mutex
 	clients   map[clientKey]*client
 	callIDs   atomic.Uint32 // how many clients and services there were
 
-	life    sync.RWMutex   // held for reading while something is created in the node
-	closed  bool           // nothing new is to be created
-	closers sync.WaitGroup // what was opened and is not yet closed
-	gone    chan struct{}  // closed when Close has done its work
 }
 
 type clientKey struct{ service, kind string }
@@ -82,10 +76,10 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	n := &node{
 		names: names, parameters: bridge.NewParameters(names.Node(), o.Parameters), domain: domain,
 		library: msgs.Library(), dispatcher: newDispatcher(),
-		dispatched: make(chan struct{}), gone: make(chan struct{}),
-		dispatch: make(map[C.dds_attach_t]func() error),
-		open:     make(map[io.Closer]struct{}),
-		clients:  make(map[clientKey]*client),
+		dispatched: make(chan struct{}),
+		dispatch:   make(map[C.dds_attach_t]func() error),
+		owned:      parts.NewEndpoints(),
+		clients:    make(map[clientKey]*client),
 	}
 	if err := n.start(o); err != nil {
 		return nil, errors.Join(err, n.abandon())
@@ -214,7 +208,7 @@ func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publishe
 	if err != nil {
 		return nil, fmt.Errorf("advertise: %w", err)
 	}
-	p, err := create(n, func() (bridge.Publisher, error) { return n.newPublisher(full, typeName, toC(qos)) })
+	p, err := parts.Create(n.owned, func() (bridge.Publisher, error) { return n.newPublisher(full, typeName, toC(qos)) })
 	if err != nil {
 		return nil, fmt.Errorf("advertise %s: %w", full, err)
 	}
@@ -229,7 +223,7 @@ func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]br
 	if hint := receiveHint(); hint != "" {
 		n.Log(bridge.Warn, "%s", hint)
 	}
-	s, err := create(n, func() (bridge.Subscription, error) { return n.newSubscription(full, typeName, qos, handle) })
+	s, err := parts.Create(n.owned, func() (bridge.Subscription, error) { return n.newSubscription(full, typeName, qos, handle) })
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to %s: %w", full, err)
 	}
@@ -241,7 +235,7 @@ func (n *node) Serve(service, typeName string, handle func(ctx context.Context, 
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	s, err := create(n, func() (bridge.Service, error) { return n.newService(full, typeName, handle) })
+	s, err := parts.Create(n.owned, func() (bridge.Service, error) { return n.newService(full, typeName, handle) })
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", full, err)
 	}
@@ -272,7 +266,7 @@ func (n *node) client(service, typeName string) (*client, error) {
 	if c := n.clients[key]; c != nil {
 		return c, nil
 	}
-	c, err := create(n, func() (*client, error) { return n.newClient(service, typeName) })
+	c, err := parts.Create(n.owned, func() (*client, error) { return n.newClient(service, typeName) })
 	if err == nil {
 		n.clients[key] = c
 	}
@@ -294,7 +288,7 @@ func (n *node) Calls() []bridge.Topic {
 	return n.graph.topicsOf(n.graph.calls)
 }
 
-func (n *node) Watch(ctx context.Context) <-chan struct{} { return n.graph.watch(ctx) }
+func (n *node) Watch(ctx context.Context) <-chan struct{} { return n.graph.watchers.Watch(ctx) }
 
 func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
 	n.logger.Log(level, format, args...)
@@ -309,62 +303,15 @@ func (n *node) typeHash(typeName string) string {
 	return "typehash=" + hash + ";"
 }
 
-// create creates something that ends with the node at the latest.
-func create[T io.Closer](n *node, f func() (T, error)) (T, error) {
-	n.life.RLock()
-	defer n.life.RUnlock()
-	if n.closed {
-		var none T
-		return none, errClosed
-	}
-	c, err := f()
-	if err != nil {
-		return c, err
-	}
-	n.closers.Add(1)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.open[c] = struct{}{}
-	return c, nil
-}
-
-// end closes by f what create made, the first time it is called for it.
-func (n *node) end(c io.Closer, f func() error) error {
-	n.mu.Lock()
-	_, open := n.open[c]
-	delete(n.open, c)
-	n.mu.Unlock()
-	if !open {
-		return nil
-	}
-	defer n.closers.Done()
-	return f()
-}
-
 func (n *node) Close() error {
-	n.life.Lock()
-	first := !n.closed
-	n.closed = true
-	n.life.Unlock()
-	if !first {
-		<-n.gone
-		return nil
-	}
-	defer close(n.gone)
-	n.mu.Lock()
-	open := slices.Collect(maps.Keys(n.open))
-	n.mu.Unlock()
-	var errs []error
-	for _, c := range open {
-		errs = append(errs, c.Close())
-	}
-	n.closers.Wait()
-	n.dispatcher.close()
-	C.dds_waitset_set_trigger(n.waitset, true)
-	<-n.dispatched
-	n.graph.close()
-	errs = append(errs, check(C.dds_delete(n.participant)), n.domain.leave())
-	if err := errors.Join(errs...); err != nil {
+	err := n.owned.Close(func() error {
+		n.dispatcher.close()
+		C.dds_waitset_set_trigger(n.waitset, true)
+		<-n.dispatched
+		n.graph.close()
+		return errors.Join(check(C.dds_delete(n.participant)), n.domain.leave())
+	})
+	if err != nil {
 		return fmt.Errorf("close node %s: %w", n.Name(), err)
 	}
 	return nil

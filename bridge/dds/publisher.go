@@ -60,7 +60,7 @@ func (p *publisher) Flush(ctx context.Context) error {
 }
 
 func (p *publisher) Close() error {
-	return p.node.end(p, func() error {
+	return p.node.owned.End(p, func() error {
 		if err := errors.Join(p.node.graph.remove(p.writer.guid), p.writer.close()); err != nil {
 			return fmt.Errorf("close publisher of %s: %w", p.topic, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 )
 
@@ -37,7 +38,7 @@ func serverRole() error {
 	if _, err := n.Serve("echo", echoType, echo); err != nil {
 		return err
 	}
-	untilEOF()
+	bridgetest.UntilEOF()
 	return nil
 }
 
@@ -57,7 +58,7 @@ func clientRole() error {
 	results := make(chan error)
 	for i := range count {
 		go func() {
-			request := pattern(20, i)
+			request := bridgetest.Pattern(20, i)
 			response, err := n.Call(ctx, "echo", echoType, request)
 			if err == nil && string(response) != string(request) {
 				err = fmt.Errorf("call %d: %x was answered with %x", i, request, response)
@@ -74,11 +75,11 @@ func clientRole() error {
 
 func TestCallOtherProcess(t *testing.T) {
 	n := newNode(t, "caller")
-	start(t, "server")
+	bridgetest.Start(t, "server")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for i := range 10 {
-		request := pattern(20+4*i, i)
+		request := bridgetest.Pattern(20+4*i, i)
 		response, err := n.Call(ctx, "echo", echoType, request)
 		require.NoError(t, err)
 		require.Equal(t, request, response)
@@ -93,7 +94,7 @@ func TestServeOtherProcess(t *testing.T) {
 		return echo(ctx, request)
 	})
 	require.NoError(t, err)
-	require.NoError(t, start(t, "client", "COUNT=100").stop())
+	require.NoError(t, bridgetest.Start(t, "client", "COUNT=100").Stop())
 	require.Equal(t, int32(100), calls.Load())
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
@@ -117,7 +118,7 @@ func topicOf(t *testing.T, n bridge.Node, name string, ok func(bridge.Topic) boo
 
 func TestGraphOfOtherProcess(t *testing.T) {
 	n := newNode(t, "observer")
-	other := start(t, "server")
+	other := bridgetest.Start(t, "server")
 	numbers := topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool {
 		return len(topic.Publishers) == 1 && topic.Publishers[0].Node != ""
 	})
@@ -136,7 +137,7 @@ func TestGraphOfOtherProcess(t *testing.T) {
 	require.Equal(t, "/test/other", words.Subscribers[0].Node)
 	require.Equal(t, codec.BestEffort, words.Subscribers[0].QoS.Reliability)
 
-	require.NoError(t, other.stop())
+	require.NoError(t, other.Stop())
 	topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool { return topic.Name == "" })
 	require.Eventually(t, func() bool {
 		n.graph.mu.Lock()
@@ -148,7 +149,7 @@ func TestGraphOfOtherProcess(t *testing.T) {
 // TestOldGIDs has a node that does not know which ROS 2 the others are learn it.
 func TestOldGIDs(t *testing.T) {
 	n := newNode(t, "observer")
-	start(t, "server", "ROS_DISTRO=humble")
+	bridgetest.Start(t, "server", "ROS_DISTRO=humble")
 	topicOf(t, n, "/test/numbers", func(topic bridge.Topic) bool {
 		return len(topic.Publishers) == 1 && topic.Publishers[0].Node == "/test/other"
 	})

@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/internal/parts"
 	"tapedeck/codec"
 )
 
@@ -28,7 +29,7 @@ type subscription struct {
 	calls   bool    // it is of a service's requests or replies
 	replier *writer // if it is of requests: one of replies, which writes none
 
-	losses losses
+	losses parts.Gaps
 	lost   atomic.Uint64
 
 	done chan struct{} // closed when handle was called for the last time
@@ -94,7 +95,7 @@ func (s *subscription) deliver(blobs []*C.struct_blob, samples []bridge.Sample, 
 			Ref:         uintptr(unsafe.Pointer(b)),
 			Kept:        &kept[i],
 		}
-		lost += s.losses.count(samples[i].Publisher, samples[i].Sequence)
+		lost += s.losses.Count(samples[i].Publisher, samples[i].Sequence)
 		if s.calls && !isFastDDS(samples[i].Publisher) {
 			if _, message, err := cutCallHeader(samples[i].Data); err == nil {
 				samples[i].Data = message
@@ -113,7 +114,7 @@ func (s *subscription) Lost() uint64 { return s.lost.Load() }
 
 // Close must not be called by the handler, for which it waits.
 func (s *subscription) Close() error {
-	return s.node.end(s, func() error {
+	return s.node.owned.End(s, func() error {
 		s.drain()
 		var err error
 		if s.replier != nil {
@@ -131,36 +132,4 @@ func (s *subscription) drain() {
 	C.inbox_close(s.inbox)
 	<-s.done
 	s.node.dispatcher.remove(s.inbox)
-}
-
-// losses finds the gaps in the sequence numbers of each publisher. Its zero value is ready.
-type losses struct {
-	last    *uint64 // of the publisher that was seen last, as most samples in a row are from one
-	lastGot bridge.GUID
-	byGUID  map[bridge.GUID]*uint64
-}
-
-// count returns how many samples are missing before this one. A publisher begins with the first of its samples.
-func (l *losses) count(publisher bridge.GUID, sequence uint64) uint64 {
-	if sequence == 0 {
-		return 0
-	}
-	if l.last == nil || l.lastGot != publisher {
-		l.lastGot, l.last = publisher, l.byGUID[publisher]
-		if l.last == nil {
-			if l.byGUID == nil {
-				l.byGUID = make(map[bridge.GUID]*uint64)
-			}
-			l.last = new(uint64)
-			*l.last = sequence
-			l.byGUID[publisher] = l.last
-			return 0
-		}
-	}
-	before := *l.last
-	if sequence <= before {
-		return 0
-	}
-	*l.last = sequence
-	return sequence - before - 1
 }

@@ -5,7 +5,6 @@ package dds
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -13,9 +12,10 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/internal/parts"
 )
 
-var errClosed = errors.New("it is closed")
+var errClosed = parts.ErrClosed
 
 // writer is a DDS writer.
 type writer struct {

@@ -108,7 +108,7 @@ func (c *client) await(ctx context.Context) error {
 }
 
 func (c *client) Close() error {
-	return c.node.end(c, func() error {
+	return c.node.owned.End(c, func() error {
 		c.cancel()
 		c.using.Lock()
 		defer c.using.Unlock()

@@ -7,7 +7,6 @@ package rcl
 import "C"
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/internal/parts"
 )
 
 // graph hears of changes of the ROS graph.
@@ -27,9 +27,7 @@ type graph struct {
 	stopping atomic.Bool
 	done     chan struct{} // closed when its goroutine has ended
 
-	mu       sync.Mutex
-	watchers map[chan struct{}]struct{}
-	closed   bool
+	watchers *parts.Watchers
 
 	checking  sync.Mutex // held while endpoints are checked
 	endpoints map[endpoint]struct{}
@@ -48,7 +46,7 @@ const settled = 1500 * time.Millisecond
 func newGraph(n *node) (*graph, error) {
 	g := &graph{
 		node: n, native: (*C.struct_watch)(C.calloc(1, C.sizeof_struct_watch)), done: make(chan struct{}),
-		watchers: make(map[chan struct{}]struct{}), endpoints: make(map[endpoint]struct{}),
+		watchers: parts.NewWatchers(), endpoints: make(map[endpoint]struct{}),
 	}
 	c, err := contextHandle(n.context)
 	if err == nil {
@@ -74,48 +72,12 @@ func (g *graph) run() {
 			g.node.Log(bridge.Error, "the node hears nothing more of the graph: %v", err)
 			return
 		case bool(changed):
-			g.notify()
+			g.watchers.Notify()
 			timeout = settled
 		default:
 			g.check()
-			g.notify() // of a change in the moment in which the wait ended, which rmw_fastrtps_cpp does not tell of again
+			g.watchers.Notify() // of a change in the moment in which the wait ended, which rmw_fastrtps_cpp does not tell of again
 			timeout = -1
-		}
-	}
-}
-
-// watch implements bridge.Node.
-func (g *graph) watch(ctx context.Context) <-chan struct{} {
-	c := make(chan struct{}, 1)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed || ctx.Err() != nil {
-		close(c)
-		return c
-	}
-	g.watchers[c] = struct{}{}
-	context.AfterFunc(ctx, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.unwatch(c)
-	})
-	return c
-}
-
-func (g *graph) unwatch(c chan struct{}) {
-	if _, ok := g.watchers[c]; ok {
-		delete(g.watchers, c)
-		close(c)
-	}
-}
-
-func (g *graph) notify() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for c := range g.watchers {
-		select {
-		case c <- struct{}{}:
-		default: // one is waiting already
 		}
 	}
 }
@@ -147,12 +109,7 @@ func (g *graph) close() {
 	g.node.until(g.done, func() error { return check(C.trigger(&g.native.stop)) })
 	C.watch_close(g.native)
 	C.free(unsafe.Pointer(g.native))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
-	for c := range g.watchers {
-		g.unwatch(c)
-	}
+	g.watchers.Close()
 }
 
 // topics returns the ROS topics.

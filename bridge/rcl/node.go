@@ -9,11 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +18,7 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/internal/parts"
 	"tapedeck/codec"
 )
 
@@ -35,16 +33,10 @@ type node struct {
 	level      bridge.LogLevel
 	console    *console
 
-	mu   sync.Mutex
-	open map[io.Closer]struct{} // publishers, subscriptions, services, clients
+	owned *parts.Endpoints
 
 	clientsMu sync.Mutex
 	clients   map[clientKey]*client
-
-	life    sync.RWMutex   // held for reading while something is created in the node
-	closed  bool           // nothing new is to be created
-	closers sync.WaitGroup // what was opened and is not yet closed
-	gone    chan struct{}  // closed when Close has done its work
 }
 
 type clientKey struct{ service, kind string }
@@ -60,8 +52,8 @@ func Open(o bridge.Options) (bridge.Node, error) {
 
 func open(o bridge.Options) (*node, error) {
 	n := &node{
-		level: o.LogLevel, console: &console{w: o.Console}, gone: make(chan struct{}),
-		open: make(map[io.Closer]struct{}), clients: make(map[clientKey]*client),
+		level: o.LogLevel, console: &console{w: o.Console},
+		owned: parts.NewEndpoints(), clients: make(map[clientKey]*client),
 	}
 	if n.level == 0 {
 		n.level = bridge.Info
@@ -139,7 +131,7 @@ func (n *node) Name() string { return n.node.FullyQualifiedName() }
 func (n *node) Parameters() *bridge.Parameters { return n.parameters }
 
 func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publisher, error) {
-	p, err := create(n, func() (*publisher, error) { return n.newPublisher(topic, typeName, qos) })
+	p, err := parts.Create(n.owned, func() (*publisher, error) { return n.newPublisher(topic, typeName, qos) })
 	if err != nil {
 		return nil, fmt.Errorf("advertise %q: %w", topic, err)
 	}
@@ -147,7 +139,7 @@ func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publishe
 }
 
 func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (bridge.Subscription, error) {
-	s, err := create(n, func() (*subscription, error) { return n.newSubscription(topic, typeName, qos, handle) })
+	s, err := parts.Create(n.owned, func() (*subscription, error) { return n.newSubscription(topic, typeName, qos, handle) })
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to %q: %w", topic, err)
 	}
@@ -155,7 +147,7 @@ func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]br
 }
 
 func (n *node) Serve(service, typeName string, handle func(ctx context.Context, request []byte) ([]byte, error)) (bridge.Service, error) {
-	s, err := create(n, func() (bridge.Service, error) { return n.newService(service, typeName, handle) })
+	s, err := parts.Create(n.owned, func() (bridge.Service, error) { return n.newService(service, typeName, handle) })
 	if err != nil {
 		return nil, fmt.Errorf("serve %q: %w", service, err)
 	}
@@ -182,7 +174,7 @@ func (n *node) client(service, typeName string) (*client, error) {
 	if c := n.clients[key]; c != nil {
 		return c, nil
 	}
-	c, err := create(n, func() (*client, error) { return n.newClient(service, typeName) })
+	c, err := parts.Create(n.owned, func() (*client, error) { return n.newClient(service, typeName) })
 	if err == nil {
 		n.clients[key] = c
 	}
@@ -190,19 +182,17 @@ func (n *node) client(service, typeName string) (*client, error) {
 }
 
 func (n *node) Topics() []bridge.Topic {
-	n.life.RLock()
-	defer n.life.RUnlock()
-	if n.closed {
-		return nil
-	}
-	topics, err := n.topics()
-	if err != nil {
-		n.Log(bridge.Error, "read the graph: %v", err)
-	}
+	var topics []bridge.Topic
+	n.owned.Use(func() {
+		var err error
+		if topics, err = n.topics(); err != nil {
+			n.Log(bridge.Error, "read the graph: %v", err)
+		}
+	})
 	return topics
 }
 
-func (n *node) Watch(ctx context.Context) <-chan struct{} { return n.graph.watch(ctx) }
+func (n *node) Watch(ctx context.Context) <-chan struct{} { return n.graph.watchers.Watch(ctx) }
 
 func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
 	if level < n.level {
@@ -217,59 +207,12 @@ func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
 	line.write(n.console)
 }
 
-// create creates something that ends with the node at the latest.
-func create[T io.Closer](n *node, f func() (T, error)) (T, error) {
-	n.life.RLock()
-	defer n.life.RUnlock()
-	if n.closed {
-		var none T
-		return none, errClosed
-	}
-	c, err := f()
-	if err != nil {
-		return c, err
-	}
-	n.closers.Add(1)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.open[c] = struct{}{}
-	return c, nil
-}
-
-// end closes by f what create made, the first time it is called for it.
-func (n *node) end(c io.Closer, f func() error) error {
-	n.mu.Lock()
-	_, open := n.open[c]
-	delete(n.open, c)
-	n.mu.Unlock()
-	if !open {
-		return nil
-	}
-	defer n.closers.Done()
-	return f()
-}
-
 func (n *node) Close() error {
-	n.life.Lock()
-	first := !n.closed
-	n.closed = true
-	n.life.Unlock()
-	if !first {
-		<-n.gone
-		return nil
-	}
-	defer close(n.gone)
-	n.mu.Lock()
-	open := slices.Collect(maps.Keys(n.open))
-	n.mu.Unlock()
-	var errs []error
-	for _, c := range open {
-		errs = append(errs, c.Close())
-	}
-	n.closers.Wait()
-	n.graph.close()
-	errs = append(errs, endNodeLogging(n.finish))
-	if err := errors.Join(errs...); err != nil {
+	err := n.owned.Close(func() error {
+		n.graph.close()
+		return endNodeLogging(n.finish)
+	})
+	if err != nil {
 		return fmt.Errorf("close node %s: %w", n.Name(), err)
 	}
 	return nil

@@ -130,7 +130,7 @@ func (p *publisher) Flush(ctx context.Context) error {
 
 // Close waits for a Publish that the middleware blocks.
 func (p *publisher) Close() error {
-	return p.node.end(p, func() error {
+	return p.node.owned.End(p, func() error {
 		p.closing.Store(true)
 		p.node.graph.remove(p)
 		p.using.Lock()

@@ -30,9 +30,11 @@ import (
 	"runtime"
 	"strings"
 	"unsafe"
+
+	"tapedeck/bridge/internal/parts"
 )
 
-var errClosed = errors.New("it is closed")
+var errClosed = parts.ErrClosed
 
 // Middleware returns what nodes of this package run on: "rcl (ROS 2 humble, rmw_cyclonedds_cpp)".
 func Middleware() string {

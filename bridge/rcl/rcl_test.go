@@ -3,12 +3,10 @@
 package rcl
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,13 +33,7 @@ const quiet = 2 * time.Second
 // TestMain keeps the tests on this machine, in a domain that tests elsewhere on it hardly share, on the middleware that
 // RMW_IMPLEMENTATION names. Where a role is named it plays it instead: the other process of a test.
 func TestMain(m *testing.M) {
-	if role := os.Getenv("TAPEDECK_TEST_ROLE"); role != "" {
-		if err := roles[role](); err != nil {
-			fmt.Fprintln(os.Stderr, role, "fails:", err)
-			os.Exit(1)
-		}
-		return
-	}
+	bridgetest.Roles{}.Play(Open)
 	dir, err := os.MkdirTemp("", "tapedeck-rcl-")
 	profiles := filepath.Join(dir, "profiles.xml")
 	if err == nil {
@@ -76,39 +68,6 @@ const fastDDSProfiles = `<?xml version="1.0" encoding="UTF-8"?>
 </dds>
 `
 
-// roles are what another process of a test may be. It ends when its standard input does.
-var roles = map[string]func() error{
-	"publisher": publisherRole,
-	"flood":     floodRole,
-	"sink":      sinkRole,
-}
-
-// process is this test binary in a role.
-type process struct {
-	*exec.Cmd
-	stop func() error // ends it and says whether it failed
-}
-
-// start starts a process with these variables in its environment. It ends with the test at the latest.
-func start(t testing.TB, role string, env ...string) process {
-	t.Helper()
-	p := process{Cmd: exec.Command(os.Args[0])}
-	p.Env = append(os.Environ(), append(env, "TAPEDECK_TEST_ROLE="+role)...)
-	p.Stderr = os.Stderr
-	stdin, err := p.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, p.Start())
-	p.stop = sync.OnceValue(func() error {
-		stdin.Close()
-		return p.Wait()
-	})
-	t.Cleanup(func() { require.NoError(t, p.stop()) })
-	return p
-}
-
-// untilEOF waits for the end of standard input.
-func untilEOF() { io.Copy(io.Discard, bufio.NewReader(os.Stdin)) }
-
 // onCyclone says whether the tests run on rmw_cyclonedds_cpp, onFast on one of Fast DDS.
 func onCyclone() bool { return strings.Contains(Middleware(), "cyclonedds") }
 func onFast() bool    { return strings.Contains(Middleware(), "fastrtps") }
@@ -131,53 +90,6 @@ func newNode(t testing.TB, name string) *node {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n.(*node)
-}
-
-func keepAll() codec.QoS {
-	q := codec.DefaultQoS()
-	q.History = codec.KeepAll
-	return q
-}
-
-const bytesType = "std_msgs/msg/UInt8MultiArray"
-
-// pattern returns a payload of that size that tells its number.
-func pattern(size, number int) []byte {
-	b := make([]byte, size)
-	b[1] = 1
-	for i := 12; i < size; i++ {
-		b[i] = byte(i*7 + i>>8 + number)
-	}
-	binary.LittleEndian.PutUint64(b[4:], uint64(number))
-	return b
-}
-
-// publisherRole publishes COUNT payloads of SIZE bytes once a subscriber is there.
-func publisherRole() error {
-	var size, count int
-	fmt.Sscan(os.Getenv("SIZE"), &size)
-	fmt.Sscan(os.Getenv("COUNT"), &count)
-	n, err := Open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
-	if err != nil {
-		return err
-	}
-	defer n.Close()
-	p, err := n.Advertise("bytes", bytesType, keepAll())
-	if err != nil {
-		return err
-	}
-	for deadline := time.Now().Add(patience); p.Subscribers() == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("nobody subscribes to %s", p.Topic())
-		}
-	}
-	for i := range count {
-		if err := p.Publish(pattern(size, i)); err != nil {
-			return err
-		}
-	}
-	untilEOF()
-	return nil
 }
 
 func TestOpenFails(t *testing.T) {
@@ -239,7 +151,7 @@ func TestReceiveFromOtherProcess(t *testing.T) {
 			var kept []bridge.Payload
 			var samples []bridge.Sample
 			done := make(chan struct{})
-			s, err := n.Subscribe("bytes", bytesType, keepAll(), func(batch []bridge.Sample) {
+			s, err := n.Subscribe("bytes", bridgetest.BytesType, bridgetest.KeepAll(), func(batch []bridge.Sample) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, sample := range batch {
@@ -252,7 +164,7 @@ func TestReceiveFromOtherProcess(t *testing.T) {
 			})
 			require.NoError(t, err)
 			begin := time.Now().UnixNano()
-			start(t, "publisher", fmt.Sprint("SIZE=", test.size), fmt.Sprint("COUNT=", test.count))
+			bridgetest.Start(t, "publisher", fmt.Sprint("SIZE=", test.size), fmt.Sprint("COUNT=", test.count))
 			select {
 			case <-done:
 			case <-time.After(patience):
@@ -263,7 +175,7 @@ func TestReceiveFromOtherProcess(t *testing.T) {
 			require.NoError(t, s.Close())
 			require.Len(t, kept, test.count)
 			for i := range kept {
-				require.Equal(t, pattern(test.size, i), kept[i].Data)
+				require.Equal(t, bridgetest.Pattern(test.size, i), kept[i].Data)
 				require.Greater(t, samples[i].SourceTime, begin)
 				require.GreaterOrEqual(t, samples[i].ReceiveTime, samples[i].SourceTime)
 				require.LessOrEqual(t, samples[i].ReceiveTime, time.Now().UnixNano())
@@ -287,7 +199,7 @@ func TestMixedSizes(t *testing.T) {
 	const count = 200
 	sizes := []int{12, 5 << 20, 100, 4000, 40_000, 0}
 	kept := make(chan bridge.Payload, count)
-	_, err := n.Subscribe("bytes", bytesType, keepAll(), func(batch []bridge.Sample) {
+	_, err := n.Subscribe("bytes", bridgetest.BytesType, bridgetest.KeepAll(), func(batch []bridge.Sample) {
 		for _, sample := range batch {
 			p := sample.Retain()
 			if len(p.Data) < 100_000 || len(kept)%10 == 0 {
@@ -299,7 +211,7 @@ func TestMixedSizes(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	p, err := n.Advertise("bytes", bytesType, keepAll())
+	p, err := n.Advertise("bytes", bridgetest.BytesType, bridgetest.KeepAll())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return p.Subscribers() == 1 }, patience, time.Millisecond)
 	var want [][]byte
@@ -308,7 +220,7 @@ func TestMixedSizes(t *testing.T) {
 		if size == 0 {
 			size = 12 + 4*i
 		}
-		data := pattern(size, i)
+		data := bridgetest.Pattern(size, i)
 		want = append(want, data)
 		require.NoError(t, p.Publish(data))
 	}
@@ -329,7 +241,7 @@ func TestBacklog(t *testing.T) {
 	const count = 12_000
 	busy, release, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	got := 0
-	s, err := n.Subscribe("bytes", bytesType, keepAll(), func(batch []bridge.Sample) {
+	s, err := n.Subscribe("bytes", bridgetest.BytesType, bridgetest.KeepAll(), func(batch []bridge.Sample) {
 		if got == 0 {
 			close(busy)
 			<-release
@@ -345,11 +257,11 @@ func TestBacklog(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	p, err := n.Advertise("bytes", bytesType, keepAll())
+	p, err := n.Advertise("bytes", bridgetest.BytesType, bridgetest.KeepAll())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return p.Subscribers() == 1 }, patience, time.Millisecond)
 	for i := range count {
-		require.NoError(t, p.Publish(pattern(100, i)))
+		require.NoError(t, p.Publish(bridgetest.Pattern(100, i)))
 	}
 	<-busy
 	close(release)
@@ -364,9 +276,9 @@ func TestBacklog(t *testing.T) {
 // TestBlocked publishes to a subscriber whose process has stopped to acknowledge, until it goes on.
 func TestBlocked(t *testing.T) {
 	n := newNode(t, "sender")
-	p, err := n.Advertise("bytes", bytesType, keepAll())
+	p, err := n.Advertise("bytes", bridgetest.BytesType, bridgetest.KeepAll())
 	require.NoError(t, err)
-	other := start(t, "sink")
+	other := bridgetest.Start(t, "sink")
 	require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patience, time.Millisecond)
 	require.NoError(t, other.Process.Signal(syscall.SIGSTOP))
 	t.Cleanup(func() { other.Process.Signal(syscall.SIGCONT) })
@@ -376,7 +288,7 @@ func TestBlocked(t *testing.T) {
 	result := make(chan error, 1)
 	go func() {
 		for range count {
-			if err := p.Publish(pattern(1000, 0)); err != nil {
+			if err := p.Publish(bridgetest.Pattern(1000, 0)); err != nil {
 				result <- err
 				return
 			}
@@ -405,27 +317,14 @@ func TestBlocked(t *testing.T) {
 	require.NoError(t, p.Flush(ctx))
 }
 
-func TestLosses(t *testing.T) {
-	a, b := bridge.GUID{1}, bridge.GUID{2}
-	var l losses
-	var got []uint64
-	for _, s := range []struct {
-		publisher bridge.GUID
-		sequence  uint64
-	}{{a, 7}, {a, 8}, {b, 100}, {a, 11}, {b, 101}, {a, 9}, {a, 12}, {bridge.GUID{}, 0}, {b, 104}} {
-		got = append(got, l.count(s.publisher, s.sequence))
-	}
-	require.Equal(t, []uint64{0, 0, 0, 2, 0, 0, 0, 0, 2}, got)
-}
-
 func TestQoS(t *testing.T) {
 	full := codec.QoS{
 		History: codec.KeepLast, Depth: 7, Reliability: codec.BestEffort, Durability: codec.TransientLocal,
 		Deadline: 250 * time.Millisecond, Lifespan: 5 * time.Second, Liveliness: codec.ManualByTopic, LivelinessLease: 2500 * time.Millisecond,
 	}
 	n := newNode(t, "node")
-	for i, q := range []codec.QoS{codec.DefaultQoS(), keepAll(), full} {
-		p, err := n.Advertise(fmt.Sprint("topic", i), bytesType, q)
+	for i, q := range []codec.QoS{codec.DefaultQoS(), bridgetest.KeepAll(), full} {
+		p, err := n.Advertise(fmt.Sprint("topic", i), bridgetest.BytesType, q)
 		require.NoError(t, err)
 		var got []bridge.Endpoint
 		require.Eventually(t, func() bool { got = publishersOf(n, p.Topic()); return len(got) == 1 }, patience, 5*time.Millisecond)
@@ -464,16 +363,16 @@ func TestIncompatible(t *testing.T) {
 	talker, err := Open(bridge.Options{Name: "talker", Namespace: "/test", Domain: -1, Console: &spoken})
 	require.NoError(t, err)
 	defer talker.Close()
-	_, err = talker.Advertise("bytes", bytesType, bridge.SensorDataQoS())
+	_, err = talker.Advertise("bytes", bridgetest.BytesType, bridge.SensorDataQoS())
 	require.NoError(t, err)
-	_, err = listener.Subscribe("bytes", bytesType, codec.DefaultQoS(), func([]bridge.Sample) {})
+	_, err = listener.Subscribe("bytes", bridgetest.BytesType, codec.DefaultQoS(), func([]bridge.Sample) {})
 	require.NoError(t, err)
 	const reason = "the publisher is best effort, the subscriber asks for reliable"
 	require.Eventually(t, func() bool {
 		return strings.Contains(heard.String(), "/test/bytes: /test/talker does not reach this subscription: "+reason) &&
 			strings.Contains(spoken.String(), "/test/bytes: /test/listener does not hear this publisher: "+reason)
 	}, patience, 5*time.Millisecond)
-	_, err = talker.Advertise("other", bytesType, codec.DefaultQoS()) // another change of the graph
+	_, err = talker.Advertise("other", bridgetest.BytesType, codec.DefaultQoS()) // another change of the graph
 	require.NoError(t, err)
 	time.Sleep(quiet)
 	require.Equal(t, 1, strings.Count(heard.String(), reason))

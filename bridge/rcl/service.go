@@ -87,7 +87,7 @@ func (s *service) Name() string { return s.name }
 
 // Close must not be called by the handler, for which it waits.
 func (s *service) Close() error {
-	return s.node.end(s, func() error {
+	return s.node.owned.End(s, func() error {
 		err := s.spin.stop()
 		s.cancel()
 		s.calls.Wait()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rcl_interfaces"
@@ -33,7 +34,7 @@ func TestUnknownTypes(t *testing.T) {
 			return err
 		},
 		"call": func(typeName string) error {
-			_, err := n.Call(context.Background(), "service", typeName, pattern(12, 0))
+			_, err := n.Call(context.Background(), "service", typeName, bridgetest.Pattern(12, 0))
 			return err
 		},
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/internal/parts"
 	"tapedeck/codec"
 )
 
@@ -33,7 +34,7 @@ type subscription struct {
 	batch    *C.struct_batch
 	drained  time.Time // last
 	received int64     // when the last sample was, ns since the Unix epoch
-	losses   losses
+	losses   parts.Gaps
 	gaps     atomic.Uint64 // samples that are missing between sequence numbers
 	counts   atomic.Bool   // there are sequence numbers
 
@@ -136,7 +137,7 @@ func (s *subscription) take(until int64) int {
 			Memory:      memory{},
 			Ref:         uintptr(unsafe.Pointer(c.data)),
 		}
-		gaps += s.losses.count(sample.Publisher, sample.Sequence)
+		gaps += s.losses.Count(sample.Publisher, sample.Sequence)
 		s.arrived = append(s.arrived, sample)
 	}
 	s.mu.Unlock()
@@ -228,7 +229,7 @@ func (s *subscription) warnOfIncompatible() {
 
 // Close must not be called by the handler, for which it waits.
 func (s *subscription) Close() error {
-	return s.node.end(s, func() error {
+	return s.node.owned.End(s, func() error {
 		now := time.Now().UnixNano()
 		s.closing.Store(now)
 		s.node.graph.remove(s)

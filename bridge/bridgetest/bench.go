@@ -1,0 +1,95 @@
+package bridgetest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+)
+
+// Receive measures what a subscription of a node in /test takes from another process.
+func Receive(b *testing.B, newNode func(testing.TB) bridge.Node) {
+	for _, size := range []int{100, 10_000, 1_000_000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			n := newNode(b)
+			done := make(chan struct{})
+			got := 0
+			_, err := n.Subscribe("bytes", BytesType, KeepAll(), func(batch []bridge.Sample) {
+				if got == 0 {
+					b.ResetTimer()
+				}
+				if got += len(batch); got == b.N {
+					b.StopTimer()
+					close(done)
+				}
+			})
+			require.NoError(b, err)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			other := Start(b, "flood", fmt.Sprint("SIZE=", size), fmt.Sprint("COUNT=", b.N))
+			<-done
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
+			require.NoError(b, other.Stop())
+		})
+	}
+}
+
+// Publish measures what a publisher of a node in /test sends to another process.
+func Publish(b *testing.B, newNode func(testing.TB) bridge.Node) {
+	for _, size := range []int{100, 10_000, 1_000_000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			n := newNode(b)
+			p, err := n.Advertise("bytes", BytesType, KeepAll())
+			require.NoError(b, err)
+			other := Start(b, "sink")
+			for p.Subscribers() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			data := Pattern(size, 0)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := p.Publish(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+			require.NoError(b, p.Flush(context.Background()))
+			require.NoError(b, other.Stop())
+		})
+	}
+}
+
+// Allocations measures what messages cost on their way through a node in /test to a handler and back: no Go memory.
+func Allocations(t *testing.T, n bridge.Node) {
+	const count = 20_000
+	got := 0
+	done := make(chan struct{})
+	_, err := n.Subscribe("bytes", BytesType, KeepAll(), func(batch []bridge.Sample) {
+		for i := range batch {
+			if i%2 == 0 {
+				p := batch[i].Retain()
+				p.Release()
+			}
+		}
+		if got += len(batch); got == 2*count {
+			close(done)
+		}
+	})
+	require.NoError(t, err)
+	p, err := n.Advertise("bytes", BytesType, KeepAll())
+	require.NoError(t, err)
+	data := Pattern(100, 0)
+	perRun := testing.AllocsPerRun(1, func() { // and once more to warm up
+		for range count {
+			if err := p.Publish(data); err != nil {
+				panic(err)
+			}
+		}
+	})
+	<-done
+	require.Less(t, perRun/count, 0.2, "allocations per message") // the node has other things to do too
+}

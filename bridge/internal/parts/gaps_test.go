@@ -1,0 +1,22 @@
+package parts
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+)
+
+func TestGaps(t *testing.T) {
+	a, b := bridge.GUID{1}, bridge.GUID{2}
+	var g Gaps
+	var got []uint64
+	for _, s := range []struct {
+		publisher bridge.GUID
+		sequence  uint64
+	}{{a, 7}, {a, 8}, {b, 100}, {a, 11}, {b, 101}, {a, 9}, {a, 12}, {bridge.GUID{}, 0}, {b, 104}} {
+		got = append(got, g.Count(s.publisher, s.sequence))
+	}
+	require.Equal(t, []uint64{0, 0, 0, 2, 0, 0, 0, 0, 2}, got)
+}
