@@ -1,22 +1,294 @@
 package mavlink
 
 import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
+	"testing/iotest"
 
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 	"github.com/stretchr/testify/require"
 )
 
-const samples = "../../../shared/samples/mavlink/"
-
-func TestLogOfAFlight(t *testing.T) {
-	path := samples + "dronekit_flight.tlog"
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("no samples: ", err)
-	}
-	link, err := Open(path, Options{})
+// readLog returns the frames of a log and what was counted.
+func readLog(t testing.TB, r io.Reader, stamps Stamps) ([]*Frame, Statistics, error) {
+	known, err := formats()
 	require.NoError(t, err)
-	frames := 0
-	require.NoError(t, link.Run(t.Context(), func(*Frame) { frames++ }))
-	require.Equal(t, 75477, frames)
+	total, tracks := newStatistics(), newTracker(known, stamps)
+	l := newLogReader(r, total, tracks)
+	var all []*Frame
+	for {
+		f, err := l.next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return all, total.snapshot(tracks.latest()), err
+		}
+		all = append(all, f)
+	}
+}
+
+// reference is what a decoder finds in a log that knows the wire format alone, and trusts the length that frames claim.
+type reference struct {
+	good  map[[3]uint32]int // by system, component and message id
+	bad   int
+	cut   int   // bytes at the end
+	stamp int64 // of the last good frame, in ns
+}
+
+func decodeReference(t testing.TB, data []byte) reference {
+	known, err := formats()
+	require.NoError(t, err)
+	r := reference{good: make(map[[3]uint32]int)}
+	for len(data) > 10 {
+		frame := data[8:]
+		system, component, id, size := frame[3], frame[4], uint32(frame[5]), 6+int(frame[1])+2
+		if frame[0] == 0xfd {
+			system, component, size = frame[5], frame[6], 10+int(frame[1])+2+13*int(frame[2]&1)
+			id = binary.LittleEndian.Uint32(frame[7:]) & 0xffffff
+		}
+		if size > len(frame) {
+			break
+		}
+		crc := uint16(0xffff) // X.25, bit by bit
+		for _, b := range append(slices.Clone(frame[1:size-2]), known[id].codec.CRCExtra()) {
+			crc ^= uint16(b)
+			for range 8 {
+				odd := crc & 1
+				if crc >>= 1; odd != 0 {
+					crc ^= 0x8408
+				}
+			}
+		}
+		if crc == binary.LittleEndian.Uint16(frame[size-2:]) {
+			r.good[[3]uint32{uint32(system), uint32(component), id}]++
+			r.stamp = int64(binary.BigEndian.Uint64(data)) * 1e3
+		} else {
+			r.bad++
+		}
+		data = frame[size:]
+	}
+	r.cut = len(data)
+	return r
+}
+
+func TestLogOfSamples(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		good, bad  int
+		components []address
+	}{
+		{name: "dronekit_flight.tlog", good: 75477, bad: 1314, components: []address{{1, 1}, {51, 68}, {255, 0}}},
+		{name: "synthetic_px4_v2.tlog", good: 1660, components: []address{{1, 1}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			data, err := os.ReadFile(sample(t, test.name))
+			require.NoError(t, err)
+			want := decodeReference(t, data)
+			frames, s, err := readLog(t, bytes.NewReader(data), StampSync)
+			require.NoError(t, err)
+			require.Len(t, frames, test.good)
+			got := make(map[[3]uint32]int)
+			for _, f := range frames {
+				got[[3]uint32{uint32(f.System), uint32(f.Component), f.Message.GetID()}]++
+			}
+			require.Equal(t, want.good, got)
+			require.Equal(t, want.stamp, frames[len(frames)-1].Received)
+			require.EqualValues(t, test.bad, s.BadChecksum)
+			require.Equal(t, want.bad, test.bad)
+			require.EqualValues(t, want.cut, s.Garbage)
+			require.EqualValues(t, test.good, s.Received)
+			require.Zero(t, s.Unknown)
+			var components []address
+			for _, c := range s.Components {
+				components = append(components, address{c.System, c.Component})
+			}
+			require.Equal(t, test.components, components)
+		})
+	}
+}
+
+// The autopilot of the flight restarts once, and its radio delays messages by more than two seconds at times. Stamps are of
+// the autopilot's clock all the same.
+func TestStampsOfAFlight(t *testing.T) {
+	link, err := Open(sample(t, "dronekit_flight.tlog"), Options{})
+	require.NoError(t, err)
+	last := make(map[uint32]*Frame)
+	steps, wrong, late := 0, 0, 0
+	require.NoError(t, link.Run(t.Context(), func(f *Frame) {
+		m, ok := f.Message.(*common.MessageAttitude)
+		require.LessOrEqual(t, f.Stamp, f.Received)
+		if !ok {
+			return
+		}
+		if before := last[m.GetID()]; before != nil {
+			boot := int64(m.TimeBootMs) - int64(before.Message.(*common.MessageAttitude).TimeBootMs)
+			require.Greater(t, f.Stamp, before.Stamp)
+			if boot > 0 && f.Stamp != f.Received && before.Stamp != before.Received {
+				steps++
+				if math.Abs(float64(boot*1e6-(f.Stamp-before.Stamp))) > 2e6 {
+					wrong++
+				}
+			}
+		}
+		if f.Received-f.Stamp > 1e9 {
+			late++
+		}
+		last[m.GetID()] = f
+	}))
+	require.Greater(t, steps, 2500)
+	require.Less(t, wrong, 60) // when a message came that was less delayed than all before
+	require.Greater(t, late, 20)
+	require.Equal(t, 1, link.Vehicles()[0].Clock.Jumps)
+}
+
+func TestLogIsRead(t *testing.T) {
+	e1, e2 := newEncoder(t, 1, streamwriter.V1), newEncoder(t, 1, streamwriter.V2)
+	a, b := e1.record(t, someTime, heartbeat()), e2.record(t, someTime+1e6, attitude(7))
+	e1.encode(t, heartbeat())
+	c := e1.record(t, someTime+2e6, heartbeat())
+	broken := bytes.Clone(b)
+	broken[25]++
+	signed := e2.record(t, someTime, heartbeat())
+	signed[8+2] |= 1 // with 13 more bytes, and another checksum
+	signed = append(signed, make([]byte, 13)...)
+	for _, test := range []struct {
+		name   string
+		data   [][]byte
+		stamps []int64 // ms after someTime
+		bad    uint64
+		trash  int
+	}{
+		{"whole", [][]byte{a, b, c}, []int64{0, 1, 2}, 0, 0},
+		{"damage", [][]byte{a, broken, c}, []int64{0, 2}, 1, 0},
+		{"a stamp that is cut", [][]byte{a, b[3:], c}, []int64{0, 2}, 0, len(b) - 3},
+		{"a frame that is cut", [][]byte{a, b[:30], c}, []int64{0, 2}, 1, 0},
+		{"garbage", [][]byte{[]byte("log of a flight"), a, b, {0xfe, 9}, c}, []int64{0, 1, 2}, 0, 17},
+		{"the end is cut", [][]byte{a, b, c[:len(c)-1]}, []int64{0, 1}, 0, len(c) - 1},
+		{"stamps go back", [][]byte{c, a}, []int64{2, 0}, 0, 0},
+		{"an impossible stamp", [][]byte{a, append(bytes.Repeat([]byte{0xff}, 8), b[8:]...), c}, []int64{0, 2}, 0, len(b)},
+		{"signed, bad", [][]byte{a, signed, c}, []int64{0, 2}, 1, 0},
+		{"frames without stamps", [][]byte{a[8:], b[8:], c[8:]}, nil, 0, len(a) + len(b) + len(c) - 24},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			frames, s, err := readLog(t, iotest.OneByteReader(bytes.NewReader(slices.Concat(test.data...))), StampReceive)
+			require.NoError(t, err)
+			var stamps []int64
+			for _, f := range frames {
+				require.Equal(t, f.Received, f.Stamp)
+				stamps = append(stamps, (f.Received-someTime)/1e6)
+			}
+			require.Equal(t, test.stamps, stamps)
+			require.Equal(t, test.bad, s.BadChecksum)
+			require.EqualValues(t, test.trash, s.Garbage)
+		})
+	}
+}
+
+func TestLogThatCannotBeRead(t *testing.T) {
+	e := newEncoder(t, 1, streamwriter.V1)
+	r := io.MultiReader(bytes.NewReader(e.record(t, someTime, heartbeat())), iotest.ErrReader(errors.New("disk on fire")))
+	frames, _, err := readLog(t, r, StampSync)
+	require.Len(t, frames, 1)
+	require.ErrorContains(t, err, "disk on fire")
+
+	for name, data := range map[string]string{"empty.tlog": "", "text.tlog": "This is no log, however long it may be."} {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+		l, err := Open(path, Options{})
+		require.NoError(t, err)
+		require.ErrorContains(t, l.Run(t.Context(), func(*Frame) {}), name+": no MAVLink frame with a time was found")
+	}
+	l, err := Open("/nowhere/x.tlog", Options{})
+	require.NoError(t, err)
+	require.ErrorIs(t, l.Run(t.Context(), func(*Frame) {}), os.ErrNotExist)
+}
+
+// writeLog writes a log of one heartbeat at each of these times, in s after someTime.
+func writeLog(t testing.TB, seconds ...float64) string {
+	e := newEncoder(t, 1, streamwriter.V2)
+	var data []byte
+	for _, s := range seconds {
+		data = append(data, e.record(t, someTime+int64(s*1e9), heartbeat())...)
+	}
+	path := filepath.Join(t.TempDir(), "x.tlog")
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	return path
+}
+
+func TestPaceOfALog(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		rate    float64
+		seconds []float64
+		at      []float64 // when each is handed on, in s from the start
+	}{
+		{"real speed", 1, []float64{0, 1, 3, 3, 3.5}, []float64{0, 1, 3, 3, 3.5}},
+		{"twice as fast", 2, []float64{0, 1, 3, 4}, []float64{0, 0.5, 1.5, 2}},
+		{"slowly", 0.5, []float64{5, 6, 8}, []float64{0, 2, 6}},
+		{"at once", 0, []float64{0, 1, 3, 100}, []float64{0, 0, 0, 0}},
+		{"stamps go back", 1, []float64{10, 12, 5, 6}, []float64{0, 2, 2, 3}},
+		{"a pause", 1, []float64{0, 59, 60}, []float64{0, 59, 60}},
+		{"another day", 1, []float64{0, 1, 86400, 86401}, []float64{0, 1, 1, 2}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			clock := &fakeClock{now: 77e9}
+			l, err := Open(writeLog(t, test.seconds...), Options{Rate: test.rate, Clock: clock})
+			require.NoError(t, err)
+			var at []float64
+			require.NoError(t, l.Run(t.Context(), func(*Frame) { at = append(at, float64(clock.Now()-77e9)/1e9) }))
+			require.InDeltaSlice(t, test.at, at, 1e-6)
+		})
+	}
+}
+
+func TestLogEndsWithContext(t *testing.T) {
+	for _, rate := range []float64{0, 1} {
+		ctx, cancel := context.WithCancel(t.Context())
+		l, err := Open(writeLog(t, 0, 50, 100), Options{Rate: rate})
+		require.NoError(t, err)
+		frames := 0
+		require.NoError(t, l.Run(ctx, func(*Frame) {
+			frames++
+			cancel()
+		}))
+		require.Equal(t, 1, frames)
+	}
+}
+
+func FuzzLog(f *testing.F) {
+	for _, name := range []string{"dronekit_flight.tlog", "synthetic_px4_v2.tlog"} {
+		if data, err := os.ReadFile(samples + name); err == nil {
+			f.Add(data[:min(3000, len(data))])
+			f.Add(data[max(0, len(data)-700):])
+		}
+	}
+	known, err := formats()
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, stamps := range []Stamps{StampSync, StampVehicle} {
+			total, tracks := newStatistics(), newTracker(known, stamps)
+			l := newLogReader(bytes.NewReader(data), total, tracks)
+			for {
+				f, err := l.next()
+				if err != nil {
+					require.ErrorIs(t, err, io.EOF)
+					break
+				}
+				require.NotEmpty(t, MessageName(f.Message))
+			}
+			s := total.snapshot(tracks.latest())
+			require.LessOrEqual(t, s.Bytes+s.Garbage, uint64(len(data)))
+			tracks.snapshot(tracks.latest())
+		}
+	})
 }

@@ -98,7 +98,7 @@ func (s *scanner) next(end bool) ([]byte, header, bool) {
 			}
 			return nil, header{}, false
 		}
-		h, verdict := s.check(data)
+		h, verdict := s.check(data, end)
 		switch verdict {
 		case short:
 			if !end {
@@ -130,8 +130,8 @@ const (
 	good
 )
 
-// check judges what data begins with.
-func (s *scanner) check(data []byte) (header, verdict) {
+// check judges what data begins with, at the end of which are no more bytes to come if end is true.
+func (s *scanner) check(data []byte, end bool) (header, verdict) {
 	if s.prefix > 0 && !s.stamped(data[:s.prefix]) {
 		return header{}, none
 	}
@@ -161,6 +161,15 @@ func (s *scanner) check(data []byte) (header, verdict) {
 	s.crc.Write([]byte{f.codec.CRCExtra()})
 	if !lengthFits || s.crc.Sum16() != binary.LittleEndian.Uint16(data[h.end:]) {
 		return h, bad
+	}
+	// A prefix among garbage may be by chance, but not two. Without it, frames that have no prefixes would have those.
+	if after := data[h.size:]; s.prefix > 0 && s.edge != 0 {
+		if len(after) < s.prefix && !end {
+			return h, short
+		}
+		if len(after) >= s.prefix && !s.stamped(after[:s.prefix]) {
+			return h, none
+		}
 	}
 	return h, good
 }

@@ -1,0 +1,92 @@
+package mavlink
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialect"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+	"github.com/bluenviron/gomavlib/v3/pkg/frame"
+	"github.com/bluenviron/gomavlib/v3/pkg/message"
+	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	samples  = "../../../shared/samples/mavlink/"
+	patient  = 90 * time.Second
+	someTime = int64(1_764_000_000e9) // ns since the Unix epoch
+)
+
+// sample returns the path of a sample.
+func sample(t testing.TB, name string) string {
+	if _, err := os.Stat(samples + name); err != nil {
+		t.Skip("the samples of MAVLink logs are not there: ", err)
+	}
+	return samples + name
+}
+
+// encoder writes frames as an autopilot does.
+type encoder struct {
+	bytes.Buffer
+	writer streamwriter.Writer
+}
+
+func newEncoder(t testing.TB, system uint8, version streamwriter.Version) *encoder {
+	e := new(encoder)
+	rw := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
+	require.NoError(t, rw.Initialize())
+	w := &frame.Writer{ByteWriter: e, DialectRW: rw}
+	require.NoError(t, w.Initialize())
+	e.writer = streamwriter.Writer{FrameWriter: w, Version: version, SystemID: system}
+	require.NoError(t, e.writer.Initialize())
+	return e
+}
+
+// encode returns one message as a frame.
+func (e *encoder) encode(t testing.TB, m message.Message) []byte {
+	e.Reset()
+	require.NoError(t, e.writer.Write(m))
+	return bytes.Clone(e.Bytes())
+}
+
+// record returns one message as a record of a log.
+func (e *encoder) record(t testing.TB, stamp int64, m message.Message) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(stamp/1e3)), e.encode(t, m)...)
+}
+
+func attitude(ms uint32) *common.MessageAttitude {
+	return &common.MessageAttitude{TimeBootMs: ms, Roll: 0.1, Pitch: 0.2, Yaw: 0.3, Rollspeed: 1, Pitchspeed: 2, Yawspeed: 3}
+}
+
+func heartbeat() *ardupilotmega.MessageHeartbeat {
+	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR, Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4,
+		BaseMode: ardupilotmega.MAV_MODE_FLAG_SAFETY_ARMED, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE, MavlinkVersion: 3}
+}
+
+// fakeClock passes time when somebody sleeps.
+type fakeClock struct {
+	mu    sync.Mutex
+	now   int64
+	slept []time.Duration
+}
+
+func (c *fakeClock) Now() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *fakeClock) Sleep(ctx context.Context, d time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += int64(d)
+	c.slept = append(c.slept, d)
+	return ctx.Err()
+}

@@ -1,0 +1,139 @@
+package mavlink
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
+	"github.com/stretchr/testify/require"
+)
+
+func newScanner(t testing.TB) *scanner {
+	known, err := formats()
+	require.NoError(t, err)
+	return &scanner{formats: known, edge: -1}
+}
+
+// scan returns the sequence numbers of the frames that are found in data, which comes in parts of some bytes.
+func scan(s *scanner, data []byte, part int) []uint8 {
+	var found []uint8
+	for chunk := range slices.Chunk(data, part) {
+		s.write(chunk)
+		for _, h, ok := s.next(false); ok; _, h, ok = s.next(false) {
+			found = append(found, h.sequence)
+		}
+	}
+	for _, h, ok := s.next(true); ok; _, h, ok = s.next(true) {
+		found = append(found, h.sequence)
+	}
+	return found
+}
+
+func TestScanner(t *testing.T) {
+	e1, e2 := newEncoder(t, 1, streamwriter.V1), newEncoder(t, 1, streamwriter.V2)
+	var v1, v2 [][]byte
+	for i := range uint32(4) {
+		v1 = append(v1, e1.encode(t, attitude(i+1)))
+		v2 = append(v2, e2.encode(t, attitude(i+1)))
+	}
+	join := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
+	broken := func(frame []byte, at int) []byte {
+		b := bytes.Clone(frame)
+		b[at] ^= 0x55
+		return b
+	}
+	without := func(frame []byte, at int) []byte { return slices.Delete(bytes.Clone(frame), at, at+1) }
+	unknown := []byte{0xfd, 3, 0, 0, 9, 1, 1, 0xff, 0xff, 0xff, 1, 2, 3, 0, 0}
+	badFlags := broken(v2[1], 2)
+	for _, test := range []struct {
+		name    string
+		data    []byte
+		frames  []uint8
+		bad     uint64
+		garbage int
+	}{
+		{"nothing", nil, nil, 0, 0},
+		{"whole frames", join(v1...), []uint8{0, 1, 2, 3}, 0, 0},
+		{"whole frames of MAVLink 2", join(v2...), []uint8{0, 1, 2, 3}, 0, 0},
+		{"both versions", join(v1[0], v2[1], v1[2], v2[3]), []uint8{0, 1, 2, 3}, 0, 0},
+		{"garbage first", join([]byte("hello, world"), v1[0], v1[1]), []uint8{0, 1}, 0, 12},
+		{"garbage between", join(v1[0], []byte("$GPGGA,*47\r\n"), v1[1]), []uint8{0, 1}, 0, 12},
+		{"garbage of magic bytes", join(bytes.Repeat([]byte{0xfe}, 300), v1[0], bytes.Repeat([]byte{0xfd}, 300), v2[1]),
+			[]uint8{0, 1}, 0, 600},
+		{"from the middle of a frame", join(v1[0][9:], v1[1], v1[2]), []uint8{1, 2}, 0, len(v1[0]) - 9},
+		{"bad payload", join(v1[0], broken(v1[1], 12), v1[2]), []uint8{0, 2}, 1, 0},
+		{"bad payload of MAVLink 2", join(v2[0], broken(v2[1], 20), v2[2]), []uint8{0, 2}, 1, 0},
+		{"bad checksum", join(v1[0], broken(v1[1], len(v1[1])-1), v1[2]), []uint8{0, 2}, 1, 0},
+		{"two bad frames", join(v1[0], broken(v1[1], 12), broken(v1[2], 13), v1[3]), []uint8{0, 3}, 2, 0},
+		{"a byte lost", join(v1[0], without(v1[1], 12), v1[2], v1[3]), []uint8{0, 2, 3}, 1, 0},
+		{"a byte too many", join(v1[0], slices.Insert(bytes.Clone(v1[1]), 12, 7), v1[2]), []uint8{0, 2}, 1, 1},
+		{"claims to be longer", join(v2[0], append([]byte{0xfd, 250}, v2[1][2:]...), v2[2], v2[3]), []uint8{0, 2, 3}, 0,
+			len(v2[1])},
+		{"claims to be longer, and ends in a frame", join(v2[0], append([]byte{0xfd, 60}, v2[1][2:]...), v2[2], v2[3]),
+			[]uint8{0, 2, 3}, 1, 0},
+		{"unknown flags", join(v2[0], badFlags, v2[2]), []uint8{0, 2}, 0, len(badFlags)},
+		{"unknown id", join(v2[0], unknown, v2[1]), []uint8{0, 9, 1}, 0, 0},
+		{"unknown id among garbage", join(v2[0], []byte{1}, unknown, v2[1]), []uint8{0, 1}, 0, 1 + len(unknown)},
+		{"cut at the end", join(v1[0], v1[1][:20]), []uint8{0}, 0, 20},
+		{"frame in a frame that is cut", join(v1[0], v1[1][:20], v1[2]), []uint8{0, 2}, 1, 0},
+		{"header cut", join(v1[0], v1[1][:3]), []uint8{0}, 0, 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, part := range []int{1, 7, 4096} {
+				s := newScanner(t)
+				require.Equal(t, test.frames, scan(s, test.data, part))
+				require.Equal(t, test.bad, s.found.badChecksum)
+				require.EqualValues(t, test.garbage, s.found.garbage)
+			}
+		})
+	}
+}
+
+// A frame is handed on as soon as its last byte is there, even after bytes that look like the head of another.
+func TestScannerDoesNotWait(t *testing.T) {
+	e := newEncoder(t, 1, streamwriter.V1)
+	s := newScanner(t)
+	s.write([]byte{0xfe, 0xff, 0xfe, 0x20, 0xfd, 0x40, 0, 0, 1, 1, 1, 0x77, 0x77, 0x77, 0xfe})
+	for i := range uint32(3) {
+		s.write(e.encode(t, attitude(i)))
+		_, h, ok := s.next(false)
+		require.True(t, ok)
+		require.EqualValues(t, i, h.sequence)
+	}
+}
+
+func FuzzScanner(f *testing.F) {
+	for _, name := range []string{"dronekit_flight.tlog", "synthetic_px4_v2.tlog"} {
+		if data, err := os.ReadFile(samples + name); err == nil {
+			f.Add(data[:min(4096, len(data))], uint16(64))
+			f.Add(data[max(0, len(data)-1000):], uint16(9))
+		}
+	}
+	e1, e2 := newEncoder(f, 1, streamwriter.V1), newEncoder(f, 2, streamwriter.V2)
+	f.Add(append(e1.encode(f, attitude(1)), e2.encode(f, heartbeat())...), uint16(1))
+	f.Add(bytes.Repeat([]byte{0xfe, 0xfd, 0, 30}, 100), uint16(1000))
+	known, err := formats()
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, data []byte, part uint16) {
+		for _, prefix := range []int{0, stampSize} {
+			s := &scanner{formats: known, prefix: prefix, stamped: plausible, edge: -1}
+			frames := uint64(0)
+			for chunk := range slices.Chunk(data, int(part)+1) {
+				s.write(chunk)
+				for record, _, ok := s.next(false); ok; record, _, ok = s.next(false) {
+					frames += uint64(len(record))
+				}
+			}
+			for record, _, ok := s.next(true); ok; record, _, ok = s.next(true) {
+				frames += uint64(len(record))
+			}
+			require.LessOrEqual(t, frames+s.found.garbage, uint64(len(data)))
+			require.Equal(t, len(s.buffer), s.begin, "bytes that were never judged")
+			if s.found.badChecksum == 0 {
+				require.EqualValues(t, len(data), frames+s.found.garbage)
+			}
+		}
+	})
+}
