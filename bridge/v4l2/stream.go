@@ -161,6 +161,9 @@ func (s *Stream) Run(ctx context.Context, silence time.Duration, use func(*Frame
 	return ctx.Err()
 }
 
+// Stats returns what was counted, and begins a new Window. It may be called at any time, by any goroutine.
+func (s *Stream) Stats() Stats { return s.count.take(time.Now()) }
+
 // take hands the dequeued buffer to use if it has a picture, and gives it back to the driver.
 func (s *Stream) take(use func(*Frame)) error {
 	index := s.buffer.Index
