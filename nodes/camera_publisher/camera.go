@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"io/fs"
+	"path"
+	"sync"
+	"sync/atomic"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/v4l2"
+	"tapedeck/codec"
+	"tapedeck/msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/hardware"
+	"tapedeck/nodes/internal/publish"
+)
+
+// camera publishes the pictures of a source.
+type camera struct {
+	name        string
+	frame       string // frame_id
+	options     *hardware.Camera
+	qos         codec.QoS
+	node        bridge.Node
+	source      source
+	calibration *calibration // nil: there is none
+
+	mu                  sync.Mutex // held where topics are advertised, and where others look for them
+	info, jpegs, pixels topic
+
+	format     v4l2.Format // for which the topics are prepared
+	conversion *conversion // to pixels; nil: there are none
+	scratch    []byte      // for a JPEG that lacks tables
+	canvas     *image.RGBA // for a JPEG that is decoded
+	mismatch   bool        // a calibration for another size was told of
+
+	unfit   atomic.Uint64          // pictures that could not be published
+	trouble atomic.Pointer[string] // why the last one was not; nil: it was
+}
+
+// topic is one of a camera's. It is advertised when it is known to be needed.
+type topic struct {
+	*publish.Offer
+	payload payload
+}
+
+// newCamera gets a camera ready, and has the topics advertised that are known to be needed.
+func newCamera(name string, c *hardware.Camera, o *options, node bridge.Node, system v4l2.System) (*camera, error) {
+	a := &camera{name: name, frame: cmp.Or(c.FrameID, name+"_optical_frame"), options: c, node: node}
+	var err error
+	if a.calibration, err = a.calibrate(); err != nil {
+		return nil, err
+	}
+	if a.source, err = newSource(c, o.Loop, system, a.changed, func(err error) {
+		node.Log(bridge.Warn, "%s: left out, as is all that cannot be used: %v", name, err)
+	}); err != nil {
+		return nil, err
+	}
+	a.qos = o.qos(a.fromFile())
+	return a, a.prepareKnown()
+}
+
+// fromFile says whether the source is a folder or a file, which end, rather than a device.
+func (a *camera) fromFile() bool {
+	_, ok := a.source.(*file)
+	return ok
+}
+
+// calibrate reads the calibration, nil if there is none.
+func (a *camera) calibrate() (*calibration, error) {
+	file, err := calibrationPath(cmp.Or(a.options.Calibration, defaultCalibration), a.name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := readCalibration(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && a.options.Calibration == "":
+		a.node.Log(bridge.Info, "%s is not calibrated: there is no %s", a.name, file)
+		return nil, nil
+	case errors.Is(err, fs.ErrNotExist):
+		a.node.Log(bridge.Warn, "%s is not calibrated: %v", a.name, err)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if c.name != "" && c.name != a.name {
+		c.warnings = append(c.warnings, fmt.Sprintf("%s is of the camera %s", file, c.name))
+	}
+	for _, text := range c.warnings {
+		a.node.Log(bridge.Warn, "%s: calibration: %s", a.name, text)
+	}
+	return c, nil
+}
+
+// prepareKnown advertises what is known to be needed, and checks whether the encoding can be had.
+func (a *camera) prepareKnown() error {
+	jpegs, pixels := a.source.carries()
+	if d, ok := a.source.(*device); ok && d.FourCC != 0 && (pixels || a.options.Encoding != "") {
+		if _, err := findConversion(d.FourCC, a.options.Encoding, 1); err != nil {
+			return err
+		}
+	}
+	err := a.advertise(&a.info, "camera_info", &sensor_msgs.CameraInfo{})
+	if jpegs {
+		err = errors.Join(err, a.advertise(&a.jpegs, "image_raw/compressed", &sensor_msgs.CompressedImage{}))
+	}
+	if pixels || jpegs && a.options.Encoding != "" {
+		err = errors.Join(err, a.advertise(&a.pixels, "image_raw", &sensor_msgs.Image{}))
+	}
+	return err
+}
+
+// advertise creates the publisher of a topic, unless there is one.
+func (a *camera) advertise(t *topic, name string, m msgs.Message) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if t.Offer != nil {
+		return nil
+	}
+	p, err := a.node.Advertise(path.Join(a.name, name), m.TypeName(), a.qos)
+	if err == nil {
+		t.Offer = &publish.Offer{Publisher: p, Type: m.TypeName(), QoS: a.qos}
+	}
+	return err
+}
+
+// offers returns the publishers.
+func (a *camera) offers() (list []publish.Offer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range []*topic{&a.info, &a.jpegs, &a.pixels} {
+		if t.Offer != nil {
+			list = append(list, *t.Offer)
+		}
+	}
+	return list
+}
+
+// run publishes until the source ends or ctx does.
+func (a *camera) run(ctx context.Context) error {
+	return a.source.run(ctx, func(f *v4l2.Frame) {
+		err := a.publish(f)
+		if err == nil {
+			a.trouble.Store(nil)
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		a.unfit.Add(1)
+		text := err.Error()
+		if last := a.trouble.Swap(&text); last == nil || *last != text {
+			a.node.Log(bridge.Error, "%s: %v", a.name, err)
+		}
+	})
+}
+
+// changed tells how it goes with a device.
+func (a *camera) changed(s v4l2.Status) {
+	if s.Err != nil {
+		a.node.Log(bridge.Warn, "%s: %v", a.name, s.Err)
+		return
+	}
+	a.node.Log(bridge.Info, "%s: %s at %s, %v, %g pictures/s", a.name, s.Card, s.Path, s.Format, s.Rate)
+	if len(s.Rates) > 0 {
+		a.node.Log(bridge.Warn, "%s: it cannot do %g pictures/s, but %v", a.name, a.options.Rate, s.Rates)
+	}
+}
+
+// publish publishes a frame.
+func (a *camera) publish(f *v4l2.Frame) error {
+	if f.Format != a.format {
+		if err := a.prepare(f.Format); err != nil {
+			return err
+		}
+		a.format = f.Format
+	}
+	if isJPEG(f.Format.FourCC) {
+		return a.publishJPEG(f)
+	}
+	size, err := a.conversion.size(f)
+	if err != nil {
+		return err
+	}
+	if err := a.info.send(f.Stamp); err != nil {
+		return err
+	}
+	return a.publishPixels(f, size)
+}
+
+// prepare gets the topics ready for frames of a format.
+func (a *camera) prepare(f v4l2.Format) error {
+	a.format, a.conversion = v4l2.Format{}, nil
+	header := std_msgs.Header{FrameId: a.frame}
+	info := &sensor_msgs.CameraInfo{Width: uint32(f.Width), Height: uint32(f.Height)}
+	if a.calibration != nil {
+		info = &a.calibration.info
+		if !a.mismatch && (int(info.Width) != f.Width || int(info.Height) != f.Height) {
+			a.mismatch = true
+			a.node.Log(bridge.Warn, "%s: the calibration is for pictures of %d×%d pixels, not %d×%d; it is published as it is",
+				a.name, info.Width, info.Height, f.Width, f.Height)
+		}
+	}
+	info.Header = header
+	if err := a.encode(&a.info, "camera_info", info); err != nil {
+		return err
+	}
+	if isJPEG(f.FourCC) {
+		m := &sensor_msgs.CompressedImage{Header: header, Format: "jpeg"}
+		if err := a.encode(&a.jpegs, "image_raw/compressed", m); err != nil || a.options.Encoding == "" {
+			return err
+		}
+	}
+	c, err := findConversion(f.FourCC, a.options.Encoding, a.options.DepthScale)
+	if err != nil {
+		return err
+	}
+	a.conversion = &c
+	return a.encode(&a.pixels, "image_raw", &sensor_msgs.Image{
+		Header: header, Width: uint32(f.Width), Height: uint32(f.Height), Encoding: c.encoding, Step: uint32(f.Width * c.out),
+	})
+}
+
+// encode advertises a topic, unless it is, and encodes what its messages have in common.
+func (a *camera) encode(t *topic, name string, m msgs.Message) error {
+	if err := a.advertise(t, name, m); err != nil {
+		return err
+	}
+	var err error
+	t.payload, err = newPayload(m)
+	return err
+}
+
+// send publishes what is in the payload.
+func (t *topic) send(stamp int64) error {
+	t.payload.stamp(stamp)
+	return t.Publish(t.payload.buf)
+}
+
+// publishJPEG publishes a JPEG as it is, and the pixels in it if somebody wants them.
+func (a *camera) publishJPEG(f *v4l2.Frame) error {
+	if !bytes.HasPrefix(f.Data, startOfImage) {
+		return fmt.Errorf("a picture is no JPEG, it begins with %q", f.Data[:min(len(f.Data), 8)])
+	}
+	data := v4l2.AddHuffmanTables(a.scratch, f.Data)
+	if len(data) > len(f.Data) {
+		a.scratch = data
+	}
+	copy(a.jpegs.payload.room(len(data)), data)
+	if err := errors.Join(a.info.send(f.Stamp), a.jpegs.send(f.Stamp)); err != nil {
+		return err
+	}
+	if a.conversion == nil || a.pixels.Subscribers() == 0 {
+		return nil
+	}
+	picture, err := jpeg.Decode(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("decode a picture: %w", err)
+	}
+	a.canvas = rgbaOf(picture, a.canvas)
+	decoded := v4l2.Frame{Data: a.canvas.Pix, Format: f.Format, Stamp: f.Stamp}
+	decoded.Format.BytesPerLine = a.canvas.Stride
+	if size := a.canvas.Rect.Size(); size.X != f.Format.Width || size.Y != f.Format.Height {
+		return fmt.Errorf("a JPEG has %d×%d pixels, not %d×%d", size.X, size.Y, f.Format.Width, f.Format.Height)
+	}
+	size, err := a.conversion.size(&decoded)
+	if err != nil {
+		return err
+	}
+	return a.publishPixels(&decoded, size)
+}
+
+// publishPixels publishes pixels, of a size that was checked, if somebody wants them.
+func (a *camera) publishPixels(f *v4l2.Frame, size int) error {
+	if a.pixels.Subscribers() == 0 {
+		return nil
+	}
+	a.conversion.convert(a.pixels.payload.room(size), f)
+	return a.pixels.send(f.Stamp)
+}

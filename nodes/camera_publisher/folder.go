@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tapedeck/bridge/v4l2"
+	"tapedeck/nodes/internal/hardware"
+)
+
+// folder is a folder with JPEG and PNG files. It implements pictures.
+type folder struct {
+	path    string
+	files   []pictureFile
+	timed   bool // all files have times
+	at      int  // in files, of the next one
+	buffer  bytes.Buffer
+	pixels  []byte
+	canvas  *image.RGBA
+	damaged func(error)
+}
+
+// pictureFile is a file of a folder.
+type pictureFile struct {
+	name string
+	time int64 // ns since the Unix epoch, as the name has it
+}
+
+func openFolder(path string, damaged func(error)) (pictures, error) {
+	names, err := hardware.Pictures(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("the folder %s has no pictures: want files .jpg, .jpeg or .png", path)
+	}
+	f := &folder{path: path, timed: true, damaged: damaged}
+	for _, name := range names {
+		t, ok := nameTime(name)
+		f.timed = f.timed && ok
+		f.files = append(f.files, pictureFile{name, t})
+	}
+	slices.SortFunc(f.files, func(a, b pictureFile) int {
+		if f.timed && a.time != b.time {
+			return cmp.Compare(a.time, b.time)
+		}
+		return naturally(a.name, b.name)
+	})
+	return f, nil
+}
+
+// lastNumber finds the last number of a name, in front of the extension.
+var lastNumber = regexp.MustCompile(`(?:^|[^0-9.])([1-9][0-9]{9,18})(\.[0-9]{1,9})?\.[^.]*$`)
+
+// nameTime returns the time since the Unix epoch that is in a name, in ns: "frame_1764000000.033.png", or a number of ms, µs or ns.
+// What has fewer digits counts frames.
+func nameTime(name string) (int64, bool) {
+	m := lastNumber.FindStringSubmatch(name)
+	if m == nil {
+		return 0, false
+	}
+	const second = 10 // digits, from 2001 to 2286
+	digits := len(m[1]) - second
+	if digits%3 != 0 {
+		return 0, false
+	}
+	text := (m[1] + strings.TrimPrefix(m[2], ".") + strings.Repeat("0", 9))[:second+9]
+	ns, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	return ns, true
+}
+
+// naturally compares names in which numbers count as such: frame_2 is before frame_10.
+func naturally(a, b string) int {
+	for a != "" && b != "" {
+		m, n := digits(a), digits(b)
+		if m == 0 || n == 0 {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		x, y := strings.TrimLeft(a[:m], "0"), strings.TrimLeft(b[:n], "0")
+		if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
+			return c
+		}
+		a, b = a[m:], b[n:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits returns how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+
+func (f *folder) rewind() error {
+	f.at = 0
+	return nil
+}
+
+func (f *folder) next(to *v4l2.Frame) (time.Duration, error) {
+	for f.at < len(f.files) {
+		i := f.at
+		f.at++
+		path := filepath.Join(f.path, f.files[i].name)
+		if err := f.read(path, to); err != nil {
+			f.damaged(fmt.Errorf("%s: %w", path, err))
+			continue
+		}
+		if f.timed && i > 0 {
+			return time.Duration(f.files[i].time - f.files[i-1].time), nil
+		}
+		return 0, nil
+	}
+	return 0, io.EOF
+}
+
+func (f *folder) carries() (jpegs, pixels bool) {
+	for _, file := range f.files {
+		if hardware.IsJPEG(file.name) {
+			jpegs = true
+		} else {
+			pixels = true
+		}
+	}
+	return jpegs, pixels
+}
+
+func (f *folder) close() error { return nil }
+
+// read sets to to the picture in a file, by what it begins with.
+func (f *folder) read(path string, to *v4l2.Frame) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	f.buffer.Reset()
+	if _, err := f.buffer.ReadFrom(io.LimitReader(file, maxPicture+1)); err != nil {
+		return err
+	}
+	to.Data = f.buffer.Bytes()
+	switch {
+	case len(to.Data) > maxPicture:
+		return fmt.Errorf("it is larger than %d bytes", maxPicture)
+	case len(to.Data) == 0:
+		return errors.New("the file is empty")
+	case bytes.HasPrefix(to.Data, []byte("\x89PNG")):
+		return f.decode(to)
+	}
+	to.Format, err = jpegFormat(to.Data)
+	return err
+}
+
+// decode sets to to the pixels of the PNG in it: RGB3, GREY, or of 16 bits Z16, as pictures of depth have them.
+func (f *folder) decode(to *v4l2.Frame) error {
+	const most = 1 << 27 // pixels
+	header, err := png.DecodeConfig(bytes.NewReader(to.Data))
+	if err != nil {
+		return err
+	}
+	if header.Width > most/header.Height {
+		return fmt.Errorf("%d×%d pixels are too many", header.Width, header.Height)
+	}
+	picture, err := png.Decode(bytes.NewReader(to.Data))
+	if err != nil {
+		return err
+	}
+	size := picture.Bounds().Size()
+	to.Format = v4l2.Format{Width: size.X, Height: size.Y}
+	switch p := picture.(type) {
+	case *image.Gray:
+		to.Format.FourCC, to.Format.BytesPerLine, to.Data = v4l2.GREY, p.Stride, p.Pix
+	case *image.Gray16:
+		for i := 0; i+1 < len(p.Pix); i += 2 {
+			binary.LittleEndian.PutUint16(p.Pix[i:], binary.BigEndian.Uint16(p.Pix[i:]))
+		}
+		to.Format.FourCC, to.Format.BytesPerLine, to.Data = v4l2.Z16, p.Stride, p.Pix
+	default:
+		f.canvas = rgbaOf(picture, f.canvas)
+		f.pixels = slices.Grow(f.pixels[:0], 3*size.X*size.Y)[:3*size.X*size.Y]
+		for y := range size.Y {
+			rgbaRow(f.pixels[y*3*size.X:][:3*size.X], f.canvas.Pix[y*f.canvas.Stride:], 0)
+		}
+		to.Format.FourCC, to.Format.BytesPerLine, to.Data = v4l2.RGB3, 3*size.X, f.pixels
+	}
+	return nil
+}
+
+// rgbaOf returns a picture's pixels, on a canvas that may be nil or another size.
+func rgbaOf(picture image.Image, canvas *image.RGBA) *image.RGBA {
+	size := picture.Bounds().Size()
+	if canvas == nil || canvas.Rect.Size() != size {
+		canvas = image.NewRGBA(image.Rectangle{Max: size})
+	}
+	draw.Draw(canvas, canvas.Rect, picture, picture.Bounds().Min, draw.Src)
+	return canvas
+}

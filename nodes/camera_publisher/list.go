@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"tapedeck/bridge/v4l2"
+)
+
+// list writes which cameras a system has and what they can do, for people to read.
+func list(w io.Writer, system v4l2.System) error {
+	nodes, err := system.Nodes()
+	if err != nil {
+		return fmt.Errorf("list cameras: %w", err)
+	}
+	if len(nodes) == 0 {
+		fmt.Fprintln(w, "there are no V4L2 devices")
+	}
+	for _, n := range nodes {
+		fmt.Fprintf(w, "%s  %s", n.Path, n.Name)
+		if n.Serial != "" {
+			fmt.Fprintf(w, "  serial %s", n.Serial)
+		}
+		fmt.Fprintln(w)
+		if err := listNode(w, system, n.Path); err != nil {
+			fmt.Fprintf(w, "  %v\n", err)
+		}
+	}
+	return nil
+}
+
+// listNode writes what a device can do.
+func listNode(w io.Writer, system v4l2.System, path string) error {
+	c, err := v4l2.Open(system, path)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	formats, err := c.Formats()
+	if err != nil {
+		return err
+	}
+	for _, f := range formats {
+		fmt.Fprintf(w, "  %v  %s\n", f.FourCC, f.Description)
+		sizes, err := c.Sizes(f.FourCC)
+		if err != nil {
+			return err
+		}
+		for _, s := range sizes {
+			rates, err := c.Rates(f.FourCC, s.MaxWidth, s.MaxHeight)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(w, "    %v", s)
+			for i, r := range rates {
+				fmt.Fprint(w, []string{" at ", ", "}[min(i, 1)], r)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	controls, err := c.Controls()
+	if err != nil {
+		return err
+	}
+	for _, k := range controls {
+		fmt.Fprintf(w, "  %s", k.Name)
+		switch {
+		case k.Menu != nil:
+			var items []string
+			for _, item := range k.Menu {
+				items = append(items, fmt.Sprintf("%d (%s)", item.Index, item.Text))
+			}
+			fmt.Fprintf(w, "  %s", strings.Join(items, ", "))
+		case k.Type != v4l2.ButtonControl:
+			fmt.Fprintf(w, "  %d to %d in steps of %d, by default %d", k.Min, k.Max, k.Step, k.Default)
+		}
+		if k.ReadOnly || k.Inactive {
+			fmt.Fprint(w, ", cannot be set now")
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+// Camera_publisher publishes the pictures of cameras on ROS 2 topics.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"tapedeck/bridge/v4l2"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
+)
+
+const long = `Publishes the pictures of V4L2 devices, found by path, serial number or name, on NAME/image_raw or NAME/image_raw/compressed, and
+NAME/camera_info. Devices may be unplugged and come back. A folder of pictures, or a file of JPEGs one behind the other, is a camera, too.`
+
+func main() {
+	o := defaultOptions()
+	root := config.New("camera_publisher [DEVICE...]", "publish cameras", long, &o, func(ctx context.Context, in *config.Input) error {
+		if o.List {
+			return list(os.Stdout, v4l2.Kernel{})
+		}
+		return run(ctx, in, &o)
+	})
+	graph.ShowMiddleware(root)
+	config.Main(root)
+}
+
+func run(ctx context.Context, in *config.Input, o *options) (err error) {
+	cameras, err := o.cameras(in.Args)
+	if err != nil {
+		return err
+	}
+	node, err := graph.Open("camera_publisher", in, o, os.Stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	p, err := newPublisher(o, cameras, node, v4l2.Kernel{})
+	if err != nil {
+		return err
+	}
+	return p.run(ctx)
+}

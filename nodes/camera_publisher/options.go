@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/hardware"
+)
+
+// options are the node's parameters, each at once a flag, a ROS parameter and a line of config/camera_publisher.yaml.
+type options struct {
+	hardware.Camera
+	Cameras map[string]*hardware.Camera `param:"cameras" group:"Camera" help:"each of the options of this group for the camera called NAME, from a parameter file"`
+
+	Reliable bool `param:"reliable" group:"Publishing" help:"offer to send again what is lost on the way; from files nothing is then left out, either"`
+
+	Loop          bool          `param:"loop" short:"l" group:"Files" help:"begin again at the end of a folder or file"`
+	MatchPatience time.Duration `param:"match_patience" group:"Files" min:"0" help:"wait at most this long until all subscribers that are there have met their publishers; 0 does not wait"`
+	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Files" min:"0" help:"how long to wait at the end until reliable subscribers have everything; 0 does not wait"`
+
+	List bool `param:"list" group:"Status" help:"list the cameras that there are, and what they can do, and exit"`
+
+	graph.Options
+}
+
+func defaultOptions() options {
+	return options{Camera: hardware.DefaultCamera(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second}
+}
+
+// cameras returns what is to be published, by name: the entries of Cameras, and the devices that the command line names. Errors are
+// ones of usage.
+func (o *options) cameras(devices []string) (map[string]*hardware.Camera, error) {
+	all := maps.Clone(o.Cameras)
+	if all == nil {
+		all = map[string]*hardware.Camera{}
+	}
+	for i, name := 0, ""; len(devices) > 0; i++ {
+		if name = fmt.Sprint("camera_", i); all[name] != nil {
+			continue
+		}
+		c := o.Camera
+		c.Device, c.Serial = devices[0], ""
+		all[name], devices = &c, devices[1:]
+	}
+	if len(all) == 0 && o.Device+o.Serial != "" {
+		all["camera_0"] = &o.Camera
+	}
+	if len(all) == 0 {
+		return nil, config.Usagef("name a device, such as /dev/video0, or cameras in a parameter file; --list shows which there are")
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch c := all[name]; {
+		case c.Device+c.Serial == "":
+			return nil, config.Usagef("camera %s: it has neither a device nor a serial", name)
+		case c.Device != "" && c.Serial != "":
+			return nil, config.Usagef("camera %s: it has a device and a serial; one of them is enough", name)
+		}
+	}
+	return all, nil
+}
+
+// qos returns what the topics of a camera offer. Nothing may be left out of what files have.
+func (o *options) qos(fromFile bool) codec.QoS {
+	if !o.Reliable {
+		return bridge.SensorDataQoS()
+	}
+	qos := codec.DefaultQoS()
+	if fromFile {
+		qos.History, qos.Depth = codec.KeepAll, 0
+	}
+	return qos
+}

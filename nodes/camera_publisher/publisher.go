@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/v4l2"
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/hardware"
+	"tapedeck/nodes/internal/publish"
+)
+
+// diagnosticsPace is how often it is told how cameras are.
+const diagnosticsPace = time.Second
+
+// publisher publishes cameras on a node's graph.
+type publisher struct {
+	options     *options
+	node        bridge.Node
+	opened      time.Time // when the node came to the graph
+	cameras     []*camera
+	diagnostics *publish.Diagnostics
+}
+
+// newPublisher gets cameras ready, which the map has by name.
+func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.Node, system v4l2.System) (*publisher, error) {
+	p := &publisher{options: o, node: node, opened: time.Now()}
+	for _, name := range slices.Sorted(maps.Keys(cameras)) {
+		c, err := newCamera(name, cameras[name], o, node, system)
+		if err != nil {
+			return nil, fmt.Errorf("camera %s: %w", name, err)
+		}
+		p.cameras = append(p.cameras, c)
+	}
+	var err error
+	p.diagnostics, err = publish.NewDiagnostics(node)
+	return p, err
+}
+
+// run publishes until all cameras have ended, as those of files do, or one cannot go on, or ctx ends, which is no error.
+func (p *publisher) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// Reliable publishers block while a subscriber is behind, which may be for long.
+	defer context.AfterFunc(ctx, p.close)()
+
+	var others, cameras sync.WaitGroup
+	ready := make(chan struct{})
+	others.Go(func() {
+		p.await(ctx)
+		close(ready)
+	})
+	telling, stop := context.WithCancel(context.Background())
+	others.Go(func() { p.tell(telling) })
+	failures := make(chan error, len(p.cameras))
+	for _, c := range p.cameras {
+		cameras.Go(func() {
+			if c.fromFile() {
+				<-ready
+			}
+			if err := c.run(ctx); err != nil {
+				failures <- fmt.Errorf("camera %s: %w", c.name, err)
+				cancel()
+			}
+		})
+	}
+	cameras.Wait()
+	p.flush(ctx)
+	cancel()
+	stop()
+	others.Wait()
+	select {
+	case err := <-failures:
+		return err
+	default:
+		return nil
+	}
+}
+
+// offers returns the publishers that files need: they are known from the beginning.
+func (p *publisher) offers() (list []publish.Offer) {
+	for _, c := range p.cameras {
+		if c.fromFile() {
+			list = append(list, c.offers()...)
+		}
+	}
+	return list
+}
+
+// await waits until the subscribers that are there have met the publishers of files, so that they miss no picture.
+func (p *publisher) await(ctx context.Context) {
+	list := p.offers()
+	if list == nil {
+		return
+	}
+	missing, err := publish.AwaitMatches(ctx, p.node, p.opened, list, p.options.MatchPatience)
+	if err == nil && missing != nil {
+		p.node.Log(bridge.Warn, "subscribers of %s have not met their publishers in %v, and may miss pictures; match_patience is how long that is waited for",
+			strings.Join(missing, ", "), p.options.MatchPatience)
+	}
+}
+
+// flush waits until reliable subscribers have all of the files.
+func (p *publisher) flush(ctx context.Context) {
+	if p.options.AckTimeout == 0 || ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.options.AckTimeout)
+	defer cancel()
+	for _, offer := range p.offers() {
+		if err := offer.Flush(ctx); err != nil {
+			p.node.Log(bridge.Warn, "subscribers have not acknowledged everything: %v", err)
+			return
+		}
+	}
+}
+
+// tell publishes how the cameras are, until ctx ends.
+func (p *publisher) tell(ctx context.Context) {
+	var watches []watch
+	for _, c := range p.cameras {
+		watches = append(watches, watch{camera: c})
+	}
+	tick := time.NewTicker(diagnosticsPace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			var all []diag.DiagnosticStatus
+			for i := range watches {
+				all = append(all, watches[i].status(now, p.diagnostics))
+			}
+			if err := p.diagnostics.Send(now.UnixNano(), all...); err != nil {
+				p.node.Log(bridge.Warn, "%v", err)
+			}
+		}
+	}
+}
+
+// close takes the cameras off the graph. Publishers that block fail.
+func (p *publisher) close() {
+	var closing sync.WaitGroup
+	for _, c := range p.cameras {
+		for _, offer := range c.offers() {
+			closing.Go(func() { _ = offer.Close() })
+		}
+	}
+	closing.Wait()
+}

@@ -1,0 +1,438 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/v4l2/v4l2test"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/config"
+	"tapedeck/msgs"
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/hardware"
+)
+
+const patience = 90 * time.Second
+
+// TestMain keeps the tests on this machine, in a domain that tests elsewhere on it hardly share.
+func TestMain(m *testing.M) {
+	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(100+os.Getpid()%130))
+	os.Setenv("ROS_LOCALHOST_ONLY", "1")
+	for _, name := range []string{"ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"} {
+		os.Unsetenv(name)
+	}
+	os.Exit(m.Run())
+}
+
+// overDDS opens a node as the executable does.
+func overDDS(t *testing.T, name string) bridge.Node {
+	var o struct{ graph.Options }
+	var node bridge.Node
+	open := config.New(name, "", "", &o, func(_ context.Context, in *config.Input) (err error) {
+		node, err = graph.Open(name, in, &o, io.Discard)
+		return err
+	})
+	require.NoError(t, config.Execute(t.Context(), open, nil))
+	t.Cleanup(func() { require.NoError(t, node.Close()) })
+	return node
+}
+
+// inMemory opens nodes on a graph within the test.
+func inMemory() func(*testing.T, string) bridge.Node {
+	var network bridgetest.Network
+	return func(t *testing.T, name string) bridge.Node {
+		node, err := network.Open(bridge.Options{Name: name, LogLevel: bridge.Fatal})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, node.Close()) })
+		return node
+	}
+}
+
+// studio is a node with cameras, and who listens to it.
+type studio struct {
+	*publisher
+	t        *testing.T
+	system   v4l2test.System
+	listener bridge.Node
+	ended    chan error
+
+	mu    sync.Mutex
+	heard map[string][]msgs.Message // by topic
+	logs  []string
+}
+
+func testOptions(t *testing.T) options {
+	t.Setenv("ROS_HOME", t.TempDir())
+	o := defaultOptions()
+	o.Reliable = true
+	return o
+}
+
+// newStudio gets a node and a listener ready.
+func newStudio(t *testing.T, open func(*testing.T, string) bridge.Node, o options, cameras map[string]*hardware.Camera, plugged ...*v4l2test.Camera) *studio {
+	s := &studio{t: t, heard: map[string][]msgs.Message{}, ended: make(chan error, 1), listener: open(t, "listener")}
+	for _, c := range plugged {
+		s.system.Plug(c)
+	}
+	s.hears("/rosout", bridge.RosoutQoS(), func() msgs.Message { return nil })
+	var err error
+	s.publisher, err = newPublisher(&o, cameras, open(t, "camera_publisher"), &s.system)
+	require.NoError(t, err)
+	for _, c := range s.cameras {
+		if d, ok := c.source.(*device); ok {
+			d.Retry = time.Millisecond
+		}
+	}
+	return s
+}
+
+// start runs the node until the test ends.
+func (s *studio) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { s.ended <- s.run(ctx) }()
+	s.t.Cleanup(func() {
+		cancel()
+		s.end(nil)
+	})
+}
+
+// end waits for the end.
+func (s *studio) end(check func(error)) {
+	s.t.Helper()
+	select {
+	case err := <-s.ended:
+		if check == nil {
+			require.NoError(s.t, err)
+		} else {
+			check(err)
+		}
+		s.ended <- nil
+	case <-time.After(patience):
+		require.Fail(s.t, "it does not end")
+	}
+}
+
+func reliable() codec.QoS {
+	qos := codec.DefaultQoS()
+	qos.History, qos.Depth = codec.KeepAll, 0
+	return qos
+}
+
+// hears collects what a topic carries.
+func (s *studio) hears(topic string, qos codec.QoS, empty func() msgs.Message) {
+	typeName := "rcl_interfaces/msg/Log"
+	if m := empty(); m != nil {
+		typeName = m.TypeName()
+	}
+	_, err := s.listener.Subscribe(topic, typeName, qos, func(batch []bridge.Sample) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, sample := range batch {
+			m := empty()
+			if m == nil {
+				s.logs = append(s.logs, string(sample.Data))
+				continue
+			}
+			if err := cdr.Unmarshal(sample.Data, m); err != nil {
+				s.t.Error(err)
+			}
+			s.heard[topic] = append(s.heard[topic], m)
+		}
+	})
+	require.NoError(s.t, err)
+}
+
+// hearsCamera collects what a camera publishes.
+func (s *studio) hearsCamera(name string) {
+	s.hears("/"+name+"/image_raw", reliable(), func() msgs.Message { return &sensor_msgs.Image{} })
+	s.hears("/"+name+"/image_raw/compressed", reliable(), func() msgs.Message { return &sensor_msgs.CompressedImage{} })
+	s.hears("/"+name+"/camera_info", reliable(), func() msgs.Message { return &sensor_msgs.CameraInfo{} })
+}
+
+// met waits until all publishers that there are have met the listener.
+func (s *studio) met() {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		for _, c := range s.cameras {
+			for _, offer := range c.offers() {
+				if offer.Subscribers() == 0 {
+					return false
+				}
+			}
+		}
+		return true
+	}, patience, time.Millisecond)
+}
+
+func (s *studio) count(topic string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.heard[topic])
+}
+
+// of returns what was heard on a topic, after waiting for so many messages.
+func of[T msgs.Message](s *studio, topic string, n int) (list []T) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return s.count(topic) >= n }, patience, time.Millisecond, "%s: %d of %d", topic, s.count(topic), n)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.heard[topic] {
+		list = append(list, m.(T))
+	}
+	require.Len(s.t, list, n, topic)
+	return list
+}
+
+// logged waits until so many log lines have a text in them.
+func (s *studio) logged(text string, n int) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return strings.Count(strings.Join(s.logs, ""), text) >= n
+	}, patience, time.Millisecond, text)
+}
+
+// together returns the headers that an image and its CameraInfo share.
+func together[T msgs.Message](t *testing.T, images []T, infos []*sensor_msgs.CameraInfo) (headers []std_msgs.Header) {
+	t.Helper()
+	require.Len(t, infos, len(images))
+	for i, m := range images {
+		var h std_msgs.Header
+		switch m := msgs.Message(m).(type) {
+		case *sensor_msgs.Image:
+			h = m.Header
+		case *sensor_msgs.CompressedImage:
+			h = m.Header
+		}
+		require.Equal(t, h, infos[i].Header)
+		require.NotZero(t, h.Stamp.Sec)
+		headers = append(headers, h)
+	}
+	return headers
+}
+
+func camera1(set func(*hardware.Camera)) *hardware.Camera {
+	c := hardware.DefaultCamera()
+	set(&c)
+	return &c
+}
+
+// TestFilesOverDDS publishes folders and files to their end: everything arrives as it was.
+func TestFilesOverDDS(t *testing.T) {
+	const n = 40
+	var jpegs [][]byte
+	shots := map[string]string{}
+	var depths []string
+	for i := range n {
+		jpegs = append(jpegs, jpegOf(t, 64, 48, i))
+		depth := image.NewGray16(image.Rect(0, 0, 5, 3))
+		depth.SetGray16(1, 0, color.Gray16{Y: uint16(1000 + i)})
+		shots[fmt.Sprintf("depth_%d.png", i)] = pngOf(t, depth)
+		depths = append(depths, "\x00\x00"+string([]byte{byte((1000 + i) & 255), byte((1000 + i) >> 8)})+string(make([]byte, 26)))
+	}
+	// Motion JPEG may lack its tables.
+	bare, tables := withoutTables(t, jpegs[7])
+	jpegs[7] = bare
+	o := testOptions(t)
+	o.Rate = 400
+	require.NoError(t, os.MkdirAll(os.Getenv("ROS_HOME")+"/camera_info", 0o777))
+	require.NoError(t, os.WriteFile(os.Getenv("ROS_HOME")+"/camera_info/front.yaml", []byte(strings.NewReplacer("640", "64", "480", "48").Replace(calibrated)), 0o666))
+	cameras := map[string]*hardware.Camera{
+		"front": camera1(func(c *hardware.Camera) { c.Device, c.Rate = put(t, "a.mjpeg", string(slices.Concat(jpegs...))), 400 }),
+		"depth": camera1(func(c *hardware.Camera) { c.Device, c.Rate, c.FrameID = folderOf(t, shots), 300, "lens" }),
+	}
+	s := newStudio(t, overDDS, o, cameras)
+	s.hearsCamera("front")
+	s.hearsCamera("depth")
+	s.start()
+	s.end(nil)
+
+	photos := of[*sensor_msgs.CompressedImage](s, "/front/image_raw/compressed", n)
+	infos := of[*sensor_msgs.CameraInfo](s, "/front/camera_info", n)
+	for i, h := range together(t, photos, infos) {
+		require.Equal(t, "front_optical_frame", h.FrameId)
+		require.Equal(t, "jpeg", photos[i].Format)
+		want := jpegs[i]
+		if i == 7 {
+			want = tables
+		}
+		require.Equal(t, want, photos[i].Data)
+		want2 := calibratedInfo()
+		want2.Width, want2.Height, want2.Header = 64, 48, h
+		require.Equal(t, &want2, infos[i])
+	}
+	require.Zero(t, s.count("/front/image_raw"))
+
+	pixels := of[*sensor_msgs.Image](s, "/depth/image_raw", n)
+	infos = of[*sensor_msgs.CameraInfo](s, "/depth/camera_info", n)
+	for i, h := range together(t, pixels, infos) {
+		require.Equal(t, &sensor_msgs.Image{Header: h, Width: 5, Height: 3, Encoding: "16UC1", Step: 10, Data: []byte(depths[i])}, pixels[i])
+		require.Equal(t, "lens", h.FrameId)
+		require.Equal(t, &sensor_msgs.CameraInfo{Header: h, Width: 5, Height: 3, D: []float64{}}, infos[i], "it is not calibrated")
+	}
+	require.Zero(t, s.count("/depth/image_raw/compressed"))
+}
+
+// withoutTables returns a JPEG without its Huffman tables, and as it is with those added in front of the scan.
+func withoutTables(t *testing.T, data []byte) (bare, whole []byte) {
+	pos := 2
+	for {
+		marker, end, isWhole, ok := nextMarker(data, pos)
+		require.True(t, isWhole && ok)
+		if marker == 0xc4 {
+			bare = slices.Concat(data[:pos], data[end:])
+			whole = v4l2.AddHuffmanTables(nil, bare)
+			require.Greater(t, len(whole), len(bare))
+			_, err := jpeg.Decode(bytes.NewReader(whole))
+			require.NoError(t, err)
+			return bare, whole
+		}
+		pos = end
+	}
+}
+
+// webcam returns a made-up camera.
+func webcam(path, serial string, formats ...v4l2test.Format) *v4l2test.Camera {
+	return &v4l2test.Camera{
+		Node: v4l2.Node{Path: path, Name: "Webcam " + serial, Serial: serial, Port: path}, Formats: formats, Manual: true,
+		Controls: []v4l2.Control{
+			{ID: 0x00980900, Label: "Brightness", Name: "brightness", Type: v4l2.IntegerControl, Max: 255, Step: 1, Default: 128},
+			{ID: 0x009a0901, Label: "Auto Exposure", Name: "auto_exposure", Type: v4l2.MenuControl, Max: 3, Default: 3,
+				Menu: []v4l2.MenuItem{{Index: 1, Text: "Manual Mode"}, {Index: 3, Text: "Aperture Priority Mode"}}},
+		},
+	}
+}
+
+// pattern fills a buffer with bytes that say which frame it is.
+func pattern(format v4l2.Format, sequence uint32, buffer []byte) int {
+	for i := range buffer[:format.Size] {
+		buffer[i] = byte(i) + byte(sequence)
+	}
+	return format.Size
+}
+
+// TestDevicesOverDDS publishes two devices, one of which comes and goes.
+func TestDevicesOverDDS(t *testing.T) {
+	left := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.YUYV, Width: 8, Height: 4, Padding: 6}, v4l2test.Format{FourCC: v4l2.MJPG, Width: 64, Height: 48})
+	left.Fill = pattern
+	right := webcam("/dev/video2", "9B30", v4l2test.Format{FourCC: v4l2.MJPG, Width: 64, Height: 48})
+	right.Fill = func(_ v4l2.Format, sequence uint32, buffer []byte) int { return copy(buffer, jpegOf(t, 64, 48, int(sequence))) }
+	s := newStudio(t, overDDS, testOptions(t), map[string]*hardware.Camera{
+		"left": camera1(func(c *hardware.Camera) {
+			c.Serial, c.Format, c.Controls = "8A2F", "YUYV", []string{"brightness=99", "auto_exposure=Manual Mode"}
+		}),
+		"right": camera1(func(c *hardware.Camera) { c.Device = "/dev/video2" }),
+	}, left)
+	s.hearsCamera("left")
+	s.hearsCamera("right")
+	s.hears("/diagnostics", reliable(), func() msgs.Message { return &diag.DiagnosticArray{} })
+	s.start()
+	s.logged("left: Webcam 8A2F at /dev/video0, YUYV 8x4, 30 pictures/s", 1)
+	s.met()
+	require.EqualValues(t, 99, left.Setting("brightness"))
+	require.EqualValues(t, 1, left.Setting("auto_exposure"))
+	shots := 0
+	shoot := func(sequence uint32) {
+		t.Helper()
+		before := time.Now().UnixNano()
+		left.Shoot()
+		shots++
+		images := of[*sensor_msgs.Image](s, "/left/image_raw", shots)
+		infos := of[*sensor_msgs.CameraInfo](s, "/left/camera_info", shots)
+		h := together(t, images, infos)[shots-1]
+		require.Equal(t, "left_optical_frame", h.FrameId)
+		stamp := int64(h.Stamp.Sec)*1e9 + int64(h.Stamp.Nanosec)
+		require.Greater(t, stamp, before-int64(10*time.Millisecond), "the driver's stamp, but for how exactly clocks could be compared")
+		require.Less(t, stamp, time.Now().UnixNano()+int64(10*time.Millisecond))
+		var data []byte
+		for y := range 4 {
+			for x := range 16 {
+				data = append(data, byte(22*y+x)+byte(sequence))
+			}
+		}
+		require.Equal(t, &sensor_msgs.Image{Header: h, Width: 8, Height: 4, Encoding: "yuv422_yuy2", Step: 16, Data: data}, images[shots-1])
+	}
+	for i := range uint32(5) {
+		shoot(i)
+	}
+	left.Skip(3)
+	shoot(8)
+	left.Fail(unix.EIO, unix.EIO)
+	shoot(9)
+	left.Damage()
+	left.Shoot()
+	shoot(11)
+	left.Fail(unix.EINVAL)
+	s.logged("left: Webcam 8A2F at", 2)
+	shoot(0)
+
+	s.logged("right: /dev/video2: open: no such file or directory", 1)
+	s.system.Plug(right)
+	s.logged("right: Webcam 9B30 at", 1)
+	s.met()
+	right.Shoot()
+	photo := of[*sensor_msgs.CompressedImage](s, "/right/image_raw/compressed", 1)
+	h := together(t, photo, of[*sensor_msgs.CameraInfo](s, "/right/camera_info", 1))[0]
+	require.Equal(t, &sensor_msgs.CompressedImage{Header: h, Format: "jpeg", Data: jpegOf(t, 64, 48, 0)}, photo[0])
+
+	s.system.Unplug(left)
+	s.logged("left: /dev/video0", 2) // the first was EINVAL
+	s.system.Plug(left)
+	s.logged("left: Webcam 8A2F at", 3)
+	shoot(0)
+
+	status := func(name string, fits func(diag.DiagnosticStatus, map[string]string) bool) {
+		t.Helper()
+		var last *diag.DiagnosticArray
+		require.Eventually(t, func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			list := s.heard["/diagnostics"]
+			if len(list) == 0 {
+				return false
+			}
+			last = list[len(list)-1].(*diag.DiagnosticArray)
+			return slices.ContainsFunc(last.Status, func(d diag.DiagnosticStatus) bool {
+				return d.Name == "/camera_publisher: "+name && fits(d, valuesOf(d))
+			})
+		}, patience, time.Millisecond, "%s %v", name, last)
+	}
+	status("left", func(d diag.DiagnosticStatus, v map[string]string) bool {
+		return d.Level == diag.DiagnosticStatus_WARN && strings.HasPrefix(d.Message, "pictures are missing") && v["pictures"] == fmt.Sprint(shots) && v["reopened"] == "2" &&
+			v["dropped"] == "3" && v["damaged"] == "1" && v["driver errors"] == "4" && v["format"] == "YUYV 8x4" && v["serial"] == "8A2F"
+	})
+	s.system.Unplug(right)
+	status("right", func(d diag.DiagnosticStatus, v map[string]string) bool {
+		return d.Level == diag.DiagnosticStatus_ERROR && v["pictures"] == "1" && v["device"] == "/dev/video2"
+	})
+}
+
+func valuesOf(d diag.DiagnosticStatus) map[string]string {
+	values := map[string]string{}
+	for _, v := range d.Values {
+		values[v.Key] = v.Value
+	}
+	return values
+}

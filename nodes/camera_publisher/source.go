@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"tapedeck/bridge/v4l2"
+	"tapedeck/nodes/internal/hardware"
+)
+
+// source is where the pictures of a camera come from.
+type source interface {
+	// run calls give with each picture, until there are no more or ctx ends. A picture is valid during the call.
+	run(ctx context.Context, give func(*v4l2.Frame)) error
+
+	// carries says what is known before run: whether some pictures are JPEGs, and whether some are pixels.
+	carries() (jpegs, pixels bool)
+
+	// Status returns what the source is and how it goes, Stats what was counted, in a Window since the call before. They may be called at any
+	// time, by any goroutine.
+	Status() v4l2.Status
+	Stats() v4l2.Stats
+
+	close() error
+}
+
+// newSource returns the source of a camera. event is told how it goes with a device, warn of damaged files.
+func newSource(o *hardware.Camera, loop bool, system v4l2.System, event func(v4l2.Status), warn func(error)) (source, error) {
+	info, err := os.Stat(o.Device)
+	switch {
+	case o.Device == "" || err != nil && !strings.Contains(o.Device, "/") || strings.HasPrefix(o.Device, "/dev/"):
+		return newDevice(o, system, event)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return newFile(o.Device, o.Rate, loop, warn, openFolder)
+	case info.Mode().IsRegular():
+		return newFile(o.Device, o.Rate, loop, warn, openStream)
+	case info.Mode()&fs.ModeDevice != 0:
+		return newDevice(o, system, event)
+	}
+	return nil, fmt.Errorf("%s is neither a device nor a folder nor a file", o.Device)
+}
+
+// device is a V4L2 device.
+type device struct{ v4l2.Camera }
+
+func newDevice(o *hardware.Camera, system v4l2.System, event func(v4l2.Status)) (*device, error) {
+	d := &device{v4l2.Camera{
+		System: system, Device: o.Device, Width: o.Width, Height: o.Height, Rate: o.Rate, Event: event,
+	}}
+	if o.Serial != "" {
+		d.Device = o.Serial
+	}
+	if o.Format != "" {
+		var err error
+		if d.FourCC, err = v4l2.ParseFourCC(o.Format); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range o.Controls {
+		s, err := v4l2.ParseSetting(text)
+		if err != nil {
+			return nil, err
+		}
+		d.Controls = append(d.Controls, s)
+	}
+	return d, nil
+}
+
+func (d *device) run(ctx context.Context, give func(*v4l2.Frame)) error {
+	d.Frame = give
+	err := d.Run(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (d *device) carries() (jpegs, pixels bool) {
+	return isJPEG(d.FourCC), d.FourCC != 0 && !isJPEG(d.FourCC)
+}
+
+func (d *device) close() error { return nil }

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/publish"
+)
+
+// troubleTime is for how long a camera is in trouble after it lost pictures.
+const troubleTime = 10 * time.Second
+
+// watch tells the state of a camera as ROS 2's tools expect it.
+type watch struct {
+	camera *camera
+	lost   uint64 // pictures, by now
+	since  time.Time
+}
+
+// status returns how the camera is at now.
+func (w *watch) status(now time.Time, d *publish.Diagnostics) diag.DiagnosticStatus {
+	s, stats, unfit := w.camera.source.Status(), w.camera.source.Stats(), w.camera.unfit.Load()
+	if lost := stats.Dropped + stats.Damaged + unfit; lost > w.lost {
+		w.lost, w.since = lost, now
+	}
+	window := &stats.Window
+	status := d.Status(w.camera.name, "streaming", "device", s.Path, "card", s.Card, "serial", s.Serial, "format", s.Format,
+		"wanted pictures/s", fmt.Sprintf("%.1f", s.Rate), "pictures/s", fmt.Sprintf("%.1f", window.Rate), "pictures", stats.Frames,
+		"dropped", stats.Dropped, "damaged", stats.Damaged, "unfit", unfit, "driver errors", stats.Errors, "reopened", max(stats.Opened, 1)-1,
+		"mean latency (ms)", milliseconds(window.MeanLatency), "maximum latency (ms)", milliseconds(window.MaxLatency), "stamps", stats.Clock,
+		"calibrated", w.camera.calibration != nil)
+	trouble := w.camera.trouble.Load()
+	switch fromFile := w.camera.fromFile(); {
+	case trouble != nil:
+		status.Level, status.Message = diag.DiagnosticStatus_ERROR, *trouble
+	case !s.Streaming && s.Err != nil:
+		status.Level, status.Message = diag.DiagnosticStatus_ERROR, s.Err.Error()
+	case !s.Streaming && !fromFile:
+		status.Level, status.Message = diag.DiagnosticStatus_WARN, "not opened yet"
+	case !s.Streaming && stats.Opened > 0:
+		status.Message = "ended"
+	case !s.Streaming:
+		status.Message = "waiting for subscribers"
+	case w.lost > 0 && now.Sub(w.since) < troubleTime:
+		status.Level = diag.DiagnosticStatus_WARN
+		status.Message = fmt.Sprintf("pictures are missing: %d dropped, %d damaged, %d unfit", stats.Dropped, stats.Damaged, unfit)
+	case !fromFile && window.Frames == 0:
+		status.Level, status.Message = diag.DiagnosticStatus_WARN, "no pictures come"
+	}
+	return status
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()*1000) }
