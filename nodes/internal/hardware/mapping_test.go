@@ -35,7 +35,7 @@ func TestMapping(t *testing.T) {
 		Arms: []robot.Arm{{
 			Name: "arm_0", Device: map[string]any{"type": "RealMan", "ip": "192.168.1.18", "port": 8080, "joints": 6},
 			Joint: &robot.Stream{Topic: "/lab/arm_0/joint_states"}, Pose: &robot.Stream{Topic: "/lab/arm_0/tool_pose"},
-			Gripper: &robot.Stream{Topic: "/lab/arm_0/gripper"},
+			Gripper: &robot.Stream{Topic: "/lab/arm_0/gripper", Range: [2]float64{0, 1000}},
 		}},
 	}, m)
 

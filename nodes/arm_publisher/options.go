@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/hardware"
+)
+
+// options are the node's parameters, each at once a flag, a ROS parameter and a line of config/arm_publisher.yaml.
+type options struct {
+	hardware.Arm
+	Arms map[string]*hardware.Arm `param:"arms" group:"Arm" help:"each of the options of the groups Arm, Asking and Push for the arm called NAME, from a parameter file"`
+	graph.Options
+}
+
+func defaultOptions() options { return options{Arm: hardware.DefaultArm()} }
+
+// Values of the option push.
+const (
+	pushNone = "none"
+	pushSet  = "set"
+)
+
+// arms returns what is to be published, by name: the entries of Arms, and the hosts that the command line names. Errors are ones of usage.
+func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
+	all := maps.Clone(o.Arms)
+	if all == nil {
+		all = map[string]*hardware.Arm{}
+	}
+	for i, name := 0, ""; len(hosts) > 0; i++ {
+		if name = fmt.Sprint("arm_", i); all[name] != nil {
+			continue
+		}
+		a := o.Arm
+		if err := setHost(&a, hosts[0]); err != nil {
+			return nil, err
+		}
+		all[name], hosts = &a, hosts[1:]
+	}
+	if len(all) == 0 && o.Host != "" {
+		all["arm_0"] = &o.Arm
+	}
+	if len(all) == 0 {
+		return nil, config.Usagef("name the host of an arm, such as 192.168.1.18, or arms in a parameter file")
+	}
+	pushed := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		a := all[name]
+		if err := check(a); err != nil {
+			return nil, config.Usagef("arm %s: %w", name, err)
+		}
+		if a.Push == pushNone {
+			continue
+		}
+		key := fmt.Sprint(a.Host, " ", a.PushPort)
+		if other, taken := pushed[key]; taken {
+			return nil, config.Usagef("arms %s and %s: what they push cannot be told apart; give them different hosts or push_ports, or --push none", other, name)
+		}
+		pushed[key] = name
+	}
+	return all, nil
+}
+
+// setHost sets host and port from "host" or "host:port".
+func setHost(a *hardware.Arm, text string) error {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		a.Host = text
+		return nil
+	}
+	if a.Port, err = strconv.Atoi(port); err != nil || a.Port < 1 || a.Port > 65535 {
+		return config.Usagef("%s: %q is no port", text, port)
+	}
+	a.Host = host
+	return nil
+}
+
+func check(a *hardware.Arm) error {
+	closed, open, _ := strings.Cut(a.GripperRange, ":")
+	switch n := len(a.JointNames); {
+	case a.Host == "":
+		return fmt.Errorf("it has no host")
+	case a.Joints != 0 && a.Joints < 6:
+		return fmt.Errorf("joints: %d is not allowed, want 6 or 7, or 0 for as many as it tells of", a.Joints)
+	case n > 0 && n != 6 && n != 7 || n > 0 && a.Joints > 0 && n != a.Joints:
+		return fmt.Errorf("joint_names: there are %d, want one for each joint", n)
+	case a.Rate == 0 && a.Push == pushNone:
+		return fmt.Errorf("rate, push: it is neither asked nor listened to")
+	case a.Rate == 0 && a.Push == pushSet:
+		return fmt.Errorf("rate, push: it cannot be told to push where there is no connection; use --push listen")
+	case a.PushPort == 0 && a.Push == "listen":
+		return fmt.Errorf("push_port: 0 is for --push set")
+	case closed == open:
+		return fmt.Errorf("gripper_range: a gripper that is closed at %s is not open at %[1]s", closed)
+	}
+	return nil
+}

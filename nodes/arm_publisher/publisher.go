@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/realman"
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/hardware"
+	"tapedeck/nodes/internal/publish"
+)
+
+// diagnosticsPace is how often it is told how arms are.
+const diagnosticsPace = time.Second
+
+// publisher publishes arms on a node's graph.
+type publisher struct {
+	node        bridge.Node
+	arms        []*arm
+	listeners   map[*realman.Listener][]*realman.Arm
+	diagnostics *publish.Diagnostics
+}
+
+// newPublisher gets arms ready, which the map has by name.
+func newPublisher(arms map[string]*hardware.Arm, node bridge.Node) (p *publisher, err error) {
+	p = &publisher{node: node, listeners: map[*realman.Listener][]*realman.Arm{}}
+	defer func() {
+		if err != nil {
+			p.closeListeners()
+		}
+	}()
+	ports := map[int]*realman.Listener{}
+	for _, name := range slices.Sorted(maps.Keys(arms)) {
+		a, err := newArm(name, arms[name], node)
+		if err != nil {
+			return nil, fmt.Errorf("arm %s: %w", name, err)
+		}
+		p.arms = append(p.arms, a)
+		if err := p.listen(a, ports); err != nil {
+			return nil, err
+		}
+	}
+	p.diagnostics, err = publish.NewDiagnostics(node)
+	return p, err
+}
+
+// listen has an arm hear what it pushes, with others on the same port.
+func (p *publisher) listen(a *arm, ports map[int]*realman.Listener) error {
+	if a.options.Push == pushNone {
+		return nil
+	}
+	port := a.options.PushPort
+	l, open := ports[port]
+	if !open {
+		var err error
+		if l, err = realman.Listen(fmt.Sprintf(":%d", port)); err != nil {
+			if a.options.Push == pushSet || a.options.Rate == 0 {
+				return fmt.Errorf("arm %s: listen to what it pushes: %w; push_port is another port, --push none does without", a.name, err)
+			}
+			p.node.Log(bridge.Warn, "%s: it is asked, but what it may push is not heard: %v; push_port is another port, --push none does without", a.name, err)
+		}
+		ports[port] = l
+	}
+	if l == nil {
+		return nil
+	}
+	a.listener = l
+	if a.arm.Push != nil {
+		a.arm.Push.Port = l.Port()
+	}
+	p.listeners[l] = append(p.listeners[l], a.arm)
+	return nil
+}
+
+// run publishes until ctx ends.
+func (p *publisher) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// Reliable publishers block while a subscriber is behind, which may be for long.
+	defer context.AfterFunc(ctx, p.close)()
+	var running sync.WaitGroup
+	failures := make(chan error, len(p.arms)+len(p.listeners))
+	fail := func(err error) {
+		failures <- err
+		cancel()
+	}
+	for _, a := range p.arms {
+		running.Go(func() {
+			if err := a.arm.Run(ctx); err != nil {
+				fail(fmt.Errorf("arm %s: %w", a.name, err))
+			}
+		})
+	}
+	for l, arms := range p.listeners {
+		running.Go(func() {
+			if err := l.Serve(arms...); ctx.Err() == nil {
+				fail(err)
+			}
+		})
+	}
+	running.Go(func() { p.tell(ctx) })
+	<-ctx.Done()
+	p.closeListeners()
+	running.Wait()
+	select {
+	case err := <-failures:
+		return err
+	default:
+		return nil
+	}
+}
+
+// tell publishes how the arms are, until ctx ends.
+func (p *publisher) tell(ctx context.Context) {
+	tick := time.NewTicker(diagnosticsPace)
+	defer tick.Stop()
+	strangers := map[string]bool{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			var all []diag.DiagnosticStatus
+			for _, a := range p.arms {
+				all = append(all, a.status(now, p.diagnostics))
+			}
+			if err := p.diagnostics.Send(now.UnixNano(), all...); err != nil && ctx.Err() == nil {
+				p.node.Log(bridge.Warn, "%v", err)
+			}
+			p.warnOfStrangers(strangers)
+		}
+	}
+}
+
+// warnOfStrangers tells of those who push and are no arms of this node, once.
+func (p *publisher) warnOfStrangers(told map[string]bool) {
+	for l := range p.listeners {
+		for ip := range l.Strangers() {
+			if from := net.JoinHostPort(ip.String(), fmt.Sprint(l.Port())); !told[from] {
+				told[from] = true
+				p.node.Log(bridge.Warn, "%v pushes to UDP port %d, but is none of the arms; it is left out", ip, l.Port())
+			}
+		}
+	}
+}
+
+func (p *publisher) closeListeners() {
+	for l := range p.listeners {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			p.node.Log(bridge.Warn, "%v", err)
+		}
+	}
+}
+
+// close takes the arms off the graph. Publishers that block fail.
+func (p *publisher) close() {
+	var closing sync.WaitGroup
+	for _, a := range p.arms {
+		for _, t := range a.topics() {
+			closing.Go(func() { _ = t.Close() })
+		}
+	}
+	closing.Wait()
+}
