@@ -29,26 +29,30 @@ type publisher struct {
 }
 
 // newPublisher gets arms ready, which the map has by name.
-func newPublisher(arms map[string]*hardware.Arm, node bridge.Node) (p *publisher, err error) {
-	p = &publisher{node: node, listeners: map[*realman.Listener][]*realman.Arm{}}
-	defer func() {
-		if err != nil {
-			p.closeListeners()
-		}
-	}()
+func newPublisher(arms map[string]*hardware.Arm, node bridge.Node) (*publisher, error) {
+	p := &publisher{node: node, listeners: map[*realman.Listener][]*realman.Arm{}}
+	if err := p.prepare(arms); err != nil {
+		p.closeListeners()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *publisher) prepare(arms map[string]*hardware.Arm) error {
 	ports := map[int]*realman.Listener{}
 	for _, name := range slices.Sorted(maps.Keys(arms)) {
-		a, err := newArm(name, arms[name], node)
+		a, err := newArm(name, arms[name], p.node)
 		if err != nil {
-			return nil, fmt.Errorf("arm %s: %w", name, err)
+			return fmt.Errorf("arm %s: %w", name, err)
 		}
 		p.arms = append(p.arms, a)
 		if err := p.listen(a, ports); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	p.diagnostics, err = publish.NewDiagnostics(node)
-	return p, err
+	var err error
+	p.diagnostics, err = publish.NewDiagnostics(p.node)
+	return err
 }
 
 // listen has an arm hear what it pushes, with others on the same port.
