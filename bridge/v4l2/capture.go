@@ -272,7 +272,7 @@ func (c *Capture) SetRate(wanted float64) (float64, error) {
 
 // interval returns the time between frames: exact of whole numbers a second and of those of NTSC, 30000/1001 and its like.
 func interval(rate float64) kernel.Fract {
-	if ntsc := math.Round(rate*1.001) * 1000; math.Abs(rate-ntsc/1001) < 0.005 && rate != math.Round(rate) {
+	if ntsc := math.Round(rate*1.001) * 1000; ntsc > 0 && math.Abs(rate-ntsc/1001) < 0.005 && rate != math.Round(rate) {
 		return kernel.Fract{Numerator: 1001, Denominator: uint32(ntsc)}
 	}
 	if rate == math.Round(rate) {
