@@ -109,11 +109,11 @@ func (a *camera) prepareKnown() error {
 		}
 	}
 	err := a.advertise(&a.info, "camera_info", &sensor_msgs.CameraInfo{})
-	if jpegs {
-		err = errors.Join(err, a.advertise(&a.jpegs, "image_raw/compressed", &sensor_msgs.CompressedImage{}))
+	if err == nil && jpegs {
+		err = a.advertise(&a.jpegs, "image_raw/compressed", &sensor_msgs.CompressedImage{})
 	}
-	if pixels || jpegs && a.options.Encoding != "" {
-		err = errors.Join(err, a.advertise(&a.pixels, "image_raw", &sensor_msgs.Image{}))
+	if err == nil && (pixels || jpegs && a.options.Encoding != "") {
+		err = a.advertise(&a.pixels, "image_raw", &sensor_msgs.Image{})
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func (a *camera) run(ctx context.Context) error {
 // changed tells how it goes with a device.
 func (a *camera) changed(s v4l2.Status) {
 	if s.Err != nil {
-		a.node.Log(bridge.Warn, "%s: %v", a.name, s.Err)
+		a.node.Log(bridge.Warn, "%s: %v; it is tried again", a.name, s.Err)
 		return
 	}
 	a.node.Log(bridge.Info, "%s: %s at %s, %v, %g pictures/s", a.name, s.Card, s.Path, s.Format, s.Rate)

@@ -198,7 +198,7 @@ func TestStream(t *testing.T) {
 		all = append(all, jpegOf(t, 16+i, 8, 40*i))
 	}
 	thumbnail := append([]byte("\xff\xd8\xff\xe1\x00\x08abc\xff\xd8\xff"), all[0][2:]...) // what begins like one is within a segment
-	concat := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
+	concat := slices.Concat[[]byte]
 	half := all[1][:len(all[1])/2]
 	for name, test := range map[string]struct {
 		data    []byte

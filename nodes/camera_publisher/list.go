@@ -42,7 +42,7 @@ func listNode(w io.Writer, system v4l2.System, path string) error {
 		return err
 	}
 	for _, f := range formats {
-		fmt.Fprintf(w, "  %v  %s\n", f.FourCC, f.Description)
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %v  %s", f.FourCC, f.Description), " "))
 		sizes, err := c.Sizes(f.FourCC)
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func listNode(w io.Writer, system v4l2.System, path string) error {
 			for _, item := range k.Menu {
 				items = append(items, fmt.Sprintf("%d (%s)", item.Index, item.Text))
 			}
-			fmt.Fprintf(w, "  %s", strings.Join(items, ", "))
+			fmt.Fprintf(w, "  %s, by default %d", strings.Join(items, ", "), k.Default)
 		case k.Type != v4l2.ButtonControl:
 			fmt.Fprintf(w, "  %d to %d in steps of %d, by default %d", k.Min, k.Max, k.Step, k.Default)
 		}

@@ -40,8 +40,9 @@ func (o *options) cameras(devices []string) (map[string]*hardware.Camera, error)
 	if all == nil {
 		all = map[string]*hardware.Camera{}
 	}
-	for i, name := 0, ""; len(devices) > 0; i++ {
-		if name = fmt.Sprint("camera_", i); all[name] != nil {
+	for i := 0; len(devices) > 0; i++ {
+		name := fmt.Sprint("camera_", i)
+		if all[name] != nil {
 			continue
 		}
 		c := o.Camera

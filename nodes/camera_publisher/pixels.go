@@ -57,9 +57,13 @@ func isJPEG(f v4l2.FourCC) bool { return f == v4l2.MJPG || f == v4l2.JPEG }
 
 // findConversion returns the one to an encoding, "" for what the frame is without. Depth is multiplied with scale.
 func findConversion(from v4l2.FourCC, encoding string, scale float64) (conversion, error) {
+	lookFor := from
+	if isJPEG(from) {
+		lookFor = v4l2.MJPG
+	}
 	var can []string
 	for _, c := range conversions {
-		if c.from != from && !(c.from == v4l2.MJPG && isJPEG(from)) {
+		if c.from != lookFor {
 			continue
 		}
 		if encoding == "" || encoding == c.encoding {

@@ -62,7 +62,7 @@ func overDDS(t *testing.T, name string) bridge.Node {
 func inMemory() func(*testing.T, string) bridge.Node {
 	var network bridgetest.Network
 	return func(t *testing.T, name string) bridge.Node {
-		node, err := network.Open(bridge.Options{Name: name, LogLevel: bridge.Fatal})
+		node, err := network.Open(bridge.Options{Name: name, Console: io.Discard})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, node.Close()) })
 		return node
@@ -338,7 +338,9 @@ func TestDevicesOverDDS(t *testing.T) {
 	left := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.YUYV, Width: 8, Height: 4, Padding: 6}, v4l2test.Format{FourCC: v4l2.MJPG, Width: 64, Height: 48})
 	left.Fill = pattern
 	right := webcam("/dev/video2", "9B30", v4l2test.Format{FourCC: v4l2.MJPG, Width: 64, Height: 48})
-	right.Fill = func(_ v4l2.Format, sequence uint32, buffer []byte) int { return copy(buffer, jpegOf(t, 64, 48, int(sequence))) }
+	right.Fill = func(_ v4l2.Format, sequence uint32, buffer []byte) int {
+		return copy(buffer, jpegOf(t, 64, 48, int(sequence)))
+	}
 	s := newStudio(t, overDDS, testOptions(t), map[string]*hardware.Camera{
 		"left": camera1(func(c *hardware.Camera) {
 			c.Serial, c.Format, c.Controls = "8A2F", "YUYV", []string{"brightness=99", "auto_exposure=Manual Mode"}

@@ -1,0 +1,457 @@
+package main
+
+import (
+	"bytes"
+	"image/jpeg"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/v4l2/v4l2test"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/nodes/internal/hardware"
+	"tapedeck/nodes/internal/publish"
+)
+
+// shelf is a node whose publishers keep what is published last. Nothing of it is on a graph.
+type shelf struct {
+	bridge.Node
+	topics map[string]*kept
+}
+
+// kept is a publisher of a shelf.
+type kept struct {
+	bridge.Publisher
+	readers int
+	count   int
+	last    []byte
+}
+
+func (s *shelf) Advertise(topic, _ string, _ codec.QoS) (bridge.Publisher, error) {
+	k := &kept{readers: 1}
+	s.topics[topic] = k
+	return k, nil
+}
+
+func (k *kept) Subscribers() int { return k.readers }
+
+func (k *kept) Publish(data []byte) error {
+	k.count++
+	k.last = append(k.last[:0], data...)
+	return nil
+}
+
+// onShelf returns a camera that publishes onto a shelf.
+func onShelf(t *testing.T, c hardware.Camera) (*camera, *shelf) {
+	t.Helper()
+	node, err := (&bridgetest.Network{}).Open(bridge.Options{Name: "camera_publisher", Console: io.Discard})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, node.Close()) })
+	s := &shelf{Node: node, topics: map[string]*kept{}}
+	o := testOptions(t)
+	a, err := newCamera("front", &c, &o, s, &v4l2test.System{})
+	require.NoError(t, err)
+	return a, s
+}
+
+func cameraOf(device, format string) hardware.Camera {
+	c := hardware.DefaultCamera()
+	c.Device, c.Format = device, format
+	return c
+}
+
+// image returns what was published last on image_raw.
+func (s *shelf) image(t *testing.T) *sensor_msgs.Image {
+	m := &sensor_msgs.Image{}
+	require.NoError(t, cdr.Unmarshal(s.topics["front/image_raw"].last, m))
+	return m
+}
+
+// TestPixels publishes each format, whose layouts TestConversions knows.
+func TestPixels(t *testing.T) {
+	const stamp = 1_700_000_000_123_456_789
+	for _, conversion := range conversions {
+		if conversion.from == v4l2.MJPG {
+			continue
+		}
+		c := cameraOf("/dev/video0", conversion.from.String())
+		c.Encoding = conversion.encoding
+		a, s := onShelf(t, c)
+		require.NotNil(t, s.topics["front/image_raw"], "it is known to be needed")
+		f, _ := frameOf(conversion.from, 6, 4, conversion.in, 3)
+		f.Stamp = stamp
+		for range 2 {
+			require.NoError(t, a.publish(f))
+		}
+		size, err := conversion.size(f)
+		require.NoError(t, err)
+		data := make([]byte, size)
+		conversion.convert(data, f)
+		m := s.image(t)
+		require.Equal(t, &sensor_msgs.Image{
+			Header: m.Header, Width: 6, Height: 4, Encoding: conversion.encoding, Step: uint32(6 * conversion.out), Data: data,
+		}, m)
+		require.Equal(t, "front_optical_frame", m.Header.FrameId)
+		require.EqualValues(t, 1_700_000_000, m.Header.Stamp.Sec)
+		require.EqualValues(t, 123_456_789, m.Header.Stamp.Nanosec)
+		info := &sensor_msgs.CameraInfo{}
+		require.NoError(t, cdr.Unmarshal(s.topics["front/camera_info"].last, info))
+		require.Equal(t, &sensor_msgs.CameraInfo{Header: m.Header, Width: 6, Height: 4, D: []float64{}}, info)
+		require.Nil(t, s.topics["front/image_raw/compressed"])
+	}
+}
+
+func jpegFrame(t testing.TB, width, height int) *v4l2.Frame {
+	return &v4l2.Frame{Data: jpegOf(t, width, height, 100), Format: v4l2.Format{FourCC: v4l2.MJPG, Width: width, Height: height}}
+}
+
+// TestDecoding publishes what is in JPEGs beside them, if somebody wants it.
+func TestDecoding(t *testing.T) {
+	c := cameraOf("/dev/video0", "MJPG")
+	c.Encoding = "bgr8"
+	a, s := onShelf(t, c)
+	f := jpegFrame(t, 16, 8)
+	require.NoError(t, a.publish(f))
+	m := s.image(t)
+	picture, err := jpeg.Decode(bytes.NewReader(f.Data))
+	require.NoError(t, err)
+	r, g, b, _ := picture.At(7, 3).RGBA()
+	at := 3 * (3*16 + 7)
+	require.Equal(t, []byte{byte(b >> 8), byte(g >> 8), byte(r >> 8)}, m.Data[at:at+3])
+	require.Equal(t, []any{"bgr8", uint32(48), 16 * 8 * 3}, []any{m.Encoding, m.Step, len(m.Data)})
+	pixels, jpegs, info := s.topics["front/image_raw"], s.topics["front/image_raw/compressed"], s.topics["front/camera_info"]
+	pixels.readers = 0
+	require.NoError(t, a.publish(f))
+	require.Equal(t, []int{1, 2, 2}, []int{pixels.count, jpegs.count, info.count}, "nobody wants pixels")
+	pixels.readers = 1
+
+	other := jpegFrame(t, 8, 8)
+	other.Format = f.Format
+	require.EqualError(t, a.publish(other), "a JPEG has 8×8 pixels, not 16×8")
+	f.Data = f.Data[:100]
+	require.ErrorContains(t, a.publish(f), "decode a picture: ")
+	require.Equal(t, []int{1, 4, 4}, []int{pixels.count, jpegs.count, info.count}, "JPEGs go out as they are")
+	f.Data = []byte("what is this")
+	require.EqualError(t, a.publish(f), `a picture is no JPEG, it begins with "what is "`)
+	require.Equal(t, []int{1, 4, 4}, []int{pixels.count, jpegs.count, info.count})
+}
+
+// TestNobodyListens makes no pixels for nobody, but all that costs nothing.
+func TestNobodyListens(t *testing.T) {
+	c := cameraOf("/dev/video0", "YUYV")
+	c.Encoding = "rgb8"
+	a, s := onShelf(t, c)
+	pixels, info := s.topics["front/image_raw"], s.topics["front/camera_info"]
+	f, _ := frameOf(v4l2.YUYV, 6, 4, 2, 0)
+	pixels.readers, info.readers = 0, 0
+	require.NoError(t, a.publish(f))
+	require.Equal(t, []int{0, 1}, []int{pixels.count, info.count})
+	pixels.readers = 1
+	require.NoError(t, a.publish(f))
+	require.Equal(t, []int{1, 2}, []int{pixels.count, info.count})
+	f.Data = f.Data[:7]
+	require.ErrorContains(t, a.publish(f), "a picture of 6×4 pixels YUYV has 48 bytes, not 7")
+	require.Equal(t, []int{1, 2}, []int{pixels.count, info.count})
+}
+
+func TestFramesDoNotAllocate(t *testing.T) {
+	bare, _ := withoutTables(t, jpegOf(t, 64, 48, 3))
+	yuyv, _ := frameOf(v4l2.YUYV, 64, 48, 2, 10)
+	for name, test := range map[string]struct {
+		format, encoding string
+		frame            *v4l2.Frame
+	}{
+		"JPEG":         {"MJPG", "", jpegFrame(t, 64, 48)},
+		"motion JPEG":  {"MJPG", "", &v4l2.Frame{Data: bare, Format: jpegFrame(t, 64, 48).Format}},
+		"YUYV":         {"YUYV", "", yuyv},
+		"YUYV to rgb8": {"YUYV", "rgb8", yuyv},
+	} {
+		c := cameraOf("/dev/video0", test.format)
+		c.Encoding = test.encoding
+		a, _ := onShelf(t, c)
+		publish := func() {
+			if err := a.publish(test.frame); err != nil {
+				t.Fatal(err)
+			}
+		}
+		publish()
+		require.Zero(t, testing.AllocsPerRun(10, publish), name)
+	}
+}
+
+// TestFormatsChange publishes what comes, as after another camera was plugged in.
+func TestFormatsChange(t *testing.T) {
+	a, s := onShelf(t, cameraOf("/dev/video0", ""))
+	require.Nil(t, s.topics["front/image_raw"], "nobody knows what comes")
+	require.Nil(t, s.topics["front/image_raw/compressed"])
+	grey, _ := frameOf(v4l2.GREY, 4, 2, 1, 0)
+	require.NoError(t, a.publish(grey))
+	require.NoError(t, a.publish(jpegFrame(t, 16, 8)))
+	wide, _ := frameOf(v4l2.RGB3, 20, 2, 3, 0)
+	require.NoError(t, a.publish(wide))
+	require.Equal(t, wide.Data, s.image(t).Data)
+	require.Equal(t, 2, s.topics["front/image_raw"].count)
+	h264 := &v4l2.Frame{Data: make([]byte, 100), Format: v4l2.Format{FourCC: v4l2.H264, Width: 8, Height: 8}}
+	for range 2 {
+		require.ErrorContains(t, a.publish(h264), "pictures of format H264 cannot be published")
+	}
+	require.NoError(t, a.publish(wide))
+	require.Equal(t, 4, s.topics["front/camera_info"].count)
+}
+
+// TestCalibrationOfCameras is about what is told of it.
+func TestCalibrationOfCameras(t *testing.T) {
+	for name, test := range map[string]struct {
+		url   string
+		text  string
+		info  bool
+		warns []string
+		err   string
+	}{
+		"right":         {text: strings.ReplaceAll(strings.ReplaceAll(calibrated, "640", "16"), "480", "8"), info: true},
+		"of other size": {text: calibrated, info: true, warns: []string{"front: the calibration is for pictures of 640×480 pixels, not 16×8; it is published as it is"}},
+		"of another": {text: strings.NewReplacer("front", "rear", "640", "16", "480", "8").Replace(calibrated), info: true,
+			warns: []string{"is of the camera rear"}},
+		"not there":  {url: "/nowhere/a.yaml", warns: []string{"front is not calibrated: read calibration: open /nowhere/a.yaml"}},
+		"damaged":    {text: "image_width: wide", err: "line 1: image_width: want a number of pixels"},
+		"no package": {url: "package://nowhere/a.yaml", err: "no package nowhere in AMENT_PREFIX_PATH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cameraOf("/dev/video0", "MJPG")
+			if c.Calibration = test.url; test.text != "" {
+				c.Calibration = put(t, "calibration.yaml", test.text)
+			}
+			open := inMemory()
+			o := testOptions(t)
+			if test.err != "" {
+				_, err := newPublisher(&o, map[string]*hardware.Camera{"front": &c}, open(t, "camera_publisher"), nil)
+				require.ErrorContains(t, err, "camera front: ")
+				require.ErrorContains(t, err, test.err)
+				return
+			}
+			cam := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.MJPG, Width: 16, Height: 8})
+			cam.Fill = func(_ v4l2.Format, _ uint32, buffer []byte) int { return copy(buffer, jpegOf(t, 16, 8, 1)) }
+			s := newStudio(t, open, o, map[string]*hardware.Camera{"front": &c}, cam)
+			s.hearsCamera("front")
+			s.start()
+			s.logged("front: Webcam 8A2F at /dev/video0", 1)
+			s.met()
+			cam.Shoot()
+			of[*sensor_msgs.CameraInfo](s, "/front/camera_info", 1)
+			cam.Shoot()
+			infos := of[*sensor_msgs.CameraInfo](s, "/front/camera_info", 2)
+			require.Equal(t, test.info, infos[1].K[0] != 0)
+			for _, text := range test.warns {
+				s.logged(text, 1)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			all := strings.Join(s.logs, "")
+			for _, text := range test.warns {
+				require.Equal(t, 1, strings.Count(all, text))
+			}
+			require.Equal(t, test.warns != nil, strings.Contains(all, "calibra"))
+		})
+	}
+}
+
+func TestCamerasThatCannotBe(t *testing.T) {
+	for want, set := range map[string]func(*hardware.Camera){
+		`pixel format "MJPEG": want up to four characters`:      func(c *hardware.Camera) { c.Format = "MJPEG" },
+		"pictures of format H264 cannot be published":           func(c *hardware.Camera) { c.Format = "H264" },
+		"pictures of format YUYV cannot be published as mono16": func(c *hardware.Camera) { c.Format, c.Encoding = "YUYV", "mono16" },
+		"pictures of format MJPG cannot be published as mono8":  func(c *hardware.Camera) { c.Encoding = "mono8" },
+		"brightness": func(c *hardware.Camera) { c.Controls = []string{"brightness"} },
+		"stat pictures/of/nobody: no such file or directory": func(c *hardware.Camera) { c.Device = "pictures/of/nobody" },
+		"has no pictures: want files .jpg, .jpeg or .png":    func(c *hardware.Camera) { c.Device = t.TempDir() },
+		"is neither a device nor a folder nor a file":        func(c *hardware.Camera) { c.Device = pipe(t) },
+		`topic name "not a name/camera_info": contains " "`:  func(c *hardware.Camera) { c.Model = "bad name" },
+	} {
+		t.Run(want, func(t *testing.T) {
+			o := testOptions(t)
+			c := cameraOf("/dev/video0", "MJPG")
+			set(&c)
+			name := "front"
+			if c.Model == "bad name" {
+				name = "not a name"
+			}
+			_, err := newPublisher(&o, map[string]*hardware.Camera{name: &c}, inMemory()(t, "camera_publisher"), &v4l2test.System{})
+			require.ErrorContains(t, err, "camera "+name+": ")
+			require.ErrorContains(t, err, want)
+		})
+	}
+}
+
+// pipe returns what is no file.
+func pipe(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, unix.Mkfifo(path, 0o666))
+	return path
+}
+
+// TestSources takes paths for what they are.
+func TestSources(t *testing.T) {
+	folder := folderOf(t, map[string]string{"1.png": "x"})
+	for path, want := range map[string]string{
+		"/dev/video9": "device", "/dev/null": "device", "8A2F": "device", "HD Pro Webcam": "device", folder: "folder", folder + "/1.png": "stream",
+	} {
+		s, err := newSource(&hardware.Camera{Device: path}, false, nil, nil, nil)
+		require.NoError(t, err)
+		got := "device"
+		if f, ok := s.(*file); ok {
+			got = map[bool]string{true: "stream", false: "folder"}[isStream(f)]
+		}
+		require.Equal(t, want, got, path)
+		require.NoError(t, s.close())
+	}
+	s, err := newSource(&hardware.Camera{Serial: "8A2F"}, false, nil, nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "8A2F", s.(*device).Device)
+}
+
+func isStream(f *file) bool {
+	_, ok := f.pictures.(*stream)
+	return ok
+}
+
+// TestStatus tells what is wrong, or that nothing is.
+func TestStatus(t *testing.T) {
+	a, s := onShelf(t, cameraOf("/dev/video0", "MJPG"))
+	d, err := publish.NewDiagnostics(s)
+	require.NoError(t, err)
+	w := &watch{camera: a}
+	now := time.Unix(1_700_000_000, 0)
+	source := &stub{source: a.source}
+	a.source = source
+	is := func(level uint8, message string) map[string]string {
+		t.Helper()
+		status := w.status(now, d)
+		require.Equal(t, message, status.Message)
+		require.Equal(t, level, status.Level)
+		require.Equal(t, "/camera_publisher: front", status.Name)
+		return valuesOf(status)
+	}
+	is(diag.DiagnosticStatus_WARN, "not opened yet")
+	source.status.Err = os.ErrNotExist
+	is(diag.DiagnosticStatus_ERROR, "file does not exist")
+	source.status = v4l2.Status{Streaming: true, Path: "/dev/video0", Card: "Webcam", Serial: "8A2F", Rate: 30, Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 640, Height: 480}}
+	source.stats.Opened = 1
+	is(diag.DiagnosticStatus_WARN, "no pictures come")
+	source.stats.Frames, source.stats.Clock = 29, v4l2.StartOfExposure
+	source.stats.Window = v4l2.Window{Frames: 29, Rate: 28.96, MeanLatency: 12345 * time.Microsecond, MaxLatency: 20 * time.Millisecond}
+	require.Equal(t, map[string]string{
+		"device": "/dev/video0", "card": "Webcam", "serial": "8A2F", "format": "MJPG 640x480", "wanted pictures/s": "30.0", "pictures/s": "29.0",
+		"pictures": "29", "dropped": "0", "damaged": "0", "unfit": "0", "driver errors": "0", "reopened": "0", "mean latency (ms)": "12.3",
+		"maximum latency (ms)": "20.0", "stamps": "start of exposure", "calibrated": "false",
+	}, is(diag.DiagnosticStatus_OK, "streaming"))
+	source.stats.Dropped, source.stats.Damaged, source.stats.Opened, source.stats.Errors = 2, 1, 4, 5
+	values := is(diag.DiagnosticStatus_WARN, "pictures are missing: 2 dropped, 1 damaged, 0 unfit")
+	require.Equal(t, []string{"3", "5"}, []string{values["reopened"], values["driver errors"]})
+	now = now.Add(troubleTime - time.Second)
+	is(diag.DiagnosticStatus_WARN, "pictures are missing: 2 dropped, 1 damaged, 0 unfit")
+	now = now.Add(time.Second)
+	is(diag.DiagnosticStatus_OK, "streaming")
+	text := "it is no JPEG"
+	a.trouble.Store(&text)
+	a.unfit.Add(1)
+	is(diag.DiagnosticStatus_ERROR, text)
+	a.trouble.Store(nil)
+	is(diag.DiagnosticStatus_WARN, "pictures are missing: 2 dropped, 1 damaged, 1 unfit")
+
+	path := put(t, "a.mjpeg", string(jpegOf(t, 8, 8, 1)))
+	b, _ := onShelf(t, cameraOf(path, "MJPG"))
+	w = &watch{camera: b}
+	is(diag.DiagnosticStatus_OK, "waiting for subscribers")
+	require.NoError(t, b.run(t.Context()))
+	values = is(diag.DiagnosticStatus_OK, "ended")
+	require.Equal(t, []string{path, "1", "30.0"}, []string{values["device"], values["pictures"], values["wanted pictures/s"]})
+}
+
+// stub is a device of which anything can be told.
+type stub struct {
+	source
+	status v4l2.Status
+	stats  v4l2.Stats
+}
+
+func (s *stub) Status() v4l2.Status { return s.status }
+func (s *stub) Stats() v4l2.Stats   { return s.stats }
+
+// TestTroubleIsToldOnce has a camera whose pictures cannot be published say so, once.
+func TestTroubleIsToldOnce(t *testing.T) {
+	cam := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.H264, Width: 16, Height: 8})
+	cam.Fill = func(_ v4l2.Format, _ uint32, buffer []byte) int { return copy(buffer, "anything") }
+	c := cameraOf("8A2F", "")
+	s := newStudio(t, inMemory(), testOptions(t), map[string]*hardware.Camera{"front": &c}, cam)
+	s.start()
+	s.logged("front: Webcam 8A2F at", 1)
+	for n := range uint64(3) {
+		cam.Shoot()
+		require.Eventually(t, func() bool { return s.cameras[0].unfit.Load() == n+1 }, patience, time.Millisecond)
+	}
+	s.logged("pictures of format H264 cannot be published", 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.Equal(t, 1, strings.Count(strings.Join(s.logs, ""), "H264 cannot"))
+	require.Contains(t, *s.cameras[0].trouble.Load(), "H264")
+}
+
+// TestFileThatFails ends the node, and other cameras with it.
+func TestFileThatFails(t *testing.T) {
+	bad := cameraOf(put(t, "a.mjpeg", "nothing"), "MJPG")
+	good := cameraOf("/dev/video0", "MJPG")
+	o := testOptions(t)
+	o.MatchPatience = 0
+	s := newStudio(t, inMemory(), o, map[string]*hardware.Camera{"bad": &bad, "good": &good})
+	s.start()
+	s.end(func(err error) {
+		require.EqualError(t, err, "camera bad: read "+bad.Device+": there is no picture that can be used")
+	})
+}
+
+// TestLoopEndsWithTheNode plays on until it is told to end.
+func TestLoopEndsWithTheNode(t *testing.T) {
+	c := cameraOf(put(t, "a.mjpeg", string(jpegOf(t, 8, 8, 1))), "MJPG")
+	c.Rate = 200
+	o := testOptions(t)
+	o.Loop, o.MatchPatience = true, 0
+	s := newStudio(t, inMemory(), o, map[string]*hardware.Camera{"front": &c})
+	s.hearsCamera("front")
+	s.start()
+	require.Eventually(t, func() bool { return s.count("/front/image_raw/compressed") > 5 }, patience, time.Millisecond)
+}
+
+func TestList(t *testing.T) {
+	var out bytes.Buffer
+	var system v4l2test.System
+	require.NoError(t, list(&out, &system))
+	require.Equal(t, "there are no V4L2 devices\n", out.String())
+	system.Plug(webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.YUYV, Width: 640, Height: 480, Rates: []float64{30, 15}},
+		v4l2test.Format{FourCC: v4l2.MJPG, Width: 1280, Height: 720}))
+	system.Plug(&v4l2test.Camera{Node: v4l2.Node{Path: "/dev/video1", Name: "Metadata"}})
+	out.Reset()
+	require.NoError(t, list(&out, &system))
+	text, metadata, _ := strings.Cut(out.String(), "/dev/video1  Metadata\n")
+	require.Equal(t, `/dev/video0  Webcam 8A2F  serial 8A2F
+  YUYV
+    640x480 at 30, 15
+  MJPG
+    1280x720
+  brightness  0 to 255 in steps of 1, by default 128
+  auto_exposure  1 (Manual Mode), 3 (Aperture Priority Mode), by default 3
+`, text)
+	require.Contains(t, metadata, "/dev/video1 captures metadata")
+	require.Equal(t, 1, strings.Count(metadata, "\n"), "why it cannot capture")
+}
