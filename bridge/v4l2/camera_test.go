@@ -389,20 +389,22 @@ func TestCameraFields(t *testing.T) {
 
 // TestCameraAllocations: frames are handed over without allocating.
 func TestCameraAllocations(t *testing.T) {
-	device, _ := webcam()
-	var system v4l2test.System
-	system.Plug(device)
-	frames := make(chan uint32)
-	ctx, cancel := context.WithCancel(context.Background())
-	camera := &v4l2.Camera{System: &system, Device: "/dev/video0", FourCC: v4l2.MJPG, Frame: func(f *v4l2.Frame) { frames <- f.Sequence }}
-	done := make(chan error)
-	go func() { done <- camera.Run(ctx) }()
-	require.Eventually(t, device.Streaming, patience, time.Millisecond)
-	allocations := testing.AllocsPerRun(100, func() {
-		device.Shoot()
-		<-frames
-	})
-	cancel()
-	require.ErrorIs(t, next(t, done), context.Canceled)
-	require.Zero(t, allocations)
+	for _, format := range []v4l2.FourCC{v4l2.MJPG, v4l2.YUYV} {
+		device, _ := webcam()
+		var system v4l2test.System
+		system.Plug(device)
+		frames := make(chan uint32)
+		ctx, cancel := context.WithCancel(context.Background())
+		camera := &v4l2.Camera{System: &system, Device: "/dev/video0", FourCC: format, Frame: func(f *v4l2.Frame) { frames <- f.Sequence }}
+		done := make(chan error)
+		go func() { done <- camera.Run(ctx) }()
+		require.Eventually(t, device.Streaming, patience, time.Millisecond)
+		allocations := testing.AllocsPerRun(100, func() {
+			device.Shoot()
+			<-frames
+		})
+		cancel()
+		require.ErrorIs(t, next(t, done), context.Canceled)
+		require.Zero(t, allocations, format)
+	}
 }

@@ -249,7 +249,7 @@ func (c *Capture) missing(wanted, given Format) error {
 // the device does not tell. A rate of 0 is left as it is.
 func (c *Capture) SetRate(wanted float64) (float64, error) {
 	argument := kernel.StreamParm{Type: c.kind}
-	request, what := uint32(kernel.VIDIOC_G_PARM), "get the rate"
+	request, what := kernel.VIDIOC_G_PARM, "get the rate"
 	if wanted != 0 {
 		if !(wanted > 0 && wanted <= 1e6) {
 			return 0, fmt.Errorf("%s: %g frames per second cannot be; want a number such as 30", c.path, wanted)

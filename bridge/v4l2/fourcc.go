@@ -54,11 +54,8 @@ func (f FourCC) String() string {
 // Compressed reports whether frames are a stream of bytes of varying length rather than rows of pixels.
 func (f FourCC) Compressed() bool {
 	switch f {
-	case MJPG, JPEG, H264, HEVC:
-		return true
-	}
-	switch f.String() {
-	case "AVC1", "M264", "MVC", "H263", "MPG1", "MPG2", "MPG4", "MPEG", "XVID", "VP80", "VP90", "PJPG", "dvsd":
+	case MJPG, JPEG, H264, HEVC, code("AVC1"), code("M264"), code("MVC "), code("H263"), code("MPG1"), code("MPG2"), code("MPG4"), code("MPEG"),
+		code("XVID"), code("VP80"), code("VP90"), code("PJPG"), code("dvsd"):
 		return true
 	}
 	return false
@@ -67,26 +64,24 @@ func (f FourCC) Compressed() bool {
 // bits returns the bits of a pixel in the first plane, and in all; 0 of a format that is not known here, whose layout is left to the driver.
 func (f FourCC) bits() (first, all int) {
 	switch f {
-	case YUYV, UYVY, Y16, Z16:
+	case YUYV, UYVY, Y16, Z16, code("YVYU"), code("VYUY"), code("Y8I "), code("Y10 "), code("Y12 "), code("RGBP"), code("RGBO"),
+		code("BG10"), code("GB10"), code("BA10"), code("RG10"), code("BG12"), code("GB12"), code("BA12"), code("RG12"):
 		return 16, 16
 	case RGB3, BGR3:
 		return 24, 24
-	case GREY:
-		return 8, 8
-	case NV12, YU12:
-		return 8, 12
-	}
-	switch f.String() {
-	case "YVYU", "VYUY", "Y10", "Y12", "RGBP", "RGBO", "BG10", "GB10", "BA10", "RG10", "BG12", "GB12", "BA12", "RG12", "Y8I":
-		return 16, 16
-	case "AR24", "XR24", "BA24", "BX24", "AB24", "XB24", "BGR4", "RGB4":
+	case code("AR24"), code("XR24"), code("BA24"), code("BX24"), code("AB24"), code("XB24"), code("BGR4"), code("RGB4"):
 		return 32, 32
-	case "BA81", "GBRG", "GRBG", "RGGB":
+	case GREY, code("BA81"), code("GBRG"), code("GRBG"), code("RGGB"):
 		return 8, 8
-	case "NV21", "YV12":
+	case NV12, YU12, code("NV21"), code("YV12"):
 		return 8, 12
-	case "NV16", "NV61":
+	case code("NV16"), code("NV61"):
 		return 8, 16
 	}
 	return 0, 0
+}
+
+// code returns the FourCC of four characters.
+func code(s string) FourCC {
+	return FourCC(s[0]) | FourCC(s[1])<<8 | FourCC(s[2])<<16 | FourCC(s[3])<<24
 }

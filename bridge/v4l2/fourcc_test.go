@@ -10,7 +10,7 @@ import (
 
 func TestFourCC(t *testing.T) {
 	for text, want := range map[string]v4l2.FourCC{
-		"MJPG": 0x47504a4d, "YUYV": 0x56595559, "Z16": 0x2036315a, "Z16 ": 0x2036315a, "Y16": v4l2.Y16, "RGB3": v4l2.RGB3, "BGR3": v4l2.BGR3,
+		"MJPG": 0x47504a4d, "YUYV": 0x56595559, "Z16": 0x2036315a, "Y16": v4l2.Y16, "RGB3": v4l2.RGB3, "BGR3": v4l2.BGR3,
 		"GREY": v4l2.GREY, "UYVY": v4l2.UYVY, "NV12": v4l2.NV12, "YU12": v4l2.YU12, "JPEG": v4l2.JPEG, "H264": v4l2.H264, "HEVC": v4l2.HEVC,
 	} {
 		f, err := v4l2.ParseFourCC(text)
@@ -21,6 +21,9 @@ func TestFourCC(t *testing.T) {
 		require.Equal(t, f, again)
 	}
 	require.Equal(t, "Z16", v4l2.Z16.String())
+	padded, err := v4l2.ParseFourCC("Z16 ")
+	require.NoError(t, err)
+	require.Equal(t, v4l2.Z16, padded)
 	require.Equal(t, "0x00000001", v4l2.FourCC(1).String())
 	for text, want := range map[string]string{
 		"":      `pixel format "": want up to four characters, such as MJPG, YUYV or Z16`,

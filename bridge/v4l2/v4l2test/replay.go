@@ -317,14 +317,16 @@ func (r replayDevice) Ioctl(request uint32, argument unsafe.Pointer) error {
 			return r.wrong(s, err)
 		}
 	}
-	if data != nil {
-		if index := (*kernel.Buffer)(argument).Index; request != kernel.VIDIOC_DQBUF || int(index) >= len(r.memory) || len(data) > len(r.memory[index]) {
-			return r.wrong(s, fmt.Errorf("there is no buffer for %d bytes of data", len(data)))
-		} else {
+	if data == nil {
+		return nil
+	}
+	if request == kernel.VIDIOC_DQBUF {
+		if index := (*kernel.Buffer)(argument).Index; int(index) < len(r.memory) && len(data) <= len(r.memory[index]) {
 			copy(r.memory[index], data)
+			return nil
 		}
 	}
-	return nil
+	return r.wrong(s, fmt.Errorf("there is no buffer for %d bytes of data", len(data)))
 }
 
 // calls are the requests that a recording can have, and their arguments.

@@ -13,7 +13,7 @@ import (
 // Requests, with the size of their argument in them. The numbers are those of the kernel's asm-generic/ioctl.h: of amd64, arm64, 386, arm
 // and riscv64.
 const (
-	VIDIOC_QUERYCAP            = read | uint32(unsafe.Sizeof(Capability{}))<<16 | 'V'<<8 | 0
+	VIDIOC_QUERYCAP            = read | uint32(unsafe.Sizeof(Capability{}))<<16 | 'V'<<8
 	VIDIOC_ENUM_FMT            = read | write | uint32(unsafe.Sizeof(FmtDesc{}))<<16 | 'V'<<8 | 2
 	VIDIOC_G_FMT               = read | write | uint32(unsafe.Sizeof(Format{}))<<16 | 'V'<<8 | 4
 	VIDIOC_S_FMT               = read | write | uint32(unsafe.Sizeof(Format{}))<<16 | 'V'<<8 | 5
