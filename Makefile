@@ -8,6 +8,7 @@
 #                      with BENCH="-rounds 1 -only 50k" less, and -help for what else
 # make bench-player    measures playing so, in about 10 minutes; BENCH as there
 # make bench-convert   measures converting beside the programs of others that are installed, in about 5 minutes; BENCH as there
+# make bench-hardware  measures what the publishers of hardware take, in half a minute
 # make bench-seek      measures seeks in recordings of 10 GB, in about 5 minutes
 
 SHELL := /bin/bash
@@ -27,7 +28,7 @@ FUZZTIME ?= 1m
 # Packages where goroutines meet.
 RACE := ./bridge/... ./nodes/... ./codec/record/... ./codec/mcap/... ./codec/rosbag2/... ./codec/hdf5/...
 
-.PHONY: build demo test check lint fuzz bench bench-recorder bench-player bench-seek bench-convert deps test-deps clean
+.PHONY: build demo test check lint fuzz bench bench-recorder bench-player bench-seek bench-convert bench-hardware deps test-deps clean
 
 build: deps
 	$(GO) build -o bin/ ./nodes/...
@@ -66,6 +67,9 @@ bench-seek:
 
 bench-player: build
 	$(GO) run ./test/bench/player $(BENCH)
+
+bench-hardware: build
+	$(GO) run ./test/bench/hardware $(BENCH)
 
 deps:
 	@bash test/install build

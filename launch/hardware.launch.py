@@ -1,0 +1,120 @@
+"""Starts the publishers of a robot's hardware, and the recorder: ros2 launch tapedeck hardware.launch.py config:=hardware.yaml output:=take
+
+The parameter file says which: those of camera_publisher, arm_publisher, mavlink_publisher and recorder that have a section in it.
+"""
+
+import os
+import re
+import shlex
+
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+import yaml
+
+PUBLISHERS = ('camera_publisher', 'arm_publisher', 'mavlink_publisher')
+
+# Parameters of the recorder that say which topics to record, and where a session's cameras and arms are.
+SELECTIONS = ('topics', 'all', 'regex', 'node', 'topic_types', 'all_services', 'services', 'static_topics_path', 'snapshot_mode')
+MAPPINGS = ('hardware', 'robot_mapping', 'robot.cameras', 'robot.arms')
+
+# What is empty is as the parameter file says; config has to be given.
+ARGUMENTS = [
+    ('config', None, 'parameter file with a section for each node to start; the installed config/hardware.yaml is an example'),
+    ('record', '', 'true or false: whether to start the recorder; by default if it has a section'),
+    ('output', '', 'name of the recording; by default tapedeck_ and the time'),
+    ('storage', '', 'record (Apollo record files), mcap (a ROS 2 bag folder) or session (takes of a robot)'),
+    ('extra_args', '', "more of the recorder's own flags, as on a command line"),
+    ('namespace', '', 'namespace of the nodes'),
+    ('middleware', '', 'rcl or dds; by default as tapedeck was built'),
+    ('respawn', 'false', 'whether a publisher that ends is started again'),
+    ('required', 'true', 'whether everything that was launched ends with the recorder'),
+]
+
+
+def executable(name):
+    """Return the path of an executable: as installed or, when tapedeck is not, as make build left it."""
+    try:
+        return os.path.join(get_package_prefix('tapedeck'), 'lib', 'tapedeck', name)
+    except PackageNotFoundError:
+        return os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'bin', name)
+
+
+def yes(text):
+    return text.lower() in ('true', '1', 'yes', 'on')
+
+
+def sections(tree, tokens=()):
+    """Yield the sections of a parameter file: for which nodes one is, as the tokens of their name, and what is in it."""
+    for key, value in tree.items() if isinstance(tree, dict) else ():
+        if key == 'ros__parameters':
+            yield tokens, value
+        else:
+            yield from sections(value, tokens + tuple(token for token in str(key).split('/') if token))
+
+
+def fits(tokens, node):
+    """Say whether a section is for the node of that full name."""
+    pattern = ''.join({'*': '/[^/]+', '**': '(/[^/]+)*'}.get(token, '/' + re.escape(token)) for token in tokens)
+    return re.fullmatch(pattern, node) is not None
+
+
+def flatten(tree, prefix=''):
+    """Return parameters by name, with dots in it."""
+    flat = {}
+    for key, value in tree.items() if isinstance(tree, dict) else ():
+        flat.update(flatten(value, prefix + str(key) + '.') if isinstance(value, dict) else {prefix + str(key): value})
+    return flat
+
+
+def recorder_arguments(value, parameters):
+    """Return the recorder's own arguments, besides the parameters that it has from the file."""
+    arguments = shlex.split(value['extra_args'])
+    for name in ('output', 'storage'):
+        if value[name]:
+            arguments.append('--' + name + '=' + value[name])
+    if (value['storage'] or parameters.get('storage')) == 'session':
+        if not any(name.startswith(MAPPINGS) for name in parameters):
+            arguments.append('--hardware=' + value['config'])
+    elif not any(parameters.get(name) for name in SELECTIONS):
+        arguments.append('--all')
+    return arguments
+
+
+def start(context):
+    value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
+    for name in ('config', 'output'):
+        value[name] = os.path.expanduser(value[name])
+    with open(value['config']) as file:
+        found = list(sections(yaml.safe_load(file)))
+    namespace = '/'.join([''] + [token for token in value['namespace'].split('/') if token])
+
+    def named(name):
+        return any(tokens and tokens[-1] == name and fits(tokens, namespace + '/' + name) for tokens, _ in found)
+
+    def node(name, arguments, **options):
+        if value['middleware']:
+            arguments = arguments + ['--middleware=' + value['middleware']]
+        return Node(
+            executable=executable(name), name=name, namespace=value['namespace'], arguments=arguments,
+            parameters=[value['config']], output='screen', emulate_tty=True, **options)
+
+    nodes = [node(name, [], respawn=yes(value['respawn']), respawn_delay=1.0) for name in PUBLISHERS if named(name)]
+    if not nodes:
+        raise RuntimeError(f'{value["config"]}: there is no section for {", ".join(PUBLISHERS)} in the namespace {namespace or "/"}')
+    if yes(value['record']) if value['record'] else named('recorder'):
+        parameters = {}
+        for tokens, section in found:
+            if fits(tokens, namespace + '/recorder'):
+                parameters.update(flatten(section))
+        nodes.append(node(
+            'recorder', recorder_arguments(value, parameters),
+            on_exit=[Shutdown(reason='the recorder has ended')] if yes(value['required']) else None))
+    return nodes
+
+
+def generate_launch_description():
+    declared = [DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS]
+    return LaunchDescription(declared + [OpaqueFunction(function=start)])

@@ -1,0 +1,174 @@
+// Hardware measures what the publishers of hardware take of a processor: two arms, one that pushes and one that is asked, and a MAVLink
+// autopilot, each 200 times a second, and three cameras with 30 pictures a second, which all together are to take less than half of a
+// core. The devices are this program's own; so is who subscribes to everything, and takes nothing of what is measured. It uses the
+// executables in bin/.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/dds"
+)
+
+func main() {
+	var b bench
+	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
+	flag.DurationVar(&b.span, "span", 20*time.Second, "how long to measure")
+	flag.IntVar(&b.rate, "rate", 200, "how often a second arms and autopilot tell their state, at most 200")
+	flag.IntVar(&b.pictures, "pictures", 30, "pictures of each camera a second")
+	domain := flag.Int("domain", 101, "ROS_DOMAIN_ID to use")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := errors.Join(os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(*domain)), os.Setenv("ROS_LOCALHOST_ONLY", "1"))
+	if err == nil {
+		err = b.run(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-hardware:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is a run of the benchmark.
+type bench struct {
+	bin      string
+	span     time.Duration
+	rate     int
+	pictures int
+}
+
+func (b *bench) run(ctx context.Context) (err error) {
+	folder, err := os.MkdirTemp("", "tapedeck-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	devices, err := newDevices(folder, b.rate, b.pictures)
+	if err != nil {
+		return err
+	}
+	defer devices.Close()
+	config := filepath.Join(folder, "hardware.yaml")
+	if err := os.WriteFile(config, []byte(devices.parameters()), 0o666); err != nil {
+		return err
+	}
+	node, err := dds.Open(bridge.Options{Name: "bench_sink", Domain: -1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	s := &sink{node: node, counts: map[string]*count{}}
+
+	var list []*publisher
+	for _, name := range []string{"arm_publisher", "mavlink_publisher", "camera_publisher"} {
+		p, err := b.start(name, config)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, p.stop()) }()
+		list = append(list, p)
+	}
+	if err := s.subscribe(ctx, devices.topics()); err != nil {
+		return err
+	}
+	return b.measure(ctx, list, s, devices.topics())
+}
+
+// measure prints what the processes take while their messages come.
+func (b *bench) measure(ctx context.Context, list []*publisher, s *sink, topics []string) error {
+	s.begin()
+	began := time.Now()
+	for _, p := range list {
+		p.begin()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(b.span):
+	}
+	span := time.Since(began).Seconds()
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
+	fmt.Fprintln(w, "CPU s\t% of a core\t publisher")
+	sum := 0.0
+	for _, p := range list {
+		took, err := p.took()
+		if err != nil {
+			return err
+		}
+		sum += took
+		fmt.Fprintf(w, "%.2f\t%.1f\t %s\n", took, 100*took/span, p.name)
+	}
+	fmt.Fprintf(w, "%.2f\t%.1f\t all\n", sum, 100*sum/span)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return s.print(topics, span)
+}
+
+// publisher is a process that is measured.
+type publisher struct {
+	name   string
+	cmd    *exec.Cmd
+	said   strings.Builder // to be read when it has ended
+	before float64         // s
+}
+
+func (b *bench) start(name, config string) (*publisher, error) {
+	p := &publisher{name: name, cmd: exec.Command(filepath.Join(b.bin, name), "--config", config)}
+	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
+	return p, p.cmd.Start()
+}
+
+func (p *publisher) begin() { p.before, _ = p.processorTime() }
+
+// took returns the processor time since begin, in s.
+func (p *publisher) took() (float64, error) {
+	now, err := p.processorTime()
+	if err != nil {
+		return 0, fmt.Errorf("%s has ended: %w", p.name, err)
+	}
+	return now - p.before, nil
+}
+
+// processorTime returns what the process took so far, user and system, in s.
+func (p *publisher) processorTime() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	const before, tick = 11, 100 // fields between the name, which is in brackets, and utime; ticks in a second
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < before+2 {
+		return 0, fmt.Errorf("/proc/%d/stat is cut off", p.cmd.Process.Pid)
+	}
+	var user, system float64
+	if _, err := fmt.Sscan(fields[before]+" "+fields[before+1], &user, &system); err != nil {
+		return 0, err
+	}
+	return (user + system) / tick, nil
+}
+
+// stop ends the process. What it said is in the error, if it failed.
+func (p *publisher) stop() error {
+	_ = p.cmd.Process.Signal(os.Interrupt)
+	late := time.AfterFunc(time.Minute, func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
+	if err := p.cmd.Wait(); err != nil {
+		return fmt.Errorf("%s: %w: %s", p.name, err, p.said.String())
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// sink subscribes to all topics that others publish, and counts their messages.
+type sink struct {
+	node   bridge.Node
+	counts map[string]*count // by topic
+}
+
+// count is of a topic.
+type count struct {
+	messages, bytes             atomic.Int64
+	messagesBefore, bytesBefore int64
+}
+
+func (c *count) begin() { c.messagesBefore, c.bytesBefore = c.messages.Load(), c.bytes.Load() }
+
+// since returns what came since begin.
+func (c *count) since() (messages, bytes int64) {
+	return c.messages.Load() - c.messagesBefore, c.bytes.Load() - c.bytesBefore
+}
+
+// subscribe subscribes to what there is, until messages come on all of these topics.
+func (s *sink) subscribe(ctx context.Context, expected []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("no messages come on some of %v", expected))
+	defer cancel()
+	for slices.ContainsFunc(expected, s.silent) {
+		for _, t := range s.node.Topics() {
+			if err := s.hear(t); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func (s *sink) silent(topic string) bool {
+	c := s.counts[topic]
+	return c == nil || c.messages.Load() == 0
+}
+
+// hear subscribes to a topic, if somebody else publishes it.
+func (s *sink) hear(t bridge.Topic) error {
+	if s.counts[t.Name] != nil || !slices.ContainsFunc(t.Publishers, func(e bridge.Endpoint) bool { return !e.Own }) {
+		return nil
+	}
+	c := &count{}
+	s.counts[t.Name] = c
+	qos := codec.DefaultQoS()
+	qos.Reliability = codec.BestEffort
+	_, err := s.node.Subscribe(t.Name, t.Types[0], qos, func(samples []bridge.Sample) {
+		for _, sample := range samples {
+			c.messages.Add(1)
+			c.bytes.Add(int64(len(sample.Data)))
+		}
+	})
+	return err
+}
+
+func (s *sink) begin() {
+	for _, c := range s.counts {
+		c.begin()
+	}
+}
+
+// print prints what came of these topics, and of all, in so many seconds.
+func (s *sink) print(topics []string, span float64) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
+	fmt.Fprintln(w, "messages/s\tMB/s\t topic")
+	row := func(name string, messages, bytes int64) {
+		fmt.Fprintf(w, "%.1f\t%.2f\t %s\n", float64(messages)/span, float64(bytes)/span/1e6, name)
+	}
+	for _, topic := range topics {
+		m, b := s.counts[topic].since()
+		row(topic, m, b)
+	}
+	var messages, bytes int64
+	for _, c := range s.counts {
+		m, b := c.since()
+		messages, bytes = messages+m, bytes+b
+	}
+	row(fmt.Sprintf("all %d topics", len(s.counts)), messages, bytes)
+	return w.Flush()
+}
