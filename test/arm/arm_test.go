@@ -1,0 +1,215 @@
+// Package arm shows that arm_publisher, a process of its own, puts arms on DDS: arms that are none, each with an address of this machine,
+// which are asked over TCP and push over UDP.
+package arm
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/dds"
+	"tapedeck/bridge/realman/realmantest"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/test/process"
+)
+
+var executable string // arm_publisher
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "tapedeck-arm-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		// The go tool keeps a test's result until something changes that the test has looked at.
+		for _, sources := range []string{"bridge", "codec", "config", "msgs", "nodes"} {
+			_ = filepath.WalkDir("../../"+sources, func(string, fs.DirEntry, error) error { return nil })
+		}
+		executable = filepath.Join(dir, "arm_publisher")
+		if out, err := exec.Command("go", "build", "-o", executable, "tapedeck/nodes/arm_publisher").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build arm_publisher: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// open returns a node in a domain of the test's own, on loopback.
+func open(t *testing.T) bridge.Node {
+	t.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+os.Getpid()%80))
+	t.Setenv("ROS_LOCALHOST_ONLY", "1")
+	t.Setenv("AMENT_PREFIX_PATH", "")
+	t.Setenv("ROS_DISTRO", "")
+	// Other tests on this machine may have chosen the same domain, but not the same tag.
+	tag := fmt.Sprintf("<Discovery><Tag>arm-%d</Tag></Discovery>", os.Getpid())
+	t.Setenv("CYCLONEDDS_URI", strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+tag, ","))
+	node, err := dds.Open(bridge.Options{Name: "listener", Domain: -1})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, node.Close()) })
+	return node
+}
+
+// ear has the latest message of a topic.
+type ear[T any] struct {
+	mu    sync.Mutex
+	last  T
+	count int
+}
+
+func hear[T any, P interface {
+	*T
+	msgs.Message
+}](t *testing.T, node bridge.Node, topic string) *ear[T] {
+	e := &ear[T]{}
+	_, err := node.Subscribe(topic, P(&e.last).TypeName(), codec.DefaultQoS(), func(samples []bridge.Sample) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, s := range samples {
+			var m T
+			if err := cdr.Unmarshal(s.Data, P(&m)); err != nil {
+				panic(err)
+			}
+			e.last = m
+			e.count++
+		}
+	})
+	require.NoError(t, err)
+	return e
+}
+
+func (e *ear[T]) get() (T, int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.last, e.count
+}
+
+func (e *ear[T]) await(t *testing.T, what string, condition func(T) bool) T {
+	t.Helper()
+	require.Eventually(t, func() bool { m, n := e.get(); return n > 0 && condition(m) }, process.Patience, 5*time.Millisecond, what)
+	m, _ := e.get()
+	return m
+}
+
+func near(t *testing.T, want, got []float64) {
+	t.Helper()
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.InDelta(t, want[i], got[i], 1e-9, "number %d", i)
+	}
+}
+
+func TestTwoArms(t *testing.T) {
+	node := open(t)
+	left := hear[sensor_msgs.JointState](t, node, "/lab/left/joint_states")
+	right := hear[sensor_msgs.JointState](t, node, "/lab/right/joint_states")
+	pose := hear[geometry_msgs.PoseStamped](t, node, "/lab/right/tool_pose")
+	gripper := hear[sensor_msgs.JointState](t, node, "/lab/left/gripper")
+	wrench := hear[geometry_msgs.WrenchStamped](t, node, "/lab/right/wrench")
+	state := hear[diag.DiagnosticArray](t, node, "/diagnostics")
+
+	seven := realmantest.Still
+	seven.Joints, seven.Speeds = []int{1000, 2000, 3000, 4000, 5000, 6000, 200000}, []int{100, 0, 0, 0, 0, 0, -100}
+	seven.Force, seven.Errors, seven.JointErrors = []int{1000, 2000, 3000, 400, 500, 600}, []int{0x100D}, []int{0, 0, 8, 0, 0, 0, 0}
+	asked := &realmantest.Arm{Generation: 2}
+	pushing := &realmantest.Arm{Generation: 4, Pose: func(time.Duration) realmantest.Posture { return seven }}
+	require.NoError(t, asked.Start("127.0.0.1:0"))
+	defer asked.Close()
+	require.NoError(t, pushing.Start("127.0.0.2:0"))
+	defer pushing.Close()
+	file := filepath.Join(t.TempDir(), "arms.yaml")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `
+/lab:
+  arm_publisher:
+    ros__parameters:
+      push: none
+      retry: 10ms
+      arms:
+        left: {host: %s, port: %d, rate: 200}
+        right: {host: %s, port: %d, push: set, push_port: 0, base_frame: world, joint_names: [a, b, c, d, e, f, g]}
+`, asked.Host(), asked.Port(), pushing.Host(), pushing.Port()), 0o666))
+	p := process.Start(t, exec.Command(executable, "--ros-args", "-r", "__ns:=/lab", "--params-file", file))
+
+	m := left.await(t, "joint states of the arm that is asked", func(sensor_msgs.JointState) bool { return true })
+	require.Equal(t, []string{"joint1", "joint2", "joint3", "joint4", "joint5", "joint6"}, m.Name)
+	const deg = math.Pi / 180
+	near(t, []float64{-1.968 * deg, -35.327 * deg, 62.138 * deg, 165.412 * deg, -9.854 * deg, -293.299 * deg}, m.Position)
+	require.Empty(t, m.Velocity)
+	g := gripper.await(t, "its gripper", func(sensor_msgs.JointState) bool { return true })
+	require.Equal(t, []string{"position", "force", "status", "mode"}, g.Name)
+	near(t, []float64{150, 0.980665, 1, 1}, g.Position)
+
+	m = right.await(t, "packets of the arm that pushes", func(m sensor_msgs.JointState) bool { return len(m.Velocity) > 0 })
+	require.Equal(t, []string{"a", "b", "c", "d", "e", "f", "g"}, m.Name)
+	near(t, []float64{1 * deg, 2 * deg, 3 * deg, 4 * deg, 5 * deg, 6 * deg, 200 * deg}, m.Position)
+	near(t, []float64{1 * deg, 0, 0, 0, 0, 0, -1 * deg}, m.Velocity)
+	at := time.Unix(int64(m.Header.Stamp.Sec), int64(m.Header.Stamp.Nanosec))
+	require.WithinDuration(t, time.Now(), at, process.Patience)
+	require.True(t, at.Before(time.Now()))
+	q := pose.await(t, "its pose", func(geometry_msgs.PoseStamped) bool { return true })
+	require.Equal(t, "world", q.Header.FrameId)
+	require.Equal(t, geometry_msgs.Point{X: -0.086608, Y: 0.01175, Z: 0.820234}, q.Pose.Position)
+	near(t, []float64{1}, []float64{math.Hypot(math.Hypot(q.Pose.Orientation.X, q.Pose.Orientation.Y), math.Hypot(q.Pose.Orientation.Z, q.Pose.Orientation.W))})
+	w := wrench.await(t, "its force sensor", func(geometry_msgs.WrenchStamped) bool { return true })
+	require.Equal(t, "right_force_sensor", w.Header.FrameId)
+	require.Equal(t, geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}, w.Wrench.Force)
+
+	status := func(name string) func(diag.DiagnosticArray) bool {
+		return func(a diag.DiagnosticArray) bool {
+			for _, s := range a.Status {
+				if s.Name == "/lab/arm_publisher: right" && strings.Contains(s.Message, name) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	state.await(t, "what is wrong with it", status("it collided (0x100d); joint 3: too hot (0x0008)"))
+
+	// They come back.
+	for range 3 {
+		asked.Reset()
+		pushing.Reset()
+		pushing.Silence()
+		_, l := left.get()
+		_, r := right.get()
+		require.Eventually(t, func() bool {
+			_, nl := left.get()
+			_, nr := right.get()
+			return nl > l+5 && nr > r+5
+		}, process.Patience, 5*time.Millisecond)
+	}
+	require.GreaterOrEqual(t, asked.Connections(), 4)
+	require.GreaterOrEqual(t, pushing.Requests("set_realtime_push"), 4, "it is told to push again")
+	p.Interrupt()
+}
+
+func TestUsage(t *testing.T) {
+	out := process.Start(t, exec.Command(executable)).Wait(2)
+	require.Contains(t, out, "name the host of an arm, such as 192.168.1.18, or arms in a parameter file")
+	file := filepath.Join(t.TempDir(), "arms.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("arm_publisher: {ros__parameters: {arms: {a: {host: x}}}}"), 0o666))
+	out = process.Start(t, exec.Command(executable, "--ros-args", "-r", "__ns:=/lab", "--params-file", file)).Wait(2)
+	require.Contains(t, out, "name the host of an arm")
+	require.Contains(t, out, "arms.yaml", "why there is none")
+	out = process.Start(t, exec.Command(executable, "--help")).Wait(0)
+	for _, text := range []string{"Asking", "--gripper-rate", "arms.NAME.OPTION"} {
+		require.Contains(t, out, text)
+	}
+}
