@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // boundConn is a UDP socket at a port of ours, which anybody can send to, and that sends to one address: that of the last
@@ -15,7 +18,8 @@ type boundConn struct {
 	follow bool
 }
 
-func openBound(ctx context.Context, local, remote string, follow bool) (net.Conn, error) {
+// openBound opens the socket. A shared one leaves the port to others, too: what is broadcast reaches all of them.
+func openBound(ctx context.Context, local, remote string, follow, shared bool) (net.Conn, error) {
 	to, err := net.ResolveUDPAddr("udp", remote)
 	if err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", remote, err)
@@ -24,13 +28,27 @@ func openBound(ctx context.Context, local, remote string, follow bool) (net.Conn
 	if to.IP.To4() != nil {
 		network = "udp4" // as broadcasts need
 	}
-	socket, err := (&net.ListenConfig{}).ListenPacket(ctx, network, local)
+	var config net.ListenConfig
+	if shared {
+		config.Control = shareAddress
+	}
+	socket, err := config.ListenPacket(ctx, network, local)
 	if err != nil {
 		return nil, err
 	}
 	c := &boundConn{UDPConn: socket.(*net.UDPConn), follow: follow}
+	_ = c.SetReadBuffer(receiveBuffer)
 	c.remote.Store(to)
 	return c, nil
+}
+
+func shareAddress(_, _ string, c syscall.RawConn) (err error) {
+	if e := c.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	}); e != nil {
+		return e
+	}
+	return err
 }
 
 // Read receives one datagram.

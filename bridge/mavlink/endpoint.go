@@ -90,7 +90,7 @@ func (e *endpoint) dial(ctx context.Context) (net.Conn, error) {
 		}
 		return c, err
 	default:
-		return openBound(ctx, s.local, s.remote, s.follow)
+		return openBound(ctx, s.local, s.remote, s.follow, s.shared)
 	}
 }
 

@@ -38,6 +38,7 @@ type source struct {
 	local       string  // host:port to listen at
 	remote      string  // host:port to connect or send to
 	follow      bool    // whether a bound socket sends to whoever it heard last instead
+	shared      bool    // whether others may listen at the port of a bound socket
 	from        address // own ids; 0 where not given
 }
 
@@ -80,7 +81,7 @@ func (s *source) parse(name string) error {
 	case "udp-broadcast":
 		return s.parseBroadcast(where)
 	case "udp-b", "udp-pb":
-		s.kind, s.follow = udpBound, scheme == "udp-b"
+		s.kind, s.shared, s.follow = udpBound, true, scheme == "udp-b"
 		own, other, _ := strings.Cut(where, "@")
 		if s.local, err = hostPort(own, "", defaultUDPOwn); err == nil {
 			s.remote, err = hostPort(other, "255.255.255.255", defaultUDPPort)
@@ -141,7 +142,7 @@ func (s *source) parseUDP(where string) (err error) {
 
 // parseBroadcast parses ADDRESS:PORT. What is broadcast to that port is received, too.
 func (s *source) parseBroadcast(where string) (err error) {
-	s.kind = udpBound
+	s.kind, s.shared = udpBound, true
 	if s.remote, err = hostPort(where, "255.255.255.255", defaultUDPPort); err != nil {
 		return err
 	}
