@@ -35,7 +35,7 @@ func (s *sequence) next(number uint8, now int64) (lost int, a arrival) {
 	ahead := number - s.last
 	elapsed := float64(max(0, now-s.at))
 	switch {
-	case elapsed > max(silence, 8*s.interval):
+	case ahead != 1 && elapsed > max(silence, 8*s.interval):
 		s.begin(number, now)
 		return 0, restart
 	case ahead == 0 || ahead > 256-64: // one of the last 64
@@ -53,7 +53,11 @@ func (s *sequence) next(number uint8, now int64) (lost int, a arrival) {
 		s.begin(number, now)
 		return 0, restart
 	}
-	s.interval += (elapsed/float64(ahead) - s.interval) / 8
+	if mean := elapsed / float64(ahead); s.interval == 0 {
+		s.interval = mean
+	} else {
+		s.interval += (mean - s.interval) / 8
+	}
 	s.seen = s.seen<<ahead | 1
 	s.last, s.at, s.stuck = number, now, 0
 	return int(ahead) - 1, inOrder
