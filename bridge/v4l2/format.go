@@ -2,6 +2,7 @@ package v4l2
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -20,7 +21,7 @@ func (f Format) String() string {
 	return fmt.Sprintf("%v %dx%d", f.FourCC, f.Width, f.Height)
 }
 
-// maxSide is more pixels than any picture has in a row or in a column. With it, no size of a picture overflows.
+// maxSide is more pixels than any picture has in a row or in a column.
 const maxSide = 1 << 15
 
 // check returns an error if the format cannot be, and sets what the driver left out.
@@ -39,10 +40,11 @@ func (f *Format) check() error {
 	if f.BytesPerLine == 0 {
 		f.BytesPerLine = (f.Width*first + 7) / 8
 	}
-	if f.BytesPerLine*8 < f.Width*first || f.BytesPerLine > 16*maxSide {
+	size := int64(f.BytesPerLine) * int64(f.Height) * int64(all) / int64(first)
+	if f.BytesPerLine > 16*maxSide || f.BytesPerLine*8 < f.Width*first || size > math.MaxInt32 {
 		return fmt.Errorf("the driver says that pictures are %v with rows of %d bytes, which cannot be", f, f.BytesPerLine)
 	}
-	f.Size = f.BytesPerLine * f.Height * all / first
+	f.Size = int(size)
 	return nil
 }
 

@@ -283,8 +283,8 @@ func TestSetFormatErrors(t *testing.T) {
 		{"busy", before + "S_FMT = EBUSY", "/dev/video0: set the format GREY 8x4: device or resource busy" +
 			"; another program uses the camera: fuser -v /dev/video0 tells which"},
 		{"short rows", before + "S_FMT = pix.bytesperline=7", "/dev/video0: the driver says that pictures are GREY 8x4 with rows of 7 bytes, which cannot be"},
-		{"long rows", before + "S_FMT = pix.bytesperline=4000000000",
-			"/dev/video0: the driver says that pictures are GREY 8x4 with rows of 4000000000 bytes, which cannot be"},
+		{"long rows", before + "S_FMT = pix.bytesperline=600000",
+			"/dev/video0: the driver says that pictures are GREY 8x4 with rows of 600000 bytes, which cannot be"},
 		{"unasked", "G_FMT = EIO", "/dev/video0: get the format: input/output error"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
