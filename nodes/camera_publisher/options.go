@@ -18,7 +18,7 @@ type options struct {
 	hardware.Camera
 	Cameras map[string]*hardware.Camera `param:"cameras" group:"Camera" help:"each of the options of this group for the camera called NAME, from a parameter file"`
 
-	Reliable bool `param:"reliable" group:"Publishing" help:"offer to send again what is lost on the way; from files nothing is then left out, either"`
+	Reliable bool `param:"reliable" group:"Publishing" help:"offer to send again what is lost on the way, which subscribers such as rviz2 and image_transport ask for; from files nothing is then left out, either"`
 
 	Loop          bool          `param:"loop" short:"l" group:"Files" help:"begin again at the end of a folder or file"`
 	MatchPatience time.Duration `param:"match_patience" group:"Files" min:"0" help:"wait at most this long until all subscribers that are there have met their publishers; 0 does not wait"`

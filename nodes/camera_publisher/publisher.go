@@ -48,7 +48,7 @@ func (p *publisher) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Reliable publishers block while a subscriber is behind, which may be for long.
-	defer context.AfterFunc(ctx, p.close)()
+	closing := context.AfterFunc(ctx, p.close)
 
 	var others, cameras sync.WaitGroup
 	ready := make(chan struct{})
@@ -72,6 +72,7 @@ func (p *publisher) run(ctx context.Context) error {
 	}
 	cameras.Wait()
 	p.flush(ctx)
+	closing()
 	cancel()
 	stop()
 	others.Wait()

@@ -50,8 +50,11 @@ type device struct{ v4l2.Camera }
 
 func newDevice(o *hardware.Camera, system v4l2.System, event func(v4l2.Status)) (*device, error) {
 	d := &device{v4l2.Camera{
-		System: system, Device: o.Device, Width: o.Width, Height: o.Height, Rate: o.Rate, Event: event,
+		System: system, Device: o.Device, Width: o.Width, Height: o.Height, Rate: o.Rate, Silence: o.Silence, Event: event,
 	}}
+	if o.Silence == 0 {
+		d.Silence = -1 // for ever
+	}
 	if o.Serial != "" {
 		d.Device = o.Serial
 	}
