@@ -1,6 +1,7 @@
 package v4l2
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -157,48 +158,38 @@ func rate(interval kernel.Fract) float64 {
 }
 
 // SetFormat sets pixel format and size, and returns them as the driver then has them, with the padding of its rows. A FourCC, width or
-// height of 0 is left as it is. If the device does not have what is asked for, SetFormat fails with a *FormatError.
+// height of 0 is left to the driver. If the device does not have what is asked for, SetFormat fails with a *FormatError.
 func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
 	argument := kernel.Format{Type: c.kind}
 	if err := c.device.Ioctl(kernel.VIDIOC_G_FMT, unsafe.Pointer(&argument)); err != nil {
 		return Format{}, failed(c.path, "get the format", err)
 	}
-	wanted, err := c.read(&argument)
-	if err != nil {
-		return Format{}, err
-	}
-	if f != 0 {
-		wanted.FourCC = f
-	}
-	if width != 0 {
-		wanted.Width = width
-	}
-	if height != 0 {
-		wanted.Height = height
-	}
+	wanted := c.read(&argument)
+	wanted = Format{FourCC: cmp.Or(f, wanted.FourCC), Width: cmp.Or(width, wanted.Width), Height: cmp.Or(height, wanted.Height)}
 
 	// All that depends on format and size, such as the length of rows, is left to the driver.
 	argument = kernel.Format{Type: c.kind}
-	if c.kind == kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE {
+	if c.planar() {
 		pix := argument.PixMP()
 		pix.PixelFormat, pix.Width, pix.Height = uint32(wanted.FourCC), uint32(wanted.Width), uint32(wanted.Height)
 	} else {
 		pix := &argument.Pix
 		pix.PixelFormat, pix.Width, pix.Height = uint32(wanted.FourCC), uint32(wanted.Width), uint32(wanted.Height)
 	}
-	err = c.device.Ioctl(kernel.VIDIOC_S_FMT, unsafe.Pointer(&argument))
+	err := c.device.Ioctl(kernel.VIDIOC_S_FMT, unsafe.Pointer(&argument))
 	if errors.Is(err, unix.EINVAL) {
 		return Format{}, c.missing(wanted, Format{})
 	}
 	if err != nil {
 		return Format{}, failed(c.path, "set the format "+wanted.String(), err)
 	}
-	given, err := c.read(&argument)
-	if err != nil {
-		return Format{}, err
-	}
-	if given.FourCC != wanted.FourCC || given.Width != wanted.Width || given.Height != wanted.Height {
+	given := c.read(&argument)
+	if f != 0 && given.FourCC != f || width != 0 && given.Width != width || height != 0 && given.Height != height {
 		return Format{}, c.missing(wanted, given)
+	}
+	if planes := argument.PixMP().NumPlanes; c.planar() && planes != 1 {
+		return Format{}, fmt.Errorf("%s: frames of %v are in %d separate planes, but only one can be captured; ask for a format such as NV12, not NM12",
+			c.path, given, planes)
 	}
 	if err := given.check(); err != nil {
 		return Format{}, fmt.Errorf("%s: %w", c.path, err)
@@ -207,20 +198,17 @@ func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
 	return given, nil
 }
 
-// read returns the format in a struct that the driver filled in.
-func (c *Capture) read(argument *kernel.Format) (Format, error) {
-	if c.kind != kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE {
-		pix := &argument.Pix
-		return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(pix.BytesPerLine), int(pix.SizeImage)}, nil
+// planar reports whether the driver tells of formats and buffers by planes.
+func (c *Capture) planar() bool { return c.kind == kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE }
+
+// read returns the format in a struct that the driver filled in; of several planes, the first.
+func (c *Capture) read(argument *kernel.Format) Format {
+	if c.planar() {
+		pix, plane := argument.PixMP(), &argument.PixMP().PlaneFmt[0]
+		return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(plane.BytesPerLine), int(plane.SizeImage)}
 	}
-	pix := argument.PixMP()
-	plane := &pix.PlaneFmt[0]
-	f := Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(plane.BytesPerLine), int(plane.SizeImage)}
-	if pix.NumPlanes != 1 {
-		return Format{}, fmt.Errorf("%s: frames of %v are in %d separate planes, but only one can be captured; ask for a format such as NV12, not NM12",
-			c.path, f, pix.NumPlanes)
-	}
-	return f, nil
+	pix := &argument.Pix
+	return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(pix.BytesPerLine), int(pix.SizeImage)}
 }
 
 // missing returns the error that the device does not have a format, with what it has: pixel formats, or sizes of the wanted one.

@@ -137,11 +137,8 @@ func (d *kernelDevice) Poll(timeout time.Duration) (bool, error) {
 			return false, err
 		case d.fds[1].Revents != 0:
 			var count [8]byte
-			_, err := unix.Read(d.wake, count[:])
-			if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
-				err = nil
-			}
-			return false, err
+			_, _ = unix.Read(d.wake, count[:]) // there is nothing to read only if somebody else did, who does not exist
+			return false, unix.ECANCELED
 		case n > 0:
 			return true, nil
 		case time.Since(began) >= timeout:

@@ -292,7 +292,11 @@ func TestSetFormatErrors(t *testing.T) {
 			require.EqualError(t, err, test.want)
 		})
 	}
-	_, err := opened(t, "G_FMT = pix.pixelformat=YUYV\nS_FMT").SetFormat(0, 0, 0)
+	// What is not asked for, the driver chooses.
+	format, err := opened(t, before+"S_FMT pix.pixelformat=MJPG pix.width=640 pix.height=480 = pix.width=1280 pix.height=720").SetFormat(v4l2.MJPG, 0, 0)
+	require.NoError(t, err)
+	require.Equal(t, v4l2.Format{FourCC: v4l2.MJPG, Width: 1280, Height: 720}, format)
+	_, err = opened(t, "G_FMT = pix.pixelformat=YUYV\nS_FMT").SetFormat(0, 0, 0)
 	require.EqualError(t, err, "/dev/video0: the driver says that pictures are YUYV 0x0, 0 bytes a row, 0 in all, which cannot be")
 }
 

@@ -49,7 +49,7 @@ func (c *Capture) start(buffers int, count *counter) (*Stream, error) {
 		return nil, fmt.Errorf("%s: set a format before capturing, and capture once", c.path)
 	}
 	s := &Stream{capture: c, format: c.format, count: count}
-	if s.planar() {
+	if s.capture.planar() {
 		s.pinner.Pin(&s.plane)
 	}
 	c.stream = s
@@ -75,7 +75,7 @@ func (s *Stream) start(buffers int) error {
 			return failed(path, fmt.Sprintf("ask for buffer %d", i), err)
 		}
 		offset, length := uint32(s.buffer.M), s.buffer.Length
-		if s.planar() {
+		if s.capture.planar() {
 			offset, length = uint32(s.plane.M), s.plane.Length
 		}
 		if length == 0 || length > math.MaxInt32 || int(length) < s.format.Size && !s.format.FourCC.Compressed() {
@@ -99,12 +99,10 @@ func (s *Stream) start(buffers int) error {
 	return nil
 }
 
-func (s *Stream) planar() bool { return s.capture.kind == kernel.V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE }
-
 // prepare makes the structs ready for a request about a buffer.
 func (s *Stream) prepare(index uint32) {
 	s.buffer = kernel.Buffer{Index: index, Type: s.capture.kind, Memory: kernel.V4L2_MEMORY_MMAP}
-	if s.planar() {
+	if s.capture.planar() {
 		s.plane = kernel.Plane{}
 		s.buffer.M = uintptr(unsafe.Pointer(&s.plane))
 		s.buffer.Length = 1
@@ -132,11 +130,11 @@ func (s *Stream) Run(ctx context.Context, silence time.Duration, use func(*Frame
 	failures := 0
 	for ctx.Err() == nil {
 		ready, err := device.Poll(silence)
+		if errors.Is(err, unix.ECANCELED) {
+			continue
+		}
 		if err != nil {
 			return failed(s.capture.path, "wait for a frame", err)
-		}
-		if ctx.Err() != nil {
-			break
 		}
 		if !ready {
 			return failed(s.capture.path, "capture", fmt.Errorf("%w for %v", errSilent, silence))
@@ -201,7 +199,7 @@ func (s *Stream) dropped() uint32 {
 // picture returns the bytes of the dequeued buffer's picture, in its memory, and whether there is one.
 func (s *Stream) picture(memory []byte) ([]byte, bool) {
 	offset, used := uint32(0), s.buffer.BytesUsed
-	if s.planar() {
+	if s.capture.planar() {
 		// The offset counts as used.
 		offset, used = s.plane.DataOffset, s.plane.BytesUsed
 	}

@@ -31,8 +31,8 @@ type Device interface {
 	// Munmap undoes Mmap.
 	Munmap(memory []byte) error
 
-	// Poll waits until a buffer can be dequeued, or the device has failed, which dequeueing will then tell; it returns false after the
-	// timeout, and after Wake.
+	// Poll waits until a buffer can be dequeued, or the device has failed, which dequeueing will then tell. It returns false after the
+	// timeout, and unix.ECANCELED after Wake.
 	Poll(timeout time.Duration) (bool, error)
 
 	// Wake ends a Poll that waits, or the next one. It may be called by any goroutine at any time, also after Close.

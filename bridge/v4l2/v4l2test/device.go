@@ -55,7 +55,7 @@ func (d *device) Poll(timeout time.Duration) (bool, error) {
 		d.woken = false
 		d.mutex.Unlock()
 		if woken {
-			return false, nil
+			return false, unix.ECANCELED
 		}
 
 		c.mutex.Lock()

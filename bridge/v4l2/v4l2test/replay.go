@@ -257,7 +257,7 @@ func (r replayDevice) Poll(time.Duration) (bool, error) {
 		r.wait()
 		r.mutex.Unlock()
 		<-r.woken
-		return false, nil
+		return false, unix.ECANCELED
 	default:
 		if err := s.errno(); err != nil {
 			return false, err
