@@ -1,0 +1,155 @@
+package main
+
+import (
+	"math"
+
+	"tapedeck/msgs/geometry_msgs"
+)
+
+// vector is one in three dimensions.
+type vector [3]float64
+
+// matrix is a rotation, row by row.
+type matrix [3]vector
+
+// quaternion is a rotation: w, x, y, z.
+type quaternion [4]float64
+
+// axes is a rotation between two conventions of axes.
+type axes struct {
+	q quaternion
+	m matrix
+}
+
+// MAVLink's world is north, east, down and its body forward, right, down. That of ROS (REP 103) is east, north, up, and forward, left, up.
+var (
+	same  = axes{quaternion{1, 0, 0, 0}, matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}
+	toENU = axes{quaternion{0, math.Sqrt2 / 2, math.Sqrt2 / 2, 0}, matrix{{0, 1, 0}, {1, 0, 0}, {0, 0, -1}}}
+	toFLU = axes{quaternion{0, 1, 0, 0}, matrix{{1, 0, 0}, {0, -1, 0}, {0, 0, -1}}}
+)
+
+func newVector[T int16 | float32](x, y, z T) vector {
+	return vector{float64(x), float64(y), float64(z)}
+}
+
+func (v vector) scale(f float64) vector { return vector{f * v[0], f * v[1], f * v[2]} }
+
+func (v vector) dot(w vector) float64 { return v[0]*w[0] + v[1]*w[1] + v[2]*w[2] }
+
+func (v vector) vector3() geometry_msgs.Vector3 {
+	return geometry_msgs.Vector3{X: v[0], Y: v[1], Z: v[2]}
+}
+
+func (v vector) point() geometry_msgs.Point { return geometry_msgs.Point{X: v[0], Y: v[1], Z: v[2]} }
+
+func (m matrix) rotate(v vector) vector { return vector{m[0].dot(v), m[1].dot(v), m[2].dot(v)} }
+
+func (m matrix) transposed() (t matrix) {
+	for i := range 3 {
+		for j := range 3 {
+			t[i][j] = m[j][i]
+		}
+	}
+	return t
+}
+
+func (m matrix) times(n matrix) (p matrix) {
+	t := n.transposed()
+	for i := range 3 {
+		p[i] = t.rotate(m[i])
+	}
+	return p
+}
+
+func newQuaternion(w, x, y, z float32) quaternion {
+	return quaternion{float64(w), float64(x), float64(y), float64(z)}
+}
+
+// fromEuler returns the rotation by roll, pitch and yaw as MAVLink has them: about x, then about the y and then about the z that do not
+// move with it.
+func fromEuler(roll, pitch, yaw float32) quaternion {
+	sr, cr := math.Sincos(float64(roll) / 2)
+	sp, cp := math.Sincos(float64(pitch) / 2)
+	sy, cy := math.Sincos(float64(yaw) / 2)
+	return quaternion{cr*cp*cy + sr*sp*sy, sr*cp*cy - cr*sp*sy, cr*sp*cy + sr*cp*sy, cr*cp*sy - sr*sp*cy}
+}
+
+func (q quaternion) inverse() quaternion { return quaternion{q[0], -q[1], -q[2], -q[3]} }
+
+// times returns the rotation by r and then by q.
+func (q quaternion) times(r quaternion) quaternion {
+	return quaternion{
+		q[0]*r[0] - q[1]*r[1] - q[2]*r[2] - q[3]*r[3],
+		q[0]*r[1] + q[1]*r[0] + q[2]*r[3] - q[3]*r[2],
+		q[0]*r[2] - q[1]*r[3] + q[2]*r[0] + q[3]*r[1],
+		q[0]*r[3] + q[1]*r[2] - q[2]*r[1] + q[3]*r[0],
+	}
+}
+
+// between returns the attitude q of a body in the world for other axes of both.
+func (q quaternion) between(world, body axes) quaternion {
+	return world.q.times(q).times(body.q.inverse())
+}
+
+// matrix returns the rotation of a quaternion of length 1.
+func (q quaternion) matrix() matrix {
+	w, x, y, z := q[0], q[1], q[2], q[3]
+	return matrix{
+		{1 - 2*(y*y+z*z), 2 * (x*y - w*z), 2 * (x*z + w*y)},
+		{2 * (x*y + w*z), 1 - 2*(x*x+z*z), 2 * (y*z - w*x)},
+		{2 * (x*z - w*y), 2 * (y*z + w*x), 1 - 2*(x*x+y*y)},
+	}
+}
+
+func (q quaternion) message() geometry_msgs.Quaternion {
+	return geometry_msgs.Quaternion{W: q[0], X: q[1], Y: q[2], Z: q[3]}
+}
+
+// covariance is one of position and rotation, or of velocity and rates: 6×6, row by row.
+type covariance [36]float64
+
+// unknown is the covariance of what nobody knows how exact it is, as sensor_msgs/Imu has it.
+func unknown() covariance { return covariance{-1} }
+
+// fromTriangle returns the covariance of which MAVLink has the upper right triangle, row by row, or the unknown one if it has none.
+func fromTriangle(upper *[21]float32) (c covariance) {
+	if math.IsNaN(float64(upper[0])) {
+		return unknown()
+	}
+	next := 0
+	for i := range 6 {
+		for j := i; j < 6; j++ {
+			c[6*i+j], c[6*j+i] = float64(upper[next]), float64(upper[next])
+			next++
+		}
+	}
+	return c
+}
+
+// rotated returns a covariance for other axes: linear is the rotation of what its first three rows are of, angular that of the others.
+func (c covariance) rotated(linear, angular matrix) covariance {
+	if c[0] < 0 {
+		return c
+	}
+	return c.rows(linear, angular).transposed().rows(linear, angular)
+}
+
+// rows returns the product of the block diagonal matrix of two rotations and c.
+func (c covariance) rows(linear, angular matrix) (p covariance) {
+	for j := range 6 {
+		for block, m := range [2]matrix{linear, angular} {
+			v := m.rotate(vector{c[18*block+j], c[18*block+6+j], c[18*block+12+j]})
+			p[18*block+j], p[18*block+6+j], p[18*block+12+j] = v[0], v[1], v[2]
+		}
+	}
+	return p
+}
+
+func (c covariance) transposed() (t covariance) {
+	for i := range 6 {
+		for j := range 6 {
+			t[6*i+j] = c[6*j+i]
+		}
+	}
+	return t
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// geoid is a grid of heights of the mean sea level above the ellipsoid, in a file of GeographicLib such as egm96-5.pgm: a PGM of 16 bits
+// a pixel whose comments say what the numbers are. Rows go from the north pole to the south pole, columns east from Greenwich.
+type geoid struct {
+	file          *os.File
+	width, height int
+	offset, scale float64 // m, and m per unit
+	start         int64   // of the pixels in the file
+
+	// The heights around the last place that was asked for.
+	column, row int
+	corners     [4]float64 // north-west, north-east, south-west, south-east
+}
+
+func openGeoid(path string) (*geoid, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	g := &geoid{file: f, row: -1, offset: math.NaN(), scale: math.NaN()}
+	if err := g.readHeader(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read geoid %s: %w", path, err), f.Close())
+	}
+	return g, nil
+}
+
+func (g *geoid) readHeader() error {
+	r := bufio.NewReader(io.LimitReader(g.file, 1<<16))
+	var words []string
+	for len(words) < 4 {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("it has no header of a PGM file of 16 bits: %w", err)
+		}
+		g.start += int64(len(line))
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) > 2 && fields[0] == "#" && fields[1] == "Offset":
+			g.offset, err = strconv.ParseFloat(fields[2], 64)
+		case len(fields) > 2 && fields[0] == "#" && fields[1] == "Scale":
+			g.scale, err = strconv.ParseFloat(fields[2], 64)
+		case !strings.HasPrefix(line, "#"):
+			words = append(words, fields...)
+		}
+		if err != nil {
+			return fmt.Errorf("header, line %q: %w", strings.TrimSpace(line), err)
+		}
+	}
+	if words[0] != "P5" || len(words) != 4 || words[3] != "65535" {
+		return fmt.Errorf("its header is %q, want that of a PGM file of 16 bits", words)
+	}
+	if math.IsNaN(g.offset) || math.IsNaN(g.scale) {
+		return errors.New("its header has no lines '# Offset' and '# Scale', as GeographicLib writes them")
+	}
+	var err error
+	if g.width, err = strconv.Atoi(words[1]); err == nil {
+		g.height, err = strconv.Atoi(words[2])
+	}
+	const most = 1 << 20
+	if err != nil || g.width < 2 || g.height < 3 || g.width > most || g.height > most {
+		return fmt.Errorf("it has %s columns and %s rows", words[1], words[2])
+	}
+	info, err := g.file.Stat()
+	if err != nil {
+		return err
+	}
+	if want := g.start + 2*int64(g.width)*int64(g.height); info.Size() < want {
+		return fmt.Errorf("it has %d bytes, want %d: it is cut short", info.Size(), want)
+	}
+	return nil
+}
+
+// above returns the height of the geoid above the ellipsoid in m, linear between the points of the grid. Degrees.
+func (g *geoid) above(latitude, longitude float64) (float64, error) {
+	if !(math.Abs(latitude) <= 90) || math.IsNaN(longitude) || math.IsInf(longitude, 0) {
+		return 0, fmt.Errorf("%v, %v is no place on Earth", latitude, longitude)
+	}
+	longitude = math.Mod(longitude, 360)
+	if longitude < 0 {
+		longitude += 360
+	}
+	x := longitude / 360 * float64(g.width)
+	y := (90 - latitude) / 180 * float64(g.height-1)
+	column, row := int(x)%g.width, min(int(y), g.height-2)
+	if column != g.column || row != g.row {
+		if err := g.load(column, row); err != nil {
+			return 0, err
+		}
+	}
+	fx, fy := x-math.Floor(x), y-float64(row)
+	c := &g.corners
+	return (1-fy)*((1-fx)*c[0]+fx*c[1]) + fy*((1-fx)*c[2]+fx*c[3]), nil
+}
+
+// load reads the heights around a cell of the grid.
+func (g *geoid) load(column, row int) error {
+	g.row = -1
+	var pixel [2]byte
+	for i := range g.corners {
+		x, y := (column+i%2)%g.width, row+i/2
+		if _, err := g.file.ReadAt(pixel[:], g.start+2*(int64(y)*int64(g.width)+int64(x))); err != nil {
+			return fmt.Errorf("read geoid %s: %w", g.file.Name(), err)
+		}
+		g.corners[i] = g.offset + g.scale*float64(binary.BigEndian.Uint16(pixel[:]))
+	}
+	g.column, g.row = column, row
+	return nil
+}
+
+func (g *geoid) close() error { return g.file.Close() }
+
+// standardGeoid is where Debian's geographiclib-tools put what mavros needs.
+const standardGeoid = "/usr/share/GeographicLib/geoids/egm96-5.pgm"
+
+// findGeoid opens the geoid at path, or the standard one, nil if that is not there.
+func findGeoid(path string) (*geoid, error) {
+	if path != "" {
+		return openGeoid(path)
+	}
+	g, err := openGeoid(standardGeoid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return g, err
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"math"
+
+	"tapedeck/bridge"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/mavros_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+)
+
+const (
+	unknown8  = math.MaxUint8
+	unknown16 = math.MaxUint16
+)
+
+// globe is what an autopilot says of where on Earth it is.
+type globe struct {
+	hasRaw     bool    // a GPS_RAW_INT has come
+	satellites int     // of the last one; -1: not known
+	undulation float64 // of the geoid as the GPS receiver has it, in m; NaN: it does not tell
+	noGeoid    bool    // altitudes are above mean sea level, for lack of a geoid
+	plane      *tangentPlane
+
+	receiver    sensor_msgs.NavSatFix // of the last GPS_RAW_INT
+	receiverRaw mavros_msgs.GPSRAW
+	speed       geometry_msgs.TwistStamped
+	count       std_msgs.UInt32
+	fused       sensor_msgs.NavSatFix
+	odometry    nav_msgs.Odometry
+	number      std_msgs.Float64
+	altitudes   mavros_msgs.Altitude
+	hud         mavros_msgs.VfrHud
+}
+
+func (v *vehicle) setGlobe() {
+	v.satellites, v.undulation = -1, math.NaN()
+	v.receiver.Status = sensor_msgs.NavSatStatus{Status: sensor_msgs.NavSatStatus_STATUS_NO_FIX, Service: sensor_msgs.NavSatStatus_SERVICE_GPS}
+	v.receiver.PositionCovariance[0] = -1
+}
+
+func (v *vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
+	v.hasRaw = true
+	fix := &v.receiver
+	fix.Header = v.header(v.o.BaseFrame)
+	fix.Status.Status = sensor_msgs.NavSatStatus_STATUS_NO_FIX
+	if m.FixType > ardupilotmega.GPS_FIX_TYPE_2D_FIX {
+		fix.Status.Status = sensor_msgs.NavSatStatus_STATUS_FIX
+	}
+	v.undulation = math.NaN()
+	if m.AltEllipsoid != 0 {
+		v.undulation = float64(m.AltEllipsoid-m.Alt) * millimetre
+	}
+	v.setPlace(fix, m.Lat, m.Lon, m.Alt)
+	if m.AltEllipsoid != 0 {
+		fix.Altitude = float64(m.AltEllipsoid) / 1e3
+	}
+	switch {
+	case m.HAcc > 0 && m.VAcc > 0:
+		v.setAccuracy(float64(m.HAcc)/1e3, float64(m.VAcc)/1e3, sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN)
+	case m.Eph != unknown16 && m.Epv != unknown16:
+		v.setAccuracy(float64(m.Eph)/100*v.o.GPSError, float64(m.Epv)/100*v.o.GPSError, sensor_msgs.NavSatFix_COVARIANCE_TYPE_APPROXIMATED)
+	default:
+		fix.PositionCovariance, fix.PositionCovarianceType = [9]float64{-1}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN
+	}
+	v.out.send(gpsFix, fix)
+
+	if m.Vel != unknown16 && m.Cog != unknown16 {
+		east, north := math.Sincos(float64(m.Cog) / 100 * math.Pi / 180)
+		speed := float64(m.Vel) / 100
+		v.speed.Header = v.header(v.o.MapFrame)
+		v.speed.Twist.Linear = geometry_msgs.Vector3{X: speed * east, Y: speed * north}
+		v.out.send(gpsVelocity, &v.speed)
+	}
+	v.satellites = -1
+	if m.SatellitesVisible != unknown8 {
+		v.satellites = int(m.SatellitesVisible)
+		v.count.Data = uint32(m.SatellitesVisible)
+		v.out.send(gpsSatellites, &v.count)
+	}
+	v.receiverRaw = mavros_msgs.GPSRAW{
+		Header: v.header(v.o.BaseFrame), FixType: uint8(m.FixType), Lat: m.Lat, Lon: m.Lon, Alt: m.Alt, Eph: m.Eph, Epv: m.Epv, Vel: m.Vel, Cog: m.Cog,
+		SatellitesVisible: m.SatellitesVisible, AltEllipsoid: m.AltEllipsoid, HAcc: m.HAcc, VAcc: m.VAcc, VelAcc: m.VelAcc,
+		HdgAcc: int32(m.HdgAcc), Yaw: m.Yaw, DgpsNumch: unknown8, DgpsAge: math.MaxUint32,
+	}
+	v.out.send(gpsRaw, &v.receiverRaw)
+}
+
+// setAccuracy gives the receiver's fix the covariance for standard deviations in m.
+func (v *vehicle) setAccuracy(horizontal, vertical float64, kind uint8) {
+	v.receiver.PositionCovariance = [9]float64{0: horizontal * horizontal, 4: horizontal * horizontal, 8: vertical * vertical}
+	v.receiver.PositionCovarianceType = kind
+}
+
+func (v *vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
+	fix := &v.fused
+	fix.Header = v.header(v.o.BaseFrame)
+	v.setPlace(fix, m.Lat, m.Lon, m.Alt)
+	fix.Status, fix.PositionCovariance, fix.PositionCovarianceType = v.receiver.Status, v.receiver.PositionCovariance, v.receiver.PositionCovarianceType
+	switch {
+	case m.Lat == 0 && m.Lon == 0: // as long as the estimator has no position
+		fix.Status.Status = sensor_msgs.NavSatStatus_STATUS_NO_FIX
+	case !v.hasRaw:
+		fix.Status.Status = sensor_msgs.NavSatStatus_STATUS_FIX
+	}
+	v.out.send(globalFix, fix)
+	v.number.Data = float64(m.RelativeAlt) / 1e3
+	v.out.send(globalRelativeAltitude, &v.number)
+	v.number.Data = math.NaN()
+	if m.Hdg != unknown16 {
+		v.number.Data = float64(m.Hdg) / 100
+	}
+	v.out.send(globalHeading, &v.number)
+
+	fixed := fix.Status.Status >= sensor_msgs.NavSatStatus_STATUS_FIX
+	if v.plane == nil && fixed {
+		v.plane = newTangentPlane(fix.Latitude, fix.Longitude, fix.Altitude)
+	}
+	if v.plane == nil || m.Lat == 0 && m.Lon == 0 {
+		return
+	}
+	o := &v.globe.odometry
+	o.Header, o.ChildFrameId = v.header(v.o.MapFrame), v.o.BaseFrame
+	o.Pose.Pose.Position = v.plane.place(fix.Latitude, fix.Longitude, fix.Altitude).point()
+	o.Pose.Pose.Orientation = geometry_msgs.Quaternion{W: 1} // with a covariance that says that it is not known
+	if v.oriented {
+		o.Pose.Pose.Orientation = v.orientation.message()
+	}
+	o.Pose.Covariance = covariance{}
+	for i := range 3 {
+		copy(o.Pose.Covariance[6*i:6*i+3], fix.PositionCovariance[3*i:3*i+3])
+		o.Pose.Covariance[7*(i+3)] = v.o.RotationVariance
+	}
+	// In ENU rather than along the axes of the body, as mavros has it.
+	o.Twist.Twist.Linear = toENU.m.rotate(newVector(m.Vx, m.Vy, m.Vz).scale(0.01)).vector3()
+	o.Twist.Covariance = unknown()
+	v.out.send(globalLocal, o)
+}
+
+// setPlace sets where a fix is: 1e-7 degrees, mm above mean sea level.
+func (v *vehicle) setPlace(fix *sensor_msgs.NavSatFix, lat, lon, alt int32) {
+	fix.Latitude, fix.Longitude = float64(lat)/1e7, float64(lon)/1e7
+	fix.Altitude = float64(alt)/1e3 + v.geoidHeight(fix.Latitude, fix.Longitude)
+}
+
+// geoidHeight returns the height of mean sea level above the ellipsoid in m: as the GPS receiver has it, else the geoid's, else 0.
+func (v *vehicle) geoidHeight(latitude, longitude float64) float64 {
+	if !math.IsNaN(v.undulation) {
+		return v.undulation
+	}
+	v.noGeoid = v.geoid == nil
+	if v.noGeoid {
+		v.once(bridge.Warn, "altitudes are published above mean sea level rather than above the ellipsoid: the autopilot does not tell the latter, and "+
+			"there is no geoid; install GeographicLib's egm96-5 (geographiclib-get-geoids egm96-5) or name the file with geoid")
+		return 0
+	}
+	height, err := v.geoid.above(latitude, longitude)
+	if err != nil {
+		v.once(bridge.Error, "altitudes are published above mean sea level: %v", err)
+		v.noGeoid = true
+	}
+	return height
+}
+
+func (v *vehicle) sendAltitude(m *common.MessageAltitude) {
+	v.altitudes = mavros_msgs.Altitude{
+		Header: v.header(v.o.MapFrame), Monotonic: m.AltitudeMonotonic, Amsl: m.AltitudeAmsl, Local: m.AltitudeLocal,
+		Relative: m.AltitudeRelative, Terrain: m.AltitudeTerrain, BottomClearance: m.BottomClearance,
+	}
+	v.out.send(altitude, &v.altitudes)
+}
+
+func (v *vehicle) sendHUD(m *common.MessageVfrHud) {
+	v.hud = mavros_msgs.VfrHud{
+		Header: v.header(""), Airspeed: m.Airspeed, Groundspeed: m.Groundspeed, Heading: m.Heading, Throttle: float32(m.Throttle) / 100,
+		Altitude: m.Alt, Climb: m.Climb,
+	}
+	v.out.send(vfrHUD, &v.hud)
+}

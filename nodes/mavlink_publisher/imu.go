@@ -1,0 +1,193 @@
+package main
+
+import (
+	"tapedeck/bridge"
+	"tapedeck/msgs/sensor_msgs"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+)
+
+// What MAVLink's units are in those of ROS.
+const (
+	gauss        = 1e-4           // T
+	milligauss   = 1e-7           // T
+	hectopascal  = 100.0          // Pa
+	milliradian  = 1e-3           // rad
+	milligravity = 9.80665 / 1000 // m/s²
+	millimetre   = 1e-3           // m
+	centidegree  = 1e-2           // degrees
+)
+
+// imuSource is a message that tells what an IMU measures. The greatest that comes counts.
+type imuSource int
+
+const (
+	rawIMU imuSource = iota + 1
+	scaledIMU
+	highresIMU
+)
+
+// inertial is what an autopilot says of its attitude and of the sensors in it.
+type inertial struct {
+	source      imuSource
+	highresBaro bool // pressures come with HIGHRES_IMU
+	quaternions bool // attitudes come as ATTITUDE_QUATERNION
+
+	oriented    bool       // an attitude has come
+	orientation quaternion // FLU in ENU
+	rates       vector     // FLU, rad/s
+
+	data, measured sensor_msgs.Imu
+	field          sensor_msgs.MagneticField
+	pressure       sensor_msgs.FluidPressure
+	temperature    sensor_msgs.Temperature
+}
+
+func (v *vehicle) setInertial() {
+	v.data.OrientationCovariance = diagonal(v.o.OrientationStdev)
+	v.measured.OrientationCovariance = diagonal(0)
+	v.data.LinearAccelerationCovariance = diagonal(0)
+	v.data.AngularVelocityCovariance = diagonal(v.o.AngularVelocityStdev)
+	v.field.MagneticFieldCovariance = diagonal(v.o.MagneticStdev)
+}
+
+// diagonal returns the covariance for a standard deviation, 0 for one that is not known.
+func diagonal(stdev float64) [9]float64 {
+	if stdev == 0 {
+		return [9]float64{-1}
+	}
+	return [9]float64{0: stdev * stdev, 4: stdev * stdev, 8: stdev * stdev}
+}
+
+func (v *vehicle) attitude(m *common.MessageAttitude) {
+	if !v.quaternions {
+		v.sendAttitude(fromEuler(m.Roll, m.Pitch, m.Yaw), newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
+	}
+}
+
+func (v *vehicle) attitudeQuaternion(m *common.MessageAttitudeQuaternion) {
+	v.quaternions = true
+	v.sendAttitude(newQuaternion(m.Q1, m.Q2, m.Q3, m.Q4), newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
+}
+
+func (v *vehicle) sendAttitude(q quaternion, rates vector) {
+	v.orientation, v.rates, v.oriented = q.between(toENU, toFLU), toFLU.m.rotate(rates), true
+	v.data.Header = v.header(v.o.BaseFrame)
+	v.data.Orientation = v.orientation.message()
+	v.data.AngularVelocity = v.rates.vector3()
+	v.out.send(imuData, &v.data)
+}
+
+// prefers says whether a source of the IMU is the best that comes.
+func (v *vehicle) prefers(s imuSource) bool {
+	v.source = max(v.source, s)
+	return s == v.source
+}
+
+func (v *vehicle) highresIMU(m *common.MessageHighresImu) {
+	const (
+		acceleration = ardupilotmega.HIGHRES_IMU_UPDATED_XACC | ardupilotmega.HIGHRES_IMU_UPDATED_YACC | ardupilotmega.HIGHRES_IMU_UPDATED_ZACC
+		rates        = ardupilotmega.HIGHRES_IMU_UPDATED_XGYRO | ardupilotmega.HIGHRES_IMU_UPDATED_YGYRO | ardupilotmega.HIGHRES_IMU_UPDATED_ZGYRO
+		field        = ardupilotmega.HIGHRES_IMU_UPDATED_XMAG | ardupilotmega.HIGHRES_IMU_UPDATED_YMAG | ardupilotmega.HIGHRES_IMU_UPDATED_ZMAG
+	)
+	if m.Id != 0 || !v.prefers(highresIMU) {
+		return
+	}
+	has := func(bits ardupilotmega.HIGHRES_IMU_UPDATED_FLAGS) bool { return m.FieldsUpdated&bits == bits }
+	if has(acceleration) || has(rates) {
+		v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro), newVector(m.Xacc, m.Yacc, m.Zacc), has(rates), has(acceleration))
+	}
+	if has(field) {
+		v.sendField(newVector(m.Xmag, m.Ymag, m.Zmag).scale(gauss))
+	}
+	if has(ardupilotmega.HIGHRES_IMU_UPDATED_ABS_PRESSURE) {
+		v.highresBaro = true
+		v.sendPressure(imuStaticPressure, m.AbsPressure)
+	}
+	if has(ardupilotmega.HIGHRES_IMU_UPDATED_DIFF_PRESSURE) {
+		v.sendPressure(imuDiffPressure, m.DiffPressure)
+	}
+	if has(ardupilotmega.HIGHRES_IMU_UPDATED_TEMPERATURE) {
+		v.sendTemperature(imuTemperature, float64(m.Temperature))
+	}
+}
+
+func (v *vehicle) scaledIMU(m *common.MessageScaledImu) {
+	if !v.prefers(scaledIMU) {
+		return
+	}
+	v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro).scale(milliradian), newVector(m.Xacc, m.Yacc, m.Zacc).scale(milligravity), true, true)
+	v.sendField(newVector(m.Xmag, m.Ymag, m.Zmag).scale(milligauss))
+	v.sendIMUTemperature(m.Temperature)
+}
+
+func (v *vehicle) rawIMU(m *common.MessageRawImu) {
+	if m.Id != 0 || !v.prefers(rawIMU) {
+		return
+	}
+	unit := 0.0
+	switch v.firmware {
+	case ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA:
+		unit = milligravity
+	case ardupilotmega.MAV_AUTOPILOT_PX4:
+		unit = millimetre
+	default:
+		v.once(bridge.Warn, "%s is not published from RAW_IMU: in which units this autopilot (%v) has it is not known", topics[imuRaw].name, v.firmware)
+		return
+	}
+	v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro).scale(milliradian), newVector(m.Xacc, m.Yacc, m.Zacc).scale(unit), true, true)
+	v.sendField(newVector(m.Xmag, m.Ymag, m.Zmag).scale(milligauss))
+	v.sendIMUTemperature(m.Temperature)
+}
+
+func (v *vehicle) scaledPressure(m *common.MessageScaledPressure) {
+	if v.highresBaro {
+		return
+	}
+	v.sendTemperature(imuBaroTemperature, float64(m.Temperature)*centidegree)
+	v.sendPressure(imuStaticPressure, m.PressAbs)
+	v.sendPressure(imuDiffPressure, m.PressDiff)
+}
+
+// sendIMU publishes what an IMU measures, in FRD. What is not new is not known.
+func (v *vehicle) sendIMU(rates, acceleration vector, newRates, newAcceleration bool) {
+	v.measured.Header = v.header(v.o.BaseFrame)
+	v.measured.AngularVelocity = toFLU.m.rotate(rates).vector3()
+	v.measured.LinearAcceleration = toFLU.m.rotate(acceleration).vector3()
+	v.measured.AngularVelocityCovariance, v.measured.LinearAccelerationCovariance = diagonal(0), diagonal(0)
+	if newRates {
+		v.measured.AngularVelocityCovariance = diagonal(v.o.AngularVelocityStdev)
+	}
+	if newAcceleration {
+		v.measured.LinearAccelerationCovariance = diagonal(v.o.LinearAccelerationStdev)
+		v.data.LinearAcceleration, v.data.LinearAccelerationCovariance = v.measured.LinearAcceleration, v.measured.LinearAccelerationCovariance
+	}
+	v.out.send(imuRaw, &v.measured)
+}
+
+// sendField publishes a magnetic field in T, in FRD.
+func (v *vehicle) sendField(field vector) {
+	v.field.Header = v.header(v.o.BaseFrame)
+	v.field.MagneticField = toFLU.m.rotate(field).vector3()
+	v.out.send(imuMag, &v.field)
+}
+
+func (v *vehicle) sendPressure(t topic, hPa float32) {
+	v.pressure.Header = v.header(v.o.BaseFrame)
+	v.pressure.FluidPressure = float64(hPa) * hectopascal
+	v.out.send(t, &v.pressure)
+}
+
+// sendIMUTemperature publishes a temperature in 0.01 °C; 0 stands for none.
+func (v *vehicle) sendIMUTemperature(t int16) {
+	if t != 0 {
+		v.sendTemperature(imuTemperature, float64(t)*centidegree)
+	}
+}
+
+func (v *vehicle) sendTemperature(t topic, celsius float64) {
+	v.temperature.Header = v.header(v.o.BaseFrame)
+	v.temperature.Temperature = celsius
+	v.out.send(t, &v.temperature)
+}

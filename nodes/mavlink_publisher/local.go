@@ -1,0 +1,130 @@
+package main
+
+import (
+	"math"
+
+	"tapedeck/bridge"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/nav_msgs"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+)
+
+// local is what an autopilot says of where it is from its origin.
+type local struct {
+	plain, covariant bool // LOCAL_POSITION_NED, LOCAL_POSITION_NED_COV come
+
+	odometry     nav_msgs.Odometry
+	external     nav_msgs.Odometry // of ODOMETRY
+	pose         geometry_msgs.PoseStamped
+	poseCov      geometry_msgs.PoseWithCovarianceStamped
+	velocity     geometry_msgs.TwistStamped
+	velocityCov  geometry_msgs.TwistWithCovarianceStamped
+	acceleration geometry_msgs.AccelWithCovarianceStamped
+}
+
+func (v *vehicle) localPositionNED(m *common.MessageLocalPositionNed) {
+	if !v.setLocal(newVector(m.X, m.Y, m.Z), newVector(m.Vx, m.Vy, m.Vz)) {
+		return
+	}
+	v.plain = true
+	o := &v.local.odometry
+	o.Pose.Covariance, o.Twist.Covariance = unknown(), unknown()
+	if !v.covariant {
+		v.out.send(localOdometry, o)
+	}
+	v.sendLocal()
+}
+
+func (v *vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
+	if !v.setLocal(newVector(m.X, m.Y, m.Z), newVector(m.Vx, m.Vy, m.Vz)) {
+		return
+	}
+	v.covariant = true
+	o := &v.local.odometry
+	c := &m.Covariance // the upper right triangle of 9×9: position, velocity, acceleration
+	toBody := v.orientation.inverse().matrix().times(toENU.m)
+	o.Pose.Covariance = fromBlock(c[0], c[1], c[2], c[9], c[10], c[17], v.o.OrientationStdev).rotated(toENU.m, same.m)
+	o.Twist.Covariance = fromBlock(c[24], c[25], c[26], c[30], c[31], c[35], v.o.AngularVelocityStdev).rotated(toBody, same.m)
+	v.out.send(localOdometry, o)
+	v.poseCov.Header, v.poseCov.Pose = o.Header, o.Pose
+	v.out.send(localPoseCov, &v.poseCov)
+	v.velocityCov.Header, v.velocityCov.Twist = v.header(v.o.BaseFrame), o.Twist
+	v.out.send(localVelocityBodyCov, &v.velocityCov)
+	if !v.plain {
+		v.sendLocal()
+	}
+	v.acceleration.Header = o.Header
+	v.acceleration.Accel.Accel.Linear = toENU.m.rotate(newVector(m.Ax, m.Ay, m.Az)).vector3()
+	v.acceleration.Accel.Covariance = fromBlock(c[39], c[40], c[41], c[42], c[43], c[44], 0).rotated(toENU.m, same.m)
+	v.out.send(localAcceleration, &v.acceleration)
+}
+
+// setLocal sets odometry but for the covariances, from position and velocity in NED. It does not before an attitude is known.
+func (v *vehicle) setLocal(position, velocity vector) bool {
+	if !v.oriented {
+		v.once(bridge.Warn, "local_position/… is published once the autopilot tells its attitude, too")
+		return false
+	}
+	o := &v.local.odometry
+	o.Header, o.ChildFrameId = v.header(v.o.MapFrame), v.o.BaseFrame
+	o.Pose.Pose = geometry_msgs.Pose{Position: toENU.m.rotate(position).point(), Orientation: v.orientation.message()}
+	v.velocity.Twist.Linear = toENU.m.rotate(velocity).vector3()
+	v.velocity.Twist.Angular = v.orientation.matrix().rotate(v.rates).vector3()
+	o.Twist.Twist.Linear = v.orientation.inverse().matrix().rotate(toENU.m.rotate(velocity)).vector3()
+	o.Twist.Twist.Angular = v.rates.vector3()
+	return true
+}
+
+// sendLocal publishes pose and velocities as setLocal left them.
+func (v *vehicle) sendLocal() {
+	o := &v.local.odometry
+	v.pose.Header, v.pose.Pose = o.Header, o.Pose.Pose
+	v.out.send(localPose, &v.pose)
+	v.velocity.Header = o.Header
+	v.out.send(localVelocity, &v.velocity)
+	v.velocity.Header, v.velocity.Twist = v.header(v.o.BaseFrame), o.Twist.Twist
+	v.out.send(localVelocityBody, &v.velocity)
+}
+
+// localAxes are those of MAVLink's frames that ODOMETRY may be in.
+var localAxes = map[common.MAV_FRAME]axes{
+	common.MAV_FRAME_LOCAL_NED: toENU, common.MAV_FRAME_LOCAL_ENU: same, common.MAV_FRAME_LOCAL_FRD: toFLU, common.MAV_FRAME_LOCAL_FLU: same,
+}
+
+func (v *vehicle) sendOdometry(m *common.MessageOdometry) {
+	world, ok := localAxes[m.FrameId]
+	q := newQuaternion(m.Q[0], m.Q[1], m.Q[2], m.Q[3])
+	toBody := toFLU.m // of the velocity
+	switch m.ChildFrameId {
+	case common.MAV_FRAME_BODY_FRD, common.MAV_FRAME_BODY_NED:
+	case m.FrameId:
+		toBody = toFLU.m.times(q.inverse().matrix())
+	default:
+		ok = false
+	}
+	if !ok {
+		v.once(bridge.Warn, "odometry/in is not published: it is in the frames %v and %v", m.FrameId, m.ChildFrameId)
+		return
+	}
+	o := &v.external
+	o.Header, o.ChildFrameId = v.header(v.o.OdomFrame), v.o.BaseFrame
+	o.Pose.Pose.Position = world.m.rotate(newVector(m.X, m.Y, m.Z)).point()
+	o.Pose.Pose.Orientation = q.between(world, toFLU).message()
+	o.Pose.Covariance = fromTriangle(&m.PoseCovariance).rotated(world.m, world.m)
+	o.Twist.Twist.Linear = toBody.rotate(newVector(m.Vx, m.Vy, m.Vz)).vector3()
+	o.Twist.Twist.Angular = toFLU.m.rotate(newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed)).vector3()
+	o.Twist.Covariance = fromTriangle(&m.VelocityCovariance).rotated(toBody, toFLU.m)
+	v.out.send(odometryIn, o)
+}
+
+// fromBlock returns a covariance whose first three rows have this upper right triangle, and the others a standard deviation.
+func fromBlock(xx, xy, xz, yy, yz, zz float32, stdev float64) covariance {
+	if math.IsNaN(float64(xx)) {
+		return unknown()
+	}
+	upper := [21]float32{0: xx, 1: xy, 2: xz, 6: yy, 7: yz, 11: zz}
+	c := fromTriangle(&upper)
+	c[21], c[28], c[35] = stdev*stdev, stdev*stdev, stdev*stdev
+	return c
+}

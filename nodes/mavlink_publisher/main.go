@@ -1,0 +1,79 @@
+// Mavlink_publisher publishes what MAVLink autopilots say on ROS 2 topics, as mavros does.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"reflect"
+	"time"
+
+	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
+)
+
+const long = `Publishes what MAVLink autopilots say on ROS 2 topics under mavros' names and types, from serial ports, UDP, TCP and
+telemetry logs (.tlog). Nothing is sent to an autopilot unless options ask for it. With a .tlog file it ends at the end of it.`
+
+func main() {
+	o := defaultOptions()
+	root := config.New("mavlink_publisher [SOURCE...]", "publish what autopilots say", long, &o, func(ctx context.Context, in *config.Input) error {
+		return run(ctx, in, &o)
+	})
+	graph.ShowMiddleware(root)
+	config.Main(root)
+}
+
+func run(ctx context.Context, in *config.Input, o *options) (err error) {
+	entries, err := o.entries(in.Args)
+	if err != nil {
+		return err
+	}
+	bySource, err := group(entries)
+	if err != nil {
+		return err
+	}
+	node, err := graph.Open("mavlink_publisher", in, o, os.Stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	p, err := newPublisher(node, time.Now(), o, bySource)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	return p.run(ctx)
+}
+
+// group returns the vehicles of each source. Vehicles of one source agree on how it is listened to. The error is one of usage.
+func group(entries []entry) (groups [][]entry, err error) {
+	index := map[string]int{}
+	for _, e := range entries {
+		options, err := linkOptions(e.Vehicle)
+		if err != nil {
+			return nil, err
+		}
+		i, ok := index[e.Source]
+		if !ok {
+			index[e.Source] = len(groups)
+			groups = append(groups, []entry{e})
+			continue
+		}
+		first := groups[i][0]
+		others, err := linkOptions(first.Vehicle)
+		if err != nil {
+			return nil, err
+		}
+		if !reflect.DeepEqual(options, others) {
+			return nil, config.Usagef("vehicles.%s: %s is the source of %s, too, with other options of the link", e.name, e.Source, first.name)
+		}
+		for _, other := range groups[i] {
+			if other.System == e.System {
+				return nil, config.Usagef("vehicles.%s: %s has system %d of %s already", e.name, other.name, e.System, e.Source)
+			}
+		}
+		groups[i] = append(groups[i], e)
+	}
+	return groups, nil
+}

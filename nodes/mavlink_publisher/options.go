@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tapedeck/bridge/mavlink"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/hardware"
+)
+
+// theVehicle is the name of the only vehicle of which nothing is said: mavros' namespace.
+const theVehicle = "mavros"
+
+// options are the publisher's parameters, each at once a flag, a ROS parameter and a line of config/mavlink_publisher.yaml.
+type options struct {
+	Vehicles map[string]*hardware.Vehicle `param:"vehicles" group:"Vehicles" help:"vehicles by name, each with options of its own: NAME is the namespace of its topics"`
+	hardware.Vehicle
+
+	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers" help:"begin with a .tlog file once every topic has a subscriber"`
+	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"begin with a .tlog file once all subscribers that are there have met their publishers, at the latest after this; 0 does not wait"`
+	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Subscribers" min:"0" help:"how long to wait at the end of a .tlog file until reliable subscribers have everything; 0 does not wait"`
+
+	Clock       float64 `param:"clock" alias:"hz" group:"Status" min:"0" max:"10000" bare:"40" help:"publish the time of a .tlog file on /clock so many times a second of it; 0 is never"`
+	Diagnostics bool    `param:"diagnostics" group:"Status" help:"tell how links and vehicles are on /diagnostics"`
+
+	graph.Options
+}
+
+func defaultOptions() options {
+	return options{Vehicle: hardware.DefaultVehicle(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second, Diagnostics: true}
+}
+
+// entry is a vehicle that was asked for.
+type entry struct {
+	name string
+	*hardware.Vehicle
+}
+
+// entries returns the vehicles that options and arguments ask for. The error is one of usage.
+func (o *options) entries(args []string) ([]entry, error) {
+	var list []entry
+	for _, name := range slices.Sorted(maps.Keys(o.Vehicles)) {
+		list = append(list, entry{name, o.Vehicles[name]})
+	}
+	sources := args
+	if len(args) == 0 && len(list) == 0 {
+		sources = []string{o.Source}
+	}
+	for i, source := range sources {
+		one := o.Vehicle
+		one.Source = source
+		name := theVehicle
+		if len(sources) > 1 {
+			name = fmt.Sprintf("vehicle_%d", i)
+		}
+		if o.Vehicles[name] != nil {
+			return nil, config.Usagef("vehicles.%s: a source on the command line has that name already", name)
+		}
+		list = append(list, entry{name, &one})
+	}
+	for _, e := range list {
+		if e.Source == "" {
+			if e.name == theVehicle {
+				return nil, config.Usagef("name a source: serial:/dev/ttyACM0:57600, udp://:14550, tcp://host:5760 or a .tlog file")
+			}
+			return nil, config.Usagef("vehicles.%s.source: it has none", e.name)
+		}
+	}
+	return list, nil
+}
+
+// linkOptions returns how the source of a vehicle is listened to. The error is one of usage.
+func linkOptions(v *hardware.Vehicle) (mavlink.Options, error) {
+	o := mavlink.Options{
+		Rate: v.Rate, System: uint8(v.OwnSystem), Component: uint8(v.OwnComponent), Heartbeat: v.Heartbeat, TimeSync: v.TimeSync,
+		AnswerTimeSync: v.TimeSync > 0, Streams: map[uint8]uint16{}, Intervals: map[uint32]float64{},
+	}
+	switch v.Stamps {
+	case "receive":
+		o.Stamps = mavlink.StampReceive
+	case "vehicle":
+		o.Stamps = mavlink.StampVehicle
+	}
+	for _, text := range v.Streams {
+		name, hz, _ := strings.Cut(text, "=")
+		id, err := strconv.ParseUint(name, 10, 8)
+		rate, err2 := strconv.ParseUint(hz, 10, 16)
+		if err != nil || err2 != nil {
+			return o, config.Usagef("streams: %q is none, want ID=HZ in whole numbers, such as 0=4", text)
+		}
+		o.Streams[uint8(id)] = uint16(rate)
+	}
+	for _, text := range v.Intervals {
+		name, hz, _ := strings.Cut(text, "=")
+		id, err := strconv.ParseUint(name, 10, 24)
+		if err != nil {
+			var known uint32
+			known, err = mavlink.MessageID(name)
+			id = uint64(known)
+		}
+		rate, err2 := strconv.ParseFloat(hz, 64)
+		if err = errors.Join(err, err2); err != nil {
+			return o, config.Usagef("intervals: %q is none, want MESSAGE=HZ such as ATTITUDE_QUATERNION=100: %w", text, err)
+		}
+		o.Intervals[uint32(id)] = rate
+	}
+	return o, nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"math"
+	"strconv"
+
+	"tapedeck/msgs/mavros_msgs"
+	"tapedeck/msgs/sensor_msgs"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+)
+
+const (
+	moreInNext    = unknown16 - 1 // a cell with more than 65.534 V: the rest is in the next number
+	mostOfCell    = 4.5           // V
+	noTemperature = math.MaxInt16
+)
+
+var nan32 = float32(math.NaN())
+
+// power is what an autopilot says of its batteries.
+type power struct {
+	main     float32 // V, as SYS_STATUS has it
+	detailed bool    // BATTERY_STATUS of the first battery comes
+	battery  sensor_msgs.BatteryState
+	system   mavros_msgs.SysStatus
+}
+
+// technologies are those of batteries, by MAV_BATTERY_TYPE.
+var technologies = map[common.MAV_BATTERY_TYPE]uint8{
+	common.MAV_BATTERY_TYPE_LIPO: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LIPO,
+	common.MAV_BATTERY_TYPE_LIFE: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LIFE,
+	common.MAV_BATTERY_TYPE_LION: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LION,
+	common.MAV_BATTERY_TYPE_NIMH: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_NIMH,
+}
+
+func (v *vehicle) sendSystem(m *common.MessageSysStatus) {
+	v.system = mavros_msgs.SysStatus{
+		Header: v.header(""), SensorsPresent: uint32(m.OnboardControlSensorsPresent), SensorsEnabled: uint32(m.OnboardControlSensorsEnabled),
+		SensorsHealth: uint32(m.OnboardControlSensorsHealth), Load: m.Load, VoltageBattery: m.VoltageBattery, CurrentBattery: m.CurrentBattery,
+		BatteryRemaining: m.BatteryRemaining, DropRateComm: m.DropRateComm, ErrorsComm: m.ErrorsComm, ErrorsCount1: m.ErrorsCount1,
+		ErrorsCount2: m.ErrorsCount2, ErrorsCount3: m.ErrorsCount3, ErrorsCount4: m.ErrorsCount4,
+	}
+	v.out.send(sysStatus, &v.system)
+	v.main = nan32
+	if m.VoltageBattery != unknown16 {
+		v.main = float32(float64(m.VoltageBattery) / 1000)
+	}
+	if v.detailed {
+		return
+	}
+	v.setBattery(m.CurrentBattery, m.BatteryRemaining)
+	v.battery.Voltage, v.battery.Temperature = v.main, nan32
+	v.battery.Present = v.main > 0
+	v.out.send(batteryState, &v.battery)
+}
+
+func (v *vehicle) batteryStatus(m *common.MessageBatteryStatus) {
+	v.detailed = v.detailed || m.Id == 0
+	v.setBattery(m.CurrentBattery, m.BatteryRemaining)
+	b := &v.battery
+	b.Present = true
+	b.PowerSupplyTechnology = technologies[m.Type]
+	if m.ChargeState == common.MAV_BATTERY_CHARGE_STATE_CHARGING {
+		b.PowerSupplyStatus = sensor_msgs.BatteryState_POWER_SUPPLY_STATUS_CHARGING
+	}
+	b.Location = "id" + strconv.Itoa(int(m.Id))
+	b.Temperature = nan32
+	if m.Temperature != noTemperature {
+		b.Temperature = float32(float64(m.Temperature) / 100)
+	}
+	v.setCells(m)
+	v.out.send(batteryState, b)
+}
+
+// setBattery sets what both messages have, and nothing else: current in 10 mA out of the battery and charge in percent, -1 where they are not known.
+func (v *vehicle) setBattery(current int16, percent int8) {
+	v.battery = sensor_msgs.BatteryState{
+		Header: v.header(""), Charge: nan32, Capacity: nan32, DesignCapacity: nan32, Current: nan32, Percentage: nan32,
+		PowerSupplyStatus: sensor_msgs.BatteryState_POWER_SUPPLY_STATUS_DISCHARGING, CellVoltage: v.battery.CellVoltage[:0],
+	}
+	if current != -1 {
+		v.battery.Current = float32(-float64(current) / 100)
+	}
+	if percent >= 0 {
+		v.battery.Percentage = float32(float64(percent) / 100)
+	}
+}
+
+// setCells sets the voltages. A single one that no cell has is that of the pack.
+func (v *vehicle) setCells(m *common.MessageBatteryStatus) {
+	b := &v.battery
+	sum, carry := 0, 0 // mV
+	add := func(mV uint16) {
+		carry += int(mV)
+		if mV != moreInNext {
+			sum += carry
+			b.CellVoltage = append(b.CellVoltage, float32(float64(carry)/1000))
+			carry = 0
+		}
+	}
+	for _, mV := range m.Voltages {
+		if mV == unknown16 {
+			break
+		}
+		add(mV)
+	}
+	for _, mV := range m.VoltagesExt {
+		if mV == unknown16 || mV == 0 {
+			break
+		}
+		add(mV)
+	}
+	b.Voltage = float32(float64(sum) / 1000)
+	switch {
+	case len(b.CellVoltage) == 0 && m.Id == 0:
+		b.Voltage = v.main
+	case len(b.CellVoltage) == 0:
+		b.Voltage = nan32
+	case len(b.CellVoltage) == 1 && b.Voltage > mostOfCell:
+		b.CellVoltage = b.CellVoltage[:0]
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/nodes/internal/publish"
+)
+
+// publisher publishes what is heard on several sources.
+type publisher struct {
+	node        bridge.Node
+	lines       []*line
+	diagnostics *publish.Diagnostics // nil: none
+}
+
+func newPublisher(node bridge.Node, opened time.Time, o *options, groups [][]entry) (*publisher, error) {
+	p := &publisher{node: node}
+	for _, entries := range groups {
+		l, err := newLine(node, opened, o, entries)
+		if err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+		p.lines = append(p.lines, l)
+	}
+	if o.Diagnostics {
+		var err error
+		if p.diagnostics, err = publish.NewDiagnostics(node); err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+	}
+	return p, nil
+}
+
+// run publishes until ctx ends, which is no error, a source cannot be used, or all were logs and have ended.
+func (p *publisher) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(p.lines))
+	var working sync.WaitGroup
+	for i, l := range p.lines {
+		working.Go(func() {
+			if errs[i] = l.run(ctx); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() {
+		working.Wait()
+		close(ended)
+	}()
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	for {
+		select {
+		case <-ended:
+			p.tick(time.Now())
+			err := errors.Join(errs...)
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		case now := <-every.C:
+			p.tick(now)
+		}
+	}
+}
+
+// tick does what is due each second.
+func (p *publisher) tick(now time.Time) {
+	for _, l := range p.lines {
+		l.watch(now.UnixNano())
+	}
+	if p.diagnostics == nil {
+		return
+	}
+	if err := p.diagnostics.Send(now.UnixNano(), p.statuses()...); err != nil {
+		p.node.Log(bridge.Warn, "publish on %s: %v", publish.DiagnosticsTopic, err)
+	}
+}
+
+func (p *publisher) close() error {
+	var errs []error
+	for _, l := range p.lines {
+		errs = append(errs, l.close())
+	}
+	return errors.Join(errs...)
+}
