@@ -21,7 +21,7 @@ type envelope struct {
 	at     int64 // when it was last confirmed, in ns
 	doubt  int64 // since when nothing has confirmed it, in ns; 0 if the last message did
 	since  int64 // when the current minute began, in ns
-	least  int64 // delay in this minute, in ns
+	least  int64 // delay in that minute, in ns
 	jumps  int
 }
 
@@ -58,7 +58,7 @@ func (e *envelope) observe(offset, now, wrap int64) (delay int64, ok bool) {
 }
 
 func (e *envelope) begin(offset, now int64) {
-	*e = envelope{known: true, offset: offset, at: now, since: now, least: maxDelay, jumps: e.jumps}
+	*e = envelope{known: true, offset: offset, at: now, since: now, jumps: e.jumps}
 }
 
 // wrapped returns the difference that is nearest to 0 of all that differ from d by multiples of wrap.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -505,6 +506,46 @@ func TestSigning(t *testing.T) {
 			return
 		}
 	}
+}
+
+func TestNoiseIsCounted(t *testing.T) {
+	l := runLink(t, "tcp-l://127.0.0.1:0", Options{})
+	c, err := net.Dial("tcp4", l.report("listening at tcp "))
+	require.NoError(t, err)
+	p, e := connPeer(t, c), newEncoder(t, 1, streamwriter.V1)
+	first, bad, last := e.encode(t, attitude(1)), e.encode(t, attitude(2)), e.encode(t, attitude(3))
+	bad[20]++
+	p.write(slices.Concat([]byte("noise"), first, bad, last))
+	require.Equal(t, attitude(1), l.next().Message)
+	require.Equal(t, attitude(3), l.next().Message)
+	s := l.Statistics()
+	require.EqualValues(t, 5, s.Garbage)
+	require.EqualValues(t, 1, s.BadChecksum)
+	require.EqualValues(t, 1, s.Lost)
+	require.EqualValues(t, 2, s.Received)
+}
+
+// An autopilot whose clock runs from another time answers over a real connection.
+func TestTimeSyncOverALink(t *testing.T) {
+	const began = 12345678900 // of its clock, in ns before the time
+	l := runLink(t, "tcp-l://127.0.0.1:0", Options{TimeSync: 1000})
+	c, err := net.Dial("tcp4", l.report("listening at tcp "))
+	require.NoError(t, err)
+	p, e := connPeer(t, c), newEncoder(t, 1, streamwriter.V2)
+	p.write(e.encode(t, heartbeat()))
+	p.receive(t, patient, func(f *frame.V2Frame) bool {
+		request := f.Message.(*common.MessageTimesync)
+		p.write(e.encode(t, &common.MessageTimesync{Tc1: time.Now().UnixNano() - someTime + began, Ts1: request.Ts1,
+			TargetSystem: f.SystemID, TargetComponent: f.ComponentID}))
+		if request.Ts1%100 == 0 { // heartbeats go on
+			p.write(e.encode(t, heartbeat()))
+		}
+		return l.Vehicles()[0].Clock.Synchronised
+	})
+	clock := l.Vehicles()[0].Clock
+	require.InDelta(t, someTime-began, clock.Offset, 10e6)
+	require.GreaterOrEqual(t, clock.Exchanges, syncWindow)
+	require.NotZero(t, clock.RoundTrip)
 }
 
 // A handler that is stuck does not keep frames from being read, stamped and counted.
