@@ -144,8 +144,9 @@ func (a *camera) offers() (list []publish.Offer) {
 	return list
 }
 
-// run publishes until the source ends or ctx does.
+// run publishes until the source ends or ctx does, and closes the source.
 func (a *camera) run(ctx context.Context) error {
+	defer a.source.close()
 	return a.source.run(ctx, func(f *v4l2.Frame) {
 		err := a.publish(f)
 		if err == nil {

@@ -319,6 +319,7 @@ func TestSources(t *testing.T) {
 	s, err := newSource(&hardware.Camera{Serial: "8A2F"}, false, nil, nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, "8A2F", s.(*device).Device)
+	require.Equal(t, time.Duration(-1), s.(*device).Silence, "0 is never")
 }
 
 func isStream(f *file) bool {
@@ -352,10 +353,11 @@ func TestStatus(t *testing.T) {
 	source.stats.Frames, source.stats.Clock = 29, v4l2.StartOfExposure
 	source.stats.Window = v4l2.Window{Frames: 29, Rate: 28.96, MeanLatency: 12345 * time.Microsecond, MaxLatency: 20 * time.Millisecond}
 	require.Equal(t, map[string]string{
-		"device": "/dev/video0", "card": "Webcam", "serial": "8A2F", "format": "MJPG 640x480", "wanted pictures/s": "30.0", "pictures/s": "29.0",
+		"device": "/dev/video0", "card": "Webcam", "serial": "8A2F", "format": "MJPG 640x480", "nominal pictures/s": "30.0", "pictures/s": "29.0",
 		"pictures": "29", "dropped": "0", "damaged": "0", "unfit": "0", "driver errors": "0", "reopened": "0", "mean latency (ms)": "12.3",
 		"maximum latency (ms)": "20.0", "stamps": "start of exposure", "calibrated": "false",
 	}, is(diag.DiagnosticStatus_OK, "streaming"))
+	require.Equal(t, "8A2F", w.status(now, d).HardwareId)
 	source.stats.Dropped, source.stats.Damaged, source.stats.Opened, source.stats.Errors = 2, 1, 4, 5
 	values := is(diag.DiagnosticStatus_WARN, "pictures are missing: 2 dropped, 1 damaged, 0 unfit")
 	require.Equal(t, []string{"3", "5"}, []string{values["reopened"], values["driver errors"]})
@@ -376,7 +378,7 @@ func TestStatus(t *testing.T) {
 	is(diag.DiagnosticStatus_OK, "waiting for subscribers")
 	require.NoError(t, b.run(t.Context()))
 	values = is(diag.DiagnosticStatus_OK, "ended")
-	require.Equal(t, []string{path, "1", "30.0"}, []string{values["device"], values["pictures"], values["wanted pictures/s"]})
+	require.Equal(t, []string{path, "1", "30.0"}, []string{values["device"], values["pictures"], values["nominal pictures/s"]})
 }
 
 // stub is a device of which anything can be told.
@@ -391,12 +393,14 @@ func (s *stub) Stats() v4l2.Stats   { return s.stats }
 
 // TestTroubleIsToldOnce has a camera whose pictures cannot be published say so, once.
 func TestTroubleIsToldOnce(t *testing.T) {
-	cam := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.H264, Width: 16, Height: 8})
+	cam := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.H264, Width: 16, Height: 8, Rates: []float64{30, 15}})
 	cam.Fill = func(_ v4l2.Format, _ uint32, buffer []byte) int { return copy(buffer, "anything") }
 	c := cameraOf("8A2F", "")
+	c.Rate = 100
 	s := newStudio(t, inMemory(), testOptions(t), map[string]*hardware.Camera{"front": &c}, cam)
 	s.start()
 	s.logged("front: Webcam 8A2F at", 1)
+	s.logged("front: it cannot do 100 pictures/s, but [30 15]", 1)
 	for n := range uint64(3) {
 		cam.Shoot()
 		require.Eventually(t, func() bool { return s.cameras[0].unfit.Load() == n+1 }, patience, time.Millisecond)

@@ -25,8 +25,9 @@ type pictures interface {
 }
 
 const (
-	defaultRate = 30          // pictures a second
-	maxPicture  = 64 << 20    // bytes
+	defaultRate = 30       // pictures a second
+	maxPicture  = 64 << 20 // bytes
+	maxPeriod   = time.Hour
 	catchUp     = time.Second // who is later than that gives up to catch up
 )
 
@@ -49,7 +50,7 @@ func newFile(path string, rate float64, loop bool, warn func(error), open func(s
 	if rate == 0 {
 		rate = defaultRate
 	}
-	s.period = time.Duration(float64(time.Second) / rate)
+	s.period = time.Duration(min(float64(time.Second)/rate, float64(maxPeriod)))
 	s.status = v4l2.Status{Path: path, Rate: rate}
 	var err error
 	s.pictures, err = open(path, func(err error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -26,10 +27,11 @@ func (w *watch) status(now time.Time, d *publish.Diagnostics) diag.DiagnosticSta
 	}
 	window := &stats.Window
 	status := d.Status(w.camera.name, "streaming", "device", s.Path, "card", s.Card, "serial", s.Serial, "format", s.Format,
-		"wanted pictures/s", fmt.Sprintf("%.1f", s.Rate), "pictures/s", fmt.Sprintf("%.1f", window.Rate), "pictures", stats.Frames,
+		"nominal pictures/s", fmt.Sprintf("%.1f", s.Rate), "pictures/s", fmt.Sprintf("%.1f", window.Rate), "pictures", stats.Frames,
 		"dropped", stats.Dropped, "damaged", stats.Damaged, "unfit", unfit, "driver errors", stats.Errors, "reopened", max(stats.Opened, 1)-1,
 		"mean latency (ms)", milliseconds(window.MeanLatency), "maximum latency (ms)", milliseconds(window.MaxLatency), "stamps", stats.Clock,
 		"calibrated", w.camera.calibration != nil)
+	status.HardwareId = cmp.Or(s.Serial, s.Path)
 	trouble := w.camera.trouble.Load()
 	switch fromFile := w.camera.fromFile(); {
 	case trouble != nil:
