@@ -314,7 +314,7 @@ func TestSources(t *testing.T) {
 			got = map[bool]string{true: "stream", false: "folder"}[isStream(f)]
 		}
 		require.Equal(t, want, got, path)
-		require.NoError(t, s.close())
+		s.close()
 	}
 	s, err := newSource(&hardware.Camera{Serial: "8A2F"}, false, nil, nil, nil)
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ type pictures interface {
 	rewind() error
 
 	carries() (jpegs, pixels bool)
-	close() error
+	close()
 }
 
 const (

@@ -142,7 +142,7 @@ func (f *folder) carries() (jpegs, pixels bool) {
 	return jpegs, pixels
 }
 
-func (f *folder) close() error { return nil }
+func (f *folder) close() {}
 
 // read sets to to the picture in a file, by what it begins with.
 func (f *folder) read(path string, to *v4l2.Frame) error {

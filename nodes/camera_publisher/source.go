@@ -24,7 +24,7 @@ type source interface {
 	Status() v4l2.Status
 	Stats() v4l2.Stats
 
-	close() error
+	close()
 }
 
 // newSource returns the source of a camera. event is told how it goes with a device, warn of damaged files.
@@ -87,4 +87,4 @@ func (d *device) carries() (jpegs, pixels bool) {
 	return isJPEG(d.FourCC), d.FourCC != 0 && !isJPEG(d.FourCC)
 }
 
-func (d *device) close() error { return nil }
+func (d *device) close() {}

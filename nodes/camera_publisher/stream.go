@@ -60,4 +60,4 @@ func (s *stream) next(f *v4l2.Frame) (time.Duration, error) {
 
 func (s *stream) carries() (jpegs, pixels bool) { return true, false }
 
-func (s *stream) close() error { return s.file.Close() }
+func (s *stream) close() { s.file.Close() }
