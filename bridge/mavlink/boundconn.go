@@ -2,7 +2,6 @@ package mavlink
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"sync/atomic"
 	"syscall"
@@ -10,20 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundConn is a UDP socket at a port of ours, which anybody can send to, and that sends to one address: that of the last
-// sender if it follows.
+// boundConn is a UDP socket that anybody can send to, and that sends to one address: that of the last sender if it follows. As
+// it is not connected, it does not fail when nobody listens there.
 type boundConn struct {
 	*net.UDPConn
 	remote atomic.Pointer[net.UDPAddr]
 	follow bool
 }
 
-// openBound opens the socket. A shared one leaves the port to others, too: what is broadcast reaches all of them.
+// openBound opens the socket. A shared one leaves its port to others, too: what is broadcast reaches all of them.
 func openBound(ctx context.Context, local, remote string, follow, shared bool) (net.Conn, error) {
-	to, err := net.ResolveUDPAddr("udp", remote)
+	probe, err := new(net.Dialer).DialContext(ctx, "udp", remote) // which, other than ResolveUDPAddr, ends with ctx
 	if err != nil {
-		return nil, fmt.Errorf("resolve %s: %w", remote, err)
+		return nil, err
 	}
+	to := probe.RemoteAddr().(*net.UDPAddr)
+	_ = probe.Close()
 	network := "udp"
 	if to.IP.To4() != nil {
 		network = "udp4" // as broadcasts need

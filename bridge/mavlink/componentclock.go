@@ -7,7 +7,7 @@ const (
 	unixNanos   = unixMicros * 1e3 // the same in ns
 	validMicros = 1234567890e6     // µs: a vehicle whose clock says less does not know the time
 	bootWrap    = (1 << 32) * 1e6  // ns, 49.7 days: time_boot_ms goes round
-	tick        = 1e3              // ns between messages of which the later one seems older
+	tick        = 1e3              // ns between stamps of messages of which the later one seems older
 )
 
 // componentClock maps the clock of one component on this computer's. Its messages carry time since boot, Unix time, or none.
@@ -15,8 +15,14 @@ type componentClock struct {
 	boot    envelope
 	unix    envelope
 	sync    timeSync
-	vehicle envelope         // the component's own Unix time minus this computer's
-	stamps  map[uint32]int64 // last of each message, in ns
+	vehicle envelope            // the component's own Unix time minus this computer's
+	stamps  map[uint32]lastTime // by message id
+}
+
+// lastTime is of the last message of its kind, in ns.
+type lastTime struct {
+	at    int64 // as it carried it
+	stamp int64
 }
 
 // stamp returns when f was measured, in ns. at is the time that f carries, in ns, 0 if none.
@@ -36,10 +42,14 @@ func (c *componentClock) stamp(f *Frame, at int64, how Stamps) int64 {
 		stamp += c.vehicle.offset
 	}
 	id := f.Message.GetID()
-	if last, known := c.stamps[id]; known && stamp <= last && last-stamp <= maxDelay {
-		stamp = last + tick
+	last := c.stamps[id]
+	if at > last.at && stamp <= last.stamp && last.stamp-stamp <= maxDelay {
+		stamp = last.stamp + tick // the offset fell
 	}
-	c.stamps[id] = stamp
+	if at == 0 {
+		at = last.at
+	}
+	c.stamps[id] = lastTime{at, stamp}
 	return stamp
 }
 

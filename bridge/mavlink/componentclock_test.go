@@ -82,7 +82,7 @@ type clockTest struct {
 func newClockTest(t *testing.T, stamps Stamps) *clockTest {
 	known, err := formats()
 	require.NoError(t, err)
-	return &clockTest{t: t, clock: componentClock{stamps: make(map[uint32]int64)}, known: known, stamps: stamps}
+	return &clockTest{t: t, clock: componentClock{stamps: make(map[uint32]lastTime)}, known: known, stamps: stamps}
 }
 
 // stamp returns when m was measured that comes at received, in s after someTime.

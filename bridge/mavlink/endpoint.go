@@ -49,7 +49,7 @@ func (e *endpoint) start() (*gomavlib.Node, error) {
 	}
 	switch e.link.source.kind {
 	case udpServer, tcpServer:
-		node.Endpoints = []gomavlib.EndpointConf{gomavlib.EndpointCustomServer{Listen: e.listen, Label: "connection"}}
+		node.Endpoints = []gomavlib.EndpointConf{gomavlib.EndpointCustomServer{Listen: e.listen, Label: e.network()}}
 	default:
 		node.Endpoints = []gomavlib.EndpointConf{gomavlib.EndpointCustomClient{Connect: e.connect, Label: e.link.name}}
 	}
@@ -83,12 +83,6 @@ func (e *endpoint) dial(ctx context.Context) (net.Conn, error) {
 		return openSerial(s.path, s.baud, s.flowControl)
 	case tcpClient:
 		return new(net.Dialer).DialContext(ctx, "tcp", s.remote)
-	case udpClient:
-		c, err := new(net.Dialer).DialContext(ctx, "udp", s.remote)
-		if err == nil {
-			_ = c.(*net.UDPConn).SetReadBuffer(receiveBuffer)
-		}
-		return c, err
 	default:
 		return openBound(ctx, s.local, s.remote, s.follow, s.shared)
 	}
@@ -107,8 +101,16 @@ func (e *endpoint) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.link.options.Report("listening at " + l.Addr().Network() + " " + l.Addr().String())
+	e.link.options.Report("listening at " + e.network() + " " + l.Addr().String())
 	return &listener{Listener: l, endpoint: e}, nil
+}
+
+// network is what a server listens to.
+func (e *endpoint) network() string {
+	if e.link.source.kind == tcpServer {
+		return "tcp"
+	}
+	return "udp"
 }
 
 func (e *endpoint) bind() (net.Listener, error) {

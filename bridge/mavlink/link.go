@@ -60,8 +60,8 @@ func Open(source string, options Options) (*Link, error) {
 // IsLog is whether the source is a log, which ends.
 func (l *Link) IsLog() bool { return l.source.kind == logFile }
 
-// Run receives until ctx ends or a log does, and hands every frame to handle, one at a time. It opens what cannot be opened
-// or was closed again every two seconds, for ever. Frames that come while handle is thousands behind are dropped, the oldest
+// Run receives until ctx ends or a log does, and hands every frame to handle, one at a time. It tries every two seconds to open
+// what cannot be opened or was closed, for ever; connections and sockets that are silent for a minute are opened anew. Frames that come while handle is thousands behind are dropped, the oldest
 // first, and counted. Run returns nil at the end of a log and when ctx ends; an error means that the source cannot be used: a
 // log that is none, or a port to listen at that is taken. It is called once.
 func (l *Link) Run(ctx context.Context, handle func(*Frame)) error {
@@ -89,6 +89,7 @@ func (l *Link) Run(ctx context.Context, handle func(*Frame)) error {
 	}
 	node.Close()
 	running.Wait()
+	l.counts.change(func(s *Statistics) { s.Open = 0 })
 	return nil
 }
 
@@ -163,7 +164,11 @@ func (l *Link) closed(label string, err error) {
 	} else if err != nil {
 		text += ": " + err.Error()
 	}
-	l.counts.change(func(s *Statistics) { s.Open--; s.Problem = text })
+	l.counts.change(func(s *Statistics) {
+		if s.Open--; s.Open == 0 {
+			s.Problem = text
+		}
+	})
 	l.options.Report(text)
 }
 

@@ -147,7 +147,7 @@ func (s *scanner) check(data []byte, end bool) (header, verdict) {
 	lengthFits := h.v2 || h.end-h.start == f.length
 	// Among garbage, only what can be checked counts; otherwise bytes that look like a header make us wait for a frame
 	// that never comes, and swallow those that do.
-	if s.edge != 0 && !(known && lengthFits) {
+	if s.edge != 0 && (!known || !lengthFits) {
 		return h, none
 	}
 	if len(data) < h.size {

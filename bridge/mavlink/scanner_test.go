@@ -38,7 +38,7 @@ func TestScanner(t *testing.T) {
 		v1 = append(v1, e1.encode(t, attitude(i+1)))
 		v2 = append(v2, e2.encode(t, attitude(i+1)))
 	}
-	join := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
+	join := slices.Concat[[]byte]
 	broken := func(frame []byte, at int) []byte {
 		b := bytes.Clone(frame)
 		b[at] ^= 0x55

@@ -23,8 +23,7 @@ const (
 	logFile kind = iota
 	serialPort
 	udpServer // whoever sends
-	udpClient
-	udpBound // a socket at a port of ours that sends to one address
+	udpBound  // a socket that sends to one address
 	tcpServer
 	tcpClient
 )
@@ -35,10 +34,10 @@ type source struct {
 	path        string // of the log or the serial port
 	baud        int
 	flowControl bool    // of the serial port, by RTS and CTS
-	local       string  // host:port to listen at
+	local       string  // host:port to listen at; port 0 is any
 	remote      string  // host:port to connect or send to
-	follow      bool    // whether a bound socket sends to whoever it heard last instead
-	shared      bool    // whether others may listen at the port of a bound socket
+	follow      bool    // whether a bound socket sends to whom it heard last instead
+	shared      bool    // whether others may be bound to its port, too
 	from        address // own ids; 0 where not given
 }
 
@@ -126,7 +125,7 @@ func (s *source) parseUDP(where string) (err error) {
 			s.local, err = hostPort(where, "", 0)
 			return err
 		}
-		s.kind = udpClient
+		s.kind, s.local = udpBound, ":0"
 		s.remote, err = hostPort(where, "", 0)
 		return err
 	}

@@ -49,7 +49,7 @@ func (t *tracker) note(f *Frame, channel *gomavlib.Channel) {
 	from := address{f.System, f.Component}
 	clock := t.clocks[from]
 	if clock == nil {
-		clock = &componentClock{stamps: make(map[uint32]int64)}
+		clock = &componentClock{stamps: make(map[uint32]lastTime)}
 		t.clocks[from] = clock
 	}
 	if h, ok := f.Message.(*ardupilotmega.MessageHeartbeat); ok {
