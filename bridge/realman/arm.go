@@ -46,7 +46,8 @@ type Counts struct {
 	Replies     uint64 // good ones
 	Packets     uint64 // good ones
 	Bad         uint64 // replies and packets that make no sense
-	Timeouts    uint64 // commands without a reply in time
+	Timeouts    uint64 // commands without a reply in time, of the first of Polls and those that the arm has replied to
+	Unknown     uint64 // other commands without a reply: arms do not know all of them
 	Refused     uint64 // replies that tell nothing
 	Others      uint64 // of what was not asked for
 	RoundTrip   time.Duration

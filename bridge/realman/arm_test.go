@@ -57,6 +57,13 @@ func (s *told) count(name string) int {
 	return s.names[name]
 }
 
+// pushedJoints returns the joints of the last packet.
+func (s *told) pushedJoints() []float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pushed
+}
+
 func (s *told) troubled(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +120,7 @@ func TestArmIsAsked(t *testing.T) {
 			c := a.Counts()
 			require.True(t, c.Connected)
 			require.EqualValues(t, 1, c.Connections)
-			require.Zero(t, c.Bad+c.Timeouts+c.Refused+c.Others)
+			require.Zero(t, c.Bad+c.Timeouts+c.Unknown+c.Refused+c.Others)
 			require.Positive(t, c.RoundTrip)
 			require.ElementsMatch(t, []string{"get_current_arm_state", "get_gripper_state"}, fake.Commands(), "it is only observed")
 			s.mu.Lock()
@@ -162,7 +169,7 @@ func TestRepliesComeAsTheyLike(t *testing.T) {
 			require.InDelta(t, 0.6*math.Pi/180, s.joints[5], 1e-9)
 			require.Equal(t, []float64{77}, s.gripper)
 			eventually(t, "both are asked for again", func() bool {
-				return fake.Requests("get_current_arm_state") == 2 && fake.Requests("get_gripper_state") == 2
+				return fake.Requests("get_current_arm_state") > 1 && fake.Requests("get_gripper_state") > 1
 			})
 			c := a.Counts()
 			require.Equal(t, test.others, c.Others)
@@ -182,7 +189,7 @@ func TestConnectionsAreMadeAnew(t *testing.T) {
 		before := s.count("current_arm_state")
 		eventually(t, "replies on it", func() bool { return s.count("current_arm_state") > before })
 	}
-	require.True(t, s.troubled("reset") || s.troubled("closed"), "it is told: %v", s.problems)
+	require.True(t, s.troubled("reset") || s.troubled("closed"), "it is told")
 	require.EqualValues(t, 4, a.Counts().Connections)
 	fake.Close()
 	eventually(t, "nobody is there", func() bool { return s.troubled("connection refused") && !a.Counts().Connected })
@@ -192,7 +199,7 @@ func TestSilentArm(t *testing.T) {
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(string, string) string { return "" }})
 	a, s := observe(t, fake, func(a *realman.Arm) { a.Timeout, a.Silence = 5*time.Millisecond, 50*time.Millisecond })
 	eventually(t, "more connections", func() bool { return fake.Connections() > 2 && a.Counts().Timeouts > 0 })
-	require.True(t, s.troubled(a.Address()+": nothing came for 51ms"), "%v", s.problems)
+	require.True(t, s.troubled(a.Address()+": nothing came for 51ms"))
 	require.Zero(t, a.Counts().Replies)
 }
 
@@ -244,7 +251,7 @@ func TestPushedIsNotAskedFor(t *testing.T) {
 	grips := fake.Requests("get_gripper_state")
 	eventually(t, "what is not pushed is asked for", func() bool { return fake.Requests("get_gripper_state") > grips+50 })
 	require.LessOrEqual(t, fake.Requests("get_current_arm_state"), asked+1, "what is pushed is not")
-	require.InDelta(t, -293.299*math.Pi/180, s.pushed[5], 1e-9)
+	require.InDelta(t, -293.299*math.Pi/180, s.pushedJoints()[5], 1e-9)
 
 	fake.Silence()
 	eventually(t, "it is asked for again", func() bool { a.Forget(); return fake.Requests("get_current_arm_state") > asked+5 })
@@ -266,8 +273,8 @@ func TestPushOfSeveralArms(t *testing.T) {
 	eventually(t, "packets", func() bool {
 		return s.count("realtime_arm_joint_state") > 5 && r.count("realtime_arm_joint_state") > 5 && len(l.Strangers()) > 0
 	})
-	require.Len(t, s.pushed, 6)
-	require.Len(t, r.pushed, 7)
+	require.Len(t, s.pushedJoints(), 6)
+	require.Len(t, r.pushedJoints(), 7)
 	require.Zero(t, one.Connections()+two.Connections(), "nothing is asked")
 	require.Len(t, l.Strangers(), 1)
 

@@ -107,8 +107,14 @@ func (c *connection) next(lines []byte, now time.Time) ([]byte, time.Duration) {
 	wait := c.arm.Timeout
 	for _, q := range c.asked {
 		if !q.sent.IsZero() && now.Sub(q.sent) >= c.arm.Timeout {
+			c.arm.count(func(n *Counts) {
+				if q.proven || q == c.asked[0] {
+					n.Timeouts++
+				} else {
+					n.Unknown++
+				}
+			})
 			q.end(true)
-			c.arm.count(func(n *Counts) { n.Timeouts++ })
 		}
 		switch {
 		case !q.sent.IsZero():
@@ -131,17 +137,23 @@ func (c *connection) next(lines []byte, now time.Time) ([]byte, time.Duration) {
 func (c *connection) read() error {
 	a := c.arm
 	d := &decoder{joints: a.Joints, speed: a.SpeedUnit}
-	s := splitter{bad: a.bad}
 	var at time.Time
+	s := splitter{bad: func(err error) {
+		a.bad(err)
+		c.lose()
+	}}
 	s.object = func(object []byte) {
 		u, err := d.decode(object)
 		u.Received = at
 		u.Stamp = c.match(u)
-		if err != nil {
+		switch {
+		case err == nil:
+			a.deliver(u)
+		case u.Name == "":
+			s.bad(err)
+		default:
 			a.bad(err)
-			return
 		}
-		a.deliver(u)
 	}
 	buf := make([]byte, 16<<10)
 	for {
@@ -172,18 +184,38 @@ func (c *connection) match(u *Update) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, q := range c.asked {
-		if q.reply != u.Name || q.sent.IsZero() {
+		if q.reply != u.Name || q.sent.IsZero() || q.sent.After(u.Received) {
 			continue
 		}
 		trip := u.Received.Sub(q.sent)
 		stamp := q.sent.Add(trip / 2)
-		q.end(u.Refused)
 		c.arm.count(func(n *Counts) { n.RoundTrip = trip })
-		select {
-		case c.wake <- struct{}{}: // what is due waits for this
-		default:
-		}
+		c.finish(q, u.Refused)
 		return stamp
 	}
 	return u.Received
+}
+
+// lose gives up the reply that is awaited for longest: what came and is none was that.
+func (c *connection) lose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var oldest *asked
+	for _, q := range c.asked {
+		if !q.sent.IsZero() && (oldest == nil || q.sent.Before(oldest.sent)) {
+			oldest = q
+		}
+	}
+	if oldest != nil {
+		c.finish(oldest, true)
+	}
+}
+
+// finish notes that a reply is no longer awaited. c.mu is held.
+func (c *connection) finish(q *asked, missed bool) {
+	q.end(missed)
+	select {
+	case c.wake <- struct{}{}: // what is due waits for this
+	default:
+	}
 }

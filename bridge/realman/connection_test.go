@@ -34,6 +34,8 @@ func TestStampIsHalfway(t *testing.T) {
 	require.Equal(t, at(4), c.match(u))
 	require.Equal(t, 8*time.Millisecond, c.arm.Counts().RoundTrip)
 	require.Equal(t, at(8), c.match(u), "nobody asked")
+	c.due(100)
+	require.Equal(t, at(99), c.match(&Update{Name: "joint_degree", Received: at(99)}), "it came before it was asked for")
 	require.Equal(t, at(8), c.match(&Update{Name: "controller_state", Received: at(8)}))
 }
 
@@ -59,15 +61,26 @@ func TestCommandsAreDue(t *testing.T) {
 	require.Zero(t, c.arm.Counts().Timeouts)
 	lines, _ = c.due(1000)
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n{\"command\":\"get_controller_state\"}\r\n", lines, "a reply that does not come is not waited for")
-	require.EqualValues(t, 1, c.arm.Counts().Timeouts)
 	c.due(2000)
 	c.due(3000)
-	require.EqualValues(t, 5, c.arm.Counts().Timeouts)
+	require.EqualValues(t, 2, c.arm.Counts().Timeouts)
+	require.EqualValues(t, 3, c.arm.Counts().Unknown, "which it was never asked with success")
 	lines, _ = c.due(4000)
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "what never had a reply is asked for more rarely")
 	reply("controller_state", 4001)
 	lines, _ = c.due(13001)
 	require.Contains(t, lines, "get_controller_state")
+}
+
+func TestLostReplies(t *testing.T) {
+	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond}, Poll{"get_controller_state", 50 * time.Millisecond})
+	c.lose()
+	c.due(0)
+	c.match(&Update{Name: "controller_state", Received: at(10)})
+	c.due(50)
+	c.lose()
+	lines, _ := c.due(100)
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "it was asked for before")
 }
 
 func TestPushSavesAsking(t *testing.T) {

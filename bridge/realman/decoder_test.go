@@ -336,7 +336,7 @@ func TestJointsThatAnArmHas(t *testing.T) {
 
 func TestErrorsInWords(t *testing.T) {
 	require.Equal(t, "it collided", SystemError(0x100D))
-	require.Equal(t, "error 0x1fff", SystemError(0x1FFF))
+	require.Equal(t, "unknown error", SystemError(0x1FFF))
 	require.Empty(t, JointError(0))
 	require.Equal(t, "motor control failed, too hot", JointError(9))
 	require.Equal(t, "communication failed", JointError(0xF000))

@@ -44,7 +44,7 @@ func SystemError(code int) string {
 	if text, ok := systemErrors[code]; ok {
 		return text
 	}
-	return fmt.Sprintf("error %#04x", code)
+	return "unknown error"
 }
 
 // jointErrors are by bit.

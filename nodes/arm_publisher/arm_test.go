@@ -345,7 +345,7 @@ func TestStatus(t *testing.T) {
 		}, diag.DiagnosticStatus_ERROR},
 		"it has told nothing yet":   {func(a *arm, _ *realman.Counts) { a.known.at = time.Time{} }, diag.DiagnosticStatus_WARN},
 		"it has told nothing for 7": {func(a *arm, _ *realman.Counts) { a.known.at = now.Add(-7 * time.Second) }, diag.DiagnosticStatus_ERROR},
-		"it collided (0x100d); joint 2: too hot (0x0008); joint 3: communication failed (0xf000); controller: error 0x0007 (0x0007); lift: encoder failed (0x0020); gripper: blocked": {
+		"it collided (0x100d); joint 2: too hot (0x0008); joint 3: communication failed (0xf000); controller: unknown error (0x0007); lift: encoder failed (0x0020); gripper: blocked": {
 			func(a *arm, _ *realman.Counts) {
 				a.known.errors, a.known.jointErrors = []int{0x100D}, []int{0, 8, 0xF000}
 				a.known.controller, a.known.lift, a.known.grip = &realman.Controller{Error: 7}, &realman.Lift{Error: 0x20}, &realman.Gripper{Fault: "blocked"}
@@ -386,7 +386,7 @@ func TestKnown(t *testing.T) {
 		got[v.Key] = v.Value
 	}
 	require.Equal(t, want, got)
-	require.Equal(t, "error 0x0001 (0x0001)", k.troubles())
+	require.Equal(t, "unknown error (0x0001)", k.troubles())
 	require.Nil(t, k.grip.Positions, "it is the update's")
 }
 

@@ -34,8 +34,9 @@ func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
 	if all == nil {
 		all = map[string]*hardware.Arm{}
 	}
-	for i, name := 0, ""; len(hosts) > 0; i++ {
-		if name = fmt.Sprint("arm_", i); all[name] != nil {
+	for i := 0; len(hosts) > 0; i++ {
+		name := fmt.Sprint("arm_", i)
+		if all[name] != nil {
 			continue
 		}
 		a := o.Arm

@@ -43,7 +43,7 @@ func (a *arm) status(now time.Time, d *publish.Diagnostics) diag.DiagnosticStatu
 	s := d.Status(a.name, "", "address", a.arm.Address(), "model", k.model, "connected", c.Connected, "connections", c.Connections,
 		"joint states/s", rate(k.told, w.told), "replies/s", rate(c.Replies, w.counts.Replies), "pushed packets/s", rate(c.Packets, w.counts.Packets),
 		"round trip (ms)", fmt.Sprintf("%.1f", c.RoundTrip.Seconds()*1000), "bad replies and packets", c.Bad, "timeouts", c.Timeouts,
-		"refused", c.Refused, "others", c.Others, "last problem", c.Problem)
+		"not answered", c.Unknown, "refused", c.Refused, "others", c.Others, "last problem", c.Problem)
 	s.Values = append(s.Values, k.values()...)
 	s.Level, s.Message = a.judge(now, &c)
 	w.counts, w.told, w.at = c, k.told, now
@@ -54,16 +54,20 @@ func (a *arm) status(now time.Time, d *publish.Diagnostics) diag.DiagnosticStatu
 func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message string) {
 	k := &a.known
 	troubles := k.troubles()
+	quiet := a.options.Silence + a.options.PushCycle
+	if a.options.Rate > 0 {
+		quiet += time.Duration(float64(time.Second) / a.options.Rate)
+	}
 	switch {
-	case now.Sub(k.at) > a.options.Silence && !c.Connected && c.Problem != "":
+	case now.Sub(k.at) > quiet && !c.Connected && c.Problem != "":
 		return diag.DiagnosticStatus_ERROR, c.Problem
 	case k.at.IsZero():
 		return diag.DiagnosticStatus_WARN, "it has told nothing yet"
-	case now.Sub(k.at) > a.options.Silence:
+	case now.Sub(k.at) > quiet:
 		return diag.DiagnosticStatus_ERROR, fmt.Sprintf("it has told nothing for %.0f s", now.Sub(k.at).Seconds())
 	case troubles != "":
 		return diag.DiagnosticStatus_ERROR, troubles
-	case a.options.Push == pushSet && now.Sub(c.LastPacket) > a.options.Silence+a.options.PushCycle:
+	case a.options.Push == pushSet && now.Sub(c.LastPacket) > quiet:
 		return diag.DiagnosticStatus_WARN, "it does not push as it is told"
 	case !c.Connected && a.options.Rate > 0:
 		return diag.DiagnosticStatus_WARN, "it pushes, but there is no connection: " + c.Problem
@@ -71,7 +75,7 @@ func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message strin
 		return diag.DiagnosticStatus_WARN, fmt.Sprintf("joints are disabled: %s", k.disabled())
 	case now.Before(a.watch.trouble):
 		return diag.DiagnosticStatus_WARN, fmt.Sprintf("%d bad replies, %d timeouts, %d connections: %s", c.Bad, c.Timeouts, c.Connections, c.Problem)
-	case now.Sub(c.LastPacket) < a.options.Silence:
+	case now.Sub(c.LastPacket) < quiet:
 		return diag.DiagnosticStatus_OK, "pushing"
 	}
 	return diag.DiagnosticStatus_OK, "replying"
