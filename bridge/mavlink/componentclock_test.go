@@ -80,8 +80,7 @@ type clockTest struct {
 }
 
 func newClockTest(t *testing.T, stamps Stamps) *clockTest {
-	known, err := formats()
-	require.NoError(t, err)
+	known := knownFormats(t)
 	return &clockTest{t: t, clock: componentClock{stamps: make(map[uint32]lastTime)}, known: known, stamps: stamps}
 }
 

@@ -32,6 +32,21 @@ func sample(t testing.TB, name string) string {
 	return samples + name
 }
 
+// dialectOnce and formatsOnce are made once, as that takes its time.
+var (
+	dialectOnce = sync.OnceValues(func() (*dialect.ReadWriter, error) {
+		rw := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
+		return rw, rw.Initialize()
+	})
+	formatsOnce = sync.OnceValues(formats)
+)
+
+func knownFormats(t testing.TB) map[uint32]format {
+	known, err := formatsOnce()
+	require.NoError(t, err)
+	return known
+}
+
 // encoder writes frames as an autopilot does.
 type encoder struct {
 	bytes.Buffer
@@ -40,8 +55,8 @@ type encoder struct {
 
 func newEncoder(t testing.TB, system uint8, version streamwriter.Version) *encoder {
 	e := new(encoder)
-	rw := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
-	require.NoError(t, rw.Initialize())
+	rw, err := dialectOnce()
+	require.NoError(t, err)
 	w := &frame.Writer{ByteWriter: e, DialectRW: rw}
 	require.NoError(t, w.Initialize())
 	e.writer = streamwriter.Writer{FrameWriter: w, Version: version, SystemID: system}

@@ -262,8 +262,7 @@ func moment(ms uint32) []message.Message {
 
 // receive calls enough with each frame that comes to p, until it is. It fails if nothing comes for d.
 func (p peer) receive(t *testing.T, d time.Duration, enough func(*frame.V2Frame) bool) {
-	known, err := formats()
-	require.NoError(t, err)
+	known := knownFormats(t)
 	s := &scanner{formats: known, edge: -1}
 	buffer := make([]byte, 2048)
 	for {
@@ -537,9 +536,7 @@ func TestTimeSyncOverALink(t *testing.T) {
 		request := f.Message.(*common.MessageTimesync)
 		p.write(e.encode(t, &common.MessageTimesync{Tc1: time.Now().UnixNano() - someTime + began, Ts1: request.Ts1,
 			TargetSystem: f.SystemID, TargetComponent: f.ComponentID}))
-		if request.Ts1%100 == 0 { // heartbeats go on
-			p.write(e.encode(t, heartbeat()))
-		}
+		p.write(e.encode(t, heartbeat()))
 		return l.Vehicles()[0].Clock.Synchronised
 	})
 	clock := l.Vehicles()[0].Clock
@@ -557,9 +554,10 @@ func TestSlowHandler(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var handled []uint8
-	stuck, done := make(chan struct{}), make(chan error)
+	first, stuck, done := make(chan struct{}, 2*queueSize), make(chan struct{}), make(chan error)
 	go func() {
 		done <- l.Run(ctx, func(f *Frame) {
+			first <- struct{}{}
 			<-stuck
 			handled = append(handled, f.Sequence)
 			if f.Message.GetID() == 0 {
@@ -575,6 +573,9 @@ func TestSlowHandler(t *testing.T) {
 	for i := range uint32(frames - 1) {
 		_, err := c.Write(e.encode(t, attitude(i+1)))
 		require.NoError(t, err)
+		if i == 0 {
+			<-first
+		}
 	}
 	_, err = c.Write(e.encode(t, heartbeat()))
 	require.NoError(t, err)
@@ -582,8 +583,8 @@ func TestSlowHandler(t *testing.T) {
 		5*time.Millisecond)
 	close(stuck)
 	require.NoError(t, <-done)
-	require.EqualValues(t, frames, uint64(len(handled))+l.Statistics().Dropped)
-	require.InDelta(t, 1000, l.Statistics().Dropped, 2) // the handler has one, and another may be on its way to it
+	require.Len(t, handled, 1+queueSize)
+	require.EqualValues(t, frames-1-queueSize, l.Statistics().Dropped)
 	require.EqualValues(t, 0, handled[0])
 	require.EqualValues(t, uint8((frames-1)%256), handled[len(handled)-1])
 }
@@ -629,7 +630,7 @@ func TestNothingIsLeft(t *testing.T) {
 		l.end()
 	}
 	runLink(t, "serial:/nowhere/ttyS9", Options{}).end()
-	runLink(t, "tcp://192.0.2.77:1", Options{}).end() // an address that does not answer
+	runLink(t, "tcp://127.0.0.1:1", Options{}).end()
 	for deadline := time.Now().Add(patient); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
 		require.True(t, time.Now().Before(deadline), "more goroutines than before")
 	}

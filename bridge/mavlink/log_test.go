@@ -20,8 +20,7 @@ import (
 
 // readLog returns the frames of a log and what was counted.
 func readLog(t testing.TB, r io.Reader, stamps Stamps) ([]*Frame, Statistics, error) {
-	known, err := formats()
-	require.NoError(t, err)
+	known := knownFormats(t)
 	total, tracks := newStatistics(), newTracker(known, stamps)
 	l := newLogReader(r, total, tracks)
 	var all []*Frame
@@ -46,8 +45,7 @@ type reference struct {
 }
 
 func decodeReference(t testing.TB, data []byte) reference {
-	known, err := formats()
-	require.NoError(t, err)
+	known := knownFormats(t)
 	r := reference{good: make(map[[3]uint32]int)}
 	for len(data) > 10 {
 		frame := data[8:]
@@ -272,8 +270,7 @@ func FuzzLog(f *testing.F) {
 			f.Add(data[max(0, len(data)-700):])
 		}
 	}
-	known, err := formats()
-	require.NoError(f, err)
+	known := knownFormats(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, stamps := range []Stamps{StampSync, StampVehicle} {
 			total, tracks := newStatistics(), newTracker(known, stamps)

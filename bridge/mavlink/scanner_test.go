@@ -11,8 +11,7 @@ import (
 )
 
 func newScanner(t testing.TB) *scanner {
-	known, err := formats()
-	require.NoError(t, err)
+	known := knownFormats(t)
 	return &scanner{formats: known, edge: -1}
 }
 
@@ -114,8 +113,7 @@ func FuzzScanner(f *testing.F) {
 	e1, e2 := newEncoder(f, 1, streamwriter.V1), newEncoder(f, 2, streamwriter.V2)
 	f.Add(append(e1.encode(f, attitude(1)), e2.encode(f, heartbeat())...), uint16(1))
 	f.Add(bytes.Repeat([]byte{0xfe, 0xfd, 0, 30}, 100), uint16(1000))
-	known, err := formats()
-	require.NoError(f, err)
+	known := knownFormats(f)
 	f.Fuzz(func(t *testing.T, data []byte, part uint16) {
 		for _, prefix := range []int{0, stampSize} {
 			s := &scanner{formats: known, prefix: prefix, stamped: plausible, edge: -1}

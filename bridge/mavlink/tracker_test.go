@@ -9,8 +9,7 @@ import (
 )
 
 func TestVehicles(t *testing.T) {
-	known, err := formats()
-	require.NoError(t, err)
+	known := knownFormats(t)
 	tracks := newTracker(known, StampSync)
 	now := someTime
 	note := func(system, component uint8, a ardupilotmega.MAV_AUTOPILOT) bool {
@@ -65,8 +64,7 @@ func TestVehicles(t *testing.T) {
 }
 
 func TestRequestsAreDue(t *testing.T) {
-	known, err := formats()
-	require.NoError(t, err)
+	known := knownFormats(t)
 	tracks := newTracker(known, StampSync)
 	require.False(t, tracks.due(1, someTime), "nobody is there")
 	beat := func(at int64) { tracks.note(&Frame{System: 1, Component: 1, Message: heartbeat(), Received: at}, nil) }
