@@ -12,6 +12,7 @@ import (
 	"path"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/v4l2"
@@ -41,6 +42,9 @@ type camera struct {
 	scratch    []byte      // for a JPEG that lacks tables
 	canvas     *image.RGBA // for a JPEG that is decoded
 	mismatch   bool        // a calibration for another size was told of
+
+	told   string // of what is wrong with pictures
+	toldAt time.Time
 
 	unfit   atomic.Uint64          // pictures that could not be published
 	trouble atomic.Pointer[string] // why the last one was not; nil: it was
@@ -158,8 +162,11 @@ func (a *camera) run(ctx context.Context) error {
 		}
 		a.unfit.Add(1)
 		text := err.Error()
-		if last := a.trouble.Swap(&text); last == nil || *last != text {
-			a.node.Log(bridge.Error, "%s: %v", a.name, err)
+		a.trouble.Store(&text)
+		// There may be many pictures a second, of which some are right.
+		if now := time.Now(); text != a.told && now.Sub(a.toldAt) >= troubleTime {
+			a.told, a.toldAt = text, now
+			a.node.Log(bridge.Error, "%s: %s", a.name, text)
 		}
 	})
 }

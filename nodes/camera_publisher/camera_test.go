@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"image/jpeg"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -411,6 +414,56 @@ func TestTroubleIsToldOnce(t *testing.T) {
 	require.Equal(t, 1, strings.Count(strings.Join(s.logs, ""), "H264 cannot"))
 	require.Contains(t, *s.cameras[0].trouble.Load(), "H264")
 }
+
+// TestTroubleThatComesAndGoes does not fill the log.
+func TestTroubleThatComesAndGoes(t *testing.T) {
+	a, _ := onShelf(t, cameraOf("/dev/video0", "MJPG"))
+	var told []string
+	a.node = &logged{a.node, &told}
+	good, bad := jpegFrame(t, 8, 8), func(text string) *v4l2.Frame {
+		return &v4l2.Frame{Data: []byte(text), Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 8, Height: 8}}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a.source = frames(func(give func(*v4l2.Frame)) {
+			for range 3 {
+				give(bad("one"))
+				require.NotNil(t, a.trouble.Load())
+				give(good)
+				require.Nil(t, a.trouble.Load())
+				give(bad("two"))
+			}
+			time.Sleep(troubleTime)
+			give(bad("one"))
+			give(bad("two"))
+		})
+		require.NoError(t, a.run(t.Context()))
+	})
+	require.Equal(t, []string{`front: a picture is no JPEG, it begins with "one"`, `front: a picture is no JPEG, it begins with "two"`}, told)
+	require.EqualValues(t, 8, a.unfit.Load())
+}
+
+// logged is a node that keeps its log.
+type logged struct {
+	bridge.Node
+	lines *[]string
+}
+
+func (l *logged) Log(_ bridge.LogLevel, format string, args ...any) {
+	*l.lines = append(*l.lines, fmt.Sprintf(format, args...))
+}
+
+// frames is a source that gives what a function says.
+type frames func(give func(*v4l2.Frame))
+
+func (f frames) run(_ context.Context, give func(*v4l2.Frame)) error {
+	f(give)
+	return nil
+}
+
+func (f frames) carries() (jpegs, pixels bool) { return true, false }
+func (f frames) Status() v4l2.Status           { return v4l2.Status{} }
+func (f frames) Stats() v4l2.Stats             { return v4l2.Stats{} }
+func (f frames) close()                        {}
 
 // TestFileThatFails ends the node, and other cameras with it.
 func TestFileThatFails(t *testing.T) {
