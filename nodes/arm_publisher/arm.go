@@ -88,7 +88,7 @@ func polls(o *hardware.Arm) []realman.Poll {
 	add := func(rate float64, commands ...string) {
 		for _, command := range commands {
 			if rate > 0 {
-				list = append(list, realman.Poll{Command: command, Period: time.Duration(float64(time.Second) / rate)})
+				list = append(list, realman.Poll{Command: command, Period: period(rate)})
 			}
 		}
 	}
@@ -102,8 +102,16 @@ func polls(o *hardware.Arm) []realman.Poll {
 	add(o.StatusRate, "get_controller_state", "get_joint_err_flag", "get_joint_en_state", "get_current_joint_temperature", "get_current_joint_current",
 		"get_current_joint_voltage")
 	// Controllers of the second generation know the last one, others the one before.
-	add(1./3600, "get_arm_software_info", "get_arm_software_version")
+	add(1/longest.Seconds(), "get_arm_software_info", "get_arm_software_version")
 	return list
+}
+
+// longest is how rarely an arm can be asked for something.
+const longest = time.Hour
+
+// period returns how far apart so many a second are.
+func period(rate float64) time.Duration {
+	return time.Duration(min(1/rate, longest.Seconds()) * float64(time.Second))
 }
 
 // topic returns a topic below the arm's name, which is advertised when it is first needed.

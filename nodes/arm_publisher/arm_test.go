@@ -329,6 +329,7 @@ func TestPolls(t *testing.T) {
 	}))
 	require.Empty(t, commands(func(a *hardware.Arm) { a.Rate = 0 }))
 	require.Equal(t, 20*time.Millisecond, polls(entry("x", nil))[0].Period)
+	require.Equal(t, time.Hour, polls(entry("x", func(a *hardware.Arm) { a.Rate = 1e-300 }))[0].Period)
 }
 
 func TestStatus(t *testing.T) {

@@ -56,7 +56,7 @@ func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message strin
 	troubles := k.troubles()
 	quiet := a.options.Silence + a.options.PushCycle
 	if a.options.Rate > 0 {
-		quiet += time.Duration(float64(time.Second) / a.options.Rate)
+		quiet += period(a.options.Rate)
 	}
 	switch {
 	case now.Sub(k.at) > quiet && !c.Connected && c.Problem != "":

@@ -11,7 +11,7 @@ type Arm struct {
 	Host         string   `param:"host" flag:"-" group:"Arm" help:"name or address of the arm's controller"`
 	Port         int      `param:"port" group:"Arm" min:"1" max:"65535" help:"TCP port of the arm's controller"`
 	Joints       int      `param:"joints" group:"Arm" min:"0" max:"7" help:"how many joints the arm has; 0: as many as it tells of"`
-	JointNames   []string `param:"joint_names" group:"Arm" value:"NAME" help:"what the joints are called; by default joint1, joint2 and on"`
+	JointNames   []string `param:"joint_names" flag:"joint-name" group:"Arm" value:"NAME" help:"what the joints are called; by default joint1, joint2 and on"`
 	BaseFrame    string   `param:"base_frame" group:"Arm" value:"NAME" help:"coordinate frame that the arm tells poses in; by default the name of the arm and _base_link"`
 	ToolFrame    string   `param:"tool_frame" group:"Arm" value:"NAME" help:"coordinate frame of the tool, for forces told in it; by default the name of the arm and _tool"`
 	ForceFrame   string   `param:"force_frame" group:"Arm" value:"NAME" help:"coordinate frame of the force sensor; by default the name of the arm and _force_sensor"`
@@ -32,7 +32,7 @@ type Arm struct {
 	PushPort   int           `param:"push_port" group:"Push" min:"0" max:"65535" help:"UDP port that the arm pushes to; 0: any, if it is told to"`
 	PushIP     string        `param:"push_ip" group:"Push" value:"ADDRESS" help:"whom the arm is told to push to; by default this machine"`
 	PushCycle  time.Duration `param:"push_cycle" group:"Push" min:"5ms" max:"10s" help:"how often the arm is told to push, in steps of 5ms"`
-	PushFields []string      `param:"push_fields" group:"Push" value:"FIELD" help:"what the arm is told to push besides: joint_speed, arm_current_status, hand, rm_plus_state, rm_plus_base, lift_state, aloha_state"`
+	PushFields []string      `param:"push_fields" flag:"push-field" group:"Push" value:"FIELD" options:"joint_speed|arm_current_status|hand|rm_plus_state|rm_plus_base|lift_state|expand_state|aloha_state" help:"what the arm is told to push besides: joint_speed, arm_current_status, hand, rm_plus_state, rm_plus_base, lift_state, expand_state, aloha_state"`
 	PushForce  string        `param:"push_force" group:"Push" options:"sensor|work|tool" help:"the frame in which the arm is told to push external forces"`
 	SpeedUnit  string        `param:"speed_unit" group:"Push" options:"0.01deg/s|0.01rpm|0.02rpm" help:"unit of the speeds that the arm pushes, of which its documents tell different ones"`
 }
