@@ -27,9 +27,6 @@ type lastTime struct {
 
 // stamp returns when f was measured, in ns. at is the time that f carries, in ns, 0 if none.
 func (c *componentClock) stamp(f *Frame, at int64, how Stamps) int64 {
-	if how == StampReceive {
-		return f.Received
-	}
 	stamp := f.Received
 	if at != 0 {
 		delay, ok := c.delay(at, f.Received)
@@ -37,6 +34,9 @@ func (c *componentClock) stamp(f *Frame, at int64, how Stamps) int64 {
 		if ok && how == StampVehicle {
 			c.learn(f, at, stamp)
 		}
+	}
+	if how == StampReceive {
+		return f.Received
 	}
 	if how == StampVehicle && c.vehicle.known {
 		stamp += c.vehicle.offset

@@ -159,9 +159,7 @@ func (l *Link) opened(label string) {
 // closed notes that a port or connection was closed.
 func (l *Link) closed(label string, err error) {
 	text := "closed " + label
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		text += ": nothing was heard for a minute"
-	} else if err != nil {
+	if err != nil {
 		text += ": " + err.Error()
 	}
 	l.counts.change(func(s *Statistics) {

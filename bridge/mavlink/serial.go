@@ -1,7 +1,9 @@
 package mavlink
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"time"
@@ -21,6 +23,9 @@ func (serialConn) SetReadDeadline(time.Time) error { return nil }
 func openSerial(path string, baud int, flowControl bool) (net.Conn, error) {
 	// Without O_NONBLOCK, opening waits for a modem's carrier, and closing does not end a read.
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w; users of serial ports are in the group dialout", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,10 @@ func parseSource(name string) (*source, error) {
 }
 
 func (s *source) parse(name string) error {
+	if strings.HasSuffix(strings.ToLower(name), ".tlog") {
+		s.kind, s.path = logFile, name
+		return nil
+	}
 	name, query, _ := strings.Cut(name, "?")
 	if err := s.parseIDs(query); err != nil {
 		return err
@@ -60,9 +64,6 @@ func (s *source) parse(name string) error {
 	switch {
 	case strings.HasPrefix(name, "/dev/"):
 		return s.parseSerial(name)
-	case strings.HasSuffix(strings.ToLower(name), ".tlog"):
-		s.kind, s.path = logFile, name
-		return nil
 	case found && (scheme == "serial" || scheme == "serial-hwfc"):
 		s.flowControl = scheme == "serial-hwfc"
 		return s.parseSerial(strings.TrimPrefix(rest, "//"))

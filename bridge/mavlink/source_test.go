@@ -40,6 +40,7 @@ func TestParseSource(t *testing.T) {
 		"tcp-l://127.0.0.1:5761":  {kind: tcpServer, local: "127.0.0.1:5761"},
 		"flights/2015-07-05.tlog": {kind: logFile, path: "flights/2015-07-05.tlog"},
 		"/media/usb/FLIGHT.TLOG":  {kind: logFile, path: "/media/usb/FLIGHT.TLOG"},
+		"where?.tlog":             {kind: logFile, path: "where?.tlog"},
 		"a:b.tlog":                {kind: logFile, path: "a:b.tlog"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 type Counts struct {
 	Received   uint64 // frames, with duplicates
 	Bytes      uint64 // of these frames
-	Lost       uint64 // frames, by gaps in the sequence numbers
+	Lost       uint64 // frames, by gaps in the sequence numbers, with those whose checksum was bad
 	Duplicates uint64 // frames whose sequence number was there shortly before
 	Reordered  uint64 // frames that came after later ones
 	Restarts   uint64 // sequences that began anew: reboots, and silences after which losses cannot be counted

@@ -157,7 +157,7 @@ func (t *tracker) snapshot(now int64) []Vehicle {
 		one.Clock = VehicleClock{Offset: v.clock.boot.offset, Jumps: v.clock.boot.jumps + sync.jumps,
 			Synchronised: sync.converged(now), Exchanges: sync.exchanges, Drift: sync.drift * 1e6,
 			RoundTrip: sync.roundTrip, Remote: sync.remote, Observed: sync.observed}
-		if one.Clock.Synchronised {
+		if one.Clock.Synchronised && sync.remote < unixNanos {
 			one.Clock.Offset = sync.offset(now)
 		}
 		all = append(all, one)
