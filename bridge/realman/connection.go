@@ -27,12 +27,13 @@ func newConnection(a *Arm, conn net.Conn) *connection {
 	now := time.Now()
 	c := &connection{arm: a, conn: conn, wake: make(chan struct{}, 1), heard: now}
 	shortest := a.Polls[0].Period
-	for _, p := range a.Polls {
+	for i, p := range a.Polls {
 		q, err := newAsked(p)
 		if err != nil {
 			panic(err) // Run has seen to that
 		}
-		q.due = now
+		// They are spread, so that no reply waits for many others, and tells a wrong time by that.
+		q.due = now.Add(min(p.Period, time.Second) * time.Duration(i) / time.Duration(len(a.Polls)))
 		c.asked = append(c.asked, q)
 		shortest = min(shortest, p.Period)
 	}
@@ -64,27 +65,25 @@ func (c *connection) run(ctx context.Context) error {
 
 // ask sends what is to be sent, until ctx ends.
 func (c *connection) ask(ctx context.Context) error {
-	var lines []byte
 	if p := c.arm.Push; p != nil {
 		own, _, err := net.SplitHostPort(c.conn.LocalAddr().String())
 		if err != nil {
 			return err
 		}
-		lines = p.line(own)
+		if err := c.send(p.line(own)); err != nil {
+			return err
+		}
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var due []*asked
 	for {
 		var wait time.Duration
-		lines, wait = c.next(lines, time.Now())
-		if len(lines) > 0 {
-			if err := c.conn.SetWriteDeadline(time.Now().Add(c.arm.Timeout)); err != nil {
+		due, wait = c.next(due[:0], time.Now())
+		for _, q := range due {
+			if err := c.send(q.line); err != nil {
 				return err
 			}
-			if _, err := c.conn.Write(lines); err != nil {
-				return err
-			}
-			lines = lines[:0]
 		}
 		timer.Reset(wait)
 		select {
@@ -96,8 +95,17 @@ func (c *connection) ask(ctx context.Context) error {
 	}
 }
 
-// next appends the commands that are due, and returns when there may be more of them.
-func (c *connection) next(lines []byte, now time.Time) ([]byte, time.Duration) {
+// send sends a command, in a segment of its own: a controller might look for only one in what it receives at once.
+func (c *connection) send(line []byte) error {
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.arm.Timeout)); err != nil {
+		return err
+	}
+	_, err := c.conn.Write(line)
+	return err
+}
+
+// next appends what is to be asked for now, and returns when there may be more of it.
+func (c *connection) next(due []*asked, now time.Time) ([]*asked, time.Duration) {
 	known := c.arm.known(now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,20 +125,21 @@ func (c *connection) next(lines []byte, now time.Time) ([]byte, time.Duration) {
 			q.end(true)
 		}
 		switch {
-		case !q.sent.IsZero():
-			wait = min(wait, q.sent.Add(c.arm.Timeout).Sub(now))
-			continue
-		case q.due.After(now):
+		case !q.sent.IsZero() || q.due.After(now):
 		case q.tells&^known == 0:
 			q.postpone(now)
 		default:
-			lines = append(lines, q.line...)
 			q.begin(now)
-			continue
+			due = append(due, q)
 		}
-		wait = min(wait, q.due.Sub(now))
+		if q.due.After(now) {
+			wait = min(wait, q.due.Sub(now))
+		}
+		if !q.sent.IsZero() {
+			wait = min(wait, q.sent.Add(c.arm.Timeout).Sub(now))
+		}
 	}
-	return lines, wait
+	return due, wait
 }
 
 // read reads until the connection ends.
@@ -214,8 +223,11 @@ func (c *connection) lose() {
 // finish notes that a reply is no longer awaited. c.mu is held.
 func (c *connection) finish(q *asked, missed bool) {
 	q.end(missed)
+	if q.due.After(time.Now()) {
+		return
+	}
 	select {
-	case c.wake <- struct{}{}: // what is due waits for this
+	case c.wake <- struct{}{}: // it waits for this to be asked for again
 	default:
 	}
 }

@@ -1,6 +1,7 @@
 package realman
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -21,15 +22,19 @@ func testConnection(t *testing.T, polls ...Poll) *connection {
 }
 
 func (c *connection) due(ms int) (string, int) {
-	lines, wait := c.next(nil, at(ms))
-	return string(lines), int(wait.Milliseconds())
+	due, wait := c.next(nil, at(ms))
+	var lines strings.Builder
+	for _, q := range due {
+		lines.Write(q.line)
+	}
+	return lines.String(), int(wait.Milliseconds())
 }
 
 func TestStampIsHalfway(t *testing.T) {
 	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond})
 	lines, wait := c.due(0)
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines)
-	require.Equal(t, 1000, wait)
+	require.Equal(t, 100, wait, "then it is to be asked for again")
 	u := &Update{Name: "joint_degree", Received: at(8)}
 	require.Equal(t, at(4), c.match(u))
 	require.Equal(t, 8*time.Millisecond, c.arm.Counts().RoundTrip)
@@ -55,7 +60,7 @@ func TestCommandsAreDue(t *testing.T) {
 	require.Empty(t, lines)
 	require.Equal(t, 30, wait, "and then as before")
 	_, wait = c.due(200)
-	require.Equal(t, 800, wait)
+	require.Equal(t, 100, wait)
 	reply("joint_degree", 201)
 
 	require.Zero(t, c.arm.Counts().Timeouts)
