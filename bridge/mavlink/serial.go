@@ -19,6 +19,15 @@ func (serialConn) LocalAddr() net.Addr             { return nil }
 func (serialConn) RemoteAddr() net.Addr            { return nil }
 func (serialConn) SetReadDeadline(time.Time) error { return nil }
 
+// Write sends b, or drops it if the other side takes nothing: that is no reason to stop listening to it.
+func (c serialConn) Write(b []byte) (int, error) {
+	n, err := c.File.Write(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return len(b), nil
+	}
+	return n, err
+}
+
 // openSerial opens a serial port for bytes of 8 bits, no parity and one stop bit, for us alone.
 func openSerial(path string, baud int, flowControl bool) (net.Conn, error) {
 	// Without O_NONBLOCK, opening waits for a modem's carrier, and closing does not end a read.
