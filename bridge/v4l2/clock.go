@@ -8,8 +8,8 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// A stamp of the driver is believed if it is no older than this at reception, and no further ahead. Between both is room for the errors of
-// drivers that convert a camera's own clock.
+// A stamp of the driver is believed if it is no older than this at reception, and no further ahead: drivers that convert a camera's own clock,
+// or reckon when a frame ends, err.
 const (
 	oldest   = 10 * time.Second
 	furthest = time.Second
@@ -50,14 +50,11 @@ func stamp(buffer *kernel.Buffer, received moment) (int64, StampClock) {
 		source = StartOfExposure
 	}
 	taken := buffer.Timestamp.Nano()
-	if credible(received.monotonic - taken) {
-		return received.realtime - (received.monotonic - taken), source
-	}
 	// uvcvideo with its parameter clock=CLOCK_REALTIME marks its stamps as monotonic all the same.
-	if credible(received.realtime - taken) {
-		return taken, source
+	for _, clock := range []int64{received.monotonic, received.realtime} {
+		if age := clock - taken; age <= int64(oldest) && age >= -int64(furthest) {
+			return received.realtime - max(age, 0), source // nothing is received before it was taken
+		}
 	}
 	return received.realtime, Receive
 }
-
-func credible(age int64) bool { return age <= int64(oldest) && age >= -int64(furthest) }

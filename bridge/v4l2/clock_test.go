@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
 // clocks is a device that reads its clocks from a list, the monotonic and the realtime clock in turns.
@@ -42,6 +44,39 @@ func TestNow(t *testing.T) {
 			device := &clocks{readings: test.readings}
 			require.Equal(t, test.want, now(device))
 			require.Equal(t, len(test.readings), device.reads)
+		})
+	}
+}
+
+func TestStamp(t *testing.T) {
+	const (
+		monotonic = kernel.V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC
+		exposure  = kernel.V4L2_BUF_FLAG_TSTAMP_SRC_SOE
+	)
+	received := moment{monotonic: 100e9, realtime: 2000e9}
+	for _, test := range []struct {
+		name   string
+		flags  uint32
+		taken  int64
+		want   int64
+		source StampClock
+	}{
+		{"end of frame", monotonic, 99.9e9, 1999.9e9, EndOfFrame},
+		{"start of exposure", monotonic | exposure, 99.9e9, 1999.9e9, StartOfExposure},
+		{"old", monotonic, 90e9, 1990e9, EndOfFrame},
+		{"too old", monotonic, 89e9, 2000e9, Receive},
+		{"reckoned ahead", monotonic, 100.5e9, 2000e9, EndOfFrame},
+		{"too far ahead", monotonic, 101.5e9, 2000e9, Receive},
+		{"realtime in truth", monotonic, 1999.8e9, 1999.8e9, EndOfFrame},
+		{"never", monotonic, 0, 2000e9, Receive},
+		{"unknown", exposure, 99.9e9, 2000e9, Receive},
+		{"copied", kernel.V4L2_BUF_FLAG_TIMESTAMP_COPY, 99.9e9, 2000e9, Receive},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			taken, source := stamp(&kernel.Buffer{Flags: test.flags, Timestamp: unix.NsecToTimeval(test.taken)}, received)
+			require.Equal(t, test.want, taken)
+			require.Equal(t, test.source, source)
+			require.NotEmpty(t, source.String())
 		})
 	}
 }

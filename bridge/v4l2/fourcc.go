@@ -25,8 +25,15 @@ const (
 	Z16  FourCC = 'Z' | '1'<<8 | '6'<<16 | ' '<<24 // distance, 16 bits, little endian; a RealSense counts millimetres unless told otherwise
 )
 
-// ParseFourCC reads a code such as "YUYV" or "Z16 ". Spaces at its end may be left out.
+// bigEndian marks a format whose numbers of more than 8 bits begin with the highest.
+const bigEndian FourCC = 1 << 31
+
+// ParseFourCC reads a code such as "YUYV" or "Z16 ", or "Y16 -BE" of the big-endian variant. Spaces at the code's end may be left out.
 func ParseFourCC(s string) (FourCC, error) {
+	if s, found := strings.CutSuffix(s, "-BE"); found {
+		f, err := ParseFourCC(s)
+		return f | bigEndian, err
+	}
 	if len(s) == 0 || len(s) > 4 {
 		return 0, fmt.Errorf("pixel format %q: want up to four characters, such as MJPG, YUYV or Z16", s)
 	}
@@ -40,15 +47,25 @@ func ParseFourCC(s string) (FourCC, error) {
 	return f, nil
 }
 
-// String returns the four characters, without spaces at the end: "Z16". A code with characters that cannot be printed is a number.
+// String returns the four characters, without spaces at the end: "Z16", or "Y16-BE". A code with characters that cannot be printed is a number.
 func (f FourCC) String() string {
-	code := []byte{byte(f), byte(f >> 8), byte(f >> 16), byte(f >> 24)}
-	for _, b := range code {
-		if b < ' ' || b > '~' {
-			return fmt.Sprintf("0x%08x", uint32(f))
-		}
+	if little := f &^ bigEndian; little != f && little.printable() {
+		return little.String() + "-BE"
 	}
-	return strings.TrimRight(string(code), " ")
+	if !f.printable() {
+		return fmt.Sprintf("0x%08x", uint32(f))
+	}
+	return strings.TrimRight(string([]byte{byte(f), byte(f >> 8), byte(f >> 16), byte(f >> 24)}), " ")
+}
+
+func (f FourCC) printable() bool {
+	for range 4 {
+		if b := byte(f); b < ' ' || b > '~' {
+			return false
+		}
+		f >>= 8
+	}
+	return true
 }
 
 // Compressed reports whether frames are a stream of bytes of varying length rather than rows of pixels.

@@ -11,7 +11,7 @@ import (
 func TestFourCC(t *testing.T) {
 	for text, want := range map[string]v4l2.FourCC{
 		"MJPG": 0x47504a4d, "YUYV": 0x56595559, "Z16": 0x2036315a, "Y16": v4l2.Y16, "RGB3": v4l2.RGB3, "BGR3": v4l2.BGR3,
-		"GREY": v4l2.GREY, "UYVY": v4l2.UYVY, "NV12": v4l2.NV12, "YU12": v4l2.YU12, "JPEG": v4l2.JPEG, "H264": v4l2.H264, "HEVC": v4l2.HEVC,
+		"GREY": v4l2.GREY, "UYVY": v4l2.UYVY, "NV12": v4l2.NV12, "YU12": v4l2.YU12, "Y16-BE": 0xa0363159, "Y16 -BE": 0xa0363159, "JPEG": v4l2.JPEG, "H264": v4l2.H264, "HEVC": v4l2.HEVC,
 	} {
 		f, err := v4l2.ParseFourCC(text)
 		require.NoError(t, err)
@@ -25,6 +25,8 @@ func TestFourCC(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, v4l2.Z16, padded)
 	require.Equal(t, "0x00000001", v4l2.FourCC(1).String())
+	require.Equal(t, "0x80000001", v4l2.FourCC(0x80000001).String())
+	require.Equal(t, "0x00000041", v4l2.FourCC('A').String())
 	for text, want := range map[string]string{
 		"":      `pixel format "": want up to four characters, such as MJPG, YUYV or Z16`,
 		"mjpeg": `pixel format "mjpeg": want up to four characters, such as MJPG, YUYV or Z16`,
