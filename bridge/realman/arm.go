@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ type Arm struct {
 	counts Counts
 	pushed part
 	fresh  time.Time // until when what was pushed need not be asked for
-	ip     netip.Addr
+	ips    []netip.Addr // which packets may be from
 }
 
 // Counts tell how it goes with an Arm.
@@ -103,28 +104,31 @@ func (a *Arm) observe(ctx context.Context) error {
 		return err
 	}
 	if remote, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
-		a.setIP(remote.AddrPort().Addr())
+		a.setIPs(remote.AddrPort().Addr())
 	}
 	a.count(func(n *Counts) { n.Connected = true; n.Connections++ })
 	defer a.count(func(n *Counts) { n.Connected = false })
 	return newConnection(a, conn).run(ctx)
 }
 
-// resolve finds the address of the arm, and waits for the end.
+// resolve finds the addresses of the arm, and waits for the end.
 func (a *Arm) resolve(ctx context.Context) error {
 	list, err := net.DefaultResolver.LookupNetIP(ctx, "ip", a.Host)
 	if err != nil {
 		return err
 	}
-	a.setIP(list[0])
+	a.setIPs(list...)
 	<-ctx.Done()
 	return nil
 }
 
-func (a *Arm) setIP(ip netip.Addr) {
+func (a *Arm) setIPs(list ...netip.Addr) {
+	for i := range list {
+		list[i] = list[i].Unmap()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ip = ip.Unmap()
+	a.ips = list
 }
 
 // is says whether the arm has an address.
@@ -134,7 +138,7 @@ func (a *Arm) is(ip netip.Addr) bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.ip == ip
+	return slices.Contains(a.ips, ip)
 }
 
 // Receive takes a packet that the arm pushed, with the time at which it was received.

@@ -285,6 +285,21 @@ func TestPushOfSeveralArms(t *testing.T) {
 	require.Zero(t, b.Counts().Bad)
 }
 
+func TestArmWithAName(t *testing.T) {
+	fake := start(t, "127.0.0.1:0", &realmantest.Arm{})
+	a, s := observe(t, fake, func(a *realman.Arm) { a.Host, a.Polls = "localhost", nil })
+	b, r := observe(t, fake, func(a *realman.Arm) { a.Host = "localhost" })
+	nobody, n := observe(t, fake, func(a *realman.Arm) { a.Host, a.Polls = "nobody..invalid", nil })
+	for _, arm := range []*realman.Arm{a, b} {
+		l := listen(t, func() []*realman.Arm { return []*realman.Arm{nobody, arm} })
+		require.NoError(t, fake.PushTo((&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Port()}).String(), time.Millisecond))
+	}
+	eventually(t, "packets of the address that the name stands for", func() bool {
+		return s.count("realtime_arm_joint_state") > 0 && r.count("realtime_arm_joint_state") > 0
+	})
+	eventually(t, "it is told", func() bool { return n.troubled("nobody..invalid") })
+}
+
 func TestRefusedPush(t *testing.T) {
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(command, usual string) string {
 		if command == "set_realtime_push" {

@@ -20,14 +20,13 @@ import (
 
 // arm publishes one arm.
 type arm struct {
-	name     string
-	options  *hardware.Arm
-	node     bridge.Node
-	arm      *realman.Arm
-	listener *realman.Listener // nil: it is not listened to
-	base     string            // frames
-	tool     string
-	sensor   string
+	name    string
+	options *hardware.Arm
+	node    bridge.Node
+	arm     *realman.Arm
+	base    string // frames
+	tool    string
+	sensor  string
 
 	// Messages are made one at a time.
 	jointStates sensor_msgs.JointState

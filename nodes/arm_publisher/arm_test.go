@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +22,7 @@ import (
 	"tapedeck/msgs"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/nodes/internal/hardware"
 )
@@ -48,6 +52,13 @@ func (e *ear[T]) last(t *testing.T) T {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.all[len(e.all)-1]
+}
+
+// has says whether there is a message for which something is so.
+func (e *ear[T]) has(so func(T) bool) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.all, so)
 }
 
 // hear subscribes to a topic.
@@ -213,6 +224,26 @@ func TestPushedArms(t *testing.T) {
 	one.Silence()
 	n := left.count()
 	eventually(t, "more joint states", func() bool { return left.count() > n+100 && len(left.last(t).Velocity) == 0 })
+}
+
+func TestListener(t *testing.T) {
+	g := newNetwork(t)
+	joints := hear[sensor_msgs.JointState](t, g.node, "/arm_0/joint_states")
+	state := hear[diag.DiagnosticArray](t, g.node, "/diagnostics")
+	log := hear[rcl_interfaces.Log](t, g.node, "/rosout")
+	fake, stranger := start(t, "127.0.0.2:0", &realmantest.Arm{}), start(t, "127.0.0.3:0", &realmantest.Arm{})
+	p := g.publish(map[string]*hardware.Arm{"arm_0": of(fake, func(a *hardware.Arm) { a.Push, a.PushPort, a.Rate = "listen", 0, 0 })})
+	for l := range p.listeners {
+		to := fmt.Sprintf("127.0.0.1:%d", l.Port())
+		require.NoError(t, fake.PushTo(to, 5*time.Millisecond))
+		require.NoError(t, stranger.PushTo(to, 5*time.Millisecond))
+	}
+	require6(t, stillJoints(), joints.last(t).Position)
+	eventually(t, "it is well", func() bool { return message(state, "arm_0") == "pushing" })
+	require.Zero(t, fake.Connections(), "it is asked nothing")
+	eventually(t, "another one pushes, too", func() bool {
+		return log.has(func(m rcl_interfaces.Log) bool { return strings.HasPrefix(m.Msg, "127.0.0.3 pushes to UDP port ") })
+	})
 }
 
 func TestArmComesBack(t *testing.T) {

@@ -75,7 +75,6 @@ func (p *publisher) listen(a *arm, ports map[int]*realman.Listener) error {
 	if l == nil {
 		return nil
 	}
-	a.listener = l
 	if a.arm.Push != nil {
 		a.arm.Push.Port = l.Port()
 	}

@@ -25,7 +25,7 @@ type Arm struct {
 	conns    map[net.Conn]bool
 	count    int
 	requests map[string]int
-	stop     chan struct{} // of the push
+	stop     []chan struct{} // of what pushes
 	closed   bool
 }
 
@@ -193,7 +193,7 @@ func (a *Arm) PushTo(address string, cycle time.Duration) error {
 	}
 	stop := make(chan struct{})
 	a.mu.Lock()
-	a.stop = stop
+	a.stop = append(a.stop, stop)
 	a.mu.Unlock()
 	a.done.Go(func() {
 		tick := time.NewTicker(cycle)
@@ -224,8 +224,8 @@ func (a *Arm) Packet(address, packet string) error {
 func (a *Arm) Silence() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.stop != nil {
-		close(a.stop)
-		a.stop = nil
+	for _, stop := range a.stop {
+		close(stop)
 	}
+	a.stop = nil
 }
