@@ -36,7 +36,7 @@ type Arm struct {
 	mu     sync.Mutex // of what follows
 	counts Counts
 	pushed part
-	fresh  time.Time // until when what was pushed need not be asked for
+	fresh  time.Time    // until when what was pushed need not be asked for
 	ips    []netip.Addr // which packets may be from
 }
 
