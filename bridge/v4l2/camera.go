@@ -212,12 +212,10 @@ func choose(nodes []Node, device string) ([]Node, error) {
 // present lists the cameras that are there, for an error.
 func present(nodes []Node) string {
 	var cameras []string
-	ports := make(map[string]bool)
 	for _, node := range nodes {
-		if !ports[node.Port] {
-			cameras = append(cameras, strings.TrimSpace(node.Serial+" "+strconv.Quote(node.Name)))
+		if camera := strings.TrimSpace(node.Serial + " " + strconv.Quote(node.Name)); !slices.Contains(cameras, camera) {
+			cameras = append(cameras, camera)
 		}
-		ports[node.Port] = true
 	}
 	if cameras == nil {
 		return "; there is none at all"

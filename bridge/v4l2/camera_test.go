@@ -297,7 +297,8 @@ func TestCameraErrors(t *testing.T) {
 		camera *v4l2.Camera
 		want   string
 	}{
-		{"not there", &v4l2.Camera{Device: "/dev/video9"}, "/dev/video9: open: no such file or directory"},
+		{"not there", &v4l2.Camera{Device: "/dev/video9"}, "/dev/video9: open: no such file or directory" +
+			"; it is not plugged in, or has another name: ls -l /dev/v4l/by-id shows those that are"},
 		{"no such serial", &v4l2.Camera{Device: "77"}, `camera 77: no such camera; there is 8A2F "HD Pro Webcam C920"`},
 		{"metadata", &v4l2.Camera{Device: "/dev/video1"},
 			`/dev/video1 captures metadata, not video: not a capture device; use another node of "HD Pro Webcam C920"`},

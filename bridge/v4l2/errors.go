@@ -21,6 +21,8 @@ func failed(path, what string, err error) error {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		hint = "; cameras are for the members of a group, mostly video: usermod -aG video USER and log in anew"
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENXIO):
+		hint = "; it is not plugged in, or has another name: ls -l /dev/v4l/by-id shows those that are"
 	case errors.Is(err, unix.EBUSY):
 		hint = "; another program uses the camera: fuser -v " + path + " tells which"
 	case errors.Is(err, unix.ENODEV):

@@ -83,10 +83,10 @@ func readNode(folder string) Node {
 	node.Port = filepath.Base(parent)
 	node.Vendor, node.Product = attribute(parent, "idVendor"), attribute(parent, "idProduct")
 	node.Serial = strings.Map(func(r rune) rune {
-		if r < '!' || r > '~' || strings.ContainsRune("\"$%&'()*,/;<>?[\\]^`{|}!", r) {
-			return '_' // as udev does, so that the serial number can be part of a path
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("#+-.:=@_", r) {
+			return r
 		}
-		return r
+		return '_' // as udev does, so that the serial number can be part of a path
 	}, attribute(parent, "serial"))
 	return node
 }
@@ -151,7 +151,7 @@ func (d *kernelDevice) Wake() {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if d.wake >= 0 {
-		_, _ = unix.Write(d.wake, []byte{7: 1}) // fails only when as many wakes are waiting as can be counted
+		_, _ = unix.Write(d.wake, []byte{1, 7: 0}) // fails only when as many wakes are waiting as can be counted
 	}
 }
 

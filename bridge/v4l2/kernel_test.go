@@ -6,11 +6,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"tapedeck/bridge/v4l2"
+	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
 // TestKernelNodes lists a folder laid out as sysfs is for a webcam with two nodes, a camera of a system on chip, and what is no video node.
@@ -120,6 +122,17 @@ func TestKernelMmap(t *testing.T) {
 	written, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, written[4096+99])
+}
+
+func TestKernelAllocations(t *testing.T) {
+	_, device := pipe(t)
+	var buffer kernel.Buffer
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		ready, err := device.Poll(0)
+		if ready || err != nil || device.Ioctl(kernel.VIDIOC_DQBUF, unsafe.Pointer(&buffer)) == nil || device.Now(unix.CLOCK_REALTIME) == 0 {
+			t.Error("a pipe is no camera")
+		}
+	}))
 }
 
 func TestKernelNow(t *testing.T) {

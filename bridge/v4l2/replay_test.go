@@ -237,7 +237,8 @@ func TestOpenErrors(t *testing.T) {
 		name, recording, want string
 		is                    error
 	}{
-		{"not there", "open /dev/video0 = ENOENT", "/dev/video0: open: no such file or directory", unix.ENOENT},
+		{"not there", "open /dev/video0 = ENOENT", "/dev/video0: open: no such file or directory; it is not plugged in, or has another name: " +
+			"ls -l /dev/v4l/by-id shows those that are", unix.ENOENT},
 		{"denied", "open /dev/video0 = EACCES", "/dev/video0: open: permission denied; cameras are for the members of a group, mostly video: " +
 			"usermod -aG video USER and log in anew", unix.EACCES},
 		{"busy", "open /dev/video0 = EBUSY", "/dev/video0: open: device or resource busy; another program uses the camera: " +
