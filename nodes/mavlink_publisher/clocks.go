@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	leastTime   = 1234567890 * 1e6 // µs since the Unix epoch: what an autopilot tells before does not know the time
+	leastTime   = 1234567890 * 1e6 // µs since the Unix epoch: an autopilot that tells less does not know the time
+	latestTime  = 1 << 31 * 1e6    // µs since the Unix epoch: what ROS 2 cannot tell
 	longestTrip = 10e9             // ns: a reply to a TIMESYNC request that took longer is one to somebody else's
 )
 
@@ -20,7 +21,7 @@ type clocks struct {
 }
 
 func (v *vehicle) systemTime(m *common.MessageSystemTime) {
-	if m.TimeUnixUsec <= leastTime {
+	if m.TimeUnixUsec <= leastTime || m.TimeUnixUsec >= latestTime {
 		return
 	}
 	v.reference.Header, v.reference.Source = v.header(""), "fcu"

@@ -126,7 +126,7 @@ func (v *vehicle) rawIMU(m *common.MessageRawImu) {
 	if m.Id != 0 || !v.prefers(rawIMU) {
 		return
 	}
-	unit := 0.0
+	var unit float64
 	switch v.firmware {
 	case ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA:
 		unit = milligravity

@@ -136,7 +136,7 @@ func (l *line) handle(ctx context.Context, f *mavlink.Frame) {
 	defer l.mu.Unlock()
 	for _, s := range l.stations {
 		if s.system != f.System && l.link.IsLog() {
-			s.vehicle.tick(f.Received)
+			s.tick(f.Received)
 		}
 	}
 	if !f.Autopilot {
@@ -155,7 +155,7 @@ func (l *line) watch(now int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.stations {
-		s.vehicle.tick(now)
+		s.tick(now)
 	}
 }
 

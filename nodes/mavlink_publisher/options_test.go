@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/mavlink"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/hardware"
 )
 
 func TestEveryOptionIsDocumented(t *testing.T) {
@@ -15,4 +17,96 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/options.md")
 	require.NoError(t, err)
 	require.Contains(t, string(text), config.Table(&o))
+}
+
+func TestVehicles(t *testing.T) {
+	named := func(sources ...string) map[string]*hardware.Vehicle {
+		m := map[string]*hardware.Vehicle{}
+		for i, s := range sources {
+			v := hardware.DefaultVehicle()
+			v.Source, v.System = s, i+1
+			m[string(rune('a'+i))] = &v
+		}
+		return m
+	}
+	for name, test := range map[string]struct {
+		source string
+		args   []string
+		named  map[string]*hardware.Vehicle
+		want   map[string]string // sources by name
+		err    string
+	}{
+		"option":             {"udp://:1", nil, nil, map[string]string{"mavros": "udp://:1"}, ""},
+		"argument":           {"udp://:1", []string{"udp://:2"}, nil, map[string]string{"mavros": "udp://:2"}, ""},
+		"arguments":          {"", []string{"udp://:1", "a.tlog"}, nil, map[string]string{"vehicle_0": "udp://:1", "vehicle_1": "a.tlog"}, ""},
+		"named":              {"", nil, named("udp://:1", "udp://:1"), map[string]string{"a": "udp://:1", "b": "udp://:1"}, ""},
+		"named and argument": {"", []string{"udp://:2"}, named("udp://:1"), map[string]string{"a": "udp://:1", "mavros": "udp://:2"}, ""},
+		"none":               {"", nil, nil, nil, "name a source"},
+		"named without one":  {"", nil, named(""), nil, "vehicles.a.source: it has none"},
+		"two with one name":  {"", []string{"udp://:2"}, map[string]*hardware.Vehicle{"mavros": named("udp://:1")["a"]}, nil, "vehicles.mavros: a source"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := defaultOptions()
+			o.Source, o.Vehicles, o.MapFrame = test.source, test.named, "world"
+			list, err := o.entries(test.args)
+			if test.err != "" {
+				require.ErrorIs(t, err, config.ErrUsage)
+				require.ErrorContains(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			got := map[string]string{}
+			for _, e := range list {
+				got[e.name] = e.Source
+				if test.named[e.name] == nil {
+					require.Equal(t, "world", e.MapFrame)
+				}
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestVehiclesOfOneSource(t *testing.T) {
+	one, two, other := hardware.DefaultVehicle(), hardware.DefaultVehicle(), hardware.DefaultVehicle()
+	one.Source, two.Source, other.Source = "udp://:1", "udp://:1", "udp://:2"
+	two.System, two.MapFrame = 2, "world"
+	list := []entry{{"one", &one}, {"other", &other}, {"two", &two}}
+	groups, err := group(list)
+	require.NoError(t, err)
+	require.Equal(t, [][]entry{{list[0], list[2]}, {list[1]}}, groups)
+	two.Heartbeat = 1
+	_, err = group(list)
+	require.EqualError(t, err, "vehicles.two: udp://:1 is the source of one, too, with other options of the link")
+	two.Heartbeat, two.System = 0, 0
+	_, err = group(list)
+	require.EqualError(t, err, "vehicles.two: one has system 0 of udp://:1 already")
+}
+
+func TestLinkOptions(t *testing.T) {
+	v := hardware.DefaultVehicle()
+	o, err := linkOptions(&v)
+	require.NoError(t, err)
+	require.Equal(t, mavlink.Options{Rate: 1, System: 255, Component: 191, Streams: map[uint8]uint16{}, Intervals: map[uint32]float64{}}, o)
+	v.Stamps, v.Heartbeat, v.TimeSync, v.Rate, v.OwnSystem, v.OwnComponent = "vehicle", 1, 10, 0, 2, 3
+	v.Streams, v.Intervals = []string{"0=4", "10=0"}, []string{"31=100.5", "HIGHRES_IMU=200", "30=-1"}
+	o, err = linkOptions(&v)
+	require.NoError(t, err)
+	require.Equal(t, mavlink.Options{
+		Stamps: mavlink.StampVehicle, System: 2, Component: 3, Heartbeat: 1, TimeSync: 10, AnswerTimeSync: true,
+		Streams: map[uint8]uint16{0: 4, 10: 0}, Intervals: map[uint32]float64{31: 100.5, 105: 200, 30: -1},
+	}, o)
+	for text, change := range map[string]func(*hardware.Vehicle){
+		`streams: "4"`:        func(v *hardware.Vehicle) { v.Streams = []string{"4"} },
+		`streams: "256=4"`:    func(v *hardware.Vehicle) { v.Streams = []string{"256=4"} },
+		`streams: "1=-4"`:     func(v *hardware.Vehicle) { v.Streams = []string{"1=-4"} },
+		`intervals: "30"`:     func(v *hardware.Vehicle) { v.Intervals = []string{"30"} },
+		`intervals: "FOO=10"`: func(v *hardware.Vehicle) { v.Intervals = []string{"FOO=10"} },
+	} {
+		v := hardware.DefaultVehicle()
+		change(&v)
+		_, err := linkOptions(&v)
+		require.ErrorIs(t, err, config.ErrUsage)
+		require.ErrorContains(t, err, text)
+	}
 }

@@ -242,8 +242,7 @@ func TestFlight(t *testing.T) {
 
 	compare(f, "local_position/pose", localPosition, nil, func(f frame, m *geometry_msgs.PoseStamped) {
 		measured(f, m.Header, "map")
-		p := m.Pose.Position
-		vector(f.f32(8), f.f32(4), -f.f32(12), geometry_msgs.Vector3{X: p.X, Y: p.Y, Z: p.Z})
+		vector(f.f32(8), f.f32(4), -f.f32(12), geometry_msgs.Vector3(m.Pose.Position))
 	})
 	compare(f, "local_position/velocity_local", localPosition, nil, func(f frame, m *geometry_msgs.TwistStamped) {
 		measured(f, m.Header, "map")

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/msgs/mavros_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+)
+
+func TestGPSReceiver(t *testing.T) {
+	for name, test := range map[string]struct {
+		m         common.MessageGpsRawInt
+		status    int8
+		altitude  float64
+		variances [3]float64 // east, north, up
+		kind      uint8
+		silent    []topic
+	}{
+		"dilution": {common.MessageGpsRawInt{FixType: 3, Alt: 1500, Eph: 120, Epv: 200, Vel: 100, SatellitesVisible: 8}, 0, 1.5,
+			[3]float64{1.44, 1.44, 4}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_APPROXIMATED, nil},
+		"accuracy": {common.MessageGpsRawInt{FixType: 6, Alt: 1500, AltEllipsoid: -2000, Eph: 120, Epv: 200, HAcc: 500, VAcc: 2000}, 0, -2,
+			[3]float64{0.25, 0.25, 4}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN, nil},
+		"nothing": {common.MessageGpsRawInt{FixType: 1, Eph: 65535, Epv: 65535, Vel: 65535, Cog: 65535, SatellitesVisible: 255}, -1, 0,
+			[3]float64{-1, 0, 0}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN, []topic{gpsVelocity, gpsSatellites}},
+		"2D": {common.MessageGpsRawInt{FixType: 2, Eph: 65535, Epv: 100, Vel: 5, Cog: 65535}, -1, 0,
+			[3]float64{-1, 0, 0}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN, []topic{gpsVelocity}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.say(&test.m)
+			var fix sensor_msgs.NavSatFix
+			s.hear(gpsFix, 0, &fix)
+			require.Equal(t, test.status, fix.Status.Status)
+			require.InDelta(t, test.altitude, fix.Altitude, 1e-9)
+			require.Equal(t, test.kind, fix.PositionCovarianceType)
+			require.InDeltaSlice(t, test.variances[:], []float64{fix.PositionCovariance[0], fix.PositionCovariance[4], fix.PositionCovariance[8]}, 1e-12)
+			for _, topic := range test.silent {
+				require.Empty(t, s.heard[topic], topics[topic].name)
+			}
+			require.Len(t, s.heard, 4-len(test.silent))
+		})
+	}
+}
+
+func TestGlobalPosition(t *testing.T) {
+	s := newStage(t)
+	place := func(lat, lon, alt int32) *ardupilotmega.MessageGlobalPositionInt {
+		return &ardupilotmega.MessageGlobalPositionInt{Lat: lat, Lon: lon, Alt: alt, RelativeAlt: 10, Hdg: 65535}
+	}
+	// Neither receiver nor estimator know where they are; then one does, then both.
+	s.say(&common.MessageGpsRawInt{FixType: 1}, place(0, 0, 5), &common.MessageGpsRawInt{FixType: 3}, place(0, 0, 5))
+	require.Empty(t, s.heard[globalLocal])
+	var fix sensor_msgs.NavSatFix
+	for i := range 2 {
+		s.hear(globalFix, i, &fix)
+		require.EqualValues(t, -1, fix.Status.Status)
+	}
+	var heading std_msgs.Float64
+	s.hear(globalHeading, 0, &heading)
+	require.True(t, math.IsNaN(heading.Data))
+
+	s.say(place(473977418, 85455939, 488000), place(473977418, 85455939, 489000), place(0, 0, 5), place(473977418, 85456939, 488000))
+	require.Len(t, s.heard[globalLocal], 3)
+	var local nav_msgs.Odometry
+	s.hear(globalLocal, 0, &local)
+	require.Zero(t, local.Pose.Pose.Position)
+	require.Equal(t, 1.0, local.Pose.Pose.Orientation.W)
+	require.Equal(t, 99999.0, local.Pose.Covariance[35])
+	s.hear(globalLocal, 1, &local)
+	require.InDelta(t, 1, local.Pose.Pose.Position.Z, 1e-8)
+	s.hear(globalLocal, 2, &local)
+	require.InDelta(t, 7.545, local.Pose.Pose.Position.X, 0.01) // 1e-5 degrees of longitude
+	require.InDelta(t, 0, local.Pose.Pose.Position.Y, 1e-5)
+
+	// Without a receiver the estimator is believed.
+	s = newStage(t)
+	s.say(place(473977418, 85455939, 488000))
+	s.hear(globalFix, 0, &fix)
+	require.EqualValues(t, 0, fix.Status.Status)
+	require.Equal(t, -1.0, fix.PositionCovariance[0])
+	require.Len(t, s.heard[globalLocal], 1)
+	require.Equal(t, []string{s.lines[0]}, s.lines)
+	require.Contains(t, s.lines[0], "there is no geoid")
+	require.True(t, s.noGeoid)
+}
+
+func TestGeoidOfAVehicle(t *testing.T) {
+	s := newStage(t)
+	var err error
+	s.geoid, err = openGeoid(writeGeoid(t, testGeoid))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.geoid.close()) }()
+	s.say(&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000},
+		&ardupilotmega.MessageGlobalPositionInt{Lat: 1, Lon: 900000000, Alt: 2000},
+		&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000, AltEllipsoid: 3500},
+		&ardupilotmega.MessageGlobalPositionInt{Lat: 1, Lon: 900000000, Alt: 2000})
+	var fix sensor_msgs.NavSatFix
+	for i, want := range []float64{7, 3.5} { // 6 m by the geoid, then what the receiver has
+		s.hear(gpsFix, i, &fix)
+		require.InDelta(t, want, fix.Altitude, 1e-6)
+	}
+	for i, want := range []float64{8, 4.5} {
+		s.hear(globalFix, i, &fix)
+		require.InDelta(t, want, fix.Altitude, 1e-6)
+	}
+	require.Empty(t, s.lines)
+}
+
+func TestAltitudeAndHUD(t *testing.T) {
+	s := newStage(t)
+	s.say(&common.MessageAltitude{AltitudeMonotonic: 1, AltitudeAmsl: 2, AltitudeLocal: 3, AltitudeRelative: 4, AltitudeTerrain: 5, BottomClearance: 6},
+		&common.MessageVfrHud{Airspeed: 1, Groundspeed: 2, Heading: 270, Throttle: 45, Alt: 3, Climb: -1})
+	var a mavros_msgs.Altitude
+	s.hear(altitude, 0, &a)
+	require.Equal(t, mavros_msgs.Altitude{Header: a.Header, Monotonic: 1, Amsl: 2, Local: 3, Relative: 4, Terrain: 5, BottomClearance: 6}, a)
+	require.Equal(t, "map", a.Header.FrameId)
+	var h mavros_msgs.VfrHud
+	s.hear(vfrHUD, 0, &h)
+	require.Equal(t, mavros_msgs.VfrHud{Header: h.Header, Airspeed: 1, Groundspeed: 2, Heading: 270, Throttle: 0.45, Altitude: 3, Climb: -1}, h)
+}

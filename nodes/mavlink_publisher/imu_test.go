@@ -1,0 +1,170 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/sensor_msgs"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+)
+
+// TestAttitude has the vehicle's forward and up in ENU for attitudes in NED.
+func TestAttitude(t *testing.T) {
+	const quarter = math.Pi / 2
+	for name, test := range map[string]struct {
+		roll, pitch, yaw float32
+		forward, up      [3]float64
+	}{
+		"north":           {0, 0, 0, [3]float64{0, 1, 0}, [3]float64{0, 0, 1}},
+		"east":            {0, 0, quarter, [3]float64{1, 0, 0}, [3]float64{0, 0, 1}},
+		"south":           {0, 0, -2 * quarter, [3]float64{0, -1, 0}, [3]float64{0, 0, 1}},
+		"nose up":         {0, quarter, 0, [3]float64{0, 0, 1}, [3]float64{0, -1, 0}},
+		"right wing down": {quarter, 0, 0, [3]float64{0, 1, 0}, [3]float64{1, 0, 0}},
+		"all": {0.3, -0.2, 1, [3]float64{math.Sin(1) * math.Cos(0.2), math.Cos(1) * math.Cos(0.2), -math.Sin(0.2)},
+			// The third column of Rz·Ry·Rx is down in NED; up in ENU is its opposite, with its first two rows changed.
+			[3]float64{-(math.Sin(1)*-math.Sin(0.2)*math.Cos(0.3) - math.Cos(1)*math.Sin(0.3)),
+				-(math.Cos(1)*-math.Sin(0.2)*math.Cos(0.3) + math.Sin(1)*math.Sin(0.3)), math.Cos(0.2) * math.Cos(0.3)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			q := fromEuler(test.roll, test.pitch, test.yaw)
+			s.say(&common.MessageAttitude{Roll: test.roll, Pitch: test.pitch, Yaw: test.yaw, Rollspeed: 1, Pitchspeed: 2, Yawspeed: 3},
+				&common.MessageAttitudeQuaternion{Q1: float32(q[0]), Q2: float32(q[1]), Q3: float32(q[2]), Q4: float32(q[3])})
+			for i := range 2 {
+				var imu sensor_msgs.Imu
+				s.hear(imuData, i, &imu)
+				o := imu.Orientation
+				m := quaternion{o.W, o.X, o.Y, o.Z}.matrix()
+				for axis := range 3 {
+					require.InDelta(t, test.forward[axis], m[axis][0], 1e-6)
+					require.InDelta(t, test.up[axis], m[axis][2], 1e-6)
+				}
+				require.Equal(t, -1.0, imu.LinearAccelerationCovariance[0], "no acceleration has come")
+				if i == 0 {
+					require.Equal(t, geometry_msgs.Vector3{X: 1, Y: -2, Z: -3}, imu.AngularVelocity)
+				}
+			}
+			s.say(&common.MessageAttitude{})
+			require.Len(t, s.heard[imuData], 2, "quaternions are preferred")
+		})
+	}
+}
+
+func arduPilot() *ardupilotmega.MessageHeartbeat {
+	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR, Autopilot: ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA}
+}
+
+func px4() *ardupilotmega.MessageHeartbeat {
+	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR, Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4}
+}
+
+func TestRawIMU(t *testing.T) {
+	raw := &common.MessageRawImu{Xacc: 1000, Yacc: 500, Zacc: -1000, Xgyro: 100, Ygyro: 200, Zgyro: -300, Xmag: 200, Ymag: 10, Zmag: 400}
+	for name, test := range map[string]struct {
+		heartbeat    *ardupilotmega.MessageHeartbeat
+		acceleration [3]float64
+	}{
+		"ArduPilot": {arduPilot(), [3]float64{9.80665, -9.80665 / 2, 9.80665}},
+		"PX4":       {px4(), [3]float64{1, -0.5, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.say(raw)
+			require.Empty(t, s.heard, "the autopilot is not known")
+			require.Len(t, s.lines, 1)
+			s.say(test.heartbeat, raw, &common.MessageRawImu{Id: 1}, &common.MessageAttitude{})
+			require.Len(t, s.heard[imuRaw], 1)
+			var imu sensor_msgs.Imu
+			s.hear(imuRaw, 0, &imu)
+			requireVector(t, test.acceleration, imu.LinearAcceleration, 1e-12)
+			requireVector(t, [3]float64{0.1, -0.2, 0.3}, imu.AngularVelocity, 1e-12)
+			s.hear(imuData, 0, &imu)
+			requireVector(t, test.acceleration, imu.LinearAcceleration, 1e-12)
+			var mag sensor_msgs.MagneticField
+			s.hear(imuMag, 0, &mag)
+			requireVector(t, [3]float64{20e-6, -1e-6, -40e-6}, mag.MagneticField, 1e-18)
+			require.Empty(t, s.heard[imuTemperature], "0 is none")
+		})
+	}
+}
+
+func TestSourcesOfTheIMU(t *testing.T) {
+	s := newStage(t)
+	raw := &common.MessageRawImu{Xacc: 1}
+	scaled := &common.MessageScaledImu{Xacc: 1000, Xgyro: 1000, Xmag: 1000, Temperature: 2550}
+	highres := &common.MessageHighresImu{Xacc: 3, FieldsUpdated: 0x1fff}
+	pressure := &common.MessageScaledPressure{PressAbs: 1000, PressDiff: 1, Temperature: -250}
+	heard := func(want ...float64) {
+		t.Helper()
+		require.Len(t, s.heard[imuRaw], len(want))
+		for i, x := range want {
+			var imu sensor_msgs.Imu
+			s.hear(imuRaw, i, &imu)
+			require.InDelta(t, x, imu.LinearAcceleration.X, 1e-12)
+		}
+	}
+	s.say(arduPilot(), raw, scaled, raw, pressure)
+	heard(0.00980665, 9.80665)
+	var mag sensor_msgs.MagneticField
+	s.hear(imuMag, 1, &mag)
+	require.InDelta(t, 1e-4, mag.MagneticField.X, 1e-18)
+	var temperature sensor_msgs.Temperature
+	s.hear(imuTemperature, 0, &temperature)
+	require.InDelta(t, 25.5, temperature.Temperature, 1e-12)
+	s.hear(imuBaroTemperature, 0, &temperature)
+	require.InDelta(t, -2.5, temperature.Temperature, 1e-12)
+	var static sensor_msgs.FluidPressure
+	s.hear(imuStaticPressure, 0, &static)
+	require.Equal(t, 100000.0, static.FluidPressure)
+	s.hear(imuDiffPressure, 0, &static)
+	require.Equal(t, 100.0, static.FluidPressure)
+
+	s.say(highres, scaled, raw, pressure)
+	heard(0.00980665, 9.80665, 3)
+	require.Len(t, s.heard[imuStaticPressure], 2)
+	require.Len(t, s.heard[imuBaroTemperature], 1)
+
+	// Another vehicle may tell less.
+	s.now += silence
+	s.say(arduPilot(), raw, pressure)
+	heard(0.00980665, 9.80665, 3, 0.00980665)
+	require.Len(t, s.heard[imuStaticPressure], 3)
+}
+
+func TestFieldsOfHighresIMU(t *testing.T) {
+	for name, test := range map[string]struct {
+		fields           common.HIGHRES_IMU_UPDATED_FLAGS
+		want             []topic
+		noAcc, noAngular bool
+	}{
+		"none":                {0, nil, false, false},
+		"accelerometer":       {7, []topic{imuRaw}, false, true},
+		"gyroscope":           {7 << 3, []topic{imuRaw}, true, false},
+		"part of both":        {6<<3 | 3, nil, false, false},
+		"magnetometer":        {7 << 6, []topic{imuMag}, false, false},
+		"pressure":            {1 << 9, []topic{imuStaticPressure}, false, false},
+		"difference pressure": {1 << 10, []topic{imuDiffPressure}, false, false},
+		"altitude":            {1 << 11, nil, false, false},
+		"temperature":         {1 << 12, []topic{imuTemperature}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.say(&common.MessageHighresImu{FieldsUpdated: test.fields}, &common.MessageHighresImu{Id: 1, FieldsUpdated: 0x1fff})
+			require.Len(t, s.heard, len(test.want))
+			for _, topic := range test.want {
+				require.Len(t, s.heard[topic], 1)
+			}
+			if len(s.heard[imuRaw]) > 0 {
+				var imu sensor_msgs.Imu
+				s.hear(imuRaw, 0, &imu)
+				require.Equal(t, test.noAcc, imu.LinearAccelerationCovariance[0] == -1)
+				require.Equal(t, test.noAngular, imu.AngularVelocityCovariance[0] == -1)
+			}
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/msgs/mavros_msgs"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/nodes/internal/publish"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialect"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+	"github.com/bluenviron/gomavlib/v3/pkg/frame"
+	"github.com/bluenviron/gomavlib/v3/pkg/message"
+)
+
+// logWriter makes a telemetry log.
+type logWriter struct {
+	t    *testing.T
+	file *os.File
+	out  frame.Writer
+	now  int64 // ns since the Unix epoch
+
+	statuses []diag.DiagnosticStatus // at the end of run
+}
+
+func newLogWriter(t *testing.T) *logWriter {
+	f, err := os.Create(filepath.Join(t.TempDir(), "test.tlog"))
+	require.NoError(t, err)
+	codecs := &dialect.ReadWriter{Dialect: ardupilotmega.Dialect}
+	require.NoError(t, codecs.Initialize())
+	w := &logWriter{t: t, file: f, now: began, out: frame.Writer{ByteWriter: f, DialectRW: codecs}}
+	require.NoError(t, w.out.Initialize())
+	return w
+}
+
+// say adds what a component says, and a tenth of a second.
+func (w *logWriter) say(system, component byte, m message.Message) {
+	_, err := w.file.Write(binary.BigEndian.AppendUint64(nil, uint64(w.now/1e3)))
+	require.NoError(w.t, err)
+	known := w.out.DialectRW.GetMessage(m.GetID())
+	f := &frame.V2Frame{SystemID: system, ComponentID: component, Message: known.Write(m, true)}
+	f.Checksum = f.GenerateChecksum(known.CRCExtra())
+	require.NoError(w.t, w.out.Write(f))
+	w.now += 1e8
+}
+
+// run publishes the log on a network of its own until it ends, and returns the payloads by topic, of some topics so many, and what is offered.
+func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[string][][]byte, map[string]codec.QoS) {
+	t := w.t
+	require.NoError(t, w.file.Close())
+	for _, e := range vehicles {
+		e.Source = w.file.Name()
+	}
+	var network bridgetest.Network
+	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
+	require.NoError(t, err)
+	listener, err := network.Open(bridge.Options{Name: "listener"})
+	require.NoError(t, err)
+	var mu sync.Mutex
+	heard, offered := map[string][][]byte{}, map[string]codec.QoS{}
+	listen := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, topic := range listener.Topics() {
+			if _, known := offered[topic.Name]; known || len(topic.Publishers) == 0 || topic.Name == "/rosout" || topic.Name == "/parameter_events" {
+				continue
+			}
+			offered[topic.Name] = topic.Publishers[0].QoS
+			request, _ := bridge.AdaptQoS([]codec.QoS{topic.Publishers[0].QoS})
+			_, err := listener.Subscribe(topic.Name, topic.Types[0], request, func(list []bridge.Sample) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, s := range list {
+					heard[topic.Name] = append(heard[topic.Name], slices.Clone(s.Data))
+				}
+			})
+			require.NoError(t, err)
+		}
+	}
+	changed := listener.Watch(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for range changed {
+			listen()
+		}
+	})
+	groups, err := group(vehicles)
+	require.NoError(t, err)
+	p, err := newPublisher(node, time.Now(), &o, groups)
+	require.NoError(t, err)
+	require.NoError(t, p.run(t.Context()))
+	w.statuses = p.statuses()
+	require.NoError(t, p.close())
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		for topic, n := range want {
+			if len(heard[topic]) < n {
+				return false
+			}
+		}
+		return true
+	}, 90*time.Second, time.Millisecond)
+	require.NoError(t, node.Close())
+	require.NoError(t, listener.Close())
+	for topic, n := range want {
+		require.Len(t, heard[topic], n, topic)
+	}
+	watching.Wait()
+	return heard, offered
+}
+
+// logOptions are those of a test: as fast as it goes, and every topic has its subscriber.
+func logOptions() options {
+	o := defaultOptions()
+	o.Rate, o.MatchPatience, o.AwaitSubs = 0, 0, true
+	return o
+}
+
+func TestSystemsOfALog(t *testing.T) {
+	w := newLogWriter(t)
+	w.say(255, 190, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GCS, Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
+	w.say(51, 68, &common.MessageRadioStatus{})
+	w.say(3, 1, &common.MessageAttitude{})
+	w.say(3, 1, arduPilot())
+	w.say(3, 154, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GIMBAL, Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
+	w.say(3, 154, &common.MessageAttitude{})
+	w.say(9, 1, px4())
+	w.say(9, 1, &common.MessageAttitude{})
+	w.say(3, 1, &common.MessageAttitude{})
+	o := logOptions()
+	_, offered := w.run(o, map[string]int{"/mavros/imu/data": 2, "/uas9/imu/data": 1}, entry{"mavros", &o.Vehicle})
+	require.Len(t, offered, 2*int(topicCount)+1)
+	for name, qos := range offered {
+		require.Equal(t, codec.Reliable, qos.Reliability, name) // so that nothing is lost however fast it goes
+	}
+}
+
+func TestNamedSystemsOfALog(t *testing.T) {
+	w := newLogWriter(t)
+	w.say(3, 1, arduPilot())
+	w.say(4, 1, arduPilot())
+	w.say(5, 1, arduPilot())
+	o := logOptions()
+	a, b := o.Vehicle, o.Vehicle
+	a.System, b.System = 3, 5
+	_, offered := w.run(o, map[string]int{"/a/state": 1, "/b/state": 1}, entry{"a", &a}, entry{"b", &b})
+	require.Len(t, offered, 2*int(topicCount)+1)
+}
+
+func TestSilenceInALog(t *testing.T) {
+	w := newLogWriter(t)
+	w.say(3, 1, arduPilot())
+	w.now += 20e9
+	w.say(255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
+	w.say(3, 1, arduPilot())
+	o := logOptions()
+	o.Clock = 1
+	heard, _ := w.run(o, map[string]int{"/mavros/state": 3, "/clock": 2}, entry{"mavros", &o.Vehicle}) // /clock not again within a second
+	var connected []bool
+	for _, data := range heard["/mavros/state"] {
+		var m mavros_msgs.State
+		require.NoError(t, cdr.Unmarshal(data, &m))
+		connected = append(connected, m.Connected)
+	}
+	require.Equal(t, []bool{true, false, true}, connected)
+	var clock rosgraph_msgs.Clock
+	require.NoError(t, cdr.Unmarshal(heard["/clock"][0], &clock))
+	require.Equal(t, publish.Time(began), clock.Clock)
+
+	levels := map[string]byte{}
+	for _, s := range w.statuses {
+		name := strings.TrimPrefix(s.Name, "/mavlink_publisher: ")
+		levels[strings.TrimSuffix(name, o.Source)] = s.Level
+	}
+	require.Equal(t, map[string]byte{
+		"link ": diag.DiagnosticStatus_OK, "mavros: heartbeat": diag.DiagnosticStatus_OK, "mavros: GPS": diag.DiagnosticStatus_STALE,
+		"mavros: battery": diag.DiagnosticStatus_STALE, "mavros: clock": diag.DiagnosticStatus_OK,
+	}, levels)
+}
+
+// A log at its own pace offers what mavros does.
+func TestQoS(t *testing.T) {
+	w := newLogWriter(t)
+	w.say(3, 1, arduPilot())
+	o := logOptions()
+	o.Rate = 1
+	_, offered := w.run(o, nil, entry{"mavros", &o.Vehicle})
+	require.Equal(t, bridge.SensorDataQoS(), offered["/mavros/imu/data"])
+	require.Equal(t, bridge.SensorDataQoS(), offered["/mavros/battery"])
+	require.Equal(t, codec.DefaultQoS(), offered["/mavros/rc/in"])
+	require.Equal(t, stateQoS(), offered["/mavros/state"])
+	require.Equal(t, codec.TransientLocal, offered["/mavros/state"].Durability)
+
+	w = newLogWriter(t)
+	w.say(3, 1, arduPilot())
+	o.Reliable = true
+	_, offered = w.run(o, nil, entry{"mavros", &o.Vehicle})
+	require.Equal(t, codec.Reliable, offered["/mavros/imu/data"].Reliability)
+	require.Equal(t, 5, offered["/mavros/imu/data"].Depth)
+}
+
+func TestSourcesThatAreNone(t *testing.T) {
+	var network bridgetest.Network
+	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, node.Close()) }()
+	o := logOptions()
+	o.AwaitSubs = false
+	o.Source = "somewhere"
+	_, err = newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	require.ErrorContains(t, err, "somewhere")
+	o.Source = "/no/such/file.tlog"
+	p, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	require.NoError(t, err)
+	require.ErrorContains(t, p.run(t.Context()), "no such file")
+	require.NoError(t, p.close())
+	o.Geoid = "/no/such/geoid.pgm"
+	_, err = newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	require.ErrorContains(t, err, "geoid.pgm")
+}

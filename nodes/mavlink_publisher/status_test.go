@@ -1,0 +1,129 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/msgs/mavros_msgs"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+)
+
+func TestFlightModes(t *testing.T) {
+	const (
+		px4   = ardupilotmega.MAV_AUTOPILOT_PX4
+		ardu  = ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA
+		quad  = ardupilotmega.MAV_TYPE_QUADROTOR
+		plane = ardupilotmega.MAV_TYPE_FIXED_WING
+		rover = ardupilotmega.MAV_TYPE_GROUND_ROVER
+		boat  = ardupilotmega.MAV_TYPE_SURFACE_BOAT
+		sub   = ardupilotmega.MAV_TYPE_SUBMARINE
+		vtol  = ardupilotmega.MAV_TYPE_VTOL_TILTROTOR
+	)
+	for _, test := range []struct {
+		firmware ardupilotmega.MAV_AUTOPILOT
+		kind     ardupilotmega.MAV_TYPE
+		mode     uint32
+		want     string
+	}{
+		{px4, quad, 1 << 16, "MANUAL"}, {px4, quad, 2 << 16, "ALTCTL"}, {px4, quad, 3 << 16, "POSCTL"}, {px4, plane, 5 << 16, "ACRO"},
+		{px4, quad, 6 << 16, "OFFBOARD"}, {px4, quad, 7 << 16, "STABILIZED"}, {px4, quad, 8 << 16, "RATTITUDE"},
+		{px4, quad, 4<<16 | 4<<24, "AUTO.MISSION"}, {px4, quad, 4<<16 | 3<<24, "AUTO.LOITER"}, {px4, quad, 4<<16 | 9<<24, "AUTO.PRECLAND"},
+		{px4, quad, 4<<16 | 2<<24 | 17, "AUTO.TAKEOFF"}, {px4, quad, 3<<16 | 4<<24, "POSCTL"}, {px4, quad, 4<<16 | 99<<24, "CMODE(1661206528)"}, {px4, quad, 0, "CMODE(0)"},
+		{ardu, quad, 0, "STABILIZE"}, {ardu, quad, 2, "ALT_HOLD"}, {ardu, quad, 8, "POSITION"}, {ardu, quad, 10, "OF_LOITER"}, {ardu, quad, 20, "GUIDED_NOGPS"},
+		{ardu, quad, 12, "CMODE(12)"}, {ardu, plane, 5, "FBWA"}, {ardu, plane, 6, "FBWB"}, {ardu, plane, 16, "INITIALISING"}, {ardu, vtol, 19, "QLOITER"},
+		{ardu, rover, 4, "HOLD"}, {ardu, boat, 15, "GUIDED"}, {ardu, rover, 16, "INITIALISING"}, {ardu, sub, 19, "MANUAL"},
+		{ardu, ardupilotmega.MAV_TYPE_ANTENNA_TRACKER, 2, "SCAN"}, {ardu, ardupilotmega.MAV_TYPE_AIRSHIP, 2, "CMODE(2)"},
+		{ardupilotmega.MAV_AUTOPILOT_GENERIC, quad, 2, "CMODE(2)"},
+	} {
+		m := &ardupilotmega.MessageHeartbeat{Autopilot: test.firmware, Type: test.kind, CustomMode: test.mode, BaseMode: ardupilotmega.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED}
+		require.Equal(t, test.want, flightMode(m), "%v %v %d", test.firmware, test.kind, test.mode)
+		m.BaseMode = 0x51 &^ ardupilotmega.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED
+		require.Equal(t, "MODE(0x50)", flightMode(m))
+	}
+}
+
+func TestState(t *testing.T) {
+	s := newStage(t)
+	for bits, want := range map[ardupilotmega.MAV_MODE_FLAG]mavros_msgs.State{
+		0x80: {Connected: true, Armed: true, Mode: "MODE(0x80)", SystemStatus: 4},
+		0x08: {Connected: true, Guided: true, Mode: "MODE(0x08)", SystemStatus: 4},
+		0x40: {Connected: true, ManualInput: true, Mode: "MODE(0x40)", SystemStatus: 4},
+	} {
+		s.say(&ardupilotmega.MessageHeartbeat{BaseMode: bits, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE})
+		var got mavros_msgs.State
+		s.hear(vehicleState, -1, &got)
+		want.Header = got.Header
+		require.Equal(t, want, got)
+	}
+	last := s.now
+	s.tick(last + silence)
+	require.Len(t, s.heard[vehicleState], 3)
+	for range 2 { // it is told once
+		s.tick(last + silence + 1)
+		require.Len(t, s.heard[vehicleState], 4)
+	}
+	var gone mavros_msgs.State
+	s.hear(vehicleState, -1, &gone)
+	require.Equal(t, mavros_msgs.State{Header: gone.Header}, gone)
+	require.EqualValues(t, (last+silence+1)/1e9, gone.Header.Stamp.Sec)
+	s.say(px4())
+	s.hear(vehicleState, -1, &gone)
+	require.True(t, gone.Connected)
+}
+
+func TestExtendedStateAndEstimator(t *testing.T) {
+	s := newStage(t)
+	s.say(&common.MessageExtendedSysState{VtolState: common.MAV_VTOL_STATE_FW, LandedState: common.MAV_LANDED_STATE_IN_AIR})
+	var extended mavros_msgs.ExtendedState
+	s.hear(extendedState, 0, &extended)
+	require.Equal(t, [2]uint8{mavros_msgs.ExtendedState_VTOL_STATE_FW, mavros_msgs.ExtendedState_LANDED_STATE_IN_AIR}, [2]uint8{extended.VtolState, extended.LandedState})
+	for bit := range 12 {
+		s.say(&common.MessageEstimatorStatus{Flags: 1 << bit})
+		var e mavros_msgs.EstimatorStatus
+		s.hear(estimatorStatus, bit, &e)
+		flags := []bool{e.AttitudeStatusFlag, e.VelocityHorizStatusFlag, e.VelocityVertStatusFlag, e.PosHorizRelStatusFlag, e.PosHorizAbsStatusFlag,
+			e.PosVertAbsStatusFlag, e.PosVertAglStatusFlag, e.ConstPosModeStatusFlag, e.PredPosHorizRelStatusFlag, e.PredPosHorizAbsStatusFlag,
+			e.GpsGlitchStatusFlag, e.AccelErrorStatusFlag}
+		for i, flag := range flags {
+			require.Equal(t, i == bit, flag, "flag %d of bit %d", i, bit)
+		}
+	}
+}
+
+func TestStatusTexts(t *testing.T) {
+	full := strings.Repeat("x", 50)
+	chunk := func(id uint16, seq uint8, text string) *common.MessageStatustext {
+		return &common.MessageStatustext{Severity: common.MAV_SEVERITY_WARNING, Id: id, ChunkSeq: seq, Text: text}
+	}
+	for name, test := range map[string]struct {
+		said []*common.MessageStatustext
+		want []string
+	}{
+		"short":             {[]*common.MessageStatustext{chunk(0, 0, "a"), chunk(0, 0, full)}, []string{"a", full}},
+		"in chunks":         {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 1, full), chunk(7, 2, "end")}, []string{full + full + "end"}},
+		"ends with a chunk": {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 1, "")}, []string{full}},
+		"one is lost":       {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 2, "end")}, []string{full, "end"}},
+		"the end is lost":   {[]*common.MessageStatustext{chunk(7, 0, full), chunk(0, 0, "b")}, []string{full, "b"}},
+		"another begins":    {[]*common.MessageStatustext{chunk(7, 0, full), chunk(8, 0, "b")}, []string{full, "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			for _, m := range test.said {
+				s.say(m)
+			}
+			var got []string
+			for i := range s.heard[statusText] {
+				var m mavros_msgs.StatusText
+				s.hear(statusText, i, &m)
+				require.Equal(t, mavros_msgs.StatusText_WARNING, m.Severity)
+				got = append(got, m.Text)
+			}
+			require.Equal(t, test.want, got)
+			require.Len(t, s.lines, len(test.want))
+		})
+	}
+}
