@@ -387,7 +387,8 @@ func TestStatus(t *testing.T) {
 		"it pushes, but there is no connection: x": {func(_ *arm, c *realman.Counts) {
 			c.LastPacket, c.Connected, c.Problem = now, false, "x"
 		}, diag.DiagnosticStatus_WARN},
-		"joints are disabled: 2, 3": {func(a *arm, _ *realman.Counts) { a.known.enabled = []bool{true, false, false} }, diag.DiagnosticStatus_WARN},
+		"joints are disabled: 2, 3":                              {func(a *arm, _ *realman.Counts) { a.known.enabled = []bool{true, false, false} }, diag.DiagnosticStatus_WARN},
+		"joints move 12.00 times as fast as it says; speed_unit": {func(a *arm, _ *realman.Counts) { a.known.speeds.ratio = 12 }, diag.DiagnosticStatus_WARN},
 		"3 bad replies, 2 timeouts, 1 connections: odd": {func(a *arm, c *realman.Counts) {
 			a.watch.trouble, c.Bad, c.Timeouts, c.Problem = now.Add(1), 3, 2, "odd"
 		}, diag.DiagnosticStatus_WARN},

@@ -24,6 +24,7 @@ type known struct {
 	motion       string
 	model        string
 	grip         *realman.Gripper
+	speeds       speeds
 	told         uint64 // how often joints
 	at           time.Time
 }
@@ -49,6 +50,7 @@ func (k *known) update(u *realman.Update) {
 	if u.Model != "" {
 		k.model = u.Model
 	}
+	k.speeds.update(u)
 	if u.Joints != nil {
 		k.joints, k.at = len(u.Joints), u.Received
 		k.told++
@@ -128,6 +130,9 @@ func (k *known) values() []diag.KeyValue {
 	each("joint temperatures (°C)", "%.1f", k.temperatures)
 	each("joint voltages (V)", "%.1f", k.voltages)
 	each("joint currents (A)", "%.3f", k.currents)
+	if k.speeds.ratio != 0 {
+		add("motion by speeds", "%.2f", k.speeds.ratio)
+	}
 	if k.motion != "" {
 		add("motion", "%s", k.motion)
 	}

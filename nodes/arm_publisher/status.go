@@ -73,6 +73,8 @@ func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message strin
 		return diag.DiagnosticStatus_WARN, "it pushes, but there is no connection: " + c.Problem
 	case slices.Contains(k.enabled, false):
 		return diag.DiagnosticStatus_WARN, fmt.Sprintf("joints are disabled: %s", k.disabled())
+	case k.speeds.wrong():
+		return diag.DiagnosticStatus_WARN, fmt.Sprintf("joints move %.2f times as fast as it says; speed_unit is another one", k.speeds.ratio)
 	case now.Before(a.watch.trouble):
 		return diag.DiagnosticStatus_WARN, fmt.Sprintf("%d bad replies, %d timeouts, %d connections: %s", c.Bad, c.Timeouts, c.Connections, c.Problem)
 	case now.Sub(c.LastPacket) < quiet:
