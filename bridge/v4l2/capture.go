@@ -71,9 +71,6 @@ func (c *Capture) query() error {
 	return nil
 }
 
-// errNotCapture is that a device is there, but of no use here.
-var errNotCapture = errors.New("not a capture device")
-
 // Card returns what the device calls itself: "HD Pro Webcam C920".
 func (c *Capture) Card() string { return kernel.String(c.capability.Card[:]) }
 

@@ -10,9 +10,14 @@ import (
 // ErrNotFound is that no video device is what was asked for.
 var ErrNotFound = errors.New("no such camera")
 
-// gone reports whether an error says that the device is not there.
+// errNotCapture is that a device is there, but of no use here.
+var errNotCapture = errors.New("not a capture device")
+
+// gone reports whether an error says that the device is not there. One whose nodes come and go one by one may have only some that do not
+// capture.
 func gone(err error) bool {
-	return errors.Is(err, ErrNotFound) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO)
+	return errors.Is(err, ErrNotFound) || errors.Is(err, errNotCapture) ||
+		errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO)
 }
 
 // failed says what failed on the device at path, and what to do about it if that is known.
