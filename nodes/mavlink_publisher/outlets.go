@@ -2,27 +2,32 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/publish"
 )
 
 // outlets are the publishers of one vehicle's topics.
 type outlets struct {
 	node   bridge.Node
-	name   string // of the vehicle
-	topics [topicCount]*publish.Topic
-	failed bool // publishing did, and that was told
+	name   string                     // of the vehicle
+	topics [topicCount]*publish.Topic // nil: ROS 2 has not its type
+	failed bool                       // publishing did, and that was told
 }
 
 // newOutlets advertises the topics of a vehicle: all of them reliably if reliable says so. With whole, publishing waits for reliable
-// subscribers rather than have them miss something.
+// subscribers rather than have them miss something. What ROS 2's libraries do not know the type of is left out, and told.
 func newOutlets(node bridge.Node, name string, reliable, whole bool) (*outlets, error) {
 	o := &outlets{node: node, name: name}
+	var missing []string
+	var cause error
 	for i, t := range topics {
 		qos := t.qos()
 		if reliable || whole {
@@ -32,15 +37,25 @@ func newOutlets(node bridge.Node, name string, reliable, whole bool) (*outlets, 
 			qos.History, qos.Depth = codec.KeepAll, 0
 		}
 		var err error
-		if o.topics[i], err = publish.Advertise(node, path.Join(name, t.name), t.message, qos); err != nil {
+		o.topics[i], err = publish.Advertise(node, path.Join(name, t.name), t.message, qos)
+		switch {
+		case errors.Is(err, rosidl.ErrUnknownType):
+			missing, cause = append(missing, t.name), err
+		case err != nil:
 			return nil, err
 		}
+	}
+	if missing != nil {
+		o.log(bridge.Warn, "without %s: %v; or use --middleware dds, which needs none of it", strings.Join(missing, ", "), cause)
 	}
 	return o, nil
 }
 
 // send implements outlet.
 func (o *outlets) send(t topic, m msgs.Message) {
+	if o.topics[t] == nil {
+		return
+	}
 	if err := o.topics[t].Send(m); err != nil && !o.failed {
 		o.failed = true
 		o.log(bridge.Error, "%v", err)
@@ -54,7 +69,7 @@ func (o *outlets) log(level bridge.LogLevel, format string, args ...any) {
 
 // flush waits until reliable subscribers have everything.
 func (o *outlets) flush(ctx context.Context) error {
-	for _, t := range o.topics {
+	for _, t := range o.offers() {
 		if err := t.Flush(ctx); err != nil {
 			return fmt.Errorf("subscribers have not acknowledged everything: %w", err)
 		}
@@ -66,7 +81,9 @@ func (o *outlets) flush(ctx context.Context) error {
 func (o *outlets) offers() []publish.Offer {
 	var list []publish.Offer
 	for _, t := range o.topics {
-		list = append(list, t.Offer)
+		if t != nil {
+			list = append(list, t.Offer)
+		}
 	}
 	return list
 }

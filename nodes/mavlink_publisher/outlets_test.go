@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+	"tapedeck/msgs/mavros_msgs"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/msgs/sensor_msgs"
+)
+
+// bare is a node of a ROS 2 in which mavros_msgs is not installed.
+type bare struct {
+	bridge.Node
+	said string
+}
+
+func (n *bare) Log(_ bridge.LogLevel, format string, args ...any) {
+	n.said += fmt.Sprintf(format, args...)
+}
+
+func (n *bare) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publisher, error) {
+	if strings.HasPrefix(typeName, "mavros_msgs/") {
+		return nil, fmt.Errorf("%w: %s", rosidl.ErrUnknownType, typeName)
+	}
+	return n.Node.Advertise(topic, typeName, qos)
+}
+
+func TestTypesThatAreNotInstalled(t *testing.T) {
+	var network bridgetest.Network
+	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
+	require.NoError(t, err)
+	n := &bare{Node: node}
+	o, err := newOutlets(n, "mavros", true, false)
+	require.NoError(t, err)
+	require.Contains(t, n.said, "mavros: without gpsstatus/gps1/raw, altitude, state")
+	require.Len(t, o.offers(), len(topics)-11)
+	o.send(vehicleState, &mavros_msgs.State{})
+	o.send(imuData, &sensor_msgs.Imu{})
+	require.False(t, o.failed)
+	require.NoError(t, o.flush(t.Context()))
+}
