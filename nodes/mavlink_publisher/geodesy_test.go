@@ -18,4 +18,6 @@ func TestTangentPlane(t *testing.T) {
 	require.InDelta(t, 111.26910, north[1], 1e-3)
 	require.InDelta(t, 68.67909, east[0], 1e-3)
 	require.InDelta(t, 0, east[2], 1e-3)
+	far := p.place(52.001, 13.001, 130)
+	require.InDeltaSlice(t, []float64{68.677883, 111.270104, 29.998660}, far[:], 1e-6) // as GeographicLib's CartConvert has it
 }

@@ -53,7 +53,7 @@ func newLine(node bridge.Node, opened time.Time, o *options, entries []entry) (*
 	if l.link, err = mavlink.Open(l.source, how); err != nil {
 		return nil, config.Usagef("%w", err)
 	}
-	if o.Clock > 0 {
+	if o.Clock > 0 && l.link.IsLog() {
 		if l.clock, err = publish.Advertise(node, "/clock", &rosgraph_msgs.Clock{}, codec.DefaultQoS()); err != nil {
 			return nil, err
 		}
@@ -70,11 +70,11 @@ func newLine(node bridge.Node, opened time.Time, o *options, entries []entry) (*
 
 // add advertises the topics of another vehicle.
 func (l *line) add(name string, o *hardware.Vehicle) (*station, error) {
-	g, err := findGeoid(o.Geoid)
+	out, err := newOutlets(l.node, name, o.Reliable, l.link.IsLog() && o.Rate == 0)
 	if err != nil {
 		return nil, err
 	}
-	out, err := newOutlets(l.node, name, o.Reliable, l.link.IsLog() && o.Rate == 0)
+	g, err := findGeoid(o.Geoid)
 	if err != nil {
 		return nil, err
 	}

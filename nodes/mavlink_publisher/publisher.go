@@ -43,7 +43,11 @@ func (p *publisher) run(ctx context.Context) error {
 	var working sync.WaitGroup
 	for i, l := range p.lines {
 		working.Go(func() {
-			if errs[i] = l.run(ctx); errs[i] != nil {
+			errs[i] = l.run(ctx)
+			switch {
+			case errors.Is(errs[i], context.Canceled):
+				errs[i] = nil
+			case errs[i] != nil:
 				cancel()
 			}
 		})
@@ -59,11 +63,7 @@ func (p *publisher) run(ctx context.Context) error {
 		select {
 		case <-ended:
 			p.tick(time.Now())
-			err := errors.Join(errs...)
-			if errors.Is(err, context.Canceled) {
-				return nil
-			}
-			return err
+			return errors.Join(errs...)
 		case now := <-every.C:
 			p.tick(now)
 		}

@@ -14,6 +14,8 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/nodes/internal/hardware"
 
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
+	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
@@ -107,4 +109,29 @@ func diagonal6(values ...float64) (c covariance) {
 func requireCovariance(t *testing.T, want, got covariance, tolerance float64) {
 	t.Helper()
 	require.InDeltaSlice(t, want[:], got[:], tolerance)
+}
+
+// deaf hears nothing.
+type deaf struct{ outlet }
+
+func (deaf) send(topic, msgs.Message) {}
+
+func TestPublishingAllocatesNothing(t *testing.T) {
+	o := hardware.DefaultVehicle()
+	v := newVehicle(&o, deaf{}, nil, func() mavlink.VehicleClock { return mavlink.VehicleClock{} })
+	var frames []*mavlink.Frame
+	for _, m := range []message.Message{
+		&common.MessageAttitude{}, &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageScaledPressure{}, &common.MessageHighresImu{FieldsUpdated: 0x1fff},
+		&common.MessageGpsRawInt{FixType: 3, AltEllipsoid: 1}, &ardupilotmega.MessageGlobalPositionInt{Lat: 1}, &common.MessageAltitude{},
+		&common.MessageLocalPositionNed{}, &common.MessageLocalPositionNedCov{}, &common.MessageOdometry{FrameId: 1, ChildFrameId: 12},
+		&common.MessageSysStatus{}, &common.MessageRcChannels{Chancount: 18}, &common.MessageServoOutputRaw{}, &common.MessageVfrHud{},
+		&common.MessageSystemTime{TimeUnixUsec: 1764000000e6}, &common.MessageTimesync{Tc1: 1, Ts1: began},
+	} {
+		frames = append(frames, &mavlink.Frame{Message: m, Received: began, Stamp: began})
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		for _, f := range frames {
+			v.handle(f)
+		}
+	}))
 }
