@@ -12,7 +12,7 @@ type Vehicle struct {
 	Heartbeat    float64  `param:"heartbeat" group:"Sending" min:"0" max:"100" value:"HZ" help:"send so many heartbeats a second, by which an autopilot behind udp://host or tcp:// learns of this node; 0 sends none"`
 	TimeSync     float64  `param:"timesync" group:"Sending" min:"0" max:"100" value:"HZ" help:"ask so many times a second what the autopilot's clock says, and answer when it asks; 10 is usual, 0 does neither"`
 	Streams      []string `param:"streams" flag:"stream" group:"Sending" value:"ID=HZ" help:"ask ArduPilot for a stream of messages (MAV_DATA_STREAM): 0=4 is all of them at 4 Hz"`
-	Intervals    []string `param:"intervals" flag:"interval" group:"Sending" value:"ID=HZ" help:"ask the autopilot for a message (MAV_CMD_SET_MESSAGE_INTERVAL): 31=100 is ATTITUDE_QUATERNION at 100 Hz; -1 is never, 0 its default"`
+	Intervals    []string `param:"intervals" flag:"interval" group:"Sending" value:"MESSAGE=HZ" help:"ask the autopilot for a message by its name or id (MAV_CMD_SET_MESSAGE_INTERVAL): ATTITUDE_QUATERNION=100; -1 is never, 0 its default"`
 	OwnSystem    int      `param:"own_system" group:"Sending" min:"1" max:"255" help:"system id of what is sent"`
 	OwnComponent int      `param:"own_component" group:"Sending" min:"1" max:"255" help:"component id of what is sent"`
 
