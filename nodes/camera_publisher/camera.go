@@ -17,6 +17,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/v4l2"
 	"tapedeck/codec"
+	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
@@ -107,9 +108,14 @@ func (a *camera) calibrate() (*calibration, error) {
 // prepareKnown advertises what is known to be needed, and checks whether the encoding can be had.
 func (a *camera) prepareKnown() error {
 	jpegs, pixels := a.source.carries()
-	if d, ok := a.source.(*device); ok && d.FourCC != 0 && (pixels || a.options.Encoding != "") {
-		if _, err := findConversion(d.FourCC, a.options.Encoding, 1); err != nil {
-			return err
+	format := v4l2.MJPG
+	d, isDevice := a.source.(*device)
+	if isDevice {
+		format = d.FourCC
+	}
+	if jpegs && a.options.Encoding != "" || pixels && isDevice {
+		if _, err := findConversion(format, a.options.Encoding, 1); err != nil {
+			return config.Usagef("%w", err)
 		}
 	}
 	err := a.advertise(&a.info, "camera_info", &sensor_msgs.CameraInfo{})

@@ -22,6 +22,7 @@ import (
 	"tapedeck/bridge/v4l2/v4l2test"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/config"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/nodes/internal/hardware"
@@ -276,6 +277,9 @@ func TestCamerasThatCannotBe(t *testing.T) {
 		"pictures of format H264 cannot be published":           func(c *hardware.Camera) { c.Format = "H264" },
 		"pictures of format YUYV cannot be published as mono16": func(c *hardware.Camera) { c.Format, c.Encoding = "YUYV", "mono16" },
 		"pictures of format MJPG cannot be published as mono8":  func(c *hardware.Camera) { c.Encoding = "mono8" },
+		"pictures of format MJPG cannot be published as mono16": func(c *hardware.Camera) {
+			c.Device, c.Encoding = folderOf(t, map[string]string{"1.jpg": ""}), "mono16"
+		},
 		"brightness": func(c *hardware.Camera) { c.Controls = []string{"brightness"} },
 		"stat pictures/of/nobody: no such file or directory": func(c *hardware.Camera) { c.Device = "pictures/of/nobody" },
 		"has no pictures: want files .jpg, .jpeg or .png":    func(c *hardware.Camera) { c.Device = t.TempDir() },
@@ -297,6 +301,39 @@ func TestCamerasThatCannotBe(t *testing.T) {
 	}
 }
 
+// TestTwoCamerasOfOneDevice are refused: the second one would wait for ever.
+func TestTwoCamerasOfOneDevice(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "camera")
+	require.NoError(t, os.Symlink("/dev/null", link))
+	file := put(t, "a.mjpeg", "")
+	depth := func(c *hardware.Camera) { c.Format = "Z16" }
+	for _, test := range []struct {
+		a, b string
+		set  func(*hardware.Camera)
+		err  string
+	}{
+		{"/dev/video0", "/dev/video0", depth, "cameras a and b are one and the same: /dev/video0; a device can be opened once"},
+		{"/dev/null", link, depth, "cameras a and b are one and the same: " + link},
+		{"8A2F", "8A2F", nil, "cameras a and b are one and the same: 8A2F"},
+		{"8A2F", "8A2F", depth, ""},
+		{"/dev/video0", "/dev/video1", nil, ""},
+		{file, file, nil, ""},
+	} {
+		o := testOptions(t)
+		a, b := cameraOf(test.a, "MJPG"), cameraOf(test.b, "MJPG")
+		if test.set != nil {
+			test.set(&b)
+		}
+		_, err := newPublisher(&o, map[string]*hardware.Camera{"a": &a, "b": &b}, inMemory()(t, "camera_publisher"), &v4l2test.System{})
+		if test.err == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, test.err)
+		require.ErrorIs(t, err, config.ErrUsage)
+	}
+}
+
 // pipe returns what is no file.
 func pipe(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "pipe")
@@ -307,7 +344,12 @@ func pipe(t *testing.T) string {
 // TestSources takes paths for what they are.
 func TestSources(t *testing.T) {
 	folder := folderOf(t, map[string]string{"1.png": "x"})
+	memory, err := os.MkdirTemp("/dev/shm", "camera_publisher")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(memory) })
+	require.NoError(t, os.WriteFile(memory+"/1.png", nil, 0o666))
 	for path, want := range map[string]string{
+		memory: "folder", memory + "/1.png": "stream",
 		"/dev/video9": "device", "/dev/null": "device", "8A2F": "device", "HD Pro Webcam": "device", folder: "folder", folder + "/1.png": "stream",
 	} {
 		s, err := newSource(&hardware.Camera{Device: path}, false, nil, nil, nil)

@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/v4l2"
+	"tapedeck/config"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/internal/hardware"
 	"tapedeck/nodes/internal/publish"
@@ -31,10 +32,18 @@ type publisher struct {
 // newPublisher gets cameras ready, which the map has by name.
 func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.Node, system v4l2.System) (*publisher, error) {
 	p := &publisher{options: o, node: node, opened: time.Now()}
+	taken := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(cameras)) {
 		c, err := newCamera(name, cameras[name], o, node, system)
 		if err != nil {
 			return nil, fmt.Errorf("camera %s: %w", name, err)
+		}
+		if d, ok := c.source.(*device); ok {
+			key := d.key()
+			if taken[key] != "" {
+				return nil, config.Usagef("cameras %s and %s are one and the same: %s; a device can be opened once", taken[key], name, d.Device)
+			}
+			taken[key] = name
 		}
 		p.cameras = append(p.cameras, c)
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"tapedeck/bridge/v4l2"
+	"tapedeck/config"
 	"tapedeck/nodes/internal/hardware"
 )
 
@@ -31,7 +33,7 @@ type source interface {
 func newSource(o *hardware.Camera, loop bool, system v4l2.System, event func(v4l2.Status), warn func(error)) (source, error) {
 	info, err := os.Stat(o.Device)
 	switch {
-	case o.Device == "" || err != nil && !strings.Contains(o.Device, "/") || strings.HasPrefix(o.Device, "/dev/"):
+	case err != nil && (!strings.Contains(o.Device, "/") || strings.HasPrefix(o.Device, "/dev/")):
 		return newDevice(o, system, event)
 	case err != nil:
 		return nil, err
@@ -61,13 +63,13 @@ func newDevice(o *hardware.Camera, system v4l2.System, event func(v4l2.Status)) 
 	if o.Format != "" {
 		var err error
 		if d.FourCC, err = v4l2.ParseFourCC(o.Format); err != nil {
-			return nil, err
+			return nil, config.Usagef("%w", err)
 		}
 	}
 	for _, text := range o.Controls {
 		s, err := v4l2.ParseSetting(text)
 		if err != nil {
-			return nil, err
+			return nil, config.Usagef("%w", err)
 		}
 		d.Controls = append(d.Controls, s)
 	}
@@ -85,6 +87,18 @@ func (d *device) run(ctx context.Context, give func(*v4l2.Frame)) error {
 
 func (d *device) carries() (jpegs, pixels bool) {
 	return isJPEG(d.FourCC), d.FourCC != 0 && !isJPEG(d.FourCC)
+}
+
+// key is the same for sources that are the same device: a path, or a camera in a format, each of which it may have another node for.
+func (d *device) key() string {
+	if !strings.Contains(d.Device, "/") {
+		return fmt.Sprint(d.Device, " ", d.FourCC)
+	}
+	path, err := filepath.EvalSymlinks(d.Device)
+	if err != nil {
+		return d.Device
+	}
+	return path
 }
 
 func (d *device) close() {}
