@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
@@ -33,21 +34,31 @@ func DefaultCamera() Camera {
 	return Camera{Format: "MJPG", DepthScale: 1, Silence: 10 * time.Second, Model: "V4L2"}
 }
 
-// Topic returns the topic of a camera's pictures: relative, as they are published.
-func (c *Camera) Topic(name string) string {
-	if c.compressed() {
-		return path.Join(name, "image_raw", "compressed")
+// Topic returns the topic of a camera's pictures: relative, as they are published. The error is that it cannot be known.
+func (c *Camera) Topic(name string) (string, error) {
+	compressed, err := c.compressed()
+	if compressed {
+		return path.Join(name, "image_raw", "compressed"), err
 	}
-	return path.Join(name, "image_raw")
+	return path.Join(name, "image_raw"), err
 }
 
-// compressed says whether pictures are JPEGs: those of a folder by what is in it, others by what is asked for.
-func (c *Camera) compressed() bool {
+// compressed says whether pictures are JPEGs: those of a folder by what is in it, those of a file always, others by what is asked for.
+func (c *Camera) compressed() (bool, error) {
 	if files, err := Pictures(c.Device); err == nil && len(files) > 0 {
-		return slices.ContainsFunc(files, IsJPEG)
+		return slices.ContainsFunc(files, IsJPEG), nil
+	}
+	if info, err := os.Stat(c.Device); err == nil && info.Mode().IsRegular() {
+		return true, nil
+	}
+	switch {
+	case c.Format == "" && c.Encoding != "":
+		return false, nil // pixels of JPEGs, too, are published
+	case c.Format == "":
+		return false, errors.New("whether it publishes JPEGs depends on the format that the camera chooses: give it one")
 	}
 	code, err := v4l2.ParseFourCC(c.Format)
-	return err == nil && (code == v4l2.MJPG || code == v4l2.JPEG)
+	return code == v4l2.MJPG || code == v4l2.JPEG, err
 }
 
 // Pictures returns the names of the pictures in a folder: JPEG and PNG files.

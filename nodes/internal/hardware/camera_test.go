@@ -17,18 +17,27 @@ func TestTopicOfCamera(t *testing.T) {
 		return path
 	}
 	const jpegs, pixels = "front/image_raw/compressed", "front/image_raw"
-	for _, test := range []struct{ device, format, want string }{
-		{"/dev/video0", "MJPG", jpegs},
-		{"/dev/video0", "JPEG", jpegs},
-		{"/dev/video0", "YUYV", pixels},
-		{"/dev/video0", "", pixels},
-		{folder("1.png", "notes.jpg.txt"), "MJPG", pixels},
-		{folder("1.JPG", "1.png"), "YUYV", jpegs},
-		{folder("1.jpeg"), "YUYV", jpegs},
-		{folder(), "MJPG", jpegs},
+	for _, test := range []struct{ device, format, encoding, want string }{
+		{"/dev/video0", "MJPG", "", jpegs},
+		{"/dev/video0", "MJPG", "rgb8", jpegs},
+		{"/dev/video0", "JPEG", "", jpegs},
+		{"/dev/video0", "YUYV", "", pixels},
+		{"/dev/video0", "", "rgb8", pixels},
+		{folder("1.png", "notes.jpg.txt"), "MJPG", "", pixels},
+		{folder("1.JPG", "1.png"), "YUYV", "", jpegs},
+		{folder("1.jpeg"), "YUYV", "", jpegs},
+		{folder(), "MJPG", "", jpegs},
+		{filepath.Join(folder("film.mjpeg"), "film.mjpeg"), "YUYV", "", jpegs},
+		{filepath.Join(folder("film.mjpeg"), "film.mjpeg"), "", "rgb8", jpegs},
 	} {
 		c := DefaultCamera()
-		c.Device, c.Format = test.device, test.format
-		require.Equal(t, test.want, c.Topic("front"), test)
+		c.Device, c.Format, c.Encoding = test.device, test.format, test.encoding
+		topic, err := c.Topic("front")
+		require.NoError(t, err)
+		require.Equal(t, test.want, topic, test)
 	}
+	_, err := (&Camera{Device: "/dev/video0"}).Topic("front")
+	require.EqualError(t, err, "whether it publishes JPEGs depends on the format that the camera chooses: give it one")
+	_, err = (&Camera{Device: "/dev/video0", Format: "MJPEG"}).Topic("front")
+	require.ErrorContains(t, err, `pixel format "MJPEG": want up to four characters`)
 }

@@ -28,10 +28,21 @@ func Mapping(file, namespace string) (*robot.Mapping, error) {
 	if err := config.ReadFile(file, path.Join("/", namespace, "arm_publisher"), &arms); err != nil {
 		return nil, err
 	}
+	// A section may have one device, without a name.
+	if len(cameras.Cameras) == 0 && cameras.Device+cameras.Serial != "" {
+		cameras.Cameras = map[string]*Camera{"camera_0": &cameras.Camera}
+	}
+	if len(arms.Arms) == 0 && arms.Host != "" {
+		arms.Arms = map[string]*Arm{"arm_0": &arms.Arm}
+	}
 	m := &robot.Mapping{}
 	for _, name := range slices.Sorted(maps.Keys(cameras.Cameras)) {
 		c := cameras.Cameras[name]
-		m.Cameras = append(m.Cameras, robot.Camera{Name: name, Topic: path.Join("/", namespace, c.Topic(name)), Device: c.metadata()})
+		topic, err := c.Topic(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: camera %s: %w", file, name, err)
+		}
+		m.Cameras = append(m.Cameras, robot.Camera{Name: name, Topic: path.Join("/", namespace, topic), Device: c.metadata()})
 	}
 	for _, name := range slices.Sorted(maps.Keys(arms.Arms)) {
 		topic := func(last string) *robot.Stream { return &robot.Stream{Topic: path.Join("/", namespace, name, last)} }

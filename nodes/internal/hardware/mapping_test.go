@@ -39,6 +39,15 @@ func TestMapping(t *testing.T) {
 		}},
 	}, m)
 
+	require.NoError(t, os.WriteFile(file, []byte("camera_publisher: {ros__parameters: {device: /dev/video0}}\narm_publisher: {ros__parameters: {host: left}}"), 0o666))
+	m, err = Mapping(file, "")
+	require.NoError(t, err)
+	require.Equal(t, "/camera_0/image_raw/compressed", m.Cameras[0].Topic)
+	require.Equal(t, "/arm_0/joint_states", m.Arms[0].Joint.Topic)
+	require.NoError(t, os.WriteFile(file, []byte("camera_publisher: {ros__parameters: {cameras: {wrist: {device: /dev/video0, format: ''}}}}"), 0o666))
+	_, err = Mapping(file, "")
+	require.EqualError(t, err, file+": camera wrist: whether it publishes JPEGs depends on the format that the camera chooses: give it one")
+
 	require.NoError(t, os.WriteFile(file, []byte("recorder: {ros__parameters: {all: true}}"), 0o666))
 	_, err = Mapping(file, "")
 	require.ErrorContains(t, err, "robot.yaml: there are neither cameras of camera_publisher nor arms of arm_publisher in it, as nodes in the namespace / have them")
