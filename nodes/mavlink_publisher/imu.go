@@ -91,11 +91,12 @@ func (v *vehicle) highresIMU(m *common.MessageHighresImu) {
 		rates        = ardupilotmega.HIGHRES_IMU_UPDATED_XGYRO | ardupilotmega.HIGHRES_IMU_UPDATED_YGYRO | ardupilotmega.HIGHRES_IMU_UPDATED_ZGYRO
 		field        = ardupilotmega.HIGHRES_IMU_UPDATED_XMAG | ardupilotmega.HIGHRES_IMU_UPDATED_YMAG | ardupilotmega.HIGHRES_IMU_UPDATED_ZMAG
 	)
-	if m.Id != 0 || !v.prefers(highresIMU) {
+	if m.Id != 0 {
 		return
 	}
 	has := func(bits ardupilotmega.HIGHRES_IMU_UPDATED_FLAGS) bool { return m.FieldsUpdated&bits == bits }
 	if has(acceleration) || has(rates) {
+		v.source = highresIMU
 		v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro), newVector(m.Xacc, m.Yacc, m.Zacc), has(rates), has(acceleration))
 	}
 	if has(field) {

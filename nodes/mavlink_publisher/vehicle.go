@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"tapedeck/bridge"
 	"tapedeck/bridge/mavlink"
 	"tapedeck/msgs"
@@ -130,8 +128,8 @@ func (v *vehicle) header(frame string) std_msgs.Header {
 
 // once logs what would be said again and again.
 func (v *vehicle) once(level bridge.LogLevel, format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !v.told[format] {
+	if !v.told[format] {
 		v.told[format] = true
-		v.out.log(level, "%s", text)
+		v.out.log(level, format, args...)
 	}
 }
