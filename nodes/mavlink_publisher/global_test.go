@@ -101,9 +101,10 @@ func TestGeoidOfAVehicle(t *testing.T) {
 	s.say(&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000},
 		&ardupilotmega.MessageGlobalPositionInt{Lat: 1, Lon: 900000000, Alt: 2000},
 		&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000, AltEllipsoid: 3500},
-		&ardupilotmega.MessageGlobalPositionInt{Lat: 1, Lon: 900000000, Alt: 2000})
+		&ardupilotmega.MessageGlobalPositionInt{Lat: 1, Lon: 900000000, Alt: 2000},
+		&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000})
 	var fix sensor_msgs.NavSatFix
-	for i, want := range []float64{7, 3.5} { // 6 m by the geoid, then what the receiver has
+	for i, want := range []float64{7, 3.5, 7} { // 6 m by the geoid, but for what the receiver has
 		s.hear(gpsFix, i, &fix)
 		require.InDelta(t, want, fix.Altitude, 1e-6)
 	}

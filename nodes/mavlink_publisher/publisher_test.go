@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,7 @@ type logWriter struct {
 	now  int64 // ns since the Unix epoch
 
 	statuses []diag.DiagnosticStatus // at the end of run
+	lines    []string                // that were logged
 }
 
 func newLogWriter(t *testing.T) *logWriter {
@@ -59,6 +61,19 @@ func (w *logWriter) say(system, component byte, m message.Message) {
 	w.now += 1e8
 }
 
+// loggedNode keeps what is logged.
+type loggedNode struct {
+	bridge.Node
+	mu    sync.Mutex
+	lines []string
+}
+
+func (n *loggedNode) Log(_ bridge.LogLevel, format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, fmt.Sprintf(format, args...))
+}
+
 // run publishes the log on a network of its own until it ends, and returns the payloads by topic, of some topics so many, and what is offered.
 func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[string][][]byte, map[string]codec.QoS) {
 	t := w.t
@@ -69,6 +84,8 @@ func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[
 	var network bridgetest.Network
 	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
 	require.NoError(t, err)
+	logged := &loggedNode{Node: node}
+	defer func() { w.lines = logged.lines }()
 	listener, err := network.Open(bridge.Options{Name: "listener"})
 	require.NoError(t, err)
 	var mu sync.Mutex
@@ -101,7 +118,7 @@ func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[
 	})
 	groups, err := group(vehicles)
 	require.NoError(t, err)
-	p, err := newPublisher(node, time.Now(), &o, groups)
+	p, err := newPublisher(logged, time.Now(), &o, groups)
 	require.NoError(t, err)
 	require.NoError(t, p.run(t.Context()))
 	w.statuses = p.statuses()
@@ -147,7 +164,9 @@ func TestSystemsOfALog(t *testing.T) {
 	_, offered := w.run(o, map[string]int{"/mavros/imu/data": 2, "/uas9/imu/data": 1}, entry{"mavros", &o.Vehicle})
 	require.Len(t, offered, 2*int(topicCount)+1)
 	for name, qos := range offered {
-		require.Equal(t, codec.Reliable, qos.Reliability, name) // so that nothing is lost however fast it goes
+		if name != "/diagnostics" { // nothing is lost however fast it goes
+			require.Equal(t, [2]string{"reliable", "keep_all"}, [2]string{string(qos.Reliability), string(qos.History)}, name)
+		}
 	}
 }
 
@@ -155,12 +174,14 @@ func TestNamedSystemsOfALog(t *testing.T) {
 	w := newLogWriter(t)
 	w.say(3, 1, arduPilot())
 	w.say(4, 1, arduPilot())
+	w.say(4, 1, arduPilot())
 	w.say(5, 1, arduPilot())
 	o := logOptions()
 	a, b := o.Vehicle, o.Vehicle
 	a.System, b.System = 3, 5
 	_, offered := w.run(o, map[string]int{"/a/state": 1, "/b/state": 1}, entry{"a", &a}, entry{"b", &b})
 	require.Len(t, offered, 2*int(topicCount)+1)
+	require.Equal(t, 1, strings.Count(strings.Join(w.lines, "\n"), "system 4 is not published"))
 }
 
 func TestSilenceInALog(t *testing.T) {
@@ -169,16 +190,18 @@ func TestSilenceInALog(t *testing.T) {
 	w.now += 20e9
 	w.say(255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
 	w.say(3, 1, arduPilot())
+	w.now += 20e9
+	w.say(255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
 	o := logOptions()
 	o.Clock = 1
-	heard, _ := w.run(o, map[string]int{"/mavros/state": 3, "/clock": 2}, entry{"mavros", &o.Vehicle}) // /clock not again within a second
+	heard, _ := w.run(o, map[string]int{"/mavros/state": 4, "/clock": 3}, entry{"mavros", &o.Vehicle}) // /clock not again within a second
 	var connected []bool
 	for _, data := range heard["/mavros/state"] {
 		var m mavros_msgs.State
 		require.NoError(t, cdr.Unmarshal(data, &m))
 		connected = append(connected, m.Connected)
 	}
-	require.Equal(t, []bool{true, false, true}, connected)
+	require.Equal(t, []bool{true, false, true, false}, connected)
 	var clock rosgraph_msgs.Clock
 	require.NoError(t, cdr.Unmarshal(heard["/clock"][0], &clock))
 	require.Equal(t, publish.Time(began), clock.Clock)
@@ -189,7 +212,7 @@ func TestSilenceInALog(t *testing.T) {
 		levels[strings.TrimSuffix(name, o.Source)] = s.Level
 	}
 	require.Equal(t, map[string]byte{
-		"link ": diag.DiagnosticStatus_OK, "mavros: heartbeat": diag.DiagnosticStatus_OK, "mavros: GPS": diag.DiagnosticStatus_STALE,
+		"link ": diag.DiagnosticStatus_OK, "mavros: heartbeat": diag.DiagnosticStatus_ERROR, "mavros: GPS": diag.DiagnosticStatus_STALE,
 		"mavros: battery": diag.DiagnosticStatus_STALE, "mavros: clock": diag.DiagnosticStatus_OK,
 	}, levels)
 }
@@ -226,7 +249,9 @@ func TestSourcesThatAreNone(t *testing.T) {
 	_, err = newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
 	require.ErrorContains(t, err, "somewhere")
 	o.Source = "/no/such/file.tlog"
-	p, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	live := o.Vehicle
+	live.Source = "udp://127.0.0.1:9" // which goes on for ever
+	p, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}, {{"other", &live}}})
 	require.NoError(t, err)
 	require.ErrorContains(t, p.run(t.Context()), "no such file")
 	require.NoError(t, p.close())

@@ -108,6 +108,7 @@ func TestStatusTexts(t *testing.T) {
 		"ends with a chunk": {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 1, "")}, []string{full}},
 		"one is lost":       {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 2, "end")}, []string{full, "end"}},
 		"the end is lost":   {[]*common.MessageStatustext{chunk(7, 0, full), chunk(0, 0, "b")}, []string{full, "b"}},
+		"another goes on":   {[]*common.MessageStatustext{chunk(7, 0, full), chunk(8, 1, "b")}, []string{full, "b"}},
 		"another begins":    {[]*common.MessageStatustext{chunk(7, 0, full), chunk(8, 0, "b")}, []string{full, "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
