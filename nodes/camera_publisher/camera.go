@@ -275,6 +275,13 @@ func (a *camera) publishJPEG(f *v4l2.Frame) error {
 	if a.conversion == nil || a.pixels.Subscribers() == 0 {
 		return nil
 	}
+	format, err := jpegFormat(data)
+	if err != nil {
+		return fmt.Errorf("decode a picture: %w", err)
+	}
+	if format.Width != f.Format.Width || format.Height != f.Format.Height {
+		return fmt.Errorf("a JPEG has %d×%d pixels, not %d×%d", format.Width, format.Height, f.Format.Width, f.Format.Height)
+	}
 	picture, err := jpeg.Decode(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("decode a picture: %w", err)
@@ -282,9 +289,6 @@ func (a *camera) publishJPEG(f *v4l2.Frame) error {
 	a.canvas = rgbaOf(picture, a.canvas)
 	decoded := v4l2.Frame{Data: a.canvas.Pix, Format: f.Format, Stamp: f.Stamp}
 	decoded.Format.BytesPerLine = a.canvas.Stride
-	if size := a.canvas.Rect.Size(); size.X != f.Format.Width || size.Y != f.Format.Height {
-		return fmt.Errorf("a JPEG has %d×%d pixels, not %d×%d", size.X, size.Y, f.Format.Width, f.Format.Height)
-	}
 	size, err := a.conversion.size(&decoded)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"image/jpeg"
 	"io"
@@ -141,15 +142,28 @@ func TestDecoding(t *testing.T) {
 	require.Equal(t, []int{1, 2, 2}, []int{pixels.count, jpegs.count, info.count}, "nobody wants pixels")
 	pixels.readers = 1
 
-	other := jpegFrame(t, 8, 8)
-	other.Format = f.Format
-	require.EqualError(t, a.publish(other), "a JPEG has 8×8 pixels, not 16×8")
+	for _, size := range []string{"8×8", "8000×16000"} {
+		var width, height uint16
+		fmt.Sscanf(size, "%d×%d", &width, &height)
+		other := &v4l2.Frame{Data: resized(t, f.Data, width, height), Format: f.Format}
+		require.EqualError(t, a.publish(other), "a JPEG has "+size+" pixels, not 16×8")
+	}
 	f.Data = f.Data[:100]
 	require.ErrorContains(t, a.publish(f), "decode a picture: ")
 	require.Equal(t, []int{1, 4, 4}, []int{pixels.count, jpegs.count, info.count}, "JPEGs go out as they are")
 	f.Data = []byte("what is this")
 	require.EqualError(t, a.publish(f), `a picture is no JPEG, it begins with "what is "`)
 	require.Equal(t, []int{1, 4, 4}, []int{pixels.count, jpegs.count, info.count})
+}
+
+// resized returns a JPEG that says to have another size.
+func resized(t *testing.T, data []byte, width, height uint16) []byte {
+	at := bytes.Index(data, []byte("\xff\xc0\x00"))
+	require.Positive(t, at)
+	data = bytes.Clone(data)
+	binary.BigEndian.PutUint16(data[at+5:], height)
+	binary.BigEndian.PutUint16(data[at+7:], width)
+	return data
 }
 
 // TestNobodyListens makes no pixels for nobody, but all that costs nothing.

@@ -155,6 +155,9 @@ func TestFolderOfTimes(t *testing.T) {
 		require.Equal(t, photo+"2", string(list[4].Data))
 		list, _, _ = play(t, folder, 10, false, 0)
 		require.Equal(t, []time.Duration{0, 100 * ms, 200 * ms}, times(list), "the rate wins")
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "frame_1700000000.5333.jpg"), nil, 0o666))
+		list, _, s = play(t, folder, 0, true, 4)
+		require.Equal(t, []time.Duration{0, 500 * ms, 500*ms + s.period, 1000*ms + s.period}, times(list), "where one is damaged, too")
 	})
 }
 
@@ -362,7 +365,10 @@ func TestFilesThatGo(t *testing.T) {
 	})
 }
 
-func TestPNGTooLarge(t *testing.T) {
+func TestTooLarge(t *testing.T) {
+	_, err := jpegFormat(resized(t, jpegOf(t, 8, 8, 1), 65535, 65535))
+	require.EqualError(t, err, "65535×65535 pixels are too many")
+
 	header := []byte("IHDR\x00\x01\x00\x00\x00\x01\x00\x00\x08\x00\x00\x00\x00") // 65536×65536
 	text := slices.Concat([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), header, binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(header)))
 	require.EqualError(t, new(folder).decode(&v4l2.Frame{Data: text}), "65536×65536 pixels are too many")

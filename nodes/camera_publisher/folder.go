@@ -26,8 +26,9 @@ import (
 type folder struct {
 	path    string
 	files   []pictureFile
-	timed   bool // all files have times
-	at      int  // in files, of the next one
+	timed   bool  // all files have times
+	at      int   // in files, of the next one
+	last    int64 // time of the one before; 0 if there is none
 	buffer  bytes.Buffer
 	pixels  []byte
 	canvas  *image.RGBA
@@ -110,7 +111,7 @@ func naturally(a, b string) int {
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 func (f *folder) rewind() error {
-	f.at = 0
+	f.at, f.last = 0, 0
 	return nil
 }
 
@@ -123,8 +124,10 @@ func (f *folder) next(to *v4l2.Frame) (time.Duration, error) {
 			f.damaged(fmt.Errorf("%s: %w", path, err))
 			continue
 		}
-		if f.timed && i > 0 {
-			return time.Duration(f.files[i].time - f.files[i-1].time), nil
+		before := f.last
+		f.last = f.files[i].time
+		if f.timed && before != 0 {
+			return time.Duration(f.last - before), nil
 		}
 		return 0, nil
 	}
@@ -170,13 +173,9 @@ func (f *folder) read(path string, to *v4l2.Frame) error {
 
 // decode sets to to the pixels of the PNG in it: RGB3, GREY, or of 16 bits Z16, as pictures of depth have them.
 func (f *folder) decode(to *v4l2.Frame) error {
-	const most = 1 << 27 // pixels
 	header, err := png.DecodeConfig(bytes.NewReader(to.Data))
-	if err != nil {
+	if err := cmp.Or(err, checkPixels(header.Width, header.Height)); err != nil {
 		return err
-	}
-	if header.Width > most/header.Height {
-		return fmt.Errorf("%d×%d pixels are too many", header.Width, header.Height)
 	}
 	picture, err := png.Decode(bytes.NewReader(to.Data))
 	if err != nil {
@@ -199,6 +198,14 @@ func (f *folder) decode(to *v4l2.Frame) error {
 			rgbaRow(f.pixels[y*3*size.X:][:3*size.X], f.canvas.Pix[y*f.canvas.Stride:], 0)
 		}
 		to.Format.FourCC, to.Format.BytesPerLine, to.Data = v4l2.RGB3, 3*size.X, f.pixels
+	}
+	return nil
+}
+
+// checkPixels returns an error if a picture has more pixels than any camera's, before memory is taken for them.
+func checkPixels(width, height int) error {
+	if int64(width)*int64(height) > 1<<27 {
+		return fmt.Errorf("%d×%d pixels are too many", width, height)
 	}
 	return nil
 }

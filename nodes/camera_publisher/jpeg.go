@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func scanEnd(data []byte, pos int) (end int, whole bool) {
 // jpegFormat returns the format of a JPEG.
 func jpegFormat(data []byte) (v4l2.Format, error) {
 	c, err := jpeg.DecodeConfig(bytes.NewReader(data))
-	return v4l2.Format{FourCC: v4l2.MJPG, Width: c.Width, Height: c.Height}, err
+	return v4l2.Format{FourCC: v4l2.MJPG, Width: c.Width, Height: c.Height}, cmp.Or(err, checkPixels(c.Width, c.Height))
 }
 
 // jpegSplitter finds the JPEGs that follow each other in a stream, whatever is between them, for a bufio.Scanner.
