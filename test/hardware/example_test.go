@@ -18,11 +18,11 @@ func TestExample(t *testing.T) {
 		name, says string
 		args       []string
 	}{
-		{"camera_publisher", "camera_2", nil},
+		{"camera_publisher", "camera_2", []string{"-p", "cameras.camera_1.device:=/dev/none", "-p", "cameras.camera_2.device:=/dev/none"}},
 		{"arm_publisher", "127.0.0.1:8080", []string{"-p", "arms.arm_0.host:=127.0.0.1", "-p", "arms.arm_1.host:=127.0.0.1", "-p", "push:=none"}},
 		{"mavlink_publisher", "/dev/none", []string{"-p", "source:=serial:/dev/none:57600"}},
 		{"recorder", "recording /arm_1/joint_states", []string{"-p", "hardware:=hardware.yaml"}},
-	} {
+	} { // with what there is on no machine
 		p := g.start(node.name, append([]string{"--config", "hardware.yaml", "--ros-args"}, node.args...)...)
 		p.Prints(node.says)
 		require.NotContains(t, p.Output(), "is not one that", "parameters that it does not know")
