@@ -13,7 +13,7 @@ import (
 // conversion makes a sensor_msgs/msg/Image of a frame's rows.
 type conversion struct {
 	from     v4l2.FourCC
-	encoding string // of the Image; the first one of a FourCC is what it is without conversion
+	encoding string // of the Image, as sensor_msgs/image_encodings.hpp has them; the first one of a FourCC is taken if none is asked for
 	in, out  int    // bytes of a pixel in a row of the frame and of the Image
 	pairs    bool   // pixels come in pairs, which share their colour
 
@@ -31,7 +31,6 @@ var conversions = []conversion{
 	{v4l2.UYVY, "rgb8", 2, 3, true, func(dst, src, _ []byte) { yuvRow(dst, src, 1, 0, 2, 0) }},
 	{v4l2.UYVY, "bgr8", 2, 3, true, func(dst, src, _ []byte) { yuvRow(dst, src, 1, 0, 2, 2) }},
 	{v4l2.UYVY, "mono8", 2, 1, true, func(dst, src, _ []byte) { every(dst, src, 1, 2) }},
-	{v4l2.NV12, "nv12", 1, 1, true, copyRow},
 	{v4l2.NV12, "rgb8", 1, 3, true, func(dst, src, uv []byte) { planesRow(dst, src, uv, 0) }},
 	{v4l2.NV12, "bgr8", 1, 3, true, func(dst, src, uv []byte) { planesRow(dst, src, uv, 2) }},
 	{v4l2.NV12, "mono8", 1, 1, true, copyRow},
@@ -55,7 +54,7 @@ var conversions = []conversion{
 // isJPEG says whether frames are JPEGs.
 func isJPEG(f v4l2.FourCC) bool { return f == v4l2.MJPG || f == v4l2.JPEG }
 
-// findConversion returns the one to an encoding, "" for what the frame is without. Depth is multiplied with scale.
+// findConversion returns the one to an encoding, "" for the first. Depth is multiplied with scale.
 func findConversion(from v4l2.FourCC, encoding string, scale float64) (conversion, error) {
 	lookFor := from
 	if isJPEG(from) {
@@ -84,9 +83,6 @@ func findConversion(from v4l2.FourCC, encoding string, scale float64) (conversio
 	return conversion{}, fmt.Errorf("pictures of format %v cannot be published as %s, but as %s; choose another encoding or format", from, encoding, strings.Join(can, ", "))
 }
 
-// planes says whether the Image, too, has the colours behind the brightness of all pixels.
-func (c *conversion) planes() bool { return c.encoding == "nv12" }
-
 // size returns how many bytes of pixels the Image has, after checking that the frame has them all.
 func (c *conversion) size(f *v4l2.Frame) (int, error) {
 	const most = 1 << 15 // pixels, so that no product overflows
@@ -106,9 +102,6 @@ func (c *conversion) size(f *v4l2.Frame) (int, error) {
 	if len(f.Data) < need {
 		return 0, fmt.Errorf("a picture of %d×%d pixels %v has %d bytes, not %d", w, h, c.from, need, len(f.Data))
 	}
-	if c.planes() {
-		h += (h + 1) / 2
-	}
 	return w * c.out * h, nil
 }
 
@@ -123,13 +116,9 @@ func stepOf(f *v4l2.Frame, c *conversion) int {
 // convert makes the pixels of the Image, without the padding of the frame's rows. dst has the size that size returned.
 func (c *conversion) convert(dst []byte, f *v4l2.Frame) {
 	w, h, line := f.Format.Width, f.Format.Height, stepOf(f, c)
-	rows := h
-	if c.planes() {
-		rows += (h + 1) / 2
-	}
-	for y := range rows {
+	for y := range h {
 		var uv []byte
-		if c.from == v4l2.NV12 && y < h {
+		if c.from == v4l2.NV12 {
 			uv = f.Data[line*(h+y/2):][:w]
 		}
 		c.row(dst[y*w*c.out:][:w*c.out], f.Data[y*line:][:w*c.in], uv)
