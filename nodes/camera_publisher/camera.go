@@ -47,8 +47,9 @@ type camera struct {
 	told   string // of what is wrong with pictures
 	toldAt time.Time
 
-	unfit   atomic.Uint64          // pictures that could not be published
-	trouble atomic.Pointer[string] // why the last one was not; nil: it was
+	publishing atomic.Uint64          // number of the picture that is being published; 0: none is
+	unfit      atomic.Uint64          // pictures that could not be published
+	trouble    atomic.Pointer[string] // why the last one was not; nil: it was
 }
 
 // topic is one of a camera's. It is advertised when it is known to be needed.
@@ -157,8 +158,12 @@ func (a *camera) offers() (list []publish.Offer) {
 // run publishes until the source ends or ctx does, and closes the source.
 func (a *camera) run(ctx context.Context) error {
 	defer a.source.close()
+	number := uint64(0)
 	return a.source.run(ctx, func(f *v4l2.Frame) {
+		number++
+		a.publishing.Store(number)
 		err := a.publish(f)
+		a.publishing.Store(0)
 		if err == nil {
 			a.trouble.Store(nil)
 			return

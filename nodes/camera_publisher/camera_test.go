@@ -42,6 +42,7 @@ type kept struct {
 	readers int
 	count   int
 	last    []byte
+	during  func() // nil, or called while a message is published
 }
 
 func (s *shelf) Advertise(topic, _ string, _ codec.QoS) (bridge.Publisher, error) {
@@ -53,6 +54,9 @@ func (s *shelf) Advertise(topic, _ string, _ codec.QoS) (bridge.Publisher, error
 func (k *kept) Subscribers() int { return k.readers }
 
 func (k *kept) Publish(data []byte) error {
+	if k.during != nil {
+		k.during()
+	}
 	k.count++
 	k.last = append(k.last[:0], data...)
 	return nil
@@ -431,11 +435,22 @@ func TestStatus(t *testing.T) {
 	a.trouble.Store(nil)
 	is(diag.DiagnosticStatus_WARN, "pictures are missing: 2 dropped, 1 damaged, 1 unfit")
 
+	now = now.Add(troubleTime)
+	source.stats.Window.Frames = 0
+	a.publishing.Store(7)
+	is(diag.DiagnosticStatus_WARN, "no pictures come")
+	is(diag.DiagnosticStatus_WARN, "pictures wait for a reliable subscriber that is behind")
+	a.publishing.Store(8)
+	is(diag.DiagnosticStatus_WARN, "no pictures come")
+
 	path := put(t, "a.mjpeg", string(jpegOf(t, 8, 8, 1)))
-	b, _ := onShelf(t, cameraOf(path, "MJPG"))
+	b, shelf := onShelf(t, cameraOf(path, "MJPG"))
 	w = &watch{camera: b}
+	during := uint64(0)
+	shelf.topics["front/image_raw/compressed"].during = func() { during = b.publishing.Load() }
 	is(diag.DiagnosticStatus_OK, "waiting for subscribers")
 	require.NoError(t, b.run(t.Context()))
+	require.EqualValues(t, 1, during, "the first picture was published")
 	values = is(diag.DiagnosticStatus_OK, "ended")
 	require.Equal(t, []string{path, "1", "30.0"}, []string{values["device"], values["pictures"], values["nominal pictures/s"]})
 }

@@ -14,9 +14,10 @@ const troubleTime = 10 * time.Second
 
 // watch tells the state of a camera as ROS 2's tools expect it.
 type watch struct {
-	camera *camera
-	lost   uint64 // pictures, by now
-	since  time.Time
+	camera     *camera
+	lost       uint64 // pictures, by now
+	publishing uint64 // which picture was, the time before
+	since      time.Time
 }
 
 // status returns how the camera is at now.
@@ -33,6 +34,9 @@ func (w *watch) status(now time.Time, d *publish.Diagnostics) diag.DiagnosticSta
 		"calibrated", w.camera.calibration != nil)
 	status.HardwareId = cmp.Or(s.Serial, s.Path)
 	trouble := w.camera.trouble.Load()
+	publishing := w.camera.publishing.Load()
+	behind := publishing != 0 && publishing == w.publishing
+	w.publishing = publishing
 	switch fromFile := w.camera.fromFile(); {
 	case trouble != nil:
 		status.Level, status.Message = diag.DiagnosticStatus_ERROR, *trouble
@@ -44,6 +48,8 @@ func (w *watch) status(now time.Time, d *publish.Diagnostics) diag.DiagnosticSta
 		status.Message = "ended"
 	case !s.Streaming:
 		status.Message = "waiting for subscribers"
+	case behind:
+		status.Level, status.Message = diag.DiagnosticStatus_WARN, "pictures wait for a reliable subscriber that is behind"
 	case w.lost > 0 && now.Sub(w.since) < troubleTime:
 		status.Level = diag.DiagnosticStatus_WARN
 		status.Message = fmt.Sprintf("pictures are missing: %d dropped, %d damaged, %d unfit", stats.Dropped, stats.Damaged, unfit)
