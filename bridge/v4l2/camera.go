@@ -19,9 +19,8 @@ type Camera struct {
 	System System
 
 	// Device is a path as "/dev/video0" or "/dev/v4l/by-id/…", or the USB serial number or name of the camera. A camera with several
-	// nodes, found by serial number or name, is captured from at the first one that offers FourCC; Index counts on from there.
+	// nodes, found by serial number or name, is captured from at the first one that offers FourCC.
 	Device string
-	Index  int
 
 	// Pixel format and size. What is 0 is left to the device.
 	FourCC        FourCC
@@ -87,8 +86,8 @@ func (c *Camera) check() error {
 		return errors.New("a camera needs a device: a path such as /dev/video0, or a serial number")
 	case c.Frame == nil:
 		return fmt.Errorf("camera %s: nobody takes its frames", c.Device)
-	case c.Index < 0 || c.Buffers < 0 || c.Buffers > maxItems || c.Retry < 0:
-		return fmt.Errorf("camera %s: index %d, %d buffers or retrying each %v cannot be", c.Device, c.Index, c.Buffers, c.Retry)
+	case c.Buffers < 0 || c.Buffers > maxItems || c.Retry < 0:
+		return fmt.Errorf("camera %s: %d buffers or retrying each %v cannot be", c.Device, c.Buffers, c.Retry)
 	case c.Width < 0 || c.Height < 0 || c.Width > maxSide || c.Height > maxSide:
 		return fmt.Errorf("camera %s: a size of %dx%d cannot be", c.Device, c.Width, c.Height)
 	case c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0):
@@ -148,7 +147,6 @@ func (c *Camera) open() (*Capture, Node, error) {
 		return nil, Node{}, err
 	}
 	var offers []FourCC
-	index := 0
 	for _, node := range nodes {
 		capture, err := Open(system, node.Path)
 		if errors.Is(err, errNotCapture) {
@@ -167,18 +165,12 @@ func (c *Camera) open() (*Capture, Node, error) {
 			wanted = wanted || format.FourCC == c.FourCC
 			offers = append(offers, format.FourCC)
 		}
-		if wanted && index == c.Index {
-			return capture, node, nil
-		}
 		if wanted {
-			index++
+			return capture, node, nil
 		}
 		capture.Close()
 	}
-	switch {
-	case index > 0:
-		return nil, Node{}, fmt.Errorf("camera %s: no node %d to capture from, counted from 0: it has %d", c.Device, c.Index, index)
-	case len(offers) == 0:
+	if len(offers) == 0 {
 		return nil, Node{}, fmt.Errorf("camera %s: %w", c.Device, errNotCapture)
 	}
 	return nil, Node{}, &FormatError{Path: c.Device, Wanted: Format{FourCC: c.FourCC}, Offers: list(offers)}

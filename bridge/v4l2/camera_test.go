@@ -305,8 +305,6 @@ func TestCameraErrors(t *testing.T) {
 			`/dev/video1 captures metadata, not video: not a capture device; use another node of "HD Pro Webcam C920"`},
 		{"pixel format", &v4l2.Camera{Device: "/dev/video0", FourCC: v4l2.RGB3}, "/dev/video0: the camera has no RGB3; it has YUYV and MJPG"},
 		{"pixel format of a serial", &v4l2.Camera{Device: "8A2F", FourCC: v4l2.Z16}, "8A2F: the camera has no Z16; it has YUYV and MJPG"},
-		{"index", &v4l2.Camera{Device: "8A2F", FourCC: v4l2.MJPG, Index: 1},
-			"camera 8A2F: no node 1 to capture from, counted from 0: it has 1"},
 		{"size", &v4l2.Camera{Device: "/dev/video0", FourCC: v4l2.MJPG, Width: 1920, Height: 1080},
 			"/dev/video0: the camera has no MJPG 1920x1080; it has MJPG 64x48 and 128x96"},
 		{"control", &v4l2.Camera{Device: "/dev/video0", Controls: []v4l2.Setting{{Control: "zoom", Value: "1"}}},
@@ -381,7 +379,7 @@ func TestCameraFields(t *testing.T) {
 	}{
 		{&v4l2.Camera{Frame: frame}, "a camera needs a device: a path such as /dev/video0, or a serial number"},
 		{&v4l2.Camera{Device: "/dev/video0"}, "camera /dev/video0: nobody takes its frames"},
-		{&v4l2.Camera{Device: "a", Frame: frame, Index: -1}, "camera a: index -1, 0 buffers or retrying each 0s cannot be"},
+		{&v4l2.Camera{Device: "a", Frame: frame, Retry: -1}, "camera a: 0 buffers or retrying each -1ns cannot be"},
 		{&v4l2.Camera{Device: "a", Frame: frame, Width: 1 << 20}, "camera a: a size of 1048576x0 cannot be"},
 		{&v4l2.Camera{Device: "a", Frame: frame, Rate: -1}, "camera a: -1 frames per second cannot be"},
 	} {

@@ -74,12 +74,6 @@ func (c *Capture) query() error {
 // Card returns what the device calls itself: "HD Pro Webcam C920".
 func (c *Capture) Card() string { return kernel.String(c.capability.Card[:]) }
 
-// Driver returns the name of the driver: "uvcvideo".
-func (c *Capture) Driver() string { return kernel.String(c.capability.Driver[:]) }
-
-// Bus returns where the device is plugged in: "usb-0000:00:14.0-2".
-func (c *Capture) Bus() string { return kernel.String(c.capability.BusInfo[:]) }
-
 // enumerate performs a request that lists one item for each index, until the device has no more of them or add returns false.
 func (c *Capture) enumerate(what string, request uint32, argument unsafe.Pointer, index *uint32, add func() bool) error {
 	for *index = 0; *index < maxItems; *index++ {
@@ -101,12 +95,7 @@ func (c *Capture) Formats() ([]PixelFormat, error) {
 	var formats []PixelFormat
 	item := kernel.FmtDesc{Type: c.kind}
 	err := c.enumerate("list pixel formats", kernel.VIDIOC_ENUM_FMT, unsafe.Pointer(&item), &item.Index, func() bool {
-		formats = append(formats, PixelFormat{
-			FourCC:      FourCC(item.PixelFormat),
-			Description: kernel.String(item.Description[:]),
-			Compressed:  item.Flags&kernel.V4L2_FMT_FLAG_COMPRESSED != 0,
-			Emulated:    item.Flags&kernel.V4L2_FMT_FLAG_EMULATED != 0,
-		})
+		formats = append(formats, PixelFormat{FourCC(item.PixelFormat), kernel.String(item.Description[:])})
 		return true
 	})
 	return formats, err

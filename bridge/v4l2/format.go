@@ -52,23 +52,12 @@ func (f *Format) check() error {
 type PixelFormat struct {
 	FourCC      FourCC
 	Description string // "Motion-JPEG"
-	Compressed  bool
-	Emulated    bool // converted by software, such as libv4l
 }
 
 // Sizes are sizes of pictures that a device offers: from smallest to largest by steps, or only one.
 type Sizes struct {
 	MinWidth, MaxWidth, StepWidth    int
 	MinHeight, MaxHeight, StepHeight int
-}
-
-// Contains reports whether a picture can be so large.
-func (s Sizes) Contains(width, height int) bool {
-	return within(width, s.MinWidth, s.MaxWidth, s.StepWidth) && within(height, s.MinHeight, s.MaxHeight, s.StepHeight)
-}
-
-func within(n, smallest, largest, step int) bool {
-	return n >= smallest && n <= largest && (step <= 1 || (n-smallest)%step == 0)
 }
 
 // String returns "640x480", or "32x32 to 1920x1080 in steps of 2x2".

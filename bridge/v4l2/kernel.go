@@ -81,7 +81,6 @@ func readNode(folder string) Node {
 		parent = usb
 	}
 	node.Port = filepath.Base(parent)
-	node.Vendor, node.Product = attribute(parent, "idVendor"), attribute(parent, "idProduct")
 	node.Serial = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("#+-.:=@_", r) {
 			return r

@@ -53,21 +53,19 @@ func TestReplayWebcam(t *testing.T) {
 	r := replay(t, "webcam.txt")
 	c, err := v4l2.Open(r, "/dev/video0")
 	require.NoError(t, err)
-	require.Equal(t, []string{"HD Pro Webcam C920", "uvcvideo", "usb-0000:00:14.0-2"}, []string{c.Card(), c.Driver(), c.Bus()})
+	require.Equal(t, "HD Pro Webcam C920", c.Card())
 
 	formats, err := c.Formats()
 	require.NoError(t, err)
 	require.Equal(t, []v4l2.PixelFormat{
 		{FourCC: v4l2.YUYV, Description: "YUYV 4:2:2"},
-		{FourCC: v4l2.H264, Description: "H.264", Compressed: true},
-		{FourCC: v4l2.MJPG, Description: "Motion-JPEG", Compressed: true},
+		{FourCC: v4l2.H264, Description: "H.264"},
+		{FourCC: v4l2.MJPG, Description: "Motion-JPEG"},
 	}, formats)
 	sizes, err := c.Sizes(v4l2.MJPG)
 	require.NoError(t, err)
 	require.Len(t, sizes, 3)
 	require.Equal(t, "1280x720", sizes[1].String())
-	require.True(t, sizes[1].Contains(1280, 720))
-	require.False(t, sizes[1].Contains(1280, 721))
 	rates, err := c.Rates(v4l2.MJPG, 1280, 720)
 	require.NoError(t, err)
 	require.Equal(t, []v4l2.Rates{{Min: 30, Max: 30}, {Min: 24, Max: 24}, {Min: 7.5, Max: 7.5}}, rates)
@@ -156,9 +154,6 @@ func TestReplayPlanar(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []v4l2.Sizes{{32, 3840, 8, 16, 2160, 2}}, sizes)
 	require.Equal(t, "32x16 to 3840x2160 in steps of 8x2", sizes[0].String())
-	require.True(t, sizes[0].Contains(1920, 1080))
-	require.False(t, sizes[0].Contains(1921, 1080))
-	require.False(t, sizes[0].Contains(1920, 2162))
 	separate, err := v4l2.ParseFourCC("NM12")
 	require.NoError(t, err)
 	sizes, err = c.Sizes(separate)

@@ -47,10 +47,8 @@ type Device interface {
 
 // Node is a video device as the kernel lists it in /sys/class/video4linux.
 type Node struct {
-	Path    string // "/dev/video0"
-	Name    string // of the camera or of this part of it: "HD Pro Webcam C920"
-	Serial  string // USB serial number, as udev's ID_SERIAL_SHORT; empty if there is none
-	Vendor  string // USB vendor, "046d"
-	Product string // USB product, "082d"
-	Port    string // of what the node belongs to, such as the USB device "1-1.2": nodes of one camera share it
+	Path   string // "/dev/video0"
+	Name   string // of the camera or of this part of it: "HD Pro Webcam C920"
+	Serial string // USB serial number, as udev's ID_SERIAL_SHORT; empty if there is none
+	Port   string // of what the node belongs to, such as the USB device "1-1.2": nodes of one camera share it
 }
