@@ -1,6 +1,7 @@
 package realman
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -30,8 +31,9 @@ type Arm struct {
 	// Problem is told what goes wrong. It may be called by several goroutines at once.
 	Problem func(error)
 
-	handling sync.Mutex // of Handle, and of packets
+	handling sync.Mutex // of Handle, and of what follows
 	packets  *decoder
+	latest   [len(stamped)]time.Time // stamps of what Handle was given
 
 	mu     sync.Mutex // of what follows
 	counts Counts
@@ -51,6 +53,7 @@ type Counts struct {
 	Unknown     uint64 // other commands without a reply: arms do not know all of them
 	Refused     uint64 // replies that tell nothing
 	Others      uint64 // of what was not asked for
+	Late        uint64 // of what was left out, because it is no newer than what was told before
 	RoundTrip   time.Duration
 	LastReply   time.Time
 	LastPacket  time.Time
@@ -93,42 +96,40 @@ func (a *Arm) Run(ctx context.Context) error {
 	return nil
 }
 
-// observe does so until the connection ends. Without polls it finds out who pushes.
+// observe does so until the connection ends. Without polls there is none.
 func (a *Arm) observe(ctx context.Context) error {
+	if err := a.resolve(ctx); err != nil {
+		return err
+	}
 	if len(a.Polls) == 0 {
-		return a.resolve(ctx)
+		<-ctx.Done()
+		return nil
 	}
 	d := net.Dialer{Timeout: a.Timeout}
 	conn, err := d.DialContext(ctx, "tcp", a.Address())
 	if err != nil {
 		return err
 	}
-	if remote, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
-		a.setIPs(remote.AddrPort().Addr())
-	}
 	a.count(func(n *Counts) { n.Connected = true; n.Connections++ })
 	defer a.count(func(n *Counts) { n.Connected = false })
 	return newConnection(a, conn).run(ctx)
 }
 
-// resolve finds the addresses of the arm, and waits for the end.
+// resolve finds the addresses of the arm, which packets are from.
 func (a *Arm) resolve(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
+	defer cancel()
 	list, err := net.DefaultResolver.LookupNetIP(ctx, "ip", a.Host)
 	if err != nil {
 		return err
 	}
-	a.setIPs(list...)
-	<-ctx.Done()
-	return nil
-}
-
-func (a *Arm) setIPs(list ...netip.Addr) {
 	for i := range list {
 		list[i] = list[i].Unmap()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ips = list
+	return nil
 }
 
 // is says whether the arm has an address.
@@ -148,22 +149,18 @@ func (a *Arm) Receive(data []byte, at time.Time) {
 	if a.packets == nil {
 		a.packets = &decoder{joints: a.Joints, speed: a.SpeedUnit}
 	}
-	s := splitter{bad: a.bad}
-	s.object = func(object []byte) {
-		u, err := a.packets.decode(object)
-		if err != nil {
-			a.bad(err)
-			return
-		}
-		u.Pushed, u.Stamp, u.Received = true, at, at
-		a.count(func(n *Counts) { n.Packets++; n.LastPacket = at })
-		a.mu.Lock()
-		a.pushed, a.fresh = u.has, at.Add(a.Fresh)
-		a.mu.Unlock()
-		a.Handle(u)
+	u, err := a.packets.decode(bytes.TrimRight(data, "\x00"))
+	if err != nil {
+		a.bad(err)
+		return
 	}
-	s.add(data)
-	s.add([]byte{'\n'})
+	u.Pushed, u.Stamp, u.Received = true, at, at
+	a.count(func(n *Counts) {
+		n.Packets++
+		n.LastPacket = at
+		a.pushed, a.fresh = u.has, at.Add(a.Fresh)
+	})
+	a.give(u)
 }
 
 // deliver passes on what came over a connection, but for what is pushed, too.
@@ -171,8 +168,10 @@ func (a *Arm) deliver(u *Update) {
 	a.handling.Lock()
 	defer a.handling.Unlock()
 	switch {
-	case u.PushSet != nil && !*u.PushSet:
-		a.problem(fmt.Errorf("%s: the arm refuses to push as it is told", a.Address()))
+	case u.PushSet != nil:
+		if !*u.PushSet {
+			a.problem(fmt.Errorf("%s: the arm refuses to push as it is told", a.Address()))
+		}
 		return
 	case u.Refused:
 		a.count(func(n *Counts) { n.Refused++ })
@@ -182,7 +181,36 @@ func (a *Arm) deliver(u *Update) {
 		return
 	}
 	a.count(func(n *Counts) { n.Replies++; n.LastReply = u.Received })
-	if u.without(a.known(u.Received)); u.has != 0 {
+	u.without(a.known(u.Received))
+	a.give(u)
+}
+
+// stamped are the parts whose stamps ascend.
+var stamped = [...]part{partJoints, partPose, partForce, partGripper}
+
+// clockSet is by how much stamps do not descend unless the clock is set.
+const clockSet = time.Second
+
+// give has what u tells handled, but for what is no newer than what was before: replies and packets overtake each other, and two replies
+// may have come at once.
+func (a *Arm) give(u *Update) {
+	var late part
+	for i, p := range stamped {
+		if u.has&p == 0 {
+			continue
+		}
+		stamp := u.Stamp.Round(0) // as it is published
+		if age := a.latest[i].Sub(stamp); age >= 0 && age < clockSet {
+			late |= p
+			continue
+		}
+		a.latest[i] = stamp
+	}
+	if late != 0 {
+		a.count(func(n *Counts) { n.Late++ })
+		u.without(late)
+	}
+	if u.has != 0 {
 		a.Handle(u)
 	}
 }

@@ -311,3 +311,37 @@ func TestRefusedPush(t *testing.T) {
 	eventually(t, "it is told", func() bool { return s.troubled("the arm refuses to push as it is told") })
 	eventually(t, "it is asked nevertheless", func() bool { return s.count("current_arm_state") > 0 })
 }
+
+// Where a name stands for an arm that cannot be asked, what it pushes is known to be its own nevertheless.
+func TestArmWithANameThatOnlyPushes(t *testing.T) {
+	fake := start(t, "127.0.0.1:0", &realmantest.Arm{})
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, free.Close())
+	a, s := observe(t, fake, func(a *realman.Arm) { a.Host, a.Port = "localhost", free.Addr().(*net.TCPAddr).Port })
+	l := listen(t, func() []*realman.Arm { return []*realman.Arm{a} })
+	require.NoError(t, fake.PushTo((&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Port()}).String(), time.Millisecond))
+	eventually(t, "packets", func() bool { return s.count("realtime_arm_joint_state") > 0 })
+	eventually(t, "nobody is a stranger any more", func() bool { return len(l.Strangers()) == 0 })
+	require.False(t, a.Counts().Connected)
+}
+
+// A reply and a packet may tell of the arm in another order than they come. What is older than what was told is left out.
+func TestStampsAscend(t *testing.T) {
+	const packet = `{"state":"realtime_arm_joint_state","joint_status":{"joint_position":[1,2,3,4,5,6],"joint_en_flag":[1,1,1,1,1,1]}}`
+	begin := time.Unix(1_700_000_000, 0)
+	var joints, others []time.Duration
+	a := &realman.Arm{Problem: func(err error) { t.Error(err) }, Handle: func(u *realman.Update) {
+		if u.Joints != nil {
+			joints = append(joints, u.Stamp.Sub(begin))
+		}
+		others = append(others, u.Stamp.Sub(begin))
+	}}
+	for _, at := range []time.Duration{5, 10, 10, 8, 15, -time.Hour, 5 - time.Hour} {
+		a.Receive([]byte(packet), begin.Add(at))
+	}
+	require.Equal(t, []time.Duration{5, 10, 15, -time.Hour, 5 - time.Hour}, joints, "and a clock that is set is followed")
+	require.Len(t, others, 7, "what has no stamp is told")
+	require.EqualValues(t, 2, a.Counts().Late)
+	require.EqualValues(t, 7, a.Counts().Packets)
+}

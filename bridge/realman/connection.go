@@ -16,7 +16,7 @@ type connection struct {
 	arm   *Arm
 	conn  net.Conn
 	wake  chan struct{} // the one that asks
-	quiet time.Duration // after which it is given up
+	quiet time.Duration // after which it is given up, or a reply on it
 
 	mu    sync.Mutex // of what follows
 	asked []*asked
@@ -114,15 +114,21 @@ func (c *connection) next(due []*asked, now time.Time) ([]*asked, time.Duration)
 	}
 	wait := c.arm.Timeout
 	for _, q := range c.asked {
-		if !q.sent.IsZero() && now.Sub(q.sent) >= c.arm.Timeout {
-			c.arm.count(func(n *Counts) {
-				if q.proven || q == c.asked[0] {
-					n.Timeouts++
-				} else {
-					n.Unknown++
-				}
-			})
-			q.end(true)
+		if waited := now.Sub(q.sent); !q.sent.IsZero() && waited >= c.arm.Timeout {
+			if !q.late {
+				q.late = true
+				c.arm.count(func(n *Counts) {
+					if q.proven || q == c.asked[0] {
+						n.Timeouts++
+					} else {
+						n.Unknown++
+					}
+				})
+			}
+			// Questions to a slow arm would pile up, and what comes be taken for the reply to a later one.
+			if waited >= c.quiet {
+				q.end(true)
+			}
 		}
 		switch {
 		case !q.sent.IsZero() || q.due.After(now):
@@ -135,7 +141,7 @@ func (c *connection) next(due []*asked, now time.Time) ([]*asked, time.Duration)
 		if q.due.After(now) {
 			wait = min(wait, q.due.Sub(now))
 		}
-		if !q.sent.IsZero() {
+		if !q.sent.IsZero() && !q.late {
 			wait = min(wait, q.sent.Add(c.arm.Timeout).Sub(now))
 		}
 	}

@@ -63,18 +63,41 @@ func TestCommandsAreDue(t *testing.T) {
 	require.Equal(t, 100, wait)
 	reply("joint_degree", 201)
 
-	require.Zero(t, c.arm.Counts().Timeouts)
 	lines, _ = c.due(1000)
-	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n{\"command\":\"get_controller_state\"}\r\n", lines, "a reply that does not come is not waited for")
-	c.due(2000)
-	c.due(3000)
-	require.EqualValues(t, 2, c.arm.Counts().Timeouts)
-	require.EqualValues(t, 3, c.arm.Counts().Unknown, "which it was never asked with success")
-	lines, _ = c.due(4000)
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines)
+	require.EqualValues(t, 1, c.arm.Counts().Unknown, "nothing came for the other one, which was never asked with success")
+	reply("joint_degree", 1001)
+	for i := range 3 {
+		ms := 3100 * (i + 1)
+		lines, _ = c.due(ms)
+		require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n{\"command\":\"get_controller_state\"}\r\n", lines, "a reply is not waited for for ever")
+		reply("joint_degree", ms+1)
+		c.due(ms + 1001)
+		require.EqualValues(t, i+2, c.arm.Counts().Unknown)
+		reply("joint_degree", ms+1002)
+	}
+	require.Zero(t, c.arm.Counts().Timeouts)
+	lines, _ = c.due(14000)
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "what never had a reply is asked for more rarely")
-	reply("controller_state", 4001)
-	lines, _ = c.due(13001)
+	reply("joint_degree", 14001)
+	lines, _ = c.due(20000)
 	require.Contains(t, lines, "get_controller_state")
+}
+
+// Where replies take longer than a timeout, questions do not pile up, and each reply is that to its question.
+func TestSlowReplies(t *testing.T) {
+	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond})
+	for i := range 5 {
+		ms := 1500 * i
+		lines, wait := c.due(ms)
+		require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines)
+		require.LessOrEqual(t, wait, 1000)
+		lines, wait = c.due(ms + 1000)
+		require.Empty(t, lines)
+		require.Positive(t, wait)
+		require.Equal(t, at(ms+750), c.match(&Update{Name: "joint_degree", Received: at(ms + 1500)}))
+		require.EqualValues(t, i+1, c.arm.Counts().Timeouts, "but it is told")
+	}
 }
 
 func TestLostReplies(t *testing.T) {
@@ -114,7 +137,7 @@ func TestWithoutWhatIsPushed(t *testing.T) {
 	require.NotNil(t, u.Errors)
 	u.without(1<<16 - 1)
 	require.Equal(t, &Update{Name: "current_arm_state"}, u)
-	u, err = d.decode([]byte(more(`"six_force_sensor":{"force":[1,2,3,4,5,6],"zero_force":[1,2,3,4,5,6]},"lift_state":{"height":1},"hand":{"pos":[1]}`)))
+	u, err = d.decode([]byte(more(`"six_force_sensor":{"force":[1,2,3,4,5,6],"zero_force":[1,2,3,4,5,6]},"hand":{"pos":[1]}`)))
 	require.NoError(t, err)
 	u.without(1<<16 - 1)
 	require.Equal(t, &Update{Name: "realtime_arm_joint_state"}, u)

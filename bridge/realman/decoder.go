@@ -62,7 +62,6 @@ type decoder struct {
 var readers = map[string]func(*decoder){
 	"realtime_arm_joint_state": (*decoder).readPush,
 	"current_arm_state":        (*decoder).readArmState,
-	"arm_all_state":            (*decoder).readAllState,
 	"joint_degree": func(d *decoder) {
 		d.update.Joints = d.perJoint("joint", &d.packet.Joint, millidegree, maxAngle, partJoints)
 	},
@@ -72,10 +71,8 @@ var readers = map[string]func(*decoder){
 	"current_joint_current":     func(d *decoder) { d.readCurrents("joint_current", &d.packet.JointCurrent) },
 	"current_joint_voltage":     func(d *decoder) { d.readVoltages("joint_voltage", &d.packet.JointVoltage) },
 	"controller_state":          (*decoder).readController,
-	"lift_state":                func(d *decoder) { d.readLift("", &d.packet.Height, &d.packet.Current, &d.packet.ErrFlag) },
 	"get_gripper_state":         (*decoder).readGripper,
 	"get_force_data":            (*decoder).readForceData,
-	"get_Fz":                    (*decoder).readFz,
 	"arm_software_info":         (*decoder).readModel,
 	"arm_software_version":      (*decoder).readModel,
 	"set_realtime_push":         (*decoder).readPushSet,
@@ -85,14 +82,10 @@ var readers = map[string]func(*decoder){
 // that could be read.
 func (d *decoder) decode(data []byte) (*Update, error) {
 	d.packet, d.update, d.count, d.err = packet{}, Update{}, d.joints, nil
-	if err := json.Unmarshal(data, &d.packet); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) && wrong.Field != "" {
-			err = fmt.Errorf("%s is a %s, want an object", wrong.Field, wrong.Value)
-		} else {
-			err = fmt.Errorf("%w: %s", err, excerpt(data))
-		}
-		d.err = err
+	// Instead of an object there may be a word, such as "offline": what is needed of it is missing then.
+	var word *json.UnmarshalTypeError
+	if err := json.Unmarshal(data, &d.packet); err != nil && !errors.As(err, &word) {
+		d.err = fmt.Errorf("%w: %s", err, excerpt(data))
 	}
 	// The state is a bool in some answers to commands.
 	name := string(d.packet.State)
@@ -168,12 +161,12 @@ func (d *decoder) perJoint(field string, n *numbers, u unit, limit float64, p pa
 	return list
 }
 
-// one returns the number of a field, or instead of one that is not there something else.
-func (d *decoder) one(field string, n *numbers, u unit, limit, instead float64) float64 {
+// one returns the number of a field, NaN if it is not there.
+func (d *decoder) one(field string, n *numbers, u unit, limit float64) float64 {
 	if list := d.scaled(field, n, 1, 1, u, limit); list != nil {
 		return list[0]
 	}
-	return instead
+	return math.NaN()
 }
 
 // areWhole says whether the numbers of a field are whole.
@@ -218,7 +211,7 @@ func (d *decoder) readPush() {
 	d.update.Motion = string(p.Motion)
 	d.readForce("six_force_sensor.", &p.SixForce, 6)
 	d.readForce("one_force_sensor.", &p.OneForce, 1)
-	d.readLift("lift_state.", &p.Lift.Height, &p.Lift.Current, &p.Lift.ErrFlag)
+	d.readLift()
 	if p.Handle.IO1.given {
 		d.handle = Handle{d.integer("aloha_state.io1_state", &p.Handle.IO1) == 1, d.integer("aloha_state.io2_state", &p.Handle.IO2) == 1}
 		d.update.Handle = &d.handle
@@ -239,16 +232,6 @@ func (d *decoder) readArmState() {
 		d.setPose("arm_state.pose", "arm_state.pose", &position, &euler)
 	}
 	d.readErrors("arm_state.", &s.errorCodes)
-}
-
-func (d *decoder) readAllState() {
-	s := &d.packet.AllState
-	d.readTemperatures("all_state.temperature", &s.Temperature)
-	d.readCurrents("all_state.current", &s.Current)
-	d.readVoltages("all_state.voltage", &s.Voltage)
-	d.readJointErrors("all_state.err_flag", &s.ErrFlag)
-	d.readEnabled("all_state.en_flag", &s.EnFlag)
-	d.readErrors("all_state.", &s.errorCodes)
 }
 
 func (d *decoder) readTemperatures(field string, n *numbers) {
@@ -396,34 +379,25 @@ func (d *decoder) readForceData() {
 	d.setForce("zero_force_data", &d.packet.ZeroForceData, &d.force.External)
 }
 
-func (d *decoder) readFz() {
-	d.need("Fz", &d.packet.Fz)
-	d.need("zero_Fz", &d.packet.ZeroFz)
-	d.force = Force{Axes: 1}
-	d.setForce("Fz", &d.packet.Fz, &d.force.Raw)
-	d.setForce("zero_Fz", &d.packet.ZeroFz, &d.force.External)
-}
-
-func (d *decoder) readLift(prefix string, height, current, errFlag *numbers) {
-	if !height.given {
+func (d *decoder) readLift() {
+	l := &d.packet.Lift
+	if !l.Height.given {
 		return
 	}
 	d.lift = Lift{
-		Height:  d.one(prefix+"height", height, milli, maxPosition, 0),
-		Current: d.one(prefix+"current", current, milli, maxCurrent, 0),
-		Error:   d.integer(prefix+"err_flag", errFlag),
+		Height: d.one("lift_state.height", &l.Height, milli, maxPosition),
+		Error:  max(0, d.integer("lift_state.err_flag", &l.ErrFlag)),
 	}
 	d.update.Lift = &d.lift
-	d.update.has |= partLift
 }
 
 func (d *decoder) readController() {
 	p := &d.packet
 	d.need("voltage", &p.Voltage)
 	d.controller = Controller{
-		Voltage:     d.one("voltage", &p.Voltage, milli, maxVoltage, math.NaN()),
-		Current:     d.one("current", &p.Current, milli, maxCurrent, math.NaN()),
-		Temperature: d.one("temperature", &p.Temperature, milli, maxTemperature, math.NaN()),
+		Voltage:     d.one("voltage", &p.Voltage, milli, maxVoltage),
+		Current:     d.one("current", &p.Current, milli, maxCurrent),
+		Temperature: d.one("temperature", &p.Temperature, milli, maxTemperature),
 		Error:       max(0, d.integer("err_flag", &p.ErrFlag)),
 	}
 	d.update.Controller = &d.controller
@@ -434,12 +408,11 @@ func (d *decoder) readGripper() {
 	p := &d.packet
 	d.need("actpos", &p.ActPos)
 	d.setGripper(Gripper{
-		Online:      d.integer("status", &p.Status) != 0,
-		Positions:   d.scaled("actpos", &p.ActPos, 1, 1, whole, maxGripper),
-		Forces:      d.scaled("current_force", &p.CurrentForce, 1, 1, grams, maxForce),
-		Temperature: d.one("temperature", &p.Temperature, whole, maxTemperature, math.NaN()),
-		Mode:        d.integer("mode", &p.Mode),
-		Fault:       bits(max(0, d.integer("error", &p.Error)), gripperErrors),
+		Online:    d.integer("status", &p.Status) != 0,
+		Positions: d.scaled("actpos", &p.ActPos, 1, 1, whole, maxGripper),
+		Forces:    d.scaled("current_force", &p.CurrentForce, 1, 1, grams, maxForce),
+		Mode:      d.integer("mode", &p.Mode),
+		Fault:     bits(max(0, d.integer("error", &p.Error)), gripperErrors),
 	})
 }
 
@@ -459,7 +432,7 @@ func (d *decoder) readHand() {
 	if !pos.given {
 		return
 	}
-	g := Gripper{Online: true, Temperature: math.NaN(), Mode: -1, Fault: fault(d.integer("hand.hand_err", &h.HandErr))}
+	g := Gripper{Online: true, Mode: -1, Fault: fault(d.integer("hand.hand_err", &h.HandErr))}
 	g.Positions = d.scaled(field, pos, 1, maxNumbers, whole, maxGripper)
 	if h.HandForce.n == pos.n {
 		g.Forces = d.scaled("hand.hand_force", &h.HandForce, 1, maxNumbers, milli, maxForce)
@@ -481,14 +454,10 @@ var plusModes = []int{0: 5, 1: 4, 2: 3, 3: 6, 4: 6, 5: 3, 6: 3}
 // readPlus reads the gripper or hand that an arm of the fourth generation pushes.
 func (d *decoder) readPlus() {
 	s := &d.packet.PlusState
-	if s.word == "offline" {
-		d.setGripper(Gripper{Temperature: math.NaN(), Mode: -1})
-		return
-	}
 	if !s.Pos.given {
 		return
 	}
-	g := Gripper{Online: true, Temperature: math.NaN(), Mode: -1, Fault: fault(d.integer("rm_plus_state.sys_err", &s.SysErr))}
+	g := Gripper{Online: true, Mode: -1, Fault: fault(d.integer("rm_plus_state.sys_err", &s.SysErr))}
 	g.Positions = d.scaled("rm_plus_state.pos", &s.Pos, 1, maxNumbers, whole, maxGripper)
 	g.Forces = d.scaled("rm_plus_state.force", &s.Force, 1, maxNumbers, milli, maxForce)
 	states := d.scaled("rm_plus_state.dof_state", &s.DofState, 1, maxNumbers, whole, maxCode)

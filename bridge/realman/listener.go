@@ -73,6 +73,7 @@ func (l *Listener) give(arms []*Arm, from netip.Addr, data []byte, at time.Time)
 	for _, a := range arms {
 		if a.is(from) {
 			a.Receive(data, at)
+			l.acquaint(from)
 			return
 		}
 	}
@@ -81,6 +82,13 @@ func (l *Listener) give(arms []*Arm, from netip.Addr, data []byte, at time.Time)
 	if _, known := l.strangers[from]; known || len(l.strangers) < maxStrangers {
 		l.strangers[from]++
 	}
+}
+
+// acquaint has an address be no stranger's: a name may stand for it that was not known before.
+func (l *Listener) acquaint(ip netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.strangers, ip)
 }
 
 // stamp returns when a packet came, as its control messages say, or the time.

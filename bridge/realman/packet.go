@@ -1,7 +1,5 @@
 package realman
 
-import "encoding/json"
-
 // packet has all fields of replies and packets that are read, whichever they are in.
 type packet struct {
 	State   word `json:"state"`
@@ -16,14 +14,6 @@ type packet struct {
 		Pose  numbers `json:"pose"`
 		errorCodes
 	} `json:"arm_state"`
-	AllState struct {
-		Temperature numbers `json:"temperature"`
-		Current     numbers `json:"current"`
-		Voltage     numbers `json:"voltage"`
-		ErrFlag     numbers `json:"err_flag"`
-		EnFlag      numbers `json:"en_flag"`
-		errorCodes
-	} `json:"all_state"`
 	Joint            numbers `json:"joint"`
 	ErrFlag          numbers `json:"err_flag"`
 	EnState          numbers `json:"en_state"`
@@ -33,7 +23,6 @@ type packet struct {
 	Voltage          numbers `json:"voltage"`
 	Current          numbers `json:"current"`
 	Temperature      numbers `json:"temperature"`
-	Height           numbers `json:"height"`
 	Status           numbers `json:"status"`
 	Error            numbers `json:"error"`
 	Mode             numbers `json:"mode"`
@@ -41,8 +30,6 @@ type packet struct {
 	ActPos           numbers `json:"actpos"`
 	ForceData        numbers `json:"force_data"`
 	ZeroForceData    numbers `json:"zero_force_data"`
-	Fz               numbers `json:"Fz"`
-	ZeroFz           numbers `json:"zero_Fz"`
 	Product          word    `json:"Product_version"`
 	CtrlInfo         struct {
 		Version word `json:"version"`
@@ -68,7 +55,6 @@ type packet struct {
 	OneForce force `json:"one_force_sensor"`
 	Lift     struct {
 		Height  numbers `json:"height"`
-		Current numbers `json:"current"`
 		ErrFlag numbers `json:"err_flag"`
 	} `json:"lift_state"`
 	Handle struct {
@@ -99,25 +85,11 @@ type force struct {
 	Coordinate numbers `json:"coordinate"`
 }
 
-// plus is what a device at the end of an arm of the fourth generation tells, or a word instead: "disable" or "offline".
+// plus is what a device at the end of an arm of the fourth generation tells.
 type plus struct {
-	word word
-	plusFields
-}
-
-type plusFields struct {
 	SysErr   numbers `json:"sys_err"`
 	DofState numbers `json:"dof_state"`
 	Pos      numbers `json:"pos"`
 	Force    numbers `json:"force"`
 	DoF      numbers `json:"dof"`
-}
-
-// UnmarshalJSON takes an object, or anything else as a word.
-func (p *plus) UnmarshalJSON(data []byte) error {
-	*p = plus{}
-	if data[0] != '{' {
-		return p.word.UnmarshalJSON(data)
-	}
-	return json.Unmarshal(data, &p.plusFields)
 }

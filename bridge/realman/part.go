@@ -15,7 +15,6 @@ const (
 	partForce
 	partGripper
 	partController
-	partLift
 	partModel
 )
 
@@ -51,9 +50,6 @@ func (u *Update) without(p part) {
 	}
 	if drop(partGripper) {
 		u.Gripper = nil
-	}
-	if drop(partLift) {
-		u.Lift = nil
 	}
 	u.has &^= p
 }

@@ -25,12 +25,9 @@ var queries = map[string]query{
 	"get_current_joint_temperature": {"current_joint_temperature", partTemperatures},
 	"get_current_joint_current":     {"current_joint_current", partCurrents},
 	"get_current_joint_voltage":     {"current_joint_voltage", partVoltages},
-	"get_arm_all_state":             {"arm_all_state", partTemperatures | partCurrents | partVoltages | partJointErrors | partEnabled | partErrors},
 	"get_controller_state":          {"controller_state", partController},
 	"get_gripper_state":             {"get_gripper_state", partGripper},
 	"get_force_data":                {"get_force_data", partForce},
-	"get_Fz":                        {"get_Fz", partForce},
-	"get_lift_state":                {"lift_state", partLift},
 	"get_arm_software_info":         {"arm_software_info", partModel},
 	"get_arm_software_version":      {"arm_software_version", partModel},
 }
@@ -42,6 +39,7 @@ type asked struct {
 	line   []byte
 	due    time.Time
 	sent   time.Time // zero unless a reply is awaited
+	late   bool      // it has been awaited for long
 	misses int       // of which there was never a reply
 	proven bool      // the arm knows the command: there was one
 }
@@ -84,7 +82,7 @@ func (a *asked) postpone(now time.Time) { a.due = now.Add(a.period()) }
 
 // end notes that a reply is no longer awaited: it came, or it was missed, as one that says nothing is.
 func (a *asked) end(missed bool) {
-	a.sent = time.Time{}
+	a.sent, a.late = time.Time{}, false
 	if missed {
 		a.misses++
 	} else {

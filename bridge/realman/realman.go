@@ -78,14 +78,13 @@ const (
 	ToolFrame
 )
 
-// Gripper is the state of what an arm holds at its end. What it does not tell is NaN, and of Mode -1.
+// Gripper is the state of what an arm holds at its end.
 type Gripper struct {
-	Online      bool
-	Positions   []float64 // as the device says it: of RealMan's two-finger gripper 0 (closed) to 1000, of hands one for each finger; empty if offline
-	Forces      []float64 // N; empty, or one for each of Positions
-	Temperature float64   // °C
-	Mode        int       // see GripperMode
-	Fault       string    // what is wrong with it, in words; "" if nothing is
+	Online    bool
+	Positions []float64 // as the device says it: of RealMan's two-finger gripper 0 (closed) to 1000, of hands one for each finger; empty if offline
+	Forces    []float64 // N; empty, or one for each of Positions
+	Mode      int       // see GripperMode; -1 if it does not tell
+	Fault     string    // what is wrong with it, in words; "" if nothing is
 }
 
 // Controller is the state of the box that controls an arm.
@@ -98,9 +97,8 @@ type Controller struct {
 
 // Lift is the state of the lift that an arm stands on.
 type Lift struct {
-	Height  float64 // m
-	Current float64 // A
-	Error   int     // see JointError
+	Height float64 // m
+	Error  int     // see JointError
 }
 
 // Handle says which inputs are active of the handle of an arm that is moved by hand to lead another one.
