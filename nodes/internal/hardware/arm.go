@@ -24,15 +24,15 @@ type Arm struct {
 	GripperRate  float64       `param:"gripper_rate" group:"Asking" min:"0" max:"500" help:"how often a second the arm is asked for its gripper; 0 is never"`
 	ForceRate    float64       `param:"force_rate" group:"Asking" min:"0" max:"500" help:"how often a second the arm is asked for its six-axis force sensor; 0 is never; controllers of the second generation need 50ms from one to the next"`
 	StatusRate   float64       `param:"status_rate" group:"Asking" min:"0" max:"100" help:"how often a second the arm is asked for errors, temperatures, currents and voltages of its joints, and for its controller; 0 is never"`
-	ReplyTimeout time.Duration `param:"reply_timeout" group:"Asking" min:"1ms" help:"how long a reply or a connection is waited for"`
-	Silence      time.Duration `param:"silence" group:"Asking" min:"10ms" help:"give a connection up on which nothing came for so long, beside the time from one question to the next"`
+	ReplyTimeout time.Duration `param:"reply_timeout" group:"Asking" min:"1ms" help:"how long a connection is waited for, and a reply until it is counted as missing"`
+	Silence      time.Duration `param:"silence" group:"Asking" min:"10ms" help:"give a connection up on which nothing came for so long, beside the time from one question to the next, and a reply that did not"`
 	Retry        time.Duration `param:"retry" group:"Asking" min:"1ms" help:"how long to wait before another connection; longer each time, up to 10 times as long"`
 
 	Push       string        `param:"push" group:"Push" options:"none|listen|set" help:"whether to listen to what the arm pushes, and whether to tell it to push, which changes its configuration"`
 	PushPort   int           `param:"push_port" group:"Push" min:"0" max:"65535" help:"UDP port that the arm pushes to; 0: any, if it is told to"`
 	PushIP     string        `param:"push_ip" group:"Push" value:"ADDRESS" help:"whom the arm is told to push to; by default this machine"`
 	PushCycle  time.Duration `param:"push_cycle" group:"Push" min:"5ms" max:"10s" help:"how often the arm is told to push, in steps of 5ms"`
-	PushFields []string      `param:"push_fields" flag:"push-field" group:"Push" value:"FIELD" options:"joint_speed|arm_current_status|hand|rm_plus_state|rm_plus_base|lift_state|expand_state|aloha_state" help:"what the arm is told to push besides: joint_speed, arm_current_status, hand, rm_plus_state, rm_plus_base, lift_state, expand_state, aloha_state"`
+	PushFields []string      `param:"push_fields" flag:"push-field" group:"Push" value:"FIELD" options:"joint_speed|arm_current_status|hand|rm_plus_state|rm_plus_base|lift_state|aloha_state" help:"what the arm is told to push besides: joint_speed, arm_current_status, hand, rm_plus_state, rm_plus_base, lift_state, aloha_state"`
 	PushForce  string        `param:"push_force" group:"Push" options:"sensor|work|tool" help:"the frame in which the arm is told to push external forces"`
 	SpeedUnit  string        `param:"speed_unit" group:"Push" options:"0.01deg/s|0.01rpm|0.02rpm" help:"unit of the speeds that the arm pushes, of which its documents tell different ones"`
 }
