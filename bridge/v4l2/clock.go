@@ -8,8 +8,8 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// A stamp of the driver is believed if it is no older than this at reception, and no further ahead: drivers that convert a camera's own clock,
-// or reckon when a frame ends, err.
+// A stamp of the driver is believed if it is no older than this when the driver was given the buffer, and no further ahead at reception:
+// drivers that convert a camera's own clock, or reckon when a frame ends, err.
 const (
 	oldest   = 10 * time.Second
 	furthest = time.Second
@@ -40,8 +40,9 @@ func now(device Device) moment {
 	return best
 }
 
-// stamp returns the time at which a buffer that was received now was filled, in ns since the Unix epoch, and what it is from.
-func stamp(buffer *kernel.Buffer, received moment) (int64, StampClock) {
+// stamp returns the time at which a buffer that was received now was filled, in ns since the Unix epoch, and what it is from. The driver
+// had the buffer since given, on the monotonic clock.
+func stamp(buffer *kernel.Buffer, given int64, received moment) (int64, StampClock) {
 	if buffer.Flags&kernel.V4L2_BUF_FLAG_TIMESTAMP_MASK != kernel.V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC {
 		return received.realtime, Receive // unknown, or copied from a buffer of the driver's input, which a camera does not have
 	}
@@ -52,7 +53,7 @@ func stamp(buffer *kernel.Buffer, received moment) (int64, StampClock) {
 	taken := buffer.Timestamp.Nano()
 	// uvcvideo with its parameter clock=CLOCK_REALTIME marks its stamps as monotonic all the same.
 	for _, clock := range []int64{received.monotonic, received.realtime} {
-		if age := clock - taken; age <= int64(oldest) && age >= -int64(furthest) {
+		if age := clock - taken; age <= received.monotonic-given+int64(oldest) && age >= -int64(furthest) {
 			return received.realtime - max(age, 0), source // nothing is received before it was taken
 		}
 	}

@@ -57,23 +57,27 @@ func TestStamp(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		flags  uint32
+		given  int64
 		taken  int64
 		want   int64
 		source StampClock
 	}{
-		{"end of frame", monotonic, 99.9e9, 1999.9e9, EndOfFrame},
-		{"start of exposure", monotonic | exposure, 99.9e9, 1999.9e9, StartOfExposure},
-		{"old", monotonic, 90e9, 1990e9, EndOfFrame},
-		{"too old", monotonic, 89e9, 2000e9, Receive},
-		{"reckoned ahead", monotonic, 100.5e9, 2000e9, EndOfFrame},
-		{"too far ahead", monotonic, 101.5e9, 2000e9, Receive},
-		{"realtime in truth", monotonic, 1999.8e9, 1999.8e9, EndOfFrame},
-		{"never", monotonic, 0, 2000e9, Receive},
-		{"unknown", exposure, 99.9e9, 2000e9, Receive},
-		{"copied", kernel.V4L2_BUF_FLAG_TIMESTAMP_COPY, 99.9e9, 2000e9, Receive},
+		{"end of frame", monotonic, 100e9, 99.9e9, 1999.9e9, EndOfFrame},
+		{"start of exposure", monotonic | exposure, 100e9, 99.9e9, 1999.9e9, StartOfExposure},
+		{"old", monotonic, 100e9, 90e9, 1990e9, EndOfFrame},
+		{"too old", monotonic, 100e9, 89e9, 2000e9, Receive},
+		{"has waited", monotonic, 80e9, 71e9, 1971e9, EndOfFrame},
+		{"has not waited for so long", monotonic, 80e9, 69e9, 2000e9, Receive},
+		{"realtime that has waited", monotonic, 80e9, 1971e9, 1971e9, EndOfFrame},
+		{"reckoned ahead", monotonic, 100e9, 100.5e9, 2000e9, EndOfFrame},
+		{"too far ahead", monotonic, 100e9, 101.5e9, 2000e9, Receive},
+		{"realtime in truth", monotonic, 100e9, 1999.8e9, 1999.8e9, EndOfFrame},
+		{"never", monotonic, 100e9, 0, 2000e9, Receive},
+		{"unknown", exposure, 100e9, 99.9e9, 2000e9, Receive},
+		{"copied", kernel.V4L2_BUF_FLAG_TIMESTAMP_COPY, 100e9, 99.9e9, 2000e9, Receive},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			taken, source := stamp(&kernel.Buffer{Flags: test.flags, Timestamp: unix.NsecToTimeval(test.taken)}, received)
+			taken, source := stamp(&kernel.Buffer{Flags: test.flags, Timestamp: unix.NsecToTimeval(test.taken)}, test.given, received)
 			require.Equal(t, test.want, taken)
 			require.Equal(t, test.source, source)
 			require.NotEmpty(t, source.String())

@@ -361,6 +361,45 @@ func TestStreamErrors(t *testing.T) {
 	})
 }
 
+// TestStampsOfWhatWaited believes the driver's stamps of frames that waited for long, as use did not return.
+func TestStampsOfWhatWaited(t *testing.T) {
+	c := opened(t, `clock 100 2000
+G_FMT = pix.pixelformat=GREY pix.width=2 pix.height=1
+S_FMT = pix.bytesperline=2 pix.sizeimage=2
+REQBUFS
+QUERYBUF index=0 = length=2
+mmap 0 2
+QUERYBUF index=1 = length=2 m=4096
+mmap 4096 2
+QBUF
+QBUF
+STREAMON
+poll = ready
+clock 100.1 2000.1
+DQBUF = index=0 bytesused=2 flags=0x2000 timestamp=100.05
+QBUF index=0
+poll = ready
+clock 130 2030
+DQBUF = index=1 bytesused=2 flags=0x2000 timestamp=100.1 sequence=1
+QBUF index=1
+poll = ready
+# The buffer was the driver's since 100.1.
+DQBUF = index=0 bytesused=2 flags=0x2000 timestamp=90 sequence=2
+QBUF index=0
+poll = EIO`)
+	_, err := c.SetFormat(0, 0, 0)
+	require.NoError(t, err)
+	s, err := c.Stream(2)
+	require.NoError(t, err)
+	var pictures []picture
+	require.ErrorIs(t, s.Run(t.Context(), 0, collect(&pictures)), unix.EIO)
+	require.Len(t, pictures, 3)
+	for i, want := range []picture{{stamp: 2000_050, clock: v4l2.EndOfFrame}, {stamp: 2000_100, clock: v4l2.EndOfFrame}, {stamp: 2030_000, clock: v4l2.Receive}} {
+		require.Equal(t, want.stamp, pictures[i].stamp, i)
+		require.Equal(t, want.clock, pictures[i].clock, i)
+	}
+}
+
 func TestListsOfDrivers(t *testing.T) {
 	c := opened(t, "ENUM_FMT = EIO")
 	_, err := c.Formats()

@@ -28,6 +28,7 @@ type Stream struct {
 	format  Format
 	count   *counter
 	memory  [][]byte
+	given   []int64 // since when the driver has each buffer, or before, on the monotonic clock
 	on      bool
 
 	// What the driver is told and tells about a buffer, kept for the next one. The driver is told the address of plane.
@@ -69,6 +70,7 @@ func (s *Stream) start(buffers int) error {
 	if request.Count < 2 || request.Count > maxItems {
 		return fmt.Errorf("%s: the driver has %d buffers where %d were requested", path, request.Count, buffers)
 	}
+	began := device.Now(unix.CLOCK_MONOTONIC)
 	for i := range request.Count {
 		s.prepare(i)
 		if err := device.Ioctl(kernel.VIDIOC_QUERYBUF, unsafe.Pointer(&s.buffer)); err != nil {
@@ -85,7 +87,7 @@ func (s *Stream) start(buffers int) error {
 		if err != nil {
 			return failed(path, fmt.Sprintf("map buffer %d of %d bytes", i, length), err)
 		}
-		s.memory = append(s.memory, memory)
+		s.memory, s.given = append(s.memory, memory), append(s.given, began)
 	}
 	for i := range request.Count {
 		if err := s.queue(i); err != nil {
@@ -174,7 +176,8 @@ func (s *Stream) take(use func(*Frame)) error {
 	f.Sequence, s.started = s.buffer.Sequence, true
 	f.Format = s.format
 	f.Received = received.realtime
-	f.Stamp, f.Clock = stamp(&s.buffer, received)
+	f.Stamp, f.Clock = stamp(&s.buffer, s.given[index], received)
+	s.given[index] = received.monotonic
 	data, ok := s.picture(s.memory[index])
 	if ok {
 		f.Data = data
