@@ -338,6 +338,17 @@ func TestTable(t *testing.T) {
 	require.Contains(t, table, "columns (1 to 4096)")
 }
 
+func TestCheckTable(t *testing.T) {
+	table := Table(defaults())
+	require.NoError(t, CheckTable(write(t, "# Options\n\n"+table+"\nMore.\n"), defaults()))
+	row := "| `all` | `-a, --all` | boolean | `false` | record every topic |\n"
+	err := CheckTable(write(t, strings.Replace(table, row, "", 1)), defaults())
+	require.ErrorContains(t, err, "lacks the line\n"+row)
+	require.NotContains(t, err.Error(), "topics")
+	require.ErrorContains(t, CheckTable(write(t, strings.Replace(table, row, row+row, 1)), defaults()), "another order, or more of them")
+	require.ErrorContains(t, CheckTable(filepath.Join(t.TempDir(), "missing.md"), defaults()), "no such file")
+}
+
 func TestCheckFile(t *testing.T) {
 	good := `/**:
   ros__parameters:

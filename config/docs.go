@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 )
@@ -35,6 +36,31 @@ func Table(opts any) string {
 		}
 	}
 	return b.String()
+}
+
+// CheckTable checks that a Markdown file has the Table of options, and says which of its lines it lacks.
+func CheckTable(path string, opts any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(string(text), Table(opts)) {
+		return nil
+	}
+	has := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		has[line] = true
+	}
+	var errs []error
+	for line := range strings.Lines(Table(opts)) {
+		if !has[line] {
+			errs = append(errs, fmt.Errorf("%s lacks the line\n%s", path, line))
+		}
+	}
+	if errs == nil {
+		return fmt.Errorf("%s has the lines of the table in another order, or more of them", path)
+	}
+	return errors.Join(errs...)
 }
 
 // CheckFile checks that a default parameter file lists every option for any node, each with its default, and nothing
