@@ -21,77 +21,91 @@ var startOfImage = []byte{0xff, markerSOI}
 // those of ITU-T T.81 annex K.3 are meant then, but decoders refuse such pictures. A picture that has tables is returned as it is;
 // otherwise one with the tables is appended to buffer[:0] and returned. What is not a JPEG picture is returned as it is.
 func AddHuffmanTables(buffer, jpeg []byte) []byte {
-	scan := -1
-	walk(jpeg, func(marker byte, at int) bool {
-		if marker == markerSOS {
-			scan = at
-		}
-		return marker != markerSOS && marker != markerDHT
-	})
-	if scan < 0 {
+	if !bytes.HasPrefix(jpeg, startOfImage) {
 		return jpeg
 	}
-	buffer = append(buffer[:0], jpeg[:scan]...)
-	buffer = append(buffer, huffmanTables...)
-	return append(buffer, jpeg[scan:]...)
+	for at := len(startOfImage); ; {
+		marker, end, whole, ok := segment(jpeg, at)
+		switch {
+		case !whole || !ok || marker == markerDHT || marker == markerEOI:
+			return jpeg
+		case marker == markerSOS:
+			buffer = append(buffer[:0], jpeg[:at]...)
+			buffer = append(buffer, huffmanTables...)
+			return append(buffer, jpeg[at:]...)
+		}
+		at = end
+	}
 }
 
 // TrimJPEG returns a JPEG picture without what follows its end: cameras pad frames. A picture without an end is returned as it is.
 func TrimJPEG(jpeg []byte) []byte {
-	end := len(jpeg)
-	walk(jpeg, func(marker byte, at int) bool {
-		if marker == markerEOI {
-			end = at + 2
-		}
-		return marker != markerEOI
-	})
-	return jpeg[:end]
+	if end, whole, ok := JPEGEnd(jpeg); whole && ok {
+		return jpeg[:end]
+	}
+	return jpeg
 }
 
-// walk calls visit with each marker of a picture, and where it is, until visit returns false, the picture's end, or what is not JPEG.
-// Markers in the picture's data, and the start of the image, are left out.
-func walk(jpeg []byte, visit func(marker byte, at int) bool) {
-	if !bytes.HasPrefix(jpeg, startOfImage) {
-		return
+// JPEGEnd returns where the JPEG picture at the beginning of data ends. whole is false if data end before, ok if it is damaged or there is
+// none.
+func JPEGEnd(data []byte) (end int, whole, ok bool) {
+	if !bytes.HasPrefix(data, startOfImage) {
+		return 0, true, false
 	}
-	for at := 2; ; {
-		for at+2 < len(jpeg) && jpeg[at] == 0xff && jpeg[at+1] == 0xff {
-			at++ // markers may be filled up with any number of 0xff
+	for at := len(startOfImage); ; {
+		marker, end, whole, ok := segment(data, at)
+		switch {
+		case !whole || !ok || marker == markerEOI:
+			return end, whole, ok
+		case marker == markerSOI:
+			return 0, true, false
+		case marker == markerSOS:
+			if end, whole = scanEnd(data, end); !whole {
+				return 0, false, true
+			}
 		}
-		if at+2 > len(jpeg) || jpeg[at] != 0xff {
-			return
-		}
-		marker := jpeg[at+1]
-		if !visit(marker, at) {
-			return
-		}
-		at += 2
-		if marker == markerTEM || marker >= markerRST && marker <= markerEOI {
-			continue // it has no segment
-		}
-		if at+2 > len(jpeg) {
-			return
-		}
-		at += max(2, int(binary.BigEndian.Uint16(jpeg[at:])))
-		if marker == markerSOS {
-			at = data(jpeg, at)
-		}
+		at = end
 	}
 }
 
-// data returns where the picture's data that begin at a place end: at the next marker which is not of them.
-func data(jpeg []byte, at int) int {
-	for at < len(jpeg) {
-		next := bytes.IndexByte(jpeg[at:], 0xff)
-		if next < 0 || at+next+1 >= len(jpeg) {
-			break
+// segment returns the marker at a place, and where the segment behind it ends. whole is false if data end before, ok if there is no marker.
+func segment(data []byte, at int) (marker byte, end int, whole, ok bool) {
+	if at < len(data) && data[at] != 0xff {
+		return 0, 0, true, false
+	}
+	for at+1 < len(data) && data[at+1] == 0xff {
+		at++ // markers may be filled up with any number of 0xff
+	}
+	if at+2 > len(data) {
+		return 0, 0, false, true
+	}
+	marker, end = data[at+1], at+2
+	if marker == markerTEM || marker >= markerRST && marker <= markerEOI {
+		return marker, end, true, true // it has no segment
+	}
+	if end+2 > len(data) {
+		return 0, 0, false, true
+	}
+	length := int(binary.BigEndian.Uint16(data[end:]))
+	return marker, end + length, end+length <= len(data), length >= 2 && marker != 0
+}
+
+// scanEnd returns where the marker behind the picture's data is, which begin at a place.
+func scanEnd(data []byte, at int) (end int, whole bool) {
+	for {
+		next := bytes.IndexByte(data[at:], 0xff)
+		if next < 0 || at+next+1 >= len(data) {
+			return 0, false
 		}
 		at += next
 		// A 0xff of the data is followed by 0, restarts are in the data, and 0xff 0xff is one 0xff more before a marker.
-		if b := jpeg[at+1]; b != 0 && b != 0xff && (b < markerRST || b >= markerSOI) {
-			return at
+		switch b := data[at+1]; {
+		case b == 0xff:
+			at++
+		case b == 0 || b >= markerRST && b < markerSOI:
+			at += 2
+		default:
+			return at, true
 		}
-		at++
 	}
-	return len(jpeg)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"image/jpeg"
@@ -11,78 +10,8 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// Markers of JPEG behind their 0xff, ITU-T T.81 table B.1.
-const (
-	markerTEM  = 0x01
-	markerRST0 = 0xd0
-	markerRST7 = 0xd7
-	markerSOI  = 0xd8
-	markerEOI  = 0xd9
-	markerSOS  = 0xda
-)
-
 // startOfImage is how a JPEG begins.
-var startOfImage = []byte{0xff, markerSOI, 0xff}
-
-// nextMarker returns the marker at pos, and where the segment behind it ends. whole is false if data ends before, ok if there is no
-// marker.
-func nextMarker(data []byte, pos int) (marker byte, end int, whole, ok bool) {
-	if pos < len(data) && data[pos] != 0xff {
-		return 0, 0, true, false
-	}
-	for pos+1 < len(data) && data[pos+1] == 0xff { // fill bytes
-		pos++
-	}
-	if pos+2 > len(data) {
-		return 0, 0, false, true
-	}
-	marker, end = data[pos+1], pos+2
-	if marker == markerTEM || marker >= markerRST0 && marker <= markerEOI {
-		return marker, end, true, true
-	}
-	if end+2 > len(data) {
-		return 0, 0, false, true
-	}
-	length := int(binary.BigEndian.Uint16(data[end:]))
-	return marker, end + length, end+length <= len(data), length >= 2 && marker != 0
-}
-
-// jpegEnd returns where the JPEG at the beginning of data ends. whole is false if data ends before, ok if it is damaged.
-func jpegEnd(data []byte) (end int, whole, ok bool) {
-	for pos := len(startOfImage) - 1; ; {
-		marker, end, whole, ok := nextMarker(data, pos)
-		switch {
-		case !whole || !ok || marker == markerEOI:
-			return end, whole, ok
-		case marker == markerSOI:
-			return 0, true, false
-		case marker == markerSOS:
-			if end, whole = scanEnd(data, end); !whole {
-				return 0, false, true
-			}
-		}
-		pos = end
-	}
-}
-
-// scanEnd returns where the marker behind compressed pixels is.
-func scanEnd(data []byte, pos int) (end int, whole bool) {
-	for {
-		i := bytes.IndexByte(data[pos:], 0xff)
-		if i < 0 || pos+i+1 >= len(data) {
-			return 0, false
-		}
-		pos += i
-		switch next := data[pos+1]; {
-		case next == 0xff:
-			pos++
-		case next == 0 || next >= markerRST0 && next <= markerRST7:
-			pos += 2
-		default:
-			return pos, true
-		}
-	}
-}
+var startOfImage = []byte{0xff, 0xd8, 0xff}
 
 // jpegFormat returns the format of a JPEG.
 func jpegFormat(data []byte) (v4l2.Format, error) {
@@ -106,7 +35,7 @@ func (p *jpegSplitter) split(data []byte, atEnd bool) (advance int, token []byte
 			return max(at, len(data)-len(startOfImage)+1), nil, nil
 		}
 		at += i
-		end, whole, ok := jpegEnd(data[at:])
+		end, whole, ok := v4l2.JPEGEnd(data[at:])
 		switch {
 		case whole && ok:
 			return at + end, data[at : at+end], nil
