@@ -25,6 +25,7 @@ import (
 	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/nodes/internal/hardware"
+	"tapedeck/nodes/internal/publish"
 )
 
 const patience = 90 * time.Second
@@ -373,10 +374,15 @@ func TestStatus(t *testing.T) {
 		"replying": {func(*arm, *realman.Counts) {}, diag.DiagnosticStatus_OK},
 		"pushing":  {func(_ *arm, c *realman.Counts) { c.LastPacket = now }, diag.DiagnosticStatus_OK},
 		"connection refused": {func(a *arm, c *realman.Counts) {
-			a.known.at, c.Connected, c.Problem = time.Time{}, false, "connection refused"
+			a.known.at, c.Connected, c.Problem, c.ProblemAt = time.Time{}, false, "connection refused", now
 		}, diag.DiagnosticStatus_ERROR},
-		"it has told nothing yet":   {func(a *arm, _ *realman.Counts) { a.known.at = time.Time{} }, diag.DiagnosticStatus_WARN},
-		"it has told nothing for 7": {func(a *arm, _ *realman.Counts) { a.known.at = now.Add(-7 * time.Second) }, diag.DiagnosticStatus_ERROR},
+		"nothing came for 3s": {func(a *arm, c *realman.Counts) { // and it is tried again
+			a.known.at, c.Problem, c.ProblemAt = time.Time{}, "nothing came for 3s", now
+		}, diag.DiagnosticStatus_ERROR},
+		"it has told nothing yet": {func(a *arm, _ *realman.Counts) { a.known.at = time.Time{} }, diag.DiagnosticStatus_WARN},
+		"it has told nothing for 7": {func(a *arm, c *realman.Counts) {
+			a.known.at, c.Problem, c.ProblemAt = now.Add(-7*time.Second), "odd", now.Add(-time.Minute)
+		}, diag.DiagnosticStatus_ERROR},
 		"it collided (0x100d); joint 2: too hot (0x0008); joint 3: communication failed (0xf000); controller: unknown error (0x0007); lift: encoder failed (0x0020); gripper: blocked": {
 			func(a *arm, _ *realman.Counts) {
 				a.known.errors, a.known.jointErrors = []int{0x100D}, []int{0, 8, 0xF000}
@@ -400,6 +406,23 @@ func TestStatus(t *testing.T) {
 		require.Contains(t, got, want)
 		require.Equal(t, test.level, level, want)
 	}
+}
+
+func TestErrorsAreLogged(t *testing.T) {
+	g := newNetwork(t)
+	log := hear[rcl_interfaces.Log](t, g.node, "/rosout")
+	d, err := publish.NewDiagnostics(g.node)
+	require.NoError(t, err)
+	a := &arm{name: "arm_0", node: g.node, options: entry("x", nil), arm: &realman.Arm{}}
+	for _, errors := range [][]int{{0x100D}, {0x100D}, nil, nil} {
+		a.known.errors = errors
+		a.status(time.Now(), d)
+	}
+	eventually(t, "the end is logged", func() bool {
+		return log.has(func(m rcl_interfaces.Log) bool { return m.Msg == "arm_0: it tells of no errors any more" })
+	})
+	require.Equal(t, 2, log.count(), "once each")
+	require.True(t, log.has(func(m rcl_interfaces.Log) bool { return m.Msg == "arm_0: it collided (0x100d)" }))
 }
 
 func TestKnown(t *testing.T) {

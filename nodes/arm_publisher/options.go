@@ -6,7 +6,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
@@ -84,7 +83,7 @@ func setHost(a *hardware.Arm, text string) error {
 }
 
 func check(a *hardware.Arm) error {
-	closed, open, _ := strings.Cut(a.GripperRange, ":")
+	positions := a.Positions()
 	switch n := len(a.JointNames); {
 	case a.Host == "":
 		return fmt.Errorf("it has no host")
@@ -98,8 +97,8 @@ func check(a *hardware.Arm) error {
 		return fmt.Errorf("rate, push: it cannot be told to push where there is no connection; use --push listen")
 	case a.PushPort == 0 && a.Push == "listen":
 		return fmt.Errorf("push_port: 0 is for --push set")
-	case closed == open:
-		return fmt.Errorf("gripper_range: a gripper that is closed at %s is not open at %[1]s", closed)
+	case positions[0] == positions[1]:
+		return fmt.Errorf("gripper_range: a gripper that is closed at %v is not open at %[1]v", positions[0])
 	}
 	return nil
 }

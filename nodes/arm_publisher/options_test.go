@@ -57,7 +57,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"neither asked nor listened to": func(a *hardware.Arm) { a.Rate, a.Push = 0, "none" },
 		"where there is no connection":  func(a *hardware.Arm) { a.Rate, a.Push = 0, "set" },
 		"push_port: 0 is for":           func(a *hardware.Arm) { a.PushPort = 0 },
-		"closed at 5 is not open at 5":  func(a *hardware.Arm) { a.GripperRange = "5:5" },
+		"closed at 5 is not open at 5":  func(a *hardware.Arm) { a.GripperRange = "5:5.0" },
 		"arms a and b: what they push":  func(a *hardware.Arm) { a.Host = "b" },
 	} {
 		o := defaultOptions()

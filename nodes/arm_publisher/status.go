@@ -20,6 +20,7 @@ type watch struct {
 	told    uint64
 	at      time.Time
 	trouble time.Time // until when
+	own     string    // troubles of the arm
 }
 
 // status returns how the arm is.
@@ -34,6 +35,13 @@ func (a *arm) status(now time.Time, d *publish.Diagnostics) diag.DiagnosticStatu
 	if c.Bad > w.counts.Bad || c.Timeouts > w.counts.Timeouts || c.Connections > w.counts.Connections && w.counts.Connections > 0 {
 		w.trouble = now.Add(troubleTime)
 	}
+	if own := k.troubles(); own != w.own {
+		if w.own = own; own != "" {
+			a.node.Log(bridge.Error, "%s: %s", a.name, own)
+		} else {
+			a.node.Log(bridge.Info, "%s: it tells of no errors any more", a.name)
+		}
+	}
 	rate := func(n, before uint64) string {
 		if w.at.IsZero() {
 			return "0.0"
@@ -43,7 +51,7 @@ func (a *arm) status(now time.Time, d *publish.Diagnostics) diag.DiagnosticStatu
 	s := d.Status(a.name, "", "address", a.arm.Address(), "model", k.model, "connected", c.Connected, "connections", c.Connections,
 		"joint states/s", rate(k.told, w.told), "replies/s", rate(c.Replies, w.counts.Replies), "pushed packets/s", rate(c.Packets, w.counts.Packets),
 		"round trip (ms)", fmt.Sprintf("%.1f", c.RoundTrip.Seconds()*1000), "bad replies and packets", c.Bad, "timeouts", c.Timeouts,
-		"not answered", c.Unknown, "refused", c.Refused, "others", c.Others, "last problem", c.Problem)
+		"not answered", c.Unknown, "refused", c.Refused, "others", c.Others, "late", c.Late, "last problem", c.Problem)
 	s.Values = append(s.Values, k.values()...)
 	s.Level, s.Message = a.judge(now, &c)
 	w.counts, w.told, w.at = c, k.told, now
@@ -59,7 +67,7 @@ func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message strin
 		quiet += period(a.options.Rate)
 	}
 	switch {
-	case now.Sub(k.at) > quiet && !c.Connected && c.Problem != "":
+	case now.Sub(k.at) > quiet && c.ProblemAt.After(k.at):
 		return diag.DiagnosticStatus_ERROR, c.Problem
 	case k.at.IsZero():
 		return diag.DiagnosticStatus_WARN, "it has told nothing yet"

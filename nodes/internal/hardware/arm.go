@@ -47,8 +47,8 @@ func DefaultArm() Arm {
 	}
 }
 
-// positions returns what the gripper tells when it is closed and when it is open.
-func (a *Arm) positions() [2]float64 {
+// Positions returns what the gripper tells when it is closed and when it is open.
+func (a *Arm) Positions() [2]float64 {
 	closed, open, _ := strings.Cut(a.GripperRange, ":")
 	var r [2]float64
 	for i, text := range []string{closed, open} {

@@ -47,7 +47,7 @@ func Mapping(file, namespace string) (*robot.Mapping, error) {
 	for _, name := range slices.Sorted(maps.Keys(arms.Arms)) {
 		topic := func(last string) *robot.Stream { return &robot.Stream{Topic: path.Join("/", namespace, name, last)} }
 		gripper := topic("gripper")
-		gripper.Range = arms.Arms[name].positions()
+		gripper.Range = arms.Arms[name].Positions()
 		m.Arms = append(m.Arms, robot.Arm{
 			Name: name, Device: arms.Arms[name].metadata(), Joint: topic("joint_states"), Pose: topic("tool_pose"), Gripper: gripper,
 		})
