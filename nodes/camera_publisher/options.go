@@ -59,6 +59,8 @@ func (o *options) cameras(devices []string) (map[string]*hardware.Camera, error)
 		switch c := all[name]; {
 		case c.Device+c.Serial == "":
 			return nil, config.Usagef("camera %s: it has neither a device nor a serial", name)
+		case c.DepthScale == 0:
+			return nil, config.Usagef("camera %s: with a depth_scale of 0 nothing is left of distances", name)
 		case c.Device != "" && c.Serial != "":
 			return nil, config.Usagef("camera %s: it has a device and a serial; one of them is enough", name)
 		}

@@ -42,6 +42,7 @@ func TestCameras(t *testing.T) {
 		"the command line":     {set: func(o *options) { o.Serial = "8A2F" }, args: []string{"d"}, want: map[string]string{"camera_0": "d"}},
 		"neither":              {set: func(o *options) { o.Cameras = map[string]*hardware.Camera{"a": named(func(*hardware.Camera) {})} }, err: "camera a: it has neither a device nor a serial"},
 		"device and serial":    {set: func(o *options) { o.Device, o.Serial = "a", "b" }, err: "camera camera_0: it has a device and a serial"},
+		"no depth":             {set: func(o *options) { o.DepthScale = 0 }, args: []string{"d"}, err: "camera camera_0: with a depth_scale of 0"},
 		"what holds for all":   {set: func(o *options) { o.Width = 7 }, args: []string{"d"}, want: map[string]string{"camera_0": "d"}},
 		"an empty device name": {args: []string{""}, err: "camera camera_0: it has neither"},
 	} {
