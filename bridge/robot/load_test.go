@@ -15,7 +15,7 @@ func TestLoadMapping(t *testing.T) {
 	require.Equal(t, &Mapping{
 		Task:     "put the red cube into the box",
 		Episodes: Boundaries{Topic: "/episode", Field: "data"},
-		Cameras:  []Camera{
+		Cameras: []Camera{
 			{Name: "camera_0", Topic: "/wrist/color/image_raw/compressed"},
 			{Name: "camera_1", Topic: "/overhead/image_raw", Device: map[string]any{"type": "RealSenseCamera", "serial": "427622270438", "fps": 30}},
 		},
