@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/process"
 )
 
 // samples is where the real recordings are.
@@ -28,10 +29,6 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(folder)
-		// The go tool keeps a test's result until something changes that the test has looked at.
-		for _, sources := range []string{".", "../../bridge", "../../codec", "../../config", "../../msgs", "../../nodes"} {
-			_ = filepath.WalkDir(sources, func(string, fs.DirEntry, error) error { return nil })
-		}
 		converter = filepath.Join(folder, "converter")
 		build := exec.Command("go", "build", "-o", converter, "../../nodes/converter")
 		if output, err := build.CombinedOutput(); err != nil {
@@ -44,6 +41,7 @@ func TestMain(m *testing.M) {
 // run runs the converter, requires that exit code and returns what it printed.
 func run(t *testing.T, code int, args ...string) string {
 	t.Helper()
+	process.LookAtSources()
 	cmd := exec.Command(converter, args...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

@@ -51,6 +51,7 @@ func (o *output) String() string {
 // Start starts cmd.
 func Start(t *testing.T, cmd *exec.Cmd) *Process {
 	t.Helper()
+	LookAtSources()
 	p := &Process{t: t, cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&p.std, &p.out), &p.out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its own children end with it
