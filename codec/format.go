@@ -128,14 +128,14 @@ func Open(path string) (Reader, error) {
 func readHead(path string) ([]byte, error) {
 	stat, err := os.Stat(path) // to open a pipe would wait for its writer
 	if err != nil {
-		return nil, unwrapPath(err)
+		return nil, Pathless(err)
 	}
 	if !stat.IsDir() && !stat.Mode().IsRegular() {
 		return nil, errors.New("neither a file nor a folder")
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, unwrapPath(err)
+		return nil, Pathless(err)
 	}
 	defer file.Close()
 	if stat.IsDir() {
@@ -144,7 +144,7 @@ func readHead(path string) ([]byte, error) {
 	head := make([]byte, min(stat.Size(), sniffSize))
 	n, err := io.ReadFull(file, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, unwrapPath(err)
+		return nil, Pathless(err)
 	}
 	return head[:n], nil
 }
@@ -213,13 +213,4 @@ func formatFor(path, name string) (Format, error) {
 		return Format{}, fmt.Errorf("%w: %q; known are %s", ErrUnknownFormat, name, known)
 	}
 	return Format{}, fmt.Errorf("%w: %q says nothing; name a format of %s", ErrUnknownFormat, filepath.Base(path), known)
-}
-
-// unwrapPath strips the operation and path that package os puts into its errors, for callers that name them anyway.
-func unwrapPath(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
 }

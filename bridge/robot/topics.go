@@ -7,6 +7,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 )
 
@@ -78,7 +79,7 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 	if c.Encoding != codec.EncodingCDR {
 		return nil, fmt.Errorf("its messages are %s, which have no translation to ROS 2", cmp.Or(c.Encoding, "of no known encoding"))
 	}
-	s, err := schemaOf(c)
+	s, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
 	if err != nil {
 		return nil, err
 	}

@@ -1,23 +1,5 @@
 package robot
 
-import (
-	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/msgs"
-	"tapedeck/msgs/rosidl"
-)
-
-// schemaOf returns what decodes the messages of a channel.
-func schemaOf(c *codec.Channel) (*cdr.Schema, error) {
-	library := msgs.Library()
-	if c.Schema.Encoding == codec.SchemaROS2Msg {
-		if own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data)); err == nil {
-			library = own
-		}
-	}
-	return cdr.NewSchema(library, c.Type)
-}
-
 // Types of messages that have a place without a mapping, and where in them the numbers of a pose are.
 const (
 	typeJointState      = "sensor_msgs/msg/JointState"

@@ -59,7 +59,7 @@ func Open(path string) (*Reader, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
+		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}
 	r, err := newReader(path, file, stat.Size())
 	if err != nil {
@@ -74,7 +74,7 @@ func newReader(path string, file file, size int64) (*Reader, error) {
 	w := r.walker()
 	head, err := w.view(0, 14+len(magicString)+math.MaxUint16)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
+		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}
 	header, begin, err := parseHeader(head)
 	if err != nil {
@@ -239,7 +239,7 @@ func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Ite
 // Close implements codec.Reader.
 func (r *Reader) Close() error {
 	if err := r.file.Close(); err != nil {
-		return fmt.Errorf("close %s: %w", r.path, pathless(err))
+		return fmt.Errorf("close %s: %w", r.path, codec.Pathless(err))
 	}
 	return nil
 }

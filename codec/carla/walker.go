@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+
+	"tapedeck/codec"
 )
 
 const (
@@ -45,7 +46,7 @@ func (w *walker) next() (frame, error) {
 	for problem == "" {
 		b, err := w.view(f.pos, size+packetHead)
 		if err != nil {
-			return f, fmt.Errorf("read %s: frame at %#x: %w", w.path, f.pos, pathless(err))
+			return f, fmt.Errorf("read %s: frame at %#x: %w", w.path, f.pos, codec.Pathless(err))
 		}
 		left := w.size - f.pos - int64(size)
 		if left < packetHead {
@@ -77,7 +78,7 @@ func (w *walker) next() (frame, error) {
 	}
 	end, err := w.resync(f.pos + 1)
 	if err != nil {
-		return f, fmt.Errorf("read %s: %w", w.path, pathless(err))
+		return f, fmt.Errorf("read %s: %w", w.path, codec.Pathless(err))
 	}
 	if end < 0 {
 		return f, errCut
@@ -90,7 +91,7 @@ func (w *walker) next() (frame, error) {
 func (w *walker) found(f frame, size int) (frame, error) {
 	b, err := w.view(f.pos, size)
 	if err != nil {
-		return f, fmt.Errorf("read %s: frame at %#x: %w", w.path, f.pos, pathless(err))
+		return f, fmt.Errorf("read %s: frame at %#x: %w", w.path, f.pos, codec.Pathless(err))
 	}
 	f.data = b[:size:size]
 	f.FrameStart = startOf(f.data)
@@ -147,13 +148,4 @@ func (w *walker) resync(pos int64) (int64, error) {
 			pos++
 		}
 	}
-}
-
-// pathless strips the operation and path that package os puts into its errors.
-func pathless(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -69,11 +68,7 @@ func open(path string) (*source, error) {
 func check(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
-		var pathError *fs.PathError
-		if errors.As(err, &pathError) {
-			err = pathError.Err
-		}
-		return err
+		return codec.Pathless(err)
 	}
 	defer file.Close()
 	stat, err := file.Stat()

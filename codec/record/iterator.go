@@ -78,7 +78,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 	data, err := it.data.read(e.content, int(e.size))
 	if err != nil {
 		it.entries, it.next = nil, 0
-		it.err = fmt.Errorf("read %s: message at %#x: %w", it.path, e.content, pathless(err))
+		it.err = fmt.Errorf("read %s: message at %#x: %w", it.path, e.content, codec.Pathless(err))
 		return nil, it.err
 	}
 	it.message = codec.Message{Channel: it.channels[e.channel], LogTime: e.time, PublishTime: e.publish, Data: data}
@@ -251,7 +251,7 @@ func (it *iterator) read(p *piece, pos int64) error {
 		err = errOverrun
 	}
 	if !isProblem(err) {
-		return fmt.Errorf("read %s: chunk %d at %#x: %w", it.path, p.chunk, pos, pathless(err))
+		return fmt.Errorf("read %s: chunk %d at %#x: %w", it.path, p.chunk, pos, codec.Pathless(err))
 	}
 	// Whether the file should have ended here is known already.
 	ends, err2 := false, error(nil)
@@ -263,7 +263,7 @@ func (it *iterator) read(p *piece, pos int64) error {
 		ends, err2 = it.zeros(pos)
 	}
 	if err2 != nil {
-		return fmt.Errorf("read %s: chunk %d at %#x: %w", it.path, p.chunk, pos, pathless(err2))
+		return fmt.Errorf("read %s: chunk %d at %#x: %w", it.path, p.chunk, pos, codec.Pathless(err2))
 	}
 	if ends {
 		return io.EOF

@@ -72,7 +72,7 @@ type reader struct {
 func open(path string) (*reader, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
+		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}
 	// The header before the size: if its writer closes the file meanwhile, the one must not say so and the other not.
 	head := make([]byte, firstSection)
@@ -86,7 +86,7 @@ func open(path string) (*reader, error) {
 	}
 	if err != nil {
 		file.Close()
-		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
+		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}
 	r, err := newReader(path, file, stat.Size(), head[:n])
 	if err != nil {
@@ -94,15 +94,6 @@ func open(path string) (*reader, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// pathless strips the operation and path that package os puts into its errors.
-func pathless(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
 }
 
 // newReader returns a reader of a file that begins with head, as much of firstSection bytes as there is.
@@ -118,7 +109,7 @@ func newReader(path string, file file, size int64, head []byte) (*reader, error)
 	}
 	if len(r.shallow.damage) > 0 {
 		if err := r.channelsOfIndex(); err != nil {
-			return nil, fmt.Errorf("read %s: index: %w", r.path, pathless(err))
+			return nil, fmt.Errorf("read %s: index: %w", r.path, codec.Pathless(err))
 		}
 	}
 	return r, nil
@@ -318,7 +309,7 @@ func recoverHint(err error) error {
 
 func (r *reader) Close() error {
 	if err := r.file.Close(); err != nil {
-		return fmt.Errorf("close %s: %w", r.path, pathless(err))
+		return fmt.Errorf("close %s: %w", r.path, codec.Pathless(err))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 )
@@ -110,7 +111,7 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 	path := filepath.Join(f.folder, f.list[i].name)
 	frame, err := f.read(path)
 	if err != nil {
-		return episode.Frame{}, fmt.Errorf("read %s: %w", path, cause(err))
+		return episode.Frame{}, fmt.Errorf("read %s: %w", path, codec.Pathless(err))
 	}
 	return frame, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"tapedeck/codec"
 	"tapedeck/codec/align"
 )
 
@@ -111,7 +112,7 @@ func (f *csvFile) flush() error {
 	if cut := f.file.Truncate(f.size); cut != nil {
 		err = errors.Join(err, cut)
 	}
-	lost.err = cause(err)
+	lost.err = codec.Pathless(err)
 	return &lost
 }
 
@@ -119,7 +120,7 @@ func (f *csvFile) flush() error {
 func (f *csvFile) close() error {
 	err := f.flush()
 	if closeErr := f.file.Close(); err == nil && closeErr != nil {
-		err = &lostError{name: f.name, path: f.file.Name(), err: cause(closeErr)}
+		err = &lostError{name: f.name, path: f.file.Name(), err: codec.Pathless(closeErr)}
 	}
 	return err
 }

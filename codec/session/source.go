@@ -49,7 +49,7 @@ func Open(path string) (*Source, error) {
 func sessions(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, cause(err)
+		return nil, codec.Pathless(err)
 	}
 	if isSession(path, entries) {
 		return []string{path}, nil
@@ -288,16 +288,3 @@ func naturally(a, b string) int {
 
 // digits returns how many digits s begins with.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
-
-// cause strips the operation and the path that package os puts into its errors, for callers that name them.
-func cause(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
-}

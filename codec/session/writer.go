@@ -136,7 +136,7 @@ func Create(path string, o Options) (*Writer, error) {
 		}
 	}
 	if err := w.create(); err != nil {
-		return nil, fmt.Errorf("create %s: %w", path, cause(err))
+		return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))
 	}
 	workers := cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	w.pictures = newPictures(max(workers, 1), w.pictured)
@@ -282,7 +282,7 @@ func (w *Writer) pictured(p *picture, size int64, err error) {
 		w.bytes.Add(size)
 		return
 	}
-	w.fail(&lostError{name: p.topic, path: p.path, count: 1, start: p.stamp, end: p.stamp, err: cause(err)})
+	w.fail(&lostError{name: p.topic, path: p.path, count: 1, start: p.stamp, end: p.stamp, err: codec.Pathless(err)})
 }
 
 // took notes the time of something that was taken.
@@ -503,7 +503,7 @@ func (w *Writer) fail(l *lostError) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
-		w.err = cause(l.err)
+		w.err = codec.Pathless(l.err)
 		if l.path != "" {
 			w.err = fmt.Errorf("%s: %w", filepath.Base(l.path), w.err)
 		}
@@ -639,7 +639,7 @@ func (w *Writer) finish() error {
 		err = os.Rename(path+partSuffix, path)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, cause(err))
+		return fmt.Errorf("write %s: %w", path, codec.Pathless(err))
 	}
 	codec.SyncFolder(w.path)
 	return nil

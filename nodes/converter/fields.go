@@ -69,12 +69,7 @@ func (s schemas) of(c *codec.Channel) *schema {
 	if ok || c.Encoding != codec.EncodingCDR {
 		return known
 	}
-	library := msgs.Library()
-	if c.Schema.Encoding == codec.SchemaROS2Msg {
-		if own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data)); err == nil {
-			library = own
-		}
-	}
+	library := c.Library(msgs.Library())
 	s[c] = nil
 	if of, err := cdr.NewSchema(library, c.Type); err == nil {
 		s[c] = &schema{of, library, map[string]*cdr.Struct{}}

@@ -6,7 +6,6 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
-	"tapedeck/msgs/rosidl"
 )
 
 // The values of message_order.
@@ -118,27 +117,12 @@ func headerTime(stamps *cdr.Stamps, m *codec.Message) int64 {
 	return m.LogTime
 }
 
-// stampsOf returns the stamps in the messages of a channel; nil if there are none, or its definition is neither in the recording nor
-// at hand.
-func stampsOf(c *codec.Channel, library *rosidl.Library) *cdr.Stamps {
-	if c.Schema.Encoding == codec.SchemaROS2Msg {
-		if own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data)); err == nil {
-			library = own
-		}
-	}
-	schema, err := cdr.NewSchema(library, c.Type)
-	if err != nil {
-		return nil
-	}
-	return schema.Stamps()
-}
-
 // stampsOfAll returns those of each channel.
 func stampsOfAll(channels []*codec.Channel) map[*codec.Channel]*cdr.Stamps {
 	library := msgs.Library()
 	all := map[*codec.Channel]*cdr.Stamps{}
 	for _, c := range channels {
-		all[c] = stampsOf(c, library)
+		all[c] = c.Stamps(library)
 	}
 	return all
 }

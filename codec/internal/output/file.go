@@ -49,7 +49,7 @@ func Create(s System, path string, overwrite bool) (*File, error) {
 	}
 	if err != nil {
 		f.Release()
-		return nil, fmt.Errorf("create %s: %w", path, cause(err))
+		return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))
 	}
 	return f, nil
 }
@@ -66,7 +66,7 @@ func (f *File) Append(parts ...[]byte) error {
 	for _, part := range parts {
 		if err := f.WriteAt(part, end); err != nil {
 			if cut := f.handle.Truncate(f.size); cut != nil {
-				err = errors.Join(err, fmt.Errorf("cut off what was not written as a whole: %w", cause(cut)))
+				err = errors.Join(err, fmt.Errorf("cut off what was not written as a whole: %w", codec.Pathless(cut)))
 			}
 			return err
 		}
@@ -85,7 +85,7 @@ func (f *File) WriteAt(b []byte, off int64) error {
 		b, off = b[n:], off+int64(n)
 	}
 	f.dirty.Store(true) // behind the write: a Sync in between may not have it
-	return cause(err)
+	return codec.Pathless(err)
 }
 
 // Reserve sees that at least n bytes are in reserve, unless it was released.
@@ -96,7 +96,7 @@ func (f *File) Reserve(n int64) error {
 	n = max(n+n/2, leastReserve) - f.reserved
 	reserve, err := f.system.Reserve(f.path, n)
 	if err != nil {
-		return cause(err)
+		return codec.Pathless(err)
 	}
 	f.reserve = append(f.reserve, reserve)
 	f.reserved += n
@@ -120,7 +120,7 @@ func (f *File) Sync() error {
 	}
 	if err := f.handle.Sync(); err != nil {
 		f.dirty.Store(true)
-		return cause(err)
+		return codec.Pathless(err)
 	}
 	if !f.placed {
 		f.system.SyncFolder(filepath.Dir(f.path))
@@ -139,7 +139,7 @@ func (f *File) Complete(durable bool) error {
 		err = closeErr
 	}
 	if err == nil {
-		err = cause(f.system.Rename(f.path+codec.ActiveSuffix, f.path))
+		err = codec.Pathless(f.system.Rename(f.path+codec.ActiveSuffix, f.path))
 	}
 	if err == nil && durable {
 		f.system.SyncFolder(filepath.Dir(f.path))
@@ -153,7 +153,7 @@ func (f *File) Abandon() error {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
 	f.closed = true
-	return cause(f.handle.Close())
+	return codec.Pathless(f.handle.Close())
 }
 
 // Discard closes the file and removes it.

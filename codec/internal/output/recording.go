@@ -176,7 +176,7 @@ func (r *Recording) Remove(path string) error {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
 	if err := r.system.Remove(path); err != nil {
-		return fmt.Errorf("remove %s: %w", path, cause(err))
+		return fmt.Errorf("remove %s: %w", path, codec.Pathless(err))
 	}
 	r.system.SyncFolder(filepath.Dir(path))
 	return nil

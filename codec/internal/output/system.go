@@ -128,7 +128,7 @@ func Replace(s System, path string, content []byte) error {
 	}
 	if err != nil {
 		_ = s.Remove(temporary)
-		return cause(err)
+		return codec.Pathless(err)
 	}
 	s.SyncFolder(filepath.Dir(path))
 	return nil
@@ -145,17 +145,4 @@ func write(s System, path string, content []byte) error {
 		err = file.Sync()
 	}
 	return cmp.Or(err, file.Close())
-}
-
-// cause strips the operation and the path that package os puts into its errors.
-func cause(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
 }

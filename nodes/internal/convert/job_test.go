@@ -319,7 +319,7 @@ func TestRestampOfWhatIsTranslated(t *testing.T) {
 	some := false
 	for i, m := range slices.DeleteFunc(want, func(m codec.Message) bool { return m.Channel.Type != "sensor_msgs/msg/Imu" }) {
 		others := slices.DeleteFunc(slices.Clone(got), func(m codec.Message) bool { return m.Channel.Type != "sensor_msgs/msg/Imu" })
-		stamps := stampsOf(m.Channel, msgs.Library())
+		stamps := m.Channel.Stamps(msgs.Library())
 		before, ok, err := stamps.First(m.Data)
 		require.NoError(t, err)
 		after, also, err := stamps.First(others[i].Data)

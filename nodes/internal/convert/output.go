@@ -47,7 +47,7 @@ func newOutput(path string, format codec.Format, overwrite bool, read []*codec.I
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", path, cause(err))
+		return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))
 	}
 	return o, nil
 }
@@ -109,7 +109,7 @@ func (o *output) checkExisting() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("create %s: %w", o.path, cause(err))
+		return fmt.Errorf("create %s: %w", o.path, codec.Pathless(err))
 	case !o.overwrite:
 		return fmt.Errorf("%s exists; name another output or use --overwrite", o.path)
 	case !stat.IsDir():
@@ -118,7 +118,7 @@ func (o *output) checkExisting() error {
 	keep := fmt.Errorf("%s is a folder that holds more than a recording; remove it yourself or name another output", o.path)
 	entries, err := os.ReadDir(o.path)
 	if err != nil {
-		return fmt.Errorf("replace %s: %w", o.path, cause(err))
+		return fmt.Errorf("replace %s: %w", o.path, codec.Pathless(err))
 	}
 	if len(entries) == 0 {
 		return nil
@@ -166,7 +166,7 @@ func (o *output) commit() ([]string, error) {
 	o.keep = true
 	entries, err := os.ReadDir(o.part)
 	if err != nil {
-		return nil, fmt.Errorf("move %s: %w", o.part, cause(err))
+		return nil, fmt.Errorf("move %s: %w", o.part, codec.Pathless(err))
 	}
 	var paths []string
 	for _, entry := range entries {
@@ -179,7 +179,7 @@ func (o *output) commit() ([]string, error) {
 	for _, path := range paths {
 		written := filepath.Join(o.part, filepath.Base(path))
 		if err := os.Rename(written, path); err != nil {
-			return nil, fmt.Errorf("move %s to %s: %w", written, path, cause(err))
+			return nil, fmt.Errorf("move %s to %s: %w", written, path, codec.Pathless(err))
 		}
 	}
 	o.keep = false
@@ -208,7 +208,7 @@ func (o *output) removeRest(written []string) error {
 			err = os.Remove(path)
 		}
 		if err != nil {
-			return fmt.Errorf("replace %s: %w", path, cause(err))
+			return fmt.Errorf("replace %s: %w", path, codec.Pathless(err))
 		}
 	}
 	return nil
@@ -228,7 +228,7 @@ func (o *output) vacate(path, written string) error {
 	}
 	if stat.IsDir() {
 		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("replace %s: %w; what was written is %s", path, cause(err), written)
+			return fmt.Errorf("replace %s: %w; what was written is %s", path, codec.Pathless(err), written)
 		}
 	}
 	return nil
@@ -240,17 +240,4 @@ func (o *output) Close() error {
 		return nil
 	}
 	return os.RemoveAll(o.part)
-}
-
-// cause strips the operation and the path that package os puts into its errors.
-func cause(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
 }

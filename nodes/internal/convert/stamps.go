@@ -7,7 +7,6 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
-	"tapedeck/msgs/rosidl"
 )
 
 // stamped is a recording with what the options say of the stamps in messages. These are read and moved in messages of ROS 2 alone.
@@ -36,27 +35,12 @@ func (p *plan) stamp(r codec.Reader) (_ codec.Reader, topics []string, err error
 		switch {
 		case !p.selection.Wants(t.Channel):
 		case t.Channel.Encoding == codec.EncodingCDR:
-			s.stamps[t.Channel] = stampsOf(t.Channel, library)
+			s.stamps[t.Channel] = t.Channel.Stamps(library)
 		default:
 			topics = append(topics, t.Channel.Topic)
 		}
 	}
 	return s, topics, nil
-}
-
-// stampsOf returns the stamps in the messages of a channel; nil if there are none, or its definition is neither in the recording nor
-// at hand.
-func stampsOf(c *codec.Channel, library *rosidl.Library) *cdr.Stamps {
-	if c.Schema.Encoding == codec.SchemaROS2Msg {
-		if own, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data)); err == nil {
-			library = own
-		}
-	}
-	schema, err := cdr.NewSchema(library, c.Type)
-	if err != nil {
-		return nil
-	}
-	return schema.Stamps()
 }
 
 // Losses implements bridge.Lossy.
