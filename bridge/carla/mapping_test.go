@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/internal/mapping"
 	"tapedeck/codec/carla"
 )
 
@@ -37,8 +38,8 @@ func TestParseMapping(t *testing.T) {
 		{"maps: Town01", "line 1: field maps not found"},
 		{"actors: [hero]", "actors: line 1: want names"},
 		{"\nactors:\n  hero: {topic: /odom}", "actors: hero: line 3: yaml: unmarshal errors"},
-		{"actors: {my car: {}}", `actors: line 1: "my car" is no name`},
-		{"actors: {hero: {attributes: {color: [1, 2, 3]}}}", "actors: hero: attributes: line 1: want a value"},
+		{"actors: {my car: {}}", "actors: my car: line 1: it is no name"},
+		{"actors: {hero: {attributes: {color: [1, 2, 3]}}}", "actors: hero: attributes: color: line 1: want a value"},
 		{"actors: {a: {topics: [/odom]}, b: {topics: [/odom]}}", "actors: /odom is of a and of b"},
 	} {
 		_, err := parseMapping([]byte(test.text))
@@ -51,7 +52,7 @@ func TestParseMapping(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mapping.yaml")
 	_, err := LoadMapping(path)
 	require.ErrorContains(t, err, "open CARLA mapping: open "+path)
-	require.NoError(t, os.WriteFile(path, make([]byte, maxMapping+1), 0o644))
+	require.NoError(t, os.WriteFile(path, make([]byte, mapping.MaxSize+1), 0o644))
 	_, err = LoadMapping(path)
 	require.EqualError(t, err, "CARLA mapping "+path+" is larger than 1 MiB: is it a mapping?")
 	require.NoError(t, os.WriteFile(path, []byte("map: [1]"), 0o644))

@@ -1,45 +1,22 @@
 package robot
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
-)
 
-// maxMapping is far above any mapping file.
-const maxMapping = 1 << 20
+	"tapedeck/bridge/internal/mapping"
+)
 
 // nameForm is how names of cameras and arms look.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 
 // LoadMapping reads a mapping from a YAML file; config/robot_mapping.yaml says what is in it. Errors name the file and the line.
-func LoadMapping(path string) (*Mapping, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open robot mapping: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxMapping+1))
-	if err != nil {
-		return nil, fmt.Errorf("read robot mapping %s: %w", path, err)
-	}
-	if len(text) > maxMapping {
-		return nil, fmt.Errorf("robot mapping %s is larger than 1 MiB: is it a mapping?", path)
-	}
-	m, err := parseMapping(text)
-	if err != nil {
-		return nil, fmt.Errorf("robot mapping %s: %w", path, err)
-	}
-	return m, nil
-}
+func LoadMapping(path string) (*Mapping, error) { return mapping.Load(path, "robot", parseMapping) }
 
 // MappingOf returns the mapping that parameters of a node make, whose names are its keys with dots between them: "robot.task",
 // "robot.cameras.camera_0". Those without the prefix, "robot.", are left alone; nil is that there are none.
@@ -118,7 +95,7 @@ func parseMapping(text []byte) (*Mapping, error) {
 		return m, nil
 	}
 	var f mappingFile
-	if err := decodeKnown(root.Content[0], &f); err != nil {
+	if err := mapping.Decode(root.Content[0], &f); err != nil {
 		return nil, err
 	}
 	m.Task = f.Task
@@ -130,14 +107,14 @@ func parseMapping(text []byte) (*Mapping, error) {
 		return nil, fmt.Errorf("stamps: %q is neither header nor receive", f.Stamps)
 	}
 	var b boundariesFile
-	if err := decodeKnown(&f.Episodes, &b); err != nil {
+	if err := mapping.Decode(&f.Episodes, &b); err != nil {
 		return nil, fmt.Errorf("episodes: %w", err)
 	}
 	m.Episodes = Boundaries(b)
-	err := eachPair(&f.Cameras, func(name string, n *yaml.Node) error {
+	err := mapping.Each(&f.Cameras, func(name string, n *yaml.Node) error {
 		c := cameraFile{Topic: n.Value}
 		if n.Kind != yaml.ScalarNode {
-			if err := decodeKnown(n, &c); err != nil {
+			if err := mapping.Decode(n, &c); err != nil {
 				return err
 			}
 		}
@@ -147,7 +124,7 @@ func parseMapping(text []byte) (*Mapping, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cameras: %w", err)
 	}
-	err = eachPair(&f.Arms, func(name string, n *yaml.Node) error {
+	err = mapping.Each(&f.Arms, func(name string, n *yaml.Node) error {
 		m.Arms = append(m.Arms, Arm{Name: name})
 		return parseArm(&m.Arms[len(m.Arms)-1], n, "")
 	})
@@ -159,12 +136,12 @@ func parseMapping(text []byte) (*Mapping, error) {
 
 // parseArm reads the streams of an arm, or below "command" those of its commands, to whose names a prefix belongs.
 func parseArm(a *Arm, n *yaml.Node, prefix string) error {
-	return eachPair(n, func(name string, n *yaml.Node) error {
+	return mapping.Each(n, func(name string, n *yaml.Node) error {
 		switch {
 		case name == "command" && prefix == "":
 			return parseArm(a, n, "command/")
 		case name == "device" && prefix == "":
-			return decodeKnown(n, &a.Device)
+			return mapping.Decode(n, &a.Device)
 		}
 		r := slices.Index(roleNames[:], prefix+name)
 		if r < 0 {
@@ -172,7 +149,7 @@ func parseArm(a *Arm, n *yaml.Node, prefix string) error {
 		}
 		s := streamFile{Topic: n.Value}
 		if n.Kind != yaml.ScalarNode {
-			if err := decodeKnown(n, &s); err != nil {
+			if err := mapping.Decode(n, &s); err != nil {
 				return err
 			}
 		}
@@ -180,39 +157,4 @@ func parseArm(a *Arm, n *yaml.Node, prefix string) error {
 		*a.stream(role(r)) = &stream
 		return nil
 	})
-}
-
-// decodeKnown decodes a node into a struct that has a field for each key.
-func decodeKnown(n *yaml.Node, v any) error {
-	if n.IsZero() {
-		return nil
-	}
-	// The decoder of a node does not look for keys that are not known. Lines count from the node's.
-	text, err := yaml.Marshal(n)
-	if err != nil {
-		return fmt.Errorf("line %d: %w", n.Line, err)
-	}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(v); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("line %d: %w", n.Line, err)
-	}
-	return nil
-}
-
-// eachPair calls f with the keys and values of a mapping, in order. Without a mapping there are none.
-func eachPair(n *yaml.Node, f func(key string, value *yaml.Node) error) error {
-	if n.IsZero() || n.Tag == "!!null" {
-		return nil
-	}
-	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d: want names, and what belongs to them below", n.Line)
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i].Value
-		if err := f(key, n.Content[i+1]); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
-		}
-	}
-	return nil
 }

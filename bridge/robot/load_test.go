@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge/internal/mapping"
 )
 
 func TestLoadMapping(t *testing.T) {
@@ -67,7 +69,7 @@ func TestParseMapping(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mapping.yaml")
 	_, err := LoadMapping(path)
 	require.ErrorContains(t, err, "open robot mapping: open "+path)
-	require.NoError(t, os.WriteFile(path, make([]byte, maxMapping+1), 0o644))
+	require.NoError(t, os.WriteFile(path, make([]byte, mapping.MaxSize+1), 0o644))
 	_, err = LoadMapping(path)
 	require.EqualError(t, err, "robot mapping "+path+" is larger than 1 MiB: is it a mapping?")
 }

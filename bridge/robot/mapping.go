@@ -132,22 +132,7 @@ func (m *Mapping) Topics() []string {
 	if m == nil {
 		return nil
 	}
-	var topics []string
-	if m.Episodes.Topic != "" {
-		topics = append(topics, m.Episodes.Topic)
-	}
-	for _, c := range m.Cameras {
-		topics = append(topics, c.Topic)
-	}
-	for i := range m.Arms {
-		for r := range roles {
-			if s := *m.Arms[i].stream(r); s != nil {
-				topics = append(topics, s.Topic)
-			}
-		}
-	}
-	slices.Sort(topics)
-	return slices.Compact(topics)
+	return slices.Compact(slices.Sorted(slices.Values(m.topics())))
 }
 
 // check says what is wrong with m.

@@ -1,0 +1,70 @@
+// Package mapping reads the YAML files in which users say of recordings what these don't.
+package mapping
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxSize is far above any mapping file, in bytes.
+const MaxSize = 1 << 20
+
+// Load returns what parse makes of a file. Errors name the file, and what it is a mapping of.
+func Load[T any](path, of string, parse func(text []byte) (T, error)) (m T, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return m, fmt.Errorf("open %s mapping: %w", of, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return m, fmt.Errorf("read %s mapping %s: %w", of, path, err)
+	}
+	if len(text) > MaxSize {
+		return m, fmt.Errorf("%s mapping %s is larger than 1 MiB: is it a mapping?", of, path)
+	}
+	if m, err = parse(text); err != nil {
+		return m, fmt.Errorf("%s mapping %s: %w", of, path, err)
+	}
+	return m, nil
+}
+
+// Decode decodes a node into a struct that has a field for each key.
+func Decode(n *yaml.Node, v any) error {
+	if n.IsZero() {
+		return nil
+	}
+	// The decoder of a node does not look for keys that are not known. Lines count from the node's.
+	text, err := yaml.Marshal(n)
+	if err == nil {
+		d := yaml.NewDecoder(bytes.NewReader(text))
+		d.KnownFields(true)
+		err = d.Decode(v)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	return nil
+}
+
+// Each calls f with the keys and values of a mapping, in order; errors of f name the key. Without a mapping there are none.
+func Each(n *yaml.Node, f func(key string, value *yaml.Node) error) error {
+	if n.IsZero() || n.Tag == "!!null" {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		return fmt.Errorf("line %d: want names, and what belongs to them below", n.Line)
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i].Value
+		if err := f(key, n.Content[i+1]); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return nil
+}
