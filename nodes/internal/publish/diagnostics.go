@@ -38,9 +38,6 @@ func (d *Diagnostics) Send(stamp int64, statuses ...diag.DiagnosticStatus) error
 	return d.topic.Send(&diag.DiagnosticArray{Header: std_msgs.Header{Stamp: Time(stamp)}, Status: statuses})
 }
 
-// Close takes the topic off the graph.
-func (d *Diagnostics) Close() error { return d.topic.Close() }
-
 // Values returns pairs of a name and a value.
 func Values(pairs ...any) []diag.KeyValue {
 	var list []diag.KeyValue
