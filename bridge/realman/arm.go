@@ -55,7 +55,6 @@ type Counts struct {
 	Others      uint64 // of what was not asked for
 	Late        uint64 // of what was left out, because it is no newer than what was told before
 	RoundTrip   time.Duration
-	LastReply   time.Time
 	LastPacket  time.Time
 	Problem     string // the latest one
 	ProblemAt   time.Time
@@ -180,7 +179,7 @@ func (a *Arm) deliver(u *Update) {
 		a.count(func(n *Counts) { n.Others++ })
 		return
 	}
-	a.count(func(n *Counts) { n.Replies++; n.LastReply = u.Received })
+	a.count(func(n *Counts) { n.Replies++ })
 	u.without(a.known(u.Received))
 	a.give(u)
 }

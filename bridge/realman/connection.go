@@ -25,8 +25,8 @@ type connection struct {
 
 func newConnection(a *Arm, conn net.Conn) *connection {
 	now := time.Now()
-	c := &connection{arm: a, conn: conn, wake: make(chan struct{}, 1), heard: now}
-	shortest := a.Polls[0].Period
+	// All arms know the first command; to others there may be no replies.
+	c := &connection{arm: a, conn: conn, wake: make(chan struct{}, 1), heard: now, quiet: a.Silence + a.Polls[0].Period}
 	for i, p := range a.Polls {
 		q, err := newAsked(p)
 		if err != nil {
@@ -35,9 +35,7 @@ func newConnection(a *Arm, conn net.Conn) *connection {
 		// They are spread, so that no reply waits for many others, and tells a wrong time by that.
 		q.due = now.Add(min(p.Period, time.Second) * time.Duration(i) / time.Duration(len(a.Polls)))
 		c.asked = append(c.asked, q)
-		shortest = min(shortest, p.Period)
 	}
-	c.quiet = a.Silence + shortest
 	return c
 }
 

@@ -100,6 +100,11 @@ func TestSlowReplies(t *testing.T) {
 	}
 }
 
+// What arms may not reply to says nothing of whether a connection is one.
+func TestQuietIsThatOfTheFirstCommand(t *testing.T) {
+	require.Equal(t, 8*time.Second, testConnection(t, Poll{"get_joint_degree", 5 * time.Second}, Poll{"get_gripper_state", time.Millisecond}).quiet)
+}
+
 func TestLostReplies(t *testing.T) {
 	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond}, Poll{"get_controller_state", 50 * time.Millisecond})
 	c.lose()

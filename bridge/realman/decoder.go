@@ -344,10 +344,10 @@ func (d *decoder) readForce(prefix string, f *force, axes int) {
 	if !f.Force.given && !f.ZeroForce.given {
 		return
 	}
-	d.force = Force{Axes: axes}
+	d.force = Force{}
 	d.need(prefix+"zero_force", &f.ZeroForce)
-	d.setForce(prefix+"force", &f.Force, &d.force.Raw)
-	d.setForce(prefix+"zero_force", &f.ZeroForce, &d.force.External)
+	d.setForce(prefix+"force", &f.Force, axes, &d.force.Raw)
+	d.setForce(prefix+"zero_force", &f.ZeroForce, axes, &d.force.External)
 	if frame := d.integer(prefix+"coordinate", &f.Coordinate); frame >= 0 {
 		d.force.Frame = Frame(frame)
 		if d.force.Frame > ToolFrame {
@@ -357,12 +357,12 @@ func (d *decoder) readForce(prefix string, f *force, axes int) {
 }
 
 // setForce sets one of the forces of d.force: all of them, or that in z.
-func (d *decoder) setForce(field string, n *numbers, to *[6]float64) {
-	list := d.scaled(field, n, d.force.Axes, d.force.Axes, milli, maxForce)
+func (d *decoder) setForce(field string, n *numbers, axes int, to *[6]float64) {
+	list := d.scaled(field, n, axes, axes, milli, maxForce)
 	if list == nil {
 		return
 	}
-	if d.force.Axes == 1 {
+	if axes == 1 {
 		to[2] = list[0]
 	} else {
 		*to = [6]float64(list)
@@ -374,9 +374,9 @@ func (d *decoder) setForce(field string, n *numbers, to *[6]float64) {
 func (d *decoder) readForceData() {
 	d.need("force_data", &d.packet.ForceData)
 	d.need("zero_force_data", &d.packet.ZeroForceData)
-	d.force = Force{Axes: 6}
-	d.setForce("force_data", &d.packet.ForceData, &d.force.Raw)
-	d.setForce("zero_force_data", &d.packet.ZeroForceData, &d.force.External)
+	d.force = Force{}
+	d.setForce("force_data", &d.packet.ForceData, 6, &d.force.Raw)
+	d.setForce("zero_force_data", &d.packet.ZeroForceData, 6, &d.force.External)
 }
 
 func (d *decoder) readLift() {

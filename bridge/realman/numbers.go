@@ -1,6 +1,7 @@
 package realman
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (n *numbers) elements(data []byte) error {
 		case '[', '{':
 			return fmt.Errorf("is a list of lists or objects, want numbers: %s", excerpt(data))
 		case ',', ']':
-			if text := trim(data[start:i]); len(text) > 0 {
+			if text := bytes.TrimSpace(data[start:i]); len(text) > 0 {
 				if err := n.add(text); err != nil {
 					return err
 				}
@@ -52,18 +53,6 @@ func (n *numbers) elements(data []byte) error {
 		}
 	}
 	return nil
-}
-
-// trim returns text without the blanks around it.
-func trim(text []byte) []byte {
-	blank := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
-	for len(text) > 0 && blank(text[0]) {
-		text = text[1:]
-	}
-	for len(text) > 0 && blank(text[len(text)-1]) {
-		text = text[:len(text)-1]
-	}
-	return text
 }
 
 // coordinates adds those of an object, in the order that lists have: w, x, y, z or rx, ry, rz.

@@ -9,12 +9,6 @@ package realman
 
 import "time"
 
-// Ports of a controller, and of whom it pushes to, unless they are set otherwise.
-const (
-	DefaultPort     = 8080
-	DefaultPushPort = 8089
-)
-
 // Units of the speeds of joints that arms push. The documents of the second and third generation, and of the fourth, and RM_API2 tell
 // different ones; in rad/s.
 const (
@@ -60,12 +54,11 @@ type Pose struct {
 	Quaternion [4]float64 // x, y, z, w, of length 1; from roll, pitch and yaw where the arm tells only these
 }
 
-// Force is what a force sensor at the flange feels.
+// Force is what a force sensor at the flange feels; one with a single axis feels fz.
 type Force struct {
 	Raw      [6]float64 // fx, fy, fz in N, mx, my, mz in N·m, in the frame of the sensor
 	External [6]float64 // without the weight of the tool
 	Frame    Frame      // of External
-	Axes     int        // 6, or 1: only fz
 }
 
 // Frame is where forces are told in.
