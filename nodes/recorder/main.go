@@ -31,8 +31,8 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	if len(topics) == 0 {
 		topics = o.Topics
 	}
+	o.takeParameters(in)
 	if o.Storage == storageSession {
-		o.takeParameters(in)
 		if m, err := o.mapping(); err == nil && o.nothing(topics) {
 			topics = m.Topics()
 		}

@@ -115,11 +115,13 @@ func (o *options) check(topics []string) error {
 	if err := o.snapshotOptions.check(); err != nil {
 		return err
 	}
+	if _, err := o.settle(); err != nil { // a mapping that is wrong has no topics
+		return err
+	}
 	if o.nothing(topics) {
 		return config.Usagef("nothing to record: name topics, or use --all, --regex, --node or --topic-types")
 	}
-	_, err := o.settle()
-	return err
+	return nil
 }
 
 // settings are what options say in a form of their own.

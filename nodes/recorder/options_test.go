@@ -29,6 +29,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"min_space: \"much\"":  func(o *options) { o.MinSpace = "much" },
 		"custom_data: \"k\" i": func(o *options) { o.CustomData = []string{"k"} },
 		"nothing to record":    func(o *options) { o.All = false },
+		"hardware: open param": func(o *options) { o.All, o.Storage, o.Hardware = false, storageSession, "/no/such/file" },
 	} {
 		o := defaultOptions()
 		o.All = true

@@ -325,8 +325,8 @@ func (r *recorder) report(s *session, reason string) {
 	for _, text := range t.droppedByTopic {
 		r.node.Log(bridge.Warn, "%s", text)
 	}
-	for _, topic := range r.unheard() {
-		r.node.Log(bridge.Warn, "nothing was recorded of %s: nobody published it", topic)
+	for _, text := range r.unheard() {
+		r.node.Log(bridge.Warn, "nothing was recorded of %s", text)
 	}
 	if reason = cmp.Or(reason, s.reason); reason != "" {
 		r.node.Log(bridge.Info, "stopped: %s", reason)

@@ -23,8 +23,8 @@ type sessionOptions struct {
 	namespace  string         // of the node
 }
 
-// takeParameters takes the parameters that are a mapping out of those that are not known.
-func (o *sessionOptions) takeParameters(in *config.Input) {
+// takeParameters takes the parameters that are a mapping out of those that are not known. Other storages than sessions have no use for them.
+func (o *options) takeParameters(in *config.Input) {
 	o.parameters, o.namespace = map[string]any{}, in.Namespace
 	for name, value := range in.Extra {
 		if strings.HasPrefix(name, robotPrefix) {
@@ -32,6 +32,10 @@ func (o *sessionOptions) takeParameters(in *config.Input) {
 		}
 	}
 	in.Warnings = slices.DeleteFunc(in.Warnings, func(text string) bool { return strings.HasPrefix(text, "parameter "+robotPrefix) })
+	if o.Storage != storageSession && len(o.parameters) > 0 {
+		o.parameters = nil
+		in.Warnings = append(in.Warnings, "parameters "+robotPrefix+"* are for --storage session")
+	}
 }
 
 // mapping returns which topics are a robot's, nil if names and types tell.

@@ -350,19 +350,30 @@ func (r *recorder) unsubscribe() {
 	}
 }
 
-// unheard returns the topics that were named and never there.
+// unheard says of which topics that were named nothing came.
 func (r *recorder) unheard() []string {
 	r.mu.Lock()
 	named := slices.Sorted(maps.Keys(r.selection.topics))
-	there := maps.Clone(r.unfit)
+	heard := maps.Clone(r.unfit)
 	r.mu.Unlock()
+	there := names{}
 	for _, rec := range r.recorded() {
-		there[rec.channel.Load().Topic] = true
+		topic, n := rec.channel.Load().Topic, rec.counts()
+		there[topic] = true
+		heard[topic] = heard[topic] || n.Received+n.Lost+n.skipped+n.throttled > 0
 	}
-	return slices.DeleteFunc(named, func(name string) bool {
+	var list []string
+	for _, name := range named {
 		service, events := strings.CutSuffix(name, serviceEvents)
-		return there[name] || events && there[service+bridge.CallReplies]
-	})
+		switch {
+		case heard[name], events && (there[name] || there[service+bridge.CallReplies]): // a service need not be called
+		case there[name]:
+			list = append(list, name+": no message came")
+		default:
+			list = append(list, name+": nobody published it")
+		}
+	}
+	return list
 }
 
 // warn logs a warning the first time it is about what.

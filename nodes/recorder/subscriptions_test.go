@@ -58,3 +58,13 @@ func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 		}
 	})
 }
+
+// A topic that was named and silent is told of, like one that nobody published.
+func TestUnheardTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions(storageMCAP), "/loud", "/silent", "/typo")
+		d.advertise("/silent", codec.DefaultQoS())
+		d.publish(d.advertise("/loud", codec.DefaultQoS()), 1)
+		require.Equal(t, []string{"/silent: no message came", "/typo: nobody published it"}, d.unheard())
+	})
+}

@@ -161,7 +161,11 @@ func TestSessionOptions(t *testing.T) {
 		Warnings: []string{"parameter robot.task from a is not one that recorder knows", "parameter other from a is not one that recorder knows"},
 	}
 	o.takeParameters(in)
-	require.Len(t, in.Warnings, 1)
+	require.Equal(t, []string{"parameter other from a is not one that recorder knows"}, in.Warnings)
+	bag := testOptions(storageMCAP)
+	bag.takeParameters(in)
+	require.Empty(t, bag.parameters)
+	require.Equal(t, "parameters robot.* are for --storage session", in.Warnings[1])
 	m, err := o.mapping()
 	require.NoError(t, err)
 	require.Equal(t, "fold", m.Task)
