@@ -70,6 +70,9 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 			return err
 		}
 		if err := run(cmd.Context(), in); err != nil {
+			if errors.Is(err, ErrUsage) && len(in.Warnings) > 0 { // which may be why
+				err = Usagef("%w; %s", err, strings.Join(in.Warnings, "; "))
+			}
 			return &failure{err}
 		}
 		return nil

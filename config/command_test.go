@@ -210,6 +210,18 @@ func TestExtra(t *testing.T) {
 	require.Equal(t, defaults(), opts)
 }
 
+// A parameter that is not known may be why a command lacks one.
+func TestWarningsBehindUsageErrors(t *testing.T) {
+	failing := func(err error) *cobra.Command {
+		return New("recorder", "", "", defaults(), func(context.Context, *Input) error { return err })
+	}
+	argv := []string{"--ros-args", "-p", "topic:=/a"}
+	err := Execute(context.Background(), failing(Usagef("name a topic")), argv)
+	require.ErrorIs(t, err, ErrUsage)
+	require.EqualError(t, err, "name a topic; parameter topic from -p is not one that recorder knows")
+	require.EqualError(t, Execute(context.Background(), failing(io.ErrClosedPipe), argv), io.ErrClosedPipe.Error())
+}
+
 func TestValuesAndSet(t *testing.T) {
 	opts := defaults()
 	in, err := execute(t, opts, "--seed", "7")

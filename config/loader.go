@@ -30,7 +30,7 @@ type Input struct {
 	Extra map[string]any
 
 	// Warnings are sentences for the log: parameters that the node does not know, sections of parameter files that
-	// miss it by a namespace.
+	// miss it by a namespace. Those that are left when the command returns are behind its error, if that is one of usage.
 	Warnings []string
 
 	fields  []field

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
 
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
@@ -26,9 +25,6 @@ func main() {
 
 func run(ctx context.Context, in *config.Input, o *options) (err error) {
 	arms, err := o.arms(in.Args)
-	if err != nil && len(in.Warnings) > 0 { // which may be why
-		err = config.Usagef("%w; %s", err, strings.Join(in.Warnings, "; "))
-	}
 	if err != nil {
 		return err
 	}

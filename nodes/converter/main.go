@@ -24,6 +24,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 			for _, warning := range in.Warnings {
 				fmt.Fprintln(stderr, "warning:", warning)
 			}
+			in.Warnings = nil
 			return job(ctx, in.Args, stdout, stderr)
 		})
 		cmd.Args = func(cmd *cobra.Command, args []string) error {

@@ -46,5 +46,6 @@ func Open(name string, in *config.Input, opts any, console io.Writer) (bridge.No
 	for _, text := range in.Warnings {
 		node.Log(bridge.Warn, "%s", text)
 	}
+	in.Warnings = nil
 	return node, nil
 }
