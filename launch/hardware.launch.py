@@ -9,7 +9,7 @@ import shlex
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 import yaml
@@ -102,8 +102,11 @@ def start(context):
             parameters=[value['config']], output='screen', emulate_tty=True, **options)
 
     nodes = [node(name, [], respawn=yes(value['respawn']), respawn_delay=1.0) for name in PUBLISHERS if named(name)]
+    others = ['/'.join(['', *tokens]) for tokens, _ in found
+              if tokens and tokens[-1] in (*PUBLISHERS, 'recorder') and not fits(tokens, namespace + '/' + tokens[-1])]
+    hint = f'not for the namespace {namespace or "/"}: {", ".join(others)}; one called /**/{others[0].split("/")[-1]} is for any' if others else ''
     if not nodes:
-        raise RuntimeError(f'{value["config"]}: there is no section for {", ".join(PUBLISHERS)} in the namespace {namespace or "/"}')
+        raise RuntimeError(f'{value["config"]}: no section with ros__parameters is for {", ".join(PUBLISHERS)}' + (hint and '; ' + hint))
     if yes(value['record']) if value['record'] else named('recorder'):
         parameters = {}
         for tokens, section in found:
@@ -112,6 +115,8 @@ def start(context):
         nodes.append(node(
             'recorder', recorder_arguments(value, parameters),
             on_exit=[Shutdown(reason='the recorder has ended')] if yes(value['required']) else None))
+    if hint:
+        nodes.insert(0, LogInfo(msg=f'{value["config"]}: sections {hint}'))
     return nodes
 
 

@@ -69,6 +69,17 @@ class TestRos2Launch(unittest.TestCase):
         self.assertEqual(0, recorder.returncode)
         self.assertTrue(stack.info(output + '.record.00000')['complete'])
 
+    def test_sections_of_another_namespace(self):
+        config = stack.path('robot.yaml')
+        with open(config, 'w') as file:
+            file.write("""
+/**/mavlink_publisher: {ros__parameters: {source: none.tlog}}
+recorder: {ros__parameters: {storage: session}}
+""")
+        said = stack.run('ros2', 'launch', 'tapedeck', 'hardware.launch.py', 'config:=' + config, 'namespace:=lab')
+        self.assertIn('not for the namespace /lab: /recorder;', said)
+        self.assertIn('mavlink_publisher: open none.tlog', said)
+
     def convert(self, *launch_file, env=None):
         bag = stack.path(self.id())
         said = stack.run('ros2', 'launch', *launch_file, 'inputs:=' + DRIVE, 'output:=' + bag, 'format:=rosbag2', env=env)
