@@ -3,10 +3,8 @@ package rosbag2
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"tapedeck/codec"
@@ -36,23 +34,15 @@ const (
 // Pages are written from front to back. Until the file is complete its first page says that it has no tables; the pages with rows
 // are there nevertheless, and a salvage finds them. A chunk is pages that are written at once, as in MCAP.
 //
-// It is a part of a recording, output.Part.
+// It is a part of a recording, output.Part, and the output.Layout of its file.
 type databaseWriter struct {
-	file      *output.File
+	part      output.Chunked
 	describe  func(*codec.Info) *metadata
 	schema    int
 	chunkSize int
 	duration  int64
 
-	disk sync.Mutex // of file; locked before mu, which is not held while the disk works
-
-	mu       sync.Mutex // for all below
-	err      error      // what ended the writing
-	told     bool       // it was returned
-	closed   bool       // all is written, or given up
-	complete bool       // the file has its name
-
-	sources     []*source
+	sources     []*source // by number, as part.Topics
 	known       map[*codec.Channel]*source
 	last        *source // of the last message
 	rows        []*topicRow
@@ -68,11 +58,8 @@ type databaseWriter struct {
 
 // source is a channel of which there are messages.
 type source struct {
-	channel  *codec.Channel
-	row      *topicRow
-	messages uint64
-	taken    uint64 // of messages: in the file or in the chunk that is being written
-	written  uint64 // of messages: in the file
+	output.Topic
+	row *topicRow
 }
 
 // topicRow is a row of the table of topics.
@@ -86,36 +73,35 @@ type progress struct {
 	times                                        timeline
 	messageLeaves, topicLeaves, definitionLeaves int
 	topics, definitions                          int // rows
-	start, end                                   int64
 }
 
 // pageChunk is a chunk of pages that are to be written.
 type pageChunk struct {
-	pages      sqlite.Pages
-	messages   int
-	first      int64 // LogTime of the first message
-	start, end int64 // LogTime of the earliest and the latest message
+	pages sqlite.Pages
+	first int64 // LogTime of the first message
+	span  output.Span
 }
 
 // newDatabaseWriter begins a database in which the topics of before, unless that is nil, are declared. It takes file over.
 // describe returns what the file says of itself.
 func newDatabaseWriter(file *output.File, o codec.CreateOptions, schema int, describe func(*codec.Info) *metadata, before *databaseWriter) (*databaseWriter, error) {
 	w := &databaseWriter{
-		file: file, describe: describe, schema: schema,
+		describe: describe, schema: schema,
 		chunkSize: min(cmp.Or(o.ChunkSize, databaseChunkSize), maxDatabaseChunk),
 		duration:  int64(cmp.Or(o.ChunkDuration, databaseChunkDuration)),
 		known:     map[*codec.Channel]*source{},
 	}
+	w.part.Init(file, w)
 	if err := file.Append(sqlite.Header(1, nil)); err != nil {
 		file.Discard()
 		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
 	}
 	w.chunk = w.newChunk(2)
 	if before != nil {
-		before.mu.Lock()
-		defer before.mu.Unlock()
+		before.part.Lock()
+		defer before.part.Unlock()
 		for _, s := range before.sources {
-			w.source(s.channel)
+			w.source(s.Channel)
 		}
 	}
 	return w, nil
@@ -127,36 +113,31 @@ func (w *databaseWriter) newChunk(first uint32) *pageChunk {
 
 // reset empties the chunk for pages from first on.
 func (c *pageChunk) reset(first uint32) {
-	c.pages.First, c.pages.Bytes, c.messages = first, c.pages.Bytes[:0], 0
+	c.pages.First, c.pages.Bytes, c.span = first, c.pages.Bytes[:0], output.Span{}
 }
 
 // Declare implements output.Part.
 func (w *databaseWriter) Declare(c *codec.Channel) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err != nil {
-		return w.ended()
+	w.part.Lock()
+	defer w.part.Unlock()
+	if err := w.part.Ended(); err != nil {
+		return err
 	}
 	w.source(c)
 	return nil
 }
 
-// ended returns what ended the writing, if something did.
-func (w *databaseWriter) ended() error {
-	w.told = w.err != nil
-	return w.err
-}
-
 // source returns the source of a channel's messages.
 func (w *databaseWriter) source(c *codec.Channel) *source {
-	if w.last != nil && w.last.channel == c {
+	if w.last != nil && w.last.Channel == c {
 		return w.last
 	}
 	s, ok := w.known[c]
 	if !ok {
-		s = &source{channel: c, row: w.row(c)}
+		s = &source{output.Topic{Channel: c}, w.row(c)}
 		w.known[c] = s
 		w.sources = append(w.sources, s)
+		w.part.Topics = append(w.part.Topics, &s.Topic)
 	}
 	w.last = s
 	return s
@@ -188,23 +169,23 @@ func (w *databaseWriter) row(c *codec.Channel) *topicRow {
 
 // Write implements output.Part.
 func (w *databaseWriter) Write(m *codec.Message) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err != nil {
-		return w.ended()
+	w.part.Lock()
+	defer w.part.Unlock()
+	if err := w.part.Ended(); err != nil {
+		return err
 	}
 	if len(m.Data) > sqlite.MaxBlob {
-		return fmt.Errorf("write %s: a message of %d bytes on %s: SQLite has room for %d", w.file.Path(), len(m.Data), m.Channel.Topic, sqlite.MaxBlob)
+		return fmt.Errorf("write %s: a message of %d bytes on %s: SQLite has room for %d", w.part.File.Path(), len(m.Data), m.Channel.Topic, sqlite.MaxBlob)
 	}
-	if w.chunk.messages > 0 && m.LogTime-w.chunk.first >= w.duration {
-		w.writeChunk(false)
-		if w.err != nil {
-			return w.ended()
+	if w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration {
+		w.part.Write()
+		if err := w.part.Ended(); err != nil {
+			return err
 		}
 	}
 	w.append(w.source(m.Channel), m)
 	if len(w.chunk.pages.Bytes) >= w.chunkSize {
-		w.writeChunk(false)
+		w.part.Write()
 	}
 	return nil
 }
@@ -212,19 +193,14 @@ func (w *databaseWriter) Write(m *codec.Message) error {
 // append appends a message to the chunk.
 func (w *databaseWriter) append(s *source, m *codec.Message) {
 	c := w.chunk
-	if c.messages == 0 {
-		c.first, c.start, c.end = m.LogTime, m.LogTime, m.LogTime
+	if c.span.Messages == 0 {
+		c.first = m.LogTime
 	}
-	c.start, c.end = min(c.start, m.LogTime), max(c.end, m.LogTime)
-	if w.added.times.n == 0 {
-		w.added.start, w.added.end = m.LogTime, m.LogTime
-	}
-	w.added.start, w.added.end = min(w.added.start, m.LogTime), max(w.added.end, m.LogTime)
+	c.span.Add(m.LogTime)
 	w.added.times.add(m.LogTime)
 	w.head = sqlite.AppendHead(w.head[:0], s.row.id, m.LogTime, len(m.Data))
 	w.tables.messages.Add(&c.pages, w.added.times.n, w.head, m.Data)
-	c.messages++
-	s.messages++
+	s.Messages++
 }
 
 // addRows adds the rows of topics that are not in a chunk yet.
@@ -245,26 +221,8 @@ func (w *databaseWriter) addRows() {
 	}
 }
 
-// lockDisk locks the disk too, while mu is locked. Sync may write the chunk before.
-func (w *databaseWriter) lockDisk() {
-	w.mu.Unlock()
-	w.disk.Lock()
-	w.mu.Lock()
-}
-
-// writeChunk writes the open chunk. An error is err then, and says that all of it is missing. beside says that Write may go on
-// meanwhile.
-func (w *databaseWriter) writeChunk(beside bool) {
-	w.lockDisk()
-	defer w.disk.Unlock()
-	w.flush(beside)
-}
-
-// flush does what writeChunk does while the disk and mu are locked.
-func (w *databaseWriter) flush(beside bool) {
-	if w.err != nil || w.closed {
-		return
-	}
+// Flush implements output.Layout.
+func (w *databaseWriter) Flush(beside bool) {
 	w.addRows()
 	c := w.chunk
 	if len(c.pages.Bytes) == 0 {
@@ -283,116 +241,55 @@ func (w *databaseWriter) flush(beside bool) {
 		}
 		w.chunk.reset(next)
 	}
-	for _, s := range w.sources {
-		s.taken = s.messages
-	}
 	reserve := sqlite.IndexSize(taken.times.n, taken.messageLeaves) + w.embedSize + databaseReserve
-	w.mu.Unlock()
-
-	err := w.file.Reserve(reserve)
-	if err == nil {
-		err = w.file.Append(c.pages.Bytes)
-	}
-
-	w.mu.Lock()
+	err := w.part.Put(func() error {
+		if err := w.part.File.Reserve(reserve); err != nil {
+			return err
+		}
+		return w.part.File.Append(c.pages.Bytes)
+	})
 	if beside {
 		w.spare = c
 	}
 	if err != nil {
-		w.fail(err, c)
+		w.part.Fail(err, c.span, w.chunk.span)
+		w.forget()
 		return
 	}
 	w.written = taken
-	for _, s := range w.sources {
-		s.written = s.taken
-	}
+	w.part.Keep(c.span)
 	c.reset(next)
 }
 
-// fail ends the writing: what is not in the file is missing. lost is the chunk that is in no place any more.
-func (w *databaseWriter) fail(cause error, lost *pageChunk) {
-	missing := &codec.MissingError{Path: w.file.Path(), Err: cause}
-	for _, s := range w.sources {
-		if n := s.messages - s.written; n > 0 {
-			missing.Topics = append(missing.Topics, codec.TopicInfo{Channel: s.channel, MessageCount: n})
-		}
-		s.messages = s.written
-	}
-	open := w.chunk
-	switch {
-	case lost.messages == 0:
-		lost = open
-	case open.messages == 0:
-		open = lost
-	}
-	missing.Start, missing.End = min(lost.start, open.start), max(lost.end, open.end)
+// forget forgets what is not in the file.
+func (w *databaseWriter) forget() {
 	w.added = w.written
 	w.tables.messages.Truncate(w.added.messageLeaves)
 	w.tables.topics.Truncate(w.added.topicLeaves)
 	w.tables.definitions.Truncate(w.added.definitionLeaves)
 	w.chunk.reset(w.nextPage())
-	w.err, w.told = missing, false
 }
 
 // nextPage returns the number of the page behind the file's last one.
-func (w *databaseWriter) nextPage() uint32 { return uint32(w.file.Size()/sqlite.PageSize) + 1 }
+func (w *databaseWriter) nextPage() uint32 { return uint32(w.part.File.Size()/sqlite.PageSize) + 1 }
 
 // Sync implements output.Part.
-func (w *databaseWriter) Sync() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.writeChunk(true)
-	if w.err != nil || w.closed {
-		return w.ended()
-	}
-	w.mu.Unlock()
-	err := w.file.Sync()
-	w.mu.Lock()
-	if err != nil && w.err == nil {
-		w.err = &codec.MissingError{Path: w.file.Path(), Err: fmt.Errorf("put it on the disk: %w", err)}
-	}
-	return w.ended()
-}
+func (w *databaseWriter) Sync() error { return w.part.Sync() }
 
 // Complete implements output.Part.
-func (w *databaseWriter) Complete(durable bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lockDisk()
-	defer w.disk.Unlock()
-	before, told := w.err, w.told
-	w.err = nil
-	w.flush(false) // after an error of syncing there may be something
-	last := w.err
-	w.file.Release()
-	w.note(before)
-	w.note(last)
-	w.err = nil
-	w.flush(false) // rows of topics whose chunk was lost
-	w.closed, w.err = true, cmp.Or(before, last)
-	w.chunk, w.spare = nil, nil
-	err := last
-	if err == nil && !told {
-		err = before
+func (w *databaseWriter) Complete(durable bool) error { return w.part.Complete(durable) }
+
+// Note implements output.Layout.
+func (w *databaseWriter) Note(e codec.Event) {
+	if m, err := codec.EventMessage(e); err == nil {
+		w.append(w.source(m.Channel), m)
 	}
-	if unable := w.finish(durable); unable != nil {
-		return errors.Join(err, fmt.Errorf("complete %s: %w; it is readable nevertheless", w.file.Path(), unable))
-	}
-	w.complete = true
-	return err
 }
 
-// note writes what the recording itself is to say of missing messages. It is returned, too, so that it need not succeed.
-func (w *databaseWriter) note(err error) {
-	var missing *codec.MissingError
-	if !errors.As(err, &missing) || missing.Count() == 0 {
-		return
-	}
-	w.err = nil
-	if m, err := codec.EventMessage(missing.Event()); err == nil {
-		w.append(w.source(m.Channel), m)
-		w.flush(false)
-	}
+// Release implements output.Layout.
+func (w *databaseWriter) Release() {
+	w.Flush(false) // rows of topics whose chunk was lost
+	w.chunk, w.spare = nil, nil
 }
 
 // The tables as rosbag2_storage_sqlite3 creates them. Type hashes and definitions came with schema version 4.
@@ -406,19 +303,19 @@ const (
 	createIndex       = "CREATE INDEX timestamp_idx ON messages (timestamp ASC)"
 )
 
-// finish writes everything that follows the messages, and the first page.
-func (w *databaseWriter) finish(durable bool) error {
+// Finish implements output.Layout: it writes everything that follows the messages, and the first page.
+func (w *databaseWriter) Finish(durable bool) error {
 	err := w.finishTables()
 	if err != nil {
-		_ = w.file.Abandon()
+		_ = w.part.File.Abandon()
 		return err
 	}
-	return w.file.Complete(durable)
+	return w.part.File.Complete(durable)
 }
 
 func (w *databaseWriter) finishTables() error {
-	info := w.info()
-	info.Path = w.file.Path()
+	info := w.byRow(w.part.Written(Name))
+	info.Path = w.part.File.Path()
 	described := w.describe(info)
 	text, err := described.format(false)
 	if err != nil {
@@ -426,7 +323,7 @@ func (w *databaseWriter) finishTables() error {
 	}
 	p := &sqlite.Pages{First: w.nextPage()}
 	flush := func() error {
-		err := w.file.Append(p.Bytes)
+		err := w.part.File.Append(p.Bytes)
 		p.First, p.Bytes = p.Next(), p.Bytes[:0]
 		return err
 	}
@@ -465,39 +362,25 @@ func (w *databaseWriter) finishTables() error {
 		err = flush()
 	}
 	if err == nil {
-		err = w.file.WriteAt(sqlite.Header(p.First-1, objects), 0)
+		err = w.part.File.WriteAt(sqlite.Header(p.First-1, objects), 0)
 	}
 	return err
 }
 
 // Info implements output.Part.
-func (w *databaseWriter) Info() *codec.Info {
-	w.disk.Lock()
-	defer w.disk.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.info()
-}
+func (w *databaseWriter) Info() *codec.Info { return w.byRow(w.part.Info(Name)) }
 
-func (w *databaseWriter) info() *codec.Info {
-	info := &codec.Info{
-		Format: Name, Path: w.file.Path(), Size: w.file.Size(), MessageCount: uint64(w.written.times.n),
-		StartTime: w.written.start, EndTime: w.written.end, Complete: w.complete,
-	}
-	if !w.complete {
-		info.Path += codec.ActiveSuffix
-	}
+// byRow has info tell of the topics that the database has, in place of its channels.
+func (w *databaseWriter) byRow(info *codec.Info) *codec.Info {
+	info.Topics = nil
 	for _, row := range w.rows {
 		channel := row.channel
 		channel.QoS = slices.Clone(channel.QoS)
 		info.Topics = append(info.Topics, codec.TopicInfo{Channel: &channel})
 	}
 	for _, s := range w.sources {
-		info.Topics[s.row.id-1].MessageCount += s.written
+		info.Topics[s.row.id-1].MessageCount += s.Written()
 	}
-	info.Files = []codec.FileInfo{{
-		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
-	}}
 	return info
 }
 

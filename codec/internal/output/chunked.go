@@ -62,7 +62,7 @@ type Layout interface {
 	Note(codec.Event)
 	// Finish writes what follows the chunks, and what is in front of them.
 	Finish(durable bool) error
-	// Release lets go of the memory of chunks. There is no message any more.
+	// Release lets go of the memory of chunks. There is no message any more, but there may be something else to write that was lost.
 	Release()
 }
 
@@ -175,8 +175,8 @@ func (c *Chunked) finish(durable bool) error {
 	c.File.Release()
 	c.note(before)
 	c.note(last)
-	c.closed, c.err = true, cmp.Or(before, last)
 	c.layout.Release()
+	c.closed, c.err = true, cmp.Or(before, last)
 	err := last
 	if err == nil && !told {
 		err = before
