@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -13,14 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/disktest"
+	"tapedeck/codec/internal/output"
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
 )
@@ -285,70 +283,27 @@ func TestWriteErrors(t *testing.T) {
 	require.EqualValues(t, 1_600_000_000, readerOf(t, disk.Files()["a.log"]).Header().Date)
 }
 
-// Whatever the disk fails at, once or for good: what is read is what was written, without what is said to be missing.
 func TestDiskErrors(t *testing.T) {
-	log := newLog(t, UE4).drive(30).data
-	messages, _ := read(t, readerOf(t, log), codec.Query{})
-	for _, forever := range []bool{false, true} {
-		for at := int64(1); ; at++ {
-			calls := atomic.Int64{}
-			disk := &disktest.Disk{Fail: func(_ string, n int) (int, error) {
-				if call := calls.Add(1); call == at || forever && call > at {
-					return max(n, 0) / 2, syscall.EIO
-				}
-				return 0, nil
-			}}
-			name := fmt.Sprintf("fails at call %d, forever: %v", at, forever)
-			missing := map[*codec.MissingError]bool{}
-			var mu sync.Mutex
-			note := func(err error) {
-				mu.Lock()
-				defer mu.Unlock()
-				if e := (*codec.MissingError)(nil); errors.As(err, &e) {
-					missing[e] = true
-				}
+	empty := newLog(t, UE4).data
+	f := disktest.Format{
+		First: "a.log",
+		Create: func(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+			o.ChunkSize = 100
+			return createOn(s, path, o)
+		},
+		Open: func(t testing.TB, _ string, content []byte) (codec.Reader, error) {
+			if len(content) < len(empty) { // not even the header could be written
+				content = empty
 			}
-			w, err := createOn(disk, "a.log", codec.CreateOptions{ChunkSize: 100, Completed: func(_ codec.FileInfo, err error) { note(err) }})
-			require.NoError(t, err)
-			c := newChannel(header, UE4)
-			taken := 0
-			for i, m := range messages {
-				err := w.Write(&codec.Message{Channel: c, LogTime: m.time, Data: m.data})
-				if err == nil {
-					taken++
-				} else {
-					require.ErrorIs(t, err, syscall.EIO)
-					_ = w.Split()
-				}
-				note(err)
-				if i%10 == 5 {
-					note(w.Sync())
-				}
-				if i == 20 {
-					_ = w.Split()
-				}
-			}
-			note(w.Close())
-			lost := 0
-			for e := range missing {
-				lost += int(e.Count())
-			}
-			got := 0
-			for path, data := range disk.Files() {
-				if forever && len(data) < 34 {
-					continue // not even the header could be written
-				}
-				all, end := read(t, readerOf(t, data), codec.Query{})
-				require.Equal(t, io.EOF, end, path)
-				got += len(all)
-			}
-			require.Equal(t, taken-lost, got, name)
-			if calls.Load() < at {
-				require.Greater(t, at, int64(20), "it was tried at all")
-				break
-			}
-		}
+			return readerOf(t, content), nil
+		},
 	}
+	c := newChannel(header, UE4)
+	messages, _ := read(t, readerOf(t, newLog(t, UE4).drive(30).data), codec.Query{})
+	for _, m := range messages {
+		f.Messages = append(f.Messages, codec.Message{Channel: c, LogTime: m.time, Data: m.data})
+	}
+	f.TestErrors(t)
 }
 
 // Sync may be called beside Write.

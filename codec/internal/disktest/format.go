@@ -24,6 +24,10 @@ type Format struct {
 	Silent   *codec.Channel
 	Create   func(s output.System, path string, o codec.CreateOptions) (*output.Recording, error)
 	Open     func(t testing.TB, name string, content []byte) (codec.Reader, error)
+	// Messages are what TestErrors writes, of one channel; by default there are 40 with 50 bytes each.
+	Messages []codec.Message
+	// Spared, unless nil, says which files TestErrors has not fail.
+	Spared func(path string) bool
 	// Uncertain says that what a crash left of the last write may be read as damage, and not just zeros in its midst.
 	Uncertain bool
 }
@@ -67,7 +71,10 @@ func (f Format) TestErrors(t *testing.T) {
 // testError has the disk fail at one operation, or from it on. It is false when there is none.
 func (f Format) testError(t *testing.T, at int64, forever bool) bool {
 	calls := atomic.Int64{}
-	disk := &Disk{Fail: func(_ string, n int) (int, error) {
+	disk := &Disk{Fail: func(path string, n int) (int, error) {
+		if f.Spared != nil && f.Spared(path) {
+			return n, nil
+		}
 		if call := calls.Add(1); call == at || forever && call > at {
 			return max(n, 0) / 2, syscall.EIO
 		}
@@ -88,12 +95,15 @@ func (f Format) testError(t *testing.T, at int64, forever bool) bool {
 		require.Empty(t, disk.Files(), "nothing is left")
 		return true
 	}
-	c := f.Channels[0]
+	messages := f.Messages
+	for i := int64(0); i < 40 && f.Messages == nil; i++ {
+		messages = append(messages, codec.Message{Channel: f.Channels[0], LogTime: i + 1, Data: make([]byte, 50)})
+	}
 	var taken []int64
-	for i := int64(1); i <= 40; i++ {
-		err := w.Write(&codec.Message{Channel: c, LogTime: i, Data: make([]byte, 50)})
+	for i := range messages {
+		err := w.Write(&messages[i])
 		if err == nil {
-			taken = append(taken, i)
+			taken = append(taken, messages[i].LogTime)
 		} else {
 			require.ErrorIs(t, err, syscall.EIO)
 			require.ErrorContains(t, err, "look at the disk")
@@ -115,13 +125,19 @@ func (f Format) testError(t *testing.T, at int64, forever bool) bool {
 	}
 	var got []int64
 	for path, content := range disk.Files() {
+		if f.Spared != nil && f.Spared(path) {
+			continue
+		}
 		r, err := f.Open(t, path, content)
 		require.NoError(t, err, name)
+		info, err := r.Info()
+		require.NoError(t, err, name)
+		require.True(t, info.Complete || strings.HasSuffix(path, codec.ActiveSuffix), name)
 		all, err := readAll(t, r, codec.Query{})
 		require.NoError(t, err, name)
 		require.NoError(t, r.Close())
 		for _, m := range all {
-			if m.Channel.Topic == c.Topic { // there may be events
+			if m.Channel.Topic == messages[0].Channel.Topic { // there may be events
 				got = append(got, m.LogTime)
 			}
 		}
