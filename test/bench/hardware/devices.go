@@ -25,7 +25,6 @@ import (
 const (
 	cameras         = 3
 	width, height   = 640, 480
-	mavlinkPort     = 14599
 	picturesInAFilm = 30
 )
 
@@ -33,6 +32,7 @@ const (
 type devices struct {
 	folder         string // with the films of cameras
 	rate, pictures int    // a second
+	autopilot      int    // the UDP port that it sends to
 	arms           [2]realmantest.Arm
 	stop           chan struct{}
 	done           sync.WaitGroup
@@ -57,7 +57,13 @@ func newDevices(folder string, rate, pictures int) (*devices, error) {
 			return nil, err
 		}
 	}
-	conn, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", mavlinkPort))
+	free, err := net.ListenUDP("udp", nil)
+	if err != nil {
+		return nil, err
+	}
+	d.autopilot = free.LocalAddr().(*net.UDPAddr).Port
+	free.Close()
+	conn, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", d.autopilot))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +135,7 @@ camera_publisher:
     loop: true
     rate: %d.0
     cameras:
-`, mavlinkPort, d.arms[0].Host(), d.arms[0].Port(), d.rate, d.arms[1].Host(), d.arms[1].Port(), time.Second/time.Duration(d.rate), d.pictures)
+`, d.autopilot, d.arms[0].Host(), d.arms[0].Port(), d.rate, d.arms[1].Host(), d.arms[1].Port(), time.Second/time.Duration(d.rate), d.pictures)
 	for i := range cameras {
 		text += fmt.Sprintf("      camera_%d: {device: %s}\n", i, d.film(i))
 	}
