@@ -29,9 +29,12 @@ type line struct {
 	clock  *publish.Topic // nil: none
 	tick   int64          // what it showed last
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards what follows; held while a subscriber holds publishing up
 	stations []*station
 	ignored  map[uint8]bool // systems that nobody asked for
+
+	adding sync.Mutex // guards out
+	out    []*outlets // of the stations
 }
 
 // station is a vehicle of a line.
@@ -84,11 +87,16 @@ func (l *line) add(name string, o *hardware.Vehicle) (*station, error) {
 		s.disconnect(time.Now().UnixNano())
 	}
 	l.stations = append(l.stations, s)
+	l.adding.Lock()
+	defer l.adding.Unlock()
+	l.out = append(l.out, out)
 	return s, nil
 }
 
 // run publishes what comes until ctx or a log ends.
 func (l *line) run(ctx context.Context) error {
+	// Publishing what a log has waits for subscribers that are behind, which may be for ever.
+	defer context.AfterFunc(ctx, l.hangUp)()
 	if l.link.IsLog() {
 		if err := l.await(ctx, l.stations); err != nil {
 			return err
@@ -97,18 +105,40 @@ func (l *line) run(ctx context.Context) error {
 	if err := l.link.Run(ctx, func(f *mavlink.Frame) { l.handle(ctx, f) }); err != nil {
 		return err
 	}
-	if !l.link.IsLog() || ctx.Err() != nil || l.o.AckTimeout == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, l.o.AckTimeout)
-	defer cancel()
-	for _, s := range l.stations {
-		if err := s.out.flush(ctx); err != nil {
-			l.node.Log(bridge.Warn, "%v", err)
-			break
-		}
+	if l.link.IsLog() {
+		publish.Flush(ctx, l.node, l.offers(), l.o.AckTimeout)
 	}
 	return nil
+}
+
+// offers returns what all topics of the vehicles offer.
+func (l *line) offers() (list []publish.Offer) {
+	l.adding.Lock()
+	defer l.adding.Unlock()
+	for _, o := range l.out {
+		list = append(list, o.offers()...)
+	}
+	return list
+}
+
+// hangUp ends publishing.
+func (l *line) hangUp() {
+	l.adding.Lock()
+	for _, o := range l.out {
+		o.failed.Store(true) // on purpose
+	}
+	l.adding.Unlock()
+	publish.Close(l.offers())
+}
+
+// summary says what was read and published.
+func (l *line) summary() string {
+	s := l.link.Statistics()
+	var published uint64
+	for _, o := range l.out {
+		published += o.sent
+	}
+	return fmt.Sprintf("%s: %d frames, %d bad ones, %d messages published", l.source, s.Received, s.BadChecksum, published)
 }
 
 // await waits for subscribers of vehicles whose topics are new.
@@ -118,7 +148,7 @@ func (l *line) await(ctx context.Context, list []*station) error {
 		offers = append(offers, s.out.offers()...)
 	}
 	if l.o.AwaitSubs {
-		if err := awaitSubscribers(ctx, l.node, offers); err != nil {
+		if err := publish.AwaitSubscribers(ctx, l.node, offers); err != nil {
 			return err
 		}
 	}
@@ -230,25 +260,4 @@ func (l *line) close() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// awaitSubscribers waits until each topic has a subscriber.
-func awaitSubscribers(ctx context.Context, node bridge.Node, list []publish.Offer) error {
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	for told := time.Now(); ; {
-		i := slices.IndexFunc(list, func(o publish.Offer) bool { return o.Subscribers() == 0 })
-		if i < 0 {
-			return nil
-		}
-		if time.Since(told) > 5*time.Second {
-			told = time.Now()
-			node.Log(bridge.Info, "waiting for a subscriber of %s", list[i].Topic())
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-poll.C:
-		}
-	}
 }

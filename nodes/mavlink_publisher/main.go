@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"time"
@@ -43,7 +44,13 @@ func run(ctx context.Context, in *config.Input, o *options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	return p.run(ctx)
+	if err := p.run(ctx); err != nil {
+		return err
+	}
+	for _, l := range p.lines {
+		fmt.Println(l.summary())
+	}
+	return nil
 }
 
 // group returns the vehicles of each source. Vehicles of one source agree on how it is listened to. The error is one of usage.

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path"
 	"strings"
+	"sync/atomic"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -19,7 +19,8 @@ type outlets struct {
 	node   bridge.Node
 	name   string                     // of the vehicle
 	topics [topicCount]*publish.Topic // nil: ROS 2 has not its type
-	failed bool                       // publishing did, and that was told
+	failed atomic.Bool                // publishing did, and that was told
+	sent   uint64                     // messages
 }
 
 // newOutlets advertises the topics of a vehicle: all of them reliably if reliable says so. With whole, publishing waits for reliable
@@ -56,8 +57,9 @@ func (o *outlets) send(t topic, m msgs.Message) {
 	if o.topics[t] == nil {
 		return
 	}
-	if err := o.topics[t].Send(m); err != nil && !o.failed {
-		o.failed = true
+	if err := o.topics[t].Send(m); err == nil {
+		o.sent++
+	} else if !o.failed.Swap(true) {
 		o.log(bridge.Error, "%v", err)
 	}
 }
@@ -65,16 +67,6 @@ func (o *outlets) send(t topic, m msgs.Message) {
 // log implements outlet.
 func (o *outlets) log(level bridge.LogLevel, format string, args ...any) {
 	o.node.Log(level, "%s: %s", o.name, fmt.Sprintf(format, args...))
-}
-
-// flush waits until reliable subscribers have everything.
-func (o *outlets) flush(ctx context.Context) error {
-	for _, t := range o.offers() {
-		if err := t.Flush(ctx); err != nil {
-			return fmt.Errorf("subscribers have not acknowledged everything: %w", err)
-		}
-	}
-	return nil
 }
 
 // offers returns what the topics offer to subscribers.

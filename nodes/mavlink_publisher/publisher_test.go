@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,7 +39,8 @@ type logWriter struct {
 	now  int64 // ns since the Unix epoch
 
 	statuses []diag.DiagnosticStatus // at the end of run
-	lines    []string                // that were logged
+	summary  string
+	lines    []string // that were logged
 }
 
 func newLogWriter(t *testing.T) *logWriter {
@@ -121,7 +124,7 @@ func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[
 	p, err := newPublisher(logged, time.Now(), &o, groups)
 	require.NoError(t, err)
 	require.NoError(t, p.run(t.Context()))
-	w.statuses = p.statuses()
+	w.statuses, w.summary = p.statuses(), p.lines[0].summary()
 	require.NoError(t, p.close())
 	require.Eventually(t, func() bool {
 		mu.Lock()
@@ -162,6 +165,7 @@ func TestSystemsOfALog(t *testing.T) {
 	w.say(3, 1, &common.MessageAttitude{})
 	o := logOptions()
 	_, offered := w.run(o, map[string]int{"/mavros/imu/data": 2, "/uas9/imu/data": 1}, entry{"mavros", &o.Vehicle})
+	require.Equal(t, w.file.Name()+": 9 frames, 0 bad ones, 5 messages published", w.summary)
 	require.Len(t, offered, 2*int(topicCount)+1)
 	for name, qos := range offered {
 		if name != "/diagnostics" { // nothing is lost however fast it goes
@@ -258,4 +262,70 @@ func TestSourcesThatAreNone(t *testing.T) {
 	o.Geoid = "/no/such/geoid.pgm"
 	_, err = newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
 	require.ErrorContains(t, err, "geoid.pgm")
+}
+
+// stuckNode has a subscriber that takes nothing.
+type stuckNode struct {
+	bridge.Node
+	begun chan struct{} // when publishing began to wait for it
+}
+
+type stuckPublisher struct {
+	bridge.Publisher
+	begun  chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (n *stuckNode) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publisher, error) {
+	p, err := n.Node.Advertise(topic, typeName, qos)
+	if topic != "mavros/state" {
+		return p, err
+	}
+	return &stuckPublisher{Publisher: p, begun: n.begun, closed: make(chan struct{})}, err
+}
+
+func (n *stuckNode) Log(level bridge.LogLevel, format string, args ...any) {
+	if level > bridge.Info {
+		panic(fmt.Sprintf(format, args...)) // there is nothing to warn of
+	}
+}
+
+func (p *stuckPublisher) Publish([]byte) error {
+	close(p.begun)
+	<-p.closed
+	return errors.New("it is closed")
+}
+
+func (p *stuckPublisher) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return p.Publisher.Close()
+}
+
+func TestEndWhileASubscriberIsStuck(t *testing.T) {
+	w := newLogWriter(t)
+	w.say(3, 1, arduPilot())
+	w.say(3, 1, &common.MessageAttitude{})
+	require.NoError(t, w.file.Close())
+	var network bridgetest.Network
+	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
+	require.NoError(t, err)
+	stuck := &stuckNode{Node: node, begun: make(chan struct{})}
+	o := logOptions()
+	o.AwaitSubs, o.Source = false, w.file.Name()
+	p, err := newPublisher(stuck, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- p.run(ctx) }()
+	<-stuck.begun
+	cancel()
+	select {
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(90 * time.Second):
+		t.Fatal("it does not end")
+	}
+	require.NoError(t, p.close())
+	require.NoError(t, node.Close())
 }

@@ -100,15 +100,17 @@ func (p *player) run(ctx context.Context) (err error) {
 		}
 	})
 	// A publisher blocks while a subscriber is behind, which may be for long.
-	defer p.publishers.close()
-	defer context.AfterFunc(ctx, p.publishers.close)()
+	end := func() { publish.Close(p.publishers.offers()) }
+	defer end()
+	defer context.AfterFunc(ctx, end)()
 	p.alarm.sharpen()
 	if err := p.engine.run(ctx); ctx.Err() != nil {
 		return nil // whatever ended because of that
 	} else if err != nil {
 		return err
 	}
-	return p.flush(ctx)
+	publish.Flush(ctx, p.node, p.publishers.offers(), p.options.AckTimeout)
+	return nil
 }
 
 // partOf returns the part of the recording that the service play asks for.
@@ -122,15 +124,11 @@ func (p *player) partOf(offset, duration time.Duration, until int64) (start, end
 
 // await waits until time may begin.
 func (p *player) await(ctx context.Context) error {
-	list := p.publishers.list()
+	offers := p.publishers.offers()
 	if p.options.AwaitSubs {
-		if err := awaitSubscribers(ctx, p.node, list); err != nil {
+		if err := publish.AwaitSubscribers(ctx, p.node, offers); err != nil {
 			return err
 		}
-	}
-	var offers []publish.Offer
-	for _, one := range list {
-		offers = append(offers, one.Offer)
 	}
 	missing, err := publish.AwaitMatches(ctx, p.node, p.opened, offers, p.options.MatchPatience)
 	if missing != nil {
@@ -222,17 +220,4 @@ func (p *player) show(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
-}
-
-// flush waits until reliable subscribers have everything.
-func (p *player) flush(ctx context.Context) error {
-	if p.options.AckTimeout == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, p.options.AckTimeout)
-	defer cancel()
-	if err := p.publishers.flush(ctx); err != nil {
-		p.node.Log(bridge.Warn, "%v", err)
-	}
-	return nil
 }

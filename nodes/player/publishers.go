@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
@@ -103,62 +100,18 @@ func (p *publisher) latchedDepth(c *codec.Channel) int {
 	return max(p.QoS.Depth, 1)
 }
 
-// list returns each publisher once, in the order of their topics.
-func (p publishers) list() []*publisher {
-	var list []*publisher
+// offers returns each publisher once, in the order of their topics.
+func (p publishers) offers() []publish.Offer {
+	once := map[*publisher]bool{}
+	var list []publish.Offer
 	for _, one := range p {
-		if !slices.Contains(list, one) {
-			list = append(list, one)
+		if !once[one] {
+			once[one] = true
+			list = append(list, one.Offer)
 		}
 	}
-	slices.SortFunc(list, func(a, b *publisher) int { return strings.Compare(a.Topic(), b.Topic()) })
+	slices.SortFunc(list, func(a, b publish.Offer) int { return strings.Compare(a.Topic(), b.Topic()) })
 	return list
-}
-
-// awaitSubscribers waits until each publisher has a subscriber.
-func awaitSubscribers(ctx context.Context, node bridge.Node, list []*publisher) error {
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	told := time.Now()
-	for {
-		var missing []string
-		for _, p := range list {
-			if p.Subscribers() == 0 {
-				missing = append(missing, p.Topic())
-			}
-		}
-		if missing == nil {
-			return nil
-		}
-		if time.Since(told) > 5*time.Second {
-			told = time.Now()
-			node.Log(bridge.Info, "waiting for subscribers of %s", strings.Join(missing, ", "))
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-poll.C:
-		}
-	}
-}
-
-// close has publishers that block fail. Each of them may take a second, for a subscriber that does not answer: they end together.
-func (p publishers) close() {
-	var closing sync.WaitGroup
-	for _, one := range p.list() {
-		closing.Go(func() { _ = one.Close() })
-	}
-	closing.Wait()
-}
-
-// flush waits until reliable subscribers have everything.
-func (p publishers) flush(ctx context.Context) error {
-	for _, one := range p.list() {
-		if err := one.Flush(ctx); err != nil {
-			return fmt.Errorf("subscribers have not acknowledged everything: %w", err)
-		}
-	}
-	return nil
 }
 
 // send publishes a message with its stamps moved as playingTime says.

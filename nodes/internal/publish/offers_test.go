@@ -1,0 +1,76 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+)
+
+func TestAwaitSubscribers(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	require.NoError(t, AwaitSubscribers(ctx, nil, []Offer{{Publisher: met{count: 1}}, {Publisher: met{count: 2}}}))
+	cancel()
+	require.ErrorIs(t, AwaitSubscribers(ctx, nil, []Offer{{Publisher: met{count: 1}}, {Publisher: met{}}}), context.Canceled)
+}
+
+// deaf is a publisher whose subscribers never acknowledge.
+type deaf struct{ bridge.Publisher }
+
+func (deaf) Flush(ctx context.Context) error {
+	<-ctx.Done()
+	return errors.New("no answer")
+}
+
+// lines counts what a node logs.
+type lines struct {
+	bridge.Node
+	count int
+}
+
+func (l *lines) Log(bridge.LogLevel, string, ...any) { l.count++ }
+
+func TestFlush(t *testing.T) {
+	var network bridgetest.Network
+	node, err := network.Open(bridge.Options{Name: "player"})
+	require.NoError(t, err)
+	defer node.Close()
+	said := &lines{Node: node}
+	list := []Offer{{Publisher: deaf{}}}
+	Flush(t.Context(), said, list, 0)
+	require.Zero(t, said.count, "nobody waits")
+	Flush(t.Context(), said, list, time.Millisecond)
+	require.Equal(t, 1, said.count)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	Flush(ctx, said, list, time.Hour)
+	require.Equal(t, 1, said.count, "it was ended")
+}
+
+// lingering is a publisher that closes once others do, too.
+type lingering struct {
+	bridge.Publisher
+	all *sync.WaitGroup
+}
+
+func (l *lingering) Close() error {
+	l.all.Done()
+	l.all.Wait()
+	return nil
+}
+
+func TestPublishersCloseTogether(*testing.T) {
+	var all sync.WaitGroup
+	var list []Offer
+	for range 3 {
+		all.Add(1)
+		list = append(list, Offer{Publisher: &lingering{all: &all}})
+	}
+	Close(list)
+}
