@@ -7,6 +7,7 @@ type Frame struct {
 	System    uint8
 	Component uint8
 	Sequence  uint8
+	V2        bool // of MAVLink 2
 
 	// Message is a pointer to a message type of gomavlib's dialect ardupilotmega, such as *common.MessageAttitude, or a
 	// *message.MessageRaw if its id is not in the dialect. It is the handler's to keep.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/bluenviron/gomavlib/v3"
+	"github.com/bluenviron/gomavlib/v3/pkg/frame"
 )
 
 // queueSize is how many frames may wait for the handler: more than ten seconds of a busy telemetry stream.
@@ -104,7 +105,8 @@ func (l *Link) receive(node *gomavlib.Node, s *sender, queue chan *Frame) {
 		case *gomavlib.EventParseError: // conn passes whole frames only
 			l.counts.change(func(s *Statistics) { s.Refused++ })
 		case *gomavlib.EventFrame:
-			f := &Frame{System: e.SystemID(), Component: e.ComponentID(), Sequence: e.Frame.GetSequenceNumber(),
+			_, v2 := e.Frame.(*frame.V2Frame)
+			f := &Frame{System: e.SystemID(), Component: e.ComponentID(), Sequence: e.Frame.GetSequenceNumber(), V2: v2,
 				Message: e.Message(), Received: l.options.Clock.Now()}
 			if f.System == l.options.System && f.Component == l.options.Component {
 				continue // our own, by broadcast

@@ -304,6 +304,7 @@ func TestLinksReceiveAndSayNothing(t *testing.T) {
 				for sequence := range 16 {
 					f := l.next()
 					require.Equal(t, uint8(16*int(ms)+sequence), f.Sequence)
+					require.True(t, f.V2)
 					require.Equal(t, address{1, 1}, address{f.System, f.Component})
 					require.True(t, f.Autopilot)
 					require.InDelta(t, time.Now().UnixNano(), f.Received, float64(patient))

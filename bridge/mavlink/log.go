@@ -52,7 +52,7 @@ func (l *logReader) next() (*Frame, error) {
 
 // decode returns the frame of a record.
 func (l *logReader) decode(record []byte, h header) (*Frame, error) {
-	f := &Frame{System: h.system, Component: h.component, Sequence: h.sequence,
+	f := &Frame{System: h.system, Component: h.component, Sequence: h.sequence, V2: h.v2,
 		Received: int64(binary.BigEndian.Uint64(record)) * 1e3}
 	// Capped, as gomavlib appends to payloads that are shorter than the message.
 	raw := &message.MessageRaw{ID: h.id, Payload: record[stampSize+h.start : stampSize+h.end : stampSize+h.end]}

@@ -84,9 +84,10 @@ func TestLogOfSamples(t *testing.T) {
 		name       string
 		good, bad  int
 		components []address
+		v2         bool
 	}{
 		{name: "dronekit_flight.tlog", good: 75477, bad: 1314, components: []address{{1, 1}, {51, 68}, {255, 0}}},
-		{name: "synthetic_px4_v2.tlog", good: 1660, components: []address{{1, 1}}},
+		{name: "synthetic_px4_v2.tlog", good: 1660, components: []address{{1, 1}}, v2: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			data, err := os.ReadFile(sample(t, test.name))
@@ -97,6 +98,7 @@ func TestLogOfSamples(t *testing.T) {
 			require.Len(t, frames, test.good)
 			got := make(map[[3]uint32]int)
 			for _, f := range frames {
+				require.Equal(t, test.v2, f.V2)
 				got[[3]uint32{uint32(f.System), uint32(f.Component), f.Message.GetID()}]++
 			}
 			require.Equal(t, want.good, got)

@@ -30,8 +30,8 @@ func (v *vehicle) systemTime(m *common.MessageSystemTime) {
 }
 
 // timesyncReply tells of a reply to a request.
-func (v *vehicle) timesyncReply(m *common.MessageTimesync, received int64) {
-	trip := received - m.Ts1
+func (v *vehicle) timesyncReply(m *common.MessageTimesync) {
+	trip := v.now - m.Ts1
 	if m.Tc1 <= 0 || trip < 0 || trip > longestTrip {
 		return
 	}

@@ -57,7 +57,7 @@ func (p *publisher) heartbeatStatus(s *station) diag.DiagnosticStatus {
 
 func (p *publisher) gpsStatus(s *station) diag.DiagnosticStatus {
 	height := "ellipsoid"
-	if s.noGeoid {
+	if s.noGeoid != 0 {
 		height = "mean sea level: there is no geoid"
 	}
 	status := p.diagnostics.Status(s.name+": GPS", "fix",

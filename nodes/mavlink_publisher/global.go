@@ -24,8 +24,9 @@ type globe struct {
 	hasRaw     bool    // a GPS_RAW_INT has come
 	satellites int     // of the last one; -1: not known
 	undulation float64 // of the geoid as the GPS receiver has it, in m; NaN: it does not tell
-	noGeoid    bool    // altitudes are above mean sea level, for lack of a geoid
+	noGeoid    int64   // since when altitudes are above mean sea level for lack of a geoid, in ns since the Unix epoch; 0: they are not
 	plane      *tangentPlane
+	planeGeoid float64 // height of mean sea level above the ellipsoid at its origin, in m
 
 	receiver    sensor_msgs.NavSatFix // of the last GPS_RAW_INT
 	receiverRaw mavros_msgs.GPSRAW
@@ -120,13 +121,15 @@ func (v *vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	fixed := fix.Status.Status >= sensor_msgs.NavSatStatus_STATUS_FIX
 	if v.plane == nil && fixed {
 		v.plane = newTangentPlane(fix.Latitude, fix.Longitude, fix.Altitude)
+		v.planeGeoid = fix.Altitude - float64(m.Alt)/1e3
 	}
 	if v.plane == nil || m.Lat == 0 && m.Lon == 0 {
 		return
 	}
 	o := &v.globe.odometry
 	o.Header, o.ChildFrameId = v.header(v.o.MapFrame), v.o.BaseFrame
-	o.Pose.Pose.Position = v.plane.place(fix.Latitude, fix.Longitude, fix.Altitude).point()
+	// Heights are those above the sea, moved: what is known of the geoid may change.
+	o.Pose.Pose.Position = v.plane.place(fix.Latitude, fix.Longitude, float64(m.Alt)/1e3+v.planeGeoid).point()
 	o.Pose.Pose.Orientation = geometry_msgs.Quaternion{W: 1} // with a covariance that says that it is not known
 	if v.oriented {
 		o.Pose.Pose.Orientation = v.orientation.message()
@@ -150,19 +153,26 @@ func (v *vehicle) setPlace(fix *sensor_msgs.NavSatFix, lat, lon, alt int32) {
 
 // geoidHeight returns the height of mean sea level above the ellipsoid in m: as the GPS receiver has it, else the geoid's, else 0.
 func (v *vehicle) geoidHeight(latitude, longitude float64) float64 {
-	if !math.IsNaN(v.undulation) {
+	switch {
+	case !math.IsNaN(v.undulation):
+		v.noGeoid = 0
 		return v.undulation
-	}
-	v.noGeoid = v.geoid == nil
-	if v.noGeoid {
-		v.once(bridge.Warn, "altitudes are published above mean sea level rather than above the ellipsoid: the autopilot does not tell the latter, and "+
-			"there is no geoid; install GeographicLib's egm96-5 (geographiclib-get-geoids egm96-5) or name the file with geoid")
+	case latitude == 0 && longitude == 0: // no place is known
+		return 0
+	case v.geoid == nil:
+		if v.noGeoid == 0 {
+			v.noGeoid = v.now
+		}
+		if v.hasRaw || !v.comes(v.noGeoid) { // else the receiver may still tell
+			v.once(bridge.Warn, "altitudes are published above mean sea level rather than above the ellipsoid: the autopilot does not tell the latter, and "+
+				"there is no geoid; install GeographicLib's egm96-5 (geographiclib-get-geoids egm96-5) or name the file with geoid")
+		}
 		return 0
 	}
 	height, err := v.geoid.above(latitude, longitude)
 	if err != nil {
 		v.once(bridge.Error, "altitudes are published above mean sea level: %v", err)
-		v.noGeoid = true
+		v.noGeoid = v.now
 	}
 	return height
 }

@@ -87,9 +87,30 @@ func TestGlobalPosition(t *testing.T) {
 	require.EqualValues(t, 0, fix.Status.Status)
 	require.Equal(t, -1.0, fix.PositionCovariance[0])
 	require.Len(t, s.heard[globalLocal], 1)
-	require.Equal(t, []string{s.lines[0]}, s.lines)
+	require.Empty(t, s.lines, "a receiver may come")
+	s.now += lasting
+	s.say(place(473977418, 85455939, 488000))
+	require.Len(t, s.lines, 1)
 	require.Contains(t, s.lines[0], "there is no geoid")
-	require.True(t, s.noGeoid)
+	require.NotZero(t, s.noGeoid)
+}
+
+// The receiver tells how far the ellipsoid is from the sea after the estimator has begun, and not before it has a fix.
+func TestEllipsoidThatComesLate(t *testing.T) {
+	s := newStage(t)
+	place := &ardupilotmega.MessageGlobalPositionInt{Lat: 473977418, Lon: 85455939, Alt: 488000}
+	s.say(&common.MessageGpsRawInt{FixType: 1})
+	require.Empty(t, s.lines)
+	s = newStage(t)
+	s.say(place, &common.MessageGpsRawInt{FixType: 3, Lat: 473977418, Lon: 85455939, Alt: 488000, AltEllipsoid: 535400}, place)
+	require.Empty(t, s.lines)
+	require.Zero(t, s.noGeoid, "it is told of no longer")
+	var fix sensor_msgs.NavSatFix
+	s.hear(globalFix, 1, &fix)
+	require.InDelta(t, 535.4, fix.Altitude, 1e-9)
+	var local nav_msgs.Odometry
+	s.hear(globalLocal, 1, &local)
+	require.InDelta(t, 0, local.Pose.Pose.Position.Z, 1e-6, "the vehicle has not moved")
 }
 
 func TestGeoidOfAVehicle(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 	centidegree  = 1e-2           // degrees
 )
 
-// imuSource is a message that tells what an IMU measures. The greatest that comes counts.
+// imuSource is a message that tells what an IMU measures. The greatest that comes is published.
 type imuSource int
 
 const (
@@ -30,9 +30,12 @@ const (
 
 // inertial is what an autopilot says of its attitude and of the sensors in it.
 type inertial struct {
-	source      imuSource
-	highresBaro bool // pressures come with HIGHRES_IMU
-	quaternions bool // attitudes come as ATTITUDE_QUATERNION
+	source imuSource
+
+	// When these came last, in ns since the Unix epoch.
+	sourceAt    int64
+	highresBaro int64 // a pressure with HIGHRES_IMU
+	quaternions int64 // ATTITUDE_QUATERNION
 
 	oriented    bool       // an attitude has come
 	orientation quaternion // FLU in ENU
@@ -61,13 +64,13 @@ func diagonal(stdev float64) [9]float64 {
 }
 
 func (v *vehicle) attitude(m *common.MessageAttitude) {
-	if !v.quaternions {
+	if !v.comes(v.quaternions) {
 		v.sendAttitude(fromEuler(m.Roll, m.Pitch, m.Yaw), newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
 	}
 }
 
 func (v *vehicle) attitudeQuaternion(m *common.MessageAttitudeQuaternion) {
-	v.quaternions = true
+	v.quaternions = v.now
 	v.sendAttitude(newQuaternion(m.Q1, m.Q2, m.Q3, m.Q4), newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
 }
 
@@ -79,10 +82,13 @@ func (v *vehicle) sendAttitude(q quaternion, rates vector) {
 	v.out.send(imuData, &v.data)
 }
 
-// prefers says whether a source of the IMU is the best that comes.
+// prefers says whether a source of the IMU, which has just come, is the best that comes.
 func (v *vehicle) prefers(s imuSource) bool {
-	v.source = max(v.source, s)
-	return s == v.source
+	if s < v.source && v.comes(v.sourceAt) {
+		return false
+	}
+	v.source, v.sourceAt = s, v.now
+	return true
 }
 
 func (v *vehicle) highresIMU(m *common.MessageHighresImu) {
@@ -95,15 +101,14 @@ func (v *vehicle) highresIMU(m *common.MessageHighresImu) {
 		return
 	}
 	has := func(bits ardupilotmega.HIGHRES_IMU_UPDATED_FLAGS) bool { return m.FieldsUpdated&bits == bits }
-	if has(acceleration) || has(rates) {
-		v.source = highresIMU
+	if (has(acceleration) || has(rates)) && v.prefers(highresIMU) {
 		v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro), newVector(m.Xacc, m.Yacc, m.Zacc), has(rates), has(acceleration))
 	}
 	if has(field) {
 		v.sendField(newVector(m.Xmag, m.Ymag, m.Zmag).scale(gauss))
 	}
 	if has(ardupilotmega.HIGHRES_IMU_UPDATED_ABS_PRESSURE) {
-		v.highresBaro = true
+		v.highresBaro = v.now
 		v.sendPressure(imuStaticPressure, m.AbsPressure)
 	}
 	if has(ardupilotmega.HIGHRES_IMU_UPDATED_DIFF_PRESSURE) {
@@ -124,7 +129,7 @@ func (v *vehicle) scaledIMU(m *common.MessageScaledImu) {
 }
 
 func (v *vehicle) rawIMU(m *common.MessageRawImu) {
-	if m.Id != 0 || !v.prefers(rawIMU) {
+	if m.Id != 0 || v.heartbeat == 0 || !v.prefers(rawIMU) { // the first heartbeat tells its units
 		return
 	}
 	var unit float64
@@ -143,7 +148,7 @@ func (v *vehicle) rawIMU(m *common.MessageRawImu) {
 }
 
 func (v *vehicle) scaledPressure(m *common.MessageScaledPressure) {
-	if v.highresBaro {
+	if v.comes(v.highresBaro) {
 		return
 	}
 	v.sendTemperature(imuBaroTemperature, float64(m.Temperature)*centidegree)

@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/sensor_msgs"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
 // TestAttitude has the vehicle's forward and up in ENU for attitudes in NED.
@@ -76,7 +78,7 @@ func TestRawIMU(t *testing.T) {
 			s := newStage(t)
 			s.say(raw)
 			require.Empty(t, s.heard, "the autopilot is not known")
-			require.Len(t, s.lines, 1)
+			require.Empty(t, s.lines, "it will be")
 			s.say(test.heartbeat, raw, &common.MessageRawImu{Id: 1}, &common.MessageAttitude{})
 			require.Len(t, s.heard[imuRaw], 1)
 			var imu sensor_msgs.Imu
@@ -91,6 +93,41 @@ func TestRawIMU(t *testing.T) {
 			require.Empty(t, s.heard[imuTemperature], "0 is none")
 		})
 	}
+}
+
+func TestRawIMUInUnknownUnits(t *testing.T) {
+	s := newStage(t)
+	s.say(&ardupilotmega.MessageHeartbeat{}, &common.MessageRawImu{}, &common.MessageRawImu{})
+	require.Empty(t, s.heard[imuRaw])
+	require.Len(t, s.lines, 1)
+}
+
+// What is preferred may end without the vehicle.
+func TestPreferredMessagesThatEnd(t *testing.T) {
+	s := newStage(t)
+	poorer := []message.Message{
+		&common.MessageAttitude{}, &common.MessageScaledImu{}, &common.MessageScaledPressure{}, &common.MessageLocalPositionNed{},
+		&common.MessageSysStatus{}, &common.MessageRcChannelsRaw{},
+	}
+	s.say(arduPilot(), &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageHighresImu{FieldsUpdated: 0x1fff}, &common.MessageLocalPositionNedCov{},
+		&common.MessageBatteryStatus{}, &common.MessageRcChannels{Chancount: 18})
+	s.say(poorer...)
+	counts := func() (list []int) {
+		for _, topic := range []topic{imuData, imuRaw, imuStaticPressure, localOdometry, batteryState, rcIn} {
+			list = append(list, len(s.heard[topic]))
+		}
+		return list
+	}
+	require.Equal(t, []int{1, 1, 1, 1, 1, 1}, counts())
+	for range int(lasting / silence) {
+		s.now += silence - 1e6
+		s.say(arduPilot())
+	}
+	s.say(poorer...)
+	require.Equal(t, []int{2, 2, 2, 2, 2, 2}, counts())
+	var received mavros_msgs.RCIn
+	s.hear(rcIn, -1, &received)
+	require.Len(t, received.Channels, 8)
 }
 
 func TestSourcesOfTheIMU(t *testing.T) {

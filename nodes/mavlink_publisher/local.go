@@ -12,7 +12,7 @@ import (
 
 // local is what an autopilot says of where it is from its origin.
 type local struct {
-	plain, covariant bool // LOCAL_POSITION_NED, LOCAL_POSITION_NED_COV come
+	plain, covariant int64 // when LOCAL_POSITION_NED and LOCAL_POSITION_NED_COV came last, in ns since the Unix epoch
 
 	odometry     nav_msgs.Odometry
 	external     nav_msgs.Odometry // of ODOMETRY
@@ -27,10 +27,10 @@ func (v *vehicle) localPositionNED(m *common.MessageLocalPositionNed) {
 	if !v.setLocal(newVector(m.X, m.Y, m.Z), newVector(m.Vx, m.Vy, m.Vz)) {
 		return
 	}
-	v.plain = true
+	v.plain = v.now
 	o := &v.local.odometry
 	o.Pose.Covariance, o.Twist.Covariance = unknown(), unknown()
-	if !v.covariant {
+	if !v.comes(v.covariant) {
 		v.out.send(localOdometry, o)
 	}
 	v.sendLocal()
@@ -40,7 +40,7 @@ func (v *vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	if !v.setLocal(newVector(m.X, m.Y, m.Z), newVector(m.Vx, m.Vy, m.Vz)) {
 		return
 	}
-	v.covariant = true
+	v.covariant = v.now
 	o := &v.local.odometry
 	c := &m.Covariance // the upper right triangle of 9×9: position, velocity, acceleration
 	toBody := v.orientation.inverse().matrix().times(toENU.m)
@@ -51,7 +51,7 @@ func (v *vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	v.out.send(localPoseCov, &v.poseCov)
 	v.velocityCov.Header, v.velocityCov.Twist = v.header(v.o.BaseFrame), o.Twist
 	v.out.send(localVelocityBodyCov, &v.velocityCov)
-	if !v.plain {
+	if !v.comes(v.plain) {
 		v.sendLocal()
 	}
 	v.acceleration.Header = o.Header

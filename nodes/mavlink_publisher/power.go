@@ -21,7 +21,7 @@ var nan32 = float32(math.NaN())
 // power is what an autopilot says of its batteries.
 type power struct {
 	main     float32 // V, as SYS_STATUS has it
-	detailed bool    // BATTERY_STATUS of the first battery comes
+	detailed int64   // when BATTERY_STATUS of the first battery came last, in ns since the Unix epoch
 	battery  sensor_msgs.BatteryState
 	system   mavros_msgs.SysStatus
 }
@@ -46,7 +46,7 @@ func (v *vehicle) sendSystem(m *common.MessageSysStatus) {
 	if m.VoltageBattery != unknown16 {
 		v.main = float32(float64(m.VoltageBattery) / 1000)
 	}
-	if v.detailed {
+	if v.comes(v.detailed) {
 		return
 	}
 	v.setBattery(m.CurrentBattery, m.BatteryRemaining)
@@ -56,7 +56,9 @@ func (v *vehicle) sendSystem(m *common.MessageSysStatus) {
 }
 
 func (v *vehicle) batteryStatus(m *common.MessageBatteryStatus) {
-	v.detailed = v.detailed || m.Id == 0
+	if m.Id == 0 {
+		v.detailed = v.now
+	}
 	v.setBattery(m.CurrentBattery, m.BatteryRemaining)
 	b := &v.battery
 	b.Present = true

@@ -43,6 +43,10 @@ func TestServos(t *testing.T) {
 	heard(1, 0, 0, 0, 0, 0, 0, 8)
 	s.say(&common.MessageServoOutputRaw{Port: 1, Servo1Raw: 9})
 	heard(1, 0, 0, 0, 0, 0, 0, 8, 9, 0, 0, 0, 0, 0, 0, 0)
+	s = newStage(t)
+	s.v2 = true
+	s.say(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8})
+	heard(1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0)
 	s.say(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8, Servo9Raw: 10, Servo16Raw: 16})
 	heard(1, 0, 0, 0, 0, 0, 0, 8, 10, 0, 0, 0, 0, 0, 0, 16)
 	s.say(&common.MessageServoOutputRaw{Port: 255, Servo1Raw: 2})

@@ -13,6 +13,9 @@ import (
 // silence is for how long no heartbeat came when a vehicle is no longer connected, in ns.
 const silence = 10e9
 
+// patience is how long the rest of a text is waited for, in ns.
+const patience = 2e9
+
 // status is what an autopilot says of how it is.
 type status struct {
 	firmware  ardupilotmega.MAV_AUTOPILOT // of the last heartbeat
@@ -28,13 +31,15 @@ type status struct {
 
 // sentence is the beginning of a text that comes in several messages.
 type sentence struct {
-	id   uint16 // 0: none
-	next uint8
-	text strings.Builder
+	id       uint16 // 0: none
+	next     uint8
+	severity common.MAV_SEVERITY
+	at       int64 // when its last part came, in ns since the Unix epoch
+	text     strings.Builder
 }
 
-func (v *vehicle) heartbeatFrom(m *ardupilotmega.MessageHeartbeat, received int64) {
-	v.firmware, v.kind, v.heartbeat = m.Autopilot, m.Type, received
+func (v *vehicle) heartbeatFrom(m *ardupilotmega.MessageHeartbeat) {
+	v.firmware, v.kind, v.heartbeat = m.Autopilot, m.Type, v.now
 	v.state = mavros_msgs.State{
 		Header: v.header(""), Connected: true,
 		Armed:        m.BaseMode&ardupilotmega.MAV_MODE_FLAG_SAFETY_ARMED != 0,
@@ -71,21 +76,22 @@ func (v *vehicle) sendEstimator(m *common.MessageEstimatorStatus) {
 	v.out.send(estimatorStatus, &v.estimator)
 }
 
-// statustext publishes a sentence once it is whole, or as much of it as there is when another begins.
+// statustext publishes a sentence once it is whole, or as much of it as there is when another begins or the rest does not come.
 func (v *vehicle) statustext(m *common.MessageStatustext) {
 	const full = 50 // characters of a message that another continues
 	p := &v.pending
 	if p.id != 0 && (m.Id != p.id || m.ChunkSeq != p.next) {
-		v.sendText(m.Severity)
+		v.sendText()
 	}
 	p.text.WriteString(m.Text)
-	p.id, p.next = m.Id, m.ChunkSeq+1
+	p.id, p.next, p.severity, p.at = m.Id, m.ChunkSeq+1, m.Severity, v.now
 	if m.Id == 0 || len(m.Text) < full {
-		v.sendText(m.Severity)
+		v.sendText()
 	}
 }
 
-func (v *vehicle) sendText(severity common.MAV_SEVERITY) {
+func (v *vehicle) sendText() {
+	severity := v.pending.severity
 	v.text = mavros_msgs.StatusText{Header: v.header(""), Severity: uint8(severity), Text: v.pending.text.String()}
 	v.pending = sentence{}
 	v.out.send(statusText, &v.text)

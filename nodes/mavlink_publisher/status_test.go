@@ -94,6 +94,20 @@ func TestExtendedStateAndEstimator(t *testing.T) {
 	}
 }
 
+func TestTextsWithoutEnd(t *testing.T) {
+	s := newStage(t)
+	begin := &common.MessageStatustext{Severity: common.MAV_SEVERITY_ERROR, Id: 7, Text: strings.Repeat("x", 50)}
+	s.say(begin, &common.MessageStatustext{Severity: common.MAV_SEVERITY_INFO, Text: "b"}, begin)
+	s.tick(s.now + patience)
+	require.Len(t, s.heard[statusText], 2)
+	s.tick(s.now + patience + 1)
+	for i, want := range []uint8{mavros_msgs.StatusText_ERROR, mavros_msgs.StatusText_INFO, mavros_msgs.StatusText_ERROR} {
+		var m mavros_msgs.StatusText
+		s.hear(statusText, i, &m)
+		require.Equal(t, want, m.Severity)
+	}
+}
+
 func TestStatusTexts(t *testing.T) {
 	full := strings.Repeat("x", 50)
 	chunk := func(id uint16, seq uint8, text string) *common.MessageStatustext {

@@ -14,6 +14,9 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
+// lasting is for how long a message may not come that is preferred to others, in ns: radio links lose streams for many seconds.
+const lasting = 60e9
+
 // outlet takes what is published of a vehicle.
 type outlet interface {
 	// send publishes a message of the topic's type, which is the caller's again when it returns.
@@ -29,6 +32,7 @@ type vehicle struct {
 	geoid *geoid                      // nil: none
 	clock func() mavlink.VehicleClock // what is known of the autopilot's
 
+	now   int64                   // when the frame in hand came, in ns since the Unix epoch
 	stamp builtin_interfaces.Time // of the frame in hand
 	told  map[string]bool         // what was said once
 
@@ -52,10 +56,10 @@ func newVehicle(o *hardware.Vehicle, out outlet, g *geoid, clock func() mavlink.
 // handle publishes what a frame from the autopilot says.
 func (v *vehicle) handle(f *mavlink.Frame) {
 	v.tick(f.Received)
-	v.stamp = publish.Time(f.Stamp)
+	v.now, v.stamp = f.Received, publish.Time(f.Stamp)
 	switch m := f.Message.(type) {
 	case *ardupilotmega.MessageHeartbeat:
-		v.heartbeatFrom(m, f.Received)
+		v.heartbeatFrom(m)
 	case *common.MessageExtendedSysState:
 		v.extendedSysState(m)
 	case *common.MessageEstimatorStatus:
@@ -95,13 +99,13 @@ func (v *vehicle) handle(f *mavlink.Frame) {
 	case *common.MessageRcChannelsRaw:
 		v.rcChannelsRaw(m)
 	case *common.MessageServoOutputRaw:
-		v.servoOutputRaw(m)
+		v.servoOutputRaw(m, f.V2)
 	case *common.MessageVfrHud:
 		v.sendHUD(m)
 	case *common.MessageSystemTime:
 		v.systemTime(m)
 	case *common.MessageTimesync:
-		v.timesyncReply(m, f.Received)
+		v.timesyncReply(m)
 	}
 }
 
@@ -111,16 +115,21 @@ func (v *vehicle) tick(now int64) {
 		v.out.log(bridge.Warn, "there was no heartbeat for %d s", int64(silence/1e9))
 		v.disconnect(now)
 	}
+	if v.pending.id != 0 && now-v.pending.at > patience {
+		v.sendText()
+	}
 }
 
 // disconnect publishes that there is no vehicle. The next one that comes may tell less than this one did.
 func (v *vehicle) disconnect(now int64) {
 	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: publish.Time(now)}}
 	v.out.send(vehicleState, &v.state)
-	v.source, v.highresBaro, v.quaternions, v.plain, v.covariant, v.detailed = 0, false, false, false, false, false
+	v.source, v.highresBaro, v.quaternions, v.plain, v.covariant, v.detailed = 0, 0, 0, 0, 0, 0
 	v.radio = radio{}
-	v.pending = sentence{}
 }
+
+// comes says whether what came last at that time, in ns since the Unix epoch, still comes, rather than what says less; 0 is never.
+func (v *vehicle) comes(at int64) bool { return at != 0 && v.now-at <= lasting }
 
 func (v *vehicle) header(frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: v.stamp, FrameId: frame}

@@ -55,6 +55,7 @@ type stage struct {
 	*vehicle
 	*audience
 	now int64
+	v2  bool // it speaks MAVLink 2
 }
 
 func newStage(t *testing.T) *stage {
@@ -68,7 +69,7 @@ func newStage(t *testing.T) *stage {
 func (s *stage) say(list ...message.Message) {
 	for _, m := range list {
 		s.now += 1e6
-		s.handle(&mavlink.Frame{System: 1, Component: 1, Message: m, Received: s.now, Stamp: s.now - 1e3, Autopilot: true})
+		s.handle(&mavlink.Frame{System: 1, Component: 1, V2: s.v2, Message: m, Received: s.now, Stamp: s.now - 1e3, Autopilot: true})
 	}
 }
 
