@@ -7,7 +7,6 @@ import (
 
 	"github.com/bluenviron/gomavlib/v3"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
-	"github.com/bluenviron/gomavlib/v3/pkg/frame"
 	"github.com/pion/transport/v2/udp"
 )
 
@@ -40,12 +39,6 @@ func (e *endpoint) start() (*gomavlib.Node, error) {
 
 		WriteTimeout: writeTimeout,
 		IdleTimeout:  idle,
-	}
-	if len(o.VerifyKey) > 0 {
-		node.InKey = frame.NewV2Key(o.VerifyKey)
-	}
-	if len(o.SignKey) > 0 {
-		node.OutKey = frame.NewV2Key(o.SignKey)
 	}
 	switch e.link.source.kind {
 	case udpServer, tcpServer:

@@ -35,17 +35,14 @@ type Link struct {
 //	tcp-l://:5760                       TCP, as a server
 //	flight.tlog                         a telemetry log, as ground stations write it
 //
-// MAVROS' forms are known, too: /dev/ttyACM0:57600, serial:///dev/ttyACM0:57600, serial-hwfc://,
-// udp://[host][:port]@[host][:port], udp-b://, udp-pb://, and ?ids=system,component after each, which overrides Options.
+// MAVROS' forms are known, too: /dev/ttyACM0:57600, serial:///dev/ttyACM0:57600, serial-hwfc:// with hardware flow control, and
+// udp://[host][:port]@[host][:port].
 //
 // The source is opened by Run. An error is about what source or options say.
 func Open(source string, options Options) (*Link, error) {
 	s, err := parseSource(source)
 	if err != nil {
 		return nil, err
-	}
-	if s.from != (address{}) {
-		options.System, options.Component = s.from.system, s.from.component
 	}
 	if err := options.check(); err != nil {
 		return nil, fmt.Errorf("MAVLink source %q: %w", source, err)
@@ -62,9 +59,10 @@ func Open(source string, options Options) (*Link, error) {
 func (l *Link) IsLog() bool { return l.source.kind == logFile }
 
 // Run receives until ctx ends or a log does, and hands every frame to handle, one at a time. It tries every two seconds to open
-// what cannot be opened or was closed, for ever; connections and sockets that are silent for a minute are opened anew. Frames that come while handle is thousands behind are dropped, the oldest
-// first, and counted. Run returns nil at the end of a log and when ctx ends; an error means that the source cannot be used: a
-// log that is none, or a port to listen at that is taken. It is called once.
+// what cannot be opened or was closed, for ever; connections and sockets that are silent for a minute are opened anew. Frames
+// that come while handle is thousands behind are dropped, the oldest first, and counted. Run returns nil at the end of a log and
+// when ctx ends; an error means that the source cannot be used: a log that is none, or a port to listen at that is taken. It is
+// called once.
 func (l *Link) Run(ctx context.Context, handle func(*Frame)) error {
 	if l.IsLog() {
 		return l.runLog(ctx, handle)
@@ -102,8 +100,8 @@ func (l *Link) receive(node *gomavlib.Node, s *sender, queue chan *Frame) {
 			l.opened(e.Channel.String())
 		case *gomavlib.EventChannelClose:
 			l.closed(e.Channel.String(), e.Error)
-		case *gomavlib.EventParseError: // conn passes whole frames only
-			l.counts.change(func(s *Statistics) { s.Refused++ })
+		case *gomavlib.EventParseError: // not in what conn passes
+			l.counts.change(func(s *Statistics) { s.BadChecksum++ })
 		case *gomavlib.EventFrame:
 			_, v2 := e.Frame.(*frame.V2Frame)
 			f := &Frame{System: e.SystemID(), Component: e.ComponentID(), Sequence: e.Frame.GetSequenceNumber(), V2: v2,

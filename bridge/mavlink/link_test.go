@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bluenviron/gomavlib/v3"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 	"github.com/bluenviron/gomavlib/v3/pkg/frame"
@@ -448,63 +447,6 @@ func TestPortsThatComeAndGo(t *testing.T) {
 			}
 			require.Zero(t, l.Statistics().Lost)
 		})
-	}
-}
-
-func TestSignedFrames(t *testing.T) {
-	key, other := make([]byte, 32), make([]byte, 32)
-	key[0], other[0] = 1, 2
-	for _, test := range []struct {
-		name    string
-		key     []byte
-		refused bool
-	}{{"the key", key, false}, {"another key", other, true}, {"none", nil, true}} {
-		t.Run(test.name, func(t *testing.T) {
-			l := runLink(t, "tcp-l://127.0.0.1:0", Options{VerifyKey: key})
-			autopilot := &gomavlib.Node{Dialect: ardupilotmega.Dialect, OutVersion: gomavlib.V2, OutSystemID: 1,
-				Endpoints: []gomavlib.EndpointConf{gomavlib.EndpointTCPClient{Address: l.report("listening at tcp ")}},
-			}
-			autopilot.HeartbeatPeriod = 10 * time.Millisecond
-			if test.key != nil {
-				autopilot.OutKey = frame.NewV2Key(test.key)
-			}
-			require.NoError(t, autopilot.Initialize())
-			defer autopilot.Close()
-			go func() {
-				for range autopilot.Events() {
-					continue
-				}
-			}()
-			if !test.refused {
-				require.IsType(t, heartbeat(), l.next().Message)
-				require.Zero(t, l.Statistics().Refused)
-				return
-			}
-			l.eventually(func() bool { return l.Statistics().Refused > 2 })
-			require.Empty(t, l.frames)
-		})
-	}
-}
-
-func TestSigning(t *testing.T) {
-	key := make([]byte, 32)
-	key[5] = 9
-	l := runLink(t, "tcp-l://127.0.0.1:0", Options{SignKey: key, Heartbeat: 50})
-	autopilot := &gomavlib.Node{Dialect: ardupilotmega.Dialect, OutVersion: gomavlib.V2, OutSystemID: 1,
-		InKey: frame.NewV2Key(key), HeartbeatDisable: true,
-		Endpoints: []gomavlib.EndpointConf{gomavlib.EndpointTCPClient{Address: l.report("listening at tcp ")}},
-	}
-	require.NoError(t, autopilot.Initialize())
-	defer autopilot.Close()
-	for event := range autopilot.Events() {
-		switch e := event.(type) {
-		case *gomavlib.EventParseError:
-			require.NoError(t, e.Error)
-		case *gomavlib.EventFrame:
-			require.IsType(t, heartbeat(), e.Message())
-			require.EqualValues(t, 255, e.SystemID())
-			return
-		}
 	}
 }
 

@@ -52,12 +52,6 @@ type Options struct {
 	// is the autopilot's default, a negative one stops the message.
 	Intervals map[uint32]float64
 
-	// VerifyKey, if not empty, refuses frames that are not signed (MAVLink 2) with this key of 32 bytes. Logs are read
-	// whatever their frames are signed with.
-	VerifyKey []byte
-	// SignKey, if not empty, signs what is sent with this key of 32 bytes.
-	SignKey []byte
-
 	// Report, if not nil, is told in a sentence what happens to the link: opened, closed, why it cannot be opened. It is
 	// called from several goroutines.
 	Report func(string)
@@ -79,11 +73,6 @@ func (o *Options) check() error {
 	for id, rate := range o.Intervals {
 		if math.IsNaN(rate) || math.Abs(rate) > 1e6 || rate > 0 && rate < 1e-3 {
 			return fmt.Errorf("the rate of message %d is %v Hz; it must be from 0.001 to 1000000, 0, or negative", id, rate)
-		}
-	}
-	for name, key := range map[string][]byte{"verify": o.VerifyKey, "sign": o.SignKey} {
-		if len(key) != 0 && len(key) != 32 {
-			return fmt.Errorf("the key to %s frames with has %d bytes; it must have 32", name, len(key))
 		}
 	}
 	if o.System == 0 {

@@ -33,12 +33,11 @@ type source struct {
 	kind        kind
 	path        string // of the log or the serial port
 	baud        int
-	flowControl bool    // of the serial port, by RTS and CTS
-	local       string  // host:port to listen at; port 0 is any
-	remote      string  // host:port to connect or send to
-	follow      bool    // whether a bound socket sends to whom it heard last instead
-	shared      bool    // whether others may be bound to its port, too
-	from        address // own ids; 0 where not given
+	flowControl bool   // of the serial port, by RTS and CTS
+	local       string // host:port to listen at; port 0 is any
+	remote      string // host:port to connect or send to
+	follow      bool   // whether a bound socket sends to whom it heard last instead
+	shared      bool   // whether others may be bound to its port, too
 }
 
 // parseSource parses the name of a source, as Open describes them.
@@ -54,10 +53,6 @@ func (s *source) parse(name string) error {
 	if strings.HasSuffix(strings.ToLower(name), ".tlog") {
 		s.kind, s.path = logFile, name
 		return nil
-	}
-	name, query, _ := strings.Cut(name, "?")
-	if err := s.parseIDs(query); err != nil {
-		return err
 	}
 	scheme, rest, found := strings.Cut(name, ":")
 	scheme = strings.ToLower(scheme)
@@ -80,12 +75,6 @@ func (s *source) parse(name string) error {
 		return s.parseUDP(where)
 	case "udp-broadcast":
 		return s.parseBroadcast(where)
-	case "udp-b", "udp-pb":
-		s.kind, s.shared, s.follow = udpBound, true, scheme == "udp-b"
-		own, other, _ := strings.Cut(where, "@")
-		if s.local, err = hostPort(own, "", defaultUDPOwn); err == nil {
-			s.remote, err = hostPort(other, "255.255.255.255", defaultUDPPort)
-		}
 	case "tcp":
 		s.kind = tcpClient
 		s.remote, err = hostPort(where, "localhost", defaultTCPPort)
@@ -93,8 +82,7 @@ func (s *source) parse(name string) error {
 		s.kind = tcpServer
 		s.local, err = hostPort(where, "", defaultTCPPort)
 	default:
-		err = fmt.Errorf("unknown scheme %q; there are serial, serial-hwfc, udp, udp-broadcast, udp-b, udp-pb, tcp and tcp-l",
-			scheme)
+		err = fmt.Errorf("unknown scheme %q; there are serial, serial-hwfc, udp, udp-broadcast, tcp and tcp-l", scheme)
 	}
 	return err
 }
@@ -151,22 +139,6 @@ func (s *source) parseBroadcast(where string) (err error) {
 		return fmt.Errorf("%q is no IPv4 broadcast address, such as 192.168.5.255", host)
 	}
 	s.local = ":" + port
-	return nil
-}
-
-// parseIDs parses ids=SYSTEM,COMPONENT, as MAVROS takes them.
-func (s *source) parseIDs(query string) error {
-	if query == "" {
-		return nil
-	}
-	ids, ok := strings.CutPrefix(query, "ids=")
-	system, component, both := strings.Cut(ids, ",")
-	a, errA := strconv.ParseUint(system, 10, 8)
-	b, errB := strconv.ParseUint(component, 10, 8)
-	if !ok || !both || errA != nil || errB != nil || a == 0 || b == 0 {
-		return fmt.Errorf("?%s is not ?ids=SYSTEM,COMPONENT with numbers from 1 to 255", query)
-	}
-	s.from = address{uint8(a), uint8(b)}
 	return nil
 }
 

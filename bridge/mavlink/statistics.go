@@ -38,7 +38,6 @@ type Statistics struct {
 	Garbage     uint64            // bytes that belong to no frame
 	Unknown     uint64            // frames whose message id is not in the dialect
 	UnknownIDs  map[uint32]uint64 // the same by message id
-	Refused     uint64            // frames without the signature that Options.VerifyKey asks for
 	Dropped     uint64            // frames that the handler was too slow for
 
 	Open    int    // ports and connections that are open

@@ -5,6 +5,7 @@ import (
 
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/nodes/internal/publish"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 )
@@ -34,8 +35,12 @@ func (p *publisher) linkStatus(l *line) diag.DiagnosticStatus {
 		"frames", s.Received, "bytes", s.Bytes, "lost", s.Lost, "quality (%)", fmt.Sprintf("%.1f", s.Quality),
 		"frames per second", fmt.Sprintf("%.1f", s.Rate), "bytes per second", fmt.Sprintf("%.0f", s.ByteRate),
 		"bad checksum", s.BadChecksum, "garbage (bytes)", s.Garbage, "unknown messages", s.Unknown, "unknown ids", s.UnknownIDs,
-		"refused", s.Refused, "dropped", s.Dropped, "duplicates", s.Duplicates, "reordered", s.Reordered, "restarts", s.Restarts,
+		"dropped", s.Dropped, "duplicates", s.Duplicates, "reordered", s.Reordered, "restarts", s.Restarts,
 		"open", s.Open, "opened", s.Opened, "problem", s.Problem)
+	for _, c := range s.Components {
+		status.Values = append(status.Values, publish.Values(fmt.Sprintf("from %d/%d", c.System, c.Component),
+			fmt.Sprintf("%d frames, %d lost", c.Received, c.Lost))...)
+	}
 	switch {
 	case !l.link.IsLog() && s.Open == 0:
 		status.Level, status.Message = diag.DiagnosticStatus_ERROR, "waiting for it"
