@@ -44,6 +44,8 @@ func (p *publisher) linkStatus(l *line) diag.DiagnosticStatus {
 	switch {
 	case !l.link.IsLog() && s.Open == 0:
 		status.Level, status.Message = diag.DiagnosticStatus_ERROR, "waiting for it"
+	case !l.link.IsLog() && s.Rate == 0:
+		status.Level, status.Message = diag.DiagnosticStatus_WARN, "nothing comes"
 	case s.Quality < poorLink:
 		status.Level = diag.DiagnosticStatus_WARN
 	}

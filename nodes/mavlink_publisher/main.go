@@ -73,11 +73,11 @@ func group(entries []entry) (groups [][]entry, err error) {
 			return nil, err
 		}
 		if !reflect.DeepEqual(options, others) {
-			return nil, config.Usagef("vehicles.%s: %s is the source of %s, too, with other options of the link", e.name, e.Source, first.name)
+			return nil, config.Usagef("%s: %s is the source of %s, too, with other options of the link", e.name, e.Source, first.name)
 		}
 		for _, other := range groups[i] {
 			if other.System == e.System {
-				return nil, config.Usagef("vehicles.%s: %s has system %d of %s already", e.name, other.name, e.System, e.Source)
+				return nil, config.Usagef("%s: %s is the source of %s, too: each needs a system of its own", e.name, e.Source, other.name)
 			}
 		}
 		groups[i] = append(groups[i], e)

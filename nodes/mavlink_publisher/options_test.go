@@ -74,10 +74,10 @@ func TestVehiclesOfOneSource(t *testing.T) {
 	require.Equal(t, [][]entry{{list[0], list[2]}, {list[1]}}, groups)
 	two.Heartbeat = 1
 	_, err = group(list)
-	require.EqualError(t, err, "vehicles.two: udp://:1 is the source of one, too, with other options of the link")
+	require.EqualError(t, err, "two: udp://:1 is the source of one, too, with other options of the link")
 	two.Heartbeat, two.System = 0, 0
 	_, err = group(list)
-	require.EqualError(t, err, "vehicles.two: one has system 0 of udp://:1 already")
+	require.EqualError(t, err, "two: udp://:1 is the source of one, too: each needs a system of its own")
 }
 
 func TestLinkOptions(t *testing.T) {

@@ -264,6 +264,26 @@ func TestSourcesThatAreNone(t *testing.T) {
 	require.ErrorContains(t, err, "geoid.pgm")
 }
 
+// A port that is open is no autopilot that speaks.
+func TestSilentPort(t *testing.T) {
+	var network bridgetest.Network
+	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
+	require.NoError(t, err)
+	o := defaultOptions()
+	o.Source = "udp://127.0.0.1:9"
+	p, err := newPublisher(node, time.Now(), &o, [][]entry{{{"mavros", &o.Vehicle}}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- p.run(ctx) }()
+	require.Eventually(t, func() bool { return p.statuses()[0].Message == "nothing comes" }, 90*time.Second, time.Millisecond)
+	require.Equal(t, diag.DiagnosticStatus_WARN, p.statuses()[0].Level)
+	cancel()
+	require.NoError(t, <-ended)
+	require.NoError(t, p.close())
+	require.NoError(t, node.Close())
+}
+
 // stuckNode has a subscriber that takes nothing.
 type stuckNode struct {
 	bridge.Node

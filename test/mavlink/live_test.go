@@ -98,13 +98,16 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 	level := func(yaw float32) []byte {
 		return binary.LittleEndian.AppendUint32(make([]byte, 12), math.Float32bits(yaw))
 	}
-	require.Eventually(t, func() bool {
+	speak := func() {
 		for system, yaw := range map[byte]float32{7: 0, 3: math.Pi / 2} { // north, east
 			say(system, heartbeat, []byte{4, 0, 0, 0, 10, 3, 0x81, 4, 3}) // a rover of ArduPilot's that holds
 			say(system, attitude, append(level(yaw), make([]byte, 12)...))
 			say(255, heartbeat, []byte{0, 0, 0, 0, 6, 8, 0, 0, 3}) // a ground station
 		}
 		sequence++
+	}
+	require.Eventually(t, func() bool {
+		speak()
 		_, heardDrone := drone.get()
 		_, heardRover := rover.get()
 		state, _ := states.get()
@@ -121,6 +124,7 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 	require.True(t, state.Armed)
 
 	require.Eventually(t, func() bool {
+		speak()
 		all, _ := diagnostics.get()
 		levels := map[string]byte{}
 		for _, s := range all.Status {

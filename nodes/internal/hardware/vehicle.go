@@ -5,7 +5,7 @@ import "math"
 // Vehicle says how a vehicle is reached that speaks MAVLink, and how what it says is published: an entry of mavlink_publisher's parameter
 // vehicles.
 type Vehicle struct {
-	Source       string   `param:"source" group:"Link" value:"SOURCE" help:"serial:/dev/ttyACM0:57600, udp://:14550 for whoever sends there, udp://host:14550, tcp://host:5760, tcp-l://:5760 as a server, or a .tlog file"`
+	Source       string   `param:"source" group:"Link" value:"SOURCE" help:"serial:/dev/ttyACM0:57600, udp://:14550 for whoever sends there, udp://host:14550, tcp://host:5760, tcp-l://:5760 as a server, udp-broadcast://192.168.5.255:14550, or a .tlog file"`
 	System       int      `param:"system" group:"Link" min:"0" max:"255" help:"system id of the vehicle; 0: each that has an autopilot"`
 	Rate         float64  `param:"rate" short:"r" group:"Link" min:"0" max:"1000000" help:"recorded seconds to read in a second, of a .tlog file; 0 is as fast as subscribers take it"`
 	Stamps       string   `param:"stamps" group:"Link" options:"sync|receive|vehicle" help:"stamps are those of the autopilot's clock mapped on this computer's, the times at which messages arrive, or the time that the autopilot has from GPS"`
