@@ -82,10 +82,6 @@ func (l *linkUnderTest) next() *Frame {
 	}
 }
 
-func (l *linkUnderTest) eventually(condition func() bool) {
-	require.Eventually(l.t, condition, patient, 5*time.Millisecond)
-}
-
 // pty is a pseudo terminal, whose other end looks like a serial port.
 type pty struct {
 	*os.File
