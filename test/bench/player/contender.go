@@ -27,10 +27,11 @@ const fastest = 1e6
 // players returns the players that are here.
 func (b *bench) players() []contender {
 	list := []contender{{name: "tapedeck", on: &b.dds.arrivals, command: b.tapedeck}}
-	for _, r := range b.ros2 {
-		list = append(list, contender{name: r.name, on: &b.dds.arrivals, command: func(rec recording, rate float64) (*exec.Cmd, error) {
-			path, err := b.bag(rec)
-			return r.play(path, rate), err
+	for _, ros2 := range b.ros2 {
+		list = append(list, contender{name: ros2.Name, on: &b.dds.arrivals, command: func(r recording, rate float64) (*exec.Cmd, error) {
+			path, err := b.bag(r)
+			// It cannot wait for subscribers, so it waits a while.
+			return ros2.Command("play", path, "-r", fmt.Sprint(rate), "--delay", "2", "--disable-keyboard-controls", "--wait-for-all-acked", "20000"), err
 		}})
 	}
 	if b.ros1 != nil {

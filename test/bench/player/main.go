@@ -26,6 +26,8 @@ import (
 	"time"
 
 	_ "tapedeck/codec/rosbag2"
+
+	"tapedeck/test/bench/internal/ros2"
 )
 
 func main() {
@@ -73,7 +75,7 @@ type bench struct {
 	folder string // of the recordings
 	dds    *listener
 	ros1   *ros1 // nil where there is none
-	ros2   []ros2
+	ros2   []ros2.Bag
 }
 
 func (b *bench) run() (err error) {
@@ -88,7 +90,7 @@ func (b *bench) run() (err error) {
 	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
-	if b.ros2, err = findROS2(b.folder); err != nil {
+	if b.ros2, err = ros2.Bags(b.folder); err != nil {
 		return err
 	}
 	if b.ros1, err = startROS1(b.folder); err != nil {

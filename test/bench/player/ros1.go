@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"tapedeck/test/bench/internal/ros2"
 )
 
 // bagScript writes ROS 1 bags.
@@ -33,7 +35,7 @@ const (
 
 // startROS1 starts a master and subscribes. Without ROS 1 it says so and returns nil.
 func startROS1(folder string) (*ros1, error) {
-	r := &ros1{name: "rosbag " + version("/usr/share/rosbag/package.xml"), folder: folder}
+	r := &ros1{name: "rosbag " + ros2.Version("/usr/share/rosbag/package.xml"), folder: folder}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

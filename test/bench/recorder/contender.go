@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/test/bench/internal/ros2"
 )
 
 // contender is a recorder to be measured.
@@ -32,11 +33,17 @@ func (b *bench) contenders() ([]contender, error) {
 		{name: "tapedeck record", ours: true, file: "bench.record.00000", command: b.tapedeck("record"), source: b.source, count: readRecording},
 		{name: "tapedeck mcap", ours: true, file: "bench", command: b.tapedeck("mcap"), source: b.source, count: readRecording},
 	}
-	ros2, err := b.ros2()
+	bags, err := ros2.Bags(b.folder)
 	if err != nil {
 		return nil, err
 	}
-	return append(append(list, ros2...), b.ros1()...), nil
+	for _, bag := range bags {
+		list = append(list, contender{
+			name: bag.Name + " " + bag.Middleware, file: "rosbag2", source: b.source, count: readRecording,
+			command: func(load) *exec.Cmd { return bag.Command("record", "-s", "mcap", "-o", "rosbag2", "-e", "^"+prefix) },
+		})
+	}
+	return append(list, b.ros1()...), nil
 }
 
 // sink returns the process that receives and does nothing.

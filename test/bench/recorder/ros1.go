@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tapedeck/test/bench/internal/ros2"
 )
 
 // bagScript writes and counts ROS 1 bags.
@@ -83,5 +85,5 @@ func (b *bench) ros1() []contender {
 		return err
 	}
 	record := func(load) *exec.Cmd { return command(rosbag+"record", "-e", prefix+".*", "-O", "ros1.bag") }
-	return []contender{{name: "rosbag " + version("/usr/share/rosbag/package.xml"), file: "ros1.bag", command: record, source: play, count: count}}
+	return []contender{{name: "rosbag " + ros2.Version("/usr/share/rosbag/package.xml"), file: "ros1.bag", command: record, source: play, count: count}}
 }

@@ -1,4 +1,5 @@
-package main
+// Package ros2 finds the ROS 2 that is installed, for benchmarks beside it.
+package ros2
 
 import (
 	"bytes"
@@ -10,8 +11,16 @@ import (
 	"strings"
 )
 
-// ros2 returns the recorder of the ROS 2 that is sourced, or else of the last in /opt/ros, once for each middleware.
-func (b *bench) ros2() ([]contender, error) {
+// Bag is ros2 bag on one middleware.
+type Bag struct {
+	Name       string // with the version
+	Middleware string // its version
+	program    string
+	env        []string
+}
+
+// Bags returns those of the ROS 2 that is sourced, or else of the last in /opt/ros, which log below a folder. It says what is not there.
+func Bags(folder string) ([]Bag, error) {
 	env := os.Environ()
 	if os.Getenv("AMENT_PREFIX_PATH") == "" {
 		setups, err := filepath.Glob("/opt/ros/*/local_setup.bash")
@@ -39,22 +48,28 @@ func (b *bench) ros2() ([]contender, error) {
 		fmt.Println("no ROS 2: there is no ros2 bag with MCAP, rosbag2_storage_mcap")
 		return nil, nil
 	}
-	var list []contender
+	var list []Bag
 	for _, rmw := range []string{"rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"} {
 		middleware := find(variables["AMENT_PREFIX_PATH"], filepath.Join("share", rmw, "package.xml"))
 		if middleware == "" {
 			fmt.Println("no", rmw)
 			continue
 		}
-		command := func(load) *exec.Cmd {
-			cmd := exec.Command(program, "bag", "record", "-s", "mcap", "-o", "rosbag2", "-e", "^"+prefix)
-			cmd.Env = append(env[:len(env):len(env)], "RMW_IMPLEMENTATION="+rmw, "ROS_LOG_DIR="+filepath.Join(b.folder, "log"), "PYTHONWARNINGS=ignore")
-			return cmd
-		}
-		name := fmt.Sprintf("rosbag2 %s, %s %s", version(storage), strings.TrimSuffix(strings.TrimPrefix(rmw, "rmw_"), "_cpp"), version(middleware))
-		list = append(list, contender{name: name, file: "rosbag2", command: command, source: b.source, count: readRecording})
+		list = append(list, Bag{
+			Name:       fmt.Sprintf("rosbag2 %s, %s", Version(storage), strings.TrimSuffix(strings.TrimPrefix(rmw, "rmw_"), "_cpp")),
+			Middleware: Version(middleware),
+			program:    program,
+			env:        append(env[:len(env):len(env)], "RMW_IMPLEMENTATION="+rmw, "ROS_LOG_DIR="+filepath.Join(folder, "log"), "PYTHONWARNINGS=ignore"),
+		})
 	}
 	return list, nil
+}
+
+// Command is ros2 bag with these arguments.
+func (b Bag) Command(args ...string) *exec.Cmd {
+	cmd := exec.Command(b.program, append([]string{"bag"}, args...)...)
+	cmd.Env = b.env
+	return cmd
 }
 
 // find returns where a file is in a list of folders, or "".
@@ -68,8 +83,8 @@ func find(folders, name string) string {
 	return ""
 }
 
-// version returns the version in a package.xml, or "".
-func version(path string) string {
+// Version returns the version in a package.xml, or "".
+func Version(path string) string {
 	text, _ := os.ReadFile(path)
 	if found := regexp.MustCompile(`<version[^>]*>\s*([^<\s]+)`).FindSubmatch(text); found != nil {
 		return string(found[1])
