@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"tapedeck/bridge"
@@ -25,34 +24,19 @@ type control struct {
 
 // serve offers the services of rosbag2's player, and one for the steps of lock-step.
 func (c control) serve(node bridge.Node, library *rosidl.Library) {
-	var missing []string
-	for _, s := range []struct {
-		name, typeName string
-		answer         func(request []byte) (msgs.Message, error)
-	}{
-		{"pause", "Pause", c.onPause},
-		{"resume", "Resume", c.onResume},
-		{"toggle_paused", "TogglePaused", c.onTogglePaused},
-		{"is_paused", "IsPaused", c.onIsPaused},
-		{"get_rate", "GetRate", c.onGetRate},
-		{"set_rate", "SetRate", c.onSetRate},
-		{"play", "Play", c.onPlay},
-		{"play_next", "PlayNext", c.onPlayNext},
-		{"burst", "Burst", c.onBurst},
-		{"seek", "Seek", c.onSeek},
-		{"stop", "Stop", c.onStop},
-	} {
-		err := releases.Serve(node, library, "~/"+s.name, "rosbag2_interfaces/srv/"+s.typeName, s.answer)
-		switch {
-		case errors.Is(err, rosidl.ErrUnknownType):
-			missing = append(missing, s.name)
-		case err != nil:
-			node.Log(bridge.Warn, "no service %s: %v", s.name, err)
-		}
-	}
-	if missing != nil {
-		node.Log(bridge.Info, "no services %s: rosbag2_interfaces of this ROS 2 has not their types, or is not installed", strings.Join(missing, ", "))
-	}
+	releases.Services{
+		"pause":         c.onPause,
+		"resume":        c.onResume,
+		"toggle_paused": c.onTogglePaused,
+		"is_paused":     c.onIsPaused,
+		"get_rate":      c.onGetRate,
+		"set_rate":      c.onSetRate,
+		"play":          c.onPlay,
+		"play_next":     c.onPlayNext,
+		"burst":         c.onBurst,
+		"seek":          c.onSeek,
+		"stop":          c.onStop,
+	}.Serve(node, library)
 	if c.step == 0 {
 		return
 	}

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
-	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/releases"
 )
 
@@ -24,36 +22,21 @@ type control struct {
 // serveControl offers the services of rosbag2's recorder. What was asked for at a time to come ends with ctx.
 func (r *recorder) serveControl(ctx context.Context) {
 	c := control{r, newPlans(ctx, r.clock)}
-	var missing []string
-	for _, s := range []struct {
-		name, typeName string
-		answer         func(request []byte) (msgs.Message, error)
-	}{
-		{"pause", "Pause", c.onPause},
-		{"resume", "Resume", c.onResume},
-		{"is_paused", "IsPaused", c.onIsPaused},
-		{"split_bagfile", "SplitBagfile", c.onSplitBagfile},
-		{"record", "Record", c.onRecord},
-		{"stop", "Stop", c.onStop},
-		{"is_recording", "IsRecording", c.onIsRecording},
-		{"get_uri", "GetUri", c.onGetURI},
-		{"start_discovery", "StartDiscovery", c.onStartDiscovery},
-		{"stop_discovery", "StopDiscovery", c.onStopDiscovery},
-		{"is_discovery_running", "IsDiscoveryRunning", c.onIsDiscoveryRunning},
-		{"subscribe_to_topics", "SubscribeToTopics", c.onSubscribeToTopics},
-		{"get_subscribed_topics", "GetSubscribedTopics", c.onGetSubscribedTopics},
-	} {
-		err := releases.Serve(r.node, r.library, "~/"+s.name, "rosbag2_interfaces/srv/"+s.typeName, s.answer)
-		switch {
-		case errors.Is(err, rosidl.ErrUnknownType):
-			missing = append(missing, s.name)
-		case err != nil:
-			r.node.Log(bridge.Warn, "no service %s: %v", s.name, err)
-		}
-	}
-	if missing != nil {
-		r.node.Log(bridge.Info, "no services %s: rosbag2_interfaces of this ROS 2 has not their types, or is not installed", strings.Join(missing, ", "))
-	}
+	releases.Services{
+		"pause":                 c.onPause,
+		"resume":                c.onResume,
+		"is_paused":             c.onIsPaused,
+		"split_bagfile":         c.onSplitBagfile,
+		"record":                c.onRecord,
+		"stop":                  c.onStop,
+		"is_recording":          c.onIsRecording,
+		"get_uri":               c.onGetURI,
+		"start_discovery":       c.onStartDiscovery,
+		"stop_discovery":        c.onStopDiscovery,
+		"is_discovery_running":  c.onIsDiscoveryRunning,
+		"subscribe_to_topics":   c.onSubscribeToTopics,
+		"get_subscribed_topics": c.onGetSubscribedTopics,
+	}.Serve(r.node, r.library)
 }
 
 // outcome returns what services answer with for an error, or for none.

@@ -3,10 +3,8 @@
 package releases
 
 import (
-	"context"
 	"slices"
 
-	"tapedeck/bridge"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
@@ -90,29 +88,4 @@ func (f *Forms) write(m msgs.Message, which int) ([]byte, error) {
 		return nil, err
 	}
 	return f.own.convert(own, f.all[which])
-}
-
-// Serve offers a service whose type has several forms. The request is given to answer in that of the Go type, and the response has the
-// form of the request, as far as that tells.
-func Serve(node bridge.Node, library *rosidl.Library, name, typeName string, answer func(request []byte) (msgs.Message, error)) error {
-	requests, err := NewForms(library, typeName+"_Request")
-	if err != nil {
-		return err
-	}
-	responses, err := NewForms(library, typeName+"_Response")
-	if err != nil {
-		return err
-	}
-	_, err = node.Serve(name, typeName, func(_ context.Context, payload []byte) ([]byte, error) {
-		request, form, err := requests.read(payload)
-		if err != nil {
-			return nil, err
-		}
-		response, err := answer(request)
-		if err != nil {
-			return nil, err
-		}
-		return responses.write(response, form)
-	})
-	return err
 }
