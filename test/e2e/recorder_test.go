@@ -372,7 +372,7 @@ func TestRecorderOnAFullDisk(t *testing.T) {
 			t.Run(storage+" "+chunk, func(t *testing.T) {
 				g := isolate(t)
 				g.dir = filepath.Dir(small)
-				recorder := g.start("recorder", "-o", "small/full", "-s", storage, "/big", "--chunk-duration", chunk)
+				recorder := g.start("recorder", "-o", "small/full", "-s", storage, "/big", "--chunk-duration", chunk, "--min-space", "0")
 				p := g.advertise(g.open("source"), "/big", "test_msgs/msg/Big", keepAll())
 				for i := range 8 {
 					require.NoError(t, p.Publish(data))
