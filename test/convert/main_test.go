@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,30 +18,16 @@ import (
 // samples is where the real recordings are.
 const samples = "../../../shared/samples"
 
-// converter is the executable.
-var converter string
+// bin is the folder of the converter.
+var bin string
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		folder, err := os.MkdirTemp("", "convert")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(folder)
-		converter = filepath.Join(folder, "converter")
-		build := exec.Command("go", "build", "-o", converter, "../../nodes/converter")
-		if output, err := build.CombinedOutput(); err != nil {
-			panic(fmt.Sprintf("build the converter: %v\n%s", err, output))
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(process.Main(m, &bin, "converter")) }
 
 // run runs the converter, requires that exit code and returns what it printed.
 func run(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	process.LookAtSources()
-	cmd := exec.Command(converter, args...)
+	cmd := exec.Command(filepath.Join(bin, "converter"), args...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	err := cmd.Run()

@@ -22,24 +22,9 @@ import (
 	"tapedeck/test/process"
 )
 
-var executable string // the player's
+var bin string // folder of the player
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "tapedeck-player-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		executable = filepath.Join(dir, "player")
-		if out, err := exec.Command("go", "build", "-o", executable, "tapedeck/nodes/player").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build the player: %v\n%s", err, out)
-			return 1
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(process.Main(m, &bin, "player")) }
 
 // graph is a ROS domain of a test's own, on loopback. The test is a node in it.
 type graph struct {
@@ -75,7 +60,7 @@ func (g *graph) open(name string) bridge.Node {
 // player starts a player, which has loaned no keyboard.
 func (g *graph) player(args ...string) *process.Process {
 	g.t.Helper()
-	cmd := exec.Command(executable, append(args, "--disable-keyboard-controls", "--wait-for-all-acked", process.Patience.String())...)
+	cmd := exec.Command(filepath.Join(bin, "player"), append(args, "--disable-keyboard-controls", "--wait-for-all-acked", process.Patience.String())...)
 	cmd.Dir = g.dir
 	return process.Start(g.t, cmd)
 }

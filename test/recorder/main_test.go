@@ -43,25 +43,13 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "tapedeck-recorder-")
-		if err == nil {
-			defer os.RemoveAll(dir)
-			self, err = os.Executable()
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		bin = dir
-		build := exec.Command("go", "build", "-o", dir+"/", "tapedeck/nodes/...")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build the executables: %v\n%s", err, out)
-			return 1
-		}
-		fmt.Printf("seed %d\n", *seed)
-		return m.Run()
-	}())
+	var err error
+	if self, err = os.Executable(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Printf("seed %d\n", *seed)
+	os.Exit(process.Main(m, &bin, "..."))
 }
 
 // graph is a ROS domain of a test's own, on loopback.
