@@ -74,8 +74,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 
 	var list []*publisher
 	for _, name := range []string{"arm_publisher", "mavlink_publisher", "camera_publisher"} {
-		p, err := b.start(name, config)
-		if err != nil {
+		var p *publisher
+		if p, err = b.start(name, config); err != nil { // not another err: what is deferred adds to the one that is returned
 			return err
 		}
 		defer func() { err = errors.Join(err, p.stop()) }()
