@@ -10,6 +10,9 @@ from ament_index_python.packages import get_package_prefix
 from launch.actions import ExecuteProcess, GroupAction, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 
+# What a shell started in the background ignores it, and so would all that is started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Other tests may run on this machine.
 os.environ.update({'ROS_LOCALHOST_ONLY': '1', 'ROS_DOMAIN_ID': str(62 + os.getpid() % 30)})
 
