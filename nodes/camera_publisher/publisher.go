@@ -80,7 +80,7 @@ func (p *publisher) run(ctx context.Context) error {
 		})
 	}
 	cameras.Wait()
-	p.flush(ctx)
+	publish.Flush(ctx, p.node, p.offers(), p.options.AckTimeout)
 	closing()
 	cancel()
 	stop()
@@ -116,21 +116,6 @@ func (p *publisher) await(ctx context.Context) {
 	}
 }
 
-// flush waits until reliable subscribers have all of the files.
-func (p *publisher) flush(ctx context.Context) {
-	if p.options.AckTimeout == 0 || ctx.Err() != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, p.options.AckTimeout)
-	defer cancel()
-	for _, offer := range p.offers() {
-		if err := offer.Flush(ctx); err != nil {
-			p.node.Log(bridge.Warn, "subscribers have not acknowledged everything: %v", err)
-			return
-		}
-	}
-}
-
 // tell publishes how the cameras are, until ctx ends.
 func (p *publisher) tell(ctx context.Context) {
 	var watches []watch
@@ -157,11 +142,9 @@ func (p *publisher) tell(ctx context.Context) {
 
 // close takes the cameras off the graph. Publishers that block fail.
 func (p *publisher) close() {
-	var closing sync.WaitGroup
+	var list []publish.Offer
 	for _, c := range p.cameras {
-		for _, offer := range c.offers() {
-			closing.Go(func() { _ = offer.Close() })
-		}
+		list = append(list, c.offers()...)
 	}
-	closing.Wait()
+	publish.Close(list)
 }

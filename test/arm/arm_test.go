@@ -27,24 +27,9 @@ import (
 	"tapedeck/test/process"
 )
 
-var executable string // arm_publisher
+var bin string // folder of arm_publisher
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "tapedeck-arm-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		executable = filepath.Join(dir, "arm_publisher")
-		if out, err := exec.Command("go", "build", "-o", executable, "tapedeck/nodes/arm_publisher").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build arm_publisher: %v\n%s", err, out)
-			return 1
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(process.Main(m, &bin, "arm_publisher")) }
 
 // open returns a node in a domain of the test's own, on loopback.
 func open(t *testing.T) bridge.Node {
@@ -139,7 +124,7 @@ func TestTwoArms(t *testing.T) {
         left: {host: %s, port: %d, rate: 200}
         right: {host: %s, port: %d, push: set, push_port: 0, base_frame: world, joint_names: [a, b, c, d, e, f, g]}
 `, asked.Host(), asked.Port(), pushing.Host(), pushing.Port()), 0o666))
-	p := process.Start(t, exec.Command(executable, "--ros-args", "-r", "__ns:=/lab", "--params-file", file))
+	p := process.Start(t, exec.Command(bin+"/arm_publisher", "--ros-args", "-r", "__ns:=/lab", "--params-file", file))
 
 	m := left.await(t, "joint states of the arm that is asked", func(sensor_msgs.JointState) bool { return true })
 	require.Equal(t, []string{"joint1", "joint2", "joint3", "joint4", "joint5", "joint6"}, m.Name)
@@ -197,14 +182,14 @@ func TestTwoArms(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	out := process.Start(t, exec.Command(executable)).Wait(2)
+	out := process.Start(t, exec.Command(bin+"/arm_publisher")).Wait(2)
 	require.Contains(t, out, "name the host of an arm, such as 192.168.1.18, or arms in a parameter file")
 	file := filepath.Join(t.TempDir(), "arms.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("arm_publisher: {ros__parameters: {arms: {a: {host: x}}}}"), 0o666))
-	out = process.Start(t, exec.Command(executable, "--ros-args", "-r", "__ns:=/lab", "--params-file", file)).Wait(2)
+	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--ros-args", "-r", "__ns:=/lab", "--params-file", file)).Wait(2)
 	require.Contains(t, out, "name the host of an arm")
 	require.Contains(t, out, "arms.yaml", "why there is none")
-	out = process.Start(t, exec.Command(executable, "--help")).Wait(0)
+	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--help")).Wait(0)
 	for _, text := range []string{"Asking", "--gripper-rate", "arms.NAME.OPTION"} {
 		require.Contains(t, out, text)
 	}

@@ -20,30 +20,16 @@ import (
 var bin string // folder of the executables
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "tapedeck-hardware-")
-		if err != nil {
+	// Other tests on this machine may choose the same domains. A process that is not there for a while is not taken for dead.
+	config := fmt.Sprintf("<Discovery><Tag>hardware-%d</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>", os.Getpid())
+	config = strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+config, ",")
+	for name, value := range map[string]string{"ROS_LOCALHOST_ONLY": "1", "CYCLONEDDS_URI": config} {
+		if err := os.Setenv(name, value); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			return 1
+			os.Exit(1)
 		}
-		defer os.RemoveAll(dir)
-		bin = dir
-		build := exec.Command("go", "build", "-o", dir+"/", "tapedeck/nodes/...")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build the executables: %v\n%s", err, out)
-			return 1
-		}
-		// Other tests on this machine may choose the same domains. A process that is not there for a while is not taken for dead.
-		config := fmt.Sprintf("<Discovery><Tag>hardware-%d</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>", os.Getpid())
-		config = strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+config, ",")
-		for name, value := range map[string]string{"ROS_LOCALHOST_ONLY": "1", "CYCLONEDDS_URI": config} {
-			if err := os.Setenv(name, value); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-		}
-		return m.Run()
-	}())
+	}
+	os.Exit(process.Main(m, &bin, "..."))
 }
 
 // graph is a ROS domain of a test's own, on loopback.

@@ -32,32 +32,18 @@ import (
 var bin string // folder of the executables
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "tapedeck-mavlink-")
-		if err != nil {
+	// Other tests on this machine may have chosen the same domain, but not the same tag.
+	tag := fmt.Sprintf("<Discovery><Tag>mavlink-%d</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>", os.Getpid())
+	for name, value := range map[string]string{
+		"ROS_LOCALHOST_ONLY": "1", "ROS_DOMAIN_ID": fmt.Sprint(20 + os.Getpid()%80), "AMENT_PREFIX_PATH": "", "ROS_DISTRO": "",
+		"CYCLONEDDS_URI": strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+tag, ","),
+	} {
+		if err := os.Setenv(name, value); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			return 1
+			os.Exit(1)
 		}
-		defer os.RemoveAll(dir)
-		bin = dir
-		build := exec.Command("go", "build", "-o", dir+"/", "tapedeck/nodes/mavlink_publisher", "tapedeck/nodes/recorder")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build the executables: %v\n%s", err, out)
-			return 1
-		}
-		// Other tests on this machine may have chosen the same domain, but not the same tag.
-		tag := fmt.Sprintf("<Discovery><Tag>mavlink-%d</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>", os.Getpid())
-		for name, value := range map[string]string{
-			"ROS_LOCALHOST_ONLY": "1", "ROS_DOMAIN_ID": fmt.Sprint(20 + os.Getpid()%80), "AMENT_PREFIX_PATH": "", "ROS_DISTRO": "",
-			"CYCLONEDDS_URI": strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+tag, ","),
-		} {
-			if err := os.Setenv(name, value); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-		}
-		return m.Run()
-	}())
+	}
+	os.Exit(process.Main(m, &bin, "mavlink_publisher", "recorder"))
 }
 
 // record publishes a log as fast as the recorder takes it and returns what was recorded, by topic.
