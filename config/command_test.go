@@ -397,7 +397,7 @@ func TestMain(m *testing.M) {
 		case "fail":
 			return errors.New("write drive.record:\nno space left on device")
 		case "word":
-			fmt.Println(opts.Word)
+			fmt.Println(opts.Word, len(in.Warnings))
 		case "wait":
 			fmt.Println("ready")
 			<-ctx.Done()
@@ -476,14 +476,16 @@ func TestInstalledDefaults(t *testing.T) {
 	lib, share := filepath.Join(prefix, "lib/tapedeck"), filepath.Join(prefix, "share/tapedeck/config")
 	require.NoError(t, os.MkdirAll(lib, 0o755))
 	require.NoError(t, os.MkdirAll(share, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(share, "recorder.yaml"), []byte("/**: {ros__parameters: {word: installed}}"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(share, "recorder.yaml"), []byte("/**: {ros__parameters: {word: installed, of_a_subcommand: 1}}"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(lib, "recorder"), text, 0o755))
 	link := filepath.Join(t.TempDir(), "recorder")
 	require.NoError(t, os.Symlink(filepath.Join(lib, "recorder"), link))
 	linked := filepath.Join(lib, "linked") // as colcon build --symlink-install has it
 	require.NoError(t, os.Symlink(os.Args[0], linked))
 
-	for exe, want := range map[string]string{os.Args[0]: "built in", filepath.Join(lib, "recorder"): "installed", link: "installed", linked: "installed"} {
+	for exe, want := range map[string]string{
+		os.Args[0]: "built in 0", filepath.Join(lib, "recorder"): "installed 0", link: "installed 0", linked: "installed 0",
+	} {
 		p := start(t, exe, "word")
 		require.Equal(t, want, p.line(t), exe)
 		require.Equal(t, 0, p.end())

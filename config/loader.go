@@ -33,10 +33,11 @@ type Input struct {
 	// miss it by a namespace. Those that are left when the command returns are behind its error, if that is one of usage.
 	Warnings []string
 
-	fields  []field
-	named   []named
-	entries []setting // of named, in the order in which they were given
-	sources map[string]string
+	fields    []field
+	named     []named
+	installed string    // path of the installed parameter file, which several commands may share; "" if it was not read
+	entries   []setting // of named, in the order in which they were given
+	sources   map[string]string
 }
 
 // Values returns all options by name as the ROS parameters that stand for them: bool, int64, float64, string or
@@ -171,6 +172,9 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 		settings, err := in.readFile(path)
 		if err != nil {
 			return nil, err
+		}
+		if l.config == "" {
+			in.installed = path
 		}
 		defaults := map[string]any{}
 		for _, s := range in.known(settings) {
@@ -309,6 +313,9 @@ func (in *Input) assign(v *viper.Viper, node string) error {
 	for _, name := range slices.Sorted(maps.Keys(in.Extra)) {
 		if name == "use_sim_time" || name == "start_type_description_service" || strings.HasPrefix(name, "qos_overrides.") {
 			continue // every ROS 2 node has these
+		}
+		if in.installed != "" && strings.HasPrefix(in.sources[name], in.installed+" line ") {
+			continue
 		}
 		in.Warnings = append(in.Warnings, fmt.Sprintf("parameter %s from %s is not one that %s knows", name, in.sources[name], node))
 	}
