@@ -112,7 +112,7 @@ func (c *connection) next(due []*asked, now time.Time) ([]*asked, time.Duration)
 	}
 	wait := c.arm.Timeout
 	for _, q := range c.asked {
-		if waited := now.Sub(q.sent); !q.sent.IsZero() && waited >= c.arm.Timeout {
+		if waited := now.Sub(q.sent); !q.sent.IsZero() && waited >= min(c.arm.Timeout, c.quiet) {
 			if !q.late {
 				q.late = true
 				c.arm.count(func(n *Counts) {
@@ -139,8 +139,12 @@ func (c *connection) next(due []*asked, now time.Time) ([]*asked, time.Duration)
 		if q.due.After(now) {
 			wait = min(wait, q.due.Sub(now))
 		}
-		if !q.sent.IsZero() && !q.late {
-			wait = min(wait, q.sent.Add(c.arm.Timeout).Sub(now))
+		if !q.sent.IsZero() {
+			patience := c.quiet
+			if !q.late {
+				patience = min(c.arm.Timeout, c.quiet)
+			}
+			wait = min(wait, q.sent.Add(patience).Sub(now))
 		}
 	}
 	return due, wait
