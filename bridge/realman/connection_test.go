@@ -116,6 +116,20 @@ func TestLostReplies(t *testing.T) {
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "it was asked for before")
 }
 
+// Other replies keep a connection, on which a lost one is not awaited for all of a timeout that is longer than the silence.
+func TestLostReplyIsAskedForAgain(t *testing.T) {
+	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond}, Poll{"get_gripper_state", 100 * time.Millisecond})
+	c.arm.Timeout = time.Hour
+	c.due(0)
+	c.match(&Update{Name: "get_gripper_state", Received: at(3099)})
+	lines, wait := c.due(3099)
+	require.Equal(t, "{\"command\":\"get_gripper_state\"}\r\n", lines)
+	require.Equal(t, 1, wait)
+	lines, _ = c.due(3100)
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines)
+	require.EqualValues(t, 1, c.arm.Counts().Timeouts)
+}
+
 func TestPushSavesAsking(t *testing.T) {
 	c := testConnection(t, Poll{"get_current_arm_state", 100 * time.Millisecond}, Poll{"get_gripper_state", 100 * time.Millisecond})
 	c.arm.pushed, c.arm.fresh = partJoints|partPose|partErrors|partJointErrors, at(2000)

@@ -9,18 +9,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/bridge/dds"
 	"tapedeck/bridge/realman/realmantest"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/msgs"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
@@ -46,47 +44,6 @@ func open(t *testing.T) bridge.Node {
 	return node
 }
 
-// ear has the latest message of a topic.
-type ear[T any] struct {
-	mu    sync.Mutex
-	last  T
-	count int
-}
-
-func hear[T any, P interface {
-	*T
-	msgs.Message
-}](t *testing.T, node bridge.Node, topic string) *ear[T] {
-	e := &ear[T]{}
-	_, err := node.Subscribe(topic, P(&e.last).TypeName(), codec.DefaultQoS(), func(samples []bridge.Sample) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		for _, s := range samples {
-			var m T
-			if err := cdr.Unmarshal(s.Data, P(&m)); err != nil {
-				panic(err)
-			}
-			e.last = m
-			e.count++
-		}
-	})
-	require.NoError(t, err)
-	return e
-}
-
-func (e *ear[T]) get() (T, int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.last, e.count
-}
-
-func (e *ear[T]) await(t *testing.T, what string, condition func(T) bool) T {
-	t.Helper()
-	require.Eventually(t, func() bool { m, n := e.get(); return n > 0 && condition(m) }, process.Patience, 5*time.Millisecond, what)
-	m, _ := e.get()
-	return m
-}
-
 func near(t *testing.T, want, got []float64) {
 	t.Helper()
 	require.Len(t, got, len(want))
@@ -97,12 +54,12 @@ func near(t *testing.T, want, got []float64) {
 
 func TestTwoArms(t *testing.T) {
 	node := open(t)
-	left := hear[sensor_msgs.JointState](t, node, "/lab/left/joint_states")
-	right := hear[sensor_msgs.JointState](t, node, "/lab/right/joint_states")
-	pose := hear[geometry_msgs.PoseStamped](t, node, "/lab/right/tool_pose")
-	gripper := hear[sensor_msgs.JointState](t, node, "/lab/left/gripper")
-	wrench := hear[geometry_msgs.WrenchStamped](t, node, "/lab/right/wrench")
-	state := hear[diag.DiagnosticArray](t, node, "/diagnostics")
+	left := bridgetest.Hear[sensor_msgs.JointState](t, node, "/lab/left/joint_states", codec.DefaultQoS())
+	right := bridgetest.Hear[sensor_msgs.JointState](t, node, "/lab/right/joint_states", codec.DefaultQoS())
+	pose := bridgetest.Hear[geometry_msgs.PoseStamped](t, node, "/lab/right/tool_pose", codec.DefaultQoS())
+	gripper := bridgetest.Hear[sensor_msgs.JointState](t, node, "/lab/left/gripper", codec.DefaultQoS())
+	wrench := bridgetest.Hear[geometry_msgs.WrenchStamped](t, node, "/lab/right/wrench", codec.DefaultQoS())
+	state := bridgetest.Hear[diag.DiagnosticArray](t, node, "/diagnostics", codec.DefaultQoS())
 
 	seven := realmantest.Still
 	seven.Joints, seven.Speeds = []int{1000, 2000, 3000, 4000, 5000, 6000, 200000}, []int{100, 0, 0, 0, 0, 0, -100}
@@ -126,27 +83,27 @@ func TestTwoArms(t *testing.T) {
 `, asked.Host(), asked.Port(), pushing.Host(), pushing.Port()), 0o666))
 	p := process.Start(t, exec.Command(bin+"/arm_publisher", "--ros-args", "-r", "__ns:=/lab", "--params-file", file))
 
-	m := left.await(t, "joint states of the arm that is asked", func(sensor_msgs.JointState) bool { return true })
+	m := left.Await(t, "joint states of the arm that is asked", func(sensor_msgs.JointState) bool { return true })
 	require.Equal(t, []string{"joint1", "joint2", "joint3", "joint4", "joint5", "joint6"}, m.Name)
 	const deg = math.Pi / 180
 	near(t, []float64{-1.968 * deg, -35.327 * deg, 62.138 * deg, 165.412 * deg, -9.854 * deg, -293.299 * deg}, m.Position)
 	require.Empty(t, m.Velocity)
-	g := gripper.await(t, "its gripper", func(sensor_msgs.JointState) bool { return true })
+	g := gripper.Await(t, "its gripper", func(sensor_msgs.JointState) bool { return true })
 	require.Equal(t, []string{"position", "force", "status", "mode"}, g.Name)
 	near(t, []float64{150, 0.980665, 1, 1}, g.Position)
 
-	m = right.await(t, "packets of the arm that pushes", func(m sensor_msgs.JointState) bool { return len(m.Velocity) > 0 })
+	m = right.Await(t, "packets of the arm that pushes", func(m sensor_msgs.JointState) bool { return len(m.Velocity) > 0 })
 	require.Equal(t, []string{"a", "b", "c", "d", "e", "f", "g"}, m.Name)
 	near(t, []float64{1 * deg, 2 * deg, 3 * deg, 4 * deg, 5 * deg, 6 * deg, 200 * deg}, m.Position)
 	near(t, []float64{1 * deg, 0, 0, 0, 0, 0, -1 * deg}, m.Velocity)
 	at := time.Unix(int64(m.Header.Stamp.Sec), int64(m.Header.Stamp.Nanosec))
 	require.WithinDuration(t, time.Now(), at, process.Patience)
 	require.True(t, at.Before(time.Now()))
-	q := pose.await(t, "its pose", func(geometry_msgs.PoseStamped) bool { return true })
+	q := pose.Await(t, "its pose", func(geometry_msgs.PoseStamped) bool { return true })
 	require.Equal(t, "world", q.Header.FrameId)
 	require.Equal(t, geometry_msgs.Point{X: -0.086608, Y: 0.01175, Z: 0.820234}, q.Pose.Position)
 	near(t, []float64{1}, []float64{math.Hypot(math.Hypot(q.Pose.Orientation.X, q.Pose.Orientation.Y), math.Hypot(q.Pose.Orientation.Z, q.Pose.Orientation.W))})
-	w := wrench.await(t, "its force sensor", func(geometry_msgs.WrenchStamped) bool { return true })
+	w := wrench.Await(t, "its force sensor", func(geometry_msgs.WrenchStamped) bool { return true })
 	require.Equal(t, "right_force_sensor", w.Header.FrameId)
 	require.Equal(t, geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}, w.Wrench.Force)
 
@@ -160,7 +117,7 @@ func TestTwoArms(t *testing.T) {
 			return false
 		}
 	}
-	state.await(t, "what is wrong with it", status("it collided (0x100d); joint 3: too hot (0x0008)"))
+	state.Await(t, "what is wrong with it", status("it collided (0x100d); joint 3: too hot (0x0008)"))
 
 	// They come back.
 	for i := range 3 {
@@ -170,11 +127,11 @@ func TestTwoArms(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return asked.Connections() > i+1 && pushing.Requests("set_realtime_push") > i+1 // it is told to push again
 		}, process.Patience, 5*time.Millisecond)
-		_, l := left.get()
-		_, r := right.get()
+		_, l := left.Get()
+		_, r := right.Get()
 		require.Eventually(t, func() bool {
-			_, nl := left.get()
-			_, nr := right.get()
+			_, nl := left.Get()
+			_, nr := right.Get()
 			return nl > l+5 && nr > r+5
 		}, process.Patience, 5*time.Millisecond)
 	}

@@ -9,17 +9,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/bridge/dds"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
-	"tapedeck/msgs"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/sensor_msgs"
@@ -30,40 +28,6 @@ import (
 func encode(system, id, sequence byte, payload []byte) []byte {
 	f := append([]byte{0xfe, byte(len(payload)), sequence, system, 1, id}, payload...)
 	return binary.LittleEndian.AppendUint16(f, checksum(f[1:], extras[id]))
-}
-
-// ear has the latest message of a topic.
-type ear[T any] struct {
-	mu    sync.Mutex
-	last  T
-	count int
-}
-
-func hear[T any, P interface {
-	*T
-	msgs.Message
-}](t *testing.T, node bridge.Node, topic string, qos codec.QoS) *ear[T] {
-	e := &ear[T]{}
-	_, err := node.Subscribe(topic, P(&e.last).TypeName(), qos, func(samples []bridge.Sample) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		for _, s := range samples {
-			var m T
-			if err := cdr.Unmarshal(s.Data, P(&m)); err != nil {
-				panic(err)
-			}
-			e.last = m
-			e.count++
-		}
-	})
-	require.NoError(t, err)
-	return e
-}
-
-func (e *ear[T]) get() (T, int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.last, e.count
 }
 
 // TestTwoVehiclesOnOneLink hears two autopilots over UDP.
@@ -84,11 +48,11 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, node.Close()) }()
 	sensor := bridge.SensorDataQoS()
-	drone, rover := hear[sensor_msgs.Imu](t, node, "/robot/drone/imu/data", sensor), hear[sensor_msgs.Imu](t, node, "/robot/rover/imu/data", sensor)
+	drone, rover := bridgetest.Hear[sensor_msgs.Imu](t, node, "/robot/drone/imu/data", sensor), bridgetest.Hear[sensor_msgs.Imu](t, node, "/robot/rover/imu/data", sensor)
 	latched := codec.DefaultQoS()
 	latched.Durability = codec.TransientLocal
-	states := hear[mavros_msgs.State](t, node, "/robot/rover/state", latched)
-	diagnostics := hear[diag.DiagnosticArray](t, node, "/diagnostics", codec.DefaultQoS())
+	states := bridgetest.Hear[mavros_msgs.State](t, node, "/robot/rover/state", latched)
+	diagnostics := bridgetest.Hear[diag.DiagnosticArray](t, node, "/diagnostics", codec.DefaultQoS())
 
 	var sequence byte
 	say := func(system, id byte, payload []byte) {
@@ -108,24 +72,24 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		speak()
-		_, heardDrone := drone.get()
-		_, heardRover := rover.get()
-		state, _ := states.get()
+		_, heardDrone := drone.Get()
+		_, heardRover := rover.Get()
+		state, _ := states.Get()
 		return heardDrone > 0 && heardRover > 0 && state.Connected
 	}, process.Patience, 20*time.Millisecond)
-	imu, _ := drone.get()
+	imu, _ := drone.Get()
 	require.Equal(t, "base_link", imu.Header.FrameId)
 	require.InDelta(t, math.Sqrt2/2, imu.Orientation.Z, 1e-6)
-	imu, _ = rover.get()
+	imu, _ = rover.Get()
 	require.Equal(t, "rover", imu.Header.FrameId)
 	require.InDelta(t, 0, imu.Orientation.Z, 1e-6)
-	state, _ := states.get()
+	state, _ := states.Get()
 	require.Equal(t, "HOLD", state.Mode)
 	require.True(t, state.Armed)
 
 	require.Eventually(t, func() bool {
 		speak()
-		all, _ := diagnostics.get()
+		all, _ := diagnostics.Get()
 		levels := map[string]byte{}
 		for _, s := range all.Status {
 			levels[strings.TrimPrefix(s.Name, "/robot/mavlink_publisher: ")] = s.Level
