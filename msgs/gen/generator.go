@@ -27,7 +27,7 @@ type generator struct {
 }
 
 // typesFile lists all types for the test that compares them with another implementation of CDR.
-const typesFile = "../test/cdr/types_gen_test.go"
+const typesFile = "../test/peers/cdr/types_gen_test.go"
 
 // generate returns the generated files for a folder of packages, by path.
 func generate(fsys fs.FS) (map[string][]byte, error) {

@@ -1,5 +1,5 @@
 // Gen writes the Go types of the message definitions in the current folder: <package>/<package>.gen.go for each ROS
-// package, and a list of them for test/cdr. It is run by go generate.
+// package, and a list of them for test/peers/cdr. It is run by go generate.
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/test/process"
+	"tapedeck/test/internal/process"
 )
 
 // TestNativeCARLA records what CARLA publishes by itself, without any option for it: from a participant that is no node, of types

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tapedeck/test/process"
+	"tapedeck/test/internal/process"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 
-	"tapedeck/test/process"
+	"tapedeck/test/internal/process"
 )
 
 func TestRecorderSelects(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/test/process"
+	"tapedeck/test/internal/process"
 )
 
 // terminal runs an executable on a terminal of its own, by script(1), and returns its keyboard.

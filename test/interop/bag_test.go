@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/test/process"
+	"tapedeck/test/internal/process"
 )
 
 // TestBagRecord has `ros2 bag record` record what the player plays, 3,000 messages in as many milliseconds.

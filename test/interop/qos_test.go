@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/test/process"
+	"tapedeck/test/internal/process"
 )
 
 // TestQoSMismatchOfRecorder has the recorder, and `ros2 topic pub`, say that the one does not hear the other.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/test/process"
+	"tapedeck/test/internal/process"
 )
 
 // TestRecorderServices calls each service of rosbag2's newest recorder with `ros2 service call`.

@@ -14,7 +14,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/dds"
-	"tapedeck/test/process"
+	"tapedeck/test/internal/process"
 )
 
 const calls = 1000

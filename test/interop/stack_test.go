@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/test/process"
+	"tapedeck/test/internal/process"
 )
 
 // stack is a ROS 2 stack with one RMW implementation, in a domain of its own on loopback, and our executables on one

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/test/process"
+	"tapedeck/test/internal/process"
 )
 
 // TestTopicEcho has `ros2 topic echo` print what the player plays.

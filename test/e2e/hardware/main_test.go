@@ -1,0 +1,76 @@
+// Package hardware shows the way from devices to recordings: cameras, arms and an autopilot, which the tests play, through the nodes
+// that publish them and the recorder to sessions, bags and what is made of these. All are processes that meet on DDS.
+package hardware
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/internal/process"
+)
+
+var bin string // folder of the executables
+
+func TestMain(m *testing.M) {
+	// Other tests on this machine may choose the same domains. A process that is not there for a while is not taken for dead.
+	config := fmt.Sprintf("<Discovery><Tag>hardware-%d</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>", os.Getpid())
+	config = strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+config, ",")
+	for name, value := range map[string]string{"ROS_LOCALHOST_ONLY": "1", "CYCLONEDDS_URI": config} {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(process.Main(m, &bin, "..."))
+}
+
+// graph is a ROS domain of a test's own, on loopback.
+type graph struct {
+	t      *testing.T
+	domain int
+	dir    string // where the processes work
+}
+
+var graphs atomic.Int32
+
+func newGraph(t *testing.T) *graph {
+	return &graph{t: t, domain: 20 + (os.Getpid()+int(graphs.Add(1)))%80, dir: t.TempDir()}
+}
+
+func (g *graph) path(name string) string { return filepath.Join(g.dir, name) }
+
+func (g *graph) write(name, text string) {
+	g.t.Helper()
+	require.NoError(g.t, os.MkdirAll(filepath.Dir(g.path(name)), 0o777))
+	require.NoError(g.t, os.WriteFile(g.path(name), []byte(text), 0o666))
+}
+
+// start starts one of our executables.
+func (g *graph) start(name string, args ...string) *process.Process {
+	g.t.Helper()
+	cmd := exec.Command(filepath.Join(bin, name), args...)
+	cmd.Dir, cmd.Env = g.dir, append(os.Environ(), fmt.Sprint("ROS_DOMAIN_ID=", g.domain))
+	return process.Start(g.t, cmd)
+}
+
+// run runs an executable to its good end and returns what it printed.
+func (g *graph) run(name string, args ...string) string {
+	g.t.Helper()
+	return g.start(name, args...).Wait(0)
+}
+
+// await waits until a condition holds.
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	for began := time.Now(); !condition(); time.Sleep(100 * time.Millisecond) {
+		require.Less(t, time.Since(began), process.Patience)
+	}
+}

@@ -1,0 +1,176 @@
+package hardware
+
+import (
+	"bytes"
+	"encoding/json"
+	"image/png"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/session"
+	"tapedeck/test/internal/process"
+)
+
+// enough is how many pictures and samples of each stream are waited for: cameras have begun again.
+const enough = pictures + 5
+
+// Three cameras, and two arms of different generations, become a session, which has what they saw and how they were, and tells of the
+// devices.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	g := newGraph(t)
+	arms := g.hardware("/**")
+	running := []*process.Process{
+		g.start("recorder", "--config", "hardware.yaml", "--hardware", "hardware.yaml"),
+		g.start("camera_publisher", "--config", "hardware.yaml"),
+		g.start("arm_publisher", "--ros-args", "--params-file", "hardware.yaml"),
+	}
+	await(t, func() bool {
+		s, err := session.Open(g.path("take"))
+		if err != nil {
+			return false
+		}
+		defer s.Close()
+		list, err := s.Episodes()
+		require.NoError(t, err)
+		return complete(list[0])
+	})
+	for _, p := range running {
+		require.NotContains(t, p.Interrupt(), "not one that")
+	}
+
+	s, err := session.Open(g.path("take"))
+	require.NoError(t, err)
+	defer s.Close()
+	list, err := s.Episodes()
+	require.NoError(t, err)
+	require.Empty(t, s.Damage())
+	require.True(t, s.Complete())
+	e := list[0]
+	require.Equal(t, "pick up the cube", e.Task)
+	for i, c := range e.Cameras {
+		g.checkPictures(c, i == 2)
+	}
+	for i, a := range e.Arms {
+		arms[i].check(t, a)
+	}
+	g.checkMetadata(arms)
+
+	// And it becomes what sessions become. The machine may have been busy.
+	patient := []string{"--max-gap", "-1", "--max-image-skew", "-1"}
+	require.Contains(t, g.run("converter", append(patient, "take", "train.hdf5")...), "train.hdf5")
+	require.Contains(t, g.run("converter", "info", "train.hdf5"), "arm_1")
+	g.run("converter", append(patient, "--missing-image", "hold", "take", "train", "--to", "lerobot")...)
+	require.FileExists(t, g.path("train/meta/info.json"))
+}
+
+// complete says whether an episode has enough of everything.
+func complete(e *episode.Episode) bool {
+	few := func(v *align.Vector) bool { return v == nil || len(v.Stamps) < enough }
+	return len(e.Cameras) == 3 && len(e.Arms) == 2 &&
+		!slices.ContainsFunc(e.Cameras, func(c *episode.Camera) bool { return len(c.Stamps) < enough }) &&
+		!slices.ContainsFunc(e.Arms, func(a *episode.Arm) bool { return few(a.Joint) || few(a.Pose) || few(a.Gripper) })
+}
+
+// checkPictures requires that a camera has those of the tests, one after the other and again from the beginning.
+func (g *graph) checkPictures(c *episode.Camera, pixels bool) {
+	t := g.t
+	frames, err := c.Open()
+	require.NoError(t, err)
+	defer frames.Close()
+	first := -1
+	for i, stamp := range c.Stamps {
+		f, err := frames.Frame(i)
+		require.NoError(t, err)
+		if i > 0 {
+			require.Greater(t, stamp, c.Stamps[i-1])
+		}
+		is := func(k int) bool { return bytes.Equal(g.jpeg(k), f.Data) }
+		if pixels {
+			decoded, err := png.Decode(bytes.NewReader(f.Data))
+			require.NoError(t, err)
+			is = func(k int) bool { return slices.Equal(pixelsOf(picture(k)), pixelsOf(decoded)) }
+		}
+		for k := 0; first < 0 && k < pictures; k++ {
+			if is(k) {
+				first = k
+			}
+		}
+		if i == 0 {
+			require.NotEqual(t, -1, first, "%s: the first picture is none of its own", c.Name)
+		}
+		require.True(t, is((first+i)%pictures), "%s: picture %d is not the one behind the one before", c.Name, i)
+	}
+}
+
+// check requires that what was recorded of an arm are postures that it had, each once and whole.
+func (a *arm) check(t *testing.T, recorded *episode.Arm) {
+	joint, pose, gripper := recorded.Joint, recorded.Pose, recorded.Gripper
+	require.Len(t, joint.Columns, a.joints)
+	postures, seen := map[int64]int{}, map[int]bool{} // numbers by stamp, and all
+	for i, stamp := range joint.Stamps {
+		row := joint.Values[i*a.joints:][:a.joints]
+		n := int(math.Round(degrees(row[0], joint.Columns[0]) * 1000 / stepOfJoint))
+		require.False(t, seen[n], "%s: posture %d is there twice", recorded.Name, n)
+		postures[stamp], seen[n] = n, true
+		for k, p := range a.posture(n).Joints {
+			require.InDelta(t, float64(p)/1000, degrees(row[k], joint.Columns[k]), 1e-9, "%s: joint %d of posture %d", recorded.Name, k, n)
+		}
+	}
+	both := 0
+	for i, stamp := range pose.Stamps {
+		row := pose.Values[i*len(pose.Columns):][:len(pose.Columns)]
+		n := postures[stamp]
+		if n == 0 {
+			continue // at an end of the recording, or where the recorder was far behind
+		}
+		both++
+		p := a.posture(n)
+		for k := range 3 {
+			require.InDelta(t, float64(p.Position[k])/1e6, row[k], 1e-9)
+			require.InDelta(t, float64(p.Euler[k])/1e3, row[3+k], 2e-3) // quaternions on the wire are finer
+		}
+	}
+	require.Positive(t, both)
+	column := slices.IndexFunc(gripper.Columns, func(c align.Column) bool { return c.Name == "position" })
+	require.NotEqual(t, -1, column)
+	before := -1.0
+	for i := range gripper.Stamps {
+		position := gripper.Values[i*len(gripper.Columns)+column]
+		require.Equal(t, float64(int(position)%1001), position)
+		require.NotEqual(t, before, position)
+		before = position
+	}
+}
+
+// degrees returns an angle in degrees.
+func degrees(value float64, c align.Column) float64 {
+	if c.Unit == "rad" {
+		return value * 180 / math.Pi
+	}
+	return value
+}
+
+// checkMetadata requires that it is told what devices there were.
+func (g *graph) checkMetadata(arms []*arm) {
+	text, err := os.ReadFile(g.path("take/metadata.json"))
+	require.NoError(g.t, err)
+	var metadata struct {
+		Devices struct{ Cameras, Robots map[string]map[string]any }
+	}
+	require.NoError(g.t, json.Unmarshal(text, &metadata))
+	cameras, robots := metadata.Devices.Cameras, metadata.Devices.Robots
+	require.Len(g.t, cameras, 3)
+	require.Subset(g.t, cameras["camera_0"], map[string]any{"type": "Wrist", "device": "jpegs", "fps": 50.0})
+	require.Subset(g.t, cameras["camera_1"], map[string]any{"type": "V4L2", "device": "film.mjpeg", "fps": 40.0, "width": 16.0, "height": 8.0})
+	require.Subset(g.t, cameras["camera_2"], map[string]any{"device": "pngs", "fps": 50.0})
+	require.Len(g.t, robots, 2)
+	require.Subset(g.t, robots["arm_0"], map[string]any{"type": "RealMan", "ip": "127.0.0.1", "port": float64(arms[0].Port()), "joints": 6.0})
+	require.Subset(g.t, robots["arm_1"], map[string]any{"type": "RealMan", "ip": "127.0.0.2", "port": float64(arms[1].Port())})
+}

@@ -1,0 +1,105 @@
+package player
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec/cdr"
+	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/std_srvs"
+	"tapedeck/test/internal/process"
+)
+
+// clocks returns what was heard on /clock, in ns after epoch.
+func (h *heard) clocks() (list []time.Duration) {
+	for _, data := range h.all() {
+		var m rosgraph_msgs.Clock
+		require.NoError(h.g.t, cdr.Unmarshal(data, &m))
+		list = append(list, time.Duration(int64(m.Clock.Sec)*1e9+int64(m.Clock.Nanosec)-epoch))
+	}
+	return list
+}
+
+// TestLockStep has a subscriber acknowledge each step when it has all of it, sooner or later. All runs tell the same times and play the
+// same messages in each step.
+func TestLockStep(t *testing.T) {
+	const step, steps = 50 * time.Millisecond, 20
+	n := track{topic: "/n", qos: keepAll(), period: 10 * time.Millisecond, count: steps * 5}
+	for _, rate := range []string{"--rate=10", "--immediate"} {
+		t.Run(rate, func(t *testing.T) {
+			g := newGraph(t)
+			numbers := g.hear(g.node, "/n", numberType, keepAll())
+			clock := g.hear(g.node, "/clock", "rosgraph_msgs/msg/Clock", keepAll())
+			done, err := g.node.Advertise("/done", numberType, keepAll())
+			require.NoError(t, err)
+			ack, err := cdr.Marshal(&std_msgs.UInt32{})
+			require.NoError(t, err)
+			player := g.player(g.record("tape.mcap", n), rate, "--clock", "40", "--lock-step", step.String(), "--lock-step-topic", "/done", "--wait-for-subscribers")
+			for i := range steps {
+				numbers.wait(5 * (i + 1))
+				if i < steps-1 {
+					clock.wait(2*(i+1) + 1)
+					require.Equal(t, count(0, 5*(i+1)), numbers.numbers(0), "nothing of the next step is played")
+					require.Equal(t, 2*(i+1)+1, clock.count())
+				}
+				require.NoError(t, done.Publish(ack))
+			}
+			player.Wait(0)
+			var want []time.Duration
+			for at := time.Duration(0); at < time.Duration(n.at(n.count-1)-epoch); at += step / 2 {
+				want = append(want, at)
+			}
+			clock.wait(len(want) + 1)
+			require.Equal(t, append(want, time.Duration(n.at(n.count-1)-epoch+1)), clock.clocks(), "and the end")
+		})
+	}
+}
+
+// TestStepService advances by the service, which answers when the step was played.
+func TestStepService(t *testing.T) {
+	g := newGraph(t)
+	n := track{topic: "/n", qos: keepAll(), period: 10 * time.Millisecond, count: 12}
+	numbers := g.hear(g.node, "/n", numberType, keepAll())
+	player := g.player(g.record("tape.record", n), "--lock-step", "40ms", "--wait-for-subscribers")
+	for i := range 3 {
+		payload, err := g.node.Call(t.Context(), "/player/step", "std_srvs/srv/Trigger", []byte{0, 1, 0, 0, 0})
+		require.NoError(t, err)
+		var response std_srvs.Trigger_Response
+		require.NoError(t, cdr.Unmarshal(payload, &response))
+		require.Equal(t, i < 2, response.Success, fmt.Sprint("step ", i))
+		numbers.wait(4 * (i + 1))
+		require.Equal(t, count(0, 4*(i+1)), numbers.numbers(0))
+	}
+	player.Wait(0)
+}
+
+// TestClock follows /clock through rounds, a pause and a seek: it never runs back but by the seek, and has the time of the recording
+// then.
+func TestClock(t *testing.T) {
+	g := newGraph(t)
+	n := track{topic: "/n", qos: keepAll(), period: 50 * time.Millisecond, count: 20}
+	clock := g.hear(g.node, "/clock", "rosgraph_msgs/msg/Clock", bridge.ClockQoS())
+	player := g.player(g.record("tape.mcap", n), "--clock", "200", "--loop", "--rate", "5")
+	reached := func(at time.Duration) func() bool {
+		return func() bool { all := clock.clocks(); return len(all) > 0 && all[len(all)-1] > at }
+	}
+	require.Eventually(t, reached(3*time.Second), process.Patience, time.Millisecond, "it goes on in rounds")
+	g.call("pause", "Pause", &rosbag2.Pause_Request{}, nil)
+	require.Eventually(t, func() bool {
+		all := clock.clocks()
+		return all[len(all)-20] == all[len(all)-1]
+	}, process.Patience, time.Millisecond, "it stands, and is told")
+	before := clock.count()
+	g.seek(n.at(10))
+	require.Eventually(t, func() bool { return clock.clocks()[clock.count()-1] == 500*time.Millisecond }, process.Patience, time.Millisecond)
+	for i, at := range clock.clocks()[:before] {
+		require.GreaterOrEqual(t, at, clock.clocks()[max(i-1, 0)])
+	}
+	player.Interrupt()
+}

@@ -1,0 +1,80 @@
+// Package player shows that the player plays what is recorded, whole and in order, whatever is done to it: sought at random,
+// paused, slowed down and sped up while the machine is busy, in loops, with subscribers that come late, and real recordings of every
+// format. It is a process, which the tests listen to on DDS.
+package player
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/dds"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/test/internal/process"
+)
+
+var bin string // folder of the player
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m, &bin, "player")) }
+
+// graph is a ROS domain of a test's own, on loopback. The test is a node in it.
+type graph struct {
+	t    *testing.T
+	node bridge.Node
+	dir  string
+}
+
+var graphs atomic.Int32
+
+func newGraph(t *testing.T) *graph {
+	n := int(graphs.Add(1))
+	t.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+(os.Getpid()+n)%80))
+	t.Setenv("ROS_LOCALHOST_ONLY", "1")
+	t.Setenv("AMENT_PREFIX_PATH", "")
+	t.Setenv("ROS_DISTRO", "")
+	// Other tests on this machine may have chosen the same domain, but not the same tag.
+	tag := fmt.Sprintf("<Discovery><Tag>player-%d-%d</Tag></Discovery>", os.Getpid(), n)
+	t.Setenv("CYCLONEDDS_URI", strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+tag, ","))
+	g := &graph{t: t, dir: t.TempDir()}
+	g.node = g.open("listener")
+	return g
+}
+
+// open returns another node of the test's.
+func (g *graph) open(name string) bridge.Node {
+	node, err := dds.Open(bridge.Options{Name: name, Domain: -1})
+	require.NoError(g.t, err)
+	g.t.Cleanup(func() { require.NoError(g.t, node.Close()) })
+	return node
+}
+
+// player starts a player, which has loaned no keyboard.
+func (g *graph) player(args ...string) *process.Process {
+	g.t.Helper()
+	cmd := exec.Command(filepath.Join(bin, "player"), append(args, "--disable-keyboard-controls", "--wait-for-all-acked", process.Patience.String())...)
+	cmd.Dir = g.dir
+	return process.Start(g.t, cmd)
+}
+
+// call calls a service of the player, and reads what it says into response unless that is nil.
+func (g *graph) call(service, typeName string, request, response msgs.Message) {
+	g.t.Helper()
+	payload, err := cdr.Marshal(request)
+	require.NoError(g.t, err)
+	ctx, cancel := context.WithTimeout(g.t.Context(), process.Patience)
+	defer cancel()
+	payload, err = g.node.Call(ctx, "/player/"+service, "rosbag2_interfaces/srv/"+typeName, payload)
+	require.NoError(g.t, err)
+	if response != nil {
+		require.NoError(g.t, cdr.Unmarshal(payload, response))
+	}
+}

@@ -1,0 +1,111 @@
+package player
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/apollo"
+	"tapedeck/bridge/carla"
+	"tapedeck/bridge/ros1"
+	"tapedeck/codec"
+	_ "tapedeck/codec/carla"
+	_ "tapedeck/codec/rosbag"
+)
+
+// TestSamples plays recordings that other programs have made, as fast as they are taken. What there is of ROS 2 in them, or becomes it,
+// arrives as it was read, in order. Counts are those of the programs that made them, 0 where several messages become one or none.
+func TestSamples(t *testing.T) {
+	for name, count := range map[string]int{
+		"apollo/apollo_cpp_sensors.record":                    0,
+		"apollo/example.record.00000":                         0,
+		"bag/cruise_example.bag":                              8647,
+		"bag/cruise_example-bz2.bag":                          8647,
+		"bag/py_unindexed_active.bag":                         400,
+		"carla/scenario_runner_DistanceToLaneCenter.log":      0,
+		"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap": 188,
+		"rosbag2/rosbags_rs/test_bag_sqlite3":                 188,
+		"rosbag2/humble_py/wbag":                              6074,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, err := filepath.Abs(filepath.Join("../../../../shared/samples", name))
+			require.NoError(t, err)
+			if _, err := os.Stat(path); err != nil {
+				t.Skip("the sample recording is missing")
+			}
+			g := newGraph(t)
+			want := readAll(t, path)
+			all := map[played]*heard{}
+			overrides, total := "", 0
+			for p, messages := range want {
+				total += len(messages)
+				overrides += fmt.Sprintf("%s: {reliability: reliable, durability: volatile, history: keep_all}\n", p.topic)
+				all[p] = g.hear(g.node, p.topic, p.typeName, keepAll())
+			}
+			profiles := filepath.Join(g.dir, "profiles.yaml")
+			require.NoError(t, os.WriteFile(profiles, []byte(overrides), 0o644))
+			if count > 0 {
+				require.Equal(t, count, total)
+			}
+			player := g.player(path, "--immediate", "--delay", "0s", "--wait-for-subscribers", "--qos-profile-overrides-path", profiles)
+			require.Contains(t, player.Wait(0), fmt.Sprintf("played %d messages", total))
+			for p, messages := range want {
+				all[p].wait(len(messages))
+				have := all[p].all()
+				require.Len(t, have, len(messages), p.topic)
+				for i := range have {
+					// On its way a message is padded to 4 bytes.
+					if size := len(messages[i]); len(have[i]) < size || len(have[i]) >= size+4 || !bytes.Equal(messages[i], have[i][:size]) {
+						require.Equal(t, messages[i], have[i], "message %d of %s", i, p.topic)
+					}
+				}
+			}
+		})
+	}
+}
+
+// played is a topic that is played.
+type played struct{ topic, typeName string }
+
+func playedOf(c *codec.Channel) played { return played{"/" + strings.TrimPrefix(c.Topic, "/"), c.Type} }
+
+// readAll returns the payloads of ROS 2 in a recording, and the topics without any.
+func readAll(t *testing.T, path string) map[played][][]byte {
+	source, err := codec.Open(path)
+	require.NoError(t, err)
+	r, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){
+		codec.EncodingCARLA: carla.New, codec.EncodingProtobuf: apollo.New, codec.EncodingROS1: ros1.New,
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	it, err := r.Read(codec.Query{Damaged: func(error) {}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, it.Close()) }()
+	all := map[played][][]byte{}
+	info, err := r.Info()
+	require.NoError(t, err)
+	for _, topic := range info.Topics {
+		if c := topic.Channel; c.Encoding == codec.EncodingCDR {
+			all[playedOf(c)] = nil
+		}
+	}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		if m.Channel.Encoding == codec.EncodingCDR {
+			p := playedOf(m.Channel)
+			all[p] = append(all[p], bytes.Clone(m.Data))
+		}
+	}
+}

@@ -1,0 +1,86 @@
+"""What the launch tests share: a ROS domain of their own, and what they start."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+
+from ament_index_python.packages import get_package_prefix
+from launch.actions import ExecuteProcess, GroupAction, IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+# What a shell started in the background ignores it, and so would all that is started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Other tests may run on this machine.
+os.environ.update({'ROS_LOCALHOST_ONLY': '1', 'ROS_DOMAIN_ID': str(62 + os.getpid() % 30)})
+
+PATIENT = 60.0  # seconds, for what takes a moment on a machine of one's own
+CHECKOUT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', '..')
+
+
+_folder = tempfile.TemporaryDirectory()  # goes when the test ends
+
+
+def path(name):
+    """Return the path of a file for the test's own use."""
+    return os.path.join(_folder.name, name)
+
+
+def executable(name):
+    return os.path.join(get_package_prefix('tapedeck'), 'lib', 'tapedeck', name)
+
+
+def launch(file, **arguments):
+    """Return the installed launch file as an action."""
+    source = PythonLaunchDescriptionSource(os.path.join(get_package_prefix('tapedeck'), 'share', 'tapedeck', 'launch', file))
+    return GroupAction([IncludeLaunchDescription(source, launch_arguments=arguments.items())])
+
+
+def publisher(topic, kind, message):
+    """Return the action of publishing a message ten times a second."""
+    return ExecuteProcess(cmd=['ros2', 'topic', 'pub', '--rate', '10', topic, kind, message])
+
+
+def run(*command, **options):
+    """Run a command to its good end and return what it printed."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENT, **options)
+    assert done.returncode == 0, f'{command} ended with {done.returncode}: {done.stdout}'
+    return done.stdout
+
+
+def record(recording, topic, seconds):
+    """Record a topic on which something is published."""
+    command = ['ros2', 'topic', 'pub', '--rate', '10', topic, 'std_msgs/msg/String', '{data: hello}']
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as publisher:
+        try:
+            run(executable('recorder'), topic, '--output', recording, '--max-duration', str(seconds))
+        finally:
+            publisher.send_signal(signal.SIGINT)
+
+
+def info(recording):
+    """Return what converter info says of a recording."""
+    return json.loads(run(executable('converter'), 'info', '--json', recording))
+
+
+def topics(recording):
+    """Return the names of the topics of a recording's info, but for what the recorder says of itself."""
+    return [topic['name'] for topic in recording['topics'] if topic['name'] != '/tapedeck/events']
+
+
+def count(recording, topic):
+    """Return how many messages of a topic are in a recording."""
+    return sum(t['message_count'] for t in info(recording)['topics'] if t['name'] == topic)
+
+
+def ended_well(proc_info, name):
+    """Check that the processes of that name, of which there is one at least, ended with 0."""
+    codes = [p.returncode for p in proc_info if p.process_name.startswith(name)]
+    assert codes and not any(codes), f'{name} ended with {codes}'
+
+
+# Without rcl the nodes are certain to understand Cyclone DDS alone.
+if ', dds (' in run(executable('recorder'), '--version'):
+    os.environ['RMW_IMPLEMENTATION'] = 'rmw_cyclonedds_cpp'

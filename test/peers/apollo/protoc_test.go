@@ -1,0 +1,113 @@
+// Package apollo tests that other programs read what tapedeck makes of messages of ROS 2 for Apollo.
+package apollo
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/apollo"
+	"tapedeck/codec"
+	_ "tapedeck/codec/mcap"
+	_ "tapedeck/codec/record"
+	_ "tapedeck/codec/rosbag2"
+)
+
+const sample = "../../../../shared/samples/rosbag2/rosbags_rs/test_bag_mcap"
+
+// TestProtoc has protoc decode the first message of each of 94 types of ROS 2 out of a record, by the description that the record
+// has of it.
+func TestProtoc(t *testing.T) {
+	protoc, err := exec.LookPath("protoc")
+	if err != nil {
+		t.Skip("protoc is not there; test/install test installs it: ", err)
+	}
+	if _, err := os.Stat(sample); err != nil {
+		t.Skip("the real recordings are not there: ", err)
+	}
+	r, err := codec.Open(write(t))
+	require.NoError(t, err)
+	defer r.Close()
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	seen := map[string]bool{}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if seen[m.Channel.Topic] {
+			continue
+		}
+		seen[m.Channel.Topic] = true
+		require.Equal(t, codec.EncodingProtobuf, m.Channel.Encoding)
+
+		set := filepath.Join(t.TempDir(), "set.pb")
+		require.NoError(t, os.WriteFile(set, m.Channel.Schema.Data, 0o644))
+		command := exec.Command(protoc, "--descriptor_set_in="+set, "--decode="+m.Channel.Type)
+		command.Stdin = bytes.NewReader(m.Data)
+		var text, complaints bytes.Buffer
+		command.Stdout, command.Stderr = &text, &complaints
+		require.NoError(t, command.Run(), "%s: %s", m.Channel.Type, complaints.String())
+
+		d := descriptor(t, m.Channel)
+		ours, theirs := dynamicpb.NewMessage(d), dynamicpb.NewMessage(d)
+		require.NoError(t, proto.Unmarshal(m.Data, ours))
+		require.NoError(t, prototext.Unmarshal(text.Bytes(), theirs), "%s: %s", m.Channel.Type, text.String()) // fields by their names
+		require.True(t, proto.Equal(ours, theirs), "%s: %s", m.Channel.Type, text.String())
+	}
+	require.Len(t, seen, 94)
+}
+
+// write makes a record of Protocol Buffers of the sample, and returns its name.
+func write(t *testing.T) string {
+	t.Helper()
+	source, err := codec.Open(sample)
+	require.NoError(t, err)
+	r, left, err := bridge.Translate(source, codec.EncodingProtobuf, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: apollo.NewReverse})
+	require.NoError(t, err)
+	require.Empty(t, left)
+	defer r.Close()
+	path := filepath.Join(t.TempDir(), "all.record")
+	w, err := codec.Create(path, codec.CreateOptions{})
+	require.NoError(t, err)
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		require.NoError(t, w.Write(m))
+	}
+	require.NoError(t, w.Close())
+	return path
+}
+
+func descriptor(t *testing.T, c *codec.Channel) protoreflect.MessageDescriptor {
+	t.Helper()
+	var set descriptorpb.FileDescriptorSet
+	require.NoError(t, proto.Unmarshal(c.Schema.Data, &set))
+	files, err := protodesc.NewFiles(&set)
+	require.NoError(t, err)
+	d, err := files.FindDescriptorByName(protoreflect.FullName(c.Type))
+	require.NoError(t, err)
+	return d.(protoreflect.MessageDescriptor)
+}

@@ -1,0 +1,57 @@
+package cdr
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/apollo"
+	"tapedeck/codec"
+	_ "tapedeck/codec/record"
+)
+
+// Foxglove's implementation reads the same values from messages of the types that are generated from descriptors of Protocol Buffers,
+// and writes the same bytes.
+func TestPeerGenerated(t *testing.T) {
+	p := startPeer(t)
+	all, compared := definitions{}, map[string]int{}
+	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
+		path := "../../../../shared/samples/apollo/" + name
+		if _, err := os.Stat(path); err != nil {
+			t.Skip("the folder with sample recordings is missing")
+		}
+		source, err := codec.Open(path)
+		require.NoError(t, err)
+		r, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: apollo.New})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+		it, err := r.Read(codec.Query{})
+		require.NoError(t, err)
+		defer it.Close()
+		for {
+			m, err := it.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			c := m.Channel
+			if !strings.HasPrefix(c.Type, "apollo_") || compared[c.Type] == 20 {
+				continue
+			}
+			compared[c.Type]++
+			definition := all.of(t, recorded{path, c.Topic, c.Type, string(c.Schema.Data), nil})
+			require.Equal(t, c.TypeHash, definition.hash)
+			decoded, err := definition.Decode(m.Data)
+			require.NoError(t, err)
+			answer := p.ask(t, string(c.Schema.Data), m.Data)
+			require.Equal(t, plain(decoded), answer.Value, c.Type)
+			require.Equal(t, m.Data, answer.Payload, c.Type)
+		}
+	}
+	require.Len(t, compared, 7)
+}

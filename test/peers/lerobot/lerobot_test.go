@@ -1,0 +1,168 @@
+// Package lerobot tests codec/lerobot against other programs: hyparquet reads its tables, and ffprobe its videos.
+package lerobot
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/lerobot"
+	"tapedeck/test/internal/process"
+)
+
+// frames makes a picture for each number.
+type frames struct{}
+
+func (frames) Frame(i int) (episode.Frame, error) {
+	m := image.NewRGBA(image.Rect(0, 0, 96, 64))
+	for k := range m.Pix {
+		m.Pix[k] = uint8(i * 5)
+	}
+	var b bytes.Buffer
+	err := jpeg.Encode(&b, m, nil)
+	return episode.Frame{Encoding: "jpeg", Data: b.Bytes()}, err
+}
+
+func (frames) Close() error { return nil }
+
+const fps = 30
+
+// take returns n rows.
+func take(t *testing.T, task string, start int64, n int) *episode.Rows {
+	e := &episode.Episode{Name: task, Task: task}
+	joint := &align.Vector{Name: "arm_0/joint", Columns: []align.Column{{Name: "joint_0", Unit: "rad", Interp: align.Linear}, {Name: "joint_1", Unit: "rad", Interp: align.Linear}}}
+	camera := &episode.Camera{Track: align.Track{Name: "front"}, Open: func() (episode.Frames, error) { return frames{}, nil }}
+	for i := range n {
+		joint.Stamps = append(joint.Stamps, start+int64(math.Round(float64(i)*1e9/fps)))
+		joint.Values = append(joint.Values, float64(i)/4, -float64(i)/8)
+	}
+	camera.Stamps = joint.Stamps
+	e.Arms, e.Cameras = []*episode.Arm{{Name: "arm_0", Joint: joint}}, []*episode.Camera{camera}
+	r, err := episode.Align(e, align.Options{Timeline: "fixed:" + strconv.Itoa(fps)})
+	require.NoError(t, err)
+	require.Len(t, r.Stamps, n)
+	return r
+}
+
+// write writes a dataset of takes of so many rows.
+func write(t *testing.T, o lerobot.Options, lengths ...int) string {
+	path := filepath.Join(t.TempDir(), "set")
+	w, err := lerobot.Create(path, o)
+	require.NoError(t, err)
+	for i, n := range lengths {
+		require.NoError(t, w.Write(take(t, []string{"pick", "place"}[i%2], 1e18+int64(i)*1e12, n)))
+	}
+	require.NoError(t, w.Close())
+	return path
+}
+
+// table is what peer.js finds in one.
+type table struct {
+	Groups []int
+	Keys   map[string]string
+	Rows   []map[string]any
+}
+
+func TestHyparquet(t *testing.T) {
+	modules := process.Modules(t, "tables of LeRobot are not read with hyparquet")
+	path := write(t, lerobot.Options{}, 20, 7, 12)
+	script, err := filepath.Abs("peer.js")
+	require.NoError(t, err)
+	node := exec.Command("node", script, path)
+	node.Dir = modules
+	var said bytes.Buffer
+	node.Stderr = &said
+	output, err := node.Output()
+	require.NoError(t, err, said.String())
+	var tables map[string]table
+	require.NoError(t, json.Unmarshal(output, &tables))
+	require.Len(t, tables, 3)
+
+	data := tables["data/chunk-000/file-000.parquet"]
+	require.Equal(t, []int{20, 7, 12}, data.Groups)
+	require.Contains(t, data.Keys["huggingface"], `"action":{"_type":"List","feature":{"_type":"Value","dtype":"float32"},"length":2}`)
+	index := 0
+	for e, n := range data.Groups {
+		for i := range n {
+			row := data.Rows[index]
+			require.Equal(t, []any{float64(i) / 4, -float64(i) / 8}, row["observation.state"])
+			next := float64(min(i+1, n-1))
+			require.Equal(t, []any{next / 4, -next / 8}, row["action"])
+			require.Equal(t, float64(float32(float64(i)/fps)), row["timestamp"])
+			require.EqualValues(t, i, row["frame_index"])
+			require.EqualValues(t, e, row["episode_index"])
+			require.EqualValues(t, index, row["index"])
+			require.EqualValues(t, e%2, row["task_index"])
+			f, err := frames{}.Frame(i)
+			require.NoError(t, err)
+			sum := sha256.Sum256(f.Data)
+			picture := row["observation.images.front"].(map[string]any)
+			require.Equal(t, hex.EncodeToString(sum[:]), picture["bytes"])
+			index++
+		}
+	}
+
+	tasks := tables["meta/tasks.parquet"]
+	require.Contains(t, tasks.Keys["pandas"], `"index_columns":["task"]`)
+	require.Len(t, tasks.Rows, 2)
+	require.EqualValues(t, 1, tasks.Rows[1]["task_index"])
+
+	episodes := tables["meta/episodes/chunk-000/file-000.parquet"].Rows
+	require.Len(t, episodes, 3)
+	last := episodes[2]
+	require.EqualValues(t, 12, last["length"])
+	require.EqualValues(t, 27, last["dataset_from_index"])
+	require.EqualValues(t, 39, last["dataset_to_index"])
+	require.Equal(t, []any{0., -11. / 8}, last["stats/observation.state/min"])
+	require.Equal(t, []any{11. / 4, 0.}, last["stats/observation.state/max"])
+	require.Equal(t, []any{12.}, last["stats/observation.state/count"])
+	colours := last["stats/observation.images.front/mean"].([]any)
+	require.Len(t, colours, 3)
+	require.InDelta(t, 27.5/255, colours[0].([]any)[0].([]any)[0], 0.01)
+}
+
+func TestFFprobe(t *testing.T) {
+	for _, program := range []string{"ffmpeg", "ffprobe"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(program + " is not installed (Debian: ffmpeg); videos of LeRobot are not looked at")
+		}
+	}
+	path := write(t, lerobot.Options{Video: true}, 20, 7)
+	output, err := exec.Command("ffprobe", "-v", "error", "-show_entries", "packet=pts_time:stream=r_frame_rate,width,height,pix_fmt", "-of", "json",
+		filepath.Join(path, "videos/observation.images.front/chunk-000/file-000.mp4")).Output()
+	require.NoError(t, err)
+	var video struct {
+		Packets []struct {
+			Time string `json:"pts_time"`
+		}
+		Streams []map[string]any
+	}
+	require.NoError(t, json.Unmarshal(output, &video))
+	require.Len(t, video.Packets, 27)
+	for i, p := range video.Packets {
+		require.Equal(t, fmt.Sprintf("%.6f", float64(i)/fps), strings.TrimSpace(p.Time))
+	}
+	require.Len(t, video.Streams, 1)
+	require.Equal(t, "30/1", video.Streams[0]["r_frame_rate"])
+	require.Equal(t, "yuv420p", video.Streams[0]["pix_fmt"])
+	require.EqualValues(t, 96, video.Streams[0]["width"])
+
+	entries, err := os.ReadDir(filepath.Join(path, "videos/observation.images.front/chunk-000"))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "nothing else is left")
+}

@@ -1,0 +1,204 @@
+// Package mcap tests codec/mcap and codec/rosbag2 against the implementation of MCAP in TypeScript, on what they write and
+// on what ROS 2 recorded.
+package mcap
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	_ "tapedeck/codec/mcap"
+	_ "tapedeck/codec/rosbag2"
+	"tapedeck/test/internal/process"
+)
+
+// notCompared is what is not tested without Node.js.
+const notCompared = "MCAP is not compared with Foxglove's"
+
+// peerFile is what peer.js finds in a file.
+type peerFile struct {
+	Profile, Library string
+	Done             bool
+	Channels         []struct {
+		ID                                            uint16
+		Topic, Encoding, Type, SchemaEncoding, Schema string
+		Metadata                                      map[string]string
+	}
+	Count, Chunks int
+	Start, End    int64 `json:",string"`
+	Metadata      []struct {
+		Name   string
+		Values map[string]string
+	}
+	Messages, Streamed []string
+}
+
+// ask runs peer.js on a file.
+func ask(t *testing.T, file string) peerFile {
+	dir := process.Modules(t, notCompared)
+	script, err := filepath.Abs("peer.js")
+	require.NoError(t, err)
+	file, err = filepath.Abs(file)
+	require.NoError(t, err)
+	command := exec.Command("node", script, file)
+	command.Dir = dir
+	command.Stderr = os.Stderr
+	output, err := command.Output()
+	require.NoError(t, err)
+	var got peerFile
+	require.NoError(t, json.Unmarshal(output, &got))
+	return got
+}
+
+func line(id uint16, m *codec.Message) string {
+	return fmt.Sprintf("%d %d %d %x", id, m.LogTime, m.PublishTime, sha256.Sum256(m.Data))
+}
+
+func testChannels() []*codec.Channel {
+	return []*codec.Channel{
+		{
+			Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR, TypeHash: "RIHS01_00",
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("std_msgs/Header header\n")}, QoS: []codec.QoS{codec.DefaultQoS()},
+		},
+		{Topic: "/silent", Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR},
+		{Topic: "/typeless", Encoding: codec.EncodingCDR},
+	}
+}
+
+func TestWhatIsWritten(t *testing.T) {
+	for _, compression := range []string{"none", "lz4", "zstd"} {
+		t.Run(compression, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.mcap")
+			w, err := codec.Create(path, codec.CreateOptions{Compression: compression, ChunkSize: 20_000, Metadata: map[string]string{"robot": "r2"}})
+			require.NoError(t, err)
+			channels := testChannels()
+			type timed struct {
+				time int64
+				line string
+			}
+			var all []timed
+			var written, sorted []string
+			for i := range 1000 {
+				m := codec.Message{Channel: channels[0], LogTime: 1700000000000000000 + int64(i)*1_000_000, Data: bytes.Repeat([]byte{byte(i)}, i%300)}
+				id := uint16(1) // channels have numbers in the order in which they come
+				if i%7 == 0 {
+					m.Channel, id = channels[2], 0
+				}
+				if i%10 == 9 {
+					m.LogTime -= 5_500_000
+				}
+				m.PublishTime = m.LogTime - 10
+				require.NoError(t, w.Write(&m))
+				written = append(written, line(id, &m))
+				all = append(all, timed{m.LogTime, line(id, &m)})
+			}
+			require.NoError(t, w.Declare(channels[1]))
+			require.NoError(t, w.Close())
+			slices.SortStableFunc(all, func(a, b timed) int { return int(a.time - b.time) })
+			for _, m := range all {
+				sorted = append(sorted, m.line)
+			}
+
+			got := ask(t, path)
+			require.True(t, got.Done)
+			require.Equal(t, "ros2", got.Profile)
+			require.Equal(t, "tapedeck", got.Library)
+			require.Equal(t, 1000, got.Count)
+			require.Greater(t, got.Chunks, 5)
+			require.Equal(t, all[0].time, got.Start)
+			require.Equal(t, all[999].time, got.End)
+			require.Equal(t, written, got.Streamed)
+			require.Equal(t, sorted, got.Messages)
+			require.Len(t, got.Metadata, 1)
+			require.Equal(t, "tapedeck", got.Metadata[0].Name)
+			require.Equal(t, map[string]string{"robot": "r2"}, got.Metadata[0].Values)
+			require.Len(t, got.Channels, 3)
+			for i, want := range []*codec.Channel{channels[2], channels[0], channels[1]} {
+				c := got.Channels[i]
+				require.EqualValues(t, i, c.ID)
+				require.Equal(t, want.Topic, c.Topic)
+				require.Equal(t, want.Encoding, c.Encoding)
+				require.Equal(t, want.Type, c.Type)
+				require.Equal(t, want.Schema.Encoding, c.SchemaEncoding)
+				require.Equal(t, string(want.Schema.Data), c.Schema)
+				require.Equal(t, codec.FormatQoSProfiles(want.QoS), c.Metadata["offered_qos_profiles"])
+				require.Equal(t, want.TypeHash, c.Metadata["topic_type_hash"])
+			}
+		})
+	}
+}
+
+// A bag carries its metadata twice, as rosbag2 writes it: as it was opened, and as it was closed.
+func TestBagCarriesItsMetadata(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "drive")
+	w, err := codec.Create(dir, codec.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, w.Write(&codec.Message{Channel: testChannels()[0], LogTime: 7, Data: []byte{0, 1, 0, 0}}))
+	require.NoError(t, w.Close())
+	got := ask(t, filepath.Join(dir, "drive_0.mcap"))
+	require.Len(t, got.Metadata, 2)
+	for i, count := range []string{"message_count: 0\n", "message_count: 1\n"} {
+		require.Equal(t, "rosbag2", got.Metadata[i].Name)
+		require.Contains(t, got.Metadata[i].Values["serialized_metadata"], count)
+		require.Contains(t, got.Metadata[i].Values["serialized_metadata"], "version: 8\n")
+	}
+}
+
+// TestReal reads what ROS 2 recorded with both implementations.
+func TestReal(t *testing.T) {
+	const samples = "../../../../shared/samples/rosbag2"
+	if _, err := os.Stat(samples); err != nil {
+		t.Skip("the real recordings are not on this machine: no ", samples)
+	}
+	files, err := filepath.Glob(filepath.Join(samples, "*/*/*.mcap"))
+	require.NoError(t, err)
+	deeper, err := filepath.Glob(filepath.Join(samples, "*/*/*/*.mcap"))
+	require.NoError(t, err)
+	files = append(files, deeper...)
+	require.Greater(t, len(files), 10)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			want := ask(t, file)
+			ids := map[string]uint16{}
+			for _, c := range want.Channels {
+				ids[c.Topic] = c.ID
+			}
+			r, err := codec.Open(file)
+			require.NoError(t, err)
+			defer r.Close()
+			it, err := r.Read(codec.Query{})
+			require.NoError(t, err)
+			defer it.Close()
+			var got []string
+			for {
+				m, err := it.Next()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				require.NoError(t, err)
+				got = append(got, line(ids[m.Channel.Topic], m))
+			}
+			require.Equal(t, want.Messages, got)
+			info, err := r.Info()
+			require.NoError(t, err)
+			require.EqualValues(t, want.Count, info.MessageCount)
+			require.Len(t, info.Topics, len(want.Channels))
+			for i, topic := range info.Topics {
+				require.Equal(t, want.Channels[i].Type, topic.Channel.Type)
+				require.Equal(t, want.Channels[i].Metadata["topic_type_hash"], topic.Channel.TypeHash)
+				require.Equal(t, want.Channels[i].Schema, string(topic.Channel.Schema.Data))
+			}
+		})
+	}
+}

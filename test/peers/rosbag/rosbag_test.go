@@ -1,0 +1,436 @@
+// Package rosbag tests codec/rosbag and bridge/ros1 against ROS 1's own library for bags and against Foxglove's, on what they
+// write and on real bags.
+package rosbag
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/ros1"
+	"tapedeck/codec"
+	_ "tapedeck/codec/rosbag"
+	"tapedeck/msgs"
+	"tapedeck/test/internal/process"
+)
+
+// notCompared is what is not tested without Node.js.
+const notCompared = "bags are not compared with Foxglove's"
+
+const (
+	python  = "/usr/bin/python3"
+	samples = "../../../../shared/samples/bag"
+)
+
+// haveROS says whether ROS 1's library is installed.
+var haveROS = sync.OnceValue(func() bool { return withoutROS2(python, "-c", "import rosbag, sensor_msgs").Run() == nil })
+
+// withoutROS2 returns a command that does not see the packages of a ROS 2 that is sourced, which have the same names.
+func withoutROS2(name string, args ...string) *exec.Cmd {
+	command := exec.Command(name, args...)
+	command.Env = append(os.Environ(), "PYTHONPATH=")
+	return command
+}
+
+func needROS(t *testing.T) {
+	if !haveROS() {
+		t.Skip("ROS 1's library is not installed (Debian: python3-rosbag and python3-sensor-msgs); bags are not compared with it")
+	}
+}
+
+// run runs a command and returns what it prints.
+func run(t *testing.T, name string, args ...string) string {
+	command := withoutROS2(name, args...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	require.NoError(t, err, "%s %v: %s%s", name, args, output, &stderr)
+	return string(output)
+}
+
+// contents is what a peer finds in a bag.
+type contents struct {
+	Connections []map[string]string
+	Messages    []string
+	Values      []string // as ROS prints them
+	Info        struct {
+		Count, Chunks int
+		Compression   string
+		Start, End    float64
+	}
+	Different []string // messages that are not the same in ROS 2
+}
+
+func askROS(t *testing.T, paths ...string) []contents {
+	var got []contents
+	require.NoError(t, json.Unmarshal([]byte(run(t, python, append([]string{"peer.py", "read"}, paths...)...)), &got))
+	return got
+}
+
+// read returns the messages of a bag as the peers list them, and what they become in ROS 2 as peer.js takes it.
+func read(t *testing.T, path string) (lines []string, translated string, info *codec.Info) {
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err = r.Info()
+	require.NoError(t, err)
+	translator, err := ros1.New(r)
+	require.NoError(t, err)
+	for _, topic := range info.Topics {
+		_, err := translator.Topics(topic)
+		require.NoError(t, err)
+	}
+	translate := translator.Begin(nil)
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	var b strings.Builder
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return lines, b.String(), info
+		}
+		require.NoError(t, err)
+		message := fmt.Sprintf("%s %s %d %x", m.Channel.Topic, m.Channel.Type, m.LogTime, sha256.Sum256(m.Data))
+		lines = append(lines, message)
+		out, err := translate(m)
+		require.NoError(t, err)
+		line, err := json.Marshal(map[string]string{
+			"message": message, "definition": string(out[0].Channel.Schema.Data), "payload": base64.StdEncoding.EncodeToString(out[0].Data),
+		})
+		require.NoError(t, err)
+		b.Write(append(line, '\n'))
+	}
+}
+
+// thereAndBack writes to a bag what the messages of another one are after they were those of ROS 2.
+func thereAndBack(t *testing.T, from, to string) {
+	r, err := codec.Open(from)
+	require.NoError(t, err)
+	for _, step := range []struct {
+		encoding, by string
+		begin        func(codec.Reader) (bridge.Translator, error)
+	}{{codec.EncodingCDR, codec.EncodingROS1, ros1.New}, {codec.EncodingROS1, codec.EncodingCDR, ros1.NewReverse}} {
+		var left []error
+		r, left, err = bridge.Translate(r, step.encoding, map[string]func(codec.Reader) (bridge.Translator, error){step.by: step.begin})
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+	defer r.Close()
+	copyTo(t, r, to, "none")
+}
+
+// rewrite writes the messages of a bag to another one.
+func rewrite(t *testing.T, from, to, compression string) {
+	r, err := codec.Open(from)
+	require.NoError(t, err)
+	defer r.Close()
+	copyTo(t, r, to, compression)
+}
+
+// copyTo writes what is in r to a bag.
+func copyTo(t *testing.T, r codec.Reader, to, compression string) {
+	w, err := codec.Create(to, codec.CreateOptions{Compression: compression, ChunkSize: 30_000})
+	require.NoError(t, err)
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		require.NoError(t, w.Write(m))
+	}
+	require.NoError(t, w.Close())
+}
+
+// ordered makes lists comparable in which messages of equal times have no certain order.
+func ordered(lines []string) []string { return slices.Sorted(slices.Values(lines)) }
+
+// connectionsOf returns the headers of the connections in a bag, as the peers give them.
+func connectionsOf(info *codec.Info) []map[string]string {
+	list := []map[string]string{}
+	for _, topic := range info.Topics {
+		c := topic.Channel
+		header := map[string]string{"topic": c.Topic, "type": c.Type, "message_definition": string(c.Schema.Data)}
+		for key, value := range c.Metadata {
+			if key == "latching" {
+				value = map[string]string{"true": "1", "false": "0"}[value]
+			}
+			header[key] = value
+		}
+		list = append(list, header)
+	}
+	return list
+}
+
+func requireSame(t *testing.T, want contents, lines []string, info *codec.Info) {
+	t.Helper()
+	require.Equal(t, ordered(want.Messages), ordered(lines))
+	require.ElementsMatch(t, want.Connections, connectionsOf(info))
+}
+
+// What ROS writes is read as ROS reads it; what is made of it is read by ROS as before, in every compression, and ROS's tools work
+// on it.
+func TestROS(t *testing.T) {
+	needROS(t)
+	dir := t.TempDir()
+	run(t, python, "peer.py", "write", dir)
+	var bags []string
+	for _, compression := range []string{"none", "bz2", "lz4"} {
+		theirs, ours := filepath.Join(dir, compression+".bag"), filepath.Join(dir, compression+"_ours.bag")
+		rewrite(t, theirs, ours, compression)
+		bags = append(bags, theirs, ours)
+	}
+	all := askROS(t, bags...)
+	for i, compression := range []string{"none", "bz2", "lz4"} {
+		t.Run(compression, func(t *testing.T) {
+			want, got := all[2*i], all[2*i+1]
+			require.Len(t, want.Messages, 9*60)
+			require.Greater(t, want.Info.Chunks, 2)
+			lines, _, info := read(t, bags[2*i])
+			requireSame(t, want, lines, info)
+
+			require.Equal(t, ordered(want.Messages), ordered(got.Messages))
+			require.Equal(t, ordered(want.Values), ordered(got.Values))
+			require.ElementsMatch(t, want.Connections, got.Connections)
+			require.Equal(t, want.Info.Count, got.Info.Count)
+			require.Equal(t, want.Info.Start, got.Info.Start)
+			require.Equal(t, want.Info.End, got.Info.End)
+			require.Equal(t, compression, got.Info.Compression)
+			require.Greater(t, got.Info.Chunks, 2)
+		})
+	}
+	t.Run("tools", func(t *testing.T) { testTools(t, bags[0], bags[5]) })
+}
+
+// testTools has ROS's tools work on ours, which has what theirs has, in chunks of LZ4.
+func testTools(t *testing.T, theirs, ours string) {
+	dir := t.TempDir()
+	require.Contains(t, run(t, "rosbag", "info", ours), "compression:  lz4 [")
+	require.Contains(t, run(t, "rosbag", "check", ours), "Bag file does not need any migrations.")
+	filtered, decompressed, unindexed := filepath.Join(dir, "filtered.bag"), t.TempDir(), filepath.Join(dir, "unindexed.bag")
+	run(t, "rosbag", "filter", ours, filtered, "topic == '/imu'")
+	run(t, "rosbag", "decompress", "-q", "--output-dir="+decompressed, ours)
+
+	// Without its index ROS finds everything again.
+	content, err := os.ReadFile(ours)
+	require.NoError(t, err)
+	const field = "index_pos="
+	copy(content[bytes.Index(content, []byte(field))+len(field):], make([]byte, 8))
+	require.NoError(t, os.WriteFile(unindexed, content, 0o666))
+	run(t, "rosbag", "reindex", "-q", "-f", unindexed)
+
+	bags := []string{theirs, filtered, filepath.Join(decompressed, filepath.Base(ours)), unindexed}
+	got := askROS(t, bags...)
+	require.Len(t, got[1].Messages, 60)
+	require.Equal(t, ordered(got[0].Messages), ordered(got[2].Messages))
+	require.Equal(t, ordered(got[0].Messages), ordered(got[3].Messages))
+	// We read what they made of it.
+	for i, path := range bags {
+		lines, _, info := read(t, path)
+		requireSame(t, got[i], lines, info)
+	}
+}
+
+// Real bags are read as ROS reads them; what is written of them has all connections, with all that their headers say.
+func TestSamples(t *testing.T) {
+	needROS(t)
+	dir := t.TempDir()
+	var all []string
+	for _, name := range []string{
+		"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "cruise_example-unsorted-chunks.bag", "cruise_no-messages.bag", "py_none.bag", "py_lz4.bag",
+	} {
+		path := filepath.Join(samples, name)
+		if !exists(path) {
+			t.Skip("the real recordings are not on this machine: no ", path)
+		}
+		ours := filepath.Join(dir, name)
+		rewrite(t, path, ours, "none")
+		all = append(all, path, ours)
+	}
+	for i, want := range askROS(t, all...) {
+		lines, _, info := read(t, all[i])
+		requireSame(t, want, lines, info)
+	}
+}
+
+// Several publishers of a topic are several connections to ROS, with what each of them said, and its tools take that.
+func TestPublishers(t *testing.T) {
+	needROS(t)
+	dir := t.TempDir()
+	ours, filtered := filepath.Join(dir, "ours.bag"), filepath.Join(dir, "filtered.bag")
+	w, err := codec.Create(ours, codec.CreateOptions{ChunkSize: 500, Compression: "lz4"})
+	require.NoError(t, err)
+	var publishers []*codec.Channel
+	for _, metadata := range []map[string]string{{"callerid": "/one", "latching": "true"}, {"callerid": "/two", "latching": "false"}, {"callerid": "/three"}} {
+		publishers = append(publishers, &codec.Channel{
+			Topic: "/chat", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Metadata: metadata,
+			Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
+		})
+	}
+	const count = 300
+	for i := range int64(count) {
+		require.NoError(t, w.Write(&codec.Message{Channel: publishers[i%3], LogTime: 1700000000e9 + i, Data: []byte("\x02\x00\x00\x00hi")}))
+	}
+	require.NoError(t, w.Close())
+	require.Contains(t, run(t, "rosbag", "info", ours), "(3 connections)")
+	require.Contains(t, run(t, "rosbag", "check", ours), "Bag file does not need any migrations.")
+	run(t, "rosbag", "filter", ours, filtered, "m.data == 'hi'")
+	run(t, "rosbag", "reindex", "-q", "-f", ours)
+	got := askROS(t, ours, filtered)
+	require.Len(t, got[0].Messages, count)
+	require.Len(t, got[1].Messages, count)
+	const sum, definition = "992ce8a1687cec8c8bd883ec73ca41d1", "string data\n"
+	require.ElementsMatch(t, []map[string]string{
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/one", "latching": "1"},
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/two", "latching": "0"},
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/three"},
+	}, got[0].Connections)
+}
+
+// What was in ROS 2 meanwhile is for ROS what it was before, but for what ROS 2 does not have.
+func TestThereAndBack(t *testing.T) {
+	needROS(t)
+	dir := t.TempDir()
+	run(t, python, "peer.py", "write", dir)
+	bags := []string{filepath.Join(dir, "none.bag")}
+	for _, name := range []string{"cruise_example.bag", "py_none.bag"} {
+		if path := filepath.Join(samples, name); exists(path) {
+			bags = append(bags, path)
+		}
+	}
+	for _, path := range bags {
+		ours := filepath.Join(t.TempDir(), filepath.Base(path))
+		thereAndBack(t, path, ours)
+		both := askROS(t, path, ours)
+		seq, ofLog := regexp.MustCompile(`(?m)^ *seq: \d+$`), regexp.MustCompile(`(?m)^topics:.*(\n *- .*)*|^ *frame_id: .*$`)
+		plain := func(values []string) (list []string) {
+			for _, v := range values {
+				v = seq.ReplaceAllString(v, "")
+				if strings.Contains(v, "\nfunction: ") {
+					v = ofLog.ReplaceAllString(v, "")
+				}
+				list = append(list, v)
+			}
+			return ordered(list)
+		}
+		require.Equal(t, plain(both[0].Values), plain(both[1].Values), path)
+		sums := func(c contents) (list []string) {
+			for _, header := range c.Connections {
+				if header["type"] != "tf/tfMessage" && header["type"] != "tf2_msgs/TFMessage" { // they become one
+					list = append(list, header["topic"]+" "+header["type"]+" "+header["md5sum"]+" "+header["callerid"]+" "+header["latching"])
+				}
+			}
+			return ordered(list)
+		}
+		require.Equal(t, sums(both[0]), sums(both[1]), path)
+	}
+}
+
+// Every type that ROS 1 has becomes one of ROS 2, and the same again, with the sum by which ROS 1 knows it.
+func TestTypes(t *testing.T) {
+	needROS(t)
+	var types map[string]struct{ MD5sum, Definition string }
+	require.NoError(t, json.Unmarshal([]byte(run(t, python, "peer.py", "types")), &types))
+	require.Greater(t, len(types), 80)
+	there, err := ros1.New(nil)
+	require.NoError(t, err)
+	back, err := ros1.NewReverse(nil)
+	require.NoError(t, err)
+	for name, want := range types {
+		topics, err := there.Topics(codec.TopicInfo{Channel: &codec.Channel{
+			Topic: "/a", Type: name, Encoding: codec.EncodingROS1, Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(want.Definition)},
+		}})
+		require.NoError(t, err, name)
+		c := topics[0].Channel
+		switch name {
+		case "std_msgs/Time", "std_msgs/Duration":
+			require.Equal(t, strings.Replace(name, "std_msgs", "builtin_interfaces/msg", 1), c.Type)
+		case "rosgraph_msgs/Log":
+			require.Equal(t, "rcl_interfaces/msg/Log", c.Type)
+		default:
+			require.Equal(t, strings.Replace(name, "/", "/msg/", 1), c.Type)
+		}
+		if hash, err := msgs.Library().Hash(c.Type); err == nil {
+			require.Equal(t, hash, c.TypeHash, name)
+		}
+		topics, err = back.Topics(topics[0])
+		require.NoError(t, err, name)
+		require.Equal(t, name, topics[0].Channel.Type)
+		require.Equal(t, want.MD5sum, topics[0].Channel.Metadata["md5sum"], "%s: %s", name, topics[0].Channel.Schema.Data)
+	}
+}
+
+// askFoxglove runs peer.js on a bag and what its messages became.
+func askFoxglove(t *testing.T, path, translated string) contents {
+	dir := process.Modules(t, notCompared)
+	script, err := filepath.Abs("peer.js")
+	require.NoError(t, err)
+	path, err = filepath.Abs(path)
+	require.NoError(t, err)
+	command := exec.Command("node", script, path)
+	command.Dir = dir
+	command.Stderr = os.Stderr
+	command.Stdin = strings.NewReader(translated)
+	output, err := command.Output()
+	require.NoError(t, err)
+	var got contents
+	require.NoError(t, json.Unmarshal(output, &got))
+	return got
+}
+
+// Foxglove's reader finds the same messages, and its decoders the same values in ROS 1 and in what becomes of them in ROS 2.
+func TestFoxglove(t *testing.T) {
+	process.Modules(t, notCompared)
+	bags := []string{}
+	for _, name := range []string{"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "py_none.bag", "py_lz4.bag"} {
+		if path := filepath.Join(samples, name); exists(path) {
+			bags = append(bags, path)
+		}
+	}
+	if haveROS() {
+		dir := t.TempDir()
+		run(t, python, "peer.py", "write", dir)
+		bags = append(bags, filepath.Join(dir, "none.bag"))
+	}
+	if len(bags) == 0 {
+		t.Skip("there are no bags on this machine: neither ", samples, " nor ROS 1's library")
+	}
+	for i, path := range bags {
+		compression := []string{"none", "bz2", "lz4"}[i%3]
+		t.Run(filepath.Base(path)+" "+compression, func(t *testing.T) {
+			ours := filepath.Join(t.TempDir(), "ours.bag")
+			rewrite(t, path, ours, compression)
+			lines, translated, info := read(t, ours)
+			got := askFoxglove(t, ours, translated)
+			requireSame(t, got, lines, info)
+			for _, text := range got.Different {
+				// Of a log message ROS 2 has less, and other levels. Range has something new.
+				require.Regexp(t, `rosgraph_msgs/Log|sensor_msgs/Range: .*,"variance":"0"}$`, text)
+			}
+		})
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

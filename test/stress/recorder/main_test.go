@@ -1,0 +1,101 @@
+// Package recorder shows that the recorder loses nothing, or says what: when it is killed, when the power fails, when
+// files follow each other quickly, when the disk is slow, full or broken. Publishers number their messages; they and the
+// recorder are processes that meet on DDS.
+//
+// The tests try at random for a few seconds each; with more of -tries they take longer. What they did is repeated with -seed,
+// as far as that decides.
+package recorder
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "tapedeck/codec/record"
+	_ "tapedeck/codec/rosbag2"
+	"tapedeck/test/internal/disk"
+	"tapedeck/test/internal/process"
+)
+
+var (
+	tries = flag.Int("tries", 10, "how often to kill the recorder, cut off files and split")
+	seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of what is tried at random")
+
+	bin  string // folder of the executables
+	self string // the test's own executable, which is the source too
+)
+
+func TestMain(m *testing.M) {
+	disk.Exec()
+	if len(os.Args) > 1 && os.Args[1] == sourceArgument {
+		if err := source(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	flag.Parse()
+	var err error
+	if self, err = os.Executable(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Printf("seed %d\n", *seed)
+	os.Exit(process.Main(m, &bin, "..."))
+}
+
+// graph is a ROS domain of a test's own, on loopback.
+type graph struct {
+	t    *testing.T
+	env  []string
+	dir  string // where the processes work
+	rand *rand.Rand
+}
+
+var graphs atomic.Int64
+
+func newGraph(t *testing.T) *graph {
+	n := graphs.Add(1)
+	name := fnv.New64()
+	_, _ = io.WriteString(name, t.Name())
+	// Other tests on this machine may have chosen the same domain, but not the same tag.
+	return &graph{t: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(*seed, name.Sum64())), env: append(os.Environ(),
+		fmt.Sprintf("ROS_DOMAIN_ID=%d", 20+(int64(os.Getpid())+n)%80), "ROS_LOCALHOST_ONLY=1",
+		fmt.Sprintf("CYCLONEDDS_URI=<Discovery><Tag>recorder-%d-%d</Tag></Discovery>", os.Getpid(), n))}
+}
+
+func (g *graph) path(name string) string { return filepath.Join(g.dir, name) }
+
+func (g *graph) command(program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = g.dir, g.env
+	return cmd
+}
+
+// start starts one of our executables.
+func (g *graph) start(name string, args ...string) *process.Process {
+	g.t.Helper()
+	return process.Start(g.t, g.command(filepath.Join(bin, name), args...))
+}
+
+// startOn starts a recorder on a disk with that hook, nil for the disk as it is.
+func (g *graph) startOn(hook func(disk.Call) error, args ...string) *process.Process {
+	g.t.Helper()
+	if hook == nil {
+		return g.start("recorder", args...)
+	}
+	return disk.Start(g.t, g.command(filepath.Join(bin, "recorder"), args...), self, g.dir, hook)
+}
+
+// between returns a random duration.
+func (g *graph) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(g.rand.Int64N(int64(most-least)))
+}
