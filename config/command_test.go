@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -387,6 +388,9 @@ func TestCheckFile(t *testing.T) {
 // TestMain is also the executable that TestProcess runs.
 func TestMain(m *testing.M) {
 	if os.Getenv("CONFIG_TEST_MAIN") == "" {
+		if signal.Ignored(os.Interrupt) { // as by a shell that runs the tests in the background; the executable must not ignore it
+			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+		}
 		os.Exit(m.Run())
 	}
 	opts := &struct {
@@ -428,6 +432,7 @@ func start(t *testing.T, exe string, argv ...string) *process {
 	p := &process{Cmd: exec.Command(exe, argv...)}
 	p.Env = append(os.Environ(), "CONFIG_TEST_MAIN=1")
 	p.Stderr = &p.stderr
+	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := p.StdoutPipe()
 	require.NoError(t, err)
 	p.out = bufio.NewReader(out)

@@ -110,16 +110,6 @@ func TestServer(t *testing.T) {
 // callerRole is the variable that has this program call a service instead of running tests.
 const callerRole = "TAPEDECK_TEST_CALLER"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(callerRole) == "" {
-		os.Exit(m.Run())
-	}
-	if err := call(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
 // call calls the service of server.
 func call() error {
 	n, err := dds.Open(bridge.Options{Name: "caller", Domain: -1})

@@ -1,29 +1,75 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
 	"testing"
 )
 
 // Main is for TestMain: it builds executables, named as their folders in nodes are ("..." is all), runs the tests and returns their
-// exit code. bin is set to the folder of the executables, which is gone afterwards.
+// exit code. bin is set to the folder of the executables, which is gone afterwards; without names it may be nil.
+//
+// All processes that the tests start end with this one, however it ends. One that the tests leave running is an error.
 func Main(m *testing.M, bin *string, names ...string) int {
-	dir, err := os.MkdirTemp("", "tapedeck-test-")
+	code, err := run(m, bin, names)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return max(code, 1)
 	}
-	defer os.RemoveAll(dir)
-	args := []string{"build", "-o", dir + "/"}
+	return code
+}
+
+func run(m *testing.M, bin *string, names []string) (code int, err error) {
+	if signal.Ignored(os.Interrupt) { // as by a shell that runs the tests in the background; a program started here must not ignore it
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
+	if len(names) > 0 {
+		if *bin, err = build(names); err != nil {
+			return 1, fmt.Errorf("build the executables: %w", err)
+		}
+		defer os.RemoveAll(*bin)
+	}
+	offspring, err := watch()
+	if err != nil {
+		return 1, fmt.Errorf("watch the processes of the tests: %w", err)
+	}
+	code = m.Run()
+	return code, offspring.ended()
+}
+
+// build builds executables and returns a new folder with them. What is up to date in build/test-bin, which all tests share, is not
+// linked anew.
+func build(names []string) (dir string, err error) {
+	shared := filepath.Join(Root(), "build", "test-bin")
+	if err := os.MkdirAll(shared, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.Open(shared)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock %s: %w", shared, err)
+	}
+	args := []string{"build", "-o", shared + "/"}
 	for _, name := range names {
 		args = append(args, "tapedeck/nodes/"+name)
 	}
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the executables: %v\n%s", err, out)
-		return 1
+		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	*bin = dir
-	return m.Run()
+	if dir, err = os.MkdirTemp(filepath.Dir(shared), "test-bin-"); err != nil {
+		return "", err
+	}
+	built, err := os.ReadDir(shared)
+	for _, file := range built {
+		err = errors.Join(err, os.Link(filepath.Join(shared, file.Name()), filepath.Join(dir, file.Name())))
+	}
+	return dir, err
 }

@@ -12,13 +12,14 @@ import (
 
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
+	"tapedeck/test/internal/process"
 )
 
 // The types are compared with the definitions that they were made from, not with those of a ROS 2 that is sourced.
 func TestMain(m *testing.M) {
 	_ = os.Unsetenv("AMENT_PREFIX_PATH")
 	_ = os.Unsetenv("ROS_DISTRO")
-	os.Exit(m.Run())
+	os.Exit(process.Main(m, nil))
 }
 
 const rounds = 20 // random messages of each type
