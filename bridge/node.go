@@ -24,6 +24,9 @@ type Options struct {
 	// node declares its parameters.
 	Parameters map[string]any
 
+	// Declare lists the parameters that the node declares before it answers its parameter services.
+	Declare []Parameter
+
 	// Domain is the DDS domain id; -1 takes ROS_DOMAIN_ID from the environment, or 0.
 	Domain int
 

@@ -13,9 +13,14 @@ import (
 	"tapedeck/msgs/rcl_interfaces"
 )
 
-// Serve declares use_sim_time where that has not been done, serves the six parameter services of node n and publishes
-// its /parameter_events, until n is closed. Implementations of Node call it.
-func (p *Parameters) Serve(n Node) error {
+// Serve first declares the given parameters, and use_sim_time if it is not among them. Then it serves the six parameter
+// services of node n and publishes its /parameter_events, until n is closed. Implementations of Node call it.
+func (p *Parameters) Serve(n Node, declare []Parameter) error {
+	for _, d := range declare {
+		if err := p.Declare(d); err != nil {
+			return err
+		}
+	}
 	if _, ok := p.Get("use_sim_time"); !ok {
 		err := p.Declare(Parameter{Name: "use_sim_time", Value: false, Description: "take the time from /clock"})
 		if err != nil {

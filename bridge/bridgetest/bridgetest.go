@@ -72,6 +72,7 @@ func Run(t *testing.T, open Open, limits ...Limit) {
 		{"CloseService", testCloseService},
 		{"RemapService", testRemapService},
 		{"Parameters", testParameters},
+		{"DeclaredFirst", testDeclaredFirst},
 		{"ParameterEvents", testParameterEvents},
 		{"Rosout", testRosout},
 		{"SimTime", testSimTime},

@@ -43,7 +43,7 @@ func (w *Network) Open(o bridge.Options) (bridge.Node, error) {
 	rosout, err := n.Advertise("/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
 	if err == nil {
 		n.logger = bridge.NewLogger(n.Name(), o.LogLevel, os.Stderr, rosout.Publish)
-		err = n.parameters.Serve(n)
+		err = n.parameters.Serve(n, o.Declare)
 	}
 	if err != nil {
 		n.Close()

@@ -2,6 +2,7 @@ package bridgetest
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -135,6 +136,42 @@ func testParameters(t *testing.T, open Open) {
 	require.True(t, atomic.Result.Successful, atomic.Result.Reason)
 	require.Equal(t, int64(10), p.GetInt("output.count"))
 	require.Equal(t, "b", p.GetString("output.file.name"))
+}
+
+// testDeclaredFirst has a client ask for a node's parameters from before the node opens.
+func testDeclaredFirst(t *testing.T, open Open) {
+	client := start(t, open, "client")
+	in := subscribe(t, client, "/parameter_events", "rcl_interfaces/msg/ParameterEvent", bridge.ParameterEventsQoS())
+	request := marshal(t, &rcl_interfaces.ListParameters_Request{})
+	ctx := patient(t)
+	for i := range 10 {
+		name := fmt.Sprint("server", i)
+		var answer []byte
+		called := make(chan error, 1)
+		go func() {
+			var err error
+			answer, err = client.Call(ctx, namespace(t)+"/"+name+"/list_parameters", listType, request)
+			called <- err
+		}()
+		server := start(t, open, name, func(o *bridge.Options) {
+			o.Parameters = map[string]any{"count": 7}
+			o.Declare = []bridge.Parameter{{Name: "count", Value: int64(1)}, {Name: "mode", Value: "fast", ReadOnly: true}}
+		})
+		require.Equal(t, int64(7), server.Parameters().GetInt("count"))
+		require.NoError(t, <-called)
+		var list rcl_interfaces.ListParameters_Response
+		require.NoError(t, cdr.Unmarshal(answer, &list))
+		require.Equal(t, []string{"count", "mode", "use_sim_time"}, list.Result.Names)
+		require.NoError(t, server.Close())
+	}
+	// Who subscribes to the events hears of all parameters at once, or is too late.
+	for _, s := range in.all() {
+		var e rcl_interfaces.ParameterEvent
+		require.NoError(t, cdr.Unmarshal(s.data, &e))
+		if strings.HasPrefix(e.Node, namespace(t)+"/server") {
+			require.Len(t, e.NewParameters, 3)
+		}
+	}
 }
 
 func testParameterEvents(t *testing.T, open Open) {

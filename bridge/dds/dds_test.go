@@ -52,7 +52,13 @@ func TestOpenFails(t *testing.T) {
 		require.Empty(t, domains.byID)
 		runtime.GC() // which finds what was left pinned
 	}
-	_, err := Open(bridge.Options{Name: "no/de", Domain: -1})
+	_, err := Open(bridge.Options{
+		Name: "node", Domain: -1,
+		Parameters: map[string]any{"count": "many"}, Declare: []bridge.Parameter{{Name: "count", Value: int64(1)}},
+	})
+	require.ErrorContains(t, err, `parameter count: "many" is no value of type integer`)
+	require.Empty(t, domains.byID)
+	_, err = Open(bridge.Options{Name: "no/de", Domain: -1})
 	require.ErrorContains(t, err, "no/de")
 }
 

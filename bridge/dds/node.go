@@ -84,7 +84,7 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	if err := n.start(o); err != nil {
 		return nil, errors.Join(err, n.abandon())
 	}
-	if err := n.parameters.Serve(n); err != nil {
+	if err := n.parameters.Serve(n, o.Declare); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	for _, warning := range warnings {

@@ -81,7 +81,7 @@ func open(o bridge.Options) (*node, error) {
 	if n.graph, err = newGraph(n); err != nil {
 		return nil, errors.Join(err, endNodeLogging(n.finish))
 	}
-	if err := n.parameters.Serve(n); err != nil {
+	if err := n.parameters.Serve(n, o.Declare); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil

@@ -8,7 +8,6 @@
 package graph
 
 import (
-	"errors"
 	"io"
 
 	"tapedeck/bridge"
@@ -32,16 +31,14 @@ func Open(name string, in *config.Input, opts any, console io.Writer) (bridge.No
 		}
 		o.LogLevel = level
 	}
-	node, err := open(o)
-	if err != nil {
-		return nil, err
-	}
 	for _, p := range config.Parameters(opts) {
 		// Options are read once, at the start.
 		d := bridge.Parameter{Name: p.Name, Value: values[p.Name], Description: p.Help, ReadOnly: true}
-		if err := node.Parameters().Declare(d); err != nil {
-			return nil, errors.Join(err, node.Close())
-		}
+		o.Declare = append(o.Declare, d)
+	}
+	node, err := open(o)
+	if err != nil {
+		return nil, err
 	}
 	for _, text := range in.Warnings {
 		node.Log(bridge.Warn, "%s", text)
