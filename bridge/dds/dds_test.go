@@ -62,6 +62,14 @@ func TestOpenFails(t *testing.T) {
 	require.ErrorContains(t, err, "no/de")
 }
 
+// TestAnnouncedOnce checks that a node announces itself no earlier than with its parameter services.
+func TestAnnouncedOnce(t *testing.T) {
+	n := newNode(t, "node")
+	require.Equal(t, int64(2), n.graph.announce.next(), "one announcement was written")
+	require.Len(t, n.graph.own.nodes[0].readers, 6, "of requests")
+	require.Len(t, n.graph.own.nodes[0].writers, 8, "of replies, /rosout and /parameter_events")
+}
+
 // TestDomains has one process in two domains at once, with several nodes in one.
 func TestDomains(t *testing.T) {
 	here := newNode(t, "here")

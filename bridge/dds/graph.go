@@ -37,6 +37,7 @@ type graph struct {
 	endpoints map[bridge.GUID]*endpoint              // of ROS topics
 	calls     map[bridge.GUID]*endpoint              // of services, as of topics
 	watchers  *parts.Watchers
+	announced bool
 	closed    bool
 	warned    bool // of nodes of other distributions
 	settling  *time.Timer
@@ -91,9 +92,6 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 	if g.infos, err = n.newReader(discoveryTopic, discoveryType, q, ""); err != nil {
 		return nil, errors.Join(fmt.Errorf("create reader of %s: %w", discoveryTopic, err), g.announce.close())
 	}
-	if err := g.changeOwn(func(*nodeInfo) {}); err != nil {
-		return nil, errors.Join(err, g.announce.close(), g.infos.close())
-	}
 	return g, nil
 }
 
@@ -102,7 +100,7 @@ func (g *graph) readers() []C.dds_entity_t {
 	return []C.dds_entity_t{g.participants, g.publications, g.subscriptions, g.infos.entity}
 }
 
-// changeOwn changes what the node tells of itself, and tells it.
+// changeOwn changes what the node tells of itself, and tells it after appear.
 func (g *graph) changeOwn(change func(*nodeInfo)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -114,7 +112,18 @@ func (g *graph) changeOwn(change func(*nodeInfo)) error {
 	return g.tellOwn()
 }
 
+// appear announces the node, which must answer its parameter services by then.
+func (g *graph) appear() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.announced = true
+	return g.tellOwn()
+}
+
 func (g *graph) tellOwn() error {
+	if !g.announced {
+		return nil
+	}
 	if err := g.announce.write(g.own.marshal(g.gidSize), -1); err != nil {
 		return fmt.Errorf("write %s: %w", discoveryTopic, err)
 	}

@@ -87,6 +87,9 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 	if err := n.parameters.Serve(n, o.Declare); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
+	if err := n.graph.appear(); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
 	for _, warning := range warnings {
 		n.Log(bridge.Warn, "%s", warning)
 	}
