@@ -164,6 +164,28 @@ func (p *Parameters) OnChange(f func(changed []Parameter) error) {
 	p.watchers = append(slices.Clip(p.watchers), f)
 }
 
+// Follow calls f with the value of a parameter now, and before each change as OnChange does. It misses no change between.
+func (p *Parameters) Follow(name string, f func(value any) error) error {
+	p.setting.Lock()
+	defer p.setting.Unlock()
+	value, _ := p.Get(name)
+	if err := f(value); err != nil {
+		return err
+	}
+	p.OnChange(func(changed []Parameter) error {
+		for _, d := range changed {
+			if d.Name != name {
+				continue
+			}
+			if err := f(d.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return nil
+}
+
 // Get returns the value of a parameter, false if it is not declared.
 func (p *Parameters) Get(name string) (any, bool) {
 	d, ok := p.Describe(name)

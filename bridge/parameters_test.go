@@ -167,3 +167,23 @@ func TestSetSeveral(t *testing.T) {
 	require.Equal(t, int64(2), p.GetInt("a"))
 	require.Equal(t, int64(3), p.GetInt("b"))
 }
+
+func TestFollow(t *testing.T) {
+	p := NewParameters("/n", map[string]any{"a": 0})
+	require.NoError(t, p.Declare(Parameter{Name: "a", Value: int64(1)}))
+	require.NoError(t, p.Declare(Parameter{Name: "b", Value: int64(1)}))
+	var seen []any
+	follow := func(value any) error {
+		if value == int64(4) {
+			return errors.New("4 is refused")
+		}
+		seen = append(seen, value)
+		return nil
+	}
+	require.NoError(t, p.Follow("a", follow))
+	require.NoError(t, p.Set("b", 2))
+	require.NoError(t, p.set([]Parameter{{Name: "a", Value: 2}, {Name: "a", Value: 3}}), "the last one counts")
+	require.ErrorContains(t, p.Set("a", 4), "4 is refused")
+	require.Equal(t, []any{int64(0), int64(2), int64(3)}, seen)
+	require.Equal(t, seen[2], p.GetInt("a"))
+}

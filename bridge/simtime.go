@@ -23,17 +23,10 @@ type SimTime struct {
 // NewSimTime returns the clock of n. It follows changes of use_sim_time and ends with n.
 func NewSimTime(n Node) (*SimTime, error) {
 	c := &SimTime{node: n}
-	if err := c.use(n.Parameters().GetBool("use_sim_time")); err != nil {
+	err := n.Parameters().Follow("use_sim_time", func(value any) error { return c.use(value.(bool)) })
+	if err != nil {
 		return nil, err
 	}
-	n.Parameters().OnChange(func(changed []Parameter) error {
-		for _, p := range changed {
-			if p.Name == "use_sim_time" {
-				return c.use(p.Value.(bool))
-			}
-		}
-		return nil
-	})
 	return c, nil
 }
 
