@@ -164,7 +164,7 @@ func (p *Parameters) OnChange(f func(changed []Parameter) error) {
 	p.watchers = append(slices.Clip(p.watchers), f)
 }
 
-// Follow calls f with the value of a parameter now, and before each change as OnChange does. It misses no change between.
+// Follow calls f with the value of a parameter now, and before each change as OnChange does. No change is lost between.
 func (p *Parameters) Follow(name string, f func(value any) error) error {
 	p.setting.Lock()
 	defer p.setting.Unlock()

@@ -76,15 +76,19 @@ func (r *recorder) run(ctx context.Context) error {
 	defer r.quit()
 	var err error
 	if r.snapshots != nil {
-		err = r.snapshots.serve()
 		stop := make(chan struct{})
 		defer close(stop)
 		go r.snapshots.tend(stop)
 	}
-	if err == nil && r.awaitTime(ctx) == nil {
+	if r.awaitTime(ctx) == nil {
 		r.beginFirst()
-		r.serveControl(ctx)
-		r.follow(ctx)
+		if r.snapshots != nil {
+			err = r.snapshots.serve()
+		}
+		if err == nil {
+			r.serveControl(ctx)
+			r.follow(ctx)
+		}
 	}
 	r.line.Clear()
 	r.finish()

@@ -46,9 +46,14 @@ func newDeck(t *testing.T, o options, topics ...string) *deck {
 }
 
 func newDeckOn(t *testing.T, net *bridgetest.Network, o options, topics ...string) *deck {
-	t.Chdir(t.TempDir())
 	node, err := net.Open(bridge.Options{Name: "recorder"})
 	require.NoError(t, err)
+	return newDeckOf(t, net, node, o, topics...)
+}
+
+// newDeckOf does what newDeckOn does, with a node of the network.
+func newDeckOf(t *testing.T, net *bridgetest.Network, node bridge.Node, o options, topics ...string) *deck {
+	t.Chdir(t.TempDir())
 	source, err := net.Open(bridge.Options{Name: "source"})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -17,15 +17,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosbag2_interfaces"
+	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/publish"
 )
 
 // withSnapshots returns options for a recorder that keeps messages beside the recording.
@@ -309,6 +312,32 @@ func TestSnapshotServices(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, saved, 2)
 		require.NoError(t, d.end())
+	})
+}
+
+// TestSnapshotServicesAwaitTime asks for snapshots before /clock tells the time to stamp them with.
+func TestSnapshotServicesAwaitTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := &bridgetest.Network{}
+		node, err := net.Open(bridge.Options{Name: "recorder", Parameters: map[string]any{"use_sim_time": true}})
+		require.NoError(t, err)
+		d := newDeckOf(t, net, node, withSnapshots("mcap"), "/n")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		request, err := cdr.Marshal(&std_srvs.Trigger_Request{})
+		require.NoError(t, err)
+		_, err = d.source.Call(ctx, "/snapshot", "std_srvs/srv/Trigger", request)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+
+		clock, err := d.source.Advertise("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
+		require.NoError(t, err)
+		data, err := cdr.Marshal(&rosgraph_msgs.Clock{Clock: publish.Time(42e9)})
+		require.NoError(t, err)
+		require.NoError(t, clock.Publish(data))
+		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: "first"})
+		require.True(t, answer.Success, answer.Message)
+		require.NoError(t, d.end())
+		require.Equal(t, int64(42e9), eventsOf(t, "first", codec.EventSnapshot)[0].Time)
 	})
 }
 
