@@ -27,17 +27,13 @@ import (
 
 var bin string // folder of arm_publisher
 
-func TestMain(m *testing.M) { os.Exit(process.Main(m, &bin, "arm_publisher")) }
+func TestMain(m *testing.M) {
+	process.Isolate()
+	os.Exit(process.Main(m, &bin, "arm_publisher"))
+}
 
-// open returns a node in a domain of the test's own, on loopback.
+// open returns a node.
 func open(t *testing.T) bridge.Node {
-	t.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+os.Getpid()%80))
-	t.Setenv("ROS_LOCALHOST_ONLY", "1")
-	t.Setenv("AMENT_PREFIX_PATH", "")
-	t.Setenv("ROS_DISTRO", "")
-	// Other tests on this machine may have chosen the same domain, but not the same tag.
-	tag := fmt.Sprintf("<Discovery><Tag>arm-%d</Tag></Discovery>", os.Getpid())
-	t.Setenv("CYCLONEDDS_URI", strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+tag, ","))
 	node, err := dds.Open(bridge.Options{Name: "listener", Domain: -1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })

@@ -3,12 +3,9 @@
 package hardware
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,15 +17,7 @@ import (
 var bin string // folder of the executables
 
 func TestMain(m *testing.M) {
-	// Other tests on this machine may choose the same domains. A process that is not there for a while is not taken for dead.
-	config := fmt.Sprintf("<Discovery><Tag>hardware-%d</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>", os.Getpid())
-	config = strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+config, ",")
-	for name, value := range map[string]string{"ROS_LOCALHOST_ONLY": "1", "CYCLONEDDS_URI": config} {
-		if err := os.Setenv(name, value); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
+	process.Isolate()
 	os.Exit(process.Main(m, &bin, "..."))
 }
 
@@ -39,10 +28,8 @@ type graph struct {
 	dir    string // where the processes work
 }
 
-var graphs atomic.Int32
-
 func newGraph(t *testing.T) *graph {
-	return &graph{t: t, domain: 20 + (os.Getpid()+int(graphs.Add(1)))%80, dir: t.TempDir()}
+	return &graph{t: t, domain: process.Domain(), dir: t.TempDir()}
 }
 
 func (g *graph) path(name string) string { return filepath.Join(g.dir, name) }
@@ -57,7 +44,7 @@ func (g *graph) write(name, text string) {
 func (g *graph) start(name string, args ...string) *process.Process {
 	g.t.Helper()
 	cmd := exec.Command(filepath.Join(bin, name), args...)
-	cmd.Dir, cmd.Env = g.dir, append(os.Environ(), fmt.Sprint("ROS_DOMAIN_ID=", g.domain))
+	cmd.Dir, cmd.Env = g.dir, process.InDomain(g.domain)
 	return process.Start(g.t, cmd)
 }
 

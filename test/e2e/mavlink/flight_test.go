@@ -3,7 +3,6 @@ package mavlink
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -32,17 +31,7 @@ import (
 var bin string // folder of the executables
 
 func TestMain(m *testing.M) {
-	// Other tests on this machine may have chosen the same domain, but not the same tag.
-	tag := fmt.Sprintf("<Discovery><Tag>mavlink-%d</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>", os.Getpid())
-	for name, value := range map[string]string{
-		"ROS_LOCALHOST_ONLY": "1", "ROS_DOMAIN_ID": fmt.Sprint(20 + os.Getpid()%80), "AMENT_PREFIX_PATH": "", "ROS_DISTRO": "",
-		"CYCLONEDDS_URI": strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+tag, ","),
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
+	process.Isolate()
 	os.Exit(process.Main(m, &bin, "mavlink_publisher", "recorder"))
 }
 

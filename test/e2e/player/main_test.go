@@ -5,12 +5,9 @@ package player
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,34 +21,28 @@ import (
 
 var bin string // folder of the player
 
-func TestMain(m *testing.M) { os.Exit(process.Main(m, &bin, "player")) }
+func TestMain(m *testing.M) {
+	process.Isolate()
+	os.Exit(process.Main(m, &bin, "player"))
+}
 
 // graph is a ROS domain of a test's own, on loopback. The test is a node in it.
 type graph struct {
-	t    *testing.T
-	node bridge.Node
-	dir  string
+	t      *testing.T
+	domain int
+	node   bridge.Node
+	dir    string
 }
 
-var graphs atomic.Int32
-
 func newGraph(t *testing.T) *graph {
-	n := int(graphs.Add(1))
-	t.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+(os.Getpid()+n)%80))
-	t.Setenv("ROS_LOCALHOST_ONLY", "1")
-	t.Setenv("AMENT_PREFIX_PATH", "")
-	t.Setenv("ROS_DISTRO", "")
-	// Other tests on this machine may have chosen the same domain, but not the same tag.
-	tag := fmt.Sprintf("<Discovery><Tag>player-%d-%d</Tag></Discovery>", os.Getpid(), n)
-	t.Setenv("CYCLONEDDS_URI", strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+tag, ","))
-	g := &graph{t: t, dir: t.TempDir()}
+	g := &graph{t: t, domain: process.Domain(), dir: t.TempDir()}
 	g.node = g.open("listener")
 	return g
 }
 
 // open returns another node of the test's.
 func (g *graph) open(name string) bridge.Node {
-	node, err := dds.Open(bridge.Options{Name: name, Domain: -1})
+	node, err := dds.Open(bridge.Options{Name: name, Domain: g.domain})
 	require.NoError(g.t, err)
 	g.t.Cleanup(func() { require.NoError(g.t, node.Close()) })
 	return node
@@ -61,7 +52,7 @@ func (g *graph) open(name string) bridge.Node {
 func (g *graph) player(args ...string) *process.Process {
 	g.t.Helper()
 	cmd := exec.Command(filepath.Join(bin, "player"), append(args, "--disable-keyboard-controls", "--wait-for-all-acked", process.Patience.String())...)
-	cmd.Dir = g.dir
+	cmd.Dir, cmd.Env = g.dir, process.InDomain(g.domain)
 	return process.Start(g.t, cmd)
 }
 

@@ -2,8 +2,8 @@
 // files follow each other quickly, when the disk is slow, full or broken. Publishers number their messages; they and the
 // recorder are processes that meet on DDS.
 //
-// The tests try at random for a few seconds each; with more of -tries they take longer. What they did is repeated with -seed,
-// as far as that decides.
+// The tests try at random for a few seconds each: the same each time, unless -seed or -tries are given. With more of -tries they take
+// longer. Timing is not repeated.
 package recorder
 
 import (
@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,7 +47,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Printf("seed %d\n", *seed)
+	process.Isolate()
 	os.Exit(process.Main(m, &bin, "..."))
 }
 
@@ -60,16 +59,10 @@ type graph struct {
 	rand *rand.Rand
 }
 
-var graphs atomic.Int64
-
 func newGraph(t *testing.T) *graph {
-	n := graphs.Add(1)
 	name := fnv.New64()
 	_, _ = io.WriteString(name, t.Name())
-	// Other tests on this machine may have chosen the same domain, but not the same tag.
-	return &graph{t: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(*seed, name.Sum64())), env: append(os.Environ(),
-		fmt.Sprintf("ROS_DOMAIN_ID=%d", 20+(int64(os.Getpid())+n)%80), "ROS_LOCALHOST_ONLY=1",
-		fmt.Sprintf("CYCLONEDDS_URI=<Discovery><Tag>recorder-%d-%d</Tag></Discovery>", os.Getpid(), n))}
+	return &graph{t: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(*seed, name.Sum64())), env: process.InDomain(process.Domain())}
 }
 
 func (g *graph) path(name string) string { return filepath.Join(g.dir, name) }

@@ -1,0 +1,35 @@
+package process
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync/atomic"
+)
+
+var domains atomic.Int32
+
+// Isolate gives this process, and those that it starts, ROS graphs of their own on the loopback interface, whatever else runs on this
+// machine and whatever ROS 2 is sourced. It is for TestMain.
+func Isolate() {
+	// Domains are few. Nodes of other tests may be in the same ones, but do not have the same tag, as they may have the same process
+	// id in another container. A process that is not scheduled for a while must not be taken for dead.
+	config := fmt.Sprintf("<Discovery><Tag>tapedeck-%d-%08x</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>", os.Getpid(), rand.Uint32())
+	for name, value := range map[string]string{
+		"ROS_LOCALHOST_ONLY": "1", "ROS_AUTOMATIC_DISCOVERY_RANGE": "", "ROS_STATIC_PEERS": "", "ROS_DOMAIN_ID": fmt.Sprint(Domain()),
+		"ROS_DISTRO": "", "AMENT_PREFIX_PATH": "", "CYCLONEDDS_URI": strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+config, ","),
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// Domain returns the id of a ROS domain that this process has not used lately.
+func Domain() int {
+	return 20 + (os.Getpid()+int(domains.Add(1)))%80 // the tests of bridge/dds, which count ports, have those from 100 on
+}
+
+// InDomain returns the environment of a process that is to be in that ROS domain.
+func InDomain(id int) []string { return append(os.Environ(), fmt.Sprint("ROS_DOMAIN_ID=", id)) }
