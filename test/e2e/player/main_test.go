@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,7 +52,7 @@ func (g *graph) open(name string) bridge.Node {
 // player starts a player, which has loaned no keyboard.
 func (g *graph) player(args ...string) *process.Process {
 	g.t.Helper()
-	cmd := exec.Command(filepath.Join(bin, "player"), append(args, "--disable-keyboard-controls", "--wait-for-all-acked", process.Patience.String())...)
+	cmd := exec.Command(filepath.Join(bin, "player"), slices.Concat(args, process.Patient, []string{"--disable-keyboard-controls"})...)
 	cmd.Dir, cmd.Env = g.dir, process.InDomain(g.domain)
 	return process.Start(g.t, cmd)
 }

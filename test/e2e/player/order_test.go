@@ -59,7 +59,8 @@ func TestControls(t *testing.T) {
 		all[r.topic] = g.hear(g.node, r.topic, numberType, keepAll())
 	}
 	busy(t)
-	player := g.player(g.record("tape.record", tracks...), "--wait-for-subscribers")
+	// The end of these 50 s must not come before all is done, however busy the machine is.
+	player := g.player(g.record("tape.record", tracks...), "--wait-for-subscribers", "--rate", "0.1")
 	all["/imu"].wait(1)
 	paused := func() bool {
 		var response rosbag2.IsPaused_Response
@@ -92,7 +93,7 @@ func TestControls(t *testing.T) {
 			require.True(t, paused())
 			g.call("toggle_paused", "TogglePaused", &rosbag2.TogglePaused_Request{}, nil)
 		case 2:
-			setRate(0.1 + random.Float64())
+			setRate(0.01 + random.Float64()/10)
 		case 3:
 			all["/imu"].wait(all["/imu"].count() + random.IntN(20))
 		}
@@ -121,7 +122,7 @@ func TestStepByStep(t *testing.T) {
 			g.next()
 			h.wait(before + 1)
 			require.Equal(t, count(0, i+1), heardN.numbers(0))
-			require.Equal(t, count(0, h.count()), h.numbers(0))
+			require.Equal(t, count(0, before+1), h.numbers(0))
 		}
 	}
 	g.call("resume", "Resume", &rosbag2.Resume_Request{}, nil)
