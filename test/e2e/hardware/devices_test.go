@@ -153,8 +153,10 @@ func (g *graph) startVehicle() string {
 			if err != nil {
 				return
 			}
-			g.t.Cleanup(func() { conn.Close() })
-			go fly(conn)
+			go func() {
+				defer conn.Close()
+				_ = fly(conn)
+			}()
 		}
 	}()
 	return listener.Addr().String()

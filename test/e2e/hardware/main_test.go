@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,12 +51,4 @@ func (g *graph) start(name string, args ...string) *process.Process {
 func (g *graph) run(name string, args ...string) string {
 	g.t.Helper()
 	return g.start(name, args...).Wait(0)
-}
-
-// await waits until a condition holds.
-func await(t *testing.T, condition func() bool) {
-	t.Helper()
-	for began := time.Now(); !condition(); time.Sleep(100 * time.Millisecond) {
-		require.Less(t, time.Since(began), process.Patience)
-	}
 }

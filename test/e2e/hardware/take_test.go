@@ -31,7 +31,7 @@ func TestTake(t *testing.T) {
 		g.start("camera_publisher", "--config", "hardware.yaml"),
 		g.start("arm_publisher", "--ros-args", "--params-file", "hardware.yaml"),
 	}
-	await(t, func() bool {
+	process.Await(t, func() bool {
 		s, err := session.Open(g.path("take"))
 		if err != nil {
 			return false
