@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 func record(t *testing.T, log string) map[string][][]byte {
 	path := filepath.Join(t.TempDir(), "flight")
 	recorder := process.Start(t, exec.Command(filepath.Join(bin, "recorder"), "--regex", "^/mavros/", "-s", "mcap", "-o", path))
-	publisher := process.Start(t, exec.Command(filepath.Join(bin, "mavlink_publisher"), log, "--rate", "0", "--wait-for-subscribers"))
+	publisher := process.Start(t, exec.Command(filepath.Join(bin, "mavlink_publisher"),
+		append([]string{log, "--rate", "0", "--wait-for-subscribers"}, process.Patient...)...))
 	publisher.Wait(0)
 	recorder.Interrupt()
 

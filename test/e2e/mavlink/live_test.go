@@ -35,12 +35,10 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer socket.Close()
-	free, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	require.NoError(t, err)
-	to := free.LocalAddr()
-	require.NoError(t, free.Close())
-
-	source := fmt.Sprintf("udp://:%d", to.(*net.UDPAddr).Port)
+	// An address of this process's own, of which the system gives nobody else a port.
+	id := os.Getpid()
+	to := &net.UDPAddr{IP: net.IPv4(127, byte(1+id>>16), byte(id>>8), byte(id)), Port: 24550}
+	source := fmt.Sprintf("udp://%s@", to)
 	publisher := process.Start(t, exec.Command(filepath.Join(bin, "mavlink_publisher"), "--ros-args", "-r", "__ns:=/robot",
 		"-p", "vehicles.drone.source:="+source, "-p", "vehicles.drone.system:=7", "-p", "vehicles.rover.source:="+source,
 		"-p", "vehicles.rover.base_frame:=rover"))
@@ -70,24 +68,24 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 		}
 		sequence++
 	}
-	require.Eventually(t, func() bool {
+	var ofDrone, ofRover sensor_msgs.Imu
+	var state mavros_msgs.State
+	process.Await(t, func() bool {
 		speak()
-		_, heardDrone := drone.Get()
-		_, heardRover := rover.Get()
-		state, _ := states.Get()
-		return heardDrone > 0 && heardRover > 0 && state.Connected
-	}, process.Patience, 20*time.Millisecond)
-	imu, _ := drone.Get()
-	require.Equal(t, "base_link", imu.Header.FrameId)
-	require.InDelta(t, math.Sqrt2/2, imu.Orientation.Z, 1e-6)
-	imu, _ = rover.Get()
-	require.Equal(t, "rover", imu.Header.FrameId)
-	require.InDelta(t, 0, imu.Orientation.Z, 1e-6)
-	state, _ := states.Get()
+		var drones, rovers int
+		ofDrone, drones = drone.Get()
+		ofRover, rovers = rover.Get()
+		state, _ = states.Get()
+		return drones > 0 && rovers > 0 && state.Connected
+	})
+	require.Equal(t, "base_link", ofDrone.Header.FrameId)
+	require.InDelta(t, math.Sqrt2/2, ofDrone.Orientation.Z, 1e-6)
+	require.Equal(t, "rover", ofRover.Header.FrameId)
+	require.InDelta(t, 0, ofRover.Orientation.Z, 1e-6)
 	require.Equal(t, "HOLD", state.Mode)
 	require.True(t, state.Armed)
 
-	require.Eventually(t, func() bool {
+	process.Await(t, func() bool {
 		speak()
 		all, _ := diagnostics.Get()
 		levels := map[string]byte{}
@@ -97,7 +95,7 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 		link, ok := levels["link "+source]
 		vehicle, known := levels["rover: heartbeat"]
 		return ok && known && link == diag.DiagnosticStatus_OK && vehicle == diag.DiagnosticStatus_OK
-	}, process.Patience, 20*time.Millisecond)
+	})
 	for _, topic := range node.Topics() {
 		switch topic.Name {
 		case "/robot/drone/imu/data":
