@@ -118,9 +118,13 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
+// eventually waits until a condition holds. It runs in the goroutine of the test, so that it may use require, as that of
+// require.Eventually may not.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, patience, 5*time.Millisecond, what)
+	for began := time.Now(); !condition(); time.Sleep(5 * time.Millisecond) {
+		require.Less(t, time.Since(began), patience, what)
+	}
 }
 
 func advertise(t *testing.T, n bridge.Node, topic, typeName string, qos codec.QoS) bridge.Publisher {
@@ -201,9 +205,12 @@ func (b *inbox) all() []received {
 // wait returns all samples as soon as there are n.
 func (b *inbox) wait(t *testing.T, n int) []received {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(b.all()) >= n }, patience, time.Millisecond,
-		"%d samples on %s", n, b.Topic())
-	return b.all()
+	var samples []received
+	require.Eventually(t, func() bool {
+		samples = b.all()
+		return len(samples) >= n
+	}, patience, time.Millisecond, "%d samples on %s", n, b.Topic())
+	return samples
 }
 
 // payload returns body behind a little-endian encapsulation header.

@@ -3,7 +3,6 @@ package bridgetest
 import (
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,10 +48,13 @@ func (e *Ear[T]) Get() (T, int) {
 	return e.last, e.count
 }
 
-// Await waits for a message that meets a condition, and returns the latest one then.
-func (e *Ear[T]) Await(t *testing.T, what string, condition func(T) bool) T {
+// Await waits for a message that meets a condition, and returns it.
+func (e *Ear[T]) Await(t *testing.T, what string, condition func(T) bool) (m T) {
 	t.Helper()
-	require.Eventually(t, func() bool { m, n := e.Get(); return n > 0 && condition(m) }, patience, 5*time.Millisecond, what)
-	m, _ := e.Get()
+	eventually(t, what, func() bool {
+		var n int
+		m, n = e.Get()
+		return n > 0 && condition(m)
+	})
 	return m
 }
