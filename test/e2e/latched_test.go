@@ -29,7 +29,7 @@ func TestLatchedMessageFromBeforeTheRecorder(t *testing.T) {
 	recorder := g.start("recorder", "-o", "early", "--all")
 	recorder.Prints("recording /map ")
 	path := g.path("early.record.00000")
-	require.Eventually(t, func() bool { return len(messages(t, path)["/map"]) > 0 }, patient, 100*time.Millisecond, "in the open file")
+	await(t, func() bool { return len(soFar(t, path)["/map"]) > 0 }) // in the open file
 	recorder.Interrupt()
 	require.Equal(t, [][]byte{g.number(7)}, messages(t, path)["/map"])
 	require.Equal(t, codec.TransientLocal, channel(t, path, "/map").QoS[0].Durability)
@@ -112,34 +112,12 @@ func TestPlayerLatches(t *testing.T) {
 			g := isolate(t)
 			player := g.start("player", append([]string{path}, args...)...)
 			node := g.open("listener")
-			heard := make(chan []byte, 10)
-			require.Eventually(t, func() bool { return len(topicsFrom(node, "/player")) >= 2 }, patient, 5*time.Millisecond)
-			time.Sleep(500 * time.Millisecond) // the player has begun
-			_, err := node.Subscribe("/map", "std_msgs/msg/UInt32", latched(), func(batch []bridge.Sample) {
-				for _, s := range batch {
-					heard <- append([]byte(nil), s.Data...)
-				}
-			})
-			require.NoError(t, err)
-			select {
-			case data := <-heard:
-				require.Equal(t, g.number(7), data)
-			case <-time.After(patient):
-				require.Fail(t, "a late subscriber hears nothing of the latched topic")
-			}
+			ticks := g.heard(node, "/tick", "std_msgs/msg/UInt32", keepAll())
+			await(t, func() bool { return len(ticks()) > 0 }) // the player has begun
+			heard := g.heard(node, "/map", "std_msgs/msg/UInt32", latched())
+			await(t, func() bool { return len(heard()) > 0 })
+			require.Equal(t, [][]byte{g.number(7)}, heard())
 			require.Contains(t, player.Interrupt(), "played")
 		})
 	}
-}
-
-// topicsFrom returns the topics besides ROS 2's own that a node publishes.
-func topicsFrom(node bridge.Node, publisher string) (names []string) {
-	for _, topic := range node.Topics() {
-		for _, p := range topic.Publishers {
-			if p.Node == publisher && topic.Name != "/rosout" && topic.Name != "/parameter_events" {
-				names = append(names, topic.Name)
-			}
-		}
-	}
-	return names
 }

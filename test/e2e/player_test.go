@@ -57,7 +57,7 @@ func TestPlayerClockNeverRunsBackwards(t *testing.T) {
 func TestSimulatedTimeOfThePlayer(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	tape := g.tape("tape.record", "/n", epoch, 0, 500, 1000, 1500, 2000)
+	tape := g.tape("tape.record", "/n", epoch, 0, 2000, 4000, 6000, 8000)
 	recorder := g.start("recorder", "-o", "copy", "/n", "--ros-args", "-p", "use_sim_time:=true")
 	g.run(0, "player", tape, "--clock", "1000", "--rate", "2", "--wait-for-subscribers")
 	recorder.Interrupt()

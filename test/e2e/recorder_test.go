@@ -3,7 +3,9 @@ package e2e
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +26,7 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
+	"tapedeck/test/internal/process"
 )
 
 // open joins the graph as a node of the test's own process.
@@ -51,9 +54,7 @@ func marshal(t *testing.T, m msgs.Message) []byte {
 // await waits until a condition holds.
 func await(t *testing.T, condition func() bool) {
 	t.Helper()
-	for began := time.Now(); !condition(); time.Sleep(10 * time.Millisecond) {
-		require.Less(t, time.Since(began), patient)
-	}
+	process.Await(t, condition)
 }
 
 // keepAll is reliable and overwrites nothing.
@@ -61,6 +62,18 @@ func keepAll() codec.QoS {
 	qos := codec.DefaultQoS()
 	qos.History, qos.Depth = codec.KeepAll, 0
 	return qos
+}
+
+// soFar reads what is in a recording that is being written, which may have only just been created.
+func soFar(t *testing.T, path string) map[string][][]byte {
+	t.Helper()
+	r, err := codec.Open(path)
+	if errors.Is(err, codec.ErrUnknownFormat) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	return messages(t, path)
 }
 
 // messages reads a recording whole: payloads by topic, in order.
@@ -136,7 +149,7 @@ func TestRecorderKilledKeepsWhatWasWritten(t *testing.T) {
 				require.NoError(t, p.Publish(numbered(sent)))
 				time.Sleep(time.Millisecond)
 				if sent%100 == 0 {
-					written = len(messages(t, path)["/n"])
+					written = len(soFar(t, path)["/n"])
 				}
 			}
 			recorder.Kill()
@@ -237,7 +250,7 @@ func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 			time.Sleep(2 * time.Millisecond)
 		}
 		require.NoError(t, weak.Publish(last))
-		return first.Subscribers() == 1 && slices.ContainsFunc(messages(t, path)["/first"], func(data []byte) bool { return bytes.Equal(data, last) })
+		return first.Subscribers() == 1 && slices.ContainsFunc(soFar(t, path)["/first"], func(data []byte) bool { return bytes.Equal(data, last) })
 	})
 	out := recorder.Interrupt()
 	all := messages(t, path)

@@ -51,7 +51,7 @@ func TestRecorderSelects(t *testing.T) {
 		for _, topic := range test.want {
 			p.Prints("recording " + topic + " ")
 		}
-		await(t, func() bool { return len(messages(t, g.path(name+".record.00000"))) >= len(test.want) })
+		await(t, func() bool { return len(soFar(t, g.path(name+".record.00000"))) >= len(test.want) })
 	}
 	time.Sleep(300 * time.Millisecond) // for what should not come
 	for name, test := range tests {
@@ -73,11 +73,12 @@ func TestRecorderWithoutDiscovery(t *testing.T) {
 	_, err := node.Advertise("/early", "std_msgs/msg/UInt32", codec.DefaultQoS())
 	require.NoError(t, err)
 	recorder := g.start("recorder", "-o", "fixed", "--all", "-x", "rosout|parameter_events", "--no-discovery")
+	witness := g.start("recorder", "-o", "witness", "--all")
 	recorder.Prints("recording /early ")
-	time.Sleep(4 * time.Second) // which is longer than it takes topics to become known
+	time.Sleep(4 * time.Second) // longer than the time that the recorder gives topics to become known
 	_, err = node.Advertise("/late", "std_msgs/msg/UInt32", codec.DefaultQoS())
 	require.NoError(t, err)
-	time.Sleep(time.Second)
+	witness.Prints("recording /late ")
 	recorder.Interrupt()
 	require.Equal(t, []string{"/early"}, topicsOf(t, g.path("fixed.record.00000")))
 }

@@ -96,11 +96,10 @@ func TestServiceEvents(t *testing.T) {
 					require.FailNow(t, "events are missing", player.Output())
 				}
 			}
-			for _, found := range listener.Topics() {
-				if found.Name == topic {
-					require.Equal(t, hash, found.Publishers[0].TypeHash)
-				}
-			}
+			found := slices.IndexFunc(listener.Topics(), func(found bridge.Topic) bool {
+				return found.Name == topic && len(found.Publishers) == 1 && found.Publishers[0].TypeHash == hash
+			})
+			require.NotEqual(t, -1, found)
 			player.Interrupt()
 		})
 	}
