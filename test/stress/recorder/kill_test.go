@@ -153,7 +153,7 @@ func TestPlayKilled(t *testing.T) {
 				require.NoError(t, err)
 				names = append(names, name)
 			}
-			player := g.start("player", append(names, "--wait-for-subscribers", "-r", "4")...)
+			player := g.start("player", append(append(names, "--wait-for-subscribers", "-r", "4"), process.Patient...)...)
 			require.Contains(t, player.Wait(0), "is unfinished")
 			copied.Interrupt()
 			require.Equal(t, kept, g.recording("record", "copy").read(mixedPublishers))
