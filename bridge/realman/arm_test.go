@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"tapedeck/bridge/realman"
 	"tapedeck/bridge/realman/realmantest"
@@ -95,7 +97,7 @@ func observe(t *testing.T, fake *realmantest.Arm, change func(*realman.Arm)) (*r
 func run(t *testing.T, a *realman.Arm) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
-	done.Go(func() { require.NoError(t, a.Run(ctx)) })
+	done.Go(func() { assert.NoError(t, a.Run(ctx)) })
 	t.Cleanup(func() {
 		cancel()
 		done.Wait()
@@ -229,7 +231,7 @@ func listen(t *testing.T, arms func() []*realman.Arm) *realman.Listener {
 	l, err := realman.Listen("127.0.0.1:0")
 	require.NoError(t, err)
 	var done sync.WaitGroup
-	done.Go(func() { require.ErrorIs(t, l.Serve(arms()...), net.ErrClosed) })
+	done.Go(func() { assert.ErrorIs(t, l.Serve(arms()...), net.ErrClosed) })
 	t.Cleanup(func() {
 		l.Close()
 		done.Wait()
@@ -315,10 +317,14 @@ func TestRefusedPush(t *testing.T) {
 // Where a name stands for an arm that cannot be asked, what it pushes is known to be its own nevertheless.
 func TestArmWithANameThatOnlyPushes(t *testing.T) {
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{})
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	// A socket that does not listen keeps its port from others, who might.
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
-	require.NoError(t, free.Close())
-	a, s := observe(t, fake, func(a *realman.Arm) { a.Host, a.Port = "localhost", free.Addr().(*net.TCPAddr).Port })
+	defer unix.Close(socket)
+	require.NoError(t, unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	address, err := unix.Getsockname(socket)
+	require.NoError(t, err)
+	a, s := observe(t, fake, func(a *realman.Arm) { a.Host, a.Port = "localhost", address.(*unix.SockaddrInet4).Port })
 	l := listen(t, func() []*realman.Arm { return []*realman.Arm{a} })
 	require.NoError(t, fake.PushTo((&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Port()}).String(), time.Millisecond))
 	eventually(t, "packets", func() bool { return s.count("realtime_arm_joint_state") > 0 })
