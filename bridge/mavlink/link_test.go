@@ -106,9 +106,12 @@ func openPTY(t *testing.T) *pty {
 	return &pty{f, "/dev/pts/" + strconv.Itoa(number)}
 }
 
-// freePort returns a UDP port that is free.
+// ownHost is an address of this process's own: nobody else is given a port of it.
+var ownHost = net.IPv4(127, byte(1+os.Getpid()>>16), byte(os.Getpid()>>8), byte(os.Getpid())).String()
+
+// freePort returns a UDP port of ownHost that is free.
 func freePort(t *testing.T) string {
-	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	c, err := net.ListenPacket("udp4", ownHost+":0")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
 	_, port, err := net.SplitHostPort(c.LocalAddr().String())
@@ -177,14 +180,14 @@ var endpoints = []struct {
 		return l, udpPeer(t, "127.0.0.1:0", l.report("listening at udp "))
 	}},
 	{name: "udp client", silent: true, open: func(t *testing.T, o Options) (*linkUnderTest, peer) {
-		own := "127.0.0.1:" + freePort(t)
+		own := ownHost + ":" + freePort(t)
 		p := udpPeer(t, own, own)
 		l := runLink(t, "udp://"+own, o)
 		l.report("opened ")
 		return l, p
 	}},
 	{name: "udp bound", open: func(t *testing.T, o Options) (*linkUnderTest, peer) {
-		ours, theirs := "127.0.0.1:"+freePort(t), "127.0.0.1:"+freePort(t)
+		ours, theirs := ownHost+":"+freePort(t), ownHost+":"+freePort(t)
 		p := udpPeer(t, theirs, ours)
 		l := runLink(t, "udp://"+ours+"@"+theirs, o)
 		l.report("opened ")
@@ -378,7 +381,7 @@ func TestLinksSayWhatTheyAreTold(t *testing.T) {
 
 // An autopilot hears what a client says.
 func TestUDPClientIsHeardOnlyWhenItSpeaks(t *testing.T) {
-	own := "127.0.0.1:" + freePort(t)
+	own := ownHost + ":" + freePort(t)
 	p := udpPeer(t, own, own)
 	l := runLink(t, "udp://"+own, Options{Heartbeat: 20})
 	p.receive(t, patient, func(*frame.V2Frame) bool { return true })
@@ -406,7 +409,7 @@ func TestPortsThatComeAndGo(t *testing.T) {
 			}
 		}},
 		{"tcp", func(t *testing.T) (string, func() (peer, func())) {
-			server, err := net.Listen("tcp4", "127.0.0.1:0")
+			server, err := net.Listen("tcp4", ownHost+":0")
 			require.NoError(t, err)
 			where := server.Addr().String()
 			require.NoError(t, server.Close())
