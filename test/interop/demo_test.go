@@ -10,6 +10,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/test/internal/process"
 )
 
 // TestTalker records what the talker of ROS 2's C++ demos says.
@@ -17,12 +18,10 @@ func TestTalker(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		recorder := s.ours("recorder", "-o", "talk", "/chatter")
 		talker := s.run("demo_nodes_cpp", "talker")
-		recorder.Prints("recording /chatter ")
-		time.Sleep(3 * time.Second) // it says something each second
+		process.Await(t, func() bool { return len(soFar(t, s.path("talk.record.00000"), "/chatter")) > 1 })
 		talker.Stop()
 		recorder.Interrupt()
 		list := messages(t, s.path("talk.record.00000"), "/chatter")
-		require.NotEmpty(t, list)
 		first := 0
 		for i, m := range list {
 			var text std_msgs.String

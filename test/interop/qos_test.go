@@ -61,7 +61,7 @@ func TestLatePublication(t *testing.T) {
 		recorder := s.ours("recorder", "-o", "late", "/map")
 		recorder.Prints("recording /map ")
 		path := s.path("late.record.00000")
-		require.Eventually(t, func() bool { return len(messages(t, path, "/map")) > 0 }, process.Patience, 100*time.Millisecond, "in the open file")
+		process.Await(t, func() bool { return len(soFar(t, path, "/map")) > 0 }, "in the open file")
 		recorder.Interrupt()
 		list := messages(t, path, "/map")
 		require.Len(t, list, 1)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -73,6 +74,18 @@ func numbersAs(t *testing.T, path string, o codec.CreateOptions, count int, peri
 
 // number is a std_msgs/msg/UInt32 as CDR.
 func number(n uint32) []byte { return binary.LittleEndian.AppendUint32([]byte{0, 1, 0, 0}, n) }
+
+// soFar returns what a recording that is being written, which may have only just been created, holds on a topic.
+func soFar(t *testing.T, path, topic string) []message {
+	t.Helper()
+	r, err := codec.Open(path)
+	if errors.Is(err, codec.ErrUnknownFormat) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	return messages(t, path, topic)
+}
 
 // messages returns what a recording holds on a topic, in order.
 func messages(t *testing.T, path, topic string) (list []message) {

@@ -13,8 +13,8 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 # What a shell started in the background ignores it, and so would all that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Other tests may run on this machine.
-os.environ.update({'ROS_LOCALHOST_ONLY': '1', 'ROS_DOMAIN_ID': str(62 + os.getpid() % 30)})
+# Other tests may run on this machine. Those of the Go packages have the domains from 20 on.
+os.environ.update({'ROS_LOCALHOST_ONLY': '1', 'ROS_DOMAIN_ID': str(1 + os.getpid() % 19)})
 
 PATIENT = 60.0  # seconds, for what takes a moment on a machine of one's own
 CHECKOUT = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', '..')
@@ -50,12 +50,12 @@ def run(*command, **options):
     return done.stdout
 
 
-def record(recording, topic, seconds):
-    """Record a topic on which something is published."""
+def record(recording, topic, count):
+    """Record so many messages of a topic on which something is published."""
     command = ['ros2', 'topic', 'pub', '--rate', '10', topic, 'std_msgs/msg/String', '{data: hello}']
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as publisher:
         try:
-            run(executable('recorder'), topic, '--output', recording, '--max-duration', str(seconds))
+            run(executable('recorder'), topic, '--output', recording, '--limit', str(count))
         finally:
             publisher.send_signal(signal.SIGINT)
 

@@ -16,7 +16,7 @@ REPLAY = stack.path('replay.record.00000')
 
 
 def generate_test_description():
-    stack.record(DRIVE, '/chatter', 5)
+    stack.record(DRIVE, '/chatter', 50)
     return LaunchDescription([
         stack.launch('recorder.launch.py', topics='/again /clock', output=REPLAY),
         stack.launch(

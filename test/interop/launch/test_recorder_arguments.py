@@ -23,7 +23,7 @@ def generate_test_description():
         stack.publisher('/robot/chatter', 'std_msgs/msg/String', '{data: hello}'),
         stack.launch(
             'recorder.launch.py', params_file=PARAMETERS, name='deck', namespace='robot', use_sim_time='true',
-            extra_args="--max-duration 8s --exclude-regex 'a b'", required='false'),
+            extra_args="--limit 80 --exclude-regex 'a b'", required='false'),
         ReadyToTest(),
     ])
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 from launch import LaunchDescription
@@ -18,7 +17,7 @@ DRIVE = stack.path('drive.record.00000')
 
 
 def generate_test_description():
-    stack.record(DRIVE, '/chatter', 3)
+    stack.record(DRIVE, '/chatter', 30)
     return LaunchDescription([ExecuteProcess(cmd=['sleep', 'infinity']), ReadyToTest()])
 
 
@@ -60,12 +59,18 @@ class TestRos2Launch(unittest.TestCase):
         if '--middleware dds' not in stack.run(stack.executable('recorder'), '--version'):
             self.skipTest('tapedeck was built with one middleware')
         output = stack.path('dds')
-        with subprocess.Popen([
-            stack.executable('recorder'), '--all', '--output', output, '--max-duration', '3s', '--middleware', 'dds',
-        ]) as recorder:
-            while recorder.poll() is None and not os.readlink(f'/proc/{recorder.pid}/exe').endswith('/recorder_dds'):
-                time.sleep(0.01)
-            self.assertIsNone(recorder.poll(), 'the executable with rcl did not give way')
+        with subprocess.Popen(
+            [stack.executable('recorder'), '--all', '--output', output, '--middleware', 'dds'], stderr=subprocess.PIPE, text=True,
+        ) as recorder:
+            said = ''
+            while 'recording /' not in said:
+                line = recorder.stderr.readline()
+                self.assertTrue(line, said)
+                said += line
+            program = os.readlink(f'/proc/{recorder.pid}/exe')
+            recorder.send_signal(signal.SIGINT)
+            recorder.communicate()
+        self.assertTrue(program.endswith('/recorder_dds'), 'the executable with rcl did not give way')
         self.assertEqual(0, recorder.returncode)
         self.assertTrue(stack.info(output + '.record.00000')['complete'])
 
