@@ -37,10 +37,23 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(domain))
 	os.Setenv("ROS_LOCALHOST_ONLY", "1")
-	for _, name := range []string{"ROS_DISTRO", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"} {
+	os.Setenv("CYCLONEDDS_URI", patientPeers)
+	for _, name := range []string{"ROS_DISTRO", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"} {
 		os.Unsetenv(name)
 	}
 	os.Exit(m.Run())
+}
+
+// patientPeers is a configuration by which a process that is stopped, or not scheduled for a while, does not count as gone.
+const patientPeers = "<Discovery><LeaseDuration>3600s</LeaseDuration></Discovery>"
+
+// await waits until a condition holds. It runs in the goroutine of the test, so that it may use require, as that of require.Eventually
+// may not.
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	for began := time.Now(); !condition(); time.Sleep(time.Millisecond) {
+		require.Less(t, time.Since(began), patience)
+	}
 }
 
 // claimDomains returns the first of two domains that no other process which runs these tests has. A tag would not do: some of the tests
@@ -217,7 +230,6 @@ func publishersOf(n bridge.Node, name string) []bridge.Endpoint {
 
 // TestCloseBlocked closes a publisher whose subscriber's process has stopped to acknowledge.
 func TestCloseBlocked(t *testing.T) {
-	t.Setenv("CYCLONEDDS_URI", "<Discovery><LeaseDuration>3600s</LeaseDuration></Discovery>") // it does not count as gone
 	n := newNode(t, "sender")
 	p, err := n.Advertise("bytes", bridgetest.BytesType, bridgetest.KeepAll())
 	require.NoError(t, err)

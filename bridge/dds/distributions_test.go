@@ -95,7 +95,7 @@ func TestDistributions(t *testing.T) {
 				requireName(t, other, n)
 			}
 			var told []int // sizes
-			require.Eventually(t, func() bool {
+			await(t, func() bool {
 				blobs, err := infos.take()
 				require.NoError(t, err)
 				for _, b := range blobs {
@@ -106,7 +106,7 @@ func TestDistributions(t *testing.T) {
 					}
 				}
 				return len(told) > 0 && told[len(told)-1] == test.size
-			}, patience, time.Millisecond)
+			})
 			if !slices.Contains(test.theirs, "jazzy") && test.ours != "jazzy" {
 				require.NotContains(t, told, newGID, "nodes of Humble take harm from it")
 			}

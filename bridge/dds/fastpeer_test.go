@@ -110,7 +110,7 @@ func (p *fastPeer) announce(writerTopic, writerType, readerTopic, readerType str
 	own := p.guid(0x000001c1)
 	p.write(spdpWriter, plain(parameters(
 		parameter(0x15, []byte{2, 2, 0, 0}), parameter(0x16, []byte{1, 15, 0, 0}), parameter(0x50, own[:]),
-		parameter(0x32, locator), parameter(0x31, locator), parameter(0x02, []byte{20, 0, 0, 0, 0, 0, 0, 0}),
+		parameter(0x32, locator), parameter(0x31, locator), parameter(0x02, []byte{0x10, 0x0e, 0, 0, 0, 0, 0, 0}),
 		parameter(0x58, []byte{0x3f, 0, 0, 0}))))
 	endpoint := func(e entity, topic, kind string) []byte {
 		guid := p.guid(e)

@@ -156,7 +156,7 @@ func TestOldGIDs(t *testing.T) {
 	r, err := n.newReader(discoveryTopic, discoveryType, discoveryQoS(), "")
 	require.NoError(t, err)
 	defer r.close()
-	require.Eventually(t, func() bool {
+	await(t, func() bool { // it announces itself the old way
 		blobs, err := r.take()
 		require.NoError(t, err)
 		for _, b := range blobs {
@@ -167,7 +167,7 @@ func TestOldGIDs(t *testing.T) {
 			}
 		}
 		return false
-	}, patience, time.Millisecond, "the node announces itself the old way")
+	})
 }
 
 func TestCallID(t *testing.T) {
