@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"tapedeck/test/internal/process"
@@ -50,7 +51,7 @@ func (g *graph) command(program string, args ...string) *exec.Cmd {
 func (g *graph) start(name string, args ...string) *process.Process {
 	g.t.Helper()
 	if name == "player" {
-		args = append(args[:len(args):len(args)], process.Patient...)
+		args = slices.Concat(process.Patient, args)
 	}
 	return process.Start(g.t, g.command(filepath.Join(bin, name), args...))
 }
