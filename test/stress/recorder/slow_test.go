@@ -130,7 +130,8 @@ func TestBrokenDisk(t *testing.T) {
 				printed = recorder.Wait(1)
 			} else {
 				recorder.Prints("recording goes on in")
-				time.Sleep(500 * time.Millisecond)
+				until := from.acked(2) + 5
+				require.Eventually(t, func() bool { return from.acked(2) >= until }, process.Patience, 20*time.Millisecond)
 				from.finish()
 				printed = recorder.Interrupt()
 			}
