@@ -29,12 +29,12 @@ service, calls, depth = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 rclpy.init()
 node = rclpy.create_node('caller')
 client = node.create_client(GetParameters, service, qos_profile=QoSProfile(depth=depth))
-if not client.wait_for_service(30):
+if not client.wait_for_service(90):
     sys.exit('the service is not there')
 names = ['use_sim_time', 'no_such_parameter']
 for i in range(calls):
     future = client.call_async(GetParameters.Request(names=names * (i % 3)))
-    rclpy.spin_until_future_complete(node, future, timeout_sec=30)
+    rclpy.spin_until_future_complete(node, future, timeout_sec=90)
     if not future.done():
         sys.exit('call %d is lost' % i)
     types = [value.type for value in future.result().values]
