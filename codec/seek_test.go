@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,15 +19,13 @@ import (
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag2"
+	"tapedeck/test/samples"
 )
-
-// samples are real recordings, in folders beside the repository.
-var samples = filepath.Join("..", "..", "shared", "samples")
 
 // recordings returns the samples of formats that are registered, bags as folders.
 func recordings(t *testing.T) (paths []string) {
 	for _, folder := range []string{"apollo", "bag", "mcap", "rosbag2"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join(samples, folder), func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(samples.Path(t, folder), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() && d.Name() == folder {
 				return err
 			}
@@ -79,11 +78,8 @@ func same(t *testing.T, want, got []seen, text string, at int64) {
 
 // Wherever one seeks to, what follows is the rest of the whole, and the state there is what the whole says.
 func TestSeekInSamples(t *testing.T) {
-	if _, err := os.Stat(samples); err != nil {
-		t.Skip("the samples are not there: ", err)
-	}
 	for _, path := range recordings(t) {
-		t.Run(path[len(samples)+1:], func(t *testing.T) {
+		t.Run(strings.TrimPrefix(path, samples.Folder()+"/"), func(t *testing.T) {
 			t.Parallel()
 			r, err := codec.Open(path)
 			require.NoError(t, err)

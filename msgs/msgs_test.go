@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/test/samples"
 )
 
 func TestLibraryIsComplete(t *testing.T) {
@@ -160,10 +161,7 @@ func TestLibraryFolders(t *testing.T) {
 // TestSamples reads the schemas of real MCAP files.
 func TestSamples(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
-	root := filepath.Join("..", "..", "shared", "samples", "rosbag2")
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("no folder of samples")
-	}
+	root := samples.Path(t, "rosbag2")
 	embedded := msgs.Library()
 	compared := 0
 	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,17 +27,13 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 	"tapedeck/msgs/vision_msgs"
 	"tapedeck/msgs/visualization_msgs"
+	"tapedeck/test/samples"
 )
 
-const samples = "../../../shared/samples/apollo/"
-
 // first opens a real recording as one of ROS 2 messages, and returns the first of each topic and how many there are.
-func first(t *testing.T, path string) (messages map[string]*codec.Message, counts map[string]int, losses []bridge.Loss, left []error) {
+func first(t *testing.T, name string) (messages map[string]*codec.Message, counts map[string]int, losses []bridge.Loss, left []error) {
 	t.Helper()
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the real recordings are not there: ", err)
-	}
-	source, err := codec.Open(path)
+	source, err := codec.Open(samples.Path(t, "apollo/"+name))
 	require.NoError(t, err)
 	r, left, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: New})
 	require.NoError(t, err)
@@ -80,7 +75,7 @@ func stampedAt(t *testing.T, want int64, sec int32, nanosec uint32) {
 }
 
 func TestSensors(t *testing.T) {
-	messages, counts, losses, left := first(t, samples+"apollo_cpp_sensors.record")
+	messages, counts, losses, left := first(t, "apollo_cpp_sensors.record")
 	require.Equal(t, map[string]int{
 		"/apollo/canbus/chassis apollo_canbus/msg/Chassis":                                 200,
 		"/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped":                      200,
@@ -193,7 +188,7 @@ func TestSensors(t *testing.T) {
 }
 
 func TestDriving(t *testing.T) {
-	messages, counts, losses, left := first(t, samples+"example.record.00000")
+	messages, counts, losses, left := first(t, "example.record.00000")
 	require.Equal(t, 15, counts["/apollo/localization/pose nav_msgs/msg/Odometry"])
 	require.Equal(t, 15, counts["/tf tf2_msgs/msg/TFMessage"])
 	require.Empty(t, left)

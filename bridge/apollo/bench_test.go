@@ -1,7 +1,6 @@
 package apollo
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 )
 
 // BenchmarkTranslate translates messages of real recordings, to everything that they become, beside what it takes dynamicpb only to
@@ -18,10 +18,7 @@ func BenchmarkTranslate(b *testing.B) {
 		"example.record.00000":      {"/apollo/planning", "/apollo/routing_response_history", "/apollo/canbus/chassis"},
 		"apollo_cpp_sensors.record": {"/apollo/sensor/lidar128/compensator/PointCloud2", "/apollo/localization/pose", "/apollo/sensor/gnss/imu"},
 	} {
-		if _, err := os.Stat(samples + name); err != nil {
-			b.Skip("the real recordings are not there: ", err)
-		}
-		r, err := codec.Open(samples + name)
+		r, err := codec.Open(samples.Path(b, "apollo/"+name))
 		require.NoError(b, err)
 		defer r.Close()
 		for _, topic := range topics {

@@ -3,7 +3,6 @@ package apollo
 import (
 	"errors"
 	"io"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,15 +11,12 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/test/samples"
 )
 
 // FuzzTranslate gives damaged messages to the translation of each type of a real recording.
 func FuzzTranslate(f *testing.F) {
-	path := samples + "apollo_cpp_sensors.record"
-	if _, err := os.Stat(path); err != nil {
-		f.Skip("the real recordings are not there: ", err)
-	}
-	r, err := codec.Open(path)
+	r, err := codec.Open(samples.Path(f, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, r.Close()) })
 	info, err := r.Info()
@@ -63,11 +59,7 @@ func FuzzTranslate(f *testing.F) {
 // FuzzGenerated gives damaged messages of each type of a real recording to dynamicpb and to what makes them messages of ROS 2: both take
 // the same ones, and find the same in them.
 func FuzzGenerated(f *testing.F) {
-	path := samples + "example.record.00000"
-	if _, err := os.Stat(path); err != nil {
-		f.Skip("the real recordings are not there: ", err)
-	}
-	r, err := codec.Open(path)
+	r, err := codec.Open(samples.Path(f, "apollo/example.record.00000"))
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, r.Close()) })
 	info, err := r.Info()

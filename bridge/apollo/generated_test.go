@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +21,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/test/samples"
 )
 
 // generatedSchema returns the schema of what is generated, by the definition that its channel has.
@@ -160,10 +160,7 @@ func requireSame(t testing.TB, all *forms, schema *cdr.Schema, encoder *formEnco
 func TestGeneratedSamples(t *testing.T) {
 	compared := map[string]int{}
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
-		if _, err := os.Stat(samples + name); err != nil {
-			t.Skip("the real recordings are not there: ", err)
-		}
-		r, err := codec.Open(samples + name)
+		r, err := codec.Open(samples.Path(t, "apollo/"+name))
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)

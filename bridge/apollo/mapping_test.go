@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +20,7 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/vision_msgs"
 	"tapedeck/msgs/visualization_msgs"
+	"tapedeck/test/samples"
 )
 
 // channelOfSchema returns a channel of a type that a text like schemaText describes.
@@ -219,11 +219,7 @@ message PointCloud
 
 // TestReads sets one field after the other: either the translation shows it, or it is counted as lost.
 func TestReads(t *testing.T) {
-	path := samples + "apollo_cpp_sensors.record"
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the real recordings are not there: ", err)
-	}
-	r, err := codec.Open(path)
+	r, err := codec.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()

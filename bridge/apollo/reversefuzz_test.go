@@ -15,17 +15,19 @@ import (
 	_ "tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/test/samples"
 )
 
 // realMessages returns messages of ROS 2 out of real recordings, at most so many of each.
 func realMessages(t testing.TB, atMost int) []codec.Message {
 	var all []codec.Message
 	for _, name := range []string{"rosbag2/rosbags_rs/test_bag_mcap", "rosbag2/rosbags_rs/test_bag_sqlite3"} {
-		r, err := codec.Open("../../../shared/samples/" + name)
-		if err != nil {
-			t.Log("a real recording is not there: ", err)
-			continue
+		path, ok := samples.Find(name)
+		if !ok {
+			continue // a fuzz test has fewer seeds
 		}
+		r, err := codec.Open(path)
+		require.NoError(t, err)
 		it, err := r.Read(codec.Query{})
 		require.NoError(t, err)
 		for range atMost {
@@ -102,7 +104,7 @@ func FuzzReverse(f *testing.F) {
 func TestReal(t *testing.T) {
 	messages := realMessages(t, 10000)
 	if len(messages) == 0 {
-		t.Skip("the real recordings are not there")
+		samples.Path(t, "rosbag2/rosbags_rs") // which is not here
 	}
 	reverse, err := NewReverse(recorded{messages})
 	require.NoError(t, err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,17 +13,16 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 )
 
 // TestOriginal makes Apollo's recordings ones of ROS 2, and these Apollo's again: the same channels, whose messages read the same.
 func TestOriginal(t *testing.T) {
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := os.Stat(samples + name); err != nil {
-				t.Skip("the real recordings are not there: ", err)
-			}
+			path := samples.Path(t, "apollo/"+name)
 			open := func() codec.Reader {
-				r, err := codec.Open(samples + name)
+				r, err := codec.Open(path)
 				require.NoError(t, err)
 				return r
 			}
@@ -71,11 +69,7 @@ func TestOriginal(t *testing.T) {
 
 // TestOriginalPart has some of the channels that messages of Apollo's became, or metadata that is damaged.
 func TestOriginalPart(t *testing.T) {
-	path := samples + "apollo_cpp_sensors.record"
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the real recordings are not there: ", err)
-	}
-	source, err := codec.Open(path)
+	source, err := codec.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
 	ros, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: New})
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 )
 
 // TestSchema compares tapedeck's schema of Apollo's types with what Apollo itself has written into recordings, or with the
@@ -26,10 +27,7 @@ func TestSchema(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
-		if _, err := os.Stat(samples + name); err != nil {
-			t.Skip("the real recordings are not there: ", err)
-		}
-		r, err := codec.Open(samples + name)
+		r, err := codec.Open(samples.Path(t, "apollo/"+name))
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +20,7 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/test/samples"
 )
 
 // openROS2 opens a log as a recording of ROS 2 messages.
@@ -35,13 +34,7 @@ func openROS2(t testing.TB, path string) codec.Reader {
 	return r
 }
 
-func sample(t testing.TB, name string) string {
-	path := filepath.Join("../../../shared/samples/carla", name)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the sample %s is not here", path)
-	}
-	return path
-}
+func sample(t testing.TB, name string) string { return samples.Path(t, "carla/"+name) }
 
 // each calls f with all messages.
 func each(t testing.TB, r codec.Reader, q codec.Query, f func(*codec.Message)) {

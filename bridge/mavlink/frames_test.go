@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -16,21 +15,17 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/samples"
 )
 
 const (
-	samples  = "../../../shared/samples/mavlink/"
 	patient  = 90 * time.Second
 	someTime = int64(1_764_000_000e9) // ns since the Unix epoch
 )
 
 // sample returns the path of a sample.
-func sample(t testing.TB, name string) string {
-	if _, err := os.Stat(samples + name); err != nil {
-		t.Skip("the samples of MAVLink logs are not there: ", err)
-	}
-	return samples + name
-}
+func sample(t testing.TB, name string) string { return samples.Path(t, "mavlink/"+name) }
 
 // dialectOnce and formatsOnce are made once, as that takes its time.
 var (

@@ -16,6 +16,8 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/samples"
 )
 
 // readLog returns the frames of a log and what was counted.
@@ -267,7 +269,7 @@ func TestLogEndsWithContext(t *testing.T) {
 
 func FuzzLog(f *testing.F) {
 	for _, name := range []string{"dronekit_flight.tlog", "synthetic_px4_v2.tlog"} {
-		if data, err := os.ReadFile(samples + name); err == nil {
+		for _, data := range samples.Seeds(f, "mavlink/"+name) {
 			f.Add(data[:min(3000, len(data))])
 			f.Add(data[max(0, len(data)-700):])
 		}

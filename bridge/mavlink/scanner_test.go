@@ -2,12 +2,13 @@ package mavlink
 
 import (
 	"bytes"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/samples"
 )
 
 func newScanner(t testing.TB) *scanner {
@@ -105,7 +106,7 @@ func TestScannerDoesNotWait(t *testing.T) {
 
 func FuzzScanner(f *testing.F) {
 	for _, name := range []string{"dronekit_flight.tlog", "synthetic_px4_v2.tlog"} {
-		if data, err := os.ReadFile(samples + name); err == nil {
+		for _, data := range samples.Seeds(f, "mavlink/"+name) {
 			f.Add(data[:min(4096, len(data))], uint16(64))
 			f.Add(data[max(0, len(data)-1000):], uint16(9))
 		}

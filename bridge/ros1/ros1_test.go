@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/test/samples"
 )
 
 func TestNames(t *testing.T) {
@@ -359,17 +358,11 @@ func TestHugeDefinition(t *testing.T) {
 	require.ErrorContains(t, err, "too many fields")
 }
 
-const samples = "../../../shared/samples/bag"
-
 // Every message of real bags becomes one of ROS 2 that its definition decodes, and the same again.
 func TestSamples(t *testing.T) {
 	for _, name := range []string{"cruise_example.bag", "cruise_example-unsorted-chunks.bag", "py_lz4.bag", "py_unindexed_active.bag"} {
-		path := filepath.Join(samples, name)
-		if _, err := os.Stat(path); err != nil {
-			t.Skip("the real recordings are not on this machine: no ", path)
-		}
 		t.Run(name, func(t *testing.T) {
-			r, err := rosbag.Open(path)
+			r, err := rosbag.Open(samples.Path(t, "bag/"+name))
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()

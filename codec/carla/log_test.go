@@ -2,15 +2,13 @@ package carla
 
 import (
 	"bytes"
-	"errors"
-	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 )
 
 // fileOf is a file in memory.
@@ -185,12 +183,6 @@ func filled(p Profile, id uint8) Body {
 	return b
 }
 
-func sample(t testing.TB, name string) string {
-	path := filepath.Join("../../../shared/samples/carla", name)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the sample %s is not here", path)
-	}
-	return path
-}
+func sample(t testing.TB, name string) string { return samples.Path(t, "carla/"+name) }
 
-var samples = []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"}
+var realLogs = []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 )
 
 func TestSamples(t *testing.T) {
@@ -28,12 +29,12 @@ func TestSamples(t *testing.T) {
 		packets  map[string]uint64
 		actors   map[string]uint64
 	}{
-		{samples[0], 432, "ue4-0.9.15", "2021-11-23T12:39:25Z", "12.5282", map[string]uint64{
+		{realLogs[0], 432, "ue4-0.9.15", "2021-11-23T12:39:25Z", "12.5282", map[string]uint64{
 			"FrameStart": 432, "FrameEnd": 432, "EventAdd": 432, "EventDel": 432, "EventParent": 432, "Collision": 432, "Position": 432, "State": 432,
 			"AnimVehicle": 432, "AnimWalker": 432, "VehicleLight": 432, "BoundingBox": 432, "PlatformTime": 432, "Kinematics": 431,
 			"PhysicsControl": 1, "TrafficLightTime": 1,
 		}, map[string]uint64{"vehicle": 1, "traffic light": 36, "traffic sign": 21, "sensor": 6, "other": 119}},
-		{samples[1], 461, "ue4-0.9.11", "2020-09-03T07:37:39Z", "15.8809", map[string]uint64{
+		{realLogs[1], 461, "ue4-0.9.11", "2020-09-03T07:37:39Z", "15.8809", map[string]uint64{
 			"FrameStart": 461, "FrameEnd": 461, "EventAdd": 461, "EventDel": 461, "EventParent": 461, "Collision": 461, "Position": 461, "State": 461,
 			"AnimVehicle": 461, "AnimWalker": 461, "VehicleLight": 461, "SceneLight": 1, "BoundingBox": 461, "PlatformTime": 461,
 			"Kinematics": 460, "PhysicsControl": 1, "TrafficLightTime": 1,
@@ -154,7 +155,7 @@ func TestProfiles(t *testing.T) {
 
 // A log that was cut at each byte has every frame that was complete, without an error.
 func TestCut(t *testing.T) {
-	for _, name := range append([]string{""}, samples...) {
+	for _, name := range append([]string{""}, realLogs...) {
 		t.Run(name, func(t *testing.T) {
 			var log []byte
 			if name == "" {
@@ -274,8 +275,8 @@ func TestSeek(t *testing.T) {
 	for _, p := range Profiles() {
 		logs["made, "+p.Name] = newLog(t, p).live(60).data
 	}
-	for _, name := range samples {
-		if log, err := os.ReadFile("../../../shared/samples/carla/" + name); err == nil {
+	for _, name := range realLogs {
+		for _, log := range samples.Seeds(t, "carla/"+name) {
 			logs[name] = log
 		}
 	}

@@ -43,7 +43,7 @@ func rewrite(t testing.TB, log []byte, o codec.CreateOptions) []byte {
 }
 
 func TestRewriteSamples(t *testing.T) {
-	for _, name := range samples {
+	for _, name := range realLogs {
 		t.Run(name, func(t *testing.T) {
 			path := sample(t, name)
 			want, err := os.ReadFile(path)
@@ -184,7 +184,7 @@ func TestSalvaged(t *testing.T) {
 
 // Real logs that were cut anywhere become what CARLA had written if it had been stopped there; whole ones stay as they are.
 func TestSalvagedSamples(t *testing.T) {
-	for _, name := range samples {
+	for _, name := range realLogs {
 		log, err := os.ReadFile(sample(t, name))
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(log, rewrite(t, log, codec.CreateOptions{Salvaged: true})))

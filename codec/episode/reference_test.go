@@ -2,8 +2,6 @@ package episode_test
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,15 +9,12 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/session"
+	"tapedeck/test/samples"
 )
 
 // reference returns the episode that EasyTeleop recorded and converted.
 func reference(t *testing.T) *episode.Episode {
-	path := filepath.Join("..", "..", "..", "shared", "samples", "session", "easyteleop_reference", "temp", "20261121_082214")
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the reference session is not there: ", err)
-	}
-	source, err := session.Open(path)
+	source, err := session.Open(samples.Path(t, "session/easyteleop_reference/temp/20261121_082214"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, source.Close()) })
 	episodes, err := source.Episodes()

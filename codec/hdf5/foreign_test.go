@@ -12,15 +12,12 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
+	"tapedeck/test/samples"
 )
-
-const reference = "../../../shared/samples/session/easyteleop_reference/hdf5/20261121_082214.hdf5"
 
 // A file that EasyTeleop itself wrote.
 func TestEasyTeleop(t *testing.T) {
-	if _, err := os.Stat(reference); err != nil {
-		t.Skip("the real file is not there: ", err)
-	}
+	reference := samples.Path(t, "session/easyteleop_reference/hdf5/20261121_082214.hdf5")
 	e := readTakes(t, reference)[0]
 	require.Equal(t, "20261121_082214", e.Name)
 	require.Len(t, e.Cameras, 3)

@@ -13,18 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 )
-
-// samples is where real recordings are, if the machine has them.
-const samples = "../../../shared/samples"
-
-func sample(t testing.TB, path string) string {
-	path = filepath.Join(samples, path)
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the real recordings are not on this machine: no ", path)
-	}
-	return path
-}
 
 // readAll returns copies of the messages that q selects.
 func readAll(t testing.TB, r codec.Reader, q codec.Query) []codec.Message {
@@ -37,7 +27,7 @@ func readAll(t testing.TB, r codec.Reader, q codec.Query) []codec.Message {
 
 // TestConformance reads the files of the MCAP project's conformance tests, whose names tell what they have.
 func TestConformance(t *testing.T) {
-	dir := sample(t, "mcap/conformance")
+	dir := samples.Path(t, "mcap/conformance")
 	channel := &codec.Channel{
 		Topic: "example", Type: "Example", Encoding: "a", Schema: codec.Schema{Encoding: "c", Data: []byte{4, 5, 6}},
 		Metadata: map[string]string{"foo": "bar"},

@@ -19,6 +19,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/test/samples"
 )
 
 func smallMessages() []codec.Message {
@@ -357,7 +358,7 @@ func FuzzRead(f *testing.F) {
 		"mcap/conformance/TenMessages/TenMessages-ch-chx-mx-pad-rch-rsh-st-sum.mcap", "mcap/conformance/OneAttachment/OneAttachment-ax-st-sum.mcap",
 		"rosbag2/rolling_py/mcap/convert_a/rewriter_a_0.mcap",
 	} {
-		if data, err := os.ReadFile(filepath.Join(samples, path)); err == nil {
+		for _, data := range samples.Seeds(f, path) {
 			f.Add(data)
 		}
 	}

@@ -12,15 +12,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 )
 
 // sample returns the path of a real file, or skips the test.
 func sample(t testing.TB, name string) string {
-	path := filepath.Join("../../../shared/samples/apollo", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the real recordings are not here")
-	}
-	return path
+	return samples.Path(t, "apollo/"+name)
 }
 
 // recode decodes and encodes a message.

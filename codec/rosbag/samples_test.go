@@ -3,23 +3,15 @@ package rosbag
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 )
 
-const samples = "../../../shared/samples/bag"
-
-func sample(t testing.TB, name string) string {
-	path := filepath.Join(samples, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the real recordings are not on this machine: no ", path)
-	}
-	return path
-}
+func sample(t testing.TB, name string) string { return samples.Path(t, "bag/"+name) }
 
 func TestSamples(t *testing.T) {
 	for _, c := range []struct {

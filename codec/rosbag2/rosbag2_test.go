@@ -17,18 +17,10 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
+	"tapedeck/test/samples"
 )
 
-// samples is where real recordings are, if the machine has them.
-const samples = "../../../shared/samples/rosbag2"
-
-func sample(t testing.TB, path string) string {
-	path = filepath.Join(samples, path)
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the real recordings are not on this machine: no ", path)
-	}
-	return path
-}
+func sample(t testing.TB, path string) string { return samples.Path(t, "rosbag2/"+path) }
 
 func open(t testing.TB, path string) codec.Reader {
 	r, err := codec.Open(path)
@@ -557,7 +549,7 @@ func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(wantMetadata))
 	f.Add([]byte(kilted))
 	for _, path := range []string{"rosbags_rs/test_bag_mcap", "humble_py/convert_a", "jazzy_resources/mcap/cdr_test"} {
-		if text, err := os.ReadFile(filepath.Join(samples, path, metadataFile)); err == nil {
+		for _, text := range samples.Seeds(f, filepath.Join("rosbag2", path, metadataFile)) {
 			f.Add(text)
 		}
 	}

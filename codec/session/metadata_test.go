@@ -2,11 +2,12 @@ package session
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/samples"
 )
 
 func TestMetadata(t *testing.T) {
@@ -77,7 +78,7 @@ func TestArmInfo(t *testing.T) {
 
 func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(`{"session_id": "a", "start_time": 1634567890.123, "devices": {"cameras": {"camera_0": {}}, "robots": {"arm_0": {"joint_unit": "rad"}}}, "events": [{"kind": "drop"}]}`))
-	if data, err := os.ReadFile("../../../shared/samples/session/easyteleop_reference/temp/20261121_082214/metadata.json"); err == nil {
+	for _, data := range samples.Seeds(f, "session/easyteleop_reference/temp/20261121_082214/metadata.json") {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -13,10 +13,11 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/session"
+	"tapedeck/test/samples"
 )
 
-// sample is a session that EasyTeleop wrote.
-const sample = "../../../shared/samples/session/easyteleop_reference/temp/20261121_082214"
+// reference is a session that EasyTeleop wrote.
+const reference = "session/easyteleop_reference/temp/20261121_082214"
 
 // read returns the take in a session, in which nothing is damaged.
 func read(t *testing.T, path string) *episode.Episode {
@@ -51,9 +52,7 @@ func content(t *testing.T, path string) map[string]string {
 }
 
 func TestSample(t *testing.T) {
-	if _, err := os.Stat(sample); err != nil {
-		t.Skip("the sample of a session is not here: ", err)
-	}
+	sample := samples.Path(t, reference)
 	e := read(t, sample)
 	require.Equal(t, "20261121_082214", e.Name)
 	require.EqualValues(t, 1795249335139884000, e.End)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/align"
+	"tapedeck/test/samples"
 )
 
 // parse reads the text of a table of a stream.
@@ -175,7 +175,7 @@ func FuzzTable(f *testing.F) {
 	f.Add([]byte("timestamp,index,value\r\n1764000000.000,force,10.5\r\n1764000000.000,position,0.75\r\n1764000000.000,status,1\r\n"), true)
 	f.Add([]byte("\ufeff1.5,\"a\",nan\n1.0,2,inf\n\n1.5,0,True\n1.5,3,"), true)
 	for _, name := range []string{"arm_0/joints.csv", "arm_0/poses.csv", "arm_0/end_effector.csv", "arm_1/end_effector.csv"} {
-		if data, err := os.ReadFile("../../../shared/samples/session/easyteleop_reference/temp/20261121_082214/" + name); err == nil {
+		for _, data := range samples.Seeds(f, "session/easyteleop_reference/temp/20261121_082214/"+name) {
 			f.Add(data, true)
 		}
 	}

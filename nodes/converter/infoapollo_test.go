@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/record"
+	"tapedeck/test/samples"
 )
 
 // The texts that Apollo's own cyber_recorder prints of real recordings.
@@ -48,7 +49,7 @@ message_number: 0
 `,
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := sample(t, "apollo/"+name)
+			path := samples.Path(t, "apollo/"+name)
 			stdout, _, err := run(t, "info", "--apollo", path)
 			require.NoError(t, err)
 			if strings.Contains(want, "channel_info") {
@@ -59,7 +60,7 @@ message_number: 0
 		})
 	}
 	// One that was not closed: what stands before the channels, as the header has it, and an error.
-	path := sample(t, "apollo/incomplete_killed.record")
+	path := samples.Path(t, "apollo/incomplete_killed.record")
 	stdout, _, err := run(t, "info", "--apollo", path)
 	require.EqualError(t, err, path+" has no index that can be read; without --apollo its channels are told")
 	require.Equal(t, "record_file:    "+path+`

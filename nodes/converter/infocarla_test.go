@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec/carla"
 	"tapedeck/config"
+	"tapedeck/test/samples"
 )
 
 // carlaLog writes a log in which a walker is run over and then nothing moves.
@@ -103,7 +104,7 @@ func TestInfoAsCARLAErrors(t *testing.T) {
 }
 
 func TestInfoOfCARLASample(t *testing.T) {
-	path := sample(t, "carla/scenario_runner_DistanceToLaneCenter.log")
+	path := samples.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
 	stdout, _, err := run(t, "info", path)
 	require.NoError(t, err)
 	require.Equal(t, `
@@ -144,11 +145,11 @@ func TestInfoAsROS2(t *testing.T) {
 		require.NotEmpty(t, topic.QoS)
 	}
 
-	path := sample(t, "apollo/apollo_cpp_sensors.record")
+	path := samples.Path(t, "apollo/apollo_cpp_sensors.record")
 	stdout, _, err = run(t, "info", "--ros2", path)
 	require.NoError(t, err)
 	require.Regexp(t, `\n  /apollo/sensor/gnss/imu +sensor_msgs/msg/Imu +200 `, stdout)
-	stdout, _, err = run(t, "info", "--ros2", sample(t, "bag/cruise_example.bag"))
+	stdout, _, err = run(t, "info", "--ros2", samples.Path(t, "bag/cruise_example.bag"))
 	require.NoError(t, err)
 	require.Regexp(t, `\n  /turtle1/cmd_vel +geometry_msgs/msg/Twist +357 .* cdr `, stdout)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/samples"
 )
 
 // TestRecoverOfCARLA damages real logs. What is saved is what CARLA had written without what is lost: durations lead from frame to
@@ -17,7 +19,7 @@ import (
 func TestRecoverOfCARLA(t *testing.T) {
 	const durationAt = 5 + 8 // in a frame
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
-		path := sample(t, "carla/"+name)
+		path := samples.Path(t, "carla/"+name)
 		log, err := os.ReadFile(path)
 		require.NoError(t, err)
 		_, frames := readAll(t, path)

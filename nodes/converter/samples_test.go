@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,19 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"tapedeck/test/samples"
 )
 
-// sample returns the path of one of the real recordings that lie beside the checkout.
-func sample(t *testing.T, name string) string {
-	path := filepath.Join("../../../shared/samples", name)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no samples: %s is not there", path)
-	}
-	return path
-}
-
 func TestInfoOfApolloSample(t *testing.T) {
-	path := sample(t, "apollo/example.record.00000")
+	path := samples.Path(t, "apollo/example.record.00000")
 	stdout, _, err := run(t, "info", path)
 	require.NoError(t, err)
 	require.Equal(t, `
@@ -52,7 +43,7 @@ Topics:     8
 }
 
 func TestInfoJSONOfApolloSample(t *testing.T) {
-	stdout, _, err := run(t, "info", "--json", sample(t, "apollo/example.record.00000"))
+	stdout, _, err := run(t, "info", "--json", samples.Path(t, "apollo/example.record.00000"))
 	require.NoError(t, err)
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
@@ -65,14 +56,14 @@ func TestInfoJSONOfApolloSample(t *testing.T) {
 
 // TestThereAndBack converts each sample into the other formats and back, after which nothing may differ.
 func TestThereAndBack(t *testing.T) {
-	samples := []string{
+	names := []string{
 		"apollo/example.record.00000", "apollo/apollo_cpp_sensors.record", "apollo/multichunk.record", "apollo/incomplete_killed.record",
 		"apollo/ooo_chunks.record", "apollo/synthetic_genB_endpos.record",
 		"rosbag2/rosbags_rs/test_bag_mcap",
 	}
-	for _, name := range samples {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			in := sample(t, name)
+			in := samples.Path(t, name)
 			folder := t.TempDir()
 			for _, step := range []struct{ from, to string }{
 				{in, "a.mcap"}, {"a.mcap", "b.record"}, {"b.record", "c"}, {"c", "d.mcap"},
@@ -99,7 +90,7 @@ func TestThereAndBack(t *testing.T) {
 
 func TestSegmentsBecomeOne(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.mcap")
-	stdout, _, err := run(t, sample(t, "apollo/seg_emptytail.record.00000"), sample(t, "apollo/seg_emptytail.record.00001"), out)
+	stdout, _, err := run(t, samples.Path(t, "apollo/seg_emptytail.record.00000"), samples.Path(t, "apollo/seg_emptytail.record.00001"), out)
 	require.NoError(t, err)
 	require.Contains(t, stdout, ": 202 messages, ")
 }
@@ -110,7 +101,7 @@ func TestRecoverDamagedSamples(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, name := range []string{"apollo/multichunk.record", "apollo/example.record.00000", "rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap"} {
 		t.Run(name, func(t *testing.T) {
-			in := sample(t, name)
+			in := samples.Path(t, name)
 			whole, err := os.ReadFile(in)
 			require.NoError(t, err)
 			saved := 0
@@ -147,7 +138,7 @@ func TestRecoverDamagedSamples(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	in := sample(t, "apollo/example.record.00000")
+	in := samples.Path(t, "apollo/example.record.00000")
 	disk := t.TempDir()
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
 		t.Skip("mounting a small disk:", err)

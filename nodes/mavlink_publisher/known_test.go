@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,17 +13,14 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/nodes/internal/publish"
+	"tapedeck/test/samples"
 )
 
 const tiny = 1e-12
 
 // TestKnownLog publishes a log that was made for it and compares with the numbers that it was made of.
 func TestKnownLog(t *testing.T) {
-	const path = "../../../shared/samples/mavlink/synthetic_px4_v2.tlog"
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("no folder of samples")
-	}
-	link, err := mavlink.Open(path, mavlink.Options{})
+	link, err := mavlink.Open(samples.Path(t, "mavlink/synthetic_px4_v2.tlog"), mavlink.Options{})
 	require.NoError(t, err)
 	s := newStage(t)
 	require.NoError(t, link.Run(t.Context(), func(f *mavlink.Frame) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -21,15 +20,14 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
+	"tapedeck/test/samples"
 )
-
-// realLog is a log that CARLA has written, where there is one.
-const realLog = "../shared/samples/carla/scenario_runner_DistanceToLaneCenter.log"
 
 // playLog plays a log of CARLA, a real one if it is there, to who records where the hero drives.
 func playLog(ctx context.Context) error {
-	log, heard := realLog, filepath.Join(folder, "hero")
-	if _, err := os.Stat(log); err != nil {
+	heard := filepath.Join(folder, "hero")
+	log, real := samples.Find("carla/scenario_runner_DistanceToLaneCenter.log")
+	if !real {
 		log = filepath.Join(folder, "circle.log")
 		say("A log is written as CARLA's recorder writes it: the hero drives in a circle.")
 		if err := writeLog(log); err != nil {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/test/samples"
 )
 
 // tape writes a recording of messages at these times, in ms after begin, with their index as payload.
@@ -113,11 +113,7 @@ func TestPlayerRefuses(t *testing.T) {
 
 func TestPlayerNamesWhatHasNoTranslation(t *testing.T) {
 	t.Parallel()
-	undescribed, err := filepath.Abs(filepath.Join(samples, "apollo/multichunk.record"))
-	require.NoError(t, err)
-	if _, err := os.Stat(undescribed); err != nil {
-		t.Skip("the real recordings are not there: ", err)
-	}
+	undescribed := samples.Path(t, "apollo/multichunk.record")
 	g := isolate(t)
 	require.Contains(t, g.run(1, "player", undescribed), "nothing to play")
 	require.Equal(t, 1, strings.Count(g.run(1, "player", undescribed, "--topics", "/a"), "not played: /a "))

@@ -12,10 +12,7 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-const (
-	samples = "../../../shared/samples"
-	patient = process.Patience
-)
+const patient = process.Patience
 
 var bin string // folder of the executables
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +15,7 @@ import (
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag2"
+	"tapedeck/test/samples"
 )
 
 // topicsOf returns the names of the topics of a recording.
@@ -63,11 +62,7 @@ func TestRealRecordingsOverDDS(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(test.sample, "/", "_"), func(t *testing.T) {
 			t.Parallel()
-			original, err := filepath.Abs(filepath.Join(samples, test.sample))
-			require.NoError(t, err)
-			if _, err := os.Stat(original); err != nil {
-				t.Skip("the real recordings are not there: ", err)
-			}
+			original := samples.Path(t, test.sample)
 			g := isolate(t)
 			topics := test.topics
 			if topics == nil {

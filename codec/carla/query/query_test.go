@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,14 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/carla"
+	"tapedeck/test/samples"
 )
 
 func openSample(t testing.TB, name string) *carla.Reader {
-	path := filepath.Join("../../../../shared/samples/carla", name)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the sample %s is not here", path)
-	}
-	r, err := carla.Open(path)
+	r, err := carla.Open(samples.Path(t, "carla/"+name))
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r

@@ -23,18 +23,8 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/test/samples"
 )
-
-// samples are real recordings, beside the repository.
-const samples = "../../../../shared/samples"
-
-func sample(t *testing.T, name string) string {
-	path := filepath.Join(samples, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the samples are not there: ", err)
-	}
-	return path
-}
 
 // second is the unit of the times in these tests.
 const second = int64(time.Second)
@@ -208,7 +198,7 @@ func TestPayloadsAreCopied(t *testing.T) {
 		{"apollo/apollo_cpp_sensors.record", []string{"a.mcap", "b.record"}},
 	} {
 		t.Run(c.in, func(t *testing.T) {
-			in := sample(t, c.in)
+			in := samples.Path(t, c.in)
 			want, _ := readAll(t, in)
 			folder, from := t.TempDir(), in
 			for _, step := range c.steps {
@@ -300,7 +290,7 @@ func TestChanges(t *testing.T) {
 
 // Stamps are moved on the way from one foreign encoding to another, too.
 func TestRestampOfWhatIsTranslated(t *testing.T) {
-	in := sample(t, "apollo/apollo_cpp_sensors.record")
+	in := samples.Path(t, "apollo/apollo_cpp_sensors.record")
 	o := DefaultOptions()
 	o.Encoding = "cdr"
 	plain, moved := filepath.Join(t.TempDir(), "plain.mcap"), filepath.Join(t.TempDir(), "moved.bag")
@@ -472,7 +462,7 @@ func TestChannelMetadata(t *testing.T) {
 }
 
 func TestAttachments(t *testing.T) {
-	in := sample(t, "mcap/conformance/OneAttachment/OneAttachment.mcap")
+	in := samples.Path(t, "mcap/conformance/OneAttachment/OneAttachment.mcap")
 	output := filepath.Join(t.TempDir(), "out.mcap")
 	result, err := run(t, DefaultOptions(), output, in)
 	require.NoError(t, err)
@@ -535,7 +525,7 @@ func TestNothingThatCanBeWritten(t *testing.T) {
 
 // A log becomes messages of ROS 2, and these a log.
 func TestLogOfMessages(t *testing.T) {
-	in := sample(t, "carla/sr2020_DistanceToLaneCenter.log")
+	in := samples.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
 	folder := t.TempDir()
 	bag, back := filepath.Join(folder, "bag"), filepath.Join(folder, "back.log")
 	_, err := run(t, DefaultOptions(), bag, in)
@@ -554,7 +544,7 @@ func TestLogOfMessages(t *testing.T) {
 
 // Logs of several recordings are not one log, but those of one are.
 func TestSeveralLogs(t *testing.T) {
-	a, b := sample(t, "carla/sr2020_DistanceToLaneCenter.log"), sample(t, "carla/scenario_runner_DistanceToLaneCenter.log")
+	a, b := samples.Path(t, "carla/sr2020_DistanceToLaneCenter.log"), samples.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
 	folder := t.TempDir()
 	_, err := run(t, DefaultOptions(), filepath.Join(folder, "ab.log"), a, b)
 	require.ErrorContains(t, err, "write them to logs of their own")
@@ -583,7 +573,7 @@ func TestSeveralLogs(t *testing.T) {
 
 // A log is laid out in a profile that is asked for, and else in the one that it has or had.
 func TestProfileOfLog(t *testing.T) {
-	in := sample(t, "carla/sr2020_DistanceToLaneCenter.log")
+	in := samples.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
 	folder := t.TempDir()
 	profile := func(path string) string {
 		_, info := readAll(t, path)

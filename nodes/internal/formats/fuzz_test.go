@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/test/samples"
 )
 
 // Whatever a file of any format holds: it is opened, described and read to an end, as it is and as ROS 2, with what is damaged and
@@ -40,15 +41,9 @@ func FuzzCARLA(f *testing.F) {
 const longestSeed = 96 << 10
 
 // fuzz tries what samples become, under a name that a format has.
-func fuzz(f *testing.F, name string, samples ...string) {
-	for _, pattern := range samples {
-		paths, err := filepath.Glob(filepath.Join("../../../../shared/samples", pattern))
-		require.NoError(f, err)
-		for _, path := range paths {
-			b, err := os.ReadFile(path)
-			require.NoError(f, err)
-			f.Add(b[:min(len(b), longestSeed)])
-		}
+func fuzz(f *testing.F, name string, patterns ...string) {
+	for _, b := range samples.Seeds(f, patterns...) {
+		f.Add(b[:min(len(b), longestSeed)])
 	}
 	f.Add([]byte("no recording"))
 	f.Fuzz(func(t *testing.T, b []byte) {

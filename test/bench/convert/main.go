@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"syscall"
+
+	"tapedeck/test/samples"
 )
 
 func main() {
@@ -25,7 +27,8 @@ func main() {
 	flag.StringVar(&b.root, "folder", "", "where to read and write; by default a temporary folder, in memory if there is /dev/shm, so that no disk is measured")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
 	flag.StringVar(&b.mcap, "mcap", "mcap", "the mcap command line tool, https://mcap.dev/guides/cli, or where its source is: a checkout's folder go/cli/mcap")
-	flag.StringVar(&b.carla, "carla", "../shared/samples/carla/scenario_runner_DistanceToLaneCenter.log", "a log of CARLA's recorder")
+	carla, _ := samples.Find("carla/scenario_runner_DistanceToLaneCenter.log")
+	flag.StringVar(&b.carla, "carla", carla, "a log of CARLA's recorder")
 	only := flag.String("only", "", "only jobs in whose names this regular expression is found")
 	source := flag.String("source", "", "write the bag that is converted to this path, and nothing else")
 	flag.Parse()

@@ -26,6 +26,7 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/test/internal/process"
+	"tapedeck/test/samples"
 )
 
 var bin string // folder of the executables
@@ -102,12 +103,9 @@ func TestFlight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a whole flight")
 	}
-	path, err := filepath.Abs("../../../../shared/samples/mavlink/dronekit_flight.tlog")
-	require.NoError(t, err)
+	path := samples.Path(t, "mavlink/dronekit_flight.tlog")
 	log, err := os.ReadFile(path)
-	if err != nil {
-		t.Skip("no folder of samples")
-	}
+	require.NoError(t, err)
 	all, err := frames(log)
 	require.NoError(t, err)
 	f := &flight{t: t, recorded: record(t, path)}

@@ -19,6 +19,7 @@ import (
 	"tapedeck/codec"
 	_ "tapedeck/codec/carla"
 	_ "tapedeck/codec/rosbag"
+	"tapedeck/test/samples"
 )
 
 // TestSamples plays recordings that other programs have made, as fast as they are taken. What there is of ROS 2 in them, or becomes it,
@@ -36,11 +37,7 @@ func TestSamples(t *testing.T) {
 		"rosbag2/humble_py/wbag":                              6074,
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, err := filepath.Abs(filepath.Join("../../../../shared/samples", name))
-			require.NoError(t, err)
-			if _, err := os.Stat(path); err != nil {
-				t.Skip("the sample recording is missing")
-			}
+			path := samples.Path(t, name)
 			g := newGraph(t)
 			want := readAll(t, path)
 			all := map[played]*heard{}

@@ -24,9 +24,8 @@ import (
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag2"
+	"tapedeck/test/samples"
 )
-
-const sample = "../../../../shared/samples/rosbag2/rosbags_rs/test_bag_mcap"
 
 // TestProtoc has protoc decode the first message of each of 94 types of ROS 2 out of a record, by the description that the record
 // has of it.
@@ -34,9 +33,6 @@ func TestProtoc(t *testing.T) {
 	protoc, err := exec.LookPath("protoc")
 	if err != nil {
 		t.Skip("protoc is not there; test/install test installs it: ", err)
-	}
-	if _, err := os.Stat(sample); err != nil {
-		t.Skip("the real recordings are not there: ", err)
 	}
 	r, err := codec.Open(write(t))
 	require.NoError(t, err)
@@ -77,7 +73,7 @@ func TestProtoc(t *testing.T) {
 // write makes a record of Protocol Buffers of the sample, and returns its name.
 func write(t *testing.T) string {
 	t.Helper()
-	source, err := codec.Open(sample)
+	source, err := codec.Open(samples.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))
 	require.NoError(t, err)
 	r, left, err := bridge.Translate(source, codec.EncodingProtobuf, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: apollo.NewReverse})
 	require.NoError(t, err)

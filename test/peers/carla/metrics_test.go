@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -18,6 +17,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/carla/query"
+	"tapedeck/test/samples"
 )
 
 // checkout names a checkout of https://github.com/carla-simulator/scenario_runner, for the test of its metrics.
@@ -87,11 +87,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join("../../../../shared/samples/carla", name)
-			if _, err := os.Stat(path); err != nil {
-				t.Skipf("the sample %s is not here", path)
-			}
-			r, err := carla.Open(path)
+			r, err := carla.Open(samples.Path(t, "carla/"+name))
 			require.NoError(t, err)
 			defer r.Close()
 			var text, out bytes.Buffer

@@ -32,8 +32,8 @@ type sample struct {
 	ascii   bool
 }
 
-// samples returns random messages of a type, the same ones in each run.
-func samples(t *testing.T, name string) []sample {
+// randomSamples returns random messages of a type, the same ones in each run.
+func randomSamples(t *testing.T, name string) []sample {
 	lib := msgs.Library()
 	schema, err := cdr.NewSchema(lib, name)
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func samples(t *testing.T, name string) []sample {
 func TestGeneratedAgainstSchema(t *testing.T) {
 	for _, m := range types {
 		t.Run(m.TypeName(), func(t *testing.T) {
-			for _, s := range samples(t, m.TypeName()) {
+			for _, s := range randomSamples(t, m.TypeName()) {
 				require.NoError(t, cdr.Unmarshal(s.payload, m), "%x", s.payload)
 				again, err := cdr.Marshal(m)
 				require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestGeneratedAgainstSchema(t *testing.T) {
 func TestPaths(t *testing.T) {
 	for _, m := range types {
 		t.Run(m.TypeName(), func(t *testing.T) {
-			for _, s := range samples(t, m.TypeName())[:4] {
+			for _, s := range randomSamples(t, m.TypeName())[:4] {
 				follow(t, s, "", s.message)
 			}
 		})

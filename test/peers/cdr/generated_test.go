@@ -3,7 +3,6 @@ package cdr
 import (
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"tapedeck/bridge/apollo"
 	"tapedeck/codec"
 	_ "tapedeck/codec/record"
+	"tapedeck/test/samples"
 )
 
 // Foxglove's implementation reads the same values from messages of the types that are generated from descriptors of Protocol Buffers,
@@ -21,10 +21,7 @@ func TestPeerGenerated(t *testing.T) {
 	p := startPeer(t)
 	all, compared := definitions{}, map[string]int{}
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
-		path := "../../../../shared/samples/apollo/" + name
-		if _, err := os.Stat(path); err != nil {
-			t.Skip("the folder with sample recordings is missing")
-		}
+		path := samples.Path(t, "apollo/"+name)
 		source, err := codec.Open(path)
 		require.NoError(t, err)
 		r, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: apollo.New})

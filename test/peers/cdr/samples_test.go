@@ -15,6 +15,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/test/samples"
 )
 
 // recorded is a message of the recordings, and the definition that its file carries.
@@ -25,10 +26,7 @@ type recorded struct {
 
 // eachRecorded calls do with each message of the recordings in CDR.
 func eachRecorded(t testing.TB, do func(recorded)) {
-	root := "../../../../shared/samples/rosbag2"
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("the folder with sample recordings is missing")
-	}
+	root := samples.Path(t, "rosbag2")
 	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".mcap" {
 			return err

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/test/samples"
 )
 
 // move adds ns to the stamps of all headers in m, but for those of 0, as cdr.Stamps says. It returns the first stamp.
@@ -73,7 +73,7 @@ func TestStamps(t *testing.T) {
 		t.Run(m.TypeName(), func(t *testing.T) {
 			definition, err := lib.Concatenated(m.TypeName())
 			require.NoError(t, err)
-			for i, s := range samples(t, m.TypeName()) {
+			for i, s := range randomSamples(t, m.TypeName()) {
 				ns := rand.New(rand.NewPCG(uint64(i), 11)).Int64N(4e18) - 2e18
 				swapped := (&bigEndian{t, lib, []byte{0, 0, 0, 0}}).message(s.message)
 				first, found := move(s.message, ns)
@@ -209,7 +209,7 @@ func TestStampsOfRecordings(t *testing.T) {
 // FuzzStamps moves the stamps of any payload by any definition, which must be found wherever decoding finds them.
 func FuzzStamps(f *testing.F) {
 	seeds := map[string]bool{}
-	if _, err := os.Stat("../../../../shared/samples/rosbag2"); err == nil {
+	if _, ok := samples.Find("rosbag2"); ok {
 		eachRecorded(f, func(r recorded) {
 			if !seeds[r.definition] && len(r.payload) < 1<<12 {
 				seeds[r.definition] = true

@@ -15,9 +15,6 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// samples is where the real recordings are.
-const samples = "../../../../shared/samples"
-
 // bin is the folder of the converter.
 var bin string
 

@@ -1,11 +1,12 @@
 package convert
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/samples"
 )
 
 // source is a real recording.
@@ -74,15 +75,6 @@ func (to target) convert(t *testing.T, folder, from string) (path, output string
 	return path, run(t, 0, append([]string{from, path}, to.args...)...)
 }
 
-// sampleOf returns the path of a real recording.
-func sampleOf(t *testing.T, name string) string {
-	path := filepath.Join(samples, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the real recordings are not on this machine: no ", path)
-	}
-	return path
-}
-
 // TestMatrix converts each recording into every format and back. What is there then is what was there, but for what the conversion says
 // to be lost.
 func TestMatrix(t *testing.T) {
@@ -90,7 +82,7 @@ func TestMatrix(t *testing.T) {
 		for format, to := range targets {
 			t.Run(name+" to "+format, func(t *testing.T) {
 				t.Parallel()
-				from := sampleOf(t, s.path)
+				from := samples.Path(t, s.path)
 				there := t.TempDir()
 				if format == "carla" && s.format != "carla" {
 					s.testCARLA(t, from, there)
@@ -139,8 +131,8 @@ func TestStrict(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "out")
-	output := run(t, 1, sampleOf(t, "apollo/apollo_cpp_sensors.record"), path, "--to", "rosbag2", "--strict")
+	output := run(t, 1, samples.Path(t, "apollo/apollo_cpp_sensors.record"), path, "--to", "rosbag2", "--strict")
 	require.Contains(t, output, "header.module_name")
 	require.NoDirExists(t, path)
-	run(t, 0, sampleOf(t, "rosbag2/rosbags_rs/test_bag_mcap"), path, "--to", "rosbag2", "--strict")
+	run(t, 0, samples.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"), path, "--to", "rosbag2", "--strict")
 }

@@ -19,6 +19,7 @@ import (
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5"
 	"tapedeck/codec/session"
+	"tapedeck/test/samples"
 )
 
 const (
@@ -277,15 +278,11 @@ func TestDump(t *testing.T) {
 	}
 }
 
-const reference = "../../../../shared/samples/session/easyteleop_reference"
-
 // TestReference compares what EasyTeleop made of a session with what tapedeck does with the rules of EasyTeleop. All is the same but the
 // status of a gripper, which is 1 and then 2, and of which EasyTeleop makes something between.
 func TestReference(t *testing.T) {
+	reference := samples.Path(t, "session/easyteleop_reference")
 	folder := filepath.Join(reference, "temp", "20261121_082214")
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("the real session is not there: ", err)
-	}
 	source, err := session.Open(folder)
 	require.NoError(t, err)
 	episodes, err := source.Episodes()

@@ -21,6 +21,7 @@ import (
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/rosbag2"
 	"tapedeck/test/internal/process"
+	"tapedeck/test/samples"
 )
 
 // notCompared is what is not tested without Node.js.
@@ -157,13 +158,10 @@ func TestBagCarriesItsMetadata(t *testing.T) {
 
 // TestReal reads what ROS 2 recorded with both implementations.
 func TestReal(t *testing.T) {
-	const samples = "../../../../shared/samples/rosbag2"
-	if _, err := os.Stat(samples); err != nil {
-		t.Skip("the real recordings are not on this machine: no ", samples)
-	}
-	files, err := filepath.Glob(filepath.Join(samples, "*/*/*.mcap"))
+	root := samples.Path(t, "rosbag2")
+	files, err := filepath.Glob(filepath.Join(root, "*/*/*.mcap"))
 	require.NoError(t, err)
-	deeper, err := filepath.Glob(filepath.Join(samples, "*/*/*/*.mcap"))
+	deeper, err := filepath.Glob(filepath.Join(root, "*/*/*/*.mcap"))
 	require.NoError(t, err)
 	files = append(files, deeper...)
 	require.Greater(t, len(files), 10)

@@ -27,15 +27,13 @@ import (
 	_ "tapedeck/codec/rosbag"
 	"tapedeck/msgs"
 	"tapedeck/test/internal/process"
+	"tapedeck/test/samples"
 )
 
 // notCompared is what is not tested without Node.js.
 const notCompared = "bags are not compared with Foxglove's"
 
-const (
-	python  = "/usr/bin/python3"
-	samples = "../../../../shared/samples/bag"
-)
+const python = "/usr/bin/python3"
 
 // haveROS says whether ROS 1's library is installed.
 var haveROS = sync.OnceValue(func() bool { return withoutROS2(python, "-c", "import rosbag, sensor_msgs").Run() == nil })
@@ -258,10 +256,7 @@ func TestSamples(t *testing.T) {
 	for _, name := range []string{
 		"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "cruise_example-unsorted-chunks.bag", "cruise_no-messages.bag", "py_none.bag", "py_lz4.bag",
 	} {
-		path := filepath.Join(samples, name)
-		if !exists(path) {
-			t.Skip("the real recordings are not on this machine: no ", path)
-		}
+		path := samples.Path(t, "bag/"+name)
 		ours := filepath.Join(dir, name)
 		rewrite(t, path, ours, "none")
 		all = append(all, path, ours)
@@ -313,7 +308,7 @@ func TestThereAndBack(t *testing.T) {
 	run(t, python, "peer.py", "write", dir)
 	bags := []string{filepath.Join(dir, "none.bag")}
 	for _, name := range []string{"cruise_example.bag", "py_none.bag"} {
-		if path := filepath.Join(samples, name); exists(path) {
+		if path, ok := samples.Find("bag/" + name); ok {
 			bags = append(bags, path)
 		}
 	}
@@ -402,7 +397,7 @@ func TestFoxglove(t *testing.T) {
 	process.Modules(t, notCompared)
 	bags := []string{}
 	for _, name := range []string{"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "py_none.bag", "py_lz4.bag"} {
-		if path := filepath.Join(samples, name); exists(path) {
+		if path, ok := samples.Find("bag/" + name); ok {
 			bags = append(bags, path)
 		}
 	}
@@ -412,7 +407,7 @@ func TestFoxglove(t *testing.T) {
 		bags = append(bags, filepath.Join(dir, "none.bag"))
 	}
 	if len(bags) == 0 {
-		t.Skip("there are no bags on this machine: neither ", samples, " nor ROS 1's library")
+		samples.Path(t, "bag/py_none.bag") // and ROS 1's library is not here
 	}
 	for i, path := range bags {
 		compression := []string{"none", "bz2", "lz4"}[i%3]
@@ -428,9 +423,4 @@ func TestFoxglove(t *testing.T) {
 			}
 		})
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -1,0 +1,79 @@
+// Package samples finds real recordings, which tests read where they are. Their licences are those of their sources, so no
+// checkout has them.
+package samples
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Variable is the environment variable that names the folder of real recordings, relative to the module or absolute. By
+// default it is shared/samples beside the module.
+//
+// The go tool caches the results of tests by this variable, but not by what is outside the module; test/junit sets it.
+const Variable = "TAPEDECK_SAMPLES"
+
+// Missing begins the message of each test that is skipped because a recording is not here.
+const Missing = "sample recordings are not here"
+
+// Folder returns the folder where real recordings are expected.
+func Folder() string {
+	folder := os.Getenv(Variable)
+	if filepath.IsAbs(folder) {
+		return folder
+	}
+	root, err := filepath.Abs(".")
+	if err != nil {
+		return folder
+	}
+	for dir := root; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			root = dir
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	if folder == "" {
+		folder = filepath.Join("..", "shared", "samples")
+	}
+	return filepath.Join(root, folder)
+}
+
+// Find returns the path of a real recording and reports whether it is here. The name is relative to the folder.
+func Find(name string) (path string, ok bool) {
+	path = filepath.Join(Folder(), name)
+	_, err := os.Stat(path)
+	return path, err == nil
+}
+
+// Path returns the path of a real recording. It skips the test that has none.
+func Path(t testing.TB, name string) string {
+	t.Helper()
+	path, ok := Find(name)
+	if !ok {
+		t.Skipf("%s: no %s (%s names their folder)", Missing, path, Variable)
+	}
+	return path
+}
+
+// Seeds returns the contents of the files that match the patterns, for fuzz tests. What is not here is left out.
+func Seeds(t testing.TB, patterns ...string) (seeds [][]byte) {
+	t.Helper()
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(filepath.Join(Folder(), pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seeds = append(seeds, b)
+		}
+	}
+	return seeds
+}
