@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,18 +20,22 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// skipped is a test that keeps the message with which it is skipped.
+type skipped struct {
+	testing.TB
+	message string
+}
+
+func (s *skipped) Skipf(format string, args ...any) { s.message = fmt.Sprintf(format, args...) }
+
 func TestRecordings(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv(Variable, folder)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "a.bag"), []byte("a"), 0o666))
-	require.Equal(t, filepath.Join(folder, "a.bag"), Path(t, "a.bag"))
+	s := &skipped{TB: t}
+	require.Equal(t, filepath.Join(folder, "a.bag"), Path(s, "a.bag"))
+	require.Empty(t, s.message)
+	Path(s, "b.bag")
+	require.Equal(t, "sample recordings are not here: no "+folder+"/b.bag (TAPEDECK_SAMPLES names their folder)", s.message)
 	require.Equal(t, [][]byte{[]byte("a")}, Seeds(t, "*.bag", "b.bag", "*.log"))
-	_, ok := Find("b.bag")
-	require.False(t, ok)
-	var skipped bool
-	t.Run("missing", func(t *testing.T) {
-		defer func() { skipped = t.Skipped() }()
-		Path(t, "b.bag")
-	})
-	require.True(t, skipped)
 }
