@@ -16,7 +16,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 )
 
 // sample returns the path of a sample.
-func sample(t testing.TB, name string) string { return samples.Path(t, "mavlink/"+name) }
+func sample(t testing.TB, name string) string { return generate.Path(t, "mavlink/"+name) }
 
 // dialectOnce and formatsOnce are made once, as that takes its time.
 var (

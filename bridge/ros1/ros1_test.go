@@ -17,7 +17,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/sensor_msgs"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 func TestNames(t *testing.T) {
@@ -362,7 +362,7 @@ func TestHugeDefinition(t *testing.T) {
 func TestSamples(t *testing.T) {
 	for _, name := range []string{"cruise_example.bag", "cruise_example-unsorted-chunks.bag", "py_lz4.bag", "py_unindexed_active.bag"} {
 		t.Run(name, func(t *testing.T) {
-			r, err := rosbag.Open(samples.Path(t, "bag/"+name))
+			r, err := rosbag.Open(generate.Path(t, "bag/"+name))
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
-func sample(t testing.TB, name string) string { return samples.Path(t, "bag/"+name) }
+func sample(t testing.TB, name string) string { return generate.Path(t, "bag/"+name) }
 
 func TestSamples(t *testing.T) {
 	for _, c := range []struct {

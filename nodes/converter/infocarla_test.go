@@ -11,7 +11,7 @@ import (
 
 	"tapedeck/codec/carla"
 	"tapedeck/config"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // carlaLog writes a log in which a walker is run over and then nothing moves.
@@ -104,7 +104,7 @@ func TestInfoAsCARLAErrors(t *testing.T) {
 }
 
 func TestInfoOfCARLASample(t *testing.T) {
-	path := samples.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
+	path := generate.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
 	stdout, _, err := run(t, "info", path)
 	require.NoError(t, err)
 	require.Equal(t, `
@@ -145,11 +145,11 @@ func TestInfoAsROS2(t *testing.T) {
 		require.NotEmpty(t, topic.QoS)
 	}
 
-	path := samples.Path(t, "apollo/apollo_cpp_sensors.record")
+	path := generate.Path(t, "apollo/apollo_cpp_sensors.record")
 	stdout, _, err = run(t, "info", "--ros2", path)
 	require.NoError(t, err)
 	require.Regexp(t, `\n  /apollo/sensor/gnss/imu +sensor_msgs/msg/Imu +200 `, stdout)
-	stdout, _, err = run(t, "info", "--ros2", samples.Path(t, "bag/cruise_example.bag"))
+	stdout, _, err = run(t, "info", "--ros2", generate.Path(t, "bag/cruise_example.bag"))
 	require.NoError(t, err)
 	require.Regexp(t, `\n  /turtle1/cmd_vel +geometry_msgs/msg/Twist +357 .* cdr `, stdout)
 }

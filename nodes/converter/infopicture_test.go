@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // size of the picture at path.
@@ -29,7 +29,7 @@ func TestPictures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "out.png")
-			stdout, _, err := run(t, "info", "--picture", path, "--size", "1000x700", samples.Path(t, name))
+			stdout, _, err := run(t, "info", "--picture", path, "--size", "1000x700", generate.Path(t, name))
 			require.NoError(t, err)
 			require.Equal(t, path+": 1000 × 700 pixels\n", stdout)
 			width, height := pictureSize(t, path)
@@ -39,7 +39,7 @@ func TestPictures(t *testing.T) {
 }
 
 func TestPictureOfEachEpisode(t *testing.T) {
-	session := samples.Path(t, "session/easyteleop_reference/temp/20261121_082214")
+	session := generate.Path(t, "session/easyteleop_reference/temp/20261121_082214")
 	folder, out := t.TempDir(), t.TempDir()
 	for _, name := range []string{"a", "b"} {
 		require.NoError(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(session)))
@@ -61,7 +61,7 @@ func TestPictureOfEachEpisode(t *testing.T) {
 
 // A recording is drawn as episodes with a mapping.
 func TestPictureWithMapping(t *testing.T) {
-	session := samples.Path(t, "session/easyteleop_reference/temp/20261121_082214")
+	session := generate.Path(t, "session/easyteleop_reference/temp/20261121_082214")
 	folder := t.TempDir()
 	recording := filepath.Join(folder, "take.mcap")
 	_, _, err := run(t, session, recording)

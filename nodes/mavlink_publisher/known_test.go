@@ -13,14 +13,14 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/nodes/internal/publish"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 const tiny = 1e-12
 
 // TestKnownLog publishes a log that was made for it and compares with the numbers that it was made of.
 func TestKnownLog(t *testing.T) {
-	link, err := mavlink.Open(samples.Path(t, "mavlink/synthetic_px4_v2.tlog"), mavlink.Options{})
+	link, err := mavlink.Open(generate.Path(t, "mavlink/synthetic_px4_v2.tlog"), mavlink.Options{})
 	require.NoError(t, err)
 	s := newStage(t)
 	require.NoError(t, link.Run(t.Context(), func(f *mavlink.Frame) {

@@ -10,7 +10,7 @@ import (
 	meaning "tapedeck/bridge/carla"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // world is what a CARLA log has of actors, by the time of each frame in ns.
@@ -69,7 +69,7 @@ func worldOf(t *testing.T, path string) world {
 // TestCARLALogOverDDS plays a real log onto DDS and has it recorded as a log: of the same actors, in the same places.
 func TestCARLALogOverDDS(t *testing.T) {
 	t.Parallel()
-	original := samples.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
+	original := generate.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
 	g := isolate(t)
 	recorder := g.start("recorder", "-a", "-s", "carla", "-o", "again", "--carla-profile", "ue5")
 	g.run(0, "player", original, "--wait-for-subscribers", "--rate", "4", "--exclude-regex", "^/carla/(status|hero/vehicle_info)$")

@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // tape writes a recording of messages at these times, in ms after begin, with their index as payload.
@@ -113,7 +113,7 @@ func TestPlayerRefuses(t *testing.T) {
 
 func TestPlayerNamesWhatHasNoTranslation(t *testing.T) {
 	t.Parallel()
-	undescribed := samples.Path(t, "apollo/multichunk.record")
+	undescribed := generate.Path(t, "apollo/multichunk.record")
 	g := isolate(t)
 	require.Contains(t, g.run(1, "player", undescribed), "nothing to play")
 	require.Equal(t, 1, strings.Count(g.run(1, "player", undescribed, "--topics", "/a"), "not played: /a "))

@@ -15,7 +15,7 @@ import (
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag2"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // topicsOf returns the names of the topics of a recording.
@@ -62,7 +62,7 @@ func TestRealRecordingsOverDDS(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(test.sample, "/", "_"), func(t *testing.T) {
 			t.Parallel()
-			original := samples.Path(t, test.sample)
+			original := generate.Path(t, test.sample)
 			g := isolate(t)
 			topics := test.topics
 			if topics == nil {

@@ -23,7 +23,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // second is the unit of the times in these tests.
@@ -198,7 +198,7 @@ func TestPayloadsAreCopied(t *testing.T) {
 		{"apollo/apollo_cpp_sensors.record", []string{"a.mcap", "b.record"}},
 	} {
 		t.Run(c.in, func(t *testing.T) {
-			in := samples.Path(t, c.in)
+			in := generate.Path(t, c.in)
 			want, _ := readAll(t, in)
 			folder, from := t.TempDir(), in
 			for _, step := range c.steps {
@@ -290,7 +290,7 @@ func TestChanges(t *testing.T) {
 
 // Stamps are moved on the way from one foreign encoding to another, too.
 func TestRestampOfWhatIsTranslated(t *testing.T) {
-	in := samples.Path(t, "apollo/apollo_cpp_sensors.record")
+	in := generate.Path(t, "apollo/apollo_cpp_sensors.record")
 	o := DefaultOptions()
 	o.Encoding = "cdr"
 	plain, moved := filepath.Join(t.TempDir(), "plain.mcap"), filepath.Join(t.TempDir(), "moved.bag")
@@ -462,7 +462,7 @@ func TestChannelMetadata(t *testing.T) {
 }
 
 func TestAttachments(t *testing.T) {
-	in := samples.Path(t, "mcap/conformance/OneAttachment/OneAttachment.mcap")
+	in := generate.Path(t, "mcap/conformance/OneAttachment/OneAttachment.mcap")
 	output := filepath.Join(t.TempDir(), "out.mcap")
 	result, err := run(t, DefaultOptions(), output, in)
 	require.NoError(t, err)
@@ -525,7 +525,7 @@ func TestNothingThatCanBeWritten(t *testing.T) {
 
 // A log becomes messages of ROS 2, and these a log.
 func TestLogOfMessages(t *testing.T) {
-	in := samples.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
+	in := generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
 	folder := t.TempDir()
 	bag, back := filepath.Join(folder, "bag"), filepath.Join(folder, "back.log")
 	_, err := run(t, DefaultOptions(), bag, in)
@@ -544,7 +544,7 @@ func TestLogOfMessages(t *testing.T) {
 
 // Logs of several recordings are not one log, but those of one are.
 func TestSeveralLogs(t *testing.T) {
-	a, b := samples.Path(t, "carla/sr2020_DistanceToLaneCenter.log"), samples.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
+	a, b := generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log"), generate.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
 	folder := t.TempDir()
 	_, err := run(t, DefaultOptions(), filepath.Join(folder, "ab.log"), a, b)
 	require.ErrorContains(t, err, "write them to logs of their own")
@@ -573,7 +573,7 @@ func TestSeveralLogs(t *testing.T) {
 
 // A log is laid out in a profile that is asked for, and else in the one that it has or had.
 func TestProfileOfLog(t *testing.T) {
-	in := samples.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
+	in := generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
 	folder := t.TempDir()
 	profile := func(path string) string {
 		_, info := readAll(t, path)

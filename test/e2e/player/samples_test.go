@@ -19,7 +19,7 @@ import (
 	"tapedeck/codec"
 	_ "tapedeck/codec/carla"
 	_ "tapedeck/codec/rosbag"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // TestSamples plays recordings that other programs have made, as fast as they are taken. What there is of ROS 2 in them, or becomes it,
@@ -37,7 +37,7 @@ func TestSamples(t *testing.T) {
 		"rosbag2/humble_py/wbag":                              6074,
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := samples.Path(t, name)
+			path := generate.Path(t, name)
 			g := newGraph(t)
 			want := readAll(t, path)
 			all := map[played]*heard{}

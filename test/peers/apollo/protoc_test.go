@@ -24,7 +24,7 @@ import (
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag2"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // TestProtoc has protoc decode the first message of each of 94 types of ROS 2 out of a record, by the description that the record
@@ -73,7 +73,7 @@ func TestProtoc(t *testing.T) {
 // write makes a record of Protocol Buffers of the sample, and returns its name.
 func write(t *testing.T) string {
 	t.Helper()
-	source, err := codec.Open(samples.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))
+	source, err := codec.Open(generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))
 	require.NoError(t, err)
 	r, left, err := bridge.Translate(source, codec.EncodingProtobuf, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: apollo.NewReverse})
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/test/internal/process"
+	"tapedeck/test/internal/random"
 )
 
 // The types are compared with the definitions that they were made from, not with those of a ROS 2 that is sourced.
@@ -40,8 +41,8 @@ func randomSamples(t *testing.T, name string) []sample {
 	all := make([]sample, rounds)
 	for i := range all {
 		s := sample{schema: schema, ascii: i%2 == 0}
-		r := randomizer{rand.New(rand.NewPCG(uint64(i), 7)), lib, !s.ascii}
-		s.message, err = r.message(name)
+		r := random.Source{Rand: rand.New(rand.NewPCG(uint64(i), 7)), Library: lib, Unicode: !s.ascii}
+		s.message, err = r.Message(name)
 		require.NoError(t, err)
 		s.payload, err = schema.Encode(s.message)
 		require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // source is a real recording.
@@ -82,7 +82,7 @@ func TestMatrix(t *testing.T) {
 		for format, to := range targets {
 			t.Run(name+" to "+format, func(t *testing.T) {
 				t.Parallel()
-				from := samples.Path(t, s.path)
+				from := generate.Path(t, s.path)
 				there := t.TempDir()
 				if format == "carla" && s.format != "carla" {
 					s.testCARLA(t, from, there)
@@ -131,8 +131,8 @@ func TestStrict(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "out")
-	output := run(t, 1, samples.Path(t, "apollo/apollo_cpp_sensors.record"), path, "--to", "rosbag2", "--strict")
+	output := run(t, 1, generate.Path(t, "apollo/apollo_cpp_sensors.record"), path, "--to", "rosbag2", "--strict")
 	require.Contains(t, output, "header.module_name")
 	require.NoDirExists(t, path)
-	run(t, 0, samples.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"), path, "--to", "rosbag2", "--strict")
+	run(t, 0, generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"), path, "--to", "rosbag2", "--strict")
 }

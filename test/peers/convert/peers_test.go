@@ -15,7 +15,7 @@ import (
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
 	"tapedeck/test/internal/process"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // python is Debian's, which has ROS 1's modules.
@@ -28,7 +28,7 @@ func made(t *testing.T, format string) map[string]map[string]int {
 		if s.format == format {
 			continue
 		}
-		path, _ := targets[format].convert(t, t.TempDir(), samples.Path(t, s.path))
+		path, _ := targets[format].convert(t, t.TempDir(), generate.Path(t, s.path))
 		files := []string{path}
 		if stat, err := os.Stat(path); err == nil && stat.IsDir() {
 			files, err = filepath.Glob(filepath.Join(path, "*_0.*"))
@@ -92,12 +92,12 @@ func TestProtoc(t *testing.T) {
 		t.Skip("protoc is not installed (Debian: protobuf-compiler); protobuf messages are not decoded with it")
 	}
 	folder := t.TempDir()
-	kept, _ := targets["mcap"].convert(t, folder, samples.Path(t, "apollo/example.record.00000"))
+	kept, _ := targets["mcap"].convert(t, folder, generate.Path(t, "apollo/example.record.00000"))
 	require.Contains(t, decode(t, kept, "/apollo/localization/pose"), "timestamp_sec: 1627031535.11")
 	require.Contains(t, decode(t, kept, "/apollo/canbus/chassis"), "engine_started: true")
 
 	anew := filepath.Join(folder, "anew.record")
-	run(t, 0, samples.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"), anew, "--encoding", "protobuf", "--unmatched", "raw")
+	run(t, 0, generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"), anew, "--encoding", "protobuf", "--unmatched", "raw")
 	require.Contains(t, decode(t, anew, "/test/sensor_msgs/imu"), "linear_acceleration {")
 }
 

@@ -28,6 +28,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // notCompared is what is not tested without Node.js.
@@ -256,7 +257,7 @@ func TestSamples(t *testing.T) {
 	for _, name := range []string{
 		"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "cruise_example-unsorted-chunks.bag", "cruise_no-messages.bag", "py_none.bag", "py_lz4.bag",
 	} {
-		path := samples.Path(t, "bag/"+name)
+		path := generate.Path(t, "bag/"+name)
 		ours := filepath.Join(dir, name)
 		rewrite(t, path, ours, "none")
 		all = append(all, path, ours)
@@ -407,7 +408,7 @@ func TestFoxglove(t *testing.T) {
 		bags = append(bags, filepath.Join(dir, "none.bag"))
 	}
 	if len(bags) == 0 {
-		samples.Path(t, "bag/py_none.bag") // and ROS 1's library is not here
+		generate.Path(t, "bag/py_none.bag") // and ROS 1's library is not here
 	}
 	for i, path := range bags {
 		compression := []string{"none", "bz2", "lz4"}[i%3]

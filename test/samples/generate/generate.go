@@ -1,39 +1,80 @@
 // Package generate makes stand-ins for the real recordings that tests of general properties read, where these are not here:
 //
-//	apollo/apollo_cpp_sensors.record, multichunk, incomplete_killed  our writer
-//	bag/py_none.bag, py_lz4.bag, py_unindexed_active.bag             python3-rosbag, the very bytes of the samples
-//	carla/scenario_runner_DistanceToLaneCenter.log                   our writer
-//	mavlink/synthetic_px4_v2.tlog                                    gomavlib, the very bytes of the sample
-//	rosbag2/rosbags_rs/test_bag_mcap, test_bag_sqlite3               our writer
+//	apollo/apollo_cpp_sensors.record, multichunk, incomplete_killed  by our writer
+//	bag/py_none.bag, py_lz4.bag, py_unindexed_active.bag             by python3-rosbag, the very bytes of the samples
+//	carla/scenario_runner_DistanceToLaneCenter.log                   by our writer
+//	mavlink/synthetic_px4_v2.tlog                                    by gomavlib, the very bytes of the sample
+//	rosbag2/rosbags_rs/test_bag_mcap, test_bag_sqlite3               by our writer
 //
 // All others are real or missing. What tests expect of one real file is in those tests, which use package samples alone.
 package generate
 
 import (
+	_ "embed"
+	"fmt"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tapedeck/test/samples"
 )
 
+// CARLALog is the name of a log of CARLA's recorder.
+const CARLALog = "carla/scenario_runner_DistanceToLaneCenter.log"
+
 // generators are by the name of the sample for which they write a stand-in to a path.
 var generators = map[string]func(path string) error{
+	"apollo/apollo_cpp_sensors.record": sensors,
+	"apollo/incomplete_killed.record":  chunks(459, true),
+	"apollo/multichunk.record":         chunks(600, false),
+
+	"bag/py_lz4.bag":              bag("lz4"),
+	"bag/py_none.bag":             bag("none"),
+	"bag/py_unindexed_active.bag": bag("unfinished"),
+
+	CARLALog: Drive,
+
 	"mavlink/synthetic_px4_v2.tlog": flight,
+
+	"rosbag2/rosbags_rs/test_bag_mcap":                    ros2("rosbag2", "mcap"),
+	"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap": ros2("mcap", ""),
+	"rosbag2/rosbags_rs/test_bag_sqlite3":                 ros2("rosbag2", "sqlite3"),
 }
 
 // Path returns the path of a real recording, or else of one that it generates, if it can. Otherwise it skips the test.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	generate := generators[name]
-	if path, ok := samples.Find(name); ok || generate == nil {
+	if _, ok := samples.Find(name); ok || generate == nil {
 		return samples.Path(t, name)
-	} else {
-		path = filepath.Join(t.TempDir(), filepath.Base(name))
-		if err := generate(path); err != nil {
-			t.Fatalf("generate %s: %v", name, err)
-		}
-		return path
 	}
+	if strings.HasPrefix(name, "bag/") && !haveROS1() {
+		t.Skipf("%s: no %s, nor python3-rosbag, which would write it", samples.Missing, name)
+	}
+	path := filepath.Join(t.TempDir(), filepath.Base(name))
+	if err := generate(path); err != nil {
+		t.Fatalf("generate %s: %v", name, err)
+	}
+	return path
 }
 
+//go:embed bags.py
+var script string
 
+// python is Debian's, which has ROS 1's modules. With -E it does not see those of a ROS 2 that is sourced.
+func python(args ...string) *exec.Cmd {
+	return exec.Command("/usr/bin/python3", append([]string{"-E"}, args...)...)
+}
+
+func haveROS1() bool { return python("-c", "import rosbag, std_msgs.msg").Run() == nil }
+
+// bag returns a generator of one of the kinds of bags that bags.py knows.
+func bag(kind string) func(string) error {
+	return func(path string) error {
+		if output, err := python("-c", script, path, kind).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, output)
+		}
+		return nil
+	}
+}

@@ -1,4 +1,5 @@
-package cdr
+// Package random makes messages of any type of ROS 2 with random contents.
+package random
 
 import (
 	"math"
@@ -8,15 +9,17 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// randomizer makes messages with random contents.
-type randomizer struct {
+// Source makes messages, the same ones from the same Rand.
+type Source struct {
 	*rand.Rand
-	lib     *rosidl.Library
-	unicode bool // strings beyond ASCII
+	Library *rosidl.Library
+	Unicode bool // strings are beyond ASCII
+	Plain   bool // numbers are small and not negative, as times are
 }
 
-func (r randomizer) message(name string) (*cdr.Struct, error) {
-	m, err := r.lib.Message(name)
+// Message returns a message of a type of the library.
+func (r Source) Message(name string) (*cdr.Struct, error) {
+	m, err := r.Library.Message(name)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +34,7 @@ func (r randomizer) message(name string) (*cdr.Struct, error) {
 	return s, nil
 }
 
-func (r randomizer) value(t rosidl.Type) (any, error) {
+func (r Source) value(t rosidl.Type) (any, error) {
 	n := 1
 	switch t.Shape {
 	case rosidl.Array:
@@ -46,7 +49,7 @@ func (r randomizer) value(t rosidl.Type) (any, error) {
 		all := make([]*cdr.Struct, n)
 		for i := range all {
 			var err error
-			if all[i], err = r.message(t.Message); err != nil {
+			if all[i], err = r.Message(t.Message); err != nil {
 				return nil, err
 			}
 		}
@@ -54,21 +57,21 @@ func (r randomizer) value(t rosidl.Type) (any, error) {
 	case rosidl.Bool:
 		return random(t, n, func() bool { return r.IntN(2) == 1 }), nil
 	case rosidl.Byte, rosidl.Char, rosidl.Uint8:
-		return random(t, n, func() uint8 { return uint8(r.Uint32()) }), nil
+		return random(t, n, func() uint8 { return uint8(r.bits()) }), nil
 	case rosidl.Int8:
-		return random(t, n, func() int8 { return int8(r.Uint32()) }), nil
+		return random(t, n, func() int8 { return int8(r.bits()) }), nil
 	case rosidl.Int16:
-		return random(t, n, func() int16 { return int16(r.Uint32()) }), nil
+		return random(t, n, func() int16 { return int16(r.bits()) }), nil
 	case rosidl.Uint16:
-		return random(t, n, func() uint16 { return uint16(r.Uint32()) }), nil
+		return random(t, n, func() uint16 { return uint16(r.bits()) }), nil
 	case rosidl.Int32:
-		return random(t, n, func() int32 { return int32(r.Uint32()) }), nil
+		return random(t, n, func() int32 { return int32(r.bits()) }), nil
 	case rosidl.Uint32:
-		return random(t, n, r.Uint32), nil
+		return random(t, n, func() uint32 { return uint32(r.bits()) }), nil
 	case rosidl.Int64:
-		return random(t, n, func() int64 { return int64(r.Uint64()) }), nil
+		return random(t, n, func() int64 { return int64(r.bits()) }), nil
 	case rosidl.Uint64:
-		return random(t, n, r.Uint64), nil
+		return random(t, n, r.bits), nil
 	case rosidl.Float32:
 		return random(t, n, func() float32 { return float32(r.float()) }), nil
 	case rosidl.Float64:
@@ -77,8 +80,18 @@ func (r randomizer) value(t rosidl.Type) (any, error) {
 	return random(t, n, func() string { return r.text(t.StringBound) }), nil
 }
 
+func (r Source) bits() uint64 {
+	if r.Plain {
+		return r.Uint64N(100)
+	}
+	return r.Uint64()
+}
+
 // float returns a finite number most of the time.
-func (r randomizer) float() float64 {
+func (r Source) float() float64 {
+	if r.Plain {
+		return float64(r.IntN(800)) / 8
+	}
 	odd := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat32}
 	if i := r.IntN(4 * len(odd)); i < len(odd) {
 		return odd[i]
@@ -86,9 +99,9 @@ func (r randomizer) float() float64 {
 	return r.NormFloat64() * 1e3
 }
 
-func (r randomizer) text(bound int) string {
+func (r Source) text(bound int) string {
 	letters := []rune("abcXYZ019/_- .")
-	if r.unicode {
+	if r.Unicode {
 		letters = []rune("aß漢😀")
 	}
 	s := ""

@@ -1,0 +1,47 @@
+package generate
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"tapedeck/bridge/carla"
+	"tapedeck/codec"
+	_ "tapedeck/codec/carla" // the format
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+// Drive writes a log as CARLA's recorder writes it, of 10 s of a hero's drive in a circle, of what ROS 2 messages would tell of it.
+func Drive(path string) error {
+	const radius, speed = 20.0, 8.0 // m, m/s
+	file, err := codec.Create(path, codec.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	w := carla.NewWriter(file, carla.WriteOptions{Map: "Town01"})
+	clock := &codec.Channel{Topic: "/clock", Type: (*rosgraph_msgs.Clock)(nil).TypeName(), Encoding: codec.EncodingCDR}
+	odometry := &codec.Channel{Topic: "/carla/hero/odometry", Type: (*nav_msgs.Odometry)(nil).TypeName(), Encoding: codec.EncodingCDR}
+	for at := time.Duration(0); err == nil && at <= 10*time.Second; at += 50 * time.Millisecond {
+		stamp := builtin_interfaces.Time{Sec: int32(at / time.Second), Nanosec: uint32(at % time.Second)}
+		o := nav_msgs.Odometry{Header: std_msgs.Header{Stamp: stamp, FrameId: "map"}, ChildFrameId: "hero"}
+		sin, cos := math.Sincos(at.Seconds() * speed / radius)
+		o.Pose.Pose.Position.X, o.Pose.Pose.Position.Y = radius*sin, radius*(1-cos)
+		o.Pose.Pose.Orientation.Z, o.Pose.Pose.Orientation.W = math.Sincos(at.Seconds() * speed / radius / 2)
+		o.Twist.Twist.Linear.X, o.Twist.Twist.Angular.Z = speed, speed/radius
+		err = errors.Join(write(w, clock, start+int64(at), &rosgraph_msgs.Clock{Clock: stamp}), write(w, odometry, start+int64(at), &o))
+	}
+	return errors.Join(err, w.Close())
+}
+
+func write(w codec.Writer, c *codec.Channel, at int64, m msgs.Message) error {
+	data, err := cdr.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return w.Write(&codec.Message{Channel: c, LogTime: at, Data: data})
+}

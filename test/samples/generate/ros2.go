@@ -1,0 +1,71 @@
+package generate
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	_ "tapedeck/codec/mcap"    // the format
+	_ "tapedeck/codec/rosbag2" // likewise
+	"tapedeck/msgs"
+	"tapedeck/test/internal/random"
+)
+
+// start is the time of the first message of what is generated here, but for the flight.
+const start = int64(1_700_000_000e9)
+
+// ros2 returns a generator of two messages of each of 94 common types.
+func ros2(format, storage string) func(string) error {
+	return func(path string) error {
+		w, err := codec.Create(path, codec.CreateOptions{Format: format, Storage: storage})
+		if err != nil {
+			return err
+		}
+		library := msgs.Release("")
+		source := random.Source{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Plain: true}
+		at := start
+		for _, name := range library.Types() {
+			if err = twice(w, source, name, &at); err != nil {
+				break
+			}
+		}
+		return errors.Join(err, w.Close())
+	}
+}
+
+// twice writes two messages of a type, if it is one of the 94.
+func twice(w codec.Writer, source random.Source, name string, at *int64) error {
+	folder, short, _ := strings.Cut(name, "/msg/")
+	common := []string{"geometry_msgs", "nav_msgs", "sensor_msgs", "std_msgs", "tf2_msgs"}
+	newer := []string{"PolygonInstance", "PolygonInstanceStamped", "VelocityStamped"}
+	if name != "diagnostic_msgs/msg/DiagnosticArray" && (short == "" || !slices.Contains(common, folder) || slices.Contains(newer, short)) {
+		return nil
+	}
+	schema, err := cdr.NewSchema(source.Library, name)
+	if err != nil {
+		return err
+	}
+	c, err := bridge.NewChannel(source.Library, "/test/"+folder+"/"+strings.ToLower(short), name, codec.DefaultQoS())
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		m, err := source.Message(name)
+		if err != nil {
+			return err
+		}
+		data, err := schema.Encode(m)
+		if err == nil {
+			err = w.Write(&codec.Message{Channel: c, LogTime: *at, PublishTime: *at, Data: data})
+		}
+		if err != nil {
+			return err
+		}
+		*at += 100e6
+	}
+	return nil
+}
