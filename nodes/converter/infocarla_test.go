@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec/carla"
 	"tapedeck/config"
+	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
 
@@ -104,7 +105,7 @@ func TestInfoAsCARLAErrors(t *testing.T) {
 }
 
 func TestInfoOfCARLASample(t *testing.T) {
-	path := generate.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
+	path := samples.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
 	stdout, _, err := run(t, "info", path)
 	require.NoError(t, err)
 	require.Equal(t, `

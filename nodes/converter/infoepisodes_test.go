@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/episode"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 func TestInfoOfEpisodes(t *testing.T) {
@@ -39,7 +39,7 @@ func TestInfoOfEpisodes(t *testing.T) {
 }
 
 func TestConvertEpisodes(t *testing.T) {
-	in := samples.Path(t, "session/easyteleop_reference/temp/20261121_082214")
+	in := generate.Path(t, "session/easyteleop_reference/temp/20261121_082214")
 	out := t.TempDir() + "/x.hdf5"
 	stdout, _, err := run(t, in, in, out)
 	require.NoError(t, err)

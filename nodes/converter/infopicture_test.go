@@ -26,6 +26,7 @@ func TestPictures(t *testing.T) {
 	for _, name := range []string{
 		"apollo/example.record.00000", "apollo/incomplete_killed.record", "bag/cruise_example.bag", "bag/cruise_no-messages.bag",
 		"carla/sr2020_DistanceToLaneCenter.log", "rosbag2/humble_py/talker", "session/easyteleop_reference/temp",
+		"bag/py_lz4.bag", "rosbag2/rosbags_rs/test_bag_sqlite3",
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "out.png")

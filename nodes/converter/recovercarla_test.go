@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // TestRecoverOfCARLA damages real logs. What is saved is what CARLA had written without what is lost: durations lead from frame to
@@ -19,7 +19,7 @@ import (
 func TestRecoverOfCARLA(t *testing.T) {
 	const durationAt = 5 + 8 // in a frame
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
-		path := samples.Path(t, "carla/"+name)
+		path := generate.Path(t, "carla/"+name)
 		log, err := os.ReadFile(path)
 		require.NoError(t, err)
 		_, frames := readAll(t, path)

@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
 
 func TestInfoOfApolloSample(t *testing.T) {
-	path := generate.Path(t, "apollo/example.record.00000")
+	path := samples.Path(t, "apollo/example.record.00000")
 	stdout, _, err := run(t, "info", path)
 	require.NoError(t, err)
 	require.Equal(t, `
@@ -43,7 +44,7 @@ Topics:     8
 }
 
 func TestInfoJSONOfApolloSample(t *testing.T) {
-	stdout, _, err := run(t, "info", "--json", generate.Path(t, "apollo/example.record.00000"))
+	stdout, _, err := run(t, "info", "--json", samples.Path(t, "apollo/example.record.00000"))
 	require.NoError(t, err)
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
@@ -90,7 +91,7 @@ func TestThereAndBack(t *testing.T) {
 
 func TestSegmentsBecomeOne(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.mcap")
-	stdout, _, err := run(t, generate.Path(t, "apollo/seg_emptytail.record.00000"), generate.Path(t, "apollo/seg_emptytail.record.00001"), out)
+	stdout, _, err := run(t, samples.Path(t, "apollo/seg_emptytail.record.00000"), samples.Path(t, "apollo/seg_emptytail.record.00001"), out)
 	require.NoError(t, err)
 	require.Contains(t, stdout, ": 202 messages, ")
 }
@@ -138,7 +139,7 @@ func TestRecoverDamagedSamples(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	in := generate.Path(t, "apollo/example.record.00000")
+	in := samples.Path(t, "apollo/example.record.00000")
 	disk := t.TempDir()
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
 		t.Skip("mounting a small disk:", err)

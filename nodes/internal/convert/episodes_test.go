@@ -21,7 +21,7 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	_ "tapedeck/nodes/internal/formats"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // robotRecording writes a recording of a robot with a camera, which takes a picture every 0.1 s, and an arm, and two tasks.
@@ -265,7 +265,7 @@ func TestEpisodesAreRefused(t *testing.T) {
 
 // The reference session becomes all that there is and comes back.
 func TestReferenceSession(t *testing.T) {
-	in := samples.Path(t, "session/easyteleop_reference/temp/20261121_082214")
+	in := generate.Path(t, "session/easyteleop_reference/temp/20261121_082214")
 	want := episodesOf(t, in)[0]
 	folder := t.TempDir()
 	path := func(name string) string { return filepath.Join(folder, name) }

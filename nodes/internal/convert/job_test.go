@@ -23,6 +23,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
 
@@ -462,7 +463,7 @@ func TestChannelMetadata(t *testing.T) {
 }
 
 func TestAttachments(t *testing.T) {
-	in := generate.Path(t, "mcap/conformance/OneAttachment/OneAttachment.mcap")
+	in := samples.Path(t, "mcap/conformance/OneAttachment/OneAttachment.mcap")
 	output := filepath.Join(t.TempDir(), "out.mcap")
 	result, err := run(t, DefaultOptions(), output, in)
 	require.NoError(t, err)
@@ -573,7 +574,7 @@ func TestSeveralLogs(t *testing.T) {
 
 // A log is laid out in a profile that is asked for, and else in the one that it has or had.
 func TestProfileOfLog(t *testing.T) {
-	in := generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
+	in := samples.Path(t, "carla/sr2020_DistanceToLaneCenter.log")
 	folder := t.TempDir()
 	profile := func(path string) string {
 		_, info := readAll(t, path)

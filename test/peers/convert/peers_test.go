@@ -15,6 +15,7 @@ import (
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
 	"tapedeck/test/internal/process"
+	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
 
@@ -28,7 +29,11 @@ func made(t *testing.T, format string) map[string]map[string]int {
 		if s.format == format {
 			continue
 		}
-		path, _ := targets[format].convert(t, t.TempDir(), generate.Path(t, s.path))
+		from, ok := generate.Find(t, s.path)
+		if !ok {
+			continue
+		}
+		path, _ := targets[format].convert(t, t.TempDir(), from)
 		files := []string{path}
 		if stat, err := os.Stat(path); err == nil && stat.IsDir() {
 			files, err = filepath.Glob(filepath.Join(path, "*_0.*"))
@@ -91,14 +96,13 @@ func TestProtoc(t *testing.T) {
 	if _, err := exec.LookPath("protoc"); err != nil {
 		t.Skip("protoc is not installed (Debian: protobuf-compiler); protobuf messages are not decoded with it")
 	}
-	folder := t.TempDir()
-	kept, _ := targets["mcap"].convert(t, folder, generate.Path(t, "apollo/example.record.00000"))
-	require.Contains(t, decode(t, kept, "/apollo/localization/pose"), "timestamp_sec: 1627031535.11")
-	require.Contains(t, decode(t, kept, "/apollo/canbus/chassis"), "engine_started: true")
-
-	anew := filepath.Join(folder, "anew.record")
+	anew := filepath.Join(t.TempDir(), "anew.record")
 	run(t, 0, generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"), anew, "--encoding", "protobuf", "--unmatched", "raw")
 	require.Contains(t, decode(t, anew, "/test/sensor_msgs/imu"), "linear_acceleration {")
+
+	kept, _ := targets["mcap"].convert(t, t.TempDir(), samples.Path(t, "apollo/example.record.00000"))
+	require.Contains(t, decode(t, kept, "/apollo/localization/pose"), "timestamp_sec: 1627031535.11")
+	require.Contains(t, decode(t, kept, "/apollo/canbus/chassis"), "engine_started: true")
 }
 
 // decode decodes the first message of a topic.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
-	"tapedeck/bridge/carla"
+	bridge "tapedeck/bridge/carla"
 	"tapedeck/codec"
-	_ "tapedeck/codec/carla" // the format
+	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
@@ -17,23 +17,28 @@ import (
 )
 
 // Drive writes a log as CARLA's recorder writes it, of 10 s of a hero's drive in a circle, of what ROS 2 messages would tell of it.
-func Drive(path string) error {
+func Drive(path string) error { return drive(path, carla.UE4, start, 10*time.Second) }
+
+// earlier writes a longer log of an older CARLA.
+func earlier(path string) error { return drive(path, carla.UE4Old, start-3600e9, 23*time.Second) }
+
+func drive(path string, profile carla.Profile, begin int64, length time.Duration) error {
 	const radius, speed = 20.0, 8.0 // m, m/s
 	file, err := codec.Create(path, codec.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	w := carla.NewWriter(file, carla.WriteOptions{Map: "Town01"})
+	w := bridge.NewWriter(file, bridge.WriteOptions{Profile: profile, Map: "Town01"})
 	clock := &codec.Channel{Topic: "/clock", Type: (*rosgraph_msgs.Clock)(nil).TypeName(), Encoding: codec.EncodingCDR}
 	odometry := &codec.Channel{Topic: "/carla/hero/odometry", Type: (*nav_msgs.Odometry)(nil).TypeName(), Encoding: codec.EncodingCDR}
-	for at := time.Duration(0); err == nil && at <= 10*time.Second; at += 50 * time.Millisecond {
+	for at := time.Duration(0); err == nil && at <= length; at += 50 * time.Millisecond {
 		stamp := builtin_interfaces.Time{Sec: int32(at / time.Second), Nanosec: uint32(at % time.Second)}
 		o := nav_msgs.Odometry{Header: std_msgs.Header{Stamp: stamp, FrameId: "map"}, ChildFrameId: "hero"}
 		sin, cos := math.Sincos(at.Seconds() * speed / radius)
 		o.Pose.Pose.Position.X, o.Pose.Pose.Position.Y = radius*sin, radius*(1-cos)
 		o.Pose.Pose.Orientation.Z, o.Pose.Pose.Orientation.W = math.Sincos(at.Seconds() * speed / radius / 2)
 		o.Twist.Twist.Linear.X, o.Twist.Twist.Angular.Z = speed, speed/radius
-		err = errors.Join(write(w, clock, start+int64(at), &rosgraph_msgs.Clock{Clock: stamp}), write(w, odometry, start+int64(at), &o))
+		err = errors.Join(write(w, clock, begin+int64(at), &rosgraph_msgs.Clock{Clock: stamp}), write(w, odometry, begin+int64(at), &o))
 	}
 	return errors.Join(err, w.Close())
 }

@@ -2,9 +2,10 @@
 //
 //	apollo/apollo_cpp_sensors.record, multichunk, incomplete_killed  by our writer
 //	bag/py_none.bag, py_lz4.bag, py_unindexed_active.bag             by python3-rosbag, the very bytes of the samples
-//	carla/scenario_runner_DistanceToLaneCenter.log                   by our writer
+//	carla/scenario_runner_DistanceToLaneCenter.log, sr2020_...       by our writer
 //	mavlink/synthetic_px4_v2.tlog                                    by gomavlib, the very bytes of the sample
 //	rosbag2/rosbags_rs/test_bag_mcap, test_bag_sqlite3               by our writer
+//	session/easyteleop_reference/temp                                by our writer
 //
 // All others are real or missing. What tests expect of one real file is in those tests, which use package samples alone.
 package generate
@@ -33,30 +34,43 @@ var generators = map[string]func(path string) error{
 	"bag/py_none.bag":             bag("none"),
 	"bag/py_unindexed_active.bag": bag("unfinished"),
 
-	CARLALog: Drive,
+	CARLALog:                                Drive,
+	"carla/sr2020_DistanceToLaneCenter.log": earlier,
 
 	"mavlink/synthetic_px4_v2.tlog": flight,
 
 	"rosbag2/rosbags_rs/test_bag_mcap":                    ros2("rosbag2", "mcap"),
 	"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap": ros2("mcap", ""),
 	"rosbag2/rosbags_rs/test_bag_sqlite3":                 ros2("rosbag2", "sqlite3"),
+
+	"session/easyteleop_reference/temp":                 sessions,
+	"session/easyteleop_reference/temp/20261121_082214": teleoperation,
 }
 
 // Path returns the path of a real recording, or else of one that it generates, if it can. Otherwise it skips the test.
 func Path(t testing.TB, name string) string {
 	t.Helper()
+	if path, ok := Find(t, name); ok {
+		return path
+	}
+	return samples.Path(t, name)
+}
+
+// Find returns what Path does, and reports whether there is any.
+func Find(t testing.TB, name string) (path string, ok bool) {
+	t.Helper()
+	if path, ok = samples.Find(name); ok {
+		return path, true
+	}
 	generate := generators[name]
-	if _, ok := samples.Find(name); ok || generate == nil {
-		return samples.Path(t, name)
+	if generate == nil || strings.HasPrefix(name, "bag/") && !haveROS1() {
+		return "", false
 	}
-	if strings.HasPrefix(name, "bag/") && !haveROS1() {
-		t.Skipf("%s: no %s, nor python3-rosbag, which would write it", samples.Missing, name)
-	}
-	path := filepath.Join(t.TempDir(), filepath.Base(name))
+	path = filepath.Join(t.TempDir(), filepath.Base(name))
 	if err := generate(path); err != nil {
 		t.Fatalf("generate %s: %v", name, err)
 	}
-	return path
+	return path, true
 }
 
 //go:embed bags.py

@@ -12,6 +12,7 @@ import (
 	_ "tapedeck/codec/mcap"    // the format
 	_ "tapedeck/codec/rosbag2" // likewise
 	"tapedeck/msgs"
+	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/test/internal/random"
 )
 
@@ -54,11 +55,7 @@ func twice(w codec.Writer, source random.Source, name string, at *int64) error {
 		return err
 	}
 	for range 2 {
-		m, err := source.Message(name)
-		if err != nil {
-			return err
-		}
-		data, err := schema.Encode(m)
+		data, err := payload(source, schema, name)
 		if err == nil {
 			err = w.Write(&codec.Message{Channel: c, LogTime: *at, PublishTime: *at, Data: data})
 		}
@@ -68,4 +65,24 @@ func twice(w codec.Writer, source random.Source, name string, at *int64) error {
 		*at += 100e6
 	}
 	return nil
+}
+
+// payload returns a message. Pictures and clouds are as large as they say.
+func payload(source random.Source, schema *cdr.Schema, name string) ([]byte, error) {
+	switch name {
+	case "sensor_msgs/msg/Image":
+		return cdr.Marshal(&sensor_msgs.Image{Height: 1, Width: 2, Encoding: "mono8", Step: 2, Data: []byte{1, 2}})
+	case "sensor_msgs/msg/PointCloud2":
+		cloud := &sensor_msgs.PointCloud2{Height: 1, Width: 2, PointStep: 12, RowStep: 24, Data: make([]byte, 24)}
+		for i, axis := range []string{"x", "y", "z"} {
+			field := sensor_msgs.PointField{Name: axis, Offset: uint32(4 * i), Datatype: sensor_msgs.PointField_FLOAT32, Count: 1}
+			cloud.Fields = append(cloud.Fields, field)
+		}
+		return cdr.Marshal(cloud)
+	}
+	m, err := source.Message(name)
+	if err != nil {
+		return nil, err
+	}
+	return schema.Encode(m)
 }
