@@ -12,12 +12,12 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
-	"tapedeck/test/samples"
+	"tapedeck/test/samples/generate"
 )
 
 // A file that EasyTeleop itself wrote.
 func TestEasyTeleop(t *testing.T) {
-	reference := samples.Path(t, "session/easyteleop_reference/hdf5/20261121_082214.hdf5")
+	reference := generate.Path(t, "session/easyteleop_reference/hdf5/20261121_082214.hdf5")
 	e := readTakes(t, reference)[0]
 	require.Equal(t, "20261121_082214", e.Name)
 	require.Len(t, e.Cameras, 3)

@@ -5,17 +5,14 @@
 //	carla/scenario_runner_DistanceToLaneCenter.log, sr2020_...       by our writer
 //	mavlink/synthetic_px4_v2.tlog                                    by gomavlib, the very bytes of the sample
 //	rosbag2/rosbags_rs/test_bag_mcap, test_bag_sqlite3               by our writer
+//	session/easyteleop_reference/hdf5                                by h5py
 //	session/easyteleop_reference/temp                                by our writer
 //
 // All others are real or missing. What tests expect of one real file is in those tests, which use package samples alone.
 package generate
 
 import (
-	_ "embed"
-	"fmt"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"tapedeck/test/samples"
@@ -23,6 +20,8 @@ import (
 
 // CARLALog is the name of a log of CARLA's recorder.
 const CARLALog = "carla/scenario_runner_DistanceToLaneCenter.log"
+
+const reference = "session/easyteleop_reference/"
 
 // generators are by the name of the sample for which they write a stand-in to a path.
 var generators = map[string]func(path string) error{
@@ -43,8 +42,9 @@ var generators = map[string]func(path string) error{
 	"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap": ros2("mcap", ""),
 	"rosbag2/rosbags_rs/test_bag_sqlite3":                 ros2("rosbag2", "sqlite3"),
 
-	"session/easyteleop_reference/temp":                 sessions,
-	"session/easyteleop_reference/temp/20261121_082214": teleoperation,
+	reference + "hdf5/20261121_082214.hdf5": easyTeleop,
+	reference + "temp":                      sessions,
+	reference + "temp/20261121_082214":      teleoperation,
 }
 
 // Path returns the path of a real recording, or else of one that it generates, if it can. Otherwise it skips the test.
@@ -63,7 +63,7 @@ func Find(t testing.TB, name string) (path string, ok bool) {
 		return path, true
 	}
 	generate := generators[name]
-	if generate == nil || strings.HasPrefix(name, "bag/") && !haveROS1() {
+	if generate == nil || !havePython(modules[filepath.Ext(name)]) {
 		return "", false
 	}
 	path = filepath.Join(t.TempDir(), filepath.Base(name))
@@ -71,24 +71,4 @@ func Find(t testing.TB, name string) (path string, ok bool) {
 		t.Fatalf("generate %s: %v", name, err)
 	}
 	return path, true
-}
-
-//go:embed bags.py
-var script string
-
-// python is Debian's, which has ROS 1's modules. With -E it does not see those of a ROS 2 that is sourced.
-func python(args ...string) *exec.Cmd {
-	return exec.Command("/usr/bin/python3", append([]string{"-E"}, args...)...)
-}
-
-func haveROS1() bool { return python("-c", "import rosbag, std_msgs.msg").Run() == nil }
-
-// bag returns a generator of one of the kinds of bags that bags.py knows.
-func bag(kind string) func(string) error {
-	return func(path string) error {
-		if output, err := python("-c", script, path, kind).CombinedOutput(); err != nil {
-			return fmt.Errorf("%w: %s", err, output)
-		}
-		return nil
-	}
 }
