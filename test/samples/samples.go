@@ -1,5 +1,5 @@
-// Package samples finds real recordings, which tests read where they are. Their licences are those of their sources, so no
-// checkout has them.
+// Package samples finds real recordings, which tests read where they are. Their licences are those of their sources, so
+// no checkout has them. Package generate makes stand-ins for some of them.
 package samples
 
 import (

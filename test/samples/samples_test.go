@@ -36,6 +36,7 @@ func TestRecordings(t *testing.T) {
 	require.Equal(t, filepath.Join(folder, "a.bag"), Path(s, "a.bag"))
 	require.Empty(t, s.message)
 	Path(s, "b.bag")
-	require.Equal(t, "sample recordings are not here: no "+folder+"/b.bag (TAPEDECK_SAMPLES names their folder)", s.message)
+	want := "sample recordings are not here: no " + folder + "/b.bag (TAPEDECK_SAMPLES names their folder)"
+	require.Equal(t, want, s.message)
 	require.Equal(t, [][]byte{[]byte("a")}, Seeds(t, "*.bag", "b.bag", "*.log"))
 }

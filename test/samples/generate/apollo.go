@@ -36,21 +36,25 @@ var apolloTopics = []struct {
 	{"/apollo/localization/pose", "nav_msgs/msg/Odometry", 1, `HEADER measurement_time: TIME pose {
 		position { x: 587000 y: 4141000 z: -31 } orientation { qx: 0 qy: 0 qz: -0.6 qw: 0.8 } heading: 0.3
 		linear_velocity { x: 9.5 y: 3 z: 0 } angular_velocity { x: 0 y: 0 z: 0.1 } linear_acceleration { x: 1 y: 0 z: 0 } }`},
-	{"/apollo/canbus/chassis_twist", "geometry_msgs/msg/TwistStamped", 1, `HEADER speed_mps: 10.25 gear_location: GEAR_DRIVE`},
-	{"/apollo/sensor/lidar128/compensator/PointCloud2", "sensor_msgs/msg/PointCloud2", 10, `HEADER frame_id: "velodyne128" is_dense: false
-		measurement_time: TIME width: 3 height: 1 point { x: 1 y: 2 z: 3 intensity: 4 timestamp: 1700000000000000001 }
+	{"/apollo/canbus/chassis_twist", "geometry_msgs/msg/TwistStamped", 1,
+		`HEADER speed_mps: 10.25 gear_location: GEAR_DRIVE`},
+	{"/apollo/sensor/lidar128/compensator/PointCloud2", "sensor_msgs/msg/PointCloud2", 10, `HEADER
+		frame_id: "velodyne128" is_dense: false measurement_time: TIME width: 3 height: 1
+		point { x: 1 y: 2 z: 3 intensity: 4 timestamp: 1700000000000000001 }
 		point { x: nan y: nan z: nan intensity: 5 timestamp: 1700000000000000002 } point { x: 6 y: 7 z: 8 }`},
-	{"/apollo/sensor/camera/front_6mm/image", "sensor_msgs/msg/Image", 10,
-		`HEADER frame_id: "front_6mm" measurement_time: TIME height: 1 width: 2 encoding: "rgb8" step: 6 data: "\001\002\003\004\005\006"`},
+	{"/apollo/sensor/camera/front_6mm/image", "sensor_msgs/msg/Image", 10, `HEADER frame_id: "front_6mm"
+		measurement_time: TIME height: 1 width: 2 encoding: "rgb8" step: 6 data: "\001\002\003\004\005\006"`},
 	{"/apollo/sensor/camera/front_6mm/image/compressed", "sensor_msgs/msg/CompressedImage", 10,
 		`HEADER frame_id: "front_6mm" measurement_time: TIME format: "jpeg" data: "\377\330\377\331"`},
-	{"/apollo/sensor/gnss/best_pose", "sensor_msgs/msg/NavSatFix", 20, `HEADER measurement_time: TIME sol_status: SOL_COMPUTED
-		sol_type: NARROW_INT latitude: 37.5 longitude: -122.25 height_msl: 20 undulation: -30 datum_id: WGS84
-		latitude_std_dev: 0.5 longitude_std_dev: 0.25 height_std_dev: 1`},
+	{"/apollo/sensor/gnss/best_pose", "sensor_msgs/msg/NavSatFix", 20, `HEADER measurement_time: TIME
+		sol_status: SOL_COMPUTED sol_type: NARROW_INT latitude: 37.5 longitude: -122.25 height_msl: 20 undulation: -30
+		datum_id: WGS84 latitude_std_dev: 0.5 longitude_std_dev: 0.25 height_std_dev: 1`},
 	{"/apollo/perception/obstacles", "vision_msgs/msg/Detection3DArray", 20, `HEADER perception_obstacle { id: SEQ
 		position { x: 587010 y: 4141000 z: -31 } theta: 0.5 length: 4 width: 2 height: 1.5 type: VEHICLE sub_type: ST_CAR
 		timestamp: TIME confidence: 0.75 }`},
 }
+
+const apolloHeader = `header { timestamp_sec: TIME module_name: "car" sequence_num: SEQ frame_id: "world" }`
 
 // sensors writes 2 s of what a car of Apollo's sends.
 func sensors(path string) error {
@@ -71,7 +75,7 @@ func sensors(path string) error {
 			if step > 0 && (t.every == 0 || step%t.every != 0) {
 				continue
 			}
-			text := strings.NewReplacer("HEADER", `header { timestamp_sec: TIME module_name: "car" sequence_num: SEQ frame_id: "world" }`).Replace(t.text)
+			text := strings.ReplaceAll(t.text, "HEADER", apolloHeader)
 			text = strings.NewReplacer("TIME", fmt.Sprintf("%.3f", float64(at)/1e9), "SEQ", fmt.Sprint(step)).Replace(text)
 			if err := prototext.Unmarshal([]byte(text), messages[i]); err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", t.topic, err), w.Close())
@@ -119,8 +123,8 @@ func apolloChannel(topic, ros2 string) (*codec.Channel, *dynamicpb.Message, erro
 		dynamicpb.NewMessage(d.(protoreflect.MessageDescriptor)), nil
 }
 
-// chunks returns a generator of a record of so many messages in turn on two channels, with 51 in each chunk. Killed is as the file
-// was when its writer had not closed it.
+// chunks returns a generator of a record of so many messages in turn on two channels, with 51 in each chunk. A killed
+// one is as the file was before its writer closed it.
 func chunks(count int64, killed bool) func(string) error {
 	return func(path string) error {
 		w, err := codec.Create(path, codec.CreateOptions{Format: "record", ChunkSize: 51 * 200})
@@ -128,7 +132,8 @@ func chunks(count int64, killed bool) func(string) error {
 			return err
 		}
 		channels := []*codec.Channel{
-			{Topic: "/b", Type: "apollo.x.B", Encoding: codec.EncodingProtobuf}, {Topic: "/a", Type: "apollo.x.A", Encoding: codec.EncodingProtobuf},
+			{Topic: "/b", Type: "apollo.x.B", Encoding: codec.EncodingProtobuf},
+			{Topic: "/a", Type: "apollo.x.A", Encoding: codec.EncodingProtobuf},
 		}
 		for i := range count {
 			data := bytes.Repeat([]byte{'a' + byte(i%26)}, 200)

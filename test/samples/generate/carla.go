@@ -16,7 +16,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// Drive writes a log as CARLA's recorder writes it, of 10 s of a hero's drive in a circle, of what ROS 2 messages would tell of it.
+// Drive writes a log as CARLA's recorder does: a hero drives in a circle for 10 s.
 func Drive(path string) error { return drive(path, carla.UE4, start, 10*time.Second) }
 
 // earlier writes a longer log of an older CARLA.
@@ -30,7 +30,9 @@ func drive(path string, profile carla.Profile, begin int64, length time.Duration
 	}
 	w := bridge.NewWriter(file, bridge.WriteOptions{Profile: profile, Map: "Town01"})
 	clock := &codec.Channel{Topic: "/clock", Type: (*rosgraph_msgs.Clock)(nil).TypeName(), Encoding: codec.EncodingCDR}
-	odometry := &codec.Channel{Topic: "/carla/hero/odometry", Type: (*nav_msgs.Odometry)(nil).TypeName(), Encoding: codec.EncodingCDR}
+	odometry := &codec.Channel{
+		Topic: "/carla/hero/odometry", Type: (*nav_msgs.Odometry)(nil).TypeName(), Encoding: codec.EncodingCDR,
+	}
 	for at := time.Duration(0); err == nil && at <= length; at += 50 * time.Millisecond {
 		stamp := builtin_interfaces.Time{Sec: int32(at / time.Second), Nanosec: uint32(at % time.Second)}
 		o := nav_msgs.Odometry{Header: std_msgs.Header{Stamp: stamp, FrameId: "map"}, ChildFrameId: "hero"}
@@ -38,7 +40,8 @@ func drive(path string, profile carla.Profile, begin int64, length time.Duration
 		o.Pose.Pose.Position.X, o.Pose.Pose.Position.Y = radius*sin, radius*(1-cos)
 		o.Pose.Pose.Orientation.Z, o.Pose.Pose.Orientation.W = math.Sincos(at.Seconds() * speed / radius / 2)
 		o.Twist.Twist.Linear.X, o.Twist.Twist.Angular.Z = speed, speed/radius
-		err = errors.Join(write(w, clock, begin+int64(at), &rosgraph_msgs.Clock{Clock: stamp}), write(w, odometry, begin+int64(at), &o))
+		now := begin + int64(at)
+		err = errors.Join(write(w, clock, now, &rosgraph_msgs.Clock{Clock: stamp}), write(w, odometry, now, &o))
 	}
 	return errors.Join(err, w.Close())
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
 )
 
-// flight writes 10 s of a PX4 quadrotor on a steady course, as a log of MAVLink 2. The values are those that TestKnownLog of
-// mavlink_publisher expects.
+// flight writes 10 s of a PX4 quadrotor on a steady course, as a log of MAVLink 2. The values are those that
+// TestKnownLog of mavlink_publisher expects.
 func flight(path string) error {
 	messages := &dialect.ReadWriter{Dialect: common.Dialect}
 	if err := messages.Initialize(); err != nil {
@@ -86,8 +86,8 @@ func step(i int, unix uint64, boot uint32) []message.Message {
 	}
 	if i%50 == 0 {
 		battery := &common.MessageBatteryStatus{
-			Type: common.MAV_BATTERY_TYPE_LIPO, Temperature: 2550, CurrentBattery: 1234, CurrentConsumed: 100, EnergyConsumed: -1,
-			BatteryRemaining: 87, TimeRemaining: 600, ChargeState: common.MAV_BATTERY_CHARGE_STATE_OK,
+			Type: common.MAV_BATTERY_TYPE_LIPO, Temperature: 2550, CurrentBattery: 1234, CurrentConsumed: 100,
+			EnergyConsumed: -1, BatteryRemaining: 87, TimeRemaining: 600, ChargeState: common.MAV_BATTERY_CHARGE_STATE_OK,
 			Voltages: [10]uint16{4100, 4101, 4099, 4100, 65535, 65535, 65535, 65535, 65535, 65535},
 		}
 		all = append(all,

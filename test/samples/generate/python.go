@@ -4,14 +4,16 @@ import (
 	"bytes"
 	_ "embed" // the scripts
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"image"
 	"image/jpeg"
+	"io/fs"
 	"os/exec"
 )
 
-// modules are what writes the stand-ins for files with these extensions.
-var modules = map[string]string{".bag": "rosbag, std_msgs.msg", ".hdf5": "h5py"}
+// errNoModule says that Python or one of its modules is missing, see test/install.
+var errNoModule = errors.New("python3 or a module of it is not here")
 
 //go:embed bags.py
 var bags string
@@ -19,15 +21,14 @@ var bags string
 //go:embed easyteleop.py
 var easyTeleopScript string
 
-// python is Debian's, which has Debian's modules. With -E it does not see those of a ROS 2 that is sourced.
-func python(args ...string) *exec.Cmd {
-	return exec.Command("/usr/bin/python3", append([]string{"-E", "-c"}, args...)...)
-}
-
-func havePython(modules string) bool { return modules == "" || python("import "+modules).Run() == nil }
-
-func runPython(args ...string) error {
-	if output, err := python(args...).CombinedOutput(); err != nil {
+// python runs a script by Debian's Python, which has Debian's modules. With -E it does not see those of a ROS 2 that is
+// sourced.
+func python(script string, args ...string) error {
+	output, err := exec.Command("/usr/bin/python3", append([]string{"-E", "-c", script}, args...)...).CombinedOutput()
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || bytes.Contains(output, []byte("ModuleNotFoundError")):
+		return errNoModule
+	case err != nil:
 		return fmt.Errorf("%w: %s", err, output)
 	}
 	return nil
@@ -35,7 +36,7 @@ func runPython(args ...string) error {
 
 // bag returns a generator of one of the kinds of bags that bags.py knows.
 func bag(kind string) func(string) error {
-	return func(path string) error { return runPython(bags, path, kind) }
+	return func(path string) error { return python(bags, path, kind) }
 }
 
 // easyTeleop writes an episode as EasyTeleop does.
@@ -44,5 +45,5 @@ func easyTeleop(path string) error {
 	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 16, 8)), nil); err != nil {
 		return err
 	}
-	return runPython(easyTeleopScript, path, hex.EncodeToString(b.Bytes()))
+	return python(easyTeleopScript, path, hex.EncodeToString(b.Bytes()))
 }

@@ -32,12 +32,14 @@ func sessions(path string) error {
 	return errors.Join(os.Mkdir(path, 0o777), teleoperation(filepath.Join(path, "20261121_082214")))
 }
 
-// teleoperation writes a session of 1.1 s as EasyTeleop does: three cameras, of which the second misses two frames, and two arms.
+// teleoperation writes a session of 1.1 s as EasyTeleop does, of three cameras and two arms. The second camera misses
+// two frames.
 func teleoperation(path string) error {
 	const begin = int64(1_764_000_000e9)
 	e := &episode.Episode{Name: filepath.Base(path), Start: begin, End: begin + 1100e6}
 	for i, offset := range []int64{0, 4, 11} { // ms
-		c := &episode.Camera{Track: align.Track{Name: fmt.Sprintf("camera_%d", i)}, Device: json.RawMessage(`{"type": "RealSenseCamera", "fps": 30}`)}
+		c := &episode.Camera{Device: json.RawMessage(`{"type": "RealSenseCamera", "fps": 30}`)}
+		c.Name = fmt.Sprintf("camera_%d", i)
 		var frames pictures
 		for k := range int64(30) {
 			if i == 1 && (k == 7 || k == 8) {
@@ -57,7 +59,8 @@ func teleoperation(path string) error {
 	}
 	for i := range 2 {
 		name := fmt.Sprintf("arm_%d", i)
-		stream := func(kind string, count, first, step int64, value func(k int64, column int) float64, columns ...align.Column) *align.Vector {
+		type values func(k int64, column int) float64
+		stream := func(kind string, count, first, step int64, value values, columns ...align.Column) *align.Vector {
 			v := &align.Vector{Name: name + "/" + kind, Columns: columns}
 			for k := range count {
 				v.Stamps = append(v.Stamps, begin+(first+k*step)*1e6)
@@ -73,11 +76,11 @@ func teleoperation(path string) error {
 			pose = append(pose, align.Column{Name: axis})
 		}
 		wave := func(k int64, column int) float64 { return math.Sin(float64(k) / 8 * float64(column)) }
-		gripper := func(k int64, column int) float64 { return []float64{10 + float64(k), float64(k) / 16}[column] } // force, position
+		force := func(k int64, column int) float64 { return []float64{10 + float64(k), float64(k) / 16}[column] }
 		e.Arms = append(e.Arms, &episode.Arm{
 			Name: name, Device: json.RawMessage(`{"type": "RealMan", "joints": 6}`),
 			Pose: stream("pose", 50, 20, 20, wave, pose...), Joint: stream("joint", 50, 20, 20, wave, joints...),
-			Gripper: stream("gripper", 12, 0, 100, gripper, align.Column{Name: "force"}, align.Column{Name: "position"}),
+			Gripper: stream("gripper", 12, 0, 100, force, align.Column{Name: "force"}, align.Column{Name: "position"}),
 		})
 	}
 	return session.Write(path, e, session.Options{EasyTeleop: true})
