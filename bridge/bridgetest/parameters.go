@@ -232,7 +232,8 @@ func testRosout(t *testing.T, open Open) {
 		talker.Log(bridge.Warn, "count is %d", 42)
 		// Late subscribers hear of the last 10 s, in which a busy machine may not get that far.
 		listeners++
-		in = subscribe(t, start(t, open, fmt.Sprint("listener", listeners)), "/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
+		listener := start(t, open, fmt.Sprint("listener", listeners))
+		in = subscribe(t, listener, "/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
 		for len(lines()) == 0 && time.Since(said) < bridge.RosoutQoS().Lifespan {
 			time.Sleep(5 * time.Millisecond)
 		}

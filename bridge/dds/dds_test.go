@@ -26,8 +26,8 @@ const patience = 90 * time.Second
 // quiet is how long nothing must happen.
 const quiet = 2 * time.Second
 
-// TestMain keeps the tests on this machine, in a domain of their own. Where a role is named it plays it instead: the other process of a
-// test.
+// TestMain keeps the tests on this machine, in a domain of their own. Where a role is named it plays it instead: the
+// other process of a test.
 func TestMain(m *testing.M) {
 	roles.Play(Open)
 	domain, err := claimDomains()
@@ -44,11 +44,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patientPeers is a configuration by which a process that is stopped, or not scheduled for a while, does not count as gone.
+// patientPeers is a configuration by which a process that is stopped, or not scheduled for a while, does not count as
+// gone.
 const patientPeers = "<Discovery><LeaseDuration>3600s</LeaseDuration></Discovery>"
 
-// await waits until a condition holds. It runs in the goroutine of the test, so that it may use require, as that of require.Eventually
-// may not.
+// await waits until a condition holds. The condition runs in the goroutine of the test, so that it may use require; that
+// of require.Eventually may not.
 func await(t *testing.T, condition func() bool) {
 	t.Helper()
 	for began := time.Now(); !condition(); time.Sleep(time.Millisecond) {
@@ -56,8 +57,8 @@ func await(t *testing.T, condition func() bool) {
 	}
 }
 
-// claimDomains returns the first of two domains that no other process which runs these tests has. A tag would not do: some of the tests
-// speak DDS by themselves. The tests of other packages are in domains below 100.
+// claimDomains returns the first of two domains that no other process which runs these tests has. A tag would not do:
+// some of the tests speak DDS by themselves. The tests of other packages are in domains below 100.
 func claimDomains() (int, error) {
 	const first, pairs = 100, 65
 	for i := range pairs {

@@ -40,7 +40,8 @@ const patience = 90 * time.Second
 func TestMain(m *testing.M) {
 	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+os.Getpid()%80))
 	os.Setenv("ROS_LOCALHOST_ONLY", "1")
-	os.Setenv("CYCLONEDDS_URI", fmt.Sprintf("<Discovery><Tag>camera-%d</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>", os.Getpid()))
+	const config = "<Discovery><Tag>camera-%d</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>"
+	os.Setenv("CYCLONEDDS_URI", fmt.Sprintf(config, os.Getpid()))
 	for _, name := range []string{"ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"} {
 		os.Unsetenv(name)
 	}

@@ -31,8 +31,8 @@ func TestClockOfBagPlay(t *testing.T) {
 	})
 }
 
-// simulated requires that a recording of numbers, 10 ms apart, has times of when the other was played, which it does not have for longer
-// than that took, however late it is.
+// simulated requires that a recording of numbers has times of the one that was played, whose numbers are 10 ms apart.
+// However late it is, simulated time does not go on behind the end.
 func simulated(t *testing.T, path string, want int) {
 	t.Helper()
 	count(t, path, "/n", want)

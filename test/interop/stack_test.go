@@ -105,7 +105,8 @@ var domains atomic.Int32
 // domain returns the id of a ROS domain in which nobody is.
 func domain(t *testing.T) int {
 	for range 100 {
-		id := 1 + (os.Getpid()+int(domains.Add(1)))%19 // other tests, which Fast DDS would not tell apart by their tags, begin at 20
+		// Other tests, which Fast DDS would not tell apart by their tags, begin at 20.
+		id := 1 + (os.Getpid()+int(domains.Add(1)))%19
 		port := 7400 + 250*id
 		if unused(port) && unused(port+10) {
 			return id

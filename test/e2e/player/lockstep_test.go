@@ -90,7 +90,10 @@ func TestClock(t *testing.T) {
 	n := track{topic: "/n", qos: keepAll(), period: 50 * time.Millisecond, count: 20}
 	clock := g.hear(g.node, "/clock", "rosgraph_msgs/msg/Clock", bridge.ClockQoS())
 	player := g.player(g.record("tape.mcap", n), "--clock", "200", "--loop", "--rate", "5")
-	process.Await(t, func() bool { all := clock.clocks(); return len(all) > 0 && all[len(all)-1] > 3*time.Second }, "it goes on in rounds")
+	process.Await(t, func() bool {
+		all := clock.clocks()
+		return len(all) > 0 && all[len(all)-1] > 3*time.Second
+	}, "it goes on in rounds")
 	g.call("pause", "Pause", &rosbag2.Pause_Request{}, nil)
 	var before []time.Duration
 	process.Await(t, func() bool {

@@ -52,7 +52,8 @@ func (g *graph) open(name string) bridge.Node {
 // player starts a player, which has loaned no keyboard.
 func (g *graph) player(args ...string) *process.Process {
 	g.t.Helper()
-	cmd := exec.Command(filepath.Join(bin, "player"), slices.Concat(args, process.Patient, []string{"--disable-keyboard-controls"})...)
+	args = slices.Concat(args, process.Patient, []string{"--disable-keyboard-controls"})
+	cmd := exec.Command(filepath.Join(bin, "player"), args...)
 	cmd.Dir, cmd.Env = g.dir, process.InDomain(g.domain)
 	return process.Start(g.t, cmd)
 }

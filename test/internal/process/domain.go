@@ -10,15 +10,17 @@ import (
 
 var domains atomic.Int32
 
-// Isolate gives this process, and those that it starts, ROS graphs of their own on the loopback interface, whatever else runs on this
-// machine and whatever ROS 2 is sourced. It is for TestMain.
+// Isolate gives this process, and those that it starts, ROS graphs of their own on the loopback interface, whatever else
+// runs on this machine and whatever ROS 2 is sourced. It is for TestMain.
 func Isolate() {
-	// Domains are few. Nodes of other tests may be in the same ones, but do not have the same tag, as they may have the same process
-	// id in another container. A process that is not scheduled for a while must not be taken for dead.
-	config := fmt.Sprintf("<Discovery><Tag>tapedeck-%d-%08x</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>", os.Getpid(), rand.Uint32())
+	// Domains are few: nodes of other tests may be in the same ones, but do not have the same tag. Process ids repeat in
+	// containers, which may share the network. A process that is not scheduled for a while must not be taken for dead.
+	tag := fmt.Sprintf("tapedeck-%d-%08x", os.Getpid(), rand.Uint32())
+	config := "<Discovery><Tag>" + tag + "</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>"
 	for name, value := range map[string]string{
-		"ROS_LOCALHOST_ONLY": "1", "ROS_AUTOMATIC_DISCOVERY_RANGE": "", "ROS_STATIC_PEERS": "", "ROS_DOMAIN_ID": fmt.Sprint(Domain()),
-		"ROS_DISTRO": "", "AMENT_PREFIX_PATH": "", "CYCLONEDDS_URI": strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+config, ","),
+		"ROS_DOMAIN_ID": fmt.Sprint(Domain()), "ROS_LOCALHOST_ONLY": "1",
+		"ROS_AUTOMATIC_DISCOVERY_RANGE": "", "ROS_STATIC_PEERS": "", "ROS_DISTRO": "", "AMENT_PREFIX_PATH": "",
+		"CYCLONEDDS_URI": strings.TrimPrefix(os.Getenv("CYCLONEDDS_URI")+","+config, ","),
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)

@@ -2,8 +2,8 @@
 // files follow each other quickly, when the disk is slow, full or broken. Publishers number their messages; they and the
 // recorder are processes that meet on DDS.
 //
-// The tests try at random for a few seconds each: the same each time, unless -seed or -tries are given. With more of -tries they take
-// longer. Timing is not repeated.
+// The tests try at random for a few seconds each: the same each time, unless -seed or -tries are given. With more of
+// -tries they take longer. Timing is not repeated.
 package recorder
 
 import (
@@ -62,7 +62,8 @@ type graph struct {
 func newGraph(t *testing.T) *graph {
 	name := fnv.New64()
 	_, _ = io.WriteString(name, t.Name())
-	return &graph{t: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(*seed, name.Sum64())), env: process.InDomain(process.Domain())}
+	random := rand.New(rand.NewPCG(*seed, name.Sum64()))
+	return &graph{t: t, dir: t.TempDir(), rand: random, env: process.InDomain(process.Domain())}
 }
 
 func (g *graph) path(name string) string { return filepath.Join(g.dir, name) }
