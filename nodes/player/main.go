@@ -75,6 +75,6 @@ func play(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err := p.run(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("played %d messages in %.1f s\n", p.state().played, time.Since(began).Seconds())
+	fmt.Fprintf(line.Above(os.Stdout), "played %d messages in %.1f s\n", p.state().played, time.Since(began).Seconds())
 	return nil
 }

@@ -23,6 +23,7 @@ type status struct {
 	diagnostics *diagnostics // nil: none
 	logged      time.Time
 	published   time.Time
+	shown       bool // on the terminal
 }
 
 func (s *status) tell(now time.Time) {
@@ -37,6 +38,10 @@ func (s *status) tell(now time.Time) {
 	if s.diagnostics != nil && now.Sub(s.published) >= diagnosticsPace {
 		s.published = now
 		s.diagnostics.publish(now, list)
+	}
+	if !r.recording() && s.shown {
+		r.line.Clear()
+		s.shown = false
 	}
 	if !r.recording() || r.options.Quiet {
 		return
@@ -53,6 +58,7 @@ func (s *status) tell(now time.Time) {
 		table := r.table(list)
 		table.Line = fmt.Sprintf("[%s] %s", r.state(), line)
 		r.line.ShowTable(table)
+		s.shown = true
 	} else if now.Sub(s.logged) >= logPace {
 		s.logged = now
 		r.node.Log(bridge.Info, "%s", line)

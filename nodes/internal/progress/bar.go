@@ -14,6 +14,7 @@ import (
 // are cheap enough to be called for each message, and not for concurrent use.
 type Bar struct {
 	bar     *progressbar.ProgressBar
+	file    *os.File
 	what    string
 	total   int64
 	seconds bool
@@ -50,7 +51,7 @@ func start(w *os.File, what string, total int64, options ...progressbar.Option) 
 	options = append(options, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
 		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetSpinnerChangeInterval(0))
-	return &Bar{bar: progressbar.NewOptions64(known, options...), what: what, total: total, step: total / 1000}
+	return &Bar{bar: progressbar.NewOptions64(known, options...), file: w, what: what, total: total, step: total / 1000}
 }
 
 // Describe replaces the text in front of the bar.
@@ -87,14 +88,20 @@ func (b *Bar) draw(done int64) {
 // Hide takes the bar off the terminal until it is drawn again, so that something else can be written.
 func (b *Bar) Hide() {
 	if b != nil {
-		b.bar.Clear()
+		b.clear()
 	}
+}
+
+// clear overwrites the bar, and what the terminal printed behind it when someone pressed Ctrl-C.
+func (b *Bar) clear() {
+	b.bar.Clear()
+	fmt.Fprint(b.file, "\x1b[K")
 }
 
 // Close takes the bar off the terminal for good.
 func (b *Bar) Close() {
 	if b != nil {
 		b.bar.Exit()
-		b.bar.Clear()
+		b.clear()
 	}
 }

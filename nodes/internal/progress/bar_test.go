@@ -63,7 +63,7 @@ func TestTerminal(t *testing.T) {
 			require.NoError(t, tty.Close())
 			shown, _ := io.ReadAll(screen) // which ends with EIO
 			require.Contains(t, string(shown), test.want)
-			require.Regexp(t, `\r {40,}\r$`, string(shown), "the line is not cleared")
+			require.Regexp(t, `\r {40,}\r\x1b\[K$`, string(shown), "the line is not cleared")
 		})
 	}
 }

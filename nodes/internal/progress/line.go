@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -11,12 +12,17 @@ import (
 )
 
 // Line is a line at the bottom of a terminal that says how a process goes, and is written over; it may have a table above. What
-// else goes to the terminal is written with Write. Its methods may be called from several goroutines at once.
+// else goes to the terminal is written with Write, or to the writer that Above returns. Its methods may be called from several
+// goroutines at once.
+//
+// When someone presses Ctrl-C, the terminal discards output that it has not shown yet and prints ^C where the cursor is. So after
+// the first drawing Line never assumes that the terminal's last line is empty.
 type Line struct {
 	file *os.File
 
 	mu    sync.Mutex
-	shown int // lines
+	drawn bool // at least once
+	shown int  // lines
 }
 
 // NewLine returns the line of the terminal f. Where f is none there is no line.
@@ -65,7 +71,7 @@ func (l *Line) draw(list []string) {
 		b.WriteString("\x1b[J")
 	}
 	fmt.Fprint(l.file, b.String())
-	l.shown = len(list)
+	l.drawn, l.shown = true, len(list)
 }
 
 // Clear takes the line off the terminal.
@@ -79,16 +85,28 @@ func (l *Line) clear() {
 	if l.shown > 1 {
 		fmt.Fprintf(l.file, "\x1b[%dA\x1b[J", l.shown-1)
 	}
-	if l.shown > 0 {
+	if l.drawn {
 		fmt.Fprint(l.file, "\r\x1b[K")
-		l.shown = 0
 	}
+	l.shown = 0
 }
 
 // Write writes p, whole lines, in the place of the line.
-func (l *Line) Write(p []byte) (int, error) {
+func (l *Line) Write(p []byte) (int, error) { return l.above(l.file, p) }
+
+// Above returns a writer of whole lines to w, which may be on the same terminal: they take the place of the line.
+func (l *Line) Above(w io.Writer) io.Writer { return above{l, w} }
+
+type above struct {
+	line *Line
+	w    io.Writer
+}
+
+func (a above) Write(p []byte) (int, error) { return a.line.above(a.w, p) }
+
+func (l *Line) above(w io.Writer, p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clear()
-	return l.file.Write(p)
+	return w.Write(p)
 }

@@ -17,12 +17,16 @@ type Table struct {
 // leftAlone are the rows of a terminal in which a table is not drawn, so that log lines can be read.
 const leftAlone = 4
 
+// echo is what a terminal prints behind the line when someone presses Ctrl-C. It must not wrap, or the next terminal line would be
+// cleared in place of this one.
+const echo = "^C"
+
 // lines returns the table for a terminal of that size.
 func (t *Table) lines(width, height int) []string {
 	rows := t.Rows
 	room := height - leftAlone - 2 // beside the columns' names and the line
 	if len(rows) == 0 || room < 1 {
-		return []string{cut(t.Line, width)}
+		return []string{cutLine(t.Line, width)}
 	}
 	if len(rows) > room {
 		rows = rows[:room-1]
@@ -51,7 +55,15 @@ func (t *Table) lines(width, height int) []string {
 	if n := len(t.Rows) - len(rows); n > 0 {
 		list = append(list, cut(fmt.Sprintf("and %d more", n), width))
 	}
-	return append(list, cut(t.Line, width))
+	return append(list, cutLine(t.Line, width))
+}
+
+// cutLine shortens the last line so that it leaves room for echo.
+func cutLine(text string, width int) string {
+	if width > 1 {
+		width = max(width-len(echo), 2)
+	}
+	return cut(text, width)
 }
 
 // cut shortens a text so that it does not reach the edge of a terminal.

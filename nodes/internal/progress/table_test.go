@@ -2,6 +2,7 @@ package progress
 
 import (
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ topic                     rate  lost
 and 2 more
 [RECORDING] 1 s, 4 topics`},
 		"no room for a table": {20, leftAlone + 2, `
-[RECORDING] 1 s, 4 `},
+[RECORDING] 1 s, `},
 		"no size": {0, 0, `
 [RECORDING] 1 s, 4 topics`},
 	} {
@@ -69,7 +70,6 @@ func TestTableIsDrawnInPlace(t *testing.T) {
 	require.NoError(t, err)
 	show("e", "f")
 	l.Clear()
-	l.Clear()
 	require.NoError(t, tty.Close())
 	_, _ = io.Copy(out, screen)
 	require.Equal(t, strings.Join([]string{
@@ -79,4 +79,59 @@ func TestTableIsDrawnInPlace(t *testing.T) {
 		"\re\x1b[K\r\n\rf\x1b[K",
 		"\x1b[1A\x1b[J\r\x1b[K",
 	}, ""), out.String())
+}
+
+// When someone presses Ctrl-C, the terminal discards what it has not shown yet, such as a log line and the escape sequence before it,
+// and prints ^C. The status line and ^C must go nevertheless.
+func TestLineIsClearedAfterCtrlC(t *testing.T) {
+	for name, finish := range map[string]func(*Line, io.Writer){
+		"Clear":          func(l *Line, _ io.Writer) { l.Clear() },
+		"log line":       func(l *Line, _ io.Writer) { _, _ = io.WriteString(l, "recorded\n") },
+		"another stream": func(l *Line, w io.Writer) { _, _ = io.WriteString(l.Above(w), "recorded\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			screen, tty := terminal(t)
+			l := NewLine(tty)
+			l.mu.Lock()
+			l.draw([]string{"status"})
+			l.mu.Unlock()
+			_, err := io.WriteString(l, "discarded\n")
+			require.NoError(t, err)
+			_, err = io.ReadFull(screen, make([]byte, len("\rstatus\x1b[K\r\x1b[Kdiscarded\r\n")))
+			require.NoError(t, err)
+			finish(l, tty)
+			require.NoError(t, tty.Close())
+			shown, _ := io.ReadAll(screen) // which ends with EIO
+			require.True(t, strings.HasPrefix(string(shown), "\r\x1b[K"), "%q", shown)
+		})
+	}
+}
+
+// A line that was never drawn leaves the stream alone.
+func TestLineThatIsNotDrawn(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	l := NewLine(w)
+	l.Show("status")
+	l.Clear()
+	_, err = io.WriteString(l, "log\n")
+	require.NoError(t, err)
+	_, err = io.WriteString(l.Above(w), "recorded\n")
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	shown, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, "log\nrecorded\n", string(shown))
+}
+
+// The ^C behind the line stays on the same terminal line.
+func TestLineLeavesRoomForCtrlC(t *testing.T) {
+	for _, table := range []*Table{
+		{Line: strings.Repeat("x", 100)},
+		{Columns: []string{"topic"}, Rows: [][]string{{"/n"}}, Line: strings.Repeat("x", 100)},
+	} {
+		lines := table.lines(40, 24)
+		require.Less(t, len(lines[len(lines)-1]+"^C"), 40)
+	}
 }
