@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,6 +26,8 @@ const (
 	guardHurry   = 50 * time.Millisecond  // when it will soon be full
 	guardHistory = 30 * time.Second       // of free space, which says when it will be
 	soonFull     = 10 * time.Minute       // before which it warns
+	steadyTime   = 10 * time.Second       // for which a rate must hold before an estimate is shown, at most
+	foresight    = 10                     // times the observed time: how far ahead a shorter observation may look
 	manyReserves = 5                      // times the reserve, below which it warns
 )
 
@@ -48,7 +51,7 @@ type guard struct {
 	low   atomic.Bool  // nothing is to be written
 	since atomic.Int64 // log time at which low began
 	free  atomic.Int64 // bytes, as last heard
-	left  atomic.Int64 // ns until the reserve is touched, at present's pace
+	left  atomic.Int64 // ns until the reserve is touched, at a rate that holds for some time
 
 	history              []sight
 	saidSoon, saidLittle bool
@@ -90,7 +93,8 @@ func (g *guard) begin() error {
 		return err
 	}
 	g.free.Store(free)
-	g.left.Store(int64(g.predict(time.Now(), free, 0)))
+	g.observe(time.Now(), free)
+	g.left.Store(int64(notInSight))
 	switch least := g.reserve.of(total); {
 	case free >= least || total == 0:
 	case g.action == actionPause:
@@ -113,9 +117,10 @@ func (g *guard) check(now time.Time) time.Duration {
 	}
 	g.free.Store(free)
 	least := g.reserve.of(total)
-	left := g.predict(now, free, least)
-	g.left.Store(int64(left))
-	g.warn(left, free, least)
+	g.observe(now, free)
+	left, steady := g.predict(least)
+	g.left.Store(int64(steady))
+	g.warn(left, steady, free, least)
 	need := least
 	if g.low.Load() {
 		need += max(least/10, min(64<<20, total/20)) // so that it does not begin again at once
@@ -132,29 +137,51 @@ func (g *guard) check(now time.Time) time.Duration {
 	return min(max(left/4, guardHurry), guardPace)
 }
 
-// predict returns when no more than least bytes will be free.
-func (g *guard) predict(now time.Time, free, least int64) time.Duration {
+// observe notes how much is free.
+func (g *guard) observe(now time.Time, free int64) {
 	g.history = append(g.history, sight{now, free})
 	for now.Sub(g.history[0].at) > guardHistory {
 		g.history = g.history[1:]
 	}
-	first := g.history[0]
-	span := now.Sub(first.at)
-	if span < guardPace || first.free <= free {
+}
+
+// predict returns when no more than least bytes will be free: left, if the average rate of the history goes on; and steady, for people,
+// which does not take a burst for a rate: each third of the history must show the rate, and the history must be long enough.
+func (g *guard) predict(least int64) (left, steady time.Duration) {
+	first, last := g.history[0], g.history[len(g.history)-1]
+	span := last.at.Sub(first.at)
+	left = first.until(last, last.free-least)
+	from := first
+	for third := range time.Duration(3) {
+		i := slices.IndexFunc(g.history, func(s sight) bool { return s.at.Sub(first.at) >= span*(third+1)/3 })
+		to := g.history[i]
+		steady = max(steady, from.until(to, last.free-least))
+		from = to
+	}
+	if span < min(steady/foresight, steadyTime) {
+		steady = notInSight
+	}
+	return left, steady
+}
+
+// until returns how long it takes to use up so many bytes at the rate between two sights.
+func (s sight) until(later sight, bytes int64) time.Duration {
+	span := later.at.Sub(s.at)
+	if span < guardPace || s.free <= later.free {
 		return notInSight
 	}
-	left := float64(free-least) * float64(span) / float64(first.free-free)
-	if left > float64(notInSight)/2 {
+	t := float64(bytes) * float64(span) / float64(s.free-later.free)
+	if t > float64(notInSight)/2 {
 		return notInSight
 	}
-	return time.Duration(max(left, 0))
+	return time.Duration(max(t, 0))
 }
 
 // warn warns once when it becomes necessary.
-func (g *guard) warn(left time.Duration, free, least int64) {
-	if soon := left < soonFull; soon && !g.saidSoon {
+func (g *guard) warn(left, steady time.Duration, free, least int64) {
+	if soon := steady < soonFull; soon && !g.saidSoon {
 		g.saidSoon = true
-		g.log(bridge.Warn, "the disk is full in %v, if it goes on like this: %v are free; then: %s", brief(int64(left)), mega(free), g.action)
+		g.log(bridge.Warn, "the disk is full in %v, if it goes on like this: %v are free; then: %s", brief(int64(steady)), mega(free), g.action)
 	} else if left > 2*soonFull {
 		g.saidSoon = false
 	}

@@ -89,6 +89,46 @@ func TestGuardPredicts(t *testing.T) {
 	require.NoError(t, w.failed)
 }
 
+// A burst of a second is no rate: the guard does not say that the disk will be full.
+func TestGuardIgnoresBursts(t *testing.T) {
+	for name, burst := range map[string]int{"at the start": 0, "later": 50} {
+		t.Run(name, func(t *testing.T) {
+			d := &space{free: 80e9, total: 200e9}
+			g, w := newTestGuard(t, d, actionStop, "10GB")
+			require.NoError(t, g.begin())
+			at := g.history[0].at
+			for i := range 200 { // 100 s
+				at = at.Add(guardPace)
+				if i == burst || i == burst+1 {
+					d.free -= 2e9
+				}
+				g.check(at)
+				require.Equal(t, notInSight, time.Duration(g.left.Load()), at)
+			}
+			require.NotContains(t, fmt.Sprint(w.logged), "the disk is full in")
+		})
+	}
+}
+
+// What fills the disk in seconds is not observed for long before the guard warns.
+func TestGuardWarnsInTime(t *testing.T) {
+	for _, rate := range []int64{100e6, 1e9} { // bytes per second
+		d := &space{free: 12e9, total: 200e9}
+		g, w := newTestGuard(t, d, actionStop, "2GB")
+		require.NoError(t, g.begin())
+		at := g.history[0].at
+		for since := at; len(w.logged) == 0; {
+			pace := g.check(at)
+			require.NoError(t, w.failed)
+			require.LessOrEqual(t, at.Sub(since), steadyTime+guardPace)
+			at = at.Add(pace)
+			d.free -= int64(float64(rate) * pace.Seconds())
+		}
+		require.Contains(t, w.logged[0], "the disk is full in")
+		require.InDelta(t, float64(d.free-2e9)/float64(rate), time.Duration(g.left.Load()).Seconds(), 1)
+	}
+}
+
 func TestGuardStops(t *testing.T) {
 	d := &space{free: 2e9, total: 100e9}
 	g, w := newTestGuard(t, d, actionStop, "1GB")
