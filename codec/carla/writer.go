@@ -252,10 +252,8 @@ func (w *writer) setDuration(s float64) {
 // writeChunk writes what is not in the file yet. An error is err then, and says that all of it is missing. beside says that Write
 // may go on meanwhile.
 func (w *writer) writeChunk(beside bool) {
-	w.mu.Unlock()
-	w.disk.Lock()
+	w.lockDisk()
 	defer w.disk.Unlock()
-	w.mu.Lock()
 	if w.err != nil || w.closed || len(w.pending.frames)+len(w.pending.patches) == 0 {
 		return
 	}
@@ -285,6 +283,13 @@ func (w *writer) writeChunk(beside bool) {
 		return
 	}
 	w.fail(&codec.MissingError{Path: w.file.Path(), Start: p.first, End: w.total.end, Err: err})
+}
+
+// lockDisk locks disk while mu is held, in the order of the two. Other methods may get mu before it returns.
+func (w *writer) lockDisk() {
+	w.mu.Unlock()
+	w.disk.Lock()
+	w.mu.Lock()
 }
 
 // fail ends the writing: what is not in the file is missing.
@@ -321,7 +326,9 @@ func (w *writer) Complete(durable bool) error {
 	defer w.mu.Unlock()
 	before, told := w.err, w.told
 	w.err = nil
+	w.lockDisk()
 	w.file.Release()
+	w.disk.Unlock()
 	if w.salvaged && before == nil && w.total.count > 0 {
 		w.setDuration(-1) // as CARLA leaves it
 	}
@@ -342,7 +349,7 @@ func (w *writer) Complete(durable bool) error {
 	if err == nil && !told {
 		err = before
 	}
-	w.disk.Lock()
+	w.lockDisk()
 	defer w.disk.Unlock()
 	if unable := w.file.Complete(durable); unable != nil {
 		return errors.Join(err, fmt.Errorf("complete %s: %w; it is readable nevertheless", w.file.Path(), unable))

@@ -173,6 +173,7 @@ func (c *Chunked) finish(durable bool) error {
 	c.flush(false) // after an error of syncing there may be something
 	last := c.err
 	c.File.Release()
+	defer c.File.Settle()
 	c.note(before)
 	c.note(last)
 	c.layout.Release()

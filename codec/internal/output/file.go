@@ -18,6 +18,10 @@ const leastReserve = 64 << 10
 // the processor time for 16 MiB.
 const atOnce = 1 << 20
 
+// finishing has a lock for each folder, a *sync.RWMutex. A file that uses up what was its reserve holds it for writing, so that another
+// file of the folder does not take that space from it; other files hold it for reading while they write.
+var finishing sync.Map
+
 // File is a file of a recording while it is written. It has codec.ActiveSuffix behind its name until it is complete, and some of
 // the disk in reserve, so that it can be completed when the disk is full. Errors are bare: they have neither the path nor what
 // was done. The methods are not for concurrent use, except that Sync may be called beside all others.
@@ -30,6 +34,9 @@ type File struct {
 	reserved int64 // bytes
 	released bool
 
+	space *sync.RWMutex // the folder's, in finishing
+	holds bool          // space, for writing
+
 	dirty atomic.Bool // something was written that may not be on the disk
 
 	syncing sync.Mutex // for what follows, and while the file is synced or closed
@@ -39,7 +46,8 @@ type File struct {
 
 // Create begins the file that is called path once it is complete.
 func Create(s System, path string, overwrite bool) (*File, error) {
-	f := &File{system: s, path: path}
+	space, _ := finishing.LoadOrStore(filepath.Dir(path), new(sync.RWMutex))
+	f := &File{system: s, path: path, space: space.(*sync.RWMutex)}
 	err := s.Vacant(path, overwrite)
 	if err == nil {
 		err = f.Reserve(leastReserve)
@@ -81,11 +89,20 @@ func (f *File) WriteAt(b []byte, off int64) error {
 	var err error
 	for err == nil && len(b) > 0 {
 		n := min(len(b), atOnce)
-		_, err = f.handle.WriteAt(b[:n], off)
+		err = f.write(b[:n], off)
 		b, off = b[n:], off+int64(n)
 	}
 	f.dirty.Store(true) // behind the write: a Sync in between may not have it
 	return codec.Pathless(err)
+}
+
+func (f *File) write(b []byte, off int64) error {
+	if !f.released {
+		f.space.RLock()
+		defer f.space.RUnlock()
+	}
+	_, err := f.handle.WriteAt(b, off)
+	return err
 }
 
 // Reserve sees that at least n bytes are in reserve, unless it was released.
@@ -93,6 +110,8 @@ func (f *File) Reserve(n int64) error {
 	if n <= f.reserved || f.released {
 		return nil
 	}
+	f.space.RLock()
+	defer f.space.RUnlock()
 	n = max(n+n/2, leastReserve) - f.reserved
 	reserve, err := f.system.Reserve(f.path, n)
 	if err != nil {
@@ -103,12 +122,25 @@ func (f *File) Reserve(n int64) error {
 	return nil
 }
 
-// Release frees the reserve for what is still to be written.
+// Release frees the reserve for what is still to be written. Until that is done, which Complete, Abandon and Settle say, other files
+// of the folder wait with what they write.
 func (f *File) Release() {
+	if !f.released && f.handle != nil {
+		f.space.Lock()
+		f.holds = true
+	}
 	for _, reserve := range f.reserve {
 		_ = reserve.Close()
 	}
 	f.reserve, f.released = nil, true
+}
+
+// Settle says that nothing more is written.
+func (f *File) Settle() {
+	if f.holds {
+		f.holds = false
+		f.space.Unlock()
+	}
 }
 
 // Sync puts what was written before on the disk. It does nothing when the file is closed.
@@ -131,6 +163,7 @@ func (f *File) Sync() error {
 
 // Complete closes the file and gives it its name. With durable it is on the disk then. After an error it is closed nevertheless.
 func (f *File) Complete(durable bool) error {
+	f.Settle()
 	var err error
 	if durable {
 		err = f.Sync()
@@ -150,6 +183,7 @@ func (f *File) Complete(durable bool) error {
 // Abandon closes the file as it is.
 func (f *File) Abandon() error {
 	f.Release()
+	f.Settle()
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
 	f.closed = true

@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
@@ -169,4 +171,75 @@ func manyChannels(n int) []*codec.Channel {
 		})
 	}
 	return all
+}
+
+// other returns err without the errors that tell which messages are missing.
+func other(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var list []error
+		for _, e := range joined.Unwrap() {
+			list = append(list, other(e))
+		}
+		return errors.Join(list...)
+	}
+	if _, ok := err.(*codec.MissingError); ok {
+		return nil
+	}
+	return err
+}
+
+// A recording goes on for as long as its oldest files are deleted, however often the disk is full.
+func TestDeletingFromAFullDisk(t *testing.T) {
+	for _, format := range []struct{ name, path, storage string }{
+		{"record", "drive.record.00000", ""}, {"rosbag2", "drive", ""}, {"rosbag2", "drive", "sqlite3"},
+	} {
+		t.Run(format.name+format.storage, func(t *testing.T) {
+			dir := smallDisk(t, "8m")
+			var mu sync.Mutex
+			var complete []string
+			w, err := codec.Create(filepath.Join(dir, format.path), codec.CreateOptions{
+				Format: format.name, Storage: format.storage, ChunkSize: 100_000,
+				Completed: func(f codec.FileInfo, err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					assert.NoError(t, other(err))
+					complete = append(complete, f.Path)
+				},
+			})
+			require.NoError(t, err)
+			splitter := w.(codec.Splitter)
+			c := manyChannels(1)[0]
+			data := make([]byte, 10_000)
+			full := 0
+			for taken := int64(0); full < 50; taken++ {
+				err := w.Write(&codec.Message{Channel: c, LogTime: 1e18 + taken*1000, PublishTime: 1, Data: data})
+				if err == nil && taken%100 == 99 {
+					err = splitter.Split()
+				}
+				if err == nil {
+					continue
+				}
+				full++
+				require.ErrorIs(t, err, syscall.ENOSPC)
+				_ = w.Sync() // the files before are complete when it returns
+				for err != nil {
+					mu.Lock()
+					require.NotEmpty(t, complete, "there is nothing left to delete")
+					oldest := complete[0]
+					complete = complete[1:]
+					mu.Unlock()
+					require.NoError(t, splitter.Remove(oldest))
+					require.NoFileExists(t, oldest)
+					err = splitter.Split()
+				}
+			}
+			require.NoError(t, other(w.Close()))
+			for _, path := range complete {
+				require.True(t, infoOf(t, path).Complete)
+			}
+			if format.name == "rosbag2" {
+				require.Len(t, infoOf(t, filepath.Join(dir, format.path)).Files, len(complete))
+			}
+		})
+	}
 }

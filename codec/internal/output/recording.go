@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 
 	"tapedeck/codec"
 )
@@ -36,7 +37,7 @@ type Format struct {
 	// Name returns the path of the n-th file behind the first one.
 	Name func(n int) string
 	// Listed, unless nil, is told which files are complete, whenever there is one more or one less. Its error is one of
-	// completing the last of them.
+	// completing the last of them, unless the disk is full: then the next call lists them, or Close.
 	Listed func(complete []*codec.Info) error
 }
 
@@ -60,8 +61,9 @@ type Recording struct {
 	failures   []error // of completing, that are for Close to return
 	closed     error   // what Close returned
 
-	listing sync.Mutex // for list, and while Format.Listed is told
-	list    []*codec.Info
+	listing  sync.Mutex // for list, and while Format.Listed is told
+	list     []*codec.Info
+	unlisted error // of the last call of Format.Listed, if the disk was full
 }
 
 // unfinished is a file that is being completed.
@@ -171,7 +173,8 @@ func (r *Recording) Remove(path string) error {
 		return fmt.Errorf("remove %s: it is no completed file of this recording", path)
 	}
 	r.list = slices.Delete(r.list, i, i+1)
-	// It is better to have a file that is not listed than to list one that is not there.
+	// It is better to have a file that is not listed than to list one that is not there. But a full disk may
+	// have no room for the list: then it is told behind.
 	if err := r.tellList(); err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
@@ -179,14 +182,33 @@ func (r *Recording) Remove(path string) error {
 		return fmt.Errorf("remove %s: %w", path, codec.Pathless(err))
 	}
 	r.system.SyncFolder(filepath.Dir(path))
+	if r.unlisted != nil {
+		return r.tellList()
+	}
 	return nil
 }
 
+// tellList tells Format.Listed which files are complete. If the disk is full it is told later. r.listing is held.
 func (r *Recording) tellList() error {
 	if r.format.Listed == nil {
 		return nil
 	}
-	return r.format.Listed(r.list)
+	r.unlisted = nil
+	err := r.format.Listed(r.list)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		r.unlisted, err = err, nil
+	}
+	return err
+}
+
+// listAtLast tells Format.Listed what it could not be told before.
+func (r *Recording) listAtLast() error {
+	r.listing.Lock()
+	defer r.listing.Unlock()
+	if r.unlisted == nil {
+		return nil
+	}
+	return cmp.Or(r.tellList(), r.unlisted)
 }
 
 // Close implements codec.Writer.
@@ -199,6 +221,9 @@ func (r *Recording) Close() error {
 	r.wait(0)
 	if err != nil {
 		r.failures = append([]error{err}, r.failures...)
+	}
+	if err := r.listAtLast(); err != nil {
+		r.failures = append(r.failures, err)
 	}
 	if r.closed = errors.Join(r.failures...); len(r.failures) == 1 {
 		r.closed = r.failures[0]

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
@@ -279,4 +281,64 @@ func TestSync(t *testing.T) {
 	}
 	require.NoError(t, file.Complete(true))
 	require.Equal(t, 3, syncs)
+}
+
+// A full disk has no room for the list of files. They are listed when there is room, and deleted all the same.
+func TestListOnAFullDisk(t *testing.T) {
+	full := true
+	var listed []string
+	disk := &disktest.Disk{}
+	r, err := output.NewRecording(disk, output.Format{
+		Open: func(path string, _ output.Part) (output.Part, error) {
+			_, err := disk.Create(path, false)
+			return &fakePart{path: path}, err
+		},
+		Name: func(n int) string { return fmt.Sprint(n) },
+		Listed: func(complete []*codec.Info) error {
+			if full {
+				return fmt.Errorf("write the list: %w", syscall.ENOSPC)
+			}
+			listed = nil
+			for _, info := range complete {
+				listed = append(listed, info.Path)
+			}
+			return nil
+		},
+	}, "0", func(_ codec.FileInfo, err error) { assert.NoError(t, err) })
+	require.NoError(t, err)
+	require.NoError(t, r.Split())
+	require.NoError(t, r.Split())
+	require.NoError(t, r.Sync())
+	require.NoError(t, r.Remove("0"))
+	require.NotContains(t, disk.Files(), "0")
+	require.ErrorIs(t, r.Close(), syscall.ENOSPC, "they are not listed")
+
+	full = false
+	require.NoError(t, r.Remove("1"))
+	require.Equal(t, []string{"2"}, listed)
+}
+
+// What a file has in reserve is for its end: another file of the folder waits until that is written.
+func TestReserveIsForTheEnd(t *testing.T) {
+	disk := &disktest.Disk{}
+	ending, err := output.Create(disk, "a/1", false)
+	require.NoError(t, err)
+	next, err := output.Create(disk, "a/2", false)
+	require.NoError(t, err)
+	elsewhere, err := output.Create(disk, "b/1", false)
+	require.NoError(t, err)
+	ending.Release()
+	written := make(chan error)
+	go func() { written <- next.Append([]byte("x")) }()
+	require.NoError(t, elsewhere.Append([]byte("x")))
+	require.NoError(t, ending.Append([]byte("x")))
+	select {
+	case <-written:
+		require.Fail(t, "it takes the space of the file that ends")
+	case <-time.After(100 * time.Millisecond):
+	}
+	require.NoError(t, ending.Complete(true))
+	require.NoError(t, <-written)
+	require.NoError(t, next.Abandon())
+	require.NoError(t, elsewhere.Abandon())
 }
