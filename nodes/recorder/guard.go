@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -52,6 +53,8 @@ type guard struct {
 	since atomic.Int64 // log time at which low began
 	free  atomic.Int64 // bytes, as last heard
 	left  atomic.Int64 // ns until the reserve is touched, at a rate that holds for some time
+
+	acting sync.Mutex // held while the guard looks at the disk and acts, for what follows
 
 	history              []sight
 	saidSoon, saidLittle bool
@@ -107,6 +110,8 @@ func (g *guard) begin() error {
 
 // check looks at the disk, acts, and returns how long it may be until the next look.
 func (g *guard) check(now time.Time) time.Duration {
+	g.acting.Lock()
+	defer g.acting.Unlock()
 	free, total, err := g.disk.space(g.path)
 	if err != nil {
 		g.log(bridge.Warn, "%v", err)
@@ -200,13 +205,8 @@ func (g *guard) act(free, least int64) time.Duration {
 	case g.action == actionPause:
 		g.hold()
 	case g.action == actionDelete:
-		path, soon, err := g.remover.removeOldest()
-		if err != nil {
-			g.log(bridge.Error, "delete the oldest file of the recording: %v", err)
-		}
-		if path != "" {
-			g.note(codec.Event{Kind: codec.EventDisk, Time: g.stamp(), Text: "deleted " + path + " for want of space on the disk"})
-			g.log(bridge.Warn, "deleted %s: %v were free on the disk", path, mega(free))
+		deleted, soon := g.deleteOldest(free)
+		if deleted {
 			return guardHurry
 		}
 		if !soon {
@@ -216,6 +216,34 @@ func (g *guard) act(free, least int64) time.Duration {
 		g.stop(g.shortage(free, least))
 	}
 	return guardPace
+}
+
+// deleteOldest deletes the oldest complete file. It returns false when there is none, and whether one will be complete soon.
+func (g *guard) deleteOldest(free int64) (deleted, soon bool) {
+	path, soon, err := g.remover.removeOldest()
+	if err != nil {
+		g.log(bridge.Error, "delete the oldest file of the recording: %v", err)
+	}
+	if path == "" {
+		return false, soon
+	}
+	g.note(codec.Event{Kind: codec.EventDisk, Time: g.stamp(), Text: "deleted " + path + " for want of space on the disk"})
+	g.log(bridge.Warn, "deleted %s: %v were free on the disk", path, mega(free))
+	return true, true
+}
+
+// makeRoom deletes the oldest complete file for the end of the recording, after an error of the disk, and reports whether it did.
+func (g *guard) makeRoom(err error) bool {
+	if g.action != actionDelete || !diskFull(err) {
+		return false
+	}
+	g.acting.Lock()
+	defer g.acting.Unlock()
+	if g.failed {
+		return false
+	}
+	deleted, _ := g.deleteOldest(g.free.Load())
+	return deleted
 }
 
 // hold has nothing written until there is space.

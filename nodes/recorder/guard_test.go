@@ -212,3 +212,21 @@ func TestGuardWaitsFor(t *testing.T) {
 		require.False(t, g.holds())
 	}
 }
+
+// Messages that miss in a file are dropped, and no error of the recording, if it went on in another file as it was to.
+func TestErrorsThatARecordingOutlives(t *testing.T) {
+	first := &codec.MissingError{Path: "first", Err: syscall.ENOSPC}
+	last := &codec.MissingError{Path: "last", Err: syscall.ENOSPC}
+	other := errors.New("complete first: rename")
+	path := "last"
+	for action, goesOn := range map[string]bool{actionDelete: true, actionPause: true, actionStop: false} {
+		g, _ := newTestGuard(t, &space{}, action, "0")
+		s := &session{guard: g, sink: &sink{}}
+		s.sink.path.Store(&path)
+		require.NoError(t, s.final(nil))
+		require.Equal(t, goesOn, s.final(first) == nil)
+		require.Equal(t, goesOn, s.final(errors.Join(first, first)) == nil)
+		require.ErrorIs(t, s.final(last), last)
+		require.ErrorIs(t, s.final(errors.Join(first, other)), other)
+	}
+}

@@ -182,9 +182,25 @@ func (s *session) close() error {
 		if s.err == nil && s.recorder.options.Sync != syncNone {
 			s.finish(w.Sync()) // Close then keeps to it
 		}
-		s.finish(w.Close())
+		s.finish(s.final(w.Close()))
 	}
 	return s.err
+}
+
+// final returns the part of an error of Close that ends the recording. It leaves out that messages of earlier files are missing, if the
+// recording was to go on after that: they are counted as dropped.
+func (s *session) final(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var list []error
+		for _, e := range joined.Unwrap() {
+			list = append(list, s.final(e))
+		}
+		return errors.Join(list...)
+	}
+	if missing, ok := err.(*codec.MissingError); ok && missing.Path != s.sink.file() && s.guard.waits(err) {
+		return nil
+	}
+	return err
 }
 
 // finish notes an error at the end.

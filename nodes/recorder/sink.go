@@ -157,6 +157,9 @@ func (s *sink) run(stop <-chan struct{}) error {
 		if s.round(stopping) {
 			next = at
 		}
+		for stopping && s.makeRoom() {
+			s.round(true)
+		}
 		if s.broken != nil && (stopping || !s.waits()) {
 			return s.broken
 		}
@@ -187,13 +190,22 @@ func (s *sink) round(stopping bool) (more bool) {
 		s.answer(s.split(s.part.end, s.request.until+1))
 	}
 	s.record(s.desk.happened())
-	if stopping {
+	if stopping && s.broken == nil {
 		s.record(s.desk.ended(s.part.start, s.part.end, true))
 	}
-	if s.always && s.written > before {
-		s.fault(s.writer.Sync())
+	if s.broken == nil && (s.always && s.written > before || stopping && s.guard != nil && s.guard.action == actionDelete) {
+		s.fault(s.writer.Sync()) // while files can be deleted to make room
 	}
 	return more
+}
+
+// makeRoom makes room for the end of the recording where the disk is full, and reports whether it could.
+func (s *sink) makeRoom() bool {
+	if s.broken == nil || s.guard == nil || !s.guard.waits(s.broken) {
+		return false
+	}
+	_ = s.writer.Sync() // the files before are complete when it returns
+	return s.guard.makeRoom(s.broken)
 }
 
 // ready says whether the disk takes what there is to write. After an error of the disk another file is needed for that.

@@ -448,3 +448,47 @@ func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 		require.Equal(t, "/a 9999", w.written()[len(w.written())-1], "the newest are kept")
 	})
 }
+
+// At the end of a recording, too, the oldest files are deleted when the disk is full.
+func TestSinkMakesRoomForTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		action  string
+		older   []string
+		err     error
+		want    error
+		deleted []string
+	}{
+		"delete-oldest":             {actionDelete, []string{"a", "b", "c"}, syscall.ENOSPC, nil, []string{"a", "b"}},
+		"not enough older files":    {actionDelete, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, []string{"a"}},
+		"not for want of space":     {actionDelete, []string{"a"}, syscall.EIO, syscall.EIO, nil},
+		"pause deletes nothing":     {actionPause, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
+		"stop does not delete them": {actionStop, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			b := newBacklog(1 << 20)
+			m := &memory{fail: c.err, stuck: c.err}
+			s := newSink(b, m, &clerk{})
+			s.guard, _ = newTestGuard(t, &space{total: 1e9}, c.action, "0")
+			var deleted []string
+			older := newFiles(0, func(path string) error {
+				if deleted = append(deleted, path); len(deleted) == 2 {
+					m.stuck = nil
+				}
+				return nil
+			})
+			for _, path := range c.older {
+				older.begun()
+				older.completed(path)
+			}
+			s.guard.remover = older
+			feed(newTestStream("/n", b), time.Now().UnixNano())
+			stop := make(chan struct{})
+			close(stop)
+			require.ErrorIs(t, s.run(stop), c.want)
+			require.Equal(t, c.deleted, deleted)
+			if c.want == nil {
+				require.Len(t, m.written(), 1)
+			}
+		})
+	}
+}

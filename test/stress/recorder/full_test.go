@@ -3,11 +3,14 @@ package recorder
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/test/internal/process"
 )
 
 // TestFullDisk fills a disk, up to min_space and to the last byte. Files are valid, and the counts add up.
@@ -81,6 +84,40 @@ func fill(g *graph, storage, action, reserve string) {
 	}
 	if action != "stop" {
 		require.Equal(t, sent, b.whole.Received)
+	}
+}
+
+// TestFullDiskToTheEnd interrupts recorders of which only the oldest files make room, also for the end.
+func TestFullDiskToTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, storage := range storages {
+		t.Run(storage, func(t *testing.T) {
+			t.Parallel()
+			g := newGraph(t)
+			mountSmall(t, g.path("small"), "16m")
+			recorder := g.start("recorder", "/imu", "/camera", "-o", "small/drive", "-s", storage, "--low-space-action", "delete-oldest",
+				"--min-space", "0", "--max-bag-size", "1MB", "--chunk-size", "128KiB", "--queue-size", "6MiB")
+			source := g.publish(load{camera, time.Hour})
+			source.begun()
+			await(t, func() bool { return strings.Count(recorder.Output(), "deleted ") >= 10 })
+			sent := sum(source.finish().Sent)
+			printed := recorder.Interrupt()
+			r := g.recording(storage, "small/drive")
+			require.Equal(t, len(r.parts), r.finished(), printed)
+			c, b := r.read(cameraPublishers), r.books()
+			require.Equal(t, sent, b.whole.Received)
+			require.Equal(t, b.whole.Received, b.whole.Written+b.whole.Dropped)
+			require.Positive(t, c.total())
+			require.Less(t, uint64(c.total()), b.whole.Written)
+		})
+	}
+}
+
+// await waits until a condition holds.
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	for began := time.Now(); !condition(); time.Sleep(10 * time.Millisecond) {
+		require.Less(t, time.Since(began), process.Patience)
 	}
 }
 
