@@ -90,6 +90,7 @@ func TestControl(t *testing.T) {
 					return len(list) > 0 && numberOf(list[len(list)-1]) > now
 				})
 			}
+			pass() // the recorder may take the first request before the first message, and the first file would be empty
 			const splits = 12
 			var from, until uint32 // sent before and after the pause
 			for i := range splits {
