@@ -150,8 +150,9 @@ func (g *guard) observe(now time.Time, free int64) {
 	}
 }
 
-// predict returns when no more than least bytes will be free: left, if the average rate of the history goes on; and steady, for people,
-// which does not take a burst for a rate: each third of the history must show the rate, and the history must be long enough.
+// predict returns when no more than least bytes will be free: left, if the average rate of the history goes on; and
+// steady, for people, which does not take a burst for a rate: each third of the history must show the rate, and the
+// history must be long enough.
 func (g *guard) predict(least int64) (left, steady time.Duration) {
 	first, last := g.history[0], g.history[len(g.history)-1]
 	span := last.at.Sub(first.at)
@@ -186,7 +187,8 @@ func (s sight) until(later sight, bytes int64) time.Duration {
 func (g *guard) warn(left, steady time.Duration, free, least int64) {
 	if soon := steady < soonFull; soon && !g.saidSoon {
 		g.saidSoon = true
-		g.log(bridge.Warn, "the disk is full in %v, if it goes on like this: %v are free; then: %s", brief(int64(steady)), mega(free), g.action)
+		g.log(bridge.Warn, "the disk is full in %v, if it goes on like this: %v are free; then: %s",
+			brief(int64(steady)), mega(free), g.action)
 	} else if left > 2*soonFull {
 		g.saidSoon = false
 	}
@@ -218,7 +220,8 @@ func (g *guard) act(free, least int64) time.Duration {
 	return guardPace
 }
 
-// deleteOldest deletes the oldest complete file. It returns false when there is none, and whether one will be complete soon.
+// deleteOldest deletes the oldest complete file. It returns false when there is none, and whether one will be
+// complete soon.
 func (g *guard) deleteOldest(free int64) (deleted, soon bool) {
 	path, soon, err := g.remover.removeOldest()
 	if err != nil {
@@ -227,12 +230,14 @@ func (g *guard) deleteOldest(free int64) (deleted, soon bool) {
 	if path == "" {
 		return false, soon
 	}
-	g.note(codec.Event{Kind: codec.EventDisk, Time: g.stamp(), Text: "deleted " + path + " for want of space on the disk"})
+	text := "deleted " + path + " for want of space on the disk"
+	g.note(codec.Event{Kind: codec.EventDisk, Time: g.stamp(), Text: text})
 	g.log(bridge.Warn, "deleted %s: %v were free on the disk", path, mega(free))
 	return true, true
 }
 
-// makeRoom deletes the oldest complete file for the end of the recording, after an error of the disk, and reports whether it did.
+// makeRoom deletes the oldest complete file for the end of the recording, after an error of the disk, and reports
+// whether it did.
 func (g *guard) makeRoom(err error) bool {
 	if g.action != actionDelete || !diskFull(err) {
 		return false

@@ -119,7 +119,8 @@ func (r *recorder) awaitTime(ctx context.Context) error {
 // newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
 func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.Line) (*recorder, error) {
 	r := &recorder{
-		options: o, selection: chosen, node: node, line: line, out: line.Above(os.Stdout), name: recordingName(&o, time.Now()), library: msgs.Library(o.DefinitionPaths...),
+		options: o, selection: chosen, node: node, line: line, out: line.Above(os.Stdout),
+		name: recordingName(&o, time.Now()), library: msgs.Library(o.DefinitionPaths...),
 		lookAgain: make(chan struct{}, 1), discovery: !o.NoDiscovery, disk: system{},
 		streams: map[streamKey]*recording{}, unfit: names{}, warned: map[string]bool{},
 		definitions: definitions{node: node, fetched: map[string]*definition{}},

@@ -187,8 +187,8 @@ func (s *session) close() error {
 	return s.err
 }
 
-// final returns the part of an error of Close that ends the recording. It leaves out that messages of earlier files are missing, if the
-// recording was to go on after that: they are counted as dropped.
+// final returns the part of an error of Close that ends the recording. It leaves out that messages of earlier files
+// are missing, if the recording was to go on after that: they are counted as dropped.
 func (s *session) final(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var list []error

@@ -193,7 +193,8 @@ func (s *sink) round(stopping bool) (more bool) {
 	if stopping && s.broken == nil {
 		s.record(s.desk.ended(s.part.start, s.part.end, true))
 	}
-	if s.broken == nil && (s.always && s.written > before || stopping && s.guard != nil && s.guard.action == actionDelete) {
+	deletes := s.guard != nil && s.guard.action == actionDelete
+	if s.broken == nil && (s.always && s.written > before || stopping && deletes) {
 		s.fault(s.writer.Sync()) // while files can be deleted to make room
 	}
 	return more

@@ -90,7 +90,8 @@ func TestControl(t *testing.T) {
 					return len(list) > 0 && numberOf(list[len(list)-1]) > now
 				})
 			}
-			pass() // the recorder may take the first request before the first message, and the first file would be empty
+			// The recorder may take the first request before the first message: then the first file would be empty.
+			pass()
 			const splits = 12
 			var from, until uint32 // sent before and after the pause
 			for i := range splits {

@@ -69,7 +69,8 @@ func TestRecorderOnATerminal(t *testing.T) {
 	_, err := io.WriteString(keys, "\x03") // Ctrl-C
 	require.NoError(t, err)
 	out := recorder.Wait(0)
-	require.Contains(t, out, "\r\x1b[Krecorded drive.record.00000: ", "the final line takes the place of the status line, and of ^C")
+	require.Contains(t, out, "\r\x1b[Krecorded drive.record.00000: ",
+		"the final line takes the place of the status line, and of ^C")
 	require.Contains(t, out, "\r\x1b[K[", "a log line takes the place of the status line")
 	for line := range strings.SplitSeq(out, "\r") {
 		if strings.HasPrefix(line, "[RECORDING]") {

@@ -18,8 +18,9 @@ const leastReserve = 64 << 10
 // the processor time for 16 MiB.
 const atOnce = 1 << 20
 
-// finishing has a lock for each folder, a *sync.RWMutex. A file that uses up what was its reserve holds it for writing, so that another
-// file of the folder does not take that space from it; other files hold it for reading while they write.
+// finishing has a lock for each folder, a *sync.RWMutex. A file that uses up what was its reserve holds it for
+// writing, so that another file of the folder does not take that space from it; other files hold it for reading while
+// they write.
 var finishing sync.Map
 
 // File is a file of a recording while it is written. It has codec.ActiveSuffix behind its name until it is complete, and some of
@@ -122,8 +123,8 @@ func (f *File) Reserve(n int64) error {
 	return nil
 }
 
-// Release frees the reserve for what is still to be written. Until that is done, which Complete, Abandon and Settle say, other files
-// of the folder wait with what they write.
+// Release frees the reserve for what is still to be written. Until that is done, which Complete, Abandon and Settle
+// say, other files of the folder wait with what they write.
 func (f *File) Release() {
 	if !f.released && f.handle != nil {
 		f.space.Lock()

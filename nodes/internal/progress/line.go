@@ -11,12 +11,12 @@ import (
 	"golang.org/x/term"
 )
 
-// Line is a line at the bottom of a terminal that says how a process goes, and is written over; it may have a table above. What
-// else goes to the terminal is written with Write, or to the writer that Above returns. Its methods may be called from several
-// goroutines at once.
+// Line is a line at the bottom of a terminal that says how a process goes, and is written over; it may have a table
+// above. What else goes to the terminal is written with Write, or to the writer that Above returns. Its methods may
+// be called from several goroutines at once.
 //
-// When someone presses Ctrl-C, the terminal discards output that it has not shown yet and prints ^C where the cursor is. So after
-// the first drawing Line never assumes that the terminal's last line is empty.
+// When someone presses Ctrl-C, the terminal discards output that it has not shown yet and prints ^C where the cursor
+// is. So after the first drawing Line never assumes that the terminal's last line is empty.
 type Line struct {
 	file *os.File
 

@@ -17,8 +17,8 @@ type Table struct {
 // leftAlone are the rows of a terminal in which a table is not drawn, so that log lines can be read.
 const leftAlone = 4
 
-// echo is what a terminal prints behind the line when someone presses Ctrl-C. It must not wrap, or the next terminal line would be
-// cleared in place of this one.
+// echo is what a terminal prints behind the line when someone presses Ctrl-C. It must not wrap, or the next terminal
+// line would be cleared in place of this one.
 const echo = "^C"
 
 // lines returns the table for a terminal of that size.

@@ -81,8 +81,8 @@ func TestTableIsDrawnInPlace(t *testing.T) {
 	}, ""), out.String())
 }
 
-// When someone presses Ctrl-C, the terminal discards what it has not shown yet, such as a log line and the escape sequence before it,
-// and prints ^C. The status line and ^C must go nevertheless.
+// When someone presses Ctrl-C, the terminal discards what it has not shown yet, such as a log line and the escape
+// sequence before it, and prints ^C. The status line and ^C must go nevertheless.
 func TestLineIsClearedAfterCtrlC(t *testing.T) {
 	for name, finish := range map[string]func(*Line, io.Writer){
 		"Clear":          func(l *Line, _ io.Writer) { l.Clear() },

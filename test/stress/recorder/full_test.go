@@ -95,7 +95,8 @@ func TestFullDiskToTheEnd(t *testing.T) {
 			t.Parallel()
 			g := newGraph(t)
 			mountSmall(t, g.path("small"), "16m")
-			recorder := g.start("recorder", "/imu", "/camera", "-o", "small/drive", "-s", storage, "--low-space-action", "delete-oldest",
+			recorder := g.start("recorder", "/imu", "/camera", "-o", "small/drive", "-s", storage,
+				"--low-space-action", "delete-oldest",
 				"--min-space", "0", "--max-bag-size", "1MB", "--chunk-size", "128KiB", "--queue-size", "6MiB")
 			source := g.publish(load{camera, time.Hour})
 			source.begun()
