@@ -19,11 +19,13 @@ import (
 // readerPatience is how long after a request its sender's reader may be discovered.
 const readerPatience = 5 * time.Second
 
-// replyBurst is how many replies are sent before acknowledgements are waited for, fewer than replyQoS keeps; and
-// replyPatience how long, so that clients that are stuck hold up the others little.
+// A reply that newer ones have pushed out of the history, and that a client has not received, is lost. So after replyBurst replies, fewer
+// than replyQoS keeps, a service waits for acknowledgements: for replyPatience, as clients may be late on a busy machine. If some are
+// missing even then, a client is stuck. Until it is gone or goes on, it holds up the others only for stuckPatience each time.
 const (
 	replyBurst    = 8
-	replyPatience = 100 * time.Millisecond
+	replyPatience = 5 * time.Second
+	stuckPatience = 100 * time.Millisecond
 )
 
 // service implements bridge.Service.
@@ -33,7 +35,8 @@ type service struct {
 	answer func(context.Context, []byte) ([]byte, error)
 
 	replying sync.Mutex
-	replies  int // since acknowledgements were waited for
+	replies  int  // since acknowledgements were waited for
+	stuck    bool // some of them did not come
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -118,7 +121,11 @@ func (s *service) reply(c caller, response []byte) error {
 	s.replying.Lock()
 	defer s.replying.Unlock()
 	if s.replies++; s.replies > replyBurst {
-		C.dds_wait_for_acks(s.writer.entity, C.dds_duration_t(replyPatience))
+		patience := replyPatience
+		if s.stuck {
+			patience = stuckPatience
+		}
+		s.stuck = C.dds_wait_for_acks(s.writer.entity, C.dds_duration_t(patience)) == C.DDS_RETCODE_TIMEOUT
 		s.replies = 1
 	}
 	if c.fastDDS {

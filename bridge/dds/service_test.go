@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,10 +43,10 @@ func serverRole() error {
 	return nil
 }
 
-// clientRole calls a service COUNT times at once.
+// clientRole calls a service COUNT times at once, with SIZE bytes each.
 func clientRole() error {
-	var count int
-	if _, err := fmt.Sscan(os.Getenv("COUNT"), &count); err != nil {
+	var count, size int
+	if _, err := fmt.Sscan(os.Getenv("COUNT")+" "+os.Getenv("SIZE"), &count, &size); err != nil {
 		return err
 	}
 	n, err := Open(bridge.Options{Name: "other", Namespace: "/test", Domain: -1})
@@ -58,7 +59,7 @@ func clientRole() error {
 	results := make(chan error)
 	for i := range count {
 		go func() {
-			request := bridgetest.Pattern(20, i)
+			request := bridgetest.Pattern(size, i)
 			response, err := n.Call(ctx, "echo", echoType, request)
 			if err == nil && string(response) != string(request) {
 				err = fmt.Errorf("call %d: %x was answered with %x", i, request, response)
@@ -94,10 +95,31 @@ func TestServeOtherProcess(t *testing.T) {
 		return echo(ctx, request)
 	})
 	require.NoError(t, err)
-	require.NoError(t, bridgetest.Start(t, "client", "COUNT=100").Stop())
+	require.NoError(t, bridgetest.Start(t, "client", "COUNT=100", "SIZE=20").Stop())
 	require.Equal(t, int32(100), calls.Load())
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
+}
+
+// TestRepliesWaitForALateClient stops a client for a while, as a busy machine may, while its calls are answered. Of the replies more
+// are on the way than its socket holds. It gets all of them.
+func TestRepliesWaitForALateClient(t *testing.T) {
+	n := newNode(t, "callee")
+	const count, size = 100, 400_000
+	started := make(chan *os.Process, 1)
+	var calls atomic.Int32
+	_, err := n.Serve("echo", echoType, func(ctx context.Context, request []byte) ([]byte, error) {
+		if calls.Add(1) == count/2 {
+			client := <-started
+			_ = client.Signal(syscall.SIGSTOP)
+			time.AfterFunc(time.Second, func() { _ = client.Signal(syscall.SIGCONT) })
+		}
+		return echo(ctx, request)
+	})
+	require.NoError(t, err)
+	client := bridgetest.Start(t, "client", fmt.Sprint("COUNT=", count), fmt.Sprint("SIZE=", size))
+	started <- client.Process
+	require.NoError(t, client.Stop())
 }
 
 // topicOf returns a topic of the graph, as soon as it satisfies a condition.
