@@ -388,7 +388,8 @@ func TestCheckFile(t *testing.T) {
 // TestMain is also the executable that TestProcess runs.
 func TestMain(m *testing.M) {
 	if os.Getenv("CONFIG_TEST_MAIN") == "" {
-		if signal.Ignored(os.Interrupt) { // as by a shell that runs the tests in the background; the executable must not ignore it
+		// A shell that runs the tests in the background has them ignore SIGINT. The executable must not.
+		if signal.Ignored(os.Interrupt) {
 			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 		}
 		os.Exit(m.Run())

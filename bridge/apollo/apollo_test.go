@@ -31,7 +31,9 @@ import (
 )
 
 // first opens a real recording as one of ROS 2 messages, and returns the first of each topic and how many there are.
-func first(t *testing.T, name string) (messages map[string]*codec.Message, counts map[string]int, losses []bridge.Loss, left []error) {
+func first(t *testing.T, name string) (
+	messages map[string]*codec.Message, counts map[string]int, losses []bridge.Loss, left []error,
+) {
 	t.Helper()
 	source, err := codec.Open(samples.Path(t, "apollo/"+name))
 	require.NoError(t, err)

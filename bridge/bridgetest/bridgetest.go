@@ -118,8 +118,8 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-// eventually waits until a condition holds. The condition runs in the goroutine of the test, so that it may use require;
-// that of require.Eventually may not.
+// eventually waits until a condition holds. The condition runs in the goroutine of the test, so that it may use
+// require; that of require.Eventually may not.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for began := time.Now(); !condition(); time.Sleep(5 * time.Millisecond) {

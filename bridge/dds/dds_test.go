@@ -48,8 +48,8 @@ func TestMain(m *testing.M) {
 // gone.
 const patientPeers = "<Discovery><LeaseDuration>3600s</LeaseDuration></Discovery>"
 
-// await waits until a condition holds. The condition runs in the goroutine of the test, so that it may use require; that
-// of require.Eventually may not.
+// await waits until a condition holds. The condition runs in the goroutine of the test, so that it may use require;
+// that of require.Eventually may not.
 func await(t *testing.T, condition func() bool) {
 	t.Helper()
 	for began := time.Now(); !condition(); time.Sleep(time.Millisecond) {

@@ -19,9 +19,10 @@ import (
 // readerPatience is how long after a request its sender's reader may be discovered.
 const readerPatience = 5 * time.Second
 
-// A reply that newer ones have pushed out of the history, and that a client has not received, is lost. So after replyBurst replies, fewer
-// than replyQoS keeps, a service waits for acknowledgements: for replyPatience, as clients may be late on a busy machine. If some are
-// missing even then, a client is stuck. Until it is gone or goes on, it holds up the others only for stuckPatience each time.
+// A reply that newer ones have pushed out of the history, and that a client has not received, is lost. So after
+// replyBurst replies, fewer than replyQoS keeps, a service waits for acknowledgements: for replyPatience, as clients
+// may be late on a busy machine. If some are missing even then, a client is stuck. Until it is gone or goes on, it
+// holds up the others only for stuckPatience each time.
 const (
 	replyBurst    = 8
 	replyPatience = 5 * time.Second
@@ -138,8 +139,8 @@ func (s *service) reply(c caller, response []byte) error {
 	return s.writer.write(data, -1)
 }
 
-// awaited waits until the caller's reader, which may be discovered later than its writer, can receive a reply. It returns
-// false if the caller is gone.
+// awaited waits until the caller's reader, which may be discovered later than its writer, can receive a reply. It
+// returns false if the caller is gone.
 func (s *service) awaited(c caller) bool {
 	key := C.CString("clientid")
 	defer C.free(unsafe.Pointer(key))

@@ -101,8 +101,8 @@ func TestServeOtherProcess(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestRepliesWaitForALateClient stops a client for a while, as a busy machine may, while its calls are answered. Of the replies more
-// are on the way than its socket holds. It gets all of them.
+// TestRepliesWaitForALateClient stops a client for a while, as a busy machine may, while its calls are answered. Of the
+// replies more are on the way than its socket holds. It gets all of them.
 func TestRepliesWaitForALateClient(t *testing.T) {
 	n := newNode(t, "callee")
 	const count, size = 100, 400_000

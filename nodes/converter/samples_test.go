@@ -91,7 +91,8 @@ func TestThereAndBack(t *testing.T) {
 
 func TestSegmentsBecomeOne(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.mcap")
-	stdout, _, err := run(t, samples.Path(t, "apollo/seg_emptytail.record.00000"), samples.Path(t, "apollo/seg_emptytail.record.00001"), out)
+	tail := "apollo/seg_emptytail.record.0000"
+	stdout, _, err := run(t, samples.Path(t, tail+"0"), samples.Path(t, tail+"1"), out)
 	require.NoError(t, err)
 	require.Contains(t, stdout, ": 202 messages, ")
 }

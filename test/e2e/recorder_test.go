@@ -250,7 +250,8 @@ func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 			time.Sleep(2 * time.Millisecond)
 		}
 		require.NoError(t, weak.Publish(last))
-		return first.Subscribers() == 1 && slices.ContainsFunc(soFar(t, path)["/first"], func(data []byte) bool { return bytes.Equal(data, last) })
+		isLast := func(data []byte) bool { return bytes.Equal(data, last) }
+		return first.Subscribers() == 1 && slices.ContainsFunc(soFar(t, path)["/first"], isLast)
 	})
 	out := recorder.Interrupt()
 	all := messages(t, path)

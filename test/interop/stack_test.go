@@ -51,7 +51,7 @@ func installed() bool { return find("lib/tapedeck/recorder") != "" }
 // TestInstalled is skipped in place of all tests that need ROS 2 where there is none.
 func TestInstalled(t *testing.T) {
 	if !installed() {
-		t.Skip("no test of this package but TestTable runs: tapedeck is not installed in a sourced ROS 2 workspace; test/ros2 runs them")
+		t.Skip("nothing here but TestTable runs: tapedeck is not installed in a sourced ROS 2 workspace; see test/ros2")
 	}
 	require.Contains(t, version(), "tapedeck ")
 }

@@ -1,4 +1,5 @@
-// Stress runs the tests of packages many times on a machine that is busy with something else, and prints which of them failed how often:
+// Stress runs the tests of packages many times on a machine that is busy with something else, and prints which of them
+// failed how often:
 //
 //	stress [flags] packages
 //
@@ -29,14 +30,15 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 5, "how often each test runs")
-	at := flag.Int("p", 2*runtime.NumCPU(), "packages tested at once")
+	at := flag.Int("p", 4*runtime.NumCPU(), "packages tested at once")
 	load := flag.Int("load", 2*runtime.NumCPU(), "processes that do nothing but take processor time")
 	run := flag.String("run", "", "only tests that match, as for go test")
 	out := flag.String("out", "build/stress", "folder for what failing packages print")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s := &stress{ctx: ctx, out: *out, args: []string{"-test.v=test2json", "-test.timeout=30m", "-test.run=" + *run}, results: map[test]*result{}}
+	args := []string{"-test.v=test2json", "-test.timeout=30m", "-test.run=" + *run}
+	s := &stress{ctx: ctx, out: *out, args: args, results: map[test]*result{}}
 	if err := s.run(flag.Args(), *rounds, *at, *load); err != nil {
 		fmt.Fprintln(os.Stderr, "stress:", err)
 		os.Exit(1)
@@ -86,13 +88,14 @@ func (s *stress) run(patterns []string, rounds, at, load int) error {
 			_ = busy.Wait()
 		}()
 	}
-	fmt.Printf("%d packages, %d at once, beside %d busy processes on %d processors\n", len(packages), at, load, runtime.NumCPU())
+	fmt.Printf("%d packages, %d at once, beside %d busy processes on %d processors\n",
+		len(packages), at, load, runtime.NumCPU())
 	for round := 1; round <= rounds && s.ctx.Err() == nil; round++ {
 		began, before := time.Now(), s.failures()
 		s.round(packages, round, at)
 		average, _ := os.ReadFile("/proc/loadavg")
-		fmt.Printf("round %d: %v, %d failures, load average %s\n", round, time.Since(began).Round(time.Second), s.failures()-before,
-			strings.Join(strings.Fields(string(average))[:3], " "))
+		fmt.Printf("round %d: %v, %d failures, load average %s\n",
+			round, time.Since(began).Round(time.Second), s.failures()-before, strings.Fields(string(average))[0])
 	}
 	s.print()
 	if failures := s.failures(); failures > 0 {

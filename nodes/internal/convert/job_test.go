@@ -545,7 +545,7 @@ func TestLogOfMessages(t *testing.T) {
 
 // Logs of several recordings are not one log, but those of one are.
 func TestSeveralLogs(t *testing.T) {
-	a, b := generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log"), generate.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
+	a, b := generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log"), generate.Path(t, generate.CARLALog)
 	folder := t.TempDir()
 	_, err := run(t, DefaultOptions(), filepath.Join(folder, "ab.log"), a, b)
 	require.ErrorContains(t, err, "write them to logs of their own")

@@ -29,7 +29,8 @@ func main() {
 	seeks := flag.Int("seeks", 200, "how often to seek")
 	folder := flag.String("folder", "", "where to write the recordings; by default a temporary folder")
 	kinds := flag.String("kinds", "record,mcap,mcap-lz4,mcap-zstd,db3", "what to measure; db3 is SQLite as rosbag2 writes it")
-	modules := flag.String("peer", "", "folder in which test/peers/mcap/package.json is installed: @mcap/core seeks in MCAP files, too")
+	modules := flag.String("peer", "",
+		"folder in which test/peers/mcap/package.json is installed: @mcap/core seeks in MCAP files, too")
 	payload := flag.Int("payload", 0, "bytes of each message; 0 is a mix of 200 B, 2 kB and 1 MB")
 	flag.Parse()
 	if err := bench(*folder, strings.Split(*kinds, ","), *gigabytes*1e9, *seeks, *payload, *modules); err != nil {

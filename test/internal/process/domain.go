@@ -10,11 +10,12 @@ import (
 
 var domains atomic.Int32
 
-// Isolate gives this process, and those that it starts, ROS graphs of their own on the loopback interface, whatever else
-// runs on this machine and whatever ROS 2 is sourced. It is for TestMain.
+// Isolate gives this process, and those that it starts, ROS graphs of their own on the loopback interface, whatever
+// else runs on this machine and whatever ROS 2 is sourced. It is for TestMain.
 func Isolate() {
-	// Domains are few: nodes of other tests may be in the same ones, but do not have the same tag. Process ids repeat in
-	// containers, which may share the network. A process that is not scheduled for a while must not be taken for dead.
+	// Domains are few: nodes of other tests may be in the same ones, but do not have the same tag. Process ids repeat
+	// in containers, which may share the network. A process that is not scheduled for a while must not be taken for
+	// dead.
 	tag := fmt.Sprintf("tapedeck-%d-%08x", os.Getpid(), rand.Uint32())
 	config := "<Discovery><Tag>" + tag + "</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>"
 	for name, value := range map[string]string{

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// Main is for TestMain: it builds executables, named as their folders in nodes are ("..." is all), runs the tests and returns their
-// exit code. bin is set to the folder of the executables, which is gone afterwards; without names it may be nil.
+// Main is for TestMain: it builds executables, named as their folders in nodes are ("..." is all), runs the tests and
+// returns their exit code. bin is set to the folder of the executables, which is gone afterwards; without names it may
+// be nil.
 //
 // All processes that the tests start end with this one, however it ends. One that the tests leave running is an error.
 func Main(m *testing.M, bin *string, names ...string) int {
@@ -25,7 +26,8 @@ func Main(m *testing.M, bin *string, names ...string) int {
 }
 
 func run(m *testing.M, bin *string, names []string) (code int, err error) {
-	if signal.Ignored(os.Interrupt) { // as by a shell that runs the tests in the background; a program started here must not ignore it
+	// A shell that runs the tests in the background has them ignore SIGINT. What they start must not.
+	if signal.Ignored(os.Interrupt) {
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	if len(names) > 0 {
@@ -42,8 +44,8 @@ func run(m *testing.M, bin *string, names []string) (code int, err error) {
 	return code, offspring.ended()
 }
 
-// build builds executables and returns a new folder with them. What is up to date in build/test-bin, which all tests share, is not
-// linked anew.
+// build builds executables and returns a new folder with them. What is up to date in build/test-bin, which all tests
+// share, is not linked anew.
 func build(names []string) (dir string, err error) {
 	shared := filepath.Join(Root(), "build", "test-bin")
 	if err := os.MkdirAll(shared, 0o755); err != nil {

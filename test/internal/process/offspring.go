@@ -15,8 +15,8 @@ import (
 // mark is the environment variable by which the processes that tests start, and those that these start, are known.
 const mark = "TAPEDECK_TEST_RUN"
 
-// reaper is a shell script. When its standard input ends, it kills all processes that have its argument in their environment. Bash is
-// not needed: grep of Debian reads what is separated by NUL.
+// reaper is a shell script. When its standard input ends, it kills all processes that have its argument in their
+// environment. Bash is not needed: grep of Debian reads what is separated by NUL.
 const reaper = `cat
 for round in 1 2 3 4 5; do
 	for found in $(grep -lzxF -e "$1" /proc/[0-9]*/environ 2>/dev/null); do
@@ -49,7 +49,8 @@ func watch() (*offspring, error) {
 	return o, os.Setenv(name, value)
 }
 
-// ended has all processes killed that are still there. It waits for those that are about to end, and returns an error that names the others.
+// ended has all processes killed that are still there. It waits for those that are about to end, and returns an error
+// that names the others.
 func (o *offspring) ended() error {
 	var left []string
 	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {

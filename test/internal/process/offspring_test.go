@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 const role = "PROCESS_TEST_ROLE"
@@ -52,8 +53,7 @@ func TestOffspringEndsWithTheTests(t *testing.T) {
 			require.NoError(t, err)
 			pid, err := strconv.Atoi(strings.TrimSpace(line))
 			require.NoError(t, err)
-			signals := map[string]syscall.Signal{"SIGKILL": syscall.SIGKILL, "SIGQUIT": syscall.SIGQUIT, "SIGINT": syscall.SIGINT}
-			if signal := signals[end]; signal != 0 {
+			if signal := unix.SignalNum(end); signal != 0 {
 				require.NoError(t, cmd.Process.Signal(signal))
 			}
 			require.Error(t, cmd.Wait())

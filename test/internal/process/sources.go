@@ -9,8 +9,9 @@ import (
 
 var looked sync.Once
 
-// LookAtSources looks at the sources of the programs: the go tool keeps the result of tests until something changes that they have looked
-// at. Start does it; tests that run programs otherwise do it themselves. In TestMain it is of no use, which the go tool does not watch.
+// LookAtSources looks at the sources of the programs: the go tool keeps the result of tests until something changes
+// that they have looked at. Start does it; tests that run programs otherwise do it themselves. In TestMain it is of no
+// use, which the go tool does not watch.
 func LookAtSources() {
 	looked.Do(func() {
 		for _, sources := range []string{"bridge", "codec", "config", "msgs", "nodes"} {
@@ -19,7 +20,8 @@ func LookAtSources() {
 	})
 }
 
-// Root returns the folder of go.mod: that of the test, which runs in its package's folder, or the next above that has one.
+// Root returns the folder of go.mod: that of the test, which runs in its package's folder, or the next above that has
+// one.
 func Root() string {
 	dir, err := os.Getwd()
 	for err == nil {
