@@ -14,6 +14,7 @@ type recording struct {
 	qos   codec.QoS // subscribed with
 	ended bool      // nothing is subscribed any more, as the limit is reached
 
+	declared  bool // to the sink
 	expecting bool // a node that can tell the definition of the type
 	fetching  bool // that definition
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tapedeck/bridge"
@@ -112,7 +113,7 @@ func (r *recorder) listenAgain(rec *recording) {
 	if _, calls := bridge.CallsToDDS(c.Topic); !calls || rec.ended || len(rec.current()) > 0 {
 		return
 	}
-	subscription, err := r.node.Subscribe(c.Topic, c.Type, rec.qos, rec.take)
+	subscription, err := r.node.Subscribe(c.Topic, c.Type, rec.qos, r.handler(rec))
 	if err != nil {
 		r.warn("subscribe "+c.Topic, "cannot record %s: %v", c.Topic, err)
 		return
@@ -197,7 +198,7 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 	rec.undefined.Store(rec.channel.Load().Schema.Encoding == "")
 	rec.offered(topic.Publishers, typeName)
 	rec.qos = r.request(topic.Name, offers)
-	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, rec.take)
+	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, r.handler(rec))
 	if err != nil {
 		r.warn("subscribe "+topic.Name, "cannot record %s: %v", topic.Name, err)
 		return false
@@ -208,6 +209,42 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 	r.declare(rec)
 	r.node.Log(bridge.Info, "recording %s [%s]", topic.Name, typeName)
 	return true
+}
+
+// handler returns the handler of a subscription of rec. Where no publisher is known yet, it looks at the graph when the
+// first message comes: a message can be faster than the news of its publisher. It must not lock r.mu, under which
+// subscriptions are closed.
+func (r *recorder) handler(rec *recording) func([]bridge.Sample) {
+	c := rec.channel.Load()
+	if c.QoS != nil {
+		return rec.take
+	}
+	var once sync.Once
+	return func(samples []bridge.Sample) {
+		once.Do(func() {
+			topic := r.topic(c.Topic)
+			rec.offered(topic.Publishers, c.Type)
+			r.meet(rec, &topic, offersOf(&topic, c.Type))
+		})
+		rec.take(samples)
+	}
+}
+
+// meet completes the channel of rec once its publishers are known.
+func (r *recorder) meet(rec *recording, topic *bridge.Topic, offers []codec.QoS) {
+	old := rec.channel.Load()
+	if old.QoS != nil || len(offers) == 0 {
+		return
+	}
+	c := r.channel(topic, old.Type, offers)
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if old = rec.channel.Load(); old.QoS == nil {
+		if c.Schema.Encoding == "" {
+			c.Schema = old.Schema
+		}
+		rec.channel.Store(c)
+	}
 }
 
 // newStream returns a stream as the options want it.
@@ -230,11 +267,15 @@ func (r *recorder) newStream(c *codec.Channel) *stream {
 	return s
 }
 
-// declare has the channel in the file even if no message follows, unless its publishers' QoS or its definition are still to come, or
-// it is not recorded (any more). r.mu is locked.
+// declare has the channel in the file even if no message follows, once its publishers' QoS and its definition are known,
+// unless it is not recorded (any more). r.mu is locked.
 func (r *recorder) declare(rec *recording) {
 	c, sink := rec.channel.Load(), r.session.Load().sink
-	if sink != nil && c.QoS != nil && !rec.undefined.Load() && r.streams[streamKey{c.Topic, c.Type}] == rec {
+	if rec.declared || sink == nil || c.QoS == nil || rec.undefined.Load() {
+		return
+	}
+	if r.streams[streamKey{c.Topic, c.Type}] == rec {
+		rec.declared = true
 		sink.declare(c)
 	}
 }
@@ -285,12 +326,9 @@ func (r *recorder) adapt(rec *recording, topic *bridge.Topic, offers []codec.QoS
 	if len(offers) == 0 || rec.ended || len(rec.current()) != 1 {
 		return
 	}
+	r.meet(rec, topic, offers)
+	r.declare(rec)
 	c := rec.channel.Load()
-	if c.QoS == nil {
-		c = r.channel(topic, c.Type, offers)
-		rec.channel.Store(c)
-		r.declare(rec)
-	}
 	if _, fixed := r.overrides[c.Topic]; fixed {
 		for _, offer := range offers {
 			if ok, reason := bridge.Compatible(offer, rec.qos); !ok {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 )
 
@@ -67,4 +69,41 @@ func TestUnheardTopics(t *testing.T) {
 		d.publish(d.advertise("/loud", codec.DefaultQoS()), 1)
 		require.Equal(t, []string{"/silent: no message came", "/typo: nobody published it"}, d.unheard())
 	})
+}
+
+// unnotified is a node that hears of no change of the graph, as if the news came late.
+type unnotified struct{ bridge.Node }
+
+func (unnotified) Watch(context.Context) <-chan struct{} { return nil }
+
+// A message can be faster than the news of its publisher. Files have the QoS all the same, and latched messages are
+// repeated.
+func TestMessageBeforeItsPublisherIsKnown(t *testing.T) {
+	for _, storage := range []string{storageRecord, storageMCAP} {
+		inBubble(t, storage, func(t *testing.T) {
+			net := &bridgetest.Network{}
+			node, err := net.Open(bridge.Options{Name: "recorder"})
+			require.NoError(t, err)
+			viewer, err := net.Open(bridge.Options{Name: "viewer"})
+			require.NoError(t, err)
+			defer viewer.Close()
+			_, err = viewer.Subscribe("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS(), func([]bridge.Sample) {})
+			require.NoError(t, err)
+			d := newDeckOf(t, net, unnotified{node}, testOptions(storage), "/map")
+			synctest.Wait() // until the type that the viewer has is subscribed to
+			d.publish(d.advertise("/map", bridge.LatchedQoS()), 7)
+			closed, opened, err := d.split()
+			require.NoError(t, err)
+			require.NoError(t, d.end())
+			for _, path := range []string{closed, opened, d.path()} {
+				require.Contains(t, numbers(t, path, "/map"), uint32(7), path)
+				_, info := contents(t, path)
+				for _, topic := range info.Topics {
+					if topic.Channel.Topic == "/map" {
+						require.Equal(t, []codec.QoS{bridge.LatchedQoS()}, topic.Channel.QoS, path)
+					}
+				}
+			}
+		})
+	}
 }
