@@ -500,3 +500,19 @@ func TestEngineIsStoppedBeforeItBegins(t *testing.T) {
 	require.NoError(t, s.engine.run(t.Context()))
 	require.Equal(t, "a@0+30", strings.Join(s.events, " "))
 }
+
+// endingTimer runs its engine to the end when it is woken.
+type endingTimer struct {
+	*script
+	engine *engine
+}
+
+func (e *endingTimer) wake() { require.NoError(e.t, e.engine.run(e.t.Context())) }
+
+func TestEngineEndsWithARequest(t *testing.T) {
+	for range 100 { // as select chooses at random
+		s := newShow(t, record("a@0"), nil)
+		s.timer = &endingTimer{s.script, s.engine}
+		require.True(t, s.do(func() { s.stop() }))
+	}
+}
