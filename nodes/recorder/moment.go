@@ -60,6 +60,9 @@ func newPlans(ctx context.Context, clock *bridge.SimTime) *plans {
 	return &plans{ctx: ctx, clock: clock, pending: map[string]context.CancelFunc{}}
 }
 
+// ended reports whether plans that are made now come to nothing.
+func (p *plans) ended() bool { return p.ctx.Err() != nil }
+
 // set has do called at t, ns since the Unix epoch.
 func (p *plans) set(name string, t int64, do func()) {
 	p.drop(name)

@@ -73,6 +73,10 @@ func (c control) onResume(payload []byte) (msgs.Message, error) {
 	switch {
 	case m.come(c.clock.Now()):
 		c.resume()
+	case c.plans.ended():
+		return &srv.Resume_Response{
+			ReturnCode: srv.Resume_Response_RETURN_CODE_RESUME_FAILED, ErrorString: errEnds.Error(),
+		}, nil
 	case m.mode == byClock:
 		c.plans.set("resume", m.time, c.resume)
 	default:
@@ -145,9 +149,13 @@ func (c control) onRecord(payload []byte) (msgs.Message, error) {
 	}
 	c.plans.drop("record")
 	m, err := newMoment(request.StartTime, byClock)
-	if err == nil && m.come(c.clock.Now()) {
+	switch {
+	case err != nil:
+	case m.come(c.clock.Now()):
 		err = c.start(request.Uri)
-	} else if err == nil {
+	case c.plans.ended():
+		err = errEnds
+	default:
 		c.plans.set("record", m.time, func() {
 			if err := c.start(request.Uri); err != nil {
 				c.node.Log(bridge.Error, "record: %v", err)

@@ -293,3 +293,25 @@ func TestServicesForgetWhatIsOver(t *testing.T) {
 		require.Never(t, func() bool { return !d.isPaused() }, 300*time.Millisecond, 20*time.Millisecond)
 	})
 }
+
+// What is asked for at a time to come is refused once the recorder ends.
+func TestServicesRefusePlansAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		newest(t)
+		o := testOptions("record")
+		o.StartPaused = true
+		d := newDeck(t, o, "/n")
+		d.advertise("/n", codec.DefaultQoS())
+		require.NoError(t, d.end())
+		later := rosTimeOf(time.Now().Add(time.Second))
+		var recorded srv.Record_Response
+		d.ask("record", "Record", &srv.Record_Request{Uri: "second", StartTime: later}, &recorded)
+		require.Equal(t, srv.Record_Response{ReturnCode: 1, ErrorString: errEnds.Error()}, recorded)
+		for mode := range int32(numberOfModes) {
+			var resumed srv.Resume_Response
+			d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: later, ResumeMode: mode}, &resumed)
+			require.Equal(t, srv.Resume_Response_RETURN_CODE_RESUME_FAILED, resumed.ReturnCode)
+			require.Equal(t, errEnds.Error(), resumed.ErrorString)
+		}
+	})
+}

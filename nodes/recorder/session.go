@@ -16,6 +16,9 @@ import (
 // errNotRecording is what is answered to who wants something of a recording when there is none.
 var errNotRecording = errors.New("nothing is being recorded")
 
+// errEnds is returned when the recorder ends, so that what is asked for will not happen.
+var errEnds = errors.New("the recorder ends")
+
 // session is one recording, from its start until it is stopped.
 type session struct {
 	recorder *recorder
@@ -216,7 +219,7 @@ func (r *recorder) start(name string) error {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()
 	if r.over {
-		return errors.New("the recorder ends")
+		return errEnds
 	}
 	if r.recording() {
 		return fmt.Errorf("%s is being recorded", r.path())
