@@ -36,9 +36,10 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 	}
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(path, extension)
+	files := output.NewSeries(s)
 	return output.NewRecording(s, output.Format{
 		Open: func(path string, before output.Part) (output.Part, error) {
-			file, err := output.Create(s, path, o.Overwrite)
+			file, err := files.Create(path, o.Overwrite)
 			if err != nil {
 				return nil, err
 			}
@@ -327,7 +328,7 @@ func (w *writer) Complete(durable bool) error {
 	before, told := w.err, w.told
 	w.err = nil
 	w.lockDisk()
-	w.file.Release()
+	w.file.End()
 	w.disk.Unlock()
 	if w.salvaged && before == nil && w.total.count > 0 {
 		w.setDuration(-1) // as CARLA leaves it

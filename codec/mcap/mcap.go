@@ -56,8 +56,9 @@ func NewRecording(s output.System, path string, name func(n int) string, o codec
 	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
 		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
 	}
+	files := output.NewSeries(s)
 	open := func(path string, before output.Part) (output.Part, error) {
-		file, err := output.Create(s, path, o.Overwrite)
+		file, err := files.Create(path, o.Overwrite)
 		if err != nil {
 			return nil, err
 		}

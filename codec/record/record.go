@@ -170,9 +170,10 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
 	}
 	base := numbered.ReplaceAllString(path, "")
+	files := output.NewSeries(s)
 	return output.NewRecording(s, output.Format{
 		Open: func(path string, before output.Part) (output.Part, error) {
-			file, err := output.Create(s, path, o.Overwrite)
+			file, err := files.Create(path, o.Overwrite)
 			if err != nil {
 				return nil, err
 			}

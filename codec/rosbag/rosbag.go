@@ -62,9 +62,10 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 	}
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")
+	files := output.NewSeries(s)
 	return output.NewRecording(s, output.Format{
 		Open: func(path string, before output.Part) (output.Part, error) {
-			file, err := output.Create(s, path, o.Overwrite)
+			file, err := files.Create(path, o.Overwrite)
 			if err != nil {
 				return nil, err
 			}

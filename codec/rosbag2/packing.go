@@ -51,6 +51,7 @@ func (p *packedMessages) Write(m *codec.Message) error {
 type packedFile struct {
 	output.Part
 	system    output.System
+	files     *output.Series
 	overwrite bool
 	packed    string // path of the compressed file, once it is complete
 	size      int64  // bytes of it
@@ -78,7 +79,7 @@ func (p *packedFile) pack(path string, durable bool) error {
 		return err
 	}
 	defer in.Close()
-	file, err := output.Create(p.system, path+packedSuffix, p.overwrite)
+	file, err := p.files.Create(path+packedSuffix, p.overwrite)
 	if err != nil {
 		return err
 	}

@@ -282,7 +282,7 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 
 // copy writes what can be read of a file to one that is called path, or so with the suffix of a compressed one.
 func (x *reindexer) copy(path string, r codec.Reader, info *codec.Info) (*codec.Info, error) {
-	file, err := output.Create(x.layout.system, path, true)
+	file, err := x.layout.files.Create(path, true)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +291,7 @@ func (x *reindexer) copy(path string, r codec.Reader, info *codec.Info) (*codec.
 		return nil, err
 	}
 	if x.layout.mode == "file" {
-		part = &packedFile{Part: part, system: x.layout.system, overwrite: true}
+		part = &packedFile{Part: part, system: x.layout.system, files: x.layout.files, overwrite: true}
 	}
 	for _, t := range info.Topics {
 		err = cmp.Or(err, part.Declare(t.Channel))

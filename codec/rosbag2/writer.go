@@ -29,6 +29,7 @@ func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
 // layout says how a bag is kept.
 type layout struct {
 	system  output.System
+	files   *output.Series
 	options codec.CreateOptions
 	storage string
 	version int
@@ -37,7 +38,7 @@ type layout struct {
 
 func newLayout(s output.System, o codec.CreateOptions) (*layout, error) {
 	l := &layout{
-		system: s, options: o, storage: cmp.Or(o.Storage, storageMCAP), version: cmp.Or(o.Version, DefaultVersion),
+		system: s, files: output.NewSeries(s), options: o, storage: cmp.Or(o.Storage, storageMCAP), version: cmp.Or(o.Version, DefaultVersion),
 		mode: strings.TrimSuffix(o.CompressionMode, "none"),
 	}
 	switch {
@@ -80,7 +81,7 @@ func (l *layout) open(path string, before output.Part) (output.Part, error) {
 		before = p.inner()
 	}
 	path = strings.TrimSuffix(path, packedSuffix)
-	file, err := output.Create(l.system, path, l.options.Overwrite)
+	file, err := l.files.Create(path, l.options.Overwrite)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (l *layout) open(path string, before output.Part) (output.Part, error) {
 	case err != nil:
 		return nil, err
 	case l.mode == "file":
-		return &packedFile{Part: part, system: l.system, overwrite: l.options.Overwrite}, nil
+		return &packedFile{Part: part, system: l.system, files: l.files, overwrite: l.options.Overwrite}, nil
 	case l.mode == "message":
 		return newPackedMessages(part)
 	}

@@ -172,7 +172,7 @@ func (c *Chunked) finish(durable bool) error {
 	c.err = nil
 	c.flush(false) // after an error of syncing there may be something
 	last := c.err
-	c.File.Release()
+	c.File.End()
 	defer c.File.Settle()
 	c.note(before)
 	c.note(last)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"tapedeck/codec"
 )
@@ -18,25 +19,30 @@ const leastReserve = 64 << 10
 // the processor time for 16 MiB.
 const atOnce = 1 << 20
 
-// finishing has a lock for each folder, a *sync.RWMutex. A file that uses up what was its reserve holds it for
-// writing, so that another file of the folder does not take that space from it; other files hold it for reading while
-// they write.
-var finishing sync.Map
+// Series creates the files of one recording. Only one of them at a time is at its end.
+type Series struct {
+	system System
+
+	// A file that uses up its reserve locks space until its end is written. Its other files lock space for reading
+	// while they write, so that they do not take what it freed. It is locked behind what the layouts lock.
+	space sync.RWMutex
+}
+
+// NewSeries returns a series of files on s.
+func NewSeries(s System) *Series { return &Series{system: s} }
 
 // File is a file of a recording while it is written. It has codec.ActiveSuffix behind its name until it is complete, and some of
 // the disk in reserve, so that it can be completed when the disk is full. Errors are bare: they have neither the path nor what
 // was done. The methods are not for concurrent use, except that Sync may be called beside all others.
 type File struct {
-	system   System
+	series   *Series
 	path     string // of the complete file
 	handle   Handle
 	size     int64
 	reserve  []io.Closer
 	reserved int64 // bytes
-	released bool
-
-	space *sync.RWMutex // the folder's, in finishing
-	holds bool          // space, for writing
+	ending   bool  // what is written may use the reserve
+	holds    bool  // series.space, as the reserve is being used
 
 	dirty atomic.Bool // something was written that may not be on the disk
 
@@ -45,19 +51,23 @@ type File struct {
 	closed  bool
 }
 
-// Create begins the file that is called path once it is complete.
+// Create begins a file that is in no series.
 func Create(s System, path string, overwrite bool) (*File, error) {
-	space, _ := finishing.LoadOrStore(filepath.Dir(path), new(sync.RWMutex))
-	f := &File{system: s, path: path, space: space.(*sync.RWMutex)}
-	err := s.Vacant(path, overwrite)
+	return NewSeries(s).Create(path, overwrite)
+}
+
+// Create begins the file that is called path once it is complete.
+func (s *Series) Create(path string, overwrite bool) (*File, error) {
+	f := &File{series: s, path: path}
+	err := s.system.Vacant(path, overwrite)
 	if err == nil {
 		err = f.Reserve(leastReserve)
 	}
 	if err == nil {
-		f.handle, err = s.Create(path+codec.ActiveSuffix, overwrite)
+		f.handle, err = s.system.Create(path+codec.ActiveSuffix, overwrite)
 	}
 	if err != nil {
-		f.Release()
+		f.free()
 		return nil, fmt.Errorf("create %s: %w", path, codec.Pathless(err))
 	}
 	return f, nil
@@ -98,23 +108,34 @@ func (f *File) WriteAt(b []byte, off int64) error {
 }
 
 func (f *File) write(b []byte, off int64) error {
-	if !f.released {
-		f.space.RLock()
-		defer f.space.RUnlock()
+	err := f.writeShared(b, off)
+	if err != nil && f.ending && len(f.reserve) > 0 && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+		f.series.space.Lock()
+		f.holds = true
+		f.free()
+		err = f.writeShared(b, off)
+	}
+	return err
+}
+
+func (f *File) writeShared(b []byte, off int64) error {
+	if !f.holds {
+		f.series.space.RLock()
+		defer f.series.space.RUnlock()
 	}
 	_, err := f.handle.WriteAt(b, off)
 	return err
 }
 
-// Reserve sees that at least n bytes are in reserve, unless it was released.
+// Reserve sees that at least n bytes are in reserve, unless the file is at its end.
 func (f *File) Reserve(n int64) error {
-	if n <= f.reserved || f.released {
+	if n <= f.reserved || f.ending {
 		return nil
 	}
-	f.space.RLock()
-	defer f.space.RUnlock()
+	f.series.space.RLock()
+	defer f.series.space.RUnlock()
 	n = max(n+n/2, leastReserve) - f.reserved
-	reserve, err := f.system.Reserve(f.path, n)
+	reserve, err := f.series.system.Reserve(f.path, n)
 	if err != nil {
 		return codec.Pathless(err)
 	}
@@ -123,25 +144,25 @@ func (f *File) Reserve(n int64) error {
 	return nil
 }
 
-// Release frees the reserve for what is still to be written. Until that is done, which Complete, Abandon and Settle
-// say, other files of the folder wait with what they write.
-func (f *File) Release() {
-	if !f.released && f.handle != nil {
-		f.space.Lock()
-		f.holds = true
+// End has what is written from now on use the reserve once the disk is full. From then on other files of the series
+// wait with what they write, until Settle, Complete or Abandon is called.
+func (f *File) End() { f.ending = true }
+
+// Settle is called when nothing more is written.
+func (f *File) Settle() {
+	f.free()
+	if f.holds {
+		f.holds = false
+		f.series.space.Unlock()
 	}
+}
+
+// free frees the reserve.
+func (f *File) free() {
 	for _, reserve := range f.reserve {
 		_ = reserve.Close()
 	}
-	f.reserve, f.released = nil, true
-}
-
-// Settle says that nothing more is written.
-func (f *File) Settle() {
-	if f.holds {
-		f.holds = false
-		f.space.Unlock()
-	}
+	f.reserve, f.ending = nil, true
 }
 
 // Sync puts what was written before on the disk. It does nothing when the file is closed.
@@ -156,7 +177,7 @@ func (f *File) Sync() error {
 		return codec.Pathless(err)
 	}
 	if !f.placed {
-		f.system.SyncFolder(filepath.Dir(f.path))
+		f.series.system.SyncFolder(filepath.Dir(f.path))
 		f.placed = true
 	}
 	return nil
@@ -173,17 +194,16 @@ func (f *File) Complete(durable bool) error {
 		err = closeErr
 	}
 	if err == nil {
-		err = codec.Pathless(f.system.Rename(f.path+codec.ActiveSuffix, f.path))
+		err = codec.Pathless(f.series.system.Rename(f.path+codec.ActiveSuffix, f.path))
 	}
 	if err == nil && durable {
-		f.system.SyncFolder(filepath.Dir(f.path))
+		f.series.system.SyncFolder(filepath.Dir(f.path))
 	}
 	return err
 }
 
 // Abandon closes the file as it is.
 func (f *File) Abandon() error {
-	f.Release()
 	f.Settle()
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
@@ -194,5 +214,5 @@ func (f *File) Abandon() error {
 // Discard closes the file and removes it.
 func (f *File) Discard() {
 	_ = f.Abandon()
-	_ = f.system.Remove(f.path + codec.ActiveSuffix)
+	_ = f.series.system.Remove(f.path + codec.ActiveSuffix)
 }

@@ -318,16 +318,30 @@ func TestListOnAFullDisk(t *testing.T) {
 	require.Equal(t, []string{"2"}, listed)
 }
 
-// What a file has in reserve is for its end: another file of the folder waits until that is written.
+// What a file has in reserve is for its end: another file of the recording waits until that is written.
 func TestReserveIsForTheEnd(t *testing.T) {
-	disk := &disktest.Disk{}
-	ending, err := output.Create(disk, "a/1", false)
+	full := false
+	disk := &disktest.Disk{Fail: func(string, int) (int, error) {
+		if full {
+			full = false // as the reserve is free now
+			return 1, syscall.ENOSPC
+		}
+		return 0, nil
+	}}
+	files := output.NewSeries(disk)
+	ending, err := files.Create("a/1", false)
 	require.NoError(t, err)
-	next, err := output.Create(disk, "a/2", false)
+	next, err := files.Create("a/2", false)
 	require.NoError(t, err)
-	elsewhere, err := output.Create(disk, "b/1", false)
+	elsewhere, err := output.NewSeries(disk).Create("a/3", false)
 	require.NoError(t, err)
-	ending.Release()
+	full = true
+	require.ErrorIs(t, ending.Append([]byte("x")), syscall.ENOSPC, "not before the end")
+	ending.End()
+	require.NoError(t, ending.Append([]byte("x")))
+	require.NoError(t, next.Append([]byte("x")), "the disk has room beside the reserve")
+	full = true
+	require.NoError(t, ending.Append([]byte("xx")))
 	written := make(chan error)
 	go func() { written <- next.Append([]byte("x")) }()
 	require.NoError(t, elsewhere.Append([]byte("x")))
