@@ -23,6 +23,7 @@ type player struct {
 	line       *progress.Line
 	source     *source
 	publishers publishers
+	screen     *screen
 	alarm      *alarm
 	opened     time.Time // when the node came to the graph
 }
@@ -42,8 +43,7 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 	if p.publishers, err = advertise(node, s.channels, &o); err != nil {
 		return nil, err
 	}
-	screen, err := newScreen(node, p.publishers, plan.clocked())
-	if err != nil {
+	if p.screen, err = newScreen(node, p.publishers, plan.clocked()); err != nil {
 		return nil, err
 	}
 	if p.alarm, err = newAlarm(); err != nil {
@@ -61,9 +61,9 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 			one.stamps = tape.stamps[c]
 		}
 	}
-	p.engine = newEngine(plan, tape, screen, p.alarm)
+	p.engine = newEngine(plan, tape, p.screen, p.alarm)
 	p.epoch = time.Now().UnixNano() - p.alarm.now()
-	screen.playingTime = p.playingTime
+	p.screen.playingTime = p.playingTime
 	return p, nil
 }
 
@@ -109,7 +109,11 @@ func (p *player) run(ctx context.Context) (err error) {
 	} else if err != nil {
 		return err
 	}
-	publish.Flush(ctx, p.node, p.publishers.offers(), p.options.AckTimeout)
+	offers := p.publishers.offers()
+	if p.screen.clock != nil {
+		offers = append(offers, publish.Offer{Publisher: p.screen.clock})
+	}
+	publish.Flush(ctx, p.node, offers, p.options.AckTimeout)
 	return nil
 }
 

@@ -510,3 +510,32 @@ func TestPlayerTellsOfFiles(t *testing.T) {
 		require.Equal(t, srv.ReadSplitEvent{ClosedFile: want[i][0], OpenedFile: want[i][1], NodeName: "/player"}, m)
 	}
 }
+
+// flushed is a publisher that notes how much it had published when it was flushed last.
+type flushed struct {
+	bridge.Publisher
+	published, flushed int
+}
+
+func (f *flushed) Publish(data []byte) error {
+	f.published++
+	return f.Publisher.Publish(data)
+}
+
+func (f *flushed) Flush(context.Context) error {
+	f.flushed = f.published
+	return nil
+}
+
+// TestClockIsFlushed has reliable subscribers of /clock get the time of the end.
+func TestClockIsFlushed(t *testing.T) {
+	o := testOptions()
+	o.Clock = 100
+	h := newHall(t, o, counted(t, 2, 1))
+	clock := &flushed{Publisher: h.screen.clock}
+	h.screen.clock = clock
+	h.open()
+	h.end()
+	require.Positive(t, clock.published)
+	require.Equal(t, clock.published, clock.flushed)
+}
