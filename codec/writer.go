@@ -30,6 +30,11 @@ type CreateOptions struct {
 	// The error may also be a *MissingError that no call has returned. It is called in a goroutine of the writer's, before Close
 	// returns, and must not call the writer.
 	Completed func(FileInfo, error)
+
+	// Ending, when it is set, returns the events to be written at the end of a file that a *MissingError ended, behind
+	// the event of that. Those without a Time get the times of the file. Some are left out if they take more space than
+	// is kept for totals of each topic. It is called as Completed is, before that, by formats that have events.
+	Ending func(*MissingError) []Event
 }
 
 // Writer writes one recording. It is not for concurrent use, except that Sync may be called beside Write.

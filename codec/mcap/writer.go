@@ -81,7 +81,7 @@ func NewWriter(file *output.File, o codec.CreateOptions, embed Embed, before *Wr
 		profile:   "ros2",
 		ids:       map[*codec.Channel]uint16{}, channels: map[string]uint16{}, schemas: map[string]uint16{},
 	}
-	w.part.Init(file, (*layout)(w))
+	w.part.Init(file, (*layout)(w), o)
 	// At once, so that hardly ever an empty file is left by a killed writer.
 	w.headerProfile = w.profile
 	err := file.Append(mcap.Magic, header(w.profile))
@@ -294,6 +294,7 @@ func (w *Writer) append(id uint16, m *codec.Message) {
 	index := binary.LittleEndian.AppendUint64(c.indexes[id], uint64(m.LogTime))
 	c.indexes[id] = binary.LittleEndian.AppendUint64(index, uint64(off-bareChunk))
 	w.part.Topics[id].Messages++
+	w.part.Took(m)
 }
 
 // layout is a Writer as output.Chunked calls it.
@@ -311,7 +312,7 @@ func (l *layout) Flush(beside bool) {
 			w.chunk = w.newChunk()
 		}
 	}
-	reserve := w.summarySize() + w.embedSize + finalReserve
+	reserve := w.summarySize() + w.embedSize + w.part.EventReserve() + finalReserve
 	profile := w.profile
 	var index *mcap.ChunkIndex
 	err := w.part.Put(func() (err error) {

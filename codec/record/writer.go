@@ -74,7 +74,7 @@ func newWriter(file *output.File, o codec.CreateOptions, before *writer) (*write
 	w.header = header{
 		majorVersion: 1, chunkInterval: w.chunkDuration, chunkRawSize: w.chunkSize, presence: presence{set: headerFields},
 	}
-	w.part.Init(file, w)
+	w.part.Init(file, w, o)
 	// At once, so that hardly ever an empty file is left by a killed writer.
 	area := append(w.encodeHeader(), make([]byte, firstSection)...)[:firstSection]
 	if err := file.Append(area); err != nil {
@@ -233,7 +233,7 @@ func (w *writer) flush(tail []byte, beside bool) {
 			w.chunk.buf = w.newBuffer()
 		}
 	}
-	indexSize, checksum := w.indexSize, w.checksums
+	indexSize, checksum, ending := w.indexSize, w.checksums, w.part.EventReserve()
 	var entries []indexEntry
 	err := w.part.Put(func() error {
 		file := w.part.File
@@ -248,7 +248,7 @@ func (w *writer) flush(tail []byte, beside bool) {
 			c.body = c.pos + int64(len(head))
 			indexSize += int64(chunkCost + 8*len(c.places))
 		}
-		if err := file.Reserve(indexSize + finalReserve); err != nil {
+		if err := file.Reserve(indexSize + ending + finalReserve); err != nil {
 			return err
 		}
 		return file.Append(sections, body, tail)
@@ -355,6 +355,7 @@ func (w *writer) appendHead(own *writerChannel, m *codec.Message) {
 	h.messageNumber++
 	h.rawSize += uint64(len(m.Data))
 	own.Messages++
+	w.part.Took(m)
 	if own.located {
 		w.chunk.places = append(w.chunk.places, place{own, len(w.chunk.buf)})
 	}

@@ -70,7 +70,7 @@ func newWriter(file *output.File, o codec.CreateOptions, before *writer) (*write
 		chunkSize: min(cmp.Or(o.ChunkSize, defaultChunkSize), maxChunk/2), duration: int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
 		ids: map[*codec.Channel]*connection{}, headers: map[string]*connection{},
 	}
-	w.part.Init(file, w)
+	w.part.Init(file, w, o)
 	w.chunk = w.newChunk()
 	// At once, so that hardly ever an empty file is left by a killed writer.
 	err := file.Append([]byte(version2), encodeFileHeader(0, 0, 0))
@@ -202,6 +202,7 @@ func (w *writer) append(own *connection, m *codec.Message) {
 	b = appendTime(append(b, timeField...), m.LogTime)
 	c.records = append(le.AppendUint32(b, uint32(len(m.Data))), m.Data...)
 	own.Messages++
+	w.part.Took(m)
 }
 
 // Flush implements output.Layout. Connections wait for the first message: a chunk without one would have no time.
@@ -216,7 +217,7 @@ func (w *writer) Flush(beside bool) {
 		}
 	}
 	infos := appendChunkInfo(w.infos, w.part.File.Size(), c)
-	reserve := int64(len(infos)) + w.size + finalReserve
+	reserve := int64(len(infos)) + w.size + w.part.EventReserve() + finalReserve
 	err := w.part.Put(func() error { return w.write(c, reserve) })
 	if beside {
 		w.spare = c

@@ -91,7 +91,7 @@ func newDatabaseWriter(file *output.File, o codec.CreateOptions, schema int, des
 		duration:  int64(cmp.Or(o.ChunkDuration, databaseChunkDuration)),
 		known:     map[*codec.Channel]*source{},
 	}
-	w.part.Init(file, w)
+	w.part.Init(file, w, o)
 	if err := file.Append(sqlite.Header(1, nil)); err != nil {
 		file.Discard()
 		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
@@ -201,6 +201,7 @@ func (w *databaseWriter) append(s *source, m *codec.Message) {
 	w.head = sqlite.AppendHead(w.head[:0], s.row.id, m.LogTime, len(m.Data))
 	w.tables.messages.Add(&c.pages, w.added.times.n, w.head, m.Data)
 	s.Messages++
+	w.part.Took(m)
 }
 
 // addRows adds the rows of topics that are not in a chunk yet.
@@ -241,7 +242,8 @@ func (w *databaseWriter) Flush(beside bool) {
 		}
 		w.chunk.reset(next)
 	}
-	reserve := sqlite.IndexSize(taken.times.n, taken.messageLeaves) + w.embedSize + databaseReserve
+	reserve := sqlite.IndexSize(taken.times.n, taken.messageLeaves) + databaseReserve
+	reserve += w.embedSize + w.part.EventReserve()
 	err := w.part.Put(func() error {
 		if err := w.part.File.Reserve(reserve); err != nil {
 			return err

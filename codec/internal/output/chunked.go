@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"tapedeck/codec"
@@ -16,7 +17,8 @@ type Chunked struct {
 	Topics []*Topic // of the file, by number
 
 	layout Layout
-	disk   sync.Mutex // of File; locked before mu, which is not held while the disk works
+	ending func(*codec.MissingError) []codec.Event // CreateOptions.Ending
+	disk   sync.Mutex                              // of File; locked before mu, which is not held while the disk works
 
 	mu         sync.Mutex // for all below, and for what the layout has
 	err        error      // what ended the writing
@@ -25,6 +27,9 @@ type Chunked struct {
 	complete   bool       // the file has its name
 	kept       bool       // there are messages in the file, with these times:
 	start, end int64
+
+	events      []codec.Event // that were taken and are not in the file
+	takenEvents int           // of these: in the chunk that is being written
 }
 
 // Topic is a channel of a file.
@@ -67,7 +72,37 @@ type Layout interface {
 }
 
 // Init sets what is written, and how.
-func (c *Chunked) Init(file *File, l Layout) { c.File, c.layout = file, l }
+func (c *Chunked) Init(file *File, l Layout, o codec.CreateOptions) {
+	c.File, c.layout, c.ending = file, l, o.Ending
+}
+
+// Took is called for each message that is added to the open chunk.
+func (c *Chunked) Took(m *codec.Message) {
+	if c.ending == nil || m.Channel.Topic != codec.EventTopic {
+		return
+	}
+	if e, ok := codec.ParseEvent(m); ok {
+		c.events = append(c.events, e)
+	}
+}
+
+// Sizes of events in a file, without their texts and topics, in bytes.
+const (
+	eventSize  = 192     // at most, with what an index has of it
+	eventsRoom = 8 << 10 // in finalReserve of all layouts
+)
+
+// EventReserve returns how many bytes to keep in reserve for the events of CreateOptions.Ending.
+func (c *Chunked) EventReserve() int64 {
+	if c.ending == nil {
+		return 0
+	}
+	n := int64(0)
+	for _, t := range c.Topics {
+		n += 2*eventSize + 2*int64(len(t.Channel.Topic))
+	}
+	return n
+}
 
 // Lock is for the methods of a layout that are called from outside.
 func (c *Chunked) Lock() { c.mu.Lock() }
@@ -104,6 +139,7 @@ func (c *Chunked) Put(work func() error) error {
 	for _, t := range c.Topics {
 		t.taken = t.Messages
 	}
+	c.takenEvents = len(c.events)
 	c.mu.Unlock()
 	defer c.mu.Lock()
 	return work()
@@ -114,6 +150,8 @@ func (c *Chunked) Keep(s Span) {
 	for _, t := range c.Topics {
 		t.written = t.taken
 	}
+	c.events = slices.Delete(c.events, 0, c.takenEvents)
+	c.takenEvents = 0
 	if s.Messages == 0 {
 		return
 	}
@@ -125,7 +163,8 @@ func (c *Chunked) Keep(s Span) {
 
 // Fail ends the writing: what is not in the file is missing, that is what was Put, and what came meanwhile.
 func (c *Chunked) Fail(cause error, put, meanwhile Span) {
-	missing := &codec.MissingError{Path: c.File.Path(), Err: cause}
+	missing := &codec.MissingError{Path: c.File.Path(), Err: cause, Events: c.events}
+	c.events, c.takenEvents = nil, 0
 	for _, t := range c.Topics {
 		if n := t.Messages - t.written; n > 0 {
 			missing.Topics = append(missing.Topics, codec.TopicInfo{Channel: t.Channel, MessageCount: n})
@@ -176,6 +215,7 @@ func (c *Chunked) finish(durable bool) error {
 	defer c.File.Settle()
 	c.note(before)
 	c.note(last)
+	c.noteEnding(before, last)
 	c.layout.Release()
 	c.closed, c.err = true, cmp.Or(before, last)
 	err := last
@@ -197,6 +237,34 @@ func (c *Chunked) note(err error) {
 		c.layout.Note(missing.Event())
 		c.flush(false)
 	}
+}
+
+// noteEnding writes the events of CreateOptions.Ending. At most one of the errors has missing messages: after that of
+// a chunk there is nothing more to write.
+func (c *Chunked) noteEnding(before, last error) {
+	var missing, other *codec.MissingError
+	errors.As(before, &missing)
+	if errors.As(last, &other) && (missing == nil || len(other.Topics) > 0) {
+		missing = other
+	}
+	if c.ending == nil || missing == nil {
+		return
+	}
+	room := c.EventReserve() + eventsRoom
+	start, end := c.start, c.end
+	if !c.kept {
+		start, end = missing.Start, missing.End
+	}
+	c.err = nil
+	for _, e := range c.ending(missing) {
+		if e.Time == 0 {
+			e.Time, e.Until = start, end
+		}
+		if room -= int64(len(e.Text)+2*len(e.Topic)) + eventSize; room >= 0 && e.Time != 0 {
+			c.layout.Note(e)
+		}
+	}
+	c.flush(false)
 }
 
 // Info says what is in the file, as Part's, of a format.
