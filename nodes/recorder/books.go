@@ -27,24 +27,19 @@ func (s *session) ended(start, end int64, last bool) []codec.Event {
 	list := s.recorder.recorded()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	file, whole := map[string]codec.Totals{}, map[string]codec.Totals{}
+	whole := map[string]codec.Totals{}
+	s.tally = map[string][]topicTally{}
 	for _, rec := range list {
-		topic, all, before := rec.channel.Load().Topic, rec.counts(), rec.filed
-		t, w := file[topic], whole[topic]
-		if n := all.throttled - before.throttled; n > 0 {
+		topic, all, now := rec.channel.Load().Topic, rec.counts(), rec.unfiled()
+		if n := now.throttled; n > 0 {
 			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: topic, Time: start, Until: end, Count: n, Text: "left out, as throttle asks"})
 		}
-		written, dropped := all.Written-before.Written, all.Dropped-before.Dropped
-		file[topic] = codec.Totals{
-			Received: t.Received + written + dropped, Written: t.Written + written, Dropped: t.Dropped + dropped,
-			Lost: t.Lost + all.Lost - before.Lost,
-		}
-		whole[topic] = codec.Totals{
-			Received: w.Received + all.Received, Written: w.Written + all.Written, Dropped: w.Dropped + all.Dropped, Lost: w.Lost + all.Lost,
-		}
+		s.tally[topic] = append(s.tally[topic], topicTally{rec, now})
+		all.Received = all.Written + all.Dropped
+		whole[topic] = plus(whole[topic], all.Totals)
 	}
-	for _, topic := range slices.Sorted(maps.Keys(file)) {
-		events = append(events, file[topic].Event(topic, start, end, false))
+	for _, topic := range slices.Sorted(maps.Keys(s.tally)) {
+		events = append(events, sum(s.tally[topic]).Event(topic, start, end, false))
 	}
 	if last && s.files.split() {
 		for _, topic := range slices.Sorted(maps.Keys(whole)) {
@@ -54,6 +49,58 @@ func (s *session) ended(start, end int64, last bool) []codec.Event {
 	return events
 }
 
+// topicTally is what is to be said of a recording in the totals of a file.
+type topicTally struct {
+	rec    *recording
+	counts counts
+}
+
+func sum(list []topicTally) (t codec.Totals) {
+	for _, tally := range list {
+		t = plus(t, tally.counts.Totals)
+	}
+	return t
+}
+
+func plus(a, b codec.Totals) codec.Totals {
+	return codec.Totals{
+		Received: a.Received + b.Received, Written: a.Written + b.Written,
+		Dropped: a.Dropped + b.Dropped, Lost: a.Lost + b.Lost,
+	}
+}
+
+// unfiled returns what was counted and is in no totals yet. The session is locked.
+func (rec *recording) unfiled() counts {
+	c := rec.counts()
+	written, dropped := c.Written-rec.filed.Written, c.Dropped-rec.filed.Dropped
+	return counts{
+		Totals: codec.Totals{
+			Received: written + dropped, Written: written, Dropped: dropped, Lost: c.Lost - rec.filed.Lost,
+		},
+		throttled: c.throttled - rec.filed.throttled,
+	}
+}
+
+// file takes note that c is in the totals of a file.
+func (rec *recording) file(c counts) {
+	rec.filed.Totals = plus(rec.filed.Totals, c.Totals)
+	rec.filed.throttled += c.throttled
+}
+
+// wrote implements desk.
+func (s *session) wrote(e codec.Event) {
+	_, whole, ok := codec.ParseTotals(e)
+	if !ok || whole {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tally[e.Topic] {
+		t.rec.file(t.counts)
+	}
+	delete(s.tally, e.Topic)
+}
+
 // latched implements desk.
 func (s *session) latched(t int64) []*item { return s.recorder.latched(t) }
 
@@ -61,14 +108,23 @@ func (s *session) latched(t int64) []*item { return s.recorder.latched(t) }
 func (s *session) split(closed, opened string, t int64) {
 	list := s.recorder.recorded()
 	s.mu.Lock()
-	for _, rec := range list {
-		rec.filed = rec.counts()
-	}
+	s.next(list, opened)
 	s.mu.Unlock()
 	s.files.begun()
 	s.journal.note(codec.Event{Kind: codec.EventSplit, Time: cmp.Or(t, s.recorder.clock.Now()), Text: "goes on from " + closed})
 	s.recorder.node.Log(bridge.Info, "recording goes on in %s", opened)
 	s.recorder.announceSplit(closed, opened)
+}
+
+// next goes on with the totals of the next file. The session is locked.
+func (s *session) next(list []*recording, opened string) {
+	if s.failing && !s.tallied {
+		s.endings[s.open] = fileTotals(list)
+	}
+	s.open, s.failing, s.tallied = opened, false, false
+	for _, rec := range list {
+		rec.begun = rec.written.Load()
+	}
 }
 
 // failed implements desk. It is called for errors of completing files, too.
@@ -78,29 +134,114 @@ func (s *session) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var missing *codec.MissingError
-	switch {
-	case !errors.As(err, &missing):
+	if !errors.As(err, &missing) {
 		s.journal.note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
-	case s.missing[missing]:
-		return
-	default: // the file itself says what is missing
-		s.missing[missing] = true
-		for _, topic := range missing.Topics {
-			if rec := find(list, topic.Channel); rec != nil {
-				n := min(topic.MessageCount, rec.written.Load()) // among them may be what was repeated
-				rec.written.Add(-n)
-				rec.dropped.Add(n)
-				rec.noted.Dropped += n
-				if missing.Path != s.sink.file() { // but a file before
-					rec.filed.Written -= min(n, rec.filed.Written)
-					rec.filed.Dropped += n
-				}
-			}
+	} else { // the file itself says what is missing
+		m := s.count(list, missing)
+		if m.said {
+			return
 		}
+		m.said = true
 	}
 	if s.guard.waits(err) { // else it is what the recording ends with
 		r.node.Log(bridge.Error, "%v", err)
 	}
+}
+
+// missed is what became of a *codec.MissingError.
+type missed struct {
+	said  bool
+	filed map[string]uint64 // missing messages by topic that totals have as written
+}
+
+// count counts missing messages as dropped, once. The session is locked.
+func (s *session) count(list []*recording, missing *codec.MissingError) *missed {
+	m := s.missing[missing]
+	if m != nil {
+		return m
+	}
+	m = &missed{filed: map[string]uint64{}}
+	s.missing[missing] = m
+	totals := map[string]uint64{} // of an earlier file, as its last messages are missing, too
+	for _, e := range missing.Events {
+		if t, whole, ok := codec.ParseTotals(e); ok && !whole {
+			totals[e.Topic] += t.Written
+		}
+	}
+	current := missing.Path == s.open
+	s.failing = s.failing || current
+	for _, topic := range missing.Topics {
+		rec := find(list, topic.Channel)
+		if rec == nil {
+			continue
+		}
+		n, filed := min(topic.MessageCount, rec.written.Load()), uint64(0)
+		if current { // the first of the file may be some that were repeated
+			n = min(n, rec.written.Load()-rec.begun)
+			filed = n - min(n, rec.unfiled().Written) // the last are the missing ones
+		} else {
+			if written, ok := totals[topic.Channel.Topic]; ok {
+				n = min(n, written)
+				totals[topic.Channel.Topic] -= n
+			}
+			n = min(n, rec.filed.Written)
+			rec.begun -= min(n, rec.begun)
+			filed = n
+		}
+		rec.written.Add(-n)
+		rec.dropped.Add(n)
+		rec.noted.Dropped += n
+		rec.filed.Written -= filed
+		rec.filed.Dropped += filed
+		m.filed[rec.channel.Load().Topic] += filed
+	}
+	return m
+}
+
+// ending is codec.CreateOptions.Ending. It returns the totals of the file and those of its other events that are missing.
+func (s *session) ending(missing *codec.MissingError) []codec.Event {
+	list := s.recorder.recorded()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.count(list, missing)
+	var totals, events []codec.Event
+	for _, e := range missing.Events {
+		t, whole, ok := codec.ParseTotals(e)
+		switch {
+		case whole: // it is in the next file, unless the recording fails
+		case ok:
+			n := min(m.filed[e.Topic], t.Written)
+			t.Written -= n
+			t.Dropped += n
+			totals = append(totals, t.Event(e.Topic, 0, 0, false))
+		default:
+			events = append(events, e)
+		}
+	}
+	if missing.Path == s.open {
+		s.tallied = true
+		totals = append(totals, fileTotals(list)...)
+	} else {
+		totals = append(totals, s.endings[missing.Path]...)
+		delete(s.endings, missing.Path)
+	}
+	return append(totals, events...)
+}
+
+// fileTotals returns the totals of what is in no totals yet. The session is locked.
+func fileTotals(list []*recording) (events []codec.Event) {
+	topics := map[string]codec.Totals{}
+	for _, rec := range list {
+		if c := rec.unfiled(); c.Totals != (codec.Totals{}) {
+			rec.file(c)
+			topic := rec.channel.Load().Topic
+			topics[topic] = plus(topics[topic], c.Totals)
+		}
+	}
+	for _, topic := range slices.Sorted(maps.Keys(topics)) {
+		events = append(events, topics[topic].Event(topic, 0, 0, false))
+	}
+	return events
 }
 
 // find returns the recording of a channel's topic and type, nil if there is none.

@@ -52,16 +52,22 @@ func recordingName(o *options, now time.Time) string {
 
 func dated(name string, now time.Time) string { return name + "_" + now.Format("2006_01_02-15_04_05") }
 
-// create begins a recording of that name and returns its path. s says how some are written, completed is told of its files unless it is
-// nil.
-func create(o *options, s *settings, name string, metadata map[string]string, completed func(codec.FileInfo, error)) (codec.Writer, string, error) {
+// create begins a recording of that name and returns its path. s says how some are written, t, unless it is nil,
+// hears of its files.
+func create(
+	o *options, s *settings, name string, metadata map[string]string, t *session,
+) (codec.Writer, string, error) {
+	var hooks codec.CreateOptions
+	if t != nil {
+		hooks.Completed, hooks.Ending = t.completed, t.ending
+	}
 	format := o.Storage
 	if format == storageMCAP {
 		format = "rosbag2"
 	}
 	path := outputPath(o, name)
 	if o.Storage == storageSession {
-		w, err := newTakes(path, o.Overwrite, s.robot, metadata, completed)
+		w, err := newTakes(path, o.Overwrite, s.robot, metadata, hooks.Completed)
 		if err != nil {
 			return nil, path, err
 		}
@@ -75,7 +81,7 @@ func create(o *options, s *settings, name string, metadata map[string]string, co
 	w, err := codec.Create(path, codec.CreateOptions{
 		Format: format, Overwrite: o.Overwrite,
 		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression, Metadata: metadata,
-		Completed: completed,
+		Completed: hooks.Completed, Ending: hooks.Ending,
 	})
 	if err == nil && o.Storage == storageCARLA {
 		w = carla.NewWriter(w, s.log)

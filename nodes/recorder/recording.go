@@ -21,7 +21,8 @@ type recording struct {
 	meter meter // of what is received, for the status
 
 	noted counts // of which events were noted, under the session's lock
-	filed counts // at the beginning of the file, likewise
+	filed counts // that totals were written of, likewise
+	begun uint64 // written when the file began, likewise
 
 	subscribing   sync.Mutex
 	subscriptions []bridge.Subscription

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,17 +39,27 @@ type session struct {
 	workers  sync.WaitGroup
 
 	mu        sync.Mutex
-	err       error                        // the first
-	reason    string                       // why it ends
-	began     int64                        // log time of now, at the start
-	collected int64                        // log time until which losses and drops are noted
-	paused    int64                        // log time since which recording is paused; 0: it is not
-	missing   map[*codec.MissingError]bool // that were counted
+	err       error  // the first
+	reason    string // why it ends
+	began     int64  // log time of now, at the start
+	collected int64  // log time until which losses and drops are noted
+	paused    int64  // log time since which recording is paused; 0: it is not
+
+	// The same, for the totals of files:
+	open    string                          // path of the file that is being written
+	failing bool                            // an error ended it
+	tallied bool                            // so its totals were returned by ending
+	missing map[*codec.MissingError]*missed // that were counted
+	tally   map[string][]topicTally         // by topic, that ended returned
+	endings map[string][]codec.Event        // by path, of files that are not completed yet
 }
 
 // newSession creates the recording of that name. It is not written to before run.
 func (r *recorder) newSession(name string) (*session, error) {
-	s := &session{recorder: r, name: name, started: time.Now(), stopping: make(chan struct{}), missing: map[*codec.MissingError]bool{}}
+	s := &session{
+		recorder: r, name: name, started: time.Now(), stopping: make(chan struct{}),
+		missing: map[*codec.MissingError]*missed{}, endings: map[string][]codec.Event{},
+	}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	if r.options.SnapshotMode {
 		return s, nil
@@ -62,7 +73,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	if err := s.guard.begin(); err != nil {
 		return nil, err
 	}
-	w, path, err := create(o, &r.settings, name, r.metadata, s.completed)
+	w, path, err := create(o, &r.settings, name, r.metadata, s)
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +86,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	})
 	s.guard.remover = s.files
 	s.sink = newSink(r.backlog, w, s)
+	s.open = s.sink.file()
 	s.sink.guard = s.guard
 	s.sink.files = fileLimits{bytes: int64(o.MaxBagSize), duration: int64(o.MaxBagDuration), messages: o.MaxBagMessages}
 	s.sink.limits = totalLimits{bytes: int64(o.MaxRecordingSize), messages: o.MaxRecordingMessages}
@@ -159,6 +171,11 @@ func (s *session) keepBooks() {
 }
 
 func (s *session) completed(f codec.FileInfo, err error) {
+	defer func() {
+		s.mu.Lock()
+		delete(s.endings, strings.TrimSuffix(f.Path, codec.ActiveSuffix))
+		s.mu.Unlock()
+	}()
 	if err != nil {
 		s.failed(fmt.Errorf("complete %s: %w", f.Path, err))
 	} else {

@@ -67,6 +67,8 @@ type desk interface {
 	// latched returns the messages to be repeated in a file that begins with what was received at t, each with a reference
 	// for the caller.
 	latched(t int64) []*item
+	// wrote is called for each of these events that the writer took.
+	wrote(codec.Event)
 	// split is told that a file was closed and another one opened, at the log time t.
 	split(closed, opened string, t int64)
 	// failed is told of an error of the disk: a *codec.MissingError where messages that were counted as written are not.
@@ -372,6 +374,9 @@ func (s *sink) record(events []codec.Event) {
 			}
 			err = s.writer.Write(m)
 		}
+		if err == nil {
+			s.desk.wrote(e)
+		}
 		s.check(err)
 	}
 }
@@ -426,6 +431,10 @@ func (s *sink) fault(err error) {
 			return // it was said of a file before
 		}
 		s.missing = missing
+		if file := s.file(); file != "" && missing.Path != file {
+			s.desk.failed(err) // of a file before, as of a Sync beside a split
+			return
+		}
 	}
 	s.broken = err
 	if !diskFull(err) { // else the guard knows when

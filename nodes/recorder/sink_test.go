@@ -122,6 +122,7 @@ func (c *clerk) latched(int64) []*item {
 
 func (c *clerk) split(closed, opened string, t int64) { c.tell("split %s %s at %d", closed, opened, t) }
 func (c *clerk) failed(err error)                     { c.tell("failed %v", err) }
+func (c *clerk) wrote(codec.Event)                    {}
 func (c *clerk) refused(s *stream, err error)         { c.tell("refused %v", err) }
 func (c *clerk) enough(limit string)                  { c.tell("enough: %s", limit) }
 func (c *clerk) tell(format string, args ...any) {
@@ -197,7 +198,7 @@ func TestSinkDoesNotHoldBackTooMuch(t *testing.T) {
 }
 
 func TestSinkEndsWithTheErrorOfTheDisk(t *testing.T) {
-	full := &codec.MissingError{Err: syscall.ENOSPC}
+	full := &codec.MissingError{Path: "file0", Err: syscall.ENOSPC}
 	q := newBacklog(1 << 30)
 	w, c := &memory{}, &clerk{}
 	s := newSink(q, w, c)
@@ -376,7 +377,7 @@ func TestSinkWaitsForSpace(t *testing.T) {
 		a := newTestStream("/a", q)
 		feed(a, 1)
 		s.round(false)
-		w.fail = &codec.MissingError{Err: syscall.ENOSPC}
+		w.fail = &codec.MissingError{Path: w.File(), Err: syscall.ENOSPC}
 		feed(a, 2)
 		s.round(false)
 		require.ErrorIs(t, s.broken, syscall.ENOSPC)

@@ -164,6 +164,16 @@ func (r *recording) books() (b books) {
 	return b
 }
 
+// tallied requires that the totals of each file are what is in it.
+func (r *recording) tallied(publishers int) {
+	r.t.Helper()
+	for _, path := range r.parts {
+		file := recording{t: r.t, storage: r.storage, paths: []string{path}, parts: []string{path}}
+		c := file.read(publishers)
+		require.Equal(r.t, uint64(c.total()), file.books().files.Written, path)
+	}
+}
+
 func addTotals(to *codec.Totals, t codec.Totals) {
 	to.Received += t.Received
 	to.Written += t.Written
