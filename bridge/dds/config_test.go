@@ -111,10 +111,12 @@ func TestReceiveBufferHint(t *testing.T) {
 }
 
 // TestDiscoveryRange has two processes find each other, or not, by what the environment says. A node of ROS 2 Humble with
-// Cyclone DDS is found by multicast only, as its ports are arbitrary.
+// Cyclone DDS is found by multicast only, as the kernel chooses its ports, from 32768 on. Beside it the domain is one below
+// 101, whose ports are not among these, with a tag as the tests of other packages are there.
 func TestDiscoveryRange(t *testing.T) {
 	const loopback = `<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" multicast="true"/></Interfaces></General></Domain></CycloneDDS>`
-	const humble = loopback + `,<CycloneDDS><Domain><Discovery><ParticipantIndex>none</ParticipantIndex></Discovery></Domain></CycloneDDS>`
+	const humble = `,<CycloneDDS><Domain><Discovery><ParticipantIndex>none</ParticipantIndex></Discovery></Domain></CycloneDDS>`
+	tag := fmt.Sprintf(`,<CycloneDDS><Domain><Discovery><Tag>range-%d</Tag></Discovery></Domain></CycloneDDS>`, os.Getpid())
 	for _, test := range []struct {
 		ours, theirs string // ROS_AUTOMATIC_DISCOVERY_RANGE
 		found        bool
@@ -134,12 +136,14 @@ func TestDiscoveryRange(t *testing.T) {
 			t.Setenv("ROS_LOCALHOST_ONLY", "")
 			t.Setenv("CYCLONEDDS_URI", loopback)
 			t.Setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", test.ours)
-			n := newNode(t, "observer")
+			theirs := []string{"ROS_AUTOMATIC_DISCOVERY_RANGE=" + test.theirs}
 			if test.theirs == "humble" {
-				bridgetest.Start(t, "server", "ROS_AUTOMATIC_DISCOVERY_RANGE=", "CYCLONEDDS_URI="+humble)
-			} else {
-				bridgetest.Start(t, "server", "ROS_AUTOMATIC_DISCOVERY_RANGE="+test.theirs)
+				t.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+os.Getpid()%80))
+				t.Setenv("CYCLONEDDS_URI", loopback+tag)
+				theirs = []string{"ROS_AUTOMATIC_DISCOVERY_RANGE=", "CYCLONEDDS_URI=" + loopback + tag + humble}
 			}
+			n := newNode(t, "observer")
+			bridgetest.Start(t, "server", theirs...)
 			if !test.found {
 				require.Never(t, func() bool { return len(publishersOf(n, "/test/numbers")) > 0 }, quiet, 10*time.Millisecond)
 				return
