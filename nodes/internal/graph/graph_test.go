@@ -16,11 +16,13 @@ import (
 	"tapedeck/msgs/rcl_interfaces"
 )
 
-// TestMain keeps the tests on this machine, in a domain that tests elsewhere on it hardly share.
+// TestMain keeps the tests on this machine, and nodes of other tests in the same domain out by a tag.
 func TestMain(m *testing.M) {
-	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(100+os.Getpid()%130))
+	os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(20+os.Getpid()%80))
 	os.Setenv("ROS_LOCALHOST_ONLY", "1")
-	for _, name := range []string{"ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"} {
+	const config = "<Discovery><Tag>graph-%d</Tag><LeaseDuration>3600s</LeaseDuration></Discovery>"
+	os.Setenv("CYCLONEDDS_URI", fmt.Sprintf(config, os.Getpid()))
+	for _, name := range []string{"ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"} {
 		os.Unsetenv(name)
 	}
 	os.Exit(m.Run())
