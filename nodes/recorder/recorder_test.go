@@ -17,6 +17,7 @@ import (
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/config"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/nodes/internal/progress"
 )
@@ -217,6 +218,26 @@ func TestRecorderDiscovery(t *testing.T) {
 		d.startDiscovery()
 		require.True(t, d.discovering())
 		d.advertise("/d", codec.DefaultQoS())
+		require.NoError(t, d.end())
+	})
+}
+
+// TestRecorderWithoutDiscovery has topics recorded that become known as the recorder begins, and none that come later.
+func TestRecorderWithoutDiscovery(t *testing.T) {
+	o := testOptions("record")
+	cmd := config.New("recorder", "", "", &o, func(context.Context, *config.Input) error { return nil })
+	require.NoError(t, config.Execute(t.Context(), cmd, []string{"--all", "--no-discovery"}))
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, o)
+		d.advertise("/first", codec.DefaultQoS())
+		time.Sleep(discoveryTime / 2)
+		d.advertise("/early", codec.DefaultQoS())
+		time.Sleep(discoveryTime / 2)
+		late, err := d.source.Advertise("/late", "std_msgs/msg/UInt32", codec.DefaultQoS())
+		require.NoError(t, err)
+		time.Sleep(2 * discoveryTime)
+		require.Zero(t, late.Subscribers())
+		require.Subset(t, d.subscribedTopics(), []string{"/early", "/first"})
 		require.NoError(t, d.end())
 	})
 }

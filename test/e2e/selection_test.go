@@ -66,22 +66,6 @@ func TestRecorderSelects(t *testing.T) {
 	}
 }
 
-func TestRecorderWithoutDiscovery(t *testing.T) {
-	t.Parallel()
-	g := isolate(t)
-	node := g.open("source")
-	_, err := node.Advertise("/early", "std_msgs/msg/UInt32", codec.DefaultQoS())
-	require.NoError(t, err)
-	recorder := g.start("recorder", "-o", "fixed", "--all", "-x", "rosout|parameter_events", "--no-discovery")
-	recorder.Prints("recording /early ")
-	time.Sleep(4 * time.Second) // longer than the time that the recorder gives topics to become known
-	_, err = node.Advertise("/late", "std_msgs/msg/UInt32", codec.DefaultQoS())
-	require.NoError(t, err)
-	g.start("recorder", "-o", "witness", "/late").Prints("recording /late ") // one that picks it up
-	recorder.Interrupt()
-	require.Equal(t, []string{"/early"}, topicsOf(t, g.path("fixed.record.00000")))
-}
-
 func TestRecorderRemaps(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
