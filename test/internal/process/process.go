@@ -3,9 +3,11 @@ package process
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -137,6 +139,19 @@ func (p *Process) Stop() string {
 	p.Signal(os.Interrupt)
 	p.Ended()
 	return p.Output()
+}
+
+// Delayed returns how long one of the program's threads has waited for a processor so far, at most: what the machine's
+// other work has held it up.
+func (p *Process) Delayed() (most time.Duration) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	for _, path := range threads {
+		text, _ := os.ReadFile(path) // the thread may have ended
+		var ran, waited time.Duration
+		_, _ = fmt.Sscan(string(text), &ran, &waited)
+		most = max(most, waited)
+	}
+	return most
 }
 
 // Prints waits until the process has printed text.

@@ -27,7 +27,7 @@ var mixed = []topic{
 const (
 	mixedPublishers = 5
 	syncInterval    = 500 * time.Millisecond
-	late            = 2 * time.Second // that a machine with other work to do may be, beside what it was seen to be
+	late            = 2 * time.Second // that a recorder may be, beside what other work was seen to hold it up
 )
 
 // TestKill kills recorders at random. What they had received sync_interval before is there, each message once and in order;
@@ -58,23 +58,26 @@ func TestKill(t *testing.T) {
 
 // killOnce returns how long before the kill the oldest missing message was sent.
 func killOnce(g *graph, storage string, whole bool) time.Duration {
+	g.dir = inMemory(g.t) // a real disk may take longer than late
 	splits := [][]string{
 		{"--max-bag-duration", g.between(150*time.Millisecond, time.Second).String()},
 		{"--max-bag-messages", fmt.Sprint(100 + g.rand.IntN(2000))},
 		{"--max-bag-size", fmt.Sprint(20_000 + g.rand.IntN(500_000))},
 	}[g.rand.IntN(3)]
 	chunks := [][]string{{"--chunk-duration", "1h"}, {"--chunk-size", "16KiB"}, {"--chunk-duration", "50ms"}}[g.rand.IntN(3)]
-	wait := g.between(0, 4*time.Second)
 	if whole {
 		splits, chunks = nil, []string{"--chunk-duration", "1h"}
-		wait = 2 * (syncInterval + late) // were nothing synced, more than that would be missing
 	}
 	args := append(append([]string{"--all", "-o", "drive", "-s", storage, "--sync-interval", syncInterval.String()}, splits...), chunks...)
 	recorder := g.start("recorder", args...)
 	source := g.publish(load{mixed, time.Hour})
 	source.begun()
-	time.Sleep(wait)
-	killed := time.Now()
+	if whole {
+		outlast(recorder)
+	} else {
+		time.Sleep(g.between(0, 4*time.Second))
+	}
+	killed, delayed := time.Now(), recorder.Delayed()
 	recorder.Kill()
 	time.Sleep(50 * time.Millisecond) // for what the source still has to say
 	source.Kill()
@@ -82,7 +85,7 @@ func killOnce(g *graph, storage string, whole bool) time.Duration {
 	r := g.recording(storage, "drive")
 	r.finished()
 	kept := r.read(mixedPublishers)
-	oldest := source.age(kept, killed)
+	oldest := source.age(kept, killed, delayed)
 	g.repair(r, kept)
 	return oldest
 }

@@ -108,17 +108,19 @@ func failPower(g *graph, storage string, splits []string) {
 	g.dir = inMemory(t) // a real disk may take longer than sync_interval
 	v := &volatile{synced: map[string]int{}}
 	args := []string{"/small", "/medium", "/large", "-o", "drive", "-s", storage, "--sync-interval", syncInterval.String(), "--chunk-size", "64KiB"}
-	g.startOn(v.hook, append(args, splits...)...)
+	recorder := g.startOn(v.hook, append(args, splits...)...)
 	source := g.publish(load{mixed, time.Hour})
 	source.begun()
-	time.Sleep(2 * (syncInterval + late)) // if nothing were synced, more than that would be missing
+	outlast(recorder)
 	var folders []string
 	root := t.TempDir()
 	var moments []time.Time
+	var delays []time.Duration
 	for i := range (*tries + 1) / 2 {
 		time.Sleep(g.between(0, 300*time.Millisecond))
 		folders = append(folders, fmt.Sprintf("%s/failure%d", root, i))
 		moments = append(moments, v.fail(t, g.rand, g.dir, folders[i]))
+		delays = append(delays, recorder.Delayed())
 	}
 	var most time.Duration
 	for i, folder := range folders {
@@ -126,7 +128,7 @@ func failPower(g *graph, storage string, splits []string) {
 		at.dir = folder
 		r := at.recording(storage, "drive")
 		kept := r.read(mixedPublishers)
-		most = max(most, source.age(kept, moments[i]))
+		most = max(most, source.age(kept, moments[i], delays[i]))
 	}
 	t.Logf("with a sync_interval of %v the oldest missing message was sent at most %v before", syncInterval, most.Round(time.Millisecond))
 }

@@ -306,9 +306,16 @@ func (s *sourceProcess) last() report {
 	return last
 }
 
-// age says how long before a time the first messages that a recording misses were sent. Those that were received must not have been
-// there for longer than the recorder may let them wait.
-func (s *sourceProcess) age(kept contents, at time.Time) (oldest time.Duration) {
+// outlast waits until, if nothing were synced, more would be missing than may be.
+func outlast(recorder *process.Process) {
+	for began := time.Now(); time.Since(began) < 2*(syncInterval+late)+recorder.Delayed(); {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// age says how long before a time the first messages that a recording misses were sent. Those that were received must
+// not have been there for longer than the recorder may let them wait, which the machine had delayed by so much.
+func (s *sourceProcess) age(kept contents, at time.Time, delayed time.Duration) (oldest time.Duration) {
 	s.t.Helper()
 	reports := s.reports()
 	pause := time.Duration(0) // the longest in what it said; meanwhile the recorder may have had to wait, too
@@ -334,7 +341,7 @@ func (s *sourceProcess) age(kept contents, at time.Time) (oldest time.Duration) 
 			oldest = max(oldest, at.Sub(sent))
 		}
 		if !acked.IsZero() {
-			require.Less(s.t, at.Sub(acked), syncInterval+late+3*pause, "publisher %d: message %d", publisher, missing)
+			require.Less(s.t, at.Sub(acked), syncInterval+late+3*pause+delayed, "publisher %d: message %d", publisher, missing)
 		}
 	}
 	return oldest
