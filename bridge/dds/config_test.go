@@ -111,12 +111,12 @@ func TestReceiveBufferHint(t *testing.T) {
 }
 
 // TestDiscoveryRange has two processes find each other, or not, by what the environment says. A node of ROS 2 Humble with
-// Cyclone DDS is found by multicast only, as the kernel chooses its ports, from 32768 on. Beside it the domain is one below
-// 101, whose ports are not among these, with a tag as the tests of other packages are there.
+// Cyclone DDS is found by multicast only, as the kernel chooses its ports, from 32768 on. Beside it the domain is one
+// below 101, whose ports are not among these, with a tag as the tests of other packages are there.
 func TestDiscoveryRange(t *testing.T) {
 	const loopback = `<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" multicast="true"/></Interfaces></General></Domain></CycloneDDS>`
-	const humble = `,<CycloneDDS><Domain><Discovery><ParticipantIndex>none</ParticipantIndex></Discovery></Domain></CycloneDDS>`
-	tag := fmt.Sprintf(`,<CycloneDDS><Domain><Discovery><Tag>range-%d</Tag></Discovery></Domain></CycloneDDS>`, os.Getpid())
+	const humble = `,<Discovery><ParticipantIndex>none</ParticipantIndex></Discovery>`
+	tag := fmt.Sprintf(`,<Discovery><Tag>range-%d</Tag></Discovery>`, os.Getpid())
 	for _, test := range []struct {
 		ours, theirs string // ROS_AUTOMATIC_DISCOVERY_RANGE
 		found        bool

@@ -449,8 +449,8 @@ func (e *engine) again(start, end int64) bool {
 	return e.failure == nil
 }
 
-// do has the goroutine of run call f, and returns when it has and state shows it. It returns false if the playback is over
-// and f was not called.
+// do has the goroutine of run call f, and returns when it has and state shows it. It returns false if the playback is
+// over and f was not called.
 func (e *engine) do(f func()) bool {
 	called := make(chan struct{})
 	select {

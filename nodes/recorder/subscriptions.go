@@ -267,8 +267,8 @@ func (r *recorder) newStream(c *codec.Channel) *stream {
 	return s
 }
 
-// declare has the channel in the file even if no message follows, once its publishers' QoS and its definition are known,
-// unless it is not recorded (any more). r.mu is locked.
+// declare has the channel in the file even if no message follows, once its publishers' QoS and its definition are
+// known, unless it is not recorded (any more). r.mu is locked.
 func (r *recorder) declare(rec *recording) {
 	c, sink := rec.channel.Load(), r.session.Load().sink
 	if rec.declared || sink == nil || c.QoS == nil || rec.undefined.Load() {
