@@ -82,7 +82,7 @@ func FuzzAlign(f *testing.F) {
 			s.Commands = append(s.Commands, vector("w"))
 		}
 		if rate := o.Rate(); rate > 1000 || rate > 0 && far {
-			t.Skip("too many rows for a test")
+			return // too many rows for a test
 		}
 		table, err := Align(s, o)
 		if err != nil {
