@@ -253,12 +253,19 @@ func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 		isLast := func(data []byte) bool { return bytes.Equal(data, last) }
 		return first.Subscribers() == 1 && slices.ContainsFunc(soFar(t, path)["/first"], isLast)
 	})
+	before := sent
+	isLater := func(data []byte) bool { return numberOf(data) >= before && !bytes.Equal(data, last) }
+	await(t, func() bool { // until something sent after that is there, too: who is best effort does not wait for the rest
+		publish()
+		return slices.ContainsFunc(soFar(t, path)["/first"], isLater)
+	})
 	out := recorder.Interrupt()
 	all := messages(t, path)
 	require.Equal(t, [][]byte{g.number(2)}, all["/second"])
 	got := slices.DeleteFunc(all["/first"], func(data []byte) bool { return bytes.Equal(data, last) })
+	require.NotEmpty(t, got)
 	if strings.Contains(out, " 0 lost in transport") { // which a best-effort subscription may
-		require.Len(t, got, int(sent))
+		require.Len(t, got, int(numberOf(got[len(got)-1]))+1, "there is no gap")
 	}
 	next := uint32(0)
 	for _, data := range got {
