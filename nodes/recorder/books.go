@@ -175,7 +175,8 @@ func (s *session) count(list []*recording, missing *codec.MissingError) *missed 
 		if rec == nil {
 			continue
 		}
-		n, filed := min(topic.MessageCount, rec.written.Load()), uint64(0)
+		n := min(topic.MessageCount, rec.written.Load())
+		var filed uint64
 		if current { // the first of the file may be some that were repeated
 			n = min(n, rec.written.Load()-rec.begun)
 			filed = n - min(n, rec.unfiled().Written) // the last are the missing ones

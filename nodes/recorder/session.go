@@ -217,6 +217,7 @@ func (s *session) final(err error) error {
 		}
 		return errors.Join(list...)
 	}
+	//nolint:errorlint // an error that wraps one may wrap others, too
 	if missing, ok := err.(*codec.MissingError); ok && missing.Path != s.sink.file() && s.guard.waits(err) {
 		return nil
 	}
