@@ -38,7 +38,8 @@ type layout struct {
 
 func newLayout(s output.System, o codec.CreateOptions) (*layout, error) {
 	l := &layout{
-		system: s, files: output.NewSeries(s), options: o, storage: cmp.Or(o.Storage, storageMCAP), version: cmp.Or(o.Version, DefaultVersion),
+		system: s, files: output.NewSeries(s), options: o,
+		storage: cmp.Or(o.Storage, storageMCAP), version: cmp.Or(o.Version, DefaultVersion),
 		mode: strings.TrimSuffix(o.CompressionMode, "none"),
 	}
 	switch {

@@ -125,7 +125,7 @@ func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[
 	require.NoError(t, err)
 	p, err := newPublisher(logged, time.Now(), &o, groups)
 	require.NoError(t, err)
-	listen() // to all that there is; what is told may come after the end
+	listen() // now, as the change of the graph may be reported after the end
 	require.NoError(t, p.run(t.Context()))
 	w.statuses, w.summary = p.statuses(), p.lines[0].summary()
 	require.NoError(t, p.close())

@@ -144,8 +144,8 @@ func (f *File) Reserve(n int64) error {
 	return nil
 }
 
-// End has what is written from now on use the reserve once the disk is full. From then on other files of the series
-// wait with what they write, until Settle, Complete or Abandon is called.
+// End lets all later writes use the reserve if the disk is full. Once one does, writes to other files of the series
+// wait until Settle, Complete or Abandon is called.
 func (f *File) End() { f.ending = true }
 
 // Settle is called when nothing more is written.

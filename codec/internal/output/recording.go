@@ -61,7 +61,7 @@ type Recording struct {
 	failures   []error // of completing, that are for Close to return
 	closed     error   // what Close returned
 
-	listing  sync.Mutex // for list, and while Format.Listed is told
+	listing  sync.Mutex // guards list and unlisted, and is held during calls of Format.Listed
 	list     []*codec.Info
 	unlisted error // of the last call of Format.Listed, if the disk was full
 }
@@ -174,7 +174,7 @@ func (r *Recording) Remove(path string) error {
 	}
 	r.list = slices.Delete(r.list, i, i+1)
 	// It is better to have a file that is not listed than to list one that is not there. But a full disk may
-	// have no room for the list: then it is told behind.
+	// have no room for the list: then Format.Listed is called again once the file is deleted.
 	if err := r.tellList(); err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
@@ -188,7 +188,7 @@ func (r *Recording) Remove(path string) error {
 	return nil
 }
 
-// tellList tells Format.Listed which files are complete. If the disk is full it is told later. r.listing is held.
+// tellList calls Format.Listed with the complete files. If the disk is full, a later call does. r.listing is held.
 func (r *Recording) tellList() error {
 	if r.format.Listed == nil {
 		return nil

@@ -35,7 +35,7 @@ func TestTwoVehiclesOnOneLink(t *testing.T) {
 	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer socket.Close()
-	// An address of this process's own, of which the system gives nobody else a port.
+	// The address is made from the process id, so no other process gets a port of it.
 	id := os.Getpid()
 	to := &net.UDPAddr{IP: net.IPv4(127, byte(1+id>>16), byte(id>>8), byte(id)), Port: 24550}
 	source := fmt.Sprintf("udp://%s@", to)
