@@ -16,7 +16,7 @@
 //
 // The environment is heeded as ROS 2's rmw_cyclonedds_cpp does: ROS_DOMAIN_ID, ROS_LOCALHOST_ONLY,
 // ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS, CYCLONEDDS_URI; and ROS_DISTRO to tell how nodes announce themselves.
-// docs/distributions.md says what differs between the distributions of ROS 2 and what is done about it here.
+// docs/reference/distributions.md says what differs between the distributions of ROS 2 and what is done about it here.
 package dds
 
 // #cgo CFLAGS: -std=gnu11 -O2 -Wall -DDDS_NDEBUG

@@ -12,7 +12,7 @@ import (
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, config.CheckFile("../../config/arm_publisher.yaml", &o))
-	require.NoError(t, config.CheckTable("../../docs/options.md", &o))
+	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
 }
 
 // entry returns the options of an arm with something changed.

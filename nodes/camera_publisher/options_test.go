@@ -14,7 +14,7 @@ import (
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, config.CheckFile("../../config/camera_publisher.yaml", &o))
-	require.NoError(t, config.CheckTable("../../docs/options.md", &o))
+	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
 }
 
 func TestCameras(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, config.CheckFile("../../config/mavlink_publisher.yaml", &o))
-	require.NoError(t, config.CheckTable("../../docs/options.md", &o))
+	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
 }
 
 func TestVehicles(t *testing.T) {

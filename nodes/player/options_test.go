@@ -16,12 +16,12 @@ import (
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, config.CheckFile("../../config/player.yaml", &o))
-	require.NoError(t, config.CheckTable("../../docs/options.md", &o))
+	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
 }
 
 // TestTableOfOptions has each option in the last column of the table beside those of other players, and nothing else there.
 func TestTableOfOptions(t *testing.T) {
-	text, err := os.ReadFile("../../docs/player.md")
+	text, err := os.ReadFile("../../docs/guide/play.md")
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(text), "\n## Options beside")
 	table, _, _ = strings.Cut(table, "\n## ")

@@ -12,7 +12,7 @@ import (
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
 	require.NoError(t, config.CheckFile("../../config/recorder.yaml", &o))
-	require.NoError(t, config.CheckTable("../../docs/options.md", &o))
+	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
 }
 
 func TestOptionsAreChecked(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package interop tests the installed executables against the ROS 2 that is sourced, on each of its RMW implementations.
-// Its tests are the rows of docs/interoperation.md.
+// Its tests are the rows of docs/reference/interoperation.md.
 package interop
 
 import (

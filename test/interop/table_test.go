@@ -12,7 +12,7 @@ import (
 
 // TestTable checks that the table in the documentation has a row for each test here, and none without a test.
 func TestTable(t *testing.T) {
-	const page = "../../docs/interoperation.md"
+	const page = "../../docs/reference/interoperation.md"
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	var rows []string
