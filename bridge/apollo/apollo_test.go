@@ -37,7 +37,7 @@ func first(t *testing.T, name string) (
 	t.Helper()
 	source, err := codec.Open(samples.Path(t, "apollo/"+name))
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: New})
+	r, left, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	it, err := r.Read(codec.Query{})
@@ -244,7 +244,7 @@ func TestByName(t *testing.T) {
 		require.NoError(t, prototext.UnmarshalOptions{AllowPartial: true}.Unmarshal([]byte(test.text), m))
 		data, err := proto.MarshalOptions{AllowPartial: true}.Marshal(m)
 		require.NoError(t, err)
-		translator, err := New(nil)
+		translator, err := ToROS2(nil)
 		require.NoError(t, err)
 		c := &codec.Channel{Topic: "/apollo/control", Type: "apollo.control.ControlCommand", Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}}
 		_, err = translator.Topics(codec.TopicInfo{Channel: c})
@@ -269,7 +269,7 @@ func TestNoDescription(t *testing.T) {
 		"other": {codec.Schema{Encoding: codec.SchemaProtobuf}, "read the description of its messages: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			translator, err := New(nil)
+			translator, err := ToROS2(nil)
 			require.NoError(t, err)
 			_, err = translator.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "apollo.drivers.Image", Schema: test.schema}})
 			require.ErrorContains(t, err, test.want)
@@ -279,15 +279,15 @@ func TestNoDescription(t *testing.T) {
 
 // TestFrames turns known vectors and attitudes, and back.
 func TestFrames(t *testing.T) {
-	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1, Z: 3}, forward(geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}))
+	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1, Z: 3}, toFLU(geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}))
 	// A vehicle whose right is the world's x looks along y: that is a yaw of 90 degrees.
-	q := facing(unturned)
+	q := orientationToFLU(identity)
 	require.InDelta(t, math.Pi/2, 2*math.Atan2(q.Z, q.W), 1e-12)
 	v := into(q, geometry_msgs.Vector3{Y: 5})
 	require.InDelta(t, 5, v.X, 1e-12)
 	require.InDelta(t, 0, v.Y, 1e-12)
 	var covariance [36]float64
-	spread(&covariance, angularBlock, geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}, q)
+	addCovariance(&covariance, angularBlock, geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}, q)
 	require.InDelta(t, 4, covariance[21], 1e-12)
 	require.InDelta(t, 1, covariance[28], 1e-12)
 	require.InDelta(t, 9, covariance[35], 1e-12)

@@ -26,7 +26,7 @@ func BenchmarkTranslate(b *testing.B) {
 			require.NoError(b, err)
 			m, err := it.Next()
 			require.NoError(b, err)
-			translator, err := New(r)
+			translator, err := ToROS2(r)
 			require.NoError(b, err)
 			_, err = translator.Topics(codec.TopicInfo{Channel: m.Channel})
 			require.NoError(b, err)

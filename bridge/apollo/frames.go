@@ -6,14 +6,14 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// forward turns a vector of the vehicle from right, forward, up to forward, left, up.
-func forward(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
+// toFLU turns a vector of the vehicle from right, forward, up to forward, left, up.
+func toFLU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.Y, Y: -v.X, Z: v.Z}
 }
 
-// facing turns the orientation of a vehicle's frame that looks right, forward, up into that of the one that looks forward,
+// orientationToFLU turns the orientation of a vehicle's frame that looks right, forward, up into that of the one that looks forward,
 // left, up.
-func facing(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
+func orientationToFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return multiply(q, about(2, math.Pi/2))
 }
 
@@ -40,9 +40,9 @@ func into(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vec
 	return geometry_msgs.Vector3{X: r.X, Y: r.Y, Z: r.Z}
 }
 
-// spread puts the squares of standard deviations in the world into the 3 by 3 block at place of a 6 by 6 covariance, as seen
+// addCovariance puts the squares of standard deviations in the world into the 3 by 3 block at place of a 6 by 6 covariance, as seen
 // in the frame whose orientation q is.
-func spread(covariance *[36]float64, place int, deviation geometry_msgs.Vector3, q geometry_msgs.Quaternion) {
+func addCovariance(covariance *[36]float64, place int, deviation geometry_msgs.Vector3, q geometry_msgs.Quaternion) {
 	for axis, d := range []float64{deviation.X, deviation.Y, deviation.Z} {
 		var unit [3]float64
 		unit[axis] = d
@@ -61,4 +61,85 @@ const (
 	angularBlock = 21
 )
 
-var unturned = geometry_msgs.Quaternion{W: 1}
+var identity = geometry_msgs.Quaternion{W: 1}
+
+// toRFU turns a vector of the vehicle from forward, left, up to right, forward, up.
+func toRFU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
+	return geometry_msgs.Vector3{X: -v.Y, Y: v.X, Z: v.Z}
+}
+
+// orientationToRFU turns the orientation of a vehicle's frame that looks forward, left, up into that of the one that looks right,
+// forward, up.
+func orientationToRFU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
+	return multiply(q, about(2, -math.Pi/2))
+}
+
+// outOf turns a vector of the frame whose orientation q is into the world.
+func outOf(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vector3 {
+	return into(geometry_msgs.Quaternion{X: -q.X, Y: -q.Y, Z: -q.Z, W: q.W}, v)
+}
+
+// yaw returns where the x axis of the frame whose orientation q is looks: the angle from the world's x axis, in rad.
+func yaw(q geometry_msgs.Quaternion) float64 {
+	return math.Atan2(2*(q.W*q.Z+q.X*q.Y), q.W*q.W+q.X*q.X-q.Y*q.Y-q.Z*q.Z)
+}
+
+// euler returns the angles of Apollo, in rad, of the orientation of a frame that looks right, forward, up: roll about the axis that
+// looks forward as X, pitch about the one that looks right as Y, and the yaw, which is applied last, as Z.
+func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
+	right := outOf(q, geometry_msgs.Vector3{X: 1})
+	forward := outOf(q, geometry_msgs.Vector3{Y: 1})
+	up := outOf(q, geometry_msgs.Vector3{Z: 1})
+	pitch := math.Asin(max(-1, min(1, forward.Z)))
+	if math.Abs(forward.Z) > 1-1e-12 { // straight up or down, roll and yaw are about the same axis
+		return geometry_msgs.Vector3{Y: pitch, Z: math.Atan2(right.Y, right.X)}
+	}
+	return geometry_msgs.Vector3{X: math.Atan2(-right.Z, up.Z), Y: pitch, Z: math.Atan2(-forward.X, forward.Y)}
+}
+
+// deviations is the reverse of spread: the standard deviations in the world that a block of a covariance has, which is as seen in
+// the frame whose orientation q is, and whether it has more than that.
+func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) (deviation geometry_msgs.Vector3, more bool) {
+	var block, world [3][3]float64
+	largest := 0.0
+	for i := range block {
+		for j := range block {
+			block[i][j] = covariance[place+6*i+j]
+			largest = max(largest, math.Abs(block[i][j]))
+		}
+	}
+	if largest == 0 {
+		return deviation, false
+	}
+	var axes [3]geometry_msgs.Vector3 // of the world, in the frame
+	for i, unit := range []geometry_msgs.Vector3{{X: 1}, {Y: 1}, {Z: 1}} {
+		axes[i] = into(q, unit)
+	}
+	for i := range world {
+		a := [3]float64{axes[i].X, axes[i].Y, axes[i].Z}
+		for j := range world {
+			b := [3]float64{axes[j].X, axes[j].Y, axes[j].Z}
+			for k := range a {
+				for l := range b {
+					world[i][j] += a[k] * block[k][l] * b[l]
+				}
+			}
+			more = more || i != j && math.Abs(world[i][j]) > 1e-9*largest
+		}
+	}
+	root := func(v float64) float64 { return math.Sqrt(max(0, v)) }
+	return geometry_msgs.Vector3{X: root(world[0][0]), Y: root(world[1][1]), Z: root(world[2][2])}, more
+}
+
+// coupled reports whether a covariance has anything between its two blocks.
+func coupled(covariance *[36]float64) bool {
+	for i, v := range covariance {
+		if (i/6 < 3) != (i%6 < 3) && v != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// tilted reports whether an orientation has more than a yaw.
+func tilted(q geometry_msgs.Quaternion) bool { return math.Abs(q.X) > 1e-6 || math.Abs(q.Y) > 1e-6 }

@@ -21,7 +21,7 @@ func FuzzTranslate(f *testing.F) {
 	f.Cleanup(func() { require.NoError(f, r.Close()) })
 	info, err := r.Info()
 	require.NoError(f, err)
-	translator, err := New(r)
+	translator, err := ToROS2(r)
 	require.NoError(f, err)
 	var channels []*codec.Channel
 	for _, topic := range info.Topics {

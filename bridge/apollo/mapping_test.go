@@ -34,7 +34,7 @@ func channelOfSchema(t testing.TB, text, typeName string) *codec.Channel {
 
 // translated returns what an encoded message becomes, and what is lost of it.
 func translated(t testing.TB, c *codec.Channel, data []byte) ([]codec.Message, []bridge.Loss) {
-	translator, err := New(nil)
+	translator, err := ToROS2(nil)
 	require.NoError(t, err)
 	_, err = translator.Topics(codec.TopicInfo{Channel: c})
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestChannels(t *testing.T) {
 	c.Metadata = map[string]string{"car": "7", MetadataTopic: "wrong"}
 	c.QoS = []codec.QoS{codec.DefaultQoS()}
 	c.QoS[0].Durability = codec.TransientLocal
-	translator, err := New(nil)
+	translator, err := ToROS2(nil)
 	require.NoError(t, err)
 	topics, err := translator.Topics(codec.TopicInfo{Channel: c, MessageCount: 3})
 	require.NoError(t, err)
@@ -230,7 +230,7 @@ func TestReads(t *testing.T) {
 	}
 	seen := 0
 	for _, c := range channels {
-		if mappings[c.Type] == nil || mappings[c.Type].reads == nil {
+		if pairOf(c.Type) == nil || pairOf(c.Type).reads == nil {
 			continue
 		}
 		seen++
@@ -310,7 +310,7 @@ message Other
 func TestDamagedMessage(t *testing.T) {
 	c := channelOfSchema(t, schemaText, "apollo.localization.CorrectedImu")
 	data := encodedText(t, c, `header { timestamp_sec: 2 } imu { linear_acceleration { x: 1 y: 2 z: 3 } }`)
-	translator, err := New(nil)
+	translator, err := ToROS2(nil)
 	require.NoError(t, err)
 	_, err = translator.Topics(codec.TopicInfo{Channel: c})
 	require.NoError(t, err)
@@ -336,7 +336,7 @@ func TestDamagedMessage(t *testing.T) {
 func TestWanted(t *testing.T) {
 	c := channelOfSchema(t, schemaText, "apollo.localization.LocalizationEstimate")
 	data := encodedText(t, c, `header { timestamp_sec: 2 } pose { position { x: 1 } }`)
-	translator, err := New(nil)
+	translator, err := ToROS2(nil)
 	require.NoError(t, err)
 	topics, err := translator.Topics(codec.TopicInfo{Channel: c})
 	require.NoError(t, err)

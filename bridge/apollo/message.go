@@ -78,7 +78,7 @@ func (m message) damaged(at, code int) {
 	}
 }
 
-// one returns the last value of a field. ok says whether it is set; if not, and f is not nil, it has its default.
+// one returns the last value of a field. ok reports whether it is set; if not, and f is not nil, it has its default.
 func (m message) one(name string, kinds ...protoreflect.Kind) (f protoreflect.FieldDescriptor, bits uint64, content []byte, ok bool) {
 	f = m.each(name, func(_ protoreflect.FieldDescriptor, b uint64, c []byte) { bits, content, ok = b, c, true }, kinds...)
 	return f, bits, content, ok

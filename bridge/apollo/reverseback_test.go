@@ -56,10 +56,10 @@ func (d draw) odometry(certain bool) *nav_msgs.Odometry {
 	m.Pose.Pose = geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()), Orientation: d.turn()}
 	m.Twist.Twist = geometry_msgs.Twist{Linear: d.vector(), Angular: d.vector()}
 	if certain {
-		spread(&m.Pose.Covariance, linearBlock, d.vector(), unturned)
-		spread(&m.Pose.Covariance, angularBlock, d.vector(), unturned)
-		spread(&m.Twist.Covariance, linearBlock, d.vector(), m.Pose.Pose.Orientation)
-		spread(&m.Twist.Covariance, angularBlock, d.vector(), m.Pose.Pose.Orientation)
+		addCovariance(&m.Pose.Covariance, linearBlock, d.vector(), identity)
+		addCovariance(&m.Pose.Covariance, angularBlock, d.vector(), identity)
+		addCovariance(&m.Twist.Covariance, linearBlock, d.vector(), m.Pose.Pose.Orientation)
+		addCovariance(&m.Twist.Covariance, angularBlock, d.vector(), m.Pose.Pose.Orientation)
 	}
 	return m
 }
@@ -103,7 +103,7 @@ func TestThereAndBack(t *testing.T) {
 		make  func() msgs.Message
 	}{
 		"imu": {"/imu", func() msgs.Message {
-			return &sensor_msgs.Imu{Header: d.header(), Orientation: unturned, OrientationCovariance: [9]float64{-1}, AngularVelocity: d.vector(), LinearAcceleration: d.vector()}
+			return &sensor_msgs.Imu{Header: d.header(), Orientation: identity, OrientationCovariance: [9]float64{-1}, AngularVelocity: d.vector(), LinearAcceleration: d.vector()}
 		}},
 		"imu that is corrected": {"/imu", func() msgs.Message {
 			return &sensor_msgs.Imu{Header: d.header(), Orientation: d.turn(), AngularVelocity: d.vector(), LinearAcceleration: d.vector()}
@@ -179,7 +179,7 @@ func TestThereAndBack(t *testing.T) {
 					*v = geometry_msgs.Vector3{X: d.NormFloat64(), Y: d.NormFloat64()}
 				}
 				for _, c := range []*[6]float32{&o.PositionCovariance, &o.VelocityCovariance, &o.AccelerationCovariance} {
-					*c = deviations(d.Float64(), d.Float64())
+					*c = [6]float32{0: d.Float32(), 3: d.Float32()}
 				}
 				m.Tracks = append(m.Tracks, o)
 			}

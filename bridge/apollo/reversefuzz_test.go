@@ -50,13 +50,13 @@ func realMessages(t testing.TB, atMost int) []codec.Message {
 func FuzzReverse(f *testing.F) {
 	odd, err := rosidl.ParseConcatenated("odd_msgs/msg/Odd", oddTypes)
 	require.NoError(f, err)
-	reverse, err := NewReverse(nil)
+	reverse, err := FromROS2(nil)
 	require.NoError(f, err)
-	forward, err := New(nil)
+	forward, err := ToROS2(nil)
 	require.NoError(f, err)
 	channels := []*codec.Channel{channelOf(f, odd, "/odd", "odd_msgs/msg/Odd")}
-	for _, m := range reverseMappings {
-		channels = append(channels, channelOf(f, msgs.Release(""), "/corrected"+m.suffix, m.from))
+	for _, m := range pairs {
+		channels = append(channels, channelOf(f, msgs.Release(""), "/corrected"+m.suffix, m.ros))
 	}
 	middle := map[*codec.Channel]*codec.Channel{}
 	for _, c := range channels {
@@ -106,9 +106,9 @@ func TestReal(t *testing.T) {
 	if len(messages) == 0 {
 		samples.Path(t, "rosbag2/rosbags_rs") // which is not here
 	}
-	reverse, err := NewReverse(recorded{messages})
+	reverse, err := FromROS2(recorded{messages})
 	require.NoError(t, err)
-	forward, err := New(nil)
+	forward, err := ToROS2(nil)
 	require.NoError(t, err)
 	announced := map[*codec.Channel]bool{}
 	there, back := reverse.Begin(nil), forward.Begin(nil)

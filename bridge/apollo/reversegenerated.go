@@ -21,7 +21,7 @@ const (
 )
 
 // sameFields returns what becomes of the messages of a channel for whose type Apollo has nothing: messages with the same fields.
-func sameFields(library *rosidl.Library, c *codec.Channel) (*reversal, error) {
+func sameFields(library *rosidl.Library, c *codec.Channel) (*outgoingChannel, error) {
 	name, files, err := record.Describe(library, c.Type)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func sameFields(library *rosidl.Library, c *codec.Channel) (*reversal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reversal{target: target, begin: p.begin}, nil
+	return &outgoingChannel{target: target, begin: p.begin}, nil
 }
 
 // remember notes in a channel's metadata what its messages were: those of the channel c.
@@ -54,7 +54,7 @@ func remember(target *codec.Channel, library *rosidl.Library, c *codec.Channel) 
 	return nil
 }
 
-func (p *plan) begin(*reversing) translation {
+func (p *plan) begin(*outgoing) translation {
 	d := new(wire.Decoder)
 	return func(out *[]byte, payload []byte) (err error) {
 		*out, err = p.encodePayload(*out, d, payload)

@@ -26,10 +26,10 @@ func TestOriginal(t *testing.T) {
 				require.NoError(t, err)
 				return r
 			}
-			ros, left, err := bridge.Translate(open(), codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: New})
+			ros, left, err := bridge.Translate(open(), codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
 			require.NoError(t, err)
 			require.Empty(t, left)
-			back, left, err := bridge.Translate(ros, codec.EncodingProtobuf, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: NewReverse})
+			back, left, err := bridge.Translate(ros, codec.EncodingProtobuf, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: FromROS2})
 			require.NoError(t, err)
 			require.Empty(t, left)
 			defer back.Close()
@@ -52,7 +52,7 @@ func TestOriginal(t *testing.T) {
 					a, b := dynamicpb.NewMessage(d), dynamicpb.NewMessage(d)
 					require.NoError(t, proto.Unmarshal(want.Data, a))
 					require.NoError(t, proto.Unmarshal(m.Data, b))
-					if exact := mappings[want.Channel.Type]; exact != nil && exact.reads != nil {
+					if exact := pairOf(want.Channel.Type); exact != nil && exact.reads != nil {
 						continue // TestThereAndBack
 					}
 					// The generated message has all that a message reads as.
@@ -71,7 +71,7 @@ func TestOriginal(t *testing.T) {
 func TestOriginalPart(t *testing.T) {
 	source, err := codec.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
-	ros, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: New})
+	ros, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
 	require.NoError(t, err)
 	defer ros.Close()
 	messages := messagesByTopic(t, ros)
@@ -95,7 +95,7 @@ func TestOriginalPart(t *testing.T) {
 			for _, c := range test.channels {
 				r.messages = append(r.messages, codec.Message{Channel: c})
 			}
-			reverse, err := NewReverse(r)
+			reverse, err := FromROS2(r)
 			require.NoError(t, err)
 			for i, c := range test.channels {
 				topics, err := reverse.Topics(codec.TopicInfo{Channel: c})
@@ -123,12 +123,12 @@ func TestOriginalRandom(t *testing.T) {
 		source := &codec.Channel{
 			Topic: "/random", Type: string(d.FullName()), Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema},
 		}
-		forward, err := New(nil)
+		forward, err := ToROS2(nil)
 		require.NoError(t, err)
 		topics, err := forward.Topics(codec.TopicInfo{Channel: source})
 		require.NoError(t, err)
 		require.Len(t, topics, 1)
-		reverse, err := NewReverse(nil)
+		reverse, err := FromROS2(nil)
 		require.NoError(t, err)
 		back, err := reverse.Topics(codec.TopicInfo{Channel: topics[0].Channel})
 		require.NoError(t, err)

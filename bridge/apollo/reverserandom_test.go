@@ -150,7 +150,7 @@ type thereAndBack struct {
 
 func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *thereAndBack {
 	t.Helper()
-	reverse, err := NewReverse(r)
+	reverse, err := FromROS2(r)
 	require.NoError(t, err)
 	topics, err := reverse.Topics(codec.TopicInfo{Channel: source, MessageCount: 7})
 	require.NoError(t, err)
@@ -158,7 +158,7 @@ func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *there
 	require.EqualValues(t, 7, topics[0].MessageCount)
 	middle := topics[0].Channel
 	require.Equal(t, codec.EncodingProtobuf, middle.Encoding)
-	forward, err := New(nil)
+	forward, err := ToROS2(nil)
 	require.NoError(t, err)
 	topics, err = forward.Topics(codec.TopicInfo{Channel: middle, MessageCount: 7})
 	require.NoError(t, err)
@@ -213,7 +213,7 @@ func TestGenerated(t *testing.T) {
 			require.NoError(t, err)
 			d, err := descriptorOf(made.target)
 			require.NoError(t, err)
-			back, err := newRestored(made.target)
+			back, err := newRoundTripChannel(made.target)
 			require.NoError(t, err)
 			require.Equal(t, source, back.target)
 			schema, err := cdr.NewSchema(library, name)
@@ -247,9 +247,9 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-func restoredPayload(r *restored, encoded []byte) ([]byte, error) {
+func restoredPayload(r *roundTripChannel, encoded []byte) ([]byte, error) {
 	c := new(codec.Channel)
-	out, err := (&restoring{Translator: &translator{}, known: map[*codec.Channel]*restored{c: r}}).Begin(nil)(&codec.Message{Channel: c, Data: encoded})
+	out, err := (&roundTrip{Translator: &toROS2{}, known: map[*codec.Channel]*roundTripChannel{c: r}}).Begin(nil)(&codec.Message{Channel: c, Data: encoded})
 	if err != nil {
 		return nil, err
 	}

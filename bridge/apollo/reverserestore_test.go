@@ -99,7 +99,7 @@ func TestRestoreOtherwise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := *middle
 			c.Metadata = map[string]string{MetadataROSType: "test_msgs/msg/Test", MetadataROSDefinition: definition}
-			forward, err := New(nil)
+			forward, err := ToROS2(nil)
 			require.NoError(t, err)
 			topics, err := forward.Topics(codec.TopicInfo{Channel: &c})
 			require.NoError(t, err)

@@ -17,14 +17,14 @@ type newTranslator = func(codec.Reader) (bridge.Translator, error)
 // toROS2 are those that make ROS 2 messages of foreign ones, by encoding.
 var toROS2 = map[string]newTranslator{
 	codec.EncodingCARLA:    carla.New,
-	codec.EncodingProtobuf: apollo.New,
+	codec.EncodingProtobuf: apollo.ToROS2,
 	codec.EncodingROS1:     ros1.New,
 }
 
 // fromROS2 are those that make foreign messages of ROS 2's, by encoding. A log of CARLA is made of a whole recording, not of its
 // messages: see package tapedeck/bridge/carla.
 var fromROS2 = map[string]newTranslator{
-	codec.EncodingProtobuf: apollo.NewReverse,
+	codec.EncodingProtobuf: apollo.FromROS2,
 	codec.EncodingROS1:     ros1.NewReverse,
 }
 

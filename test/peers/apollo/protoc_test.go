@@ -75,7 +75,7 @@ func write(t *testing.T) string {
 	t.Helper()
 	source, err := codec.Open(generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(source, codec.EncodingProtobuf, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: apollo.NewReverse})
+	r, left, err := bridge.Translate(source, codec.EncodingProtobuf, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: apollo.FromROS2})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	defer r.Close()

@@ -24,7 +24,7 @@ func TestPeerGenerated(t *testing.T) {
 		path := samples.Path(t, "apollo/"+name)
 		source, err := codec.Open(path)
 		require.NoError(t, err)
-		r, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: apollo.New})
+		r, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: apollo.ToROS2})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()
 		it, err := r.Read(codec.Query{})

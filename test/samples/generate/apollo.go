@@ -98,7 +98,7 @@ func apolloChannel(topic, ros2 string) (*codec.Channel, *dynamicpb.Message, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	translator, err := apollo.NewReverse(nil)
+	translator, err := apollo.FromROS2(nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -296,7 +296,7 @@ func TestReverseErrors(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		})
 	}
-	reverse, err := NewReverse(nil)
+	reverse, err := FromROS2(nil)
 	require.NoError(t, err)
 	_, err = reverse.Topics(codec.TopicInfo{Channel: &codec.Channel{Encoding: codec.EncodingROS1}})
 	require.EqualError(t, err, "its messages are ros1, not ROS 2's CDR")
@@ -329,7 +329,7 @@ func TestVendorFields(t *testing.T) {
 	} {
 		r.messages = append(r.messages, oneMessage(t, topic, &sensor_msgs.PointCloud2{Header: atStamp, Fields: fields, Width: 1, Height: 1, PointStep: 4, Data: make([]byte, 4)}).messages...)
 	}
-	reverse, err := NewReverse(r)
+	reverse, err := FromROS2(r)
 	require.NoError(t, err)
 	var schemas []codec.Schema
 	for _, m := range r.messages {

@@ -20,7 +20,7 @@ const firstVendorField = 16
 
 // describePoints adds to the schema what the points of the recording's clouds have besides Apollo's fields: one description for
 // all clouds, as readers take only one of a type.
-func (t *reverse) describePoints() {
+func (t *fromROS2) describePoints() {
 	if t.clouds {
 		return
 	}
@@ -34,7 +34,7 @@ func (t *reverse) describePoints() {
 		}
 	}
 	added := map[string]*descriptorpb.FieldDescriptorProto{}
-	for _, c := range t.channels() {
+	for _, c := range t.recorded() {
 		var m sensor_msgs.PointCloud2
 		if c.Type != m.TypeName() || c.Metadata[MetadataDescriptor] != "" || cdr.Unmarshal(t.first(c), &m) != nil {
 			continue
@@ -107,7 +107,7 @@ type column struct {
 
 // clouds translates clouds.
 type clouds struct {
-	*reversing
+	*outgoing
 	cloud   sensor_msgs.PointCloud2
 	point   *shape
 	tag     protowire.Number
@@ -117,8 +117,8 @@ type clouds struct {
 }
 
 // pointCloudOf begins a translation of clouds.
-func pointCloudOf(r *reversing, s *shape) translation {
-	c := &clouds{reversing: r}
+func pointCloudOf(r *outgoing, s *shape) translation {
+	c := &clouds{outgoing: r}
 	if f := s.fields["point"]; f != nil && f.shape != nil {
 		c.point, c.tag = f.shape, f.number
 	}

@@ -13,8 +13,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// original returns what becomes of messages that New made of Apollo's: what they were. It is nil if that cannot be had.
-func (t *reverse) original(c *codec.Channel, library *rosidl.Library) *reversal {
+// original returns what becomes of messages that ToROS2 made of Apollo's: what they were. It is nil if that cannot be had.
+func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoingChannel {
 	files, err := base64.StdEncoding.DecodeString(c.Metadata[MetadataDescriptor])
 	if err != nil {
 		return nil
@@ -28,7 +28,7 @@ func (t *reverse) original(c *codec.Channel, library *rosidl.Library) *reversal 
 	if err != nil {
 		return nil
 	}
-	m := mappingTo(c.Type, target.Type)
+	m := pairBetween(c.Type, target.Type)
 	others := t.siblings(c)
 	switch {
 	case c.Type == forms.root().name:
@@ -37,14 +37,14 @@ func (t *reverse) original(c *codec.Channel, library *rosidl.Library) *reversal 
 		}
 		target.Topic = strings.TrimSuffix(c.Topic, whole)
 		p := originals{}.plan(forms.root())
-		return &reversal{target: target, begin: p.begin}
+		return &outgoingChannel{target: target, begin: p.begin}
 	case slices.ContainsFunc(others, func(o *codec.Channel) bool { return o.Type == forms.root().name }),
-		m == nil && slices.ContainsFunc(others, func(o *codec.Channel) bool { return mappingTo(o.Type, target.Type) != nil }):
-		return &reversal{}
+		m == nil && slices.ContainsFunc(others, func(o *codec.Channel) bool { return pairBetween(o.Type, target.Type) != nil }):
+		return &outgoingChannel{}
 	case m != nil && t.sameType(library, c.Type):
-		target.Topic = m.topic(c.Topic)
+		target.Topic = strings.TrimSuffix(c.Topic, m.suffix)
 		s := shapes{}.of(d)
-		return &reversal{target: target, begin: func(r *reversing) translation { return m.begin(r, s) }}
+		return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return m.fromROS2(r, s) }}
 	}
 	return nil
 }
@@ -71,9 +71,9 @@ func without(metadata map[string]string, keys ...string) map[string]string {
 }
 
 // siblings returns the other channels whose messages were made of the same messages of Apollo's.
-func (t *reverse) siblings(c *codec.Channel) []*codec.Channel {
+func (t *fromROS2) siblings(c *codec.Channel) []*codec.Channel {
 	var all []*codec.Channel
-	for _, o := range t.channels() {
+	for _, o := range t.recorded() {
 		if o != c && o.Metadata[MetadataType] == c.Metadata[MetadataType] && o.Metadata[MetadataTopic] == c.Metadata[MetadataTopic] {
 			all = append(all, o)
 		}

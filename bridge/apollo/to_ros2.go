@@ -41,36 +41,36 @@ const (
 	MetadataWhole = "apollo.whole"
 )
 
-// New returns a translator of Apollo's messages, which are encoded as Protocol Buffers.
-func New(codec.Reader) (bridge.Translator, error) {
-	return restore(&translator{channels: map[*codec.Channel]*channel{}}), nil
+// ToROS2 returns a translator of Apollo's messages, which are encoded as Protocol Buffers.
+func ToROS2(codec.Reader) (bridge.Translator, error) {
+	return newRoundTrip(&toROS2{channels: map[*codec.Channel]*channel{}}), nil
 }
 
-type translator struct {
+type toROS2 struct {
 	channels map[*codec.Channel]*channel
 	order    []*channel
 }
 
 // channel is what is known of a channel of Apollo's.
 type channel struct {
-	mapping    *mapping
+	pair       *pair
 	descriptor protoreflect.MessageDescriptor
 	forms      *forms // nil if nothing is generated
 	targets    []*codec.Channel
 	losses     *losses
 }
 
-func (t *translator) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err error) {
+func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err error) {
 	source := topic.Channel
-	c := &channel{mapping: mappings[source.Type]}
-	if c.mapping == nil {
-		c.mapping = unmapped
+	c := &channel{pair: pairOf(source.Type)}
+	if c.pair == nil {
+		c.pair = unmapped
 	}
 	if c.descriptor, err = descriptorOf(source); err != nil {
 		return nil, err
 	}
 	whole := ""
-	for _, target := range c.mapping.targets {
+	for _, target := range c.pair.targets {
 		if target.typeName == generated {
 			whole = source.Topic + target.topic
 			if c.forms, err = formsOf(c.descriptor); err != nil {
@@ -80,9 +80,9 @@ func (t *translator) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, er
 		}
 	}
 	if c.forms == nil {
-		c.losses = unreadFields(source.Topic, c.descriptor, c.mapping.reads(c.descriptor))
+		c.losses = unreadFields(source.Topic, c.descriptor, c.pair.reads(c.descriptor))
 	}
-	for _, target := range c.mapping.targets {
+	for _, target := range c.pair.targets {
 		to, err := c.target(source, target)
 		if err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func (c *channel) target(source *codec.Channel, target target) (*codec.Channel, 
 }
 
 // Losses returns the fields that no message of ROS 2 has.
-func (t *translator) Losses() []bridge.Loss {
+func (t *toROS2) Losses() []bridge.Loss {
 	var all []bridge.Loss
 	for _, c := range t.order {
 		all = append(all, c.losses.counted()...)
@@ -158,7 +158,7 @@ func descriptorOf(c *codec.Channel) (protoreflect.MessageDescriptor, error) {
 	return message, nil
 }
 
-func (t *translator) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
+func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	if wanted == nil {
 		wanted = func(*codec.Channel) bool { return true }
 	}
@@ -208,7 +208,7 @@ func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message,
 		mapped = mapped[:len(mapped)-1]
 	}
 	if slices.ContainsFunc(mapped, r.wanted) {
-		failed := c.mapping.translate(c.descriptor, source, func(target int, m msgs.Message) {
+		failed := c.pair.toROS2(c.descriptor, source, func(target int, m msgs.Message) {
 			emit(target, func(dst []byte) ([]byte, error) { return cdr.Append(dst, m) })
 		})
 		if failed != nil {

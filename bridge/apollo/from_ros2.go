@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -17,63 +18,70 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// NewReverse returns the reverse: the translator of messages of ROS 2, codec.EncodingCDR, to Protocol Buffers. They become
+// FromROS2 returns the reverse: the translator of messages of ROS 2, codec.EncodingCDR, to Protocol Buffers. They become
 // Apollo's where Apollo has the like, or those that they were made of, and otherwise messages with the same fields, which
-// record.Describe describes and of which New makes the same messages of ROS 2 again. A definition that a channel lacks is taken
+// record.Describe describes and of which ToROS2 makes the same messages of ROS 2 again. A definition that a channel lacks is taken
 // from msgs.Library.
 //
 // What a channel of Imu or PointCloud2 becomes is seen from its first message in r, which may be nil.
-func NewReverse(r codec.Reader) (bridge.Translator, error) {
+func FromROS2(r codec.Reader) (bridge.Translator, error) {
 	schema, err := parseSchema(schemaText)
 	if err != nil {
 		return nil, fmt.Errorf("read the schema of Apollo's types: %w", err)
 	}
-	return &reverse{
+	return &fromROS2{
 		reader: r, library: msgs.Library(), own: msgs.Release(""), schema: schema,
-		reversals: map[*codec.Channel]*reversal{}, losses: map[bridge.Loss]uint64{},
+		channels: map[*codec.Channel]*outgoingChannel{}, losses: map[bridge.Loss]uint64{},
 	}, nil
 }
 
-// reverse implements bridge.Translator and bridge.Lossy.
-type reverse struct {
+type fromROS2 struct {
 	reader       codec.Reader
 	library, own *rosidl.Library // own is what the Go types are made of
 	schema       *descriptorpb.FileDescriptorSet
 	clouds       bool // the schema has what points of the recording's clouds have
-	reversals    map[*codec.Channel]*reversal
+	channels     map[*codec.Channel]*outgoingChannel
 
 	mu     sync.Mutex
 	losses map[bridge.Loss]uint64 // by what it is, without a count
 }
 
-// reversal is what becomes of the messages of a channel.
-type reversal struct {
+// outgoingChannel is what becomes of the messages of a channel.
+type outgoingChannel struct {
 	target *codec.Channel // nil when another channel has all of it
 	// begin begins a reading. The function that it returns appends what a payload becomes.
-	begin func(*reversing) translation
+	begin func(*outgoing) translation
 }
 
 // translation appends what a payload becomes to out.
 type translation func(out *[]byte, payload []byte) error
 
-// reversing is a reading of a channel whose messages are translated.
-type reversing struct {
-	by       *reverse
-	topic    string
-	sequence uint32 // of the message that is translated
+// outgoing is a reading of a channel whose messages are translated.
+type outgoing struct {
+	sequence uint32   // of the message that is translated
+	lost     []string // what that message loses
 }
 
-// lose counts the message that is translated as one that loses something, if it does.
-func (r *reversing) lose(does bool, what string) {
-	if does {
-		r.by.mu.Lock()
-		defer r.by.mu.Unlock()
-		r.by.losses[bridge.Loss{Topic: r.topic, What: what}]++
+// lose notes that the message that is translated loses something, if it does.
+func (r *outgoing) lose(does bool, what string) {
+	if does && !slices.Contains(r.lost, what) {
+		r.lost = append(r.lost, what)
 	}
 }
 
-// Losses implements bridge.Lossy.
-func (t *reverse) Losses() []bridge.Loss {
+// count counts what a message on a topic has lost.
+func (t *fromROS2) count(topic string, lost []string) {
+	if len(lost) > 0 {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, what := range lost {
+			t.losses[bridge.Loss{Topic: topic, What: what}]++
+		}
+	}
+}
+
+// Losses returns what Apollo's messages do not hold, by topic.
+func (t *fromROS2) Losses() []bridge.Loss {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []bridge.Loss
@@ -87,15 +95,14 @@ func (t *reverse) Losses() []bridge.Loss {
 	return all
 }
 
-// Topics implements bridge.Translator.
-func (t *reverse) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
-	made := t.reversals[topic.Channel]
+func (t *fromROS2) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
+	made := t.channels[topic.Channel]
 	if made == nil {
 		var err error
-		if made, err = t.reversal(topic.Channel); err != nil {
+		if made, err = t.outgoingChannel(topic.Channel); err != nil {
 			return nil, err
 		}
-		t.reversals[topic.Channel] = made
+		t.channels[topic.Channel] = made
 	}
 	if made.target == nil {
 		return nil, nil
@@ -103,7 +110,7 @@ func (t *reverse) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return []codec.TopicInfo{{Channel: made.target, MessageCount: topic.MessageCount}}, nil
 }
 
-func (t *reverse) reversal(c *codec.Channel) (*reversal, error) {
+func (t *fromROS2) outgoingChannel(c *codec.Channel) (*outgoingChannel, error) {
 	if c.Encoding != codec.EncodingCDR {
 		return nil, fmt.Errorf("its messages are %s, not ROS 2's CDR", c.Encoding)
 	}
@@ -119,14 +126,14 @@ func (t *reverse) reversal(c *codec.Channel) (*reversal, error) {
 			return made, nil
 		}
 	}
-	if m := t.mapping(c); m != nil && t.sameType(library, c.Type) {
-		return t.mapped(m, library, c)
+	if p := t.pairFor(c); p != nil && t.sameType(library, c.Type) {
+		return t.paired(p, library, c)
 	}
 	return sameFields(library, c)
 }
 
-// sameType says whether the messages of a type are what those of the Go type are.
-func (t *reverse) sameType(library *rosidl.Library, typeName string) bool {
+// sameType reports whether the messages of a type are what those of the Go type are.
+func (t *fromROS2) sameType(library *rosidl.Library, typeName string) bool {
 	return sameTypes(library, t.own, typeName)
 }
 
@@ -136,8 +143,8 @@ func sameTypes(a, b *rosidl.Library, typeName string) bool {
 	return err == nil && failed == nil && one == other
 }
 
-// channels returns those of ROS 2 in the recording.
-func (t *reverse) channels() []*codec.Channel {
+// recorded returns the channels of ROS 2 in the recording.
+func (t *fromROS2) recorded() []*codec.Channel {
 	if t.reader == nil {
 		return nil
 	}
@@ -155,7 +162,7 @@ func (t *reverse) channels() []*codec.Channel {
 }
 
 // first returns the first payload of a channel in the recording, nil if there is none or it cannot be read.
-func (t *reverse) first(c *codec.Channel) []byte {
+func (t *fromROS2) first(c *codec.Channel) []byte {
 	if t.reader == nil {
 		return nil
 	}
@@ -171,21 +178,21 @@ func (t *reverse) first(c *codec.Channel) []byte {
 	return slices.Clone(m.Data)
 }
 
-// mapped returns what becomes of messages with a mapping.
-func (t *reverse) mapped(m *reverseMapping, library *rosidl.Library, c *codec.Channel) (*reversal, error) {
-	if m.to == pointCloudType {
+// paired returns what becomes of messages that have a counterpart.
+func (t *fromROS2) paired(p *pair, library *rosidl.Library, c *codec.Channel) (*outgoingChannel, error) {
+	if p.apollo == pointCloudType {
 		t.describePoints()
 	}
-	set, err := closure(t.schema, protoreflect.FullName(m.to))
+	set, err := closure(t.schema, protoreflect.FullName(p.apollo))
 	if err != nil {
-		return nil, fmt.Errorf("describe %s: %w", m.to, err)
+		return nil, fmt.Errorf("describe %s: %w", p.apollo, err)
 	}
 	files, err := proto.MarshalOptions{Deterministic: true}.Marshal(set)
 	if err != nil {
-		return nil, fmt.Errorf("describe %s: %w", m.to, err)
+		return nil, fmt.Errorf("describe %s: %w", p.apollo, err)
 	}
-	target := targetOf(c, m.to, files)
-	target.Topic, target.QoS = m.topic(c.Topic), c.QoS
+	target := targetOf(c, p.apollo, files)
+	target.Topic, target.QoS = strings.TrimSuffix(c.Topic, p.suffix), c.QoS
 	if err := remember(target, library, c); err != nil {
 		return nil, err
 	}
@@ -194,20 +201,19 @@ func (t *reverse) mapped(m *reverseMapping, library *rosidl.Library, c *codec.Ch
 		return nil, err
 	}
 	s := shapes{}.of(d)
-	return &reversal{target: target, begin: func(r *reversing) translation { return m.begin(r, s) }}, nil
+	return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return p.fromROS2(r, s) }}, nil
 }
 
-// Begin implements bridge.Translator.
-func (t *reverse) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
+func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	type begun struct {
-		reversing
+		outgoing
 		translate translation
 	}
 	readings := map[*codec.Channel]*begun{}
 	var out [1]codec.Message
 	var data []byte
 	return func(m *codec.Message) ([]codec.Message, error) {
-		made := t.reversals[m.Channel]
+		made := t.channels[m.Channel]
 		if made == nil {
 			return nil, errors.New("its channel was not announced")
 		}
@@ -216,18 +222,19 @@ func (t *reverse) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec
 		}
 		r := readings[m.Channel]
 		if r == nil {
-			r = &begun{reversing: reversing{by: t, topic: m.Channel.Topic}}
-			r.translate = made.begin(&r.reversing)
+			r = &begun{}
+			r.translate = made.begin(&r.outgoing)
 			readings[m.Channel] = r
 		}
-		data = data[:0]
+		data, r.lost = data[:0], r.lost[:0]
 		if err := r.translate(&data, m.Data); err != nil {
 			return nil, err
 		}
+		t.count(m.Channel.Topic, r.lost)
 		r.sequence++
 		out[0] = codec.Message{Channel: made.target, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data}
 		return out[:], nil
 	}
 }
 
-var _ bridge.Lossy = (*reverse)(nil)
+var _ bridge.Lossy = (*fromROS2)(nil)

@@ -10,26 +10,26 @@ import (
 	"tapedeck/msgs/wire"
 )
 
-// restoring is a translator that makes messages which NewReverse has made of ROS 2's what they were, and leaves others, and those
+// roundTrip is a translator that makes messages which FromROS2 has made of ROS 2's what they were, and leaves others, and those
 // that became Apollo's, to the one inside.
-type restoring struct {
+type roundTrip struct {
 	bridge.Translator
-	known  map[*codec.Channel]*restored
+	known  map[*codec.Channel]*roundTripChannel
 	apollo map[*codec.Channel]*codec.Channel // what channels of messages that became Apollo's were
 }
 
-// restored is what the messages of a channel were.
-type restored struct {
+// roundTripChannel is what the messages of a channel were.
+type roundTripChannel struct {
 	plan   *plan
 	target *codec.Channel
 }
 
-func restore(t bridge.Translator) bridge.Translator {
-	return &restoring{t, map[*codec.Channel]*restored{}, map[*codec.Channel]*codec.Channel{}}
+func newRoundTrip(t bridge.Translator) bridge.Translator {
+	return &roundTrip{t, map[*codec.Channel]*roundTripChannel{}, map[*codec.Channel]*codec.Channel{}}
 }
 
-// Topics implements bridge.Translator. A channel whose messages cannot be what its metadata says is left to the translator inside.
-func (r *restoring) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
+// A channel whose messages cannot be what its metadata says is left to the translator inside.
+func (r *roundTrip) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	c := topic.Channel
 	if c.Metadata[MetadataROSType] == "" {
 		return r.Translator.Topics(topic)
@@ -37,7 +37,7 @@ func (r *restoring) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	known := r.known[c]
 	if known == nil {
 		var err error
-		if known, err = newRestored(c); err != nil {
+		if known, err = newRoundTripChannel(c); err != nil {
 			become, err := r.Translator.Topics(topic)
 			return r.only(c, become), err
 		}
@@ -47,11 +47,11 @@ func (r *restoring) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 }
 
 // only returns of what a channel becomes what it was, if that is there; what else Apollo's messages become tells nothing more.
-func (r *restoring) only(c *codec.Channel, become []codec.TopicInfo) []codec.TopicInfo {
+func (r *roundTrip) only(c *codec.Channel, become []codec.TopicInfo) []codec.TopicInfo {
 	was, text := c.Metadata[MetadataROSType], c.Metadata[MetadataROSDefinition]
 	for i, topic := range become {
 		made := topic.Channel
-		if made.Type != was || mappingTo(was, c.Type) == nil {
+		if made.Type != was || pairBetween(was, c.Type) == nil {
 			continue
 		}
 		r.apollo[c] = made
@@ -66,7 +66,7 @@ func (r *restoring) only(c *codec.Channel, become []codec.TopicInfo) []codec.Top
 	return become
 }
 
-func newRestored(c *codec.Channel) (*restored, error) {
+func newRoundTripChannel(c *codec.Channel) (*roundTripChannel, error) {
 	name, text := c.Metadata[MetadataROSType], c.Metadata[MetadataROSDefinition]
 	library, err := rosidl.ParseConcatenated(name, text)
 	if err != nil {
@@ -84,11 +84,10 @@ func newRestored(c *codec.Channel) (*restored, error) {
 	if target.TypeHash, err = library.Hash(name); err != nil {
 		return nil, fmt.Errorf("hash %s: %w", name, err)
 	}
-	return &restored{p, target}, nil
+	return &roundTripChannel{p, target}, nil
 }
 
-// Begin implements bridge.Translator.
-func (r *restoring) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
+func (r *roundTrip) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	inside := r.Translator.Begin(wanted)
 	var out [1]codec.Message
 	var e wire.Encoder
@@ -110,8 +109,8 @@ func (r *restoring) Begin(wanted func(*codec.Channel) bool) func(*codec.Message)
 	}
 }
 
-// Losses implements bridge.Lossy. What NewReverse has added is none.
-func (r *restoring) Losses() []bridge.Loss {
+// What FromROS2 has added is none.
+func (r *roundTrip) Losses() []bridge.Loss {
 	inside, ok := r.Translator.(bridge.Lossy)
 	if !ok {
 		return nil
@@ -123,4 +122,4 @@ func (r *restoring) Losses() []bridge.Loss {
 	return slices.DeleteFunc(inside.Losses(), func(l bridge.Loss) bool { return topics[l.Topic] })
 }
 
-var _ bridge.Lossy = (*restoring)(nil)
+var _ bridge.Lossy = (*roundTrip)(nil)

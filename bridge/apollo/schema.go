@@ -17,7 +17,7 @@ import (
 // of modules/common_msgs as of 2025. A line is "file PATH PACKAGE", "message NAME", "enum NAME", a field of the message,
 // "NUMBER [repeated|packed] TYPE NAME [= DEFAULT]", or a value of the enum, "NUMBER NAME". What a line refers to stands above it.
 //
-//go:embed reverse.schema
+//go:embed apollo.schema
 var schemaText string
 
 // parseSchema reads a text like schemaText.

@@ -1,0 +1,371 @@
+package apollo
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/std_msgs"
+)
+
+// pair is a type of Apollo and the type of ROS 2 that its messages become, and back.
+type pair struct {
+	apollo, ros string   // full names of the types
+	suffix      string   // of the ROS 2 topic, which Apollo's does not have
+	also        []target // further messages that Apollo's become
+	// reads returns the paths of the Apollo fields that the ROS 2 message is made of. If it is nil, a generated message
+	// keeps all fields.
+	reads func(d protoreflect.MessageDescriptor) []string
+	// fits reports whether the messages of a ROS 2 channel become Apollo's type; nil for always.
+	fits   func(t *fromROS2, c *codec.Channel) bool
+	oneWay bool // only Apollo's become ROS 2's
+
+	targets  []target // all that Apollo's messages become, the generated message last
+	toROS2   func(d protoreflect.MessageDescriptor, source *codec.Message, emit func(target int, m msgs.Message)) error
+	fromROS2 func(*outgoing, *shape) translation
+}
+
+// target is one message that a message becomes.
+type target struct {
+	topic    string // absolute, or what is added to Apollo's
+	typeName string // or generated
+}
+
+const (
+	// generated stands for the type that is generated.
+	generated = ""
+	// whole is added to the topic of a generated message if another message is on Apollo's own.
+	whole = "_whole"
+)
+
+// unmapped is for types that have no counterpart in ROS 2.
+var unmapped = &pair{targets: []target{{"", generated}}}
+
+// Full names of types that are used outside of the table.
+const (
+	imuType          = "apollo.drivers.gnss.Imu"
+	correctedIMUType = "apollo.localization.CorrectedImu"
+	pointCloudType   = "apollo.drivers.PointCloud"
+)
+
+// pairs lists all pairs. For a ROS 2 type, the first pair that fits applies.
+var pairs = []*pair{
+	newPair(correctedIMU, pair{
+		apollo: correctedIMUType, fits: isCorrectedIMU,
+		reads: withHeader("imu.linear_acceleration", "imu.angular_velocity", "imu.euler_angles"),
+	}),
+	newPair(imu, pair{apollo: imuType, reads: withHeader("linear_acceleration", "angular_velocity")}),
+	newPair(gps, pair{apollo: "apollo.localization.Gps", fits: isGPS}),
+	newPair(localization, pair{
+		apollo: "apollo.localization.LocalizationEstimate", also: []target{{"/tf", "tf2_msgs/msg/TFMessage"}},
+	}),
+	newPair(bestPose, pair{apollo: "apollo.drivers.gnss.GnssBestPose"}),
+	newPair(gnss, pair{
+		apollo: "apollo.drivers.gnss.Gnss", also: []target{{"_velocity", "geometry_msgs/msg/TwistWithCovarianceStamped"}},
+		oneWay: true, // GnssBestPose says more
+	}),
+	{
+		apollo: pointCloudType, ros: "sensor_msgs/msg/PointCloud2", reads: pointCloudPaths,
+		targets: []target{{"", "sensor_msgs/msg/PointCloud2"}}, toROS2: pointCloud, fromROS2: pointCloudOf,
+	},
+	newPair(image, pair{apollo: "apollo.drivers.Image", reads: withHeader("height", "width", "encoding", "step", "data")}),
+	newPair(compressedImage, pair{apollo: "apollo.drivers.CompressedImage", reads: withHeader("format", "data")}),
+	newPair(transforms, pair{apollo: "apollo.transform.TransformStampeds", reads: transformPaths}),
+	newPair(chassis, pair{apollo: "apollo.canbus.Chassis", suffix: "_twist", fits: isChassis}),
+	newPair(trajectory, pair{apollo: "apollo.planning.ADCTrajectory"}),
+	newPair(obstacles, pair{
+		apollo: "apollo.perception.PerceptionObstacles", also: []target{{"_markers", "visualization_msgs/msg/MarkerArray"}},
+	}),
+	newPair(radar, pair{apollo: "apollo.drivers.ContiRadar"}),
+	newPair(control, pair{apollo: "apollo.control.ControlCommand"}),
+}
+
+// pairOf returns the pair of a type of Apollo, nil if there is none.
+func pairOf(apollo string) *pair {
+	i := slices.IndexFunc(pairs, func(p *pair) bool { return p.apollo == apollo })
+	if i < 0 {
+		return nil
+	}
+	return pairs[i]
+}
+
+// pairBetween returns the pair by which messages of a ROS 2 type become ones of Apollo's, nil if there is none.
+func pairBetween(ros, apollo string) *pair {
+	if p := pairOf(apollo); p != nil && p.ros == ros && !p.oneWay {
+		return p
+	}
+	return nil
+}
+
+// pairFor returns the pair by which the messages of a ROS 2 channel become Apollo's, nil if there is none.
+func (t *fromROS2) pairFor(c *codec.Channel) *pair {
+	i := slices.IndexFunc(pairs, func(p *pair) bool { return p.ros == c.Type && !p.oneWay && (p.fits == nil || p.fits(t, c)) })
+	if i < 0 {
+		return nil
+	}
+	return pairs[i]
+}
+
+// newPair completes a pair whose fields one function exchanges in both directions.
+func newPair[T any, P interface {
+	*T
+	msgs.Message
+}](fields func(x exchange, m P), p pair) *pair {
+	p.ros = P(new(T)).TypeName()
+	p.targets = append([]target{{p.suffix, p.ros}}, p.also...)
+	switch {
+	case p.reads == nil && p.suffix == "":
+		p.targets = append(p.targets, target{whole, generated})
+	case p.reads == nil:
+		p.targets = append(p.targets, target{"", generated})
+	}
+	p.toROS2 = func(d protoreflect.MessageDescriptor, source *codec.Message, emit func(int, msgs.Message)) error {
+		return read(d, source.Data, source.LogTime, func(m message) {
+			made := P(new(T))
+			var also []msgs.Message
+			fields(exchange{toROS2: true, in: m, also: &also}, made)
+			emit(0, made)
+			for i, m := range also {
+				emit(1+i, m)
+			}
+		})
+	}
+	p.fromROS2 = func(r *outgoing, s *shape) translation {
+		m := P(new(T))
+		return func(out *[]byte, payload []byte) error {
+			if err := cdr.Unmarshal(payload, m); err != nil {
+				return err
+			}
+			fields(exchange{out: writer{out, s}, outgoing: r}, m)
+			return nil
+		}
+	}
+	return &p
+}
+
+// headerPaths are those of the fields that the header of ROS 2 is made of.
+var headerPaths = []string{
+	"header.timestamp_sec", "header.lidar_timestamp", "header.camera_timestamp", "header.radar_timestamp", "header.frame_id",
+}
+
+// withHeader returns the paths of fields and of those of the header.
+func withHeader(paths ...string) func(protoreflect.MessageDescriptor) []string {
+	return func(protoreflect.MessageDescriptor) []string {
+		return slices.Concat(paths, headerPaths, []string{"frame_id"})
+	}
+}
+
+func transformPaths(protoreflect.MessageDescriptor) []string {
+	paths := []string{"transforms.child_frame_id", "transforms.transform"}
+	for _, path := range headerPaths {
+		paths = append(paths, "transforms."+path)
+	}
+	return paths
+}
+
+// isCorrectedIMU reports whether the messages of a channel have an orientation, by its first one.
+func isCorrectedIMU(t *fromROS2, c *codec.Channel) bool {
+	if strings.Contains(c.Topic, "corrected") {
+		return true
+	}
+	var m sensor_msgs.Imu
+	return cdr.Unmarshal(t.first(c), &m) == nil && hasOrientation(&m)
+}
+
+func isGPS(_ *fromROS2, c *codec.Channel) bool {
+	return strings.Contains(c.Topic, "gnss") || strings.Contains(c.Topic, "gps")
+}
+
+func isChassis(_ *fromROS2, c *codec.Channel) bool {
+	return strings.HasSuffix(c.Topic, "_twist") && len(c.Topic) > len("/_twist")
+}
+
+// exchange copies fields between a message of Apollo, where they have names, and one of ROS 2, in either direction. Fields
+// of Apollo's that the descriptor does not have read as zero and are not written. Numbers that are not known, NaN in Apollo,
+// read as zero.
+type exchange struct {
+	toROS2 bool
+	in     message         // toROS2: the fields of Apollo's message
+	also   *[]msgs.Message // toROS2: becomes the messages on the further topics of the pair
+	out    writer          // otherwise: writes Apollo's message
+	*outgoing
+}
+
+// message exchanges the fields of a message in the message.
+func (x exchange) message(name protoreflect.Name, fields func(x exchange)) {
+	if x.toROS2 {
+		x.in = x.in.sub(string(name))
+		fields(x)
+		return
+	}
+	x.out.message(name, func(w writer) {
+		x.out = w
+		fields(x)
+	})
+}
+
+// elements exchanges those of a repeated message. fields is called with the index of each.
+func elements[T any](x exchange, name protoreflect.Name, all *[]T, fields func(x exchange, i int)) {
+	if !x.toROS2 {
+		for i := range *all {
+			x.message(name, func(x exchange) { fields(x, i) })
+		}
+		return
+	}
+	messages := x.in.list(string(name))
+	*all = make([]T, len(messages))
+	for i := range messages {
+		x.in = messages[i]
+		fields(x, i)
+	}
+}
+
+func (x exchange) number(name protoreflect.Name, v *float64) {
+	if x.toROS2 {
+		*v = x.in.known(string(name))
+	} else {
+		x.out.number(name, *v)
+	}
+}
+
+// scaled exchanges a number that is unit times as large in Apollo.
+func (x exchange) scaled(name protoreflect.Name, v *float32, unit float64) {
+	if x.toROS2 {
+		*v = float32(x.in.known(string(name)) / unit)
+	} else {
+		x.out.number(name, unit*float64(*v))
+	}
+}
+
+// variance exchanges a variance, which is a standard deviation in Apollo.
+func (x exchange) variance(name protoreflect.Name, v *float32) {
+	if x.toROS2 {
+		deviation := x.in.known(string(name))
+		*v = float32(deviation * deviation)
+	} else {
+		x.out.number(name, math.Sqrt(float64(*v)))
+	}
+}
+
+func (x exchange) uint32(name protoreflect.Name, v *uint32) {
+	if x.toROS2 {
+		*v = uint32(x.in.uint(string(name)))
+	} else {
+		x.out.integer(name, int64(*v))
+	}
+}
+
+func (x exchange) bool(name protoreflect.Name, v *bool) {
+	if x.toROS2 {
+		*v = x.in.bool(string(name))
+	} else {
+		x.out.bool(name, *v)
+	}
+}
+
+func (x exchange) text(name protoreflect.Name, v *string) {
+	if x.toROS2 {
+		*v = x.in.text(string(name))
+	} else {
+		x.out.text(name, *v)
+	}
+}
+
+func (x exchange) bytes(name protoreflect.Name, v *[]byte) {
+	if x.toROS2 {
+		*v = x.in.bytes(string(name))
+	} else {
+		x.out.bytes(name, *v)
+	}
+}
+
+// vector exchanges a Point3D or PointENU.
+func (x exchange) vector(name protoreflect.Name, v *geometry_msgs.Vector3) {
+	if x.toROS2 {
+		*v = x.in.vector(string(name))
+	} else {
+		x.out.vector(name, *v)
+	}
+}
+
+// vehicleVector exchanges a vector in the frame of the vehicle.
+func (x exchange) vehicleVector(name protoreflect.Name, v *geometry_msgs.Vector3) {
+	if x.toROS2 {
+		*v = toFLU(x.in.vector(string(name)))
+	} else {
+		x.out.vector(name, toRFU(*v))
+	}
+}
+
+func (x exchange) orientation(name protoreflect.Name, q *geometry_msgs.Quaternion) {
+	if x.toROS2 {
+		*q = x.in.orientation(string(name))
+	} else {
+		x.out.orientation(name, *q)
+	}
+}
+
+// yaw exchanges an orientation, of which Apollo has the yaw.
+func (x exchange) yaw(name protoreflect.Name, q *geometry_msgs.Quaternion) {
+	if x.toROS2 {
+		*q = about(2, x.in.known(string(name)))
+	} else {
+		x.out.number(name, yaw(*q))
+	}
+}
+
+// deviation exchanges a 3 by 3 block of a covariance as seen in the frame whose orientation q is. Apollo has standard
+// deviations along the axes of the world.
+func (x exchange) deviation(name protoreflect.Name, covariance *[36]float64, block int, q geometry_msgs.Quaternion) {
+	if x.toROS2 {
+		addCovariance(covariance, block, x.in.vector(string(name)), q)
+		return
+	}
+	deviation, more := deviations(covariance, block, q)
+	x.out.vector(name, deviation)
+	x.lose(more, "covariances between axes")
+}
+
+// header exchanges the header. frame is the frame of messages that name none. sensor is the field that keeps the stamp in
+// ns; all that there are are read, "" is not written.
+func (x exchange) header(h *std_msgs.Header, frame string, sensor protoreflect.Name) {
+	if x.toROS2 {
+		*h = x.in.header(frame)
+		return
+	}
+	x.outgoing.header(x.out, h, sensor)
+}
+
+// header writes a header. sensor is the field that keeps the stamp in ns, if there is one.
+func (r *outgoing) header(w writer, h *std_msgs.Header, sensor protoreflect.Name) {
+	w.message("header", func(w writer) {
+		ns := nanoseconds(h.Stamp)
+		w.number("timestamp_sec", seconds(ns))
+		w.integer("sequence_num", int64(r.sequence))
+		if sensor != "" {
+			w.integer(sensor, ns)
+		}
+		w.text("frame_id", h.FrameId)
+	})
+}
+
+// measured writes when the message was measured, by the clock of Unix; the header is read.
+func (x exchange) measured(h *std_msgs.Header) {
+	if !x.toROS2 {
+		x.out.number("measurement_time", seconds(nanoseconds(h.Stamp)))
+	}
+}
+
+// frameID writes the frame that some messages have outside of the header, too; header reads it.
+func (x exchange) frameID(h *std_msgs.Header) {
+	if !x.toROS2 {
+		x.out.text("frame_id", h.FrameId)
+	}
+}

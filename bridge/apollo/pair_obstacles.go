@@ -1,0 +1,207 @@
+package apollo
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/radar_msgs"
+	"tapedeck/msgs/std_msgs"
+	"tapedeck/msgs/vision_msgs"
+	"tapedeck/msgs/visualization_msgs"
+)
+
+// obstacleTypes and obstacleSubTypes are the numbers of those that messages of ROS 2 name.
+var obstacleTypes = map[string]int64{
+	"UNKNOWN": 0, "UNKNOWN_MOVABLE": 1, "UNKNOWN_UNMOVABLE": 2, "PEDESTRIAN": 3, "BICYCLE": 4, "VEHICLE": 5,
+}
+
+var obstacleSubTypes = map[string]int64{
+	"ST_UNKNOWN": 0, "ST_UNKNOWN_MOVABLE": 1, "ST_UNKNOWN_UNMOVABLE": 2, "ST_CAR": 3, "ST_VAN": 4, "ST_TRUCK": 5, "ST_BUS": 6,
+	"ST_CYCLIST": 7, "ST_MOTORCYCLIST": 8, "ST_TRICYCLIST": 9, "ST_PEDESTRIAN": 10, "ST_TRAFFICCONE": 11,
+}
+
+// obstacles are boxes in the world, with their types as classes, and markers of the same, with arrows for the velocities.
+func obstacles(x exchange, m *vision_msgs.Detection3DArray) {
+	if x.toROS2 {
+		x.header(&m.Header, worldFrame, "")
+	}
+	clear := visualization_msgs.Marker{Header: m.Header, Action: visualization_msgs.Marker_DELETEALL}
+	markers := &visualization_msgs.MarkerArray{Markers: []visualization_msgs.Marker{clear}}
+	elements(x, "perception_obstacle", &m.Detections, func(x exchange, i int) {
+		o := &m.Detections[i]
+		at, size := &o.Bbox.Center.Position, &o.Bbox.Size
+		if x.toROS2 {
+			o.Header, o.Id = m.Header, strconv.Itoa(x.in.int("id"))
+		} else {
+			id, err := strconv.ParseInt(o.Id, 10, 32)
+			if err != nil {
+				id = int64(i)
+				x.lose(o.Id != "", "ids that are no numbers")
+			}
+			x.out.integer("id", id)
+			x.lose(tilted(o.Bbox.Center.Orientation), "roll and pitch of boxes")
+			x.lose(o.Header.FrameId != "" && o.Header.FrameId != m.Header.FrameId, "frame_id of detections")
+			at.Z -= size.Z / 2 // Apollo's position is the middle of the bottom
+		}
+		x.vector("position", (*geometry_msgs.Vector3)(at))
+		x.yaw("theta", &o.Bbox.Center.Orientation)
+		x.number("length", &size.X)
+		x.number("width", &size.Y)
+		x.number("height", &size.Z)
+		if !x.toROS2 {
+			x.writeClasses(o)
+			return
+		}
+		at.Z += size.Z / 2
+		x.readClasses(o)
+		markers.Markers = append(markers.Markers, markersOf(m.Header, x.in, o.Bbox)...)
+	})
+	if x.toROS2 {
+		*x.also = append(*x.also, markers)
+	} else {
+		x.header(&m.Header, worldFrame, "")
+	}
+}
+
+func (x exchange) readClasses(o *vision_msgs.Detection3D) {
+	score := 1.0
+	if x.in.has("confidence") {
+		score = x.in.known("confidence")
+	}
+	for _, name := range []string{"type", "sub_type"} {
+		if !x.in.has(name) {
+			continue
+		}
+		var result vision_msgs.ObjectHypothesisWithPose
+		result.Hypothesis = vision_msgs.ObjectHypothesis{ClassId: x.in.enumName(name), Score: score}
+		result.Pose.Pose = o.Bbox.Center
+		if c := x.in.floats("position_covariance"); len(c) == 9 {
+			for i, v := range c {
+				result.Pose.Covariance[i/3*6+i%3] = v
+			}
+		}
+		o.Results = append(o.Results, result)
+	}
+}
+
+func (x exchange) writeClasses(o *vision_msgs.Detection3D) {
+	for _, result := range o.Results {
+		name, kind := result.Hypothesis.ClassId, protoreflect.Name("type")
+		class, ok := obstacleTypes[name]
+		if !ok {
+			class, ok = obstacleSubTypes[name]
+			kind = "sub_type"
+		}
+		if ok {
+			x.out.integer(kind, class)
+		}
+		x.lose(!ok, "classes that Apollo does not have")
+	}
+	x.out.number("timestamp", seconds(nanoseconds(o.Header.Stamp)))
+	if len(o.Results) == 0 {
+		return
+	}
+	best := &o.Results[0]
+	x.out.number("confidence", best.Hypothesis.Score)
+	var covariance [9]float64
+	for i := range covariance {
+		covariance[i] = best.Pose.Covariance[i/3*6+i%3]
+	}
+	if covariance != [9]float64{} {
+		x.out.numbers("position_covariance", covariance[:])
+	}
+}
+
+// Types of apollo.perception.PerceptionObstacle.
+const (
+	obstaclePedestrian = 3
+	obstacleBicycle    = 4
+	obstacleVehicle    = 5
+)
+
+var obstacleColors = map[int]std_msgs.ColorRGBA{
+	obstaclePedestrian: {R: 1, G: 0.6, A: 0.6},
+	obstacleBicycle:    {R: 0.2, G: 0.8, B: 1, A: 0.6},
+	obstacleVehicle:    {R: 0.2, G: 1, B: 0.3, A: 0.6},
+}
+
+// minVelocity is that of which an arrow is shown, in m/s. Arrows are as long as the way of a second.
+const minVelocity = 0.1
+
+func markersOf(header std_msgs.Header, o message, box vision_msgs.BoundingBox3D) []visualization_msgs.Marker {
+	color, ok := obstacleColors[o.enum("type")]
+	if !ok {
+		color = std_msgs.ColorRGBA{R: 0.8, G: 0.8, B: 0.8, A: 0.6}
+	}
+	marker := visualization_msgs.Marker{
+		Header: header, Ns: "box", Id: int32(o.int("id")), Type: visualization_msgs.Marker_CUBE,
+		Pose: box.Center, Scale: box.Size, Color: color, Lifetime: builtin_interfaces.Duration{Sec: 1},
+	}
+	all := []visualization_msgs.Marker{marker}
+	if v := o.vector("velocity"); math.Hypot(v.X, v.Y) >= minVelocity {
+		p := box.Center.Position
+		marker.Ns, marker.Type = "velocity", visualization_msgs.Marker_ARROW
+		marker.Pose = geometry_msgs.Pose{Orientation: identity}
+		marker.Points = []geometry_msgs.Point{p, {X: p.X + v.X, Y: p.Y + v.Y, Z: p.Z + v.Z}}
+		marker.Scale = geometry_msgs.Vector3{X: 0.2, Y: 0.4} // of the shaft and the head
+		all = append(all, marker)
+	}
+	return all
+}
+
+// radarClasses are those of the ARS 408's objects as users of radar_msgs number them from 32000 on: unknown, car, truck, bus, trailer,
+// motorcycle, bicycle, pedestrian.
+var radarClasses = []uint16{0: radar_msgs.RadarTrack_NO_CLASSIFICATION, 1: 32001, 2: 32002, 3: 32007, 4: 32005, 5: 32006, 6: 32000, 7: 32000}
+
+// radar has x forward and y left, as ROS has. The id of an object is in the last bytes of its UUID. The covariances have the
+// variances along x and y at 0 and 3.
+func radar(x exchange, m *radar_msgs.RadarTracks) {
+	x.header(&m.Header, radarFrame, "radar_timestamp")
+	elements(x, "contiobs", &m.Tracks, func(x exchange, i int) {
+		o := &m.Tracks[i]
+		id := o.Uuid.Uuid[12:]
+		if x.toROS2 {
+			binary.BigEndian.PutUint32(id, uint32(x.in.int("obstacle_id")))
+			if class := x.in.int("obstacle_class"); class >= 0 && class < len(radarClasses) {
+				o.Classification = radarClasses[class]
+			}
+		} else {
+			x.header(&m.Header, radarFrame, "radar_timestamp")
+			x.out.integer("obstacle_id", int64(int32(binary.BigEndian.Uint32(id))))
+		}
+		x.number("longitude_dist", &o.Position.X)
+		x.number("lateral_dist", &o.Position.Y)
+		x.number("longitude_vel", &o.Velocity.X)
+		x.number("lateral_vel", &o.Velocity.Y)
+		x.variance("longitude_dist_rms", &o.PositionCovariance[0])
+		x.variance("lateral_dist_rms", &o.PositionCovariance[3])
+		x.variance("longitude_vel_rms", &o.VelocityCovariance[0])
+		x.variance("lateral_vel_rms", &o.VelocityCovariance[3])
+		x.number("longitude_accel", &o.Acceleration.X)
+		x.number("lateral_accel", &o.Acceleration.Y)
+		x.variance("longitude_accel_rms", &o.AccelerationCovariance[0])
+		x.variance("lateral_accel_rms", &o.AccelerationCovariance[3])
+		x.number("length", &o.Size.X)
+		x.number("width", &o.Size.Y)
+		if x.toROS2 {
+			return
+		}
+		class := slices.Index(radarClasses, o.Classification)
+		x.out.integer("obstacle_class", int64(max(class, 0)))
+		x.lose([12]uint8(o.Uuid.Uuid[:12]) != [12]uint8{}, "uuids that are no numbers")
+		x.lose(class < 0, "classifications that Apollo does not have")
+		x.lose(o.Position.Z != 0 || o.Velocity.Z != 0 || o.Acceleration.Z != 0 || o.Size.Z != 0, "values along z")
+		const couplings = "covariances between axes, along z and of sizes"
+		for _, c := range [][6]float32{o.PositionCovariance, o.VelocityCovariance, o.AccelerationCovariance} {
+			c[0], c[3] = 0, 0
+			x.lose(c != [6]float32{}, couplings)
+		}
+		x.lose(o.SizeCovariance != [6]float32{}, couplings)
+	})
+}

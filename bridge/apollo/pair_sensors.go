@@ -1,0 +1,262 @@
+package apollo
+
+import (
+	"math"
+
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/nav_msgs"
+	"tapedeck/msgs/sensor_msgs"
+	"tapedeck/msgs/tf2_msgs"
+)
+
+// The frames of messages that name none.
+const (
+	worldFrame   = "world"
+	vehicleFrame = "base_link"
+	imuFrame     = "imu"
+	gnssFrame    = "gnss"
+	radarFrame   = "radar"
+)
+
+// imu: the driver publishes right, forward, up, whatever the comments of imu.proto say.
+func imu(x exchange, m *sensor_msgs.Imu) {
+	x.header(&m.Header, imuFrame, "")
+	if !x.toROS2 {
+		x.out.number("measurement_time", gpsSeconds(nanoseconds(m.Header.Stamp)))
+	}
+	x.vehicleVector("linear_acceleration", &m.LinearAcceleration)
+	x.vehicleVector("angular_velocity", &m.AngularVelocity)
+	if x.toROS2 {
+		setNoOrientation(m)
+		return
+	}
+	x.lose(hasOrientation(m), "orientation")
+	x.loseCovariances(m)
+}
+
+func correctedIMU(x exchange, m *sensor_msgs.Imu) {
+	x.header(&m.Header, imuFrame, "")
+	x.message("imu", func(x exchange) {
+		x.vehicleVector("linear_acceleration", &m.LinearAcceleration)
+		x.vehicleVector("angular_velocity", &m.AngularVelocity)
+		switch {
+		case x.toROS2 && x.in.has("euler_angles"):
+			// Roll is about the axis that looks forward, y, and pitch about the one that looks right, x.
+			angles := x.in.vector("euler_angles")
+			m.Orientation = orientationToFLU(multiply(multiply(about(2, angles.Z), about(0, angles.Y)), about(1, angles.X)))
+		case x.toROS2:
+			setNoOrientation(m)
+		case hasOrientation(m):
+			x.out.vector("euler_angles", euler(orientationToRFU(m.Orientation)))
+			x.out.number("heading", yaw(m.Orientation))
+		}
+	})
+	x.loseCovariances(m)
+}
+
+// A covariance of -1 says that there is no orientation, and so does a quaternion that was not set.
+
+func hasOrientation(m *sensor_msgs.Imu) bool {
+	return m.OrientationCovariance[0] != -1 && m.Orientation != geometry_msgs.Quaternion{}
+}
+
+func setNoOrientation(m *sensor_msgs.Imu) { m.Orientation, m.OrientationCovariance[0] = identity, -1 }
+
+func (x exchange) loseCovariances(m *sensor_msgs.Imu) {
+	if x.toROS2 {
+		return
+	}
+	known := func(c *[9]float64) bool { return c[0] != -1 && *c != [9]float64{} }
+	x.lose(known(&m.OrientationCovariance), "orientation_covariance")
+	x.lose(known(&m.AngularVelocityCovariance), "angular_velocity_covariance")
+	x.lose(known(&m.LinearAccelerationCovariance), "linear_acceleration_covariance")
+}
+
+func localization(x exchange, m *nav_msgs.Odometry) {
+	x.header(&m.Header, worldFrame, "")
+	x.message("pose", func(x exchange) { x.pose(m) })
+	x.measured(&m.Header)
+	pose, twist, q := &m.Pose.Covariance, &m.Twist.Covariance, m.Pose.Pose.Orientation
+	if x.toROS2 && x.in.has("uncertainty") || *pose != [36]float64{} || *twist != [36]float64{} {
+		x.message("uncertainty", func(x exchange) {
+			x.deviation("position_std_dev", pose, linearBlock, identity)
+			x.deviation("orientation_std_dev", pose, angularBlock, identity)
+			x.deviation("linear_velocity_std_dev", twist, linearBlock, q)
+			x.deviation("angular_velocity_std_dev", twist, angularBlock, q)
+		})
+	}
+	if !x.toROS2 {
+		x.lose(coupled(pose) || coupled(twist), "covariances between axes")
+		return
+	}
+	*x.also = append(*x.also, &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
+		Header: m.Header, ChildFrameId: m.ChildFrameId,
+		Transform: geometry_msgs.Transform{Translation: geometry_msgs.Vector3(m.Pose.Pose.Position), Rotation: q},
+	}}})
+}
+
+func gps(x exchange, m *nav_msgs.Odometry) {
+	x.header(&m.Header, worldFrame, "")
+	x.message("localization", func(x exchange) { x.pose(m) })
+	x.lose(m.Pose.Covariance != [36]float64{} || m.Twist.Covariance != [36]float64{}, "covariances")
+}
+
+// pose exchanges a Pose. Its velocities are in the axes of the world, those of an Odometry in those of the vehicle.
+func (x exchange) pose(m *nav_msgs.Odometry) {
+	pose, twist := &m.Pose.Pose, &m.Twist.Twist
+	x.vector("position", (*geometry_msgs.Vector3)(&pose.Position))
+	if x.toROS2 {
+		m.ChildFrameId = vehicleFrame
+		pose.Orientation = orientationToFLU(x.in.orientation("orientation"))
+		twist.Linear = into(pose.Orientation, x.in.vector("linear_velocity"))
+		twist.Angular = into(pose.Orientation, x.in.vector("angular_velocity"))
+		if x.in.has("angular_velocity_vrf") {
+			twist.Angular = toFLU(x.in.vector("angular_velocity_vrf"))
+		}
+		return
+	}
+	x.out.orientation("orientation", orientationToRFU(pose.Orientation))
+	x.out.vector("linear_velocity", outOf(pose.Orientation, twist.Linear))
+	x.out.vector("angular_velocity", outOf(pose.Orientation, twist.Angular))
+	x.out.number("heading", yaw(pose.Orientation))
+	x.out.vector("angular_velocity_vrf", toRFU(twist.Angular))
+	x.lose(m.ChildFrameId != "" && m.ChildFrameId != vehicleFrame, "child_frame_id")
+}
+
+// Numbers of enums of apollo.drivers.gnss.
+const (
+	solutionComputed = 0
+	solutionInvalid  = 19
+	datumWGS84       = 61
+)
+
+// solutionTypes are those of Apollo for NavSatStatus, as Apollo's own bridge has them.
+var solutionTypes = map[int8]int64{
+	sensor_msgs.NavSatStatus_STATUS_NO_FIX:   0,
+	sensor_msgs.NavSatStatus_STATUS_FIX:      16,
+	sensor_msgs.NavSatStatus_STATUS_SBAS_FIX: 18,
+	sensor_msgs.NavSatStatus_STATUS_GBAS_FIX: 50,
+}
+
+func bestPose(x exchange, m *sensor_msgs.NavSatFix) {
+	x.header(&m.Header, gnssFrame, "")
+	if !x.toROS2 {
+		x.writeBestPose(m)
+		return
+	}
+	m.Latitude, m.Longitude = x.in.float("latitude"), x.in.float("longitude")
+	m.Altitude = x.in.float("height_msl") + x.in.known("undulation") // above the ellipsoid
+	m.Status.Service = sensor_msgs.NavSatStatus_SERVICE_GPS
+	switch x.in.enum("sol_type") {
+	case 0: // NONE
+		m.Status.Status = sensor_msgs.NavSatStatus_STATUS_NO_FIX
+	case 17, 18: // PSRDIFF, WAAS
+		m.Status.Status = sensor_msgs.NavSatStatus_STATUS_SBAS_FIX
+	case 48, 49, 50, 51, 56: // L1_INT, WIDE_INT, NARROW_INT, RTK_DIRECT_INS, INS_RTKFIXED
+		m.Status.Status = sensor_msgs.NavSatStatus_STATUS_GBAS_FIX
+	default:
+		m.Status.Status = sensor_msgs.NavSatStatus_STATUS_FIX
+	}
+	setCovariance(m, x.in.known("longitude_std_dev"), x.in.known("latitude_std_dev"), x.in.known("height_std_dev"))
+}
+
+func (x exchange) writeBestPose(m *sensor_msgs.NavSatFix) {
+	w := x.out
+	w.number("measurement_time", gpsSeconds(nanoseconds(m.Header.Stamp)))
+	solution, known := solutionTypes[m.Status.Status]
+	status := int64(solutionComputed)
+	if solution == 0 {
+		status = solutionInvalid
+	}
+	w.integer("sol_status", status)
+	w.integer("sol_type", solution)
+	w.number("latitude", m.Latitude)
+	w.number("longitude", m.Longitude)
+	w.number("height_msl", m.Altitude) // and no undulation: the sum of both is above the ellipsoid
+	w.number("undulation", 0)
+	w.integer("datum_id", datumWGS84)
+	c := m.PositionCovariance
+	if m.PositionCovarianceType != sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN {
+		w.number("latitude_std_dev", math.Sqrt(c[4]))
+		w.number("longitude_std_dev", math.Sqrt(c[0]))
+		w.number("height_std_dev", math.Sqrt(c[8]))
+		c[0], c[4], c[8] = 0, 0, 0
+		x.lose(c != [9]float64{}, "position_covariance between axes")
+		x.lose(m.PositionCovarianceType != sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN, "position_covariance_type")
+	}
+	x.lose(!known, "status.status")
+	x.lose(m.Status.Service > sensor_msgs.NavSatStatus_SERVICE_GPS, "status.service")
+}
+
+// gnss only reads: a NavSatFix becomes a GnssBestPose.
+func gnss(x exchange, m *sensor_msgs.NavSatFix) {
+	x.header(&m.Header, gnssFrame, "")
+	position := x.in.sub("position")
+	m.Latitude, m.Longitude, m.Altitude = position.float("lat"), position.float("lon"), position.known("height")
+	m.Status.Service = sensor_msgs.NavSatStatus_SERVICE_GPS
+	switch x.in.enum("type") {
+	case 0: // INVALID
+		m.Status.Status = sensor_msgs.NavSatStatus_STATUS_NO_FIX
+	case 3: // PSRDIFF
+		m.Status.Status = sensor_msgs.NavSatStatus_STATUS_SBAS_FIX
+	case 4, 5, 6: // PPP, RTK_FLOAT, RTK_INTEGER
+		m.Status.Status = sensor_msgs.NavSatStatus_STATUS_GBAS_FIX
+	}
+	deviation := x.in.vector("position_std_dev")
+	setCovariance(m, deviation.X, deviation.Y, deviation.Z)
+	velocity := &geometry_msgs.TwistWithCovarianceStamped{Header: m.Header}
+	velocity.Header.FrameId = worldFrame
+	x.vector("linear_velocity", &velocity.Twist.Twist.Linear)
+	x.deviation("linear_velocity_std_dev", &velocity.Twist.Covariance, linearBlock, identity)
+	*x.also = append(*x.also, velocity)
+}
+
+// setCovariance sets it from standard deviations to the east, north and up, in m. If all are 0 they are not known.
+func setCovariance(fix *sensor_msgs.NavSatFix, east, north, up float64) {
+	if east != 0 || north != 0 || up != 0 {
+		fix.PositionCovariance = [9]float64{0: east * east, 4: north * north, 8: up * up}
+		fix.PositionCovarianceType = sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN
+	}
+}
+
+func image(x exchange, m *sensor_msgs.Image) {
+	const apollo, ros = "yuyv", "yuv422_yuy2"
+	x.header(&m.Header, "", "camera_timestamp")
+	x.frameID(&m.Header)
+	x.measured(&m.Header)
+	x.uint32("height", &m.Height)
+	x.uint32("width", &m.Width)
+	if m.Encoding == ros {
+		m.Encoding = apollo
+	}
+	x.text("encoding", &m.Encoding)
+	if x.toROS2 && m.Encoding == apollo {
+		m.Encoding = ros
+	}
+	x.uint32("step", &m.Step)
+	x.bytes("data", &m.Data)
+	x.lose(m.IsBigendian != 0, "is_bigendian")
+}
+
+func compressedImage(x exchange, m *sensor_msgs.CompressedImage) {
+	x.header(&m.Header, "", "camera_timestamp")
+	x.frameID(&m.Header)
+	x.text("format", &m.Format)
+	x.bytes("data", &m.Data)
+	x.measured(&m.Header)
+}
+
+func transforms(x exchange, m *tf2_msgs.TFMessage) {
+	if !x.toROS2 && len(m.Transforms) > 0 {
+		x.header(&m.Transforms[0].Header, "", "")
+	}
+	elements(x, "transforms", &m.Transforms, func(x exchange, i int) {
+		t := &m.Transforms[i]
+		x.header(&t.Header, "", "")
+		x.text("child_frame_id", &t.ChildFrameId)
+		x.message("transform", func(x exchange) {
+			x.vector("translation", &t.Transform.Translation)
+			x.orientation("rotation", &t.Transform.Rotation)
+		})
+	})
+}
