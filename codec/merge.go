@@ -1,112 +1,129 @@
 package codec
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"math"
+	"slices"
+
+	"tapedeck/codec/heap"
 )
 
 // Merge yields the messages of several iterators as one, in the order of LogTime; of messages with equal times those of
 // the earlier iterator come first. Closing it closes them all.
 func Merge(its ...Iterator) Iterator {
-	m := &merge{all: its}
+	m := &merge{}
 	for i, it := range its {
-		m.heads = append(m.heads, mergeHead{it: it, order: i})
+		m.pending = append(m.pending, &mergeInput{MergeInput: MergeInput{Start: math.MinInt64}, it: it, order: i})
 	}
 	return m
 }
 
-type mergeHead struct {
-	it    Iterator
-	order int
-	msg   *Message
+// MergeInput is an iterator that MergeInputs opens when it needs its first message.
+type MergeInput struct {
+	Start int64 // no message of it has an earlier LogTime, in ns
+	Open  func() (Iterator, error)
 }
 
-// before says whether h comes first.
-func (h *mergeHead) before(o *mergeHead) bool {
-	return h.msg.LogTime < o.msg.LogTime || h.msg.LogTime == o.msg.LogTime && h.order < o.order
+// MergeInputs is like Merge, but opens each iterator only when its time comes, and closes it behind its last message.
+func MergeInputs(inputs []MergeInput) Iterator {
+	m := &merge{}
+	for i, in := range inputs {
+		m.pending = append(m.pending, &mergeInput{MergeInput: in, order: i})
+	}
+	slices.SortStableFunc(m.pending, func(a, b *mergeInput) int { return cmp.Compare(a.Start, b.Start) })
+	return m
 }
 
-// merge is a binary heap of the iterators that have a message, the earliest at the root.
+type mergeInput struct {
+	MergeInput
+	it    Iterator // nil before it is opened
+	order int      // among the inputs
+	msg   *Message // the next message
+}
+
+// Before implements heap.Ordered.
+func (in *mergeInput) Before(o *mergeInput) bool {
+	return in.msg.LogTime < o.msg.LogTime || in.msg.LogTime == o.msg.LogTime && in.order < o.order
+}
+
 type merge struct {
-	all     []Iterator
-	heads   []mergeHead
-	started bool
+	pending []*mergeInput          // by start
+	open    heap.Heap[*mergeInput] // those that have a message
+	used    bool                   // the message of the first one was handed out
 	err     error
 }
 
 func (m *merge) Next() (*Message, error) {
+	if m.err == nil {
+		m.err = m.advance()
+	}
 	if m.err != nil {
 		return nil, m.err
 	}
-	if err := m.advance(); err != nil {
-		m.err = err
-		return nil, err
-	}
-	if len(m.heads) == 0 {
-		m.err = io.EOF
-		return nil, io.EOF
-	}
-	return m.heads[0].msg, nil
+	return m.open[0].msg, nil
 }
 
-// advance moves the iterator whose message was handed out last, or at first all of them.
+// advance moves on to the next message.
 func (m *merge) advance() error {
-	if !m.started {
-		m.started = true
-		live := m.heads[:0]
-		for _, h := range m.heads {
-			msg, err := h.it.Next()
-			if errors.Is(err, io.EOF) {
-				continue
-			}
-			if err != nil {
+	if m.used {
+		m.used = false
+		in := m.open[0]
+		msg, err := in.it.Next()
+		switch {
+		case err == nil:
+			in.msg = msg
+			m.open.Fix()
+		case errors.Is(err, io.EOF):
+			m.open.Pop()
+			if err := in.it.Close(); err != nil {
 				return err
 			}
-			h.msg = msg
-			live = append(live, h)
+		default:
+			return err
 		}
-		m.heads = live
-		for i := len(live)/2 - 1; i >= 0; i-- {
-			m.sift(i)
+	}
+	for len(m.pending) > 0 && (len(m.open) == 0 || m.pending[0].Start <= m.open[0].msg.LogTime) {
+		if err := m.start(); err != nil {
+			return err
 		}
-		return nil
 	}
-	msg, err := m.heads[0].it.Next()
-	switch {
-	case err == nil:
-		m.heads[0].msg = msg
-	case errors.Is(err, io.EOF):
-		last := len(m.heads) - 1
-		m.heads[0] = m.heads[last]
-		m.heads = m.heads[:last]
-	default:
-		return err
+	if len(m.open) == 0 {
+		return io.EOF
 	}
-	m.sift(0)
+	m.used = true
 	return nil
 }
 
-func (m *merge) sift(i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(m.heads); child++ {
-			if m.heads[child].before(&m.heads[least]) {
-				least = child
-			}
+// start opens the first pending input and reads its first message.
+func (m *merge) start() (err error) {
+	in := m.pending[0]
+	if in.it == nil {
+		if in.it, err = in.Open(); err != nil {
+			in.it = nil
+			return err
 		}
-		if least == i {
-			return
-		}
-		m.heads[i], m.heads[least] = m.heads[least], m.heads[i]
-		i = least
 	}
+	in.msg, err = in.it.Next()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err // Close closes it as one that is pending
+	}
+	m.pending = m.pending[1:]
+	if err != nil {
+		return in.it.Close()
+	}
+	m.open.Push(in)
+	return nil
 }
 
 func (m *merge) Close() error {
 	var errs []error
-	for _, it := range m.all {
-		errs = append(errs, it.Close())
+	for _, in := range slices.Concat(m.open, m.pending) {
+		if in.it != nil {
+			errs = append(errs, in.it.Close())
+		}
 	}
-	m.err = io.EOF
+	m.open, m.pending, m.err = nil, nil, io.EOF
 	return errors.Join(errs...)
 }

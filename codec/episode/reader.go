@@ -2,7 +2,6 @@ package episode
 
 import (
 	"cmp"
-	"container/heap"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"sort"
 
 	"tapedeck/codec"
+	"tapedeck/codec/heap"
 )
 
 // Details is Info.Extra of a Reader.
@@ -180,7 +180,7 @@ func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Ite
 	}
 	counts := map[*codec.Channel]int{}
 	it := r.iterator(q)
-	for _, c := range it.heap {
+	for _, c := range it.cursors {
 		counts[c.stream.channel] += c.end - c.next
 	}
 	for c, n := range counts {
@@ -210,10 +210,9 @@ func (r *Reader) iterator(q codec.Query) *iterator {
 			c.end = sort.Search(c.end, func(k int) bool { return s.stamps[k] >= q.End })
 		}
 		if c.next < c.end {
-			it.heap = append(it.heap, c)
+			it.cursors.Push(c)
 		}
 	}
-	heap.Init(&it.heap)
 	return it
 }
 
@@ -225,29 +224,17 @@ type cursor struct {
 	encoder   encoder
 }
 
-// cursors are a heap of which the earliest is the root.
-type cursors []*cursor
-
-func (h cursors) Len() int { return len(h) }
-func (h cursors) Less(i, j int) bool {
-	a, b := h[i], h[j]
-	s, t := a.stream.stamps[a.next], b.stream.stamps[b.next]
-	return s < t || s == t && a.order < b.order
-}
-func (h cursors) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *cursors) Push(x any)   { *h = append(*h, x.(*cursor)) }
-func (h *cursors) Pop() any {
-	last := len(*h) - 1
-	c := (*h)[last]
-	*h = (*h)[:last]
-	return c
+// Before implements heap.Ordered.
+func (c *cursor) Before(o *cursor) bool {
+	s, t := c.stream.stamps[c.next], o.stream.stamps[o.next]
+	return s < t || s == t && c.order < o.order
 }
 
 // iterator makes the messages of streams, in the order of time.
 type iterator struct {
 	path    string
 	query   codec.Query
-	heap    cursors
+	cursors heap.Heap[*cursor]
 	skip    map[*codec.Channel]int // how many messages come first that are left out
 	message codec.Message
 	end     error // behind the last message
@@ -257,11 +244,11 @@ type iterator struct {
 // Next implements codec.Iterator.
 func (it *iterator) Next() (*codec.Message, error) {
 	for it.err == nil {
-		if len(it.heap) == 0 {
+		if len(it.cursors) == 0 {
 			it.err = it.end
 			break
 		}
-		c := it.heap[0]
+		c := it.cursors[0]
 		stamp, i := c.stream.stamps[c.next], c.next
 		if it.skip[c.stream.channel] > 0 {
 			it.skip[c.stream.channel]--
@@ -295,10 +282,10 @@ func (it *iterator) Next() (*codec.Message, error) {
 // advance goes to the next message of the root.
 func (it *iterator) advance(c *cursor) error {
 	if c.next++; c.next < c.end {
-		heap.Fix(&it.heap, 0)
+		it.cursors.Fix()
 		return nil
 	}
-	heap.Pop(&it.heap)
+	it.cursors.Pop()
 	return c.close()
 }
 
@@ -312,10 +299,10 @@ func (c *cursor) close() error {
 // Close implements codec.Iterator.
 func (it *iterator) Close() error {
 	var errs []error
-	for _, c := range it.heap {
+	for _, c := range it.cursors {
 		errs = append(errs, c.close())
 	}
-	it.heap = nil
+	it.cursors = nil
 	if it.err == nil {
 		it.err = errors.New("read " + it.path + ": the iterator is closed")
 	}

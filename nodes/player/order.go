@@ -1,10 +1,9 @@
 package main
 
 import (
-	"container/heap"
-
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/heap"
 	"tapedeck/msgs"
 )
 
@@ -26,7 +25,7 @@ type ordered struct {
 	start, end  int64 // ns, of that time
 	first, last int64 // of the recording: what was before or after is played then
 
-	waiting messageHeap
+	waiting heap.Heap[*orderedMessage]
 	read    int64 // time of receipt up to which it was read
 	err     error
 	spare   []*orderedMessage
@@ -51,7 +50,7 @@ func (o *ordered) Next() (*codec.Message, error) {
 	if len(o.waiting) == 0 {
 		return nil, o.err
 	}
-	o.out = heap.Pop(&o.waiting).(*orderedMessage)
+	o.out = o.waiting.Pop()
 	return &o.out.Message, nil
 }
 
@@ -78,25 +77,14 @@ func (o *ordered) take() {
 	kept.Message, kept.time, kept.number = *m, t, o.count
 	kept.LogTime, kept.Data = min(max(t, o.first), o.last), data
 	o.count++
-	heap.Push(&o.waiting, kept)
+	o.waiting.Push(kept)
 }
 
 func (o *ordered) Close() error { return o.it.Close() }
 
-// messageHeap has the earliest message at its root, and of those of equal time the first.
-type messageHeap []*orderedMessage
-
-func (h messageHeap) Len() int      { return len(h) }
-func (h messageHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h messageHeap) Less(i, j int) bool {
-	return h[i].time < h[j].time || h[i].time == h[j].time && h[i].number < h[j].number
-}
-func (h *messageHeap) Push(m any) { *h = append(*h, m.(*orderedMessage)) }
-func (h *messageHeap) Pop() any {
-	last := len(*h) - 1
-	m := (*h)[last]
-	*h = (*h)[:last]
-	return m
+// Before implements heap.Ordered.
+func (m *orderedMessage) Before(o *orderedMessage) bool {
+	return m.time < o.time || m.time == o.time && m.number < o.number
 }
 
 // sendTime returns when a message was sent, as far as that was recorded.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/heap"
 	"tapedeck/codec/internal/tail"
 )
 
@@ -20,10 +21,10 @@ type iterator struct {
 	*Contents
 	q       codec.Query
 	loader  Loader
-	pending []*Segment               // to be opened, by start; those that are not wanted are among them
-	next    *Segment                 // of pending, the first one that is wanted; nil when there is none
-	before  int64                    // segments at or behind this offset are not read
-	open    []*source                // a heap, the earliest message at the root
+	pending []*Segment // to be opened, by start; those that are not wanted are among them
+	next    *Segment   // of pending, the first one that is wanted; nil when there is none
+	before  int64      // segments at or behind this offset are not read
+	open    heap.Heap[*source]
 	used    bool                     // the message at the root was handed out
 	held    int                      // bytes that open holds
 	limit   int                      // of held, unless one source alone has more
@@ -52,7 +53,8 @@ type source struct {
 	current Message // Data nil when it is to be loaded again
 }
 
-func (s *source) before(o *source) bool {
+// Before implements heap.Ordered.
+func (s *source) Before(o *source) bool {
 	return s.current.Time < o.current.Time || s.current.Time == o.current.Time && s.Offset < o.Offset
 }
 
@@ -169,10 +171,7 @@ func (it *iterator) start(s *source) error {
 		it.release(s)
 		return nil
 	}
-	it.open = append(it.open, s)
-	for i := len(it.open) - 1; i > 0 && it.open[i].before(it.open[(i-1)/2]); i = (i - 1) / 2 {
-		it.open[i], it.open[(i-1)/2] = it.open[(i-1)/2], it.open[i]
-	}
+	it.open.Push(s)
 	if s.current.Time < s.Start {
 		return it.report(fmt.Errorf("%v: a message is earlier than the index says", s))
 	}
@@ -190,7 +189,7 @@ func (it *iterator) load(s *source) []error {
 	for it.held > it.limit {
 		var last *source
 		for _, o := range it.open {
-			if o != s && o.records != nil && (last == nil || last.before(o)) {
+			if o != s && o.records != nil && (last == nil || last.Before(o)) {
 				last = o
 			}
 		}
@@ -218,25 +217,13 @@ func (it *iterator) advanceRoot() error {
 	if err != nil {
 		return err
 	}
-	if !ok {
+	if ok {
+		it.open.Fix()
+	} else {
+		it.open.Pop()
 		it.release(s)
-		last := len(it.open) - 1
-		it.open[0] = it.open[last]
-		it.open = it.open[:last]
 	}
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(it.open); child++ {
-			if it.open[child].before(it.open[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			return nil
-		}
-		it.open[i], it.open[least] = it.open[least], it.open[i]
-		i = least
-	}
+	return nil
 }
 
 // advance moves s to its next message that is wanted, if there is one.

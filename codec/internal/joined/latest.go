@@ -10,18 +10,18 @@ import (
 	"tapedeck/codec/internal/tail"
 )
 
-// latest is an iterator over the last messages of channels, over all files.
+// latest is a query for the last messages of channels, over all files.
 type latest struct {
-	*iterator
+	query codec.Query
 	keep  map[*codec.Channel]int // how many; of those that are wanted
 	tails map[*codec.Channel]*tail.Tail
 }
 
 // Latest does what codec.Latest says. It asks the files that have messages of the channels, from the last one back.
 func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	l := &latest{r.newIterator(q), map[*codec.Channel]int{}, map[*codec.Channel]*tail.Tail{}}
+	l := &latest{q, map[*codec.Channel]int{}, map[*codec.Channel]*tail.Tail{}}
 	for _, t := range r.topics {
-		if !l.q.Wants(t.Channel) {
+		if !q.Wants(t.Channel) {
 			continue
 		}
 		n := keep(t.Channel)
@@ -32,30 +32,22 @@ func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Ite
 			l.keep[t.Channel], l.tails[t.Channel] = n, tail.New(n)
 		}
 	}
-	l.q.Topics = func(c *codec.Channel) bool { return l.keep[c] > 0 }
-	l.read = l.of
-	if err := l.goBack(); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
-
-// goBack leaves the files that are needed.
-func (l *latest) goBack() error {
-	backwards := slices.Clone(l.pending)
+	l.query.Topics = func(c *codec.Channel) bool { return l.keep[c] > 0 }
+	parts := r.partsIn(q)
+	backwards := slices.Clone(parts)
 	slices.SortStableFunc(backwards, func(a, b *part) int { return cmp.Compare(b.info.EndTime, a.info.EndTime) })
 	for _, p := range backwards {
 		if l.lacks(p) {
 			if err := l.locate(p); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	l.pending = slices.DeleteFunc(l.pending, func(p *part) bool { return !l.lacks(p) })
-	return nil
+	parts = slices.DeleteFunc(parts, func(p *part) bool { return !l.lacks(p) })
+	return merge(parts, func(p *part) (codec.Iterator, error) { return l.of(p, p.query(l.query)) }), nil
 }
 
-// lacks says whether there can be messages in p that are among the last of their channel, by those that are known of.
+// lacks reports whether p may still hold messages that are among the last of their channel.
 func (l *latest) lacks(p *part) bool {
 	for c, t := range l.tails {
 		if p.holds[c] && !t.Full(p.info.EndTime) {
@@ -65,9 +57,9 @@ func (l *latest) lacks(p *part) bool {
 	return false
 }
 
-// locate adds the messages of p to the tails of their channels. It does not tell of damage, which is met again.
+// locate adds the messages of p to the tails of their channels. It reports no damage: reading the messages will.
 func (l *latest) locate(p *part) error {
-	q := l.queryOf(p)
+	q := p.query(l.query)
 	all := q.Topics
 	q.Topics = func(c *codec.Channel) bool { return all(c) && !l.tails[p.channels[c]].All() }
 	if q.Damaged != nil {
@@ -77,20 +69,20 @@ func (l *latest) locate(p *part) error {
 	if err != nil {
 		return err
 	}
-	from := it.(*latestOfPart)
-	for m, err := from.Iterator.Next(); ; m, err = from.Iterator.Next() {
+	for {
+		m, err := it.Iterator.Next()
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return errors.Join(err, from.Close())
+			return errors.Join(err, it.Close())
 		}
-		l.tails[p.channels[m.Channel]].Add(from.key(m))
+		l.tails[p.channels[m.Channel]].Add(it.key(m))
 	}
 }
 
 // of returns the last messages of p alone that are among the last of all.
-func (l *latest) of(p *part, q codec.Query) (codec.Iterator, error) {
+func (l *latest) of(p *part, q codec.Query) (*latestOfPart, error) {
 	it, err := codec.Latest(p.Reader, q, func(c *codec.Channel) int { return l.keep[p.channels[c]] })
 	return &latestOfPart{it, l, p, map[*codec.Channel]int64{}}, err
 }

@@ -119,7 +119,68 @@ func (r *Reader) addTopic(p *part, t codec.TopicInfo) {
 }
 
 // Read returns the messages that q selects, in time order.
-func (r *Reader) Read(q codec.Query) codec.Iterator { return r.newIterator(q) }
+func (r *Reader) Read(q codec.Query) codec.Iterator {
+	if q.Topics != nil {
+		wanted := map[*codec.Channel]bool{}
+		for _, t := range r.topics {
+			wanted[t.Channel] = q.Topics(t.Channel)
+		}
+		q.Topics = func(c *codec.Channel) bool { return wanted[c] }
+	}
+	return merge(r.partsIn(q), func(p *part) (codec.Iterator, error) { return p.Read(p.query(q)) })
+}
+
+// partsIn returns the files that may have messages in the time range of q.
+func (r *Reader) partsIn(q codec.Query) []*part {
+	var parts []*part
+	for _, p := range r.parts {
+		if p.info.EndTime >= q.From() && (q.End == 0 || p.info.StartTime < q.End) {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// query returns q, which selects channels of the recording, for the channels of the file.
+func (p *part) query(q codec.Query) codec.Query {
+	if topics := q.Topics; topics != nil {
+		q.Topics = func(c *codec.Channel) bool { return topics(cmp.Or(p.channels[c], c)) }
+	}
+	return q
+}
+
+// merge merges files by time. Each is opened when the time of its first message comes.
+func merge(parts []*part, open func(*part) (codec.Iterator, error)) codec.Iterator {
+	inputs := make([]codec.MergeInput, len(parts))
+	for i, p := range parts {
+		inputs[i] = codec.MergeInput{Start: p.info.StartTime, Open: func() (codec.Iterator, error) {
+			it, err := open(p)
+			return &partIterator{Iterator: it, part: p}, err
+		}}
+	}
+	return codec.MergeInputs(inputs)
+}
+
+// partIterator replaces the channels of a file by those of the recording.
+type partIterator struct {
+	codec.Iterator
+	part     *part
+	from, to *codec.Channel // of the last message: the file's and the recording's
+	msg      codec.Message
+}
+
+func (it *partIterator) Next() (*codec.Message, error) {
+	m, err := it.Iterator.Next()
+	if err != nil {
+		return nil, err
+	}
+	if m.Channel != it.from {
+		it.from, it.to = m.Channel, cmp.Or(it.part.channels[m.Channel], m.Channel)
+	}
+	it.msg = *m
+	it.msg.Channel = it.to
+	return &it.msg, nil
+}
 
 // Close closes the files.
 func (r *Reader) Close() error {
