@@ -1,8 +1,6 @@
 package align
 
-import (
-	"slices"
-)
+import "slices"
 
 // frames is a Track made clean: frames in the order of time, with no two at the same.
 type frames struct {

@@ -110,7 +110,7 @@ func naivePeriod(stamps []int64) int64 {
 	return steps[(len(steps)-1)/2]
 }
 
-// naiveLimit says whether ns is within a limit whose default is given.
+// naiveLimit reports whether ns is within a limit whose default is given.
 func naiveLimit(ns int64, limit time.Duration, otherwise int64) bool {
 	switch {
 	case limit == Unlimited:
@@ -197,7 +197,7 @@ func distance(a, b int64) int64 {
 	return a - b
 }
 
-// missingNumbers says whether a row lacks a number that the stream has somewhere.
+// missingNumbers reports whether a row lacks a number that the stream has somewhere.
 func missingNumbers(samples []naiveSample, row []float64) bool {
 	for c, x := range row {
 		if math.IsNaN(x) && !math.IsNaN(samples[len(samples)-1].values[c]) {
@@ -270,7 +270,7 @@ func (n *naive) sample(v *Vector, samples []naiveSample, t int64) (row []float64
 	panic("a time between the first and the last sample is somewhere")
 }
 
-// finish says whether a row is complete enough.
+// finish reports whether a row is complete enough.
 func (n *naive) finish(samples []naiveSample, row []float64) ([]float64, bool) {
 	return row, n.o.Gaps == GapsNaN || !missingNumbers(samples, row)
 }

@@ -74,7 +74,7 @@ func newSeries(v *Vector, o *Options, command bool) (*series, error) {
 	return s, nil
 }
 
-// named says whether one of names is that of a stream.
+// named reports whether one of names is that of a stream.
 func named(names []string, name, topic string) bool {
 	return slices.Contains(names, name) || topic != "" && slices.Contains(names, topic)
 }
@@ -184,7 +184,7 @@ func (s *series) resolve(o *Options) {
 	}
 }
 
-// few says whether a column has whole numbers only, and no more than 16 different ones.
+// few reports whether a column has whole numbers only, and no more than 16 different ones.
 func (s *series) few(column int) bool {
 	var seen []float64
 	for i := range s.stamps {
@@ -200,7 +200,7 @@ func (s *series) few(column int) bool {
 	return len(seen) > 0
 }
 
-// clean says whether the samples are in order, complete and finite as they came.
+// clean reports whether the samples are in order, complete and finite as they came.
 func (s *series) clean() bool {
 	for i, t := range s.stamps {
 		if i > 0 && t <= s.stamps[i-1] || !s.valid(i) {
@@ -210,7 +210,7 @@ func (s *series) clean() bool {
 	return !slices.ContainsFunc(s.values, IsMissing)
 }
 
-// valid says whether the i-th sample of the vector can be used.
+// valid reports whether the i-th sample of the vector can be used.
 func (s *series) valid(i int) bool {
 	if t := s.vector.Stamps[i]; t <= -unlimited || t >= unlimited {
 		return false

@@ -36,5 +36,5 @@ const missing = 0x7ff8_0000_0000_07a2
 // is wrong: of such a sample nothing is used, while a missing number is the one that the sample before has.
 func Missing() float64 { return math.Float64frombits(missing) }
 
-// IsMissing says whether v is what Missing returns.
+// IsMissing reports whether v is what Missing returns.
 func IsMissing(v float64) bool { return math.Float64bits(v) == missing }

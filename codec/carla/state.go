@@ -66,7 +66,7 @@ func (s *State) Apply(frame []byte) (changed bool, err error) {
 	return changed, errors.Join(errs...)
 }
 
-// concerns says whether a packet has something that belongs into the state.
+// concerns reports whether a packet has something that belongs into the state.
 func (s *State) concerns(k Packet) bool {
 	switch k.ID {
 	case IDEventAdd, IDEventDel, IDEventParent, IDSceneLight, IDWeather, IDBoundingBox, IDTriggerVolume, IDPhysicsControl, IDTrafficLightTime:

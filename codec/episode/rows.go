@@ -108,7 +108,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	return r, nil
 }
 
-// absent says whether there is nothing of a stream.
+// absent reports whether there is nothing of a stream.
 func absent(v *align.Vector) bool { return v == nil || len(v.Stamps) == 0 }
 
 // continuous returns joints that unwrap where they would be linear.

@@ -133,7 +133,7 @@ func (c channels) camera(camera *Camera) *stream {
 	return s
 }
 
-// raw says whether the frames of a camera are pixels.
+// raw reports whether the frames of a camera are pixels.
 func raw(camera *Camera) bool {
 	const attempts = 16
 	frames, err := camera.Open()
@@ -149,7 +149,7 @@ func raw(camera *Camera) bool {
 	return false
 }
 
-// compressed says whether the frame is a file of a picture.
+// compressed reports whether the frame is a file of a picture.
 func (f *Frame) compressed() bool { return f.Encoding == "jpeg" || f.Encoding == "png" }
 
 // frameEncoder makes messages of frames.
@@ -320,7 +320,7 @@ type jointEncoder struct {
 	message sensor_msgs.JointState
 }
 
-// fits says whether a sample of a vector can be told in a message with others.
+// fits reports whether a sample of a vector can be told in a message with others.
 func (e *jointEncoder) fits(m [3]int, vector int) bool {
 	for k, i := range m {
 		if i >= 0 && len(e.vectors[k].Columns) != len(e.vectors[vector].Columns) {

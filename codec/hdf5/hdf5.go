@@ -37,7 +37,7 @@ func init() {
 
 const signature = "\x89HDF\r\n\x1a\n"
 
-// sniff says whether a file begins as one of HDF5, which may come behind a block of somebody else's.
+// sniff reports whether a file begins as one of HDF5, which may come behind a block of somebody else's.
 func sniff(head []byte) bool {
 	for at := 0; at+len(signature) <= len(head); at = max(512, 2*at) {
 		if string(head[at:at+len(signature)]) == signature {

@@ -64,7 +64,7 @@ func open(path string) (*source, error) {
 	return &source{file: file, path: path}, nil
 }
 
-// check says whether a file is one of HDF5, before libhdf5 sees it.
+// check reports whether a file is one of HDF5, before libhdf5 sees it.
 func check(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *source) Close() error { return s.file.Close() }
 // Damage returns what Episodes found damaged.
 func (s *source) Damage() []error { return s.damage }
 
-// Complete says whether nothing was.
+// Complete reports whether nothing was.
 func (s *source) Complete() bool { return len(s.damage) == 0 }
 
 // Episodes returns the episodes. Numbers are read, pictures are not.

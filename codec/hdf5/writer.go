@@ -256,7 +256,7 @@ func (w *Writer) verify(path string) error {
 	return nil
 }
 
-// lastFrame says whether the last frame of a camera can be read.
+// lastFrame reports whether the last frame of a camera can be read.
 func lastFrame(c *episode.Camera) error {
 	if len(c.Stamps) == 0 {
 		return nil

@@ -36,7 +36,7 @@ type feature struct {
 	Info  map[string]any `json:"info,omitempty"`
 }
 
-// isPicture says whether the feature is what a camera saw.
+// isPicture reports whether the feature is what a camera saw.
 func (f *feature) isPicture() bool { return f.DType == "image" || f.DType == "video" }
 
 // width returns how many numbers the feature has in a row.

@@ -68,7 +68,7 @@ func sessions(path string) ([]string, error) {
 	return folders, nil
 }
 
-// isSession says whether a folder is one: it has frames, or tables of an arm, or tells of devices.
+// isSession reports whether a folder is one: it has frames, or tables of an arm, or tells of devices.
 func isSession(path string, entries []os.DirEntry) bool {
 	for _, e := range entries {
 		switch name := e.Name(); {
@@ -91,7 +91,7 @@ func isSession(path string, entries []os.DirEntry) bool {
 	return false
 }
 
-// tellsDevices says whether a file is the metadata of a session.
+// tellsDevices reports whether a file is the metadata of a session.
 func tellsDevices(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -103,7 +103,7 @@ func tellsDevices(path string) bool {
 	return !broken && (len(m.devices) > 0 || m.id != "")
 }
 
-// isArm says whether a folder has a table of an arm.
+// isArm reports whether a folder has a table of an arm.
 func isArm(path string) bool {
 	for _, name := range append(fileNames[:], endEffector) {
 		if stat, err := os.Stat(filepath.Join(path, name)); err == nil && stat.Mode().IsRegular() {
@@ -113,7 +113,7 @@ func isArm(path string) bool {
 	return false
 }
 
-// isFolder says whether an entry of the folder path is a folder, or a link to one.
+// isFolder reports whether an entry of the folder path is a folder, or a link to one.
 func isFolder(path string, e os.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
@@ -156,7 +156,7 @@ func (s *Source) damaged(err error) {
 	}
 }
 
-// Complete says whether all sessions were closed by who wrote them. Episodes finds that out.
+// Complete reports whether all sessions were closed by who wrote them. Episodes finds that out.
 func (s *Source) Complete() bool { return s.complete }
 
 // Events returns what a recorder kept of what happened to the sessions. Episodes finds that out.

@@ -74,8 +74,8 @@ func (s Stream) key(i int, c *align.Column) string {
 	return strconv.Itoa(i)
 }
 
-// ofGripper says whether the columns are a gripper's own.
+// ofGripper reports whether the columns are a gripper's own.
 func (s Stream) ofGripper() bool { return s == Gripper || s == CommandGripper }
 
-// ofPose says whether the columns are a pose.
+// ofPose reports whether the columns are a pose.
 func (s Stream) ofPose() bool { return s == Pose || s == CommandPose }

@@ -443,7 +443,7 @@ func (out *vectorWriter) factor(unit string) float64 {
 	return 1
 }
 
-// isQuaternion says whether columns are one.
+// isQuaternion reports whether columns are one.
 func isQuaternion(columns []align.Column) bool {
 	return len(columns) == 4 && !slices.ContainsFunc(columns, func(c align.Column) bool { return c.Interp != align.Quaternion && !strings.HasPrefix(c.Name, "q") })
 }

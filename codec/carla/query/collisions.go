@@ -21,7 +21,7 @@ type Collider struct {
 	Hero bool
 }
 
-// fits says whether the collider is of a category: one of its types, h for the hero, a for any.
+// fits reports whether the collider is of a category: one of its types, h for the hero, a for any.
 func (c *Collider) fits(category byte) bool {
 	return category == 'a' || string([]byte{category}) == c.Type || category == 'h' && c.Hero
 }

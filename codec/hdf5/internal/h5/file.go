@@ -95,7 +95,7 @@ func (f *File) Close() error {
 
 func (f *File) id() C.hid_t { return f.handle }
 
-// writable says whether f was created.
+// writable reports whether f was created.
 func (f *File) writable() error {
 	if f.written == nil {
 		return fmt.Errorf("%s is open for reading", f.path)

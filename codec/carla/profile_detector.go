@@ -71,14 +71,14 @@ func (d *detector) packet(k Packet) {
 	}
 }
 
-// fits says whether k is as a profile lays it out.
+// fits reports whether k is as a profile lays it out.
 func fits(p Profile, k Packet) bool {
 	c := Coder{Profile: p, data: k.Data}
 	p.newBody(k.ID).Code(&c)
 	return c.err == nil && len(c.data) == 0
 }
 
-// isWide says whether vectors are of 8 bytes a component.
+// isWide reports whether vectors are of 8 bytes a component.
 func (d *detector) isWide() bool {
 	if d.wide != 0 || d.adds == nil {
 		return d.wide > 0 || d.wide == 0 && d.wheel == chaosWheel
