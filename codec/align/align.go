@@ -44,8 +44,8 @@ type aligner struct {
 	commands []*series
 }
 
-// Align puts streams on a timeline. Streams without any sample are no reason to drop rows, unlike cameras without any frame; what rows have
-// of them is NaN. There are at least two rows, or an error that says what took the others.
+// Align puts streams on a timeline. Streams without any sample are no reason to drop rows, unlike cameras without any
+// frame; what rows have of them is NaN. There are at least two rows, or an error that says what took the others.
 func Align(s Streams, o Options) (*Table, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -163,8 +163,8 @@ func (a *aligner) rows(x *series, points []int64, dropped []bool) *Rows {
 	return r
 }
 
-// finish counts the rows with a NaN, and has quaternions keep their signs: of two that are the same rotation, the one that is nearer to the
-// row before.
+// finish counts the rows with a NaN, and has quaternions keep their signs: of two that are the same rotation, the one
+// that is nearer to the row before.
 func (x *series) finish(r *Rows) {
 	n := len(r.Columns)
 	if n == 0 {

@@ -168,7 +168,8 @@ func TestClean(t *testing.T) {
 	require.Equal(t, [][]int{{1, 3, 5, 0}}, table.Frames, "of frames at the same time it is the last one")
 	require.True(t, math.IsNaN(table.Vectors[0].Values[1]), "nobody had told it")
 	table.Vectors[0].Values[1] = -1
-	// At 10 ms it is 9, 10; at 40 ms it is between 20 ms and 50 ms, where b is missing and still 20; at 60 ms a is still 5.
+	// At 10 ms it is 9, 10; at 40 ms it is between 20 ms and 50 ms, where b is missing and still 20; at 60 ms a is still
+	// 5.
 	require.InDeltaSlice(t, []float64{0, -1, 2, 20, 4, 20, 5, 60}, table.Vectors[0].Values, 1e-12)
 
 	r := table.Report.Vectors[0]

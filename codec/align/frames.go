@@ -61,8 +61,8 @@ func (f *frames) sort() {
 	}
 }
 
-// frame returns which frame of the track the row at t has, -1 for none, and says why the row is dropped, "" if it is not. Calls go on in
-// time.
+// frame returns which frame of the track the row at t has, -1 for none, and says why the row is dropped, "" if it is
+// not. Calls go on in time.
 func (f *frames) frame(t int64) (index int, why string) {
 	n := len(f.stamps)
 	for f.at+1 < n && f.stamps[f.at+1] <= t {

@@ -9,20 +9,20 @@ import (
 type Interp uint8
 
 const (
-	// Auto is Hold for a column of whole numbers with at most 16 different values, or named status, mode, err or error, and Linear
-	// for others. Columns rx, ry and rz one after the other are Euler, qx, qy, qz and qw are Quaternion.
+	// Auto is Hold for a column of whole numbers with at most 16 different values, or named status, mode, err or error,
+	// and Linear for others. Columns rx, ry and rz one after the other are Euler, qx, qy, qz and qw are Quaternion.
 	Auto Interp = iota
 	// Linear is on the line between the two samples.
 	Linear
 	// Hold is the value of the sample before.
 	Hold
-	// Euler is one of three columns in a row, roll, pitch and yaw in rad, or deg if Unit says so, about fixed axes (Rz·Ry·Rx), that
-	// turn the shortest way together.
+	// Euler is one of three columns in a row, roll, pitch and yaw in rad, or deg if Unit says so, about fixed axes
+	// (Rz·Ry·Rx), that turn the shortest way together.
 	Euler
 	// Quaternion is one of four columns in a row, x, y, z and w, that turn the shortest way together.
 	Quaternion
-	// Unwrap is Linear for an angle in rad, or deg if Unit says so, that goes on turning while its sensor tells it within a turn: of two
-	// samples in a row, none is more than half a turn from the other.
+	// Unwrap is Linear for an angle in rad, or deg if Unit says so, that goes on turning while its sensor tells it within
+	// a turn: of two samples in a row, none is more than half a turn from the other.
 	Unwrap
 )
 

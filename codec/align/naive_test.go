@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// naive aligns as the rules say it, one number after the other, with no thought for time. It knows columns that are Linear, Hold and Euler
-// (in rad), whose rows it gives as rotation matrices: see matrixOf.
+// naive aligns as the rules say it, one number after the other, with no thought for time. It knows columns that are
+// Linear, Hold and Euler (in rad), whose rows it gives as rotation matrices: see matrixOf.
 type naive struct {
 	o        Options
 	streams  Streams

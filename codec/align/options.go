@@ -41,56 +41,60 @@ const (
 // Unlimited is a duration that is no limit.
 const Unlimited = time.Duration(-1)
 
-// Options are the choices that there are in aligning. The zero Options are the defaults. The names of flags and parameters are those of
-// Attributes, flags with - for _.
+// Options are the choices that there are in aligning. The zero Options are the defaults. The names of flags and
+// parameters are those of Attributes, flags with - for _.
 type Options struct {
-	// Timeline says what there is a row for: "camera" (default), each frame of the first camera; "camera:NAME", of another one; "union",
-	// each frame of any camera, and those of the same UnionWindow have one; "fixed:RATE", RATE times a second, from where all streams have
-	// begun; "topic:NAME", each sample of a stream, by its topic or its name.
+	// Timeline says what there is a row for: "camera" (default), each frame of the first camera; "camera:NAME", of another
+	// one; "union", each frame of any camera, and those of the same UnionWindow have one; "fixed:RATE", RATE times a
+	// second, from where all streams have begun; "topic:NAME", each sample of a stream, by its topic or its name.
 	Timeline string
-	// UnionWindow is how far frames of a union are apart at most that share a row; 0 (default) is within the same millisecond.
+	// UnionWindow is how far frames of a union are apart at most that share a row; 0 (default) is within the same
+	// millisecond.
 	UnionWindow time.Duration
 
-	// Ends says what comes of rows before the first or behind the last sample of a stream: "drop" (default), or "clamp", which takes that
-	// sample up to MaxExtrapolation from it. Commands hold for ever behind the last one.
+	// Ends says what comes of rows before the first or behind the last sample of a stream: "drop" (default), or "clamp",
+	// which takes that sample up to MaxExtrapolation from it. Commands hold for ever behind the last one.
 	Ends string
 	// MaxExtrapolation goes with "clamp"; 0 (default) is the stream's median period, Unlimited is no limit.
 	MaxExtrapolation time.Duration
-	// MaxGap is how far two samples are apart at most between which there are numbers, and if Causal how old a sample is at most; 0 (default)
-	// is five median periods of the stream and at least 100 ms, Unlimited is no limit. Columns that Hold know no gaps.
+	// MaxGap is how far two samples are apart at most between which there are numbers, and if Causal how old a sample is
+	// at most; 0 (default) is five median periods of the stream and at least 100 ms, Unlimited is no limit. Columns that
+	// Hold know no gaps.
 	MaxGap time.Duration
-	// Gaps says what comes of rows in gaps, and of those with a number that no sample had told yet: "drop" (default), or "nan", which is
-	// what these numbers are then.
+	// Gaps says what comes of rows in gaps, and of those with a number that no sample had told yet: "drop" (default), or
+	// "nan", which is what these numbers are then.
 	Gaps string
 
 	// Image says which frame a row has: "nearest" (default), the earlier one of two, or "asof", the latest that was there.
 	Image string
-	// MaxImageSkew is how far a frame is from its row at most; 0 (default) is half the camera's median period, and all of it with "asof",
-	// Unlimited is no limit.
+	// MaxImageSkew is how far a frame is from its row at most; 0 (default) is half the camera's median period, and all of
+	// it with "asof", Unlimited is no limit.
 	MaxImageSkew time.Duration
-	// MissingImage says what comes of rows without such a frame: "drop" (default), "hold", which takes the latest that was there, or
-	// "black".
+	// MissingImage says what comes of rows without such a frame: "drop" (default), "hold", which takes the latest that was
+	// there, or "black".
 	MissingImage string
 
 	// Causal has rows know nothing that was not known at their time: all columns Hold, and Image is "asof".
 	Causal bool
 
-	// Action says what actions are: "command", what was told last; "next-state", the state of the next row, and of the last row its own;
-	// "copy", the state of the same row. "auto" (default) is "command" as far as there are any, else "next-state".
+	// Action says what actions are: "command", what was told last; "next-state", the state of the next row, and of the
+	// last row its own; "copy", the state of the same row. "auto" (default) is "command" as far as there are any, else
+	// "next-state".
 	Action string
 
-	// Stamps says which times streams have: "header" (default), those that messages tell, or "receive", when they were recorded. That is
-	// the business of who reads them.
+	// Stamps says which times streams have: "header" (default), those that messages tell, or "receive", when they were
+	// recorded. That is the business of who reads them.
 	Stamps string
 
 	// ContinuousJoints has joints Unwrap.
 	ContinuousJoints bool
-	// HoldColumns and LinearColumns are columns that are not what Auto has them be, each as "status" or as "arm_0/gripper/status".
+	// HoldColumns and LinearColumns are columns that are not what Auto has them be, each as "status" or as
+	// "arm_0/gripper/status".
 	HoldColumns   []string
 	LinearColumns []string
 
-	// Optional are streams, by their names or topics, that no row is dropped for: where they have none, numbers are NaN and frames
-	// missing.
+	// Optional are streams, by their names or topics, that no row is dropped for: where they have none, numbers are NaN
+	// and frames missing.
 	Optional []string
 	// Partial is true if takes without cameras, or without numbers, are all right.
 	Partial bool
@@ -194,7 +198,8 @@ func parseRate(text string) (float64, error) {
 	return rate, nil
 }
 
-// Attributes returns every choice as text, by its name: what a file of rows keeps to say how it was made, below "alignment/".
+// Attributes returns every choice as text, by its name: what a file of rows keeps to say how it was made, below
+// "alignment/".
 func (o Options) Attributes() map[string]string {
 	o = o.withDefaults()
 	skew := "period/2"

@@ -49,8 +49,8 @@ func (e euler) quaternion() quaternion {
 	}
 }
 
-// euler returns the rotation of q, which is of length 1, as those of its angles that are nearest to near: there are two ways to tell a
-// rotation, and if the pitch is a right angle there are many.
+// euler returns the rotation of q, which is of length 1, as those of its angles that are nearest to near: there are two
+// ways to tell a rotation, and if the pitch is a right angle there are many.
 func (q quaternion) euler(near euler) euler {
 	x, y, z, w := q[0], q[1], q[2], q[3]
 	m00, m10, m20 := 1-2*(y*y+z*z), 2*(x*y+w*z), 2*(x*z-w*y)
@@ -99,8 +99,8 @@ func ToQuaternion(roll, pitch, yaw float64) (x, y, z, w float64) {
 	return q[0], q[1], q[2], q[3]
 }
 
-// ToEuler is the reverse of ToQuaternion: pitch is from -π/2 to π/2, roll and yaw above -π and up to π. All are NaN if the quaternion's
-// length is 0 or not finite.
+// ToEuler is the reverse of ToQuaternion: pitch is from -π/2 to π/2, roll and yaw above -π and up to π. All are NaN if
+// the quaternion's length is 0 or not finite.
 func ToEuler(x, y, z, w float64) (roll, pitch, yaw float64) {
 	e := quaternion{x, y, z, w}.unit().euler(euler{})
 	if math.Cos(e[1]) < 0 { // the other way to tell it was nearer to 0

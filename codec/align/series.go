@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// unlimited is more than any time between two samples. Times are less than that from the epoch, so that to add or subtract two
-	// does not overflow.
+	// unlimited is more than any time between two samples. Times are less than that from the epoch, so that to add or
+	// subtract two does not overflow.
 	unlimited = 1 << 62
 
 	defaultPeriod = int64(100 * time.Millisecond) // of what has not two samples

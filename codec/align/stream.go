@@ -1,5 +1,5 @@
-// Package align puts streams that were sampled each at its own times on one timeline: streams in, rows out. It knows neither files nor
-// robots. Every choice is one of Options, and Report says what came of it.
+// Package align puts streams that were sampled each at its own times on one timeline: streams in, rows out. It knows
+// neither files nor robots. Every choice is one of Options, and Report says what came of it.
 package align
 
 import "math"
@@ -32,8 +32,9 @@ type Track struct {
 // missing are the bits of Missing.
 const missing = 0x7ff8_0000_0000_07a2
 
-// Missing returns the number that stands for one that a sample does not have. It is a NaN, yet any other NaN is a number that is there and
-// is wrong: of such a sample nothing is used, while a missing number is the one that the sample before has.
+// Missing returns the number that stands for one that a sample does not have. It is a NaN, yet any other NaN is a
+// number that is there and is wrong: of such a sample nothing is used, while a missing number is the one that the
+// sample before has.
 func Missing() float64 { return math.Float64frombits(missing) }
 
 // IsMissing reports whether v is what Missing returns.

@@ -110,7 +110,8 @@ func floor(t int64) int64 {
 	return ms
 }
 
-// fixed returns times at a rate, from when every stream that rows are dropped for has begun until the first of them ends.
+// fixed returns times at a rate, from when every stream that rows are dropped for has begun until the first of them
+// ends.
 func (s *aligner) fixed(rate float64) ([]int64, error) {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	from, to := last, first

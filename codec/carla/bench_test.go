@@ -14,8 +14,8 @@ import (
 // drivers is how many vehicles there are in benchmarks.
 const drivers = 100
 
-// benchmarkLog writes an hour with 100 vehicles, 20 frames a second, or a part of it. Every second an actor appears and one
-// disappears.
+// benchmarkLog writes an hour with 100 vehicles, 20 frames a second, or a part of it. Every second an actor appears and
+// one disappears.
 func benchmarkLog(b testing.TB, frames int) string {
 	path := filepath.Join(b.TempDir(), "a.log")
 	out, err := os.Create(path)

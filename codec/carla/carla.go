@@ -8,28 +8,28 @@
 //
 // # Reading
 //
-// A log has one channel with the topic "/carla/log" and the encoding codec.EncodingCARLA. A message is a frame, with its packets
-// as they are in the file, whatever their ids; packets between two frames belong to the former. LogTime is the date in the
-// header, which has whole seconds, plus the frame's time in the simulation; it never decreases, even if a log's own times do.
-// [NextPacket] and [Decoder] make typed values of a message. The channel's metadata has the profile, the map, the date and the
-// version.
+// A log has one channel with the topic "/carla/log" and the encoding codec.EncodingCARLA. A message is a frame, with
+// its packets as they are in the file, whatever their ids; packets between two frames belong to the former. LogTime is
+// the date in the header, which has whole seconds, plus the frame's time in the simulation; it never decreases, even if
+// a log's own times do. [NextPacket] and [Decoder] make typed values of a message. The channel's metadata has the
+// profile, the map, the date and the version.
 //
-// Much is recorded only when it changes: which actors there are, with boxes and physics, lights of the scene, doors, weather.
-// A [State] keeps that. The first message of a reading that begins in the midst of a log has, behind its FrameStart, added
-// packets that bring about the state before it: from there on nothing of the log is needed that was not read. An
-// index with states in it, made by one pass over the file when it is needed first, has it ready.
+// Much is recorded only when it changes: which actors there are, with boxes and physics, lights of the scene, doors,
+// weather. A [State] keeps that. The first message of a reading that begins in the midst of a log has, behind its
+// FrameStart, added packets that bring about the state before it: from there on nothing of the log is needed that was
+// not read. An index with states in it, made by one pass over the file when it is needed first, has it ready.
 //
-// A log whose writer was killed ends behind its last complete frame. Anything else that is no packet is ErrDamaged, or is
-// reported to Query.Damaged and passed over: reading goes on at the next FrameStart that is found.
+// A log whose writer was killed ends behind its last complete frame. Anything else that is no packet is ErrDamaged, or
+// is reported to Query.Damaged and passed over: reading goes on at the next FrameStart that is found.
 //
 // # Writing
 //
-// A log holds messages of this format alone, one frame each; [AppendPacket] makes them. They are written as they are, so that
-// what is read from a log and written is the same log. A duration that is unknown, as that of the last frame of a log is, is set
-// when the next frame comes; with CreateOptions.Salvaged also one that does not lead to that frame, and the last one is unknown again.
-// Map and date are those of the first channel's metadata; without a date there it is that of the first
-// message. [Transcode] lays frames out in another profile. The second and later files of a recording that was split begin with the
-// state before them.
+// A log holds messages of this format alone, one frame each; [AppendPacket] makes them. They are written as they are,
+// so that what is read from a log and written is the same log. A duration that is unknown, as that of the last frame of
+// a log is, is set when the next frame comes; with CreateOptions.Salvaged also one that does not lead to that frame,
+// and the last one is unknown again. Map and date are those of the first channel's metadata; without a date there it is
+// that of the first message. [Transcode] lays frames out in another profile. The second and later files of a recording
+// that was split begin with the state before them.
 package carla
 
 import (

@@ -10,8 +10,8 @@ import (
 // errShort says that the data of a packet end within a field.
 var errShort = errors.New("the data end too early")
 
-// Coder takes values from the data of a packet, or appends them, so that one method of a Body describes both directions. All
-// numbers are little-endian. It keeps the first error, behind which values are left as they are.
+// Coder takes values from the data of a packet, or appends them, so that one method of a Body describes both
+// directions. All numbers are little-endian. It keeps the first error, behind which values are left as they are.
 type Coder struct {
 	Profile Profile // how the values are laid out
 
@@ -159,8 +159,8 @@ func (c *Coder) Padding(n int) {
 	}
 }
 
-// Count codes the length of a list in 2 bytes: it is given n, and returns what n is when decoding. Each element takes at least
-// size bytes.
+// Count codes the length of a list in 2 bytes: it is given n, and returns what n is when decoding. Each element takes
+// at least size bytes.
 func (c *Coder) Count(n, size int) int {
 	v := uint16(n)
 	if c.encoding && n > math.MaxUint16 && c.err == nil {

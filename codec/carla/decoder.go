@@ -2,7 +2,8 @@ package carla
 
 import "fmt"
 
-// Decoder makes typed values of packets. The values are reused: a Body is valid until the next packet of that id is decoded.
+// Decoder makes typed values of packets. The values are reused: a Body is valid until the next packet of that id is
+// decoded.
 type Decoder struct {
 	Profile Profile
 	Own     map[uint8]func() Body // packets of one's own: what makes an empty Body for an id
@@ -11,8 +12,8 @@ type Decoder struct {
 	coder  Coder
 }
 
-// Decode returns the content of k; nil for a packet whose id is not known. A packet that is laid out as in another profile,
-// as snapshots of CARLA between its releases wrote them, is decoded too, and so is one with bytes behind its
+// Decode returns the content of k; nil for a packet whose id is not known. A packet that is laid out as in another
+// profile, as snapshots of CARLA between its releases wrote them, is decoded too, and so is one with bytes behind its
 // last field.
 func (d *Decoder) Decode(k Packet) (Body, error) {
 	b, err := d.decode(d.Profile, k)

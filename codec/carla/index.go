@@ -9,7 +9,8 @@ import (
 	"tapedeck/codec"
 )
 
-// leastBetweenKeys is how many bytes of frames that change the state there are at least from one kept state to the next.
+// leastBetweenKeys is how many bytes of frames that change the state there are at least from one kept state to the
+// next.
 const leastBetweenKeys = 1 << 20
 
 // index is what a pass over a whole log finds.

@@ -83,8 +83,8 @@ func AppendPacket(dst []byte, p Profile, b Body) ([]byte, error) {
 // Empty reports whether k has a list without elements.
 func (k Packet) Empty() bool { return len(k.Data) < 2 || k.Data[0]|k.Data[1] == 0 }
 
-// Body is the typed content of a packet. All bodies of CARLA's own packets are in this package; a packet of one's own, with an
-// id above 100 as CARLA advises, has a type that implements it, and is registered in Decoder.Own.
+// Body is the typed content of a packet. All bodies of CARLA's own packets are in this package; a packet of one's own,
+// with an id above 100 as CARLA advises, has a type that implements it, and is registered in Decoder.Own.
 type Body interface {
 	// ID returns the id of the packet in a profile; false if there is none.
 	ID(Profile) (uint8, bool)
@@ -92,6 +92,6 @@ type Body interface {
 	Code(*Coder)
 }
 
-// Vector has three components, in Unreal Engine's axes: x forward, y to the right, z up. A rotation in it is roll, pitch and
-// yaw. Values that a file has with 4 bytes are exact.
+// Vector has three components, in Unreal Engine's axes: x forward, y to the right, z up. A rotation in it is roll,
+// pitch and yaw. Values that a file has with 4 bytes are exact.
 type Vector struct{ X, Y, Z float64 }

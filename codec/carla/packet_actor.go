@@ -54,7 +54,8 @@ const (
 	ActorInvalid
 )
 
-// Name returns what an actor is called: "other", "vehicle", "walker", "traffic light", "traffic sign", "sensor", and "invalid" for any other type.
+// Name returns what an actor is called: "other", "vehicle", "walker", "traffic light", "traffic sign", "sensor", and
+// "invalid" for any other type.
 func (t ActorType) Name() string {
 	names := [...]string{"other", "vehicle", "walker", "traffic light", "traffic sign", "sensor", "invalid"}
 	return names[min(t, ActorInvalid)]
@@ -67,8 +68,8 @@ type Attribute struct {
 	Value string // as text, whatever the type
 }
 
-// AttributeType says how the value of an attribute is meant. The numbers are those of version 2 of the header; what is in files
-// of version 1 is less by one, and is converted.
+// AttributeType says how the value of an attribute is meant. The numbers are those of version 2 of the header; what is
+// in files of version 1 is less by one, and is converted.
 type AttributeType uint8
 
 // The types of attributes.
@@ -148,7 +149,8 @@ func (r *BoundingBox) code(c *Coder) {
 	c.Vector(&r.Extension)
 }
 
-// TriggerVolumeList is the volumes that trigger the lights and signs which appeared in a frame; only with additional data.
+// TriggerVolumeList is the volumes that trigger the lights and signs which appeared in a frame; only with additional
+// data.
 type TriggerVolumeList []BoundingBox
 
 // ID implements Body.

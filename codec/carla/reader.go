@@ -120,8 +120,8 @@ func (r *Reader) Header() Header { return r.header }
 // Profile returns how the log's packets are laid out. Its version is that of the header.
 func (r *Reader) Profile() Profile { return r.profile }
 
-// StateAt returns the state before the first frame at or behind t, in ns since the Unix epoch. The first call may go through
-// the whole log.
+// StateAt returns the state before the first frame at or behind t, in ns since the Unix epoch. The first call may go
+// through the whole log.
 func (r *Reader) StateAt(t int64) (*State, error) {
 	x, err := r.indexed()
 	if err != nil {
@@ -217,8 +217,8 @@ func (r *Reader) from(it *iterator, n int) (codec.Iterator, error) {
 	return it, nil
 }
 
-// Latest implements codec.LatestReader. The last frame in the window has the state before it: there are no others, however many are
-// asked for.
+// Latest implements codec.LatestReader. The last frame in the window has the state before it: there are no others,
+// however many are asked for.
 func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
 	it := &iterator{walker: *r.walker(), query: q, channel: r.channel}
 	if !q.Wants(it.channel) || keep(it.channel) == 0 {

@@ -42,8 +42,8 @@ func (s *State) Sorted() []*Actor {
 	return slices.SortedFunc(maps.Values(s.Actors), func(a, b *Actor) int { return cmp.Compare(a.order, b.order) })
 }
 
-// Apply makes s the state behind a frame. changed says whether the frame has anything about it. Packets that can't be decoded
-// change nothing; the error is about them.
+// Apply makes s the state behind a frame. changed says whether the frame has anything about it. Packets that can't be
+// decoded change nothing; the error is about them.
 func (s *State) Apply(frame []byte) (changed bool, err error) {
 	var errs []error
 	for len(frame) > 0 {

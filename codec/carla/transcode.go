@@ -2,8 +2,8 @@ package carla
 
 import "fmt"
 
-// Transcode appends a frame of d's profile to dst, as another profile lays it out. Packets that are not known stay as they are. What
-// cannot be in a log of the other profile is left out, and said in left.
+// Transcode appends a frame of d's profile to dst, as another profile lays it out. Packets that are not known stay as
+// they are. What cannot be in a log of the other profile is left out, and said in left.
 func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, left []string, err error) {
 	for len(frame) > 0 {
 		k, rest, err := NextPacket(frame)

@@ -36,8 +36,8 @@ type walker struct {
 	before frame // the one before it, without its data; zero at first
 }
 
-// next returns the next frame, whose data are valid until the next call. The error is io.EOF at the end, errCut if there is
-// something behind the last complete frame, a *damage, behind which next goes on, or one of reading.
+// next returns the next frame, whose data are valid until the next call. The error is io.EOF at the end, errCut if
+// there is something behind the last complete frame, a *damage, behind which next goes on, or one of reading.
 func (w *walker) next() (frame, error) {
 	f := frame{pos: w.pos}
 	size := 0

@@ -17,8 +17,8 @@ type window struct {
 	buf   []byte
 }
 
-// view returns the bytes of the file from pos on: n of them or more, fewer only where the file ends. They are valid until the
-// next call.
+// view returns the bytes of the file from pos on: n of them or more, fewer only where the file ends. They are valid
+// until the next call.
 func (w *window) view(pos int64, n int) ([]byte, error) {
 	left := w.size - pos
 	if left <= 0 {

@@ -250,8 +250,8 @@ func (w *writer) setDuration(s float64) {
 	w.pending.patches = append(w.pending.patches, p)
 }
 
-// writeChunk writes what is not in the file yet. An error is err then, and says that all of it is missing. beside says that Write
-// may go on meanwhile.
+// writeChunk writes what is not in the file yet. An error is err then, and says that all of it is missing. beside says
+// that Write may go on meanwhile.
 func (w *writer) writeChunk(beside bool) {
 	w.lockDisk()
 	defer w.disk.Unlock()

@@ -154,7 +154,8 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// What is salvaged has durations that lead from each frame to the next one that is there, and the last one is as CARLA leaves it.
+// What is salvaged has durations that lead from each frame to the next one that is there, and the last one is as CARLA
+// leaves it.
 func TestSalvaged(t *testing.T) {
 	frames := func(durations map[float64]float64) []byte {
 		l := newLog(t, UE4)
@@ -182,7 +183,8 @@ func TestSalvaged(t *testing.T) {
 	}
 }
 
-// Real logs that were cut anywhere become what CARLA had written if it had been stopped there; whole ones stay as they are.
+// Real logs that were cut anywhere become what CARLA had written if it had been stopped there; whole ones stay as they
+// are.
 func TestSalvagedSamples(t *testing.T) {
 	for _, name := range realLogs {
 		log, err := os.ReadFile(sample(t, name))

@@ -1,5 +1,5 @@
-// Package episode is what recordings of robots and sets to train on have in common: takes, in which cameras looked on while arms
-// moved.
+// Package episode is what recordings of robots and sets to train on have in common: takes, in which cameras looked on
+// while arms moved.
 package episode
 
 import (
@@ -32,8 +32,8 @@ type Camera struct {
 
 // Frames reads the frames of a camera.
 type Frames interface {
-	// Frame returns the frame that was taken at Stamps[i]. It is valid until the next call. To go through frames in their order is
-	// quick, to go back may not be.
+	// Frame returns the frame that was taken at Stamps[i]. It is valid until the next call. To go through frames in their
+	// order is quick, to go back may not be.
 	Frame(i int) (Frame, error)
 	Close() error
 }

@@ -10,7 +10,8 @@ import (
 	"tapedeck/codec/align"
 )
 
-// Layout is which arms the episodes of a set have, and which columns their streams: those of any of them. The zero Layout has none.
+// Layout is which arms the episodes of a set have, and which columns their streams: those of any of them. The zero
+// Layout has none.
 type Layout struct {
 	arms []*layoutArm
 }
@@ -21,8 +22,8 @@ type layoutArm struct {
 	streams [8]*align.Vector // as Arm.vectors, of no samples; nil is none
 }
 
-// Add adds the arms of e. Where some are told in degrees and others in radians, the set has the unit of the first one; an error names the
-// stream that is told in any other unit than before.
+// Add adds the arms of e. Where some are told in degrees and others in radians, the set has the unit of the first one;
+// an error names the stream that is told in any other unit than before.
 func (l *Layout) Add(e *Episode) error {
 	for _, a := range e.Arms {
 		arm := l.arm(a.Name)
@@ -115,8 +116,9 @@ func number(name string) (prefix string, n int) {
 	return prefix, n
 }
 
-// Apply returns e with the arms, columns and units of the layout, to which it was added. What it does not have is missing: rows will have NaN there.
-// Commands are given columns, and never to arms that were told nothing. e is not changed.
+// Apply returns e with the arms, columns and units of the layout, to which it was added. What it does not have is
+// missing: rows will have NaN there. Commands are given columns, and never to arms that were told nothing. e is not
+// changed.
 func (l *Layout) Apply(e *Episode) *Episode {
 	applied := *e
 	applied.Arms = nil

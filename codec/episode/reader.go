@@ -25,10 +25,11 @@ const MetadataKey = "episodes"
 
 var _ codec.LatestReader = (*Reader)(nil)
 
-// Reader reads episodes as messages of ROS 2: frames on /camera_0/image/compressed (sensor_msgs/msg/CompressedImage) or /camera_0/image_raw
-// (Image), poses on /arm_0/pose (geometry_msgs/msg/PoseStamped), joints in rad with their velocities and efforts on /arm_0/joint_states
-// (sensor_msgs/msg/JointState), grippers on /arm_0/gripper (the same, with columns for names and numbers for positions), and what an arm was
-// told on /arm_0/command/pose, joint_states and gripper. Stamps are when messages were received, too. It implements codec.Reader.
+// Reader reads episodes as messages of ROS 2: frames on /camera_0/image/compressed (sensor_msgs/msg/CompressedImage) or
+// /camera_0/image_raw (Image), poses on /arm_0/pose (geometry_msgs/msg/PoseStamped), joints in rad with their
+// velocities and efforts on /arm_0/joint_states (sensor_msgs/msg/JointState), grippers on /arm_0/gripper (the same,
+// with columns for names and numbers for positions), and what an arm was told on /arm_0/command/pose, joint_states and
+// gripper. Stamps are when messages were received, too. It implements codec.Reader.
 type Reader struct {
 	format, path string
 	source       Source
@@ -37,9 +38,10 @@ type Reader struct {
 	channels     channels
 }
 
-// NewReader returns the episodes of s, which is at path and of a format, as messages. Closing it closes s. As far as s has methods
-// Complete() bool and Events() []codec.Event, Info has what they say, and Query.Damaged is told what Damage() []error says; all are called
-// behind Episodes. What is damaged is an error behind the last message of a complete recording whose Query has no Damaged.
+// NewReader returns the episodes of s, which is at path and of a format, as messages. Closing it closes s. As far as s
+// has methods Complete() bool and Events() []codec.Event, Info has what they say, and Query.Damaged is told what
+// Damage() []error says; all are called behind Episodes. What is damaged is an error behind the last message of a
+// complete recording whose Query has no Damaged.
 func NewReader(format, path string, s Source) *Reader {
 	return &Reader{format: format, path: path, source: s}
 }

@@ -23,7 +23,8 @@ func reference(t *testing.T) *episode.Episode {
 	return episodes[0]
 }
 
-// What EasyTeleop's own HDF5 of that session has, all of it interpolated linearly, also status, and beyond the ends clamped.
+// What EasyTeleop's own HDF5 of that session has, all of it interpolated linearly, also status, and beyond the ends
+// clamped.
 var easyTeleop = []struct {
 	row                  int
 	joint, pose, gripper []float64 // of arm_0

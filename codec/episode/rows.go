@@ -17,8 +17,8 @@ type Rows struct {
 	Stamps  []int64   // ns since the Unix epoch, each later than the one before
 	Frames  [][]int   // for each of Episode.Cameras, which of its frames each row has; -1 is none
 	Arms    []ArmRows // as Episode.Arms
-	// ActionSource says what actions are: "command", "next-state" or "copy". Where streams differ it names those that do, as in
-	// "command, next-state for arm_0/gripper".
+	// ActionSource says what actions are: "command", "next-state" or "copy". Where streams differ it names those that do,
+	// as in "command, next-state for arm_0/gripper".
 	ActionSource string
 	Rewards      []float64 // of each row: 1 for the last one of a take that was said to be a success, else 0
 	// Synthetic is true if nobody said what Rewards say.
@@ -26,7 +26,8 @@ type Rows struct {
 	Report    align.Report
 }
 
-// ArmRows are the rows of an Arm. A stream that there is not is nil; one that has columns and no samples has rows of NaN.
+// ArmRows are the rows of an Arm. A stream that there is not is nil; one that has columns and no samples has rows of
+// NaN.
 type ArmRows struct {
 	Arm                                    *Arm
 	Pose, Joint, Gripper, Velocity, Effort *align.Rows
@@ -123,7 +124,8 @@ func continuous(v *align.Vector) *align.Vector {
 	return &c
 }
 
-// sameTurn has joints be told the angle of those that are the same that is nearest to where they are, as they go on turning.
+// sameTurn has joints be told the angle of those that are the same that is nearest to where they are, as they go on
+// turning.
 func (a *ArmRows) sameTurn() {
 	order, err := match(a.Joint.Columns, "actions", a.ActionJoint.Columns)
 	if err != nil {

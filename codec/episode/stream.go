@@ -119,7 +119,8 @@ func header(ns int64, frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(sec), Nanosec: uint32(rest)}, FrameId: frame}
 }
 
-// camera returns what a camera saw. Whether that is sensor_msgs/msg/CompressedImage or Image, the first frame that can be read says.
+// camera returns what a camera saw. Whether that is sensor_msgs/msg/CompressedImage or Image, the first frame that can
+// be read says.
 func (c channels) camera(camera *Camera) *stream {
 	name := "/" + topicName(camera.Name)
 	s := &stream{channel: c.get(name+"/image/compressed", &sensor_msgs.CompressedImage{})}
@@ -192,7 +193,8 @@ func (e *frameEncoder) close() error {
 	return e.frames.Close()
 }
 
-// pose returns poses, nil if there are none. What is no x, y and z with rx, ry and rz or qx, qy, qz and qw is told as joints are.
+// pose returns poses, nil if there are none. What is no x, y and z with rx, ry and rz or qx, qy, qz and qw is told as
+// joints are.
 func (c channels) pose(topic, frame string, v *align.Vector) *stream {
 	if absent(v) {
 		return nil
@@ -270,8 +272,8 @@ func (e *poseEncoder) append(dst []byte, i int) ([]byte, error) {
 
 func (e *poseEncoder) close() error { return nil }
 
-// joints returns joints with what is told of them beside, nil if there is nothing. Samples of the same time and of as many columns are one
-// message.
+// joints returns joints with what is told of them beside, nil if there is nothing. Samples of the same time and of as
+// many columns are one message.
 func (c channels) joints(topic, frame string, position, velocity, effort *align.Vector) *stream {
 	e := &jointEncoder{frame: frame, vectors: [3]*align.Vector{position, velocity, effort}}
 	type sample struct {

@@ -10,8 +10,9 @@ import (
 	"tapedeck/codec/align"
 )
 
-// QPos returns where the arms are, as one vector a row: of each arm its joints in rad, then how far its gripper is open, 0 (closed) to 1.
-// An arm without joints, or without a gripper, has none there. Columns are named "arm_0.joint_0" and "arm_0.gripper".
+// QPos returns where the arms are, as one vector a row: of each arm its joints in rad, then how far its gripper is
+// open, 0 (closed) to 1. An arm without joints, or without a gripper, has none there. Columns are named "arm_0.joint_0"
+// and "arm_0.gripper".
 func (r *Rows) QPos() (*align.Rows, error) {
 	return r.compose("qpos", func(a *ArmRows) ([]part, error) { return a.positions(a.Joint, a.Gripper) })
 }
@@ -21,8 +22,8 @@ func (r *Rows) Action() (*align.Rows, error) {
 	return r.compose("action", func(a *ArmRows) ([]part, error) { return a.positions(a.ActionJoint, a.ActionGripper) })
 }
 
-// QVel returns how fast the arms are, with the columns of QPos, in rad/s and 1/s: as the driver told, else from the rows around, or from the
-// one before if alignment was causal, when the first row has 0.
+// QVel returns how fast the arms are, with the columns of QPos, in rad/s and 1/s: as the driver told, else from the
+// rows around, or from the one before if alignment was causal, when the first row has 0.
 func (r *Rows) QVel() (*align.Rows, error) {
 	q, err := r.QPos()
 	if err != nil {
@@ -64,8 +65,8 @@ func (r *Rows) QVel() (*align.Rows, error) {
 	return v, nil
 }
 
-// Effort returns the efforts of the arms' joints, with the columns of QPos, as the driver told them, and NaN for grippers. It is nil where
-// there is an arm with joints that has none.
+// Effort returns the efforts of the arms' joints, with the columns of QPos, as the driver told them, and NaN for
+// grippers. It is nil where there is an arm with joints that has none.
 func (r *Rows) Effort() (*align.Rows, error) {
 	for _, a := range r.Arms {
 		if a.Joint != nil && a.Effort == nil {
@@ -167,8 +168,8 @@ func (a *ArmRows) positions(joint, gripper *align.Rows) ([]part, error) {
 	return parts, nil
 }
 
-// match returns which columns of something else that is told of joints go with which joint: those of the same names, or else those at the
-// same places.
+// match returns which columns of something else that is told of joints go with which joint: those of the same names, or
+// else those at the same places.
 func match(joints []align.Column, what string, others []align.Column) ([]int, error) {
 	if len(joints) != len(others) {
 		return nil, fmt.Errorf("there are %d joints, and %s of %d", len(joints), what, len(others))
@@ -204,8 +205,8 @@ func gripperColumn(columns []align.Column) int {
 	return 0
 }
 
-// gripperRange returns where the gripper is closed and open: as GripperRange says, else 0 and 1 if no position is beyond, or 0 and 1000, as
-// of RealMan's, if all are whole numbers within these.
+// gripperRange returns where the gripper is closed and open: as GripperRange says, else 0 and 1 if no position is
+// beyond, or 0 and 1000, as of RealMan's, if all are whole numbers within these.
 func (a *Arm) gripperRange() (closed, open float64, err error) {
 	if r := a.GripperRange; r != [2]float64{} {
 		if r[0] == r[1] || r[0]-r[0] != 0 || r[1]-r[1] != 0 {

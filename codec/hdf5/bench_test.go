@@ -85,8 +85,9 @@ func write(b *testing.B, path string, rows *episode.Rows, o Options) {
 	require.NoError(b, w.Close())
 }
 
-// BenchmarkJPEG writes 3 cameras with 1,000 JPEGs of 60 kB each, the whole way from frames to a file with its name, in turns with a program
-// in C that has libhdf5 write as much in the same calls. "of-C" is how fast that was for one as fast as C.
+// BenchmarkJPEG writes 3 cameras with 1,000 JPEGs of 60 kB each, the whole way from frames to a file with its name, in
+// turns with a program in C that has libhdf5 write as much in the same calls. "of-C" is how fast that was for one as
+// fast as C.
 func BenchmarkJPEG(b *testing.B) {
 	folder := memoryFolder(b)
 	baseline := filepath.Join(folder, "baseline")

@@ -176,7 +176,8 @@ func pathName(name string) string {
 	return name
 }
 
-// imageName returns what the images of a camera are called: those of camera_0 cam_wrist, of camera_1 cam_1, of others as themselves.
+// imageName returns what the images of a camera are called: those of camera_0 cam_wrist, of camera_1 cam_1, of others
+// as themselves.
 func imageName(camera string) string {
 	number, ok := strings.CutPrefix(camera, "camera_")
 	switch {

@@ -71,7 +71,8 @@ func (w *episodeWriter) images() error {
 	return w.compressLen(lengths)
 }
 
-// compressLen writes the lengths of padded JPEGs as act-plus-plus has them: a row for each camera, in the order of names.
+// compressLen writes the lengths of padded JPEGs as act-plus-plus has them: a row for each camera, in the order of
+// names.
 func (w *episodeWriter) compressLen(lengths map[string][]float32) error {
 	if len(lengths) == 0 {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"tapedeck/codec/hdf5/internal/h5"
 )
 
-// Link writes a file at path that has all episodes of others, by links: it is read as if it had them itself, as long as the files stay
-// where they are as seen from it. Programs that take every file of a folder for one episode must not find it there. It refuses a file that
-// is there, unless it is to overwrite it.
+// Link writes a file at path that has all episodes of others, by links: it is read as if it had them itself, as long as
+// the files stay where they are as seen from it. Programs that take every file of a folder for one episode must not
+// find it there. It refuses a file that is there, unless it is to overwrite it.
 func Link(path string, files []string, overwrite bool) error {
 	if _, err := os.Lstat(path); err == nil && !overwrite {
 		return fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)

@@ -19,16 +19,16 @@ const (
 // Options say how a file is written. The zero Options are the defaults.
 type Options struct {
 	Images string // how images are kept: "vlen" (default), "padded" or "raw"
-	// JointUnit is that of state/arm_k/joint and actions/arm_k/joint: "rad" (default), or "deg" as EasyTeleop has it. It is always rad in
-	// qpos, qvel and action.
+	// JointUnit is that of state/arm_k/joint and actions/arm_k/joint: "rad" (default), or "deg" as EasyTeleop has it. It
+	// is always rad in qpos, qvel and action.
 	JointUnit string
 	// SwapRB exchanges red and blue, for training code that does not expect the order of colours that OpenCV decodes to.
 	SwapRB  bool
 	Quality int // of JPEGs that have to be made, 1 to 100; 0 is 95. What is a JPEG already stays as it is.
 
-	// Links are other names of cameras among the images, each with the name of the camera, as in "cam_high": "camera_1". A camera that
-	// there is not has no other names. nil is what ALOHA calls the seed's: cam_high for camera_1, cam_low for camera_2, cam_left_wrist and
-	// cam_right_wrist for camera_0.
+	// Links are other names of cameras among the images, each with the name of the camera, as in "cam_high": "camera_1". A
+	// camera that there is not has no other names. nil is what ALOHA calls the seed's: cam_high for camera_1, cam_low for
+	// camera_2, cam_left_wrist and cam_right_wrist for camera_0.
 	Links map[string]string
 
 	Overwrite bool // replace a file that is there

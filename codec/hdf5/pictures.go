@@ -76,7 +76,8 @@ func cameraName(image string) string {
 	return image
 }
 
-// readable returns how many rows there are, up to the last one that can be read: a writer that was killed had not written all of them.
+// readable returns how many rows there are, up to the last one that can be read: a writer that was killed had not
+// written all of them.
 func (p *pictures) readable() (int, error) {
 	f, err := p.open()
 	if err != nil {

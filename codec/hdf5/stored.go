@@ -17,8 +17,8 @@ import (
 // period is the time from row to row where nothing is said of it, in ns: that of ALOHA.
 const period = 20_000_000
 
-// episode reads what there is of an episode, beside its pictures. All its datasets should have the same length; those of a file whose writer
-// was killed have not. Then the rows that all have are read.
+// episode reads what there is of an episode, beside its pictures. All its datasets should have the same length; those
+// of a file whose writer was killed have not. Then the rows that all have are read.
 func (s *source) episode(root string) (*stored, error) {
 	at := rootOf(root)
 	e := &stored{root: at, Episode: &episode.Episode{
@@ -268,7 +268,8 @@ func missing(values []float64) {
 	}
 }
 
-// standard returns the columns of a stream of which the file says nothing: those of EasyTeleop, whose grippers have theirs sorted.
+// standard returns the columns of a stream of which the file says nothing: those of EasyTeleop, whose grippers have
+// theirs sorted.
 func standard(kind string, n int) []align.Column {
 	columns := make([]align.Column, n)
 	known := map[string][]string{"pose6": {"x", "y", "z", "rx", "ry", "rz"}, "pose7": {"x", "y", "z", "qx", "qy", "qz", "qw"},

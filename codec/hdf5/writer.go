@@ -72,8 +72,8 @@ func Create(path string, o Options) (*Writer, error) {
 	return &Writer{file: file, path: path, options: o}, nil
 }
 
-// Write appends an episode. Frames are read as they are written; of Rows without a frame they are black. After an error nothing more can be
-// written.
+// Write appends an episode. Frames are read as they are written; of Rows without a frame they are black. After an error
+// nothing more can be written.
 func (w *Writer) Write(rows *episode.Rows) error {
 	if w.err != nil {
 		return w.err
@@ -113,8 +113,8 @@ func (w *Writer) write(rows *episode.Rows) error {
 	return nil
 }
 
-// appendNew puts what is known of the i-th device into the list, unless it is there. A device of which another episode says something else
-// is there twice.
+// appendNew puts what is known of the i-th device into the list, unless it is there. A device of which another episode
+// says something else is there twice.
 func appendNew(list []string, text string, i int) []string {
 	if i < len(list) && list[i] == text || slices.Contains(list, text) {
 		return list
@@ -153,8 +153,8 @@ func (w *Writer) begin(e *episodeWriter) error {
 	return setAttributes(w.file, "/", attributes)
 }
 
-// Close completes the file: it is opened again, to see whether everything is there, and then gets its name. After an error of Write, or
-// without an episode, there is no file.
+// Close completes the file: it is opened again, to see whether everything is there, and then gets its name. After an
+// error of Write, or without an episode, there is no file.
 func (w *Writer) Close() error {
 	if w.file == nil {
 		return nil
@@ -284,8 +284,8 @@ func setAttributes(f *h5.File, path string, attributes map[string]any) error {
 	return nil
 }
 
-// seconds returns the number of seconds that is nearest, as one gets it who reads them as a decimal. ns / 1e9 is not: ns have more digits than
-// a float64.
+// seconds returns the number of seconds that is nearest, as one gets it who reads them as a decimal. ns / 1e9 is not:
+// ns have more digits than a float64.
 func seconds(ns int64) float64 {
 	s, _ := strconv.ParseFloat(strconv.FormatInt(ns, 10)+"e-9", 64)
 	return s

@@ -16,7 +16,8 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// BenchmarkWriter writes a take of three cameras of 1000 JPEGs each, as many times, and says how much memory the process had at most.
+// BenchmarkWriter writes a take of three cameras of 1000 JPEGs each, as many times, and says how much memory the
+// process had at most.
 func BenchmarkWriter(b *testing.B) {
 	for _, takes := range []int{1, 4} {
 		b.Run("takes="+strconv.Itoa(takes), func(b *testing.B) { benchmarkWriter(b, takes) })

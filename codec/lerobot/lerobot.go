@@ -1,9 +1,10 @@
-// Package lerobot writes takes of robots as a dataset of LeRobot's format v3.0, and reads such datasets and those of v2.1.
+// Package lerobot writes takes of robots as a dataset of LeRobot's format v3.0, and reads such datasets and those of
+// v2.1.
 //
-// A dataset is a folder: numbers, and pictures unless they are in videos, in data/chunk-000/file-000.parquet and on, videos in
-// videos/<feature>/chunk-000/file-000.mp4, and what there is to know in meta. The layout is that of huggingface/lerobot,
-// src/lerobot/datasets. Beside what LeRobot knows there is meta/tapedeck.json, which it leaves alone: when takes were, in which units they
-// are, and how they were aligned.
+// A dataset is a folder: numbers, and pictures unless they are in videos, in data/chunk-000/file-000.parquet and on,
+// videos in videos/<feature>/chunk-000/file-000.mp4, and what there is to know in meta. The layout is that of
+// huggingface/lerobot, src/lerobot/datasets. Beside what LeRobot knows there is meta/tapedeck.json, which it leaves
+// alone: when takes were, in which units they are, and how they were aligned.
 package lerobot
 
 import (

@@ -65,9 +65,9 @@ func (s *Source) isV2() bool { return strings.HasPrefix(s.info.Version, "v2.") }
 // Close implements episode.Source.
 func (s *Source) Close() error { return nil }
 
-// Episodes implements episode.Source. Their streams are of observation.state and action, and what else is written by this package; other
-// features of numbers are left out. Of a dataset of somebody else's, which does not say what its numbers are, all are joints of arm_0 whose
-// unit is unknown, and its episodes follow one another from the time 0 on.
+// Episodes implements episode.Source. Their streams are of observation.state and action, and what else is written by
+// this package; other features of numbers are left out. Of a dataset of somebody else's, which does not say what its
+// numbers are, all are joints of arm_0 whose unit is unknown, and its episodes follow one another from the time 0 on.
 func (s *Source) Episodes() ([]*episode.Episode, error) {
 	if !s.read {
 		s.read = true

@@ -49,8 +49,8 @@ func (s *stats) add(values []float64, weights []int64, scale float64) {
 	}
 }
 
-// histogramQuantiles returns quantiles as LeRobot has them: those of a histogram, linear within a bin, and below the first bin's count the
-// lowest edge.
+// histogramQuantiles returns quantiles as LeRobot has them: those of a histogram, linear within a bin, and below the
+// first bin's count the lowest edge.
 func histogramQuantiles(values []float64, weights []int64, low, high, total float64) map[string]float64 {
 	low, high = low-1e-10, high+1e-10
 	edge := func(i int) float64 { return low + (high-low)*float64(i)/quantileBins }
@@ -101,8 +101,8 @@ func columnStats(n, width int, value func(row, column int) float64) *stats {
 	return s
 }
 
-// merge returns the statistics of all rows that some have. Means and deviations are exact; of quantiles the outer ones are taken, as LeRobot
-// does.
+// merge returns the statistics of all rows that some have. Means and deviations are exact; of quantiles the outer ones
+// are taken, as LeRobot does.
 func merge(parts []*stats) *stats {
 	total := 0.0
 	for _, p := range parts {

@@ -81,8 +81,8 @@ type table struct {
 	values []parquet.Value
 }
 
-// createTable begins a file. Pages are in files of their own, in the same folder, until their row group is complete: pictures would not
-// fit into memory.
+// createTable begins a file. Pages are in files of their own, in the same folder, until their row group is complete:
+// pictures would not fit into memory.
 func createTable(path string, columns []column, metadata map[string]string) (*table, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err

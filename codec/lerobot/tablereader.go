@@ -42,7 +42,8 @@ func openTable(path string) (t *tableReader, err error) {
 
 func (t *tableReader) close() error { return t.file.Close() }
 
-// guard calls what reads a file, and has what that panics of be an error: the Parquet reader is not made for damaged files.
+// guard calls what reads a file, and has what that panics of be an error: the Parquet reader is not made for damaged
+// files.
 func guard(path string, read func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

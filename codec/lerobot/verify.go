@@ -11,8 +11,8 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// verify reads a dataset back: all numbers, the first and the last picture of each camera of each episode that is in a table, and how many
-// frames there are in videos.
+// verify reads a dataset back: all numbers, the first and the last picture of each camera of each episode that is in a
+// table, and how many frames there are in videos.
 func verify(path string, o *Options, episodes, rows int) error {
 	s, err := Open(path)
 	if err != nil {

@@ -35,7 +35,8 @@ type Writer struct {
 	videosAt map[string]fileIndex
 }
 
-// Create begins a dataset in the folder path. Until Close it is called path.part; what is left of another one by that name is removed.
+// Create begins a dataset in the folder path. Until Close it is called path.part; what is left of another one by that
+// name is removed.
 func Create(path string, o Options) (*Writer, error) {
 	fail := func(err error) (*Writer, error) { return nil, fmt.Errorf("create %s: %w", path, err) }
 	if err := o.Check(); err != nil {
@@ -75,8 +76,8 @@ func Create(path string, o Options) (*Writer, error) {
 // Episodes returns how many episodes have been written, and how many rows.
 func (w *Writer) Episodes() (episodes, rows int) { return len(w.rows), w.info.TotalFrames }
 
-// Write appends a take that was aligned on a fixed timeline. An error is about this take alone, and the dataset can go on without it, unless
-// it wraps ErrBroken.
+// Write appends a take that was aligned on a fixed timeline. An error is about this take alone, and the dataset can go
+// on without it, unless it wraps ErrBroken.
 func (w *Writer) Write(r *episode.Rows) error {
 	fail := func(err error) error { return fmt.Errorf("write %s: %s: %w", w.path, r.Episode.Name, err) }
 	if w.err != nil {

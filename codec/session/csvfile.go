@@ -16,8 +16,8 @@ const flushSize = 64 << 10
 // tableHeader is the first line of a table.
 const tableHeader = "timestamp,index,value\r\n"
 
-// csvFile writes a table. Samples are collected, and written when they are many or flush is called. The methods may be called
-// beside each other; a slow disk holds up only what calls flush, and append when samples are many.
+// csvFile writes a table. Samples are collected, and written when they are many or flush is called. The methods may be
+// called beside each other; a slow disk holds up only what calls flush, and append when samples are many.
 type csvFile struct {
 	name string // of the stream, "arm_0/joint"
 
@@ -90,8 +90,8 @@ func (f *csvFile) append(stamp int64, keys []key, values []float64) error {
 	return nil
 }
 
-// flush writes what is collected. After an error the file ends with the last sample that was written whole; the error is a *lostError
-// about the samples that are not.
+// flush writes what is collected. After an error the file ends with the last sample that was written whole; the error
+// is a *lostError about the samples that are not.
 func (f *csvFile) flush() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()

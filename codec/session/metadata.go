@@ -16,8 +16,8 @@ import (
 // maxMetadata is how many bytes of metadata.json are read at most.
 const maxMetadata = 16 << 20
 
-// metadata is what metadata.json tells, in either shape: with the devices by kind, as documented, or all in one object, as EasyTeleop
-// writes it.
+// metadata is what metadata.json tells, in either shape: with the devices by kind, as documented, or all in one object,
+// as EasyTeleop writes it.
 type metadata struct {
 	id, task   string
 	success    *bool

@@ -8,8 +8,8 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// pictures makes PNGs of pixels beside whatever else goes on, in a pool of workers. There are only so many frames at a time that wait
-// or are worked on: when there are more, take waits.
+// pictures makes PNGs of pixels beside whatever else goes on, in a pool of workers. There are only so many frames at a
+// time that wait or are worked on: when there are more, take waits.
 type pictures struct {
 	free    chan *picture
 	todo    chan *picture

@@ -11,8 +11,8 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// pngEncoder makes PNGs (https://www.w3.org/TR/png/) quickly: each row is told by its differences from the one above, and what that
-// leaves is compressed as fast as can be.
+// pngEncoder makes PNGs (https://www.w3.org/TR/png/) quickly: each row is told by its differences from the one above,
+// and what that leaves is compressed as fast as can be.
 type pngEncoder struct {
 	out   bytes.Buffer
 	zlib  *zlib.Writer

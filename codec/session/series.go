@@ -12,8 +12,8 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// Series writes takes one after the other: the first one is the session in the folder NAME, those behind it are in NAME_1 and on. The
-// methods are those of Writer.
+// Series writes takes one after the other: the first one is the session in the folder NAME, those behind it are in
+// NAME_1 and on. The methods are those of Writer.
 type Series struct {
 	path      string // of the first session
 	options   Options
@@ -31,8 +31,8 @@ type Series struct {
 	complete map[string]bool
 }
 
-// CreateSeries begins a series in the folder path. Only that may exist with o.Overwrite. completed, unless it is nil, hears of each session
-// once it is complete, or could not be completed, as codec.CreateOptions has it.
+// CreateSeries begins a series in the folder path. Only that may exist with o.Overwrite. completed, unless it is nil,
+// hears of each session once it is complete, or could not be completed, as codec.CreateOptions has it.
 func CreateSeries(path string, o Options, completed func(codec.FileInfo, error)) (*Series, error) {
 	w, err := Create(path, o)
 	if err != nil {
@@ -85,9 +85,9 @@ func (s *Series) Sync() error {
 	return w.Sync()
 }
 
-// Split has what comes now go to another session. A task, unless it is "", is what is done in it; with one, a session that has nothing yet
-// is that session. The session before is completed beside;
-// Split waits for the one before that. When there cannot be another session, the one before goes on.
+// Split has what comes now go to another session. A task, unless it is "", is what is done in it; with one, a session
+// that has nothing yet is that session. The session before is completed beside; Split waits for the one before that.
+// When there cannot be another session, the one before goes on.
 func (s *Series) Split(task string) error {
 	if task != "" && s.current.taken == 0 {
 		s.current.options.Task = task

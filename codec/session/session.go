@@ -1,5 +1,5 @@
-// Package session reads and writes sessions: folders that tools of robot learning record into, one for each take. In a session every
-// picture is a file and every sample of a robot's arm some rows of a table:
+// Package session reads and writes sessions: folders that tools of robot learning record into, one for each take. In a
+// session every picture is a file and every sample of a robot's arm some rows of a table:
 //
 //	20260114_120000/
 //	  metadata.json
@@ -8,10 +8,11 @@
 //	  arm_0/joints.csv
 //	  arm_0/grippers.csv                          or end_effector.csv; its indices may be words
 //
-// That is the layout which EasyTeleop (https://github.com/SZUEAILab/EasyTeleop, docs/data_format.md) documents, and, a little different,
-// the one that it writes. Poses are in m and rad, about fixed axes (Rz·Ry·Rx). Joints are in degrees, as EasyTeleop has them, unless the
-// description of the arm in metadata.json has a "joint_unit" of "rad". Beside those tables tapedeck keeps what the arm was told, in
-// command_poses.csv, command_joints.csv and command_grippers.csv, and what else is known of its joints, in velocities.csv and efforts.csv.
+// That is the layout which EasyTeleop (https://github.com/SZUEAILab/EasyTeleop, docs/data_format.md) documents, and, a
+// little different, the one that it writes. Poses are in m and rad, about fixed axes (Rz·Ry·Rx). Joints are in degrees,
+// as EasyTeleop has them, unless the description of the arm in metadata.json has a "joint_unit" of "rad". Beside those
+// tables tapedeck keeps what the arm was told, in command_poses.csv, command_joints.csv and command_grippers.csv, and
+// what else is known of its joints, in velocities.csv and efforts.csv.
 //
 // A folder of sessions is a recording of several episodes.
 package session

@@ -122,8 +122,8 @@ func isFolder(path string, e os.DirEntry) bool {
 	return err == nil && stat.IsDir()
 }
 
-// Episodes implements episode.Source. The tables are read as a whole, pictures are not. What is damaged is left out: see Damage. An
-// error is one of the disk.
+// Episodes implements episode.Source. The tables are read as a whole, pictures are not. What is damaged is left out:
+// see Damage. An error is one of the disk.
 func (s *Source) Episodes() ([]*episode.Episode, error) {
 	if s.read {
 		return s.episodes, s.err

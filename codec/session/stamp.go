@@ -13,7 +13,8 @@ const (
 	maxStamp    = 40 // bytes of the text
 )
 
-// parseStamp reads seconds as decimal text, "1764000000.033". It is exact; what is less than a nanosecond is rounded, half of one up.
+// parseStamp reads seconds as decimal text, "1764000000.033". It is exact; what is less than a nanosecond is rounded,
+// half of one up.
 func parseStamp(text string) (int64, error) {
 	number, negative := strings.CutPrefix(text, "-")
 	whole, fraction, _ := strings.Cut(number, ".")

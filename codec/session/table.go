@@ -145,7 +145,8 @@ func field(s string) (value, rest string, err error) {
 	return b.String(), s, nil
 }
 
-// wholeIndex returns an index that is a number, as Python writes one. The largest number stands for all that are larger.
+// wholeIndex returns an index that is a number, as Python writes one. The largest number stands for all that are
+// larger.
 func wholeIndex(s string) (int, bool) {
 	if s == "" || !allDigits(s) || s[0] == '0' && len(s) > 1 {
 		return 0, false
@@ -181,7 +182,8 @@ type cell struct {
 	value         float64
 }
 
-// vectorOf reads a table to its end. Rows of the same stamp are one sample, wherever they are; of the same index the last one counts.
+// vectorOf reads a table to its end. Rows of the same stamp are one sample, wherever they are; of the same index the
+// last one counts.
 func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.Vector, error) {
 	var cells []cell
 	var stamps []int64
@@ -257,7 +259,8 @@ func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.
 	return v, nil
 }
 
-// columnsOf returns the columns of a table with those indices: as many as the largest number says, and then the words in their order.
+// columnsOf returns the columns of a table with those indices: as many as the largest number says, and then the words
+// in their order.
 func columnsOf(indices []string) []string {
 	last := -1
 	var words []string

@@ -9,8 +9,8 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// Write writes a whole take, and closes w in any case. A session that was read is written as it was: with its metadata.json, and as
-// EasyTeleop has it if that is what it was.
+// Write writes a whole take, and closes w in any case. A session that was read is written as it was: with its
+// metadata.json, and as EasyTeleop has it if that is what it was.
 func Write(path string, e *episode.Episode, o Options) error {
 	var members struct {
 		Devices map[string]json.RawMessage `json:"devices"`

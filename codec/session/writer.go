@@ -28,8 +28,9 @@ import (
 
 // Options say how a session is written.
 type Options struct {
-	// EasyTeleop has it written as EasyTeleop 0.1 does, not as it documents: grippers in end_effector.csv, tables of arm_0 and arm_1 even
-	// if there is nothing in them, and in metadata.json all devices in one object, without the name and the start.
+	// EasyTeleop has it written as EasyTeleop 0.1 does, not as it documents: grippers in end_effector.csv, tables of arm_0
+	// and arm_1 even if there is nothing in them, and in metadata.json all devices in one object, without the name and the
+	// start.
 	EasyTeleop bool
 	// Quaternions has poses with quaternions written as such, in seven numbers instead of six.
 	Quaternions bool
@@ -43,12 +44,12 @@ type Options struct {
 // flushPace is how long samples wait at most to be written.
 const flushPace = time.Second
 
-// Writer writes a session. Samples are in their tables within a second, pictures have their names when they are whole, and metadata.json
-// comes at the end: what is there when the writer is killed can be read. The methods are not for concurrent use, except that Sync may be
-// called beside the others.
+// Writer writes a session. Samples are in their tables within a second, pictures have their names when they are whole,
+// and metadata.json comes at the end: what is there when the writer is killed can be read. The methods are not for
+// concurrent use, except that Sync may be called beside the others.
 //
-// Frame and Sample take a stamp in ns since the Unix epoch. When the disk fails they, Sync and Close return a *codec.MissingError, in which
-// the topics are those of the Track or Vector, or else their names.
+// Frame and Sample take a stamp in ns since the Unix epoch. When the disk fails they, Sync and Close return a
+// *codec.MissingError, in which the topics are those of the Track or Vector, or else their names.
 type Writer struct {
 	path    string
 	options Options
@@ -213,14 +214,16 @@ func (w *Writer) Path() string { return w.path }
 // Size returns how many bytes were written.
 func (w *Writer) Size() int64 { return w.bytes.Load() }
 
-// Late returns how many frames had to wait until there was a worker to make a PNG of them: whoever writes has waited as long.
+// Late returns how many frames had to wait until there was a worker to make a PNG of them: whoever writes has waited as
+// long.
 func (w *Writer) Late() uint64 { return w.late.Load() }
 
 // Note keeps an event with the session.
 func (w *Writer) Note(e codec.Event) { w.events = append(w.events, event(e)) }
 
-// Frame adds what a camera saw. A frame that is a JPEG or a PNG is written as it is, of pixels a PNG is made in the background; when these
-// are more than can be made, Frame waits. The frame is the caller's again when it returns. A second frame with the same stamp is refused.
+// Frame adds what a camera saw. A frame that is a JPEG or a PNG is written as it is, of pixels a PNG is made in the
+// background; when these are more than can be made, Frame waits. The frame is the caller's again when it returns. A
+// second frame with the same stamp is refused.
 func (w *Writer) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
 	if err := w.failure(); err != nil {
 		return err
@@ -294,8 +297,9 @@ func (w *Writer) took(stamp int64) {
 	w.taken++
 }
 
-// Sample adds a sample of a vector, which is one of the arm's. values are as many as the vector has columns now; there may be more behind
-// them later. Those that align.IsMissing are left out. Angles become the table's, as the units of columns tell.
+// Sample adds a sample of a vector, which is one of the arm's. values are as many as the vector has columns now; there
+// may be more behind them later. Those that align.IsMissing are left out. Angles become the table's, as the units of
+// columns tell.
 func (w *Writer) Sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error {
 	if err := w.failure(); err != nil {
 		return err
@@ -471,7 +475,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// refuse returns the error of a frame or a sample that was not taken: if it is one of the disk, that is the end of the session.
+// refuse returns the error of a frame or a sample that was not taken: if it is one of the disk, that is the end of the
+// session.
 func (w *Writer) refuse(err error, what string, args ...any) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {

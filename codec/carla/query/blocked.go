@@ -19,7 +19,8 @@ type Stop struct {
 	Duration float64 // s
 }
 
-// Blocked returns the actors that moved by less than a distance, in cm, for at least a time, in s: those that stood longest first.
+// Blocked returns the actors that moved by less than a distance, in cm, for at least a time, in s: those that stood
+// longest first.
 func Blocked(r *carla.Reader, minTime, minDistance float64) ([]Stop, error) {
 	stops, _, err := blocked(r, minTime, minDistance)
 	return stops, err

@@ -29,8 +29,8 @@ func (c *Collider) fits(category byte) bool {
 // categories are the letters of the types of actors. CARLA takes signs for heroes.
 const categories = "ovwtha"
 
-// Collisions returns the collisions between actors of two categories: o other, v vehicle, w walker, t traffic light, h hero, a any. One
-// that goes on from one frame to the next is one.
+// Collisions returns the collisions between actors of two categories: o other, v vehicle, w walker, t traffic light, h
+// hero, a any. One that goes on from one frame to the next is one.
 func Collisions(r *carla.Reader, category1, category2 byte) ([]Collision, error) {
 	list, _, err := collisions(r, category1, category2)
 	return list, err

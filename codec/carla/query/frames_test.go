@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sampleFrames are frames of real logs as CARLA 0.9.13 tells them, but for attributes and all actors and lights whose ids are not
-// given.
+// sampleFrames are frames of real logs as CARLA 0.9.13 tells them, but for attributes and all actors and lights whose
+// ids are not given.
 var sampleFrames = []struct {
 	log    string
 	ids    []string

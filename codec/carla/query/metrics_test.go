@@ -11,10 +11,10 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// metricsRules is what the parser of scenario_runner's metrics
-// (https://github.com/carla-simulator/scenario_runner, srunner/metrics/tools/metrics_parser.py) expects in a frame: sections in this
-// order alone, each with a title, which may be missing, and rows. It passes over the rest of a frame from the first line on that
-// it does not expect. In rows # is a number, $ a vector without numbers that are none, and % one with such.
+// metricsRules is what the parser of scenario_runner's metrics (https://github.com/carla-simulator/scenario_runner,
+// srunner/metrics/tools/metrics_parser.py) expects in a frame: sections in this order alone, each with a title, which
+// may be missing, and rows. It passes over the rest of a frame from the first line on that it does not expect. In rows
+// # is a number, $ a vector without numbers that are none, and % one with such.
 var metricsRules = [][]string{
 	{``, ` Create #: \S+ \(#\) at $`, `  [^ ]+ = .*`},
 	{``, ` Destroy #`},

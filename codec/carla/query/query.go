@@ -1,9 +1,11 @@
-// Package query answers what CARLA's client asks a server about a log, show_recorder_file_info, show_recorder_collisions and
-// show_recorder_actors_blocked, without a server: with the same text, byte for byte, and as JSON.
+// Package query answers what CARLA's client asks a server about a log, show_recorder_file_info,
+// show_recorder_collisions and show_recorder_actors_blocked, without a server: with the same text, byte for byte, and
+// as JSON.
 //
-// The texts are those of CarlaRecorderQuery.cpp on Linux, with what CARLA itself gets wrong. Three things differ: of a log that was cut
-// the complete frames are told, where CARLA repeats what it read last; blocked actors with the same duration come by their ids,
-// where CARLA has them in the order of a hash table; and the slip of a wheel of UE5, of which a log has but pointers, is empty.
+// The texts are those of CarlaRecorderQuery.cpp on Linux, with what CARLA itself gets wrong. Three things differ: of a
+// log that was cut the complete frames are told, where CARLA repeats what it read last; blocked actors with the same
+// duration come by their ids, where CARLA has them in the order of a hash table; and the slip of a wheel of UE5, of
+// which a log has but pointers, is empty.
 package query
 
 import (
@@ -27,8 +29,8 @@ type Style int
 const (
 	// Newest is that of the development branches in 2026: of UE5's for a log of UE5, else of UE4's.
 	Newest Style = iota
-	// V0913 is that of CARLA 0.9.10 to 0.9.14, without what was added after 0.9.13, and without the physics of UE5: scenario_runner's
-	// metrics read this one only.
+	// V0913 is that of CARLA 0.9.10 to 0.9.14, without what was added after 0.9.13, and without the physics of UE5:
+	// scenario_runner's metrics read this one only.
 	V0913
 )
 
@@ -112,8 +114,8 @@ func (p *printer) tail(last carla.FrameStart) {
 	p.line("\nFrames: ", last.Frame, "\nDuration: ", last.Elapsed, " seconds\n")
 }
 
-// each calls f with the packets of a log: with what they hold, nil for packets that are not known or can't be decoded. What f is
-// given is valid until it returns.
+// each calls f with the packets of a log: with what they hold, nil for packets that are not known or can't be decoded.
+// What f is given is valid until it returns.
 func each(r *carla.Reader, f func(carla.Packet, carla.Body)) error {
 	it, err := r.Read(codec.Query{Damaged: func(error) {}})
 	if err != nil {

@@ -345,7 +345,8 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// What is of UE5 alone: wheels with their numbers as characters, and no blank lines at the end of frames but behind bones.
+// What is of UE5 alone: wheels with their numbers as characters, and no blank lines at the end of frames but behind
+// bones.
 func TestInfoOfUE5(t *testing.T) {
 	r := made(t, carla.UE5,
 		[]carla.Body{

@@ -16,7 +16,8 @@ import (
 	"gonum.org/v1/hdf5"
 )
 
-// File is an open file. Close closes it, whatever of it is open. Its datasets may be used in several goroutines, and closed before it.
+// File is an open file. Close closes it, whatever of it is open. Its datasets may be used in several goroutines, and
+// closed before it.
 type File struct {
 	written *hdf5.File // nil of a file that is read
 	handle  C.hid_t
@@ -135,7 +136,8 @@ func (f *File) LinkSoft(target, path string) error {
 	return call("link "+path, func() error { return check(C.link_soft(f.id(), t, p)) })
 }
 
-// LinkExternal makes path another name of target in another file, the name of which is relative to the folder of this one.
+// LinkExternal makes path another name of target in another file, the name of which is relative to the folder of this
+// one.
 func (f *File) LinkExternal(other, target, path string) error {
 	o, t, p := C.CString(other), C.CString(target), C.CString(path)
 	defer C.free(unsafe.Pointer(o))
@@ -171,7 +173,8 @@ func (f *File) Type(path string) Type {
 	return found
 }
 
-// List returns the names of what is in a group, sorted by their bytes, without soft links, unless there is nothing else.
+// List returns the names of what is in a group, sorted by their bytes, without soft links, unless there is nothing
+// else.
 func (f *File) List(path string) ([]string, error) {
 	names, err := f.list(path, false)
 	if err == nil && len(names) == 0 {

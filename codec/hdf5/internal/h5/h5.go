@@ -1,6 +1,7 @@
-// Package h5 is libhdf5 as package hdf5 needs it: gonum.org/v1/hdf5 and what that lacks, without the traps of either. There are paths, and
-// values with their types; of the many things that libhdf5 has one close in time only File and Dataset are left. Lengths and types are
-// checked before anything is written or read. All functions may be called from several goroutines.
+// Package h5 is libhdf5 as package hdf5 needs it: gonum.org/v1/hdf5 and what that lacks, without the traps of either.
+// There are paths, and values with their types; of the many things that libhdf5 has one close in time only File and
+// Dataset are left. Lengths and types are checked before anything is written or read. All functions may be called from
+// several goroutines.
 package h5
 
 // #cgo LDFLAGS: -lhdf5
