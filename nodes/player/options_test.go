@@ -21,9 +21,9 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 
 // TestTableOfOptions has each option in the last column of the table beside those of other players, and nothing else there.
 func TestTableOfOptions(t *testing.T) {
-	text, err := os.ReadFile("../../docs/guide/play.md")
+	text, err := os.ReadFile("../../docs/reference/comparison.md")
 	require.NoError(t, err)
-	_, table, _ := strings.Cut(string(text), "\n## Options beside")
+	_, table, _ := strings.Cut(string(text), "\n## Play")
 	table, _, _ = strings.Cut(table, "\n## ")
 	var named []string
 	for line := range strings.SplitSeq(table, "\n") {
