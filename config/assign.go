@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Assign sets options, given by a pointer to their struct, as a command line would, from texts NAME=VALUE. NAME is that of a flag,
-// without dashes in front, or of a parameter. A list becomes all values that are given for it. After an error nothing is set.
+// Assign sets options, given by a pointer to their struct, from texts NAME=VALUE. NAME is that of a flag, without
+// dashes in front, or of a parameter. Values given for a list add up. After an error nothing is set.
 func Assign(opts any, texts []string) error {
 	list := fields(opts)
-	settings := make([]setting, len(list))
+	given := map[string]setting{}
 	for _, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
 		i := slices.IndexFunc(list, func(f field) bool { return f.named(name) })
@@ -19,31 +19,17 @@ func Assign(opts any, texts []string) error {
 		case i < 0:
 			return Usagef("option %q: there is no option %s", text, name)
 		}
-		settings[i].source = "option " + text
-		settings[i].texts = append(settings[i].texts, value)
-	}
-	var set []func()
-	for i, s := range settings {
-		if s.texts == nil {
-			continue
-		}
 		f := &list[i]
-		if n := len(s.texts); f.Type != "string array" && n > 1 {
-			return Usagef("option %s is given %d times", f.Name, n)
+		s := setting{source: "option " + text, texts: append(given[f.Name].texts, value)}
+		if len(s.texts) > 1 && f.Type != "string array" {
+			return Usagef("option %s is given %d times", f.Name, len(s.texts))
 		}
-		v, err := f.parse(s)
-		if err != nil {
-			return err
-		}
-		set = append(set, func() { f.value.Set(v) })
+		given[f.Name] = s
 	}
-	for _, apply := range set {
-		apply()
-	}
-	return nil
+	return apply(list, given)
 }
 
-// named says whether a name is that of the flag, one of its aliases, or the parameter.
+// named reports whether a name is that of the parameter, its flag or one of the flag's aliases.
 func (f *field) named(name string) bool {
 	flag := strings.ReplaceAll(name, "_", "-")
 	return name == f.Name || f.Flag != "" && flag == f.Flag || slices.Contains(f.Aliases, flag)

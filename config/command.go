@@ -1,6 +1,6 @@
-// Package config is how the executables of tapedeck get their options. An executable has a struct of options, whose
-// tags and contents say everything about them: see Parameters. Each option is at once a flag (--max-duration), a ROS
-// parameter (max_duration), a line of a parameter file and an environment variable. Later in this list wins:
+// Package config reads the options of tapedeck's executables. An executable declares them as a struct, whose tags and
+// contents describe them: see Parameters. Each option is at once a flag (--max-duration), a ROS parameter
+// (max_duration), a line of a parameter file and an environment variable. Later in this list wins:
 //
 //   - the struct's contents
 //   - the default parameter file: that of --config, or share/tapedeck/config/<node>.yaml of the installation
@@ -9,7 +9,7 @@
 //   - ROS arguments, --params-file and -p, in the order of the command line
 //   - flags
 //
-// The default YAML files stand beside this package.
+// The default YAML files are in this folder.
 package config
 
 import (
@@ -28,10 +28,10 @@ import (
 
 const version = "0.1.0"
 
-// ErrUsage is wrapped by errors that come from wrong usage, for which an executable exits with 2.
+// ErrUsage is wrapped by errors of wrong usage, for which an executable exits with 2.
 var ErrUsage = errors.New("wrong usage")
 
-// Usagef returns an error that wraps ErrUsage, and what %w in the format stands for.
+// Usagef returns an error that wraps ErrUsage and the errors given for %w.
 func Usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
@@ -41,10 +41,8 @@ type usageError struct{ error }
 func (e *usageError) Is(target error) bool { return target == ErrUsage }
 func (e *usageError) Unwrap() error        { return e.error }
 
-// failure is an error of a command that was rightly called.
+// failure is an error of a command that was called correctly.
 type failure struct{ error }
-
-func (e *failure) Unwrap() error { return e.error }
 
 // New returns a command, which may have subcommands of its own. use is its name and its positional arguments,
 // "recorder [topics...]". opts is a pointer to its options or nil; they are set when run is called. Positional arguments are
@@ -70,7 +68,7 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 			return err
 		}
 		if err := run(cmd.Context(), in); err != nil {
-			if errors.Is(err, ErrUsage) && len(in.Warnings) > 0 { // which may be why
+			if errors.Is(err, ErrUsage) && len(in.Warnings) > 0 { // an unknown one may be why
 				err = Usagef("%w; %s", err, strings.Join(in.Warnings, "; "))
 			}
 			return &failure{err}
@@ -82,8 +80,8 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 
 type rosArgsKey struct{}
 
-// Execute runs the command that argv, a command line without program name, calls for. Errors from reading it wrap
-// ErrUsage, those of the command are returned as they are.
+// Execute runs the command that argv, a command line without program name, names. Errors in the command line wrap
+// ErrUsage; those of the command are returned as they are.
 func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	ros, args, err := SplitROSArgs(argv)
 	if err != nil {
@@ -91,7 +89,7 @@ func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	}
 	cmd, _, err := root.Find(args)
 	if err != nil {
-		cmd = root // what is wrong is said in executing it
+		cmd = root // executing it returns the error
 	}
 	root.SetArgs(completeFlags(cmd.Flags(), args))
 	err = root.ExecuteContext(context.WithValue(ctx, rosArgsKey{}, ros))
@@ -105,7 +103,7 @@ func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	return err
 }
 
-// completeFlags returns args with the values of those flags that stand without one and may.
+// completeFlags returns args with "=VALUE" added to flags that stand without a value and may (Parameter.Bare).
 func completeFlags(flags *pflag.FlagSet, args []string) []string {
 	out := []string{}
 	for i, arg := range args {
@@ -132,12 +130,12 @@ func completeFlags(flags *pflag.FlagSet, args []string) []string {
 	return out
 }
 
-// NodeName is the key of the annotation of a command that says what its node is called, if that is not the command's name.
+// NodeName is the key of a command's annotation that holds its node's name, if that is not the command's.
 const NodeName = "node"
 
-// Main runs the command that the command line calls for, and ends the process: with 0 when it is done, with 1 when
-// it failed, with 2 after wrong usage, an error said in one line. SIGINT or SIGTERM end the command's context; a
-// second SIGINT, a second or more after the first signal, ends the process at once.
+// Main runs the command that the command line names and exits: with 0 when it is done, with 1 when it failed, with 2
+// after wrong usage. An error is printed as one line. SIGINT and SIGTERM cancel the command's context; a second
+// SIGINT, a second or more after the first signal, ends the process at once.
 func Main(root *cobra.Command) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)

@@ -10,50 +10,47 @@ import (
 
 // Table returns the options as Markdown, one table for each group.
 func Table(opts any) string {
-	var b strings.Builder
-	cell := strings.NewReplacer("|", `\|`, "\n", " ")
+	escape := strings.NewReplacer("|", `\|`, "\n", " ").Replace
 	code := func(text string) string {
 		if text == "" {
 			return ""
 		}
-		return "`" + cell.Replace(text) + "`"
+		return "`" + escape(text) + "`"
 	}
-	for i, group := range groups(documented(fields(opts), namedFields(opts))) {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "### %s\n\n| parameter | flag | type | default | what it does |\n| --- | --- | --- | --- | --- |\n", group[0].Group)
-		for _, f := range group {
-			flag := ""
-			if f.Flag != "" {
-				flag = strings.TrimSpace(f.flagText())
+	var tables []string
+	for _, group := range groups(opts) {
+		var b strings.Builder
+		fmt.Fprintf(&b, "### %s\n\n| parameter | flag | type | default | what it does |\n"+
+			"| --- | --- | --- | --- | --- |\n", group[0].Group)
+		for _, p := range group {
+			flag, help := "", p.Help
+			if p.Flag != "" {
+				flag = strings.TrimSpace(p.flagText())
 			}
-			help := f.Help
-			if f.Min != "" || f.Max != "" {
-				help += " (" + f.bounds() + ")"
+			if p.Min != "" || p.Max != "" {
+				help += " (" + p.bounds() + ")"
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(f.Name), code(flag), f.Type, code(f.Default), cell.Replace(help))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n",
+				code(p.Name), code(flag), p.Type, code(p.Default), escape(help))
 		}
+		tables = append(tables, b.String())
 	}
-	return b.String()
+	return strings.Join(tables, "\n")
 }
 
-// CheckTable checks that a Markdown file has the Table of options, and says which of its lines it lacks.
+// CheckTable checks that a Markdown file has the Table of options, and names the lines that it lacks.
 func CheckTable(path string, opts any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	if strings.Contains(string(text), Table(opts)) {
+	table := Table(opts)
+	if strings.Contains(string(text), table) {
 		return nil
 	}
-	has := map[string]bool{}
-	for line := range strings.Lines(string(text)) {
-		has[line] = true
-	}
 	var errs []error
-	for line := range strings.Lines(Table(opts)) {
-		if !has[line] {
+	for line := range strings.Lines(table) {
+		if !strings.Contains("\n"+string(text), "\n"+line) {
 			errs = append(errs, fmt.Errorf("%s lacks the line\n%s", path, line))
 		}
 	}
@@ -87,17 +84,13 @@ func CheckFile(path string, opts any) error {
 			errs = append(errs, err)
 			continue
 		}
-		if v.Kind() == reflect.Slice && v.Len() == 0 && f.value.Len() == 0 {
-			continue
-		}
-		if !reflect.DeepEqual(v.Interface(), f.value.Interface()) {
-			errs = append(errs, fmt.Errorf("%s: parameter %s is %v, the default is %s", s.source, f.Name, v.Interface(), f.Default))
+		if empty := v.Kind() == reflect.Slice && v.Len()+f.value.Len() == 0; !empty &&
+			!reflect.DeepEqual(v.Interface(), f.value.Interface()) {
+			errs = append(errs, fmt.Errorf("%s: parameter %s is %v, the default is %s", s.source, f.Name, v, f.Default))
 		}
 	}
-	for _, s := range settings {
-		if _, unknown := given[s.name]; unknown {
-			errs = append(errs, fmt.Errorf("%s: parameter %s is no option", s.source, s.name))
-		}
+	for _, s := range given {
+		errs = append(errs, fmt.Errorf("%s: parameter %s is no option", s.source, s.name))
 	}
 	return errors.Join(errs...)
 }

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,9 +15,6 @@ const (
 	helpIndent = 34 // where the text beside the flags begins
 )
 
-// helpLine is one flag or subcommand of the help text.
-type helpLine struct{ name, text string }
-
 // help returns the help text of a command.
 func (l *loader) help(cmd *cobra.Command) string {
 	var b strings.Builder
@@ -24,111 +23,104 @@ func (l *loader) help(cmd *cobra.Command) string {
 		about = cmd.Short
 	}
 	fmt.Fprintf(&b, "%s\n\nUsage:\n  %s\n", strings.TrimSpace(about), cmd.UseLine())
-	var commands []helpLine
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() && c.Name() != "help" {
-			commands = append(commands, helpLine{"  " + c.Name(), c.Short})
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s COMMAND --help\n\nCommands:\n", cmd.CommandPath())
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() && c.Name() != "help" {
+				writeEntry(&b, "  "+c.Name(), c.Short)
+			}
 		}
 	}
-	if commands != nil {
-		fmt.Fprintf(&b, "  %s COMMAND --help\n", cmd.CommandPath())
-		writeGroup(&b, "Commands", commands)
-	}
-	for _, group := range groups(documented(l.fields, l.named)) {
-		var lines []helpLine
-		for _, f := range group {
-			lines = append(lines, helpLine{f.flagText(), f.helpText()})
+	for _, group := range groups(l.opts) {
+		fmt.Fprintf(&b, "\n%s:\n", group[0].Group)
+		for _, p := range group {
+			writeEntry(&b, p.flagText(), p.helpText())
 		}
-		writeGroup(&b, group[0].Group, lines)
 	}
-	writeGroup(&b, "General", []helpLine{
-		{"      --config FILE", "take defaults from this parameter file"},
-		{"  -h, --help", "print this help"},
-		{"      --version", "print the version"},
-	})
+	b.WriteString("\nGeneral:\n")
+	writeEntry(&b, "      --config FILE", "take defaults from this parameter file")
+	writeEntry(&b, "  -h, --help", "print this help")
+	writeEntry(&b, "      --version", "print the version")
 	if len(l.fields) > 0 {
-		f := l.fields[0]
-		fmt.Fprintln(&b)
-		wrap(&b, 0, fmt.Sprintf("Each option is also a ROS parameter: the flag's name with _ for - unless another is given above, set with "+
-			"--ros-args -p %s:=VALUE or --params-file FILE, or in the file of --config; and an environment variable, %s. "+
-			"Flags win over ROS arguments, those over the environment, that over the file.", f.Name, environment("", f.Name)[1]))
+		name := l.fields[0].Name
+		b.WriteByte('\n')
+		wrap(&b, 0, fmt.Sprintf("Each option is also a ROS parameter: the flag's name with _ for - unless another is "+
+			"given above, set with --ros-args -p %s:=VALUE or --params-file FILE, or in the file of --config; and an "+
+			"environment variable, %s. Flags win over ROS arguments, those over the environment, that over the file.",
+			name, environment("", name)[1]))
 	}
 	return b.String()
 }
 
-// groups returns the fields of each group, groups in the order of their first field.
-func groups(list []field) [][]field {
-	var groups [][]field
-	index := map[string]int{}
-	for _, f := range list {
-		if f.Group == "" {
-			f.Group = "Options"
+// groups returns the options by group, groups in the order of their first option.
+func groups(opts any) [][]Parameter {
+	list := Parameters(opts)
+	for _, m := range entryMaps(opts) {
+		m.Name += ".NAME.OPTION"
+		list = append(list, m.Parameter)
+	}
+	var groups [][]Parameter
+	for _, p := range list {
+		p.Group = cmp.Or(p.Group, "Options")
+		i := slices.IndexFunc(groups, func(g []Parameter) bool { return g[0].Group == p.Group })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
 		}
-		i, ok := index[f.Group]
-		if !ok {
-			i = len(groups)
-			index[f.Group] = i
-			groups = append(groups, nil)
-		}
-		groups[i] = append(groups[i], f)
+		groups[i] = append(groups[i], p)
 	}
 	return groups
 }
 
 // flagText returns "  -d, --max-duration DURATION", or the parameter's name where there is no flag.
-func (f *field) flagText() string {
-	text := "      --" + f.Flag
+func (p *Parameter) flagText() string {
+	text := "      --" + p.Flag
 	switch {
-	case f.Flag == "":
-		text = "      parameter " + f.Name
-	case f.Short != "":
-		text = "  -" + f.Short + ", --" + f.Flag
+	case p.Flag == "":
+		text = "      parameter " + p.Name
+	case p.Short != "":
+		text = "  -" + p.Short + ", --" + p.Flag
 	}
 	switch {
-	case f.Bare != "":
-		text += " [" + f.Placeholder + "]"
-	case f.Placeholder != "":
-		text += " " + f.Placeholder
+	case p.Bare != "":
+		text += " [" + p.Placeholder + "]"
+	case p.Placeholder != "":
+		text += " " + p.Placeholder
 	}
 	return text
 }
 
-// helpText returns the help with what else is to know: parameter, bounds, repetition, default.
-func (f *field) helpText() string {
+// helpText returns the help, with parameter name, bounds, repetition and default in brackets.
+func (p *Parameter) helpText() string {
 	var notes []string
-	if f.Flag != "" && strings.ReplaceAll(f.Flag, "-", "_") != f.Name {
-		notes = append(notes, "parameter "+f.Name)
+	if p.Flag != "" && strings.ReplaceAll(p.Flag, "-", "_") != p.Name {
+		notes = append(notes, "parameter "+p.Name)
 	}
-	if f.Min != "" || f.Max != "" {
-		notes = append(notes, f.bounds())
+	if p.Min != "" || p.Max != "" {
+		notes = append(notes, p.bounds())
 	}
-	if f.Type == "string array" {
+	if p.Type == "string array" {
 		notes = append(notes, "may be repeated")
 	}
-	if f.Bare != "" {
-		notes = append(notes, f.Bare+" without a value")
+	if p.Bare != "" {
+		notes = append(notes, p.Bare+" without a value")
 	}
-	if f.Default != "" && f.Default != "false" {
-		notes = append(notes, "default "+f.Default)
+	if p.Default != "" && p.Default != "false" {
+		notes = append(notes, "default "+p.Default)
 	}
 	if notes == nil {
-		return f.Help
+		return p.Help
 	}
-	return f.Help + " [" + strings.Join(notes, "; ") + "]"
+	return p.Help + " [" + strings.Join(notes, "; ") + "]"
 }
 
-func writeGroup(b *strings.Builder, title string, lines []helpLine) {
-	fmt.Fprintf(b, "\n%s:\n", title)
-	for _, line := range lines {
-		b.WriteString(line.name)
-		column := utf8.RuneCountInString(line.name)
-		if column > helpIndent-2 {
-			b.WriteByte('\n')
-			column = 0
-		}
-		b.WriteString(strings.Repeat(" ", helpIndent-column))
-		wrap(b, helpIndent, line.text)
+// writeEntry writes a flag or subcommand and, beside or below it, what it does.
+func writeEntry(b *strings.Builder, name, text string) {
+	if utf8.RuneCountInString(name) > helpIndent-2 {
+		b.WriteString(name + "\n")
+		name = ""
 	}
+	fmt.Fprintf(b, "%-*s", helpIndent, name)
+	wrap(b, helpIndent, text)
 }
 
 // wrap writes text in lines of at most helpWidth columns, all but the first indented.

@@ -1,12 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,15 +30,20 @@ type Input struct {
 	// qos_overrides…, as bool, int64, float64, string, or a slice of one of these.
 	Extra map[string]any
 
-	// Warnings are sentences for the log: parameters that the node does not know, sections of parameter files that
-	// miss it by a namespace. Those that are left when the command returns are behind its error, if that is one of usage.
+	// Warnings are sentences for the log: unknown parameters, and sections of parameter files for a node of this name
+	// in another namespace. An error of wrong usage that the command returns repeats those left by then.
 	Warnings []string
 
+	opts      any
 	fields    []field
-	named     []named
-	installed string    // path of the installed parameter file, which several commands may share; "" if it was not read
-	entries   []setting // of named, in the order in which they were given
+	entries   []setting // of entry maps, in the order in which they were given
 	sources   map[string]string
+	installed string // path of the installed parameter file, which several commands may share; "" if it was not read
+}
+
+func newInput(node, namespace string, opts any) *Input {
+	return &Input{Node: node, Namespace: namespace, Extra: map[string]any{}, opts: opts, fields: fields(opts),
+		sources: map[string]string{}}
 }
 
 // Values returns all options by name as the ROS parameters that stand for them: bool, int64, float64, string or
@@ -50,7 +56,7 @@ func (in *Input) Values() map[string]any {
 	return values
 }
 
-// Source says where the value of a parameter comes from: "flag --max-duration", "drive.yaml line 7", "default".
+// Source returns where the value of a parameter comes from: "flag --max-duration", "drive.yaml line 7", "default".
 func (in *Input) Source(name string) string {
 	if s, ok := in.sources[name]; ok {
 		return s
@@ -62,8 +68,7 @@ func (in *Input) Source(name string) string {
 // []string. The field of the options struct changes, for which the caller holds whatever lock it needs. After an
 // error nothing has changed.
 func (in *Input) Set(name string, value any) error {
-	i := slices.IndexFunc(in.fields, func(f field) bool { return f.Name == name })
-	if i < 0 {
+	if !in.has(name) {
 		return fmt.Errorf("parameter %s is not known", name)
 	}
 	s := setting{source: "a request at run time"}
@@ -75,31 +80,40 @@ func (in *Input) Set(name string, value any) error {
 	default:
 		s.texts = []string{fmt.Sprint(v)}
 	}
-	v, err := in.fields[i].parse(s)
-	if err != nil {
+	return in.apply(map[string]setting{name: s})
+}
+
+func (in *Input) has(name string) bool {
+	return slices.ContainsFunc(in.fields, func(f field) bool { return f.Name == name })
+}
+
+// apply sets options and notes the sources. After an error nothing is set.
+func (in *Input) apply(given map[string]setting) error {
+	if err := apply(in.fields, given); err != nil {
 		return err
 	}
-	in.fields[i].value.Set(v)
-	in.sources[name] = s.source
+	for name, s := range given {
+		in.sources[name] = s.source
+	}
 	return nil
 }
 
 // loader fills the options of one command.
 type loader struct {
+	opts   any
 	fields []field
-	named  []named
 	flags  map[string]*flagValue // by parameter
 	config string                // of --config
 }
 
-// flagValue collects what was given with a flag; the loader reads it later, with all other sources.
+// flagValue collects what was given with a flag; the loader parses it later, with all other sources.
 type flagValue struct {
 	field *field
 	texts []string
 }
 
 func (v *flagValue) Set(text string) error {
-	if v.Type() != "stringArray" {
+	if v.field.Type != "string array" {
 		v.texts = nil
 	}
 	v.texts = append(v.texts, text)
@@ -107,26 +121,16 @@ func (v *flagValue) Set(text string) error {
 }
 
 func (v *flagValue) String() string { return strings.Join(v.texts, ",") }
-
-func (v *flagValue) Type() string {
-	switch v.field.Type {
-	case "boolean":
-		return "bool"
-	case "string array":
-		return "stringArray"
-	}
-	return "string"
-}
+func (v *flagValue) Type() string   { return v.field.Type }
 
 // newLoader gives the command its flags.
 func newLoader(cmd *cobra.Command, opts any) *loader {
-	fields := fields(opts)
-	l := &loader{fields: fields, named: namedFields(opts), flags: map[string]*flagValue{}}
+	l := &loader{opts: opts, fields: fields(opts), flags: map[string]*flagValue{}}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	aliases := map[string]string{}
-	for i := range fields {
-		f := &fields[i]
+	for i := range l.fields {
+		f := &l.fields[i]
 		if f.Flag == "" {
 			continue
 		}
@@ -153,38 +157,32 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 	return l
 }
 
-// load fills the options from all sources.
+// load fills the options from all sources. Viper orders them: file, environment, command line.
 func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 	ros, _ := cmd.Context().Value(rosArgsKey{}).(ROSArgs)
-	in := &Input{Args: args, ROS: ros, Extra: map[string]any{}, fields: l.fields, named: l.named, sources: map[string]string{}}
-	node := cmd.Annotations[NodeName]
-	if node == "" {
-		node = strings.ReplaceAll(cmd.CommandPath(), " ", "_")
-	}
-	var err error
-	if in.Node, in.Namespace, err = ros.identity(node); err != nil {
+	node := cmp.Or(cmd.Annotations[NodeName], strings.ReplaceAll(cmd.CommandPath(), " ", "_"))
+	name, namespace, err := ros.identity(node)
+	if err != nil {
 		return nil, err
 	}
-
-	// Viper keeps the sources apart that replace each other as a whole; those from the command line come one by one.
+	in := newInput(name, namespace, l.opts)
+	in.Args, in.ROS = args, ros
 	v := viper.NewWithOptions(viper.KeyDelimiter("/"))
-	if path := l.defaultFile(node); path != "" {
-		settings, err := in.readFile(path)
+	file := l.config
+	if file == "" {
+		in.installed = installedFile(node)
+		file = in.installed
+	}
+	if file != "" {
+		settings, err := in.readFile(file)
 		if err != nil {
 			return nil, err
 		}
-		if l.config == "" {
-			in.installed = path
-		}
-		defaults := map[string]any{}
 		for _, s := range in.known(settings) {
-			defaults[s.name] = s
-		}
-		if err := v.MergeConfigMap(defaults); err != nil {
-			return nil, err
+			v.SetDefault(s.name, s)
 		}
 	}
-	for _, f := range l.fields {
+	for _, f := range in.fields {
 		if err := v.BindEnv(append([]string{f.Name}, environment(node, f.Name)...)...); err != nil {
 			return nil, err
 		}
@@ -203,20 +201,28 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 			v.Set(name, setting{texts: flag.texts, source: "flag --" + flag.field.Flag})
 		}
 	}
-	return in, in.assign(v, node)
+	given := map[string]setting{}
+	for _, f := range in.fields {
+		switch value := v.Get(f.Name).(type) {
+		case setting:
+			given[f.Name] = value
+		case string:
+			if given[f.Name], err = environmentSetting(f, node, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return in, in.assign(given, node)
 }
 
-// environment returns the variables for a parameter, the first that is set counts.
+// environment returns the variables for a parameter; the first that is set counts.
 func environment(node, parameter string) []string {
 	name := strings.ToUpper(strings.ReplaceAll(parameter, ".", "_"))
 	return []string{"TAPEDECK_" + strings.ToUpper(node) + "_" + name, "TAPEDECK_" + name}
 }
 
-// defaultFile returns the path of the default parameter file, "" if there is none.
-func (l *loader) defaultFile(node string) string {
-	if l.config != "" {
-		return l.config
-	}
+// installedFile returns the path of the installed parameter file, "" if there is none.
+func installedFile(node string) string {
 	// Both as called and behind symbolic links, which either lead into the installation or, after
 	// colcon build --symlink-install, out of it.
 	called, _ := exec.LookPath(os.Args[0])
@@ -230,9 +236,7 @@ func (l *loader) defaultFile(node string) string {
 	return ""
 }
 
-func (in *Input) fullName() string {
-	return strings.TrimSuffix(in.Namespace, "/") + "/" + in.Node
-}
+func (in *Input) fullName() string { return strings.TrimSuffix(in.Namespace, "/") + "/" + in.Node }
 
 func (in *Input) readFile(path string) ([]setting, error) {
 	settings, warnings, err := readFile(path, in.fullName())
@@ -262,62 +266,51 @@ func (in *Input) readROS(p ROSParameter) ([]setting, error) {
 	return []setting{s}, nil
 }
 
-// known returns the settings that are options, and keeps the others.
+// known returns the settings of options. It keeps those of entry maps and of other parameters in in.
 func (in *Input) known(settings []setting) []setting {
 	var known []setting
+	entryMaps := entryMaps(in.opts)
 	for _, s := range settings {
-		if slices.ContainsFunc(in.fields, func(f field) bool { return f.Name == s.name }) {
+		switch {
+		case in.has(s.name):
 			known = append(known, s)
-			continue
-		}
-		if slices.ContainsFunc(in.named, func(n named) bool { _, ok := n.key(s.name); return ok }) {
+		case slices.ContainsFunc(entryMaps, func(m entryMap) bool { _, ok := m.entry(s.name); return ok }):
 			in.entries = append(in.entries, s)
-			continue
+		default:
+			in.Extra[s.name] = s.value
+			in.sources[s.name] = s.source
 		}
-		in.Extra[s.name] = s.value
-		in.sources[s.name] = s.source
 	}
 	return known
 }
 
-// assign checks what each option was set to, and sets it if all are right.
-func (in *Input) assign(v *viper.Viper, node string) error {
-	values := make([]reflect.Value, len(in.fields))
-	for i, f := range in.fields {
-		var s setting
-		switch value := v.Get(f.Name).(type) {
-		case nil:
-			continue
-		case setting:
-			s = value
-		case string:
-			var err error
-			if s, err = environmentSetting(f, node, value); err != nil {
-				return err
+// assign sets the options, then the entries, which begin as copies of them, and warns of unknown parameters.
+func (in *Input) assign(given map[string]setting, node string) error {
+	if err := in.apply(given); err != nil {
+		return err
+	}
+	entries := map[string]setting{}
+	for _, s := range in.entries {
+		for _, m := range entryMaps(in.opts) {
+			if name, ok := m.entry(s.name); ok {
+				m.add(name)
 			}
 		}
-		parsed, err := f.parse(s)
-		if err != nil {
-			return err
-		}
-		values[i], in.sources[f.Name] = parsed, s.source
+		entries[s.name] = s
 	}
-	for i, value := range values {
-		if value.IsValid() {
-			in.fields[i].value.Set(value)
-		}
-	}
-	if err := in.assignNamed(); err != nil {
+	in.fields = fields(in.opts)
+	if err := in.apply(entries); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Extra)) {
 		if name == "use_sim_time" || name == "start_type_description_service" || strings.HasPrefix(name, "qos_overrides.") {
 			continue // every ROS 2 node has these
 		}
-		if in.installed != "" && strings.HasPrefix(in.sources[name], in.installed+" line ") {
+		source := in.sources[name]
+		if in.installed != "" && strings.HasPrefix(source, in.installed+" line ") {
 			continue
 		}
-		in.Warnings = append(in.Warnings, fmt.Sprintf("parameter %s from %s is not one that %s knows", name, in.sources[name], node))
+		in.Warnings = append(in.Warnings, fmt.Sprintf("parameter %s from %s is not one that %s knows", name, source, node))
 	}
 	return nil
 }
@@ -338,4 +331,19 @@ func environmentSetting(f field, node, text string) (setting, error) {
 	}
 	s.source = source
 	return s, nil
+}
+
+// ReadFile sets options, given by a pointer to their struct, from the sections of a ROS 2 parameter file for a node of
+// that full name, "/robot/camera_publisher". Other parameters of the sections are left alone.
+func ReadFile(file, node string, opts any) error {
+	in := newInput(path.Base(node), path.Dir(node), opts)
+	settings, err := in.readFile(file)
+	if err != nil {
+		return err
+	}
+	given := map[string]setting{}
+	for _, s := range in.known(settings) {
+		given[s.name] = s
+	}
+	return in.assign(given, node)
 }

@@ -48,9 +48,9 @@ type Parameter struct {
 // embedded one is as if its fields were in its place, one with a param tag puts its name and a dot before theirs.
 // Anything else panics, as does a malformed tag.
 //
-// A field of opts itself may be a map[string]*T, too, if the struct embeds T, which is exported: for several things of a kind. With the tag param:"cameras" the parameters
-// are called cameras.NAME.width, and there is an entry for each name that is given any. It begins as a copy of the embedded struct, whose
-// flags so hold for all of them.
+// A field of opts itself may also be a map[string]*T, for several things of a kind, if opts embeds T, which is exported.
+// With the tag param:"cameras" the parameters are called cameras.NAME.width. There is an entry for each NAME that is
+// given any. It begins as a copy of the embedded struct, whose flags therefore hold for all entries.
 func Parameters(opts any) []Parameter {
 	var list []Parameter
 	for _, f := range fields(opts) {
@@ -63,6 +63,8 @@ func Parameters(opts any) []Parameter {
 type field struct {
 	Parameter
 	value reflect.Value
+	want  string                               // a value in words, for errors
+	read  func(text string) (v any, err error) // parses a text; nil: it is the value
 }
 
 func fields(opts any) []field {
@@ -98,12 +100,14 @@ func structFields(v reflect.Value, prefix string) []field {
 		case !tagged && t.Anonymous && t.Type.Kind() == reflect.Struct:
 			list = append(list, structFields(v.Field(i), prefix)...)
 		case !tagged:
+			continue
 		case t.Type.Kind() == reflect.Struct:
 			list = append(list, structFields(v.Field(i), prefix+name+".")...)
-		case isNamed(t.Type):
-			n := newNamed(v, i)
-			list = append(list, n.fields()...)
 		default:
+			if m, ok := newEntryMap(v, i); ok {
+				list = append(list, m.fields()...)
+				continue
+			}
 			list = append(list, newField(v.Field(i), prefix+name, t.Tag))
 		}
 	}
@@ -138,24 +142,7 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 	if pattern := tag.Get("pattern"); pattern != "" {
 		f.Pattern = regexp.MustCompile("^(?:" + pattern + ")$")
 	}
-	switch v.Interface().(type) {
-	case bool:
-		f.Type = "boolean"
-	case string:
-		f.Type, f.Placeholder = "string", "TEXT"
-	case []string:
-		f.Type, f.Placeholder = "string array", "TEXT"
-	case int, int64, uint64:
-		f.Type, f.Placeholder = "integer", "N"
-	case float64:
-		f.Type, f.Placeholder = "double", "X"
-	case time.Duration:
-		f.Type, f.Placeholder = "double", "DURATION"
-	case Size:
-		f.Type, f.Placeholder = "integer", "SIZE"
-	default:
-		panic(fmt.Sprintf("config: option %s has the type %v, which no parameter has", name, v.Type()))
-	}
+	f.setType()
 	if value := tag.Get("value"); value != "" {
 		f.Placeholder = value
 	} else if f.Options != nil {
@@ -170,6 +157,46 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 	}
 	f.Default = f.text()
 	return f
+}
+
+// setType derives from the variable's type the type in ROS 2, the placeholder in the help text and how to parse it.
+func (f *field) setType() {
+	switch f.value.Interface().(type) {
+	case bool:
+		f.Type, f.want, f.read = "boolean", "true or false", func(text string) (any, error) {
+			if b, ok := parseBool(text); ok {
+				return b, nil
+			}
+			return strconv.ParseBool(text)
+		}
+	case string:
+		f.Type, f.Placeholder = "string", "TEXT"
+	case []string:
+		f.Type, f.Placeholder = "string array", "TEXT"
+	case int, int64:
+		f.Type, f.Placeholder, f.want = "integer", "N", "a whole number"
+		f.read = func(text string) (any, error) { return parseInteger(text) }
+	case uint64:
+		f.Type, f.Placeholder, f.want = "integer", "N", "a whole number, not negative"
+		f.read = func(text string) (any, error) {
+			n, err := parseInteger(text)
+			if n < 0 {
+				err = strconv.ErrRange
+			}
+			return n, err
+		}
+	case float64:
+		f.Type, f.Placeholder, f.want = "double", "X", "a number"
+		f.read = func(text string) (any, error) { return parseFloat(text) }
+	case time.Duration:
+		f.Type, f.Placeholder, f.want = "double", "DURATION", "a duration such as 1m30s, or a number of seconds"
+		f.read = func(text string) (any, error) { return parseDuration(text) }
+	case Size:
+		f.Type, f.Placeholder, f.want = "integer", "SIZE", "a size such as 256MiB or 1GB, or a number of bytes"
+		f.read = func(text string) (any, error) { return ParseSize(text) }
+	default:
+		panic(fmt.Sprintf("config: option %s has the type %v, which no parameter has", f.Name, f.value.Type()))
+	}
 }
 
 // text returns the present value as one would write it behind the flag.
@@ -202,11 +229,9 @@ func formatDuration(d time.Duration) string {
 // Durations are seconds.
 func (f *field) ros() any {
 	switch v := f.value.Interface().(type) {
-	case int:
-		return int64(v)
+	case int, Size:
+		return f.value.Int()
 	case uint64:
-		return int64(v)
-	case Size:
 		return int64(v)
 	case time.Duration:
 		return v.Seconds()
@@ -217,79 +242,68 @@ func (f *field) ros() any {
 	}
 }
 
-// parse turns a setting into a value for the field. Its errors name parameter, source and value.
-func (f *field) parse(s setting) (v reflect.Value, err error) {
-	if f.value.Kind() == reflect.Slice {
-		for _, text := range s.texts {
-			if err := f.allowed(text); err != nil {
-				return v, Usagef("parameter %s from %s: %w", f.Name, s.source, err)
+// apply sets the options that settings are given for, by name, after checking all of them.
+func apply(list []field, given map[string]setting) error {
+	values := make([]reflect.Value, len(list))
+	for i, f := range list {
+		if s, ok := given[f.Name]; ok {
+			var err error
+			if values[i], err = f.parse(s); err != nil {
+				return err
 			}
 		}
-		return reflect.ValueOf(append([]string{}, s.texts...)), nil
 	}
-	if s.list {
+	for i, v := range values {
+		if v.IsValid() {
+			list[i].value.Set(v)
+		}
+	}
+	return nil
+}
+
+// parse turns a setting into a value for the field. Its errors name parameter, source and value.
+func (f *field) parse(s setting) (v reflect.Value, err error) {
+	if s.list && f.value.Kind() != reflect.Slice {
 		return v, Usagef("parameter %s from %s is a list, want one value", f.Name, s.source)
 	}
-	v, err = f.parseText(s.texts[0])
-	if err == nil {
-		err = f.allowed(s.texts[0])
+	for _, text := range s.texts {
+		if v, err = f.parseText(text); err == nil && f.Options != nil && !slices.Contains(f.Options, text) {
+			err = fmt.Errorf("%q is not allowed, want %s", text, strings.Join(f.Options, " or "))
+		}
+		if err == nil {
+			err = f.inBounds(v)
+		}
+		if err != nil {
+			return v, Usagef("parameter %s from %s: %w", f.Name, s.source, err)
+		}
 	}
-	if err == nil {
-		err = f.inBounds(v)
-	}
-	if err != nil {
-		return v, Usagef("parameter %s from %s: %w", f.Name, s.source, err)
+	if f.value.Kind() == reflect.Slice {
+		v = reflect.ValueOf(append([]string{}, s.texts...))
 	}
 	return v, nil
 }
 
-// parseText turns one text into a value for the field, without looking at bounds and options.
+// parseText turns one text into a value, without looking at bounds and options.
 func (f *field) parseText(text string) (reflect.Value, error) {
-	var v any = text
-	var err error
-	want := ""
-	switch f.value.Interface().(type) {
-	case string:
-		if f.Pattern != nil && !f.Pattern.MatchString(text) {
-			err, want = strconv.ErrSyntax, f.Placeholder
-		}
-	case bool:
-		b, ok := parseBool(text)
-		if !ok {
-			b, err = strconv.ParseBool(text)
-		}
-		v, want = b, "true or false"
-	case int, int64:
-		v, err = parseInteger(text, strconv.ParseInt)
-		want = "a whole number"
-	case uint64:
-		var n uint64
-		if n, err = parseInteger(text, strconv.ParseUint); err == nil && n > math.MaxInt64 {
-			err = strconv.ErrRange
-		}
-		v, want = n, "a whole number, not negative"
-	case float64:
-		v, err = parseFloat(text)
-		want = "a number"
-	case time.Duration:
-		v, err = parseDuration(text)
-		want = "a duration such as 1m30s, or a number of seconds"
-	case Size:
-		v, err = ParseSize(text)
-		want = "a size such as 256MiB or 1GB, or a number of bytes"
+	switch {
+	case f.Pattern != nil && !f.Pattern.MatchString(text):
+		return reflect.Value{}, fmt.Errorf("%q is not allowed, want %s", text, f.Placeholder)
+	case f.read == nil:
+		return reflect.ValueOf(text), nil
 	}
+	v, err := f.read(text)
 	if err != nil {
-		return reflect.Value{}, fmt.Errorf("%q is not allowed, want %s", text, want)
+		return reflect.Value{}, fmt.Errorf("%q is not allowed, want %s", text, f.want)
 	}
 	return reflect.ValueOf(v).Convert(f.value.Type()), nil
 }
 
 // parseInteger reads a decimal number, or one with a prefix such as 0x. A leading 0 does not make it octal.
-func parseInteger[T int64 | uint64](text string, parse func(string, int, int) (T, error)) (T, error) {
-	if n, err := parse(text, 10, 64); err == nil {
+func parseInteger(text string) (int64, error) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, nil
 	}
-	return parse(text, 0, 64)
+	return strconv.ParseInt(text, 0, 64)
 }
 
 func parseFloat(text string) (float64, error) {
@@ -312,14 +326,6 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.Duration(ns), nil
 }
 
-// allowed checks a text against the options.
-func (f *field) allowed(text string) error {
-	if f.Options == nil || slices.Contains(f.Options, text) {
-		return nil
-	}
-	return fmt.Errorf("%q is not allowed, want %s", text, strings.Join(f.Options, " or "))
-}
-
 // inBounds checks a value against min and max.
 func (f *field) inBounds(v reflect.Value) error {
 	outside := func(bound string, sign float64) bool {
@@ -335,15 +341,15 @@ func (f *field) inBounds(v reflect.Value) error {
 	return fmt.Errorf("%v is not allowed, want %s", v.Interface(), f.bounds())
 }
 
-// bounds says in words what min and max allow.
-func (f *field) bounds() string {
+// bounds returns in words what Min and Max allow.
+func (p *Parameter) bounds() string {
 	switch {
-	case f.Max == "":
-		return "at least " + f.Min
-	case f.Min == "":
-		return "at most " + f.Max
+	case p.Max == "":
+		return "at least " + p.Min
+	case p.Min == "":
+		return "at most " + p.Max
 	}
-	return f.Min + " to " + f.Max
+	return p.Min + " to " + p.Max
 }
 
 // number returns a numeric value as a float64, which is exact enough for bounds.

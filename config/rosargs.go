@@ -1,12 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// ROSArgs is what stands between --ros-args and "--" on a command line, as rcl reads it.
+// ROSArgs holds the arguments between --ros-args and "--" on a command line, as rcl reads it.
 type ROSArgs struct {
 	Remaps     []string       // -r, "[node:]from:=to", in order
 	Parameters []ROSParameter // -p and --params-file, in order: a later one wins
@@ -30,9 +31,6 @@ type ROSParameter struct {
 	Value string // YAML
 }
 
-// logLevels are the levels of rcutils.
-var logLevels = []string{"debug", "info", "warn", "error", "fatal", "unset"}
-
 // SplitROSArgs takes the ROS arguments out of a command line without program name and returns the others as rest. The
 // error wraps ErrUsage.
 func SplitROSArgs(argv []string) (ros ROSArgs, rest []string, err error) {
@@ -49,13 +47,22 @@ func SplitROSArgs(argv []string) (ros ROSArgs, rest []string, err error) {
 		case arg == "--":
 			inside = false
 			continue
-		}
-		if ros.toggle(arg) {
+		case ros.toggle(arg):
 			continue
 		}
-		set := ros.option(arg)
-		if set == nil {
-			return ROSArgs{}, nil, Usagef("%s is not an argument that may follow --ros-args; end them with \"--\" before arguments of the program", arg)
+		set, ok := map[string]func(value string) error{
+			"-r": ros.addRemap, "--remap": ros.addRemap,
+			"-p": ros.addParameter, "--param": ros.addParameter,
+			"--params-file":     ros.addFile,
+			"--log-level":       ros.setLogLevel,
+			"-e":                store(&ros.Enclave),
+			"--enclave":         store(&ros.Enclave),
+			"--log-config-file": store(&ros.LogConfigFile),
+			"--log-file-name":   store(&ros.LogFileName),
+		}[arg]
+		if !ok {
+			return ROSArgs{}, nil, Usagef("%s is not an argument that may follow --ros-args; "+
+				"end them with \"--\" before arguments of the program", arg)
 		}
 		i++
 		if i == len(argv) {
@@ -68,55 +75,31 @@ func SplitROSArgs(argv []string) (ros ROSArgs, rest []string, err error) {
 	return ros, rest, nil
 }
 
+func store(s *string) func(string) error {
+	return func(value string) error {
+		*s = value
+		return nil
+	}
+}
+
 // toggle reads --enable-… and --disable-….
 func (r *ROSArgs) toggle(arg string) bool {
 	what, on := strings.CutPrefix(arg, "--enable-")
 	if !on {
-		var off bool
-		if what, off = strings.CutPrefix(arg, "--disable-"); !off {
-			return false
-		}
+		what, _ = strings.CutPrefix(arg, "--disable-")
 	}
-	switch what {
-	case "stdout-logs":
-		r.StdoutLogs = &on
-	case "rosout-logs":
-		r.RosoutLogs = &on
-	case "external-lib-logs":
-		r.ExternalLibLogs = &on
-	default:
+	toggle := map[string]**bool{
+		"stdout-logs": &r.StdoutLogs, "rosout-logs": &r.RosoutLogs, "external-lib-logs": &r.ExternalLibLogs,
+	}[what]
+	if toggle == nil || what == arg {
 		return false
 	}
+	*toggle = &on
 	return true
 }
 
-// option returns what to do with the value of an argument, nil for an unknown argument.
-func (r *ROSArgs) option(arg string) func(value string) error {
-	keep := func(s *string) func(string) error {
-		return func(value string) error {
-			*s = value
-			return nil
-		}
-	}
-	switch arg {
-	case "-r", "--remap":
-		return r.addRemap
-	case "-p", "--param":
-		return r.addParameter
-	case "--params-file":
-		return func(value string) error {
-			r.Parameters = append(r.Parameters, ROSParameter{File: value})
-			return nil
-		}
-	case "--log-level":
-		return r.setLogLevel
-	case "-e", "--enclave":
-		return keep(&r.Enclave)
-	case "--log-config-file":
-		return keep(&r.LogConfigFile)
-	case "--log-file-name":
-		return keep(&r.LogFileName)
-	}
+func (r *ROSArgs) addFile(path string) error {
+	r.Parameters = append(r.Parameters, ROSParameter{File: path})
 	return nil
 }
 
@@ -150,8 +133,9 @@ func (r *ROSArgs) setLogLevel(rule string) error {
 		level = rule
 	}
 	level = strings.ToLower(level)
-	if !slices.Contains(logLevels, level) || named && logger == "" {
-		return Usagef("want [logger:=]level with one of the levels %s", strings.Join(logLevels, ", "))
+	levels := []string{"debug", "info", "warn", "error", "fatal", "unset"} // of rcutils
+	if !slices.Contains(levels, level) || named && logger == "" {
+		return Usagef("want [logger:=]level with one of the levels %s", strings.Join(levels, ", "))
 	}
 	if !named {
 		r.LogLevel = level
@@ -184,23 +168,13 @@ func (r *ROSArgs) identity(node string) (name, ns string, err error) {
 			if !nodeName.MatchString(to) {
 				return "", "", Usagef("-r %s: %q is not a node name: letters, digits and _, not a digit first", rule, to)
 			}
-			if name == "" {
-				name = to
-			}
+			name = cmp.Or(name, to)
 		case "__ns":
 			if !namespace.MatchString(to) {
 				return "", "", Usagef("-r %s: %q is not a namespace: want an absolute name such as /robot", rule, to)
 			}
-			if ns == "" {
-				ns = to
-			}
+			ns = cmp.Or(ns, to)
 		}
 	}
-	if name == "" {
-		name = node
-	}
-	if ns == "" {
-		ns = "/"
-	}
-	return name, ns, nil
+	return cmp.Or(name, node), cmp.Or(ns, "/"), nil
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,8 +24,8 @@ type setting struct {
 	source string
 }
 
-// readFile returns what a ROS 2 parameter file says for the node with the given full name, in the order of the file,
-// and a warning for each section that misses the node only by its namespace.
+// readFile returns the parameters that a ROS 2 parameter file sets for the node with the given full name, in the order
+// of the file, and a warning for each section for a node of that name in another namespace.
 func readFile(path, node string) (settings []setting, warnings []string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -46,8 +46,8 @@ func readFile(path, node string) (settings []setting, warnings []string, err err
 	return r.settings, r.warnings, nil
 }
 
-// fileReader walks through a parameter file, keys of which are nodes, or namespaces around them, down to
-// "ros__parameters", below which are parameters, nested or with dots in their names.
+// fileReader walks through a parameter file. Its keys are nodes, or namespaces around them, down to "ros__parameters";
+// below are parameters, nested or with dots in their names.
 type fileReader struct {
 	path, node string
 	settings   []setting
@@ -154,7 +154,7 @@ func parseValue(name, text string) (s setting, ok bool, err error) {
 	return newSetting(name, doc.Content[0])
 }
 
-// newSetting takes over a scalar or a list of scalars, whatever their tags. ok is false for null, which sets nothing.
+// newSetting converts a scalar or a list of scalars, whatever their tags. ok is false for null, which sets nothing.
 func newSetting(name string, n *yaml.Node) (s setting, ok bool, err error) {
 	s.name = name
 	switch n.Kind {
@@ -182,26 +182,20 @@ func newSetting(name string, n *yaml.Node) (s setting, ok bool, err error) {
 // scalar types a value as rcl does: YAML 1.1 booleans, integers, floating point numbers, text.
 func scalar(n *yaml.Node) any {
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
-	text := n.Value
 	if n.Style&quoted != 0 || n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str" {
-		return text
+		return n.Value
 	}
-	if b, ok := parseBool(text); ok {
+	if b, ok := parseBool(n.Value); ok {
 		return b
 	}
-	if !strings.ContainsAny(text, "0123456789") {
-		switch strings.ToLower(text) {
-		case ".inf", "+.inf", "-.inf", ".nan":
-			text = strings.Replace(text, ".", "", 1)
-		default:
-			return text
+	var v any
+	if n.Decode(&v) == nil {
+		switch v := v.(type) {
+		case int:
+			return int64(v)
+		case float64:
+			return v
 		}
-	}
-	if i, err := strconv.ParseInt(text, 0, 64); err == nil {
-		return i
-	}
-	if f, err := strconv.ParseFloat(text, 64); err == nil {
-		return f
 	}
 	return n.Value
 }
@@ -256,9 +250,9 @@ func split(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return r == '/' })
 }
 
-// matches says whether a pattern of a parameter file fits a name: "*" is one token, "**" any number.
+// matches reports whether a pattern of a parameter file fits a name: "*" is one token, "**" any number.
 func matches(pattern, name []string) bool {
-	i, rest, after := 0, name, -1 // after is the place behind the last "**", rest what is tried there
+	i, rest, after := 0, name, -1 // after: index behind the last "**"; rest: what is tried from there
 	for len(name) > 0 {
 		switch {
 		case i < len(pattern) && pattern[i] == "**":
@@ -274,8 +268,5 @@ func matches(pattern, name []string) bool {
 			return false
 		}
 	}
-	for i < len(pattern) && pattern[i] == "**" {
-		i++
-	}
-	return i == len(pattern)
+	return !slices.ContainsFunc(pattern[i:], func(token string) bool { return token != "**" })
 }

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// entryMap is an option map[string]*T: a struct of options for each of several named things, such as cameras.
+type entryMap struct {
+	Parameter
+	value reflect.Value // the map
+	base  reflect.Value // the embedded T that new entries copy
+}
+
+// entryMaps returns the maps of options among the fields of opts.
+func entryMaps(opts any) []entryMap {
+	if opts == nil {
+		return nil
+	}
+	var list []entryMap
+	v := structOf(opts)
+	for i := range v.NumField() {
+		if m, ok := newEntryMap(v, i); ok {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// newEntryMap returns field i of a struct if it is a map of options.
+func newEntryMap(v reflect.Value, i int) (m entryMap, ok bool) {
+	t := v.Type().Field(i)
+	name, tagged := t.Tag.Lookup("param")
+	if k := t.Type; !tagged || k.Kind() != reflect.Map || k.Key().Kind() != reflect.String ||
+		k.Elem().Kind() != reflect.Pointer || k.Elem().Elem().Kind() != reflect.Struct {
+		return m, false
+	}
+	m.value = v.Field(i)
+	m.Parameter = Parameter{Name: name, Group: t.Tag.Get("group"), Help: t.Tag.Get("help"), Type: "any"}
+	for j := range v.NumField() {
+		if f := v.Type().Field(j); f.Anonymous && f.Type == t.Type.Elem().Elem() {
+			m.base = v.Field(j)
+			return m, true
+		}
+	}
+	panic("config: option " + name + " needs an embedded struct that its entries begin as")
+}
+
+// fields returns the options of all entries, sorted by entry. They have no flags: those of base hold for all entries.
+func (m *entryMap) fields() []field {
+	var list []field
+	keys := m.value.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+	for _, key := range keys {
+		for _, f := range structFields(m.value.MapIndex(key).Elem(), "") {
+			f.Name = m.Name + "." + key.String() + "." + f.Name
+			f.Flag, f.Short, f.Aliases = "", "", nil
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// entry returns NAME if a parameter is "cameras.NAME.OPTION", OPTION being an option of entries.
+func (m *entryMap) entry(parameter string) (name string, ok bool) {
+	rest, ok := strings.CutPrefix(parameter, m.Name+".")
+	if !ok {
+		return "", false
+	}
+	name, option, _ := strings.Cut(rest, ".")
+	return name, name != "" &&
+		slices.ContainsFunc(structFields(m.base, ""), func(f field) bool { return f.Name == option })
+}
+
+// add makes an entry, unless it exists.
+func (m *entryMap) add(name string) {
+	key := reflect.ValueOf(name).Convert(m.value.Type().Key())
+	if m.value.MapIndex(key).IsValid() {
+		return
+	}
+	if m.value.IsNil() {
+		m.value.Set(reflect.MakeMap(m.value.Type()))
+	}
+	entry := reflect.New(m.base.Type())
+	entry.Elem().Set(m.base)
+	m.value.SetMapIndex(key, entry)
+}
