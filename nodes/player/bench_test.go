@@ -8,7 +8,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/readahead"
 )
+
+// numbered yields messages whose log times count from 1.
+type numbered struct {
+	count   int64
+	message codec.Message
+}
+
+func (n *numbered) Next() (*codec.Message, error) {
+	if n.message.LogTime == n.count {
+		return nil, io.EOF
+	}
+	n.message.LogTime++
+	return &n.message, nil
+}
+
+func (n *numbered) Close() error { return nil }
 
 // nowhere is a stage, and a tape of b.N messages.
 type nowhere struct {
@@ -21,8 +38,8 @@ func (n *nowhere) publish(*codec.Message) error { return nil }
 func (n *nowhere) tell(int64) error             { return nil }
 
 func (n *nowhere) from(int64, int64) (feed, error) {
-	it := &numbered{count: n.count, err: io.EOF, size: func(int64) int { return n.size }}
-	return newReadAhead(it, 64<<20, n.ready), nil
+	it := &numbered{count: n.count, message: codec.Message{Channel: &codec.Channel{}, Data: make([]byte, n.size)}}
+	return readahead.New(it, 64<<20, n.ready), nil
 }
 
 func (n *nowhere) latched(int64, func(*codec.Message) error) error { return nil }

@@ -19,9 +19,9 @@ type tape interface {
 
 // feed yields messages in the order of LogTime.
 type feed interface {
-	// next returns the next message, which is valid until the next call; nil while it is still being read, or io.EOF.
-	next() (*codec.Message, error)
-	close() error
+	// Next returns the next message, which is valid until the next call; nil while it is still being read, or io.EOF.
+	Next() (*codec.Message, error)
+	Close() error
 }
 
 // stage is where an engine plays.
@@ -114,7 +114,7 @@ func (e *engine) run(ctx context.Context) (err error) {
 	defer func() {
 		e.finish()
 		if e.feed != nil {
-			err = errors.Join(err, e.feed.close())
+			err = errors.Join(err, e.feed.Close())
 		}
 	}()
 	defer context.AfterFunc(ctx, e.timer.wake)()
@@ -193,7 +193,7 @@ func (e *engine) fetch() error {
 		return nil
 	}
 	var err error
-	if e.head, err = e.feed.next(); errors.Is(err, io.EOF) {
+	if e.head, err = e.feed.Next(); errors.Is(err, io.EOF) {
 		e.empty, err = true, nil
 	}
 	return err
@@ -295,7 +295,7 @@ func (e *engine) mark(t int64) error {
 // moveTo has the playback go on at a recorded time.
 func (e *engine) moveTo(t int64) error {
 	if e.feed != nil {
-		if err := e.feed.close(); err != nil {
+		if err := e.feed.Close(); err != nil {
 			return err
 		}
 		e.feed = nil

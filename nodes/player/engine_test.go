@@ -111,7 +111,7 @@ type reelFeed struct {
 	starve int
 }
 
-func (f *reelFeed) next() (*codec.Message, error) {
+func (f *reelFeed) Next() (*codec.Message, error) {
 	if f.starve > 0 {
 		f.starve--
 		f.reel.wake()
@@ -126,7 +126,7 @@ func (f *reelFeed) next() (*codec.Message, error) {
 	return m, nil
 }
 
-func (f *reelFeed) close() error { return nil }
+func (f *reelFeed) Close() error { return nil }
 
 // show is what was played, each with the time by the timer: "a@10+10" is a message, "clock 10+10" a /clock.
 type show struct {

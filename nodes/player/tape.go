@@ -6,6 +6,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/nodes/internal/readahead"
 )
 
 // recordings are the tape that a source is.
@@ -24,7 +25,7 @@ func (r *recordings) from(t, end int64) (feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newReadAhead(it, r.readAhead, r.ready), nil
+	return readahead.New(it, r.readAhead, r.ready), nil
 }
 
 func (r *recordings) read(t, end int64) (codec.Iterator, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"tapedeck/bridge/carla"
 	"tapedeck/codec"
 	layout "tapedeck/codec/carla"
+	"tapedeck/nodes/internal/readahead"
 )
 
 // writing is an output that is being written.
@@ -116,7 +118,40 @@ func (w *writing) copy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return pipe(ctx, it, w.write)
+	return copyMessages(ctx, it, w.write)
+}
+
+// readAheadSize is how many bytes of messages are read ahead of the one that is written.
+const readAheadSize = 4 << 20
+
+// copyMessages reads messages in a goroutine of its own and calls write with each in this one. It closes it.
+func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Message) error) (err error) {
+	more := make(chan struct{}, 1)
+	r := readahead.New(it, readAheadSize, func() {
+		select {
+		case more <- struct{}{}:
+		default:
+		}
+	})
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%w; 'converter recover' saves what is behind the damage", err)
+		case m == nil:
+			<-more
+			continue
+		}
+		if err := write(m); err != nil {
+			return err
+		}
+	}
 }
 
 // write writes a message.

@@ -1,4 +1,4 @@
-package main
+package readahead
 
 import (
 	"errors"
@@ -44,15 +44,15 @@ func (n *numbered) Next() (*codec.Message, error) {
 
 func (n *numbered) Close() error { return nil }
 
-// reading is a readAhead that is waited for.
+// reading is a Reader that is waited for.
 type reading struct {
-	*readAhead
+	*Reader
 	more chan struct{}
 }
 
 func read(it codec.Iterator, size int64) reading {
 	more := make(chan struct{}, 1)
-	return reading{newReadAhead(it, size, func() {
+	return reading{New(it, size, func() {
 		select {
 		case more <- struct{}{}:
 		default:
@@ -62,7 +62,7 @@ func read(it codec.Iterator, size int64) reading {
 
 func (r reading) Next() (*codec.Message, error) {
 	for {
-		if m, err := r.next(); m != nil || err != nil {
+		if m, err := r.Reader.Next(); m != nil || err != nil {
 			return m, err
 		}
 		<-r.more
@@ -93,7 +93,7 @@ func TestReadAheadYieldsEverythingInOrder(t *testing.T) {
 			_, err := r.Next()
 			require.ErrorIs(t, err, io.EOF)
 		}
-		require.NoError(t, r.close())
+		require.NoError(t, r.Close())
 	}
 }
 
@@ -112,7 +112,7 @@ func TestReadAheadIsBoundedInBytes(t *testing.T) {
 			r.mu.Lock()
 			require.LessOrEqual(t, r.ahead, int64(bound))
 			r.mu.Unlock()
-			require.NoError(t, r.close(), "closing does not wait for room")
+			require.NoError(t, r.Close(), "closing does not wait for room")
 			require.Less(t, it.yielded.Load(), int64(bound+2*(blockSize+size)))
 		})
 	}
@@ -129,12 +129,12 @@ func TestReadAheadPassesErrorsOn(t *testing.T) {
 		_, err := r.Next()
 		require.ErrorIs(t, err, damage)
 	}
-	require.NoError(t, r.close())
+	require.NoError(t, r.Close())
 }
 
 func TestReadAheadUsesMemoryAgain(t *testing.T) {
 	r := read(&numbered{count: 1 << 40, err: io.EOF, size: func(int64) int { return 1000 }}, 4<<20)
-	defer r.close()
+	defer r.Close()
 	for range 20_000 { // until all blocks have been in use
 		_, err := r.Next()
 		require.NoError(t, err)

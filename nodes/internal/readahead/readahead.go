@@ -1,4 +1,5 @@
-package main
+// Package readahead reads messages in a goroutine of its own, ahead of the one that needs them.
+package readahead
 
 import (
 	"sync"
@@ -41,9 +42,9 @@ func (b *block) fill(it codec.Iterator, size int64) {
 	}
 }
 
-// readAhead is a feed that reads messages from an iterator in a goroutine of its own, so that a slow disk delays nothing but what
-// it has. What is read ahead is bounded in bytes, and is one block at least.
-type readAhead struct {
+// Reader reads messages from an iterator in a goroutine of its own, so that a slow disk only delays what is read from it. What is
+// read ahead is bounded in bytes, and is at least one block. Next and Close are for one goroutine.
+type Reader struct {
 	it    codec.Iterator
 	size  int64
 	ready func()        // is called when there is more
@@ -58,18 +59,19 @@ type readAhead struct {
 	closed bool
 
 	current *block
-	at      int // in current
+	at      int // index in current
 }
 
-// newReadAhead reads it up to about size bytes ahead, and owns it.
-func newReadAhead(it codec.Iterator, size int64, ready func()) *readAhead {
-	r := &readAhead{it: it, size: size, ready: ready, done: make(chan struct{}), current: new(block)}
+// New reads it up to about size bytes ahead, and owns it. ready is called in another goroutine, under a lock,
+// whenever there is more to read: it must not call the Reader.
+func New(it codec.Iterator, size int64, ready func()) *Reader {
+	r := &Reader{it: it, size: size, ready: ready, done: make(chan struct{}), current: new(block)}
 	r.room.L = &r.mu
 	go r.run()
 	return r
 }
 
-func (r *readAhead) run() {
+func (r *Reader) run() {
 	defer close(r.done)
 	size := int64(firstBlock)
 	for b := new(block); b != nil; b = r.put(b) {
@@ -79,7 +81,7 @@ func (r *readAhead) run() {
 }
 
 // put hands over a block as soon as there is room for it, and returns one to be filled next: nil when there is none.
-func (r *readAhead) put(b *block) *block {
+func (r *Reader) put(b *block) *block {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.ahead > 0 && r.ahead+b.size > r.size && !r.closed {
@@ -103,7 +105,7 @@ func (r *readAhead) put(b *block) *block {
 }
 
 // get returns the next block, nil if there is none yet, and takes back the one before it.
-func (r *readAhead) get() *block {
+func (r *Reader) get() *block {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.full) == 0 {
@@ -120,7 +122,9 @@ func (r *readAhead) get() *block {
 	return b
 }
 
-func (r *readAhead) next() (*codec.Message, error) {
+// Next returns the next message, valid until the next call, or nil when it was not read yet. Behind the last message it returns
+// what ended the iterator.
+func (r *Reader) Next() (*codec.Message, error) {
 	for r.at == len(r.current.messages) {
 		if r.current.err != nil {
 			return nil, r.current.err
@@ -136,7 +140,8 @@ func (r *readAhead) next() (*codec.Message, error) {
 	return m, nil
 }
 
-func (r *readAhead) close() error {
+// Close stops reading and closes the iterator.
+func (r *Reader) Close() error {
 	r.mu.Lock()
 	r.closed = true
 	r.room.Signal()
