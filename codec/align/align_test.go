@@ -39,7 +39,8 @@ func frameTrack(step int64, n int) *Track { return &Track{Name: "camera_0", Stam
 func TestOneSample(t *testing.T) {
 	s := Streams{Cameras: []*Track{frameTrack(30, 10)}, Vectors: []*Vector{numbers("one", 1, 7)}}
 	_, err := Align(s, Options{})
-	require.EqualError(t, err, "of 10 rows 1 are left, and at least 2 are needed: one: 9 rows dropped: behind its last sample")
+	require.EqualError(t, err, "of 10 rows 1 are left, and at least 2 are needed: one: 9 rows dropped: behind its last "+
+		"sample")
 
 	table, err := Align(s, Options{Ends: EndsClamp})
 	require.NoError(t, err)
@@ -49,7 +50,8 @@ func TestOneSample(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, slices.Repeat([]float64{7}, 10), table.Vectors[0].Values)
 
-	table, err = Align(Streams{Cameras: s.Cameras, Commands: s.Vectors, Vectors: []*Vector{numbers("a", 30, ramp(10)...)}}, Options{})
+	table, err = Align(Streams{Cameras: s.Cameras, Commands: s.Vectors, Vectors: []*Vector{numbers("a", 30, ramp(10)...)}},
+		Options{})
 	require.NoError(t, err)
 	require.Equal(t, slices.Repeat([]float64{7}, 10), table.Commands[0].Values, "what was told once holds")
 }
@@ -62,39 +64,55 @@ func TestNothing(t *testing.T) {
 		options Options
 		err     string // "" if rows are made of it
 	}{
-		{"no cameras", Streams{Vectors: []*Vector{state}}, Options{}, "there are no cameras; if that is right, allow partial takes"},
-		{"no cameras, partial", Streams{Vectors: []*Vector{state}}, Options{Partial: true}, `timeline "camera": there are no cameras; choose another timeline, as topic:NAME`},
+		{"no cameras", Streams{Vectors: []*Vector{state}}, Options{},
+			"there are no cameras; if that is right, allow partial takes"},
+		{"no cameras, partial", Streams{Vectors: []*Vector{state}}, Options{Partial: true},
+			`timeline "camera": there are no cameras; choose another timeline, as topic:NAME`},
 		{"no cameras, partial, topic", Streams{Vectors: []*Vector{state}}, Options{Partial: true, Timeline: "topic:a"}, ""},
 		{"no cameras, partial, fixed", Streams{Vectors: []*Vector{state}}, Options{Partial: true, Timeline: "fixed:20"}, ""},
-		{"no states", Streams{Cameras: []*Track{camera}}, Options{}, "there is no sample of a state; if that is right, allow partial takes"},
+		{"no states", Streams{Cameras: []*Track{camera}}, Options{},
+			"there is no sample of a state; if that is right, allow partial takes"},
 		{"no states, partial", Streams{Cameras: []*Track{camera}}, Options{Partial: true}, ""},
-		{"no samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{numbers("a", 1)}}, Options{}, "there is no sample of a state; if that is right, allow partial takes"},
-		{"some without samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state, numbers("b", 1)}}, Options{}, ""},
-		{"no frames", Streams{Cameras: []*Track{{Name: "c"}}, Vectors: []*Vector{state}}, Options{}, `timeline "camera": c has no frames; choose another timeline`},
-		{"no frames, union", Streams{Cameras: []*Track{{Name: "c"}}, Vectors: []*Vector{state}}, Options{Timeline: "union"}, `timeline "union": nothing is on it; choose another one`},
+		{"no samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{numbers("a", 1)}}, Options{},
+			"there is no sample of a state; if that is right, allow partial takes"},
+		{"some without samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state, numbers("b", 1)}}, Options{},
+			""},
+		{"no frames", Streams{Cameras: []*Track{{Name: "c"}}, Vectors: []*Vector{state}}, Options{},
+			`timeline "camera": c has no frames; choose another timeline`},
+		{"no frames, union", Streams{Cameras: []*Track{{Name: "c"}}, Vectors: []*Vector{state}}, Options{Timeline: "union"},
+			`timeline "union": nothing is on it; choose another one`},
 		{
 			"a camera without frames", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}}, Options{},
 			"of 10 rows 0 are left, and at least 2 are needed: c: 10 rows dropped: nothing in it",
 		},
-		{"a camera without frames, black", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}}, Options{MissingImage: MissingBlack}, ""},
-		{"a camera without frames, optional", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}}, Options{Optional: []string{"c"}}, ""},
-		{"nothing at all", Streams{}, Options{Partial: true, Timeline: "fixed:10"}, `timeline "fixed:10": there are no samples and no frames`},
+		{"a camera without frames, black", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}},
+			Options{MissingImage: MissingBlack}, ""},
+		{"a camera without frames, optional", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}},
+			Options{Optional: []string{"c"}}, ""},
+		{"nothing at all", Streams{}, Options{Partial: true, Timeline: "fixed:10"},
+			`timeline "fixed:10": there are no samples and no frames`},
 		{
-			"no common time", Streams{Cameras: []*Track{{Name: "c", Stamps: every(10_000, 30, 5)}}, Vectors: []*Vector{state}}, Options{Timeline: "fixed:10"},
+			"no common time", Streams{Cameras: []*Track{{Name: "c", Stamps: every(10_000, 30, 5)}}, Vectors: []*Vector{state}},
+			Options{Timeline: "fixed:10"},
 			`timeline "fixed:10": the streams have no time in common: one begins at 10.000, where another one has ended at 0.270`,
 		},
-		{"another topic", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state}}, Options{Timeline: "topic:b"}, `timeline "topic:b": there is no such stream; there are ["camera_0" "a"]`},
-		{"another camera", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state}}, Options{Timeline: "camera:b"}, `timeline "camera:b": there is no such camera; there are ["camera_0" "a"]`},
+		{"another topic", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state}}, Options{Timeline: "topic:b"},
+			`timeline "topic:b": there is no such stream; there are ["camera_0" "a"]`},
+		{"another camera", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state}}, Options{Timeline: "camera:b"},
+			`timeline "camera:b": there is no such camera; there are ["camera_0" "a"]`},
 		{
-			"numbers are missing", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{{Name: "v", Columns: make([]Column, 2), Stamps: make([]int64, 3), Values: make([]float64, 5)}}},
+			"numbers are missing", Streams{Cameras: []*Track{camera},
+				Vectors: []*Vector{{Name: "v", Columns: make([]Column, 2), Stamps: make([]int64, 3), Values: make([]float64, 5)}}},
 			Options{}, "stream v has 5 numbers, where 3 samples of 2 columns have 6",
 		},
 		{
-			"columns are missing", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{{Name: "v", Columns: []Column{{Name: "rx", Interp: Euler}, {Name: "a"}}}}},
+			"columns are missing", Streams{Cameras: []*Track{camera},
+				Vectors: []*Vector{{Name: "v", Columns: []Column{{Name: "rx", Interp: Euler}, {Name: "a"}}}}},
 			Options{}, "stream v: 3 columns from rx on turn together, and there are 1",
 		},
 		{
-			"too many rows", Streams{Cameras: []*Track{{Name: "c", Stamps: []int64{0, 1e18}}}, Vectors: []*Vector{{Name: "v", Columns: make([]Column, 1), Stamps: []int64{0, 1e18}, Values: []float64{1, 2}}}},
+			"too many rows", Streams{Cameras: []*Track{{Name: "c", Stamps: []int64{0, 1e18}}},
+				Vectors: []*Vector{{Name: "v", Columns: make([]Column, 1), Stamps: []int64{0, 1e18}, Values: []float64{1, 2}}}},
 			Options{Timeline: "fixed:100"}, `timeline "fixed:100": 100000000000 rows are too many, at most 16777216 can be made; look for wrong times from 0.000 to 1000000000.000`,
 		},
 	}
@@ -113,8 +131,10 @@ func TestNothing(t *testing.T) {
 
 func TestTimelines(t *testing.T) {
 	s := Streams{
-		Cameras: []*Track{{Name: "camera_0", Stamps: every(0, 30, 5)}, {Name: "camera_1", Topic: "/c1", Stamps: []int64{10 * ms, 30 * ms, 60*ms + 999, 90*ms - 1}}},
-		Vectors: []*Vector{{Name: "arm_0/joint", Topic: "/joints", Columns: []Column{{Name: "a"}}, Stamps: every(5, 40, 4), Values: ramp(4)}},
+		Cameras: []*Track{{Name: "camera_0", Stamps: every(0, 30, 5)},
+			{Name: "camera_1", Topic: "/c1", Stamps: []int64{10 * ms, 30 * ms, 60*ms + 999, 90*ms - 1}}},
+		Vectors: []*Vector{{Name: "arm_0/joint", Topic: "/joints", Columns: []Column{{Name: "a"}}, Stamps: every(5, 40, 4),
+			Values: ramp(4)}},
 	}
 	tests := []struct {
 		timeline string
@@ -155,7 +175,8 @@ func TestClean(t *testing.T) {
 	v := &Vector{
 		Name: "v", Columns: []Column{{Name: "a", Interp: Linear}, {Name: "b", Interp: Linear}}, Unstamped: 3,
 		Stamps: []int64{20 * ms, 0, 10 * ms, 10 * ms, 10 * ms, 30 * ms, 40 * ms, 50 * ms, math.MaxInt64, 60 * ms},
-		Values: []float64{2, 20, 0, Missing(), 1, Missing(), 8, 10, 9, Missing(), nan, 30, 4, inf, 5, Missing(), 1, 1, Missing(), 60},
+		Values: []float64{2, 20, 0, Missing(), 1, Missing(), 8, 10, 9, Missing(), nan, 30, 4, inf, 5, Missing(), 1, 1,
+			Missing(), 60},
 	}
 	before := slices.Clone(v.Values)
 	camera := &Track{Name: "camera_0", Stamps: []int64{60 * ms, 0, 20 * ms, 20 * ms, math.MinInt64, 40 * ms}, Unstamped: 1}
@@ -175,15 +196,18 @@ func TestClean(t *testing.T) {
 	r := table.Report.Vectors[0]
 	require.Equal(t, VectorReport{
 		StreamReport: StreamReport{
-			Name: "v", Samples: 10, Duplicates: 2, OutOfOrder: 4, Invalid: 3, Unstamped: 3, First: 0, Last: 60 * ms, Period: 10 * ms,
+			Name: "v", Samples: 10, Duplicates: 2, OutOfOrder: 4, Invalid: 3, Unstamped: 3, First: 0, Last: 60 * ms,
+			Period: 10 * ms,
 		}, Carried: 2, MaxGap: 100 * ms, LongestGap: 30 * ms, NaN: 1,
 	}, *r)
 	c := table.Report.Cameras[0]
 	require.Equal(t, TrackReport{
-		StreamReport: StreamReport{Name: "camera_0", Samples: 6, Duplicates: 1, OutOfOrder: 4, Invalid: 1, Unstamped: 1, First: 0, Last: 60 * ms, Period: 20 * ms},
-		MaxSkew:      10 * ms, Used: 4,
+		StreamReport: StreamReport{Name: "camera_0", Samples: 6, Duplicates: 1, OutOfOrder: 4, Invalid: 1, Unstamped: 1,
+			First: 0, Last: 60 * ms, Period: 20 * ms},
+		MaxSkew: 10 * ms, Used: 4,
 	}, *c)
-	require.Contains(t, table.Report.String(), "v: 10 samples, 2 of times that others had, 4 out of order, 3 invalid, 3 without times of their own, 2 numbers carried on, 1 row with NaN\n")
+	require.Contains(t, table.Report.String(), "v: 10 samples, 2 of times that others had, 4 out of order, 3 invalid, "+
+		"3 without times of their own, 2 numbers carried on, 1 row with NaN\n")
 
 	table, err = Align(Streams{Cameras: []*Track{camera}, Vectors: []*Vector{v}}, Options{})
 	require.NoError(t, err)
@@ -264,7 +288,8 @@ func TestInterpretation(t *testing.T) {
 	}
 	x, err := newSeries(v, &Options{}, false)
 	require.NoError(t, err)
-	require.Equal(t, []Interp{Linear, Euler, Euler, Euler, Quaternion, Quaternion, Quaternion, Quaternion, Linear}, x.kinds)
+	require.Equal(t, []Interp{Linear, Euler, Euler, Euler, Quaternion, Quaternion, Quaternion, Quaternion, Linear},
+		x.kinds)
 }
 
 func TestFrames(t *testing.T) {
@@ -282,7 +307,8 @@ func TestFrames(t *testing.T) {
 		{"black", Options{MissingImage: MissingBlack}, []int{0, 0, 1, 1, -1, 2, 2, 2, 3, 3, -1, -1, -1, -1}, 15 * ms},
 		{"as of", Options{Image: ImageAsOf}, []int{0, 0, 1, 1, 1, -2, 2, 2, 3, 3, 3, -2, -2, -2}, 30 * ms},
 		{"causal", Options{Causal: true}, []int{0, 0, 1, 1, 1, -2, 2, 2, 3, 3, 3, -2, -2, -2}, 30 * ms},
-		{"as of, near", Options{Image: ImageAsOf, MaxImageSkew: 20 * time.Millisecond}, []int{0, 0, 1, 1, -2, -2, 2, 2, 3, 3, -2, -2, -2, -2}, 15 * ms},
+		{"as of, near", Options{Image: ImageAsOf, MaxImageSkew: 20 * time.Millisecond},
+			[]int{0, 0, 1, 1, -2, -2, 2, 2, 3, 3, -2, -2, -2, -2}, 15 * ms},
 		{"exact", Options{MaxImageSkew: 1}, []int{0, -2, 1, -2, -2, -2, 2, -2, 3, -2, -2, -2, -2, -2}, 0},
 		{"any", Options{MaxImageSkew: Unlimited}, []int{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3}, 75 * ms},
 		{"optional", Options{Optional: []string{"camera_1"}}, []int{0, 0, 1, 1, -1, 2, 2, 2, 3, 3, -1, -1, -1, -1}, 15 * ms},
@@ -317,7 +343,8 @@ func TestFrames(t *testing.T) {
 	require.Equal(t, 5, table.Report.Cameras[1].Held)
 
 	late := &Track{Name: "late", Stamps: every(90, 30, 4)}
-	table, err = Align(Streams{Cameras: []*Track{s.Cameras[0], late}, Vectors: s.Vectors}, Options{MissingImage: MissingHold})
+	table, err = Align(Streams{Cameras: []*Track{s.Cameras[0], late}, Vectors: s.Vectors},
+		Options{MissingImage: MissingHold})
 	require.NoError(t, err)
 	require.Equal(t, 75*ms, table.Stamps[0], "before there is no frame to hold")
 }
@@ -341,13 +368,15 @@ func TestEnds(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, every(test.first, 10, int(test.last-test.first)/10+1), table.Stamps, "%+v", test.options)
 		values := table.Vectors[0].Values
-		require.Equal(t, []float64{0.5, 4.5}, []float64{values[0], values[len(values)-1]}, "the nearest sample, and no line through two")
+		require.Equal(t, []float64{0.5, 4.5}, []float64{values[0], values[len(values)-1]},
+			"the nearest sample, and no line through two")
 	}
 }
 
 func TestUnwrap(t *testing.T) {
 	v := &Vector{
-		Name: "v", Columns: []Column{{Name: "a", Unit: "deg", Interp: Unwrap}, {Name: "b", Unit: "rad", Interp: Unwrap}, {Name: "c", Unit: "deg"}},
+		Name: "v", Columns: []Column{{Name: "a", Unit: "deg", Interp: Unwrap}, {Name: "b", Unit: "rad", Interp: Unwrap},
+			{Name: "c", Unit: "deg"}},
 		Stamps: every(0, 10, 4), Values: []float64{170, 3, 170, -170, -3, -170, -10, 3, -10, 170, 3.5, -293.299},
 	}
 	table, err := Align(Streams{Cameras: []*Track{frameTrack(5, 7)}, Vectors: []*Vector{v}}, Options{})
@@ -367,7 +396,8 @@ func TestUnwrap(t *testing.T) {
 func TestOptional(t *testing.T) {
 	s := Streams{
 		Cameras: []*Track{frameTrack(10, 10)},
-		Vectors: []*Vector{numbers("a", 10, ramp(10)...), {Name: "late", Topic: "/late", Columns: []Column{{Name: "b"}}, Stamps: every(50, 10, 3), Values: ramp(3)}},
+		Vectors: []*Vector{numbers("a", 10, ramp(10)...),
+			{Name: "late", Topic: "/late", Columns: []Column{{Name: "b"}}, Stamps: every(50, 10, 3), Values: ramp(3)}},
 	}
 	table, err := Align(s, Options{Optional: []string{"/late"}})
 	require.NoError(t, err)
@@ -404,8 +434,10 @@ func TestOptions(t *testing.T) {
 func TestAttributes(t *testing.T) {
 	defaults := Options{}.Attributes()
 	require.Equal(t, map[string]string{
-		"timeline": "camera", "union_window": "1ms", "ends": "drop", "max_extrapolation": "period", "max_gap": "5*period,100ms", "gaps": "drop",
-		"image": "nearest", "max_image_skew": "period/2", "missing_image": "drop", "causal": "false", "action": "auto", "stamps": "header",
+		"timeline": "camera", "union_window": "1ms", "ends": "drop", "max_extrapolation": "period",
+		"max_gap": "5*period,100ms", "gaps": "drop",
+		"image": "nearest", "max_image_skew": "period/2", "missing_image": "drop", "causal": "false", "action": "auto",
+		"stamps":            "header",
 		"continuous_joints": "false", "hold_columns": "", "linear_columns": "", "optional": "", "partial": "false",
 	}, defaults)
 	kind := reflect.TypeFor[Options]()
@@ -449,7 +481,8 @@ func TestMissing(t *testing.T) {
 }
 
 func TestReportJSON(t *testing.T) {
-	table, err := Align(Streams{Cameras: []*Track{frameTrack(10, 12)}, Vectors: []*Vector{numbers("a", 10, ramp(10)...)}}, Options{})
+	table, err := Align(Streams{Cameras: []*Track{frameTrack(10, 12)}, Vectors: []*Vector{numbers("a", 10, ramp(10)...)}},
+		Options{})
 	require.NoError(t, err)
 	text, err := json.Marshal(table.Report)
 	require.NoError(t, err)

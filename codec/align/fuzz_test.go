@@ -41,9 +41,11 @@ func FuzzAlign(f *testing.F) {
 			for range take() % 4 {
 				switch kind := Interp(take() % 7); kind {
 				case Euler:
-					v.Columns = append(v.Columns, Column{Name: "rx", Interp: Euler}, Column{Name: "ry", Interp: Euler}, Column{Name: "rz", Interp: Euler})
+					v.Columns = append(v.Columns, Column{Name: "rx", Interp: Euler}, Column{Name: "ry", Interp: Euler},
+						Column{Name: "rz", Interp: Euler})
 				case Quaternion:
-					v.Columns = append(v.Columns, Column{Interp: kind}, Column{Interp: kind}, Column{Interp: kind}, Column{Interp: kind})
+					v.Columns = append(v.Columns, Column{Interp: kind}, Column{Interp: kind}, Column{Interp: kind},
+						Column{Interp: kind})
 				default:
 					v.Columns = append(v.Columns, Column{Name: "a", Interp: kind})
 				}
@@ -68,8 +70,9 @@ func FuzzAlign(f *testing.F) {
 		limit := func() time.Duration { return time.Duration(int8(take())) * 5 * time.Millisecond }
 		o := Options{
 			Timeline: timeline, Ends: choose("", EndsClamp), Gaps: choose("", GapsNaN), Image: choose("", ImageAsOf),
-			MissingImage: choose("", MissingHold, MissingBlack), MaxExtrapolation: limit(), MaxGap: limit(), MaxImageSkew: limit(),
-			Causal: take()%2 == 1, Partial: take()%2 == 1, UnionWindow: limit(),
+			MissingImage: choose("", MissingHold, MissingBlack), MaxExtrapolation: limit(), MaxGap: limit(),
+			MaxImageSkew: limit(),
+			Causal:       take()%2 == 1, Partial: take()%2 == 1, UnionWindow: limit(),
 		}
 		var s Streams
 		for range take() % 4 {

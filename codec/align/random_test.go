@@ -43,7 +43,8 @@ func randomVector(r *rand.Rand, name string, n int) *Vector {
 		[]Column{{Name: "a", Interp: Linear}},
 		[]Column{{Name: "a", Interp: Linear}, {Name: "b", Interp: Hold}, {Name: "c", Interp: Linear}},
 		[]Column{{Name: "b", Interp: Hold}},
-		[]Column{{Name: "x", Interp: Linear}, {Name: "rx", Interp: Euler}, {Name: "ry", Interp: Euler}, {Name: "rz", Interp: Euler}},
+		[]Column{{Name: "x", Interp: Linear}, {Name: "rx", Interp: Euler}, {Name: "ry", Interp: Euler},
+			{Name: "rz", Interp: Euler}},
 	)}
 	v.Stamps = randomStamps(r, n, pick(r, int64(10e6), 33e6, 100e6))
 	faults := r.IntN(2) == 0
@@ -80,7 +81,8 @@ func TestRandomStreams(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		var s Streams
 		for i := range 2 + r.IntN(2) {
-			s.Cameras = append(s.Cameras, &Track{Name: fmt.Sprintf("camera_%d", i), Stamps: randomStamps(r, 20+r.IntN(80), 33e6)})
+			s.Cameras = append(s.Cameras, &Track{Name: fmt.Sprintf("camera_%d", i),
+				Stamps: randomStamps(r, 20+r.IntN(80), 33e6)})
 		}
 		for i := range 1 + r.IntN(3) {
 			s.Vectors = append(s.Vectors, randomVector(r, fmt.Sprintf("vector_%d", i), 30+r.IntN(200)))
@@ -138,7 +140,8 @@ func requireRow(t *testing.T, want []float64, rows *Rows, i int, at string) {
 			c += 2
 			continue
 		}
-		require.Equal(t, math.IsNaN(want[c]), math.IsNaN(got[c]), "%s: column %d of %s: want %v, got %v", at, c, rows.Name, want[c], got[c])
+		require.Equal(t, math.IsNaN(want[c]), math.IsNaN(got[c]), "%s: column %d of %s: want %v, got %v", at, c, rows.Name,
+			want[c], got[c])
 		if !math.IsNaN(want[c]) {
 			require.InDelta(t, want[c], got[c], 1e-9, at)
 		}

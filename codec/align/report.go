@@ -33,11 +33,13 @@ type StreamReport struct {
 	Samples    int    `json:"samples"`      // as they came
 	Duplicates int    `json:"duplicates"`   // that had the time of another one
 	OutOfOrder int    `json:"out_of_order"` // that came later than one of a later time
-	Invalid    int    `json:"invalid"`      // that were dropped, for a number that is not finite, a quaternion of length 0 or a time beyond the years 1824 and 2116
-	Unstamped  int    `json:"unstamped"`    // that had no time of their own
-	First      int64  `json:"first"`        // ns since the Unix epoch; 0 without samples
-	Last       int64  `json:"last"`         // likewise
-	Period     int64  `json:"period"`       // ns, the median; 100 ms where there are not two samples
+	// that were dropped, for a number that is not finite, a quaternion of length 0 or a time beyond the years 1824 and
+	// 2116
+	Invalid   int   `json:"invalid"`
+	Unstamped int   `json:"unstamped"` // that had no time of their own
+	First     int64 `json:"first"`     // ns since the Unix epoch; 0 without samples
+	Last      int64 `json:"last"`      // likewise
+	Period    int64 `json:"period"`    // ns, the median; 100 ms where there are not two samples
 
 	// Dropped is how many rows were dropped on account of this stream, by why. A row may be there for several streams.
 	Dropped map[string]int `json:"dropped,omitempty"`
@@ -94,7 +96,8 @@ func (r *Report) String() string {
 		notes := append([]string{count(v.Samples, "sample")}, v.notes()...)
 		notes = note(notes, v.Carried, "number carried on", "numbers carried on")
 		if v.Gaps > 0 {
-			notes = append(notes, fmt.Sprintf("%s over %v, the longest %v", count(v.Gaps, "gap"), duration(v.MaxGap), time.Duration(v.LongestGap)))
+			notes = append(notes, fmt.Sprintf("%s over %v, the longest %v", count(v.Gaps, "gap"), duration(v.MaxGap),
+				time.Duration(v.LongestGap)))
 		}
 		notes = note(notes, v.NaN, "row with NaN", "rows with NaN")
 		fmt.Fprintf(&b, "  %s: %s\n", v.Name, strings.Join(notes, ", "))

@@ -26,8 +26,10 @@ func TestEulerWays(t *testing.T) {
 		{"roll across π", []float64{-3.1, 0, 0}, []float64{3.0, 0, 0}, []float64{(-3.1-2*math.Pi+3)/2 + 2*math.Pi, 0, 0}},
 		{"roll of π, yaw", []float64{math.Pi, 0, 1}, []float64{math.Pi, 0, 1.5}, []float64{math.Pi, 0, 1.25}},
 		{"pitch past a right angle", []float64{0.25, 1.4, 0.5}, []float64{0.25, 1.8, 0.5}, []float64{0.25, 1.6, 0.5}},
-		{"pitch a right angle between", []float64{0.25, math.Pi/2 - 0.1, 0.5}, []float64{0.25, math.Pi/2 + 0.1, 0.5}, []float64{0.25, math.Pi / 2, 0.5}},
-		{"pitch minus a right angle between", []float64{0.25, -math.Pi/2 - 0.1, 0.5}, []float64{0.25, -math.Pi/2 + 0.1, 0.5}, []float64{0.25, -math.Pi / 2, 0.5}},
+		{"pitch a right angle between", []float64{0.25, math.Pi/2 - 0.1, 0.5}, []float64{0.25, math.Pi/2 + 0.1, 0.5},
+			[]float64{0.25, math.Pi / 2, 0.5}},
+		{"pitch minus a right angle between", []float64{0.25, -math.Pi/2 - 0.1, 0.5}, []float64{0.25, -math.Pi/2 + 0.1, 0.5},
+			[]float64{0.25, -math.Pi / 2, 0.5}},
 		{"pitch across π", []float64{0, 3, 0}, []float64{0, -3, 0}, []float64{0, math.Pi, 0}},
 		{"nowhere", []float64{1, 1, 1}, []float64{1, 1, 1}, []float64{1, 1, 1}},
 		{"a turn and the same", []float64{0, 0, 1}, []float64{0, 0, 1 + 2*math.Pi}, []float64{0, 0, 1}},
@@ -49,7 +51,8 @@ func TestEulerWays(t *testing.T) {
 			table, err = Align(Streams{Cameras: []*Track{frameTrack(5, 3)}, Vectors: []*Vector{v}}, Options{})
 			require.NoError(t, err)
 			degrees := table.Vectors[0].Row(1)
-			requireAngles(t, test.half, []float64{degrees[0] * math.Pi / 180, degrees[1] * math.Pi / 180, degrees[2] * math.Pi / 180})
+			requireAngles(t, test.half, []float64{degrees[0] * math.Pi / 180, degrees[1] * math.Pi / 180,
+				degrees[2] * math.Pi / 180})
 		})
 	}
 }
@@ -100,7 +103,8 @@ func TestToEuler(t *testing.T) {
 }
 
 func TestQuaternionsKeepTheirSigns(t *testing.T) {
-	v := &Vector{Name: "pose", Columns: []Column{{Name: "qx"}, {Name: "qy"}, {Name: "qz"}, {Name: "qw"}}, Stamps: every(0, 10, 4)}
+	v := &Vector{Name: "pose", Columns: []Column{{Name: "qx"}, {Name: "qy"}, {Name: "qz"}, {Name: "qw"}},
+		Stamps: every(0, 10, 4)}
 	for i := range 4 {
 		sign := 1 - 2*float64(i%2)
 		x, y, z, w := ToQuaternion(0, 0, 0.2*float64(i))

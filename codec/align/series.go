@@ -36,9 +36,11 @@ type series struct {
 func newSeries(v *Vector, o *Options, command bool) (*series, error) {
 	width := len(v.Columns)
 	if len(v.Values) != len(v.Stamps)*width {
-		return nil, fmt.Errorf("stream %s has %d numbers, where %d samples of %d columns have %d", v.Name, len(v.Values), len(v.Stamps), width, len(v.Stamps)*width)
+		return nil, fmt.Errorf("stream %s has %d numbers, where %d samples of %d columns have %d", v.Name, len(v.Values),
+			len(v.Stamps), width, len(v.Stamps)*width)
 	}
-	s := &series{vector: v, optional: named(o.Optional, v.Name, v.Topic), asOf: o.Causal || command, forever: command, at: -1}
+	s := &series{vector: v, optional: named(o.Optional, v.Name, v.Topic), asOf: o.Causal || command, forever: command,
+		at: -1}
 	s.report = &VectorReport{StreamReport: StreamReport{Name: v.Name, Samples: len(v.Stamps), Unstamped: v.Unstamped}}
 	if width == 0 {
 		return s, nil
@@ -145,7 +147,8 @@ func (s *series) interpret() error {
 		n := together(s.kinds[i])
 		for k := range n {
 			if i+k == len(columns) || s.kinds[i+k] != s.kinds[i] {
-				return fmt.Errorf("stream %s: %d columns from %s on turn together, and there are %d", s.vector.Name, n, columns[i].Name, k)
+				return fmt.Errorf("stream %s: %d columns from %s on turn together, and there are %d", s.vector.Name, n,
+					columns[i].Name, k)
 			}
 		}
 		i += n

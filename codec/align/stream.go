@@ -6,12 +6,13 @@ import "math"
 
 // Vector is a stream of numbers: joints, a pose, a gripper.
 type Vector struct {
-	Name      string // "arm_0/joint"
-	Topic     string // where it was recorded, "/arm_0/joint_states"; "" is nowhere
-	Columns   []Column
-	Stamps    []int64   // ns since the Unix epoch, one for each sample, as they came: in any order, some may be equal
-	Values    []float64 // of one sample after the other, as many as there are Columns each; Missing is what was not told
-	Unstamped int       // of the samples, how many have the time at which they were received, as they had none of their own
+	Name    string // "arm_0/joint"
+	Topic   string // where it was recorded, "/arm_0/joint_states"; "" is nowhere
+	Columns []Column
+	Stamps  []int64   // ns since the Unix epoch, one for each sample, as they came: in any order, some may be equal
+	Values  []float64 // of one sample after the other, as many as there are Columns each; Missing is what was not told
+	// of the samples, how many have the time at which they were received, as they had none of their own
+	Unstamped int
 }
 
 // Column is one of the numbers of a Vector.

@@ -34,7 +34,8 @@ func (s *aligner) timeline() ([]int64, error) {
 	case len(points) == 0:
 		return nil, fmt.Errorf("timeline %q: nothing is on it; choose another one", s.options.Timeline)
 	case len(points) > maxPoints:
-		return nil, fmt.Errorf("timeline %q: %d rows are too many, at most %d can be made", s.options.Timeline, len(points), maxPoints)
+		return nil, fmt.Errorf("timeline %q: %d rows are too many, at most %d can be made", s.options.Timeline, len(points),
+			maxPoints)
 	}
 	return points, nil
 }
@@ -146,10 +147,12 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 	}
 	from, to = max(from, first), min(to, last)
 	if from > to {
-		return nil, fmt.Errorf("the streams have no time in common: one begins at %s, where another one has ended at %s", formatStamp(from), formatStamp(to))
+		return nil, fmt.Errorf("the streams have no time in common: one begins at %s, where another one has ended at %s",
+			formatStamp(from), formatStamp(to))
 	}
 	if n := float64(to-from) / 1e9 * rate; n >= maxPoints {
-		return nil, fmt.Errorf("%.0f rows are too many, at most %d can be made; look for wrong times from %s to %s", n, maxPoints, formatStamp(from), formatStamp(to))
+		return nil, fmt.Errorf("%.0f rows are too many, at most %d can be made; look for wrong times from %s to %s", n,
+			maxPoints, formatStamp(from), formatStamp(to))
 	}
 	var points []int64
 	for k := 0; ; k++ {

@@ -28,7 +28,8 @@ func benchmarkLog(b testing.TB, frames int) string {
 	for i := range positions {
 		actor := uint32(i + 1)
 		positions[i].Actor, controls[i].Actor, lights[i].Actor, motions[i].Actor = actor, actor, actor, actor
-		all = append(all, EventAdd{Actor: actor, Type: ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: []Attribute{{AttributeString, "role_name", "autopilot"}}})
+		all = append(all, EventAdd{Actor: actor, Type: ActorVehicle, BlueprintID: "vehicle.audi.tt",
+			Attributes: []Attribute{{AttributeString, "role_name", "autopilot"}}})
 	}
 	for i := range frames {
 		add, del := EventAddList{}, EventDelList{}
@@ -38,7 +39,8 @@ func benchmarkLog(b testing.TB, frames int) string {
 			add = EventAddList{{Actor: uint32(drivers + i), Type: ActorWalker, BlueprintID: "walker.pedestrian.0001"}}
 			del = EventDelList{EventDel(drivers + i - 200)}
 		}
-		l.add(&FrameStart{uint64(i + 1), 0.05, float64(i) / 20}, &add, &del, &EventParentList{}, &CollisionList{}, &positions, &StateList{},
+		l.add(&FrameStart{uint64(i + 1), 0.05, float64(i) / 20}, &add, &del, &EventParentList{}, &CollisionList{}, &positions,
+			&StateList{},
 			&controls, &AnimWalkerList{}, &lights, &motions, &FrameEnd{})
 		if len(l.data) > 1<<20 || i == frames-1 {
 			_, err := out.Write(l.data)

@@ -63,7 +63,8 @@ func (l *logBuilder) drive(frames int) *logBuilder {
 		n := uint32(i)
 		add, del, parents, lights := EventAddList{}, EventDelList{}, EventParentList{}, SceneLightList{}
 		if i%3 == 1 {
-			add = append(add, EventAdd{Actor: n, Type: ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: []Attribute{{AttributeString, "role_name", "hero"}}})
+			add = append(add, EventAdd{Actor: n, Type: ActorVehicle, BlueprintID: "vehicle.audi.tt",
+				Attributes: []Attribute{{AttributeString, "role_name", "hero"}}})
 			lights = append(lights, SceneLight{Light: int32(i % 5), Intensity: float32(i)})
 		}
 		if i%3 == 2 && i > 4 {
@@ -82,14 +83,16 @@ func (l *logBuilder) live(frames int) *logBuilder {
 		n := uint32(i)
 		at := func(x float64) Vector { return Vector{X: x, Y: float64(i)} }
 		bodies := []Body{
-			&EventAddList{{Actor: n, Type: ActorType(i % 7), Location: at(1), BlueprintID: "vehicle.audi.tt", Attributes: []Attribute{{AttributeInt, "wheels", "4"}}}},
+			&EventAddList{{Actor: n, Type: ActorType(i % 7), Location: at(1), BlueprintID: "vehicle.audi.tt",
+				Attributes: []Attribute{{AttributeInt, "wheels", "4"}}}},
 			&EventDelList{}, &EventParentList{{n, n - 1}},
 		}
 		if i%4 == 0 {
 			bodies[1] = &EventDelList{EventDel(n - 3), EventDel(n + 100)} // one that is not there, too
 		}
 		if p.Doors != 0 {
-			bodies = append(bodies, &VehicleDoorList{{n, Door(i % 7), i%2 == 0}, {n - 1, DoorAll, false}, {n - 2, DoorHood, true}})
+			bodies = append(bodies, &VehicleDoorList{{n, Door(i % 7), i%2 == 0}, {n - 1, DoorAll, false},
+				{n - 2, DoorHood, true}})
 		}
 		bodies = append(bodies, &PositionList{{n, at(2), at(3)}})
 		if i%3 == 0 {
@@ -98,7 +101,8 @@ func (l *logBuilder) live(frames int) *logBuilder {
 		if i%5 == 0 {
 			bodies = append(bodies, &WeatherList{{Wetness: float32(i)}})
 		}
-		bodies = append(bodies, &BoundingBoxList{{n, at(4), at(5)}, {n - 1, at(6), at(7)}}, &TriggerVolumeList{{n, at(8), at(9)}})
+		bodies = append(bodies, &BoundingBoxList{{n, at(4), at(5)}, {n - 1, at(6), at(7)}},
+			&TriggerVolumeList{{n, at(8), at(9)}})
 		if i%2 == 0 {
 			physics := filled(p, IDPhysicsControl)
 			reflect.ValueOf(physics).Elem().Index(1).FieldByName("Actor").SetUint(uint64(n))

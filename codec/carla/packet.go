@@ -48,7 +48,8 @@ func NextPacket(frame []byte) (k Packet, rest []byte, err error) {
 	}
 	size := binary.LittleEndian.Uint32(frame[1:])
 	if uint64(size) > uint64(len(frame)-packetHead) {
-		return Packet{}, nil, fmt.Errorf("%w: a packet with the id %d has %d bytes, of which %d are there", ErrDamaged, frame[0], size, len(frame)-packetHead)
+		return Packet{}, nil, fmt.Errorf("%w: a packet with the id %d has %d bytes, of which %d are there", ErrDamaged,
+			frame[0], size, len(frame)-packetHead)
 	}
 	end := packetHead + int(size)
 	return Packet{frame[0], frame[packetHead:end:end]}, frame[end:], nil

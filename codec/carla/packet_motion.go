@@ -33,9 +33,10 @@ func (l *KinematicsList) Code(c *Coder) { codeList(c, (*[]Kinematics)(l), 4+2*c.
 
 // Kinematics is how an actor moves.
 type Kinematics struct {
-	Actor           uint32
-	LinearVelocity  Vector // m/s, in the world
-	AngularVelocity Vector // degrees/s about the axes of the world: the direction of roll and pitch is not that of rotations
+	Actor          uint32
+	LinearVelocity Vector // m/s, in the world
+	// degrees/s about the axes of the world: the direction of roll and pitch is not that of rotations
+	AngularVelocity Vector
 }
 
 func (r *Kinematics) code(c *Coder) {

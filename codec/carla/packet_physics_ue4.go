@@ -31,7 +31,8 @@ type PhysicsControl struct {
 
 func (r *PhysicsControl) code(c *Coder) {
 	c.Uint32(&r.Actor)
-	c.Float32(&r.MaxRPM, &r.MOI, &r.DampingRateFullThrottle, &r.DampingRateZeroThrottleClutchEngaged, &r.DampingRateZeroThrottleClutchDisengaged)
+	c.Float32(&r.MaxRPM, &r.MOI, &r.DampingRateFullThrottle, &r.DampingRateZeroThrottleClutchEngaged,
+		&r.DampingRateZeroThrottleClutchDisengaged)
 	c.Bool(&r.UseGearAutobox)
 	c.Float32(&r.ClutchStrength, &r.FinalRatio, &r.Mass, &r.DragCoefficient)
 	c.Vector32(&r.CenterOfMass)

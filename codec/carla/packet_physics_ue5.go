@@ -50,7 +50,8 @@ func (r *ChaosPhysics) code(c *Coder) {
 	c.Uint8(&r.DifferentialType)
 	c.Float32(&r.FrontRearSplit)
 	c.Bool(&r.UseAutomaticGears)
-	c.Float32(&r.GearChangeTime, &r.FinalRatio, &r.ChangeUpRPM, &r.ChangeDownRPM, &r.TransmissionEfficiency, &r.Mass, &r.DragCoefficient)
+	c.Float32(&r.GearChangeTime, &r.FinalRatio, &r.ChangeUpRPM, &r.ChangeDownRPM, &r.TransmissionEfficiency, &r.Mass,
+		&r.DragCoefficient)
 	c.Vector32(&r.CenterOfMass)
 	c.Float32(&r.ChassisWidth, &r.ChassisHeight, &r.DownforceCoefficient, &r.DragArea)
 	c.Vector32(&r.InertiaTensorScale)
@@ -128,7 +129,8 @@ func (r *ChaosWheel) code(c *Coder) {
 	c.Padding(7 + 24) // the std::vector
 	c.Vector32(&r.SuspensionAxis)
 	c.Vector32(&r.SuspensionForceOffset)
-	c.Float32(&r.SuspensionMaxRaise, &r.SuspensionMaxDrop, &r.SuspensionDampingRatio, &r.WheelLoadRatio, &r.SpringRate, &r.SpringPreload)
+	c.Float32(&r.SuspensionMaxRaise, &r.SuspensionMaxDrop, &r.SuspensionDampingRatio, &r.WheelLoadRatio, &r.SpringRate,
+		&r.SpringPreload)
 	c.Int32(&r.SuspensionSmoothing)
 	c.Float32(&r.RollbarScaling)
 	c.Uint8(&r.SweepShape)

@@ -17,7 +17,8 @@ func TestPackets(t *testing.T) {
 	// Sizes of the data with two elements in each list, and strings as fill makes them: 2 + 2 elements, narrow and wide.
 	sizes := map[uint8][2]int{
 		0: {24, 24}, 1: {0, 0}, 3: {10, 10}, 4: {18, 18}, 5: {30, 30}, 6: {58, 106}, 7: {22, 22}, 8: {44, 44}, 9: {18, 18},
-		10: {18, 18}, 11: {54, 54}, 12: {58, 106}, 13: {58, 106}, 14: {8, 8}, 16: {34, 34}, 17: {58, 106}, 18: {8, 8}, 20: {8, 8}, 24: {114, 114},
+		10: {18, 18}, 11: {54, 54}, 12: {58, 106}, 13: {58, 106}, 14: {8, 8}, 16: {34, 34}, 17: {58, 106}, 18: {8, 8},
+		20: {8, 8}, 24: {114, 114},
 	}
 	for _, p := range Profiles() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -68,27 +69,39 @@ func TestPacketBytes(t *testing.T) {
 	}{
 		{"FrameStart", UE4, &FrameStart{3, 0.5, 1}, "00 18000000 0300000000000000 000000000000e03f 000000000000f03f"},
 		{"FrameEnd", UE4, &FrameEnd{}, "01 00000000"},
-		{"EventAdd", UE4, &EventAddList{{Actor: 7, Type: ActorWalker, Location: Vector{1, 2, 3}, Rotation: Vector{-1, 0, 0.5}, Blueprint: 9, BlueprintID: "ab", Attributes: []Attribute{{AttributeInt, "c", ""}}}},
-			"02 2f000000 0100 07000000 02 0000803f 00000040 00004040 000080bf 00000000 0000003f 09000000 0200 6162 0100 01 0100 63 0000"},
+		{"EventAdd", UE4, &EventAddList{{Actor: 7, Type: ActorWalker, Location: Vector{1, 2, 3}, Rotation: Vector{-1, 0, 0.5},
+			Blueprint: 9, BlueprintID: "ab", Attributes: []Attribute{{AttributeInt, "c", ""}}}},
+			"02 2f000000 0100 07000000 02 0000803f 00000040 00004040 000080bf 00000000 0000003f 09000000 0200 6162 0100 01 " +
+				"0100 63 0000"},
 		{"EventAdd of 0.9.16", UE4New, &EventAddList{{Actor: 7, Attributes: []Attribute{{AttributeInt, "c", ""}}}},
-			"02 2d000000 0100 07000000 00 00000000 00000000 00000000 00000000 00000000 00000000 00000000 0000 0100 02 0100 63 0000"},
+			"02 2d000000 0100 07000000 00 00000000 00000000 00000000 00000000 00000000 00000000 00000000 0000 0100 02 0100 " +
+				"63 0000"},
 		{"Collision", UE4, &CollisionList{{1, 2, NoActor, true, false}}, "05 10000000 0100 01000000 02000000 ffffffff 01 00"},
-		{"Position", UE4, &PositionList{{4, Vector{1, 0, 0}, Vector{0, 0, 1}}}, "06 1e000000 0100 04000000 0000803f 00000000 00000000 00000000 00000000 0000803f"},
-		{"Position of UE5", UE5, &PositionList{{4, Vector{1, 0, 0}, Vector{0, 0, 1}}}, "06 36000000 0100 04000000 000000000000f03f 0000000000000000 0000000000000000 0000000000000000 0000000000000000 000000000000f03f"},
+		{"Position", UE4, &PositionList{{4, Vector{1, 0, 0}, Vector{0, 0, 1}}},
+			"06 1e000000 0100 04000000 0000803f 00000000 00000000 00000000 00000000 0000803f"},
+		{"Position of UE5", UE5, &PositionList{{4, Vector{1, 0, 0}, Vector{0, 0, 1}}},
+			"06 36000000 0100 04000000 000000000000f03f 0000000000000000 0000000000000000 0000000000000000 0000000000000000 " +
+				"000000000000f03f"},
 		{"State", UE4, &StateList{{5, true, 1, Green}}, "07 0c000000 0100 05000000 01 0000803f 02"},
-		{"AnimVehicle", UE4, &AnimVehicleList{{6, -1, 1, 0.5, true, -1}}, "08 17000000 0100 06000000 000080bf 0000803f 0000003f 01 ffffffff"},
+		{"AnimVehicle", UE4, &AnimVehicleList{{6, -1, 1, 0.5, true, -1}},
+			"08 17000000 0100 06000000 000080bf 0000803f 0000003f 01 ffffffff"},
 		{"VehicleLight", UE4, &VehicleLightList{{6, LightBrake | LightSpecial2}}, "0a 0a000000 0100 06000000 08040000"},
-		{"SceneLight", UE4, &SceneLightList{{-1, 1, 0.5, 0, 0, 1, true, 2}}, "0b 1c000000 0100 ffffffff 0000803f 0000003f 00000000 00000000 0000803f 01 02"},
-		{"TrafficLightTime", UE4, &TrafficLightTimeList{{6, 1, 0.5, 2}}, "10 12000000 0100 06000000 0000803f 0000003f 00000040"},
-		{"WalkerBones", UE4, &WalkerBonesList{{8, []Bone{{"r", Vector{1, 0, 0}, Vector{}}}}}, "13 23000000 0100 08000000 0100 0100 72 0000803f 00000000 00000000 00000000 00000000 00000000"},
-		{"AnimVehicleWheels", UE4, &AnimVehicleWheelsList{{8, []AnimWheel{{3, 1, 2}}}}, "15 13000000 0100 08000000 01000000 03 0000803f 00000040"},
+		{"SceneLight", UE4, &SceneLightList{{-1, 1, 0.5, 0, 0, 1, true, 2}},
+			"0b 1c000000 0100 ffffffff 0000803f 0000003f 00000000 00000000 0000803f 01 02"},
+		{"TrafficLightTime", UE4, &TrafficLightTimeList{{6, 1, 0.5, 2}},
+			"10 12000000 0100 06000000 0000803f 0000003f 00000040"},
+		{"WalkerBones", UE4, &WalkerBonesList{{8, []Bone{{"r", Vector{1, 0, 0}, Vector{}}}}},
+			"13 23000000 0100 08000000 0100 0100 72 0000803f 00000000 00000000 00000000 00000000 00000000"},
+		{"AnimVehicleWheels", UE4, &AnimVehicleWheelsList{{8, []AnimWheel{{3, 1, 2}}}},
+			"15 13000000 0100 08000000 01000000 03 0000803f 00000040"},
 		{"AnimVehicleWheels of UE5", UE5, &AnimVehicleWheelsList{}, "16 02000000 0000"},
 		{"AnimBiker", UE4New, &AnimBikerList{{8, 1, 2}}, "16 0e000000 0100 08000000 0000803f 00000040"},
 		{"AnimBiker of UE5", UE5, &AnimBikerList{}, "17 02000000 0000"},
 		{"VehicleDoor", UE4New, &VehicleDoorList{{8, DoorTrunk, true}}, "17 08000000 0100 08000000 05 01"},
 		{"VehicleDoor of UE5", UE5, &VehicleDoorList{{8, DoorAll, false}}, "15 08000000 0100 08000000 06 00"},
 		{"Weather", UE4, &WeatherList{{Cloudiness: 1, DustStorm: 2, SunAltitudeAngle: 0.5}},
-			"18 3a000000 0100 0000803f 00000000 00000000 00000000 00000000 0000003f" + strings.Repeat("00000000", 7) + "00000040"},
+			"18 3a000000 0100 0000803f 00000000 00000000 00000000 00000000 0000003f" + strings.Repeat("00000000",
+				7) + "00000040"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := AppendPacket(nil, test.profile, test.body)
@@ -101,7 +114,8 @@ func TestPacketBytes(t *testing.T) {
 // The places of the fields of a wheel of UE5, in the order of the struct.
 func TestChaosWheelLayout(t *testing.T) {
 	fields := reflect.TypeFor[ChaosWheel]()
-	want := []int{0, 4, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 53, 54, 55, 56, 57, 60, 64, 96, 108, 120, 124, 128, 132, 136, 140, 144, 148, 152, 153, 156, 160, 164, 168, 180, 192}
+	want := []int{0, 4, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 53, 54, 55, 56, 57, 60, 64, 96, 108, 120, 124, 128, 132,
+		136, 140, 144, 148, 152, 153, 156, 160, 164, 168, 180, 192}
 	require.Len(t, want, fields.NumField())
 	for i, offset := range want {
 		var w ChaosWheel
@@ -119,7 +133,8 @@ func TestChaosWheelLayout(t *testing.T) {
 }
 
 func TestActorTypes(t *testing.T) {
-	for n, name := range map[ActorType]string{ActorOther: "other", ActorTrafficLight: "traffic light", ActorSensor: "sensor", ActorInvalid: "invalid", 200: "invalid"} {
+	for n, name := range map[ActorType]string{ActorOther: "other", ActorTrafficLight: "traffic light",
+		ActorSensor: "sensor", ActorInvalid: "invalid", 200: "invalid"} {
 		require.Equal(t, name, n.Name())
 	}
 }
@@ -139,7 +154,8 @@ func TestPacketErrors(t *testing.T) {
 	require.EqualError(t, err, "encode *carla.EventDelList: a list has 70000 elements; a packet holds up to 65535")
 	require.Len(t, many, 70000)
 	_, err = Decode(UE4, Packet{IDAnimVehicle, []byte("\xff\xff12345678901234567890123456789")})
-	require.EqualError(t, err, "damaged: a packet with the id 8 and 31 bytes: a list of 65535 elements does not fit into 29 bytes")
+	require.EqualError(t, err, "damaged: a packet with the id 8 and 31 bytes: a list of 65535 elements does not fit "+
+		"into 29 bytes")
 	b, err := Decode(UE4, Packet{99, []byte("any")})
 	require.NoError(t, err)
 	require.Nil(t, b)
@@ -149,7 +165,8 @@ func TestPacketErrors(t *testing.T) {
 func TestOtherLayouts(t *testing.T) {
 	for _, written := range []Profile{UE4Old, UE4, UE5} {
 		for _, read := range []Profile{UE4Old, UE4, UE5} {
-			for _, id := range []uint8{IDEventAdd, IDPosition, IDKinematics, IDBoundingBox, IDTriggerVolume, IDWalkerBones, IDPhysicsControl} {
+			for _, id := range []uint8{IDEventAdd, IDPosition, IDKinematics, IDBoundingBox, IDTriggerVolume, IDWalkerBones,
+				IDPhysicsControl} {
 				want := filled(written, id)
 				frame, err := AppendPacket(nil, written, want)
 				require.NoError(t, err)

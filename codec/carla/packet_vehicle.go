@@ -48,7 +48,8 @@ func (r *AnimVehicleWheels) code(c *Coder) {
 
 // AnimWheel is how a wheel stands.
 type AnimWheel struct {
-	Location uint8   // 0 front left, 1 front right, 2 back left, 3 back right, 4 middle left, 5 middle right; of two: 0 front, 1 back
+	// 0 front left, 1 front right, 2 back left, 3 back right, 4 middle left, 5 middle right; of two: 0 front, 1 back
+	Location uint8
 	Steering float32 // degrees
 	Rotation float32 // degrees
 }

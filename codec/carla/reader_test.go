@@ -30,12 +30,15 @@ func TestSamples(t *testing.T) {
 		actors   map[string]uint64
 	}{
 		{realLogs[0], 432, "ue4-0.9.15", "2021-11-23T12:39:25Z", "12.5282", map[string]uint64{
-			"FrameStart": 432, "FrameEnd": 432, "EventAdd": 432, "EventDel": 432, "EventParent": 432, "Collision": 432, "Position": 432, "State": 432,
-			"AnimVehicle": 432, "AnimWalker": 432, "VehicleLight": 432, "BoundingBox": 432, "PlatformTime": 432, "Kinematics": 431,
+			"FrameStart": 432, "FrameEnd": 432, "EventAdd": 432, "EventDel": 432, "EventParent": 432, "Collision": 432,
+			"Position": 432, "State": 432,
+			"AnimVehicle": 432, "AnimWalker": 432, "VehicleLight": 432, "BoundingBox": 432, "PlatformTime": 432,
+			"Kinematics":     431,
 			"PhysicsControl": 1, "TrafficLightTime": 1,
 		}, map[string]uint64{"vehicle": 1, "traffic light": 36, "traffic sign": 21, "sensor": 6, "other": 119}},
 		{realLogs[1], 461, "ue4-0.9.11", "2020-09-03T07:37:39Z", "15.8809", map[string]uint64{
-			"FrameStart": 461, "FrameEnd": 461, "EventAdd": 461, "EventDel": 461, "EventParent": 461, "Collision": 461, "Position": 461, "State": 461,
+			"FrameStart": 461, "FrameEnd": 461, "EventAdd": 461, "EventDel": 461, "EventParent": 461, "Collision": 461,
+			"Position": 461, "State": 461,
 			"AnimVehicle": 461, "AnimWalker": 461, "VehicleLight": 461, "SceneLight": 1, "BoundingBox": 461, "PlatformTime": 461,
 			"Kinematics": 460, "PhysicsControl": 1, "TrafficLightTime": 1,
 		}, map[string]uint64{"vehicle": 1, "traffic light": 36, "traffic sign": 21, "other": 125}},
@@ -121,7 +124,8 @@ func TestProfiles(t *testing.T) {
 	for _, p := range []Profile{UE4, UE4Dev, UE4Mid, UE4New} {
 		l := newLog(t, p)
 		for i := range 3 {
-			bodies := []Body{&EventAddList{}, &CollisionList{}, &PositionList{}, &StateList{}, &AnimVehicleWheelsList{}, &AnimBikerList{}}
+			bodies := []Body{&EventAddList{}, &CollisionList{}, &PositionList{}, &StateList{}, &AnimVehicleWheelsList{},
+				&AnimBikerList{}}
 			if p.Doors != 0 {
 				bodies = slices.Insert(bodies, 2, Body(&VehicleDoorList{}))
 			}
@@ -238,7 +242,8 @@ func TestDamage(t *testing.T) {
 			require.Equal(t, io.EOF, end)
 			require.Len(t, reports, 1)
 			require.ErrorIs(t, reports[0], ErrDamaged)
-			require.ErrorContains(t, reports[0], fmt.Sprintf("read a.log: damaged from %#x to %#x: ", x.frames[test.lost[0]].pos, x.frames[test.lost[len(test.lost)-1]+1].pos))
+			require.ErrorContains(t, reports[0], fmt.Sprintf("read a.log: damaged from %#x to %#x: ", x.frames[test.lost[0]].pos,
+				x.frames[test.lost[len(test.lost)-1]+1].pos))
 			var want []message
 			whole, _ := read(t, readerOf(t, log), codec.Query{})
 			want = append(want, whole[:test.lost[0]]...)
@@ -394,11 +399,13 @@ func TestState(t *testing.T) {
 		bodies := []Body{
 			&EventAddList{{Actor: 1}, {Actor: 2}, {Actor: 3}}, &EventParentList{{Actor: 2, Parent: 1}, {Actor: 9, Parent: 1}},
 			&SceneLightList{{Light: -1}, {Light: 4}}, &SceneLightList{{Light: 4, On: true}},
-			&WeatherList{{Wetness: 1}, {Wetness: 2}}, &BoundingBoxList{{Actor: 1, Extension: Vector{1, 2, 3}}, {Actor: 3}}, &TriggerVolumeList{{Actor: 2}},
+			&WeatherList{{Wetness: 1}, {Wetness: 2}}, &BoundingBoxList{{Actor: 1, Extension: Vector{1, 2, 3}}, {Actor: 3}},
+			&TriggerVolumeList{{Actor: 2}},
 			&TrafficLightTimeList{{Actor: 2, Green: 5}}, filled(p, IDPhysicsControl), &EventDelList{3},
 		}
 		if p.Doors != 0 {
-			bodies = append(bodies, &VehicleDoorList{{1, DoorHood, true}, {1, DoorTrunk, true}, {1, DoorHood, false}, {2, DoorHood, true}, {2, DoorAll, false}})
+			bodies = append(bodies, &VehicleDoorList{{1, DoorHood, true}, {1, DoorTrunk, true}, {1, DoorHood, false},
+				{2, DoorHood, true}, {2, DoorAll, false}})
 		}
 		var frame []byte
 		var err error
@@ -526,7 +533,8 @@ func FuzzRead(f *testing.F) {
 				require.NoError(t, err)
 				if b, err := d.Decode(k); err == nil && b != nil {
 					_, err := AppendPacket(nil, d.Profile, b)
-					require.True(t, err == nil || bytes.Contains([]byte(err.Error()), []byte("bytes; CARLA reads")) || bytes.Contains([]byte(err.Error()), []byte("no such packet")), err)
+					require.True(t, err == nil || bytes.Contains([]byte(err.Error()), []byte("bytes; CARLA reads")) ||
+						bytes.Contains([]byte(err.Error()), []byte("no such packet")), err)
 				}
 			}
 		}

@@ -69,7 +69,8 @@ func (s *State) Apply(frame []byte) (changed bool, err error) {
 // concerns reports whether a packet has something that belongs into the state.
 func (s *State) concerns(k Packet) bool {
 	switch k.ID {
-	case IDEventAdd, IDEventDel, IDEventParent, IDSceneLight, IDWeather, IDBoundingBox, IDTriggerVolume, IDPhysicsControl, IDTrafficLightTime:
+	case IDEventAdd, IDEventDel, IDEventParent, IDSceneLight, IDWeather, IDBoundingBox, IDTriggerVolume, IDPhysicsControl,
+		IDTrafficLightTime:
 		return !k.Empty()
 	}
 	return k.ID != 0 && k.ID == s.Profile.Doors && !k.Empty()
@@ -121,7 +122,8 @@ func (s *State) apply(b Body) {
 	case *VehicleDoorList:
 		for _, r := range *l {
 			s.change(r.Actor, func(a *Actor) {
-				a.Doors = append(slices.DeleteFunc(a.Doors, func(d VehicleDoor) bool { return d.Door == r.Door || r.Door == DoorAll }), r)
+				a.Doors = append(slices.DeleteFunc(a.Doors,
+					func(d VehicleDoor) bool { return d.Door == r.Door || r.Door == DoorAll }), r)
 			})
 		}
 	}
@@ -159,7 +161,8 @@ func (s *State) AppendPackets(dst []byte) ([]byte, error) {
 		times = appendKnown(times, a.LightTime)
 	}
 	weathers = appendKnown(weathers, s.Weather)
-	lights := SceneLightList(slices.SortedFunc(maps.Values(s.SceneLights), func(a, b SceneLight) int { return cmp.Compare(a.Light, b.Light) }))
+	lights := SceneLightList(slices.SortedFunc(maps.Values(s.SceneLights),
+		func(a, b SceneLight) int { return cmp.Compare(a.Light, b.Light) }))
 
 	w := packetWriter{profile: s.Profile, data: dst}
 	writeList(&w, adds, func(l EventAddList) Body { return &l })

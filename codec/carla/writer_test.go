@@ -94,7 +94,8 @@ func convert(t testing.TB, from, to string) {
 func TestTranscode(t *testing.T) {
 	bodies := func(p Profile) (all []Body) {
 		for id := range 256 {
-			if b := filled(p, uint8(id)); b != nil && uint8(id) != IDPhysicsControl && uint8(id) != IDFrameStart && uint8(id) != IDFrameEnd {
+			if b := filled(p, uint8(id)); b != nil && uint8(id) != IDPhysicsControl && uint8(id) != IDFrameStart &&
+				uint8(id) != IDFrameEnd {
 				all = append(all, b)
 			}
 		}
@@ -119,7 +120,8 @@ func TestTranscode(t *testing.T) {
 
 // What a profile has no place for is left out, and nothing else.
 func TestTranscodeLeaves(t *testing.T) {
-	frame := newLog(t, UE4New).frame(1, filled(UE4New, UE4New.Doors), &PositionList{{Actor: 1}}, filled(UE4New, IDPhysicsControl)).data[34:]
+	frame := newLog(t, UE4New).frame(1, filled(UE4New, UE4New.Doors), &PositionList{{Actor: 1}},
+		filled(UE4New, IDPhysicsControl)).data[34:]
 	frame = append(frame, Packet{IDState, []byte{9, 0}}.Append(nil)...)
 	d := Decoder{Profile: UE4New}
 	got, left, err := Transcode(nil, UE4, &d, frame)
@@ -128,7 +130,8 @@ func TestTranscodeLeaves(t *testing.T) {
 	require.Equal(t, newLog(t, UE4).frame(1, &PositionList{{Actor: 1}}, filled(UE4, IDPhysicsControl)).data[34:], got)
 	got, left, err = Transcode(nil, UE5, &d, frame)
 	require.NoError(t, err)
-	require.Equal(t, []string{"physics of vehicles, which are others in profile ue5", "State that cannot be decoded"}, left)
+	require.Equal(t, []string{"physics of vehicles, which are others in profile ue5", "State that cannot be decoded"},
+		left)
 	require.Equal(t, newLog(t, UE5).frame(1, filled(UE5, UE5.Doors), &PositionList{{Actor: 1}}).data[34:], got)
 	// What is empty is no loss.
 	_, left, err = Transcode(nil, UE4, &d, newLog(t, UE4New).frame(1, &VehicleDoorList{}, &PhysicsControlList{}).data[34:])
@@ -171,13 +174,16 @@ func TestSalvaged(t *testing.T) {
 		{"one that was not set", map[float64]float64{0: 0.5, 0.5: -1, 1: -1}, map[float64]float64{0: 0.5, 0.5: 0.5, 1: -1}},
 		{"the last one is set", map[float64]float64{0: 0.5, 0.5: 0.25}, map[float64]float64{0: 0.5, 0.5: -1}},
 		{"frames are missing", map[float64]float64{0: 0.5, 2: 0.5, 2.5: -1}, map[float64]float64{0: 2, 2: 0.5, 2.5: -1}},
-		{"wrong ones", map[float64]float64{0: 7, 0.5: math.NaN(), 1: math.Inf(1), 1.5: -3}, map[float64]float64{0: 0.5, 0.5: 0.5, 1: 0.5, 1.5: -1}},
+		{"wrong ones", map[float64]float64{0: 7, 0.5: math.NaN(), 1: math.Inf(1), 1.5: -3},
+			map[float64]float64{0: 0.5, 0.5: 0.5, 1: 0.5, 1.5: -1}},
 		{"one frame", map[float64]float64{0: 0.5}, map[float64]float64{0: -1}},
-		{"nothing is wrong", map[float64]float64{0: 0.1, 0.1: 0.2, 0.1 + 0.2: -1}, map[float64]float64{0: 0.1, 0.1: 0.2, 0.1 + 0.2: -1}},
+		{"nothing is wrong", map[float64]float64{0: 0.1, 0.1: 0.2, 0.1 + 0.2: -1},
+			map[float64]float64{0: 0.1, 0.1: 0.2, 0.1 + 0.2: -1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, size := range []int{0, 1} {
-				require.Equal(t, frames(test.want), rewrite(t, frames(test.log), codec.CreateOptions{ChunkSize: size, Salvaged: true}))
+				require.Equal(t, frames(test.want), rewrite(t, frames(test.log),
+					codec.CreateOptions{ChunkSize: size, Salvaged: true}))
 			}
 		})
 	}
@@ -249,16 +255,19 @@ func TestWriteErrors(t *testing.T) {
 	disk := &disktest.Disk{}
 	w, err := createOn(disk, "a.log", codec.CreateOptions{})
 	require.NoError(t, err)
-	require.EqualError(t, w.Declare(&codec.Channel{Topic: "/imu", Encoding: codec.EncodingCDR}), "write a.log: /imu: its messages are cdr, not packets of CARLA's recorder")
+	require.EqualError(t, w.Declare(&codec.Channel{Topic: "/imu", Encoding: codec.EncodingCDR}),
+		"write a.log: /imu: its messages are cdr, not packets of CARLA's recorder")
 	c := newChannel(header, UE4)
 	require.NoError(t, w.Declare(c))
 	require.NoError(t, w.Declare(newChannel(header, UE4)))
-	require.ErrorContains(t, w.Declare(newChannel(header, UE5)), "the log is of the map Town01, in profile ue4-0.9.15, from")
+	require.ErrorContains(t, w.Declare(newChannel(header, UE5)),
+		"the log is of the map Town01, in profile ue4-0.9.15, from")
 	later := header
 	later.Date++
 	require.ErrorContains(t, w.Declare(newChannel(later, UE4)), "write them to logs of their own")
 	good := newLog(t, UE4).frame(1).data[34:]
-	for _, bad := range [][]byte{nil, good[:len(good)-1], good[29:], append(slices.Clone(good), good...), {IDFrameStart, 1, 0, 0, 0, 0}} {
+	for _, bad := range [][]byte{nil, good[:len(good)-1], good[29:], append(slices.Clone(good), good...),
+		{IDFrameStart, 1, 0, 0, 0, 0}} {
 		require.ErrorIs(t, w.Write(&codec.Message{Channel: c, Data: bad}), ErrDamaged)
 	}
 	require.NoError(t, w.Write(&codec.Message{Channel: c, Data: good}))

@@ -37,7 +37,8 @@ func TestAlign(t *testing.T) {
 	joint := vector("arm_0/joint", 100, func(i int) float64 { return float64(i) + 0.5 }, "joint_0", "joint_1")
 	joint.Columns[0].Unit, joint.Columns[1].Unit = "deg", "rad"
 	gripper := vector("arm_0/gripper", 100, func(i int) float64 { return float64(i * 10) }, "force", "position")
-	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{{Name: "arm_0", Joint: joint, Gripper: gripper}}}
+	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)},
+		Arms: []*Arm{{Name: "arm_0", Joint: joint, Gripper: gripper}}}
 	rows, err := Align(e, align.Options{})
 	require.NoError(t, err)
 	require.Len(t, rows.Stamps, 30)
@@ -47,7 +48,8 @@ func TestAlign(t *testing.T) {
 	q, err := rows.QPos()
 	require.NoError(t, err)
 	require.Equal(t, []align.Column{
-		{Name: "arm_0.joint_0", Unit: "rad", Interp: align.Linear}, {Name: "arm_0.joint_1", Unit: "rad", Interp: align.Linear},
+		{Name: "arm_0.joint_0", Unit: "rad", Interp: align.Linear},
+		{Name: "arm_0.joint_1", Unit: "rad", Interp: align.Linear},
 		{Name: "arm_0.gripper", Unit: "1", Interp: align.Linear},
 	}, q.Columns)
 	require.InDeltaSlice(t, []float64{3.5 * math.Pi / 180, 3.5, 0.03}, q.Row(1), 1e-12)
@@ -66,8 +68,10 @@ func TestActions(t *testing.T) {
 	half := func(i int) float64 { return float64(i)/1000 + 0.0005 }
 	make := func() *Episode {
 		return &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{{
-			Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_1"), Gripper: vector("arm_0/gripper", 100, half, "position"),
-			CommandJoint: vector("arm_0/command/joint", 100, func(i int) float64 { return 5 + float64(i) }, "joint_1", "joint_0"),
+			Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_1"),
+			Gripper: vector("arm_0/gripper", 100, half, "position"),
+			CommandJoint: vector("arm_0/command/joint", 100, func(i int) float64 { return 5 + float64(i) }, "joint_1",
+				"joint_0"),
 		}}}
 	}
 	tests := []struct {
@@ -81,12 +85,17 @@ func TestActions(t *testing.T) {
 		{align.ActionCommand, nil, "command, next-state for arm_0/gripper", []float64{8, 8, 0.0065}, ""},
 		{align.ActionNextState, nil, "next-state", []float64{0.0065, 0.0065, 0.0065}, ""},
 		{align.ActionCopy, nil, "copy", []float64{0.0035, 0.0035, 0.0035}, ""},
-		{align.ActionAuto, func(a *Arm) { a.CommandJoint.Stamps[3] += 1 }, "command, next-state for arm_0/gripper", []float64{7, 7, 0.0065}, ""},
-		{align.ActionAuto, func(a *Arm) { a.CommandJoint.Values[6] = 1 }, "command, next-state for arm_0/gripper", []float64{8, 1, 0.0065}, ""},
-		{align.ActionAuto, func(a *Arm) { a.CommandJoint = vector("c", 0, half, "a") }, "next-state", []float64{0.0065, 0.0065, 0.0065}, ""},
-		{align.ActionCommand, func(a *Arm) { a.CommandJoint = nil }, "", nil, "align take: there are no commands that actions could be; choose next-state or copy"},
+		{align.ActionAuto, func(a *Arm) { a.CommandJoint.Stamps[3] += 1 }, "command, next-state for arm_0/gripper",
+			[]float64{7, 7, 0.0065}, ""},
+		{align.ActionAuto, func(a *Arm) { a.CommandJoint.Values[6] = 1 }, "command, next-state for arm_0/gripper",
+			[]float64{8, 1, 0.0065}, ""},
+		{align.ActionAuto, func(a *Arm) { a.CommandJoint = vector("c", 0, half, "a") }, "next-state",
+			[]float64{0.0065, 0.0065, 0.0065}, ""},
+		{align.ActionCommand, func(a *Arm) { a.CommandJoint = nil }, "", nil,
+			"align take: there are no commands that actions could be; choose next-state or copy"},
 		{
-			align.ActionAuto, func(a *Arm) { a.CommandJoint = vector("c", 100, half, "joint_1") }, "command, next-state for arm_0/gripper", nil,
+			align.ActionAuto, func(a *Arm) { a.CommandJoint = vector("c", 100, half, "joint_1") },
+			"command, next-state for arm_0/gripper", nil,
 			"action of arm_0: there are 2 joints, and actions of 1",
 		},
 	}
@@ -137,7 +146,8 @@ func TestNothingToAlign(t *testing.T) {
 func TestRewards(t *testing.T) {
 	yes, no := true, false
 	for _, success := range []*bool{nil, &yes, &no} {
-		rows, err := Align(&Episode{Cameras: []*Camera{camera("camera_0", 3)}, Success: success}, align.Options{Partial: true})
+		rows, err := Align(&Episode{Cameras: []*Camera{camera("camera_0", 3)}, Success: success},
+			align.Options{Partial: true})
 		require.NoError(t, err)
 		want := []float64{0, 0, 0}
 		if success == &yes {
@@ -151,7 +161,8 @@ func TestRewards(t *testing.T) {
 func TestVelocityAndEffort(t *testing.T) {
 	joint := vector("arm_0/joint", 100, func(i int) float64 { return float64(i * i) }, "a", "b")
 	e := &Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{
-		{Name: "arm_0", Joint: joint, Gripper: vector("arm_0/gripper", 100, func(int) float64 { return 0.5 }, "position")}, {Name: "arm_1"},
+		{Name: "arm_0", Joint: joint, Gripper: vector("arm_0/gripper", 100, func(int) float64 { return 0.5 }, "position")},
+		{Name: "arm_1"},
 	}}
 	e.Arms[0].Velocity = vector("arm_0/velocity", 100, func(i int) float64 { return float64(i) + 0.5 }, "b", "a")
 	for i := range e.Arms[0].Velocity.Columns {
@@ -198,8 +209,10 @@ func TestGripperRange(t *testing.T) {
 	}{
 		{[]float64{0, 0.5, 1}, [2]float64{}, 0, 1, ""},
 		{[]float64{0, 50, 1000}, [2]float64{}, 0, 1000, ""},
-		{[]float64{0, 50.5}, [2]float64{}, 0, 0, "where its gripper is closed and where it is open is not known, and its positions, from 0 to 50.5, do not tell: set the gripper's range"},
-		{[]float64{-1, 0}, [2]float64{}, 0, 0, "where its gripper is closed and where it is open is not known, and its positions, from -1 to 0, do not tell: set the gripper's range"},
+		{[]float64{0, 50.5}, [2]float64{}, 0, 0, "where its gripper is closed and where it is open is not known, and its " +
+			"positions, from 0 to 50.5, do not tell: set the gripper's range"},
+		{[]float64{-1, 0}, [2]float64{}, 0, 0, "where its gripper is closed and where it is open is not known, and its " +
+			"positions, from -1 to 0, do not tell: set the gripper's range"},
 		{[]float64{0, 50.5}, [2]float64{80, -2}, 80, -2, ""},
 		{[]float64{0, 50.5}, [2]float64{3, 3}, 0, 0, "the gripper's range from 3 to 3 is none"},
 		{[]float64{0, 50.5}, [2]float64{0, math.NaN()}, 0, 0, "the gripper's range from 0 to NaN is none"},
@@ -229,7 +242,10 @@ func TestContinuousJoints(t *testing.T) {
 	require.InDelta(t, 90*29, rows.Arms[0].Joint.Values[29], 1e-9)
 	require.Equal(t, align.Auto, joint.Columns[0].Interp)
 
-	told := vector("arm_0/command/joint", 100, func(i int) float64 { return math.Remainder(float64(i)*30+10, 360) * math.Pi / 180 }, "joint_0")
+	told := vector("arm_0/command/joint", 100, func(i int) float64 {
+		return math.Remainder(float64(i)*30+10,
+			360) * math.Pi / 180
+	}, "joint_0")
 	e.Arms[0].CommandJoint = told
 	rows, err = Align(e, align.Options{ContinuousJoints: true})
 	require.NoError(t, err)

@@ -22,12 +22,14 @@ func TestLayout(t *testing.T) {
 	one := &Episode{Name: "one", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{
 		{Name: "arm_1", Joint: vector("arm_1/joint", 100, half, "joint_0")},
 		{
-			Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_2"), Gripper: vector("arm_0/gripper", 100, half, "0", "2", "force"),
+			Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_2"),
+			Gripper:      vector("arm_0/gripper", 100, half, "0", "2", "force"),
 			CommandJoint: vector("arm_0/command/joint", 100, half, "joint_0", "joint_2"),
 		},
 	}}
 	two := &Episode{Name: "two", Cameras: []*Camera{camera("camera_0", 30)}, Arms: []*Arm{
-		{Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_2", "joint_10"), Gripper: vector("arm_0/gripper", 100, half, "10", "angle")},
+		{Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0", "joint_2", "joint_10"),
+			Gripper: vector("arm_0/gripper", 100, half, "10", "angle")},
 	}}
 	var l Layout
 	require.NoError(t, l.Add(one))
@@ -54,7 +56,8 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, 30, len(rows.Stamps), "what is not there drops no rows")
 	q, err := rows.QPos()
 	require.NoError(t, err)
-	require.Equal(t, []string{"arm_0.joint_0", "arm_0.joint_2", "arm_0.joint_10", "arm_0.gripper", "arm_1.joint_0"}, names(q.Columns))
+	require.Equal(t, []string{"arm_0.joint_0", "arm_0.joint_2", "arm_0.joint_10", "arm_0.gripper", "arm_1.joint_0"},
+		names(q.Columns))
 	require.True(t, math.IsNaN(q.Row(3)[4]))
 	require.Equal(t, align.ActionNextState, rows.ActionSource)
 

@@ -73,13 +73,15 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 		}
 	}
 	if o.Action == align.ActionCommand && len(streams.Commands) == 0 {
-		return nil, fmt.Errorf("there are no commands that actions could be; choose %s or %s", align.ActionNextState, align.ActionCopy)
+		return nil, fmt.Errorf("there are no commands that actions could be; choose %s or %s", align.ActionNextState,
+			align.ActionCopy)
 	}
 	t, err := align.Align(streams, o)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{Episode: e, Options: o, Stamps: t.Stamps, Frames: t.Frames, Report: t.Report, Rewards: make([]float64, len(t.Stamps)), Synthetic: e.Success == nil}
+	r := &Rows{Episode: e, Options: o, Stamps: t.Stamps, Frames: t.Frames, Report: t.Report,
+		Rewards: make([]float64, len(t.Stamps)), Synthetic: e.Success == nil}
 	if e.Success != nil && *e.Success {
 		r.Rewards[len(r.Rewards)-1] = 1
 	}

@@ -62,7 +62,8 @@ func (c channels) streams(e *Episode) ([]*stream, error) {
 	for _, a := range e.Arms {
 		for _, v := range a.vectors() {
 			if v != nil && len(v.Values) != len(v.Stamps)*len(v.Columns) {
-				return nil, fmt.Errorf("stream %s has %d numbers for %d samples of %d columns", v.Name, len(v.Values), len(v.Stamps), len(v.Columns))
+				return nil, fmt.Errorf("stream %s has %d numbers for %d samples of %d columns", v.Name, len(v.Values),
+					len(v.Stamps), len(v.Columns))
 			}
 		}
 		name := "/" + topicName(a.Name)
@@ -262,7 +263,8 @@ func (e *poseEncoder) append(dst []byte, i int) ([]byte, error) {
 	p, q := &m.Pose.Position, &m.Pose.Orientation
 	p.X, p.Y, p.Z = e.known[e.position[0]], e.known[e.position[1]], e.known[e.position[2]]
 	if e.turned {
-		q.X, q.Y, q.Z, q.W = e.known[e.quaternion[0]], e.known[e.quaternion[1]], e.known[e.quaternion[2]], e.known[e.quaternion[3]]
+		q.X, q.Y, q.Z, q.W = e.known[e.quaternion[0]], e.known[e.quaternion[1]], e.known[e.quaternion[2]],
+			e.known[e.quaternion[3]]
 	} else {
 		angle := func(k int) float64 { return e.known[e.euler[k]] * radians(e.vector.Columns[e.euler[k]].Unit) }
 		q.X, q.Y, q.Z, q.W = align.ToQuaternion(angle(0), angle(1), angle(2))

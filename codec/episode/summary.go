@@ -35,7 +35,8 @@ type StreamSummary struct {
 
 // Summarize says what is in e.
 func Summarize(e *Episode) Summary {
-	s := Summary{Name: e.Name, Task: e.Task, Success: e.Success, Devices: map[string]json.RawMessage{}, Metadata: e.Metadata}
+	s := Summary{Name: e.Name, Task: e.Task, Success: e.Success, Devices: map[string]json.RawMessage{},
+		Metadata: e.Metadata}
 	device := func(name string, d json.RawMessage) {
 		if d != nil {
 			s.Devices[name] = d
@@ -95,7 +96,8 @@ func Summarize(e *Episode) Summary {
 
 // streams returns where an arm has its streams.
 func (a *Arm) streams() []**align.Vector {
-	return []**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint, &a.CommandGripper}
+	return []**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint,
+		&a.CommandGripper}
 }
 
 // vectors returns the streams of an arm; those that there are not are nil.

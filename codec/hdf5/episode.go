@@ -77,7 +77,8 @@ func (w *episodeWriter) states() error {
 			return err
 		}
 		for _, group := range []string{state, actions} {
-			if err := setAttributes(w.file, group, map[string]any{"name": a.Arm.Name, "device": string(a.Arm.Device)}); err != nil {
+			if err := setAttributes(w.file, group, map[string]any{"name": a.Arm.Name,
+				"device": string(a.Arm.Device)}); err != nil {
 				return err
 			}
 		}

@@ -107,7 +107,8 @@ func (s *source) Episodes() ([]*stored, error) {
 	s.read = true
 	roots, err := s.roots()
 	if err == nil && len(roots) == 0 {
-		err = errors.New("it has no /episodes, no /observations/state and no /observations/qpos: it is of no robot, or of a layout that is not known")
+		err = errors.New("it has no /episodes, no /observations/state and no /observations/qpos: it is of no robot, or of " +
+			"a layout that is not known")
 	}
 	for _, root := range roots {
 		var e *stored
@@ -134,7 +135,8 @@ func (s *source) roots() ([]string, error) {
 		for _, name := range names {
 			root := "/episodes/" + name
 			if s.file.Type(root) != h5.Group {
-				s.damage = append(s.damage, fmt.Errorf("read %s: there is no episode behind %s; is the file it links to gone?", s.path, root))
+				s.damage = append(s.damage, fmt.Errorf("read %s: there is no episode behind %s; is the file it links to gone?",
+					s.path, root))
 				continue
 			}
 			roots = append(roots, root)

@@ -55,7 +55,8 @@ func (s *source) episode(root string) (*stored, error) {
 	}
 	for path, n := range lengths {
 		if n > e.rows {
-			s.damage = append(s.damage, fmt.Errorf("read %s: %s of %s has %d rows, and others %d: those are read", s.path, path, at, n, e.rows))
+			s.damage = append(s.damage, fmt.Errorf("read %s: %s of %s has %d rows, and others %d: those are read", s.path, path,
+				at, n, e.rows))
 		}
 	}
 	slices.SortFunc(s.damage, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
@@ -68,7 +69,8 @@ func (s *source) episode(root string) (*stored, error) {
 	}
 	stamps = stamps[:e.rows]
 	for _, a := range e.Arms {
-		for _, v := range []*align.Vector{a.Pose, a.Joint, a.Gripper, a.Velocity, a.Effort, a.CommandPose, a.CommandJoint, a.CommandGripper} {
+		for _, v := range []*align.Vector{a.Pose, a.Joint, a.Gripper, a.Velocity, a.Effort, a.CommandPose, a.CommandJoint,
+			a.CommandGripper} {
 			if v != nil {
 				v.Stamps, v.Values = stamps, v.Values[:e.rows*len(v.Columns)]
 			}
@@ -233,7 +235,8 @@ func (s *source) vector(owner, path, kind string, lengths map[string]int) (*alig
 	if kind == "end_effector" {
 		kind = "gripper"
 	}
-	v := &align.Vector{Name: owner + "/" + kind, Topic: s.text(path, "topic"), Columns: standard(kind, columns), Values: values}
+	v := &align.Vector{Name: owner + "/" + kind, Topic: s.text(path, "topic"), Columns: standard(kind, columns),
+		Values: values}
 	var names []string
 	if json.Unmarshal([]byte(s.text(path, "columns")), &names) == nil && len(names) == columns {
 		for i, name := range names {
@@ -272,7 +275,8 @@ func missing(values []float64) {
 // theirs sorted.
 func standard(kind string, n int) []align.Column {
 	columns := make([]align.Column, n)
-	known := map[string][]string{"pose6": {"x", "y", "z", "rx", "ry", "rz"}, "pose7": {"x", "y", "z", "qx", "qy", "qz", "qw"},
+	known := map[string][]string{"pose6": {"x", "y", "z", "rx", "ry", "rz"},
+		"pose7":    {"x", "y", "z", "qx", "qy", "qz", "qw"},
 		"gripper1": {"position"}, "gripper3": {"force", "position", "status"}}[fmt.Sprint(kind, n)]
 	for i := range columns {
 		c := &columns[i]

@@ -241,7 +241,8 @@ func (w *Writer) verify(path string) error {
 	for i, e := range episodes {
 		want := w.episodes[i]
 		if e.rows != want.rows || len(e.Cameras) != len(want.cameras) {
-			return fmt.Errorf("%s: %d rows of %d, %d cameras of %d", e.root, e.rows, want.rows, len(e.Cameras), len(want.cameras))
+			return fmt.Errorf("%s: %d rows of %d, %d cameras of %d", e.root, e.rows, want.rows, len(e.Cameras),
+				len(want.cameras))
 		}
 		for _, c := range e.Cameras {
 			n, ok := want.cameras[c.Name]

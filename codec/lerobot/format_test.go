@@ -46,7 +46,8 @@ func TestFormat(t *testing.T) {
 		}
 	}`, string(text))
 
-	for i, name := range []string{"data/chunk-000/file-000.parquet", "data/chunk-000/file-001.parquet", "data/chunk-001/file-000.parquet"} {
+	for i, name := range []string{"data/chunk-000/file-000.parquet", "data/chunk-000/file-001.parquet",
+		"data/chunk-001/file-000.parquet"} {
 		table, err := openTable(filepath.Join(path, name))
 		require.NoError(t, err)
 		require.Len(t, table.in.RowGroups(), 1)
@@ -109,8 +110,9 @@ func TestFormat(t *testing.T) {
 	defer episodes.close()
 	for name, want := range map[string][]float64{
 		"episode_index": {0, 1, 2}, "length": {4, 4, 4}, "dataset_from_index": {0, 4, 8}, "dataset_to_index": {4, 8, 12},
-		"data/chunk_index": {0, 0, 1}, "data/file_index": {0, 1, 0}, "meta/episodes/chunk_index": {0, 0, 0}, "meta/episodes/file_index": {0, 0, 0},
-		"stats/index/min": {0, 4, 8}, "stats/index/max": {3, 7, 11}, "stats/observation.state/count": {4, 4, 4},
+		"data/chunk_index": {0, 0, 1}, "data/file_index": {0, 1, 0}, "meta/episodes/chunk_index": {0, 0, 0},
+		"meta/episodes/file_index": {0, 0, 0},
+		"stats/index/min":          {0, 4, 8}, "stats/index/max": {3, 7, 11}, "stats/observation.state/count": {4, 4, 4},
 	} {
 		got, err := episodes.numbers(name, 1)
 		require.NoError(t, err)
@@ -141,7 +143,8 @@ func foreign(t *testing.T) string {
 	write("meta/episodes.jsonl", `{"episode_index": 0, "tasks": ["pick"], "length": 3}`+"\n"+`{"episode_index": 1, "tasks": ["place"], "length": 3}`+"\n")
 	for e := range 2 {
 		table, err := createTable(filepath.Join(path, fmt.Sprintf("data/chunk-000/episode_%06d.parquet", e)), []column{
-			listColumn(stateKey, parquet.Leaf(parquet.FloatType), 1), listColumn(actionKey, parquet.Leaf(parquet.FloatType), 1), intColumn("episode_index"),
+			listColumn(stateKey, parquet.Leaf(parquet.FloatType), 1), listColumn(actionKey, parquet.Leaf(parquet.FloatType), 1),
+			intColumn("episode_index"),
 		}, nil)
 		require.NoError(t, err)
 		value := func(row, i int) parquet.Value { return parquet.FloatValue(float32(100*e + 10*row + i)) }
@@ -174,7 +177,8 @@ func TestDamaged(t *testing.T) {
 		{"no object", infoPath, `[]`, infoPath},
 		{"version", infoPath, `{"codebase_version": "v1.6", "fps": 10}`, `format "v1.6" of LeRobot`},
 		{"no rate", infoPath, `{"codebase_version": "v3.0"}`, "fps is 0"},
-		{"outside", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "../../{episode_index:d}"}`, "outside of the dataset"},
+		{"outside", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "../../{episode_index:d}"}`,
+			"outside of the dataset"},
 		{"place", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "{nothing}"}`, `no place "nothing"`},
 		{"shape", infoPath, `{"codebase_version": "v2.1", "fps": 10, "features": {"a": {"shape": [-1]}}}`, "shape [-1]"},
 		{"width", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "data/chunk-000/episode_{episode_index:06d}.parquet", "features": {"action": {"shape": [3]}}}`, "row 0 is not of 3 numbers"},

@@ -69,8 +69,9 @@ func (w *Writer) taskTable() error {
 		return map[string]any{"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy, "metadata": nil}
 	}
 	pandas, err := json.Marshal(map[string]any{
-		"index_columns":  []string{"task"},
-		"column_indexes": []any{map[string]any{"name": nil, "field_name": nil, "pandas_type": "unicode", "numpy_type": "object", "metadata": map[string]string{"encoding": "UTF-8"}}},
+		"index_columns": []string{"task"},
+		"column_indexes": []any{map[string]any{"name": nil, "field_name": nil, "pandas_type": "unicode",
+			"numpy_type": "object", "metadata": map[string]string{"encoding": "UTF-8"}}},
 		"columns":        []any{text("task_index", "int64", "int64"), text("task", "unicode", "object")},
 		"creator":        map[string]string{"library": "tapedeck", "version": "1"},
 		"pandas_version": "1.5.3",
@@ -78,11 +79,12 @@ func (w *Writer) taskTable() error {
 	if err != nil {
 		return err
 	}
-	return w.write(tasksPath, []column{intColumn("task_index"), stringColumn("task")}, map[string]string{"pandas": string(pandas)}, func(t *table) error {
-		return errors.Join(
-			t.scalars("task_index", len(w.tasks), func(i int) parquet.Value { return parquet.Int64Value(int64(i)) }),
-			t.scalars("task", len(w.tasks), func(i int) parquet.Value { return parquet.ByteArrayValue([]byte(w.tasks[i])) }))
-	})
+	return w.write(tasksPath, []column{intColumn("task_index"), stringColumn("task")},
+		map[string]string{"pandas": string(pandas)}, func(t *table) error {
+			return errors.Join(
+				t.scalars("task_index", len(w.tasks), func(i int) parquet.Value { return parquet.Int64Value(int64(i)) }),
+				t.scalars("task", len(w.tasks), func(i int) parquet.Value { return parquet.ByteArrayValue([]byte(w.tasks[i])) }))
+		})
 }
 
 // write writes a table of one row group.
@@ -121,7 +123,10 @@ func (w *Writer) episodeTable() error {
 		})
 	}
 	ints("episode_index", func(i int, _ *episodeRow) int { return i })
-	lists("tasks", parquet.String(), 1, 1, func(r *episodeRow, _ int) parquet.Value { return parquet.ByteArrayValue([]byte(r.task)) })
+	lists("tasks", parquet.String(), 1, 1, func(r *episodeRow,
+		_ int) parquet.Value {
+		return parquet.ByteArrayValue([]byte(r.task))
+	})
 	ints("length", func(_ int, r *episodeRow) int { return r.length })
 	ints("data/chunk_index", func(_ int, r *episodeRow) int { return r.data.chunk })
 	ints("data/file_index", func(_ int, r *episodeRow) int { return r.data.file })
@@ -147,9 +152,10 @@ func (w *Writer) episodeTable() error {
 				if first.picture {
 					depth = 3
 				}
-				lists(name, parquet.Leaf(parquet.DoubleType), depth, len(first.values[stat]), func(r *episodeRow, i int) parquet.Value {
-					return parquet.DoubleValue(r.stats[key].values[stat][i])
-				})
+				lists(name, parquet.Leaf(parquet.DoubleType), depth, len(first.values[stat]),
+					func(r *episodeRow, i int) parquet.Value {
+						return parquet.DoubleValue(r.stats[key].values[stat][i])
+					})
 			}
 		}
 	}

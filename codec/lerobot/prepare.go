@@ -102,7 +102,8 @@ func (w *Writer) same(t *take) error {
 
 // standard are the features that every dataset has.
 var standard = []struct{ key, dtype string }{
-	{"timestamp", "float32"}, {"frame_index", "int64"}, {"episode_index", "int64"}, {"index", "int64"}, {"task_index", "int64"},
+	{"timestamp", "float32"}, {"frame_index", "int64"}, {"episode_index", "int64"}, {"index", "int64"},
+	{"task_index", "int64"},
 }
 
 // begin takes the features of the dataset from its first take.
@@ -113,12 +114,14 @@ func (w *Writer) begin(fps int, t *take) {
 		w.notes.Columns[v.feature.key] = v.columns
 	}
 	for _, c := range t.cameras {
-		f := &feature{key: c.feature, DType: "image", Shape: []int{c.picture.height, c.picture.width, 3}, Names: []any{"height", "width", "channels"}}
+		f := &feature{key: c.feature, DType: "image", Shape: []int{c.picture.height, c.picture.width, 3},
+			Names: []any{"height", "width", "channels"}}
 		if w.options.Video {
 			f.DType = "video"
 			f.Info = map[string]any{
-				"video.height": c.picture.height, "video.width": c.picture.width, "video.codec": w.encoder.codec, "video.pix_fmt": "yuv420p",
-				"video.fps": fps, "video.channels": 3, "has_audio": false, "is_depth_map": false,
+				"video.height": c.picture.height, "video.width": c.picture.width, "video.codec": w.encoder.codec,
+				"video.pix_fmt": "yuv420p",
+				"video.fps":     fps, "video.channels": 3, "has_audio": false, "is_depth_map": false,
 			}
 		}
 		w.info.Features = append(w.info.Features, f)

@@ -14,7 +14,8 @@ import (
 // put writes a take as an episode.
 func (w *Writer) put(t *take) error {
 	e := t.rows.Episode
-	row := &episodeRow{task: e.Task, length: t.span.n, from: w.info.TotalFrames, videos: map[string]videoPlace{}, stats: map[string]*stats{}}
+	row := &episodeRow{task: e.Task, length: t.span.n, from: w.info.TotalFrames, videos: map[string]videoPlace{},
+		stats: map[string]*stats{}}
 	if row.task == "" {
 		row.task = w.options.Task
 	}
@@ -48,7 +49,8 @@ func (w *Writer) put(t *take) error {
 	w.info.TotalEpisodes, w.info.TotalFrames, w.info.TotalTasks = len(w.rows), row.from+row.length, len(w.tasks)
 	note := noteEpisode{
 		Name: t.name, Start: t.rows.Stamps[t.span.from], Success: e.Success, ActionSource: t.rows.ActionSource,
-		Alignment: t.rows.Options.Attributes(), Report: &t.rows.Report, Metadata: e.Metadata, Devices: map[string]json.RawMessage{},
+		Alignment: t.rows.Options.Attributes(), Report: &t.rows.Report, Metadata: e.Metadata,
+		Devices: map[string]json.RawMessage{},
 	}
 	for _, c := range e.Cameras {
 		if c.Device != nil {

@@ -27,8 +27,10 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		{name: "no fixed rate", align: align.Options{Timeline: "camera"}, want: "align on a timeline such as fixed:30"},
-		{name: "no whole rate", align: align.Options{Timeline: "fixed:29.97"}, want: "whole numbers of rows a second only, not 29.97: align on a timeline such as fixed:30"},
-		{name: "another rate", options: Options{FPS: 25}, want: "its rows are at 30 a second, and those of the dataset at 25"},
+		{name: "no whole rate", align: align.Options{Timeline: "fixed:29.97"},
+			want: "whole numbers of rows a second only, not 29.97: align on a timeline such as fixed:30"},
+		{name: "another rate", options: Options{FPS: 25},
+			want: "its rows are at 30 a second, and those of the dataset at 25"},
 		{
 			name: "jitter", options: Options{FPS: 30}, align: align.Options{Timeline: "camera"},
 			change: func(e *episode.Episode) { e.Cameras[0].Stamps[7] += 2e6 },
@@ -241,7 +243,8 @@ func TestPictures(t *testing.T) {
 				if i == 3 || i == 4 {
 					want = [3]uint8{}
 				}
-				require.Equal(t, color.RGBA{want[0], want[1], want[2], 255}, color.RGBAModel.Convert(m.At(width-1, height-1)), "row %d", i)
+				require.Equal(t, color.RGBA{want[0], want[1], want[2], 255}, color.RGBAModel.Convert(m.At(width-1, height-1)),
+					"row %d", i)
 			}
 			var all map[string]struct {
 				Mean [][][]float64

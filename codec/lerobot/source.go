@@ -39,7 +39,8 @@ func Open(path string) (*Source, error) {
 	i := &s.info
 	switch {
 	case !strings.HasPrefix(i.Version, "v3.") && !strings.HasPrefix(i.Version, "v2."):
-		return nil, fmt.Errorf("open %s: it is of format %q of LeRobot, and those that can be read are v3.0 and v2.1", path, i.Version)
+		return nil, fmt.Errorf("open %s: it is of format %q of LeRobot, and those that can be read are v3.0 and v2.1", path,
+			i.Version)
 	case !(i.FPS >= 0.001 && i.FPS <= 1e6):
 		return nil, fmt.Errorf("open %s: %s: fps is %v", path, infoPath, i.FPS)
 	}
@@ -168,12 +169,14 @@ func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
 	var all []*entry
 	for i := range columns["episode_index"] {
 		at := func(name string) int { return int(columns[name][i]) }
-		e := &entry{index: at("episode_index"), from: columns["dataset_from_index"][i], videos: map[string]string{}, starts: map[string]float64{}}
+		e := &entry{index: at("episode_index"), from: columns["dataset_from_index"][i], videos: map[string]string{},
+			starts: map[string]float64{}}
 		if i < len(tasks) {
 			e.tasks = tasks[i]
 		}
 		values := func(prefix, key string) map[string]any {
-			return map[string]any{"chunk_index": at(prefix + "chunk_index"), "file_index": at(prefix + "file_index"), "video_key": key}
+			return map[string]any{"chunk_index": at(prefix + "chunk_index"), "file_index": at(prefix + "file_index"),
+				"video_key": key}
 		}
 		if e.data, err = fill(s.info.DataPath, values("data/", "")); err != nil {
 			return nil, err
@@ -295,8 +298,9 @@ var places = map[string]struct {
 	stream  string
 }{
 	stateKey: {false, "joint"}, actionKey: {true, "joint"},
-	"observation.pose": {false, "pose"}, "observation.velocity": {false, "velocity"}, "observation.effort": {false, "effort"},
-	"action.pose": {true, "pose"},
+	"observation.pose": {false, "pose"}, "observation.velocity": {false, "velocity"},
+	"observation.effort": {false, "effort"},
+	"action.pose":        {true, "pose"},
 }
 
 // episode makes an episode of its rows.

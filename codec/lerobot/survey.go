@@ -66,7 +66,8 @@ func (c *camera) survey(width, height int) (err error) {
 			width, height = p.width, p.height
 		}
 		if p.width != width || p.height != height {
-			return fmt.Errorf("frame %d is of %d×%d pixels, where others are of %d×%d: all of a dataset have to be the same", index, p.width, p.height, width, height)
+			return fmt.Errorf("frame %d is of %d×%d pixels, where others are of %d×%d: all of a dataset have to be the same",
+				index, p.width, p.height, width, height)
 		}
 		if !known {
 			c.picture, known = p, true

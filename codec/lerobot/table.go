@@ -62,7 +62,8 @@ func newGroup(columns []column) *group {
 	}
 	byName := g.Group.Fields()
 	for _, c := range columns {
-		g.fields = append(g.fields, byName[slices.IndexFunc(byName, func(f parquet.Field) bool { return f.Name() == c.name })])
+		g.fields = append(g.fields, byName[slices.IndexFunc(byName,
+			func(f parquet.Field) bool { return f.Name() == c.name })])
 	}
 	return g
 }
@@ -94,7 +95,8 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 	schema := parquet.NewSchema("schema", newGroup(columns))
 	t := &table{path: path, file: file, buffer: bufio.NewWriterSize(file, 1<<16), leaves: map[string]int{}}
 	options := []parquet.WriterOption{
-		schema, parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.WriteBufferSize(0), parquet.CreatedBy("tapedeck", "1", "0"),
+		schema, parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.WriteBufferSize(0),
+		parquet.CreatedBy("tapedeck", "1", "0"),
 		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
 		parquet.ColumnPageBuffers(parquet.NewFileBufferPool(filepath.Dir(path), ".pages-*")),
 	}

@@ -80,7 +80,8 @@ func vectors(r *episode.Rows, state string) ([]*vector, error) {
 			for c := range n {
 				column := rows.Columns[from+c]
 				name := strings.TrimPrefix(column.Name, a.Arm.Name+".")
-				v.columns = append(v.columns, noteColumn{Arm: a.Arm.Name, Stream: stream, Name: name, Unit: column.Unit, Interp: column.Interp})
+				v.columns = append(v.columns, noteColumn{Arm: a.Arm.Name, Stream: stream, Name: name, Unit: column.Unit,
+					Interp: column.Interp})
 				v.parts = append(v.parts, part{rows, from + c})
 			}
 		}
@@ -129,7 +130,8 @@ func (v *vector) check(from, n int) error {
 	for row := from; row < from+n; row++ {
 		for i := range v.parts {
 			if x := v.at(row, i); x-x != 0 {
-				return fmt.Errorf("row %d: %s of %s is %v, on which nothing can be trained: align so that such rows are dropped", row, v.feature.Names.([]any)[i], v.feature.key, x)
+				return fmt.Errorf("row %d: %s of %s is %v, on which nothing can be trained: align so that such rows are dropped",
+					row, v.feature.Names.([]any)[i], v.feature.key, x)
 			}
 		}
 	}
@@ -152,7 +154,8 @@ func spans(stamps []int64, fps int) ([]span, error) {
 		}
 		late := time.Duration(stamps[i] - stamps[last.from] - int64(math.Round(float64(last.n)*period)))
 		if late.Abs() > tolerance {
-			return nil, fmt.Errorf("row %d is %v from its time at %d rows a second, and LeRobot has rows at a fixed rate only: align on the timeline fixed:%d", i, late, fps, fps)
+			return nil, fmt.Errorf("row %d is %v from its time at %d rows a second, and LeRobot has rows at a fixed rate "+
+				"only: align on the timeline fixed:%d", i, late, fps, fps)
 		}
 		last.n++
 	}

@@ -81,7 +81,8 @@ func verifyPictures(c *episode.Camera) (err error) {
 
 // countFrames asks ffmpeg how many frames a video has.
 func countFrames(o *Options, path string) (int, error) {
-	command := exec.Command(o.FFmpeg, "-v", "error", "-nostdin", "-i", path, "-map", "0:v", "-c", "copy", "-f", "framecrc", "-")
+	command := exec.Command(o.FFmpeg, "-v", "error", "-nostdin", "-i", path, "-map", "0:v", "-c", "copy", "-f", "framecrc",
+		"-")
 	out, err := command.Output()
 	if err != nil {
 		return 0, fmt.Errorf("read %s with %s: %w", path, o.FFmpeg, err)

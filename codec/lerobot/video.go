@@ -27,7 +27,8 @@ type encoder struct {
 // accepts says why there cannot be a video of pictures.
 func (e *encoder) accepts(p *picture) error {
 	if p.width%2 != 0 || p.height%2 != 0 || min(p.width, p.height) < e.least {
-		return fmt.Errorf("%s makes no video of %d×%d pixels, both have to be even and at least %d: take another codec, or have pictures in the tables", e.name, p.width, p.height, e.least)
+		return fmt.Errorf("%s makes no video of %d×%d pixels, both have to be even and at least %d: take another codec, "+
+			"or have pictures in the tables", e.name, p.width, p.height, e.least)
 	}
 	return nil
 }
@@ -41,7 +42,8 @@ var encoders = []encoder{
 // chooseEncoder returns the encoder that there is, or says why there is none.
 func chooseEncoder(ffmpeg, wanted string) (*encoder, error) {
 	if _, err := exec.LookPath(ffmpeg); err != nil {
-		return nil, fmt.Errorf("videos are encoded with %s, which cannot be found: install it (Debian: ffmpeg), or have pictures in the tables instead", ffmpeg)
+		return nil, fmt.Errorf("videos are encoded with %s, which cannot be found: install it (Debian: ffmpeg), or have "+
+			"pictures in the tables instead", ffmpeg)
 	}
 	list, err := exec.Command(ffmpeg, "-v", "error", "-encoders").Output()
 	if err != nil {
@@ -55,7 +57,8 @@ func chooseEncoder(ffmpeg, wanted string) (*encoder, error) {
 	if wanted != "" {
 		return nil, fmt.Errorf("codec %q: it is libsvtav1 or libx264, as far as %s has them", wanted, ffmpeg)
 	}
-	return nil, fmt.Errorf("%s has neither libsvtav1 nor libx264: install another one, or have pictures in the tables instead", ffmpeg)
+	return nil, fmt.Errorf("%s has neither libsvtav1 nor libx264: install another one, or have pictures in the tables "+
+		"instead", ffmpeg)
 }
 
 // video is a file of one episode after the other.
@@ -92,11 +95,14 @@ func (v *video) write(c *camera) error {
 	case "png":
 		arguments = append(arguments, "-f", "image2pipe", "-c:v", "png")
 	default:
-		arguments = append(arguments, "-f", "rawvideo", "-pix_fmt", pixelLayouts[p.encoding].ffmpeg, "-s", fmt.Sprintf("%dx%d", p.width, p.height))
+		arguments = append(arguments, "-f", "rawvideo", "-pix_fmt", pixelLayouts[p.encoding].ffmpeg, "-s",
+			fmt.Sprintf("%dx%d", p.width, p.height))
 	}
-	arguments = append(arguments, "-framerate", rate, "-i", "pipe:0", "-an", "-c:v", v.encoder.name, "-g", "2", "-pix_fmt", "yuv420p")
+	arguments = append(arguments, "-framerate", rate, "-i", "pipe:0", "-an", "-c:v", v.encoder.name, "-g", "2", "-pix_fmt",
+		"yuv420p")
 	arguments = append(arguments, v.encoder.options...)
-	command := exec.Command(v.options.FFmpeg, append(arguments, "-fps_mode", "passthrough", "-f", v.encoder.format, "pipe:1")...)
+	command := exec.Command(v.options.FFmpeg, append(arguments, "-fps_mode", "passthrough", "-f", v.encoder.format,
+		"pipe:1")...)
 	command.Stdout = v.raw
 	err := run(command, func(pipe io.Writer) error {
 		return c.each(func(_ int, f *episode.Frame) error { return writePixels(pipe, f) })
@@ -168,7 +174,8 @@ func (v *video) close() error {
 		return err
 	}
 	rate := strconv.Itoa(v.fps)
-	command := exec.Command(v.options.FFmpeg, "-v", "error", "-nostdin", "-f", v.encoder.format, "-framerate", rate, "-i", "file:"+v.raw.Name(),
+	command := exec.Command(v.options.FFmpeg, "-v", "error", "-nostdin", "-f", v.encoder.format, "-framerate", rate, "-i",
+		"file:"+v.raw.Name(),
 		"-c", "copy", "-bsf:v", "setts=ts=N/"+rate+"/TB", "-movflags", "+faststart", "-f", "mp4", "file:"+v.path)
 	if err := run(command, func(io.Writer) error { return nil }); err != nil {
 		return fmt.Errorf("complete %s: %w", v.path, err)

@@ -42,7 +42,8 @@ func Create(path string, o Options) (*Writer, error) {
 	if err := o.Check(); err != nil {
 		return fail(err)
 	}
-	w := &Writer{path: path, part: filepath.Clean(path) + partSuffix, options: o.withDefaults(), videos: map[string]*video{}, videosAt: map[string]fileIndex{}}
+	w := &Writer{path: path, part: filepath.Clean(path) + partSuffix, options: o.withDefaults(),
+		videos: map[string]*video{}, videosAt: map[string]fileIndex{}}
 	if _, err := os.Lstat(path); err == nil && !o.Overwrite {
 		return fail(fmt.Errorf("%w; name another output or use --overwrite", fs.ErrExist))
 	}
@@ -60,7 +61,8 @@ func Create(path string, o Options) (*Writer, error) {
 	}
 	w.info = info{
 		Version: Version, FPS: float64(o.FPS), ChunkSize: w.options.ChunkFiles,
-		DataFileSize: max(w.options.DataFileSize/mb, 1), VideoFileSize: max(w.options.VideoFileSize/mb, 1), DataPath: dataPath,
+		DataFileSize: max(w.options.DataFileSize/mb, 1), VideoFileSize: max(w.options.VideoFileSize/mb, 1),
+		DataPath: dataPath,
 	}
 	if o.Video {
 		template := videoPath
@@ -93,7 +95,9 @@ func (w *Writer) Write(r *episode.Rows) error {
 	}
 	if len(stretches) > 1 {
 		if w.options.Holes == HolesRefuse {
-			return fail(fmt.Errorf("rows are missing behind row %d, in %d places (%s): align so that they are not, as with --missing-image hold, or split the take there with --holes split", stretches[0].n-1, len(stretches)-1, losses(&r.Report)))
+			return fail(fmt.Errorf("rows are missing behind row %d, in %d places (%s): align so that they are not, as with "+
+				"--missing-image hold, or split the take there with --holes split", stretches[0].n-1, len(stretches)-1,
+				losses(&r.Report)))
 		}
 		stretches = slices.DeleteFunc(stretches, func(s span) bool { return s.n < 2 })
 	}
@@ -139,13 +143,15 @@ func (w *Writer) rate(r *episode.Rows) (int, error) {
 		return 0, errors.New("there are not two rows")
 	case fps > 0:
 		if rate != 0 && rate != w.info.FPS {
-			return 0, fmt.Errorf("its rows are at %v a second, and those of the dataset at %d: align on the timeline fixed:%d", rate, fps, fps)
+			return 0, fmt.Errorf("its rows are at %v a second, and those of the dataset at %d: align on the timeline fixed:%d",
+				rate, fps, fps)
 		}
 		return fps, nil
 	case rate == 0:
 		return 0, errors.New("LeRobot has rows at a fixed rate only: align on a timeline such as fixed:30")
 	case rate != float64(int(rate)):
-		return 0, fmt.Errorf("LeRobot has whole numbers of rows a second only, not %v: align on a timeline such as fixed:%d", rate, max(1, int(rate+0.5)))
+		return 0, fmt.Errorf("LeRobot has whole numbers of rows a second only, not %v: align on a timeline such as fixed:%d",
+			rate, max(1, int(rate+0.5)))
 	}
 	return int(rate), nil
 }

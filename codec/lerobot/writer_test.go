@@ -84,12 +84,15 @@ func recording(t testing.TB, name, task string, start int64, n int) *episode.Epi
 	a := &episode.Arm{Name: "arm_0", Device: json.RawMessage(`{"model":"RM65"}`), GripperRange: [2]float64{0, 1000}}
 	a.Joint = stream("arm_0/joint", start, n, 30, wave(90), columns("deg", "joint_0", "joint_1", "joint_2")...)
 	a.Pose = stream("arm_0/pose", start, n, 30, wave(0.5), columns("m", "x", "y", "z")...)
-	a.Gripper = stream("arm_0/gripper", start, n, 30, func(i, c int) float64 { return float64((i*13 + c) % 1000) }, columns("", "force", "position")...)
-	a.CommandJoint = stream("arm_0/command/joint", start, n, 30, wave(80), columns("deg", "joint_0", "joint_1", "joint_2")...)
+	a.Gripper = stream("arm_0/gripper", start, n, 30, func(i, c int) float64 { return float64((i*13 + c) % 1000) },
+		columns("", "force", "position")...)
+	a.CommandJoint = stream("arm_0/command/joint", start, n, 30, wave(80),
+		columns("deg", "joint_0", "joint_1", "joint_2")...)
 	done := true
 	return &episode.Episode{
 		Name: name, Task: task, Success: &done, Metadata: json.RawMessage(`{"session_id":"x"}`),
-		Cameras: []*episode.Camera{cameraOf(t, "camera_0", start, n, 30), cameraOf(t, "camera_1", start, n, 30)}, Arms: []*episode.Arm{a},
+		Cameras: []*episode.Camera{cameraOf(t, "camera_0", start, n, 30), cameraOf(t, "camera_1", start, n, 30)},
+		Arms:    []*episode.Arm{a},
 	}
 }
 
@@ -134,7 +137,8 @@ func TestRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	var takes []*episode.Rows
 	for i, n := range []int{40, 2, 25} {
-		takes = append(takes, aligned(t, recording(t, fmt.Sprintf("take_%d", i), []string{"pick", "place", "pick"}[i], 1e18+int64(i)*1e11, n), align.Options{}))
+		takes = append(takes, aligned(t, recording(t, fmt.Sprintf("take_%d", i), []string{"pick", "place", "pick"}[i],
+			1e18+int64(i)*1e11, n), align.Options{}))
 		require.NoError(t, w.Write(takes[i]))
 	}
 	require.NoDirExists(t, path)
@@ -207,10 +211,12 @@ func TestVideo(t *testing.T) {
 		}
 		odd.Cameras = append(odd.Cameras, c)
 	}
-	require.ErrorContains(t, w.Write(aligned(t, odd, align.Options{})), "frame 0 is of 63×48 pixels, where others are of 64×48")
+	require.ErrorContains(t, w.Write(aligned(t, odd, align.Options{})),
+		"frame 0 is of 63×48 pixels, where others are of 64×48")
 	other, err := Create(path+"-odd", Options{Video: true, Codec: "libx264"})
 	require.NoError(t, err)
-	require.ErrorContains(t, other.Write(aligned(t, odd, align.Options{})), "camera_0: libx264 makes no video of 63×48 pixels")
+	require.ErrorContains(t, other.Write(aligned(t, odd, align.Options{})),
+		"camera_0: libx264 makes no video of 63×48 pixels")
 	other.Abort()
 	require.NoError(t, w.Close())
 	require.FileExists(t, filepath.Join(path, "videos/observation.images.camera_1/chunk-000/file-001.mp4"))

@@ -96,7 +96,8 @@ func (f *csvFile) flush() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	f.mu.Lock()
-	data, lost := f.buffer, lostError{name: f.name, path: f.file.Name(), table: f.file.Name(), count: f.samples, start: f.start, end: f.end}
+	data, lost := f.buffer, lostError{name: f.name, path: f.file.Name(), table: f.file.Name(), count: f.samples,
+		start: f.start, end: f.end}
 	f.buffer, f.spare = f.spare[:0], nil
 	f.samples = 0
 	f.mu.Unlock()

@@ -117,7 +117,8 @@ func parseTime(value string) (int64, error) {
 	if err == nil {
 		return ns, nil
 	}
-	if date, dateErr := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "T", 1)); dateErr == nil && date.Unix() > 0 && date.Year() < 2262 {
+	if date, dateErr := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "T", 1)); dateErr == nil &&
+		date.Unix() > 0 && date.Year() < 2262 {
 		return date.UnixNano(), nil
 	}
 	return 0, err

@@ -40,7 +40,8 @@ func Open(path string) (*Source, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	if len(folders) == 0 {
-		return nil, fmt.Errorf("open %s: %w: a session has a %s, a folder %s, or an arm's folder with a %s", path, codec.ErrUnknownFormat, metadataName, framesName, fileNames[Joint])
+		return nil, fmt.Errorf("open %s: %w: a session has a %s, a folder %s, or an arm's folder with a %s", path,
+			codec.ErrUnknownFormat, metadataName, framesName, fileNames[Joint])
 	}
 	return &Source{path: path, folders: folders}, nil
 }
@@ -77,9 +78,10 @@ func isSession(path string, entries []os.DirEntry) bool {
 				return true
 			}
 		case name == framesName:
-			if inner, err := os.ReadDir(filepath.Join(path, name)); err == nil && slices.ContainsFunc(inner, func(e os.DirEntry) bool {
-				return strings.HasPrefix(e.Name(), "camera_")
-			}) {
+			if inner, err := os.ReadDir(filepath.Join(path, name)); err == nil &&
+				slices.ContainsFunc(inner, func(e os.DirEntry) bool {
+					return strings.HasPrefix(e.Name(), "camera_")
+				}) {
 				return true
 			}
 		case isFolder(path, e):
@@ -174,7 +176,8 @@ func (s *Source) episode(folder string) (*episode.Episode, error) {
 	s.complete = s.complete && complete
 	s.events = append(s.events, m.events...)
 	name, _ := filepath.Abs(folder)
-	e := &episode.Episode{Name: cmp.Or(m.id, filepath.Base(name)), Task: m.task, Start: m.start, End: m.end, Success: m.success, Metadata: m.raw}
+	e := &episode.Episode{Name: cmp.Or(m.id, filepath.Base(name)), Task: m.task, Start: m.start, End: m.end,
+		Success: m.success, Metadata: m.raw}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err

@@ -28,8 +28,10 @@ const (
 const endEffector = "end_effector.csv"
 
 var (
-	streamNames = [streams]string{"pose", "joint", "gripper", "velocity", "effort", "command/pose", "command/joint", "command/gripper"}
-	fileNames   = [streams]string{"poses.csv", "joints.csv", "grippers.csv", "velocities.csv", "efforts.csv", "command_poses.csv", "command_joints.csv", "command_grippers.csv"}
+	streamNames = [streams]string{"pose", "joint", "gripper", "velocity", "effort", "command/pose", "command/joint",
+		"command/gripper"}
+	fileNames = [streams]string{"poses.csv", "joints.csv", "grippers.csv", "velocities.csv", "efforts.csv",
+		"command_poses.csv", "command_joints.csv", "command_grippers.csv"}
 )
 
 // String returns the name, as behind that of the arm in the names of vectors.
@@ -37,7 +39,8 @@ func (s Stream) String() string { return streamNames[s] }
 
 // of returns where an arm has the stream.
 func (s Stream) of(a *episode.Arm) **align.Vector {
-	return [streams]**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint, &a.CommandGripper}[s]
+	return [streams]**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint,
+		&a.CommandGripper}[s]
 }
 
 // column returns what the i-th of n columns of a stream is, whose index in the table is given.

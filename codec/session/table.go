@@ -159,7 +159,8 @@ func wholeIndex(s string) (int, bool) {
 }
 
 // readVector returns what the table at path has, nil without a row. What is damaged is told of.
-func readVector(path string, complete bool, name func(i, n int, index string) align.Column, damaged func(error)) (*align.Vector, error) {
+func readVector(path string, complete bool, name func(i, n int, index string) align.Column,
+	damaged func(error)) (*align.Vector, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -240,7 +241,8 @@ func vectorOf(t *table, name func(i, n int, index string) align.Column) (*align.
 	}
 	columns := columnsOf(names)
 	if len(columns)*len(stamps) > sparse*(len(cells)+maxColumns) {
-		return nil, fmt.Errorf("%d samples of %d columns have only %d rows: it is no table of samples", len(stamps), len(columns), len(cells))
+		return nil, fmt.Errorf("%d samples of %d columns have only %d rows: it is no table of samples", len(stamps),
+			len(columns), len(cells))
 	}
 	v := &align.Vector{Stamps: stamps, Values: make([]float64, len(stamps)*len(columns))}
 	for i := range v.Values {

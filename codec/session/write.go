@@ -68,7 +68,8 @@ func (w *Writer) episode(e *episode.Episode) error {
 func (w *Writer) all(a *episode.Arm, v *align.Vector) error {
 	n := len(v.Columns)
 	if len(v.Values) != n*len(v.Stamps) {
-		return fmt.Errorf("write %s: %s has %d numbers for %d samples of %d columns", w.path, v.Name, len(v.Values), len(v.Stamps), n)
+		return fmt.Errorf("write %s: %s has %d numbers for %d samples of %d columns", w.path, v.Name, len(v.Values),
+			len(v.Stamps), n)
 	}
 	if len(v.Stamps) == 0 {
 		return nil

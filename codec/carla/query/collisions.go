@@ -53,7 +53,8 @@ func collisions(r *carla.Reader, category1, category2 byte) (list []Collision, l
 			}
 		case *carla.CollisionList:
 			for _, c := range *l {
-				found := Collision{Time: q.frame.Elapsed, Actors: [2]Collider{q.collider(c.Actor1, c.Hero1), q.collider(c.Actor2, c.Hero2)}}
+				found := Collision{Time: q.frame.Elapsed,
+					Actors: [2]Collider{q.collider(c.Actor1, c.Hero1), q.collider(c.Actor2, c.Hero2)}}
 				if !found.Actors[0].fits(category1) || !found.Actors[1].fits(category2) {
 					continue
 				}

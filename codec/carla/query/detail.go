@@ -21,7 +21,8 @@ func (p *infoPrinter) detail(b carla.Body) {
 	case *carla.StateList:
 		p.line(" State traffic lights: ", len(*l), "\n")
 		for _, r := range *l {
-			p.line("  Id: ", r.Actor, " state: ", string([]byte{'0' + byte(r.Colour)}), " frozen: ", r.Frozen, " elapsedTime: ", r.Elapsed, "\n")
+			p.line("  Id: ", r.Actor, " state: ", string([]byte{'0' + byte(r.Colour)}), " frozen: ", r.Frozen, " elapsedTime: ",
+				r.Elapsed, "\n")
 		}
 	case *carla.AnimVehicleList:
 		p.line(" Vehicle animations: ", len(*l), "\n")
@@ -30,7 +31,8 @@ func (p *infoPrinter) detail(b carla.Body) {
 			brake = " Brake "
 		}
 		for _, r := range *l {
-			p.line("  Id: ", r.Actor, " Steering: ", r.Steering, " Throttle: ", r.Throttle, brake, r.Brake, " Handbrake: ", r.HandBrake, " Gear: ", r.Gear, "\n")
+			p.line("  Id: ", r.Actor, " Steering: ", r.Steering, " Throttle: ", r.Throttle, brake, r.Brake, " Handbrake: ",
+				r.HandBrake, " Gear: ", r.Gear, "\n")
 		}
 	case *carla.AnimWalkerList:
 		p.line(" Walker animations: ", len(*l), "\n")
@@ -45,7 +47,8 @@ func (p *infoPrinter) detail(b carla.Body) {
 	case *carla.SceneLightList:
 		p.line(" Scene light changes: ", len(*l), "\n")
 		for _, r := range *l {
-			p.line("  Id: ", r.Light, " enabled: ", map[bool]string{true: "True", false: "False"}[r.On], " intensity: ", r.Intensity,
+			p.line("  Id: ", r.Light, " enabled: ", map[bool]string{true: "True", false: "False"}[r.On], " intensity: ",
+				r.Intensity,
 				" RGB_color: (", r.R, ", ", r.G, ", ", r.B, ")\n")
 		}
 	case *carla.KinematicsList:
@@ -117,9 +120,11 @@ var lightNames = []struct {
 	light carla.VehicleLights
 	name  string
 }{
-	{carla.LightPosition, "Position"}, {carla.LightLowBeam, "LowBeam"}, {carla.LightHighBeam, "HighBeam"}, {carla.LightBrake, "Brake"},
+	{carla.LightPosition, "Position"}, {carla.LightLowBeam, "LowBeam"}, {carla.LightHighBeam, "HighBeam"},
+	{carla.LightBrake, "Brake"},
 	{carla.LightRightBlinker, "RightBlinker"}, {carla.LightLeftBlinker, "LeftBlinker"}, {carla.LightReverse, "Reverse"},
-	{carla.LightInterior, "Interior"}, {carla.LightFog, "Fog"}, {carla.LightSpecial1, "Special1"}, {carla.LightSpecial2, "Special2"},
+	{carla.LightInterior, "Interior"}, {carla.LightFog, "Fog"}, {carla.LightSpecial1, "Special1"},
+	{carla.LightSpecial2, "Special2"},
 }
 
 func lights(l carla.VehicleLights) string {
@@ -151,7 +156,8 @@ func (p *infoPrinter) physics(r *carla.PhysicsControl) {
 		"\n   damping_rate_zero_throttle_clutch_engaged = ", r.DampingRateZeroThrottleClutchEngaged,
 		"\n   damping_rate_zero_throttle_clutch_disengaged = ", r.DampingRateZeroThrottleClutchDisengaged,
 		"\n   use_gear_auto_box = ", map[bool]string{true: "true", false: "false"}[r.UseGearAutobox],
-		"\n   gear_switch_time = ", gearSwitchTime, "\n   clutch_strength = ", r.ClutchStrength, "\n   final_ratio = ", r.FinalRatio,
+		"\n   gear_switch_time = ", gearSwitchTime, "\n   clutch_strength = ", r.ClutchStrength, "\n   final_ratio = ",
+		r.FinalRatio,
 		"\n   mass = ", r.Mass, "\n   drag_coefficient = ", r.DragCoefficient, "\n   center_of_mass = ", r.CenterOfMass)
 	p.line("\n   torque_curve =")
 	p.curve(r.TorqueCurve)
@@ -163,7 +169,8 @@ func (p *infoPrinter) physics(r *carla.PhysicsControl) {
 	}
 	p.line("   wheels:\n")
 	for i, w := range r.Wheels {
-		p.line("    wheel ", i, ": tire_friction ", w.TireFriction, " damping_rate ", w.DampingRate, " max_steer_angle ", w.MaxSteerAngle,
+		p.line("    wheel ", i, ": tire_friction ", w.TireFriction, " damping_rate ", w.DampingRate, " max_steer_angle ",
+			w.MaxSteerAngle,
 			" radius ", w.Radius, " max_brake_torque ", w.MaxBrakeTorque, " max_handbrake_torque ", w.MaxHandbrakeTorque,
 			" position ", w.Position, "\n")
 	}

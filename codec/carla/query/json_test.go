@@ -45,7 +45,8 @@ func TestJSON(t *testing.T) {
 	whole := parse(t, b.Bytes())
 	events := whole.Frames
 	whole.Frames = nil
-	require.Equal(t, answer{Version: 2, Profile: "ue4-0.9.16", Date: 1_700_000_000, Map: "Town03", LastFrame: 2, Duration: 0.5}, whole)
+	require.Equal(t, answer{Version: 2, Profile: "ue4-0.9.16", Date: 1_700_000_000, Map: "Town03", LastFrame: 2,
+		Duration: 0.5}, whole)
 	require.Len(t, events, 1)
 	require.JSONEq(t, `{"frame":1,"elapsed":0,"duration":0.5,
 		"event_add":[
@@ -66,7 +67,8 @@ func TestJSON(t *testing.T) {
 }
 
 func TestJSONSamples(t *testing.T) {
-	for name, count := range map[string]int{"scenario_runner_DistanceToLaneCenter.log": 432, "sr2020_DistanceToLaneCenter.log": 461} {
+	for name, count := range map[string]int{"scenario_runner_DistanceToLaneCenter.log": 432,
+		"sr2020_DistanceToLaneCenter.log": 461} {
 		r := openSample(t, name)
 		require.Len(t, frames(t, r, true), count)
 		require.Len(t, frames(t, r, false), 8) // with actors that come, go or are attached
@@ -76,7 +78,8 @@ func TestJSONSamples(t *testing.T) {
 func TestJSONOfQueries(t *testing.T) {
 	r := made(t, carla.UE4,
 		[]carla.Body{
-			&carla.EventAddList{{Actor: 1, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt"}}, &carla.PositionList{{Actor: 1}},
+			&carla.EventAddList{{Actor: 1, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt"}},
+			&carla.PositionList{{Actor: 1}},
 			&carla.CollisionList{{Actor1: 1, Actor2: carla.NoActor, Hero1: true}},
 		},
 		[]carla.Body{&carla.PositionList{{Actor: 1}}}, nil)

@@ -40,7 +40,8 @@ var metricsRules = [][]string{
 func metricsPattern(rule string) *regexp.Regexp {
 	const number, any = `-?[0-9][0-9.e+-]*`, `(-?nan|-?inf|-?[0-9][0-9.e+-]*)`
 	three := func(n string) string { return `\(` + n + `, ` + n + `, ` + n + `\)` }
-	return regexp.MustCompile(`^` + strings.NewReplacer(`#`, number, `$`, three(number), `%`, three(any)).Replace(rule) + `\z`)
+	return regexp.MustCompile(`^` + strings.NewReplacer(`#`, number, `$`, three(number), `%`,
+		three(any)).Replace(rule) + `\z`)
 }
 
 // followsMetricsRules returns the first line of a text that is not as metricsRules have it.
@@ -94,13 +95,15 @@ func TestMetricsRules(t *testing.T) {
 	}
 	all := everything(t)
 	text := info(t, all, true, V0913)
-	require.Equal(t, ` Collision id 3 between 7 (hero)  with 4294967295`, followsMetricsRules(text), "which CARLA writes, and the parser cannot read")
+	require.Equal(t, ` Collision id 3 between 7 (hero)  with 4294967295`, followsMetricsRules(text),
+		"which CARLA writes, and the parser cannot read")
 	text = strings.ReplaceAll(text, " (hero) ", "")
 	require.Equal(t, ` Collision id 3 between 7 with 4294967295`, followsMetricsRules(text), "it is behind a Parenting")
 	text = strings.Replace(text, " Parenting 9 with 7 (parent)\n", "", 1)
 	text = strings.Replace(text, "steering_curve =\n", "steering_curve = (0, 1)\n", 1)
 	require.Empty(t, followsMetricsRules(text))
-	require.Equal(t, ` Vehicle door animations: 2`, followsMetricsRules(strings.Replace(strings.ReplaceAll(info(t, all, true, Newest), " (hero) ", ""), " Parenting 9 with 7 (parent)\n", "", 1)))
+	require.Equal(t, ` Vehicle door animations: 2`, followsMetricsRules(strings.Replace(strings.ReplaceAll(info(t, all,
+		true, Newest), " (hero) ", ""), " Parenting 9 with 7 (parent)\n", "", 1)))
 	require.Empty(t, followsMetricsRules(info(t, made(t, carla.UE5, []carla.Body{
 		&carla.EventAddList{}, &carla.VehicleDoorList{}, &carla.PositionList{{Actor: 1}}, &carla.WeatherList{{}},
 		&carla.ChaosPhysicsList{{Wheels: make([]carla.ChaosWheel, 4)}}, &carla.WalkerBonesList{},

@@ -70,7 +70,8 @@ func frameText(text, frame, without string) string {
 
 // The texts of real logs. The sums are those of texts that another program made of the logs.
 func TestSamples(t *testing.T) {
-	first, second := openSample(t, "scenario_runner_DistanceToLaneCenter.log"), openSample(t, "sr2020_DistanceToLaneCenter.log")
+	first, second := openSample(t, "scenario_runner_DistanceToLaneCenter.log"),
+		openSample(t, "sr2020_DistanceToLaneCenter.log")
 	for _, test := range []struct {
 		reader *carla.Reader
 		all    bool
@@ -90,7 +91,9 @@ func TestSamples(t *testing.T) {
 	}
 
 	text := info(t, first, true, V0913)
-	require.True(t, strings.HasPrefix(text, "Version: 1\nMap: Town01\nDate: 11/23/21 12:39:25\n\nFrame 1 at 0 seconds\n Create 1: spectator (0) at (542.481, 4236.74, 490.868)\n Create 2: traffic.traffic_light (3) at (9499, 7041, 10.3242)\n"))
+	require.True(t, strings.HasPrefix(text, "Version: 1\nMap: Town01\nDate: 11/23/21 12:39:25\n\nFrame 1 at 0 "+
+		"seconds\n Create 1: spectator (0) at (542.481, 4236.74, 490.868)\n Create 2: traffic.traffic_light (3) at (9499, "+
+		"7041, 10.3242)\n"))
 	require.Contains(t, text, "  Id: 238 origin: (-nan, -nan, -nan) extension: (-inf, -inf, -inf)\n")
 	require.True(t, strings.HasSuffix(text, "\n\nFrames: 432\nDuration: 12.5282 seconds\n"))
 	require.Equal(t, `Frame 301 at 6.7281 seconds
@@ -127,7 +130,8 @@ func TestSamples(t *testing.T) {
 	stops, err := Blocked(first, 3, 10)
 	require.NoError(t, err)
 	require.Len(t, stops, 120)
-	require.Equal(t, []uint32{235, 236, 237, 1, 59}, []uint32{stops[0].ID, stops[1].ID, stops[2].ID, stops[3].ID, stops[4].ID})
+	require.Equal(t, []uint32{235, 236, 237, 1, 59},
+		[]uint32{stops[0].ID, stops[1].ID, stops[2].ID, stops[3].ID, stops[4].ID})
 	hero := stops[slices.IndexFunc(stops, func(s Stop) bool { return s.ID == 234 })]
 	require.Equal(t, "vehicle.lincoln.mkz_2017", hero.Name)
 	require.InDelta(t, 5.073470766656101, hero.Duration, 1e-9)
@@ -151,10 +155,12 @@ func everything(t testing.TB) *carla.Reader {
 			&carla.VisualTime{Seconds: 1},
 			&carla.EventAddList{
 				{Actor: 1, BlueprintID: "spectator", Location: carla.Vector{X: 1e6, Y: 123456.5, Z: -0.00001}},
-				{Actor: 7, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: "hero"}, {ID: "empty"}}},
+				{Actor: 7, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt",
+					Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: "hero"}, {ID: "empty"}}},
 			},
 			&carla.EventDelList{8}, &carla.EventParentList{{Actor: 9, Parent: 7}},
-			&carla.CollisionList{{Number: 3, Actor1: 7, Actor2: carla.NoActor, Hero1: true}, {Number: 4, Actor1: 1, Actor2: 7, Hero2: true}},
+			&carla.CollisionList{{Number: 3, Actor1: 7, Actor2: carla.NoActor, Hero1: true},
+				{Number: 4, Actor1: 1, Actor2: 7, Hero2: true}},
 			&carla.VehicleDoorList{{Actor: 7, Door: carla.DoorFrontLeft, Open: true}, {Actor: 7, Door: carla.DoorAll}},
 			&carla.PositionList{{Actor: 7, Location: carla.Vector{X: 1, Y: 2.5, Z: 3}, Rotation: carla.Vector{Z: 90}}},
 			&carla.StateList{{Actor: 2, Frozen: true, Elapsed: 1.5, Colour: carla.Green}},
@@ -163,19 +169,27 @@ func everything(t testing.TB) *carla.Reader {
 			&carla.VehicleLightList{{Actor: 7, Lights: carla.LightFog | carla.LightInterior | carla.LightPosition}, {Actor: 8}},
 			&carla.SceneLightList{{Light: -1, Intensity: 10, R: 1, G: 0.5, B: 0.25, On: true}, {Light: 2}},
 			&carla.AnimVehicleWheelsList{{Actor: 7}}, &carla.AnimBikerList{{Actor: 7}},
-			&carla.WeatherList{{Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4, SunAzimuthAngle: 5, SunAltitudeAngle: 6, FogDensity: 7, FogDistance: 8, FogFalloff: 9, Wetness: 10, ScatteringIntensity: 11, MieScatteringScale: 12, RayleighScatteringScale: 13, DustStorm: 14}},
+			&carla.WeatherList{{Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4, SunAzimuthAngle: 5,
+				SunAltitudeAngle: 6, FogDensity: 7, FogDistance: 8, FogFalloff: 9, Wetness: 10, ScatteringIntensity: 11,
+				MieScatteringScale: 12, RayleighScatteringScale: 13, DustStorm: 14}},
 			&carla.KinematicsList{{Actor: 7, LinearVelocity: carla.Vector{X: 1}, AngularVelocity: carla.Vector{Z: -2}}},
-			&carla.BoundingBoxList{{Actor: 1, Origin: carla.Vector{X: nan, Y: math.NaN(), Z: inf}, Extension: carla.Vector{X: -inf}}},
+			&carla.BoundingBoxList{{Actor: 1, Origin: carla.Vector{X: nan, Y: math.NaN(), Z: inf},
+				Extension: carla.Vector{X: -inf}}},
 			&carla.TriggerVolumeList{{Actor: 2, Extension: carla.Vector{X: 4}}},
 			&carla.PlatformTime{Seconds: 0.125},
 			&carla.PhysicsControlList{{
-				Actor: 7, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4, DampingRateZeroThrottleClutchDisengaged: 5,
-				ClutchStrength: 6, FinalRatio: 7, Mass: 8, DragCoefficient: 9, CenterOfMass: carla.Vector{X: 1, Y: 2, Z: 3},
-				TorqueCurve: []carla.CurvePoint{{X: 1, Y: 2}, {X: 3, Y: 4}}, ForwardGears: []carla.Gear{{Ratio: 1, DownRatio: 2, UpRatio: 3}},
-				Wheels: []carla.WheelPhysics{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 3, Radius: 4, MaxBrakeTorque: 5, MaxHandbrakeTorque: 6, LatStiffMaxLoad: 7, Position: carla.Vector{X: 8, Y: 9, Z: 10}}},
+				Actor: 7, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
+				DampingRateZeroThrottleClutchDisengaged: 5,
+				ClutchStrength:                          6, FinalRatio: 7, Mass: 8, DragCoefficient: 9,
+				CenterOfMass: carla.Vector{X: 1, Y: 2, Z: 3},
+				TorqueCurve:  []carla.CurvePoint{{X: 1, Y: 2}, {X: 3, Y: 4}},
+				ForwardGears: []carla.Gear{{Ratio: 1, DownRatio: 2, UpRatio: 3}},
+				Wheels: []carla.WheelPhysics{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 3, Radius: 4, MaxBrakeTorque: 5,
+					MaxHandbrakeTorque: 6, LatStiffMaxLoad: 7, Position: carla.Vector{X: 8, Y: 9, Z: 10}}},
 			}},
 			&carla.TrafficLightTimeList{{Actor: 2, Green: 10, Yellow: 3, Red: 2}},
-			&carla.WalkerBonesList{{Actor: 5, Bones: []carla.Bone{{Name: "crl_root", Location: carla.Vector{X: 1}, Rotation: carla.Vector{Y: 2}}}}},
+			&carla.WalkerBonesList{{Actor: 5, Bones: []carla.Bone{{Name: "crl_root", Location: carla.Vector{X: 1},
+				Rotation: carla.Vector{Y: 2}}}}},
 		},
 		[]carla.Body{&carla.EventAddList{}, &carla.PositionList{}},
 	)
@@ -285,7 +299,8 @@ func TestCollisions(t *testing.T) {
 	}
 	r := made(t, carla.UE4,
 		[]carla.Body{&carla.EventAddList{
-			{Actor: 1, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt"}, {Actor: 2, Type: carla.ActorWalker, BlueprintID: "walker.pedestrian.0001"},
+			{Actor: 1, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt"},
+			{Actor: 2, Type: carla.ActorWalker, BlueprintID: "walker.pedestrian.0001"},
 			{Actor: 3, Type: carla.ActorTrafficSign, BlueprintID: "traffic.stop"},
 		}},
 		[]carla.Body{hit([2]uint32{1, 2})}, []carla.Body{hit([2]uint32{1, 2}, [2]uint32{2, 1})}, nil,
@@ -294,9 +309,12 @@ func TestCollisions(t *testing.T) {
 	)
 	list, err := Collisions(r, 'v', 'w')
 	require.NoError(t, err)
-	hero, walker := Collider{ID: 1, Type: "v", Name: "vehicle.audi.tt", Hero: true}, Collider{ID: 2, Type: "w", Name: "walker.pedestrian.0001"}
-	require.Equal(t, []Collision{{Time: 0.5, Actors: [2]Collider{hero, walker}}, {Time: 2, Actors: [2]Collider{hero, walker}}}, list)
-	for categories, want := range map[string]int{"aa": 7, "ha": 4, "ah": 4, "wv": 1, "oo": 0, "oa": 2, "vo": 1, "vh": 1, "ta": 0} {
+	hero, walker := Collider{ID: 1, Type: "v", Name: "vehicle.audi.tt", Hero: true},
+		Collider{ID: 2, Type: "w", Name: "walker.pedestrian.0001"}
+	require.Equal(t, []Collision{{Time: 0.5, Actors: [2]Collider{hero, walker}},
+		{Time: 2, Actors: [2]Collider{hero, walker}}}, list)
+	for categories, want := range map[string]int{"aa": 7, "ha": 4, "ah": 4, "wv": 1, "oo": 0, "oa": 2, "vo": 1, "vh": 1,
+		"ta": 0} {
 		list, err = Collisions(r, categories[0], categories[1])
 		require.NoError(t, err)
 		require.Len(t, list, want, categories)
@@ -319,9 +337,11 @@ func TestCollisions(t *testing.T) {
 
 func TestBlocked(t *testing.T) {
 	at := func(x1, x2 float64) []carla.Body {
-		return []carla.Body{&carla.PositionList{{Actor: 1, Location: carla.Vector{X: x1}}, {Actor: 2, Location: carla.Vector{X: x2}}, {Actor: 9, Location: carla.Vector{X: 5}}}}
+		return []carla.Body{&carla.PositionList{{Actor: 1, Location: carla.Vector{X: x1}},
+			{Actor: 2, Location: carla.Vector{X: x2}}, {Actor: 9, Location: carla.Vector{X: 5}}}}
 	}
-	frames := [][]carla.Body{append([]carla.Body{&carla.EventAddList{{Actor: 1, BlueprintID: "vehicle.audi.tt"}, {Actor: 2, BlueprintID: "vehicle.bmw.grandtourer"}}}, at(100, 100)...)}
+	frames := [][]carla.Body{append([]carla.Body{&carla.EventAddList{{Actor: 1, BlueprintID: "vehicle.audi.tt"},
+		{Actor: 2, BlueprintID: "vehicle.bmw.grandtourer"}}}, at(100, 100)...)}
 	for i := 1; i < 10; i++ {
 		x := 100 + float64(i)
 		if i == 7 {
@@ -334,7 +354,8 @@ func TestBlocked(t *testing.T) {
 		stops, err := Blocked(r, 1, 10)
 		require.NoError(t, err)
 		// The last frame counts as -1 s, as in CARLA.
-		require.Equal(t, []Stop{{ID: 9, Time: 0, Duration: 3.5}, {ID: 1, Name: "vehicle.audi.tt", Time: 0.5, Duration: 3}}, stops)
+		require.Equal(t, []Stop{{ID: 9, Time: 0, Duration: 3.5}, {ID: 1, Name: "vehicle.audi.tt", Time: 0.5, Duration: 3}},
+			stops)
 		var b bytes.Buffer
 		require.NoError(t, WriteBlocked(&b, r, 1, 10, Options{Location: time.UTC}))
 		require.Equal(t, "Version: 1\nMap: Town03\nDate: 11/14/23 22:13:20\n\n"+
@@ -350,21 +371,31 @@ func TestBlocked(t *testing.T) {
 func TestInfoOfUE5(t *testing.T) {
 	r := made(t, carla.UE5,
 		[]carla.Body{
-			&carla.EventAddList{{Actor: 7, Type: carla.ActorVehicle, BlueprintID: "vehicle.ue5", Location: carla.Vector{X: 1234567.5, Y: -0.1}}},
+			&carla.EventAddList{{Actor: 7, Type: carla.ActorVehicle, BlueprintID: "vehicle.ue5",
+				Location: carla.Vector{X: 1234567.5, Y: -0.1}}},
 			&carla.VehicleDoorList{}, &carla.PositionList{{Actor: 7, Location: carla.Vector{X: 1234567.5}}},
 			&carla.ChaosPhysicsList{{
-				Actor: 7, MaxTorque: 1, MaxRPM: 2, IdleRPM: 3, BrakeEffect: 4, RevUpMOI: 5, RevDownRate: 6, DifferentialType: '2', FrontRearSplit: 0.5,
-				UseAutomaticGears: true, GearChangeTime: 0.25, FinalRatio: 8, ChangeUpRPM: 9, ChangeDownRPM: 10, TransmissionEfficiency: 11,
-				Mass: 1845, DragCoefficient: 0.3, CenterOfMass: carla.Vector{X: 1, Y: 2, Z: 3},
-				TorqueCurve: []carla.CurvePoint{{X: 1, Y: 2}, {X: 3, Y: 4}}, ForwardGearRatios: []carla.Ratio{2.85, 2.02}, ReverseGearRatios: []carla.Ratio{2.86},
-				SteeringCurve: []carla.CurvePoint{{X: 0, Y: 1}},
+				Actor: 7, MaxTorque: 1, MaxRPM: 2, IdleRPM: 3, BrakeEffect: 4, RevUpMOI: 5, RevDownRate: 6, DifferentialType: '2',
+				FrontRearSplit:    0.5,
+				UseAutomaticGears: true, GearChangeTime: 0.25, FinalRatio: 8, ChangeUpRPM: 9, ChangeDownRPM: 10,
+				TransmissionEfficiency: 11,
+				Mass:                   1845, DragCoefficient: 0.3, CenterOfMass: carla.Vector{X: 1, Y: 2, Z: 3},
+				TorqueCurve: []carla.CurvePoint{{X: 1, Y: 2}, {X: 3, Y: 4}}, ForwardGearRatios: []carla.Ratio{2.85, 2.02},
+				ReverseGearRatios: []carla.Ratio{2.86},
+				SteeringCurve:     []carla.CurvePoint{{X: 0, Y: 1}},
 				Wheels: []carla.ChaosWheel{{
-					AxleType: 1, Offset: carla.Vector{X: 1.5, Y: math.Inf(1), Z: math.NaN()}, WheelRadius: 2, WheelWidth: 3, WheelMass: 4, CorneringStiffness: 5,
-					FrictionForce: 6, SideSlip: 7, SlipThreshold: 8, SkidThreshold: 9, MaxSteerAngle: 10, AffectedBySteering: true, AffectedByHandbrake: true,
-					ABS: true, MaxWheelspinRotation: 11, ExternalTorqueCombine: 'x', SuspensionAxis: carla.Vector{Z: -1}, SuspensionMaxRaise: 12,
-					SuspensionMaxDrop: 13, SuspensionDampingRatio: 14, WheelLoadRatio: 15, SpringRate: 16, SpringPreload: 17, SuspensionSmoothing: -18,
-					RollbarScaling: 19, SweepShape: 'y', SweepType: 'z', MaxBrakeTorque: 20, MaxHandBrakeTorque: 21, WheelIndex: 22,
-					Location: carla.Vector{X: 23}, OldLocation: carla.Vector{Y: 24}, Velocity: carla.Vector{Z: 25},
+					AxleType: 1, Offset: carla.Vector{X: 1.5, Y: math.Inf(1), Z: math.NaN()}, WheelRadius: 2, WheelWidth: 3,
+					WheelMass: 4, CorneringStiffness: 5,
+					FrictionForce: 6, SideSlip: 7, SlipThreshold: 8, SkidThreshold: 9, MaxSteerAngle: 10, AffectedBySteering: true,
+					AffectedByHandbrake: true,
+					ABS:                 true, MaxWheelspinRotation: 11, ExternalTorqueCombine: 'x',
+					SuspensionAxis:     carla.Vector{Z: -1},
+					SuspensionMaxRaise: 12,
+					SuspensionMaxDrop:  13, SuspensionDampingRatio: 14, WheelLoadRatio: 15, SpringRate: 16, SpringPreload: 17,
+					SuspensionSmoothing: -18,
+					RollbarScaling:      19, SweepShape: 'y', SweepType: 'z', MaxBrakeTorque: 20, MaxHandBrakeTorque: 21,
+					WheelIndex: 22,
+					Location:   carla.Vector{X: 23}, OldLocation: carla.Vector{Y: 24}, Velocity: carla.Vector{Z: 25},
 				}, {}},
 			}},
 			&carla.WalkerBonesList{{Actor: 5, Bones: []carla.Bone{{Name: "crl_root", Location: carla.Vector{X: 1}}}}},
@@ -436,15 +467,18 @@ func TestColumns(t *testing.T) {
 		})
 	var b bytes.Buffer
 	require.NoError(t, WriteCollisions(&b, r, 'a', 'a', Options{}))
-	require.Contains(t, b.String(), "\n     nan   o o       1 prop.größe"+strings.Repeat(" ", 35-12)+" 1234567 "+long+"\n\nFrames: 1\nDuration: nan seconds\n")
+	require.Contains(t, b.String(), "\n     nan   o o       1 prop.größe"+strings.Repeat(" ",
+		35-12)+" 1234567 "+long+"\n\nFrames: 1\nDuration: nan seconds\n")
 	b.Reset()
 	require.NoError(t, WriteBlocked(&b, r, 1, 1, Options{}))
-	require.Contains(t, b.String(), "\n     nan      1 prop.größe"+strings.Repeat(" ", 35-12)+"        inf\n     nan 1234567 "+long+"        inf\n\nFrames: 1\nDuration: nan seconds\n")
+	require.Contains(t, b.String(), "\n     nan      1 prop.größe"+strings.Repeat(" ",
+		35-12)+"        inf\n     nan 1234567 "+long+"        inf\n\nFrames: 1\nDuration: nan seconds\n")
 }
 
 // Whatever a log holds has answers, and those in JSON are JSON.
 func FuzzQueries(f *testing.F) {
-	for _, r := range []*carla.Reader{everything(f), made(f, carla.UE5, []carla.Body{&carla.ChaosPhysicsList{{Wheels: make([]carla.ChaosWheel, 1)}}})} {
+	for _, r := range []*carla.Reader{everything(f),
+		made(f, carla.UE5, []carla.Body{&carla.ChaosPhysicsList{{Wheels: make([]carla.ChaosWheel, 1)}}})} {
 		info, err := r.Info()
 		require.NoError(f, err)
 		log, err := os.ReadFile(info.Path)

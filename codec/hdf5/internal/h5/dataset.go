@@ -285,7 +285,10 @@ func (d *Dataset) WriteRow(i int, data []byte) error {
 	if d.Kind != Integer || len(d.Dims) < 2 || i < 0 || i >= d.Len() || len(data) != d.row {
 		return fmt.Errorf("write %s: row %d of %d, %d bytes of %d", d.path, i, d.Len(), len(data), d.row)
 	}
-	return call("write "+d.path, func() error { return check(C.write_rows(d.id, C.hsize_t(i), 1, unsafe.Pointer(&data[0]))) })
+	return call("write "+d.path, func() error {
+		return check(C.write_rows(d.id, C.hsize_t(i), 1,
+			unsafe.Pointer(&data[0])))
+	})
 }
 
 // mostPacked is more than gzip makes of a byte.
@@ -383,7 +386,10 @@ func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
 	}
 	from := len(buf)
 	buf = append(buf, make([]byte, d.row)...)
-	return buf, call("read "+d.path, func() error { return check(C.read_row(d.id, C.hsize_t(i), unsafe.Pointer(&buf[from]))) })
+	return buf, call("read "+d.path, func() error {
+		return check(C.read_row(d.id, C.hsize_t(i),
+			unsafe.Pointer(&buf[from])))
+	})
 }
 
 // Sequence appends sequence i to buf.

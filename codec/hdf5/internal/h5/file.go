@@ -225,7 +225,8 @@ func (f *File) SetAttribute(path, name string, value any) error {
 	default:
 		return fmt.Errorf("set attribute %s of %s: it is a %T", name, path, value)
 	}
-	return call("set attribute "+name+" of "+path, func() error { return check(C.put_attribute(f.id(), p, n, kind, size, at)) })
+	return call("set attribute "+name+" of "+path,
+		func() error { return check(C.put_attribute(f.id(), p, n, kind, size, at)) })
 }
 
 // Attribute returns an attribute of one element, a string, int64 or float64; nil where there is none, or another one.

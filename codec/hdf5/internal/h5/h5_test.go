@@ -37,7 +37,8 @@ func TestNumbers(t *testing.T) {
 	require.NoError(t, Put(f, "/a/none", []float64{}, 0, 6))
 	f = reopen(t, f)
 
-	for _, err := range []error{f.MakeGroup("/d"), Put(f, "/x", []int64{1}, 1), f.PutStrings("/x", nil), f.SetAttribute("/", "x", true), f.LinkSoft("/a", "/x")} {
+	for _, err := range []error{f.MakeGroup("/d"), Put(f, "/x", []int64{1}, 1), f.PutStrings("/x", nil),
+		f.SetAttribute("/", "x", true), f.LinkSoft("/a", "/x")} {
 		require.Error(t, err, "it is open for reading")
 	}
 	_, err := f.CreateSequences("/x", 1)
