@@ -41,12 +41,12 @@ func BenchmarkTranslate(b *testing.B) {
 			})
 			d, err := descriptorOf(m.Channel)
 			require.NoError(b, err)
-			all, err := formsOf(d)
+			all, err := plansOf(d)
 			require.NoError(b, err)
 			b.Run(topic[1:]+"/generate", func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(len(m.Data)))
-				var encoder formEncoder
+				var encoder planEncoder
 				var payload []byte
 				for b.Loop() {
 					payload, err = encoder.append(payload[:0], all.root(), m.Data, nil)

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
 )
@@ -24,21 +21,20 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 	if err != nil {
 		return nil
 	}
-	forms, err := formsOf(d)
+	plans, err := plansOf(d)
 	if err != nil {
 		return nil
 	}
 	m := pairBetween(c.Type, target.Type)
 	others := t.siblings(c)
 	switch {
-	case c.Type == forms.root().name:
-		if own, err := forms.library(); err != nil || !sameTypes(library, own, c.Type) {
+	case c.Type == plans.root().name:
+		if own, err := plans.library(); err != nil || !sameTypes(library, own, c.Type) {
 			return nil
 		}
 		target.Topic = strings.TrimSuffix(c.Topic, whole)
-		p := originals{}.plan(forms.root())
-		return &outgoingChannel{target: target, begin: p.begin}
-	case slices.ContainsFunc(others, func(o *codec.Channel) bool { return o.Type == forms.root().name }),
+		return &outgoingChannel{target: target, begin: plans.root().begin}
+	case slices.ContainsFunc(others, func(o *codec.Channel) bool { return o.Type == plans.root().name }),
 		m == nil && slices.ContainsFunc(others, func(o *codec.Channel) bool { return pairBetween(o.Type, target.Type) != nil }):
 		return &outgoingChannel{}
 	case m != nil && t.sameType(library, c.Type):
@@ -79,52 +75,4 @@ func (t *fromROS2) siblings(c *codec.Channel) []*codec.Channel {
 		}
 	}
 	return all
-}
-
-// originals are plans from the messages of forms to what these were made of. What has its default is not written, unless it has to
-// be: it reads the same.
-type originals map[*form]*plan
-
-func (o originals) plan(f *form) *plan {
-	if p := o[f]; p != nil {
-		return p
-	}
-	p := &plan{name: f.name, bare: f.descriptor == nil}
-	for i := range f.fields {
-		p.add(o.step(&f.fields[i]))
-	}
-	p.least = max(p.least, 1)
-	o[f] = p
-	return p
-}
-
-func (o originals) step(f *formField) planStep {
-	s := planStep{Type: rosidl.Type{Kind: f.kind}, name: f.name, width: f.width, raw: f.raw}
-	if f.list || f.kind == rosidl.Uint8 {
-		s.Shape = rosidl.Sequence
-	}
-	if s.bytes = f.kind == rosidl.Uint8; s.bytes {
-		s.width = 1
-	}
-	if f.form != nil {
-		s.message = o.plan(f.form)
-	}
-	d := f.descriptor
-	if d == nil {
-		return s
-	}
-	s.number, s.kind = d.Number(), d.Kind()
-	s.packed = d.IsPacked()
-	s.group = d.Kind() == protoreflect.GroupKind
-	s.optional = d.Cardinality() == protoreflect.Optional
-	s.bits, s.text = f.unset().bits, string(f.fallback)
-	if d.Kind() == protoreflect.EnumKind || d.Kind() == protoreflect.Int32Kind || d.Kind() == protoreflect.Sint32Kind {
-		s.bits = uint64(int32(s.bits))
-	}
-	wire := f.wire
-	if s.packed {
-		wire = protowire.BytesType
-	}
-	s.tag = protowire.EncodeTag(s.number, wire)
-	return s
 }

@@ -64,13 +64,13 @@ func FuzzGenerated(f *testing.F) {
 	f.Cleanup(func() { require.NoError(f, r.Close()) })
 	info, err := r.Info()
 	require.NoError(f, err)
-	var types []*forms
+	var types []*plans
 	var schemas []*cdr.Schema
 	channels := map[*codec.Channel]uint8{}
 	for _, topic := range info.Topics {
 		d, err := descriptorOf(topic.Channel)
 		require.NoError(f, err)
-		all, err := formsOf(d)
+		all, err := plansOf(d)
 		require.NoError(f, err)
 		channels[topic.Channel] = uint8(len(types))
 		types, schemas = append(types, all), append(schemas, generatedSchema(f, all))
@@ -87,10 +87,10 @@ func FuzzGenerated(f *testing.F) {
 			f.Add(channels[m.Channel], append([]byte(nil), m.Data...))
 		}
 	}
-	var encoder formEncoder
+	var encoder planEncoder
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
 		all, schema := types[int(which)%len(types)], schemas[int(which)%len(types)]
-		got, err := encoder.append(nil, all.root(), data, func(*form) {})
+		got, err := encoder.append(nil, all.root(), data, func(*plan) {})
 		m := dynamicpb.NewMessage(all.root().descriptor)
 		if damaged := (proto.UnmarshalOptions{AllowPartial: true, DiscardUnknown: true}).Unmarshal(data, m); damaged != nil {
 			require.Error(t, err, damaged)

@@ -25,7 +25,7 @@ import (
 )
 
 // generatedSchema returns the schema of what is generated, by the definition that its channel has.
-func generatedSchema(t testing.TB, all *forms) *cdr.Schema {
+func generatedSchema(t testing.TB, all *plans) *cdr.Schema {
 	library, err := all.library()
 	require.NoError(t, err)
 	c, err := bridge.NewChannel(library, "/topic", all.root().name, codec.DefaultQoS())
@@ -39,7 +39,7 @@ func generatedSchema(t testing.TB, all *forms) *cdr.Schema {
 }
 
 // structOf returns what a message is in ROS 2, made of it as dynamicpb has decoded it.
-func structOf(f *form, m protoreflect.Message) *cdr.Struct {
+func structOf(f *plan, m protoreflect.Message) *cdr.Struct {
 	s := &cdr.Struct{Type: f.name}
 	for i := range f.fields {
 		field := &f.fields[i]
@@ -48,7 +48,7 @@ func structOf(f *form, m protoreflect.Message) *cdr.Struct {
 	return s
 }
 
-func valueOf(field *formField, m protoreflect.Message) any {
+func valueOf(field *planField, m protoreflect.Message) any {
 	d := field.descriptor
 	v := m.Get(d)
 	switch {
@@ -67,13 +67,13 @@ func valueOf(field *formField, m protoreflect.Message) any {
 		all := []*cdr.Struct{}
 		v.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
 			all = append(all, &cdr.Struct{Fields: []cdr.Field{
-				{Name: "key", Value: single(&field.form.fields[0], key.Value())}, {Name: "value", Value: mapValue(&field.form.fields[1], value)},
+				{Name: "key", Value: single(&field.message.fields[0], key.Value())}, {Name: "value", Value: mapValue(&field.message.fields[1], value)},
 			}})
 			return true
 		})
 		return all
 	case d.IsList():
-		switch field.kind {
+		switch field.Kind {
 		case rosidl.Bool:
 			return list[bool](field, v.List())
 		case rosidl.Int32:
@@ -96,7 +96,7 @@ func valueOf(field *formField, m protoreflect.Message) any {
 	return single(field, v)
 }
 
-func mapValue(field *formField, v protoreflect.Value) any {
+func mapValue(field *planField, v protoreflect.Value) any {
 	if !field.raw {
 		return single(field, v)
 	}
@@ -107,7 +107,7 @@ func mapValue(field *formField, v protoreflect.Value) any {
 	return protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), b)
 }
 
-func list[T any](field *formField, l protoreflect.List) []T {
+func list[T any](field *planField, l protoreflect.List) []T {
 	all := make([]T, l.Len())
 	for i := range all {
 		all[i] = single(field, l.Get(i)).(T)
@@ -115,7 +115,7 @@ func list[T any](field *formField, l protoreflect.List) []T {
 	return all
 }
 
-func single(field *formField, v protoreflect.Value) any {
+func single(field *planField, v protoreflect.Value) any {
 	switch d := field.descriptor; d.Kind() {
 	case protoreflect.BytesKind:
 		if d.IsList() {
@@ -123,7 +123,7 @@ func single(field *formField, v protoreflect.Value) any {
 		}
 		return v.Bytes()
 	case protoreflect.MessageKind, protoreflect.GroupKind:
-		return structOf(field.form, v.Message())
+		return structOf(field.message, v.Message())
 	case protoreflect.EnumKind:
 		return int32(v.Enum())
 	case protoreflect.FloatKind:
@@ -137,12 +137,12 @@ func single(field *formField, v protoreflect.Value) any {
 }
 
 // requireSame requires that a message becomes the payload that the schema makes of what dynamicpb reads.
-func requireSame(t testing.TB, all *forms, schema *cdr.Schema, encoder *formEncoder, data []byte) {
+func requireSame(t testing.TB, all *plans, schema *cdr.Schema, encoder *planEncoder, data []byte) {
 	m := dynamicpb.NewMessage(all.root().descriptor)
 	require.NoError(t, proto.UnmarshalOptions{AllowPartial: true}.Unmarshal(data, m))
 	want, err := schema.Encode(structOf(all.root(), m))
 	require.NoError(t, err)
-	got, err := encoder.append(nil, all.root(), data, func(f *form) { require.Fail(t, "unknown field", f.name) })
+	got, err := encoder.append(nil, all.root(), data, func(f *plan) { require.Fail(t, "unknown field", f.name) })
 	require.NoError(t, err)
 	if string(want) != string(got) {
 		decoded, err := schema.Decode(got)
@@ -164,18 +164,18 @@ func TestGeneratedSamples(t *testing.T) {
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)
-		generated, schemas := map[*codec.Channel]*forms{}, map[*codec.Channel]*cdr.Schema{}
+		generated, schemas := map[*codec.Channel]*plans{}, map[*codec.Channel]*cdr.Schema{}
 		for _, topic := range info.Topics {
 			d, err := descriptorOf(topic.Channel)
 			require.NoError(t, err)
-			generated[topic.Channel], err = formsOf(d)
+			generated[topic.Channel], err = plansOf(d)
 			require.NoError(t, err)
 			schemas[topic.Channel] = generatedSchema(t, generated[topic.Channel])
 			require.NotNil(t, generated[topic.Channel].byName[d.FullName()])
 		}
 		it, err := r.Read(codec.Query{})
 		require.NoError(t, err)
-		var encoder formEncoder
+		var encoder planEncoder
 		for {
 			m, err := it.Next()
 			if errors.Is(err, io.EOF) {
@@ -292,7 +292,7 @@ MSG: my_odd_pkg/OddTypePart2
 
 func TestGeneratedOddities(t *testing.T) {
 	d := describing(t, parseFile(t, odd))
-	all, err := formsOf(d)
+	all, err := plansOf(d)
 	require.NoError(t, err)
 	library, err := all.library()
 	require.NoError(t, err)
@@ -303,7 +303,7 @@ func TestGeneratedOddities(t *testing.T) {
 
 	decode := func(data []byte, unknown ...string) *cdr.Struct {
 		var names []string
-		payload, err := new(formEncoder).append(nil, all.root(), data, func(f *form) { names = append(names, f.name) })
+		payload, err := new(planEncoder).append(nil, all.root(), data, func(f *plan) { names = append(names, f.name) })
 		require.NoError(t, err)
 		require.Equal(t, unknown, names)
 		s, err := schema.Decode(payload)
@@ -366,7 +366,7 @@ func TestGeneratedOddities(t *testing.T) {
 		"tag": {0x80}, "field 0": {0}, "varint": {0x40, 0x80}, "length": {0x52, 5, 'a'}, "nested": {0x3a, 1, 0x11},
 		"group": {0x33, 0x30, 1}, "other end": {0x33, 0x3c}, "packed": {0xc2, 0x3e, 3, 1, 2, 3}, "unknown": {0xea, 4, 9}, "part": {0x3a, 1, 0x0a, 0x3a, 1, 0},
 	} {
-		_, err := new(formEncoder).append(nil, all.root(), data, func(*form) {})
+		_, err := new(planEncoder).append(nil, all.root(), data, func(*plan) {})
 		require.Error(t, err, name)
 	}
 }
@@ -384,7 +384,7 @@ func TestGeneratedTooLarge(t *testing.T) {
 		}
 		file.MessageType = append(file.MessageType, m)
 	}
-	_, err := formsOf(describing(t, file))
+	_, err := plansOf(describing(t, file))
 	require.ErrorContains(t, err, "too large for ROS 2, even when nothing is set")
 }
 
@@ -393,10 +393,10 @@ func TestGeneratedRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		r := random{rand.New(rand.NewPCG(seed, 7))}
 		d := describing(t, r.file())
-		all, err := formsOf(d)
+		all, err := plansOf(d)
 		require.NoError(t, err)
 		schema := generatedSchema(t, all)
-		var encoder formEncoder
+		var encoder planEncoder
 		for range 10 {
 			m := dynamicpb.NewMessage(d)
 			r.fill(m, 0)

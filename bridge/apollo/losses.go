@@ -18,12 +18,12 @@ type losses struct {
 	unread   *unread // if a mapping reads a part of the fields
 }
 
-// unknownFields are the losses of a channel whose messages are generated: one a form, for what its description does not have.
-func unknownFields(topic string, forms *forms) *losses {
+// unknownFields are the losses of a channel whose messages are generated: one a plan, for what its description does not have.
+func unknownFields(topic string, all *plans) *losses {
 	l := &losses{topic: topic}
-	for _, f := range forms.all {
+	for _, f := range all.all {
 		what := "fields that the recording does not describe"
-		if f != forms.root() && f.descriptor != nil {
+		if f != all.root() && f.descriptor != nil {
 			what += ", of " + string(f.descriptor.FullName())
 		}
 		l.what = append(l.what, what)

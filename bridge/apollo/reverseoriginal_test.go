@@ -41,9 +41,9 @@ func TestOriginal(t *testing.T) {
 				require.Len(t, got[topic], len(messages), topic)
 				d, err := descriptorOf(messages[0].Channel)
 				require.NoError(t, err)
-				forms, err := formsOf(d)
+				forms, err := plansOf(d)
 				require.NoError(t, err)
-				var e formEncoder
+				var e planEncoder
 				for i, want := range messages {
 					m := got[topic][i]
 					require.Equal(t, want.Channel.Type, m.Channel.Type)
@@ -56,9 +56,9 @@ func TestOriginal(t *testing.T) {
 						continue // TestThereAndBack
 					}
 					// The generated message has all that a message reads as.
-					one, err := e.append(nil, forms.root(), want.Data, func(*form) { t.Error("unknown field") })
+					one, err := e.append(nil, forms.root(), want.Data, func(*plan) { t.Error("unknown field") })
 					require.NoError(t, err)
-					other, err := e.append(nil, forms.root(), m.Data, func(*form) { t.Error("unknown field") })
+					other, err := e.append(nil, forms.root(), m.Data, func(*plan) { t.Error("unknown field") })
 					require.NoError(t, err)
 					require.Equal(t, one, other, topic)
 				}

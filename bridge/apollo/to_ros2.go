@@ -55,7 +55,7 @@ type toROS2 struct {
 type channel struct {
 	pair       *pair
 	descriptor protoreflect.MessageDescriptor
-	forms      *forms // nil if nothing is generated
+	plans      *plans // nil if nothing is generated
 	targets    []*codec.Channel
 	losses     *losses
 }
@@ -73,13 +73,13 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 	for _, target := range c.pair.targets {
 		if target.typeName == generated {
 			whole = source.Topic + target.topic
-			if c.forms, err = formsOf(c.descriptor); err != nil {
+			if c.plans, err = plansOf(c.descriptor); err != nil {
 				return nil, err
 			}
-			c.losses = unknownFields(source.Topic, c.forms)
+			c.losses = unknownFields(source.Topic, c.plans)
 		}
 	}
-	if c.forms == nil {
+	if c.plans == nil {
 		c.losses = unreadFields(source.Topic, c.descriptor, c.pair.reads(c.descriptor))
 	}
 	for _, target := range c.pair.targets {
@@ -118,11 +118,11 @@ func (c *channel) target(source *codec.Channel, target target) (*codec.Channel, 
 	if target.typeName != generated {
 		return bridge.NewChannel(msgs.Library(), topic, target.typeName, qos)
 	}
-	library, err := c.forms.library()
+	library, err := c.plans.library()
 	if err != nil {
 		return nil, err
 	}
-	return bridge.NewChannel(library, topic, c.forms.root().name, qos)
+	return bridge.NewChannel(library, topic, c.plans.root().name, qos)
 }
 
 // Losses returns the fields that no message of ROS 2 has.
@@ -171,7 +171,7 @@ func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 // reading is one that goes on. What it has made is used again for the next message.
 type reading struct {
 	wanted  func(*codec.Channel) bool
-	encoder formEncoder
+	encoder planEncoder
 	lost    map[*channel]*lost
 	ready   []codec.Message
 	data    [][]byte // of ready
@@ -204,7 +204,7 @@ func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message,
 		})
 	}
 	mapped := c.targets
-	if c.forms != nil {
+	if c.plans != nil {
 		mapped = mapped[:len(mapped)-1]
 	}
 	if slices.ContainsFunc(mapped, r.wanted) {
@@ -215,9 +215,9 @@ func (r *reading) translate(c *channel, source *codec.Message) ([]codec.Message,
 			return nil, failed
 		}
 	}
-	if c.forms != nil {
+	if c.plans != nil {
 		emit(len(c.targets)-1, func(dst []byte) ([]byte, error) {
-			return r.encoder.append(dst, c.forms.root(), source.Data, func(f *form) { lost.field(f.index) })
+			return r.encoder.append(dst, c.plans.root(), source.Data, func(p *plan) { lost.field(p.index) })
 		})
 	} else {
 		c.losses.unread.count(lost, source.Data)

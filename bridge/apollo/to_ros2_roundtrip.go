@@ -7,7 +7,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/msgs/wire"
 )
 
 // roundTrip is a translator that makes messages which FromROS2 has made of ROS 2's what they were, and leaves others, and those
@@ -90,7 +89,8 @@ func newRoundTripChannel(c *codec.Channel) (*roundTripChannel, error) {
 func (r *roundTrip) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	inside := r.Translator.Begin(wanted)
 	var out [1]codec.Message
-	var e wire.Encoder
+	var e planEncoder
+	var data []byte
 	return func(m *codec.Message) ([]codec.Message, error) {
 		known := r.known[m.Channel]
 		if known == nil {
@@ -100,11 +100,11 @@ func (r *roundTrip) Begin(wanted func(*codec.Channel) bool) func(*codec.Message)
 			}
 			return become, err
 		}
-		e.Reset(e.Bytes()[:0])
-		if err := known.plan.decodePayload(&e, m.Data); err != nil {
+		var err error
+		if data, err = e.append(data[:0], known.plan, m.Data, nil); err != nil {
 			return nil, err
 		}
-		out[0] = codec.Message{Channel: known.target, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: e.Bytes()}
+		out[0] = codec.Message{Channel: known.target, LogTime: m.LogTime, PublishTime: m.PublishTime, Data: data}
 		return out[:], nil
 	}
 }

@@ -3,7 +3,6 @@ package apollo
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"tapedeck/codec"
@@ -85,52 +84,32 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 	if made != nil {
 		return made, nil
 	}
-	made = &plan{name: m.Name}
+	made = &plan{name: m.Name, descriptor: d}
 	if d.Fields().Len() != len(m.Fields) {
 		return nil, fmt.Errorf("%s has %d fields, but %s %d", d.FullName(), d.Fields().Len(), m.Name, len(m.Fields))
 	}
-	for i, f := range m.Fields {
-		field := d.Fields().Get(i)
-		s := planStep{Type: f.Type, name: f.Name, kind: field.Kind(), number: field.Number(), width: widths[f.Type.Kind]}
-		s.bytes = s.Shape != rosidl.Single && s.kind == protoreflect.BytesKind
-		s.packed = field.IsPacked()
-		if want := kinds[f.Type.Kind]; string(field.Name()) != f.Name || (s.Shape != rosidl.Single && !s.bytes) != field.IsList() ||
-			s.kind != want && !s.bytes || s.bytes && s.width != 1 {
-			return nil, fmt.Errorf("field %s of %s is not what the one of %s is", field.Name(), d.FullName(), m.Name)
+	for i, field := range m.Fields {
+		f := planField{Type: field.Type, name: field.Name}
+		f.describe(d.Fields().Get(i))
+		f.bytes = f.Shape != rosidl.Single && f.kind == protoreflect.BytesKind
+		f.list = f.Shape != rosidl.Single && !f.bytes
+		if !f.bytes {
+			f.width = widths[f.Kind]
 		}
-		if f.Type.Kind == rosidl.Nested {
-			if s.message, err = p.plan(f.Type.Message, field.Message()); err != nil {
+		if want := kinds[f.Kind]; string(f.descriptor.Name()) != f.name || f.list != f.descriptor.IsList() ||
+			f.kind != want && !f.bytes || f.bytes && widths[f.Kind] != 1 {
+			return nil, fmt.Errorf("field %s of %s is not what the one of %s is", f.descriptor.Name(), d.FullName(), m.Name)
+		}
+		if f.Kind == rosidl.Nested {
+			if f.message, err = p.plan(f.Message, f.descriptor.Message()); err != nil {
 				return nil, err
 			}
 		}
-		s.tag = protowire.EncodeTag(s.number, s.wireType())
-		made.add(s)
+		made.fields = append(made.fields, f)
 	}
-	made.least = max(made.least, 1)
+	made.finish()
 	p.known[m.Name] = made
 	return made, nil
-}
-
-// add adds a step to a plan.
-func (p *plan) add(s planStep) {
-	p.steps = append(p.steps, s)
-	switch s.Shape {
-	case rosidl.Single:
-		p.least += s.least()
-	case rosidl.Sequence:
-		p.least += 4
-	default:
-		p.least += s.Length * s.least()
-	}
-	p.least = min(p.least, maxPayload)
-}
-
-// wireType returns how the field is encoded, or each of its elements.
-func (s *planStep) wireType() protowire.Type {
-	if s.width == 0 || s.bytes || s.packed {
-		return protowire.BytesType
-	}
-	return s.numberType()
 }
 
 // widths are those of the numbers of ROS 2, in bytes.

@@ -11,7 +11,7 @@ import (
 
 // name returns the name of the ROS 2 type for d, or for one that only d has: apollo.canbus.Chassis is apollo_canbus/msg/Chassis, and
 // what is nested in it has its name in front.
-func (all *forms) name(d protoreflect.MessageDescriptor, part string) string {
+func (all *plans) name(d protoreflect.MessageDescriptor, part string) string {
 	proto := d.ParentFile().Package()
 	pkg := "protobuf"
 	if proto != "" {

@@ -1,0 +1,191 @@
+package apollo
+
+import (
+	"errors"
+	"math"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tapedeck/msgs/rosidl"
+)
+
+// plan describes how a message of ROS 2 and one of Protocol Buffers with the same fields become each other. The ROS 2 type
+// is generated from the one of Protocol Buffers (plansOf), or the other way round by record.Describe (planOf).
+type plan struct {
+	name string // of the ROS 2 type, "apollo_planning/msg/ADCTrajectory"
+	// descriptor is nil for an element of a list of byte strings. In Protocol Buffers it is only the one field that it has.
+	descriptor protoreflect.MessageDescriptor
+	fields     []planField // in the order of the definition
+	least      int         // fewest bytes that a payload takes
+	index      int         // in plans
+
+	dense  []*planField // by number, for the low ones
+	sparse map[protowire.Number]*planField
+	unset  []slot
+	blank  [8][]byte // the payload with nothing set, by the offset modulo 8 that it begins at; nil if not generated
+	open   bool      // its fields are being made
+}
+
+// planField is a field of a plan.
+type planField struct {
+	rosidl.Type
+	name    string
+	message *plan // of Nested
+	index   int   // in the plan
+	width   int   // of a number in ROS 2, in bytes; 0 if bytes is set
+	list    bool  // an array or sequence that is a repeated field
+	bytes   bool  // an array or sequence that is one field of bytes
+	raw     bool  // such a sequence, which holds encoded fields
+
+	descriptor protoreflect.FieldDescriptor // nil for "data" in a byte string
+	number     protowire.Number
+	kind       protoreflect.Kind
+	wire       protowire.Type // of the field, or of each element
+	tag        uint64         // with which it is encoded
+	packed     bool           // numbers of a list
+	rivals     []int          // fields of the same oneof, of which the last one is set
+
+	// What is optional is not written when it has its default: bits of a number, or a text.
+	optional bool
+	bits     uint64
+	text     string
+}
+
+// describe sets how the field is encoded in Protocol Buffers.
+func (f *planField) describe(d protoreflect.FieldDescriptor) {
+	f.descriptor, f.number, f.kind, f.packed = d, d.Number(), d.Kind(), d.IsPacked()
+	f.wire = numberKinds[f.kind].wire
+	switch f.kind {
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
+		f.wire = protowire.BytesType
+	case protoreflect.GroupKind:
+		f.wire = protowire.StartGroupType
+	}
+	wire := f.wire
+	if f.packed {
+		wire = protowire.BytesType
+	}
+	f.tag = protowire.EncodeTag(f.number, wire)
+}
+
+// takes reports whether the field may be encoded that way. Numbers of a list may be packed or not, however they are
+// described.
+func (f *planField) takes(kind protowire.Type) bool {
+	return kind == f.wire || kind == protowire.BytesType && f.list && f.width > 0
+}
+
+// elementSize returns the fewest bytes that an element takes in ROS 2.
+func (f *planField) elementSize() int {
+	switch {
+	case f.bytes:
+		return 1
+	case f.Kind == rosidl.Nested:
+		return f.message.least
+	case f.width > 0:
+		return f.width
+	}
+	return 4
+}
+
+// maxLeast bounds plan.least, in bytes.
+const maxLeast = 1 << 30
+
+// finish prepares a plan whose fields are complete.
+func (p *plan) finish() {
+	p.sparse = map[protowire.Number]*planField{}
+	for i := range p.fields {
+		f := &p.fields[i]
+		f.index = i
+		p.unset = append(p.unset, slot{bits: f.bits})
+		if n := int(f.number); n >= lowNumbers {
+			p.sparse[f.number] = f
+		} else if f.descriptor != nil {
+			p.dense = append(p.dense, make([]*planField, max(0, n+1-len(p.dense)))...)
+			p.dense[n] = f
+		}
+		switch f.Shape {
+		case rosidl.Single:
+			p.least += f.elementSize()
+		case rosidl.Sequence:
+			p.least += 4
+		default:
+			p.least += f.Length * f.elementSize()
+		}
+		p.least = min(p.least, maxLeast)
+	}
+	p.least = max(p.least, 1)
+}
+
+func (p *plan) field(n protowire.Number) *planField {
+	if int(n) < len(p.dense) {
+		return p.dense[n]
+	}
+	return p.sparse[n]
+}
+
+// numberKinds are by kind, for numbers: how they are encoded, what ROS 2 has for them, and how many bytes that takes.
+var numberKinds = [protoreflect.Sint64Kind + 1]struct {
+	wire  protowire.Type
+	kind  rosidl.Kind
+	width int
+}{
+	protoreflect.BoolKind:     {protowire.VarintType, rosidl.Bool, 1},
+	protoreflect.EnumKind:     {protowire.VarintType, rosidl.Int32, 4},
+	protoreflect.Int32Kind:    {protowire.VarintType, rosidl.Int32, 4},
+	protoreflect.Sint32Kind:   {protowire.VarintType, rosidl.Int32, 4},
+	protoreflect.Uint32Kind:   {protowire.VarintType, rosidl.Uint32, 4},
+	protoreflect.Int64Kind:    {protowire.VarintType, rosidl.Int64, 8},
+	protoreflect.Sint64Kind:   {protowire.VarintType, rosidl.Int64, 8},
+	protoreflect.Uint64Kind:   {protowire.VarintType, rosidl.Uint64, 8},
+	protoreflect.Fixed32Kind:  {protowire.Fixed32Type, rosidl.Uint32, 4},
+	protoreflect.Sfixed32Kind: {protowire.Fixed32Type, rosidl.Int32, 4},
+	protoreflect.FloatKind:    {protowire.Fixed32Type, rosidl.Float32, 4},
+	protoreflect.Fixed64Kind:  {protowire.Fixed64Type, rosidl.Uint64, 8},
+	protoreflect.Sfixed64Kind: {protowire.Fixed64Type, rosidl.Int64, 8},
+	protoreflect.DoubleKind:   {protowire.Fixed64Type, rosidl.Float64, 8},
+}
+
+// defaultBits returns the bits of the default of a number: integers have 64 of them, with their sign.
+func defaultBits(d protoreflect.FieldDescriptor) uint64 {
+	switch v := d.Default(); d.Kind() {
+	case protoreflect.BoolKind:
+		if v.Bool() {
+			return 1
+		}
+		return 0
+	case protoreflect.EnumKind:
+		return uint64(v.Enum())
+	case protoreflect.FloatKind:
+		return uint64(math.Float32bits(float32(v.Float())))
+	case protoreflect.DoubleKind:
+		return math.Float64bits(v.Float())
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
+		return v.Uint()
+	default:
+		return uint64(v.Int())
+	}
+}
+
+// inField puts a name, of a field or "[index]", in front of the path of err.
+func inField(name string, err error) error {
+	var inner *fieldError
+	if !errors.As(err, &inner) {
+		return &fieldError{name, err}
+	}
+	if !strings.HasPrefix(inner.path, "[") {
+		name += "."
+	}
+	return &fieldError{name + inner.path, inner.err}
+}
+
+// fieldError is an error at the field that path leads to.
+type fieldError struct {
+	path string
+	err  error
+}
+
+func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
+
+func (e *fieldError) Unwrap() error { return e.err }

@@ -1,0 +1,176 @@
+package apollo
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tapedeck/msgs/rosidl"
+)
+
+// plans are those of a type of Protocol Buffers, and of all that it contains, whose ROS 2 types are generated.
+//
+// A generated message has the same fields in the order of their declaration. What is not set has its default; which fields were set is
+// not kept, as a field that is not set reads as its default everywhere.
+//
+// A field whose message contains itself, which ROS 2 does not have, or is not described, is a uint8[] that holds its occurrences as
+// they are encoded, with their tags. A list of byte strings is one of messages with the field "data", as ROS 2 has no lists of lists.
+type plans struct {
+	all    []*plan // the type itself is the last
+	byName map[protoreflect.FullName]*plan
+	taken  map[string]bool // names of ROS 2 types
+	size   int             // of all blanks
+}
+
+// maxBlanks bounds what messages with nothing set take, in bytes. A description can make them twice as long with each type.
+const maxBlanks = 32 << 20
+
+// plansOf returns the plans of a type. It makes the same ones of the same description each time.
+func plansOf(d protoreflect.MessageDescriptor) (*plans, error) {
+	all := &plans{byName: map[protoreflect.FullName]*plan{}, taken: map[string]bool{}}
+	_, err := all.plan(d)
+	return all, err
+}
+
+func (all *plans) root() *plan { return all.all[len(all.all)-1] }
+
+func (all *plans) plan(d protoreflect.MessageDescriptor) (*plan, error) {
+	if p := all.byName[d.FullName()]; p != nil {
+		return p, nil
+	}
+	p := &plan{name: all.name(d, ""), descriptor: d, open: true}
+	all.byName[d.FullName()] = p
+	names := map[string]bool{}
+	p.fields = make([]planField, d.Fields().Len())
+	for i := range p.fields {
+		f := &p.fields[i]
+		var err error
+		if *f, err = all.field(d.Fields().Get(i)); err != nil {
+			return nil, err
+		}
+		f.name = untaken(names, fieldName(string(f.descriptor.Name())), "_")
+	}
+	p.open = false
+	return p, all.add(p)
+}
+
+// add adds a plan whose fields are complete.
+func (all *plans) add(p *plan) error {
+	p.finish()
+	p.index = len(all.all)
+	all.all = append(all.all, p)
+	for offset := range p.blank {
+		blank, err := blankOf(p, offset)
+		if err != nil {
+			return err
+		}
+		p.blank[offset] = blank
+		if all.size += len(blank); all.size > maxBlanks {
+			return fmt.Errorf("messages of its type are too large for ROS 2, even when nothing is set: %s takes %d bytes", p.name, len(blank))
+		}
+	}
+	return nil
+}
+
+func (all *plans) field(d protoreflect.FieldDescriptor) (f planField, err error) {
+	f.describe(d)
+	f.list, f.optional = d.Cardinality() == protoreflect.Repeated, d.Cardinality() == protoreflect.Optional
+	if one := d.ContainingOneof(); one != nil {
+		for i := range one.Fields().Len() {
+			if rival := one.Fields().Get(i); rival != d {
+				f.rivals = append(f.rivals, rival.Index())
+			}
+		}
+	}
+	switch d.Kind() {
+	case protoreflect.StringKind:
+		f.Kind = rosidl.String
+		if !f.list {
+			f.text = d.Default().String()
+		}
+	case protoreflect.BytesKind:
+		if f.list {
+			data := planField{Type: rosidl.Type{Kind: rosidl.Uint8, Shape: rosidl.Sequence}, name: "data", bytes: true}
+			f.Kind = rosidl.Nested
+			f.message = &plan{name: all.name(d.ContainingMessage(), typeName(string(d.Name()))), fields: []planField{data}}
+			err = all.add(f.message)
+			break
+		}
+		f.Kind, f.bytes, f.text = rosidl.Uint8, true, string(d.Default().Bytes())
+	case protoreflect.MessageKind, protoreflect.GroupKind:
+		inner := all.byName[d.Message().FullName()]
+		if d.Message().IsPlaceholder() || inner != nil && inner.open {
+			f.Kind, f.bytes, f.raw, f.list = rosidl.Uint8, true, true, false
+			break
+		}
+		f.Kind = rosidl.Nested
+		f.message, err = all.plan(d.Message())
+	default:
+		f.Kind, f.width = numberKinds[f.kind].kind, numberKinds[f.kind].width
+		if !f.list {
+			f.bits = defaultBits(d)
+		}
+	}
+	if f.list || f.bytes {
+		f.Shape = rosidl.Sequence
+	}
+	return f, err
+}
+
+// library returns the definitions of all generated types.
+func (all *plans) library() (*rosidl.Library, error) {
+	root := all.root()
+	var b strings.Builder
+	b.WriteString(root.text())
+	for _, f := range all.all[:len(all.all)-1] {
+		fmt.Fprintf(&b, "\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), f.name, f.text())
+	}
+	return rosidl.ParseConcatenated(root.name, b.String())
+}
+
+// primitives are the names of the kinds that generated messages have.
+var primitives = map[rosidl.Kind]string{
+	rosidl.Bool: "bool", rosidl.Uint8: "uint8", rosidl.Int32: "int32", rosidl.Uint32: "uint32", rosidl.Int64: "int64",
+	rosidl.Uint64: "uint64", rosidl.Float32: "float32", rosidl.Float64: "float64", rosidl.String: "string",
+}
+
+// text returns the definition. The values of an enumeration stand in front of the first field that has them.
+func (p *plan) text() string {
+	var b strings.Builder
+	if p.descriptor != nil {
+		fmt.Fprintf(&b, "# %s\n", p.descriptor.FullName())
+	}
+	constants, enums := map[string]bool{}, map[protoreflect.FullName]bool{}
+	for _, field := range p.fields {
+		if d := field.descriptor; d != nil && d.Kind() == protoreflect.EnumKind && !enums[d.Enum().FullName()] {
+			enums[d.Enum().FullName()] = true
+			appendConstants(&b, d.Enum(), constants)
+		}
+		name := primitives[field.Kind]
+		if field.message != nil {
+			name = strings.Replace(field.message.name, "/msg/", "/", 1)
+		}
+		if field.Shape == rosidl.Sequence {
+			name += "[]"
+		}
+		fmt.Fprintf(&b, "%s %s", name, field.name)
+		if field.raw {
+			fmt.Fprintf(&b, " # %s, as Protocol Buffers encodes the field", field.descriptor.Message().FullName())
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// appendConstants appends the values of an enumeration. A name that another enumeration has already gets that of its own in front.
+func appendConstants(b *strings.Builder, d protoreflect.EnumDescriptor, taken map[string]bool) {
+	for i := range d.Values().Len() {
+		v := d.Values().Get(i)
+		name := constantName(string(v.Name()))
+		if taken[name] {
+			name = constantName(string(d.Name())) + "_" + name
+		}
+		fmt.Fprintf(b, "int32 %s=%d\n", untaken(taken, name, "_"), v.Number())
+	}
+}
