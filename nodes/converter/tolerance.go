@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tapedeck/config"
-	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/formats"
 )
 
 // rule says of some fields how far apart their values may be, or that they do not count. Of several that fit a field the last
@@ -22,7 +22,7 @@ type rule struct {
 // parseTolerances reads rules such as 1e-5, 0.1%, header.stamp=1e-6 and /odom:pose.position=0.01.
 func parseTolerances(texts []string) ([]rule, error) {
 	var rules []rule
-	for _, text := range convert.Split(texts) {
+	for _, text := range formats.Split(texts) {
 		name, value, named := strings.Cut(text, "=")
 		if !named {
 			name, value = "", text
@@ -45,7 +45,7 @@ func parseTolerances(texts []string) ([]rule, error) {
 // parseIgnored reads fields such as header.seq and /odom:pose.covariance.
 func parseIgnored(texts []string) ([]rule, error) {
 	var rules []rule
-	for _, text := range convert.Split(texts) {
+	for _, text := range formats.Split(texts) {
 		r := fieldRule(text)
 		if len(r.field) == 0 {
 			return nil, config.Usagef("--ignore-fields %q is none; give a FIELD such as header.stamp, or TOPIC:FIELD", text)

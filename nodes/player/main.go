@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	_ "tapedeck/codec/hdf5"
-	_ "tapedeck/codec/lerobot"
 	"tapedeck/config"
 	_ "tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"

@@ -4,9 +4,9 @@ import (
 	"os"
 	"time"
 
-	"tapedeck/bridge/carla"
 	"tapedeck/bridge/robot"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/throttle"
 )
@@ -20,7 +20,7 @@ type options struct {
 	diskOptions
 	memoryOptions
 	snapshotOptions
-	carlaOptions
+	formats.CARLAOptions
 	sessionOptions
 	statusOptions
 	announceOptions
@@ -95,10 +95,11 @@ type statusOptions struct {
 
 // check returns a usage error for options that do not go together.
 func (o *options) check(topics []string) error {
-	if o.Storage != storageMCAP && o.Compression != "none" {
+	format := formats.ByStorage(o.Storage)
+	if !format.Live.Compresses && o.Compression != "none" {
 		return config.Usagef("compression: the storage %s has none; use --storage mcap", o.Storage)
 	}
-	if o.Storage != storageCARLA && o.carlaOptions != (carlaOptions{}) {
+	if format.Author == nil && o.CARLAOptions != (formats.CARLAOptions{}) {
 		return config.Usagef("carla_mapping, carla_profile: they are for --storage carla")
 	}
 	if o.Storage != storageSession && o.RobotMapping+o.Hardware != "" {
@@ -131,8 +132,8 @@ type settings struct {
 	repeats    []pattern // how many messages are repeated
 	reserve    reserve   // of the disk
 	metadata   map[string]string
-	log        carla.WriteOptions // of CARLA, if that is the storage
-	robot      *robot.Mapping     // for sessions; nil: names and types of topics tell
+	author     formats.Author // of the storage, where messages of ROS 2 are not written one by one; else nil
+	robot      *robot.Mapping // for sessions; nil: names and types of topics tell
 }
 
 // settle reads the options that have a form of their own. The error is one of usage.
@@ -149,8 +150,10 @@ func (o *options) settle() (s settings, err error) {
 	if s.reserve, err = parseReserve(o.MinSpace); err != nil {
 		return s, config.Usagef("min_space: %w", err)
 	}
-	if s.log, err = o.log(); err != nil {
-		return s, config.Usagef("%w", err)
+	if author := formats.ByStorage(o.Storage).Author; author != nil {
+		if s.author, err = author(&formats.Options{CARLAOptions: o.CARLAOptions}); err != nil {
+			return s, config.Usagef("%w", err)
+		}
 	}
 	if s.robot, err = o.mapping(); err != nil {
 		return s, config.Usagef("%w", err)

@@ -12,6 +12,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
 )
 
 // errNotRecording is what is answered to who wants something of a recording when there is none.
@@ -66,7 +67,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	}
 	o := &r.options
 	s.guard = &guard{
-		disk: r.disk, path: filepath.Dir(outputPath(o, name)), reserve: r.reserve, action: o.LowSpaceAction,
+		disk: r.disk, path: filepath.Dir(formats.ByStorage(o.Storage).Live.Path(name)), reserve: r.reserve, action: o.LowSpaceAction,
 		log: r.node.Log, note: s.journal.note, stamp: r.clock.Now, fail: s.fail,
 		urgent: make(chan struct{}, 1),
 	}

@@ -184,7 +184,7 @@ func offersOf(topic *bridge.Topic, typeName string) (offers []codec.QoS) {
 
 // subscribe records topic with that type from now on, and says whether it could.
 func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []codec.QoS) bool {
-	if r.options.Storage == storageCARLA && !r.log.Tells(topic.Name, typeName) {
+	if r.author != nil && !r.author.Tells(topic.Name, typeName) {
 		r.unfit[topic.Name] = true
 		r.warn("unfit "+topic.Name+typeName, "not recorded: a CARLA log has nothing of %s [%s]; carla_mapping can say which actor a topic is about", topic.Name, typeName)
 		return false

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
 )
 
 // channelKey is what channels of several recordings have in common to be one in the output.
@@ -27,7 +28,7 @@ func (c *channels) recording(rename func(topic string) string) func(*codec.Chann
 	return func(from *codec.Channel) *codec.Channel {
 		topic := rename(from.Topic)
 		key := channelKey{topic, from.Type, from.Encoding, from.Schema.Encoding, string(from.Schema.Data), 0}
-		if from.Encoding == codec.EncodingCARLA { // the frames of a log are understood with this
+		if formats.Bound(from.Encoding) {
 			key.schema = fmt.Sprint(from.Metadata)
 		}
 		nth := seen[key]

@@ -16,19 +16,18 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
-	"tapedeck/codec/hdf5"
-	"tapedeck/codec/lerobot"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 )
 
-// production makes episodes of recordings.
-type production struct {
+// episodeJob makes episodes of recordings.
+type episodeJob struct {
 	*Job
 	plan    *plan
 	mapping *robot.Mapping // nil: names and types of topics tell
 	align   align.Options
 	ranges  []gripperRange
-	target  target
+	target  formats.EpisodeWriter
 
 	mu     sync.Mutex
 	result Result
@@ -40,7 +39,7 @@ const surveying = 0.3
 
 // runEpisodes writes what is in the inputs, one after the other, as episodes.
 func (j *Job) runEpisodes(ctx context.Context, p *plan, format codec.Format) (*Result, error) {
-	w := &production{Job: j, plan: p, parts: make([]float64, len(j.Inputs))}
+	w := &episodeJob{Job: j, plan: p, parts: make([]float64, len(j.Inputs))}
 	var err error
 	if w.mapping, err = p.mapping(); err != nil {
 		return nil, err
@@ -86,18 +85,14 @@ func (e *renamedError) Error() string { return e.text }
 func (e *renamedError) Unwrap() error { return e.error }
 
 // link writes the file that has all episodes of a folder.
-func (w *production) link(folder string) error {
-	var files []string
-	for i := range w.result.Episodes {
-		files = append(files, filepath.Join(folder, hdf5Name(i)))
-	}
+func (w *episodeJob) link(folder string) error {
 	w.result.Files = append(w.result.Files, w.plan.LinkFile)
-	return hdf5.Link(w.plan.LinkFile, files, w.plan.Overwrite)
+	return formats.LinkEpisodes(w.plan.LinkFile, folder, len(w.result.Episodes), w.plan.Overwrite)
 }
 
 // fitsEpisodes refuses options that episodes have no use for.
 func (p *plan) fitsEpisodes(format codec.Format, output string) error {
-	if p.LinkFile != "" && (format.Name != "hdf5" || format.Named(output)) {
+	if p.LinkFile != "" && (!formats.Of(format.Name).Episodes.Linked || format.Named(output)) {
 		return config.Usagef("--link-file is for a folder with HDF5 files, which %s is not to be", output)
 	}
 	for _, o := range []struct {
@@ -137,7 +132,7 @@ type task struct {
 
 // run finds all episodes, and has them written, several at once if the target takes that. Their numbers are in memory all the while, their
 // frames are not.
-func (w *production) run(ctx context.Context, out *output) error {
+func (w *episodeJob) run(ctx context.Context, out *output) error {
 	var tasks []task
 	for i, path := range w.Inputs {
 		source, episodes, err := w.read(ctx, i, path)
@@ -155,25 +150,27 @@ func (w *production) run(ctx context.Context, out *output) error {
 			return fmt.Errorf("%s in %s: %w", t.episode.Name, w.Inputs[t.input], err)
 		}
 	}
-	if w.plan.Timeline == timelineAuto && out.format.Name == lerobot.Name {
+	if w.plan.Timeline == timelineAuto && formats.Of(out.format.Name).Episodes.FixedRate {
 		if err := w.fix(tasks[0].episode); err != nil {
 			return err
 		}
 	}
-	target, err := newTarget(out, w.plan, &layout, len(tasks) == 1)
+	path := filepath.Join(out.part, filepath.Base(out.path))
+	begin := formats.Of(out.format.Name).Episodes.New
+	target, err := begin(&w.plan.Options.Options, path, out.format.Named(out.path), len(tasks) == 1, &layout)
 	if err != nil {
 		return err
 	}
 	w.target, w.result.Episodes = target, make([]Episode, len(tasks))
 	if err := w.writeAll(ctx, tasks); err != nil {
-		target.abort()
+		target.Abort()
 		return err
 	}
-	return target.close()
+	return target.Close()
 }
 
 // fix has rows come at the rate of the first camera.
-func (w *production) fix(first *episode.Episode) error {
+func (w *episodeJob) fix(first *episode.Episode) error {
 	rate := 0.0
 	if s := episode.Summarize(first); len(s.Cameras) > 0 {
 		rate = math.Round(s.Cameras[0].Rate)
@@ -186,7 +183,7 @@ func (w *production) fix(first *episode.Episode) error {
 }
 
 // writeAll writes episodes until an error.
-func (w *production) writeAll(ctx context.Context, tasks []task) error {
+func (w *episodeJob) writeAll(ctx context.Context, tasks []task) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	todo := make(chan task, len(tasks))
@@ -195,7 +192,7 @@ func (w *production) writeAll(ctx context.Context, tasks []task) error {
 	}
 	close(todo)
 	n := 1
-	if w.target.parallel() {
+	if w.target.Parallel() {
 		n = cmp.Or(w.Workers, runtime.GOMAXPROCS(0))
 	}
 	var workers sync.WaitGroup
@@ -213,7 +210,7 @@ func (w *production) writeAll(ctx context.Context, tasks []task) error {
 }
 
 // read opens an input and finds its episodes.
-func (w *production) read(ctx context.Context, i int, path string) (episode.Source, []*episode.Episode, error) {
+func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Source, []*episode.Episode, error) {
 	source, err := w.source(ctx, i, path)
 	if err != nil {
 		return nil, nil, err
@@ -253,20 +250,20 @@ func (w *production) read(ctx context.Context, i int, path string) (episode.Sour
 	return source, episodes, nil
 }
 
-// footage is a Source with what is odd about it.
-type footage struct {
+// notedSource is a Source with what is odd about it.
+type notedSource struct {
 	episode.Source
 	notes []string
 }
 
 // source opens an input.
-func (w *production) source(ctx context.Context, i int, path string) (*footage, error) {
-	in, err := w.open(path, w.plan, &holding{to: codec.EncodingCDR, stays: func(string) bool { return false }})
+func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSource, error) {
+	in, err := w.open(path, w.plan, ros2Target())
 	if err != nil {
 		return nil, err
 	}
 	if r, ok := takes(in.reader); ok && !w.plan.editsMessages() {
-		s := &footage{Source: r.Source()}
+		s := &notedSource{Source: r.Source()}
 		if !in.info.Complete {
 			s.notes = append(s.notes, "it is not complete; what can be read of it is converted")
 		}
@@ -277,7 +274,7 @@ func (w *production) source(ctx context.Context, i int, path string) (*footage, 
 		}
 		return s, nil
 	}
-	s, err := w.film(ctx, i, in)
+	s, err := w.fromMessages(ctx, i, in)
 	if err != nil {
 		return nil, errors.Join(err, in.reader.Close())
 	}
@@ -293,8 +290,8 @@ func takes(r codec.Reader) (*episode.Reader, bool) {
 	return e, ok
 }
 
-// film takes a recording of messages for episodes.
-func (w *production) film(ctx context.Context, i int, in *input) (*footage, error) {
+// fromMessages returns the episodes in a recording of messages.
+func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*notedSource, error) {
 	p := w.plan
 	if err := p.selection.Check([]*codec.Info{in.info}, w.warn); err != nil {
 		return nil, err
@@ -303,12 +300,12 @@ func (w *production) film(ctx context.Context, i int, in *input) (*footage, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &footage{}
+	s := &notedSource{}
 	if !in.original.Complete && w.Damaged == nil {
 		s.notes = append(s.notes, "it is not complete; what can be read of it is converted")
 	}
-	r := newRecording(p, &holding{to: codec.EncodingCDR, stays: func(string) bool { return false }}, inputs{in}, window)
-	r.damaged = w.Damaged
+	r := newSource(p, ros2Target(), inputs{in}, window)
+	r.observer.damaged = w.Damaged
 	r.info.Path, r.info.Metadata = in.path, in.original.Metadata
 	r.info.StartTime, r.info.EndTime = in.original.StartTime, in.original.EndTime
 	mapping := w.mapping
@@ -337,9 +334,9 @@ func (w *production) film(ctx context.Context, i int, in *input) (*footage, erro
 	return s, nil
 }
 
-// owner is a recording that closes what it is made of.
+// owner is a source that closes what it is made of.
 type owner struct {
-	*recording
+	*source
 	in *input
 }
 
@@ -347,7 +344,7 @@ type owner struct {
 func (o owner) Close() error { return o.in.reader.Close() }
 
 // write writes an episode.
-func (w *production) write(ctx context.Context, t *task) error {
+func (w *episodeJob) write(ctx context.Context, t *task) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -379,7 +376,7 @@ func (w *production) write(ctx context.Context, t *task) error {
 	if r := w.mapping; w.plan.Stamps == align.StampsReceive || r != nil && r.Receive && w.plan.Stamps == "auto" {
 		o.Stamps = align.StampsReceive
 	}
-	report, err := w.target.write(t.index, &e, o)
+	report, err := w.target.Write(t.index, &e, o)
 	if err != nil {
 		return err
 	}
@@ -391,7 +388,7 @@ func (w *production) write(ctx context.Context, t *task) error {
 }
 
 // surveyed notes how much of an input was gone through, 0 to 1.
-func (w *production) surveyed(input int, part float64) {
+func (w *episodeJob) surveyed(input int, part float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.parts[input] = surveying * part
@@ -399,14 +396,14 @@ func (w *production) surveyed(input int, part float64) {
 }
 
 // wrote notes that some more of an input was written.
-func (w *production) wrote(input int, part float64) {
+func (w *episodeJob) wrote(input int, part float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.parts[input] += part
 	w.tell()
 }
 
-func (w *production) tell() {
+func (w *episodeJob) tell() {
 	if w.Progress == nil {
 		return
 	}

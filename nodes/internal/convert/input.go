@@ -20,22 +20,22 @@ type input struct {
 	still    []string                 // topics in whose messages stamps are not known
 }
 
-// newInput takes a recording over, with its messages as h holds them, as far as they can be translated.
-func newInput(path string, source codec.Reader, p *plan, h *holding) (*input, error) {
+// newInput takes a recording over, with its messages as t holds them, as far as they can be translated.
+func newInput(path string, source codec.Reader, p *plan, t *target) (*input, error) {
 	in := &input{path: path, left: map[*codec.Channel]error{}, reader: source}
-	if err := in.prepare(p, h); err != nil {
+	if err := in.prepare(p, t); err != nil {
 		return nil, errors.Join(err, source.Close())
 	}
 	return in, nil
 }
 
-func (in *input) prepare(p *plan, h *holding) (err error) {
+func (in *input) prepare(p *plan, t *target) (err error) {
 	if in.original, err = in.reader.Info(); err != nil {
 		return err
 	}
 	var left []error
-	if h.to != "" {
-		if in.reader, left, err = formats.ROS2(in.reader, h.kept()...); err != nil {
+	if t.to != "" {
+		if in.reader, left, err = formats.ROS2(in.reader, t.kept()...); err != nil {
 			return err
 		}
 		in.note(left)
@@ -43,9 +43,8 @@ func (in *input) prepare(p *plan, h *holding) (err error) {
 	if in.reader, in.still, err = p.stamp(in.reader); err != nil {
 		return err
 	}
-	switch h.to {
-	case codec.EncodingROS1, codec.EncodingProtobuf:
-		if in.reader, left, err = formats.FromROS2(in.reader, h.to); err != nil {
+	if formats.HasFromROS2(t.to) {
+		if in.reader, left, err = formats.FromROS2(in.reader, t.to); err != nil {
 			return err
 		}
 		in.note(left)
@@ -72,8 +71,13 @@ func (r intact) Read(q codec.Query) (codec.Iterator, error) {
 	return r.Reader.Read(q)
 }
 
+var _ codec.Reader = inputs(nil)
+
 // inputs are several recordings that are read as one.
 type inputs []*input
+
+// Info is not known of all of them.
+func (ins inputs) Info() (*codec.Info, error) { return nil, errors.ErrUnsupported }
 
 func (ins inputs) infos() []*codec.Info {
 	var infos []*codec.Info
@@ -122,8 +126,8 @@ func (ins inputs) metadata() map[string]string {
 	return all
 }
 
-// read returns the messages of all of them in the order of time.
-func (ins inputs) read(q codec.Query) (codec.Iterator, error) {
+// Read returns the messages of all of them in the order of time.
+func (ins inputs) Read(q codec.Query) (codec.Iterator, error) {
 	var its []codec.Iterator
 	for _, in := range ins {
 		it, err := in.reader.Read(q)

@@ -3,12 +3,11 @@ package convert
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"tapedeck/codec"
 	"tapedeck/codec/align"
+	"tapedeck/nodes/internal/formats"
 )
 
 // Job is one conversion: of recordings, which are merged in time, to one.
@@ -62,26 +61,26 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if keepsEpisodes(format) {
+	if formats.Of(format.Name).Episodes != nil {
 		return j.runEpisodes(ctx, p, format)
 	}
-	h, err := newHolding(format, p.Storage, p.Encoding)
+	t, err := newTarget(format, p)
 	if err != nil {
 		return nil, err
 	}
 	var ins inputs
 	defer func() { ins.Close() }()
 	for _, path := range j.Inputs {
-		in, err := j.open(path, p, h)
+		in, err := j.open(path, p, t)
 		if err != nil {
 			return nil, err
 		}
 		ins = append(ins, in)
 	}
-	return j.convert(ctx, p, h, ins)
+	return j.convert(ctx, p, t, ins)
 }
 
-func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Result, error) {
+func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Result, error) {
 	if err := p.selection.Check(ins.infos(), j.warn); err != nil {
 		return nil, err
 	}
@@ -101,25 +100,25 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 			j.warn("stamps are known in messages of ROS 2 alone, not in those of " + list(in.still))
 		}
 	}
-	r := newRecording(p, h, ins, window)
-	r.damaged = j.Damaged
-	if err := r.refuse(j.Output); err != nil {
+	s := newSource(p, t, ins, window)
+	s.observer.damaged = j.Damaged
+	if err := s.refuse(j.Output); err != nil {
 		return nil, err
 	}
-	out, err := newOutput(j.Output, h.format, p.Overwrite, ins.originals())
+	out, err := newOutput(j.Output, t.format, p.Overwrite, ins.originals())
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
 	begin := time.Now()
-	w := newWriting(r, out, j.Progress)
+	w := newWriter(s, out, j.Progress)
 	w.start, w.end = max(first, window.Start), last
 	if window.End > 0 {
 		w.end = min(last, window.End)
 	}
 	metadata := ins.metadata()
-	if r.authors() {
-		p.inherit(metadata)
+	if s.authored {
+		t.author.Inherit(metadata)
 	}
 	options := p.create(metadata)
 	options.Salvaged = j.Damaged != nil
@@ -137,7 +136,7 @@ func (j *Job) convert(ctx context.Context, p *plan, h *holding, ins inputs) (*Re
 }
 
 // open opens an input.
-func (j *Job) open(path string, p *plan, h *holding) (*input, error) {
+func (j *Job) open(path string, p *plan, t *target) (*input, error) {
 	open := j.Open
 	if open == nil {
 		open = codec.Open
@@ -149,24 +148,11 @@ func (j *Job) open(path string, p *plan, h *holding) (*input, error) {
 	if j.Damaged == nil {
 		source = intact{source}
 	}
-	return newInput(path, source, p, h)
+	return newInput(path, source, p, t)
 }
 
 func (j *Job) warn(text string) {
 	if j.Warn != nil {
 		j.Warn(text)
 	}
-}
-
-// refuse returns an error if something is wrong that is known before reading.
-func (r *recording) refuse(path string) error {
-	switch {
-	case r.plan.Unmatched == "fail" && len(r.left) > 0:
-		return fmt.Errorf("%s is not written, as --unmatched fail asks: %s", path, r.left[0])
-	case r.plan.Strict:
-		return slices.Concat(r.left, r.lost).strict(path)
-	case len(r.info.Topics) == 0 && len(r.left) > 0:
-		return fmt.Errorf("%s is not written, as nothing can be in it: %s", path, r.left[0])
-	}
-	return nil
 }

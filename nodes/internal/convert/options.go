@@ -1,16 +1,14 @@
 package convert
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/carla"
 	"tapedeck/codec"
-	layout "tapedeck/codec/carla"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/throttle"
 )
 
@@ -32,21 +30,14 @@ type Options struct {
 	Unmatched string `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out, keep the messages as they are where the format can, or convert nothing"`
 	Strict    bool   `param:"strict" group:"Messages" help:"write nothing if something would be lost"`
 
-	To              string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot; by default the one that the name of the output means"`
-	ChunkSize       config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"payload bytes after which a chunk is closed; 0 is the format's default"`
-	Compression     string      `param:"compression" group:"Output" help:"of chunks, as far as the format has it: none, lz4, zstd, bz2; by default the format's own choice"`
-	CompressionMode string      `param:"compression_mode" group:"Output" help:"what compression compresses in a rosbag2: file or message; by default chunks of MCAP"`
-	Storage         string      `param:"storage" short:"s" group:"Output" help:"of a rosbag2: mcap or sqlite3"`
-	Version         int         `param:"metadata_version" group:"Output" min:"0" help:"of metadata.yaml of a rosbag2; 0 is the default"`
-	Overwrite       bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
+	To          string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot; by default the one that the name of the output means"`
+	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"payload bytes after which a chunk is closed; 0 is the format's default"`
+	Compression string      `param:"compression" group:"Output" help:"of chunks, as far as the format has it: none, lz4, zstd, bz2; by default the format's own choice"`
+	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
 
 	RobotOptions
 	AlignOptions
-	HDF5Options
-	LeRobotOptions
-
-	CARLAMapping string `param:"carla_mapping" group:"CARLA" value:"FILE" help:"YAML FILE with the actors that topics and frames are about, where their names don't tell, and the name of the map; to carla only"`
-	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"lay out the log as this CARLA does: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, or the one that it was in, or ue4-0.9.15"`
+	formats.Options
 
 	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" group:"Splits" help:"go on in another file before one gets larger; 0 is never"`
 	MaxBagDuration time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"go on in another file after this long, counted from the first message; 0 is never"`
@@ -57,8 +48,8 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Encoding: "auto", Unmatched: "skip", Order: "received",
-		RobotOptions: RobotOptions{Stamps: "auto"}, AlignOptions: defaultAlignOptions(), HDF5Options: defaultHDF5Options(),
-		LeRobotOptions: defaultLeRobotOptions(),
+		RobotOptions: RobotOptions{Stamps: "auto"}, AlignOptions: defaultAlignOptions(),
+		Options: formats.DefaultOptions(),
 	}
 }
 
@@ -69,7 +60,6 @@ type plan struct {
 	start, end *Moment
 	names      *bridge.Names
 	throttles  []throttle.Rule
-	carla      carla.WriteOptions
 }
 
 // parse reads the options that are texts, before anything is opened.
@@ -96,16 +86,6 @@ func (o *Options) parse() (*plan, error) {
 	}
 	if p.names, err = bridge.NewNames(bridge.Options{Name: "converter", Remaps: o.Remap}); err != nil {
 		return nil, config.Usagef("--remap: %w", err)
-	}
-	if o.CARLAMapping != "" {
-		if p.carla, err = carla.LoadMapping(o.CARLAMapping); err != nil {
-			return nil, fmt.Errorf("--carla-mapping: %w", err)
-		}
-	}
-	if o.CARLAProfile != "" {
-		if p.carla.Profile, err = layout.ProfileNamed(o.CARLAProfile); err != nil {
-			return nil, config.Usagef("--carla-profile: %w", err)
-		}
 	}
 	if o.Restamp && o.Offset == 0 {
 		return nil, config.Usagef("--restamp says that --offset moves stamps, too, but there is no offset")
@@ -147,14 +127,6 @@ func (p *plan) window(first int64) (q codec.Query, err error) {
 		}
 	}
 	return q, err
-}
-
-// inherit has a log be of the map and in the profile of the one that messages were made of, unless the options say it.
-func (p *plan) inherit(metadata map[string]string) {
-	p.carla.Map = cmp.Or(p.carla.Map, metadata[layout.KeyMap])
-	if profile, err := layout.ProfileNamed(metadata[layout.KeyProfile]); err == nil && p.carla.Profile.Name == "" {
-		p.carla.Profile = profile
-	}
 }
 
 // create returns how the output is written.

@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 )
 
 // output is a recording in the making. It is written in a folder of its own beside its place and moved there once it is
@@ -56,7 +57,7 @@ func newOutput(path string, format codec.Format, overwrite bool, read []*codec.I
 func FormatOf(path, name string) (codec.Format, error) {
 	var known []string
 	for _, f := range codec.Formats() {
-		if f.Create == nil && !keepsEpisodes(f) {
+		if !formats.Writes(f) {
 			continue
 		}
 		if name == f.Name || name == "" && f.Named(path) {
@@ -123,8 +124,8 @@ func (o *output) checkExisting() error {
 	if len(entries) == 0 {
 		return nil
 	}
-	if keepsEpisodes(o.format) {
-		return o.checkEpisodes(keep)
+	if episodes := formats.Of(o.format.Name).Episodes; episodes != nil {
+		return o.checkEpisodes(episodes.Files, keep)
 	}
 	old, err := codec.Open(o.path)
 	if err != nil {
@@ -145,9 +146,9 @@ func (o *output) checkExisting() error {
 }
 
 // checkEpisodes returns keep if the folder at path has files that are not of episodes.
-func (o *output) checkEpisodes(keep error) error {
+func (o *output) checkEpisodes(extensions []string, keep error) error {
 	return filepath.WalkDir(o.path, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !slices.Contains(episodeFiles[o.format.Name], filepath.Ext(path)) {
+		if err == nil && !d.IsDir() && !slices.Contains(extensions, filepath.Ext(path)) {
 			return keep
 		}
 		return err

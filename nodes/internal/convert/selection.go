@@ -11,6 +11,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 )
 
 // Patterns are names of topics or regular expressions that match a whole name.
@@ -19,7 +20,7 @@ type Patterns []*regexp.Regexp
 // ParsePatterns reads the values of a flag; commas separate them, too.
 func ParsePatterns(flag string, texts []string) (Patterns, error) {
 	var p Patterns
-	for _, text := range Split(texts) {
+	for _, text := range formats.Split(texts) {
 		re, err := regexp.Compile(`^(?:` + text + `)$`)
 		if err != nil {
 			return nil, config.Usagef("--%s %q is neither a topic's name nor a regular expression: %v", flag, text, err)
@@ -27,19 +28,6 @@ func ParsePatterns(flag string, texts []string) (Patterns, error) {
 		p = append(p, re)
 	}
 	return p, nil
-}
-
-// Split takes lists with commas apart. No topic's name holds one; a regular expression may, as in x{1,2}.
-func Split(texts []string) []string {
-	var all []string
-	for _, text := range texts {
-		if strings.Contains(text, "{") {
-			all = append(all, text)
-			continue
-		}
-		all = append(all, strings.Split(text, ",")...)
-	}
-	return all
 }
 
 // Match says whether a topic is meant.

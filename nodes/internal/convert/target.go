@@ -1,175 +1,67 @@
 package convert
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
+	"slices"
 
 	"tapedeck/codec"
-	"tapedeck/codec/align"
-	"tapedeck/codec/episode"
-	"tapedeck/codec/hdf5"
-	"tapedeck/codec/lerobot"
-	"tapedeck/codec/session"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 )
 
-// target takes episodes.
-type target interface {
-	// write writes the index-th episode, and returns what came of aligning it, nil if it was not aligned.
-	write(index int, e *episode.Episode, o align.Options) (*align.Report, error)
-	// parallel says whether several episodes may be written at once, in any order.
-	parallel() bool
-	close() error
-	abort()
+// target is what an output can hold: its format and the encodings of messages.
+type target struct {
+	format codec.Format
+	to     string            // the encoding that messages become; "": nothing is translated
+	keeps  func(string) bool // encodings that are kept beside it
+	author formats.Author    // writes messages of ROS 2 where they are not translated one by one; else nil
 }
 
-// newTarget begins to write in the format of an output, episodes of a layout. single says that there is one.
-func newTarget(out *output, p *plan, layout *episode.Layout, single bool) (target, error) {
-	path := filepath.Join(out.part, filepath.Base(out.path))
-	switch out.format.Name {
-	case session.Name:
-		t := &sessions{path: path, single: single, options: session.Options{}, names: map[string]bool{}}
-		if single {
-			return t, nil
+// newTarget returns what an output of the plan in that format holds.
+func newTarget(format codec.Format, p *plan) (*target, error) {
+	if keeps, ok := format.StorageKeeps[p.Storage]; ok {
+		format.Keeps = keeps
+	}
+	t := &target{format: format, keeps: func(string) bool { return false }}
+	known := formats.Of(format.Name)
+	only := format.Keeps.Encodings
+	switch {
+	case p.Encoding == "keep":
+		t.keeps = t.can
+	case p.Encoding != "auto":
+		if !t.can(p.Encoding) {
+			return nil, config.Usagef("--encoding %s: the format %s holds only %s", p.Encoding, format.Name, list(only))
 		}
-		return t, os.Mkdir(path, 0o777)
-	case "hdf5":
-		o, err := p.HDF5Options.options()
-		if err != nil {
-			return nil, err
+		t.to = p.Encoding
+	case len(only) == 1:
+		t.to = only[0]
+	case known.Native == nil:
+		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return !formats.Bound(encoding) }
+	default:
+		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return slices.Contains(known.Native, encoding) }
+	}
+	if known.Author != nil {
+		var err error
+		if t.author, err = known.Author(&p.Options.Options); err != nil {
+			return nil, config.Usagef("%w", err)
 		}
-		if out.format.Named(out.path) {
-			w, err := hdf5.Create(path, o)
-			return &hdf5File{w, layout}, err
-		}
-		return &hdf5Folder{path, o, layout}, os.Mkdir(path, 0o777)
-	case lerobot.Name:
-		o, err := p.LeRobotOptions.options()
-		if err != nil {
-			return nil, err
-		}
-		w, err := lerobot.Create(path, o)
-		return &dataset{w, layout}, err
 	}
-	return nil, fmt.Errorf("episodes cannot be written as %s", out.format.Name)
+	return t, nil
 }
 
-// episodeFiles are the formats of episodes, which are written as a whole, and what the names of files in folders that they write end with.
-var episodeFiles = map[string][]string{
-	session.Name: {".csv", ".jpg", ".json", ".png"},
-	"hdf5":       {".hdf5"},
-	lerobot.Name: {".json", ".mp4", ".parquet"},
+// ros2Target is that of what makes use of messages of ROS 2 alone.
+func ros2Target() *target {
+	return &target{to: codec.EncodingCDR, keeps: func(string) bool { return false }}
 }
 
-// keepsEpisodes says whether a format is one of episodes.
-func keepsEpisodes(f codec.Format) bool { return episodeFiles[f.Name] != nil }
-
-// sessions are folders, one for each episode.
-type sessions struct {
-	path    string
-	single  bool // path is that of the session
-	options session.Options
-	mu      sync.Mutex
-	names   map[string]bool
+// can reports whether the format can hold messages of that encoding at all.
+func (t *target) can(encoding string) bool {
+	return t.format.Keeps.Encodings == nil || slices.Contains(t.format.Keeps.Encodings, encoding)
 }
 
-func (t *sessions) write(_ int, e *episode.Episode, _ align.Options) (*align.Report, error) {
-	path := t.path
-	if !t.single {
-		path = filepath.Join(path, t.name(e.Name))
-	}
-	return nil, session.Write(path, e, t.options)
+// takes reports whether messages of that encoding are written as they are.
+func (t *target) takes(encoding string) bool { return encoding == t.to || t.keeps(encoding) }
+
+// kept returns the encodings that are not to become those of ROS 2.
+func (t *target) kept() []string {
+	return slices.DeleteFunc(formats.Encodings(), func(encoding string) bool { return t.to != "" && !t.takes(encoding) })
 }
-
-// name returns a name of a folder that no other session has.
-func (t *sessions) name(name string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	name = strings.Map(func(r rune) rune {
-		if r == '/' || r < ' ' {
-			return '_'
-		}
-		return r
-	}, name)
-	if name == "" || name[0] == '.' {
-		name = "session" + name
-	}
-	unique := name
-	for n := 1; t.names[unique]; n++ {
-		unique = fmt.Sprintf("%s_%d", name, n)
-	}
-	t.names[unique] = true
-	return unique
-}
-
-func (t *sessions) parallel() bool { return true }
-func (t *sessions) close() error   { return nil }
-func (t *sessions) abort()         {}
-
-// hdf5File is one file for all episodes.
-type hdf5File struct {
-	w      *hdf5.Writer
-	layout *episode.Layout
-}
-
-func (t *hdf5File) write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	rows, err := episode.Align(t.layout.Apply(e), o)
-	if err != nil {
-		return nil, err
-	}
-	return &rows.Report, t.w.Write(rows)
-}
-
-func (t *hdf5File) parallel() bool { return false }
-func (t *hdf5File) close() error   { return t.w.Close() }
-func (t *hdf5File) abort()         { t.w.Abort() }
-
-// hdf5Name returns what training code expects files of episodes to be called.
-func hdf5Name(index int) string { return fmt.Sprintf("episode_%d.hdf5", index) }
-
-// hdf5Folder is a file for each episode.
-type hdf5Folder struct {
-	path    string
-	options hdf5.Options
-	layout  *episode.Layout
-}
-
-func (t *hdf5Folder) write(index int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	rows, err := episode.Align(t.layout.Apply(e), o)
-	if err != nil {
-		return nil, err
-	}
-	w, err := hdf5.Create(filepath.Join(t.path, hdf5Name(index)), t.options)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.Write(rows); err != nil {
-		w.Abort()
-		return nil, err
-	}
-	return &rows.Report, w.Close()
-}
-
-func (t *hdf5Folder) parallel() bool { return true }
-func (t *hdf5Folder) close() error   { return nil }
-func (t *hdf5Folder) abort()         {}
-
-// dataset is one of LeRobot with all episodes.
-type dataset struct {
-	w      *lerobot.Writer
-	layout *episode.Layout
-}
-
-func (t *dataset) write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
-	rows, err := episode.Align(t.layout.Apply(e), o)
-	if err != nil {
-		return nil, err
-	}
-	return &rows.Report, t.w.Write(rows)
-}
-
-func (t *dataset) parallel() bool { return false }
-func (t *dataset) close() error   { return t.w.Close() }
-func (t *dataset) abort()         { t.w.Abort() }

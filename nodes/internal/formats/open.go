@@ -3,6 +3,7 @@ package formats
 import (
 	"errors"
 	"maps"
+	"slices"
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/apollo"
@@ -14,18 +15,36 @@ import (
 // newTranslator makes the translator of a recording.
 type newTranslator = func(codec.Reader) (bridge.Translator, error)
 
-// toROS2 are those that make ROS 2 messages of foreign ones, by encoding.
-var toROS2 = map[string]newTranslator{
-	codec.EncodingCARLA:    carla.New,
-	codec.EncodingProtobuf: apollo.ToROS2,
-	codec.EncodingROS1:     ros1.New,
+// translation is what makes messages of ROS 2 of those of an encoding, and the reverse.
+type translation struct {
+	toROS2, fromROS2 newTranslator // fromROS2 is nil where single messages cannot be translated; see Author
+	bound            bool
 }
 
-// fromROS2 are those that make foreign messages of ROS 2's, by encoding. A log of CARLA is made of a whole recording, not of its
-// messages: see package tapedeck/bridge/carla.
-var fromROS2 = map[string]newTranslator{
-	codec.EncodingProtobuf: apollo.FromROS2,
-	codec.EncodingROS1:     ros1.NewReverse,
+// translations are those that there are, by encoding.
+var translations = map[string]translation{
+	codec.EncodingCARLA:    {toROS2: carla.New, bound: true},
+	codec.EncodingProtobuf: {toROS2: apollo.ToROS2, fromROS2: apollo.FromROS2},
+	codec.EncodingROS1:     {toROS2: ros1.New, fromROS2: ros1.NewReverse},
+}
+
+// Encodings returns the encodings whose messages can be translated to those of ROS 2.
+func Encodings() []string { return slices.Sorted(maps.Keys(translations)) }
+
+// Bound reports whether messages of an encoding mean something only with the metadata of their channel, and so belong into
+// recordings of their own format alone.
+func Bound(encoding string) bool { return translations[encoding].bound }
+
+// HasFromROS2 reports whether single messages of ROS 2 can become those of an encoding.
+func HasFromROS2(encoding string) bool { return translations[encoding].fromROS2 != nil }
+
+// toROS2 returns what makes messages of ROS 2, by encoding.
+func toROS2() map[string]newTranslator {
+	all := map[string]newTranslator{}
+	for encoding, t := range translations {
+		all[encoding] = t.toROS2
+	}
+	return all
 }
 
 // OpenROS2 opens a recording of any format as one of ROS 2 messages. About each channel that has no translation there is an
@@ -40,7 +59,7 @@ func OpenROS2With(path string, log carla.ReadOptions) (r codec.Reader, left []er
 	if err != nil {
 		return nil, nil, err
 	}
-	translators := maps.Clone(toROS2)
+	translators := toROS2()
 	translators[codec.EncodingCARLA] = log.New
 	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err != nil {
 		return nil, nil, errors.Join(err, source.Close())
@@ -51,7 +70,7 @@ func OpenROS2With(path string, log carla.ReadOptions) (r codec.Reader, left []er
 // ROS2 returns the recording that r reads as one of ROS 2 messages, as OpenROS2 does, but for messages of encodings that stay. The
 // reader returned owns r.
 func ROS2(r codec.Reader, stay ...string) (codec.Reader, []error, error) {
-	translators := maps.Clone(toROS2)
+	translators := toROS2()
 	for _, encoding := range stay {
 		delete(translators, encoding)
 	}
@@ -60,5 +79,5 @@ func ROS2(r codec.Reader, stay ...string) (codec.Reader, []error, error) {
 
 // FromROS2 returns the recording that r reads with its messages of ROS 2 in another encoding, as ROS2 does the reverse.
 func FromROS2(r codec.Reader, to string) (codec.Reader, []error, error) {
-	return bridge.Translate(r, to, map[string]newTranslator{codec.EncodingCDR: fromROS2[to]})
+	return bridge.Translate(r, to, map[string]newTranslator{codec.EncodingCDR: translations[to].fromROS2})
 }

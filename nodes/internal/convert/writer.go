@@ -10,35 +10,34 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/carla"
 	"tapedeck/codec"
-	layout "tapedeck/codec/carla"
 	"tapedeck/nodes/internal/readahead"
 )
 
-// writing is an output that is being written.
-type writing struct {
-	recording *recording
-	out       *output
-	result    Result
-	progress  func(done, total time.Duration)
-	start     int64 // LogTime of the first message that there may be, ns since the Unix epoch
-	end       int64 // of the last one
+// writer writes the messages of a source to an output.
+type writer struct {
+	source   *source
+	out      *output
+	result   Result
+	progress func(done, total time.Duration)
+	start    int64 // LogTime of the first message that there may be, ns since the Unix epoch
+	end      int64 // of the last one
 
 	writer   codec.Writer
-	splitter codec.Splitter // nil unless there are limits
+	expect   func(codec.Reader) error // reads the source beforehand, if the writer needs that
+	splitter codec.Splitter           // nil unless there are limits
 	limits   limits
 	part     part
 	refused  error // of the first message that the format does not take
 	lost     losses
 }
 
-func newWriting(r *recording, out *output, progress func(done, total time.Duration)) *writing {
-	return &writing{recording: r, out: out, progress: progress, limits: r.plan.limits(), result: Result{Path: out.path}}
+func newWriter(s *source, out *output, progress func(done, total time.Duration)) *writer {
+	return &writer{source: s, out: out, progress: progress, limits: s.plan.limits(), result: Result{Path: out.path}}
 }
 
 // run writes all messages.
-func (w *writing) run(ctx context.Context, options codec.CreateOptions) error {
+func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 	var written uint64
 	options.Completed = func(f codec.FileInfo, _ error) { written += f.MessageCount }
 	err := w.open(options)
@@ -49,23 +48,23 @@ func (w *writing) run(ctx context.Context, options codec.CreateOptions) error {
 	if closing := w.writer.Close(); err == nil {
 		err = closing
 	}
-	r := w.recording
+	s := w.source
 	var missing *codec.MissingError
 	switch {
 	case errors.As(err, &missing): // nothing is kept of what was written before
 		return fmt.Errorf("write %s: %w", w.out.path, missing.Err)
 	case err != nil:
 		return err
-	case w.result.Messages == 0 && cmp.Or(w.refused, r.failure()) != nil:
-		return cmp.Or(w.refused, r.failure())
-	case w.result.Messages == 0 && r.damaged != nil:
+	case w.result.Messages == 0 && cmp.Or(w.refused, s.observer.failure()) != nil:
+		return cmp.Or(w.refused, s.observer.failure())
+	case w.result.Messages == 0 && s.observer.damaged != nil:
 		return errors.New("no message could be saved")
 	}
-	if r.authors() {
+	if s.authored {
 		w.result.Messages, w.result.Topics = written, 1
 	}
 	var lost losses
-	lost, w.result.Throttled = r.finish()
+	lost, w.result.Throttled = s.observer.finish(s.ins)
 	lost = append(lost, w.lost...)
 	if lossy, ok := w.writer.(bridge.Lossy); ok {
 		lost.addAll(lossy.Losses())
@@ -75,15 +74,15 @@ func (w *writing) run(ctx context.Context, options codec.CreateOptions) error {
 }
 
 // open creates the output.
-func (w *writing) open(options codec.CreateOptions) (err error) {
+func (w *writer) open(options codec.CreateOptions) (err error) {
 	if w.writer, err = w.out.create(options); err != nil {
 		return err
 	}
-	switch log := w.recording.plan.carla; {
-	case w.recording.authors():
-		w.writer = carla.NewWriter(w.writer, log)
-	case log.Profile.Name != "" && w.out.format.Name == layout.Name:
-		w.writer = carla.NewTranscoder(w.writer, log.Profile)
+	if author := w.source.target.author; author != nil && !w.source.authored {
+		w.writer = author.Rewriter(w.writer)
+	} else if author != nil {
+		authored := author.Writer(w.writer)
+		w.expect, w.writer = authored.Expect, authored
 	}
 	if w.limits == (limits{}) {
 		return nil
@@ -96,15 +95,15 @@ func (w *writing) open(options codec.CreateOptions) (err error) {
 	return nil
 }
 
-func (w *writing) copy(ctx context.Context) error {
-	r := w.recording
-	if author, ok := w.writer.(*carla.Writer); ok {
-		if err := author.Expect(r); err != nil {
+func (w *writer) copy(ctx context.Context) error {
+	s := w.source
+	if w.expect != nil {
+		if err := w.expect(s); err != nil {
 			return err
 		}
 	}
 	topics := map[string]bool{}
-	for _, t := range r.info.Topics {
+	for _, t := range s.info.Topics {
 		topics[t.Channel.Topic] = true
 		var missing *codec.MissingError
 		if err := w.writer.Declare(t.Channel); errors.As(err, &missing) {
@@ -114,7 +113,7 @@ func (w *writing) copy(ctx context.Context) error {
 		}
 	}
 	w.result.Topics = len(topics)
-	it, err := r.Read(codec.Query{})
+	it, err := s.Read(codec.Query{})
 	if err != nil {
 		return err
 	}
@@ -155,7 +154,7 @@ func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Mess
 }
 
 // write writes a message.
-func (w *writing) write(m *codec.Message) error {
+func (w *writer) write(m *codec.Message) error {
 	if m.LogTime < 0 { // no reader would find it
 		w.refuse(m, "messages before 1970", errors.New("all messages are before 1970"))
 		return nil
@@ -180,25 +179,25 @@ func (w *writing) write(m *codec.Message) error {
 	w.result.Messages++
 	w.result.Bytes += int64(len(m.Data))
 	if w.progress != nil && w.result.Messages%16 == 0 {
-		done := m.LogTime - int64(w.recording.plan.Offset) - w.start
+		done := m.LogTime - int64(w.source.plan.Offset) - w.start
 		w.progress(time.Duration(done), time.Duration(w.end-w.start))
 	}
 	return nil
 }
 
 // plain returns an error that names the output as its user does.
-func (w *writing) plain(err error) error {
+func (w *writer) plain(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), w.out.part+"/", ""))
 }
 
 // refuse notes that a message is left out.
-func (w *writing) refuse(m *codec.Message, what string, err error) {
+func (w *writer) refuse(m *codec.Message, what string, err error) {
 	w.refused = cmp.Or(w.refused, err)
 	w.lost.add(what, m.Channel.Topic, 1)
 }
 
 // split has the message go into another file if it belongs there.
-func (w *writing) split(m *codec.Message) error {
+func (w *writer) split(m *codec.Message) error {
 	if w.splitter == nil {
 		return nil
 	}

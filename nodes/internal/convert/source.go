@@ -1,0 +1,176 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
+)
+
+// source is what is to be written: the inputs as one, selected, throttled, moved in time and renamed.
+type source struct {
+	renamed
+	plan     *plan
+	target   *target
+	ins      inputs
+	authored bool // the target's author writes messages of ROS 2
+	frames   bool // there are messages that are bound to the target's format already
+	observer observer
+}
+
+func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
+	s := &source{plan: p, target: t, ins: ins, observer: observer{channels: map[*codec.Channel]*counts{}}}
+	s.frames = s.hasBound()
+	s.authored = t.author != nil && t.to != "" && !s.frames
+	s.renamed = renamed{to: map[*codec.Channel]*codec.Channel{}, rename: p.rename}
+	all := channels{byKey: map[channelKey]*codec.Channel{}}
+	wants := map[*codec.Channel]bool{}
+	counts := map[*codec.Channel]uint64{}
+	for _, in := range ins {
+		of := all.recording(p.rename)
+		for _, topic := range in.info.Topics {
+			c := topic.Channel
+			wants[c] = false
+			if !p.selection.Wants(c) {
+				continue
+			}
+			if what := s.unfit(c, in.left[c]); what != "" {
+				s.observer.left.add(what, c.Topic, topic.MessageCount)
+				continue
+			}
+			wants[c] = true
+			to := of(c)
+			s.to[c] = to
+			counts[to] += topic.MessageCount
+		}
+	}
+	for _, c := range all.all {
+		s.info.Topics = append(s.info.Topics, codec.TopicInfo{Channel: c, MessageCount: counts[c]})
+		s.info.MessageCount += counts[c]
+	}
+	s.compare(wants)
+	o := &s.observer
+	var r codec.Reader = &selected{Reader: ins, window: window, observer: o, wants: func(c *codec.Channel) bool {
+		want, known := wants[c]
+		if !known {
+			// One that no Info told of is left out if it would need a translation.
+			want = p.selection.Wants(c) && s.unfit(c, nil) == ""
+			wants[c] = want
+		}
+		return want
+	}}
+	s.Reader = newShifted(newThrottled(r, p, o), p, t, o)
+	return s
+}
+
+// hasBound reports whether there are messages that only the format has which they are of.
+func (s *source) hasBound() bool {
+	return slices.ContainsFunc(s.ins, func(in *input) bool {
+		return slices.ContainsFunc(in.info.Topics, func(t codec.TopicInfo) bool {
+			return formats.Bound(t.Channel.Encoding) && s.plan.selection.Wants(t.Channel)
+		})
+	})
+}
+
+// unfit says why a channel cannot be in the output, "" if it can.
+func (s *source) unfit(c *codec.Channel, left error) string {
+	t := s.target
+	switch {
+	case t.takes(c.Encoding), codec.IsEvents(c) && t.can(c.Encoding):
+		return ""
+	case s.authored && c.Encoding == codec.EncodingCDR:
+		if t.author.Tells(s.plan.rename(c.Topic), c.Type) && !codec.IsEvents(c) {
+			return ""
+		}
+		return "topics that tell nothing to a log"
+	case s.plan.Unmatched == "raw" && t.can(c.Encoding):
+		return ""
+	case left == nil:
+		left = fmt.Errorf("messages are %s, and a %s has none", cmp.Or(c.Encoding, "of no known encoding"), t.format.Name)
+	}
+	return "topics that have no translation: " + left.Error()
+}
+
+// compare notes what the format has no place for.
+func (s *source) compare(wants map[*codec.Channel]bool) {
+	keeps, known := s.target.format.Keeps, &s.observer.known
+	if !keeps.QoS {
+		for _, t := range s.info.Topics {
+			if slices.ContainsFunc(t.Channel.QoS, special) {
+				known.add("quality of service, but for durability", t.Channel.Topic, 0)
+			}
+		}
+	}
+	if !keeps.ChannelMetadata && !s.frames {
+		s.compareChannels(wants)
+	}
+	for _, in := range s.ins {
+		if n := formats.Attachments(in.original); n > 0 {
+			known.add(count(n, "attachment")+" of "+in.path, "", 0)
+		}
+	}
+	metadata := s.ins.metadata()
+	if s.authored {
+		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.author.Says(key) })
+	}
+	if !keeps.Metadata && len(metadata) > 0 && !s.frames {
+		known.add("metadata of the recording", "", 0)
+	}
+}
+
+// compareChannels notes channels with metadata, which the format has no place for. What a translation adds is none.
+func (s *source) compareChannels(wants map[*codec.Channel]bool) {
+	for _, in := range s.ins {
+		set := map[string]bool{}
+		for _, t := range in.original.Topics {
+			for key := range t.Channel.Metadata {
+				set[key] = !s.needless(key)
+			}
+		}
+		for _, t := range in.info.Topics {
+			for key := range t.Channel.Metadata {
+				if wants[t.Channel] && set[key] {
+					s.observer.known.add("metadata of topics", s.to[t.Channel].Topic, 0)
+				}
+			}
+		}
+	}
+}
+
+// needless reports whether the output has in another place what channels have under a key.
+func (s *source) needless(key string) bool {
+	switch key {
+	case "md5sum", "record.proto_desc": // the type says so
+		return true
+	case "latching": // as quality of service
+		return s.target.format.Keeps.QoS
+	}
+	return s.authored && s.target.author.Says(key)
+}
+
+// special reports whether a publisher offered something else than usual, besides durability and how much it kept.
+func special(q codec.QoS) bool {
+	usual := codec.DefaultQoS()
+	usual.Durability, usual.History, usual.Depth = q.Durability, q.History, q.Depth
+	return q != usual
+}
+
+// Close does nothing: the inputs are closed by the job.
+func (s *source) Close() error { return nil }
+
+// refuse returns an error if something is wrong that is known before reading.
+func (s *source) refuse(path string) error {
+	left := s.observer.left
+	switch {
+	case s.plan.Unmatched == "fail" && len(left) > 0:
+		return fmt.Errorf("%s is not written, as --unmatched fail asks: %s", path, left[0])
+	case s.plan.Strict:
+		return s.observer.before().strict(path)
+	case len(s.info.Topics) == 0 && len(left) > 0:
+		return fmt.Errorf("%s is not written, as nothing can be in it: %s", path, left[0])
+	}
+	return nil
+}

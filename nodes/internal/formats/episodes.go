@@ -1,0 +1,180 @@
+package formats
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/hdf5"
+	"tapedeck/codec/lerobot"
+	"tapedeck/codec/session"
+)
+
+// Episodes is how episodes are written in a format.
+type Episodes struct {
+	Files     []string // extensions of the files in folders that are written
+	Linked    bool     // a further file can have all files of a folder, by links
+	FixedRate bool     // rows come at a fixed rate
+	// New begins to write episodes of a layout at path. file reports whether path is to be one file, if the format has a
+	// choice, and single that there is one episode.
+	New func(o *Options, path string, file, single bool, layout *episode.Layout) (EpisodeWriter, error)
+}
+
+// EpisodeWriter writes episodes.
+type EpisodeWriter interface {
+	// Write writes the index-th episode. It returns the report of aligning it, nil if it was not aligned.
+	Write(index int, e *episode.Episode, o align.Options) (*align.Report, error)
+	// Parallel reports whether several episodes may be written at once, in any order.
+	Parallel() bool
+	Close() error
+	Abort()
+}
+
+func newSessions(_ *Options, path string, _, single bool, _ *episode.Layout) (EpisodeWriter, error) {
+	t := &sessions{path: path, single: single, names: map[string]bool{}}
+	if single {
+		return t, nil
+	}
+	return t, os.Mkdir(path, 0o777)
+}
+
+func newHDF5(o *Options, path string, file, _ bool, layout *episode.Layout) (EpisodeWriter, error) {
+	options, err := o.HDF5Options.options()
+	if err != nil {
+		return nil, err
+	}
+	if !file {
+		return &hdf5Folder{path, options, layout}, os.Mkdir(path, 0o777)
+	}
+	w, err := hdf5.Create(path, options)
+	return &hdf5File{w, layout}, err
+}
+
+func newLeRobot(o *Options, path string, _, _ bool, layout *episode.Layout) (EpisodeWriter, error) {
+	options, err := o.LeRobotOptions.options()
+	if err != nil {
+		return nil, err
+	}
+	w, err := lerobot.Create(path, options)
+	return &dataset{w, layout}, err
+}
+
+// LinkEpisodes writes a file at link that has all n episodes of a folder, of a format whose Episodes are Linked.
+func LinkEpisodes(link, folder string, n int, overwrite bool) error {
+	var files []string
+	for i := range n {
+		files = append(files, filepath.Join(folder, hdf5Name(i)))
+	}
+	return hdf5.Link(link, files, overwrite)
+}
+
+// sessions are folders, one for each episode.
+type sessions struct {
+	path   string
+	single bool // path is that of the session
+	mu     sync.Mutex
+	names  map[string]bool
+}
+
+func (t *sessions) Write(_ int, e *episode.Episode, _ align.Options) (*align.Report, error) {
+	path := t.path
+	if !t.single {
+		path = filepath.Join(path, t.name(e.Name))
+	}
+	return nil, session.Write(path, e, session.Options{})
+}
+
+// name returns a name of a folder that no other session has.
+func (t *sessions) name(name string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name = strings.Map(func(r rune) rune {
+		if r == '/' || r < ' ' {
+			return '_'
+		}
+		return r
+	}, name)
+	if name == "" || name[0] == '.' {
+		name = "session" + name
+	}
+	unique := name
+	for n := 1; t.names[unique]; n++ {
+		unique = fmt.Sprintf("%s_%d", name, n)
+	}
+	t.names[unique] = true
+	return unique
+}
+
+func (t *sessions) Parallel() bool { return true }
+func (t *sessions) Close() error   { return nil }
+func (t *sessions) Abort()         {}
+
+// hdf5File is one file for all episodes.
+type hdf5File struct {
+	w      *hdf5.Writer
+	layout *episode.Layout
+}
+
+func (t *hdf5File) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
+	rows, err := episode.Align(t.layout.Apply(e), o)
+	if err != nil {
+		return nil, err
+	}
+	return &rows.Report, t.w.Write(rows)
+}
+
+func (t *hdf5File) Parallel() bool { return false }
+func (t *hdf5File) Close() error   { return t.w.Close() }
+func (t *hdf5File) Abort()         { t.w.Abort() }
+
+// hdf5Name returns what training code expects files of episodes to be called.
+func hdf5Name(index int) string { return fmt.Sprintf("episode_%d.hdf5", index) }
+
+// hdf5Folder is a file for each episode.
+type hdf5Folder struct {
+	path    string
+	options hdf5.Options
+	layout  *episode.Layout
+}
+
+func (t *hdf5Folder) Write(index int, e *episode.Episode, o align.Options) (*align.Report, error) {
+	rows, err := episode.Align(t.layout.Apply(e), o)
+	if err != nil {
+		return nil, err
+	}
+	w, err := hdf5.Create(filepath.Join(t.path, hdf5Name(index)), t.options)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Write(rows); err != nil {
+		w.Abort()
+		return nil, err
+	}
+	return &rows.Report, w.Close()
+}
+
+func (t *hdf5Folder) Parallel() bool { return true }
+func (t *hdf5Folder) Close() error   { return nil }
+func (t *hdf5Folder) Abort()         {}
+
+// dataset is one of LeRobot with all episodes.
+type dataset struct {
+	w      *lerobot.Writer
+	layout *episode.Layout
+}
+
+func (t *dataset) Write(_ int, e *episode.Episode, o align.Options) (*align.Report, error) {
+	rows, err := episode.Align(t.layout.Apply(e), o)
+	if err != nil {
+		return nil, err
+	}
+	return &rows.Report, t.w.Write(rows)
+}
+
+func (t *dataset) Parallel() bool { return false }
+func (t *dataset) Close() error   { return t.w.Close() }
+func (t *dataset) Abort()         { t.w.Abort() }

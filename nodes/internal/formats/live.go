@@ -1,0 +1,66 @@
+package formats
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"tapedeck/codec"
+)
+
+// Live is how the recorder writes a format.
+type Live struct {
+	Storage    string // its name in --storage
+	First      string // what the name of the first file has behind that of the recording; "" where it is a folder
+	Ending     string // regular expression for First and what names of other files of the recording end with; "": First alone
+	Others     string // regular expression for what names of the other files have behind that of the recording
+	Compresses bool   // chunks may be compressed
+}
+
+// ByStorage returns the format that --storage of the recorder means. One that Live does not name has its own name.
+func ByStorage(storage string) Format {
+	for _, f := range All {
+		if f.Live != nil && f.Live.Storage == storage {
+			return f
+		}
+	}
+	f := Of(storage)
+	f.Live = &Live{Storage: storage}
+	return f
+}
+
+// Path returns what is created for the name that the user gave a recording.
+func (l *Live) Path(name string) string { return l.BareName(name) + l.First }
+
+// BareName returns the name without what the format adds to it.
+func (l *Live) BareName(name string) string {
+	name = strings.TrimRight(name, "/")
+	ending := l.Ending
+	if ending == "" {
+		ending = regexp.QuoteMeta(l.First)
+	}
+	return regexp.MustCompile(`(?:`+ending+`)$`).ReplaceAllString(name, "")
+}
+
+// RemoveOthers deletes the files behind the first one of a recording of that bare name, so that they do not look like those
+// of the recording that takes its place.
+func (l *Live) RemoveOthers(name string) error {
+	folder, err := os.ReadDir(filepath.Dir(name))
+	if err != nil || l.Others == "" {
+		return nil // codec.Create reports a folder that cannot be read
+	}
+	others := regexp.MustCompile(`^(?:` + l.Others + `)$`)
+	base := filepath.Base(name)
+	for _, entry := range folder {
+		rest, found := strings.CutPrefix(strings.TrimSuffix(entry.Name(), codec.ActiveSuffix), base)
+		if !found || !others.MatchString(rest) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(filepath.Dir(name), entry.Name())); err != nil {
+			return fmt.Errorf("overwrite: %w", err)
+		}
+	}
+	return nil
+}

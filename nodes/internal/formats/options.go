@@ -1,0 +1,101 @@
+package formats
+
+import (
+	"strings"
+
+	"tapedeck/codec/hdf5"
+	"tapedeck/codec/lerobot"
+	"tapedeck/config"
+)
+
+// Options are those that belong to one format each. They are parameters of each node that can use them.
+type Options struct {
+	Rosbag2Options
+	HDF5Options
+	LeRobotOptions
+	CARLAOptions
+}
+
+// DefaultOptions are the defaults of Options.
+func DefaultOptions() Options {
+	return Options{
+		HDF5Options:    HDF5Options{Images: hdf5.ImagesVLen, JointUnit: hdf5.JointRad, Quality: 95},
+		LeRobotOptions: LeRobotOptions{Holes: lerobot.HolesRefuse, State: lerobot.StateJoint},
+	}
+}
+
+// Rosbag2Options are those of ROS 2 bags.
+type Rosbag2Options struct {
+	CompressionMode string `param:"compression_mode" group:"Output" help:"what compression compresses in a rosbag2: file or message; by default chunks of MCAP"`
+	Storage         string `param:"storage" short:"s" group:"Output" help:"of a rosbag2: mcap or sqlite3"`
+	Version         int    `param:"metadata_version" group:"Output" min:"0" help:"of metadata.yaml of a rosbag2; 0 is the default"`
+}
+
+// HDF5Options are those of package hdf5.
+type HDF5Options struct {
+	Images      string   `param:"images" group:"HDF5" options:"vlen|padded|raw" help:"JPEGs as long as they are, JPEGs padded to the longest one, or pixels, as the first ACT reads them"`
+	JointUnit   string   `param:"joint_unit" group:"HDF5" options:"rad|deg" help:"of state and actions of arms; EasyTeleop has deg. It is rad in qpos, qvel and action"`
+	SwapRB      bool     `param:"swap_rb" group:"HDF5" help:"exchange red and blue, for training code that decodes with OpenCV and expects RGB"`
+	Quality     int      `param:"quality" group:"HDF5" min:"1" max:"100" help:"of JPEGs that have to be made; those that are there stay as they are"`
+	CameraLinks []string `param:"camera_links" group:"HDF5" value:"LINK=CAMERA" help:"other names of cameras, cam_high=camera_1; by default cam_high, cam_low, cam_left_wrist and cam_right_wrist are those of camera_1, 2, 0 and 0"`
+	LinkFile    string   `param:"link_file" group:"HDF5" value:"FILE" help:"where episodes have a file each, write FILE that has all of them, by links"`
+}
+
+// options returns them as package hdf5 has them.
+func (o *HDF5Options) options() (hdf5.Options, error) {
+	h := hdf5.Options{Images: o.Images, JointUnit: o.JointUnit, SwapRB: o.SwapRB, Quality: o.Quality}
+	var err error
+	h.Links, err = pairs("camera-links", "LINK=CAMERA", o.CameraLinks, false)
+	return h, err
+}
+
+// LeRobotOptions are those of package lerobot.
+type LeRobotOptions struct {
+	Holes         string      `param:"holes" group:"LeRobot" options:"refuse|split" help:"episodes in which rows are missing between others: an error, or an episode for each stretch"`
+	State         string      `param:"state" group:"LeRobot" options:"joint|pose" help:"observation.state and action: joints and grippers, or poses and grippers"`
+	RobotType     string      `param:"robot_type" group:"LeRobot" help:"what the dataset calls the robot"`
+	CameraNames   []string    `param:"camera_names" group:"LeRobot" value:"CAMERA=NAME" help:"features of cameras behind observation.images.; without a NAME the camera is left out"`
+	Video         bool        `param:"video" group:"LeRobot" help:"pictures in videos, for which an ffmpeg must be installed"`
+	VideoCodec    string      `param:"video_codec" group:"LeRobot" value:"CODEC" help:"encoder of ffmpeg's; by default libsvtav1, or libx264"`
+	DataFileSize  config.Size `param:"data_file_size" group:"LeRobot" min:"0" help:"begin another file of numbers behind so many bytes; 0 is 100 MB"`
+	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0" help:"begin another video behind so many bytes; 0 is 200 MB"`
+}
+
+// options returns them as package lerobot has them.
+func (o *LeRobotOptions) options() (lerobot.Options, error) {
+	l := lerobot.Options{
+		Holes: o.Holes, State: o.State, RobotType: o.RobotType, Video: o.Video, Codec: o.VideoCodec,
+		DataFileSize: int64(o.DataFileSize), VideoFileSize: int64(o.VideoFileSize),
+	}
+	names, err := pairs("camera-names", "CAMERA=NAME", o.CameraNames, true)
+	l.Cameras = names
+	return l, err
+}
+
+// pairs reads the values of a flag, KEY=VALUE. nil is that there are none.
+func pairs(flag, want string, texts []string, empty bool) (m map[string]string, err error) {
+	for _, text := range Split(texts) {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" || value == "" && !empty {
+			return nil, config.Usagef("--%s %q: want %s", flag, text, want)
+		}
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[key] = value
+	}
+	return m, nil
+}
+
+// Split takes lists with commas apart. No topic's name holds one; a regular expression may, as in x{1,2}.
+func Split(texts []string) []string {
+	var all []string
+	for _, text := range texts {
+		if strings.Contains(text, "{") {
+			all = append(all, text)
+			continue
+		}
+		all = append(all, strings.Split(text, ",")...)
+	}
+	return all
+}
