@@ -27,7 +27,7 @@ func (n *numbered) Next() (*codec.Message, error) {
 
 func (n *numbered) Close() error { return nil }
 
-// nowhere is a stage, and a tape of b.N messages.
+// nowhere is an output, and an input of b.N messages.
 type nowhere struct {
 	count int64
 	size  int
@@ -35,7 +35,7 @@ type nowhere struct {
 }
 
 func (n *nowhere) publish(*codec.Message) error { return nil }
-func (n *nowhere) tell(int64) error             { return nil }
+func (n *nowhere) publishClock(int64) error     { return nil }
 
 func (n *nowhere) from(int64, int64) (feed, error) {
 	it := &numbered{count: n.count, message: codec.Message{Channel: &codec.Channel{}, Data: make([]byte, n.size)}}
@@ -48,11 +48,11 @@ func (n *nowhere) latched(int64, func(*codec.Message) error) error { return nil 
 func BenchmarkEngine(b *testing.B) {
 	for name, size := range map[string]int{"100 B": 100, "1 MB": 1_000_000} {
 		b.Run(name, func(b *testing.B) {
-			alarm, err := newAlarm()
+			timer, err := newSystemTimer()
 			require.NoError(b, err)
-			defer alarm.close()
-			n := &nowhere{count: int64(b.N), size: size, ready: alarm.wake}
-			e := newEngine(plan{end: time.Hour.Nanoseconds(), rounds: 1, rate: immediate, clockPeriod: 10e6}, n, n, alarm)
+			defer timer.close()
+			n := &nowhere{count: int64(b.N), size: size, ready: timer.wake}
+			e := newEngine(plan{end: time.Hour.Nanoseconds(), rounds: 1, rate: immediate, clockPeriod: 10e6}, n, n, timer)
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			b.ResetTimer()

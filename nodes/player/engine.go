@@ -9,95 +9,96 @@ import (
 	"tapedeck/codec"
 )
 
-// tape is what an engine plays.
-type tape interface {
-	// from returns the messages from a time on, up to before another.
+// input is what an engine plays: sourceInput, or a test's messages in memory.
+type input interface {
+	// from returns the messages from t up to before end.
 	from(t, end int64) (feed, error)
-	// latched calls publish with the last messages of latched topics before a time, in their order. No feed is open meanwhile.
+	// latched calls publish with the last messages of latched topics before t, in their order. No feed is open meanwhile.
 	latched(t int64, publish func(*codec.Message) error) error
 }
 
 // feed yields messages in the order of LogTime.
 type feed interface {
-	// Next returns the next message, which is valid until the next call; nil while it is still being read, or io.EOF.
+	// Next returns the next message, which is valid until the next call; nil while none is read yet; io.EOF at the end.
 	Next() (*codec.Message, error)
 	Close() error
 }
 
-// stage is where an engine plays.
-type stage interface {
+// output is where an engine publishes.
+type output interface {
 	publish(m *codec.Message) error
-	tell(clock int64) error // on /clock
+	publishClock(clock int64) error
 }
 
-// plan is what an engine is to do. Times are ns.
+// plan describes a playback. Times are ns.
 type plan struct {
-	start, end   int64  // of what is played, in recorded time
-	rounds       uint64 // how often; 0: without end
+	start, end   int64  // the recorded time range that is played
+	rounds       uint64 // number of times to play; 0: without end
 	rate         float64
 	paused       bool
-	keepAlive    bool  // wait at the end for what is asked for then
+	keepAlive    bool  // wait for requests at the end
 	restartClock bool  // with each round
-	skipEmpty    int64 // the longest time without messages that is waited for; 0: any
+	skipEmpty    int64 // gaps between messages longer than this are skipped; 0: none
 
-	pauseTopics []string // before whose messages it pauses
+	pauseTopics []string // it pauses before their messages
 
 	clockPeriod int64                   // of /clock, 0: none
-	clockWith   func(topic string) bool // whose messages are preceded by one on /clock
+	clockWith   func(topic string) bool // reports whether /clock is published before its messages
 
-	step       int64 // that time advances at once, when it is told to; 0: it runs
-	eagerFirst bool  // the first step need not be told
+	step       int64 // length of a lock-step; 0: time runs freely
+	eagerFirst bool  // the first step need not be requested
 }
 
-// clocked says whether there is a /clock.
+// clocked reports whether /clock is published.
 func (p *plan) clocked() bool { return p.clockPeriod > 0 || p.clockWith != nil }
 
-// engine plays a tape: it decides when which message is published, and what time it is. All of it belongs to the goroutine of run;
-// what others want is done by do, between two messages. It waits for nothing but its timer, and for the stage.
+// engine publishes the messages of an input when they are due and owns the playback's time. Only the goroutine of run
+// may use its fields, except shown, which mu guards. Other goroutines send requests with do, which run executes between
+// two messages, and read state. run blocks only on the timer and the output.
 type engine struct {
 	plan
-	tape  tape
-	stage stage
-	timer timer
+	input  input
+	output output
+	timer  timer
 
 	requests chan func()
 	done     chan struct{} // closed when run has ended
 
 	line  timeline
-	first int64          // recorded time at which it begins
+	first int64          // recorded time at which playback begins
 	last  int64          // recorded time up to which everything was played
-	feed  feed           // nil before the beginning
-	head  *codec.Message // what comes next; nil while it is not known
+	feed  feed           // nil until begin
+	head  *codec.Message // the next message; nil while it is not known
 	empty bool           // the feed has ended
 
-	finished    bool // everything was played, or it was stopped
-	over        bool // run ends
+	finished    bool // everything was played, or playback was stopped
+	over        bool // run returns
 	failure     error
-	pausing     bool // pauseTopics count
-	passed      bool // head has paused it already
+	pausing     bool // pauseTopics are in force
+	passed      bool // playback has already paused before head
 	shift       int64
 	round       uint64
-	wholeRound  bool   // no seek was in it
+	wholeRound  bool   // there was no seek in this round
 	playedRound uint64 // messages
 	played      uint64 // messages
 	tick        int64  // by the timer: the next /clock
 	bursts      []*burst
 	lock        lockStep
-	epoch       int64 // what the machine's clock says more than the timer
+	epoch       int64 // the machine's clock minus the timer
 
 	mu    sync.Mutex
 	shown snapshot
 }
 
-// burst is a number of messages that are played at once while paused.
+// burst is a number of messages to play without delay while paused.
 type burst struct {
 	left, played uint64
-	reply        chan uint64 // gets played, in the end
+	reply        chan uint64 // receives played at the end
 }
 
-func newEngine(p plan, tape tape, stage stage, timer timer) *engine {
+func newEngine(p plan, input input, output output, timer timer) *engine {
 	e := &engine{
-		plan: p, tape: tape, stage: stage, timer: timer, requests: make(chan func(), 16), done: make(chan struct{}),
+		plan: p, input: input, output: output, timer: timer, requests: make(chan func(), 16), done: make(chan struct{}),
 		line: timeline{rate: p.rate, recorded: p.start}, first: p.start, last: p.start, pausing: true, tick: never,
 		lock: lockStep{length: p.step, period: p.clockPeriod},
 	}
@@ -108,7 +109,7 @@ func newEngine(p plan, tape tape, stage stage, timer timer) *engine {
 	return e
 }
 
-// run plays from begin on, until the end or until ctx ends, which is no error.
+// run plays from begin on, until the end or until ctx is done, which is no error.
 func (e *engine) run(ctx context.Context) (err error) {
 	defer close(e.done)
 	defer func() {
@@ -142,7 +143,7 @@ func (e *engine) run(ctx context.Context) (err error) {
 
 const atOnce = 0 // by the timer
 
-// advance does what is due, one thing at most, and returns until when there is nothing to do then.
+// advance does at most one thing that is due. It returns the time at which the next one is due.
 func (e *engine) advance() (until int64, err error) {
 	if err := e.fetch(); err != nil {
 		return 0, err
@@ -150,13 +151,13 @@ func (e *engine) advance() (until int64, err error) {
 	now := e.timer.now()
 	if now >= e.tick {
 		e.tick += (now-e.tick)/e.clockPeriod*e.clockPeriod + e.clockPeriod
-		return atOnce, e.tell(e.position(now))
+		return atOnce, e.publishClock(e.position(now))
 	}
 	switch {
 	case e.feed == nil || e.finished:
 		return e.tick, nil
 	case e.head == nil && !e.empty:
-		return e.tick, nil // which the feed interrupts
+		return e.tick, nil // the feed wakes the timer
 	case e.paused && len(e.bursts) == 0:
 		return e.tick, nil
 	case e.paused:
@@ -187,7 +188,7 @@ func (e *engine) advance() (until int64, err error) {
 	return atOnce, e.play(now)
 }
 
-// fetch looks what comes next, as far as it was read.
+// fetch gets the next message from the feed, if it has been read.
 func (e *engine) fetch() error {
 	if e.feed == nil || e.head != nil || e.empty {
 		return nil
@@ -199,7 +200,7 @@ func (e *engine) fetch() error {
 	return err
 }
 
-// due returns the recorded time of what comes next, at which time stands until that was done.
+// due returns the recorded time of the next event. Time does not pass it before the event has happened.
 func (e *engine) due() int64 {
 	due := e.last
 	switch {
@@ -211,10 +212,10 @@ func (e *engine) due() int64 {
 	return min(due, e.lock.nextMark())
 }
 
-// running says whether time passes.
+// running reports whether time passes.
 func (e *engine) running() bool { return e.feed != nil && !e.finished && !e.paused && !e.lock.held() }
 
-// position returns what recorded time it is.
+// position returns the current recorded time.
 func (e *engine) position(now int64) int64 {
 	if !e.running() {
 		return e.line.recorded
@@ -222,21 +223,22 @@ func (e *engine) position(now int64) int64 {
 	return min(e.line.at(now), e.due())
 }
 
-// settle has time go on from what it is now, so that how it passes may be changed.
+// settle restarts the timeline at the current time, so that its rate may be changed.
 func (e *engine) settle() {
 	now := e.timer.now()
 	e.line.move(e.position(now), now)
 }
 
-// tell publishes a recorded time on /clock.
-func (e *engine) tell(recorded int64) error {
+// publishClock publishes a recorded time on /clock, if there is one.
+func (e *engine) publishClock(recorded int64) error {
 	if !e.clocked() {
 		return nil
 	}
-	return e.stage.tell(recorded + e.shift)
+	return e.output.publishClock(recorded + e.shift)
 }
 
-// playingTime returns when what was recorded at a time is played: by /clock where there is one, else by the machine's clock.
+// playingTime returns when a message recorded at that time is played: by /clock if there is one, else by the machine's
+// clock.
 func (e *engine) playingTime(recorded int64) int64 {
 	switch {
 	case e.clocked():
@@ -247,7 +249,7 @@ func (e *engine) playingTime(recorded int64) int64 {
 	return e.epoch + e.line.when(recorded)
 }
 
-// play publishes what comes next.
+// play publishes the next message.
 func (e *engine) play(now int64) error {
 	m := e.head
 	e.head, e.passed = nil, false
@@ -257,13 +259,13 @@ func (e *engine) play(now int64) error {
 		e.lock.reach(e.last)
 	}
 	if e.paused || e.clockWith != nil && e.clockWith(m.Channel.Topic) {
-		if err := e.tell(e.last); err != nil {
+		if err := e.publishClock(e.last); err != nil {
 			return err
 		}
 	}
 	e.played++
 	e.playedRound++
-	return e.stage.publish(m)
+	return e.output.publish(m)
 }
 
 // playBurst plays one message of a burst.
@@ -283,16 +285,16 @@ func (e *engine) playBurst(now int64) error {
 	return nil
 }
 
-// mark tells /clock the time, at which a step may be complete.
+// mark publishes t on /clock. It may be the end of a step.
 func (e *engine) mark(t int64) error {
 	e.last = t
 	if e.lock.pass(t) || e.line.rate == immediate {
 		e.line.move(t, e.timer.now())
 	}
-	return e.tell(t)
+	return e.publishClock(t)
 }
 
-// moveTo has the playback go on at a recorded time.
+// moveTo continues the playback at a recorded time.
 func (e *engine) moveTo(t int64) error {
 	if e.feed != nil {
 		if err := e.feed.Close(); err != nil {
@@ -304,19 +306,19 @@ func (e *engine) moveTo(t int64) error {
 	e.last = t
 	e.lock.start(t)
 	e.line.move(t, e.timer.now())
-	if err := e.tell(t); err != nil {
+	if err := e.publishClock(t); err != nil {
 		return err
 	}
-	if err := e.tape.latched(t, e.stage.publish); err != nil {
+	if err := e.input.latched(t, e.output.publish); err != nil {
 		return err
 	}
 	var err error
-	e.feed, err = e.tape.from(t, e.end)
+	e.feed, err = e.input.from(t, e.end)
 	e.line.move(t, e.timer.now())
 	return err
 }
 
-// endRound begins the next round, or ends the playback. The round was over at that time by the timer.
+// endRound begins the next round, or ends the playback. The round ended when the timer read at.
 func (e *engine) endRound(at int64) error {
 	e.round++
 	if e.rounds > 0 && e.round >= e.rounds || e.wholeRound && e.playedRound == 0 {
@@ -324,7 +326,7 @@ func (e *engine) endRound(at int64) error {
 		e.line.move(e.end, at)
 		e.finish()
 		e.over = !e.keepAlive
-		return e.tell(e.end)
+		return e.publishClock(e.end)
 	}
 	if !e.restartClock {
 		e.shift += e.end - e.start
@@ -332,12 +334,12 @@ func (e *engine) endRound(at int64) error {
 	e.wholeRound = true
 	err := e.moveTo(e.start)
 	if e.line.rate != immediate {
-		e.line.move(e.start, at) // however long it took to begin
+		e.line.move(e.start, at) // not delayed by the time that moveTo took
 	}
 	return err
 }
 
-// finish ends the playback, as far as it goes.
+// finish ends the playback where it is and answers all requests that wait for it.
 func (e *engine) finish() {
 	e.settle()
 	e.finished = true
@@ -352,23 +354,23 @@ func (e *engine) answerBursts() {
 	e.bursts = nil
 }
 
-// The following are requests: for the goroutine of run.
+// The following are requests: only the goroutine of run may call them.
 
-// begin starts time, and with it the playback.
+// begin starts time and the playback.
 func (e *engine) begin() {
 	e.round, e.shift, e.wholeRound = 0, 0, e.first == e.start
 	e.failure = e.moveTo(e.first)
 	e.askFirst()
 }
 
-// beginFirst begins, unless it was stopped meanwhile or another part was begun.
+// beginFirst begins, unless playback was stopped meanwhile or another time range was begun.
 func (e *engine) beginFirst() {
 	if e.feed == nil && !e.finished {
 		e.begin()
 	}
 }
 
-// seek has the playback go on elsewhere, or begin there, as near to t as the plan allows. It returns false if that fails.
+// seek continues, or will begin, the playback at t, or at the plan's bound nearest to it. It returns false if that fails.
 func (e *engine) seek(t int64) bool {
 	t = min(max(t, e.start), e.end)
 	if e.feed == nil {
@@ -389,7 +391,7 @@ func (e *engine) setPaused(paused bool) {
 	}
 }
 
-// setRate returns false for what is no rate.
+// setRate returns false if rate is not valid.
 func (e *engine) setRate(rate float64) bool {
 	if !validRate(rate) {
 		return false
@@ -399,7 +401,7 @@ func (e *engine) setRate(rate float64) bool {
 	return true
 }
 
-// burst plays that many messages at once, 0 are all to the end. The reply says how many it were, 0 unless paused.
+// burst plays count messages without delay, 0 for all. reply receives how many were played: 0 unless paused.
 func (e *engine) burst(count uint64, reply chan uint64) {
 	if !e.paused || e.finished {
 		reply <- 0
@@ -411,7 +413,7 @@ func (e *engine) burst(count uint64, reply chan uint64) {
 	e.bursts = append(e.bursts, &burst{left: count, reply: reply})
 }
 
-// askStep asks for a step of lock-step. The reply, unless nil, gets true when it is complete, or false at the end.
+// askStep requests a lock-step. reply, unless nil, receives true when it is complete, or false at the end.
 func (e *engine) askStep(reply chan bool) {
 	if e.finished {
 		if reply != nil {
@@ -422,7 +424,7 @@ func (e *engine) askStep(reply chan bool) {
 	e.lock.ask(reply)
 }
 
-// askFirst asks for the step that need not be told.
+// askFirst requests the first step where others need not.
 func (e *engine) askFirst() {
 	if e.eagerFirst {
 		e.lock.ask(nil)
@@ -439,7 +441,7 @@ func (e *engine) stop() bool {
 	return true
 }
 
-// again plays another part, once the playback has ended. It returns false until then.
+// again plays another time range once the playback has ended. It returns false until then.
 func (e *engine) again(start, end int64) bool {
 	if !e.finished {
 		return false
@@ -449,8 +451,8 @@ func (e *engine) again(start, end int64) bool {
 	return e.failure == nil
 }
 
-// do has the goroutine of run call f, and returns when it has and state shows it. It returns false if the playback is
-// over and f was not called.
+// do calls f on the goroutine of run and returns when f has returned and state shows its effect. It returns false if
+// run has ended and f was not called.
 func (e *engine) do(f func()) bool {
 	called := make(chan struct{})
 	select {

@@ -14,8 +14,8 @@ import (
 	"tapedeck/codec"
 )
 
-// script is a timer whose time passes at once. What it has for a time is done then.
-type script struct {
+// testTimer is a timer whose time passes at once. It calls what was scheduled with on when that time comes.
+type testTimer struct {
 	t       *testing.T
 	time    int64
 	at      []int64
@@ -24,14 +24,14 @@ type script struct {
 	stalled func() // is called when nothing would ever happen
 }
 
-func (s *script) now() int64 { return s.time }
-func (s *script) wake()      { s.woken = true }
+func (s *testTimer) now() int64 { return s.time }
+func (s *testTimer) wake()      { s.woken = true }
 
-func (s *script) on(ms int64, do func()) {
+func (s *testTimer) on(ms int64, do func()) {
 	s.at, s.do = append(s.at, ms*1e6), append(s.do, do)
 }
 
-func (s *script) sleep(until int64) {
+func (s *testTimer) sleep(until int64) {
 	if s.woken {
 		s.woken = false
 		return
@@ -51,8 +51,8 @@ func (s *script) sleep(until int64) {
 	s.time = max(s.time, until)
 }
 
-// reel is a tape in memory.
-type reel struct {
+// memoryInput is an input in memory.
+type memoryInput struct {
 	messages []codec.Message
 	state    map[string]bool // topics that are latched
 	starve   int             // how many times there is nothing yet before each message
@@ -60,8 +60,8 @@ type reel struct {
 }
 
 // record adds messages "topic@ms".
-func record(texts ...string) *reel {
-	r := &reel{state: map[string]bool{}}
+func record(texts ...string) *memoryInput {
+	r := &memoryInput{state: map[string]bool{}}
 	channels := map[string]*codec.Channel{}
 	for _, text := range texts {
 		topic, rest, _ := strings.Cut(text, "@")
@@ -75,8 +75,8 @@ func record(texts ...string) *reel {
 	return r
 }
 
-func (r *reel) from(t, end int64) (feed, error) {
-	f := &reelFeed{reel: r, starve: r.starve}
+func (r *memoryInput) from(t, end int64) (feed, error) {
+	f := &memoryFeed{input: r, starve: r.starve}
 	for _, m := range r.messages {
 		if m.LogTime >= t && m.LogTime < end {
 			f.rest = append(f.rest, m)
@@ -85,7 +85,7 @@ func (r *reel) from(t, end int64) (feed, error) {
 	return f, nil
 }
 
-func (r *reel) latched(t int64, publish func(*codec.Message) error) error {
+func (r *memoryInput) latched(t int64, publish func(*codec.Message) error) error {
 	for _, topic := range slices.Sorted(func(yield func(string) bool) {
 		for topic := range r.state {
 			if !yield(topic) {
@@ -105,19 +105,19 @@ func (r *reel) latched(t int64, publish func(*codec.Message) error) error {
 	return nil
 }
 
-type reelFeed struct {
-	reel   *reel
+type memoryFeed struct {
+	input  *memoryInput
 	rest   []codec.Message
 	starve int
 }
 
-func (f *reelFeed) Next() (*codec.Message, error) {
+func (f *memoryFeed) Next() (*codec.Message, error) {
 	if f.starve > 0 {
 		f.starve--
-		f.reel.wake()
+		f.input.wake()
 		return nil, nil
 	}
-	f.starve = f.reel.starve
+	f.starve = f.input.starve
 	if len(f.rest) == 0 {
 		return nil, io.EOF
 	}
@@ -126,50 +126,50 @@ func (f *reelFeed) Next() (*codec.Message, error) {
 	return m, nil
 }
 
-func (f *reelFeed) Close() error { return nil }
+func (f *memoryFeed) Close() error { return nil }
 
-// show is what was played, each with the time by the timer: "a@10+10" is a message, "clock 10+10" a /clock.
-type show struct {
+// testRun collects what was played, each with the time by the timer: "a@10+10" is a message, "clock 10+10" a /clock.
+type testRun struct {
 	*engine
 	t      *testing.T
-	script *script
-	reel   *reel
+	clock  *testTimer
+	input  *memoryInput
 	events []string
 	fail   error
 	busy   int64 // ns that it takes to publish
 }
 
-func (s *show) publish(m *codec.Message) error {
-	s.events = append(s.events, fmt.Sprintf("%s+%d", m.Data, s.script.time/1e6))
-	s.script.time += s.busy
+func (s *testRun) publish(m *codec.Message) error {
+	s.events = append(s.events, fmt.Sprintf("%s+%d", m.Data, s.clock.time/1e6))
+	s.clock.time += s.busy
 	return s.fail
 }
 
-func (s *show) tell(clock int64) error {
-	s.events = append(s.events, fmt.Sprintf("clock %d+%d", clock/1e6, s.script.time/1e6))
+func (s *testRun) publishClock(clock int64) error {
+	s.events = append(s.events, fmt.Sprintf("clock %d+%d", clock/1e6, s.clock.time/1e6))
 	return nil
 }
 
-// newShow plans to play a reel from 0 to 100 ms.
-func newShow(t *testing.T, r *reel, change func(*plan)) *show {
-	s := &show{t: t, script: &script{t: t}, reel: r}
-	r.wake = s.script.wake
+// newTestRun plans to play an input from 0 to 100 ms.
+func newTestRun(t *testing.T, r *memoryInput, change func(*plan)) *testRun {
+	s := &testRun{t: t, clock: &testTimer{t: t}, input: r}
+	r.wake = s.clock.wake
 	p := plan{start: 0, end: 100e6, rounds: 1, rate: 1}
 	if change != nil {
 		change(&p)
 	}
-	s.engine = newEngine(p, r, s, s.script)
+	s.engine = newEngine(p, r, s, s.clock)
 	return s
 }
 
 // on has a request made at a time.
-func (s *show) on(ms int64, request func(e *engine)) *show {
-	s.script.on(ms, func() { s.requests <- func() { request(s.engine) } })
+func (s *testRun) on(ms int64, request func(e *engine)) *testRun {
+	s.clock.on(ms, func() { s.requests <- func() { request(s.engine) } })
 	return s
 }
 
 // run plays to the end and returns what was played.
-func (s *show) run() string {
+func (s *testRun) run() string {
 	s.t.Helper()
 	s.requests <- s.engine.begin
 	require.NoError(s.t, s.engine.run(s.t.Context()))
@@ -244,14 +244,14 @@ func TestEngine(t *testing.T) {
 		for _, starve := range []int{0, 2} {
 			t.Run(fmt.Sprint(name, " ", starve), func(t *testing.T) {
 				r := record(test.messages...)
-				s := newShow(t, r, test.plan)
+				s := newTestRun(t, r, test.plan)
 				r.starve = starve
 				for _, a := range test.script {
 					s.on(a.ms, a.do)
 				}
 				require.Equal(t, test.want, s.run())
-				require.Equal(t, test.ends, s.script.time/1e6, "when it ended")
-				require.Empty(t, s.script.do)
+				require.Equal(t, test.ends, s.clock.time/1e6, "when it ended")
+				require.Empty(t, s.clock.do)
 			})
 		}
 	}
@@ -264,19 +264,19 @@ func TestEngineClock(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		plan   func(*plan)
-		script func(*show)
+		script func(*testRun)
 		want   string
 	}{
 		"steady": {clock, nil, "clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 60+60"},
 		"steady at any rate": {func(p *plan) { clock(p); p.rate = 0.5 }, nil,
 			"clock 0+0 clock 0+0 clock 10+20 a@10+20 clock 20+40 clock 30+60 clock 40+80 clock 50+100 b@50+100 clock 60+120 clock 60+120"},
-		"frozen while paused": {clock, func(s *show) {
+		"frozen while paused": {clock, func(s *testRun) {
 			s.on(25, func(e *engine) { e.setPaused(true) }).on(65, func(e *engine) { e.setPaused(false) })
 		}, "clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 25+40 clock 25+60 clock 40+80 b@50+90 clock 60+100 clock 60+100"},
-		"told of a step": {clock, func(s *show) {
+		"a step is requested": {clock, func(s *testRun) {
 			s.on(5, func(e *engine) { e.setPaused(true); e.burst(1, make(chan uint64, 1)) }).on(15, func(e *engine) { e.setPaused(false) })
 		}, "clock 0+0 clock 0+0 clock 10+5 a@10+5 clock 15+20 clock 35+40 b@50+55 clock 55+60 clock 60+65"},
-		"jumps on a seek": {clock, func(s *show) { s.on(30, func(e *engine) { e.seek(45e6) }) },
+		"jumps on a seek": {clock, func(s *testRun) { s.on(30, func(e *engine) { e.seek(45e6) }) },
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 45+30 b@50+35 clock 55+40 clock 60+45"},
 		"goes on in rounds": {func(p *plan) { clock(p); p.rounds = 2 }, nil,
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 60+60 " +
@@ -284,14 +284,14 @@ func TestEngineClock(t *testing.T) {
 		"begins anew in rounds": {func(p *plan) { clock(p); p.rounds = 2; p.restartClock = true }, nil,
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 0+60 " +
 				"a@10+70 clock 20+80 clock 40+100 b@50+110 clock 60+120 clock 60+120"},
-		"a seek ends the sum of rounds": {func(p *plan) { clock(p); p.rounds = 2 }, func(s *show) { s.on(75, func(e *engine) { e.seek(40e6) }) },
+		"a seek ends the sum of rounds": {func(p *plan) { clock(p); p.rounds = 2 }, func(s *testRun) { s.on(75, func(e *engine) { e.seek(40e6) }) },
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 60+60 a@10+70 " +
 				"clock 40+75 clock 45+80 b@50+85 clock 60+95"},
 		"with every message": {func(p *plan) { p.clockWith = with("") }, nil, "clock 0+0 clock 10+10 a@10+10 clock 50+50 b@50+50 clock 60+60"},
 		"with a topic":       {func(p *plan) { p.clockWith = with("b") }, nil, "clock 0+0 a@10+10 clock 50+50 b@50+50 clock 60+60"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShow(t, record("a@10", "b@50"), func(p *plan) { p.end = 60e6; test.plan(p) })
+			s := newTestRun(t, record("a@10", "b@50"), func(p *plan) { p.end = 60e6; test.plan(p) })
 			if test.script != nil {
 				test.script(s)
 			}
@@ -302,7 +302,7 @@ func TestEngineClock(t *testing.T) {
 
 // What is played late holds the clock up, and is caught up with.
 func TestEngineClockWaitsForTheStage(t *testing.T) {
-	s := newShow(t, record("a@10", "b@20", "c@90"), func(p *plan) { p.clockPeriod = 20e6 })
+	s := newTestRun(t, record("a@10", "b@20", "c@90"), func(p *plan) { p.clockPeriod = 20e6 })
 	s.busy = 25e6
 	require.Equal(t, "clock 0+0 clock 0+0 a@10+10 clock 20+35 b@20+35 clock 60+60 clock 80+80 c@90+90 clock 100+115 clock 100+115", s.run())
 }
@@ -310,13 +310,13 @@ func TestEngineClockWaitsForTheStage(t *testing.T) {
 func TestEngineLatched(t *testing.T) {
 	r := record("map@0", "a@10", "map@20", "a@30", "map@40", "a@50")
 	r.state["map"] = true
-	s := newShow(t, r, func(p *plan) { p.start = 25e6; p.rounds = 2; p.end = 60e6 })
+	s := newTestRun(t, r, func(p *plan) { p.start = 25e6; p.rounds = 2; p.end = 60e6 })
 	s.on(10, func(e *engine) { e.seek(45e6) })
 	require.Equal(t, "map@20+0 a@30+5 map@40+10 a@50+15 map@20+25 a@30+30 map@40+40 a@50+50", s.run())
 }
 
 func TestEngineAnswers(t *testing.T) {
-	s := newShow(t, record("a@0", "a@1", "a@2", "a@3"), func(p *plan) { p.paused, p.clockPeriod = true, 10e6 })
+	s := newTestRun(t, record("a@0", "a@1", "a@2", "a@3"), func(p *plan) { p.paused, p.clockPeriod = true, 10e6 })
 	counts := make(chan uint64, 10)
 	s.on(1, func(e *engine) { e.burst(2, counts) })
 	s.on(2, func(e *engine) { e.burst(1, counts) })
@@ -334,7 +334,7 @@ func TestEngineAnswers(t *testing.T) {
 }
 
 func TestEngineKeptAlive(t *testing.T) {
-	s := newShow(t, record("a@10", "a@50"), func(p *plan) { p.keepAlive = true })
+	s := newTestRun(t, record("a@10", "a@50"), func(p *plan) { p.keepAlive = true })
 	var said []any
 	s.on(40, func(e *engine) { said = append(said, e.again(0, 20e6)) })
 	s.on(200, func(e *engine) { said = append(said, e.stop(), e.state().word, e.seek(40e6)) })
@@ -351,14 +351,14 @@ func TestEngineLockStep(t *testing.T) {
 		plan  func(*plan)
 		every int64 // ms between acknowledgements
 	}{
-		"paced":           {func(*plan) {}, 20},
-		"faster":          {func(p *plan) { p.rate = 3 }, 7},
-		"at once":         {func(p *plan) { p.rate = immediate }, 1},
-		"told in advance": {func(*plan) {}, 1},
-		"acknowledged":    {func(p *plan) { p.eagerFirst = true }, 15},
+		"paced":                {func(*plan) {}, 20},
+		"faster":               {func(p *plan) { p.rate = 3 }, 7},
+		"at once":              {func(p *plan) { p.rate = immediate }, 1},
+		"requested in advance": {func(*plan) {}, 1},
+		"acknowledged":         {func(p *plan) { p.eagerFirst = true }, 15},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShow(t, record(messages...), func(p *plan) {
+			s := newTestRun(t, record(messages...), func(p *plan) {
 				p.step, p.end = 10e6, 40e6
 				p.clockWith = func(string) bool { return false }
 				test.plan(p)
@@ -380,11 +380,11 @@ func TestEngineLockStep(t *testing.T) {
 }
 
 func TestEngineLockStepClock(t *testing.T) {
-	s := newShow(t, record("a@5", "b@17"), func(p *plan) { p.step, p.end, p.clockPeriod, p.rounds = 10e6, 25e6, 4e6, 2 })
+	s := newTestRun(t, record("a@5", "b@17"), func(p *plan) { p.step, p.end, p.clockPeriod, p.rounds = 10e6, 25e6, 4e6, 2 })
 	for i := range int64(8) {
 		s.on(100*i, func(e *engine) { e.lock.ask(make(chan bool, 1)) })
 	}
-	s.script.stalled = func() { s.requests <- func() { s.over = true } }
+	s.clock.stalled = func() { s.requests <- func() { s.over = true } }
 	s.run()
 	for i, event := range s.events {
 		s.events[i], _, _ = strings.Cut(event, "+")
@@ -407,41 +407,41 @@ func TestLockStepReaches(t *testing.T) {
 
 // TestEngineClockOfToday plays what was recorded in this century as fast as possible: /clock has no decades to catch up with.
 func TestEngineClockOfToday(t *testing.T) {
-	s := newShow(t, record("a@1700000000000", "a@1700000000010"), func(p *plan) {
+	s := newTestRun(t, record("a@1700000000000", "a@1700000000010"), func(p *plan) {
 		p.start, p.end, p.clockPeriod, p.rate = 1_700_000_000e9, 1_700_000_001e9, 1e6, immediate
 	})
 	require.Equal(t, "clock 1700000000000+0 clock 1700000000000+0 a@1700000000000+0 a@1700000000010+0 clock 1700000001000+0", s.run())
 }
 
 func TestEngineEnds(t *testing.T) {
-	s := newShow(t, record("a@0"), nil)
+	s := newTestRun(t, record("a@0"), nil)
 	s.fail = io.ErrShortWrite
 	s.requests <- s.begin
 	require.ErrorIs(t, s.engine.run(t.Context()), io.ErrShortWrite)
 
-	s = newShow(t, record("a@0", "a@90"), nil)
+	s = newTestRun(t, record("a@0", "a@90"), nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	s.script.on(50, cancel)
+	s.clock.on(50, cancel)
 	s.requests <- s.begin
 	require.NoError(t, s.engine.run(ctx))
 	require.Equal(t, []string{"a@0+0"}, s.events)
 }
 
 func TestEnginePlayingTime(t *testing.T) {
-	s := newShow(t, record("a@0"), func(p *plan) { p.rate = 2 })
+	s := newTestRun(t, record("a@0"), func(p *plan) { p.rate = 2 })
 	s.epoch = 1000e6
 	s.on(10, func(e *engine) {
 		require.Equal(t, int64(1010e6), e.playingTime(20e6))
 		require.Equal(t, int64(1005e6), e.playingTime(10e6), "equal times stay equal, whenever they are asked for")
 	})
 	s.run()
-	s = newShow(t, record("a@0"), func(p *plan) { p.rounds, p.clockPeriod = 2, 50e6 })
+	s = newTestRun(t, record("a@0"), func(p *plan) { p.rounds, p.clockPeriod = 2, 50e6 })
 	s.on(110, func(e *engine) { require.Equal(t, int64(120e6), e.playingTime(20e6), "by /clock") })
 	s.run()
 }
 
 func TestPress(t *testing.T) {
-	s := newShow(t, record("a@0", "a@1000", "a@9000"), func(p *plan) { p.end, p.pauseTopics = 20e9, []string{"b"} })
+	s := newTestRun(t, record("a@0", "a@1000", "a@9000"), func(p *plan) { p.end, p.pauseTopics = 20e9, []string{"b"} })
 	press := func(key string) {
 		done := make(chan struct{})
 		go func() { s.press(key); close(done) }()
@@ -475,25 +475,25 @@ func TestPress(t *testing.T) {
 }
 
 func TestEngineState(t *testing.T) {
-	s := newShow(t, record("a@0", "a@50"), nil)
+	s := newTestRun(t, record("a@0", "a@50"), nil)
 	var texts []string
 	look := func() { texts = append(texts, s.state().String()[:9]+fmt.Sprint(s.state().position/1e6)) }
 	look()
-	s.script.on(20, look)
-	s.script.on(60, look)
+	s.clock.on(20, look)
+	s.clock.on(60, look)
 	s.run()
 	look()
 	require.Equal(t, []string{"[WAITING]0", "[PLAYING]20", "[PLAYING]60", "[ENDED  ]100"}, texts)
 }
 
 func TestEngineBeginsWhereItWasSought(t *testing.T) {
-	s := newShow(t, record("a@0", "b@30", "a@60"), func(p *plan) { p.rounds = 2 })
+	s := newTestRun(t, record("a@0", "b@30", "a@60"), func(p *plan) { p.rounds = 2 })
 	require.True(t, s.seek(50e6))
 	require.Equal(t, "a@60+10 a@0+50 b@30+80 a@60+110", s.run())
 }
 
 func TestEngineIsStoppedBeforeItBegins(t *testing.T) {
-	s := newShow(t, record("a@0"), func(p *plan) { p.keepAlive = true })
+	s := newTestRun(t, record("a@0"), func(p *plan) { p.keepAlive = true })
 	s.on(10, func(e *engine) { require.True(t, e.stop()) }).on(20, (*engine).beginFirst)
 	s.on(30, func(e *engine) { require.True(t, e.again(0, 50e6)) }).on(40, (*engine).beginFirst)
 	s.on(50, func(e *engine) { e.over = true })
@@ -503,7 +503,7 @@ func TestEngineIsStoppedBeforeItBegins(t *testing.T) {
 
 // endingTimer runs its engine to the end when it is woken.
 type endingTimer struct {
-	*script
+	*testTimer
 	engine *engine
 }
 
@@ -511,8 +511,8 @@ func (e *endingTimer) wake() { require.NoError(e.t, e.engine.run(e.t.Context()))
 
 func TestEngineEndsWithARequest(t *testing.T) {
 	for range 100 { // as select chooses at random
-		s := newShow(t, record("a@0"), nil)
-		s.timer = &endingTimer{s.script, s.engine}
+		s := newTestRun(t, record("a@0"), nil)
+		s.timer = &endingTimer{s.clock, s.engine}
 		require.True(t, s.do(func() { s.stop() }))
 	}
 }

@@ -16,7 +16,7 @@ const (
 	rateBy   = 1.1
 )
 
-// press does what a key asks for.
+// press executes the command of a key.
 func (e *engine) press(key string) {
 	e.do(func() {
 		switch key {
@@ -46,8 +46,8 @@ func (e *engine) press(key string) {
 	})
 }
 
-// keyboard turns the keys pressed on the terminal into calls of press, until ctx ends. Ctrl-C keeps its meaning. restore
-// puts the terminal back as it was. ok is false where standard input is no terminal, or that of a job in the background.
+// keyboard calls press for each key pressed on the terminal until ctx is done. Ctrl-C keeps its meaning. restore resets
+// the terminal. ok is false if standard input is no terminal or the process is a background job.
 func keyboard(ctx context.Context, press func(key string)) (restore func(), ok bool) {
 	in := int(os.Stdin.Fd())
 	was, err := unix.IoctlGetTermios(in, unix.TCGETS)

@@ -23,15 +23,15 @@ type player struct {
 	line       *progress.Line
 	source     *source
 	publishers publishers
-	screen     *screen
-	alarm      *alarm
-	opened     time.Time // when the node came to the graph
+	output     *graphOutput
+	timer      *systemTimer
+	opened     time.Time // when the node joined the graph
 }
 
-// newPlayer gets everything ready that subscribers have to meet.
+// newPlayer creates the publishers, so that subscribers can match them before run.
 func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*player, error) {
 	opened := time.Now()
-	start, end, err := o.part(s.start, s.end)
+	start, end, err := o.timeRange(s.start, s.end)
 	if err != nil {
 		return nil, err
 	}
@@ -43,42 +43,42 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 	if p.publishers, err = advertise(node, s.channels, &o); err != nil {
 		return nil, err
 	}
-	if p.screen, err = newScreen(node, p.publishers, plan.clocked()); err != nil {
+	if p.output, err = newGraphOutput(node, p.publishers, plan.clocked()); err != nil {
 		return nil, err
 	}
-	if p.alarm, err = newAlarm(); err != nil {
+	if p.timer, err = newSystemTimer(); err != nil {
 		return nil, err
 	}
-	tape := &recordings{source: s, publishers: p.publishers, order: o.Order, readAhead: int64(o.ReadAhead), ready: p.alarm.wake}
+	input := &sourceInput{source: s, publishers: p.publishers, order: o.Order, readAhead: int64(o.ReadAhead), ready: p.timer.wake}
 	if !o.DamagedError {
-		tape.damaged = func(err error) { node.Log(bridge.Warn, "playing on behind a damaged place: %v", err) }
+		input.damaged = func(err error) { node.Log(bridge.Warn, "continuing behind a damaged place: %v", err) }
 	}
 	if o.Order == byHeader || o.Restamp {
-		tape.stamps = stampsOfAll(s.channels)
+		input.stamps = stampsOfAll(s.channels)
 	}
 	if o.Restamp {
 		for c, one := range p.publishers {
-			one.stamps = tape.stamps[c]
+			one.stamps = input.stamps[c]
 		}
 	}
-	p.engine = newEngine(plan, tape, p.screen, p.alarm)
-	p.epoch = time.Now().UnixNano() - p.alarm.now()
-	p.screen.playingTime = p.playingTime
+	p.engine = newEngine(plan, input, p.output, p.timer)
+	p.epoch = time.Now().UnixNano() - p.timer.now()
+	p.output.playingTime = p.playingTime
 	return p, nil
 }
 
-// run plays until the end or until ctx ends, which is no error.
+// run plays until the end or until ctx is done, which is no error.
 func (p *player) run(ctx context.Context) (err error) {
 	var workers sync.WaitGroup
 	defer func() {
 		workers.Wait()
 		p.line.Clear()
-		err = errors.Join(err, p.alarm.close())
+		err = errors.Join(err, p.timer.close())
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	library := msgs.Library()
-	control{p.engine, p.partOf}.serve(p.node, library)
+	control{p.engine, p.timeRangeOf}.serve(p.node, library)
 	if topic := p.options.LockStepTopic; topic != "" {
 		if err := p.acknowledge(ctx, topic, &workers); err != nil {
 			return err
@@ -99,34 +99,34 @@ func (p *player) run(ctx context.Context) (err error) {
 			p.do(p.beginFirst)
 		}
 	})
-	// A publisher blocks while a subscriber is behind, which may be for long.
+	// Publish blocks while a reliable subscriber is behind; closing the publishers ends that.
 	end := func() { publish.Close(p.publishers.offers()) }
 	defer end()
 	defer context.AfterFunc(ctx, end)()
-	p.alarm.sharpen()
+	p.timer.lockThread()
 	if err := p.engine.run(ctx); ctx.Err() != nil {
-		return nil // whatever ended because of that
+		return nil // errors are a consequence of that
 	} else if err != nil {
 		return err
 	}
 	offers := p.publishers.offers()
-	if p.screen.clock != nil {
-		offers = append(offers, publish.Offer{Publisher: p.screen.clock})
+	if p.output.clock != nil {
+		offers = append(offers, publish.Offer{Publisher: p.output.clock})
 	}
 	publish.Flush(ctx, p.node, offers, p.options.AckTimeout)
 	return nil
 }
 
-// partOf returns the part of the recording that the service play asks for.
-func (p *player) partOf(offset, duration time.Duration, until int64) (start, end int64, err error) {
+// timeRangeOf returns the recorded time range that a request of the service play names.
+func (p *player) timeRangeOf(offset, duration time.Duration, until int64) (start, end int64, err error) {
 	o := options{StartOffset: max(offset, 0), Duration: duration}
 	if until > 0 {
 		o.End = fmt.Sprintf("%d.%09d", until/1e9, until%1e9)
 	}
-	return o.part(p.source.start, p.source.end)
+	return o.timeRange(p.source.start, p.source.end)
 }
 
-// await waits until time may begin.
+// await waits for subscribers and for the delay.
 func (p *player) await(ctx context.Context) error {
 	offers := p.publishers.offers()
 	if p.options.AwaitSubs {
@@ -136,7 +136,7 @@ func (p *player) await(ctx context.Context) error {
 	}
 	missing, err := publish.AwaitMatches(ctx, p.node, p.opened, offers, p.options.MatchPatience)
 	if missing != nil {
-		p.node.Log(bridge.Warn, "subscribers of %s have not met their publishers in %v, and may miss messages; match_patience is how long that is waited for",
+		p.node.Log(bridge.Warn, "subscribers of %s were not matched within %v and may miss messages; match_patience sets how long to wait",
 			strings.Join(missing, ", "), p.options.MatchPatience)
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ func (p *player) await(ctx context.Context) error {
 	}
 }
 
-// acknowledge has messages on a topic of any type acknowledge the steps of lock-step.
+// acknowledge requests a lock-step for each message on a topic, whatever its type.
 func (p *player) acknowledge(ctx context.Context, topic string, workers *sync.WaitGroup) error {
 	subscribe := func() (bool, error) {
 		for _, t := range p.node.Topics() {
@@ -185,12 +185,12 @@ func (p *player) acknowledge(ctx context.Context, topic string, workers *sync.Wa
 	return nil
 }
 
-// report tells other nodes how the playback goes, until ctx ends.
+// report publishes diagnostics and read_split events until ctx is done.
 func (p *player) report(ctx context.Context, library *rosidl.Library) {
 	files := newSplits(p.node, library, p.source)
-	var told *diagnostics
+	var status *diagnostics
 	if p.options.Diagnostics {
-		told = newDiagnostics(p.node)
+		status = newDiagnostics(p.node)
 	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -199,7 +199,7 @@ func (p *player) report(ctx context.Context, library *rosidl.Library) {
 		if s.word != "WAITING" {
 			files.reach(s.position)
 		}
-		told.tell(time.Now(), s)
+		status.publish(time.Now(), s)
 		select {
 		case <-ctx.Done():
 			files.reach(p.state().position)
@@ -210,7 +210,7 @@ func (p *player) report(ctx context.Context, library *rosidl.Library) {
 	}
 }
 
-// show tells on a terminal how the playback goes, until ctx ends.
+// show prints the state on a terminal until ctx is done.
 func (p *player) show(ctx context.Context) {
 	if p.options.Progress == 0 || p.options.Quiet {
 		return

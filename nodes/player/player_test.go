@@ -532,8 +532,8 @@ func TestClockIsFlushed(t *testing.T) {
 	o := testOptions()
 	o.Clock = 100
 	h := newHall(t, o, counted(t, 2, 1))
-	clock := &flushed{Publisher: h.screen.clock}
-	h.screen.clock = clock
+	clock := &flushed{Publisher: h.output.clock}
+	h.output.clock = clock
 	h.open()
 	h.end()
 	require.Positive(t, clock.published)

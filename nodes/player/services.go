@@ -16,13 +16,13 @@ import (
 	"tapedeck/nodes/internal/releases"
 )
 
-// control is what the services of rosbag2's player do.
+// control implements the services of rosbag2's player.
 type control struct {
 	*engine
-	part func(offset, duration time.Duration, until int64) (start, end int64, err error)
+	timeRange func(offset, duration time.Duration, until int64) (start, end int64, err error)
 }
 
-// serve offers the services of rosbag2's player, and one for the steps of lock-step.
+// serve offers the services of rosbag2's player, and ~/step in lock-step.
 func (c control) serve(node bridge.Node, library *rosidl.Library) {
 	releases.Services{
 		"pause":         c.onPause,
@@ -50,7 +50,7 @@ func (c control) onPause([]byte) (msgs.Message, error) {
 	return &srv.Pause_Response{}, nil
 }
 
-// onResume goes on at once: the times of the newest form are for recorders.
+// onResume resumes at once and ignores the request's times, which are for recorders.
 func (c control) onResume([]byte) (msgs.Message, error) {
 	if !c.do(func() { c.setPaused(false) }) {
 		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_RESUME_FAILED, ErrorString: errOver.Error()}, nil
@@ -87,7 +87,7 @@ func (c control) onPlay(payload []byte) (msgs.Message, error) {
 		return nil, err
 	}
 	offset, duration, until := request.StartOffset, request.PlaybackDuration, request.PlaybackUntilTimestamp
-	start, end, err := c.part(time.Duration(nanosecondsOf(offset)), time.Duration(int64(duration.Sec)*1e9+int64(duration.Nanosec)), nanosecondsOf(until))
+	start, end, err := c.timeRange(time.Duration(nanosecondsOf(offset)), time.Duration(int64(duration.Sec)*1e9+int64(duration.Nanosec)), nanosecondsOf(until))
 	response := &srv.Play_Response{}
 	if err == nil { // else there is no such part
 		c.do(func() { response.Success = c.again(start, end) })
@@ -107,7 +107,7 @@ func (c control) onBurst(payload []byte) (msgs.Message, error) {
 	return &srv.Burst_Response{ActuallyBurst: c.playBursts(request.NumMessages)}, nil
 }
 
-// playBursts plays that many messages, 0 are all, and returns how many it were.
+// playBursts plays count messages, 0 for all, and returns how many were played.
 func (c control) playBursts(count uint64) uint64 {
 	reply := make(chan uint64, 1)
 	if !c.do(func() { c.burst(count, reply) }) {

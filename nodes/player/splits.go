@@ -10,27 +10,27 @@ import (
 	"tapedeck/nodes/internal/releases"
 )
 
-// splits tells on events/read_split, as rosbag2 does, which file of a recording is being played. It goes by the times of the files. A nil one
-// tells nothing.
+// splits publishes on events/read_split, as rosbag2 does, when playback passes from one file of a recording to the next,
+// judged by the files' time ranges. A nil one does nothing.
 type splits struct {
 	node      bridge.Node
 	publisher bridge.Publisher
 	forms     releases.Forms
-	files     [][]codec.FileInfo // of each recording, in order; times as they are played
-	open      []string           // the file of each that is played; "" before the first
+	files     [][]codec.FileInfo // of each recording, in order; times include the offset
+	open      []string           // the current file of each; "" before the first
 }
 
-// newSplits returns nil, and says why, where that cannot be told.
+// newSplits returns nil, and logs why, if the events cannot be published.
 func newSplits(node bridge.Node, library *rosidl.Library, s *source) *splits {
 	const typeName = "rosbag2_interfaces/msg/ReadSplitEvent"
 	t := &splits{node: node}
 	var err error
 	if t.forms, err = releases.NewForms(library, typeName); err != nil {
-		node.Log(bridge.Info, "nothing is told on events/read_split: %v", err)
+		node.Log(bridge.Info, "no events on events/read_split: %v", err)
 		return nil
 	}
 	if t.publisher, err = node.Advertise("events/read_split", typeName, codec.DefaultQoS()); err != nil {
-		node.Log(bridge.Warn, "nothing is told on events/read_split: %v", err)
+		node.Log(bridge.Warn, "no events on events/read_split: %v", err)
 		return nil
 	}
 	for _, r := range s.recordings {
@@ -44,7 +44,7 @@ func newSplits(node bridge.Node, library *rosidl.Library, s *source) *splits {
 	return t
 }
 
-// reach is told the recorded time that is played.
+// reach publishes the events due when playback reaches a recorded time.
 func (t *splits) reach(now int64) {
 	if t == nil {
 		return

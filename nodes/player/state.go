@@ -3,15 +3,18 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/nodes/internal/publish"
 )
 
-// state says how a playback goes.
+// state is the progress of a playback.
 type state struct {
 	word       string
 	paused     bool
 	rate       float64
 	position   int64 // recorded time, ns
-	start, end int64 // likewise, of what is played
+	start, end int64 // the recorded time range that is played
 	played     uint64
 }
 
@@ -25,7 +28,7 @@ func (s state) String() string {
 		float64(s.position-s.start)/1e9, float64(s.end-s.start)/1e9, rate, s.played)
 }
 
-// snapshot is what state makes a state of.
+// snapshot is what state needs to compute the present position.
 type snapshot struct {
 	state   state
 	line    timeline
@@ -33,7 +36,7 @@ type snapshot struct {
 	running bool
 }
 
-// show keeps the state for others than the goroutine of run.
+// show stores the state for other goroutines.
 func (e *engine) show() {
 	s := snapshot{state{"PLAYING", e.paused, e.line.rate, e.line.recorded, e.start, e.end, e.played}, e.line, e.due(), e.running()}
 	switch {
@@ -51,7 +54,7 @@ func (e *engine) show() {
 	e.shown = s
 }
 
-// state returns how the playback goes. It does not wait for the stage.
+// state returns the progress. It does not wait for the output and may be called by any goroutine.
 func (e *engine) state() state {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,4 +63,35 @@ func (e *engine) state() state {
 		s.state.position = min(s.line.at(e.timer.now()), s.due)
 	}
 	return s.state
+}
+
+const diagnosticsPeriod = time.Second
+
+// diagnostics publishes the state on /diagnostics. A nil one does nothing.
+type diagnostics struct {
+	*publish.Diagnostics
+	node bridge.Node
+	last time.Time
+}
+
+func newDiagnostics(node bridge.Node) *diagnostics {
+	d, err := publish.NewDiagnostics(node)
+	if err != nil {
+		node.Log(bridge.Warn, "cannot publish on %s: %v", publish.DiagnosticsTopic, err)
+		return nil
+	}
+	return &diagnostics{Diagnostics: d, node: node}
+}
+
+// publish publishes the state, at most once per diagnosticsPeriod.
+func (d *diagnostics) publish(now time.Time, s state) {
+	if d == nil || now.Sub(d.last) < diagnosticsPeriod {
+		return
+	}
+	d.last = now
+	err := d.Send(now.UnixNano(), d.Status("playback", s.String(), "state", s.word, "rate", s.rate, "position", fmt.Sprintf("%.3f", float64(s.position-s.start)/1e9),
+		"duration", fmt.Sprintf("%.3f", float64(s.end-s.start)/1e9), "messages", s.played))
+	if err != nil {
+		d.node.Log(bridge.Warn, "publish on %s: %v", publish.DiagnosticsTopic, err)
+	}
 }

@@ -8,19 +8,19 @@ const (
 	maxRate = 1e6
 )
 
-// immediate is the rate at which nothing waits for its time.
+// immediate is the rate at which messages do not wait for their time.
 var immediate = math.Inf(1)
 
-// validRate says whether time can run at that rate.
+// validRate reports whether time can run at that rate.
 func validRate(rate float64) bool { return rate >= minRate && rate <= maxRate || rate == immediate }
 
-// timeline maps the machine's time to recorded time and back, while it runs. All times are ns.
+// timeline maps the machine's time to recorded time and back while time runs. All times are ns.
 type timeline struct {
 	rate              float64 // recorded seconds per second
-	recorded, machine int64   // one in the other
+	recorded, machine int64   // the same moment in both
 }
 
-// move has recorded time go on from there.
+// move makes recorded time continue from recorded when the machine's time is machine.
 func (l *timeline) move(recorded, machine int64) { l.recorded, l.machine = recorded, machine }
 
 // at returns the recorded time. At the rate immediate it stands until it is moved.
@@ -31,10 +31,10 @@ func (l *timeline) at(machine int64) int64 {
 	return l.recorded + nanoseconds(float64(machine-l.machine)*l.rate)
 }
 
-// when returns the machine's time at which recorded time is there.
+// when returns the machine's time at which that recorded time is reached.
 func (l *timeline) when(recorded int64) int64 {
 	return l.machine + nanoseconds(math.Ceil(float64(recorded-l.recorded)/l.rate))
 }
 
-// nanoseconds converts a number that may be larger than a century, which it is cut to.
+// nanoseconds converts a number, cut to about 73 years.
 func nanoseconds(ns float64) int64 { return int64(min(ns, float64(math.MaxInt64/4))) }

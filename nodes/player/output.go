@@ -9,10 +9,57 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/wire"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/publish"
 )
+
+const clockTopic = "/clock"
+
+// graphOutput publishes on a node's graph.
+type graphOutput struct {
+	node        bridge.Node
+	publishers  publishers
+	playingTime func(int64) int64
+	clock       bridge.Publisher // nil: none
+	buf         []byte
+}
+
+// newGraphOutput advertises /clock if clocked.
+func newGraphOutput(node bridge.Node, p publishers, clocked bool) (*graphOutput, error) {
+	s := &graphOutput{node: node, publishers: p}
+	if !clocked {
+		return s, nil
+	}
+	var err error
+	if s.clock, err = node.Advertise(clockTopic, "rosgraph_msgs/msg/Clock", codec.DefaultQoS()); err != nil {
+		return nil, fmt.Errorf("publish %s: %w", clockTopic, err)
+	}
+	return s, nil
+}
+
+func (s *graphOutput) publish(m *codec.Message) error {
+	p := s.publishers[m.Channel]
+	err := p.send(m, s.playingTime)
+	if errors.Is(err, errMismatch) {
+		if !p.warned {
+			p.warned = true
+			s.node.Log(bridge.Warn, "%s: %v", p.Topic(), err)
+		}
+		err = nil
+	}
+	return err
+}
+
+func (s *graphOutput) publishClock(clock int64) error {
+	message := rosgraph_msgs.Clock{Clock: publish.Time(clock)}
+	var err error
+	if s.buf, err = cdr.Append(s.buf[:0], &message); err != nil {
+		return err
+	}
+	return s.clock.Publish(s.buf)
+}
 
 // publishers publish the messages of channels.
 type publishers map[*codec.Channel]*publisher
@@ -20,11 +67,11 @@ type publishers map[*codec.Channel]*publisher
 // publisher is shared by the channels of one topic and type.
 type publisher struct {
 	publish.Offer
-	stamps *cdr.Stamps // to be moved; nil: none
-	odd    bool        // a message that is none was told of
+	stamps *cdr.Stamps // of the type, to be moved to the time of playing; nil: left as they are
+	warned bool        // of a payload that does not match the type
 }
 
-// advertise creates the publishers of the channels. A topic that cannot be published does not keep the others from being played.
+// advertise creates the publishers of the channels. It warns of topics that cannot be published and goes on.
 func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publishers, error) {
 	overrides, err := graph.QoSOverrides(o.QoSOverrides)
 	if err != nil {
@@ -35,7 +82,7 @@ func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publish
 	byKey := map[key][]*codec.Channel{}
 	for _, c := range channels {
 		if c.Encoding != codec.EncodingCDR {
-			continue // its source has told of it
+			continue // the source warned of it
 		}
 		k := key{c.Topic, c.Type}
 		if byKey[k] == nil {
@@ -82,13 +129,13 @@ func offer(channels []*codec.Channel) codec.QoS {
 	}
 	qos := bridge.OfferQoS(recorded)
 	if qos.Reliability == codec.Reliable && qos.Durability == codec.Volatile {
-		// So that a burst reaches subscribers whole, whatever the network loses of it at first.
+		// A burst reaches subscribers completely: what the network loses is sent again.
 		qos.History, qos.Depth = codec.KeepAll, 0
 	}
 	return qos
 }
 
-// latchedDepth returns how many of the last messages of a channel a late subscriber would have got.
+// latchedDepth returns how many of a channel's last messages a late subscriber would have received.
 func (p *publisher) latchedDepth(c *codec.Channel) int {
 	depth := codec.LatchedDepth(c)
 	switch {
@@ -114,24 +161,24 @@ func (p publishers) offers() []publish.Offer {
 	return list
 }
 
-// send publishes a message with its stamps moved as playingTime says.
+// send publishes a message. Its stamps, if they are to be moved, are moved by playingTime.
 func (p *publisher) send(m *codec.Message, playingTime func(int64) int64) error {
 	if len(m.Data) < wire.HeaderSize {
-		return errNoMessage
+		return errMismatch
 	}
 	if p.stamps != nil {
 		stamp, ok, err := p.stamps.First(m.Data)
 		if ok && err == nil {
-			if stamp == 0 { // it was not set, as others may be
+			if stamp == 0 { // not set; others in the message may be
 				stamp = m.LogTime
 			}
 			err = p.stamps.Add(m.Data, playingTime(stamp)-stamp)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", errNoMessage, err)
+			return fmt.Errorf("%w: %w", errMismatch, err)
 		}
 	}
 	return p.Publish(m.Data)
 }
 
-var errNoMessage = errors.New("what is no message of its type is not played")
+var errMismatch = errors.New("skipped a payload that does not match its type")

@@ -11,13 +11,13 @@ import (
 	"tapedeck/config"
 )
 
-// layouts are how times are written; those without a zone are local.
+// layouts are the layouts of dates with times; those without a zone are local.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02-15:04:05.999999999", "2006-01-02 15:04",
 }
 
-// parseTime reads a time, in ns since the Unix epoch: a date and time, a time of day within the recording, or a number of
-// seconds or nanoseconds, which their sizes tell apart.
+// parseTime parses a time and returns ns since the Unix epoch. It may be a date and time, a time of day within the
+// recording, or a number of seconds or nanoseconds, which are told apart by size.
 func parseTime(text string, start, end int64) (int64, error) {
 	if t, err := parseNumber(text); err == nil {
 		return t, nil
@@ -44,7 +44,7 @@ func parseTime(text string, start, end int64) (int64, error) {
 	return 0, fmt.Errorf("%q is no time; want 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970", text)
 }
 
-// longest is the largest number that is taken for seconds: about the year 5000.
+// longest is the largest number taken for seconds: about the year 5000.
 const longest = 100_000_000_000
 
 func parseNumber(text string) (int64, error) {
@@ -71,22 +71,22 @@ func parseNumber(text string) (int64, error) {
 	return n, nil
 }
 
-// part returns which part of what was recorded from start to end is played: from first up to before last. All times are ns.
-func (o *options) part(start, end int64) (first, last int64, err error) {
+// timeRange returns what to play of a recording from start to end: from first up to before last. All times are ns.
+func (o *options) timeRange(start, end int64) (first, last int64, err error) {
 	first, last = start, end+1
 	if o.Begin != "" {
 		if first, err = parseTime(o.Begin, start, end); err != nil {
 			return 0, 0, config.Usagef("begin: %w", err)
 		}
 		if first > end {
-			return 0, 0, fmt.Errorf("begin: %s is behind the end of the recording, at %s", clockText(first), clockText(end))
+			return 0, 0, fmt.Errorf("begin: %s is after the end of the recording at %s", clockText(first), clockText(end))
 		}
 		first = max(first, start)
 	}
 	if o.StartOffset > 0 && int64(o.StartOffset) > end-first {
-		return 0, 0, fmt.Errorf("start_offset: %v is behind the end of the recording, which lasts %v", o.StartOffset, time.Duration(end-start))
+		return 0, 0, fmt.Errorf("start_offset: %v is more than the recording lasts, %v", o.StartOffset, time.Duration(end-start))
 	}
-	if o.StartOffset < 0 { // saturating: an offset may be of centuries
+	if o.StartOffset < 0 { // saturating: the offset may be centuries
 		first = max(first, end+max(int64(o.StartOffset), start-end))
 	} else {
 		first += int64(o.StartOffset)
@@ -94,13 +94,13 @@ func (o *options) part(start, end int64) (first, last int64, err error) {
 	if o.Duration > 0 && int64(o.Duration) < last-first {
 		last = first + int64(o.Duration)
 	}
-	if o.End != "" && !strings.HasPrefix(o.End, "-") { // of rosbag2's times, negative ones are none
+	if o.End != "" && !strings.HasPrefix(o.End, "-") { // rosbag2 ignores negative times
 		t, err := parseTime(o.End, start, end)
 		if err != nil {
 			return 0, 0, config.Usagef("end: %w", err)
 		}
 		if t < first {
-			return 0, 0, fmt.Errorf("end: %s is before the beginning, at %s", clockText(t), clockText(first))
+			return 0, 0, fmt.Errorf("end: %s is before the beginning at %s", clockText(t), clockText(first))
 		}
 		last = min(last, t+1)
 	}

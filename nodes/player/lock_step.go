@@ -1,15 +1,15 @@
 package main
 
-// lockStep lets time pass in steps, each when it was asked for. Then what is played and what /clock tells depend on the
-// recording alone: /clock is told at each step's end, and meanwhile by recorded time. All times are ns.
+// lockStep advances time in steps, each on request, so that messages and /clock depend on the recording alone: /clock is
+// published at each step's end and, within a step, by recorded time. All times are ns.
 type lockStep struct {
-	length int64 // of a step; 0: time is not held
+	length int64 // of a step; 0: time runs freely
 	period int64 // of /clock; 0: none
 
 	limit   int64       // recorded time at which the step ends
 	clock   int64       // recorded time of the next /clock
 	waiting bool        // the step is complete
-	asked   []chan bool // steps, with who is told that they are complete, or nil
+	asked   []chan bool // requested steps; each channel, unless nil, receives true when its step is complete
 	current chan bool
 }
 
@@ -23,13 +23,13 @@ func (l *lockStep) start(t int64) {
 	l.answer(true)
 }
 
-// held says whether time stands until a step is asked for.
+// held reports whether time stands still until a step is requested.
 func (l *lockStep) held() bool { return l.length > 0 && l.waiting }
 
-// ask asks for a step. The reply, unless nil, gets true when it is complete, or false at the end.
+// ask requests a step. reply, unless nil, receives true when it is complete, or false at the end.
 func (l *lockStep) ask(reply chan bool) { l.asked = append(l.asked, reply) }
 
-// next begins the next step, if one was asked for.
+// next begins the next step if one was requested.
 func (l *lockStep) next() bool {
 	if len(l.asked) == 0 {
 		return false
@@ -40,7 +40,7 @@ func (l *lockStep) next() bool {
 	return true
 }
 
-// nextMark returns the recorded time that /clock has to tell next.
+// nextMark returns the recorded time of the next /clock message.
 func (l *lockStep) nextMark() int64 {
 	switch {
 	case l.length == 0:
@@ -51,10 +51,10 @@ func (l *lockStep) nextMark() int64 {
 	return min(l.limit, l.clock)
 }
 
-// marks says whether t is that time.
+// marks reports whether t is that time.
 func (l *lockStep) marks(t int64) bool { return l.length > 0 && t == l.nextMark() }
 
-// pass is called when that time has come, and says whether it is the end of the step.
+// pass is called when that time has come. It reports whether it is the end of the step.
 func (l *lockStep) pass(t int64) bool {
 	if t == l.clock {
 		l.clock += l.period
@@ -67,7 +67,7 @@ func (l *lockStep) pass(t int64) bool {
 	return true
 }
 
-// reach is told that what was recorded at t was played, though no step was asked for.
+// reach is called when a message recorded at t was played without a step, by a burst or at the rate immediate.
 func (l *lockStep) reach(t int64) {
 	if l.length == 0 {
 		return
@@ -85,7 +85,7 @@ func (l *lockStep) answer(complete bool) {
 	}
 }
 
-// drop answers all who asked for steps: there are no more.
+// drop answers all requested steps with false.
 func (l *lockStep) drop() {
 	l.answer(false)
 	for _, reply := range l.asked {

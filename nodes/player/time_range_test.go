@@ -56,8 +56,8 @@ func TestPart(t *testing.T) {
 		"until late":          {options{End: "1800000000"}, 0, 10_000, ""},
 		"until nothing":       {options{End: "-1"}, 0, 10_000, ""},
 		"whichever is first":  {options{End: "1700000004", Duration: 3 * time.Second}, 0, 3000, ""},
-		"behind the end":      {options{StartOffset: time.Hour}, 0, 0, "start_offset: 1h0m0s is behind the end"},
-		"behind all times":    {options{StartOffset: math.MaxInt64}, 0, 0, "is behind the end"},
+		"behind the end":      {options{StartOffset: time.Hour}, 0, 0, "start_offset: 1h0m0s is more than the recording lasts"},
+		"behind all times":    {options{StartOffset: math.MaxInt64}, 0, 0, "is more than the recording lasts"},
 		"longer than times":   {options{Duration: math.MaxInt64}, 0, 10_000, ""},
 		"begin behind it":     {options{Begin: "1700000011"}, 0, 0, "begin: 2023"},
 		"end before the part": {options{End: "1600000000"}, 0, 0, "end: 2020"},
@@ -65,7 +65,7 @@ func TestPart(t *testing.T) {
 		"no end":              {options{End: "never"}, 0, 0, `end: "never" is no time`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first, last, err := test.options.part(start, end)
+			first, last, err := test.options.timeRange(start, end)
 			if test.err != "" {
 				require.ErrorContains(t, err, test.err)
 				return
@@ -75,6 +75,6 @@ func TestPart(t *testing.T) {
 			require.Equal(t, test.last, (last-start)/1e6)
 		})
 	}
-	_, _, err := (&options{Begin: "later"}).part(start, end)
+	_, _, err := (&options{Begin: "later"}).timeRange(start, end)
 	require.ErrorIs(t, err, config.ErrUsage)
 }

@@ -3,38 +3,101 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"tapedeck/bridge/carla"
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/readahead"
 )
 
-// source is the recordings to be played, as one.
+// sourceInput plays a source: it orders the messages and reads them ahead.
+type sourceInput struct {
+	source     *source
+	publishers publishers
+	order      string
+	stamps     map[*codec.Channel]*cdr.Stamps // for order by header
+	readAhead  int64
+	damaged    func(error)
+	ready      func() // called when more was read
+}
+
+func (r *sourceInput) from(t, end int64) (feed, error) {
+	it, err := r.read(t, end)
+	if err != nil {
+		return nil, err
+	}
+	return readahead.New(it, r.readAhead, r.ready), nil
+}
+
+func (r *sourceInput) read(t, end int64) (codec.Iterator, error) {
+	q := codec.Query{Start: t, End: end, Topics: r.published, Damaged: r.damaged}
+	time := sendTime
+	switch r.order {
+	case byReceipt:
+		return r.source.read(q)
+	case byHeader:
+		time = func(m *codec.Message) int64 { return headerTime(r.stamps[m.Channel], m) }
+	}
+	q.Start -= disorder
+	q.End += disorder
+	it, err := r.source.read(q)
+	return &ordered{it: it, time: time, start: t, end: end, first: r.source.start, last: r.source.end}, err
+}
+
+func (r *sourceInput) published(c *codec.Channel) bool { return r.publishers[c] != nil }
+
+func (r *sourceInput) latched(t int64, publish func(*codec.Message) error) error {
+	if t <= r.source.start {
+		return nil
+	}
+	it, err := r.source.latest(codec.Query{End: t, Topics: r.published, Damaged: r.damaged}, func(c *codec.Channel) int {
+		return r.publishers[c].latchedDepth(c)
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return it.Close()
+		}
+		if err == nil {
+			err = publish(m)
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+	}
+}
+
+// source is the recordings to be played, merged in time.
 type source struct {
 	recordings []recording
-	channels   []*codec.Channel // that the filter selects, in the order of the files
+	channels   []*codec.Channel // selected by the filter, in the order of the files
 	messages   uint64           // of all channels
 	start      int64            // ns since the Unix epoch, of the earliest message of all
 	end        int64            // of the latest
-	warnings   []string         // what its user should know
+	warnings   []string         // for the log
 	wants      func(*codec.Channel) bool
-	log        carla.ReadOptions // how logs of CARLA are read
+	log        carla.ReadOptions // how CARLA logs are read
 }
 
 // recording is one of a source.
 type recording struct {
 	codec.Reader
-	offset int64 // ns that it is played later
+	offset int64 // ns by which it is played later
 	files  []codec.FileInfo
 }
 
-// openSource opens the recordings at paths, to be played that much later, in ns; logs of CARLA as log says. The caller closes the
-// source.
+// openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later. log configures
+// how CARLA logs are read. The caller closes the source.
 func openSource(paths []string, offsets map[string]int64, wants func(*codec.Channel) bool, log carla.ReadOptions) (*source, error) {
 	s := &source{wants: wants, log: log}
 	for _, path := range paths {
@@ -57,7 +120,7 @@ func (s *source) add(path string, offset int64) error {
 	}
 	s.recordings[len(s.recordings)-1].files = info.Files
 	if !info.Complete {
-		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; what there is of it is played, 'converter info' says more", path, damage(info)))
+		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for details: converter info)", path, damage(info)))
 	}
 	for _, err := range left {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s: not played: %v", path, err))
@@ -78,7 +141,7 @@ func (s *source) add(path string, offset int64) error {
 	return nil
 }
 
-// damage says what was found first, "" if that is nothing.
+// damage returns the first damage found, "" if there is none.
 func damage(info *codec.Info) string {
 	for _, e := range info.Events {
 		if e.Kind == codec.EventDamage {
@@ -93,7 +156,7 @@ func (s *source) read(q codec.Query) (codec.Iterator, error) {
 	return s.merge(q, func(r codec.Reader, q codec.Query) (codec.Iterator, error) { return r.Read(q) })
 }
 
-// latest returns the last messages that q and the filter select, as many of each channel as keep says.
+// latest returns the last messages that q and the filter select: keep(c) of each channel c.
 func (s *source) latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
 	return s.merge(q, func(r codec.Reader, q codec.Query) (codec.Iterator, error) { return codec.Latest(r, q, keep) })
 }
@@ -149,7 +212,7 @@ func (s *shifted) Next() (*codec.Message, error) {
 	return &s.message, nil
 }
 
-// offsets reads how much later, in ns, the recordings at paths are played.
+// offsets parses input_offset: by path, by how many ns a recording is played later.
 func (o *options) offsets(paths []string) (map[string]int64, error) {
 	offsets := map[string]int64{}
 	for _, text := range o.InputOffset {
@@ -175,7 +238,7 @@ func (o *options) offsets(paths []string) (map[string]int64, error) {
 
 const serviceEvents = "/_service_event"
 
-// topicFilter returns which channels the options select. With a clock of our own a recorded /clock is left out.
+// topicFilter returns which channels the options select. If we publish /clock, a recorded one is left out.
 func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 	include, err := graph.Regexp("regex", o.Regex)
 	if err != nil {
@@ -198,7 +261,7 @@ func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 		case listed(o.ExcludeTopics, o.ExcludeServices, c.Topic), exclude != nil && exclude.MatchString(c.Topic):
 			return false
 		}
-		// What a recording says about itself is played only when it is asked for.
+		// The recorder's own events topic is played only when it is named.
 		return !named && !codec.IsEvents(c) || listed(o.Topics, o.Services, c.Topic) || include != nil && include.MatchString(c.Topic)
 	}, nil
 }

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func newTestAlarm(t *testing.T) *alarm {
-	a, err := newAlarm()
+func newTestTimer(t *testing.T) *systemTimer {
+	a, err := newSystemTimer()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.close()) })
 	return a
 }
 
 func TestAlarmSleepsUntil(t *testing.T) {
-	a := newTestAlarm(t)
-	for _, d := range []time.Duration{-time.Second, 0, time.Microsecond, nearness, 3 * nearness} {
+	a := newTestTimer(t)
+	for _, d := range []time.Duration{-time.Second, 0, time.Microsecond, exactSleep, 3 * exactSleep} {
 		until := a.now() + int64(d)
 		a.sleep(until)
 		require.GreaterOrEqual(t, a.now(), until, d)
@@ -28,7 +28,7 @@ func TestAlarmSleepsUntil(t *testing.T) {
 }
 
 func TestAlarmWakes(t *testing.T) {
-	a := newTestAlarm(t)
+	a := newTestTimer(t)
 	a.wake()
 	a.wake()
 	a.sleep(never) // what was before counts
