@@ -19,7 +19,7 @@ type Live struct {
 	Compresses bool   // chunks may be compressed
 }
 
-// ByStorage returns the format that --storage of the recorder means. One that Live does not name has its own name.
+// ByStorage returns the format that --storage of the recorder means. One that no Live names is written as its codec.Format says.
 func ByStorage(storage string) Format {
 	for _, f := range All {
 		if f.Live != nil && f.Live.Storage == storage {
@@ -28,6 +28,11 @@ func ByStorage(storage string) Format {
 	}
 	f := Of(storage)
 	f.Live = &Live{Storage: storage}
+	for _, g := range codec.Formats() {
+		if g.Name == f.Name {
+			f.Live.First = g.Extension
+		}
+	}
 	return f
 }
 
