@@ -13,7 +13,7 @@ import (
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_srvs"
-	"tapedeck/nodes/internal/releases"
+	"tapedeck/nodes/internal/rosbag2compat"
 )
 
 // control implements the services of rosbag2's player.
@@ -24,7 +24,7 @@ type control struct {
 
 // serve offers the services of rosbag2's player, and ~/step in lock-step.
 func (c control) serve(node bridge.Node, library *rosidl.Library) {
-	releases.Services{
+	rosbag2compat.Services{
 		"pause":         c.onPause,
 		"resume":        c.onResume,
 		"toggle_paused": c.onTogglePaused,

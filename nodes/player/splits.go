@@ -7,7 +7,7 @@ import (
 	"tapedeck/codec"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/nodes/internal/releases"
+	"tapedeck/nodes/internal/rosbag2compat"
 )
 
 // splits publishes on events/read_split, as rosbag2 does, when playback passes from one file of a recording to the next,
@@ -15,7 +15,7 @@ import (
 type splits struct {
 	node      bridge.Node
 	publisher bridge.Publisher
-	forms     releases.Forms
+	forms     rosbag2compat.Forms
 	files     [][]codec.FileInfo // of each recording, in order; times include the offset
 	open      []string           // the current file of each; "" before the first
 }
@@ -25,7 +25,7 @@ func newSplits(node bridge.Node, library *rosidl.Library, s *source) *splits {
 	const typeName = "rosbag2_interfaces/msg/ReadSplitEvent"
 	t := &splits{node: node}
 	var err error
-	if t.forms, err = releases.NewForms(library, typeName); err != nil {
+	if t.forms, err = rosbag2compat.NewForms(library, typeName); err != nil {
 		node.Log(bridge.Info, "no events on events/read_split: %v", err)
 		return nil
 	}

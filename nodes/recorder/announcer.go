@@ -12,7 +12,7 @@ import (
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/releases"
+	"tapedeck/nodes/internal/rosbag2compat"
 )
 
 // announcer tells other nodes what happens to a recording: on events/write_split and events/rosbag2_messages_lost, as rosbag2 does, and
@@ -36,7 +36,7 @@ type announcer struct {
 // teller publishes messages of one type. A nil one does not.
 type teller struct {
 	publisher bridge.Publisher
-	forms     releases.Forms
+	forms     rosbag2compat.Forms
 }
 
 // told is a message that is to be published.
@@ -73,7 +73,7 @@ func (a *announcer) newTeller(topic, typeName string, qos codec.QoS) *teller {
 	r := a.recorder
 	t := &teller{}
 	var err error
-	if t.forms, err = releases.NewForms(r.library, typeName); err == nil {
+	if t.forms, err = rosbag2compat.NewForms(r.library, typeName); err == nil {
 		t.publisher, err = r.node.Advertise(topic, typeName, qos)
 	}
 	switch {

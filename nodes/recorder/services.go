@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
-	"tapedeck/nodes/internal/releases"
+	"tapedeck/nodes/internal/rosbag2compat"
 )
 
 // control is what the services of rosbag2's recorder do.
@@ -22,7 +22,7 @@ type control struct {
 // serveControl offers the services of rosbag2's recorder. What was asked for at a time to come ends with ctx.
 func (r *recorder) serveControl(ctx context.Context) {
 	c := control{r, newPlans(ctx, r.clock)}
-	releases.Services{
+	rosbag2compat.Services{
 		"pause":                 c.onPause,
 		"resume":                c.onResume,
 		"is_paused":             c.onIsPaused,
