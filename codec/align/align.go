@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Streams are what is put on one timeline.
+// Streams are the inputs of Align.
 type Streams struct {
 	Cameras  []*Track
 	Vectors  []*Vector // of states
-	Commands []*Vector // of which rows have what was told last
+	Commands []*Vector // a row holds the last command before it
 }
 
-// Rows are the numbers of a Vector on a timeline.
+// Rows are the values of a Vector, one row per point of the timeline.
 type Rows struct {
 	Name    string   // of the Vector
 	Topic   string   // likewise
@@ -27,16 +27,16 @@ func (r *Rows) Row(i int) []float64 {
 	return r.Values[i*n : (i+1)*n : (i+1)*n]
 }
 
-// Table is what comes of Streams: rows in the order of time.
+// Table is the result of Align: rows in time order.
 type Table struct {
 	Stamps   []int64 // ns since the Unix epoch, each later than the one before
-	Frames   [][]int // for each camera, which frame of its Track each row has; -1 is none
+	Frames   [][]int // per camera and row, the index of the frame in its Track; -1 is none
 	Vectors  []*Rows // as Streams.Vectors
 	Commands []*Rows // as Streams.Commands
 	Report   Report
 }
 
-// aligner is what an alignment is made of.
+// aligner holds the cleaned streams of one alignment.
 type aligner struct {
 	options  Options
 	cameras  []*frames
@@ -83,7 +83,7 @@ func Align(s Streams, o Options) (*Table, error) {
 	return a.table(points)
 }
 
-// table makes the rows at some points.
+// table samples every stream at points and drops the rows that a stream has nothing for.
 func (a *aligner) table(points []int64) (*Table, error) {
 	n := len(points)
 	dropped := make([]bool, n)
@@ -148,7 +148,7 @@ func (a *aligner) table(points []int64) (*Table, error) {
 	return t, nil
 }
 
-// rows makes the rows of a stream at all points, and marks those that it drops.
+// rows samples a stream at all points and marks the rows that it drops.
 func (a *aligner) rows(x *series, points []int64, dropped []bool) *Rows {
 	r := &Rows{Name: x.vector.Name, Topic: x.vector.Topic, Columns: x.columns()}
 	r.Values = make([]float64, len(points)*len(r.Columns))

@@ -2,16 +2,16 @@ package align
 
 import "slices"
 
-// frames is a Track made clean: frames in the order of time, with no two at the same.
+// frames is a cleaned Track: frames in time order, no two with the same stamp.
 type frames struct {
 	track  *Track
 	stamps []int64
 	index  []int // of each in the track; nil is 0, 1, 2, …
 	asOf   bool
-	// otherwise is what rows have that no frame is near enough to: Options.MissingImage.
+	// otherwise is Options.MissingImage: what a row gets when no frame is near enough.
 	otherwise string
 	report    *TrackReport
-	at        int // the frame before the row that was asked for last, or -1
+	at        int // the last frame at or before the row last asked for, or -1
 }
 
 func newFrames(t *Track, o *Options) *frames {
@@ -35,7 +35,7 @@ func newFrames(t *Track, o *Options) *frames {
 	return f
 }
 
-// sort puts frames into the order of time. Of those with the same time the last one stays.
+// sort brings frames into time order and keeps the last of those with the same stamp.
 func (f *frames) sort() {
 	r := f.report
 	for i, t := range f.track.Stamps {
@@ -88,7 +88,7 @@ func (f *frames) frame(t int64) (index int, why string) {
 	return near, ""
 }
 
-// count says in the report what rows have come to have.
+// count fills in the report from the frames that rows got.
 func (f *frames) count(stamps []int64, rows []int) {
 	r := f.report
 	used := slices.Clone(rows)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Interp is how a column is known between two samples.
+// Interp is how a column is interpolated between two samples.
 type Interp uint8
 
 const (

@@ -38,7 +38,7 @@ const (
 	StampsReceive = "receive"
 )
 
-// Unlimited is a duration that is no limit.
+// Unlimited is the duration that means no limit.
 const Unlimited = time.Duration(-1)
 
 // Options are the choices that there are in aligning. The zero Options are the defaults. The names of flags and
@@ -96,11 +96,11 @@ type Options struct {
 	// Optional are streams, by their names or topics, that no row is dropped for: where they have none, numbers are NaN
 	// and frames missing.
 	Optional []string
-	// Partial is true if takes without cameras, or without numbers, are all right.
+	// Partial accepts takes without cameras or without numbers.
 	Partial bool
 }
 
-// withDefaults returns o with every choice made.
+// withDefaults returns o with the defaults filled in.
 func (o Options) withDefaults() Options {
 	for _, f := range o.fields() {
 		if *f.value == "" {
@@ -116,7 +116,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// field is one of the Options with few choices.
+// field is an option with a fixed set of values.
 type field struct {
 	name    string
 	value   *string
@@ -134,7 +134,7 @@ func (o *Options) fields() []field {
 	}
 }
 
-// Check says what is wrong with o.
+// Check returns an error that names the first option with an invalid value.
 func (o Options) Check() error {
 	o = o.withDefaults()
 	for _, f := range o.fields() {
@@ -154,7 +154,7 @@ func (o Options) Check() error {
 	return err
 }
 
-// timeline returns what kind of Timeline it is, and of what.
+// timeline splits Timeline into its kind and its argument.
 func (o *Options) timeline() (kind, of string, err error) {
 	kind, of, named := strings.Cut(o.Timeline, ":")
 	switch kind {
@@ -225,7 +225,7 @@ func (o Options) Attributes() map[string]string {
 	return attributes
 }
 
-// limit returns d as text, where 0 is a default.
+// limit returns d as text; otherwise stands for 0.
 func limit(d time.Duration, otherwise string) string {
 	switch {
 	case d == 0:

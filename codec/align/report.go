@@ -17,7 +17,7 @@ const (
 	WhyEmpty      = "nothing in it"
 )
 
-// Report says what came of aligning a take.
+// Report counts what Align kept and dropped.
 type Report struct {
 	Points  int             `json:"points"`  // of the timeline
 	Rows    int             `json:"rows"`    // that are left of them
@@ -27,16 +27,16 @@ type Report struct {
 	Cameras []*TrackReport  `json:"cameras,omitempty"`
 }
 
-// StreamReport is what is said of a Vector and of a Track.
+// StreamReport is the part of a report that vectors and tracks share.
 type StreamReport struct {
 	Name       string `json:"name"`
 	Samples    int    `json:"samples"`      // as they came
-	Duplicates int    `json:"duplicates"`   // that had the time of another one
-	OutOfOrder int    `json:"out_of_order"` // that came later than one of a later time
-	// that were dropped, for a number that is not finite, a quaternion of length 0 or a time beyond the years 1824 and
-	// 2116
+	Duplicates int    `json:"duplicates"`   // with the same stamp as another
+	OutOfOrder int    `json:"out_of_order"` // that came after one with a later stamp
+	// Invalid samples were dropped: a value is not finite, a quaternion has length 0, or the stamp is outside the
+	// years 1824 to 2116.
 	Invalid   int   `json:"invalid"`
-	Unstamped int   `json:"unstamped"` // that had no time of their own
+	Unstamped int   `json:"unstamped"` // without a stamp of their own
 	First     int64 `json:"first"`     // ns since the Unix epoch; 0 without samples
 	Last      int64 `json:"last"`      // likewise
 	Period    int64 `json:"period"`    // ns, the median; 100 ms where there are not two samples
@@ -45,7 +45,7 @@ type StreamReport struct {
 	Dropped map[string]int `json:"dropped,omitempty"`
 }
 
-// VectorReport is what is said of a Vector.
+// VectorReport is the report of a Vector.
 type VectorReport struct {
 	StreamReport
 	Carried    int   `json:"carried"`     // numbers that were missing, and are those of the sample before
@@ -55,7 +55,7 @@ type VectorReport struct {
 	NaN        int   `json:"nan"`         // rows with a number that is not known
 }
 
-// TrackReport is what is said of a Track.
+// TrackReport is the report of a Track.
 type TrackReport struct {
 	StreamReport
 	MaxSkew   int64 `json:"max_skew"`   // ns that a frame may be from its row

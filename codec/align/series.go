@@ -109,13 +109,13 @@ func span(stamps []int64) (first, last, period int64) {
 	return stamps[0], stamps[n-1], steps[(n-2)/2]
 }
 
-// row returns the numbers of the i-th sample.
+// row returns the values of the i-th sample.
 func (s *series) row(i int) []float64 {
 	width := len(s.kinds)
 	return s.values[i*width : (i+1)*width]
 }
 
-// interpret finds out what the columns are that turn together.
+// interpret decides how columns are interpolated that form one rotation.
 func (s *series) interpret() error {
 	columns := s.vector.Columns
 	s.kinds, s.halves = make([]Interp, len(columns)), make([]float64, len(columns))
@@ -156,7 +156,7 @@ func (s *series) interpret() error {
 	return nil
 }
 
-// together says how many columns of a kind make one.
+// together returns how many columns in a row form one value of kind k.
 func together(k Interp) int {
 	switch k {
 	case Euler:
@@ -167,7 +167,7 @@ func together(k Interp) int {
 	return 1
 }
 
-// resolve decides on the columns that are Auto, and on those that the options name.
+// resolve replaces Auto, and applies the columns that the options name.
 func (s *series) resolve(o *Options) {
 	for i, c := range s.vector.Columns {
 		full := s.vector.Name + "/" + c.Name
@@ -236,7 +236,7 @@ func (s *series) valid(i int) bool {
 	return true
 }
 
-// sort copies what is valid into the order of time, and makes one of what has the same time and fills what is missing.
+// sort copies the valid samples in time order, merges those with the same stamp and fills in missing values.
 func (s *series) sort() {
 	v, width, r := s.vector, len(s.kinds), s.report
 	var order []int
@@ -279,7 +279,7 @@ func (s *series) sort() {
 	}
 }
 
-// inOrder sorts the indices of times, and says how many of these came later than a later one.
+// inOrder sorts indices by their stamps and returns how many were out of order.
 func inOrder(order []int, stamps []int64) (late int) {
 	for i, latest := 0, int64(math.MinInt64); i < len(order); i++ {
 		if t := stamps[order[i]]; t < latest {
@@ -302,7 +302,7 @@ func inOrder(order []int, stamps []int64) (late int) {
 	return late
 }
 
-// unwrap has the columns that Unwrap go on turning.
+// unwrap makes the columns of kind Unwrap continuous.
 func (s *series) unwrap() {
 	if !slices.Contains(s.kinds, Unwrap) {
 		return
@@ -321,7 +321,7 @@ func (s *series) unwrap() {
 	}
 }
 
-// sample writes what is known at t into row, and says why something is not, which is NaN then. Calls go on in time.
+// sample writes the values at t into row. Unknown values are NaN, and why says what they lack. t never decreases.
 func (s *series) sample(t int64, row []float64) (why string) {
 	n := len(s.stamps)
 	for s.at+1 < n && s.stamps[s.at+1] <= t {
@@ -397,7 +397,7 @@ func (s *series) column(row []float64, c int, from, to []float64, u float64) {
 	}
 }
 
-// columns returns the columns of rows: how each is known is decided.
+// columns returns the columns of rows, with how each was interpolated.
 func (s *series) columns() []Column {
 	columns := slices.Clone(s.vector.Columns)
 	for c := range columns {

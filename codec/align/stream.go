@@ -1,4 +1,4 @@
-// Package align puts streams that were sampled each at its own times on one timeline: streams in, rows out. It knows
+// Package align resamples streams with different stamps onto one timeline: streams in, rows out. It knows
 // neither files nor robots. Every choice is one of Options, and Report says what came of it.
 package align
 
@@ -22,7 +22,7 @@ type Column struct {
 	Interp Interp
 }
 
-// Track is a stream of things that are taken as they are: the frames of a camera.
+// Track is a stream whose items are not interpolated: the frames of a camera.
 type Track struct {
 	Name      string  // "camera_0"
 	Topic     string  // where it was recorded; "" is nowhere
@@ -30,7 +30,7 @@ type Track struct {
 	Unstamped int     // as that of a Vector
 }
 
-// missing are the bits of Missing.
+// missing holds the bits of Missing.
 const missing = 0x7ff8_0000_0000_07a2
 
 // Missing returns the number that stands for one that a sample does not have. It is a NaN, yet any other NaN is a
@@ -38,5 +38,5 @@ const missing = 0x7ff8_0000_0000_07a2
 // sample before has.
 func Missing() float64 { return math.Float64frombits(missing) }
 
-// IsMissing reports whether v is what Missing returns.
+// IsMissing reports whether v is the NaN that Missing returns.
 func IsMissing(v float64) bool { return math.Float64bits(v) == missing }

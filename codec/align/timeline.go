@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// maxPoints is how many points a timeline has at most: the rows of days.
+// maxPoints limits the rows of a timeline: several days of a camera.
 const maxPoints = 1 << 24
 
-// timeline returns the times that there is a row for, in their order, as far as the streams do not rule them out.
+// timeline returns the stamps of the rows in time order, before streams drop any.
 func (s *aligner) timeline() ([]int64, error) {
 	kind, of, err := s.options.timeline()
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *aligner) names() string {
 	return fmt.Sprintf("%q", names)
 }
 
-// union returns the times of all frames, each but once.
+// union returns the stamps of all frames without duplicates.
 func (s *aligner) union() []int64 {
 	var all []int64
 	for _, f := range s.cameras {
@@ -102,7 +102,7 @@ func (s *aligner) union() []int64 {
 	return points
 }
 
-// floor returns the ms that t is in.
+// floor rounds t down to whole ms.
 func floor(t int64) int64 {
 	ms := t / int64(time.Millisecond)
 	if t%int64(time.Millisecond) < 0 {

@@ -8,13 +8,13 @@ import (
 	"tapedeck/codec/align"
 )
 
-// Episode is one take, with every stream at its own times.
+// Episode is one take. Every stream keeps its own stamps.
 type Episode struct {
 	Name    string // "20261121_082214"
 	Task    string // what was done, in words; "" is unknown
 	Start   int64  // ns since the Unix epoch; 0 is unknown
 	End     int64  // likewise
-	Success *bool  // whether it was done, where somebody said so
+	Success *bool  // whether the task was done; nil is unknown
 	Cameras []*Camera
 	Arms    []*Arm
 
@@ -22,7 +22,7 @@ type Episode struct {
 	Metadata json.RawMessage
 }
 
-// Camera is what a camera saw.
+// Camera is the stream of one camera.
 type Camera struct {
 	align.Track
 	Device json.RawMessage // what is known of the camera, as a JSON object; nil is nothing
@@ -47,26 +47,26 @@ type Frame struct {
 	Step     int // bytes of a row, likewise
 }
 
-// Arm is a robot's arm with what it holds. A stream that there is not is nil.
+// Arm is one robot arm with its gripper. Streams that were not recorded are nil.
 type Arm struct {
 	Name    string          // "arm_0"
 	Device  json.RawMessage // what is known of the arm, as a JSON object; nil is nothing
 	Pose    *align.Vector   // of the tool: x, y, z in m and rx, ry, rz in rad, or a quaternion
 	Joint   *align.Vector   // in the unit that the columns tell
 	Gripper *align.Vector   // its columns are the device's own
-	// What the driver told of the joints beside, in the order of Joint.
+	// What the driver reported besides, in the order of Joint.
 	Velocity *align.Vector
 	Effort   *align.Vector
 	// GripperRange is where the gripper is closed and where it is open, in the unit of its position; both 0 are unknown.
 	GripperRange [2]float64
 
-	// What the arm was told to do, as far as that was recorded.
+	// The commands to the arm.
 	CommandPose    *align.Vector
 	CommandJoint   *align.Vector
 	CommandGripper *align.Vector
 }
 
-// Source is a recording with episodes in it.
+// Source is a recording that holds episodes.
 type Source interface {
 	// Episodes returns the episodes, in order. What they read is open until Close.
 	Episodes() ([]*Episode, error)
