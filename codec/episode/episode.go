@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"tapedeck/codec/align"
+	"tapedeck/codec/pixel"
 )
 
 // Episode is one take. Every stream keeps its own stamps.
@@ -38,14 +39,8 @@ type Frames interface {
 	Close() error
 }
 
-// Frame is a picture.
-type Frame struct {
-	Encoding string // "jpeg" or "png", or of pixels as sensor_msgs/msg/Image names it: "rgb8", "bgr8", "mono8", "16UC1"
-	Data     []byte
-	Width    int // of pixels; 0 for what says so itself
-	Height   int // likewise
-	Step     int // bytes of a row, likewise
-}
+// Frame is an image of a camera.
+type Frame = pixel.Image
 
 // Arm is one robot arm with its gripper. Streams that were not recorded are nil.
 type Arm struct {

@@ -145,14 +145,11 @@ func raw(camera *Camera) bool {
 	defer frames.Close()
 	for i := range min(len(camera.Stamps), attempts) {
 		if f, err := frames.Frame(i); err == nil {
-			return !f.compressed()
+			return !f.Compressed()
 		}
 	}
 	return false
 }
-
-// compressed reports whether the frame is a file of a picture.
-func (f *Frame) compressed() bool { return f.Encoding == "jpeg" || f.Encoding == "png" }
 
 // frameEncoder makes messages of frames.
 type frameEncoder struct {
@@ -177,7 +174,7 @@ func (e *frameEncoder) append(dst []byte, i int) ([]byte, error) {
 	}
 	h := header(e.stamps[i], e.camera.Name)
 	switch {
-	case f.compressed() == e.raw:
+	case f.Compressed() == e.raw:
 		return dst, fmt.Errorf("frame %d of %s is %s, unlike those before", e.order[i], e.camera.Name, f.Encoding)
 	case !e.raw:
 		return cdr.Append(dst, &sensor_msgs.CompressedImage{Header: h, Format: f.Encoding, Data: f.Data})

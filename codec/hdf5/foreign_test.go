@@ -32,7 +32,7 @@ func TestEasyTeleop(t *testing.T) {
 		f, err := frames.Frame(29)
 		require.NoError(t, err)
 		require.Equal(t, "jpeg", f.Encoding)
-		_, err = decode(&f)
+		_, err = f.Decode()
 		require.NoError(t, err)
 		require.NoError(t, frames.Close())
 	}

@@ -231,7 +231,7 @@ func TestRoundTrip(t *testing.T) {
 						original, _ := frames.Frame(k)
 						require.Equal(t, original, f, "a JPEG stays as it is")
 					}
-					m, err := decode(&f)
+					m, err := f.Decode()
 					require.NoError(t, err)
 					require.Equal(t, image.Pt(32, 24), m.Bounds().Size())
 					r, g, b, _ := m.At(16, 12).RGBA()
@@ -377,10 +377,10 @@ func TestRefused(t *testing.T) {
 		"another size": {func(e *episode.Episode) {
 			e.Cameras[1] = camera("camera_1", append(shots("png", 9, 32, 24), picture("png", 1, 8, 8))...)
 		},
-			Options{}, "camera_1: frame 9: it is 8×8, and what was before 32×24"},
+			Options{}, "camera_1: frame 9: image size 8×8, want 32×24 as before"},
 		"no jpeg": {func(e *episode.Episode) {
 			e.Cameras[0] = camera("camera_0", append(shots("jpeg", 9, 32, 24), episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")})...)
-		}, Options{}, "camera_0: frame 9: it is no JPEG"},
+		}, Options{}, "camera_0: frame 9: not a JPEG"},
 		"a cut png": {func(e *episode.Episode) {
 			f := picture("png", 1, 32, 24)
 			f.Data = f.Data[:60]
@@ -390,7 +390,7 @@ func TestRefused(t *testing.T) {
 			f := picture("rgb8", 1, 32, 24)
 			f.Data = f.Data[:60]
 			e.Cameras[1] = camera("camera_1", append([]episode.Frame{f}, shots("rgb8", 9, 32, 24)...)...)
-		}, Options{}, "camera_1: frame 0: 60 bytes in rows of 99"},
+		}, Options{}, "camera_1: frame 0: 60 bytes of data, want"},
 		"unknown encoding": {func(e *episode.Episode) {
 			f := picture("rgb8", 1, 32, 24)
 			f.Encoding = "bayer_rggb8"

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
-	"image/draw"
 	"image/jpeg"
 	"slices"
 	"sort"
@@ -16,6 +14,7 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5/internal/h5"
+	"tapedeck/codec/pixel"
 )
 
 // pictures are the images of a camera in a file.
@@ -233,8 +232,7 @@ func (f *frames) file() (episode.Frame, error) {
 	if err != nil {
 		return episode.Frame{}, err
 	}
-	rgba := image.NewRGBA(picture.Bounds())
-	draw.Draw(rgba, rgba.Bounds(), picture, picture.Bounds().Min, draw.Src)
+	rgba := pixel.RGBA(picture, nil)
 	size := rgba.Bounds().Size()
 	return episode.Frame{Encoding: "bgra8", Data: rgba.Pix, Width: size.X, Height: size.Y, Step: rgba.Stride}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
 // videoFrames reads frames of a video with ffmpeg, one after the other; to go elsewhere it starts again.
@@ -36,8 +37,8 @@ func openVideo(path string, f *feature, fps, from float64, count int) (*videoFra
 	if f.Shape[0] == 3 && f.Shape[2] != 3 { // some datasets have colours first
 		v.height, v.width = f.Shape[1], f.Shape[2]
 	}
-	if v.width <= 0 || v.height <= 0 || v.width > maxPixels/v.height {
-		return nil, fmt.Errorf("read %s: a video of %d×%d pixels", path, v.width, v.height)
+	if err := pixel.CheckSize(v.width, v.height); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		return nil, fmt.Errorf("read %s: videos are decoded with ffmpeg, which cannot be found: install it (Debian: ffmpeg)", path)

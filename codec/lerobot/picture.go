@@ -10,85 +10,35 @@ import (
 	"image/png"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
-// maxPixels is how many a picture has at most.
-const maxPixels = 1 << 26
-
-// pixelLayout is where the colours are in a pixel.
-type pixelLayout struct {
-	bytes, r, g, b int
-	ffmpeg         string // what ffmpeg calls it
-}
-
-var pixelLayouts = map[string]pixelLayout{
-	"rgb8": {3, 0, 1, 2, "rgb24"}, "bgr8": {3, 2, 1, 0, "bgr24"}, "8UC3": {3, 2, 1, 0, "bgr24"},
-	"rgba8": {4, 0, 1, 2, "rgba"}, "bgra8": {4, 2, 1, 0, "bgra"}, "8UC4": {4, 2, 1, 0, "bgra"},
-	"mono8": {1, 0, 0, 0, "gray"}, "8UC1": {1, 0, 0, 0, "gray"},
+// ffmpegPixels are ffmpeg's names of the encodings that a colour camera may have.
+var ffmpegPixels = map[string]string{
+	"rgb8": "rgb24", "bgr8": "bgr24", "rgba8": "rgba", "bgra8": "bgra", "mono8": "gray",
 }
 
 // picture is what there is to know of a frame without its pixels.
 type picture struct {
-	encoding      string // "jpeg", "png", or a key of pixelLayouts
-	width, height int
-	gray          bool
+	pixel.Config
+	encoding string
+	layout   *pixel.Encoding // nil of a JPEG or PNG
 }
 
 // look finds out what a frame is.
 func look(f *episode.Frame) (picture, error) {
-	p := picture{encoding: f.Encoding, width: f.Width, height: f.Height}
-	var config image.Config
+	p := picture{encoding: f.Encoding, layout: pixel.Lookup(f.Encoding)}
+	if !f.Compressed() && (p.layout == nil || ffmpegPixels[p.layout.Name] == "") {
+		return p, fmt.Errorf("images of encoding %q are not those of a colour camera; leave the camera out", f.Encoding)
+	}
 	var err error
-	switch f.Encoding {
-	case "jpeg":
-		config, err = jpeg.DecodeConfig(bytes.NewReader(f.Data))
-	case "png":
-		config, err = png.DecodeConfig(bytes.NewReader(f.Data))
-	default:
-		layout, ok := pixelLayouts[f.Encoding]
-		if !ok {
-			return p, fmt.Errorf("pictures of encoding %q are not those of a colour camera; leave the camera out", f.Encoding)
-		}
-		if p.width <= 0 || p.height <= 0 || p.width > maxPixels/p.height || f.Step < p.width*layout.bytes || len(f.Data) < f.Step*(p.height-1)+p.width*layout.bytes {
-			return p, fmt.Errorf("%d bytes are no picture of %d×%d pixels", len(f.Data), p.width, p.height)
-		}
-		p.gray = layout.bytes == 1
-		return p, nil
+	if p.Config, err = f.Config(); err != nil {
+		return p, err
 	}
-	if err != nil {
-		return p, fmt.Errorf("no %s: %w", f.Encoding, err)
-	}
-	p.width, p.height = config.Width, config.Height
-	switch config.ColorModel {
-	case color.Gray16Model:
-		return p, errors.New("pictures of 16 bits are not those of a colour camera; leave the camera out")
-	case color.GrayModel:
-		p.gray = true
-	}
-	if p.width <= 0 || p.height <= 0 || p.width > maxPixels/p.height {
-		return p, fmt.Errorf("a picture of %d×%d pixels", p.width, p.height)
+	if p.Deep {
+		return p, errors.New("images of 16 bits are not those of a colour camera; leave the camera out")
 	}
 	return p, nil
-}
-
-// decode returns the pixels of a frame.
-func decode(f *episode.Frame) (image.Image, error) {
-	switch f.Encoding {
-	case "jpeg":
-		return jpeg.Decode(bytes.NewReader(f.Data))
-	case "png":
-		return png.Decode(bytes.NewReader(f.Data))
-	}
-	layout := pixelLayouts[f.Encoding]
-	m := image.NewNRGBA(image.Rect(0, 0, f.Width, f.Height))
-	for y := range f.Height {
-		row, to := f.Data[y*f.Step:], m.Pix[y*m.Stride:]
-		for x := range f.Width {
-			p := row[x*layout.bytes:]
-			to[4*x], to[4*x+1], to[4*x+2], to[4*x+3] = p[layout.r], p[layout.g], p[layout.b], 0xff
-		}
-	}
-	return m, nil
 }
 
 // histogram counts of each colour the pixels of each value.
@@ -104,9 +54,15 @@ func (h *histogram) count(m image.Image, step int) {
 			case *image.YCbCr:
 				c := m.YCbCrAt(x, y)
 				red, green, blue = color.YCbCrToRGB(c.Y, c.Cb, c.Cr)
+			case *image.RGBA: // opaque
+				c := m.RGBAAt(x, y)
+				red, green, blue = c.R, c.G, c.B
 			case *image.NRGBA:
 				c := m.NRGBAAt(x, y)
 				red, green, blue = c.R, c.G, c.B
+			case *image.Gray:
+				red = m.GrayAt(x, y).Y
+				green, blue = red, red
 			default:
 				c := color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA)
 				red, green, blue = c.R, c.G, c.B

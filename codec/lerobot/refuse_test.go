@@ -61,7 +61,7 @@ func TestRefused(t *testing.T) {
 			name: "depth", change: func(e *episode.Episode) {
 				replace(e.Cameras[0], 0, episode.Frame{Encoding: "16UC1", Data: []byte{1, 2}})
 			},
-			want: `pictures of encoding "16UC1" are not those of a colour camera; leave the camera out`,
+			want: `images of encoding "16UC1" are not those of a colour camera; leave the camera out`,
 		},
 		{
 			name: "no numbers", align: align.Options{Partial: true}, change: func(e *episode.Episode) { e.Arms = nil },
@@ -236,7 +236,7 @@ func TestPictures(t *testing.T) {
 				f, err := frames.Frame(i)
 				require.NoError(t, err)
 				require.Equal(t, "png", f.Encoding)
-				m, err := decode(&f)
+				m, err := f.Decode()
 				require.NoError(t, err)
 				require.Equal(t, image.Rect(0, 0, width, height), m.Bounds())
 				want := c.want

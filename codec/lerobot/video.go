@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
 // encoder is one of ffmpeg's.
@@ -26,9 +27,9 @@ type encoder struct {
 
 // accepts says why there cannot be a video of pictures.
 func (e *encoder) accepts(p *picture) error {
-	if p.width%2 != 0 || p.height%2 != 0 || min(p.width, p.height) < e.least {
+	if p.Width%2 != 0 || p.Height%2 != 0 || min(p.Width, p.Height) < e.least {
 		return fmt.Errorf("%s makes no video of %d×%d pixels, both have to be even and at least %d: take another codec, "+
-			"or have pictures in the tables", e.name, p.width, p.height, e.least)
+			"or have pictures in the tables", e.name, p.Width, p.Height, e.least)
 	}
 	return nil
 }
@@ -95,8 +96,8 @@ func (v *video) write(c *camera) error {
 	case "png":
 		arguments = append(arguments, "-f", "image2pipe", "-c:v", "png")
 	default:
-		arguments = append(arguments, "-f", "rawvideo", "-pix_fmt", pixelLayouts[p.encoding].ffmpeg, "-s",
-			fmt.Sprintf("%dx%d", p.width, p.height))
+		arguments = append(arguments, "-f", "rawvideo", "-pix_fmt", ffmpegPixels[p.layout.Name], "-s",
+			fmt.Sprintf("%dx%d", p.Width, p.Height))
 	}
 	arguments = append(arguments, "-framerate", rate, "-i", "pipe:0", "-an", "-c:v", v.encoder.name, "-g", "2", "-pix_fmt",
 		"yuv420p")
@@ -146,13 +147,13 @@ func run(command *exec.Cmd, feed func(io.Writer) error) error {
 
 // writePixels writes a frame as ffmpeg takes it.
 func writePixels(to io.Writer, f *episode.Frame) error {
-	layout, raw := pixelLayouts[f.Encoding]
-	if !raw {
+	layout := pixel.Lookup(f.Encoding)
+	if layout == nil {
 		_, err := to.Write(f.Data)
 		return err
 	}
 	for y := range f.Height {
-		if _, err := to.Write(f.Data[y*f.Step:][:f.Width*layout.bytes]); err != nil {
+		if _, err := to.Write(f.Row(layout, y)); err != nil {
 			return err
 		}
 	}

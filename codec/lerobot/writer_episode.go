@@ -158,8 +158,8 @@ func (w *Writer) numbers(t *take, row *episodeRow, task int) error {
 func (w *Writer) pictures(c *camera, _ *episodeRow) error {
 	return c.each(func(i int, f *episode.Frame) error {
 		data, extension := f.Data, map[string]string{"jpeg": "jpg", "png": "png"}[f.Encoding]
-		if extension == "" || c.picture.gray {
-			m, err := decode(f)
+		if extension == "" || c.picture.Gray {
+			m, err := f.Decode()
 			if err != nil {
 				return err
 			}

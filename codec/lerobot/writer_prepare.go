@@ -114,12 +114,12 @@ func (w *Writer) begin(fps int, t *take) {
 		w.notes.Columns[v.feature.key] = v.columns
 	}
 	for _, c := range t.cameras {
-		f := &feature{key: c.feature, DType: "image", Shape: []int{c.picture.height, c.picture.width, 3},
+		f := &feature{key: c.feature, DType: "image", Shape: []int{c.picture.Height, c.picture.Width, 3},
 			Names: []any{"height", "width", "channels"}}
 		if w.options.Video {
 			f.DType = "video"
 			f.Info = map[string]any{
-				"video.height": c.picture.height, "video.width": c.picture.width, "video.codec": w.encoder.codec,
+				"video.height": c.picture.Height, "video.width": c.picture.Width, "video.codec": w.encoder.codec,
 				"video.pix_fmt": "yuv420p",
 				"video.fps":     fps, "video.channels": 3, "has_audio": false, "is_depth_map": false,
 			}

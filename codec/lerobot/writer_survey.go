@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
 // camera is what a camera saw in a take, as it is written.
@@ -63,11 +64,11 @@ func (c *camera) survey(width, height int) (err error) {
 			return fmt.Errorf("frame %d: %w", index, err)
 		}
 		if width == 0 {
-			width, height = p.width, p.height
+			width, height = p.Width, p.Height
 		}
-		if p.width != width || p.height != height {
+		if p.Width != width || p.Height != height {
 			return fmt.Errorf("frame %d is of %d×%d pixels, where others are of %d×%d: all of a dataset have to be the same",
-				index, p.width, p.height, width, height)
+				index, p.Width, p.Height, width, height)
 		}
 		if !known {
 			c.picture, known = p, true
@@ -78,12 +79,12 @@ func (c *camera) survey(width, height int) (err error) {
 		if n == 0 {
 			continue
 		}
-		m, err := decode(&f)
+		m, err := f.Decode()
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", index, err)
 		}
 		for range n {
-			counted.count(m, every(p.width, p.height))
+			counted.count(m, every(p.Width, p.Height))
 		}
 	}
 	if width == 0 {
@@ -91,7 +92,7 @@ func (c *camera) survey(width, height int) (err error) {
 	}
 	c.stats = c.statistics(&counted, black, width, height)
 	if !known {
-		c.picture = picture{encoding: "png", width: width, height: height}
+		c.picture = picture{encoding: "png", Config: pixel.Config{Width: width, Height: height}}
 	}
 	if slices.Contains(c.frames, -1) {
 		return c.paintBlack()
@@ -113,8 +114,8 @@ func (c *camera) statistics(h *histogram, black, width, height int) *stats {
 func (c *camera) paintBlack() (err error) {
 	p := &c.picture
 	f := &c.black
-	f.Encoding, f.Width, f.Height = p.encoding, p.width, p.height
-	black := image.NewRGBA(image.Rect(0, 0, p.width, p.height))
+	f.Encoding, f.Width, f.Height = p.encoding, p.Width, p.Height
+	black := image.NewRGBA(image.Rect(0, 0, p.Width, p.Height))
 	for i := 3; i < len(black.Pix); i += 4 {
 		black.Pix[i] = 0xff
 	}
@@ -124,8 +125,8 @@ func (c *camera) paintBlack() (err error) {
 	case "png":
 		f.Data, err = encodePNG(black)
 	default:
-		f.Step = p.width * pixelLayouts[p.encoding].bytes
-		f.Data = make([]byte, f.Step*p.height)
+		f.Step = p.Width * p.layout.Bytes
+		f.Data = make([]byte, f.Step*p.Height)
 	}
 	return err
 }

@@ -1,10 +1,6 @@
 package session
 
 import (
-	"bytes"
-	"image"
-	"image/color"
-	"image/png"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -30,40 +26,6 @@ func scene(width, height int) episode.Frame {
 		}
 	}
 	return f
-}
-
-// BenchmarkPNG makes PNGs on one processor.
-func BenchmarkPNG(b *testing.B) {
-	f := scene(640, 480)
-	p, err := checkPixels(&f)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Run("ours", func(b *testing.B) {
-		var e pngEncoder
-		var data []byte
-		for b.Loop() {
-			data, _ = e.encode(&f, p)
-		}
-		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
-		b.ReportMetric(float64(len(data)), "bytes/frame")
-	})
-	b.Run("image/png", func(b *testing.B) {
-		m := image.NewRGBA(image.Rect(0, 0, f.Width, f.Height))
-		for i := range f.Width * f.Height {
-			m.SetRGBA(i%f.Width, i/f.Width, color.RGBA{f.Data[3*i], f.Data[3*i+1], f.Data[3*i+2], 255})
-		}
-		e := png.Encoder{CompressionLevel: png.BestSpeed}
-		var out bytes.Buffer
-		for b.Loop() {
-			out.Reset()
-			if err := e.Encode(&out, m); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
-		b.ReportMetric(float64(out.Len()), "bytes/frame")
-	})
 }
 
 // BenchmarkFrame writes frames of three cameras.

@@ -14,16 +14,11 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
 // maxFrame is how many bytes of a picture are read at most.
 const maxFrame = 1 << 30
-
-// How pictures begin.
-var (
-	pngMagic  = []byte("\x89PNG\r\n\x1a\n")
-	jpegMagic = []byte("\xff\xd8\xff")
-)
 
 // cameras reads which frames there are.
 func (s *Source) cameras(folder string, m *metadata) ([]*episode.Camera, error) {
@@ -133,22 +128,11 @@ func (f *frames) read(path string) (episode.Frame, error) {
 	case len(data) == 0:
 		return episode.Frame{}, errors.New("the file is empty")
 	}
-	encoding := encodingOf(data)
+	encoding := pixel.Detect(data)
 	if encoding == "" {
 		return episode.Frame{}, fmt.Errorf("it is neither a PNG nor a JPEG, it begins with %q", data[:min(len(data), 8)])
 	}
 	return episode.Frame{Encoding: encoding, Data: data}, nil
-}
-
-// encodingOf returns the encoding of a picture by how it begins, "" for another one.
-func encodingOf(data []byte) string {
-	switch {
-	case bytes.HasPrefix(data, pngMagic):
-		return "png"
-	case bytes.HasPrefix(data, jpegMagic):
-		return "jpeg"
-	}
-	return ""
 }
 
 // Close implements episode.Frames.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
 // pictures makes PNGs of pixels beside whatever else goes on, in a pool of workers. There are only so many frames at a
@@ -29,7 +30,6 @@ type picture struct {
 	path   string
 	stamp  int64
 	frame  episode.Frame // its Data is the picture's own
-	pixels *pixels
 }
 
 func newPictures(workers int, done func(*picture, int64, error)) *pictures {
@@ -45,7 +45,7 @@ func newPictures(workers int, done func(*picture, int64, error)) *pictures {
 }
 
 // take copies a frame, to be written to path, and says whether that had to wait.
-func (p *pictures) take(topic, path string, stamp int64, f *episode.Frame, pixels *pixels) (late bool) {
+func (p *pictures) take(topic, path string, stamp int64, f *episode.Frame) (late bool) {
 	var next *picture
 	select {
 	case next = <-p.free:
@@ -57,7 +57,7 @@ func (p *pictures) take(topic, path string, stamp int64, f *episode.Frame, pixel
 	p.mu.Lock()
 	p.taken++
 	p.pending = append(p.pending, p.taken)
-	*next = picture{number: p.taken, topic: topic, path: path, stamp: stamp, frame: *f, pixels: pixels}
+	*next = picture{number: p.taken, topic: topic, path: path, stamp: stamp, frame: *f}
 	p.mu.Unlock()
 	next.frame.Data = data
 	p.todo <- next
@@ -66,9 +66,9 @@ func (p *pictures) take(topic, path string, stamp int64, f *episode.Frame, pixel
 
 // work writes one picture after the other.
 func (p *pictures) work() {
-	var e pngEncoder
+	var e pixel.PNGEncoder
 	for next := range p.todo {
-		data, err := e.encode(&next.frame, next.pixels)
+		data, err := e.Encode(&next.frame)
 		if err == nil {
 			err = writePicture(next.path, data)
 		}

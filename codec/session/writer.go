@@ -24,6 +24,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/pixel"
 )
 
 // Options say how a session is written.
@@ -257,7 +258,7 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 	}
 	switch f.Encoding {
 	case "jpeg", "png":
-		if found := encodingOf(f.Data); found != f.Encoding {
+		if found := pixel.Detect(f.Data); found != f.Encoding {
 			return fmt.Errorf("the picture is no %s, it begins with %q", f.Encoding, f.Data[:min(len(f.Data), 8)])
 		}
 		ext := map[string]string{"jpeg": ".jpg", "png": ".png"}[f.Encoding]
@@ -266,11 +267,10 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 		}
 		w.bytes.Add(int64(len(f.Data)))
 	default:
-		pixels, err := checkPixels(f)
-		if err != nil {
+		if _, err := f.Config(); err != nil {
 			return err
 		}
-		if w.pictures.take(camera.topic, name+".png", stamp, f, pixels) {
+		if w.pictures.take(camera.topic, name+".png", stamp, f) {
 			w.late.Add(1)
 		}
 	}

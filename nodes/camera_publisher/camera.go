@@ -17,6 +17,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/v4l2"
 	"tapedeck/codec"
+	"tapedeck/codec/pixel"
 	"tapedeck/config"
 	"tapedeck/msgs"
 	"tapedeck/msgs/sensor_msgs"
@@ -242,9 +243,9 @@ func (a *camera) prepare(f v4l2.Format) error {
 	if err != nil {
 		return err
 	}
-	a.conversion = &c
+	a.conversion = c
 	return a.encode(&a.pixels, "image_raw", &sensor_msgs.Image{
-		Header: header, Width: uint32(f.Width), Height: uint32(f.Height), Encoding: c.encoding, Step: uint32(f.Width * c.out),
+		Header: header, Width: uint32(f.Width), Height: uint32(f.Height), Encoding: c.encoding, Step: uint32(f.Width * c.To.Bytes),
 	})
 }
 
@@ -291,7 +292,7 @@ func (a *camera) publishJPEG(f *v4l2.Frame) error {
 	if err != nil {
 		return fmt.Errorf("decode a picture: %w", err)
 	}
-	a.canvas = rgbaOf(picture, a.canvas)
+	a.canvas = pixel.RGBA(picture, a.canvas)
 	decoded := v4l2.Frame{Data: a.canvas.Pix, Format: f.Format, Stamp: f.Stamp}
 	decoded.Format.BytesPerLine = a.canvas.Stride
 	size, err := a.conversion.size(&decoded)

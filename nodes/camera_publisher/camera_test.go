@@ -91,15 +91,17 @@ func (s *shelf) image(t *testing.T) *sensor_msgs.Image {
 // TestPixels publishes each format, whose layouts TestConversions knows.
 func TestPixels(t *testing.T) {
 	const stamp = 1_700_000_000_123_456_789
-	for _, conversion := range conversions {
-		if conversion.from == v4l2.MJPG {
+	for _, format := range formats {
+		if format.code == v4l2.MJPG {
 			continue
 		}
-		c := cameraOf("/dev/video0", conversion.from.String())
+		conversion, err := findConversion(format.code, format.encodings[len(format.encodings)-1], 1)
+		require.NoError(t, err)
+		c := cameraOf("/dev/video0", format.code.String())
 		c.Encoding = conversion.encoding
 		a, s := onShelf(t, c)
 		require.NotNil(t, s.topics["front/image_raw"], "it is known to be needed")
-		f, _ := frameOf(conversion.from, 6, 4, conversion.in, 3)
+		f, _ := frameOf(format.code, 6, 4, conversion.From.Bytes, 3)
 		f.Stamp = stamp
 		for range 2 {
 			require.NoError(t, a.publish(f))
@@ -110,7 +112,7 @@ func TestPixels(t *testing.T) {
 		conversion.convert(data, f)
 		m := s.image(t)
 		require.Equal(t, &sensor_msgs.Image{
-			Header: m.Header, Width: 6, Height: 4, Encoding: conversion.encoding, Step: uint32(6 * conversion.out), Data: data,
+			Header: m.Header, Width: 6, Height: 4, Encoding: conversion.encoding, Step: uint32(6 * conversion.To.Bytes), Data: data,
 		}, m)
 		require.Equal(t, "front_optical_frame", m.Header.FrameId)
 		require.EqualValues(t, 1_700_000_000, m.Header.Stamp.Sec)
@@ -184,7 +186,7 @@ func TestNobodyListens(t *testing.T) {
 	require.NoError(t, a.publish(f))
 	require.Equal(t, []int{1, 2}, []int{pixels.count, info.count})
 	f.Data = f.Data[:7]
-	require.ErrorContains(t, a.publish(f), "a picture of 6×4 pixels YUYV has 48 bytes, not 7")
+	require.ErrorContains(t, a.publish(f), "7 bytes of data, want 48 for 6×4 pixels of yuv422_yuy2")
 	require.Equal(t, []int{1, 2}, []int{pixels.count, info.count})
 }
 
@@ -227,7 +229,7 @@ func TestFormatsChange(t *testing.T) {
 	require.Equal(t, 2, s.topics["front/image_raw"].count)
 	h264 := &v4l2.Frame{Data: make([]byte, 100), Format: v4l2.Format{FourCC: v4l2.H264, Width: 8, Height: 8}}
 	for range 2 {
-		require.ErrorContains(t, a.publish(h264), "pictures of format H264 cannot be published")
+		require.ErrorContains(t, a.publish(h264), "pixel format H264 cannot be published")
 	}
 	require.NoError(t, a.publish(wide))
 	require.Equal(t, 4, s.topics["front/camera_info"].count)
@@ -291,11 +293,11 @@ func TestCalibrationOfCameras(t *testing.T) {
 
 func TestCamerasThatCannotBe(t *testing.T) {
 	for want, set := range map[string]func(*hardware.Camera){
-		`pixel format "MJPEG": want up to four characters`:      func(c *hardware.Camera) { c.Format = "MJPEG" },
-		"pictures of format H264 cannot be published":           func(c *hardware.Camera) { c.Format = "H264" },
-		"pictures of format YUYV cannot be published as mono16": func(c *hardware.Camera) { c.Format, c.Encoding = "YUYV", "mono16" },
-		"pictures of format MJPG cannot be published as mono8":  func(c *hardware.Camera) { c.Encoding = "mono8" },
-		"pictures of format MJPG cannot be published as mono16": func(c *hardware.Camera) {
+		`pixel format "MJPEG": want up to four characters`: func(c *hardware.Camera) { c.Format = "MJPEG" },
+		"pixel format H264 cannot be published":            func(c *hardware.Camera) { c.Format = "H264" },
+		"pixel format YUYV cannot be published as mono16":  func(c *hardware.Camera) { c.Format, c.Encoding = "YUYV", "mono16" },
+		"pixel format MJPG cannot be published as mono8":   func(c *hardware.Camera) { c.Encoding = "mono8" },
+		"pixel format MJPG cannot be published as mono16": func(c *hardware.Camera) {
 			c.Device, c.Encoding = folderOf(t, map[string]string{"1.jpg": ""}), "mono16"
 		},
 		"brightness": func(c *hardware.Camera) { c.Controls = []string{"brightness"} },
@@ -479,7 +481,7 @@ func TestTroubleIsToldOnce(t *testing.T) {
 		cam.Shoot()
 		require.Eventually(t, func() bool { return s.cameras[0].unfit.Load() == n+1 }, patience, time.Millisecond)
 	}
-	s.logged("pictures of format H264 cannot be published", 1)
+	s.logged("pixel format H264 cannot be published", 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	require.Equal(t, 1, strings.Count(strings.Join(s.logs, ""), "H264 cannot"))

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/draw"
-	"image/png"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"tapedeck/bridge/v4l2"
+	"tapedeck/codec/pixel"
 	"tapedeck/nodes/internal/hardware"
 )
 
@@ -164,20 +163,17 @@ func (f *folder) read(path string, to *v4l2.Frame) error {
 		return fmt.Errorf("it is larger than %d bytes", maxPicture)
 	case len(to.Data) == 0:
 		return errors.New("the file is empty")
-	case bytes.HasPrefix(to.Data, []byte("\x89PNG")):
+	case pixel.Detect(to.Data) == "png":
 		return f.decode(to)
 	}
 	to.Format, err = jpegFormat(to.Data)
 	return err
 }
 
-// decode sets to to the pixels of the PNG in it: RGB3, GREY, or of 16 bits Z16, as pictures of depth have them.
+// decode sets to to the pixels of the PNG in it: RGB3, GREY, or of 16 bits Z16, as images of depth have them.
 func (f *folder) decode(to *v4l2.Frame) error {
-	header, err := png.DecodeConfig(bytes.NewReader(to.Data))
-	if err := cmp.Or(err, checkPixels(header.Width, header.Height)); err != nil {
-		return err
-	}
-	picture, err := png.Decode(bytes.NewReader(to.Data))
+	m := pixel.Image{Encoding: "png", Data: to.Data}
+	picture, err := m.Decode()
 	if err != nil {
 		return err
 	}
@@ -192,30 +188,14 @@ func (f *folder) decode(to *v4l2.Frame) error {
 		}
 		to.Format.FourCC, to.Format.BytesPerLine, to.Data = v4l2.Z16, p.Stride, p.Pix
 	default:
-		f.canvas = rgbaOf(picture, f.canvas)
-		f.pixels = slices.Grow(f.pixels[:0], 3*size.X*size.Y)[:3*size.X*size.Y]
-		for y := range size.Y {
-			rgbaRow(f.pixels[y*3*size.X:][:3*size.X], f.canvas.Pix[y*f.canvas.Stride:], 0)
+		f.canvas = pixel.RGBA(picture, f.canvas)
+		opaque, err := pixel.FindConversion("rgba8", "rgb8")
+		if err != nil {
+			return err
 		}
+		f.pixels = slices.Grow(f.pixels[:0], 3*size.X*size.Y)[:3*size.X*size.Y]
+		opaque.Convert(f.pixels, &pixel.Image{Data: f.canvas.Pix, Width: size.X, Height: size.Y, Step: f.canvas.Stride})
 		to.Format.FourCC, to.Format.BytesPerLine, to.Data = v4l2.RGB3, 3*size.X, f.pixels
 	}
 	return nil
-}
-
-// checkPixels returns an error if a picture has more pixels than any camera's, before memory is taken for them.
-func checkPixels(width, height int) error {
-	if int64(width)*int64(height) > 1<<27 {
-		return fmt.Errorf("%d×%d pixels are too many", width, height)
-	}
-	return nil
-}
-
-// rgbaOf returns a picture's pixels, on a canvas that may be nil or another size.
-func rgbaOf(picture image.Image, canvas *image.RGBA) *image.RGBA {
-	size := picture.Bounds().Size()
-	if canvas == nil || canvas.Rect.Size() != size {
-		canvas = image.NewRGBA(image.Rectangle{Max: size})
-	}
-	draw.Draw(canvas, canvas.Rect, picture, picture.Bounds().Min, draw.Src)
-	return canvas
 }

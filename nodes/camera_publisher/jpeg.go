@@ -2,12 +2,11 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
-	"image/jpeg"
 
 	"tapedeck/bridge/v4l2"
+	"tapedeck/codec/pixel"
 )
 
 // startOfImage is how a JPEG begins.
@@ -15,8 +14,9 @@ var startOfImage = []byte{0xff, 0xd8, 0xff}
 
 // jpegFormat returns the format of a JPEG.
 func jpegFormat(data []byte) (v4l2.Format, error) {
-	c, err := jpeg.DecodeConfig(bytes.NewReader(data))
-	return v4l2.Format{FourCC: v4l2.MJPG, Width: c.Width, Height: c.Height}, cmp.Or(err, checkPixels(c.Width, c.Height))
+	m := pixel.Image{Encoding: "jpeg", Data: data}
+	c, err := m.Config()
+	return v4l2.Format{FourCC: v4l2.MJPG, Width: c.Width, Height: c.Height}, err
 }
 
 // jpegSplitter finds the JPEGs that follow each other in a stream, whatever is between them, for a bufio.Scanner.

@@ -121,9 +121,9 @@ func TestDecode(t *testing.T) {
 		"bgra8":     {frame: episode.Frame{Encoding: "bgra8", Data: []byte{1, 2, 3, 0, 4, 5, 6, 0}, Width: 2, Height: 1, Step: 8}, colors: [2]color.RGBA{{3, 2, 1, 255}, {6, 5, 4, 255}}},
 		"16UC1":     {frame: episode.Frame{Encoding: "16UC1", Data: []byte{1, 0, 0, 2}, Width: 2, Height: 1, Step: 4}, colors: [2]color.RGBA{{0, 0, 0, 255}, {255, 255, 255, 255}}},
 		"deep png":  {frame: episode.Frame{Encoding: "png", Data: file.Bytes()}, colors: [2]color.RGBA{{0, 0, 0, 255}, {255, 255, 255, 255}}},
-		"too short": {frame: episode.Frame{Encoding: "rgb8", Data: []byte{1, 2, 3}, Width: 2, Height: 1, Step: 6}, err: "2 × 1 pixels are not in 3 bytes"},
-		"unknown":   {frame: episode.Frame{Encoding: "bayer", Data: []byte{1}, Width: 1, Height: 1, Step: 1}, err: "not known"},
-		"torn":      {frame: episode.Frame{Encoding: "jpeg", Data: []byte{1}}, err: "unknown format"},
+		"too short": {frame: episode.Frame{Encoding: "rgb8", Data: []byte{1, 2, 3}, Width: 2, Height: 1, Step: 6}, err: "3 bytes of data, want 6"},
+		"unknown":   {frame: episode.Frame{Encoding: "bayer", Data: []byte{1}, Width: 1, Height: 1, Step: 1}, err: "unsupported image encoding"},
+		"torn":      {frame: episode.Frame{Encoding: "jpeg", Data: []byte{1}}, err: "not a JPEG"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			picture, err := decode(test.frame)

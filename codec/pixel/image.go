@@ -1,0 +1,186 @@
+package pixel
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
+	"image/png"
+)
+
+// Image is an image as messages and files have it.
+type Image struct {
+	Encoding string // "jpeg", "png", or of pixels: "rgb8", "bgr8", "mono8", "16UC1"
+	Data     []byte
+	Width    int // of pixels; 0 of a JPEG or PNG, which has its own
+	Height   int // likewise
+	Step     int // bytes from a row to the next, likewise; 0 of rows without padding
+}
+
+// Compressed reports whether the image is a JPEG or PNG rather than pixels.
+func (m *Image) Compressed() bool { return m.Encoding == "jpeg" || m.Encoding == "png" }
+
+// step returns the bytes from a row to the next.
+func (m *Image) step(e *Encoding) int {
+	if m.Step > 0 {
+		return m.Step
+	}
+	return m.Width * e.Bytes
+}
+
+// Row returns the bytes of a row, without padding, of an image that was checked.
+func (m *Image) Row(e *Encoding, y int) []byte { return m.Data[y*m.step(e):][:m.Width*e.Bytes] }
+
+// check returns an error unless all pixels of an encoding are there. The padding of the last row may be missing.
+func (m *Image) check(e *Encoding) error {
+	if err := CheckSize(m.Width, m.Height); err != nil {
+		return err
+	}
+	row, step := m.Width*e.Bytes, m.step(e)
+	if (e.pairs() || e.family == yuv420) && m.Width%2 != 0 {
+		return fmt.Errorf("odd width %d of a %s image, whose pixels come in pairs", m.Width, m.Encoding)
+	}
+	if m.Step < 0 || step < row || step > MaxStep {
+		return fmt.Errorf("row of %d bytes, want at least %d for %d pixels of %s", m.Step, row, m.Width, m.Encoding)
+	}
+	need := step*(m.Height-1) + row
+	if e.family == yuv420 {
+		need = step*(m.Height+(m.Height+1)/2-1) + row
+	}
+	if len(m.Data) < need {
+		return fmt.Errorf("%d bytes of data, want %d for %d×%d pixels of %s", len(m.Data), need, m.Width, m.Height, m.Encoding)
+	}
+	return nil
+}
+
+// Config is what is known of an image without decoding it.
+type Config struct {
+	Width, Height int
+	Gray          bool // 8 bits of brightness, and no colour
+	Deep          bool // 16 bits of brightness, as of distances
+}
+
+// Config reads the size and kind of an image, and checks that Decode may take memory for it: of pixels that they are all there, of JPEG
+// and PNG no more than their headers.
+func (m *Image) Config() (c Config, err error) {
+	switch m.Encoding {
+	case "jpeg":
+		c, err = jpegConfig(m.Data)
+	case "png":
+		var header image.Config
+		header, err = png.DecodeConfig(bytes.NewReader(m.Data))
+		model := header.ColorModel
+		c = Config{header.Width, header.Height, model == color.GrayModel, model == color.Gray16Model}
+	default:
+		var e *Encoding
+		if e, err = decodable(m.Encoding); err == nil {
+			return Config{m.Width, m.Height, e.Gray(), e.Deep()}, m.check(e)
+		}
+	}
+	if err == nil {
+		err = CheckSize(c.Width, c.Height)
+	}
+	return c, err
+}
+
+// Decode returns the pixels of an image: of mono8 an *image.Gray that shares Data, of 16 bits an *image.Gray16, of colours an opaque
+// *image.RGBA, and of JPEG and PNG what image/jpeg and image/png make of them.
+func (m *Image) Decode() (image.Image, error) {
+	if _, err := m.Config(); err != nil {
+		return nil, err
+	}
+	switch m.Encoding {
+	case "jpeg":
+		return jpeg.Decode(bytes.NewReader(m.Data))
+	case "png":
+		return png.Decode(bytes.NewReader(m.Data))
+	}
+	e, bounds := Lookup(m.Encoding), image.Rect(0, 0, m.Width, m.Height)
+	switch e.family {
+	case gray:
+		return &image.Gray{Pix: m.Data, Stride: m.step(e), Rect: bounds}, nil
+	case gray16:
+		out := image.NewGray16(bounds)
+		for y := range m.Height {
+			swapBytes(out.Pix[y*out.Stride:], m.Row(e, y), nil)
+		}
+		return out, nil
+	}
+	out := image.NewRGBA(bounds)
+	var rgb []byte
+	if e.pairs() {
+		rgb = make([]byte, 3*m.Width)
+	}
+	for y := range m.Height {
+		row, to, size, red := m.Row(e, y), out.Pix[y*out.Stride:], e.Bytes, e.first
+		if e.pairs() {
+			yuvRow(rgb, row, e.first, 0)
+			row, size, red = rgb, 3, 0
+		}
+		for x := range m.Width {
+			to[4*x], to[4*x+1], to[4*x+2], to[4*x+3] = row[size*x+red], row[size*x+1], row[size*x+2-red], 255
+		}
+	}
+	return out, nil
+}
+
+// RGBA returns an image as RGBA, itself if it is, or else drawn on canvas, which may be nil or of another size.
+func RGBA(m image.Image, canvas *image.RGBA) *image.RGBA {
+	if rgba, ok := m.(*image.RGBA); ok {
+		return rgba
+	}
+	size := m.Bounds().Size()
+	if canvas == nil || canvas.Rect.Size() != size {
+		canvas = image.NewRGBA(image.Rectangle{Max: size})
+	}
+	draw.Draw(canvas, canvas.Rect, m, m.Bounds().Min, draw.Src)
+	return canvas
+}
+
+const pngMagic = "\x89PNG\r\n\x1a\n"
+
+// Detect returns "jpeg" or "png" by how a file begins, "" of any other.
+func Detect(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte(pngMagic)):
+		return "png"
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return "jpeg"
+	}
+	return ""
+}
+
+var errJPEG = errors.New("not a JPEG, or cut off before its first pixel")
+
+// jpegConfig reads the frame header, SOF of ITU-T T.81, also of the kinds of JPEG that image/jpeg does not decode.
+func jpegConfig(data []byte) (Config, error) {
+	if len(data) < 4 || data[0] != 0xff || data[1] != 0xd8 {
+		return Config{}, errJPEG
+	}
+	for data = data[2:]; len(data) >= 4 && data[0] == 0xff; {
+		marker := data[1]
+		if marker == 0xff { // fill
+			data = data[1:]
+			continue
+		}
+		if marker == 0x01 || marker >= 0xd0 && marker <= 0xd8 {
+			data = data[2:]
+			continue
+		}
+		length := int(data[2])<<8 | int(data[3])
+		if length < 2 || 2+length > len(data) {
+			break
+		}
+		if marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc {
+			if length < 8 {
+				break
+			}
+			return Config{Width: int(data[7])<<8 | int(data[8]), Height: int(data[5])<<8 | int(data[6]), Gray: data[9] == 1}, nil
+		}
+		data = data[2+length:]
+	}
+	return Config{}, errJPEG
+}

@@ -1,0 +1,135 @@
+package pixel
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/klauspost/compress/zlib"
+)
+
+// PNGEncoder makes PNGs (https://www.w3.org/TR/png/) several times as fast as image/png: every row is stored as its differences from the
+// one above, compressed at the fastest level. The zero value is ready to use, by one goroutine at a time.
+type PNGEncoder struct {
+	out   bytes.Buffer
+	zlib  *zlib.Writer
+	lines [2][]byte // of pixels, this one and the one above
+	line  []byte    // the number of the filter, and the differences
+}
+
+// filterUp is PNG's filter of differences from the row above.
+const filterUp = 2
+
+// pngTarget is what becomes of an encoding in a PNG.
+type pngTarget struct {
+	conversion Conversion
+	color      byte // PNG's colour type
+	depth      byte // bits of a channel
+}
+
+// newPNGTarget returns that of an encoding that is decodable.
+func newPNGTarget(e *Encoding) pngTarget {
+	t := pngTarget{Conversion{From: e, To: e, row: copyRow}, 0, 8}
+	switch {
+	case e.Deep():
+		t.depth, t.conversion.row = 16, swapBytes
+	case e.Gray():
+	default:
+		t.color, t.conversion.To = 2, Lookup("rgb8")
+		if e.Bytes == 4 {
+			t.color, t.conversion.To = 6, Lookup("rgba8")
+		}
+		t.conversion.row = t.conversion.find()
+	}
+	return t
+}
+
+// Encode returns the PNG of pixels, which is valid until the next call. Image.Config has the same errors.
+func (p *PNGEncoder) Encode(m *Image) ([]byte, error) {
+	e, err := decodable(m.Encoding)
+	if err == nil {
+		err = m.check(e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	target := newPNGTarget(e)
+	p.out.Reset()
+	p.out.WriteString(pngMagic)
+	var header [13]byte
+	binary.BigEndian.PutUint32(header[:], uint32(m.Width))
+	binary.BigEndian.PutUint32(header[4:], uint32(m.Height))
+	header[8], header[9] = target.depth, target.color
+	p.begin("IHDR")
+	p.out.Write(header[:])
+	p.end(len(pngMagic))
+
+	start := p.out.Len()
+	p.begin("IDAT")
+	if err := p.compress(m, &target.conversion); err != nil {
+		return nil, err
+	}
+	p.end(start)
+	start = p.out.Len()
+	p.begin("IEND")
+	p.end(start)
+	return p.out.Bytes(), nil
+}
+
+// begin begins a chunk of the file.
+func (p *PNGEncoder) begin(kind string) {
+	p.out.Write(make([]byte, 4))
+	p.out.WriteString(kind)
+}
+
+// end ends the chunk that begins at start.
+func (p *PNGEncoder) end(start int) {
+	chunk := p.out.Bytes()[start:]
+	binary.BigEndian.PutUint32(chunk, uint32(len(chunk)-8))
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], crc32.ChecksumIEEE(chunk[4:]))
+	p.out.Write(sum[:])
+}
+
+// compress appends the rows.
+func (p *PNGEncoder) compress(m *Image, c *Conversion) error {
+	if p.zlib == nil {
+		var err error
+		if p.zlib, err = zlib.NewWriterLevel(&p.out, zlib.BestSpeed); err != nil {
+			return err
+		}
+	} else {
+		p.zlib.Reset(&p.out)
+	}
+	width := m.Width * c.To.Bytes
+	if len(p.line) != width+1 {
+		p.line = make([]byte, width+1)
+		p.lines = [2][]byte{make([]byte, width), make([]byte, width)}
+	}
+	above := p.lines[1]
+	clear(above)
+	p.line[0] = filterUp
+	for y := range m.Height {
+		row := p.lines[y%2]
+		c.row(row, m.Row(c.From, y), nil)
+		subtract(p.line[1:], row, above)
+		if _, err := p.zlib.Write(p.line); err != nil {
+			return err
+		}
+		above = row
+	}
+	return p.zlib.Close()
+}
+
+// subtract sets each byte of d to that of a minus that of b, eight at a time.
+func subtract(d, a, b []byte) {
+	const high = 0x8080808080808080
+	for len(d) >= 8 && len(a) >= 8 && len(b) >= 8 {
+		x, y := binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(b)
+		binary.LittleEndian.PutUint64(d, ((x|high)-(y&^high))^((x^^y)&high))
+		d, a, b = d[8:], a[8:], b[8:]
+	}
+	for i := range d {
+		d[i] = a[i] - b[i]
+	}
+}
