@@ -20,7 +20,7 @@ func Point(v carla.Vector) geometry_msgs.Point {
 	return geometry_msgs.Point{X: v.X / metre, Y: 0 - v.Y/metre, Z: v.Z / metre}
 }
 
-// Location is the reverse of Point.
+// Location is the inverse of Point.
 func Location(p geometry_msgs.Point) carla.Vector {
 	return carla.Vector{X: p.X * metre, Y: 0 - p.Y*metre, Z: p.Z * metre}
 }
@@ -38,7 +38,7 @@ func Quaternion(v carla.Vector) geometry_msgs.Quaternion {
 	}
 }
 
-// Rotation is the reverse of Quaternion: roll and yaw from -180 to 180 degrees, pitch from -90 to 90. Straight up or down roll
+// Rotation is the inverse of Quaternion: roll and yaw from -180 to 180 degrees, pitch from -90 to 90. Straight up or down roll
 // is 0. The length of q does not matter.
 func Rotation(q geometry_msgs.Quaternion) carla.Vector {
 	n := q.X*q.X + q.Y*q.Y + q.Z*q.Z + q.W*q.W
@@ -55,12 +55,12 @@ func Rotation(q geometry_msgs.Quaternion) carla.Vector {
 	return carla.Vector{X: roll * radian, Y: 0 - math.Asin(sin)*radian, Z: 0 - yaw*radian}
 }
 
-// Velocity turns a velocity or another vector of the world, in m, and is its own reverse.
+// Velocity turns a velocity or another vector of the world, in m, and is its own inverse.
 func Velocity(v carla.Vector) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.X, Y: 0 - v.Y, Z: v.Z}
 }
 
-// LinearVelocity is the reverse of Velocity.
+// LinearVelocity is the inverse of Velocity.
 func LinearVelocity(v geometry_msgs.Vector3) carla.Vector {
 	return carla.Vector{X: v.X, Y: 0 - v.Y, Z: v.Z}
 }
@@ -70,7 +70,7 @@ func Rate(v carla.Vector) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: 0 - v.X/radian, Y: v.Y / radian, Z: 0 - v.Z/radian}
 }
 
-// AngularVelocity is the reverse of Rate.
+// AngularVelocity is the inverse of Rate.
 func AngularVelocity(v geometry_msgs.Vector3) carla.Vector {
 	return carla.Vector{X: 0 - v.X*radian, Y: v.Y * radian, Z: 0 - v.Z*radian}
 }
@@ -118,7 +118,7 @@ func into(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vec
 	return rotate(conjugate(q), v)
 }
 
-// rotate is the reverse of into.
+// rotate is the inverse of into.
 func rotate(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	r := multiply(multiply(q, geometry_msgs.Quaternion{X: v.X, Y: v.Y, Z: v.Z}), conjugate(q))
 	return geometry_msgs.Vector3{X: r.X, Y: r.Y, Z: r.Z}

@@ -2,9 +2,11 @@ package carla
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"tapedeck/bridge"
+	"tapedeck/codec/carla"
 )
 
 // losses count what is left out.
@@ -22,4 +24,57 @@ func (l losses) list() []bridge.Loss {
 	}
 	slices.SortFunc(all, func(a, b bridge.Loss) int { return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What)) })
 	return all
+}
+
+// unsupported returns what the packets of a profile have, by id, of which no message tells; "" for those that are told of.
+func unsupported(p carla.Profile) (names [256]string) {
+	for id := range names {
+		names[id] = fmt.Sprintf("packets with the id %d", id)
+	}
+	names[p.Doors], names[p.Wheels], names[p.Bikers] = "doors", "wheels", "bikers"
+	names[carla.IDVehicleLight], names[carla.IDSceneLight] = "lights of vehicles", "lights of the scene"
+	names[carla.IDBoundingBox], names[carla.IDWalkerBones] = "boxes of actors", "bones of walkers"
+	names[carla.IDPhysicsControl] = "curves, gears and ratios of vehicles"
+	names[carla.IDTrafficLightTime] = "times of traffic lights"
+	names[carla.IDPlatformTime], names[carla.IDVisualTime], names[carla.IDFrameCounter] = "platform time", "visual time", "frame counter"
+	for _, id := range []uint8{
+		carla.IDFrameStart, carla.IDFrameEnd, carla.IDEventAdd, carla.IDEventDel, carla.IDEventParent, carla.IDCollision, carla.IDPosition,
+		carla.IDState, carla.IDAnimVehicle, carla.IDAnimWalker, carla.IDKinematics, carla.IDTriggerVolume, carla.IDWeather,
+	} {
+		names[id] = ""
+	}
+	return names
+}
+
+// omitted returns what messages leave out of a packet that they tell of; "" for nothing.
+func omitted(b carla.Body) string {
+	switch l := b.(type) {
+	case *carla.EventAddList:
+		for i := range *l {
+			if slices.ContainsFunc((*l)[i].Attributes, func(a carla.Attribute) bool { return a.ID != "role_name" }) {
+				return "attributes of actors, but for the role_name"
+			}
+		}
+	case *carla.StateList:
+		if slices.ContainsFunc(*l, func(s carla.TrafficLight) bool { return s.Frozen || s.Elapsed != 0 }) {
+			return "for how long traffic lights show what they show"
+		}
+	case *carla.WeatherList:
+		for _, w := range *l {
+			if w != *weatherOf(weatherMessage(&w)) {
+				return "scattering, falloff of fog and dust"
+			}
+		}
+	}
+	return ""
+}
+
+// lit reports whether any vehicle has lights on.
+func lit(list carla.VehicleLightList) bool {
+	for _, l := range list {
+		if l.Lights != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -36,7 +36,7 @@ func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
 	return info
 }
 
-// hasPhysics says whether a message tells more of a vehicle than what sort of one it is.
+// hasPhysics reports whether a message tells more of a vehicle than what sort of one it is.
 func hasPhysics(info *carla_msgs.CarlaEgoVehicleInfo) bool {
 	return info.MaxRpm != 0 || info.Mass != 0 || len(info.Wheels) > 0
 }
@@ -47,7 +47,7 @@ var (
 	steeringCurve = []carla.CurvePoint{{X: 0, Y: 1}, {X: 10, Y: 0.5}}
 )
 
-// physicsOf is the reverse of vehicleInfo, for UE4. What no message tells is as CARLA's VehiclePhysicsControl has it by default.
+// physicsOf is the inverse of vehicleInfo, for UE4. What no message tells is as CARLA's VehiclePhysicsControl has it by default.
 func physicsOf(e *carla.EventAdd, info *carla_msgs.CarlaEgoVehicleInfo) carla.PhysicsControl {
 	p := carla.PhysicsControl{
 		Actor: e.Actor, MaxRPM: info.MaxRpm, MOI: info.Moi, DampingRateFullThrottle: info.DampingRateFullThrottle,

@@ -27,7 +27,7 @@ import (
 func openROS2(t testing.TB, path string) codec.Reader {
 	source, err := carla.Open(path)
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	r, left, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	t.Cleanup(func() { r.Close() })

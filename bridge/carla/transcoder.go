@@ -34,7 +34,6 @@ func NewTranscoder(w codec.Writer, p carla.Profile) *Transcoder {
 	return &Transcoder{splitter: splitter{w}, profile: p, losses: losses{}, logs: map[*codec.Channel]*transcoded{}}
 }
 
-// Declare implements codec.Writer.
 func (t *Transcoder) Declare(c *codec.Channel) error {
 	l, err := t.log(c)
 	if err != nil {
@@ -63,7 +62,6 @@ func (t *Transcoder) log(c *codec.Channel) (*transcoded, error) {
 	return l, nil
 }
 
-// Write implements codec.Writer.
 func (t *Transcoder) Write(m *codec.Message) error {
 	l, err := t.log(m.Channel)
 	if err != nil {
@@ -87,8 +85,6 @@ func (t *Transcoder) Write(m *codec.Message) error {
 // Losses implements bridge.Lossy.
 func (t *Transcoder) Losses() []bridge.Loss { return t.list() }
 
-// Sync implements codec.Writer.
 func (t *Transcoder) Sync() error { return t.w.Sync() }
 
-// Close implements codec.Writer.
 func (t *Transcoder) Close() error { return t.w.Close() }

@@ -13,7 +13,7 @@ import (
 // Default returns the mapping that the names and types of topics make. Each topic with pictures is a camera: camera_0, camera_1 and on in
 // the order of their names, unless a part of its name is camera_N itself; of those that are the same picture, compressed and not, the
 // compressed one. Each namespace with a JointState is an arm, likewise, which has the poses and the gripper that are in it, and below
-// "command" what it is told.
+// "command" the commands that it gets.
 func Default(info *codec.Info) *Mapping {
 	all := slices.Clone(info.Topics)
 	slices.SortStableFunc(all, func(a, b codec.TopicInfo) int { return cmp.Compare(a.Channel.Topic, b.Channel.Topic) })
@@ -180,7 +180,7 @@ func roleOf(c *codec.Channel) (namespace string, r role, ok bool) {
 	return strings.Join(rest, "/"), r, true
 }
 
-// extend adds what another mapping has beside m, and says whether there is anything. What is in m keeps its name.
+// extend adds what another mapping has beside m, and reports whether there is anything. What is in m keeps its name.
 func (m *Mapping) extend(other *Mapping) (more bool) {
 	cameras := &namer{prefix: "camera_", own: cameraName, taken: map[string]bool{}}
 	for _, c := range m.Cameras {
@@ -222,7 +222,7 @@ func (a *Arm) topic() string {
 	return ""
 }
 
-// shares says whether two arms have a topic for the same.
+// shares reports whether two arms have a topic for the same.
 func (a *Arm) shares(b *Arm) bool {
 	for r := range roles {
 		if s, t := *a.stream(r), *b.stream(r); s != nil && t != nil && s.Topic == t.Topic {

@@ -41,7 +41,6 @@ type frames struct {
 // skipped is how many frames are read rather than looked for behind them.
 const skipped = 32
 
-// Frame implements episode.Frames.
 func (f *frames) Frame(i int) (episode.Frame, error) {
 	frame, err := f.frame(i)
 	if err != nil {
@@ -106,7 +105,6 @@ func (f *frames) seek(i int) error {
 	return err
 }
 
-// Close implements episode.Frames.
 func (f *frames) Close() error {
 	if f.it == nil {
 		return nil

@@ -1,3 +1,5 @@
+// Package robot knows which topics of a recording are the cameras and arms of a robot: it makes episodes of recordings, and sessions of
+// messages while they are received. A Mapping says what is what; where there is none, names and types of topics do.
 package robot
 
 import (
@@ -43,7 +45,7 @@ type Arm struct {
 	Device                                    map[string]any // what is known of it; nil is nothing
 	Pose, Joint, Gripper                      *Stream
 	Velocity, Effort                          *Stream // of the joints; where both are nil, those that a JointState for Joint has
-	CommandPose, CommandJoint, CommandGripper *Stream // what it is told to do
+	CommandPose, CommandJoint, CommandGripper *Stream // the commands that it gets
 }
 
 // empty returns the arm without samples.
@@ -123,7 +125,7 @@ type Stream struct {
 	Scale float64
 	// Range, unless both are 0, are the positions of a gripper that is closed and of one that is open.
 	Range [2]float64
-	// Quaternions is true if a pose is told by x, y, z, qx, qy, qz and qw; by default it is x, y, z, rx, ry and rz.
+	// Quaternions is true if a pose is given by x, y, z, qx, qy, qz and qw; by default it is x, y, z, rx, ry and rz.
 	Quaternions bool
 }
 
@@ -174,7 +176,7 @@ func (m *Mapping) check() error {
 	return nil
 }
 
-// checkName says whether a camera or an arm can have a name, which becomes that of a folder, and that no other one has.
+// checkName reports whether a camera or an arm can have a name, which becomes that of a folder, and that no other one has.
 func checkName(names map[string]bool, name string) error {
 	switch {
 	case !nameForm.MatchString(name):

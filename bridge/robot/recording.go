@@ -18,7 +18,7 @@ import (
 
 // Recording is a recording of ROS 2 messages as episodes.
 type Recording struct {
-	// Progress, unless it is nil, is told the LogTime of messages in what Episodes reads. An error ends that.
+	// Progress, unless nil, is called with the LogTime of messages that Episodes reads. An error ends that.
 	Progress func(logTime int64) error
 
 	mu       sync.Mutex // of reader and its iterators, which frames are read with at once
@@ -26,7 +26,7 @@ type Recording struct {
 	info     *codec.Info
 	m        *Mapping
 	topics   *topics
-	told     []episode.Summary // of episodes that the recording was made of, by its metadata; nil where the mapping says what they are
+	recorded []episode.Summary // of episodes that the recording was made of, by its metadata; nil where the mapping says what they are
 	episodes []*episode.Episode
 	done     bool
 	err      error
@@ -48,7 +48,7 @@ func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 		rec.m = Default(info)
 	}
 	if rec.m.Episodes == (Boundaries{}) {
-		rec.told = told(info)
+		rec.recorded = recordedEpisodes(info)
 	}
 	rec.topics = newTopics(rec.m)
 	if err := rec.bind(m == nil); err != nil {
@@ -86,8 +86,8 @@ func (r *Recording) bind(byNames bool) error {
 	return nil
 }
 
-// told returns what the metadata of a recording say of the episodes that it was made of, as far as that is still so.
-func told(info *codec.Info) []episode.Summary {
+// recordedEpisodes returns what the metadata of a recording say of the episodes that it was made of, as far as that is still so.
+func recordedEpisodes(info *codec.Info) []episode.Summary {
 	var d episode.Details
 	if json.Unmarshal([]byte(info.Metadata[episode.MetadataKey]), &d) != nil || len(d.Episodes) == 0 {
 		return nil
@@ -116,10 +116,9 @@ func (r *Recording) Notes() []string {
 	return notes
 }
 
-// Close implements episode.Source.
 func (r *Recording) Close() error { return r.reader.Close() }
 
-// Episodes implements episode.Source. It goes through the recording once.
+// Episodes goes through the recording once.
 func (r *Recording) Episodes() ([]*episode.Episode, error) {
 	if !r.done {
 		r.done = true
@@ -176,7 +175,7 @@ type survey struct {
 	task   string
 	take   *take
 	frames []instant // the latest frames of cameras
-	at     int       // of told
+	at     int       // of recorded
 }
 
 // instant counts the frames of a camera with the same LogTime.
@@ -211,7 +210,7 @@ func (s *survey) add(m *codec.Message) error {
 	if t.cameras == nil && t.vectors == nil {
 		return nil
 	}
-	if s.told != nil {
+	if s.recorded != nil {
 		s.follow(m.LogTime)
 	}
 	if s.pause(m.LogTime) {
@@ -240,18 +239,18 @@ func (s *survey) add(m *codec.Message) error {
 	return nil
 }
 
-// follow goes on to the episode that was told of at a time.
+// follow goes on to the recorded episode at a time.
 func (s *survey) follow(logTime int64) {
-	for s.at < len(s.told) && logTime > s.told[s.at].End {
+	for s.at < len(s.recorded) && logTime > s.recorded[s.at].End {
 		s.end()
 		s.at++
 	}
-	s.active = s.at < len(s.told) && logTime >= s.told[s.at].Start
+	s.active = s.at < len(s.recorded) && logTime >= s.recorded[s.at].Start
 }
 
-// tell has an episode be what was told of it.
-func (s *survey) tell(e *episode.Episode) {
-	t := s.told[s.at]
+// describe fills in what the metadata recorded about an episode.
+func (s *survey) describe(e *episode.Episode) {
+	t := s.recorded[s.at]
 	e.Name, e.Success, e.Metadata = t.Name, t.Success, t.Metadata
 	if t.Task != "" {
 		e.Task = t.Task
@@ -347,8 +346,8 @@ func (s *survey) end() {
 	if len(s.info.Metadata) > 0 {
 		e.Metadata, _ = json.Marshal(s.info.Metadata)
 	}
-	if s.told != nil {
-		s.tell(e)
+	if s.recorded != nil {
+		s.describe(e)
 	}
 	name := e.Name
 	for n := 1; slices.ContainsFunc(s.episodes, func(other *episode.Episode) bool { return other.Name == e.Name }); n++ {
@@ -392,7 +391,7 @@ func (r *Recording) complete() {
 	}
 }
 
-// moved says whether there is anything of an arm.
+// moved reports whether there is anything of an arm.
 func moved(a *episode.Arm) bool {
 	for r := range roles {
 		if *r.of(a) != nil {
@@ -400,4 +399,45 @@ func moved(a *episode.Arm) bool {
 		}
 	}
 	return false
+}
+
+// boundary says where in time episodes begin and end.
+type boundary struct {
+	Boundaries
+	active bool
+	value  string // of the trigger
+	latest int64  // LogTime of the latest message of a camera or an arm; 0 is none
+}
+
+func newBoundary(b Boundaries) *boundary {
+	return &boundary{Boundaries: b, active: b.Topic == ""}
+}
+
+// trigger takes a message of the trigger. It reports whether the episode before has ended. task is what is done from now on, "" if it is not given.
+func (b *boundary) trigger(t *topic, m *codec.Message) (ended bool, task string, err error) {
+	if t.trigger == nil {
+		b.active = true
+		return true, "", nil
+	}
+	v, err := t.trigger.Get(m.Data)
+	if err != nil {
+		return false, "", err
+	}
+	value := fmt.Sprint(v)
+	if value == b.value {
+		return false, "", nil
+	}
+	b.value = value
+	b.active = value != "" && value != "0" && value != "false"
+	if text, ok := v.(string); ok && b.active {
+		task = text
+	}
+	return true, task, nil
+}
+
+// pause reports whether a message of a camera or an arm comes so late that it belongs to another episode.
+func (b *boundary) pause(logTime int64) bool {
+	late := b.Pause > 0 && b.latest != 0 && logTime-b.latest > int64(b.Pause)
+	b.latest = logTime
+	return late
 }

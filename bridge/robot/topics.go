@@ -53,7 +53,7 @@ func (t *topics) extend() {
 	}
 }
 
-// has says whether there is a vector of an arm.
+// has reports whether there is a vector of an arm.
 func (t *topics) has(arm int, r role) bool {
 	return slices.ContainsFunc(t.vectors, func(v *vector) bool { return v.arm == arm && v.role == r })
 }
@@ -112,7 +112,7 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 	return b, err
 }
 
-// names says whether something is taken of a topic.
+// names reports whether something is taken of a topic.
 func (m *Mapping) names(topic string) bool { return slices.Contains(m.topics(), topic) }
 
 // topics returns all that something is taken of.
@@ -180,4 +180,35 @@ func (t *topic) stamp(m *codec.Message) (ns int64, own bool) {
 		}
 	}
 	return m.LogTime, false
+}
+
+// Types of messages that have a place without a mapping, and where in them the numbers of a pose are.
+const (
+	typeJointState      = "sensor_msgs/msg/JointState"
+	typeImage           = "sensor_msgs/msg/Image"
+	typeCompressedImage = "sensor_msgs/msg/CompressedImage"
+)
+
+var posesIn = map[string]string{
+	"geometry_msgs/msg/Pose":                      "",
+	"geometry_msgs/msg/PoseStamped":               "pose",
+	"geometry_msgs/msg/PoseWithCovariance":        "pose",
+	"geometry_msgs/msg/PoseWithCovarianceStamped": "pose.pose",
+	"geometry_msgs/msg/Transform":                 "",
+	"geometry_msgs/msg/TransformStamped":          "transform",
+	"nav_msgs/msg/Odometry":                       "pose.pose",
+}
+
+// usualFields returns the fields that a stream has in messages of a type if the mapping names none.
+func usualFields(r role, typeName string) []string {
+	in, isPose := posesIn[typeName]
+	switch {
+	case r.is() == pose && isPose:
+		return []string{in}
+	case typeName == typeJointState && (r == effort || r == velocity):
+		return []string{roleNames[r]}
+	case typeName == typeJointState:
+		return []string{"position"}
+	}
+	return []string{"data"}
 }

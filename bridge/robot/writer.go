@@ -56,7 +56,7 @@ func (w *Writer) prepare() {
 	}
 }
 
-// Declare implements codec.Writer. The error says why nothing of the channel can be in a session though it is mapped.
+// Declare: the error says why nothing of the channel can be in a session though it is mapped.
 func (w *Writer) Declare(c *codec.Channel) error {
 	_, err := w.topic(c)
 	return err
@@ -80,7 +80,6 @@ func (w *Writer) topic(c *codec.Channel) (*topic, error) {
 // Mapping returns what is what by now.
 func (w *Writer) Mapping() *Mapping { return w.m }
 
-// Write implements codec.Writer.
 func (w *Writer) Write(m *codec.Message) error {
 	t, err := w.topic(m.Channel)
 	if err != nil || t == nil {
@@ -153,8 +152,19 @@ func (w *Writer) of(m *codec.Message, err error) error {
 	return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 }
 
-// Sync implements codec.Writer.
 func (w *Writer) Sync() error { return w.session.Sync() }
 
-// Close implements codec.Writer.
 func (w *Writer) Close() error { return w.session.Close() }
+
+// Session is a take that is being written, as it happens.
+type Session interface {
+	// Frame adds what a camera saw at a time, in ns since the Unix epoch. The frame is the caller's again when Frame returns.
+	Frame(c *episode.Camera, stamp int64, f episode.Frame) error
+	// Sample adds a sample of a vector, which is one of the arm's. values are as many as the vector has columns now; there may be more
+	// behind them later. Values that align.IsMissing reports are not known. They are the caller's again when Sample returns.
+	Sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error
+	// Sync puts everything so far on the disk. It may be called beside Frame and Sample.
+	Sync() error
+	// Close completes the session.
+	Close() error
+}

@@ -1,4 +1,4 @@
-// Package ros1 knows what messages of ROS 1 are in ROS 2 and the reverse, by their definitions alone: names and texts of types,
+// Package ros1 knows what messages of ROS 1 are in ROS 2 and back, by their definitions alone: names and texts of types,
 // the sums by which each knows them, and payloads.
 //
 // A message of ROS 1 becomes the one of ROS 2 with the same name, or its successor's, when that has all of its fields, in this
@@ -21,7 +21,7 @@ var successors = map[string]string{
 	"gps_common/GPSStatus": "gps_msgs/msg/GPSStatus",
 }
 
-// predecessors is the reverse, as far as names of ROS 2 do not stay.
+// predecessors is the inverse, as far as names of ROS 2 do not stay.
 var predecessors = map[string]string{
 	timeType:                         "std_msgs/Time",
 	durationType:                     "std_msgs/Duration",

@@ -203,7 +203,7 @@ func TestEvents(t *testing.T) {
 	e := codec.Event{Kind: codec.EventDrop, Topic: "/imu", Time: 1700000000_123456789, Until: 1700000001_000000001, Count: 12, Text: "the disk is slow"}
 	m, err := codec.EventMessage(e)
 	require.NoError(t, err)
-	back, err := NewReverse(nil)
+	back, err := FromROS2(nil)
 	require.NoError(t, err)
 	topics, err := back.Topics(codec.TopicInfo{Channel: m.Channel})
 	require.NoError(t, err)
@@ -218,7 +218,7 @@ func TestEvents(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, e, got)
 
-	r, err := New(nil)
+	r, err := ToROS2(nil)
 	require.NoError(t, err)
 	topics, err = r.Topics(topics[0])
 	require.NoError(t, err)
@@ -232,7 +232,7 @@ func TestBigEndian(t *testing.T) {
 		"std_msgs/msg/Header":          {"\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x05base\x00", "\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00base"},
 		"std_msgs/msg/Int16MultiArray": {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x01\xff\xfe", "\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\xfe\xff"},
 	} {
-		back, err := NewReverse(nil)
+		back, err := FromROS2(nil)
 		require.NoError(t, err)
 		c := &codec.Channel{Topic: "/topic", Type: typeName, Encoding: codec.EncodingCDR}
 		_, err = back.Topics(codec.TopicInfo{Channel: c})
@@ -260,9 +260,9 @@ func TestLosses(t *testing.T) {
 		return b
 	}
 	pose := func(seq uint32) []byte { return append(header(seq), make([]byte, 7*8)...) }
-	r, err := New(nil)
+	r, err := ToROS2(nil)
 	require.NoError(t, err)
-	back, err := NewReverse(nil)
+	back, err := FromROS2(nil)
 	require.NoError(t, err)
 	begin := func(tr bridge.Translator, c *codec.Channel) (*codec.Channel, func(...[]byte) []byte) {
 		topics, err := tr.Topics(codec.TopicInfo{Channel: c})
@@ -367,9 +367,9 @@ func TestSamples(t *testing.T) {
 			defer r.Close()
 			info, err := r.Info()
 			require.NoError(t, err)
-			there, err := New(r)
+			there, err := ToROS2(r)
 			require.NoError(t, err)
-			back, err := NewReverse(r)
+			back, err := FromROS2(r)
 			require.NoError(t, err)
 			schemas := map[*codec.Channel]*cdr.Schema{}
 			types := map[string]string{}
@@ -431,7 +431,7 @@ func TestTranslatorSaysWhatItCannot(t *testing.T) {
 		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1},
 		{Topic: "/a", Type: "std_msgs/String", Encoding: "other", Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}},
 	} {
-		for _, begin := range []func(codec.Reader) (bridge.Translator, error){New, NewReverse} {
+		for _, begin := range []func(codec.Reader) (bridge.Translator, error){ToROS2, FromROS2} {
 			translator, err := begin(nil)
 			require.NoError(t, err)
 			_, err = translator.Topics(codec.TopicInfo{Channel: &c})
@@ -465,7 +465,7 @@ func FuzzPayload(f *testing.F) {
 // A definition that is cut short is replaced by the one at hand.
 func TestDefinitionsOfNoUse(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
-	translator, err := NewReverse(nil)
+	translator, err := FromROS2(nil)
 	require.NoError(t, err)
 	for name, text := range map[string]string{"rcl_interfaces/msg/Log": "uint8 level", "rcl_interfaces/msg/ParameterEvent": "Parameter[] new_parameters"} {
 		whole, err := newTo1(msgs.Release(""), name)

@@ -23,9 +23,9 @@ type translation struct {
 
 // translations are those that there are, by encoding.
 var translations = map[string]translation{
-	codec.EncodingCARLA:    {toROS2: carla.New, bound: true},
+	codec.EncodingCARLA:    {toROS2: carla.ToROS2, bound: true},
 	codec.EncodingProtobuf: {toROS2: apollo.ToROS2, fromROS2: apollo.FromROS2},
-	codec.EncodingROS1:     {toROS2: ros1.New, fromROS2: ros1.NewReverse},
+	codec.EncodingROS1:     {toROS2: ros1.ToROS2, fromROS2: ros1.FromROS2},
 }
 
 // Encodings returns the encodings whose messages can be translated to those of ROS 2.
@@ -60,7 +60,7 @@ func OpenROS2With(path string, log carla.ReadOptions) (r codec.Reader, left []er
 		return nil, nil, err
 	}
 	translators := toROS2()
-	translators[codec.EncodingCARLA] = log.New
+	translators[codec.EncodingCARLA] = log.ToROS2
 	if r, left, err = bridge.Translate(source, codec.EncodingCDR, translators); err != nil {
 		return nil, nil, errors.Join(err, source.Close())
 	}

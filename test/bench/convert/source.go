@@ -34,7 +34,7 @@ func writeBag(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	translator, err := ros1.NewReverse(nil)
+	translator, err := ros1.FromROS2(nil)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func readAll(t *testing.T, path string) map[played][][]byte {
 	source, err := codec.Open(path)
 	require.NoError(t, err)
 	r, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){
-		codec.EncodingCARLA: carla.New, codec.EncodingProtobuf: apollo.ToROS2, codec.EncodingROS1: ros1.New,
+		codec.EncodingCARLA: carla.ToROS2, codec.EncodingProtobuf: apollo.ToROS2, codec.EncodingROS1: ros1.ToROS2,
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()

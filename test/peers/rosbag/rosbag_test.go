@@ -87,7 +87,7 @@ func read(t *testing.T, path string) (lines []string, translated string, info *c
 	defer r.Close()
 	info, err = r.Info()
 	require.NoError(t, err)
-	translator, err := ros1.New(r)
+	translator, err := ros1.ToROS2(r)
 	require.NoError(t, err)
 	for _, topic := range info.Topics {
 		_, err := translator.Topics(topic)
@@ -123,7 +123,7 @@ func thereAndBack(t *testing.T, from, to string) {
 	for _, step := range []struct {
 		encoding, by string
 		begin        func(codec.Reader) (bridge.Translator, error)
-	}{{codec.EncodingCDR, codec.EncodingROS1, ros1.New}, {codec.EncodingROS1, codec.EncodingCDR, ros1.NewReverse}} {
+	}{{codec.EncodingCDR, codec.EncodingROS1, ros1.ToROS2}, {codec.EncodingROS1, codec.EncodingCDR, ros1.FromROS2}} {
 		var left []error
 		r, left, err = bridge.Translate(r, step.encoding, map[string]func(codec.Reader) (bridge.Translator, error){step.by: step.begin})
 		require.NoError(t, err)
@@ -349,9 +349,9 @@ func TestTypes(t *testing.T) {
 	var types map[string]struct{ MD5sum, Definition string }
 	require.NoError(t, json.Unmarshal([]byte(run(t, python, "peer.py", "types")), &types))
 	require.Greater(t, len(types), 80)
-	there, err := ros1.New(nil)
+	there, err := ros1.ToROS2(nil)
 	require.NoError(t, err)
-	back, err := ros1.NewReverse(nil)
+	back, err := ros1.FromROS2(nil)
 	require.NoError(t, err)
 	for name, want := range types {
 		topics, err := there.Topics(codec.TopicInfo{Channel: &codec.Channel{

@@ -11,8 +11,8 @@ import (
 // maxPadding is how many bytes may follow the last field: senders pad payloads.
 const maxPadding = 7
 
-// backward makes payloads of ROS 1 of those of ROS 2.
-type backward struct {
+// payloadFromROS2 makes payloads of ROS 1 of those of ROS 2.
+type payloadFromROS2 struct {
 	src []byte // behind the encapsulation header
 	pos int
 	out []byte
@@ -28,7 +28,7 @@ func fromCDR(dst, payload []byte, steps []step) ([]byte, uint64, error) {
 	case payload[0] != 0 || payload[1] != 1:
 		return dst[:0], 0, fmt.Errorf("CDR header % x; only little-endian plain CDR is understood", payload[:cdrHeader])
 	}
-	b := backward{src: payload[cdrHeader:], out: slices.Grow(dst[:0], len(payload)+64)}
+	b := payloadFromROS2{src: payload[cdrHeader:], out: slices.Grow(dst[:0], len(payload)+64)}
 	err := b.run(steps)
 	if left := len(b.src) - b.pos; err == nil && left > maxPadding {
 		err = fmt.Errorf("%d bytes are left behind the last field; the payload does not fit the definition", left)
@@ -36,7 +36,7 @@ func fromCDR(dst, payload []byte, steps []step) ([]byte, uint64, error) {
 	return b.out, b.lost, err
 }
 
-func (b *backward) run(steps []step) error {
+func (b *payloadFromROS2) run(steps []step) error {
 	for i := range steps {
 		s := &steps[i]
 		var err error
@@ -59,7 +59,7 @@ func (b *backward) run(steps []step) error {
 }
 
 // take returns the next n bytes of the payload, the first of them aligned.
-func (b *backward) take(align, n int) ([]byte, error) {
+func (b *payloadFromROS2) take(align, n int) ([]byte, error) {
 	start := b.pos + -b.pos&(align-1)
 	if n < 0 || n > len(b.src)-start {
 		return nil, errShort
@@ -69,7 +69,7 @@ func (b *backward) take(align, n int) ([]byte, error) {
 }
 
 // length reads how many elements of at least so many bytes follow.
-func (b *backward) length(least int) (int, error) {
+func (b *payloadFromROS2) length(least int) (int, error) {
 	n, err := b.take(4, 4)
 	if err != nil {
 		return 0, err
@@ -78,7 +78,7 @@ func (b *backward) length(least int) (int, error) {
 }
 
 // elements reads a sequence of elements without padding.
-func (b *backward) elements(s *step) (int, []byte, error) {
+func (b *payloadFromROS2) elements(s *step) (int, []byte, error) {
 	n, err := b.length(s.size)
 	if err != nil || n == 0 {
 		return 0, nil, err
@@ -88,7 +88,7 @@ func (b *backward) elements(s *step) (int, []byte, error) {
 }
 
 // text reads a string, whose terminating NUL may be missing.
-func (b *backward) text() ([]byte, error) {
+func (b *payloadFromROS2) text() ([]byte, error) {
 	n, err := b.length(1)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (b *backward) text() ([]byte, error) {
 	return text, err
 }
 
-func (b *backward) step(s *step) error {
+func (b *payloadFromROS2) step(s *step) error {
 	switch s.kind {
 	case stepCopy:
 		data, err := b.take(s.align, s.size)
@@ -141,7 +141,7 @@ func (b *backward) step(s *step) error {
 	return nil
 }
 
-func (b *backward) repeat(s *step, n int) error {
+func (b *payloadFromROS2) repeat(s *step, n int) error {
 	for range n {
 		if err := b.run(s.steps); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (b *backward) repeat(s *step, n int) error {
 }
 
 // wide turns a wstring into a string. Its units have four bytes each.
-func (b *backward) wide(s *step) error {
+func (b *payloadFromROS2) wide(s *step) error {
 	n, err := b.length(4)
 	if err != nil {
 		return err
@@ -178,8 +178,8 @@ func (b *backward) wide(s *step) error {
 	return nil
 }
 
-// skip passes over what there is in ROS 2 alone, and says whether it is something else than the default.
-func (b *backward) skip(s *step) (had bool, err error) {
+// skip passes over what there is in ROS 2 alone, and reports whether it is something else than the default.
+func (b *payloadFromROS2) skip(s *step) (had bool, err error) {
 	var data []byte
 	switch s.kind {
 	case stepCopy:
@@ -217,7 +217,7 @@ func (b *backward) skip(s *step) (had bool, err error) {
 }
 
 // zero appends zeros for what there is in ROS 1 alone.
-func (b *backward) zero(s *step) {
+func (b *payloadFromROS2) zero(s *step) {
 	switch s.kind {
 	case stepCopy:
 		b.out = append(b.out, make([]byte, s.size)...)

@@ -18,7 +18,7 @@ import (
 
 // read returns what becomes of a log with options.
 func (o ReadOptions) read(t testing.TB, r codec.Reader) codec.Reader {
-	r, left, err := bridge.Translate(r, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: o.New})
+	r, left, err := bridge.Translate(r, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: o.ToROS2})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	return r
@@ -185,7 +185,7 @@ func TestFollow(t *testing.T) {
 		requireClose(t, vector3{X: 10, Y: 10, Z: 5.5}, at.Translation)
 		requireClose(t, Quaternion(vector{Y: -25, Z: 90}), at.Rotation)
 	}
-	_, _, err := bridge.Translate(drive(t, carla.UE4), codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ReadOptions{Follow: "ego"}.New})
+	_, _, err := bridge.Translate(drive(t, carla.UE4), codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ReadOptions{Follow: "ego"}.ToROS2})
 	require.ErrorContains(t, err, `there is no vehicle or walker "ego" to follow; there are 10 (hero), 20`)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"time"
@@ -21,14 +22,14 @@ import (
 // How long frames are kept until the name of the map is heard, which a log begins with.
 const mapPatience = 2 * time.Second
 
-// Writer writes a log of ROS 2 messages as they come, the reverse of the translator. A frame is what came from one /clock to the
+// Writer writes a log of ROS 2 messages as they come, the inverse of the translator. A frame is what came from one /clock to the
 // next or, without a /clock, in a step; of several messages about the same in a frame the last one counts. Actors appear when they
 // are heard of, and stay until a CarlaActorList has them no more.
 //
 // It implements codec.Splitter, as far as the writer does that it writes to, and bridge.Lossy. Messages on topics that tell a log
 // nothing are passed over: see Left.
 type Writer struct {
-	*scene
+	*logState
 	splitter
 	step     time.Duration
 	patience time.Duration
@@ -60,7 +61,7 @@ func NewWriter(w codec.Writer, o WriteOptions) *Writer {
 	if o.Profile.Name == "" {
 		o.Profile = carla.UE4
 	}
-	writer := &Writer{scene: newScene(o), splitter: splitter{w}, step: cmp.Or(o.Step, 50*time.Millisecond), sources: map[*codec.Channel]*source{}, mapName: o.Map}
+	writer := &Writer{logState: newLogState(o), splitter: splitter{w}, step: cmp.Or(o.Step, 50*time.Millisecond), sources: map[*codec.Channel]*source{}, mapName: o.Map}
 	if o.Map == "" {
 		writer.patience = mapPatience
 	}
@@ -86,13 +87,12 @@ func (w *Writer) Size() int64 { return w.size }
 // Left returns the topics, of all channels so far, that tell a log nothing.
 func (w *Writer) Left() []string { return w.left }
 
-// Declare implements codec.Writer.
 func (w *Writer) Declare(c *codec.Channel) error {
 	w.source(c)
 	return nil
 }
 
-// Write implements codec.Writer. Errors name the message.
+// Write: Errors name the message.
 func (w *Writer) Write(m *codec.Message) error {
 	s := w.source(m.Channel)
 	if !s.tells {
@@ -301,8 +301,151 @@ func (w *Writer) finish() error {
 	return errors.Join(err, w.flush())
 }
 
-// Sync implements codec.Writer. What is collected is not among what is put on the disk.
+// Sync: What is collected is not among what is put on the disk.
 func (w *Writer) Sync() error { return w.w.Sync() }
 
-// Close implements codec.Writer.
 func (w *Writer) Close() error { return errors.Join(w.finish(), w.w.Close()) }
+
+// Write writes a log of what the ROS 2 messages of a recording tell, with a Writer that knows beforehand what Expect finds. left are
+// the topics that tell nothing. w is not closed.
+func Write(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, err error) {
+	author := NewWriter(w, o)
+	if err := author.Expect(r); err != nil {
+		return nil, err
+	}
+	err = readAll(r, func(*codec.Channel) bool { return true }, author.Write)
+	return author.Left(), errors.Join(err, author.finish())
+}
+
+// Expect goes through a recording that is to be written, for the actors that there ever are, the name of the map, and whether there
+// is a /clock. Without it they are known when they are heard of.
+func (w *Writer) Expect(r codec.Reader) error {
+	info, err := r.Info()
+	if err != nil {
+		return err
+	}
+	for _, t := range info.Topics {
+		s := w.source(t.Channel)
+		w.clocked = w.clocked || s.tells && t.Channel.Topic == clockTopic && t.MessageCount > 0
+	}
+	w.patience = 0
+	defer w.rename()
+	wanted := func(c *codec.Channel) bool {
+		switch w.source(c).message.(type) {
+		case *carla_msgs.CarlaActorList, *carla_msgs.CarlaWorldInfo:
+			return true
+		}
+		return false
+	}
+	return readAll(r, wanted, func(m *codec.Message) error {
+		s := w.source(m.Channel)
+		if err := s.decode(m); err != nil {
+			return err
+		}
+		switch v := s.message.(type) {
+		case *carla_msgs.CarlaActorList:
+			w.expect(v.Actors)
+		case *carla_msgs.CarlaWorldInfo:
+			w.world(m.Channel.Topic, v)
+		}
+		return nil
+	})
+}
+
+// readAll calls f with all messages of the channels.
+func readAll(r codec.Reader, topics func(*codec.Channel) bool, f func(*codec.Message) error) error {
+	it, err := r.Read(codec.Query{Topics: topics})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = f(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// WriteOptions say of a log what ROS 2 messages don't.
+type WriteOptions struct {
+	Profile carla.Profile // how it is laid out; the zero value is carla.UE4
+	Map     string        // name of the map, until a CarlaWorldInfo says it
+	Step    time.Duration // from frame to frame where there is no /clock; 0 is 50 ms
+	Actors  []Subject     // that topics and frames are about which don't say it themselves
+}
+
+// Subject is an actor and what is about it: topics and frames whose names are not those that CARLA's bridge has.
+type Subject struct {
+	Name       string            // its role_name
+	Topics     []string          // "/odom"
+	Frames     []string          // "base_link"
+	Blueprint  string            // "" is that of a CarlaActorList, or a vehicle.tesla.model3, or a walker.pedestrian.0001
+	Attributes []carla.Attribute // beside its role_name
+}
+
+// The blueprints of actors about which no more is known.
+const (
+	anyVehicle = "vehicle.tesla.model3"
+	anyWalker  = "walker.pedestrian.0001"
+)
+
+// maxEarly is how many bytes of messages are kept until the clock goes on, far more than there are in a frame.
+const maxEarly = 64 << 20
+
+// early keeps messages of the frame behind the one that is collected.
+type early struct {
+	begun bool
+	at    time.Duration // since the log began
+	list  []codec.Message
+	ends  []int // of their payloads, in data
+	data  []byte
+}
+
+func (e *early) add(m *codec.Message) {
+	e.list = append(e.list, *m)
+	e.data = append(e.data, m.Data...)
+	e.ends = append(e.ends, len(e.data))
+}
+
+// messages returns what was added, and keeps it no more. It is valid until the next add.
+func (e *early) messages() []codec.Message {
+	list, from := e.list, 0
+	for i, to := range e.ends {
+		list[i].Data = e.data[from:to]
+		from = to
+	}
+	e.list, e.ends, e.data = e.list[:0], e.ends[:0], e.data[:0]
+	return list
+}
+
+// splitter is a writer as far as it implements codec.Splitter.
+type splitter struct{ w codec.Writer }
+
+func (s splitter) File() string {
+	if w, ok := s.w.(codec.Splitter); ok {
+		return w.File()
+	}
+	return ""
+}
+
+// Split: What is collected goes to the new file.
+func (s splitter) Split() error {
+	if w, ok := s.w.(codec.Splitter); ok {
+		return w.Split()
+	}
+	return fmt.Errorf("split: %w", errors.ErrUnsupported)
+}
+
+func (s splitter) Remove(path string) error {
+	if w, ok := s.w.(codec.Splitter); ok {
+		return w.Remove(path)
+	}
+	return fmt.Errorf("remove %s: %w", path, errors.ErrUnsupported)
+}

@@ -49,7 +49,7 @@ func (o ReadOptions) followed(actors []*actorSurvey) (uint32, error) {
 	return 0, fmt.Errorf("there is no vehicle or walker %q to follow; there are %s", o.Follow, strings.Join(slices.Compact(there), ", "))
 }
 
-// ignores says whether an actor is left out.
+// ignores reports whether an actor is left out.
 func (o ReadOptions) ignores(a *actorSurvey) bool {
 	return o.IgnoreHero && a.kind == vehicle && a.role == "hero"
 }

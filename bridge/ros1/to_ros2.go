@@ -23,7 +23,7 @@ type translation struct {
 	topic   string // of the channel
 	channel *codec.Channel
 	*plan
-	schema func() (*cdr.Schema, error) // of messages of ROS 2, to be translated to ROS 1; nil for the reverse
+	schema func() (*cdr.Schema, error) // of messages of ROS 2, to be translated to ROS 1; nil in the other direction
 	lost   []atomic.Uint64             // messages, by plan.losses
 }
 
@@ -37,15 +37,15 @@ func newTranslation(topic string, becomes *codec.Channel, p *plan) *translation 
 	return &translation{topic: topic, channel: becomes, plan: p, lost: make([]atomic.Uint64, len(p.losses))}
 }
 
-// translator implements bridge.Translator and bridge.Lossy in one of the two directions.
+// translator translates in one of the two directions.
 type translator struct {
 	topic   func(*codec.Channel) (*translation, error)
 	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error)
 	known   map[*codec.Channel]*translation
 }
 
-// New returns the translator of messages of ROS 1, codec.EncodingROS1, to ROS 2. What ROS 2 has is what msgs.Library has.
-func New(codec.Reader) (bridge.Translator, error) {
+// ToROS2 returns the translator of messages of ROS 1, codec.EncodingROS1, to ROS 2. What ROS 2 has is what msgs.Library has.
+func ToROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
 	types := map[string]*to2{}
 	return &translator{
@@ -112,7 +112,6 @@ func (t *to2) channel(c *codec.Channel) *translation {
 	}, &t.plan)
 }
 
-// Topics implements bridge.Translator.
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	known := t.known[topic.Channel]
 	if known == nil {
@@ -125,7 +124,6 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return []codec.TopicInfo{{Channel: known.channel, MessageCount: topic.MessageCount}}, nil
 }
 
-// Begin implements bridge.Translator.
 func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	var out [1]codec.Message
 	return func(m *codec.Message) ([]codec.Message, error) {
@@ -168,7 +166,6 @@ func (t *translation) little(payload []byte) ([]byte, error) {
 	return schema.Encode(m)
 }
 
-// Losses implements bridge.Lossy.
 func (t *translator) Losses() []bridge.Loss {
 	var all []bridge.Loss
 	for _, known := range t.known {
@@ -181,3 +178,5 @@ func (t *translator) Losses() []bridge.Loss {
 	slices.SortFunc(all, func(a, b bridge.Loss) int { return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What)) })
 	return all
 }
+
+var _ bridge.Lossy = (*translator)(nil)

@@ -10,8 +10,8 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// figure is an actor of a scene.
-type figure struct {
+// logActor is an actor of a log that is written.
+type logActor struct {
 	carla.EventAdd // Actor is 0 before it is written
 	kind           kind
 	name           string   // that topics had, if no list has told of it before
@@ -20,9 +20,9 @@ type figure struct {
 	listed         bool     // a list has had it
 	said           string   // its blueprint in lists
 	alive          bool
-	written        bool    // it is in the log, now
-	parent         *figure // what it is attached to
-	attached       *figure // likewise, as the log has it
+	written        bool      // it is in the log, now
+	parent         *logActor // what it is attached to
+	attached       *logActor // likewise, as the log has it
 
 	odometry odometry
 	heard    uint64 // when it was heard of its place, counted
@@ -63,7 +63,7 @@ func typeOf(blueprint string) carla.ActorType {
 }
 
 // is makes it an actor of a blueprint and a role.
-func (f *figure) is(blueprint, role string, others []carla.Attribute) {
+func (f *logActor) is(blueprint, role string, others []carla.Attribute) {
 	f.BlueprintID, f.Type, f.Attributes = blueprint, typeOf(blueprint), nil
 	f.kind = kindOf(&f.EventAdd)
 	if role != "" {
@@ -72,13 +72,13 @@ func (f *figure) is(blueprint, role string, others []carla.Attribute) {
 	f.Attributes = append(f.Attributes, slices.DeleteFunc(slices.Clone(others), func(a carla.Attribute) bool { return a.ID == "role_name" })...)
 }
 
-// known says whether it is known well enough to be in a log: of vehicles and walkers where they are.
-func (f *figure) known() bool { return f.placed || f.kind != vehicle && f.kind != walker }
+// known reports whether it is known well enough to be in a log: of vehicles and walkers where they are.
+func (f *logActor) known() bool { return f.placed || f.kind != vehicle && f.kind != walker }
 
-func (f *figure) hero() bool { return f.Attribute("role_name") == "hero" }
+func (f *logActor) hero() bool { return f.Attribute("role_name") == "hero" }
 
 // walking returns the speed of a walker, in m/s.
-func (f *figure) walking() float32 {
+func (f *logActor) walking() float32 {
 	if f.walks {
 		return f.speed
 	}
@@ -87,12 +87,12 @@ func (f *figure) walking() float32 {
 }
 
 // put takes where it is.
-func (f *figure) put(at geometry_msgs.Pose) {
+func (f *logActor) put(at geometry_msgs.Pose) {
 	f.place.Location, f.place.Rotation, f.placed = Location(at.Position), Rotation(at.Orientation), true
 }
 
 // triggerVolume returns what a traffic light reacts to, in the world; nil when that is not known.
-func (f *figure) triggerVolume() *carla.BoundingBox {
+func (f *logActor) triggerVolume() *carla.BoundingBox {
 	v := f.info.TriggerVolume
 	if v == (carla_msgs.CarlaBoundingBox{}) {
 		return nil

@@ -81,7 +81,7 @@ func (it *tapeIterator) Next() (*codec.Message, error) {
 
 // translated returns what becomes of a tape: the messages of each topic, decoded.
 func translated(t testing.TB, tp codec.Reader, q codec.Query) map[string][]msgs.Message {
-	r, left, err := bridge.Translate(tp, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	r, left, err := bridge.Translate(tp, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	all := map[string][]msgs.Message{}
@@ -118,14 +118,14 @@ func TestNames(t *testing.T) {
 	}
 	vehicles = append(vehicles, carla.EventAdd{Actor: 30, Type: carla.ActorWalker, Attributes: role("child")})
 	vehicles = append(vehicles, carla.EventAdd{Actor: 31, Type: carla.ActorOther, Attributes: role("hero")})
-	translator, err := New(newTape(carla.UE4).frame(t, &vehicles))
+	translator, err := ToROS2(newTape(carla.UE4).frame(t, &vehicles))
 	require.NoError(t, err)
 	tp := newTape(carla.UE4)
 	_, err = translator.Topics(codec.TopicInfo{Channel: tp.channel})
 	require.ErrorContains(t, err, "is not one of the recording")
 	var odometry []string
 	all := newTape(carla.UE4).frame(t, &vehicles)
-	r, _, err := bridge.Translate(all, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	r, _, err := bridge.Translate(all, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
 	info, err := r.Info()
 	require.NoError(t, err)
@@ -371,7 +371,7 @@ func TestDamagedPacket(t *testing.T) {
 func TestNotTranslated(t *testing.T) {
 	tp := newTape(carla.UE4)
 	tp.channel.Metadata = nil
-	_, left, err := bridge.Translate(tp, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	_, left, err := bridge.Translate(tp, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
 	require.Len(t, left, 1)
 	require.ErrorContains(t, left[0], `/carla/log [carla.Frame]: metadata carla.profile: CARLA profile "" is not known`)
@@ -387,7 +387,7 @@ func TestAllocations(t *testing.T) {
 		&carla.EventAddList{}, &carla.PositionList{{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 150}}, {Actor: 10, Location: carla.Vector{X: 1000, Y: 400}}},
 		&carla.StateList{{Actor: 2}}, &carla.AnimVehicleList{{Actor: 10}}, &carla.KinematicsList{{Actor: 10}},
 	)
-	translator, err := New(tp)
+	translator, err := ToROS2(tp)
 	require.NoError(t, err)
 	translate := translator.Begin(nil)
 	for i := range tp.frames {

@@ -1,8 +1,15 @@
+// Package carla knows what the packets of CARLA's recorder mean in ROS 2, and makes logs of ROS 2 messages: these are those of
+// carla_msgs and of ROS, the names those of CARLA's ROS bridge, https://github.com/carla-simulator/ros-bridge.
+//
+// CARLA's world looks forward, right and up and counts in cm and degrees. What comes out looks forward, left and up and counts
+// in m and rad: everything is mirrored with y.
 package carla
 
 import (
 	"errors"
+	"fmt"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
@@ -11,20 +18,81 @@ import (
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
+	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/tf2_msgs"
 )
 
+// The frame in which the world is.
+const mapFrame = "map"
+
+// ToROS2 returns a translator of the logs in a recording. It goes through them once, for the actors that there are and what their
+// topics are called.
+func ToROS2(r codec.Reader) (bridge.Translator, error) { return ReadOptions{}.ToROS2(r) }
+
+// ToROS2 returns a translator as the function does, with options.
+func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
+	info, err := r.Info()
+	if err != nil {
+		return nil, err
+	}
+	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: losses{}}
+	for _, topic := range info.Topics {
+		if topic.Channel.Encoding != codec.EncodingCARLA {
+			continue
+		}
+		s, err := newSurvey(r, topic.Channel, steps{o.Rate})
+		if err != nil {
+			t.logs[topic.Channel] = &log{err: err}
+			continue
+		}
+		if t.logs[topic.Channel], err = t.newLog(s); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+type translator struct {
+	options ReadOptions
+	losses
+	library *rosidl.Library
+	logs    map[*codec.Channel]*log
+}
+
+func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
+	l := t.logs[topic.Channel]
+	if l == nil {
+		return nil, fmt.Errorf("channel %s is not one of the recording", topic.Channel.Topic)
+	}
+	return l.topics, l.err
+}
+
+// Losses returns the packets that no message has, and how many frames had them.
+func (t *translator) Losses() []bridge.Loss { return t.list() }
+
+func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
+	readings := map[*codec.Channel]*reading{}
+	return func(m *codec.Message) ([]codec.Message, error) {
+		r := readings[m.Channel]
+		if r == nil {
+			r = newReading(t.logs[m.Channel], t.losses)
+			readings[m.Channel] = r
+		}
+		return r.translate(m)
+	}
+}
+
 // reading translates the frames of a log in their order, from wherever.
 type reading struct {
 	*log
-	state   *carla.State
-	decoder carla.Decoder
-	tracks  map[uint32]*track
-	told    map[uint32]bool // the vehicles of whose physics it was told
-	begun   bool
-	lost    losses
-	untold  [256]string
+	state       *carla.State
+	decoder     carla.Decoder
+	tracks      map[uint32]*track
+	physicsSent map[uint32]bool // vehicles whose physics were sent
+	begun       bool
+	lost        losses
+	unsupported [256]string
 
 	// Of the frame that is translated:
 	source *codec.Message
@@ -67,7 +135,7 @@ type bodies struct {
 
 func newReading(l *log, lost losses) *reading {
 	return &reading{
-		log: l, lost: lost, untold: untold(l.profile), state: carla.NewState(l.profile), decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, told: map[uint32]bool{},
+		log: l, lost: lost, unsupported: unsupported(l.profile), state: carla.NewState(l.profile), decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, physicsSent: map[uint32]bool{},
 	}
 }
 
@@ -118,7 +186,7 @@ func (r *reading) decode(frame []byte) {
 			return // the state says so
 		}
 		frame = rest
-		if what := r.untold[k.ID]; what != "" && !k.Empty() {
+		if what := r.unsupported[k.ID]; what != "" && !k.Empty() {
 			r.lose(k, what)
 		}
 		switch k.ID {

@@ -17,8 +17,8 @@ const maxEmpty = 1 << 20
 
 const cdrHeader = 4
 
-// forward makes payloads of ROS 2 of those of ROS 1.
-type forward struct {
+// payloadToROS2 makes payloads of ROS 2 of those of ROS 1.
+type payloadToROS2 struct {
 	src []byte // what is left of the payload
 	out []byte // the encapsulation header, then what there is so far
 
@@ -39,7 +39,7 @@ var errShort = errors.New("the payload ends too early; it does not fit the defin
 
 // toCDR appends to dst, which is empty, what a payload of ROS 1 is in ROS 2. It returns what it had that is lost, too.
 func toCDR(dst, payload []byte, steps []step) ([]byte, uint64, error) {
-	f := forward{src: payload, out: append(slices.Grow(dst[:0], len(payload)+len(payload)/8+64), 0, 1, 0, 0)}
+	f := payloadToROS2{src: payload, out: append(slices.Grow(dst[:0], len(payload)+len(payload)/8+64), 0, 1, 0, 0)}
 	err := f.run(steps)
 	if err == nil && len(f.src) > 0 {
 		err = fmt.Errorf("%d bytes are left behind the last field; the payload does not fit the definition", len(f.src))
@@ -47,7 +47,7 @@ func toCDR(dst, payload []byte, steps []step) ([]byte, uint64, error) {
 	return f.out, f.lost, err
 }
 
-func (f *forward) run(steps []step) error {
+func (f *payloadToROS2) run(steps []step) error {
 	for i := range steps {
 		s := &steps[i]
 		var err error
@@ -69,7 +69,7 @@ func (f *forward) run(steps []step) error {
 	return nil
 }
 
-// set says whether a field has something. One that is 0 or empty is zeros.
+// set reports whether a field has something. One that is 0 or empty is zeros.
 func set(field []byte) bool {
 	return slices.ContainsFunc(field, func(b byte) bool { return b != 0 })
 }
@@ -83,19 +83,19 @@ func inField(field string, err error) error {
 }
 
 // align pads the output for something of that size.
-func (f *forward) align(size int) {
+func (f *payloadToROS2) align(size int) {
 	for n := -(len(f.out) - cdrHeader) & (size - 1); n > 0; n-- {
 		f.out = append(f.out, 0)
 	}
 }
 
-func (f *forward) uint32(v uint32) {
+func (f *payloadToROS2) uint32(v uint32) {
 	f.align(4)
 	f.out = le.AppendUint32(f.out, v)
 }
 
 // take returns the next n bytes of the payload.
-func (f *forward) take(n int) ([]byte, error) {
+func (f *payloadToROS2) take(n int) ([]byte, error) {
 	if n < 0 || n > len(f.src) {
 		return nil, errShort
 	}
@@ -105,7 +105,7 @@ func (f *forward) take(n int) ([]byte, error) {
 }
 
 // length reads how many elements of at least so many bytes follow.
-func (f *forward) length(least, bound int) (int, error) {
+func (f *payloadToROS2) length(least, bound int) (int, error) {
 	b, err := f.take(4)
 	if err != nil {
 		return 0, err
@@ -126,7 +126,7 @@ func checkLength(n uint32, least, bound, left int) (int, error) {
 	return int(n), nil
 }
 
-func (f *forward) step(s *step) error {
+func (f *payloadToROS2) step(s *step) error {
 	switch s.kind {
 	case stepCopy:
 		b, err := f.take(s.size)
@@ -184,7 +184,7 @@ func (f *forward) step(s *step) error {
 	return nil
 }
 
-func (f *forward) repeat(s *step, n int) error {
+func (f *payloadToROS2) repeat(s *step, n int) error {
 	for range n {
 		if err := f.run(s.steps); err != nil {
 			return err
@@ -194,13 +194,13 @@ func (f *forward) repeat(s *step, n int) error {
 }
 
 // text appends a string.
-func (f *forward) text(b []byte) {
+func (f *payloadToROS2) text(b []byte) {
 	f.uint32(uint32(len(b) + 1))
 	f.out = append(append(f.out, b...), 0)
 }
 
 // wide appends a wstring.
-func (f *forward) wide(b []byte, bound int) error {
+func (f *payloadToROS2) wide(b []byte, bound int) error {
 	f.uint32(0)
 	at, n := len(f.out), 0
 	for len(b) > 0 {
@@ -222,7 +222,7 @@ func (f *forward) wide(b []byte, bound int) error {
 }
 
 // skip passes over what there is in ROS 1 alone.
-func (f *forward) skip(s *step) error {
+func (f *payloadToROS2) skip(s *step) error {
 	n := s.size
 	var err error
 	switch s.kind {
@@ -252,7 +252,7 @@ func (f *forward) skip(s *step) error {
 }
 
 // fill appends the default of what there is in ROS 2 alone.
-func (f *forward) fill(s *step) {
+func (f *payloadToROS2) fill(s *step) {
 	switch s.kind {
 	case stepCopy:
 		f.align(s.align)
@@ -282,7 +282,7 @@ func (f *forward) fill(s *step) {
 // levels are those of log messages: of ROS 2, by that of ROS 1.
 var levels = levelTable([][2]byte{{1, 10}, {2, 20}, {4, 30}, {8, 40}, {16, 50}})
 
-// levels1 is the reverse.
+// levels1 is the inverse.
 var levels1 = levelTable([][2]byte{{10, 1}, {20, 2}, {30, 4}, {40, 8}, {50, 16}})
 
 // levelTable returns a table in which others than the given ones are as they were.

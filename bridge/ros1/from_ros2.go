@@ -15,9 +15,9 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// NewReverse returns the reverse: the translator of messages of ROS 2, codec.EncodingCDR, to ROS 1. A definition that a channel
+// FromROS2 returns the translator of messages of ROS 2, codec.EncodingCDR, to ROS 1. A definition that a channel
 // lacks, or of which no message can be made, is taken from msgs.Library.
-func NewReverse(codec.Reader) (bridge.Translator, error) {
+func FromROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
 	types := map[string]*to1{}
 	return &translator{
@@ -66,7 +66,7 @@ type to1 struct {
 }
 
 func newTo1(library *rosidl.Library, name string) (*to1, error) {
-	r := reverse{library: library, definitions: map[string]*rosbag.Definition{}}
+	r := definer{library: library, definitions: map[string]*rosbag.Definition{}}
 	root, err := r.define(name)
 	if err != nil {
 		return nil, err
@@ -108,14 +108,14 @@ func (t *to1) channel(c *codec.Channel) *translation {
 	return becomes
 }
 
-// reverse finds the definitions of ROS 1 for types of ROS 2.
-type reverse struct {
+// definer finds the definitions of ROS 1 for types of ROS 2.
+type definer struct {
 	library     *rosidl.Library
 	definitions map[string]*rosbag.Definition
 }
 
 // define adds the definition of a type of ROS 2, and of all that it contains, and returns its name in ROS 1.
-func (r *reverse) define(name string) (string, error) {
+func (r *definer) define(name string) (string, error) {
 	target := predecessors[name]
 	if target == "" {
 		pkg, base, found := strings.Cut(name, "/msg/")
@@ -162,7 +162,7 @@ func old(d *rosbag.Definition) {
 }
 
 // differing returns the definition of a type of ROS 1 that is not the same in ROS 2, nil for any other.
-func (r *reverse) differing(name string) (*rosbag.Definition, error) {
+func (r *definer) differing(name string) (*rosbag.Definition, error) {
 	text, ok := differing[name]
 	if !ok {
 		return nil, nil

@@ -16,20 +16,20 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// scene is the actors of a log that is written, as ROS 2 messages tell of them.
-type scene struct {
+// logState is the actors of a log that is written, as ROS 2 messages describe them.
+type logState struct {
 	profile carla.Profile
 	options WriteOptions
 	losses
 	frames
 	heard uint64 // places, counted
 
-	figures []*figure // all that were ever heard of, in that order
-	listed  map[uint32]*figure
-	named   map[string]*figure
-	framed  map[string]*figure
-	ids     map[uint32]*figure // by id in the log
-	nextID  uint32
+	actors []*logActor // all that were ever heard of, in that order
+	listed map[uint32]*logActor
+	named  map[string]*logActor
+	framed map[string]*logActor
+	ids    map[uint32]*logActor // by id in the log
+	nextID uint32
 
 	// What is new in a frame:
 	collisions []collision
@@ -41,22 +41,22 @@ type scene struct {
 
 // collision is one of an actor with another one, by its id in lists.
 type collision struct {
-	actor *figure
+	actor *logActor
 	other uint32
 }
 
 // firstID is the first of the ids of actors that no list has, well above those of most lists. CARLA takes 1 for the spectator's.
 const firstID = 1000
 
-func newScene(o WriteOptions) *scene {
-	return &scene{
+func newLogState(o WriteOptions) *logState {
+	return &logState{
 		profile: o.Profile, options: o, losses: losses{}, frames: frames{},
-		listed: map[uint32]*figure{}, named: map[string]*figure{}, framed: map[string]*figure{}, ids: map[uint32]*figure{}, nextID: firstID,
+		listed: map[uint32]*logActor{}, named: map[string]*logActor{}, framed: map[string]*logActor{}, ids: map[uint32]*logActor{}, nextID: firstID,
 	}
 }
 
 // expect makes the actors of a list known, whose names rename finds out.
-func (s *scene) expect(list []carla_msgs.CarlaActorInfo) {
+func (s *logState) expect(list []carla_msgs.CarlaActorInfo) {
 	for _, info := range list {
 		f := s.listed[info.Id]
 		if f == nil && (typeOf(info.Type) == carla.ActorVehicle || typeOf(info.Type) == carla.ActorWalker) {
@@ -76,21 +76,21 @@ func (s *scene) expect(list []carla_msgs.CarlaActorInfo) {
 }
 
 // appear makes an actor known that is alive, without a list.
-func (s *scene) appear(info carla_msgs.CarlaActorInfo) {
+func (s *logState) appear(info carla_msgs.CarlaActorInfo) {
 	s.expect([]carla_msgs.CarlaActorInfo{info})
 	s.listed[info.Id].alive = true
 	s.rename()
 }
 
 // add adds an actor of whom nothing is known.
-func (s *scene) add() *figure {
-	f := new(figure)
-	s.figures = append(s.figures, f)
+func (s *logState) add() *logActor {
+	f := new(logActor)
+	s.actors = append(s.actors, f)
 	return f
 }
 
 // subject returns what the options say of the actor with a name.
-func (s *scene) subject(name string) Subject {
+func (s *logState) subject(name string) Subject {
 	for _, a := range s.options.Actors {
 		if a.Name == name {
 			return a
@@ -101,10 +101,10 @@ func (s *scene) subject(name string) Subject {
 
 // rename finds out what the actors and their frames are called: as the translator calls them. Where several have a role it is that
 // of the first one that is alive.
-func (s *scene) rename() {
+func (s *logState) rename() {
 	clear(s.named)
 	clear(s.framed)
-	for _, f := range s.figures {
+	for _, f := range s.actors {
 		var names []string
 		if f.name != "" {
 			names = append(names, f.name)
@@ -130,7 +130,7 @@ func (s *scene) rename() {
 }
 
 // frame has the frames with the name of an actor, and those that the options name, be frames of it.
-func (s *scene) frame(f *figure, name string) {
+func (s *logState) frame(f *logActor, name string) {
 	for _, frame := range append([]string{name}, s.subject(name).Frames...) {
 		f.frames = append(f.frames, frame)
 		s.framed[frame] = f
@@ -138,8 +138,8 @@ func (s *scene) frame(f *figure, name string) {
 }
 
 // list takes the actors that are alive.
-func (s *scene) list(list []carla_msgs.CarlaActorInfo) {
-	for _, f := range s.figures {
+func (s *logState) list(list []carla_msgs.CarlaActorInfo) {
+	for _, f := range s.actors {
 		f.alive = f.alive && !f.listed
 	}
 	s.expect(list)
@@ -154,7 +154,7 @@ func (s *scene) list(list []carla_msgs.CarlaActorInfo) {
 var numbered = regexp.MustCompile(`^actor([1-9][0-9]*)$`)
 
 // actor returns the actor with a name. One that no list has is new, of a kind as far as that is known.
-func (s *scene) actor(name string, k kind) *figure {
+func (s *logState) actor(name string, k kind) *logActor {
 	f := s.named[name]
 	if f == nil {
 		f = s.add()
@@ -177,7 +177,7 @@ func (s *scene) actor(name string, k kind) *figure {
 }
 
 // guess gives an actor of a kind that no list has a blueprint.
-func (s *scene) guess(f *figure, k kind) {
+func (s *logState) guess(f *logActor, k kind) {
 	about := s.subject(f.name)
 	role := f.name
 	if f.id != 0 {
@@ -187,7 +187,7 @@ func (s *scene) guess(f *figure, k kind) {
 }
 
 // transforms takes the places of frames.
-func (s *scene) transforms(topic string, m *tf2_msgs.TFMessage) {
+func (s *logState) transforms(topic string, m *tf2_msgs.TFMessage) {
 	s.heard++
 	for i := range m.Transforms {
 		t := &m.Transforms[i]
@@ -204,7 +204,7 @@ func (s *scene) transforms(topic string, m *tf2_msgs.TFMessage) {
 }
 
 // move takes the place and the motion of an actor.
-func (s *scene) move(src *source, m *nav_msgs.Odometry) {
+func (s *logState) move(src *source, m *nav_msgs.Odometry) {
 	at, ok := unit(m.Pose.Pose)
 	if !ok {
 		s.lose(src.topic, "poses with numbers that are none")
@@ -218,7 +218,7 @@ func (s *scene) move(src *source, m *nav_msgs.Odometry) {
 }
 
 // drive takes how a vehicle is controlled.
-func (s *scene) drive(src *source, c *carla_msgs.CarlaEgoVehicleControl) {
+func (s *logState) drive(src *source, c *carla_msgs.CarlaEgoVehicleControl) {
 	if c.ManualGearShift {
 		s.lose(src.topic, "manual_gear_shift")
 	}
@@ -230,7 +230,7 @@ func (s *scene) drive(src *source, c *carla_msgs.CarlaEgoVehicleControl) {
 }
 
 // walk takes how a walker is controlled.
-func (s *scene) walk(src *source, c *carla_msgs.CarlaWalkerControl) {
+func (s *logState) walk(src *source, c *carla_msgs.CarlaWalkerControl) {
 	if c.Jump {
 		s.lose(src.topic, "jump")
 	}
@@ -239,7 +239,7 @@ func (s *scene) walk(src *source, c *carla_msgs.CarlaWalkerControl) {
 }
 
 // describe takes what sort of vehicle there is.
-func (s *scene) describe(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
+func (s *logState) describe(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
 	if info.Id == 0 {
 		return
 	}
@@ -253,7 +253,7 @@ func (s *scene) describe(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
 }
 
 // losePhysics notes what a log does not have.
-func (s *scene) losePhysics(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
+func (s *logState) losePhysics(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
 	switch {
 	case s.profile.Wide && (info.ClutchStrength != 0 || info.DampingRateFullThrottle != 0):
 		s.lose(src.topic, "clutch_strength and damping rates")
@@ -263,7 +263,7 @@ func (s *scene) losePhysics(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
 }
 
 // light takes the place of a traffic light.
-func (s *scene) light(info *carla_msgs.CarlaTrafficLightInfo) {
+func (s *logState) light(info *carla_msgs.CarlaTrafficLightInfo) {
 	at, ok := unit(info.Transform)
 	if f := s.listed[info.Id]; f == nil || f.kind != light {
 		s.appear(carla_msgs.CarlaActorInfo{Id: info.Id, Type: "traffic.traffic_light"})
@@ -276,7 +276,7 @@ func (s *scene) light(info *carla_msgs.CarlaTrafficLightInfo) {
 }
 
 // collide takes a collision; of one pair there is one in a frame.
-func (s *scene) collide(src *source, e *carla_msgs.CarlaCollisionEvent) {
+func (s *logState) collide(src *source, e *carla_msgs.CarlaCollisionEvent) {
 	if e.NormalImpulse != (geometry_msgs.Vector3{}) {
 		s.lose(src.topic, "normal_impulse")
 	}
@@ -287,7 +287,7 @@ func (s *scene) collide(src *source, e *carla_msgs.CarlaCollisionEvent) {
 }
 
 // show takes what the traffic lights show.
-func (s *scene) show(list []carla_msgs.CarlaTrafficLightStatus) {
+func (s *logState) show(list []carla_msgs.CarlaTrafficLightStatus) {
 	s.states = append(s.states[:0], list...)
 }
 
@@ -301,7 +301,7 @@ func weatherOf(w *carla_msgs.CarlaWeatherParameters) *carla.Weather {
 }
 
 // settle finds out where an actor is by now.
-func (s *scene) settle(f *figure) {
+func (s *logState) settle(f *logActor) {
 	defer func() { f.heard = s.heard }()
 	if f.kind == sensor {
 		s.attach(f)
@@ -323,7 +323,7 @@ func (s *scene) settle(f *figure) {
 }
 
 // attach finds out where a sensor is: it stays where it is attached.
-func (s *scene) attach(f *figure) {
+func (s *logState) attach(f *logActor) {
 	if f.written {
 		return
 	}
@@ -340,7 +340,7 @@ func (s *scene) attach(f *figure) {
 }
 
 // bodies returns the packets of a frame, in CARLA's order, and begins another one.
-func (s *scene) bodies() []carla.Body {
+func (s *logState) bodies() []carla.Body {
 	var (
 		adds       carla.EventAddList
 		dels       carla.EventDelList
@@ -356,8 +356,8 @@ func (s *scene) bodies() []carla.Body {
 		physics    carla.PhysicsControlList
 		chaos      carla.ChaosPhysicsList
 	)
-	var shown []*figure
-	for _, f := range s.figures {
+	var shown []*logActor
+	for _, f := range s.actors {
 		if f.alive {
 			s.settle(f)
 		}
@@ -374,7 +374,7 @@ func (s *scene) bodies() []carla.Body {
 			s.number(f)
 		}
 	}
-	slices.SortFunc(shown, func(a, b *figure) int { return cmp.Compare(a.Actor, b.Actor) })
+	slices.SortFunc(shown, func(a, b *logActor) int { return cmp.Compare(a.Actor, b.Actor) })
 	for _, f := range shown {
 		if !f.written {
 			f.written, f.attached = true, nil
@@ -448,7 +448,7 @@ func (s *scene) bodies() []carla.Body {
 }
 
 // number gives an actor its id in the log: that of the lists, unless another one has or had it.
-func (s *scene) number(f *figure) {
+func (s *logState) number(f *logActor) {
 	if f.Actor != 0 {
 		return
 	}
@@ -462,7 +462,7 @@ func (s *scene) number(f *figure) {
 }
 
 // inLog returns what the log has for the id of an actor in lists.
-func (s *scene) inLog(id uint32) uint32 {
+func (s *logState) inLog(id uint32) uint32 {
 	if f := s.listed[id]; f != nil && f.Actor != 0 {
 		return f.Actor
 	}
@@ -470,7 +470,7 @@ func (s *scene) inLog(id uint32) uint32 {
 }
 
 // Losses returns what is not in the log. It is not called beside other methods.
-func (s *scene) Losses() []bridge.Loss {
+func (s *logState) Losses() []bridge.Loss {
 	all := maps.Clone(s.losses)
 	for name, f := range s.frames {
 		if !f.used && s.framed[name] == nil {

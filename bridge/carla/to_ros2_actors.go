@@ -68,14 +68,14 @@ func (r *reading) translateVehicle(n *actorTopics, v *carla.AnimVehicle, t *trac
 
 // translatePhysics tells of the vehicles that were not told of yet.
 func (r *reading) translatePhysics() {
-	for id := range r.told {
+	for id := range r.physicsSent {
 		if r.state.Actors[id] == nil {
-			delete(r.told, id)
+			delete(r.physicsSent, id)
 		}
 	}
 	for _, a := range r.state.Sorted() {
-		if n := r.names[a.Actor]; n != nil && n.info != nil && !r.told[a.Actor] {
-			r.told[a.Actor] = true
+		if n := r.names[a.Actor]; n != nil && n.info != nil && !r.physicsSent[a.Actor] {
+			r.physicsSent[a.Actor] = true
 			r.emit(n.info, vehicleInfo(a))
 		}
 	}

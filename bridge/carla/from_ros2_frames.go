@@ -21,7 +21,7 @@ var here = geometry_msgs.Pose{Orientation: geometry_msgs.Quaternion{W: 1}}
 // maxDepth is far above the depth of any tree of frames, and ends the way around a circle.
 const maxDepth = 64
 
-// hear takes a transform, the time of which is counted, and says whether it is one.
+// hear takes a transform, the time of which is counted, and reports whether it is one.
 func (f frames) hear(topic string, t *geometry_msgs.TransformStamped, now uint64) bool {
 	at, ok := unit(geometry_msgs.Pose{Position: geometry_msgs.Point(t.Transform.Translation), Orientation: t.Transform.Rotation})
 	if !ok {

@@ -41,7 +41,7 @@ func newSource(c *codec.Channel, o *WriteOptions) *source {
 	return s
 }
 
-// Tells says whether CDR messages of a type on a topic tell a log something.
+// Tells reports whether CDR messages of a type on a topic tell a log something.
 func (o WriteOptions) Tells(topic, typeName string) bool {
 	return newSource(&codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}, &o).tells
 }
@@ -102,7 +102,7 @@ func (s *source) decode(m *codec.Message) error {
 	return nil
 }
 
-// replaces says whether a message makes the one before worthless, where time stands still.
+// replaces reports whether a message makes the one before worthless, where time stands still.
 func (s *source) replaces() bool {
 	switch s.message.(type) {
 	case *nav_msgs.Odometry, *carla_msgs.CarlaEgoVehicleControl, *carla_msgs.CarlaEgoVehicleStatus, *carla_msgs.CarlaWalkerControl,

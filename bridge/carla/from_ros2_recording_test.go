@@ -155,7 +155,7 @@ func requireNear(t *testing.T, want, got msgs.Message) {
 
 // A log with something of everything, too.
 func TestEverythingThereAndBack(t *testing.T) {
-	r, left, err := bridge.Translate(drive(t, carla.UE5), codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: New})
+	r, left, err := bridge.Translate(drive(t, carla.UE5), codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	path, _ := write(t, r, WriteOptions{Profile: carla.UE5})
