@@ -14,6 +14,7 @@ import (
 
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -95,7 +96,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	running.Wait()
 	s.bar.Close()
 	if s.failed > 0 {
-		return errors.Join(ctx.Err(), fmt.Errorf("%d of %s are not converted", s.failed, count(len(paths), "recording")))
+		return errors.Join(ctx.Err(), fmt.Errorf("%d of %s are not converted", s.failed, human.Count(len(paths), "recording")))
 	}
 	return nil
 }
@@ -159,10 +160,10 @@ func report(r *convert.Result) []string {
 		return reportEpisodes(r)
 	}
 	speed := int64(float64(r.Bytes) / max(r.Took.Seconds(), 1e-9))
-	lines := []string{fmt.Sprintf("%s: %s, %s, %s of payload, %s s; written in %.3f s (%s/s)", r.Path, count(r.Messages, "message"),
-		count(r.Topics, "topic"), size(r.Bytes), seconds(r.End-r.Start), r.Took.Seconds(), size(speed))}
+	lines := []string{fmt.Sprintf("%s: %s, %s, %s of payload, %s s; written in %.3f s (%s/s)", r.Path, human.Count(r.Messages, "message"),
+		human.Count(r.Topics, "topic"), human.Bytes(r.Bytes), human.Seconds(r.End-r.Start), r.Took.Seconds(), human.Bytes(speed))}
 	if len(r.Files) > 1 {
-		lines[0] += ", " + count(len(r.Files), "file")
+		lines[0] += ", " + human.Count(len(r.Files), "file")
 	}
 	if r.Throttled.Messages > 0 {
 		lines = append(lines, "left out: "+r.Throttled.String())
@@ -179,7 +180,7 @@ func reportEpisodes(r *convert.Result) []string {
 	var lines []string
 	for _, e := range r.Episodes {
 		frames += e.Frames
-		what := fmt.Sprintf("%s: %s s, %s", printable(e.Name), seconds(e.End-e.Start), count(e.Frames, "frame"))
+		what := fmt.Sprintf("%s: %s s, %s", human.Printable(e.Name), human.Seconds(e.End-e.Start), human.Count(e.Frames, "frame"))
 		if e.Report != nil {
 			aligned = true
 			rows += e.Report.Rows
@@ -187,9 +188,9 @@ func reportEpisodes(r *convert.Result) []string {
 		}
 		lines = append(lines, strings.Split(what, "\n")...)
 	}
-	total := fmt.Sprintf("%s: %s, %s", r.Path, count(len(r.Episodes), "episode"), count(frames, "frame"))
+	total := fmt.Sprintf("%s: %s, %s", r.Path, human.Count(len(r.Episodes), "episode"), human.Count(frames, "frame"))
 	if aligned {
-		total += ", " + count(rows, "row")
+		total += ", " + human.Count(rows, "row")
 	}
 	return append(lines, fmt.Sprintf("%s; written in %.3f s", total, r.Took.Seconds()))
 }

@@ -13,6 +13,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/human"
 )
 
 func TestConvertMergesInputs(t *testing.T) {
@@ -139,7 +140,7 @@ func TestEachOnItsOwn(t *testing.T) {
 		require.Contains(t, stderr, "warning: "+damaged+" is not complete")
 		require.Contains(t, stderr, "\n"+damaged+": line 4: ")
 		for name, messages := range map[string]int{"a.lines.mcap": 2, "b.lines.mcap": 1} {
-			require.Contains(t, stdout, filepath.Join(folder, name)+": "+count(messages, "message"))
+			require.Contains(t, stdout, filepath.Join(folder, name)+": "+human.Count(messages, "message"))
 			_, got := readAll(t, filepath.Join(folder, name))
 			require.Len(t, got, messages)
 		}

@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -145,7 +146,7 @@ func (d *difference) matchBare(ins inputs) {
 			full := streamKey{"/" + k.topic, k.typeName}
 			if !strings.HasPrefix(k.topic, "/") && keys[1-i][full] && !keys[i][full] && !keys[1-i][k] {
 				d.slashed[i][k] = true
-				names = append(names, printable(k.topic))
+				names = append(names, human.Printable(k.topic))
 			}
 		}
 	}
@@ -165,7 +166,7 @@ func (d *difference) key(side int, c *codec.Channel) streamKey {
 }
 
 func (k streamKey) String() string {
-	return fmt.Sprintf("%s [%s]", printable(k.topic), printable(k.typeName))
+	return fmt.Sprintf("%s [%s]", human.Printable(k.topic), human.Printable(k.typeName))
 }
 
 func (k streamKey) compare(o streamKey) int {
@@ -192,7 +193,7 @@ func (s *stream) encodings() string {
 type side struct {
 	in      *input
 	streams map[streamKey]*stream
-	order   []*stream // of each message, as they follow one another in the recording
+	count   int // of all messages
 }
 
 // cdr says whether the payloads compared are CDR.
@@ -294,10 +295,10 @@ func (d *difference) read(ctx context.Context, i int, in *input) (*side, error) 
 		}
 		hash.Reset()
 		d.hash(&hash, msg)
-		st.messages = append(st.messages, stamp{hash: hash.Sum64(), log: msg.LogTime, publish: msg.PublishTime, size: uint32(len(msg.Data))})
-		s.order = append(s.order, st)
+		st.messages = append(st.messages, stamp{hash: hash.Sum64(), log: msg.LogTime, size: uint32(len(msg.Data))})
+		s.count++
 		bar.Set(msg.LogTime - in.info.StartTime)
-		if len(s.order)%256 == 0 && ctx.Err() != nil {
+		if s.count%256 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
@@ -360,8 +361,7 @@ func (d *difference) compare(ctx context.Context, limit int) error {
 			d.notes = append(d.notes, fmt.Sprintf("%c is not complete", 'A'+i))
 		}
 	}
-	d.compareChannels()
-	d.compareOrder()
+	d.note()
 	return nil
 }
 
@@ -381,44 +381,8 @@ func (c *comparison) matches(yield func(pair) bool) {
 	}
 }
 
-// compareChannels notes where quality of service and definitions differ.
-func (d *difference) compareChannels() {
-	var qos, hashes, schemas []string
-	for _, c := range d.streams {
-		// What one format does not keep is no difference.
-		differ := func(of func(*codec.Channel) string) bool {
-			values := [2]map[string]bool{{}, {}}
-			for i, s := range []*stream{c.a, c.b} {
-				for _, channel := range s.channels {
-					if v := of(channel); v != "" {
-						values[i][v] = true
-					}
-				}
-			}
-			return len(values[0]) > 0 && len(values[1]) > 0 && !maps.Equal(values[0], values[1])
-		}
-		if differ(func(c *codec.Channel) string {
-			if len(c.QoS) == 0 {
-				return ""
-			}
-			return shortQoS(c.QoS)
-		}) {
-			qos = append(qos, printable(c.key.topic))
-		}
-		if differ(func(c *codec.Channel) string { return c.TypeHash }) {
-			hashes = append(hashes, printable(c.key.topic))
-		} else if differ(func(c *codec.Channel) string { return c.Schema.Encoding + "\n" + string(c.Schema.Data) }) {
-			schemas = append(schemas, printable(c.key.topic))
-		}
-	}
-	for _, n := range []struct {
-		what   string
-		topics []string
-	}{{"the QoS offered differs", qos}, {"the type's hash differs", hashes}, {"the text of the type's definition differs", schemas}} {
-		if len(n.topics) > 0 {
-			d.notes = append(d.notes, n.what+" on "+strings.Join(n.topics, ", "))
-		}
-	}
+// note notes what does not count as a difference.
+func (d *difference) note() {
 	padded := 0
 	for _, c := range d.streams {
 		padded += c.padded
@@ -426,39 +390,5 @@ func (d *difference) compareChannels() {
 	d.notes = append(d.notes, d.fieldNotes()...)
 	if padded > 0 {
 		d.notes = append(d.notes, fmt.Sprintf("payloads that differ in padding at their end alone: %d (--strict makes that a difference)", padded))
-	}
-}
-
-// compareOrder notes the first place where messages of different topics follow one another in another order.
-func (d *difference) compareOrder() {
-	partner := map[*stream]*stream{}
-	for _, c := range d.streams {
-		partner[c.a] = c.b
-	}
-	next := [2]map[*stream]int{{}, {}}
-	// step returns the stream of the next message at or behind i that is matched.
-	step := func(side, i int) (*stream, int) {
-		for ; i < len(d.sides[side].order); i++ {
-			st := d.sides[side].order[i]
-			k := next[side][st]
-			next[side][st]++
-			if st.messages[k].matched {
-				return st, i
-			}
-		}
-		return nil, i
-	}
-	for i, j := 0, 0; ; i, j = i+1, j+1 {
-		var a, b *stream
-		a, i = step(0, i)
-		b, j = step(1, j)
-		if a == nil || b == nil {
-			return
-		}
-		if partner[a] != b {
-			d.notes = append(d.notes, fmt.Sprintf("topics follow one another differently from message %d on: %s in A, %s in B",
-				i, printable(a.channels[0].Topic), printable(b.channels[0].Topic)))
-			return
-		}
 	}
 }

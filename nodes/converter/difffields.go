@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -252,7 +253,7 @@ func (d *difference) fieldNotes() []string {
 	}
 	var notes []string
 	if alike > 0 {
-		notes = append(notes, "the same field by field, though not byte by byte: "+count(alike, "message"))
+		notes = append(notes, "the same field by field, though not byte by byte: "+human.Count(alike, "message"))
 	}
 	if len(unset) > 0 {
 		notes = append(notes, "fields that one side's definition lacks, and that have their default on the other (--strict makes that a difference): "+

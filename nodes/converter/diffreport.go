@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
 )
 
 // diffReport is what a comparison found, for people and programs.
@@ -51,7 +52,7 @@ func (d *difference) report(limit int) *diffReport {
 	r.Same, r.Verdict, r.Topics = !d.differs(), d.verdict(), []topicDiff{}
 	for i, to := range []*reportSide{&r.A, &r.B} {
 		s := d.sides[i]
-		*to = reportSide{s.in.path, s.in.info.Format, len(s.streams), len(s.order)}
+		*to = reportSide{s.in.path, s.in.info.Format, len(s.streams), s.count}
 	}
 	for _, key := range d.missing {
 		r.only("A", key, d.sides[0].streams[key], d.extra)
@@ -76,7 +77,7 @@ func (d *difference) report(limit int) *diffReport {
 func (r *diffReport) text(w io.Writer) error {
 	var b strings.Builder
 	for i, s := range []*reportSide{&r.A, &r.B} {
-		fmt.Fprintf(&b, "%c: %s (%s): %s, %s\n", 'A'+i, printable(s.Path), s.Format, count(s.Topics, "topic"), count(s.Messages, "message"))
+		fmt.Fprintf(&b, "%c: %s (%s): %s, %s\n", 'A'+i, human.Printable(s.Path), s.Format, human.Count(s.Topics, "topic"), human.Count(s.Messages, "message"))
 	}
 	for _, t := range r.Topics {
 		fmt.Fprintln(&b, t.Text)
@@ -85,7 +86,7 @@ func (r *diffReport) text(w io.Writer) error {
 		}
 	}
 	if r.Omitted > 0 {
-		fmt.Fprintf(&b, "%s not shown; --limit shows more\n", count(r.Omitted, "more difference"))
+		fmt.Fprintf(&b, "%s not shown; --limit shows more\n", human.Count(r.Omitted, "more difference"))
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintln(&b, "note:", note)
@@ -126,9 +127,9 @@ func (d *difference) verdict() string {
 		if slices.ContainsFunc(d.streams, func(c *comparison) bool { return c.alike > 0 }) && len(d.rules) > 0 {
 			same = "the same as far as it was asked for"
 		}
-		return fmt.Sprintf("%s: %s, %s", same, count(topics, "topic"), count(messages, "message"))
+		return fmt.Sprintf("%s: %s, %s", same, human.Count(topics, "topic"), human.Count(messages, "message"))
 	}
-	parts := []string{fmt.Sprintf("%d of %s", differing, count(topics, "topic"))}
+	parts := []string{fmt.Sprintf("%d of %s", differing, human.Count(topics, "topic"))}
 	for _, p := range []struct {
 		n    int
 		what string
@@ -136,7 +137,7 @@ func (d *difference) verdict() string {
 		{len(d.missing), "missing in B"}, {len(d.extra), "only in B"}, {encodings, "encoded otherwise"},
 	} {
 		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", count(p.n, "topic"), p.what))
+			parts = append(parts, fmt.Sprintf("%s %s", human.Count(p.n, "topic"), p.what))
 		}
 	}
 	for _, p := range []struct {
@@ -146,7 +147,7 @@ func (d *difference) verdict() string {
 		{changed, "changed"}, {missing, "missing in B"}, {extra, "only in B"}, {late, "at another time"},
 	} {
 		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", count(p.n, "message"), p.what))
+			parts = append(parts, fmt.Sprintf("%s %s", human.Count(p.n, "message"), p.what))
 		}
 	}
 	return "different: " + strings.Join(parts, ", ")
@@ -180,9 +181,9 @@ func (r *reporter) only(side string, key streamKey, s *stream, others []streamKe
 	i := slices.IndexFunc(others, func(o streamKey) bool { return o.topic == key.topic })
 	switch {
 	case i < 0:
-		r.topic(key, fmt.Sprintf("%s: only in %s, with %s", key, side, count(len(s.messages), "message")))
+		r.topic(key, fmt.Sprintf("%s: only in %s, with %s", key, side, human.Count(len(s.messages), "message")))
 	case side == "A":
-		r.topic(key, fmt.Sprintf("%s: type %s in A, %s in B", printable(key.topic), printable(key.typeName), printable(others[i].typeName)))
+		r.topic(key, fmt.Sprintf("%s: type %s in A, %s in B", human.Printable(key.topic), human.Printable(key.typeName), human.Printable(others[i].typeName)))
 	}
 }
 
@@ -192,43 +193,28 @@ func (r *reporter) stream(c *comparison) {
 		return
 	}
 	r.topic(c.key, fmt.Sprintf("%s: %d messages in A, %d in B", c.key, len(c.a.messages), len(c.b.messages)))
-	moved := c.moved()
 	for _, h := range c.hunks {
 		for k := range h.changed() {
 			r.show(1, func() messageDiff { return r.changed(c, pair{h.a0 + k, h.b0 + k}) })
 		}
 		if n := h.missing(); n > 0 {
-			r.show(n, func() messageDiff { return gone("missing in B", n, h.a1-n, c.a.messages, moved) })
+			r.show(n, func() messageDiff { return gone("missing in B", n, h.a1-n, c.a.messages) })
 		}
 		if n := h.extra(); n > 0 {
-			r.show(n, func() messageDiff { return gone("only in B", n, h.b1-n, c.b.messages, nil) })
+			r.show(n, func() messageDiff { return gone("only in B", n, h.b1-n, c.b.messages) })
 		}
 	}
 	for _, p := range c.late {
 		r.show(1, func() messageDiff {
 			a, b := c.a.messages[p.a].log, c.b.messages[p.b].log
-			return messageDiff{p.a, a, nil, fmt.Sprintf("message %d is %s s late: %s in A, %s in B", p.a, seconds(b-a-r.times.offset), seconds(a), seconds(b))}
+			return messageDiff{p.a, a, nil, fmt.Sprintf("message %d is %s s late: %s in A, %s in B", p.a, human.Seconds(b-a-r.times.offset), human.Seconds(a), human.Seconds(b))}
 		})
 	}
 }
 
-// moved returns the indices in the second recording of payloads that only have another place there, by hash.
-func (c *comparison) moved() map[uint64]int {
-	to := map[uint64]int{}
-	for _, h := range c.hunks {
-		for i := h.b1 - h.extra(); i < h.b1; i++ {
-			to[c.b.messages[i].hash] = i
-		}
-	}
-	return to
-}
-
 // gone tells of n messages from index at on, which only one recording has.
-func gone(what string, n, at int, messages []stamp, moved map[uint64]int) messageDiff {
-	text := fmt.Sprintf("%d %s at index %d, log time %s", n, what, at, seconds(messages[at].log))
-	if to, ok := moved[messages[at].hash]; ok {
-		text += fmt.Sprintf("; its payload stands at index %d there", to)
-	}
+func gone(what string, n, at int, messages []stamp) messageDiff {
+	text := fmt.Sprintf("%d %s at index %d, log time %s", n, what, at, human.Seconds(messages[at].log))
 	return messageDiff{at, messages[at].log, nil, text}
 }
 
@@ -239,7 +225,7 @@ func (r *reporter) changed(c *comparison, p pair) messageDiff {
 	if p.a != p.b {
 		text += fmt.Sprintf(" from message %d of B", p.b)
 	}
-	text += fmt.Sprintf(", log times %s and %s", seconds(a.log), seconds(b.log))
+	text += fmt.Sprintf(", log times %s and %s", human.Seconds(a.log), human.Seconds(b.log))
 	found := messageDiff{Message: p.a, Time: a.log}
 	f, ok := c.fields[p]
 	if !ok {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"tapedeck/nodes/internal/human"
 	"time"
 )
 
@@ -12,8 +13,6 @@ type times struct {
 	mean, max float64
 	worst     *comparison // where max is
 	at        pair
-
-	published, publishDiffers int // messages of which both keep the time, and those where it is not the same
 }
 
 // compareTimes fills in d.times, and marks what is matched, padded and late.
@@ -28,12 +27,6 @@ func (d *difference) compareTimes() {
 				c.padded++
 			}
 			offsets = append(offsets, b.log-a.log)
-			if a.publish != 0 && b.publish != 0 {
-				t.published++
-				if a.publish != b.publish {
-					t.publishDiffers++
-				}
-			}
 		}
 	}
 	if len(offsets) == 0 {
@@ -61,9 +54,9 @@ func (d *difference) compareTimes() {
 // lines say in words how times differ.
 func (t *times) lines() []string {
 	var lines []string
-	shift := fmt.Sprintf("log times in B are %s s later than in A", seconds(t.offset))
+	shift := fmt.Sprintf("log times in B are %s s later than in A", human.Seconds(t.offset))
 	if t.offset < 0 {
-		shift = fmt.Sprintf("log times in B are %s s earlier than in A", seconds(-t.offset))
+		shift = fmt.Sprintf("log times in B are %s s earlier than in A", human.Seconds(-t.offset))
 	}
 	switch {
 	case t.offset == 0 && t.max == 0:
@@ -73,9 +66,6 @@ func (t *times) lines() []string {
 	default:
 		lines = append(lines, fmt.Sprintf("%s; beyond that they differ by %v on average and by %v at most, at message %d of %s",
 			shift, rounded(t.mean), rounded(t.max), t.at.a, t.worst.key))
-	}
-	if t.publishDiffers > 0 {
-		lines = append(lines, fmt.Sprintf("publish times differ in %d of %d messages", t.publishDiffers, t.published))
 	}
 	return lines
 }

@@ -12,6 +12,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/internal/human"
 )
 
 // fieldDifference is a field that differs between two messages.
@@ -148,7 +149,7 @@ func (f *fieldComparison) times(a, b *cdr.Struct) {
 		ns[i] = int64(sec)*1e9 + int64(nanosec)
 	}
 	if off := ns[0] - ns[1]; off != 0 && !f.allowed(float64(off)/1e9, 0, true) {
-		f.differ(seconds(ns[0]), seconds(ns[1]))
+		f.differ(human.Seconds(ns[0]), human.Seconds(ns[1]))
 	}
 }
 
@@ -249,7 +250,7 @@ func shortened(v any) string {
 		text = strconv.FormatFloat(v, 'g', -1, 64)
 	default:
 		if value := reflect.ValueOf(v); value.Kind() == reflect.Slice {
-			return count(value.Len(), "element")
+			return human.Count(value.Len(), "element")
 		}
 		text = fmt.Sprint(v)
 	}
@@ -261,7 +262,7 @@ func shortened(v any) string {
 
 // text says how many fields differ, and in what.
 func (f *fieldComparison) text() string {
-	parts := []string{count(f.count, "field")}
+	parts := []string{human.Count(f.count, "field")}
 	for _, d := range f.first {
 		parts = append(parts, fmt.Sprintf("%s is %s in A, %s in B", d.Path, d.A, d.B))
 	}

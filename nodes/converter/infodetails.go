@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag"
 	"tapedeck/codec/rosbag2"
+	"tapedeck/nodes/internal/human"
 )
 
 // detail is a line of what a format knows beside what there is to know of any recording.
@@ -30,10 +31,10 @@ func details(info *codec.Info) []detail {
 	case record.Details:
 		list := []detail{{"Chunks:", fmt.Sprint(e.Chunks)}}
 		if e.Map != "" {
-			list = append(list, detail{"Map:", printable(e.Map)})
+			list = append(list, detail{"Map:", human.Printable(e.Map)})
 		}
 		if e.Vehicle != "" {
-			list = append(list, detail{"Vehicle:", printable(e.Vehicle)})
+			list = append(list, detail{"Vehicle:", human.Printable(e.Vehicle)})
 		}
 		return list
 	case rosbag.Extra:
@@ -43,10 +44,10 @@ func details(info *codec.Info) []detail {
 	case rosbag2.Extra:
 		list := chunks(e.Chunks)
 		if mode := strings.ToLower(e.CompressionMode); mode != "" && mode != "none" {
-			list = append(list, detail{"Compressed:", "each " + printable(mode) + ", zstd"})
+			list = append(list, detail{"Compressed:", "each " + human.Printable(mode) + ", zstd"})
 		}
 		if e.ROSDistro != "" {
-			list = append(list, detail{"ROS:", printable(e.ROSDistro)})
+			list = append(list, detail{"ROS:", human.Printable(e.ROSDistro)})
 		}
 		return list
 	}
@@ -77,7 +78,7 @@ func counts(m map[string]uint64) string {
 	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b)) })
 	var parts []string
 	for _, name := range names {
-		parts = append(parts, count(m[name], name))
+		parts = append(parts, human.Count(m[name], name))
 	}
 	return orDash(strings.Join(parts, ", "))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tapedeck/codec/episode"
+	"tapedeck/nodes/internal/human"
 )
 
 // How many episodes are shown with all their streams, and how many are shown at all.
@@ -23,9 +24,9 @@ func writeEpisodes(b *strings.Builder, list []episode.Summary) {
 		return
 	}
 	for _, e := range list {
-		fmt.Fprintf(b, "  %s: %.3f s", printable(e.Name), e.Duration)
+		fmt.Fprintf(b, "  %s: %.3f s", human.Printable(e.Name), e.Duration)
 		if e.Task != "" {
-			fmt.Fprintf(b, ", %s", printable(e.Task))
+			fmt.Fprintf(b, ", %s", human.Printable(e.Task))
 		}
 		if e.Success != nil {
 			fmt.Fprintf(b, ", success: %v", *e.Success)
@@ -33,7 +34,7 @@ func writeEpisodes(b *strings.Builder, list []episode.Summary) {
 		b.WriteByte('\n')
 		rows := [][]string{{"  stream", "count", "rate", "gaps", "longest", "columns"}}
 		for _, s := range append(e.Cameras[:len(e.Cameras):len(e.Cameras)], e.Streams...) {
-			rows = append(rows, []string{"  " + printable(s.Name), fmt.Sprint(s.Count), rate(s.Rate), fmt.Sprint(s.Gaps), fmt.Sprintf("%.3f s", s.LongestGap), orDash(strings.Join(s.Columns, " "))})
+			rows = append(rows, []string{"  " + human.Printable(s.Name), fmt.Sprint(s.Count), rate(s.Rate), fmt.Sprint(s.Gaps), fmt.Sprintf("%.3f s", s.LongestGap), orDash(strings.Join(s.Columns, " "))})
 		}
 		writeTable(b, rows, map[int]bool{1: true, 2: true, 3: true, 4: true})
 	}
@@ -53,7 +54,7 @@ func writeManyEpisodes(b *strings.Builder, list []episode.Summary) {
 			gaps += s.Gaps
 			longest = max(longest, s.LongestGap)
 		}
-		rows = append(rows, []string{printable(e.Name), fmt.Sprintf("%.3f s", e.Duration), fmt.Sprint(frames), rate(slowest), fmt.Sprint(gaps), fmt.Sprintf("%.3f s", longest), orDash(e.Task)})
+		rows = append(rows, []string{human.Printable(e.Name), fmt.Sprintf("%.3f s", e.Duration), fmt.Sprint(frames), rate(slowest), fmt.Sprint(gaps), fmt.Sprintf("%.3f s", longest), orDash(e.Task)})
 	}
 	writeTable(b, rows, map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true})
 	if n := len(list) - shownEpisodes; n > 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
 )
 
 // happening is what is told of one event, or of several that are of one kind and topic.
@@ -55,7 +56,7 @@ func (h *happening) when() (from, to string) {
 	if h.first.Time == 0 {
 		return "-", ""
 	}
-	from = shortClock(h.first.Time)
+	from = human.ShortClock(h.first.Time)
 	if h.until > h.first.Time {
 		took := time.Duration(h.until - h.first.Time).Round(time.Millisecond)
 		to = fmt.Sprintf("to %s (%.3f s)", time.Unix(0, h.until).Format("15:04:05.000"), took.Seconds())
@@ -68,17 +69,17 @@ func (h *happening) text() string {
 	text := h.first.Text
 	if h.times > 1 {
 		if h.count > 0 {
-			text = fmt.Sprintf("%s, %d times: %s", count(h.count, "message"), h.times, text)
+			text = fmt.Sprintf("%s, %d times: %s", human.Count(h.count, "message"), h.times, text)
 		} else {
 			text = fmt.Sprintf("%d times: %s", h.times, text)
 		}
 		if length(h.longest) > 0 {
 			text += fmt.Sprintf("; the longest %.3f s at %s", float64(length(h.longest))/1e9, time.Unix(0, h.longest.Time).Format("15:04:05.000"))
 		}
-	} else if n := count(h.count, "message"); h.count > 0 && !strings.Contains(text, n) {
+	} else if n := human.Count(h.count, "message"); h.count > 0 && !strings.Contains(text, n) {
 		text = fmt.Sprintf("%s: %s", n, text)
 	}
-	return printable(text)
+	return human.Printable(text)
 }
 
 func writeEvents(b *strings.Builder, events []*happening) {

@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/nodes/internal/human"
 )
 
 // shownEvents is how many events of a recording its text form lists.
@@ -24,15 +25,15 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 	}
 	label := "Files:"
 	for _, f := range info.Files {
-		name := printable(f.Path)
+		name := human.Printable(f.Path)
 		if len(info.Files) > 1 {
-			name += fmt.Sprintf("  (%s, %s)", size(f.Size), count(f.MessageCount, "message"))
+			name += fmt.Sprintf("  (%s, %s)", human.Bytes(f.Size), human.Count(f.MessageCount, "message"))
 		}
 		line(label, "%s", name)
 		label = ""
 	}
 	if len(info.Files) == 0 {
-		line(label, "%s", printable(path))
+		line(label, "%s", human.Printable(path))
 	}
 	line("Bag size:", "%s", exactSize(info.Size))
 	line("Format:", "%s", info.Format)
@@ -43,20 +44,20 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 		line("Episodes:", "%d", len(e.Episodes))
 		writeEpisodes(&b, e.Episodes)
 	}
-	line("Duration:", "%s s", seconds(int64(span(info))))
+	line("Duration:", "%s s", human.Seconds(int64(span(info))))
 	if info.MessageCount > 0 {
-		line("Start:", "%s", clock(info.StartTime))
-		line("End:", "%s", clock(info.EndTime))
+		line("Start:", "%s", human.Clock(info.StartTime))
+		line("End:", "%s", human.Clock(info.EndTime))
 	}
 	line("Messages:", "%d", info.MessageCount)
 	switch {
 	case info.Complete:
 		line("Complete:", "yes")
 	case slices.ContainsFunc(info.Events, func(e codec.Event) bool { return e.Kind == "damage" }):
-		line("Complete:", "no, it is damaged; 'converter recover %s' saves everything that can be read", printable(path))
+		line("Complete:", "no, it is damaged; 'converter recover %s' saves everything that can be read", human.Printable(path))
 	default:
 		line("Complete:", "no, it was not finished; what is here can be read and played,")
-		line("", "'converter recover %s' writes a complete copy of it", printable(path))
+		line("", "'converter recover %s' writes a complete copy of it", human.Printable(path))
 	}
 	topics := mergedTopics(info)
 	line("Topics:", "%d", len(topics))
@@ -80,9 +81,9 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 
 func exactSize(n int64) string {
 	if n < 1024 {
-		return size(n)
+		return human.Bytes(n)
 	}
-	return fmt.Sprintf("%s (%d bytes)", size(n), n)
+	return fmt.Sprintf("%s (%d bytes)", human.Bytes(n), n)
 }
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -115,5 +116,5 @@ func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return printable(s)
+	return human.Printable(s)
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"math"
+	"time"
 
 	"tapedeck/codec"
 )
@@ -63,4 +65,16 @@ func (ins inputs) Close() error {
 		errs = append(errs, in.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// span is the duration of a recording, 0 when it has none.
+func span(info *codec.Info) time.Duration {
+	if info.EndTime <= info.StartTime {
+		return 0
+	}
+	d := info.EndTime - info.StartTime
+	if d < 0 { // more than 292 years, from damaged times
+		return math.MaxInt64
+	}
+	return time.Duration(d)
 }

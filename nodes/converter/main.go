@@ -12,6 +12,7 @@ import (
 
 	"tapedeck/config"
 	_ "tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 )
 
 func main() { config.Main(newCommand(os.Stdout, os.Stderr)) }
@@ -29,7 +30,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 		})
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if len(args) < least || most > 0 && len(args) > most {
-				return config.Usagef("got %s; the usage is: %s", count(len(args), "path"), cmd.UseLine())
+				return config.Usagef("got %s; the usage is: %s", human.Count(len(args), "path"), cmd.UseLine())
 			}
 			return nil
 		}

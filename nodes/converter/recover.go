@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/convert"
+	"tapedeck/nodes/internal/human"
 	"tapedeck/nodes/internal/progress"
 )
 
@@ -70,14 +71,14 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	}
 	switch {
 	case damaged > 0:
-		fmt.Fprintln(stdout, count(damaged, "damaged place"))
+		fmt.Fprintln(stdout, human.Count(damaged, "damaged place"))
 	case in.info.Complete:
 		fmt.Fprintln(stdout, "nothing was damaged")
 	default:
 		fmt.Fprintln(stdout, "the recording was not complete; everything that can be read of it is saved")
 	}
 	if lost := int64(in.info.MessageCount) - int64(result.Messages); lost > 0 {
-		fmt.Fprintf(stdout, "of %s %d are lost\n", count(in.info.MessageCount, "message"), lost)
+		fmt.Fprintf(stdout, "of %s %d are lost\n", human.Count(in.info.MessageCount, "message"), lost)
 	}
 	return nil
 }

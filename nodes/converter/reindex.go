@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"tapedeck/codec/rosbag2"
+	"tapedeck/nodes/internal/human"
 )
 
 // reindex makes the metadata.yaml of bags anew, and what is damaged of their files.
@@ -19,7 +20,7 @@ func reindex(ctx context.Context, paths []string, stdout, _ io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "%s: %s in %s\n", path, count(info.MessageCount, "message"), count(len(info.Files), "file"))
+		fmt.Fprintf(stdout, "%s: %s in %s\n", path, human.Count(info.MessageCount, "message"), human.Count(len(info.Files), "file"))
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
 )
 
 // extent is where in a file something is.
@@ -212,7 +213,7 @@ func TestSalvage(t *testing.T) {
 						continue
 					}
 					_, messages := readAll(t, out)
-					require.Contains(t, stdout, fmt.Sprintf(": %s, ", count(len(messages), "message")))
+					require.Contains(t, stdout, fmt.Sprintf(": %s, ", human.Count(len(messages), "message")))
 					saved := map[string]int{}
 					for _, m := range messages {
 						saved[string(m.Data)]++

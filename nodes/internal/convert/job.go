@@ -8,6 +8,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 )
 
 // Job is one conversion: of recordings, which are merged in time, to one.
@@ -97,7 +98,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 			j.warn(in.path + " is not complete; what can be read of it is converted")
 		}
 		if len(in.still) > 0 {
-			j.warn("stamps are known in messages of ROS 2 alone, not in those of " + list(in.still))
+			j.warn("stamps are known in messages of ROS 2 alone, not in those of " + human.List(in.still))
 		}
 	}
 	s := newSource(p, t, ins, window)

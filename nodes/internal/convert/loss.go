@@ -3,11 +3,10 @@ package convert
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"tapedeck/bridge"
+	"tapedeck/nodes/internal/human"
 )
 
 // Loss is something that is in the recordings and not in the output.
@@ -21,24 +20,13 @@ type Loss struct {
 func (l Loss) String() string {
 	switch {
 	case l.Messages > 0 && len(l.Topics) > 0:
-		return fmt.Sprintf("%s (%s on %s)", l.What, count(l.Messages, "message"), list(l.Topics))
+		return fmt.Sprintf("%s (%s on %s)", l.What, human.Count(l.Messages, "message"), human.List(l.Topics))
 	case len(l.Topics) > 0:
-		return fmt.Sprintf("%s (%s)", l.What, list(l.Topics))
+		return fmt.Sprintf("%s (%s)", l.What, human.List(l.Topics))
 	case l.Messages > 0:
-		return fmt.Sprintf("%s (%s)", l.What, count(l.Messages, "message"))
+		return fmt.Sprintf("%s (%s)", l.What, human.Count(l.Messages, "message"))
 	}
 	return l.What
-}
-
-// shown is how many names a line has at most.
-const shown = 6
-
-// list names some things: "/a, /b and 3 more".
-func list(names []string) string {
-	if len(names) > shown+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-	}
-	return strings.Join(names, ", ")
 }
 
 // losses collects them, one of a kind.
@@ -74,12 +62,4 @@ func (l losses) strict(path string) error {
 		texts = append(texts, loss.String())
 	}
 	return fmt.Errorf("%s is not written, as --strict asks: it would lose %s", path, strings.Join(texts, "; "))
-}
-
-// quote returns a name as it is, or quoted where it holds what could upset a terminal.
-func quote(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
-		return strconv.Quote(name)
-	}
-	return name
 }

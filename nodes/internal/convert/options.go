@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -139,12 +138,4 @@ func (p *plan) create(metadata map[string]string) codec.CreateOptions {
 
 func (p *plan) limits() limits {
 	return limits{bytes: int64(p.MaxBagSize), duration: int64(p.MaxBagDuration), messages: p.MaxBagMessages}
-}
-
-// count writes a number with its noun: "1 message", "2 messages".
-func count[N int | int64 | uint64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -12,6 +12,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 )
 
 // Patterns are names of topics or regular expressions that match a whole name.
@@ -54,7 +55,7 @@ func (s *Selection) Check(infos []*codec.Info, warn func(string)) error {
 	for _, info := range infos {
 		for _, t := range info.Topics {
 			wanted = wanted || s.Wants(t.Channel)
-			names = append(names, quote(t.Channel.Topic))
+			names = append(names, human.Printable(t.Channel.Topic))
 		}
 	}
 	if !wanted && len(names) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 )
 
 // source is what is to be written: the inputs as one, selected, throttled, moved in time and renamed.
@@ -109,7 +110,7 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 	}
 	for _, in := range s.ins {
 		if n := formats.Attachments(in.original); n > 0 {
-			known.add(count(n, "attachment")+" of "+in.path, "", 0)
+			known.add(human.Count(n, "attachment")+" of "+in.path, "", 0)
 		}
 	}
 	metadata := s.ins.metadata()

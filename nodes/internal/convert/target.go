@@ -6,6 +6,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/human"
 )
 
 // target is what an output can hold: its format and the encodings of messages.
@@ -29,7 +30,7 @@ func newTarget(format codec.Format, p *plan) (*target, error) {
 		t.keeps = t.can
 	case p.Encoding != "auto":
 		if !t.can(p.Encoding) {
-			return nil, config.Usagef("--encoding %s: the format %s holds only %s", p.Encoding, format.Name, list(only))
+			return nil, config.Usagef("--encoding %s: the format %s holds only %s", p.Encoding, format.Name, human.List(only))
 		}
 		t.to = p.Encoding
 	case len(only) == 1:

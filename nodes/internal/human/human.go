@@ -1,0 +1,66 @@
+// Package human writes numbers, sizes, times and names for people.
+package human
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Bytes writes a number of bytes as people read it.
+func Bytes(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, unit := float64(n)/1024, 0
+	for f >= 1023.95 && unit < 3 {
+		f /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.1f %ciB", f, "KMGT"[unit])
+}
+
+// Clock writes a time in ns as wall clock of this machine's time zone and as Unix seconds.
+func Clock(ns int64) string {
+	return fmt.Sprintf("%s (%s)", ShortClock(ns), Seconds(ns))
+}
+
+func ShortClock(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.000000000 MST") }
+
+// Seconds writes ns as seconds with all nine decimals.
+func Seconds(ns int64) string {
+	sign, u := "", uint64(ns)
+	if ns < 0 {
+		sign, u = "-", -u
+	}
+	return fmt.Sprintf("%s%d.%09d", sign, u/1e9, u%1e9)
+}
+
+// Count writes a number with its noun: "1 message", "2 messages".
+func Count[N int | int64 | uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Printable returns s as it is, or quoted where it holds what could upset a terminal.
+func Printable(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// shown is how many names a line has at most.
+const shown = 6
+
+// List names some things: "/a, /b and 3 more".
+func List(names []string) string {
+	if len(names) > shown+1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	}
+	return strings.Join(names, ", ")
+}
