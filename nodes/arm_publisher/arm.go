@@ -15,7 +15,7 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // arm publishes one arm.
@@ -35,7 +35,7 @@ type arm struct {
 	gripper     sensor_msgs.JointState
 
 	mu         sync.Mutex // of what follows
-	advertised map[string]*publish.Topic
+	advertised map[string]*rospub.Topic
 	closed     bool
 	known      known
 	watch      watch
@@ -45,7 +45,7 @@ type arm struct {
 // newArm gets an arm ready, and has the topics advertised that every arm has.
 func newArm(name string, o *hardware.Arm, node bridge.Node) (*arm, error) {
 	a := &arm{
-		name: name, options: o, node: node, advertised: map[string]*publish.Topic{},
+		name: name, options: o, node: node, advertised: map[string]*rospub.Topic{},
 		base:   cmp.Or(o.BaseFrame, name+"_base_link"),
 		tool:   cmp.Or(o.ToolFrame, name+"_tool"),
 		sensor: cmp.Or(o.ForceFrame, name+"_force_sensor"),
@@ -114,7 +114,7 @@ func period(rate float64) time.Duration {
 }
 
 // topic returns a topic below the arm's name, which is advertised when it is first needed.
-func (a *arm) topic(name string, m msgs.Message) (*publish.Topic, error) {
+func (a *arm) topic(name string, m msgs.Message) (*rospub.Topic, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if t := a.advertised[name]; t != nil {
@@ -123,7 +123,7 @@ func (a *arm) topic(name string, m msgs.Message) (*publish.Topic, error) {
 	if a.closed {
 		return nil, context.Canceled
 	}
-	t, err := publish.Advertise(a.node, a.name+"/"+name, m, codec.DefaultQoS())
+	t, err := rospub.Advertise(a.node, a.name+"/"+name, m, codec.DefaultQoS())
 	if err == nil {
 		a.advertised[name] = t
 	}
@@ -131,11 +131,11 @@ func (a *arm) topic(name string, m msgs.Message) (*publish.Topic, error) {
 }
 
 // topics returns those that are advertised, and has no more of them.
-func (a *arm) topics() []*publish.Topic {
+func (a *arm) topics() []*rospub.Topic {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
-	var all []*publish.Topic
+	var all []*rospub.Topic
 	for _, t := range a.advertised {
 		all = append(all, t)
 	}
@@ -161,7 +161,7 @@ func (a *arm) handle(u *realman.Update) {
 	a.mu.Lock()
 	a.known.update(u)
 	a.mu.Unlock()
-	stamp := publish.Time(u.Stamp.UnixNano())
+	stamp := rospub.Time(u.Stamp.UnixNano())
 	if u.Joints != nil {
 		a.setJoints(u)
 		a.jointStates.Header.Stamp = stamp

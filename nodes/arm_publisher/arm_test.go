@@ -25,7 +25,7 @@ import (
 	"tapedeck/msgs/rcl_interfaces"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 const patience = 90 * time.Second
@@ -416,7 +416,7 @@ func TestStatus(t *testing.T) {
 func TestErrorsAreLogged(t *testing.T) {
 	g := newNetwork(t)
 	log := hear[rcl_interfaces.Log](t, g.node, "/rosout")
-	d, err := publish.NewDiagnostics(g.node)
+	d, err := rospub.NewDiagnostics(g.node)
 	require.NoError(t, err)
 	a := &arm{name: "arm_0", node: g.node, options: entry("x", nil), arm: &realman.Arm{}}
 	for _, errors := range [][]int{{0x100D}, {0x100D}, nil, nil} {

@@ -14,7 +14,7 @@ import (
 	"tapedeck/bridge/realman"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // diagnosticsPace is how often it is told how arms are.
@@ -25,7 +25,7 @@ type publisher struct {
 	node        bridge.Node
 	arms        []*arm
 	listeners   map[*realman.Listener][]*realman.Arm
-	diagnostics *publish.Diagnostics
+	diagnostics *rospub.Diagnostics
 }
 
 // newPublisher gets arms ready, which the map has by name.
@@ -51,7 +51,7 @@ func (p *publisher) prepare(arms map[string]*hardware.Arm) error {
 		}
 	}
 	var err error
-	p.diagnostics, err = publish.NewDiagnostics(p.node)
+	p.diagnostics, err = rospub.NewDiagnostics(p.node)
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/realman"
 	diag "tapedeck/msgs/diagnostic_msgs"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // troubleTime is for how long an arm is in trouble after something went wrong.
@@ -24,7 +24,7 @@ type watch struct {
 }
 
 // status returns how the arm is.
-func (a *arm) status(now time.Time, d *publish.Diagnostics) diag.DiagnosticStatus {
+func (a *arm) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus {
 	c := a.arm.Counts()
 	a.mu.Lock()
 	defer a.mu.Unlock()

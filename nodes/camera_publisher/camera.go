@@ -23,7 +23,7 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // camera publishes the pictures of a source.
@@ -55,7 +55,7 @@ type camera struct {
 
 // topic is one of a camera's. It is advertised when it is known to be needed.
 type topic struct {
-	*publish.Offer
+	*rospub.Offer
 	payload payload
 }
 
@@ -139,13 +139,13 @@ func (a *camera) advertise(t *topic, name string, m msgs.Message) error {
 	}
 	p, err := a.node.Advertise(path.Join(a.name, name), m.TypeName(), a.qos)
 	if err == nil {
-		t.Offer = &publish.Offer{Publisher: p, Type: m.TypeName(), QoS: a.qos}
+		t.Offer = &rospub.Offer{Publisher: p, Type: m.TypeName(), QoS: a.qos}
 	}
 	return err
 }
 
 // offers returns the publishers.
-func (a *camera) offers() (list []publish.Offer) {
+func (a *camera) offers() (list []rospub.Offer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, t := range []*topic{&a.info, &a.jpegs, &a.pixels} {

@@ -27,7 +27,7 @@ import (
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // shelf is a node whose publishers keep what is published last. Nothing of it is on a graph.
@@ -395,7 +395,7 @@ func isStream(f *file) bool {
 // TestStatus tells what is wrong, or that nothing is.
 func TestStatus(t *testing.T) {
 	a, s := onShelf(t, cameraOf("/dev/video0", "MJPG"))
-	d, err := publish.NewDiagnostics(s)
+	d, err := rospub.NewDiagnostics(s)
 	require.NoError(t, err)
 	w := &watch{camera: a}
 	now := time.Unix(1_700_000_000, 0)

@@ -14,7 +14,7 @@ import (
 	"tapedeck/config"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // diagnosticsPace is how often it is told how cameras are.
@@ -26,7 +26,7 @@ type publisher struct {
 	node        bridge.Node
 	opened      time.Time // when the node came to the graph
 	cameras     []*camera
-	diagnostics *publish.Diagnostics
+	diagnostics *rospub.Diagnostics
 }
 
 // newPublisher gets cameras ready, which the map has by name.
@@ -48,7 +48,7 @@ func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.N
 		p.cameras = append(p.cameras, c)
 	}
 	var err error
-	p.diagnostics, err = publish.NewDiagnostics(node)
+	p.diagnostics, err = rospub.NewDiagnostics(node)
 	return p, err
 }
 
@@ -80,7 +80,7 @@ func (p *publisher) run(ctx context.Context) error {
 		})
 	}
 	cameras.Wait()
-	publish.Flush(ctx, p.node, p.offers(), p.options.AckTimeout)
+	rospub.Flush(ctx, p.node, p.offers(), p.options.AckTimeout)
 	closing()
 	cancel()
 	stop()
@@ -94,7 +94,7 @@ func (p *publisher) run(ctx context.Context) error {
 }
 
 // offers returns the publishers that files need: they are known from the beginning.
-func (p *publisher) offers() (list []publish.Offer) {
+func (p *publisher) offers() (list []rospub.Offer) {
 	for _, c := range p.cameras {
 		if c.fromFile() {
 			list = append(list, c.offers()...)
@@ -109,7 +109,7 @@ func (p *publisher) await(ctx context.Context) {
 	if list == nil {
 		return
 	}
-	missing, err := publish.AwaitMatches(ctx, p.node, p.opened, list, p.options.MatchPatience)
+	missing, err := rospub.AwaitMatches(ctx, p.node, p.opened, list, p.options.MatchPatience)
 	if err == nil && missing != nil {
 		p.node.Log(bridge.Warn, "subscribers of %s have not met their publishers in %v, and may miss pictures; match_patience is how long that is waited for",
 			strings.Join(missing, ", "), p.options.MatchPatience)
@@ -142,9 +142,9 @@ func (p *publisher) tell(ctx context.Context) {
 
 // close takes the cameras off the graph. Publishers that block fail.
 func (p *publisher) close() {
-	var list []publish.Offer
+	var list []rospub.Offer
 	for _, c := range p.cameras {
 		list = append(list, c.offers()...)
 	}
-	publish.Close(list)
+	rospub.Close(list)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	diag "tapedeck/msgs/diagnostic_msgs"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // troubleTime is for how long a camera is in trouble after it lost pictures.
@@ -21,7 +21,7 @@ type watch struct {
 }
 
 // status returns how the camera is at now.
-func (w *watch) status(now time.Time, d *publish.Diagnostics) diag.DiagnosticStatus {
+func (w *watch) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus {
 	s, stats, unfit := w.camera.source.Status(), w.camera.source.Stats(), w.camera.unfit.Load()
 	if lost := stats.Dropped + stats.Damaged + unfit; lost > w.lost {
 		w.lost, w.since = lost, now

@@ -18,7 +18,7 @@ import (
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/convert"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // serveOptions are the parameters of the node.
@@ -100,7 +100,7 @@ func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	response.Success, response.Files = true, result.Files
 	response.MessageCount, response.TopicCount = result.Messages, uint32(result.Topics)
-	response.Start, response.End = publish.Time(result.Start), publish.Time(result.End)
+	response.Start, response.End = rospub.Time(result.Start), rospub.Time(result.End)
 	for _, loss := range result.Losses {
 		response.Losses = append(response.Losses, loss.String())
 	}

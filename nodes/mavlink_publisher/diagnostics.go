@@ -5,7 +5,7 @@ import (
 
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/sensor_msgs"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 )
@@ -38,7 +38,7 @@ func (p *publisher) linkStatus(l *line) diag.DiagnosticStatus {
 		"dropped", s.Dropped, "duplicates", s.Duplicates, "reordered", s.Reordered, "restarts", s.Restarts,
 		"open", s.Open, "opened", s.Opened, "problem", s.Problem)
 	for _, c := range s.Components {
-		status.Values = append(status.Values, publish.Values(fmt.Sprintf("from %d/%d", c.System, c.Component),
+		status.Values = append(status.Values, rospub.Values(fmt.Sprintf("from %d/%d", c.System, c.Component),
 			fmt.Sprintf("%d frames, %d lost", c.Received, c.Lost))...)
 	}
 	switch {

@@ -12,7 +12,7 @@ import (
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 	"tapedeck/test/samples/generate"
 )
 
@@ -39,7 +39,7 @@ func TestKnownLog(t *testing.T) {
 	}, counts)
 
 	for i := range 500 {
-		at := publish.Time(began + int64(i)*20e6)
+		at := rospub.Time(began + int64(i)*20e6)
 		var raw, imu sensor_msgs.Imu
 		s.hear(imuRaw, i, &raw)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "base_link"}, raw.Header)
@@ -73,7 +73,7 @@ func TestKnownLog(t *testing.T) {
 
 	for i := range 250 {
 		yaw := math.Pi/2 - 0.02*float64(i) // in ENU
-		at := publish.Time(began + int64(i)*40e6)
+		at := rospub.Time(began + int64(i)*40e6)
 		var odometry, local nav_msgs.Odometry
 		s.hear(odometryIn, i, &odometry)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "odom"}, odometry.Header)
@@ -111,7 +111,7 @@ func TestKnownLog(t *testing.T) {
 	}
 
 	for i := range 50 {
-		at := publish.Time(began + int64(i)*200e6)
+		at := rospub.Time(began + int64(i)*200e6)
 		var fix sensor_msgs.NavSatFix
 		s.hear(gpsFix, i, &fix)
 		want := sensor_msgs.NavSatFix{
@@ -162,7 +162,7 @@ func TestKnownLog(t *testing.T) {
 
 	for i := range 10 {
 		at := began + int64(i)*1e9
-		header := std_msgs.Header{Stamp: publish.Time(at)}
+		header := std_msgs.Header{Stamp: rospub.Time(at)}
 		var state mavros_msgs.State
 		s.hear(vehicleState, i, &state)
 		require.Equal(t, mavros_msgs.State{Header: header, Connected: true, Armed: true, Mode: "POSCTL", SystemStatus: 4}, state)
@@ -186,7 +186,7 @@ func TestKnownLog(t *testing.T) {
 		require.Equal(t, mavros_msgs.RCIn{Header: header, Rssi: 200, Channels: []uint16{1500, 1500, 1100, 1500, 2000, 1000, 65535, 1500}}, radio)
 		var reference sensor_msgs.TimeReference
 		s.hear(timeReference, i, &reference)
-		require.Equal(t, sensor_msgs.TimeReference{Header: header, TimeRef: publish.Time(at), Source: "fcu"}, reference)
+		require.Equal(t, sensor_msgs.TimeReference{Header: header, TimeRef: rospub.Time(at), Source: "fcu"}, reference)
 		var sync mavros_msgs.TimesyncStatus
 		s.hear(timesyncStatus, i, &sync)
 		require.Equal(t, mavros_msgs.TimesyncStatus{

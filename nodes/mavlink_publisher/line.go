@@ -14,7 +14,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 )
@@ -26,8 +26,8 @@ type line struct {
 	opened time.Time // when the node came to the graph
 	source string
 	link   *mavlink.Link
-	clock  *publish.Topic // nil: none
-	tick   int64          // what it showed last
+	clock  *rospub.Topic // nil: none
+	tick   int64         // what it showed last
 
 	mu       sync.Mutex // guards what follows; held while a subscriber holds publishing up
 	stations []*station
@@ -57,7 +57,7 @@ func newLine(node bridge.Node, opened time.Time, o *options, entries []entry) (*
 		return nil, config.Usagef("%w", err)
 	}
 	if o.Clock > 0 && l.link.IsLog() {
-		if l.clock, err = publish.Advertise(node, "/clock", &rosgraph_msgs.Clock{}, codec.DefaultQoS()); err != nil {
+		if l.clock, err = rospub.Advertise(node, "/clock", &rosgraph_msgs.Clock{}, codec.DefaultQoS()); err != nil {
 			return nil, err
 		}
 	}
@@ -106,13 +106,13 @@ func (l *line) run(ctx context.Context) error {
 		return err
 	}
 	if l.link.IsLog() {
-		publish.Flush(ctx, l.node, l.offers(), l.o.AckTimeout)
+		rospub.Flush(ctx, l.node, l.offers(), l.o.AckTimeout)
 	}
 	return nil
 }
 
 // offers returns what all topics of the vehicles offer.
-func (l *line) offers() (list []publish.Offer) {
+func (l *line) offers() (list []rospub.Offer) {
 	l.adding.Lock()
 	defer l.adding.Unlock()
 	for _, o := range l.out {
@@ -128,7 +128,7 @@ func (l *line) hangUp() {
 		o.failed.Store(true) // on purpose
 	}
 	l.adding.Unlock()
-	publish.Close(l.offers())
+	rospub.Close(l.offers())
 }
 
 // summary says what was read and published.
@@ -143,16 +143,16 @@ func (l *line) summary() string {
 
 // await waits for subscribers of vehicles whose topics are new.
 func (l *line) await(ctx context.Context, list []*station) error {
-	var offers []publish.Offer
+	var offers []rospub.Offer
 	for _, s := range list {
 		offers = append(offers, s.out.offers()...)
 	}
 	if l.o.AwaitSubs {
-		if err := publish.AwaitSubscribers(ctx, l.node, offers); err != nil {
+		if err := rospub.AwaitSubscribers(ctx, l.node, offers); err != nil {
 			return err
 		}
 	}
-	missing, err := publish.AwaitMatches(ctx, l.node, l.opened, offers, l.o.MatchPatience)
+	missing, err := rospub.AwaitMatches(ctx, l.node, l.opened, offers, l.o.MatchPatience)
 	if len(missing) > 0 {
 		l.node.Log(bridge.Warn, "subscribers of %v do not answer, they may miss what comes first", missing)
 	}
@@ -195,7 +195,7 @@ func (l *line) tell(now int64) {
 		return
 	}
 	l.tick = now
-	if err := l.clock.Send(&rosgraph_msgs.Clock{Clock: publish.Time(now)}); err != nil {
+	if err := l.clock.Send(&rosgraph_msgs.Clock{Clock: rospub.Time(now)}); err != nil {
 		l.node.Log(bridge.Error, "publish /clock: %v", err)
 	}
 }

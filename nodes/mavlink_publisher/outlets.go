@@ -11,16 +11,16 @@ import (
 	"tapedeck/codec"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // outlets are the publishers of one vehicle's topics.
 type outlets struct {
 	node   bridge.Node
-	name   string                     // of the vehicle
-	topics [topicCount]*publish.Topic // nil: ROS 2 has not its type
-	failed atomic.Bool                // publishing did, and that was told
-	sent   uint64                     // messages
+	name   string                    // of the vehicle
+	topics [topicCount]*rospub.Topic // nil: ROS 2 has not its type
+	failed atomic.Bool               // publishing did, and that was told
+	sent   uint64                    // messages
 }
 
 // newOutlets advertises the topics of a vehicle: all of them reliably if reliable says so. With whole, publishing waits for reliable
@@ -38,7 +38,7 @@ func newOutlets(node bridge.Node, name string, reliable, whole bool) (*outlets, 
 			qos.History, qos.Depth = codec.KeepAll, 0
 		}
 		var err error
-		o.topics[i], err = publish.Advertise(node, path.Join(name, t.name), t.message, qos)
+		o.topics[i], err = rospub.Advertise(node, path.Join(name, t.name), t.message, qos)
 		switch {
 		case errors.Is(err, rosidl.ErrUnknownType):
 			missing, cause = append(missing, t.name), err
@@ -70,8 +70,8 @@ func (o *outlets) log(level bridge.LogLevel, format string, args ...any) {
 }
 
 // offers returns what the topics offer to subscribers.
-func (o *outlets) offers() []publish.Offer {
-	var list []publish.Offer
+func (o *outlets) offers() []rospub.Offer {
+	var list []rospub.Offer
 	for _, t := range o.topics {
 		if t != nil {
 			list = append(list, t.Offer)

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // publisher publishes what is heard on several sources.
 type publisher struct {
 	node        bridge.Node
 	lines       []*line
-	diagnostics *publish.Diagnostics // nil: none
+	diagnostics *rospub.Diagnostics // nil: none
 }
 
 func newPublisher(node bridge.Node, opened time.Time, o *options, groups [][]entry) (*publisher, error) {
@@ -28,7 +28,7 @@ func newPublisher(node bridge.Node, opened time.Time, o *options, groups [][]ent
 	}
 	if o.Diagnostics {
 		var err error
-		if p.diagnostics, err = publish.NewDiagnostics(node); err != nil {
+		if p.diagnostics, err = rospub.NewDiagnostics(node); err != nil {
 			return nil, errors.Join(err, p.close())
 		}
 	}
@@ -79,7 +79,7 @@ func (p *publisher) tick(now time.Time) {
 		return
 	}
 	if err := p.diagnostics.Send(now.UnixNano(), p.statuses()...); err != nil {
-		p.node.Log(bridge.Warn, "publish on %s: %v", publish.DiagnosticsTopic, err)
+		p.node.Log(bridge.Warn, "publish on %s: %v", rospub.DiagnosticsTopic, err)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialect"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
@@ -211,7 +211,7 @@ func TestSilenceInALog(t *testing.T) {
 	require.Equal(t, []bool{true, false, true, false}, connected)
 	var clock rosgraph_msgs.Clock
 	require.NoError(t, cdr.Unmarshal(heard["/clock"][0], &clock))
-	require.Equal(t, publish.Time(began), clock.Clock)
+	require.Equal(t, rospub.Time(began), clock.Clock)
 
 	levels := map[string]byte{}
 	for _, s := range w.statuses {

@@ -8,7 +8,7 @@ import (
 	"tapedeck/msgs/mavros_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/nodes/internal/hardware"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
@@ -56,7 +56,7 @@ func newVehicle(o *hardware.Vehicle, out outlet, g *geoid, clock func() mavlink.
 // handle publishes what a frame from the autopilot says.
 func (v *vehicle) handle(f *mavlink.Frame) {
 	v.tick(f.Received)
-	v.now, v.stamp = f.Received, publish.Time(f.Stamp)
+	v.now, v.stamp = f.Received, rospub.Time(f.Stamp)
 	switch m := f.Message.(type) {
 	case *ardupilotmega.MessageHeartbeat:
 		v.heartbeatFrom(m)
@@ -122,7 +122,7 @@ func (v *vehicle) tick(now int64) {
 
 // disconnect publishes that there is no vehicle. The next one that comes may tell less than this one did.
 func (v *vehicle) disconnect(now int64) {
-	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: publish.Time(now)}}
+	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: rospub.Time(now)}}
 	v.out.send(vehicleState, &v.state)
 	v.source, v.highresBaro, v.quaternions, v.plain, v.covariant, v.detailed = 0, 0, 0, 0, 0, 0
 	v.radio = radio{}

@@ -12,7 +12,7 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/wire"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 const clockTopic = "/clock"
@@ -53,7 +53,7 @@ func (s *graphOutput) publish(m *codec.Message) error {
 }
 
 func (s *graphOutput) publishClock(clock int64) error {
-	message := rosgraph_msgs.Clock{Clock: publish.Time(clock)}
+	message := rosgraph_msgs.Clock{Clock: rospub.Time(clock)}
 	var err error
 	if s.buf, err = cdr.Append(s.buf[:0], &message); err != nil {
 		return err
@@ -66,7 +66,7 @@ type publishers map[*codec.Channel]*publisher
 
 // publisher is shared by the channels of one topic and type.
 type publisher struct {
-	publish.Offer
+	rospub.Offer
 	stamps *cdr.Stamps // of the type, to be moved to the time of playing; nil: left as they are
 	warned bool        // of a payload that does not match the type
 }
@@ -105,7 +105,7 @@ func advertise(node bridge.Node, channels []*codec.Channel, o *options) (publish
 			node.Log(bridge.Warn, "%s is not played: %v", k.topic, err)
 			continue
 		}
-		shared := &publisher{Offer: publish.Offer{Publisher: own, Type: k.typeName, QoS: qos}}
+		shared := &publisher{Offer: rospub.Offer{Publisher: own, Type: k.typeName, QoS: qos}}
 		for _, c := range byKey[k] {
 			all[c] = shared
 		}
@@ -148,16 +148,16 @@ func (p *publisher) latchedDepth(c *codec.Channel) int {
 }
 
 // offers returns each publisher once, in the order of their topics.
-func (p publishers) offers() []publish.Offer {
+func (p publishers) offers() []rospub.Offer {
 	once := map[*publisher]bool{}
-	var list []publish.Offer
+	var list []rospub.Offer
 	for _, one := range p {
 		if !once[one] {
 			once[one] = true
 			list = append(list, one.Offer)
 		}
 	}
-	slices.SortFunc(list, func(a, b publish.Offer) int { return strings.Compare(a.Topic(), b.Topic()) })
+	slices.SortFunc(list, func(a, b rospub.Offer) int { return strings.Compare(a.Topic(), b.Topic()) })
 	return list
 }
 

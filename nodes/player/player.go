@@ -12,7 +12,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/progress"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // player publishes recordings onto a node's graph.
@@ -100,7 +100,7 @@ func (p *player) run(ctx context.Context) (err error) {
 		}
 	})
 	// Publish blocks while a reliable subscriber is behind; closing the publishers ends that.
-	end := func() { publish.Close(p.publishers.offers()) }
+	end := func() { rospub.Close(p.publishers.offers()) }
 	defer end()
 	defer context.AfterFunc(ctx, end)()
 	p.timer.lockThread()
@@ -111,9 +111,9 @@ func (p *player) run(ctx context.Context) (err error) {
 	}
 	offers := p.publishers.offers()
 	if p.output.clock != nil {
-		offers = append(offers, publish.Offer{Publisher: p.output.clock})
+		offers = append(offers, rospub.Offer{Publisher: p.output.clock})
 	}
-	publish.Flush(ctx, p.node, offers, p.options.AckTimeout)
+	rospub.Flush(ctx, p.node, offers, p.options.AckTimeout)
 	return nil
 }
 
@@ -130,11 +130,11 @@ func (p *player) timeRangeOf(offset, duration time.Duration, until int64) (start
 func (p *player) await(ctx context.Context) error {
 	offers := p.publishers.offers()
 	if p.options.AwaitSubs {
-		if err := publish.AwaitSubscribers(ctx, p.node, offers); err != nil {
+		if err := rospub.AwaitSubscribers(ctx, p.node, offers); err != nil {
 			return err
 		}
 	}
-	missing, err := publish.AwaitMatches(ctx, p.node, p.opened, offers, p.options.MatchPatience)
+	missing, err := rospub.AwaitMatches(ctx, p.node, p.opened, offers, p.options.MatchPatience)
 	if missing != nil {
 		p.node.Log(bridge.Warn, "subscribers of %s were not matched within %v and may miss messages; match_patience sets how long to wait",
 			strings.Join(missing, ", "), p.options.MatchPatience)

@@ -21,7 +21,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/nodes/internal/progress"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 const (
@@ -240,7 +240,7 @@ func TestPlayerServices(t *testing.T) {
 	}
 	seek := func(ms int64) bool {
 		var response srv.Seek_Response
-		h.ask("seek", "Seek", &srv.Seek_Request{Time: publish.Time(epoch + ms*1e6)}, &response)
+		h.ask("seek", "Seek", &srv.Seek_Request{Time: rospub.Time(epoch + ms*1e6)}, &response)
 		return response.Success
 	}
 	require.Eventually(t, func() bool { return h.state().word == "PAUSED" }, patient, time.Millisecond)
@@ -271,12 +271,12 @@ func TestPlayerServices(t *testing.T) {
 	require.Eventually(t, func() bool { return h.state().word == "ENDED" }, patient, time.Millisecond)
 
 	var played srv.Play_Response
-	play := srv.Play_Request{StartOffset: publish.Time(4e9), PlaybackUntilTimestamp: publish.Time(epoch + 5e9)}
+	play := srv.Play_Request{StartOffset: rospub.Time(4e9), PlaybackUntilTimestamp: rospub.Time(epoch + 5e9)}
 	play.PlaybackDuration.Sec = -1
 	h.ask("play", "Play", &play, &played)
 	require.True(t, played.Success)
 	h.plays("/n", 0, 1, 2, 7, 1, 8, 9, 4, 5)
-	h.ask("play", "Play", &srv.Play_Request{StartOffset: publish.Time(3600e9)}, &played)
+	h.ask("play", "Play", &srv.Play_Request{StartOffset: rospub.Time(3600e9)}, &played)
 	require.False(t, played.Success, "it is behind the end")
 	require.True(t, setRate(1))
 	h.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
@@ -351,7 +351,7 @@ func TestPlayerOffsets(t *testing.T) {
 
 // stamped is a message with a header.
 func stamped(ms, received, sent int64, frame string) entry {
-	return entry{"/" + frame[:1], received, sent, &std_msgs.Header{Stamp: publish.Time(epoch + ms*1e6), FrameId: frame}}
+	return entry{"/" + frame[:1], received, sent, &std_msgs.Header{Stamp: rospub.Time(epoch + ms*1e6), FrameId: frame}}
 }
 
 func TestPlayerOrders(t *testing.T) {
@@ -423,7 +423,7 @@ func TestPlayerLatchedAfterASeek(t *testing.T) {
 	h.plays("/map", 2)
 	seek := func(ms int64) {
 		var response srv.Seek_Response
-		h.ask("seek", "Seek", &srv.Seek_Request{Time: publish.Time(epoch + ms*1e6)}, &response)
+		h.ask("seek", "Seek", &srv.Seek_Request{Time: rospub.Time(epoch + ms*1e6)}, &response)
 		require.True(t, response.Success)
 	}
 	seek(60)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"tapedeck/bridge"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // state is the progress of a playback.
@@ -69,15 +69,15 @@ const diagnosticsPeriod = time.Second
 
 // diagnostics publishes the state on /diagnostics. A nil one does nothing.
 type diagnostics struct {
-	*publish.Diagnostics
+	*rospub.Diagnostics
 	node bridge.Node
 	last time.Time
 }
 
 func newDiagnostics(node bridge.Node) *diagnostics {
-	d, err := publish.NewDiagnostics(node)
+	d, err := rospub.NewDiagnostics(node)
 	if err != nil {
-		node.Log(bridge.Warn, "cannot publish on %s: %v", publish.DiagnosticsTopic, err)
+		node.Log(bridge.Warn, "cannot publish on %s: %v", rospub.DiagnosticsTopic, err)
 		return nil
 	}
 	return &diagnostics{Diagnostics: d, node: node}
@@ -92,6 +92,6 @@ func (d *diagnostics) publish(now time.Time, s state) {
 	err := d.Send(now.UnixNano(), d.Status("playback", s.String(), "state", s.word, "rate", s.rate, "position", fmt.Sprintf("%.3f", float64(s.position-s.start)/1e9),
 		"duration", fmt.Sprintf("%.3f", float64(s.end-s.start)/1e9), "messages", s.played))
 	if err != nil {
-		d.node.Log(bridge.Warn, "publish on %s: %v", publish.DiagnosticsTopic, err)
+		d.node.Log(bridge.Warn, "publish on %s: %v", rospub.DiagnosticsTopic, err)
 	}
 }

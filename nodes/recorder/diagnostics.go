@@ -5,7 +5,7 @@ import (
 	"time"
 
 	diag "tapedeck/msgs/diagnostic_msgs"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 // diagnostics tells the state of a recorder as ROS 2's tools expect it: a status of its own, and one of each topic that loses
 // messages.
 type diagnostics struct {
-	*publish.Diagnostics
+	*rospub.Diagnostics
 	recorder *recorder
 	troubles map[*recording]*trouble
 }
@@ -28,7 +28,7 @@ type trouble struct {
 }
 
 func newDiagnostics(r *recorder) (*diagnostics, error) {
-	d, err := publish.NewDiagnostics(r.node)
+	d, err := rospub.NewDiagnostics(r.node)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (d *diagnostics) publish(now time.Time, list []*recording) {
 	}
 	d.troubles = current
 	if err := d.Send(r.clock.Now(), append([]diag.DiagnosticStatus{d.own(len(topics))}, topics...)...); err != nil {
-		r.warn("diagnostics", "publish on %s: %v", publish.DiagnosticsTopic, err)
+		r.warn("diagnostics", "publish on %s: %v", rospub.DiagnosticsTopic, err)
 	}
 }
 
@@ -77,7 +77,7 @@ func (d *diagnostics) own(troubled int) diag.DiagnosticStatus {
 	if s.guard == nil {
 		return status
 	}
-	status.Values = append(status.Values, publish.Values("free bytes", s.guard.free.Load())...)
+	status.Values = append(status.Values, rospub.Values("free bytes", s.guard.free.Load())...)
 	if left := r.left(); left != "" {
 		status.Message += ", " + left
 		if time.Duration(s.guard.left.Load()) < soonFull {

@@ -9,7 +9,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/graph"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // selection says which topics are recorded.
@@ -63,7 +63,7 @@ func served(topic *bridge.Topic) bool {
 func newSelection(o *options, topics []string, expand func(string) (string, error)) (*selection, error) {
 	s := &selection{
 		all: o.All, allServices: o.AllServices, topics: names{}, calls: names{}, types: names{}, nodes: names{}, excluded: names{}, excludedTypes: names{},
-		hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics, ignoreLeafs: o.IgnoreLeafTopics, own: names{publish.DiagnosticsTopic: true}, expand: expand,
+		hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics, ignoreLeafs: o.IgnoreLeafTopics, own: names{rospub.DiagnosticsTopic: true}, expand: expand,
 	}
 	for _, list := range []struct {
 		from   []string

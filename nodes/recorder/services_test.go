@@ -14,7 +14,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	srv "tapedeck/msgs/rosbag2_interfaces"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // newest has a test use the newest forms of rosbag2's interfaces.
@@ -45,7 +45,7 @@ func (d *deck) isPaused() bool {
 	return response.Paused
 }
 
-func rosTimeOf(t time.Time) builtin_interfaces.Time { return publish.Time(t.UnixNano()) }
+func rosTimeOf(t time.Time) builtin_interfaces.Time { return rospub.Time(t.UnixNano()) }
 
 func TestServicesPauseAndSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // withSnapshots returns options for a recorder that keeps messages beside the recording.
@@ -331,7 +331,7 @@ func TestSnapshotServicesAwaitTime(t *testing.T) {
 
 		clock, err := d.source.Advertise("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())
 		require.NoError(t, err)
-		data, err := cdr.Marshal(&rosgraph_msgs.Clock{Clock: publish.Time(42e9)})
+		data, err := cdr.Marshal(&rosgraph_msgs.Clock{Clock: rospub.Time(42e9)})
 		require.NoError(t, err)
 		require.NoError(t, clock.Publish(data))
 		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{Path: "first"})

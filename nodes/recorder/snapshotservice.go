@@ -16,7 +16,7 @@ import (
 	"tapedeck/msgs/rosidl"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
-	"tapedeck/nodes/internal/publish"
+	"tapedeck/nodes/internal/rospub"
 )
 
 // serve offers the services that take snapshots, and listens to the topic that does.
@@ -107,7 +107,7 @@ func (s *snapshots) answerTakeSnapshot(ctx context.Context, name string, data []
 		return &tapedeck.TakeSnapshot_Response{Message: err.Error()}, nil
 	}
 	return &tapedeck.TakeSnapshot_Response{
-		Success: true, Path: n.path, MessageCount: n.messages, Start: publish.Time(n.start), End: publish.Time(n.end),
+		Success: true, Path: n.path, MessageCount: n.messages, Start: rospub.Time(n.start), End: rospub.Time(n.end),
 	}, nil
 }
 

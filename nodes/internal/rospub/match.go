@@ -1,4 +1,4 @@
-package publish
+package rospub
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// meeting is how long after it came to the graph a node may meet those who were there before: where the loopback interface does not
-	// multicast, Fast DDS is found after a second.
+	// meeting is how long after joining the graph a node may still match earlier participants: where the loopback
+	// interface does not multicast, Fast DDS is found after a second.
 	meeting = 1250 * time.Millisecond
-	// quiet is for how long the graph has not changed when a new one is known with all that it has.
+	// quiet is how long the graph must not change before a new participant is known with all its endpoints.
 	quiet = 250 * time.Millisecond
 )
 
@@ -23,8 +23,9 @@ type Offer struct {
 	QoS  codec.QoS
 }
 
-// AwaitMatches waits until the subscribers that are there have met the publishers of a node that came to the graph at that time, at
-// most for so long, and returns the topics of which they have not. The error is that of ctx. A patience of 0 does not wait.
+// AwaitMatches waits, at most for patience, until the subscribers on the graph have matched the publishers of a node that
+// joined the graph at opened. It returns the topics whose subscribers have not all matched. The error is that of ctx. A
+// patience of 0 does not wait.
 func AwaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list []Offer, patience time.Duration) (missing []string, err error) {
 	if patience <= 0 {
 		return nil, nil
@@ -50,7 +51,7 @@ func AwaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list 
 	}
 }
 
-// unmatched returns the topics whose subscribers, as the graph has them, have not all met their publisher.
+// unmatched returns the topics with compatible subscribers that have not matched their publisher yet.
 func unmatched(topics []bridge.Topic, list []Offer) (missing []string) {
 	for _, p := range list {
 		expected := 0

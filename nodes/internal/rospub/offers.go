@@ -1,4 +1,4 @@
-package publish
+package rospub
 
 import (
 	"context"
@@ -9,7 +9,8 @@ import (
 	"tapedeck/bridge"
 )
 
-// AwaitSubscribers waits until each publisher has a subscriber, and tells every few seconds which have not. The error is that of ctx.
+// AwaitSubscribers waits until each publisher has a subscriber, and logs every five seconds which have none. The error is
+// that of ctx.
 func AwaitSubscribers(ctx context.Context, node bridge.Node, list []Offer) error {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -36,7 +37,7 @@ func AwaitSubscribers(ctx context.Context, node bridge.Node, list []Offer) error
 	}
 }
 
-// Flush waits until reliable subscribers have everything, at most for so long, and warns if they have not.
+// Flush waits, at most for patience, until reliable subscribers have acknowledged everything, and warns if they have not.
 func Flush(ctx context.Context, node bridge.Node, list []Offer, patience time.Duration) {
 	if patience <= 0 || ctx.Err() != nil {
 		return
@@ -53,7 +54,8 @@ func Flush(ctx context.Context, node bridge.Node, list []Offer, patience time.Du
 	}
 }
 
-// Close has publishers that block fail. Each of them may take a second, for a subscriber that does not answer: they end together.
+// Close closes the publishers at once, as each may take a second if a subscriber does not answer. Blocked Publish calls
+// then fail.
 func Close(list []Offer) {
 	var closing sync.WaitGroup
 	for _, p := range list {

@@ -1,4 +1,4 @@
-package publish
+package rospub
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// DiagnosticsTopic is where the nodes of ROS 2 tell how they are.
+// DiagnosticsTopic is where ROS 2 nodes report their health.
 const DiagnosticsTopic = "/diagnostics"
 
-// Diagnostics publishes how a node and its devices are.
+// Diagnostics publishes the health of a node and its devices.
 type Diagnostics struct {
 	node  bridge.Node
 	topic *Topic
@@ -27,8 +27,8 @@ func NewDiagnostics(node bridge.Node) (*Diagnostics, error) {
 	return &Diagnostics{node: node, topic: t}, nil
 }
 
-// Status returns a status that is OK until its level is changed. What it is of, such as "recording", stands behind the name of the node.
-// pairs are values as Values takes them.
+// Status returns an OK status. Its name is the name of the node followed by of, such as "recording"; pairs are values as
+// Values takes them.
 func (d *Diagnostics) Status(of, message string, pairs ...any) diag.DiagnosticStatus {
 	return diag.DiagnosticStatus{Level: diag.DiagnosticStatus_OK, Name: d.node.Name() + ": " + of, Message: message, Values: Values(pairs...)}
 }

@@ -1,5 +1,5 @@
-// Package publish is how nodes publish messages that they make themselves.
-package publish
+// Package rospub publishes messages that nodes make themselves, rather than replay: topics, diagnostics, and waiting for subscribers.
+package rospub
 
 import (
 	"sync"
