@@ -23,7 +23,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/dds"
-	"tapedeck/codec"
+	"tapedeck/test/bench/internal/harness"
 )
 
 const topic, typeName = "/bench", "test_msgs/msg/Payload"
@@ -40,17 +40,12 @@ func main() {
 	} else {
 		err = bench(*folder, *rounds, *span)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	harness.Exit("bench", err)
 }
 
 func bench(folder string, rounds int, span time.Duration) error {
-	for name, value := range map[string]string{"ROS_DOMAIN_ID": "98", "ROS_LOCALHOST_ONLY": "1"} {
-		if err := os.Setenv(name, value); err != nil {
-			return err
-		}
+	if err := harness.Isolate(98); err != nil {
+		return err
 	}
 	if folder == "" {
 		dir, err := os.MkdirTemp("", "tapedeck-bench-")
@@ -212,9 +207,7 @@ func publish(size int, span time.Duration) (sent uint64, elapsed time.Duration, 
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	qos := codec.DefaultQoS()
-	qos.History, qos.Depth = codec.KeepAll, 0
-	publisher, err := node.Advertise(topic, typeName, qos)
+	publisher, err := node.Advertise(topic, typeName, harness.KeepAll())
 	if err != nil {
 		return 0, 0, err
 	}
@@ -250,9 +243,7 @@ func receiveAlone() error {
 		return err
 	}
 	var count atomic.Uint64
-	qos := codec.DefaultQoS()
-	qos.History, qos.Depth = codec.KeepAll, 0
-	if _, err := node.Subscribe(topic, typeName, qos, func(samples []bridge.Sample) { count.Add(uint64(len(samples))) }); err != nil {
+	if _, err := node.Subscribe(topic, typeName, harness.KeepAll(), func(samples []bridge.Sample) { count.Add(uint64(len(samples))) }); err != nil {
 		return err
 	}
 	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -13,11 +13,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
-	"syscall"
 
+	"tapedeck/test/bench/internal/harness"
 	"tapedeck/test/samples"
 )
 
@@ -40,10 +39,7 @@ func main() {
 			err = b.run()
 		}
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-convert:", err)
-		os.Exit(1)
-	}
+	harness.Exit("bench-convert", err)
 }
 
 // bench is a run of the benchmark.
@@ -59,22 +55,12 @@ type bench struct {
 }
 
 func (b *bench) run() (err error) {
-	if b.root == "" {
-		if _, err := os.Stat("/dev/shm"); err == nil {
-			b.root = "/dev/shm"
-		}
-	}
-	if b.folder, err = os.MkdirTemp(b.root, "tapedeck-bench-"); err != nil {
+	folder, remove, err := harness.Folder(b.root)
+	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.folder)
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM) // which a terminal sends to what is measured, too
-	go func() {
-		<-interrupted
-		_ = os.RemoveAll(b.folder)
-		os.Exit(130)
-	}()
+	defer remove()
+	b.folder = folder
 	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
@@ -84,7 +70,7 @@ func (b *bench) run() (err error) {
 	if err := b.prepare(); err != nil {
 		return err
 	}
-	fmt.Printf("%s; medians of %d rounds, files in %s\n", machine(), b.rounds, filepath.Dir(b.folder))
+	fmt.Printf("%s; medians of %d rounds, files in %s\n", harness.Machine(), b.rounds, filepath.Dir(b.folder))
 	fmt.Printf("drive.bag: %d images of %.2f MB and %d messages of an IMU, %.0f MB; the others are what it becomes\n",
 		images, imageSize/1e6, imus, float64(sizeOf(b.path("drive.bag")))/1e6)
 	for _, j := range b.jobs() {
@@ -129,7 +115,7 @@ func (b *bench) converter(from, to string, args ...string) *exec.Cmd {
 
 // compare measures all programs with one job.
 func (b *bench) compare(j job) error {
-	before, results := loadAverage(), make([][]result, len(j.programs))
+	before, results := harness.LoadAverage(), make([][]result, len(j.programs))
 	for range b.rounds {
 		for i := range j.programs {
 			p := &j.programs[i]
@@ -145,6 +131,6 @@ func (b *bench) compare(j job) error {
 			results[i] = append(results[i], r)
 		}
 	}
-	fmt.Printf("\n%s; load average %s before, %s after\n", j.name, before, loadAverage())
+	fmt.Printf("\n%s; load average %s before, %s after\n", j.name, before, harness.LoadAverage())
 	return printTable(j, sizeOf(j.input), results)
 }

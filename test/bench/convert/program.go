@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag"
 	_ "tapedeck/codec/rosbag2"
+	"tapedeck/test/bench/internal/harness"
 )
 
 // job is something that several programs can do.
@@ -85,15 +84,7 @@ func (p *program) count() error {
 
 // sizeOf returns that of a file, or of all in a folder.
 func sizeOf(path string) (size int64) {
-	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return nil
-		}
-		if info, err := entry.Info(); err == nil {
-			size += info.Size()
-		}
-		return nil
-	})
+	size, _ = harness.Size(path)
 	return size
 }
 

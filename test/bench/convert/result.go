@@ -2,12 +2,9 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"runtime"
-	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
+
+	"tapedeck/test/bench/internal/harness"
 )
 
 // result is one measurement, or the median of several.
@@ -25,19 +22,13 @@ func summary(list []result) (m result) {
 		m.peak = max(m.peak, r.peak)
 		m.written = r.written
 	}
-	m.took, m.cpu = median(took), median(cpu)
+	m.took, m.cpu = harness.Median(took), harness.Median(cpu)
 	return m
-}
-
-func median(list []time.Duration) time.Duration {
-	slices.Sort(list)
-	n := len(list)
-	return (list[(n-1)/2] + list[n/2]) / 2
 }
 
 // printTable prints a table, and what ours takes beside the others.
 func printTable(j job, input int64, results [][]result) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
+	w := harness.Table()
 	fmt.Fprintln(w, "s\tMB/s\tCPU s\tpeak MB\twritten MB\t program")
 	var rows []result
 	for i, list := range results {
@@ -64,18 +55,3 @@ func printTable(j job, input int64, results [][]result) error {
 }
 
 func ratio(a, b time.Duration) float64 { return a.Seconds() / b.Seconds() }
-
-// machine says what the benchmark runs on.
-func machine() string {
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	_, model, _ := strings.Cut(string(info), "model name")
-	model, _, _ = strings.Cut(strings.TrimLeft(model, "\t :"), "\n")
-	return fmt.Sprintf("%d cores of %s", runtime.NumCPU(), model)
-}
-
-// loadAverage returns that of the last minute.
-func loadAverage() string {
-	text, _ := os.ReadFile("/proc/loadavg")
-	average, _, _ := strings.Cut(string(text), " ")
-	return average
-}

@@ -15,11 +15,11 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/dds"
+	"tapedeck/test/bench/internal/harness"
 )
 
 func main() {
@@ -32,14 +32,11 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := errors.Join(os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(*domain)), os.Setenv("ROS_LOCALHOST_ONLY", "1"))
+	err := harness.Isolate(*domain)
 	if err == nil {
 		err = b.run(ctx)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-hardware:", err)
-		os.Exit(1)
-	}
+	harness.Exit("bench-hardware", err)
 }
 
 // bench is a run of the benchmark.
@@ -100,7 +97,7 @@ func (b *bench) measure(ctx context.Context, list []*publisher, s *sink, topics 
 	case <-time.After(b.span):
 	}
 	span := time.Since(began).Seconds()
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
+	w := harness.Table()
 	fmt.Fprintln(w, "CPU s\t% of a core\t publisher")
 	sum := 0.0
 	for _, p := range list {
@@ -132,34 +129,15 @@ func (b *bench) start(name, config string) (*publisher, error) {
 	return p, p.cmd.Start()
 }
 
-func (p *publisher) begin() { p.before, _ = p.processorTime() }
+func (p *publisher) begin() { p.before = harness.ProcessorTime(p.cmd.Process.Pid).Seconds() }
 
 // took returns the processor time since begin, in s.
 func (p *publisher) took() (float64, error) {
-	now, err := p.processorTime()
-	if err != nil {
-		return 0, fmt.Errorf("%s has ended: %w", p.name, err)
+	now := harness.ProcessorTime(p.cmd.Process.Pid).Seconds()
+	if now < p.before {
+		return 0, fmt.Errorf("%s has ended", p.name)
 	}
 	return now - p.before, nil
-}
-
-// processorTime returns what the process took so far, user and system, in s.
-func (p *publisher) processorTime() (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	const before, tick = 11, 100 // fields between the name, which is in brackets, and utime; ticks in a second
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < before+2 {
-		return 0, fmt.Errorf("/proc/%d/stat is cut off", p.cmd.Process.Pid)
-	}
-	var user, system float64
-	if _, err := fmt.Sscan(fields[before]+" "+fields[before+1], &user, &system); err != nil {
-		return 0, err
-	}
-	return (user + system) / tick, nil
 }
 
 // stop ends the process. What it said is in the error, if it failed.

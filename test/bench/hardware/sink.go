@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/test/bench/internal/harness"
 )
 
 // sink subscribes to all topics that others publish, and counts their messages.
@@ -83,7 +82,7 @@ func (s *sink) begin() {
 
 // print prints what came of these topics, and of all, in so many seconds.
 func (s *sink) print(topics []string, span float64) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
+	w := harness.Table()
 	fmt.Fprintln(w, "messages/s\tMB/s\t topic")
 	row := func(name string, messages, bytes int64) {
 		fmt.Fprintf(w, "%.1f\t%.2f\t %s\n", float64(messages)/span, float64(bytes)/span/1e6, name)

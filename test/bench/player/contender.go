@@ -10,13 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"tapedeck/test/bench/internal/harness"
 )
 
 // contender plays recordings.
 type contender struct {
 	name    string
-	on      *arrivals
 	command func(r recording, rate float64) (*exec.Cmd, error)
 	silent  bool // it is a loop that prints when it woke instead of publishing
 }
@@ -26,16 +25,13 @@ const fastest = 1e6
 
 // players returns the players that are here.
 func (b *bench) players() []contender {
-	list := []contender{{name: "tapedeck", on: &b.dds.arrivals, command: b.tapedeck}}
+	list := []contender{{name: "tapedeck", command: b.tapedeck}}
 	for _, ros2 := range b.ros2 {
-		list = append(list, contender{name: ros2.Name, on: &b.dds.arrivals, command: func(r recording, rate float64) (*exec.Cmd, error) {
+		list = append(list, contender{name: ros2.Name, command: func(r recording, rate float64) (*exec.Cmd, error) {
 			path, err := b.bag(r)
 			// It cannot wait for subscribers, so it waits a while.
 			return ros2.Command("play", path, "-r", fmt.Sprint(rate), "--delay", "2", "--disable-keyboard-controls", "--wait-for-all-acked", "20000"), err
 		}})
-	}
-	if b.ros1 != nil {
-		list = append(list, contender{name: b.ros1.name, on: &b.ros1.arrivals, command: b.ros1.play})
 	}
 	return list
 }
@@ -51,7 +47,7 @@ func (b *bench) tapedeck(r recording, rate float64) (*exec.Cmd, error) {
 
 // self returns a contender that is a process of the benchmark's own.
 func (b *bench) self(name, role string, size int) contender {
-	return contender{name: name, on: &b.dds.arrivals, silent: role == "loop", command: func(r recording, rate float64) (*exec.Cmd, error) {
+	return contender{name: name, silent: role == "loop", command: func(r recording, rate float64) (*exec.Cmd, error) {
 		return exec.Command("/proc/self/exe", "-be", role, "-rate", fmt.Sprint(rate), "-count", fmt.Sprint(r.imus+r.images),
 			"-size", fmt.Sprint(size), "-domain", os.Getenv("ROS_DOMAIN_ID")), nil
 	}}
@@ -75,7 +71,7 @@ func (b *bench) play(c contender, r recording, rate float64) (got run, err error
 		cmd.Dir = b.folder
 	}
 	count := r.imus + r.images
-	c.on.begin(count)
+	b.dds.begin(count)
 	if err := cmd.Start(); err != nil {
 		return got, err
 	}
@@ -91,7 +87,7 @@ func (b *bench) play(c contender, r recording, rate float64) (got run, err error
 		case err = <-ended:
 			running = false
 		case <-look.C:
-			if n := c.on.count(); n > 0 && n < count {
+			if n := b.dds.count(); n > 0 && n < count {
 				last = usageOf(cmd.Process.Pid)
 				if first.at.IsZero() {
 					first = last
@@ -112,10 +108,10 @@ func (b *bench) play(c contender, r recording, rate float64) (got run, err error
 		}
 		return got, nil
 	}
-	for n := -1; n != c.on.count(); time.Sleep(200 * time.Millisecond) {
-		n = c.on.count()
+	for n := -1; n != b.dds.count(); time.Sleep(200 * time.Millisecond) {
+		n = b.dds.count()
 	}
-	got.arrivals = c.on.list()
+	got.arrivals = b.dds.list()
 	if span := last.at.Sub(first.at); span > 0 {
 		got.cpu = (last.cpu - first.cpu).Seconds() / span.Seconds()
 	}
@@ -129,8 +125,5 @@ type usage struct {
 }
 
 func usageOf(pid int) usage {
-	// The clock of a process is the complement of its number, with 2 for time that is counted exactly in the last three bits.
-	var t unix.Timespec
-	_ = unix.ClockGettime(int32(^pid<<3|2), &t) // fails when it has ended
-	return usage{time.Now(), time.Duration(t.Nano())}
+	return usage{time.Now(), harness.ProcessorTime(pid)}
 }

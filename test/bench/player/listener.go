@@ -6,7 +6,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/dds"
-	"tapedeck/codec"
+	"tapedeck/test/bench/internal/harness"
 )
 
 // arrival is a message. Times are ns since the Unix epoch.
@@ -58,10 +58,8 @@ func listen() (*listener, error) {
 		return nil, err
 	}
 	l := &listener{node: node}
-	qos := codec.DefaultQoS()
-	qos.History, qos.Depth = codec.KeepAll, 0
 	for topic, typeName := range map[string]string{imuTopic: imuType, imageTopic: imageType} {
-		if _, err := node.Subscribe(topic, typeName, qos, l.take); err != nil {
+		if _, err := node.Subscribe(topic, typeName, harness.KeepAll(), l.take); err != nil {
 			return nil, errors.Join(err, node.Close())
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/dds"
-	"tapedeck/codec"
+	"tapedeck/test/bench/internal/harness"
 )
 
 // sleepers calls do at times that are so many ns apart, from a thread of its own, count times.
@@ -103,9 +103,7 @@ func publish(size int, do func([]byte, bridge.Publisher) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	qos := codec.DefaultQoS()
-	qos.History, qos.Depth = codec.KeepAll, 0
-	p, err := node.Advertise(topic, typeName, qos)
+	p, err := node.Advertise(topic, typeName, harness.KeepAll())
 	if err != nil {
 		return err
 	}

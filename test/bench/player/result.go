@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
-	"text/tabwriter"
 	"time"
+
+	"tapedeck/test/bench/internal/harness"
 )
 
 // deviations are how far from its place in the schedule each message was, in ns, in increasing order.
@@ -121,7 +121,7 @@ func (b *bench) compare(what string, list []contender, r recording, rate float64
 
 // table prints to standard output, in columns that are separated by tabs.
 func table(print func(line func(format string, args ...any))) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
+	w := harness.Table()
 	print(func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) })
 	return w.Flush()
 }

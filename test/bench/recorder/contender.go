@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/test/bench/internal/harness"
 	"tapedeck/test/bench/internal/ros2"
 )
 
@@ -96,25 +96,10 @@ func (b *bench) measure(c contender, l load) (r result, err error) {
 	r.cpu, r.peak = recorder.processorTime()-before, recorder.peak.Load()
 	path := filepath.Join(b.folder, c.file)
 	defer os.RemoveAll(path)
-	if r.written, err = size(path); err != nil {
+	if r.written, err = harness.Size(path); err != nil {
 		return r, err
 	}
 	return r, c.count(path, &r)
-}
-
-// size returns how many bytes there are in a file or in the files of a folder.
-func size(path string) (bytes int64, err error) {
-	err = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		info, err := entry.Info()
-		if err == nil {
-			bytes += info.Size()
-		}
-		return err
-	})
-	return bytes, err
 }
 
 // readCount reads what a sink wrote.

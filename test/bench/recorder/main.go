@@ -8,18 +8,15 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
-	"syscall"
 	"time"
 
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag2"
+	"tapedeck/test/bench/internal/harness"
 )
 
 func main() {
@@ -35,7 +32,7 @@ func main() {
 	flag.Parse()
 	var err error
 	if b.only, err = regexp.Compile(*only); err == nil {
-		err = errors.Join(os.Setenv("ROS_DOMAIN_ID", fmt.Sprint(*domain)), os.Setenv("ROS_LOCALHOST_ONLY", "1"))
+		err = harness.Isolate(*domain)
 	}
 	switch {
 	case err != nil:
@@ -46,10 +43,7 @@ func main() {
 	default:
 		err = b.run()
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-recorder:", err)
-		os.Exit(1)
-	}
+	harness.Exit("bench-recorder", err)
 }
 
 // bench is a run of the benchmark.
@@ -63,23 +57,12 @@ type bench struct {
 }
 
 func (b *bench) run() (err error) {
-	if b.folder == "" {
-		b.folder = "/dev/shm"
-		if _, err := os.Stat(b.folder); err != nil {
-			b.folder = ""
-		}
-	}
-	if b.folder, err = os.MkdirTemp(b.folder, "tapedeck-bench-"); err != nil {
+	folder, remove, err := harness.Folder(b.folder)
+	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.folder)
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM) // which a terminal sends to all that are measured too
-	go func() {
-		<-interrupted
-		_ = os.RemoveAll(b.folder)
-		os.Exit(130)
-	}()
+	defer remove()
+	b.folder = folder
 	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
@@ -98,7 +81,7 @@ func (b *bench) run() (err error) {
 
 // compare measures all contenders with one load.
 func (b *bench) compare(l load, contenders []contender) error {
-	before, results := loadAverage(), map[string][]result{}
+	before, results := harness.LoadAverage(), map[string][]result{}
 	for range b.rounds {
 		for _, c := range contenders {
 			if !b.only.MatchString(l.name + " " + c.name) {
@@ -120,6 +103,6 @@ func (b *bench) compare(l load, contenders []contender) error {
 	if rows == nil {
 		return nil
 	}
-	fmt.Printf("\n%s on each of %d topics; load average %s before, %s after\n", l.name, l.topics, before, loadAverage())
+	fmt.Printf("\n%s on each of %d topics; load average %s before, %s after\n", l.name, l.topics, before, harness.LoadAverage())
 	return print(l, rows)
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"runtime"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
+
+	"tapedeck/test/bench/internal/harness"
 )
 
 // result is one measurement, or the median of several.
@@ -35,9 +33,7 @@ func summary(list []result) (m result) {
 		for _, r := range list {
 			values = append(values, value(r))
 		}
-		slices.Sort(values)
-		n := len(values)
-		return (values[(n-1)/2] + values[n/2]) / 2
+		return harness.Median(values)
 	}
 	for _, r := range list {
 		m.asked += r.asked
@@ -62,7 +58,7 @@ type row struct {
 
 // print prints a table, and what ours take beside the others.
 func print(l load, rows []row) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)
+	w := harness.Table()
 	fmt.Fprintln(w, "sent\tof rate\trecorded\tlost %\tCPU us/message\tCPU s/GB\tpeak MB\twritten MB\tothers' cores\t recorder")
 	for _, r := range rows {
 		rate := float64(r.sent) / max(r.took.Seconds(), 1e-9)
@@ -90,27 +86,15 @@ func print(l load, rows []row) error {
 	return nil
 }
 
-// machine says what the benchmark runs on.
+// machine describes what the benchmark runs on.
 func machine() string {
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	_, model, _ := strings.Cut(string(info), "model name")
-	model, _, _ = strings.Cut(strings.TrimLeft(model, "\t :"), "\n")
-	buffer, _ := os.ReadFile("/proc/sys/net/core/rmem_max")
-	return fmt.Sprintf("%d cores of %s, net.core.rmem_max %s", runtime.NumCPU(), model, strings.TrimSpace(string(buffer)))
-}
-
-// loadAverage returns that of the last minute.
-func loadAverage() string {
-	text, _ := os.ReadFile("/proc/loadavg")
-	average, _, _ := strings.Cut(string(text), " ")
-	return average
+	return fmt.Sprintf("%s, net.core.rmem_max %s", harness.Machine(), harness.Proc("sys/net/core/rmem_max"))
 }
 
 // busy returns how long the cores of the machine were not idle, all together.
 func busy() time.Duration {
-	text, _ := os.ReadFile("/proc/stat")
 	var user, nice, system, idle, wait, irq, softirq, steal time.Duration
-	_, _ = fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &softirq, &steal)
+	_, _ = fmt.Sscanf(harness.Proc("stat"), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &softirq, &steal)
 	const tick = time.Second / 100
 	return (user + nice + system + irq + softirq + steal) * tick
 }

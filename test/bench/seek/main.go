@@ -22,6 +22,7 @@ import (
 	"tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
 	_ "tapedeck/codec/rosbag2"
+	"tapedeck/test/bench/internal/harness"
 )
 
 func main() {
@@ -33,10 +34,7 @@ func main() {
 		"folder in which test/peers/mcap/package.json is installed: @mcap/core seeks in MCAP files, too")
 	payload := flag.Int("payload", 0, "bytes of each message; 0 is a mix of 200 B, 2 kB and 1 MB")
 	flag.Parse()
-	if err := bench(*folder, strings.Split(*kinds, ","), *gigabytes*1e9, *seeks, *payload, *modules); err != nil {
-		fmt.Fprintln(os.Stderr, "seek:", err)
-		os.Exit(1)
-	}
+	harness.Exit("seek", bench(*folder, strings.Split(*kinds, ","), *gigabytes*1e9, *seeks, *payload, *modules))
 }
 
 func bench(folder string, kinds []string, size float64, seeks, payload int, modules string) error {
