@@ -1,6 +1,9 @@
 package codec
 
-import "math"
+import (
+	"io"
+	"math"
+)
 
 // Query selects messages of a recording. The zero Query selects all of them.
 type Query struct {
@@ -35,6 +38,12 @@ type Iterator interface {
 	Next() (*Message, error)
 	// Close ends the iteration and frees what it holds.
 	Close() error
+}
+
+// File is what a Reader reads from and closes in the end.
+type File interface {
+	io.ReaderAt
+	io.Closer
 }
 
 // Reader reads one recording. A recording whose writer was killed opens like any other: Info says that it is not

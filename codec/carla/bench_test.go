@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 // drivers is how many vehicles there are in benchmarks.
@@ -57,7 +58,7 @@ func BenchmarkRead(b *testing.B) {
 	require.NoError(b, err)
 	b.Run("copy", func(b *testing.B) { // of the bytes alone
 		b.SetBytes(stat.Size())
-		buf := make([]byte, windowSize)
+		buf := make([]byte, chunked.WindowSize)
 		for b.Loop() {
 			f, err := os.Open(path)
 			require.NoError(b, err)

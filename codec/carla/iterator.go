@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 // iterator implements codec.Iterator.
@@ -61,7 +62,7 @@ func afterStart(data []byte) int {
 }
 
 func (it *iterator) Close() error {
-	it.state, it.walker.buf = nil, nil
+	it.state, it.walker.Window = nil, chunked.Window{}
 	it.err = fmt.Errorf("read %s: %w", it.walker.path, os.ErrClosed)
 	return nil
 }

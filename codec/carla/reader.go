@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 // What is looked at to find out the profile: at most so many frames and bytes.
@@ -28,18 +29,12 @@ type Details struct {
 	Actors   map[string]uint64 `json:"actors"`   // how many appeared, by ActorType.Name
 }
 
-// file is what a Reader reads from.
-type file interface {
-	io.ReaderAt
-	io.Closer
-}
-
 var _ codec.LatestReader = (*Reader)(nil)
 
 // Reader reads a log. It implements codec.Reader.
 type Reader struct {
 	path    string
-	file    file
+	file    codec.File
 	size    int64
 	header  Header
 	begin   int64 // of the first frame
@@ -69,10 +64,10 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-func newReader(path string, file file, size int64) (*Reader, error) {
+func newReader(path string, file codec.File, size int64) (*Reader, error) {
 	r := &Reader{path: path, file: file, size: size}
 	w := r.walker()
-	head, err := w.view(0, 14+len(magicString)+math.MaxUint16)
+	head, err := w.View(0, 14+len(magicString)+math.MaxUint16)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, codec.Pathless(err))
 	}
@@ -90,7 +85,7 @@ func newReader(path string, file file, size int64) (*Reader, error) {
 
 // walker returns a walker at the first frame.
 func (r *Reader) walker() *walker {
-	return &walker{window: window{file: r.file, size: r.size}, path: r.path, header: r.header, pos: r.begin}
+	return &walker{Window: chunked.Window{File: r.file, Size: r.size}, path: r.path, header: r.header, pos: r.begin}
 }
 
 func (r *Reader) detect() (Profile, error) {

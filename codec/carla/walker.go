@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 const (
@@ -29,7 +30,7 @@ type frame struct {
 
 // walker goes through the frames of a log.
 type walker struct {
-	window
+	chunked.Window
 	path   string
 	header Header
 	pos    int64 // of the next frame
@@ -44,11 +45,11 @@ func (w *walker) next() (frame, error) {
 	started, ended := false, false
 	problem := ""
 	for problem == "" {
-		b, err := w.view(f.pos, size+packetHead)
+		b, err := w.View(f.pos, size+packetHead)
 		if err != nil {
 			return f, fmt.Errorf("read %s: frame at %#x: %w", w.path, f.pos, codec.Pathless(err))
 		}
-		left := w.size - f.pos - int64(size)
+		left := w.Size - f.pos - int64(size)
 		if left < packetHead {
 			problem = "a packet ends within its head"
 			break
@@ -73,7 +74,7 @@ func (w *walker) next() (frame, error) {
 	if ended {
 		return w.found(f, size)
 	}
-	if f.pos == w.size {
+	if f.pos == w.Size {
 		return f, io.EOF
 	}
 	end, err := w.resync(f.pos + 1)
@@ -89,7 +90,7 @@ func (w *walker) next() (frame, error) {
 
 // found returns f, which has a size.
 func (w *walker) found(f frame, size int) (frame, error) {
-	b, err := w.view(f.pos, size)
+	b, err := w.View(f.pos, size)
 	if err != nil {
 		return f, fmt.Errorf("read %s: frame at %#x: %w", w.path, f.pos, codec.Pathless(err))
 	}
@@ -125,7 +126,7 @@ var frameStartHead = []byte{IDFrameStart, frameStartSize, 0, 0, 0}
 func (w *walker) resync(pos int64) (int64, error) {
 	const size = packetHead + frameStartSize
 	for {
-		b, err := w.view(pos, windowSize)
+		b, err := w.View(pos, chunked.WindowSize)
 		if err != nil {
 			return 0, err
 		}
@@ -136,7 +137,7 @@ func (w *walker) resync(pos int64) (int64, error) {
 		switch {
 		case i < 0:
 			pos += int64(len(b) - len(frameStartHead) + 1)
-		case len(b)-i < size && pos+int64(len(b)) == w.size:
+		case len(b)-i < size && pos+int64(len(b)) == w.Size:
 			return -1, nil
 		case len(b)-i < size:
 			pos += int64(i)

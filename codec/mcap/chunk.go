@@ -150,7 +150,7 @@ func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 
 // salvage moves the whole ones of damaged records together.
 func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]byte, []error) {
-	w := walker{Window: chunked.Window{File: bytes.NewReader(records)}, to: int64(len(records)), known: l.known, last: s.Start}
+	w := walker{Window: chunked.Window{File: bytes.NewReader(records), Size: int64(len(records))}, to: int64(len(records)), known: l.known, last: s.Start}
 	s.Unsorted = true // as far as is known
 	n := 0
 	for {

@@ -302,7 +302,11 @@ func TestReservedRecords(t *testing.T) {
 		odd = append(odd, 0x20, 0, 0, 0, 0, 0, 0, 0, 0)
 	}
 	file := &countingReader{data: slices.Concat(data[:len(data)-len(mcap.Magic)-footerSize], odd)}
-	w := walker{Window: chunked.Window{File: file}, off: int64(len(mcap.Magic)), to: int64(len(file.data)), known: func(uint16) bool { return true }}
+	size := int64(len(file.data))
+	w := walker{
+		Window: chunked.Window{File: file, Size: size}, off: int64(len(mcap.Magic)), to: size,
+		known: func(uint16) bool { return true },
+	}
 	found := map[mcap.OpCode]int{}
 	for {
 		r, err := w.next()

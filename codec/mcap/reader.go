@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -22,7 +21,7 @@ import (
 // once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to 256 MiB of
 // them or a single larger one; what is beyond that is read again when its time comes.
 type Reader struct {
-	file File
+	file codec.File
 	path string
 	size int64
 
@@ -58,14 +57,8 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-// File is what a Reader reads from.
-type File interface {
-	io.ReaderAt
-	io.Closer
-}
-
 // NewReader reads an MCAP file of size bytes, and closes it in the end. Errors and Info name it path.
-func NewReader(file File, size int64, path string) (*Reader, error) {
+func NewReader(file codec.File, size int64, path string) (*Reader, error) {
 	r := &Reader{file: file, path: path, size: size}
 	magic := make([]byte, len(mcap.Magic))
 	n, err := file.ReadAt(magic, 0)

@@ -39,7 +39,7 @@ func (r *Reader) scan(definitions bool) error {
 			return err
 		}
 	}
-	w := walker{Window: chunked.Window{File: r.file}, off: int64(len(magic)), to: to, known: r.known}
+	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, off: int64(len(magic)), to: to, known: r.known}
 	if content < to {
 		w.content = content
 	}

@@ -114,7 +114,7 @@ func (r *Reader) footer() (*mcap.Footer, error) {
 // walk calls visit for each record from from to to, with its content, of a message what precedes the payload, and nothing
 // of chunks, their indexes and attachments. An error of visit, or damage, becomes a *noIndex.
 func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
-	w := walker{Window: chunked.Window{File: r.file}, off: from, to: to, known: r.known}
+	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, off: from, to: to, known: r.known}
 	for {
 		rec, err := w.next()
 		if errors.Is(err, io.EOF) {

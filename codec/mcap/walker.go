@@ -18,7 +18,6 @@ const (
 	messageHead = 2 + 4 + 8 + 8         // what precedes a message's payload
 	chunkHead   = 8 + 8 + 8 + 4 + 4 + 8 // a chunk's fields beside the compression's name and the records
 	maxName     = 16                    // longest name of a compression
-	farSize     = 512                   // likewise, to look at one record far away
 	privateOp   = mcap.OpCode(0x80)     // the first of the opcodes that are not the specification's
 	maxRecord   = 64 << 20              // longest record, beside messages, chunks and attachments
 	maxChunk    = 1 << 30               // longest chunk, uncompressed
@@ -204,7 +203,7 @@ func (w *walker) plausible(off int64) bool {
 		return true
 	}
 	if !w.Holds(off, recordHead+chunkHead+maxName) {
-		w.far.File, w.far.Size = w.File, farSize
+		w.far.File, w.far.Size = w.File, w.Size
 		w.Window, w.far = w.far, w.Window
 		defer func() {
 			w.Window, w.far = w.far, w.Window

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"tapedeck/codec/internal/chunked"
 )
 
 const (
@@ -46,8 +48,8 @@ const (
 )
 
 // readMessage reads the message of a ChunkBody at pos. It wants the channel's name and the time.
-func readMessage(w *window, pos int64, m *singleMessage) error {
-	b, err := w.view(pos, headSize)
+func readMessage(w *chunked.Window, pos int64, m *singleMessage) error {
+	b, err := w.View(pos, headSize)
 	if err != nil {
 		return err
 	}
@@ -122,8 +124,8 @@ type wireField struct {
 
 // readField reads the field at pos of a message that ends at limit. The value of a string, bytes or an embedded message may
 // run over the end of the file.
-func readField(w *window, pos, limit int64) (f wireField, err error) {
-	b, err := w.view(pos, headSize)
+func readField(w *chunked.Window, pos, limit int64) (f wireField, err error) {
+	b, err := w.View(pos, headSize)
 	if err != nil {
 		return f, err
 	}
@@ -167,7 +169,7 @@ func readField(w *window, pos, limit int64) (f wireField, err error) {
 }
 
 // readAny reads a message whose fields are in any order, and finds out what is wrong with one.
-func readAny(w *window, pos int64, m *singleMessage) error {
+func readAny(w *chunked.Window, pos int64, m *singleMessage) error {
 	*m = singleMessage{pos: pos, longName: m.longName}
 	outer, err := readField(w, pos, math.MaxInt64)
 	if err != nil {
@@ -193,7 +195,7 @@ func readAny(w *window, pos int64, m *singleMessage) error {
 			if f.value > maxName {
 				return errNoMessage(fmt.Sprintf("the name of a channel has %d bytes", f.value))
 			}
-			name, err := w.view(f.at, int(f.value))
+			name, err := w.View(f.at, int(f.value))
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 	"tapedeck/test/samples"
 )
 
@@ -55,9 +56,9 @@ func recodeIndex(t *testing.T, b []byte) []byte {
 // recodeBody does so for a ChunkBody, with the code that reads and writes messages.
 func recodeBody(t *testing.T, b []byte) []byte {
 	w := writer{}
-	win := window{file: bytes.NewReader(b), size: int64(len(b))}
+	win := chunked.Window{File: bytes.NewReader(b), Size: int64(len(b))}
 	var m singleMessage
-	for pos := int64(0); pos < win.size; pos = m.end {
+	for pos := int64(0); pos < win.Size; pos = m.end {
 		require.NoError(t, readMessage(&win, pos, &m))
 		own := &writerChannel{prefix: append(appendBytes(nil, 1, m.name), timeTag)}
 		data := b[m.content : m.content+int64(m.size)]

@@ -11,6 +11,7 @@ import (
 	"sort"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 const (
@@ -46,8 +47,8 @@ type iterator struct {
 	*reader
 	query  codec.Query
 	layout *layout
-	scan   window   // over the heads
-	data   *windows // over the contents
+	scan   chunked.Window // over the heads
+	data   *windows       // over the contents
 
 	begun   bool    // something was collected
 	pieces  []piece // to be collected, in the order of time

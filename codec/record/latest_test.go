@@ -15,13 +15,13 @@ import (
 
 // counted is a file that counts what is read of it.
 type counted struct {
-	file
+	codec.File
 	bytes *int64
 }
 
 func (c counted) ReadAt(b []byte, pos int64) (int, error) {
 	*c.bytes += int64(len(b))
-	return c.file.ReadAt(b, pos)
+	return c.File.ReadAt(b, pos)
 }
 
 // openCounted opens a file and returns where the bytes that are read of it are counted.

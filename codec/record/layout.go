@@ -149,7 +149,7 @@ func (w *walk) report(text string) {
 
 // section reads the section at pos and moves behind it, or into it if it is a body to go through.
 func (w *walk) section() error {
-	b, err := w.window.view(w.pos, sectionSize)
+	b, err := w.window.View(w.pos, sectionSize)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (w *walk) section() error {
 	if s.size > maxChannel {
 		return errNoMessage(fmt.Sprintf("a %v has the size %d", s.typ, s.size))
 	}
-	payload, err := w.window.view(start, int(s.size))
+	payload, err := w.window.View(start, int(s.size))
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (w *walk) section() error {
 // following goes on with a file that was appended to this one. What else follows an index is left from a longer file that was
 // overwritten.
 func (w *walk) following() error {
-	b, err := w.window.view(w.pos, firstSection)
+	b, err := w.window.View(w.pos, firstSection)
 	if err != nil || len(b) < firstSection {
 		return err
 	}
@@ -447,7 +447,7 @@ func (w *walk) index(start, end int64) error {
 		if f.number != 1 || f.typ != protowire.BytesType || f.value > maxChannel {
 			return errNoMessage("the index cannot be read")
 		}
-		b, err := w.window.view(f.at, int(f.value))
+		b, err := w.window.View(f.at, int(f.value))
 		if err != nil {
 			return err
 		}
@@ -489,7 +489,7 @@ func (r *reader) channelsOfIndex() error {
 	if pos < firstSection || pos > r.size-sectionSize {
 		return nil
 	}
-	b, err := r.window.view(pos, sectionSize)
+	b, err := r.window.View(pos, sectionSize)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 // maxEvent is the most bytes that an event has; what has more is none.
@@ -38,22 +39,16 @@ type Header struct {
 	Size          uint64 `json:"size"` // bytes of the file
 }
 
-// file is what a reader reads from.
-type file interface {
-	io.ReaderAt
-	io.Closer
-}
-
 // reader implements codec.Reader.
 type reader struct {
 	path string
-	file file
+	file codec.File
 	size int64
 
 	content int64 // where the zeros begin that the file ends with; 0 when that is not known
 
-	window window // for walks
-	probe  window // for looking ahead
+	window chunked.Window // for walks
+	probe  chunked.Window // for looking ahead
 
 	header      header
 	headerError error // the header could not be read
@@ -97,10 +92,10 @@ func open(path string) (*reader, error) {
 }
 
 // newReader returns a reader of a file that begins with head, as much of firstSection bytes as there is.
-func newReader(path string, file file, size int64, head []byte) (*reader, error) {
+func newReader(path string, file codec.File, size int64, head []byte) (*reader, error) {
 	r := &reader{
 		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1, learnt: map[extent]learnt{},
-		window: window{file: file, size: size}, probe: window{file: file, size: size},
+		window: chunked.Window{File: file, Size: size}, probe: chunked.Window{File: file, Size: size},
 	}
 	r.headerError = r.parseHeader(head)
 	var err error
@@ -242,7 +237,7 @@ func (r *reader) storedEvents(l *layout) []codec.Event {
 		if readMessage(&r.probe, pos, &m) != nil || m.size > maxEvent {
 			continue
 		}
-		data, err := r.probe.view(m.content, m.size)
+		data, err := r.probe.View(m.content, m.size)
 		if err != nil || len(data) < m.size {
 			continue
 		}
@@ -274,7 +269,7 @@ func (r *reader) read(q codec.Query) (*iterator, error) {
 	it := &iterator{
 		reader: r,
 		query:  q,
-		scan:   window{file: r.file, size: r.size},
+		scan:   chunked.Window{File: r.file, Size: r.size},
 		data:   newWindows(r.file, r.size),
 	}
 	l, end := r.shallow, int64(math.MaxInt64)

@@ -1,17 +1,18 @@
 package record
 
 import (
-	"bytes"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"tapedeck/codec/internal/chunked"
 )
 
 // resync returns where from there on, at or behind from, the next section or message of a known channel begins, or -1.
 func (r *reader) resync(from int64) (pos int64, message bool, err error) {
-	scan := window{file: r.file, size: r.size}
+	scan := chunked.Window{File: r.file, Size: r.size}
 	for pos := from; pos < r.size; {
-		b, err := scan.view(pos, jumpSize)
+		b, err := scan.View(pos, chunked.JumpSize)
 		if err != nil {
 			return 0, false, err
 		}
@@ -70,7 +71,7 @@ func (r *reader) plausibleMessage(pos int64) (bool, error) {
 
 // plausibleSection says whether at pos there is certainly a section.
 func (r *reader) plausibleSection(pos int64) (bool, error) {
-	b, err := r.probe.view(pos, sectionSize)
+	b, err := r.probe.View(pos, sectionSize)
 	if err != nil || len(b) < sectionSize {
 		return false, err
 	}
@@ -123,7 +124,7 @@ func (r *reader) plausibleChannel(pos, end int64) bool {
 			return false
 		}
 		if f.number == 1 {
-			name, err := r.probe.view(f.at, int(min(f.value, maxName)))
+			name, err := r.probe.View(f.at, int(min(f.value, maxName)))
 			if err != nil || f.value == 0 || f.value > maxName || uint64(len(name)) < f.value || !utf8.Valid(name[:f.value]) {
 				return false
 			}
@@ -135,7 +136,7 @@ func (r *reader) plausibleChannel(pos, end int64) bool {
 
 // decodes reads a message of the given size, as far as it can be read.
 func (r *reader) decodes(pos, size int64, m message) bool {
-	b, err := r.probe.view(pos, int(size))
+	b, err := r.probe.View(pos, int(size))
 	return err == nil && int64(len(b)) >= size && decode(b[:size], m) == nil
 }
 
@@ -150,16 +151,7 @@ func (r *reader) contentEnd() (int64, error) {
 	if r.content > 0 {
 		return r.content, nil
 	}
-	b := make([]byte, min(r.size, windowSize))
-	for end := r.size; end > 0; end -= int64(len(b)) {
-		b = b[:min(end, windowSize)]
-		if _, err := r.file.ReadAt(b, end-int64(len(b))); err != nil {
-			return 0, err
-		}
-		if n := len(bytes.TrimRight(b, "\x00")); n > 0 {
-			r.content = end - int64(len(b)-n)
-			break
-		}
-	}
-	return r.content, nil
+	var err error
+	r.content, err = chunked.ContentEnd(r.file, r.size)
+	return r.content, err
 }

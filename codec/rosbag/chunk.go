@@ -117,7 +117,7 @@ func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 
 // salvage moves the messages that are whole among damaged records together.
 func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]byte, []error) {
-	w := walker{Window: chunked.Window{File: bytes.NewReader(records)}, to: int64(len(records))}
+	w := walker{Window: chunked.Window{File: bytes.NewReader(records), Size: int64(len(records))}, to: int64(len(records))}
 	s.Unsorted = true // as far as is known
 	n := 0
 	for {
@@ -144,7 +144,7 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 // chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of them as
 // there is.
 func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
-	l.window.Reset(l.file, smallWindow)
+	l.window.Reset(l.file, l.reader.size)
 	w := walker{Window: l.window, off: s.Offset, to: s.Offset + s.Size}
 	r, whole := w.record(s.Offset)
 	l.window = w.Window

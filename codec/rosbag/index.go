@@ -22,7 +22,7 @@ func wrong(format string, args ...any) error { return &noIndex{fmt.Sprintf(forma
 
 // fileHeader reads the first record and returns where the index begins.
 func (r *Reader) fileHeader() (index int64, conns, chunks uint32, err error) {
-	w := walker{Window: chunked.Window{File: r.file}, to: r.size}
+	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, to: r.size}
 	rec, _ := w.record(int64(len(magic) + len("2.0\n")))
 	if w.Err != nil {
 		return 0, 0, 0, w.Err
@@ -54,7 +54,7 @@ func (r *Reader) readIndex() error {
 	if r.version1 {
 		return &noIndex{reason: "the index of version 1.2 is not used"}
 	}
-	w := walker{Window: chunked.Window{File: r.file}, off: start, to: r.size}
+	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, off: start, to: r.size}
 	for {
 		rec, err := w.next()
 		if w.Err != nil {

@@ -3,7 +3,6 @@ package rosbag
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -19,7 +18,7 @@ import (
 // was open. Reading holds the chunks that overlap in time, up to 256 MiB of them or a single larger one; what is beyond that is
 // read again when its time comes.
 type Reader struct {
-	file     file
+	file     codec.File
 	path     string
 	size     int64
 	version1 bool
@@ -32,12 +31,6 @@ type Reader struct {
 
 	info    *codec.Info
 	infoErr error
-}
-
-// file is what a reader reads from.
-type file interface {
-	io.ReaderAt
-	io.Closer
 }
 
 // Open opens the bag at path.
@@ -59,14 +52,14 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-func newReader(file file, size int64, path string) (*Reader, error) {
+func newReader(file codec.File, size int64, path string) (*Reader, error) {
 	head := make([]byte, min(size, int64(len(version2))))
 	if _, err := file.ReadAt(head, 0); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, chunked.Unexpected(err))
 	}
 	r := &Reader{file: file, path: path, size: size, version1: string(head) == version1}
 	if err := checkVersion(string(head)); err != nil {
-		w := walker{Window: chunked.Window{File: file}, to: size}
+		w := walker{Window: chunked.Window{File: file, Size: size}, to: size}
 		if r.beheaded = !strings.HasPrefix(string(head), magic) && w.resync(0) < size; !r.beheaded {
 			return nil, fmt.Errorf("read %s: %w", path, err)
 		}
@@ -135,7 +128,7 @@ func (r *Reader) describe() *codec.Info {
 	for i := range r.contents.Segments {
 		if s := &r.contents.Segments[i]; s.Chunk {
 			if extra.Chunks++; extra.Chunks == 1 {
-				w := walker{Window: chunked.Window{File: r.file, Size: smallWindow}, to: s.Offset + s.Size}
+				w := walker{Window: chunked.Window{File: r.file, Size: r.size}, to: s.Offset + s.Size}
 				rec, _ := w.record(s.Offset)
 				extra.Compression = string(rec.get("compression"))
 			}

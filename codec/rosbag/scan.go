@@ -21,7 +21,7 @@ func (r *Reader) scan(closed bool) error {
 	if err != nil {
 		return err
 	}
-	w := walker{Window: chunked.Window{File: r.file}, off: int64(len(version2)), to: r.size}
+	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, off: int64(len(version2)), to: r.size}
 	if content < r.size {
 		w.content = content
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	smallWindow = 512      // bytes read at a time, to look at a single record
+	mostBegun   = 64 << 10 // bytes of a header that is cut off that are looked at
 	maxHeader   = 1 << 20  // bytes of a record's header; a definition is part of it in version 1.2
 	maxConnect  = 64 << 20 // bytes of the data of records that are neither messages nor chunks
 	indexEntry  = 12       // bytes that the index has for a message
@@ -157,7 +157,7 @@ func (w *walker) resync(off int64) int64 {
 
 // begun says whether what there is from off to end is how a record begins whose header is cut off.
 func (w *walker) begun(off, end int64) bool {
-	b := w.At(off, min(end-off, chunked.WindowSize))
+	b := w.At(off, min(end-off, mostBegun))
 	if len(b) < 4 {
 		return true
 	}

@@ -1,9 +1,10 @@
 package rosbag2
 
 import (
-	"io"
 	"os"
 	"slices"
+
+	"tapedeck/codec"
 )
 
 // maxOpen bounds the files that a bag has open: it may have thousands.
@@ -11,8 +12,7 @@ const maxOpen = 64
 
 // content is an open file.
 type content interface {
-	io.ReaderAt
-	io.Closer
+	codec.File
 	length() (int64, error) // in bytes
 	weight() int64          // what it takes of the pool's limit
 }

@@ -36,15 +36,9 @@ func (m *salvaged) compare(o *salvaged) int {
 	return cmp.Or(cmp.Compare(m.time, o.time), cmp.Compare(m.id, o.id))
 }
 
-// openFile is an open file.
-type openFile interface {
-	io.ReaderAt
-	io.Closer
-}
-
 // newSalvage looks for the messages of a file, which it takes over. channels are the topics that are known, by id. cause is what SQLite
 // said; nil is for a file that its writer did not complete.
-func newSalvage(path string, file openFile, size int64, channels map[int64]*codec.Channel, cause error) (*salvage, error) {
+func newSalvage(path string, file codec.File, size int64, channels map[int64]*codec.Channel, cause error) (*salvage, error) {
 	s := &salvage{path: path, closer: file, channels: channels, info: &codec.Info{Format: Name, Path: path, Size: size}}
 	var err error
 	if s.database, err = sqlite.NewDatabase(file, size); err == nil {

@@ -4,23 +4,25 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 )
 
-// WindowSize is how many bytes a Window reads at a time.
-const WindowSize = 64 << 10
+const (
+	WindowSize = 256 << 10 // bytes that a Window reads at once while reading goes on in order
+	JumpSize   = 4 << 10   // bytes that it reads first after a jump
+	mostAhead  = 1 << 20   // bytes that it reads at most beyond a part that is larger than WindowSize
+)
 
-// mostAhead is how much is read ahead of a part that is longer than that.
-const mostAhead = 1 << 20
-
-// Window reads parts of a file through a buffer.
+// Window is a part of a file in memory. It moves over the file as it is asked for bytes.
 type Window struct {
 	File io.ReaderAt
-	Size int64 // bytes read at a time; 0: WindowSize
-	Err  error // the first one of reading
+	Size int64 // bytes of the file
+	Err  error // the first one of At
 
-	buf []byte
-	off int64 // of buf in the file
+	buf   []byte
+	off   int64 // of buf in the file
+	ahead int   // bytes that the last move read
 }
 
 // Reset forgets what was read, but keeps the buffer.
@@ -28,46 +30,91 @@ func (w *Window) Reset(file io.ReaderAt, size int64) {
 	*w = Window{File: file, Size: size, buf: w.buf[:0]}
 }
 
-// Holds says whether the buffer has n bytes from off on.
+// Holds reports whether the buffer has n bytes from off on.
 func (w *Window) Holds(off, n int64) bool {
 	return off >= w.off && off+n <= w.off+int64(len(w.buf))
 }
 
-// At returns n bytes from off on, zeros where they cannot be read. They are valid until the next call. Going on in small steps is
-// cheap whatever n is.
-func (w *Window) At(off, n int64) []byte {
-	if !w.Holds(off, n) {
-		size := cmp.Or(w.Size, WindowSize)
-		if n > size {
-			size = n + min(n, mostAhead)
-		}
-		if int64(cap(w.buf)) < size {
-			w.buf = make([]byte, size)
-		}
-		w.buf = w.buf[:cap(w.buf)]
-		got, err := w.File.ReadAt(w.buf, off)
-		if int64(got) < n {
-			w.Err = cmp.Or(w.Err, err)
-			clear(w.buf[got:n])
-			got = int(n)
-		}
-		w.buf, w.off = w.buf[:got], off
+// Near reports whether off lies in the buffer or shortly behind it.
+func (w *Window) Near(off int64) bool {
+	return off >= w.off && off <= w.off+int64(len(w.buf))+JumpSize && len(w.buf) > 0
+}
+
+// View returns the bytes of the file from off on: n of them or more, fewer only where the file ends. They are valid until
+// the next call. Going on in small steps is cheap whatever n is.
+func (w *Window) View(off int64, n int) ([]byte, error) {
+	if off >= w.off && off+int64(n) <= w.off+int64(len(w.buf)) {
+		return w.buf[off-w.off:], nil
 	}
-	return w.buf[off-w.off:][:n]
+	return w.move(off, n)
+}
+
+func (w *Window) move(off int64, n int) ([]byte, error) {
+	rest := w.Size - off
+	if rest <= 0 {
+		return nil, nil
+	}
+	if w.Near(off) {
+		w.ahead = min(4*w.ahead, WindowSize)
+	} else {
+		w.ahead = JumpSize
+	}
+	length := max(n, w.ahead)
+	var kept []byte
+	if off >= w.off && off < w.off+int64(len(w.buf)) {
+		kept = w.buf[off-w.off:]
+		if n > w.ahead {
+			length = n + min(n/2, mostAhead)
+		}
+	}
+	length = int(min(int64(length), rest))
+	buf := w.buf[:0]
+	if cap(buf) < length || cap(buf) > 16*WindowSize && length <= WindowSize {
+		w.buf = nil // unless something of it is kept, it is freed first
+		buf = make([]byte, length)
+	}
+	buf = buf[:length]
+	have := copy(buf, kept)
+	w.buf, w.off = buf, off
+	if have == length {
+		return w.buf, nil
+	}
+	if _, err := w.File.ReadAt(buf[have:], off+int64(have)); err != nil {
+		w.buf = buf[:0]
+		if errors.Is(err, io.EOF) {
+			err = fmt.Errorf("the file shrank while it was read: %w", io.ErrUnexpectedEOF)
+		}
+		return nil, err
+	}
+	return w.buf, nil
+}
+
+// At is like View, but returns exactly n bytes, zeros where they cannot be read, and keeps the error.
+func (w *Window) At(off, n int64) []byte {
+	if w.Holds(off, n) {
+		return w.buf[off-w.off:][:n]
+	}
+	b, err := w.move(off, int(n))
+	if int64(len(b)) < n {
+		w.Err = cmp.Or(w.Err, err, io.ErrUnexpectedEOF)
+		return append(make([]byte, 0, n), b...)[:n]
+	}
+	return b[:n]
 }
 
 // ContentEnd returns where the zeros begin that the first size bytes of a file end with, as a crash may leave them.
 func ContentEnd(file io.ReaderAt, size int64) (int64, error) {
-	b := make([]byte, WindowSize)
-	for end := size; ; end -= WindowSize {
-		part := b[:min(end, WindowSize)]
-		if _, err := file.ReadAt(part, end-int64(len(part))); err != nil {
+	b := make([]byte, min(size, WindowSize))
+	for end := size; end > 0; end -= int64(len(b)) {
+		b = b[:min(end, WindowSize)]
+		if _, err := file.ReadAt(b, end-int64(len(b))); err != nil {
 			return 0, Unexpected(err)
 		}
-		if n := len(bytes.TrimRight(part, "\x00")); n > 0 || end <= WindowSize {
-			return end - int64(len(part)-n), nil
+		if n := len(bytes.TrimRight(b, "\x00")); n > 0 {
+			return end - int64(len(b)-n), nil
 		}
 	}
+	return 0, nil
 }
 
 // Resize returns n bytes, in buf if they fit there.
