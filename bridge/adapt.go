@@ -7,7 +7,7 @@ import (
 	"tapedeck/codec"
 )
 
-// AdaptQoS returns what a subscriber asks for in order to hear all publishers that offer offers, as rosbag2's
+// AdaptQoS returns the QoS that a subscriber must request to match all publishers with these offers, as rosbag2's
 // adapt_request_to_offers chooses it: reliable if all are reliable, transient local if all are transient local. mixed
 // says that some but not all are, so that samples may be lost or latched ones missed. Without offers the request is
 // reliable and volatile. History is KeepAll: the subscriber is drained at once.
@@ -59,13 +59,13 @@ func OfferQoS(recorded []codec.QoS) codec.QoS {
 	return offer
 }
 
-// matching returns q without what has no say in whether endpoints match.
+// matching returns q without the policies that do not decide whether endpoints match.
 func matching(q codec.QoS) codec.QoS {
 	q.History, q.Depth, q.Lifespan = "", 0, 0
 	return q
 }
 
-// Compatible says whether a publisher that offers offer and a subscriber that asks for request match, by the rules of
+// Compatible reports whether a publisher that offers offer matches a subscriber that requests request, by the rules of
 // the DDS specification, and if not, why.
 func Compatible(offer, request codec.QoS) (ok bool, reason string) {
 	switch {
@@ -74,11 +74,13 @@ func Compatible(offer, request codec.QoS) (ok bool, reason string) {
 	case request.Durability == codec.TransientLocal && offer.Durability != codec.TransientLocal:
 		reason = "the publisher is volatile, the subscriber asks for transient local"
 	case offer.Deadline > request.Deadline:
-		reason = fmt.Sprintf("the publisher's deadline is %s, the subscriber asks for %s", span(offer.Deadline), request.Deadline)
+		reason = fmt.Sprintf("the publisher's deadline is %s, the subscriber asks for %s",
+			span(offer.Deadline), request.Deadline)
 	case request.Liveliness == codec.ManualByTopic && offer.Liveliness != codec.ManualByTopic:
 		reason = "the publisher's liveliness is automatic, the subscriber asks for manual by topic"
 	case offer.LivelinessLease > request.LivelinessLease:
-		reason = fmt.Sprintf("the publisher's liveliness lease is %s, the subscriber asks for %s", span(offer.LivelinessLease), request.LivelinessLease)
+		reason = fmt.Sprintf("the publisher's liveliness lease is %s, the subscriber asks for %s",
+			span(offer.LivelinessLease), request.LivelinessLease)
 	}
 	return reason == "", reason
 }

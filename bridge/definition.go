@@ -14,8 +14,8 @@ import (
 // FetchDefinition asks the node of e for the definition of e's type, by the service ~/get_type_description that nodes of
 // ROS 2 Iron and later offer. It returns the text with those of all messages in it, in the form of
 // rosidl.Library.Concatenated, and has made sure that e's type hash is its hash. What the node has as another text than
-// .msg or .srv, as the events of services, comes without comments, constants and defaults. The service may never come,
-// nor its answer: ctx says how long to wait.
+// .msg or .srv, as the events of services, comes without comments, constants and defaults. The service may never appear
+// or answer: ctx limits the wait.
 func FetchDefinition(ctx context.Context, n Node, e Endpoint) (string, error) {
 	text, err := fetchDefinition(ctx, n, e)
 	if err != nil {
@@ -27,7 +27,7 @@ func FetchDefinition(ctx context.Context, n Node, e Endpoint) (string, error) {
 func fetchDefinition(ctx context.Context, n Node, e Endpoint) (string, error) {
 	switch {
 	case e.TypeHash == "":
-		return "", errors.New("no type hash was announced, as before ROS 2 Iron, and without it nodes don't tell")
+		return "", errors.New("no type hash was announced, as before ROS 2 Iron; the service needs it")
 	case e.Node == "":
 		return "", errors.New("the node that uses it is not known")
 	}
@@ -37,7 +37,8 @@ func fetchDefinition(ctx context.Context, n Node, e Endpoint) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	payload, err := n.Call(ctx, e.Node+"/get_type_description", "type_description_interfaces/srv/GetTypeDescription", request)
+	const service = "type_description_interfaces/srv/GetTypeDescription"
+	payload, err := n.Call(ctx, e.Node+"/get_type_description", service, request)
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +58,7 @@ func fetchDefinition(ctx context.Context, n Node, e Endpoint) (string, error) {
 		text, err = verified(e, described)
 	}
 	if err != nil {
-		return "", fmt.Errorf("what node %s says cannot be used: %w", e.Node, err)
+		return "", fmt.Errorf("the answer of node %s cannot be used: %w", e.Node, err)
 	}
 	return text, nil
 }
@@ -93,7 +94,7 @@ func part(kind, name, text string) string {
 	return strings.Repeat("=", 80) + "\n" + kind + ": " + name + "\n" + text
 }
 
-// descriptionText writes definitions for what is described.
+// descriptionText returns the definitions of the described types.
 func descriptionText(d *tdi.TypeDescription) (string, error) {
 	var parts []string
 	var request, response string

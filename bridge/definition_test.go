@@ -55,7 +55,7 @@ func TestFetchDefinition(t *testing.T) {
 			want: separator + "SRV: p/srv/Ask\nstring what\n---\nq/msg/Far far\n" + "\n" + separator + "MSG: q/Far\np/msg/Inner inner\n" + inner},
 		{name: "event without fields", kind: "p/srv/Do_Event", want: separator + "SRV: p/srv/Do\n---\n"},
 		{name: "refused", kind: "p/msg/Unknown", err: "node /server says: Type not currently in use by this node"},
-		{name: "other fields", kind: "q/msg/Far", err: "what node /server says cannot be used: its hash is RIHS01_",
+		{name: "other fields", kind: "q/msg/Far", err: "the answer of node /server cannot be used: its hash is RIHS01_",
 			change: func(r *tdi.GetTypeDescription_Response) {
 				fieldsOnly(r)
 				r.TypeDescription.ReferencedTypeDescriptions[0].Fields[0].Type.TypeId++

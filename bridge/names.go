@@ -88,26 +88,21 @@ func (n *Names) Namespace() string { return n.namespace }
 
 // Topic returns the full name of a topic, after expansion ("~/x", "{node}/x", "x", "/x") and remapping.
 func (n *Names) Topic(name string) (string, error) {
-	full, err := n.expand(name)
-	if err != nil {
-		return "", fmt.Errorf("topic name %q: %w", name, err)
-	}
-	for _, r := range n.rules {
-		if r.topic && r.from == full {
-			return r.to, nil
-		}
-	}
-	return full, nil
+	return n.full("topic", name, func(r remap) bool { return r.topic })
 }
 
 // Service returns the full name of a service, as Topic does for topics.
 func (n *Names) Service(name string) (string, error) {
+	return n.full("service", name, func(r remap) bool { return r.service })
+}
+
+func (n *Names) full(kind, name string, applies func(remap) bool) (string, error) {
 	full, err := n.expand(name)
 	if err != nil {
-		return "", fmt.Errorf("service name %q: %w", name, err)
+		return "", fmt.Errorf("%s name %q: %w", kind, name, err)
 	}
 	for _, r := range n.rules {
-		if r.service && r.from == full {
+		if applies(r) && r.from == full {
 			return r.to, nil
 		}
 	}

@@ -1,6 +1,6 @@
-// Package bridge is what tapedeck knows of the worlds outside its files. Its root holds the ROS graph as the nodes see
-// it: the Node interface, which tapedeck/bridge/dds and tapedeck/bridge/rcl implement, and what both share: names and
-// remapping, quality of service, parameters, logging.
+// Package bridge connects tapedeck to the ROS graph: it has the Node interface, which tapedeck/bridge/dds and
+// tapedeck/bridge/rcl implement, and what both share: names and remapping, quality of service, parameters, logging.
+// It also has the interface of translators of foreign messages.
 package bridge
 
 import (
@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec"
 )
 
-// Options say who a node is in the ROS graph.
+// Options configure a node of the ROS graph.
 type Options struct {
 	Name      string // node name without namespace, before remapping
 	Namespace string // "/" or "/robot"; "" is "/"
@@ -30,7 +30,7 @@ type Options struct {
 	// Domain is the DDS domain id; -1 takes ROS_DOMAIN_ID from the environment, or 0.
 	Domain int
 
-	LogLevel LogLevel  // what is below it is not logged; 0 is Info
+	LogLevel LogLevel  // lower levels are not logged; 0 is Info
 	Console  io.Writer // where log lines go; nil is standard error
 }
 
@@ -44,17 +44,17 @@ type Node interface {
 	// Advertise creates a publisher.
 	Advertise(topic, typeName string, qos codec.QoS) (Publisher, error)
 
-	// Subscribe calls handle with each batch of samples, one call at a time, until the subscription is closed. The goroutine may
-	// be another one in each call, and the one for other subscriptions too: these go on while a handler waits, but maybe some
-	// 20 ms later. The subscription drains the middleware at once and never bounds it, but for what QoS says of KeepLast: what
-	// cannot be kept up with is the handler's to drop and to count.
+	// Subscribe calls handle with each batch of samples, one call at a time, until the subscription is closed. Calls may
+	// come from different goroutines, which also serve other subscriptions. A handler that blocks delays those by some
+	// 20 ms. The subscription drains the middleware at once and does not bound it, except by qos with KeepLast: the
+	// handler must drop and count what it cannot process.
 	Subscribe(topic, typeName string, qos codec.QoS, handle func([]Sample)) (Subscription, error)
 
 	// Serve answers calls of a service. handle runs in a goroutine of its own per call and returns the response as CDR
-	// with its encapsulation header; after an error there is no reply, the error is logged.
+	// with its encapsulation header. An error is logged; the client gets no reply.
 	Serve(service, typeName string, handle func(ctx context.Context, request []byte) ([]byte, error)) (Service, error)
 
-	// Call calls a service once one is there, and returns the response as CDR. It ends with the error of ctx.
+	// Call waits for the service, calls it and returns the response as CDR. When ctx is done it returns its error.
 	Call(ctx context.Context, service, typeName string, request []byte) ([]byte, error)
 
 	// Topics returns the topics of the graph as it is known now, by name, the node's own endpoints included.
@@ -70,14 +70,14 @@ type Node interface {
 	// Log writes one line to standard error as ROS 2's console does, and to /rosout.
 	Log(level LogLevel, format string, args ...any)
 
-	// Close takes the node off the graph. Subscriptions, publishers and services end with it; handlers have returned
-	// when Close has.
+	// Close takes the node off the graph. It closes subscriptions, publishers and services and waits until handlers
+	// have returned.
 	Close() error
 }
 
-// CallLister is a Node that can subscribe to what clients and services say to each other, which are no topics of ROS 2: the
-// requests of SERVICE as the topic SERVICE + CallRequests of type pkg/srv/Type_Request, the replies as SERVICE + CallReplies of type
-// pkg/srv/Type_Response. Samples are the request or the reply alone, without who asked.
+// CallLister is a Node that can subscribe to service calls, which are not topics of ROS 2: to the requests of SERVICE as
+// the topic SERVICE + CallRequests of type pkg/srv/Type_Request, to the replies as SERVICE + CallReplies of type
+// pkg/srv/Type_Response. Samples are the request or the reply without the identity of the caller.
 type CallLister interface {
 	// Calls returns these topics of the graph as it is known now, by name.
 	Calls() []Topic
@@ -104,7 +104,7 @@ type Subscription interface {
 	// Topic returns the full name, after remapping.
 	Topic() string
 	// Lost returns how many samples were lost in transport so far, counted from gaps in the sequence numbers of each
-	// publisher, as far as the middleware tells them.
+	// publisher, as far as the middleware reports them.
 	Lost() uint64
 	Close() error
 }
@@ -122,7 +122,7 @@ type GUID [16]byte
 // Topic is a topic of the graph.
 type Topic struct {
 	Name        string     // full ROS name: "/imu"
-	Types       []string   // the distinct types of its endpoints, "sensor_msgs/msg/Imu"; more than one is a mistake of the stack
+	Types       []string   // the distinct types of its endpoints, "sensor_msgs/msg/Imu"; usually one
 	Publishers  []Endpoint // by GUID
 	Subscribers []Endpoint // by GUID
 }
@@ -134,5 +134,5 @@ type Endpoint struct {
 	Type     string // "sensor_msgs/msg/Imu"
 	TypeHash string // "RIHS01_…", or "" where the peer does not announce it
 	QoS      codec.QoS
-	Own      bool // it belongs to this Node
+	Own      bool // belongs to this Node
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,14 +14,14 @@ import (
 type Parameter struct {
 	Name string
 
-	// Value is a bool, int64, float64, string, []byte, []bool, []int64, []float64 or []string. Its type is the
-	// parameter's for good. Slices are not to be changed.
+	// Value is a bool, int64, float64, string, []byte, []bool, []int64, []float64 or []string. The parameter never
+	// changes its type. Slices must not be modified.
 	Value any
 
 	Description string
 	ReadOnly    bool // only overrides change it
 
-	// From and To are the inclusive range of a number; there is none where they are equal. Infinities leave one side open.
+	// From and To are the inclusive range of a number, if they differ. Infinities leave one side open.
 	From, To float64
 
 	Constraint func(value any) error // what else a value must obey; may be nil
@@ -30,13 +31,13 @@ type Parameter struct {
 type Parameters struct {
 	node string
 
-	setting   sync.Mutex // held during a whole change, so that changes don't overlap
+	setting   sync.Mutex // held during a whole change; locked before mu
 	mu        sync.RWMutex
 	declared  map[string]*Parameter
 	overrides map[string]any // not yet declared
 
 	watchers []func([]Parameter) error
-	event    func(added, changed []Parameter) // tells /parameter_events; nil while not served
+	event    func(added, changed []Parameter) // publishes on /parameter_events; nil while not served
 }
 
 // NewParameters returns the parameters of the node of that full name. overrides win over the values with which
@@ -88,7 +89,7 @@ func (d *Parameter) accept(value any) (any, error) {
 		if s, isString := value.(string); isString {
 			value = strconv.Quote(s)
 		}
-		return nil, fmt.Errorf("parameter %s: %v is no value of type %s", d.Name, value, typeOf(d.Value))
+		return nil, fmt.Errorf("parameter %s: %v is not a value of type %s", d.Name, value, typeOf(d.Value))
 	}
 	if d.From != d.To {
 		for _, number := range numbers(v) {
@@ -106,7 +107,7 @@ func (d *Parameter) accept(value any) (any, error) {
 }
 
 // Set changes a parameter. The value may be of any Go type from which the parameter's follows without loss. It is
-// refused where the parameter is read-only or not declared, and where its range, its constraint or a function given to
+// refused if the parameter is read-only or not declared, or if its range, its constraint or a function given to
 // OnChange refuses it.
 func (p *Parameters) Set(name string, value any) error {
 	return p.set([]Parameter{{Name: name, Value: value}})
@@ -156,7 +157,7 @@ func (p *Parameters) set(values []Parameter) error {
 	return nil
 }
 
-// OnChange has f called before parameters change, with their new values. An error refuses the change. f must not change
+// OnChange registers f to be called before parameters change, with their new values. An error refuses the change. f must not change
 // parameters itself.
 func (p *Parameters) OnChange(f func(changed []Parameter) error) {
 	p.mu.Lock()
@@ -333,60 +334,34 @@ func convertSlice[T any](value any, element func(any) (T, bool)) ([]T, bool) {
 	return out, true
 }
 
+// elements returns the elements of a slice that may be converted to one of another type.
 func elements(value any) ([]any, bool) {
-	switch v := value.(type) {
-	case []any:
-		return v, true
-	case []int:
-		return boxed(v), true
-	case []int64:
-		return boxed(v), true
-	case []float64:
-		return boxed(v), true
+	switch value.(type) {
+	case []any, []int, []int64, []float64:
+	default:
+		return nil, false
 	}
-	return nil, false
-}
-
-func boxed[T any](values []T) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = v
+	v := reflect.ValueOf(value)
+	list := make([]any, v.Len())
+	for i := range list {
+		list[i] = v.Index(i).Interface()
 	}
-	return out
+	return list, true
 }
 
 func toInt(value any) (int64, bool) {
-	switch v := value.(type) {
-	case int64:
-		return v, true
-	case int:
-		return int64(v), true
-	case int32:
-		return int64(v), true
-	case int16:
-		return int64(v), true
-	case int8:
-		return int64(v), true
-	case uint:
-		return int64(v), uint64(v) <= math.MaxInt64
-	case uint64:
-		return int64(v), v <= math.MaxInt64
-	case uint32:
-		return int64(v), true
-	case uint16:
-		return int64(v), true
-	case uint8:
-		return int64(v), true
+	switch v := reflect.ValueOf(value); {
+	case v.CanInt():
+		return v.Int(), true
+	case v.CanUint():
+		return int64(v.Uint()), v.Uint() <= math.MaxInt64
 	}
 	return 0, false
 }
 
 func toFloat(value any) (float64, bool) {
-	switch v := value.(type) {
-	case float64:
-		return v, true
-	case float32:
-		return float64(v), true
+	if v := reflect.ValueOf(value); v.CanFloat() {
+		return v.Float(), true
 	}
 	i, ok := toInt(value)
 	return float64(i), ok
@@ -394,19 +369,11 @@ func toFloat(value any) (float64, bool) {
 
 // numbers returns the numbers in a value, for the check of ranges.
 func numbers(value any) []float64 {
-	switch v := value.(type) {
-	case int64:
-		return []float64{float64(v)}
-	case float64:
-		return []float64{v}
-	case []int64:
-		out := make([]float64, len(v))
-		for i, n := range v {
-			out[i] = float64(n)
-		}
-		return out
-	case []float64:
-		return v
+	if list, ok := convertSlice(value, toFloat); ok {
+		return list
+	}
+	if number, ok := toFloat(value); ok {
+		return []float64{number}
 	}
 	return nil
 }

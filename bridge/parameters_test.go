@@ -48,7 +48,7 @@ func TestOverrides(t *testing.T) {
 		err := p.Declare(Parameter{Name: "p", Value: test.declared})
 		if test.want == nil {
 			require.ErrorContains(t, err, "parameter p: ", "%+v", test)
-			require.ErrorContains(t, err, "is no value of type "+typeOf(test.declared).String())
+			require.ErrorContains(t, err, "is not a value of type "+typeOf(test.declared).String())
 			continue
 		}
 		require.NoError(t, err, "%+v", test)
@@ -123,7 +123,7 @@ func TestSet(t *testing.T) {
 		{"count", 6, ""},
 		{"count", 100, ""},
 		{"count", 0, "parameter count: 0 is not within 1 and 100"},
-		{"count", "six", `parameter count: "six" is no value of type integer`},
+		{"count", "six", `parameter count: "six" is not a value of type integer`},
 		{"count", 66, "busy"},
 		{"rate", 1e300, ""},
 		{"rate", -0.1, "is not within 0 and +Inf"},

@@ -41,7 +41,7 @@ func (p *Parameters) Serve(n Node, declare []Parameter) error {
 			NewParameters:     toMessages(added),
 			ChangedParameters: toMessages(changed),
 		}
-		// The change is made; that nobody hears of it, as while the node closes, does not undo it.
+		// The change stands even if the event cannot be published, as while the node closes.
 		if data, err := cdr.Marshal(&event); err == nil {
 			_ = events.Publish(data)
 		}
@@ -149,8 +149,8 @@ func (p *Parameters) answerList(request []byte) ([]byte, error) {
 	return cdr.Marshal(&out)
 }
 
-// listed says whether a parameter is below one of the prefixes, if any are given, and not deeper than depth levels there;
-// depth 0 is all.
+// listed reports whether a parameter is below one of the prefixes, if any are given, and at most depth levels deep there;
+// depth 0 means any.
 func listed(name string, prefixes []string, depth uint64) bool {
 	shallow := func(rest string) bool { return depth == 0 || uint64(strings.Count(rest, ".")) < depth }
 	if len(prefixes) == 0 {

@@ -8,7 +8,7 @@ import (
 
 // The profiles are those of rmw/qos_profiles.h and rcl's rosout; what they don't name is as in codec.DefaultQoS.
 
-// SensorDataQoS is for streams in which the newest counts: best effort, the last 5 kept.
+// SensorDataQoS is for streams of which only the newest samples matter: best effort, the last 5 kept.
 func SensorDataQoS() codec.QoS {
 	q := keepLast(5)
 	q.Reliability = codec.BestEffort
@@ -16,7 +16,7 @@ func SensorDataQoS() codec.QoS {
 }
 
 // ServicesQoS is that of requests and replies of services. The parameter services of rclcpp have a longer history, which
-// has no say in whether endpoints match.
+// does not affect matching.
 func ServicesQoS() codec.QoS { return codec.DefaultQoS() }
 
 // ParameterEventsQoS is that of /parameter_events.

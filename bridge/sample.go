@@ -8,12 +8,12 @@ type Sample struct {
 	Data        []byte // CDR with its 4-byte encapsulation header
 	SourceTime  int64  // ns since the Unix epoch, by the publisher's clock
 	ReceiveTime int64  // ns since the Unix epoch, by this machine's clock
-	Publisher   GUID   // zero where the middleware does not tell
-	Sequence    uint64 // the publisher's sequence number, from 1; 0 where the middleware does not tell
+	Publisher   GUID   // zero if the middleware does not report it
+	Sequence    uint64 // the publisher's sequence number, from 1; 0 if the middleware does not report it
 
 	Memory Memory  // holds Data; nil when Data is ordinary Go memory
-	Ref    uintptr // what Memory knows Data by
-	Kept   *bool   // set by Retain, on copies of the Sample too: Memory is then not to be freed by its maker; may be nil
+	Ref    uintptr // identifies Data to Memory
+	Kept   *bool   // set by Retain, also for copies of the Sample: the caller of the handler must not free Data then; may be nil
 }
 
 // Memory is the memory in which an implementation of Node hands out payloads.

@@ -14,7 +14,7 @@ import (
 type SimTime struct {
 	node Node
 	sim  atomic.Bool
-	now  atomic.Int64 // ns, as last heard on /clock
+	now  atomic.Int64 // ns, the latest /clock
 
 	mu           sync.Mutex
 	subscription Subscription // nil while the machine's clock is used
@@ -30,7 +30,7 @@ func NewSimTime(n Node) (*SimTime, error) {
 	return c, nil
 }
 
-// Now returns the time in ns since the Unix epoch. Simulated time is 0 until something was heard on /clock.
+// Now returns the time in ns since the Unix epoch. Simulated time is 0 until /clock was received.
 func (c *SimTime) Now() int64 {
 	if c.sim.Load() {
 		return c.now.Load()

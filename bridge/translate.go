@@ -10,22 +10,23 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// Translator knows the meaning of messages of one encoding, as far as one recording has them, and makes messages of another of
-// them: ROS 2's of foreign ones, or the reverse.
+// Translator translates the messages of one recording from one encoding to another: foreign messages to ROS 2's, or the
+// reverse.
 type Translator interface {
-	// Topics returns what the messages of a channel become: channels of the other encoding, with the number of messages on
-	// each as far as it is known without reading. The error says why nothing becomes of them.
+	// Topics returns the channels to which the messages of a channel are translated, with the number of messages on each
+	// if it is known without reading. The error says why they cannot be translated.
 	Topics(t codec.TopicInfo) ([]codec.TopicInfo, error)
-	// Begin begins a reading of the recording, from wherever. The function that it returns is given the messages of that
-	// reading in their order, and returns what each of them becomes, on channels that Topics returned. This is valid until the next
-	// call. An error is about that message alone. What wanted refuses, of the channels that Topics returned, may be left out;
-	// nil refuses nothing.
+	// Begin begins a reading of the recording, at any time in it. The function returned must be called with the messages
+	// of that reading in their order. It returns their translations, on channels that Topics returned, valid until the
+	// next call. An error concerns that message alone. Messages on channels that wanted refuses may be left out; a nil
+	// wanted refuses none.
 	Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error)
 }
 
-// Translate returns the recording that r reads as one of messages in the encoding to, with the translators by encoding of what
-// they translate. What has no translation stays as it is; about each such channel there is an *Untranslated in left. A message
-// that cannot be translated is a damaged place, about which there is a *TranslationError. The reader returned owns r; it is Lossy.
+// Translate returns a reader of the recording that r reads, with messages in the encoding to. translators are by the
+// encoding that they translate. Channels without a translation stay as they are; left has an *Untranslated for each. A
+// message that cannot be translated is a damaged place, reported as a *TranslationError. The reader returned owns r and
+// is Lossy.
 func Translate(r codec.Reader, to string, translators map[string]func(codec.Reader) (Translator, error)) (_ codec.Reader, left []error, err error) {
 	source, err := r.Info()
 	if err != nil {
@@ -37,7 +38,7 @@ func Translate(r codec.Reader, to string, translators map[string]func(codec.Read
 	for _, topic := range source.Topics {
 		c := topic.Channel
 		become := []codec.TopicInfo{topic}
-		// The events of a recorder have no form as Protocol Buffers that readers know.
+		// There is no Protocol Buffers type that readers would recognise as a recorder's events.
 		if c.Encoding != to && (to != codec.EncodingProtobuf || !codec.IsEvents(c)) {
 			translator, ok := made[c.Encoding]
 			if begin := translators[c.Encoding]; !ok && begin != nil {
@@ -119,10 +120,10 @@ type translated struct {
 	codec.Reader
 	info    codec.Info
 	by      map[string]Translator
-	becomes map[*codec.Channel]*translation // nil for what stays as it is
+	becomes map[*codec.Channel]*translation // no entry: the channel stays as it is
 }
 
-// translation is what becomes of the messages of a channel.
+// translation is the translator of a channel and the channels that it translates to.
 type translation struct {
 	by     Translator
 	topics []codec.TopicInfo
@@ -139,7 +140,6 @@ func (t *translated) Read(q codec.Query) (codec.Iterator, error) {
 	return t.translate(q, t.Reader.Read)
 }
 
-// Losses returns those of all translations that r went through.
 func (t *translated) Losses() []Loss {
 	var all []Loss
 	if r, ok := t.Reader.(Lossy); ok {
@@ -153,12 +153,12 @@ func (t *translated) Losses() []Loss {
 	return all
 }
 
-// Latest translates the last messages of the channels whose messages become those that are asked for.
+// Latest translates the last messages of the channels that are translated to the requested ones.
 func (t *translated) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
 	return codec.Latest(latest{t, keep}, q, keep)
 }
 
-// latest is of a recording only what Latest may be about.
+// latest is a reader of only those source messages whose translations Latest may return.
 type latest struct {
 	translated *translated
 	keep       func(*codec.Channel) int
@@ -184,9 +184,12 @@ func (l latest) Read(q codec.Query) (codec.Iterator, error) {
 	})
 }
 
-// translate has the messages that read gives translated.
+// translate returns the translations of the messages that read yields.
 func (t *translated) translate(q codec.Query, read func(codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
-	it := &translating{becomes: t.becomes, query: q, wanted: map[*codec.Channel]bool{}, begun: map[Translator]func(*codec.Message) ([]codec.Message, error){}}
+	it := &translating{
+		becomes: t.becomes, query: q, wanted: map[*codec.Channel]bool{},
+		begun: map[Translator]func(*codec.Message) ([]codec.Message, error){},
+	}
 	q.Topics = it.wantsSource
 	var err error
 	it.source, err = read(q)
@@ -198,13 +201,13 @@ type translating struct {
 	source  codec.Iterator
 	becomes map[*codec.Channel]*translation
 	query   codec.Query
-	wanted  map[*codec.Channel]bool // by the query, of what messages become
+	wanted  map[*codec.Channel]bool // by the query, of the translated channels
 	begun   map[Translator]func(*codec.Message) ([]codec.Message, error)
 	ready   []codec.Message
 	err     error
 }
 
-// wantsSource says whether anything that the messages of a channel become is wanted.
+// wantsSource reports whether any channel that c is translated to is wanted.
 func (it *translating) wantsSource(c *codec.Channel) bool {
 	become := it.becomes[c]
 	if become == nil {

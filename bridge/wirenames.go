@@ -25,14 +25,14 @@ func ServiceReplyToDDS(service string) string { return "rr" + service + "Reply" 
 // ServiceReplyFromDDS is the inverse of ServiceReplyToDDS.
 func ServiceReplyFromDDS(name string) (service string, ok bool) { return cutWire(name, "rr", "Reply") }
 
-// Behind the name of a service, in that of the topics by which a CallLister shows its calls. ROS 2's tools hide such topics.
+// Suffixes of a service's name in the topics of a CallLister. ROS 2's tools hide such topics.
 const (
 	CallRequests = "/_request"
 	CallReplies  = "/_reply"
 )
 
-// CallsToDDS returns the DDS topic of a service's requests or replies, which a CallLister shows as a topic: "rq/ns/setRequest" for
-// "/ns/set/_request". ok is false for the name of another topic.
+// CallsToDDS returns the DDS topic of a CallLister's topic: "rq/ns/setRequest" for "/ns/set/_request". ok is false for
+// other topics.
 func CallsToDDS(topic string) (name string, ok bool) {
 	if service, ok := strings.CutSuffix(topic, CallRequests); ok {
 		return ServiceRequestToDDS(service), true
@@ -93,6 +93,6 @@ func ServiceTypeFromDDS(name string) (typeName string, ok bool) {
 	return strings.CutSuffix(typeName, "_Response")
 }
 
-// IsHidden says whether the full name of a topic, service or node is one that ROS 2's tools hide: one of its tokens
+// IsHidden reports whether the full name of a topic, service or node is one that ROS 2's tools hide: one of its tokens
 // begins with an underscore.
 func IsHidden(name string) bool { return strings.Contains(name, "/_") }

@@ -29,10 +29,10 @@ const quiet = 500 * time.Millisecond
 // Open opens a node, or fails the test. The nodes of one test must find each other and run in the test's process.
 type Open func(t *testing.T, o bridge.Options) bridge.Node
 
-// Limit is something that the middleware below an implementation cannot do. The test then wants an error that says so.
+// Limit is something that an implementation's middleware cannot do. The test then expects an error that says so.
 type Limit string
 
-// OneTypePerTopic says that a node cannot have endpoints of two types on one topic, as with Fast DDS.
+// OneTypePerTopic: a node cannot have endpoints of two types on one topic, as with Fast DDS.
 const OneTypePerTopic Limit = "one type per topic"
 
 // Run runs the conformance test. Each of its tests opens nodes in a namespace of its own and closes them.

@@ -52,7 +52,7 @@ func (w *Network) Open(o bridge.Options) (bridge.Node, error) {
 	return n, nil
 }
 
-// announce wakes all who wait for a change of the graph. w.mu is held.
+// announce wakes all that wait for a change of the graph. The caller holds w.mu.
 func (w *Network) announce() {
 	if w.changed != nil {
 		close(w.changed)

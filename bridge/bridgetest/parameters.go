@@ -164,7 +164,7 @@ func testDeclaredFirst(t *testing.T, open Open) {
 		require.Equal(t, []string{"count", "mode", "use_sim_time"}, list.Result.Names)
 		require.NoError(t, server.Close())
 	}
-	// Who subscribes to the events hears of all parameters at once, or is too late.
+	// A subscriber of the events receives all parameters at once, or comes too late.
 	for _, s := range in.all() {
 		var e rcl_interfaces.ParameterEvent
 		require.NoError(t, cdr.Unmarshal(s.data, &e))
@@ -230,7 +230,7 @@ func testRosout(t *testing.T, open Open) {
 		said := time.Now()
 		talker.Log(bridge.Info, "below the level")
 		talker.Log(bridge.Warn, "count is %d", 42)
-		// Late subscribers hear of the last 10 s, in which a busy machine may not get that far.
+		// Late subscribers receive the last 10 s; a busy machine may not get that far in time.
 		listeners++
 		listener := start(t, open, fmt.Sprint("listener", listeners))
 		in = subscribe(t, listener, "/rosout", "rcl_interfaces/msg/Log", bridge.RosoutQoS())
@@ -259,7 +259,7 @@ func testSimTime(t *testing.T, open Open) {
 	node := start(t, open, "node", own, func(o *bridge.Options) { o.Parameters = map[string]any{"use_sim_time": true} })
 	clock, err := bridge.NewSimTime(node)
 	require.NoError(t, err)
-	require.Zero(t, clock.Now(), "nothing heard yet")
+	require.Zero(t, clock.Now(), "no /clock received yet")
 
 	out := advertise(t, player, "/clock", "rosgraph_msgs/msg/Clock", bridge.LatchedQoS())
 	tick := func(sec int32) {

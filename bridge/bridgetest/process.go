@@ -62,7 +62,7 @@ func inNode(open func(bridge.Options) (bridge.Node, error), play func(bridge.Nod
 // Process is this test binary in a role.
 type Process struct {
 	*exec.Cmd
-	Stop func() error // ends it and says whether it failed
+	Stop func() error // ends it and returns its error
 }
 
 // Start starts a process with these variables in its environment. It ends with the test at the latest.
@@ -95,7 +95,7 @@ func KeepAll() codec.QoS {
 // BytesType is the type of what the processes of tests publish.
 const BytesType = "std_msgs/msg/UInt8MultiArray"
 
-// Pattern returns a payload of that size, in bytes, that tells its number.
+// Pattern returns a payload of that size, in bytes, that contains its number.
 func Pattern(size, number int) []byte {
 	b := make([]byte, size)
 	b[1] = 1
@@ -120,7 +120,7 @@ func offer(n bridge.Node) (bridge.Publisher, error) {
 	return p, nil
 }
 
-// amount returns what the environment says of payloads: SIZE of them in bytes, and COUNT.
+// amount returns the SIZE of payloads in bytes and their COUNT from the environment.
 func amount() (size, count int) {
 	_, _ = fmt.Sscan(os.Getenv("SIZE"), &size)
 	_, _ = fmt.Sscan(os.Getenv("COUNT"), &count)

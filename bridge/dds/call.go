@@ -10,7 +10,7 @@ import (
 	"tapedeck/msgs/wire"
 )
 
-// callHeader tells which call a request or reply belongs to. rmw_cyclonedds puts it into the payload, between
+// callHeader identifies the call of a request or reply. rmw_cyclonedds puts it into the payload, between
 // encapsulation header and fields; see identity for Fast DDS. Replies carry that of their request.
 type callHeader struct {
 	client uint64 // instance handle of the client's writer, which means something to the client only

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// client calls one service. It stays with the node, as discovering a service takes longer than calling it.
+// client calls one service. The node keeps it, because discovering a service takes longer than calling it.
 type client struct {
 	pair   // replies are known to be this client's by its handle
 	name   string
@@ -24,7 +24,7 @@ type client struct {
 	waiting map[callKey]chan<- []byte
 }
 
-// callKey is what tells calls of one client apart. number is the RTPS sequence number of the request.
+// callKey identifies a call of one client. number is the RTPS sequence number of the request.
 type callKey struct {
 	number  int64
 	fastDDS bool // whether it is by Fast DDS's protocol
@@ -39,7 +39,7 @@ func (n *node) newClient(name, typeName string) (*client, error) {
 	return c, nil
 }
 
-// receive hands replies to those who wait for them. Every client of a service gets the replies to all.
+// receive passes replies to the waiting calls. Each client of a service receives the replies to all clients.
 func (c *client) receive() error {
 	for {
 		blobs, err := c.reader.take()
@@ -120,7 +120,7 @@ func (c *client) forget(key callKey) {
 	delete(c.waiting, key)
 }
 
-// await waits until a service is there, and says whether it is one that speaks Fast DDS's protocol.
+// await waits until a service is available and reports whether it speaks Fast DDS's protocol.
 func (c *client) await(ctx context.Context) (fastDDS bool, err error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -142,8 +142,8 @@ func (c *client) await(ctx context.Context) (fastDDS bool, err error) {
 	}
 }
 
-// available says whether one server is matched with both its reader of requests and its writer of replies, as far as
-// they tell that they belong together, and whether the only ones are of Fast DDS.
+// available reports whether both the request reader and the reply writer of one server are matched, as far as they
+// announce that they belong together, and whether all such servers use Fast DDS.
 func available(requests, replies []peer) (ok, fastDDS bool) {
 	named, unnamed := false, false
 	for _, request := range requests {

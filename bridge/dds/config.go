@@ -12,7 +12,7 @@ import (
 // fragments of one may be on their way at once.
 const receiveBuffer = 16 << 20
 
-// reordered is how many samples of a publisher wait for one before them that has to be sent again.
+// reordered is how many samples of a publisher may wait for an earlier one that has to be resent.
 const reordered = 4096
 
 // domainID returns domain or, where that is negative, what ROS_DOMAIN_ID says.
@@ -107,7 +107,7 @@ func configuration(domain int, multicasts bool, getenv func(string) string) (con
 		fragments = append(fragments, `<General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces></General>`)
 	}
 	if d.reach == "LOCALHOST" || d.loopback {
-		// Where the loopback interface does not multicast, Fast DDS, which tries nevertheless, is found only by telling it.
+		// If the loopback interface does not multicast, Fast DDS, which expects it to, must be contacted by unicast.
 		fragments = append(fragments, "<Discovery><SPDPInterval>1s</SPDPInterval></Discovery>")
 	}
 	// Cyclone DDS finds out by itself that an interface does not multicast, and prints a line of its own about it.
@@ -136,7 +136,7 @@ func configuration(domain int, multicasts bool, getenv func(string) string) (con
 	return strings.Join(fragments, ","), warnings
 }
 
-// receiveBufferHint says what to do when the kernel grants less than receiveBuffer, else "". limit is the content of
+// receiveBufferHint returns what to do when the kernel grants less than receiveBuffer, else "". limit is the content of
 // /proc/sys/net/core/rmem_max.
 func receiveBufferHint(limit string) string {
 	n, err := strconv.Atoi(strings.TrimSpace(limit))

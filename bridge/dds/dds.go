@@ -15,8 +15,8 @@
 //   - A reply of more than 64 kB does not reach a Fast DDS client if the network loses the first of its datagrams.
 //
 // The environment is heeded as ROS 2's rmw_cyclonedds_cpp does: ROS_DOMAIN_ID, ROS_LOCALHOST_ONLY,
-// ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS, CYCLONEDDS_URI; and ROS_DISTRO to tell how nodes announce themselves.
-// docs/reference/distributions.md says what differs between the distributions of ROS 2 and what is done about it here.
+// ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS, CYCLONEDDS_URI; and ROS_DISTRO, which decides how nodes announce themselves.
+// docs/reference/distributions.md compares the distributions of ROS 2 and explains how this package handles each.
 package dds
 
 // #cgo CFLAGS: -std=gnu11 -O2 -Wall -DDDS_NDEBUG

@@ -103,7 +103,7 @@ func TestOpenFails(t *testing.T) {
 		Name: "node", Domain: -1,
 		Parameters: map[string]any{"count": "many"}, Declare: []bridge.Parameter{{Name: "count", Value: int64(1)}},
 	})
-	require.ErrorContains(t, err, `parameter count: "many" is no value of type integer`)
+	require.ErrorContains(t, err, `parameter count: "many" is not a value of type integer`)
 	require.Empty(t, domains.byID)
 	_, err = Open(bridge.Options{Name: "no/de", Domain: -1})
 	require.ErrorContains(t, err, "no/de")

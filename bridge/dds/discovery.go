@@ -8,7 +8,7 @@ import (
 	"tapedeck/msgs/wire"
 )
 
-// The topic by which participants tell which of their endpoints belong to which node.
+// The topic on which participants announce which of their endpoints belong to which node.
 const (
 	discoveryTopic = "ros_discovery_info"
 	discoveryType  = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_"
@@ -20,8 +20,8 @@ const (
 	newGID = 16
 )
 
-// adaptiveKey is in the user data of participants that follow others in the size of GIDs, as tapedeck's do where ROS_DISTRO
-// is not set.
+// adaptiveKey is in the user data of participants that adopt the GID size of others, as tapedeck's do if ROS_DISTRO is
+// not set.
 const adaptiveKey = "gids"
 
 // gidSize returns the size of GIDs in a distribution of ROS 2, 0 if none is given.
@@ -83,7 +83,7 @@ func (p *participantInfo) marshal(gidSize int) []byte {
 	return e.Bytes()
 }
 
-// unmarshalParticipantInfo reads either layout and says of which size its GIDs are.
+// unmarshalParticipantInfo decodes either layout and returns the size of its GIDs.
 func unmarshalParticipantInfo(data []byte) (p participantInfo, gidSize int, err error) {
 	gidSize = newGID
 	// Behind the first 16 bytes come the padding of the old layout or the number of nodes of the new one, which is

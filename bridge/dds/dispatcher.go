@@ -13,11 +13,11 @@ import (
 	"tapedeck/bridge"
 )
 
-// handlerPatience is how long a handler may take, and up to twice that, until others are no longer called from its goroutine.
+// handlerPatience is how long a handler may take, up to twice that, before another goroutine calls the other handlers.
 const handlerPatience = 10 * time.Millisecond
 
-// dispatcher calls the handlers of a node's subscriptions, all from one goroutine, as one that waits in C for samples takes a
-// thread. When a handler does not return, another goroutine goes on with the other subscriptions.
+// dispatcher calls the handlers of a node's subscriptions, all from one goroutine, since each one that waits in C for
+// samples occupies a thread. When a handler does not return, another goroutine continues with the other subscriptions.
 type dispatcher struct {
 	queue   *C.struct_queue
 	workers sync.WaitGroup
@@ -57,7 +57,7 @@ func (d *dispatcher) remove(inbox *C.struct_inbox) {
 	delete(d.subscriptions, inbox)
 }
 
-// start has a new goroutine take over. d.mu is locked.
+// start makes a new goroutine the current worker. The caller holds d.mu.
 func (d *dispatcher) start() {
 	w := &worker{
 		dispatcher: d,
@@ -76,7 +76,7 @@ func (d *dispatcher) close() {
 	C.queue_free(d.queue)
 }
 
-// call notes that w is about to call the handler of a subscription, which it returns.
+// call notes that w is about to call the handler of the subscription that it returns.
 func (d *dispatcher) call(inbox *C.struct_inbox) *subscription {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,7 +89,7 @@ func (d *dispatcher) call(inbox *C.struct_inbox) *subscription {
 	return d.subscriptions[inbox]
 }
 
-// returned notes that w is no longer in a handler, and says whether it is to go on.
+// returned notes that w is no longer in a handler and reports whether it is still the current worker.
 func (d *dispatcher) returned(w *worker) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +100,7 @@ func (d *dispatcher) returned(w *worker) bool {
 	return true
 }
 
-// watch looks from time to time, as long as handlers are called, whether they return.
+// watch checks periodically, while handlers are called, that they return.
 func (d *dispatcher) watch() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,7 +114,7 @@ func (d *dispatcher) watch() {
 	}
 }
 
-// worker is a goroutine of a dispatcher, with the memory for what is handled at once.
+// worker is a goroutine of a dispatcher, with the memory for one batch.
 type worker struct {
 	dispatcher *dispatcher
 	delivery   *C.struct_delivery
@@ -147,7 +147,7 @@ func (w *worker) run() {
 	}
 }
 
-// keep leaves to others the samples for which kept is set.
+// keep forgets the samples for which kept is set: their handlers free them.
 func (w *worker) keep(blobs []*C.struct_blob, kept []bool) {
 	n := 0
 	for i, k := range kept {

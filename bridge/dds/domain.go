@@ -27,7 +27,7 @@ var domains = struct {
 	hinted bool // about the receive buffer
 }{byID: make(map[int]*domain)}
 
-// openDomain joins a domain. warnings are for the user. Whoever joined must leave.
+// openDomain joins a domain. warnings are for the log. The caller must call leave.
 func openDomain(id int) (d *domain, warnings []string, err error) {
 	domains.Lock()
 	defer domains.Unlock()
@@ -57,8 +57,7 @@ func (d *domain) leave() error {
 	return check(C.dds_delete(d.entity))
 }
 
-// receiveHint returns what the user should know before anything large is received, the first time it is called; "" after
-// that or when there is nothing.
+// receiveHint returns, on its first call, advice on receiving large messages, "" if there is none and on later calls.
 func receiveHint() string {
 	domains.Lock()
 	defer domains.Unlock()

@@ -20,16 +20,16 @@ import (
 	"tapedeck/bridge/internal/parts"
 )
 
-// graph is what a node knows of the ROS graph: endpoints, which DDS tells, and the nodes they belong to, which
-// participants tell on ros_discovery_info. Either may come first.
+// graph is a node's view of the ROS graph: endpoints, which DDS discovers, and their nodes, which participants announce
+// on ros_discovery_info. Either may come first.
 type graph struct {
 	participants, publications, subscriptions C.dds_entity_t // readers of DDS's builtin topics
 	infos                                     *reader
 	announce                                  *writer
 
 	mu        sync.Mutex
-	gidSize   int  // in what the node tells of itself
-	adapts    bool // gidSize follows what other participants tell
+	gidSize   int  // in the node's own announcement
+	adapts    bool // gidSize follows other participants' announcements
 	own       participantInfo
 	adaptive  map[bridge.GUID]struct{}               // the other participants that do so too
 	sizes     map[bridge.GUID]int                    // of each of the rest: the size of its GIDs
@@ -51,7 +51,7 @@ type endpoint struct {
 	participant bridge.GUID
 	topic       string
 	subscriber  bool
-	told        map[bridge.GUID]bool // which peers do not match, of an endpoint of the node
+	reported    map[bridge.GUID]bool // peers whose mismatch with this endpoint was logged
 }
 
 func newGraph(n *node, gidSize int) (*graph, error) {
@@ -100,7 +100,7 @@ func (g *graph) readers() []C.dds_entity_t {
 	return []C.dds_entity_t{g.participants, g.publications, g.subscriptions, g.infos.entity}
 }
 
-// changeOwn changes what the node tells of itself, and tells it after appear.
+// changeOwn changes the node's announcement and publishes it after appear.
 func (g *graph) changeOwn(change func(*nodeInfo)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,7 +109,7 @@ func (g *graph) changeOwn(change func(*nodeInfo)) error {
 	}
 	change(&g.own.nodes[0])
 	g.learn(g.own)
-	return g.tellOwn()
+	return g.publishOwn()
 }
 
 // appear announces the node, which must answer its parameter services by then.
@@ -117,10 +117,10 @@ func (g *graph) appear() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.announced = true
-	return g.tellOwn()
+	return g.publishOwn()
 }
 
-func (g *graph) tellOwn() error {
+func (g *graph) publishOwn() error {
 	if !g.announced {
 		return nil
 	}
@@ -152,13 +152,13 @@ func (g *graph) remove(guids ...bridge.GUID) error {
 	})
 }
 
-// isReader tells a reader from a writer by the entity kind that its GUID ends in; ROS 2's have no key.
+// isReader reports whether a GUID is a reader's, by the entity kind at its end; ROS 2's endpoints have no key.
 func isReader(guid bridge.GUID) bool { return guid[15] == 0x04 }
 
-// sameParticipant says whether two GUIDs are of one participant or of endpoints in it.
+// sameParticipant reports whether two GUIDs belong to one participant.
 func sameParticipant(a, b bridge.GUID) bool { return [12]byte(a[:]) == [12]byte(b[:]) }
 
-// learn takes in what a participant told of itself.
+// learn processes a participant's announcement.
 func (g *graph) learn(p participantInfo) {
 	nodes := make(map[bridge.GUID]string)
 	for _, n := range p.nodes {
@@ -174,7 +174,7 @@ func (g *graph) learn(p participantInfo) {
 	g.watchers.Notify()
 }
 
-// update takes in what DDS has to tell.
+// update processes discovery samples of DDS.
 func (g *graph) update() error {
 	g.mu.Lock()
 	err := g.take()
@@ -199,7 +199,7 @@ func (g *graph) update() error {
 	return err
 }
 
-// misfit returns a node of ROS 2 that cannot read what this one tells of itself, "" if there is none.
+// misfit returns a ROS 2 node that cannot decode this one's announcement, "" if there is none.
 func (g *graph) misfit() string {
 	for participant, size := range g.sizes {
 		if size != g.gidSize {
@@ -259,7 +259,7 @@ func (g *graph) take() error {
 		for _, b := range blobs {
 			p, size, err := unmarshalParticipantInfo(payload(b))
 			if err != nil || !sameParticipant(p.guid, publisherOf(b)) {
-				continue // somebody else's mistake costs no more than the names of its nodes
+				continue // malformed: only the names of its nodes are lost
 			}
 			g.learn(p)
 			if _, ok := g.adaptive[p.guid]; !ok {
@@ -288,7 +288,7 @@ func (g *graph) adapt() error {
 		return nil
 	}
 	g.gidSize = size
-	return g.tellOwn()
+	return g.publishOwn()
 }
 
 // takeParticipants takes in which participants came and went.
@@ -315,7 +315,7 @@ func (g *graph) takeDiscovered(reader C.dds_entity_t, endpoints bool, see func(b
 		var batch [32]C.struct_discovered
 		n := C.take_discovered(reader, C.bool(endpoints), &batch[0], C.int32_t(len(batch)))
 		if err := check(n); err != nil {
-			return fmt.Errorf("take what DDS discovered: %w", err)
+			return fmt.Errorf("read discovered endpoints: %w", err)
 		}
 		for i := range batch[:n] {
 			see(*(*bridge.GUID)(unsafe.Pointer(&batch[i].guid)), &batch[i])
@@ -328,7 +328,7 @@ func (g *graph) takeDiscovered(reader C.dds_entity_t, endpoints bool, see func(b
 	}
 }
 
-// announcedHash returns the type hash in the user data of an endpoint, "" where there is none or one of another kind.
+// announcedHash returns the type hash in the user data of an endpoint, "" if there is none or one of another kind.
 func announcedHash(userData []byte) string {
 	const prefix = "RIHS01_"
 	hash := userDataValue(userData, "typehash")
@@ -392,7 +392,7 @@ func (g *graph) close() {
 	g.closed = true
 	g.settling.Stop()
 	g.own.nodes = nil
-	_ = g.tellOwn() // peers see the participant go anyway
+	_ = g.publishOwn() // peers see the participant go anyway
 	g.watchers.Close()
 	_ = g.announce.close()
 	_ = g.infos.close()

@@ -9,7 +9,7 @@ import (
 	"tapedeck/bridge"
 )
 
-// identity names a sample. With Fast DDS, it is what a request or reply tells beside its payload: a request, the client's
+// identity identifies a sample. With Fast DDS, requests and replies carry one beside their payload: a request, the client's
 // reader of replies, without a sequence number; a reply, the same reader, and the RTPS sequence number of the request.
 type identity struct {
 	guid     bridge.GUID
@@ -19,7 +19,7 @@ type identity struct {
 // noSequence is RTPS's SEQUENCENUMBER_UNKNOWN.
 const noSequence = -1 << 32
 
-// relatedTo returns what a sample tells to be related to, if it does.
+// relatedTo returns the identity of the sample that this one is related to, if it carries one.
 func relatedTo(b *C.struct_blob) (id identity, ok bool) {
 	if b.related == nil {
 		return identity{}, false

@@ -8,8 +8,8 @@ import (
 	"tapedeck/bridge"
 )
 
-// settled is how long after the last change of the graph all is known of it, and a subscription that its owner replaces by
-// one that matches is gone.
+// settled is the time after the last change of the graph until everything in it is known, and until a subscription that
+// its owner replaces is gone.
 const settled = 1500 * time.Millisecond
 
 // warnOfIncompatible logs which peers do not match with the node's publishers and subscriptions, each once.
@@ -34,18 +34,18 @@ func (g *graph) incompatible() (lines []string) {
 	}
 	for guid, peer := range g.endpoints {
 		for _, e := range own[peer.topic] {
-			if peer.Own || peer.subscriber == e.subscriber || peer.Type != e.Type || e.told[guid] {
+			if peer.Own || peer.subscriber == e.subscriber || peer.Type != e.Type || e.reported[guid] {
 				continue
 			}
 			offer, request, side := peer.QoS, e.QoS, "does not reach this subscription"
 			if peer.subscriber {
-				offer, request, side = e.QoS, peer.QoS, "does not hear this publisher"
+				offer, request, side = e.QoS, peer.QoS, "does not receive from this publisher"
 			}
 			if ok, reason := bridge.Compatible(offer, request); !ok {
-				if e.told == nil {
-					e.told = make(map[bridge.GUID]bool)
+				if e.reported == nil {
+					e.reported = make(map[bridge.GUID]bool)
 				}
-				e.told[guid] = true
+				e.reported[guid] = true
 				lines = append(lines, fmt.Sprintf("%s: %s %s: %s", e.topic, g.nodes[peer.participant][guid], side, reason))
 			}
 		}

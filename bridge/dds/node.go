@@ -102,11 +102,11 @@ func (n *node) start(o bridge.Options) error {
 		enclave = "/"
 	}
 	gids := gidSize(os.Getenv("ROS_DISTRO"))
-	told := "enclave=" + enclave + ";"
+	announced := "enclave=" + enclave + ";"
 	if gids == 0 {
-		told += adaptiveKey + "=any;"
+		announced += adaptiveKey + "=any;"
 	}
-	userData := C.CString(told)
+	userData := C.CString(announced)
 	defer C.free(unsafe.Pointer(userData))
 	n.participant = C.create_participant(C.dds_domainid_t(n.domain.id), userData)
 	if err := check(n.participant); err != nil {
@@ -178,7 +178,7 @@ func (n *node) run() {
 	for {
 		count := C.dds_waitset_wait(n.waitset, &triggered[0], C.size_t(len(triggered)), C.DDS_INFINITY)
 		if err := check(count); err != nil {
-			n.Log(bridge.Error, "the node hears nothing more of graph and services: %v", err)
+			n.Log(bridge.Error, "graph and service updates stopped: %v", err)
 			return
 		}
 		ready := triggered[:min(int(count), len(triggered))]
@@ -297,7 +297,7 @@ func (n *node) Log(level bridge.LogLevel, format string, args ...any) {
 	n.logger.Log(level, format, args...)
 }
 
-// typeHash returns the user data that tells the hash of a type, "" if it is not known.
+// typeHash returns the user data that announces the hash of a type, "" if it is not known.
 func (n *node) typeHash(typeName string) string {
 	hash, err := n.library.Hash(typeName)
 	if err != nil {

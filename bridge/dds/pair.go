@@ -10,7 +10,7 @@ import (
 	"tapedeck/bridge"
 )
 
-// pair is what a client and a service consist of: one writes requests and reads replies, the other does the reverse.
+// pair is the two endpoints of a client or service: a client writes requests and reads replies, a service the reverse.
 type pair struct {
 	node     *node
 	writer   *writer
@@ -19,7 +19,7 @@ type pair struct {
 	attached C.dds_attach_t
 }
 
-// end is the DDS topic and type of one half of a pair, the ROS type, and the QoS of who writes there.
+// end is the DDS topic and type of one half of a pair, the ROS type, and the QoS of its writer.
 type end struct {
 	topic, typeName, ros string
 	qos                  C.struct_qos
@@ -32,7 +32,7 @@ func ends(service, typeName string) (request, reply end) {
 		end{bridge.ServiceReplyToDDS(service), replyType, typeName + "_Response", replyQoS()}
 }
 
-// open creates both endpoints and puts them on the graph. They tell that they belong together by an id under key.
+// open creates both endpoints and puts them on the graph. An id under key announces that they belong together.
 // receive is called when the reader has data, which may be before open returns.
 func (p *pair) open(n *node, key string, write, read end, receive func() error) (err error) {
 	p.node = n
@@ -66,7 +66,7 @@ func (p *pair) open(n *node, key string, write, read end, receive func() error) 
 	return nil
 }
 
-// greet asks new peers for what they have already sent.
+// greet asks new peers for the samples that they have already sent.
 func (p *pair) greet() {
 	var status C.dds_subscription_matched_status_t
 	if C.dds_get_subscription_matched_status(p.reader.entity, &status) < 0 || status.total_count_change == 0 {

@@ -11,7 +11,7 @@ import (
 	"tapedeck/bridge"
 )
 
-// reader is a DDS reader with the memory for what one take brings.
+// reader is a DDS reader with the memory for one batch.
 type reader struct {
 	entity C.dds_entity_t
 	guid   bridge.GUID
@@ -40,7 +40,7 @@ func (n *node) createReader(topic, typeName string, q C.struct_qos, userData str
 	return entity, check(entity)
 }
 
-// take returns what is there. It is the reader's until the next take.
+// take returns the samples received. They belong to the reader and are valid until the next take.
 func (r *reader) take() ([]*C.struct_blob, error) {
 	n := C.take_batch(r.entity, r.batch, C.int32_t(r.held))
 	r.held = int(max(n, 0))
@@ -50,7 +50,7 @@ func (r *reader) take() ([]*C.struct_blob, error) {
 	return r.batch.blobs[:n:n], nil
 }
 
-// info returns what Cyclone DDS tells of the i-th sample of the last take.
+// info returns Cyclone DDS's metadata of the i-th sample of the last take.
 func (r *reader) info(i int) *C.dds_sample_info_t { return &r.batch.info[i] }
 
 func (r *reader) close() error {

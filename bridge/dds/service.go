@@ -82,7 +82,7 @@ type caller struct {
 	request identity // instead of header, by Fast DDS's protocol
 }
 
-// has says whether a reader is the caller's. id is that of the writer of the request.
+// has reports whether a reader is the caller's. id is that of the writer of the request.
 func (c *caller) has(reader peer, id string) bool {
 	switch {
 	case !c.fastDDS:
@@ -93,7 +93,7 @@ func (c *caller) has(reader peer, id string) bool {
 	return sameParticipant(reader.guid, c.request.guid)
 }
 
-// readRequest returns who calls, without the writer, and a copy of the request.
+// readRequest returns the caller, without its writer, and a copy of the request.
 func readRequest(b *C.struct_blob) (c caller, request []byte, err error) {
 	if guid := publisherOf(b); isFastDDS(guid) {
 		c.fastDDS = true

@@ -67,7 +67,7 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle fun
 	return s, nil
 }
 
-// balance has as many write replies as read requests: clients on Fast DDS take no service for ready otherwise.
+// balance adds a reply writer per request reader; Fast DDS clients require equal counts.
 func (s *subscription) balance(typeName string) (err error) {
 	service, ok := strings.CutSuffix(s.topic, bridge.CallRequests)
 	if !ok {

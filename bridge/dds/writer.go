@@ -58,7 +58,7 @@ func (w *writer) relate(data []byte, to identity) error {
 	return w.send(data, -1, &other)
 }
 
-// next returns the RTPS sequence number of what is written next.
+// next returns the RTPS sequence number of the next sample.
 func (w *writer) next() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,5 +134,5 @@ func goPeer(p *C.struct_peer) peer {
 	return peer{guid: *(*bridge.GUID)(unsafe.Pointer(&p.guid)), id: C.GoString(&p.id[0])}
 }
 
-// isFastDDS says whether an endpoint is one of eProsima Fast DDS, by the vendor id that its GUID begins with.
+// isFastDDS reports whether an endpoint is one of eProsima Fast DDS, by the vendor id at the start of its GUID.
 func isFastDDS(guid bridge.GUID) bool { return guid[0] == 0x01 && guid[1] == 0x0f }

@@ -15,7 +15,7 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 )
 
-// client calls one service. It stays with the node, as discovering a service takes longer than calling it.
+// client calls one service. The node keeps it, because discovering a service takes longer than calling it.
 type client struct {
 	node   *node
 	name   string

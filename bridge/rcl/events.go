@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec"
 )
 
-// event is something that rcl tells of a publisher or subscription. It is nil inside where the middleware does not.
+// event is an rcl event of a publisher or subscription. It is empty if the middleware does not support it.
 type event struct{ c *C.rcl_event_t }
 
 // close must come before what the event is of is closed.
@@ -21,7 +21,7 @@ func (e *event) close() error {
 	return check(C.end_event(e.c))
 }
 
-// incompatible says whether peers with another quality of service were found since the last call, and in which policy
+// incompatible reports whether peers with another quality of service were found since the last call, and in which policy
 // the last one differs.
 func (e *event) incompatible() (policy string, found bool) {
 	if e.c == nil {
@@ -53,7 +53,7 @@ func (n *node) warnOfIncompatible(e *event, topic string, qos codec.QoS, publish
 	for _, peer := range peers {
 		offer, request, side := peer.QoS, qos, "does not reach this subscription"
 		if publisher {
-			offer, request, side = qos, peer.QoS, "does not hear this publisher"
+			offer, request, side = qos, peer.QoS, "does not receive from this publisher"
 		}
 		if ok, reason := bridge.Compatible(offer, request); !ok {
 			n.Log(bridge.Warn, "%s: %s %s: %s", topic, peer.Node, side, reason)

@@ -20,7 +20,7 @@ import (
 	"tapedeck/bridge/internal/parts"
 )
 
-// graph hears of changes of the ROS graph.
+// graph waits for changes of the ROS graph.
 type graph struct {
 	node     *node
 	native   *C.struct_watch
@@ -69,7 +69,7 @@ func (g *graph) run() {
 		case g.stopping.Load():
 			return
 		case err != nil:
-			g.node.Log(bridge.Error, "the node hears nothing more of the graph: %v", err)
+			g.node.Log(bridge.Error, "graph updates stopped: %v", err)
 			return
 		case bool(changed):
 			g.watchers.Notify()

@@ -87,7 +87,7 @@ func open(o bridge.Options) (*node, error) {
 	return n, nil
 }
 
-// arguments returns what rcl is to be told, as on a command line. Its console is replaced by the node's.
+// arguments returns the arguments for rcl, as on a command line. Its console is replaced by the node's.
 func arguments(o bridge.Options, level bridge.LogLevel) []string {
 	args := []string{"--ros-args", "--disable-stdout-logs", "--log-level", strings.ToLower(level.String())}
 	for _, rule := range o.Remaps {

@@ -94,14 +94,14 @@ func (p *publisher) Subscribers() int {
 		return 0
 	}
 	var n int
-	_ = try(func() (err error) { // it fails only for what is no publisher
+	_ = try(func() (err error) { // it fails only for an invalid publisher
 		n, err = p.rclgo.GetSubscriptionCount()
 		return err
 	})
 	return n
 }
 
-// acknowledged waits until everything published is acknowledged, or for that time, and says which.
+// acknowledged waits until everything published is acknowledged, at most for that time, and reports whether it is.
 func (p *publisher) acknowledged(wait time.Duration) (bool, error) {
 	var all C.bool
 	err := check(C.wait_acknowledged(p.handle, C.int64_t(wait), &all))

@@ -79,7 +79,7 @@ func fromRMW(q *C.rmw_qos_profile_t) codec.QoS {
 	return out
 }
 
-// duration is Infinite for what rmw calls infinite or unspecified, and for what is longer than that.
+// duration is Infinite for rmw's infinite and unspecified durations and for longer ones.
 func duration(t C.rmw_time_t) time.Duration {
 	const second = uint64(time.Second)
 	sec, nsec := uint64(t.sec)+uint64(t.nsec)/second, uint64(t.nsec)%second

@@ -50,7 +50,7 @@ func Middleware() string {
 	return fmt.Sprintf("rcl (ROS 2 %s, %s)", distro, rmw)
 }
 
-// check returns what a function of native.h says that failed.
+// check returns the error of a function of native.h.
 func check(text *C.char) error {
 	if text == nil {
 		return nil

@@ -51,7 +51,7 @@ func (n *node) spin(name string, add func(*rclgo.WaitSet)) (*spin, error) {
 				return err
 			})
 			if err != nil {
-				n.Log(bridge.Error, "%s hears nothing more: %v", name, err)
+				n.Log(bridge.Error, "%s stopped receiving: %v", name, err)
 				return
 			}
 		}

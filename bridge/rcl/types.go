@@ -96,7 +96,7 @@ func (t *messageType) write(src unsafe.Pointer) ([]byte, error) {
 	return C.GoBytes(unsafe.Pointer(m.buffer), C.int(size)), nil
 }
 
-// check returns an error for CDR that is none of this type. rclgo has no way to say so.
+// check returns an error for CDR that does not match this type; rclgo cannot report that.
 func (t *messageType) check(data []byte) error {
 	p := t.PrepareMemory()
 	defer t.ReleaseMemory(p)

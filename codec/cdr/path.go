@@ -121,7 +121,7 @@ func (p *Path) Offset(payload []byte) (int, error) {
 	return start, nil
 }
 
-// Patch overwrites the field in a little-endian payload with v, of which Encode says what it may be. The field must
+// Patch overwrites the field in a little-endian payload with v, of a type that Encode accepts. The field must
 // have a fixed size: no strings or sequences. After a failure some bytes of the field may have been overwritten.
 func (p *Path) Patch(payload []byte, v any) error {
 	if !p.target.fixed || p.target.Shape == rosidl.Sequence {

@@ -30,7 +30,7 @@ var kinds = map[rosidl.Kind]primitives{
 	rosidl.String: texts{}, rosidl.WString: texts{},
 }
 
-// elements returns what is to be encoded for f: the T or []T that v holds, or zeros if v is nil.
+// elements returns the values to encode for f: the T or []T that v holds, or zeros if v is nil.
 func elements[T any](f *field, v any) ([]T, error) {
 	n := 1
 	switch f.Shape {

@@ -175,7 +175,7 @@ func (c stampCompiler) steps(l *layout) []stampStep {
 	return steps
 }
 
-// isTime says whether f is one builtin_interfaces/msg/Time, defined as it should be.
+// isTime reports whether f is one builtin_interfaces/msg/Time, defined as it should be.
 func (f *field) isTime() bool {
 	if f.Shape != rosidl.Single || f.Kind != rosidl.Nested || f.Message != timeType {
 		return false

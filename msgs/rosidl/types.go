@@ -1,5 +1,5 @@
 // Package rosidl reads ROS 2 interface definitions: the text of .msg and .srv files, the concatenated texts that MCAP
-// files carry, and folders of packages. It knows nothing of payloads.
+// files carry, and folders of packages. It does not read payloads.
 package rosidl
 
 // Kind is what a field or constant holds.
@@ -25,7 +25,7 @@ const (
 	Nested // another message
 )
 
-// Shape says how many values a field holds.
+// Shape is how many values a field holds.
 type Shape uint8
 
 // The shapes.

@@ -52,7 +52,7 @@ func (d *Decoder) Fail(format string, args ...any) {
 	d.pos = len(d.body)
 }
 
-// BigEndian says whether the payload is big-endian.
+// BigEndian reports whether the payload is big-endian.
 func (d *Decoder) BigEndian() bool { return d.big }
 
 // Offset returns how many bytes of the payload, header included, have been read.

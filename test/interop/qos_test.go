@@ -31,7 +31,7 @@ func TestQoSMismatchOfPlayer(t *testing.T) {
 		player := s.ours("player", "n.record", "--loop", "--qos-profile-overrides-path", "qos.yaml")
 		echo := s.ros2("topic", "echo", "--no-daemon", "--qos-reliability", "reliable", "/n", "std_msgs/msg/UInt32")
 		echo.Prints("incompatible QoS")
-		player.Prints("does not hear this publisher")
+		player.Prints("does not receive from this publisher")
 		require.NotContains(t, echo.Output(), "data:")
 	})
 }

@@ -11,13 +11,14 @@ type Options struct {
 	Middleware string `param:"middleware" group:"ROS 2" value:"rcl|dds" help:"how to reach the ROS graph: by ROS 2's own libraries (rcl) or without them (dds); by default as the executable was built, see --version"`
 }
 
-// ShowMiddleware has --version say which middleware cmd uses.
+// ShowMiddleware adds the middleware to the output of --version.
 func ShowMiddleware(cmd *cobra.Command) {
 	cobra.AddTemplateFunc("middleware", describe)
 	cmd.SetVersionTemplate("{{.Version}}, {{middleware}}\n")
 }
 
-// choose returns when this executable has the middleware that is asked for; "" is the one that it has.
+// choose returns if this executable has that middleware; "" is the one that it has. Otherwise it changes to the
+// executable that has it, or returns an error.
 func choose(asked string) error {
 	if asked == "" || asked == built {
 		return nil

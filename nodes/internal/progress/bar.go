@@ -1,4 +1,4 @@
-// Package progress shows on a terminal how far long work has come. In a pipe or a log file it shows nothing.
+// Package progress shows the progress of long work on a terminal. In a pipe or a log file it shows nothing.
 package progress
 
 import (
@@ -10,27 +10,27 @@ import (
 	"golang.org/x/term"
 )
 
-// Bar is a line on a terminal that says how much of a total is done. A nil Bar is valid and shows nothing; its methods
-// are cheap enough to be called for each message, and not for concurrent use.
+// Bar is a progress bar on a terminal. A nil Bar is valid and shows nothing. Its methods are cheap enough to be called
+// for each message. They are not for concurrent use.
 type Bar struct {
 	bar     *progressbar.ProgressBar
 	file    *os.File
 	what    string
 	total   int64
 	seconds bool
-	step    int64 // what is less is not worth a look at the clock
+	step    int64 // smaller changes are not drawn
 	last    int64
 	drawn   time.Time
 }
 
 const interval = 100 * time.Millisecond
 
-// Bytes returns a bar for work on a number of bytes, nil unless w is a terminal. A total of 0 is not known.
+// Bytes returns a bar for work on a number of bytes, nil unless w is a terminal. A total of 0 means unknown.
 func Bytes(w *os.File, what string, total int64) *Bar {
 	return start(w, what, total, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true), progressbar.OptionShowCount())
 }
 
-// Seconds returns a bar for work on a span of time, nil unless w is a terminal. A total of 0 is not known.
+// Seconds returns a bar for work on a span of time, nil unless w is a terminal. A total of 0 means unknown.
 func Seconds(w *os.File, what string, total time.Duration) *Bar {
 	b := start(w, what, int64(total))
 	if b != nil {
@@ -63,7 +63,7 @@ func (b *Bar) Describe(what string) {
 	b.bar.Describe(what)
 }
 
-// Set says how much is done: bytes, or ns for a bar of seconds. It may go back.
+// Set sets how much is done: bytes, or ns for a bar of seconds. It may decrease.
 func (b *Bar) Set(done int64) {
 	if b == nil || done >= b.last && done-b.last <= b.step {
 		return
@@ -92,7 +92,7 @@ func (b *Bar) Hide() {
 	}
 }
 
-// clear overwrites the bar, and what the terminal printed behind it when someone pressed Ctrl-C.
+// clear overwrites the bar, and the ^C that the terminal printed behind it.
 func (b *Bar) clear() {
 	b.bar.Clear()
 	fmt.Fprint(b.file, "\x1b[K")

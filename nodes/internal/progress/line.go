@@ -11,9 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Line is a line at the bottom of a terminal that says how a process goes, and is written over; it may have a table
-// above. What else goes to the terminal is written with Write, or to the writer that Above returns. Its methods may
-// be called from several goroutines at once.
+// Line is a status line at the bottom of a terminal, which may have a table above. All other output to the terminal must
+// go through Write or the writer that Above returns. Its methods may be called from several goroutines at once.
 //
 // When someone presses Ctrl-C, the terminal discards output that it has not shown yet and prints ^C where the cursor
 // is. So after the first drawing Line never assumes that the terminal's last line is empty.
@@ -25,14 +24,14 @@ type Line struct {
 	shown int  // lines
 }
 
-// NewLine returns the line of the terminal f. Where f is none there is no line.
+// NewLine returns the line of f. If f is not a terminal, nothing is shown.
 func NewLine(f *os.File) *Line { return &Line{file: f} }
 
-// Visible says whether there is a line: f is a terminal and the process is in its foreground. A job in the background
-// must not disturb the shell, and what launch gives its processes is a terminal that nobody looks at.
+// Visible reports whether the line is shown: f is a terminal and the process is in its foreground. A background job must
+// not disturb the shell, and ros2 launch gives its processes a terminal that nobody sees.
 func (l *Line) Visible() bool { return Foreground(l.file) }
 
-// Foreground says whether f is a terminal with this process in its foreground.
+// Foreground reports whether f is a terminal with this process in its foreground.
 func Foreground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()

@@ -6,19 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// Table is text in columns above a line. The first column is aligned to the left and cut when there is no room for it, the
-// others to the right.
+// Table is text in columns above a line. The first column is aligned to the left and cut if it is too wide; the others
+// are aligned to the right.
 type Table struct {
 	Columns []string
-	Rows    [][]string // the most important first; those for which there is no room are left out, and counted
+	Rows    [][]string // the most important first; those that do not fit are left out and counted
 	Line    string     // below the rows
 }
 
-// leftAlone are the rows of a terminal in which a table is not drawn, so that log lines can be read.
+// leftAlone is how many rows of a terminal a table leaves free for log lines.
 const leftAlone = 4
 
-// echo is what a terminal prints behind the line when someone presses Ctrl-C. It must not wrap, or the next terminal
-// line would be cleared in place of this one.
+// echo is what a terminal prints behind the line on Ctrl-C. It must not wrap, or the next terminal line would be cleared
+// instead of this one.
 const echo = "^C"
 
 // lines returns the table for a terminal of that size.

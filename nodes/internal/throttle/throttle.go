@@ -1,4 +1,4 @@
-// Package throttle leaves messages out where there are too many, as recorder and converter do it on demand.
+// Package throttle limits the rate of topics, for recorder and converter.
 package throttle
 
 import (
@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Throttle lets through only some of the messages of a topic. The zero value lets all through.
+// Throttle passes only some of the messages of a topic. The zero value passes all.
 type Throttle struct {
-	period int64  // ns; 0: it is not the rate that counts
+	period int64  // ns; 0: not limited by rate
 	next   int64  // log time, ns since the Unix epoch, when the next message is due
-	every  uint64 // of so many messages the first; 0: all
+	every  uint64 // pass one message in every; 0: all
 	count  uint64 // of messages
 }
 
-// early is by which part of a period a message may be before its time. It does not make more messages pass: the times stay a
-// period apart.
+// early is the part of a period (1/early) by which a message may come before it is due. Due times stay a period apart,
+// so it does not pass more messages.
 const early = 4
 
-// Passes says whether a message with that log time, in ns since the Unix epoch, is let through.
+// Passes reports whether a message with that log time, in ns since the Unix epoch, passes.
 func (t *Throttle) Passes(stamp int64) bool {
 	if t.every > 0 {
 		t.count++
 		return (t.count-1)%t.every == 0
 	}
 	switch until := t.next - stamp; {
-	case until < -t.period || until > 2*t.period: // none came for a while, or simulated time began anew
+	case until < -t.period || until > 2*t.period: // after a gap, or simulated time was reset
 		t.next = stamp + t.period
 	case until > t.period/early:
 		return false
