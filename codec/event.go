@@ -12,8 +12,8 @@ import (
 	"tapedeck/msgs/tapedeck"
 )
 
-// EventTopic is the topic on which a recorder keeps the events of a recording in the recording itself, as messages of type
-// tapedeck/msg/RecordingEvent. Readers give them as Info.Events.
+// EventTopic is the topic on which a recorder keeps the events of a recording in the recording itself, as messages of
+// type tapedeck/msg/RecordingEvent. Readers give them as Info.Events.
 const EventTopic = "/tapedeck/events"
 
 // Event is something that happened to a recording: messages dropped, a gap, a pause, a split, damage.
@@ -63,8 +63,8 @@ var eventChannel = sync.OnceValue(func() *Channel {
 	return c
 })
 
-// EventMessage returns e as the message that keeps it in a recording. Its LogTime is when the event ended, or else when it
-// began; the caller may set another one. Times are kept from 1901 to 2038.
+// EventMessage returns e as the message that keeps it in a recording. Its LogTime is when the event ended, or else when
+// it began; the caller may set another one. Times are kept from 1901 to 2038.
 func EventMessage(e Event) (*Message, error) {
 	m := &Message{Channel: eventChannel(), LogTime: e.Time}
 	if e.Until != 0 {
@@ -135,7 +135,7 @@ func parseEvent1(b []byte) (e Event, ok bool) {
 	return e, ok
 }
 
-// IsEvents says whether a channel is that of a recording's events.
+// IsEvents reports whether a channel is that of a recording's events.
 func IsEvents(c *Channel) bool {
 	return c.Topic == EventTopic && (c.Type == eventType && c.Encoding == EncodingCDR || c.Type == eventType1 && c.Encoding == EncodingROS1)
 }
@@ -150,9 +150,9 @@ func rosTime(ns int64) builtin_interfaces.Time {
 
 func nanoseconds(t builtin_interfaces.Time) int64 { return int64(t.Sec)*1e9 + int64(t.Nanosec) }
 
-// Totals are counts of the messages of one topic, or of all topics. A recorder keeps them as events of the kind EventTotals,
-// one for each topic at the end of each file, and at the end of a recording of several files also those of the whole
-// recording.
+// Totals are counts of the messages of one topic, or of all topics. A recorder keeps them as events of the kind
+// EventTotals, one for each topic at the end of each file, and at the end of a recording of several files also those of
+// the whole recording.
 type Totals struct {
 	Received uint64 // by the recorder
 	Written  uint64 // to the file, or to all files
@@ -166,8 +166,8 @@ const (
 	wholeText  = "whole recording: "
 )
 
-// Event returns t as an event. start and end, ns since the Unix epoch, are the time in which it was counted; whole says that this
-// is the whole recording, not one file of it.
+// Event returns t as an event. start and end, ns since the Unix epoch, are the time in which it was counted; whole says
+// that this is the whole recording, not one file of it.
 func (t Totals) Event(topic string, start, end int64, whole bool) Event {
 	text := fmt.Sprintf(totalsText, t.Received, t.Written, t.Dropped, t.Lost)
 	if whole {

@@ -16,27 +16,26 @@ import (
 type Format struct {
 	Name string // as in --to and in Info.Format: "record", "mcap", …
 
-	// Sniff says whether a recording is of this format. head is how the file begins, up to 4096 bytes; for a folder it
-	// is nil, and where there is nothing at path, which may be how the names of several files begin.
+	// Sniff reports whether a recording is of this format. head is how the file begins, up to 4096 bytes; for a folder
+	// it is nil, and where there is nothing at path, which may be how the names of several files begin.
 	Sniff func(path string, head []byte) bool
-	// Named says whether the format is meant by the name of a recording to be created.
+	// Named reports whether the format is meant by the name of a recording to be created.
 	Named func(path string) bool
 	// Open opens a recording that Sniff accepted.
 	Open func(path string) (Reader, error)
 	// Create begins a recording; nil when the format is only read. The path exists only when o.Overwrite is set.
 	Create func(path string, o CreateOptions) (Writer, error)
-	// Storages are what CreateOptions.Storage may name, the default first. A format without any is kept in one way: it refuses
-	// CreateOptions.Version and CompressionMode, too, and takes its own name for the only storage.
+	// Storages are what CreateOptions.Storage may name, the default first. A format without any is kept in one way: it
+	// refuses CreateOptions.Version and CompressionMode, too, and takes its own name for the only storage.
 	Storages []string
 	// Extension is what names of recordings that are created end with, ".bag"; "" where these are folders.
 	Extension string
-	// Keeps says what recordings that Create begins have a place for, and StorageKeeps what they do in storages with which that is
-	// something else.
+	// Keeps are the properties that recordings can hold, StorageKeeps those of storages that differ.
 	Keeps        Keeps
 	StorageKeeps map[string]Keeps
 }
 
-// Keeps says what a format has a place for, beside topics, types, payloads and the times at which messages were received.
+// Keeps are the properties that a format can hold beside topics, types, payloads and receive times.
 type Keeps struct {
 	Encodings   []string // of payloads; nil: any
 	PublishTime bool     // of messages
@@ -46,7 +45,7 @@ type Keeps struct {
 	ChannelMetadata bool // Channel.Metadata
 }
 
-// accepts says what is wrong with the options that not every format has.
+// accepts returns an error for options that the format does not have.
 func (f *Format) accepts(o CreateOptions) error {
 	switch {
 	case len(f.Storages) > 0:
@@ -93,10 +92,10 @@ func Formats() []Format {
 
 const sniffSize = 4096
 
-// Open opens the recording at path, a file or a folder. The format is recognised by content; the name does not matter. Where
-// there is none, it opens the one at path with ActiveSuffix, or several files as one whose names begin with path, where a format
-// numbers them. Errors name the path and wrap fs.ErrNotExist, fs.ErrPermission or
-// ErrUnknownFormat where they apply.
+// Open opens the recording at path, a file or a folder. The format is recognised by content; the name does not matter.
+// Where there is none, it opens the one at path with ActiveSuffix, or several files as one whose names begin with path,
+// where a format numbers them. Errors name the path and wrap fs.ErrNotExist, fs.ErrPermission or ErrUnknownFormat where
+// they apply.
 func Open(path string) (Reader, error) {
 	head, err := readHead(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +148,7 @@ func readHead(path string) ([]byte, error) {
 	return head[:n], nil
 }
 
-// diagnose says what a file that no format claims is instead, as far as that helps.
+// diagnose returns an error for a file of no known format, with a hint at what it may be.
 func diagnose(head []byte) error {
 	text := string(head)
 	switch {
@@ -191,8 +190,8 @@ func Create(path string, o CreateOptions) (Writer, error) {
 	return w, nil
 }
 
-// SyncFolder asks the system to put the entries of a folder on the disk: without that a new file may be gone after a power
-// failure, however often it was synced itself. Not every file system can, so that there is no error.
+// SyncFolder asks the system to put the entries of a folder on the disk: without that a new file may be gone after a
+// power failure, however often it was synced itself. Not every file system can, so that there is no error.
 func SyncFolder(path string) {
 	if folder, err := os.Open(path); err == nil {
 		_ = folder.Sync()

@@ -8,7 +8,8 @@ import (
 // All asks Latest for every message of a channel.
 const All = math.MaxInt
 
-// LatestReader is a Reader that finds the last messages before a time by its index, without going through what precedes them.
+// LatestReader is a Reader that finds the last messages before a time by its index, without going through what precedes
+// them.
 type LatestReader interface {
 	Reader
 	// Latest does what the function Latest says.
@@ -78,10 +79,11 @@ func (it *latest) Next() (*Message, error) {
 	}
 }
 
-// LatchedDepth returns how many of the last messages of a channel its publishers kept for subscribers that came late, for use with
-// Latest: 0 unless one offered transient local durability, All if one of these kept all, or else the sum of their depths. Of a
-// publisher that did not tell its depth it is taken to be 1. All is the answer for static transforms, too, of which many publishers
-// with the same QoS keep one message each, and in whose recordings there may be no QoS.
+// LatchedDepth returns how many of the last messages of a channel its publishers kept for subscribers that came late,
+// for use with Latest: 0 unless one offered transient local durability, All if one of these kept all, or else the sum
+// of their depths. Of a publisher that did not tell its depth it is taken to be 1. All is the answer for static
+// transforms, too, of which many publishers with the same QoS keep one message each, and in whose recordings there may
+// be no QoS.
 func LatchedDepth(c *Channel) int {
 	if strings.HasSuffix(c.Topic, "/tf_static") {
 		return All

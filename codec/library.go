@@ -15,8 +15,8 @@ func (c *Channel) Library(other *rosidl.Library) *rosidl.Library {
 	return other
 }
 
-// Stamps returns the stamps in the messages of ROS 2 that c has, of the type as Library finds it. They are nil if there are none, or
-// the type is not known.
+// Stamps returns the stamps in the messages of ROS 2 that c has, of the type as Library finds it. They are nil if there
+// are none, or the type is not known.
 func (c *Channel) Stamps(other *rosidl.Library) *cdr.Stamps {
 	schema, err := cdr.NewSchema(c.Library(other), c.Type)
 	if err != nil {

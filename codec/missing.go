@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// MissingError says that messages which a Writer had taken, with no error of Write, are not in its file, since the disk failed
-// before they were on it. What had been written before is. The Writer completes the file with that, and takes no more messages for
-// it. Its methods return the same MissingError until then.
+// MissingError says that messages which a Writer had taken, with no error of Write, are not in its file, since the disk
+// failed before they were on it. What had been written before is. The Writer completes the file with that, and takes no
+// more messages for it. Its methods return the same MissingError until then.
 type MissingError struct {
 	Path       string      // of the file
 	Topics     []TopicInfo // the channels that miss messages, and how many

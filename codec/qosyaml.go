@@ -151,8 +151,8 @@ func ParseQoSProfiles(text string) ([]QoS, error) {
 	return profiles, nil
 }
 
-// FormatQoSProfiles writes profiles as the YAML text that rosbag2 keeps for a topic, with policies by number: the one form
-// that every release from Foxy on reads.
+// FormatQoSProfiles writes profiles as the YAML text that rosbag2 keeps for a topic, with policies by number: the one
+// form that every release from Foxy on reads.
 func FormatQoSProfiles(profiles []QoS) string { return formatQoSProfiles(profiles, false) }
 
 // FormatNamedQoSProfiles writes them with policies by name, as rosbag2 does since Jazzy.
@@ -179,8 +179,8 @@ func formatDuration(b *strings.Builder, key string, d time.Duration) {
 	fmt.Fprintf(b, "  %s:\n    sec: %d\n    nsec: %d\n", key, d/time.Second, d%time.Second)
 }
 
-// ParseQoSOverrides reads the file that rosbag2 takes as --qos-profile-overrides-path: a QoS profile for each of some topics.
-// What a profile does not give is as in DefaultQoS. Errors name the topic and the key.
+// ParseQoSOverrides reads the file that rosbag2 takes as --qos-profile-overrides-path: a QoS profile for each of some
+// topics. What a profile does not give is as in DefaultQoS. Errors name the topic and the key.
 func ParseQoSOverrides(text []byte) (map[string]QoS, error) {
 	var topics map[string]map[string]yaml.Node
 	if err := yaml.Unmarshal(text, &topics); err != nil {

@@ -9,7 +9,7 @@ import (
 type Query struct {
 	Start, End int64 // LogTime in ns: Start ≤ t unless Start is 0, and t < End unless End is 0: these mean no bound
 
-	// Topics, unless nil, says whether the messages of a channel are wanted. It is asked once a channel.
+	// Topics, unless nil, reports whether the messages of a channel are wanted. It is asked once a channel.
 	Topics func(*Channel) bool
 
 	// Damaged, unless nil, is told of each damaged place, as an error that names the file and the place, and reading
@@ -17,7 +17,7 @@ type Query struct {
 	Damaged func(error)
 }
 
-// Wants says whether q selects the messages of c.
+// Wants reports whether q selects the messages of c.
 func (q *Query) Wants(c *Channel) bool { return q.Topics == nil || q.Topics(c) }
 
 // From returns the earliest LogTime that q selects.
@@ -28,7 +28,7 @@ func (q *Query) From() int64 {
 	return q.Start
 }
 
-// Covers says whether t, in ns, lies in the window of q.
+// Covers reports whether t, in ns, lies in the window of q.
 func (q *Query) Covers(t int64) bool { return t >= q.From() && (q.End == 0 || t < q.End) }
 
 // Iterator yields messages in the order of LogTime; messages of equal time keep the order of the file.

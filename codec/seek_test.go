@@ -157,7 +157,8 @@ func seek(t *testing.T, r codec.Reader, times int) {
 	}
 }
 
-// Likewise in recordings with chunks and files that overlap, come late, are out of order in themselves, and were not finished.
+// Likewise in recordings with chunks and files that overlap, come late, are out of order in themselves, and were not
+// finished.
 func TestSeekInDisorder(t *testing.T) {
 	latched := codec.DefaultQoS()
 	latched.Durability, latched.Depth = codec.TransientLocal, 2

@@ -2,8 +2,8 @@ package codec
 
 import "time"
 
-// ActiveSuffix is what the name of a file ends with while it is written, in the formats that are for recording. It is dropped when
-// the file is complete; that of a writer that was killed keeps it. Open finds a recording by either name.
+// ActiveSuffix is what the name of a file ends with while it is written, in the formats that are for recording. It is
+// dropped when the file is complete; that of a writer that was killed keeps it. Open finds a recording by either name.
 const ActiveSuffix = ".active"
 
 // CreateOptions say how a recording is written. The zero value asks for the defaults of the format.
@@ -15,20 +15,20 @@ type CreateOptions struct {
 	ChunkDuration time.Duration // time after which a chunk is closed and written out; 0: the format's default
 	Compression   string        // "none", "lz4", "zstd", "bz2", as far as the format has it; "" is the format's default
 
-	// What a format of several kinds lets choose, as Format.Storages says; that is rosbag2. Other formats refuse it.
-	Storage         string // what the files are: "mcap" or "sqlite3" of rosbag2; "" is the format's default
-	Version         int    // of the format's own description of a recording, 4 to 9 of rosbag2's metadata.yaml; 0 is the default
+	// For formats that have Format.Storages; others refuse it.
+	Storage         string // one of Format.Storages; "" is the format's default
+	Version         int    // of the format's own description of a recording; 0 is the default
 	CompressionMode string // what Compression compresses: "file", "message", or "" and "none": nothing but the storage's chunks
 
 	Metadata map[string]string // kept with the recording where the format can
 
-	// Salvaged says that what is written was saved of a recording that was damaged or not closed. A format that keeps in its messages
-	// what the rest of the recording decides sets that right; that is carla.
+	// Salvaged says that what is written was saved of a recording that was damaged or not closed. A format whose
+	// messages refer to each other corrects these references.
 	Salvaged bool
 
-	// Completed, when it is set, hears of each file of the recording once it is complete, in order, or could not be completed.
-	// The error may also be a *MissingError that no call has returned. It is called in a goroutine of the writer's, before Close
-	// returns, and must not call the writer.
+	// Completed, when it is set, hears of each file of the recording once it is complete, in order, or could not be
+	// completed. The error may also be a *MissingError that no call has returned. It is called in a goroutine of the
+	// writer's, before Close returns, and must not call the writer.
 	Completed func(FileInfo, error)
 
 	// Ending, when it is set, returns the events to be written at the end of a file that a *MissingError ended, behind
@@ -44,13 +44,14 @@ type Writer interface {
 	Declare(*Channel) error
 	// Write appends a message and declares its channel if need be. Messages should come in the order of LogTime, as far
 	// as they have one; each format says what it does with one that does not. Data is copied or written before Write
-	// returns. After an error that is a *MissingError nothing more is written to the file; any other is about this message
-	// alone. In either case the message is not in the recording, nor among those that a *MissingError says to be missing.
+	// returns. After an error that is a *MissingError nothing more is written to the file; any other is about this
+	// message alone. In either case the message is not in the recording, nor among those that a *MissingError says to
+	// be missing.
 	Write(*Message) error
 	// Sync closes the open chunk and asks the system to put everything on the disk. Write goes on meanwhile.
 	Sync() error
-	// Close completes the recording. It is not complete when Close was not called or returned an error, but opens. If Sync
-	// was called before, everything is on the disk when Close returns.
+	// Close completes the recording. It is not complete when Close was not called or returned an error, but opens. If
+	// Sync was called before, everything is on the disk when Close returns.
 	Close() error
 }
 
@@ -59,11 +60,11 @@ type Splitter interface {
 	Writer
 	// File returns the path of the file that is being written now, or was at last, as it is called once it is complete.
 	File() string
-	// Split has what is written from now on go to a new file, in which the channels declared so far are declared again. The
-	// new file is open before the one before it is completed, which happens beside further writing, and puts it on the disk;
-	// Close waits for it, and so does Split itself when too many files are to be completed. When the new file cannot be
-	// created, the recording goes on in the one before. After a *MissingError the recording can go on with Split, too: the
-	// file before then keeps what was whole.
+	// Split has what is written from now on go to a new file, in which the channels declared so far are declared again.
+	// The new file is open before the one before it is completed, which happens beside further writing, and puts it on
+	// the disk; Close waits for it, and so does Split itself when too many files are to be completed. When the new file
+	// cannot be created, the recording goes on in the one before. After a *MissingError the recording can go on with
+	// Split, too: the file before then keeps what was whole.
 	Split() error
 	// Remove takes a completed file, named as Completed named it, out of the recording and deletes it. It may be called
 	// beside all other methods.

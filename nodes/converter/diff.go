@@ -130,7 +130,8 @@ type streamKey struct{ topic, typeName string }
 
 func keyOf(c *codec.Channel) streamKey { return streamKey{c.Topic, c.Type} }
 
-// matchBare finds topics without a leading '/' that the other recording has with it, as ROS 1 and what is made of it have.
+// matchBare finds topics without a leading '/' that the other recording has with it, as ROS 1 and what is made of it
+// have.
 func (d *difference) matchBare(ins inputs) {
 	var keys [2]map[streamKey]bool
 	for i, in := range ins {
@@ -196,7 +197,7 @@ type side struct {
 	count   int // of all messages
 }
 
-// cdr says whether the payloads compared are CDR.
+// cdr reports whether the payloads compared are CDR.
 func (c *comparison) cdr() bool { return c.a.encodings() == codec.EncodingCDR }
 
 // difference is the comparison of two recordings. A message costs it 40 bytes, whatever its size.
@@ -320,8 +321,8 @@ func (d *difference) hash(h *maphash.Hash, msg *codec.Message) {
 var zeros [3]byte
 
 // paddingless returns the encapsulation header of a CDR payload without what it says of padding, and how many bytes the
-// payload is short of a multiple of 4. Cyclone DDS sends multiples of 4, Fast DDS does not; both then may set the two lowest
-// bits of the header's options to the number of bytes added, as RTPS 2.3 and later say in 10.2.
+// payload is short of a multiple of 4. Cyclone DDS sends multiples of 4, Fast DDS does not; both then may set the two
+// lowest bits of the header's options to the number of bytes added, as RTPS 2.3 and later say in 10.2.
 func paddingless(data []byte) (header [4]byte, padding int) {
 	copy(header[:], data)
 	header[3] &^= 3

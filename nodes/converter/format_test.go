@@ -138,7 +138,8 @@ type linesWriter struct {
 	fail     string
 }
 
-// createLines takes "fail" as a compression: the first message cannot be written then; with "fail late" it is Close that fails.
+// createLines takes "fail" as a compression: the first message cannot be written then; with "fail late" it is Close
+// that fails.
 func createLines(path string, o codec.CreateOptions) (codec.Writer, error) {
 	file, err := os.Create(path)
 	if err != nil {

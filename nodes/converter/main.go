@@ -1,5 +1,5 @@
-// Command converter turns recordings of one format into another, says what is in them, salvages damaged ones and compares
-// them.
+// Command converter turns recordings of one format into another, says what is in them, salvages damaged ones and
+// compares them.
 package main
 
 import (

@@ -109,7 +109,7 @@ func openDamaged(path string) (*input, error) {
 	return nil, err
 }
 
-// anyMessage says whether there is a message that can be read, behind whatever damage.
+// anyMessage reports whether there is a message that can be read, behind whatever damage.
 func (i *input) anyMessage() bool {
 	it, err := i.reader.Read(codec.Query{Damaged: func(error) {}})
 	if err != nil {
@@ -120,8 +120,8 @@ func (i *input) anyMessage() bool {
 	return err == nil
 }
 
-// recoveredName is what the copy of path is called when the user does not say: "drive.record.00000.recover", as Apollo's
-// cyber_recorder has it, or "drive.recover.mcap" where that would not name the format.
+// recoveredName is what the copy of path is called when the user does not say: "drive.record.00000.recover", as
+// Apollo's cyber_recorder has it, or "drive.recover.mcap" where that would not name the format.
 func recoveredName(path, format string) string {
 	path = strings.TrimSuffix(filepath.Clean(path), codec.ActiveSuffix)
 	ext := filepath.Ext(path)
@@ -142,7 +142,7 @@ func namedAs(path, format string) bool {
 	return false
 }
 
-// named says whether the name of path says in which format to write it.
+// named reports whether the name of path says in which format to write it.
 func named(path string) bool {
 	for _, f := range codec.Formats() {
 		if f.Create != nil && f.Named(path) {

@@ -175,7 +175,8 @@ var harms = []harm{
 	}},
 }
 
-// spared says whether message i, or the chunk that it is in, was not hit, nor what comes right before it and says how long it is.
+// spared reports whether message i, or the chunk that it is in, was not hit, nor what comes right before it and says
+// how long it is.
 func (v *victim) spared(i int, hits []extent) bool {
 	own, before := v.chunks[i], extent{}
 	for j := i - 1; j >= 0 && before == (extent{}); j-- {
@@ -187,8 +188,8 @@ func (v *victim) spared(i int, hits []extent) bool {
 	return !slices.ContainsFunc(hits, own.meets)
 }
 
-// TestSalvage damages recordings in many ways and places. What recover saves has every message outside the damage, and it tells of the
-// damage.
+// TestSalvage damages recordings in many ways and places. What recover saves has every message outside the damage, and
+// it tells of the damage.
 func TestSalvage(t *testing.T) {
 	for _, s := range storages {
 		for _, h := range harms {
@@ -228,7 +229,8 @@ func TestSalvage(t *testing.T) {
 							require.False(t, spared(i), "message %d is lost; %s", i, at)
 						}
 					}
-					// Of a record file that was closed no checksum is looked at, and SQLite has none: payloads may have changed.
+					// Of a record file that was closed no checksum is looked at, and SQLite has none: payloads may have
+					// changed.
 					if s.name != "drive.record" && s.name != "drive.db3" && strings.Contains(stdout, "nothing was damaged") {
 						require.Zero(t, lost, at)
 					}

@@ -21,8 +21,8 @@ type channels struct {
 	byKey map[channelKey]*codec.Channel
 }
 
-// recording returns what finds the channels of the output for those of one recording, by the names that rename gives. Like channels of
-// several recordings become one, those of the same stay apart.
+// recording returns what finds the channels of the output for those of one recording, by the names that rename gives.
+// Like channels of several recordings become one, those of the same stay apart.
 func (c *channels) recording(rename func(topic string) string) func(*codec.Channel) *codec.Channel {
 	seen := map[channelKey]int{}
 	return func(from *codec.Channel) *codec.Channel {

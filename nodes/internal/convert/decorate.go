@@ -9,7 +9,6 @@ type changed struct {
 	message codec.Message
 }
 
-// Next implements codec.Iterator.
 func (it *changed) Next() (*codec.Message, error) {
 	for {
 		m, err := it.Iterator.Next()

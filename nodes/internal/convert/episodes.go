@@ -117,7 +117,7 @@ func (p *plan) fitsEpisodes(format codec.Format, output string) error {
 	return nil
 }
 
-// editsMessages says whether options are about messages, so that what has none is to be read as such.
+// editsMessages reports whether options are about messages, so that what has none is to be read as such.
 func (p *plan) editsMessages() bool {
 	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Remap) > 0 || p.start != nil || p.end != nil || p.Prefix != "" || p.Offset != 0
 }
@@ -130,8 +130,8 @@ type task struct {
 	episode *episode.Episode
 }
 
-// run finds all episodes, and has them written, several at once if the target takes that. Their numbers are in memory all the while, their
-// frames are not.
+// run finds all episodes, and has them written, several at once if the target takes that. Their numbers are in memory
+// all the while, their frames are not.
 func (w *episodeJob) run(ctx context.Context, out *output) error {
 	var tasks []task
 	for i, path := range w.Inputs {
@@ -340,7 +340,6 @@ type owner struct {
 	in *input
 }
 
-// Close implements codec.Reader.
 func (o owner) Close() error { return o.in.reader.Close() }
 
 // write writes an episode.
@@ -420,7 +419,6 @@ type countedFrames struct {
 	next func() error
 }
 
-// Frame implements episode.Frames.
 func (f *countedFrames) Frame(i int) (episode.Frame, error) {
 	if err := f.next(); err != nil {
 		return episode.Frame{}, err

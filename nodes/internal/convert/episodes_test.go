@@ -24,7 +24,8 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// robotRecording writes a recording of a robot with a camera, which takes a picture every 0.1 s, and an arm, and two tasks.
+// robotRecording writes a recording of a robot with a camera, which takes a picture every 0.1 s, and an arm, and two
+// tasks.
 func robotRecording(t *testing.T, name string) string {
 	channels := map[string]*codec.Channel{}
 	var all []codec.Message

@@ -65,7 +65,6 @@ func (in *input) note(left []error) {
 // intact is a recording in which damage ends the reading, whatever is said of what is made of its messages.
 type intact struct{ codec.Reader }
 
-// Read implements codec.Reader.
 func (r intact) Read(q codec.Query) (codec.Iterator, error) {
 	q.Damaged = nil
 	return r.Reader.Read(q)

@@ -17,8 +17,8 @@ type Job struct {
 	Output  string
 	Options Options
 
-	// Damaged, unless it is nil, is told of damaged places in the inputs, in another goroutine than Progress is, and all that is
-	// behind them is read. The output has at least one message then.
+	// Damaged, unless it is nil, is told of damaged places in the inputs, in another goroutine than Progress is, and
+	// all that is behind them is read. The output has at least one message then.
 	Damaged func(error)
 	// Open opens an input; nil is codec.Open.
 	Open func(path string) (codec.Reader, error)

@@ -11,8 +11,8 @@ import (
 // extension is what tells the format in the name of a recording, with the number of a file of several.
 var extension = regexp.MustCompile(`(\.record)?(\.\d{5}(\.\d{14})?)?$|\.(mcap|bag|log|db3)$`)
 
-// Names returns what recordings at paths are called in another format, each on its own: drive.bag is drive.mcap, and drive.bag.mcap if
-// there is a drive.record, too.
+// Names returns what recordings at paths are called in another format, each on its own: drive.bag is drive.mcap, and
+// drive.bag.mcap if there is a drive.record, too.
 func Names(paths []string, format codec.Format) []string {
 	names := make([]string, len(paths))
 	taken := map[string]int{}

@@ -17,8 +17,8 @@ import (
 )
 
 // output is a recording in the making. It is written in a folder of its own beside its place and moved there once it is
-// complete, so that nothing half-written ever looks finished. The last element of its name is the final one already, since
-// some formats name files within a recording after it.
+// complete, so that nothing half-written ever looks finished. The last element of its name is the final one already,
+// since some formats name files within a recording after it.
 type output struct {
 	path      string
 	format    codec.Format
@@ -53,7 +53,8 @@ func newOutput(path string, format codec.Format, overwrite bool, read []*codec.I
 	return o, nil
 }
 
-// FormatOf returns the format in which path is to be written: the one called name or, without a name, that which the path means.
+// FormatOf returns the format in which path is to be written: the one called name or, without a name, that which the
+// path means.
 func FormatOf(path, name string) (codec.Format, error) {
 	var known []string
 	for _, f := range codec.Formats() {
@@ -71,12 +72,12 @@ func FormatOf(path, name string) (codec.Format, error) {
 	return codec.Format{}, config.Usagef("the name %q does not say in which format to write; use --to with one of %s", filepath.Base(path), strings.Join(known, ", "))
 }
 
-// reads says whether path is one of the recordings that are read, or of their files.
+// reads reports whether path is one of the recordings that are read, or of their files.
 func (o *output) reads(path string) bool {
 	return slices.ContainsFunc(o.read, func(info *codec.Info) bool { return within(info, path) })
 }
 
-// within says whether path is a recording, one of its files, or a folder that holds it.
+// within reports whether path is a recording, one of its files, or a folder that holds it.
 func within(info *codec.Info, path string) bool {
 	target, err := os.Stat(path)
 	if err != nil {
@@ -102,8 +103,8 @@ func within(info *codec.Info, path string) bool {
 	})
 }
 
-// checkExisting returns an error if path exists and must not be replaced. A folder is replaced only if a recording is all it
-// holds.
+// checkExisting returns an error if path exists and must not be replaced. A folder is replaced only if a recording is
+// all it holds.
 func (o *output) checkExisting() error {
 	stat, err := os.Lstat(o.path)
 	switch {
@@ -161,8 +162,8 @@ func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 	return codec.Create(filepath.Join(o.part, filepath.Base(o.path)), options)
 }
 
-// commit puts the complete recording in its place, and returns the paths of its files, or of the folder that it is. Its writer was
-// closed.
+// commit puts the complete recording in its place, and returns the paths of its files, or of the folder that it is. Its
+// writer was closed.
 func (o *output) commit() ([]string, error) {
 	o.keep = true
 	entries, err := os.ReadDir(o.part)
@@ -190,8 +191,8 @@ func (o *output) commit() ([]string, error) {
 // numbered is the name of one file of several that a split output has.
 var numbered = regexp.MustCompile(`^(.*[._])(\d+)(\.[a-z0-9]+)?$`)
 
-// removeRest removes the files behind those that were written which are left of an earlier recording of the same name that was split
-// more often: they would be taken for the rest of this one.
+// removeRest removes the files behind those that were written which are left of an earlier recording of the same name
+// that was split more often: they would be taken for the rest of this one.
 func (o *output) removeRest(written []string) error {
 	for _, path := range written {
 		name := numbered.FindStringSubmatch(filepath.Base(path))

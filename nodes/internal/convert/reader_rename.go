@@ -21,10 +21,8 @@ func (r *renamed) channel(from *codec.Channel) *codec.Channel {
 	return to
 }
 
-// Info implements codec.Reader.
 func (r *renamed) Info() (*codec.Info, error) { return &r.info, nil }
 
-// Read implements codec.Reader.
 func (r *renamed) Read(q codec.Query) (codec.Iterator, error) {
 	if wants := q.Topics; wants != nil {
 		q.Topics = func(c *codec.Channel) bool { return wants(r.channel(c)) }

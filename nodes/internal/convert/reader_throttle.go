@@ -21,7 +21,6 @@ func newThrottled(r codec.Reader, p *plan, o *observer) codec.Reader {
 	return &throttled{r, p.throttles, p.rename, o, map[*codec.Channel]*throttle.Throttle{}}
 }
 
-// Read implements codec.Reader.
 func (t *throttled) Read(q codec.Query) (codec.Iterator, error) {
 	it, err := t.Reader.Read(q)
 	if err != nil {

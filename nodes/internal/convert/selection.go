@@ -31,7 +31,7 @@ func ParsePatterns(flag string, texts []string) (Patterns, error) {
 	return p, nil
 }
 
-// Match says whether a topic is meant.
+// Match reports whether a topic is meant.
 func (p Patterns) Match(topic string) bool {
 	return slices.ContainsFunc(p, func(re *regexp.Regexp) bool { return re.MatchString(topic) })
 }
@@ -42,13 +42,13 @@ type Selection struct {
 	Include, Exclude Patterns
 }
 
-// Wants says whether a channel is selected.
+// Wants reports whether a channel is selected.
 func (s *Selection) Wants(c *codec.Channel) bool {
 	return (len(s.Include) == 0 || s.Include.Match(c.Topic)) && !s.Exclude.Match(c.Topic)
 }
 
-// Check returns an error if none of the recordings' topics is wanted though there are some, and calls warn for each pattern
-// to include that matches nothing.
+// Check returns an error if none of the recordings' topics is wanted though there are some, and calls warn for each
+// pattern to include that matches nothing.
 func (s *Selection) Check(infos []*codec.Info, warn func(string)) error {
 	var names []string
 	wanted := false
@@ -92,8 +92,8 @@ func (m Moment) At(start int64) int64 {
 
 var layouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02-15:04:05", "2006-01-02 15:04", "2006-01-02"}
 
-// ParseMoment reads a time: seconds ("12.5") or a duration ("1m30s") behind the start of the recording; seconds or ns since
-// the Unix epoch, told from an offset by their size; RFC 3339; or wall clock of this machine's time zone, as in
+// ParseMoment reads a time: seconds ("12.5") or a duration ("1m30s") behind the start of the recording; seconds or ns
+// since the Unix epoch, told from an offset by their size; RFC 3339; or wall clock of this machine's time zone, as in
 // "2021-07-23 09:12:15".
 func ParseMoment(flag, text string) (Moment, error) {
 	if number, ok := new(big.Rat).SetString(text); ok && !strings.ContainsAny(text, "/eEpPxX_") {

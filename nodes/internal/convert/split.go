@@ -24,7 +24,7 @@ const perMessage = 48
 
 func stored(m *codec.Message) int64 { return int64(len(m.Data)+len(m.Channel.Topic)) + perMessage }
 
-// enough says whether the message belongs into another file. A file has at least one message.
+// enough reports whether the message belongs into another file. A file has at least one message.
 func (p *part) enough(l *limits, m *codec.Message) bool {
 	return p.messages > 0 &&
 		(l.messages > 0 && p.messages >= l.messages ||

@@ -9,7 +9,8 @@ import (
 	"tapedeck/msgs"
 )
 
-// stamped is a recording with what the options say of the stamps in messages. These are read and moved in messages of ROS 2 alone.
+// stamped is a recording with what the options say of the stamps in messages. These are read and moved in messages of
+// ROS 2 alone.
 type stamped struct {
 	codec.Reader
 	order  bool                           // LogTime is to be the first stamp
@@ -43,7 +44,6 @@ func (p *plan) stamp(r codec.Reader) (_ codec.Reader, topics []string, err error
 	return s, topics, nil
 }
 
-// Losses implements bridge.Lossy.
 func (s *stamped) Losses() []bridge.Loss {
 	if lossy, ok := s.Reader.(bridge.Lossy); ok {
 		return lossy.Losses()
@@ -51,7 +51,6 @@ func (s *stamped) Losses() []bridge.Loss {
 	return nil
 }
 
-// Read implements codec.Reader.
 func (s *stamped) Read(q codec.Query) (codec.Iterator, error) {
 	it, err := s.Reader.Read(q)
 	if err != nil {
@@ -69,7 +68,6 @@ type stamping struct {
 	data    []byte
 }
 
-// Next implements codec.Iterator.
 func (it *stamping) Next() (*codec.Message, error) {
 	for {
 		m, err := it.Iterator.Next()

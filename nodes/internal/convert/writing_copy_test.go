@@ -13,8 +13,8 @@ import (
 	"tapedeck/codec"
 )
 
-// sequence is an iterator over messages of these sizes. The payload of each is of one byte that counts them, in memory that is used
-// again.
+// sequence is an iterator over messages of these sizes. The payload of each is of one byte that counts them, in memory
+// that is used again.
 type sequence struct {
 	sizes  []int
 	next   int

@@ -27,8 +27,8 @@ type Author interface {
 // AuthorWriter is the writer of an Author.
 type AuthorWriter interface {
 	codec.Writer
-	// Expect reads a recording that is to be written, for what its end says of its beginning. Without it, this is learned
-	// as messages come.
+	// Expect reads a recording that is to be written, for what its end says of its beginning. Without it, this is
+	// learned as messages come.
 	Expect(r codec.Reader) error
 }
 

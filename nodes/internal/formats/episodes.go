@@ -19,8 +19,8 @@ type Episodes struct {
 	Files     []string // extensions of the files in folders that are written
 	Linked    bool     // a further file can have all files of a folder, by links
 	FixedRate bool     // rows come at a fixed rate
-	// New begins to write episodes of a layout at path. file reports whether path is to be one file, if the format has a
-	// choice, and single that there is one episode.
+	// New begins to write episodes of a layout at path. file reports whether path is to be one file, if the format has
+	// a choice, and single that there is one episode.
 	New func(o *Options, path string, file, single bool, layout *episode.Layout) (EpisodeWriter, error)
 }
 

@@ -26,8 +26,8 @@ type Format struct {
 	Native []string
 	// Live is how the recorder writes the format; nil if it does not.
 	Live *Live
-	// Author returns how a recording of messages of ROS 2 is written as a whole, where messages have no translation one by
-	// one; nil: they have.
+	// Author returns how a recording of messages of ROS 2 is written as a whole, where messages have no translation one
+	// by one; nil: they have.
 	Author func(*Options) (Author, error)
 	// Episodes is how episodes are written; nil for formats of messages.
 	Episodes *Episodes
@@ -48,7 +48,8 @@ var All = []Format{
 	{Name: session.Name, Episodes: &Episodes{Files: []string{".csv", ".jpg", ".json", ".png"}, New: newSessions}},
 }
 
-// Of returns what is known of a format that has that name. One that is not in the list has messages and nothing special.
+// Of returns what is known of a format that has that name. One that is not in the list has messages and nothing
+// special.
 func Of(name string) Format {
 	i := slices.IndexFunc(All, func(f Format) bool { return f.Name == name })
 	if i < 0 {

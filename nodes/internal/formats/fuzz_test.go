@@ -14,8 +14,8 @@ import (
 	"tapedeck/test/samples"
 )
 
-// Whatever a file of any format holds: it is opened, described and read to an end, as it is and as ROS 2, with what is damaged and
-// without, and takes no more memory than its size allows. "make fuzz" tries for longer.
+// Whatever a file of any format holds: it is opened, described and read to an end, as it is and as ROS 2, with what is
+// damaged and without, and takes no more memory than its size allows. "make fuzz" tries for longer.
 
 func FuzzRecord(f *testing.F) {
 	fuzz(f, "x.record", "apollo/multichunk.record", "apollo/example.record.00000", "apollo/apollo_cpp_sensors.record", "apollo/incomplete_killed.record")
@@ -57,7 +57,8 @@ func fuzz(f *testing.F, name string, patterns ...string) {
 			return r, err
 		})
 		runtime.ReadMemStats(&after)
-		// Buffers and indices of each of six readings, and whatever is compressed, which is a part of what LZ4 can make of it.
+		// Buffers and indices of each of six readings, and whatever is compressed, which is a part of what LZ4 can make
+		// of it.
 		allowed := uint64(128<<20 + 1000*len(b))
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, allowed)
 	})

@@ -19,7 +19,8 @@ type Live struct {
 	Compresses bool   // chunks may be compressed
 }
 
-// ByStorage returns the format that --storage of the recorder means. One that no Live names is written as its codec.Format says.
+// ByStorage returns the format that --storage of the recorder means. One that no Live names is written as its
+// codec.Format says.
 func ByStorage(storage string) Format {
 	for _, f := range All {
 		if f.Live != nil && f.Live.Storage == storage {
@@ -49,8 +50,8 @@ func (l *Live) BareName(name string) string {
 	return regexp.MustCompile(`(?:`+ending+`)$`).ReplaceAllString(name, "")
 }
 
-// RemoveOthers deletes the files behind the first one of a recording of that bare name, so that they do not look like those
-// of the recording that takes its place.
+// RemoveOthers deletes the files behind the first one of a recording of that bare name, so that they do not look like
+// those of the recording that takes its place.
 func (l *Live) RemoveOthers(name string) error {
 	folder, err := os.ReadDir(filepath.Dir(name))
 	if err != nil || l.Others == "" {

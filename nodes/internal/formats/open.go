@@ -31,8 +31,8 @@ var translations = map[string]translation{
 // Encodings returns the encodings whose messages can be translated to those of ROS 2.
 func Encodings() []string { return slices.Sorted(maps.Keys(translations)) }
 
-// Bound reports whether messages of an encoding mean something only with the metadata of their channel, and so belong into
-// recordings of their own format alone.
+// Bound reports whether messages of an encoding mean something only with the metadata of their channel, and so belong
+// into recordings of their own format alone.
 func Bound(encoding string) bool { return translations[encoding].bound }
 
 // HasFromROS2 reports whether single messages of ROS 2 can become those of an encoding.
@@ -47,8 +47,8 @@ func toROS2() map[string]newTranslator {
 	return all
 }
 
-// OpenROS2 opens a recording of any format as one of ROS 2 messages. About each channel that has no translation there is an
-// error in left; its messages stay as they are.
+// OpenROS2 opens a recording of any format as one of ROS 2 messages. About each channel that has no translation there
+// is an error in left; its messages stay as they are.
 func OpenROS2(path string) (r codec.Reader, left []error, err error) {
 	return OpenROS2With(path, carla.ReadOptions{})
 }
@@ -67,8 +67,8 @@ func OpenROS2With(path string, log carla.ReadOptions) (r codec.Reader, left []er
 	return r, left, nil
 }
 
-// ROS2 returns the recording that r reads as one of ROS 2 messages, as OpenROS2 does, but for messages of encodings that stay. The
-// reader returned owns r.
+// ROS2 returns the recording that r reads as one of ROS 2 messages, as OpenROS2 does, but for messages of encodings
+// that stay. The reader returned owns r.
 func ROS2(r codec.Reader, stay ...string) (codec.Reader, []error, error) {
 	translators := toROS2()
 	for _, encoding := range stay {

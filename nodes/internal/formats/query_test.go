@@ -12,7 +12,8 @@ import (
 	_ "tapedeck/nodes/internal/formats"
 )
 
-// TestZeroQuery reads messages of times that clocks show before they are set, and those that do not fit: no query leaves them out.
+// TestZeroQuery reads messages of times that clocks show before they are set, and those that do not fit: no query
+// leaves them out.
 func TestZeroQuery(t *testing.T) {
 	c := &codec.Channel{
 		Topic: "/a", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,

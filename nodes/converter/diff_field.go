@@ -127,7 +127,7 @@ func (f *fieldComparison) structs(a, b *cdr.Struct) {
 	}
 }
 
-// isUnset says whether a field that a message of a side has alone is at its default, so that nothing is lost.
+// isUnset reports whether a field that a message of a side has alone is at its default, so that nothing is lost.
 func (f *fieldComparison) isUnset(side int, of, name string, v any) bool {
 	if f.strict {
 		return false
@@ -205,7 +205,8 @@ func numeric(v reflect.Value) (x float64, float bool) {
 	return math.NaN(), false
 }
 
-// allowed says whether the last of the rules that fit allows the values. Rules for all fields are about floats and times alone.
+// allowed reports whether the last of the rules that fit allows the values. Rules for all fields are about floats and
+// times alone.
 func (f *fieldComparison) allowed(a, b float64, continuous bool) bool {
 	for _, r := range slices.Backward(f.rules) {
 		if len(r.field) == 0 && !continuous || !r.of(f.names) {

@@ -13,8 +13,8 @@ import (
 	"tapedeck/nodes/internal/progress"
 )
 
-// compareFields compares messages whose bytes differ by their fields, where that is asked for or one of them was encoded anew, and
-// takes those that are the same out of the hunks.
+// compareFields compares messages whose bytes differ by their fields, where that is asked for or one of them was
+// encoded anew, and takes those that are the same out of the hunks.
 func (d *difference) compareFields(ctx context.Context, limit int) error {
 	var todo []*fieldPass
 	for _, c := range d.streams {
@@ -42,7 +42,7 @@ func (d *difference) compareFields(ctx context.Context, limit int) error {
 	return nil
 }
 
-// byField says whether the messages of a stream are to be compared by their fields.
+// byField reports whether the messages of a stream are to be compared by their fields.
 func (d *difference) byField(c *comparison) bool {
 	if d.as == viewROS2 {
 		return true
@@ -62,8 +62,8 @@ func (d *difference) rulesOf(topic string) []rule {
 	return slices.DeleteFunc(slices.Clone(d.rules), func(r rule) bool { return r.topic != "" && r.topic != topic })
 }
 
-// pairs returns which messages of h stand against each other. If one side has more of them, those of equal log times do, or if none
-// has an equal one, the first ones.
+// pairs returns which messages of h stand against each other. If one side has more of them, those of equal log times
+// do, or if none has an equal one, the first ones.
 func (h hunk) pairs(a, b []stamp) []pair {
 	var pairs []pair
 	if h.a1-h.a0 != h.b1-h.b0 {
@@ -100,7 +100,8 @@ type fieldPass struct {
 	waiting map[int]codec.Message
 }
 
-// compareAll compares the messages of some streams, all at once if the two recordings have them in about the same order.
+// compareAll compares the messages of some streams, all at once if the two recordings have them in about the same
+// order.
 func (d *difference) compareAll(ctx context.Context, passes []*fieldPass, bar *progress.Bar) error {
 	err := d.compareTogether(ctx, passes, bar)
 	if !errors.Is(err, errWaiting) {

@@ -11,7 +11,8 @@ type stamp struct {
 // hunk is where two sequences differ: elements a0 to a1 of the first stand against b0 to b1 of the second.
 type hunk struct{ a0, a1, b0, b1 int }
 
-// changed, missing and extra count the elements of a hunk that differ, and those that only the first or the second sequence has.
+// changed, missing and extra count the elements of a hunk that differ, and those that only the first or the second
+// sequence has.
 func (h hunk) changed() int { return min(h.a1-h.a0, h.b1-h.b0) }
 func (h hunk) missing() int { return h.a1 - h.a0 - h.changed() }
 func (h hunk) extra() int   { return h.b1 - h.b0 - h.changed() }
@@ -22,8 +23,8 @@ const (
 	lastWindow  = 1 << 16
 )
 
-// align says where two sequences of payloads differ. It takes time linear in their length, for which it may find a few more
-// differences than there are.
+// align says where two sequences of payloads differ. It takes time linear in their length, for which it may find a few
+// more differences than there are.
 func align(a, b []stamp) []hunk {
 	start := 0
 	for start < len(a) && start < len(b) && a[start].hash == b[start].hash {
@@ -73,7 +74,8 @@ func grow(hunks []hunk, h hunk) []hunk {
 	return append(hunks, h)
 }
 
-// resync walks along both sequences from start on, and at each difference looks for the nearest place where they agree again.
+// resync walks along both sequences from start on, and at each difference looks for the nearest place where they agree
+// again.
 func resync(a, b []stamp, start int) []hunk {
 	var hunks []hunk
 	for i, j := start, start; i < len(a) || j < len(b); {

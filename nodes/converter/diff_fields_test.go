@@ -228,7 +228,8 @@ func TestDiffOfEncodings(t *testing.T) {
 	require.Equal(t, "2.5", got.Topics[0].Differences[0].Fields[0].A)
 }
 
-// TestDiffWaits compares recordings whose topics follow one another so differently that not all can wait for each other.
+// TestDiffWaits compares recordings whose topics follow one another so differently that not all can wait for each
+// other.
 func TestDiffWaits(t *testing.T) {
 	blobs := func(name string) *codec.Channel {
 		return &codec.Channel{Topic: name, Type: "std_msgs/msg/UInt8MultiArray", Encoding: codec.EncodingCDR}

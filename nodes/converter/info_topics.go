@@ -89,8 +89,8 @@ func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow) {
 	writeTable(b, rows, right)
 }
 
-// shortQoS writes offered profiles in short: "reliable volatile keep_last(10)"; what is at its default beyond these three is
-// left out.
+// shortQoS writes offered profiles in short: "reliable volatile keep_last(10)"; what is at its default beyond these
+// three is left out.
 func shortQoS(profiles []codec.QoS) string {
 	var texts []string
 	for _, q := range profiles {

@@ -57,7 +57,8 @@ func (d *difference) view(ins inputs) error {
 	return nil
 }
 
-// encodedOtherwise says whether something that only one of the recordings has may be what the other has in another encoding.
+// encodedOtherwise reports whether something that only one of the recordings has may be what the other has in another
+// encoding.
 func encodedOtherwise(a, b map[streamForm]bool) bool {
 	for f := range a {
 		for g := range b {

@@ -19,8 +19,8 @@ type happening struct {
 	longest codec.Event
 }
 
-// happenings returns what is to be told of events, in their order. Losses and silences of a topic are told together: there may be
-// many. Totals are told beside the topics.
+// happenings returns what is to be told of events, in their order. Losses and silences of a topic are told together:
+// there may be many. Totals are told beside the topics.
 func happenings(events []codec.Event) []*happening {
 	var list []*happening
 	type key struct{ kind, topic string }
@@ -101,8 +101,8 @@ func writeEvents(b *strings.Builder, events []*happening) {
 	}
 }
 
-// totalsOf returns what a recorder counted of each topic, in the files that were read and, if it says so, in the whole recording that
-// they are of.
+// totalsOf returns what a recorder counted of each topic, in the files that were read and, if it says so, in the whole
+// recording that they are of.
 func totalsOf(info *codec.Info) (files, whole map[string]codec.Totals) {
 	files, whole = map[string]codec.Totals{}, map[string]codec.Totals{}
 	for _, e := range info.Events {

@@ -22,7 +22,7 @@ type carlaOptions struct {
 	Blocked    string `param:"blocked" group:"As CARLA tells it, of one of its logs" value:"MIN_TIME,MIN_DISTANCE" bare:"30,10" pattern:"[0-9]+([.][0-9]+)?(,[0-9]+([.][0-9]+)?)?" help:"what client.show_recorder_actors_blocked tells: actors that moved by less than so many cm for so many s"`
 }
 
-// wanted says whether CARLA is to be asked.
+// wanted reports whether CARLA is to be asked.
 func (o *carlaOptions) wanted() bool { return o.CARLA || o.Collisions != "" || o.Blocked != "" }
 
 func (o *carlaOptions) check() error {

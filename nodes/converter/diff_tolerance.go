@@ -10,8 +10,8 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// rule says of some fields how far apart their values may be, or that they do not count. Of several that fit a field the last
-// one does.
+// rule says of some fields how far apart their values may be, or that they do not count. Of several that fit a field
+// the last one does.
 type rule struct {
 	topic string   // "" means all
 	field []string // consecutive parts of the field's path; none means all floats and times
@@ -68,7 +68,7 @@ func fieldRule(text string) rule {
 	return rule{topic: topic, field: strings.Split(field, ".")}
 }
 
-// of says whether r is about the field that path leads to, indices left out.
+// of reports whether r is about the field that path leads to, indices left out.
 func (r *rule) of(path []string) bool {
 	n := len(r.field)
 	for i := 0; i+n <= len(path); i++ {
@@ -79,7 +79,7 @@ func (r *rule) of(path []string) bool {
 	return false
 }
 
-// allows says whether two values may be as far apart as they are. Those that are no numbers are NaN.
+// allows reports whether two values may be as far apart as they are. Those that are no numbers are NaN.
 func (r *rule) allows(a, b float64) bool {
 	limit, off := r.limit, math.Abs(a-b)
 	if r.share {

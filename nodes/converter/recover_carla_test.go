@@ -14,8 +14,8 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// TestRecoverOfCARLA damages real logs. What is saved is what CARLA had written without what is lost: durations lead from frame to
-// frame, and the last one is unknown.
+// TestRecoverOfCARLA damages real logs. What is saved is what CARLA had written without what is lost: durations lead
+// from frame to frame, and the last one is unknown.
 func TestRecoverOfCARLA(t *testing.T) {
 	const durationAt = 5 + 8 // in a frame
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {

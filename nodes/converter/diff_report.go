@@ -176,7 +176,8 @@ func (r *reporter) topic(key streamKey, text string) {
 	r.Topics = append(r.Topics, topicDiff{key.topic, key.typeName, text, []messageDiff{}})
 }
 
-// only reports a stream that one recording lacks, unless that has the topic under another type and the other side tells.
+// only reports a stream that one recording lacks, unless that has the topic under another type and the other side
+// tells.
 func (r *reporter) only(side string, key streamKey, s *stream, others []streamKey) {
 	i := slices.IndexFunc(others, func(o streamKey) bool { return o.topic == key.topic })
 	switch {
