@@ -1,6 +1,6 @@
 """Runs the converter: ros2 launch tapedeck converter.launch.py inputs:=drive.record.00000 output:=drive_bag
 
-Without inputs it is a node that converts what the service /convert is asked for.
+Without inputs it starts a node with the service /convert.
 """
 
 import os
@@ -12,14 +12,15 @@ from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-# What is empty is as the parameter file says.
+# Empty arguments keep the value of the parameter file.
 ARGUMENTS = [
-    ('inputs', '', 'recordings to convert, separated by blanks; several are merged in time; none: be a node with the service /convert'),
-    ('output', '', 'what to write; its name says the format unless format does'),
+    ('inputs', '', 'recordings to convert, separated by blanks; several are merged by time; '
+     'without any, start a node with the service /convert'),
+    ('output', '', 'recording to write; its name decides the format unless format is set'),
     ('format', '', 'record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot'),
-    ('encoding', '', 'of messages in the output: auto, keep, cdr, ros1 or protobuf'),
+    ('encoding', '', 'encoding of messages in the output: auto, keep, cdr, ros1 or protobuf'),
     ('strict', '', 'true: write nothing if something would be lost'),
-    ('extra_args', '', "more of the converter's own flags, as on a command line"),
+    ('extra_args', '', "further flags of the converter, as on a command line"),
     ('params_file', '', 'parameter file to use instead of the installed config/converter.yaml'),
     ('service', '', 'of the node: name of the service; by default /convert'),
     ('middleware', '', 'of the node: rcl or dds; by default as tapedeck was built'),
@@ -53,10 +54,12 @@ def start(context):
         if value[name]:
             arguments.append('--' + name + '=' + value[name])
     return [Node(
-        executable=executable('converter'), name=value['name'], namespace=value['namespace'], arguments=['serve'] + arguments,
+        executable=executable('converter'), name=value['name'], namespace=value['namespace'],
+        arguments=['serve'] + arguments,
         parameters=[value['params_file']] if value['params_file'] else [], output='screen', emulate_tty=True)]
 
 
 def generate_launch_description():
-    declared = [DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS]
+    declared = [
+        DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS]
     return LaunchDescription(declared + [OpaqueFunction(function=start)])

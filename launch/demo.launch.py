@@ -1,4 +1,4 @@
-"""Records two publishers for a few seconds, says what was recorded and ends: ros2 launch tapedeck demo.launch.py
+"""Records two publishers for a few seconds, prints what was recorded and ends: ros2 launch tapedeck demo.launch.py
 
 Copy it for a stack of your own: its publishers and the recorder in one launch file.
 """
@@ -38,7 +38,8 @@ def generate_launch_description():
             return []
         converter = os.path.join(os.path.dirname(event.cmd[0]), 'converter')
         return [ExecuteProcess(
-            cmd=[converter, 'info', LaunchConfiguration('output')], output='screen', on_exit=[Shutdown(reason='the demo is over')])]
+            cmd=[converter, 'info', LaunchConfiguration('output')], output='screen',
+            on_exit=[Shutdown(reason='the demo is over')])]
 
     return LaunchDescription(
         [DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS] + [

@@ -1,6 +1,7 @@
-"""Starts the publishers of a robot's hardware, and the recorder: ros2 launch tapedeck hardware.launch.py config:=hardware.yaml output:=take
+"""Starts the publishers of a robot's hardware, and the recorder.
 
-The parameter file says which: those of camera_publisher, arm_publisher, mavlink_publisher and recorder that have a section in it.
+ros2 launch tapedeck hardware.launch.py config:=hardware.yaml output:=take starts those of camera_publisher,
+arm_publisher, mavlink_publisher and recorder that have a section in the parameter file.
 """
 
 import os
@@ -16,13 +17,15 @@ import yaml
 
 PUBLISHERS = ('camera_publisher', 'arm_publisher', 'mavlink_publisher')
 
-# Parameters of the recorder that say which topics to record, and where a session's cameras and arms are.
-SELECTIONS = ('topics', 'all', 'regex', 'node', 'topic_types', 'all_services', 'services', 'static_topics_path', 'snapshot_mode')
+# Parameters of the recorder that select topics, and that define the cameras and arms of a session.
+SELECTIONS = (
+    'topics', 'all', 'regex', 'node', 'topic_types', 'all_services', 'services', 'static_topics_path', 'snapshot_mode')
 MAPPINGS = ('hardware', 'robot_mapping', 'robot.cameras', 'robot.arms')
 
-# What is empty is as the parameter file says; config has to be given.
+# Empty arguments keep the value of the parameter file; config is required.
 ARGUMENTS = [
-    ('config', None, 'parameter file with a section for each node to start; the installed config/hardware.yaml is an example'),
+    ('config', None, 'parameter file with a section for each node to start; '
+     'the installed config/hardware.yaml is an example'),
     ('record', '', 'true or false: whether to start the recorder; by default if it has a section'),
     ('output', '', 'name of the recording; by default tapedeck_ and the time'),
     ('storage', '', 'record (Apollo record files), mcap (a ROS 2 bag folder) or session (takes of a robot)'),
@@ -47,7 +50,7 @@ def yes(text):
 
 
 def sections(tree, tokens=()):
-    """Yield the sections of a parameter file: for which nodes one is, as the tokens of their name, and what is in it."""
+    """Yield the sections of a parameter file: the tokens of the node name, and the contents."""
     for key, value in tree.items() if isinstance(tree, dict) else ():
         if key == 'ros__parameters':
             yield tokens, value
@@ -104,9 +107,14 @@ def start(context):
     nodes = [node(name, [], respawn=yes(value['respawn']), respawn_delay=1.0) for name in PUBLISHERS if named(name)]
     others = ['/'.join(['', *tokens]) for tokens, _ in found
               if tokens and tokens[-1] in (*PUBLISHERS, 'recorder') and not fits(tokens, namespace + '/' + tokens[-1])]
-    hint = f'not for the namespace {namespace or "/"}: {", ".join(others)}; one called /**/{others[0].split("/")[-1]} is for any' if others else ''
+    hint = ''
+    if others:
+        example = '/**/' + others[0].split('/')[-1]
+        hint = f'not for the namespace {namespace or "/"}: {", ".join(others)}; one called {example} is for any'
     if not nodes:
-        raise RuntimeError(f'{value["config"]}: no section with ros__parameters is for {", ".join(PUBLISHERS)}' + (hint and '; ' + hint))
+        raise RuntimeError(
+            f'{value["config"]}: no section with ros__parameters is for {", ".join(PUBLISHERS)}'
+            + (hint and '; ' + hint))
     if yes(value['record']) if value['record'] else named('recorder'):
         parameters = {}
         for tokens, section in found:
@@ -121,5 +129,6 @@ def start(context):
 
 
 def generate_launch_description():
-    declared = [DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS]
+    declared = [
+        DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS]
     return LaunchDescription(declared + [OpaqueFunction(function=start)])

@@ -61,5 +61,6 @@ def start(context):
 
 
 def generate_launch_description():
-    declared = [DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS]
+    declared = [
+        DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS]
     return LaunchDescription(declared + [OpaqueFunction(function=start)])

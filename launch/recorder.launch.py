@@ -13,7 +13,8 @@ from launch_ros.actions import Node
 ARGUMENTS = [
     ('topics', '', 'topics to record, separated by blanks; without a parameter file, all of them'),
     ('output', '', 'name of the recording; by default tapedeck_ and the time'),
-    ('storage', '', 'record (Apollo record files), mcap (a ROS 2 bag folder), carla (a log that CARLA replays) or session (takes of a robot)'),
+    ('storage', '', 'record (Apollo record files), mcap (a ROS 2 bag folder), carla (a log that CARLA replays) '
+     'or session (episodes of a robot)'),
     ('snapshot', '', 'true: keep the latest messages for /snapshot beside the recording'),
     ('snapshot_duration', '', 'how far a snapshot reaches back: 30s, or a number of seconds'),
     ('params_file', '', 'parameter file to use instead of the installed config/recorder.yaml'),
@@ -58,5 +59,6 @@ def start(context):
 
 
 def generate_launch_description():
-    declared = [DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS]
+    declared = [
+        DeclareLaunchArgument(name, default_value=default, description=text) for name, default, text in ARGUMENTS]
     return LaunchDescription(declared + [OpaqueFunction(function=start)])

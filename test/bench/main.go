@@ -136,7 +136,8 @@ func measure(folder, kind string, size int, span time.Duration) (r result, err e
 	output := filepath.Join(folder, "bench")
 	cmd := exec.Command(self, "--receive")
 	if kind != "receive" {
-		cmd = exec.Command(filepath.Join("bin", "recorder"), topic, "-o", output, "-s", kind, "--overwrite", "--queue-size", "2GiB")
+		cmd = exec.Command(filepath.Join("bin", "recorder"), topic, "-o", output, "-s", kind, "--overwrite", "--queue-size",
+			"2GiB")
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -243,7 +244,8 @@ func receiveAlone() error {
 		return err
 	}
 	var count atomic.Uint64
-	if _, err := node.Subscribe(topic, typeName, harness.KeepAll(), func(samples []bridge.Sample) { count.Add(uint64(len(samples))) }); err != nil {
+	if _, err := node.Subscribe(topic, typeName, harness.KeepAll(),
+		func(samples []bridge.Sample) { count.Add(uint64(len(samples))) }); err != nil {
 		return err
 	}
 	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -37,7 +37,8 @@ func playLog(ctx context.Context) error {
 		return err
 	}
 	defer listener.kill()
-	if err := run(ctx, "player", log, "--start-offset=-6s", "--interpolate", "50", "--topics", "/clock", "--topics", "/tf", "--wait-for-subscribers"); err != nil {
+	if err := run(ctx, "player", log, "--start-offset=-6s", "--interpolate", "50", "--topics", "/clock", "--topics",
+		"/tf", "--wait-for-subscribers"); err != nil {
 		return err
 	}
 	if err := pause(ctx, time.Second); err != nil {

@@ -1,6 +1,7 @@
 // Demo shows tapedeck's main job end to end, with the executables in bin/: publishers drive, the recorder records them,
 // a snapshot is taken, the recording is inspected and played back while a second recorder listens, and both recordings
-// are compared. Then a log of CARLA is played and listened to. It ends with an error when something is not as it should be.
+// are compared. Then a log of CARLA is played and listened to. It ends with an error when something is not as it should
+// be.
 package main
 
 import (
@@ -44,13 +45,15 @@ func demo(ctx context.Context) error {
 	}
 	drive, replay := filepath.Join(folder, "drive"), filepath.Join(folder, "replay")
 
-	say("A car drives: control at 20 Hz, an IMU at 100 Hz, a 1 MB point cloud and a camera at 10 Hz. It is recorded for %v.", duration)
+	say("A car drives: control at 20 Hz, an IMU at 100 Hz, a 1 MB point cloud and a camera at 10 Hz. "+
+		"It is recorded for %v.", duration)
 	publishers, err := startPublishers()
 	if err != nil {
 		return err
 	}
 	defer publishers.stop()
-	recorder, err := start("recorder", append([]string{"--output", drive, "--snapshot", "--snapshot-duration", "3s"}, topics...)...)
+	recorder, err := start("recorder", append([]string{"--output", drive, "--snapshot", "--snapshot-duration", "3s"},
+		topics...)...)
 	if err != nil {
 		return err
 	}
@@ -58,7 +61,8 @@ func demo(ctx context.Context) error {
 	if err := pause(ctx, duration/2); err != nil {
 		return err
 	}
-	say("Something happens, so the last 3 s are saved on the side, as 'ros2 service call /snapshot std_srvs/srv/Trigger' would.")
+	say("Something happens: a snapshot saves the last 3 s, " +
+		"as 'ros2 service call /snapshot std_srvs/srv/Trigger' would.")
 	if err := run(ctx, "recorder", "trigger"); err != nil {
 		return err
 	}
@@ -92,7 +96,8 @@ func demo(ctx context.Context) error {
 	}
 
 	say("Are both recordings the same, message by message?")
-	if err := run(ctx, "converter", "diff", drive+".record.00000", replay+".record.00000", "--ignore-topics", "/clock"); err != nil {
+	if err := run(ctx, "converter", "diff", drive+".record.00000", replay+".record.00000", "--ignore-topics",
+		"/clock"); err != nil {
 		return err
 	}
 	return playLog(ctx)

@@ -22,7 +22,8 @@ import (
 )
 
 var topics = []string{
-	"/carla/ego_vehicle/vehicle_control_cmd", "/carla/ego_vehicle/imu", "/carla/ego_vehicle/lidar", "/carla/ego_vehicle/rgb_front/image",
+	"/carla/ego_vehicle/vehicle_control_cmd", "/carla/ego_vehicle/imu", "/carla/ego_vehicle/lidar",
+	"/carla/ego_vehicle/rgb_front/image",
 }
 
 // publishers publish what a simulated car would, from one node.
@@ -122,7 +123,8 @@ func cloud(data []byte, s float64, stamp builtin_interfaces.Time) msgs.Message {
 		Height: 1, Width: uint32(count), PointStep: step, RowStep: uint32(len(data)), Data: data, IsDense: true,
 	}
 	for i, name := range []string{"x", "y", "z", "intensity"} {
-		m.Fields = append(m.Fields, sensor_msgs.PointField{Name: name, Offset: uint32(4 * i), Datatype: sensor_msgs.PointField_FLOAT32, Count: 1})
+		m.Fields = append(m.Fields, sensor_msgs.PointField{Name: name, Offset: uint32(4 * i),
+			Datatype: sensor_msgs.PointField_FLOAT32, Count: 1})
 	}
 	return m
 }

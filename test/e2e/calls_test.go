@@ -36,10 +36,11 @@ func TestCalls(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
 			calls := 0
-			_, err := g.open("server").Serve("/light", "std_srvs/srv/SetBool", func(_ context.Context, request []byte) ([]byte, error) {
-				calls++
-				return cdr.Marshal(&std_srvs.SetBool_Response{Success: true, Message: fmt.Sprint(calls)})
-			})
+			_, err := g.open("server").Serve("/light", "std_srvs/srv/SetBool",
+				func(_ context.Context, request []byte) ([]byte, error) {
+					calls++
+					return cdr.Marshal(&std_srvs.SetBool_Response{Success: true, Message: fmt.Sprint(calls)})
+				})
 			require.NoError(t, err)
 			recorder := g.start("recorder", append(args, "-s", "mcap", "-o", "tape", "--chunk-duration", "50ms")...)
 			recorder.Prints("recording /light/_request [std_srvs/srv/SetBool_Request]")

@@ -30,7 +30,8 @@ func worldOf(t *testing.T, path string) world {
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.True(t, info.Complete)
-	w := world{actors: map[uint32]string{}, roles: map[uint32]string{}, places: map[int64]map[uint32]carla.Position{}, gears: map[int64]map[uint32]int32{}, header: r.Header()}
+	w := world{actors: map[uint32]string{}, roles: map[uint32]string{}, places: map[int64]map[uint32]carla.Position{},
+		gears: map[int64]map[uint32]int32{}, header: r.Header()}
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
 	defer it.Close()
@@ -72,7 +73,8 @@ func TestCARLALogOverDDS(t *testing.T) {
 	original := generate.Path(t, "carla/scenario_runner_DistanceToLaneCenter.log")
 	g := isolate(t)
 	recorder := g.start("recorder", "-a", "-s", "carla", "-o", "again", "--carla-profile", "ue5")
-	g.run(0, "player", original, "--wait-for-subscribers", "--rate", "4", "--exclude-regex", "^/carla/(status|hero/vehicle_info)$")
+	g.run(0, "player", original, "--wait-for-subscribers", "--rate", "4", "--exclude-regex",
+		"^/carla/(status|hero/vehicle_info)$")
 	out := recorder.Interrupt()
 	require.Contains(t, out, "not recorded: a CARLA log has nothing of /rosout")
 	want, got := worldOf(t, original), worldOf(t, g.path("again.log"))

@@ -46,8 +46,8 @@ func (g *graph) heard(node bridge.Node, topic, typeName string, qos codec.QoS) f
 	}
 }
 
-// TestControl splits, pauses and resumes a recording while numbered messages come. Every one of them is recorded once, but for those
-// of the pause.
+// TestControl splits, pauses and resumes a recording while numbered messages come. Every one of them is recorded once,
+// but for those of the pause.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"record", "mcap"} {
@@ -55,7 +55,8 @@ func TestControl(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
 			g.env = append(g.env, "AMENT_PREFIX_PATH=", "ROS_DISTRO=")
-			recorder := g.start("recorder", "-s", storage, "-o", "drive", "--publish", "/n", "--snapshot", "--snapshot-duration", "1s")
+			recorder := g.start("recorder", "-s", storage, "-o", "drive", "--publish", "/n", "--snapshot",
+				"--snapshot-duration", "1s")
 			node := g.open("operator")
 			begun := g.heard(node, "/begin_write", "std_msgs/msg/String", latched())
 			closed := g.heard(node, "/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", keepAll())

@@ -26,20 +26,22 @@ func TestConvertService(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 
-	converter := g.start("converter", "serve", "--throttle", "/n=1/10", "--ros-args", "-r", "__ns:=/robot", "-p", "service:=archive")
+	converter := g.start("converter", "serve", "--throttle", "/n=1/10", "--ros-args", "-r", "__ns:=/robot", "-p",
+		"service:=archive")
 	node := g.open("caller")
 	var mu sync.Mutex
 	ended := map[string]bool{}
-	_, err = node.Subscribe("/robot/converter/progress", "tapedeck/msg/ConversionProgress", keepAll(), func(samples []bridge.Sample) {
-		for i := range samples {
-			var p tapedeck.ConversionProgress
-			if cdr.Unmarshal(samples[i].Data, &p) == nil && p.Ended && p.Done == 1 {
-				mu.Lock()
-				ended[p.Output] = true
-				mu.Unlock()
+	_, err = node.Subscribe("/robot/converter/progress", "tapedeck/msg/ConversionProgress", keepAll(),
+		func(samples []bridge.Sample) {
+			for i := range samples {
+				var p tapedeck.ConversionProgress
+				if cdr.Unmarshal(samples[i].Data, &p) == nil && p.Ended && p.Done == 1 {
+					mu.Lock()
+					ended[p.Output] = true
+					mu.Unlock()
+				}
 			}
-		}
-	})
+		})
 	require.NoError(t, err)
 	convert := func(request tapedeck.Convert_Request) (answer tapedeck.Convert_Response) {
 		reply, err := node.Call(t.Context(), "/robot/archive", "tapedeck/srv/Convert", marshal(t, &request))
@@ -48,7 +50,8 @@ func TestConvertService(t *testing.T) {
 		return answer
 	}
 	require.Contains(t, convert(tapedeck.Convert_Request{}).Message, "inputs and output must be given")
-	answer := convert(tapedeck.Convert_Request{Inputs: []string{"in.mcap"}, Output: "out.bag", Options: []string{"encoding=nonsense"}})
+	answer := convert(tapedeck.Convert_Request{Inputs: []string{"in.mcap"}, Output: "out.bag",
+		Options: []string{"encoding=nonsense"}})
 	require.False(t, answer.Success)
 	require.Contains(t, answer.Message, "encoding")
 
@@ -68,7 +71,8 @@ func TestConvertService(t *testing.T) {
 	answers := make([]tapedeck.Convert_Response, len(names))
 	for i, name := range names {
 		calls.Go(func() {
-			answers[i] = convert(tapedeck.Convert_Request{Inputs: []string{"in.mcap"}, Output: name, Options: []string{"throttle=*=1/1", "remap=/n:=/m"}})
+			answers[i] = convert(tapedeck.Convert_Request{Inputs: []string{"in.mcap"}, Output: name,
+				Options: []string{"throttle=*=1/1", "remap=/n:=/m"}})
 		})
 	}
 	calls.Wait()

@@ -25,7 +25,8 @@ func TestDefinitions(t *testing.T) {
 	recorder := g.start("recorder", "-o", "types", "--all", "-x", "rosout|parameter_events", "--definition-paths", "share")
 	node := g.open("source")
 	topics := map[string]string{
-		"/good": "Good", "/bad": "Bad", "/bad_too": "Bad", "/partial": "Partial", "/unknown": "Unknown", "/unknown_too": "Unknown",
+		"/good": "Good", "/bad": "Bad", "/bad_too": "Bad", "/partial": "Partial", "/unknown": "Unknown",
+		"/unknown_too": "Unknown",
 	}
 	for topic, typeName := range topics {
 		p := g.advertise(node, topic, "test_msgs/msg/"+typeName, keepAll())

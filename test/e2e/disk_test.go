@@ -69,7 +69,8 @@ func TestRecorderStopsBeforeTheDiskIsFull(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
 			g.small("60m")
-			recorder := g.start("recorder", "/n", "-o", "small/drive", "-s", storage, "--min-space", "30MB", "--sync-interval", "50ms")
+			recorder := g.start("recorder", "/n", "-o", "small/drive", "-s", storage, "--min-space", "30MB", "--sync-interval",
+				"50ms")
 			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
 			for i := uint32(0); i < 500; i++ {
 				require.NoError(t, p.Publish(big(i)))
@@ -106,7 +107,8 @@ func TestRecorderWaitsForSpace(t *testing.T) {
 			g := isolate(t)
 			g.small("60m")
 			require.NoError(t, os.WriteFile(g.path("small/ballast"), make([]byte, 30<<20), 0o644))
-			recorder := g.start("recorder", "/n", "-o", "small/drive", "--min-space", reserve, "--low-space-action", "pause", "--sync-interval", "50ms")
+			recorder := g.start("recorder", "/n", "-o", "small/drive", "--min-space", reserve, "--low-space-action", "pause",
+				"--sync-interval", "50ms")
 			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
 			sent := uint32(250) // which the disk could take
 			if reserve == "0" {
@@ -147,7 +149,8 @@ func TestRecorderDeletesOldFiles(t *testing.T) {
 	g := isolate(t)
 	g.small("60m")
 	const reserve = 30_000_000
-	recorder := g.start("recorder", "/n", "-o", "small/drive", "-s", "mcap", "--max-bag-size", "5MB", "--min-space", fmt.Sprint(reserve),
+	recorder := g.start("recorder", "/n", "-o", "small/drive", "-s", "mcap", "--max-bag-size", "5MB", "--min-space",
+		fmt.Sprint(reserve),
 		"--low-space-action", "delete-oldest", "--sync-interval", "50ms")
 	p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Big", keepAll())
 	const count = 550 // which the disk could take
@@ -216,7 +219,8 @@ func TestKillAfterTheSyncInterval(t *testing.T) {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
 			g := isolate(t)
-			recorder := g.start("recorder", "/n", "-o", "drive", "-s", storage, "--sync-interval", "300ms", "--chunk-duration", "1h", "--max-bag-messages", "300")
+			recorder := g.start("recorder", "/n", "-o", "drive", "-s", storage, "--sync-interval", "300ms", "--chunk-duration",
+				"1h", "--max-bag-messages", "300")
 			p := g.advertise(g.open("source"), "/n", "test_msgs/msg/Numbered", keepAll())
 			const count = 1000
 			for i := range uint32(count) {
@@ -226,12 +230,16 @@ func TestKillAfterTheSyncInterval(t *testing.T) {
 				return g.parts(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap*"}[storage])
 			}
 			await(t, func() bool { // until none gets another name any more
-				unfinished := slices.DeleteFunc(parts(), func(path string) bool { return !strings.HasSuffix(path, codec.ActiveSuffix) })
+				unfinished := slices.DeleteFunc(parts(), func(path string) bool {
+					return !strings.HasSuffix(path,
+						codec.ActiveSuffix)
+				})
 				return len(parts()) == 4 && len(unfinished) == 1
 			})
 			kept := func() (all [][]byte) {
 				for n := range parts() {
-					path := g.path(fmt.Sprintf(map[string]string{"record": "drive.record.%05d", "mcap": "drive/drive_%d.mcap"}[storage], n))
+					path := g.path(fmt.Sprintf(map[string]string{"record": "drive.record.%05d",
+						"mcap": "drive/drive_%d.mcap"}[storage], n))
 					all = append(all, messages(t, path)["/n"]...)
 				}
 				return all

@@ -13,8 +13,8 @@ import (
 	rosbag2 "tapedeck/msgs/rosbag2_interfaces"
 )
 
-// TestDefinitionFromItsPublisher records types that only the node that publishes them knows, without losing a message over it. On a
-// busy machine the first recording may not wait long enough.
+// TestDefinitionFromItsPublisher records types that only the node that publishes them knows, without losing a message
+// over it. On a busy machine the first recording may not wait long enough.
 func TestDefinitionFromItsPublisher(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
 		t.Run(storage, func(t *testing.T) {

@@ -35,8 +35,8 @@ func TestLatchedMessageFromBeforeTheRecorder(t *testing.T) {
 	require.Equal(t, codec.TransientLocal, channel(t, path, "/map").QoS[0].Durability)
 }
 
-// TestLatchedMessageFromAPublisherThatComesLate has the recorder subscribe while there is only a subscriber, and nothing
-// is known of the QoS yet.
+// TestLatchedMessageFromAPublisherThatComesLate has the recorder subscribe while there is only a subscriber, and
+// nothing is known of the QoS yet.
 func TestLatchedMessageFromAPublisherThatComesLate(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -49,7 +49,8 @@ func TestLatchedMessageFromAPublisherThatComesLate(t *testing.T) {
 	p, err := node.Advertise("/map", "std_msgs/msg/UInt32", latched())
 	require.NoError(t, err)
 	require.NoError(t, p.Publish(g.number(7)), "before any subscriber is known")
-	require.Eventually(t, func() bool { return recorderQoS(node, "/map") == codec.TransientLocal }, patient, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return recorderQoS(node, "/map") == codec.TransientLocal }, patient,
+		5*time.Millisecond)
 	require.NoError(t, p.Publish(g.number(8)))
 	require.NoError(t, p.Flush(t.Context()))
 	recorder.Interrupt()
@@ -97,10 +98,12 @@ func TestPlayerLatches(t *testing.T) {
 	path := g.path("tape.record")
 	w, err := codec.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
-	static := &codec.Channel{Topic: "/map", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR, QoS: []codec.QoS{latched()}}
+	static := &codec.Channel{Topic: "/map", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR,
+		QoS: []codec.QoS{latched()}}
 	tick := &codec.Channel{Topic: "/tick", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	write := func(c *codec.Channel, ms int64, n uint32) {
-		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + ms*int64(time.Millisecond), Data: g.number(n)}))
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + ms*int64(time.Millisecond),
+			Data: g.number(n)}))
 	}
 	write(static, 0, 7)
 	for ms := range int64(60) {

@@ -16,8 +16,8 @@ import (
 	"tapedeck/test/internal/process"
 )
 
-// TestNativeCARLA records what CARLA publishes by itself, without any option for it: from a participant that is no node, of types
-// that nobody else has, and from before the recorder came; and plays it.
+// TestNativeCARLA records what CARLA publishes by itself, without any option for it: from a participant that is no
+// node, of types that nobody else has, and from before the recorder came; and plays it.
 func TestNativeCARLA(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
@@ -49,7 +49,8 @@ func TestNativeCARLA(t *testing.T) {
 	require.Greater(t, len(all["/clock"]), 5)
 	require.Len(t, all["/carla/hero/lane_invasion"], 1)
 	want := carla_msgs.LaneInvasionEvent{
-		Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 5, Nanosec: 6}, FrameId: "hero"}, CrossedLaneMarkings: []int32{1, 2},
+		Header:              std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 5, Nanosec: 6}, FrameId: "hero"},
+		CrossedLaneMarkings: []int32{1, 2},
 	}
 	var got carla_msgs.LaneInvasionEvent
 	require.NoError(t, cdr.Unmarshal(all["/carla/hero/lane_invasion"][0], &got))
@@ -61,7 +62,8 @@ func TestNativeCARLA(t *testing.T) {
 	require.Equal(t, "RIHS01_1d81c780738761101e1b4cb165af96ed32b8aa5cd523713c9b28d1ee95af719b", lane.TypeHash)
 	require.Equal(t, codec.TransientLocal, lane.QoS[0].Durability)
 	require.Equal(t, 1, lane.QoS[0].Depth)
-	require.Equal(t, "RIHS01_692f7a66e93a3c83e71765d033b60349ba68023a8c689a79e48078bcb5c58564", channel(t, path, "/clock").TypeHash)
+	require.Equal(t, "RIHS01_692f7a66e93a3c83e71765d033b60349ba68023a8c689a79e48078bcb5c58564",
+		channel(t, path, "/clock").TypeHash)
 	require.Equal(t, codec.BestEffort, channel(t, path, "/carla/hero/speedometer").QoS[0].Reliability)
 
 	again := g.heard(listener, "/carla/hero/lane_invasion", lane.Type, lane.QoS[0])

@@ -23,18 +23,21 @@ func (g *graph) call(node bridge.Node, service, typeName string, request, respon
 func TestRecorderShowsItsParameters(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	require.NoError(t, os.WriteFile(g.path("mine.yaml"), []byte("/robot/recorder:\n  ros__parameters:\n    queue_size: 64MiB\n"), 0o644))
+	require.NoError(t, os.WriteFile(g.path("mine.yaml"),
+		[]byte("/robot/recorder:\n  ros__parameters:\n    queue_size: 64MiB\n"), 0o644))
 	recorder := g.start("recorder", "-o", "drive", "--all", "--max-duration", "90m",
 		"--ros-args", "-r", "__ns:=/robot", "--params-file", "mine.yaml", "-p", "snapshot_duration:=12.5")
 	node := g.open("asker")
 
 	var list rcl_interfaces.ListParameters_Response
-	g.call(node, "/robot/recorder/list_parameters", "rcl_interfaces/srv/ListParameters", &rcl_interfaces.ListParameters_Request{}, &list)
+	g.call(node, "/robot/recorder/list_parameters", "rcl_interfaces/srv/ListParameters",
+		&rcl_interfaces.ListParameters_Request{}, &list)
 	names := []string{"all", "max_duration", "queue_size", "snapshot_duration", "storage", "topics"}
 	require.Subset(t, list.Result.Names, append(names, "use_sim_time"))
 
 	var get rcl_interfaces.GetParameters_Response
-	g.call(node, "/robot/recorder/get_parameters", "rcl_interfaces/srv/GetParameters", &rcl_interfaces.GetParameters_Request{Names: names}, &get)
+	g.call(node, "/robot/recorder/get_parameters", "rcl_interfaces/srv/GetParameters",
+		&rcl_interfaces.GetParameters_Request{Names: names}, &get)
 	require.Len(t, get.Values, len(names))
 	require.True(t, get.Values[0].BoolValue)
 	require.InDelta(t, 5400, get.Values[1].DoubleValue, 0)
@@ -51,9 +54,11 @@ func TestRecorderShowsItsParameters(t *testing.T) {
 	require.True(t, describe.Descriptors[0].ReadOnly)
 
 	var set rcl_interfaces.SetParameters_Response
-	g.call(node, "/robot/recorder/set_parameters", "rcl_interfaces/srv/SetParameters", &rcl_interfaces.SetParameters_Request{
-		Parameters: []rcl_interfaces.Parameter{{Name: "all", Value: rcl_interfaces.ParameterValue{Type: rcl_interfaces.ParameterType_PARAMETER_BOOL}}},
-	}, &set)
+	g.call(node, "/robot/recorder/set_parameters", "rcl_interfaces/srv/SetParameters",
+		&rcl_interfaces.SetParameters_Request{
+			Parameters: []rcl_interfaces.Parameter{{Name: "all",
+				Value: rcl_interfaces.ParameterValue{Type: rcl_interfaces.ParameterType_PARAMETER_BOOL}}},
+		}, &set)
 	require.Len(t, set.Results, 1)
 	require.False(t, set.Results[0].Successful, "options are read once")
 	recorder.Interrupt()

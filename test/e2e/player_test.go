@@ -23,7 +23,8 @@ func (g *graph) tape(name, topic string, begin int64, ms ...int64) string {
 	require.NoError(g.t, err)
 	c := &codec.Channel{Topic: topic, Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	for i, t := range ms {
-		m := codec.Message{Channel: c, LogTime: begin + t*int64(time.Millisecond), Data: marshal(g.t, &std_msgs.UInt32{Data: uint32(i)})}
+		m := codec.Message{Channel: c, LogTime: begin + t*int64(time.Millisecond),
+			Data: marshal(g.t, &std_msgs.UInt32{Data: uint32(i)})}
 		require.NoError(g.t, w.Write(&m))
 	}
 	require.NoError(g.t, w.Close())
@@ -75,7 +76,8 @@ func TestPlayerMergesRemapsAndCuts(t *testing.T) {
 	a := g.tape("a.record", "/a", epoch, 0, 200, 400, 600)
 	b := g.tape("b.mcap", "/b", epoch, 100, 300, 500, 700)
 	recorder := g.start("recorder", "-o", "merged", "/c", "/b")
-	g.run(0, "player", a, b, "--remap", "/a:=/c", "--start-offset", "150ms", "--duration", "400ms", "--wait-for-subscribers")
+	g.run(0, "player", a, b, "--remap", "/a:=/c", "--start-offset", "150ms", "--duration", "400ms",
+		"--wait-for-subscribers")
 	recorder.Interrupt()
 	all := messages(t, g.path("merged.record.00000"))
 	require.Len(t, all["/c"], 2, "at 200 and 400 ms")
@@ -87,7 +89,8 @@ func TestPlayerRefuses(t *testing.T) {
 	g := isolate(t)
 	tape := g.tape("tape.record", "/n", epoch, 0, 10)
 	require.NoError(t, os.WriteFile(g.path("empty.record"), nil, 0o644))
-	require.NoError(t, os.WriteFile(g.path("pointer.record"), []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"), 0o644))
+	require.NoError(t, os.WriteFile(g.path("pointer.record"),
+		[]byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"), 0o644))
 	require.NoError(t, os.Mkdir(g.path("folder"), 0o755))
 	for _, test := range []struct {
 		code int

@@ -120,7 +120,8 @@ func TestRecorderLosesNothing(t *testing.T) {
 	summary := recorder.Interrupt()
 	require.Contains(t, summary, fmt.Sprintf("%d messages", 2*count))
 	require.Contains(t, summary, "0 dropped, 0 lost in transport")
-	require.Equal(t, 1, strings.Count(summary, "test_msgs/msg/Numbered is recorded without")+strings.Count(summary, "recorded without its definition"),
+	require.Equal(t, 1, strings.Count(summary, "test_msgs/msg/Numbered is recorded without")+strings.Count(summary,
+		"recorded without its definition"),
 		"the unknown type is said once")
 	all := messages(t, g.path("flood.record.00000"))
 	for _, topic := range []string{"/a", "/b"} {
@@ -226,7 +227,8 @@ func TestTriggerWithoutRecorder(t *testing.T) {
 func TestRecorderPicksUpNewTopicsAndPublishers(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	recorder := g.start("recorder", "-o", "all", "--all", "--exclude-regex", "rosout|parameter_events", "--chunk-duration", "50ms")
+	recorder := g.start("recorder", "-o", "all", "--all", "--exclude-regex", "rosout|parameter_events",
+		"--chunk-duration", "50ms")
 	node := g.open("source")
 	first := g.advertise(node, "/first", "std_msgs/msg/UInt32", keepAll())
 	sent := uint32(0)
@@ -393,7 +395,8 @@ func TestRecorderOnAFullDisk(t *testing.T) {
 			t.Run(storage+" "+chunk, func(t *testing.T) {
 				g := isolate(t)
 				g.dir = filepath.Dir(small)
-				recorder := g.start("recorder", "-o", "small/full", "-s", storage, "/big", "--chunk-duration", chunk, "--min-space", "0")
+				recorder := g.start("recorder", "-o", "small/full", "-s", storage, "/big", "--chunk-duration", chunk,
+					"--min-space", "0")
 				p := g.advertise(g.open("source"), "/big", "test_msgs/msg/Big", keepAll())
 				for i := range 8 {
 					require.NoError(t, p.Publish(data))

@@ -45,8 +45,8 @@ func infoOf(t *testing.T, path string) *codec.Info {
 	return info
 }
 
-// TestRealRecordingsOverDDS plays real ROS 2 recordings onto DDS, records them in both storages, and plays and records a
-// recording again. The payloads, their types, their QoS and their order must come through.
+// TestRealRecordingsOverDDS plays real ROS 2 recordings onto DDS, records them in both storages, and plays and records
+// a recording again. The payloads, their types, their QoS and their order must come through.
 func TestRealRecordingsOverDDS(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -76,8 +76,8 @@ func TestRealRecordingsOverDDS(t *testing.T) {
 	}
 }
 
-// rerecord plays a recording while a recorder listens to topics, and returns what that wrote. It must be the same, and no message
-// came before its time; a busy machine may make it late.
+// rerecord plays a recording while a recorder listens to topics, and returns what that wrote. It must be the same, and
+// no message came before its time; a busy machine may make it late.
 func (g *graph) rerecord(path, name, storage string, rate int, topics []string) string {
 	t := g.t
 	t.Helper()

@@ -61,7 +61,8 @@ func TestRecorderSelects(t *testing.T) {
 		slices.Sort(topics)
 		require.Equal(t, test.want, topics, name)
 		require.Equal(t, name == "named", strings.Contains(out, "nothing was recorded of /typo"), out)
-		require.True(t, strings.HasPrefix(p.Stdout(), "recorded "+name+".record.00000: "), "the result goes to standard output")
+		require.True(t, strings.HasPrefix(p.Stdout(), "recorded "+name+".record.00000: "),
+			"the result goes to standard output")
 		require.Equal(t, 1, strings.Count(p.Stdout(), "\n"), "and nothing else does")
 	}
 }
@@ -70,7 +71,8 @@ func TestRecorderRemaps(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	node := g.open("source")
-	recorder := g.start("recorder", "-o", "remapped", "/a", "relative", "--ros-args", "-r", "/a:=/b", "-r", "__ns:=/robot", "-r", "__node:=tape")
+	recorder := g.start("recorder", "-o", "remapped", "/a", "relative", "--ros-args", "-r", "/a:=/b", "-r",
+		"__ns:=/robot", "-r", "__node:=tape")
 	b := g.advertise(node, "/b", "std_msgs/msg/UInt32", keepAll())
 	relative := g.advertise(node, "/robot/relative", "std_msgs/msg/UInt32", keepAll())
 	require.NoError(t, b.Publish(g.number(1)))
@@ -133,7 +135,8 @@ func TestQoSOverrides(t *testing.T) {
 		if name == "recorder" {
 			args = []string{"--all"}
 		}
-		out := g.run(1, name, append(args, "--qos-profile-overrides-path", write("bad.yaml", "/a: {reliability: perfect}\n"))...)
+		out := g.run(1, name, append(args, "--qos-profile-overrides-path",
+			write("bad.yaml", "/a: {reliability: perfect}\n"))...)
 		require.Contains(t, out, "bad.yaml")
 		require.Contains(t, out, "perfect")
 	}

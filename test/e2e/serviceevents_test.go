@@ -17,7 +17,8 @@ import (
 // serviceEvent returns what ROS 2 Iron and later publish when a call of a std_srvs/srv/SetBool is sent, or, with a
 // response, answered.
 func serviceEvent(request bool, response *std_srvs.SetBool_Response) []byte {
-	info := service_msgs.ServiceEventInfo{Stamp: builtin_interfaces.Time{Sec: 1}, ClientGid: [16]uint8{1, 15}, SequenceNumber: 3}
+	info := service_msgs.ServiceEventInfo{Stamp: builtin_interfaces.Time{Sec: 1}, ClientGid: [16]uint8{1, 15},
+		SequenceNumber: 3}
 	e := wire.NewEncoder(nil)
 	if response == nil {
 		info.MarshalCDR(e)
@@ -41,7 +42,8 @@ func TestServiceEvents(t *testing.T) {
 	const hash = "RIHS01_3c4c20015afb4303eafd347b1d6a786f171a89c814726961a9593ef10df878cf" // as ROS 2 Jazzy announces it
 	qos := latched()
 	qos.Depth = 10
-	payloads := [][]byte{serviceEvent(true, nil), serviceEvent(false, &std_srvs.SetBool_Response{Success: true, Message: "lit"})}
+	payloads := [][]byte{serviceEvent(true, nil),
+		serviceEvent(false, &std_srvs.SetBool_Response{Success: true, Message: "lit"})}
 	for _, format := range []string{"record", "mcap"} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()

@@ -47,14 +47,19 @@ func TestSessionOverDDS(t *testing.T) {
 	for i := range frames * perFrame {
 		h := header(10 * i)
 		jointStamps = append(jointStamps, ns(h))
-		require.NoError(t, joints.Publish(marshal(t, &sensor_msgs.JointState{Header: h, Name: []string{"a", "b"}, Position: []float64{0.1 * float64(i), -1}})))
+		require.NoError(t, joints.Publish(marshal(t,
+			&sensor_msgs.JointState{Header: h, Name: []string{"a", "b"}, Position: []float64{0.1 * float64(i), -1}})))
 		if i%perFrame > 0 {
 			continue
 		}
 		frameStamps = append(frameStamps, ns(h))
-		require.NoError(t, grip.Publish(marshal(t, &sensor_msgs.JointState{Header: h, Name: []string{"position"}, Position: []float64{float64(10 * i)}})))
-		require.NoError(t, camera.Publish(marshal(t, &sensor_msgs.CompressedImage{Header: h, Format: "jpeg", Data: picture.Bytes()})))
-		require.NoError(t, raw.Publish(marshal(t, &sensor_msgs.Image{Header: h, Width: 4, Height: 2, Step: 12, Encoding: "bgr8", Data: bytes.Repeat([]byte{byte(i), 1, 2}, 8)})))
+		require.NoError(t, grip.Publish(marshal(t,
+			&sensor_msgs.JointState{Header: h, Name: []string{"position"}, Position: []float64{float64(10 * i)}})))
+		require.NoError(t, camera.Publish(marshal(t,
+			&sensor_msgs.CompressedImage{Header: h, Format: "jpeg", Data: picture.Bytes()})))
+		require.NoError(t, raw.Publish(marshal(t,
+			&sensor_msgs.Image{Header: h, Width: 4, Height: 2, Step: 12, Encoding: "bgr8",
+				Data: bytes.Repeat([]byte{byte(i), 1, 2}, 8)})))
 	}
 	// What is not whole yet is there, too.
 	await(t, func() bool {
@@ -66,7 +71,8 @@ func TestSessionOverDDS(t *testing.T) {
 		list, err := s.Episodes()
 		require.NoError(t, err)
 		require.False(t, s.Complete())
-		return len(list[0].Arms) == 1 && list[0].Arms[0].Joint != nil && len(list[0].Arms[0].Joint.Stamps) == len(jointStamps) &&
+		return len(list[0].Arms) == 1 && list[0].Arms[0].Joint != nil &&
+			len(list[0].Arms[0].Joint.Stamps) == len(jointStamps) &&
 			len(list[0].Cameras) == 2 && len(list[0].Cameras[0].Stamps) == frames && len(list[0].Cameras[1].Stamps) == frames
 	})
 	recorder.Interrupt()

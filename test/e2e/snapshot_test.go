@@ -32,7 +32,8 @@ func TestTakeSnapshot(t *testing.T) {
 		require.NoError(t, p.Flush(t.Context()))
 	}
 	take := func(request tapedeck.TakeSnapshot_Request) (answer tapedeck.TakeSnapshot_Response) {
-		reply, err := node.Call(t.Context(), "/robot/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", marshal(t, &request))
+		reply, err := node.Call(t.Context(), "/robot/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot",
+			marshal(t, &request))
 		require.NoError(t, err)
 		require.NoError(t, cdr.Unmarshal(reply, &answer))
 		return answer
@@ -99,8 +100,8 @@ func sequence(t *testing.T, path string) (all map[string][]recorded, trigger cod
 	}
 }
 
-// TestOverlappingSnapshots has twenty snapshots taken in a few seconds, in all ways that there are, and compares each with the
-// recording, message by message.
+// TestOverlappingSnapshots has twenty snapshots taken in a few seconds, in all ways that there are, and compares each
+// with the recording, message by message.
 func TestOverlappingSnapshots(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"record", "mcap"} {
@@ -109,8 +110,10 @@ func TestOverlappingSnapshots(t *testing.T) {
 			g := isolate(t)
 			const before, after, short = 2 * time.Second, time.Second, 500 * time.Millisecond
 			recorder := g.start("recorder", "-o", "drive", "-s", storage, "/fast", "/large", "/short",
-				"--snapshot", "--snapshot-duration", before.String(), "--snapshot-after", after.String(), "--snapshot-folder", "snapshots",
-				"--snapshot-topic-limits", "/short="+short.String(), "--snapshot-condition", "/alarm abs(data) > 10", "--snapshot-cooldown", "0s")
+				"--snapshot", "--snapshot-duration", before.String(), "--snapshot-after", after.String(), "--snapshot-folder",
+				"snapshots",
+				"--snapshot-topic-limits", "/short="+short.String(), "--snapshot-condition", "/alarm abs(data) > 10",
+				"--snapshot-cooldown", "0s")
 			node := g.open("source")
 			flow := func(topic string, size int, period time.Duration) (stop func() int) {
 				p := g.advertise(node, topic, "test_msgs/msg/Numbered", keepAll())
@@ -244,7 +247,8 @@ func TestOverlappingSnapshots(t *testing.T) {
 					have := got[topic]
 					require.LessOrEqual(t, len(have), len(want), "%s in %s, %s", topic, path, trigger.Text)
 					// On a busy machine the last ones may reach the recorder when the snapshot is complete.
-					require.True(t, slices.Equal(want[:len(have)], have), "%s in %s, %s:\n%v\n%v", topic, path, trigger.Text, want, have)
+					require.True(t, slices.Equal(want[:len(have)], have), "%s in %s, %s:\n%v\n%v", topic, path, trigger.Text, want,
+						have)
 					require.False(t, len(have) == 0 && len(want) > 100, "%s in %s, %s", topic, path, trigger.Text)
 				}
 			}

@@ -23,7 +23,8 @@ func (g *graph) terminal(name string, args ...string) (*process.Process, io.Writ
 	if out, err := exec.Command(script, "-qec", "true", os.DevNull).CombinedOutput(); err != nil {
 		g.t.Skipf("this machine has no pseudo-terminals: %v: %s", err, out)
 	}
-	cmd := g.command(script, "-qefc", strings.Join(append([]string{"stty cols 75; exec " + filepath.Join(bin, name)}, args...), " "), os.DevNull)
+	cmd := g.command(script, "-qefc", strings.Join(append([]string{"stty cols 75; exec " + filepath.Join(bin, name)},
+		args...), " "), os.DevNull)
 	keys, err := cmd.StdinPipe()
 	require.NoError(g.t, err)
 	return process.Start(g.t, cmd), keys

@@ -84,7 +84,8 @@ func TestPublishersComeAndGo(t *testing.T) {
 	g := isolate(t)
 	recorder := g.start("recorder", "-o", "changes", "/n")
 	node := g.open("source")
-	for i, typeName := range []string{"std_msgs/msg/UInt32", "std_msgs/msg/UInt32", "test_msgs/msg/Numbered", "std_msgs/msg/UInt32"} {
+	for i, typeName := range []string{"std_msgs/msg/UInt32", "std_msgs/msg/UInt32", "test_msgs/msg/Numbered",
+		"std_msgs/msg/UInt32"} {
 		p := g.advertise(node, "/n", typeName, keepAll())
 		recorder.Prints("recording /n [" + typeName)
 		require.NoError(t, p.Publish(g.number(uint32(i))))
@@ -134,7 +135,8 @@ func TestPlayerStopsBesideASubscriberThatHangs(t *testing.T) {
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/n", Type: "test_msgs/msg/Large", Encoding: codec.EncodingCDR}
 	for i := range int64(200) {
-		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + i*1e6, Data: append([]byte{0, 1, 0, 0}, make([]byte, 1<<20)...)}))
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: epoch + i*1e6,
+			Data: append([]byte{0, 1, 0, 0}, make([]byte, 1<<20)...)}))
 	}
 	require.NoError(t, w.Close())
 	recorder := g.start("recorder", "-o", "hung", "/n")
@@ -220,7 +222,8 @@ func TestSnapshotWhileTheRecordingStops(t *testing.T) {
 	await(t, func() bool { // until all of them are in the ring
 		tries++
 		var answer tapedeck.TakeSnapshot_Response
-		g.call(node, "/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot", &tapedeck.TakeSnapshot_Request{Path: fmt.Sprint("try", tries)}, &answer)
+		g.call(node, "/recorder/take_snapshot", "tapedeck/srv/TakeSnapshot",
+			&tapedeck.TakeSnapshot_Request{Path: fmt.Sprint("try", tries)}, &answer)
 		require.True(t, answer.Success, answer.Message)
 		return answer.MessageCount == count
 	})

@@ -115,11 +115,12 @@ func TestPlayBags(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.needs("ros2bag")
 		forms := map[string][]string{
-			"mcap":         {"-s", "mcap"},
-			"mcap_zstd":    {"-s", "mcap", "--storage-preset-profile", "zstd_fast"},
-			"sqlite3":      {"-s", "sqlite3"},
-			"file_zstd":    {"-s", "sqlite3", "--compression-mode", "file", "--compression-format", "zstd"},
-			"message_zstd": {"-s", "sqlite3", "--compression-mode", "message", "--compression-format", "zstd", "--compression-queue-size", "0"},
+			"mcap":      {"-s", "mcap"},
+			"mcap_zstd": {"-s", "mcap", "--storage-preset-profile", "zstd_fast"},
+			"sqlite3":   {"-s", "sqlite3"},
+			"file_zstd": {"-s", "sqlite3", "--compression-mode", "file", "--compression-format", "zstd"},
+			"message_zstd": {"-s", "sqlite3", "--compression-mode", "message", "--compression-format", "zstd",
+				"--compression-queue-size", "0"},
 		}
 		var topics []string
 		play := []string{"--wait-for-subscribers"}

@@ -40,7 +40,8 @@ func TestListener(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		var list []message
 		for i := range 100 {
-			list = append(list, message{"/chatter", epoch + int64(i)*int64(10*time.Millisecond), words(t, fmt.Sprintf("word %d.", i))})
+			list = append(list, message{"/chatter", epoch + int64(i)*int64(10*time.Millisecond),
+				words(t, fmt.Sprintf("word %d.", i))})
 		}
 		tape(t, s.path("talk.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), list)
 		listener := s.run("demo_nodes_cpp", "listener")

@@ -12,8 +12,8 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// TestCarla records a message of the CARLA bridge that `ros2 topic pub` publishes, and has `ros2 topic echo` print it when
-// it is played.
+// TestCarla records a message of the CARLA bridge that `ros2 topic pub` publishes, and has `ros2 topic echo` print it
+// when it is played.
 func TestCarla(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.needs("carla_msgs")
@@ -25,7 +25,8 @@ func TestCarla(t *testing.T) {
 		echo := s.ros2("topic", "echo", "--no-daemon", "--once", topic, typeName)
 		s.ours("player", "carla.record.00000", "--wait-for-subscribers").Wait(0)
 		out := echo.Wait(0)
-		for _, line := range []string{"throttle: 0.5\n", "steer: -0.25\n", "gear: 3\n", "manual_gear_shift: true\n", "brake: 0.0\n"} {
+		for _, line := range []string{"throttle: 0.5\n", "steer: -0.25\n", "gear: 3\n", "manual_gear_shift: true\n",
+			"brake: 0.0\n"} {
 			require.Contains(t, out, line)
 		}
 	})

@@ -26,7 +26,8 @@ func TestParam(t *testing.T) {
 		s.ours("recorder", "-o", "param", "--snapshot", "/n")
 		s.look([]string{"snapshot_duration", "use_sim_time", "storage"}, "param", "list", "/recorder")
 		s.look([]string{"String value is: record"}, "param", "get", "/recorder", "storage")
-		s.look([]string{"Parameter name: snapshot_duration", "Type: double", "Read only: true"}, "param", "describe", "/recorder", "snapshot_duration")
+		s.look([]string{"Parameter name: snapshot_duration", "Type: double", "Read only: true"}, "param", "describe",
+			"/recorder", "snapshot_duration")
 		s.look([]string{"storage: record", "snapshot: true"}, "param", "dump", "/recorder")
 		s.look([]string{"read-only"}, "param", "set", "/recorder", "storage", "mcap")
 		s.look([]string{"Set parameter successful"}, "param", "set", "/recorder", "use_sim_time", "true")

@@ -31,7 +31,8 @@ func TestPlayerServices(t *testing.T) {
 			{"toggle_paused", "TogglePaused", "{}", "TogglePaused_Response()"},
 			{"pause", "Pause", "{}", "Pause_Response()"},
 		} {
-			out := s.ros2("service", "call", "/player/"+call.service, "rosbag2_interfaces/srv/"+call.typeName, call.request).Wait(0)
+			out := s.ros2("service", "call", "/player/"+call.service, "rosbag2_interfaces/srv/"+call.typeName,
+				call.request).Wait(0)
 			require.Contains(s.t, out, call.reply, "%s %s", call.service, call.request)
 		}
 		player.Interrupt()

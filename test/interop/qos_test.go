@@ -15,7 +15,8 @@ func TestQoSMismatchOfRecorder(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.write("qos.yaml", "/n: {reliability: reliable}\n")
 		recorder := s.ours("recorder", "-o", "mismatch", "--qos-profile-overrides-path", "qos.yaml", "/n")
-		pub := s.ros2("topic", "pub", "--rate", "10", "--print", "0", "--qos-reliability", "best_effort", "/n", "std_msgs/msg/UInt32", "{data: 7}")
+		pub := s.ros2("topic", "pub", "--rate", "10", "--print", "0", "--qos-reliability", "best_effort", "/n",
+			"std_msgs/msg/UInt32", "{data: 7}")
 		recorder.Prints("/n: the QoS override does not match a publisher: ")
 		pub.Prints("incompatible QoS")
 		recorder.Interrupt()
@@ -47,7 +48,8 @@ func TestLateSubscriber(t *testing.T) {
 			{"/end", epoch + int64(time.Hour), number(2)},
 		})
 		s.ours("player", "map.record")
-		late := []string{"topic", "echo", "--no-daemon", "--once", "--qos-durability", "transient_local", "--qos-reliability", "reliable"}
+		late := []string{"topic", "echo", "--no-daemon", "--once", "--qos-durability", "transient_local",
+			"--qos-reliability", "reliable"}
 		s.ros2(append(late, "/hint", "std_msgs/msg/UInt32")...).Wait(0)
 		require.Contains(t, s.ros2(append(late, "/map", "std_msgs/msg/UInt32")...).Wait(0), "data: 7")
 	})
@@ -56,7 +58,8 @@ func TestLateSubscriber(t *testing.T) {
 // TestLatePublication has the recorder get a latched message that `ros2 topic pub` published before.
 func TestLatePublication(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
-		pub := s.ros2("topic", "pub", "--once", "-w", "0", "--keep-alive", "600", "--qos-durability", "transient_local", "/map", "std_msgs/msg/UInt32", "{data: 7}")
+		pub := s.ros2("topic", "pub", "--once", "-w", "0", "--keep-alive", "600", "--qos-durability", "transient_local",
+			"/map", "std_msgs/msg/UInt32", "{data: 7}")
 		pub.Prints("publishing #1")
 		recorder := s.ours("recorder", "-o", "late", "/map")
 		recorder.Prints("recording /map ")

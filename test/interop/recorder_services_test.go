@@ -58,7 +58,8 @@ func TestRecorderServices(t *testing.T) {
 // tell publishes 5 numbers. The recorder may have subscribed already: it has time to discover the publisher.
 func (s *stack) tell(topic string) {
 	s.t.Helper()
-	s.ros2("topic", "pub", "--times", "5", "--rate", "50", "--print", "0", "--keep-alive", "10", "--qos-history", "keep_all",
+	s.ros2("topic", "pub", "--times", "5", "--rate", "50", "--print", "0", "--keep-alive", "10", "--qos-history",
+		"keep_all",
 		topic, "std_msgs/msg/UInt32", "{data: 7}").Wait(0)
 }
 
@@ -75,7 +76,8 @@ func TestRecorderEvents(t *testing.T) {
 		s.needs("rosbag2_interfaces")
 		recorder := s.ours("recorder", "-o", "drive", "--max-bag-messages", "10", "--publish", "/n")
 		split := s.echo("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent")
-		begin := s.echo("/begin_write", "std_msgs/msg/String", "--qos-durability", "transient_local", "--qos-reliability", "reliable")
+		begin := s.echo("/begin_write", "std_msgs/msg/String", "--qos-durability", "transient_local", "--qos-reliability",
+			"reliable")
 		begin.Prints("data: drive.record.00000")
 		s.publish(15, "/n", "std_msgs/msg/UInt32", "{data: 7}")
 		split.Prints("closed_file: drive.record.00000\nopened_file: drive.record.00001\n")
@@ -85,8 +87,8 @@ func TestRecorderEvents(t *testing.T) {
 	})
 }
 
-// TestRecorderOfAnotherRelease has the recorder use the newest rosbag2_interfaces and ROS 2 those that are installed. They differ by
-// their fields, where they differ, and `ros2` does not know.
+// TestRecorderOfAnotherRelease has the recorder use the newest rosbag2_interfaces and ROS 2 those that are installed.
+// They differ by their fields, where they differ, and `ros2` does not know.
 func TestRecorderOfAnotherRelease(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.needs("rosbag2_interfaces")
@@ -112,11 +114,13 @@ func TestMessagesLost(t *testing.T) {
 		s = s.newest()
 		var list []message
 		for i := range 40 {
-			list = append(list, message{"/text", epoch + int64(i)*int64(time.Millisecond), words(t, strings.Repeat("x", 100_000))})
+			list = append(list, message{"/text", epoch + int64(i)*int64(time.Millisecond),
+				words(t, strings.Repeat("x", 100_000))})
 		}
 		tape(t, s.path("text.record"), "record", "std_msgs/msg/String", codec.DefaultQoS(), list)
 		// No disk has that much space, and what waits for it does not fit into the queue.
-		recorder := s.ours("recorder", "-o", "drive", "--min-space", "100%", "--low-space-action", "pause", "--queue-size", "1MiB", "/text")
+		recorder := s.ours("recorder", "-o", "drive", "--min-space", "100%", "--low-space-action", "pause", "--queue-size",
+			"1MiB", "/text")
 		lost := s.echo("/events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent")
 		s.ours("player", "text.record", "--wait-for-subscribers").Wait(0)
 		lost.Prints("node_name: /recorder\nmessages_lost_statistics:\n- topic_name: /text\n  messages_lost_in_transport: 0\n  messages_lost_in_recorder: ")
@@ -151,8 +155,8 @@ func (s *stack) newest() *stack {
 	return &other
 }
 
-// newestInterfaces builds the newest rosbag2_interfaces of our definitions, once, where the installed ones are older, and returns what is
-// to be sourced then; or why that is not possible.
+// newestInterfaces builds the newest rosbag2_interfaces of our definitions, once, where the installed ones are older,
+// and returns what is to be sourced then; or why that is not possible.
 var newestInterfaces = sync.OnceValues(func() (setup, problem string) {
 	if find("share/rosbag2_interfaces/srv/SubscribeToTopics.srv") != "" {
 		return "", ""

@@ -49,7 +49,8 @@ func tapeAs(t *testing.T, path string, o codec.CreateOptions, typeName string, q
 				Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
 			}
 		}
-		require.NoError(t, w.Write(&codec.Message{Channel: channels[m.topic], LogTime: m.time, PublishTime: m.time, Data: m.data}))
+		require.NoError(t, w.Write(&codec.Message{Channel: channels[m.topic], LogTime: m.time, PublishTime: m.time,
+			Data: m.data}))
 	}
 	require.NoError(t, w.Close())
 }
@@ -120,7 +121,8 @@ func count(t *testing.T, path, topic string, want int) {
 	list := messages(t, path, topic)
 	for i, m := range list {
 		require.GreaterOrEqual(t, len(m.data), 8, path)
-		require.EqualValues(t, i, binary.LittleEndian.Uint32(m.data[4:]), "%s: message %d of %d on %s", path, i, len(list), topic)
+		require.EqualValues(t, i, binary.LittleEndian.Uint32(m.data[4:]), "%s: message %d of %d on %s", path, i, len(list),
+			topic)
 	}
 	require.Len(t, list, want, "%s: %s", path, topic)
 }

@@ -1,5 +1,5 @@
-// Package interop tests the installed executables against the ROS 2 that is sourced, on each of its RMW implementations.
-// Its tests are the rows of docs/reference/interoperation.md.
+// Package interop tests the installed executables against the ROS 2 that is sourced, on each of its RMW
+// implementations. Its tests are the rows of docs/reference/interoperation.md.
 package interop
 
 import (
@@ -97,7 +97,8 @@ func newStack(t *testing.T, rmw string) *stack {
 	dir := t.TempDir()
 	return &stack{t: t, rmw: rmw, dir: dir, spin: 0.5, env: append(os.Environ(),
 		fmt.Sprint("ROS_DOMAIN_ID=", domain(t)), "ROS_LOCALHOST_ONLY=1", "RMW_IMPLEMENTATION="+rmw, "CYCLONEDDS_URI=",
-		"ROS_LOG_DIR="+filepath.Join(dir, "log"), "PYTHONUNBUFFERED=1", "PYTHONWARNINGS=ignore", "RCUTILS_COLORIZED_OUTPUT=0")}
+		"ROS_LOG_DIR="+filepath.Join(dir, "log"), "PYTHONUNBUFFERED=1", "PYTHONWARNINGS=ignore",
+		"RCUTILS_COLORIZED_OUTPUT=0")}
 }
 
 var domains atomic.Int32

@@ -1,10 +1,10 @@
-// Convert measures bin/converter beside other programs that convert, filter, compress and repair recordings, as far as they are
-// installed: those of ROS 1's rosbag, the mcap command line tool, rosbags-convert, and ros2 bag convert. Each gets the same
-// files, one after another, and writes to the same disk.
+// Convert measures bin/converter beside other programs that convert, filter, compress and repair recordings, as far as
+// they are installed: those of ROS 1's rosbag, the mcap command line tool, rosbags-convert, and ros2 bag convert. Each
+// gets the same files, one after another, and writes to the same disk.
 //
-// Times are those of whole processes, from start to end, medians of several rounds; so is the processor time, user and system of
-// all cores. The memory is the largest that a process held in any round. What a program wrote is opened and its messages are
-// counted.
+// Times are those of whole processes, from start to end, medians of several rounds; so is the processor time, user and
+// system of all cores. The memory is the largest that a process held in any round. What a program wrote is opened and
+// its messages are counted.
 package main
 
 import (
@@ -23,9 +23,9 @@ import (
 func main() {
 	var b bench
 	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each program with each job, in turn")
-	flag.StringVar(&b.root, "folder", "", "where to read and write; by default a temporary folder, in memory if there is /dev/shm, so that no disk is measured")
+	flag.StringVar(&b.root, "folder", "", "where to read and write; by default a temporary folder, in memory if there is /dev/shm")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
-	flag.StringVar(&b.mcap, "mcap", "mcap", "the mcap command line tool, https://mcap.dev/guides/cli, or where its source is: a checkout's folder go/cli/mcap")
+	flag.StringVar(&b.mcap, "mcap", "mcap", "the mcap tool, https://mcap.dev/guides/cli, or its source: go/cli/mcap of a checkout")
 	carla, _ := samples.Find("carla/scenario_runner_DistanceToLaneCenter.log")
 	flag.StringVar(&b.carla, "carla", carla, "a log of CARLA's recorder")
 	only := flag.String("only", "", "only jobs in whose names this regular expression is found")
@@ -85,8 +85,8 @@ func (b *bench) run() (err error) {
 
 func (b *bench) path(name string) string { return filepath.Join(b.folder, name) }
 
-// prepare writes the files that are converted. The bag comes from a process of its own: what this one holds would count as what those
-// hold that it starts.
+// prepare writes the files that are converted. The bag comes from a process of its own: what this one holds would count
+// as what those hold that it starts.
 func (b *bench) prepare() error {
 	self, err := os.Executable()
 	if err != nil {

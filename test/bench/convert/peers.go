@@ -66,7 +66,8 @@ func (b *bench) jobs() []job {
 	const all = images + imus
 	mcap, one, two := b.mcap != "", haveRosbag(), haveRosbags()
 	ours := func(from, to string, want uint64, args ...string) program {
-		return program{name: strings.Join(append([]string{"converter"}, args...), " "), command: b.converter(from, to, args...), output: b.path(to), want: want}
+		return program{name: strings.Join(append([]string{"converter"}, args...), " "),
+			command: b.converter(from, to, args...), output: b.path(to), want: want}
 	}
 	theirs := func(name string, cmd *exec.Cmd, output string, want uint64) program {
 		return program{name: name, command: cmd, output: b.path(output), want: want}
@@ -82,8 +83,10 @@ func (b *bench) jobs() []job {
 
 	var list []job
 	for _, compression := range []string{"none", "zstd", "lz4"} {
-		j := in("bag to MCAP, payloads of ROS 1 kept, compression "+compression, "drive.bag", ours("drive.bag", "a.mcap", all, "--encoding", "keep", "--compression", compression))
-		j.add(mcap, theirs("mcap convert", tool("convert", b.path("drive.bag"), b.path("b.mcap"), "--compression", compression), "b.mcap", all))
+		j := in("bag to MCAP, payloads of ROS 1 kept, compression "+compression, "drive.bag",
+			ours("drive.bag", "a.mcap", all, "--encoding", "keep", "--compression", compression))
+		j.add(mcap, theirs("mcap convert", tool("convert", b.path("drive.bag"), b.path("b.mcap"), "--compression",
+			compression), "b.mcap", all))
 		list = append(list, j)
 	}
 
@@ -91,7 +94,8 @@ func (b *bench) jobs() []job {
 	j.add(two, rosbags("drive.bag", "b", "--dst-storage", "mcap"))
 	list = append(list, j)
 
-	j = in("bag to rosbag2 with SQLite, re-encoded", "drive.bag", ours("drive.bag", "a", all, "--to", "rosbag2", "--storage", "sqlite3"))
+	j = in("bag to rosbag2 with SQLite, re-encoded", "drive.bag",
+		ours("drive.bag", "a", all, "--to", "rosbag2", "--storage", "sqlite3"))
 	j.add(two, rosbags("drive.bag", "b", "--dst-storage", "sqlite3"))
 	list = append(list, j)
 
@@ -99,10 +103,12 @@ func (b *bench) jobs() []job {
 	j.add(two, rosbags("drive.rosbag2", "b.bag"))
 	list = append(list, j)
 
-	j = in("rosbag2 with MCAP to rosbag2 with SQLite", "drive.rosbag2", ours("drive.rosbag2", "a", all, "--to", "rosbag2", "--storage", "sqlite3"))
+	j = in("rosbag2 with MCAP to rosbag2 with SQLite", "drive.rosbag2",
+		ours("drive.rosbag2", "a", all, "--to", "rosbag2", "--storage", "sqlite3"))
 	if b.ros2 != nil {
 		options := b.path("options.yaml")
-		p := theirs("ros2 bag convert", exec.Command(b.ros2[0], append(b.ros2[1:], "-i", b.path("drive.rosbag2"), "mcap", "-o", options)...), "b", all)
+		p := theirs("ros2 bag convert", exec.Command(b.ros2[0],
+			append(b.ros2[1:], "-i", b.path("drive.rosbag2"), "mcap", "-o", options)...), "b", all)
 		p.prepare = func() error {
 			text := fmt.Sprintf("output_bags:\n- {uri: %s, storage_id: sqlite3, all: true}\n", b.path("b"))
 			return os.WriteFile(options, []byte(text), 0o666)
@@ -115,11 +121,13 @@ func (b *bench) jobs() []job {
 	)
 	if sizeOf(b.carla) > 0 {
 		cmd := exec.Command(filepath.Join(b.bin, "converter"), b.carla, b.path("a.mcap"))
-		list = append(list, job{name: "CARLA's log to MCAP", input: b.carla, programs: []program{{name: "converter", command: cmd, output: b.path("a.mcap")}}})
+		list = append(list, job{name: "CARLA's log to MCAP", input: b.carla,
+			programs: []program{{name: "converter", command: cmd, output: b.path("a.mcap")}}})
 	}
 
 	j = in("an index for a bag without one", "unindexed.bag", program{
-		name: "converter recover", command: exec.Command(filepath.Join(b.bin, "converter"), "recover", b.path("unindexed.bag"), b.path("a.bag")), output: b.path("a.bag"), want: all,
+		name: "converter recover", command: exec.Command(filepath.Join(b.bin, "converter"), "recover",
+			b.path("unindexed.bag"), b.path("a.bag")), output: b.path("a.bag"), want: all,
 	})
 	reindex := theirs("rosbag reindex", rosbag("reindex", "-q", "-f", b.path("b.bag")), "b.bag", all)
 	reindex.prepare = func() error {
@@ -130,23 +138,29 @@ func (b *bench) jobs() []job {
 	list = append(list, j)
 
 	j = in("one topic of a bag", "drive.bag", ours("drive.bag", "a.bag", imus, "--topics", imuTopic))
-	j.add(one, theirs("rosbag filter", rosbag("filter", b.path("drive.bag"), b.path("b.bag"), "topic == '"+imuTopic+"'"), "b.bag", imus))
+	j.add(one, theirs("rosbag filter", rosbag("filter", b.path("drive.bag"), b.path("b.bag"), "topic == '"+imuTopic+"'"),
+		"b.bag", imus))
 	list = append(list, j)
 
 	j = in("one topic of MCAP", "drive.mcap", ours("drive.mcap", "a.mcap", imus, "--topics", imuTopic))
-	j.add(mcap, theirs("mcap filter", tool("filter", b.path("drive.mcap"), "-o", b.path("b.mcap"), "-y", imuTopic, "--output-compression", "none"), "b.mcap", imus))
+	j.add(mcap, theirs("mcap filter", tool("filter", b.path("drive.mcap"), "-o", b.path("b.mcap"), "-y", imuTopic,
+		"--output-compression", "none"), "b.mcap", imus))
 	list = append(list, j)
 
 	for _, compression := range []string{"lz4"} {
-		j = in("bag to bag, compression "+compression, "drive.bag", ours("drive.bag", "a.bag", all, "--compression", compression))
-		compress := theirs("rosbag compress", rosbag("compress", "-q", "--"+compression, "--output-dir", b.path("out"), b.path("drive.bag")), "out/drive.bag", all)
+		j = in("bag to bag, compression "+compression, "drive.bag",
+			ours("drive.bag", "a.bag", all, "--compression", compression))
+		compress := theirs("rosbag compress", rosbag("compress", "-q", "--"+compression, "--output-dir", b.path("out"),
+			b.path("drive.bag")), "out/drive.bag", all)
 		compress.prepare = func() error { return os.MkdirAll(b.path("out"), 0o777) }
 		j.add(one, compress)
 		list = append(list, j)
 	}
 	for _, compression := range []string{"zstd", "lz4"} {
-		j = in("MCAP to MCAP, compression "+compression, "drive.mcap", ours("drive.mcap", "a.mcap", all, "--compression", compression))
-		j.add(mcap, theirs("mcap compress", tool("compress", b.path("drive.mcap"), "-o", b.path("b.mcap"), "--compression", compression), "b.mcap", all))
+		j = in("MCAP to MCAP, compression "+compression, "drive.mcap",
+			ours("drive.mcap", "a.mcap", all, "--compression", compression))
+		j.add(mcap, theirs("mcap compress", tool("compress", b.path("drive.mcap"), "-o", b.path("b.mcap"), "--compression",
+			compression), "b.mcap", all))
 		list = append(list, j)
 	}
 	return list

@@ -38,7 +38,8 @@ func printTable(j job, input int64, results [][]result) error {
 			fmt.Fprintf(w, "\t\t\t\t\t %s: %v\n", j.programs[i].name, j.programs[i].failed)
 			continue
 		}
-		fmt.Fprintf(w, "%.2f\t%.0f\t%.2f\t%.0f\t%.0f\t %s\n", r.took.Seconds(), float64(input)/1e6/r.took.Seconds(), r.cpu.Seconds(),
+		fmt.Fprintf(w, "%.2f\t%.0f\t%.2f\t%.0f\t%.0f\t %s\n", r.took.Seconds(), float64(input)/1e6/r.took.Seconds(),
+			r.cpu.Seconds(),
 			float64(r.peak)/1e6, float64(r.written)/1e6, j.programs[i].name)
 	}
 	if err := w.Flush(); err != nil {
@@ -48,7 +49,8 @@ func printTable(j job, input int64, results [][]result) error {
 		if j.programs[0].failed != nil || j.programs[i+1].failed != nil {
 			continue
 		}
-		fmt.Printf("ours takes %.2f x time, %.2f x CPU, %.2f x memory of %s\n", ratio(rows[0].took, r.took), ratio(rows[0].cpu, r.cpu),
+		fmt.Printf("ours takes %.2f x time, %.2f x CPU, %.2f x memory of %s\n", ratio(rows[0].took, r.took),
+			ratio(rows[0].cpu, r.cpu),
 			float64(rows[0].peak)/float64(r.peak), j.programs[i+1].name)
 	}
 	return nil

@@ -39,12 +39,14 @@ func writeBag(path string) (err error) {
 		return err
 	}
 	channels := map[string]*codec.Channel{}
-	for topic, typeName := range map[string]string{"/camera/image_raw": "sensor_msgs/msg/Image", imuTopic: "sensor_msgs/msg/Imu"} {
+	for topic, typeName := range map[string]string{"/camera/image_raw": "sensor_msgs/msg/Image",
+		imuTopic: "sensor_msgs/msg/Imu"} {
 		text, err := msgs.Library().Concatenated(typeName)
 		if err != nil {
 			return err
 		}
-		c := &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}}
+		c := &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR,
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}}
 		if _, err := translator.Topics(codec.TopicInfo{Channel: c}); err != nil {
 			return err
 		}
@@ -62,11 +64,13 @@ func writeBag(path string) (err error) {
 		}
 		return w.Write(&out[0])
 	}
-	image := sensor_msgs.Image{Height: height, Width: width, Encoding: "bgr8", Step: 3 * width, Data: make([]byte, imageSize)}
+	image := sensor_msgs.Image{Height: height, Width: width, Encoding: "bgr8", Step: 3 * width,
+		Data: make([]byte, imageSize)}
 	imu := sensor_msgs.Imu{}
 	for i := range imus {
 		t := int64(begin) + int64(i)*6e9/imus
-		header := std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(t / 1e9), Nanosec: uint32(t % 1e9)}, FrameId: "base_link"}
+		header := std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: int32(t / 1e9), Nanosec: uint32(t % 1e9)},
+			FrameId: "base_link"}
 		if i%(imus/images) == 0 {
 			paint(image.Data, i)
 			image.Header = header

@@ -1,7 +1,7 @@
-// Hardware measures what the publishers of hardware take of a processor: two arms, one that pushes and one that is asked, and a MAVLink
-// autopilot, each 200 times a second, and three cameras with 30 pictures a second, which all together are to take less than half of a
-// core. The devices are this program's own; so is who subscribes to everything, and takes nothing of what is measured. It uses the
-// executables in bin/.
+// Hardware measures what the publishers of hardware take of a processor: two arms, one that pushes and one that is
+// asked, and a MAVLink autopilot, each 200 times a second, and three cameras with 30 pictures a second, which all
+// together are to take less than half of a core. The devices are this program's own; so is who subscribes to
+// everything, and takes nothing of what is measured. It uses the executables in bin/.
 package main
 
 import (

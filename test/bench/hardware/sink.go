@@ -44,7 +44,8 @@ func (s *sink) subscribe(ctx context.Context, expected []string) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late:
-			return fmt.Errorf("no messages come on %v", slices.DeleteFunc(expected, func(topic string) bool { return !s.silent(topic) }))
+			return fmt.Errorf("no messages come on %v",
+				slices.DeleteFunc(expected, func(topic string) bool { return !s.silent(topic) }))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

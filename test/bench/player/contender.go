@@ -30,7 +30,8 @@ func (b *bench) players() []contender {
 		list = append(list, contender{name: ros2.Name, command: func(r recording, rate float64) (*exec.Cmd, error) {
 			path, err := b.bag(r)
 			// It cannot wait for subscribers, so it waits a while.
-			return ros2.Command("play", path, "-r", fmt.Sprint(rate), "--delay", "2", "--disable-keyboard-controls", "--wait-for-all-acked", "20000"), err
+			return ros2.Command("play", path, "-r", fmt.Sprint(rate), "--delay", "2", "--disable-keyboard-controls",
+				"--wait-for-all-acked", "20000"), err
 		}})
 	}
 	return list
@@ -38,7 +39,8 @@ func (b *bench) players() []contender {
 
 func (b *bench) tapedeck(r recording, rate float64) (*exec.Cmd, error) {
 	path, err := b.bag(r)
-	args := []string{path, "--rate", fmt.Sprint(rate), "--wait-for-subscribers", "--disable-keyboard-controls", "--wait-for-all-acked", "60s"}
+	args := []string{path, "--rate", fmt.Sprint(rate), "--wait-for-subscribers", "--disable-keyboard-controls",
+		"--wait-for-all-acked", "60s"}
 	if rate == fastest {
 		args = append(args, "--immediate")
 	}

@@ -2,12 +2,12 @@
 // loop that sleeps until the same times. It uses the executables in bin/ and prints three tables.
 //
 // Pacing: a recording of an IMU at 1 kHz is played at several rates. The bare loop is a thread of its own that calls
-// clock_nanosleep with absolute times and a timer slack of 1 ns. It runs once alone, where its times are those of waking,
-// and once publishing. "Sent" is the source time of the DDS sample, which players take when they publish. "Arrived" is
-// the time at which the listener, the same process for all, had the message. An error is the distance of a message from
-// its place in the schedule, early or late. Only the player knows where its schedule starts, so a hundredth of the
-// messages of each run is assumed to be early. Other work on the machine is measured too, so the lower quartile of the
-// rounds is printed. CPU is that of the playing process from the first message on, without its start.
+// clock_nanosleep with absolute times and a timer slack of 1 ns. It runs once alone, where its times are those of
+// waking, and once publishing. "Sent" is the source time of the DDS sample, which players take when they publish.
+// "Arrived" is the time at which the listener, the same process for all, had the message. An error is the distance of a
+// message from its place in the schedule, early or late. Only the player knows where its schedule starts, so a
+// hundredth of the messages of each run is assumed to be early. Other work on the machine is measured too, so the lower
+// quartile of the rounds is printed. CPU is that of the playing process from the first message on, without its start.
 //
 // As fast as possible: messages a second, beside a process that publishes the same messages from memory.
 //
@@ -34,7 +34,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each player, in turn")
 	flag.DurationVar(&b.span, "span", 3*time.Second, "how long to play in each")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
-	only := flag.String("only", "", "only what this regular expression is found in: a name like 'pacing at 3 tapedeck', 'fast 1 MB rosbag2', 'cpu'")
+	only := flag.String("only", "", "only what this regular expression is found in, as 'pacing at 3 tapedeck' or 'cpu'")
 	domain := flag.Int("domain", 103, "ROS_DOMAIN_ID to use")
 	child := flag.String("be", "", "be a process of the benchmark's own: loop, publishing or probe")
 	rate, count := flag.Float64("rate", 1, "of a loop"), flag.Int("count", 0, "messages of a loop or probe")
@@ -87,7 +87,8 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	defer b.dds.close()
-	fmt.Printf("%d processors, Linux %s; %d rounds of %v\n", runtime.NumCPU(), harness.Proc("sys/kernel/osrelease"), b.rounds, b.span)
+	fmt.Printf("%d processors, Linux %s; %d rounds of %v\n", runtime.NumCPU(), harness.Proc("sys/kernel/osrelease"),
+		b.rounds, b.span)
 	for _, do := range []func() error{b.pacing, b.fast, b.cpu} {
 		if err := do(); err != nil {
 			return err

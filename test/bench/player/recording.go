@@ -55,7 +55,8 @@ func payload(imageSize int) ([]byte, error) {
 		return cdr.Marshal(&sensor_msgs.Imu{Header: header, Orientation: geometry_msgs.NewQuaternion()})
 	}
 	return cdr.Marshal(&sensor_msgs.Image{
-		Header: header, Height: 1, Width: uint32(imageSize), Encoding: "mono8", Step: uint32(imageSize), Data: make([]byte, imageSize),
+		Header: header, Height: 1, Width: uint32(imageSize), Encoding: "mono8", Step: uint32(imageSize),
+		Data: make([]byte, imageSize),
 	})
 }
 

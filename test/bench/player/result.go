@@ -129,9 +129,11 @@ func table(print func(line func(format string, args ...any))) error {
 // pacing plays at several rates.
 func (b *bench) pacing() error {
 	for _, rate := range []float64{0.5, 1, 3} {
-		list := append([]contender{b.self("bare loop", "loop", 0), b.self("bare loop, publishing", "publishing", 0)}, b.players()...)
+		list := append([]contender{b.self("bare loop", "loop", 0), b.self("bare loop, publishing", "publishing", 0)},
+			b.players()...)
 		count := int(imuRate * rate * b.span.Seconds())
-		rows, err := b.compare(fmt.Sprintf("pacing at %v", rate), list, recording{fmt.Sprintf("imu-%d", count), count, 0}, rate)
+		rows, err := b.compare(fmt.Sprintf("pacing at %v", rate), list, recording{fmt.Sprintf("imu-%d", count), count, 0},
+			rate)
 		if err != nil {
 			return err
 		}
@@ -140,9 +142,11 @@ func (b *bench) pacing() error {
 		}
 		base := quantile(rows[0].sent, 0.99)
 		if err := table(func(line func(string, ...any)) {
-			line("sent: median us\tp99\tmax\tp99 of %s\tarrived: median us\tp99\tmax\tmissing\tCPU %%\t at rate %v", rows[0].name, rate)
+			line("sent: median us\tp99\tmax\tp99 of %s\tarrived: median us\tp99\tmax\tmissing\tCPU %%\t at rate %v",
+				rows[0].name, rate)
 			for _, r := range rows {
-				line("%s%.2f\t%s%d\t%.1f\t %s", cells(r.sent), quantile(r.sent, 0.99)/base, cells(r.received), r.missing, 100*median(r.cpu), r.name)
+				line("%s%.2f\t%s%d\t%.1f\t %s", cells(r.sent), quantile(r.sent, 0.99)/base, cells(r.received), r.missing,
+					100*median(r.cpu), r.name)
 			}
 		}); err != nil {
 			return err
@@ -158,7 +162,8 @@ func (b *bench) fast() error {
 		if r.images > 0 {
 			what, size = "images of 1 MB", imageSize
 		}
-		rows, err := b.compare("fast "+what, append([]contender{b.self("publishing alone", "probe", size)}, b.players()...), r, fastest)
+		rows, err := b.compare("fast "+what, append([]contender{b.self("publishing alone", "probe", size)}, b.players()...),
+			r, fastest)
 		if err != nil {
 			return err
 		}
@@ -187,7 +192,8 @@ func (b *bench) cpu() error {
 		return err
 	}
 	return table(func(line func(string, ...any)) {
-		line("CPU %% of a core\tsent: p99 us\tmissing\t %d/s of %d B and %d/s of %d MB, %v", imuRate, 340, imageRate, imageSize/1_000_000, b.span.Round(time.Second))
+		line("CPU %% of a core\tsent: p99 us\tmissing\t %d/s of %d B and %d/s of %d MB, %v", imuRate, 340, imageRate,
+			imageSize/1_000_000, b.span.Round(time.Second))
 		for _, r := range rows {
 			line("%.1f\t%s\t%d\t %s", 100*median(r.cpu), us(quantile(r.sent, 0.99)), r.missing, r.name)
 		}

@@ -23,15 +23,18 @@ type contender struct {
 	file    string // what it writes, in the folder of the bench: a file, or a folder of its own
 	command func(load) *exec.Cmd
 	source  func(load) (*source, error)
-	count   func(path string, r *result) error // sets recorded and again, of messages sent, and took if the source cannot tell
+	// sets recorded and again, of messages sent, and took if the source cannot tell
+	count func(path string, r *result) error
 }
 
 // contenders returns the recorders that are here, after the process that only receives, and says which are not.
 func (b *bench) contenders() ([]contender, error) {
 	list := []contender{
 		{name: "receiving alone", file: "count", command: b.sink, source: b.source, count: readCount},
-		{name: "tapedeck record", ours: true, file: "bench.record.00000", command: b.tapedeck("record"), source: b.source, count: readRecording},
-		{name: "tapedeck mcap", ours: true, file: "bench", command: b.tapedeck("mcap"), source: b.source, count: readRecording},
+		{name: "tapedeck record", ours: true, file: "bench.record.00000", command: b.tapedeck("record"), source: b.source,
+			count: readRecording},
+		{name: "tapedeck mcap", ours: true, file: "bench", command: b.tapedeck("mcap"), source: b.source,
+			count: readRecording},
 	}
 	bags, err := ros2.Bags(b.folder)
 	if err != nil {
@@ -60,7 +63,8 @@ func (b *bench) tapedeck(storage string) func(load) *exec.Cmd {
 
 // self returns a process of the benchmark's own.
 func (b *bench) self(role string, args ...string) *exec.Cmd {
-	args = append([]string{"-be", role, "-depth", fmt.Sprint(b.depth), "-span", b.span.String(), "-domain", os.Getenv("ROS_DOMAIN_ID")}, args...)
+	args = append([]string{"-be", role, "-depth", fmt.Sprint(b.depth), "-span", b.span.String(), "-domain",
+		os.Getenv("ROS_DOMAIN_ID")}, args...)
 	return exec.Command("/proc/self/exe", args...)
 }
 

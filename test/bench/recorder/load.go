@@ -42,8 +42,8 @@ func (l load) count(span time.Duration) int { return int(float64(l.rate) * span.
 // typeName is the type of the messages, of which every ROS has a definition.
 const typeName = "std_msgs/msg/UInt8MultiArray"
 
-// numberAt is where the data of the array, which begin with the message's number, are in CDR: behind the encapsulation header,
-// an empty list of dimensions, an offset and a length.
+// numberAt is where the data of the array, which begin with the message's number, are in CDR: behind the encapsulation
+// header, an empty list of dimensions, an offset and a length.
 const numberAt = 16
 
 // payload returns a message without its number.

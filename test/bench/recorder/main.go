@@ -1,10 +1,10 @@
-// Recorder measures recorders with the same loads in turn: ours in both formats, ROS 2's where a ROS 2 is found and ROS 1's
-// where that is installed, beside a process that receives the same messages and does nothing with them. Of each it prints
-// what it lost and what it took of processor and memory. It uses the executables in bin/.
+// Recorder measures recorders with the same loads in turn: ours in both formats, ROS 2's where a ROS 2 is found and ROS
+// 1's where that is installed, beside a process that receives the same messages and does nothing with them. Of each it
+// prints what it lost and what it took of processor and memory. It uses the executables in bin/.
 //
-// Messages have numbers, which are looked for in the recordings. The processor time is that of the recording process, from
-// the first message until it has ended, of user and system; what its start and subscribing took is left out, and so is
-// what the source takes. All recorders have their default options, the default QoS of ROS 2 and the same disk.
+// Messages have numbers, which are looked for in the recordings. The processor time is that of the recording process,
+// from the first message until it has ended, of user and system; what its start and subscribing took is left out, and
+// so is what the source takes. All recorders have their default options, the default QoS of ROS 2 and the same disk.
 package main
 
 import (
@@ -21,13 +21,13 @@ import (
 
 func main() {
 	var b bench
-	flag.IntVar(&b.rounds, "rounds", 3, "measurements of each recorder with each load, in turn; the half counts in which other processes did least")
+	flag.IntVar(&b.rounds, "rounds", 3, "measurements of each recorder with each load, in turn; the quieter half counts")
 	flag.DurationVar(&b.span, "span", 6*time.Second, "how long to publish in each")
-	flag.StringVar(&b.folder, "folder", "", "where to record; by default a temporary folder, in memory if there is /dev/shm, so that no disk is measured")
+	flag.StringVar(&b.folder, "folder", "", "where to record; by default a temporary folder, in memory if there is /dev/shm")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
-	only := flag.String("only", "", "only loads and recorders in whose names, one behind the other, this regular expression is found, as '50k.*mcap'")
+	only := flag.String("only", "", "only what this regular expression is found in: load and recorder, as '50k.*mcap'")
 	domain := flag.Int("domain", 101, "ROS_DOMAIN_ID to use")
-	flag.IntVar(&b.depth, "depth", 1000, "how many messages publishers, which are reliable, keep to send them again; 0 is all")
+	flag.IntVar(&b.depth, "depth", 1000, "messages that the reliable publishers keep; 0 is all")
 	child := flag.String("be", "", "be a process of the benchmark's own: source or sink")
 	flag.Parse()
 	var err error
@@ -66,7 +66,8 @@ func (b *bench) run() (err error) {
 	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
-	fmt.Printf("%s; of %d rounds of %v the half with least other work, medians, all messages; recordings in %s\n", machine(), b.rounds, b.span, filepath.Dir(b.folder))
+	fmt.Printf("%s; of %d rounds of %v the half with least other work, medians, all messages; recordings in %s\n",
+		machine(), b.rounds, b.span, filepath.Dir(b.folder))
 	contenders, err := b.contenders()
 	if err != nil {
 		return err
@@ -103,6 +104,7 @@ func (b *bench) compare(l load, contenders []contender) error {
 	if rows == nil {
 		return nil
 	}
-	fmt.Printf("\n%s on each of %d topics; load average %s before, %s after\n", l.name, l.topics, before, harness.LoadAverage())
+	fmt.Printf("\n%s on each of %d topics; load average %s before, %s after\n", l.name, l.topics, before,
+		harness.LoadAverage())
 	return print(l, rows)
 }

@@ -23,8 +23,8 @@ type result struct {
 // perMessage returns the processor time that one recorded message took, in s.
 func (r result) perMessage() float64 { return r.cpu.Seconds() / float64(max(r.recorded, 1)) }
 
-// summary returns the median of each, but the sums of messages, of the quieter half of measurements: those in which other processes
-// took least.
+// summary returns the median of each, but the sums of messages, of the quieter half of measurements: those in which
+// other processes took least.
 func summary(list []result) (m result) {
 	slices.SortFunc(list, func(a, b result) int { return cmp.Compare(a.others, b.others) })
 	list = list[:(len(list)+1)/2]
@@ -62,7 +62,8 @@ func print(l load, rows []row) error {
 	fmt.Fprintln(w, "sent\tof rate\trecorded\tlost %\tCPU us/message\tCPU s/GB\tpeak MB\twritten MB\tothers' cores\t recorder")
 	for _, r := range rows {
 		rate := float64(r.sent) / max(r.took.Seconds(), 1e-9)
-		fmt.Fprintf(w, "%d\t%.0f %%\t%d\t%.3f\t%.2f\t%.2f\t%.0f\t%.0f\t%.1f\t %s", r.sent, 100*rate/float64(l.rate), r.recorded,
+		fmt.Fprintf(w, "%d\t%.0f %%\t%d\t%.3f\t%.2f\t%.2f\t%.0f\t%.0f\t%.1f\t %s", r.sent, 100*rate/float64(l.rate),
+			r.recorded,
 			100*float64(r.sent-r.recorded)/float64(max(r.sent, 1)), 1e6*r.perMessage(), 1e9*r.perMessage()/float64(l.size),
 			float64(r.peak)/1e6, float64(r.written)/1e6, r.others, r.name)
 		if r.sent < r.asked {
@@ -79,7 +80,8 @@ func print(l load, rows []row) error {
 	for _, our := range rows {
 		for _, r := range rows {
 			if our.ours && !r.ours {
-				fmt.Printf("%s takes %.2f x CPU, %.2f x memory of %s\n", our.name, our.perMessage()/r.perMessage(), float64(our.peak)/float64(r.peak), r.name)
+				fmt.Printf("%s takes %.2f x CPU, %.2f x memory of %s\n", our.name, our.perMessage()/r.perMessage(),
+					float64(our.peak)/float64(r.peak), r.name)
 			}
 		}
 	}
@@ -94,7 +96,8 @@ func machine() string {
 // busy returns how long the cores of the machine were not idle, all together.
 func busy() time.Duration {
 	var user, nice, system, idle, wait, irq, softirq, steal time.Duration
-	_, _ = fmt.Sscanf(harness.Proc("stat"), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &softirq, &steal)
+	_, _ = fmt.Sscanf(harness.Proc("stat"), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq,
+		&softirq, &steal)
 	const tick = time.Second / 100
 	return (user + nice + system + irq + softirq + steal) * tick
 }

@@ -64,7 +64,8 @@ func (b *bench) ros1() []contender {
 		if err != nil {
 			return nil, err
 		}
-		s, err := startSource(command(rosbag+"play", "--quiet", "--pause", "--wait-for-subscribers", "--keep-alive", "--queue=1000000", in))
+		s, err := startSource(command(rosbag+"play", "--quiet", "--pause", "--wait-for-subscribers", "--keep-alive",
+			"--queue=1000000", in))
 		if err != nil {
 			return nil, err
 		}
@@ -85,5 +86,6 @@ func (b *bench) ros1() []contender {
 		return err
 	}
 	record := func(load) *exec.Cmd { return command(rosbag+"record", "-e", prefix+".*", "-O", "ros1.bag") }
-	return []contender{{name: "rosbag " + ros2.Version("/usr/share/rosbag/package.xml"), file: "ros1.bag", command: record, source: play, count: count}}
+	return []contender{{name: "rosbag " + ros2.Version("/usr/share/rosbag/package.xml"), file: "ros1.bag",
+		command: record, source: play, count: count}}
 }

@@ -12,7 +12,8 @@ import (
 	"tapedeck/bridge/dds"
 )
 
-// receive is a process that receives a load and does nothing with it. When it is interrupted it writes to path how many messages came.
+// receive is a process that receives a load and does nothing with it. When it is interrupted it writes to path how many
+// messages came.
 func receive(name, path string) (err error) {
 	l, err := findLoad(name)
 	if err != nil {
@@ -25,7 +26,8 @@ func receive(name, path string) (err error) {
 	defer func() { err = errors.Join(err, node.Close()) }()
 	var count atomic.Int64
 	for i := range l.topics {
-		if _, err := node.Subscribe(topic(i), typeName, qosOf(0), func(samples []bridge.Sample) { count.Add(int64(len(samples))) }); err != nil {
+		if _, err := node.Subscribe(topic(i), typeName, qosOf(0),
+			func(samples []bridge.Sample) { count.Add(int64(len(samples))) }); err != nil {
 			return err
 		}
 	}

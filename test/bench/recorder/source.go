@@ -22,10 +22,11 @@ type source struct {
 	*process
 	in      io.WriteCloser
 	out     *bufio.Reader
-	waiting string                                    // in the line that it prints when all topics have a subscriber
-	key     string                                    // what has it begin
-	end     func(*source) (int, time.Duration, error) // waits until it has published, and returns how many messages in how long
-	also    *process                                  // that it needs, or nil
+	waiting string // in the line that it prints when all topics have a subscriber
+	key     string // what has it begin
+	// waits until it has published, and returns how many messages in how long
+	end  func(*source) (int, time.Duration, error)
+	also *process // that it needs, or nil
 }
 
 func startSource(cmd *exec.Cmd) (*source, error) {
@@ -90,8 +91,8 @@ type published struct {
 	Took time.Duration
 }
 
-// publish is a process that publishes a load on DDS. It says when all topics have a subscriber, begins when it is given a line, and says
-// what it did when all is acknowledged. Where subscribers hold it back it gives up after a while.
+// publish is a process that publishes a load on DDS. It says when all topics have a subscriber, begins when it is given
+// a line, and says what it did when all is acknowledged. Where subscribers hold it back it gives up after a while.
 func publish(name string, depth int, span time.Duration) (err error) {
 	l, err := findLoad(name)
 	if err != nil {

@@ -47,7 +47,8 @@ func (d *database) Declare(c *codec.Channel) error {
 		return nil
 	}
 	d.topics[c] = len(d.topics) + 1
-	_, err := d.db.Exec("INSERT INTO topics VALUES (?, ?, ?, ?, ?)", d.topics[c], c.Topic, c.Type, c.Encoding, codec.FormatQoSProfiles(c.QoS))
+	_, err := d.db.Exec("INSERT INTO topics VALUES (?, ?, ?, ?, ?)", d.topics[c], c.Topic, c.Type, c.Encoding,
+		codec.FormatQoSProfiles(c.QoS))
 	return err
 }
 

@@ -1,5 +1,5 @@
-// Seek measures how long a reader that is open takes to the first message from a random time on, and to the state before
-// that time, in large recordings that it writes first.
+// Seek measures how long a reader that is open takes to the first message from a random time on, and to the state
+// before that time, in large recordings that it writes first.
 package main
 
 import (
@@ -29,7 +29,8 @@ func main() {
 	gigabytes := flag.Float64("size", 10, "size of each recording in GB")
 	seeks := flag.Int("seeks", 200, "how often to seek")
 	folder := flag.String("folder", "", "where to write the recordings; by default a temporary folder")
-	kinds := flag.String("kinds", "record,mcap,mcap-lz4,mcap-zstd,db3", "what to measure; db3 is SQLite as rosbag2 writes it")
+	kinds := flag.String("kinds", "record,mcap,mcap-lz4,mcap-zstd,db3",
+		"what to measure; db3 is SQLite as rosbag2 writes it")
 	modules := flag.String("peer", "",
 		"folder in which test/peers/mcap/package.json is installed: @mcap/core seeks in MCAP files, too")
 	payload := flag.Int("payload", 0, "bytes of each message; 0 is a mix of 200 B, 2 kB and 1 MB")
@@ -63,7 +64,8 @@ func bench(folder string, kinds []string, size float64, seeks, payload int, modu
 	return nil
 }
 
-// stream yields the messages of a recording of about size bytes: latched maps and transforms, an IMU, a scan and an image.
+// stream yields the messages of a recording of about size bytes: latched maps and transforms, an IMU, a scan and an
+// image.
 func stream(size float64, payload int, write func(*codec.Message) error) error {
 	latched := codec.DefaultQoS()
 	latched.Durability, latched.Depth = codec.TransientLocal, 1
@@ -183,7 +185,8 @@ func measure(kind, path string, seeks int) (err error) {
 		}
 	}
 	fmt.Printf("  %-12s %7.0f ms %24.1f %7.1f %7.1f %25.1f %7.1f %7.1f\n", kind, milliseconds(opened),
-		quantile(starts, 0.5), quantile(starts, 0.99), quantile(starts, 1), quantile(states, 0.5), quantile(states, 0.99), quantile(states, 1))
+		quantile(starts, 0.5), quantile(starts, 0.99), quantile(starts, 1), quantile(states, 0.5), quantile(states, 0.99),
+		quantile(states, 1))
 	return nil
 }
 
@@ -207,7 +210,8 @@ func measurePeer(modules, path string, seeks int) error {
 	for _, ms := range result.Times {
 		times = append(times, time.Duration(ms*float64(time.Millisecond)))
 	}
-	fmt.Printf("  %-12s %7.0f ms %24.1f %7.1f %7.1f\n", "  @mcap/core", result.Opened, quantile(times, 0.5), quantile(times, 0.99), quantile(times, 1))
+	fmt.Printf("  %-12s %7.0f ms %24.1f %7.1f %7.1f\n", "  @mcap/core", result.Opened, quantile(times, 0.5),
+		quantile(times, 0.99), quantile(times, 1))
 	return nil
 }
 

@@ -1,5 +1,5 @@
-// Package arm shows that arm_publisher, a process of its own, puts arms on DDS: arms that are none, each with an address of this machine,
-// which are asked over TCP and push over UDP.
+// Package arm shows that arm_publisher, a process of its own, puts arms on DDS: arms that are none, each with an
+// address of this machine, which are asked over TCP and push over UDP.
 package arm
 
 import (
@@ -59,7 +59,8 @@ func TestTwoArms(t *testing.T) {
 
 	seven := realmantest.Still
 	seven.Joints, seven.Speeds = []int{1000, 2000, 3000, 4000, 5000, 6000, 200000}, []int{100, 0, 0, 0, 0, 0, -100}
-	seven.Force, seven.Errors, seven.JointErrors = []int{1000, 2000, 3000, 400, 500, 600}, []int{0x100D}, []int{0, 0, 8, 0, 0, 0, 0}
+	seven.Force, seven.Errors, seven.JointErrors = []int{1000, 2000, 3000, 400, 500, 600}, []int{0x100D},
+		[]int{0, 0, 8, 0, 0, 0, 0}
 	asked := &realmantest.Arm{Generation: 2}
 	pushing := &realmantest.Arm{Generation: 4, Pose: func(time.Duration) realmantest.Posture { return seven }}
 	require.NoError(t, asked.Start("127.0.0.1:0"))
@@ -88,7 +89,8 @@ func TestTwoArms(t *testing.T) {
 	require.Equal(t, []string{"position", "force", "status", "mode"}, g.Name)
 	near(t, []float64{150, 0.980665, 1, 1}, g.Position)
 
-	m = right.Await(t, "packets of the arm that pushes", func(m sensor_msgs.JointState) bool { return len(m.Velocity) > 0 })
+	m = right.Await(t, "packets of the arm that pushes",
+		func(m sensor_msgs.JointState) bool { return len(m.Velocity) > 0 })
 	require.Equal(t, []string{"a", "b", "c", "d", "e", "f", "g"}, m.Name)
 	near(t, []float64{1 * deg, 2 * deg, 3 * deg, 4 * deg, 5 * deg, 6 * deg, 200 * deg}, m.Position)
 	near(t, []float64{1 * deg, 0, 0, 0, 0, 0, -1 * deg}, m.Velocity)
@@ -98,7 +100,8 @@ func TestTwoArms(t *testing.T) {
 	q := pose.Await(t, "its pose", func(geometry_msgs.PoseStamped) bool { return true })
 	require.Equal(t, "world", q.Header.FrameId)
 	require.Equal(t, geometry_msgs.Point{X: -0.086608, Y: 0.01175, Z: 0.820234}, q.Pose.Position)
-	near(t, []float64{1}, []float64{math.Hypot(math.Hypot(q.Pose.Orientation.X, q.Pose.Orientation.Y), math.Hypot(q.Pose.Orientation.Z, q.Pose.Orientation.W))})
+	near(t, []float64{1}, []float64{math.Hypot(math.Hypot(q.Pose.Orientation.X, q.Pose.Orientation.Y),
+		math.Hypot(q.Pose.Orientation.Z, q.Pose.Orientation.W))})
 	w := wrench.Await(t, "its force sensor", func(geometry_msgs.WrenchStamped) bool { return true })
 	require.Equal(t, "right_force_sensor", w.Header.FrameId)
 	require.Equal(t, geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}, w.Wrench.Force)
@@ -139,7 +142,8 @@ func TestUsage(t *testing.T) {
 	require.Contains(t, out, "name the host of an arm, such as 192.168.1.18, or arms in a parameter file")
 	file := filepath.Join(t.TempDir(), "arms.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("arm_publisher: {ros__parameters: {arms: {a: {host: x}}}}"), 0o666))
-	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--ros-args", "-r", "__ns:=/lab", "--params-file", file)).Wait(2)
+	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--ros-args", "-r", "__ns:=/lab", "--params-file",
+		file)).Wait(2)
 	require.Contains(t, out, "name the host of an arm")
 	require.Contains(t, out, "arms.yaml", "why there is none")
 	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--help")).Wait(0)

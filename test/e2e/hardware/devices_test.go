@@ -49,7 +49,8 @@ func (g *graph) png(i int) []byte {
 	return b.Bytes()
 }
 
-// cameras writes pictures as the cameras of the tests have them: a folder of JPEGs, a file of them, and a folder of PNGs.
+// cameras writes pictures as the cameras of the tests have them: a folder of JPEGs, a file of them, and a folder of
+// PNGs.
 func (g *graph) cameras() {
 	var all bytes.Buffer
 	for i := range pictures {
@@ -106,8 +107,8 @@ func (a *arm) posture(n int) realmantest.Posture {
 	return p
 }
 
-// hardware writes hardware.yaml, for nodes of a namespace, and what is in it, and starts its two arms, one that is asked and one that
-// pushes, and its vehicle.
+// hardware writes hardware.yaml, for nodes of a namespace, and what is in it, and starts its two arms, one that is
+// asked and one that pushes, and its vehicle.
 func (g *graph) hardware(namespace string) []*arm {
 	g.cameras()
 	arms := []*arm{g.startArm("127.0.0.1", 2, 6), g.startArm("127.0.0.2", 4, 7)}
@@ -141,8 +142,8 @@ func (g *graph) hardware(namespace string) []*arm {
 // headingStep is how far the vehicle turns to the right from one message to the next, in rad.
 const headingStep = 0.001
 
-// startVehicle starts an autopilot that listens for TCP connections, and tells each the attitude of a vehicle that turns. It returns its
-// address.
+// startVehicle starts an autopilot that listens for TCP connections, and tells each the attitude of a vehicle that
+// turns. It returns its address.
 func (g *graph) startVehicle() string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(g.t, err)
@@ -179,7 +180,8 @@ func fly(conn net.Conn) error {
 			}
 		}
 		sin, cos := math.Sincos(headingStep * float64(i) / 2)
-		m := &ardupilotmega.MessageAttitudeQuaternion{TimeBootMs: uint32(5000 + 5*i), Q1: float32(cos), Q4: float32(sin), Yawspeed: 0.2}
+		m := &ardupilotmega.MessageAttitudeQuaternion{TimeBootMs: uint32(5000 + 5*i), Q1: float32(cos), Q4: float32(sin),
+			Yawspeed: 0.2}
 		if err := out.Write(m); err != nil {
 			return err
 		}

@@ -36,7 +36,8 @@ func TestDrive(t *testing.T) {
 		"camera_0/image_raw/compressed", "camera_0/camera_info", "camera_2/image_raw", "camera_2/camera_info",
 		"arm_0/joint_states", "arm_0/tool_pose", "arm_1/joint_states", "arm_1/tool_pose", "mavros/imu/data")
 	publishers := []*process.Process{start("camera_publisher"), start("arm_publisher"), start("mavlink_publisher")}
-	g.awaitDiagnostics("/lab/camera_publisher: camera_2", "/lab/arm_publisher: arm_1", "/lab/mavlink_publisher: mavros: heartbeat")
+	g.awaitDiagnostics("/lab/camera_publisher: camera_2", "/lab/arm_publisher: arm_1",
+		"/lab/mavlink_publisher: mavros: heartbeat")
 	recorder.Wait(0) // has its limit of each
 	for _, p := range publishers {
 		require.NotContains(t, p.Interrupt(), "not one that")
@@ -100,20 +101,21 @@ func (g *graph) awaitDiagnostics(names ...string) {
 	told := make(chan string)
 	done := make(chan struct{})
 	defer close(done)
-	_, err = node.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(), func(samples []bridge.Sample) {
-		for _, s := range samples {
-			var m diagnostic_msgs.DiagnosticArray
-			if cdr.Unmarshal(s.Data, &m) != nil {
-				continue
-			}
-			for _, status := range m.Status {
-				select {
-				case told <- status.Name:
-				case <-done:
+	_, err = node.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(),
+		func(samples []bridge.Sample) {
+			for _, s := range samples {
+				var m diagnostic_msgs.DiagnosticArray
+				if cdr.Unmarshal(s.Data, &m) != nil {
+					continue
+				}
+				for _, status := range m.Status {
+					select {
+					case told <- status.Name:
+					case <-done:
+					}
 				}
 			}
-		}
-	})
+		})
 	require.NoError(g.t, err)
 	late := time.After(process.Patience)
 	for len(names) > 0 {

@@ -1,5 +1,6 @@
-// Package hardware shows the way from devices to recordings: cameras, arms and an autopilot, which the tests play, through the nodes
-// that publish them and the recorder to sessions, bags and what is made of these. All are processes that meet on DDS.
+// Package hardware shows the way from devices to recordings: cameras, arms and an autopilot, which the tests play,
+// through the nodes that publish them and the recorder to sessions, bags and what is made of these. All are processes
+// that meet on DDS.
 package hardware
 
 import (

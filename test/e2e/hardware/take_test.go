@@ -20,8 +20,8 @@ import (
 // enough is how many pictures and samples of each stream are waited for: cameras have begun again.
 const enough = pictures + 5
 
-// Three cameras, and two arms of different generations, become a session, which has what they saw and how they were, and tells of the
-// devices.
+// Three cameras, and two arms of different generations, become a session, which has what they saw and how they were,
+// and tells of the devices.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
@@ -120,7 +120,8 @@ func (a *arm) check(t *testing.T, recorded *episode.Arm) {
 		require.False(t, seen[n], "%s: posture %d is there twice", recorded.Name, n)
 		postures[stamp], seen[n] = n, true
 		for k, p := range a.posture(n).Joints {
-			require.InDelta(t, float64(p)/1000, degrees(row[k], joint.Columns[k]), 1e-9, "%s: joint %d of posture %d", recorded.Name, k, n)
+			require.InDelta(t, float64(p)/1000, degrees(row[k], joint.Columns[k]), 1e-9, "%s: joint %d of posture %d",
+				recorded.Name, k, n)
 		}
 	}
 	both := 0
@@ -168,9 +169,12 @@ func (g *graph) checkMetadata(arms []*arm) {
 	cameras, robots := metadata.Devices.Cameras, metadata.Devices.Robots
 	require.Len(g.t, cameras, 3)
 	require.Subset(g.t, cameras["camera_0"], map[string]any{"type": "Wrist", "device": "jpegs", "fps": 50.0})
-	require.Subset(g.t, cameras["camera_1"], map[string]any{"type": "V4L2", "device": "film.mjpeg", "fps": 40.0, "width": 16.0, "height": 8.0})
+	require.Subset(g.t, cameras["camera_1"], map[string]any{"type": "V4L2", "device": "film.mjpeg", "fps": 40.0,
+		"width": 16.0, "height": 8.0})
 	require.Subset(g.t, cameras["camera_2"], map[string]any{"device": "pngs", "fps": 50.0})
 	require.Len(g.t, robots, 2)
-	require.Subset(g.t, robots["arm_0"], map[string]any{"type": "RealMan", "ip": "127.0.0.1", "port": float64(arms[0].Port()), "joints": 6.0})
-	require.Subset(g.t, robots["arm_1"], map[string]any{"type": "RealMan", "ip": "127.0.0.2", "port": float64(arms[1].Port())})
+	require.Subset(g.t, robots["arm_0"], map[string]any{"type": "RealMan", "ip": "127.0.0.1",
+		"port": float64(arms[0].Port()), "joints": 6.0})
+	require.Subset(g.t, robots["arm_1"], map[string]any{"type": "RealMan", "ip": "127.0.0.2",
+		"port": float64(arms[1].Port())})
 }

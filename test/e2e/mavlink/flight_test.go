@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 // record publishes a log as fast as the recorder takes it and returns what was recorded, by topic.
 func record(t *testing.T, log string) map[string][][]byte {
 	path := filepath.Join(t.TempDir(), "flight")
-	recorder := process.Start(t, exec.Command(filepath.Join(bin, "recorder"), "--regex", "^/mavros/", "-s", "mcap", "-o", path))
+	recorder := process.Start(t, exec.Command(filepath.Join(bin, "recorder"), "--regex", "^/mavros/", "-s", "mcap", "-o",
+		path))
 	publisher := process.Start(t, exec.Command(filepath.Join(bin, "mavlink_publisher"),
 		append([]string{log, "--rate", "0", "--wait-for-subscribers"}, process.Patient...)...))
 	publisher.Wait(0)
@@ -71,7 +72,8 @@ type flight struct {
 	recorded map[string][][]byte
 }
 
-// compare requires that the topic has a message for each frame with that id that wanted accepts, in order, which same says is what the frame says.
+// compare requires that the topic has a message for each frame with that id that wanted accepts, in order, which same
+// says is what the frame says.
 func compare[T any, P interface {
 	*T
 	msgs.Message
@@ -158,9 +160,12 @@ func TestFlight(t *testing.T) {
 		near(-f.i16(22)/10, 1e6*m.MagneticField.Y)
 		near(-f.i16(24)/10, 1e6*m.MagneticField.Z)
 	})
-	compare(f, "imu/static_pressure", scaledPressure, nil, func(f frame, m *sensor_msgs.FluidPressure) { near(100*f.f32(4), m.FluidPressure) })
-	compare(f, "imu/diff_pressure", scaledPressure, nil, func(f frame, m *sensor_msgs.FluidPressure) { near(100*f.f32(8), m.FluidPressure) })
-	compare(f, "imu/temperature_baro", scaledPressure, nil, func(f frame, m *sensor_msgs.Temperature) { near(f.i16(12)/100, m.Temperature) })
+	compare(f, "imu/static_pressure", scaledPressure, nil,
+		func(f frame, m *sensor_msgs.FluidPressure) { near(100*f.f32(4), m.FluidPressure) })
+	compare(f, "imu/diff_pressure", scaledPressure, nil,
+		func(f frame, m *sensor_msgs.FluidPressure) { near(100*f.f32(8), m.FluidPressure) })
+	compare(f, "imu/temperature_baro", scaledPressure, nil,
+		func(f frame, m *sensor_msgs.Temperature) { near(f.i16(12)/100, m.Temperature) })
 
 	compare(f, "global_position/raw/fix", gpsRaw, nil, func(f frame, m *sensor_msgs.NavSatFix) {
 		measured(f, m.Header, "base_link")
@@ -179,9 +184,11 @@ func TestFlight(t *testing.T) {
 		sin, cos := math.Sincos(float64(f.u16(26)) / 100 * degrees)
 		vector(float64(f.u16(24))/100*sin, float64(f.u16(24))/100*cos, 0, m.Twist.Linear)
 	})
-	compare(f, "global_position/raw/satellites", gpsRaw, nil, func(f frame, m *std_msgs.UInt32) { require.EqualValues(t, f.payload[29], m.Data) })
+	compare(f, "global_position/raw/satellites", gpsRaw, nil,
+		func(f frame, m *std_msgs.UInt32) { require.EqualValues(t, f.payload[29], m.Data) })
 	compare(f, "gpsstatus/gps1/raw", gpsRaw, nil, func(f frame, m *mavros_msgs.GPSRAW) {
-		require.Equal(t, [3]float64{f.i32(8), f.i32(12), f.i32(16)}, [3]float64{float64(m.Lat), float64(m.Lon), float64(m.Alt)})
+		require.Equal(t, [3]float64{f.i32(8), f.i32(12), f.i32(16)},
+			[3]float64{float64(m.Lat), float64(m.Lon), float64(m.Alt)})
 	})
 	compare(f, "global_position/global", globalPosition, nil, func(f frame, m *sensor_msgs.NavSatFix) {
 		measured(f, m.Header, "base_link")
@@ -189,25 +196,28 @@ func TestFlight(t *testing.T) {
 		near(f.i32(8)/1e7, m.Longitude)
 		near(f.i32(12)/1e3, m.Altitude)
 	})
-	compare(f, "global_position/rel_alt", globalPosition, nil, func(f frame, m *std_msgs.Float64) { near(f.i32(16)/1e3, m.Data) })
-	compare(f, "global_position/compass_hdg", globalPosition, nil, func(f frame, m *std_msgs.Float64) { near(float64(f.u16(26))/100, m.Data) })
+	compare(f, "global_position/rel_alt", globalPosition, nil,
+		func(f frame, m *std_msgs.Float64) { near(f.i32(16)/1e3, m.Data) })
+	compare(f, "global_position/compass_hdg", globalPosition, nil,
+		func(f frame, m *std_msgs.Float64) { near(float64(f.u16(26))/100, m.Data) })
 	var origin *frame
 	fixes := fixed(f.frames)
-	compare(f, "global_position/local", globalPosition, func(f frame) bool { return fixes[f.time] }, func(f frame, m *nav_msgs.Odometry) {
-		measured(f, m.Header, "map")
-		if origin == nil {
-			origin = &f
-			require.Equal(t, geometry_msgs.Point{}, m.Pose.Pose.Position)
-		}
-		// Some kilometres are a plane.
-		const radius = 6371e3
-		north := (f.i32(4) - origin.i32(4)) / 1e7 * degrees * radius
-		east := (f.i32(8) - origin.i32(8)) / 1e7 * degrees * radius * math.Cos(origin.i32(4)/1e7*degrees)
-		require.InDelta(t, east, m.Pose.Pose.Position.X, 0.1+0.01*math.Abs(east))
-		require.InDelta(t, north, m.Pose.Pose.Position.Y, 0.1+0.01*math.Abs(north))
-		require.InDelta(t, (f.i32(12)-origin.i32(12))/1e3, m.Pose.Pose.Position.Z, 0.1)
-		vector(f.i16(22)/100, f.i16(20)/100, -f.i16(24)/100, m.Twist.Twist.Linear)
-	})
+	compare(f, "global_position/local", globalPosition, func(f frame) bool { return fixes[f.time] },
+		func(f frame, m *nav_msgs.Odometry) {
+			measured(f, m.Header, "map")
+			if origin == nil {
+				origin = &f
+				require.Equal(t, geometry_msgs.Point{}, m.Pose.Pose.Position)
+			}
+			// Some kilometres are a plane.
+			const radius = 6371e3
+			north := (f.i32(4) - origin.i32(4)) / 1e7 * degrees * radius
+			east := (f.i32(8) - origin.i32(8)) / 1e7 * degrees * radius * math.Cos(origin.i32(4)/1e7*degrees)
+			require.InDelta(t, east, m.Pose.Pose.Position.X, 0.1+0.01*math.Abs(east))
+			require.InDelta(t, north, m.Pose.Pose.Position.Y, 0.1+0.01*math.Abs(north))
+			require.InDelta(t, (f.i32(12)-origin.i32(12))/1e3, m.Pose.Pose.Position.Z, 0.1)
+			vector(f.i16(22)/100, f.i16(20)/100, -f.i16(24)/100, m.Twist.Twist.Linear)
+		})
 
 	compare(f, "local_position/pose", localPosition, nil, func(f frame, m *geometry_msgs.PoseStamped) {
 		measured(f, m.Header, "map")
@@ -219,9 +229,11 @@ func TestFlight(t *testing.T) {
 	})
 	compare(f, "local_position/velocity_body", localPosition, nil, func(f frame, m *geometry_msgs.TwistStamped) {
 		v := m.Twist.Linear
-		require.InDelta(t, math.Hypot(f.f32(16), math.Hypot(f.f32(20), f.f32(24))), math.Hypot(v.X, math.Hypot(v.Y, v.Z)), 1e-5)
+		require.InDelta(t, math.Hypot(f.f32(16), math.Hypot(f.f32(20), f.f32(24))), math.Hypot(v.X, math.Hypot(v.Y, v.Z)),
+			1e-5)
 	})
-	compare(f, "local_position/odom", localPosition, nil, func(f frame, m *nav_msgs.Odometry) { measured(f, m.Header, "map") })
+	compare(f, "local_position/odom", localPosition, nil,
+		func(f frame, m *nav_msgs.Odometry) { measured(f, m.Header, "map") })
 
 	compare(f, "sys_status", sysStatus, nil, func(f frame, m *mavros_msgs.SysStatus) {
 		received(f, m.Header.Stamp)
@@ -234,7 +246,8 @@ func TestFlight(t *testing.T) {
 		unless(t, f.i16(16) == -1, -f.i16(16)/100, m.Current)
 		unless(t, f.payload[30] == 0xff, float64(f.payload[30])/100, m.Percentage)
 	})
-	modes := map[uint32]string{0: "STABILIZE", 2: "ALT_HOLD", 3: "AUTO", 4: "GUIDED", 5: "LOITER", 6: "RTL", 9: "LAND", 16: "POSHOLD"}
+	modes := map[uint32]string{0: "STABILIZE", 2: "ALT_HOLD", 3: "AUTO", 4: "GUIDED", 5: "LOITER", 6: "RTL", 9: "LAND",
+		16: "POSHOLD"}
 	gone, armed := silences(f.frames, all[len(all)-1].time), 0
 	f.recorded["state"] = without(t, f.recorded["state"], gone)
 	compare(f, "state", heartbeat, nil, func(f frame, m *mavros_msgs.State) {
@@ -304,7 +317,8 @@ func unless(t *testing.T, unknown bool, want float64, got float32) {
 	require.Equal(t, float32(want), got)
 }
 
-// fixed returns the times of the global positions from the first on that the GPS receiver knew, without those that are none.
+// fixed returns the times of the global positions from the first on that the GPS receiver knew, without those that are
+// none.
 func fixed(list []frame) map[int64]bool {
 	known, begun, times := false, false, map[int64]bool{}
 	for _, f := range list {

@@ -33,7 +33,8 @@ const (
 )
 
 var extras = map[byte]byte{
-	heartbeat: 50, sysStatus: 124, systemTime: 137, gpsRaw: 24, rawIMU: 144, scaledPressure: 115, attitude: 39, localPosition: 185,
+	heartbeat: 50, sysStatus: 124, systemTime: 137, gpsRaw: 24, rawIMU: 144, scaledPressure: 115, attitude: 39,
+	localPosition:  185,
 	globalPosition: 104, rcChannelsRaw: 244, servoOutput: 222, rcChannels: 118, vfrHUD: 20, statusText: 83,
 }
 

@@ -54,7 +54,8 @@ func TestLateSubscribers(t *testing.T) {
 	}
 }
 
-// TestStateBeforeStart plays from the middle on. The state of then comes first, whether it was recorded shortly before or long ago.
+// TestStateBeforeStart plays from the middle on. The state of then comes first, whether it was recorded shortly before
+// or long ago.
 func TestStateBeforeStart(t *testing.T) {
 	g := newGraph(t)
 	n := track{topic: "/n", qos: keepAll(), period: time.Millisecond, count: 2000}

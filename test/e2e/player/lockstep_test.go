@@ -27,8 +27,8 @@ func (h *heard) clocks() (list []time.Duration) {
 	return list
 }
 
-// TestLockStep has a subscriber acknowledge each step when it has all of it, sooner or later. All runs tell the same times and play the
-// same messages in each step.
+// TestLockStep has a subscriber acknowledge each step when it has all of it, sooner or later. All runs tell the same
+// times and play the same messages in each step.
 func TestLockStep(t *testing.T) {
 	const step, steps = 50 * time.Millisecond, 20
 	n := track{topic: "/n", qos: keepAll(), period: 10 * time.Millisecond, count: steps * 5}
@@ -42,7 +42,8 @@ func TestLockStep(t *testing.T) {
 			require.NoError(t, err)
 			ack, err := cdr.Marshal(&std_msgs.UInt32{})
 			require.NoError(t, err)
-			player := g.player(g.record("tape.mcap", n), rate, "--clock", "40", "--lock-step", step.String(), "--lock-step-topic", "/done", "--wait-for-subscribers")
+			player := g.player(g.record("tape.mcap", n), rate, "--clock", "40", "--lock-step", step.String(),
+				"--lock-step-topic", "/done", "--wait-for-subscribers")
 			process.Await(t, func() bool { return done.Subscribers() > 0 })
 			var want []time.Duration // on /clock
 			for at := time.Duration(0); at < time.Duration(n.at(n.count-1)-epoch); at += step / 2 {
@@ -83,8 +84,8 @@ func TestStepService(t *testing.T) {
 	player.Wait(0)
 }
 
-// TestClock follows /clock through rounds, a pause and a seek: it never runs back but by the seek, and has the time of the recording
-// then.
+// TestClock follows /clock through rounds, a pause and a seek: it never runs back but by the seek, and has the time of
+// the recording then.
 func TestClock(t *testing.T) {
 	g := newGraph(t)
 	n := track{topic: "/n", qos: keepAll(), period: 50 * time.Millisecond, count: 20}

@@ -1,6 +1,6 @@
-// Package player shows that the player plays what is recorded, whole and in order, whatever is done to it: sought at random,
-// paused, slowed down and sped up while the machine is busy, in loops, with subscribers that come late, and real recordings of every
-// format. It is a process, which the tests listen to on DDS.
+// Package player shows that the player plays what is recorded, whole and in order, whatever is done to it: sought at
+// random, paused, slowed down and sped up while the machine is busy, in loops, with subscribers that come late, and
+// real recordings of every format. It is a process, which the tests listen to on DDS.
 package player
 
 import (

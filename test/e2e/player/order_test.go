@@ -30,10 +30,12 @@ func TestLoops(t *testing.T) {
 	const rounds = 5
 	g := newGraph(t)
 	n := track{topic: "/n", qos: keepAll(), period: time.Millisecond, count: 1000}
-	m := track{topic: "/m", qos: keepAll(), begin: 300 * time.Microsecond, period: 10 * time.Millisecond, count: 100, size: 50_000}
+	m := track{topic: "/m", qos: keepAll(), begin: 300 * time.Microsecond, period: 10 * time.Millisecond, count: 100,
+		size: 50_000}
 	heardN, heardM := g.hear(g.node, "/n", numberType, keepAll()), g.hear(g.node, "/m", numberType, keepAll())
 	busy(t)
-	player := g.player(g.record("tape.mcap", n, m), "--loop-count", fmt.Sprint(rounds), "--rate", "10", "--wait-for-subscribers")
+	player := g.player(g.record("tape.mcap", n, m), "--loop-count", fmt.Sprint(rounds), "--rate", "10",
+		"--wait-for-subscribers")
 	require.Contains(t, player.Wait(0), fmt.Sprintf("played %d messages", rounds*(n.count+m.count)))
 	for r, h := range map[track]*heard{n: heardN, m: heardM} {
 		h.wait(rounds * r.count)
@@ -45,14 +47,16 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// TestControls pauses, resumes, steps and changes the rate at random while the machine is busy. Everything is played once, in order.
+// TestControls pauses, resumes, steps and changes the rate at random while the machine is busy. Everything is played
+// once, in order.
 func TestControls(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	g := newGraph(t)
 	tracks := []track{
 		{topic: "/imu", qos: keepAll(), period: time.Millisecond, count: 50_000, size: 350},
 		{topic: "/pose", qos: keepAll(), begin: 100 * time.Microsecond, period: 20 * time.Millisecond, count: 2500},
-		{topic: "/image", qos: keepAll(), begin: 200 * time.Microsecond, period: 100 * time.Millisecond, count: 500, size: 50_000},
+		{topic: "/image", qos: keepAll(), begin: 200 * time.Microsecond, period: 100 * time.Millisecond, count: 500,
+			size: 50_000},
 	}
 	all := map[string]*heard{}
 	for _, r := range tracks {

@@ -22,8 +22,9 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// TestSamples plays recordings that other programs have made, as fast as they are taken. What there is of ROS 2 in them, or becomes it,
-// arrives as it was read, in order. Counts are those of the programs that made them, 0 where several messages become one or none.
+// TestSamples plays recordings that other programs have made, as fast as they are taken. What there is of ROS 2 in
+// them, or becomes it, arrives as it was read, in order. Counts are those of the programs that made them, 0 where
+// several messages become one or none.
 func TestSamples(t *testing.T) {
 	for name, count := range map[string]int{
 		"apollo/apollo_cpp_sensors.record":                    0,
@@ -52,7 +53,8 @@ func TestSamples(t *testing.T) {
 			if count > 0 {
 				require.Equal(t, count, total)
 			}
-			player := g.player(path, "--immediate", "--delay", "0s", "--wait-for-subscribers", "--qos-profile-overrides-path", profiles)
+			player := g.player(path, "--immediate", "--delay", "0s", "--wait-for-subscribers", "--qos-profile-overrides-path",
+				profiles)
 			require.Contains(t, player.Wait(0), fmt.Sprintf("played %d messages", total))
 			for p, messages := range want {
 				all[p].wait(len(messages))
@@ -60,7 +62,8 @@ func TestSamples(t *testing.T) {
 				require.Len(t, have, len(messages), p.topic)
 				for i := range have {
 					// On its way a message is padded to 4 bytes.
-					if size := len(messages[i]); len(have[i]) < size || len(have[i]) >= size+4 || !bytes.Equal(messages[i], have[i][:size]) {
+					if size := len(messages[i]); len(have[i]) < size || len(have[i]) >= size+4 ||
+						!bytes.Equal(messages[i], have[i][:size]) {
 						require.Equal(t, messages[i], have[i], "message %d of %s", i, p.topic)
 					}
 				}

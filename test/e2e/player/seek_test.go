@@ -22,14 +22,15 @@ func (g *graph) next() {
 func (g *graph) seek(t int64) {
 	g.t.Helper()
 	var response rosbag2.Seek_Response
-	g.call("seek", "Seek", &rosbag2.Seek_Request{Time: builtin_interfaces.Time{Sec: int32(t / 1e9), Nanosec: uint32(t % 1e9)}}, &response)
+	g.call("seek", "Seek", &rosbag2.Seek_Request{Time: builtin_interfaces.Time{Sec: int32(t / 1e9),
+		Nanosec: uint32(t % 1e9)}}, &response)
 	require.True(g.t, response.Success)
 }
 
 const seeks = 100
 
-// TestSeekWhilePaused seeks at random. The next message is the first one at that time or later, and before it comes the state of
-// then.
+// TestSeekWhilePaused seeks at random. The next message is the first one at that time or later, and before it comes the
+// state of then.
 func TestSeekWhilePaused(t *testing.T) {
 	for _, name := range []string{"tape.record", "tape.mcap"} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestSeekWhilePaused(t *testing.T) {
 	}
 }
 
-// TestSeekWhilePlaying seeks at random, and lets a few messages pass each time. They follow each other from the right one on.
+// TestSeekWhilePlaying seeks at random, and lets a few messages pass each time. They follow each other from the right
+// one on.
 func TestSeekWhilePlaying(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	g := newGraph(t)

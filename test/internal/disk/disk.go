@@ -1,6 +1,6 @@
-// Package disk puts a test between a program and its disk: it sees, delays and fails what the program writes, without the
-// program's knowledge and without being root. It is seccomp's user notification, see seccomp_unotify(2): the kernel holds
-// each of the program's calls until the test has answered.
+// Package disk puts a test between a program and its disk: it sees, delays and fails what the program writes, without
+// the program's knowledge and without being root. It is seccomp's user notification, see seccomp_unotify(2): the kernel
+// holds each of the program's calls until the test has answered.
 package disk
 
 import (
@@ -35,9 +35,10 @@ type disk struct {
 	serving sync.WaitGroup
 }
 
-// Start starts cmd as process.Start does. Each Call on a file in the folder, unless it has no name any more, waits until hook has
-// returned, and fails with the syscall.Errno that hook returns, if any. Calls come at once, as the program's threads do, and again
-// when a signal interrupts them. self is a program that begins with Exec. The test is skipped where the kernel does not allow it.
+// Start starts cmd as process.Start does. Each Call on a file in the folder, unless it has no name any more, waits
+// until hook has returned, and fails with the syscall.Errno that hook returns, if any. Calls come at once, as the
+// program's threads do, and again when a signal interrupts them. self is a program that begins with Exec. The test is
+// skipped where the kernel does not allow it.
 func Start(t *testing.T, cmd *exec.Cmd, self, folder string, hook func(Call) error) *process.Process {
 	t.Helper()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -87,7 +88,8 @@ func install() error {
 	const number = 0 // of the call, in struct seccomp_data
 	filter := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number}}
 	for i, call := range held {
-		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jt: uint8(len(held) - i)})
+		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call,
+			Jt: uint8(len(held) - i)})
 	}
 	filter = append(filter,
 		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
@@ -96,7 +98,8 @@ func install() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("forgo new privileges: %w", err)
 	}
-	listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
+	listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
 		uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return fmt.Errorf("install a filter: %w", errno)

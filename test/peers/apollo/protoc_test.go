@@ -27,8 +27,8 @@ import (
 	"tapedeck/test/samples/generate"
 )
 
-// TestProtoc has protoc decode the first message of each of 94 types of ROS 2 out of a record, by the description that the record
-// has of it.
+// TestProtoc has protoc decode the first message of each of 94 types of ROS 2 out of a record, by the description that
+// the record has of it.
 func TestProtoc(t *testing.T) {
 	protoc, err := exec.LookPath("protoc")
 	if err != nil {
@@ -64,7 +64,8 @@ func TestProtoc(t *testing.T) {
 		d := descriptor(t, m.Channel)
 		ours, theirs := dynamicpb.NewMessage(d), dynamicpb.NewMessage(d)
 		require.NoError(t, proto.Unmarshal(m.Data, ours))
-		require.NoError(t, prototext.Unmarshal(text.Bytes(), theirs), "%s: %s", m.Channel.Type, text.String()) // fields by their names
+		// fields by their names
+		require.NoError(t, prototext.Unmarshal(text.Bytes(), theirs), "%s: %s", m.Channel.Type, text.String())
 		require.True(t, proto.Equal(ours, theirs), "%s: %s", m.Channel.Type, text.String())
 	}
 	require.Len(t, seen, 94)
@@ -75,7 +76,8 @@ func write(t *testing.T) string {
 	t.Helper()
 	source, err := codec.Open(generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(source, codec.EncodingProtobuf, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: apollo.FromROS2})
+	r, left, err := bridge.Translate(source, codec.EncodingProtobuf,
+		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: apollo.FromROS2})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	defer r.Close()

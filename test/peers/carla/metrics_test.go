@@ -75,7 +75,8 @@ type (
 	vector struct{ X, Y, Z float64 }
 )
 
-// TestMetrics has scenario_runner's own parser read the text of 0.9.13 of real logs, and compares all that it found with the logs.
+// TestMetrics has scenario_runner's own parser read the text of 0.9.13 of real logs, and compares all that it found
+// with the logs.
 func TestMetrics(t *testing.T) {
 	source := os.Getenv(checkout)
 	if source == "" {

@@ -15,8 +15,8 @@ import (
 	"tapedeck/test/samples"
 )
 
-// Foxglove's implementation reads the same values from messages of the types that are generated from descriptors of Protocol Buffers,
-// and writes the same bytes.
+// Foxglove's implementation reads the same values from messages of the types that are generated from descriptors of
+// Protocol Buffers, and writes the same bytes.
 func TestPeerGenerated(t *testing.T) {
 	p := startPeer(t)
 	all, compared := definitions{}, map[string]int{}
@@ -24,7 +24,8 @@ func TestPeerGenerated(t *testing.T) {
 		path := samples.Path(t, "apollo/"+name)
 		source, err := codec.Open(path)
 		require.NoError(t, err)
-		r, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: apollo.ToROS2})
+		r, _, err := bridge.Translate(source, codec.EncodingCDR,
+			map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: apollo.ToROS2})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()
 		it, err := r.Read(codec.Query{})

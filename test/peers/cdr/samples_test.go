@@ -108,8 +108,9 @@ func TestRecordings(t *testing.T) {
 	t.Logf("%d messages of %d types, %d of them generated", read, len(seen), len(compared))
 }
 
-// requirePayload compares payloads without the options of the header and the padding behind the last field. Padding between
-// fields is zero in ours, while Fast CDR leaves there what its buffer held: a byte may differ if it changes nothing.
+// requirePayload compares payloads without the options of the header and the padding behind the last field. Padding
+// between fields is zero in ours, while Fast CDR leaves there what its buffer held: a byte may differ if it changes
+// nothing.
 func requirePayload(t *testing.T, s *cdr.Schema, want, have []byte) {
 	require.LessOrEqual(t, len(have), len(want), s.Name())
 	require.Less(t, len(want)-len(have), 4, s.Name())

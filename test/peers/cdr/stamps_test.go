@@ -61,7 +61,8 @@ func timeOf(ns int64) *cdr.Struct {
 	} else if s > math.MaxInt32 {
 		s, n = math.MaxInt32, 999_999_999
 	}
-	return &cdr.Struct{Type: "builtin_interfaces/msg/Time", Fields: []cdr.Field{{Name: "sec", Value: int32(s)}, {Name: "nanosec", Value: n}}}
+	return &cdr.Struct{Type: "builtin_interfaces/msg/Time",
+		Fields: []cdr.Field{{Name: "sec", Value: int32(s)}, {Name: "nanosec", Value: n}}}
 }
 
 // The generated types and Foxglove's implementation read moved stamps in payloads of all types, in both byte orders.

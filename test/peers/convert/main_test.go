@@ -1,4 +1,5 @@
-// Package convert tests conversions of every format into every other, on real recordings, with diff and with the programs of others.
+// Package convert tests conversions of every format into every other, on real recordings, with diff and with the
+// programs of others.
 package convert
 
 import (

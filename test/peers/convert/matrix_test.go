@@ -77,8 +77,8 @@ func (to target) convert(t *testing.T, folder, from string) (path, output string
 	return path, run(t, 0, append([]string{from, path}, to.args...)...)
 }
 
-// TestMatrix converts each recording into every format and back. What is there then is what was there, but for what the conversion says
-// to be lost.
+// TestMatrix converts each recording into every format and back. What is there then is what was there, but for what the
+// conversion says to be lost.
 func TestMatrix(t *testing.T) {
 	for name, s := range sources {
 		for format, to := range targets {

@@ -80,7 +80,8 @@ func TestDatabasesInSQLite(t *testing.T) {
 	requireFound(t, made(t, "sqlite3"), python, "peer.py")
 }
 
-// Foxglove's implementations decode bags, MCAP files with messages as they were, and those of rosbag2 with what became of them.
+// Foxglove's implementations decode bags, MCAP files with messages as they were, and those of rosbag2 with what became
+// of them.
 func TestFoxglove(t *testing.T) {
 	t.Parallel()
 	script, err := filepath.Abs("peer.js")

@@ -1,4 +1,5 @@
-// Package hdf5 tests that other programs read the HDF5 files that tapedeck writes, and that these hold what EasyTeleop's own do.
+// Package hdf5 tests that other programs read the HDF5 files that tapedeck writes, and that these hold what
+// EasyTeleop's own do.
 package hdf5
 
 import (
@@ -71,7 +72,8 @@ func take(t *testing.T) *episode.Episode {
 		e.Arms = append(e.Arms, &episode.Arm{
 			Name: name, Device: json.RawMessage(`{"type":"RealMan"}`),
 			Joint: stream(name+"/joint", float64(10*i), joints...), Gripper: stream(name+"/gripper", 0, position),
-			Effort: stream(name+"/effort", 5, joints...), CommandJoint: stream(name+"/command/joint", float64(10*i)+0.5, joints...),
+			Effort:       stream(name+"/effort", 5, joints...),
+			CommandJoint: stream(name+"/command/joint", float64(10*i)+0.5, joints...),
 		})
 	}
 	return e
@@ -133,7 +135,8 @@ func TestH5py(t *testing.T) {
 		t.Run(images, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "episode_0.hdf5")
 			want := write(t, path, take(t), align.Options{}, hdf5.Options{Images: images})
-			arguments := []string{"numbers:/observations/qpos", "numbers:/observations/qvel", "numbers:/observations/effort", "numbers:/action",
+			arguments := []string{"numbers:/observations/qpos", "numbers:/observations/qvel", "numbers:/observations/effort",
+				"numbers:/action",
 				"strings:/metadata/cameras", "strings:/metadata/robots", "strings:/info/version"}
 			cameras := []string{"cam_wrist", "cam_1", "cam_2", "cam_high", "cam_low", "cam_left_wrist", "cam_right_wrist"}
 			for _, name := range cameras {
@@ -271,15 +274,16 @@ func TestDump(t *testing.T) {
 		out, err := exec.Command(h5dump, "-p", path).CombinedOutput()
 		require.NoError(t, err, "%.2000s", out)
 		for _, want := range []string{
-			`SOFTLINK "cam_high" {`, `COMPRESSION DEFLATE { LEVEL 4 }`, `LINKTARGET "/episodes/episode_0/observations"`, `H5T_CSET_UTF8`,
+			`SOFTLINK "cam_high" {`, `COMPRESSION DEFLATE { LEVEL 4 }`, `LINKTARGET "/episodes/episode_0/observations"`,
+			`H5T_CSET_UTF8`,
 		} {
 			require.Contains(t, string(out), want)
 		}
 	}
 }
 
-// TestReference compares what EasyTeleop made of a session with what tapedeck does with the rules of EasyTeleop. All is the same but the
-// status of a gripper, which is 1 and then 2, and of which EasyTeleop makes something between.
+// TestReference compares what EasyTeleop made of a session with what tapedeck does with the rules of EasyTeleop. All is
+// the same but the status of a gripper, which is 1 and then 2, and of which EasyTeleop makes something between.
 func TestReference(t *testing.T) {
 	reference := samples.Path(t, "session/easyteleop_reference")
 	folder := filepath.Join(reference, "temp", "20261121_082214")
@@ -290,7 +294,8 @@ func TestReference(t *testing.T) {
 	defer source.Close()
 	path := filepath.Join(t.TempDir(), "episode_0.hdf5")
 	write(t, path, episodes[0], align.Options{
-		Ends: align.EndsClamp, MaxExtrapolation: align.Unlimited, MaxGap: align.Unlimited, MaxImageSkew: align.Unlimited, Action: align.ActionCopy,
+		Ends: align.EndsClamp, MaxExtrapolation: align.Unlimited, MaxGap: align.Unlimited, MaxImageSkew: align.Unlimited,
+		Action:        align.ActionCopy,
 		LinearColumns: []string{"arm_1/gripper/0"}, // whole numbers, as those of a state are
 	}, hdf5.Options{JointUnit: hdf5.JointDeg})
 
@@ -304,7 +309,8 @@ func TestReference(t *testing.T) {
 			ours = append(ours, "numbers:/observations/state/"+arm+"/"+name)
 		}
 	}
-	them := h5py(t, filepath.Join(reference, "hdf5", "20261121_082214.hdf5"), append(theirs, "numbers:/actions/timestamps")...)
+	them := h5py(t, filepath.Join(reference, "hdf5", "20261121_082214.hdf5"),
+		append(theirs, "numbers:/actions/timestamps")...)
 	us := h5py(t, path, append(ours, "numbers:/actions/timestamps")...)
 	require.JSONEq(t, string(them.values["/actions/timestamps"]), string(us.values["/actions/timestamps"]))
 	for k := range ours {

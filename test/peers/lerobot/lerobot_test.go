@@ -45,8 +45,11 @@ const fps = 30
 // take returns n rows.
 func take(t *testing.T, task string, start int64, n int) *episode.Rows {
 	e := &episode.Episode{Name: task, Task: task}
-	joint := &align.Vector{Name: "arm_0/joint", Columns: []align.Column{{Name: "joint_0", Unit: "rad", Interp: align.Linear}, {Name: "joint_1", Unit: "rad", Interp: align.Linear}}}
-	camera := &episode.Camera{Track: align.Track{Name: "front"}, Open: func() (episode.Frames, error) { return frames{}, nil }}
+	joint := &align.Vector{Name: "arm_0/joint",
+		Columns: []align.Column{{Name: "joint_0", Unit: "rad", Interp: align.Linear},
+			{Name: "joint_1", Unit: "rad", Interp: align.Linear}}}
+	camera := &episode.Camera{Track: align.Track{Name: "front"},
+		Open: func() (episode.Frames, error) { return frames{}, nil }}
 	for i := range n {
 		joint.Stamps = append(joint.Stamps, start+int64(math.Round(float64(i)*1e9/fps)))
 		joint.Values = append(joint.Values, float64(i)/4, -float64(i)/8)
@@ -95,7 +98,8 @@ func TestHyparquet(t *testing.T) {
 
 	data := tables["data/chunk-000/file-000.parquet"]
 	require.Equal(t, []int{20, 7, 12}, data.Groups)
-	require.Contains(t, data.Keys["huggingface"], `"action":{"_type":"List","feature":{"_type":"Value","dtype":"float32"},"length":2}`)
+	require.Contains(t, data.Keys["huggingface"],
+		`"action":{"_type":"List","feature":{"_type":"Value","dtype":"float32"},"length":2}`)
 	index := 0
 	for e, n := range data.Groups {
 		for i := range n {
@@ -143,7 +147,8 @@ func TestFFprobe(t *testing.T) {
 		}
 	}
 	path := write(t, lerobot.Options{Video: true}, 20, 7)
-	output, err := exec.Command("ffprobe", "-v", "error", "-show_entries", "packet=pts_time:stream=r_frame_rate,width,height,pix_fmt", "-of", "json",
+	output, err := exec.Command("ffprobe", "-v", "error", "-show_entries",
+		"packet=pts_time:stream=r_frame_rate,width,height,pix_fmt", "-of", "json",
 		filepath.Join(path, "videos/observation.images.front/chunk-000/file-000.mp4")).Output()
 	require.NoError(t, err)
 	var video struct {

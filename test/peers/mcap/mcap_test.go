@@ -1,5 +1,5 @@
-// Package mcap tests codec/mcap and codec/rosbag2 against the implementation of MCAP in TypeScript, on what they write and
-// on what ROS 2 recorded.
+// Package mcap tests codec/mcap and codec/rosbag2 against the implementation of MCAP in TypeScript, on what they write
+// and on what ROS 2 recorded.
 package mcap
 
 import (
@@ -70,7 +70,8 @@ func testChannels() []*codec.Channel {
 	return []*codec.Channel{
 		{
 			Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR, TypeHash: "RIHS01_00",
-			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("std_msgs/Header header\n")}, QoS: []codec.QoS{codec.DefaultQoS()},
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("std_msgs/Header header\n")},
+			QoS:    []codec.QoS{codec.DefaultQoS()},
 		},
 		{Topic: "/silent", Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR},
 		{Topic: "/typeless", Encoding: codec.EncodingCDR},
@@ -81,7 +82,8 @@ func TestWhatIsWritten(t *testing.T) {
 	for _, compression := range []string{"none", "lz4", "zstd"} {
 		t.Run(compression, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.mcap")
-			w, err := codec.Create(path, codec.CreateOptions{Compression: compression, ChunkSize: 20_000, Metadata: map[string]string{"robot": "r2"}})
+			w, err := codec.Create(path, codec.CreateOptions{Compression: compression, ChunkSize: 20_000,
+				Metadata: map[string]string{"robot": "r2"}})
 			require.NoError(t, err)
 			channels := testChannels()
 			type timed struct {
@@ -91,7 +93,8 @@ func TestWhatIsWritten(t *testing.T) {
 			var all []timed
 			var written, sorted []string
 			for i := range 1000 {
-				m := codec.Message{Channel: channels[0], LogTime: 1700000000000000000 + int64(i)*1_000_000, Data: bytes.Repeat([]byte{byte(i)}, i%300)}
+				m := codec.Message{Channel: channels[0], LogTime: 1700000000000000000 + int64(i)*1_000_000,
+					Data: bytes.Repeat([]byte{byte(i)}, i%300)}
 				id := uint16(1) // channels have numbers in the order in which they come
 				if i%7 == 0 {
 					m.Channel, id = channels[2], 0

@@ -1,5 +1,5 @@
-// Package rosbag tests codec/rosbag and bridge/ros1 against ROS 1's own library for bags and against Foxglove's, on what they
-// write and on real bags.
+// Package rosbag tests codec/rosbag and bridge/ros1 against ROS 1's own library for bags and against Foxglove's, on
+// what they write and on real bags.
 package rosbag
 
 import (
@@ -36,7 +36,10 @@ const notCompared = "bags are not compared with Foxglove's"
 const python = "/usr/bin/python3"
 
 // haveROS says whether ROS 1's library is installed.
-var haveROS = sync.OnceValue(func() bool { return withoutROS2(python, "-c", "import rosbag, sensor_msgs").Run() == nil })
+var haveROS = sync.OnceValue(func() bool {
+	return withoutROS2(python, "-c",
+		"import rosbag, sensor_msgs").Run() == nil
+})
 
 // withoutROS2 returns a command that does not see the packages of a ROS 2 that is sourced, which have the same names.
 func withoutROS2(name string, args ...string) *exec.Cmd {
@@ -47,7 +50,7 @@ func withoutROS2(name string, args ...string) *exec.Cmd {
 
 func needROS(t *testing.T) {
 	if !haveROS() {
-		t.Skip("ROS 1's library is not installed (Debian: python3-rosbag and python3-sensor-msgs); bags are not compared with it")
+		t.Skip("ROS 1's library is not installed (Debian: python3-rosbag and python3-sensor-msgs)")
 	}
 }
 
@@ -109,7 +112,8 @@ func read(t *testing.T, path string) (lines []string, translated string, info *c
 		out, err := translate(m)
 		require.NoError(t, err)
 		line, err := json.Marshal(map[string]string{
-			"message": message, "definition": string(out[0].Channel.Schema.Data), "payload": base64.StdEncoding.EncodeToString(out[0].Data),
+			"message": message, "definition": string(out[0].Channel.Schema.Data),
+			"payload": base64.StdEncoding.EncodeToString(out[0].Data),
 		})
 		require.NoError(t, err)
 		b.Write(append(line, '\n'))
@@ -125,7 +129,8 @@ func thereAndBack(t *testing.T, from, to string) {
 		begin        func(codec.Reader) (bridge.Translator, error)
 	}{{codec.EncodingCDR, codec.EncodingROS1, ros1.ToROS2}, {codec.EncodingROS1, codec.EncodingCDR, ros1.FromROS2}} {
 		var left []error
-		r, left, err = bridge.Translate(r, step.encoding, map[string]func(codec.Reader) (bridge.Translator, error){step.by: step.begin})
+		r, left, err = bridge.Translate(r, step.encoding,
+			map[string]func(codec.Reader) (bridge.Translator, error){step.by: step.begin})
 		require.NoError(t, err)
 		require.Empty(t, left)
 	}
@@ -185,8 +190,8 @@ func requireSame(t *testing.T, want contents, lines []string, info *codec.Info) 
 	require.ElementsMatch(t, want.Connections, connectionsOf(info))
 }
 
-// What ROS writes is read as ROS reads it; what is made of it is read by ROS as before, in every compression, and ROS's tools work
-// on it.
+// What ROS writes is read as ROS reads it; what is made of it is read by ROS as before, in every compression, and ROS's
+// tools work on it.
 func TestROS(t *testing.T) {
 	needROS(t)
 	dir := t.TempDir()
@@ -224,7 +229,8 @@ func testTools(t *testing.T, theirs, ours string) {
 	dir := t.TempDir()
 	require.Contains(t, run(t, "rosbag", "info", ours), "compression:  lz4 [")
 	require.Contains(t, run(t, "rosbag", "check", ours), "Bag file does not need any migrations.")
-	filtered, decompressed, unindexed := filepath.Join(dir, "filtered.bag"), t.TempDir(), filepath.Join(dir, "unindexed.bag")
+	filtered, decompressed, unindexed := filepath.Join(dir, "filtered.bag"), t.TempDir(),
+		filepath.Join(dir, "unindexed.bag")
 	run(t, "rosbag", "filter", ours, filtered, "topic == '/imu'")
 	run(t, "rosbag", "decompress", "-q", "--output-dir="+decompressed, ours)
 
@@ -254,7 +260,8 @@ func TestSamples(t *testing.T) {
 	dir := t.TempDir()
 	var all []string
 	for _, name := range []string{
-		"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "cruise_example-unsorted-chunks.bag", "cruise_no-messages.bag", "py_none.bag", "py_lz4.bag",
+		"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "cruise_example-unsorted-chunks.bag",
+		"cruise_no-messages.bag", "py_none.bag", "py_lz4.bag",
 	} {
 		path, ok := generate.Find(t, "bag/"+name)
 		if !ok {
@@ -278,7 +285,8 @@ func TestPublishers(t *testing.T) {
 	w, err := codec.Create(ours, codec.CreateOptions{ChunkSize: 500, Compression: "lz4"})
 	require.NoError(t, err)
 	var publishers []*codec.Channel
-	for _, metadata := range []map[string]string{{"callerid": "/one", "latching": "true"}, {"callerid": "/two", "latching": "false"}, {"callerid": "/three"}} {
+	for _, metadata := range []map[string]string{{"callerid": "/one", "latching": "true"},
+		{"callerid": "/two", "latching": "false"}, {"callerid": "/three"}} {
 		publishers = append(publishers, &codec.Channel{
 			Topic: "/chat", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Metadata: metadata,
 			Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
@@ -286,7 +294,8 @@ func TestPublishers(t *testing.T) {
 	}
 	const count = 300
 	for i := range int64(count) {
-		require.NoError(t, w.Write(&codec.Message{Channel: publishers[i%3], LogTime: 1700000000e9 + i, Data: []byte("\x02\x00\x00\x00hi")}))
+		require.NoError(t, w.Write(&codec.Message{Channel: publishers[i%3], LogTime: 1700000000e9 + i,
+			Data: []byte("\x02\x00\x00\x00hi")}))
 	}
 	require.NoError(t, w.Close())
 	require.Contains(t, run(t, "rosbag", "info", ours), "(3 connections)")
@@ -298,8 +307,10 @@ func TestPublishers(t *testing.T) {
 	require.Len(t, got[1].Messages, count)
 	const sum, definition = "992ce8a1687cec8c8bd883ec73ca41d1", "string data\n"
 	require.ElementsMatch(t, []map[string]string{
-		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/one", "latching": "1"},
-		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/two", "latching": "0"},
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/one",
+			"latching": "1"},
+		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/two",
+			"latching": "0"},
 		{"topic": "/chat", "type": "std_msgs/String", "md5sum": sum, "message_definition": definition, "callerid": "/three"},
 	}, got[0].Connections)
 }
@@ -355,7 +366,8 @@ func TestTypes(t *testing.T) {
 	require.NoError(t, err)
 	for name, want := range types {
 		topics, err := there.Topics(codec.TopicInfo{Channel: &codec.Channel{
-			Topic: "/a", Type: name, Encoding: codec.EncodingROS1, Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(want.Definition)},
+			Topic: "/a", Type: name, Encoding: codec.EncodingROS1,
+			Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(want.Definition)},
 		}})
 		require.NoError(t, err, name)
 		c := topics[0].Channel
@@ -395,11 +407,13 @@ func askFoxglove(t *testing.T, path, translated string) contents {
 	return got
 }
 
-// Foxglove's reader finds the same messages, and its decoders the same values in ROS 1 and in what becomes of them in ROS 2.
+// Foxglove's reader finds the same messages, and its decoders the same values in ROS 1 and in what becomes of them in
+// ROS 2.
 func TestFoxglove(t *testing.T) {
 	process.Modules(t, notCompared)
 	bags := []string{}
-	for _, name := range []string{"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "py_none.bag", "py_lz4.bag"} {
+	for _, name := range []string{"cruise_example.bag", "cruise_example-bz2.bag", "cruise_example-lz4.bag", "py_none.bag",
+		"py_lz4.bag"} {
 		if path, ok := generate.Find(t, "bag/"+name); ok {
 			bags = append(bags, path)
 		}

@@ -30,9 +30,9 @@ const (
 	late            = 2 * time.Second // that a recorder may be, beside what other work was seen to hold it up
 )
 
-// TestKill kills recorders at random. What they had received sync_interval before is there, each message once and in order;
-// finished files need no repair; and the programs can do with the others. Some recorders have nothing but sync_interval that
-// has them write: no split, no full chunk.
+// TestKill kills recorders at random. What they had received sync_interval before is there, each message once and in
+// order; finished files need no repair; and the programs can do with the others. Some recorders have nothing but
+// sync_interval that has them write: no split, no full chunk.
 func TestKill(t *testing.T) {
 	oldest := make(chan time.Duration, *tries)
 	t.Run("try", func(t *testing.T) {
@@ -64,11 +64,13 @@ func killOnce(g *graph, storage string, whole bool) time.Duration {
 		{"--max-bag-messages", fmt.Sprint(100 + g.rand.IntN(2000))},
 		{"--max-bag-size", fmt.Sprint(20_000 + g.rand.IntN(500_000))},
 	}[g.rand.IntN(3)]
-	chunks := [][]string{{"--chunk-duration", "1h"}, {"--chunk-size", "16KiB"}, {"--chunk-duration", "50ms"}}[g.rand.IntN(3)]
+	chunks := [][]string{{"--chunk-duration", "1h"}, {"--chunk-size", "16KiB"},
+		{"--chunk-duration", "50ms"}}[g.rand.IntN(3)]
 	if whole {
 		splits, chunks = nil, []string{"--chunk-duration", "1h"}
 	}
-	args := append(append([]string{"--all", "-o", "drive", "-s", storage, "--sync-interval", syncInterval.String()}, splits...), chunks...)
+	args := append(append([]string{"--all", "-o", "drive", "-s", storage, "--sync-interval", syncInterval.String()},
+		splits...), chunks...)
 	recorder := g.start("recorder", args...)
 	source := g.publish(load{mixed, time.Hour})
 	source.begun()
@@ -138,7 +140,8 @@ func TestPlayKilled(t *testing.T) {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
 			g := newGraph(t)
-			recorder := g.start("recorder", "/small", "/medium", "/large", "-o", "drive", "-s", storage, "--max-bag-duration", "300ms")
+			recorder := g.start("recorder", "/small", "/medium", "/large", "-o", "drive", "-s", storage, "--max-bag-duration",
+				"300ms")
 			source := g.publish(load{mixed, time.Hour})
 			source.begun()
 			for began := time.Now(); len(g.recording(storage, "drive").parts) < 5; time.Sleep(10 * time.Millisecond) {

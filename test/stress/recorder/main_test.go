@@ -1,6 +1,6 @@
 // Package recorder shows that the recorder loses nothing, or says what: when it is killed, when the power fails, when
-// files follow each other quickly, when the disk is slow, full or broken. Publishers number their messages; they and the
-// recorder are processes that meet on DDS.
+// files follow each other quickly, when the disk is slow, full or broken. Publishers number their messages; they and
+// the recorder are processes that meet on DDS.
 //
 // The tests try at random for a few seconds each: the same each time, unless -seed or -tries are given. With more of
 // -tries they take longer. Timing is not repeated.

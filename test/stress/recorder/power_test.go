@@ -40,8 +40,8 @@ func (v *volatile) hook(c disk.Call) error {
 	return nil
 }
 
-// fail copies the folder to another one as a power failure at this moment may leave it: of what was not put on the disk some is
-// missing, or zeros. It returns the moment.
+// fail copies the folder to another one as a power failure at this moment may leave it: of what was not put on the disk
+// some is missing, or zeros. It returns the moment.
 func (v *volatile) fail(t *testing.T, random *rand.Rand, from, to string) time.Time {
 	t.Helper()
 	v.mu.Lock()
@@ -89,7 +89,8 @@ func damage(random *rand.Rand, data []byte, synced int) []byte {
 	return data
 }
 
-// TestPowerFailure has the power fail at random. What was received sync_interval before is there, and nothing else than what was sent.
+// TestPowerFailure has the power fail at random. What was received sync_interval before is there, and nothing else than
+// what was sent.
 func TestPowerFailure(t *testing.T) {
 	t.Parallel()
 	for _, storage := range storages {
@@ -107,7 +108,8 @@ func failPower(g *graph, storage string, splits []string) {
 	t := g.t
 	g.dir = inMemory(t) // a real disk may take longer than sync_interval
 	v := &volatile{synced: map[string]int{}}
-	args := []string{"/small", "/medium", "/large", "-o", "drive", "-s", storage, "--sync-interval", syncInterval.String(), "--chunk-size", "64KiB"}
+	args := []string{"/small", "/medium", "/large", "-o", "drive", "-s", storage, "--sync-interval",
+		syncInterval.String(), "--chunk-size", "64KiB"}
 	recorder := g.startOn(v.hook, append(args, splits...)...)
 	source := g.publish(load{mixed, time.Hour})
 	source.begun()
@@ -130,7 +132,8 @@ func failPower(g *graph, storage string, splits []string) {
 		kept := r.read(mixedPublishers)
 		most = max(most, source.age(kept, moments[i], delays[i]))
 	}
-	t.Logf("with a sync_interval of %v the oldest missing message was sent at most %v before", syncInterval, most.Round(time.Millisecond))
+	t.Logf("with a sync_interval of %v the oldest missing message was sent at most %v before", syncInterval,
+		most.Round(time.Millisecond))
 }
 
 // inMemory returns a folder that is in memory where there is such.

@@ -48,8 +48,8 @@ type contents struct {
 	count []int
 }
 
-// read reads all parts, as the player does, and what it can save of damaged ones. The messages of each publisher must be in order,
-// each once.
+// read reads all parts, as the player does, and what it can save of damaged ones. The messages of each publisher must
+// be in order, each once.
 func (r *recording) read(publishers int) contents {
 	r.t.Helper()
 	c := contents{make([]int, publishers), make([]int, publishers), make([]int, publishers)}

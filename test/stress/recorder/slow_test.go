@@ -40,12 +40,13 @@ func throttle(rate int) func(disk.Call) error {
 	}
 }
 
-// TestSlowDisk records more than the disk takes, until something is dropped: publishers and transport do not wait. What is dropped is
-// counted, and is of the topic that needs most.
+// TestSlowDisk records more than the disk takes, until something is dropped: publishers and transport do not wait. What
+// is dropped is counted, and is of the topic that needs most.
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
-	recorder := g.startOn(throttle(4_000_000), "/imu", "/camera", "-o", "drive", "--queue-size", "8MiB", "--chunk-size", "1MiB")
+	recorder := g.startOn(throttle(4_000_000), "/imu", "/camera", "-o", "drive", "--queue-size", "8MiB", "--chunk-size",
+		"1MiB")
 	from := g.publish(load{camera, time.Hour})
 	from.begun()
 	recorder.Prints("messages are dropped")
@@ -59,7 +60,8 @@ func TestSlowDisk(t *testing.T) {
 	require.Equal(t, slow.Sent[:2], c.whole[:2], "of what takes little nothing is dropped")
 	require.Less(t, c.count[2], slow.Sent[2])
 	sent, written := sum(slow.Sent), uint64(c.total())
-	require.Equal(t, books{files: codec.Totals{Received: sent, Written: written, Dropped: sent - written}, dropped: sent - written}, r.books())
+	require.Equal(t, books{files: codec.Totals{Received: sent, Written: written, Dropped: sent - written},
+		dropped: sent - written}, r.books())
 	require.Contains(t, printed, fmt.Sprintf(" %d messages, ", written))
 	require.Contains(t, printed, fmt.Sprintf(" %d dropped, ", sent-written))
 }
@@ -71,8 +73,8 @@ func sum(counts []int) (n uint64) {
 	return n
 }
 
-// TestHungDisk has the disk do nothing for two seconds or more, as cards do that tidy up. Publishers notice nothing of it, and there is
-// room for what comes meanwhile.
+// TestHungDisk has the disk do nothing for two seconds or more, as cards do that tidy up. Publishers notice nothing of
+// it, and there is room for what comes meanwhile.
 func TestHungDisk(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
@@ -84,7 +86,8 @@ func TestHungDisk(t *testing.T) {
 		}
 		return nil
 	}
-	recorder := g.startOn(hook, "/imu", "/camera", "-o", "drive", "--sync-interval", "100ms", "--max-bag-duration", "200ms")
+	recorder := g.startOn(hook, "/imu", "/camera", "-o", "drive", "--sync-interval", "100ms", "--max-bag-duration",
+		"200ms")
 	from := g.publish(load{camera, time.Hour})
 	from.begun()
 	receives := func(images int) {
@@ -107,8 +110,8 @@ func TestHungDisk(t *testing.T) {
 	require.Equal(t, source.Sent, c.count)
 }
 
-// TestBrokenDisk has the disk fail for a moment. What was written before is there, what is missing is said, and recording goes on in
-// another file where it is to.
+// TestBrokenDisk has the disk fail for a moment. What was written before is there, what is missing is said, and
+// recording goes on in another file where it is to.
 func TestBrokenDisk(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"stop", "pause"} {

@@ -28,8 +28,8 @@ import (
 // sourceArgument is what the test's own executable is told to be a source by. The load follows as JSON.
 const sourceArgument = "source"
 
-// load is what a source publishes, until the time is over or its standard input ends. For each line of that it asks the recorder
-// for a split.
+// load is what a source publishes, until the time is over or its standard input ends. For each line of that it asks the
+// recorder for a split.
 type load struct {
 	Topics []topic
 	Span   time.Duration
@@ -55,8 +55,8 @@ type report struct {
 
 const messageType = "test_msgs/msg/Numbered"
 
-// leastSize is that of a message: the encapsulation header and the numbers of its publisher and of itself. What follows is all the
-// same.
+// leastSize is that of a message: the encapsulation header and the numbers of its publisher and of itself. What follows
+// is all the same.
 const leastSize = 16
 
 func message(size, publisher int) []byte {

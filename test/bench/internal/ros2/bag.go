@@ -19,7 +19,8 @@ type Bag struct {
 	env        []string
 }
 
-// Bags returns those of the ROS 2 that is sourced, or else of the last in /opt/ros, which log below a folder. It says what is not there.
+// Bags returns those of the ROS 2 that is sourced, or else of the last in /opt/ros, which log below a folder. It says
+// what is not there.
 func Bags(folder string) ([]Bag, error) {
 	env := os.Environ()
 	if os.Getenv("AMENT_PREFIX_PATH") == "" {
@@ -56,10 +57,12 @@ func Bags(folder string) ([]Bag, error) {
 			continue
 		}
 		list = append(list, Bag{
-			Name:       fmt.Sprintf("rosbag2 %s, %s", Version(storage), strings.TrimSuffix(strings.TrimPrefix(rmw, "rmw_"), "_cpp")),
+			Name: fmt.Sprintf("rosbag2 %s, %s", Version(storage),
+				strings.TrimSuffix(strings.TrimPrefix(rmw, "rmw_"), "_cpp")),
 			Middleware: Version(middleware),
 			program:    program,
-			env:        append(env[:len(env):len(env)], "RMW_IMPLEMENTATION="+rmw, "ROS_LOG_DIR="+filepath.Join(folder, "log"), "PYTHONWARNINGS=ignore"),
+			env: append(env[:len(env):len(env)], "RMW_IMPLEMENTATION="+rmw, "ROS_LOG_DIR="+filepath.Join(folder, "log"),
+				"PYTHONWARNINGS=ignore"),
 		})
 	}
 	return list, nil
