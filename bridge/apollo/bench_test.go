@@ -1,6 +1,7 @@
 package apollo
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,12 +9,16 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+	"tapedeck/msgs/geometry_msgs"
+	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/test/samples"
 )
 
-// BenchmarkTranslate translates messages of real recordings, to everything that they become, beside what it takes dynamicpb only to
-// decode them.
-func BenchmarkTranslate(b *testing.B) {
+// BenchmarkToROS2 translates messages of real recordings, to everything that they become, beside what it takes
+// dynamicpb only to decode them.
+func BenchmarkToROS2(b *testing.B) {
 	for name, topics := range map[string][]string{
 		"example.record.00000":      {"/apollo/planning", "/apollo/routing_response_history", "/apollo/canbus/chassis"},
 		"apollo_cpp_sensors.record": {"/apollo/sensor/lidar128/compensator/PointCloud2", "/apollo/localization/pose", "/apollo/sensor/gnss/imu"},
@@ -62,5 +67,52 @@ func BenchmarkTranslate(b *testing.B) {
 			})
 			require.NoError(b, it.Close())
 		}
+	}
+}
+
+// BenchmarkFromROS2 translates one message again and again: of Apollo's types and of generated ones, and what these
+// become back.
+func BenchmarkFromROS2(b *testing.B) {
+	d := draw{rand.New(rand.NewPCG(1, 2))}
+	imu := &sensor_msgs.Imu{Header: d.header(), Orientation: d.turn(), AngularVelocity: d.vector(), LinearAcceleration: d.vector()}
+	scan := &sensor_msgs.LaserScan{Header: d.header(), Ranges: make([]float32, 1000), Intensities: make([]float32, 1000)}
+	joints := &sensor_msgs.JointState{Header: d.header()}
+	for range 7 {
+		joints.Name = append(joints.Name, "left_elbow_pitch")
+		joints.Position = append(joints.Position, d.NormFloat64())
+	}
+	for _, test := range []struct {
+		name, topic string
+		message     msgs.Message
+		back        bool
+	}{
+		{"Imu", "/imu", imu, false},
+		{"PointCloud2", "/points", d.cloud(10000), false},
+		{"Image", "/camera", &sensor_msgs.Image{Header: d.header(), Encoding: "rgb8", Data: make([]byte, 2<<20)}, false},
+		{"LaserScan", "/scan", scan, false},
+		{"JointState", "/joints", joints, false},
+		{"Twist", "/cmd_vel", &geometry_msgs.Twist{Linear: d.vector()}, false},
+		{"LaserScanBack", "/scan", scan, true},
+		{"JointStateBack", "/joints", joints, true},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			payload, err := cdr.Marshal(test.message)
+			if err != nil {
+				b.Fatal(err)
+			}
+			r := oneMessage(b, test.topic, test.message)
+			way := newThereAndBack(b, r, r.messages[0].Channel)
+			m, translate := &codec.Message{Channel: way.source, Data: payload}, way.there
+			if test.back {
+				m, translate = way.middleOf(b, payload), way.back
+			}
+			b.SetBytes(int64(len(payload)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := translate(m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

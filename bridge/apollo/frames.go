@@ -11,8 +11,8 @@ func toFLU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.Y, Y: -v.X, Z: v.Z}
 }
 
-// orientationToFLU turns the orientation of a vehicle's frame that looks right, forward, up into that of the one that looks forward,
-// left, up.
+// orientationToFLU turns the orientation of a vehicle's frame that looks right, forward, up into that of the one that
+// looks forward, left, up.
 func orientationToFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return multiply(q, about(2, math.Pi/2))
 }
@@ -40,8 +40,8 @@ func into(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vec
 	return geometry_msgs.Vector3{X: r.X, Y: r.Y, Z: r.Z}
 }
 
-// addCovariance puts the squares of standard deviations in the world into the 3 by 3 block at place of a 6 by 6 covariance, as seen
-// in the frame whose orientation q is.
+// addCovariance puts the squares of standard deviations in the world into the 3 by 3 block at place of a 6 by 6
+// covariance, as seen in the frame whose orientation q is.
 func addCovariance(covariance *[36]float64, place int, deviation geometry_msgs.Vector3, q geometry_msgs.Quaternion) {
 	for axis, d := range []float64{deviation.X, deviation.Y, deviation.Z} {
 		var unit [3]float64
@@ -68,8 +68,8 @@ func toRFU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: -v.Y, Y: v.X, Z: v.Z}
 }
 
-// orientationToRFU turns the orientation of a vehicle's frame that looks forward, left, up into that of the one that looks right,
-// forward, up.
+// orientationToRFU turns the orientation of a vehicle's frame that looks forward, left, up into that of the one that
+// looks right, forward, up.
 func orientationToRFU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return multiply(q, about(2, -math.Pi/2))
 }
@@ -84,8 +84,9 @@ func yaw(q geometry_msgs.Quaternion) float64 {
 	return math.Atan2(2*(q.W*q.Z+q.X*q.Y), q.W*q.W+q.X*q.X-q.Y*q.Y-q.Z*q.Z)
 }
 
-// euler returns the angles of Apollo, in rad, of the orientation of a frame that looks right, forward, up: roll about the axis that
-// looks forward as X, pitch about the one that looks right as Y, and the yaw, which is applied last, as Z.
+// euler returns the angles of Apollo, in rad, of the orientation of a frame that looks right, forward, up: roll about
+// the axis that looks forward as X, pitch about the one that looks right as Y, and the yaw, which is applied last, as
+// Z.
 func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
 	right := outOf(q, geometry_msgs.Vector3{X: 1})
 	forward := outOf(q, geometry_msgs.Vector3{Y: 1})
@@ -97,8 +98,8 @@ func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: math.Atan2(-right.Z, up.Z), Y: pitch, Z: math.Atan2(-forward.X, forward.Y)}
 }
 
-// deviations is the reverse of spread: the standard deviations in the world that a block of a covariance has, which is as seen in
-// the frame whose orientation q is, and whether it has more than that.
+// deviations is the inverse of addCovariance: the standard deviations in the world that a block of a covariance has, which is
+// as seen in the frame whose orientation q is, and whether it has more than that.
 func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) (deviation geometry_msgs.Vector3, more bool) {
 	var block, world [3][3]float64
 	largest := 0.0

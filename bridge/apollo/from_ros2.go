@@ -18,10 +18,10 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// FromROS2 returns the reverse: the translator of messages of ROS 2, codec.EncodingCDR, to Protocol Buffers. They become
-// Apollo's where Apollo has the like, or those that they were made of, and otherwise messages with the same fields, which
-// record.Describe describes and of which ToROS2 makes the same messages of ROS 2 again. A definition that a channel lacks is taken
-// from msgs.Library.
+// FromROS2 returns the translator of messages of ROS 2, codec.EncodingCDR, to Protocol Buffers. They
+// become Apollo's where Apollo has the like, or those that they were made of, and otherwise messages with the same
+// fields, which record.Describe describes and of which ToROS2 makes the same messages of ROS 2 again. A definition that
+// a channel lacks is taken from msgs.Library.
 //
 // What a channel of Imu or PointCloud2 becomes is seen from its first message in r, which may be nil.
 func FromROS2(r codec.Reader) (bridge.Translator, error) {

@@ -10,7 +10,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// original returns what becomes of messages that ToROS2 made of Apollo's: what they were. It is nil if that cannot be had.
+// original returns what becomes of messages that ToROS2 made of Apollo's: what they were. It is nil if that cannot be
+// had.
 func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoingChannel {
 	files, err := base64.StdEncoding.DecodeString(c.Metadata[MetadataDescriptor])
 	if err != nil {

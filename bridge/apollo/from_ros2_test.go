@@ -80,8 +80,8 @@ func oneMessage(t testing.TB, topic string, m msgs.Message) recorded {
 	return recorded{[]codec.Message{{Channel: channelOf(t, msgs.Release(""), topic, m.TypeName()), Data: payload}}}
 }
 
-// reverseOf translates a message, and returns what it became as text, where it went, and what was lost.
-func reverseOf(t testing.TB, topic string, m msgs.Message) (text string, to *codec.Channel, losses []bridge.Loss) {
+// fromROS2Of translates a message, and returns what it became as text, where it went, and what was lost.
+func fromROS2Of(t testing.TB, topic string, m msgs.Message) (text string, to *codec.Channel, losses []bridge.Loss) {
 	t.Helper()
 	r := oneMessage(t, topic, m)
 	b := newThereAndBack(t, r, r.messages[0].Channel)
@@ -115,8 +115,8 @@ func plainText(s string) string {
 	})
 }
 
-// TestReverse has worked values of each mapping.
-func TestReverse(t *testing.T) {
+// TestFromROS2 has worked values of each mapping.
+func TestFromROS2(t *testing.T) {
 	const header = `header:{timestamp_sec:1.70000000025e+09 sequence_num:0 frame_id:"here"}`
 	float := func(v float32) []byte { return binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)) }
 	double := func(v float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)) }
@@ -235,7 +235,7 @@ func TestReverse(t *testing.T) {
 			`header:{stamp:{sec:1700000000 nanosec:250000000} frame_id:"here"} twist:{linear:{x:0 y:0 z:0} angular:{x:0 y:0 z:0}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, to, losses := reverseOf(t, test.topic, test.message)
+			text, to, losses := fromROS2Of(t, test.topic, test.message)
 			require.Equal(t, []string{test.to, test.at}, []string{to.Type, to.Topic})
 			require.Equal(t, plainText(test.want), plainText(text))
 			var lost []string
@@ -251,7 +251,7 @@ func TestReverse(t *testing.T) {
 
 // TestBigEndian translates a cloud and a payload of the other byte order.
 func TestBigEndian(t *testing.T) {
-	text, _, losses := reverseOf(t, "/points", &sensor_msgs.PointCloud2{
+	text, _, losses := fromROS2Of(t, "/points", &sensor_msgs.PointCloud2{
 		Header: atStamp, Height: 1, Width: 2, PointStep: 6, IsBigendian: true,
 		Fields: []sensor_msgs.PointField{{Name: "y", Datatype: sensor_msgs.PointField_FLOAT32}, {Name: "gain", Offset: 4, Datatype: sensor_msgs.PointField_INT16}},
 		Data:   []byte{0x3f, 0x80, 0, 0, 0xff, 0xfe, 0xc0, 0, 0, 0, 1, 0},
@@ -265,10 +265,10 @@ func TestBigEndian(t *testing.T) {
 	big = binary.BigEndian.AppendUint64(big, math.Float64bits(1.5))
 	little, err := cdr.Marshal(&std_msgs.Float64MultiArray{Data: []float64{1.5}})
 	require.NoError(t, err)
-	require.Equal(t, little, b.restored(t, big))
+	require.Equal(t, little, b.again(t, big))
 }
 
-func TestReverseErrors(t *testing.T) {
+func TestFromROS2Errors(t *testing.T) {
 	cloud := func(m sensor_msgs.PointCloud2) []byte {
 		payload, err := cdr.Marshal(&m)
 		require.NoError(t, err)
@@ -296,13 +296,13 @@ func TestReverseErrors(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		})
 	}
-	reverse, err := FromROS2(nil)
+	from, err := FromROS2(nil)
 	require.NoError(t, err)
-	_, err = reverse.Topics(codec.TopicInfo{Channel: &codec.Channel{Encoding: codec.EncodingROS1}})
+	_, err = from.Topics(codec.TopicInfo{Channel: &codec.Channel{Encoding: codec.EncodingROS1}})
 	require.EqualError(t, err, "its messages are ros1, not ROS 2's CDR")
-	_, err = reverse.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "nowhere/msg/Known", Encoding: codec.EncodingCDR}})
+	_, err = from.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "nowhere/msg/Known", Encoding: codec.EncodingCDR}})
 	require.ErrorContains(t, err, "unknown type nowhere/msg/Known")
-	_, err = reverse.Begin(nil)(&codec.Message{Channel: new(codec.Channel)})
+	_, err = from.Begin(nil)(&codec.Message{Channel: new(codec.Channel)})
 	require.EqualError(t, err, "its channel was not announced")
 }
 
@@ -313,7 +313,7 @@ func TestOtherDefinition(t *testing.T) {
 	b := newThereAndBack(t, nil, channelOf(t, library, "/imu", "sensor_msgs/msg/Imu"))
 	require.Equal(t, "sensor_msgs.msg.Imu", b.middle.Type)
 	payload := binary.LittleEndian.AppendUint64([]byte{0, 1, 0, 0}, math.Float64bits(0.5))
-	require.Equal(t, payload, b.restored(t, payload))
+	require.Equal(t, payload, b.again(t, payload))
 	require.Equal(t, b.source, b.restore)
 }
 
@@ -329,11 +329,11 @@ func TestVendorFields(t *testing.T) {
 	} {
 		r.messages = append(r.messages, oneMessage(t, topic, &sensor_msgs.PointCloud2{Header: atStamp, Fields: fields, Width: 1, Height: 1, PointStep: 4, Data: make([]byte, 4)}).messages...)
 	}
-	reverse, err := FromROS2(r)
+	from, err := FromROS2(r)
 	require.NoError(t, err)
 	var schemas []codec.Schema
 	for _, m := range r.messages {
-		topics, err := reverse.Topics(codec.TopicInfo{Channel: m.Channel})
+		topics, err := from.Topics(codec.TopicInfo{Channel: m.Channel})
 		require.NoError(t, err)
 		schemas = append(schemas, topics[0].Channel.Schema)
 		d, err := descriptorOf(topics[0].Channel)
@@ -342,9 +342,9 @@ func TestVendorFields(t *testing.T) {
 		require.Equal(t, 7, point.Len())
 		require.Equal(t, protoreflect.DoubleKind, point.ByName("gain").Kind())
 		require.Equal(t, protoreflect.Uint32Kind, point.ByName("ring").Kind())
-		_, err = reverse.Begin(nil)(&m)
+		_, err = from.Begin(nil)(&m)
 		require.NoError(t, err)
 	}
 	require.Equal(t, schemas[0], schemas[1])
-	require.Equal(t, []bridge.Loss{{Topic: "/b", What: "field no name of the points", Messages: 1}}, reverse.(bridge.Lossy).Losses())
+	require.Equal(t, []bridge.Loss{{Topic: "/b", What: "field no name of the points", Messages: 1}}, from.(bridge.Lossy).Losses())
 }

@@ -3,19 +3,26 @@ package apollo
 import (
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	_ "tapedeck/codec/mcap"
+	_ "tapedeck/codec/rosbag"
+	_ "tapedeck/codec/rosbag2"
+	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
 	"tapedeck/test/samples"
 )
 
-// FuzzTranslate gives damaged messages to the translation of each type of a real recording.
-func FuzzTranslate(f *testing.F) {
+// FuzzToROS2 gives damaged messages to the translation of each type of a real recording.
+func FuzzToROS2(f *testing.F) {
 	r, err := codec.Open(samples.Path(f, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, r.Close()) })
@@ -56,8 +63,8 @@ func FuzzTranslate(f *testing.F) {
 	})
 }
 
-// FuzzGenerated gives damaged messages of each type of a real recording to dynamicpb and to what makes them messages of ROS 2: both take
-// the same ones, and find the same in them.
+// FuzzGenerated gives damaged messages of each type of a real recording to dynamicpb and to what makes them messages of
+// ROS 2: both take the same ones, and find the same in them.
 func FuzzGenerated(f *testing.F) {
 	r, err := codec.Open(samples.Path(f, "apollo/example.record.00000"))
 	require.NoError(f, err)
@@ -101,4 +108,127 @@ func FuzzGenerated(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	})
+}
+
+// realMessages returns messages of ROS 2 out of real recordings, at most so many of each.
+func realMessages(t testing.TB, atMost int) []codec.Message {
+	var all []codec.Message
+	for _, name := range []string{"rosbag2/rosbags_rs/test_bag_mcap", "rosbag2/rosbags_rs/test_bag_sqlite3"} {
+		path, ok := samples.Find(name)
+		if !ok {
+			continue // a fuzz test has fewer seeds
+		}
+		r, err := codec.Open(path)
+		require.NoError(t, err)
+		it, err := r.Read(codec.Query{})
+		require.NoError(t, err)
+		for range atMost {
+			m, err := it.Next()
+			if err != nil {
+				break
+			}
+			kept := *m
+			kept.Data = append([]byte(nil), m.Data...)
+			all = append(all, kept)
+		}
+		require.NoError(t, it.Close())
+		require.NoError(t, r.Close())
+	}
+	return all
+}
+
+// FuzzFromROS2 gives damaged payloads to the translation of each mapping and of a type of every kind of field, and
+// damaged messages to the way back.
+func FuzzFromROS2(f *testing.F) {
+	odd, err := rosidl.ParseConcatenated("odd_msgs/msg/Odd", oddTypes)
+	require.NoError(f, err)
+	from, err := FromROS2(nil)
+	require.NoError(f, err)
+	to, err := ToROS2(nil)
+	require.NoError(f, err)
+	channels := []*codec.Channel{channelOf(f, odd, "/odd", "odd_msgs/msg/Odd")}
+	for _, m := range pairs {
+		channels = append(channels, channelOf(f, msgs.Release(""), "/corrected"+m.suffix, m.ros))
+	}
+	middle := map[*codec.Channel]*codec.Channel{}
+	for _, c := range channels {
+		topics, err := from.Topics(codec.TopicInfo{Channel: c})
+		require.NoError(f, err)
+		middle[c] = topics[0].Channel
+		_, err = to.Topics(topics[0])
+		require.NoError(f, err)
+	}
+	there, back := from.Begin(nil), to.Begin(nil)
+	for i, c := range channels {
+		for _, m := range realMessages(f, 500) {
+			if m.Channel.Type == c.Type {
+				f.Add(uint8(i), false, m.Data)
+				out, err := there(&codec.Message{Channel: c, Data: m.Data})
+				require.NoError(f, err)
+				f.Add(uint8(i), true, append([]byte(nil), out[0].Data...))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, way bool, data []byte) {
+		c := channels[int(which)%len(channels)]
+		if way {
+			out, err := back(&codec.Message{Channel: middle[c], LogTime: 1e18, Data: data})
+			if err == nil {
+				require.NotEmpty(t, out)
+			}
+			return
+		}
+		out, err := there(&codec.Message{Channel: c, Data: data})
+		if err != nil {
+			return
+		}
+		require.Less(t, len(out[0].Data), 64*len(data)+4096)
+		d, err := descriptorOf(out[0].Channel)
+		require.NoError(t, err)
+		require.NoError(t, proto.Unmarshal(out[0].Data, dynamicpb.NewMessage(d)))
+		again, err := back(&out[0])
+		require.NoError(t, err)
+		require.NotEmpty(t, again)
+	})
+}
+
+// TestReal takes all real messages to Protocol Buffers and back.
+func TestReal(t *testing.T) {
+	messages := realMessages(t, 10000)
+	if len(messages) == 0 {
+		samples.Path(t, "rosbag2/rosbags_rs") // which is not here
+	}
+	from, err := FromROS2(recorded{messages})
+	require.NoError(t, err)
+	to, err := ToROS2(nil)
+	require.NoError(t, err)
+	announced := map[*codec.Channel]bool{}
+	there, back := from.Begin(nil), to.Begin(nil)
+	exact := 0
+	for i := range messages {
+		m := &messages[i]
+		if !announced[m.Channel] {
+			announced[m.Channel] = true
+			topics, err := from.Topics(codec.TopicInfo{Channel: m.Channel})
+			require.NoError(t, err)
+			require.Len(t, topics, 1)
+			_, err = to.Topics(topics[0])
+			require.NoError(t, err)
+		}
+		out, err := there(m)
+		require.NoError(t, err, m.Channel.Topic)
+		again, err := back(&out[0])
+		require.NoError(t, err, m.Channel.Topic)
+		require.Equal(t, m.Channel.Type, again[0].Channel.Type)
+		require.Len(t, again, 1)
+		if !strings.HasPrefix(out[0].Channel.Type, "apollo.") {
+			exact++
+			require.Equal(t, len(m.Data)/4, len(again[0].Data)/4, "but for padding")
+			if len(m.Channel.Schema.Data) > 0 {
+				require.Equal(t, m.Channel.Schema, again[0].Channel.Schema)
+			}
+		}
+	}
+	require.Greater(t, exact, 100)
+	require.NotNil(t, from.(bridge.Lossy))
 }

@@ -15,10 +15,11 @@ type losses struct {
 	topic    string
 	what     []string
 	messages []atomic.Uint64
-	unread   *unread // if a mapping reads a part of the fields
+	unread   *unread // if a pair reads a part of the fields
 }
 
-// unknownFields are the losses of a channel whose messages are generated: one a plan, for what its description does not have.
+// unknownFields are the losses of a channel whose messages are generated: one a plan, for what its description does not
+// have.
 func unknownFields(topic string, all *plans) *losses {
 	l := &losses{topic: topic}
 	for _, f := range all.all {
@@ -75,7 +76,7 @@ func (l *lost) add() {
 	l.list = l.list[:0]
 }
 
-// unread knows which fields of a type a mapping does not read.
+// unread knows which fields of a type a pair does not read.
 type unread struct {
 	byNumber map[protowire.Number]*unreadField
 }

@@ -14,8 +14,8 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// message gives the fields of an encoded message by their names. What is not set has its default, which for most numbers of
-// Apollo's is NaN; what the descriptor does not know is zero.
+// message gives the fields of an encoded message by their names. What is not set has its default, which for most
+// numbers of Apollo's is NaN; what the descriptor does not know is zero.
 type message struct {
 	d       protoreflect.MessageDescriptor // nil if the message is not set
 	b       []byte
@@ -29,8 +29,11 @@ func read(d protoreflect.MessageDescriptor, data []byte, logTime int64, use func
 	return err
 }
 
-// each gives all values of a field that it has been given as one of the kinds: a number, or the content of anything else.
-func (m message) each(name string, found func(f protoreflect.FieldDescriptor, bits uint64, content []byte), kinds ...protoreflect.Kind) (f protoreflect.FieldDescriptor) {
+// each gives all values of a field that it has been given as one of the kinds: a number, or the content of anything
+// else.
+func (m message) each(
+	name string, found func(f protoreflect.FieldDescriptor, bits uint64, content []byte), kinds ...protoreflect.Kind,
+) (f protoreflect.FieldDescriptor) {
 	if m.d == nil {
 		return nil
 	}
@@ -79,7 +82,9 @@ func (m message) damaged(at, code int) {
 }
 
 // one returns the last value of a field. ok reports whether it is set; if not, and f is not nil, it has its default.
-func (m message) one(name string, kinds ...protoreflect.Kind) (f protoreflect.FieldDescriptor, bits uint64, content []byte, ok bool) {
+func (m message) one(
+	name string, kinds ...protoreflect.Kind,
+) (f protoreflect.FieldDescriptor, bits uint64, content []byte, ok bool) {
 	f = m.each(name, func(_ protoreflect.FieldDescriptor, b uint64, c []byte) { bits, content, ok = b, c, true }, kinds...)
 	return f, bits, content, ok
 }

@@ -106,7 +106,9 @@ func pairBetween(ros, apollo string) *pair {
 
 // pairFor returns the pair by which the messages of a ROS 2 channel become Apollo's, nil if there is none.
 func (t *fromROS2) pairFor(c *codec.Channel) *pair {
-	i := slices.IndexFunc(pairs, func(p *pair) bool { return p.ros == c.Type && !p.oneWay && (p.fits == nil || p.fits(t, c)) })
+	i := slices.IndexFunc(pairs, func(p *pair) bool {
+		return p.ros == c.Type && !p.oneWay && (p.fits == nil || p.fits(t, c))
+	})
 	if i < 0 {
 		return nil
 	}
@@ -187,9 +189,9 @@ func isChassis(_ *fromROS2, c *codec.Channel) bool {
 	return strings.HasSuffix(c.Topic, "_twist") && len(c.Topic) > len("/_twist")
 }
 
-// exchange copies fields between a message of Apollo, where they have names, and one of ROS 2, in either direction. Fields
-// of Apollo's that the descriptor does not have read as zero and are not written. Numbers that are not known, NaN in Apollo,
-// read as zero.
+// exchange copies fields between a message of Apollo, where they have names, and one of ROS 2, in either direction.
+// Fields of Apollo's that the descriptor does not have read as zero and are not written. Numbers that are not known,
+// NaN in Apollo, read as zero.
 type exchange struct {
 	toROS2 bool
 	in     message         // toROS2: the fields of Apollo's message
@@ -333,8 +335,8 @@ func (x exchange) deviation(name protoreflect.Name, covariance *[36]float64, blo
 	x.lose(more, "covariances between axes")
 }
 
-// header exchanges the header. frame is the frame of messages that name none. sensor is the field that keeps the stamp in
-// ns; all that there are are read, "" is not written.
+// header exchanges the header. frame is the frame of messages that name none. sensor is the field that keeps the stamp
+// in ns; all that there are are read, "" is not written.
 func (x exchange) header(h *std_msgs.Header, frame string, sensor protoreflect.Name) {
 	if x.toROS2 {
 		*h = x.in.header(frame)

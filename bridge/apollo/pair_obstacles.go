@@ -26,7 +26,8 @@ var obstacleSubTypes = map[string]int64{
 	"ST_CYCLIST": 7, "ST_MOTORCYCLIST": 8, "ST_TRICYCLIST": 9, "ST_PEDESTRIAN": 10, "ST_TRAFFICCONE": 11,
 }
 
-// obstacles are boxes in the world, with their types as classes, and markers of the same, with arrows for the velocities.
+// obstacles are boxes in the world, with their types as classes, and markers of the same, with arrows for the
+// velocities.
 func obstacles(x exchange, m *vision_msgs.Detection3DArray) {
 	if x.toROS2 {
 		x.header(&m.Header, worldFrame, "")
@@ -155,12 +156,14 @@ func markersOf(header std_msgs.Header, o message, box vision_msgs.BoundingBox3D)
 	return all
 }
 
-// radarClasses are those of the ARS 408's objects as users of radar_msgs number them from 32000 on: unknown, car, truck, bus, trailer,
-// motorcycle, bicycle, pedestrian.
-var radarClasses = []uint16{0: radar_msgs.RadarTrack_NO_CLASSIFICATION, 1: 32001, 2: 32002, 3: 32007, 4: 32005, 5: 32006, 6: 32000, 7: 32000}
+// radarClasses are those of the ARS 408's objects as users of radar_msgs number them from 32000 on: unknown, car,
+// truck, bus, trailer, motorcycle, bicycle, pedestrian.
+var radarClasses = []uint16{
+	radar_msgs.RadarTrack_NO_CLASSIFICATION, 32001, 32002, 32007, 32005, 32006, 32000, 32000,
+}
 
-// radar has x forward and y left, as ROS has. The id of an object is in the last bytes of its UUID. The covariances have the
-// variances along x and y at 0 and 3.
+// radar has x forward and y left, as ROS has. The id of an object is in the last bytes of its UUID. The covariances
+// have the variances along x and y at 0 and 3.
 func radar(x exchange, m *radar_msgs.RadarTracks) {
 	x.header(&m.Header, radarFrame, "radar_timestamp")
 	elements(x, "contiobs", &m.Tracks, func(x exchange, i int) {

@@ -11,11 +11,12 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// plan describes how a message of ROS 2 and one of Protocol Buffers with the same fields become each other. The ROS 2 type
-// is generated from the one of Protocol Buffers (plansOf), or the other way round by record.Describe (planOf).
+// plan describes how a message of ROS 2 and one of Protocol Buffers with the same fields become each other. The ROS 2
+// type is generated from the one of Protocol Buffers (plansOf), or the other way round by record.Describe (planOf).
 type plan struct {
 	name string // of the ROS 2 type, "apollo_planning/msg/ADCTrajectory"
-	// descriptor is nil for an element of a list of byte strings. In Protocol Buffers it is only the one field that it has.
+	// descriptor is nil for an element of a list of byte strings. In Protocol Buffers it is only the one field that it
+	// has.
 	descriptor protoreflect.MessageDescriptor
 	fields     []planField // in the order of the definition
 	least      int         // fewest bytes that a payload takes

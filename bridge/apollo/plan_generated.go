@@ -11,11 +11,12 @@ import (
 
 // plans are those of a type of Protocol Buffers, and of all that it contains, whose ROS 2 types are generated.
 //
-// A generated message has the same fields in the order of their declaration. What is not set has its default; which fields were set is
-// not kept, as a field that is not set reads as its default everywhere.
+// A generated message has the same fields in the order of their declaration. What is not set has its default; which
+// fields were set is not kept, as a field that is not set reads as its default everywhere.
 //
-// A field whose message contains itself, which ROS 2 does not have, or is not described, is a uint8[] that holds its occurrences as
-// they are encoded, with their tags. A list of byte strings is one of messages with the field "data", as ROS 2 has no lists of lists.
+// A field whose message contains itself, which ROS 2 does not have, or is not described, is a uint8[] that holds its
+// occurrences as they are encoded, with their tags. A list of byte strings is one of messages with the field "data", as
+// ROS 2 has no lists of lists.
 type plans struct {
 	all    []*plan // the type itself is the last
 	byName map[protoreflect.FullName]*plan
@@ -23,7 +24,8 @@ type plans struct {
 	size   int             // of all blanks
 }
 
-// maxBlanks bounds what messages with nothing set take, in bytes. A description can make them twice as long with each type.
+// maxBlanks bounds what messages with nothing set take, in bytes. A description can make them twice as long with each
+// type.
 const maxBlanks = 32 << 20
 
 // plansOf returns the plans of a type. It makes the same ones of the same description each time.
@@ -67,7 +69,8 @@ func (all *plans) add(p *plan) error {
 		}
 		p.blank[offset] = blank
 		if all.size += len(blank); all.size > maxBlanks {
-			return fmt.Errorf("messages of its type are too large for ROS 2, even when nothing is set: %s takes %d bytes", p.name, len(blank))
+			return fmt.Errorf(
+				"messages of its type are too large for ROS 2, even when nothing is set: %s takes %d bytes", p.name, len(blank))
 		}
 	}
 	return nil
@@ -163,7 +166,8 @@ func (p *plan) text() string {
 	return b.String()
 }
 
-// appendConstants appends the values of an enumeration. A name that another enumeration has already gets that of its own in front.
+// appendConstants appends the values of an enumeration. A name that another enumeration has already gets that of its
+// own in front.
 func appendConstants(b *strings.Builder, d protoreflect.EnumDescriptor, taken map[string]bool) {
 	for i := range d.Values().Len() {
 		v := d.Values().Get(i)

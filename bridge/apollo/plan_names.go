@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// name returns the name of the ROS 2 type for d, or for one that only d has: apollo.canbus.Chassis is apollo_canbus/msg/Chassis, and
-// what is nested in it has its name in front.
+// name returns the name of the ROS 2 type for d, or for one that only d has: apollo.canbus.Chassis is
+// apollo_canbus/msg/Chassis, and what is nested in it has its name in front.
 func (all *plans) name(d protoreflect.MessageDescriptor, part string) string {
 	proto := d.ParentFile().Package()
 	pkg := "protobuf"
@@ -93,7 +93,10 @@ func constantName(name string) string {
 // typeName returns the name of a type of ROS 2, which has letters and digits only.
 func typeName(name string) string {
 	var b strings.Builder
-	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || !letter(byte(r)) && !digit(byte(r)) }) {
+	parts := strings.FieldsFunc(name, func(r rune) bool {
+		return r > unicode.MaxASCII || !letter(byte(r)) && !digit(byte(r))
+	})
+	for _, part := range parts {
 		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
 	if s := b.String(); s != "" && !digit(s[0]) {

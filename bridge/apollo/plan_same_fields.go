@@ -19,7 +19,8 @@ const (
 	MetadataROSDefinition = "ros2.definition"
 )
 
-// sameFields returns what becomes of the messages of a channel for whose type Apollo has nothing: messages with the same fields.
+// sameFields returns what becomes of the messages of a channel for whose type Apollo has nothing: messages with the
+// same fields.
 func sameFields(library *rosidl.Library, c *codec.Channel) (*outgoingChannel, error) {
 	name, files, err := record.Describe(library, c.Type)
 	if err != nil {

@@ -31,8 +31,8 @@ type planEncoder struct {
 	unknown func(*plan)
 }
 
-// append appends the payload of an encoded message. unknown is called for each field that its plan does not have, or has as
-// another kind. If it is nil, the former are ignored, and the latter are errors.
+// append appends the payload of an encoded message. unknown is called for each field that its plan does not have, or
+// has as another kind. If it is nil, the former are ignored, and the latter are errors.
 func (e *planEncoder) append(dst []byte, p *plan, message []byte, unknown func(*plan)) ([]byte, error) {
 	e.Reset(dst)
 	e.origin, e.limit = len(dst)+wire.HeaderSize, len(dst)+len(message)+maxGrowth
@@ -128,7 +128,8 @@ func (e *planEncoder) scan(p *plan, slots []slot, b []byte) error {
 	return nil
 }
 
-// consume returns a number, or the content of anything else, and how many bytes that takes behind the tag, negative for an error.
+// consume returns a number, or the content of anything else, and how many bytes that takes behind the tag, negative for
+// an error.
 func consume(number protowire.Number, kind protowire.Type, b []byte) (bits uint64, content []byte, size int) {
 	switch kind {
 	case protowire.VarintType:

@@ -18,8 +18,8 @@ import (
 // firstVendorField is the number from which on fields of points are that Apollo's own do not have.
 const firstVendorField = 16
 
-// describePoints adds to the schema what the points of the recording's clouds have besides Apollo's fields: one description for
-// all clouds, as readers take only one of a type.
+// describePoints adds to the schema what the points of the recording's clouds have besides Apollo's fields: one
+// description for all clouds, as readers take only one of a type.
 func (t *fromROS2) describePoints() {
 	if t.clouds {
 		return
@@ -41,7 +41,8 @@ func (t *fromROS2) describePoints() {
 		}
 		for _, f := range m.Fields {
 			name, kind := pointFieldName(f.Name), pointKinds[f.Datatype]
-			if f.Count > 1 || kind == 0 || !validName(name) || slices.ContainsFunc(point.Field[:5], func(own *descriptorpb.FieldDescriptorProto) bool { return own.GetName() == name }) {
+			own := slices.ContainsFunc(point.Field[:5], func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetName() == name })
+			if f.Count > 1 || kind == 0 || !validName(name) || own {
 				continue
 			}
 			if known := added[name]; known != nil {
@@ -154,7 +155,8 @@ func (c *clouds) layOut() error {
 		name := protoreflect.Name(pointFieldName(f.Name))
 		size, to := pointSizes[f.Datatype], c.point.fields[name]
 		taken := slices.ContainsFunc(c.columns, func(o column) bool { return o.name == name })
-		if to == nil || !to.isNumber() || name == "timestamp" && to.kind != protoreflect.Uint64Kind || f.Count > 1 || size == 0 || taken {
+		if to == nil || !to.isNumber() || name == "timestamp" && to.kind != protoreflect.Uint64Kind ||
+			f.Count > 1 || size == 0 || taken {
 			if f.Name != "_" && f.Name != "" { // these are padding
 				c.lost = append(c.lost, fmt.Sprintf("field %s of the points", f.Name))
 			}
@@ -180,7 +182,8 @@ func (c *clouds) points(out *[]byte) error {
 		return nil
 	}
 	row := max(uint64(m.RowStep), uint64(m.Width)*uint64(m.PointStep)) // some drivers leave RowStep 0
-	if m.PointStep == 0 || row > uint64(len(m.Data)) || uint64(m.Height-1) > (uint64(len(m.Data))-uint64(m.Width)*uint64(m.PointStep))/row {
+	if m.PointStep == 0 || row > uint64(len(m.Data)) ||
+		uint64(m.Height-1) > (uint64(len(m.Data))-uint64(m.Width)*uint64(m.PointStep))/row {
 		return fmt.Errorf("%d bytes are too few for %d rows of %d points of %d bytes", len(m.Data), m.Height, m.Width, m.PointStep)
 	}
 	for _, lost := range c.lost {
@@ -277,8 +280,8 @@ func (f *column) append(b []byte, v float64) (_ []byte, exact bool) {
 	return protowire.AppendVarint(b, uint64(int64(whole))), whole == v
 }
 
-// time returns the time of a point, in ns since the Unix epoch. Integers, and what is small, count from the stamp of the cloud:
-// in ns, or in s if they may have fractions. What is larger is since the epoch, in s or ns.
+// time returns the time of a point, in ns since the Unix epoch. Integers, and what is small, count from the stamp of
+// the cloud: in ns, or in s if they may have fractions. What is larger is since the epoch, in s or ns.
 func (f *column) time(v float64, stamp int64) uint64 {
 	switch {
 	case v != v:

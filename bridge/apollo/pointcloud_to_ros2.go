@@ -31,8 +31,8 @@ type pointLayout struct {
 	blank    []byte // a point of which nothing is set
 }
 
-// layoutOf lays out the points as they are in most clouds of ROS: x, y, z and intensity as float32, then what else the vendor
-// has for a point. Times in ns become float64 in s, as PointCloud2 has no integers of 64 bits.
+// layoutOf lays out the points as they are in most clouds of ROS: x, y, z and intensity as float32, then what else the
+// vendor has for a point. Times in ns become float64 in s, as PointCloud2 has no integers of 64 bits.
 func layoutOf(d protoreflect.MessageDescriptor) *pointLayout {
 	l := &pointLayout{byNumber: map[protowire.Number]*pointField{}}
 	for _, name := range []protoreflect.Name{"x", "y", "z", "intensity"} {
@@ -142,7 +142,8 @@ func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit fu
 	})
 }
 
-// pointCloudPaths returns those of the fields that are read. Whether a point has more is looked at only where one can have it.
+// pointCloudPaths returns those of the fields that are read. Whether a point has more is looked at only where one can
+// have it.
 func pointCloudPaths(d protoreflect.MessageDescriptor) []string {
 	paths := withHeader("width", "height", "is_dense")(d)
 	points := d.Fields().ByName("point")

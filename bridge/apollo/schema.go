@@ -13,9 +13,10 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// schemaText lists of Apollo's types what the translation of ROS 2 messages sets, with the names and numbers of the .proto files
-// of modules/common_msgs as of 2025. A line is "file PATH PACKAGE", "message NAME", "enum NAME", a field of the message,
-// "NUMBER [repeated|packed] TYPE NAME [= DEFAULT]", or a value of the enum, "NUMBER NAME". What a line refers to stands above it.
+// schemaText lists of Apollo's types what the translation of ROS 2 messages sets, with the names and numbers of the
+// .proto files of modules/common_msgs as of 2025. A line is "file PATH PACKAGE", "message NAME", "enum NAME", a field
+// of the message, "NUMBER [repeated|packed] TYPE NAME [= DEFAULT]", or a value of the enum, "NUMBER NAME". What a line
+// refers to stands above it.
 //
 //go:embed apollo.schema
 var schemaText string
@@ -67,7 +68,8 @@ func (p *schemaParser) line(words []string) error {
 			return fmt.Errorf("%q is no number of a field or value", words[0])
 		}
 		if p.enum != nil {
-			p.enum.Value = append(p.enum.Value, &descriptorpb.EnumValueDescriptorProto{Name: &words[1], Number: proto.Int32(int32(number))})
+			value := &descriptorpb.EnumValueDescriptorProto{Name: &words[1], Number: proto.Int32(int32(number))}
+			p.enum.Value = append(p.enum.Value, value)
 			return nil
 		}
 		return p.field(int32(number), words[1:])
@@ -124,8 +126,8 @@ func (p *schemaParser) field(number int32, words []string) error {
 	return nil
 }
 
-// closure returns the files of set that describe a type: those that the one that defines it imports, at any depth, and that one
-// as the last.
+// closure returns the files of set that describe a type: those that the one that defines it imports, at any depth, and
+// that one as the last.
 func closure(set *descriptorpb.FileDescriptorSet, typeName protoreflect.FullName) (*descriptorpb.FileDescriptorSet, error) {
 	registry, err := protodesc.NewFiles(set)
 	if err != nil {

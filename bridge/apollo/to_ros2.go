@@ -1,13 +1,14 @@
-// Package apollo knows what the messages of Apollo, the driving platform, mean in ROS 2. It follows the .proto files of Apollo's
-// modules/common_msgs, and reads every message by the names of the fields in the descriptor that the recording itself carries, as
-// the numbers differ from release to release.
+// Package apollo knows what the messages of Apollo, the driving platform, mean in ROS 2. It follows the .proto files of
+// Apollo's modules/common_msgs, and reads every message by the names of the fields in the descriptor that the recording
+// itself carries, as the numbers differ from release to release.
 //
-// What ROS 2 has a message for becomes that. All that such a message does not say, and all types that ROS 2 has nothing for, become
-// messages that are generated from the descriptor, with its fields and names, so that nothing is left behind.
+// What ROS 2 has a message for becomes that. All that such a message does not say, and all types that ROS 2 has nothing
+// for, become messages that are generated from the descriptor, with its fields and names, so that nothing is left
+// behind.
 //
-// Apollo's vehicle and IMU frames look right, forward and up, those of ROS forward, left and up. Vectors and orientations
-// of the vehicle are turned; its frame is base_link then. What has a frame of its own in Apollo's /tf stays in it. The world is that of
-// Apollo, UTM: x east, y north, z up, in m, with the zone known to nobody.
+// Apollo's vehicle and IMU frames look right, forward and up, those of ROS forward, left and up. Vectors and
+// orientations of the vehicle are turned; its frame is base_link then. What has a frame of its own in Apollo's /tf
+// stays in it. The world is that of Apollo, UTM: x east, y north, z up, in m, with the zone known to nobody.
 package apollo
 
 import (
@@ -36,8 +37,8 @@ const (
 	MetadataTopic = "apollo.topic"
 	// MetadataDescriptor is the FileDescriptorSet that describes the type, in base64.
 	MetadataDescriptor = "apollo.descriptor"
-	// MetadataWhole is, for messages that have a part of what Apollo's had, the topic of the generated messages, which have
-	// all of it. Generated messages themselves have it too: it is their own topic then.
+	// MetadataWhole is, for messages that have a part of what Apollo's had, the topic of the generated messages, which
+	// have all of it. Generated messages themselves have it too: it is their own topic then.
 	MetadataWhole = "apollo.whole"
 )
 

@@ -9,8 +9,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// roundTrip is a translator that makes messages which FromROS2 has made of ROS 2's what they were, and leaves others, and those
-// that became Apollo's, to the one inside.
+// roundTrip is a translator that makes messages which FromROS2 has made of ROS 2's what they were, and leaves others,
+// and those that became Apollo's, to the one inside.
 type roundTrip struct {
 	bridge.Translator
 	known  map[*codec.Channel]*roundTripChannel
@@ -45,7 +45,8 @@ func (r *roundTrip) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return []codec.TopicInfo{{Channel: known.target, MessageCount: topic.MessageCount}}, nil
 }
 
-// only returns of what a channel becomes what it was, if that is there; what else Apollo's messages become tells nothing more.
+// only returns of what a channel becomes what it was, if that is there; what else Apollo's messages become tells
+// nothing more.
 func (r *roundTrip) only(c *codec.Channel, become []codec.TopicInfo) []codec.TopicInfo {
 	was, text := c.Metadata[MetadataROSType], c.Metadata[MetadataROSDefinition]
 	for i, topic := range become {

@@ -25,7 +25,8 @@ func Location(p geometry_msgs.Point) carla.Vector {
 	return carla.Vector{X: p.X * metre, Y: 0 - p.Y*metre, Z: p.Z * metre}
 }
 
-// Quaternion turns roll, pitch and yaw in degrees into an orientation. Mirrored with y, pitch and yaw change their direction.
+// Quaternion turns roll, pitch and yaw in degrees into an orientation. Mirrored with y, pitch and yaw change their
+// direction.
 func Quaternion(v carla.Vector) geometry_msgs.Quaternion {
 	sr, cr := math.Sincos(v.X / radian / 2)
 	sp, cp := math.Sincos(-v.Y / radian / 2)
@@ -38,8 +39,8 @@ func Quaternion(v carla.Vector) geometry_msgs.Quaternion {
 	}
 }
 
-// Rotation is the inverse of Quaternion: roll and yaw from -180 to 180 degrees, pitch from -90 to 90. Straight up or down roll
-// is 0. The length of q does not matter.
+// Rotation is the inverse of Quaternion: roll and yaw from -180 to 180 degrees, pitch from -90 to 90. Straight up or
+// down roll is 0. The length of q does not matter.
 func Rotation(q geometry_msgs.Quaternion) carla.Vector {
 	n := q.X*q.X + q.Y*q.Y + q.Z*q.Z + q.W*q.W
 	if n == 0 {
@@ -140,7 +141,8 @@ func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector
 	return geometry_msgs.Vector3{X: q.X * rate, Y: q.Y * rate, Z: q.Z * rate}
 }
 
-// unit returns a pose whose orientation has the length 1; one without a length is none. ok is false when it is not a place.
+// unit returns a pose whose orientation has the length 1; one without a length is none. ok is false when it is not a
+// place.
 func unit(p geometry_msgs.Pose) (_ geometry_msgs.Pose, ok bool) {
 	q := &p.Orientation
 	n := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z + q.W*q.W)

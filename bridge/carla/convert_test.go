@@ -45,8 +45,9 @@ func TestPoint(t *testing.T) {
 	require.Equal(t, vector{X: 39250, Y: 19500, Z: 50}, Location(Point(vector{X: 39250, Y: 19500, Z: 50})))
 }
 
-// What is forward, left and up of an actor in ROS, for each angle alone and together. The vectors of Unreal Engine are those of
-// FRotator: a positive pitch lifts the nose, a positive yaw turns to the right, a positive roll lowers the right side.
+// What is forward, left and up of an actor in ROS, for each angle alone and together. The vectors of Unreal Engine are
+// those of FRotator: a positive pitch lifts the nose, a positive yaw turns to the right, a positive roll lowers the
+// right side.
 func TestQuaternion(t *testing.T) {
 	for _, test := range []struct {
 		name              string

@@ -22,12 +22,12 @@ import (
 // How long frames are kept until the name of the map is heard, which a log begins with.
 const mapPatience = 2 * time.Second
 
-// Writer writes a log of ROS 2 messages as they come, the inverse of the translator. A frame is what came from one /clock to the
-// next or, without a /clock, in a step; of several messages about the same in a frame the last one counts. Actors appear when they
-// are heard of, and stay until a CarlaActorList has them no more.
+// Writer writes a log of ROS 2 messages as they come, the inverse of the translator. A frame is what came from one
+// /clock to the next or, without a /clock, in a step; of several messages about the same in a frame the last one
+// counts. Actors appear when they are heard of, and stay until a CarlaActorList has them no more.
 //
-// It implements codec.Splitter, as far as the writer does that it writes to, and bridge.Lossy. Messages on topics that tell a log
-// nothing are passed over: see Left.
+// It implements codec.Splitter, as far as the writer does that it writes to, and bridge.Lossy. Messages on topics that
+// tell a log nothing are passed over: see Left.
 type Writer struct {
 	*logState
 	splitter
@@ -61,7 +61,10 @@ func NewWriter(w codec.Writer, o WriteOptions) *Writer {
 	if o.Profile.Name == "" {
 		o.Profile = carla.UE4
 	}
-	writer := &Writer{logState: newLogState(o), splitter: splitter{w}, step: cmp.Or(o.Step, 50*time.Millisecond), sources: map[*codec.Channel]*source{}, mapName: o.Map}
+	writer := &Writer{
+		logState: newLogState(o), splitter: splitter{w}, step: cmp.Or(o.Step, 50*time.Millisecond),
+		sources: map[*codec.Channel]*source{}, mapName: o.Map,
+	}
 	if o.Map == "" {
 		writer.patience = mapPatience
 	}
@@ -188,8 +191,8 @@ func (w *Writer) pass(logTime int64) error {
 	return err
 }
 
-// tick takes the time that the clock shows. Messages about the frame before it may come after it, so that the end of that frame is
-// the next time that the clock shows.
+// tick takes the time that the clock shows. Messages about the frame before it may come after it, so that the end of
+// that frame is the next time that the clock shows.
 func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	switch {
 	case !w.begun || !w.clocked && w.number == 0:
@@ -306,8 +309,8 @@ func (w *Writer) Sync() error { return w.w.Sync() }
 
 func (w *Writer) Close() error { return errors.Join(w.finish(), w.w.Close()) }
 
-// Write writes a log of what the ROS 2 messages of a recording tell, with a Writer that knows beforehand what Expect finds. left are
-// the topics that tell nothing. w is not closed.
+// Write writes a log of what the ROS 2 messages of a recording tell, with a Writer that knows beforehand what Expect
+// finds. left are the topics that tell nothing. w is not closed.
 func Write(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, err error) {
 	author := NewWriter(w, o)
 	if err := author.Expect(r); err != nil {
@@ -317,8 +320,8 @@ func Write(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, err e
 	return author.Left(), errors.Join(err, author.finish())
 }
 
-// Expect goes through a recording that is to be written, for the actors that there ever are, the name of the map, and whether there
-// is a /clock. Without it they are known when they are heard of.
+// Expect goes through a recording that is to be written, for the actors that there ever are, the name of the map, and
+// whether there is a /clock. Without it they are known when they are heard of.
 func (w *Writer) Expect(r codec.Reader) error {
 	info, err := r.Info()
 	if err != nil {

@@ -2,7 +2,6 @@ package carla
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"tapedeck/codec/carla"
@@ -69,7 +68,11 @@ func (f *logActor) is(blueprint, role string, others []carla.Attribute) {
 	if role != "" {
 		f.Attributes = []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: role}}
 	}
-	f.Attributes = append(f.Attributes, slices.DeleteFunc(slices.Clone(others), func(a carla.Attribute) bool { return a.ID == "role_name" })...)
+	for _, a := range others {
+		if a.ID != "role_name" {
+			f.Attributes = append(f.Attributes, a)
+		}
+	}
 }
 
 // known reports whether it is known well enough to be in a log: of vehicles and walkers where they are.

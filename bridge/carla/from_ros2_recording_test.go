@@ -34,7 +34,8 @@ func write(t testing.TB, r codec.Reader, o WriteOptions) (path string, left []st
 	return path, left
 }
 
-// ROS 2 messages of a log, the log that is written of them, and what that is in ROS 2: the same within 1e-5 m and 1e-5 rad.
+// ROS 2 messages of a log, the log that is written of them, and what that is in ROS 2: the same within 1e-5 m and 1e-5
+// rad.
 func TestThereAndBack(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		for _, p := range []carla.Profile{carla.UE4New, carla.UE5} {

@@ -45,13 +45,15 @@ type collision struct {
 	other uint32
 }
 
-// firstID is the first of the ids of actors that no list has, well above those of most lists. CARLA takes 1 for the spectator's.
+// firstID is the first of the ids of actors that no list has, well above those of most lists. CARLA takes 1 for the
+// spectator's.
 const firstID = 1000
 
 func newLogState(o WriteOptions) *logState {
 	return &logState{
 		profile: o.Profile, options: o, losses: losses{}, frames: frames{},
-		listed: map[uint32]*logActor{}, named: map[string]*logActor{}, framed: map[string]*logActor{}, ids: map[uint32]*logActor{}, nextID: firstID,
+		listed: map[uint32]*logActor{}, named: map[string]*logActor{}, framed: map[string]*logActor{},
+		ids: map[uint32]*logActor{}, nextID: firstID,
 	}
 }
 
@@ -99,8 +101,8 @@ func (s *logState) subject(name string) Subject {
 	return Subject{}
 }
 
-// rename finds out what the actors and their frames are called: as the translator calls them. Where several have a role it is that
-// of the first one that is alive.
+// rename finds out what the actors and their frames are called: as the translator calls them. Where several have a role
+// it is that of the first one that is alive.
 func (s *logState) rename() {
 	clear(s.named)
 	clear(s.framed)

@@ -512,7 +512,8 @@ func TestDiskErrors(t *testing.T) {
 	require.NoError(t, l.Sync())
 }
 
-// Messages about a frame may come after the clock has gone on; those without a stamp are about the frame in which they come.
+// Messages about a frame may come after the clock has gone on; those without a stamp are about the frame in which they
+// come.
 func TestLateMessages(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	odometry := func(x, stamp float64) {

@@ -22,11 +22,14 @@ func (l losses) list() []bridge.Loss {
 	for k, n := range l {
 		all = append(all, bridge.Loss{Topic: k.topic, What: k.what, Messages: n})
 	}
-	slices.SortFunc(all, func(a, b bridge.Loss) int { return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What)) })
+	slices.SortFunc(all, func(a, b bridge.Loss) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What))
+	})
 	return all
 }
 
-// unsupported returns what the packets of a profile have, by id, of which no message tells; "" for those that are told of.
+// unsupported returns what the packets of a profile have, by id, of which no message tells; "" for those that are told
+// of.
 func unsupported(p carla.Profile) (names [256]string) {
 	for id := range names {
 		names[id] = fmt.Sprintf("packets with the id %d", id)

@@ -29,8 +29,9 @@ type mappedActor struct {
 	Attributes yaml.Node `yaml:"attributes"`
 }
 
-// LoadMapping reads the options from a YAML file: names of the map and the profile, the step from frame to frame ("50ms"), and below
-// actors, by their role_name, topics, frames, the blueprint and attributes. Errors name the file and the line.
+// LoadMapping reads the options from a YAML file: names of the map and the profile, the step from frame to frame
+// ("50ms"), and below actors, by their role_name, topics, frames, the blueprint and attributes. Errors name the file
+// and the line.
 func LoadMapping(path string) (WriteOptions, error) { return mapping.Load(path, "CARLA", parseMapping) }
 
 func parseMapping(text []byte) (o WriteOptions, err error) {

@@ -47,7 +47,8 @@ var (
 	steeringCurve = []carla.CurvePoint{{X: 0, Y: 1}, {X: 10, Y: 0.5}}
 )
 
-// physicsOf is the inverse of vehicleInfo, for UE4. What no message tells is as CARLA's VehiclePhysicsControl has it by default.
+// physicsOf is the inverse of vehicleInfo, for UE4. What no message tells is as CARLA's VehiclePhysicsControl has it by
+// default.
 func physicsOf(e *carla.EventAdd, info *carla_msgs.CarlaEgoVehicleInfo) carla.PhysicsControl {
 	p := carla.PhysicsControl{
 		Actor: e.Actor, MaxRPM: info.MaxRpm, MOI: info.Moi, DampingRateFullThrottle: info.DampingRateFullThrottle,
@@ -92,7 +93,8 @@ func radians(degrees float32) float32 { return float32(float64(degrees) / radian
 
 func degrees(radians float32) float32 { return float32(float64(radians) * radian) }
 
-// radius returns the radius of a wheel in cm. CARLA's ROS bridge tells it in cm, too: no wheel has a radius of 3 m, and none one of 3 cm.
+// radius returns the radius of a wheel in cm. CARLA's ROS bridge tells it in cm, too: no wheel has a radius of 3 m, and
+// none one of 3 cm.
 func radius(r float32) float32 {
 	if r < 3 {
 		return r * metre

@@ -179,7 +179,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// The velocities in real logs are those with which the vehicle gets from one place to the next: signs and axes are right.
+// The velocities in real logs are those with which the vehicle gets from one place to the next: signs and axes are
+// right.
 func TestSampleVelocities(t *testing.T) {
 	for _, name := range []string{"scenario_runner_DistanceToLaneCenter.log", "sr2020_DistanceToLaneCenter.log"} {
 		t.Run(name, func(t *testing.T) {

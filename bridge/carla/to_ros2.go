@@ -1,8 +1,8 @@
-// Package carla knows what the packets of CARLA's recorder mean in ROS 2, and makes logs of ROS 2 messages: these are those of
-// carla_msgs and of ROS, the names those of CARLA's ROS bridge, https://github.com/carla-simulator/ros-bridge.
+// Package carla knows what the packets of CARLA's recorder mean in ROS 2, and makes logs of ROS 2 messages: these are
+// those of carla_msgs and of ROS, the names those of CARLA's ROS bridge, https://github.com/carla-simulator/ros-bridge.
 //
-// CARLA's world looks forward, right and up and counts in cm and degrees. What comes out looks forward, left and up and counts
-// in m and rad: everything is mirrored with y.
+// CARLA's world looks forward, right and up and counts in cm and degrees. What comes out looks forward, left and up and
+// counts in m and rad: everything is mirrored with y.
 package carla
 
 import (
@@ -26,8 +26,8 @@ import (
 // The frame in which the world is.
 const mapFrame = "map"
 
-// ToROS2 returns a translator of the logs in a recording. It goes through them once, for the actors that there are and what their
-// topics are called.
+// ToROS2 returns a translator of the logs in a recording. It goes through them once, for the actors that there are and
+// what their topics are called.
 func ToROS2(r codec.Reader) (bridge.Translator, error) { return ReadOptions{}.ToROS2(r) }
 
 // ToROS2 returns a translator as the function does, with options.
@@ -135,7 +135,8 @@ type bodies struct {
 
 func newReading(l *log, lost losses) *reading {
 	return &reading{
-		log: l, lost: lost, unsupported: unsupported(l.profile), state: carla.NewState(l.profile), decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, physicsSent: map[uint32]bool{},
+		log: l, lost: lost, unsupported: unsupported(l.profile), state: carla.NewState(l.profile),
+		decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, physicsSent: map[uint32]bool{},
 	}
 }
 

@@ -13,10 +13,11 @@ import (
 
 // ReadOptions say how a log is read. The zero value reads what is in it.
 type ReadOptions struct {
-	// Rate, unless it is 0, has poses and twists told so many times a second instead of once a frame, interpolated between frames,
-	// and the clock as often beside the frames.
+	// Rate, unless it is 0, has poses and twists told so many times a second instead of once a frame, interpolated
+	// between frames, and the clock as often beside the frames.
 	Rate float64
-	// Follow is the id or the role_name of an actor behind and above which the spectator is, as CARLA's replayer has it; "" is none.
+	// Follow is the id or the role_name of an actor behind and above which the spectator is, as CARLA's replayer has
+	// it; "" is none.
 	Follow string
 	// IgnoreHero leaves out the vehicles with the role_name hero.
 	IgnoreHero bool
@@ -24,7 +25,8 @@ type ReadOptions struct {
 	IgnoreSpectator bool
 }
 
-// behind is where the spectator is from an actor that it follows: 10 m behind and 5 m above it, looking down by 25 degrees.
+// behind is where the spectator is from an actor that it follows: 10 m behind and 5 m above it, looking down by 25
+// degrees.
 var behind = pose(carla.Vector{X: -1000, Z: 500}, carla.Vector{Y: -25})
 
 // followed returns the id of the actor to follow, 0 for none.

@@ -98,8 +98,8 @@ func (r *reading) translateFixed() {
 	}
 }
 
-// place returns where an actor that does not move is, in a frame. A sensor that was attached has its place in the vehicle; of
-// others, which were there before the recording began, is not known what they are attached to.
+// place returns where an actor that does not move is, in a frame. A sensor that was attached has its place in the
+// vehicle; of others, which were there before the recording began, is not known what they are attached to.
 func (r *reading) place(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok bool) {
 	at = pose(a.Location, a.Rotation)
 	switch kindOf(&a.EventAdd) {
@@ -142,7 +142,8 @@ type motion struct {
 	linear, angular geometry_msgs.Vector3
 }
 
-// at returns the motion between the frame before, at 0, and the frame, at 1. What was not in the frame before is where it is.
+// at returns the motion between the frame before, at 0, and the frame, at 1. What was not in the frame before is where
+// it is.
 func (t *track) at(at float64) motion {
 	if !t.continuous || at >= 1 {
 		return motion{t.pose, t.linear, t.angular}
@@ -156,7 +157,8 @@ func (t *track) at(at float64) motion {
 	}
 }
 
-// move takes a place from a frame. Velocities are those with which the actor got there. before is the time of the frame before, in s.
+// move takes a place from a frame. Velocities are those with which the actor got there. before is the time of the frame
+// before, in s.
 func (t *track) move(p carla.Position, f *carla.FrameStart, before float64) {
 	first, last, rested := t.frame == 0, t.pose, p == t.place
 	t.from, t.continuous = motion{t.pose, t.linear, t.angular}, !first && t.elapsed == before

@@ -10,10 +10,10 @@ import (
 	"tapedeck/codec"
 )
 
-// Default returns the mapping that the names and types of topics make. Each topic with pictures is a camera: camera_0, camera_1 and on in
-// the order of their names, unless a part of its name is camera_N itself; of those that are the same picture, compressed and not, the
-// compressed one. Each namespace with a JointState is an arm, likewise, which has the poses and the gripper that are in it, and below
-// "command" the commands that it gets.
+// Default returns the mapping that the names and types of topics make. Each topic with pictures is a camera: camera_0,
+// camera_1 and on in the order of their names, unless a part of its name is camera_N itself; of those that are the same
+// picture, compressed and not, the compressed one. Each namespace with a JointState is an arm, likewise, which has the
+// poses and the gripper that are in it, and below "command" the commands that it gets.
 func Default(info *codec.Info) *Mapping {
 	all := slices.Clone(info.Topics)
 	slices.SortStableFunc(all, func(a, b codec.TopicInfo) int { return cmp.Compare(a.Channel.Topic, b.Channel.Topic) })

@@ -15,11 +15,13 @@ import (
 // nameForm is how names of cameras and arms look.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 
-// LoadMapping reads a mapping from a YAML file; config/robot_mapping.yaml says what is in it. Errors name the file and the line.
+// LoadMapping reads a mapping from a YAML file; config/robot_mapping.yaml says what is in it. Errors name the file and
+// the line.
 func LoadMapping(path string) (*Mapping, error) { return mapping.Load(path, "robot", parseMapping) }
 
-// MappingOf returns the mapping that parameters of a node make, whose names are its keys with dots between them: "robot.task",
-// "robot.cameras.camera_0". Those without the prefix, "robot.", are left alone; nil is that there are none.
+// MappingOf returns the mapping that parameters of a node make, whose names are its keys with dots between them:
+// "robot.task", "robot.cameras.camera_0". Those without the prefix, "robot.", are left alone; nil is that there are
+// none.
 func MappingOf(parameters map[string]any, prefix string) (*Mapping, error) {
 	tree := map[string]any{}
 	for name, value := range parameters {

@@ -1,5 +1,6 @@
-// Package robot knows which topics of a recording are the cameras and arms of a robot: it makes episodes of recordings, and sessions of
-// messages while they are received. A Mapping says what is what; where there is none, names and types of topics do.
+// Package robot knows which topics of a recording are the cameras and arms of a robot: it makes episodes of recordings,
+// and sessions of messages while they are received. A Mapping says what is what; where there is none, names and types
+// of topics do.
 package robot
 
 import (
@@ -14,7 +15,8 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// Mapping says which topics of a recording are cameras and arms, and what of it is an episode. The zero Mapping has nothing.
+// Mapping says which topics of a recording are cameras and arms, and what of it is an episode. The zero Mapping has
+// nothing.
 type Mapping struct {
 	Task     string // what is done in the episodes that don't say so themselves
 	Receive  bool   // samples have the times at which messages were received, not those in their headers
@@ -25,8 +27,9 @@ type Mapping struct {
 
 // Boundaries say what of a recording is an episode. The zero Boundaries are those of a recording that is one.
 type Boundaries struct {
-	// Topic, unless it is "", is that of a trigger: a field that is neither false nor 0 nor "" begins an episode, and its next value ends
-	// it, unless it is the same. A text says what is done. Each message without fields begins another episode.
+	// Topic, unless it is "", is that of a trigger: a field that is neither false nor 0 nor "" begins an episode, and
+	// its next value ends it, unless it is the same. A text says what is done. Each message without fields begins
+	// another episode.
 	Topic string
 	Field string        // of the trigger; "" is "data"
 	Pause time.Duration // unless it is 0, a time without messages of cameras and arms that is longer ends an episode
@@ -114,10 +117,12 @@ func (r role) is() role {
 // Stream says where numbers are in the messages of a topic.
 type Stream struct {
 	Topic string
-	// Fields are paths to numbers, as cdr.Schema.Path has them, to arrays of them, or to a pose. nil is what is usual in the type.
+	// Fields are paths to numbers, as cdr.Schema.Path has them, to arrays of them, or to a pose. nil is what is usual
+	// in the type.
 	Fields []string
-	// Names are those of the columns. Where messages name their numbers, as sensor_msgs/msg/JointState does, they are the ones that are
-	// taken, in this order; nil is all of them. A column is called what is behind a colon, if there is one: "finger_joint:position".
+	// Names are those of the columns. Where messages name their numbers, as sensor_msgs/msg/JointState does, they are
+	// the ones that are taken, in this order; nil is all of them. A column is called what is behind a colon, if there
+	// is one: "finger_joint:position".
 	Names []string
 	// Unit is that of the messages; "" is rad of joints, m and rad of poses, none of others.
 	Unit string
@@ -176,7 +181,8 @@ func (m *Mapping) check() error {
 	return nil
 }
 
-// checkName reports whether a camera or an arm can have a name, which becomes that of a folder, and that no other one has.
+// checkName reports whether a camera or an arm can have a name, which becomes that of a folder, and that no other one
+// has.
 func checkName(names map[string]bool, name string) error {
 	switch {
 	case !nameForm.MatchString(name):

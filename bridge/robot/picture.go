@@ -12,7 +12,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// picture is where a frame is in messages of a type: one with the fields of sensor_msgs/msg/Image, or of CompressedImage.
+// picture is where a frame is in messages of a type: one with the fields of sensor_msgs/msg/Image, or of
+// CompressedImage.
 type picture struct {
 	data                                     *cdr.Path
 	format                                   *cdr.Path // of what is compressed; nil for pixels

@@ -36,8 +36,8 @@ type Recording struct {
 
 var _ episode.Source = (*Recording)(nil)
 
-// Episodes returns a recording of ROS 2 messages as episodes, of which it says what is what. A nil mapping is the Default. The recording
-// owns r, unless there is an error.
+// Episodes returns a recording of ROS 2 messages as episodes, of which it says what is what. A nil mapping is the
+// Default. The recording owns r, unless there is an error.
 func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	info, err := r.Info()
 	if err != nil {
@@ -86,7 +86,8 @@ func (r *Recording) bind(byNames bool) error {
 	return nil
 }
 
-// recordedEpisodes returns what the metadata of a recording say of the episodes that it was made of, as far as that is still so.
+// recordedEpisodes returns what the metadata of a recording say of the episodes that it was made of, as far as that is
+// still so.
 func recordedEpisodes(info *codec.Info) []episode.Summary {
 	var d episode.Details
 	if json.Unmarshal([]byte(info.Metadata[episode.MetadataKey]), &d) != nil || len(d.Episodes) == 0 {
@@ -129,8 +130,8 @@ func (r *Recording) Episodes() ([]*episode.Episode, error) {
 	return r.episodes, r.err
 }
 
-// wanted are the messages that something is taken of. What is damaged in the recording is a case for its reader, and what cannot be
-// translated is left out.
+// wanted are the messages that something is taken of. What is damaged in the recording is a case for its reader, and
+// what cannot be translated is left out.
 func (r *Recording) wanted(start int64, topics func(*codec.Channel) bool) codec.Query {
 	return codec.Query{Start: start, Topics: topics, Damaged: func(error) {}}
 }
@@ -413,7 +414,8 @@ func newBoundary(b Boundaries) *boundary {
 	return &boundary{Boundaries: b, active: b.Topic == ""}
 }
 
-// trigger takes a message of the trigger. It reports whether the episode before has ended. task is what is done from now on, "" if it is not given.
+// trigger takes a message of the trigger. It reports whether the episode before has ended. task is what is done from
+// now on, "" if it is not given.
 func (b *boundary) trigger(t *topic, m *codec.Message) (ended bool, task string, err error) {
 	if t.trigger == nil {
 		b.active = true

@@ -22,7 +22,8 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// tape collects messages of a recording. Times are in ms since the Unix epoch; messages are received 1 ms after their stamps.
+// tape collects messages of a recording. Times are in ms since the Unix epoch; messages are received 1 ms after their
+// stamps.
 type tape struct {
 	t        *testing.T
 	channels map[string]*codec.Channel

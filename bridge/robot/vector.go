@@ -57,8 +57,8 @@ func (v *vector) fieldsIn(s *cdr.Schema) ([]*numbers, error) {
 	return fields, nil
 }
 
-// sample returns the numbers of a message, one for each of the columns, of which there may be more than before. It is valid until the
-// next call, and nil if the message has none of them.
+// sample returns the numbers of a message, one for each of the columns, of which there may be more than before. It is
+// valid until the next call, and nil if the message has none of them.
 func (v *vector) sample(fields []*numbers, payload []byte) ([]float64, error) {
 	v.numbers, v.labels = v.numbers[:0], v.labels[:0]
 	for _, f := range fields {

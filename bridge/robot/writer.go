@@ -11,12 +11,14 @@ import (
 // Splitter is a Session that goes on in another one.
 type Splitter interface {
 	Session
-	// Split has what comes now be another take, unless nothing has come yet. A task, unless it is "", is what is done in it.
+	// Split has what comes now be another take, unless nothing has come yet. A task, unless it is "", is what is done
+	// in it.
 	Split(task string) error
 }
 
-// Writer makes sessions of ROS 2 messages as they come. What is no camera's and no arm's is left out. Where the mapping says what of a
-// recording is an episode, the rest is left out, too, and each episode is a take if the session is a Splitter.
+// Writer makes sessions of ROS 2 messages as they come. What is no camera's and no arm's is left out. Where the mapping
+// says what of a recording is an episode, the rest is left out, too, and each episode is a take if the session is a
+// Splitter.
 type Writer struct {
 	session  Session
 	m        *Mapping
@@ -33,8 +35,8 @@ type Writer struct {
 
 var _ codec.Writer = (*Writer)(nil)
 
-// NewWriter returns a writer to a session, which it owns. With a nil mapping, names and types of topics say what is what, and cameras and
-// arms that are not named themselves are counted as they come.
+// NewWriter returns a writer to a session, which it owns. With a nil mapping, names and types of topics say what is
+// what, and cameras and arms that are not named themselves are counted as they come.
 func NewWriter(s Session, m *Mapping) *Writer {
 	w := &Writer{session: s, m: m, byNames: m == nil}
 	if m == nil {
@@ -158,10 +160,12 @@ func (w *Writer) Close() error { return w.session.Close() }
 
 // Session is a take that is being written, as it happens.
 type Session interface {
-	// Frame adds what a camera saw at a time, in ns since the Unix epoch. The frame is the caller's again when Frame returns.
+	// Frame adds what a camera saw at a time, in ns since the Unix epoch. The frame is the caller's again when Frame
+	// returns.
 	Frame(c *episode.Camera, stamp int64, f episode.Frame) error
-	// Sample adds a sample of a vector, which is one of the arm's. values are as many as the vector has columns now; there may be more
-	// behind them later. Values that align.IsMissing reports are not known. They are the caller's again when Sample returns.
+	// Sample adds a sample of a vector, which is one of the arm's. values are as many as the vector has columns now;
+	// there may be more behind them later. Values that align.IsMissing reports are not known. They are the caller's
+	// again when Sample returns.
 	Sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error
 	// Sync puts everything so far on the disk. It may be called beside Frame and Sample.
 	Sync() error

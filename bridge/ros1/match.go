@@ -101,7 +101,8 @@ func fieldsOf(d *rosbag.Definition) []rosbag.Line {
 		switch {
 		case l.Const || l.Type == "":
 		case d.Name == logType1 && l.Type == headerType1: // of which ROS 2 has the stamp
-			fields = append(fields, rosbag.Line{Type: "uint32", Name: "seq"}, rosbag.Line{Type: "time", Name: "stamp"}, rosbag.Line{Type: "string", Name: "frame_id"})
+			fields = append(fields, rosbag.Line{Type: "uint32", Name: "seq"},
+				rosbag.Line{Type: "time", Name: "stamp"}, rosbag.Line{Type: "string", Name: "frame_id"})
 		default:
 			fields = append(fields, l)
 		}
@@ -188,7 +189,8 @@ var errDiffer = errors.New("it is not the same in ROS 2")
 
 // field appends the steps for a field that both have.
 func (m *matcher) field(steps []step, d *rosbag.Definition, l rosbag.Line, f rosidl.Field, known bool) ([]step, error) {
-	if (l.Shape == "") != (f.Type.Shape == rosidl.Single) || (l.Length > 0) != (f.Type.Shape == rosidl.Array) || l.Length > 0 && l.Length != f.Type.Length {
+	if (l.Shape == "") != (f.Type.Shape == rosidl.Single) || (l.Length > 0) != (f.Type.Shape == rosidl.Array) ||
+		l.Length > 0 && l.Length != f.Type.Length {
 		return nil, errDiffer
 	}
 	one, err := m.element(d, l, f, known)

@@ -20,7 +20,8 @@ type payloadFromROS2 struct {
 	lost uint64 // what of the payload there is not in out, by bits of steps
 }
 
-// fromCDR appends to dst, which is empty, what a payload of ROS 2 is in ROS 1. It returns what it had that is lost, too.
+// fromCDR appends to dst, which is empty, what a payload of ROS 2 is in ROS 1. It returns what it had that is lost,
+// too.
 func fromCDR(dst, payload []byte, steps []step) ([]byte, uint64, error) {
 	switch {
 	case len(payload) < cdrHeader:

@@ -37,7 +37,8 @@ type step struct {
 	field string // for errors
 }
 
-// flat returns the size and alignment of what steps copy, and whether they are one copy that can follow itself without padding.
+// flat returns the size and alignment of what steps copy, and whether they are one copy that can follow itself without
+// padding.
 func flat(steps []step) (size, align int, ok bool) {
 	if len(steps) != 1 || steps[0].kind != stepCopy || steps[0].side != both || steps[0].size%steps[0].align != 0 {
 		return 0, 0, false
@@ -49,7 +50,8 @@ func flat(steps []step) (size, align int, ok bool) {
 func add(steps []step, s step) []step {
 	if n := len(steps); n > 0 && s.kind == stepCopy && s.side != only2 {
 		last := &steps[n-1]
-		if last.kind == stepCopy && last.side == s.side && last.lost == s.lost && (s.side == only1 || s.align <= last.align && last.size%s.align == 0) {
+		if last.kind == stepCopy && last.side == s.side && last.lost == s.lost &&
+			(s.side == only1 || s.align <= last.align && last.size%s.align == 0) {
 			last.size += s.size
 			return steps
 		}

@@ -192,8 +192,8 @@ int16 z
 uint16 zz
 `
 
-// Payloads are, byte for byte, what the message encoded by ROS 2's definition is, for all types that tapedeck knows and in both
-// directions.
+// Payloads are, byte for byte, what the message encoded by ROS 2's definition is, for all types that tapedeck knows and
+// in both directions.
 func TestPayloads(t *testing.T) {
 	library := msgs.Release("")
 	types := map[string]string{"my_pkg/Features": features}

@@ -1,11 +1,11 @@
-// Package ros1 knows what messages of ROS 1 are in ROS 2 and back, by their definitions alone: names and texts of types,
-// the sums by which each knows them, and payloads.
+// Package ros1 knows what messages of ROS 1 are in ROS 2 and back, by their definitions alone: names and texts of
+// types, the sums by which each knows them, and payloads.
 //
-// A message of ROS 1 becomes the one of ROS 2 with the same name, or its successor's, when that has all of its fields, in this
-// order and under the names that ROS 2's rules make of them; fields that were added to it get their default. The seq of a header
-// is left out, and so is what rcl_interfaces/msg/Log does not have of rosgraph_msgs/Log; translators count the messages that had it
-// (bridge.Lossy). Any other type is kept with its own
-// definition, rewritten by the rules of ROS 2.
+// A message of ROS 1 becomes the one of ROS 2 with the same name, or its successor's, when that has all of its fields,
+// in this order and under the names that ROS 2's rules make of them; fields that were added to it get their default.
+// The seq of a header is left out, and so is what rcl_interfaces/msg/Log does not have of rosgraph_msgs/Log;
+// translators count the messages that had it (bridge.Lossy). Any other type is kept with its own definition, rewritten
+// by the rules of ROS 2.
 package ros1
 
 import "strings"
@@ -40,7 +40,8 @@ var differing = map[string]string{
 		"Header header\nbyte level\nstring name\nstring msg\nstring file\nstring function\nuint32 line\nstring[] topics\n",
 }
 
-// renamed are fields and constants that types have in ROS 2, by their name in ROS 1, which is "" for what there is none of.
+// renamed are fields and constants that types have in ROS 2, by their name in ROS 1, which is "" for what there is none
+// of.
 var renamed = map[string]map[string]string{
 	"sensor_msgs/BatteryState":   {"POWER_SUPPLY_TECHNOLOGY_TERNARY": "", "POWER_SUPPLY_TECHNOLOGY_VRLA": ""},
 	"sensor_msgs/CameraInfo":     {"d": "D", "k": "K", "r": "R", "p": "P"},
@@ -79,8 +80,8 @@ func typeName(name string) string {
 	return fieldName(pkg) + "/msg/" + base
 }
 
-// fieldName returns the name of ROS 2 that comes closest to that of a field or package of ROS 1: lower case, without two "_" in a
-// row or one at the end.
+// fieldName returns the name of ROS 2 that comes closest to that of a field or package of ROS 1: lower case, without
+// two "_" in a row or one at the end.
 func fieldName(name string) string {
 	b := make([]byte, 0, len(name)+4)
 	for i := range len(name) {
@@ -107,7 +108,8 @@ func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 // constantName is likewise, in upper case.
 func constantName(name string) string { return strings.ToUpper(tidy(name, "X")) }
 
-// tidy leaves out "_" where ROS 2 does not allow it, and puts first in front of a name that does not begin with a letter.
+// tidy leaves out "_" where ROS 2 does not allow it, and puts first in front of a name that does not begin with a
+// letter.
 func tidy(name, first string) string {
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '_' })
 	name = strings.Join(parts, "_")

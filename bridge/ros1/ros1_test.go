@@ -113,7 +113,8 @@ func TestKnownTypes(t *testing.T) {
 	require.Equal(t, "tf2_msgs/msg/TFMessage", two.name)
 }
 
-// A type that has the name of one of ROS 2 but other fields keeps its own definition; one that lacks new fields does not.
+// A type that has the name of one of ROS 2 but other fields keeps its own definition; one that lacks new fields does
+// not.
 func TestTypesThatDiffer(t *testing.T) {
 	library := msgs.Release("")
 	for _, c := range []struct{ name, text, want string }{

@@ -44,7 +44,8 @@ type translator struct {
 	known   map[*codec.Channel]*translation
 }
 
-// ToROS2 returns the translator of messages of ROS 1, codec.EncodingROS1, to ROS 2. What ROS 2 has is what msgs.Library has.
+// ToROS2 returns the translator of messages of ROS 1, codec.EncodingROS1, to ROS 2. What ROS 2 has is what msgs.Library
+// has.
 func ToROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
 	types := map[string]*to2{}
@@ -175,7 +176,9 @@ func (t *translator) Losses() []bridge.Loss {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b bridge.Loss) int { return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What)) })
+	slices.SortFunc(all, func(a, b bridge.Loss) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What))
+	})
 	return all
 }
 

@@ -52,7 +52,8 @@ func Decode(n *yaml.Node, v any) error {
 	return nil
 }
 
-// Each calls f with the keys and values of a mapping, in order; errors of f name the key. Without a mapping there are none.
+// Each calls f with the keys and values of a mapping, in order; errors of f name the key. Without a mapping there are
+// none.
 func Each(n *yaml.Node, f func(key string, value *yaml.Node) error) error {
 	if n.IsZero() || n.Tag == "!!null" {
 		return nil

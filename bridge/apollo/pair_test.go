@@ -94,8 +94,8 @@ func (d draw) cloud(points int) *sensor_msgs.PointCloud2 {
 	return m
 }
 
-// TestThereAndBack takes messages of each mapping to Apollo and back. What is not lost is the same, to a quarter of a microsecond for
-// stamps and to floats for the rest.
+// TestThereAndBack takes messages of each mapping to Apollo and back. What is not lost is the same, to a quarter of a
+// microsecond for stamps and to floats for the rest.
 func TestThereAndBack(t *testing.T) {
 	d := draw{rand.New(rand.NewPCG(3, 4))}
 	for name, test := range map[string]struct {

@@ -150,19 +150,19 @@ type thereAndBack struct {
 
 func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *thereAndBack {
 	t.Helper()
-	reverse, err := FromROS2(r)
+	from, err := FromROS2(r)
 	require.NoError(t, err)
-	topics, err := reverse.Topics(codec.TopicInfo{Channel: source, MessageCount: 7})
+	topics, err := from.Topics(codec.TopicInfo{Channel: source, MessageCount: 7})
 	require.NoError(t, err)
 	require.Len(t, topics, 1)
 	require.EqualValues(t, 7, topics[0].MessageCount)
 	middle := topics[0].Channel
 	require.Equal(t, codec.EncodingProtobuf, middle.Encoding)
-	forward, err := ToROS2(nil)
+	to, err := ToROS2(nil)
 	require.NoError(t, err)
-	topics, err = forward.Topics(codec.TopicInfo{Channel: middle, MessageCount: 7})
+	topics, err = to.Topics(codec.TopicInfo{Channel: middle, MessageCount: 7})
 	require.NoError(t, err)
-	return &thereAndBack{reverse.Begin(nil), forward.Begin(nil), source, middle, topics[0].Channel, reverse.(bridge.Lossy)}
+	return &thereAndBack{from.Begin(nil), to.Begin(nil), source, middle, topics[0].Channel, from.(bridge.Lossy)}
 }
 
 func (b *thereAndBack) middleOf(t testing.TB, payload []byte) *codec.Message {
@@ -176,7 +176,7 @@ func (b *thereAndBack) middleOf(t testing.TB, payload []byte) *codec.Message {
 	return &out[0]
 }
 
-func (b *thereAndBack) restored(t testing.TB, payload []byte) []byte {
+func (b *thereAndBack) again(t testing.TB, payload []byte) []byte {
 	t.Helper()
 	out, err := b.back(b.middleOf(t, payload))
 	require.NoError(t, err)
@@ -235,13 +235,13 @@ func TestGenerated(t *testing.T) {
 					again, err := options.Marshal(read)
 					require.NoError(t, err)
 					require.Len(t, again, len(encoded))
-					restored, err := restoredPayload(back, again)
+					decoded, err := restoredPayload(back, again)
 					require.NoError(t, err)
-					require.Equal(t, payload, restored)
+					require.Equal(t, payload, decoded)
 				}
-				restored, err := restoredPayload(back, encoded)
+				decoded, err := restoredPayload(back, encoded)
 				require.NoError(t, err)
-				require.Equal(t, payload, restored)
+				require.Equal(t, payload, decoded)
 			}
 		})
 	}
