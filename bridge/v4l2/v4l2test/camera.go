@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +28,10 @@ type Camera struct {
 
 	// Fill puts a frame's picture into the driver's buffer and returns its length. Nil makes pictures that Sequence reads.
 	Fill func(format v4l2.Format, sequence uint32, buffer []byte) int
+
+	// Driver, if not nil, answers requests of the kernel's interface in the place of usual, which is how the camera answers by
+	// itself. It calls no method of the camera.
+	Driver func(request uint32, argument unsafe.Pointer, usual func() error) error
 
 	mutex    sync.Mutex
 	settings map[uint32]int64

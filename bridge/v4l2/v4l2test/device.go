@@ -120,6 +120,15 @@ func (d *device) Ioctl(request uint32, argument unsafe.Pointer) error {
 	if !*d.plugged {
 		return unix.ENODEV
 	}
+	if c.Driver != nil {
+		return c.Driver(request, argument, func() error { return d.ioctl(request, argument) })
+	}
+	return d.ioctl(request, argument)
+}
+
+// ioctl answers a request while the camera's mutex is held.
+func (d *device) ioctl(request uint32, argument unsafe.Pointer) error {
+	c := d.camera
 	switch request {
 	case kernel.VIDIOC_QUERYCAP:
 		c.describe((*kernel.Capability)(argument))

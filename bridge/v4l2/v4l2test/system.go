@@ -1,5 +1,4 @@
-// Package v4l2test makes up cameras for tests of what captures through package v4l2: a Camera takes pictures as a real one does, a Replay
-// answers as was recorded.
+// Package v4l2test makes up cameras for tests of what captures through package v4l2.
 package v4l2test
 
 import (
