@@ -80,7 +80,10 @@ func (r *Reader) Info() (*codec.Info, error) {
 		t.MessageCount = uint64(counts[t.Channel])
 		info.MessageCount += t.MessageCount
 	}
-	info.Files = []codec.FileInfo{{Path: r.path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime}}
+	info.Files = []codec.FileInfo{{
+		Path: r.path, Size: info.Size, MessageCount: info.MessageCount,
+		StartTime: info.StartTime, EndTime: info.EndTime,
+	}}
 	details := Details{Episodes: []Summary{}}
 	for _, e := range episodes {
 		details.Episodes = append(details.Episodes, Summarize(e))
@@ -226,7 +229,6 @@ type cursor struct {
 	encoder   encoder
 }
 
-// Before implements heap.Ordered.
 func (c *cursor) Before(o *cursor) bool {
 	s, t := c.stream.stamps[c.next], o.stream.stamps[o.next]
 	return s < t || s == t && c.order < o.order
@@ -243,7 +245,6 @@ type iterator struct {
 	err     error
 }
 
-// Next implements codec.Iterator.
 func (it *iterator) Next() (*codec.Message, error) {
 	for it.err == nil {
 		if len(it.cursors) == 0 {
@@ -298,7 +299,6 @@ func (c *cursor) close() error {
 	return c.encoder.close()
 }
 
-// Close implements codec.Iterator.
 func (it *iterator) Close() error {
 	var errs []error
 	for _, c := range it.cursors {

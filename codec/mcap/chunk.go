@@ -50,7 +50,7 @@ func parseChunk(content []byte, size int64) (chunkInfo, error) {
 // loader loads chunked.Segments. It keeps what it needs for decompression.
 type loader struct {
 	file   io.ReaderAt
-	define func(mcap.OpCode, []byte) error // is told of schemas and channels in chunks
+	define func(mcap.OpCode, []byte) error // is called with each schema and channel in a chunk
 	known  func(channel uint16) bool
 
 	zstd *zstd.Decoder
@@ -58,21 +58,20 @@ type loader struct {
 	raw  []byte // a compressed chunk
 }
 
-// Close implements chunked.Loader.
 func (l *loader) Close() {
 	if l.zstd != nil {
 		l.zstd.Close()
 	}
 }
 
-// broken says whether s cannot be loaded as a whole.
+// broken reports whether s cannot be loaded as a whole.
 func (l *loader) broken(s chunked.Segment, buf []byte) bool {
 	_, err := l.read(&s, buf)
 	return err != nil
 }
 
-// Load implements chunked.Loader: it returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The records
-// are whole, and messages have at least the fields before the payload.
+// Load implements chunked.Loader: it returns the records of s, in buf if they fit there, beside errors that say what
+// of them is damaged. The records are whole, and messages have at least the fields before the payload.
 func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	var errs []error
 	records, err := l.read(s, buf)
@@ -132,7 +131,6 @@ func cutRecord(records []byte, off int) (mcap.OpCode, []byte, int) {
 	return mcap.OpCode(rest[0]), rest[recordHead:end], off + end
 }
 
-// Cut implements chunked.Loader.
 func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 	op, content, next := cutRecord(records, off)
 	m.Channel = chunked.None
@@ -150,7 +148,10 @@ func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 
 // salvage moves the whole ones of damaged records together.
 func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]byte, []error) {
-	w := walker{Window: chunked.Window{File: bytes.NewReader(records), Size: int64(len(records))}, to: int64(len(records)), known: l.known, last: s.Start}
+	size := int64(len(records))
+	w := walker{
+		Window: chunked.Window{File: bytes.NewReader(records), Size: size}, to: size, known: l.known, last: s.Start,
+	}
 	s.Unsorted = true // as far as is known
 	n := 0
 	for {
@@ -172,7 +173,8 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 	}
 }
 
-// headless returns what there is of the records of a chunk whose head is damaged. Compressed ones cannot be told from others there.
+// headless returns what there is of the records of a chunk whose head is damaged. Compressed ones cannot be told from
+// others there.
 func (l *loader) headless(s *chunked.Segment, buf []byte, errs []error) ([]byte, []error) {
 	if !s.Chunk || s.Size <= recordHead || s.Size > maxChunk {
 		return nil, errs
@@ -190,8 +192,8 @@ func (l *loader) headless(s *chunked.Segment, buf []byte, errs []error) ([]byte,
 	return l.salvage(s, buf, errs)
 }
 
-// chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of them as
-// there is.
+// chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of
+// them as there is.
 func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	head := make([]byte, min(s.Size, recordHead+chunkHead+maxName))
 	if _, err := l.file.ReadAt(head, s.Offset); err != nil {
@@ -249,7 +251,8 @@ func (l *loader) decompress(c chunkInfo, raw, dst []byte) ([]byte, error) {
 	case mcap.CompressionZSTD:
 		if l.zstd == nil {
 			var err error
-			l.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxChunk))
+			l.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+				zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxChunk))
 			if err != nil {
 				return nil, err
 			}

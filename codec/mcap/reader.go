@@ -17,9 +17,9 @@ import (
 
 // Reader reads an MCAP file.
 //
-// It finds its way by the summary when that holds indexes, statistics and all channels. Any other file is gone through
-// once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to 256 MiB of
-// them or a single larger one; what is beyond that is read again when its time comes.
+// It finds its way by the summary when that holds indexes, statistics and all channels. Any other file is gone
+// through once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to
+// 256 MiB of them or a single larger one; what is beyond that is read again when its time comes.
 type Reader struct {
 	file codec.File
 	path string
@@ -170,7 +170,9 @@ func (r *Reader) define(op mcap.OpCode, content []byte) error {
 func (r *Reader) known(channel uint16) bool { return r.contents.Known(int(channel)) }
 
 func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
-	channel := &codec.Channel{Topic: c.Topic, Encoding: c.MessageEncoding, TypeHash: c.Metadata[keyTypeHash], Metadata: c.Metadata}
+	channel := &codec.Channel{
+		Topic: c.Topic, Encoding: c.MessageEncoding, TypeHash: c.Metadata[keyTypeHash], Metadata: c.Metadata,
+	}
 	delete(channel.Metadata, keyTypeHash)
 	// Profiles that cannot be read stay in the metadata.
 	if qos, err := codec.ParseQoSProfiles(c.Metadata[keyQoS]); err == nil {
@@ -190,7 +192,7 @@ func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
 	return channel
 }
 
-// Extra is what Info tells of an MCAP file beside what it tells of any recording.
+// Extra is Info.Extra of an MCAP file.
 type Extra struct {
 	Profile     string         `json:"profile"`
 	Library     string         `json:"library"`
@@ -208,7 +210,9 @@ func (r *Reader) describe() *codec.Info {
 	}
 	info := r.contents.Info(Name, r.size, r.loader())
 	info.Complete = r.complete
-	info.Extra = Extra{Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: r.attachments, Rosbag2: r.rosbag2}
+	info.Extra = Extra{
+		Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: r.attachments, Rosbag2: r.rosbag2,
+	}
 	if len(r.metadata) > 0 {
 		info.Metadata = r.metadata
 	}

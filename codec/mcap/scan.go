@@ -17,11 +17,12 @@ import (
 // runSize is about how many bytes of messages outside of chunks make a segment.
 const runSize = 1 << 20
 
-// zeroEnd is how many bytes at the end of a record may be zero when nothing is wrong: the lengths of what it does not have.
+// zeroEnd is how many bytes at the end of a record may be zero when nothing is wrong: the lengths of what it does not
+// have.
 const zeroEnd = 8
 
-// scan finds the segments by going through the whole file, at first for its channels alone if those may be missing in front of their
-// messages.
+// scan finds the segments by going through the whole file, at first for its channels alone if those may be missing in
+// front of their messages.
 func (r *Reader) scan(definitions bool) error {
 	to := r.size
 	magic := make([]byte, len(mcap.Magic))
@@ -129,7 +130,7 @@ func (r *Reader) scanDefinitions(w walker) error {
 			return w.Err
 		}
 		if err == nil && (rec.op == mcap.OpSchema || rec.op == mcap.OpChannel) {
-			_ = r.define(rec.op, w.At(rec.offset+recordHead, min(rec.size, maxRecord))) // the scan tells
+			_ = r.define(rec.op, w.At(rec.offset+recordHead, min(rec.size, maxRecord))) // the scan reports the error
 		}
 	}
 }

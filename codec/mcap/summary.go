@@ -105,14 +105,15 @@ func (r *Reader) footer() (*mcap.Footer, error) {
 	if _, err := r.file.ReadAt(tail, r.size-int64(len(tail))); err != nil {
 		return nil, chunked.Unexpected(err)
 	}
-	if !bytes.Equal(tail[footerSize:], mcap.Magic) || mcap.OpCode(tail[0]) != mcap.OpFooter || binary.LittleEndian.Uint64(tail[1:]) != footerSize-recordHead {
+	if !bytes.Equal(tail[footerSize:], mcap.Magic) || mcap.OpCode(tail[0]) != mcap.OpFooter ||
+		binary.LittleEndian.Uint64(tail[1:]) != footerSize-recordHead {
 		return nil, missing("there is no footer")
 	}
 	return mcap.ParseFooter(tail[recordHead:])
 }
 
-// walk calls visit for each record from from to to, with its content, of a message what precedes the payload, and nothing
-// of chunks, their indexes and attachments. An error of visit, or damage, becomes a *noIndex.
+// walk calls visit for each record from from to to, with its content, of a message what precedes the payload, and
+// nothing of chunks, their indexes and attachments. An error of visit, or damage, becomes a *noIndex.
 func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
 	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, off: from, to: to, known: r.known}
 	for {
@@ -149,7 +150,8 @@ func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) err
 
 // addChunk adds the segment that an index entry describes. The data section ends at or before end.
 func (r *Reader) addChunk(c *mcap.ChunkIndex, end int64) error {
-	if c.ChunkStartOffset > uint64(end) || c.ChunkLength > uint64(end)-c.ChunkStartOffset || c.ChunkLength < recordHead+chunkHead ||
+	if c.ChunkStartOffset > uint64(end) || c.ChunkLength > uint64(end)-c.ChunkStartOffset ||
+		c.ChunkLength < recordHead+chunkHead ||
 		c.MessageIndexLength > uint64(end)-c.ChunkStartOffset-c.ChunkLength {
 		return wrong("the index has a chunk of %d bytes at 0x%x", c.ChunkLength, c.ChunkStartOffset)
 	}
@@ -165,7 +167,7 @@ func (r *Reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 	return nil
 }
 
-// checkSummary says whether the summary has everything that reading needs.
+// checkSummary reports whether the summary has everything that reading needs.
 func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 	channels := 0
 	for _, c := range r.contents.Channels {
@@ -177,7 +179,8 @@ func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 	case int(statistics.ChunkCount) != len(r.contents.Segments):
 		return missing("%d of %d chunks are in the index", len(r.contents.Segments), statistics.ChunkCount)
 	case int(statistics.ChannelCount) != channels || int(statistics.SchemaCount) != len(r.schemas):
-		return missing("%d of %d channels and %d of %d schemas are in the summary", channels, statistics.ChannelCount, len(r.schemas), statistics.SchemaCount)
+		return missing("%d of %d channels and %d of %d schemas are in the summary",
+			channels, statistics.ChannelCount, len(r.schemas), statistics.SchemaCount)
 	}
 	var sum uint64
 	for id, n := range statistics.ChannelMessageCounts {
@@ -198,8 +201,8 @@ func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 	return nil
 }
 
-// walkGaps takes note of what is between the chunks of the index: metadata, attachments, and messages that are in none. The
-// data section ends at or before end.
+// walkGaps takes note of what is between the chunks of the index: metadata, attachments, and messages that are in
+// none. The data section ends at or before end.
 func (r *Reader) walkGaps(end int64) error {
 	chunks := r.contents.Segments
 	slices.SortFunc(chunks, func(a, b chunked.Segment) int { return cmp.Compare(a.Offset, b.Offset) })

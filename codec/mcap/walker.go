@@ -57,8 +57,8 @@ type walker struct {
 	last    int64                     // log time of the last message; 0 when there was none
 }
 
-// next returns the next record. Errors are a *damage, after which next goes on behind it, errCut and io.EOF, after which
-// it does not, and those of reading.
+// next returns the next record. Errors are a *damage, after which next goes on behind it, errCut and io.EOF, after
+// which it does not, and those of reading.
 func (w *walker) next() (record, error) {
 	if w.off >= w.to {
 		return record{}, io.EOF
@@ -123,7 +123,7 @@ func (w *walker) record(off int64) (record, bool) {
 	return r, w.sane(&r)
 }
 
-// begun says whether the lengths in the chunk r, which does not fit, agree: then the file was cut off.
+// begun reports whether the lengths in the chunk r, which does not fit, agree: then the file was cut off.
 func (w *walker) begun(r record) bool {
 	content := r.offset + recordHead
 	if content > w.to {
@@ -133,10 +133,10 @@ func (w *walker) begun(r record) bool {
 	return err == nil && int64(c.head)+c.records == r.size
 }
 
-// sane says whether the lengths within a record fit its own.
+// sane reports whether the lengths within a record fit its own.
 func (w *walker) sane(r *record) bool {
 	content := r.offset + recordHead
-	used := int64(-1) // of size; -1: who knows
+	used := int64(-1) // bytes of size; -1: unknown
 	switch r.op {
 	case mcap.OpReserved:
 		return false
@@ -185,8 +185,8 @@ func (w *walker) sane(r *record) bool {
 	return used <= r.size && (used < 0 || r.op == mcap.OpChunk || r.op == mcap.OpMessageIndex || r.size <= maxRecord)
 }
 
-// prefixed returns how many bytes the first used ones and n items with a length in front take of the size bytes at content,
-// more than size if they do not fit.
+// prefixed returns how many bytes the first used ones and n items with a length in front take of the size bytes at
+// content, more than size if they do not fit.
 func (w *walker) prefixed(content, size, used int64, n int) int64 {
 	for range n {
 		if size-used < 4 {
@@ -197,7 +197,7 @@ func (w *walker) prefixed(content, size, used int64, n int) int64 {
 	return used
 }
 
-// plausible says whether a record, or the end, can be at off.
+// plausible reports whether a record, or the end, can be at off.
 func (w *walker) plausible(off int64) bool {
 	if off == w.to {
 		return true
@@ -239,7 +239,7 @@ func (w *walker) resync(off int64) int64 {
 // time returns the time at off.
 func (w *walker) time(off int64) int64 { return int64(binary.LittleEndian.Uint64(w.At(off, 8))) }
 
-// near says whether two times may be of messages of one chunk.
+// near reports whether two times may be of messages of one chunk.
 func near(a, b int64) bool {
 	const most = int64(time.Hour)
 	return a > 0 && b > 0 && max(a, b)-min(a, b) < most

@@ -122,8 +122,8 @@ type wireField struct {
 	end    int64  // of the field
 }
 
-// readField reads the field at pos of a message that ends at limit. The value of a string, bytes or an embedded message may
-// run over the end of the file.
+// readField reads the field at pos of a message that ends at limit. The value of a string, bytes or an embedded
+// message may run over the end of the file.
 func readField(w *chunked.Window, pos, limit int64) (f wireField, err error) {
 	b, err := w.View(pos, headSize)
 	if err != nil {

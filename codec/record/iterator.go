@@ -40,9 +40,9 @@ type entry struct {
 
 func (e *entry) key() key { return key{e.time, e.content} }
 
-// iterator implements codec.Iterator. Chunks may overlap in time, and the messages in a chunk need not be in order. So the
-// heads of the messages are collected first, chunk by chunk and together with those of all chunks that overlap it, and the
-// contents are read when it is their turn.
+// iterator implements codec.Iterator. Chunks may overlap in time, and the messages in a chunk need not be in order.
+// So the heads of the messages are collected first, chunk by chunk and together with those of all chunks that overlap
+// it, and the contents are read when it is their turn.
 type iterator struct {
 	*reader
 	query  codec.Query
@@ -103,7 +103,9 @@ func (p *piece) low() key {
 
 // sort sorts the pieces from i on.
 func (it *iterator) sort(i int) {
-	slices.SortFunc(it.pieces[i:], func(a, b piece) int { return cmp.Or(cmp.Compare(a.min, b.min), cmp.Compare(a.start, b.start)) })
+	slices.SortFunc(it.pieces[i:], func(a, b piece) int {
+		return cmp.Or(cmp.Compare(a.min, b.min), cmp.Compare(a.start, b.start))
+	})
 }
 
 // fill collects the next messages. It sets err when there are none behind them.
@@ -276,7 +278,7 @@ func (it *iterator) damaged(p *piece, pos int64, text string) error {
 	return recoverHint(&damage{path: it.path, pos: pos, chunk: p.chunk, text: text})
 }
 
-// splits says whether p is to be split before it is collected.
+// splits reports whether p is to be split before it is collected.
 func (p *piece) splits() bool {
 	const smallest = 6 // bytes of a message
 	count := min(p.count, uint64(p.end-p.start)/smallest)
@@ -308,7 +310,7 @@ func (it *iterator) parts(p piece) ([]piece, error) {
 	return slices.DeleteFunc(slices.Clone(parts), func(p piece) bool { return !p.overlaps(it.query) }), nil
 }
 
-// findParts goes through p for its parts. It says whether p was whole.
+// findParts goes through p for its parts. It reports whether p was whole.
 func (it *iterator) findParts(p piece) (_ []piece, whole bool, err error) {
 	var parts layout
 	whole = true
@@ -344,7 +346,7 @@ func (it *iterator) findParts(p piece) (_ []piece, whole bool, err error) {
 	return parts.pieces, whole, nil
 }
 
-// wants says whether the messages of a channel are wanted.
+// wants reports whether the messages of a channel are wanted.
 func (it *iterator) wants(channel int) bool {
 	if channel >= len(it.wanted) {
 		it.ask(channel)

@@ -21,12 +21,12 @@ type extent struct{ start, end int64 }
 
 func (p *piece) extent() extent { return extent{p.start, p.end} }
 
-// overlaps says whether p can hold messages in the window of q.
+// overlaps reports whether p can hold messages in the window of q.
 func (p *piece) overlaps(q codec.Query) bool {
 	return p.max >= q.From() && (q.End == 0 || p.min < q.End)
 }
 
-// knowsPlaces says whether l has the places of all messages of a channel.
+// knowsPlaces reports whether l has the places of all messages of a channel.
 func (l *layout) knowsPlaces(channel int) bool {
 	return channel < len(l.counts) && uint64(len(l.places[channel])) == l.counts[channel]
 }
@@ -55,7 +55,7 @@ type tails struct {
 	sparse bool         // the places of all their messages are known
 }
 
-// add adds a channel, of which counts may know how many messages there are. It says whether any of them are kept.
+// add adds a channel, of which counts may know how many messages there are. It reports whether any of them are kept.
 func (t *tails) add(c *codec.Channel, wanted bool, counts []uint64) bool {
 	n := 0
 	if wanted {
@@ -72,9 +72,9 @@ func (t *tails) has(channel int, k key) bool {
 	return t.list[channel].Has(tail.Key{Time: k.time, Place: k.pos})
 }
 
-// Latest implements codec.LatestReader. It goes back from the last piece until every channel has what is kept of it. The places of
-// latched messages are in the indexes of our own files; otherwise it goes through pieces for them, and remembers which channels were
-// found there.
+// Latest implements codec.LatestReader. It goes back from the last piece until every channel has what is kept of it.
+// The places of latched messages are in the indexes of our own files; otherwise it goes through pieces for them, and
+// remembers which channels were found there.
 func (r *reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
 	it, err := r.read(q)
 	if err != nil {
@@ -126,11 +126,11 @@ func (it *iterator) goBack() error {
 	return nil
 }
 
-// sparse says whether the places of all messages that can be wanted are known.
+// sparse reports whether the places of all messages that can be wanted are known.
 func (it *iterator) sparse() bool { return it.tails != nil && it.tails.sparse }
 
-// skip returns where the first message is in p that can be wanted, at or behind pos; the end of p when there is none. The places of all
-// of them are known.
+// skip returns where the first message is in p that can be wanted, at or behind pos; the end of p when there is none.
+// The places of all of them are known.
 func (it *iterator) skip(p *piece, pos int64) int64 {
 	next := p.end
 	for channel := range it.tails.list {
@@ -142,7 +142,7 @@ func (it *iterator) skip(p *piece, pos int64) int64 {
 	return next
 }
 
-// lacks says whether there can be messages in p that are among the last of their channel, by those that are known of.
+// lacks reports whether p may still hold messages that Latest must return.
 func (it *iterator) lacks(p *piece) bool {
 	known := it.learnt[p.extent()].channels
 	for channel := range it.channels {

@@ -34,7 +34,7 @@ type piece struct {
 	last key // of those that were found in it
 }
 
-// layout is what is where in a file.
+// layout lists the message ranges of a file and its damage.
 type layout struct {
 	pieces   []piece
 	counts   []uint64        // messages by channel; nil when the index does not say
@@ -59,8 +59,8 @@ func (l *layout) add(m *singleMessage, chunk int) {
 	})
 }
 
-// walk goes through the sections of a file in order. A shallow one believes the headers of the chunks and ends at the first
-// damage. A deep one goes through the messages too, and behind damage it looks for the next section or message.
+// walk goes through the sections of a file in order. A shallow one believes the headers of the chunks and ends at the
+// first damage. A deep one goes through the messages too, and behind damage it looks for the next section or message.
 type walk struct {
 	*reader
 	layout
@@ -130,13 +130,13 @@ func (w *walk) begin() error {
 	return err
 }
 
-// isProblem says whether err is about the content of the file, not about reading it.
+// isProblem reports whether err is about the content of the file, not about reading it.
 func isProblem(err error) bool {
 	var no errNoMessage
 	return errors.Is(err, errOverrun) || errors.As(err, &no)
 }
 
-// unfinished says whether the writer did not say that it had closed the file.
+// unfinished reports whether the writer did not say that it had closed the file.
 func (r *reader) unfinished() bool { return r.headerError == nil && r.header.isComplete == 0 }
 
 func (w *walk) report(text string) {
@@ -211,8 +211,8 @@ func (w *walk) section() error {
 	return nil
 }
 
-// following goes on with a file that was appended to this one. What else follows an index is left from a longer file that was
-// overwritten.
+// following goes on with a file that was appended to this one. What else follows an index is left from a longer file
+// that was overwritten.
 func (w *walk) following() error {
 	b, err := w.window.View(w.pos, firstSection)
 	if err != nil || len(b) < firstSection {
@@ -220,7 +220,8 @@ func (w *walk) following() error {
 	}
 	var h header
 	s := parseSection(b)
-	if s.typ != headerSection || s.size <= 0 || s.size > headerArea || decode(b[sectionSize:sectionSize+s.size], &h) != nil || h.majorVersion == 0 {
+	if s.typ != headerSection || s.size <= 0 || s.size > headerArea ||
+		decode(b[sectionSize:sectionSize+s.size], &h) != nil || h.majorVersion == 0 {
 		return nil
 	}
 	if there, err := w.plausibleSection(w.pos + firstSection); err != nil || !there {
@@ -261,8 +262,8 @@ func (w *walk) body(header *chunkHeader, start, size int64) error {
 	return nil
 }
 
-// check compares the body that begins at pos with its checksum. What a crash left of the last chunk may be followed by zeros in
-// place of the rest: then it ends where they begin.
+// check compares the body that begins at pos with its checksum. What a crash left of the last chunk may be followed
+// by zeros in place of the rest: then it ends where they begin.
 func (w *walk) check(header *chunkHeader) error {
 	if header == nil || w.bodyCut || !w.unfinished() {
 		return nil
@@ -287,7 +288,7 @@ func (w *walk) check(header *chunkHeader) error {
 	return nil
 }
 
-// torn says whether zeros from content on are in place of messages. They may also belong to the last message.
+// torn reports whether zeros from content on are in place of messages. They may also belong to the last message.
 func (w *walk) torn(content int64) bool {
 	var m singleMessage
 	for pos := w.pos; pos < content && content < w.bodyEnd; pos = m.end {

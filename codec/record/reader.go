@@ -28,8 +28,8 @@ type Details struct {
 	Header  Header `json:"header"`
 }
 
-// Header is what the header of a record file says of it, which is what Apollo's tools tell. It is zero in a file that was not closed, and may
-// be wrong: the times are those of the first and the last chunk in the file.
+// Header is what the header of a record file says of it, which is what Apollo's tools tell. It is zero in a file that
+// was not closed, and may be wrong: the times are those of the first and the last chunk in the file.
 type Header struct {
 	BeginTime     uint64 `json:"begin_time"` // ns since the Unix epoch
 	EndTime       uint64 `json:"end_time"`   // likewise
@@ -224,7 +224,7 @@ func (r *reader) Info() (*codec.Info, error) {
 	return info, nil
 }
 
-// knowsEvents says whether l has the places of all events.
+// knowsEvents reports whether l has the places of all events.
 func (r *reader) knowsEvents(l *layout) bool {
 	return r.eventChannel < 0 || r.eventChannel >= len(l.counts) || l.knowsPlaces(r.eventChannel)
 }

@@ -15,7 +15,8 @@ import (
 	"tapedeck/codec/internal/joined"
 )
 
-// numberedName is the name of one file of several: that of the recording, the number and, since Apollo 10, the time of opening.
+// numberedName is the name of one file of several: that of the recording, the number and, since Apollo 10, the time
+// of opening.
 var numberedName = regexp.MustCompile(`^(.*)\.(\d{5})(\.\d{14})?$`)
 
 // cutNumber splits the name of a file.
@@ -39,8 +40,9 @@ type recording struct {
 	err    error
 }
 
-// parts returns the names of the record files in the folder at path or, where there is nothing, of those that are called like path but
-// for what a recorder adds when it splits: NAME.record.00000 and on. Those that were not completed are among them.
+// parts returns the names of the record files in the folder at path or, where there is nothing, of those that are
+// called like path but for what a recorder adds when it splits: NAME.record.00000 and on. Those that were not
+// completed are among them.
 func parts(path string) []string {
 	dir, prefix := path, ""
 	if _, err := os.Stat(path); err != nil {
@@ -56,7 +58,8 @@ func parts(path string) []string {
 	for _, entry := range entries {
 		name := strings.TrimSuffix(entry.Name(), codec.ActiveSuffix)
 		base, _, ok := cutNumber(name)
-		wanted := ok && (prefix == "" || base == prefix || base == prefix+".record") || prefix == "" && strings.HasSuffix(name, ".record")
+		wanted := ok && (prefix == "" || base == prefix || base == prefix+".record") ||
+			prefix == "" && strings.HasSuffix(name, ".record")
 		if wanted && names.MatchString(name) && entry.Type().IsRegular() {
 			paths = append(paths, filepath.Join(dir, entry.Name()))
 		}
@@ -69,7 +72,7 @@ func parts(path string) []string {
 	})
 }
 
-// isRecord says whether the file at path looks like a record file.
+// isRecord reports whether the file at path looks like a record file.
 func isRecord(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -81,7 +84,8 @@ func isRecord(path string) bool {
 	return (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && sniff(path, head[:n])
 }
 
-// openParts opens the files of which path is the folder, or how their names begin. What is missing of them is told of in Info.
+// openParts opens the files of which path is the folder, or how their names begin. What is missing of them is told of
+// in Info.
 func openParts(path string) (codec.Reader, error) {
 	r := &recording{path: path}
 	var errs []error
@@ -142,7 +146,6 @@ func (r *recording) Read(q codec.Query) (codec.Iterator, error) {
 	return r.joined.Read(q), nil
 }
 
-// Latest implements codec.LatestReader.
 func (r *recording) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
 	if err := r.load(); err != nil {
 		return nil, err

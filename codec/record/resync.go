@@ -47,10 +47,11 @@ func mayBeMessage(b []byte) bool {
 
 // mayBeSection is a quick look at up to 4 bytes.
 func mayBeSection(b []byte) bool {
-	return len(b) >= 4 && b[0] >= byte(chunkHeaderSection) && b[0] <= byte(channelSection) && b[1] == 0 && b[2] == 0 && b[3] == 0
+	return len(b) >= 4 && b[0] >= byte(chunkHeaderSection) && b[0] <= byte(channelSection) &&
+		b[1] == 0 && b[2] == 0 && b[3] == 0
 }
 
-// known says whether a channel is declared, or whether none is at all.
+// known reports whether a channel is declared, or whether none is at all.
 func (r *reader) known(name []byte) bool {
 	if len(r.channels) == 0 {
 		return len(name) > 0 && utf8.Valid(name)
@@ -59,7 +60,7 @@ func (r *reader) known(name []byte) bool {
 	return ok
 }
 
-// plausibleMessage says whether at pos there is certainly a message.
+// plausibleMessage reports whether at pos there is certainly a message.
 func (r *reader) plausibleMessage(pos int64) (bool, error) {
 	var m singleMessage
 	err := readMessage(&r.probe, pos, &m)
@@ -69,7 +70,7 @@ func (r *reader) plausibleMessage(pos int64) (bool, error) {
 	return err == nil && m.end <= r.size && r.known(m.name), nil
 }
 
-// plausibleSection says whether at pos there is certainly a section.
+// plausibleSection reports whether at pos there is certainly a section.
 func (r *reader) plausibleSection(pos int64) (bool, error) {
 	b, err := r.probe.View(pos, sectionSize)
 	if err != nil || len(b) < sectionSize {
@@ -115,8 +116,8 @@ func (r *reader) plausibleSection(pos int64) (bool, error) {
 	return false, nil
 }
 
-// plausibleChannel says whether a Channel is certainly all there is from pos to end. It does not look at the proto_desc,
-// which may be long: what is looked at in vain must be short wherever anything may be.
+// plausibleChannel reports whether a Channel is certainly all there is from pos to end. It does not look at the
+// proto_desc, which may be long: what is looked at in vain must be short wherever anything may be.
 func (r *reader) plausibleChannel(pos, end int64) bool {
 	for number := protowire.Number(1); pos < end; {
 		f, err := readField(&r.probe, pos, end)
@@ -140,7 +141,8 @@ func (r *reader) decodes(pos, size int64, m message) bool {
 	return err == nil && int64(len(b)) >= size && decode(b[:size], m) == nil
 }
 
-// zeros says whether the file ends with zeros that begin at pos, as after a power failure, or in the head of what is there.
+// zeros reports whether the file ends with zeros that begin at pos, as after a power failure, or in the head of what
+// is there.
 func (r *reader) zeros(pos int64) (bool, error) {
 	end, err := r.contentEnd()
 	return end < r.size && end <= pos+headSize, err

@@ -33,8 +33,8 @@ func (t sectionType) String() string {
 	return names[t]
 }
 
-// section is the struct in front of each payload: the type as int32, 4 bytes of padding, in which old files have garbage,
-// and the size of the payload as int64, all little-endian.
+// section is the struct in front of each payload: the type as int32, 4 bytes of padding, in which old files have
+// garbage, and the size of the payload as int64, all little-endian.
 type section struct {
 	typ  sectionType
 	size int64

@@ -41,8 +41,8 @@ func (w *windows) read(pos int64, n int) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// pick returns the window to read through: the one that holds the bytes, or else one that they follow, or else the one that
-// was not used for the longest time.
+// pick returns the window to read through: the one that holds the bytes, or else one that they follow, or else the
+// one that was not used for the longest time.
 func (w *windows) pick(pos int64, n int) *chunked.Window {
 	if n > chunked.WindowSize {
 		return &w.large

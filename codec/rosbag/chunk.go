@@ -24,7 +24,7 @@ const (
 // loader implements chunked.Loader and chunked.Finder. It keeps what it needs for decompression.
 type loader struct {
 	file   io.ReaderAt
-	reader *Reader // is told of connections and definitions
+	reader *Reader // gets the connections and definitions in chunks
 	window chunked.Window
 	lz4    *lz4.Reader
 	bzip2  *bzip2.Reader // twice as fast as that of the standard library
@@ -34,11 +34,10 @@ type loader struct {
 	number int
 }
 
-// Close implements chunked.Loader.
 func (l *loader) Close() {}
 
-// Load implements chunked.Loader: it returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The records
-// are whole, and messages have a connection and a time.
+// Load implements chunked.Loader: it returns the records of s, in buf if they fit there, beside errors that say what
+// of them is damaged. The records are whole, and messages have a connection and a time.
 func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	var errs []error
 	records, err := l.read(s, buf)
@@ -71,7 +70,7 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	return records[:whole], errs
 }
 
-// broken says whether s cannot be loaded as a whole.
+// broken reports whether s cannot be loaded as a whole.
 func (l *loader) broken(s chunked.Segment, buf []byte) bool {
 	_, errs := l.Load(&s, buf)
 	return len(errs) > 0
@@ -94,7 +93,6 @@ func (l *loader) readAt(buf []byte, off, size int64) ([]byte, error) {
 	return buf[:n], chunked.Unexpected(err)
 }
 
-// Cut implements chunked.Loader.
 func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 	if c, ok := cutMessage(records, off); ok {
 		if c.conn != l.conn || l.number == chunked.None {
@@ -141,8 +139,8 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 	}
 }
 
-// chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of them as
-// there is.
+// chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of
+// them as there is.
 func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	l.window.Reset(l.file, l.reader.size)
 	w := walker{Window: l.window, off: s.Offset, to: s.Offset + s.Size}
@@ -210,7 +208,8 @@ func (l *loader) astray(w *walker, s *chunked.Segment, buf []byte) ([]byte, erro
 	return buf, err
 }
 
-// decompress returns at most size bytes of records, in dst if they fit there. With an error it returns as much as there is.
+// decompress returns at most size bytes of records, in dst if they fit there. With an error it returns as much as
+// there is.
 func (l *loader) decompress(compression string, raw, dst []byte, size int) ([]byte, error) {
 	if compression == "bz2" {
 		if l.bzip2 == nil {

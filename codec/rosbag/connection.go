@@ -114,7 +114,10 @@ func (r *Reader) channel(h *header) int {
 
 // oldChannel makes a channel of what a message of version 1.2 says.
 func (d *definer) oldChannel(h *header) *codec.Channel {
-	c := &codec.Channel{Topic: string(h.get("topic")), Type: string(h.get("type")), Encoding: codec.EncodingROS1, Metadata: map[string]string{}}
+	c := &codec.Channel{
+		Topic: string(h.get("topic")), Type: string(h.get("type")), Encoding: codec.EncodingROS1,
+		Metadata: map[string]string{},
+	}
 	if definition, ok := d.definitions[c.Type+" "+string(h.get("md5"))]; ok {
 		c.Schema = codec.Schema{Encoding: codec.SchemaROS1Msg, Data: definition}
 	}

@@ -32,15 +32,15 @@ var builtin = []string{
 	"string", "time", "duration",
 }
 
-// Builtin says whether a type is not that of a message.
+// Builtin reports whether a type is not that of a message.
 func Builtin(name string) bool { return slices.Contains(builtin, name) }
 
 // ErrUndefined is wrapped by the errors for a message whose definition is missing.
 var ErrUndefined = errors.New("its definition is missing")
 
-// ParseDefinitions reads the definition of a type as connections have it: its own, then those of the messages that it contains,
-// each behind a line of "=" and a line "MSG: pkg/Type". They are returned by name; all that they contain is among them, and none
-// contains itself.
+// ParseDefinitions reads the definition of a type as connections have it: its own, then those of the messages that it
+// contains, each behind a line of "=" and a line "MSG: pkg/Type". They are returned by name; all that they contain is
+// among them, and none contains itself.
 func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 	all := map[string]*Definition{}
 	d := &Definition{Name: name}

@@ -76,7 +76,7 @@ func parseHeader(fields []byte) (header, bool) {
 	return h, h.has&hasOp != 0
 }
 
-// isMessage says whether h is that of a message with all that it needs.
+// isMessage reports whether h is that of a message with all that it needs.
 func (h *header) isMessage() bool {
 	const v1 = hasSec | hasNsec
 	return h.op == opMessage && (h.has&(hasConn|hasTime) == hasConn|hasTime || h.has&v1 == v1)

@@ -108,7 +108,9 @@ func (r *Reader) addChunk(rec *record, w *chunked.Window, end int64) error {
 	if position == 0 || position >= uint64(end) || len(first) != 8 || len(last) != 8 || rec.size%8 != 0 {
 		return wrong("the chunk info at 0x%x is not one", rec.offset)
 	}
-	s := chunked.Segment{Offset: int64(position), Chunk: true, Start: parseTime(first), End: parseTime(last), Channels: []int{}}
+	s := chunked.Segment{
+		Offset: int64(position), Chunk: true, Start: parseTime(first), End: parseTime(last), Channels: []int{},
+	}
 	counts := w.At(rec.data, int64(rec.size))
 	for ; len(counts) > 0; counts = counts[8:] {
 		channel := r.number(le.Uint32(counts))

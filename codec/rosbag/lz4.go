@@ -13,8 +13,8 @@ const (
 	maxRatio = 255 // of a block's size to what it is compressed to
 )
 
-// salvageLZ4 returns what can be saved of a broken LZ4 frame, at most size bytes, in dst if they fit there. In place of a broken
-// block there are zeros.
+// salvageLZ4 returns what can be saved of a broken LZ4 frame, at most size bytes, in dst if they fit there. In place
+// of a broken block there are zeros.
 func salvageLZ4(raw, dst []byte, size int) []byte {
 	dst = dst[:0]
 	if len(raw) < 7 || le.Uint32(raw) != lz4Magic {

@@ -13,10 +13,10 @@ import (
 
 // Reader reads a bag.
 //
-// It finds its way by the index of a bag that was closed. Any other, also one of version 1.2, is gone through once before the
-// first message is read or Info answers: what a killed writer left is read up to its last whole message, also in the chunk that
-// was open. Reading holds the chunks that overlap in time, up to 256 MiB of them or a single larger one; what is beyond that is
-// read again when its time comes.
+// It finds its way by the index of a bag that was closed. Any other, also one of version 1.2, is gone through once
+// before the first message is read or Info answers: what a killed writer left is read up to its last whole message,
+// also in the chunk that was open. Reading holds the chunks that overlap in time, up to 256 MiB of them or a single
+// larger one; what is beyond that is read again when its time comes.
 type Reader struct {
 	file     codec.File
 	path     string
@@ -111,7 +111,7 @@ func (r *Reader) reset() {
 
 func (r *Reader) loader() *loader { return &loader{file: r.file, reader: r, number: chunked.None} }
 
-// Extra is what Info tells of a bag beside what it tells of any recording.
+// Extra is Info.Extra of a bag.
 type Extra struct {
 	Version string `json:"version"`
 	Indexed bool   `json:"indexed"`

@@ -107,13 +107,15 @@ func (r *Reader) scan(closed bool) error {
 	return nil
 }
 
-// unfilled says whether the header of a chunk was written before its content, which is compressed: otherwise records follow.
+// unfilled reports whether the header of a chunk was written before its content, which is compressed: otherwise
+// records follow.
 func (r *Reader) unfilled(rec *record) bool {
 	size, _ := rec.uint32("size")
 	return size == 0 && string(rec.get("compression")) != "none" && rec.data < r.size
 }
 
-// behindChunk returns where behind off a record is that cannot be in a chunk: LZ4 leaves some of the others as they were.
+// behindChunk returns where behind off a record is that cannot be in a chunk: LZ4 leaves some of the others as they
+// were.
 func (w *walker) behindChunk(off int64) int64 {
 	for off = w.resync(off); off < w.to; off = w.resync(off + 1) {
 		if r, _ := w.record(off); r.op == opChunk || r.op == opIndex {

@@ -46,8 +46,8 @@ type walker struct {
 	content int64 // where the zeros begin that an unfinished file ends with; 0 when it does not
 }
 
-// next returns the next record. Errors are a *damage, after which next goes on behind it, errCut and io.EOF, after which
-// it does not, and those of reading.
+// next returns the next record. Errors are a *damage, after which next goes on behind it, errCut and io.EOF, after
+// which it does not, and those of reading.
 func (w *walker) next() (record, error) {
 	if w.off >= w.to {
 		return record{}, io.EOF
@@ -87,7 +87,8 @@ func (w *walker) next() (record, error) {
 	return record{}, &damage{start, w.to}
 }
 
-// record returns the record at off, and whether it is whole and can be one. Its op is 0 if not even the header is whole.
+// record returns the record at off, and whether it is whole and can be one. Its op is 0 if not even the header is
+// whole.
 func (w *walker) record(off int64) (record, bool) {
 	r := record{offset: off, data: w.to}
 	if w.to-off < int64(leastRecord) {
@@ -109,7 +110,7 @@ func (w *walker) record(off int64) (record, bool) {
 	return r, r.end() <= w.to && (h.op == opMessage || h.op == opChunk || r.size <= maxConnect)
 }
 
-// sane says whether a header has all that its record needs.
+// sane reports whether a header has all that its record needs.
 func sane(h *header) bool {
 	switch h.op {
 	case opDefinition:
@@ -130,7 +131,7 @@ func sane(h *header) bool {
 	return false
 }
 
-// plausible says whether a record, whole or cut off by the end, or the end itself can be at off.
+// plausible reports whether a record, whole or cut off by the end, or the end itself can be at off.
 func (w *walker) plausible(off int64) bool {
 	if off == w.to {
 		return true
@@ -155,7 +156,7 @@ func (w *walker) resync(off int64) int64 {
 	return w.to
 }
 
-// begun says whether what there is from off to end is how a record begins whose header is cut off.
+// begun reports whether what there is from off to end is how a record begins whose header is cut off.
 func (w *walker) begun(off, end int64) bool {
 	b := w.At(off, min(end-off, mostBegun))
 	if len(b) < 4 {
@@ -170,7 +171,8 @@ func (w *walker) begun(off, end int64) bool {
 		if !ok {
 			// A field that is cut has its name in front of "=" as far as that is there.
 			size := le.Uint32(b)
-			return size >= 2 && size <= n && uint64(size) > uint64(len(b)-4) && (len(b) < 64 || bytes.IndexByte(b[4:64], '=') > 0)
+			return size >= 2 && size <= n && uint64(size) > uint64(len(b)-4) &&
+				(len(b) < 64 || bytes.IndexByte(b[4:64], '=') > 0)
 		}
 		b = rest
 	}

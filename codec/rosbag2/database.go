@@ -95,7 +95,7 @@ func (d *database) open(file io.ReaderAt, source url.URL) (codec.Reader, error) 
 	return nil, errors.Join(fmt.Errorf("read %s: %w", d.path, err), d.Close())
 }
 
-// logged says whether there may be pages in a write-ahead log.
+// logged reports whether there may be pages in a write-ahead log.
 func (d *database) logged() bool {
 	stat, err := os.Stat(d.path + "-wal")
 	return err == nil && stat.Size() > 0
@@ -146,8 +146,8 @@ func (d *database) rest(cause error) (*salvage, error) {
 
 func (d *database) wrap(err error) error { return fmt.Errorf("read %s: %w", d.path, err) }
 
-// readTopics reads the channels. The definition of a type that the file does not hold is taken from those at hand, if the messages
-// have nothing against it.
+// readTopics reads the channels. The definition of a type that the file does not hold is taken from those at hand, if
+// the messages have nothing against it.
 func (d *database) readTopics() error {
 	columns, err := d.columns("topics")
 	if err != nil {
@@ -243,7 +243,6 @@ func (d *database) columns(table string) (names []string, err error) {
 	return names, rows.Err()
 }
 
-// Info implements codec.Reader.
 func (d *database) Info() (*codec.Info, error) {
 	if d.info != nil {
 		return d.info, nil
@@ -304,7 +303,8 @@ func (d *database) count() error {
 	}
 	for id, count := range counts {
 		info.Events = append(info.Events, codec.Event{
-			Kind: codec.EventDamage, Count: count, Text: fmt.Sprintf("%d messages of topic id %d, which is not among the topics", count, id),
+			Kind: codec.EventDamage, Count: count,
+			Text: fmt.Sprintf("%d messages of topic id %d, which is not among the topics", count, id),
 		})
 		info.MessageCount -= count
 	}
@@ -317,7 +317,6 @@ func (d *database) ids() []int64 { return sortedKeys(d.channels) }
 
 func sortedKeys(channels map[int64]*codec.Channel) []int64 { return slices.Sorted(maps.Keys(channels)) }
 
-// Read implements codec.Reader.
 func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 	if d.broken {
 		return d.salvage.Read(q)
@@ -349,7 +348,6 @@ func window(q codec.Query) (where string, args []any) {
 	return "timestamp >= ? AND timestamp < ?", []any{q.From(), q.End}
 }
 
-// Close implements codec.Reader.
 func (d *database) Close() error {
 	var err error
 	if d.db != nil {
@@ -376,7 +374,6 @@ type rowIterator struct {
 	err      error
 }
 
-// Next implements codec.Iterator.
 func (it *rowIterator) Next() (*codec.Message, error) {
 	if it.rest != nil {
 		return it.rest.Next()
@@ -429,7 +426,6 @@ func (it *rowIterator) goOn(cause error) {
 	it.rest = s.from(it.query, last)
 }
 
-// Close implements codec.Iterator.
 func (it *rowIterator) Close() error {
 	it.err = io.EOF
 	if it.rest != nil {

@@ -8,8 +8,8 @@ import (
 	"tapedeck/codec"
 )
 
-// trust takes the counts from metadata if they can be trusted, which spares going through the messages: if it tells of this file
-// alone, no row was ever removed, and the ids and times of the first and the last message agree.
+// trust takes the counts from metadata if they can be trusted, which spares going through the messages: if it tells
+// of this file alone, no row was ever removed, and the ids and times of the first and the last message agree.
 func (d *database) trust() error {
 	m := d.whole
 	if m == nil {
@@ -53,10 +53,11 @@ func (d *database) trust() error {
 	return nil
 }
 
-// agrees says whether the first and the last message of the file and their number can be those of info.
+// agrees reports whether the first and the last message of the file and their number can be those of info.
 func (d *database) agrees(info *codec.Info) (bool, error) {
 	var free, indexes int64
-	err := d.db.QueryRow("SELECT freelist_count, (SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = 'messages') FROM pragma_freelist_count").Scan(&free, &indexes)
+	err := d.db.QueryRow("SELECT freelist_count, (SELECT count(*) FROM sqlite_master "+
+		"WHERE type = 'index' AND tbl_name = 'messages') FROM pragma_freelist_count").Scan(&free, &indexes)
 	if err != nil || free > 0 || indexes == 0 {
 		return false, err
 	}

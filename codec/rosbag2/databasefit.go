@@ -10,8 +10,8 @@ import (
 // firstRows is how many messages are looked at for the first of each topic. There is no index by topic.
 const firstRows = 1000
 
-// fit replaces definitions that were taken from those at hand where the first message of a topic shows that they are another
-// release's. Of topics without a message among the first ones, and without one that is CDR, they stay.
+// fit replaces definitions that were taken from those at hand where the first message of a topic shows that they are
+// another release's. Of topics without a message among the first ones, and without one that is CDR, they stay.
 func (d *database) fit(guessed map[int64]bool) error {
 	if len(guessed) == 0 {
 		return nil

@@ -21,8 +21,8 @@ type row struct{ id, topic, time int64 }
 
 func compareRows(a, b row) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.id, b.id)) }
 
-// Latest implements codec.LatestReader. There is no index by topic: the database is gone through once for the topics with few
-// messages, and from the end of the window back for the others.
+// Latest implements codec.LatestReader. There is no index by topic: the database is gone through once for the topics
+// with few messages, and from the end of the window back for the others.
 func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
 	if _, err := d.Info(); err != nil {
 		return nil, err
@@ -52,7 +52,8 @@ func (d *database) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.I
 		if places == nil {
 			where, args := window(q)
 			var err error
-			if places, err = d.places(fmt.Sprintf("topic_id = %d AND %s ORDER BY timestamp DESC, id DESC LIMIT %d", id, where, n), args...); err != nil {
+			last := fmt.Sprintf("topic_id = %d AND %s ORDER BY timestamp DESC, id DESC LIMIT %d", id, where, n)
+			if places, err = d.places(last, args...); err != nil {
 				return nil, d.wrap(err)
 			}
 			slices.Reverse(places)
@@ -118,7 +119,6 @@ type placeIterator struct {
 	err      error
 }
 
-// Next implements codec.Iterator.
 func (it *placeIterator) Next() (*codec.Message, error) {
 	if it.err == nil {
 		it.err = it.step()
@@ -156,7 +156,6 @@ func (it *placeIterator) prepare() (err error) {
 	return err
 }
 
-// Close implements codec.Iterator.
 func (it *placeIterator) Close() error {
 	it.rows, it.err = nil, io.EOF
 	var errs []error

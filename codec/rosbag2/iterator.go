@@ -41,7 +41,6 @@ func (r *Reader) decompress(it codec.Iterator, q codec.Query) (codec.Iterator, e
 	return &iterator{Iterator: it, path: r.path, zstd: decoder, compressed: r.compressedMessages, damaged: q.Damaged}, nil
 }
 
-// Next implements codec.Iterator.
 func (it *iterator) Next() (*codec.Message, error) {
 	for it.err == nil {
 		m, err := it.Iterator.Next()
@@ -83,7 +82,6 @@ func (it *iterator) unpack() error {
 	return err
 }
 
-// Close implements codec.Iterator.
 func (it *iterator) Close() error {
 	if it.zstd != nil {
 		it.zstd.Close()

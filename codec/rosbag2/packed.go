@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// maxPacked bounds the memory for files that are compressed as a whole. They take about as much there as on the disk.
+	// maxPacked bounds the memory for files that are compressed as a whole. They take about as much there as on the
+	// disk.
 	maxPacked = 4 << 30
 
 	blockSize    = 256 << 10
 	cachedBlocks = 16
 )
 
-// packed is a file that is compressed as a whole, in memory: as blocks that are compressed each on its own, so that it can be read
-// anywhere.
+// packed is a file that is compressed as a whole, in memory: as blocks that are compressed each on its own, so that
+// it can be read anywhere.
 type packed struct {
 	blocks [][]byte // of blockSize bytes but for the last one, by S2
 	size   int64    // uncompressed
@@ -36,7 +37,8 @@ type packed struct {
 // errPart says that what is there of a damaged file is not all.
 var errPart = errors.New("it was read as far as it goes")
 
-// unpack decompresses the file at path into up to limit bytes. With an error that wraps errPart it returns what there is of it.
+// unpack decompresses the file at path into up to limit bytes. With an error that wraps errPart it returns what there
+// is of it.
 func unpack(path string, limit int64) (*packed, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -63,7 +65,8 @@ func unpack(path string, limit int64) (*packed, error) {
 		b := bytes.Clone(s2.Encode(encoded, block[:n]))
 		p.blocks, p.size, p.held = append(p.blocks, b), p.size+int64(n), p.held+int64(cap(b))
 		if p.held > limit {
-			return nil, fmt.Errorf("decompress %s: it takes more than %d MiB of memory; decompress it first: zstd -d %[1]s", path, limit>>20)
+			return nil, fmt.Errorf("decompress %s: it takes more than %d MiB of memory; decompress it first: zstd -d %[1]s",
+				path, limit>>20)
 		}
 	}
 	var pathError *fs.PathError
@@ -79,10 +82,8 @@ func unpack(path string, limit int64) (*packed, error) {
 func (p *packed) length() (int64, error) { return p.size, nil }
 func (p *packed) weight() int64          { return p.held }
 
-// Close implements io.Closer.
 func (p *packed) Close() error { return nil }
 
-// ReadAt implements io.ReaderAt.
 func (p *packed) ReadAt(b []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("read at %d", off)

@@ -70,7 +70,6 @@ func (f *file) size() (int64, error) {
 	return f.content.length()
 }
 
-// ReadAt implements io.ReaderAt.
 func (f *file) ReadAt(b []byte, off int64) (int, error) {
 	if err := f.use(); err != nil {
 		return 0, err

@@ -19,9 +19,10 @@ import (
 	"tapedeck/codec/mcap"
 )
 
-// Reader reads a bag. What its files hold counts; metadata.yaml adds topics without messages, and what the files do not
-// say of a topic. Files are open only while they are read, but for the last 64. Those that are compressed as a whole are held in
-// memory then, where they take about as much as on the disk: up to 4 GiB of them, of which a single one must not have more.
+// Reader reads a bag. What its files hold counts; metadata.yaml adds topics without messages, and what the files do
+// not say of a topic. Files are open only while they are read, but for the last 64. Those that are compressed as a
+// whole are held in memory then, where they take about as much as on the disk: up to 4 GiB of them, of which a single
+// one must not have more.
 type Reader struct {
 	path               string
 	metadata           *metadata // nil when it is missing or cannot be read
@@ -100,7 +101,8 @@ func (r *Reader) files(dir string) ([]string, error) {
 		}
 		r.event(kind, fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
 	case r.metadata.Storage != "mcap" && r.metadata.Storage != "sqlite3":
-		return nil, fmt.Errorf("read %s: storage %q is not known; convert the bag to mcap with 'ros2 bag convert'", r.path, r.metadata.Storage)
+		return nil, fmt.Errorf("read %s: storage %q is not known; convert the bag to mcap with 'ros2 bag convert'",
+			r.path, r.metadata.Storage)
 	default:
 		names = append(r.listed(present), r.notListedYet(present)...)
 		r.compressedMessages = strings.EqualFold(r.metadata.Mode, "message")
@@ -121,18 +123,19 @@ func (r *Reader) listed(present []string) []string {
 		// Old versions put the folder in front. Compressed files may have been decompressed, and the other way round.
 		name := filepath.Base(filepath.FromSlash(path))
 		bare := strings.TrimSuffix(name, ".zstd")
-		i := slices.IndexFunc([]string{name, bare, bare + ".zstd"}, func(n string) bool { return slices.Contains(present, n) })
+		candidates := []string{name, bare, bare + ".zstd"}
+		i := slices.IndexFunc(candidates, func(n string) bool { return slices.Contains(present, n) })
 		if i < 0 {
 			r.event(codec.EventDamage, fmt.Sprintf("%s is missing", name))
 			continue
 		}
-		names = append(names, []string{name, bare, bare + ".zstd"}[i])
+		names = append(names, candidates[i])
 	}
 	return names
 }
 
-// notListedYet returns which of the present files a recorder had no time to list: those that it wrote, and the one that it had
-// just completed, which is called as the last of those listed but for a higher number.
+// notListedYet returns which of the present files a recorder had no time to list: those that it wrote, and the one
+// that it had just completed, which is called as the last of those listed but for a higher number.
 func (r *Reader) notListedYet(present []string) []string {
 	last, number := "", -1
 	if n := len(r.metadata.Paths); n > 0 {
@@ -267,7 +270,9 @@ func (r *Reader) load() error {
 
 // addEvents adds the events that a recorder kept, which are compressed like any message.
 func (r *Reader) addEvents(info *codec.Info) error {
-	kept := slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool { return t.MessageCount > 0 && codec.IsEvents(t.Channel) })
+	kept := slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool {
+		return t.MessageCount > 0 && codec.IsEvents(t.Channel)
+	})
 	if !kept {
 		return nil
 	}

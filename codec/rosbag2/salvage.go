@@ -13,8 +13,8 @@ import (
 	"tapedeck/msgs"
 )
 
-// salvage reads a database that SQLite does not, page by page: all messages whose pages are whole, whatever else is damaged, and
-// those of a file that is not complete.
+// salvage reads a database that SQLite does not, page by page: all messages whose pages are whole, whatever else is
+// damaged, and those of a file that is not complete.
 type salvage struct {
 	path     string
 	closer   io.Closer
@@ -36,9 +36,11 @@ func (m *salvaged) compare(o *salvaged) int {
 	return cmp.Or(cmp.Compare(m.time, o.time), cmp.Compare(m.id, o.id))
 }
 
-// newSalvage looks for the messages of a file, which it takes over. channels are the topics that are known, by id. cause is what SQLite
-// said; nil is for a file that its writer did not complete.
-func newSalvage(path string, file codec.File, size int64, channels map[int64]*codec.Channel, cause error) (*salvage, error) {
+// newSalvage looks for the messages of a file, which it takes over. channels are the topics that are known, by id.
+// cause is what SQLite said; nil is for a file that its writer did not complete.
+func newSalvage(
+	path string, file codec.File, size int64, channels map[int64]*codec.Channel, cause error,
+) (*salvage, error) {
 	s := &salvage{path: path, closer: file, channels: channels, info: &codec.Info{Format: Name, Path: path, Size: size}}
 	var err error
 	if s.database, err = sqlite.NewDatabase(file, size); err == nil {
@@ -54,7 +56,8 @@ func newSalvage(path string, file codec.File, size int64, channels map[int64]*co
 		s.event(codec.EventUnfinished, 0, "the file was not closed by its writer; everything up to its end was read")
 		return s, nil
 	}
-	s.event(codec.EventDamage, 0, fmt.Sprintf("SQLite cannot read it: %v; %d messages were found page by page", cause, len(s.messages)))
+	s.event(codec.EventDamage, 0,
+		fmt.Sprintf("SQLite cannot read it: %v; %d messages were found page by page", cause, len(s.messages)))
 	s.damage = fmt.Errorf("read %s: %w", path, cause)
 	return s, nil
 }
@@ -167,10 +170,8 @@ func (s *salvage) assign(found []salvaged, ids []int64) {
 	}
 }
 
-// Info implements codec.Reader.
 func (s *salvage) Info() (*codec.Info, error) { return s.info, nil }
 
-// Read implements codec.Reader.
 func (s *salvage) Read(q codec.Query) (codec.Iterator, error) {
 	if s.damage != nil && q.Damaged != nil {
 		q.Damaged(s.damage)
@@ -194,7 +195,6 @@ func (s *salvage) from(q codec.Query, last *salvaged) *salvageIterator {
 	return it
 }
 
-// Close implements codec.Reader.
 func (s *salvage) Close() error { return s.closer.Close() }
 
 // salvageIterator yields messages that were found.
@@ -208,7 +208,6 @@ type salvageIterator struct {
 	err     error
 }
 
-// Next implements codec.Iterator.
 func (it *salvageIterator) Next() (*codec.Message, error) {
 	for it.err == nil {
 		if len(it.rest) == 0 || it.query.End != 0 && it.rest[0].time >= it.query.End {
@@ -238,7 +237,6 @@ func (it *salvageIterator) Next() (*codec.Message, error) {
 	return nil, it.err
 }
 
-// Close implements codec.Iterator.
 func (it *salvageIterator) Close() error {
 	it.rest, it.err = nil, io.EOF
 	return nil

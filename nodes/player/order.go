@@ -14,8 +14,8 @@ const (
 	byHeader  = "header"
 )
 
-// disorder is how far the time by which messages are ordered may lie from that of receipt, in ns. One that lies farther is not
-// believed: a clock was not set.
+// disorder is how far the time by which messages are ordered may lie from that of receipt, in ns. One that lies
+// farther is not believed: a clock was not set.
 const disorder = 2_000_000_000
 
 // ordered yields messages by another time than that of receipt, which becomes their LogTime.
@@ -82,7 +82,6 @@ func (o *ordered) take() {
 
 func (o *ordered) Close() error { return o.it.Close() }
 
-// Before implements heap.Ordered.
 func (m *orderedMessage) Before(o *orderedMessage) bool {
 	return m.time < o.time || m.time == o.time && m.number < o.number
 }

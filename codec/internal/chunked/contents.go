@@ -1,5 +1,5 @@
-// Package chunked reads recordings in which messages are kept in chunks that may overlap in time, and in which they need not be in
-// order. A format tells what is where, as Contents, and reads chunks and records, as a Loader.
+// Package chunked reads recordings in which messages are kept in chunks that may overlap in time, and in which they
+// need not be in order. A format describes the file as Contents, and reads its chunks and records as a Loader.
 package chunked
 
 import (
@@ -35,7 +35,7 @@ type Damage struct {
 	Err    error
 }
 
-// Known says whether there is a channel of this number.
+// Known reports whether there is a channel of this number.
 func (c *Contents) Known(channel int) bool {
 	return channel < len(c.Channels) && c.Channels[channel] != nil
 }
@@ -101,7 +101,9 @@ func (c *Contents) fromEnd() []*Segment {
 	if c.byEnd == nil {
 		c.byEnd = slices.Clone(c.byStart)
 		slices.Reverse(c.byEnd)
-		slices.SortFunc(c.byEnd, func(a, b *Segment) int { return cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(b.Offset, a.Offset)) })
+		slices.SortFunc(c.byEnd, func(a, b *Segment) int {
+			return cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(b.Offset, a.Offset))
+		})
 	}
 	return c.byEnd
 }

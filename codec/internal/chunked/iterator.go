@@ -15,8 +15,9 @@ import (
 // openBytes is how many bytes of records an iterator holds of segments that overlap.
 const openBytes = 256 << 20
 
-// iterator merges the segments of a file by time. A segment is open from the time of its first message on. What it holds are the
-// segments that are open, up to a limit; those that are needed last are let go of then and loaded again when their time comes.
+// iterator merges the segments of a file by time. A segment is open from the time of its first message on. What it
+// holds are the segments that are open, up to a limit; those that are needed last are let go of then and loaded again
+// when their time comes.
 type iterator struct {
 	*Contents
 	q       codec.Query
@@ -36,7 +37,7 @@ type iterator struct {
 	last    error // what ends the iteration
 }
 
-// want says whether the messages of a channel are wanted.
+// want reports whether the messages of a channel are wanted.
 type want struct {
 	asked   bool
 	channel *codec.Channel // nil: no
@@ -53,7 +54,6 @@ type source struct {
 	current Message // Data nil when it is to be loaded again
 }
 
-// Before implements heap.Ordered.
 func (s *source) Before(o *source) bool {
 	return s.current.Time < o.current.Time || s.current.Time == o.current.Time && s.Offset < o.Offset
 }
@@ -93,13 +93,12 @@ func (it *iterator) pick() {
 	}
 }
 
-// selects says whether s can hold messages that are wanted.
+// selects reports whether s can hold messages that are wanted.
 func (it *iterator) selects(s *Segment) bool {
 	return s.Offset < it.before && s.End >= it.q.From() && (it.q.End == 0 || s.Start < it.q.End) &&
 		(s.Channels == nil || slices.ContainsFunc(s.Channels, it.wants))
 }
 
-// Next implements codec.Iterator.
 func (it *iterator) Next() (*codec.Message, error) {
 	if it.err == nil {
 		it.err = it.step()
@@ -257,14 +256,15 @@ func (it *iterator) advance(s *source) (bool, error) {
 			}
 			continue
 		}
-		if only := it.wanted[m.Channel].tail; only == nil || only.Has(tail.Key{Time: m.Time, Place: s.Offset, Offset: int64(off)}) {
+		only := it.wanted[m.Channel].tail
+		if only == nil || only.Has(tail.Key{Time: m.Time, Place: s.Offset, Offset: int64(off)}) {
 			s.head = off
 			return true, nil
 		}
 	}
 }
 
-// wants says whether the messages of a channel are wanted.
+// wants reports whether the messages of a channel are wanted.
 func (it *iterator) wants(id int) bool {
 	if id < len(it.wanted) && it.wanted[id].asked {
 		return it.wanted[id].channel != nil
@@ -291,7 +291,7 @@ func (it *iterator) wants(id int) bool {
 	return true
 }
 
-// reportUnknown tells of messages of a channel that nothing describes, once.
+// reportUnknown reports, once per channel, messages of a channel that nothing describes.
 func (it *iterator) reportUnknown(id int) error {
 	if it.Known(id) || it.Scanned || id < len(it.wanted) && it.wanted[id].asked {
 		return nil
@@ -308,7 +308,7 @@ func UnknownChannel(id int) error {
 	return fmt.Errorf("messages of channel %d, which nothing describes, were left out", id)
 }
 
-// report tells of damage, and returns it as the error that ends the iteration if nobody wants to be told.
+// report passes damage to Query.Damaged. Without that it returns the error, which ends the iteration.
 func (it *iterator) report(err error) error {
 	err = fmt.Errorf("read %s: %w", it.Path, err)
 	if it.q.Damaged == nil {
@@ -318,7 +318,6 @@ func (it *iterator) report(err error) error {
 	return nil
 }
 
-// Close implements codec.Iterator.
 func (it *iterator) Close() error {
 	if it.loader != nil {
 		it.loader.Close()

@@ -43,7 +43,8 @@ func (l *memory) Load(s *Segment, buf []byte) ([]byte, []error) {
 
 func (l *memory) Cut(records []byte, off int, m *Message) int {
 	channel := binary.LittleEndian.Uint16(records[off:])
-	*m = Message{Channel: int(channel), Time: int64(binary.LittleEndian.Uint64(records[off+2:])), Data: records[off : off+recordSize]}
+	t := int64(binary.LittleEndian.Uint64(records[off+2:]))
+	*m = Message{Channel: int(channel), Time: t, Data: records[off : off+recordSize]}
 	if channel == math.MaxUint16 {
 		m.Channel = None
 	}
@@ -57,7 +58,10 @@ func build(segments ...[]int64) (*Contents, *memory) {
 	c := &Contents{Path: "file", Channels: []*codec.Channel{{Topic: "/a"}, {Topic: "/b"}}}
 	l := &memory{}
 	for _, times := range segments {
-		s := Segment{Offset: int64(len(l.file)), Size: int64(len(times) * recordSize), Start: slices.Min(times), End: slices.Max(times), Channels: []int{0, 1}, Chunk: true}
+		s := Segment{
+			Offset: int64(len(l.file)), Size: int64(len(times) * recordSize),
+			Start: slices.Min(times), End: slices.Max(times), Channels: []int{0, 1}, Chunk: true,
+		}
 		for i, t := range times {
 			l.file = binary.LittleEndian.AppendUint16(l.file, uint16(i%2))
 			l.file = binary.LittleEndian.AppendUint64(l.file, uint64(t))

@@ -8,8 +8,8 @@ import (
 	"tapedeck/codec/internal/tail"
 )
 
-// Latest is codec.LatestReader's. It goes back from the last segment until every channel has what is kept of it, by indexes of the
-// messages if l is a Finder. The iterator closes l. Sort was called before.
+// Latest is codec.LatestReader's. It goes back from the last segment until every channel has what is kept of it, by
+// indexes of the messages if l is a Finder. The iterator closes l. Sort was called before.
 func (c *Contents) Latest(l Loader, q codec.Query, keep func(*codec.Channel) int) codec.Iterator {
 	it := c.prepare(l, q)
 	it.keep = keep
@@ -39,7 +39,7 @@ func (it *iterator) keepOf(id int) int {
 	return int(min(uint64(max(n, 0)), it.count(id)))
 }
 
-// lacks says whether there can be messages in s that are among the last of their channel, by those that are known of.
+// lacks reports whether s may still hold messages that Latest must return.
 func (it *iterator) lacks(s *Segment) bool {
 	lacking := func(w want) bool { return w.channel != nil && !w.tail.Full(s.End) }
 	if s.Channels == nil {
@@ -48,7 +48,7 @@ func (it *iterator) lacks(s *Segment) bool {
 	return slices.ContainsFunc(s.Channels, func(id int) bool { return it.wants(id) && lacking(it.wanted[id]) })
 }
 
-// find adds the messages of s to the tails of their channels. Damage is told of when s is opened.
+// find adds the messages of s to the tails of their channels. Damage is reported when s is opened.
 func (it *iterator) find(s *Segment) {
 	found := func(id int, t, off int64) {
 		if it.q.Covers(t) && it.wants(id) {

@@ -40,8 +40,8 @@ func (w *Window) Near(off int64) bool {
 	return off >= w.off && off <= w.off+int64(len(w.buf))+JumpSize && len(w.buf) > 0
 }
 
-// View returns the bytes of the file from off on: n of them or more, fewer only where the file ends. They are valid until
-// the next call. Going on in small steps is cheap whatever n is.
+// View returns the bytes of the file from off on: n of them or more, fewer only where the file ends. They are valid
+// until the next call. Going on in small steps is cheap whatever n is.
 func (w *Window) View(off int64, n int) ([]byte, error) {
 	if off >= w.off && off+int64(n) <= w.off+int64(len(w.buf)) {
 		return w.buf[off-w.off:], nil

@@ -34,7 +34,8 @@ type part struct {
 	holds    map[*codec.Channel]bool           // those of the recording that have messages in it
 }
 
-// New joins files. It adds to info what they hold. One that cannot be read is closed and becomes an event; that of all is the error.
+// New joins files. It adds to info what they hold. One that cannot be read is closed and becomes an event; that of
+// all is the error.
 func New(files []File, info *codec.Info) (*Reader, error) {
 	r := &Reader{}
 	info.StartTime, info.EndTime = math.MaxInt64, math.MinInt64
@@ -50,7 +51,10 @@ func New(files []File, info *codec.Info) (*Reader, error) {
 			unreadable = append(unreadable, err, f.Reader.Close())
 			continue
 		}
-		p := &part{Reader: f.Reader, info: held, channels: map[*codec.Channel]*codec.Channel{}, holds: map[*codec.Channel]bool{}}
+		p := &part{
+			Reader: f.Reader, info: held,
+			channels: map[*codec.Channel]*codec.Channel{}, holds: map[*codec.Channel]bool{},
+		}
 		r.parts = append(r.parts, p)
 		r.describe(f, p, info)
 	}
@@ -95,7 +99,8 @@ func (r *Reader) describe(f File, p *part, info *codec.Info) {
 	maps.Copy(info.Metadata, p.info.Metadata)
 }
 
-// addTopic adds a topic of a file. What agrees but for the QoS and other things that may change while recording becomes one.
+// addTopic adds a topic of a file. What agrees but for the QoS and other things that may change while recording
+// becomes one.
 func (r *Reader) addTopic(p *part, t codec.TopicInfo) {
 	c := t.Channel
 	for i := range r.topics {
