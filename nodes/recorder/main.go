@@ -11,6 +11,7 @@ import (
 	_ "tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/recorder/internal/selection"
 )
 
 const long = `Records topics of the ROS graph into Apollo record files, ROS 2 bag folders or sessions of a robot, until it is interrupted. Topics are
@@ -33,7 +34,7 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	}
 	o.takeParameters(in)
 	if o.Storage == storageSession {
-		if m, err := o.mapping(); err == nil && o.nothing(topics) {
+		if m, err := o.mapping(); err == nil && o.Nothing(topics) {
 			topics = m.Topics()
 		}
 	}
@@ -44,7 +45,7 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err != nil {
 		return config.Usagef("%w", err)
 	}
-	chosen, err := newSelection(o, topics, names.Topic)
+	chosen, err := selection.New(&o.TopicOptions, topics, names.Topic)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,13 @@ import (
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/throttle"
+	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/selection"
 )
 
 // options are the recorder's parameters, each at once a flag, a ROS parameter and a line of config/recorder.yaml.
 type options struct {
-	topicOptions
+	selection.TopicOptions
 	outputOptions
 	splitOptions
 	limitOptions
@@ -119,7 +121,7 @@ func (o *options) check(topics []string) error {
 	if _, err := o.settle(); err != nil { // a mapping that is wrong has no topics
 		return err
 	}
-	if o.nothing(topics) {
+	if o.Nothing(topics) {
 		return config.Usagef("nothing to record: name topics, or use --all, --regex, --node or --topic-types")
 	}
 	return nil
@@ -128,9 +130,9 @@ func (o *options) check(topics []string) error {
 // settings are what options say in a form of their own.
 type settings struct {
 	throttles  []throttle.Rule
-	priorities []pattern // for memory
-	repeats    []pattern // how many messages are repeated
-	reserve    reserve   // of the disk
+	priorities []selection.Pattern // for memory
+	repeats    []selection.Pattern // how many messages are repeated
+	reserve    diskguard.Reserve   // of the disk
 	metadata   map[string]string
 	author     formats.Author // of the storage, where messages of ROS 2 are not written one by one; else nil
 	robot      *robot.Mapping // for sessions; nil: names and types of topics tell
@@ -141,13 +143,13 @@ func (o *options) settle() (s settings, err error) {
 	if s.throttles, err = throttle.Parse(o.Throttle); err != nil {
 		return s, config.Usagef("throttle: %w", err)
 	}
-	if s.priorities, err = parsePatterns(o.Priority, 0, 1); err != nil {
+	if s.priorities, err = selection.ParsePatterns(o.Priority, 0, 1); err != nil {
 		return s, config.Usagef("priority: %w", err)
 	}
-	if s.repeats, err = parsePatterns(o.RepeatTransientLocal, 0, 0); err != nil {
+	if s.repeats, err = selection.ParsePatterns(o.RepeatTransientLocal, 0, 0); err != nil {
 		return s, config.Usagef("repeat_transient_local: %w", err)
 	}
-	if s.reserve, err = parseReserve(o.MinSpace); err != nil {
+	if s.reserve, err = diskguard.ParseReserve(o.MinSpace); err != nil {
 		return s, config.Usagef("min_space: %w", err)
 	}
 	if author := formats.ByStorage(o.Storage).Author; author != nil {
@@ -171,10 +173,16 @@ func defaultOptions() options {
 			Sync: syncInterval, SyncInterval: time.Second,
 		},
 		splitOptions:    splitOptions{RepeatLatched: true},
-		diskOptions:     diskOptions{MinSpace: "auto", LowSpaceAction: actionStop},
+		diskOptions:     diskOptions{MinSpace: "auto", LowSpaceAction: diskguard.Stop},
 		memoryOptions:   memoryOptions{QueueSize: 256 << 20},
 		snapshotOptions: defaultSnapshotOptions(),
 		statusOptions:   statusOptions{Diagnostics: true},
 		announceOptions: announceOptions{StatsMaxPublishingRate: 1},
 	}
+}
+
+// announceOptions say what is told to other nodes.
+type announceOptions struct {
+	Publish                bool    `param:"publish" short:"p" group:"Status" help:"publish the name of each file that is begun on begin_write"`
+	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" alias:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000" help:"how often a second events/rosbag2_messages_lost may tell that messages were lost; 0 is never"`
 }

@@ -15,6 +15,9 @@ import (
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/schedule"
+	"tapedeck/nodes/recorder/internal/selection"
 )
 
 // recorder subscribes to the selected topics of a node's graph and writes what they carry.
@@ -23,7 +26,7 @@ type recorder struct {
 	node      bridge.Node
 	line      *progress.Line
 	out       io.Writer // for what a recording came to
-	selection *selection
+	selection *selection.Selection
 	overrides map[string]codec.QoS
 	library   *rosidl.Library
 	name      string // of the first recording, without the endings that the storage adds
@@ -31,7 +34,7 @@ type recorder struct {
 
 	backlog *backlog // nil in snapshot mode
 	latches *latches
-	disk    disk
+	disk    diskguard.Disk
 
 	settings
 
@@ -43,7 +46,7 @@ type recorder struct {
 
 	announcer   *announcer
 	definitions definitions
-	resumption  atomic.Pointer[moment] // when a pause ends by a message; nil: never
+	resumption  atomic.Pointer[schedule.Deadline] // when a pause ends by a message; nil: never
 
 	session   atomic.Pointer[session]
 	lifecycle sync.Mutex         // held while a recording starts or stops
@@ -61,7 +64,7 @@ type recorder struct {
 	discovery  bool      // to topics that are not recorded yet
 	discovered time.Time // until when it may even without discovery
 	streams    map[streamKey]*recording
-	unfit      names // topics that the storage cannot hold
+	unfit      selection.Names // topics that the storage cannot hold
 
 	warning sync.Mutex
 	warned  map[string]bool // what was said already
@@ -117,12 +120,12 @@ func (r *recorder) awaitTime(ctx context.Context) error {
 }
 
 // newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
-func newRecorder(o options, chosen *selection, node bridge.Node, line *progress.Line) (*recorder, error) {
+func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line *progress.Line) (*recorder, error) {
 	r := &recorder{
 		options: o, selection: chosen, node: node, line: line, out: line.Above(os.Stdout),
 		name: recordingName(&o, time.Now()), library: msgs.Library(o.DefinitionPaths...),
-		lookAgain: make(chan struct{}, 1), discovery: !o.NoDiscovery, disk: system{},
-		streams: map[streamKey]*recording{}, unfit: names{}, warned: map[string]bool{},
+		lookAgain: make(chan struct{}, 1), discovery: !o.NoDiscovery, disk: diskguard.System{},
+		streams: map[streamKey]*recording{}, unfit: selection.Names{}, warned: map[string]bool{},
 		definitions: definitions{node: node, fetched: map[string]*definition{}},
 	}
 	var err error

@@ -20,6 +20,7 @@ import (
 	"tapedeck/config"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/recorder/internal/selection"
 )
 
 const patient = time.Minute // for what takes a moment on a machine of one's own
@@ -61,7 +62,9 @@ func newDeckOf(t *testing.T, net *bridgetest.Network, node bridge.Node, o option
 		require.NoError(t, source.Close())
 		require.NoError(t, node.Close())
 	})
-	chosen, err := newSelection(&o, topics, namesOf(t).Topic)
+	names, err := bridge.NewNames(bridge.Options{Name: "recorder"})
+	require.NoError(t, err)
+	chosen, err := selection.New(&o.TopicOptions, topics, names.Topic)
 	require.NoError(t, err)
 	null, err := os.Open(os.DevNull)
 	require.NoError(t, err)

@@ -11,17 +11,18 @@ import (
 	"tapedeck/msgs"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/nodes/internal/rosbag2compat"
+	"tapedeck/nodes/recorder/internal/schedule"
 )
 
 // control is what the services of rosbag2's recorder do.
 type control struct {
 	*recorder
-	plans *plans
+	plans *schedule.Schedule
 }
 
 // serveControl offers the services of rosbag2's recorder. What was asked for at a time to come ends with ctx.
 func (r *recorder) serveControl(ctx context.Context) {
-	c := control{r, newPlans(ctx, r.clock)}
+	c := control{r, schedule.New(ctx, r.clock)}
 	rosbag2compat.Services{
 		"pause":                 c.onPause,
 		"resume":                c.onResume,
@@ -61,24 +62,24 @@ func (c control) onResume(payload []byte) (msgs.Message, error) {
 	if err := cdr.Unmarshal(payload, &request); err != nil {
 		return nil, err
 	}
-	m, err := newMoment(request.ResumeTime, request.ResumeMode)
+	m, err := schedule.NewDeadline(request.ResumeTime, request.ResumeMode)
 	if err != nil {
 		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE, ErrorString: err.Error()}, nil
 	}
-	if m.topic, err = c.tracked(request.TrackingTopicName); err != nil {
+	if m.Topic, err = c.tracked(request.TrackingTopicName); err != nil {
 		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, ErrorString: err.Error()}, nil
 	}
-	c.plans.drop("resume")
+	c.plans.Cancel("resume")
 	c.resumption.Store(nil)
 	switch {
-	case m.come(c.clock.Now()):
+	case m.Reached(c.clock.Now()):
 		c.resume()
-	case c.plans.ended():
+	case c.plans.Ended():
 		return &srv.Resume_Response{
 			ReturnCode: srv.Resume_Response_RETURN_CODE_RESUME_FAILED, ErrorString: errEnds.Error(),
 		}, nil
-	case m.mode == byClock:
-		c.plans.set("resume", m.time, c.resume)
+	case m.Mode == schedule.ByClock:
+		c.plans.Set("resume", m.Time, c.resume)
 	default:
 		c.resumption.Store(&m)
 	}
@@ -90,11 +91,11 @@ func (c control) onSplitBagfile(payload []byte) (msgs.Message, error) {
 	if err := cdr.Unmarshal(payload, &request); err != nil {
 		return nil, err
 	}
-	m, err := newMoment(request.SplitTime, request.SplitMode)
+	m, err := schedule.NewDeadline(request.SplitTime, request.SplitMode)
 	if err != nil {
 		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE, ErrorString: err.Error()}, nil
 	}
-	if m.topic, err = c.tracked(request.TrackingTopicName); err != nil {
+	if m.Topic, err = c.tracked(request.TrackingTopicName); err != nil {
 		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, ErrorString: err.Error()}, nil
 	}
 	switch err := c.splitAt(m); {
@@ -107,22 +108,22 @@ func (c control) onSplitBagfile(payload []byte) (msgs.Message, error) {
 }
 
 // splitAt has the recording go on in another file at that moment, in place of one that it was asked for before.
-func (c control) splitAt(m moment) error {
+func (c control) splitAt(m schedule.Deadline) error {
 	s := c.session.Load()
 	if !c.recording() || s.sink == nil {
 		return errNotRecording
 	}
-	c.plans.drop("split")
+	c.plans.Cancel("split")
 	s.sink.splitting.Store(nil)
 	switch {
-	case m.come(c.clock.Now()):
+	case m.Reached(c.clock.Now()):
 		_, _, err := c.split()
 		return err
-	case m.mode == byClock:
-		c.plans.set("split", m.time, func() {
+	case m.Mode == schedule.ByClock:
+		c.plans.Set("split", m.Time, func() {
 			until := time.Now().UnixNano()
 			if c.clock.Stamp(until) == until { // the clock is no simulated one
-				until = m.time - 1
+				until = m.Time - 1
 			}
 			if _, _, err := s.sink.requestSplit(s.ctx, until); err != nil {
 				c.node.Log(bridge.Error, "split: %v", err)
@@ -139,7 +140,7 @@ func (c control) tracked(topic string) (string, error) {
 	if topic == "" {
 		return "", nil
 	}
-	return c.selection.expand(topic)
+	return c.selection.Expand(topic)
 }
 
 func (c control) onRecord(payload []byte) (msgs.Message, error) {
@@ -147,16 +148,16 @@ func (c control) onRecord(payload []byte) (msgs.Message, error) {
 	if err := cdr.Unmarshal(payload, &request); err != nil {
 		return nil, err
 	}
-	c.plans.drop("record")
-	m, err := newMoment(request.StartTime, byClock)
+	c.plans.Cancel("record")
+	m, err := schedule.NewDeadline(request.StartTime, schedule.ByClock)
 	switch {
 	case err != nil:
-	case m.come(c.clock.Now()):
+	case m.Reached(c.clock.Now()):
 		err = c.start(request.Uri)
-	case c.plans.ended():
+	case c.plans.Ended():
 		err = errEnds
 	default:
-		c.plans.set("record", m.time, func() {
+		c.plans.Set("record", m.Time, func() {
 			if err := c.start(request.Uri); err != nil {
 				c.node.Log(bridge.Error, "record: %v", err)
 			}
@@ -168,7 +169,7 @@ func (c control) onRecord(payload []byte) (msgs.Message, error) {
 
 func (c control) onStop([]byte) (msgs.Message, error) {
 	for _, plan := range []string{"record", "resume", "split"} {
-		c.plans.drop(plan)
+		c.plans.Cancel(plan)
 	}
 	c.resumption.Store(nil)
 	code, text := outcome(c.stop("by the service stop"))

@@ -15,6 +15,7 @@ import (
 	"tapedeck/msgs/builtin_interfaces"
 	srv "tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/recorder/internal/schedule"
 )
 
 // newest has a test use the newest forms of rosbag2's interfaces.
@@ -215,7 +216,7 @@ func TestServicesRefuseWrongModesAndTopics(t *testing.T) {
 		for _, mode := range []int32{-1, 3} {
 			d.ask("resume", "Resume", &srv.Resume_Request{ResumeMode: mode}, &resumed)
 			require.Equal(t, srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE, resumed.ReturnCode)
-			require.Contains(t, resumed.ErrorString, fmt.Sprintf("mode %d is none", mode))
+			require.Contains(t, resumed.ErrorString, fmt.Sprintf("unknown mode %d", mode))
 			d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitMode: mode}, &split)
 			require.Equal(t, srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE, split.ReturnCode)
 		}
@@ -240,7 +241,7 @@ func TestServicesAtATimeToCome(t *testing.T) {
 			require.Equal(t, srv.SplitBagfile_Response{}, split)
 			d.publish(p, 2)
 			time.Sleep(time.Until(at))
-			if mode != byClock {
+			if mode != schedule.ByClock {
 				d.publish(other, 100) // does not count
 			}
 			d.publish(p, 3, 4)
@@ -253,7 +254,7 @@ func TestServicesAtATimeToCome(t *testing.T) {
 			require.Equal(t, srv.Resume_Response{}, resumed)
 			d.publish(p, 5)
 			time.Sleep(time.Until(at))
-			if mode == byClock {
+			if mode == schedule.ByClock {
 				require.Eventually(t, func() bool { return !d.isPaused() }, patient, time.Millisecond)
 			} else {
 				d.publish(other, 101)
@@ -265,7 +266,7 @@ func TestServicesAtATimeToCome(t *testing.T) {
 			require.NoError(t, d.end())
 			require.Equal(t, []uint32{1, 2}, numbers(t, "drive.record.00000", "/n"))
 			require.Equal(t, []uint32{3, 4, 6}, numbers(t, "drive.record.00001", "/n"))
-			if mode != byClock {
+			if mode != schedule.ByClock {
 				require.Equal(t, []uint32{100}, numbers(t, "drive.record.00000", "/other"))
 			}
 			require.Equal(t, []uint32{102}, numbers(t, "drive.record.00001", "/other"))
@@ -285,7 +286,7 @@ func TestServicesForgetWhatIsOver(t *testing.T) {
 		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: soon}, &srv.Resume_Response{})
 		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: later}, &srv.Resume_Response{})
 		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: soon}, &split)
-		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: later, SplitMode: byPublishing}, &split)
+		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: later, SplitMode: schedule.ByPublishing}, &split)
 		require.Never(t, func() bool { return !d.isPaused() || d.file() != "drive.record.00000" }, 400*time.Millisecond, 20*time.Millisecond)
 		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: rosTimeOf(time.Now().Add(100 * time.Millisecond))}, &srv.Resume_Response{})
 		d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
@@ -307,7 +308,7 @@ func TestServicesRefusePlansAtTheEnd(t *testing.T) {
 		var recorded srv.Record_Response
 		d.ask("record", "Record", &srv.Record_Request{Uri: "second", StartTime: later}, &recorded)
 		require.Equal(t, srv.Record_Response{ReturnCode: 1, ErrorString: errEnds.Error()}, recorded)
-		for mode := range int32(numberOfModes) {
+		for mode := range int32(schedule.NumberOfModes) {
 			var resumed srv.Resume_Response
 			d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: later, ResumeMode: mode}, &resumed)
 			require.Equal(t, srv.Resume_Response_RETURN_CODE_RESUME_FAILED, resumed.ReturnCode)

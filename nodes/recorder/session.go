@@ -13,6 +13,8 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/diskguard"
 )
 
 // errNotRecording is what is answered to who wants something of a recording when there is none.
@@ -31,9 +33,9 @@ type session struct {
 	end      context.CancelFunc
 
 	sink    *sink // nil in snapshot mode, as what follows
-	files   *files
-	guard   *guard
-	journal journal
+	files   *diskguard.Splits
+	guard   *diskguard.Guard
+	journal accounting.EventLog
 
 	begun    bool          // under the recorder's lifecycle
 	stopping chan struct{} // closed to end workers
@@ -66,12 +68,11 @@ func (r *recorder) newSession(name string) (*session, error) {
 		return s, nil
 	}
 	o := &r.options
-	s.guard = &guard{
-		disk: r.disk, path: filepath.Dir(formats.ByStorage(o.Storage).Live.Path(name)), reserve: r.reserve, action: o.LowSpaceAction,
-		log: r.node.Log, note: s.journal.note, stamp: r.clock.Now, fail: s.fail,
-		urgent: make(chan struct{}, 1),
+	s.guard = &diskguard.Guard{
+		Disk: r.disk, Path: filepath.Dir(formats.ByStorage(o.Storage).Live.Path(name)), Reserve: r.reserve, Action: o.LowSpaceAction,
+		Log: r.node.Log, Note: s.journal.Note, Stamp: r.clock.Now, Fail: s.fail,
 	}
-	if err := s.guard.begin(); err != nil {
+	if err := s.guard.Begin(); err != nil {
 		return nil, err
 	}
 	w, path, err := create(o, &r.settings, name, r.metadata, s)
@@ -79,13 +80,13 @@ func (r *recorder) newSession(name string) (*session, error) {
 		return nil, err
 	}
 	s.path = path
-	s.files = newFiles(o.MaxBagFiles, func(path string) error {
+	s.files = diskguard.NewSplits(o.MaxBagFiles, func(path string) error {
 		if splitter, ok := w.(codec.Splitter); ok {
 			return splitter.Remove(path)
 		}
 		return nil
 	})
-	s.guard.remover = s.files
+	s.guard.RemoveOldest = s.files.RemoveOldest
 	s.sink = newSink(r.backlog, w, s)
 	s.open = s.sink.file()
 	s.sink.guard = s.guard
@@ -126,7 +127,7 @@ func (s *session) run() {
 	if r.options.Sync == syncInterval {
 		s.workers.Go(s.syncRegularly)
 	}
-	s.workers.Go(func() { s.guard.run(s.stopping) })
+	s.workers.Go(func() { s.guard.Run(s.stopping) })
 	s.workers.Go(s.keepBooks)
 }
 
@@ -157,14 +158,14 @@ func (s *session) syncRegularly() {
 
 // keepBooks notes what was lost and dropped, and deletes files that are too many.
 func (s *session) keepBooks() {
-	tick := time.NewTicker(growth)
+	tick := time.NewTicker(accounting.MergeTime)
 	defer tick.Stop()
 	for {
 		select {
 		case <-s.stopping:
 			return
-		case <-s.files.changed:
-			s.files.trim(s.deleted)
+		case <-s.files.Changed:
+			s.files.Trim(s.deleted)
 		case <-tick.C:
 			s.collect()
 		}
@@ -180,9 +181,9 @@ func (s *session) completed(f codec.FileInfo, err error) {
 	if err != nil {
 		s.failed(fmt.Errorf("complete %s: %w", f.Path, err))
 	} else {
-		s.recorder.node.Log(bridge.Debug, "completed %s: %d messages, %v", f.Path, f.MessageCount, mega(f.Size))
+		s.recorder.node.Log(bridge.Debug, "completed %s: %d messages, %v", f.Path, f.MessageCount, diskguard.Bytes(f.Size))
 	}
-	s.files.completed(f.Path)
+	s.files.Completed(f.Path)
 	s.recorder.announcer.completed(f.Path, err)
 }
 
@@ -198,7 +199,7 @@ func (s *session) close() error {
 	s.workers.Wait()
 	if s.sink != nil {
 		s.sink.discard()
-		s.files.settle(s.deleted)
+		s.files.Settle(s.deleted)
 		w := s.sink.writer
 		if s.err == nil && s.recorder.options.Sync != syncNone {
 			s.finish(w.Sync()) // Close then keeps to it
@@ -219,7 +220,7 @@ func (s *session) final(err error) error {
 		return errors.Join(list...)
 	}
 	//nolint:errorlint // an error that wraps one may wrap others, too
-	if missing, ok := err.(*codec.MissingError); ok && missing.Path != s.sink.file() && s.guard.waits(err) {
+	if missing, ok := err.(*codec.MissingError); ok && missing.Path != s.sink.file() && s.guard.Waits(err) {
 		return nil
 	}
 	return err

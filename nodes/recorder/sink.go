@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/schedule"
 )
 
 // How the sink works through the backlog.
@@ -26,17 +28,17 @@ type sink struct {
 	backlog *backlog
 	writer  codec.Writer
 	desk    desk
-	guard   *guard // nil: the first error of the disk ends everything
+	guard   *diskguard.Guard // nil: the first error of the disk ends everything
 	files   fileLimits
 	limits  totalLimits
 	reorder time.Duration // how long messages wait for earlier ones of other topics
 	always  bool          // after each round everything is put on the disk
 
 	requests  chan splitRequest
-	splitting atomic.Pointer[moment] // when a message begins another file; nil: never
-	position  atomic.Int64           // receive time until which everything is written, ns since the Unix epoch
-	bytes     atomic.Uint64          // of payloads
-	path      atomic.Pointer[string] // of the file that is being written
+	splitting atomic.Pointer[schedule.Deadline] // when a message begins another file; nil: never
+	position  atomic.Int64                      // receive time until which everything is written, ns since the Unix epoch
+	bytes     atomic.Uint64                     // of payloads
+	path      atomic.Pointer[string]            // of the file that is being written
 
 	mu       sync.Mutex
 	declared []*codec.Channel // to be declared, in order
@@ -195,7 +197,7 @@ func (s *sink) round(stopping bool) (more bool) {
 	if stopping && s.broken == nil {
 		s.record(s.desk.ended(s.part.start, s.part.end, true))
 	}
-	deletes := s.guard != nil && s.guard.action == actionDelete
+	deletes := s.guard != nil && s.guard.Action == diskguard.Delete
 	if s.broken == nil && (s.always && s.written > before || stopping && deletes) {
 		s.fault(s.writer.Sync()) // while files can be deleted to make room
 	}
@@ -204,11 +206,11 @@ func (s *sink) round(stopping bool) (more bool) {
 
 // makeRoom makes room for the end of the recording where the disk is full, and reports whether it could.
 func (s *sink) makeRoom() bool {
-	if s.broken == nil || s.guard == nil || !s.guard.waits(s.broken) {
+	if s.broken == nil || s.guard == nil || !s.guard.Waits(s.broken) {
 		return false
 	}
 	_ = s.writer.Sync() // the files before are complete when it returns
-	return s.guard.makeRoom(s.broken)
+	return s.guard.MakeRoom(s.broken)
 }
 
 // ready says whether the disk takes what there is to write. After an error of the disk another file is needed for that.
@@ -219,7 +221,7 @@ func (s *sink) ready(stopping bool) bool {
 	s.mu.Unlock()
 	s.fault(failure)
 	// At the end what waits is written all the same, if it can be: it is no more than the backlog, and would be lost.
-	hold := s.guard != nil && s.guard.holds() && !stopping
+	hold := s.guard != nil && s.guard.Holds() && !stopping
 	if s.broken != nil && !hold && s.waits() && (stopping || !time.Now().Before(s.retry)) {
 		if _, _, err := s.split(s.part.end, s.position.Load()+1); err != nil {
 			s.retry = time.Now().Add(retryPace)
@@ -235,7 +237,7 @@ func (s *sink) ready(stopping bool) bool {
 }
 
 // waits says whether to wait, after an error of the disk, until writing can go on.
-func (s *sink) waits() bool { return s.guard != nil && s.guard.waits(s.broken) }
+func (s *sink) waits() bool { return s.guard != nil && s.guard.Waits(s.broken) }
 
 func (s *sink) declareAll() {
 	s.mu.Lock()
@@ -307,7 +309,7 @@ func (s *sink) prepare(it *item) bool {
 // told says whether an item begins another file, as a service was asked for.
 func (s *sink) told(it *item) bool {
 	m := s.splitting.Load()
-	return m != nil && m.toldBy(it.stream.channel.Load().Topic, it.publishTime, it.logTime) && s.splitting.CompareAndSwap(m, nil)
+	return m != nil && m.ReachedBy(it.stream.channel.Load().Topic, it.publishTime, it.logTime) && s.splitting.CompareAndSwap(m, nil)
 }
 
 // put writes one item, unless a limit is reached, and says whether it is done with.
@@ -437,12 +439,12 @@ func (s *sink) fault(err error) {
 		}
 	}
 	s.broken = err
-	if !diskFull(err) { // else the guard knows when
+	if !diskguard.DiskFull(err) { // else the guard knows when
 		s.retry = time.Now().Add(retryPace)
 	}
 	s.desk.failed(err)
 	if s.guard != nil {
-		s.guard.hit(err)
+		s.guard.Hit(err)
 	}
 }
 

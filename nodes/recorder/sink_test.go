@@ -15,6 +15,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/diskguard"
 )
 
 // memory is a codec.Splitter that keeps what is written.
@@ -368,12 +369,25 @@ func TestSinkSyncsAlways(t *testing.T) {
 	require.Equal(t, 1, w.synced)
 }
 
+// fakeDisk is a disk of that size.
+type fakeDisk struct{ free, total int64 }
+
+func (d *fakeDisk) Space(string) (free, total int64, err error) { return d.free, d.total, nil }
+
+// guardOf returns a guard that leaves nothing free.
+func guardOf(d diskguard.Disk, action string) *diskguard.Guard {
+	return &diskguard.Guard{
+		Disk: d, Action: action, Log: func(bridge.LogLevel, string, ...any) {}, Note: func(codec.Event) {},
+		Stamp: func() int64 { return 0 }, Fail: func(error) {},
+	}
+}
+
 func TestSinkWaitsForSpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
 		s := newSink(q, w, desk)
-		disk := &space{free: 0, total: 1000}
-		s.guard, _ = newTestGuard(t, disk, actionPause, "0")
+		disk := &fakeDisk{free: 0, total: 1000}
+		s.guard = guardOf(disk, diskguard.Pause)
 		a := newTestStream("/a", q)
 		feed(a, 1)
 		s.round(false)
@@ -387,7 +401,7 @@ func TestSinkWaitsForSpace(t *testing.T) {
 		require.Len(t, w.files, 1, "nothing is tried while there is no space")
 
 		disk.free = 900
-		s.guard.check(time.Now())
+		s.guard.Check(time.Now())
 		s.round(false)
 		require.NoError(t, s.broken)
 		require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2", "/a 3"}}, w.files)
@@ -406,7 +420,7 @@ func TestSinkTriesAgainAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
 		s := newSink(q, w, desk)
-		s.guard, _ = newTestGuard(t, &space{free: 500, total: 1000}, actionPause, "0")
+		s.guard = guardOf(&fakeDisk{free: 500, total: 1000}, diskguard.Pause)
 		a := newTestStream("/a", q)
 		feed(a, 1)
 		s.round(false)
@@ -459,29 +473,29 @@ func TestSinkMakesRoomForTheEnd(t *testing.T) {
 		want    error
 		deleted []string
 	}{
-		"delete-oldest":             {actionDelete, []string{"a", "b", "c"}, syscall.ENOSPC, nil, []string{"a", "b"}},
-		"not enough older files":    {actionDelete, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, []string{"a"}},
-		"not for want of space":     {actionDelete, []string{"a"}, syscall.EIO, syscall.EIO, nil},
-		"pause deletes nothing":     {actionPause, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
-		"stop does not delete them": {actionStop, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
+		"delete-oldest":             {diskguard.Delete, []string{"a", "b", "c"}, syscall.ENOSPC, nil, []string{"a", "b"}},
+		"not enough older files":    {diskguard.Delete, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, []string{"a"}},
+		"not for want of space":     {diskguard.Delete, []string{"a"}, syscall.EIO, syscall.EIO, nil},
+		"pause deletes nothing":     {diskguard.Pause, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
+		"stop does not delete them": {diskguard.Stop, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			b := newBacklog(1 << 20)
 			m := &memory{fail: c.err, stuck: c.err}
 			s := newSink(b, m, &clerk{})
-			s.guard, _ = newTestGuard(t, &space{total: 1e9}, c.action, "0")
+			s.guard = guardOf(&fakeDisk{total: 1e9}, c.action)
 			var deleted []string
-			older := newFiles(0, func(path string) error {
+			older := diskguard.NewSplits(0, func(path string) error {
 				if deleted = append(deleted, path); len(deleted) == 2 {
 					m.stuck = nil
 				}
 				return nil
 			})
 			for _, path := range c.older {
-				older.begun()
-				older.completed(path)
+				older.Begun()
+				older.Completed(path)
 			}
-			s.guard.remover = older
+			s.guard.RemoveOldest = older.RemoveOldest
 			feed(newTestStream("/n", b), time.Now().UnixNano())
 			stop := make(chan struct{})
 			close(stop)

@@ -33,7 +33,7 @@ func (s *status) tell(now time.Time) {
 	}
 	list := r.recorded()
 	for _, rec := range list {
-		rec.meter.read(now, rec.received.Load(), rec.bytes.Load())
+		rec.meter.Update(now, rec.received.Load(), rec.bytes.Load())
 	}
 	if s.diagnostics != nil && now.Sub(s.published) >= diagnosticsPace {
 		s.published = now
@@ -72,7 +72,7 @@ func (r *recorder) state() string {
 		return "STOPPED"
 	case s.sink == nil:
 		return "SNAPSHOTS"
-	case s.guard.holds():
+	case s.guard.Holds():
 		return "NO SPACE"
 	case r.paused():
 		return "PAUSED"
@@ -86,7 +86,7 @@ func (r *recorder) left() string {
 	if s.guard == nil {
 		return ""
 	}
-	left := time.Duration(s.guard.left.Load())
+	left := time.Duration(s.guard.Left.Load())
 	if left > farAway {
 		return ""
 	}
@@ -103,7 +103,7 @@ func (r *recorder) table(list []*recording) *progress.Table {
 	trouble := func(rec *recording) int { return min(1, int(rec.dropped.Load()+rec.missed())) }
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *recording) int {
-		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.meter.bandwidth, a.meter.bandwidth))
+		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.meter.Bytes, a.meter.Bytes))
 	})
 	for _, rec := range list {
 		c := rec.counts()
@@ -112,7 +112,7 @@ func (r *recorder) table(list []*recording) *progress.Table {
 			waiting = r.backlog.waiting(&rec.share)
 		}
 		table.Rows = append(table.Rows, []string{
-			rec.channel.Load().Topic, fmt.Sprintf("%.1f", rec.meter.rate), fmt.Sprintf("%.2f", rec.meter.bandwidth/1e6),
+			rec.channel.Load().Topic, fmt.Sprintf("%.1f", rec.meter.Messages), fmt.Sprintf("%.2f", rec.meter.Bytes/1e6),
 			fmt.Sprint(c.Received), fmt.Sprint(c.Dropped), fmt.Sprint(c.Lost), fmt.Sprintf("%.1f", float64(waiting)/1e6),
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/diskguard"
 )
 
 func TestTableShowsTroubleFirst(t *testing.T) {
@@ -19,10 +21,10 @@ func TestTableShowsTroubleFirst(t *testing.T) {
 		require.NoError(t, d.end()) // so that nothing is measured meanwhile
 		list := d.recorded()
 		for _, rec := range list {
-			rec.meter = meter{}
+			rec.meter = accounting.Rate{}
 			switch rec.channel.Load().Topic {
 			case "/loud":
-				rec.meter.rate, rec.meter.bandwidth = 100, 5e6
+				rec.meter.Messages, rec.meter.Bytes = 100, 5e6
 			case "/lossy":
 				rec.dropped.Add(3)
 			}
@@ -42,29 +44,17 @@ func TestState(t *testing.T) {
 		d.pause()
 		require.Equal(t, "PAUSED", d.state())
 		require.Eventually(t, func() bool { // the guard knows better, now and then
-			d.session.Load().guard.low.Store(true)
+			d.session.Load().guard.Low.Store(true)
 			return d.state() == "NO SPACE"
 		}, patient, time.Millisecond)
 		require.NoError(t, d.stop(""))
 		require.Equal(t, "STOPPED", d.state())
 
 		for left, want := range map[time.Duration]string{
-			notInSight: "", 90 * time.Minute: "disk full in 1h30m", 61 * time.Second: "disk full in 0h01m", 40*time.Second + 1: "disk full in 40s",
+			diskguard.NotInSight: "", 90 * time.Minute: "disk full in 1h30m", 61 * time.Second: "disk full in 0h01m", 40*time.Second + 1: "disk full in 40s",
 		} {
-			d.session.Load().guard.left.Store(int64(left))
+			d.session.Load().guard.Left.Store(int64(left))
 			require.Equal(t, want, d.left())
 		}
 	})
-}
-
-func TestMeter(t *testing.T) {
-	var m meter
-	at := time.Unix(1000, 0)
-	for i := range uint64(50) {
-		m.read(at.Add(time.Duration(i)*500*time.Millisecond), i*50, i*5000)
-	}
-	require.InDelta(t, 100, m.rate, 1)
-	require.InDelta(t, 10000, m.bandwidth, 100)
-	m.read(at.Add(35*time.Second), 50*50, 50*5000)
-	require.Less(t, m.rate, 10.)
 }

@@ -9,19 +9,21 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/throttle"
+	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/schedule"
 )
 
 // stream is one topic with one type that is being recorded. Its subscriptions feed the backlog and the snapshot ring.
 type stream struct {
 	backlog *backlog // nil when only snapshots are written
 	clock   *bridge.SimTime
-	latches *latches // nil: latched messages are not kept
-	journal *journal // nil: nobody wants to know of gaps
-	limit   uint64   // messages to be recorded; 0: all
+	latches *latches             // nil: latched messages are not kept
+	journal *accounting.EventLog // nil: nobody wants to know of gaps
+	limit   uint64               // messages to be recorded; 0: all
 
-	throttle   *throttle.Throttle      // of what is recorded; nil: none
-	resumption *atomic.Pointer[moment] // when a pause ends by a message; nil, or in it nil: never
-	resume     func()                  // ends the pause for all
+	throttle   *throttle.Throttle                 // of what is recorded; nil: none
+	resumption *atomic.Pointer[schedule.Deadline] // when a pause ends by a message; nil, or in it nil: never
+	resume     func()                             // ends the pause for all
 
 	snapshots *snapshots // nil: there are none
 	track     *track     // in their ring
@@ -44,13 +46,13 @@ type stream struct {
 	spare        slab
 	sources      sources
 	watcher      *watcher // nil: there are no conditions
-	rhythm       rhythm
+	rhythm       accounting.GapDetector
 	paused       bool
-	pausedAt     int64 // when that began last, ns since the Unix epoch
-	replaced     int64 // ns since the Unix epoch, when a subscription took the place of another; 0: never
-	heard        int64 // log time of the last message, ns since the Unix epoch
-	arrived      int64 // when it was received, likewise
-	loss         span  // of messages that were lost since it was last asked for
+	pausedAt     int64                // when that began last, ns since the Unix epoch
+	replaced     int64                // ns since the Unix epoch, when a subscription took the place of another; 0: never
+	heard        int64                // log time of the last message, ns since the Unix epoch
+	arrived      int64                // when it was received, likewise
+	loss         accounting.TimeRange // of messages that were lost since it was last asked for
 }
 
 func newStream(c *codec.Channel, b *backlog, clock *bridge.SimTime) *stream {
@@ -169,7 +171,7 @@ func (s *stream) push(list []*item) {
 func (s *stream) listen(from *source, sample *bridge.Sample, stamp int64) {
 	lost := from.sequence != 0 && sample.Sequence > from.sequence+1
 	if lost {
-		s.loss.add(from.heard, stamp)
+		s.loss.Extend(from.heard, stamp)
 	}
 	from.sequence = max(from.sequence, sample.Sequence)
 	from.sourceTime = max(from.sourceTime, sample.SourceTime)
@@ -179,9 +181,9 @@ func (s *stream) listen(from *source, sample *bridge.Sample, stamp int64) {
 		sent = sample.ReceiveTime
 	}
 	// A clock that was set is no silence, nor is a message that came late.
-	silent := s.rhythm.hear(sent) && sample.ReceiveTime-s.arrived > int64(silence)/2
+	silent := s.rhythm.Observe(sent) && sample.ReceiveTime-s.arrived > int64(accounting.MinGap)/2
 	if silent && !lost && s.journal != nil {
-		s.journal.note(s.gap(stamp))
+		s.journal.Note(s.gap(stamp))
 	}
 	s.heard, s.arrived = stamp, sample.ReceiveTime
 }
@@ -190,7 +192,7 @@ func (s *stream) listen(from *source, sample *bridge.Sample, stamp int64) {
 func (s *stream) gap(t int64) codec.Event {
 	return codec.Event{
 		Kind: codec.EventGap, Topic: s.channel.Load().Topic, Time: s.heard, Until: t,
-		Text: fmt.Sprintf("silent for %v, is usually heard every %v", brief(t-s.heard), brief(int64(s.rhythm.usual))),
+		Text: fmt.Sprintf("silent for %v, is usually heard every %v", brief(t-s.heard), brief(int64(s.rhythm.Usual))),
 	}
 }
 
@@ -207,7 +209,7 @@ func brief(ns int64) time.Duration {
 func (s *stream) silence(now, t int64) (e codec.Event, silent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.arrived == 0 || s.journal == nil || !s.rhythm.silent(float64(now-s.arrived)) {
+	if s.arrived == 0 || s.journal == nil || !s.rhythm.IsGap(float64(now-s.arrived)) {
 		return e, false
 	}
 	return s.gap(t), true
@@ -278,10 +280,28 @@ func (s *stream) latched(t int64, out []*item) []*item {
 }
 
 // lossSpan returns when messages were lost since it was last asked for.
-func (s *stream) lossSpan() span {
+func (s *stream) lossSpan() accounting.TimeRange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	loss := s.loss
-	s.loss = span{}
+	s.loss = accounting.TimeRange{}
 	return loss
+}
+
+// resumesAt returns the index of the message that ends a pause, len(samples) if none does.
+func (s *stream) resumesAt(samples []bridge.Sample) int {
+	if !s.paused || s.resumption == nil {
+		return len(samples)
+	}
+	m := s.resumption.Load()
+	if m == nil {
+		return len(samples)
+	}
+	topic := s.channel.Load().Topic
+	for i := range samples {
+		if m.ReachedBy(topic, samples[i].SourceTime, s.clock.Stamp(samples[i].ReceiveTime)) && s.resumption.CompareAndSwap(m, nil) {
+			return i
+		}
+	}
+	return len(samples)
 }

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
+	"tapedeck/codec"
+)
+
+// Publishers that come and go cost no subscription, as long as they offer the same.
+func TestManyTopicsAreSubscribedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const topics = 500
+		o := testOptions("mcap")
+		o.Regex = "^/n"
+		d := newDeck(t, o)
+		advertise := func(i int) bridge.Publisher {
+			p, err := d.source.Advertise(fmt.Sprintf("/n%03d", i), "std_msgs/msg/UInt32", codec.DefaultQoS())
+			require.NoError(t, err)
+			return p
+		}
+		subscribers := func() map[bridge.GUID]string {
+			all := map[bridge.GUID]string{}
+			for _, topic := range d.source.Topics() {
+				for _, s := range topic.Subscribers {
+					if s.Node == "/recorder" && topic.Name[:2] == "/n" {
+						all[s.GUID] = topic.Name
+					}
+				}
+			}
+			return all
+		}
+		var first []bridge.Publisher
+		for i := range topics {
+			first = append(first, advertise(i))
+		}
+		require.Eventually(t, func() bool { return len(d.recorded()) == topics }, patient, time.Millisecond)
+		before := subscribers()
+		require.Len(t, before, topics)
+		for i, p := range first {
+			advertise(i)
+			require.NoError(t, p.Close())
+		}
+		last := advertise(topics) // which is subscribed to when all of that is known
+		require.Eventually(t, func() bool { return last.Subscribers() == 1 }, patient, time.Millisecond)
+		after := subscribers()
+		require.Len(t, after, topics+1)
+		for guid, topic := range before {
+			require.Equal(t, topic, after[guid])
+		}
+		for _, rec := range d.recorded() {
+			require.Len(t, rec.current(), 1)
+		}
+	})
+}
+
+// A topic that was named and silent is told of, like one that nobody published.
+func TestUnheardTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions(storageMCAP), "/loud", "/silent", "/typo")
+		d.advertise("/silent", codec.DefaultQoS())
+		d.publish(d.advertise("/loud", codec.DefaultQoS()), 1)
+		require.Equal(t, []string{"/silent: no message came", "/typo: nobody published it"}, d.unheard())
+	})
+}
+
+// unnotified is a node that hears of no change of the graph, as if the news came late.
+type unnotified struct{ bridge.Node }
+
+func (unnotified) Watch(context.Context) <-chan struct{} { return nil }
+
+// A message can be faster than the news of its publisher. Files have the QoS all the same, and latched messages are
+// repeated.
+func TestMessageBeforeItsPublisherIsKnown(t *testing.T) {
+	for _, storage := range []string{storageRecord, storageMCAP} {
+		inBubble(t, storage, func(t *testing.T) {
+			net := &bridgetest.Network{}
+			node, err := net.Open(bridge.Options{Name: "recorder"})
+			require.NoError(t, err)
+			viewer, err := net.Open(bridge.Options{Name: "viewer"})
+			require.NoError(t, err)
+			defer viewer.Close()
+			_, err = viewer.Subscribe("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS(), func([]bridge.Sample) {})
+			require.NoError(t, err)
+			d := newDeckOf(t, net, unnotified{node}, testOptions(storage), "/map")
+			synctest.Wait() // until the type that the viewer has is subscribed to
+			d.publish(d.advertise("/map", bridge.LatchedQoS()), 7)
+			closed, opened, err := d.split()
+			require.NoError(t, err)
+			require.NoError(t, d.end())
+			for _, path := range []string{closed, opened, d.path()} {
+				require.Contains(t, numbers(t, path, "/map"), uint32(7), path)
+				_, info := contents(t, path)
+				for _, topic := range info.Topics {
+					if topic.Channel.Topic == "/map" {
+						require.Equal(t, []codec.QoS{bridge.LatchedQoS()}, topic.Channel.QoS, path)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestStaticTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		path, err := os.Getwd()
+		require.NoError(t, err)
+		path += "/topics.yaml"
+		require.NoError(t, os.WriteFile(path, []byte("static_topics_and_types_list:\n  - [/n, std_msgs/msg/UInt32]\n  - [m, std_msgs/msg/UInt32]\n"), 0o644))
+		o := testOptions("mcap")
+		o.StaticTopicsPath = path
+		d := newDeck(t, o)
+		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 2 }, patient, time.Millisecond)
+		require.Equal(t, []string{"/m", "/n"}, d.subscribedTopics())
+		p, err := d.source.Advertise("/n", "std_msgs/msg/UInt32", codec.DefaultQoS())
+		require.NoError(t, err)
+		require.Equal(t, 1, p.Subscribers(), "it listened before")
+		d.publish(p, 1)
+		require.NoError(t, d.stop(""))
+		require.Equal(t, []uint32{1}, numbers(t, d.path(), "/n"))
+		require.NoError(t, d.start("second"))
+		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 2 }, patient, time.Millisecond)
+	})
+}

@@ -1,0 +1,60 @@
+// Package accounting measures topics for reports: events, gaps and rates.
+package accounting
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"tapedeck/codec"
+)
+
+// EventLog holds events of a recording until they are written into it. The zero value is ready.
+type EventLog struct {
+	mu      sync.Mutex
+	entries []entry
+}
+
+// entry is an event that may still grow.
+type entry struct {
+	codec.Event
+	noted time.Time
+}
+
+// MergeTime is how long an event that counts messages waits for more of them.
+const MergeTime = time.Second
+
+// Note adds an event. One that counts messages of a topic, and comes within MergeTime of another of its kind,
+// is merged with it.
+func (j *EventLog) Note(e codec.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if e.Topic != "" && e.Count > 0 {
+		for i := range j.entries {
+			if f := &j.entries[i]; f.Kind == e.Kind && f.Topic == e.Topic {
+				f.Time = min(f.Time, e.Time)
+				f.Until = max(f.Until, e.Until)
+				f.Count += e.Count
+				return
+			}
+		}
+	}
+	j.entries = append(j.entries, entry{e, time.Now()})
+}
+
+// Take removes and returns the events that can no longer grow at now, or all of them, in the order in which they began.
+func (j *EventLog) Take(now time.Time, all bool) []codec.Event {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var list []codec.Event
+	j.entries = slices.DeleteFunc(j.entries, func(e entry) bool {
+		due := all || e.Count == 0 || now.Sub(e.noted) >= MergeTime
+		if due {
+			list = append(list, e.Event)
+		}
+		return due
+	})
+	slices.SortStableFunc(list, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
+	return list
+}

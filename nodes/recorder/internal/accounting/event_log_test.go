@@ -1,0 +1,35 @@
+package accounting
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+)
+
+func TestJournal(t *testing.T) {
+	var j EventLog
+	drop := func(topic string, from, until int64, n uint64) {
+		j.Note(codec.Event{Kind: codec.EventDrop, Topic: topic, Time: from, Until: until, Count: n})
+	}
+	drop("/a", 30, 40, 1)
+	drop("/b", 10, 20, 2)
+	drop("/a", 20, 50, 3)
+	j.Note(codec.Event{Kind: codec.EventLost, Topic: "/a", Time: 5, Count: 4})
+	j.Note(codec.Event{Kind: codec.EventSplit, Time: 3})
+	j.Note(codec.Event{Kind: codec.EventSplit, Time: 4})
+	now := time.Now()
+	require.Equal(t, []codec.Event{{Kind: codec.EventSplit, Time: 3}, {Kind: codec.EventSplit, Time: 4}}, j.Take(now, false),
+		"what counts may still grow")
+	require.Empty(t, j.Take(now, false))
+	want := []codec.Event{
+		{Kind: codec.EventLost, Topic: "/a", Time: 5, Count: 4},
+		{Kind: codec.EventDrop, Topic: "/b", Time: 10, Until: 20, Count: 2},
+		{Kind: codec.EventDrop, Topic: "/a", Time: 20, Until: 50, Count: 4},
+	}
+	require.Equal(t, want, j.Take(now.Add(MergeTime), false))
+	drop("/a", 1, 2, 1)
+	require.Len(t, j.Take(now, true), 1)
+}

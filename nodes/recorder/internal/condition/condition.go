@@ -1,0 +1,279 @@
+// Package condition finds messages whose fields meet a condition, such as "/imu linear_acceleration.x > 20".
+package condition
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosidl"
+)
+
+// Condition says of which messages of a topic a snapshot is taken:
+//
+//	/imu linear_acceleration.x > 20
+//	/imu abs(angular_velocity.z) >= 1.5 and linear_acceleration.x < 0
+//	/scan len(ranges) == 0
+//	/diagnostics status[0].message != "OK"
+//	/carla/hero/collision *
+type Condition struct {
+	Text  string // as it was given
+	Topic string
+	tests []test // that all must pass; none for *, any message
+}
+
+// test compares one field of a message with a constant.
+type test struct {
+	function string // "", "abs" or "len"
+	path     string
+	op       string
+	constant string
+}
+
+var comparisons = map[string]func(field, constant float64) bool{
+	">":  func(a, b float64) bool { return a > b },
+	">=": func(a, b float64) bool { return a >= b },
+	"<":  func(a, b float64) bool { return a < b },
+	"<=": func(a, b float64) bool { return a <= b },
+	"==": func(a, b float64) bool { return a == b },
+	"!=": func(a, b float64) bool { return a != b },
+}
+
+// MatchesAny reports whether every message of the topic meets the condition.
+func (c *Condition) MatchesAny() bool { return len(c.tests) == 0 }
+
+// Parse reads a condition, with the topic as it was written.
+func Parse(text string) (*Condition, error) {
+	words, err := splitCondition(text)
+	if err != nil {
+		return nil, fmt.Errorf("condition %q: %w", text, err)
+	}
+	next := func() (word string) {
+		if len(words) > 0 {
+			word, words = words[0], words[1:]
+		}
+		return word
+	}
+	c := &Condition{Text: text, Topic: next()}
+	if slices.Equal(words, []string{"*"}) {
+		return c, nil
+	}
+	for {
+		t := test{path: next()}
+		if (t.path == "abs" || t.path == "len") && len(words) > 2 && words[0] == "(" && words[2] == ")" {
+			t.function, t.path, words = t.path, words[1], words[3:]
+		}
+		t.op, t.constant = next(), next()
+		if comparisons[t.op] == nil || t.constant == "" {
+			return nil, fmt.Errorf("condition %q: want TOPIC FIELD OPERATOR VALUE, with one of > >= < <= == !=, or TOPIC *", text)
+		}
+		c.tests = append(c.tests, t)
+		if len(words) == 0 {
+			return c, nil
+		}
+		if word := next(); word != "and" {
+			return nil, fmt.Errorf("condition %q: %q is not understood; further comparisons come behind \"and\"", text, word)
+		}
+	}
+}
+
+// splitCondition takes a condition apart. Texts keep a quotation mark in front, which tells them from other words.
+func splitCondition(text string) (words []string, err error) {
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		n := strings.IndexAny(text, " \t<>=!()\"'")
+		switch {
+		case n < 0:
+			n = len(text)
+		case n > 0:
+		case text[0] == '"' || text[0] == '\'':
+			end := strings.IndexByte(text[1:], text[0])
+			if end < 0 {
+				return nil, fmt.Errorf("there is no second %c", text[0])
+			}
+			words = append(words, `"`+text[1:1+end])
+			text = text[end+2:]
+			continue
+		case text[0] == '(' || text[0] == ')':
+			n = 1
+		default:
+			n = len(text) - len(strings.TrimLeft(text, "<>=!"))
+		}
+		words = append(words, text[:n])
+		text = text[n:]
+	}
+	return words, nil
+}
+
+// Detector finds the messages of one type that meet a condition. It is not for concurrent use.
+type Detector struct {
+	*Condition
+	probes []probe
+	met    bool // by the message before
+}
+
+// probe is a test prepared for the payloads of a type. Numbers are compared as float64, which holds integers up to 2^53
+// exactly; bools are 0 or 1.
+type probe struct {
+	test
+	field  *cdr.Path
+	kind   rosidl.Kind
+	number float64
+	text   string // the constant where the field is a string
+	passes func(field, constant float64) bool
+}
+
+// NewDetector prepares a condition for messages of a type. schema may be nil when any message will do. The error says
+// what the condition asks for and the type does not have.
+func NewDetector(c *Condition, schema *cdr.Schema) (*Detector, error) {
+	d := &Detector{Condition: c}
+	for _, t := range c.tests {
+		p, err := newProbe(t, schema)
+		if err != nil {
+			return nil, fmt.Errorf("condition %q: %w", c.Text, err)
+		}
+		d.probes = append(d.probes, p)
+	}
+	return d, nil
+}
+
+func newProbe(t test, schema *cdr.Schema) (p probe, err error) {
+	p = probe{test: t, passes: comparisons[t.op], text: strings.TrimPrefix(t.constant, `"`)}
+	if p.field, err = schema.Path(t.path); err != nil {
+		return p, err
+	}
+	field := p.field.Type()
+	p.kind = field.Kind
+	equality := t.function == "" && (t.op == "==" || t.op == "!=")
+	switch {
+	case t.function == "len":
+		if field.Shape == rosidl.Array || field.Shape == rosidl.Single && field.Kind != rosidl.String {
+			return p, fmt.Errorf("len(%s): it is neither a sequence nor a string", t.path)
+		}
+	case field.Shape != rosidl.Single:
+		return p, fmt.Errorf("%s is an array: select one element, %[1]s[0], or compare len(%[1]s)", t.path)
+	case field.Kind == rosidl.Nested:
+		return p, fmt.Errorf("%s is a %s: name one of its fields", t.path, field.Message)
+	case field.Kind == rosidl.WString:
+		return p, fmt.Errorf("%s is a wstring, which cannot be compared", t.path)
+	case field.Kind == rosidl.String:
+		if !equality {
+			return p, fmt.Errorf("%s is a string, which can only be == or != a text", t.path)
+		}
+		return p, nil
+	case field.Kind == rosidl.Bool:
+		if !equality || p.text != "true" && p.text != "false" {
+			return p, fmt.Errorf("%s is a bool, which can only be == or != true or false", t.path)
+		}
+		if p.text == "true" {
+			p.number = 1
+		}
+		return p, nil
+	}
+	if p.number, err = strconv.ParseFloat(p.text, 64); err != nil || math.IsNaN(p.number) {
+		return p, fmt.Errorf("%s is compared with %s, which is not a number", t.path, p.text)
+	}
+	if p.kind == rosidl.Float32 && t.function == "" {
+		p.number = float64(float32(p.number)) // 0.1 is to equal 0.1
+	}
+	return p, nil
+}
+
+// Fires says whether a snapshot is to be taken of a message: it meets the condition and the message before did not, or
+// any message will do. Payloads that do not hold all of the fields never meet it. For the others nothing is allocated.
+func (d *Detector) Fires(payload []byte) bool {
+	before := d.met
+	d.met = true
+	for i := range d.probes {
+		d.met = d.met && d.probes[i].holds(payload)
+	}
+	return d.met && (!before || len(d.probes) == 0)
+}
+
+// Values names the fields that the condition looks at with their values, for a person.
+func (d *Detector) Values(payload []byte) string {
+	var list []string
+	for i := range d.probes {
+		p := &d.probes[i]
+		at, err := p.field.Offset(payload)
+		if err != nil {
+			continue
+		}
+		operand, value := p.path, fmt.Sprint(p.load(payload, at))
+		if p.function != "" {
+			operand = p.function + "(" + p.path + ")"
+		} else if v, err := p.field.Get(payload); err == nil {
+			value = fmt.Sprint(v)
+		}
+		list = append(list, operand+" = "+value)
+	}
+	return strings.Join(list, ", ")
+}
+
+func (p *probe) holds(payload []byte) bool {
+	at, err := p.field.Offset(payload)
+	if err != nil {
+		return false
+	}
+	if p.kind == rosidl.String && p.function == "" {
+		text := payload[at+4 : at+4+int(byteOrder(payload).Uint32(payload[at:]))]
+		return (string(bytes.TrimSuffix(text, nul)) == p.text) == (p.op == "==")
+	}
+	return p.passes(p.load(payload, at), p.number)
+}
+
+var nul = []byte{0}
+
+func byteOrder(payload []byte) binary.ByteOrder {
+	if payload[1]&1 == 0 {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+// load returns what the field at that offset, all of which is there, is compared by.
+func (p *probe) load(payload []byte, at int) float64 {
+	order, field := byteOrder(payload), payload[at:]
+	if p.function == "len" {
+		n := order.Uint32(field)
+		if p.field.Type().Shape == rosidl.Single && n > 0 && field[3+n] == 0 {
+			n-- // the end of the string
+		}
+		return float64(n)
+	}
+	var v float64
+	switch p.kind {
+	case rosidl.Bool:
+		if field[0] != 0 {
+			v = 1
+		}
+	case rosidl.Byte, rosidl.Char, rosidl.Uint8:
+		v = float64(field[0])
+	case rosidl.Int8:
+		v = float64(int8(field[0]))
+	case rosidl.Uint16:
+		v = float64(order.Uint16(field))
+	case rosidl.Int16:
+		v = float64(int16(order.Uint16(field)))
+	case rosidl.Uint32:
+		v = float64(order.Uint32(field))
+	case rosidl.Int32:
+		v = float64(int32(order.Uint32(field)))
+	case rosidl.Uint64:
+		v = float64(order.Uint64(field))
+	case rosidl.Int64:
+		v = float64(int64(order.Uint64(field)))
+	case rosidl.Float32:
+		v = float64(math.Float32frombits(order.Uint32(field)))
+	case rosidl.Float64:
+		v = math.Float64frombits(order.Uint64(field))
+	}
+	if p.function == "abs" {
+		v = math.Abs(v)
+	}
+	return v
+}

@@ -1,0 +1,68 @@
+package diskguard
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tapedeck/config"
+)
+
+// Disk reports the space of a disk.
+type Disk interface {
+	// Space returns the bytes that may still be written to the disk that path is on, and those of the whole disk.
+	Space(path string) (free, total int64, err error)
+}
+
+// System asks the operating system.
+type System struct{}
+
+func (System) Space(path string) (free, total int64, err error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return 0, 0, fmt.Errorf("ask for the space on the disk of %s: %w", path, err)
+	}
+	return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil
+}
+
+// Reserve is how much of a disk is to be left free.
+type Reserve struct {
+	bytes   int64
+	percent float64 // of the disk
+	auto    bool
+}
+
+// The reserve auto: the smaller of the two.
+const (
+	autoBytes   = 1 << 30
+	autoPercent = 5
+)
+
+// ParseReserve reads a size, a percentage, or auto.
+func ParseReserve(text string) (r Reserve, err error) {
+	if text == "auto" {
+		return Reserve{auto: true}, nil
+	}
+	if number, ok := strings.CutSuffix(text, "%"); ok {
+		r.percent, err = strconv.ParseFloat(number, 64)
+		if err != nil || !(r.percent >= 0 && r.percent <= 100) {
+			return r, fmt.Errorf("%q is not allowed, want 0%% to 100%%", text)
+		}
+		return r, nil
+	}
+	size, err := config.ParseSize(text)
+	if err != nil {
+		return r, fmt.Errorf("%q is not allowed, want a size such as 1GiB, a percentage such as 5%%, or auto", text)
+	}
+	return Reserve{bytes: int64(size)}, nil
+}
+
+// of returns the reserve of a disk of total bytes.
+func (r Reserve) of(total int64) int64 {
+	if r.auto {
+		return min(autoBytes, total/100*autoPercent)
+	}
+	return max(r.bytes, int64(r.percent/100*float64(total)))
+}

@@ -1,0 +1,23 @@
+package selection
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPatterns(t *testing.T) {
+	list, err := ParsePatterns([]string{"/imu=10", "/camera/*/raw=2", "/camera/*=1", "/map"}, 5, 1)
+	require.NoError(t, err)
+	for topic, want := range map[string]int{
+		"/imu": 10, "/imu2": 0, "/a/imu": 0, "/camera/left/raw": 2, "/camera/left/info": 1, "/camera": 0, "/map": 5,
+	} {
+		number, found := NumberOf(list, topic)
+		require.Equal(t, want, number, topic)
+		require.Equal(t, want > 0, found)
+	}
+	for _, text := range []string{"", "=1", "/a=", "/a=x", "/a=0", "/a=-1", "/a=1.5"} {
+		_, err := ParsePatterns([]string{text}, 0, 1)
+		require.ErrorContains(t, err, "not allowed", text)
+	}
+}

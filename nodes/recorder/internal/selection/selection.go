@@ -1,0 +1,168 @@
+// Package selection decides which topics of the graph are recorded.
+package selection
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/config"
+	"tapedeck/nodes/internal/graph"
+	"tapedeck/nodes/internal/rospub"
+)
+
+// Selection says which topics are recorded.
+type Selection struct {
+	all, allServices bool
+	Topics           Names // full names
+	calls            Names // of requests and replies
+	types            Names
+	regex            *regexp.Regexp
+	nodes            Names // fully qualified: topics that one of them publishes or subscribes
+	Static           []staticTopic
+
+	excluded      Names // full names
+	excludedTypes Names
+	exclude       *regexp.Regexp
+
+	// Of topics that are not named:
+	hidden      bool  // hidden ones too
+	unpublished bool  // those that nobody publishes too
+	ignoreLeafs bool  // not those that nobody else subscribes
+	Own         Names // not those, while nobody else publishes them: what the recorder says of itself
+
+	Expand func(string) (string, error) // returns the full name of a topic
+}
+
+// Names is a set of them.
+type Names map[string]bool
+
+// ServiceEvents is behind the name of a service in that of the topic of its events, which have the type of the service and
+// _Event.
+const ServiceEvents = "/_service_event"
+
+func isServiceEvents(topic, typeName string) bool {
+	return strings.HasSuffix(topic, ServiceEvents) && strings.HasSuffix(typeName, "_Event")
+}
+
+// everywhere says whether every node has a service of the type of these calls.
+func everywhere(typeName string) bool {
+	return strings.HasPrefix(typeName, "rcl_interfaces/") || strings.HasPrefix(typeName, "type_description_interfaces/")
+}
+
+// Served says whether the service is there whose requests or replies a topic has.
+func Served(topic *bridge.Topic) bool {
+	if strings.HasSuffix(topic.Name, bridge.CallRequests) {
+		return slices.ContainsFunc(topic.Subscribers, foreign)
+	}
+	return slices.ContainsFunc(topic.Publishers, foreign)
+}
+
+// New checks what the options ask for. Relative names are expanded by expand.
+func New(o *TopicOptions, topics []string, expand func(string) (string, error)) (*Selection, error) {
+	s := &Selection{
+		all: o.All, allServices: o.AllServices, Topics: Names{}, calls: Names{}, types: Names{}, nodes: Names{}, excluded: Names{}, excludedTypes: Names{},
+		hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics, ignoreLeafs: o.IgnoreLeafTopics, Own: Names{rospub.DiagnosticsTopic: true}, Expand: expand,
+	}
+	for _, list := range []struct {
+		from   []string
+		suffix string
+		to     Names
+	}{
+		{topics, "", s.Topics}, {o.Services, ServiceEvents, s.Topics}, {o.Services, bridge.CallRequests, s.calls}, {o.Services, bridge.CallReplies, s.calls}, {o.Node, "", s.nodes},
+		{o.ExcludeTopics, "", s.excluded}, {o.ExcludeServices, ServiceEvents, s.excluded},
+		{o.ExcludeServices, bridge.CallRequests, s.excluded}, {o.ExcludeServices, bridge.CallReplies, s.excluded},
+	} {
+		for _, name := range list.from {
+			full, err := expand(name + list.suffix)
+			if err != nil {
+				return nil, config.Usagef("%w", err)
+			}
+			list.to[full] = true
+		}
+	}
+	for _, list := range []struct {
+		parameter string
+		from      []string
+		to        Names
+	}{{"topic_types", o.TopicTypes, s.types}, {"exclude_topic_types", o.ExcludeTopicTypes, s.excludedTypes}} {
+		for _, name := range list.from {
+			if !isTypeName(name) {
+				return nil, config.Usagef("%s: %q is no type, want one such as sensor_msgs/msg/Imu", list.parameter, name)
+			}
+			list.to[name] = true
+		}
+	}
+	var err error
+	if s.regex, err = graph.Regexp("regex", o.Regex); err != nil {
+		return nil, err
+	}
+	if s.exclude, err = graph.Regexp("exclude_regex", o.ExcludeRegex); err != nil {
+		return nil, err
+	}
+	if s.Static, err = readStaticTopics(o.StaticTopicsPath, expand); err != nil {
+		return nil, err
+	}
+	for _, static := range s.Static {
+		s.Topics[static.Topic] = true
+	}
+	return s, nil
+}
+
+// Wants says whether a topic is to be recorded now, with one of its types.
+func (s *Selection) Wants(topic *bridge.Topic, typeName string) bool {
+	name := topic.Name
+	if s.excluded[name] || s.excludedTypes[typeName] || s.exclude != nil && s.exclude.MatchString(name) {
+		return false
+	}
+	if s.Topics[name] {
+		return true
+	}
+	if _, calls := bridge.CallsToDDS(name); calls && strings.Contains(typeName, "/srv/") {
+		return (s.calls[name] || s.allServices && !everywhere(typeName)) && Served(topic)
+	}
+	service := s.allServices && isServiceEvents(name, typeName)
+	switch {
+	case name == codec.EventTopic, // of a recording that is played
+		s.Own[name] && !slices.ContainsFunc(topic.Publishers, foreign),
+		!s.hidden && isHidden(name) && !service,
+		!s.unpublished && len(topic.Publishers) == 0,
+		s.ignoreLeafs && !slices.ContainsFunc(topic.Subscribers, foreign):
+		return false
+	}
+	return s.all || service || s.types[typeName] || s.regex != nil && s.regex.MatchString(name) || s.byNode(topic)
+}
+
+// Services says whether calls of services are to be recorded.
+func (s *Selection) Services() bool { return s.allServices || len(s.calls) > 0 }
+
+// Automatic says whether topics are picked up that are not named.
+func (s *Selection) Automatic() bool {
+	return s.all || s.allServices || s.regex != nil || len(s.nodes)+len(s.types) > 0
+}
+
+func (s *Selection) byNode(topic *bridge.Topic) bool {
+	of := func(e bridge.Endpoint) bool { return s.nodes[e.Node] }
+	return len(s.nodes) > 0 && (slices.ContainsFunc(topic.Publishers, of) || slices.ContainsFunc(topic.Subscribers, of))
+}
+
+func foreign(e bridge.Endpoint) bool { return !e.Own }
+
+// isHidden says whether ROS 2's tools hide the topic: a part of its name begins with an underscore.
+func isHidden(topic string) bool { return strings.Contains(topic, "/_") }
+
+// TypesOf returns the types that are published on topic, or where nobody publishes those that are subscribed.
+func TypesOf(topic *bridge.Topic) []string {
+	if len(topic.Publishers) == 0 {
+		return topic.Types
+	}
+	var types []string
+	for _, p := range topic.Publishers {
+		if !slices.Contains(types, p.Type) {
+			types = append(types, p.Type)
+		}
+	}
+	return types
+}

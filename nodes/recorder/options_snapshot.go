@@ -1,0 +1,109 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"tapedeck/config"
+	"tapedeck/nodes/recorder/internal/condition"
+	"tapedeck/nodes/recorder/internal/selection"
+)
+
+// snapshotOptions say what is kept in memory for snapshots, and when one is taken.
+type snapshotOptions struct {
+	Snapshot            bool          `param:"snapshot" group:"Snapshots" help:"keep the latest messages in memory beside the recording, to be written when asked"`
+	SnapshotMode        bool          `param:"snapshot_mode" group:"Snapshots" help:"record nothing but snapshots"`
+	SnapshotDuration    time.Duration `param:"snapshot_duration" group:"Snapshots" min:"0" help:"how far a snapshot reaches back; 0 is as far as snapshot_size allows"`
+	SnapshotAfter       time.Duration `param:"snapshot_after" group:"Snapshots" min:"0" max:"24h" help:"how long a snapshot goes on after its trigger"`
+	SnapshotSize        config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes that the messages kept for snapshots may take; while one is written, as many again"`
+	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=DURATION[,SIZE]" help:"how far back, and how many bytes, snapshots hold of one topic: /camera/image=5s,100MB; * in it stands for anything, the first that matches counts"`
+	SnapshotCondition   []string      `param:"snapshot_condition" group:"Snapshots" value:"CONDITION" help:"take a snapshot when a message meets this CONDITION: \"/imu linear_acceleration.x > 20\", \"/collision *\""`
+	SnapshotCooldown    time.Duration `param:"snapshot_cooldown" group:"Snapshots" min:"0" help:"how long after its snapshot began a condition begins no other one, but has that one go on"`
+	SnapshotFolder      string        `param:"snapshot_folder" group:"Snapshots" value:"FOLDER" help:"put snapshots into FOLDER; by default they go beside the recording"`
+	SnapshotService     string        `param:"snapshot_service" group:"Snapshots" value:"SERVICE" help:"SERVICE (std_srvs/srv/Trigger) that takes a snapshot and answers with its path"`
+	SnapshotTopic       string        `param:"snapshot_topic" group:"Snapshots" value:"TOPIC" help:"TOPIC (std_msgs/msg/Empty) on which each message takes a snapshot"`
+}
+
+func defaultSnapshotOptions() snapshotOptions {
+	return snapshotOptions{
+		SnapshotDuration: 30 * time.Second, SnapshotSize: 256 << 20, SnapshotCooldown: 10 * time.Second,
+		SnapshotService: "/snapshot", SnapshotTopic: "/snapshot_trigger",
+	}
+}
+
+// check returns a usage error for options that do not go together, or cannot be read.
+func (o *snapshotOptions) check() error {
+	if _, err := o.topicLimits(func(topic string) (string, error) { return topic, nil }); err != nil {
+		return err
+	}
+	conditions, err := o.conditions(func(topic string) (string, error) { return topic, nil })
+	if err == nil && len(conditions) > 0 && !o.Snapshot && !o.SnapshotMode {
+		err = config.Usagef("snapshot_condition: nothing is kept for snapshots; add --snapshot or --snapshot-mode")
+	}
+	return err
+}
+
+// topicLimit is what is kept of topics that have limits of their own, of each as much.
+type topicLimit struct {
+	limits
+	topics *regexp.Regexp
+}
+
+// topicLimits returns them in order. Relative names without a * are expanded by expand.
+func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list []topicLimit, err error) {
+	known := selection.Names{}
+	for _, text := range o.SnapshotTopicLimits {
+		topic, values, ok := strings.Cut(text, "=")
+		duration, size, sized := strings.Cut(values, ",")
+		var l topicLimit
+		if l.age, err = time.ParseDuration(strings.TrimSpace(duration)); !ok || err != nil || l.age < 0 {
+			return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want TOPIC=DURATION or TOPIC=DURATION,SIZE such as /camera/image=5s,100MB", text)
+		}
+		if sized {
+			bytes, err := config.ParseSize(size)
+			if err != nil || bytes == 0 {
+				return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want a size such as 100MB behind the comma", text)
+			}
+			l.bytes = int64(bytes)
+		}
+		if topic = strings.TrimSpace(topic); !strings.Contains(topic, "*") {
+			if topic, err = expand(topic); err != nil {
+				return nil, config.Usagef("snapshot_topic_limits: %w", err)
+			}
+		}
+		if known[topic] {
+			return nil, config.Usagef("snapshot_topic_limits: %s is there twice", topic)
+		}
+		known[topic] = true
+		l.topics = selection.Wildcard(topic)
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// limitsOf returns the limits of a topic by the first of list that is for it, else those that all have.
+func limitsOf(list []topicLimit, topic string, all limits) limits {
+	for _, l := range list {
+		if l.topics.MatchString(topic) {
+			return l.limits
+		}
+	}
+	return all
+}
+
+// conditions returns the conditions by topic. Relative names are expanded by expand.
+func (o *snapshotOptions) conditions(expand func(string) (string, error)) (map[string][]*condition.Condition, error) {
+	all := map[string][]*condition.Condition{}
+	for _, text := range o.SnapshotCondition {
+		c, err := condition.Parse(text)
+		if err == nil {
+			c.Topic, err = expand(c.Topic)
+		}
+		if err != nil {
+			return nil, config.Usagef("snapshot_condition: %w", err)
+		}
+		all[c.Topic] = append(all[c.Topic], c)
+	}
+	return all, nil
+}

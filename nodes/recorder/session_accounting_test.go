@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/diskguard"
+)
+
+// newTestBooks returns a session that records /a to the file "0".
+func newTestBooks() (*session, *recording) {
+	a := &recording{stream: newTestStream("/a", newBacklog(1<<20))}
+	r := &recorder{streams: map[streamKey]*recording{{}: a}}
+	return &session{
+		recorder: r, open: "0", missing: map[*codec.MissingError]*missed{}, endings: map[string][]codec.Event{},
+	}, a
+}
+
+func (s *session) change(opened string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next(s.recorder.recorded(), opened)
+}
+
+func lacking(path string, a *recording, n uint64, events ...codec.Event) *codec.MissingError {
+	topics := []codec.TopicInfo{{Channel: a.channel.Load(), MessageCount: n}}
+	return &codec.MissingError{Path: path, Topics: topics, Events: events, Err: syscall.ENOSPC}
+}
+
+func toldTotals(written, dropped uint64) codec.Event {
+	return codec.Totals{Received: written + dropped, Written: written, Dropped: dropped}.Event("/a", 0, 0, false)
+}
+
+// A file that an error ended in the middle gets its totals, before and after another one is begun.
+func TestTotalsOfAFileThatFailed(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		s, a := newTestBooks()
+		a.written.Store(10)
+		missing := lacking("0", a, 3)
+		if late {
+			s.count(s.recorder.recorded(), missing)
+			s.change("1")
+			a.written.Add(5)
+		}
+		require.Equal(t, []codec.Event{toldTotals(7, 3)}, s.ending(missing))
+		if !late {
+			s.change("1")
+			a.written.Add(5)
+		}
+		require.Equal(t, uint64(5), a.unfiled().Written)
+		require.Zero(t, a.unfiled().Dropped)
+		require.Empty(t, s.endings)
+	}
+}
+
+// Totals that were written and are missing are written once more, without what is missing.
+func TestTotalsThatAreMissing(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		s, a := newTestBooks()
+		a.written.Store(10)
+		s.tally = map[string][]topicTally{"/a": {{a, a.unfiled()}}}
+		s.wrote(toldTotals(10, 0))
+		if late {
+			s.change("1")
+			a.written.Add(5)
+		}
+		other := codec.Event{Kind: codec.EventGap, Topic: "/a", Time: 1}
+		whole := codec.Totals{Written: 10}.Event("/a", 1, 2, true)
+		missing := lacking("0", a, 3, other, toldTotals(10, 0), whole)
+		require.Equal(t, []codec.Event{toldTotals(7, 3), other}, s.ending(missing))
+		if !late {
+			s.change("1")
+			a.written.Add(5)
+		}
+		require.Equal(t, uint64(12), a.written.Load())
+		require.Equal(t, uint64(5), a.unfiled().Written)
+		require.Zero(t, a.unfiled().Dropped)
+	}
+}
+
+// Messages that were repeated at the beginning of a file were not counted, and are not counted as dropped.
+func TestRepeatedMessagesThatAreMissing(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		s, a := newTestBooks()
+		a.written.Store(10)
+		s.tally = map[string][]topicTally{"/a": {{a, a.unfiled()}}}
+		s.wrote(toldTotals(10, 0))
+		s.change("1")
+		a.written.Add(2)
+		missing := lacking("1", a, 3)
+		if late {
+			s.tally = map[string][]topicTally{"/a": {{a, a.unfiled()}}}
+			s.wrote(toldTotals(2, 0))
+			missing.Events = []codec.Event{toldTotals(2, 0)}
+			s.change("2")
+		}
+		require.Equal(t, []codec.Event{toldTotals(0, 2)}, s.ending(missing))
+		require.Equal(t, uint64(10), a.written.Load())
+	}
+}
+
+// Messages that miss in a file are dropped, and no error of the recording, if it went on in another file as it was to.
+func TestErrorsThatARecordingOutlives(t *testing.T) {
+	first := &codec.MissingError{Path: "first", Err: syscall.ENOSPC}
+	last := &codec.MissingError{Path: "last", Err: syscall.ENOSPC}
+	other := errors.New("complete first: rename")
+	path := "last"
+	for action, goesOn := range map[string]bool{diskguard.Delete: true, diskguard.Pause: true, diskguard.Stop: false} {
+		s := &session{guard: &diskguard.Guard{Action: action}, sink: &sink{}}
+		s.sink.path.Store(&path)
+		require.NoError(t, s.final(nil))
+		require.Equal(t, goesOn, s.final(first) == nil)
+		require.Equal(t, goesOn, s.final(errors.Join(first, first)) == nil)
+		require.ErrorIs(t, s.final(last), last)
+		require.ErrorIs(t, s.final(errors.Join(first, other)), other)
+	}
+}

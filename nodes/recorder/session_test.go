@@ -1,0 +1,379 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/recorder/internal/accounting"
+)
+
+// events returns the events of a recording, "kind topic count text".
+func events(t *testing.T, path string) []string {
+	r, err := codec.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	info, err := r.Info()
+	require.NoError(t, err)
+	var list []string
+	for _, e := range info.Events {
+		list = append(list, fmt.Sprintf("%s %s %d %s", e.Kind, e.Topic, e.Count, e.Text))
+	}
+	return list
+}
+
+func TestRecordingIsSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.MaxBagMessages = 3
+		d := newDeck(t, o, "/n", "/map")
+		var splits []string
+		d.onSplit = append(d.onSplit, func(closed, opened string) { splits = append(splits, closed+" "+opened) })
+		latched := d.advertise("/map", bridge.LatchedQoS())
+		d.publish(latched, 100)
+		p := d.advertise("/n", codec.DefaultQoS())
+		d.publish(p, 1, 2, 3, 4, 5)
+		d.publish(latched, 200)
+		d.publish(p, 6, 7, 8)
+		require.NoError(t, d.end())
+		require.Equal(t, []string{
+			"drive.record.00000 drive.record.00001", "drive.record.00001 drive.record.00002", "drive.record.00002 drive.record.00003",
+			"drive.record.00003 ",
+		}, splits)
+		var all []uint32
+		for i, maps := range [][]uint32{{100}, {100}, {100, 200}, {200}} {
+			path := fmt.Sprintf("drive.record.%05d", i)
+			require.Equal(t, maps, numbers(t, path, "/map"), path)
+			all = append(all, numbers(t, path, "/n")...)
+		}
+		require.Equal(t, []uint32{1, 2, 3, 4, 5, 6, 7, 8}, all)
+		require.Equal(t, []string{
+			"totals /map 1 received 1, written 1, dropped 0, lost 0", "totals /n 2 received 2, written 2, dropped 0, lost 0",
+		}, events(t, "drive.record.00000"))
+		last := events(t, "drive.record.00003")
+		require.Contains(t, last, "split  0 goes on from drive.record.00002")
+		require.Contains(t, last, "totals /n 8 whole recording: received 8, written 8, dropped 0, lost 0")
+		require.Contains(t, d.said.String(), "2 topics, 10 messages", "what was repeated does not count")
+	})
+}
+
+func TestRecordingIsSplitOnRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/n")
+		p := d.advertise("/n", codec.DefaultQoS())
+		d.publish(p, 1, 2)
+		closed, opened, err := d.split()
+		require.NoError(t, err)
+		require.Equal(t, "drive.record.00000", closed)
+		require.Equal(t, "drive.record.00001", opened)
+		require.Equal(t, opened, d.file())
+		d.publish(p, 3)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{1, 2}, numbers(t, closed, "/n"))
+		require.Equal(t, []uint32{3}, numbers(t, opened, "/n"))
+	})
+}
+
+func TestOldFilesAreDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.MaxBagMessages, o.MaxBagFiles = 1, 3
+		d := newDeck(t, o, "/n")
+		p := d.advertise("/n", codec.DefaultQoS())
+		for i := range uint32(20) {
+			d.publish(p, i)
+		}
+		require.NoError(t, d.end())
+		found, err := filepath.Glob("drive.record.*")
+		require.NoError(t, err)
+		require.Equal(t, []string{"drive.record.00017", "drive.record.00018", "drive.record.00019"}, found)
+		require.Equal(t, []uint32{17}, numbers(t, found[0], "/n"))
+	})
+}
+
+func TestLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		set    func(*options)
+		a, b   []uint32
+		reason string
+	}{
+		"messages":      {func(o *options) { o.MaxRecordingMessages = 3 }, []uint32{1, 2, 3}, nil, "3 messages are recorded"},
+		"size":          {func(o *options) { o.MaxRecordingSize = 130 }, []uint32{1, 2}, nil, "130 are recorded"},
+		"of each topic": {func(o *options) { o.Limit = 4 }, []uint32{1, 2, 3, 4}, []uint32{11, 12, 13, 14}, "4 messages of each topic"},
+		"time is up":    {func(o *options) { o.MaxDuration = time.Second }, []uint32{1, 2, 3, 4, 5}, []uint32{11, 12, 13, 14, 15}, "1s"},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			o := testOptions("record")
+			c.set(&o)
+			d := newDeck(t, o, "/a", "/b")
+			a, b := d.advertise("/a", codec.DefaultQoS()), d.advertise("/b", codec.DefaultQoS())
+			for i := range uint32(5) {
+				for first, p := range map[uint32]bridge.Publisher{1: a, 11: b} {
+					data, err := cdr.Marshal(number(first + i))
+					require.NoError(t, err)
+					require.NoError(t, p.Publish(data))
+				}
+				if name != "time is up" {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			err := <-d.ended
+			d.ended <- nil
+			require.NoError(t, err)
+			got := numbers(t, d.path(), "/a")
+			if c.b == nil { // of both topics, in whatever order
+				require.Len(t, append(got, numbers(t, d.path(), "/b")...), len(c.a))
+			} else {
+				require.Equal(t, c.a, got)
+				require.Equal(t, c.b, numbers(t, d.path(), "/b"))
+			}
+			require.Contains(t, d.session.Load().reason, c.reason)
+		})
+	}
+}
+
+// A topic that has its messages is not waited for any more.
+func TestLimitIsNoGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.Limit = 20
+		d := newDeck(t, o, "/n", "/other")
+		f := d.flow("/n", 10*time.Millisecond, 0)
+		time.Sleep(time.Second)
+		f.end()
+		time.Sleep(10 * time.Second)
+		require.NoError(t, d.end())
+		list, info := contents(t, d.path())
+		require.Len(t, list, 20)
+		for _, e := range info.Events {
+			require.NotEqual(t, codec.EventGap, e.Kind, e.Text)
+		}
+	})
+}
+
+func TestLatchedMessagesOfAPauseAreRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.StartPaused = true
+		d := newDeck(t, o, "/map", "/n")
+		latched, p := d.advertise("/map", bridge.LatchedQoS()), d.advertise("/n", codec.DefaultQoS())
+		d.publish(latched, 1, 2)
+		d.publish(p, 10)
+		d.resume()
+		require.False(t, d.paused())
+		d.publish(p, 20)
+		d.pause()
+		d.publish(p, 30)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{2}, numbers(t, d.path(), "/map"))
+		require.Equal(t, []uint32{20}, numbers(t, d.path(), "/n"))
+		var pauses int
+		for _, e := range events(t, d.path()) {
+			if e == "pause  0 recording was paused" {
+				pauses++
+			}
+		}
+		require.Equal(t, 2, pauses)
+	})
+}
+
+func TestRepeatOptions(t *testing.T) {
+	for name, c := range map[string]struct {
+		set     func(*options)
+		map2, n []uint32
+	}{
+		"as offered":  {func(*options) {}, []uint32{3}, nil},
+		"more":        {func(o *options) { o.RepeatTransientLocal = []string{"/map=2"} }, []uint32{2, 3}, nil},
+		"not latched": {func(o *options) { o.RepeatTransientLocal = []string{"/n*"} }, []uint32{3}, []uint32{12}},
+		"nothing":     {func(o *options) { o.RepeatLatched = false }, nil, nil},
+		"one of them": {func(o *options) { o.RepeatLatched, o.RepeatTransientLocal = false, []string{"/n=3"} }, nil, []uint32{11, 12}},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			o := testOptions("record")
+			c.set(&o)
+			d := newDeck(t, o, "/map", "/n")
+			latched, p := d.advertise("/map", bridge.LatchedQoS()), d.advertise("/n", codec.DefaultQoS())
+			d.publish(latched, 1, 2, 3)
+			d.publish(p, 11, 12)
+			_, opened, err := d.split()
+			require.NoError(t, err)
+			require.NoError(t, d.end())
+			require.Equal(t, c.map2, numbers(t, opened, "/map"))
+			require.Equal(t, c.n, numbers(t, opened, "/n"))
+		})
+	}
+}
+
+// What publishers keep of different depth, and what is too old, is known of each.
+func TestLatchedByPublisher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/map")
+		deep, brief := bridge.LatchedQoS(), bridge.LatchedQoS()
+		deep.Depth = 2
+		brief.Lifespan = time.Millisecond
+		for i, qos := range []codec.QoS{bridge.LatchedQoS(), deep, brief} {
+			d.publish(d.advertise("/map", qos), uint32(10*i+1), uint32(10*i+2), uint32(10*i+3))
+		}
+		rec := d.recorded()[0]
+		require.Eventually(t, func() bool {
+			rec.mu.Lock()
+			defer rec.mu.Unlock()
+			return len(rec.sources.offers) == 3
+		}, patient, time.Millisecond, "all publishers are known")
+		time.Sleep(2 * time.Millisecond)
+		_, opened, err := d.split()
+		require.NoError(t, err)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{3, 12, 13}, numbers(t, opened, "/map"))
+	})
+}
+
+func TestLatchedMessagesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/map")
+		d.latches.maxBytes = 2 * (8 + itemOverhead)
+		deep := bridge.LatchedQoS()
+		deep.Depth = 5
+		d.publish(d.advertise("/map", deep), 1, 2, 3, 4, 5)
+		list := d.latched(time.Now().UnixNano())
+		require.Len(t, list, 2)
+		releaseAll(list)
+		require.LessOrEqual(t, d.latches.bytes.Load(), d.latches.maxBytes)
+		require.NoError(t, d.end())
+		require.Equal(t, []uint32{1, 2, 3, 4, 5}, numbers(t, d.path(), "/map"))
+	})
+}
+
+func TestLossesAreRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeck(t, testOptions("record"), "/n")
+		d.publish(d.advertise("/n", codec.DefaultQoS()), 1)
+		rec := d.recorded()[0]
+		rec.subscribing.Lock()
+		rec.gone = 3
+		rec.subscribing.Unlock()
+		rec.mu.Lock()
+		rec.loss.Extend(10, 20)
+		rec.mu.Unlock()
+		rec.dropped.Add(2)
+		require.Equal(t, []losses{{"/n", 3, 2}}, d.losses())
+		require.NoError(t, d.end())
+		list := events(t, d.path())
+		require.Contains(t, list, "lost /n 3 lost on the way from a publisher")
+		require.Contains(t, list, "drop /n 2 dropped, as the disk did not keep up")
+		require.Contains(t, list, "totals /n 1 received 3, written 1, dropped 2, lost 3")
+	})
+}
+
+func TestSilencesAreNoted(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent, received time.Duration // after the message before
+		sequence       uint64        // likewise
+		want           []string
+	}{
+		"silence":           {2500 * time.Millisecond, 2500 * time.Millisecond, 1, []string{"gap /n silent for 2.5s, is usually heard every 10.9ms"}},
+		"clock was set":     {2500 * time.Millisecond, 10 * time.Millisecond, 1, nil},
+		"late":              {10 * time.Millisecond, 2500 * time.Millisecond, 1, nil},
+		"loss, not silence": {2500 * time.Millisecond, 2500 * time.Millisecond, 2, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestStream("/n", newBacklog(1<<30))
+			s.journal = &accounting.EventLog{}
+			sample := bridge.Sample{Data: []byte("x"), Publisher: bridge.GUID{1}, SourceTime: 5e9, ReceiveTime: 6e9, Sequence: 1}
+			pass := func(sent, received time.Duration, n uint64) {
+				sample.SourceTime += int64(sent)
+				sample.ReceiveTime += int64(received)
+				sample.Sequence += n
+				s.take([]bridge.Sample{sample})
+			}
+			for range 200 {
+				pass(10*time.Millisecond, 10*time.Millisecond, 1)
+			}
+			before := sample.ReceiveTime
+			pass(c.sent, c.received, c.sequence)
+			var got []string
+			for _, e := range s.journal.Take(time.Now(), true) {
+				got = append(got, fmt.Sprintf("%s %s %s", e.Kind, e.Topic, e.Text))
+				require.Equal(t, [2]int64{before, sample.ReceiveTime}, [2]int64{e.Time, e.Until})
+			}
+			require.Equal(t, c.want, got)
+			if c.sequence > 1 {
+				require.Equal(t, accounting.TimeRange{From: before, Until: sample.ReceiveTime}, s.lossSpan())
+			}
+			_, silent := s.silence(sample.ReceiveTime+900e6, 0)
+			require.False(t, silent)
+			e, silent := s.silence(sample.ReceiveTime+20e9, sample.ReceiveTime+20e9)
+			require.True(t, silent)
+			require.Equal(t, sample.ReceiveTime, e.Time)
+		})
+	}
+}
+
+func TestDiagnostics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions("record")
+		o.All = true
+		d := newDeck(t, o)
+		p := d.advertise("/n", codec.DefaultQoS())
+		d.publish(p, 1)
+		for _, rec := range d.recorded() {
+			if rec.channel.Load().Topic == "/n" {
+				rec.dropped.Add(5)
+			}
+		}
+		heard := make(chan diag.DiagnosticArray, 100)
+		_, err := d.source.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(), func(samples []bridge.Sample) {
+			for _, s := range samples {
+				var m diag.DiagnosticArray
+				require.NoError(t, cdr.Unmarshal(s.Data, &m))
+				heard <- m
+			}
+		})
+		require.NoError(t, err)
+		m := <-heard
+		require.Len(t, m.Status, 2)
+		require.Equal(t, "/recorder: recording", m.Status[0].Name)
+		require.Equal(t, diag.DiagnosticStatus_WARN, m.Status[0].Level)
+		require.Contains(t, m.Status[0].Message, "RECORDING, 1 topics lose messages")
+		require.Contains(t, m.Status[0].Values, diag.KeyValue{Key: "dropped", Value: "5"})
+		require.Equal(t, "/recorder: /n", m.Status[1].Name)
+		require.Equal(t, "messages are missing: 5 dropped, 0 lost in transport", m.Status[1].Message)
+		require.NotContains(t, d.subscribedTopics(), "/diagnostics", "it is the recorder's own")
+	})
+}
+
+func TestOverwriteReplacesAllFiles(t *testing.T) {
+	for _, storage := range []string{"record", "mcap"} {
+		inBubble(t, storage, func(t *testing.T) {
+			o := testOptions(storage)
+			o.MaxBagMessages, o.Overwrite = 1, true
+			d := newDeck(t, o, "/n")
+			for _, name := range []string{"drive2.record.00001", "drive.record.1", "drive.record.00001.old", "my.drive.record.00001"} {
+				require.NoError(t, os.WriteFile(name, nil, 0o644))
+			}
+			p := d.advertise("/n", codec.DefaultQoS())
+			d.publish(p, 1, 2, 3, 4)
+			require.NoError(t, d.stop(""))
+			require.NoError(t, d.start("drive"))
+			require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
+			d.publish(p, 5, 6)
+			require.NoError(t, d.end())
+			found, err := filepath.Glob(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap"}[storage])
+			require.NoError(t, err)
+			require.Len(t, slices.DeleteFunc(found, func(path string) bool { return path == "drive.record.1" || path == "drive.record.00001.old" }), 2)
+			for _, name := range []string{"drive2.record.00001", "drive.record.1", "drive.record.00001.old", "my.drive.record.00001"} {
+				require.FileExists(t, name, "it is no part of the recording")
+			}
+		})
+	}
+}

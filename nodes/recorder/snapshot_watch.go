@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/recorder/internal/condition"
+	"tapedeck/nodes/recorder/internal/selection"
+)
+
+// watcher looks for messages of a stream that meet conditions.
+type watcher struct {
+	snapshots *snapshots
+	detectors []*condition.Detector
+	whole     bool // there is one for each condition that suits the type
+}
+
+// look takes snapshots for a message. It is called by one goroutine at a time.
+func (w *watcher) look(sample *bridge.Sample) {
+	for _, d := range w.detectors {
+		if d.Fires(sample.Data) {
+			w.snapshots.fire(d, sample)
+		}
+	}
+}
+
+// follow has the messages of the graph's topics watched for conditions, also those of topics that are not recorded.
+// recorder.mu is held.
+func (s *snapshots) follow(topics []bridge.Topic) {
+	r := s.recorder
+	for i := range topics {
+		topic := &topics[i]
+		if s.conditions[topic.Name] == nil || len(topic.Publishers) == 0 {
+			continue
+		}
+		for _, typeName := range selection.TypesOf(topic) {
+			key := streamKey{topic.Name, typeName}
+			rec, watch := r.streams[key], s.watches[key]
+			switch {
+			case rec == nil && watch == nil:
+				if rec = s.watch(topic, typeName); rec == nil {
+					continue
+				}
+				s.watches[key] = rec
+			case rec == nil:
+				rec = watch
+				r.adapt(rec, topic, offersOf(topic, typeName))
+				r.define(rec, topic)
+			case watch != nil:
+				watch.close()
+				delete(s.watches, key)
+			}
+			s.equip(rec.stream)
+		}
+	}
+}
+
+// watch subscribes to a topic for its conditions alone; nil if that is not possible.
+func (s *snapshots) watch(topic *bridge.Topic, typeName string) *recording {
+	r := s.recorder
+	rec := &recording{stream: &stream{clock: r.clock}}
+	offers := offersOf(topic, typeName)
+	rec.channel.Store(r.channel(topic, typeName, offers))
+	rec.undefined.Store(rec.channel.Load().Schema.Encoding == "")
+	r.define(rec, topic)
+	s.equip(rec.stream)
+	rec.qos = r.request(topic.Name, offers)
+	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, rec.take)
+	if err != nil {
+		r.warn("subscribe "+topic.Name, "cannot look for conditions on %s: %v", topic.Name, err)
+		return nil
+	}
+	rec.add(subscription)
+	return rec
+}
+
+// equip has the messages of a stream watched for conditions, as far as its type is known by now. recorder.mu is held.
+func (s *snapshots) equip(to *stream) {
+	c := to.channel.Load()
+	if s.conditions[c.Topic] == nil || to.undefined.Load() || to.watcher != nil && (to.watcher.whole || len(c.Schema.Data) == 0) {
+		return
+	}
+	w := &watcher{snapshots: s, whole: true}
+	schema, err := schemaOf(c)
+	for _, wanted := range s.conditions[c.Topic] {
+		if schema == nil && !wanted.MatchesAny() {
+			w.whole = false
+			s.recorder.warn("condition "+c.Topic, "snapshot_condition: %q cannot be looked for on %s: %v", wanted.Text, c.Topic, err)
+			continue
+		}
+		if d, err := condition.NewDetector(wanted, schema); err != nil {
+			s.reject(err)
+		} else {
+			w.detectors = append(w.detectors, d)
+		}
+	}
+	to.mu.Lock()
+	to.watcher = w
+	to.mu.Unlock()
+}
+
+func schemaOf(c *codec.Channel) (*cdr.Schema, error) {
+	if c.Schema.Encoding != codec.SchemaROS2Msg {
+		return nil, errors.New("the definition of its type, " + c.Type + ", is not known")
+	}
+	library, err := rosidl.ParseConcatenated(c.Type, string(c.Schema.Data))
+	if err != nil {
+		return nil, err
+	}
+	return cdr.NewSchema(library, c.Type)
+}
+
+// reject deals with a condition that does not suit the type of its topic: that is an error at the start, and only told
+// later.
+func (s *snapshots) reject(err error) {
+	if !time.Now().Before(s.recorder.discovered) {
+		s.recorder.warn(err.Error(), "snapshot_condition: %v", err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure == nil {
+		s.failure = fmt.Errorf("snapshot_condition: %w", err)
+	}
+	s.recorder.quit()
+}

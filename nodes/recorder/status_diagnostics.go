@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/recorder/internal/diskguard"
+)
+
+const (
+	diagnosticsPace = time.Second
+	troubleTime     = 10 * time.Second // for which a topic that lost messages is in trouble
+)
+
+// diagnostics tells the state of a recorder as ROS 2's tools expect it: a status of its own, and one of each topic that loses
+// messages.
+type diagnostics struct {
+	*rospub.Diagnostics
+	recorder *recorder
+	troubles map[*recording]*trouble
+}
+
+// trouble is how much a topic had lost, and when that became more.
+type trouble struct {
+	lost, dropped uint64
+	since         time.Time
+}
+
+func newDiagnostics(r *recorder) (*diagnostics, error) {
+	d, err := rospub.NewDiagnostics(r.node)
+	if err != nil {
+		return nil, err
+	}
+	return &diagnostics{Diagnostics: d, recorder: r, troubles: map[*recording]*trouble{}}, nil
+}
+
+// publish tells the state at now.
+func (d *diagnostics) publish(now time.Time, list []*recording) {
+	r := d.recorder
+	var topics []diag.DiagnosticStatus
+	current := map[*recording]*trouble{}
+	for _, rec := range list {
+		c := rec.counts()
+		t := d.troubles[rec]
+		if t == nil {
+			t = &trouble{}
+		}
+		if c.Lost > t.lost || c.Dropped > t.dropped {
+			t.lost, t.dropped, t.since = c.Lost, c.Dropped, now
+		}
+		current[rec] = t
+		if now.Sub(t.since) < troubleTime {
+			status := d.Status(rec.channel.Load().Topic, fmt.Sprintf("messages are missing: %d dropped, %d lost in transport", c.Dropped, c.Lost),
+				"received", c.Received, "written", c.Written, "dropped", c.Dropped, "lost", c.Lost, "messages/s", fmt.Sprintf("%.1f", rec.meter.Messages))
+			status.Level = diag.DiagnosticStatus_WARN
+			topics = append(topics, status)
+		}
+	}
+	d.troubles = current
+	if err := d.Send(r.clock.Now(), append([]diag.DiagnosticStatus{d.own(len(topics))}, topics...)...); err != nil {
+		r.warn("diagnostics", "publish on %s: %v", rospub.DiagnosticsTopic, err)
+	}
+}
+
+// own returns the status of the recorder, of whose topics so many lose messages.
+func (d *diagnostics) own(troubled int) diag.DiagnosticStatus {
+	r := d.recorder
+	s := r.session.Load()
+	t := r.totals()
+	status := d.Status("recording", r.state(), "path", s.path, "file", r.file(), "duration", fmt.Sprintf("%.1f s", t.elapsed.Seconds()), "topics", t.topics,
+		"messages", t.messages, "bytes", t.bytes, "dropped", t.dropped, "lost", t.lost, "waiting bytes", t.waiting)
+	if troubled > 0 {
+		status.Level = diag.DiagnosticStatus_WARN
+		status.Message += fmt.Sprintf(", %d topics lose messages", troubled)
+	}
+	if s.guard == nil {
+		return status
+	}
+	status.Values = append(status.Values, rospub.Values("free bytes", s.guard.Free.Load())...)
+	if left := r.left(); left != "" {
+		status.Message += ", " + left
+		if time.Duration(s.guard.Left.Load()) < diskguard.SoonFull {
+			status.Level = diag.DiagnosticStatus_WARN
+		}
+	}
+	if s.guard.Holds() {
+		status.Level = diag.DiagnosticStatus_ERROR
+	}
+	return status
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"slices"
+	"sync"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/accounting"
+)
+
+// recording is a stream with its subscriptions: one, or two while one takes the place of the other.
+type recording struct {
+	*stream
+	qos   codec.QoS // subscribed with
+	ended bool      // nothing is subscribed any more, as the limit is reached
+
+	declared  bool // to the sink
+	expecting bool // a node that can tell the definition of the type
+	fetching  bool // that definition
+
+	meter accounting.Rate // of what is received, for the status
+
+	noted counts // of which events were noted, under the session's lock
+	filed counts // that totals were written of, likewise
+	begun uint64 // written when the file began, likewise
+
+	subscribing   sync.Mutex
+	subscriptions []bridge.Subscription
+	gone          uint64 // messages lost by subscriptions that were closed
+}
+
+// add notes another subscription.
+func (rec *recording) add(s bridge.Subscription) {
+	rec.subscribing.Lock()
+	defer rec.subscribing.Unlock()
+	rec.subscriptions = append(rec.subscriptions, s)
+}
+
+// drop closes a subscription, unless that was done before.
+func (rec *recording) drop(s bridge.Subscription) {
+	_ = s.Close()
+	rec.subscribing.Lock()
+	defer rec.subscribing.Unlock()
+	if i := slices.Index(rec.subscriptions, s); i >= 0 {
+		rec.gone += s.Lost()
+		rec.subscriptions = slices.Delete(rec.subscriptions, i, i+1)
+	}
+}
+
+// close closes all subscriptions.
+func (rec *recording) close() {
+	for _, s := range rec.current() {
+		rec.drop(s)
+	}
+}
+
+// current returns the subscriptions, the latest last.
+func (rec *recording) current() []bridge.Subscription {
+	rec.subscribing.Lock()
+	defer rec.subscribing.Unlock()
+	return slices.Clone(rec.subscriptions)
+}
+
+// missed returns how many messages were lost in transport.
+func (rec *recording) missed() uint64 {
+	rec.subscribing.Lock()
+	defer rec.subscribing.Unlock()
+	n := rec.gone
+	for _, s := range rec.subscriptions {
+		n += s.Lost()
+	}
+	return n
+}
+
+// counts are numbers of messages of a topic.
+type counts struct {
+	codec.Totals
+	skipped   uint64 // while recording was paused
+	throttled uint64 // left out on purpose
+}
+
+// counts returns what was counted since the recording began.
+func (rec *recording) counts() counts {
+	return counts{
+		Totals: codec.Totals{
+			Received: rec.received.Load(), Written: rec.written.Load(), Dropped: rec.dropped.Load(),
+			Lost: rec.missed(),
+		},
+		skipped: rec.skipped.Load(), throttled: rec.throttled.Load(),
+	}
+}
