@@ -79,7 +79,8 @@ func EventMessage(e Event) (*Message, error) {
 
 // eventChannel1 returns the channel of events in ROS 1, the same each time.
 var eventChannel1 = sync.OnceValue(func() *Channel {
-	return &Channel{Topic: EventTopic, Type: eventType1, Encoding: EncodingROS1, Schema: Schema{Encoding: SchemaROS1Msg, Data: []byte(eventText1)}}
+	return &Channel{Topic: EventTopic, Type: eventType1, Encoding: EncodingROS1,
+		Schema: Schema{Encoding: SchemaROS1Msg, Data: []byte(eventText1)}}
 })
 
 // EventMessage1 is EventMessage for formats that have messages of ROS 1 alone.
@@ -112,7 +113,8 @@ func ParseEvent(m *Message) (Event, bool) {
 	if cdr.Unmarshal(m.Data, &e) != nil {
 		return Event{}, false
 	}
-	return Event{Kind: e.Kind, Topic: e.Topic, Time: nanoseconds(e.Stamp), Until: nanoseconds(e.Until), Count: e.Count, Text: e.Text}, true
+	return Event{Kind: e.Kind, Topic: e.Topic, Time: nanoseconds(e.Stamp), Until: nanoseconds(e.Until), Count: e.Count,
+		Text: e.Text}, true
 }
 
 // parseEvent1 reads an event in the encoding of ROS 1.
@@ -137,7 +139,8 @@ func parseEvent1(b []byte) (e Event, ok bool) {
 
 // IsEvents reports whether a channel is that of a recording's events.
 func IsEvents(c *Channel) bool {
-	return c.Topic == EventTopic && (c.Type == eventType && c.Encoding == EncodingCDR || c.Type == eventType1 && c.Encoding == EncodingROS1)
+	return c.Topic == EventTopic && (c.Type == eventType && c.Encoding == EncodingCDR || c.Type == eventType1 &&
+		c.Encoding == EncodingROS1)
 }
 
 func rosTime(ns int64) builtin_interfaces.Time {

@@ -10,7 +10,8 @@ import (
 
 func TestEventMessage(t *testing.T) {
 	for _, e := range []Event{
-		{Kind: EventDrop, Topic: "/imu", Time: 1700000000_123456789, Until: 1700000001_000000001, Count: 12, Text: "the disk is slow"},
+		{Kind: EventDrop, Topic: "/imu", Time: 1700000000_123456789, Until: 1700000001_000000001, Count: 12,
+			Text: "the disk is slow"},
 		{Kind: EventSplit, Text: "only this"},
 		{Kind: EventPause, Time: -1, Until: -1e9},
 		{},
@@ -70,7 +71,8 @@ func TestTotals(t *testing.T) {
 		require.Equal(t, want, got)
 		require.Equal(t, whole, isWhole)
 	}
-	for _, e := range []Event{{Kind: EventTotals}, {Kind: EventTotals, Text: wholeText}, {Kind: EventDrop, Text: want.Event("", 0, 0, false).Text}} {
+	for _, e := range []Event{{Kind: EventTotals}, {Kind: EventTotals, Text: wholeText},
+		{Kind: EventDrop, Text: want.Event("", 0, 0, false).Text}} {
 		_, _, ok := ParseTotals(e)
 		require.False(t, ok)
 	}
@@ -78,7 +80,8 @@ func TestTotals(t *testing.T) {
 
 func TestMissingError(t *testing.T) {
 	e := &MissingError{Path: "a.mcap", Err: syscall.EFBIG, Start: 1, End: 2e9, Topics: []TopicInfo{
-		{Channel: &Channel{}, MessageCount: 3}, {Channel: &Channel{}, MessageCount: 4}, {Channel: eventChannel(), MessageCount: 5},
+		{Channel: &Channel{}, MessageCount: 3}, {Channel: &Channel{}, MessageCount: 4},
+		{Channel: eventChannel(), MessageCount: 5},
 	}}
 	require.ErrorIs(t, e, syscall.EFBIG)
 	require.EqualValues(t, 7, e.Count())

@@ -157,8 +157,10 @@ func diagnose(head []byte) error {
 	case len(head) == 0:
 		return fmt.Errorf("%w: the file is empty", ErrUnknownFormat)
 	case strings.HasPrefix(text, "version https://git-lfs"):
-		return fmt.Errorf("%w: this is a Git LFS pointer, not the recording itself; run 'git lfs pull' first", ErrUnknownFormat)
-	case strings.HasPrefix(text, "\x1f\x8b"), strings.HasPrefix(text, "\x28\xb5\x2f\xfd"), strings.HasPrefix(text, "BZh"), strings.HasPrefix(text, "PK\x03\x04"), strings.HasPrefix(text, "\xfd7zXZ"):
+		return fmt.Errorf("%w: this is a Git LFS pointer, not the recording itself; run 'git lfs pull' first",
+			ErrUnknownFormat)
+	case strings.HasPrefix(text, "\x1f\x8b"), strings.HasPrefix(text, "\x28\xb5\x2f\xfd"),
+		strings.HasPrefix(text, "BZh"), strings.HasPrefix(text, "PK\x03\x04"), strings.HasPrefix(text, "\xfd7zXZ"):
 		return fmt.Errorf("%w: the file is an archive or a compressed file; unpack it first", ErrUnknownFormat)
 	}
 	return fmt.Errorf("%w: it begins with %q", ErrUnknownFormat, head[:min(len(head), 16)])

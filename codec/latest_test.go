@@ -77,9 +77,11 @@ func TestLatestWithoutAnIndex(t *testing.T) {
 		}
 	}
 	var damage []error
-	got, err := read(Query{End: 10, Topics: func(c *Channel) bool { return c != d }, Damaged: func(err error) { damage = append(damage, err) }})
+	got, err := read(Query{End: 10, Topics: func(c *Channel) bool { return c != d },
+		Damaged: func(err error) { damage = append(damage, err) }})
 	require.ErrorIs(t, err, io.EOF)
-	require.Equal(t, []Message{{Channel: b, LogTime: 7}, {Channel: b, LogTime: 8}, {Channel: a, LogTime: 9}, {Channel: b, LogTime: 9}}, got)
+	require.Equal(t, []Message{{Channel: b, LogTime: 7}, {Channel: b, LogTime: 8}, {Channel: a, LogTime: 9},
+		{Channel: b, LogTime: 9}}, got)
 	require.Equal(t, []error{r.damage}, damage)
 
 	got, err = read(Query{Start: 9, End: 10})

@@ -164,7 +164,8 @@ func formatQoSProfiles(profiles []QoS, named bool) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "- history: %v\n  depth: %d\n  reliability: %v\n  durability: %v\n", text(historyPolicies, q.History, named),
+		fmt.Fprintf(&b, "- history: %v\n  depth: %d\n  reliability: %v\n  durability: %v\n",
+			text(historyPolicies, q.History, named),
 			q.Depth, text(reliabilityPolicies, q.Reliability, named), text(durabilityPolicies, q.Durability, named))
 		formatDuration(&b, "deadline", q.Deadline)
 		formatDuration(&b, "lifespan", q.Lifespan)
@@ -191,7 +192,8 @@ func ParseQoSOverrides(text []byte) (map[string]QoS, error) {
 		var y yamlQoS
 		for key, value := range fields {
 			if !slices.Contains(yamlQoSKeys, key) {
-				return nil, fmt.Errorf("parse QoS overrides: topic %s: unknown key %q; known are %s", topic, key, strings.Join(yamlQoSKeys, ", "))
+				return nil, fmt.Errorf("parse QoS overrides: topic %s: unknown key %q; known are %s", topic, key,
+					strings.Join(yamlQoSKeys, ", "))
 			}
 			one := yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: key}, &value}}
 			if err := one.Decode(&y); err != nil {

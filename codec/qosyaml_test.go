@@ -30,7 +30,8 @@ const foxyProfiles = "- history: 3\n  depth: 0\n  reliability: 1\n  durability: 
 
 func TestParseQoSProfiles(t *testing.T) {
 	rosout := QoS{
-		History: UnknownHistory, Reliability: Reliable, Durability: TransientLocal, Deadline: Infinite, Lifespan: 10 * time.Second,
+		History: UnknownHistory, Reliability: Reliable, Durability: TransientLocal, Deadline: Infinite,
+		Lifespan:   10 * time.Second,
 		Liveliness: Automatic, LivelinessLease: Infinite,
 	}
 	for _, c := range []struct {

@@ -164,7 +164,8 @@ func TestSeekInDisorder(t *testing.T) {
 	latched.Durability, latched.Depth = codec.TransientLocal, 2
 	var channels []*codec.Channel
 	for _, topic := range []string{"/imu", "/scan", "/map", "/tf_static"} {
-		channels = append(channels, &codec.Channel{Topic: topic, Type: "pkg/msg/A", Encoding: codec.EncodingCDR, QoS: []codec.QoS{latched}})
+		channels = append(channels, &codec.Channel{Topic: topic, Type: "pkg/msg/A", Encoding: codec.EncodingCDR,
+			QoS: []codec.QoS{latched}})
 	}
 	for _, test := range []struct {
 		format, compression string
@@ -173,17 +174,20 @@ func TestSeekInDisorder(t *testing.T) {
 	}{
 		{format: "record"}, {format: "record", killed: true},
 		{format: "mcap"}, {format: "mcap", compression: "lz4"}, {format: "mcap", compression: "zstd", killed: true},
-		{format: "rosbag2", splits: 5}, {format: "rosbag2", compression: "zstd", splits: 70}, {format: "rosbag2", splits: 3, killed: true},
+		{format: "rosbag2", splits: 5}, {format: "rosbag2", compression: "zstd", splits: 70},
+		{format: "rosbag2", splits: 3, killed: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "a")
-			w, err := codec.Create(path, codec.CreateOptions{Format: test.format, Compression: test.compression, ChunkSize: 3000, ChunkDuration: 1 << 40})
+			w, err := codec.Create(path, codec.CreateOptions{Format: test.format, Compression: test.compression,
+				ChunkSize: 3000, ChunkDuration: 1 << 40})
 			require.NoError(t, err)
 			random := rand.New(rand.NewPCG(3, 4))
 			const n = 2000
 			for i := range int64(n) {
-				m := codec.Message{Channel: channels[random.IntN(2)], LogTime: 1000 + 10*i + random.Int64N(30), Data: fmt.Append(nil, i)}
+				m := codec.Message{Channel: channels[random.IntN(2)], LogTime: 1000 + 10*i + random.Int64N(30),
+					Data: fmt.Append(nil, i)}
 				switch {
 				case i%400 == 399:
 					m.Channel = channels[2]

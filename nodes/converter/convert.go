@@ -85,7 +85,8 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	for range min(jobs, len(paths)) {
 		running.Go(func() {
 			for i := range next {
-				s.run(ctx, &convert.Job{Inputs: paths[i : i+1], Output: filepath.Join(o.OutputFolder, names[i]), Options: o.Options, Workers: 1})
+				s.run(ctx, &convert.Job{Inputs: paths[i : i+1], Output: filepath.Join(o.OutputFolder, names[i]),
+					Options: o.Options, Workers: 1})
 			}
 		})
 	}
@@ -96,7 +97,8 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	running.Wait()
 	s.bar.Close()
 	if s.failed > 0 {
-		return errors.Join(ctx.Err(), fmt.Errorf("%d of %s are not converted", s.failed, human.Count(len(paths), "recording")))
+		return errors.Join(ctx.Err(), fmt.Errorf("%d of %s are not converted", s.failed,
+			human.Count(len(paths), "recording")))
 	}
 	return nil
 }
@@ -160,7 +162,8 @@ func report(r *convert.Result) []string {
 		return reportEpisodes(r)
 	}
 	speed := int64(float64(r.Bytes) / max(r.Took.Seconds(), 1e-9))
-	lines := []string{fmt.Sprintf("%s: %s, %s, %s of payload, %s s; written in %.3f s (%s/s)", r.Path, human.Count(r.Messages, "message"),
+	lines := []string{fmt.Sprintf("%s: %s, %s, %s of payload, %s s; written in %.3f s (%s/s)", r.Path,
+		human.Count(r.Messages, "message"),
 		human.Count(r.Topics, "topic"), human.Bytes(r.Bytes), human.Seconds(r.End-r.Start), r.Took.Seconds(), human.Bytes(speed))}
 	if len(r.Files) > 1 {
 		lines[0] += ", " + human.Count(len(r.Files), "file")
@@ -180,7 +183,8 @@ func reportEpisodes(r *convert.Result) []string {
 	var lines []string
 	for _, e := range r.Episodes {
 		frames += e.Frames
-		what := fmt.Sprintf("%s: %s s, %s", human.Printable(e.Name), human.Seconds(e.End-e.Start), human.Count(e.Frames, "frame"))
+		what := fmt.Sprintf("%s: %s s, %s", human.Printable(e.Name), human.Seconds(e.End-e.Start),
+			human.Count(e.Frames, "frame"))
 		if e.Report != nil {
 			aligned = true
 			rows += e.Report.Rows

@@ -48,7 +48,8 @@ func TestConvertMergesInputs(t *testing.T) {
 }
 
 func TestConvertSelects(t *testing.T) {
-	in := writeLines(t, "in.lines", []codec.Message{at(imu, 1e18, "a"), at(odom, 1e18+5e8, "b"), at(imu, 1e18+1e9, "c"), at(imu, 1e18+2e9, "d")}, info)
+	in := writeLines(t, "in.lines", []codec.Message{at(imu, 1e18, "a"), at(odom, 1e18+5e8, "b"),
+		at(imu, 1e18+1e9, "c"), at(imu, 1e18+2e9, "d")}, info)
 	tests := map[string]struct {
 		args     []string
 		want     string
@@ -84,7 +85,8 @@ func TestConvertWarns(t *testing.T) {
 	cut(t, in)
 	_, stderr, err := run(t, in, filepath.Join(t.TempDir(), "out.lines"), "-t", "/imu,/imo")
 	require.NoError(t, err)
-	require.Equal(t, "warning: no topic matches \"/imo\"\nwarning: "+in+" is not complete; what can be read of it is converted\n", stderr)
+	require.Equal(t, "warning: no topic matches \"/imo\"\nwarning: "+
+		in+" is not complete; what can be read of it is converted\n", stderr)
 }
 
 func TestFailureLeavesNothing(t *testing.T) {
@@ -156,7 +158,8 @@ func TestEachOnItsOwn(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	number := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/Int32", Encoding: codec.EncodingCDR}
-	in := writeLines(t, "in.lines", []codec.Message{at(imu, 1e9, "a"), at(odom, 2e9, "b"), at(number, 3e9, "1234"), at(number, 4e9, "5678")})
+	in := writeLines(t, "in.lines", []codec.Message{at(imu, 1e9, "a"), at(odom, 2e9, "b"), at(number, 3e9, "1234"),
+		at(number, 4e9, "5678")})
 	out := filepath.Join(t.TempDir(), "out.bag")
 	stdout, _, err := run(t, in, out, "--throttle", "/n=1/2")
 	require.NoError(t, err)

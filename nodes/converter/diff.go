@@ -153,7 +153,8 @@ func (d *difference) matchBare(ins inputs) {
 	}
 	if len(names) > 0 {
 		slices.Sort(names)
-		d.notes = append(d.notes, "compared though only one side has a '/' in front of their names: "+strings.Join(names, ", "))
+		d.notes = append(d.notes, "compared though only one side has a '/' in front of their names: "+
+			strings.Join(names, ", "))
 	}
 }
 

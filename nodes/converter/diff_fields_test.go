@@ -21,9 +21,11 @@ import (
 var points = &codec.Channel{Topic: "/points", Type: "geometry_msgs/msg/PointStamped", Encoding: codec.EncodingCDR}
 
 // pointAt returns a message that was sent and logged at ns.
-func pointAt(t *testing.T, c *codec.Channel, ns int64, x float64, change func(*geometry_msgs.PointStamped)) codec.Message {
+func pointAt(t *testing.T, c *codec.Channel, ns int64, x float64,
+	change func(*geometry_msgs.PointStamped)) codec.Message {
 	m := geometry_msgs.PointStamped{
-		Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Nanosec: uint32(ns)}, FrameId: "map"}, Point: geometry_msgs.Point{X: x},
+		Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Nanosec: uint32(ns)}, FrameId: "map"},
+		Point:  geometry_msgs.Point{X: x},
 	}
 	if change != nil {
 		change(&m)
@@ -88,17 +90,20 @@ func TestDiffOfFields(t *testing.T) {
 		},
 		"not when fields count": {
 			a: base, b: bigEndian, args: []string{"--as", "ros2"}, same: true,
-			says: []string{"note: the same field by field, though not byte by byte: 1 message\n", "identical: 1 topic, 20 messages\n"},
+			says: []string{"note: the same field by field, though not byte by byte: 1 message\n",
+				"identical: 1 topic, 20 messages\n"},
 		},
 		"tolerance": {
 			a: base, b: near, args: []string{"--tolerance", "1e-5"}, same: true,
 			says: []string{
 				"note: the same field by field, though not byte by byte: 20 messages\n",
-				"note: the largest difference within the tolerance is 1e-06, at point.x of message ", "the same as far as it was asked for: 1 topic, 20 messages\n",
+				"note: the largest difference within the tolerance is 1e-06, at point.x of message ",
+				"the same as far as it was asked for: 1 topic, 20 messages\n",
 			},
 		},
 		"beyond the tolerance": {
-			a: base, b: near, args: []string{"--tolerance", "1e-7"}, says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
+			a: base, b: near, args: []string{"--tolerance", "1e-7"},
+			says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"share": {
 			a: base, b: near, args: []string{"--tolerance", "1e-6%"},
@@ -108,27 +113,34 @@ func TestDiffOfFields(t *testing.T) {
 			a: base, b: near, args: []string{"--tolerance", "/points:point=1e-5"}, same: true, says: []string{"20 messages\n"},
 		},
 		"tolerance of another field": {
-			a: base, b: near, args: []string{"--tolerance", "point.y=1e-5,/else:x=1"}, says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
+			a: base, b: near, args: []string{"--tolerance", "point.y=1e-5,/else:x=1"},
+			says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"the last tolerance counts": {
-			a: base, b: near, args: []string{"--tolerance", "1e-5", "--tolerance", "x=0"}, says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
+			a: base, b: near, args: []string{"--tolerance", "1e-5", "--tolerance", "x=0"},
+			says: []string{"different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"stamps": {
 			a: base, b: stamped,
-			says: []string{"1 field: header.stamp is 0.000001000 in A, 0.000001300 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+			says: []string{"1 field: header.stamp is 0.000001000 in A, 0.000001300 in B\n",
+				"different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"tolerance of stamps": {
-			a: base, b: stamped, args: []string{"--tolerance", "header.stamp=3.01e-7"}, same: true, says: []string{"20 messages\n"},
+			a: base, b: stamped, args: []string{"--tolerance", "header.stamp=3.01e-7"}, same: true,
+			says: []string{"20 messages\n"},
 		},
 		"ignored": {
-			a: base, b: framed, args: []string{"--ignore-fields", "stamp,header.frame_id"}, same: true, says: []string{"20 messages\n"},
+			a: base, b: framed, args: []string{"--ignore-fields", "stamp,header.frame_id"}, same: true,
+			says: []string{"20 messages\n"},
 		},
 		"another ignored": {
 			a: base, b: framed, args: []string{"--ignore-fields", "/else:header,point"},
-			says: []string{"1 field: header.frame_id is \"map\" in A, \"odom\" in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+			says: []string{"1 field: header.frame_id is \"map\" in A, \"odom\" in B\n",
+				"different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"NaN": {
-			a: nan(0x7ff8000000000000), b: nan(0x7ff8000000000001), args: []string{"--as", "ros2"}, same: true, says: []string{"20 messages\n"},
+			a: nan(0x7ff8000000000000), b: nan(0x7ff8000000000001), args: []string{"--as", "ros2"}, same: true,
+			says: []string{"20 messages\n"},
 		},
 		"NaN and a number": {
 			a: nan(0x7ff8000000000000), b: base, args: []string{"--tolerance", "1e300"},
@@ -140,14 +152,19 @@ func TestDiffOfFields(t *testing.T) {
 		},
 		"lost among those that are near": {
 			a: base, b: slices.Delete(slices.Clone(near), 7, 9), args: []string{"--tolerance", "1e-5"},
-			says: []string{"20 messages in A, 18 in B\n  2 missing in B at index 7, ", "different: 1 of 1 topic, 2 messages missing in B\n"},
+			says: []string{"20 messages in A, 18 in B\n  2 missing in B at index 7, ",
+				"different: 1 of 1 topic, 2 messages missing in B\n"},
 		},
 		"lost and changed among those that are near": {
-			a: slices.Delete(slices.Clone(base), 4, 5), b: slices.Concat(near[:7], framed[7:8], near[8:]), args: []string{"--tolerance", "1e-5"},
-			says: []string{"  1 only in B at index 4, ", "  message 6 differs from message 7 of B, ", "header.frame_id is \"map\" in A, \"odom\" in B\n", "different: 1 of 1 topic, 1 message changed, 1 message only in B\n"},
+			a: slices.Delete(slices.Clone(base), 4, 5), b: slices.Concat(near[:7], framed[7:8], near[8:]),
+			args: []string{"--tolerance", "1e-5"},
+			says: []string{"  1 only in B at index 4, ", "  message 6 differs from message 7 of B, ",
+				"header.frame_id is \"map\" in A, \"odom\" in B\n",
+				"different: 1 of 1 topic, 1 message changed, 1 message only in B\n"},
 		},
 		"lost and moved in time": {
-			a: base, b: drive(1e6, 1e-6, func(m *geometry_msgs.PointStamped) { m.Header.Stamp.Nanosec -= 1e6 - 1000 })[:18], args: []string{"--tolerance", "1e-5"},
+			a: base, b: drive(1e6, 1e-6, func(m *geometry_msgs.PointStamped) { m.Header.Stamp.Nanosec -= 1e6 - 1000 })[:18],
+			args: []string{"--tolerance", "1e-5"},
 			says: []string{"  2 missing in B at index 18, ", "different: 1 of 1 topic, 2 messages missing in B\n"},
 		},
 		"definitions": {
@@ -155,7 +172,8 @@ func TestDiffOfFields(t *testing.T) {
 			says: []string{"1 field: point.z is 0 in A, nothing in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"definitions, ignored": {
-			a: base, b: without(near), args: []string{"--ignore-fields", "z", "--tolerance", "x=1e-5"}, same: true, says: []string{"20 messages\n"},
+			a: base, b: without(near), args: []string{"--ignore-fields", "z", "--tolerance", "x=1e-5"}, same: true,
+			says: []string{"20 messages\n"},
 		},
 		"raw": {
 			a: base, b: bigEndian, args: []string{"--as", "raw"}, says: []string{"different: 1 of 1 topic, 1 message changed\n"},
@@ -163,7 +181,8 @@ func TestDiffOfFields(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			stdout, _, err := run(t, append([]string{"diff", writeLines(t, "a.lines", test.a), writeLines(t, "b.lines", test.b)}, test.args...)...)
+			stdout, _, err := run(t, append([]string{"diff", writeLines(t, "a.lines", test.a),
+				writeLines(t, "b.lines", test.b)}, test.args...)...)
 			if test.same {
 				require.NoError(t, err, stdout)
 			} else {
@@ -179,7 +198,8 @@ func TestDiffOfFields(t *testing.T) {
 
 // TestDiffOfEncodings compares messages of ROS 1 with what they are in ROS 2.
 func TestDiffOfEncodings(t *testing.T) {
-	one := &codec.Channel{Topic: "/x", Type: "std_msgs/Float64", Encoding: codec.EncodingROS1, Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("float64 data\n")}}
+	one := &codec.Channel{Topic: "/x", Type: "std_msgs/Float64", Encoding: codec.EncodingROS1,
+		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("float64 data\n")}}
 	two := &codec.Channel{Topic: "/x", Type: "std_msgs/msg/Float64", Encoding: codec.EncodingCDR}
 	other := &codec.Channel{Topic: "/y", Type: "std_msgs/Float64", Encoding: codec.EncodingROS1, Schema: one.Schema}
 	message := func(c *codec.Channel, ns int64, x float64) codec.Message {
@@ -189,9 +209,11 @@ func TestDiffOfEncodings(t *testing.T) {
 		}
 		return codec.Message{Channel: c, LogTime: ns, Data: data}
 	}
-	a, b := []codec.Message{message(one, 1, 1.5), message(one, 2, 2.5)}, []codec.Message{message(two, 1, 1.5), message(two, 2, 2.5)}
+	a, b := []codec.Message{message(one, 1, 1.5), message(one, 2, 2.5)}, []codec.Message{message(two, 1, 1.5),
+		message(two, 2, 2.5)}
 	compare := func(a, b []codec.Message, args ...string) (string, error) {
-		stdout, _, err := run(t, append([]string{"diff", writeLines(t, "a.lines", a), writeLines(t, "b.lines", b)}, args...)...)
+		stdout, _, err := run(t, append([]string{"diff", writeLines(t, "a.lines", a), writeLines(t, "b.lines", b)},
+			args...)...)
 		return stdout, err
 	}
 	stdout, err := compare(a, b)
@@ -203,7 +225,8 @@ func TestDiffOfEncodings(t *testing.T) {
 	require.Contains(t, stdout, "different: 2 of 2 topics, 1 topic missing in B, 1 topic only in B\n")
 
 	// What both have is compared as it is, though another topic is not.
-	a, b = append(a, message(other, 3, math.Float64frombits(0x7ff8000000000000))), append(b, message(other, 3, math.Float64frombits(0x7ff8000000000001)))
+	a, b = append(a, message(other, 3, math.Float64frombits(0x7ff8000000000000))), append(b,
+		message(other, 3, math.Float64frombits(0x7ff8000000000001)))
 	stdout, err = compare(a, b)
 	require.ErrorIs(t, err, errDifferent)
 	require.Contains(t, stdout, "/y [std_msgs/Float64]: 1 messages in A, 1 in B\n  message 0 differs, log times 0.000000003 and 0.000000003, 8 and 8 bytes, first at byte 0: 0x00 and 0x01\n")
@@ -277,7 +300,8 @@ func TestDiffOfFieldsThatOneLacks(t *testing.T) {
 	with := func(fields string) *codec.Channel {
 		return &codec.Channel{
 			Topic: "/n", Type: "a_msgs/msg/N", Encoding: codec.EncodingCDR, Schema: codec.Schema{
-				Encoding: codec.SchemaROS2Msg, Data: []byte("a_msgs/In[] in\n" + strings.Repeat("=", 80) + "\nMSG: a_msgs/In\nuint32 x\n" + fields),
+				Encoding: codec.SchemaROS2Msg, Data: []byte("a_msgs/In[] in\n" + strings.Repeat("=", 80) +
+					"\nMSG: a_msgs/In\nuint32 x\n" + fields),
 			},
 		}
 	}

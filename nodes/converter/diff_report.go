@@ -77,7 +77,8 @@ func (d *difference) report(limit int) *diffReport {
 func (r *diffReport) text(w io.Writer) error {
 	var b strings.Builder
 	for i, s := range []*reportSide{&r.A, &r.B} {
-		fmt.Fprintf(&b, "%c: %s (%s): %s, %s\n", 'A'+i, human.Printable(s.Path), s.Format, human.Count(s.Topics, "topic"), human.Count(s.Messages, "message"))
+		fmt.Fprintf(&b, "%c: %s (%s): %s, %s\n", 'A'+i, human.Printable(s.Path), s.Format, human.Count(s.Topics, "topic"),
+			human.Count(s.Messages, "message"))
 	}
 	for _, t := range r.Topics {
 		fmt.Fprintln(&b, t.Text)
@@ -184,7 +185,8 @@ func (r *reporter) only(side string, key streamKey, s *stream, others []streamKe
 	case i < 0:
 		r.topic(key, fmt.Sprintf("%s: only in %s, with %s", key, side, human.Count(len(s.messages), "message")))
 	case side == "A":
-		r.topic(key, fmt.Sprintf("%s: type %s in A, %s in B", human.Printable(key.topic), human.Printable(key.typeName), human.Printable(others[i].typeName)))
+		r.topic(key, fmt.Sprintf("%s: type %s in A, %s in B", human.Printable(key.topic), human.Printable(key.typeName),
+			human.Printable(others[i].typeName)))
 	}
 }
 
@@ -208,7 +210,8 @@ func (r *reporter) stream(c *comparison) {
 	for _, p := range c.late {
 		r.show(1, func() messageDiff {
 			a, b := c.a.messages[p.a].log, c.b.messages[p.b].log
-			return messageDiff{p.a, a, nil, fmt.Sprintf("message %d is %s s late: %s in A, %s in B", p.a, human.Seconds(b-a-r.times.offset), human.Seconds(a), human.Seconds(b))}
+			return messageDiff{p.a, a, nil, fmt.Sprintf("message %d is %s s late: %s in A, %s in B", p.a,
+				human.Seconds(b-a-r.times.offset), human.Seconds(a), human.Seconds(b))}
 		})
 	}
 }

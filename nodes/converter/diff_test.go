@@ -67,7 +67,8 @@ func TestDiff(t *testing.T) {
 		},
 		"and that it is asked for": {
 			a: append(slices.Clone(base), event), b: base, args: []string{"--topics", codec.EventTopic},
-			says: []string{"/tapedeck/events [tapedeck/msg/RecordingEvent]: only in A, with 1 message\n", "different: 1 of 1 topic, 1 topic missing in B\n"},
+			says: []string{"/tapedeck/events [tapedeck/msg/RecordingEvent]: only in A, with 1 message\n",
+				"different: 1 of 1 topic, 1 topic missing in B\n"},
 		},
 		"nothing": {same: true, says: []string{"identical: 0 topics, 0 messages\n"}},
 		"one lost": {
@@ -76,7 +77,8 @@ func TestDiff(t *testing.T) {
 		},
 		"three more": {
 			a: change(func(m []codec.Message) []codec.Message { return m[:23] }), b: base,
-			says: []string{"  3 only in B at index 23, log time 1.023000000\n", "different: 1 of 1 topic, 3 messages only in B\n"},
+			says: []string{"  3 only in B at index 23, log time 1.023000000\n",
+				"different: 1 of 1 topic, 3 messages only in B\n"},
 		},
 		"one changed": {
 			a: base, b: edited(5, "\x00\x01\x00\x00ffXf"),
@@ -88,17 +90,20 @@ func TestDiff(t *testing.T) {
 		},
 		"lost and changed": {
 			a: base, b: slices.Delete(edited(20, "\x00\x01\x00\x00uuuX"), 2, 4),
-			says: []string{"  2 missing in B at index 2, ", "  message 20 differs from message 18 of B, ", "different: 1 of 1 topic, 1 message changed, 2 messages missing in B\n"},
+			says: []string{"  2 missing in B at index 2, ", "  message 20 differs from message 18 of B, ",
+				"different: 1 of 1 topic, 1 message changed, 2 messages missing in B\n"},
 		},
 		"moved": {
 			a: base, b: change(func(m []codec.Message) []codec.Message {
 				return append(slices.Delete(m, 2, 3), at(imu, 1_030_000_000, "cccc"))
 			}),
-			says: []string{"  1 missing in B at index 2, log time 1.002000000\n", "different: 1 of 1 topic, 1 message missing in B, 1 message only in B\n"},
+			says: []string{"  1 missing in B at index 2, log time 1.002000000\n",
+				"different: 1 of 1 topic, 1 message missing in B, 1 message only in B\n"},
 		},
 		"limit": {
 			a: base, b: sequence(imu, 1e9, strings.ToUpper(alphabet)), args: []string{"--limit", "2"},
-			says: []string{"  message 0 differs", "  message 1 differs", "24 more differences not shown; --limit shows more\n", "different: 1 of 1 topic, 26 messages changed\n"},
+			says: []string{"  message 0 differs", "  message 1 differs",
+				"24 more differences not shown; --limit shows more\n", "different: 1 of 1 topic, 26 messages changed\n"},
 		},
 		"brief": {
 			a: base, b: edited(5, "\x00\x01\x00\x00ffXf"), args: []string{"--brief"},
@@ -121,15 +126,19 @@ func TestDiff(t *testing.T) {
 			says: []string{"7 and 8 bytes, first at byte 7: its end and 0x00\n", "different: 1 of 1 topic, 1 message changed\n"},
 		},
 		"padding of what is not CDR": {
-			a: []codec.Message{{Channel: otherEncoding, Data: []byte("12345")}}, b: []codec.Message{{Channel: otherEncoding, Data: []byte("12345\x00\x00\x00")}},
+			a:    []codec.Message{{Channel: otherEncoding, Data: []byte("12345")}},
+			b:    []codec.Message{{Channel: otherEncoding, Data: []byte("12345\x00\x00\x00")}},
 			says: []string{"5 and 8 bytes, first at byte 5: its end and 0x00\n", "different: 1 of 1 topic, 1 message changed\n"},
 		},
 		"topics": {
 			a: append(slices.Clone(base), at(odom, 2e9, "odom")), b: base, declare: [2][]*codec.Channel{nil, {info}},
-			says: []string{"/odom [nav_msgs/msg/Odometry]: only in A, with 1 message\n", "/info [std_msgs/msg/String]: only in B, with 0 messages\n", "different: 2 of 3 topics, 1 topic missing in B, 1 topic only in B\n"},
+			says: []string{"/odom [nav_msgs/msg/Odometry]: only in A, with 1 message\n",
+				"/info [std_msgs/msg/String]: only in B, with 0 messages\n",
+				"different: 2 of 3 topics, 1 topic missing in B, 1 topic only in B\n"},
 		},
 		"topics ignored": {
-			a: append(slices.Clone(base), at(odom, 2e9, "odom")), b: base, declare: [2][]*codec.Channel{nil, {info}}, args: []string{"--ignore-topics", "/info,/odom"}, same: true,
+			a: append(slices.Clone(base), at(odom, 2e9, "odom")), b: base, declare: [2][]*codec.Channel{nil, {info}},
+			args: []string{"--ignore-topics", "/info,/odom"}, same: true,
 			says: []string{"identical: 1 topic, 26 messages\n"},
 		},
 		"topics chosen": {
@@ -138,11 +147,13 @@ func TestDiff(t *testing.T) {
 		},
 		"type": {
 			a: base, b: sequence(otherType, 1e9, alphabet),
-			says: []string{"/imu: type sensor_msgs/msg/Imu in A, my_msgs/msg/Imu in B\n", "different: 2 of 2 topics, 1 topic missing in B, 1 topic only in B\n"},
+			says: []string{"/imu: type sensor_msgs/msg/Imu in A, my_msgs/msg/Imu in B\n",
+				"different: 2 of 2 topics, 1 topic missing in B, 1 topic only in B\n"},
 		},
 		"encoding": {
 			a: base, b: sequence(otherEncoding, 1e9, alphabet),
-			says: []string{"/imu [sensor_msgs/msg/Imu]: encoding cdr in A, ros1 in B; payloads are not compared\n", "different: 1 of 1 topic, 1 topic encoded otherwise\n"},
+			says: []string{"/imu [sensor_msgs/msg/Imu]: encoding cdr in A, ros1 in B; payloads are not compared\n",
+				"different: 1 of 1 topic, 1 topic encoded otherwise\n"},
 		},
 		"several channels": {
 			a: base, b: change(func(m []codec.Message) []codec.Message { m[7].Channel = &twin; return m }), same: true,
@@ -150,7 +161,8 @@ func TestDiff(t *testing.T) {
 		},
 		"all later": {
 			a: base, b: shift(base, 5e9), args: []string{"--times", "0"}, same: true,
-			says: []string{"note: log times in B are 5.000000000 s later than in A, all of them\n", "identical: 1 topic, 26 messages\n"},
+			says: []string{"note: log times in B are 5.000000000 s later than in A, all of them\n",
+				"identical: 1 topic, 26 messages\n"},
 		},
 		"all earlier, one late": {
 			a: base, b: shift(late, -5e8), same: true,
@@ -162,7 +174,8 @@ func TestDiff(t *testing.T) {
 		},
 		"late beyond the tolerance": {
 			a: base, b: late, args: []string{"--times", "0.000199"},
-			says: []string{"  message 3 is 0.000200000 s late: 1.003000000 in A, 1.003200000 in B\n", "different: 1 of 1 topic, 1 message at another time\n"},
+			says: []string{"  message 3 is 0.000200000 s late: 1.003000000 in A, 1.003200000 in B\n",
+				"different: 1 of 1 topic, 1 message at another time\n"},
 		},
 	}
 	for name, test := range tests {

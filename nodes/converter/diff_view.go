@@ -80,7 +80,8 @@ func (i *input) translate(stays map[*codec.Channel]bool) (left []error, err erro
 	if err != nil {
 		return nil, err
 	}
-	m.info.Topics = slices.DeleteFunc(slices.Clone(i.info.Topics), func(t codec.TopicInfo) bool { return !m.stays(t.Channel) })
+	m.info.Topics = slices.DeleteFunc(slices.Clone(i.info.Topics),
+		func(t codec.TopicInfo) bool { return !m.stays(t.Channel) })
 	m.info.Topics = append(m.info.Topics, translated.Topics...)
 	i.reader, i.info = m, &m.info
 	return left, nil

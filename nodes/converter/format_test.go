@@ -80,7 +80,8 @@ func openLines(path string) (codec.Reader, error) {
 		}
 	}
 	r.info.Complete = r.info.Complete && len(r.damage) == 0
-	r.info.Files = []codec.FileInfo{{Path: path, Size: r.info.Size, MessageCount: r.info.MessageCount, StartTime: r.info.StartTime, EndTime: r.info.EndTime}}
+	r.info.Files = []codec.FileInfo{{Path: path, Size: r.info.Size, MessageCount: r.info.MessageCount,
+		StartTime: r.info.StartTime, EndTime: r.info.EndTime}}
 	return r, nil
 }
 

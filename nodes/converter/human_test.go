@@ -12,7 +12,8 @@ import (
 )
 
 func TestHuman(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 489010: "477.5 KiB", 1<<20 - 1: "1.0 MiB", 5 << 40: "5.0 TiB", math.MaxInt64: "8388608.0 TiB"} {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 489010: "477.5 KiB",
+		1<<20 - 1: "1.0 MiB", 5 << 40: "5.0 TiB", math.MaxInt64: "8388608.0 TiB"} {
 		require.Equal(t, want, human.Bytes(n))
 	}
 	require.Equal(t, "1627031535.114943571", human.Seconds(1627031535114943571))

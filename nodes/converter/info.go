@@ -126,7 +126,10 @@ func frequency(info *codec.Info, t codec.TopicInfo) float64 {
 
 func sortedTopics(info *codec.Info) []codec.TopicInfo {
 	topics := slices.Clone(info.Topics)
-	slices.SortStableFunc(topics, func(a, b codec.TopicInfo) int { return strings.Compare(a.Channel.Topic, b.Channel.Topic) })
+	slices.SortStableFunc(topics, func(a, b codec.TopicInfo) int {
+		return strings.Compare(a.Channel.Topic,
+			b.Channel.Topic)
+	})
 	return topics
 }
 

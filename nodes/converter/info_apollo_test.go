@@ -112,7 +112,8 @@ func TestApolloSizes(t *testing.T) {
 
 func TestInfoAsApolloOfHeader(t *testing.T) {
 	info := &codec.Info{Files: make([]codec.FileInfo, 1), Size: 9, MessageCount: 7, Complete: true, Extra: record.Details{
-		Version: "1.0", Closed: true, Indexed: true, Header: record.Header{BeginTime: 1_500_000_000_900_000_000, EndTime: 1_500_000_000_100_000_000, MessageNumber: 8, Size: 5},
+		Version: "1.0", Closed: true, Indexed: true, Header: record.Header{BeginTime: 1_500_000_000_900_000_000,
+			EndTime: 1_500_000_000_100_000_000, MessageNumber: 8, Size: 5},
 	}}
 	var out bytes.Buffer
 	require.NoError(t, writeInfoApollo(&out, "a.record", info))

@@ -20,7 +20,8 @@ func carlaLog(t *testing.T) string {
 	log := []byte("\x01\x00\x0e\x00CARLA_RECORDER\x00\xf1\x53\x65\x00\x00\x00\x00\x06\x00Town03")
 	positions := &carla.PositionList{{Actor: 1}, {Actor: 2}}
 	for i, bodies := range [][]carla.Body{
-		{&carla.EventAddList{{Actor: 1, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt"}, {Actor: 2, Type: carla.ActorWalker, BlueprintID: "walker.pedestrian.0001"}}, positions},
+		{&carla.EventAddList{{Actor: 1, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt"},
+			{Actor: 2, Type: carla.ActorWalker, BlueprintID: "walker.pedestrian.0001"}}, positions},
 		{&carla.CollisionList{{Actor1: 1, Actor2: 2, Hero1: true}}, positions}, {positions},
 	} {
 		start := &carla.FrameStart{Frame: uint64(i + 1), Duration: 20, Elapsed: 20 * float64(i)}
@@ -48,16 +49,19 @@ func TestInfoAsCARLA(t *testing.T) {
 	collisions := head + "    Time  Types     Id Actor 1                                 Id Actor 2                            \n"
 	blocked := head + "    Time     Id Actor                                 Duration\n"
 	for args, want := range map[string]string{
-		"--carla":                      head + created + hit + tail,
-		"--carla --style 0.9.13":       head + created + hit + tail,
-		"--carla --all --style 0.9.13": head + created + positions("") + hit + positions("") + "Frame 3 at 40 seconds\n" + positions("") + tail,
-		"--carla --all":                head + created + positions(":") + "\n" + hit + positions(":") + "\nFrame 3 at 40 seconds\n" + positions(":") + "\n\n" + tail,
-		"--collisions aa":              collisions + "      20   v w       1 " + audi + "      2 " + walker + "\n" + tail,
-		"--collisions=h,w":             collisions + "      20   v w       1 " + audi + "      2 " + walker + "\n" + tail,
-		"--carla --collisions vv":      collisions + tail,
-		"--blocked":                    blocked + "       0      1 " + audi + "         60\n       0      2 " + walker + "         60\n" + tail,
-		"--blocked 61":                 blocked + tail,
-		"--blocked=10,0":               blocked + tail,
+		"--carla":                head + created + hit + tail,
+		"--carla --style 0.9.13": head + created + hit + tail,
+		"--carla --all --style 0.9.13": head + created + positions("") + hit + positions("") + "Frame 3 at 40 seconds\n" +
+			positions("") + tail,
+		"--carla --all": head + created + positions(":") + "\n" + hit + positions(":") +
+			"\nFrame 3 at 40 seconds\n" + positions(":") + "\n\n" + tail,
+		"--collisions aa":         collisions + "      20   v w       1 " + audi + "      2 " + walker + "\n" + tail,
+		"--collisions=h,w":        collisions + "      20   v w       1 " + audi + "      2 " + walker + "\n" + tail,
+		"--carla --collisions vv": collisions + tail,
+		"--blocked": blocked + "       0      1 " + audi + "         60\n       0      2 " + walker +
+			"         60\n" + tail,
+		"--blocked 61":   blocked + tail,
+		"--blocked=10,0": blocked + tail,
 	} {
 		t.Run(args, func(t *testing.T) {
 			stdout, stderr, err := run(t, append(append([]string{"info"}, strings.Fields(args)...), path)...)
@@ -66,13 +70,15 @@ func TestInfoAsCARLA(t *testing.T) {
 			require.Empty(t, stderr)
 		})
 	}
-	for args, key := range map[string]string{"--carla": "frames", "--carla --all": "frames", "--collisions aa": "collisions", "--blocked": "blocked"} {
+	for args, key := range map[string]string{"--carla": "frames", "--carla --all": "frames",
+		"--collisions aa": "collisions", "--blocked": "blocked"} {
 		stdout, _, err := run(t, append(append([]string{"info", "--json"}, strings.Fields(args)...), path)...)
 		require.NoError(t, err)
 		var got map[string]any
 		require.NoError(t, json.Unmarshal([]byte(stdout), &got), args)
 		require.Equal(t, "Town03", got["map"])
-		require.Len(t, got[key], map[string]int{"--carla --all": 3, "--collisions aa": 1}[args]+2*map[string]int{"--carla": 1, "--blocked": 1}[args])
+		require.Len(t, got[key], map[string]int{"--carla --all": 3,
+			"--collisions aa": 1}[args]+2*map[string]int{"--carla": 1, "--blocked": 1}[args])
 	}
 	// Several logs.
 	stdout, _, err := run(t, "info", "--carla", path, path)

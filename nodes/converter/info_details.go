@@ -75,7 +75,10 @@ func chunks(m map[string]int) []detail {
 
 // counts says how many there are of each kind, most first: "36 traffic lights, 1 vehicle".
 func counts(m map[string]uint64) string {
-	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]),
+			strings.Compare(a, b))
+	})
 	var parts []string
 	for _, name := range names {
 		parts = append(parts, human.Count(m[name], name))

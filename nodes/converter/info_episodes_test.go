@@ -14,8 +14,10 @@ func TestInfoOfEpisodes(t *testing.T) {
 	yes := true
 	one := episode.Summary{
 		Name: "a", Task: "pick", Success: &yes, Duration: 2.5,
-		Cameras: []episode.StreamSummary{{Name: "camera_0", Count: 75, Rate: 30, Gaps: 1, LongestGap: 0.5}, {Name: "camera_1", Count: 1}},
-		Streams: []episode.StreamSummary{{Name: "arm_0/joint", Count: 250, Rate: 100, LongestGap: 0.02, Columns: []string{"a", "b"}}},
+		Cameras: []episode.StreamSummary{{Name: "camera_0", Count: 75, Rate: 30, Gaps: 1, LongestGap: 0.5},
+			{Name: "camera_1", Count: 1}},
+		Streams: []episode.StreamSummary{{Name: "arm_0/joint", Count: 250, Rate: 100, LongestGap: 0.02,
+			Columns: []string{"a", "b"}}},
 	}
 	var b strings.Builder
 	writeEpisodes(&b, []episode.Summary{one})

@@ -74,7 +74,8 @@ func (h *happening) text() string {
 			text = fmt.Sprintf("%d times: %s", h.times, text)
 		}
 		if length(h.longest) > 0 {
-			text += fmt.Sprintf("; the longest %.3f s at %s", float64(length(h.longest))/1e9, time.Unix(0, h.longest.Time).Format("15:04:05.000"))
+			text += fmt.Sprintf("; the longest %.3f s at %s", float64(length(h.longest))/1e9,
+				time.Unix(0, h.longest.Time).Format("15:04:05.000"))
 		}
 	} else if n := human.Count(h.count, "message"); h.count > 0 && !strings.Contains(text, n) {
 		text = fmt.Sprintf("%s: %s", n, text)
@@ -120,7 +121,8 @@ func totalsOf(info *codec.Info) (files, whole map[string]codec.Totals) {
 }
 
 func plus(a, b codec.Totals) codec.Totals {
-	return codec.Totals{Received: a.Received + b.Received, Written: a.Written + b.Written, Dropped: a.Dropped + b.Dropped, Lost: a.Lost + b.Lost}
+	return codec.Totals{Received: a.Received + b.Received, Written: a.Written + b.Written, Dropped: a.Dropped +
+		b.Dropped, Lost: a.Lost + b.Lost}
 }
 
 // sum returns the totals of all topics.

@@ -168,7 +168,8 @@ func (o *infoOptions) drawEpisodes(ctx context.Context, source *episodes, path s
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		page, err := picture.Episode(e, picture.Set{Path: path, Format: source.format, Number: i + 1, Of: len(list)}, o.size())
+		page, err := picture.Episode(e, picture.Set{Path: path, Format: source.format, Number: i + 1, Of: len(list)},
+			o.size())
 		if err != nil {
 			return fmt.Errorf("draw episode %d of %s: %w", i+1, path, err)
 		}

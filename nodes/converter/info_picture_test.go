@@ -24,7 +24,8 @@ func pictureSize(t *testing.T, path string) (width, height int) {
 
 func TestPictures(t *testing.T) {
 	for _, name := range []string{
-		"apollo/example.record.00000", "apollo/incomplete_killed.record", "bag/cruise_example.bag", "bag/cruise_no-messages.bag",
+		"apollo/example.record.00000", "apollo/incomplete_killed.record", "bag/cruise_example.bag",
+		"bag/cruise_no-messages.bag",
 		"carla/sr2020_DistanceToLaneCenter.log", "rosbag2/humble_py/talker", "session/easyteleop_reference/temp",
 		"bag/py_lz4.bag", "rosbag2/rosbags_rs/test_bag_sqlite3",
 	} {

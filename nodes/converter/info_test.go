@@ -22,15 +22,20 @@ func sampleInfo() *codec.Info {
 	static := qos
 	static.Depth, static.Durability, static.Lifespan = 1, codec.TransientLocal, 1500*time.Millisecond
 	return &codec.Info{
-		Format: "mcap", Path: "drive", Size: 5 << 20, MessageCount: 301, StartTime: 1627031535_000000000, EndTime: 1627031538_500000000,
-		Files: []codec.FileInfo{{Path: "drive/drive_0.mcap", Size: 4 << 20, MessageCount: 300}, {Path: "drive/drive_1.mcap", Size: 1 << 20, MessageCount: 1}},
+		Format: "mcap", Path: "drive", Size: 5 << 20, MessageCount: 301, StartTime: 1627031535_000000000,
+		EndTime: 1627031538_500000000,
+		Files: []codec.FileInfo{{Path: "drive/drive_0.mcap", Size: 4 << 20, MessageCount: 300},
+			{Path: "drive/drive_1.mcap", Size: 1 << 20, MessageCount: 1}},
 		Topics: []codec.TopicInfo{
-			{Channel: &codec.Channel{Topic: "/tf_static", Type: "tf2_msgs/msg/TFMessage", Encoding: "cdr", QoS: []codec.QoS{static, qos}}, MessageCount: 1},
-			{Channel: &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: "cdr", QoS: []codec.QoS{qos}, TypeHash: "RIHS01_00"}, MessageCount: 300},
+			{Channel: &codec.Channel{Topic: "/tf_static", Type: "tf2_msgs/msg/TFMessage", Encoding: "cdr",
+				QoS: []codec.QoS{static, qos}}, MessageCount: 1},
+			{Channel: &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: "cdr", QoS: []codec.QoS{qos},
+				TypeHash: "RIHS01_00"}, MessageCount: 300},
 			{Channel: &codec.Channel{Topic: "/odd\x1b", Encoding: "cdr"}},
 		},
-		Events: []codec.Event{{Kind: "drop", Topic: "/imu", Time: 1627031536_000000000, Count: 12, Text: "12 messages dropped"}, {Kind: "unfinished", Text: "no index"}},
-		Extra:  map[string]any{"chunks": 3},
+		Events: []codec.Event{{Kind: "drop", Topic: "/imu", Time: 1627031536_000000000, Count: 12,
+			Text: "12 messages dropped"}, {Kind: "unfinished", Text: "no index"}},
+		Extra: map[string]any{"chunks": 3},
 	}
 }
 
@@ -66,12 +71,16 @@ func recordedInfo() *codec.Info {
 	at := func(s float64) int64 { return info.StartTime + int64(s*1e9) }
 	info.Events = []codec.Event{
 		codec.Totals{Received: 30, Written: 28, Dropped: 2}.Event("/imu", at(0), at(1), false),
-		{Kind: codec.EventDrop, Topic: "/imu", Time: at(0.5), Until: at(0.75), Count: 2, Text: "dropped, as the disk did not keep up"},
-		{Kind: codec.EventLost, Topic: "/imu", Time: at(0.6), Until: at(0.7), Count: 1, Text: "lost on the way from a publisher"},
+		{Kind: codec.EventDrop, Topic: "/imu", Time: at(0.5), Until: at(0.75), Count: 2,
+			Text: "dropped, as the disk did not keep up"},
+		{Kind: codec.EventLost, Topic: "/imu", Time: at(0.6), Until: at(0.7), Count: 1,
+			Text: "lost on the way from a publisher"},
 		{Kind: codec.EventPause, Time: at(1), Until: at(2.25), Text: "recording was paused"},
 		{Kind: codec.EventSplit, Time: at(2.25), Text: "goes on from drive_0.mcap"},
-		{Kind: codec.EventDrop, Topic: "/imu", Time: at(2.5), Until: at(3), Count: 40, Text: "dropped, as the disk did not keep up"},
-		{Kind: codec.EventDisk, Time: at(3), Until: at(3.1), Count: 7, Text: "no space left on device: 7 messages from … to … are missing"},
+		{Kind: codec.EventDrop, Topic: "/imu", Time: at(2.5), Until: at(3), Count: 40,
+			Text: "dropped, as the disk did not keep up"},
+		{Kind: codec.EventDisk, Time: at(3), Until: at(3.1), Count: 7,
+			Text: "no space left on device: 7 messages from … to … are missing"},
 		{Kind: codec.EventGap, Topic: "/tf_static", Time: at(3), Until: at(3.2), Text: "silent"},
 		{Kind: codec.EventGap, Topic: "/tf_static", Time: at(3.3), Until: at(3.4), Text: "silent"},
 		{Kind: codec.EventSnapshot, Topic: "/imu", Time: at(3.25), Text: "/imu linear_acceleration.x > 20"},
@@ -109,7 +118,8 @@ func TestInfoJSONOfEvents(t *testing.T) {
 	var got infoJSON
 	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
 	require.Len(t, got.Events, 12, "all of them")
-	require.Equal(t, eventJSON{Kind: "pause", Time: 1627031536_000000000, Until: 1627031537_250000000, Text: "recording was paused"}, got.Events[3])
+	require.Equal(t, eventJSON{Kind: "pause", Time: 1627031536_000000000, Until: 1627031537_250000000,
+		Text: "recording was paused"}, got.Events[3])
 	require.Equal(t, &totalsJSON{Received: 310, Written: 300, Dropped: 10, Lost: 1}, got.Topics[0].Totals)
 	require.Nil(t, got.Topics[1].Totals)
 }
@@ -117,13 +127,15 @@ func TestInfoJSONOfEvents(t *testing.T) {
 // Channels of a topic that do not differ are one row.
 func TestInfoTextOfChannels(t *testing.T) {
 	channel := func(topic string, n uint64, qos ...codec.QoS) codec.TopicInfo {
-		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: "std_msgs/String", Encoding: "ros1", QoS: qos}, MessageCount: n}
+		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: "std_msgs/String", Encoding: "ros1", QoS: qos},
+			MessageCount: n}
 	}
 	latched := codec.DefaultQoS()
 	latched.Durability = codec.TransientLocal
 	var out bytes.Buffer
 	require.NoError(t, writeInfoText(&out, "a.bag", &codec.Info{
-		EndTime: 2e9, Topics: []codec.TopicInfo{channel("/b", 1, latched), channel("/a", 3), channel("/b", 4, latched), channel("/b", 9)},
+		EndTime: 2e9, Topics: []codec.TopicInfo{channel("/b", 1, latched), channel("/a", 3), channel("/b", 4, latched),
+			channel("/b", 9)},
 	}))
 	_, text, _ := strings.Cut(out.String(), "Topics:")
 	require.Equal(t, `     3
@@ -142,12 +154,16 @@ func TestInfoDetails(t *testing.T) {
 		{nil, nil},
 		{rosbag.Extra{Compression: "bz2", Chunks: 3}, []detail{{"Chunks:", "3 bz2"}}},
 		{rosbag.Extra{}, nil},
-		{mcap.Extra{Chunks: map[string]int{"none": 1, "zstd": 12, "lz4": 0}}, []detail{{"Chunks:", "1 not compressed, 12 zstd"}}},
+		{mcap.Extra{Chunks: map[string]int{"none": 1, "zstd": 12, "lz4": 0}},
+			[]detail{{"Chunks:", "1 not compressed, 12 zstd"}}},
 		{rosbag2.Extra{Extra: mcap.Extra{Chunks: map[string]int{"lz4": 2}}, CompressionMode: "FILE", ROSDistro: "jazzy"},
 			[]detail{{"Chunks:", "2 lz4"}, {"Compressed:", "each file, zstd"}, {"ROS:", "jazzy"}}},
-		{record.Details{Chunks: 4, Map: "sunnyvale", Vehicle: "mkz\x1b"}, []detail{{"Chunks:", "4"}, {"Map:", "sunnyvale"}, {"Vehicle:", `"mkz\x1b"`}}},
-		{carla.Details{Version: 2, Profile: "ue4-0.9.16", Duration: 1.5, Packets: map[string]uint64{"FrameStart": 30}, Actors: map[string]uint64{"vehicle": 1, "walker": 2}},
-			[]detail{{"CARLA:", "ue4-0.9.16, version 2"}, {"Map:", "-"}, {"Frames:", "30 in 1.500 s of simulation"}, {"Actors:", "2 walkers, 1 vehicle"}}},
+		{record.Details{Chunks: 4, Map: "sunnyvale", Vehicle: "mkz\x1b"},
+			[]detail{{"Chunks:", "4"}, {"Map:", "sunnyvale"}, {"Vehicle:", `"mkz\x1b"`}}},
+		{carla.Details{Version: 2, Profile: "ue4-0.9.16", Duration: 1.5, Packets: map[string]uint64{"FrameStart": 30},
+			Actors: map[string]uint64{"vehicle": 1, "walker": 2}},
+			[]detail{{"CARLA:", "ue4-0.9.16, version 2"}, {"Map:", "-"}, {"Frames:", "30 in 1.500 s of simulation"},
+				{"Actors:", "2 walkers, 1 vehicle"}}},
 	} {
 		require.Equal(t, test.want, details(&codec.Info{Extra: test.extra}))
 	}
@@ -155,7 +171,8 @@ func TestInfoDetails(t *testing.T) {
 
 func TestInfoTextOfNothing(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, writeInfoText(&out, "empty.mcap", &codec.Info{Format: "mcap", Complete: true, Events: make([]codec.Event, 25)}))
+	require.NoError(t, writeInfoText(&out, "empty.mcap",
+		&codec.Info{Format: "mcap", Complete: true, Events: make([]codec.Event, 25)}))
 	require.True(t, strings.HasPrefix(out.String(), `Files:      empty.mcap
 Bag size:   0 B
 Format:     mcap
@@ -201,7 +218,8 @@ func TestInfoJSON(t *testing.T) {
 func TestInfoJSONOfNothing(t *testing.T) {
 	for name, in := range map[string]*codec.Info{
 		"no messages": {Format: "mcap", Complete: true},
-		"one moment":  {Format: "mcap", Complete: true, StartTime: 5, EndTime: 5, MessageCount: 2, Topics: []codec.TopicInfo{{Channel: imu, MessageCount: 2}}},
+		"one moment": {Format: "mcap", Complete: true, StartTime: 5, EndTime: 5, MessageCount: 2,
+			Topics: []codec.TopicInfo{{Channel: imu, MessageCount: 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -224,7 +242,8 @@ func TestInfoOfDamaged(t *testing.T) {
 	damage(t, path, "{\"Message\":")
 	stdout, _, err := run(t, "info", path)
 	require.NoError(t, err)
-	require.Contains(t, stdout, "Complete:   no, it is damaged; 'converter recover "+path+"' saves everything that can be read\n")
+	require.Contains(t, stdout, "Complete:   no, it is damaged; 'converter recover "+
+		path+"' saves everything that can be read\n")
 	require.Contains(t, stdout, "  -  damage  -  line 3\n")
 }
 

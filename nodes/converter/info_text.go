@@ -54,7 +54,8 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 	case info.Complete:
 		line("Complete:", "yes")
 	case slices.ContainsFunc(info.Events, func(e codec.Event) bool { return e.Kind == "damage" }):
-		line("Complete:", "no, it is damaged; 'converter recover %s' saves everything that can be read", human.Printable(path))
+		line("Complete:", "no, it is damaged; 'converter recover %s' saves everything that can be read",
+			human.Printable(path))
 	default:
 		line("Complete:", "no, it was not finished; what is here can be read and played,")
 		line("", "'converter recover %s' writes a complete copy of it", human.Printable(path))

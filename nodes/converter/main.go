@@ -20,7 +20,8 @@ func main() { config.Main(newCommand(os.Stdout, os.Stderr)) }
 // newCommand returns the command with its subcommands.
 func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	// command adapts one of the jobs to config, and checks how many paths it is given.
-	command := func(use, short, long string, least, most int, opts any, job func(context.Context, []string, io.Writer, io.Writer) error) *cobra.Command {
+	command := func(use, short, long string, least, most int, opts any,
+		job func(context.Context, []string, io.Writer, io.Writer) error) *cobra.Command {
 		cmd := config.New(use, short, long, opts, func(ctx context.Context, in *config.Input) error {
 			for _, warning := range in.Warnings {
 				fmt.Fprintln(stderr, "warning:", warning)
@@ -48,7 +49,8 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(
 		newServe(),
 		command("info FILE...", "Say what is in recordings",
-			"Says what is in recordings of any format: as text, as JSON, or as Apollo's and CARLA's own tools tell it.", 1, 0, info, info.info),
+			"Says what is in recordings of any format: as text, as JSON, or as Apollo's and CARLA's own tools tell it.", 1,
+			0, info, info.info),
 		command("recover IN [OUT]", "Save what can be saved of a damaged recording",
 			"Writes a complete copy of everything that can be read of a damaged or unfinished recording, and reports each damaged place. "+
 				"The format of the output is that of the input unless its name or --to says another. Without OUT its name is that of IN "+

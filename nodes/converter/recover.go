@@ -125,7 +125,8 @@ func (i *input) anyMessage() bool {
 func recoveredName(path, format string) string {
 	path = strings.TrimSuffix(filepath.Clean(path), codec.ActiveSuffix)
 	ext := filepath.Ext(path)
-	for _, name := range []string{path + ".recover", strings.TrimSuffix(path, ext) + ".recover" + ext, path + ".recover." + format} {
+	for _, name := range []string{path + ".recover", strings.TrimSuffix(path, ext) + ".recover" + ext, path +
+		".recover." + format} {
 		if namedAs(name, format) {
 			return name
 		}

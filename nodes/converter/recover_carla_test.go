@@ -39,14 +39,17 @@ func TestRecoverOfCARLA(t *testing.T) {
 			return kept
 		}
 		for what, c := range map[string]struct{ log, want []byte }{
-			"whole":                   {log, log},
-			"cut within a frame":      {log[:starts[100]+77], cut},
-			"cut between frames":      {log[:starts[100]], cut},
-			"zeros behind it":         {slices.Concat(log[:starts[100]], make([]byte, 9000)), cut},
-			"a size is wrong":         {slices.Concat(log[:starts[100]+30], []byte{0xff}, log[starts[100]+31:]), without(100, 101)},
-			"zeros over three frames": {slices.Concat(log[:starts[100]], make([]byte, starts[103]-starts[100]), log[starts[103]:]), without(100, 103)},
-			"other bytes in between":  {slices.Concat(log[:starts[100]], bytes.Repeat([]byte("garbage"), 1000), log[starts[100]:]), log},
-			"the end of another log":  {slices.Concat(log[:starts[100]], log[starts[50]+40:starts[51]], log[starts[100]:]), log},
+			"whole":              {log, log},
+			"cut within a frame": {log[:starts[100]+77], cut},
+			"cut between frames": {log[:starts[100]], cut},
+			"zeros behind it":    {slices.Concat(log[:starts[100]], make([]byte, 9000)), cut},
+			"a size is wrong": {slices.Concat(log[:starts[100]+30], []byte{0xff}, log[starts[100]+31:]),
+				without(100, 101)},
+			"zeros over three frames": {slices.Concat(log[:starts[100]], make([]byte, starts[103]-starts[100]),
+				log[starts[103]:]), without(100, 103)},
+			"other bytes in between": {slices.Concat(log[:starts[100]], bytes.Repeat([]byte("garbage"), 1000),
+				log[starts[100]:]), log},
+			"the end of another log": {slices.Concat(log[:starts[100]], log[starts[50]+40:starts[51]], log[starts[100]:]), log},
 		} {
 			t.Run(name+", "+what, func(t *testing.T) {
 				in := filepath.Join(t.TempDir(), "a.log")

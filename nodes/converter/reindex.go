@@ -20,7 +20,8 @@ func reindex(ctx context.Context, paths []string, stdout, _ io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "%s: %s in %s\n", path, human.Count(info.MessageCount, "message"), human.Count(len(info.Files), "file"))
+		fmt.Fprintf(stdout, "%s: %s in %s\n", path, human.Count(info.MessageCount, "message"),
+			human.Count(len(info.Files), "file"))
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -34,7 +34,8 @@ var storages = []struct {
 	name, compression string
 	fake              []byte // what a part of such a file begins with
 }{
-	{"drive.record", "", []byte{1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0x0a, 30, 0x0a, 4, '/', 'i', 'm', 'u', 0x10}},
+	{"drive.record", "", []byte{1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0x0a, 30, 0x0a, 4, '/', 'i', 'm', 'u',
+		0x10}},
 	{"drive.mcap", "none", []byte{5, 50, 0, 0, 0, 0, 0, 0, 0, 1, 0, 6, 200, 0, 0, 0, 0, 0, 0, 0}},
 	{"drive.mcap", "lz4", []byte{6, 200, 0, 0, 0, 0, 0, 0, 0, 4, 0x22, 0x4d, 0x18}},
 	{"drive.mcap", "zstd", []byte{6, 200, 0, 0, 0, 0, 0, 0, 0, 0x28, 0xb5, 0x2f, 0xfd}},
@@ -202,7 +203,8 @@ func TestSalvage(t *testing.T) {
 				for round := range 5 {
 					b, hits := h.do(bytes.Clone(v.data), s.fake, random)
 					folder := t.TempDir()
-					path, out := filepath.Join(folder, s.name), filepath.Join(folder, "saved"+strings.Replace(filepath.Ext(s.name), ".db3", ".mcap", 1))
+					path, out := filepath.Join(folder, s.name), filepath.Join(folder, "saved"+
+						strings.Replace(filepath.Ext(s.name), ".db3", ".mcap", 1))
 					require.NoError(t, os.WriteFile(path, b, 0o644))
 					stdout, stderr, err := run(t, "recover", path, out)
 					at := fmt.Sprintf("round %d: hit %v of %d\n%.600s\n%s", round, hits, len(v.data), stderr, stdout)

@@ -48,7 +48,8 @@ func TestInfoJSONOfApolloSample(t *testing.T) {
 	require.NoError(t, err)
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
-	for key, want := range map[string]any{"format": "record", "size": 489010.0, "message_count": 34.0, "duration": 0.138967839, "complete": true} {
+	for key, want := range map[string]any{"format": "record", "size": 489010.0, "message_count": 34.0,
+		"duration": 0.138967839, "complete": true} {
 		require.Equal(t, want, got[key], key)
 	}
 	require.Len(t, got["topics"], 8)
@@ -58,7 +59,8 @@ func TestInfoJSONOfApolloSample(t *testing.T) {
 // TestThereAndBack converts each sample into the other formats and back, after which nothing may differ.
 func TestThereAndBack(t *testing.T) {
 	names := []string{
-		"apollo/example.record.00000", "apollo/apollo_cpp_sensors.record", "apollo/multichunk.record", "apollo/incomplete_killed.record",
+		"apollo/example.record.00000", "apollo/apollo_cpp_sensors.record", "apollo/multichunk.record",
+		"apollo/incomplete_killed.record",
 		"apollo/ooo_chunks.record", "apollo/synthetic_genB_endpos.record",
 		"rosbag2/rosbags_rs/test_bag_mcap",
 	}
@@ -99,7 +101,8 @@ func TestSegmentsBecomeOne(t *testing.T) {
 // its order, or the one line of its error must say what is wrong.
 func TestRecoverDamagedSamples(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	for _, name := range []string{"apollo/multichunk.record", "apollo/example.record.00000", "rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap"} {
+	for _, name := range []string{"apollo/multichunk.record", "apollo/example.record.00000",
+		"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap"} {
 		t.Run(name, func(t *testing.T) {
 			in := generate.Path(t, name)
 			whole, err := os.ReadFile(in)
@@ -144,7 +147,8 @@ func TestFullDisk(t *testing.T) {
 		t.Skip("mounting a small disk:", err)
 	}
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, 0)) })
-	for _, args := range [][]string{{in, filepath.Join(disk, "out.mcap")}, {in, filepath.Join(disk, "out.record")}, {in, filepath.Join(disk, "out"), "--to", "rosbag2"}, {"recover", in, filepath.Join(disk, "out.record")}} {
+	for _, args := range [][]string{{in, filepath.Join(disk, "out.mcap")}, {in, filepath.Join(disk, "out.record")},
+		{in, filepath.Join(disk, "out"), "--to", "rosbag2"}, {"recover", in, filepath.Join(disk, "out.record")}} {
 		_, _, err := run(t, args...)
 		require.ErrorContains(t, err, "no space left on device")
 		entries, err := os.ReadDir(disk)

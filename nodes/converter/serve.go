@@ -40,9 +40,10 @@ func newServe() *cobra.Command {
 	o := &serveOptions{defaultNodeOptions(), convert.DefaultOptions()}
 	const long = "Converts recordings for whoever calls a service, one after the other, until it is interrupted. The options of conversions " +
 		"are those of calls that do not give them."
-	cmd := config.New("serve", "Convert recordings on demand, as a ROS node", long, o, func(ctx context.Context, in *config.Input) error {
-		return serve(ctx, in, o, os.Stderr)
-	})
+	cmd := config.New("serve", "Convert recordings on demand, as a ROS node", long, o,
+		func(ctx context.Context, in *config.Input) error {
+			return serve(ctx, in, o, os.Stderr)
+		})
 	cmd.Args = cobra.NoArgs
 	cmd.Annotations = map[string]string{config.NodeName: "converter"}
 	graph.ShowMiddleware(cmd)

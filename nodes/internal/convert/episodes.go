@@ -119,7 +119,8 @@ func (p *plan) fitsEpisodes(format codec.Format, output string) error {
 
 // editsMessages reports whether options are about messages, so that what has none is to be read as such.
 func (p *plan) editsMessages() bool {
-	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Remap) > 0 || p.start != nil || p.end != nil || p.Prefix != "" || p.Offset != 0
+	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Remap) > 0 || p.start != nil || p.end != nil ||
+		p.Prefix != "" || p.Offset != 0
 }
 
 // task is an episode to be written.
@@ -323,7 +324,8 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 		return nil, err
 	}
 	if w.mapping == nil && r.info.Metadata[episode.MetadataKey] == "" {
-		s.notes = append(s.notes, "names and types of topics tell what is what (see --mapping): "+strings.Join(recording.Mapping().Lines(), ", "))
+		s.notes = append(s.notes, "names and types of topics tell what is what (see --mapping): "+
+			strings.Join(recording.Mapping().Lines(), ", "))
 	}
 	span := float64(max(in.original.EndTime-in.original.StartTime, 1))
 	recording.Progress = func(t int64) error {

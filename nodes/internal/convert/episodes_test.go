@@ -47,9 +47,11 @@ func robotRecording(t *testing.T, name string) string {
 			add("/task", now, &std_msgs.String{Data: "place"})
 		}
 		if i%2 == 0 {
-			add("/wrist/image_raw", now+1, &sensor_msgs.Image{Header: header(now + 1), Width: 2, Height: 1, Step: 6, Encoding: "rgb8", Data: []byte{1, 2, 3, 4, 5, byte(i)}})
+			add("/wrist/image_raw", now+1, &sensor_msgs.Image{Header: header(now + 1), Width: 2, Height: 1, Step: 6,
+				Encoding: "rgb8", Data: []byte{1, 2, 3, 4, 5, byte(i)}})
 		}
-		add("/left/joint_states", now, &sensor_msgs.JointState{Header: header(now), Name: []string{"a", "b"}, Position: []float64{float64(i), 2}})
+		add("/left/joint_states", now, &sensor_msgs.JointState{Header: header(now), Name: []string{"a", "b"},
+			Position: []float64{float64(i), 2}})
 		p := &geometry_msgs.PoseStamped{Header: header(now)}
 		p.Pose.Position.X, p.Pose.Orientation.W = float64(i), 1
 		add("/left/pose", now, p)
@@ -87,7 +89,8 @@ func episodesOf(t *testing.T, path string) []*episode.Episode {
 // do converts to out.
 func do(t *testing.T, out string, o Options, ins ...string) (*Result, []string, error) {
 	var warnings []string
-	j := Job{Inputs: ins, Output: out, Options: o, Warn: func(text string) { warnings = append(warnings, text) }, Workers: 2}
+	j := Job{Inputs: ins, Output: out, Options: o, Warn: func(text string) { warnings = append(warnings, text) },
+		Workers: 2}
 	done := false
 	j.Progress = func(now, total time.Duration) { done = done || now > 0 && now <= total }
 	r, err := j.Run(t.Context())
@@ -136,7 +139,8 @@ func TestRecordingsBecomeEpisodes(t *testing.T) {
 			all = episodesOf(t, filepath.Join(folder, "all.hdf5"))
 			require.Len(t, all, 2)
 			require.Equal(t, "place", all[1].Task)
-			require.InDelta(t, 12.02, all[0].Arms[0].Joint.Values[0], 1e-5, "the gripper, which has no stamps, is later than the first frame")
+			require.InDelta(t, 12.02, all[0].Arms[0].Joint.Values[0], 1e-5,
+				"the gripper, which has no stamps, is later than the first frame")
 
 			o.To = "hdf5"
 			r, _, err = do(t, filepath.Join(folder, "each"), o, in)
@@ -237,15 +241,21 @@ func TestEpisodesAreRefused(t *testing.T) {
 		want  string
 		usage bool
 	}{
-		"throttle":  {func(o *Options) { o.Throttle = []string{"/x=1/2"} }, "--throttle is for recordings of messages, and not for hdf5", true},
-		"timeline":  {func(o *Options) { o.Timeline = "clock" }, `--timeline "clock": it is one of camera`, true},
-		"links":     {func(o *Options) { o.CameraLinks = []string{"cam_high"} }, `--camera-links "cam_high": want LINK=CAMERA`, true},
-		"names":     {func(o *Options) { o.To, o.CameraNames = "lerobot", []string{"=x"} }, `--camera-names "=x": want CAMERA=NAME`, true},
-		"no rate":   {func(o *Options) { o.To, o.Exclude = "lerobot", []string{"/wrist.*"} }, "has rows at a fixed rate, which no camera tells", false},
-		"range":     {func(o *Options) { o.GripperRange = []string{"arm_0=1:1"} }, `--gripper-range "arm_0=1:1": want CLOSED:OPEN`, true},
-		"mapping":   {func(o *Options) { o.Mapping = "none.yaml" }, "--mapping: open robot mapping: open none.yaml", false},
-		"no topic":  {func(o *Options) { o.Topics = []string{"/task"} }, "no topic is that of a camera or an arm", false},
-		"frames":    {func(o *Options) { o.To, o.Timeline, o.MaxImageSkew = "lerobot", "fixed:30", time.Millisecond }, "x.hdf5: 19700101_001640: rows are missing", false},
+		"throttle": {func(o *Options) { o.Throttle = []string{"/x=1/2"} },
+			"--throttle is for recordings of messages, and not for hdf5", true},
+		"timeline": {func(o *Options) { o.Timeline = "clock" }, `--timeline "clock": it is one of camera`, true},
+		"links": {func(o *Options) { o.CameraLinks = []string{"cam_high"} },
+			`--camera-links "cam_high": want LINK=CAMERA`, true},
+		"names": {func(o *Options) { o.To, o.CameraNames = "lerobot", []string{"=x"} },
+			`--camera-names "=x": want CAMERA=NAME`, true},
+		"no rate": {func(o *Options) { o.To, o.Exclude = "lerobot", []string{"/wrist.*"} },
+			"has rows at a fixed rate, which no camera tells", false},
+		"range": {func(o *Options) { o.GripperRange = []string{"arm_0=1:1"} },
+			`--gripper-range "arm_0=1:1": want CLOSED:OPEN`, true},
+		"mapping":  {func(o *Options) { o.Mapping = "none.yaml" }, "--mapping: open robot mapping: open none.yaml", false},
+		"no topic": {func(o *Options) { o.Topics = []string{"/task"} }, "no topic is that of a camera or an arm", false},
+		"frames": {func(o *Options) { o.To, o.Timeline, o.MaxImageSkew = "lerobot", "fixed:30", time.Millisecond },
+			"x.hdf5: 19700101_001640: rows are missing", false},
 		"no rows":   {func(o *Options) { o.Timeline = "topic:/none" }, "align 19700101_001640: ", false},
 		"no camera": {func(o *Options) { o.Exclude = []string{"/wrist.*"} }, "align 19700101_001640: ", false},
 	} {
@@ -302,7 +312,8 @@ func TestReferenceSession(t *testing.T) {
 		}
 		require.Len(t, got.Arms, len(want.Arms))
 		for i, a := range want.Arms {
-			for _, v := range [][2]*align.Vector{{a.Pose, got.Arms[i].Pose}, {a.Joint, got.Arms[i].Joint}, {a.Gripper, got.Arms[i].Gripper}} {
+			for _, v := range [][2]*align.Vector{{a.Pose, got.Arms[i].Pose}, {a.Joint, got.Arms[i].Joint},
+				{a.Gripper, got.Arms[i].Gripper}} {
 				require.Equal(t, v[0].Columns, v[1].Columns)
 				require.Equal(t, v[0].Stamps, v[1].Stamps)
 				for k, x := range v[0].Values {

@@ -129,23 +129,27 @@ func TestEncodings(t *testing.T) {
 		want                            []string
 		lost, fails                     string
 	}{
-		"mcap":            {output: "out.mcap", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
-		"mcap as cdr":     {output: "out.mcap", encoding: "cdr", want: []string{"/ros2 cdr", "/ros1 cdr"}, lost: left},
-		"mcap as ros1":    {output: "out.mcap", encoding: "ros1", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
-		"protobuf":        {output: "out.mcap", encoding: "protobuf", want: []string{"/ros2 protobuf", "/ros1 protobuf"}, lost: left},
-		"raw":             {output: "out.mcap", encoding: "cdr", unmatched: "raw", want: []string{"/ros2 cdr", "/ros1 cdr", "/json json"}},
-		"rosbag2":         {output: "out", want: []string{"/ros2 cdr", "/ros1 cdr"}, lost: left},
-		"rosbag2, raw":    {output: "out", unmatched: "raw", want: []string{"/ros2 cdr", "/ros1 cdr", "/json json"}},
-		"rosbag2, kept":   {output: "out", encoding: "keep", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
-		"record":          {output: "out.record", want: []string{"/ros2 cdr", "/ros1 cdr"}, lost: left},
-		"record, kept":    {output: "out.record", encoding: "keep", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
-		"bag":             {output: "out.bag", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
-		"bag, kept":       {output: "out.bag", encoding: "keep", want: []string{"/ros1 ros1"}, lost: "messages are cdr, and a bag has none"},
-		"bag, raw":        {output: "out.bag", unmatched: "raw", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
-		"nothing matches": {output: "out.bag", unmatched: "fail", fails: "as --unmatched fail asks: topics that have no translation"},
-		"bag of cdr":      {output: "out.bag", encoding: "cdr", fails: "--encoding cdr: the format bag holds only ros1"},
-		"log":             {output: "out.log", fails: "nothing can be in it"},
-		"folder of bags":  {output: "out", to: "bag", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
+		"mcap":         {output: "out.mcap", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
+		"mcap as cdr":  {output: "out.mcap", encoding: "cdr", want: []string{"/ros2 cdr", "/ros1 cdr"}, lost: left},
+		"mcap as ros1": {output: "out.mcap", encoding: "ros1", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
+		"protobuf": {output: "out.mcap", encoding: "protobuf", want: []string{"/ros2 protobuf", "/ros1 protobuf"},
+			lost: left},
+		"raw": {output: "out.mcap", encoding: "cdr", unmatched: "raw",
+			want: []string{"/ros2 cdr", "/ros1 cdr", "/json json"}},
+		"rosbag2":       {output: "out", want: []string{"/ros2 cdr", "/ros1 cdr"}, lost: left},
+		"rosbag2, raw":  {output: "out", unmatched: "raw", want: []string{"/ros2 cdr", "/ros1 cdr", "/json json"}},
+		"rosbag2, kept": {output: "out", encoding: "keep", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
+		"record":        {output: "out.record", want: []string{"/ros2 cdr", "/ros1 cdr"}, lost: left},
+		"record, kept":  {output: "out.record", encoding: "keep", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
+		"bag":           {output: "out.bag", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
+		"bag, kept": {output: "out.bag", encoding: "keep", want: []string{"/ros1 ros1"},
+			lost: "messages are cdr, and a bag has none"},
+		"bag, raw": {output: "out.bag", unmatched: "raw", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
+		"nothing matches": {output: "out.bag", unmatched: "fail",
+			fails: "as --unmatched fail asks: topics that have no translation"},
+		"bag of cdr":     {output: "out.bag", encoding: "cdr", fails: "--encoding cdr: the format bag holds only ros1"},
+		"log":            {output: "out.log", fails: "nothing can be in it"},
+		"folder of bags": {output: "out", to: "bag", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()
@@ -248,14 +252,21 @@ func TestChanges(t *testing.T) {
 		published int64 // of it
 		stamp     int32 // in it
 	}{
-		"none":             {func(*Options) {}, "/n /stamped", 11, 1000 * second, 1020 * second, 1019 * second, 500},
-		"remap":            {func(o *Options) { o.Remap = []string{"/n:=/m", "/q:=/r"} }, "/m /stamped", 11, 1000 * second, 1020 * second, 1019 * second, 500},
-		"prefix":           {func(o *Options) { o.Prefix = "/robot" }, "/robot/n /robot/stamped", 11, 1000 * second, 1020 * second, 1019 * second, 500},
-		"offset":           {func(o *Options) { o.Offset = time.Minute }, "/n /stamped", 11, 1000*second + minute, 1020*second + minute, 1019*second + minute, 500},
-		"offset backwards": {func(o *Options) { o.Offset, o.Restamp = -time.Minute, true }, "/n /stamped", 11, 940 * second, 960 * second, 959 * second, 440},
-		"throttle":         {func(o *Options) { o.Throttle = []string{"/n=1/5"} }, "/n /stamped", 3, 1000 * second, 1020 * second, 1019 * second, 500},
-		"sent":             {func(o *Options) { o.Order = "sent" }, "/n /stamped", 11, 1000*second - 1e6, 1019 * second, 1019 * second, 500},
-		"header":           {func(o *Options) { o.Order = "header" }, "/n /stamped", 11, 1000 * second, 500 * second, 1019 * second, 500},
+		"none": {func(*Options) {}, "/n /stamped", 11, 1000 * second, 1020 * second, 1019 * second, 500},
+		"remap": {func(o *Options) { o.Remap = []string{"/n:=/m", "/q:=/r"} }, "/m /stamped", 11,
+			1000 * second, 1020 * second, 1019 * second, 500},
+		"prefix": {func(o *Options) { o.Prefix = "/robot" }, "/robot/n /robot/stamped", 11, 1000 * second,
+			1020 * second, 1019 * second, 500},
+		"offset": {func(o *Options) { o.Offset = time.Minute }, "/n /stamped", 11, 1000*second + minute,
+			1020*second + minute, 1019*second + minute, 500},
+		"offset backwards": {func(o *Options) { o.Offset, o.Restamp = -time.Minute, true }, "/n /stamped", 11,
+			940 * second, 960 * second, 959 * second, 440},
+		"throttle": {func(o *Options) { o.Throttle = []string{"/n=1/5"} }, "/n /stamped", 3, 1000 * second,
+			1020 * second, 1019 * second, 500},
+		"sent": {func(o *Options) { o.Order = "sent" }, "/n /stamped", 11, 1000*second - 1e6, 1019 * second,
+			1019 * second, 500},
+		"header": {func(o *Options) { o.Order = "header" }, "/n /stamped", 11, 1000 * second, 500 * second,
+			1019 * second, 500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()
@@ -283,7 +294,10 @@ func TestChanges(t *testing.T) {
 				require.Equal(t, c.last, m.LogTime)
 				require.Equal(t, c.published, m.PublishTime)
 			}
-			first := slices.IndexFunc(messages, func(m codec.Message) bool { return !strings.HasSuffix(m.Channel.Topic, "/stamped") })
+			first := slices.IndexFunc(messages, func(m codec.Message) bool {
+				return !strings.HasSuffix(m.Channel.Topic,
+					"/stamped")
+			})
 			require.Equal(t, c.first, messages[first].LogTime)
 		})
 	}
@@ -330,10 +344,11 @@ func TestSplits(t *testing.T) {
 		output string
 		want   []int // messages in each file
 	}{
-		"messages":   {func(o *Options) { o.MaxBagMessages = 40 }, "out.mcap", []int{40, 40, 20}},
-		"duration":   {func(o *Options) { o.MaxBagDuration = 30 * time.Second }, "out.bag", []int{30, 30, 30, 10}},
-		"size":       {func(o *Options) { o.MaxBagSize = 50 * (perMessage + 8 + 2) }, "out.record", []int{50, 50}},
-		"whichever":  {func(o *Options) { o.MaxBagMessages, o.MaxBagDuration = 80, 90*time.Second }, "out.mcap", []int{80, 10, 10}},
+		"messages": {func(o *Options) { o.MaxBagMessages = 40 }, "out.mcap", []int{40, 40, 20}},
+		"duration": {func(o *Options) { o.MaxBagDuration = 30 * time.Second }, "out.bag", []int{30, 30, 30, 10}},
+		"size":     {func(o *Options) { o.MaxBagSize = 50 * (perMessage + 8 + 2) }, "out.record", []int{50, 50}},
+		"whichever": {func(o *Options) { o.MaxBagMessages, o.MaxBagDuration = 80, 90*time.Second }, "out.mcap",
+			[]int{80, 10, 10}},
 		"no message": {func(o *Options) { o.MaxBagSize = 1; o.End = "3" }, "out.mcap", []int{1, 1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -379,7 +394,8 @@ func TestLosses(t *testing.T) {
 		plain[i].PublishTime = 0
 	}
 	early := append([]codec.Message{{Channel: plain[0].Channel, Data: plain[0].Data}}, plain...)
-	broken := append(slices.Clone(plain), codec.Message{Channel: plain[0].Channel, LogTime: 2000 * second, Data: []byte{0, 1, 0, 0, 7}})
+	broken := append(slices.Clone(plain), codec.Message{Channel: plain[0].Channel, LogTime: 2000 * second,
+		Data: []byte{0, 1, 0, 0, 7}})
 	metadata := codec.CreateOptions{Metadata: map[string]string{"driver": "nobody"}}
 	for name, c := range map[string]struct {
 		in     string
@@ -415,7 +431,8 @@ func TestLosses(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorContains(t, err, "is not written, as --strict asks: it would lose "+strings.Split(strings.Split(c.want, "\n")[0], ": write")[0])
+			require.ErrorContains(t, err, "is not written, as --strict asks: it would lose "+
+				strings.Split(strings.Split(c.want, "\n")[0], ": write")[0])
 			entries, err := os.ReadDir(filepath.Dir(output))
 			require.NoError(t, err)
 			require.Len(t, entries, 1)
@@ -425,7 +442,8 @@ func TestLosses(t *testing.T) {
 
 // TestEvents keeps what a recorder says of a recording, however messages are encoded.
 func TestEvents(t *testing.T) {
-	e := codec.Event{Kind: codec.EventDrop, Topic: "/n", Time: 1000 * second, Until: 1001 * second, Count: 12, Text: "the disk is slow"}
+	e := codec.Event{Kind: codec.EventDrop, Topic: "/n", Time: 1000 * second, Until: 1001 * second, Count: 12,
+		Text: "the disk is slow"}
 	m, err := codec.EventMessage(e)
 	require.NoError(t, err)
 	m.LogTime = e.Until
@@ -476,7 +494,8 @@ func TestAttachments(t *testing.T) {
 
 func TestStorages(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 5)...)
-	for storage, want := range map[string]string{"mcap": "", "sqlite3": "the time at which they were sent (5 messages on /n)\n"} {
+	for storage, want := range map[string]string{"mcap": "",
+		"sqlite3": "the time at which they were sent (5 messages on /n)\n"} {
 		for _, mode := range []string{"", "file", "message"} {
 			if mode == "message" && storage == "mcap" {
 				continue // rosbag2 compresses chunks instead
@@ -596,7 +615,8 @@ func TestProfileOfLog(t *testing.T) {
 	wide, result := to("wide.log", in, "ue5")
 	require.Equal(t, "ue5", profile(wide))
 	require.EqualValues(t, 461, result.Messages)
-	require.Equal(t, "physics of vehicles, which are others in profile ue5 (1 message on /carla/log)\n", texts(result.Losses))
+	require.Equal(t, "physics of vehicles, which are others in profile ue5 (1 message on /carla/log)\n",
+		texts(result.Losses))
 	bag, _ := to("bag.mcap", wide, "")
 	again, _ := to("again.log", bag, "")
 	require.Equal(t, "ue5", profile(again))
@@ -635,7 +655,8 @@ func TestFullDisk(t *testing.T) {
 			n := channel(t, "/n", "std_msgs/msg/UInt8MultiArray")
 			var all []codec.Message
 			for i := range int64(100) {
-				all = append(all, codec.Message{Channel: n, LogTime: 1e18 + i, Data: payload(t, &std_msgs.UInt8MultiArray{Data: make([]byte, 100_000)})})
+				all = append(all, codec.Message{Channel: n, LogTime: 1e18 + i,
+					Data: payload(t, &std_msgs.UInt8MultiArray{Data: make([]byte, 100_000)})})
 			}
 			path := filepath.Join(disk, output)
 			_, err := run(t, DefaultOptions(), path, write(t, "in.mcap", all...))
@@ -665,6 +686,8 @@ func TestInterruption(t *testing.T) {
 func TestNames(t *testing.T) {
 	format, err := FormatOf("", "mcap")
 	require.NoError(t, err)
-	require.Equal(t, []string{"drive.mcap", "a.mcap", "b.mcap", "b.record.00001.mcap", "x.bag.mcap", "x.mcap.mcap", "night.mcap"},
-		Names([]string{"/d/drive.record.00000", "a.bag", "b/", "b.record.00001", "x.bag", "x.mcap", "night.log.active"}, format))
+	require.Equal(t, []string{"drive.mcap", "a.mcap", "b.mcap", "b.record.00001.mcap", "x.bag.mcap", "x.mcap.mcap",
+		"night.mcap"},
+		Names([]string{"/d/drive.record.00000", "a.bag", "b/", "b.record.00001", "x.bag", "x.mcap", "night.log.active"},
+			format))
 }

@@ -131,7 +131,8 @@ func (p *plan) window(first int64) (q codec.Query, err error) {
 // create returns how the output is written.
 func (p *plan) create(metadata map[string]string) codec.CreateOptions {
 	return codec.CreateOptions{
-		ChunkSize: int(p.ChunkSize), Compression: p.Compression, CompressionMode: p.CompressionMode, Storage: p.Storage, Version: p.Version,
+		ChunkSize: int(p.ChunkSize), Compression: p.Compression, CompressionMode: p.CompressionMode, Storage: p.Storage,
+		Version:  p.Version,
 		Metadata: metadata,
 	}
 }

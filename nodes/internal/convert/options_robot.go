@@ -40,7 +40,8 @@ func (o *RobotOptions) gripperRanges() (list []gripperRange, err error) {
 		var errs [2]error
 		r.ends[0], errs[0] = strconv.ParseFloat(closed, 64)
 		r.ends[1], errs[1] = strconv.ParseFloat(open, 64)
-		if errors.Join(errs[:]...) != nil || r.ends[0]-r.ends[1] == 0 || r.ends[0]-r.ends[0] != 0 || r.ends[1]-r.ends[1] != 0 {
+		if errors.Join(errs[:]...) != nil || r.ends[0]-r.ends[1] == 0 || r.ends[0]-r.ends[0] != 0 ||
+			r.ends[1]-r.ends[1] != 0 {
 			return nil, config.Usagef("--gripper-range %q: want CLOSED:OPEN or ARM=CLOSED:OPEN, as in arm_0=0:0.085", text)
 		}
 		list = append(list, r)
@@ -84,8 +85,9 @@ const timelineAuto = "auto"
 
 func defaultAlignOptions() AlignOptions {
 	return AlignOptions{
-		Timeline: timelineAuto, Ends: align.EndsDrop, Gaps: align.GapsDrop, Image: align.ImageNearest, MissingImage: align.MissingDrop,
-		Action: align.ActionAuto,
+		Timeline: timelineAuto, Ends: align.EndsDrop, Gaps: align.GapsDrop, Image: align.ImageNearest,
+		MissingImage: align.MissingDrop,
+		Action:       align.ActionAuto,
 	}
 }
 
@@ -98,9 +100,12 @@ func (o *AlignOptions) options() (align.Options, error) {
 		return d
 	}
 	a := align.Options{
-		Timeline: o.Timeline, UnionWindow: o.UnionWindow, Ends: o.Ends, MaxExtrapolation: unlimited(o.MaxExtrapolation), MaxGap: unlimited(o.MaxGap),
-		Gaps: o.Gaps, Image: o.Image, MaxImageSkew: unlimited(o.MaxImageSkew), MissingImage: o.MissingImage, Causal: o.Causal, Action: o.Action,
-		ContinuousJoints: o.ContinuousJoints, HoldColumns: formats.Split(o.HoldColumns), LinearColumns: formats.Split(o.LinearColumns), Optional: formats.Split(o.Optional),
+		Timeline: o.Timeline, UnionWindow: o.UnionWindow, Ends: o.Ends, MaxExtrapolation: unlimited(o.MaxExtrapolation),
+		MaxGap: unlimited(o.MaxGap),
+		Gaps:   o.Gaps, Image: o.Image, MaxImageSkew: unlimited(o.MaxImageSkew), MissingImage: o.MissingImage,
+		Causal: o.Causal, Action: o.Action,
+		ContinuousJoints: o.ContinuousJoints, HoldColumns: formats.Split(o.HoldColumns),
+		LinearColumns: formats.Split(o.LinearColumns), Optional: formats.Split(o.Optional),
 		Partial: o.Partial,
 	}
 	if a.Timeline == timelineAuto {

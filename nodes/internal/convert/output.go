@@ -67,9 +67,11 @@ func FormatOf(path, name string) (codec.Format, error) {
 		known = append(known, f.Name)
 	}
 	if name != "" {
-		return codec.Format{}, config.Usagef("--to %s is not a format that can be written; those are %s", name, strings.Join(known, ", "))
+		return codec.Format{}, config.Usagef("--to %s is not a format that can be written; those are %s", name,
+			strings.Join(known, ", "))
 	}
-	return codec.Format{}, config.Usagef("the name %q does not say in which format to write; use --to with one of %s", filepath.Base(path), strings.Join(known, ", "))
+	return codec.Format{}, config.Usagef("the name %q does not say in which format to write; use --to with one of %s",
+		filepath.Base(path), strings.Join(known, ", "))
 }
 
 // reads reports whether path is one of the recordings that are read, or of their files.
@@ -117,7 +119,8 @@ func (o *output) checkExisting() error {
 	case !stat.IsDir():
 		return nil
 	}
-	keep := fmt.Errorf("%s is a folder that holds more than a recording; remove it yourself or name another output", o.path)
+	keep := fmt.Errorf("%s is a folder that holds more than a recording; remove it yourself or name another output",
+		o.path)
 	entries, err := os.ReadDir(o.path)
 	if err != nil {
 		return fmt.Errorf("replace %s: %w", o.path, codec.Pathless(err))
@@ -139,7 +142,8 @@ func (o *output) checkExisting() error {
 	}
 	for _, entry := range entries {
 		path := filepath.Join(o.path, entry.Name())
-		if entry.Name() != "metadata.yaml" && !slices.ContainsFunc(info.Files, func(f codec.FileInfo) bool { return filepath.Clean(f.Path) == path }) {
+		if entry.Name() != "metadata.yaml" && !slices.ContainsFunc(info.Files,
+			func(f codec.FileInfo) bool { return filepath.Clean(f.Path) == path }) {
 			return keep
 		}
 	}

@@ -90,7 +90,8 @@ func (m Moment) At(start int64) int64 {
 	return math.MaxInt64
 }
 
-var layouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02-15:04:05", "2006-01-02 15:04", "2006-01-02"}
+var layouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02-15:04:05",
+	"2006-01-02 15:04", "2006-01-02"}
 
 // ParseMoment reads a time: seconds ("12.5") or a duration ("1m30s") behind the start of the recording; seconds or ns
 // since the Unix epoch, told from an offset by their size; RFC 3339; or wall clock of this machine's time zone, as in

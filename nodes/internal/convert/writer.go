@@ -89,7 +89,8 @@ func (w *writer) open(options codec.CreateOptions) (err error) {
 	}
 	splitter, ok := w.writer.(codec.Splitter)
 	if !ok {
-		return errors.Join(fmt.Errorf("write %s: recordings of the format %s cannot be split", w.out.path, w.out.format.Name), w.writer.Close())
+		return errors.Join(fmt.Errorf("write %s: recordings of the format %s cannot be split", w.out.path,
+			w.out.format.Name), w.writer.Close())
 	}
 	w.splitter = splitter
 	return nil

@@ -13,7 +13,8 @@ import (
 // TestTopicsAreNames counts a topic with two types once.
 func TestTopicsAreNames(t *testing.T) {
 	a, b := channel(t, "/n", "std_msgs/msg/UInt32"), channel(t, "/n", "std_msgs/msg/Int32")
-	in := write(t, "in.mcap", slices.Concat(numbers(t, a, 2), []codec.Message{{Channel: b, LogTime: 1000 * second, Data: []byte{0, 1, 0, 0, 1, 0, 0, 0}}})...)
+	in := write(t, "in.mcap", slices.Concat(numbers(t, a, 2),
+		[]codec.Message{{Channel: b, LogTime: 1000 * second, Data: []byte{0, 1, 0, 0, 1, 0, 0, 0}}})...)
 	result, err := run(t, DefaultOptions(), filepath.Join(t.TempDir(), "out.record"), in)
 	require.NoError(t, err)
 	require.Equal(t, 1, result.Topics)
@@ -27,9 +28,11 @@ func TestStartBehindTheEnd(t *testing.T) {
 		o := DefaultOptions()
 		o.Start = start
 		var warnings []string
-		j := Job{Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"), Options: o, Warn: func(text string) { warnings = append(warnings, text) }}
+		j := Job{Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"), Options: o,
+			Warn: func(text string) { warnings = append(warnings, text) }}
 		_, err := j.Run(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, warned, slices.Contains(warnings, "there are no messages from --start on: the recording ends before it"), warnings)
+		require.Equal(t, warned, slices.Contains(warnings,
+			"there are no messages from --start on: the recording ends before it"), warnings)
 	}
 }

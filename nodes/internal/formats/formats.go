@@ -37,7 +37,8 @@ type Format struct {
 var All = []Format{
 	{Name: carla.Name, Author: newCARLAAuthor, Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
 	{Name: "hdf5", Episodes: &Episodes{Files: []string{".hdf5"}, Linked: true, New: newHDF5}},
-	{Name: lerobot.Name, Episodes: &Episodes{Files: []string{".json", ".mp4", ".parquet"}, FixedRate: true, New: newLeRobot}},
+	{Name: lerobot.Name, Episodes: &Episodes{Files: []string{".json", ".mp4", ".parquet"}, FixedRate: true,
+		New: newLeRobot}},
 	{Name: mcap.Name},
 	{
 		Name: "record", Native: []string{codec.EncodingCDR, codec.EncodingProtobuf},

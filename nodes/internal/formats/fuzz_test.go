@@ -18,7 +18,8 @@ import (
 // damaged and without, and takes no more memory than its size allows. "make fuzz" tries for longer.
 
 func FuzzRecord(f *testing.F) {
-	fuzz(f, "x.record", "apollo/multichunk.record", "apollo/example.record.00000", "apollo/apollo_cpp_sensors.record", "apollo/incomplete_killed.record")
+	fuzz(f, "x.record", "apollo/multichunk.record", "apollo/example.record.00000", "apollo/apollo_cpp_sensors.record",
+		"apollo/incomplete_killed.record")
 }
 
 func FuzzMCAP(f *testing.F) {

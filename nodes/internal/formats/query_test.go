@@ -37,7 +37,8 @@ func TestZeroQuery(t *testing.T) {
 			for _, q := range []struct {
 				codec.Query
 				want []int64
-			}{{codec.Query{}, times}, {codec.Query{End: 1}, times[:3]}, {codec.Query{Start: -5}, times[1:]}, {codec.Query{Start: 1}, times[3:]}} {
+			}{{codec.Query{}, times}, {codec.Query{End: 1}, times[:3]}, {codec.Query{Start: -5},
+				times[1:]}, {codec.Query{Start: 1}, times[3:]}} {
 				it, err := r.Read(q.Query)
 				require.NoError(t, err)
 				var got []int64
