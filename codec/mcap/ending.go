@@ -6,52 +6,51 @@ import (
 	"slices"
 
 	"github.com/foxglove/mcap/go/mcap"
+
+	"tapedeck/codec"
 )
 
 // summarySize is more than the summary takes, the next chunk included.
-func (w *Writer) summarySize() int64 {
+func (w *encoder) summarySize() int64 {
 	const perTopic = 10 + 10 // in the statistics and in the index of the next chunk
 	s := &w.summary
-	return int64(len(s.schemas) + len(s.channels) + len(s.chunks) + len(s.metadata) + perTopic*len(w.part.Topics))
+	return int64(len(s.schemas) + len(s.channels) + len(s.chunks) + len(s.metadata) + perTopic*len(w.topics))
 }
 
-// embedInfo writes what embed gives.
-func (w *Writer) embedInfo() error {
+// appendInfo appends what embed returns to b, which is written at offset.
+func (w *encoder) appendInfo(b []byte, offset int64, info *codec.Info) ([]byte, error) {
 	if w.embed == nil {
-		return nil
+		return b, nil
 	}
-	name, values, err := w.embed(w.part.Written(Name))
+	name, values, err := w.embed(info)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return w.writeMetadata(name, values)
+	return w.appendMetadata(b, offset, name, values)
 }
 
-// writeMetadata adds a metadata record.
-func (w *Writer) writeMetadata(name string, values map[string]string) error {
+// appendMetadata appends a metadata record to b, which is written at offset, and adds it to the index.
+func (w *encoder) appendMetadata(b []byte, offset int64, name string, values map[string]string) ([]byte, error) {
 	record, err := w.encode(func() error { return w.encoder.WriteMetadata(&mcap.Metadata{Name: name, Metadata: values}) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	index := mcap.MetadataIndex{Offset: uint64(w.part.File.Size()), Length: uint64(len(record)), Name: name}
-	if err := w.part.File.Append(record); err != nil {
-		return err
-	}
+	index := mcap.MetadataIndex{Offset: uint64(offset) + uint64(len(b)), Length: uint64(len(record)), Name: name}
+	b = append(b, record...)
 	w.metadata++
 	record, err = w.encode(func() error { return w.encoder.WriteMetadataIndex(&index) })
 	w.summary.metadata = append(w.summary.metadata, record...)
-	return err
+	return b, err
 }
 
-// encodeSummary returns the file's end, from the record on that ends the data.
-func (w *Writer) encodeSummary() ([]byte, error) {
-	info := w.part.Written(Name)
+// encodeSummary returns the file's end, from the record on that ends the data, which is at offset.
+func (w *encoder) encodeSummary(offset int64, info *codec.Info) ([]byte, error) {
 	s := mcap.Statistics{
 		MessageCount: info.MessageCount, MessageStartTime: uint64(info.StartTime), MessageEndTime: uint64(info.EndTime),
 		SchemaCount: uint16(len(w.schemas)), ChannelCount: uint32(len(w.channels)), ChunkCount: uint32(w.chunks), MetadataCount: uint32(w.metadata),
 		ChannelMessageCounts: map[uint16]uint64{},
 	}
-	for id, t := range w.part.Topics {
+	for id, t := range w.topics {
 		s.ChannelMessageCounts[uint16(id)] = t.Written()
 	}
 	statistics, err := w.encode(func() error { return w.encoder.WriteStatistics(&s) })
@@ -64,7 +63,7 @@ func (w *Writer) encodeSummary() ([]byte, error) {
 		return nil, err
 	}
 	dataEnd = slices.Clone(dataEnd)
-	footer := mcap.Footer{SummaryStart: uint64(w.part.File.Size()) + uint64(len(dataEnd))}
+	footer := mcap.Footer{SummaryStart: uint64(offset) + uint64(len(dataEnd))}
 	var summary, offsets []byte
 	for _, group := range []struct {
 		op      mcap.OpCode

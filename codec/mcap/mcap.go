@@ -62,8 +62,7 @@ func NewRecording(s output.System, path string, name func(n int) string, o codec
 		if err != nil {
 			return nil, err
 		}
-		last, _ := before.(*Writer)
-		return NewWriter(file, o, embed, last)
+		return NewWriter(file, o, embed, before)
 	}
 	return output.NewRecording(s, output.Format{Open: open, Name: name, Listed: listed}, path, o.Completed)
 }

@@ -2,7 +2,9 @@ package mcap
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 
 	"github.com/foxglove/mcap/go/mcap"
 	"github.com/klauspost/compress/zstd"
@@ -67,6 +69,99 @@ type chunk struct {
 	indexes [][]byte // entries of the message indexes, by channel
 	first   int64    // LogTime of the first message
 	span    output.Span
+
+	// Set when the chunk is closed:
+	encoder *encoder
+	reserve int64
+	profile string           // of the file
+	index   *mcap.ChunkIndex // nil without messages
+}
+
+// Span returns the messages of the chunk.
+func (c *chunk) Span() output.Span { return c.span }
+
+// Encode returns the chunk with its indexes, and the file's header if that must be written again.
+func (c *chunk) Encode(offset int64) (output.Block, error) {
+	b := output.Block{Reserve: c.reserve}
+	data, err := c.pack(offset)
+	b.Parts = [][]byte{data}
+	if err == nil && c.profile != c.encoder.headerProfile {
+		c.encoder.headerProfile = c.profile
+		b.Patch, b.PatchAt = header(c.profile), int64(len(mcap.Magic))
+	}
+	return b, err
+}
+
+// pack returns the chunk as it is in the file at offset and sets its entry in the index. Without messages there is no chunk, for it
+// would have no time, but bare records.
+func (c *chunk) pack(offset int64) ([]byte, error) {
+	c.index = nil
+	records := c.records[bareChunk:]
+	if c.span.Messages == 0 {
+		return records, nil
+	}
+	index := &mcap.ChunkIndex{
+		MessageStartTime: uint64(c.span.Start), MessageEndTime: uint64(c.span.End), ChunkStartOffset: uint64(offset),
+		MessageIndexOffsets: map[uint16]uint64{}, UncompressedSize: uint64(len(records)),
+	}
+	crc := crc32.ChecksumIEEE(records)
+	data, compression, err := c.encoder.packer.pack(c.records)
+	if err != nil {
+		return nil, err
+	}
+	index.Compression = compression
+	index.CompressedSize = uint64(len(data) - bareChunk - len(compression))
+	index.ChunkLength = uint64(len(data))
+	b := append(data[:0], byte(mcap.OpChunk))
+	b = binary.LittleEndian.AppendUint64(b, index.ChunkLength-recordHead)
+	b = binary.LittleEndian.AppendUint64(b, index.MessageStartTime)
+	b = binary.LittleEndian.AppendUint64(b, index.MessageEndTime)
+	b = binary.LittleEndian.AppendUint64(b, index.UncompressedSize)
+	b = binary.LittleEndian.AppendUint32(b, crc)
+	b = append(binary.LittleEndian.AppendUint32(b, uint32(len(compression))), compression...)
+	_ = binary.LittleEndian.AppendUint64(b, index.CompressedSize)
+	for id, entries := range c.indexes {
+		if len(entries) == 0 {
+			continue
+		}
+		index.MessageIndexOffsets[uint16(id)] = index.ChunkStartOffset + uint64(len(data))
+		data = append(data, byte(mcap.OpMessageIndex))
+		data = binary.LittleEndian.AppendUint64(data, uint64(2+4+len(entries)))
+		data = binary.LittleEndian.AppendUint16(data, uint16(id))
+		data = binary.LittleEndian.AppendUint32(data, uint32(len(entries)))
+		data = append(data, entries...)
+	}
+	index.MessageIndexLength = uint64(len(data)) - index.ChunkLength
+	if compression == "" {
+		c.records = data // it may have grown
+	} else {
+		c.encoder.packer.packed = data
+	}
+	c.index = index
+	return data, nil
+}
+
+// Keep adds the chunk to the index.
+func (c *chunk) Keep() error {
+	if c.index == nil {
+		return nil
+	}
+	w := c.encoder
+	record, err := w.encode(func() error { return w.encoder.WriteChunkIndex(c.index) })
+	if err != nil {
+		return err
+	}
+	w.summary.chunks = append(w.summary.chunks, record...)
+	w.chunks++
+	return nil
+}
+
+// Release empties the chunk and keeps it for later.
+func (c *chunk) Release() {
+	c.reset()
+	if c != c.encoder.chunk {
+		c.encoder.spare = c
+	}
 }
 
 // reset empties the chunk, which keeps its memory.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"math"
 	"slices"
@@ -30,26 +29,26 @@ const (
 	finalReserve = 16 << 10
 )
 
-// Writer writes an MCAP file as rosbag2_storage_mcap does, with schemas, offered QoS and type hashes, an index and
+// encoder encodes an MCAP file as rosbag2_storage_mcap does, with schemas, offered QoS and type hashes, an index and
 // statistics. Unlike there, chunks have checksums. Channels that agree in everything become one. A PublishTime of 0
 // becomes the LogTime, as the specification asks. Messages keep the order in which they are written, and readers find
 // their order in time by the index.
 //
 // A chunk is closed when it has ChunkSize bytes or its messages span ChunkDuration of LogTime, so that a killed writer
 // loses no more than that.
-//
-// It is a part of a recording, output.Part.
-type Writer struct {
-	part      output.Chunked
+type encoder struct {
+	path      string
 	embed     Embed
 	chunkSize int
 	duration  int64
+	own       map[string]string // CreateOptions.Metadata
 
-	// Of the disk:
+	// Of the chunk that is being encoded:
 	packer        packer
 	headerProfile string // that the file has
 
 	profile  string
+	topics   []*output.Topic
 	ids      map[*codec.Channel]uint16
 	channels map[string]uint16 // by all that a channel record has
 	schemas  map[string]uint16 // likewise
@@ -73,56 +72,44 @@ type Embed func(info *codec.Info) (name string, values map[string]string, err er
 
 // NewWriter begins an MCAP file in which the channels of before, unless that is nil, are declared. It takes file over.
 // CreateOptions.Metadata becomes a metadata record named "tapedeck"; embed may be nil.
-func NewWriter(file *output.File, o codec.CreateOptions, embed Embed, before *Writer) (*Writer, error) {
-	w := &Writer{
+func NewWriter(file *output.File, o codec.CreateOptions, embed Embed, before output.Part) (*output.ChunkWriter, error) {
+	w := &encoder{
+		path:      file.Path(),
 		embed:     embed,
 		chunkSize: min(cmp.Or(o.ChunkSize, DefaultChunkSize), maxChunk/2),
 		duration:  int64(cmp.Or(o.ChunkDuration, DefaultChunkDuration)),
+		own:       o.Metadata,
 		profile:   "ros2",
 		ids:       map[*codec.Channel]uint16{}, channels: map[string]uint16{}, schemas: map[string]uint16{},
 	}
-	w.part.Init(file, (*layout)(w), o)
-	// At once, so that hardly ever an empty file is left by a killed writer.
 	w.headerProfile = w.profile
-	err := file.Append(mcap.Magic, header(w.profile))
-	if err == nil {
-		w.packer, err = newPacker(o.Compression)
-	}
-	if err == nil {
-		w.encoder, err = mcap.NewWriter(&w.encoded, &mcap.WriterOptions{})
-	}
 	w.chunk = w.newChunk()
-	if err == nil && before != nil {
-		err = w.inherit(before)
-	}
-	if err == nil && len(o.Metadata) > 0 {
-		err = w.writeMetadata(ownMetadata, o.Metadata)
-	}
-	if err == nil {
-		err = w.embedInfo()
+	var err error
+	if w.packer, err = newPacker(o.Compression); err == nil {
+		w.encoder, err = mcap.NewWriter(&w.encoded, &mcap.WriterOptions{})
 	}
 	if err != nil {
 		file.Discard()
 		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
 	}
-	return w, nil
+	return output.NewChunkWriter(Name, file, w, o, before)
 }
 
-func (w *Writer) newChunk() *chunk {
-	return &chunk{records: make([]byte, bareChunk, bareChunk+w.chunkSize+w.chunkSize/4)}
-}
-
-// inherit declares the channels of another file, which may be in use. They keep their numbers.
-func (w *Writer) inherit(before *Writer) error {
-	before.part.Lock()
-	defer before.part.Unlock()
-	for _, t := range before.part.Topics {
-		if _, err := w.channel(t.Channel); err != nil {
-			return err
-		}
+// Begin returns the header and the metadata records.
+func (w *encoder) Begin(info *codec.Info) ([]byte, error) {
+	b := slices.Concat(mcap.Magic, header(w.headerProfile))
+	var err error
+	if len(w.own) > 0 {
+		b, err = w.appendMetadata(b, 0, ownMetadata, w.own)
 	}
-	w.ids = maps.Clone(before.ids)
-	return nil
+	if err == nil {
+		b, err = w.appendInfo(b, 0, info)
+	}
+	return b, err
+}
+
+func (w *encoder) newChunk() *chunk {
+	return &chunk{encoder: w, records: make([]byte, bareChunk, bareChunk+w.chunkSize+w.chunkSize/4)}
 }
 
 // header returns the header record. It has the same length for every profile of at most four bytes.
@@ -137,27 +124,22 @@ func header(profile string) []byte {
 }
 
 // encode returns a record that f writes with w.encoder.
-func (w *Writer) encode(f func() error) ([]byte, error) {
+func (w *encoder) encode(f func() error) ([]byte, error) {
 	w.encoded.Reset()
 	if err := f(); err != nil {
-		return nil, fmt.Errorf("write %s: %w", w.part.File.Path(), err)
+		return nil, fmt.Errorf("write %s: %w", w.path, err)
 	}
 	return w.encoded.Bytes(), nil
 }
 
-// Declare implements output.Part.
-func (w *Writer) Declare(c *codec.Channel) error {
-	w.part.Lock()
-	defer w.part.Unlock()
+// Declare adds a channel.
+func (w *encoder) Declare(c *codec.Channel) error {
 	_, err := w.channel(c)
 	return err
 }
 
 // channel returns the number of a channel.
-func (w *Writer) channel(c *codec.Channel) (uint16, error) {
-	if err := w.part.Ended(); err != nil {
-		return 0, err
-	}
+func (w *encoder) channel(c *codec.Channel) (uint16, error) {
 	if c == w.last {
 		return w.lastID, nil
 	}
@@ -173,7 +155,7 @@ func (w *Writer) channel(c *codec.Channel) (uint16, error) {
 	return id, nil
 }
 
-func (w *Writer) declare(c *codec.Channel) (uint16, error) {
+func (w *encoder) declare(c *codec.Channel) (uint16, error) {
 	schema, err := w.schema(c)
 	if err != nil {
 		return 0, err
@@ -193,7 +175,7 @@ func (w *Writer) declare(c *codec.Channel) (uint16, error) {
 		return id, nil
 	}
 	if len(w.channels) > math.MaxUint16 {
-		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d channels", w.part.File.Path(), c.Topic, math.MaxUint16+1)
+		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d channels", w.path, c.Topic, math.MaxUint16+1)
 	}
 	w.setProfile(c.Encoding)
 	id := uint16(len(w.channels))
@@ -206,7 +188,7 @@ func (w *Writer) declare(c *codec.Channel) (uint16, error) {
 	w.chunk.records = append(w.chunk.records, record...)
 	w.summary.channels = append(w.summary.channels, record...)
 	w.channels[key] = id
-	w.part.Topics = append(w.part.Topics, &output.Topic{Channel: c})
+	w.topics = append(w.topics, &output.Topic{Channel: c})
 	if w.embed != nil {
 		const rest = 512 // of what metadata says of a topic
 		w.embedSize += int64(2 * (2*len(metadata[keyQoS]) + len(c.Topic) + len(c.Type) + rest))
@@ -215,7 +197,7 @@ func (w *Writer) declare(c *codec.Channel) (uint16, error) {
 }
 
 // schema returns the number of a channel's schema, 0 when it has none. A type whose definition is not known has an empty one.
-func (w *Writer) schema(c *codec.Channel) (uint16, error) {
+func (w *encoder) schema(c *codec.Channel) (uint16, error) {
 	if c.Type == "" && c.Schema.Encoding == "" && len(c.Schema.Data) == 0 {
 		return 0, nil
 	}
@@ -224,7 +206,7 @@ func (w *Writer) schema(c *codec.Channel) (uint16, error) {
 		return id, nil
 	}
 	if len(w.schemas) == math.MaxUint16 {
-		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d schemas", w.part.File.Path(), c.Topic, math.MaxUint16)
+		return 0, fmt.Errorf("write %s: topic %s: an MCAP file has at most %d schemas", w.path, c.Topic, math.MaxUint16)
 	}
 	id := uint16(len(w.schemas) + 1)
 	record, err := w.encode(func() error {
@@ -240,7 +222,7 @@ func (w *Writer) schema(c *codec.Channel) (uint16, error) {
 }
 
 // setProfile makes the profile that of all channels, when another one with this encoding joins them.
-func (w *Writer) setProfile(encoding string) {
+func (w *encoder) setProfile(encoding string) {
 	profile := map[string]string{codec.EncodingCDR: "ros2", codec.EncodingROS1: "ros1"}[encoding]
 	if len(w.channels) > 0 && profile != w.profile {
 		profile = ""
@@ -248,29 +230,15 @@ func (w *Writer) setProfile(encoding string) {
 	w.profile = profile
 }
 
-// Write implements output.Part.
-func (w *Writer) Write(m *codec.Message) error {
-	w.part.Lock()
-	defer w.part.Unlock()
-	id, err := w.channel(m.Channel)
-	if err != nil {
-		return err
-	}
-	if w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration {
-		w.part.Write()
-		if err := w.part.Ended(); err != nil {
-			return err
-		}
-	}
-	w.append(id, m)
-	if len(w.chunk.records)-bareChunk >= w.chunkSize {
-		w.part.Write()
-	}
-	return nil
+// Prepare reports whether the messages of the open chunk would span too much time with m.
+func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
+	_, err = w.channel(m.Channel)
+	return w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration, err
 }
 
-// append appends a message to the chunk.
-func (w *Writer) append(id uint16, m *codec.Message) {
+// Append appends a message that Prepare was called with.
+func (w *encoder) Append(m *codec.Message) (full bool) {
+	id := w.lastID
 	c := w.chunk
 	if c.span.Messages == 0 {
 		c.first = m.LogTime
@@ -293,163 +261,53 @@ func (w *Writer) append(id uint16, m *codec.Message) {
 	}
 	index := binary.LittleEndian.AppendUint64(c.indexes[id], uint64(m.LogTime))
 	c.indexes[id] = binary.LittleEndian.AppendUint64(index, uint64(off-bareChunk))
-	w.part.Topics[id].Messages++
-	w.part.Took(m)
+	w.topics[id].Messages++
+	return len(c.records)-bareChunk >= w.chunkSize
 }
 
-// layout is a Writer as output.Chunked calls it.
-type layout Writer
+// Event returns the message of an event.
+func (w *encoder) Event(e codec.Event) (*codec.Message, error) { return codec.EventMessage(e) }
 
-// Flush implements output.Layout.
-func (l *layout) Flush(beside bool) {
-	w := (*Writer)(l)
+// Topics returns the channels as topics, by number.
+func (w *encoder) Topics() []*output.Topic { return w.topics }
+
+// Take closes the open chunk.
+func (w *encoder) Take(beside bool) output.Chunk {
 	c := w.chunk
 	if len(c.records) == bareChunk {
-		return
+		return nil
 	}
 	if beside {
 		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
 			w.chunk = w.newChunk()
 		}
 	}
-	reserve := w.summarySize() + w.embedSize + w.part.EventReserve() + finalReserve
-	profile := w.profile
-	var index *mcap.ChunkIndex
-	err := w.part.Put(func() (err error) {
-		index, err = w.write(c, profile, reserve)
-		return err
-	})
-	if beside {
-		w.spare = c
-	}
-	if err == nil && index != nil {
-		err = w.count(index)
-	}
+	c.reserve, c.profile = w.summarySize()+w.embedSize+finalReserve, w.profile
+	return c
+}
+
+// Drop empties the open chunk.
+func (w *encoder) Drop() output.Span {
+	span := w.chunk.span
+	w.chunk.reset()
+	return span
+}
+
+// Finish writes everything behind the chunks.
+func (w *encoder) Finish(file *output.File, info *codec.Info, durable bool) error {
+	w.chunk, w.spare = nil, nil
+	b, err := w.appendInfo(nil, file.Size(), info)
 	if err == nil {
-		w.part.Keep(c.span)
-	} else {
-		w.part.Fail(err, c.span, w.chunk.span)
-		w.chunk.reset()
+		err = file.Append(b)
 	}
-	c.reset()
-}
-
-// write writes a chunk with its indexes.
-func (w *Writer) write(c *chunk, profile string, reserve int64) (*mcap.ChunkIndex, error) {
-	data, index, err := w.pack(c)
-	if err == nil && profile != w.headerProfile {
-		w.headerProfile = profile
-		err = w.part.File.WriteAt(header(profile), int64(len(mcap.Magic)))
-	}
-	if err == nil {
-		err = w.part.File.Reserve(reserve)
-	}
-	if err == nil {
-		err = w.part.File.Append(data)
-	}
-	return index, err
-}
-
-// pack returns c as it is in the file, and its entry in the index. That is nil without messages: there is no chunk then, for it
-// would have no time, but bare records.
-func (w *Writer) pack(c *chunk) ([]byte, *mcap.ChunkIndex, error) {
-	records := c.records[bareChunk:]
-	if c.span.Messages == 0 {
-		return records, nil, nil
-	}
-	index := &mcap.ChunkIndex{
-		MessageStartTime: uint64(c.span.Start), MessageEndTime: uint64(c.span.End), ChunkStartOffset: uint64(w.part.File.Size()),
-		MessageIndexOffsets: map[uint16]uint64{}, UncompressedSize: uint64(len(records)),
-	}
-	crc := crc32.ChecksumIEEE(records)
-	data, compression, err := w.packer.pack(c.records)
-	if err != nil {
-		return nil, nil, err
-	}
-	index.Compression = compression
-	index.CompressedSize = uint64(len(data) - bareChunk - len(compression))
-	index.ChunkLength = uint64(len(data))
-	b := append(data[:0], byte(mcap.OpChunk))
-	b = binary.LittleEndian.AppendUint64(b, index.ChunkLength-recordHead)
-	b = binary.LittleEndian.AppendUint64(b, index.MessageStartTime)
-	b = binary.LittleEndian.AppendUint64(b, index.MessageEndTime)
-	b = binary.LittleEndian.AppendUint64(b, index.UncompressedSize)
-	b = binary.LittleEndian.AppendUint32(b, crc)
-	b = append(binary.LittleEndian.AppendUint32(b, uint32(len(compression))), compression...)
-	_ = binary.LittleEndian.AppendUint64(b, index.CompressedSize)
-	for id, entries := range c.indexes {
-		if len(entries) == 0 {
-			continue
-		}
-		index.MessageIndexOffsets[uint16(id)] = index.ChunkStartOffset + uint64(len(data))
-		data = append(data, byte(mcap.OpMessageIndex))
-		data = binary.LittleEndian.AppendUint64(data, uint64(2+4+len(entries)))
-		data = binary.LittleEndian.AppendUint16(data, uint16(id))
-		data = binary.LittleEndian.AppendUint32(data, uint32(len(entries)))
-		data = append(data, entries...)
-	}
-	index.MessageIndexLength = uint64(len(data)) - index.ChunkLength
-	if compression == "" {
-		c.records = data // it may have grown
-	} else {
-		w.packer.packed = data
-	}
-	return data, index, nil
-}
-
-// count takes note of a chunk that was written.
-func (w *Writer) count(index *mcap.ChunkIndex) error {
-	record, err := w.encode(func() error { return w.encoder.WriteChunkIndex(index) })
-	if err != nil {
-		return err
-	}
-	w.summary.chunks = append(w.summary.chunks, record...)
-	w.chunks++
-	return nil
-}
-
-// Sync implements output.Part.
-func (w *Writer) Sync() error { return w.part.Sync() }
-
-// Complete implements output.Part.
-func (w *Writer) Complete(durable bool) error { return w.part.Complete(durable) }
-
-// Info implements output.Part.
-func (w *Writer) Info() *codec.Info { return w.part.Info(Name) }
-
-// Note implements output.Layout.
-func (l *layout) Note(e codec.Event) {
-	w := (*Writer)(l)
-	m, err := codec.EventMessage(e)
-	if err != nil {
-		return
-	}
-	if id, err := w.channel(m.Channel); err == nil {
-		w.append(id, m)
-	}
-}
-
-// Release implements output.Layout.
-func (l *layout) Release() { l.chunk, l.spare = nil, nil }
-
-// Finish implements output.Layout: it writes everything behind the chunks.
-func (l *layout) Finish(durable bool) error {
-	w := (*Writer)(l)
-	file := w.part.File
-	err := w.embedInfo()
 	if err == nil && durable {
 		err = file.Sync() // there must be no summary of what may not be there
 	}
-	var summary []byte
 	if err == nil {
-		summary, err = w.encodeSummary()
+		b, err = w.encodeSummary(file.Size(), info)
 	}
 	if err == nil {
-		err = file.Append(summary)
+		err = file.Append(b)
 	}
-	if err != nil {
-		_ = file.Abandon()
-		return err
-	}
-	return file.Complete(durable)
+	return err
 }

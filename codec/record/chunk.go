@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"tapedeck/codec/internal/output"
 )
 
 const (
@@ -17,10 +19,77 @@ const (
 // chunk is a chunk that is to be written.
 type chunk struct {
 	buf    []byte // chunkHead bytes, then the messages
+	tail   []byte // the content of the last message, if that is not in buf
 	header chunkHeader
 	places []place
 	pos    int64 // in the file, of the header's section
 	body   int64 // likewise, of the messages
+
+	// Set when the chunk is closed:
+	encoder     *encoder
+	channels    []*writerChannel // to be written in front of it
+	entries     []indexEntry     // of channels
+	indexSize   int64            // of the file, at most, with this chunk
+	checksummed bool
+	beside      bool // the encoder has another buffer
+}
+
+// Span returns the messages of the chunk.
+func (c *chunk) Span() output.Span {
+	h := &c.header
+	return output.Span{Messages: int(h.messageNumber), Start: int64(h.beginTime), End: int64(h.endTime)}
+}
+
+// Encode returns the channels and the chunk, if there are messages in it.
+func (c *chunk) Encode(offset int64) (output.Block, error) {
+	var sections, body []byte
+	sections, c.entries = encodeChannels(c.channels, offset)
+	c.indexSize = c.encoder.indexSize + int64(len(sections)+len(c.channels)*channelCost)
+	if c.header.messageNumber > 0 {
+		head := c.encodeHead()
+		body = c.buf[chunkHead-len(head):]
+		copy(body, head)
+		c.pos = offset + int64(len(sections))
+		c.body = c.pos + int64(len(head))
+		c.indexSize += int64(chunkCost + 8*len(c.places))
+	}
+	return output.Block{Parts: [][]byte{sections, body, c.tail}, Reserve: c.indexSize + finalReserve}, nil
+}
+
+// Keep adds the channels and the chunk to the index and to the header of the file.
+func (c *chunk) Keep() error {
+	e := c.encoder
+	e.indexSize = c.indexSize
+	e.index = append(e.index, c.entries...)
+	e.declared += len(c.channels)
+	h := &e.header
+	h.channelNumber += uint64(len(c.channels))
+	if c.header.messageNumber == 0 {
+		return nil
+	}
+	if h.chunkNumber == 0 {
+		h.beginTime = c.header.beginTime
+	}
+	h.endTime = c.header.endTime
+	h.chunkNumber++
+	h.messageNumber += c.header.messageNumber
+	e.index = append(e.index, indexEntry{chunk: c.header, position: c.pos, body: c.body - sectionSize})
+	for _, p := range c.places {
+		if len(p.own.places) == maxPlaces {
+			p.own.located, p.own.places = false, nil
+		}
+		if p.own.located {
+			p.own.places = append(p.own.places, c.body+int64(p.at-chunkHead))
+		}
+	}
+	return nil
+}
+
+// Release keeps the buffer for another chunk.
+func (c *chunk) Release() {
+	if c.beside {
+		c.encoder.spare = c.buf[:chunkHead]
+	}
 }
 
 // place is where in the buffer of a chunk a message of a located channel begins.
@@ -29,17 +98,17 @@ type place struct {
 	at  int
 }
 
-// encodeHead returns what precedes the messages. tail is the rest of them, which is not in buf.
-func (c *chunk) encodeHead(tail []byte, checksum bool) []byte {
+// encodeHead returns what precedes the messages.
+func (c *chunk) encodeHead() []byte {
 	messages := c.buf[chunkHead:]
 	c.header.set = all
-	if checksum {
-		sum := crc32.Update(crc32.ChecksumIEEE(messages), crc32.IEEETable, tail)
+	if c.checksummed {
+		sum := crc32.Update(crc32.ChecksumIEEE(messages), crc32.IEEETable, c.tail)
 		c.header.unknown = protowire.AppendFixed32(protowire.AppendTag(nil, extension, protowire.Fixed32Type), sum)
 	}
 	header := encode(&c.header)
 	head := append(section{chunkHeaderSection, int64(len(header))}.append(nil), header...)
-	return section{chunkBodySection, int64(len(messages) + len(tail))}.append(head)
+	return section{chunkBodySection, int64(len(messages) + len(c.tail))}.append(head)
 }
 
 // checksum returns the checksum that a ChunkHeader has, if it has one.

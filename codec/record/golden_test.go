@@ -55,7 +55,7 @@ func recodeIndex(t *testing.T, b []byte) []byte {
 
 // recodeBody does so for a ChunkBody, with the code that reads and writes messages.
 func recodeBody(t *testing.T, b []byte) []byte {
-	w := writer{}
+	w := encoder{}
 	win := chunked.Window{File: bytes.NewReader(b), Size: int64(len(b))}
 	var m singleMessage
 	for pos := int64(0); pos < win.Size; pos = m.end {

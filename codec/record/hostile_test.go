@@ -24,7 +24,7 @@ func tinyChunks(count int, header func(time uint64) *chunkHeader) []byte {
 			h := encode(header(time))
 			b = append(section{chunkHeaderSection, int64(len(h))}.append(b), h...)
 		}
-		var w writer
+		var w encoder
 		w.appendHead(&writerChannel{prefix: append(appendBytes(nil, 1, "/a"), timeTag)}, &codec.Message{LogTime: int64(time)})
 		b = append(section{chunkBodySection, int64(len(w.chunk.buf))}.append(b), w.chunk.buf...)
 	}

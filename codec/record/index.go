@@ -41,10 +41,10 @@ func encodeChannels(channels []*writerChannel, pos int64) (sections []byte, entr
 }
 
 // encodeIndex returns the index as it comes behind everything else.
-func (w *writer) encodeIndex() []byte {
-	b := make([]byte, sectionSize, sectionSize+w.indexSize)
-	for i := range w.index {
-		b = w.index[i].append(b)
+func (e *encoder) encodeIndex() []byte {
+	b := make([]byte, sectionSize, sectionSize+e.indexSize)
+	for i := range e.index {
+		b = e.index[i].append(b)
 	}
 	copy(b, section{indexSection, int64(len(b) - sectionSize)}.append(nil))
 	return b

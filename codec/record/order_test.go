@@ -28,7 +28,7 @@ func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 	number := uint64(0)
 	content := make([]byte, size)
 	for _, times := range chunks {
-		w := writer{}
+		w := encoder{}
 		c := &writerChannel{prefix: append(appendBytes(nil, 1, "/a"), timeTag)}
 		head := chunkHeader{beginTime: uint64(times[0]), endTime: uint64(times[0]), messageNumber: uint64(len(times)), presence: presence{set: all}}
 		bodySize := 0

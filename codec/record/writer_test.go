@@ -28,12 +28,13 @@ func reopen(t testing.TB, path string) (*reader, []byte) {
 }
 
 // newPart begins a file without what is around it.
-func newPart(t testing.TB, path string, o codec.CreateOptions) *writer {
+func newPart(t testing.TB, path string, o codec.CreateOptions) (*output.ChunkWriter, *encoder) {
 	file, err := output.Create(output.OS{}, path, false)
 	require.NoError(t, err)
-	w, err := newWriter(file, o, nil)
+	e := newEncoder(path, o)
+	w, err := output.NewChunkWriter(formatName, file, e, o, nil)
 	require.NoError(t, err)
-	return w
+	return w, e
 }
 
 func TestHeader(t *testing.T) {
@@ -95,7 +96,7 @@ func TestChunks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.record")
-			w := newPart(t, path, test.o)
+			w, _ := newPart(t, path, test.o)
 			path += codec.ActiveSuffix
 			c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
 			data := bytes.Repeat([]byte("x"), test.size)
@@ -108,7 +109,7 @@ func TestChunks(t *testing.T) {
 				all, err := readAll(t, r, codec.Query{})
 				require.NoError(t, err)
 				require.NoError(t, r.Close())
-				require.EqualValues(t, uint64(i+1)-w.chunk.header.messageNumber, len(all))
+				require.EqualValues(t, w.Info().MessageCount, len(all))
 				written = uint64(len(all))
 			}
 			r, _ := reopen(t, path)
@@ -126,13 +127,13 @@ func TestChunks(t *testing.T) {
 // Tiny messages do not let a chunk grow beyond what there is memory for.
 func TestTinyMessages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.record")
-	w := newPart(t, path, codec.CreateOptions{ChunkSize: 1 << 20})
+	w, e := newPart(t, path, codec.CreateOptions{ChunkSize: 1 << 20})
 	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
-	size := cap(w.chunk.buf)
+	size := cap(e.chunk.buf)
 	for i := range 500_000 {
 		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i)}))
 	}
-	require.Equal(t, size, cap(w.chunk.buf))
+	require.Equal(t, size, cap(e.chunk.buf))
 	require.NoError(t, w.Complete(false))
 	r, _ := reopen(t, path)
 	info, err := r.Info()

@@ -69,8 +69,7 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 			if err != nil {
 				return nil, err
 			}
-			last, _ := before.(*writer)
-			return newWriter(file, o, last)
+			return newWriter(file, o, before)
 		},
 		Name: func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) },
 	}, path, o.Completed)

@@ -19,14 +19,15 @@ const (
 	finalReserve = 16 << 10                            // more than what a file takes at its end beside what grows with it
 )
 
-// writer writes one file; it implements output.Part and output.Layout.
-type writer struct {
-	part      output.Chunked
+// encoder encodes one file.
+type encoder struct {
+	path      string
 	chunkSize int
 	duration  int64
-	packer    packer // of the disk
+	packer    packer // of the chunk that is being encoded
 
-	conns   []*connection // by number
+	conns   []*connection   // by number
+	topics  []*output.Topic // likewise
 	ids     map[*codec.Channel]*connection
 	headers map[string]*connection // by all that a connection has
 	last    *codec.Channel         // the channel of the last message, and its connection
@@ -54,6 +55,11 @@ type chunk struct {
 	entries [][]entry // of the index, by connection
 	first   int64     // LogTime of the first message
 	span    output.Span
+
+	// Set when the chunk is closed:
+	encoder *encoder
+	reserve int64
+	info    []byte // the chunk info
 }
 
 // reset empties the chunk, which keeps its memory.
@@ -65,60 +71,39 @@ func (c *chunk) reset() {
 }
 
 // newWriter begins a bag in which the channels of before, unless that is nil, are declared. It takes file over.
-func newWriter(file *output.File, o codec.CreateOptions, before *writer) (*writer, error) {
-	w := &writer{
-		chunkSize: min(cmp.Or(o.ChunkSize, defaultChunkSize), maxChunk/2), duration: int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
-		ids: map[*codec.Channel]*connection{}, headers: map[string]*connection{},
+func newWriter(file *output.File, o codec.CreateOptions, before output.Part) (*output.ChunkWriter, error) {
+	w := &encoder{
+		path:      file.Path(),
+		chunkSize: min(cmp.Or(o.ChunkSize, defaultChunkSize), maxChunk/2),
+		duration:  int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
+		ids:       map[*codec.Channel]*connection{}, headers: map[string]*connection{},
 	}
-	w.part.Init(file, w, o)
 	w.chunk = w.newChunk()
-	// At once, so that hardly ever an empty file is left by a killed writer.
-	err := file.Append([]byte(version2), encodeFileHeader(0, 0, 0))
-	if err == nil {
-		w.packer, err = newPacker(o.Compression)
-	}
-	if err == nil && before != nil {
-		err = w.inherit(before)
-	}
-	if err != nil {
+	var err error
+	if w.packer, err = newPacker(o.Compression); err != nil {
 		file.Discard()
 		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
 	}
-	return w, nil
+	return output.NewChunkWriter(Name, file, w, o, before)
 }
 
-func (w *writer) newChunk() *chunk {
-	return &chunk{records: make([]byte, 0, w.chunkSize+w.chunkSize/4)}
+// Begin returns the version and the first record.
+func (w *encoder) Begin(*codec.Info) ([]byte, error) {
+	return append([]byte(version2), encodeFileHeader(0, 0, 0)...), nil
 }
 
-// inherit declares the channels of another file, which may be in use. They keep their numbers.
-func (w *writer) inherit(before *writer) error {
-	before.part.Lock()
-	defer before.part.Unlock()
-	for _, c := range before.conns {
-		if _, err := w.connection(c.Channel); err != nil {
-			return err
-		}
-	}
-	for channel, c := range before.ids {
-		w.ids[channel] = w.conns[c.number]
-	}
-	return nil
+func (w *encoder) newChunk() *chunk {
+	return &chunk{encoder: w, records: make([]byte, 0, w.chunkSize+w.chunkSize/4)}
 }
 
-// Declare implements output.Part.
-func (w *writer) Declare(c *codec.Channel) error {
-	w.part.Lock()
-	defer w.part.Unlock()
+// Declare adds a channel.
+func (w *encoder) Declare(c *codec.Channel) error {
 	_, err := w.connection(c)
 	return err
 }
 
 // connection returns the connection of a channel.
-func (w *writer) connection(c *codec.Channel) (*connection, error) {
-	if err := w.part.Ended(); err != nil {
-		return nil, err
-	}
+func (w *encoder) connection(c *codec.Channel) (*connection, error) {
 	if c == w.last {
 		return w.lastOwn, nil
 	}
@@ -134,16 +119,16 @@ func (w *writer) connection(c *codec.Channel) (*connection, error) {
 	return own, nil
 }
 
-func (w *writer) declare(c *codec.Channel) (*connection, error) {
+func (w *encoder) declare(c *codec.Channel) (*connection, error) {
 	if c.Encoding != codec.EncodingROS1 {
-		return nil, fmt.Errorf("write %s: topic %s: its messages are %s, and a bag has those of ROS 1 (%s) alone", w.part.File.Path(), c.Topic, cmp.Or(c.Encoding, "of no known encoding"), codec.EncodingROS1)
+		return nil, fmt.Errorf("write %s: topic %s: its messages are %s, and a bag has those of ROS 1 (%s) alone", w.path, c.Topic, cmp.Or(c.Encoding, "of no known encoding"), codec.EncodingROS1)
 	}
 	header := encodeConnection(c)
 	if own := w.headers[string(header)]; own != nil {
 		return own, nil
 	}
 	if len(header) > maxConnect || len(c.Topic) > maxHeader/2 {
-		return nil, fmt.Errorf("write %s: topic %s: its definition takes %d bytes; %d are possible", w.part.File.Path(), c.Topic[:min(100, len(c.Topic))], len(header), maxConnect)
+		return nil, fmt.Errorf("write %s: topic %s: its definition takes %d bytes; %d are possible", w.path, c.Topic[:min(100, len(c.Topic))], len(header), maxConnect)
 	}
 	own := &connection{number: uint32(len(w.conns)), Topic: output.Topic{Channel: c}}
 	own.record = appendRecord(nil, opConnection, func(b []byte) []byte {
@@ -152,44 +137,32 @@ func (w *writer) declare(c *codec.Channel) (*connection, error) {
 	w.chunk.records = append(w.chunk.records, own.record...)
 	w.headers[string(header)] = own
 	w.conns = append(w.conns, own)
-	w.part.Topics = append(w.part.Topics, &own.Topic)
+	w.topics = append(w.topics, &own.Topic)
 	w.size += int64(len(own.record))
 	return own, nil
 }
 
-// Write implements output.Part.
-func (w *writer) Write(m *codec.Message) error {
-	w.part.Lock()
-	defer w.part.Unlock()
-	own, err := w.connection(m.Channel)
-	if err != nil {
-		return err
+// Prepare reports whether the open chunk would be too long or too large with m.
+func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
+	if _, err := w.connection(m.Channel); err != nil {
+		return false, err
 	}
 	switch {
 	case m.LogTime <= 0 || m.LogTime > maxTime:
-		return fmt.Errorf("write %s: a message of %s has the time %d ns; in a bag it is from 1 to %d", w.part.File.Path(), m.Channel.Topic, m.LogTime, maxTime)
+		return false, fmt.Errorf("write %s: a message of %s has the time %d ns; in a bag it is from 1 to %d", w.path, m.Channel.Topic, m.LogTime, maxTime)
 	case len(m.Data) > maxPayload:
-		return fmt.Errorf("write %s: a message of %s takes %d bytes; %d are possible", w.part.File.Path(), m.Channel.Topic, len(m.Data), maxPayload)
+		return false, fmt.Errorf("write %s: a message of %s takes %d bytes; %d are possible", w.path, m.Channel.Topic, len(m.Data), maxPayload)
 	}
-	if w.chunk.span.Messages > 0 && (m.LogTime-w.chunk.first >= w.duration || len(w.chunk.records)+len(m.Data) > maxPayload) {
-		w.part.Write()
-		if err := w.part.Ended(); err != nil {
-			return err
-		}
-	}
-	w.append(own, m)
-	if len(w.chunk.records) >= w.chunkSize {
-		w.part.Write()
-	}
-	return nil
+	return w.chunk.span.Messages > 0 &&
+		(m.LogTime-w.chunk.first >= w.duration || len(w.chunk.records)+len(m.Data) > maxPayload), nil
 }
 
 // messageHead is how the header of every message begins: its length, the op, and the name of the connection's number.
 const messageHead = "\x26\x00\x00\x00" + opField + connField
 
-// append appends a message to the chunk.
-func (w *writer) append(own *connection, m *codec.Message) {
-	c := w.chunk
+// Append appends a message that Prepare was called with.
+func (w *encoder) Append(m *codec.Message) (full bool) {
+	c, own := w.chunk, w.lastOwn
 	if c.span.Messages == 0 {
 		c.first = m.LogTime
 	}
@@ -202,45 +175,47 @@ func (w *writer) append(own *connection, m *codec.Message) {
 	b = appendTime(append(b, timeField...), m.LogTime)
 	c.records = append(le.AppendUint32(b, uint32(len(m.Data))), m.Data...)
 	own.Messages++
-	w.part.Took(m)
+	return len(c.records) >= w.chunkSize
 }
 
-// Flush implements output.Layout. Connections wait for the first message: a chunk without one would have no time.
-func (w *writer) Flush(beside bool) {
+// Event returns the message of an event.
+func (w *encoder) Event(e codec.Event) (*codec.Message, error) { return codec.EventMessage1(e), nil }
+
+// Topics returns the connections as topics, by number.
+func (w *encoder) Topics() []*output.Topic { return w.topics }
+
+// Take closes the open chunk. Connections wait for the first message: a chunk without one would have no time.
+func (w *encoder) Take(beside bool) output.Chunk {
 	c := w.chunk
 	if c.span.Messages == 0 {
-		return
+		return nil
 	}
 	if beside {
 		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
 			w.chunk = w.newChunk()
 		}
 	}
-	infos := appendChunkInfo(w.infos, w.part.File.Size(), c)
-	reserve := int64(len(infos)) + w.size + w.part.EventReserve() + finalReserve
-	err := w.part.Put(func() error { return w.write(c, reserve) })
-	if beside {
-		w.spare = c
-	}
-	if err == nil {
-		w.infos = infos
-		w.chunks++
-		w.part.Keep(c.span)
-	} else {
-		w.part.Fail(err, c.span, w.chunk.span)
-		w.chunk.reset()
-	}
-	c.reset()
+	c.reserve = int64(len(w.infos)) + w.size + finalReserve
+	return c
 }
 
-// write writes a chunk with its index.
-func (w *writer) write(c *chunk, reserve int64) error {
-	stored, err := w.packer.pack(c.records)
+// Drop empties the open chunk.
+func (w *encoder) Drop() output.Span {
+	span := w.chunk.span
+	w.chunk.reset()
+	return span
+}
+
+// Span returns the messages of the chunk.
+func (c *chunk) Span() output.Span { return c.span }
+
+// Encode returns the chunk with its index.
+func (c *chunk) Encode(offset int64) (output.Block, error) {
+	c.info = appendChunkInfo(c.info[:0], offset, c)
+	p := &c.encoder.packer
+	stored, err := p.pack(c.records)
 	if err != nil {
-		return err
-	}
-	if err := w.part.File.Reserve(reserve); err != nil {
-		return err
+		return output.Block{}, err
 	}
 	var index []byte
 	for conn, entries := range c.entries {
@@ -248,32 +223,28 @@ func (w *writer) write(c *chunk, reserve int64) error {
 			index = appendIndex(index, uint32(conn), entries)
 		}
 	}
-	return w.part.File.Append(encodeChunkHead(w.packer.compression, c.records, len(stored)), stored, index)
+	head := encodeChunkHead(p.compression, c.records, len(stored))
+	return output.Block{Parts: [][]byte{head, stored, index}, Reserve: c.reserve + int64(len(c.info))}, nil
 }
 
-// Sync implements output.Part.
-func (w *writer) Sync() error { return w.part.Sync() }
+// Keep adds the chunk to the index.
+func (c *chunk) Keep() error {
+	c.encoder.infos = append(c.encoder.infos, c.info...)
+	c.encoder.chunks++
+	return nil
+}
 
-// Complete implements output.Part.
-func (w *writer) Complete(durable bool) error { return w.part.Complete(durable) }
-
-// Info implements output.Part.
-func (w *writer) Info() *codec.Info { return w.part.Info(Name) }
-
-// Note implements output.Layout.
-func (w *writer) Note(e codec.Event) {
-	m := codec.EventMessage1(e)
-	if own, err := w.connection(m.Channel); err == nil {
-		w.append(own, m)
+// Release empties the chunk and keeps it for later.
+func (c *chunk) Release() {
+	c.reset()
+	if c != c.encoder.chunk {
+		c.encoder.spare = c
 	}
 }
 
-// Release implements output.Layout.
-func (w *writer) Release() { w.chunk, w.spare = nil, nil }
-
-// Finish implements output.Layout: it writes the index, and where it is.
-func (w *writer) Finish(durable bool) error {
-	file := w.part.File
+// Finish writes the index, and where it is.
+func (w *encoder) Finish(file *output.File, _ *codec.Info, durable bool) error {
+	w.chunk, w.spare = nil, nil
 	var err error
 	if durable {
 		err = file.Sync() // there must be no index of what may not be there
@@ -289,9 +260,5 @@ func (w *writer) Finish(durable bool) error {
 	if err == nil {
 		err = file.WriteAt(encodeFileHeader(offset, len(w.conns), w.chunks), int64(len(version2)))
 	}
-	if err != nil {
-		_ = file.Abandon()
-		return err
-	}
-	return file.Complete(durable)
+	return err
 }

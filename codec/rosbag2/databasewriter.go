@@ -27,22 +27,21 @@ const (
 	databaseReserve = 128 << 10
 )
 
-// databaseWriter writes a file of the storage sqlite3 with the tables and the index that rosbag2_storage_sqlite3 makes, of schema
+// databaseEncoder encodes a file of the storage sqlite3 with the tables and the index that rosbag2_storage_sqlite3 makes, of schema
 // version 3 (Humble) or 4 (Iron and later). Channels with the same topic, type and encoding become one topic; PublishTime and
 // Channel.Metadata have no place there.
 //
 // Pages are written from front to back. Until the file is complete its first page says that it has no tables; the pages with rows
 // are there nevertheless, and a salvage finds them. A chunk is pages that are written at once, as in MCAP.
-//
-// It is a part of a recording, output.Part, and the output.Layout of its file.
-type databaseWriter struct {
-	part      output.Chunked
+type databaseEncoder struct {
+	path      string
 	describe  func(*codec.Info) *metadata
 	schema    int
 	chunkSize int
 	duration  int64
 
-	sources     []*source // by number, as part.Topics
+	sources     []*source
+	topics      []*output.Topic // of sources
 	known       map[*codec.Channel]*source
 	last        *source // of the last message
 	rows        []*topicRow
@@ -73,6 +72,7 @@ type progress struct {
 	times                                        timeline
 	messageLeaves, topicLeaves, definitionLeaves int
 	topics, definitions                          int // rows
+	nextPage                                     uint32
 }
 
 // pageChunk is a chunk of pages that are to be written.
@@ -80,35 +80,33 @@ type pageChunk struct {
 	pages sqlite.Pages
 	first int64 // LogTime of the first message
 	span  output.Span
+
+	// Set when the chunk is closed:
+	encoder *databaseEncoder
+	reserve int64
+	reached progress
 }
 
 // newDatabaseWriter begins a database in which the topics of before, unless that is nil, are declared. It takes file over.
 // describe returns what the file says of itself.
-func newDatabaseWriter(file *output.File, o codec.CreateOptions, schema int, describe func(*codec.Info) *metadata, before *databaseWriter) (*databaseWriter, error) {
-	w := &databaseWriter{
-		describe: describe, schema: schema,
+func newDatabaseWriter(file *output.File, o codec.CreateOptions, schema int, describe func(*codec.Info) *metadata, before output.Part) (*output.ChunkWriter, error) {
+	w := &databaseEncoder{
+		path: file.Path(), describe: describe, schema: schema,
 		chunkSize: min(cmp.Or(o.ChunkSize, databaseChunkSize), maxDatabaseChunk),
 		duration:  int64(cmp.Or(o.ChunkDuration, databaseChunkDuration)),
 		known:     map[*codec.Channel]*source{},
 	}
-	w.part.Init(file, w, o)
-	if err := file.Append(sqlite.Header(1, nil)); err != nil {
-		file.Discard()
-		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
-	}
+	w.written.nextPage = 2
+	w.added = w.written
 	w.chunk = w.newChunk(2)
-	if before != nil {
-		before.part.Lock()
-		defer before.part.Unlock()
-		for _, s := range before.sources {
-			w.source(s.Channel)
-		}
-	}
-	return w, nil
+	return output.NewChunkWriter(Name, file, w, o, before)
 }
 
-func (w *databaseWriter) newChunk(first uint32) *pageChunk {
-	return &pageChunk{pages: sqlite.Pages{First: first, Bytes: make([]byte, 0, w.chunkSize+w.chunkSize/4)}}
+// Begin returns the first page of a database without tables.
+func (w *databaseEncoder) Begin(*codec.Info) ([]byte, error) { return sqlite.Header(1, nil), nil }
+
+func (w *databaseEncoder) newChunk(first uint32) *pageChunk {
+	return &pageChunk{encoder: w, pages: sqlite.Pages{First: first, Bytes: make([]byte, 0, w.chunkSize+w.chunkSize/4)}}
 }
 
 // reset empties the chunk for pages from first on.
@@ -116,19 +114,14 @@ func (c *pageChunk) reset(first uint32) {
 	c.pages.First, c.pages.Bytes, c.span = first, c.pages.Bytes[:0], output.Span{}
 }
 
-// Declare implements output.Part.
-func (w *databaseWriter) Declare(c *codec.Channel) error {
-	w.part.Lock()
-	defer w.part.Unlock()
-	if err := w.part.Ended(); err != nil {
-		return err
-	}
+// Declare adds a channel.
+func (w *databaseEncoder) Declare(c *codec.Channel) error {
 	w.source(c)
 	return nil
 }
 
 // source returns the source of a channel's messages.
-func (w *databaseWriter) source(c *codec.Channel) *source {
+func (w *databaseEncoder) source(c *codec.Channel) *source {
 	if w.last != nil && w.last.Channel == c {
 		return w.last
 	}
@@ -137,14 +130,14 @@ func (w *databaseWriter) source(c *codec.Channel) *source {
 		s = &source{output.Topic{Channel: c}, w.row(c)}
 		w.known[c] = s
 		w.sources = append(w.sources, s)
-		w.part.Topics = append(w.part.Topics, &s.Topic)
+		w.topics = append(w.topics, &s.Topic)
 	}
 	w.last = s
 	return s
 }
 
 // row returns the row of a channel's topic. It is written with the next chunk.
-func (w *databaseWriter) row(c *codec.Channel) *topicRow {
+func (w *databaseEncoder) row(c *codec.Channel) *topicRow {
 	for _, row := range w.rows {
 		if o := &row.channel; o.Topic == c.Topic && o.Type == c.Type && o.Encoding == c.Encoding {
 			for _, qos := range c.QoS {
@@ -167,32 +160,18 @@ func (w *databaseWriter) row(c *codec.Channel) *topicRow {
 	return row
 }
 
-// Write implements output.Part.
-func (w *databaseWriter) Write(m *codec.Message) error {
-	w.part.Lock()
-	defer w.part.Unlock()
-	if err := w.part.Ended(); err != nil {
-		return err
-	}
+// Prepare reports whether the messages of the open chunk would span too much time with m.
+func (w *databaseEncoder) Prepare(m *codec.Message) (full bool, err error) {
 	if len(m.Data) > sqlite.MaxBlob {
-		return fmt.Errorf("write %s: a message of %d bytes on %s: SQLite has room for %d", w.part.File.Path(), len(m.Data), m.Channel.Topic, sqlite.MaxBlob)
+		return false, fmt.Errorf("write %s: a message of %d bytes on %s: SQLite has room for %d",
+			w.path, len(m.Data), m.Channel.Topic, sqlite.MaxBlob)
 	}
-	if w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration {
-		w.part.Write()
-		if err := w.part.Ended(); err != nil {
-			return err
-		}
-	}
-	w.append(w.source(m.Channel), m)
-	if len(w.chunk.pages.Bytes) >= w.chunkSize {
-		w.part.Write()
-	}
-	return nil
+	return w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration, nil
 }
 
-// append appends a message to the chunk.
-func (w *databaseWriter) append(s *source, m *codec.Message) {
-	c := w.chunk
+// Append appends a message that Prepare was called with.
+func (w *databaseEncoder) Append(m *codec.Message) (full bool) {
+	c, s := w.chunk, w.source(m.Channel)
 	if c.span.Messages == 0 {
 		c.first = m.LogTime
 	}
@@ -201,11 +180,17 @@ func (w *databaseWriter) append(s *source, m *codec.Message) {
 	w.head = sqlite.AppendHead(w.head[:0], s.row.id, m.LogTime, len(m.Data))
 	w.tables.messages.Add(&c.pages, w.added.times.n, w.head, m.Data)
 	s.Messages++
-	w.part.Took(m)
+	return len(c.pages.Bytes) >= w.chunkSize
 }
 
+// Event returns the message of an event.
+func (w *databaseEncoder) Event(e codec.Event) (*codec.Message, error) { return codec.EventMessage(e) }
+
+// Topics returns the sources as topics.
+func (w *databaseEncoder) Topics() []*output.Topic { return w.topics }
+
 // addRows adds the rows of topics that are not in a chunk yet.
-func (w *databaseWriter) addRows() {
+func (w *databaseEncoder) addRows() {
 	for ; w.added.topics < len(w.rows); w.added.topics++ {
 		row := w.rows[w.added.topics]
 		c := &row.channel
@@ -222,76 +207,62 @@ func (w *databaseWriter) addRows() {
 	}
 }
 
-// Flush implements output.Layout.
-func (w *databaseWriter) Flush(beside bool) {
+// Take closes the open chunk, with the rows of new topics.
+func (w *databaseEncoder) Take(beside bool) output.Chunk {
 	w.addRows()
 	c := w.chunk
 	if len(c.pages.Bytes) == 0 {
-		return
+		return nil
 	}
-	t := &w.tables
+	t, added := &w.tables, &w.added
 	t.messages.Seal()
 	t.topics.Seal()
 	t.definitions.Seal()
-	w.added.messageLeaves, w.added.topicLeaves, w.added.definitionLeaves = t.messages.Leaves(), t.topics.Leaves(), t.definitions.Leaves()
-	taken := w.added
-	next := c.pages.Next()
+	added.messageLeaves, added.topicLeaves, added.definitionLeaves = t.messages.Leaves(), t.topics.Leaves(), t.definitions.Leaves()
+	added.nextPage = c.pages.Next()
 	if beside {
 		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
-			w.chunk = w.newChunk(next)
+			w.chunk = w.newChunk(added.nextPage)
 		}
-		w.chunk.reset(next)
+		w.chunk.reset(added.nextPage)
 	}
-	reserve := sqlite.IndexSize(taken.times.n, taken.messageLeaves) + databaseReserve
-	reserve += w.embedSize + w.part.EventReserve()
-	err := w.part.Put(func() error {
-		if err := w.part.File.Reserve(reserve); err != nil {
-			return err
-		}
-		return w.part.File.Append(c.pages.Bytes)
-	})
-	if beside {
-		w.spare = c
-	}
-	if err != nil {
-		w.part.Fail(err, c.span, w.chunk.span)
-		w.forget()
-		return
-	}
-	w.written = taken
-	w.part.Keep(c.span)
-	c.reset(next)
+	c.reached = *added
+	c.reserve = sqlite.IndexSize(added.times.n, added.messageLeaves) + w.embedSize + databaseReserve
+	return c
 }
 
-// forget forgets what is not in the file.
-func (w *databaseWriter) forget() {
+// Drop forgets what is not in the file.
+func (w *databaseEncoder) Drop() output.Span {
+	span := w.chunk.span
 	w.added = w.written
 	w.tables.messages.Truncate(w.added.messageLeaves)
 	w.tables.topics.Truncate(w.added.topicLeaves)
 	w.tables.definitions.Truncate(w.added.definitionLeaves)
-	w.chunk.reset(w.nextPage())
+	w.chunk.reset(w.written.nextPage)
+	return span
 }
 
-// nextPage returns the number of the page behind the file's last one.
-func (w *databaseWriter) nextPage() uint32 { return uint32(w.part.File.Size()/sqlite.PageSize) + 1 }
+// Span returns the messages of the chunk.
+func (c *pageChunk) Span() output.Span { return c.span }
 
-// Sync implements output.Part.
-func (w *databaseWriter) Sync() error { return w.part.Sync() }
+// Encode returns the pages, which were numbered when rows were added.
+func (c *pageChunk) Encode(int64) (output.Block, error) {
+	return output.Block{Parts: [][]byte{c.pages.Bytes}, Reserve: c.reserve}, nil
+}
 
-// Complete implements output.Part.
-func (w *databaseWriter) Complete(durable bool) error { return w.part.Complete(durable) }
+// Keep records how far the file goes.
+func (c *pageChunk) Keep() error {
+	c.encoder.written = c.reached
+	return nil
+}
 
-// Note implements output.Layout.
-func (w *databaseWriter) Note(e codec.Event) {
-	if m, err := codec.EventMessage(e); err == nil {
-		w.append(w.source(m.Channel), m)
+// Release empties the chunk and keeps it for later.
+func (c *pageChunk) Release() {
+	if c == c.encoder.chunk {
+		c.reset(c.encoder.written.nextPage)
+	} else {
+		c.encoder.spare = c
 	}
-}
-
-// Release implements output.Layout.
-func (w *databaseWriter) Release() {
-	w.Flush(false) // rows of topics whose chunk was lost
-	w.chunk, w.spare = nil, nil
 }
 
 // The tables as rosbag2_storage_sqlite3 creates them. Type hashes and definitions came with schema version 4.
@@ -305,27 +276,32 @@ const (
 	createIndex       = "CREATE INDEX timestamp_idx ON messages (timestamp ASC)"
 )
 
-// Finish implements output.Layout: it writes everything that follows the messages, and the first page.
-func (w *databaseWriter) Finish(durable bool) error {
-	err := w.finishTables()
-	if err != nil {
-		_ = w.part.File.Abandon()
-		return err
+// Finish writes everything that follows the messages, and the first page.
+func (w *databaseEncoder) Finish(file *output.File, info *codec.Info, _ bool) error {
+	// A chunk that was lost may have had rows of topics.
+	if c := w.Take(false); c != nil {
+		b, err := c.Encode(file.Size())
+		if err == nil {
+			err = file.Append(b.Parts...)
+		}
+		if err == nil {
+			err = c.Keep()
+		}
+		if err != nil {
+			w.Drop()
+		}
 	}
-	return w.part.File.Complete(durable)
-}
-
-func (w *databaseWriter) finishTables() error {
-	info := w.byRow(w.part.Written(Name))
-	info.Path = w.part.File.Path()
+	w.chunk, w.spare = nil, nil
+	w.MergeTopics(info)
+	info.Path = w.path
 	described := w.describe(info)
 	text, err := described.format(false)
 	if err != nil {
 		return err
 	}
-	p := &sqlite.Pages{First: w.nextPage()}
+	p := &sqlite.Pages{First: w.written.nextPage}
 	flush := func() error {
-		err := w.part.File.Append(p.Bytes)
+		err := file.Append(p.Bytes)
 		p.First, p.Bytes = p.Next(), p.Bytes[:0]
 		return err
 	}
@@ -364,16 +340,13 @@ func (w *databaseWriter) finishTables() error {
 		err = flush()
 	}
 	if err == nil {
-		err = w.part.File.WriteAt(sqlite.Header(p.First-1, objects), 0)
+		err = file.WriteAt(sqlite.Header(p.First-1, objects), 0)
 	}
 	return err
 }
 
-// Info implements output.Part.
-func (w *databaseWriter) Info() *codec.Info { return w.byRow(w.part.Info(Name)) }
-
-// byRow has info tell of the topics that the database has, in place of its channels.
-func (w *databaseWriter) byRow(info *codec.Info) *codec.Info {
+// MergeTopics replaces the channels of info by the topics that the database has.
+func (w *databaseEncoder) MergeTopics(info *codec.Info) {
 	info.Topics = nil
 	for _, row := range w.rows {
 		channel := row.channel
@@ -383,7 +356,6 @@ func (w *databaseWriter) byRow(info *codec.Info) *codec.Info {
 	for _, s := range w.sources {
 		info.Topics[s.row.id-1].MessageCount += s.Written()
 	}
-	return info
 }
 
 // timeline is the times of messages in the order in which they were written, in few bytes each.

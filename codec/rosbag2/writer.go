@@ -105,16 +105,14 @@ func (l *layout) part(file *output.File, before output.Part) (output.Part, error
 		if l.version < 6 {
 			schema = 3
 		}
-		last, _ := before.(*databaseWriter)
-		return newDatabaseWriter(file, l.options, schema, func(info *codec.Info) *metadata { return l.describe([]*codec.Info{info}) }, last)
+		return newDatabaseWriter(file, l.options, schema, func(info *codec.Info) *metadata { return l.describe([]*codec.Info{info}) }, before)
 	}
 	// Where rosbag2 looks for it when metadata.yaml is missing.
 	embed := func(info *codec.Info) (string, map[string]string, error) {
 		text, err := l.describe([]*codec.Info{info}).format(false)
 		return "rosbag2", map[string]string{"serialized_metadata": string(text)}, err
 	}
-	last, _ := before.(*mcap.Writer)
-	return mcap.NewWriter(file, l.options, embed, last)
+	return mcap.NewWriter(file, l.options, embed, before)
 }
 
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {

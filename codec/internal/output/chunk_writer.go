@@ -1,0 +1,456 @@
+package output
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"tapedeck/codec"
+)
+
+// Encoder encodes one file of a format that collects messages in chunks. It knows neither locks nor goroutines: its owner, a
+// ChunkWriter, calls one method at a time.
+type Encoder interface {
+	// Begin returns what a file begins with. info has the channels that were declared before.
+	Begin(info *codec.Info) ([]byte, error)
+	// Declare adds a channel to the file, with the next chunk.
+	Declare(*codec.Channel) error
+	// Prepare is called before Append, with the same message. full reports that the open chunk must be written first.
+	Prepare(m *codec.Message) (full bool, err error)
+	// Append appends a message to the open chunk and reports whether the chunk is full. A full chunk is written before m.Data
+	// changes.
+	Append(m *codec.Message) (full bool)
+	// Event returns the message of an event.
+	Event(codec.Event) (*codec.Message, error)
+	// Take closes the open chunk and returns it, nil if there is nothing in it. beside reports that messages may be appended
+	// to another chunk while this one is written.
+	Take(beside bool) Chunk
+	// Drop empties the open chunk after a chunk could not be written, and returns the times of what was in it.
+	Drop() Span
+	// Topics returns the topics of the file. Append counts its message in Topic.Messages.
+	Topics() []*Topic
+	// Finish releases the memory of chunks and writes what precedes and follows them. info describes the chunks in the file.
+	// The owner closes the file.
+	Finish(file *File, info *codec.Info, durable bool) error
+}
+
+// topicMerger is an Encoder whose file lists other topics than Topics.
+type topicMerger interface{ MergeTopics(*codec.Info) }
+
+// Chunk is a chunk that an Encoder has closed.
+type Chunk interface {
+	Span() Span
+	// Encode returns the chunk as it is in the file at the given offset. It may run beside the methods of the Encoder, but
+	// no more than one chunk is encoded at a time.
+	Encode(offset int64) (Block, error)
+	// Keep adds the chunk to the index, when it is in the file.
+	Keep() error
+	// Release lets the Encoder use the memory of the chunk again.
+	Release()
+}
+
+// Block is an encoded chunk.
+type Block struct {
+	Parts   [][]byte // appended to the file
+	Patch   []byte   // written before that, over what is at PatchAt
+	PatchAt int64
+	Reserve int64 // more bytes than Finish writes from then on
+}
+
+// Topic is a channel of a file.
+type Topic struct {
+	Channel  *codec.Channel
+	Messages uint64 // that were appended and are not known to be missing
+	taken    uint64 // of Messages: in the file or in the chunk that is being written
+	written  uint64 // of Messages: in the file
+}
+
+// Written returns how many messages are in the file.
+func (t *Topic) Written() uint64 { return t.written }
+
+// Span is the number of messages in a chunk, and their times in ns.
+type Span struct {
+	Messages   int
+	Start, End int64
+}
+
+// Add adds a message to the span.
+func (s *Span) Add(t int64) {
+	if s.Messages == 0 {
+		s.Start, s.End = t, t
+	}
+	s.Start, s.End = min(s.Start, t), max(s.End, t)
+	s.Messages++
+}
+
+// join returns the span of s and o.
+func (s Span) join(o Span) Span {
+	switch {
+	case s.Messages == 0:
+		return o
+	case o.Messages == 0:
+		return s
+	}
+	return Span{s.Messages + o.Messages, min(s.Start, o.Start), max(s.End, o.End)}
+}
+
+// ChunkWriter writes one file: its Encoder encodes, and it alone has locks and the file and knows what failed.
+//
+// One goroutine calls Declare and Write, and after it another one calls Complete; Sync and Info may be called beside all. A chunk is
+// taken from the encoder with mu locked, encoded and written with disk alone locked, and counted with mu locked again. After
+// the first error nothing is appended; Complete then completes the file with what is in it.
+type ChunkWriter struct {
+	format  string
+	file    *File
+	encoder Encoder
+	ending  func(*codec.MissingError) []codec.Event // CreateOptions.Ending
+
+	disk sync.Mutex // held while chunks are written; locked before mu
+
+	mu       sync.Mutex // of encoder and all below; not held while the file is written, but for its end
+	err      error      // what ended the writing
+	reported bool       // it was returned
+	closed   bool       // all is written, or given up
+	complete bool       // the file has its name
+	kept     Span       // of the messages in the file
+
+	events      []codec.Event // that were appended and are not in the file
+	takenEvents int           // of these: in the chunk that is being written
+}
+
+var _ Part = (*ChunkWriter)(nil)
+
+// NewChunkWriter begins a file in which the channels of before are declared, if that is a ChunkWriter. It takes file over.
+func NewChunkWriter(format string, file *File, e Encoder, o codec.CreateOptions, before Part) (*ChunkWriter, error) {
+	w := &ChunkWriter{format: format, file: file, encoder: e, ending: o.Ending}
+	if err := w.begin(before); err != nil {
+		file.Discard()
+		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
+	}
+	return w, nil
+}
+
+// begin writes the beginning at once, so that hardly ever an empty file is left by a killed writer.
+func (w *ChunkWriter) begin(before Part) error {
+	if before, ok := before.(*ChunkWriter); ok {
+		for _, c := range before.channels() {
+			if err := w.encoder.Declare(c); err != nil {
+				return err
+			}
+		}
+	}
+	head, err := w.encoder.Begin(w.info())
+	if err != nil {
+		return err
+	}
+	return w.file.Append(head)
+}
+
+// channels returns the channels of the file.
+func (w *ChunkWriter) channels() []*codec.Channel {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var channels []*codec.Channel
+	for _, t := range w.encoder.Topics() {
+		channels = append(channels, t.Channel)
+	}
+	return channels
+}
+
+// Declare adds a channel to the file.
+func (w *ChunkWriter) Declare(c *codec.Channel) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.report(); err != nil {
+		return err
+	}
+	return w.encoder.Declare(c)
+}
+
+// Write appends a message. The next call returns the error if the chunk that m completes cannot be written.
+func (w *ChunkWriter) Write(m *codec.Message) error {
+	appended, full, err := w.append(m, false)
+	if err == nil && !appended {
+		w.flush(false)
+		_, full, err = w.append(m, true)
+	}
+	if full {
+		w.flush(false)
+	}
+	return err
+}
+
+// append appends m to the open chunk, unless that must be written first. fresh reports that it was.
+func (w *ChunkWriter) append(m *codec.Message, fresh bool) (appended, full bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.report(); err != nil {
+		return false, false, err
+	}
+	if full, err := w.encoder.Prepare(m); err != nil || full && !fresh {
+		return false, false, err
+	}
+	if w.ending != nil && m.Channel.Topic == codec.EventTopic {
+		if e, ok := codec.ParseEvent(m); ok {
+			w.events = append(w.events, e)
+		}
+	}
+	return true, w.encoder.Append(m), nil
+}
+
+// report returns what ended the writing, if something did, to be returned. mu is held.
+func (w *ChunkWriter) report() error {
+	w.reported = w.err != nil
+	return w.err
+}
+
+// flush writes the open chunk. beside reports that messages may be appended meanwhile. over reports that nothing more is written.
+func (w *ChunkWriter) flush(beside bool) (over bool) {
+	w.disk.Lock()
+	defer w.disk.Unlock()
+	w.flushChunk(beside)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err != nil || w.closed
+}
+
+// flushChunk writes the open chunk. An error ends the writing, and all of the chunk is missing. disk is held.
+func (w *ChunkWriter) flushChunk(beside bool) {
+	if c, eventReserve := w.take(beside); c != nil {
+		w.settle(c, w.store(c, eventReserve))
+	}
+}
+
+// take closes the open chunk, if there is something in it to write.
+func (w *ChunkWriter) take(beside bool) (c Chunk, eventReserve int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || w.closed {
+		return nil, 0
+	}
+	if c = w.encoder.Take(beside); c == nil {
+		return nil, 0
+	}
+	for _, t := range w.encoder.Topics() {
+		t.taken = t.Messages
+	}
+	w.takenEvents = len(w.events)
+	return c, w.eventReserve()
+}
+
+// store encodes a chunk and appends it to the file. disk is held.
+func (w *ChunkWriter) store(c Chunk, eventReserve int64) error {
+	b, err := c.Encode(w.file.Size())
+	if err == nil && len(b.Patch) > 0 {
+		err = w.file.WriteAt(b.Patch, b.PatchAt)
+	}
+	if err == nil {
+		err = w.file.Reserve(b.Reserve + eventReserve)
+	}
+	if err == nil {
+		err = w.file.Append(b.Parts...)
+	}
+	return err
+}
+
+// settle counts a chunk that is in the file or, with err, is not.
+func (w *ChunkWriter) settle(c Chunk, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer c.Release()
+	span := c.Span()
+	if err == nil {
+		err = c.Keep()
+	}
+	if err != nil {
+		w.fail(err, span.join(w.encoder.Drop()))
+		return
+	}
+	for _, t := range w.encoder.Topics() {
+		t.written = t.taken
+	}
+	w.events = slices.Delete(w.events, 0, w.takenEvents)
+	w.takenEvents = 0
+	w.kept = w.kept.join(span)
+}
+
+// fail ends the writing: all messages that are not in the file, those of lost, are missing.
+func (w *ChunkWriter) fail(cause error, lost Span) {
+	missing := &codec.MissingError{
+		Path: w.file.Path(), Err: cause, Events: w.events, Start: lost.Start, End: lost.End,
+	}
+	w.events, w.takenEvents = nil, 0
+	for _, t := range w.encoder.Topics() {
+		if n := t.Messages - t.written; n > 0 {
+			missing.Topics = append(missing.Topics, codec.TopicInfo{Channel: t.Channel, MessageCount: n})
+		}
+		t.Messages = t.written
+	}
+	w.err, w.reported = missing, false
+}
+
+// Sync writes the open chunk and puts the file on the disk.
+func (w *ChunkWriter) Sync() error {
+	var err error
+	if !w.flush(true) {
+		err = w.file.Sync()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil && w.err == nil {
+		w.err = &codec.MissingError{Path: w.file.Path(), Err: fmt.Errorf("put it on the disk: %w", err)}
+	}
+	return w.report()
+}
+
+// Complete writes the end of the file, with the events of what is missing, and gives it its name.
+func (w *ChunkWriter) Complete(durable bool) error {
+	w.disk.Lock()
+	defer w.disk.Unlock()
+	before, reported := w.reopen()
+	w.flushChunk(false) // after an error of syncing there may be something
+	last, _ := w.reopen()
+	w.file.End()
+	defer w.file.Settle()
+	w.appendLosses(before, last)
+	err := last
+	if err == nil && !reported {
+		err = before
+	}
+	if unable := w.finish(durable, cmp.Or(before, last)); unable != nil {
+		return errors.Join(err, fmt.Errorf("complete %s: %w; it is readable nevertheless", w.file.Path(), unable))
+	}
+	return err
+}
+
+// reopen returns what ended the writing, and whether it was returned, and lets it go on.
+func (w *ChunkWriter) reopen() (err error, reported bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err, w.err = w.err, nil
+	return err, w.reported
+}
+
+// appendLosses appends the event of missing messages, and those of CreateOptions.Ending. These need not succeed: the errors are
+// returned, too. At most one of them has missing messages: after that of a chunk there is nothing more to write.
+func (w *ChunkWriter) appendLosses(before, last error) {
+	var missing, other *codec.MissingError
+	errors.As(before, &missing)
+	if errors.As(last, &other) && (missing == nil || len(other.Topics) > 0) {
+		missing = other
+	}
+	if missing == nil {
+		return
+	}
+	if missing.Count() > 0 {
+		w.appendEvents([]codec.Event{missing.Event()})
+	}
+	if w.ending != nil {
+		w.appendEvents(w.endingEvents(missing))
+	}
+}
+
+// appendEvents writes a chunk of events.
+func (w *ChunkWriter) appendEvents(events []codec.Event) {
+	w.mu.Lock()
+	w.err = nil
+	for _, e := range events {
+		m, err := w.encoder.Event(e)
+		if err == nil {
+			_, err = w.encoder.Prepare(m)
+		}
+		if err == nil {
+			w.encoder.Append(m)
+		}
+	}
+	w.mu.Unlock()
+	w.flushChunk(false)
+}
+
+// Sizes of events in a file, without their texts and topics, in bytes.
+const (
+	eventSize  = 192     // at most, with what an index has of it
+	eventsRoom = 8 << 10 // in the reserve of all encoders
+)
+
+// eventReserve returns how many bytes to keep in reserve for the events of CreateOptions.Ending.
+func (w *ChunkWriter) eventReserve() int64 {
+	if w.ending == nil {
+		return 0
+	}
+	n := int64(0)
+	for _, t := range w.encoder.Topics() {
+		n += 2*eventSize + 2*int64(len(t.Channel.Topic))
+	}
+	return n
+}
+
+// endingEvents returns the events of CreateOptions.Ending, as many as there is room for. Those without a time have that of the file.
+func (w *ChunkWriter) endingEvents(missing *codec.MissingError) []codec.Event {
+	w.mu.Lock()
+	room, start, end := w.eventReserve()+eventsRoom, w.kept.Start, w.kept.End
+	if w.kept.Messages == 0 {
+		start, end = missing.Start, missing.End
+	}
+	w.mu.Unlock()
+	var events []codec.Event
+	for _, e := range w.ending(missing) {
+		if e.Time == 0 {
+			e.Time, e.Until = start, end
+		}
+		if room -= int64(len(e.Text)+2*len(e.Topic)) + eventSize; room >= 0 && e.Time != 0 {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// finish writes what precedes and follows the chunks and closes the file. ended is what ended the writing. disk is held.
+func (w *ChunkWriter) finish(durable bool, ended error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed, w.err = true, ended
+	if err := w.encoder.Finish(w.file, w.info(), durable); err != nil {
+		_ = w.file.Abandon()
+		return err
+	}
+	if err := w.file.Complete(durable); err != nil {
+		return err
+	}
+	w.complete = true
+	return nil
+}
+
+// Info describes what is in the file.
+func (w *ChunkWriter) Info() *codec.Info {
+	w.disk.Lock()
+	defer w.disk.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	info := w.info()
+	if m, ok := w.encoder.(topicMerger); ok {
+		m.MergeTopics(info)
+	}
+	return info
+}
+
+// info is Info with the topics of the encoder. disk and mu are held.
+func (w *ChunkWriter) info() *codec.Info {
+	info := &codec.Info{
+		Format: w.format, Path: w.file.Path(), Size: w.file.Size(),
+		StartTime: w.kept.Start, EndTime: w.kept.End, Complete: w.complete,
+	}
+	if !w.complete {
+		info.Path += codec.ActiveSuffix
+	}
+	for _, t := range w.encoder.Topics() {
+		info.MessageCount += t.written
+		info.Topics = append(info.Topics, codec.TopicInfo{Channel: t.Channel, MessageCount: t.written})
+	}
+	info.Files = []codec.FileInfo{{
+		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
+	}}
+	return info
+}
