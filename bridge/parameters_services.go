@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/rcl_interfaces"
 )
@@ -52,29 +53,37 @@ func (p *Parameters) Serve(n Node, declare []Parameter) error {
 
 	for _, s := range []struct {
 		name, typeName string
-		answer         func(request []byte) ([]byte, error)
+		handle         func(ctx context.Context, request []byte) ([]byte, error)
 	}{
-		{"describe_parameters", "DescribeParameters", p.answerDescribe},
-		{"get_parameters", "GetParameters", p.answerGet},
-		{"get_parameter_types", "GetParameterTypes", p.answerGetTypes},
-		{"list_parameters", "ListParameters", p.answerList},
-		{"set_parameters", "SetParameters", p.answerSet},
-		{"set_parameters_atomically", "SetParametersAtomically", p.answerSetAtomically},
+		{"describe_parameters", "DescribeParameters", answer(p.answerDescribe)},
+		{"get_parameters", "GetParameters", answer(p.answerGet)},
+		{"get_parameter_types", "GetParameterTypes", answer(p.answerGetTypes)},
+		{"list_parameters", "ListParameters", answer(p.answerList)},
+		{"set_parameters", "SetParameters", answer(p.answerSet)},
+		{"set_parameters_atomically", "SetParametersAtomically", answer(p.answerSetAtomically)},
 	} {
-		_, err := n.Serve("~/"+s.name, "rcl_interfaces/srv/"+s.typeName,
-			func(_ context.Context, request []byte) ([]byte, error) { return s.answer(request) })
-		if err != nil {
+		if _, err := n.Serve("~/"+s.name, "rcl_interfaces/srv/"+s.typeName, s.handle); err != nil {
 			return fmt.Errorf("serve parameters: %w", err)
 		}
 	}
 	return nil
 }
 
-func (p *Parameters) answerDescribe(request []byte) ([]byte, error) {
-	var in rcl_interfaces.DescribeParameters_Request
-	if err := cdr.Unmarshal(request, &in); err != nil {
-		return nil, err
+// answer returns a handler that decodes requests and encodes the responses of f.
+func answer[T any, Request interface {
+	*T
+	msgs.Message
+}](f func(in Request) msgs.Message) func(context.Context, []byte) ([]byte, error) {
+	return func(_ context.Context, payload []byte) ([]byte, error) {
+		request := Request(new(T))
+		if err := cdr.Unmarshal(payload, request); err != nil {
+			return nil, err
+		}
+		return cdr.Marshal(f(request))
 	}
+}
+
+func (p *Parameters) answerDescribe(in *rcl_interfaces.DescribeParameters_Request) msgs.Message {
 	var out rcl_interfaces.DescribeParameters_Response
 	for _, name := range in.Names {
 		d, _ := p.Describe(name)
@@ -91,7 +100,7 @@ func (p *Parameters) answerDescribe(request []byte) ([]byte, error) {
 		}
 		out.Descriptors = append(out.Descriptors, m)
 	}
-	return cdr.Marshal(&out)
+	return &out
 }
 
 // limit returns the integer at or next to f.
@@ -105,37 +114,25 @@ func limit(f float64) int64 {
 	return int64(f)
 }
 
-func (p *Parameters) answerGet(request []byte) ([]byte, error) {
-	var in rcl_interfaces.GetParameters_Request
-	if err := cdr.Unmarshal(request, &in); err != nil {
-		return nil, err
-	}
+func (p *Parameters) answerGet(in *rcl_interfaces.GetParameters_Request) msgs.Message {
 	var out rcl_interfaces.GetParameters_Response
 	for _, name := range in.Names {
 		value, _ := p.Get(name)
 		out.Values = append(out.Values, toMessage(value))
 	}
-	return cdr.Marshal(&out)
+	return &out
 }
 
-func (p *Parameters) answerGetTypes(request []byte) ([]byte, error) {
-	var in rcl_interfaces.GetParameterTypes_Request
-	if err := cdr.Unmarshal(request, &in); err != nil {
-		return nil, err
-	}
+func (p *Parameters) answerGetTypes(in *rcl_interfaces.GetParameterTypes_Request) msgs.Message {
 	var out rcl_interfaces.GetParameterTypes_Response
 	for _, name := range in.Names {
 		value, _ := p.Get(name)
 		out.Types = append(out.Types, uint8(typeOf(value)))
 	}
-	return cdr.Marshal(&out)
+	return &out
 }
 
-func (p *Parameters) answerList(request []byte) ([]byte, error) {
-	var in rcl_interfaces.ListParameters_Request
-	if err := cdr.Unmarshal(request, &in); err != nil {
-		return nil, err
-	}
+func (p *Parameters) answerList(in *rcl_interfaces.ListParameters_Request) msgs.Message {
 	var out rcl_interfaces.ListParameters_Response
 	for _, d := range p.List() {
 		if !listed(d.Name, in.Prefixes, in.Depth) {
@@ -146,7 +143,7 @@ func (p *Parameters) answerList(request []byte) ([]byte, error) {
 			out.Result.Prefixes = append(out.Result.Prefixes, d.Name[:i])
 		}
 	}
-	return cdr.Marshal(&out)
+	return &out
 }
 
 // listed reports whether a parameter is below one of the prefixes, if any are given, and at most depth levels deep there;
@@ -162,28 +159,20 @@ func listed(name string, prefixes []string, depth uint64) bool {
 	})
 }
 
-func (p *Parameters) answerSet(request []byte) ([]byte, error) {
-	var in rcl_interfaces.SetParameters_Request
-	if err := cdr.Unmarshal(request, &in); err != nil {
-		return nil, err
-	}
+func (p *Parameters) answerSet(in *rcl_interfaces.SetParameters_Request) msgs.Message {
 	var out rcl_interfaces.SetParameters_Response
 	for _, m := range in.Parameters {
 		out.Results = append(out.Results, result(p.Set(m.Name, fromMessage(m.Value))))
 	}
-	return cdr.Marshal(&out)
+	return &out
 }
 
-func (p *Parameters) answerSetAtomically(request []byte) ([]byte, error) {
-	var in rcl_interfaces.SetParametersAtomically_Request
-	if err := cdr.Unmarshal(request, &in); err != nil {
-		return nil, err
-	}
+func (p *Parameters) answerSetAtomically(in *rcl_interfaces.SetParametersAtomically_Request) msgs.Message {
 	values := make([]Parameter, len(in.Parameters))
 	for i, m := range in.Parameters {
 		values[i] = Parameter{Name: m.Name, Value: fromMessage(m.Value)}
 	}
-	return cdr.Marshal(&rcl_interfaces.SetParametersAtomically_Response{Result: result(p.set(values))})
+	return &rcl_interfaces.SetParametersAtomically_Response{Result: result(p.set(values))}
 }
 
 func result(err error) rcl_interfaces.SetParametersResult {
