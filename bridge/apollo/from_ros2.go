@@ -200,8 +200,7 @@ func (t *fromROS2) paired(p *pair, library *rosidl.Library, c *codec.Channel) (*
 	if err != nil {
 		return nil, err
 	}
-	s := shapes{}.of(d)
-	return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return p.fromROS2(r, s) }}, nil
+	return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return p.fromROS2(r, d) }}, nil
 }
 
 func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {

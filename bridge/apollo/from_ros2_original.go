@@ -40,8 +40,7 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 		return &outgoingChannel{}
 	case m != nil && t.sameType(library, c.Type):
 		target.Topic = strings.TrimSuffix(c.Topic, m.suffix)
-		s := shapes{}.of(d)
-		return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return m.fromROS2(r, s) }}
+		return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return m.fromROS2(r, d) }}
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type pair struct {
 
 	targets  []target // all that Apollo's messages become, the generated message last
 	toROS2   func(d protoreflect.MessageDescriptor, source *codec.Message, emit func(target int, m msgs.Message)) error
-	fromROS2 func(*outgoing, *shape) translation
+	fromROS2 func(*outgoing, protoreflect.MessageDescriptor) translation
 }
 
 // target is one message that a message becomes.
@@ -139,13 +139,13 @@ func newPair[T any, P interface {
 			}
 		})
 	}
-	p.fromROS2 = func(r *outgoing, s *shape) translation {
+	p.fromROS2 = func(r *outgoing, d protoreflect.MessageDescriptor) translation {
 		m := P(new(T))
 		return func(out *[]byte, payload []byte) error {
 			if err := cdr.Unmarshal(payload, m); err != nil {
 				return err
 			}
-			fields(exchange{out: writer{out, s}, outgoing: r}, m)
+			fields(exchange{out: writer{out, d}, outgoing: r}, m)
 			return nil
 		}
 	}

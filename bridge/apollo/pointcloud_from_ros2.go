@@ -110,7 +110,7 @@ type column struct {
 type clouds struct {
 	*outgoing
 	cloud   sensor_msgs.PointCloud2
-	point   *shape
+	point   protoreflect.FieldDescriptors // nil if the recording's clouds have no points
 	tag     protowire.Number
 	columns []column
 	of      []sensor_msgs.PointField // what columns were made for
@@ -118,10 +118,10 @@ type clouds struct {
 }
 
 // pointCloudOf begins a translation of clouds.
-func pointCloudOf(r *outgoing, s *shape) translation {
+func pointCloudOf(r *outgoing, d protoreflect.MessageDescriptor) translation {
 	c := &clouds{outgoing: r}
-	if f := s.fields["point"]; f != nil && f.shape != nil {
-		c.point, c.tag = f.shape, f.number
+	if f := d.Fields().ByName("point"); f != nil && f.Kind() == protoreflect.MessageKind {
+		c.point, c.tag = f.Message().Fields(), f.Number()
 	}
 	return func(out *[]byte, payload []byte) error {
 		m := &c.cloud
@@ -134,7 +134,7 @@ func pointCloudOf(r *outgoing, s *shape) translation {
 		if err := c.layOut(); err != nil {
 			return err
 		}
-		w := writer{out, s}
+		w := writer{out, d}
 		r.header(w, &m.Header, "lidar_timestamp")
 		w.text("frame_id", m.Header.FrameId)
 		w.bool("is_dense", m.IsDense)
@@ -153,9 +153,9 @@ func (c *clouds) layOut() error {
 	c.of, c.columns, c.lost = append(c.of[:0], c.cloud.Fields...), c.columns[:0], nil
 	for _, f := range c.of {
 		name := protoreflect.Name(pointFieldName(f.Name))
-		size, to := pointSizes[f.Datatype], c.point.fields[name]
+		size, to := pointSizes[f.Datatype], c.point.ByName(name)
 		taken := slices.ContainsFunc(c.columns, func(o column) bool { return o.name == name })
-		if to == nil || !to.isNumber() || name == "timestamp" && to.kind != protoreflect.Uint64Kind ||
+		if to == nil || wireOf(to.Kind()) == protowire.BytesType || name == "timestamp" && to.Kind() != protoreflect.Uint64Kind ||
 			f.Count > 1 || size == 0 || taken {
 			if f.Name != "_" && f.Name != "" { // these are padding
 				c.lost = append(c.lost, fmt.Sprintf("field %s of the points", f.Name))
@@ -166,11 +166,11 @@ func (c *clouds) layOut() error {
 			return fmt.Errorf("field %s of %d bytes at %d lies outside of the point, which has %d", f.Name, size, f.Offset, c.cloud.PointStep)
 		}
 		c.columns = append(c.columns, column{
-			name: name, offset: int(f.Offset), datatype: f.Datatype, kind: to.kind, tag: protowire.AppendTag(nil, to.number, to.wire()),
+			name: name, offset: int(f.Offset), datatype: f.Datatype, kind: to.Kind(), tag: protowire.AppendTag(nil, to.Number(), wireOf(to.Kind())),
 		})
 	}
 	slices.SortStableFunc(c.columns, func(a, b column) int {
-		return int(c.point.fields[a.name].number - c.point.fields[b.name].number)
+		return int(c.point.ByName(a.name).Number() - c.point.ByName(b.name).Number())
 	})
 	return nil
 }

@@ -11,22 +11,9 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// shape is a type of Apollo's for writing: its fields by name. Those that are not in the descriptor are not written.
-type shape struct {
-	fields map[protoreflect.Name]*shapeField
-}
-
-type shapeField struct {
-	number protowire.Number
-	kind   protoreflect.Kind
-	shape  *shape // of a message
-}
-
-func (f *shapeField) isNumber() bool { return f.shape == nil && f.wire() != protowire.BytesType }
-
-// wire returns how a number is encoded; what is none is protowire.BytesType.
-func (f *shapeField) wire() protowire.Type {
-	switch f.kind {
+// wireOf returns how Apollo's numbers of a kind are encoded; what is no number is protowire.BytesType.
+func wireOf(kind protoreflect.Kind) protowire.Type {
+	switch kind {
 	case protoreflect.DoubleKind:
 		return protowire.Fixed64Type
 	case protoreflect.FloatKind:
@@ -38,44 +25,30 @@ func (f *shapeField) wire() protowire.Type {
 	return protowire.BytesType
 }
 
-// shapes are those made so far; types may contain themselves.
-type shapes map[protoreflect.FullName]*shape
-
-func (s shapes) of(d protoreflect.MessageDescriptor) *shape {
-	if known := s[d.FullName()]; known != nil {
-		return known
-	}
-	made := &shape{fields: map[protoreflect.Name]*shapeField{}}
-	s[d.FullName()] = made
-	for i := range d.Fields().Len() {
-		f := d.Fields().Get(i)
-		field := &shapeField{number: f.Number(), kind: f.Kind()}
-		if f.Kind() == protoreflect.MessageKind {
-			field.shape = s.of(f.Message())
-		}
-		made.fields[f.Name()] = field
-	}
-	return made
+// writer appends a message of Apollo's to a slice, field by field. Fields that the descriptor does not have are not
+// written.
+type writer struct {
+	out *[]byte
+	d   protoreflect.MessageDescriptor
 }
 
-// writer appends a message of Apollo's to a slice, field by field.
-type writer struct {
-	out   *[]byte
-	shape *shape
+// tag appends the tag of a field.
+func (w writer) tag(f protoreflect.FieldDescriptor, kind protowire.Type) {
+	*w.out = protowire.AppendTag(*w.out, f.Number(), kind)
 }
 
 // number writes a number into a field of whatever kind.
 func (w writer) number(name protoreflect.Name, v float64) {
-	f := w.shape.fields[name]
+	f := w.d.Fields().ByName(name)
 	if f == nil {
 		return
 	}
-	switch f.wire() {
+	switch wireOf(f.Kind()) {
 	case protowire.Fixed64Type:
-		*w.out = protowire.AppendTag(*w.out, f.number, protowire.Fixed64Type)
+		w.tag(f, protowire.Fixed64Type)
 		*w.out = protowire.AppendFixed64(*w.out, math.Float64bits(v))
 	case protowire.Fixed32Type:
-		*w.out = protowire.AppendTag(*w.out, f.number, protowire.Fixed32Type)
+		w.tag(f, protowire.Fixed32Type)
 		*w.out = protowire.AppendFixed32(*w.out, math.Float32bits(float32(v)))
 	case protowire.VarintType:
 		w.integer(name, int64(v))
@@ -84,48 +57,42 @@ func (w writer) number(name protoreflect.Name, v float64) {
 
 // integer writes an integer, a bool or the number of an enum.
 func (w writer) integer(name protoreflect.Name, v int64) {
-	f := w.shape.fields[name]
+	f := w.d.Fields().ByName(name)
 	if f == nil {
 		return
 	}
-	switch f.wire() {
+	switch wireOf(f.Kind()) {
 	case protowire.VarintType:
-		*w.out = protowire.AppendTag(*w.out, f.number, protowire.VarintType)
+		w.tag(f, protowire.VarintType)
 		*w.out = protowire.AppendVarint(*w.out, uint64(v))
 	case protowire.Fixed64Type, protowire.Fixed32Type:
 		w.number(name, float64(v))
 	}
 }
 
-func (w writer) bool(name protoreflect.Name, v bool) {
-	if v {
-		w.integer(name, 1)
-	} else {
-		w.integer(name, 0)
-	}
-}
+func (w writer) bool(name protoreflect.Name, v bool) { w.integer(name, int64(protowire.EncodeBool(v))) }
 
 func (w writer) text(name protoreflect.Name, v string) {
-	if f := w.shape.fields[name]; f != nil && (f.kind == protoreflect.StringKind || f.kind == protoreflect.BytesKind) {
-		*w.out = protowire.AppendTag(*w.out, f.number, protowire.BytesType)
+	if f := w.d.Fields().ByName(name); f != nil && (f.Kind() == protoreflect.StringKind || f.Kind() == protoreflect.BytesKind) {
+		w.tag(f, protowire.BytesType)
 		*w.out = protowire.AppendString(*w.out, v)
 	}
 }
 
 func (w writer) bytes(name protoreflect.Name, v []byte) {
-	if f := w.shape.fields[name]; f != nil && f.kind == protoreflect.BytesKind {
-		*w.out = protowire.AppendTag(*w.out, f.number, protowire.BytesType)
+	if f := w.d.Fields().ByName(name); f != nil && f.Kind() == protoreflect.BytesKind {
+		w.tag(f, protowire.BytesType)
 		*w.out = protowire.AppendBytes(*w.out, v)
 	}
 }
 
 // numbers writes a repeated field of doubles.
 func (w writer) numbers(name protoreflect.Name, list []float64) {
-	f := w.shape.fields[name]
-	if f == nil || f.kind != protoreflect.DoubleKind {
+	f := w.d.Fields().ByName(name)
+	if f == nil || f.Kind() != protoreflect.DoubleKind {
 		return
 	}
-	*w.out = protowire.AppendTag(*w.out, f.number, protowire.BytesType)
+	w.tag(f, protowire.BytesType)
 	*w.out = protowire.AppendVarint(*w.out, uint64(8*len(list)))
 	for _, v := range list {
 		*w.out = protowire.AppendFixed64(*w.out, math.Float64bits(v))
@@ -134,13 +101,14 @@ func (w writer) numbers(name protoreflect.Name, list []float64) {
 
 // message writes a message in the message, or one more of a repeated field.
 func (w writer) message(name protoreflect.Name, write func(w writer)) {
-	f := w.shape.fields[name]
-	if f == nil || f.shape == nil {
+	f := w.d.Fields().ByName(name)
+	if f == nil || f.Kind() != protoreflect.MessageKind {
 		return
 	}
-	*w.out = append(protowire.AppendTag(*w.out, f.number, protowire.BytesType), 0)
+	w.tag(f, protowire.BytesType)
+	*w.out = append(*w.out, 0)
 	start := len(*w.out)
-	write(writer{w.out, f.shape})
+	write(writer{w.out, f.Message()})
 	*w.out = closeLength(*w.out, start)
 }
 
