@@ -31,7 +31,8 @@ type Channel struct {
 	Type     string // "sensor_msgs/msg/Imu", "apollo.canbus.Chassis"
 	Encoding string // one of the Encoding… constants, or whatever else the file says
 	Schema   Schema
-	TypeHash string            // REP-2011 hash, "RIHS01_<64 hex digits>", or ""
-	QoS      []QoS             // what its publishers offered, one entry each, without repetition; nil when the format does not keep it
+	TypeHash string // REP-2011 hash, "RIHS01_<64 hex digits>", or ""
+	// what its publishers offered, one entry each, without repetition; nil when the format does not keep it
+	QoS      []QoS
 	Metadata map[string]string // what else the format keeps for a channel and others may carry along; may be nil
 }

@@ -89,7 +89,8 @@ func TestMissingError(t *testing.T) {
 		Kind: EventDisk, Time: 1, Until: 2e9, Count: 7,
 		Text: "file too large: 7 messages from " + clock(1) + " to " + clock(2e9) + " are missing",
 	}, e.Event())
-	require.EqualError(t, e, "write a.mcap: "+e.Event().Text+"; what was written before is readable, have the recording split into smaller files before going on")
+	require.EqualError(t, e, "write a.mcap: "+e.Event().Text+"; what was written before is readable, have the "+
+		"recording split into smaller files before going on")
 	e.Topics = e.Topics[:0]
 	e.Err = errors.New("gone")
 	require.EqualError(t, e, "write a.mcap: gone; what was written before is readable, look at the disk before going on")

@@ -16,13 +16,13 @@ type LatestReader interface {
 	Latest(q Query, keep func(*Channel) int) (Iterator, error)
 }
 
-// Latest returns, of each channel that q selects, the last messages in the window of q, as many as keep says: none, a number, or
-// All. They come as they would among the others from Read: in time order, those of equal time in the order of the file, which also
-// says which of them are the last. keep is asked once a channel. Who published a message is not known: for several publishers of one
-// channel keep has to allow for all of them, as LatchedDepth does.
+// Latest returns, of each channel that q selects, the last messages in the window of q, as many as keep says: none, a
+// number, or All. They come as they would among the others from Read: in time order, those of equal time in the order
+// of the file, which also says which of them are the last. keep is asked once a channel. Who published a message is not
+// known: for several publishers of one channel keep has to allow for all of them, as LatchedDepth does.
 //
-// With the time of a seek as q.End, this is the state in which the recording is by then. A LatestReader is asked for it; with any
-// other Reader the whole window is read, twice. Damage is met only where something is read.
+// With the time of a seek as q.End, this is the state in which the recording is by then. A LatestReader is asked for
+// it; with any other Reader the whole window is read, twice. Damage is met only where something is read.
 func Latest(r Reader, q Query, keep func(*Channel) int) (Iterator, error) {
 	if l, ok := r.(LatestReader); ok {
 		return l.Latest(q, keep)

@@ -25,8 +25,12 @@ const kiltedProfile = `
   avoid_ros_namespace_conventions: false
 `
 
-const foxyProfiles = "- history: 3\n  depth: 0\n  reliability: 1\n  durability: 1\n  deadline:\n    sec: 2147483647\n    nsec: 4294967295\n  lifespan:\n    sec: 10\n    nsec: 0\n  liveliness: 1\n  liveliness_lease_duration:\n    sec: 2147483647\n    nsec: 2147483647\n  avoid_ros_namespace_conventions: false\n" +
-	"- history: 1\n  depth: 7\n  reliability: 2\n  durability: 2\n  deadline:\n    sec: 0\n    nsec: 0\n  lifespan:\n    sec: 0\n    nsec: 500\n  liveliness: 3\n  liveliness_lease_duration:\n    sec: 1\n    nsec: 5\n  avoid_ros_namespace_conventions: false"
+const foxyProfiles = "- history: 3\n  depth: 0\n  reliability: 1\n  durability: 1\n  deadline:\n    sec: " +
+	"2147483647\n    nsec: 4294967295\n  lifespan:\n    sec: 10\n    nsec: 0\n  liveliness: 1\n  " +
+	"liveliness_lease_duration:\n    sec: 2147483647\n    nsec: 2147483647\n  avoid_ros_namespace_conventions: false\n" +
+	"- history: 1\n  depth: 7\n  reliability: 2\n  durability: 2\n  deadline:\n    sec: 0\n    nsec: 0\n  lifespan:\n  " +
+	"  sec: 0\n    nsec: 500\n  liveliness: 3\n  liveliness_lease_duration:\n    sec: 1\n    nsec: 5\n  " +
+	"avoid_ros_namespace_conventions: false"
 
 func TestParseQoSProfiles(t *testing.T) {
 	rosout := QoS{
@@ -62,7 +66,9 @@ func TestParseQoSProfiles(t *testing.T) {
 func TestFormatQoSProfilesIsWhatHumbleWrites(t *testing.T) {
 	require.Equal(t, "", FormatQoSProfiles(nil))
 	q := DefaultQoS()
-	require.Equal(t, "- history: 1\n  depth: 10\n  reliability: 1\n  durability: 2\n  deadline:\n    sec: 9223372036\n    nsec: 854775807\n  lifespan:\n    sec: 9223372036\n    nsec: 854775807\n  liveliness: 1\n  liveliness_lease_duration:\n    sec: 9223372036\n    nsec: 854775807\n  avoid_ros_namespace_conventions: false",
+	require.Equal(t, "- history: 1\n  depth: 10\n  reliability: 1\n  durability: 2\n  deadline:\n    sec: 9223372036\n "+
+		"   nsec: 854775807\n  lifespan:\n    sec: 9223372036\n    nsec: 854775807\n  liveliness: 1\n  "+
+		"liveliness_lease_duration:\n    sec: 9223372036\n    nsec: 854775807\n  avoid_ros_namespace_conventions: false",
 		FormatQoSProfiles([]QoS{q}))
 }
 

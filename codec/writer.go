@@ -16,9 +16,10 @@ type CreateOptions struct {
 	Compression   string        // "none", "lz4", "zstd", "bz2", as far as the format has it; "" is the format's default
 
 	// For formats that have Format.Storages; others refuse it.
-	Storage         string // one of Format.Storages; "" is the format's default
-	Version         int    // of the format's own description of a recording; 0 is the default
-	CompressionMode string // what Compression compresses: "file", "message", or "" and "none": nothing but the storage's chunks
+	Storage string // one of Format.Storages; "" is the format's default
+	Version int    // of the format's own description of a recording; 0 is the default
+	// what Compression compresses: "file", "message", or "" and "none": nothing but the storage's chunks
+	CompressionMode string
 
 	Metadata map[string]string // kept with the recording where the format can
 

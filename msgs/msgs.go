@@ -1,6 +1,6 @@
 // Package msgs holds the definitions of the messages and services that tapedeck speaks, with the field names, types,
-// defaults and constants of ROS 2 Jazzy, and those of rosbag2_interfaces of its successors. The Go types made of them are in one
-// package for each ROS package beside it.
+// defaults and constants of ROS 2 Jazzy, and those of rosbag2_interfaces of its successors. The Go types made of them
+// are in one package for each ROS package beside it.
 package msgs
 
 import (
@@ -21,8 +21,8 @@ var definitions embed.FS
 //go:embed former
 var former embed.FS
 
-// Release returns the definitions that tapedeck brings along, as a release of ROS 2 has them: "humble". "" is the newest, whose
-// the Go types are.
+// Release returns the definitions that tapedeck brings along, as a release of ROS 2 has them: "humble". "" is the
+// newest, whose the Go types are.
 func Release(name string) *rosidl.Library { return rosidl.NewLibrary(release(name)...) }
 
 // release returns the sources of Release. Releases are named in the order of the alphabet.
@@ -40,8 +40,8 @@ func release(name string) []fs.FS {
 }
 
 // Library returns the definitions found in the given folders, in the packages of the sourced ROS 2 environment
-// (AMENT_PREFIX_PATH) and in those that tapedeck brings along, as the release in ROS_DISTRO has them, in this order: the first
-// that holds a type wins.
+// (AMENT_PREFIX_PATH) and in those that tapedeck brings along, as the release in ROS_DISTRO has them, in this order:
+// the first that holds a type wins.
 //
 // A folder is one of packages (<folder>/<package>/msg/<Type>.msg), an install prefix
 // (<folder>/share/<package>/msg/<Type>.msg) or a package (<folder>/msg/<Type>.msg, named by its package.xml or else by

@@ -45,7 +45,8 @@ func TestRelease(t *testing.T) {
 	} {
 		t.Setenv("ROS_DISTRO", release)
 		for _, l := range []*rosidl.Library{msgs.Release(release), msgs.Library()} {
-			got := [4]int{fields(l, "srv/Resume_Request"), fields(l, "srv/Record_Request"), fields(l, "srv/Stop_Response"), fields(l, "msg/WriteSplitEvent")}
+			got := [4]int{fields(l, "srv/Resume_Request"), fields(l, "srv/Record_Request"), fields(l, "srv/Stop_Response"),
+				fields(l, "msg/WriteSplitEvent")}
 			require.Equal(t, want, got, release)
 		}
 	}
@@ -138,7 +139,8 @@ func TestLibraryFolders(t *testing.T) {
 	write("named/msg/D.msg", "bool from_named\n")
 	write("named/package.xml", "<?xml version=\"1.0\"?>\n<package format=\"3\"><name>d_msgs</name></package>\n")
 	write("override/std_msgs/msg/Bool.msg", "bool from_override\n")
-	t.Setenv("AMENT_PREFIX_PATH", filepath.Join(dir, "nothing")+string(filepath.ListSeparator)+filepath.Join(dir, "prefix"))
+	t.Setenv("AMENT_PREFIX_PATH", filepath.Join(dir, "nothing")+string(filepath.ListSeparator)+filepath.Join(dir,
+		"prefix"))
 
 	l := msgs.Library(filepath.Join(dir, "packages"), filepath.Join(dir, "folder"), filepath.Join(dir, "named"),
 		filepath.Join(dir, "override"))

@@ -155,7 +155,8 @@ func (r *Reader) Info() (*codec.Info, error) {
 	if count > 0 {
 		info.StartTime, info.EndTime = x.frames[0].time, x.last.time
 	}
-	info.Files = []codec.FileInfo{{Path: r.path, Size: r.size, MessageCount: count, StartTime: info.StartTime, EndTime: info.EndTime}}
+	info.Files = []codec.FileInfo{{Path: r.path, Size: r.size, MessageCount: count, StartTime: info.StartTime,
+		EndTime: info.EndTime}}
 	details := Details{
 		Version: r.header.Version, Profile: r.profile.Name, Map: r.header.Map, Date: r.header.Date,
 		Duration: x.last.Elapsed, Packets: map[string]uint64{}, Actors: map[string]uint64{},

@@ -139,7 +139,8 @@ func (w *writer) declare(c *codec.Channel) error {
 	}
 	if w.channel != nil {
 		if date := w.channel.Metadata[KeyDate]; h.Map != w.header.Map || p != w.profile || c.Metadata[KeyDate] != date {
-			return fmt.Errorf("write %s: %s is of the map %s, in profile %s, from %s s since 1970; the log is of the map %s, in profile %s, from %s s: write them to logs of their own",
+			return fmt.Errorf("write %s: %s is of the map %s, in profile %s, from %s s since 1970; the log is of the map %s, "+
+				"in profile %s, from %s s: write them to logs of their own",
 				w.file.Path(), c.Topic, h.Map, p.Name, c.Metadata[KeyDate], w.header.Map, w.profile.Name, date)
 		}
 		return nil

@@ -18,8 +18,8 @@ var encoders = sync.Pool{New: func() any { return new(wire.Encoder) }}
 
 var decoders = sync.Pool{New: func() any { return new(wire.Decoder) }}
 
-// Marshal returns the payload of m. It fails if a string or sequence is longer than the definition allows; the result is
-// then nil.
+// Marshal returns the payload of m. It fails if a string or sequence is longer than the definition allows; the result
+// is then nil.
 func Marshal(m msgs.Message) ([]byte, error) {
 	payload, err := Append(make([]byte, 0, 512), m) // most messages fit
 	if err != nil {

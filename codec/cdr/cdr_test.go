@@ -26,7 +26,8 @@ func unhex(t testing.TB, s string) []byte {
 
 func imu() *sensor_msgs.Imu {
 	m := &sensor_msgs.Imu{
-		Header:             std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1700000000, Nanosec: 123456789}, FrameId: "imu_link"},
+		Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1700000000, Nanosec: 123456789},
+			FrameId: "imu_link"},
 		Orientation:        geometry_msgs.NewQuaternion(),
 		LinearAcceleration: geometry_msgs.Vector3{X: 0.1, Y: -0.2, Z: 9.81},
 	}
@@ -36,8 +37,9 @@ func imu() *sensor_msgs.Imu {
 
 func cloud(points int) *sensor_msgs.PointCloud2 {
 	m := &sensor_msgs.PointCloud2{
-		Header: std_msgs.Header{FrameId: "lidar"}, Height: 1, Width: uint32(points), PointStep: 16, RowStep: uint32(16 * points),
-		Data: make([]byte, 16*points), IsDense: true,
+		Header: std_msgs.Header{FrameId: "lidar"}, Height: 1, Width: uint32(points), PointStep: 16,
+		RowStep: uint32(16 * points),
+		Data:    make([]byte, 16*points), IsDense: true,
 	}
 	for i, name := range []string{"x", "y", "z", "intensity"} {
 		m.Fields = append(m.Fields, sensor_msgs.PointField{
@@ -53,7 +55,8 @@ func transforms(n int) *tf2_msgs.TFMessage {
 		m.Transforms[i] = geometry_msgs.TransformStamped{
 			Header:       std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1, Nanosec: uint32(i)}, FrameId: "base_link"},
 			ChildFrameId: "camera_optical_frame"[:3+i%18],
-			Transform:    geometry_msgs.Transform{Translation: geometry_msgs.Vector3{X: float64(i)}, Rotation: geometry_msgs.NewQuaternion()},
+			Transform: geometry_msgs.Transform{Translation: geometry_msgs.Vector3{X: float64(i)},
+				Rotation: geometry_msgs.NewQuaternion()},
 		}
 	}
 	return m
@@ -73,12 +76,14 @@ func TestMarshal(t *testing.T) {
 		},
 		{"time", &builtin_interfaces.Time{Sec: -1, Nanosec: 2}, &builtin_interfaces.Time{}, "00010000 ffffffff 02000000"},
 		{
-			"header and flat structs", &geometry_msgs.PointStamped{Header: std_msgs.Header{FrameId: "map"}, Point: geometry_msgs.Point{X: 1}},
+			"header and flat structs", &geometry_msgs.PointStamped{Header: std_msgs.Header{FrameId: "map"},
+				Point: geometry_msgs.Point{X: 1}},
 			&geometry_msgs.PointStamped{},
 			"00010000 00000000 00000000 04000000 6d617000 000000000000f03f 0000000000000000 0000000000000000",
 		},
 		{
-			"bounded sequence", &rcl_interfaces.ParameterDescriptor{IntegerRange: []rcl_interfaces.IntegerRange{{FromValue: 1, ToValue: 2, Step: 3}}},
+			"bounded sequence", &rcl_interfaces.ParameterDescriptor{IntegerRange: []rcl_interfaces.IntegerRange{{FromValue: 1,
+				ToValue: 2, Step: 3}}},
 			&rcl_interfaces.ParameterDescriptor{},
 			"00010000 01000000 00 00 0000 01000000 00 000000 01000000 00 00 00 00 00000000 01000000" +
 				"0100000000000000 0200000000000000 0300000000000000",
@@ -132,11 +137,13 @@ func TestUnmarshalError(t *testing.T) {
 	payload, err := Marshal(imu())
 	require.NoError(t, err)
 	var m sensor_msgs.Imu
-	require.ErrorContains(t, Unmarshal(append(payload, make([]byte, 8)...), &m), "decode sensor_msgs/msg/Imu: 8 bytes are left behind the last field")
+	require.ErrorContains(t, Unmarshal(append(payload, make([]byte, 8)...), &m),
+		"decode sensor_msgs/msg/Imu: 8 bytes are left behind the last field")
 	require.ErrorContains(t, Unmarshal(payload[:100], &m), "decode sensor_msgs/msg/Imu: offset")
 	require.ErrorContains(t, Unmarshal(nil, &m), "decode sensor_msgs/msg/Imu: payload of 0 bytes")
 	var d rcl_interfaces.ParameterDescriptor
-	require.ErrorContains(t, Unmarshal(unhex(t, "00010000 01000000 00 00 0000 01000000 00 000000 01000000 00 00 00 00 00000000 02000000"), &d),
+	require.ErrorContains(t, Unmarshal(unhex(t, "00010000 01000000 00 00 0000 01000000 00 000000 01000000 00 00 00 00 "+
+		"00000000 02000000"), &d),
 		"sequence of 2 elements, but at most 1 are allowed")
 }
 
@@ -165,7 +172,8 @@ func TestUnmarshalLengths(t *testing.T) {
 }
 
 func FuzzUnmarshal(f *testing.F) {
-	all := []msgs.Message{imu(), cloud(2), transforms(2), &rcl_interfaces.ParameterEvent{}, &rmw_dds_common.ParticipantEntitiesInfo{}}
+	all := []msgs.Message{imu(), cloud(2), transforms(2), &rcl_interfaces.ParameterEvent{},
+		&rmw_dds_common.ParticipantEntitiesInfo{}}
 	for i, m := range all {
 		payload, err := Marshal(m)
 		require.NoError(f, err)

@@ -18,7 +18,8 @@ type Path struct {
 	target field
 }
 
-// step skips the fields in front of one, or is, if of is not nil, from the beginning of that array or sequence to an element.
+// step skips the fields in front of one, or is, if of is not nil, from the beginning of that array or sequence to an
+// element.
 type step struct {
 	skip  []field
 	of    *field

@@ -27,8 +27,8 @@ func NewSchema(lib *rosidl.Library, typeName string) (*Schema, error) {
 // Name returns the full name of the type.
 func (s *Schema) Name() string { return s.root.name }
 
-// Decode returns the message that a payload holds, with nothing in it that refers to the payload. The errors are those of
-// Unmarshal, with the path of the field.
+// Decode returns the message that a payload holds, with nothing in it that refers to the payload. The errors are those
+// of Unmarshal, with the path of the field.
 func (s *Schema) Decode(payload []byte) (*Struct, error) {
 	d := wire.NewDecoder(payload)
 	v, err := s.root.decode(d)

@@ -83,7 +83,8 @@ func full() *Struct {
 
 func deep() *Struct {
 	names := func(name string, data ...uint8) *Struct {
-		return &Struct{"p/msg/Names", []Field{{"name", name}, {"data", data}, {"w", name}, {"inner", inner(uint8(len(data)), 1)}}}
+		return &Struct{"p/msg/Names", []Field{{"name", name}, {"data", data}, {"w", name},
+			{"inner", inner(uint8(len(data)), 1)}}}
 	}
 	return &Struct{"p/msg/Deep", []Field{
 		{"list", []*Struct{names("one", 1), names("three", 1, 2, 3), names("", []uint8{}...)}},
@@ -141,23 +142,25 @@ func TestSchemaEncode(t *testing.T) {
 
 func TestSchemaEncodeError(t *testing.T) {
 	for want, f := range map[string]Field{
-		"p/msg/All has no field other":                                        {"other", 1},
-		"flag: value is int, not bool":                                        {"flag", 1},
-		"f64: value is float32, not float64":                                  {"f64", float32(1)},
-		"u8: value is []uint8, not uint8":                                     {"u8", []uint8{1}},
-		"data: value is uint8, not []uint8":                                   {"data", uint8(1)},
-		"data: sequence of 5 elements, but at most 4 are allowed":             {"data", make([]uint8, 5)},
-		"shorts: value has 2 elements, but the array 3":                       {"shorts", make([]int16, 2)},
-		"text: string of 6 bytes, but at most 5 are allowed":                  {"text", "longer"},
-		"names: sequence of 3 elements, but at most 2 are allowed":            {"names", make([]string, 3)},
-		"inner: value is []uint8, not *cdr.Struct":                            {"inner", []uint8{}},
-		"inner: value is a p/msg/Empty, not a p/msg/Inner":                    {"inner", empty()},
-		"inner: value is a geometry_msgs/msg/Point, not a p/msg/Inner":        {"inner", &geometry_msgs.Point{}},
-		"inner.b: value is string, not float64":                               {"inner", inner(1, 0).with("b", "x")},
-		"inners: value is *cdr.Struct, not []*cdr.Struct":                     {"inners", inner(1, 0)},
-		"inners[1].a: value is bool, not uint8":                               {"inners", []*Struct{inner(1, 0), inner(1, 0).with("a", true)}},
-		"pair: value has 1 elements, but the array 2":                         {"pair", []*Struct{inner(1, 0)}},
-		"empty: p/msg/Empty has no field structure_needs_at_least_one_member": {"empty", &Struct{Fields: []Field{{"structure_needs_at_least_one_member", uint8(0)}}}},
+		"p/msg/All has no field other":                                 {"other", 1},
+		"flag: value is int, not bool":                                 {"flag", 1},
+		"f64: value is float32, not float64":                           {"f64", float32(1)},
+		"u8: value is []uint8, not uint8":                              {"u8", []uint8{1}},
+		"data: value is uint8, not []uint8":                            {"data", uint8(1)},
+		"data: sequence of 5 elements, but at most 4 are allowed":      {"data", make([]uint8, 5)},
+		"shorts: value has 2 elements, but the array 3":                {"shorts", make([]int16, 2)},
+		"text: string of 6 bytes, but at most 5 are allowed":           {"text", "longer"},
+		"names: sequence of 3 elements, but at most 2 are allowed":     {"names", make([]string, 3)},
+		"inner: value is []uint8, not *cdr.Struct":                     {"inner", []uint8{}},
+		"inner: value is a p/msg/Empty, not a p/msg/Inner":             {"inner", empty()},
+		"inner: value is a geometry_msgs/msg/Point, not a p/msg/Inner": {"inner", &geometry_msgs.Point{}},
+		"inner.b: value is string, not float64":                        {"inner", inner(1, 0).with("b", "x")},
+		"inners: value is *cdr.Struct, not []*cdr.Struct":              {"inners", inner(1, 0)},
+		"inners[1].a: value is bool, not uint8": {"inners",
+			[]*Struct{inner(1, 0), inner(1, 0).with("a", true)}},
+		"pair: value has 1 elements, but the array 2": {"pair", []*Struct{inner(1, 0)}},
+		"empty: p/msg/Empty has no field structure_needs_at_least_one_member": {"empty",
+			&Struct{Fields: []Field{{"structure_needs_at_least_one_member", uint8(0)}}}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			_, err := newSchema(t, "p/msg/All").Encode(&Struct{Fields: []Field{f}})
@@ -178,12 +181,18 @@ func (s *Struct) with(name string, v any) *Struct {
 
 func TestSchemaDecodeError(t *testing.T) {
 	for name, c := range map[string]struct{ typeName, payload, want string }{
-		"short":          {"p/msg/Inner", "00010000 01", "decode p/msg/Inner: offset 4: p/msg/Inner takes 9 bytes or more, but only 1 are left"},
-		"padding counts": {"p/msg/Inner", "00010000 01 000000 00000000 0000", "decode p/msg/Inner: b: offset 5: 8 bytes expected, 2 are left"},
-		"huge count":     {"p/msg/Deep", "00010000 ffffffff" + strings.Repeat("00", 40), "decode p/msg/Deep: list: offset 8: sequence of 4294967295 elements of 21 bytes or more, but only 40 bytes are left"},
-		"path":           {"p/msg/Deep", "00010000 02000000" + "00000000 00000000 00000000 01 00000000000000 000000000000f03f 50000000" + strings.Repeat("00", 40), "decode p/msg/Deep: list[1].name: offset 40: string of 80 bytes, but only 40 are left"},
-		"XCDR2":          {"p/msg/Inner", "00070000 00", "decode p/msg/Inner: CDR header 00 07 00 00 names XCDR2"},
-		"large array":    {"p/msg/Large", "00010000 00", "takes 524288 bytes or more"},
+		"short": {"p/msg/Inner", "00010000 01",
+			"decode p/msg/Inner: offset 4: p/msg/Inner takes 9 bytes or more, but only 1 are left"},
+		"padding counts": {"p/msg/Inner", "00010000 01 000000 00000000 0000",
+			"decode p/msg/Inner: b: offset 5: 8 bytes expected, 2 are left"},
+		"huge count": {"p/msg/Deep", "00010000 ffffffff" + strings.Repeat("00", 40),
+			"decode p/msg/Deep: list: offset 8: sequence of 4294967295 elements of 21 bytes or more, but only 40 bytes are " +
+				"left"},
+		"path": {"p/msg/Deep", "00010000 02000000" +
+			"00000000 00000000 00000000 01 00000000000000 000000000000f03f 50000000" + strings.Repeat("00", 40),
+			"decode p/msg/Deep: list[1].name: offset 40: string of 80 bytes, but only 40 are left"},
+		"XCDR2":       {"p/msg/Inner", "00070000 00", "decode p/msg/Inner: CDR header 00 07 00 00 names XCDR2"},
+		"large array": {"p/msg/Large", "00010000 00", "takes 524288 bytes or more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := newSchema(t, c.typeName).Decode(unhex(t, c.payload))
@@ -193,9 +202,11 @@ func TestSchemaDecodeError(t *testing.T) {
 }
 
 func TestSchemaBigEndian(t *testing.T) {
-	m, err := newSchema(t, "p/msg/Names").Decode(unhex(t, "00000000 00000003 616200 00 00000002 0708 0000 00000001 00000041 05 00000000000000 3ff0000000000000"))
+	m, err := newSchema(t, "p/msg/Names").Decode(unhex(t,
+		"00000000 00000003 616200 00 00000002 0708 0000 00000001 00000041 05 00000000000000 3ff0000000000000"))
 	require.NoError(t, err)
-	require.Equal(t, &Struct{"p/msg/Names", []Field{{"name", "ab"}, {"data", []uint8{7, 8}}, {"w", "A"}, {"inner", inner(5, 1)}}}, m)
+	require.Equal(t, &Struct{"p/msg/Names", []Field{{"name", "ab"}, {"data", []uint8{7, 8}}, {"w", "A"},
+		{"inner", inner(5, 1)}}}, m)
 }
 
 func TestNewSchemaError(t *testing.T) {
@@ -305,7 +316,8 @@ func TestPathError(t *testing.T) {
 func TestPathOffset(t *testing.T) {
 	s := newSchema(t, "p/msg/Flat") // u, pad, (a, pad, b)×2, flags, pad, stamp
 	for path, want := range map[string]int{
-		"u": 4, "inners": 5, "inners[0].b": 12, "inners[1]": 20, "inners[1].b": 28, "flags": 36, "flags[2]": 38, "stamp": 40, "stamp.nanosec": 44,
+		"u": 4, "inners": 5, "inners[0].b": 12, "inners[1]": 20, "inners[1].b": 28, "flags": 36, "flags[2]": 38, "stamp": 40,
+		"stamp.nanosec": 44,
 	} {
 		t.Run(path, func(t *testing.T) {
 			p, err := s.Path(path)

@@ -14,17 +14,17 @@ const (
 	timeType   = "builtin_interfaces/msg/Time"
 )
 
-// Stamps reads and moves the stamps in payloads of one type: those of every std_msgs/msg/Header in it, at any depth. The
-// stamp of a type without a Header that begins with a builtin_interfaces/msg/Time, such as rosgraph_msgs/msg/Clock or
-// rcl_interfaces/msg/Log, is that. Other fields with times are contents, and left alone. No memory is taken, and nothing
-// behind the last stamp is looked at. It is safe for concurrent use.
+// Stamps reads and moves the stamps in payloads of one type: those of every std_msgs/msg/Header in it, at any depth.
+// The stamp of a type without a Header that begins with a builtin_interfaces/msg/Time, such as rosgraph_msgs/msg/Clock
+// or rcl_interfaces/msg/Log, is that. Other fields with times are contents, and left alone. No memory is taken, and
+// nothing behind the last stamp is looked at. It is safe for concurrent use.
 type Stamps struct {
 	name  string
 	steps []stampStep
 }
 
-// stampStep is a stamp, or of, an element of which has stamps where steps lead, or skips what has none: a field of varying
-// size, else bytes.
+// stampStep is a stamp, or of, an element of which has stamps where steps lead, or skips what has none: a field of
+// varying size, else bytes.
 type stampStep struct {
 	stamp bool
 	of    *field
@@ -49,8 +49,8 @@ func (s *Schema) Stamps() *Stamps {
 	return &Stamps{s.root.name, steps[:last+1]}
 }
 
-// First returns the first stamp in a payload, in ns since the epoch, as it is: one that was not set is 0. ok is false if the
-// payload has none, because the sequences that would hold them are empty.
+// First returns the first stamp in a payload, in ns since the epoch, as it is: one that was not set is 0. ok is false
+// if the payload has none, because the sequences that would hold them are empty.
 func (s *Stamps) First(payload []byte) (ns int64, ok bool, err error) {
 	err = s.walk(payload, func(stamp []byte, order binary.ByteOrder) bool {
 		ns, ok = stampTime(stamp, order), true

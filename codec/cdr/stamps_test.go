@@ -45,16 +45,19 @@ func TestStamps(t *testing.T) {
 		},
 		"sequence": {
 			&tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{
-				{Header: header(0, 0, "static"), ChildFrameId: "a"}, {Header: header(3, 0, "b"), ChildFrameId: "long"}, {Header: header(4, 999_999_999, "")},
+				{Header: header(0, 0, "static"), ChildFrameId: "a"}, {Header: header(3, 0, "b"), ChildFrameId: "long"},
+				{Header: header(4, 999_999_999, "")},
 			}},
 			&tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{
-				{Header: header(0, 0, "static"), ChildFrameId: "a"}, {Header: header(4, 500_000_000, "b"), ChildFrameId: "long"}, {Header: header(6, 499_999_999, "")},
+				{Header: header(0, 0, "static"), ChildFrameId: "a"}, {Header: header(4, 500_000_000, "b"), ChildFrameId: "long"},
+				{Header: header(6, 499_999_999, "")},
 			}}, 0,
 		},
 		"nothing in the sequence": {&tf2_msgs.TFMessage{}, &tf2_msgs.TFMessage{}, -1},
 		"header and sequence": {
 			&nav_msgs.Path{Header: header(-1, 0, "map"), Poses: []geometry_msgs.PoseStamped{{Header: header(5, 0, "odom")}}},
-			&nav_msgs.Path{Header: header(0, 500_000_000, "map"), Poses: []geometry_msgs.PoseStamped{{Header: header(6, 500_000_000, "odom")}}}, -1e9,
+			&nav_msgs.Path{Header: header(0, 500_000_000, "map"),
+				Poses: []geometry_msgs.PoseStamped{{Header: header(6, 500_000_000, "odom")}}}, -1e9,
 		},
 		"other times": {
 			&sensor_msgs.TimeReference{Header: header(1, 0, ""), TimeRef: builtin_interfaces.Time{Sec: 9}},
@@ -70,11 +73,13 @@ func TestStamps(t *testing.T) {
 		},
 		"first": {
 			&std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: math.MinInt32, Nanosec: 1}},
-			&std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: math.MinInt32 + 1, Nanosec: 500_000_001}}, math.MinInt32*1e9 + 1,
+			&std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: math.MinInt32 + 1, Nanosec: 500_000_001}},
+			math.MinInt32*1e9 + 1,
 		},
 		"last": {
 			&std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: math.MaxInt32 - 1, Nanosec: math.MaxUint32}},
-			&std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: math.MaxInt32, Nanosec: 999_999_999}}, (math.MaxInt32-1)*1e9 + math.MaxUint32,
+			&std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: math.MaxInt32, Nanosec: 999_999_999}},
+			(math.MaxInt32-1)*1e9 + math.MaxUint32,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,15 +98,18 @@ func TestStamps(t *testing.T) {
 			require.Equal(t, want, payload)
 		})
 	}
-	for _, name := range []string{"std_msgs/msg/String", "std_msgs/msg/Empty", "builtin_interfaces/msg/Time", "geometry_msgs/msg/Twist"} {
+	for _, name := range []string{"std_msgs/msg/String", "std_msgs/msg/Empty", "builtin_interfaces/msg/Time",
+		"geometry_msgs/msg/Twist"} {
 		require.Nil(t, stampsOf(t, msgs.Library(), name), name)
 	}
 }
 
 func TestStampsSaturate(t *testing.T) {
 	s := stampsOf(t, msgs.Library(), "std_msgs/msg/Header")
-	low, high := builtin_interfaces.Time{Sec: math.MinInt32}, builtin_interfaces.Time{Sec: math.MaxInt32, Nanosec: 999_999_999}
-	for _, old := range []builtin_interfaces.Time{low, high, {Sec: 1}, {Sec: -1, Nanosec: 999_999_999}, {Sec: math.MaxInt32, Nanosec: math.MaxUint32}} {
+	low, high := builtin_interfaces.Time{Sec: math.MinInt32},
+		builtin_interfaces.Time{Sec: math.MaxInt32, Nanosec: 999_999_999}
+	for _, old := range []builtin_interfaces.Time{low, high, {Sec: 1}, {Sec: -1, Nanosec: 999_999_999},
+		{Sec: math.MaxInt32, Nanosec: math.MaxUint32}} {
 		for add, want := range map[int64]builtin_interfaces.Time{math.MinInt64: low, math.MaxInt64: high} {
 			payload, err := Marshal(&std_msgs.Header{Stamp: old})
 			require.NoError(t, err)
@@ -116,7 +124,8 @@ func TestStampsSaturate(t *testing.T) {
 // Stamps behind fields of all alignments, in arrays of arrays, big-endian.
 func TestStampsDefinition(t *testing.T) {
 	lib := rosidl.NewLibrary(fstest.MapFS{
-		"p/msg/Outer.msg":         {Data: []byte("uint8 a\nfloat64 b\nuint16[3] c\nstring[2] d\nuint8[] e\nInner[2] f\nstring g\n")},
+		"p/msg/Outer.msg": {Data: []byte("uint8 a\nfloat64 b\nuint16[3] c\nstring[2] d\nuint8[] e\nInner[2] " +
+			"f\nstring g\n")},
 		"p/msg/Inner.msg":         {Data: []byte("bool x\nstd_msgs/Header[<=2] h\nHeader own\n")},
 		"p/msg/Header.msg":        {Data: []byte("builtin_interfaces/Time stamp\n")},
 		"std_msgs/msg/Header.msg": {Data: []byte(headerText)},
@@ -157,7 +166,8 @@ func TestStampsDefinition(t *testing.T) {
 // What is only called so is no stamp.
 func TestStampsOfOtherDefinitions(t *testing.T) {
 	for name, texts := range map[string]fstest.MapFS{
-		"time":    {"std_msgs/msg/Header.msg": {Data: []byte(headerText)}, "builtin_interfaces/msg/Time.msg": {Data: []byte("float64 t\n")}},
+		"time": {"std_msgs/msg/Header.msg": {Data: []byte(headerText)},
+			"builtin_interfaces/msg/Time.msg": {Data: []byte("float64 t\n")}},
 		"array":   {"std_msgs/msg/Header.msg": {Data: []byte("builtin_interfaces/Time[2] stamp\n")}},
 		"name":    {"std_msgs/msg/Header.msg": {Data: []byte("string frame_id\nbuiltin_interfaces/Time time\n")}},
 		"integer": {"std_msgs/msg/Header.msg": {Data: []byte("int32 stamp\n")}},
@@ -189,7 +199,8 @@ func TestStampsOfManyMessages(t *testing.T) {
 		"p/msg/T0.msg":            {Data: []byte("std_msgs/Header[] a\n")},
 	}
 	for i := range 45 {
-		texts["p/msg/T"+strconv.Itoa(i+1)+".msg"] = &fstest.MapFile{Data: []byte("T" + strconv.Itoa(i) + "[<=2] a\nT" + strconv.Itoa(i) + "[] b\n")}
+		texts["p/msg/T"+strconv.Itoa(i+1)+".msg"] = &fstest.MapFile{Data: []byte("T" + strconv.Itoa(i) + "[<=2] a\nT" +
+			strconv.Itoa(i) + "[] b\n")}
 	}
 	s := stampsOf(t, rosidl.NewLibrary(texts), "p/msg/T45")
 	require.NoError(t, s.Add([]byte{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 1))

@@ -66,9 +66,10 @@ func recording(open *int) []*Episode {
 	backwards.Stamps = []int64{2e9 + 10, 2e9 + 5}
 	return []*Episode{
 		{
-			Name:    "first",
-			Cameras: []*Camera{withPictures(camera("camera_0", 3), pictures{"jpeg", 0, open}), withPictures(camera("camera_1", 2), pictures{"rgb8", 0, open})},
-			Arms:    []*Arm{{Name: "arm_0", Pose: pose, Joint: joint, Effort: effort, Gripper: gripper, CommandJoint: command}},
+			Name: "first",
+			Cameras: []*Camera{withPictures(camera("camera_0", 3), pictures{"jpeg", 0, open}),
+				withPictures(camera("camera_1", 2), pictures{"rgb8", 0, open})},
+			Arms: []*Arm{{Name: "arm_0", Pose: pose, Joint: joint, Effort: effort, Gripper: gripper, CommandJoint: command}},
 		},
 		{Name: "second", Arms: []*Arm{{Name: "arm_0", Pose: backwards}}},
 	}
@@ -99,10 +100,12 @@ func TestReader(t *testing.T) {
 	r := NewReader("session", path, source)
 	list, payloads := read(t, r, codec.Query{})
 	require.Equal(t, []string{
-		"/camera_0/image/compressed 0", "/camera_1/image_raw 0", "/arm_0/pose 0", "/arm_0/joint_states 0", "/arm_0/gripper 0", "/arm_0/command/joint_states 0",
+		"/camera_0/image/compressed 0", "/camera_1/image_raw 0", "/arm_0/pose 0", "/arm_0/joint_states 0", "/arm_0/gripper 0",
+		"/arm_0/command/joint_states 0",
 		"/arm_0/pose 10000000", "/arm_0/joint_states 10000000", "/arm_0/gripper 10000000",
 		"/arm_0/pose 20000000", "/arm_0/joint_states 20000000", "/arm_0/gripper 20000000",
-		"/camera_0/image/compressed 30000000", "/camera_1/image_raw 30000000", "/arm_0/pose 30000000", "/arm_0/joint_states 30000000",
+		"/camera_0/image/compressed 30000000", "/camera_1/image_raw 30000000", "/arm_0/pose 30000000",
+		"/arm_0/joint_states 30000000",
 		"/arm_0/joint_states 40000000",
 		"/camera_0/image/compressed 60000000",
 		"/arm_0/pose 1000000005", "/arm_0/pose 1000000010",
@@ -175,7 +178,8 @@ func TestReaderQuery(t *testing.T) {
 		latest = append(latest, fmt.Sprintf("%s %d", m.Channel.Topic, m.LogTime-1e9))
 	}
 	require.Equal(t, []string{
-		"/camera_1/image_raw 0", "/arm_0/command/joint_states 0", "/arm_0/pose 20000000", "/arm_0/joint_states 20000000", "/arm_0/gripper 20000000",
+		"/camera_1/image_raw 0", "/arm_0/command/joint_states 0", "/arm_0/pose 20000000", "/arm_0/joint_states 20000000",
+		"/arm_0/gripper 20000000",
 	}, latest)
 }
 
@@ -243,7 +247,8 @@ func TestReaderPoses(t *testing.T) {
 	e := &Episode{Name: "one", Arms: []*Arm{{Name: "left tool", Pose: turned, CommandPose: degrees}}}
 	r := NewReader("session", t.TempDir(), &takes{episodes: []*Episode{e}})
 	list, payloads := read(t, r, codec.Query{Start: math.MinInt64})
-	require.Equal(t, []string{"/left_tool/pose -1000000005", "/left_tool/command/pose 0", "/left_tool/pose 2000000000", "/left_tool/pose 3999999999000000000"}, list)
+	require.Equal(t, []string{"/left_tool/pose -1000000005", "/left_tool/command/pose 0", "/left_tool/pose 2000000000",
+		"/left_tool/pose 3999999999000000000"}, list)
 	var m geometry_msgs.PoseStamped
 	require.NoError(t, cdr.Unmarshal(payloads["/left_tool/pose geometry_msgs/msg/PoseStamped"], &m))
 	require.Equal(t, int32(math.MaxInt32), m.Header.Stamp.Sec)

@@ -39,7 +39,8 @@ func long(b *testing.B, frames int, shots again) *episode.Rows {
 		e.Arms[0].Gripper.Values[i] = 0.5
 	}
 	for i := range 3 {
-		c := &episode.Camera{Track: align.Track{Name: fmt.Sprintf("camera_%d", i)}, Open: func() (episode.Frames, error) { return shots, nil }}
+		c := &episode.Camera{Track: align.Track{Name: fmt.Sprintf("camera_%d", i)},
+			Open: func() (episode.Frames, error) { return shots, nil }}
 		for k := range frames {
 			c.Stamps = append(c.Stamps, begin+int64(k)*40_000_000)
 		}
@@ -102,7 +103,8 @@ func BenchmarkJPEG(b *testing.B) {
 		write(b, filepath.Join(folder, "ours.hdf5"), rows, Options{})
 		ours += time.Since(start)
 		b.StopTimer()
-		out, err := exec.Command(baseline, filepath.Join(folder, "theirs.hdf5"), "3", strconv.Itoa(benchFrames), strconv.Itoa(benchSize),
+		out, err := exec.Command(baseline, filepath.Join(folder, "theirs.hdf5"), "3", strconv.Itoa(benchFrames),
+			strconv.Itoa(benchSize),
 			"32").Output()
 		require.NoError(b, err)
 		seconds, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)

@@ -158,7 +158,10 @@ func TestForeignFiles(t *testing.T) {
 		folder:                             "it is no file",
 		text:                               "it does not have the signature of HDF5",
 		cut:                                "the file is damaged, or was not closed by who wrote it",
-		write("other.hdf5", func(f *h5.File) { h5.Put(f, "/weights", []float32{1}, 1) }): "it is of no robot, or of a layout that is not known",
+		write("other.hdf5", func(f *h5.File) {
+			h5.Put(f, "/weights", []float32{1},
+				1)
+		}): "it is of no robot, or of a layout that is not known",
 		write("links.hdf5", func(f *h5.File) {
 			f.MakeGroup("/episodes")
 			f.LinkExternal("gone.hdf5", "/episodes/episode_0", "/episodes/episode_0")

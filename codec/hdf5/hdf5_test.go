@@ -80,7 +80,8 @@ func picture(encoding string, number, width, height int) episode.Frame {
 
 // camera returns a camera with frames every 40 ms.
 func camera(name string, frames ...episode.Frame) *episode.Camera {
-	c := &episode.Camera{Track: align.Track{Name: name, Topic: "/" + name}, Device: json.RawMessage(`{"serial":"` + name + `"}`)}
+	c := &episode.Camera{Track: align.Track{Name: name, Topic: "/" + name},
+		Device: json.RawMessage(`{"serial":"` + name + `"}`)}
 	for i := range frames {
 		c.Stamps = append(c.Stamps, begin+int64(i)*40_000_000)
 	}
@@ -122,7 +123,8 @@ func arm(name string, rows int) *episode.Arm {
 	return &episode.Arm{
 		Name: name, Device: json.RawMessage(`{"type":"RealMan"}`),
 		Pose: vector(name+"/pose", rows, 0.01, append(columns("m", "x", "y", "z"),
-			align.Column{Name: "rx", Unit: "rad", Interp: align.Euler}, align.Column{Name: "ry", Unit: "rad", Interp: align.Euler},
+			align.Column{Name: "rx", Unit: "rad", Interp: align.Euler},
+			align.Column{Name: "ry", Unit: "rad", Interp: align.Euler},
 			align.Column{Name: "rz", Unit: "rad", Interp: align.Euler})...),
 		Joint: vector(name+"/joint", rows, 1, joints...),
 		Gripper: vector(name+"/gripper", rows, 0.01, align.Column{Name: "force", Unit: "N", Interp: align.Linear},
@@ -133,7 +135,8 @@ func arm(name string, rows int) *episode.Arm {
 func take(frames int) *episode.Episode {
 	done := true
 	return &episode.Episode{
-		Name: "take", Task: "fold the Grüße", Start: begin, End: begin + 1e9, Success: &done, Metadata: json.RawMessage(`{"a":1}`),
+		Name: "take", Task: "fold the Grüße", Start: begin, End: begin + 1e9, Success: &done,
+		Metadata: json.RawMessage(`{"a":1}`),
 		Cameras: []*episode.Camera{
 			camera("camera_0", shots("jpeg", frames, 32, 24)...), camera("camera_1", shots("png", frames, 32, 24)...),
 			camera("camera_2", shots("bgr8", frames, 32, 24)...),
@@ -181,7 +184,8 @@ func near(t *testing.T, want, got []float64) {
 
 func TestRoundTrip(t *testing.T) {
 	for _, o := range []Options{
-		{}, {Images: ImagesPadded}, {Images: ImagesRaw}, {JointUnit: JointDeg, Workers: 3}, {SwapRB: true}, {Images: ImagesRaw, SwapRB: true},
+		{}, {Images: ImagesPadded}, {Images: ImagesRaw}, {JointUnit: JointDeg, Workers: 3}, {SwapRB: true},
+		{Images: ImagesRaw, SwapRB: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			e := take(10)
@@ -289,7 +293,8 @@ func TestSeveralEpisodes(t *testing.T) {
 	f, err := h5.Open(index)
 	require.NoError(t, err)
 	defer f.Close()
-	for path, want := range map[string]int64{"/info/total_episodes": 3, "/info/total_frames": 18, "/info/num_cameras": 3, "/info/num_arms": 2} {
+	for path, want := range map[string]int64{"/info/total_episodes": 3, "/info/total_frames": 18, "/info/num_cameras": 3,
+		"/info/num_arms": 2} {
 		got, err := integers(f, path)
 		require.NoError(t, err)
 		require.Equal(t, []int64{want}, got, path)
@@ -337,7 +342,8 @@ func TestPixels(t *testing.T) {
 		t.Run(encoding, func(t *testing.T) {
 			e := take(3)
 			e.Cameras = []*episode.Camera{camera("front", shots(encoding, 3, 31, 17)...)}
-			frames, err := readTakes(t, writeTakes(t, Options{Images: ImagesRaw}, aligned(t, e, align.Options{})))[0].Cameras[0].Open()
+			frames, err := readTakes(t, writeTakes(t, Options{Images: ImagesRaw},
+				aligned(t, e, align.Options{})))[0].Cameras[0].Open()
 			require.NoError(t, err)
 			f, err := frames.Frame(2)
 			require.NoError(t, err)
@@ -355,7 +361,8 @@ func TestPixels(t *testing.T) {
 
 func TestDepth(t *testing.T) {
 	e := take(3)
-	e.Cameras = append(e.Cameras, camera("depth", shots("16UC1", 3, 30, 20)...), camera("depth_png", shots("png16", 3, 30, 20)...))
+	e.Cameras = append(e.Cameras, camera("depth", shots("16UC1", 3, 30, 20)...),
+		camera("depth_png", shots("png16", 3, 30, 20)...))
 	got := readTakes(t, writeTakes(t, Options{}, aligned(t, e, align.Options{})))[0]
 	for i, want := range map[int][]byte{3: {5, 2}, 4: {0xd5, 0x07}} {
 		frames, err := got.Cameras[i].Open()
@@ -379,7 +386,8 @@ func TestRefused(t *testing.T) {
 		},
 			Options{}, "camera_1: frame 9: image size 8×8, want 32×24 as before"},
 		"no jpeg": {func(e *episode.Episode) {
-			e.Cameras[0] = camera("camera_0", append(shots("jpeg", 9, 32, 24), episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")})...)
+			e.Cameras[0] = camera("camera_0", append(shots("jpeg", 9, 32, 24),
+				episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")})...)
 		}, Options{}, "camera_0: frame 9: not a JPEG"},
 		"a cut png": {func(e *episode.Episode) {
 			f := picture("png", 1, 32, 24)
@@ -396,8 +404,9 @@ func TestRefused(t *testing.T) {
 			f.Encoding = "bayer_rggb8"
 			e.Cameras[1] = camera("camera_1", append([]episode.Frame{f}, shots("rgb8", 9, 32, 24)...)...)
 		}, Options{}, "bayer_rggb8"},
-		"one name twice": {func(e *episode.Episode) { e.Cameras[1].Name = "cam_wrist" }, Options{}, "there are two cameras cam_wrist"},
-		"arms alike":     {func(e *episode.Episode) { e.Arms[1].Name = "/arm_0" }, Options{}, "there are two arms arm_0"},
+		"one name twice": {func(e *episode.Episode) { e.Cameras[1].Name = "cam_wrist" }, Options{},
+			"there are two cameras cam_wrist"},
+		"arms alike": {func(e *episode.Episode) { e.Arms[1].Name = "/arm_0" }, Options{}, "there are two arms arm_0"},
 		"gripper's range": {func(e *episode.Episode) {
 			for i := range e.Arms[0].Gripper.Values {
 				e.Arms[0].Gripper.Values[i] = 1.5

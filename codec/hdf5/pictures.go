@@ -58,7 +58,8 @@ func (s *source) pictures(root string, lengths map[string]int) ([]*pictures, err
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *pictures) int {
-		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(number(a.label), number(b.label)), cmp.Compare(a.label, b.label))
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(number(a.label), number(b.label)),
+			cmp.Compare(a.label, b.label))
 	})
 	return all, nil
 }
@@ -96,7 +97,8 @@ func (p *pictures) readable() (int, error) {
 		return 0, err
 	}
 	readable := sort.Search(n, func(i int) bool { return !good(i) })
-	p.source.damage = append(p.source.damage, fmt.Errorf("read %s: %s cannot be read from row %d of %d on", p.source.path, p.path, readable, n))
+	p.source.damage = append(p.source.damage, fmt.Errorf("read %s: %s cannot be read from row %d of %d on", p.source.path,
+		p.path, readable, n))
 	return readable, nil
 }
 
@@ -119,7 +121,8 @@ func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (*
 		return nil, err
 	}
 	if index != nil && len(index) < len(stamps) || taken != nil && len(taken) < len(stamps) {
-		return nil, fmt.Errorf("%s: there are %d indices and %d times of its images, and %d rows", p.path, len(index), len(taken), len(stamps))
+		return nil, fmt.Errorf("%s: there are %d indices and %d times of its images, and %d rows", p.path, len(index),
+			len(taken), len(stamps))
 	}
 	var rows []int
 	last := int64(-1)
@@ -154,7 +157,8 @@ func (p *pictures) open() (*frames, error) {
 	f := &frames{set: set, bgr: p.source.text(p.path, "color") == "bgr"}
 	rank := len(set.Dims)
 	switch {
-	case set.Kind == h5.Bytes && rank == 1, set.Kind == h5.Opaque && rank == 1, set.Kind == h5.String && rank == 1 && !set.Variable:
+	case set.Kind == h5.Bytes && rank == 1, set.Kind == h5.Opaque && rank == 1,
+		set.Kind == h5.String && rank == 1 && !set.Variable:
 	case set.Kind == h5.Integer && set.Size == 1 && rank == 2:
 	case set.Kind == h5.Integer && set.Size == 1 && rank == 4 && set.Dims[3] == 3:
 		f.pixels = "rgb8"
@@ -167,7 +171,8 @@ func (p *pictures) open() (*frames, error) {
 		f.pixels = "16UC1"
 	default:
 		set.Close()
-		return nil, fmt.Errorf("%s: %v elements of %d bytes are no images of a kind that is known", p.path, set.Dims, set.Size)
+		return nil, fmt.Errorf("%s: %v elements of %d bytes are no images of a kind that is known", p.path, set.Dims,
+			set.Size)
 	}
 	return f, nil
 }
@@ -205,7 +210,8 @@ func (f *frames) picture(row int) (episode.Frame, error) {
 	}
 	if f.pixels != "" {
 		height, width := f.set.Dims[1], f.set.Dims[2]
-		return episode.Frame{Encoding: f.pixels, Data: f.buffer, Width: width, Height: height, Step: len(f.buffer) / max(height, 1)}, nil
+		return episode.Frame{Encoding: f.pixels, Data: f.buffer, Width: width, Height: height,
+			Step: len(f.buffer) / max(height, 1)}, nil
 	}
 	out, err := f.file()
 	if err != nil {

@@ -41,7 +41,8 @@ func openVideo(path string, f *feature, fps, from float64, count int) (*videoFra
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
-		return nil, fmt.Errorf("read %s: videos are decoded with ffmpeg, which cannot be found: install it (Debian: ffmpeg)", path)
+		return nil, fmt.Errorf("read %s: videos are decoded with ffmpeg, which cannot be found: install it (Debian: ffmpeg)",
+			path)
 	}
 	v.data = make([]byte, v.width*v.height*3)
 	return v, nil
@@ -74,8 +75,10 @@ func (v *videoFrames) start(i int) error {
 	if !strings.HasPrefix(path, "/") {
 		path = "./" + path
 	}
-	v.command = exec.Command("ffmpeg", "-v", "error", "-nostdin", "-ss", strconv.FormatFloat(at, 'f', 6, 64), "-i", "file:"+path,
-		"-frames:v", strconv.Itoa(v.count-i), "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", fmt.Sprintf("%dx%d", v.width, v.height), "pipe:1")
+	v.command = exec.Command("ffmpeg", "-v", "error", "-nostdin", "-ss", strconv.FormatFloat(at, 'f', 6, 64), "-i",
+		"file:"+path,
+		"-frames:v", strconv.Itoa(v.count-i), "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s",
+		fmt.Sprintf("%dx%d", v.width, v.height), "pipe:1")
 	v.said.Reset()
 	v.command.Stderr = &v.said
 	out, err := v.command.StdoutPipe()

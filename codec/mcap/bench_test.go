@@ -29,7 +29,8 @@ func benchWrite(b *testing.B, path string, o codec.CreateOptions, size, n int) {
 	os.Remove(path) // to replace it would have some systems put the file on the disk
 	w, err := Create(path, o)
 	require.NoError(b, err)
-	m := codec.Message{Channel: &codec.Channel{Topic: "/a", Type: "pkg/msg/A", Encoding: codec.EncodingCDR}, Data: benchPayload(size)}
+	m := codec.Message{Channel: &codec.Channel{Topic: "/a", Type: "pkg/msg/A", Encoding: codec.EncodingCDR},
+		Data: benchPayload(size)}
 	for i := range n {
 		m.LogTime = int64(i) * 1000
 		if err := w.Write(&m); err != nil {

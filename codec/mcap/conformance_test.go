@@ -86,9 +86,9 @@ func TestConformance(t *testing.T) {
 	require.Equal(t, 416, files)
 }
 
-// TestConformanceWritten writes what the conformance tests have, but for attachments, which are not written, and numbers of messages,
-// which are 0 as rosbag2 has them. The MCAP project's own reader finds every record that their files have with chunks, indexes,
-// statistics and a summary.
+// TestConformanceWritten writes what the conformance tests have, but for attachments, which are not written, and
+// numbers of messages, which are 0 as rosbag2 has them. The MCAP project's own reader finds every record that their
+// files have with chunks, indexes, statistics and a summary.
 func TestConformanceWritten(t *testing.T) {
 	channel := &codec.Channel{
 		Topic: "example", Type: "Example", Encoding: "a", Schema: codec.Schema{Encoding: "c", Data: []byte{4, 5, 6}},

@@ -23,7 +23,8 @@ import (
 )
 
 func smallMessages() []codec.Message {
-	messages := testMessages(14, []*codec.Channel{{Topic: "/a", Type: "a", Encoding: "ros1", Schema: codec.Schema{Encoding: "ros1msg", Data: []byte("int8 x\n")}}})
+	messages := testMessages(14, []*codec.Channel{{Topic: "/a", Type: "a", Encoding: "ros1",
+		Schema: codec.Schema{Encoding: "ros1msg", Data: []byte("int8 x\n")}}})
 	for i := range messages {
 		messages[i].Data = messages[i].Data[:len(messages[i].Data)/4]
 	}
@@ -48,10 +49,12 @@ func unchunked(t testing.TB) ([]byte, []codec.Message) {
 	w, err := mcap.NewWriter(&b, &mcap.WriterOptions{IncludeCRC: true})
 	require.NoError(t, err)
 	require.NoError(t, w.WriteHeader(&mcap.Header{Profile: "ros2"}))
-	require.NoError(t, w.WriteSchema(&mcap.Schema{ID: 1, Name: channel.Type, Encoding: channel.Schema.Encoding, Data: channel.Schema.Data}))
+	require.NoError(t, w.WriteSchema(&mcap.Schema{ID: 1, Name: channel.Type, Encoding: channel.Schema.Encoding,
+		Data: channel.Schema.Data}))
 	require.NoError(t, w.WriteChannel(&mcap.Channel{ID: 3, SchemaID: 1, Topic: "/a", MessageEncoding: channel.Encoding}))
 	for _, m := range messages {
-		require.NoError(t, w.WriteMessage(&mcap.Message{ChannelID: 3, LogTime: uint64(m.LogTime), PublishTime: uint64(m.PublishTime), Data: m.Data}))
+		require.NoError(t, w.WriteMessage(&mcap.Message{ChannelID: 3, LogTime: uint64(m.LogTime),
+			PublishTime: uint64(m.PublishTime), Data: m.Data}))
 	}
 	require.NoError(t, w.Close())
 	return b.Bytes(), messages
@@ -84,7 +87,8 @@ func tryRead(t testing.TB, path string, data []byte, tolerate bool) (result, err
 	it, err := r.Read(q)
 	require.NoError(t, err)
 	got.messages, got.err = collect(it)
-	require.True(t, slices.IsSortedFunc(got.messages, func(a, b codec.Message) int { return int(a.LogTime - b.LogTime) }) || got.err != nil || got.damage != nil)
+	require.True(t, slices.IsSortedFunc(got.messages,
+		func(a, b codec.Message) int { return int(a.LogTime - b.LogTime) }) || got.err != nil || got.damage != nil)
 	if got.err == nil && len(got.messages) > 0 {
 		if q.Damaged != nil {
 			q.Damaged = func(error) {}
@@ -359,7 +363,8 @@ func FuzzRead(f *testing.F) {
 	data, _ := unchunked(f)
 	f.Add(data)
 	for _, path := range []string{
-		"mcap/conformance/TenMessages/TenMessages-ch-chx-mx-pad-rch-rsh-st-sum.mcap", "mcap/conformance/OneAttachment/OneAttachment-ax-st-sum.mcap",
+		"mcap/conformance/TenMessages/TenMessages-ch-chx-mx-pad-rch-rsh-st-sum.mcap",
+		"mcap/conformance/OneAttachment/OneAttachment-ax-st-sum.mcap",
 		"rosbag2/rolling_py/mcap/convert_a/rewriter_a_0.mcap",
 	} {
 		for _, data := range samples.Seeds(f, path) {
@@ -377,7 +382,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestZeroedSector clears what says how long the records of a chunk are, as a disk may: that does not make it an empty chunk.
+// TestZeroedSector clears what says how long the records of a chunk are, as a disk may: that does not make it an empty
+// chunk.
 func TestZeroedSector(t *testing.T) {
 	data, messages := small(t, "none")
 	path := filepath.Join(t.TempDir(), "a.mcap")

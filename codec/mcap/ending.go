@@ -47,7 +47,8 @@ func (w *encoder) appendMetadata(b []byte, offset int64, name string, values map
 func (w *encoder) encodeSummary(offset int64, info *codec.Info) ([]byte, error) {
 	s := mcap.Statistics{
 		MessageCount: info.MessageCount, MessageStartTime: uint64(info.StartTime), MessageEndTime: uint64(info.EndTime),
-		SchemaCount: uint16(len(w.schemas)), ChannelCount: uint32(len(w.channels)), ChunkCount: uint32(w.chunks), MetadataCount: uint32(w.metadata),
+		SchemaCount: uint16(len(w.schemas)), ChannelCount: uint32(len(w.channels)), ChunkCount: uint32(w.chunks),
+		MetadataCount:        uint32(w.metadata),
 		ChannelMessageCounts: map[uint16]uint64{},
 	}
 	for id, t := range w.topics {
@@ -78,7 +79,8 @@ func (w *encoder) encodeSummary(offset int64, info *codec.Info) ([]byte, error) 
 		if len(group.records) == 0 {
 			continue
 		}
-		offset := mcap.SummaryOffset{GroupOpcode: group.op, GroupStart: footer.SummaryStart + uint64(len(summary)), GroupLength: uint64(len(group.records))}
+		offset := mcap.SummaryOffset{GroupOpcode: group.op, GroupStart: footer.SummaryStart + uint64(len(summary)),
+			GroupLength: uint64(len(group.records))}
 		record, err := w.encode(func() error { return w.encoder.WriteSummaryOffset(&offset) })
 		if err != nil {
 			return nil, err

@@ -51,8 +51,10 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 	return NewRecording(s, path, func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) }, o, nil, nil)
 }
 
-// NewRecording begins a recording of MCAP files whose first one is path; name, embed and listed are as in output.Format and NewWriter.
-func NewRecording(s output.System, path string, name func(n int) string, o codec.CreateOptions, embed Embed, listed func([]*codec.Info) error) (*output.Recording, error) {
+// NewRecording begins a recording of MCAP files whose first one is path; name, embed and listed are as in output.Format
+// and NewWriter.
+func NewRecording(s output.System, path string, name func(n int) string, o codec.CreateOptions, embed Embed,
+	listed func([]*codec.Info) error) (*output.Recording, error) {
 	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
 		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
 	}

@@ -51,7 +51,8 @@ func requireMessages(t testing.TB, want, got []codec.Message) {
 			same[w.Channel] = g.Channel
 		}
 		if w.LogTime != g.LogTime || w.PublishTime != g.PublishTime || !bytes.Equal(w.Data, g.Data) {
-			require.FailNow(t, "another message", "%d: want %d %d %q, got %d %d %q", i, w.LogTime, w.PublishTime, w.Data, g.LogTime, g.PublishTime, g.Data)
+			require.FailNow(t, "another message", "%d: want %d %d %q, got %d %d %q", i, w.LogTime, w.PublishTime, w.Data,
+				g.LogTime, g.PublishTime, g.Data)
 		}
 	}
 }
@@ -63,11 +64,13 @@ func testChannels() []*codec.Channel {
 	return []*codec.Channel{
 		{
 			Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR, TypeHash: "RIHS01_00",
-			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("std_msgs/Header header\n")}, QoS: []codec.QoS{qos, latched},
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("std_msgs/Header header\n")},
+			QoS:    []codec.QoS{qos, latched},
 		},
 		{
 			Topic: "/chatter", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,
-			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")}, Metadata: map[string]string{"gid": "1"},
+			Schema:   codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")},
+			Metadata: map[string]string{"gid": "1"},
 		},
 		{Topic: "/unknown", Type: "pkg/msg/Unknown", Encoding: codec.EncodingCDR},
 	}

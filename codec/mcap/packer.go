@@ -26,7 +26,8 @@ func newPacker(compression string) (packer, error) {
 	case "", "none":
 		return packer{}, nil
 	case "zstd":
-		encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+		encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderCRC(false))
 		return packer{compression: mcap.CompressionZSTD, zstd: encoder}, err
 	case "lz4":
 		// Readers need buffers of the block's size.
@@ -36,8 +37,8 @@ func newPacker(compression string) (packer, error) {
 	return packer{}, fmt.Errorf("MCAP has no compression %q; it has none, lz4 and zstd", compression)
 }
 
-// pack compresses a chunk whose records begin behind bareChunk bytes. In what it returns they begin behind as many bytes
-// and the name of the compression. What does not become smaller is returned as it is.
+// pack compresses a chunk whose records begin behind bareChunk bytes. In what it returns they begin behind as many
+// bytes and the name of the compression. What does not become smaller is returned as it is.
 func (p *packer) pack(chunk []byte) ([]byte, mcap.CompressionFormat, error) {
 	records := chunk[bareChunk:]
 	head := bareChunk + len(p.compression)
@@ -92,8 +93,8 @@ func (c *chunk) Encode(offset int64) (output.Block, error) {
 	return b, err
 }
 
-// pack returns the chunk as it is in the file at offset and sets its entry in the index. Without messages there is no chunk, for it
-// would have no time, but bare records.
+// pack returns the chunk as it is in the file at offset and sets its entry in the index. Without messages there is no
+// chunk, for it would have no time, but bare records.
 func (c *chunk) pack(offset int64) ([]byte, error) {
 	c.index = nil
 	records := c.records[bareChunk:]

@@ -180,7 +180,8 @@ func (w *encoder) declare(c *codec.Channel) (uint16, error) {
 	w.setProfile(c.Encoding)
 	id := uint16(len(w.channels))
 	record, err := w.encode(func() error {
-		return w.encoder.WriteChannel(&mcap.Channel{ID: id, SchemaID: schema, Topic: c.Topic, MessageEncoding: c.Encoding, Metadata: metadata})
+		return w.encoder.WriteChannel(&mcap.Channel{ID: id, SchemaID: schema, Topic: c.Topic, MessageEncoding: c.Encoding,
+			Metadata: metadata})
 	})
 	if err != nil {
 		return 0, err
@@ -196,7 +197,8 @@ func (w *encoder) declare(c *codec.Channel) (uint16, error) {
 	return id, nil
 }
 
-// schema returns the number of a channel's schema, 0 when it has none. A type whose definition is not known has an empty one.
+// schema returns the number of a channel's schema, 0 when it has none. A type whose definition is not known has an
+// empty one.
 func (w *encoder) schema(c *codec.Channel) (uint16, error) {
 	if c.Type == "" && c.Schema.Encoding == "" && len(c.Schema.Data) == 0 {
 		return 0, nil

@@ -13,8 +13,8 @@ type Conversion struct {
 	row func(dst, src, uv []byte)
 }
 
-// FindConversion returns how pixels of one encoding become another. Colours of YUV are those of ITU-R BT.601 in studio range, as V4L2
-// has cameras send them.
+// FindConversion returns how pixels of one encoding become another. Colours of YUV are those of ITU-R BT.601 in studio
+// range, as V4L2 has cameras send them.
 func FindConversion(from, to string) (Conversion, error) {
 	c := Conversion{From: Lookup(from), To: Lookup(to)}
 	if c.From != nil && c.To != nil {

@@ -1,5 +1,6 @@
-// Package pixel knows the encodings of images, as sensor_msgs/image_encodings.hpp names them: how pixels lie in memory, how large an
-// image may be, how one encoding becomes another, and how JPEG and PNG files are recognised, decoded and made.
+// Package pixel knows the encodings of images, as sensor_msgs/image_encodings.hpp names them: how pixels lie in memory,
+// how large an image may be, how one encoding becomes another, and how JPEG and PNG files are recognised, decoded and
+// made.
 package pixel
 
 import (
@@ -14,7 +15,8 @@ const (
 	MaxStep   = 16 * MaxSide // bytes from a row to the next
 )
 
-// CheckSize returns an error if an image is empty or exceeds MaxSide or MaxPixels. It is called before memory is taken for one.
+// CheckSize returns an error if an image is empty or exceeds MaxSide or MaxPixels. It is called before memory is taken
+// for one.
 func CheckSize(width, height int) error {
 	if width <= 0 || height <= 0 || width > MaxSide || height > MaxSide || width > MaxPixels/height {
 		return fmt.Errorf("invalid image size %d×%d", width, height)

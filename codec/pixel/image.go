@@ -51,7 +51,8 @@ func (m *Image) check(e *Encoding) error {
 		need = step*(m.Height+(m.Height+1)/2-1) + row
 	}
 	if len(m.Data) < need {
-		return fmt.Errorf("%d bytes of data, want %d for %d×%d pixels of %s", len(m.Data), need, m.Width, m.Height, m.Encoding)
+		return fmt.Errorf("%d bytes of data, want %d for %d×%d pixels of %s", len(m.Data), need, m.Width, m.Height,
+			m.Encoding)
 	}
 	return nil
 }
@@ -63,8 +64,8 @@ type Config struct {
 	Deep          bool // 16 bits of brightness, as of distances
 }
 
-// Config reads the size and kind of an image, and checks that Decode may take memory for it: of pixels that they are all there, of JPEG
-// and PNG no more than their headers.
+// Config reads the size and kind of an image, and checks that Decode may take memory for it: of pixels that they are
+// all there, of JPEG and PNG no more than their headers.
 func (m *Image) Config() (c Config, err error) {
 	switch m.Encoding {
 	case "jpeg":
@@ -86,8 +87,8 @@ func (m *Image) Config() (c Config, err error) {
 	return c, err
 }
 
-// Decode returns the pixels of an image: of mono8 an *image.Gray that shares Data, of 16 bits an *image.Gray16, of colours an opaque
-// *image.RGBA, and of JPEG and PNG what image/jpeg and image/png make of them.
+// Decode returns the pixels of an image: of mono8 an *image.Gray that shares Data, of 16 bits an *image.Gray16, of
+// colours an opaque *image.RGBA, and of JPEG and PNG what image/jpeg and image/png make of them.
 func (m *Image) Decode() (image.Image, error) {
 	if _, err := m.Config(); err != nil {
 		return nil, err

@@ -8,8 +8,9 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// PNGEncoder makes PNGs (https://www.w3.org/TR/png/) several times as fast as image/png: every row is stored as its differences from the
-// one above, compressed at the fastest level. The zero value is ready to use, by one goroutine at a time.
+// PNGEncoder makes PNGs (https://www.w3.org/TR/png/) several times as fast as image/png: every row is stored as its
+// differences from the one above, compressed at the fastest level. The zero value is ready to use, by one goroutine at
+// a time.
 type PNGEncoder struct {
 	out   bytes.Buffer
 	zlib  *zlib.Writer

@@ -78,16 +78,18 @@ func TestPNG(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for want, m := range map[string]Image{
-		`unsupported image encoding "bayer_rggb8": want one of jpeg, png, mono8, mono16, rgb8`: {Encoding: "bayer_rggb8", Width: 1, Height: 1},
+		`unsupported image encoding "bayer_rggb8": want one of jpeg, png, mono8, mono16, rgb8`: {Encoding: "bayer_rggb8",
+			Width: 1, Height: 1},
 		"invalid image size 0×4":                               {Encoding: "rgb8", Height: 4},
 		"invalid image size 4×-1":                              {Encoding: "rgb8", Width: 4, Height: -1},
 		"invalid image size 1000000×4":                         {Encoding: "rgb8", Width: 1000000, Height: 4},
 		"odd width 3 of a yuyv image":                          {Encoding: "yuyv", Width: 3, Height: 4},
 		"row of 7 bytes, want at least 8 for 4 pixels of yuyv": {Encoding: "yuyv", Width: 4, Height: 4, Step: 7},
 		"row of 1073741824 bytes":                              {Encoding: "yuyv", Width: 4, Height: 4, Step: 1 << 30},
-		"20 bytes of data, want 38 for 4×4 pixels of yuyv":     {Encoding: "yuyv", Width: 4, Height: 4, Step: 10, Data: make([]byte, 20)},
-		"not a JPEG, or cut off before its first pixel":        {Encoding: "jpeg", Data: []byte("GIF89a")},
-		"unexpected EOF":                                       {Encoding: "png", Data: []byte("GIF89a")},
+		"20 bytes of data, want 38 for 4×4 pixels of yuyv": {Encoding: "yuyv", Width: 4, Height: 4, Step: 10,
+			Data: make([]byte, 20)},
+		"not a JPEG, or cut off before its first pixel": {Encoding: "jpeg", Data: []byte("GIF89a")},
+		"unexpected EOF": {Encoding: "png", Data: []byte("GIF89a")},
 	} {
 		_, err := m.Config()
 		require.ErrorContains(t, err, want)

@@ -23,7 +23,8 @@ func benchmarkFile(b testing.TB, path string, size int) (messages int) {
 	require.NoError(b, err)
 	var channels []*codec.Channel
 	for i := range 3 {
-		channels = append(channels, &codec.Channel{Topic: fmt.Sprintf("/sensor/topic_%d", i), Type: "x.A", Encoding: codec.EncodingProtobuf})
+		channels = append(channels, &codec.Channel{Topic: fmt.Sprintf("/sensor/topic_%d", i), Type: "x.A",
+			Encoding: codec.EncodingProtobuf})
 	}
 	m := codec.Message{Data: bytes.Repeat([]byte("x"), size)}
 	messages = benchmarkSize / size

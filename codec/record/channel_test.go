@@ -19,7 +19,8 @@ import (
 	"tapedeck/msgs"
 )
 
-const twistText = "Vector3 linear\nVector3 angular\nuint8[] raw\nint8[4] small\nstring<=10 name\nwstring[<=3] wide\nfloat32[3] f\n" +
+const twistText = "Vector3 linear\nVector3 angular\nuint8[] raw\nint8[4] small\nstring<=10 name\nwstring[<=3] " +
+	"wide\nfloat32[3] f\n" +
 	"================================================================================\n" +
 	"MSG: geometry_msgs/Vector3\nfloat64 x\nfloat64 y\nfloat64 z\n"
 
@@ -29,7 +30,8 @@ func channels() []*codec.Channel {
 	best.Reliability, best.Durability, best.Deadline = codec.BestEffort, codec.TransientLocal, 1500*time.Millisecond
 	twist := codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(twistText)}
 	file, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{
-		{Name: proto.String("b.proto"), Package: proto.String("p"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("B")}}},
+		{Name: proto.String("b.proto"), Package: proto.String("p"),
+			MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("B")}}},
 		{Name: proto.String("a.proto"), Package: proto.String("p"), Dependency: []string{"b.proto"},
 			MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("A")}}},
 	}})
@@ -39,21 +41,27 @@ func channels() []*codec.Channel {
 	set := codec.Schema{Encoding: codec.SchemaProtobuf, Data: file}
 	return []*codec.Channel{
 		{Topic: "/twist", Type: "geometry_msgs/msg/Twist", Encoding: codec.EncodingCDR, Schema: twist},
-		{Topic: "/twist", Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("\n")}},
+		{Topic: "/twist", Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR,
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("\n")}},
 		{Topic: "/twist_all", Type: "geometry_msgs/msg/Twist", Encoding: codec.EncodingCDR, Schema: twist,
-			TypeHash: "RIHS01_" + strings.Repeat("0f", 32), QoS: []codec.QoS{codec.DefaultQoS(), best}, Metadata: map[string]string{"a": "b", "": "c", "d": ""}},
+			TypeHash: "RIHS01_" + strings.Repeat("0f", 32), QoS: []codec.QoS{codec.DefaultQoS(), best},
+			Metadata: map[string]string{"a": "b", "": "c", "d": ""}},
 		{Topic: "/unknown", Type: "my_msgs/msg/Secret", Encoding: codec.EncodingCDR},
-		{Topic: "/broken", Type: "my_msgs/msg/Secret", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("no such text !!")}},
-		{Topic: "/idl", Type: "my_msgs/msg/Idl", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2IDL, Data: []byte("module my_msgs {};")}},
+		{Topic: "/broken", Type: "my_msgs/msg/Secret", Encoding: codec.EncodingCDR,
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("no such text !!")}},
+		{Topic: "/idl", Type: "my_msgs/msg/Idl", Encoding: codec.EncodingCDR,
+			Schema: codec.Schema{Encoding: codec.SchemaROS2IDL, Data: []byte("module my_msgs {};")}},
 		{Topic: "ünicode", Type: "3 bad::type/ /msg/Ä/", Encoding: codec.EncodingCDR},
 		{Topic: "/untyped", Encoding: "json", Schema: codec.Schema{Encoding: "jsonschema", Data: []byte("{}")}},
 		{Topic: "/nothing"},
-		{Topic: "/ros1", Type: "geometry_msgs/Twist", Encoding: codec.EncodingROS1, Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(twistText)}},
+		{Topic: "/ros1", Type: "geometry_msgs/Twist", Encoding: codec.EncodingROS1,
+			Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte(twistText)}},
 		{Topic: "/proto", Type: "p.A", Encoding: codec.EncodingProtobuf, Schema: set},
 		{Topic: "/proto_nested", Type: "p.B", Encoding: codec.EncodingProtobuf, Schema: set},
 		{Topic: "/proto_qos", Type: "p.A", Encoding: codec.EncodingProtobuf, Schema: set, QoS: []codec.QoS{best}},
 		{Topic: "/proto_none", Type: "p.A", Encoding: codec.EncodingProtobuf},
-		{Topic: "/proto_broken", Type: "p.A", Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: []byte("junk")}},
+		{Topic: "/proto_broken", Type: "p.A", Encoding: codec.EncodingProtobuf,
+			Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: []byte("junk")}},
 		{Topic: "/not_ros", Type: "p.A", Encoding: codec.EncodingCDR, Schema: set},
 	}
 }
@@ -64,7 +72,8 @@ func TestChannelsComeBack(t *testing.T) {
 	require.NoError(t, err)
 	for i, c := range channels() {
 		require.NoError(t, w.Declare(c))
-		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i), PublishTime: -int64(i), Data: []byte(c.Type)}))
+		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i), PublishTime: -int64(i),
+			Data: []byte(c.Type)}))
 	}
 	require.NoError(t, w.Close())
 	r, _ := reopen(t, path)
@@ -80,7 +89,8 @@ func TestChannelsComeBack(t *testing.T) {
 	for i, c := range channels() {
 		m, err := it.Next()
 		require.NoError(t, err)
-		require.Equal(t, codec.Message{Channel: info.Topics[i].Channel, LogTime: int64(i), PublishTime: -int64(i), Data: []byte(c.Type)}, *m)
+		require.Equal(t, codec.Message{Channel: info.Topics[i].Channel, LogTime: int64(i), PublishTime: -int64(i),
+			Data: []byte(c.Type)}, *m)
 	}
 }
 
@@ -90,7 +100,8 @@ func TestChannelsShare(t *testing.T) {
 	w, err := create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	for i := range 3 {
-		c := &codec.Channel{Topic: "/a", Type: "x/msg/A", Encoding: codec.EncodingCDR, Metadata: map[string]string{"node": fmt.Sprint(i)}}
+		c := &codec.Channel{Topic: "/a", Type: "x/msg/A", Encoding: codec.EncodingCDR,
+			Metadata: map[string]string{"node": fmt.Sprint(i)}}
 		require.NoError(t, w.Write(&codec.Message{Channel: c}))
 	}
 	require.NoError(t, w.Close())
@@ -143,7 +154,8 @@ func TestDescriptorsOfAllMessages(t *testing.T) {
 		text, err := library.Concatenated(name)
 		require.NoError(t, err)
 		d := requireDescribed(t, &codec.Channel{
-			Topic: "/a", Type: name, Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
+			Topic: "/a", Type: name, Encoding: codec.EncodingCDR,
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
 		})
 		m, err := library.Message(name)
 		require.NoError(t, err)
@@ -186,7 +198,8 @@ func TestProtoDescOfDiamonds(t *testing.T) {
 	var set fileSet
 	name := ""
 	for i := range 60 {
-		file := &descriptorpb.FileDescriptorProto{Name: proto.String(fmt.Sprint(i)), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String(fmt.Sprint("M", i))}}}
+		file := &descriptorpb.FileDescriptorProto{Name: proto.String(fmt.Sprint(i)),
+			MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String(fmt.Sprint("M", i))}}}
 		twin := proto.Clone(file).(*descriptorpb.FileDescriptorProto)
 		twin.Name, twin.MessageType = proto.String(fmt.Sprint(i, "b")), nil
 		if i > 0 {
@@ -200,7 +213,8 @@ func TestProtoDescOfDiamonds(t *testing.T) {
 		}
 		name = fmt.Sprint("M", i)
 	}
-	c := &codec.Channel{Topic: "/a", Type: name, Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: set[:len(set)-1].encode()}}
+	c := &codec.Channel{Topic: "/a", Type: name, Encoding: codec.EncodingProtobuf,
+		Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: set[:len(set)-1].encode()}}
 	wire := wireChannel(c, "/a")
 	require.Less(t, len(wire.protoDesc), 1<<20)
 	require.True(t, same(c, newChannel("/a", string(wire.messageType), wire.protoDesc)))
@@ -230,8 +244,10 @@ func TestOptionWithProtoc(t *testing.T) {
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, string(out))
 	for _, want := range []string{
-		"[channel] {", `encoding: "cdr"`, `type: "geometry_msgs/msg/Twist"`, `schema_encoding: "ros2msg"`, `topic: "/twist_all"`,
-		c.TypeHash, "reliability: 2", `key: "a"`, `name: "geometry_msgs/msg/Twist.msg"`, `type_name: ".geometry_msgs.msg.Vector3"`,
+		"[channel] {", `encoding: "cdr"`, `type: "geometry_msgs/msg/Twist"`, `schema_encoding: "ros2msg"`,
+		`topic: "/twist_all"`,
+		c.TypeHash, "reliability: 2", `key: "a"`, `name: "geometry_msgs/msg/Twist.msg"`,
+		`type_name: ".geometry_msgs.msg.Vector3"`,
 	} {
 		require.Contains(t, string(out), want)
 	}

@@ -16,7 +16,8 @@ func onDisk(dir string) disktest.Format {
 	return disktest.Format{
 		First: "drive.record.00000",
 		Channels: []*codec.Channel{
-			{Topic: "/a", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")}},
+			{Topic: "/a", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,
+				Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")}},
 			{Topic: "/b", Type: "x.B", Encoding: codec.EncodingProtobuf},
 		},
 		Silent: &codec.Channel{Topic: "/silent", Type: "x.C", Encoding: codec.EncodingProtobuf},

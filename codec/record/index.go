@@ -15,8 +15,8 @@ const (
 // maxPlaces bounds the messages of a channel whose places the index has.
 const maxPlaces = 1 << 16
 
-// located says whether the index has the places of a channel's messages: those that are looked for wherever they are. In what
-// Apollo's recorder could have written nothing is added.
+// located says whether the index has the places of a channel's messages: those that are looked for wherever they are.
+// In what Apollo's recorder could have written nothing is added.
 func located(c *codec.Channel) bool {
 	return codec.IsEvents(c) || codec.LatchedDepth(c) > 0 && (c.Encoding != codec.EncodingProtobuf || c.QoS != nil)
 }
@@ -66,7 +66,8 @@ func (e *indexEntry) append(dst []byte) []byte {
 		})
 	}
 	header := chunkHeaderCache{
-		messageNumber: e.chunk.messageNumber, beginTime: e.chunk.beginTime, endTime: e.chunk.endTime, rawSize: e.chunk.rawSize,
+		messageNumber: e.chunk.messageNumber, beginTime: e.chunk.beginTime, endTime: e.chunk.endTime,
+		rawSize:  e.chunk.rawSize,
 		presence: presence{set: all},
 	}
 	dst = appendIndex(dst, &singleIndex{

@@ -27,7 +27,8 @@ func (c counted) ReadAt(b []byte, pos int64) (int, error) {
 // openCounted opens a file and returns where the bytes that are read of it are counted.
 func openCounted(t testing.TB, b []byte) (*reader, *int64) {
 	n := new(int64)
-	r, err := newReader("counted.record", counted{fileOf{bytes.NewReader(b)}, n}, int64(len(b)), b[:min(len(b), firstSection)])
+	r, err := newReader("counted.record", counted{fileOf{bytes.NewReader(b)}, n}, int64(len(b)),
+		b[:min(len(b), firstSection)])
 	require.NoError(t, err)
 	return r, n
 }
@@ -57,7 +58,8 @@ func latchedFile(t testing.TB) []byte {
 	qos := codec.DefaultQoS()
 	imu := &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR, QoS: []codec.QoS{qos}}
 	qos.Durability, qos.Depth = codec.TransientLocal, 2
-	place := &codec.Channel{Topic: "/map", Type: "nav_msgs/msg/OccupancyGrid", Encoding: codec.EncodingCDR, QoS: []codec.QoS{qos}}
+	place := &codec.Channel{Topic: "/map", Type: "nav_msgs/msg/OccupancyGrid", Encoding: codec.EncodingCDR,
+		QoS: []codec.QoS{qos}}
 	static := &codec.Channel{Topic: "/tf_static", Type: "tf2_msgs/msg/TFMessage", Encoding: codec.EncodingCDR}
 	require.NoError(t, w.Write(&codec.Message{Channel: static, LogTime: 1, Data: []byte("transform")}))
 	for i := range int64(3000) {
@@ -89,7 +91,8 @@ func TestLatestByPlaces(t *testing.T) {
 
 	// Without places, or where they are wrong, the messages are looked for, once.
 	for name, position := range map[string]func(uint64) uint64{
-		"none": nil, "beyond the end": func(uint64) uint64 { return 1 << 50 }, "descending": func(p uint64) uint64 { return 1<<40 - p },
+		"none": nil, "beyond the end": func(uint64) uint64 { return 1 << 50 },
+		"descending":       func(p uint64) uint64 { return 1<<40 - p },
 		"between messages": func(p uint64) uint64 { return p + 3 }, "of others": func(p uint64) uint64 { return p + 2100 },
 	} {
 		t.Run(name, func(t *testing.T) {

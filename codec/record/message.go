@@ -121,7 +121,8 @@ type header struct {
 func (h *header) fields() []field {
 	numbers := []*uint64{
 		&h.majorVersion, &h.minorVersion, &h.compress, &h.chunkInterval, &h.segmentInterval, &h.indexPosition, &h.chunkNumber,
-		&h.channelNumber, &h.beginTime, &h.endTime, &h.messageNumber, &h.size, &h.isComplete, &h.chunkRawSize, &h.segmentRawSize,
+		&h.channelNumber, &h.beginTime, &h.endTime, &h.messageNumber, &h.size, &h.isComplete, &h.chunkRawSize,
+		&h.segmentRawSize,
 	}
 	fields := make([]field, 0, len(numbers)+2)
 	for i, v := range numbers {

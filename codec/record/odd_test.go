@@ -41,7 +41,8 @@ func varintField(dst []byte, number protowire.Number, v uint64) []byte {
 
 // What is unusual but says all there is to know is read without a word.
 func TestOddButReadable(t *testing.T) {
-	chunkHead := sectionOf(chunkHeaderSection, encode(&chunkHeader{beginTime: 1, endTime: 9, messageNumber: 1, presence: presence{set: all}}))
+	chunkHead := sectionOf(chunkHeaderSection, encode(&chunkHeader{beginTime: 1, endTime: 9, messageNumber: 1,
+		presence: presence{set: all}}))
 	long := strings.Repeat("/long", 100)
 	single := func(fields ...[]byte) []byte { return appendBytes(nil, 1, bytes.Join(fields, nil)) }
 	name, time, content := appendBytes(nil, 1, "/a"), varintField(nil, 2, 5), appendBytes(nil, 3, "data")
@@ -54,8 +55,9 @@ func TestOddButReadable(t *testing.T) {
 		"fields in any order": {single(content, time, name), want},
 		"unknown fields":      {single(name, time, content, varintField(nil, 4, 1), appendBytes(nil, 5, "x")), want},
 		"no content":          {single(name, time), got{"/a", 5, 0, ""}},
-		"publish time behind": {single(name, time, content, protowire.AppendFixed64(protowire.AppendTag(nil, extension, protowire.Fixed64Type), 7)), got{"/a", 5, 7, "data"}},
-		"a long name":         {single(appendBytes(nil, 1, long), time, content), got{long, 5, 0, "data"}},
+		"publish time behind": {single(name, time, content,
+			protowire.AppendFixed64(protowire.AppendTag(nil, extension, protowire.Fixed64Type), 7)), got{"/a", 5, 7, "data"}},
+		"a long name": {single(appendBytes(nil, 1, long), time, content), got{long, 5, 0, "data"}},
 	} {
 		for _, head := range [][]byte{
 			chunkHead,

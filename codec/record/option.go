@@ -15,11 +15,12 @@ import (
 	"tapedeck/codec"
 )
 
-// rawProtoDesc is the key of Channel.Metadata for a proto_desc that cannot be made from the schema again: junk, or a form
-// that Apollo does not write. The value is in base64.
+// rawProtoDesc is the key of Channel.Metadata for a proto_desc that cannot be made from the schema again: junk, or a
+// form that Apollo does not write. The value is in base64.
 const rawProtoDesc = "record.proto_desc"
 
-// newChannel makes what a Channel section or an entry of the index says into a codec.Channel. It keeps none of the slices.
+// newChannel makes what a Channel section or an entry of the index says into a codec.Channel. It keeps none of the
+// slices.
 func newChannel(name, messageType string, protoDesc []byte) *codec.Channel {
 	if desc, dependencies, ok := splitProtoDesc(protoDesc); ok && len(dependencies) == 1 {
 		if root := parseProtoFile(desc); root != nil {
@@ -42,8 +43,8 @@ func newChannel(name, messageType string, protoDesc []byte) *codec.Channel {
 	return c
 }
 
-// wireChannel is the reverse of newChannel: what to write for a channel under the given name, so that newChannel returns the
-// same again.
+// wireChannel is the reverse of newChannel: what to write for a channel under the given name, so that newChannel
+// returns the same again.
 func wireChannel(c *codec.Channel, name string) channel {
 	messageType, protoDesc := c.Type, []byte(nil)
 	if raw, err := base64.StdEncoding.DecodeString(c.Metadata[rawProtoDesc]); err == nil {
@@ -68,8 +69,8 @@ func same(a, b *codec.Channel) bool {
 		slices.Equal(a.QoS, b.QoS) && maps.Equal(a.Metadata, b.Metadata)
 }
 
-// wrap returns the type and proto_desc of a channel that needs the option. The file with the option is one of its own, and
-// its name is a hash, for pools that take the files of many channels and only one of a name.
+// wrap returns the type and proto_desc of a channel that needs the option. The file with the option is one of its own,
+// and its name is a hash, for pools that take the files of many channels and only one of a name.
 func wrap(c *codec.Channel, name string) (messageType string, protoDesc []byte) {
 	messageType, files := describeChannel(c)
 	tree := files.protoDesc(messageType)
@@ -106,7 +107,8 @@ func appendOption(dst []byte, c *codec.Channel, name string, files fileSet) []by
 	if c.Schema.Encoding != "" {
 		dst = appendBytes(dst, optionSchemaEncoding, c.Schema.Encoding)
 	}
-	if c.Schema.Encoding == codec.SchemaProtobuf && !treeKeeps(files, c) || c.Schema.Encoding != codec.SchemaProtobuf && len(c.Schema.Data) > 0 {
+	if c.Schema.Encoding == codec.SchemaProtobuf && !treeKeeps(files, c) || c.Schema.Encoding != codec.SchemaProtobuf &&
+		len(c.Schema.Data) > 0 {
 		dst = appendBytes(dst, optionSchema, c.Schema.Data)
 	}
 	if c.TypeHash != "" {
@@ -147,7 +149,8 @@ func findOption(unknown []byte) []byte {
 	return nil
 }
 
-// parseOption returns the channel that a ChannelOption describes, whose type tree describes; nil when it is none of ours.
+// parseOption returns the channel that a ChannelOption describes, whose type tree describes; nil when it is none of
+// ours.
 func parseOption(option []byte, name string, tree []byte) *codec.Channel {
 	c := &codec.Channel{Topic: name}
 	for len(option) > 0 {

@@ -16,8 +16,8 @@ import (
 	"tapedeck/codec"
 )
 
-// writeChunks writes a file with the given times in each chunk and contents of size bytes that begin with the number of the
-// message in the file.
+// writeChunks writes a file with the given times in each chunk and contents of size bytes that begin with the number of
+// the message in the file.
 func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 	file, err := os.Create(path)
 	require.NoError(t, err)
@@ -30,7 +30,8 @@ func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 	for _, times := range chunks {
 		w := encoder{}
 		c := &writerChannel{prefix: append(appendBytes(nil, 1, "/a"), timeTag)}
-		head := chunkHeader{beginTime: uint64(times[0]), endTime: uint64(times[0]), messageNumber: uint64(len(times)), presence: presence{set: all}}
+		head := chunkHeader{beginTime: uint64(times[0]), endTime: uint64(times[0]), messageNumber: uint64(len(times)),
+			presence: presence{set: all}}
 		bodySize := 0
 		for _, time := range times {
 			w.chunk.buf = w.chunk.buf[:0]
@@ -55,8 +56,8 @@ func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 	require.NoError(t, file.Close())
 }
 
-// requireSorted reads a file of writeChunks and checks that each message comes in order of time and, of equal times, in the
-// order of the file. It returns the most memory in use meanwhile.
+// requireSorted reads a file of writeChunks and checks that each message comes in order of time and, of equal times, in
+// the order of the file. It returns the most memory in use meanwhile.
 func requireSorted(t testing.TB, path string, q codec.Query, chunks ...[]int64) (memory uint64) {
 	var times []int64
 	for _, c := range chunks {
@@ -79,7 +80,8 @@ func requireSorted(t testing.TB, path string, q codec.Query, chunks ...[]int64) 
 		}
 		require.NoError(t, err)
 		number := binary.LittleEndian.Uint64(m.Data)
-		if seen[number] || m.LogTime != times[number] || m.LogTime < lastTime || m.LogTime == lastTime && count > 0 && number < lastNumber {
+		if seen[number] || m.LogTime != times[number] || m.LogTime < lastTime || m.LogTime == lastTime && count > 0 &&
+			number < lastNumber {
 			t.Fatalf("message %d of time %d after message %d of time %d", number, m.LogTime, lastNumber, lastTime)
 		}
 		seen[number] = true

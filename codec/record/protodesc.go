@@ -30,7 +30,8 @@ type protoFile struct {
 // parseProtoFile reads a FileDescriptorProto; nil when it is none.
 func parseProtoFile(raw []byte) *protoFile {
 	d := new(descriptorpb.FileDescriptorProto)
-	if err := proto.Unmarshal(raw, d); err != nil || d.GetName() == "" || strings.ContainsFunc(d.GetName(), unicode.IsControl) {
+	if err := proto.Unmarshal(raw, d); err != nil || d.GetName() == "" ||
+		strings.ContainsFunc(d.GetName(), unicode.IsControl) {
 		return nil
 	}
 	return &protoFile{raw: raw, name: d.GetName(), imports: d.GetDependency(), file: d}
@@ -94,8 +95,9 @@ func parseFileSet(b []byte) fileSet {
 	return s
 }
 
-// parseProtoDesc reads a ProtoDesc of proto_desc.proto, a tree: a FileDescriptorProto and a ProtoDesc for each file that it
-// imports, without regard to repetition. It returns the files without repetition, or nil when b is no ProtoDesc.
+// parseProtoDesc reads a ProtoDesc of proto_desc.proto, a tree: a FileDescriptorProto and a ProtoDesc for each file
+// that it imports, without regard to repetition. It returns the files without repetition, or nil when b is no
+// ProtoDesc.
 func parseProtoDesc(b []byte) fileSet {
 	var s fileSet
 	if len(b) == 0 || !s.addTree(b, map[string]bool{}, map[string]bool{}, maxDescDepth) {
@@ -153,8 +155,8 @@ func splitProtoDesc(b []byte) (desc []byte, dependencies [][]byte, ok bool) {
 	return desc, dependencies, desc != nil
 }
 
-// protoDesc returns the ProtoDesc that Apollo's ProtobufFactory makes for a message: it begins with the file that defines
-// the message, or the last one if none does. It is nil for an empty set.
+// protoDesc returns the ProtoDesc that Apollo's ProtobufFactory makes for a message: it begins with the file that
+// defines the message, or the last one if none does. It is nil for an empty set.
 func (s fileSet) protoDesc(messageType string) []byte {
 	if len(s) == 0 {
 		return nil
@@ -179,8 +181,8 @@ func (s fileSet) protoDesc(messageType string) []byte {
 // filesByName is a fileSet for following imports.
 type filesByName map[string]*protoFile
 
-// treeSize returns about the size of the ProtoDesc of f. It is much too large where files import each other, or are nested
-// too deep.
+// treeSize returns about the size of the ProtoDesc of f. It is much too large where files import each other, or are
+// nested too deep.
 func (s filesByName) treeSize(f *protoFile, sizes map[string]int, depth int) int {
 	if size, ok := sizes[f.name]; ok {
 		return size
@@ -217,8 +219,8 @@ func (s filesByName) appendTree(dst []byte, f *protoFile, seen map[string]bool, 
 }
 
 // describe makes a FileDescriptorSet of what files in the wild have as proto_desc: a ProtoDesc, but also a bare
-// FileDescriptorProto, as Apollo's Python examples write it, or a FileDescriptorSet. It is nil for anything else, such as
-// nothing at all.
+// FileDescriptorProto, as Apollo's Python examples write it, or a FileDescriptorSet. It is nil for anything else, such
+// as nothing at all.
 func describe(protoDesc []byte) fileSet {
 	if s := parseProtoDesc(protoDesc); s != nil {
 		return s

@@ -68,13 +68,19 @@ func TestSamples(t *testing.T) {
 			"/apollo/planning": 1, "/apollo/routing_response_history": 1, "/apollo/localization/pose": 15,
 			"/apollo/canbus/chassis": 15, "/apollo/prediction": 2, "/apollo/routing_request": 0,
 		}},
-		{"synthetic_genB_endpos.record", 34, 8, 1, 1627031535114943571, 1627031535253911410, true, map[string]uint64{"/apollo/planning": 1}},
-		{"apollo_cpp_sensors.record", 881, 10, 1, 1700000000000000000, 1700000001990001934, true, map[string]uint64{"/tf_static": 1}},
-		{"multichunk.record", 600, 2, 12, 1700000000000000000, 1700000000599000000, true, map[string]uint64{"/a": 300, "/b": 300}},
-		{"seg_emptytail.record.00000", 202, 2, 1, 1700000000000000000, 1700000002010000000, true, map[string]uint64{"/a": 101, "/b": 101}},
+		{"synthetic_genB_endpos.record", 34, 8, 1, 1627031535114943571, 1627031535253911410, true,
+			map[string]uint64{"/apollo/planning": 1}},
+		{"apollo_cpp_sensors.record", 881, 10, 1, 1700000000000000000, 1700000001990001934, true,
+			map[string]uint64{"/tf_static": 1}},
+		{"multichunk.record", 600, 2, 12, 1700000000000000000, 1700000000599000000, true,
+			map[string]uint64{"/a": 300, "/b": 300}},
+		{"seg_emptytail.record.00000", 202, 2, 1, 1700000000000000000, 1700000002010000000, true,
+			map[string]uint64{"/a": 101, "/b": 101}},
 		{"seg_emptytail.record.00001", 0, 2, 0, 0, 0, true, map[string]uint64{"/a": 0, "/b": 0}},
-		{"incomplete_killed.record", 459, 2, 9, 1700000000000000000, 1700000000458000000, false, map[string]uint64{"/a": 229, "/b": 230}},
-		{"ooo_chunks.record", 3000, 2, 2, 1700000000000000000, 1700000002999000000, true, map[string]uint64{"/a": 1500, "/b": 1500}},
+		{"incomplete_killed.record", 459, 2, 9, 1700000000000000000, 1700000000458000000, false,
+			map[string]uint64{"/a": 229, "/b": 230}},
+		{"ooo_chunks.record", 3000, 2, 2, 1700000000000000000, 1700000002999000000, true,
+			map[string]uint64{"/a": 1500, "/b": 1500}},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			r := openAt(t, sample(t, test.file))
@@ -166,7 +172,8 @@ func TestOpenErrors(t *testing.T) {
 		return path
 	}
 	for _, test := range []struct{ name, path, want string }{
-		{"a Git LFS pointer", write("lfs.record", "version https://git-lfs.github.com/spec/v1\noid sha256:7bd3\n"), "git lfs pull"},
+		{"a Git LFS pointer", write("lfs.record", "version https://git-lfs.github.com/spec/v1\noid sha256:7bd3\n"),
+			"git lfs pull"},
 		{"empty", write("empty.record", ""), "the file is empty"},
 		{"another format", write("text.record", strings.Repeat("hello ", 1000)), `it begins with "hello hello hell"`},
 		{"gzip", write("zipped.record", "\x1f\x8b\x08\x00\x00\x00\x00\x00"), "unpack it first"},
@@ -254,7 +261,8 @@ func memory(t testing.TB, b []byte) *reader {
 func smallMessages() []got {
 	var all []got
 	for i := range 12 {
-		all = append(all, got{[]string{"/a", "/b"}[i%2], 1700000000000000000 + int64(i)*1e6, int64(i%3) * 1e9, strings.Repeat(string(rune('a'+i)), 3*i)})
+		all = append(all, got{[]string{"/a", "/b"}[i%2], 1700000000000000000 + int64(i)*1e6, int64(i%3) * 1e9,
+			strings.Repeat(string(rune('a'+i)), 3*i)})
 	}
 	return all
 }
@@ -266,14 +274,16 @@ func smallFile(t testing.TB, closed bool) []byte {
 	require.NoError(t, err)
 	channels := map[string]*codec.Channel{
 		"/a": {Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf},
-		"/b": {Topic: "/b", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")}},
+		"/b": {Topic: "/b", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")}},
 	}
 	require.NoError(t, w.Declare(channels["/a"]))
 	all := smallMessages()
 	for _, chunk := range [][]int{{1, 0, 3, 2}, {5, 7, 9, 10}, {4, 6, 8, 11}} {
 		for _, i := range chunk {
 			m := all[i]
-			require.NoError(t, w.Write(&codec.Message{Channel: channels[m.topic], LogTime: m.time, PublishTime: m.publish, Data: []byte(m.data)}))
+			require.NoError(t, w.Write(&codec.Message{Channel: channels[m.topic], LogTime: m.time, PublishTime: m.publish,
+				Data: []byte(m.data)}))
 		}
 		require.NoError(t, w.Sync())
 	}
@@ -290,7 +300,8 @@ func smallFile(t testing.TB, closed bool) []byte {
 
 // TestMapAndVehicle reads names from a header that is no longer in the window when Info is asked for them.
 func TestMapAndVehicle(t *testing.T) {
-	h := header{majorVersion: 1, mapInfo: appendBytes(nil, 1, "san_mateo"), vehicleInfo: appendBytes(nil, 1, "mkz"), presence: presence{set: all}}
+	h := header{majorVersion: 1, mapInfo: appendBytes(nil, 1, "san_mateo"), vehicleInfo: appendBytes(nil, 1, "mkz"),
+		presence: presence{set: all}}
 	payload := encode(&h)
 	b := tinyChunks(1000, nil)
 	copy(b, append(section{headerSection, int64(len(payload))}.append(nil), payload...))

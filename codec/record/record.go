@@ -1,31 +1,33 @@
 // Package record reads and writes the record files of Apollo Cyber RT, as Apollo's cyber/proto/record.proto,
-// cyber/proto/proto_desc.proto and cyber/record define them: Apollo's tools open our files, and we open theirs. Importing
-// the package registers it with package codec under the name "record".
+// cyber/proto/proto_desc.proto and cyber/record define them: Apollo's tools open our files, and we open theirs.
+// Importing the package registers it with package codec under the name "record".
 //
 // A file is a sequence of sections: a Header, whose area has a fixed size, then Channels and pairs of ChunkHeader and
-// ChunkBody, and an Index at the end if the file was closed. The sections themselves, walked in order, are what the reader
-// believes; positions in the index differ between Apollo's versions and are not used. Nothing is ever compressed.
+// ChunkBody, and an Index at the end if the file was closed. The sections themselves, walked in order, are what the
+// reader believes; positions in the index differ between Apollo's versions and are not used. Nothing is ever
+// compressed.
 //
 // # Reading
 //
-// A folder of record files is one recording, and so is NAME.record, or NAME alone, where there are NAME.record.00000 and so on.
+// A folder of record files is one recording, and so is NAME.record, or NAME alone, where there are NAME.record.00000
+// and so on.
 //
-// Messages come in the order of time whatever their order in the file, and a reader holds a few MiB however large chunks and
-// files are: up to 30 MiB where chunks are shuffled in themselves. A file whose writer was killed ends behind its last whole
-// message. Anything else that is not as it was written is ErrDamaged, or is reported to Query.Damaged and passed over:
-// reading goes on at the next section or message that is found. There are no checksums in the format, so that a content
-// that was changed in a complete file is not noticed.
+// Messages come in the order of time whatever their order in the file, and a reader holds a few MiB however large
+// chunks and files are: up to 30 MiB where chunks are shuffled in themselves. A file whose writer was killed ends
+// behind its last whole message. Anything else that is not as it was written is ErrDamaged, or is reported to
+// Query.Damaged and passed over: reading goes on at the next section or message that is found. There are no checksums
+// in the format, so that a content that was changed in a complete file is not noticed.
 //
 // # Writing
 //
 // Messages are kept in the order in which they are given. A chunk is written when the contents in it take more than
-// CreateOptions.ChunkSize (16 MiB), or when a message is more than CreateOptions.ChunkDuration (1 s) later than the earliest
-// in it, both as Apollo's writer has it, or by Sync, which a recorder calls when no message comes for a while. So a killed
-// writer loses at most the messages since. CreateOptions.Metadata is not kept. NAME.record.00000 is split into NAME.record.00001
-// and so on.
+// CreateOptions.ChunkSize (16 MiB), or when a message is more than CreateOptions.ChunkDuration (1 s) later than the
+// earliest in it, both as Apollo's writer has it, or by Sync, which a recorder calls when no message comes for a while.
+// So a killed writer loses at most the messages since. CreateOptions.Metadata is not kept. NAME.record.00000 is split
+// into NAME.record.00001 and so on.
 //
-// A second channel with the topic of another shares its place in the file if type, encoding and schema are the same; its
-// QoS, type hash and metadata are then not kept. Otherwise it is a channel of its own, "topic#2" to Apollo's tools.
+// A second channel with the topic of another shares its place in the file if type, encoding and schema are the same;
+// its QoS, type hash and metadata are then not kept. Otherwise it is a channel of its own, "topic#2" to Apollo's tools.
 //
 // # What is ours in a file
 //
@@ -52,11 +54,12 @@
 //
 // A message with a PublishTime has it in a fixed64 field 51001 of its SingleMessage, in front of the content.
 //
-// A ChunkHeader has the CRC-32 (IEEE) of the chunk's body in a fixed32 field 51001, unless all channels are protobuf. It is looked
-// at in files that were not closed, where a crash may have left something else.
+// A ChunkHeader has the CRC-32 (IEEE) of the chunk's body in a fixed32 field 51001, unless all channels are protobuf.
+// It is looked at in files that were not closed, where a crash may have left something else.
 //
-// The ChannelCache of the channel of events, and of each that has latched messages (codec.LatchedDepth), has their places in the file
-// in a bytes field 51001, as one fixed64 each: so they are found without going through the file. Of more than 65536 it has none.
+// The ChannelCache of the channel of events, and of each that has latched messages (codec.LatchedDepth), has their
+// places in the file in a bytes field 51001, as one fixed64 each: so they are found without going through the file. Of
+// more than 65536 it has none.
 package record
 
 import (
@@ -121,8 +124,8 @@ func openAny(path string) (codec.Reader, error) {
 	return openParts(path)
 }
 
-// sniff accepts what begins with a Header, whole or cut, and also a file whose Header is broken but not what follows it; and several
-// files by their names.
+// sniff accepts what begins with a Header, whole or cut, and also a file whose Header is broken but not what follows
+// it; and several files by their names.
 func sniff(path string, head []byte) bool {
 	if head == nil {
 		return slices.ContainsFunc(parts(path), isRecord)
@@ -149,7 +152,8 @@ func sniff(path string, head []byte) bool {
 		return s.size > 2 && binary.LittleEndian.Uint32(head[firstSection+4:]) == 0 && len(payload) > 0 && payload[0] == 0x0a
 	case chunkHeaderSection:
 		var c chunkHeader
-		return s.size > 0 && s.size <= int64(len(payload)) && decode(payload[:s.size], &c) == nil && len(c.unknown) <= checksumSize
+		return s.size > 0 && s.size <= int64(len(payload)) && decode(payload[:s.size], &c) == nil &&
+			len(c.unknown) <= checksumSize
 	}
 	return false
 }

@@ -31,9 +31,9 @@ var protoTypes = map[rosidl.Kind]descriptorpb.FieldDescriptorProto_Type{
 }
 
 // Describe returns how a record describes a ROS type in terms of protobuf (proto2): the full name of the message, and a
-// FileDescriptorSet with that message and those that it contains. Fields are in the order of the definition, with a number from 1
-// on but for those that protobuf keeps for itself. Arrays and sequences are repeated fields, packed if they are of numbers;
-// those of bytes are bytes, and a wstring is a string.
+// FileDescriptorSet with that message and those that it contains. Fields are in the order of the definition, with a
+// number from 1 on but for those that protobuf keeps for itself. Arrays and sequences are repeated fields, packed if
+// they are of numbers; those of bytes are bytes, and a wstring is a string.
 func Describe(library *rosidl.Library, typeName string) (messageType string, files []byte, err error) {
 	m, err := library.Message(typeName)
 	if err != nil {
@@ -123,8 +123,8 @@ func addMessage(files *fileSet, library *rosidl.Library, m *rosidl.Message) {
 	*files = append(*files, &protoFile{raw: raw, name: fileName, imports: file.Dependency, file: file})
 }
 
-// protoName turns the name of a ROS type into a full name of protobuf: "sensor_msgs/msg/Imu" into "sensor_msgs.msg.Imu".
-// What protobuf does not allow becomes "_".
+// protoName turns the name of a ROS type into a full name of protobuf: "sensor_msgs/msg/Imu" into
+// "sensor_msgs.msg.Imu". What protobuf does not allow becomes "_".
 func protoName(rosType string) string {
 	parts := strings.Split(strings.ReplaceAll(rosType, ".", "/"), "/")
 	for i, part := range parts {

@@ -42,7 +42,8 @@ func chunks(t *testing.T) ([]byte, []got) {
 	return b, all
 }
 
-// TestSalvage damages one chunk in the ways that cost Apollo's recover all chunks behind it: 505 of 2424 messages are left then.
+// TestSalvage damages one chunk in the ways that cost Apollo's recover all chunks behind it: 505 of 2424 messages are
+// left then.
 func TestSalvage(t *testing.T) {
 	whole, all := chunks(t)
 	r := memory(t, whole)

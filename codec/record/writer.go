@@ -24,8 +24,8 @@ const (
 	finalReserve = 16 << 10
 )
 
-// encoder encodes one file. A chunk and its header are written at once, so that as a rule the file of a killed writer ends with
-// a whole chunk.
+// encoder encodes one file. A chunk and its header are written at once, so that as a rule the file of a killed writer
+// ends with a whole chunk.
 type encoder struct {
 	path          string
 	chunkSize     uint64
@@ -91,8 +91,8 @@ func (e *encoder) Begin(*codec.Info) ([]byte, error) {
 	return append(e.encodeHeader(), make([]byte, firstSection)...)[:firstSection], nil
 }
 
-// newBuffer returns room for a chunk. The contents are at most chunkSize before the last message, and what surrounds them
-// takes a third as much again for messages of 100 bytes. When it takes more the chunk ends early.
+// newBuffer returns room for a chunk. The contents are at most chunkSize before the last message, and what surrounds
+// them takes a third as much again for messages of 100 bytes. When it takes more the chunk ends early.
 func (e *encoder) newBuffer() []byte {
 	return make([]byte, chunkHead, chunkHead+e.chunkSize+e.chunkSize/2+1<<20)
 }
@@ -116,7 +116,8 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 	}
 	path := e.path
 	if c.Topic == "" || len(c.Topic) > maxName-8 {
-		return nil, fmt.Errorf("write %s: a channel has a topic of %d bytes; 1 to %d are possible", path, len(c.Topic), maxName-8)
+		return nil, fmt.Errorf("write %s: a channel has a topic of %d bytes; 1 to %d are possible", path, len(c.Topic),
+			maxName-8)
 	}
 	name := c.Topic
 	for i := 2; ; i++ {
@@ -134,7 +135,8 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 	own := &writerChannel{Topic: output.Topic{Channel: c}, wire: wireChannel(c, name)}
 	own.prefix = append(appendBytes(nil, 1, name), timeTag)
 	if size := len(encode(&own.wire)); size > maxChannel {
-		return nil, fmt.Errorf("write %s: the definition of %s takes %d bytes; %d are possible", path, c.Topic, size, maxChannel)
+		return nil, fmt.Errorf("write %s: the definition of %s takes %d bytes; %d are possible", path, c.Topic, size,
+			maxChannel)
 	}
 	e.add(own)
 	e.channels[c] = own
@@ -174,7 +176,8 @@ func (e *encoder) fits(m *codec.Message) bool {
 	return len(m.Data) <= cap(e.chunk.buf)-len(e.chunk.buf)-messageHead-len(e.lastOwn.prefix)
 }
 
-// Append appends a message that Prepare was called with. The content of one that is larger than the buffer is not copied.
+// Append appends a message that Prepare was called with. The content of one that is larger than the buffer is not
+// copied.
 func (e *encoder) Append(m *codec.Message) (full bool) {
 	h := &e.chunk.header
 	large := h.messageNumber == 0 && !e.fits(m)

@@ -92,7 +92,8 @@ func TestChunks(t *testing.T) {
 		{"by size", codec.CreateOptions{ChunkSize: 1000}, 300, time.Millisecond, []uint64{4, 4}},
 		{"by time", codec.CreateOptions{ChunkDuration: 50 * time.Millisecond}, 10, 20 * time.Millisecond, []uint64{4, 4}},
 		{"default time", codec.CreateOptions{}, 10, 300 * time.Millisecond, []uint64{5, 5}},
-		{"larger than a chunk", codec.CreateOptions{ChunkSize: 1000}, 2 << 20, time.Millisecond, []uint64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+		{"larger than a chunk", codec.CreateOptions{ChunkSize: 1000}, 2 << 20, time.Millisecond,
+			[]uint64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.record")

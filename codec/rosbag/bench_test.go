@@ -19,7 +19,8 @@ func BenchmarkSeek(b *testing.B) {
 	const chunks = 14_000
 	channels := testChannels()
 	for i := range chunks {
-		if err := w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i+1) * 1e6, Data: make([]byte, 100)}); err != nil {
+		if err := w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i+1) * 1e6,
+			Data: make([]byte, 100)}); err != nil {
 			b.Fatal(err)
 		}
 	}

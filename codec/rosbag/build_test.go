@@ -77,7 +77,8 @@ func newBag() *bag {
 
 func testFileHeader(index, conns, chunks int) []byte {
 	head := func(padding []byte) []byte {
-		return testRecord(padding, "op", opFile, "index_pos", uint64(index), "conn_count", uint32(conns), "chunk_count", uint32(chunks))
+		return testRecord(padding, "op", opFile, "index_pos", uint64(index), "conn_count", uint32(conns), "chunk_count",
+			uint32(chunks))
 	}
 	return head(bytes.Repeat([]byte(" "), fileHeaderSize-len(head(nil))))
 }
@@ -109,7 +110,8 @@ func (b *bag) chunk(compression string, records, stored []byte) {
 		list = le.AppendUint32(le.AppendUint32(list, conn), counts[conn])
 	}
 	b.chunks++
-	b.index = append(b.index, testRecord(list, "op", opChunkInfo, "ver", uint32(1), "chunk_pos", uint64(offset), "start_time", start, "end_time", end, "count", uint32(len(conns)))...)
+	b.index = append(b.index, testRecord(list, "op", opChunkInfo, "ver", uint32(1), "chunk_pos", uint64(offset),
+		"start_time", start, "end_time", end, "count", uint32(len(conns)))...)
 }
 
 // connection adds a connection to the index.

@@ -17,7 +17,8 @@ type Definition struct {
 
 // Line is a line of a Definition: a field, a constant, or neither.
 type Line struct {
-	Type    string // of an element: "uint8", "time", "geometry_msgs/Point"; "" for a line that has neither field nor constant
+	// of an element: "uint8", "time", "geometry_msgs/Point"; "" for a line that has neither field nor constant
+	Type    string
 	Shape   string // behind the type: "", "[]" or "[36]"
 	Length  int    // of an array: how many; -1: any number
 	Name    string
@@ -58,7 +59,8 @@ func ParseDefinitions(name, text string) (map[string]*Definition, error) {
 		if header {
 			contained, ok := strings.CutPrefix(trimmed, "MSG: ")
 			if !ok || strings.Count(contained, "/") != 1 {
-				return nil, fmt.Errorf("line %d of the definition of %s: no \"MSG: package/Type\" behind the line of \"=\"", number+1, name)
+				return nil, fmt.Errorf("line %d of the definition of %s: no \"MSG: package/Type\" behind the line of \"=\"",
+					number+1, name)
 			}
 			d, header = &Definition{Name: contained}, false
 			if all[contained] == nil {

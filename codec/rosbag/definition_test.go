@@ -30,7 +30,8 @@ func TestMD5(t *testing.T) {
 }
 
 func TestParseDefinitions(t *testing.T) {
-	text := "# about\r\nHeader header # of it\nuint8  A = 1 # one\nstring S= a # b \nPoint[] points\nother/Thing[3] things\n\tfloat64[36]\tm\n" +
+	text := "# about\r\nHeader header # of it\nuint8  A = 1 # one\nstring S= a # b \nPoint[] points\nother/Thing[3] " +
+		"things\n\tfloat64[36]\tm\n" +
 		strings.Repeat("=", 80) + "\nMSG: std_msgs/Header\nuint32 seq\ntime stamp\nstring frame_id\n" +
 		strings.Repeat("=", 80) + "\nMSG: my/Point\nfloat32 x\n" +
 		strings.Repeat("=", 80) + "\nMSG: other/Thing\nbyte NEGATIVE=-1\n"

@@ -11,8 +11,8 @@ import (
 	"tapedeck/codec"
 )
 
-// fileHeaderSize is that of the first record. It is filled up with spaces, so that there is room to write it again; ROS fills
-// header and data up to 4096 bytes, without their lengths.
+// fileHeaderSize is that of the first record. It is filled up with spaces, so that there is room to write it again; ROS
+// fills header and data up to 4096 bytes, without their lengths.
 const fileHeaderSize = 4 + 4 + 4096
 
 // appendField appends a field of a header.
@@ -49,7 +49,8 @@ func appendRecord(b []byte, o op, header, data func([]byte) []byte) []byte {
 // encodeFileHeader returns the first record.
 func encodeFileHeader(index int64, conns, chunks int) []byte {
 	header := func(b []byte) []byte {
-		return appendUint32(appendUint32(appendUint64(b, "index_pos", uint64(index)), "conn_count", uint32(conns)), "chunk_count", uint32(chunks))
+		return appendUint32(appendUint32(appendUint64(b, "index_pos", uint64(index)), "conn_count", uint32(conns)),
+			"chunk_count", uint32(chunks))
 	}
 	padding := 0
 	data := func(b []byte) []byte { return append(b, bytes.Repeat([]byte(" "), padding)...) }
@@ -62,7 +63,8 @@ func encodeConnection(c *codec.Channel) []byte {
 	sum := c.Metadata[keyMD5]
 	if sum == "" {
 		sum = "*" // any
-		if all, err := ParseDefinitions(c.Type, string(c.Schema.Data)); err == nil && c.Schema.Encoding == codec.SchemaROS1Msg {
+		if all, err := ParseDefinitions(c.Type, string(c.Schema.Data)); err == nil &&
+			c.Schema.Encoding == codec.SchemaROS1Msg {
 			sum = MD5(all, c.Type)
 		}
 	}
@@ -71,7 +73,8 @@ func encodeConnection(c *codec.Channel) []byte {
 		definition = c.Schema.Data
 	}
 	latching := c.Metadata[keyLatching]
-	if latching == "" && slices.ContainsFunc(c.QoS, func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
+	if latching == "" && slices.ContainsFunc(c.QoS,
+		func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
 		latching = "true"
 	}
 	b := appendField(nil, "topic", c.Topic)

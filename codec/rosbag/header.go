@@ -174,7 +174,8 @@ const (
 func cutMessage(records []byte, off int) (m messageRecord, ok bool) {
 	const size = 4 + messageFields + 4
 	b := records[off:]
-	if len(b) < size || le.Uint32(b) != uint32(messageFields) || string(b[4+messageFields-8-len(timeField):][:len(timeField)]) != timeField {
+	if len(b) < size || le.Uint32(b) != uint32(messageFields) ||
+		string(b[4+messageFields-8-len(timeField):][:len(timeField)]) != timeField {
 		return m, false
 	}
 	switch {

@@ -37,7 +37,8 @@ func newPacker(compression string) (packer, error) {
 	case "lz4":
 		// ROS takes frames of independent blocks with a checksum of the content, and nothing else.
 		w := lz4.NewWriter(nil)
-		return packer{compression: compression, writer: lz4Writer{w}}, w.Apply(lz4.BlockSizeOption(lz4.Block256Kb), lz4.ChecksumOption(true))
+		return packer{compression: compression, writer: lz4Writer{w}},
+			w.Apply(lz4.BlockSizeOption(lz4.Block256Kb), lz4.ChecksumOption(true))
 	case "bz2":
 		w, err := bzip2.NewWriter(nil, &bzip2.WriterConfig{Level: bzip2.BestCompression})
 		return packer{compression: compression, writer: bzip2Writer{w}}, err

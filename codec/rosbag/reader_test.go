@@ -22,7 +22,8 @@ func twoChunks() *bag {
 		testConnection(7, "/a", "callerid", "/two", "latching", "0"), testMessage(7, 30, "b30"),
 	)
 	b.chunk("none", first, first)
-	second := slices.Concat(testMessage(7, 20, "b20"), testConnection(3, "/c"), testMessage(3, 50, "c50"), testMessage(3, 3e9+4, "c3"))
+	second := slices.Concat(testMessage(7, 20, "b20"), testConnection(3, "/c"), testMessage(3, 50, "c50"),
+		testMessage(3, 3e9+4, "c3"))
 	b.chunk("none", second, second)
 	return b
 }
@@ -60,7 +61,8 @@ func TestRead(t *testing.T) {
 			one, two, three := byCaller["/one"], byCaller["/two"], byCaller[""]
 			require.Equal(t, []uint64{2, 2, 2}, []uint64{one.MessageCount, two.MessageCount, three.MessageCount})
 			require.Equal(t, []string{"/a", "/a", "/c"}, []string{one.Channel.Topic, two.Channel.Topic, three.Channel.Topic})
-			require.Equal(t, []string{"true", "false", ""}, []string{one.Channel.Metadata["latching"], two.Channel.Metadata["latching"], three.Channel.Metadata["latching"]})
+			require.Equal(t, []string{"true", "false", ""},
+				[]string{one.Channel.Metadata["latching"], two.Channel.Metadata["latching"], three.Channel.Metadata["latching"]})
 			require.Equal(t, codec.TransientLocal, one.Channel.QoS[0].Durability)
 			require.Nil(t, two.Channel.QoS)
 			require.Nil(t, three.Channel.QoS)
@@ -99,14 +101,16 @@ func TestUnknownCompression(t *testing.T) {
 	_, err = collect(it)
 	require.ErrorContains(t, err, `a.bag: chunk at 0x1015: it is compressed with "snappy"`)
 	var damage []error
-	require.Equal(t, []string{"b"}, texts(readAll(t, r, codec.Query{Damaged: func(err error) { damage = append(damage, err) }})))
+	require.Equal(t, []string{"b"}, texts(readAll(t, r,
+		codec.Query{Damaged: func(err error) { damage = append(damage, err) }})))
 	require.ErrorContains(t, damage[0], "snappy")
 }
 
 // An encrypted bag is not mistaken for a damaged one.
 func TestEncrypted(t *testing.T) {
 	content := newBag().close()
-	head := testRecord(nil, "op", opFile, "index_pos", uint64(4109), "conn_count", uint32(0), "chunk_count", uint32(0), "encryptor", "rosbag/AesCbcEncryptor")
+	head := testRecord(nil, "op", opFile, "index_pos", uint64(4109), "conn_count", uint32(0), "chunk_count", uint32(0),
+		"encryptor", "rosbag/AesCbcEncryptor")
 	r := openMemory(t, append([]byte(version2), append(head, content[len(version2)+len(head):]...)...))
 	_, err := r.Info()
 	require.ErrorContains(t, err, "encrypted with rosbag/AesCbcEncryptor; decrypt it")
@@ -156,10 +160,12 @@ func TestConnectionsAtTheEnd(t *testing.T) {
 
 // version1Bag returns a bag of version 1.2 with an index or without.
 func version1Bag(closed bool) []byte {
-	definition := testRecord(nil, "op", opDefinition, "topic", "/a", "type", "std_msgs/String", "md5", "992c", "def", "string data\n")
+	definition := testRecord(nil, "op", opDefinition, "topic", "/a", "type", "std_msgs/String", "md5", "992c", "def",
+		"string data\n")
 	message := func(topic string, time int64, data string, fields ...any) []byte {
 		fields = append([]any{
-			"op", opMessage, "topic", topic, "md5", "992c", "type", "std_msgs/String", "sec", uint32(time / 1e9), "nsec", uint32(time % 1e9),
+			"op", opMessage, "topic", topic, "md5", "992c", "type", "std_msgs/String", "sec", uint32(time / 1e9), "nsec",
+			uint32(time % 1e9),
 		}, fields...)
 		return testRecord([]byte(data), fields...)
 	}
@@ -168,7 +174,8 @@ func version1Bag(closed bool) []byte {
 		return slices.Concat([]byte(version1), h[:len(h)-4], le.AppendUint32(nil, 100), bytes.Repeat([]byte(" "), 100))
 	}
 	records := slices.Concat(
-		definition, message("/a", 2e9+1, "a2"), message("/a", 1e9+5, "a1", "latching", "1", "callerid", "/one"), message("/b", 3e9, "b3"),
+		definition, message("/a", 2e9+1, "a2"), message("/a", 1e9+5, "a1", "latching", "1", "callerid", "/one"),
+		message("/b", 3e9, "b3"),
 	)
 	if !closed {
 		return append(head(0), records...)
@@ -200,7 +207,8 @@ func TestVersion1(t *testing.T) {
 
 // What a killed writer left of a chunk that was open is read, compressed or not.
 func TestOpenChunk(t *testing.T) {
-	records := slices.Concat(testConnection(1, "/b"), testMessage(1, 20, "b20"), testMessage(1, 21, strings.Repeat("b", 200_000)), testMessage(1, 22, "b22"))
+	records := slices.Concat(testConnection(1, "/b"), testMessage(1, 20, "b20"),
+		testMessage(1, 21, strings.Repeat("b", 200_000)), testMessage(1, 22, "b22"))
 	open := func(compression string, stored []byte) []byte {
 		b := newBag()
 		first := slices.Concat(testConnection(0, "/a"), testMessage(0, 10, "a10"))
@@ -289,8 +297,10 @@ func TestHugeClaims(t *testing.T) {
 		b := newBag()
 		b.Write(testRecord(stored, "op", opChunk, "compression", compression, "size", huge))
 		b.Write(testRecord(make([]byte, 12), "op", opIndex, "ver", uint32(1), "conn", uint32(0), "count", uint32(1)))
-		b.index = slices.Concat(testConnection(0, "/a"), testRecord(le.AppendUint32(make([]byte, 4), huge), "op", opChunkInfo, "ver", uint32(1),
-			"chunk_pos", uint64(len(version2)+fileHeaderSize), "start_time", int64(10), "end_time", int64(10), "count", uint32(1)))
+		b.index = slices.Concat(testConnection(0, "/a"),
+			testRecord(le.AppendUint32(make([]byte, 4), huge), "op", opChunkInfo, "ver", uint32(1),
+				"chunk_pos", uint64(len(version2)+fileHeaderSize), "start_time", int64(10), "end_time", int64(10), "count",
+				uint32(1)))
 		b.conns, b.chunks = 1, 1
 		return b.close()
 	}

@@ -1,27 +1,29 @@
-// Package rosbag reads and writes the bags of ROS 1, http://wiki.ros.org/Bags/Format/2.0, as the format "bag". ROS's own
-// rosbag reads what is written here. Bags of version 1.2, http://wiki.ros.org/Bags/Format/1.2, are read.
+// Package rosbag reads and writes the bags of ROS 1, http://wiki.ros.org/Bags/Format/2.0, as the format "bag". ROS's
+// own rosbag reads what is written here. Bags of version 1.2, http://wiki.ros.org/Bags/Format/1.2, are read.
 //
-// Payloads are ROS 1's own serialisation, codec.EncodingROS1; package bridge/ros1 knows what they mean in ROS 2. Each connection
-// of a bag, that is each publisher of a topic, is a channel, with what its header says beside topic, type and definition in
-// Channel.Metadata: "md5sum", "callerid", "latching" as "true" or "false", and whatever else there is. A latching one has
-// transient-local QoS. There is no PublishTime.
+// Payloads are ROS 1's own serialisation, codec.EncodingROS1; package bridge/ros1 knows what they mean in ROS 2. Each
+// connection of a bag, that is each publisher of a topic, is a channel, with what its header says beside topic, type
+// and definition in Channel.Metadata: "md5sum", "callerid", "latching" as "true" or "false", and whatever else there
+// is. A latching one has transient-local QoS. There is no PublishTime.
 //
 // # Reading
 //
-// A bag that was closed is read by its index. Any other, also one of version 1.2, is gone through once before the first message is
-// read or Info answers: what a killed writer left is read up to its last whole message, also in the chunk that was open. What is
-// damaged is reported to Query.Damaged and passed over: the messages around it are kept, unless a chunk of bzip2 was hit.
+// A bag that was closed is read by its index. Any other, also one of version 1.2, is gone through once before the first
+// message is read or Info answers: what a killed writer left is read up to its last whole message, also in the chunk
+// that was open. What is damaged is reported to Query.Damaged and passed over: the messages around it are kept, unless
+// a chunk of bzip2 was hit.
 //
 // # Writing
 //
-// Messages of ROS 1 alone can be written, with times from 1 ns to the year 2106. They keep their order, and readers find that in
-// time by the index. Channels that agree in everything become one connection. A channel without "md5sum" gets that of its
-// definition. A chunk is closed when it has ChunkSize bytes (768 KiB) or its messages span ChunkDuration of LogTime (1 s), so that
-// a killed writer loses no more than that. What the recorder says of a recording is tapedeck/RecordingEvent on codec.EventTopic.
-// CreateOptions.Metadata is not kept. NAME.bag is split into NAME_1.bag and so on.
+// Messages of ROS 1 alone can be written, with times from 1 ns to the year 2106. They keep their order, and readers
+// find that in time by the index. Channels that agree in everything become one connection. A channel without "md5sum"
+// gets that of its definition. A chunk is closed when it has ChunkSize bytes (768 KiB) or its messages span
+// ChunkDuration of LogTime (1 s), so that a killed writer loses no more than that. What the recorder says of a
+// recording is tapedeck/RecordingEvent on codec.EventTopic. CreateOptions.Metadata is not kept. NAME.bag is split into
+// NAME_1.bag and so on.
 //
-// One thing is added that ROS does not know, and passes over: the header of a chunk has the CRC-32 (IEEE) of its records as
-// "tapedeck_crc".
+// One thing is added that ROS does not know, and passes over: the header of a chunk has the CRC-32 (IEEE) of its
+// records as "tapedeck_crc".
 package rosbag
 
 import (
@@ -55,7 +57,8 @@ func init() {
 	})
 }
 
-// createOn begins a recording whose first file is path. NAME.bag and NAME_0.bag go on as NAME_1.bag, as those of rosbag record do.
+// createOn begins a recording whose first file is path. NAME.bag and NAME_0.bag go on as NAME_1.bag, as those of rosbag
+// record do.
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
 	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
 		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
@@ -84,5 +87,6 @@ func checkVersion(head string) error {
 	if !ok {
 		return fmt.Errorf("not a bag of ROS 1: it begins with %q", head)
 	}
-	return fmt.Errorf("a bag of version %q; this program reads 1.2 and 2.0, ROS's 'rosbag fix' makes one of those", strings.TrimSpace(version))
+	return fmt.Errorf("a bag of version %q; this program reads 1.2 and 2.0, ROS's 'rosbag fix' makes one of those",
+		strings.TrimSpace(version))
 }

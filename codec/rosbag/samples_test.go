@@ -43,7 +43,8 @@ func TestSamples(t *testing.T) {
 			require.Equal(t, c.complete, info.Complete)
 			require.Equal(t, c.messages, info.MessageCount)
 			require.Len(t, info.Topics, c.connections)
-			require.Equal(t, Extra{Version: "2.0", Indexed: c.complete, Chunks: c.chunks, Compression: c.compression}, info.Extra)
+			require.Equal(t, Extra{Version: "2.0", Indexed: c.complete, Chunks: c.chunks, Compression: c.compression},
+				info.Extra)
 			require.Equal(t, []int64{c.start, c.end}, []int64{info.StartTime, info.EndTime})
 			all := readAll(t, r, codec.Query{})
 			require.Len(t, all, int(c.messages))

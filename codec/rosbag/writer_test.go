@@ -23,13 +23,16 @@ const stringMD5 = "992ce8a1687cec8c8bd883ec73ca41d1"
 func testChannels() []*codec.Channel {
 	schema := codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}
 	return []*codec.Channel{
-		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Schema: schema, Metadata: map[string]string{"md5sum": stringMD5, "callerid": "/one", "latching": "false"}},
+		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Schema: schema,
+			Metadata: map[string]string{"md5sum": stringMD5, "callerid": "/one", "latching": "false"}},
 		{
 			Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Schema: schema, QoS: latched(),
 			Metadata: map[string]string{"md5sum": stringMD5, "callerid": "/two", "latching": "true", "mine": "x=y"},
 		},
-		{Topic: "/b", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Schema: schema, Metadata: map[string]string{"md5sum": stringMD5}},
-		{Topic: "/silent", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Schema: schema, Metadata: map[string]string{"md5sum": stringMD5}},
+		{Topic: "/b", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Schema: schema,
+			Metadata: map[string]string{"md5sum": stringMD5}},
+		{Topic: "/silent", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Schema: schema,
+			Metadata: map[string]string{"md5sum": stringMD5}},
 	}
 }
 
@@ -45,7 +48,8 @@ func TestWriteAndRead(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 2))
 			var want []codec.Message
 			for i := range 500 {
-				m := codec.Message{Channel: channels[i%3], LogTime: 1 + int64(i)*1e6, Data: bytes.Repeat([]byte{byte(i)}, random.IntN(200))}
+				m := codec.Message{Channel: channels[i%3], LogTime: 1 + int64(i)*1e6,
+					Data: bytes.Repeat([]byte{byte(i)}, random.IntN(200))}
 				if i%10 == 9 {
 					m.LogTime -= 5_500_000
 				}
@@ -120,11 +124,14 @@ func TestWhatABagCannotHold(t *testing.T) {
 		message codec.Message
 		want    string
 	}{
-		{codec.Message{Channel: c, LogTime: 0}, "a message of /a has the time 0 ns; in a bag it is from 1 to 4294967295999999999"},
+		{codec.Message{Channel: c, LogTime: 0}, "a message of /a has the time 0 ns; in a bag it is from 1 to " +
+			"4294967295999999999"},
 		{codec.Message{Channel: c, LogTime: -1}, "the time -1 ns"},
 		{codec.Message{Channel: c, LogTime: maxTime + 1}, "the time 4294967296000000000 ns"},
-		{codec.Message{Channel: &codec.Channel{Topic: "/cdr", Encoding: codec.EncodingCDR}, LogTime: 1}, "topic /cdr: its messages are cdr, and a bag has those of ROS 1 (ros1) alone"},
-		{codec.Message{Channel: c, LogTime: 1, Data: make([]byte, maxPayload+1)}, "takes 536870913 bytes; 536870912 are possible"},
+		{codec.Message{Channel: &codec.Channel{Topic: "/cdr", Encoding: codec.EncodingCDR}, LogTime: 1},
+			"topic /cdr: its messages are cdr, and a bag has those of ROS 1 (ros1) alone"},
+		{codec.Message{Channel: c, LogTime: 1, Data: make([]byte, maxPayload+1)},
+			"takes 536870913 bytes; 536870912 are possible"},
 	} {
 		require.ErrorContains(t, w.Write(&m.message), m.want)
 	}
@@ -174,14 +181,16 @@ func TestForeignChannels(t *testing.T) {
 func TestSplit(t *testing.T) {
 	dir := t.TempDir()
 	var completed []string
-	w, err := codec.Create(filepath.Join(dir, "drive.bag"), codec.CreateOptions{Completed: func(f codec.FileInfo, err error) {
-		require.NoError(t, err)
-		completed = append(completed, fmt.Sprint(filepath.Base(f.Path), " ", f.MessageCount))
-	}})
+	w, err := codec.Create(filepath.Join(dir, "drive.bag"),
+		codec.CreateOptions{Completed: func(f codec.FileInfo, err error) {
+			require.NoError(t, err)
+			completed = append(completed, fmt.Sprint(filepath.Base(f.Path), " ", f.MessageCount))
+		}})
 	require.NoError(t, err)
 	channels := testChannels()
 	for i := range 9 {
-		require.NoError(t, w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i + 1), Data: []byte(strings.Repeat("x", i))}))
+		require.NoError(t, w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i + 1),
+			Data: []byte(strings.Repeat("x", i))}))
 		if i%3 == 2 && i < 8 {
 			require.NoError(t, w.(codec.Splitter).Split())
 		}
@@ -246,28 +255,33 @@ func TestBytes(t *testing.T) {
 	w, err := codec.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{
-		Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Metadata: map[string]string{"md5sum": stringMD5, "latching": "true"},
-		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
+		Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1,
+		Metadata: map[string]string{"md5sum": stringMD5, "latching": "true"},
+		Schema:   codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
 	}
 	require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 5e9 + 7, Data: []byte("late")}))
 	require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 4e9, Data: []byte("early")}))
 	require.NoError(t, w.Close())
 
 	header := slices.Concat(
-		field("topic", "/a"), field("type", "std_msgs/String"), field("md5sum", stringMD5), field("message_definition", "string data\n"), field("latching", "1"),
+		field("topic", "/a"), field("type", "std_msgs/String"), field("md5sum", stringMD5),
+		field("message_definition", "string data\n"), field("latching", "1"),
 	)
 	connection := testRecord(header, "op", opConnection, "conn", uint32(0), "topic", "/a")
 	records := slices.Concat(connection, testMessage(0, 5e9+7, "late"), testMessage(0, 4e9, "early"))
-	chunk := testRecord(records, "op", opChunk, "compression", "none", "size", uint32(len(records)), crcField, crc32.ChecksumIEEE(records))
+	chunk := testRecord(records, "op", opChunk, "compression", "none", "size", uint32(len(records)), crcField,
+		crc32.ChecksumIEEE(records))
 	second := uint32(len(records) - len(testMessage(0, 0, "early")))
 	index := slices.Concat(
-		[]byte{4, 0, 0, 0, 0, 0, 0, 0}, le.AppendUint32(nil, second), []byte{5, 0, 0, 0, 7, 0, 0, 0}, le.AppendUint32(nil, uint32(len(connection))),
+		[]byte{4, 0, 0, 0, 0, 0, 0, 0}, le.AppendUint32(nil, second), []byte{5, 0, 0, 0, 7, 0, 0, 0},
+		le.AppendUint32(nil, uint32(len(connection))),
 	)
 	at := uint64(len(version2) + fileHeaderSize)
 	body := slices.Concat(chunk, testRecord(index, "op", opIndex, "ver", uint32(1), "conn", uint32(0), "count", uint32(2)))
 	want := slices.Concat([]byte(version2), testFileHeader(int(at)+len(body), 1, 1), body, connection, testRecord(
 		[]byte{0, 0, 0, 0, 2, 0, 0, 0},
-		"op", opChunkInfo, "ver", uint32(1), "chunk_pos", at, "start_time", int64(4e9), "end_time", int64(5e9+7), "count", uint32(1),
+		"op", opChunkInfo, "ver", uint32(1), "chunk_pos", at, "start_time", int64(4e9), "end_time", int64(5e9+7), "count",
+		uint32(1),
 	))
 	require.Equal(t, want, must(os.ReadFile(path)))
 }

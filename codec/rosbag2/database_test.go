@@ -23,7 +23,8 @@ func TestSQLiteHoldsWhatMCAPHolds(t *testing.T) {
 	requireMessages(t, read(t, open(t, sample(t, "rolling_py/mcap/talker")), codec.Query{}), talker)
 
 	// These two were written seconds apart, stamps included.
-	a, b := read(t, open(t, sample(t, "rosbags_rs/test_bag_sqlite3")), codec.Query{}), read(t, open(t, sample(t, "rosbags_rs/test_bag_mcap")), codec.Query{})
+	a, b := read(t, open(t, sample(t, "rosbags_rs/test_bag_sqlite3")), codec.Query{}),
+		read(t, open(t, sample(t, "rosbags_rs/test_bag_mcap")), codec.Query{})
 	require.Len(t, a, len(b))
 	for i := range a {
 		require.Equal(t, b[i].Channel.Topic, a[i].Channel.Topic)
@@ -66,9 +67,10 @@ func TestSQLiteQuery(t *testing.T) {
 	}
 	file, err := filepath.Glob(filepath.Join(path, "*.db3"))
 	require.NoError(t, err)
-	requireMessages(t, want, read(t, open(t, file[0]), codec.Query{Start: start, End: end, Topics: func(c *codec.Channel) bool {
-		return c.Type == "sensor_msgs/msg/Imu"
-	}}))
+	requireMessages(t, want, read(t, open(t, file[0]),
+		codec.Query{Start: start, End: end, Topics: func(c *codec.Channel) bool {
+			return c.Type == "sensor_msgs/msg/Imu"
+		}}))
 	require.Empty(t, read(t, open(t, path), codec.Query{Topics: func(*codec.Channel) bool { return false }}))
 }
 
@@ -235,7 +237,8 @@ func TestSQLiteIsNoBag(t *testing.T) {
 
 // Rows that no recorder writes are told of, and the others are read.
 func TestSQLiteOddRows(t *testing.T) {
-	for _, odd := range []string{"(1, NULL, x'00010000')", "(1, 'noon', x'00010000')", "(NULL, 5, x'00010000')", "(1, 5, NULL)", "('one', 5, 7)", "(1, -5, x'00010000')", "(9, 5, x'00010000')"} {
+	for _, odd := range []string{"(1, NULL, x'00010000')", "(1, 'noon', x'00010000')", "(NULL, 5, x'00010000')",
+		"(1, 5, NULL)", "('one', 5, 7)", "(1, -5, x'00010000')", "(9, 5, x'00010000')"} {
 		path := filepath.Join(t.TempDir(), "a.db3")
 		db, err := sql.Open("sqlite", path)
 		require.NoError(t, err)
@@ -268,13 +271,15 @@ func TestSQLiteOddRows(t *testing.T) {
 }
 
 func TestSQLiteOddTopics(t *testing.T) {
-	for _, odd := range []string{"(2, NULL, NULL, NULL, NULL)", "(2, 7, 8, 9, x'00')", "(2, '/m', 'a/b', 'cdr', '- history: [')"} {
+	for _, odd := range []string{"(2, NULL, NULL, NULL, NULL)", "(2, 7, 8, 9, x'00')",
+		"(2, '/m', 'a/b', 'cdr', '- history: [')"} {
 		path := filepath.Join(t.TempDir(), "a.db3")
 		bag(t, path, 10)
 		db, err := sql.Open("sqlite", path)
 		require.NoError(t, err)
 		for _, statement := range []string{
-			"ALTER TABLE topics RENAME TO old", "CREATE TABLE topics(id INTEGER PRIMARY KEY,name,type,serialization_format,offered_qos_profiles)",
+			"ALTER TABLE topics RENAME TO old", "CREATE TABLE topics(id INTEGER PRIMARY " +
+				"KEY,name,type,serialization_format,offered_qos_profiles)",
 			"INSERT INTO topics SELECT * FROM old", "DROP TABLE old", "INSERT INTO topics VALUES " + odd,
 		} {
 			_, err := db.Exec(statement)

@@ -29,7 +29,8 @@ func (d *database) fit(guessed map[int64]bool) error {
 		if err := rows.Scan(&id, &payload); err != nil {
 			return err
 		}
-		if c := d.channels[id]; guessed[id] && len(payload) > 4 && payload[0] == 0 && payload[1] <= 1 { // else it is compressed
+		// else it is compressed
+		if c := d.channels[id]; guessed[id] && len(payload) > 4 && payload[0] == 0 && payload[1] <= 1 {
 			c.Schema = fitting(libraries, c.Type, payload)
 		}
 	}

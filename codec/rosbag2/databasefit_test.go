@@ -15,7 +15,8 @@ import (
 // TestDefinitionsFit takes those of the release that wrote the messages.
 func TestDefinitionsFit(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
-	header := []byte{0, 1, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 'm', 'a', 'p', 0, 1, 0, 0, 0} // and the kind of radiation
+	// and the kind of radiation
+	header := []byte{0, 1, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 'm', 'a', 'p', 0, 1, 0, 0, 0}
 	ranges := func(floats int) []byte { return append(header[:len(header):len(header)], make([]byte, 4*floats)...) }
 	tests := map[string]struct {
 		payload           []byte

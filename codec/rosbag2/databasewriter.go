@@ -27,12 +27,12 @@ const (
 	databaseReserve = 128 << 10
 )
 
-// databaseEncoder encodes a file of the storage sqlite3 with the tables and the index that rosbag2_storage_sqlite3 makes, of schema
-// version 3 (Humble) or 4 (Iron and later). Channels with the same topic, type and encoding become one topic; PublishTime and
-// Channel.Metadata have no place there.
+// databaseEncoder encodes a file of the storage sqlite3 with the tables and the index that rosbag2_storage_sqlite3
+// makes, of schema version 3 (Humble) or 4 (Iron and later). Channels with the same topic, type and encoding become one
+// topic; PublishTime and Channel.Metadata have no place there.
 //
-// Pages are written from front to back. Until the file is complete its first page says that it has no tables; the pages with rows
-// are there nevertheless, and a salvage finds them. A chunk is pages that are written at once, as in MCAP.
+// Pages are written from front to back. Until the file is complete its first page says that it has no tables; the pages
+// with rows are there nevertheless, and a salvage finds them. A chunk is pages that are written at once, as in MCAP.
 type databaseEncoder struct {
 	path      string
 	describe  func(*codec.Info) *metadata
@@ -87,9 +87,10 @@ type pageChunk struct {
 	reached progress
 }
 
-// newDatabaseWriter begins a database in which the topics of before, unless that is nil, are declared. It takes file over.
-// describe returns what the file says of itself.
-func newDatabaseWriter(file *output.File, o codec.CreateOptions, schema int, describe func(*codec.Info) *metadata, before output.Part) (*output.ChunkWriter, error) {
+// newDatabaseWriter begins a database in which the topics of before, unless that is nil, are declared. It takes file
+// over. describe returns what the file says of itself.
+func newDatabaseWriter(file *output.File, o codec.CreateOptions, schema int, describe func(*codec.Info) *metadata,
+	before output.Part) (*output.ChunkWriter, error) {
 	w := &databaseEncoder{
 		path: file.Path(), describe: describe, schema: schema,
 		chunkSize: min(cmp.Or(o.ChunkSize, databaseChunkSize), maxDatabaseChunk),
@@ -218,7 +219,8 @@ func (w *databaseEncoder) Take(beside bool) output.Chunk {
 	t.messages.Seal()
 	t.topics.Seal()
 	t.definitions.Seal()
-	added.messageLeaves, added.topicLeaves, added.definitionLeaves = t.messages.Leaves(), t.topics.Leaves(), t.definitions.Leaves()
+	added.messageLeaves, added.topicLeaves, added.definitionLeaves = t.messages.Leaves(), t.topics.Leaves(),
+		t.definitions.Leaves()
 	added.nextPage = c.pages.Next()
 	if beside {
 		if w.chunk, w.spare = w.spare, nil; w.chunk == nil {
@@ -267,13 +269,17 @@ func (c *pageChunk) Release() {
 
 // The tables as rosbag2_storage_sqlite3 creates them. Type hashes and definitions came with schema version 4.
 const (
-	createSchema      = "CREATE TABLE schema(schema_version INTEGER PRIMARY KEY,ros_distro TEXT NOT NULL)"
-	createMetadata    = "CREATE TABLE metadata(id INTEGER PRIMARY KEY,metadata_version INTEGER NOT NULL,metadata TEXT NOT NULL)"
-	createTopics      = "CREATE TABLE topics(id INTEGER PRIMARY KEY,name TEXT NOT NULL,type TEXT NOT NULL,serialization_format TEXT NOT NULL,offered_qos_profiles TEXT NOT NULL"
+	createSchema   = "CREATE TABLE schema(schema_version INTEGER PRIMARY KEY,ros_distro TEXT NOT NULL)"
+	createMetadata = "CREATE TABLE metadata(id INTEGER PRIMARY KEY,metadata_version INTEGER NOT NULL,metadata TEXT " +
+		"NOT NULL)"
+	createTopics = "CREATE TABLE topics(id INTEGER PRIMARY KEY,name TEXT NOT NULL,type TEXT NOT " +
+		"NULL,serialization_format TEXT NOT NULL,offered_qos_profiles TEXT NOT NULL"
 	createHash        = ",type_description_hash TEXT NOT NULL"
-	createDefinitions = "CREATE TABLE message_definitions(id INTEGER PRIMARY KEY,topic_type TEXT NOT NULL,encoding TEXT NOT NULL,encoded_message_definition TEXT NOT NULL,type_description_hash TEXT NOT NULL)"
-	createMessages    = "CREATE TABLE messages(id INTEGER PRIMARY KEY,topic_id INTEGER NOT NULL,timestamp INTEGER NOT NULL, data BLOB NOT NULL)"
-	createIndex       = "CREATE INDEX timestamp_idx ON messages (timestamp ASC)"
+	createDefinitions = "CREATE TABLE message_definitions(id INTEGER PRIMARY KEY,topic_type TEXT NOT NULL,encoding " +
+		"TEXT NOT NULL,encoded_message_definition TEXT NOT NULL,type_description_hash TEXT NOT NULL)"
+	createMessages = "CREATE TABLE messages(id INTEGER PRIMARY KEY,topic_id INTEGER NOT NULL,timestamp INTEGER NOT " +
+		"NULL, data BLOB NOT NULL)"
+	createIndex = "CREATE INDEX timestamp_idx ON messages (timestamp ASC)"
 )
 
 // Finish writes everything that follows the messages, and the first page.
@@ -336,7 +342,8 @@ func (w *databaseEncoder) Finish(file *output.File, info *codec.Info, _ bool) er
 	}
 	root, err := sqlite.Index(p, w.written.times.n, w.written.times.sorted(), spill)
 	if err == nil {
-		objects = append(objects, sqlite.Object{Type: "index", Name: "timestamp_idx", Table: "messages", Root: root, SQL: createIndex})
+		objects = append(objects, sqlite.Object{Type: "index", Name: "timestamp_idx", Table: "messages", Root: root,
+			SQL: createIndex})
 		err = flush()
 	}
 	if err == nil {
@@ -391,7 +398,10 @@ func (t *timeline) sorted() func() sqlite.Entry {
 	for i := range entries {
 		entries[i] = next()
 	}
-	slices.SortFunc(entries, func(a, b sqlite.Entry) int { return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(entries, func(a, b sqlite.Entry) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value),
+			cmp.Compare(a.ID, b.ID))
+	})
 	return func() sqlite.Entry {
 		e := entries[0]
 		entries = entries[1:]

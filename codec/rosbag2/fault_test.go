@@ -39,7 +39,8 @@ func FuzzDatabase(f *testing.F) {
 	dir := f.TempDir()
 	w, err := Create(filepath.Join(dir, "a"), codec.CreateOptions{Storage: storageSQLite})
 	require.NoError(f, err)
-	c := &codec.Channel{Topic: "/a", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR, QoS: []codec.QoS{codec.DefaultQoS()}}
+	c := &codec.Channel{Topic: "/a", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,
+		QoS: []codec.QoS{codec.DefaultQoS()}}
 	for i := range 9 {
 		require.NoError(f, w.Write(&codec.Message{Channel: c, LogTime: int64(-i), Data: make([]byte, 700*i)}))
 	}

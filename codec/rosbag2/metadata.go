@@ -16,9 +16,9 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// DefaultVersion is the version of metadata.yaml that is written unless another one is asked for, the newest one that every
-// release from Humble on reads: those before Iron ignore what it adds to their version 5, and Jazzy and later, which write 9, read
-// all before it. Version 9 itself Humble and Iron refuse, for its QoS profiles are not a text.
+// DefaultVersion is the version of metadata.yaml that is written unless another one is asked for, the newest one that
+// every release from Humble on reads: those before Iron ignore what it adds to their version 5, and Jazzy and later,
+// which write 9, read all before it. Version 9 itself Humble and Iron refuse, for its QoS profiles are not a text.
 const DefaultVersion = 8
 
 // The storages, as metadata.yaml names them.
@@ -98,7 +98,8 @@ func (p *profiles) UnmarshalYAML(node *yaml.Node) error {
 }
 
 func (p profiles) MarshalYAML() (any, error) {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: codec.FormatQoSProfiles(p)}, nil
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle,
+		Value: codec.FormatQoSProfiles(p)}, nil
 }
 
 // parseMetadata reads a metadata.yaml.
@@ -190,7 +191,8 @@ func (l *layout) describe(files []*codec.Info) *metadata {
 		name := strings.TrimSuffix(filepath.Base(info.Path), codec.ActiveSuffix)
 		m.Paths = append(m.Paths, name)
 		m.Files = append(m.Files, fileInfo{
-			Path: strings.TrimSuffix(name, packedSuffix), Start: timePoint{info.StartTime}, Duration: duration{info.EndTime - info.StartTime}, Messages: info.MessageCount,
+			Path: strings.TrimSuffix(name, packedSuffix), Start: timePoint{info.StartTime},
+			Duration: duration{info.EndTime - info.StartTime}, Messages: info.MessageCount,
 		})
 		for _, t := range info.Topics {
 			m.add(t, known)
@@ -219,7 +221,8 @@ func (m *metadata) add(t codec.TopicInfo, known map[topicKey]int) {
 	if !ok {
 		i = len(m.Topics)
 		known[key] = i
-		m.Topics = append(m.Topics, topicInfo{Topic: topic{Name: c.Topic, Type: c.Type, Encoding: c.Encoding, TypeHash: c.TypeHash}})
+		m.Topics = append(m.Topics, topicInfo{Topic: topic{Name: c.Topic, Type: c.Type, Encoding: c.Encoding,
+			TypeHash: c.TypeHash}})
 	}
 	m.Topics[i].Messages += t.MessageCount
 	for _, qos := range c.QoS {

@@ -33,7 +33,8 @@ var fastest = []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.With
 
 func newPackedMessages(p output.Part) (*packedMessages, error) {
 	// rosbag2 wants each of them to tell its size.
-	encoder, err := zstd.NewWriter(nil, append(slices.Clip(fastest), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true))...)
+	encoder, err := zstd.NewWriter(nil, append(slices.Clip(fastest), zstd.WithSingleSegment(true),
+		zstd.WithZeroFrames(true))...)
 	return &packedMessages{Part: p, zstd: encoder}, err
 }
 

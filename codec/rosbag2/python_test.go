@@ -21,7 +21,8 @@ func TestPython(t *testing.T) {
 		8: "ok\n(4, 'foxy')\n2 /chatter cdr 30 1\ndefinitions 1 True\n",
 	} {
 		dir := filepath.Join(t.TempDir(), "drive")
-		w, err := Create(dir, codec.CreateOptions{Storage: storageSQLite, Version: version, Metadata: map[string]string{"ros_distro": "foxy"}})
+		w, err := Create(dir, codec.CreateOptions{Storage: storageSQLite, Version: version,
+			Metadata: map[string]string{"ros_distro": "foxy"}})
 		require.NoError(t, err)
 		channels := testChannels()
 		require.NoError(t, w.Declare(channels[1]))

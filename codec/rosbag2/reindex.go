@@ -20,12 +20,14 @@ import (
 // damagedSuffix is what Reindex appends to the names of what it has replaced.
 const damagedSuffix = ".damaged"
 
-// Reindex writes the metadata.yaml of the bag in the folder dir anew, from what its files hold; all of it is read. A file that is
-// damaged, or was not completed, is replaced by one with every message that can be read, complete and with an index of its own. What
-// is replaced stays beside it, as NAME.damaged. What the files do not know is taken from the old metadata.yaml, or else from what they
-// keep of it: custom data, QoS, topics without messages. Told hears of each thing that is replaced.
+// Reindex writes the metadata.yaml of the bag in the folder dir anew, from what its files hold; all of it is read. A
+// file that is damaged, or was not completed, is replaced by one with every message that can be read, complete and with
+// an index of its own. What is replaced stays beside it, as NAME.damaged. What the files do not know is taken from the
+// old metadata.yaml, or else from what they keep of it: custom data, QoS, topics without messages. Told hears of each
+// thing that is replaced.
 //
-// No recorder may write to the folder meanwhile. After a crash the bag is as it was, or as it will be, or Reindex does the rest.
+// No recorder may write to the folder meanwhile. After a crash the bag is as it was, or as it will be, or Reindex does
+// the rest.
 func Reindex(dir string, told func(string)) (*codec.Info, error) {
 	x := &reindexer{dir: filepath.Clean(dir), told: told}
 	err := x.run()
@@ -342,7 +344,10 @@ func (x *reindexer) addOld(m *metadata) {
 		return
 	}
 	for _, t := range x.old.Topics {
-		i := slices.IndexFunc(m.Topics, func(o topicInfo) bool { return o.Topic.Name == t.Topic.Name && o.Topic.Type == t.Topic.Type })
+		i := slices.IndexFunc(m.Topics, func(o topicInfo) bool {
+			return o.Topic.Name == t.Topic.Name &&
+				o.Topic.Type == t.Topic.Type
+		})
 		if i < 0 {
 			t.Messages = 0
 			m.Topics = append(m.Topics, t)

@@ -12,8 +12,8 @@ import (
 	"tapedeck/codec"
 )
 
-// A bag of three files of which one is cut, one was not completed and metadata.yaml is gone, or damaged, or as it was, is whole again,
-// and what was there before is still there.
+// A bag of three files of which one is cut, one was not completed and metadata.yaml is gone, or damaged, or as it was,
+// is whole again, and what was there before is still there.
 func TestReindex(t *testing.T) {
 	for _, o := range []codec.CreateOptions{
 		{Storage: storageMCAP}, {Storage: storageSQLite, Version: 5}, {Storage: storageSQLite, CompressionMode: "message"},

@@ -1,8 +1,9 @@
 // Package rosbag2 reads and writes the folders that rosbag2 records, https://github.com/ros2/rosbag2, as the format
 // "rosbag2": a metadata.yaml beside files of MCAP or databases of SQLite.
 //
-// Every version of metadata.yaml up to 9 (Jazzy and later) is read, and those from 4 (Foxy) on are written, files and messages
-// compressed with zstd too. Read are also folders whose metadata.yaml is missing, or does not list what a killed recorder was writing.
+// Every version of metadata.yaml up to 9 (Jazzy and later) is read, and those from 4 (Foxy) on are written, files and
+// messages compressed with zstd too. Read are also folders whose metadata.yaml is missing, or does not list what a
+// killed recorder was writing.
 package rosbag2
 
 import (
@@ -35,7 +36,8 @@ func init() {
 	})
 }
 
-// sniff recognises the folder, its metadata.yaml and a database of SQLite, by its name too: its beginning may be damaged.
+// sniff recognises the folder, its metadata.yaml and a database of SQLite, by its name too: its beginning may be
+// damaged.
 func sniff(path string, head []byte) bool {
 	if head != nil {
 		whole := bytes.HasPrefix(head, []byte(sqlite.Magic))
@@ -57,8 +59,8 @@ func named(path string) bool {
 	return strings.HasSuffix(path, string(filepath.Separator)) || filepath.Ext(path) == ""
 }
 
-// storageFiles returns the names of the files in a folder that can be parts of a bag, by their number. Those that were not
-// completed are among them, with codec.ActiveSuffix.
+// storageFiles returns the names of the files in a folder that can be parts of a bag, by their number. Those that were
+// not completed are among them, with codec.ActiveSuffix.
 func storageFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

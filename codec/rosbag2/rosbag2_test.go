@@ -140,7 +140,8 @@ func testChannels() []*codec.Channel {
 	return []*codec.Channel{
 		{
 			Topic: "/chatter", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR, TypeHash: "RIHS01_00",
-			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")}, QoS: []codec.QoS{codec.DefaultQoS(), latched},
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")},
+			QoS:    []codec.QoS{codec.DefaultQoS(), latched},
 		},
 		{Topic: "/silent", Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR},
 	}
@@ -197,7 +198,8 @@ func TestRoundTrip(t *testing.T) {
 	require.Len(t, info.Topics, 2)
 	require.Equal(t, filepath.Join(path, "drive_0.mcap"), info.Files[0].Path)
 
-	got := read(t, r, codec.Query{Start: want[10].LogTime, End: want[20].LogTime, Topics: func(c *codec.Channel) bool { return c.Topic == "/chatter" }})
+	got := read(t, r, codec.Query{Start: want[10].LogTime, End: want[20].LogTime,
+		Topics: func(c *codec.Channel) bool { return c.Topic == "/chatter" }})
 	requireMessages(t, want[10:20], got)
 	require.Empty(t, read(t, r, codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/silent" }}))
 	requireMessages(t, want, read(t, open(t, filepath.Join(path, metadataFile)), codec.Query{}))
@@ -254,7 +256,8 @@ func TestMetadataOfVersion9(t *testing.T) {
 	m, err := parseMetadata([]byte(kilted))
 	require.NoError(t, err)
 	rosout := codec.DefaultQoS()
-	rosout.History, rosout.Depth, rosout.Durability, rosout.Lifespan = codec.UnknownHistory, 0, codec.TransientLocal, 10*time.Second
+	rosout.History, rosout.Depth, rosout.Durability, rosout.Lifespan = codec.UnknownHistory, 0, codec.TransientLocal,
+		10*time.Second
 	start, length := timePoint{1758921828523021747}, duration{600880}
 	require.Equal(t, &metadata{
 		Version: 9, Storage: "mcap", Duration: length, Start: start, Messages: 6,
@@ -416,7 +419,8 @@ func TestDamagedMetadata(t *testing.T) {
 	dir, want := parts(t)
 	text, err := os.ReadFile(filepath.Join(dir, metadataFile))
 	require.NoError(t, err)
-	for _, broken := range [][]byte{nil, text[:10], text[:60], []byte("rosbag2_bagfile_information: 7"), []byte("\x00\x01"), []byte("rosbag2_bagfile_information: {version: 9}")} {
+	for _, broken := range [][]byte{nil, text[:10], text[:60], []byte("rosbag2_bagfile_information: 7"),
+		[]byte("\x00\x01"), []byte("rosbag2_bagfile_information: {version: 9}")} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, metadataFile), broken, 0o666))
 		r := open(t, dir)
 		requireMessages(t, want, read(t, r, codec.Query{}))
@@ -520,7 +524,8 @@ func TestOverwrite(t *testing.T) {
 	note := filepath.Join(dir, "notes.txt")
 	require.NoError(t, os.WriteFile(note, nil, 0o666))
 	_, err = codec.Create(dir, codec.CreateOptions{Overwrite: true})
-	require.EqualError(t, err, "overwrite "+dir+": it holds notes.txt, which is no part of a bag; remove it or name another output")
+	require.EqualError(t, err, "overwrite "+dir+": it holds notes.txt, which is no part of a bag; remove it or name "+
+		"another output")
 	require.FileExists(t, note)
 	require.Len(t, read(t, open(t, dir), codec.Query{}), 7)
 }
@@ -535,7 +540,8 @@ func TestCreateRefuses(t *testing.T) {
 }
 
 func TestNamed(t *testing.T) {
-	for path, want := range map[string]bool{"drive": true, "out.d/": true, "a/drive": true, "a.mcap": false, "drive.record.00000": false} {
+	for path, want := range map[string]bool{"drive": true, "out.d/": true, "a/drive": true, "a.mcap": false,
+		"drive.record.00000": false} {
 		require.Equal(t, want, named(path), path)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"tapedeck/codec"
 )
 
-// digest returns how many messages there are, the times of the first and the last one, and a hash of topics, times and payloads.
+// digest returns how many messages there are, the times of the first and the last one, and a hash of topics, times and
+// payloads.
 func digest(t *testing.T, path string) string {
 	r := open(t, path)
 	it, err := r.Read(codec.Query{})
@@ -42,8 +43,8 @@ func digest(t *testing.T, path string) string {
 	return fmt.Sprintf("%d %d %d %x", n, first, last, h.Sum(nil)[:8])
 }
 
-// TestSamples reads real bags. What is in them was found out with Python's sqlite3, zstd's command and @mcap/core. It is in what is
-// written of them, too.
+// TestSamples reads real bags. What is in them was found out with Python's sqlite3, zstd's command and @mcap/core. It
+// is in what is written of them, too.
 func TestSamples(t *testing.T) {
 	for _, test := range []struct {
 		path        string
@@ -57,30 +58,39 @@ func TestSamples(t *testing.T) {
 		{"humble_py/talker", 20, 1585866235112411371, 1585866239643508139, "febb4c1793468797"},
 		{"humble_py/wbag", 6074, 1000, 2998, "41c5ecaf33b89159"},
 		{"humble_resources/cdr_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},
-		{"humble_resources/reindex_test_bags/file_compression", 775, 1604356909418673946, 1604357100419831952, "17d36efe15ff99e4"},
-		{"humble_resources/reindex_test_bags/message_compression", 1127, 1604581357697556242, 1604581542133285933, "35e5d2cfc9033df0"},
-		{"humble_resources/reindex_test_bags/multiple_files", 52, 1630486321838886148, 1630486347339076385, "6a87c03f1f116a02"},
+		{"humble_resources/reindex_test_bags/file_compression", 775, 1604356909418673946, 1604357100419831952,
+			"17d36efe15ff99e4"},
+		{"humble_resources/reindex_test_bags/message_compression", 1127, 1604581357697556242, 1604581542133285933,
+			"35e5d2cfc9033df0"},
+		{"humble_resources/reindex_test_bags/multiple_files", 52, 1630486321838886148, 1630486347339076385,
+			"6a87c03f1f116a02"},
 		{"humble_resources/wrong_rmw_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},
-		{"jazzy_resources/mcap/bag_with_topics_and_service_events", 10, 1699345836270074454, 1699345836340728398, "8ec13432809b621c"},
+		{"jazzy_resources/mcap/bag_with_topics_and_service_events", 10, 1699345836270074454, 1699345836340728398,
+			"8ec13432809b621c"},
 		{"jazzy_resources/mcap/cdr_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},
 		{"jazzy_resources/mcap/wrong_rmw_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},
-		{"jazzy_resources/sqlite3/bag_with_topics_and_service_events", 10, 1699345836023194036, 1699345836093827766, "db38e5950faea182"},
+		{"jazzy_resources/sqlite3/bag_with_topics_and_service_events", 10, 1699345836023194036, 1699345836093827766,
+			"db38e5950faea182"},
 		{"jazzy_resources/sqlite3/cdr_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},
 		{"jazzy_resources/sqlite3/wrong_rmw_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},
 		{"rolling_py/mcap/convert_a", 150, 0, 100000000, "125e5be14096c76a"},
 		{"rolling_py/mcap/convert_b", 75, 0, 222000000, "fb4793ae909ce737"},
-		{"rolling_py/mcap/reindex_test_bags/multiple_files", 3177, 1616653333034080451, 1616653339386193357, "a51c179c09974d28"},
+		{"rolling_py/mcap/reindex_test_bags/multiple_files", 3177, 1616653333034080451, 1616653339386193357,
+			"a51c179c09974d28"},
 		{"rolling_py/mcap/talker", 20, 1585866235112411371, 1585866239643508139, "febb4c1793468797"},
 		{"rolling_py/mcap/wbag", 6074, 1000, 2998, "41c5ecaf33b89159"},
 		{"rolling_py/sqlite3/convert_a", 150, 0, 100000000, "125e5be14096c76a"},
 		{"rolling_py/sqlite3/convert_b", 75, 0, 222000000, "fb4793ae909ce737"},
-		{"rolling_py/sqlite3/reindex_test_bags/multiple_files", 3177, 1616653333034080451, 1616653339386193357, "a51c179c09974d28"},
+		{"rolling_py/sqlite3/reindex_test_bags/multiple_files", 3177, 1616653333034080451, 1616653339386193357,
+			"a51c179c09974d28"},
 		{"rolling_py/sqlite3/talker", 20, 1585866235112411371, 1585866239643508139, "febb4c1793468797"},
 		{"rolling_py/sqlite3/wbag", 6074, 1000, 2998, "41c5ecaf33b89159"},
-		{"rolling_resources/mcap/bag_with_topics_and_service_events", 10, 1699345836270074454, 1699345836340728398, "8ec13432809b621c"},
+		{"rolling_resources/mcap/bag_with_topics_and_service_events", 10, 1699345836270074454, 1699345836340728398,
+			"8ec13432809b621c"},
 		{"rolling_resources/mcap/cdr_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},
 		{"rolling_resources/mcap/wrong_rmw_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},
-		{"rolling_resources/sqlite3/bag_with_topics_and_service_events", 10, 1699345836023194036, 1699345836093827766, "db38e5950faea182"},
+		{"rolling_resources/sqlite3/bag_with_topics_and_service_events", 10, 1699345836023194036, 1699345836093827766,
+			"db38e5950faea182"},
 		{"rolling_resources/sqlite3/cdr_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},
 		{"rolling_resources/sqlite3/wrong_rmw_test", 7, 1586406456763032325, 1586406456914169506, "f4e6c73185a1e8c2"},
 		{"rosbags_rs/test_bag_mcap", 188, 1749315324903302144, 1749315343603302144, "2347093f9198a1c1"},
@@ -93,7 +103,8 @@ func TestSamples(t *testing.T) {
 			r := open(t, path)
 			info, err := r.Info()
 			require.NoError(t, err)
-			for _, o := range []codec.CreateOptions{{Storage: storageMCAP}, {Storage: storageSQLite}, {Storage: storageSQLite, Version: 5, CompressionMode: "message"}} {
+			for _, o := range []codec.CreateOptions{{Storage: storageMCAP}, {Storage: storageSQLite},
+				{Storage: storageSQLite, Version: 5, CompressionMode: "message"}} {
 				dir := filepath.Join(t.TempDir(), "copy")
 				w, err := Create(dir, o)
 				require.NoError(t, err)

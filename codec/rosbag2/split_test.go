@@ -45,7 +45,8 @@ func TestSplit(t *testing.T) {
 	w, err := Create(dir, codec.CreateOptions{Completed: func(f codec.FileInfo, err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		completed = append(completed, fmt.Sprintf("%s %d %d-%d %v", filepath.Base(f.Path), f.MessageCount, f.StartTime, f.EndTime, err))
+		completed = append(completed, fmt.Sprintf("%s %d %d-%d %v", filepath.Base(f.Path), f.MessageCount, f.StartTime,
+			f.EndTime, err))
 		require.Contains(t, listed(t, dir).Paths, filepath.Base(f.Path), "it is listed by now")
 	}})
 	require.NoError(t, err)
@@ -77,7 +78,8 @@ func TestSplit(t *testing.T) {
 	require.Error(t, w.Remove(filepath.Join(dir, "drive_3.mcap")), "it is being written")
 	require.Equal(t, []string{"drive_0.mcap", "drive_2.mcap"}, listed(t, dir).Paths)
 	require.NoError(t, w.Close())
-	require.Equal(t, []string{"drive_0.mcap 0 0-0 <nil>", "drive_1.mcap 10 1000-1009 <nil>", "drive_2.mcap 20 2000-2019 <nil>", "drive_3.mcap 30 3000-3029 <nil>"}, completed)
+	require.Equal(t, []string{"drive_0.mcap 0 0-0 <nil>", "drive_1.mcap 10 1000-1009 <nil>",
+		"drive_2.mcap 20 2000-2019 <nil>", "drive_3.mcap 30 3000-3029 <nil>"}, completed)
 	require.Equal(t, []string{"drive_0.mcap", "drive_2.mcap", "drive_3.mcap", metadataFile}, names(t, dir))
 
 	r := open(t, dir)
@@ -109,7 +111,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Whatever moment a crash comes at: the folder has everything before the last Sync, and all that metadata.yaml lists is complete.
+// Whatever moment a crash comes at: the folder has everything before the last Sync, and all that metadata.yaml lists is
+// complete.
 func TestCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is slow under the race detector and has one goroutine")

@@ -15,13 +15,14 @@ import (
 	"tapedeck/codec/mcap"
 )
 
-// Create begins a bag in the folder at path, with the file NAME/NAME_0.mcap or NAME_0.db3. It goes on with NAME_1, and metadata.yaml
-// tells at any time of the files that are complete.
+// Create begins a bag in the folder at path, with the file NAME/NAME_0.mcap or NAME_0.db3. It goes on with NAME_1, and
+// metadata.yaml tells at any time of the files that are complete.
 //
-// Of CreateOptions.Metadata ros_distro, the release's name, has a place of its own; the rest becomes custom_data, from Version 6 on.
-// Version is DefaultVersion unless it is given. Databases, the storage "sqlite3", are of schema version 3 below Version 6, as Humble
-// has them, and 4 from there on. They are not compressed but with CompressionMode. Files are compressed when they are complete. An
-// existing folder is overwritten only when it is empty or holds a bag and nothing else.
+// Of CreateOptions.Metadata ros_distro, the release's name, has a place of its own; the rest becomes custom_data, from
+// Version 6 on. Version is DefaultVersion unless it is given. Databases, the storage "sqlite3", are of schema version 3
+// below Version 6, as Humble has them, and 4 from there on. They are not compressed but with CompressionMode. Files are
+// compressed when they are complete. An existing folder is overwritten only when it is empty or holds a bag and nothing
+// else.
 func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
 	return createOn(output.OS{}, path, o)
 }
@@ -54,9 +55,11 @@ func newLayout(s output.System, o codec.CreateOptions) (*layout, error) {
 	case l.mode != "" && o.Compression != "" && o.Compression != "zstd":
 		return nil, fmt.Errorf("compression %q: rosbag2 has zstd alone for %ss", o.Compression, l.mode)
 	case l.mode == "message" && l.storage == storageMCAP:
-		return nil, errors.New("rosbag2 does not compress messages in MCAP files; choose compression mode none, which compresses chunks, or file")
+		return nil, errors.New("rosbag2 does not compress messages in MCAP files; choose compression mode none, which " +
+			"compresses chunks, or file")
 	case l.mode == "" && l.storage == storageSQLite && o.Compression != "" && o.Compression != "none":
-		return nil, fmt.Errorf("storage sqlite3 is compressed with zstd and compression mode file or message, not with %q alone", o.Compression)
+		return nil, fmt.Errorf("storage sqlite3 is compressed with zstd and compression mode file or message, not with %q "+
+			"alone", o.Compression)
 	}
 	if l.mode != "" {
 		l.options.Compression = "" // of chunks
@@ -105,7 +108,8 @@ func (l *layout) part(file *output.File, before output.Part) (output.Part, error
 		if l.version < 6 {
 			schema = 3
 		}
-		return newDatabaseWriter(file, l.options, schema, func(info *codec.Info) *metadata { return l.describe([]*codec.Info{info}) }, before)
+		return newDatabaseWriter(file, l.options, schema,
+			func(info *codec.Info) *metadata { return l.describe([]*codec.Info{info}) }, before)
 	}
 	// Where rosbag2 looks for it when metadata.yaml is missing.
 	embed := func(info *codec.Info) (string, map[string]string, error) {

@@ -26,13 +26,16 @@ func TestMetadata(t *testing.T) {
 			devices: map[string]string{"camera_0": `{"fps": 30}`, "arm_0": `{"joints": 6}`},
 		},
 		{
-			name: "as written by EasyTeleop", text: "\ufeff" + `{"devices": {"camera_0": {"fps": 30}, "arm_0": {}}, "end_time": 1795249335.139884}`,
+			name: "as written by EasyTeleop", text: "\ufeff" +
+				`{"devices": {"camera_0": {"fps": 30}, "arm_0": {}}, "end_time": 1795249335.139884}`,
 			end: 1795249335139884000, flat: true, devices: map[string]string{"camera_0": `{"fps": 30}`, "arm_0": `{}`},
 		},
-		{name: "dates and texts", text: `{"start_time": "2026-01-14T12:00:00.5Z", "end_time": "12.25"}`, start: 1768392000500000000, end: 12250000000},
+		{name: "dates and texts", text: `{"start_time": "2026-01-14T12:00:00.5Z", "end_time": "12.25"}`,
+			start: 1768392000500000000, end: 12250000000},
 		{name: "nothing", text: `{"session_id": null, "devices": null}`},
 		{name: "no JSON", text: `{"a": `, wrong: []string{"it is no JSON object: unexpected end of JSON input"}},
-		{name: "no object", text: `[1]`, wrong: []string{"it is no JSON object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage"}},
+		{name: "no object", text: `[1]`, wrong: []string{"it is no JSON object: json: cannot unmarshal array into Go " +
+			"value of type map[string]json.RawMessage"}},
 		{
 			name: "wrong here and there", text: `{"session_id": 7, "start_time": 1e9, "devices": {"camera_0": 5, "arm_0": {"joints": 6}}}`,
 			flat: true, devices: map[string]string{"arm_0": `{"joints": 6}`},
@@ -55,13 +58,15 @@ func TestMetadata(t *testing.T) {
 		})
 	}
 	var wrong []string
-	readMetadata(strings.NewReader(strings.Repeat(" ", maxMetadata)+"{}"), func(err error) { wrong = append(wrong, err.Error()) })
+	readMetadata(strings.NewReader(strings.Repeat(" ", maxMetadata)+"{}"),
+		func(err error) { wrong = append(wrong, err.Error()) })
 	require.Equal(t, []string{"it has more than 16777216 bytes"}, wrong)
 }
 
 func TestArmInfo(t *testing.T) {
 	for text, want := range map[string]armInfo{
-		"": {JointUnit: "deg"}, `{"joint_unit": "rad", "gripper_range": [0, 1000]}`: {"rad", [2]float64{0, 1000}}, `{"joint_unit": "degrees"}`: {JointUnit: "deg"},
+		"": {JointUnit: "deg"}, `{"joint_unit": "rad", "gripper_range": [0, 1000]}`: {"rad", [2]float64{0, 1000}},
+		`{"joint_unit": "degrees"}`: {JointUnit: "deg"},
 	} {
 		var device json.RawMessage
 		if text != "" {

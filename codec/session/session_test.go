@@ -85,7 +85,8 @@ func TestFolder(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(folder, name), 0o777))
 	}
 	for _, name := range []string{"take_10", "take_9", ".hidden"} {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, name, "metadata.json"), []byte(`{"devices": {"camera_0": {}}, "end_time": 5}`), 0o666))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name, "metadata.json"),
+			[]byte(`{"devices": {"camera_0": {}}, "end_time": 5}`), 0o666))
 	}
 	put(t, folder, "take_9/arm_0/joints.csv", "timestamp,index,value\r\n1.0,0,7\r\n")
 	put(t, folder, "take_10/arm_0/joints.csv", "timestamp,index,value\r\n2.0,0,7\r\n3.0,0,x\r\n")
@@ -192,7 +193,8 @@ func TestDamage(t *testing.T) {
 	frames, err := e.Cameras[0].Open()
 	require.NoError(t, err)
 	defer frames.Close()
-	for i, want := range []string{"frame_9.125.png: the file is empty", `frame_9.250.jpeg: it is neither a PNG nor a JPEG, it begins with "GIF89a"`, "", "", "there is no frame 4 of 4"} {
+	for i, want := range []string{"frame_9.125.png: the file is empty",
+		`frame_9.250.jpeg: it is neither a PNG nor a JPEG, it begins with "GIF89a"`, "", "", "there is no frame 4 of 4"} {
 		f, err := frames.Frame(i)
 		if want == "" {
 			require.NoError(t, err)

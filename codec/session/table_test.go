@@ -17,7 +17,8 @@ import (
 // parse reads the text of a table of a stream.
 func parse(text string, complete bool, s Stream) (*align.Vector, []string, error) {
 	var damage []string
-	t := &table{path: "t.csv", r: bufio.NewReaderSize(strings.NewReader(text), maxRow), complete: complete, damaged: func(err error) { damage = append(damage, err.Error()) }}
+	t := &table{path: "t.csv", r: bufio.NewReaderSize(strings.NewReader(text), maxRow), complete: complete,
+		damaged: func(err error) { damage = append(damage, err.Error()) }}
 	v, err := vectorOf(t, func(i, n int, index string) align.Column { return s.column(i, n, index, "deg") })
 	return v, damage, err
 }
@@ -55,33 +56,41 @@ func TestTable(t *testing.T) {
 		{"nothing", "", Joint, "", nil},
 		{"header only", header, Joint, "", nil},
 		{"header with a byte order mark", "\ufeff" + header + "1.5,0,2\r\n", Joint, "joint_0 | 1.500: 2", nil},
-		{"lines as of Unix, empty ones, no last end", "timestamp,index,value\n\n1.5,0,2\n1.5,1,3", Joint, "joint_0 joint_1 | 1.500: 2 3", nil},
+		{"lines as of Unix, empty ones, no last end", "timestamp,index,value\n\n1.5,0,2\n1.5,1,3", Joint,
+			"joint_0 joint_1 | 1.500: 2 3", nil},
 		{"no header", "1.5,0,2\n", Joint, "joint_0 | 1.500: 2", nil},
 		{"as read by a spreadsheet", header + " 1.5 , \"0\" ,\"2\"\n", Joint, "joint_0 | 1.500: 2", nil},
-		{"words", header + "1.0,status,1\n1.0,force,2.5\n1.0,\"a,\"\"b\",3\n1.0,1,4\n", Gripper, `0 1 a,"b force status | 1.000: - 4 3 2.5 1`, nil},
-		{"bools and nothing, as of Python", header + "1.0,a,True\n1.0,b,False\n1.0,c,\n", Gripper, "a b c | 1.000: 1 0 -", nil},
-		{"rows of two samples mixed", header + "1.0,0,1\n1.1,0,2\n1.0,1,3\n1.1,1,4\n", Joint, "joint_0 joint_1 | 1.000: 1 3| 1.100: 2 4", nil},
-		{"samples out of order", header + "2.0,0,1\n1.0,0,2\n3.0,0,3\n1.0,1,4\n", Joint, "joint_0 joint_1 | 2.000: 1 -| 1.000: 2 4| 3.000: 3 -", nil},
+		{"words", header + "1.0,status,1\n1.0,force,2.5\n1.0,\"a,\"\"b\",3\n1.0,1,4\n", Gripper,
+			`0 1 a,"b force status | 1.000: - 4 3 2.5 1`, nil},
+		{"bools and nothing, as of Python", header + "1.0,a,True\n1.0,b,False\n1.0,c,\n", Gripper, "a b c | 1.000: 1 0 -",
+			nil},
+		{"rows of two samples mixed", header + "1.0,0,1\n1.1,0,2\n1.0,1,3\n1.1,1,4\n", Joint,
+			"joint_0 joint_1 | 1.000: 1 3| 1.100: 2 4", nil},
+		{"samples out of order", header + "2.0,0,1\n1.0,0,2\n3.0,0,3\n1.0,1,4\n", Joint,
+			"joint_0 joint_1 | 2.000: 1 -| 1.000: 2 4| 3.000: 3 -", nil},
 		{"the last of the same counts", header + "1.0,0,1\n1.0,0,2\n", Joint, "joint_0 | 1.000: 2", nil},
 		{"an index that never comes", header + "1.0,2,1\n", Joint, "joint_0 joint_1 joint_2 | 1.000: - - 1", nil},
-		{"ns", header + "1764000000.123456789,0,1\n1764000000.1234567895,0,2\n", Joint, "joint_0 | 1764000000.123456789: 1| 1764000000.12345679: 2", nil},
+		{"ns", header + "1764000000.123456789,0,1\n1764000000.1234567895,0,2\n", Joint,
+			"joint_0 | 1764000000.123456789: 1| 1764000000.12345679: 2", nil},
 		{"a pose", header + "1,0,1\n1,5,6\n", Pose, "x y z rx ry rz | 1.000: 1 - - - - 6", nil},
 		{"a pose with a quaternion", header + "1,6,1\n", Pose, "x y z qx qy qz qw | 1.000: - - - - - - 1", nil},
 		{"what is no number is one, too", header + "1,0,nan\n1,1,-inf\n", Joint, "joint_0 joint_1 | 1.000: NaN -Inf", nil},
-		{"broken rows", header + "1,0\n1,0,2,3\nx,0,1\n1,,1\n1,5000,1\n1,0,y\n1,0,1e999\n1,\"0,1\n1,\"0\"1,1\n2,0,7\n", Joint, "joint_0 | 2.000: 7", []string{
-			`t.csv:2: want timestamp,index,value, not "1,0"`,
-			`t.csv:3: want timestamp,index,value, not "1,0,2,3"`,
-			`t.csv:4: time "x" is no number of seconds since 1970, such as 1764000000.033`,
-			`t.csv:5: the index is empty`,
-			`t.csv:6: index "5000" is too large, at most 1023 is`,
-			`t.csv:7: value "y" is no number`,
-			`t.csv:8: value "1e999" is too large`,
-			`t.csv:9: a quotation mark is missing in "1,\"0,1"`,
-			`t.csv:10: there is something behind a quotation mark in "1,\"0\"1,1"`,
-		}},
-		{"what a power failure leaves", header + "1,0,7\n" + strings.Repeat("\x00", 3*maxRow) + "\n2,0,8\n", Joint, "joint_0 | 1.000: 7| 2.000: 8", []string{
-			"t.csv:3: the row has more than 65536 bytes",
-		}},
+		{"broken rows", header + "1,0\n1,0,2,3\nx,0,1\n1,,1\n1,5000,1\n1,0,y\n1,0,1e999\n1,\"0,1\n1,\"0\"1,1\n2,0,7\n", Joint,
+			"joint_0 | 2.000: 7", []string{
+				`t.csv:2: want timestamp,index,value, not "1,0"`,
+				`t.csv:3: want timestamp,index,value, not "1,0,2,3"`,
+				`t.csv:4: time "x" is no number of seconds since 1970, such as 1764000000.033`,
+				`t.csv:5: the index is empty`,
+				`t.csv:6: index "5000" is too large, at most 1023 is`,
+				`t.csv:7: value "y" is no number`,
+				`t.csv:8: value "1e999" is too large`,
+				`t.csv:9: a quotation mark is missing in "1,\"0,1"`,
+				`t.csv:10: there is something behind a quotation mark in "1,\"0\"1,1"`,
+			}},
+		{"what a power failure leaves", header + "1,0,7\n" + strings.Repeat("\x00", 3*maxRow) + "\n2,0,8\n", Joint,
+			"joint_0 | 1.000: 7| 2.000: 8", []string{
+				"t.csv:3: the row has more than 65536 bytes",
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, damage, err := parse(c.text, true, c.stream)
@@ -118,13 +127,16 @@ func TestSparseTable(t *testing.T) {
 	v, damage, err := parse(b.String(), true, Gripper)
 	require.NoError(t, err)
 	require.Len(t, v.Columns, maxColumns)
-	require.Equal(t, []string{`t.csv:1025: index "w1024": there are 1024 others`, `t.csv:1026: index "w1025": there are 1024 others`}, damage)
+	require.Equal(t, []string{`t.csv:1025: index "w1024": there are 1024 others`,
+		`t.csv:1026: index "w1025": there are 1024 others`}, damage)
 }
 
 func TestNumbers(t *testing.T) {
 	for text, v := range map[string]float64{
-		"0.0": 0, "-0.0": math.Copysign(0, -1), "400.0": 400, "0.1": 0.1, "8.414709848078965": 8.414709848078965, "1e-05": 1e-5, "0.0001": 1e-4,
-		"1e+16": 1e16, "1000000000000000.0": 1e15, "5e-324": 5e-324, "1.7976931348623157e+308": math.MaxFloat64, "inf": math.Inf(1), "-inf": math.Inf(-1),
+		"0.0": 0, "-0.0": math.Copysign(0, -1), "400.0": 400, "0.1": 0.1, "8.414709848078965": 8.414709848078965,
+		"1e-05": 1e-5, "0.0001": 1e-4,
+		"1e+16": 1e16, "1000000000000000.0": 1e15, "5e-324": 5e-324, "1.7976931348623157e+308": math.MaxFloat64,
+		"inf": math.Inf(1), "-inf": math.Inf(-1),
 	} {
 		require.Equal(t, text, string(appendNumber(nil, v, false)))
 		back, err := parseNumber(text)
@@ -162,7 +174,8 @@ func TestStamps(t *testing.T) {
 		require.Equal(t, c.ns, ns, c.text)
 		require.Equal(t, c.back, formatStamp(ns))
 	}
-	for _, text := range []string{"", ".", "-", "+1", "1e9", "1 2", "1.2.3", "0x1", "９", "99999999999999", "1_0", strings.Repeat("1", 50)} {
+	for _, text := range []string{"", ".", "-", "+1", "1e9", "1 2", "1.2.3", "0x1", "９", "99999999999999", "1_0",
+		strings.Repeat("1", 50)} {
 		_, err := parseStamp(text)
 		require.Error(t, err, text)
 	}
@@ -174,7 +187,8 @@ func FuzzTable(f *testing.F) {
 	f.Add([]byte("timestamp,index,value\r\n1764000000.020,0,0.0\r\n1764000000.020,1,8.414709848078965\r\n1764000000.040,0,-1e-05\r\n"), false)
 	f.Add([]byte("timestamp,index,value\r\n1764000000.000,force,10.5\r\n1764000000.000,position,0.75\r\n1764000000.000,status,1\r\n"), true)
 	f.Add([]byte("\ufeff1.5,\"a\",nan\n1.0,2,inf\n\n1.5,0,True\n1.5,3,"), true)
-	for _, name := range []string{"arm_0/joints.csv", "arm_0/poses.csv", "arm_0/end_effector.csv", "arm_1/end_effector.csv"} {
+	for _, name := range []string{"arm_0/joints.csv", "arm_0/poses.csv", "arm_0/end_effector.csv",
+		"arm_1/end_effector.csv"} {
 		for _, data := range samples.Seeds(f, "session/easyteleop_reference/temp/20261121_082214/"+name) {
 			f.Add(data, true)
 		}

@@ -241,7 +241,8 @@ func (w *Writer) frame(c *episode.Camera, stamp int64, f *episode.Frame) error {
 		if err := checkName(c.Name); err != nil {
 			return err
 		}
-		camera = &cameraWriter{device: c.Device, topic: cmp.Or(c.Topic, c.Name), folder: filepath.Join(w.path, framesName, c.Name), latest: math.MinInt64}
+		camera = &cameraWriter{device: c.Device, topic: cmp.Or(c.Topic, c.Name),
+			folder: filepath.Join(w.path, framesName, c.Name), latest: math.MinInt64}
 		if err := os.MkdirAll(camera.folder, 0o777); err != nil {
 			return err
 		}
@@ -416,8 +417,10 @@ func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
 	}
 	seen := map[string]bool{}
 	for i := range columns {
-		k := key{text: out.stream.key(i, &columns[i]), whole: out.stream.ofGripper() && (i >= len(out.fractions) || !out.fractions[i]), factor: out.factor(columns[i].Unit)}
-		if n, ok := wholeIndex(k.text); k.text == "" || strings.ContainsAny(k.text, ",\"\r\n") || strings.TrimSpace(k.text) != k.text || ok && n > maxIndex || seen[k.text] {
+		k := key{text: out.stream.key(i, &columns[i]),
+			whole: out.stream.ofGripper() && (i >= len(out.fractions) || !out.fractions[i]), factor: out.factor(columns[i].Unit)}
+		if n, ok := wholeIndex(k.text); k.text == "" || strings.ContainsAny(k.text, ",\"\r\n") ||
+			strings.TrimSpace(k.text) != k.text || ok && n > maxIndex || seen[k.text] {
 			return fmt.Errorf("a column cannot be called %q", k.text)
 		}
 		seen[k.text] = true
@@ -449,7 +452,8 @@ func (out *vectorWriter) factor(unit string) float64 {
 
 // isQuaternion reports whether columns are one.
 func isQuaternion(columns []align.Column) bool {
-	return len(columns) == 4 && !slices.ContainsFunc(columns, func(c align.Column) bool { return c.Interp != align.Quaternion && !strings.HasPrefix(c.Name, "q") })
+	return len(columns) == 4 && !slices.ContainsFunc(columns,
+		func(c align.Column) bool { return c.Interp != align.Quaternion && !strings.HasPrefix(c.Name, "q") })
 }
 
 // euler returns a pose with its quaternion as roll, pitch and yaw about fixed axes.

@@ -60,11 +60,14 @@ func TestLive(t *testing.T) {
 	first := jpegOf(t, 10)
 	require.NoError(t, w.Frame(c, 1764000000_033_000_000, first))
 	require.NoError(t, w.Frame(c, 1764000000_066_123_456, jpegOf(t, 20)))
-	joint := &align.Vector{Name: "arm_0/joint", Columns: []align.Column{{Name: "a", Unit: "rad"}, {Name: "b", Unit: "deg"}}}
+	joint := &align.Vector{Name: "arm_0/joint", Columns: []align.Column{{Name: "a", Unit: "rad"},
+		{Name: "b", Unit: "deg"}}}
 	gripper := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "position"}}}
-	pose := &align.Vector{Name: "arm_0/pose", Columns: []align.Column{{Name: "x"}, {Name: "y"}, {Name: "z"}, {Name: "qx"}, {Name: "qy"}, {Name: "qz"}, {Name: "qw"}}}
+	pose := &align.Vector{Name: "arm_0/pose", Columns: []align.Column{{Name: "x"}, {Name: "y"}, {Name: "z"}, {Name: "qx"},
+		{Name: "qy"}, {Name: "qz"}, {Name: "qw"}}}
 	command := &align.Vector{Name: "arm_0/command/joint", Columns: joint.Columns}
-	arm := &episode.Arm{Name: "arm_0", Joint: joint, Gripper: gripper, Pose: pose, CommandJoint: command, GripperRange: [2]float64{0, 90}}
+	arm := &episode.Arm{Name: "arm_0", Joint: joint, Gripper: gripper, Pose: pose, CommandJoint: command,
+		GripperRange: [2]float64{0, 90}}
 	require.NoError(t, w.Sample(arm, joint, 1764000000_000_000_000, []float64{math.Pi / 2, 7}))
 	require.NoError(t, w.Sample(arm, gripper, 1764000000_010_000_000, []float64{40}))
 	gripper.Columns = append(gripper.Columns, align.Column{Name: "force"})
@@ -103,8 +106,10 @@ func TestLive(t *testing.T) {
 	f, err := frames.Frame(0)
 	require.NoError(t, err)
 	require.Equal(t, first, f)
-	require.Equal(t, "timestamp,index,value\r\n1764000000.000,0,90.0\r\n1764000000.000,1,7.0\r\n", text(t, path, "arm_0/joints.csv"))
-	require.Equal(t, "timestamp,index,value\r\n1764000000.010,position,40\r\n1764000000.020,force,0.5\r\n", text(t, path, "arm_0/grippers.csv"))
+	require.Equal(t, "timestamp,index,value\r\n1764000000.000,0,90.0\r\n1764000000.000,1,7.0\r\n",
+		text(t, path, "arm_0/joints.csv"))
+	require.Equal(t, "timestamp,index,value\r\n1764000000.010,position,40\r\n1764000000.020,force,0.5\r\n",
+		text(t, path, "arm_0/grippers.csv"))
 	require.Equal(t, "force position | 1764000000.010: - 40| 1764000000.020: 0.5 -", show(e.Arms[0].Gripper))
 	p := e.Arms[0].Pose
 	require.Len(t, p.Columns, 6)
@@ -164,23 +169,31 @@ func TestRefused(t *testing.T) {
 	}{
 		{"camera_0", 1e9, pixels("mono8", 2, 2, 0, 4), "camera_0 at 1.000: there is a frame with that stamp already"},
 		{"camera_0", 2e9, jpegOf(t, 0), "camera_0 at 2.000: there is a frame with that stamp already"},
-		{"camera_0", 3e9, episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")}, `camera_0 at 3.000: the picture is no jpeg, it begins with "GIF89a"`},
-		{"camera_0", 3e9, pixels("bayer_rggb8", 2, 2, 2, 4), "camera_0 at 3.000: unsupported image encoding \"bayer_rggb8\": want one of jpeg, png, mono8, mono16, rgb8, bgr8, rgba8, bgra8, yuv422_yuy2, yuv422"},
+		{"camera_0", 3e9, episode.Frame{Encoding: "jpeg", Data: []byte("GIF89a")},
+			`camera_0 at 3.000: the picture is no jpeg, it begins with "GIF89a"`},
+		{"camera_0", 3e9, pixels("bayer_rggb8", 2, 2, 2, 4),
+			"camera_0 at 3.000: unsupported image encoding \"bayer_rggb8\": want one of jpeg, png, mono8, mono16, rgb8, " +
+				"bgr8, rgba8, bgra8, yuv422_yuy2, yuv422"},
 		{"camera_0", 3e9, pixels("rgb8", 2, 2, 0, 11), "camera_0 at 3.000: 11 bytes of data, want 12 for 2×2 pixels of rgb8"},
-		{"camera_0", 3e9, pixels("rgb8", 2, 2, 5, 12), "camera_0 at 3.000: row of 5 bytes, want at least 6 for 2 pixels of rgb8"},
+		{"camera_0", 3e9, pixels("rgb8", 2, 2, 5, 12),
+			"camera_0 at 3.000: row of 5 bytes, want at least 6 for 2 pixels of rgb8"},
 		{"camera_0", 3e9, pixels("rgb8", 0, 2, 0, 12), "camera_0 at 3.000: invalid image size 0×2"},
-		{"camera_0", 3e9, pixels("yuyv", 3, 2, 0, 12), "camera_0 at 3.000: odd width 3 of a yuyv image, whose pixels come in pairs"},
+		{"camera_0", 3e9, pixels("yuyv", 3, 2, 0, 12),
+			"camera_0 at 3.000: odd width 3 of a yuyv image, whose pixels come in pairs"},
 		{"../x", 3e9, jpegOf(t, 0), "../x at 3.000: a device cannot be called \"../x\": want letters, digits, _, . and -"},
 	} {
 		require.EqualError(t, w.Frame(camera(r.camera), r.stamp, r.frame), "write "+path+": "+r.want)
 	}
 	v := &align.Vector{Name: "arm_0/gripper", Columns: []align.Column{{Name: "a"}}}
 	a := &episode.Arm{Name: "arm_0", Gripper: v}
-	require.EqualError(t, w.Sample(a, &align.Vector{Name: "x"}, 1e9, nil), "write "+path+": x at 1.000: it is no vector of arm_0")
-	require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}), "write "+path+": arm_0/gripper at 1.000: there are 2 numbers for 1 columns")
+	require.EqualError(t, w.Sample(a, &align.Vector{Name: "x"}, 1e9, nil),
+		"write "+path+": x at 1.000: it is no vector of arm_0")
+	require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),
+		"write "+path+": arm_0/gripper at 1.000: there are 2 numbers for 1 columns")
 	for _, name := range []string{"", "a,b", "a\nb", "a", "2000"} {
 		v.Columns = []align.Column{{Name: "a"}, {Name: name}}
-		require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}), fmt.Sprintf("write %s: arm_0/gripper at 1.000: a column cannot be called %q", path, name))
+		require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),
+			fmt.Sprintf("write %s: arm_0/gripper at 1.000: a column cannot be called %q", path, name))
 	}
 	require.NoError(t, w.Close())
 	s, e := read(t, path)
@@ -347,7 +360,8 @@ func TestSeries(t *testing.T) {
 	require.NoError(t, os.WriteFile(path+"_2", []byte("somebody else's"), 0o666))
 	var told []string
 	s, err := CreateSeries(path, Options{Task: "fold"}, func(info codec.FileInfo, err error) {
-		told = append(told, fmt.Sprint(filepath.Base(info.Path), " ", info.MessageCount, " ", info.StartTime/1e9, " ", info.EndTime/1e9, " ", err))
+		told = append(told, fmt.Sprint(filepath.Base(info.Path), " ", info.MessageCount, " ", info.StartTime/1e9, " ",
+			info.EndTime/1e9, " ", err))
 	})
 	require.NoError(t, err)
 	c := camera("camera_0")

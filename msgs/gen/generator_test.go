@@ -53,7 +53,8 @@ func TestGenerate(t *testing.T) {
 	}
 	require.Contains(t, q, "\t\"tapedeck/msgs/p\"\n")
 	require.Contains(t, q, "All p.All\n")
-	require.Contains(t, q, "// Do_Response is the ROS 2 message q/srv/Do_Response.\ntype Do_Response struct {\n\tC uint8\n}\n")
+	require.Contains(t, q, "// Do_Response is the ROS 2 message q/srv/Do_Response.\ntype Do_Response struct {\n\tC "+
+		"uint8\n}\n")
 }
 
 func TestGenerateErrors(t *testing.T) {

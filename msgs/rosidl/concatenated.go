@@ -110,8 +110,8 @@ func (l *Library) Concatenated(name string) (string, error) {
 	return b.String(), nil
 }
 
-// appendContained appends the messages that the fields contain in rosbag2's order: by name, each followed by those that it
-// contains itself, none twice.
+// appendContained appends the messages that the fields contain in rosbag2's order: by name, each followed by those that
+// it contains itself, none twice.
 func (l *Library) appendContained(b *strings.Builder, fields []Field, seen map[string]bool) error {
 	var names []string
 	for _, f := range fields {

@@ -36,8 +36,8 @@ type Library struct {
 	services map[string]*Service
 }
 
-// NewLibrary returns the library of the definitions in the given file systems, each of which holds <package>/msg/<Type>.msg
-// and <package>/srv/<Type>.srv. A definition that several hold is taken from the first.
+// NewLibrary returns the library of the definitions in the given file systems, each of which holds
+// <package>/msg/<Type>.msg and <package>/srv/<Type>.srv. A definition that several hold is taken from the first.
 func NewLibrary(fsys ...fs.FS) *Library {
 	return &Library{fsys: fsys, messages: map[string]*Message{}, services: map[string]*Service{}}
 }
@@ -51,8 +51,8 @@ func (l *Library) Message(name string) (*Message, error) {
 	return l.message(fullName(name), nil)
 }
 
-// Service returns the definition of a service, "std_srvs/srv/Trigger". What is said of Message holds for its request and
-// response.
+// Service returns the definition of a service, "std_srvs/srv/Trigger". What is said of Message holds for its request
+// and response.
 func (l *Library) Service(name string) (*Service, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,8 +68,8 @@ func (l *Library) Service(name string) (*Service, error) {
 	return s, nil
 }
 
-// Types returns the names of all messages and services ("std_msgs/msg/String", "std_srvs/srv/Trigger"), sorted. A folder
-// that cannot be read counts as empty.
+// Types returns the names of all messages and services ("std_msgs/msg/String", "std_srvs/srv/Trigger"), sorted. A
+// folder that cannot be read counts as empty.
 func (l *Library) Types() []string {
 	var paths []string
 	for p := range l.texts {
@@ -216,8 +216,8 @@ func eventMessage(s *Service) *Message {
 	}
 }
 
-// cutService cuts "pkg/srv/Trigger_Request" into the name of the service and "_Request", "_Response", "_Event" or "". ok
-// says whether the name is that of a service or of a part of one.
+// cutService cuts "pkg/srv/Trigger_Request" into the name of the service and "_Request", "_Response", "_Event" or "".
+// ok says whether the name is that of a service or of a part of one.
 func cutService(name string) (service, part string, ok bool) {
 	if !strings.Contains(name, "/srv/") {
 		return "", "", false

@@ -95,7 +95,8 @@ func TestLibraryErrors(t *testing.T) {
 		{"a_msgs/srv/Do_Request", true, "field missing of a_msgs/srv/Do_Request: unknown type a_msgs/msg/Missing"},
 		{"a_msgs/srv/Do", true, "unknown type a_msgs/srv/Do: a service is not a message"},
 		{"a_msgs/srv/Nothing_Request", true, "unknown type a_msgs/srv/Nothing"},
-		{"a_msgs/msg/One", false, "a_msgs/msg/One contains itself: a_msgs/msg/One > a_msgs/msg/Two > a_msgs/msg/Three > a_msgs/msg/One"},
+		{"a_msgs/msg/One", false, "a_msgs/msg/One contains itself: a_msgs/msg/One > a_msgs/msg/Two > a_msgs/msg/Three > " +
+			"a_msgs/msg/One"},
 		{"a_msgs/msg/Deep0", false, "a_msgs/msg/Deep0 contains messages nested deeper than 50"},
 		{"a_msgs/msg/Broken", false, `parse a_msgs/msg/Broken.msg:1: "" is not a name for a field of type int32`},
 		{"../msg/Broken", false, `"../msg/Broken" is not a type name like "std_msgs/msg/String"`},
@@ -194,11 +195,13 @@ func TestParseConcatenated(t *testing.T) {
 		{"A a\n", "field a of my_msgs/msg/Root: unknown type my_msgs/msg/A"},
 		{"A a\n" + line + "\nMSG: my_msgs/A\nRoot root\n", "contains itself"},
 		{"A a\n" + line + "\nMSG: my_msgs/A\nint32\n", "parse my_msgs/msg/A.msg:1: "},
-		{"A a\n" + line + "\nMSG: my_msgs/A\nint8 x\n" + line + "\nMSG: my_msgs/A\nint8 y\n", "two different definitions of my_msgs/msg/A"},
+		{"A a\n" + line + "\nMSG: my_msgs/A\nint8 x\n" + line + "\nMSG: my_msgs/A\nint8 y\n",
+			"two different definitions of my_msgs/msg/A"},
 		{"A a\n\n" + line + "\nmodule x\n", `line 4: no "MSG: package/Type" behind the line of "="`},
 		{"A a\n" + line, `line 3: no "MSG: package/Type" behind the line of "="`},
 		{"A a\n" + line + "\nMSG: ../A\n", `line 3: no "MSG: package/Type" behind the line of "="`},
-		{line + "\nIDL: my_msgs/msg/Root\nmodule my_msgs {\n", "line 2: my_msgs/msg/Root is defined in IDL, which is not supported"},
+		{line + "\nIDL: my_msgs/msg/Root\nmodule my_msgs {\n",
+			"line 2: my_msgs/msg/Root is defined in IDL, which is not supported"},
 	} {
 		_, err := ParseConcatenated("my_msgs/msg/Root", tt.text)
 		require.ErrorContains(t, err, "parse concatenated definition of my_msgs/msg/Root: ")

@@ -35,7 +35,8 @@ func (d *Decoder) Reset(payload []byte) {
 		d.big = kind == 0
 		d.body = payload[HeaderSize:]
 	case 2, 3, 6, 7, 8, 9, 0xa, 0xb:
-		d.err = fmt.Errorf("CDR header % x names XCDR2 or a parameter list; only plain CDR version 1, which ROS 2 uses, is understood", payload[:HeaderSize])
+		d.err = fmt.Errorf("CDR header % x names XCDR2 or a parameter list; only plain CDR version 1, which ROS 2 uses, "+
+			"is understood", payload[:HeaderSize])
 	default:
 		d.err = fmt.Errorf("% x is no CDR header; is the payload encoded otherwise?", payload[:HeaderSize])
 	}
@@ -67,8 +68,8 @@ func (d *Decoder) Align(size int) { d.next(size, 0) }
 // Skip skips n bytes.
 func (d *Decoder) Skip(n int) { d.next(1, n) }
 
-// Raw returns the next n bytes, the first of them aligned to size, a power of two, as they are in the payload; nil if they are
-// not there.
+// Raw returns the next n bytes, the first of them aligned to size, a power of two, as they are in the payload; nil if
+// they are not there.
 func (d *Decoder) Raw(size, n int) []byte { return d.next(size, n) }
 
 // next returns the next n bytes, aligned to size, or nil if they are not there.

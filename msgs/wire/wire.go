@@ -2,10 +2,10 @@
 // Representation of OMG's DDS-XTYPES ("plain CDR", XCDR1), as rmw_cyclonedds and rmw_fastrtps exchange it.
 //
 // A payload begins with a 4-byte encapsulation header: two bytes that name the representation, big-endian (0x0000) or
-// little-endian (0x0001), and two bytes of options, which a reader ignores. Behind it each primitive is aligned to its own
-// size, counted from the end of the header. A string is a uint32 length, which counts the terminating NUL, the bytes,
-// and the NUL. A sequence is a uint32 count and the elements; nothing is aligned for elements that are not there. A
-// message without fields holds one byte 0.
+// little-endian (0x0001), and two bytes of options, which a reader ignores. Behind it each primitive is aligned to its
+// own size, counted from the end of the header. A string is a uint32 length, which counts the terminating NUL, the
+// bytes, and the NUL. A sequence is a uint32 count and the elements; nothing is aligned for elements that are not
+// there. A message without fields holds one byte 0.
 //
 // A wstring is a uint32 count of UTF-16 code units and the units, without a terminator. Implementations differ in the
 // size of a unit: rmw_cyclonedds and Fast CDR 1 write 4 bytes, Fast CDR 2 writes 2. Encoder writes 4. Decoder takes

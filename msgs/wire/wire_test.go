@@ -31,7 +31,8 @@ var layouts = []struct {
 	want   any
 }{
 	{
-		"primitives align to their size", "01 ff feff 00000000" + "f6ff 0000 03000000" + "fdffffff 00000000" + "0000000000000080 ffffffffffffff7f",
+		"primitives align to their size", "01 ff feff 00000000" + "f6ff 0000 03000000" + "fdffffff 00000000" +
+			"0000000000000080 ffffffffffffff7f",
 		func(e *Encoder) {
 			e.Bool(true)
 			e.Int8(-1)
@@ -46,7 +47,8 @@ var layouts = []struct {
 		func(d *Decoder) any {
 			return []any{d.Bool(), d.Int8(), d.Uint16(), d.Float32(), d.Int16(), d.Uint32(), d.Int32(), d.Int64(), d.Uint64()}
 		},
-		[]any{true, int8(-1), uint16(0xfffe), float32(0), int16(-10), uint32(3), int32(-3), int64(math.MinInt64), uint64(math.MaxInt64)},
+		[]any{true, int8(-1), uint16(0xfffe), float32(0), int16(-10), uint32(3), int32(-3), int64(math.MinInt64),
+			uint64(math.MaxInt64)},
 	},
 	{
 		"a double behind a byte", "07 00000000000000 000000000000f03f",
@@ -102,7 +104,8 @@ var layouts = []struct {
 		[]point{{1, 2, 3}, {4, 5, 6}},
 	},
 	{
-		"a flat struct with an array and a struct", "01 00000000000000 000000000000f03f 0000000000000040 0000000000000840 0000000000001040 0000000000001440",
+		"a flat struct with an array and a struct",
+		"01 00000000000000 000000000000f03f 0000000000000040 0000000000000840 0000000000001040 0000000000001440",
 		func(e *Encoder) {
 			e.Bool(true)
 			EncodeFlat[float64](e, &pose{[3]float64{1, 2, 3}, struct{ A, B float64 }{4, 5}})
@@ -157,7 +160,8 @@ func TestBigEndian(t *testing.T) {
 }
 
 func TestSwap(t *testing.T) {
-	for size, want := range map[int]string{1: "0102030405060708", 2: "0201040306050807", 4: "0403020108070605", 8: "0807060504030201"} {
+	for size, want := range map[int]string{1: "0102030405060708", 2: "0201040306050807", 4: "0403020108070605",
+		8: "0807060504030201"} {
 		b := unhex(t, "0102030405060708")
 		swap(b, size)
 		require.Equal(t, unhex(t, want), b, "size %d", size)
@@ -223,20 +227,27 @@ func TestDecoderErrors(t *testing.T) {
 		read    func(*Decoder)
 		want    string
 	}{
-		"empty":           {"", func(*Decoder) {}, "payload of 0 bytes is too short"},
-		"XCDR2":           {"00070000 00000000", func(*Decoder) {}, "only plain CDR version 1"},
-		"parameter list":  {"00030000 00000000", func(*Decoder) {}, "only plain CDR version 1"},
-		"no CDR":          {"4c460000 00000000", func(*Decoder) {}, "4c 46 00 00 is no CDR header"},
-		"huge string":     {"00010000 ffffffff 61", func(d *Decoder) { d.String(0) }, "offset 8: string of 4294967295 bytes, but only 1 are left"},
-		"huge sequence":   {"00010000 ffffffff 61", func(d *Decoder) { DecodeSequence[float64](d, nil, 0) }, "sequence of 4294967295 elements of 8 bytes or more"},
-		"huge structs":    {"00010000 ffffff7f 61", func(d *Decoder) { DecodeFlats[float32](d, []point(nil), 0) }, "elements of 12 bytes or more"},
-		"huge wstring":    {"00010000 ffffff7f 61", func(d *Decoder) { d.WString(0) }, "sequence of 2147483647 elements"},
-		"string bound":    {"00010000 04000000 61626300", func(d *Decoder) { d.String(2) }, "string of 3 bytes, but at most 2 are allowed"},
-		"wstring bound":   {"00010000 02000000 6100 6200", func(d *Decoder) { d.WString(1) }, "wstring of 2 characters, but at most 1"},
-		"sequence bound":  {"00010000 02000000 6162", func(d *Decoder) { DecodeSequence[uint8](d, nil, 1) }, "sequence of 2 elements, but at most 1"},
-		"the first stays": {"00010000 01", func(d *Decoder) { d.Uint32(); d.Uint8(); d.String(0); d.Uint64() }, "offset 4: 4 bytes expected, 1 are left"},
-		"skip":            {"00010000 01", func(d *Decoder) { d.Skip(2) }, "2 bytes expected, 1 are left"},
-		"skip backwards":  {"00010000 01", func(d *Decoder) { d.Skip(-2) }, "-2 bytes expected"},
+		"empty":          {"", func(*Decoder) {}, "payload of 0 bytes is too short"},
+		"XCDR2":          {"00070000 00000000", func(*Decoder) {}, "only plain CDR version 1"},
+		"parameter list": {"00030000 00000000", func(*Decoder) {}, "only plain CDR version 1"},
+		"no CDR":         {"4c460000 00000000", func(*Decoder) {}, "4c 46 00 00 is no CDR header"},
+		"huge string": {"00010000 ffffffff 61", func(d *Decoder) { d.String(0) },
+			"offset 8: string of 4294967295 bytes, but only 1 are left"},
+		"huge sequence": {"00010000 ffffffff 61", func(d *Decoder) { DecodeSequence[float64](d, nil, 0) },
+			"sequence of 4294967295 elements of 8 bytes or more"},
+		"huge structs": {"00010000 ffffff7f 61", func(d *Decoder) { DecodeFlats[float32](d, []point(nil), 0) },
+			"elements of 12 bytes or more"},
+		"huge wstring": {"00010000 ffffff7f 61", func(d *Decoder) { d.WString(0) }, "sequence of 2147483647 elements"},
+		"string bound": {"00010000 04000000 61626300", func(d *Decoder) { d.String(2) },
+			"string of 3 bytes, but at most 2 are allowed"},
+		"wstring bound": {"00010000 02000000 6100 6200", func(d *Decoder) { d.WString(1) },
+			"wstring of 2 characters, but at most 1"},
+		"sequence bound": {"00010000 02000000 6162", func(d *Decoder) { DecodeSequence[uint8](d, nil, 1) },
+			"sequence of 2 elements, but at most 1"},
+		"the first stays": {"00010000 01", func(d *Decoder) { d.Uint32(); d.Uint8(); d.String(0); d.Uint64() },
+			"offset 4: 4 bytes expected, 1 are left"},
+		"skip":           {"00010000 01", func(d *Decoder) { d.Skip(2) }, "2 bytes expected, 1 are left"},
+		"skip backwards": {"00010000 01", func(d *Decoder) { d.Skip(-2) }, "-2 bytes expected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := NewDecoder(unhex(t, c.payload))

@@ -37,7 +37,8 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 	}
 	last := len(paths) - 1
 	if last < 1 {
-		return config.Usagef("got 1 path; the usage is: converter IN... OUT, or converter IN... --output-folder FOLDER --to FORMAT")
+		return config.Usagef("got 1 path; the usage is: converter IN... OUT, or converter IN... --output-folder FOLDER " +
+			"--to FORMAT")
 	}
 	job := convert.Job{Inputs: paths[:last], Output: paths[last], Options: o.Options, Workers: o.Jobs}
 	var bar *progress.Bar
@@ -164,7 +165,8 @@ func report(r *convert.Result) []string {
 	speed := int64(float64(r.Bytes) / max(r.Took.Seconds(), 1e-9))
 	lines := []string{fmt.Sprintf("%s: %s, %s, %s of payload, %s s; written in %.3f s (%s/s)", r.Path,
 		human.Count(r.Messages, "message"),
-		human.Count(r.Topics, "topic"), human.Bytes(r.Bytes), human.Seconds(r.End-r.Start), r.Took.Seconds(), human.Bytes(speed))}
+		human.Count(r.Topics, "topic"), human.Bytes(r.Bytes), human.Seconds(r.End-r.Start), r.Took.Seconds(),
+		human.Bytes(speed))}
 	if len(r.Files) > 1 {
 		lines[0] += ", " + human.Count(len(r.Files), "file")
 	}

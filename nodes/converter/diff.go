@@ -391,6 +391,7 @@ func (d *difference) note() {
 	}
 	d.notes = append(d.notes, d.fieldNotes()...)
 	if padded > 0 {
-		d.notes = append(d.notes, fmt.Sprintf("payloads that differ in padding at their end alone: %d (--strict makes that a difference)", padded))
+		d.notes = append(d.notes, fmt.Sprintf("payloads that differ in padding at their end alone: %d (--strict makes "+
+			"that a difference)", padded))
 	}
 }

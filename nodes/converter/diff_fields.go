@@ -257,7 +257,8 @@ func (d *difference) fieldNotes() []string {
 		notes = append(notes, "the same field by field, though not byte by byte: "+human.Count(alike, "message"))
 	}
 	if len(unset) > 0 {
-		notes = append(notes, "fields that one side's definition lacks, and that have their default on the other (--strict makes that a difference): "+
+		notes = append(notes, "fields that one side's definition lacks, and that have their default on the other "+
+			"(--strict makes that a difference): "+
 			strings.Join(unset, ", "))
 	}
 	if most != nil {

@@ -65,7 +65,8 @@ func TestDiffOfFields(t *testing.T) {
 	}
 	narrow := *points
 	narrow.Schema = codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("Header header\nP point\n" +
-		"===\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n===\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n===\nMSG: geometry_msgs/P\nfloat64 x\nfloat64 y")}
+		"===\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n===\nMSG: " +
+		"builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n===\nMSG: geometry_msgs/P\nfloat64 x\nfloat64 y")}
 	without := func(messages []codec.Message) []codec.Message {
 		messages = slices.Clone(messages)
 		for i := range messages {
@@ -82,7 +83,8 @@ func TestDiffOfFields(t *testing.T) {
 	}{
 		"told without being asked": {
 			a: base, b: near,
-			says: []string{"  message 1 differs, log times 0.000002000 and 0.000002000, 1 field: point.x is 100 in A, 100.000001 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
+			says: []string{"  message 1 differs, log times 0.000002000 and 0.000002000, 1 field: point.x is 100 in A, " +
+				"100.000001 in B\n", "different: 1 of 1 topic, 20 messages changed\n"},
 		},
 		"bytes alone": {
 			a: base, b: bigEndian,
@@ -229,7 +231,8 @@ func TestDiffOfEncodings(t *testing.T) {
 		message(other, 3, math.Float64frombits(0x7ff8000000000001)))
 	stdout, err = compare(a, b)
 	require.ErrorIs(t, err, errDifferent)
-	require.Contains(t, stdout, "/y [std_msgs/Float64]: 1 messages in A, 1 in B\n  message 0 differs, log times 0.000000003 and 0.000000003, 8 and 8 bytes, first at byte 0: 0x00 and 0x01\n")
+	require.Contains(t, stdout, "/y [std_msgs/Float64]: 1 messages in A, 1 in B\n  message 0 differs, log times "+
+		"0.000000003 and 0.000000003, 8 and 8 bytes, first at byte 0: 0x00 and 0x01\n")
 	require.Contains(t, stdout, "different: 1 of 2 topics, 1 message changed\n")
 
 	stdout, err = compare(a, b, "--as", "ros2")
@@ -313,7 +316,8 @@ func TestDiffOfFieldsThatOneLacks(t *testing.T) {
 		return []codec.Message{{Channel: c, LogTime: 1, Data: data}}
 	}
 	short, long := message(with(""), 2, 5, 6), with("uint32 y\nuint32 z 7\n")
-	const note = "note: fields that one side's definition lacks, and that have their default on the other (--strict makes that a difference): in.y of /n [a_msgs/msg/N], in.z of /n [a_msgs/msg/N]\n"
+	const note = "note: fields that one side's definition lacks, and that have their default on the other (--strict " +
+		"makes that a difference): in.y of /n [a_msgs/msg/N], in.z of /n [a_msgs/msg/N]\n"
 	tests := map[string]struct {
 		b    []codec.Message
 		args []string

@@ -73,7 +73,8 @@ func TestDiff(t *testing.T) {
 		"nothing": {same: true, says: []string{"identical: 0 topics, 0 messages\n"}},
 		"one lost": {
 			a: base, b: change(func(m []codec.Message) []codec.Message { return slices.Delete(m, 17, 18) }),
-			says: []string{"/imu [sensor_msgs/msg/Imu]: 26 messages in A, 25 in B\n  1 missing in B at index 17, log time 1.017000000\n", "different: 1 of 1 topic, 1 message missing in B\n"},
+			says: []string{"/imu [sensor_msgs/msg/Imu]: 26 messages in A, 25 in B\n  1 missing in B at index 17, log time " +
+				"1.017000000\n", "different: 1 of 1 topic, 1 message missing in B\n"},
 		},
 		"three more": {
 			a: change(func(m []codec.Message) []codec.Message { return m[:23] }), b: base,
@@ -82,7 +83,8 @@ func TestDiff(t *testing.T) {
 		},
 		"one changed": {
 			a: base, b: edited(5, "\x00\x01\x00\x00ffXf"),
-			says: []string{"  message 5 differs, log times 1.005000000 and 1.005000000, 8 and 8 bytes, first at byte 6: 0x66 and 0x58\n", "different: 1 of 1 topic, 1 message changed\n"},
+			says: []string{"  message 5 differs, log times 1.005000000 and 1.005000000, 8 and 8 bytes, first at byte 6: 0x66 " +
+				"and 0x58\n", "different: 1 of 1 topic, 1 message changed\n"},
 		},
 		"one shorter": {
 			a: base, b: edited(5, "\x00\x01\x00\x00"),
@@ -111,7 +113,8 @@ func TestDiff(t *testing.T) {
 		},
 		"padding": {
 			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x01ddd\x00"), same: true,
-			says: []string{"note: payloads that differ in padding at their end alone: 1 (--strict makes that a difference)\n", "identical: 1 topic, 26 messages\n"},
+			says: []string{"note: payloads that differ in padding at their end alone: 1 (--strict makes that a difference)\n",
+				"identical: 1 topic, 26 messages\n"},
 		},
 		"padding that is not zero": {
 			a: edited(3, "\x00\x01\x00\x00ddd"), b: edited(3, "\x00\x01\x00\x00dddd"),
@@ -166,7 +169,8 @@ func TestDiff(t *testing.T) {
 		},
 		"all earlier, one late": {
 			a: base, b: shift(late, -5e8), same: true,
-			says: []string{"note: log times in B are 0.500000000 s earlier than in A; beyond that they differ by 7.692µs on average and by 200µs at most, at message 3 of /imu [sensor_msgs/msg/Imu]\n", "identical: 1 topic, 26 messages\n"},
+			says: []string{"note: log times in B are 0.500000000 s earlier than in A; beyond that they differ by 7.692µs on " +
+				"average and by 200µs at most, at message 3 of /imu [sensor_msgs/msg/Imu]\n", "identical: 1 topic, 26 messages\n"},
 		},
 		"late within the tolerance": {
 			a: base, b: late, args: []string{"--times", "200us"}, same: true,
@@ -209,7 +213,8 @@ func TestDiffOfSimultaneousMessages(t *testing.T) {
 	b[5] = at(imu, 7, "ffXf")
 	stdout, _, err := run(t, "diff", writeLines(t, "a.lines", a), writeLines(t, "b.lines", b))
 	require.ErrorIs(t, err, errDifferent)
-	require.Contains(t, stdout, "message 5 differs, log times 0.000000007 and 0.000000007, 8 and 8 bytes, first at byte 6: 0x66 and 0x58")
+	require.Contains(t, stdout, "message 5 differs, log times 0.000000007 and 0.000000007, 8 and 8 bytes, first at "+
+		"byte 6: 0x66 and 0x58")
 }
 
 func TestDiffOfDamaged(t *testing.T) {

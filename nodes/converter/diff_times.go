@@ -64,7 +64,8 @@ func (t *times) lines() []string {
 	case t.max == 0:
 		lines = append(lines, shift+", all of them")
 	default:
-		lines = append(lines, fmt.Sprintf("%s; beyond that they differ by %v on average and by %v at most, at message %d of %s",
+		lines = append(lines, fmt.Sprintf("%s; beyond that they differ by %v on average and by %v at most, at message %d "+
+			"of %s",
 			shift, rounded(t.mean), rounded(t.max), t.at.a, t.worst.key))
 	}
 	return lines

@@ -32,7 +32,8 @@ func parseTolerances(texts []string) ([]rule, error) {
 		var err error
 		r.limit, err = strconv.ParseFloat(number, 64)
 		if err != nil || !(r.limit >= 0) || math.IsInf(r.limit, 0) || named && len(r.field) == 0 {
-			return nil, config.Usagef("--tolerance %q is none; give a number (1e-5), a share (0.1%%), FIELD=NUMBER or TOPIC:FIELD=NUMBER", text)
+			return nil, config.Usagef("--tolerance %q is none; give a number (1e-5), a share (0.1%%), FIELD=NUMBER or "+
+				"TOPIC:FIELD=NUMBER", text)
 		}
 		if r.share = share; share {
 			r.limit /= 100

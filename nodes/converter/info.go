@@ -31,7 +31,8 @@ func defaultInfoOptions() *infoOptions {
 // check refuses what does not go together.
 func (o *infoOptions) check() error {
 	if o.Apollo && (o.JSON || o.ROS2) || (o.Apollo || o.ROS2) && o.wanted() {
-		return config.Usagef("--apollo, --ros2 with or without --json, and CARLA's own are different outputs; ask for one of them")
+		return config.Usagef("--apollo, --ros2 with or without --json, and CARLA's own are different outputs; ask for one " +
+			"of them")
 	}
 	return errors.Join(o.carlaOptions.check(), o.pictureOptions.check())
 }

@@ -39,14 +39,16 @@ func carlaLog(t *testing.T) string {
 func TestInfoAsCARLA(t *testing.T) {
 	path := carlaLog(t)
 	const head, tail = "Version: 1\nMap: Town03\nDate: 11/14/23 22:13:20\n\n", "\nFrames: 3\nDuration: 40 seconds\n"
-	const created = "Frame 1 at 0 seconds\n Create 1: vehicle.audi.tt (1) at (0, 0, 0)\n Create 2: walker.pedestrian.0001 (2) at (0, 0, 0)\n"
+	const created = "Frame 1 at 0 seconds\n Create 1: vehicle.audi.tt (1) at (0, 0, 0)\n Create 2: " +
+		"walker.pedestrian.0001 (2) at (0, 0, 0)\n"
 	positions := func(colon string) string {
 		row := " Location: (0, 0, 0) Rotation" + colon + " (0, 0, 0)\n"
 		return " Positions: 2\n  Id: 1" + row + "  Id: 2" + row
 	}
 	const hit = "Frame 2 at 20 seconds\n Collision id 0 between 1 (hero)  with 2\n"
 	const audi, walker = "vehicle.audi.tt                    ", "walker.pedestrian.0001             "
-	collisions := head + "    Time  Types     Id Actor 1                                 Id Actor 2                            \n"
+	collisions := head + "    Time  Types     Id Actor 1                                 Id Actor 2                    " +
+		"        \n"
 	blocked := head + "    Time     Id Actor                                 Duration\n"
 	for args, want := range map[string]string{
 		"--carla":                head + created + hit + tail,

@@ -69,7 +69,8 @@ func TestPictureWithMapping(t *testing.T) {
 	_, _, err := run(t, session, recording)
 	require.NoError(t, err)
 	mapping := filepath.Join(folder, "robot.yaml")
-	require.NoError(t, os.WriteFile(mapping, []byte("cameras: {front: /camera_0/image/compressed}\narms: {left: {joint: /arm_0/joint_states}}\n"), 0o644))
+	require.NoError(t, os.WriteFile(mapping, []byte("cameras: {front: /camera_0/image/compressed}\narms: {left: "+
+		"{joint: /arm_0/joint_states}}\n"), 0o644))
 	out := filepath.Join(folder, "out.png")
 	_, _, err = run(t, "info", recording, "--picture", out)
 	require.NoError(t, err)

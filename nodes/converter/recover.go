@@ -46,7 +46,8 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		Inputs: paths[:1], Output: path, Open: func(string) (codec.Reader, error) { return in.reader, nil },
 		Options: convert.DefaultOptions(),
 	}
-	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite, o.ChunkSize, o.Compression
+	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite,
+		o.ChunkSize, o.Compression
 	job.Options.Encoding, job.Options.Unmatched = "keep", "raw"
 	bar := progress.Seconds(os.Stderr, "recovering", span(in.info))
 	job.Progress = func(done, _ time.Duration) { bar.Set(int64(done)) }

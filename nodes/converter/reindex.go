@@ -14,7 +14,8 @@ import (
 func reindex(ctx context.Context, paths []string, stdout, _ io.Writer) error {
 	for _, path := range paths {
 		if stat, err := os.Stat(path); err == nil && !stat.IsDir() {
-			return fmt.Errorf("reindex %s: it is a file, and not the folder of a bag; 'converter recover' makes a complete copy of it, with an index", path)
+			return fmt.Errorf("reindex %s: it is a file, and not the folder of a bag; 'converter recover' makes a complete "+
+				"copy of it, with an index", path)
 		}
 		info, err := rosbag2.Reindex(path, func(text string) { fmt.Fprintln(stdout, text) })
 		if err != nil {

@@ -26,7 +26,8 @@ type victim struct {
 	name     string
 	data     []byte
 	payloads [][]byte
-	chunks   []extent // of each message the chunk that it is in, if that is compressed, or the pages of SQLite, else the message
+	// of each message the chunk that it is in, if that is compressed, or the pages of SQLite, else the message
+	chunks []extent
 }
 
 // storages are the formats of which recordings are damaged, each in a single file.

@@ -38,7 +38,8 @@ func defaultNodeOptions() nodeOptions { return nodeOptions{Service: "/convert"} 
 
 func newServe() *cobra.Command {
 	o := &serveOptions{defaultNodeOptions(), convert.DefaultOptions()}
-	const long = "Converts recordings for whoever calls a service, one after the other, until it is interrupted. The options of conversions " +
+	const long = "Converts recordings for whoever calls a service, one after the other, until it is interrupted. The " +
+		"options of conversions " +
 		"are those of calls that do not give them."
 	cmd := config.New("serve", "Convert recordings on demand, as a ROS node", long, o,
 		func(ctx context.Context, in *config.Input) error {

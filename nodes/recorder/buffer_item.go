@@ -24,8 +24,8 @@ type item struct {
 	link link // in the snapshot ring
 }
 
-// itemOverhead is what an item takes beside its payload, in bytes, so that floods of small messages stay within the bounds
-// too: the item, what the middleware keeps with the payload, and what their allocators add.
+// itemOverhead is what an item takes beside its payload, in bytes, so that floods of small messages stay within the
+// bounds too: the item, what the middleware keeps with the payload, and what their allocators add.
 const itemOverhead = 280
 
 // slab is a handful of items that are not used. They change hands by the slab, which is cheaper than one by one.

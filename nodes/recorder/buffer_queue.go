@@ -34,8 +34,8 @@ type share struct {
 	before, after  *share
 }
 
-// push appends a list of items of one topic. What is given up for them, maybe they themselves, is appended to out, which
-// is returned; the caller owns its references.
+// push appends a list of items of one topic. What is given up for them, maybe they themselves, is appended to out,
+// which is returned; the caller owns its references.
 func (b *backlog) push(s *share, list, out []*item) []*item {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -28,10 +28,11 @@ type ring struct {
 
 const (
 	allRead   = math.MaxUint64
-	viewItems = 1024                   // that a view looks at in one go
-	viewBytes = 4 << 20                // that it takes
-	ringSlack = 500 * time.Millisecond // for which items outlive their age, as a trigger may come some time after its cause
-	lateness  = time.Second            // of items, after their reception, that is waited for
+	viewItems = 1024    // that a view looks at in one go
+	viewBytes = 4 << 20 // that it takes
+	// for which items outlive their age, as a trigger may come some time after its cause
+	ringSlack = 500 * time.Millisecond
+	lateness  = time.Second // of items, after their reception, that is waited for
 )
 
 // link is an item's place in a ring.
@@ -73,7 +74,8 @@ type view struct {
 
 func newRing(maxBytes int64) *ring { return &ring{maxBytes: maxBytes, unread: allRead} }
 
-// push appends a batch to a track. What goes for it is appended to out, which is returned; the caller owns its references.
+// push appends a batch to a track. What goes for it is appended to out, which is returned; the caller owns its
+// references.
 func (r *ring) push(t *track, list, out []*item) []*item {
 	if len(list) == 0 {
 		return out
@@ -151,7 +153,8 @@ func (r *ring) admit(it *item) {
 
 // exceeded says whether the oldest item of the track is beyond its limits.
 func (t *track) exceeded(now int64) bool {
-	return t.oldest != nil && (t.age > 0 && now-t.oldest.receiveTime > int64(t.age+ringSlack) || t.bytes > 0 && t.size > t.bytes)
+	return t.oldest != nil && (t.age > 0 && now-t.oldest.receiveTime > int64(t.age+ringSlack) || t.bytes > 0 &&
+		t.size > t.bytes)
 }
 
 // retire has the oldest item of a track go.
@@ -269,8 +272,8 @@ func (r *ring) extend(v *view, until int64) bool {
 	return true
 }
 
-// end returns until when a view reaches, and whether at now, as far as can be known, all that was received until then has
-// come: of each topic that was heard shortly before there is something later.
+// end returns until when a view reaches, and whether at now, as far as can be known, all that was received until then
+// has come: of each topic that was heard shortly before there is something later.
 func (r *ring) end(v *view, now int64) (until int64, past bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -280,8 +283,8 @@ func (r *ring) end(v *view, now int64) (until int64, past bool) {
 	return v.until, past || now > v.until+int64(lateness)
 }
 
-// finish has a view not be extended any more, and returns how many messages it missed. It fails if the view does not end at
-// until any more.
+// finish has a view not be extended any more, and returns how many messages it missed. It fails if the view does not
+// end at until any more.
 func (r *ring) finish(v *view, until int64) (missed uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -289,8 +292,9 @@ func (r *ring) finish(v *view, until int64) (missed uint64, ok bool) {
 	return v.missed, v.over
 }
 
-// read appends the next items that v reaches to list, each with one reference more, and says whether there are others behind
-// them. Some may have come later than the view's end, which can still be extended. Views are read by one goroutine each.
+// read appends the next items that v reaches to list, each with one reference more, and says whether there are others
+// behind them. Some may have come later than the view's end, which can still be extended. Views are read by one
+// goroutine each.
 func (r *ring) read(v *view, list []*item) (_ []*item, more bool) {
 	r.mu.Lock()
 	from, taken := v.next, int64(0)

@@ -285,7 +285,8 @@ func TestRingAgainstModel(t *testing.T) {
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		r := newRingTest(t, 100000)
-		tracks := []*track{{}, {limits: limits{age: 3 * time.Second}}, {limits: limits{bytes: 4000}}, {limits: limits{time.Second, 3000}}}
+		tracks := []*track{{}, {limits: limits{age: 3 * time.Second}}, {limits: limits{bytes: 4000}},
+			{limits: limits{time.Second, 3000}}}
 		type reader struct {
 			*view
 			want, got []int64
@@ -308,7 +309,8 @@ func TestRingAgainstModel(t *testing.T) {
 					}
 				}
 			case n < 17 && len(readers) < 5:
-				v := &reader{view: &view{trigger: int64(now * 1e9), before: time.Duration(random.IntN(3e9)), until: int64(now*1e9) + int64(random.IntN(3e9))}}
+				v := &reader{view: &view{trigger: int64(now * 1e9), before: time.Duration(random.IntN(3e9)),
+					until: int64(now*1e9) + int64(random.IntN(3e9))}}
 				for it := r.first; it != nil; it = it.link.next {
 					if v.reaches(it) && it.receiveTime <= v.until {
 						v.want = append(v.want, it.publishTime)

@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// definitionPatience is how long messages wait, in the queue, for the definition of their type: a channel of a file has it from
-	// its first message on, or never.
+	// definitionPatience is how long messages wait, in the queue, for the definition of their type: a channel of a file
+	// has it from its first message on, or never.
 	definitionPatience = time.Second
-	// fetchTime is how long a node has to tell a definition. One that is too late for a file is there for the next recording.
+	// fetchTime is how long a node has to tell a definition. One that is too late for a file is there for the next
+	// recording.
 	fetchTime = 10 * time.Second
 )
 
@@ -85,7 +86,8 @@ func (r *recorder) schemaOf(typeName, hash string) (codec.Schema, error) {
 	return codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}, nil
 }
 
-// define has the definition of a stream's type fetched from one of its publishers, where it is not at hand. r.mu is locked.
+// define has the definition of a stream's type fetched from one of its publishers, where it is not at hand. r.mu is
+// locked.
 func (r *recorder) define(rec *recording, topic *bridge.Topic) {
 	c := rec.channel.Load()
 	if rec.fetching || !rec.undefined.Load() {

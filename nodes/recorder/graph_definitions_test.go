@@ -59,7 +59,8 @@ func TestDefinitionIsFetched(t *testing.T) {
 			d.count("/a", 1, 2)
 			d.publish(n, 10)
 			d.count("/b", 3)
-			require.Eventually(t, func() bool { return len(d.recorded()) == 3 && !d.recorded()[1].undefined.Load() }, patient, time.Millisecond)
+			require.Eventually(t, func() bool { return len(d.recorded()) == 3 && !d.recorded()[1].undefined.Load() }, patient,
+				time.Millisecond)
 			require.NoError(t, d.end())
 			for topic, messages := range map[string][]uint32{"/a": {1, 2}, "/b": {3}} {
 				list := channels(t, d.path(), topic)
@@ -73,7 +74,8 @@ func TestDefinitionIsFetched(t *testing.T) {
 	}
 }
 
-// What waits for a definition is written without it in the end, in one channel of the file, also if the definition comes afterwards.
+// What waits for a definition is written without it in the end, in one channel of the file, also if the definition
+// comes afterwards.
 func TestDefinitionThatIsTooLate(t *testing.T) {
 	library := robotTypes()
 	for name, delay := range map[string]time.Duration{"late": definitionPatience * 3 / 2, "never": 0} {
@@ -125,7 +127,8 @@ func TestDefinitionOfANodeThatIsNotKnown(t *testing.T) {
 		c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
 		rec := &recording{stream: newStream(c, d.backlog, d.clock)}
 		rec.undefined.Store(true)
-		d.define(rec, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: "robot/msg/Count", TypeHash: "RIHS01_0"}}})
+		d.define(rec, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: "robot/msg/Count",
+			TypeHash: "RIHS01_0"}}})
 		require.True(t, rec.undefined.Load())
 		require.Eventually(t, func() bool { return !rec.undefined.Load() }, patient, time.Millisecond)
 	})

@@ -39,8 +39,8 @@ func (r *recorder) look() {
 }
 
 // subscribeTo records topics beside those selected, each with the type at its index in types or, where there is none or
-// it is "", with those that the graph knows. It returns the full names of those that are recorded now, and of those for which no
-// type is known; they are recorded once they appear.
+// it is "", with those that the graph knows. It returns the full names of those that are recorded now, and of those for
+// which no type is known; they are recorded once they appear.
 func (r *recorder) subscribeTo(topics, types []string) (subscribed, unavailable []string, err error) {
 	var full []string
 	for _, name := range topics {

@@ -16,8 +16,8 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-// updateRest is how often the time that update took passes, at least, before it is called again, so that a large graph that changes
-// all the time leaves the recorder time to record.
+// updateRest is how often the time that update took passes, at least, before it is called again, so that a large graph
+// that changes all the time leaves the recorder time to record.
 const updateRest = 4
 
 // follow keeps the subscriptions in step with the graph until ctx ends.
@@ -53,8 +53,8 @@ func (r *recorder) follow(ctx context.Context) {
 	}
 }
 
-// update subscribes to what is wanted and new, if it may, and replaces subscriptions that do not suit the publishers any
-// more.
+// update subscribes to what is wanted and new, if it may, and replaces subscriptions that do not suit the publishers
+// any more.
 func (r *recorder) update() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,9 +73,11 @@ func (r *recorder) update() {
 		}
 	}
 	for _, topic := range topics {
-		types := slices.DeleteFunc(selection.TypesOf(&topic), func(typeName string) bool { return !r.selection.Wants(&topic, typeName) })
+		types := slices.DeleteFunc(selection.TypesOf(&topic),
+			func(typeName string) bool { return !r.selection.Wants(&topic, typeName) })
 		if len(types) > 1 {
-			r.warn("types "+topic.Name, "%s has several types, %s; each is recorded on its own", topic.Name, strings.Join(types, ", "))
+			r.warn("types "+topic.Name, "%s has several types, %s; each is recorded on its own", topic.Name,
+				strings.Join(types, ", "))
 		}
 		for _, typeName := range types {
 			offers := offersOf(&topic, typeName)
@@ -92,7 +94,8 @@ func (r *recorder) update() {
 	r.leaveServices(topics)
 }
 
-// leaveServices stops listening to the calls of services that are gone, as clients may take who listens for the service.
+// leaveServices stops listening to the calls of services that are gone, as clients may take who listens for the
+// service.
 func (r *recorder) leaveServices(topics []bridge.Topic) {
 	if !r.selection.Services() {
 		return
@@ -131,8 +134,8 @@ func (r *recorder) topics() []bridge.Topic {
 	return topics
 }
 
-// endComplete closes the subscriptions that have as many messages as are wanted, unless snapshots want more. When all topics that
-// are named have theirs, the recording is complete.
+// endComplete closes the subscriptions that have as many messages as are wanted, unless snapshots want more. When all
+// topics that are named have theirs, the recording is complete.
 func (r *recorder) endComplete() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,12 +176,14 @@ func offersOf(topic *bridge.Topic, typeName string) (offers []codec.QoS) {
 func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []codec.QoS) bool {
 	if r.author != nil && !r.author.Tells(topic.Name, typeName) {
 		r.unfit[topic.Name] = true
-		r.warn("unfit "+topic.Name+typeName, "not recorded: a CARLA log has nothing of %s [%s]; carla_mapping can say which actor a topic is about", topic.Name, typeName)
+		r.warn("unfit "+topic.Name+typeName, "not recorded: a CARLA log has nothing of %s [%s]; carla_mapping can say "+
+			"which actor a topic is about", topic.Name, typeName)
 		return false
 	}
 	if r.options.Storage == storageSession && !inSession(r.robot, topic.Name, typeName) {
 		r.unfit[topic.Name] = true
-		r.warn("unfit "+topic.Name+typeName, "not recorded: %s [%s] is no camera and no arm; robot_mapping can say that it is", topic.Name, typeName)
+		r.warn("unfit "+topic.Name+typeName, "not recorded: %s [%s] is no camera and no arm; robot_mapping can say that "+
+			"it is", topic.Name, typeName)
 		return false
 	}
 	rec := &recording{stream: r.newStream(r.channel(topic, typeName, offers))}
@@ -273,7 +278,8 @@ func (r *recorder) request(topic string, offers []codec.QoS) codec.QoS {
 	if !ok {
 		var mixed bool
 		if qos, mixed = bridge.AdaptQoS(offers); mixed {
-			r.warn("mixed "+topic, "%s: its publishers offer different QoS, and what all of them offer is subscribed to; messages may be lost, and latched ones missed", topic)
+			r.warn("mixed "+topic, "%s: its publishers offer different QoS, and what all of them offer is subscribed to; "+
+				"messages may be lost, and latched ones missed", topic)
 		}
 	}
 	qos.History, qos.Depth = codec.KeepAll, 0
@@ -299,7 +305,8 @@ func (r *recorder) channel(topic *bridge.Topic, typeName string, offers []codec.
 	if hash, err := r.library.Hash(typeName); err == nil && c.TypeHash == "" {
 		c.TypeHash = hash
 	} else if err == nil && c.TypeHash != hash {
-		r.warn("hash "+topic.Name, "%s: its publisher's %s differs from the definition at hand; that definition is recorded", topic.Name, typeName)
+		r.warn("hash "+topic.Name, "%s: its publisher's %s differs from the definition at hand; that definition is recorded",
+			topic.Name, typeName)
 	}
 	return c
 }

@@ -19,9 +19,10 @@ named, or picked by --all, --regex or --node; those that appear later are picked
 
 func main() {
 	o := defaultOptions()
-	root := config.New("recorder [topics...]", "record topics", long, &o, func(ctx context.Context, in *config.Input) error {
-		return record(ctx, in, &o)
-	})
+	root := config.New("recorder [topics...]", "record topics", long, &o,
+		func(ctx context.Context, in *config.Input) error {
+			return record(ctx, in, &o)
+		})
 	graph.ShowMiddleware(root)
 	root.AddCommand(newTrigger())
 	config.Main(root)

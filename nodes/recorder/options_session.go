@@ -23,7 +23,8 @@ type sessionOptions struct {
 	namespace  string         // of the node
 }
 
-// takeParameters takes the parameters that are a mapping out of those that are not known. Other storages than sessions have no use for them.
+// takeParameters takes the parameters that are a mapping out of those that are not known. Other storages than sessions
+// have no use for them.
 func (o *options) takeParameters(in *config.Input) {
 	o.parameters, o.namespace = map[string]any{}, in.Namespace
 	for name, value := range in.Extra {
@@ -31,7 +32,8 @@ func (o *options) takeParameters(in *config.Input) {
 			o.parameters[name] = value
 		}
 	}
-	in.Warnings = slices.DeleteFunc(in.Warnings, func(text string) bool { return strings.HasPrefix(text, "parameter "+robotPrefix) })
+	in.Warnings = slices.DeleteFunc(in.Warnings,
+		func(text string) bool { return strings.HasPrefix(text, "parameter "+robotPrefix) })
 	if o.Storage != storageSession && len(o.parameters) > 0 {
 		o.parameters = nil
 		in.Warnings = append(in.Warnings, "parameters "+robotPrefix+"* are for --storage session")
@@ -60,8 +62,8 @@ func (o *sessionOptions) mapping() (*robot.Mapping, error) {
 	return m, nil
 }
 
-// fromHardware returns which topics are those of the hardware, and what of their messages is an episode, as parameters say, of which there
-// may be none.
+// fromHardware returns which topics are those of the hardware, and what of their messages is an episode, as parameters
+// say, of which there may be none.
 func (o *sessionOptions) fromHardware(parameters *robot.Mapping) (*robot.Mapping, error) {
 	m, err := hardware.Mapping(o.Hardware, o.namespace)
 	if err != nil {

@@ -58,12 +58,14 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 		duration, size, sized := strings.Cut(values, ",")
 		var l topicLimit
 		if l.age, err = time.ParseDuration(strings.TrimSpace(duration)); !ok || err != nil || l.age < 0 {
-			return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want TOPIC=DURATION or TOPIC=DURATION,SIZE such as /camera/image=5s,100MB", text)
+			return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want TOPIC=DURATION or TOPIC=DURATION,SIZE "+
+				"such as /camera/image=5s,100MB", text)
 		}
 		if sized {
 			bytes, err := config.ParseSize(size)
 			if err != nil || bytes == 0 {
-				return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want a size such as 100MB behind the comma", text)
+				return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want a size such as 100MB behind the comma",
+					text)
 			}
 			l.bytes = int64(bytes)
 		}

@@ -9,7 +9,8 @@ import (
 )
 
 func TestSnapshotTopicLimits(t *testing.T) {
-	o := snapshotOptions{SnapshotTopicLimits: []string{"/camera/image=5s,100MB", "imu = 1m30s", "/map=0s, 1KiB", "/camera/*=2s", "/*/raw=1s"}}
+	o := snapshotOptions{SnapshotTopicLimits: []string{"/camera/image=5s,100MB", "imu = 1m30s", "/map=0s, 1KiB",
+		"/camera/*=2s", "/*/raw=1s"}}
 	list, err := o.topicLimits(func(topic string) (string, error) {
 		if topic[0] != '/' {
 			topic = "/robot/" + topic
@@ -34,9 +35,11 @@ func TestSnapshotOptionsAreChecked(t *testing.T) {
 		`snapshot_topic_limits: "/imu=-5s" is not allowed`:                  {SnapshotTopicLimits: []string{"/imu=-5s"}},
 		`snapshot_topic_limits: "/imu=5s,big" is not allowed, want a size`:  {SnapshotTopicLimits: []string{"/imu=5s,big"}},
 		`snapshot_topic_limits: "/imu=5s,0" is not allowed`:                 {SnapshotTopicLimits: []string{"/imu=5s,0"}},
-		`snapshot_topic_limits: /imu is there twice`:                        {SnapshotTopicLimits: []string{"/imu=5s", "/imu=6s"}},
-		`snapshot_condition: condition "/imu x"`:                            {Snapshot: true, SnapshotCondition: []string{"/imu x"}},
-		`snapshot_condition: nothing is kept for snapshots`:                 {SnapshotCondition: []string{"/imu *"}},
+		`snapshot_topic_limits: /imu is there twice`: {SnapshotTopicLimits: []string{"/imu=5s",
+			"/imu=6s"}},
+		`snapshot_condition: condition "/imu x"`: {Snapshot: true,
+			SnapshotCondition: []string{"/imu x"}},
+		`snapshot_condition: nothing is kept for snapshots`: {SnapshotCondition: []string{"/imu *"}},
 	} {
 		require.ErrorContains(t, o.check(), want)
 	}

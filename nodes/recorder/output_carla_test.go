@@ -77,7 +77,8 @@ func TestRecordingForCARLA(t *testing.T) {
 		require.True(t, d.warned["unfit /nstd_msgs/msg/UInt32"])
 
 		d.say(world, &carla_msgs.CarlaWorldInfo{MapName: "Town05"})
-		d.say(list, &carla_msgs.CarlaActorList{Actors: []carla_msgs.CarlaActorInfo{{Id: 42, Type: "vehicle.audi.tt", Rolename: "hero"}}})
+		d.say(list, &carla_msgs.CarlaActorList{Actors: []carla_msgs.CarlaActorInfo{{Id: 42, Type: "vehicle.audi.tt",
+			Rolename: "hero"}}})
 		for i := range int32(5) {
 			d.say(clock, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: i}})
 			place := nav_msgs.Odometry{Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: i}}}
@@ -140,5 +141,6 @@ func TestUntold(t *testing.T) {
 	}
 	require.Equal(t, []string{"lost: covariances (4 messages on /a, /b)"}, untold(list[:2]))
 	list = append(list, bridge.Loss{Topic: "/a", What: "jump", Messages: 1})
-	require.Equal(t, []string{"lost: covariances (14 messages on 7 topics)", "lost: jump (1 messages on /a)"}, untold(list))
+	require.Equal(t, []string{"lost: covariances (14 messages on 7 topics)", "lost: jump (1 messages on /a)"},
+		untold(list))
 }

@@ -24,7 +24,8 @@ type takes struct {
 var _ codec.Splitter = (*takes)(nil)
 
 // newTakes begins a recording in the folder path. With a nil mapping, names and types of topics tell what is what.
-func newTakes(path string, overwrite bool, m *robot.Mapping, metadata map[string]string, completed func(codec.FileInfo, error)) (*takes, error) {
+func newTakes(path string, overwrite bool, m *robot.Mapping, metadata map[string]string,
+	completed func(codec.FileInfo, error)) (*takes, error) {
 	o := format.Options{Overwrite: overwrite}
 	if m != nil {
 		o.Task = m.Task
@@ -103,11 +104,13 @@ func inSession(m *robot.Mapping, topic, typeName string) bool {
 		return slices.Contains(m.Topics(), topic)
 	}
 	channel := func(topic, typeName string) codec.TopicInfo {
-		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}, MessageCount: 1}
+		return codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR},
+			MessageCount: 1}
 	}
 	// The joints, which an arm is known by, may come later. There may be some on a topic behind all others.
 	space, joints := path.Dir(topic), "sensor_msgs/msg/JointState"
-	info := codec.Info{Topics: []codec.TopicInfo{channel(topic, typeName), channel(path.Join(space, "~joints"), joints), channel(path.Join(path.Dir(space), "~joints"), joints)}}
+	info := codec.Info{Topics: []codec.TopicInfo{channel(topic, typeName), channel(path.Join(space, "~joints"), joints),
+		channel(path.Join(path.Dir(space), "~joints"), joints)}}
 	return slices.Contains(robot.Default(&info).Topics(), topic)
 }
 

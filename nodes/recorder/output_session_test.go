@@ -65,11 +65,14 @@ func TestRecordingSessions(t *testing.T) {
 		depth := d.offer("/depth/image_raw", "sensor_msgs/msg/Image", codec.DefaultQoS())
 		joints := d.offer("/left/joint_states", "sensor_msgs/msg/JointState", codec.DefaultQoS())
 		pose := d.offer("/left/pose", "geometry_msgs/msg/PoseStamped", codec.DefaultQoS())
-		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 4 }, patient, time.Millisecond, d.subscribedTopics())
+		require.Eventually(t, func() bool { return len(d.subscribedTopics()) == 4 }, patient, time.Millisecond,
+			d.subscribedTopics())
 		for i := range 5 {
 			d.say(camera, &sensor_msgs.CompressedImage{Header: header(i), Format: "jpeg", Data: picture(t)})
-			d.say(depth, &sensor_msgs.Image{Header: header(i), Height: 2, Width: 2, Encoding: "16UC1", Step: 4, Data: []byte{1, 0, 2, 0, 3, 0, byte(i), 0}})
-			d.say(joints, &sensor_msgs.JointState{Header: header(i), Name: []string{"a", "b"}, Position: []float64{1, float64(i)}})
+			d.say(depth, &sensor_msgs.Image{Header: header(i), Height: 2, Width: 2, Encoding: "16UC1", Step: 4,
+				Data: []byte{1, 0, 2, 0, 3, 0, byte(i), 0}})
+			d.say(joints, &sensor_msgs.JointState{Header: header(i), Name: []string{"a", "b"},
+				Position: []float64{1, float64(i)}})
 			place := geometry_msgs.PoseStamped{Header: header(i)}
 			place.Pose.Position.X, place.Pose.Orientation.W = float64(i), 1
 			d.say(pose, &place)
@@ -100,7 +103,8 @@ func TestMappedSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions(storageSession)
 		o.parameters = map[string]any{
-			"robot.task": "fold", "robot.episodes.topic": "/episode", "robot.cameras.camera_0": "/eye", "robot.arms.arm_0.joint": "/j", "robot.arms.arm_0.gripper": "/g",
+			"robot.task": "fold", "robot.episodes.topic": "/episode", "robot.cameras.camera_0": "/eye",
+			"robot.arms.arm_0.joint": "/j", "robot.arms.arm_0.gripper": "/g",
 		}
 		m, err := o.mapping()
 		require.NoError(t, err)
@@ -109,7 +113,10 @@ func TestMappedSessions(t *testing.T) {
 		trigger := d.offer("/episode", "std_msgs/msg/String", codec.DefaultQoS())
 		eye := d.offer("/eye", "sensor_msgs/msg/CompressedImage", codec.DefaultQoS())
 		grip := d.offer("/g", "sensor_msgs/msg/JointState", codec.DefaultQoS())
-		require.Eventually(t, func() bool { return eye.Subscribers() > 0 && grip.Subscribers() > 0 && trigger.Subscribers() > 0 }, patient, time.Millisecond)
+		require.Eventually(t, func() bool {
+			return eye.Subscribers() > 0 && grip.Subscribers() > 0 &&
+				trigger.Subscribers() > 0
+		}, patient, time.Millisecond)
 		for i := range 6 {
 			if i == 2 || i == 4 {
 				d.say(trigger, &std_msgs.String{Data: []string{2: "fold it", 4: "unfold it"}[i]})
@@ -133,7 +140,8 @@ func TestSessionMisses(t *testing.T) {
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/eye", Type: "sensor_msgs/msg/Image", Encoding: codec.EncodingCDR}
 	write := func(i int) error {
-		data, err := cdr.Marshal(&sensor_msgs.Image{Header: header(i), Height: 1, Width: 1, Encoding: "mono8", Step: 1, Data: []byte{7}})
+		data, err := cdr.Marshal(&sensor_msgs.Image{Header: header(i), Height: 1, Width: 1, Encoding: "mono8", Step: 1,
+			Data: []byte{7}})
 		require.NoError(t, err)
 		return s.Write(&codec.Message{Channel: c, LogTime: 1, Data: data})
 	}
@@ -157,8 +165,9 @@ func TestSessionMisses(t *testing.T) {
 func TestSessionOptions(t *testing.T) {
 	o := testOptions(storageSession)
 	in := &config.Input{
-		Extra:    map[string]any{"robot.task": "fold", "other": 1},
-		Warnings: []string{"parameter robot.task from a is not one that recorder knows", "parameter other from a is not one that recorder knows"},
+		Extra: map[string]any{"robot.task": "fold", "other": 1},
+		Warnings: []string{"parameter robot.task from a is not one that recorder knows",
+			"parameter other from a is not one that recorder knows"},
 	}
 	o.takeParameters(in)
 	require.Equal(t, []string{"parameter other from a is not one that recorder knows"}, in.Warnings)
@@ -182,7 +191,8 @@ func TestSessionOptions(t *testing.T) {
 	require.True(t, inSession(m, "/wrist/color/image_raw/compressed", "sensor_msgs/msg/CompressedImage"))
 	require.False(t, inSession(m, "/a/image_raw", "sensor_msgs/msg/Image"))
 	for topic, typeName := range map[string]string{
-		"/a/image_raw": "sensor_msgs/msg/Image", "/joint_states": "sensor_msgs/msg/JointState", "/arm_0/pose": "geometry_msgs/msg/PoseStamped", "/arm_0/command/pose": "geometry_msgs/msg/PoseStamped",
+		"/a/image_raw": "sensor_msgs/msg/Image", "/joint_states": "sensor_msgs/msg/JointState",
+		"/arm_0/pose": "geometry_msgs/msg/PoseStamped", "/arm_0/command/pose": "geometry_msgs/msg/PoseStamped",
 	} {
 		require.True(t, inSession(nil, topic, typeName), topic)
 	}
@@ -202,7 +212,8 @@ func TestSessionOfHardware(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "fold", m.Task)
 	require.Equal(t, 2*time.Second, m.Episodes.Pause)
-	require.Equal(t, []string{"/lab/arm_0/gripper", "/lab/arm_0/joint_states", "/lab/arm_0/tool_pose", "/lab/camera_0/image_raw/compressed"}, m.Topics())
+	require.Equal(t, []string{"/lab/arm_0/gripper", "/lab/arm_0/joint_states", "/lab/arm_0/tool_pose",
+		"/lab/camera_0/image_raw/compressed"}, m.Topics())
 	require.Equal(t, "192.168.1.18", m.Arms[0].Device["ip"])
 	o.parameters = map[string]any{"robot.cameras.camera_0": "/eye"}
 	_, err = o.mapping()

@@ -25,8 +25,8 @@ import (
 
 const patient = time.Minute // for what takes a moment on a machine of one's own
 
-// inBubble runs a subtest in a bubble of testing/synctest, where time passes only while nothing else can be done: how fast the machine is
-// makes no difference.
+// inBubble runs a subtest in a bubble of testing/synctest, where time passes only while nothing else can be done: how
+// fast the machine is makes no difference.
 func inBubble(t *testing.T, name string, test func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }

@@ -64,10 +64,12 @@ func (c control) onResume(payload []byte) (msgs.Message, error) {
 	}
 	m, err := schedule.NewDeadline(request.ResumeTime, request.ResumeMode)
 	if err != nil {
-		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE, ErrorString: err.Error()}, nil
+		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_INVALID_RESUME_MODE,
+			ErrorString: err.Error()}, nil
 	}
 	if m.Topic, err = c.tracked(request.TrackingTopicName); err != nil {
-		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, ErrorString: err.Error()}, nil
+		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_INVALID_TRACKING_TOPIC,
+			ErrorString: err.Error()}, nil
 	}
 	c.plans.Cancel("resume")
 	c.resumption.Store(nil)
@@ -93,16 +95,20 @@ func (c control) onSplitBagfile(payload []byte) (msgs.Message, error) {
 	}
 	m, err := schedule.NewDeadline(request.SplitTime, request.SplitMode)
 	if err != nil {
-		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE, ErrorString: err.Error()}, nil
+		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_INVALID_SPLIT_MODE,
+			ErrorString: err.Error()}, nil
 	}
 	if m.Topic, err = c.tracked(request.TrackingTopicName); err != nil {
-		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC, ErrorString: err.Error()}, nil
+		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_INVALID_TRACKING_TOPIC,
+			ErrorString: err.Error()}, nil
 	}
 	switch err := c.splitAt(m); {
 	case errors.Is(err, errNotRecording):
-		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_NOT_RECORDING, ErrorString: err.Error()}, nil
+		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_NOT_RECORDING,
+			ErrorString: err.Error()}, nil
 	case err != nil:
-		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_SPLIT_FAILED, ErrorString: err.Error()}, nil
+		return &srv.SplitBagfile_Response{ReturnCode: srv.SplitBagfile_Response_RETURN_CODE_SPLIT_FAILED,
+			ErrorString: err.Error()}, nil
 	}
 	return &srv.SplitBagfile_Response{}, nil
 }
@@ -232,7 +238,8 @@ func (c control) onSubscribeToTopics(payload []byte) (msgs.Message, error) {
 	if err != nil {
 		response.UnavailableTopics = request.Topics
 	} else if len(response.SubscribedTopics) == 0 {
-		err = errors.New("none of the topics is there, or has a type that can be recorded; they are recorded when they appear")
+		err = errors.New("none of the topics is there, or has a type that can be recorded; they are recorded when they " +
+			"appear")
 	}
 	response.ReturnCode, response.ErrorString = outcome(err)
 	return response, nil

@@ -111,7 +111,8 @@ func TestServicesRecordAndStop(t *testing.T) {
 		d.ask("record", "Record", &srv.Record_Request{Uri: "drive"}, &recorded)
 		require.Equal(t, int32(1), recorded.ReturnCode)
 		require.Contains(t, recorded.ErrorString, "drive.record.00000")
-		d.ask("record", "Record", &srv.Record_Request{Uri: "second", StartTime: rosTimeOf(time.Now().Add(300 * time.Millisecond))}, &recorded)
+		d.ask("record", "Record", &srv.Record_Request{Uri: "second",
+			StartTime: rosTimeOf(time.Now().Add(300 * time.Millisecond))}, &recorded)
 		require.Equal(t, srv.Record_Response{}, recorded)
 		require.Equal(t, "false [] false", state())
 		require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
@@ -141,11 +142,13 @@ func TestServicesOfTopics(t *testing.T) {
 		require.NoError(t, err)
 		subscribe := func(topics, types []string) srv.SubscribeToTopics_Response {
 			var response srv.SubscribeToTopics_Response
-			d.ask("subscribe_to_topics", "SubscribeToTopics", &srv.SubscribeToTopics_Request{Topics: topics, TopicTypes: types}, &response)
+			d.ask("subscribe_to_topics", "SubscribeToTopics", &srv.SubscribeToTopics_Request{Topics: topics, TopicTypes: types},
+				&response)
 			return response
 		}
 		got := subscribe([]string{"/b", "/none"}, nil)
-		require.Equal(t, srv.SubscribeToTopics_Response{SubscribedTopics: []string{"/b"}, UnavailableTopics: []string{"/none"}}, got)
+		require.Equal(t, srv.SubscribeToTopics_Response{SubscribedTopics: []string{"/b"},
+			UnavailableTopics: []string{"/none"}}, got)
 		require.Eventually(t, func() bool { return p.Subscribers() > 0 }, patient, time.Millisecond)
 		got = subscribe([]string{"/none"}, []string{""})
 		require.Equal(t, int32(1), got.ReturnCode)
@@ -180,7 +183,8 @@ func TestServicesOfOtherReleases(t *testing.T) {
 	require.NoError(t, err)
 	recordResponse, err := cdr.Marshal(&srv.Record_Response{})
 	require.NoError(t, err)
-	for release, stop := range map[string][]byte{"": stopResponse, "humble": emptyPayload, "kilted": emptyPayload, "rolling": stopResponse} {
+	for release, stop := range map[string][]byte{"": stopResponse, "humble": emptyPayload, "kilted": emptyPayload,
+		"rolling": stopResponse} {
 		inBubble(t, "ROS_DISTRO="+release, func(t *testing.T) {
 			newest(t)
 			t.Setenv("ROS_DISTRO", release)
@@ -227,7 +231,8 @@ func TestServicesRefuseWrongModesAndTopics(t *testing.T) {
 	})
 }
 
-// Messages are published with times of their own. Those that are received before the time are in the first file, or are not recorded.
+// Messages are published with times of their own. Those that are received before the time are in the first file, or are
+// not recorded.
 func TestServicesAtATimeToCome(t *testing.T) {
 	newest(t)
 	for mode, name := range []string{"clock", "publish time", "receive time"} {
@@ -237,7 +242,8 @@ func TestServicesAtATimeToCome(t *testing.T) {
 			d.publish(p, 1)
 			at := time.Now().Add(400 * time.Millisecond)
 			var split srv.SplitBagfile_Response
-			d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: rosTimeOf(at), SplitMode: int32(mode), TrackingTopicName: "/n"}, &split)
+			d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: rosTimeOf(at), SplitMode: int32(mode),
+				TrackingTopicName: "/n"}, &split)
 			require.Equal(t, srv.SplitBagfile_Response{}, split)
 			d.publish(p, 2)
 			time.Sleep(time.Until(at))
@@ -250,7 +256,8 @@ func TestServicesAtATimeToCome(t *testing.T) {
 			d.ask("pause", "Pause", &srv.Pause_Request{}, &srv.Pause_Response{})
 			at = time.Now().Add(400 * time.Millisecond)
 			var resumed srv.Resume_Response
-			d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: rosTimeOf(at), ResumeMode: int32(mode), TrackingTopicName: "/n"}, &resumed)
+			d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: rosTimeOf(at), ResumeMode: int32(mode),
+				TrackingTopicName: "/n"}, &resumed)
 			require.Equal(t, srv.Resume_Response{}, resumed)
 			d.publish(p, 5)
 			time.Sleep(time.Until(at))
@@ -286,9 +293,12 @@ func TestServicesForgetWhatIsOver(t *testing.T) {
 		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: soon}, &srv.Resume_Response{})
 		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: later}, &srv.Resume_Response{})
 		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: soon}, &split)
-		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: later, SplitMode: schedule.ByPublishing}, &split)
-		require.Never(t, func() bool { return !d.isPaused() || d.file() != "drive.record.00000" }, 400*time.Millisecond, 20*time.Millisecond)
-		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: rosTimeOf(time.Now().Add(100 * time.Millisecond))}, &srv.Resume_Response{})
+		d.ask("split_bagfile", "SplitBagfile", &srv.SplitBagfile_Request{SplitTime: later, SplitMode: schedule.ByPublishing},
+			&split)
+		require.Never(t, func() bool { return !d.isPaused() || d.file() != "drive.record.00000" }, 400*time.Millisecond,
+			20*time.Millisecond)
+		d.ask("resume", "Resume", &srv.Resume_Request{ResumeTime: rosTimeOf(time.Now().Add(100 * time.Millisecond))},
+			&srv.Resume_Response{})
 		d.ask("stop", "Stop", &srv.Stop_Request{}, &srv.Stop_Response{})
 		d.ask("record", "Record", &srv.Record_Request{Uri: "second"}, &srv.Record_Response{})
 		require.Never(t, func() bool { return !d.isPaused() }, 300*time.Millisecond, 20*time.Millisecond)

@@ -69,8 +69,9 @@ func (r *recorder) newSession(name string) (*session, error) {
 	}
 	o := &r.options
 	s.guard = &diskguard.Guard{
-		Disk: r.disk, Path: filepath.Dir(formats.ByStorage(o.Storage).Live.Path(name)), Reserve: r.reserve, Action: o.LowSpaceAction,
-		Log: r.node.Log, Note: s.journal.Note, Stamp: r.clock.Now, Fail: s.fail,
+		Disk: r.disk, Path: filepath.Dir(formats.ByStorage(o.Storage).Live.Path(name)), Reserve: r.reserve,
+		Action: o.LowSpaceAction,
+		Log:    r.node.Log, Note: s.journal.Note, Stamp: r.clock.Now, Fail: s.fail,
 	}
 	if err := s.guard.Begin(); err != nil {
 		return nil, err
@@ -141,7 +142,8 @@ func (s *session) fail(err error) {
 	s.recorder.quit()
 }
 
-// syncRegularly puts on the disk what was written, so often that a message is there sync_interval after it was received.
+// syncRegularly puts on the disk what was written, so often that a message is there sync_interval after it was
+// received.
 func (s *session) syncRegularly() {
 	interval := s.recorder.options.SyncInterval
 	tick := time.NewTicker(max(interval-s.sink.reorder-2*sinkPace, interval/2))

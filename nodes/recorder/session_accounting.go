@@ -33,7 +33,8 @@ func (s *session) ended(start, end int64, last bool) []codec.Event {
 	for _, rec := range list {
 		topic, all, now := rec.channel.Load().Topic, rec.counts(), rec.unfiled()
 		if n := now.throttled; n > 0 {
-			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: topic, Time: start, Until: end, Count: n, Text: "left out, as throttle asks"})
+			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: topic, Time: start, Until: end, Count: n,
+				Text: "left out, as throttle asks"})
 		}
 		s.tally[topic] = append(s.tally[topic], topicTally{rec, now})
 		all.Received = all.Written + all.Dropped
@@ -112,7 +113,8 @@ func (s *session) split(closed, opened string, t int64) {
 	s.next(list, opened)
 	s.mu.Unlock()
 	s.files.Begun()
-	s.journal.Note(codec.Event{Kind: codec.EventSplit, Time: cmp.Or(t, s.recorder.clock.Now()), Text: "goes on from " + closed})
+	s.journal.Note(codec.Event{Kind: codec.EventSplit, Time: cmp.Or(t, s.recorder.clock.Now()),
+		Text: "goes on from " + closed})
 	s.recorder.node.Log(bridge.Info, "recording goes on in %s", opened)
 	s.recorder.announceSplit(closed, opened)
 }
@@ -200,7 +202,8 @@ func (s *session) count(list []*recording, missing *codec.MissingError) *missed 
 	return m
 }
 
-// ending is codec.CreateOptions.Ending. It returns the totals of the file and those of its other events that are missing.
+// ending is codec.CreateOptions.Ending. It returns the totals of the file and those of its other events that are
+// missing.
 func (s *session) ending(missing *codec.MissingError) []codec.Event {
 	list := s.recorder.recorded()
 	s.mu.Lock()
@@ -291,7 +294,8 @@ func (s *session) collect() {
 			if when == (accounting.TimeRange{}) {
 				when = accounting.TimeRange{From: s.collected, Until: now}
 			}
-			s.journal.Note(codec.Event{Kind: codec.EventLost, Topic: topic, Time: when.From, Until: when.Until, Count: n, Text: "lost on the way from a publisher"})
+			s.journal.Note(codec.Event{Kind: codec.EventLost, Topic: topic, Time: when.From, Until: when.Until, Count: n,
+				Text: "lost on the way from a publisher"})
 		}
 		if n := c.Dropped - rec.noted.Dropped; n > 0 {
 			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: topic, Time: s.collected, Until: now, Count: n, Text: why})

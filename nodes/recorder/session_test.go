@@ -47,7 +47,8 @@ func TestRecordingIsSplit(t *testing.T) {
 		d.publish(p, 6, 7, 8)
 		require.NoError(t, d.end())
 		require.Equal(t, []string{
-			"drive.record.00000 drive.record.00001", "drive.record.00001 drive.record.00002", "drive.record.00002 drive.record.00003",
+			"drive.record.00000 drive.record.00001", "drive.record.00001 drive.record.00002",
+			"drive.record.00002 drive.record.00003",
 			"drive.record.00003 ",
 		}, splits)
 		var all []uint32
@@ -107,10 +108,12 @@ func TestLimits(t *testing.T) {
 		a, b   []uint32
 		reason string
 	}{
-		"messages":      {func(o *options) { o.MaxRecordingMessages = 3 }, []uint32{1, 2, 3}, nil, "3 messages are recorded"},
-		"size":          {func(o *options) { o.MaxRecordingSize = 130 }, []uint32{1, 2}, nil, "130 are recorded"},
-		"of each topic": {func(o *options) { o.Limit = 4 }, []uint32{1, 2, 3, 4}, []uint32{11, 12, 13, 14}, "4 messages of each topic"},
-		"time is up":    {func(o *options) { o.MaxDuration = time.Second }, []uint32{1, 2, 3, 4, 5}, []uint32{11, 12, 13, 14, 15}, "1s"},
+		"messages": {func(o *options) { o.MaxRecordingMessages = 3 }, []uint32{1, 2, 3}, nil, "3 messages are recorded"},
+		"size":     {func(o *options) { o.MaxRecordingSize = 130 }, []uint32{1, 2}, nil, "130 are recorded"},
+		"of each topic": {func(o *options) { o.Limit = 4 }, []uint32{1, 2, 3, 4}, []uint32{11, 12, 13, 14},
+			"4 messages of each topic"},
+		"time is up": {func(o *options) { o.MaxDuration = time.Second }, []uint32{1, 2, 3, 4, 5},
+			[]uint32{11, 12, 13, 14, 15}, "1s"},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			o := testOptions("record")
@@ -196,7 +199,8 @@ func TestRepeatOptions(t *testing.T) {
 		"more":        {func(o *options) { o.RepeatTransientLocal = []string{"/map=2"} }, []uint32{2, 3}, nil},
 		"not latched": {func(o *options) { o.RepeatTransientLocal = []string{"/n*"} }, []uint32{3}, []uint32{12}},
 		"nothing":     {func(o *options) { o.RepeatLatched = false }, nil, nil},
-		"one of them": {func(o *options) { o.RepeatLatched, o.RepeatTransientLocal = false, []string{"/n=3"} }, nil, []uint32{11, 12}},
+		"one of them": {func(o *options) { o.RepeatLatched, o.RepeatTransientLocal = false, []string{"/n=3"} }, nil,
+			[]uint32{11, 12}},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			o := testOptions("record")
@@ -281,7 +285,8 @@ func TestSilencesAreNoted(t *testing.T) {
 		sequence       uint64        // likewise
 		want           []string
 	}{
-		"silence":           {2500 * time.Millisecond, 2500 * time.Millisecond, 1, []string{"gap /n silent for 2.5s, is usually heard every 10.9ms"}},
+		"silence": {2500 * time.Millisecond, 2500 * time.Millisecond, 1,
+			[]string{"gap /n silent for 2.5s, is usually heard every 10.9ms"}},
 		"clock was set":     {2500 * time.Millisecond, 10 * time.Millisecond, 1, nil},
 		"late":              {10 * time.Millisecond, 2500 * time.Millisecond, 1, nil},
 		"loss, not silence": {2500 * time.Millisecond, 2500 * time.Millisecond, 2, nil},
@@ -332,13 +337,14 @@ func TestDiagnostics(t *testing.T) {
 			}
 		}
 		heard := make(chan diag.DiagnosticArray, 100)
-		_, err := d.source.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(), func(samples []bridge.Sample) {
-			for _, s := range samples {
-				var m diag.DiagnosticArray
-				require.NoError(t, cdr.Unmarshal(s.Data, &m))
-				heard <- m
-			}
-		})
+		_, err := d.source.Subscribe("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", codec.DefaultQoS(),
+			func(samples []bridge.Sample) {
+				for _, s := range samples {
+					var m diag.DiagnosticArray
+					require.NoError(t, cdr.Unmarshal(s.Data, &m))
+					heard <- m
+				}
+			})
 		require.NoError(t, err)
 		m := <-heard
 		require.Len(t, m.Status, 2)
@@ -358,7 +364,8 @@ func TestOverwriteReplacesAllFiles(t *testing.T) {
 			o := testOptions(storage)
 			o.MaxBagMessages, o.Overwrite = 1, true
 			d := newDeck(t, o, "/n")
-			for _, name := range []string{"drive2.record.00001", "drive.record.1", "drive.record.00001.old", "my.drive.record.00001"} {
+			for _, name := range []string{"drive2.record.00001", "drive.record.1", "drive.record.00001.old",
+				"my.drive.record.00001"} {
 				require.NoError(t, os.WriteFile(name, nil, 0o644))
 			}
 			p := d.advertise("/n", codec.DefaultQoS())
@@ -370,8 +377,12 @@ func TestOverwriteReplacesAllFiles(t *testing.T) {
 			require.NoError(t, d.end())
 			found, err := filepath.Glob(map[string]string{"record": "drive.record.*", "mcap": "drive/*.mcap"}[storage])
 			require.NoError(t, err)
-			require.Len(t, slices.DeleteFunc(found, func(path string) bool { return path == "drive.record.1" || path == "drive.record.00001.old" }), 2)
-			for _, name := range []string{"drive2.record.00001", "drive.record.1", "drive.record.00001.old", "my.drive.record.00001"} {
+			require.Len(t, slices.DeleteFunc(found, func(path string) bool {
+				return path == "drive.record.1" ||
+					path == "drive.record.00001.old"
+			}), 2)
+			for _, name := range []string{"drive2.record.00001", "drive.record.1", "drive.record.00001.old",
+				"my.drive.record.00001"} {
 				require.FileExists(t, name, "it is no part of the recording")
 			}
 		})

@@ -105,8 +105,8 @@ func newSink(b *backlog, w codec.Writer, d desk) *sink {
 // file returns the path of the file that is being written, "" where the writer does not tell.
 func (s *sink) file() string { return *s.path.Load() }
 
-// requestSplit has what is received after until, ns since the Unix epoch, written to another file, and returns once that is open, or
-// when ctx ends.
+// requestSplit has what is received after until, ns since the Unix epoch, written to another file, and returns once
+// that is open, or when ctx ends.
 func (s *sink) requestSplit(ctx context.Context, until int64) (closed, opened string, err error) {
 	answer := make(chan splitAnswer, 1)
 	select {
@@ -137,8 +137,8 @@ func (s *sink) sync() {
 	}
 }
 
-// run writes until stop is closed and everything queued before is written, or the disk fails and is not to be waited for.
-// The writer is left open.
+// run writes until stop is closed and everything queued before is written, or the disk fails and is not to be waited
+// for. The writer is left open.
 func (s *sink) run(stop <-chan struct{}) error {
 	pace := time.NewTicker(sinkPace)
 	defer pace.Stop()
@@ -309,7 +309,8 @@ func (s *sink) prepare(it *item) bool {
 // told says whether an item begins another file, as a service was asked for.
 func (s *sink) told(it *item) bool {
 	m := s.splitting.Load()
-	return m != nil && m.ReachedBy(it.stream.channel.Load().Topic, it.publishTime, it.logTime) && s.splitting.CompareAndSwap(m, nil)
+	return m != nil && m.ReachedBy(it.stream.channel.Load().Topic, it.publishTime, it.logTime) &&
+		s.splitting.CompareAndSwap(m, nil)
 }
 
 // put writes one item, unless a limit is reached, and says whether it is done with.
@@ -352,7 +353,8 @@ type sized interface {
 	Size() int64
 }
 
-// grown returns how many bytes a message has added to the file: about as many as it has, unless the writer knows better.
+// grown returns how many bytes a message has added to the file: about as many as it has, unless the writer knows
+// better.
 func (s *sink) grown(bytes int64) int64 {
 	if w, ok := s.writer.(sized); ok {
 		bytes, s.size = w.Size()-s.size, w.Size()
@@ -362,7 +364,8 @@ func (s *sink) grown(bytes int64) int64 {
 
 // message returns an item as a message, valid until the next call.
 func (s *sink) message(it *item, t int64) *codec.Message {
-	s.scratch = codec.Message{Channel: it.stream.channel.Load(), LogTime: t, PublishTime: it.publishTime, Data: it.payload.Data}
+	s.scratch = codec.Message{Channel: it.stream.channel.Load(), LogTime: t, PublishTime: it.publishTime,
+		Data: it.payload.Data}
 	return &s.scratch
 }
 
@@ -467,8 +470,8 @@ func (s *sink) discard() {
 	s.pending = nil
 }
 
-// sortByReception sorts items of which the first so many are in order, and the others nearly: each subscription delivers
-// in order.
+// sortByReception sorts items of which the first so many are in order, and the others nearly: each subscription
+// delivers in order.
 func sortByReception(list []*item, sorted int) {
 	for i := max(sorted, 1); i < len(list); i++ {
 		it := list[i]

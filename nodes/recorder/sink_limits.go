@@ -60,8 +60,8 @@ type totalLimits struct {
 	messages uint64
 }
 
-// reached returns the limit for which a message of that size is not written after so many messages and bytes, "" if there is
-// none.
+// reached returns the limit for which a message of that size is not written after so many messages and bytes, "" if
+// there is none.
 func (l *totalLimits) reached(messages uint64, bytes, size int64) string {
 	switch {
 	case l.messages > 0 && messages >= l.messages:

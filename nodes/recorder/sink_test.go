@@ -250,13 +250,16 @@ func TestSinkSplits(t *testing.T) {
 		times  []int64
 		want   []memoryFile
 	}{
-		"never":                     {fileLimits{}, []int64{1, 2, 3}, []memoryFile{{"/a 1", "/a 2", "/a 3"}}},
-		"messages":                  {fileLimits{messages: 2}, []int64{1, 2, 3, 4, 5}, []memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4", "end  0"}, {"/a 5"}}},
-		"size":                      {fileLimits{bytes: 2*size + 1}, []int64{1, 2, 3, 4}, []memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4"}}},
+		"never": {fileLimits{}, []int64{1, 2, 3}, []memoryFile{{"/a 1", "/a 2", "/a 3"}}},
+		"messages": {fileLimits{messages: 2}, []int64{1, 2, 3, 4, 5},
+			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4", "end  0"}, {"/a 5"}}},
+		"size": {fileLimits{bytes: 2*size + 1}, []int64{1, 2, 3, 4},
+			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4"}}},
 		"larger than a file may be": {fileLimits{bytes: 1}, []int64{1, 2}, []memoryFile{{"/a 1", "end  0"}, {"/a 2"}}},
 		"duration, from the start on": {
 			fileLimits{duration: 10 * second}, []int64{3 * second, 12 * second, 13 * second, 22 * second, 23 * second},
-			[]memoryFile{{"/a 3000000000", "/a 12000000000", "end  0"}, {"/a 13000000000", "/a 22000000000", "end  0"}, {"/a 23000000000"}},
+			[]memoryFile{{"/a 3000000000", "/a 12000000000", "end  0"}, {"/a 13000000000", "/a 22000000000", "end  0"},
+				{"/a 23000000000"}},
 		},
 		"no empty files after a gap": {
 			fileLimits{duration: second}, []int64{1 * second, 100*second + 1, 100*second + 2, 101 * second},
@@ -323,7 +326,8 @@ func TestSinkSplitsOnRequest(t *testing.T) {
 		require.ErrorContains(t, err, "file1: no more files")
 		close(stop)
 		require.NoError(t, <-done)
-		require.Equal(t, []memoryFile{{fmt.Sprintf("/a %d", before), "end  0"}, {fmt.Sprintf("/a %d", after), "end  0", "end  0"}}, w.files)
+		require.Equal(t, []memoryFile{{fmt.Sprintf("/a %d", before), "end  0"},
+			{fmt.Sprintf("/a %d", after), "end  0", "end  0"}}, w.files)
 	})
 }
 

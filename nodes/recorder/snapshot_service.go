@@ -54,7 +54,8 @@ func (s *snapshots) serve() error {
 	_, err := node.Subscribe(o.SnapshotTopic, "std_msgs/msg/Empty", codec.DefaultQoS(), func(samples []bridge.Sample) {
 		for i := range samples {
 			_, _ = s.take(trigger{
-				time: samples[i].ReceiveTime, after: o.SnapshotAfter, cause: "message on " + o.SnapshotTopic, topic: o.SnapshotTopic,
+				time: samples[i].ReceiveTime, after: o.SnapshotAfter, cause: "message on " + o.SnapshotTopic,
+				topic: o.SnapshotTopic,
 			})
 		}
 	})
@@ -122,7 +123,8 @@ func (s *snapshots) times(request *tapedeck.TakeSnapshot_Request) (before, after
 		before = time.Duration(math.Ceil(b * 1e9))
 	}
 	if a := request.After; math.IsNaN(a) || a > maxAfter.Seconds() {
-		return 0, 0, fmt.Errorf("after is %v, want at most %v seconds, or a negative number for as long as snapshots go on", a, maxAfter.Seconds())
+		return 0, 0, fmt.Errorf("after is %v, want at most %v seconds, or a negative number for as long as snapshots go on",
+			a, maxAfter.Seconds())
 	} else if a < 0 {
 		after = s.recorder.options.SnapshotAfter
 	} else {

@@ -10,8 +10,8 @@ import (
 	"tapedeck/nodes/recorder/internal/condition"
 )
 
-// snapshots takes snapshots of what a recorder receives: each is a view of the ring, written into a recording of its own
-// by a goroutine of its own. Nothing here waits for the disk but finish and end.
+// snapshots takes snapshots of what a recorder receives: each is a view of the ring, written into a recording of its
+// own by a goroutine of its own. Nothing here waits for the disk but finish and end.
 type snapshots struct {
 	recorder   *recorder
 	ring       *ring
@@ -91,8 +91,8 @@ func (s *snapshots) begin(t trigger) (*snapshot, error) {
 	return n, nil
 }
 
-// fire takes a snapshot for a condition that a message meets. If the last one began less than the cooldown ago, that one
-// goes on instead, as long as it is there.
+// fire takes a snapshot for a condition that a message meets. If the last one began less than the cooldown ago, that
+// one goes on instead, as long as it is there.
 func (s *snapshots) fire(d *condition.Detector, sample *bridge.Sample) {
 	o := &s.recorder.options
 	t := trigger{
@@ -141,7 +141,8 @@ func (s *snapshots) tend(stop <-chan struct{}) {
 		s.refused = 0
 		s.mu.Unlock()
 		if refused > 0 {
-			s.recorder.node.Log(bridge.Warn, "%d snapshots were not taken, as %d others were being written", refused, maxSnapshots)
+			s.recorder.node.Log(bridge.Warn, "%d snapshots were not taken, as %d others were being written", refused,
+				maxSnapshots)
 		}
 	}
 }

@@ -40,23 +40,24 @@ func newTrigger() *cobra.Command {
 		After: -time.Second, SnapshotService: defaultOptions().SnapshotService, Recorder: "/recorder", Timeout: time.Minute,
 	}
 	const long = "Has a running recorder write a snapshot, and prints its path."
-	cmd := config.New("trigger", "have a running recorder write a snapshot", long, &o, func(ctx context.Context, in *config.Input) (err error) {
-		node, err := graph.Open("_recorder_trigger", in, &o, os.Stderr)
-		if err != nil {
+	cmd := config.New("trigger", "have a running recorder write a snapshot", long, &o,
+		func(ctx context.Context, in *config.Input) (err error) {
+			node, err := graph.Open("_recorder_trigger", in, &o, os.Stderr)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, node.Close()) }()
+			ctx, cancel := context.WithTimeout(ctx, o.Timeout+max(o.After, 0))
+			defer cancel()
+			if o.Topic != "" {
+				return publishTrigger(ctx, node, &o)
+			}
+			path, err := callTrigger(ctx, node, &o)
+			if err == nil {
+				fmt.Println(path)
+			}
 			return err
-		}
-		defer func() { err = errors.Join(err, node.Close()) }()
-		ctx, cancel := context.WithTimeout(ctx, o.Timeout+max(o.After, 0))
-		defer cancel()
-		if o.Topic != "" {
-			return publishTrigger(ctx, node, &o)
-		}
-		path, err := callTrigger(ctx, node, &o)
-		if err == nil {
-			fmt.Println(path)
-		}
-		return err
-	})
+		})
 	cmd.Args = cobra.NoArgs
 	graph.ShowMiddleware(cmd)
 	return cmd
@@ -69,7 +70,8 @@ func callTrigger(ctx context.Context, node bridge.Node, o *triggerOptions) (path
 		err := call(ctx, node, o, o.SnapshotService, "std_srvs/srv/Trigger", &std_srvs.Trigger_Request{}, &answer)
 		return result(answer.Success, answer.Message, answer.Message, err)
 	}
-	request := tapedeck.TakeSnapshot_Request{Before: o.Before.Seconds(), After: o.After.Seconds(), Path: o.Output, Cause: o.Cause}
+	request := tapedeck.TakeSnapshot_Request{Before: o.Before.Seconds(), After: o.After.Seconds(), Path: o.Output,
+		Cause: o.Cause}
 	var answer tapedeck.TakeSnapshot_Response
 	err = call(ctx, node, o, o.Recorder+"/take_snapshot", "tapedeck/srv/TakeSnapshot", &request, &answer)
 	return result(answer.Success, answer.Message, answer.Path, err)
@@ -82,14 +84,16 @@ func result(success bool, message, path string, err error) (string, error) {
 	return path, err
 }
 
-func call(ctx context.Context, node bridge.Node, o *triggerOptions, service, typeName string, request, answer msgs.Message) error {
+func call(ctx context.Context, node bridge.Node, o *triggerOptions, service, typeName string, request,
+	answer msgs.Message) error {
 	data, err := cdr.Marshal(request)
 	if err != nil {
 		return err
 	}
 	reply, err := node.Call(ctx, service, typeName, data)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no recorder answered on %s within %v; is one running with --snapshot or --snapshot-mode, in this ROS_DOMAIN_ID? "+
+		return fmt.Errorf("no recorder answered on %s within %v; is one running with --snapshot or --snapshot-mode, in "+
+			"this ROS_DOMAIN_ID? "+
 			"It answers when the snapshot is complete: --timeout is to be longer than its snapshot_after", service, o.Timeout)
 	}
 	if err != nil {
@@ -111,7 +115,8 @@ func publishTrigger(ctx context.Context, node bridge.Node, o *triggerOptions) er
 		select {
 		case <-tick:
 		case <-ctx.Done():
-			return fmt.Errorf("no recorder listened on %s within %v; is one running with --snapshot or --snapshot-mode, in this ROS_DOMAIN_ID?", p.Topic(), o.Timeout)
+			return fmt.Errorf("no recorder listened on %s within %v; is one running with --snapshot or --snapshot-mode, in "+
+				"this ROS_DOMAIN_ID?", p.Topic(), o.Timeout)
 		}
 	}
 	data, err := cdr.Marshal(&std_msgs.Empty{})

@@ -82,7 +82,8 @@ func (s *snapshots) watch(topic *bridge.Topic, typeName string) *recording {
 // equip has the messages of a stream watched for conditions, as far as its type is known by now. recorder.mu is held.
 func (s *snapshots) equip(to *stream) {
 	c := to.channel.Load()
-	if s.conditions[c.Topic] == nil || to.undefined.Load() || to.watcher != nil && (to.watcher.whole || len(c.Schema.Data) == 0) {
+	if s.conditions[c.Topic] == nil || to.undefined.Load() || to.watcher != nil &&
+		(to.watcher.whole || len(c.Schema.Data) == 0) {
 		return
 	}
 	w := &watcher{snapshots: s, whole: true}
@@ -90,7 +91,8 @@ func (s *snapshots) equip(to *stream) {
 	for _, wanted := range s.conditions[c.Topic] {
 		if schema == nil && !wanted.MatchesAny() {
 			w.whole = false
-			s.recorder.warn("condition "+c.Topic, "snapshot_condition: %q cannot be looked for on %s: %v", wanted.Text, c.Topic, err)
+			s.recorder.warn("condition "+c.Topic, "snapshot_condition: %q cannot be looked for on %s: %v", wanted.Text, c.Topic,
+				err)
 			continue
 		}
 		if d, err := condition.NewDetector(wanted, schema); err != nil {

@@ -290,8 +290,8 @@ func (n *snapshot) note() error {
 	return n.writeEvent(codec.Event{Kind: codec.EventSnapshot, Topic: n.topic, Time: n.logTime, Text: text})
 }
 
-// conclude writes what is left, and what there is to say of the snapshot, which ends so many ns earlier than it was to, and missed
-// that many messages.
+// conclude writes what is left, and what there is to say of the snapshot, which ends so many ns earlier than it was to,
+// and missed that many messages.
 func (n *snapshot) conclude(until, early int64, missed uint64) error {
 	err := n.writeUntil(until)
 	if err == nil {

@@ -164,7 +164,8 @@ func (f *traffic) count() int {
 	return f.sent
 }
 
-// requireExact requires that a snapshot holds all messages of a recording that were received in a time, of those topics, and no others.
+// requireExact requires that a snapshot holds all messages of a recording that were received in a time, of those
+// topics, and no others.
 func requireExact(t *testing.T, recording []recordedMessage, snapshot string, from, until int64, topics ...string) {
 	t.Helper()
 	got, _ := contents(t, snapshot)
@@ -239,8 +240,8 @@ func TestSnapshotsOverlap(t *testing.T) {
 	}
 }
 
-// snapshotFiles waits until there are n snapshots and nothing more is being written, and returns their paths in the order in which they
-// were taken.
+// snapshotFiles waits until there are n snapshots and nothing more is being written, and returns their paths in the
+// order in which they were taken.
 func (d *deck) snapshotFiles(n int) []string {
 	d.t.Helper()
 	var found []string
@@ -305,7 +306,8 @@ func TestSnapshotServices(t *testing.T) {
 		require.EqualValues(t, 3, answer.MessageCount)
 		list, info = contents(t, "crash")
 		require.Equal(t, []recordedMessage{list[0], list[2]}, []recordedMessage{
-			{"/n", int64(answer.Start.Sec)*1e9 + int64(answer.Start.Nanosec), 0}, {"/n", int64(answer.End.Sec)*1e9 + int64(answer.End.Nanosec), 0},
+			{"/n", int64(answer.Start.Sec)*1e9 + int64(answer.Start.Nanosec), 0},
+			{"/n", int64(answer.End.Sec)*1e9 + int64(answer.End.Nanosec), 0},
 		})
 		require.Equal(t, []string{"emergency stop", "0s"}, []string{info.Metadata["cause"], info.Metadata["after"]})
 
@@ -507,7 +509,8 @@ func TestConditionsCountWhatTheyPass(t *testing.T) {
 		time.Sleep(o.SnapshotCooldown)
 		d.publishFloat(p, 1)
 		paths := d.snapshotFiles(2)
-		require.Equal(t, "condition /hit *; met 3 times since its last snapshot (30s before, 0s after)", eventsOf(t, paths[1], codec.EventSnapshot)[0].Text)
+		require.Equal(t, "condition /hit *; met 3 times since its last snapshot (30s before, 0s after)",
+			eventsOf(t, paths[1], codec.EventSnapshot)[0].Text)
 		require.NoError(t, d.end())
 	})
 }
@@ -623,7 +626,8 @@ func TestSnapshotsRepeatLatchedMessages(t *testing.T) {
 			causes = append(causes, e.Text)
 		}
 		require.ElementsMatch(t, []string{
-			"service /recorder/take_snapshot, in first", "service /recorder/take_snapshot, in second", "service /recorder/take_snapshot, in third",
+			"service /recorder/take_snapshot, in first", "service /recorder/take_snapshot, in second",
+			"service /recorder/take_snapshot, in third",
 		}, causes, "the recording knows of its snapshots")
 	})
 }
@@ -706,7 +710,8 @@ func TestSnapshotsOnASlowDisk(t *testing.T) {
 		for _, m := range list {
 			got = append(got, m.number)
 		}
-		require.Equal(t, []uint64{1, 2, 3, 4, 5, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105}, got)
+		require.Equal(t, []uint64{1, 2, 3, 4, 5, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103,
+			104, 105}, got)
 		drops := eventsOf(t, n.path, codec.EventDrop)
 		require.Len(t, drops, 1)
 		require.EqualValues(t, 80, drops[0].Count)
@@ -722,7 +727,8 @@ func TestSnapshotsOnAFailingDisk(t *testing.T) {
 		failing := &poorWriter{let: make(chan struct{}), fail: &codec.MissingError{Path: "drive", Err: syscall.ENOSPC}}
 		close(failing.let)
 		now := time.Now().UnixNano()
-		n := &snapshot{snapshots: s, trigger: trigger{time: now}, view: view{trigger: now, until: now}, stop: make(chan struct{})}
+		n := &snapshot{snapshots: s, trigger: trigger{time: now}, view: view{trigger: now, until: now},
+			stop: make(chan struct{})}
 		s.ring.open(&n.view)
 		require.NoError(t, n.create())
 		failing.Writer, n.writer = n.writer, failing

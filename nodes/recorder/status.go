@@ -148,7 +148,8 @@ func (r *recorder) totals() (t totals) {
 			t.messages += c.Written
 		}
 		if c.Dropped > 0 {
-			t.droppedByTopic = append(t.droppedByTopic, fmt.Sprintf("%s: %d of %d messages dropped", rec.channel.Load().Topic, c.Dropped, c.Received))
+			t.droppedByTopic = append(t.droppedByTopic,
+				fmt.Sprintf("%s: %d of %d messages dropped", rec.channel.Load().Topic, c.Dropped, c.Received))
 		}
 	}
 	if !t.snapshotsOnly {

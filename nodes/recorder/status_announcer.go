@@ -15,8 +15,9 @@ import (
 	"tapedeck/nodes/internal/rosbag2compat"
 )
 
-// announcer tells other nodes what happens to a recording: on events/write_split and events/rosbag2_messages_lost, as rosbag2 does, and
-// on begin_write, as ROS 1's recorder does. They are published from a goroutine of their own, for which nobody waits.
+// announcer tells other nodes what happens to a recording: on events/write_split and events/rosbag2_messages_lost, as
+// rosbag2 does, and on begin_write, as ROS 1's recorder does. They are published from a goroutine of their own, for
+// which nobody waits.
 type announcer struct {
 	recorder           *recorder
 	split, lost, begin *teller
@@ -141,7 +142,8 @@ func (a *announcer) begins(path string) {
 	}
 }
 
-// goesOn is told of the file in which a recording goes on after another one, "" at its end, when all files are complete.
+// goesOn is told of the file in which a recording goes on after another one, "" at its end, when all files are
+// complete.
 func (a *announcer) goesOn(closed, opened string) {
 	if opened == "" {
 		a.look()
@@ -199,7 +201,8 @@ func (a *announcer) look() {
 		}
 		a.losses[l.topic] = l
 		message.MessagesLostStatistics = append(message.MessagesLostStatistics, rosbag2.MessagesLostEventTopicStat{
-			TopicName: l.topic, MessagesLostInTransport: l.transport - before.transport, MessagesLostInRecorder: l.recorder - before.recorder,
+			TopicName: l.topic, MessagesLostInTransport: l.transport - before.transport,
+			MessagesLostInRecorder: l.recorder - before.recorder,
 		})
 	}
 	if message.MessagesLostStatistics != nil {

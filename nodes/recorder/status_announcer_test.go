@@ -97,11 +97,13 @@ func TestWriteSplitIsToldInTheFormOfTheRelease(t *testing.T) {
 		require.NoError(t, err)
 		e, err := schema.Decode(ear.await(t, 1)[0])
 		require.NoError(t, err)
-		require.Equal(t, []cdr.Field{{Name: "closed_file", Value: "drive.record.00000"}, {Name: "opened_file", Value: ""}}, e.Fields)
+		require.Equal(t, []cdr.Field{{Name: "closed_file", Value: "drive.record.00000"}, {Name: "opened_file", Value: ""}},
+			e.Fields)
 	})
 }
 
-// A file may be complete before or after it is known in which the recording goes on, and of one that is not complete nothing is told.
+// A file may be complete before or after it is known in which the recording goes on, and of one that is not complete
+// nothing is told.
 func TestAnnouncerTellsOfCompleteFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/n")
@@ -148,26 +150,30 @@ func TestMessagesLostAreTold(t *testing.T) {
 			return e
 		}
 		lose("/a", 3, 0)
-		require.Equal(t, rosbag2.MessagesLostEvent{NodeName: "/recorder", MessagesLostStatistics: []rosbag2.MessagesLostEventTopicStat{
-			{TopicName: "/a", MessagesLostInRecorder: 3},
-		}}, next(1))
+		require.Equal(t, rosbag2.MessagesLostEvent{NodeName: "/recorder",
+			MessagesLostStatistics: []rosbag2.MessagesLostEventTopicStat{
+				{TopicName: "/a", MessagesLostInRecorder: 3},
+			}}, next(1))
 		start := time.Now()
 		for range 20 {
 			lose("/a", 1, 0)
 			lose("/b", 0, 2)
 		}
-		require.Equal(t, rosbag2.MessagesLostEvent{NodeName: "/recorder", MessagesLostStatistics: []rosbag2.MessagesLostEventTopicStat{
-			{TopicName: "/a", MessagesLostInRecorder: 20}, {TopicName: "/b", MessagesLostInTransport: 40},
-		}}, next(2), "one event tells it all")
+		require.Equal(t, rosbag2.MessagesLostEvent{NodeName: "/recorder",
+			MessagesLostStatistics: []rosbag2.MessagesLostEventTopicStat{
+				{TopicName: "/a", MessagesLostInRecorder: 20}, {TopicName: "/b", MessagesLostInTransport: 40},
+			}}, next(2), "one event tells it all")
 		require.Greater(t, time.Since(start), 250*time.Millisecond, "and not at once")
 		lose("/b", 1, 0)
 		require.NoError(t, d.stop(""))
-		require.Equal(t, []rosbag2.MessagesLostEventTopicStat{{TopicName: "/b", MessagesLostInRecorder: 1}}, next(3).MessagesLostStatistics, "at the end at once")
+		require.Equal(t, []rosbag2.MessagesLostEventTopicStat{{TopicName: "/b", MessagesLostInRecorder: 1}},
+			next(3).MessagesLostStatistics, "at the end at once")
 		require.NoError(t, d.start("second"))
 		d.advertise("/a", codec.DefaultQoS())
 		require.Eventually(t, func() bool { return len(d.recorded()) > 0 }, patient, time.Millisecond)
 		lose("/a", 1, 0)
-		require.Equal(t, []rosbag2.MessagesLostEventTopicStat{{TopicName: "/a", MessagesLostInRecorder: 1}}, next(4).MessagesLostStatistics, "counted anew")
+		require.Equal(t, []rosbag2.MessagesLostEventTopicStat{{TopicName: "/a", MessagesLostInRecorder: 1}},
+			next(4).MessagesLostStatistics, "counted anew")
 		require.NoError(t, d.end())
 	})
 }

@@ -14,8 +14,8 @@ const (
 	troubleTime     = 10 * time.Second // for which a topic that lost messages is in trouble
 )
 
-// diagnostics tells the state of a recorder as ROS 2's tools expect it: a status of its own, and one of each topic that loses
-// messages.
+// diagnostics tells the state of a recorder as ROS 2's tools expect it: a status of its own, and one of each topic that
+// loses messages.
 type diagnostics struct {
 	*rospub.Diagnostics
 	recorder *recorder
@@ -52,8 +52,10 @@ func (d *diagnostics) publish(now time.Time, list []*recording) {
 		}
 		current[rec] = t
 		if now.Sub(t.since) < troubleTime {
-			status := d.Status(rec.channel.Load().Topic, fmt.Sprintf("messages are missing: %d dropped, %d lost in transport", c.Dropped, c.Lost),
-				"received", c.Received, "written", c.Written, "dropped", c.Dropped, "lost", c.Lost, "messages/s", fmt.Sprintf("%.1f", rec.meter.Messages))
+			status := d.Status(rec.channel.Load().Topic,
+				fmt.Sprintf("messages are missing: %d dropped, %d lost in transport", c.Dropped, c.Lost),
+				"received", c.Received, "written", c.Written, "dropped", c.Dropped, "lost", c.Lost, "messages/s",
+				fmt.Sprintf("%.1f", rec.meter.Messages))
 			status.Level = diag.DiagnosticStatus_WARN
 			topics = append(topics, status)
 		}
@@ -69,7 +71,8 @@ func (d *diagnostics) own(troubled int) diag.DiagnosticStatus {
 	r := d.recorder
 	s := r.session.Load()
 	t := r.totals()
-	status := d.Status("recording", r.state(), "path", s.path, "file", r.file(), "duration", fmt.Sprintf("%.1f s", t.elapsed.Seconds()), "topics", t.topics,
+	status := d.Status("recording", r.state(), "path", s.path, "file", r.file(), "duration",
+		fmt.Sprintf("%.1f s", t.elapsed.Seconds()), "topics", t.topics,
 		"messages", t.messages, "bytes", t.bytes, "dropped", t.dropped, "lost", t.lost, "waiting bytes", t.waiting)
 	if troubled > 0 {
 		status.Level = diag.DiagnosticStatus_WARN

@@ -51,7 +51,8 @@ func TestState(t *testing.T) {
 		require.Equal(t, "STOPPED", d.state())
 
 		for left, want := range map[time.Duration]string{
-			diskguard.NotInSight: "", 90 * time.Minute: "disk full in 1h30m", 61 * time.Second: "disk full in 0h01m", 40*time.Second + 1: "disk full in 40s",
+			diskguard.NotInSight: "", 90 * time.Minute: "disk full in 1h30m", 61 * time.Second: "disk full in 0h01m",
+			40*time.Second + 1: "disk full in 40s",
 		} {
 			d.session.Load().guard.Left.Store(int64(left))
 			require.Equal(t, want, d.left())

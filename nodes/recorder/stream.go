@@ -299,7 +299,8 @@ func (s *stream) resumesAt(samples []bridge.Sample) int {
 	}
 	topic := s.channel.Load().Topic
 	for i := range samples {
-		if m.ReachedBy(topic, samples[i].SourceTime, s.clock.Stamp(samples[i].ReceiveTime)) && s.resumption.CompareAndSwap(m, nil) {
+		if m.ReachedBy(topic, samples[i].SourceTime, s.clock.Stamp(samples[i].ReceiveTime)) &&
+			s.resumption.CompareAndSwap(m, nil) {
 			return i
 		}
 	}

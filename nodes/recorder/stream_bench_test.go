@@ -17,8 +17,8 @@ func (nowhere) Write(*codec.Message) error   { return nil }
 func (nowhere) Sync() error                  { return nil }
 func (nowhere) Close() error                 { return nil }
 
-// BenchmarkMessage passes messages of 100 bytes from subscriptions through the queue to a writer, in batches as they come
-// from the middleware.
+// BenchmarkMessage passes messages of 100 bytes from subscriptions through the queue to a writer, in batches as they
+// come from the middleware.
 func BenchmarkMessage(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
@@ -36,7 +36,8 @@ func BenchmarkMessage(b *testing.B) {
 			for i := 0; i < b.N; i += len(batch) {
 				for j := range batch {
 					sequence++
-					batch[j] = bridge.Sample{Data: data, ReceiveTime: now + int64(sequence), Publisher: bridge.GUID{1}, Sequence: sequence}
+					batch[j] = bridge.Sample{Data: data, ReceiveTime: now + int64(sequence), Publisher: bridge.GUID{1},
+						Sequence: sequence}
 				}
 				streams[i/len(batch)%topics].take(batch)
 				if i/len(batch)%16 == 15 {

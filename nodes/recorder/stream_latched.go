@@ -13,8 +13,8 @@ type latches struct {
 	bytes    atomic.Int64
 }
 
-// keep notes the latest message of a publisher, whose stream is locked. Where there is no room the publisher's own oldest
-// messages go.
+// keep notes the latest message of a publisher, whose stream is locked. Where there is no room the publisher's own
+// oldest messages go.
 func (l *latches) keep(from *source, it *item) {
 	bytes := l.bytes.Add(from.keep(it, l.since()))
 	for bytes > l.maxBytes && len(from.kept) > 0 {
@@ -23,9 +23,9 @@ func (l *latches) keep(from *source, it *item) {
 	}
 }
 
-// latched returns what a subscriber that came late, at the time t (ns since the Unix epoch, as messages are received), would have
-// got of the topics of the recording: the last messages of each latched publisher, in the order of reception. Each has one reference
-// more, which is the caller's to release.
+// latched returns what a subscriber that came late, at the time t (ns since the Unix epoch, as messages are received),
+// would have got of the topics of the recording: the last messages of each latched publisher, in the order of
+// reception. Each has one reference more, which is the caller's to release.
 func (r *recorder) latched(t int64) []*item {
 	var list []*item
 	for _, rec := range r.recorded() {

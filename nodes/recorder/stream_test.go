@@ -27,7 +27,8 @@ func TestStreamTakesInOnce(t *testing.T) {
 			now := time.Now().UnixNano()
 			take := func(publisher byte, from, to int) {
 				for i := from; i <= to; i++ {
-					sample := bridge.Sample{Data: []byte{byte(i)}, Publisher: bridge.GUID{publisher}, Sequence: number(i), SourceTime: now + int64(i), ReceiveTime: now + int64(i)}
+					sample := bridge.Sample{Data: []byte{byte(i)}, Publisher: bridge.GUID{publisher}, Sequence: number(i),
+						SourceTime: now + int64(i), ReceiveTime: now + int64(i)}
 					s.take([]bridge.Sample{sample})
 				}
 			}

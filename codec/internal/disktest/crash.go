@@ -13,10 +13,10 @@ type Crash struct {
 	Hole  bool              // a write is missing in front of others that are there
 }
 
-// Crashes yields what crashes at any moment may leave, of the process or of the machine: of what was not put on the disk the first
-// operations are there, and the next one in part. Where that is a write, what is missing of it may be zeros, or the file may end
-// with more zeros, as a file system may have it that notes sizes ahead of contents. Names may be there ahead of contents, too, and
-// contents in another order. Writes are cut at every step-th byte.
+// Crashes yields what crashes at any moment may leave, of the process or of the machine: of what was not put on the
+// disk the first operations are there, and the next one in part. Where that is a write, what is missing of it may be
+// zeros, or the file may end with more zeros, as a file system may have it that notes sizes ahead of contents. Names
+// may be there ahead of contents, too, and contents in another order. Writes are cut at every step-th byte.
 func (d *Disk) Crashes(step int, yield func(Crash)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,7 +47,8 @@ func (d *Disk) crashesAt(at, step int, yield func(Crash)) {
 		for _, namesFirst := range []bool{false, true} {
 			for _, t := range tears(&o, last < at, step) {
 				yield(Crash{
-					Name: fmt.Sprintf("before operation %d, %d done and %d bytes, %d zeros, names first: %v", at, last, t.cut, t.zeros, namesFirst),
+					Name: fmt.Sprintf("before operation %d, %d done and %d bytes, %d zeros, names first: %v", at, last, t.cut, t.zeros,
+						namesFirst),
 					Mark: promised,
 					Files: d.replay(at, func(i int, o *operation, size int64) bool {
 						if i == last && o.kind == write {
@@ -125,8 +126,8 @@ func (o *operation) tear(t tear, size int64) {
 	}
 }
 
-// replay returns the files after those operations in front of at that pick wants. It may change what they write to a file, whose size
-// it is told.
+// replay returns the files after those operations in front of at that pick wants. It may change what they write to a
+// file, whose size it is told.
 func (d *Disk) replay(at int, pick func(i int, o *operation, size int64) bool) map[string][]byte {
 	contents := map[int][]byte{}
 	names := map[string]int{}

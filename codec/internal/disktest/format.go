@@ -55,8 +55,8 @@ func readAll(t testing.TB, r codec.Reader, q codec.Query) ([]codec.Message, erro
 	}
 }
 
-// TestErrors has the disk fail at any operation, once or for good: what is read is what was written, without what is said to be
-// missing.
+// TestErrors has the disk fail at any operation, once or for good: what is read is what was written, without what is
+// said to be missing.
 func (f Format) TestErrors(t *testing.T) {
 	for _, forever := range []bool{false, true} {
 		for at := int64(1); ; at++ {
@@ -90,7 +90,8 @@ func (f Format) testError(t *testing.T, at int64, forever bool) bool {
 			missing[e] = true
 		}
 	}
-	w, err := f.Create(disk, f.First, codec.CreateOptions{ChunkSize: 300, Completed: func(_ codec.FileInfo, err error) { note(err) }})
+	w, err := f.Create(disk, f.First, codec.CreateOptions{ChunkSize: 300,
+		Completed: func(_ codec.FileInfo, err error) { note(err) }})
 	if err != nil {
 		require.Empty(t, disk.Files(), "nothing is left")
 		return true
@@ -149,9 +150,9 @@ func (f Format) testError(t *testing.T, at int64, forever bool) bool {
 	return calls.Load() >= at
 }
 
-// TestCrashes has the machine crash at any moment, and leave whatever a crash may leave of what was not put on the disk: everything
-// before the last Sync is there, nothing else than what was written, and no file is called complete that is not. Writes are cut at
-// every step-th byte.
+// TestCrashes has the machine crash at any moment, and leave whatever a crash may leave of what was not put on the
+// disk: everything before the last Sync is there, nothing else than what was written, and no file is called complete
+// that is not. Writes are cut at every step-th byte.
 func (f Format) TestCrashes(t *testing.T, step int, o codec.CreateOptions) {
 	disk := &Disk{}
 	written := f.write(t, disk, o)
@@ -183,8 +184,10 @@ func (f Format) write(t *testing.T, disk *Disk, o codec.CreateOptions) (written 
 		for range n {
 			i := len(written)
 			// Many end with zeros, and some are larger than a page.
-			data := strings.Repeat(string(rune('a'+i%26)), 5+i) + strings.Repeat("\x00", 7*(i%5)) + strings.Repeat("z", i/20*5000)
-			m := codec.Message{Channel: f.Channels[i%len(f.Channels)], LogTime: firstTime + int64(i), PublishTime: int64(i % 3), Data: []byte(data)}
+			data := strings.Repeat(string(rune('a'+i%26)), 5+i) + strings.Repeat("\x00", 7*(i%5)) + strings.Repeat("z",
+				i/20*5000)
+			m := codec.Message{Channel: f.Channels[i%len(f.Channels)], LogTime: firstTime + int64(i), PublishTime: int64(i % 3),
+				Data: []byte(data)}
 			require.NoError(t, w.Write(&m))
 			written = append(written, m)
 		}

@@ -10,8 +10,8 @@ import (
 	"tapedeck/codec"
 )
 
-// Encoder encodes one file of a format that collects messages in chunks. It knows neither locks nor goroutines: its owner, a
-// ChunkWriter, calls one method at a time.
+// Encoder encodes one file of a format that collects messages in chunks. It knows neither locks nor goroutines: its
+// owner, a ChunkWriter, calls one method at a time.
 type Encoder interface {
 	// Begin returns what a file begins with. info has the channels that were declared before.
 	Begin(info *codec.Info) ([]byte, error)
@@ -19,20 +19,20 @@ type Encoder interface {
 	Declare(*codec.Channel) error
 	// Prepare is called before Append, with the same message. full reports that the open chunk must be written first.
 	Prepare(m *codec.Message) (full bool, err error)
-	// Append appends a message to the open chunk and reports whether the chunk is full. A full chunk is written before m.Data
-	// changes.
+	// Append appends a message to the open chunk and reports whether the chunk is full. A full chunk is written before
+	// m.Data changes.
 	Append(m *codec.Message) (full bool)
 	// Event returns the message of an event.
 	Event(codec.Event) (*codec.Message, error)
-	// Take closes the open chunk and returns it, nil if there is nothing in it. beside reports that messages may be appended
-	// to another chunk while this one is written.
+	// Take closes the open chunk and returns it, nil if there is nothing in it. beside reports that messages may be
+	// appended to another chunk while this one is written.
 	Take(beside bool) Chunk
 	// Drop empties the open chunk after a chunk could not be written, and returns the times of what was in it.
 	Drop() Span
 	// Topics returns the topics of the file. Append counts its message in Topic.Messages.
 	Topics() []*Topic
-	// Finish releases the memory of chunks and writes what precedes and follows them. info describes the chunks in the file.
-	// The owner closes the file.
+	// Finish releases the memory of chunks and writes what precedes and follows them. info describes the chunks in the
+	// file. The owner closes the file.
 	Finish(file *File, info *codec.Info, durable bool) error
 }
 
@@ -98,9 +98,9 @@ func (s Span) join(o Span) Span {
 
 // ChunkWriter writes one file: its Encoder encodes, and it alone has locks and the file and knows what failed.
 //
-// One goroutine calls Declare and Write, and after it another one calls Complete; Sync and Info may be called beside all. A chunk is
-// taken from the encoder with mu locked, encoded and written with disk alone locked, and counted with mu locked again. After
-// the first error nothing is appended; Complete then completes the file with what is in it.
+// One goroutine calls Declare and Write, and after it another one calls Complete; Sync and Info may be called beside
+// all. A chunk is taken from the encoder with mu locked, encoded and written with disk alone locked, and counted with
+// mu locked again. After the first error nothing is appended; Complete then completes the file with what is in it.
 type ChunkWriter struct {
 	format  string
 	file    *File
@@ -122,7 +122,8 @@ type ChunkWriter struct {
 
 var _ Part = (*ChunkWriter)(nil)
 
-// NewChunkWriter begins a file in which the channels of before are declared, if that is a ChunkWriter. It takes file over.
+// NewChunkWriter begins a file in which the channels of before are declared, if that is a ChunkWriter. It takes file
+// over.
 func NewChunkWriter(format string, file *File, e Encoder, o codec.CreateOptions, before Part) (*ChunkWriter, error) {
 	w := &ChunkWriter{format: format, file: file, encoder: e, ending: o.Ending}
 	if err := w.begin(before); err != nil {
@@ -206,7 +207,8 @@ func (w *ChunkWriter) report() error {
 	return w.err
 }
 
-// flush writes the open chunk. beside reports that messages may be appended meanwhile. over reports that nothing more is written.
+// flush writes the open chunk. beside reports that messages may be appended meanwhile. over reports that nothing more
+// is written.
 func (w *ChunkWriter) flush(beside bool) (over bool) {
 	w.disk.Lock()
 	defer w.disk.Unlock()
@@ -333,8 +335,9 @@ func (w *ChunkWriter) reopen() (err error, reported bool) {
 	return err, w.reported
 }
 
-// appendLosses appends the event of missing messages, and those of CreateOptions.Ending. These need not succeed: the errors are
-// returned, too. At most one of them has missing messages: after that of a chunk there is nothing more to write.
+// appendLosses appends the event of missing messages, and those of CreateOptions.Ending. These need not succeed: the
+// errors are returned, too. At most one of them has missing messages: after that of a chunk there is nothing more to
+// write.
 func (w *ChunkWriter) appendLosses(before, last error) {
 	var missing, other *codec.MissingError
 	errors.As(before, &missing)
@@ -387,7 +390,8 @@ func (w *ChunkWriter) eventReserve() int64 {
 	return n
 }
 
-// endingEvents returns the events of CreateOptions.Ending, as many as there is room for. Those without a time have that of the file.
+// endingEvents returns the events of CreateOptions.Ending, as many as there is room for. Those without a time have that
+// of the file.
 func (w *ChunkWriter) endingEvents(missing *codec.MissingError) []codec.Event {
 	w.mu.Lock()
 	room, start, end := w.eventReserve()+eventsRoom, w.kept.Start, w.kept.End
@@ -407,7 +411,8 @@ func (w *ChunkWriter) endingEvents(missing *codec.MissingError) []codec.Event {
 	return events
 }
 
-// finish writes what precedes and follows the chunks and closes the file. ended is what ended the writing. disk is held.
+// finish writes what precedes and follows the chunks and closes the file. ended is what ended the writing. disk is
+// held.
 func (w *ChunkWriter) finish(durable bool, ended error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"tapedeck/codec"
 )
 
-// What a recorder keeps of a recording's events is among what Info says, of complete files and others, and a topic like any other.
+// What a recorder keeps of a recording's events is among what Info says, of complete files and others, and a topic like
+// any other.
 func TestEvents(t *testing.T) {
 	for _, path := range []string{"drive.record.00000", "drive.mcap", "drive"} {
 		for _, compression := range []string{"none", "zstd"} {
@@ -31,7 +32,8 @@ func TestEvents(t *testing.T) {
 						require.NoError(t, w.Write(&codec.Message{Channel: channel, LogTime: int64(i) * 100, Data: make([]byte, 50)}))
 					}
 					if i%3 == 0 {
-						e := codec.Event{Kind: codec.EventDrop, Topic: "/0", Time: int64(i)*100 + 1, Until: int64(i)*100 + 2, Count: uint64(i), Text: fmt.Sprint("event ", i)}
+						e := codec.Event{Kind: codec.EventDrop, Topic: "/0", Time: int64(i)*100 + 1, Until: int64(i)*100 + 2,
+							Count: uint64(i), Text: fmt.Sprint("event ", i)}
 						m, err := codec.EventMessage(e)
 						require.NoError(t, err)
 						require.NoError(t, w.Write(m))
@@ -59,7 +61,8 @@ func TestEvents(t *testing.T) {
 				for _, topic := range info.Topics {
 					counts[topic.Channel.Topic+" "+topic.Channel.Type] = topic.MessageCount
 				}
-				require.Equal(t, map[string]uint64{"/0 std_msgs/msg/String": 300, "/tapedeck/events std_msgs/msg/String": 1, "/tapedeck/events tapedeck/msg/RecordingEvent": 10}, counts)
+				require.Equal(t, map[string]uint64{"/0 std_msgs/msg/String": 300, "/tapedeck/events std_msgs/msg/String": 1,
+					"/tapedeck/events tapedeck/msg/RecordingEvent": 10}, counts)
 				require.Len(t, times(t, path, codec.EventTopic), 11)
 			})
 		}

@@ -15,8 +15,8 @@ import (
 // leastReserve is how many bytes a file has in reserve from the beginning on.
 const leastReserve = 64 << 10
 
-// atOnce is how many bytes are written with one call. ext4 of Linux 6.18 has large pages for more of them, and takes two to eight times
-// the processor time for 16 MiB.
+// atOnce is how many bytes are written with one call. ext4 of Linux 6.18 has large pages for more of them, and takes
+// two to eight times the processor time for 16 MiB.
 const atOnce = 1 << 20
 
 // Series creates the files of one recording. Only one of them at a time is at its end.
@@ -31,9 +31,10 @@ type Series struct {
 // NewSeries returns a series of files on s.
 func NewSeries(s System) *Series { return &Series{system: s} }
 
-// File is a file of a recording while it is written. It has codec.ActiveSuffix behind its name until it is complete, and some of
-// the disk in reserve, so that it can be completed when the disk is full. Errors are bare: they have neither the path nor what
-// was done. The methods are not for concurrent use, except that Sync may be called beside all others.
+// File is a file of a recording while it is written. It has codec.ActiveSuffix behind its name until it is complete,
+// and some of the disk in reserve, so that it can be completed when the disk is full. Errors are bare: they have
+// neither the path nor what was done. The methods are not for concurrent use, except that Sync may be called beside all
+// others.
 type File struct {
 	series   *Series
 	path     string // of the complete file
@@ -183,7 +184,8 @@ func (f *File) Sync() error {
 	return nil
 }
 
-// Complete closes the file and gives it its name. With durable it is on the disk then. After an error it is closed nevertheless.
+// Complete closes the file and gives it its name. With durable it is on the disk then. After an error it is closed
+// nevertheless.
 func (f *File) Complete(durable bool) error {
 	f.Settle()
 	var err error

@@ -61,8 +61,8 @@ func infoOf(t *testing.T, path string) *codec.Info {
 	return info
 }
 
-// When the disk is full the file is completed with what was whole, what is missing is told of, and recording can go on when there is
-// space again.
+// When the disk is full the file is completed with what was whole, what is missing is told of, and recording can go on
+// when there is space again.
 func TestFullDisk(t *testing.T) {
 	for _, format := range []struct{ name, path, first, second, storage string }{
 		{"record", "drive.record.00000", "drive.record.00000", "drive.record.00001", ""},
@@ -166,7 +166,8 @@ func manyChannels(n int) []*codec.Channel {
 	var all []*codec.Channel
 	for i := range n {
 		all = append(all, &codec.Channel{
-			Topic: fmt.Sprint("/", i), Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR, QoS: []codec.QoS{codec.DefaultQoS()},
+			Topic: fmt.Sprint("/", i), Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,
+			QoS:    []codec.QoS{codec.DefaultQoS()},
 			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")},
 		})
 	}

@@ -13,7 +13,8 @@ import (
 	"tapedeck/codec"
 )
 
-// maxUnfinished is how many files that are not written any more may wait to be completed. Split waits when there are more.
+// maxUnfinished is how many files that are not written any more may wait to be completed. Split waits when there are
+// more.
 const maxUnfinished = 3
 
 // Part writes one file of a recording.
@@ -21,18 +22,19 @@ type Part interface {
 	Declare(*codec.Channel) error
 	Write(*codec.Message) error
 	Sync() error
-	// Complete writes what is missing of the file, closes it and gives it its name. With durable it is on the disk then. After a
-	// *codec.MissingError, which it returns if no other method has, it does so with what was whole before. Sync may be called
-	// beside.
+	// Complete writes what is missing of the file, closes it and gives it its name. With durable it is on the disk then.
+	// After a *codec.MissingError, which it returns if no other method has, it does so with what was whole before. Sync
+	// may be called beside.
 	Complete(durable bool) error
-	// Info says what is in the file: Path, Files, Size, MessageCount, times and Topics. Complete says that it has its name.
+	// Info says what is in the file: Path, Files, Size, MessageCount, times and Topics. Complete says that it has its
+	// name.
 	Info() *codec.Info
 }
 
 // Format says how a recording is kept in files.
 type Format struct {
-	// Open creates the file that is called path once it is complete. The channels of before, unless that is nil, are declared in
-	// it again; before may be in use or be completed meanwhile.
+	// Open creates the file that is called path once it is complete. The channels of before, unless that is nil, are
+	// declared in it again; before may be in use or be completed meanwhile.
 	Open func(path string, before Part) (Part, error)
 	// Name returns the path of the n-th file behind the first one.
 	Name func(n int) string

@@ -1,5 +1,5 @@
-// Package output puts recordings on the disk: files that have their name only when they are complete and that keep what is whole
-// when the disk fails, and recordings that consist of several of them.
+// Package output puts recordings on the disk: files that have their name only when they are complete and that keep what
+// is whole when the disk fails, and recordings that consist of several of them.
 package output
 
 import (
@@ -118,8 +118,8 @@ func (OS) Remove(path string) error { return os.Remove(path) }
 // SyncFolder implements System.
 func (OS) SyncFolder(path string) { codec.SyncFolder(path) }
 
-// Replace writes the file at path anew. After a crash there is the old one or the new one, and in any case the new one once it
-// has returned.
+// Replace writes the file at path anew. After a crash there is the old one or the new one, and in any case the new one
+// once it has returned.
 func Replace(s System, path string, content []byte) error {
 	temporary := path + ".tmp"
 	err := write(s, temporary, content)

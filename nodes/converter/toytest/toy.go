@@ -1,5 +1,5 @@
-// Package toytest is a format of recordings as small as one can be: a line of JSON for each message. It shows what a format
-// has to bring, and that all commands take it.
+// Package toytest is a format of recordings as small as one can be: a line of JSON for each message. It shows what a
+// format has to bring, and that all commands take it.
 package toytest
 
 import (

@@ -180,7 +180,8 @@ func TestRecordingBecomesASession(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "take")
 	_, warnings, err := do(t, out, o, in)
 	require.NoError(t, err)
-	require.Equal(t, []string{in + ": names and types of topics tell what is what (see --mapping): camera_0: /wrist/image_raw, arm_0/pose: /left/pose, arm_0/joint: /left/joint_states, arm_0/gripper: /left/gripper"}, warnings)
+	require.Equal(t, []string{in + ": names and types of topics tell what is what (see --mapping): camera_0: " +
+		"/wrist/image_raw, arm_0/pose: /left/pose, arm_0/joint: /left/joint_states, arm_0/gripper: /left/gripper"}, warnings)
 	require.FileExists(t, filepath.Join(out, "metadata.json"))
 	all := episodesOf(t, out)
 	require.Len(t, all, 1)

@@ -25,7 +25,8 @@ type Job struct {
 
 	Warn     func(text string)               // nil: nobody hears of what is odd
 	Progress func(done, total time.Duration) // unless it is nil it is told often how much of the recorded time is written
-	Workers  int                             // episodes that are worked on at once, where each becomes a file; 0 is as many as there are processors
+	// episodes that are worked on at once, where each becomes a file; 0 is as many as there are processors
+	Workers int
 }
 
 // Result says what was written.

@@ -323,7 +323,8 @@ func TestRestampOfWhatIsTranslated(t *testing.T) {
 	got, _ := readAll(t, back)
 	some := false
 	for i, m := range slices.DeleteFunc(want, func(m codec.Message) bool { return m.Channel.Type != "sensor_msgs/msg/Imu" }) {
-		others := slices.DeleteFunc(slices.Clone(got), func(m codec.Message) bool { return m.Channel.Type != "sensor_msgs/msg/Imu" })
+		others := slices.DeleteFunc(slices.Clone(got),
+			func(m codec.Message) bool { return m.Channel.Type != "sensor_msgs/msg/Imu" })
 		stamps := m.Channel.Stamps(msgs.Library())
 		before, ok, err := stamps.First(m.Data)
 		require.NoError(t, err)

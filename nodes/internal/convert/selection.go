@@ -125,5 +125,6 @@ func ParseMoment(flag, text string) (Moment, error) {
 			return Moment{NS: t.UnixNano()}, nil
 		}
 	}
-	return Moment{}, config.Usagef("--%s %q is no time; give seconds from the start (12.5), a date (2021-07-23 09:12:15) or nanoseconds since 1970", flag, text)
+	return Moment{}, config.Usagef("--%s %q is no time; give seconds from the start (12.5), a date (2021-07-23 "+
+		"09:12:15) or nanoseconds since 1970", flag, text)
 }

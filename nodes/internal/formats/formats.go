@@ -1,5 +1,5 @@
-// Package formats is the list of all formats of recordings that tapedeck's nodes read and write, with what the nodes have to
-// know of each beyond its bytes: options, translations, how it is recorded, how episodes are written to it.
+// Package formats is the list of all formats of recordings that tapedeck's nodes read and write, with what the nodes
+// have to know of each beyond its bytes: options, translations, how it is recorded, how episodes are written to it.
 //
 // A format is added by its package, which says in its [codec.Format] what it can hold, and by a line in All.
 package formats

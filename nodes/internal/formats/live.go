@@ -12,9 +12,10 @@ import (
 
 // Live is how the recorder writes a format.
 type Live struct {
-	Storage    string // its name in --storage
-	First      string // what the name of the first file has behind that of the recording; "" where it is a folder
-	Ending     string // regular expression for First and what names of other files of the recording end with; "": First alone
+	Storage string // its name in --storage
+	First   string // what the name of the first file has behind that of the recording; "" where it is a folder
+	// regular expression for First and what names of other files of the recording end with; "": First alone
+	Ending     string
 	Others     string // regular expression for what names of the other files have behind that of the recording
 	Compresses bool   // chunks may be compressed
 }

@@ -22,8 +22,8 @@ type branch struct {
 	after Entry
 }
 
-// Index adds an index of n entries, which next returns in ascending order, and returns the number of the page that is above all.
-// Spill is called when there may be many pages, and takes them.
+// Index adds an index of n entries, which next returns in ascending order, and returns the number of the page that is
+// above all. Spill is called when there may be many pages, and takes them.
 func Index(p *Pages, n int64, next func() Entry, spill func() error) (root uint32, err error) {
 	const most = (PageSize - leafHead) / (2 + entrySize) // entries of a page without children
 	leaves := (n + 1 + most) / (most + 1)

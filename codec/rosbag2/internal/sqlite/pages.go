@@ -13,7 +13,8 @@ func (p *Pages) Next() uint32 { return p.First + uint32(len(p.Bytes)/PageSize) }
 
 var zeros [PageSize]byte
 
-// add adds a page of zeros and returns its number and where it begins in Bytes. It leaves out the page of SQLite's locks.
+// add adds a page of zeros and returns its number and where it begins in Bytes. It leaves out the page of SQLite's
+// locks.
 func (p *Pages) add() (number uint32, off int) {
 	if p.Next() == lockByte/PageSize+1 {
 		p.Bytes = append(p.Bytes, zeros[:]...)
@@ -76,8 +77,8 @@ func Record(columns ...any) []byte {
 	return append(append([]byte{byte(len(types) + 1)}, types...), values...)
 }
 
-// AppendHead appends the record of a bag's message up to its payload of size bytes: no id, for that is the row's, the topic's, which
-// is below 1<<31, and the time.
+// AppendHead appends the record of a bag's message up to its payload of size bytes: no id, for that is the row's, the
+// topic's, which is below 1<<31, and the time.
 func AppendHead(b []byte, topic, time int64, size int) []byte {
 	begin := len(b)
 	b = append(b, 0, typeNull, typeInt8, typeInt64)

@@ -9,8 +9,8 @@ import (
 	"math/bits"
 )
 
-// Database reads rows of a database, whatever is damaged of it: it goes through the pages of tables, in the order of the file, not
-// through the trees that they belong to.
+// Database reads rows of a database, whatever is damaged of it: it goes through the pages of tables, in the order of
+// the file, not through the trees that they belong to.
 type Database struct {
 	file     io.ReaderAt
 	size     int64
@@ -21,7 +21,8 @@ type Database struct {
 // errCut says that the pages of a row do not hold all of it.
 var errCut = errors.New("it is cut off: a page of it is damaged")
 
-// NewDatabase returns the database in a file of size bytes. Where the first page is damaged its pages are taken to have PageSize.
+// NewDatabase returns the database in a file of size bytes. Where the first page is damaged its pages are taken to have
+// PageSize.
 func NewDatabase(file io.ReaderAt, size int64) (*Database, error) {
 	d := &Database{file: file, size: size, pageSize: PageSize, usable: PageSize}
 	head := make([]byte, fileHead)
@@ -35,7 +36,8 @@ func NewDatabase(file io.ReaderAt, size int64) (*Database, error) {
 	if pageSize == 1 {
 		pageSize = 1 << 16
 	}
-	if string(head[:len(Magic)]) == Magic && pageSize >= 512 && bits.OnesCount64(uint64(pageSize)) == 1 && pageSize-int64(head[20]) >= 480 {
+	if string(head[:len(Magic)]) == Magic && pageSize >= 512 && bits.OnesCount64(uint64(pageSize)) == 1 &&
+		pageSize-int64(head[20]) >= 480 {
 		d.pageSize, d.usable = pageSize, pageSize-int64(head[20])
 	}
 	return d, nil

@@ -14,7 +14,8 @@ import (
 )
 
 func TestVarint(t *testing.T) {
-	for _, v := range []uint64{0, 1, 127, 128, 16383, 16384, 1 << 28, 1<<49 - 1, 1 << 49, 1<<56 - 1, 1 << 56, math.MaxInt64, math.MaxUint64} {
+	for _, v := range []uint64{0, 1, 127, 128, 16383, 16384, 1 << 28, 1<<49 - 1, 1 << 49, 1<<56 - 1, 1 << 56,
+		math.MaxInt64, math.MaxUint64} {
 		b := appendVarint(nil, v)
 		got, n := varint(append(b, 0xff))
 		require.Equal(t, v, got)

@@ -79,8 +79,8 @@ func (t *Table) newLeaf(p *Pages) {
 	put16(p.Bytes[off+t.begin+5:], t.free)
 }
 
-// Finish adds the pages above those with rows and returns the number of the first of all. Spill is called when there are many pages,
-// and takes them.
+// Finish adds the pages above those with rows and returns the number of the first of all. Spill is called when there
+// are many pages, and takes them.
 func (t *Table) Finish(p *Pages, spill func() error) (root uint32, err error) {
 	t.Seal()
 	if len(t.leaves) == 0 {

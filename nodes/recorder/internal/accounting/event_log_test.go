@@ -21,7 +21,8 @@ func TestJournal(t *testing.T) {
 	j.Note(codec.Event{Kind: codec.EventSplit, Time: 3})
 	j.Note(codec.Event{Kind: codec.EventSplit, Time: 4})
 	now := time.Now()
-	require.Equal(t, []codec.Event{{Kind: codec.EventSplit, Time: 3}, {Kind: codec.EventSplit, Time: 4}}, j.Take(now, false),
+	require.Equal(t, []codec.Event{{Kind: codec.EventSplit, Time: 3}, {Kind: codec.EventSplit, Time: 4}},
+		j.Take(now, false),
 		"what counts may still grow")
 	require.Empty(t, j.Take(now, false))
 	want := []codec.Event{

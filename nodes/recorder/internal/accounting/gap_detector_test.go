@@ -23,8 +23,9 @@ func TestRhythm(t *testing.T) {
 		"with jitter":              {func(int) int64 { return ms * (1 + random.Int64N(20)) }, 3000 * ms, true},
 		"two publishers in turn":   {func(i int) int64 { return ms * int64(3+i%2*4) }, 3000 * ms, true},
 		"one in twenty is missing": {func(i int) int64 { return 10 * ms * int64(1+(i%20)/19) }, 3000 * ms, true},
-		"bursts":                   {func(i int) int64 { return ms / 1000 * int64(1+i%20/19*10_000_000) }, 20_000 * ms, false},
-		"as it comes":              {func(int) int64 { return int64(1) << (10 + random.IntN(25)) }, 30_000 * ms, false},
+		"bursts": {func(i int) int64 { return ms / 1000 * int64(1+i%20/19*10_000_000) }, 20_000 * ms,
+			false},
+		"as it comes": {func(int) int64 { return int64(1) << (10 + random.IntN(25)) }, 30_000 * ms, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r GapDetector

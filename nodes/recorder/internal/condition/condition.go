@@ -70,7 +70,8 @@ func Parse(text string) (*Condition, error) {
 		}
 		t.op, t.constant = next(), next()
 		if comparisons[t.op] == nil || t.constant == "" {
-			return nil, fmt.Errorf("condition %q: want TOPIC FIELD OPERATOR VALUE, with one of > >= < <= == !=, or TOPIC *", text)
+			return nil, fmt.Errorf("condition %q: want TOPIC FIELD OPERATOR VALUE, with one of > >= < <= == !=, or TOPIC *",
+				text)
 		}
 		c.tests = append(c.tests, t)
 		if len(words) == 0 {

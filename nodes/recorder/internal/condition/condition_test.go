@@ -17,12 +17,13 @@ import (
 
 func TestParseCondition(t *testing.T) {
 	for text, want := range map[string]Condition{
-		"/imu linear_acceleration.x > 20":     {Topic: "/imu", tests: []test{{"", "linear_acceleration.x", ">", "20"}}},
-		" /imu  x>=-1.5e3 ":                   {Topic: "/imu", tests: []test{{"", "x", ">=", "-1.5e3"}}},
-		"imu abs(v.z)<2 and len( ranges )!=0": {Topic: "imu", tests: []test{{"abs", "v.z", "<", "2"}, {"len", "ranges", "!=", "0"}}},
-		"/d status[0].name == 'a and b'":      {Topic: "/d", tests: []test{{"", "status[0].name", "==", `"a and b`}}},
-		`/d name == "" and abs <= 1`:          {Topic: "/d", tests: []test{{"", "name", "==", `"`}, {"", "abs", "<=", "1"}}},
-		"/carla/hero/collision *":             {Topic: "/carla/hero/collision"},
+		"/imu linear_acceleration.x > 20": {Topic: "/imu", tests: []test{{"", "linear_acceleration.x", ">", "20"}}},
+		" /imu  x>=-1.5e3 ":               {Topic: "/imu", tests: []test{{"", "x", ">=", "-1.5e3"}}},
+		"imu abs(v.z)<2 and len( ranges )!=0": {Topic: "imu",
+			tests: []test{{"abs", "v.z", "<", "2"}, {"len", "ranges", "!=", "0"}}},
+		"/d status[0].name == 'a and b'": {Topic: "/d", tests: []test{{"", "status[0].name", "==", `"a and b`}}},
+		`/d name == "" and abs <= 1`:     {Topic: "/d", tests: []test{{"", "name", "==", `"`}, {"", "abs", "<=", "1"}}},
+		"/carla/hero/collision *":        {Topic: "/carla/hero/collision"},
 	} {
 		got, err := Parse(text)
 		require.NoError(t, err, text)
@@ -81,7 +82,8 @@ func TestConditionsHold(t *testing.T) {
 	}
 	imu.OrientationCovariance[8] = 0.25
 	status := &diagnostic_msgs.DiagnosticArray{Status: []diagnostic_msgs.DiagnosticStatus{
-		{Level: 2, Name: "motor", Values: []diagnostic_msgs.KeyValue{{Key: "t", Value: "hot"}, {Key: "u", Value: ""}}}, {Level: 1},
+		{Level: 2, Name: "motor", Values: []diagnostic_msgs.KeyValue{{Key: "t", Value: "hot"}, {Key: "u", Value: ""}}},
+		{Level: 1},
 	}}
 	scan := &sensor_msgs.LaserScan{AngleMin: 0.1, Ranges: []float32{1, 2, 3}}
 	joy := &sensor_msgs.Joy{Axes: []float32{0.5}, Buttons: []int32{0, -1}}
@@ -97,8 +99,10 @@ func TestConditionsHold(t *testing.T) {
 		{imu, "linear_acceleration.x <= -20.5", true, "linear_acceleration.x = -20.5"},
 		{imu, "abs(linear_acceleration.x) > 20", true, "abs(linear_acceleration.x) = 20.5"},
 		{imu, "linear_acceleration.x > 20", false, "linear_acceleration.x = -20.5"},
-		{imu, "linear_acceleration.x < 0 and linear_acceleration.y > 0", false, "linear_acceleration.x = -20.5, linear_acceleration.y = 0"},
-		{imu, "linear_acceleration.x < 0 and linear_acceleration.y >= 0", true, "linear_acceleration.x = -20.5, linear_acceleration.y = 0"},
+		{imu, "linear_acceleration.x < 0 and linear_acceleration.y > 0", false,
+			"linear_acceleration.x = -20.5, linear_acceleration.y = 0"},
+		{imu, "linear_acceleration.x < 0 and linear_acceleration.y >= 0", true,
+			"linear_acceleration.x = -20.5, linear_acceleration.y = 0"},
 		{imu, "orientation_covariance[8] == 0.25", true, "orientation_covariance[8] = 0.25"},
 		{imu, "header.stamp.sec == -5", true, "header.stamp.sec = -5"},
 		{imu, "header.stamp.nanosec != 7", false, "header.stamp.nanosec = 7"},
@@ -109,7 +113,8 @@ func TestConditionsHold(t *testing.T) {
 		{status, "status[0].level >= 2", true, "status[0].level = 2"},
 		{status, "status[1].level >= 2", false, "status[1].level = 1"},
 		{status, "status[2].level >= 0", false, ""},
-		{status, "len(status) == 2 and status[0].values[0].value == hot", true, "len(status) = 2, status[0].values[0].value = hot"},
+		{status, "len(status) == 2 and status[0].values[0].value == hot", true,
+			"len(status) = 2, status[0].values[0].value = hot"},
 		{status, "status[0].values[1].value == ''", true, "status[0].values[1].value = "},
 		{status, "len(status[0].values[1].value) == 0", true, "len(status[0].values[1].value) = 0"},
 		{scan, "angle_min == 0.1", true, "angle_min = 0.1"},
@@ -205,7 +210,8 @@ func TestConditionsThatDoNotSuitTheType(t *testing.T) {
 
 func TestConditionsAllocateNothing(t *testing.T) {
 	imu := payloadOf(t, &sensor_msgs.Imu{Header: std_msgs.Header{FrameId: "base_link"}})
-	d := newTestDetector(t, "sensor_msgs/msg/Imu", "header.frame_id == base_link and len(header.frame_id) > 3 and abs(linear_acceleration.z) > 5")
+	d := newTestDetector(t, "sensor_msgs/msg/Imu",
+		"header.frame_id == base_link and len(header.frame_id) > 3 and abs(linear_acceleration.z) > 5")
 	status := payloadOf(t, &diagnostic_msgs.DiagnosticArray{Status: make([]diagnostic_msgs.DiagnosticStatus, 3)})
 	s := newTestDetector(t, "diagnostic_msgs/msg/DiagnosticArray", "len(status) == 3 and status[2].message == bad")
 	require.Zero(t, testing.AllocsPerRun(1000, func() {

@@ -36,8 +36,9 @@ const (
 // NotInSight is the time left where the disk is not filling up.
 const NotInSight = time.Duration(math.MaxInt64)
 
-// Guard watches the disk that a recording is written to, and acts before it is full. The goroutine of Run watches; other
-// goroutines may call Hit, Waits, Holds and MakeRoom meanwhile. The fields up to RemoveOldest are set before Begin.
+// Guard watches the disk that a recording is written to, and acts before it is full. The goroutine of Run watches;
+// other goroutines may call Hit, Waits, Holds and MakeRoom meanwhile. The fields up to RemoveOldest are set before
+// Begin.
 type Guard struct {
 	Disk    Disk
 	Path    string // on that disk
@@ -48,8 +49,8 @@ type Guard struct {
 	Stamp   func() int64 // log time of now
 	Fail    func(error)  // ends the recording
 
-	// RemoveOldest deletes the oldest complete file of the recording and returns its path. It returns "" when there is none,
-	// and whether one will be complete soon.
+	// RemoveOldest deletes the oldest complete file of the recording and returns its path. It returns "" when there is
+	// none, and whether one will be complete soon.
 	RemoveOldest func() (path string, soon bool, err error)
 
 	urgent chan struct{} // has a value when the disk is to be looked at now
@@ -135,7 +136,8 @@ func (g *Guard) Check(now time.Time) time.Duration {
 	case g.Low.Load():
 		g.Low.Store(false)
 		t := g.Stamp()
-		g.Note(codec.Event{Kind: codec.EventDisk, Time: g.since.Load(), Until: t, Text: "nothing was written for want of space on the disk"})
+		g.Note(codec.Event{Kind: codec.EventDisk, Time: g.since.Load(), Until: t,
+			Text: "nothing was written for want of space on the disk"})
 		g.Log(bridge.Info, "recording goes on: %v are free on the disk", Bytes(free))
 	}
 	return min(max(left/4, guardHurry), guardPace)
@@ -211,7 +213,8 @@ func (g *Guard) act(free, least int64) time.Duration {
 			return guardHurry
 		}
 		if !soon {
-			g.stop(fmt.Errorf("%w, and the recording has no older file to delete; have it split, as with --max-bag-size", g.shortage(free, least)))
+			g.stop(fmt.Errorf("%w, and the recording has no older file to delete; have it split, as with --max-bag-size",
+				g.shortage(free, least)))
 		}
 	default:
 		g.stop(g.shortage(free, least))
@@ -254,7 +257,8 @@ func (g *Guard) MakeRoom(err error) bool {
 func (g *Guard) hold() {
 	if !g.Low.Swap(true) {
 		g.since.Store(g.Stamp())
-		g.Log(bridge.Warn, "recording waits: %v are free on the disk; what does not fit into the memory is dropped", Bytes(g.Free.Load()))
+		g.Log(bridge.Warn, "recording waits: %v are free on the disk; what does not fit into the memory is dropped",
+			Bytes(g.Free.Load()))
 	}
 }
 
@@ -266,7 +270,8 @@ func (g *Guard) stop(err error) {
 
 // shortage says that too little is free.
 func (g *Guard) shortage(free, least int64) error {
-	return fmt.Errorf("%v are free on the disk of %s, less than the %v of --min-space; free some space", Bytes(free), g.Path, Bytes(least))
+	return fmt.Errorf("%v are free on the disk of %s, less than the %v of --min-space; free some space", Bytes(free),
+		g.Path, Bytes(least))
 }
 
 // Hit takes an error that the disk returned for a write.

@@ -185,7 +185,8 @@ func TestGuardDeletes(t *testing.T) {
 		g.Check(time.Now())
 	}
 	require.Len(t, f.complete, 1, "no more is deleted than is necessary")
-	require.Equal(t, []string{"101-0 deleted a for want of space on the disk", "102-0 deleted b for want of space on the disk"}, w.events)
+	require.Equal(t, []string{"101-0 deleted a for want of space on the disk",
+		"102-0 deleted b for want of space on the disk"}, w.events)
 	require.Contains(t, fmt.Sprint(w.logged), "it is held fast")
 	require.NoError(t, w.failed)
 

@@ -14,8 +14,8 @@ type Splits struct {
 	several  bool     // another one was begun
 }
 
-// NewSplits returns the splits of a recording that has one file. It keeps up to most files, 0 is any number; remove deletes
-// a complete file.
+// NewSplits returns the splits of a recording that has one file. It keeps up to most files, 0 is any number; remove
+// deletes a complete file.
 func NewSplits(most int, remove func(path string) error) *Splits {
 	return &Splits{most: most, remove: remove, Changed: make(chan struct{}, 1), count: 1}
 }

@@ -25,5 +25,6 @@ type TopicOptions struct {
 
 // Nothing says whether the options, with topics named, have nothing recorded.
 func (o *TopicOptions) Nothing(topics []string) bool {
-	return len(topics)+len(o.Node)+len(o.TopicTypes)+len(o.Services) == 0 && !o.All && !o.AllServices && o.Regex == "" && o.StaticTopicsPath == ""
+	return len(topics)+len(o.Node)+len(o.TopicTypes)+len(o.Services) == 0 && !o.All && !o.AllServices && o.Regex == "" &&
+		o.StaticTopicsPath == ""
 }

@@ -39,8 +39,8 @@ type Selection struct {
 // Names is a set of them.
 type Names map[string]bool
 
-// ServiceEvents is behind the name of a service in that of the topic of its events, which have the type of the service and
-// _Event.
+// ServiceEvents is behind the name of a service in that of the topic of its events, which have the type of the service
+// and _Event.
 const ServiceEvents = "/_service_event"
 
 func isServiceEvents(topic, typeName string) bool {
@@ -63,15 +63,18 @@ func Served(topic *bridge.Topic) bool {
 // New checks what the options ask for. Relative names are expanded by expand.
 func New(o *TopicOptions, topics []string, expand func(string) (string, error)) (*Selection, error) {
 	s := &Selection{
-		all: o.All, allServices: o.AllServices, Topics: Names{}, calls: Names{}, types: Names{}, nodes: Names{}, excluded: Names{}, excludedTypes: Names{},
-		hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics, ignoreLeafs: o.IgnoreLeafTopics, Own: Names{rospub.DiagnosticsTopic: true}, Expand: expand,
+		all: o.All, allServices: o.AllServices, Topics: Names{}, calls: Names{}, types: Names{}, nodes: Names{},
+		excluded: Names{}, excludedTypes: Names{},
+		hidden: o.IncludeHiddenTopics, unpublished: o.IncludeUnpublishedTopics, ignoreLeafs: o.IgnoreLeafTopics,
+		Own: Names{rospub.DiagnosticsTopic: true}, Expand: expand,
 	}
 	for _, list := range []struct {
 		from   []string
 		suffix string
 		to     Names
 	}{
-		{topics, "", s.Topics}, {o.Services, ServiceEvents, s.Topics}, {o.Services, bridge.CallRequests, s.calls}, {o.Services, bridge.CallReplies, s.calls}, {o.Node, "", s.nodes},
+		{topics, "", s.Topics}, {o.Services, ServiceEvents, s.Topics}, {o.Services, bridge.CallRequests, s.calls},
+		{o.Services, bridge.CallReplies, s.calls}, {o.Node, "", s.nodes},
 		{o.ExcludeTopics, "", s.excluded}, {o.ExcludeServices, ServiceEvents, s.excluded},
 		{o.ExcludeServices, bridge.CallRequests, s.excluded}, {o.ExcludeServices, bridge.CallReplies, s.excluded},
 	} {

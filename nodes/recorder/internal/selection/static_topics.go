@@ -37,7 +37,8 @@ func readStaticTopics(path string, expand func(string) (string, error)) ([]stati
 	var list []staticTopic
 	for i, pair := range file.List {
 		if len(pair) != 2 || !isTypeName(pair[1]) {
-			return nil, config.Usagef("static_topics_path: %s: entry %d is %q, want a topic and its type, as [/imu, sensor_msgs/msg/Imu]", path, i+1, pair)
+			return nil, config.Usagef("static_topics_path: %s: entry %d is %q, want a topic and its type, as [/imu, "+
+				"sensor_msgs/msg/Imu]", path, i+1, pair)
 		}
 		name, err := expand(pair[0])
 		if err != nil {
