@@ -42,9 +42,11 @@ func TestAdaptQoS(t *testing.T) {
 		{"default", []codec.QoS{offer(), offer()}, codec.Reliable, codec.Volatile, false},
 		{"all best effort", []codec.QoS{offer(bestEffort)}, codec.BestEffort, codec.Volatile, false},
 		{"some best effort", []codec.QoS{offer(), offer(bestEffort)}, codec.BestEffort, codec.Volatile, true},
-		{"all latched", []codec.QoS{offer(transientLocal), offer(transientLocal)}, codec.Reliable, codec.TransientLocal, false},
+		{"all latched", []codec.QoS{offer(transientLocal), offer(transientLocal)}, codec.Reliable, codec.TransientLocal,
+			false},
 		{"some latched", []codec.QoS{offer(transientLocal), offer()}, codec.Reliable, codec.Volatile, true},
-		{"deadline and liveliness are not asked for", []codec.QoS{offer(deadline(time.Second), manual, lease(time.Second))}, codec.Reliable, codec.Volatile, false},
+		{"deadline and liveliness are not asked for", []codec.QoS{offer(deadline(time.Second), manual, lease(time.Second))},
+			codec.Reliable, codec.Volatile, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			request, mixed := AdaptQoS(test.offers)
@@ -68,8 +70,10 @@ func TestOfferQoS(t *testing.T) {
 	}{
 		{"none", nil, offer()},
 		{"one", []codec.QoS{offer(bestEffort, deadline(time.Second))}, offer(bestEffort, deadline(time.Second))},
-		{"history has no say", []codec.QoS{offer(transientLocal, depth(1)), offer(transientLocal, history(codec.KeepAll))}, offer(transientLocal)},
-		{"longer history", []codec.QoS{offer(transientLocal, depth(1)), offer(transientLocal, depth(100))}, offer(transientLocal, depth(100))},
+		{"history has no say", []codec.QoS{offer(transientLocal, depth(1)), offer(transientLocal, history(codec.KeepAll))},
+			offer(transientLocal)},
+		{"longer history", []codec.QoS{offer(transientLocal, depth(1)), offer(transientLocal, depth(100))},
+			offer(transientLocal, depth(100))},
 		{"history unknown", []codec.QoS{offer(history(codec.UnknownHistory))}, offer()},
 		{"lifespan has no say", []codec.QoS{offer(lifespan(time.Second)), offer()}, offer(lifespan(time.Second))},
 		{"reliability differs", []codec.QoS{offer(bestEffort), offer()}, offer()},
@@ -95,7 +99,8 @@ func TestCompatible(t *testing.T) {
 		{offer(deadline(time.Second)), offer(deadline(time.Second)), ""},
 		{offer(deadline(time.Second)), offer(), ""},
 		{offer(), offer(deadline(time.Second)), "the publisher's deadline is infinite, the subscriber asks for 1s"},
-		{offer(deadline(2 * time.Second)), offer(deadline(time.Second)), "the publisher's deadline is 2s, the subscriber asks for 1s"},
+		{offer(deadline(2 * time.Second)), offer(deadline(time.Second)),
+			"the publisher's deadline is 2s, the subscriber asks for 1s"},
 		{offer(manual), offer(), ""},
 		{offer(), offer(manual), "the publisher's liveliness is automatic, the subscriber asks for manual by topic"},
 		{offer(lease(time.Second)), offer(), ""},

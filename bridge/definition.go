@@ -11,8 +11,8 @@ import (
 	tdi "tapedeck/msgs/type_description_interfaces"
 )
 
-// FetchDefinition asks the node of e for the definition of e's type, by the service ~/get_type_description that nodes of
-// ROS 2 Iron and later offer. It returns the text with those of all messages in it, in the form of
+// FetchDefinition asks the node of e for the definition of e's type, by the service ~/get_type_description that nodes
+// of ROS 2 Iron and later offer. It returns the text with those of all messages in it, in the form of
 // rosidl.Library.Concatenated, and has made sure that e's type hash is its hash. What the node has as another text than
 // .msg or .srv, as the events of services, comes without comments, constants and defaults. The service may never appear
 // or answer: ctx limits the wait.

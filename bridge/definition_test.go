@@ -45,14 +45,16 @@ func TestFetchDefinition(t *testing.T) {
 			want: whole("q/msg/Far")},
 		{name: "no fields", kind: "p/msg/Empty", want: whole("p/msg/Empty")},
 		{name: "fields", kind: "p/msg/Outer", change: fieldsOnly,
-			want: fields + "p/msg/Inner[2] q\np/msg/Inner[] r\nq/msg/Far[<=4] s\np/msg/Empty t\n\n" + separator + "MSG: p/Empty\n" +
+			want: fields + "p/msg/Inner[2] q\np/msg/Inner[] r\nq/msg/Far[<=4] s\np/msg/Empty t\n\n" + separator +
+				"MSG: p/Empty\n" +
 				inner + "\n" + separator + "MSG: q/Far\np/msg/Inner inner\n"},
 		{name: "IDL", kind: "q/msg/Far", change: func(r *tdi.GetTypeDescription_Response) { r.TypeSources[1].Encoding = "idl" },
 			want: "p/msg/Inner inner\n" + inner},
 		{name: "other sources", kind: "q/msg/Far", change: func(r *tdi.GetTypeDescription_Response) { r.TypeSources[1].RawFileContents = "int64 number\n" },
 			want: "p/msg/Inner inner\n" + inner},
 		{name: "event", kind: "p/srv/Ask_Event",
-			want: separator + "SRV: p/srv/Ask\nstring what\n---\nq/msg/Far far\n" + "\n" + separator + "MSG: q/Far\np/msg/Inner inner\n" + inner},
+			want: separator + "SRV: p/srv/Ask\nstring what\n---\nq/msg/Far far\n" + "\n" + separator +
+				"MSG: q/Far\np/msg/Inner inner\n" + inner},
 		{name: "event without fields", kind: "p/srv/Do_Event", want: separator + "SRV: p/srv/Do\n---\n"},
 		{name: "refused", kind: "p/msg/Unknown", err: "node /server says: Type not currently in use by this node"},
 		{name: "other fields", kind: "q/msg/Far", err: "the answer of node /server cannot be used: its hash is RIHS01_",
@@ -85,7 +87,8 @@ func TestFetchDefinition(t *testing.T) {
 			if err != nil {
 				hash = "RIHS01_" + strings.Repeat("0", 64)
 			}
-			text, err := bridge.FetchDefinition(t.Context(), server, bridge.Endpoint{Node: "/server", Type: test.kind, TypeHash: hash})
+			text, err := bridge.FetchDefinition(t.Context(), server,
+				bridge.Endpoint{Node: "/server", Type: test.kind, TypeHash: hash})
 			if test.err != "" {
 				require.ErrorContains(t, err, "fetch the definition of "+test.kind)
 				require.ErrorContains(t, err, test.err)

@@ -7,7 +7,8 @@ import (
 )
 
 func TestParseLogLevel(t *testing.T) {
-	for name, want := range map[string]LogLevel{"debug": Debug, "INFO": Info, "Warn": Warn, "error": Error, "fatal": Fatal} {
+	for name, want := range map[string]LogLevel{"debug": Debug, "INFO": Info, "Warn": Warn, "error": Error,
+		"fatal": Fatal} {
 		level, err := ParseLogLevel(name)
 		require.NoError(t, err)
 		require.Equal(t, want, level)

@@ -75,8 +75,8 @@ type Node interface {
 	Close() error
 }
 
-// CallLister is a Node that can subscribe to service calls, which are not topics of ROS 2: to the requests of SERVICE as
-// the topic SERVICE + CallRequests of type pkg/srv/Type_Request, to the replies as SERVICE + CallReplies of type
+// CallLister is a Node that can subscribe to service calls, which are not topics of ROS 2: to the requests of SERVICE
+// as the topic SERVICE + CallRequests of type pkg/srv/Type_Request, to the replies as SERVICE + CallReplies of type
 // pkg/srv/Type_Response. Samples are the request or the reply without the identity of the caller.
 type CallLister interface {
 	// Calls returns these topics of the graph as it is known now, by name.

@@ -46,8 +46,8 @@ func NewParameters(node string, overrides map[string]any) *Parameters {
 	return &Parameters{node: node, declared: make(map[string]*Parameter), overrides: maps.Clone(overrides)}
 }
 
-// Declare adds a parameter with d.Value, or what overrides give for it. An override may be of any Go type from which the
-// value follows without loss.
+// Declare adds a parameter with d.Value, or what overrides give for it. An override may be of any Go type from which
+// the value follows without loss.
 func (p *Parameters) Declare(d Parameter) error {
 	p.setting.Lock()
 	defer p.setting.Unlock()
@@ -157,8 +157,8 @@ func (p *Parameters) set(values []Parameter) error {
 	return nil
 }
 
-// OnChange registers f to be called before parameters change, with their new values. An error refuses the change. f must not change
-// parameters itself.
+// OnChange registers f to be called before parameters change, with their new values. An error refuses the change. f
+// must not change parameters itself.
 func (p *Parameters) OnChange(f func(changed []Parameter) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

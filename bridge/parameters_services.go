@@ -146,8 +146,8 @@ func (p *Parameters) answerList(in *rcl_interfaces.ListParameters_Request) msgs.
 	return &out
 }
 
-// listed reports whether a parameter is below one of the prefixes, if any are given, and at most depth levels deep there;
-// depth 0 means any.
+// listed reports whether a parameter is below one of the prefixes, if any are given, and at most depth levels deep
+// there; depth 0 means any.
 func listed(name string, prefixes []string, depth uint64) bool {
 	shallow := func(rest string) bool { return depth == 0 || uint64(strings.Count(rest, ".")) < depth }
 	if len(prefixes) == 0 {

@@ -64,9 +64,11 @@ func TestDeclare(t *testing.T) {
 	require.EqualError(t, p.Declare(Parameter{Name: "count", Value: int64(5), From: 1, To: 100}),
 		"parameter count: 200 is not within 1 and 100")
 	require.NoError(t, p.Declare(Parameter{Name: "count", Value: int64(5)}))
-	require.EqualError(t, p.Declare(Parameter{Name: "count", Value: int64(5)}), "declare parameter count: it is declared already")
+	require.EqualError(t, p.Declare(Parameter{Name: "count", Value: int64(5)}),
+		"declare parameter count: it is declared already")
 	require.ErrorContains(t, p.Declare(Parameter{Value: int64(5)}), "no name")
-	require.EqualError(t, p.Declare(Parameter{Name: "x", Value: 5}), "declare parameter x: its default has type int, which no ROS parameter can hold")
+	require.EqualError(t, p.Declare(Parameter{Name: "x", Value: 5}),
+		"declare parameter x: its default has type int, which no ROS parameter can hold")
 	require.NoError(t, p.Declare(Parameter{Name: "a", Value: "text", Description: "some"}))
 	require.Equal(t, []string{"another", "other"}, p.Unused())
 

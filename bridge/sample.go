@@ -13,7 +13,8 @@ type Sample struct {
 
 	Memory Memory  // holds Data; nil when Data is ordinary Go memory
 	Ref    uintptr // identifies Data to Memory
-	Kept   *bool   // set by Retain, also for copies of the Sample: the caller of the handler must not free Data then; may be nil
+	// set by Retain, also for copies of the Sample: the caller of the handler must not free Data then; may be nil
+	Kept *bool
 }
 
 // Memory is the memory in which an implementation of Node hands out payloads.

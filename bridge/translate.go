@@ -27,7 +27,8 @@ type Translator interface {
 // encoding that they translate. Channels without a translation stay as they are; left has an *Untranslated for each. A
 // message that cannot be translated is a damaged place, reported as a *TranslationError. The reader returned owns r and
 // is Lossy.
-func Translate(r codec.Reader, to string, translators map[string]func(codec.Reader) (Translator, error)) (_ codec.Reader, left []error, err error) {
+func Translate(r codec.Reader, to string, translators map[string]func(codec.Reader) (Translator,
+	error)) (_ codec.Reader, left []error, err error) {
 	source, err := r.Info()
 	if err != nil {
 		return nil, nil, err

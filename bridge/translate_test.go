@@ -64,7 +64,8 @@ func (c counter) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 		if !wanted(c.one) && !wanted(c.two) {
 			return nil, errors.New("nobody wants it")
 		}
-		return []codec.Message{{Channel: c.one, LogTime: m.LogTime, Data: []byte{n}}, {Channel: c.two, LogTime: m.LogTime + 1, Data: []byte{n}}}, nil
+		return []codec.Message{{Channel: c.one, LogTime: m.LogTime, Data: []byte{n}},
+			{Channel: c.two, LogTime: m.LogTime + 1, Data: []byte{n}}}, nil
 	}
 }
 
@@ -73,10 +74,12 @@ func TestTranslate(t *testing.T) {
 	foreign := &codec.Channel{Topic: "/foreign", Type: "any", Encoding: codec.EncodingCARLA}
 	odd := &codec.Channel{Topic: "/odd", Type: "odd", Encoding: codec.EncodingCARLA}
 	raw := &codec.Channel{Topic: "/raw", Type: "raw", Encoding: "json"}
-	one, two := &codec.Channel{Topic: "/one", Encoding: codec.EncodingCDR}, &codec.Channel{Topic: "/two", Encoding: codec.EncodingCDR}
+	one, two := &codec.Channel{Topic: "/one", Encoding: codec.EncodingCDR},
+		&codec.Channel{Topic: "/two", Encoding: codec.EncodingCDR}
 	source := &tape{
 		info: codec.Info{Path: "a", Complete: true, MessageCount: 5, Topics: []codec.TopicInfo{
-			{Channel: plain, MessageCount: 1}, {Channel: foreign, MessageCount: 3}, {Channel: odd, MessageCount: 1}, {Channel: raw},
+			{Channel: plain, MessageCount: 1}, {Channel: foreign, MessageCount: 3}, {Channel: odd, MessageCount: 1},
+			{Channel: raw},
 		}},
 		messages: []codec.Message{
 			{Channel: foreign, LogTime: 10, Data: []byte{1}}, {Channel: plain, LogTime: 15, Data: []byte{2}},
@@ -94,7 +97,8 @@ func TestTranslate(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, info.Complete)
 	require.Equal(t, []codec.TopicInfo{
-		{Channel: plain, MessageCount: 1}, {Channel: one, MessageCount: 3}, {Channel: two}, {Channel: odd, MessageCount: 1}, {Channel: raw},
+		{Channel: plain, MessageCount: 1}, {Channel: one, MessageCount: 3}, {Channel: two}, {Channel: odd, MessageCount: 1},
+		{Channel: raw},
 	}, info.Topics)
 
 	type got struct {
@@ -107,8 +111,10 @@ func TestTranslate(t *testing.T) {
 		query codec.Query
 		want  []got
 	}{
-		{"all", codec.Query{}, []got{{"/one", 10, "\x01"}, {"/two", 11, "\x01"}, {"/plain", 15, "\x02"}, {"/odd", 25, ""}, {"/one", 30, "\x02"}, {"/two", 31, "\x02"}}},
-		{"a topic", codec.Query{Topics: func(c *codec.Channel) bool { return c == two }}, []got{{"/two", 11, "\x01"}, {"/two", 31, "\x02"}}},
+		{"all", codec.Query{}, []got{{"/one", 10, "\x01"}, {"/two", 11, "\x01"}, {"/plain", 15, "\x02"}, {"/odd", 25, ""},
+			{"/one", 30, "\x02"}, {"/two", 31, "\x02"}}},
+		{"a topic", codec.Query{Topics: func(c *codec.Channel) bool { return c == two }},
+			[]got{{"/two", 11, "\x01"}, {"/two", 31, "\x02"}}},
 		{"a window", codec.Query{Start: 12, End: 31}, []got{{"/plain", 15, "\x02"}, {"/odd", 25, ""}, {"/one", 30, "\x01"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -63,7 +63,8 @@ func TestIsHidden(t *testing.T) {
 }
 
 func TestCallsOnDDS(t *testing.T) {
-	for topic, name := range map[string]string{"/ns/set/_request": "rq/ns/setRequest", "/ns/set/_reply": "rr/ns/setReply"} {
+	for topic, name := range map[string]string{"/ns/set/_request": "rq/ns/setRequest",
+		"/ns/set/_reply": "rr/ns/setReply"} {
 		got, ok := CallsToDDS(topic)
 		require.True(t, ok)
 		require.Equal(t, name, got)

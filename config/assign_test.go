@@ -20,7 +20,8 @@ func TestAssign(t *testing.T) {
 	o := assigned{Topics: []string{"/old"}, Mode: "fast", After: time.Second}
 	require.NoError(t, Assign(&o, nil))
 	require.NoError(t, Assign(&o, []string{"topics=/a", "max-size=2KiB", "topics=/b=c", "after=1m", "strict=true"}))
-	require.Equal(t, assigned{Topics: []string{"/a", "/b=c"}, MaxSize: 2048, Mode: "fast", After: time.Minute, Strict: true}, o)
+	require.Equal(t, assigned{Topics: []string{"/a", "/b=c"}, MaxSize: 2048, Mode: "fast", After: time.Minute,
+		Strict: true}, o)
 	require.NoError(t, Assign(&o, []string{"size=7", "mode=slow"}))
 	require.EqualValues(t, 7, o.MaxSize)
 	before := o

@@ -44,10 +44,10 @@ func (e *usageError) Unwrap() error        { return e.error }
 // failure is an error of a command that was called correctly.
 type failure struct{ error }
 
-// New returns a command, which may have subcommands of its own. use is its name and its positional arguments,
-// "recorder [topics...]". opts is a pointer to its options or nil; they are set when run is called. Positional arguments are
-// not checked unless the command's Args is set. The name of the node is the name of the command; a subcommand's
-// is "recorder_trigger", for parameter files and the environment, unless it has the annotation NodeName.
+// New returns a command, which may have subcommands of its own. use is its name and its positional arguments, "recorder
+// [topics...]". opts is a pointer to its options or nil; they are set when run is called. Positional arguments are not
+// checked unless the command's Args is set. The name of the node is the name of the command; a subcommand's is
+// "recorder_trigger", for parameter files and the environment, unless it has the annotation NodeName.
 func New(use, short, long string, opts any, run func(ctx context.Context, in *Input) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           use,

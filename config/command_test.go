@@ -53,13 +53,18 @@ func TestPrecedence(t *testing.T) {
 		{"file", nil, []string{"--config", config}, 2, config + " line 3"},
 		{"environment", map[string]string{"TAPEDECK_RATE": "3"}, []string{"--config", config}, 3, "TAPEDECK_RATE"},
 		{"empty environment", map[string]string{"TAPEDECK_RATE": ""}, []string{"--config", config}, 2, config + " line 3"},
-		{"environment of the node", map[string]string{"TAPEDECK_RATE": "3", "TAPEDECK_RECORDER_RATE": "4"}, nil, 4, "TAPEDECK_RECORDER_RATE"},
-		{"parameter file", map[string]string{"TAPEDECK_RATE": "3"}, []string{"--ros-args", "--params-file", file1}, 5, file1 + " line 3"},
-		{"second parameter file", nil, []string{"--ros-args", "--params-file", file1, "--params-file", file2}, 6, file2 + " line 3"},
-		{"parameter for the node renamed away", nil, []string{"--ros-args", "--params-file", file1, "--params-file", file2, "-r", "__node:=x"}, 5, file1 + " line 3"},
+		{"environment of the node", map[string]string{"TAPEDECK_RATE": "3", "TAPEDECK_RECORDER_RATE": "4"}, nil, 4,
+			"TAPEDECK_RECORDER_RATE"},
+		{"parameter file", map[string]string{"TAPEDECK_RATE": "3"}, []string{"--ros-args", "--params-file", file1}, 5,
+			file1 + " line 3"},
+		{"second parameter file", nil, []string{"--ros-args", "--params-file", file1, "--params-file", file2}, 6,
+			file2 + " line 3"},
+		{"parameter for the node renamed away", nil,
+			[]string{"--ros-args", "--params-file", file1, "--params-file", file2, "-r", "__node:=x"}, 5, file1 + " line 3"},
 		{"-p", nil, []string{"--ros-args", "--params-file", file1, "-p", "rate:=7"}, 7, "-p"},
 		{"-p before the file", nil, []string{"--ros-args", "-p", "rate:=7", "--params-file", file1}, 5, file1 + " line 3"},
-		{"-p for another node", nil, []string{"--ros-args", "-p", "rate:=7", "-p", "player:rate:=8", "-p", "recorder:rate:=9"}, 9, "-p"},
+		{"-p for another node", nil, []string{"--ros-args", "-p", "rate:=7", "-p", "player:rate:=8", "-p",
+			"recorder:rate:=9"}, 9, "-p"},
 		{"-p null", nil, []string{"--ros-args", "-p", "rate:=7", "-p", "rate:=null"}, 7, "-p"},
 		{"flag", nil, []string{"--rate", "10", "--ros-args", "-p", "rate:=7"}, 10, "flag --rate"},
 		{"flag twice", nil, []string{"--rate", "10", "--rate=11"}, 11, "flag --rate"},
@@ -87,12 +92,16 @@ func TestFlags(t *testing.T) {
 		{"/a -ad5 /b", func(o *options) { o.All, o.MaxDuration = true, 5*time.Second }, []string{"/a", "/b"}},
 		{"--all=false --max_duration 5s", func(o *options) { o.MaxDuration = 5 * time.Second }, []string{}},
 		{"--max-bag-duration 5s -- -x", func(o *options) { o.MaxDuration = 5 * time.Second }, []string{"-x"}},
-		{"--duration 5s --max-cache-size 1GB", func(o *options) { o.MaxDuration, o.QueueSize = 5*time.Second, 1e9 }, []string{}},
-		{"--topics a,b --topics [c] --camera-width 5", func(o *options) { o.Topics, o.Camera.Width = []string{"a,b", "[c]"}, 5 }, []string{}},
-		{"--ros-args -p topics:=[a,b] -p all:=True -p camera.debug:=on", func(o *options) { o.Topics, o.All, o.Camera.Debug = []string{"a", "b"}, true, true }, []string{}},
-		{"--ros-args -p topics:=a -p output:=2024 -p max_duration:=0.5 -p queue_size:=2000000 -p seed:=3 -p count:=4 --", func(o *options) {
-			o.Topics, o.Output, o.MaxDuration, o.QueueSize, o.Seed, o.Count = []string{"a"}, "2024", time.Second/2, 2e6, 3, 4
-		}, []string{}},
+		{"--duration 5s --max-cache-size 1GB", func(o *options) { o.MaxDuration, o.QueueSize = 5*time.Second, 1e9 },
+			[]string{}},
+		{"--topics a,b --topics [c] --camera-width 5",
+			func(o *options) { o.Topics, o.Camera.Width = []string{"a,b", "[c]"}, 5 }, []string{}},
+		{"--ros-args -p topics:=[a,b] -p all:=True -p camera.debug:=on",
+			func(o *options) { o.Topics, o.All, o.Camera.Debug = []string{"a", "b"}, true, true }, []string{}},
+		{"--ros-args -p topics:=a -p output:=2024 -p max_duration:=0.5 -p queue_size:=2000000 -p seed:=3 -p count:=4 --",
+			func(o *options) {
+				o.Topics, o.Output, o.MaxDuration, o.QueueSize, o.Seed, o.Count = []string{"a"}, "2024", time.Second/2, 2e6, 3, 4
+			}, []string{}},
 		{"--ros-args -p topics:=[]", func(o *options) { o.Topics = []string{} }, []string{}},
 	} {
 		t.Run(c.argv, func(t *testing.T) {
@@ -108,7 +117,8 @@ func TestFlags(t *testing.T) {
 
 func TestFlagsWithoutValue(t *testing.T) {
 	for argv, want := range map[string]float64{
-		"": 0, "--clock": 40, "--clock a": 40, "--clock 100 a": 100, "--clock=5 a": 5, "a --clock": 40, "--clock --all": 40, "-- --clock": 0,
+		"": 0, "--clock": 40, "--clock a": 40, "--clock 100 a": 100, "--clock=5 a": 5, "a --clock": 40, "--clock --all": 40,
+		"-- --clock":   0,
 		"--clock -1 a": -1,
 	} {
 		opts := &struct {
@@ -123,7 +133,8 @@ func TestFlagsWithoutValue(t *testing.T) {
 		}
 	}
 	for argv, want := range map[string]string{
-		"info": "", "info --blocked a": "30,10", "info --blocked 5,1.5 a": "5,1.5", "info --blocked=5 a": "5", "info a --blocked": "30,10", "info --blocked . a": "30,10",
+		"info": "", "info --blocked a": "30,10", "info --blocked 5,1.5 a": "5,1.5", "info --blocked=5 a": "5",
+		"info a --blocked": "30,10", "info --blocked . a": "30,10",
 	} {
 		opts := &struct {
 			Blocked string `param:"blocked" bare:"30,10" pattern:"[0-9][0-9.,]*" value:"TIME,DISTANCE"`
@@ -196,13 +207,16 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestExtra(t *testing.T) {
-	file := write(t, "/robot/rec:\n  ros__parameters:\n    use_sim_time: true\n    max_duraton: 1.5\n    qos_overrides: {/tf: {subscription: {depth: 5}}}\nrec:\n  ros__parameters: {rate: 3}\n")
+	file := write(t, "/robot/rec:\n  ros__parameters:\n    use_sim_time: true\n    max_duraton: 1.5\n    "+
+		"qos_overrides: {/tf: {subscription: {depth: 5}}}\nrec:\n  ros__parameters: {rate: 3}\n")
 	opts := defaults()
-	in, err := execute(t, opts, "--ros-args", "-r", "__node:=rec", "-r", "__ns:=/robot", "--params-file", file, "-p", "other:=[1, 2]")
+	in, err := execute(t, opts, "--ros-args", "-r", "__node:=rec", "-r", "__ns:=/robot", "--params-file", file, "-p",
+		"other:=[1, 2]")
 	require.NoError(t, err)
 	require.Equal(t, "rec", in.Node)
 	require.Equal(t, "/robot", in.Namespace)
-	require.Equal(t, map[string]any{"use_sim_time": true, "max_duraton": 1.5, "qos_overrides./tf.subscription.depth": int64(5), "other": []int64{1, 2}}, in.Extra)
+	require.Equal(t, map[string]any{"use_sim_time": true, "max_duraton": 1.5,
+		"qos_overrides./tf.subscription.depth": int64(5), "other": []int64{1, 2}}, in.Extra)
 	require.Equal(t, []string{
 		file + " line 7: the section is for /rec, so it does not count for /robot/rec",
 		"parameter max_duraton from " + file + " line 4 is not one that recorder knows",
@@ -227,8 +241,10 @@ func TestValuesAndSet(t *testing.T) {
 	opts := defaults()
 	in, err := execute(t, opts, "--seed", "7")
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"topics": []string{"/tf", "/clock"}, "all": false, "output": "", "storage": "record", "max_duration": 3600.0,
-		"queue_size": int64(256 << 20), "kinds": []string{}, "camera.width": int64(640), "camera.debug": false, "rate": 1.0, "seed": int64(7),
+	require.Equal(t, map[string]any{"topics": []string{"/tf", "/clock"}, "all": false, "output": "", "storage": "record",
+		"max_duration": 3600.0,
+		"queue_size":   int64(256 << 20), "kinds": []string{}, "camera.width": int64(640), "camera.debug": false, "rate": 1.0,
+		"seed":  int64(7),
 		"count": int64(-1)}, in.Values())
 
 	for name, value := range map[string]any{"topics": []string{"/a"}, "all": true, "storage": "mcap", "max_duration": 1.5,
@@ -241,7 +257,8 @@ func TestValuesAndSet(t *testing.T) {
 	require.Equal(t, []string{"/a"}, opts.Topics)
 
 	before := *opts
-	require.ErrorContains(t, in.Set("rate", 5000.0), "parameter rate from a request at run time: 5000 is not allowed, want 0.001 to 1000")
+	require.ErrorContains(t, in.Set("rate", 5000.0),
+		"parameter rate from a request at run time: 5000 is not allowed, want 0.001 to 1000")
 	require.ErrorContains(t, in.Set("storage", "zip"), "want record or mcap")
 	require.ErrorContains(t, in.Set("rate", []string{"1"}), "is a list")
 	require.ErrorContains(t, in.Set("nothing", true), "parameter nothing is not known")
@@ -344,9 +361,12 @@ func TestVersionIsThatOfThePackage(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	table := Table(defaults())
-	require.Contains(t, table, "### Topics\n\n| parameter | flag | type | default | what it does |\n| --- | --- | --- | --- | --- |\n"+
-		"| `topics` | `--topics TEXT` | string array | `/tf,/clock` | record this topic |\n| `all` | `-a, --all` | boolean | `false` | record every topic |\n")
-	require.Contains(t, table, "| `storage` | `-s, --storage record\\|mcap` | string | `record` | format of the recording |\n")
+	require.Contains(t, table, "### Topics\n\n| parameter | flag | type | default | what it does |\n| --- | --- | --- "+
+		"| --- | --- |\n"+
+		"| `topics` | `--topics TEXT` | string array | `/tf,/clock` | record this topic |\n| `all` | `-a, --all` | "+
+		"boolean | `false` | record every topic |\n")
+	require.Contains(t, table, "| `storage` | `-s, --storage record\\|mcap` | string | `record` | format of the "+
+		"recording |\n")
 	require.Contains(t, table, "| `camera.debug` |  | boolean | `false` | say more |\n")
 	require.Contains(t, table, "columns (1 to 4096)")
 }
@@ -358,7 +378,8 @@ func TestCheckTable(t *testing.T) {
 	err := CheckTable(write(t, strings.Replace(table, row, "", 1)), defaults())
 	require.ErrorContains(t, err, "lacks the line\n"+row)
 	require.NotContains(t, err.Error(), "topics")
-	require.ErrorContains(t, CheckTable(write(t, strings.Replace(table, row, row+row, 1)), defaults()), "another order, or more of them")
+	require.ErrorContains(t, CheckTable(write(t, strings.Replace(table, row, row+row, 1)), defaults()),
+		"another order, or more of them")
 	require.ErrorContains(t, CheckTable(filepath.Join(t.TempDir(), "missing.md"), defaults()), "no such file")
 }
 
@@ -378,9 +399,12 @@ func TestCheckFile(t *testing.T) {
     count: -1
 `
 	require.NoError(t, CheckFile(write(t, good), defaults()))
-	require.ErrorContains(t, CheckFile(write(t, strings.Replace(good, "    seed: 0\n", "", 1)), defaults()), "parameter seed is missing")
-	require.ErrorContains(t, CheckFile(write(t, strings.Replace(good, "rate: 1.0", "rate: 2", 1)), defaults()), "line 11: parameter rate is 2, the default is 1")
-	require.ErrorContains(t, CheckFile(write(t, strings.Replace(good, "count: -1", "count: x", 1)), defaults()), "want a whole number")
+	require.ErrorContains(t, CheckFile(write(t, strings.Replace(good, "    seed: 0\n", "", 1)), defaults()),
+		"parameter seed is missing")
+	require.ErrorContains(t, CheckFile(write(t, strings.Replace(good, "rate: 1.0", "rate: 2", 1)), defaults()),
+		"line 11: parameter rate is 2, the default is 1")
+	require.ErrorContains(t, CheckFile(write(t, strings.Replace(good, "count: -1", "count: x", 1)), defaults()),
+		"want a whole number")
 	require.ErrorContains(t, CheckFile(write(t, good+"    more: 1\n"), defaults()), "line 14: parameter more is no option")
 	require.ErrorContains(t, CheckFile(filepath.Join(t.TempDir(), "missing.yaml"), defaults()), "no such file")
 }
@@ -482,7 +506,8 @@ func TestInstalledDefaults(t *testing.T) {
 	lib, share := filepath.Join(prefix, "lib/tapedeck"), filepath.Join(prefix, "share/tapedeck/config")
 	require.NoError(t, os.MkdirAll(lib, 0o755))
 	require.NoError(t, os.MkdirAll(share, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(share, "recorder.yaml"), []byte("/**: {ros__parameters: {word: installed, of_a_subcommand: 1}}"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(share, "recorder.yaml"),
+		[]byte("/**: {ros__parameters: {word: installed, of_a_subcommand: 1}}"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(lib, "recorder"), text, 0o755))
 	link := filepath.Join(t.TempDir(), "recorder")
 	require.NoError(t, os.Symlink(filepath.Join(lib, "recorder"), link))
@@ -535,7 +560,8 @@ func TestSecondInterruptKills(t *testing.T) {
 
 func TestNodeName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nodes.yaml")
-	require.NoError(t, os.WriteFile(path, []byte("tape:\n  ros__parameters:\n    mode: slow\nserve:\n  ros__parameters:\n    mode: fast\n"), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte("tape:\n  ros__parameters:\n    mode: slow\nserve:\n  "+
+		"ros__parameters:\n    mode: fast\n"), 0o600))
 	o := assigned{}
 	cmd := New("serve", "", "", &o, func(_ context.Context, in *Input) error {
 		require.Equal(t, "tape", in.Node)

@@ -42,7 +42,8 @@ shop:
         width: 320
         colour: red
 `)
-	o, in, err := runLenses(t, "--ros-args", "--params-file", file, "-p", "lenses.right.device:=/dev/video2", "--", "-w", "800")
+	o, in, err := runLenses(t, "--ros-args", "--params-file", file, "-p", "lenses.right.device:=/dev/video2", "--", "-w",
+		"800")
 	require.NoError(t, err)
 	require.Equal(t, map[string]*Lens{
 		"Left":  {Width: 800, Device: "/dev/video0", Knobs: []string{"a=1", "b=2"}},
@@ -52,7 +53,8 @@ shop:
 	require.Equal(t, "/dev/video0", in.Values()["lenses.Left.device"])
 	require.Equal(t, int64(800), in.Values()["lenses.Left.width"])
 	require.Equal(t, "-p", in.Source("lenses.right.device"))
-	require.Equal(t, []string{"parameter lenses.right.colour from " + file + " line 9 is not one that shop knows"}, in.Warnings)
+	require.Equal(t, []string{"parameter lenses.right.colour from " + file + " line 9 is not one that shop knows"},
+		in.Warnings)
 	var names []string
 	for _, p := range Parameters(o) {
 		names = append(names, p.Name)
@@ -82,7 +84,8 @@ func TestNamedErrors(t *testing.T) {
 
 func TestNamedIsDocumented(t *testing.T) {
 	require.Contains(t, Table(&lenses{}), "| `lenses.NAME.OPTION` |  | any |  | of the lens called NAME |\n")
-	require.NoError(t, CheckFile(write(t, "/**: {ros__parameters: {width: 640, device: '', knobs: [], quiet: false}}"), &lenses{Lens: Lens{Width: 640}}))
+	require.NoError(t, CheckFile(write(t, "/**: {ros__parameters: {width: 640, device: '', knobs: [], quiet: false}}"),
+		&lenses{Lens: Lens{Width: 640}}))
 }
 
 func TestReadFileOfANode(t *testing.T) {

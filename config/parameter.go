@@ -48,9 +48,9 @@ type Parameter struct {
 // embedded one is as if its fields were in its place, one with a param tag puts its name and a dot before theirs.
 // Anything else panics, as does a malformed tag.
 //
-// A field of opts itself may also be a map[string]*T, for several things of a kind, if opts embeds T, which is exported.
-// With the tag param:"cameras" the parameters are called cameras.NAME.width. There is an entry for each NAME that is
-// given any. It begins as a copy of the embedded struct, whose flags therefore hold for all entries.
+// A field of opts itself may also be a map[string]*T, for several things of a kind, if opts embeds T, which is
+// exported. With the tag param:"cameras" the parameters are called cameras.NAME.width. There is an entry for each NAME
+// that is given any. It begins as a copy of the embedded struct, whose flags therefore hold for all entries.
 func Parameters(opts any) []Parameter {
 	var list []Parameter
 	for _, f := range fields(opts) {

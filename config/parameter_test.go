@@ -48,13 +48,16 @@ func TestParameters(t *testing.T) {
 	}
 	require.Equal(t, []string{"topics", "all", "output", "storage", "max_duration", "queue_size", "kinds", "camera.width",
 		"camera.debug", "rate", "seed", "count"}, names)
-	require.Equal(t, Parameter{Name: "topics", Flag: "topics", Group: "Topics", Help: "record this topic", Type: "string array",
+	require.Equal(t, Parameter{Name: "topics", Flag: "topics", Group: "Topics", Help: "record this topic",
+		Type:        "string array",
 		Placeholder: "TEXT", Default: "/tf,/clock"}, list[0])
-	require.Equal(t, Parameter{Name: "storage", Flag: "storage", Short: "s", Group: "Output", Help: "format of the recording",
+	require.Equal(t, Parameter{Name: "storage", Flag: "storage", Short: "s", Group: "Output",
+		Help: "format of the recording",
 		Type: "string", Placeholder: "record|mcap", Default: "record", Options: []string{"record", "mcap"}}, list[3])
 	require.Equal(t, "1h", list[4].Default)
 	require.Equal(t, []string{"duration", "max-bag-duration"}, list[4].Aliases)
-	require.Equal(t, Parameter{Name: "queue_size", Flag: "max-cache-size", Group: "Topics", Help: "memory for messages that wait to be written",
+	require.Equal(t, Parameter{Name: "queue_size", Flag: "max-cache-size", Group: "Topics",
+		Help: "memory for messages that wait to be written",
 		Type: "integer", Placeholder: "SIZE", Default: "256MiB", Min: "1MiB", Max: "64GiB"}, list[5])
 	require.Equal(t, "camera-width", list[7].Flag)
 	require.Equal(t, "", list[8].Flag)
@@ -144,7 +147,8 @@ func TestParse(t *testing.T) {
 
 func TestFormatDuration(t *testing.T) {
 	for want, d := range map[string]time.Duration{
-		"1h": time.Hour, "1h30m": 90 * time.Minute, "1m": time.Minute, "10m30s": 630 * time.Second, "0s": 0, "1h0m5s": time.Hour + 5*time.Second, "20s": 20 * time.Second,
+		"1h": time.Hour, "1h30m": 90 * time.Minute, "1m": time.Minute, "10m30s": 630 * time.Second, "0s": 0,
+		"1h0m5s": time.Hour + 5*time.Second, "20s": 20 * time.Second,
 	} {
 		require.Equal(t, want, formatDuration(d))
 	}

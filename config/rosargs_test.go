@@ -44,8 +44,10 @@ func TestSplitROSArgs(t *testing.T) {
 		},
 		{
 			name: "all the others",
-			argv: "--ros-args -p n:a.b:=[1,2] --param url:=tcp://h:=1 -e /robot --log-level rcl:=WARN --log-level Info --log-config-file c" +
-				" --log-file-name f --disable-stdout-logs --enable-rosout-logs --disable-external-lib-logs --enable-external-lib-logs",
+			argv: "--ros-args -p n:a.b:=[1,2] --param url:=tcp://h:=1 -e /robot --log-level rcl:=WARN --log-level Info " +
+				"--log-config-file c" +
+				" --log-file-name f --disable-stdout-logs --enable-rosout-logs --disable-external-lib-logs " +
+				"--enable-external-lib-logs",
 			ros: ROSArgs{
 				Parameters: []ROSParameter{{Node: "n", Name: "a.b", Value: "[1,2]"}, {Name: "url", Value: "tcp://h:=1"}},
 				Enclave:    "/robot",

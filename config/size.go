@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Size is a number of bytes. It reads and prints as "256MiB", "1GB" or a plain number: k, M, G and T (with or without B)
-// are powers of 1000, Ki, Mi, Gi and Ti powers of 1024.
+// Size is a number of bytes. It reads and prints as "256MiB", "1GB" or a plain number: k, M, G and T (with or without
+// B) are powers of 1000, Ki, Mi, Gi and Ti powers of 1024.
 type Size int64
 
 // sizeUnits holds the units that String prints, largest first where two have the same base.

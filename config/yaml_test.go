@@ -26,23 +26,37 @@ func TestReadFile(t *testing.T) {
 		{"comments only", "# nothing\n---\n", map[string]any{}},
 		{"empty sections", "/**:\n/robot/tk:\n  ros__parameters:\n", map[string]any{}},
 		{"as launch writes it, with a Python tuple",
-			"/robot/tk:\n  ros__parameters:\n    a.b: !!python/tuple\n    - 1\n    - 2\n    flag: true\n    name: !!python/unicode 'x'\n",
+			"/robot/tk:\n  ros__parameters:\n    a.b: !!python/tuple\n    - 1\n    - 2\n    flag: true\n    name: " +
+				"!!python/unicode 'x'\n",
 			map[string]any{"a.b": []int64{1, 2}, "flag": true, "name": "x"}},
-		{"as launch writes it for a node without name", "/**:\n  ros__parameters:\n    a: 1\n", map[string]any{"a": int64(1)}},
-		{"nested namespaces", "robot:\n  tk:\n    ros__parameters: {a: 1}\n  other:\n    ros__parameters: {a: 2}\n", map[string]any{"a": int64(1)}},
-		{"nested wildcards", "/**:\n  tk:\n    ros__parameters: {a: 1}\n'*':\n  '*':\n    ros__parameters: {b: 1}\n/*:\n  ros__parameters: {c: 1}\n",
+		{"as launch writes it for a node without name", "/**:\n  ros__parameters:\n    a: 1\n",
+			map[string]any{"a": int64(1)}},
+		{"nested namespaces", "robot:\n  tk:\n    ros__parameters: {a: 1}\n  other:\n    ros__parameters: {a: 2}\n",
+			map[string]any{"a": int64(1)}},
+		{"nested wildcards", "/**:\n  tk:\n    ros__parameters: {a: 1}\n'*':\n  '*':\n    ros__parameters: {b: 1}\n/*:\n  " +
+			"ros__parameters: {c: 1}\n",
 			map[string]any{"a": int64(1), "b": int64(1)}},
-		{"wildcards in one key", "/*/tk:\n  ros__parameters: {a: 1}\n/**/tk:\n  ros__parameters: {b: 1}\n/robot/**:\n  ros__parameters: {c: 1}\n/other/**:\n  ros__parameters: {d: 1}\n",
+		{"wildcards in one key", "/*/tk:\n  ros__parameters: {a: 1}\n/**/tk:\n  ros__parameters: {b: 1}\n/robot/**:\n  " +
+			"ros__parameters: {c: 1}\n/other/**:\n  ros__parameters: {d: 1}\n",
 			map[string]any{"a": int64(1), "b": int64(1), "c": int64(1)}},
-		{"other nodes", "tk:\n  ros__parameters: {a: 1}\n/tk:\n  ros__parameters: {a: 1}\n/robot/tk2:\n  ros__parameters: {a: [[1]]}\n", map[string]any{}},
-		{"later sections win", "/**:\n  ros__parameters: {a: 1, b: 1}\n/robot/tk:\n  ros__parameters: {a: 2}\n", map[string]any{"a": int64(2), "b": int64(1)}},
-		{"several documents", "/**:\n  ros__parameters: {a: 1}\n---\n/**:\n  ros__parameters: {b: 1}\n", map[string]any{"a": int64(1), "b": int64(1)}},
-		{"nested parameters", "/**:\n  ros__parameters:\n    qos_overrides:\n      /Tf:\n        publisher: {depth: 5, reliability: reliable}\n    x.y: 1\n    x: {z: 2}\n",
-			map[string]any{"qos_overrides./Tf.publisher.depth": int64(5), "qos_overrides./Tf.publisher.reliability": "reliable", "x.y": int64(1), "x.z": int64(2)}},
-		{"booleans of YAML 1.1", "/**:\n  ros__parameters: {a: True, b: yes, c: on, d: Off, e: 'yes', f: n, g: [yes, no], h: !!str yes}\n",
-			map[string]any{"a": true, "b": true, "c": true, "d": false, "e": "yes", "f": false, "g": []bool{true, false}, "h": "yes"}},
-		{"numbers", "/**:\n  ros__parameters: {a: 0x10, b: -1, c: 1.0, d: 1e3, e: .inf, f: -.inf, g: inf, h: '1', i: 1.2.3, j: 2024-01-01}\n",
-			map[string]any{"a": int64(16), "b": int64(-1), "c": 1.0, "d": 1000.0, "e": math.Inf(1), "f": math.Inf(-1), "g": "inf", "h": "1", "i": "1.2.3", "j": "2024-01-01"}},
+		{"other nodes", "tk:\n  ros__parameters: {a: 1}\n/tk:\n  ros__parameters: {a: 1}\n/robot/tk2:\n  ros__parameters: " +
+			"{a: [[1]]}\n", map[string]any{}},
+		{"later sections win", "/**:\n  ros__parameters: {a: 1, b: 1}\n/robot/tk:\n  ros__parameters: {a: 2}\n",
+			map[string]any{"a": int64(2), "b": int64(1)}},
+		{"several documents", "/**:\n  ros__parameters: {a: 1}\n---\n/**:\n  ros__parameters: {b: 1}\n",
+			map[string]any{"a": int64(1), "b": int64(1)}},
+		{"nested parameters", "/**:\n  ros__parameters:\n    qos_overrides:\n      /Tf:\n        publisher: {depth: 5, " +
+			"reliability: reliable}\n    x.y: 1\n    x: {z: 2}\n",
+			map[string]any{"qos_overrides./Tf.publisher.depth": int64(5), "qos_overrides./Tf.publisher.reliability": "reliable",
+				"x.y": int64(1), "x.z": int64(2)}},
+		{"booleans of YAML 1.1", "/**:\n  ros__parameters: {a: True, b: yes, c: on, d: Off, e: 'yes', f: n, g: [yes, no], " +
+			"h: !!str yes}\n",
+			map[string]any{"a": true, "b": true, "c": true, "d": false, "e": "yes", "f": false, "g": []bool{true, false},
+				"h": "yes"}},
+		{"numbers", "/**:\n  ros__parameters: {a: 0x10, b: -1, c: 1.0, d: 1e3, e: .inf, f: -.inf, g: inf, h: '1', i: " +
+			"1.2.3, j: 2024-01-01}\n",
+			map[string]any{"a": int64(16), "b": int64(-1), "c": 1.0, "d": 1000.0, "e": math.Inf(1), "f": math.Inf(-1),
+				"g": "inf", "h": "1", "i": "1.2.3", "j": "2024-01-01"}},
 		{"lists", "/**:\n  ros__parameters: {a: [], b: [1, 2.5], c: [1, x], d: [a, 'b']}\n",
 			map[string]any{"a": []string{}, "b": []float64{1, 2.5}, "c": []string{"1", "x"}, "d": []string{"a", "b"}}},
 		{"null says nothing", "/**:\n  ros__parameters: {a: 1, b: null, c: ~, d: }\n", map[string]any{"a": int64(1)}},
@@ -67,10 +81,12 @@ func TestReadFileErrors(t *testing.T) {
 		{"broken", "/**: [\n", "p.yaml: yaml:"},
 		{"tab", "/**:\n\tros__parameters:\n", "p.yaml: yaml:"},
 		{"parameters are a list", "/**:\n  ros__parameters: [a]\n", "line 2: want parameters as name: value"},
-		{"a map in a list", "/**:\n  ros__parameters:\n    a:\n    - b: 1\n", "line 4: parameter a: a list may hold plain values only"},
+		{"a map in a list", "/**:\n  ros__parameters:\n    a:\n    - b: 1\n",
+			"line 4: parameter a: a list may hold plain values only"},
 		{"a name that is a list", "/**:\n  ros__parameters:\n    [a]: 1\n", "line 3: want the name of a parameter"},
 		{"twice", "/**:\n  ros__parameters:\n    a: 1\n    a: 2\n", "line 4: parameter a is there twice"},
-		{"alias", "/**:\n  ros__parameters:\n    a: &x 1\n    b: *x\n", "line 4: parameter b: YAML aliases are not supported"},
+		{"alias", "/**:\n  ros__parameters:\n    a: &x 1\n    b: *x\n",
+			"line 4: parameter b: YAML aliases are not supported"},
 		{"a binary file", "\x00\x01\x02", "p.yaml: yaml:"},
 		{"large", strings.Repeat("#\n", maxFile), "larger than 16MiB"},
 	} {
@@ -87,7 +103,8 @@ func TestReadFileErrors(t *testing.T) {
 }
 
 func TestReadFileWarnsOfNamespace(t *testing.T) {
-	_, warnings, err := readFile(write(t, "tk:\n  ros__parameters: {a: 1}\n/robot/tk:\n  ros__parameters: {a: 1}\n"), "/robot/tk")
+	_, warnings, err := readFile(write(t, "tk:\n  ros__parameters: {a: 1}\n/robot/tk:\n  ros__parameters: {a: 1}\n"),
+		"/robot/tk")
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	require.Contains(t, warnings[0], "line 2: the section is for /tk, so it does not count for /robot/tk")
@@ -123,7 +140,8 @@ func TestMatches(t *testing.T) {
 
 func FuzzParameterFile(f *testing.F) {
 	f.Add("/robot/tk:\n  ros__parameters:\n    a.b: !!python/tuple\n    - 1\n    - 2\n    flag: true\n")
-	f.Add("/**:\n  tk:\n    ros__parameters: {a: {b: [1, 2.5, .inf]}, c: 0x10, d: 'yes'}\n---\n/*/tk:\n  ros__parameters: {e: ~}\n")
+	f.Add("/**:\n  tk:\n    ros__parameters: {a: {b: [1, 2.5, .inf]}, c: 0x10, d: 'yes'}\n---\n/*/tk:\n  " +
+		"ros__parameters: {e: ~}\n")
 	f.Add("a: &x\n  ros__parameters:\n    <<: *x\n")
 	f.Add("? [a]\n: {ros__parameters: 1}\n")
 	f.Fuzz(func(t *testing.T, text string) {

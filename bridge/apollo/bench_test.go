@@ -20,8 +20,9 @@ import (
 // dynamicpb only to decode them.
 func BenchmarkToROS2(b *testing.B) {
 	for name, topics := range map[string][]string{
-		"example.record.00000":      {"/apollo/planning", "/apollo/routing_response_history", "/apollo/canbus/chassis"},
-		"apollo_cpp_sensors.record": {"/apollo/sensor/lidar128/compensator/PointCloud2", "/apollo/localization/pose", "/apollo/sensor/gnss/imu"},
+		"example.record.00000": {"/apollo/planning", "/apollo/routing_response_history", "/apollo/canbus/chassis"},
+		"apollo_cpp_sensors.record": {"/apollo/sensor/lidar128/compensator/PointCloud2", "/apollo/localization/pose",
+			"/apollo/sensor/gnss/imu"},
 	} {
 		r, err := codec.Open(samples.Path(b, "apollo/"+name))
 		require.NoError(b, err)
@@ -74,7 +75,8 @@ func BenchmarkToROS2(b *testing.B) {
 // become back.
 func BenchmarkFromROS2(b *testing.B) {
 	d := draw{rand.New(rand.NewPCG(1, 2))}
-	imu := &sensor_msgs.Imu{Header: d.header(), Orientation: d.turn(), AngularVelocity: d.vector(), LinearAcceleration: d.vector()}
+	imu := &sensor_msgs.Imu{Header: d.header(), Orientation: d.turn(), AngularVelocity: d.vector(),
+		LinearAcceleration: d.vector()}
 	scan := &sensor_msgs.LaserScan{Header: d.header(), Ranges: make([]float32, 1000), Intensities: make([]float32, 1000)}
 	joints := &sensor_msgs.JointState{Header: d.header()}
 	for range 7 {

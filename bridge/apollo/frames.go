@@ -98,9 +98,10 @@ func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: math.Atan2(-right.Z, up.Z), Y: pitch, Z: math.Atan2(-forward.X, forward.Y)}
 }
 
-// deviations is the inverse of addCovariance: the standard deviations in the world that a block of a covariance has, which is
-// as seen in the frame whose orientation q is, and whether it has more than that.
-func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) (deviation geometry_msgs.Vector3, more bool) {
+// deviations is the inverse of addCovariance: the standard deviations in the world that a block of a covariance has,
+// which is as seen in the frame whose orientation q is, and whether it has more than that.
+func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) (deviation geometry_msgs.Vector3,
+	more bool) {
 	var block, world [3][3]float64
 	largest := 0.0
 	for i := range block {

@@ -36,7 +36,10 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 		target.Topic = strings.TrimSuffix(c.Topic, whole)
 		return &outgoingChannel{target: target, begin: plans.root().begin}
 	case slices.ContainsFunc(others, func(o *codec.Channel) bool { return o.Type == plans.root().name }),
-		m == nil && slices.ContainsFunc(others, func(o *codec.Channel) bool { return pairBetween(o.Type, target.Type) != nil }):
+		m == nil && slices.ContainsFunc(others, func(o *codec.Channel) bool {
+			return pairBetween(o.Type,
+				target.Type) != nil
+		}):
 		return &outgoingChannel{}
 	case m != nil && t.sameType(library, c.Type):
 		target.Topic = strings.TrimSuffix(c.Topic, m.suffix)
@@ -70,7 +73,8 @@ func without(metadata map[string]string, keys ...string) map[string]string {
 func (t *fromROS2) siblings(c *codec.Channel) []*codec.Channel {
 	var all []*codec.Channel
 	for _, o := range t.recorded() {
-		if o != c && o.Metadata[MetadataType] == c.Metadata[MetadataType] && o.Metadata[MetadataTopic] == c.Metadata[MetadataTopic] {
+		if o != c && o.Metadata[MetadataType] == c.Metadata[MetadataType] &&
+			o.Metadata[MetadataTopic] == c.Metadata[MetadataTopic] {
 			all = append(all, o)
 		}
 	}

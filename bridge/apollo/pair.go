@@ -154,7 +154,8 @@ func newPair[T any, P interface {
 
 // headerPaths are those of the fields that the header of ROS 2 is made of.
 var headerPaths = []string{
-	"header.timestamp_sec", "header.lidar_timestamp", "header.camera_timestamp", "header.radar_timestamp", "header.frame_id",
+	"header.timestamp_sec", "header.lidar_timestamp", "header.camera_timestamp", "header.radar_timestamp",
+	"header.frame_id",
 }
 
 // withHeader returns the paths of fields and of those of the header.

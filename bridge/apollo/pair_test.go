@@ -65,7 +65,8 @@ func (d draw) odometry(certain bool) *nav_msgs.Odometry {
 }
 
 func (d draw) cloud(points int) *sensor_msgs.PointCloud2 {
-	m := &sensor_msgs.PointCloud2{Header: d.header(), Height: 1, Width: uint32(points), PointStep: 32, RowStep: 32 * uint32(points), IsDense: true}
+	m := &sensor_msgs.PointCloud2{Header: d.header(), Height: 1, Width: uint32(points), PointStep: 32,
+		RowStep: 32 * uint32(points), IsDense: true}
 	for i, name := range []string{"x", "y", "z", "intensity", "timestamp", "ring"} {
 		f := sensor_msgs.PointField{Name: name, Offset: uint32(4 * i), Datatype: sensor_msgs.PointField_FLOAT32, Count: 1}
 		switch name {
@@ -103,20 +104,24 @@ func TestThereAndBack(t *testing.T) {
 		make  func() msgs.Message
 	}{
 		"imu": {"/imu", func() msgs.Message {
-			return &sensor_msgs.Imu{Header: d.header(), Orientation: identity, OrientationCovariance: [9]float64{-1}, AngularVelocity: d.vector(), LinearAcceleration: d.vector()}
+			return &sensor_msgs.Imu{Header: d.header(), Orientation: identity, OrientationCovariance: [9]float64{-1},
+				AngularVelocity: d.vector(), LinearAcceleration: d.vector()}
 		}},
 		"imu that is corrected": {"/imu", func() msgs.Message {
-			return &sensor_msgs.Imu{Header: d.header(), Orientation: d.turn(), AngularVelocity: d.vector(), LinearAcceleration: d.vector()}
+			return &sensor_msgs.Imu{Header: d.header(), Orientation: d.turn(), AngularVelocity: d.vector(),
+				LinearAcceleration: d.vector()}
 		}},
 		"imu that looks up": {"/imu", func() msgs.Message {
 			q := multiply(about(2, d.NormFloat64()), about(1, -math.Pi/2))
-			return &sensor_msgs.Imu{Header: d.header(), Orientation: q, AngularVelocity: d.vector(), LinearAcceleration: d.vector()}
+			return &sensor_msgs.Imu{Header: d.header(), Orientation: q, AngularVelocity: d.vector(),
+				LinearAcceleration: d.vector()}
 		}},
 		"odometry":                  {"/pose", func() msgs.Message { return d.odometry(false) }},
 		"odometry with covariances": {"/pose", func() msgs.Message { return d.odometry(true) }},
 		"gps":                       {"/gps/odometry", func() msgs.Message { return d.odometry(false) }},
 		"fix": {"/fix", func() msgs.Message {
-			m := &sensor_msgs.NavSatFix{Header: d.header(), Latitude: 90 * d.Float64(), Longitude: -180 * d.Float64(), Altitude: d.NormFloat64()}
+			m := &sensor_msgs.NavSatFix{Header: d.header(), Latitude: 90 * d.Float64(), Longitude: -180 * d.Float64(),
+				Altitude: d.NormFloat64()}
 			m.Status = sensor_msgs.NavSatStatus{Status: int8(d.IntN(4) - 1), Service: 1}
 			if d.IntN(2) == 0 {
 				v := d.vector()
@@ -127,7 +132,8 @@ func TestThereAndBack(t *testing.T) {
 		}},
 		"cloud": {"/points", func() msgs.Message { return d.cloud(1 + d.IntN(50)) }},
 		"image": {"/camera", func() msgs.Message {
-			return &sensor_msgs.Image{Header: d.header(), Height: d.Uint32(), Width: d.Uint32(), Encoding: "yuv422_yuy2", Step: d.Uint32(), Data: d.bytes()}
+			return &sensor_msgs.Image{Header: d.header(), Height: d.Uint32(), Width: d.Uint32(), Encoding: "yuv422_yuy2",
+				Step: d.Uint32(), Data: d.bytes()}
 		}},
 		"compressed image": {"/camera", func() msgs.Message {
 			return &sensor_msgs.CompressedImage{Header: d.header(), Format: "jpeg", Data: d.bytes()}
@@ -136,7 +142,8 @@ func TestThereAndBack(t *testing.T) {
 			m := &tf2_msgs.TFMessage{}
 			for range d.IntN(4) {
 				m.Transforms = append(m.Transforms, geometry_msgs.TransformStamped{
-					Header: d.header(), ChildFrameId: "b", Transform: geometry_msgs.Transform{Translation: d.vector(), Rotation: d.turn()},
+					Header: d.header(), ChildFrameId: "b", Transform: geometry_msgs.Transform{Translation: d.vector(),
+						Rotation: d.turn()},
 				})
 			}
 			return m
@@ -146,18 +153,21 @@ func TestThereAndBack(t *testing.T) {
 			for range d.IntN(4) {
 				h := m.Header
 				h.Stamp = stamp(nanoseconds(h.Stamp)/2 + d.Int64N(1e15))
-				m.Poses = append(m.Poses, geometry_msgs.PoseStamped{Header: h, Pose: geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()), Orientation: about(2, d.NormFloat64())}})
+				m.Poses = append(m.Poses, geometry_msgs.PoseStamped{Header: h,
+					Pose: geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()), Orientation: about(2, d.NormFloat64())}})
 			}
 			return m
 		}},
 		"chassis": {"/chassis_twist", func() msgs.Message {
-			return &geometry_msgs.TwistStamped{Header: d.header(), Twist: geometry_msgs.Twist{Linear: geometry_msgs.Vector3{X: d.NormFloat64()}}}
+			return &geometry_msgs.TwistStamped{Header: d.header(),
+				Twist: geometry_msgs.Twist{Linear: geometry_msgs.Vector3{X: d.NormFloat64()}}}
 		}},
 		"obstacles": {"/obstacles", func() msgs.Message {
 			m := &vision_msgs.Detection3DArray{Header: d.header()}
 			for range d.IntN(4) {
 				o := vision_msgs.Detection3D{Header: m.Header, Id: strconv.Itoa(d.IntN(100))}
-				o.Bbox.Center = geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()), Orientation: about(2, d.NormFloat64())}
+				o.Bbox.Center = geometry_msgs.Pose{Position: geometry_msgs.Point(d.vector()),
+					Orientation: about(2, d.NormFloat64())}
 				o.Bbox.Size = geometry_msgs.Vector3{X: d.Float64(), Y: d.Float64(), Z: d.Float64()}
 				score := d.Float64()
 				for _, class := range []string{"VEHICLE", "ST_VAN"} {
@@ -175,7 +185,8 @@ func TestThereAndBack(t *testing.T) {
 			for range d.IntN(4) {
 				o := radar_msgs.RadarTrack{Classification: radarClasses[d.IntN(8)]}
 				o.Uuid.Uuid[15] = uint8(d.Uint32())
-				for _, v := range []*geometry_msgs.Vector3{(*geometry_msgs.Vector3)(&o.Position), &o.Velocity, &o.Acceleration, &o.Size} {
+				for _, v := range []*geometry_msgs.Vector3{(*geometry_msgs.Vector3)(&o.Position), &o.Velocity, &o.Acceleration,
+					&o.Size} {
 					*v = geometry_msgs.Vector3{X: d.NormFloat64(), Y: d.NormFloat64()}
 				}
 				for _, c := range []*[6]float32{&o.PositionCovariance, &o.VelocityCovariance, &o.AccelerationCovariance} {
@@ -186,7 +197,8 @@ func TestThereAndBack(t *testing.T) {
 			return m
 		}},
 		"control": {"/control", func() msgs.Message {
-			m := &carla_msgs.CarlaEgoVehicleControl{Header: d.header(), Throttle: d.Float32(), Brake: d.Float32(), Steer: 2*d.Float32() - 1, HandBrake: d.IntN(2) == 0}
+			m := &carla_msgs.CarlaEgoVehicleControl{Header: d.header(), Throttle: d.Float32(), Brake: d.Float32(),
+				Steer: 2*d.Float32() - 1, HandBrake: d.IntN(2) == 0}
 			m.Gear = d.Int32N(3) - 1
 			m.Reverse = m.Gear < 0
 			return m

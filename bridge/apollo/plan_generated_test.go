@@ -67,7 +67,8 @@ func valueOf(field *planField, m protoreflect.Message) any {
 		all := []*cdr.Struct{}
 		v.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
 			all = append(all, &cdr.Struct{Fields: []cdr.Field{
-				{Name: "key", Value: single(&field.message.fields[0], key.Value())}, {Name: "value", Value: mapValue(&field.message.fields[1], value)},
+				{Name: "key", Value: single(&field.message.fields[0], key.Value())},
+				{Name: "value", Value: mapValue(&field.message.fields[1], value)},
 			}})
 			return true
 		})
@@ -364,7 +365,8 @@ func TestGeneratedOddities(t *testing.T) {
 
 	for name, data := range map[string][]byte{
 		"tag": {0x80}, "field 0": {0}, "varint": {0x40, 0x80}, "length": {0x52, 5, 'a'}, "nested": {0x3a, 1, 0x11},
-		"group": {0x33, 0x30, 1}, "other end": {0x33, 0x3c}, "packed": {0xc2, 0x3e, 3, 1, 2, 3}, "unknown": {0xea, 4, 9}, "part": {0x3a, 1, 0x0a, 0x3a, 1, 0},
+		"group": {0x33, 0x30, 1}, "other end": {0x33, 0x3c}, "packed": {0xc2, 0x3e, 3, 1, 2, 3}, "unknown": {0xea, 4, 9},
+		"part": {0x3a, 1, 0x0a, 0x3a, 1, 0},
 	} {
 		_, err := new(planEncoder).append(nil, all.root(), data, func(*plan) {})
 		require.Error(t, err, name)
@@ -449,10 +451,13 @@ func (r random) file() *descriptorpb.FileDescriptorProto {
 				}
 				group := fmt.Sprint("Field", j)
 				*f.Name = fmt.Sprint("field", j)
-				m.NestedType = append(m.NestedType, &descriptorpb.DescriptorProto{Name: &group, Field: []*descriptorpb.FieldDescriptorProto{{
-					Name: proto.String("inside"), Number: proto.Int32(1), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
-					Type: descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), TypeName: proto.String(fmt.Sprint(".a.random.Message", r.IntN(i))),
-				}}})
+				m.NestedType = append(m.NestedType, &descriptorpb.DescriptorProto{Name: &group,
+					Field: []*descriptorpb.FieldDescriptorProto{{
+						Name: proto.String("inside"), Number: proto.Int32(1),
+						Label:    descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+						Type:     descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(),
+						TypeName: proto.String(fmt.Sprint(".a.random.Message", r.IntN(i))),
+					}}})
 				f.TypeName = proto.String(fmt.Sprintf(".a.random.Message%d.%s", i, group))
 			case descriptorpb.FieldDescriptorProto_TYPE_MESSAGE:
 				f.TypeName = proto.String(fmt.Sprint(".a.random.Message", r.IntN(count))) // which may contain this one
@@ -462,7 +467,8 @@ func (r random) file() *descriptorpb.FileDescriptorProto {
 					m.NestedType = append(m.NestedType, &descriptorpb.DescriptorProto{
 						Name: &entry, Options: &descriptorpb.MessageOptions{MapEntry: proto.Bool(true)},
 						Field: []*descriptorpb.FieldDescriptorProto{
-							{Name: proto.String("key"), Number: proto.Int32(1), Label: optional, Type: descriptorpb.FieldDescriptorProto_TYPE_SINT32.Enum()},
+							{Name: proto.String("key"), Number: proto.Int32(1), Label: optional,
+								Type: descriptorpb.FieldDescriptorProto_TYPE_SINT32.Enum()},
 							{Name: proto.String("value"), Number: proto.Int32(2), Label: optional, Type: f.Type, TypeName: f.TypeName},
 						},
 					})
@@ -475,7 +481,8 @@ func (r random) file() *descriptorpb.FileDescriptorProto {
 				if syntax == "proto2" && *f.Label == descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL {
 					f.DefaultValue = proto.String("nan")
 				}
-			case descriptorpb.FieldDescriptorProto_TYPE_INT32, descriptorpb.FieldDescriptorProto_TYPE_UINT64, descriptorpb.FieldDescriptorProto_TYPE_STRING:
+			case descriptorpb.FieldDescriptorProto_TYPE_INT32, descriptorpb.FieldDescriptorProto_TYPE_UINT64,
+				descriptorpb.FieldDescriptorProto_TYPE_STRING:
 				if syntax == "proto2" && *f.Label == descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL {
 					f.DefaultValue = proto.String("17")
 				}

@@ -249,7 +249,8 @@ func TestGenerated(t *testing.T) {
 
 func restoredPayload(r *roundTripChannel, encoded []byte) ([]byte, error) {
 	c := new(codec.Channel)
-	out, err := (&roundTrip{Translator: &toROS2{}, known: map[*codec.Channel]*roundTripChannel{c: r}}).Begin(nil)(&codec.Message{Channel: c, Data: encoded})
+	out, err := (&roundTrip{Translator: &toROS2{},
+		known: map[*codec.Channel]*roundTripChannel{c: r}}).Begin(nil)(&codec.Message{Channel: c, Data: encoded})
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,10 @@ import (
 
 // slot is where the value of a field lies.
 type slot struct {
-	bits  uint64 // of a number
-	at, n int    // of anything else: its place in the encoded message and its length; of a list, the place of the first tag
-	count int    // how often it occurs
+	bits uint64 // of a number
+	// of anything else: its place in the encoded message and its length; of a list, the place of the first tag
+	at, n int
+	count int // how often it occurs
 }
 
 // maxGrowth is how much longer a payload may be than the encoded message, in bytes. Only what is made to be so is.

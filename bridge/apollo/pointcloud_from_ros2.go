@@ -41,7 +41,8 @@ func (t *fromROS2) describePoints() {
 		}
 		for _, f := range m.Fields {
 			name, kind := pointFieldName(f.Name), pointKinds[f.Datatype]
-			own := slices.ContainsFunc(point.Field[:5], func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetName() == name })
+			own := slices.ContainsFunc(point.Field[:5],
+				func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetName() == name })
 			if f.Count > 1 || kind == 0 || !validName(name) || own {
 				continue
 			}
@@ -73,8 +74,10 @@ var pointKinds = map[uint8]descriptorpb.FieldDescriptorProto_Type{
 }
 
 var pointSizes = map[uint8]int{
-	sensor_msgs.PointField_INT8: 1, sensor_msgs.PointField_UINT8: 1, sensor_msgs.PointField_INT16: 2, sensor_msgs.PointField_UINT16: 2,
-	sensor_msgs.PointField_INT32: 4, sensor_msgs.PointField_UINT32: 4, sensor_msgs.PointField_FLOAT32: 4, sensor_msgs.PointField_FLOAT64: 8,
+	sensor_msgs.PointField_INT8: 1, sensor_msgs.PointField_UINT8: 1, sensor_msgs.PointField_INT16: 2,
+	sensor_msgs.PointField_UINT16: 2,
+	sensor_msgs.PointField_INT32:  4, sensor_msgs.PointField_UINT32: 4, sensor_msgs.PointField_FLOAT32: 4,
+	sensor_msgs.PointField_FLOAT64: 8,
 }
 
 // pointFieldName returns the name of Apollo for a field of a point. Drivers have several for its time.
@@ -155,7 +158,8 @@ func (c *clouds) layOut() error {
 		name := protoreflect.Name(pointFieldName(f.Name))
 		size, to := pointSizes[f.Datatype], c.point.ByName(name)
 		taken := slices.ContainsFunc(c.columns, func(o column) bool { return o.name == name })
-		if to == nil || wireOf(to.Kind()) == protowire.BytesType || name == "timestamp" && to.Kind() != protoreflect.Uint64Kind ||
+		if to == nil || wireOf(to.Kind()) == protowire.BytesType || name == "timestamp" &&
+			to.Kind() != protoreflect.Uint64Kind ||
 			f.Count > 1 || size == 0 || taken {
 			if f.Name != "_" && f.Name != "" { // these are padding
 				c.lost = append(c.lost, fmt.Sprintf("field %s of the points", f.Name))
@@ -163,10 +167,12 @@ func (c *clouds) layOut() error {
 			continue
 		}
 		if uint64(f.Offset)+uint64(size) > uint64(c.cloud.PointStep) {
-			return fmt.Errorf("field %s of %d bytes at %d lies outside of the point, which has %d", f.Name, size, f.Offset, c.cloud.PointStep)
+			return fmt.Errorf("field %s of %d bytes at %d lies outside of the point, which has %d", f.Name, size, f.Offset,
+				c.cloud.PointStep)
 		}
 		c.columns = append(c.columns, column{
-			name: name, offset: int(f.Offset), datatype: f.Datatype, kind: to.Kind(), tag: protowire.AppendTag(nil, to.Number(), wireOf(to.Kind())),
+			name: name, offset: int(f.Offset), datatype: f.Datatype, kind: to.Kind(),
+			tag: protowire.AppendTag(nil, to.Number(), wireOf(to.Kind())),
 		})
 	}
 	slices.SortStableFunc(c.columns, func(a, b column) int {
@@ -184,7 +190,8 @@ func (c *clouds) points(out *[]byte) error {
 	row := max(uint64(m.RowStep), uint64(m.Width)*uint64(m.PointStep)) // some drivers leave RowStep 0
 	if m.PointStep == 0 || row > uint64(len(m.Data)) ||
 		uint64(m.Height-1) > (uint64(len(m.Data))-uint64(m.Width)*uint64(m.PointStep))/row {
-		return fmt.Errorf("%d bytes are too few for %d rows of %d points of %d bytes", len(m.Data), m.Height, m.Width, m.PointStep)
+		return fmt.Errorf("%d bytes are too few for %d rows of %d points of %d bytes", len(m.Data), m.Height, m.Width,
+			m.PointStep)
 	}
 	for _, lost := range c.lost {
 		c.lose(true, lost)

@@ -64,7 +64,8 @@ func (l *pointLayout) add(f protoreflect.FieldDescriptor, datatype uint8, size i
 		l.blank = append(l.blank, 0)
 	}
 	p := &pointField{kind: f.Kind(), offset: len(l.blank), datatype: datatype, unit: 1}
-	if (f.Kind() == protoreflect.Uint64Kind || f.Kind() == protoreflect.Int64Kind) && strings.Contains(string(f.Name()), "time") {
+	if (f.Kind() == protoreflect.Uint64Kind || f.Kind() == protoreflect.Int64Kind) &&
+		strings.Contains(string(f.Name()), "time") {
 		p.unit = 1e-9
 	}
 	l.blank = append(l.blank, make([]byte, size)...)
@@ -76,7 +77,8 @@ func (l *pointLayout) add(f protoreflect.FieldDescriptor, datatype uint8, size i
 		l.fields = append(l.fields, make([]*pointField, max(0, n+1-len(l.fields)))...)
 		l.fields[n] = p
 	}
-	l.list = append(l.list, sensor_msgs.PointField{Name: string(f.Name()), Offset: uint32(p.offset), Datatype: datatype, Count: 1})
+	l.list = append(l.list, sensor_msgs.PointField{Name: string(f.Name()), Offset: uint32(p.offset), Datatype: datatype,
+		Count: 1})
 }
 
 // lowNumbers are looked up without a map.

@@ -60,25 +60,36 @@ func TestOwnFields(t *testing.T) {
 		want    []cdr.Field
 		err     string
 	}{
-		"nothing":            {nil, nil, ""},
-		"another order":      {slices.Concat(text(5, []byte("abc")), varint(1, math.MaxUint64)), []cdr.Field{{Name: "a", Value: int8(-1)}, {Name: "s", Value: "abc"}}, ""},
-		"twice":              {slices.Concat(varint(1, 1), text(5, []byte("a")), varint(1, 2), text(5, nil)), []cdr.Field{{Name: "a", Value: int8(2)}}, ""},
-		"in parts":           {slices.Concat(text(4, varint(1, 5)), varint(1, 1), text(4, varint(2, 6))), []cdr.Field{{Name: "a", Value: int8(1)}, {Name: "inner", Value: inner(5, 6)}}, ""},
-		"one by one":         {slices.Concat(double(2, 1.5), double(2, 2.5), varint(3, 7), text(3, []byte{8, 9}), varint(3, 10)), []cdr.Field{{Name: "b", Value: []float64{1.5, 2.5}}, {Name: "c", Value: []int32{7, 8, 9, 10}}}, ""},
-		"a part of an array": {slices.Concat(double(2, 1.5), text(6, []byte{1})), []cdr.Field{{Name: "b", Value: []float64{1.5, 0}}, {Name: "d", Value: []uint8{1, 0, 0}}}, ""},
-		"more":               {slices.Concat(varint(1, 3), varint(99, 1), text(4, slices.Concat(varint(9, 9), varint(1, 1)))), []cdr.Field{{Name: "a", Value: int8(3)}, {Name: "inner", Value: inner(1, 0)}}, ""},
-		"empty lists":        {slices.Concat(text(3, nil), text(7, nil)), nil, ""},
-		"too large":          {varint(1, 128), nil, "encode test_msgs/msg/Test: a: 128 is too large for 1 bytes"},
-		"too large inside":   {text(4, varint(2, 1<<16)), nil, "encode test_msgs/msg/Test: inner.y: 65536 is too large for 2 bytes"},
-		"too large in list":  {text(7, []byte{1, 0x80, 0x80, 2}), nil, "encode test_msgs/msg/Test: e[1]: 32768 is too large for 2 bytes"},
-		"too many":           {text(7, []byte{1, 2, 3}), nil, "encode test_msgs/msg/Test: e: 3 elements, but at most 2 are allowed"},
-		"too many of array":  {slices.Concat(double(2, 1), double(2, 2), double(2, 3)), nil, "encode test_msgs/msg/Test: b: 3 elements, but at most 2 are allowed"},
-		"too many bytes":     {text(6, []byte("abcd")), nil, "encode test_msgs/msg/Test: d: 4 bytes, but the array has 3"},
-		"too long":           {text(5, []byte("abcd")), nil, "encode test_msgs/msg/Test: s: string of 4 bytes, but at most 3 are allowed"},
-		"odd":                {text(2, make([]byte, 9)), nil, "encode test_msgs/msg/Test: b: 9 bytes are no numbers of 8"},
-		"another type":       {double(1, 1), nil, "encode test_msgs/msg/Test: a: wire type 1 is not that of the field"},
-		"cut":                {[]byte{0x08}, nil, "encode test_msgs/msg/Test: byte 0: unexpected EOF"},
-		"cut inside":         {text(4, []byte{0x08}), nil, "encode test_msgs/msg/Test: inner: byte 0: unexpected EOF"},
+		"nothing": {nil, nil, ""},
+		"another order": {slices.Concat(text(5, []byte("abc")), varint(1, math.MaxUint64)),
+			[]cdr.Field{{Name: "a", Value: int8(-1)}, {Name: "s", Value: "abc"}}, ""},
+		"twice": {slices.Concat(varint(1, 1), text(5, []byte("a")), varint(1, 2), text(5, nil)),
+			[]cdr.Field{{Name: "a", Value: int8(2)}}, ""},
+		"in parts": {slices.Concat(text(4, varint(1, 5)), varint(1, 1), text(4, varint(2, 6))),
+			[]cdr.Field{{Name: "a", Value: int8(1)}, {Name: "inner", Value: inner(5, 6)}}, ""},
+		"one by one": {slices.Concat(double(2, 1.5), double(2, 2.5), varint(3, 7), text(3, []byte{8, 9}),
+			varint(3, 10)), []cdr.Field{{Name: "b", Value: []float64{1.5, 2.5}}, {Name: "c", Value: []int32{7, 8, 9, 10}}}, ""},
+		"a part of an array": {slices.Concat(double(2, 1.5), text(6, []byte{1})),
+			[]cdr.Field{{Name: "b", Value: []float64{1.5, 0}}, {Name: "d", Value: []uint8{1, 0, 0}}}, ""},
+		"more": {slices.Concat(varint(1, 3), varint(99, 1), text(4, slices.Concat(varint(9, 9), varint(1, 1)))),
+			[]cdr.Field{{Name: "a", Value: int8(3)}, {Name: "inner", Value: inner(1, 0)}}, ""},
+		"empty lists": {slices.Concat(text(3, nil), text(7, nil)), nil, ""},
+		"too large":   {varint(1, 128), nil, "encode test_msgs/msg/Test: a: 128 is too large for 1 bytes"},
+		"too large inside": {text(4, varint(2, 1<<16)), nil,
+			"encode test_msgs/msg/Test: inner.y: 65536 is too large for 2 bytes"},
+		"too large in list": {text(7, []byte{1, 0x80, 0x80, 2}), nil,
+			"encode test_msgs/msg/Test: e[1]: 32768 is too large for 2 bytes"},
+		"too many": {text(7, []byte{1, 2, 3}), nil,
+			"encode test_msgs/msg/Test: e: 3 elements, but at most 2 are allowed"},
+		"too many of array": {slices.Concat(double(2, 1), double(2, 2), double(2, 3)), nil,
+			"encode test_msgs/msg/Test: b: 3 elements, but at most 2 are allowed"},
+		"too many bytes": {text(6, []byte("abcd")), nil, "encode test_msgs/msg/Test: d: 4 bytes, but the array has 3"},
+		"too long": {text(5, []byte("abcd")), nil,
+			"encode test_msgs/msg/Test: s: string of 4 bytes, but at most 3 are allowed"},
+		"odd":          {text(2, make([]byte, 9)), nil, "encode test_msgs/msg/Test: b: 9 bytes are no numbers of 8"},
+		"another type": {double(1, 1), nil, "encode test_msgs/msg/Test: a: wire type 1 is not that of the field"},
+		"cut":          {[]byte{0x08}, nil, "encode test_msgs/msg/Test: byte 0: unexpected EOF"},
+		"cut inside":   {text(4, []byte{0x08}), nil, "encode test_msgs/msg/Test: inner: byte 0: unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := b.back(&codec.Message{Channel: b.middle, Data: test.message})
@@ -101,7 +112,8 @@ func TestOwnFieldsOtherDefinition(t *testing.T) {
 	require.NoError(t, err)
 	middle := newThereAndBack(t, nil, channelOf(t, library, "/test", "test_msgs/msg/Test")).middle
 	for name, definition := range map[string]string{
-		"fewer fields": "int8 a\n", "another name": "int8 z\n" + restoredTypes[len("int8 a\n"):], "another type": "float32 a\n" + restoredTypes[len("int8 a\n"):], "junk": "int8",
+		"fewer fields": "int8 a\n", "another name": "int8 z\n" + restoredTypes[len("int8 a\n"):],
+		"another type": "float32 a\n" + restoredTypes[len("int8 a\n"):], "junk": "int8",
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := *middle
@@ -129,10 +141,12 @@ func TestOriginal(t *testing.T) {
 				require.NoError(t, err)
 				return r
 			}
-			ros, left, err := bridge.Translate(open(), codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
+			ros, left, err := bridge.Translate(open(), codec.EncodingCDR,
+				map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
 			require.NoError(t, err)
 			require.Empty(t, left)
-			back, left, err := bridge.Translate(ros, codec.EncodingProtobuf, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: FromROS2})
+			back, left, err := bridge.Translate(ros, codec.EncodingProtobuf,
+				map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: FromROS2})
 			require.NoError(t, err)
 			require.Empty(t, left)
 			defer back.Close()
@@ -174,21 +188,25 @@ func TestOriginal(t *testing.T) {
 func TestOriginalPart(t *testing.T) {
 	source, err := codec.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
-	ros, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
+	ros, _, err := bridge.Translate(source, codec.EncodingCDR,
+		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
 	require.NoError(t, err)
 	defer ros.Close()
 	messages := messagesByTopic(t, ros)
 	const pose, chassis = "/apollo/localization/pose", "/apollo/canbus/chassis"
 	junk := *messages[pose][0].Channel
-	junk.Metadata = map[string]string{MetadataType: "apollo.localization.LocalizationEstimate", MetadataDescriptor: "junk", "kept": "yes"}
+	junk.Metadata = map[string]string{MetadataType: "apollo.localization.LocalizationEstimate", MetadataDescriptor: "junk",
+		"kept": "yes"}
 	renamed := *messages[pose+"_whole"][0].Channel
 	renamed.Topic = "/mine_whole"
 	for name, test := range map[string]struct {
 		channels []*codec.Channel
 		want     []string // topics and types, or nothing
 	}{
-		"all of it":  {[]*codec.Channel{messages[pose][0].Channel, messages[pose+"_whole"][0].Channel}, []string{"", pose + " apollo.localization.LocalizationEstimate"}},
-		"a part":     {[]*codec.Channel{messages[pose][0].Channel}, []string{pose + " apollo.localization.LocalizationEstimate"}},
+		"all of it": {[]*codec.Channel{messages[pose][0].Channel, messages[pose+"_whole"][0].Channel},
+			[]string{"", pose + " apollo.localization.LocalizationEstimate"}},
+		"a part": {[]*codec.Channel{messages[pose][0].Channel},
+			[]string{pose + " apollo.localization.LocalizationEstimate"}},
 		"renamed":    {[]*codec.Channel{&renamed}, []string{"/mine apollo.localization.LocalizationEstimate"}},
 		"only speed": {[]*codec.Channel{messages[chassis+"_twist"][0].Channel}, []string{chassis + " apollo.canbus.Chassis"}},
 		"junk":       {[]*codec.Channel{&junk}, []string{pose + " apollo.localization.LocalizationEstimate"}},
@@ -224,7 +242,8 @@ func TestOriginalRandom(t *testing.T) {
 		schema, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})
 		require.NoError(t, err)
 		source := &codec.Channel{
-			Topic: "/random", Type: string(d.FullName()), Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema},
+			Topic: "/random", Type: string(d.FullName()), Encoding: codec.EncodingProtobuf,
+			Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema},
 		}
 		to, err := ToROS2(nil)
 		require.NoError(t, err)

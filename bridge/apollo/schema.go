@@ -93,7 +93,8 @@ func (p *schemaParser) define(name string) *descriptorpb.DescriptorProto {
 }
 
 func (p *schemaParser) field(number int32, words []string) error {
-	f := &descriptorpb.FieldDescriptorProto{Number: &number, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+	f := &descriptorpb.FieldDescriptorProto{Number: &number,
+		Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
 	if words[0] == "packed" {
 		f.Options = &descriptorpb.FieldOptions{Packed: proto.Bool(true)}
 	}
@@ -128,7 +129,8 @@ func (p *schemaParser) field(number int32, words []string) error {
 
 // closure returns the files of set that describe a type: those that the one that defines it imports, at any depth, and
 // that one as the last.
-func closure(set *descriptorpb.FileDescriptorSet, typeName protoreflect.FullName) (*descriptorpb.FileDescriptorSet, error) {
+func closure(set *descriptorpb.FileDescriptorSet, typeName protoreflect.FullName) (*descriptorpb.FileDescriptorSet,
+	error) {
 	registry, err := protodesc.NewFiles(set)
 	if err != nil {
 		return nil, err

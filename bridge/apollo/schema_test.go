@@ -65,7 +65,8 @@ func requireSameFields(t *testing.T, apollo, ours protoreflect.MessageDescriptor
 	for i := range ours.Fields().Len() {
 		f := ours.Fields().Get(i)
 		theirs := apollo.Fields().ByName(f.Name())
-		if theirs == nil && (f.FullName() == "apollo.drivers.CompressedImage.measurement_time" || f.FullName() == "apollo.drivers.CompressedImage.frame_type") {
+		if theirs == nil && (f.FullName() == "apollo.drivers.CompressedImage.measurement_time" ||
+			f.FullName() == "apollo.drivers.CompressedImage.frame_type") {
 			continue // came later
 		}
 		require.NotNil(t, theirs, f.FullName())

@@ -40,7 +40,8 @@ func first(t *testing.T, name string) (
 	t.Helper()
 	source, err := codec.Open(samples.Path(t, "apollo/"+name))
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
+	r, left, err := bridge.Translate(source, codec.EncodingCDR,
+		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	it, err := r.Read(codec.Query{})
@@ -136,10 +137,12 @@ func TestSensors(t *testing.T) {
 		require.InDelta(t, want, pose.Pose.Covariance[i], 1e-15)
 	}
 
-	cloud := decode[sensor_msgs.PointCloud2](t, messages["/apollo/sensor/lidar128/compensator/PointCloud2 sensor_msgs/msg/PointCloud2"])
+	cloud := decode[sensor_msgs.PointCloud2](t, messages["/apollo/sensor/lidar128/compensator/PointCloud2 "+
+		"sensor_msgs/msg/PointCloud2"])
 	stampedAt(t, 1700000000000001234, cloud.Header.Stamp.Sec, cloud.Header.Stamp.Nanosec)
 	require.Equal(t, "velodyne128", cloud.Header.FrameId)
-	require.EqualValues(t, []any{uint32(1), uint32(200), uint32(24), uint32(4800)}, []any{cloud.Height, cloud.Width, cloud.PointStep, cloud.RowStep})
+	require.EqualValues(t, []any{uint32(1), uint32(200), uint32(24), uint32(4800)},
+		[]any{cloud.Height, cloud.Width, cloud.PointStep, cloud.RowStep})
 	require.Len(t, cloud.Data, 4800)
 	var names []string
 	for _, f := range cloud.Fields {
@@ -168,12 +171,15 @@ func TestSensors(t *testing.T) {
 	require.Equal(t, geometry_msgs.Vector3{Y: 0.6, Z: 1.2}, tf.Transforms[1].Transform.Translation)
 
 	picture := decode[sensor_msgs.Image](t, messages["/apollo/sensor/camera/front_6mm/image sensor_msgs/msg/Image"])
-	require.Equal(t, []any{"front_6mm", "rgb8", uint32(6), uint32(4), uint32(18), 72}, []any{picture.Header.FrameId, picture.Encoding, picture.Width, picture.Height, picture.Step, len(picture.Data)})
-	compressed := decode[sensor_msgs.CompressedImage](t, messages["/apollo/sensor/camera/front_6mm/image/compressed sensor_msgs/msg/CompressedImage"])
+	require.Equal(t, []any{"front_6mm", "rgb8", uint32(6), uint32(4), uint32(18), 72},
+		[]any{picture.Header.FrameId, picture.Encoding, picture.Width, picture.Height, picture.Step, len(picture.Data)})
+	compressed := decode[sensor_msgs.CompressedImage](t,
+		messages["/apollo/sensor/camera/front_6mm/image/compressed sensor_msgs/msg/CompressedImage"])
 	require.Equal(t, "jpeg", compressed.Format)
 	require.Equal(t, []byte{0xff, 0xd8}, compressed.Data[:2])
 
-	detected := decode[vision_msgs.Detection3DArray](t, messages["/apollo/perception/obstacles vision_msgs/msg/Detection3DArray"])
+	detected := decode[vision_msgs.Detection3DArray](t,
+		messages["/apollo/perception/obstacles vision_msgs/msg/Detection3DArray"])
 	stampedAt(t, 1700000000000001234, detected.Header.Stamp.Sec, detected.Header.Stamp.Nanosec)
 	require.Equal(t, "world", detected.Header.FrameId)
 	require.Len(t, detected.Detections, 1)
@@ -184,12 +190,14 @@ func TestSensors(t *testing.T) {
 	require.Equal(t, geometry_msgs.Vector3{X: 4, Y: 2, Z: 1.5}, obstacle.Bbox.Size)
 	require.Len(t, obstacle.Results, 1)
 	require.Equal(t, vision_msgs.ObjectHypothesis{ClassId: "VEHICLE", Score: 1}, obstacle.Results[0].Hypothesis)
-	markers := decode[visualization_msgs.MarkerArray](t, messages["/apollo/perception/obstacles_markers visualization_msgs/msg/MarkerArray"]).Markers
+	markers := decode[visualization_msgs.MarkerArray](t,
+		messages["/apollo/perception/obstacles_markers visualization_msgs/msg/MarkerArray"]).Markers
 	require.Len(t, markers, 2)
 	require.EqualValues(t, visualization_msgs.Marker_DELETEALL, markers[0].Action)
 	require.EqualValues(t, visualization_msgs.Marker_CUBE, markers[1].Type)
 	require.Equal(t, obstacle.Bbox.Center, markers[1].Pose)
-	require.Equal(t, 10.0, decode[geometry_msgs.TwistStamped](t, messages["/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped"]).Twist.Linear.X)
+	require.Equal(t, 10.0, decode[geometry_msgs.TwistStamped](t,
+		messages["/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped"]).Twist.Linear.X)
 }
 
 func TestDriving(t *testing.T) {
@@ -203,7 +211,8 @@ func TestDriving(t *testing.T) {
 	require.Len(t, path.Poses, 94)
 	stampedAt(t, 1627031535160630000-388995886, path.Poses[0].Header.Stamp.Sec, path.Poses[0].Header.Stamp.Nanosec)
 	require.Equal(t, geometry_msgs.Point{X: 315323.445885659, Y: 5.068388177755382e+06}, path.Poses[0].Pose.Position)
-	require.InDelta(t, -2.25563014963147, 2*math.Atan2(path.Poses[0].Pose.Orientation.Z, path.Poses[0].Pose.Orientation.W), 1e-9)
+	require.InDelta(t, -2.25563014963147, 2*math.Atan2(path.Poses[0].Pose.Orientation.Z, path.Poses[0].Pose.Orientation.W),
+		1e-9)
 	tf := decode[tf2_msgs.TFMessage](t, messages["/tf tf2_msgs/msg/TFMessage"])
 	require.Equal(t, "world", tf.Transforms[0].Header.FrameId)
 	require.Equal(t, "base_link", tf.Transforms[0].ChildFrameId)
@@ -239,8 +248,10 @@ func TestByName(t *testing.T) {
 		text string
 		want carla_msgs.CarlaEgoVehicleControl
 	}{
-		{`throttle: 25 steering_target: 50 gear_location: DRIVE`, carla_msgs.CarlaEgoVehicleControl{Throttle: 0.25, Steer: -0.5, Gear: 1}},
-		{`brake: 100 steering_target: -100 gear_location: REVERSE parking_brake: true`, carla_msgs.CarlaEgoVehicleControl{Brake: 1, Steer: 1, Gear: -1, Reverse: true, HandBrake: true}},
+		{`throttle: 25 steering_target: 50 gear_location: DRIVE`,
+			carla_msgs.CarlaEgoVehicleControl{Throttle: 0.25, Steer: -0.5, Gear: 1}},
+		{`brake: 100 steering_target: -100 gear_location: REVERSE parking_brake: true`,
+			carla_msgs.CarlaEgoVehicleControl{Brake: 1, Steer: 1, Gear: -1, Reverse: true, HandBrake: true}},
 		{``, carla_msgs.CarlaEgoVehicleControl{}},
 	} {
 		m := dynamicpb.NewMessage(d.(protoreflect.MessageDescriptor))
@@ -249,7 +260,8 @@ func TestByName(t *testing.T) {
 		require.NoError(t, err)
 		translator, err := ToROS2(nil)
 		require.NoError(t, err)
-		c := &codec.Channel{Topic: "/apollo/control", Type: "apollo.control.ControlCommand", Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}}
+		c := &codec.Channel{Topic: "/apollo/control", Type: "apollo.control.ControlCommand", Encoding: codec.EncodingProtobuf,
+			Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}}
 		_, err = translator.Topics(codec.TopicInfo{Channel: c})
 		require.NoError(t, err)
 		out, err := translator.Begin(nil)(&codec.Message{Channel: c, LogTime: 5e9 + 7, Data: data})
@@ -267,14 +279,16 @@ func TestNoDescription(t *testing.T) {
 		schema codec.Schema
 		want   string
 	}{
-		"none":  {codec.Schema{}, "the recording does not describe its messages"},
-		"junk":  {codec.Schema{Encoding: codec.SchemaProtobuf, Data: []byte("1234567890")}, "read the description of its messages: "},
+		"none": {codec.Schema{}, "the recording does not describe its messages"},
+		"junk": {codec.Schema{Encoding: codec.SchemaProtobuf, Data: []byte("1234567890")},
+			"read the description of its messages: "},
 		"other": {codec.Schema{Encoding: codec.SchemaProtobuf}, "read the description of its messages: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			translator, err := ToROS2(nil)
 			require.NoError(t, err)
-			_, err = translator.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "apollo.drivers.Image", Schema: test.schema}})
+			_, err = translator.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "apollo.drivers.Image",
+				Schema: test.schema}})
 			require.ErrorContains(t, err, test.want)
 		})
 	}
@@ -302,7 +316,8 @@ func channelOfSchema(t testing.TB, text, typeName string) *codec.Channel {
 	require.NoError(t, err)
 	schema, err := proto.Marshal(set)
 	require.NoError(t, err)
-	return &codec.Channel{Topic: "/topic", Type: typeName, Encoding: codec.EncodingProtobuf, Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}}
+	return &codec.Channel{Topic: "/topic", Type: typeName, Encoding: codec.EncodingProtobuf,
+		Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}}
 }
 
 // translated returns what an encoded message becomes, and what is lost of it.
@@ -370,7 +385,8 @@ message PerceptionObstacles
 	`))
 	require.Empty(t, losses)
 	require.Len(t, out, 3)
-	require.Equal(t, []string{"/topic", "/topic_markers", "/topic_whole"}, []string{out[0].Channel.Topic, out[1].Channel.Topic, out[2].Channel.Topic})
+	require.Equal(t, []string{"/topic", "/topic_markers", "/topic_whole"},
+		[]string{out[0].Channel.Topic, out[1].Channel.Topic, out[2].Channel.Topic})
 	for _, m := range out {
 		require.Equal(t, "/topic_whole", m.Channel.Metadata[MetadataWhole])
 		require.Equal(t, "/topic", m.Channel.Metadata[MetadataTopic])
@@ -477,7 +493,8 @@ message PointCloud
 4 repeated apollo.drivers.PointXYZIT point
 5 double measurement_time
 `, "apollo.drivers.PointCloud")
-	out, losses := translated(t, c, encodedText(t, c, `point { x: 1 y: 2.5 ring: 3 level: -3 returns: 4 } point { returns: 1 } measurement_time: 1`))
+	out, losses := translated(t, c, encodedText(t, c,
+		`point { x: 1 y: 2.5 ring: 3 level: -3 returns: 4 } point { returns: 1 } measurement_time: 1`))
 	cloud := decode[sensor_msgs.PointCloud2](t, &out[0])
 	require.EqualValues(t, 2, cloud.Width)
 	require.EqualValues(t, 24, cloud.PointStep)
@@ -487,7 +504,8 @@ message PointCloud
 	require.True(t, math.IsNaN(float64(math.Float32frombits(binary.LittleEndian.Uint32(first[8:])))))
 	require.EqualValues(t, 3, binary.LittleEndian.Uint32(first[12:]))
 	require.Equal(t, -3.0, math.Float64frombits(binary.LittleEndian.Uint64(first[16:])))
-	require.Equal(t, []bridge.Loss{{Topic: "/topic", What: "point.returns", Messages: 1}, {Topic: "/topic", What: "measurement_time", Messages: 1}}, losses)
+	require.Equal(t, []bridge.Loss{{Topic: "/topic", What: "point.returns", Messages: 1},
+		{Topic: "/topic", What: "measurement_time", Messages: 1}}, losses)
 }
 
 // TestReads sets one field after the other: either the translation shows it, or it is counted as lost.
@@ -571,7 +589,8 @@ message Other
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 0)
 	message := append(protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), unknown), unknown...)
 	_, losses := translated(t, channelOfSchema(t, schema, "apollo.drivers.Image"), message)
-	require.Equal(t, []bridge.Loss{{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1}}, losses)
+	require.Equal(t, []bridge.Loss{{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1}},
+		losses)
 	_, losses = translated(t, channelOfSchema(t, schema, "apollo.drivers.Other"), message)
 	require.Equal(t, []bridge.Loss{
 		{Topic: "/topic", What: "fields that the recording does not describe, of apollo.common.Header", Messages: 1},

@@ -73,7 +73,8 @@ func (w writer) integer(name protoreflect.Name, v int64) {
 func (w writer) bool(name protoreflect.Name, v bool) { w.integer(name, int64(protowire.EncodeBool(v))) }
 
 func (w writer) text(name protoreflect.Name, v string) {
-	if f := w.d.Fields().ByName(name); f != nil && (f.Kind() == protoreflect.StringKind || f.Kind() == protoreflect.BytesKind) {
+	if f := w.d.Fields().ByName(name); f != nil &&
+		(f.Kind() == protoreflect.StringKind || f.Kind() == protoreflect.BytesKind) {
 		w.tag(f, protowire.BytesType)
 		*w.out = protowire.AppendString(*w.out, v)
 	}

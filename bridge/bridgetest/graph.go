@@ -119,10 +119,11 @@ func testWatch(t *testing.T, open Open) {
 	}
 	var out bridge.Publisher
 	var in *inbox
-	change("publisher and its node", func() { out = advertise(t, talker, "numbers", numberType, codec.DefaultQoS()) }, func() bool {
-		publishers := topic(listener, out.Topic()).Publishers
-		return len(publishers) == 1 && publishers[0].Node == talker.Name()
-	})
+	change("publisher and its node", func() { out = advertise(t, talker, "numbers", numberType, codec.DefaultQoS()) },
+		func() bool {
+			publishers := topic(listener, out.Topic()).Publishers
+			return len(publishers) == 1 && publishers[0].Node == talker.Name()
+		})
 	change("subscriber", func() { in = subscribe(t, talker, "numbers", numberType, codec.DefaultQoS()) }, func() bool {
 		return len(topic(listener, out.Topic()).Subscribers) == 1
 	})

@@ -106,7 +106,8 @@ func (n *memoryNode) Advertise(topic, typeName string, qos codec.QoS) (bridge.Pu
 	if n.ctx.Err() != nil {
 		return nil, errClosed
 	}
-	p := &memoryPublisher{node: n, topic: name, endpoint: bridge.Endpoint{GUID: n.net.newGUID(), Node: n.Name(), Type: typeName, QoS: qos}}
+	p := &memoryPublisher{node: n, topic: name, endpoint: bridge.Endpoint{GUID: n.net.newGUID(), Node: n.Name(),
+		Type: typeName, QoS: qos}}
 	if n.net.Library != nil {
 		p.endpoint.TypeHash, _ = n.net.Library.Hash(typeName) // "" for others
 	}
@@ -115,7 +116,8 @@ func (n *memoryNode) Advertise(topic, typeName string, qos codec.QoS) (bridge.Pu
 	return p, nil
 }
 
-func (n *memoryNode) Subscribe(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (bridge.Subscription, error) {
+func (n *memoryNode) Subscribe(topic, typeName string, qos codec.QoS,
+	handle func([]bridge.Sample)) (bridge.Subscription, error) {
 	name, err := n.names.Topic(topic)
 	if err != nil {
 		return nil, err
@@ -143,7 +145,8 @@ func (n *memoryNode) Subscribe(topic, typeName string, qos codec.QoS, handle fun
 	return s, nil
 }
 
-func (n *memoryNode) Serve(service, typeName string, handle func(context.Context, []byte) ([]byte, error)) (bridge.Service, error) {
+func (n *memoryNode) Serve(service, typeName string,
+	handle func(context.Context, []byte) ([]byte, error)) (bridge.Service, error) {
 	name, err := n.names.Service(service)
 	if err != nil {
 		return nil, err
@@ -408,7 +411,8 @@ func (s *memorySubscription) Close() error {
 	w := s.node.net
 	w.mu.Lock()
 	s.cancel()
-	s.node.subscriptions = slices.DeleteFunc(s.node.subscriptions, func(other *memorySubscription) bool { return other == s })
+	s.node.subscriptions = slices.DeleteFunc(s.node.subscriptions,
+		func(other *memorySubscription) bool { return other == s })
 	w.announce()
 	w.mu.Unlock()
 	<-s.done

@@ -28,7 +28,8 @@ func ask(t *testing.T, client, server bridge.Node, service string, request, resp
 		}
 		name.WriteString(strings.ToLower(string(c)))
 	}
-	data, err := client.Call(patient(t), server.Name()+"/"+name.String(), "rcl_interfaces/srv/"+service, marshal(t, request))
+	data, err := client.Call(patient(t), server.Name()+"/"+name.String(), "rcl_interfaces/srv/"+service,
+		marshal(t, request))
 	require.NoError(t, err)
 	require.NoError(t, cdr.Unmarshal(data, response))
 }
@@ -70,23 +71,28 @@ func testParameters(t *testing.T, open Open) {
 		prefixes, names, above []string
 		depth                  uint64
 	}{
-		{names: []string{"bools", "bytes", "doubles", "fixed", "integers", "output.count", "output.file.name", "rate", "topics", "use_sim_time"},
+		{names: []string{"bools", "bytes", "doubles", "fixed", "integers", "output.count", "output.file.name", "rate",
+			"topics", "use_sim_time"},
 			above: []string{"output", "output.file"}},
-		{prefixes: []string{"output", "rate"}, names: []string{"output.count", "output.file.name", "rate"}, above: []string{"output", "output.file"}},
+		{prefixes: []string{"output", "rate"}, names: []string{"output.count", "output.file.name", "rate"},
+			above: []string{"output", "output.file"}},
 		{prefixes: []string{"output"}, depth: 1, names: []string{"output.count"}, above: []string{"output"}},
 		{prefixes: []string{"out"}},
 	} {
 		var list rcl_interfaces.ListParameters_Response
-		ask(t, client, server, "ListParameters", &rcl_interfaces.ListParameters_Request{Prefixes: test.prefixes, Depth: test.depth}, &list)
+		ask(t, client, server, "ListParameters", &rcl_interfaces.ListParameters_Request{Prefixes: test.prefixes,
+			Depth: test.depth}, &list)
 		require.ElementsMatch(t, test.names, list.Result.Names)
 		require.ElementsMatch(t, test.above, list.Result.Prefixes)
 	}
 
 	var values rcl_interfaces.GetParameters_Response
-	names := []string{"output.count", "output.file.name", "fixed", "rate", "bytes", "bools", "integers", "doubles", "topics", "nothing"}
+	names := []string{"output.count", "output.file.name", "fixed", "rate", "bytes", "bools", "integers", "doubles",
+		"topics", "nothing"}
 	ask(t, client, server, "GetParameters", &rcl_interfaces.GetParameters_Request{Names: names}, &values)
 	require.Len(t, values.Values, len(names))
-	for i, want := range []any{int64(7), "a", true, 1.5, []byte{1, 2}, []bool{true, false}, []int64{-1, 1}, []float64{0.5}, []string{"/a", "/b"}, nil} {
+	for i, want := range []any{int64(7), "a", true, 1.5, []byte{1, 2}, []bool{true, false}, []int64{-1, 1}, []float64{0.5},
+		[]string{"/a", "/b"}, nil} {
 		v := values.Values[i]
 		got := []any{nil, v.BoolValue, v.IntegerValue, v.DoubleValue, v.StringValue, v.ByteArrayValue, v.BoolArrayValue,
 			v.IntegerArrayValue, v.DoubleArrayValue, v.StringArrayValue}[v.Type]
@@ -98,12 +104,14 @@ func testParameters(t *testing.T, open Open) {
 	require.Equal(t, []uint8{2, 4, 1, 3, 5, 6, 7, 8, 9, 0}, []uint8(types.Types))
 
 	var described rcl_interfaces.DescribeParameters_Response
-	ask(t, client, server, "DescribeParameters", &rcl_interfaces.DescribeParameters_Request{Names: []string{"output.count", "rate", "fixed"}}, &described)
+	ask(t, client, server, "DescribeParameters",
+		&rcl_interfaces.DescribeParameters_Request{Names: []string{"output.count", "rate", "fixed"}}, &described)
 	require.Len(t, described.Descriptors, 3)
 	require.Equal(t, "how many", described.Descriptors[0].Description)
 	require.Equal(t, uint8(2), described.Descriptors[0].Type)
 	require.Equal(t, []rcl_interfaces.IntegerRange{{FromValue: 0, ToValue: 100}}, described.Descriptors[0].IntegerRange)
-	require.Equal(t, []rcl_interfaces.FloatingPointRange{{FromValue: 0, ToValue: math.Inf(1)}}, described.Descriptors[1].FloatingPointRange)
+	require.Equal(t, []rcl_interfaces.FloatingPointRange{{FromValue: 0, ToValue: math.Inf(1)}},
+		described.Descriptors[1].FloatingPointRange)
 	require.True(t, described.Descriptors[2].ReadOnly)
 
 	var set rcl_interfaces.SetParameters_Response
@@ -118,7 +126,8 @@ func testParameters(t *testing.T, open Open) {
 		{Name: "rate", Value: rcl_interfaces.ParameterValue{Type: 3, DoubleValue: 2.5}},
 	}}, &set)
 	require.Len(t, set.Results, 8)
-	for i, reason := range []string{"", "not within 0 and 100", "66 is refused", "type integer", "type integer", "read-only", "not declared", ""} {
+	for i, reason := range []string{"", "not within 0 and 100", "66 is refused", "type integer", "type integer",
+		"read-only", "not declared", ""} {
 		require.Equal(t, reason == "", set.Results[i].Successful, "result %d: %s", i, set.Results[i].Reason)
 		require.Contains(t, set.Results[i].Reason, reason)
 	}
@@ -127,12 +136,16 @@ func testParameters(t *testing.T, open Open) {
 	require.Len(t, seen, 2)
 
 	var atomic rcl_interfaces.SetParametersAtomically_Response
-	both := []rcl_interfaces.Parameter{{Name: "output.count", Value: integer(10)}, {Name: "fixed", Value: rcl_interfaces.ParameterValue{Type: 1}}}
-	ask(t, client, server, "SetParametersAtomically", &rcl_interfaces.SetParametersAtomically_Request{Parameters: both}, &atomic)
+	both := []rcl_interfaces.Parameter{{Name: "output.count", Value: integer(10)},
+		{Name: "fixed", Value: rcl_interfaces.ParameterValue{Type: 1}}}
+	ask(t, client, server, "SetParametersAtomically", &rcl_interfaces.SetParametersAtomically_Request{Parameters: both},
+		&atomic)
 	require.False(t, atomic.Result.Successful)
 	require.Equal(t, int64(9), p.GetInt("output.count"), "all or none")
-	both[1] = rcl_interfaces.Parameter{Name: "output.file.name", Value: rcl_interfaces.ParameterValue{Type: 4, StringValue: "b"}}
-	ask(t, client, server, "SetParametersAtomically", &rcl_interfaces.SetParametersAtomically_Request{Parameters: both}, &atomic)
+	both[1] = rcl_interfaces.Parameter{Name: "output.file.name",
+		Value: rcl_interfaces.ParameterValue{Type: 4, StringValue: "b"}}
+	ask(t, client, server, "SetParametersAtomically", &rcl_interfaces.SetParametersAtomically_Request{Parameters: both},
+		&atomic)
 	require.True(t, atomic.Result.Successful, atomic.Result.Reason)
 	require.Equal(t, int64(10), p.GetInt("output.count"))
 	require.Equal(t, "b", p.GetString("output.file.name"))
@@ -178,7 +191,10 @@ func testParameterEvents(t *testing.T, open Open) {
 	server, client := pair(t, open)
 	in := subscribe(t, client, "/parameter_events", "rcl_interfaces/msg/ParameterEvent", bridge.ParameterEventsQoS())
 	eventually(t, "the server's publisher", func() bool { return hasPublisher(client, "/parameter_events", server) })
-	eventually(t, "the client's subscriber", func() bool { return len(topic(server, "/parameter_events").Subscribers) > 0 })
+	eventually(t, "the client's subscriber", func() bool {
+		return len(topic(server,
+			"/parameter_events").Subscribers) > 0
+	})
 
 	// Other nodes of the graph may have changes of their own.
 	events := func() (list []rcl_interfaces.ParameterEvent) {
@@ -263,7 +279,8 @@ func testSimTime(t *testing.T, open Open) {
 
 	out := advertise(t, player, "/clock", "rosgraph_msgs/msg/Clock", bridge.LatchedQoS())
 	tick := func(sec int32) {
-		require.NoError(t, out.Publish(marshal(t, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: sec, Nanosec: 5}})))
+		require.NoError(t, out.Publish(marshal(t, &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: sec,
+			Nanosec: 5}})))
 	}
 	eventually(t, "simulated time", func() bool { tick(1000); return clock.Now() == 1_000_000_000_005 })
 	require.NoError(t, node.Parameters().Set("use_sim_time", false))

@@ -23,8 +23,8 @@ const roleVariable = "TAPEDECK_TEST_ROLE"
 // Roles are what another process of a test may be. It ends when its standard input does.
 type Roles map[string]func() error
 
-// Play plays the role that this process was started for by Start, and ends it. It returns where it was not. Roles that every implementation
-// has are added to r: publisher, flood and sink, whose nodes open opens.
+// Play plays the role that this process was started for by Start, and ends it. It returns where it was not. Roles that
+// every implementation has are added to r: publisher, flood and sink, whose nodes open opens.
 func (r Roles) Play(open func(bridge.Options) (bridge.Node, error)) {
 	name := os.Getenv(roleVariable)
 	if name == "" {

@@ -36,7 +36,8 @@ func echo(_ context.Context, request []byte) ([]byte, error) {
 }
 
 // callEcho calls such a service and returns the answer: what was asked, and depth as text.
-func callEcho(ctx context.Context, n bridge.Node, service, what string, depth uint64) (names, prefixes []string, err error) {
+func callEcho(ctx context.Context, n bridge.Node, service, what string, depth uint64) (names, prefixes []string,
+	err error) {
 	request, err := cdr.Marshal(&rcl_interfaces.ListParameters_Request{Prefixes: []string{what}, Depth: depth})
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +51,8 @@ func callEcho(ctx context.Context, n bridge.Node, service, what string, depth ui
 	return out.Result.Names, out.Result.Prefixes, err
 }
 
-func serve(t *testing.T, n bridge.Node, service, typeName string, handle func(context.Context, []byte) ([]byte, error)) bridge.Service {
+func serve(t *testing.T, n bridge.Node, service, typeName string,
+	handle func(context.Context, []byte) ([]byte, error)) bridge.Service {
 	t.Helper()
 	s, err := n.Serve(service, typeName, handle)
 	require.NoError(t, err)
@@ -226,7 +228,8 @@ func testCloseService(t *testing.T, open Open) {
 
 	serve(t, server, "slow", listType, echo)
 	eventually(t, "a service can be served anew", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*quiet) // what is sent while the client knows the one that is gone is lost
+		// what is sent while the client knows the one that is gone is lost
+		ctx, cancel := context.WithTimeout(t.Context(), 10*quiet)
 		defer cancel()
 		names, _, err := callEcho(ctx, client, "slow", "new", 0)
 		return err == nil && slices.Equal(names, []string{"new"})

@@ -312,16 +312,17 @@ func testSlowHandlers(t *testing.T, open Open) {
 		in := new(inbox)
 		var running atomic.Int32
 		var calls int
-		subscription, err := listener.Subscribe(fmt.Sprintf("topic%d", i), numberType, keepAll(), func(batch []bridge.Sample) {
-			if running.Add(1) > 1 {
-				together.Add(1)
-			}
-			defer running.Add(-1)
-			if calls++; calls%20 == i {
-				time.Sleep(30 * time.Millisecond)
-			}
-			in.handle(batch)
-		})
+		subscription, err := listener.Subscribe(fmt.Sprintf("topic%d", i), numberType, keepAll(),
+			func(batch []bridge.Sample) {
+				if running.Add(1) > 1 {
+					together.Add(1)
+				}
+				defer running.Add(-1)
+				if calls++; calls%20 == i {
+					time.Sleep(30 * time.Millisecond)
+				}
+				in.handle(batch)
+			})
 		require.NoError(t, err)
 		in.Subscription = subscription
 		ins = append(ins, in)
@@ -488,7 +489,8 @@ func testInvalidNames(t *testing.T, open Open) {
 func testRemap(t *testing.T, open Open) {
 	base := namespace(t)
 	talker := start(t, open, "talker", func(o *bridge.Options) {
-		o.Remaps = []string{"__node:=renamed", "__ns:=" + base + "/other", "rostopic://chatter:=talk", "chatter:=never", "~/out:=" + base + "/elsewhere/out"}
+		o.Remaps = []string{"__node:=renamed", "__ns:=" + base + "/other", "rostopic://chatter:=talk", "chatter:=never",
+			"~/out:=" + base + "/elsewhere/out"}
 	})
 	listener := start(t, open, "listener")
 	require.Equal(t, base+"/other/renamed", talker.Name())

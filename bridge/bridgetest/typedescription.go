@@ -16,22 +16,24 @@ import (
 
 // ServeTypeDescriptions has n offer ~/get_type_description for the types of a library, as nodes of ROS 2 Iron and later
 // do. change is called with each answer before it is sent; it may be nil.
-func ServeTypeDescriptions(t *testing.T, n bridge.Node, l *rosidl.Library, change func(*tdi.GetTypeDescription_Response)) {
+func ServeTypeDescriptions(t *testing.T, n bridge.Node, l *rosidl.Library,
+	change func(*tdi.GetTypeDescription_Response)) {
 	t.Helper()
-	serve(t, n, "~/get_type_description", "type_description_interfaces/srv/GetTypeDescription", func(_ context.Context, request []byte) ([]byte, error) {
-		var in tdi.GetTypeDescription_Request
-		if err := cdr.Unmarshal(request, &in); err != nil {
-			return nil, err
-		}
-		out := tdi.GetTypeDescription_Response{FailureReason: "Type not currently in use by this node"}
-		if hash, err := l.Hash(in.TypeName_); err == nil && hash == in.TypeHash {
-			out = describe(t, l, in.TypeName_)
-		}
-		if change != nil {
-			change(&out)
-		}
-		return cdr.Marshal(&out)
-	})
+	serve(t, n, "~/get_type_description", "type_description_interfaces/srv/GetTypeDescription",
+		func(_ context.Context, request []byte) ([]byte, error) {
+			var in tdi.GetTypeDescription_Request
+			if err := cdr.Unmarshal(request, &in); err != nil {
+				return nil, err
+			}
+			out := tdi.GetTypeDescription_Response{FailureReason: "Type not currently in use by this node"}
+			if hash, err := l.Hash(in.TypeName_); err == nil && hash == in.TypeHash {
+				out = describe(t, l, in.TypeName_)
+			}
+			if change != nil {
+				change(&out)
+			}
+			return cdr.Marshal(&out)
+		})
 }
 
 // describe returns what rosidl generates about a message.

@@ -98,7 +98,8 @@ func transform(p geometry_msgs.Pose) geometry_msgs.Transform {
 // relative returns a place in the world as seen from a pose.
 func relative(p geometry_msgs.Pose, location carla.Vector) geometry_msgs.Vector3 {
 	at := Point(location)
-	return into(p.Orientation, geometry_msgs.Vector3{X: at.X - p.Position.X, Y: at.Y - p.Position.Y, Z: at.Z - p.Position.Z})
+	return into(p.Orientation, geometry_msgs.Vector3{X: at.X - p.Position.X, Y: at.Y - p.Position.Y,
+		Z: at.Z - p.Position.Z})
 }
 
 func multiply(a, b geometry_msgs.Quaternion) geometry_msgs.Quaternion {

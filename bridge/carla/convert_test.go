@@ -59,7 +59,8 @@ func TestQuaternion(t *testing.T) {
 		{"yaw to the right", vector{Z: 90}, quaternion{Z: -half, W: half}, vector3{Y: -1}, vector3{X: 1}, vector3{Z: 1}},
 		{"nose up", vector{Y: 90}, quaternion{Y: -half, W: half}, vector3{Z: 1}, vector3{Y: 1}, vector3{X: -1}},
 		{"right side down", vector{X: 90}, quaternion{X: half, W: half}, vector3{X: 1}, vector3{Z: 1}, vector3{Y: -1}},
-		{"to the right and nose up", vector{Y: 30, Z: 90}, quaternion{X: -0.18301270189221933, Y: -0.18301270189221933, Z: -0.6830127018922193, W: 0.6830127018922193},
+		{"to the right and nose up", vector{Y: 30, Z: 90},
+			quaternion{X: -0.18301270189221933, Y: -0.18301270189221933, Z: -0.6830127018922193, W: 0.6830127018922193},
 			vector3{Y: -math.Sqrt(3) / 2, Z: 0.5}, vector3{X: 1}, vector3{Y: 0.5, Z: math.Sqrt(3) / 2}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -23,7 +23,8 @@ const maxDepth = 64
 
 // hear takes a transform, the time of which is counted, and reports whether it is one.
 func (f frames) hear(topic string, t *geometry_msgs.TransformStamped, now uint64) bool {
-	at, ok := unit(geometry_msgs.Pose{Position: geometry_msgs.Point(t.Transform.Translation), Orientation: t.Transform.Rotation})
+	at, ok := unit(geometry_msgs.Pose{Position: geometry_msgs.Point(t.Transform.Translation),
+		Orientation: t.Transform.Rotation})
 	if !ok {
 		return false
 	}
@@ -39,7 +40,8 @@ func (f frames) hear(topic string, t *geometry_msgs.TransformStamped, now uint64
 // resolve returns where a pose in a frame is in the map or, if that is not known, in the frame that all others are in:
 // or in the first frame before that stop, unless it is nil, says yes of. last is that frame, heard when the last of the
 // transforms on the way to it was heard; 0 is never.
-func (f frames) resolve(name string, at geometry_msgs.Pose, stop func(string) bool) (_ geometry_msgs.Pose, last string, heard uint64) {
+func (f frames) resolve(name string, at geometry_msgs.Pose, stop func(string) bool) (_ geometry_msgs.Pose, last string,
+	heard uint64) {
 	for range maxDepth {
 		next := f[name]
 		if next == nil || name == mapFrame || stop != nil && stop(name) {

@@ -56,7 +56,9 @@ func TestThereAndBack(t *testing.T) {
 				require.InDelta(t, source.EndTime, result.EndTime, 2)
 				require.Equal(t, p.Name, result.Metadata[carla.KeyProfile])
 				want, got := collect(t, there), collect(t, back)
-				for _, topic := range []string{"/clock", "/carla/hero/odometry", "/carla/hero/vehicle_control_cmd", "/carla/hero/vehicle_info", "/tf", "/carla/actor_list", "/carla/traffic_lights/status", "/carla/traffic_lights/info", "/carla/world_info"} {
+				for _, topic := range []string{"/clock", "/carla/hero/odometry", "/carla/hero/vehicle_control_cmd",
+					"/carla/hero/vehicle_info", "/tf", "/carla/actor_list", "/carla/traffic_lights/status",
+					"/carla/traffic_lights/info", "/carla/world_info"} {
 					require.Len(t, got[topic], len(want[topic]), topic)
 					if p.Wide && topic == "/carla/hero/vehicle_info" {
 						continue // UE5 has less of it
@@ -75,7 +77,10 @@ func TestThereAndBack(t *testing.T) {
 
 func collect(t testing.TB, r codec.Reader) map[string][]msgs.Message {
 	all := map[string][]msgs.Message{}
-	each(t, r, codec.Query{}, func(m *codec.Message) { all[m.Channel.Topic] = append(all[m.Channel.Topic], decodeAny(t, m)) })
+	each(t, r, codec.Query{}, func(m *codec.Message) {
+		all[m.Channel.Topic] = append(all[m.Channel.Topic],
+			decodeAny(t, m))
+	})
 	return all
 }
 
@@ -156,13 +161,15 @@ func requireNear(t *testing.T, want, got msgs.Message) {
 
 // A log with something of everything, too.
 func TestEverythingThereAndBack(t *testing.T) {
-	r, left, err := bridge.Translate(drive(t, carla.UE5), codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
+	r, left, err := bridge.Translate(drive(t, carla.UE5), codec.EncodingCDR,
+		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	path, _ := write(t, r, WriteOptions{Profile: carla.UE5})
 	want, got := collect(t, r), collect(t, openROS2(t, path))
 	for _, topic := range []string{
-		"/carla/hero/odometry", "/carla/actor20/odometry", "/carla/hero/vehicle_control_cmd", "/carla/actor_list", "/carla/traffic_lights/info",
+		"/carla/hero/odometry", "/carla/actor20/odometry", "/carla/hero/vehicle_control_cmd", "/carla/actor_list",
+		"/carla/traffic_lights/info",
 		"/carla/hero/collision", "/carla/weather_control", "/tf",
 	} {
 		require.Len(t, got[topic], len(want[topic]), topic)
@@ -177,7 +184,8 @@ func TestEverythingThereAndBack(t *testing.T) {
 	walk := got["/carla/actor20/walker_control_cmd"]
 	require.EqualValues(t, 1.5, walk[0].(*carla_msgs.CarlaWalkerControl).Speed)
 	static := got["/tf_static"][len(got["/tf_static"])-1].(*tf2_msgs.TFMessage)
-	camera := static.Transforms[slices.IndexFunc(static.Transforms, func(t geometry_msgs.TransformStamped) bool { return t.ChildFrameId == "actor22" })]
+	camera := static.Transforms[slices.IndexFunc(static.Transforms,
+		func(t geometry_msgs.TransformStamped) bool { return t.ChildFrameId == "actor22" })]
 	require.Equal(t, "hero", camera.Header.FrameId)
 	requireClose(t, vector3{X: 1, Y: -0.5, Z: 1.5}, camera.Transform.Translation)
 }
@@ -192,7 +200,8 @@ func (c *car) add(t testing.TB, topic string, at int64, v msgs.Message) {
 	i := slices.IndexFunc(c.topics, func(o codec.TopicInfo) bool { return o.Channel.Topic == topic })
 	if i < 0 {
 		i = len(c.topics)
-		c.topics = append(c.topics, codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: v.TypeName(), Encoding: codec.EncodingCDR}})
+		c.topics = append(c.topics, codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: v.TypeName(),
+			Encoding: codec.EncodingCDR}})
 	}
 	c.topics[i].MessageCount++
 	data, err := cdr.Marshal(v)
@@ -217,13 +226,15 @@ func TestWriteCar(t *testing.T) {
 		c.add(t, "/odom", start+int64(i)*10_000_000, &o)
 	}
 	c.add(t, "/tf", start+300_000_000, &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{
-		{Header: std_msgs.Header{FrameId: "odom"}, ChildFrameId: "trailer", Transform: geometry_msgs.Transform{Rotation: quaternion{W: 1}}},
+		{Header: std_msgs.Header{FrameId: "odom"}, ChildFrameId: "trailer",
+			Transform: geometry_msgs.Transform{Rotation: quaternion{W: 1}}},
 		{Header: std_msgs.Header{FrameId: "map"}, ChildFrameId: "camera"},
 	}})
 	c.add(t, "/imu", start+310_000_000, &std_msgs.Header{})
 	path, left := write(t, &c, WriteOptions{
 		Map: "Town10HD", Actors: []Subject{
-			{Name: "hero", Topics: []string{"/odom"}}, {Name: "load", Frames: []string{"trailer"}, Blueprint: "static.prop.trailer"},
+			{Name: "hero", Topics: []string{"/odom"}},
+			{Name: "load", Frames: []string{"trailer"}, Blueprint: "static.prop.trailer"},
 		},
 	})
 	require.Equal(t, []string{"/imu"}, left)

@@ -34,7 +34,8 @@ func newSource(c *codec.Channel, o *WriteOptions) *source {
 	switch s.message.(type) {
 	case *rosgraph_msgs.Clock:
 		s.tells = s.tells && c.Topic == clockTopic
-	case *nav_msgs.Odometry, *carla_msgs.CarlaEgoVehicleControl, *carla_msgs.CarlaEgoVehicleStatus, *carla_msgs.CarlaWalkerControl,
+	case *nav_msgs.Odometry, *carla_msgs.CarlaEgoVehicleControl, *carla_msgs.CarlaEgoVehicleStatus,
+		*carla_msgs.CarlaWalkerControl,
 		*carla_msgs.CarlaCollisionEvent:
 		s.tells = s.tells && s.subject != ""
 	}
@@ -105,7 +106,8 @@ func (s *source) decode(m *codec.Message) error {
 // replaces reports whether a message makes the one before worthless, where time stands still.
 func (s *source) replaces() bool {
 	switch s.message.(type) {
-	case *nav_msgs.Odometry, *carla_msgs.CarlaEgoVehicleControl, *carla_msgs.CarlaEgoVehicleStatus, *carla_msgs.CarlaWalkerControl,
+	case *nav_msgs.Odometry, *carla_msgs.CarlaEgoVehicleControl, *carla_msgs.CarlaEgoVehicleStatus,
+		*carla_msgs.CarlaWalkerControl,
 		*carla_msgs.CarlaTrafficLightStatusList, *carla_msgs.CarlaWeatherParameters:
 		return true
 	}

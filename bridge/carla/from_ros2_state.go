@@ -296,9 +296,11 @@ func (s *logState) show(list []carla_msgs.CarlaTrafficLightStatus) {
 // weatherOf returns weather with what the message has not as CARLA has it by default.
 func weatherOf(w *carla_msgs.CarlaWeatherParameters) *carla.Weather {
 	return &carla.Weather{
-		Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits, WindIntensity: w.WindIntensity,
-		SunAzimuthAngle: w.SunAzimuthAngle, SunAltitudeAngle: w.SunAltitudeAngle, FogDensity: w.FogDensity, FogDistance: w.FogDistance,
-		Wetness: w.Wetness, RayleighScatteringScale: 0.0331,
+		Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits,
+		WindIntensity:   w.WindIntensity,
+		SunAzimuthAngle: w.SunAzimuthAngle, SunAltitudeAngle: w.SunAltitudeAngle, FogDensity: w.FogDensity,
+		FogDistance: w.FogDistance,
+		Wetness:     w.Wetness, RayleighScatteringScale: 0.0331,
 	}
 }
 
@@ -330,7 +332,10 @@ func (s *logState) attach(f *logActor) {
 		return
 	}
 	for _, name := range f.frames {
-		at, last, heard := s.resolve(name, here, func(other string) bool { return s.framed[other] != nil && s.framed[other] != f })
+		at, last, heard := s.resolve(name, here, func(other string) bool {
+			return s.framed[other] != nil &&
+				s.framed[other] != f
+		})
 		if heard == 0 {
 			continue
 		}
@@ -423,11 +428,13 @@ func (s *logState) bodies() []carla.Body {
 		s.collided++
 		other := s.listed[c.other]
 		collisions = append(collisions, carla.Collision{
-			Number: s.collided, Actor1: c.actor.Actor, Actor2: s.inLog(c.other), Hero1: c.actor.hero(), Hero2: other != nil && other.hero(),
+			Number: s.collided, Actor1: c.actor.Actor, Actor2: s.inLog(c.other), Hero1: c.actor.hero(),
+			Hero2: other != nil && other.hero(),
 		})
 	}
 	for _, l := range s.states {
-		states = append(states, carla.TrafficLight{Actor: s.inLog(l.Id), Colour: carla.Colour(l.State)}) // the colours have the same numbers
+		// the colours have the same numbers
+		states = append(states, carla.TrafficLight{Actor: s.inLog(l.Id), Colour: carla.Colour(l.State)})
 	}
 	all := []carla.Body{&adds, &dels, &parents, &collisions, &positions, &states, &vehicles, &walkers, &lights}
 	if s.weather != nil {

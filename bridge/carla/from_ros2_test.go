@@ -130,7 +130,8 @@ func (l *live) clock(s float64) *rosgraph_msgs.Clock {
 func (l *live) tf(parent, child string, x float64) {
 	l.t.Helper()
 	l.write("/tf", &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
-		Header: std_msgs.Header{FrameId: parent}, ChildFrameId: child, Transform: geometry_msgs.Transform{Translation: vector3{X: x}, Rotation: quaternion{W: 1}},
+		Header: std_msgs.Header{FrameId: parent}, ChildFrameId: child,
+		Transform: geometry_msgs.Transform{Translation: vector3{X: x}, Rotation: quaternion{W: 1}},
 	}}})
 }
 
@@ -175,7 +176,9 @@ func ids(lists []carla.EventAddList) [][]uint32 {
 
 // Actors appear when they are heard of, with what lists and the mapping say of them by then.
 func TestActorsAppear(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "truck", Topics: []string{"/odom"}, Blueprint: "vehicle.man.tgs", Attributes: []carla.Attribute{{Type: carla.AttributeInt, ID: "number_of_wheels", Value: "6"}}}}})
+	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "truck", Topics: []string{"/odom"},
+		Blueprint: "vehicle.man.tgs", Attributes: []carla.Attribute{{Type: carla.AttributeInt, ID: "number_of_wheels",
+			Value: "6"}}}}})
 	l.tick(0)
 	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Throttle: 1})
 	l.tick(1) // of the hero it is not known where it is
@@ -184,8 +187,10 @@ func TestActorsAppear(t *testing.T) {
 	l.write("/odom", odometryAt(2))
 	l.tick(2)
 	// A list that comes late: what is in the log stays as it is, and is the same actor.
-	l.list(carla_msgs.CarlaActorInfo{Id: 1, Type: "spectator"}, carla_msgs.CarlaActorInfo{Id: 42, Type: "vehicle.audi.tt", Rolename: "hero"},
-		carla_msgs.CarlaActorInfo{Id: 43, Type: "walker.pedestrian.0002", Rolename: "child"}, carla_msgs.CarlaActorInfo{Id: 1000, Type: "static.prop.box"})
+	l.list(carla_msgs.CarlaActorInfo{Id: 1, Type: "spectator"},
+		carla_msgs.CarlaActorInfo{Id: 42, Type: "vehicle.audi.tt", Rolename: "hero"},
+		carla_msgs.CarlaActorInfo{Id: 43, Type: "walker.pedestrian.0002", Rolename: "child"},
+		carla_msgs.CarlaActorInfo{Id: 1000, Type: "static.prop.box"})
 	l.write("/carla/child/odometry", odometryAt(3))
 	l.write("/carla/child/collision", &carla_msgs.CarlaCollisionEvent{OtherActorId: 42})
 	l.write("/carla/hero/odometry", odometryAt(4))
@@ -199,12 +204,14 @@ func TestActorsAppear(t *testing.T) {
 	require.Equal(t, carla.EventAddList{
 		{Actor: 77, Type: carla.ActorVehicle, BlueprintID: anyVehicle, Location: vector{X: 700}},
 		{Actor: 1000, Type: carla.ActorVehicle, BlueprintID: anyVehicle, Location: vector{X: 100}, Attributes: role("hero")},
-		{Actor: 1001, Type: carla.ActorVehicle, BlueprintID: "vehicle.man.tgs", Location: vector{X: 200}, Attributes: append(role("truck"), carla.Attribute{Type: carla.AttributeInt, ID: "number_of_wheels", Value: "6"})},
+		{Actor: 1001, Type: carla.ActorVehicle, BlueprintID: "vehicle.man.tgs", Location: vector{X: 200},
+			Attributes: append(role("truck"), carla.Attribute{Type: carla.AttributeInt, ID: "number_of_wheels", Value: "6"})},
 	}, adds[1])
 	require.Equal(t, "walker.pedestrian.0002", adds[2][1].BlueprintID)
 	require.Equal(t, "static.prop.box", adds[2][2].BlueprintID) // its id was another's
 	require.Equal(t, []carla.EventDelList{nil, nil, nil, {1, 43, 1002}}, packets[carla.EventDelList](t, log))
-	require.Equal(t, carla.CollisionList{{Number: 1, Actor1: 43, Actor2: 1000, Hero2: true}}, packets[carla.CollisionList](t, log)[2])
+	require.Equal(t, carla.CollisionList{{Number: 1, Actor1: 43, Actor2: 1000, Hero2: true}},
+		packets[carla.CollisionList](t, log)[2])
 	positions := packets[carla.PositionList](t, log)
 	require.Equal(t, vector{X: 400}, positions[2][1+1].Location)
 	require.Len(t, positions[3], 3) // actor77, the hero and the truck
@@ -216,9 +223,11 @@ func TestActorsAppear(t *testing.T) {
 func TestIDsUsedAgain(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
-	l.list(carla_msgs.CarlaActorInfo{Id: 5, Type: "static.prop.box"}, carla_msgs.CarlaActorInfo{Id: 6, Type: "static.prop.bin"})
+	l.list(carla_msgs.CarlaActorInfo{Id: 5, Type: "static.prop.box"},
+		carla_msgs.CarlaActorInfo{Id: 6, Type: "static.prop.bin"})
 	l.tick(1)
-	l.list(carla_msgs.CarlaActorInfo{Id: 5, Type: "vehicle.audi.tt", Rolename: "hero"}, carla_msgs.CarlaActorInfo{Id: 6, Type: "static.prop.bin"})
+	l.list(carla_msgs.CarlaActorInfo{Id: 5, Type: "vehicle.audi.tt", Rolename: "hero"},
+		carla_msgs.CarlaActorInfo{Id: 6, Type: "static.prop.bin"})
 	l.write("/carla/hero/odometry", odometryAt(1))
 	l.write("/carla/actor5/odometry", odometryAt(1))
 	l.tick(2)
@@ -232,7 +241,8 @@ func TestIDsUsedAgain(t *testing.T) {
 
 // Where a plain robot is follows from its transforms, however long the way is to the map.
 func TestTransforms(t *testing.T) {
-	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "robot", Topics: []string{"/odom"}, Frames: []string{"base_link"}}}})
+	l := newLive(t, WriteOptions{Map: "Town01", Actors: []Subject{{Name: "robot", Topics: []string{"/odom"},
+		Frames: []string{"base_link"}}}})
 	l.tick(0)
 	l.tf("odom", "base_footprint", 1)
 	l.tf("base_footprint", "base_link", 0.5)
@@ -266,7 +276,8 @@ func TestTransforms(t *testing.T) {
 func TestSensors(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
-	l.list(carla_msgs.CarlaActorInfo{Id: 2, Type: "vehicle.audi.tt", Rolename: "hero"}, carla_msgs.CarlaActorInfo{Id: 3, Type: "sensor.camera.rgb"},
+	l.list(carla_msgs.CarlaActorInfo{Id: 2, Type: "vehicle.audi.tt", Rolename: "hero"},
+		carla_msgs.CarlaActorInfo{Id: 3, Type: "sensor.camera.rgb"},
 		carla_msgs.CarlaActorInfo{Id: 4, Type: "sensor.other.gnss", ParentId: 2})
 	l.tf("map", "hero", 100)
 	l.tf("hero", "roof", 1)
@@ -278,9 +289,11 @@ func TestSensors(t *testing.T) {
 	adds := packets[carla.EventAddList](t, log)[0]
 	require.Equal(t, vector{X: 300}, adds[1].Location)
 	require.Equal(t, vector{}, adds[2].Location)
-	require.Equal(t, []carla.EventParentList{{{Actor: 3, Parent: 2}, {Actor: 4, Parent: 2}}, nil, nil}, packets[carla.EventParentList](t, log))
+	require.Equal(t, []carla.EventParentList{{{Actor: 3, Parent: 2}, {Actor: 4, Parent: 2}}, nil, nil},
+		packets[carla.EventParentList](t, log))
 	require.Equal(t, []float64{10000, 10100, 10100}, []float64{
-		packets[carla.PositionList](t, log)[0][0].Location.X, packets[carla.PositionList](t, log)[1][0].Location.X, packets[carla.PositionList](t, log)[2][0].Location.X,
+		packets[carla.PositionList](t, log)[0][0].Location.X, packets[carla.PositionList](t, log)[1][0].Location.X,
+		packets[carla.PositionList](t, log)[2][0].Location.X,
 	})
 }
 
@@ -303,15 +316,18 @@ func TestControls(t *testing.T) {
 	l.write("/carla/child/odometry", odometryAt(0)) // a walker, as it turns out
 	l.write("/carla/child/walker_control_cmd", &carla_msgs.CarlaWalkerControl{Speed: 1.5, Jump: true})
 	l.tick(1)
-	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true, Brake: 1, ManualGearShift: true})
-	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true, Brake: 0.5})
+	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true, Brake: 1,
+		ManualGearShift: true})
+	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true,
+		Brake: 0.5})
 	l.list(carla_msgs.CarlaActorInfo{Id: 9, Type: "walker.pedestrian.0003", Rolename: "other"})
 	l.write("/carla/other/odometry", odometryAt(0))
 	log := l.done()
 	vehicles := packets[carla.AnimVehicleList](t, log)
 	require.Equal(t, carla.AnimVehicleList{{Actor: 1000, Steering: -0.5, Gear: 2}}, vehicles[0])
 	require.Equal(t, carla.AnimVehicleList{{Actor: 1000, Brake: 0.5, HandBrake: true, Gear: -1}}, vehicles[1])
-	require.Equal(t, carla.AnimWalkerList{{Actor: 9, Speed: 300}, {Actor: 1001, Speed: 150}}, packets[carla.AnimWalkerList](t, log)[1])
+	require.Equal(t, carla.AnimWalkerList{{Actor: 9, Speed: 300}, {Actor: 1001, Speed: 150}},
+		packets[carla.AnimWalkerList](t, log)[1])
 	require.Equal(t, []string{
 		"/carla/child/walker_control_cmd: jump (1)", "/carla/hero/vehicle_control_cmd: manual_gear_shift (1)",
 		"/carla/hero/vehicle_control_cmd: messages that another one in the same frame of the log replaces (1)",
@@ -321,11 +337,14 @@ func TestControls(t *testing.T) {
 // The physics that a message tells is in the log, beside what CARLA has by default.
 func TestPhysics(t *testing.T) {
 	info := carla_msgs.CarlaEgoVehicleInfo{
-		Id: 8, Type: "vehicle.audi.tt", Rolename: "hero", MaxRpm: 1, Moi: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
-		DampingRateZeroThrottleClutchDisengaged: 5, UseGearAutobox: true, GearSwitchTime: 6, ClutchStrength: 7, Mass: 8, DragCoefficient: 9,
-		CenterOfMass: vector3{X: 0.5, Y: -0.25, Z: -0.5},
+		Id: 8, Type: "vehicle.audi.tt", Rolename: "hero", MaxRpm: 1, Moi: 2, DampingRateFullThrottle: 3,
+		DampingRateZeroThrottleClutchEngaged:    4,
+		DampingRateZeroThrottleClutchDisengaged: 5, UseGearAutobox: true, GearSwitchTime: 6, ClutchStrength: 7, Mass: 8,
+		DragCoefficient: 9,
+		CenterOfMass:    vector3{X: 0.5, Y: -0.25, Z: -0.5},
 		Wheels: []carla_msgs.CarlaEgoVehicleInfoWheel{
-			{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2, Radius: 0.25, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5, Position: vector3{X: 1.5, Y: 0.5, Z: 0.25}},
+			{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2, Radius: 0.25, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5,
+				Position: vector3{X: 1.5, Y: 0.5, Z: 0.25}},
 			{Radius: 35}, // as CARLA's bridge tells it
 		},
 	}
@@ -340,11 +359,14 @@ func TestPhysics(t *testing.T) {
 	}
 	l, log := written(carla.UE4)
 	require.Equal(t, []carla.PhysicsControlList{{{
-		Actor: 8, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4, DampingRateZeroThrottleClutchDisengaged: 5,
-		UseGearAutobox: true, ClutchStrength: 7, FinalRatio: 4, Mass: 8, DragCoefficient: 9, CenterOfMass: vector{X: 0.5, Y: 0.25, Z: -0.5},
-		TorqueCurve: torqueCurve, SteeringCurve: steeringCurve,
+		Actor: 8, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
+		DampingRateZeroThrottleClutchDisengaged: 5,
+		UseGearAutobox:                          true, ClutchStrength: 7, FinalRatio: 4, Mass: 8, DragCoefficient: 9,
+		CenterOfMass: vector{X: 0.5, Y: 0.25, Z: -0.5},
+		TorqueCurve:  torqueCurve, SteeringCurve: steeringCurve,
 		Wheels: []carla.WheelPhysics{
-			{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 90, Radius: 25, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5, LatStiffMaxLoad: 2, LatStiffValue: 17, LongStiffValue: 1000, Position: vector{X: 1150, Y: -50, Z: 25}},
+			{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 90, Radius: 25, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5,
+				LatStiffMaxLoad: 2, LatStiffValue: 17, LongStiffValue: 1000, Position: vector{X: 1150, Y: -50, Z: 25}},
 			{Radius: 35, LatStiffMaxLoad: 2, LatStiffValue: 17, LongStiffValue: 1000, Position: vector{X: 1000}},
 		},
 	}}}, packets[carla.PhysicsControlList](t, log))
@@ -357,7 +379,8 @@ func TestPhysics(t *testing.T) {
 	require.EqualValues(t, 90, list[0][0].Wheels[0].MaxSteerAngle)
 	require.Equal(t, []string{"/carla/hero/vehicle_info: clutch_strength and damping rates (1)"}, l.lost())
 	// What UE5 has of it comes back.
-	info.DampingRateFullThrottle, info.DampingRateZeroThrottleClutchEngaged, info.DampingRateZeroThrottleClutchDisengaged, info.ClutchStrength = 0, 0, 0, 0
+	info.DampingRateFullThrottle, info.DampingRateZeroThrottleClutchEngaged, info.DampingRateZeroThrottleClutchDisengaged,
+		info.ClutchStrength = 0, 0, 0, 0
 	info.Wheels[0].DampingRate, info.Wheels[1].Radius = 0, 0.35
 	vehicle := carla.Actor{EventAdd: packets[carla.EventAddList](t, log)[0][0], ChaosPhysics: &list[0][0]}
 	require.Equal(t, &info, vehicleInfo(&vehicle))
@@ -384,7 +407,8 @@ func TestLosses(t *testing.T) {
 	l.write("/carla/hero/odometry", o)
 	l.write("/carla/hero/collision", &carla_msgs.CarlaCollisionEvent{NormalImpulse: vector3{X: 1}})
 	l.write("/carla/hero/collision", &carla_msgs.CarlaCollisionEvent{})
-	l.write("/carla/hero/vehicle_info", &carla_msgs.CarlaEgoVehicleInfo{Id: 8, Type: "vehicle.audi.tt", Rolename: "hero", Mass: 1000, GearSwitchTime: 0.5})
+	l.write("/carla/hero/vehicle_info", &carla_msgs.CarlaEgoVehicleInfo{Id: 8, Type: "vehicle.audi.tt", Rolename: "hero",
+		Mass: 1000, GearSwitchTime: 0.5})
 	l.tick(1)
 	l.write("/carla/world_info", &carla_msgs.CarlaWorldInfo{MapName: "Town03"})
 	l.write("/carla/weather_control", &carla_msgs.CarlaWeatherParameters{Cloudiness: 5, FogDistance: 6, Wetness: 7})
@@ -403,7 +427,8 @@ func TestLosses(t *testing.T) {
 	require.EqualValues(t, 8, add.Actor)
 	require.Equal(t, "vehicle.audi.tt", add.BlueprintID)
 	require.Len(t, packets[carla.CollisionList](t, log)[0], 1)
-	require.Equal(t, []carla.WeatherList{{{Cloudiness: 5, FogDistance: 6, Wetness: 7, RayleighScatteringScale: 0.0331}}}, packets[carla.WeatherList](t, log))
+	require.Equal(t, []carla.WeatherList{{{Cloudiness: 5, FogDistance: 6, Wetness: 7, RayleighScatteringScale: 0.0331}}},
+		packets[carla.WeatherList](t, log))
 }
 
 // Time is that of the messages until there is a clock.
@@ -497,14 +522,16 @@ func TestDiskErrors(t *testing.T) {
 	log := l.done()
 	require.Equal(t, []float64{0, 1, 2}, log.elapsed(t))
 	require.Equal(t, []vector{{X: 100}, {X: 100}, {X: 200}}, []vector{
-		packets[carla.PositionList](t, log)[0][0].Location, packets[carla.PositionList](t, log)[1][0].Location, packets[carla.PositionList](t, log)[2][0].Location,
+		packets[carla.PositionList](t, log)[0][0].Location, packets[carla.PositionList](t, log)[1][0].Location,
+		packets[carla.PositionList](t, log)[2][0].Location,
 	})
 
 	l = newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
 	l.tick(1)
 	l.log.err = errors.New("no frame")
-	require.ErrorContains(t, l.Write(l.message("/clock", l.clock(2))), "/clock [rosgraph_msgs/msg/Clock] at 1700000000100000000 ns: no frame")
+	require.ErrorContains(t, l.Write(l.message("/clock", l.clock(2))),
+		"/clock [rosgraph_msgs/msg/Clock] at 1700000000100000000 ns: no frame")
 	require.Equal(t, []float64{1, 2}, l.done().elapsed(t))
 	require.ErrorIs(t, l.Split(), errors.ErrUnsupported)
 	require.ErrorIs(t, l.Remove("a.log"), errors.ErrUnsupported)
@@ -539,7 +566,8 @@ func TestLateMessages(t *testing.T) {
 	}
 	require.Equal(t, []float64{0.5, 11, 20, 30}, places)
 	require.InDeltaSlice(t, []float64{0, 1, 2, 2.05}, log.elapsed(t), 1e-9)
-	require.Equal(t, []carla.StateList{nil, {{Actor: 7, Colour: carla.Green}}, {{Actor: 7, Colour: carla.Green}}, {{Actor: 7, Colour: carla.Green}}}, packets[carla.StateList](t, log))
+	require.Equal(t, []carla.StateList{nil, {{Actor: 7, Colour: carla.Green}}, {{Actor: 7, Colour: carla.Green}},
+		{{Actor: 7, Colour: carla.Green}}}, packets[carla.StateList](t, log))
 }
 
 // Each file of a log that is split is a log that begins with all that is known.

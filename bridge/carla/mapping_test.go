@@ -20,7 +20,8 @@ func TestLoadMapping(t *testing.T) {
 		Actors: []Subject{{
 			Name: "hero", Topics: []string{"/odom"}, Frames: []string{"base_link"}, Blueprint: "vehicle.tesla.model3",
 			Attributes: []carla.Attribute{
-				{Type: carla.AttributeColor, ID: "color", Value: "180,0,0"}, {Type: carla.AttributeInt, ID: "number_of_wheels", Value: "4"},
+				{Type: carla.AttributeColor, ID: "color", Value: "180,0,0"},
+				{Type: carla.AttributeInt, ID: "number_of_wheels", Value: "4"},
 			},
 		}},
 	}, got)

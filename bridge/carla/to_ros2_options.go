@@ -48,7 +48,8 @@ func (o ReadOptions) followed(actors []*actorSurvey) (uint32, error) {
 		}
 		there = append(there, id)
 	}
-	return 0, fmt.Errorf("there is no vehicle or walker %q to follow; there are %s", o.Follow, strings.Join(slices.Compact(there), ", "))
+	return 0, fmt.Errorf("there is no vehicle or walker %q to follow; there are %s", o.Follow,
+		strings.Join(slices.Compact(there), ", "))
 }
 
 // ignores reports whether an actor is left out.

@@ -18,7 +18,8 @@ import (
 
 // read returns what becomes of a log with options.
 func (o ReadOptions) read(t testing.TB, r codec.Reader) codec.Reader {
-	r, left, err := bridge.Translate(r, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: o.ToROS2})
+	r, left, err := bridge.Translate(r, codec.EncodingCDR,
+		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: o.ToROS2})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	return r
@@ -38,15 +39,18 @@ func TestInterpolate(t *testing.T) {
 		x, yaw float64
 		there  bool
 	}{{1, 170, false}, {2, -170, true}, {5, -170, true}} {
-		list := carla.PositionList{{Actor: 10, Location: carla.Vector{X: 100 * at.x, Y: 100}, Rotation: carla.Vector{Z: at.yaw}}}
+		list := carla.PositionList{{Actor: 10, Location: carla.Vector{X: 100 * at.x, Y: 100},
+			Rotation: carla.Vector{Z: at.yaw}}}
 		adds := carla.EventAddList{}
 		if i == 0 {
-			adds = append(adds, carla.EventAdd{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")}, carla.EventAdd{Actor: 11, Type: carla.ActorVehicle, Attributes: role("other")})
+			adds = append(adds, carla.EventAdd{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")},
+				carla.EventAdd{Actor: 11, Type: carla.ActorVehicle, Attributes: role("other")})
 		}
 		if at.there {
 			list = append(list, carla.Position{Actor: 11, Location: carla.Vector{X: 100 * at.x}})
 		}
-		tp.frame(t, &adds, &list, &carla.AnimVehicleList{{Actor: 10}}, &carla.KinematicsList{{Actor: 10, LinearVelocity: carla.Vector{X: at.x}}})
+		tp.frame(t, &adds, &list, &carla.AnimVehicleList{{Actor: 10}},
+			&carla.KinematicsList{{Actor: 10, LinearVelocity: carla.Vector{X: at.x}}})
 	}
 	r := ReadOptions{Rate: 5}.read(t, tp)
 	all := collect(t, r)
@@ -185,7 +189,8 @@ func TestFollow(t *testing.T) {
 		requireClose(t, vector3{X: 10, Y: 10, Z: 5.5}, at.Translation)
 		requireClose(t, Quaternion(vector{Y: -25, Z: 90}), at.Rotation)
 	}
-	_, _, err := bridge.Translate(drive(t, carla.UE4), codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ReadOptions{Follow: "ego"}.ToROS2})
+	_, _, err := bridge.Translate(drive(t, carla.UE4), codec.EncodingCDR,
+		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ReadOptions{Follow: "ego"}.ToROS2})
 	require.ErrorContains(t, err, `there is no vehicle or walker "ego" to follow; there are 10 (hero), 20`)
 }
 
@@ -209,31 +214,40 @@ func TestIgnore(t *testing.T) {
 // What no message tells of is counted.
 func TestTranslatorLosses(t *testing.T) {
 	tp := newTape(carla.UE4)
-	tp.frame(t, &carla.VehicleLightList{{Actor: 10}}, &carla.SceneLightList{{Light: 1}}, &carla.BoundingBoxList{{Actor: 10}})
-	tp.frame(t, &carla.VehicleLightList{{Actor: 10, Lights: 3}}, &carla.SceneLightList{}, &carla.BoundingBoxList{{Actor: 10}})
+	tp.frame(t, &carla.VehicleLightList{{Actor: 10}}, &carla.SceneLightList{{Light: 1}},
+		&carla.BoundingBoxList{{Actor: 10}})
+	tp.frame(t, &carla.VehicleLightList{{Actor: 10, Lights: 3}}, &carla.SceneLightList{},
+		&carla.BoundingBoxList{{Actor: 10}})
 	own := carla.Packet{ID: 139, Data: []byte("eyes")}.Append(nil)
 	tp.frames[1].Data = append(tp.frames[1].Data, own...)
 	r := ReadOptions{}.read(t, tp)
 	collect(t, r)
 	require.Equal(t, []bridge.Loss{
-		{Topic: "/carla/log", What: "boxes of actors", Messages: 2}, {Topic: "/carla/log", What: "lights of the scene", Messages: 1},
-		{Topic: "/carla/log", What: "lights of vehicles", Messages: 1}, {Topic: "/carla/log", What: "packets with the id 139", Messages: 1},
+		{Topic: "/carla/log", What: "boxes of actors", Messages: 2},
+		{Topic: "/carla/log", What: "lights of the scene", Messages: 1},
+		{Topic: "/carla/log", What: "lights of vehicles", Messages: 1},
+		{Topic: "/carla/log", What: "packets with the id 139", Messages: 1},
 	}, r.(bridge.Lossy).Losses())
 }
 
 // What messages leave out of packets that they tell of is counted, too.
 func TestOmissions(t *testing.T) {
 	tp := newTape(carla.UE4)
-	tp.frame(t, &carla.EventAddList{{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")}}, &carla.StateList{{Actor: 1}}, &carla.WeatherList{{Cloudiness: 1, RayleighScatteringScale: 0.0331}})
+	tp.frame(t, &carla.EventAddList{{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")}},
+		&carla.StateList{{Actor: 1}}, &carla.WeatherList{{Cloudiness: 1, RayleighScatteringScale: 0.0331}})
 	r := ReadOptions{}.read(t, tp)
 	collect(t, r)
 	require.Empty(t, r.(bridge.Lossy).Losses())
-	tp.frame(t, &carla.EventAddList{{Actor: 11, Type: carla.ActorVehicle, Attributes: append(role("other"), carla.Attribute{ID: "color", Value: "1,2,3"})}},
-		&carla.StateList{{Actor: 1}, {Actor: 2, Elapsed: 1}}, &carla.WeatherList{{DustStorm: 1}}, &carla.PhysicsControlList{{Actor: 11}})
+	tp.frame(t, &carla.EventAddList{{Actor: 11, Type: carla.ActorVehicle,
+		Attributes: append(role("other"), carla.Attribute{ID: "color", Value: "1,2,3"})}},
+		&carla.StateList{{Actor: 1}, {Actor: 2, Elapsed: 1}}, &carla.WeatherList{{DustStorm: 1}},
+		&carla.PhysicsControlList{{Actor: 11}})
 	r = ReadOptions{}.read(t, tp)
 	collect(t, r)
 	require.Equal(t, []bridge.Loss{
-		{Topic: "/carla/log", What: "attributes of actors, but for the role_name", Messages: 1}, {Topic: "/carla/log", What: "curves, gears and ratios of vehicles", Messages: 1},
-		{Topic: "/carla/log", What: "for how long traffic lights show what they show", Messages: 1}, {Topic: "/carla/log", What: "scattering, falloff of fog and dust", Messages: 1},
+		{Topic: "/carla/log", What: "attributes of actors, but for the role_name", Messages: 1},
+		{Topic: "/carla/log", What: "curves, gears and ratios of vehicles", Messages: 1},
+		{Topic: "/carla/log", What: "for how long traffic lights show what they show", Messages: 1},
+		{Topic: "/carla/log", What: "scattering, falloff of fog and dust", Messages: 1},
 	}, r.(bridge.Lossy).Losses())
 }

@@ -40,7 +40,8 @@ func (tp *tape) frame(t testing.TB, bodies ...carla.Body) *tape {
 	_, p, err := carla.ParseChannel(tp.channel)
 	require.NoError(t, err)
 	n := len(tp.frames)
-	bodies = append([]carla.Body{&carla.FrameStart{Frame: uint64(n + 1), Duration: 0.5, Elapsed: float64(n) / 2}}, bodies...)
+	bodies = append([]carla.Body{&carla.FrameStart{Frame: uint64(n + 1), Duration: 0.5, Elapsed: float64(n) / 2}},
+		bodies...)
 	var data []byte
 	for _, b := range append(bodies, &carla.FrameEnd{}) {
 		data, err = carla.AppendPacket(data, p, b)
@@ -51,7 +52,8 @@ func (tp *tape) frame(t testing.TB, bodies ...carla.Body) *tape {
 }
 
 func (tp *tape) Info() (*codec.Info, error) {
-	return &codec.Info{Path: "a.log", Topics: []codec.TopicInfo{{Channel: tp.channel, MessageCount: uint64(len(tp.frames))}}}, nil
+	return &codec.Info{Path: "a.log", Topics: []codec.TopicInfo{{Channel: tp.channel,
+		MessageCount: uint64(len(tp.frames))}}}, nil
 }
 
 func (tp *tape) Close() error { return nil }
@@ -81,7 +83,8 @@ func (it *tapeIterator) Next() (*codec.Message, error) {
 
 // translated returns what becomes of a tape: the messages of each topic, decoded.
 func translated(t testing.TB, tp codec.Reader, q codec.Query) map[string][]msgs.Message {
-	r, left, err := bridge.Translate(tp, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
+	r, left, err := bridge.Translate(tp, codec.EncodingCDR,
+		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
 	require.Empty(t, left)
 	all := map[string][]msgs.Message{}
@@ -93,8 +96,10 @@ func translated(t testing.TB, tp codec.Reader, q codec.Query) map[string][]msgs.
 
 func decodeAny(t testing.TB, m *codec.Message) msgs.Message {
 	for _, empty := range []msgs.Message{
-		new(rosgraph_msgs.Clock), new(tf2_msgs.TFMessage), new(nav_msgs.Odometry), new(carla_msgs.CarlaStatus), new(carla_msgs.CarlaActorList),
-		new(carla_msgs.CarlaWorldInfo), new(carla_msgs.CarlaTrafficLightInfoList), new(carla_msgs.CarlaTrafficLightStatusList),
+		new(rosgraph_msgs.Clock), new(tf2_msgs.TFMessage), new(nav_msgs.Odometry), new(carla_msgs.CarlaStatus),
+		new(carla_msgs.CarlaActorList),
+		new(carla_msgs.CarlaWorldInfo), new(carla_msgs.CarlaTrafficLightInfoList),
+		new(carla_msgs.CarlaTrafficLightStatusList),
 		new(carla_msgs.CarlaWeatherParameters), new(carla_msgs.CarlaCollisionEvent), new(carla_msgs.CarlaEgoVehicleControl),
 		new(carla_msgs.CarlaEgoVehicleStatus), new(carla_msgs.CarlaEgoVehicleInfo), new(carla_msgs.CarlaWalkerControl),
 	} {
@@ -113,7 +118,8 @@ func role(name string) []carla.Attribute {
 
 func TestNames(t *testing.T) {
 	vehicles := carla.EventAddList{}
-	for i, name := range []string{"hero", "autopilot", "autopilot", "ego/2", "", "traffic_lights", "spectator", "2nd", "actor10"} {
+	for i, name := range []string{"hero", "autopilot", "autopilot", "ego/2", "", "traffic_lights", "spectator", "2nd",
+		"actor10"} {
 		vehicles = append(vehicles, carla.EventAdd{Actor: uint32(10 + i), Type: carla.ActorVehicle, Attributes: role(name)})
 	}
 	vehicles = append(vehicles, carla.EventAdd{Actor: 30, Type: carla.ActorWalker, Attributes: role("child")})
@@ -125,7 +131,8 @@ func TestNames(t *testing.T) {
 	require.ErrorContains(t, err, "is not one of the recording")
 	var odometry []string
 	all := newTape(carla.UE4).frame(t, &vehicles)
-	r, _, err := bridge.Translate(all, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
+	r, _, err := bridge.Translate(all, codec.EncodingCDR,
+		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
 	info, err := r.Info()
 	require.NoError(t, err)
@@ -138,8 +145,10 @@ func TestNames(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"/carla/hero/odometry", "/carla/actor11/odometry", "/carla/actor12/odometry", "/carla/actor13/odometry", "/carla/actor14/odometry",
-		"/carla/actor15/odometry", "/carla/actor16/odometry", "/carla/actor17/odometry", "/carla/actor18/odometry", "/carla/child/odometry",
+		"/carla/hero/odometry", "/carla/actor11/odometry", "/carla/actor12/odometry", "/carla/actor13/odometry",
+		"/carla/actor14/odometry",
+		"/carla/actor15/odometry", "/carla/actor16/odometry", "/carla/actor17/odometry", "/carla/actor18/odometry",
+		"/carla/child/odometry",
 	}, odometry)
 }
 
@@ -149,37 +158,48 @@ func drive(t testing.TB, p carla.Profile) *tape {
 	tp.frame(t,
 		&carla.EventAddList{
 			{Actor: 1, BlueprintID: "spectator"},
-			{Actor: 2, Type: carla.ActorTrafficLight, BlueprintID: "traffic.traffic_light", Location: carla.Vector{X: 1000, Y: 2000}, Rotation: carla.Vector{Z: 90}},
+			{Actor: 2, Type: carla.ActorTrafficLight, BlueprintID: "traffic.traffic_light",
+				Location: carla.Vector{X: 1000, Y: 2000}, Rotation: carla.Vector{Z: 90}},
 			{Actor: 3, BlueprintID: "static.prop.barrel", Location: carla.Vector{X: 100}},
-			{Actor: 10, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: role("hero"), Location: carla.Vector{X: 1000, Z: 50}, Rotation: carla.Vector{Z: 90}},
+			{Actor: 10, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: role("hero"),
+				Location: carla.Vector{X: 1000, Z: 50}, Rotation: carla.Vector{Z: 90}},
 			{Actor: 20, Type: carla.ActorWalker, BlueprintID: "walker.pedestrian.0001"},
 			{Actor: 21, Type: carla.ActorSensor, BlueprintID: "sensor.other.imu", Location: carla.Vector{X: 1000}},
 		},
 		&carla.PositionList{
-			{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 100}}, {Actor: 10, Location: carla.Vector{X: 1000, Z: 50}, Rotation: carla.Vector{Z: 90}},
+			{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 100}},
+			{Actor: 10, Location: carla.Vector{X: 1000, Z: 50}, Rotation: carla.Vector{Z: 90}},
 			{Actor: 20, Rotation: carla.Vector{Z: -90}}, {Actor: 99},
 		},
 		&carla.StateList{{Actor: 2, Colour: carla.Green}, {Actor: 98, Colour: 77}},
-		&carla.AnimVehicleList{{Actor: 10, Steering: 0.5, Throttle: 0.25, Brake: 0.125, HandBrake: true, Gear: -1}, {Actor: 99}},
+		&carla.AnimVehicleList{{Actor: 10, Steering: 0.5, Throttle: 0.25, Brake: 0.125, HandBrake: true, Gear: -1},
+			{Actor: 99}},
 		&carla.AnimWalkerList{{Actor: 20, Speed: 150}, {Actor: 99}},
-		&carla.WeatherList{{Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4, SunAzimuthAngle: 5, SunAltitudeAngle: 6, FogDensity: 7, FogDistance: 8, FogFalloff: 9, Wetness: 10}},
-		&carla.TriggerVolumeList{{Actor: 2, Origin: carla.Vector{X: 1000, Y: 2300}, Extension: carla.Vector{X: 150, Y: 50, Z: math.Inf(1)}}},
+		&carla.WeatherList{{Cloudiness: 1, Precipitation: 2, PrecipitationDeposits: 3, WindIntensity: 4, SunAzimuthAngle: 5,
+			SunAltitudeAngle: 6, FogDensity: 7, FogDistance: 8, FogFalloff: 9, Wetness: 10}},
+		&carla.TriggerVolumeList{{Actor: 2, Origin: carla.Vector{X: 1000, Y: 2300},
+			Extension: carla.Vector{X: 150, Y: 50, Z: math.Inf(1)}}},
 	)
 	tp.frame(t,
-		&carla.EventAddList{{Actor: 22, Type: carla.ActorSensor, BlueprintID: "sensor.camera.rgb", Location: carla.Vector{X: 100, Y: 50, Z: 150}, Rotation: carla.Vector{Y: 90}}},
+		&carla.EventAddList{{Actor: 22, Type: carla.ActorSensor, BlueprintID: "sensor.camera.rgb",
+			Location: carla.Vector{X: 100, Y: 50, Z: 150}, Rotation: carla.Vector{Y: 90}}},
 		&carla.EventParentList{{Actor: 22, Parent: 10}},
-		&carla.CollisionList{{Number: 1, Actor1: 10, Actor2: 20}, {Number: 2, Actor1: 10, Actor2: carla.NoActor}, {Number: 3, Actor1: 99, Actor2: 10}},
+		&carla.CollisionList{{Number: 1, Actor1: 10, Actor2: 20}, {Number: 2, Actor1: 10, Actor2: carla.NoActor},
+			{Number: 3, Actor1: 99, Actor2: 10}},
 		&carla.PositionList{
-			{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 100.05}}, {Actor: 10, Location: carla.Vector{X: 1000, Y: 200, Z: 50}, Rotation: carla.Vector{Z: 99}},
+			{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 100.05}},
+			{Actor: 10, Location: carla.Vector{X: 1000, Y: 200, Z: 50}, Rotation: carla.Vector{Z: 99}},
 			{Actor: 20, Location: carla.Vector{Y: -50}, Rotation: carla.Vector{Z: -90}},
 		},
 		&carla.StateList{{Actor: 2, Colour: carla.Yellow}},
 		&carla.AnimVehicleList{{Actor: 10, Gear: 3}},
-		&carla.KinematicsList{{Actor: 10, LinearVelocity: carla.Vector{Y: 5}, AngularVelocity: carla.Vector{Z: 18}}, {Actor: 20, LinearVelocity: carla.Vector{Y: -1}}, {Actor: 97}},
+		&carla.KinematicsList{{Actor: 10, LinearVelocity: carla.Vector{Y: 5}, AngularVelocity: carla.Vector{Z: 18}},
+			{Actor: 20, LinearVelocity: carla.Vector{Y: -1}}, {Actor: 97}},
 	)
 	tp.frame(t,
 		&carla.EventDelList{20},
-		&carla.PositionList{{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 150}}, {Actor: 10, Location: carla.Vector{X: 1000, Y: 300, Z: 50}, Rotation: carla.Vector{Z: 99}}},
+		&carla.PositionList{{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 150}},
+			{Actor: 10, Location: carla.Vector{X: 1000, Y: 300, Z: 50}, Rotation: carla.Vector{Z: 99}}},
 		&carla.AnimVehicleList{{Actor: 10}},
 	)
 	return tp
@@ -193,7 +213,8 @@ func TestTranslate(t *testing.T) {
 	}
 	require.Len(t, all, 16)
 
-	require.Equal(t, []msgs.Message{&rosgraph_msgs.Clock{Clock: Stamp(0)}, &rosgraph_msgs.Clock{Clock: Stamp(0.5)}, &rosgraph_msgs.Clock{Clock: Stamp(1)}}, all["/clock"])
+	require.Equal(t, []msgs.Message{&rosgraph_msgs.Clock{Clock: Stamp(0)}, &rosgraph_msgs.Clock{Clock: Stamp(0.5)},
+		&rosgraph_msgs.Clock{Clock: Stamp(1)}}, all["/clock"])
 	require.Equal(t, []msgs.Message{&carla_msgs.CarlaWorldInfo{MapName: "Town03"}}, all["/carla/world_info"])
 	require.Equal(t, &carla_msgs.CarlaStatus{Frame: 2, FixedDeltaSeconds: 0.5}, all["/carla/status"][1])
 	require.Equal(t, []msgs.Message{&carla_msgs.CarlaWeatherParameters{
@@ -209,7 +230,8 @@ func TestTranslate(t *testing.T) {
 	require.Len(t, all["/carla/actor_list"][2].(*carla_msgs.CarlaActorList).Actors, 6)
 
 	require.Equal(t, []msgs.Message{
-		&carla_msgs.CarlaTrafficLightStatusList{TrafficLights: []carla_msgs.CarlaTrafficLightStatus{{Id: 2, State: 2}, {Id: 98, State: 4}}},
+		&carla_msgs.CarlaTrafficLightStatusList{TrafficLights: []carla_msgs.CarlaTrafficLightStatus{{Id: 2, State: 2},
+			{Id: 98, State: 4}}},
 		&carla_msgs.CarlaTrafficLightStatusList{TrafficLights: []carla_msgs.CarlaTrafficLightStatus{{Id: 2, State: 1}}},
 	}, all["/carla/traffic_lights/status"])
 	require.Len(t, all["/carla/traffic_lights/info"], 1)
@@ -217,14 +239,17 @@ func TestTranslate(t *testing.T) {
 	require.EqualValues(t, 2, light.Id)
 	requireClose(t, geometry_msgs.Point{X: 10, Y: -20}, light.Transform.Position)
 	requireClose(t, quaternion{Z: -half, W: half}, light.Transform.Orientation)
-	requireClose(t, vector3{X: 3}, light.TriggerVolume.Center) // 3 m further to the right in the world, where the light looks
-	require.Equal(t, vector3{}, light.TriggerVolume.Size)      // which is infinite in the log
+	// 3 m further to the right in the world, where the light looks
+	requireClose(t, vector3{X: 3}, light.TriggerVolume.Center)
+	require.Equal(t, vector3{}, light.TriggerVolume.Size) // which is infinite in the log
 
 	require.Equal(t, []msgs.Message{
-		&carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: 20}, &carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: carla.NoActor},
+		&carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: 20},
+		&carla_msgs.CarlaCollisionEvent{Header: at(1), OtherActorId: carla.NoActor},
 	}, all["/carla/hero/collision"])
 
-	control := carla_msgs.CarlaEgoVehicleControl{Header: at(0), Throttle: 0.25, Steer: 0.5, Brake: 0.125, HandBrake: true, Reverse: true, Gear: -1}
+	control := carla_msgs.CarlaEgoVehicleControl{Header: at(0), Throttle: 0.25, Steer: 0.5, Brake: 0.125, HandBrake: true,
+		Reverse: true, Gear: -1}
 	require.Equal(t, &control, all["/carla/hero/vehicle_control_cmd"][0])
 	status := all["/carla/hero/vehicle_status"]
 	require.Equal(t, control, status[0].(*carla_msgs.CarlaEgoVehicleStatus).Control)
@@ -232,10 +257,12 @@ func TestTranslate(t *testing.T) {
 	require.EqualValues(t, 5, status[1].(*carla_msgs.CarlaEgoVehicleStatus).Velocity)
 	require.Zero(t, status[1].(*carla_msgs.CarlaEgoVehicleStatus).Acceleration) // the velocity before is not known
 	require.EqualValues(t, 2, status[2].(*carla_msgs.CarlaEgoVehicleStatus).Velocity)
-	requireClose(t, vector3{Y: 6}, status[2].(*carla_msgs.CarlaEgoVehicleStatus).Acceleration.Linear) // from 5 to 2 m/s to the right in 0.5 s
+	// from 5 to 2 m/s to the right in 0.5 s
+	requireClose(t, vector3{Y: 6}, status[2].(*carla_msgs.CarlaEgoVehicleStatus).Acceleration.Linear)
 
 	odometry := all["/carla/hero/odometry"]
-	first, second, third := odometry[0].(*nav_msgs.Odometry), odometry[1].(*nav_msgs.Odometry), odometry[2].(*nav_msgs.Odometry)
+	first, second, third := odometry[0].(*nav_msgs.Odometry), odometry[1].(*nav_msgs.Odometry),
+		odometry[2].(*nav_msgs.Odometry)
 	require.Equal(t, at(0), first.Header)
 	require.Equal(t, "hero", first.ChildFrameId)
 	requireClose(t, geometry_msgs.Point{X: 10, Z: 0.5}, first.Pose.Pose.Position)
@@ -290,7 +317,8 @@ func TestFromTheMidst(t *testing.T) {
 	defer r.Close()
 	whole := translated(t, source, codec.Query{})
 	part := translated(t, r, codec.Query{Start: source.frames[2].LogTime})
-	for _, topic := range []string{"/carla/world_info", "/carla/weather_control", "/carla/traffic_lights/info", "/tf_static", "/carla/actor_list", "/carla/hero/vehicle_info", "/clock"} {
+	for _, topic := range []string{"/carla/world_info", "/carla/weather_control", "/carla/traffic_lights/info",
+		"/tf_static", "/carla/actor_list", "/carla/hero/vehicle_info", "/clock"} {
 		require.Len(t, part[topic], 1, topic)
 		want := whole[topic][len(whole[topic])-1]
 		require.IsType(t, want, part[topic][0])
@@ -303,27 +331,34 @@ func TestFromTheMidst(t *testing.T) {
 }
 
 func TestVehicleInfo(t *testing.T) {
-	add := carla.EventAdd{Actor: 10, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: role("hero"), Location: carla.Vector{X: 1000, Y: 500, Z: 50}, Rotation: carla.Vector{Z: 90}}
+	add := carla.EventAdd{Actor: 10, Type: carla.ActorVehicle, BlueprintID: "vehicle.audi.tt", Attributes: role("hero"),
+		Location: carla.Vector{X: 1000, Y: 500, Z: 50}, Rotation: carla.Vector{Z: 90}}
 	// The front left wheel of a vehicle that looks to the right in the world.
 	wheel := carla.Vector{X: 1080, Y: 650, Z: 80}
 	all := translated(t, newTape(carla.UE4).frame(t, &carla.EventAddList{add}, &carla.PhysicsControlList{{
-		Actor: 10, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4, DampingRateZeroThrottleClutchDisengaged: 5,
-		UseGearAutobox: true, ClutchStrength: 6, Mass: 7, DragCoefficient: 8, CenterOfMass: carla.Vector{X: 0.5, Y: 0.25, Z: -0.5},
-		Wheels: []carla.WheelPhysics{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 90, Radius: 35, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5, Position: wheel}},
+		Actor: 10, MaxRPM: 1, MOI: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
+		DampingRateZeroThrottleClutchDisengaged: 5,
+		UseGearAutobox:                          true, ClutchStrength: 6, Mass: 7, DragCoefficient: 8,
+		CenterOfMass: carla.Vector{X: 0.5, Y: 0.25, Z: -0.5},
+		Wheels: []carla.WheelPhysics{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: 90, Radius: 35, MaxBrakeTorque: 4,
+			MaxHandbrakeTorque: 5, Position: wheel}},
 	}}), codec.Query{})
 	info := all["/carla/hero/vehicle_info"][0].(*carla_msgs.CarlaEgoVehicleInfo)
 	requireClose(t, vector3{X: 1.5, Y: 0.8, Z: 0.3}, info.Wheels[0].Position)
 	info.Wheels[0].Position = vector3{}
 	require.Equal(t, &carla_msgs.CarlaEgoVehicleInfo{
-		Id: 10, Type: "vehicle.audi.tt", Rolename: "hero", MaxRpm: 1, Moi: 2, DampingRateFullThrottle: 3, DampingRateZeroThrottleClutchEngaged: 4,
+		Id: 10, Type: "vehicle.audi.tt", Rolename: "hero", MaxRpm: 1, Moi: 2, DampingRateFullThrottle: 3,
+		DampingRateZeroThrottleClutchEngaged:    4,
 		DampingRateZeroThrottleClutchDisengaged: 5, UseGearAutobox: true, ClutchStrength: 6, Mass: 7, DragCoefficient: 8,
 		CenterOfMass: vector3{X: 0.5, Y: -0.25, Z: -0.5},
-		Wheels:       []carla_msgs.CarlaEgoVehicleInfoWheel{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2, Radius: 0.35, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5}},
+		Wheels: []carla_msgs.CarlaEgoVehicleInfoWheel{{TireFriction: 1, DampingRate: 2, MaxSteerAngle: math.Pi / 2,
+			Radius: 0.35, MaxBrakeTorque: 4, MaxHandbrakeTorque: 5}},
 	}, info)
 
 	all = translated(t, newTape(carla.UE5).frame(t, &carla.EventAddList{add}, &carla.ChaosPhysicsList{{
 		Actor: 10, MaxRPM: 1, RevUpMOI: 2, UseAutomaticGears: true, GearChangeTime: 0.5, Mass: 7, DragCoefficient: 8,
-		Wheels: []carla.ChaosWheel{{FrictionForce: 1, MaxSteerAngle: 90, WheelRadius: 35, MaxBrakeTorque: 4, MaxHandBrakeTorque: 5, Location: wheel}},
+		Wheels: []carla.ChaosWheel{{FrictionForce: 1, MaxSteerAngle: 90, WheelRadius: 35, MaxBrakeTorque: 4,
+			MaxHandBrakeTorque: 5, Location: wheel}},
 	}}), codec.Query{})
 	info = all["/carla/hero/vehicle_info"][0].(*carla_msgs.CarlaEgoVehicleInfo)
 	requireClose(t, vector3{X: 1.5, Y: 0.8, Z: 0.3}, info.Wheels[0].Position)
@@ -351,7 +386,8 @@ func TestLatest(t *testing.T) {
 			require.Len(t, decode[carla_msgs.CarlaActorList](t, m).Actors, 183)
 		}
 	}
-	require.Equal(t, []string{"/carla/world_info", "/carla/actor_list", "/tf_static", "/carla/hero/vehicle_info", "/carla/traffic_lights/info"}, topics)
+	require.Equal(t, []string{"/carla/world_info", "/carla/actor_list", "/tf_static", "/carla/hero/vehicle_info",
+		"/carla/traffic_lights/info"}, topics)
 }
 
 // A packet that can't be decoded takes nothing else with it.
@@ -371,7 +407,8 @@ func TestDamagedPacket(t *testing.T) {
 func TestNotTranslated(t *testing.T) {
 	tp := newTape(carla.UE4)
 	tp.channel.Metadata = nil
-	_, left, err := bridge.Translate(tp, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
+	_, left, err := bridge.Translate(tp, codec.EncodingCDR,
+		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
 	require.Len(t, left, 1)
 	require.ErrorContains(t, left[0], `/carla/log [carla.Frame]: metadata carla.profile: CARLA profile "" is not known`)
@@ -384,7 +421,8 @@ func TestAllocations(t *testing.T) {
 	}
 	tp := drive(t, carla.UE4)
 	tp.frame(t,
-		&carla.EventAddList{}, &carla.PositionList{{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 150}}, {Actor: 10, Location: carla.Vector{X: 1000, Y: 400}}},
+		&carla.EventAddList{}, &carla.PositionList{{Actor: 1}, {Actor: 3, Location: carla.Vector{X: 150}},
+			{Actor: 10, Location: carla.Vector{X: 1000, Y: 400}}},
 		&carla.StateList{{Actor: 2}}, &carla.AnimVehicleList{{Actor: 10}}, &carla.KinematicsList{{Actor: 10}},
 	)
 	translator, err := ToROS2(tp)

@@ -47,7 +47,8 @@ func (t *translator) newLog(s *survey) (*log, error) {
 	l.tfStatic = b.add("/tf_static", "tf2_msgs/msg/TFMessage", latched, s.fixed)
 	l.tf = b.add("/tf", "tf2_msgs/msg/TFMessage", codec.DefaultQoS(), s.places)
 	l.lightInfo = b.add("/carla/traffic_lights/info", "carla_msgs/msg/CarlaTrafficLightInfoList", latched, s.lightChanges)
-	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList", codec.DefaultQoS(), s.lights)
+	l.lightStatus = b.add("/carla/traffic_lights/status", "carla_msgs/msg/CarlaTrafficLightStatusList", codec.DefaultQoS(),
+		s.lights)
 	l.weather = b.add("/carla/weather_control", "carla_msgs/msg/CarlaWeatherParameters", latched, s.weathers)
 
 	names := namesOf(s.actors)
@@ -67,7 +68,8 @@ func (t *translator) newLog(s *survey) (*log, error) {
 			n.walking = b.add(prefix+"/walker_control_cmd", "carla_msgs/msg/CarlaWalkerControl", codec.DefaultQoS(), a.frames)
 			continue
 		}
-		n.control = b.add(prefix+"/vehicle_control_cmd", "carla_msgs/msg/CarlaEgoVehicleControl", codec.DefaultQoS(), a.frames)
+		n.control = b.add(prefix+"/vehicle_control_cmd", "carla_msgs/msg/CarlaEgoVehicleControl", codec.DefaultQoS(),
+			a.frames)
 		n.status = b.add(prefix+"/vehicle_status", "carla_msgs/msg/CarlaEgoVehicleStatus", codec.DefaultQoS(), a.frames)
 		n.info = b.add(prefix+"/vehicle_info", "carla_msgs/msg/CarlaEgoVehicleInfo", latched, 1)
 	}
@@ -88,7 +90,8 @@ func namesOf(actors []*actorSurvey) map[uint32]string {
 		switch {
 		case a.kind == spectator:
 			names[a.id] = "spectator"
-		case (a.kind == vehicle || a.kind == walker) && roles[a.role] == 1 && token.MatchString(a.role) && !reserved.MatchString(a.role):
+		case (a.kind == vehicle || a.kind == walker) && roles[a.role] == 1 && token.MatchString(a.role) &&
+			!reserved.MatchString(a.role):
 			names[a.id] = a.role
 		}
 	}

@@ -89,7 +89,8 @@ func (r *reading) translateFixed() {
 	for _, a := range r.state.Sorted() {
 		if frame, at, ok := r.place(a); ok {
 			r.scratch.fixed.Transforms = append(r.scratch.fixed.Transforms, geometry_msgs.TransformStamped{
-				Header: std_msgs.Header{Stamp: r.stamp, FrameId: frame}, ChildFrameId: r.names[a.Actor].name, Transform: transform(at),
+				Header: std_msgs.Header{Stamp: r.stamp, FrameId: frame}, ChildFrameId: r.names[a.Actor].name,
+				Transform: transform(at),
 			})
 		}
 	}
@@ -150,7 +151,8 @@ func (t *track) at(at float64) motion {
 	}
 	return motion{
 		geometry_msgs.Pose{
-			Position:    geometry_msgs.Point(between(geometry_msgs.Vector3(t.from.pose.Position), geometry_msgs.Vector3(t.pose.Position), at)),
+			Position: geometry_msgs.Point(between(geometry_msgs.Vector3(t.from.pose.Position),
+				geometry_msgs.Vector3(t.pose.Position), at)),
 			Orientation: slerp(t.from.pose.Orientation, t.pose.Orientation, at),
 		},
 		between(t.from.linear, t.linear, at), between(t.from.angular, t.angular, at),

@@ -148,7 +148,8 @@ func available(requests, replies []peer) (ok, fastDDS bool) {
 	named, unnamed := false, false
 	for _, request := range requests {
 		if isFastDDS(request.guid) {
-			fastDDS = fastDDS || slices.ContainsFunc(replies, func(reply peer) bool { return sameParticipant(reply.guid, request.guid) })
+			fastDDS = fastDDS || slices.ContainsFunc(replies,
+				func(reply peer) bool { return sameParticipant(reply.guid, request.guid) })
 			continue
 		}
 		if request.id == "" {

@@ -49,7 +49,8 @@ func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
 	for peer := range strings.SplitSeq(getenv("ROS_STATIC_PEERS"), ";") {
 		switch peer = strings.TrimSpace(peer); {
 		case len(peer) > maxPeerLength:
-			warnings = append(warnings, fmt.Sprintf("an address in ROS_STATIC_PEERS is ignored, as it has more than %d characters: %.40s…", maxPeerLength, peer))
+			warnings = append(warnings, fmt.Sprintf("an address in ROS_STATIC_PEERS is ignored, as it has more than %d "+
+				"characters: %.40s…", maxPeerLength, peer))
 		case peer != "":
 			d.peers = append(d.peers, peer)
 		}
@@ -64,10 +65,12 @@ func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
 			d = discovery{reach: "LOCALHOST"}
 		default:
 			ignored = false
-			warnings = append(warnings, "ROS_LOCALHOST_ONLY is ignored, as ROS 2 does since Kilted; set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST instead")
+			warnings = append(warnings, "ROS_LOCALHOST_ONLY is ignored, as ROS 2 does since Kilted; set "+
+				"ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST instead")
 		}
 		if ignored {
-			warnings = append(warnings, "ROS_LOCALHOST_ONLY is 1, so that ROS_AUTOMATIC_DISCOVERY_RANGE and ROS_STATIC_PEERS are ignored")
+			warnings = append(warnings, "ROS_LOCALHOST_ONLY is 1, so that ROS_AUTOMATIC_DISCOVERY_RANGE and ROS_STATIC_PEERS "+
+				"are ignored")
 		}
 	}
 	switch d.reach {
@@ -76,11 +79,13 @@ func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
 	case "SUBNET", "LOCALHOST":
 	case "SYSTEM_DEFAULT", "OFF":
 		if len(d.peers) > 0 {
-			warnings = append(warnings, fmt.Sprintf("ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE is %s", d.reach))
+			warnings = append(warnings, fmt.Sprintf("ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE is %s",
+				d.reach))
 			d.peers = nil
 		}
 	default:
-		warnings = append(warnings, fmt.Sprintf("ROS_AUTOMATIC_DISCOVERY_RANGE is %q, want OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT; going on with LOCALHOST", d.reach))
+		warnings = append(warnings, fmt.Sprintf("ROS_AUTOMATIC_DISCOVERY_RANGE is %q, want OFF, LOCALHOST, SUBNET or "+
+			"SYSTEM_DEFAULT; going on with LOCALHOST", d.reach))
 		d.reach = "LOCALHOST"
 	}
 	if d.reach == "LOCALHOST" {
@@ -89,9 +94,9 @@ func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
 	return d, warnings
 }
 
-// configuration returns the configuration of a domain as Cyclone DDS takes it, fragments of XML of which later ones win:
-// ours, what ROS 2's environment variables mean, and the user's CYCLONEDDS_URI. multicasts says whether the loopback
-// interface does; warnings are for the user.
+// configuration returns the configuration of a domain as Cyclone DDS takes it, fragments of XML of which later ones
+// win: ours, what ROS 2's environment variables mean, and the user's CYCLONEDDS_URI. multicasts says whether the
+// loopback interface does; warnings are for the user.
 func configuration(domain int, multicasts bool, getenv func(string) string) (config string, warnings []string) {
 	// The indexes lead to ports that peers without multicast find. ROS 2 has 33 of them; a large stack has more nodes.
 	indexes := min(119, (65535-7400-250*domain-11)/2)
@@ -143,6 +148,7 @@ func receiveBufferHint(limit string) string {
 	if err != nil || n >= receiveBuffer {
 		return ""
 	}
-	return fmt.Sprintf("the kernel grants sockets a receive buffer of %d kB; large messages (images, point clouds) may get lost on "+
+	return fmt.Sprintf("the kernel grants sockets a receive buffer of %d kB; large messages (images, point clouds) may "+
+		"get lost on "+
 		"their way here. To allow %d MB: sudo sysctl -w net.core.rmem_max=%d", n>>10, receiveBuffer>>20, receiveBuffer)
 }

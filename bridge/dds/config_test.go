@@ -44,13 +44,15 @@ func TestConfiguration(t *testing.T) {
 	loopback := wrap(`<General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces></General>`) + often
 	unicast := wrap("<General><AllowMulticast>false</AllowMulticast></General>")
 	peers := func(addresses ...string) string {
-		return wrap(`<Discovery><Peers><Peer address="` + strings.Join(addresses, `"/><Peer address="`) + `"/></Peers></Discovery>`)
+		return wrap(`<Discovery><Peers><Peer address="` + strings.Join(addresses,
+			`"/><Peer address="`) + `"/></Peers></Discovery>`)
 	}
 	localhost := often + unicast + peers("localhost")
 	off := unicast + wrap(fmt.Sprintf("<Discovery><ParticipantIndex>none</ParticipantIndex><Tag>ros_discovery_off_%d</Tag></Discovery>", os.Getpid()))
 	const overruled = "ROS_LOCALHOST_ONLY is 1, so that ROS_AUTOMATIC_DISCOVERY_RANGE and ROS_STATIC_PEERS are ignored"
 	only := func(distro, reach, peers string) map[string]string {
-		return map[string]string{"ROS_LOCALHOST_ONLY": "1", "ROS_DISTRO": distro, "ROS_AUTOMATIC_DISCOVERY_RANGE": reach, "ROS_STATIC_PEERS": peers}
+		return map[string]string{"ROS_LOCALHOST_ONLY": "1", "ROS_DISTRO": distro, "ROS_AUTOMATIC_DISCOVERY_RANGE": reach,
+			"ROS_STATIC_PEERS": peers}
 	}
 	reach := func(reach, peers string) map[string]string {
 		return map[string]string{"ROS_AUTOMATIC_DISCOVERY_RANGE": reach, "ROS_STATIC_PEERS": peers}
@@ -74,22 +76,27 @@ func TestConfiguration(t *testing.T) {
 		{"localhost only in Jazzy, peers", only("jazzy", "", "a"), localhost, []string{overruled}},
 		{"localhost only in Jazzy, misspelt range", only("jazzy", "local", ""), localhost, []string{overruled}},
 		{"localhost only in Kilted", only("kilted", "", "a"), peers("a"),
-			[]string{"ROS_LOCALHOST_ONLY is ignored, as ROS 2 does since Kilted; set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST instead"}},
+			[]string{"ROS_LOCALHOST_ONLY is ignored, as ROS 2 does since Kilted; set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST " +
+				"instead"}},
 		{"localhost", reach("LOCALHOST", ""), localhost, nil},
-		{"localhost with peers", reach("LOCALHOST", "10.0.0.1; a<b;"), often + unicast + peers("localhost", "10.0.0.1", "a&lt;b"), nil},
+		{"localhost with peers", reach("LOCALHOST", "10.0.0.1; a<b;"),
+			often + unicast + peers("localhost", "10.0.0.1", "a&lt;b"), nil},
 		{"subnet", reach("SUBNET", ""), "", nil},
 		{"subnet with peers", reach("SUBNET", "10.0.0.1"), peers("10.0.0.1"), nil},
 		{"peers", reach("", "10.0.0.1;10.0.0.2"), peers("10.0.0.1", "10.0.0.2"), nil},
 		{"long peer", reach("", strings.Repeat("a", 255)+";"+strings.Repeat("b", 256)), peers(strings.Repeat("a", 255)),
-			[]string{"an address in ROS_STATIC_PEERS is ignored, as it has more than 255 characters: " + strings.Repeat("b", 40) + "…"}},
+			[]string{"an address in ROS_STATIC_PEERS is ignored, as it has more than 255 characters: " + strings.Repeat("b",
+				40) + "…"}},
 		{"system default", reach("SYSTEM_DEFAULT", ""), "", nil},
 		{"system default with peers", reach("SYSTEM_DEFAULT", "10.0.0.1"), "",
 			[]string{"ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE is SYSTEM_DEFAULT"}},
 		{"off", reach("OFF", ""), off, nil},
-		{"off with peers", reach("OFF", "a"), off, []string{"ROS_STATIC_PEERS is ignored, as ROS_AUTOMATIC_DISCOVERY_RANGE is OFF"}},
+		{"off with peers", reach("OFF", "a"), off, []string{"ROS_STATIC_PEERS is ignored, as " +
+			"ROS_AUTOMATIC_DISCOVERY_RANGE is OFF"}},
 		{"misspelt", reach("local", "a"), often + unicast + peers("localhost", "a"),
 			[]string{`ROS_AUTOMATIC_DISCOVERY_RANGE is "local", want OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT; going on with LOCALHOST`}},
-		{"the user's last", map[string]string{"CYCLONEDDS_URI": "file:///x", "ROS_LOCALHOST_ONLY": "1"}, loopback + ",file:///x", nil},
+		{"the user's last", map[string]string{"CYCLONEDDS_URI": "file:///x", "ROS_LOCALHOST_ONLY": "1"},
+			loopback + ",file:///x", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, warnings := configuration(0, true, func(name string) string { return test.env[name] })
@@ -110,9 +117,9 @@ func TestReceiveBufferHint(t *testing.T) {
 	require.Empty(t, receiveBufferHint("?"))
 }
 
-// TestDiscoveryRange has two processes find each other, or not, by what the environment says. A node of ROS 2 Humble with
-// Cyclone DDS is found by multicast only, as the kernel chooses its ports, from 32768 on. Beside it the domain is one
-// below 101, whose ports are not among these, with a tag as the tests of other packages are there.
+// TestDiscoveryRange has two processes find each other, or not, by what the environment says. A node of ROS 2 Humble
+// with Cyclone DDS is found by multicast only, as the kernel chooses its ports, from 32768 on. Beside it the domain is
+// one below 101, whose ports are not among these, with a tag as the tests of other packages are there.
 func TestDiscoveryRange(t *testing.T) {
 	const loopback = `<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" multicast="true"/></Interfaces></General></Domain></CycloneDDS>`
 	const humble = `,<Discovery><ParticipantIndex>none</ParticipantIndex></Discovery>`

@@ -5,8 +5,8 @@
 // datagrams, until the handler returns or whoever retained it releases it; see bridge.Sample. A published one is copied
 // once.
 //
-// Services speak the protocols of both rmw_cyclonedds and rmw_fastrtps, to each peer its own; ROS 2's own middlewares have
-// none in common. What to know of it:
+// Services speak the protocols of both rmw_cyclonedds and rmw_fastrtps, to each peer its own; ROS 2's own middlewares
+// have none in common. What to know of it:
 //   - A call goes to a server that uses Cyclone DDS if there is one, else to one that uses Fast DDS.
 //   - Every client gets the replies to all, as everywhere in ROS 2, and keeps the last 10, unless it is created with a
 //     longer history: while others call without pause, one that is held up for that long loses its own. Replies by the
@@ -15,8 +15,9 @@
 //   - A reply of more than 64 kB does not reach a Fast DDS client if the network loses the first of its datagrams.
 //
 // The environment is heeded as ROS 2's rmw_cyclonedds_cpp does: ROS_DOMAIN_ID, ROS_LOCALHOST_ONLY,
-// ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS, CYCLONEDDS_URI; and ROS_DISTRO, which decides how nodes announce themselves.
-// docs/reference/distributions.md compares the distributions of ROS 2 and explains how this package handles each.
+// ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS, CYCLONEDDS_URI; and ROS_DISTRO, which decides how nodes announce
+// themselves. docs/reference/distributions.md compares the distributions of ROS 2 and explains how this package handles
+// each.
 package dds
 
 // #cgo CFLAGS: -std=gnu11 -O2 -Wall -DDDS_NDEBUG

@@ -88,7 +88,8 @@ func unmarshalParticipantInfo(data []byte) (p participantInfo, gidSize int, err 
 	gidSize = newGID
 	// Behind the first 16 bytes come the padding of the old layout or the number of nodes of the new one, which is
 	// the end where that is none.
-	if body := wire.HeaderSize + newGID; len(data) >= body+12 && !slices.ContainsFunc(data[body:body+8], func(b byte) bool { return b != 0 }) {
+	if body := wire.HeaderSize + newGID; len(data) >= body+12 &&
+		!slices.ContainsFunc(data[body:body+8], func(b byte) bool { return b != 0 }) {
 		gidSize = oldGID
 	}
 	d := wire.NewDecoder(data)

@@ -21,7 +21,8 @@ func TestSubscriptionsShareThreads(t *testing.T) {
 	before := threads(t)
 	for i := range publishers {
 		topic := fmt.Sprint("topic", i)
-		_, err := listener.Subscribe(topic, bridgetest.BytesType, bridgetest.KeepAll(), func([]bridge.Sample) { got <- struct{}{} })
+		_, err := listener.Subscribe(topic, bridgetest.BytesType, bridgetest.KeepAll(),
+			func([]bridge.Sample) { got <- struct{}{} })
 		require.NoError(t, err)
 		publishers[i], err = talker.Advertise(topic, bridgetest.BytesType, bridgetest.KeepAll())
 		require.NoError(t, err)

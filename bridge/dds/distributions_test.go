@@ -76,7 +76,8 @@ func TestDistributions(t *testing.T) {
 		{"Humble with those that adapt", "humble", []string{"", ""}, oldGID, ""},
 		{"Jazzy with those that adapt", "jazzy", []string{"", ""}, newGID, ""},
 		{"Humble with Jazzy", "humble", []string{"jazzy", "kilted"}, oldGID, " is a node of ROS 2 Iron or later, "},
-		{"Jazzy with Humble", "jazzy", []string{"humble", "rolling"}, newGID, "/test/other0 is a node of ROS 2 Humble or older, "},
+		{"Jazzy with Humble", "jazzy", []string{"humble", "rolling"}, newGID,
+			"/test/other0 is a node of ROS 2 Humble or older, "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			spy, _ := newDistroNode(t, "spy", "")
@@ -145,7 +146,8 @@ func TestHashesOfPeers(t *testing.T) {
 		{"of another kind", ""},
 	} {
 		topic := fmt.Sprint("/test/topic", i)
-		w, err := other.newWriter(bridge.TopicToDDS(topic), bridge.TypeToDDS("std_msgs/msg/String"), toC(bridge.LatchedQoS()), test.userData)
+		w, err := other.newWriter(bridge.TopicToDDS(topic), bridge.TypeToDDS("std_msgs/msg/String"), toC(bridge.LatchedQoS()),
+			test.userData)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, w.close()) }()
 		found := topicOf(t, n, topic, func(topic bridge.Topic) bool { return len(topic.Publishers) == 1 })
@@ -180,7 +182,8 @@ func TestHashesOfService(t *testing.T) {
 func TestFetchDefinition(t *testing.T) {
 	prefix := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(prefix, "share/my_msgs/msg"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(prefix, "share/my_msgs/msg/Wheel.msg"), []byte("# One of four.\nstd_msgs/Header header\nfloat32 speed\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(prefix, "share/my_msgs/msg/Wheel.msg"),
+		[]byte("# One of four.\nstd_msgs/Header header\nfloat32 speed\n"), 0o644))
 	t.Setenv("AMENT_PREFIX_PATH", prefix)
 	talker := newNode(t, "talker")
 	t.Setenv("AMENT_PREFIX_PATH", "")

@@ -38,8 +38,8 @@ const (
 	frag      = 0x16
 )
 
-// fastPeer is a participant that behaves on the network as one of Fast DDS 2.6 does, with one writer and one reader. Its
-// methods fail the test if an answer does not come.
+// fastPeer is a participant that behaves on the network as one of Fast DDS 2.6 does, with one writer and one reader.
+// Its methods fail the test if an answer does not come.
 type fastPeer struct {
 	t      *testing.T
 	socket *net.UDPConn
@@ -137,8 +137,8 @@ func cdrString(s string) []byte {
 	return append(b, make([]byte, 4-len(s)%4)...)
 }
 
-// plain returns the rest of a Data submessage, which begins here with the flags, with a payload alone; related, one with inline
-// QoS before it.
+// plain returns the rest of a Data submessage, which begins here with the flags, with a payload alone; related, one
+// with inline QoS before it.
 func plain(payload []byte) []byte { return append([]byte{0x05}, payload...) }
 
 func related(inlineQoS, payload []byte) []byte {
@@ -161,7 +161,8 @@ func (p *fastPeer) data(writer entity, sequence int) []byte {
 	}
 	b := []byte{0, 0}
 	b = order.AppendUint16(b, 16)
-	b = binary.BigEndian.AppendUint32(b, map[entity]uint32{spdpWriter: uint32(spdpReader), publicationsWriter: uint32(publicationsReader),
+	b = binary.BigEndian.AppendUint32(b, map[entity]uint32{spdpWriter: uint32(spdpReader),
+		publicationsWriter:  uint32(publicationsReader),
 		subscriptionsWriter: uint32(subscriptionsReader)}[writer])
 	b = binary.BigEndian.AppendUint32(b, uint32(writer))
 	b = order.AppendUint32(b, uint32(sequence>>32))
@@ -229,7 +230,8 @@ func (p *fastPeer) handle(message []byte) {
 			}
 		case heartbeat:
 			writer, last := id(body[4:]), u32(body[20:])
-			switch reader, builtin := map[entity]entity{publicationsWriter: publicationsReader, subscriptionsWriter: subscriptionsReader}[writer]; {
+			switch reader, builtin := map[entity]entity{publicationsWriter: publicationsReader,
+				subscriptionsWriter: subscriptionsReader}[writer]; {
 			case builtin:
 				p.acknowledge(reader, writer, last+1)
 			case p.missed > 0 && last > 0:

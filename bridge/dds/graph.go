@@ -56,9 +56,10 @@ type endpoint struct {
 
 func newGraph(n *node, gidSize int) (*graph, error) {
 	g := &graph{
-		gidSize:   cmp.Or(gidSize, oldGID),
-		adapts:    gidSize == 0,
-		own:       participantInfo{guid: n.guid, nodes: []nodeInfo{{namespace: n.names.Namespace(), name: n.names.NodeName()}}},
+		gidSize: cmp.Or(gidSize, oldGID),
+		adapts:  gidSize == 0,
+		own: participantInfo{guid: n.guid, nodes: []nodeInfo{{namespace: n.names.Namespace(),
+			name: n.names.NodeName()}}},
 		adaptive:  make(map[bridge.GUID]struct{}),
 		sizes:     make(map[bridge.GUID]int),
 		nodes:     make(map[bridge.GUID]map[bridge.GUID]string),
@@ -188,12 +189,16 @@ func (g *graph) update() error {
 	switch {
 	case misfit == "":
 	case size == oldGID:
-		g.log(bridge.Warn, "%s is a node of ROS 2 Iron or later, which cannot read how this one announces itself, as nodes of Humble do: "+
-			"ros2 node list and ros2 param there don't find it. Messages and calls pass all the same. Should it be found, run it with "+
+		g.log(bridge.Warn, "%s is a node of ROS 2 Iron or later, which cannot read how this one announces itself, as "+
+			"nodes of Humble do: "+
+			"ros2 node list and ros2 param there don't find it. Messages and calls pass all the same. Should it be found, "+
+			"run it with "+
 			"ROS_DISTRO set as it is there", misfit)
 	default:
-		g.log(bridge.Warn, "%s is a node of ROS 2 Humble or older, which cannot read how this one announces itself, as ROS_DISTRO has it: "+
-			"ros2 node list and ros2 param there don't find it, and may fail altogether. Messages and calls pass all the same. Should it "+
+		g.log(bridge.Warn, "%s is a node of ROS 2 Humble or older, which cannot read how this one announces itself, as "+
+			"ROS_DISTRO has it: "+
+			"ros2 node list and ros2 param there don't find it, and may fail altogether. Messages and calls pass all the "+
+			"same. Should it "+
 			"be found, run it with ROS_DISTRO=humble", misfit)
 	}
 	return err
@@ -272,8 +277,9 @@ func (g *graph) take() error {
 	}
 }
 
-// adapt has the node tell of itself in the way that others do. New distributions find no nodes in the old layout. Humble
-// finds nodes without a name in the new one, after which it fails to list any: the old one is what to begin with, and wins.
+// adapt has the node tell of itself in the way that others do. New distributions find no nodes in the old layout.
+// Humble finds nodes without a name in the new one, after which it fails to list any: the old one is what to begin
+// with, and wins.
 func (g *graph) adapt() error {
 	if !g.adapts {
 		return nil
@@ -310,7 +316,8 @@ func userData(d *C.struct_discovered) []byte {
 	return C.GoBytes(unsafe.Pointer(d.user_data), d.user_data_size)
 }
 
-func (g *graph) takeDiscovered(reader C.dds_entity_t, endpoints bool, see func(bridge.GUID, *C.struct_discovered)) error {
+func (g *graph) takeDiscovered(reader C.dds_entity_t, endpoints bool,
+	see func(bridge.GUID, *C.struct_discovered)) error {
 	for {
 		var batch [32]C.struct_discovered
 		n := C.take_discovered(reader, C.bool(endpoints), &batch[0], C.int32_t(len(batch)))

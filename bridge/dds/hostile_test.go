@@ -29,7 +29,8 @@ func dataFrag(writer bridge.GUID, sequence, fragment, sampleSize uint32, payload
 	return append(b, payload...)
 }
 
-// TestFragmentBeyondSample has a peer whose last fragment tells another size of the sample and reaches far beyond the first.
+// TestFragmentBeyondSample has a peer whose last fragment tells another size of the sample and reaches far beyond the
+// first.
 func TestFragmentBeyondSample(t *testing.T) {
 	n := newNode(t, "observer")
 	got := make(chan []byte, 1)

@@ -9,8 +9,9 @@ import (
 	"tapedeck/bridge"
 )
 
-// identity identifies a sample. With Fast DDS, requests and replies carry one beside their payload: a request, the client's
-// reader of replies, without a sequence number; a reply, the same reader, and the RTPS sequence number of the request.
+// identity identifies a sample. With Fast DDS, requests and replies carry one beside their payload: a request, the
+// client's reader of replies, without a sequence number; a reply, the same reader, and the RTPS sequence number of the
+// request.
 type identity struct {
 	guid     bridge.GUID
 	sequence int64

@@ -22,7 +22,8 @@ const (
 // echoRequest and echoReply are the DDS topics and types of a service /test/echo.
 func echoEnds() (request, reply end) { return ends("/test/echo", echoType) }
 
-// TestServeFastDDS has a client of Fast DDS make a call before the service knows of it, and lose the reply several times.
+// TestServeFastDDS has a client of Fast DDS make a call before the service knows of it, and lose the reply several
+// times.
 func TestServeFastDDS(t *testing.T) {
 	for _, test := range []struct{ size, fragments int }{{12, 0}, {13, 0}, {63_000, 0}, {150_000, 3}} {
 		t.Run(fmt.Sprint(test.size), func(t *testing.T) {
@@ -37,7 +38,8 @@ func TestServeFastDDS(t *testing.T) {
 			require.NoError(t, err)
 			p := newFastPeer(t, n)
 			client := identity{guid: p.guid(peerReader), sequence: noSequence}
-			p.write(peerWriter, related(slices.Concat(inlineIdentity(binary.LittleEndian, customPID, client), []byte{1, 0, 0, 0}),
+			p.write(peerWriter, related(slices.Concat(inlineIdentity(binary.LittleEndian, customPID, client),
+				[]byte{1, 0, 0, 0}),
 				[]byte{0, 1, 0, 0, 1, 0, 0, 0}))
 			times := 1
 			if test.fragments == 0 {
@@ -151,7 +153,8 @@ func TestInlineQoS(t *testing.T) {
 		{"value is shorter", related([]byte{0x0f, 0x80, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 0, 0, 0}, request)},
 		{"empty value", related([]byte{0x83, 0, 0, 0, 1, 0, 0, 0}, request)},
 		{"both", related(slices.Concat(id(standardPID), id(customPID), []byte{1, 0, 0, 0}), request)},
-		{"others first", related(slices.Concat([]byte{0x70, 0, 16, 0}, make([]byte, 16), id(standardPID), []byte{1, 0, 9, 9}), request)},
+		{"others first", related(slices.Concat([]byte{0x70, 0, 16, 0}, make([]byte, 16), id(standardPID), []byte{1, 0, 9, 9}),
+			request)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := newNode(t, "callee")

@@ -12,8 +12,8 @@ import (
 	"tapedeck/codec"
 )
 
-// TestIncompatible has a publisher and a subscription that don't match warn of each other, once, unless the subscription
-// is replaced by one that does.
+// TestIncompatible has a publisher and a subscription that don't match warn of each other, once, unless the
+// subscription is replaced by one that does.
 func TestIncompatible(t *testing.T) {
 	var heard, spoken console
 	listener, err := Open(bridge.Options{Name: "listener", Namespace: "/test", Domain: -1, Console: &heard})
@@ -30,7 +30,8 @@ func TestIncompatible(t *testing.T) {
 		s, err := listener.Subscribe(topic, bridgetest.BytesType, codec.DefaultQoS(), func([]bridge.Sample) {})
 		require.NoError(t, err)
 		if topic == "replaced" {
-			require.Eventually(t, func() bool { return len(publishersOf(listener, s.Topic())) == 1 }, patience, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return len(publishersOf(listener, s.Topic())) == 1 }, patience,
+				5*time.Millisecond)
 			require.NoError(t, s.Close())
 			replaced = time.Since(began)
 		}

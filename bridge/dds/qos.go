@@ -31,9 +31,9 @@ func callQoS() C.struct_qos {
 	return toC(q)
 }
 
-// replyQoS is that of a service's writer. As clients get the replies to others, too, one that does not acknowledge them must
-// not have them all kept. Fast DDS can even be unable to: when there is one it has not got, and there are as many newer ones
-// as its history holds, it accepts nothing more until the writer declares the missing one irrelevant.
+// replyQoS is that of a service's writer. As clients get the replies to others, too, one that does not acknowledge them
+// must not have them all kept. Fast DDS can even be unable to: when there is one it has not got, and there are as many
+// newer ones as its history holds, it accepts nothing more until the writer declares the missing one irrelevant.
 func replyQoS() C.struct_qos { return toC(bridge.ServicesQoS()) }
 
 // discoveryQoS is that of readers of ros_discovery_info.

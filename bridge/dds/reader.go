@@ -31,7 +31,8 @@ func (n *node) newReader(topic, typeName string, q C.struct_qos, userData string
 }
 
 // createReader creates a DDS reader with a history cache, Cyclone DDS's own if that is nil.
-func (n *node) createReader(topic, typeName string, q C.struct_qos, userData string, cache *C.struct_dds_rhc) (C.dds_entity_t, error) {
+func (n *node) createReader(topic, typeName string, q C.struct_qos, userData string,
+	cache *C.struct_dds_rhc) (C.dds_entity_t, error) {
 	topicC, typeC, userDataC := C.CString(topic), C.CString(typeName), C.CString(userData)
 	defer C.free(unsafe.Pointer(topicC))
 	defer C.free(unsafe.Pointer(typeC))

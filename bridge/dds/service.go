@@ -44,7 +44,8 @@ type service struct {
 	calls  sync.WaitGroup
 }
 
-func (n *node) newService(name, typeName string, answer func(context.Context, []byte) ([]byte, error)) (*service, error) {
+func (n *node) newService(name, typeName string, answer func(context.Context, []byte) ([]byte, error)) (*service,
+	error) {
 	s := &service{name: name, answer: answer}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	request, reply := ends(name, typeName)
@@ -144,13 +145,15 @@ func (s *service) reply(c caller, response []byte) error {
 func (s *service) awaited(c caller) bool {
 	key := C.CString("clientid")
 	defer C.free(unsafe.Pointer(key))
-	for deadline := time.Now().Add(readerPatience); time.Now().Before(deadline) && s.ctx.Err() == nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(readerPatience); time.Now().Before(deadline) &&
+		s.ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		var p C.struct_peer
 		if C.publication_id(s.reader.entity, c.writer, key, &p) < 0 {
 			return false
 		}
 		id := goPeer(&p).id
-		if !c.fastDDS && id == "" || slices.ContainsFunc(s.writer.matched("clientid"), func(p peer) bool { return c.has(p, id) }) {
+		if !c.fastDDS && id == "" || slices.ContainsFunc(s.writer.matched("clientid"),
+			func(p peer) bool { return c.has(p, id) }) {
 			return true
 		}
 	}

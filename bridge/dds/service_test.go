@@ -33,7 +33,8 @@ func serverRole() error {
 	if _, err := n.Advertise("numbers", "std_msgs/msg/String", bridge.LatchedQoS()); err != nil {
 		return err
 	}
-	if _, err := n.Subscribe("/words", "std_msgs/msg/String", bridge.SensorDataQoS(), func([]bridge.Sample) {}); err != nil {
+	if _, err := n.Subscribe("/words", "std_msgs/msg/String", bridge.SensorDataQoS(),
+		func([]bridge.Sample) {}); err != nil {
 		return err
 	}
 	if _, err := n.Serve("echo", echoType, echo); err != nil {

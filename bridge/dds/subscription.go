@@ -35,7 +35,8 @@ type subscription struct {
 	done chan struct{} // closed when handle was called for the last time
 }
 
-func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (*subscription, error) {
+func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (*subscription,
+	error) {
 	s := &subscription{node: n, topic: topic, handle: handle, created: time.Now().UnixNano(), done: make(chan struct{})}
 	q := toC(qos)
 	depth := q.depth
@@ -80,8 +81,8 @@ func (s *subscription) balance(typeName string) (err error) {
 	return err
 }
 
-// deliver hands samples to the handler, in the memory that it is given. It allocates nothing, but for publishers that it
-// sees first.
+// deliver hands samples to the handler, in the memory that it is given. It allocates nothing, but for publishers that
+// it sees first.
 func (s *subscription) deliver(blobs []*C.struct_blob, samples []bridge.Sample, kept []bool) {
 	var lost uint64
 	for i, b := range blobs {

@@ -40,7 +40,8 @@ func (n *node) newWriter(topic, typeName string, q C.struct_qos, userData string
 	defer C.free(unsafe.Pointer(typeC))
 	defer C.free(unsafe.Pointer(userDataC))
 	w.pinned.Pin(&w.readers)
-	w.entity = C.create_writer(n.participant, topicC, typeC, &q, userDataC, (*C.int32_t)(unsafe.Pointer(&w.readers)), &w.kind)
+	w.entity = C.create_writer(n.participant, topicC, typeC, &q, userDataC, (*C.int32_t)(unsafe.Pointer(&w.readers)),
+		&w.kind)
 	if err := check(w.entity); err != nil {
 		w.pinned.Unpin()
 		return nil, err

@@ -21,8 +21,8 @@ func (e *event) close() error {
 	return check(C.end_event(e.c))
 }
 
-// incompatible reports whether peers with another quality of service were found since the last call, and in which policy
-// the last one differs.
+// incompatible reports whether peers with another quality of service were found since the last call, and in which
+// policy the last one differs.
 func (e *event) incompatible() (policy string, found bool) {
 	if e.c == nil {
 		return "", false

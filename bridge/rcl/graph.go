@@ -39,8 +39,8 @@ type endpoint interface {
 	warnOfIncompatible()
 }
 
-// settled is how long after a change of the graph the middleware has found out what matches, and a subscription that its
-// owner replaces by one that matches is gone.
+// settled is how long after a change of the graph the middleware has found out what matches, and a subscription that
+// its owner replaces by one that matches is gone.
 const settled = 1500 * time.Millisecond
 
 func newGraph(n *node) (*graph, error) {
@@ -76,7 +76,8 @@ func (g *graph) run() {
 			timeout = settled
 		default:
 			g.check()
-			g.watchers.Notify() // of a change in the moment in which the wait ended, which rmw_fastrtps_cpp does not tell of again
+			// of a change in the moment in which the wait ended, which rmw_fastrtps_cpp does not tell of again
+			g.watchers.Notify()
 			timeout = -1
 		}
 	}
@@ -174,8 +175,8 @@ func (n *node) endpoints(topic string, publishers bool) ([]bridge.Endpoint, erro
 	return list, nil
 }
 
-// explain returns a better error than err, which a new endpoint failed with, where the reason is that the node has one of
-// another type on the topic, which Fast DDS does not allow.
+// explain returns a better error than err, which a new endpoint failed with, where the reason is that the node has one
+// of another type on the topic, which Fast DDS does not allow.
 func (n *node) explain(err error, topic, typeName string) error {
 	name := C.CString(topic)
 	defer C.free(unsafe.Pointer(name))
@@ -191,7 +192,8 @@ func (n *node) explain(err error, topic, typeName string) error {
 		}
 		for _, e := range endpoints {
 			if e.Own && e.Type != typeName {
-				return fmt.Errorf("%s has the type %s in this node, and this middleware allows one type for each topic of a node", full, e.Type)
+				return fmt.Errorf("%s has the type %s in this node, and this middleware allows one type for each topic of a node",
+					full, e.Type)
 			}
 		}
 	}

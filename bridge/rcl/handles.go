@@ -13,8 +13,8 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 )
 
-// rclgo keeps rcl's handles in unexported fields. What it lacks is done with them by native.h, so they are read here. They
-// are C memory and valid until the object is closed.
+// rclgo keeps rcl's handles in unexported fields. What it lacks is done with them by native.h, so they are read here.
+// They are C memory and valid until the object is closed.
 
 func contextHandle(c *rclgo.Context) (*C.rcl_context_t, error) {
 	p, err := handle(c, "rcl_context_t", "rcl_context_s", C.sizeof_rcl_context_t)
@@ -49,7 +49,8 @@ func clientHandle(c *rclgo.Client) (*C.rcl_client_t, error) {
 // cancelHandle returns the guard condition that ends the wait of a wait set.
 func cancelHandle(w *rclgo.WaitSet) (*C.rcl_guard_condition_t, error) {
 	cancel := reflect.ValueOf(w).Elem().FieldByName("cancelWait")
-	if !cancel.IsValid() || cancel.Kind() != reflect.Pointer || cancel.IsNil() || cancel.Type().Elem().Kind() != reflect.Struct {
+	if !cancel.IsValid() || cancel.Kind() != reflect.Pointer || cancel.IsNil() ||
+		cancel.Type().Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%T of this version of rclgo has no field cancelWait with a guard condition", w)
 	}
 	p, err := field(cancel, "rclGuardCondition", "rcl_guard_condition_s", C.sizeof_rcl_guard_condition_t)
@@ -65,7 +66,8 @@ func field(object reflect.Value, name, kind string, size uintptr) (unsafe.Pointe
 	v := object.Elem().FieldByName(name)
 	if !v.IsValid() || v.Kind() != reflect.Pointer || v.Type().Elem().Name() != "_Ctype_struct_"+kind ||
 		v.Type().Elem().Size() != size || v.IsNil() {
-		return nil, fmt.Errorf("%s of this version of rclgo has no field %s with a struct %s of %d bytes", object.Type(), name, kind, size)
+		return nil, fmt.Errorf("%s of this version of rclgo has no field %s with a struct %s of %d bytes", object.Type(),
+			name, kind, size)
 	}
 	return v.UnsafePointer(), nil
 }

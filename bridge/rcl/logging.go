@@ -41,8 +41,8 @@ func (c *console) show(line *C.char) {
 	_, _ = io.WriteString(c.w, text) // there is nobody left to tell
 }
 
-// withNodeLogging calls create, which creates a node, with rcl's logging ready. The first node's args set it up, and its
-// console gets the lines of rcl and of the middleware too. A node that was created calls endNodeLogging at its end.
+// withNodeLogging calls create, which creates a node, with rcl's logging ready. The first node's args set it up, and
+// its console gets the lines of rcl and of the middleware too. A node that was created calls endNodeLogging at its end.
 func withNodeLogging(args *rclgo.Args, c *console, create func() error) error {
 	processLog.Lock()
 	defer processLog.Unlock()
@@ -83,7 +83,8 @@ func endLogging() error {
 }
 
 // handle gets what rcl and the middleware log, from any thread. rcl has no place on /rosout for such lines.
-func (c *console) handle(location unsafe.Pointer, severity int, name unsafe.Pointer, timestamp int64, format, args unsafe.Pointer) {
+func (c *console) handle(location unsafe.Pointer, severity int, name unsafe.Pointer, timestamp int64, format,
+	args unsafe.Pointer) {
 	c.show(C.format_line(location, C.int(severity), name, C.int64_t(timestamp), format, args))
 	if processLog.TryLock() { // else this may be the thread that has locked it
 		defer processLog.Unlock()

@@ -102,7 +102,8 @@ func arguments(o bridge.Options, level bridge.LogLevel) []string {
 // start creates the node.
 func (n *node) start(args *rclgo.Args, domain uint, o bridge.Options) error {
 	return try(func() (err error) {
-		n.context, err = rclgo.NewContextWithOpts(args, &rclgo.ContextOptions{ClockType: rclgo.ClockTypeROSTime, DomainID: domain})
+		n.context, err = rclgo.NewContextWithOpts(args,
+			&rclgo.ContextOptions{ClockType: rclgo.ClockTypeROSTime, DomainID: domain})
 		if err != nil {
 			return err
 		}
@@ -138,15 +139,20 @@ func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publishe
 	return p, nil
 }
 
-func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (bridge.Subscription, error) {
-	s, err := parts.Create(n.owned, func() (*subscription, error) { return n.newSubscription(topic, typeName, qos, handle) })
+func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (bridge.Subscription,
+	error) {
+	s, err := parts.Create(n.owned, func() (*subscription,
+		error) {
+		return n.newSubscription(topic, typeName, qos, handle)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to %q: %w", topic, err)
 	}
 	return s, nil
 }
 
-func (n *node) Serve(service, typeName string, handle func(ctx context.Context, request []byte) ([]byte, error)) (bridge.Service, error) {
+func (n *node) Serve(service, typeName string,
+	handle func(ctx context.Context, request []byte) ([]byte, error)) (bridge.Service, error) {
 	s, err := parts.Create(n.owned, func() (bridge.Service, error) { return n.newService(service, typeName, handle) })
 	if err != nil {
 		return nil, fmt.Errorf("serve %q: %w", service, err)

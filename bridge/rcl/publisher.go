@@ -61,7 +61,8 @@ const ackPause = 50 * time.Millisecond
 
 func (p *publisher) Publish(data []byte) error {
 	if len(data) < 4 {
-		return fmt.Errorf("publish on %s: the payload has %d bytes, not even those of its encapsulation header", p.topic, len(data))
+		return fmt.Errorf("publish on %s: the payload has %d bytes, not even those of its encapsulation header", p.topic,
+			len(data))
 	}
 	p.using.RLock()
 	defer p.using.RUnlock()

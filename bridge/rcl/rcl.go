@@ -12,8 +12,8 @@
 // the handler returns or whoever retained it releases it. A published one is not copied on its way to the middleware.
 //
 // What rcl does not give: a source time to publish with, so that PublishAt is Publish, and an end to a Publish that the
-// middleware blocks, for which Close waits. Of what it received, rmw_cyclonedds_cpp tells neither publisher nor sequence
-// number nor when that was: the time is then that of taking it, and what was lost is not counted.
+// middleware blocks, for which Close waits. Of what it received, rmw_cyclonedds_cpp tells neither publisher nor
+// sequence number nor when that was: the time is then that of taking it, and what was lost is not counted.
 package rcl
 
 // #cgo CFLAGS: -std=gnu11 -O2 -Wall

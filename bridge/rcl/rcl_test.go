@@ -60,8 +60,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// fastDDSProfiles has Fast DDS treat the nodes of a test as if each had its own process. Fast DDS 2.6 crashes now and then
-// when one of several participants in a process closes: it hands discovery data to readers that are gone.
+// fastDDSProfiles has Fast DDS treat the nodes of a test as if each had its own process. Fast DDS 2.6 crashes now and
+// then when one of several participants in a process closes: it hands discovery data to readers that are gone.
 const fastDDSProfiles = `<?xml version="1.0" encoding="UTF-8"?>
 <dds xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">
 	<library_settings><intraprocess_delivery>OFF</intraprocess_delivery></library_settings>
@@ -320,14 +320,16 @@ func TestBlocked(t *testing.T) {
 func TestQoS(t *testing.T) {
 	full := codec.QoS{
 		History: codec.KeepLast, Depth: 7, Reliability: codec.BestEffort, Durability: codec.TransientLocal,
-		Deadline: 250 * time.Millisecond, Lifespan: 5 * time.Second, Liveliness: codec.ManualByTopic, LivelinessLease: 2500 * time.Millisecond,
+		Deadline: 250 * time.Millisecond, Lifespan: 5 * time.Second, Liveliness: codec.ManualByTopic,
+		LivelinessLease: 2500 * time.Millisecond,
 	}
 	n := newNode(t, "node")
 	for i, q := range []codec.QoS{codec.DefaultQoS(), bridgetest.KeepAll(), full} {
 		p, err := n.Advertise(fmt.Sprint("topic", i), bridgetest.BytesType, q)
 		require.NoError(t, err)
 		var got []bridge.Endpoint
-		require.Eventually(t, func() bool { got = publishersOf(n, p.Topic()); return len(got) == 1 }, patience, 5*time.Millisecond)
+		require.Eventually(t, func() bool { got = publishersOf(n, p.Topic()); return len(got) == 1 }, patience,
+			5*time.Millisecond)
 		require.Equal(t, q.Reliability, got[0].QoS.Reliability)
 		require.Equal(t, q.Durability, got[0].QoS.Durability)
 		require.Equal(t, q.Deadline, got[0].QoS.Deadline)
@@ -437,7 +439,8 @@ func TestMiddleware(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{
-		"isolated/rcl/include/rcl/rcl", "isolated/rcutils/include/rcutils/rcutils", "isolated/std_msgs/include/std_msgs/std_msgs",
+		"isolated/rcl/include/rcl/rcl", "isolated/rcutils/include/rcutils/rcutils",
+		"isolated/std_msgs/include/std_msgs/std_msgs",
 		"merged/include/rcl/rcl", "merged/include/rcutils/rcutils", "merged/include/dds",
 		"flat/include/rcl", "flat/include/rcutils",
 	} {
@@ -445,9 +448,11 @@ func TestEnvironment(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "merged/include/dds/dds.h"), nil, 0o644))
 	for _, test := range []struct{ prefixes, cflags, ldflags []string }{
-		{[]string{"isolated/std_msgs", "isolated/rcl", "isolated/rcutils"}, []string{"isolated/rcl/include/rcl", "isolated/rcutils/include/rcutils"},
+		{[]string{"isolated/std_msgs", "isolated/rcl", "isolated/rcutils"},
+			[]string{"isolated/rcl/include/rcl", "isolated/rcutils/include/rcutils"},
 			[]string{"isolated/rcl/lib", "isolated/rcutils/lib"}},
-		{[]string{"merged"}, []string{"merged/include", "merged/include/rcl", "merged/include/rcutils"}, []string{"merged/lib"}},
+		{[]string{"merged"}, []string{"merged/include", "merged/include/rcl", "merged/include/rcutils"},
+			[]string{"merged/lib"}},
 		{[]string{"flat"}, []string{"flat/include"}, []string{"flat/lib"}},
 	} {
 		var prefixes []string
@@ -462,7 +467,8 @@ func TestEnvironment(t *testing.T) {
 			ldflags += " -L" + filepath.Join(dir, p) + " -Wl,-rpath," + filepath.Join(dir, p)
 		}
 		cmd := exec.Command("sh", "environment.sh")
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "CGO_CFLAGS=-g", "CGO_LDFLAGS=-s", "AMENT_PREFIX_PATH=" + strings.Join(prefixes, ":")}
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "CGO_CFLAGS=-g", "CGO_LDFLAGS=-s",
+			"AMENT_PREFIX_PATH=" + strings.Join(prefixes, ":")}
 		out, err := cmd.Output()
 		require.NoError(t, err)
 		require.Equal(t, "export CGO_CFLAGS='"+cflags+"'\nexport CGO_LDFLAGS='"+ldflags+"'\n", string(out))

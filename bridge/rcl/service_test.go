@@ -40,7 +40,8 @@ func TestUnknownTypes(t *testing.T) {
 	}
 	for what, attempt := range attempts {
 		for typeName, want := range map[string]string{
-			"robot_arm_msgs/msg/Joint": "robot_arm_msgs/msg/Joint is not installed: librobot_arm_msgs__rosidl_typesupport_c.so is not in the " +
+			"robot_arm_msgs/msg/Joint": "robot_arm_msgs/msg/Joint is not installed: " +
+				"librobot_arm_msgs__rosidl_typesupport_c.so is not in the " +
 				"library path. Install the package robot_arm_msgs (Debian name ros-<distro>-robot-arm-msgs)",
 			"std_msgs/msg/Strin":             "the installed package std_msgs has no such",
 			"std_msgs/String":                "want a name such as std_msgs/msg/String",
@@ -75,10 +76,11 @@ func TestServiceTypes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	got := make(chan []byte, 1)
-	_, err := server.Serve("set", "rcl_interfaces/srv/SetParameters", func(_ context.Context, request []byte) ([]byte, error) {
-		got <- slices.Clone(request)
-		return cdr.Marshal(&rcl_interfaces.SetParameters_Response{Results: []rcl_interfaces.SetParametersResult{{Reason: "because"}, {Successful: true}}})
-	})
+	_, err := server.Serve("set", "rcl_interfaces/srv/SetParameters",
+		func(_ context.Context, request []byte) ([]byte, error) {
+			got <- slices.Clone(request)
+			return cdr.Marshal(&rcl_interfaces.SetParameters_Response{Results: []rcl_interfaces.SetParametersResult{{Reason: "because"}, {Successful: true}}})
+		})
 	require.NoError(t, err)
 	response, err := client.Call(ctx, "set", "rcl_interfaces/srv/SetParameters", nested(t))
 	require.NoError(t, err)

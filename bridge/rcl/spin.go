@@ -66,8 +66,8 @@ func (s *spin) stop() error {
 	return s.node.make(s.set.Close)
 }
 
-// until calls trigger, which triggers a guard condition, until done is closed: rmw_fastrtps_cpp forgets what is triggered in
-// the moment in which a wait ends for another reason.
+// until calls trigger, which triggers a guard condition, until done is closed: rmw_fastrtps_cpp forgets what is
+// triggered in the moment in which a wait ends for another reason.
 func (n *node) until(done <-chan struct{}, trigger func() error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -22,8 +22,8 @@ import (
 	"tapedeck/codec"
 )
 
-// subscription implements bridge.Subscription. One goroutine takes what the middleware has, at once, so that no limit of
-// the middleware is reached while the handler is slow; another calls the handler.
+// subscription implements bridge.Subscription. One goroutine takes what the middleware has, at once, so that no limit
+// of the middleware is reached while the handler is slow; another calls the handler.
 type subscription struct {
 	node     *node
 	topic    string
@@ -53,7 +53,8 @@ type subscription struct {
 	done    chan struct{} // closed when the handler is called no more
 }
 
-func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (*subscription, error) {
+func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (*subscription,
+	error) {
 	t, err := loadTopicType(typeName)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,8 @@ func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle fun
 	}
 	s := &subscription{node: n, qos: qos, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	err = n.make(func() (err error) {
-		s.rclgo, err = n.node.NewSubscription(topic, t, &rclgo.SubscriptionOptions{Qos: toRCL(qos)}, func(*rclgo.Subscription) { s.drain() })
+		s.rclgo, err = n.node.NewSubscription(topic, t, &rclgo.SubscriptionOptions{Qos: toRCL(qos)},
+			func(*rclgo.Subscription) { s.drain() })
 		if err != nil {
 			return err
 		}
@@ -154,9 +156,9 @@ func (s *subscription) take(until int64) int {
 	return n
 }
 
-// inOrder returns when a sample was received, from what the middleware says of it, after one that was received at the time
-// last. Fast DDS gives out the samples of a publisher in order, but the one of which a part had to be sent again may be
-// received after the next one. Times ahead of now are from before the clock was set back.
+// inOrder returns when a sample was received, from what the middleware says of it, after one that was received at the
+// time last. Fast DDS gives out the samples of a publisher in order, but the one of which a part had to be sent again
+// may be received after the next one. Times ahead of now are from before the clock was set back.
 func inOrder(last, received, now int64) int64 {
 	if last > now {
 		return received

@@ -39,10 +39,12 @@ func loadHandle(kind, typeName string) (unsafe.Pointer, error) {
 	}
 	if !installed {
 		return nil, fmt.Errorf("%w: %s is not installed: %s is not in the library path. Install the package %s "+
-			"(Debian name ros-<distro>-%s), or build it, and source its setup.sh", rosidl.ErrUnknownType, typeName, C.GoString(library), m[1],
+			"(Debian name ros-<distro>-%s), or build it, and source its setup.sh", rosidl.ErrUnknownType, typeName,
+			C.GoString(library), m[1],
 			strings.ReplaceAll(m[1], "_", "-"))
 	}
-	return nil, fmt.Errorf("%w: %s: the installed package %s has no such %s; source the setup.sh of one that does", rosidl.ErrUnknownType, typeName, m[1], kind)
+	return nil, fmt.Errorf("%w: %s: the installed package %s has no such %s; source the setup.sh of one that does",
+		rosidl.ErrUnknownType, typeName, m[1], kind)
 }
 
 // messageType is the type support of any installed message type. Its messages, as rclgo sees them, are CDR.

@@ -163,7 +163,8 @@ func roleOf(c *codec.Channel) (namespace string, r role, ok bool) {
 		last, command = plain, true
 	}
 	_, isPose := posesIn[c.Type]
-	number := slices.Contains([]string{"std_msgs/msg/Float32", "std_msgs/msg/Float64", "std_msgs/msg/Float32MultiArray", "std_msgs/msg/Float64MultiArray"}, c.Type)
+	number := slices.Contains([]string{"std_msgs/msg/Float32", "std_msgs/msg/Float64", "std_msgs/msg/Float32MultiArray",
+		"std_msgs/msg/Float64MultiArray"}, c.Type)
 	switch {
 	case strings.Contains(last, "gripper") && (c.Type == typeJointState || number):
 		r = gripper

@@ -19,15 +19,19 @@ func TestLoadMapping(t *testing.T) {
 		Episodes: Boundaries{Topic: "/episode", Field: "data"},
 		Cameras: []Camera{
 			{Name: "camera_0", Topic: "/wrist/color/image_raw/compressed"},
-			{Name: "camera_1", Topic: "/overhead/image_raw", Device: map[string]any{"type": "RealSenseCamera", "serial": "427622270438", "fps": 30}},
+			{Name: "camera_1", Topic: "/overhead/image_raw",
+				Device: map[string]any{"type": "RealSenseCamera", "serial": "427622270438", "fps": 30}},
 		},
 		Arms: []Arm{{
-			Name:         "arm_0",
-			Device:       map[string]any{"type": "RealMan", "ip": "192.168.1.18", "port": 8080, "joints": 6},
-			Joint:        &Stream{Topic: "/joint_states", Names: []string{"shoulder", "elbow", "wrist_3_joint:wrist"}, Unit: "rad"},
-			Pose:         &Stream{Topic: "/tool_pose"},
-			Gripper:      &Stream{Topic: "/gripper/state", Fields: []string{"position", "current_force"}, Names: []string{"position", "force"}, Range: [2]float64{0, 0.085}, Scale: 1},
-			CommandJoint: &Stream{Topic: "/joint_commands", Fields: []string{"data"}, Names: []string{"shoulder", "elbow", "wrist"}},
+			Name:   "arm_0",
+			Device: map[string]any{"type": "RealMan", "ip": "192.168.1.18", "port": 8080, "joints": 6},
+			Joint: &Stream{Topic: "/joint_states", Names: []string{"shoulder", "elbow", "wrist_3_joint:wrist"},
+				Unit: "rad"},
+			Pose: &Stream{Topic: "/tool_pose"},
+			Gripper: &Stream{Topic: "/gripper/state", Fields: []string{"position", "current_force"},
+				Names: []string{"position", "force"}, Range: [2]float64{0, 0.085}, Scale: 1},
+			CommandJoint: &Stream{Topic: "/joint_commands", Fields: []string{"data"},
+				Names: []string{"shoulder", "elbow", "wrist"}},
 		}},
 	}, got)
 }
@@ -56,7 +60,8 @@ func TestParseMapping(t *testing.T) {
 		{"arms: {a: {gripper: {topic: /x, range: [1, 1]}}}", "arms: a: gripper: range: a gripper that is closed at 1"},
 		{"arms: {a: {joint: {topic: /x, unit: mrad}}}", `arms: a: joint: unit: joints are in rad or deg, not in "mrad"`},
 		{"arms: {a: {pose: {topic: /x, unit: mm}}}", "arms: a: pose: unit: poses are in m and rad"},
-		{"arms: {a: {command: {joint: {topic: /x, quaternions: true}}}}", "arms: a: command/joint: quaternions: only poses have them"},
+		{"arms: {a: {command: {joint: {topic: /x, quaternions: true}}}}",
+			"arms: a: command/joint: quaternions: only poses have them"},
 		{"arms: {a: {joint: {topic: /x, scale: .nan}}}", "arms: a: joint: scale: NaN is no factor"},
 	} {
 		_, err := parseMapping([]byte(test.text))
@@ -77,12 +82,14 @@ func TestParseMapping(t *testing.T) {
 func TestMappingOfParameters(t *testing.T) {
 	m, err := MappingOf(map[string]any{
 		"storage": "session", "robot.task": "stack", "robot.cameras.eye": "/eye", "robot.episodes.pause": "2s",
-		"robot.arms.left.joint.topic": "/joint_states", "robot.arms.left.joint.names": []string{"a", "b"}, "robot.arms.left.gripper": "/gripper",
+		"robot.arms.left.joint.topic": "/joint_states", "robot.arms.left.joint.names": []string{"a", "b"},
+		"robot.arms.left.gripper": "/gripper",
 	}, "robot.")
 	require.NoError(t, err)
 	require.Equal(t, &Mapping{
 		Task: "stack", Episodes: Boundaries{Pause: 2 * time.Second}, Cameras: []Camera{{Name: "eye", Topic: "/eye"}},
-		Arms: []Arm{{Name: "left", Joint: &Stream{Topic: "/joint_states", Names: []string{"a", "b"}}, Gripper: &Stream{Topic: "/gripper"}}},
+		Arms: []Arm{{Name: "left", Joint: &Stream{Topic: "/joint_states", Names: []string{"a", "b"}},
+			Gripper: &Stream{Topic: "/gripper"}}},
 	}, m)
 	m, err = MappingOf(map[string]any{"storage": "session"}, "robot.")
 	require.NoError(t, err)

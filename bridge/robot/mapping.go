@@ -44,10 +44,11 @@ type Camera struct {
 
 // Arm is an arm with its topics. A stream that there is not is nil.
 type Arm struct {
-	Name                                      string         // "arm_0"
-	Device                                    map[string]any // what is known of it; nil is nothing
-	Pose, Joint, Gripper                      *Stream
-	Velocity, Effort                          *Stream // of the joints; where both are nil, those that a JointState for Joint has
+	Name                 string         // "arm_0"
+	Device               map[string]any // what is known of it; nil is nothing
+	Pose, Joint, Gripper *Stream
+	// of the joints; where both are nil, those that a JointState for Joint has
+	Velocity, Effort                          *Stream
 	CommandPose, CommandJoint, CommandGripper *Stream // the commands that it gets
 }
 
@@ -94,16 +95,19 @@ const (
 	roles
 )
 
-var roleNames = [roles]string{"pose", "joint", "gripper", "velocity", "effort", "command/pose", "command/joint", "command/gripper"}
+var roleNames = [roles]string{"pose", "joint", "gripper", "velocity", "effort", "command/pose", "command/joint",
+	"command/gripper"}
 
 // stream returns where an arm has the stream of a role.
 func (a *Arm) stream(r role) **Stream {
-	return [roles]**Stream{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint, &a.CommandGripper}[r]
+	return [roles]**Stream{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint,
+		&a.CommandGripper}[r]
 }
 
 // of returns what an episode's arm has in a role.
 func (r role) of(a *episode.Arm) **align.Vector {
-	return [roles]**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint, &a.CommandGripper}[r]
+	return [roles]**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint,
+		&a.CommandGripper}[r]
 }
 
 // is returns the role without what makes it a command.

@@ -42,12 +42,14 @@ func newPicture(s *cdr.Schema) (*picture, error) {
 			return p, nil
 		}
 		find(&p.bigEndian, "is_bigendian", rosidl.Uint8, rosidl.Bool)
-		if find(&p.encoding, "encoding", rosidl.String) && find(&p.width, "width", rosidl.Uint32) && find(&p.height, "height", rosidl.Uint32) &&
+		if find(&p.encoding, "encoding", rosidl.String) && find(&p.width, "width", rosidl.Uint32) &&
+			find(&p.height, "height", rosidl.Uint32) &&
 			find(&p.step, "step", rosidl.Uint32) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is no picture: it has neither the fields of a sensor_msgs/msg/Image nor those of a CompressedImage", s.Name())
+	return nil, fmt.Errorf("%s is no picture: it has neither the fields of a sensor_msgs/msg/Image nor those of a "+
+		"CompressedImage", s.Name())
 }
 
 // frame returns the frame in a payload, whose memory it has.

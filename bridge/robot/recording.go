@@ -21,12 +21,13 @@ type Recording struct {
 	// Progress, unless nil, is called with the LogTime of messages that Episodes reads. An error ends that.
 	Progress func(logTime int64) error
 
-	mu       sync.Mutex // of reader and its iterators, which frames are read with at once
-	reader   codec.Reader
-	info     *codec.Info
-	m        *Mapping
-	topics   *topics
-	recorded []episode.Summary // of episodes that the recording was made of, by its metadata; nil where the mapping says what they are
+	mu     sync.Mutex // of reader and its iterators, which frames are read with at once
+	reader codec.Reader
+	info   *codec.Info
+	m      *Mapping
+	topics *topics
+	// of episodes that the recording was made of, by its metadata; nil where the mapping says what they are
+	recorded []episode.Summary
 	episodes []*episode.Episode
 	done     bool
 	err      error
@@ -160,7 +161,8 @@ func (r *Recording) survey() error {
 	}
 	s.end()
 	if len(r.episodes) == 0 && r.m.Episodes.Topic != "" {
-		return fmt.Errorf("there is no episode: %s never says that one begins, or nothing was recorded then", r.m.Episodes.Topic)
+		return fmt.Errorf("there is no episode: %s never says that one begins, or nothing was recorded then",
+			r.m.Episodes.Topic)
 	}
 	if len(r.episodes) == 0 {
 		return fmt.Errorf("there are no messages of cameras and arms: %s", strings.Join(r.Notes(), "; "))

@@ -74,11 +74,13 @@ func at(ms int) std_msgs.Header {
 }
 
 func jpeg(ms int) *sensor_msgs.CompressedImage {
-	return &sensor_msgs.CompressedImage{Header: at(ms), Format: "rgb8; jpeg compressed bgr8", Data: fmt.Appendf([]byte("\xff\xd8\xff"), "%d", ms)}
+	return &sensor_msgs.CompressedImage{Header: at(ms), Format: "rgb8; jpeg compressed bgr8",
+		Data: fmt.Appendf([]byte("\xff\xd8\xff"), "%d", ms)}
 }
 
 func pixels(ms int) *sensor_msgs.Image {
-	return &sensor_msgs.Image{Header: at(ms), Width: 2, Height: 1, Step: 6, Encoding: "rgb8", Data: []byte{1, 2, 3, 4, 5, byte(ms)}}
+	return &sensor_msgs.Image{Header: at(ms), Width: 2, Height: 1, Step: 6, Encoding: "rgb8",
+		Data: []byte{1, 2, 3, 4, 5, byte(ms)}}
 }
 
 func joints(ms int, names []string, positions ...float64) *sensor_msgs.JointState {
@@ -119,7 +121,8 @@ func TestEpisodesByNames(t *testing.T) {
 		p.add("/left/tool_pose", now+30, turned(now+30, 0.5*float64(i)))
 		p.add("/left/gripper", now+40, joints(now+40, []string{"position"}, 0.1*float64(i)))
 		p.add("/left/command/joint_states", now+50, joints(now+50, both, float64(i)+1, 3))
-		p.add("/arm_0/joint_states", now+60, &sensor_msgs.JointState{Header: at(now + 60), Name: both, Position: []float64{1, 2}, Velocity: []float64{3, 4}, Effort: []float64{5, 6}})
+		p.add("/arm_0/joint_states", now+60, &sensor_msgs.JointState{Header: at(now + 60), Name: both,
+			Position: []float64{1, 2}, Velocity: []float64{3, 4}, Effort: []float64{5, 6}})
 		p.add("/odom_pose", now, turned(now, 0))
 	}
 	all := p.episodes(nil)
@@ -140,7 +143,8 @@ func TestEpisodesByNames(t *testing.T) {
 	require.NoError(t, err)
 	got, err := raw.Frame(2)
 	require.NoError(t, err)
-	require.Equal(t, episode.Frame{Encoding: "rgb8", Width: 2, Height: 1, Step: 6, Data: []byte{1, 2, 3, 4, 5, 1210 & 0xff}}, got)
+	require.Equal(t, episode.Frame{Encoding: "rgb8", Width: 2, Height: 1, Step: 6,
+		Data: []byte{1, 2, 3, 4, 5, 1210 & 0xff}}, got)
 	compressed, err := e.Cameras[1].Open()
 	require.NoError(t, err)
 	for _, i := range []int{0, 1, 4, 4, 2, 3, 0} {
@@ -155,7 +159,8 @@ func TestEpisodesByNames(t *testing.T) {
 	first, second := e.Arms[0], e.Arms[1]
 	require.Equal(t, "arm_0", first.Name)
 	require.Equal(t, "/arm_0/joint_states", first.Joint.Topic)
-	require.Equal(t, []align.Column{{Name: "a", Unit: "rad", Interp: align.Linear}, {Name: "b", Unit: "rad", Interp: align.Linear}}, first.Joint.Columns)
+	require.Equal(t, []align.Column{{Name: "a", Unit: "rad", Interp: align.Linear},
+		{Name: "b", Unit: "rad", Interp: align.Linear}}, first.Joint.Columns)
 	require.Equal(t, []float64{3, 4}, first.Velocity.Values[:2])
 	require.Equal(t, []float64{5, 6}, first.Effort.Values[:2])
 	require.Equal(t, "arm_1", second.Name)
@@ -198,13 +203,16 @@ arms:
 	defer r.Close()
 	all, err := r.Episodes()
 	require.NoError(t, err)
-	require.Equal(t, []string{"1 messages cannot be used: /joint_states [sensor_msgs/msg/JointState]: 2 names and 1 numbers in position"}, r.Notes())
+	require.Equal(t, []string{"1 messages cannot be used: /joint_states [sensor_msgs/msg/JointState]: 2 names and 1 " +
+		"numbers in position"}, r.Notes())
 	e := all[0]
 	require.Equal(t, "stack", e.Task)
 	a := e.Arms[0]
 	require.Equal(t, "right", a.Name)
-	require.JSONEq(t, `{"topics": ["/state", "/joint_states", "/open"], "ip": "192.168.1.18", "lens": {"wide": true}}`, string(a.Device))
-	require.Equal(t, []align.Column{{Name: "s", Unit: "deg", Interp: align.Linear}, {Name: "elbow", Unit: "deg", Interp: align.Linear}}, a.Joint.Columns)
+	require.JSONEq(t, `{"topics": ["/state", "/joint_states", "/open"], "ip": "192.168.1.18", "lens": {"wide": true}}`,
+		string(a.Device))
+	require.Equal(t, []align.Column{{Name: "s", Unit: "deg", Interp: align.Linear},
+		{Name: "elbow", Unit: "deg", Interp: align.Linear}}, a.Joint.Columns)
 	require.Equal(t, []float64{90, 0, 90, 1, 90, 2, 90, 3}, a.Joint.Values[:8])
 	require.Len(t, a.Joint.Stamps, 5)
 	require.True(t, align.IsMissing(a.Joint.Values[8]))
@@ -284,7 +292,8 @@ func TestFramesOfTheSameTime(t *testing.T) {
 	add(2)
 	p.add("/go", 1000, &std_msgs.Bool{Data: true})
 	add(3)
-	p.add("/camera_0/image/compressed", 1000, &sensor_msgs.CompressedImage{Header: at(4), Format: "h264", Data: []byte("xxxx")})
+	p.add("/camera_0/image/compressed", 1000, &sensor_msgs.CompressedImage{Header: at(4), Format: "h264",
+		Data: []byte("xxxx")})
 	add(5)
 	add(6)
 	m := Default(info(t, p.write()))
@@ -304,12 +313,17 @@ func TestEpisodesErrors(t *testing.T) {
 	p.add("/arm_0/joint_states", 1000, joints(1000, []string{"a"}, 1))
 	p.add("/flag", 1000, &std_msgs.Bool{})
 	for text, want := range map[string]string{
-		"cameras: {eye: /eye}":                                                        "there is none of the topics of the mapping: /eye",
-		"cameras: {eye: /flag}":                                                       "/flag [std_msgs/msg/Bool]: eye: std_msgs/msg/Bool is no picture",
-		"arms: {a: {joint: {topic: /flag, fields: [x]}}}":                             `/flag [std_msgs/msg/Bool]: a/joint: path "x" in std_msgs/msg/Bool: std_msgs/msg/Bool has no field "x"`,
-		"arms: {a: {joint: /arm_0/joint_states}}\nepisodes: {topic: /go}":             "there is no topic /go, which is to say when episodes begin",
-		"arms: {a: {joint: /arm_0/joint_states}}\nepisodes: {topic: /flag}":           "there is no episode: /flag never says that one begins",
-		"arms: {a: {joint: {topic: /arm_0/joint_states, names: [b]}}}":                "there are no messages of cameras and arms",
+		"cameras: {eye: /eye}": "there is none of the topics of " +
+			"the mapping: /eye",
+		"cameras: {eye: /flag}": "/flag [std_msgs/msg/Bool]: eye: " +
+			"std_msgs/msg/Bool is no picture",
+		"arms: {a: {joint: {topic: /flag, fields: [x]}}}": `/flag [std_msgs/msg/Bool]: a/joint: path "x" in std_msgs/msg/Bool: std_msgs/msg/Bool has no field "x"`,
+		"arms: {a: {joint: /arm_0/joint_states}}\nepisodes: {topic: /go}": "there is no topic /go, which is " +
+			"to say when episodes begin",
+		"arms: {a: {joint: /arm_0/joint_states}}\nepisodes: {topic: /flag}": "there is no episode: /flag never " +
+			"says that one begins",
+		"arms: {a: {joint: {topic: /arm_0/joint_states, names: [b]}}}": "there are no messages of cameras " +
+			"and arms",
 		"arms: {a: {joint: {topic: /arm_0/joint_states, fields: [header.frame_id]}}}": "leads to no number",
 	} {
 		m, err := parseMapping([]byte(text))
@@ -367,7 +381,8 @@ func TestWriter(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.True(t, s.closed)
 	require.Equal(t, []string{
-		"camera_0 1000 rgb8 6", "camera_1 1020 jpeg 7", "arm_0/joint 1030 [1] 1", "arm_0/joint 1040 [2 3] 2", "arm_0/pose 1050 [1 2 3 0 0 0] 6",
+		"camera_0 1000 rgb8 6", "camera_1 1020 jpeg 7", "arm_0/joint 1030 [1] 1", "arm_0/joint 1040 [2 3] 2",
+		"arm_0/pose 1050 [1 2 3 0 0 0] 6",
 	}, s.lines)
 }
 
@@ -379,9 +394,11 @@ func TestWriterSplits(t *testing.T) {
 		p.add("/arm_0/joint_states", now+1, joints(now+1, []string{"a"}, 1))
 	}
 	s := &shelf{}
-	w := NewWriter(s, &Mapping{Episodes: Boundaries{Topic: "/go"}, Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}})
+	w := NewWriter(s, &Mapping{Episodes: Boundaries{Topic: "/go"},
+		Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}})
 	for i := range p.messages {
 		require.NoError(t, w.Write(&p.messages[i]))
 	}
-	require.Equal(t, []string{"arm_0/joint 1101 [1] 1", "arm_0/joint 1201 [1] 1", "split ", "arm_0/joint 1401 [1] 1"}, s.lines)
+	require.Equal(t, []string{"arm_0/joint 1101 [1] 1", "arm_0/joint 1201 [1] 1", "split ", "arm_0/joint 1401 [1] 1"},
+		s.lines)
 }

@@ -77,7 +77,8 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 		return nil, nil
 	}
 	if c.Encoding != codec.EncodingCDR {
-		return nil, fmt.Errorf("its messages are %s, which have no translation to ROS 2", cmp.Or(c.Encoding, "of no known encoding"))
+		return nil, fmt.Errorf("its messages are %s, which have no translation to ROS 2",
+			cmp.Or(c.Encoding, "of no known encoding"))
 	}
 	s, err := cdr.NewSchema(c.Library(msgs.Library()), c.Type)
 	if err != nil {
@@ -138,7 +139,8 @@ func (m *Mapping) topics() []string {
 func (t *topics) implied(topic string) {
 	for i := range t.m.Arms {
 		a := &t.m.Arms[i]
-		if a.Joint == nil || a.Joint.Topic != topic || a.Joint.Fields != nil || a.Joint.Scale != 0 || a.Velocity != nil || a.Effort != nil {
+		if a.Joint == nil || a.Joint.Topic != topic || a.Joint.Fields != nil || a.Joint.Scale != 0 || a.Velocity != nil ||
+			a.Effort != nil {
 			continue
 		}
 		for _, r := range []role{velocity, effort} {

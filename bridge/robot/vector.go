@@ -154,7 +154,8 @@ func (v *vector) label(fields []*numbers) error {
 		}
 		return nil
 	}
-	single := len(fields) == n && v.role.is() == gripper && !slices.ContainsFunc(fields, func(f *numbers) bool { return f.paths[0].Type().Shape != rosidl.Single })
+	single := len(fields) == n && v.role.is() == gripper &&
+		!slices.ContainsFunc(fields, func(f *numbers) bool { return f.paths[0].Type().Shape != rosidl.Single })
 	for i := range n {
 		var label string
 		switch {

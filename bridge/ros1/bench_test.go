@@ -12,7 +12,8 @@ import (
 // Messages are translated with nothing allocated, arrays as fast as memory is copied.
 func BenchmarkToCDR(b *testing.B) {
 	library := msgs.Release("")
-	for _, name := range []string{"sensor_msgs/msg/Imu", "tf2_msgs/msg/TFMessage", "sensor_msgs/msg/Image", "sensor_msgs/msg/PointCloud2"} {
+	for _, name := range []string{"sensor_msgs/msg/Imu", "tf2_msgs/msg/TFMessage", "sensor_msgs/msg/Image",
+		"sensor_msgs/msg/PointCloud2"} {
 		b.Run(name, func(b *testing.B) {
 			one, err := newTo1(library, name)
 			if err != nil {

@@ -97,7 +97,8 @@ func (t *to1) channel(c *codec.Channel) *translation {
 		metadata = map[string]string{}
 	}
 	metadata["md5sum"] = t.md5
-	if metadata["latching"] == "" && slices.ContainsFunc(c.QoS, func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
+	if metadata["latching"] == "" && slices.ContainsFunc(c.QoS,
+		func(q codec.QoS) bool { return q.Durability == codec.TransientLocal }) {
 		metadata["latching"] = "true"
 	}
 	becomes := newTranslation(c.Topic, &codec.Channel{

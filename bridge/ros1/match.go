@@ -323,7 +323,8 @@ func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, erro
 	if m.steps += len(one); m.steps > maxSteps {
 		return nil, fmt.Errorf("%s has too many fields", f.Name)
 	}
-	if f.Type.Shape == rosidl.Single || f.Type.Kind != rosidl.Nested && one[0].kind != stepText && one[0].kind != stepWide {
+	if f.Type.Shape == rosidl.Single || f.Type.Kind != rosidl.Nested && one[0].kind != stepText &&
+		one[0].kind != stepWide {
 		return append(steps, one...), nil
 	}
 	s := step{kind: stepEach, side: only2, n: f.Type.Length, steps: one, least: leastOf(one), lost: lost, field: f.Name}

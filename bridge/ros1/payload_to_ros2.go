@@ -119,7 +119,8 @@ func checkLength(n uint32, least, bound, left int) (int, error) {
 	case least == 0 && n > maxEmpty:
 		return 0, fmt.Errorf("a sequence of %d messages without fields; at most %d are possible", n, maxEmpty)
 	case least > 0 && uint64(n) > uint64(left/least):
-		return 0, fmt.Errorf("%d elements of %d bytes or more, but only %d bytes are left; the payload does not fit the definition", n, least, left)
+		return 0, fmt.Errorf("%d elements of %d bytes or more, but only %d bytes are left; the payload does not fit the "+
+			"definition", n, least, left)
 	case bound > 0 && uint64(n) > uint64(bound):
 		return 0, fmt.Errorf("%d elements, but in ROS 2 there are at most %d", n, bound)
 	}

@@ -90,7 +90,8 @@ func (g *generator) message(name, target string) *cdr.Struct {
 }
 
 func (g *generator) time() *cdr.Struct {
-	return &cdr.Struct{Fields: []cdr.Field{{Name: "sec", Value: int32(g.number(4))}, {Name: "nanosec", Value: uint32(g.number(4))}}}
+	return &cdr.Struct{Fields: []cdr.Field{{Name: "sec", Value: int32(g.number(4))},
+		{Name: "nanosec", Value: uint32(g.number(4))}}}
 }
 
 // values makes the value of a field.
@@ -133,7 +134,12 @@ func (g *generator) values(l rosbag.Line, t rosidl.Type) any {
 			return f
 		})
 	case "float64":
-		return list(single, n, func() float64 { f := g.NormFloat64(); g.put(le.AppendUint64(nil, math.Float64bits(f))...); return f })
+		return list(single, n, func() float64 {
+			f := g.NormFloat64()
+			g.put(le.AppendUint64(nil,
+				math.Float64bits(f))...)
+			return f
+		})
 	case "string":
 		return list(single, n, g.text)
 	case "time", "duration":

@@ -49,7 +49,8 @@ var renamed = map[string]map[string]string{
 	"sensor_msgs/Range":          {"variance": ""},
 	"shape_msgs/SolidPrimitive":  {"PRISM": "", "PRISM_HEIGHT": "", "polygon": ""},
 	"stereo_msgs/DisparityImage": {"t": "T"},
-	"visualization_msgs/Marker":  {"ARROW_STRIP": "", "texture_resource": "", "texture": "", "uv_coordinates": "", "mesh_file": ""},
+	"visualization_msgs/Marker": {"ARROW_STRIP": "", "texture_resource": "", "texture": "", "uv_coordinates": "",
+		"mesh_file": ""},
 }
 
 // constants are the types of all constants of a type, where they have another one in ROS 2.

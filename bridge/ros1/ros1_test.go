@@ -22,12 +22,14 @@ import (
 
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"D": "d", "frame_id": "frame_id", "aBool": "a_bool", "HTTPServer": "http_server", "a__b_": "a_b", "_x": "x", "T1": "t1", "x2Y": "x2_y", "3d": "x3d",
+		"D": "d", "frame_id": "frame_id", "aBool": "a_bool", "HTTPServer": "http_server", "a__b_": "a_b", "_x": "x",
+		"T1": "t1", "x2Y": "x2_y", "3d": "x3d",
 	} {
 		require.Equal(t, want, fieldName(name), name)
 	}
 	for name, want := range map[string]string{
-		"sensor_msgs/Imu": "sensor_msgs/msg/Imu", "tf/tfMessage": "tf/msg/TfMessage", "MyPkg/a_b_C": "my_pkg/msg/ABC", "p/1": "p/msg/X1",
+		"sensor_msgs/Imu": "sensor_msgs/msg/Imu", "tf/tfMessage": "tf/msg/TfMessage", "MyPkg/a_b_C": "my_pkg/msg/ABC",
+		"p/1": "p/msg/X1",
 	} {
 		require.Equal(t, want, typeName(name))
 	}
@@ -130,7 +132,8 @@ func TestTypesThatDiffer(t *testing.T) {
 			require.Equal(t, c.want, two.text)
 			// What contains it has it, too.
 			two, err = newTo2(library, "geometry_msgs/Pose", "Point position\nQuaternion orientation\n"+
-				"==========\nMSG: geometry_msgs/Point\n"+c.text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 x\nfloat64 y\nfloat64 z\nfloat64 w\n")
+				"==========\nMSG: geometry_msgs/Point\n"+c.text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 x\nfloat64 "+
+				"y\nfloat64 z\nfloat64 w\n")
 			require.NoError(t, err)
 			require.Contains(t, two.text, c.want)
 		})
@@ -169,7 +172,8 @@ uint8 z
 	require.NoError(t, err)
 	schema, err := cdr.NewSchema(library, "my/msg/New")
 	require.NoError(t, err)
-	want, err := schema.Encode(&cdr.Struct{Fields: []cdr.Field{{Name: "a", Value: uint8(9)}, {Name: "z", Value: uint8(10)}}})
+	want, err := schema.Encode(&cdr.Struct{Fields: []cdr.Field{{Name: "a", Value: uint8(9)},
+		{Name: "z", Value: uint8(10)}}})
 	require.NoError(t, err)
 	require.Equal(t, want, payload)
 	back, _, err := fromCDR(nil, payload, two.steps)
@@ -201,7 +205,8 @@ func TestWide(t *testing.T) {
 // What is wrong with a payload or a definition is said, with the field.
 // What a recorder says of a recording is the same in ROS 1 as what is made of it there.
 func TestEvents(t *testing.T) {
-	e := codec.Event{Kind: codec.EventDrop, Topic: "/imu", Time: 1700000000_123456789, Until: 1700000001_000000001, Count: 12, Text: "the disk is slow"}
+	e := codec.Event{Kind: codec.EventDrop, Topic: "/imu", Time: 1700000000_123456789, Until: 1700000001_000000001,
+		Count: 12, Text: "the disk is slow"}
 	m, err := codec.EventMessage(e)
 	require.NoError(t, err)
 	back, err := FromROS2(nil)
@@ -229,9 +234,11 @@ func TestEvents(t *testing.T) {
 // Payloads in either order of bytes become the same.
 func TestBigEndian(t *testing.T) {
 	for typeName, test := range map[string]struct{ payload, want string }{
-		"std_msgs/msg/UInt32":          {"\x00\x00\x00\x00\x00\x00\x00\x07", "\x07\x00\x00\x00"},
-		"std_msgs/msg/Header":          {"\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x05base\x00", "\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00base"},
-		"std_msgs/msg/Int16MultiArray": {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x01\xff\xfe", "\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\xfe\xff"},
+		"std_msgs/msg/UInt32": {"\x00\x00\x00\x00\x00\x00\x00\x07", "\x07\x00\x00\x00"},
+		"std_msgs/msg/Header": {"\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x05base\x00",
+			"\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x04\x00\x00\x00base"},
+		"std_msgs/msg/Int16MultiArray": {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x01\xff\xfe",
+			"\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\xfe\xff"},
 	} {
 		back, err := FromROS2(nil)
 		require.NoError(t, err)
@@ -253,7 +260,8 @@ func TestLosses(t *testing.T) {
 	text := func(s string) []byte { return append(le.AppendUint32(nil, uint32(len(s))), s...) }
 	header := func(seq uint32) []byte { return slices.Concat(le.AppendUint32(nil, seq), stamp, text("base")) }
 	logOf := func(seq uint32, frame string, topics ...string) []byte {
-		b := slices.Concat(le.AppendUint32(nil, seq), stamp, text(frame), []byte{2}, text("node"), text("hello"), text("a.cpp"), text("main"), make([]byte, 4))
+		b := slices.Concat(le.AppendUint32(nil, seq), stamp, text(frame), []byte{2}, text("node"), text("hello"),
+			text("a.cpp"), text("main"), make([]byte, 4))
 		b = le.AppendUint32(b, uint32(len(topics)))
 		for _, topic := range topics {
 			b = append(b, text(topic)...)
@@ -302,7 +310,8 @@ func TestLosses(t *testing.T) {
 	text2, err := library.Concatenated("sensor_msgs/msg/Range")
 	require.NoError(t, err)
 	_, ranges := begin(back, &codec.Channel{
-		Topic: "/range", Type: "sensor_msgs/msg/Range", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text2)},
+		Topic: "/range", Type: "sensor_msgs/msg/Range", Encoding: codec.EncodingCDR,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text2)},
 	})
 	for _, variance := range []float32{0, 0.5, 0.25} {
 		payload, err := cdr.Marshal(&sensor_msgs.Range{Range: 2, Variance: variance})
@@ -310,7 +319,8 @@ func TestLosses(t *testing.T) {
 		ranges(payload)
 	}
 	_, words := begin(back, &codec.Channel{
-		Topic: "/word", Type: "my/msg/Word", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("wstring text\n")},
+		Topic: "/word", Type: "my/msg/Word", Encoding: codec.EncodingCDR,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("wstring text\n")},
 	})
 	words([]byte{0, 1, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0}, []byte{0, 1, 0, 0, 1, 0, 0, 0, 0, 0xd8, 0, 0}) // half a pair
 	require.Equal(t, []bridge.Loss{
@@ -326,7 +336,8 @@ func TestErrors(t *testing.T) {
 	_, _, err = toCDR(nil, make([]byte, 10), two.steps)
 	require.EqualError(t, err, "stamp: the payload ends too early; it does not fit the definition")
 	_, _, err = toCDR(nil, append(make([]byte, 12), 255, 255, 255, 255, 0), two.steps)
-	require.EqualError(t, err, "frame_id: 4294967295 elements of 1 bytes or more, but only 1 bytes are left; the payload does not fit the definition")
+	require.EqualError(t, err, "frame_id: 4294967295 elements of 1 bytes or more, but only 1 bytes are left; the "+
+		"payload does not fit the definition")
 	_, _, err = fromCDR(nil, []byte{0, 0, 0, 0, 1}, two.steps)
 	require.ErrorContains(t, err, "only little-endian plain CDR")
 	_, _, err = fromCDR(nil, []byte{0}, two.steps)
@@ -361,7 +372,8 @@ func TestHugeDefinition(t *testing.T) {
 
 // Every message of real bags becomes one of ROS 2 that its definition decodes, and the same again.
 func TestSamples(t *testing.T) {
-	for _, name := range []string{"cruise_example.bag", "cruise_example-unsorted-chunks.bag", "py_lz4.bag", "py_unindexed_active.bag"} {
+	for _, name := range []string{"cruise_example.bag", "cruise_example-unsorted-chunks.bag", "py_lz4.bag",
+		"py_unindexed_active.bag"} {
 		t.Run(name, func(t *testing.T) {
 			r, err := rosbag.Open(generate.Path(t, "bag/"+name))
 			require.NoError(t, err)
@@ -396,8 +408,10 @@ func TestSamples(t *testing.T) {
 			}
 			if name == "cruise_example.bag" {
 				require.Equal(t, map[string]string{
-					"geometry_msgs/Twist": "geometry_msgs/msg/Twist", "rosgraph_msgs/Log": "rcl_interfaces/msg/Log", "tf/tfMessage": "tf2_msgs/msg/TFMessage",
-					"tf2_msgs/TFMessage": "tf2_msgs/msg/TFMessage", "turtlesim/Color": "turtlesim/msg/Color", "turtlesim/Pose": "turtlesim/msg/Pose",
+					"geometry_msgs/Twist": "geometry_msgs/msg/Twist", "rosgraph_msgs/Log": "rcl_interfaces/msg/Log",
+					"tf/tfMessage":       "tf2_msgs/msg/TFMessage",
+					"tf2_msgs/TFMessage": "tf2_msgs/msg/TFMessage", "turtlesim/Color": "turtlesim/msg/Color",
+					"turtlesim/Pose": "turtlesim/msg/Pose",
 				}, types)
 			}
 			it, err := r.Read(codec.Query{})
@@ -430,7 +444,8 @@ func TestSamples(t *testing.T) {
 func TestTranslatorSaysWhatItCannot(t *testing.T) {
 	for _, c := range []codec.Channel{
 		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1},
-		{Topic: "/a", Type: "std_msgs/String", Encoding: "other", Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}},
+		{Topic: "/a", Type: "std_msgs/String", Encoding: "other",
+			Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}},
 	} {
 		for _, begin := range []func(codec.Reader) (bridge.Translator, error){ToROS2, FromROS2} {
 			translator, err := begin(nil)
@@ -443,7 +458,8 @@ func TestTranslatorSaysWhatItCannot(t *testing.T) {
 
 func FuzzPayload(f *testing.F) {
 	f.Add("my_pkg/Features", features, []byte("payload"))
-	f.Add("rosgraph_msgs/Log", differing[logType1]+"==========\nMSG: std_msgs/Header\n"+differing[headerType1], make([]byte, 41))
+	f.Add("rosgraph_msgs/Log", differing[logType1]+"==========\nMSG: std_msgs/Header\n"+differing[headerType1],
+		make([]byte, 41))
 	f.Add("std_msgs/String", "string data\n", []byte("\x01\x00\x00\x00a"))
 	library := msgs.Release("")
 	f.Fuzz(func(t *testing.T, name, text string, payload []byte) {
@@ -468,18 +484,21 @@ func TestDefinitionsOfNoUse(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
 	translator, err := FromROS2(nil)
 	require.NoError(t, err)
-	for name, text := range map[string]string{"rcl_interfaces/msg/Log": "uint8 level", "rcl_interfaces/msg/ParameterEvent": "Parameter[] new_parameters"} {
+	for name, text := range map[string]string{"rcl_interfaces/msg/Log": "uint8 level",
+		"rcl_interfaces/msg/ParameterEvent": "Parameter[] new_parameters"} {
 		whole, err := newTo1(msgs.Release(""), name)
 		require.NoError(t, err)
 		c := &codec.Channel{
-			Topic: "/t", Type: name, Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
+			Topic: "/t", Type: name, Encoding: codec.EncodingCDR,
+			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
 		}
 		topics, err := translator.Topics(codec.TopicInfo{Channel: c})
 		require.NoError(t, err)
 		require.Equal(t, whole.text, string(topics[0].Channel.Schema.Data))
 	}
 	_, err = translator.Topics(codec.TopicInfo{Channel: &codec.Channel{
-		Topic: "/t", Type: "a_msgs/msg/A", Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("B b")},
+		Topic: "/t", Type: "a_msgs/msg/A", Encoding: codec.EncodingCDR,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("B b")},
 	}})
 	require.ErrorContains(t, err, "a_msgs/msg/B")
 }

@@ -20,18 +20,22 @@ func makeLog(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "drive.log")
 	w, err := codec.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
-	c := &codec.Channel{Topic: carla.Topic, Type: carla.Type, Encoding: codec.EncodingCARLA, Metadata: map[string]string{carla.KeyProfile: carla.UE4.Name}}
+	c := &codec.Channel{Topic: carla.Topic, Type: carla.Type, Encoding: codec.EncodingCARLA,
+		Metadata: map[string]string{carla.KeyProfile: carla.UE4.Name}}
 	for i := range 11 {
 		bodies := []carla.Body{&carla.FrameStart{Frame: uint64(i + 1), Duration: -1, Elapsed: float64(i) / 10}}
 		if i == 0 {
 			bodies = append(bodies, &carla.EventAddList{
 				{Actor: 1, BlueprintID: "spectator"},
-				{Actor: 2, Type: carla.ActorVehicle, Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: "hero"}}},
-				{Actor: 3, Type: carla.ActorVehicle, Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name", Value: "other"}}},
+				{Actor: 2, Type: carla.ActorVehicle, Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name",
+					Value: "hero"}}},
+				{Actor: 3, Type: carla.ActorVehicle, Attributes: []carla.Attribute{{Type: carla.AttributeString, ID: "role_name",
+					Value: "other"}}},
 			})
 		}
 		at := carla.Vector{X: 100 * float64(i)}
-		bodies = append(bodies, &carla.PositionList{{Actor: 1}, {Actor: 2, Location: at}, {Actor: 3, Location: at}}, &carla.FrameEnd{})
+		bodies = append(bodies, &carla.PositionList{{Actor: 1}, {Actor: 2, Location: at}, {Actor: 3, Location: at}},
+			&carla.FrameEnd{})
 		var data []byte
 		for _, b := range bodies {
 			data, err = carla.AppendPacket(data, carla.UE4, b)
@@ -72,7 +76,8 @@ func TestLogOfCARLA(t *testing.T) {
 		require.NoError(t, cdr.Unmarshal(data, &m))
 		places = append(places, m.Pose.Pose.Position.X)
 	}
-	require.InDeltaSlice(t, []float64{6, 6.25, 6.5, 6.75, 7, 7.25, 7.5, 7.75, 8, 8.25, 8.5, 8.75, 9, 9.25, 9.5, 9.75, 10}, places, 1e-5)
+	require.InDeltaSlice(t, []float64{6, 6.25, 6.5, 6.75, 7, 7.25, 7.5, 7.75, 8, 8.25, 8.5, 8.75, 9, 9.25, 9.5, 9.75, 10},
+		places, 1e-5)
 	last := h.of("/tf")[16]
 	var m tf2_msgs.TFMessage
 	require.NoError(t, cdr.Unmarshal(last, &m))

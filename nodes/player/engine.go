@@ -370,7 +370,8 @@ func (e *engine) beginFirst() {
 	}
 }
 
-// seek continues, or will begin, the playback at t, or at the plan's bound nearest to it. It returns false if that fails.
+// seek continues, or will begin, the playback at t, or at the plan's bound nearest to it. It returns false if that
+// fails.
 func (e *engine) seek(t int64) bool {
 	t = min(max(t, e.start), e.end)
 	if e.feed == nil {

@@ -204,19 +204,26 @@ func TestEngine(t *testing.T) {
 		"equal times":   {[]string{"a@5", "b@5", "c@5"}, nil, nil, "a@5+5 b@5+5 c@5+5", 100},
 		"a part":        {three, func(p *plan) { p.start = 20e6; p.end = 50e6 }, nil, "b@30+10", 30},
 
-		"paused":            {three, nil, []at{{10, pause}, {50, resume}}, "a@0+0 b@30+70 a@60+100", 140},
-		"paused at first":   {three, func(p *plan) { p.paused = true }, []at{{50, resume}}, "a@0+50 b@30+80 a@60+110", 150},
-		"paused twice":      {three, nil, []at{{10, pause}, {20, pause}, {50, resume}, {55, resume}}, "a@0+0 b@30+70 a@60+100", 140},
-		"faster from now":   {three, nil, []at{{20, rate(2)}}, "a@0+0 b@30+25 a@60+40", 60},
-		"slower from now":   {three, nil, []at{{30, rate(0.5)}}, "a@0+0 b@30+30 a@60+90", 170},
-		"at once from now":  {three, nil, []at{{20, rate(immediate)}}, "a@0+0 b@30+20 a@60+20", 20},
-		"no such rate":      {three, nil, []at{{20, rate(0)}, {21, rate(math.NaN())}, {22, rate(-1)}}, "a@0+0 b@30+30 a@60+60", 100},
-		"slow then at once": {three, func(p *plan) { p.rate = immediate; p.paused = true }, []at{{10, rate(1)}, {10, resume}}, "a@0+10 b@30+40 a@60+70", 110},
+		"paused":          {three, nil, []at{{10, pause}, {50, resume}}, "a@0+0 b@30+70 a@60+100", 140},
+		"paused at first": {three, func(p *plan) { p.paused = true }, []at{{50, resume}}, "a@0+50 b@30+80 a@60+110", 150},
+		"paused twice": {three, nil, []at{{10, pause}, {20, pause}, {50, resume}, {55, resume}},
+			"a@0+0 b@30+70 a@60+100", 140},
+		"faster from now":  {three, nil, []at{{20, rate(2)}}, "a@0+0 b@30+25 a@60+40", 60},
+		"slower from now":  {three, nil, []at{{30, rate(0.5)}}, "a@0+0 b@30+30 a@60+90", 170},
+		"at once from now": {three, nil, []at{{20, rate(immediate)}}, "a@0+0 b@30+20 a@60+20", 20},
+		"no such rate": {three, nil, []at{{20, rate(0)}, {21, rate(math.NaN())}, {22, rate(-1)}},
+			"a@0+0 b@30+30 a@60+60", 100},
+		"slow then at once": {three, func(p *plan) { p.rate = immediate; p.paused = true }, []at{{10, rate(1)}, {10, resume}},
+			"a@0+10 b@30+40 a@60+70", 110},
 
-		"next":           {three, func(p *plan) { p.paused = true }, []at{{10, burst(1)}, {20, burst(1)}, {30, resume}}, "a@0+10 b@30+20 a@60+60", 100},
-		"burst":          {three, func(p *plan) { p.paused = true }, []at{{10, burst(2)}, {30, resume}}, "a@0+10 b@30+10 a@60+60", 100},
-		"burst of all":   {three, func(p *plan) { p.paused = true }, []at{{10, burst(0)}, {30, resume}}, "a@0+10 b@30+10 a@60+10", 70},
-		"burst too many": {three, func(p *plan) { p.paused = true }, []at{{10, burst(9)}, {30, resume}}, "a@0+10 b@30+10 a@60+10", 70},
+		"next": {three, func(p *plan) { p.paused = true }, []at{{10, burst(1)}, {20, burst(1)}, {30, resume}},
+			"a@0+10 b@30+20 a@60+60", 100},
+		"burst": {three, func(p *plan) { p.paused = true }, []at{{10, burst(2)}, {30, resume}},
+			"a@0+10 b@30+10 a@60+60", 100},
+		"burst of all": {three, func(p *plan) { p.paused = true }, []at{{10, burst(0)}, {30, resume}},
+			"a@0+10 b@30+10 a@60+10", 70},
+		"burst too many": {three, func(p *plan) { p.paused = true }, []at{{10, burst(9)}, {30, resume}},
+			"a@0+10 b@30+10 a@60+10", 70},
 		"burst unpaused": {three, nil, []at{{10, burst(2)}}, "a@0+0 b@30+30 a@60+60", 100},
 
 		"seek forwards":      {three, nil, []at{{10, seek(50)}}, "a@0+0 a@60+20", 60},
@@ -225,17 +232,24 @@ func TestEngine(t *testing.T) {
 		"seek too far":       {three, nil, []at{{10, seek(1000)}}, "a@0+0", 10},
 		"seek before it all": {three, nil, []at{{10, seek(-1000)}}, "a@0+0 a@0+10 b@30+40 a@60+70", 110},
 		"seek while paused":  {three, nil, []at{{10, pause}, {20, seek(50)}, {40, resume}}, "a@0+0 a@60+50", 90},
-		"seek then next":     {three, nil, []at{{10, pause}, {20, seek(30)}, {30, burst(1)}, {40, resume}}, "a@0+0 b@30+30 a@60+70", 110},
-		"seek in a part":     {three, func(p *plan) { p.start = 20e6 }, []at{{5, seek(0)}}, "b@30+15 a@60+45", 85},
+		"seek then next": {three, nil, []at{{10, pause}, {20, seek(30)}, {30, burst(1)}, {40, resume}},
+			"a@0+0 b@30+30 a@60+70", 110},
+		"seek in a part": {three, func(p *plan) { p.start = 20e6 }, []at{{5, seek(0)}}, "b@30+15 a@60+45", 85},
 
-		"two rounds":                            {three, func(p *plan) { p.rounds = 2 }, nil, "a@0+0 b@30+30 a@60+60 a@0+100 b@30+130 a@60+160", 200},
-		"rounds of nothing":                     {nil, func(p *plan) { p.rounds = 0 }, nil, "", 100},
-		"rounds at once":                        {[]string{"a@0"}, func(p *plan) { p.rounds = 3; p.rate = immediate }, nil, "a@0+0 a@0+0 a@0+0", 0},
-		"a seek to nothing is no end of rounds": {[]string{"a@0"}, func(p *plan) { p.rounds = 2 }, []at{{10, seek(50)}}, "a@0+0 a@0+60", 160},
+		"two rounds": {three, func(p *plan) { p.rounds = 2 }, nil,
+			"a@0+0 b@30+30 a@60+60 a@0+100 b@30+130 a@60+160", 200},
+		"rounds of nothing": {nil, func(p *plan) { p.rounds = 0 }, nil, "", 100},
+		"rounds at once": {[]string{"a@0"}, func(p *plan) { p.rounds = 3; p.rate = immediate }, nil,
+			"a@0+0 a@0+0 a@0+0", 0},
+		"a seek to nothing is no end of rounds": {[]string{"a@0"}, func(p *plan) { p.rounds = 2 }, []at{{10, seek(50)}},
+			"a@0+0 a@0+60", 160},
 
-		"skip what is empty": {[]string{"a@50", "b@55", "c@80"}, func(p *plan) { p.skipEmpty = 20e6 }, nil, "a@50+0 b@55+5 c@80+5", 25},
-		"pause before":       {three, func(p *plan) { p.pauseTopics = []string{"b"} }, []at{{40, resume}}, "a@0+0 b@30+40 a@60+70", 110},
-		"pause before, next": {three, func(p *plan) { p.pauseTopics = []string{"b"} }, []at{{40, burst(1)}, {50, resume}}, "a@0+0 b@30+40 a@60+80", 120},
+		"skip what is empty": {[]string{"a@50", "b@55", "c@80"}, func(p *plan) { p.skipEmpty = 20e6 }, nil,
+			"a@50+0 b@55+5 c@80+5", 25},
+		"pause before": {three, func(p *plan) { p.pauseTopics = []string{"b"} }, []at{{40, resume}},
+			"a@0+0 b@30+40 a@60+70", 110},
+		"pause before, next": {three, func(p *plan) { p.pauseTopics = []string{"b"} }, []at{{40, burst(1)}, {50, resume}},
+			"a@0+0 b@30+40 a@60+80", 120},
 		"pause before no more": {three, func(p *plan) { p.pauseTopics = []string{"b", "a"} },
 			[]at{{5, func(e *engine) { e.pausing = false }}, {10, resume}}, "a@0+10 b@30+40 a@60+70", 110},
 		"stop":              {three, nil, []at{{40, func(e *engine) { e.stop() }}}, "a@0+0 b@30+30", 40},
@@ -269,12 +283,14 @@ func TestEngineClock(t *testing.T) {
 	}{
 		"steady": {clock, nil, "clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 60+60"},
 		"steady at any rate": {func(p *plan) { clock(p); p.rate = 0.5 }, nil,
-			"clock 0+0 clock 0+0 clock 10+20 a@10+20 clock 20+40 clock 30+60 clock 40+80 clock 50+100 b@50+100 clock 60+120 clock 60+120"},
+			"clock 0+0 clock 0+0 clock 10+20 a@10+20 clock 20+40 clock 30+60 clock 40+80 clock 50+100 b@50+100 clock 60+120 " +
+				"clock 60+120"},
 		"frozen while paused": {clock, func(s *testRun) {
 			s.on(25, func(e *engine) { e.setPaused(true) }).on(65, func(e *engine) { e.setPaused(false) })
 		}, "clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 25+40 clock 25+60 clock 40+80 b@50+90 clock 60+100 clock 60+100"},
 		"a step is requested": {clock, func(s *testRun) {
-			s.on(5, func(e *engine) { e.setPaused(true); e.burst(1, make(chan uint64, 1)) }).on(15, func(e *engine) { e.setPaused(false) })
+			s.on(5, func(e *engine) { e.setPaused(true); e.burst(1, make(chan uint64, 1)) }).on(15,
+				func(e *engine) { e.setPaused(false) })
 		}, "clock 0+0 clock 0+0 clock 10+5 a@10+5 clock 15+20 clock 35+40 b@50+55 clock 55+60 clock 60+65"},
 		"jumps on a seek": {clock, func(s *testRun) { s.on(30, func(e *engine) { e.seek(45e6) }) },
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 45+30 b@50+35 clock 55+40 clock 60+45"},
@@ -284,11 +300,14 @@ func TestEngineClock(t *testing.T) {
 		"begins anew in rounds": {func(p *plan) { clock(p); p.rounds = 2; p.restartClock = true }, nil,
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 0+60 " +
 				"a@10+70 clock 20+80 clock 40+100 b@50+110 clock 60+120 clock 60+120"},
-		"a seek ends the sum of rounds": {func(p *plan) { clock(p); p.rounds = 2 }, func(s *testRun) { s.on(75, func(e *engine) { e.seek(40e6) }) },
+		"a seek ends the sum of rounds": {func(p *plan) { clock(p); p.rounds = 2 },
+			func(s *testRun) { s.on(75, func(e *engine) { e.seek(40e6) }) },
 			"clock 0+0 clock 0+0 a@10+10 clock 20+20 clock 40+40 b@50+50 clock 60+60 clock 60+60 a@10+70 " +
 				"clock 40+75 clock 45+80 b@50+85 clock 60+95"},
-		"with every message": {func(p *plan) { p.clockWith = with("") }, nil, "clock 0+0 clock 10+10 a@10+10 clock 50+50 b@50+50 clock 60+60"},
-		"with a topic":       {func(p *plan) { p.clockWith = with("b") }, nil, "clock 0+0 a@10+10 clock 50+50 b@50+50 clock 60+60"},
+		"with every message": {func(p *plan) { p.clockWith = with("") }, nil,
+			"clock 0+0 clock 10+10 a@10+10 clock 50+50 b@50+50 clock 60+60"},
+		"with a topic": {func(p *plan) { p.clockWith = with("b") }, nil,
+			"clock 0+0 a@10+10 clock 50+50 b@50+50 clock 60+60"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestRun(t, record("a@10", "b@50"), func(p *plan) { p.end = 60e6; test.plan(p) })
@@ -304,7 +323,8 @@ func TestEngineClock(t *testing.T) {
 func TestEngineClockWaitsForTheStage(t *testing.T) {
 	s := newTestRun(t, record("a@10", "b@20", "c@90"), func(p *plan) { p.clockPeriod = 20e6 })
 	s.busy = 25e6
-	require.Equal(t, "clock 0+0 clock 0+0 a@10+10 clock 20+35 b@20+35 clock 60+60 clock 80+80 c@90+90 clock 100+115 clock 100+115", s.run())
+	require.Equal(t, "clock 0+0 clock 0+0 a@10+10 clock 20+35 b@20+35 clock 60+60 clock 80+80 c@90+90 clock 100+115 "+
+		"clock 100+115", s.run())
 }
 
 func TestEngineLatched(t *testing.T) {
@@ -380,7 +400,10 @@ func TestEngineLockStep(t *testing.T) {
 }
 
 func TestEngineLockStepClock(t *testing.T) {
-	s := newTestRun(t, record("a@5", "b@17"), func(p *plan) { p.step, p.end, p.clockPeriod, p.rounds = 10e6, 25e6, 4e6, 2 })
+	s := newTestRun(t, record("a@5", "b@17"), func(p *plan) {
+		p.step, p.end, p.clockPeriod, p.rounds = 10e6, 25e6, 4e6,
+			2
+	})
 	for i := range int64(8) {
 		s.on(100*i, func(e *engine) { e.lock.ask(make(chan bool, 1)) })
 	}
@@ -390,7 +413,8 @@ func TestEngineLockStepClock(t *testing.T) {
 		s.events[i], _, _ = strings.Cut(event, "+")
 	}
 	require.Equal(t, "clock 0 clock 4 a@5 clock 8 clock 10 clock 12 clock 16 b@17 clock 20 clock 24 "+
-		"clock 25 clock 29 a@5 clock 33 clock 35 clock 37 clock 41 b@17 clock 45 clock 49 clock 50", strings.Join(s.events, " "))
+		"clock 25 clock 29 a@5 clock 33 clock 35 clock 37 clock 41 b@17 clock 45 clock 49 clock 50",
+		strings.Join(s.events, " "))
 }
 
 func TestLockStepReaches(t *testing.T) {
@@ -405,12 +429,14 @@ func TestLockStepReaches(t *testing.T) {
 	require.Equal(t, int64(never), l.nextMark())
 }
 
-// TestEngineClockOfToday plays what was recorded in this century as fast as possible: /clock has no decades to catch up with.
+// TestEngineClockOfToday plays what was recorded in this century as fast as possible: /clock has no decades to catch up
+// with.
 func TestEngineClockOfToday(t *testing.T) {
 	s := newTestRun(t, record("a@1700000000000", "a@1700000000010"), func(p *plan) {
 		p.start, p.end, p.clockPeriod, p.rate = 1_700_000_000e9, 1_700_000_001e9, 1e6, immediate
 	})
-	require.Equal(t, "clock 1700000000000+0 clock 1700000000000+0 a@1700000000000+0 a@1700000000010+0 clock 1700000001000+0", s.run())
+	require.Equal(t, "clock 1700000000000+0 clock 1700000000000+0 a@1700000000000+0 a@1700000000010+0 clock "+
+		"1700000001000+0", s.run())
 }
 
 func TestEngineEnds(t *testing.T) {

@@ -98,7 +98,8 @@ type recording struct {
 
 // openSource opens the recordings at paths. offsets are by path, in ns that a recording is played later. log configures
 // how CARLA logs are read. The caller closes the source.
-func openSource(paths []string, offsets map[string]int64, wants func(*codec.Channel) bool, log carla.ReadOptions) (*source, error) {
+func openSource(paths []string, offsets map[string]int64, wants func(*codec.Channel) bool,
+	log carla.ReadOptions) (*source, error) {
 	s := &source{wants: wants, log: log}
 	for _, path := range paths {
 		if err := s.add(path, offsets[path]); err != nil {
@@ -120,7 +121,8 @@ func (s *source) add(path string, offset int64) error {
 	}
 	s.recordings[len(s.recordings)-1].files = info.Files
 	if !info.Complete {
-		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for details: converter info)", path, damage(info)))
+		s.warnings = append(s.warnings, fmt.Sprintf("%s is unfinished or damaged%s; playing what is readable (for "+
+			"details: converter info)", path, damage(info)))
 	}
 	for _, err := range left {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s: not played: %v", path, err))
@@ -161,7 +163,8 @@ func (s *source) latest(q codec.Query, keep func(*codec.Channel) int) (codec.Ite
 	return s.merge(q, func(r codec.Reader, q codec.Query) (codec.Iterator, error) { return codec.Latest(r, q, keep) })
 }
 
-func (s *source) merge(q codec.Query, read func(codec.Reader, codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
+func (s *source) merge(q codec.Query, read func(codec.Reader, codec.Query) (codec.Iterator, error)) (codec.Iterator,
+	error) {
 	selected := q
 	q.Topics = func(c *codec.Channel) bool { return s.wants(c) && selected.Wants(c) }
 	var its []codec.Iterator
@@ -262,6 +265,7 @@ func topicFilter(o *options) (func(*codec.Channel) bool, error) {
 			return false
 		}
 		// The recorder's own events topic is played only when it is named.
-		return !named && !codec.IsEvents(c) || listed(o.Topics, o.Services, c.Topic) || include != nil && include.MatchString(c.Topic)
+		return !named && !codec.IsEvents(c) || listed(o.Topics, o.Services, c.Topic) || include != nil &&
+			include.MatchString(c.Topic)
 	}, nil
 }

@@ -42,7 +42,8 @@ func makeTape(t *testing.T, name, topic string, closed bool, times ...int64) str
 
 func TestSourceMergesRecordings(t *testing.T) {
 	s, err := openSource([]string{
-		makeTape(t, "none.record", "/none", true), makeTape(t, "a.record", "/a", true, 100, 300), makeTape(t, "b.mcap", "/b", true, 0, 200),
+		makeTape(t, "none.record", "/none", true), makeTape(t, "a.record", "/a", true, 100, 300),
+		makeTape(t, "b.mcap", "/b", true, 0, 200),
 	}, nil, everything, carla.ReadOptions{})
 	require.NoError(t, err)
 	defer s.close()
@@ -96,7 +97,8 @@ func TestSourceTellsOfUnfinishedRecordings(t *testing.T) {
 }
 
 func TestSourceFailsWithOneOfItsRecordings(t *testing.T) {
-	_, err := openSource([]string{makeTape(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, everything, carla.ReadOptions{})
+	_, err := openSource([]string{makeTape(t, "a.record", "/a", true, 1), "nowhere.record"}, nil, everything,
+		carla.ReadOptions{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -106,12 +108,13 @@ func TestTopicFilter(t *testing.T) {
 		options options
 		want    []string
 	}{
-		"all":              {options{}, topics},
-		"own clock":        {options{Clock: 40}, topics[:3]},
-		"named":            {options{Topics: []string{"/imu", "camera/info"}}, []string{"/imu", "/camera/info"}},
-		"regex":            {options{Regex: "camera"}, topics[1:3]},
-		"named and regex":  {options{Topics: []string{"/imu"}, Regex: "info$"}, []string{"/imu", "/camera/info"}},
-		"excluded":         {options{ExcludeTopics: []string{"/imu"}, ExcludeRegex: "o$"}, []string{"/camera/image", "/clock"}},
+		"all":             {options{}, topics},
+		"own clock":       {options{Clock: 40}, topics[:3]},
+		"named":           {options{Topics: []string{"/imu", "camera/info"}}, []string{"/imu", "/camera/info"}},
+		"regex":           {options{Regex: "camera"}, topics[1:3]},
+		"named and regex": {options{Topics: []string{"/imu"}, Regex: "info$"}, []string{"/imu", "/camera/info"}},
+		"excluded": {options{ExcludeTopics: []string{"/imu"}, ExcludeRegex: "o$"},
+			[]string{"/camera/image", "/clock"}},
 		"exclusion wins":   {options{Topics: topics, ExcludeTopics: []string{"imu"}, ExcludeRegex: "camera"}, topics[3:]},
 		"nothing is named": {options{Topics: []string{"/other"}}, nil},
 		"clock with all":   {options{ClockTopicsAll: true}, topics[:3]},

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	keysHelp = "Space pauses and resumes, ↑ and ↓ change the rate, ← and → seek, . plays the next message while paused, s the next step."
-	seekBy   = 5 * time.Second // of recorded time, by an arrow
-	rateBy   = 1.1
+	keysHelp = "Space pauses and resumes, ↑ and ↓ change the rate, ← and → seek, . plays the next message while " +
+		"paused, s the next step."
+	seekBy = 5 * time.Second // of recorded time, by an arrow
+	rateBy = 1.1
 )
 
 // press executes the command of a key.

@@ -1,7 +1,7 @@
 package main
 
-// lockStep advances time in steps, each on request, so that messages and /clock depend on the recording alone: /clock is
-// published at each step's end and, within a step, by recorded time. All times are ns.
+// lockStep advances time in steps, each on request, so that messages and /clock depend on the recording alone: /clock
+// is published at each step's end and, within a step, by recorded time. All times are ns.
 type lockStep struct {
 	length int64 // of a step; 0: time runs freely
 	period int64 // of /clock; 0: none

@@ -80,7 +80,8 @@ func defaultOptions() options {
 
 // log returns how CARLA logs are read.
 func (o *options) log() carla.ReadOptions {
-	return carla.ReadOptions{Rate: o.Interpolate, Follow: o.Follow, IgnoreHero: o.IgnoreHero, IgnoreSpectator: o.IgnoreSpectator}
+	return carla.ReadOptions{Rate: o.Interpolate, Follow: o.Follow, IgnoreHero: o.IgnoreHero,
+		IgnoreSpectator: o.IgnoreSpectator}
 }
 
 // plan returns how to play the time range from start to end, in ns of recorded time. The error is one of usage.

@@ -19,7 +19,8 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
 }
 
-// TestTableOfOptions has each option in the last column of the table beside those of other players, and nothing else there.
+// TestTableOfOptions has each option in the last column of the table beside those of other players, and nothing else
+// there.
 func TestTableOfOptions(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/comparison.md")
 	require.NoError(t, err)
@@ -57,15 +58,22 @@ func TestPlan(t *testing.T) {
 		"for ever": {func(o *options) { o.Loop = true }, func(t *testing.T, p plan) {
 			require.Equal(t, []any{uint64(0), int64(1_001_000)}, []any{p.rounds, p.end})
 		}},
-		"three times": {func(o *options) { o.LoopCount = 3 }, func(t *testing.T, p plan) { require.Equal(t, uint64(3), p.rounds) }},
-		"a loop of 3": {func(o *options) { o.Loop, o.LoopCount = true, 3 }, func(t *testing.T, p plan) { require.Equal(t, uint64(3), p.rounds) }},
-		"immediate":   {func(o *options) { o.Immediate, o.Rate = true, 3 }, func(t *testing.T, p plan) { require.InDelta(t, immediate, p.rate, 0) }},
-		"clock":       {func(o *options) { o.Clock = 40 }, func(t *testing.T, p plan) { require.Equal(t, int64(25*time.Millisecond), p.clockPeriod) }},
+		"three times": {func(o *options) { o.LoopCount = 3 },
+			func(t *testing.T, p plan) { require.Equal(t, uint64(3), p.rounds) }},
+		"a loop of 3": {func(o *options) { o.Loop, o.LoopCount = true, 3 },
+			func(t *testing.T, p plan) { require.Equal(t, uint64(3), p.rounds) }},
+		"immediate": {func(o *options) { o.Immediate, o.Rate = true, 3 },
+			func(t *testing.T, p plan) { require.InDelta(t, immediate, p.rate, 0) }},
+		"clock": {func(o *options) { o.Clock = 40 },
+			func(t *testing.T, p plan) { require.Equal(t, int64(25*time.Millisecond), p.clockPeriod) }},
 		"clock topics": {func(o *options) { o.ClockTopics = []string{"a", "/b"} }, func(t *testing.T, p plan) {
-			require.Equal(t, []bool{true, true, false, true}, []bool{p.clockWith("/a"), p.clockWith("/b"), p.clockWith("/c"), p.clocked()})
+			require.Equal(t, []bool{true, true, false, true},
+				[]bool{p.clockWith("/a"), p.clockWith("/b"), p.clockWith("/c"), p.clocked()})
 		}},
-		"clock with all": {func(o *options) { o.ClockTopicsAll = true }, func(t *testing.T, p plan) { require.True(t, p.clockWith("/c")) }},
-		"pause topics":   {func(o *options) { o.PauseTopics = []string{"a"} }, func(t *testing.T, p plan) { require.Equal(t, []string{"a"}, p.pauseTopics) }},
+		"clock with all": {func(o *options) { o.ClockTopicsAll = true },
+			func(t *testing.T, p plan) { require.True(t, p.clockWith("/c")) }},
+		"pause topics": {func(o *options) { o.PauseTopics = []string{"a"} },
+			func(t *testing.T, p plan) { require.Equal(t, []string{"a"}, p.pauseTopics) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := defaultOptions()

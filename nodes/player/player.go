@@ -49,7 +49,8 @@ func newPlayer(o options, s *source, node bridge.Node, line *progress.Line) (*pl
 	if p.timer, err = newSystemTimer(); err != nil {
 		return nil, err
 	}
-	input := &sourceInput{source: s, publishers: p.publishers, order: o.Order, readAhead: int64(o.ReadAhead), ready: p.timer.wake}
+	input := &sourceInput{source: s, publishers: p.publishers, order: o.Order, readAhead: int64(o.ReadAhead),
+		ready: p.timer.wake}
 	if !o.DamagedError {
 		input.damaged = func(err error) { node.Log(bridge.Warn, "continuing behind a damaged place: %v", err) }
 	}
@@ -136,7 +137,8 @@ func (p *player) await(ctx context.Context) error {
 	}
 	missing, err := rospub.AwaitMatches(ctx, p.node, p.opened, offers, p.options.MatchPatience)
 	if missing != nil {
-		p.node.Log(bridge.Warn, "subscribers of %s were not matched within %v and may miss messages; match_patience sets how long to wait",
+		p.node.Log(bridge.Warn, "subscribers of %s were not matched within %v and may miss messages; match_patience sets "+
+			"how long to wait",
 			strings.Join(missing, ", "), p.options.MatchPatience)
 	}
 	if err != nil {

@@ -179,7 +179,8 @@ func cut(t *testing.T, name string, latched bool, entries ...entry) string {
 		if c == nil {
 			text, err := msgs.Release("").Concatenated(e.what.TypeName())
 			require.NoError(t, err)
-			c = &codec.Channel{Topic: e.topic, Type: e.what.TypeName(), Encoding: codec.EncodingCDR, Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}}
+			c = &codec.Channel{Topic: e.topic, Type: e.what.TypeName(), Encoding: codec.EncodingCDR,
+				Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}}
 			if latched {
 				c.QoS = []codec.QoS{bridge.LatchedQoS()}
 			}
@@ -339,7 +340,8 @@ func TestPlayerNames(t *testing.T) {
 // TestPlayerOffsets has the second recording, which began later, be played first.
 func TestPlayerOffsets(t *testing.T) {
 	o := testOptions()
-	a, b := cut(t, "a.mcap", false, numberAt("/n", 100, 1), numberAt("/n", 120, 2)), cut(t, "b.mcap", false, numberAt("/n", 1000, 3), numberAt("/n", 1015, 4))
+	a, b := cut(t, "a.mcap", false, numberAt("/n", 100, 1), numberAt("/n", 120, 2)),
+		cut(t, "b.mcap", false, numberAt("/n", 1000, 3), numberAt("/n", 1015, 4))
 	o.InputOffset = []string{b + "=-0.91s"}
 	h := newHall(t, o, a, b)
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
@@ -356,9 +358,11 @@ func stamped(ms, received, sent int64, frame string) entry {
 
 func TestPlayerOrders(t *testing.T) {
 	path := cut(t, "order.mcap", false,
-		stamped(30, 10, 10, "a1"), stamped(20, 20, 5, "a2"), stamped(10, 30, 20, "a3"), stamped(1e7, 40, 40, "a4"), stamped(35, 50, 45, "a5"))
+		stamped(30, 10, 10, "a1"), stamped(20, 20, 5, "a2"), stamped(10, 30, 20, "a3"), stamped(1e7, 40, 40, "a4"),
+		stamped(35, 50, 45, "a5"))
 	for order, want := range map[string][]string{
-		byReceipt: {"a1", "a2", "a3", "a4", "a5"}, bySending: {"a2", "a1", "a3", "a4", "a5"}, byHeader: {"a3", "a2", "a1", "a5", "a4"},
+		byReceipt: {"a1", "a2", "a3", "a4", "a5"}, bySending: {"a2", "a1", "a3", "a4", "a5"},
+		byHeader: {"a3", "a2", "a1", "a5", "a4"},
 	} {
 		t.Run(order, func(t *testing.T) {
 			o := testOptions()
@@ -416,7 +420,8 @@ func TestPlayerLatchedAfterASeek(t *testing.T) {
 	newest(t)
 	o := testOptions()
 	o.StartPaused, o.StartOffset, o.MatchPatience = true, 25*time.Millisecond, time.Millisecond
-	h := newHall(t, o, cut(t, "map.mcap", true, numberAt("/map", 0, 1), numberAt("/map", 20, 2), numberAt("/map", 40, 3)), counted(t, 9, 10))
+	h := newHall(t, o, cut(t, "map.mcap", true, numberAt("/map", 0, 1), numberAt("/map", 20, 2), numberAt("/map", 40, 3)),
+		counted(t, 9, 10))
 	h.hears("/map", "std_msgs/msg/UInt32", bridge.LatchedQoS())
 	h.hears("/n", "std_msgs/msg/UInt32", keepAll())
 	h.open()

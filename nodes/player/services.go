@@ -53,7 +53,8 @@ func (c control) onPause([]byte) (msgs.Message, error) {
 // onResume resumes at once and ignores the request's times, which are for recorders.
 func (c control) onResume([]byte) (msgs.Message, error) {
 	if !c.do(func() { c.setPaused(false) }) {
-		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_RESUME_FAILED, ErrorString: errOver.Error()}, nil
+		return &srv.Resume_Response{ReturnCode: srv.Resume_Response_RETURN_CODE_RESUME_FAILED, ErrorString: errOver.Error()},
+			nil
 	}
 	return &srv.Resume_Response{}, nil
 }
@@ -87,7 +88,8 @@ func (c control) onPlay(payload []byte) (msgs.Message, error) {
 		return nil, err
 	}
 	offset, duration, until := request.StartOffset, request.PlaybackDuration, request.PlaybackUntilTimestamp
-	start, end, err := c.timeRange(time.Duration(nanosecondsOf(offset)), time.Duration(int64(duration.Sec)*1e9+int64(duration.Nanosec)), nanosecondsOf(until))
+	start, end, err := c.timeRange(time.Duration(nanosecondsOf(offset)),
+		time.Duration(int64(duration.Sec)*1e9+int64(duration.Nanosec)), nanosecondsOf(until))
 	response := &srv.Play_Response{}
 	if err == nil { // else there is no such part
 		c.do(func() { response.Success = c.again(start, end) })

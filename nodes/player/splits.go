@@ -10,8 +10,8 @@ import (
 	"tapedeck/nodes/internal/rosbag2compat"
 )
 
-// splits publishes on events/read_split, as rosbag2 does, when playback passes from one file of a recording to the next,
-// judged by the files' time ranges. A nil one does nothing.
+// splits publishes on events/read_split, as rosbag2 does, when playback passes from one file of a recording to the
+// next, judged by the files' time ranges. A nil one does nothing.
 type splits struct {
 	node      bridge.Node
 	publisher bridge.Publisher

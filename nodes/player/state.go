@@ -24,7 +24,8 @@ func (s state) String() string {
 	if s.rate == immediate {
 		rate = "max"
 	}
-	return fmt.Sprintf("[%-7s] %s  %.1f / %.1f s  rate %s  %d messages", s.word, time.Unix(0, s.position).Format("2006-01-02 15:04:05.0"),
+	return fmt.Sprintf("[%-7s] %s  %.1f / %.1f s  rate %s  %d messages", s.word,
+		time.Unix(0, s.position).Format("2006-01-02 15:04:05.0"),
 		float64(s.position-s.start)/1e9, float64(s.end-s.start)/1e9, rate, s.played)
 }
 
@@ -38,7 +39,8 @@ type snapshot struct {
 
 // show stores the state for other goroutines.
 func (e *engine) show() {
-	s := snapshot{state{"PLAYING", e.paused, e.line.rate, e.line.recorded, e.start, e.end, e.played}, e.line, e.due(), e.running()}
+	s := snapshot{state{"PLAYING", e.paused, e.line.rate, e.line.recorded, e.start, e.end, e.played}, e.line, e.due(),
+		e.running()}
 	switch {
 	case e.feed == nil:
 		s.state.word = "WAITING"
@@ -89,7 +91,8 @@ func (d *diagnostics) publish(now time.Time, s state) {
 		return
 	}
 	d.last = now
-	err := d.Send(now.UnixNano(), d.Status("playback", s.String(), "state", s.word, "rate", s.rate, "position", fmt.Sprintf("%.3f", float64(s.position-s.start)/1e9),
+	err := d.Send(now.UnixNano(), d.Status("playback", s.String(), "state", s.word, "rate", s.rate, "position",
+		fmt.Sprintf("%.3f", float64(s.position-s.start)/1e9),
 		"duration", fmt.Sprintf("%.3f", float64(s.end-s.start)/1e9), "messages", s.played))
 	if err != nil {
 		d.node.Log(bridge.Warn, "publish on %s: %v", rospub.DiagnosticsTopic, err)

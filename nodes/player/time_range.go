@@ -13,7 +13,8 @@ import (
 
 // layouts are the layouts of dates with times; those without a zone are local.
 var layouts = []string{
-	time.RFC3339Nano, "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02-15:04:05.999999999", "2006-01-02 15:04",
+	time.RFC3339Nano, "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02-15:04:05.999999999",
+	"2006-01-02 15:04",
 }
 
 // parseTime parses a time and returns ns since the Unix epoch. It may be a date and time, a time of day within the
@@ -34,7 +35,8 @@ func parseTime(text string, start, end int64) (int64, error) {
 		}
 		day := time.Unix(0, start)
 		at := func(days int) int64 {
-			return time.Date(day.Year(), day.Month(), day.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), clock.Nanosecond(), time.Local).UnixNano()
+			return time.Date(day.Year(), day.Month(), day.Day()+days, clock.Hour(), clock.Minute(), clock.Second(),
+				clock.Nanosecond(), time.Local).UnixNano()
 		}
 		if t := at(1); at(0) < start && t <= end { // it went past midnight
 			return t, nil
@@ -84,7 +86,8 @@ func (o *options) timeRange(start, end int64) (first, last int64, err error) {
 		first = max(first, start)
 	}
 	if o.StartOffset > 0 && int64(o.StartOffset) > end-first {
-		return 0, 0, fmt.Errorf("start_offset: %v is more than the recording lasts, %v", o.StartOffset, time.Duration(end-start))
+		return 0, 0, fmt.Errorf("start_offset: %v is more than the recording lasts, %v", o.StartOffset,
+			time.Duration(end-start))
 	}
 	if o.StartOffset < 0 { // saturating: the offset may be centuries
 		first = max(first, end+max(int64(o.StartOffset), start-end))

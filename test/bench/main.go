@@ -56,7 +56,8 @@ func bench(folder string, rounds int, span time.Duration) error {
 		folder = dir
 	}
 	fmt.Println("recorder, DDS to disk, against receiving alone; medians of", rounds)
-	fmt.Println("  payload      receiving alone                 record                          ratio   mcap                            ratio   plain writes")
+	fmt.Println("  payload      receiving alone                 record                          ratio   mcap           " +
+		"                 ratio   plain writes")
 	for _, size := range []int{100, 1000, 10_000, 1_000_000} {
 		results := map[string][]result{}
 		var plain []float64

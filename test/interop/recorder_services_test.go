@@ -123,7 +123,8 @@ func TestMessagesLost(t *testing.T) {
 			"1MiB", "/text")
 		lost := s.echo("/events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent")
 		s.ours("player", "text.record", "--wait-for-subscribers").Wait(0)
-		lost.Prints("node_name: /recorder\nmessages_lost_statistics:\n- topic_name: /text\n  messages_lost_in_transport: 0\n  messages_lost_in_recorder: ")
+		lost.Prints("node_name: /recorder\nmessages_lost_statistics:\n- topic_name: /text\n  messages_lost_in_transport: " +
+			"0\n  messages_lost_in_recorder: ")
 		recorder.Interrupt()
 	})
 }

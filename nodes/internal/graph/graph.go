@@ -1,10 +1,10 @@
 // Package graph puts an executable on the ROS graph: with the middleware that the build chose, and with the name,
 // remappings and parameters of its command line.
 //
-// The middleware is tapedeck/bridge/dds, or with the build tag rcl tapedeck/bridge/rcl. An executable never has both: our
-// Cyclone DDS and the one that ROS 2's rmw_cyclonedds_cpp loads export the same symbols, the dynamic linker would mix
-// them, and the process would crash. So recorder with rcl that is told to use dds becomes recorder_dds, which the build
-// puts beside it.
+// The middleware is tapedeck/bridge/dds, or with the build tag rcl tapedeck/bridge/rcl. An executable never has both:
+// our Cyclone DDS and the one that ROS 2's rmw_cyclonedds_cpp loads export the same symbols, the dynamic linker would
+// mix them, and the process would crash. So recorder with rcl that is told to use dds becomes recorder_dds, which the
+// build puts beside it.
 package graph
 
 import (

@@ -17,5 +17,6 @@ func open(o bridge.Options) (bridge.Node, error) { return dds.Open(o) }
 
 // change returns an error that explains how to get rcl.
 func change() error {
-	return errors.New("middleware: this executable was built without ROS 2, so it has no rcl; source ROS 2 and build tapedeck with colcon")
+	return errors.New("middleware: this executable was built without ROS 2, so it has no rcl; source ROS 2 and build " +
+		"tapedeck with colcon")
 }

@@ -27,7 +27,8 @@ const interval = 100 * time.Millisecond
 
 // Bytes returns a bar for work on a number of bytes, nil unless w is a terminal. A total of 0 means unknown.
 func Bytes(w *os.File, what string, total int64) *Bar {
-	return start(w, what, total, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true), progressbar.OptionShowCount())
+	return start(w, what, total, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true),
+		progressbar.OptionShowCount())
 }
 
 // Seconds returns a bar for work on a span of time, nil unless w is a terminal. A total of 0 means unknown.

@@ -48,8 +48,9 @@ func TestTerminal(t *testing.T) {
 		done int64
 		want string
 	}{
-		"bytes":        {func(tty *os.File) *Bar { return Bytes(tty, "copying", 4<<20) }, 1 << 20, "copying  25%"},
-		"seconds":      {func(tty *os.File) *Bar { return Seconds(tty, "playing", 10*time.Second) }, int64(5 * time.Second), "playing 5.0/10.0 s  50%"},
+		"bytes": {func(tty *os.File) *Bar { return Bytes(tty, "copying", 4<<20) }, 1 << 20, "copying  25%"},
+		"seconds": {func(tty *os.File) *Bar { return Seconds(tty, "playing", 10*time.Second) }, int64(5 * time.Second),
+			"playing 5.0/10.0 s  50%"},
 		"all of it":    {func(tty *os.File) *Bar { return Bytes(tty, "copying", 1000) }, 1000, "copying  99%"},
 		"more than it": {func(tty *os.File) *Bar { return Bytes(tty, "copying", 1000) }, 5000, "copying  99%"},
 	}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Line is a status line at the bottom of a terminal, which may have a table above. All other output to the terminal must
-// go through Write or the writer that Above returns. Its methods may be called from several goroutines at once.
+// Line is a status line at the bottom of a terminal, which may have a table above. All other output to the terminal
+// must go through Write or the writer that Above returns. Its methods may be called from several goroutines at once.
 //
 // When someone presses Ctrl-C, the terminal discards output that it has not shown yet and prints ^C where the cursor
 // is. So after the first drawing Line never assumes that the terminal's last line is empty.
@@ -27,8 +27,8 @@ type Line struct {
 // NewLine returns the line of f. If f is not a terminal, nothing is shown.
 func NewLine(f *os.File) *Line { return &Line{file: f} }
 
-// Visible reports whether the line is shown: f is a terminal and the process is in its foreground. A background job must
-// not disturb the shell, and ros2 launch gives its processes a terminal that nobody sees.
+// Visible reports whether the line is shown: f is a terminal and the process is in its foreground. A background job
+// must not disturb the shell, and ros2 launch gives its processes a terminal that nobody sees.
 func (l *Line) Visible() bool { return Foreground(l.file) }
 
 // Foreground reports whether f is a terminal with this process in its foreground.

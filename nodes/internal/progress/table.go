@@ -17,8 +17,8 @@ type Table struct {
 // leftAlone is how many rows of a terminal a table leaves free for log lines.
 const leftAlone = 4
 
-// echo is what a terminal prints behind the line on Ctrl-C. It must not wrap, or the next terminal line would be cleared
-// instead of this one.
+// echo is what a terminal prints behind the line on Ctrl-C. It must not wrap, or the next terminal line would be
+// cleared instead of this one.
 const echo = "^C"
 
 // lines returns the table for a terminal of that size.

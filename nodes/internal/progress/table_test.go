@@ -13,8 +13,9 @@ import (
 func TestTableFitsTheTerminal(t *testing.T) {
 	table := &Table{
 		Columns: []string{"topic", "rate", "lost"},
-		Rows:    [][]string{{"/imu", "100.0", "0"}, {"/camera/front/image_raw", "30.0", "12"}, {"/a", "1.0", "0"}, {"/b", "1.0", "0"}},
-		Line:    "[RECORDING] 1 s, 4 topics",
+		Rows: [][]string{{"/imu", "100.0", "0"}, {"/camera/front/image_raw", "30.0", "12"}, {"/a", "1.0", "0"},
+			{"/b", "1.0", "0"}},
+		Line: "[RECORDING] 1 s, 4 topics",
 	}
 	for name, c := range map[string]struct {
 		width, height int

@@ -42,8 +42,8 @@ func (b *block) fill(it codec.Iterator, size int64) {
 	}
 }
 
-// Reader reads messages from an iterator in a goroutine of its own, so that a slow disk only delays what is read from it. What is
-// read ahead is bounded in bytes, and is at least one block. Next and Close are for one goroutine.
+// Reader reads messages from an iterator in a goroutine of its own, so that a slow disk only delays what is read from
+// it. What is read ahead is bounded in bytes, and is at least one block. Next and Close are for one goroutine.
 type Reader struct {
 	it    codec.Iterator
 	size  int64
@@ -122,8 +122,8 @@ func (r *Reader) get() *block {
 	return b
 }
 
-// Next returns the next message, valid until the next call, or nil when it was not read yet. Behind the last message it returns
-// what ended the iterator.
+// Next returns the next message, valid until the next call, or nil when it was not read yet. Behind the last message it
+// returns what ended the iterator.
 func (r *Reader) Next() (*codec.Message, error) {
 	for r.at == len(r.current.messages) {
 		if r.current.err != nil {

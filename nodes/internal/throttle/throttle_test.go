@@ -45,7 +45,8 @@ func TestThrottle(t *testing.T) {
 		stamp  int64
 		passes bool
 	}{
-		{begin, true}, {begin + second/2, false}, {begin + second, true}, {begin + 60*second, true}, {begin + 60*second + second/2, false},
+		{begin, true}, {begin + second/2, false}, {begin + second, true}, {begin + 60*second, true},
+		{begin + 60*second + second/2, false},
 		{begin, true}, {begin + second/2, false}, {begin + second, true}, // simulated time began anew
 		{0, true}, {second / 2, false}, {second, true},
 	} {
@@ -54,7 +55,8 @@ func TestThrottle(t *testing.T) {
 }
 
 func TestThrottleRefuses(t *testing.T) {
-	for _, text := range []string{"/n", "/n=", "/n=5", "=5Hz", "/n=0Hz", "/n=-1Hz", "/n=Hz", "/n=1e300Hz", "/n=1e-300Hz", "/n=nanHz", "/n=1/0", "/n=1/x", "/n=2/3"} {
+	for _, text := range []string{"/n", "/n=", "/n=5", "=5Hz", "/n=0Hz", "/n=-1Hz", "/n=Hz", "/n=1e300Hz", "/n=1e-300Hz",
+		"/n=nanHz", "/n=1/0", "/n=1/x", "/n=2/3"} {
 		_, err := throttle.Parse([]string{text})
 		require.ErrorContains(t, err, "want TOPIC=5Hz or TOPIC=1/10", text)
 	}

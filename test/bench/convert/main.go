@@ -23,9 +23,11 @@ import (
 func main() {
 	var b bench
 	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each program with each job, in turn")
-	flag.StringVar(&b.root, "folder", "", "where to read and write; by default a temporary folder, in memory if there is /dev/shm")
+	flag.StringVar(&b.root, "folder", "", "where to read and write; by default a temporary folder, in memory if there "+
+		"is /dev/shm")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
-	flag.StringVar(&b.mcap, "mcap", "mcap", "the mcap tool, https://mcap.dev/guides/cli, or its source: go/cli/mcap of a checkout")
+	flag.StringVar(&b.mcap, "mcap", "mcap", "the mcap tool, https://mcap.dev/guides/cli, or its source: go/cli/mcap of "+
+		"a checkout")
 	carla, _ := samples.Find("carla/scenario_runner_DistanceToLaneCenter.log")
 	flag.StringVar(&b.carla, "carla", carla, "a log of CARLA's recorder")
 	only := flag.String("only", "", "only jobs in whose names this regular expression is found")

@@ -66,7 +66,8 @@ func setStamp(payload []byte, t int64) {
 }
 
 func stampOf(payload []byte) int64 {
-	return int64(binary.LittleEndian.Uint32(payload[stampAt:]))*1e9 + int64(binary.LittleEndian.Uint32(payload[stampAt+4:]))
+	return int64(binary.LittleEndian.Uint32(payload[stampAt:]))*1e9 +
+		int64(binary.LittleEndian.Uint32(payload[stampAt+4:]))
 }
 
 // bag returns the path of a ROS 2 bag, which is made if it is not there yet.

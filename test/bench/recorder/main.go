@@ -23,7 +23,8 @@ func main() {
 	var b bench
 	flag.IntVar(&b.rounds, "rounds", 3, "measurements of each recorder with each load, in turn; the quieter half counts")
 	flag.DurationVar(&b.span, "span", 6*time.Second, "how long to publish in each")
-	flag.StringVar(&b.folder, "folder", "", "where to record; by default a temporary folder, in memory if there is /dev/shm")
+	flag.StringVar(&b.folder, "folder", "", "where to record; by default a temporary folder, in memory if there is "+
+		"/dev/shm")
 	flag.StringVar(&b.bin, "bin", "bin", "folder of the executables")
 	only := flag.String("only", "", "only what this regular expression is found in: load and recorder, as '50k.*mcap'")
 	domain := flag.Int("domain", 101, "ROS_DOMAIN_ID to use")

@@ -59,7 +59,8 @@ type row struct {
 // print prints a table, and what ours take beside the others.
 func print(l load, rows []row) error {
 	w := harness.Table()
-	fmt.Fprintln(w, "sent\tof rate\trecorded\tlost %\tCPU us/message\tCPU s/GB\tpeak MB\twritten MB\tothers' cores\t recorder")
+	fmt.Fprintln(w, "sent\tof rate\trecorded\tlost %\tCPU us/message\tCPU s/GB\tpeak MB\twritten MB\tothers' cores\t "+
+		"recorder")
 	for _, r := range rows {
 		rate := float64(r.sent) / max(r.took.Seconds(), 1e-9)
 		fmt.Fprintf(w, "%d\t%.0f %%\t%d\t%.3f\t%.2f\t%.2f\t%.0f\t%.0f\t%.1f\t %s", r.sent, 100*rate/float64(l.rate),

@@ -47,7 +47,8 @@ func bench(folder string, kinds []string, size float64, seeks, payload int, modu
 		defer os.RemoveAll(folder)
 	}
 	fmt.Printf("%d random seeks in recordings of %.1f GB: ms until the first message\n", seeks, size/1e9)
-	fmt.Println("  recording    opened in    from a time on: median     p99     max   state before it: median     p99     max")
+	fmt.Println("  recording    opened in    from a time on: median     p99     max   state before it: median     p99  " +
+		"   max")
 	for _, kind := range kinds {
 		path, err := write(folder, kind, size, payload)
 		if err != nil {
