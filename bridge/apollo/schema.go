@@ -129,8 +129,8 @@ func (p *schemaParser) field(number int32, words []string) error {
 
 // closure returns the files of set that describe a type: those that the one that defines it imports, at any depth, and
 // that one as the last.
-func closure(set *descriptorpb.FileDescriptorSet, typeName protoreflect.FullName) (*descriptorpb.FileDescriptorSet,
-	error) {
+func closure(set *descriptorpb.FileDescriptorSet,
+	typeName protoreflect.FullName) (*descriptorpb.FileDescriptorSet, error) {
 	registry, err := protodesc.NewFiles(set)
 	if err != nil {
 		return nil, err

@@ -36,8 +36,8 @@ func echo(_ context.Context, request []byte) ([]byte, error) {
 }
 
 // callEcho calls such a service and returns the answer: what was asked, and depth as text.
-func callEcho(ctx context.Context, n bridge.Node, service, what string, depth uint64) (names, prefixes []string,
-	err error) {
+func callEcho(ctx context.Context, n bridge.Node, service, what string, depth uint64) (names,
+	prefixes []string, err error) {
 	request, err := cdr.Marshal(&rcl_interfaces.ListParameters_Request{Prefixes: []string{what}, Depth: depth})
 	if err != nil {
 		return nil, nil, err

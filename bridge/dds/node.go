@@ -218,8 +218,8 @@ func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publishe
 	return p, nil
 }
 
-func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (bridge.Subscription,
-	error) {
+func (n *node) Subscribe(topic, typeName string, qos codec.QoS,
+	handle func([]bridge.Sample)) (bridge.Subscription, error) {
 	full, err := n.names.Topic(topic)
 	if err != nil {
 		return nil, fmt.Errorf("subscribe: %w", err)
@@ -227,8 +227,7 @@ func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]br
 	if hint := receiveHint(); hint != "" {
 		n.Log(bridge.Warn, "%s", hint)
 	}
-	s, err := parts.Create(n.owned, func() (bridge.Subscription,
-		error) {
+	s, err := parts.Create(n.owned, func() (bridge.Subscription, error) {
 		return n.newSubscription(full, typeName, qos, handle)
 	})
 	if err != nil {

@@ -44,8 +44,8 @@ type service struct {
 	calls  sync.WaitGroup
 }
 
-func (n *node) newService(name, typeName string, answer func(context.Context, []byte) ([]byte, error)) (*service,
-	error) {
+func (n *node) newService(name, typeName string,
+	answer func(context.Context, []byte) ([]byte, error)) (*service, error) {
 	s := &service{name: name, answer: answer}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	request, reply := ends(name, typeName)

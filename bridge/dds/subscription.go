@@ -35,8 +35,8 @@ type subscription struct {
 	done chan struct{} // closed when handle was called for the last time
 }
 
-func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (*subscription,
-	error) {
+func (n *node) newSubscription(topic, typeName string, qos codec.QoS,
+	handle func([]bridge.Sample)) (*subscription, error) {
 	s := &subscription{node: n, topic: topic, handle: handle, created: time.Now().UnixNano(), done: make(chan struct{})}
 	q := toC(qos)
 	depth := q.depth

@@ -139,10 +139,9 @@ func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publishe
 	return p, nil
 }
 
-func (n *node) Subscribe(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (bridge.Subscription,
-	error) {
-	s, err := parts.Create(n.owned, func() (*subscription,
-		error) {
+func (n *node) Subscribe(topic, typeName string, qos codec.QoS,
+	handle func([]bridge.Sample)) (bridge.Subscription, error) {
+	s, err := parts.Create(n.owned, func() (*subscription, error) {
 		return n.newSubscription(topic, typeName, qos, handle)
 	})
 	if err != nil {

@@ -31,8 +31,8 @@ type service struct {
 	calls  sync.WaitGroup
 }
 
-func (n *node) newService(name, typeName string, answer func(context.Context, []byte) ([]byte, error)) (*service,
-	error) {
+func (n *node) newService(name, typeName string,
+	answer func(context.Context, []byte) ([]byte, error)) (*service, error) {
 	kind, err := loadServiceType(typeName)
 	if err != nil {
 		return nil, err

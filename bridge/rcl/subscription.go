@@ -53,8 +53,8 @@ type subscription struct {
 	done    chan struct{} // closed when the handler is called no more
 }
 
-func (n *node) newSubscription(topic, typeName string, qos codec.QoS, handle func([]bridge.Sample)) (*subscription,
-	error) {
+func (n *node) newSubscription(topic, typeName string, qos codec.QoS,
+	handle func([]bridge.Sample)) (*subscription, error) {
 	t, err := loadTopicType(typeName)
 	if err != nil {
 		return nil, err

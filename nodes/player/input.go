@@ -163,8 +163,8 @@ func (s *source) latest(q codec.Query, keep func(*codec.Channel) int) (codec.Ite
 	return s.merge(q, func(r codec.Reader, q codec.Query) (codec.Iterator, error) { return codec.Latest(r, q, keep) })
 }
 
-func (s *source) merge(q codec.Query, read func(codec.Reader, codec.Query) (codec.Iterator, error)) (codec.Iterator,
-	error) {
+func (s *source) merge(q codec.Query, read func(codec.Reader,
+	codec.Query) (codec.Iterator, error)) (codec.Iterator, error) {
 	selected := q
 	q.Topics = func(c *codec.Channel) bool { return s.wants(c) && selected.Wants(c) }
 	var its []codec.Iterator
