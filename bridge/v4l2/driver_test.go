@@ -54,9 +54,11 @@ func (r *refusing) Open(string) (v4l2.Device, error) { return nil, r.err }
 
 func TestOpenErrors(t *testing.T) {
 	for err, want := range map[unix.Errno]string{
-		unix.ENOENT: "no such file or directory; it is not plugged in, or has another name: ls -l /dev/v4l/by-id shows those that are",
-		unix.EACCES: "permission denied; cameras are for the members of a group, mostly video: usermod -aG video USER and log in anew",
-		unix.EBUSY:  "device or resource busy; another program uses the camera: fuser -v /dev/video0 tells which",
+		unix.ENOENT: "no such file or directory; it is not plugged in, or has another name: " +
+			"ls -l /dev/v4l/by-id shows those that are",
+		unix.EACCES: "permission denied; cameras are for the members of a group, mostly video: " +
+			"usermod -aG video USER and log in anew",
+		unix.EBUSY: "device or resource busy; another program uses the camera: fuser -v /dev/video0 tells which",
 	} {
 		_, opened := v4l2.Open(&refusing{err: err}, "/dev/video0")
 		require.EqualError(t, opened, "/dev/video0: open: "+want)

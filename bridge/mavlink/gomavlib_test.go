@@ -1,0 +1,106 @@
+package mavlink
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/bluenviron/gomavlib/v3/pkg/frame"
+	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
+	"github.com/bluenviron/gomavlib/v3/pkg/tlog"
+	"github.com/stretchr/testify/require"
+)
+
+// packets is a connection of which every read is one datagram, whose rest is lost if it does not fit, as of UDP.
+type packets [][]byte
+
+func (p *packets) Read(b []byte) (int, error) {
+	if len(*p) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, (*p)[0])
+	*p = (*p)[1:]
+	return n, nil
+}
+
+// TestGomavlibLosesFrames shows why frames are found by our scanner: gomavlib's reader takes a damaged frame for as long as
+// it claims to be, and no more than 512 bytes of a datagram. Should it find all frames, conn and scanner can go.
+func TestGomavlibLosesFrames(t *testing.T) {
+	e := newEncoder(t, 1, streamwriter.V2)
+	rw, err := dialectOnce()
+	require.NoError(t, err)
+	damaged := []byte{frame.V2MagicByte, 200, 0, 0, 0, 1, 1, 30, 0, 0} // which claims 200 bytes that do not come
+	var many []byte
+	for i := range uint32(20) {
+		many = append(many, e.encode(t, attitude(i))...)
+	}
+	require.Greater(t, len(many), 512)
+	for name, stream := range map[string]packets{
+		"a damaged frame":  {slices.Concat(damaged, many[:400]), many[400:]},
+		"a large datagram": {many},
+	} {
+		t.Run(name, func(t *testing.T) {
+			theirs := slices.Clone(stream)
+			r := &frame.Reader{ByteReader: &theirs, DialectRW: rw}
+			require.NoError(t, r.Initialize())
+			read := 0
+			for {
+				_, err := r.Read()
+				var damage frame.ReadError
+				if err != nil && !errors.As(err, &damage) {
+					break
+				}
+				if err == nil {
+					read++
+				}
+			}
+			require.Less(t, read, 20, "gomavlib reads all frames: use its own reader")
+
+			scan := &scanner{formats: knownFormats(t), edge: -1}
+			for _, p := range stream {
+				scan.write(p)
+			}
+			found := 0
+			for _, _, ok := scan.next(true); ok; _, _, ok = scan.next(true) {
+				found++
+			}
+			require.Equal(t, 20, found)
+		})
+	}
+}
+
+// TestGomavlibLosesRecords shows why logs are read by our reader: gomavlib's takes what follows damage for a time and a frame.
+func TestGomavlibLosesRecords(t *testing.T) {
+	e := newEncoder(t, 1, streamwriter.V2)
+	rw, err := dialectOnce()
+	require.NoError(t, err)
+	var log []byte
+	for i := range uint32(20) {
+		log = append(log, e.record(t, someTime+int64(i)*1e9, attitude(i))...)
+		if i == 5 {
+			log = append(log, "garbage"...)
+		}
+	}
+	theirs := &tlog.Reader{ByteReader: bytes.NewReader(log), DialectRW: rw}
+	require.NoError(t, theirs.Initialize())
+	read := 0
+	for range 100 {
+		if _, err := theirs.Read(); err == nil {
+			read++
+		}
+	}
+	require.Less(t, read, 20, "gomavlib reads all records: use its own reader")
+
+	ours := newLogReader(bytes.NewReader(log), newStatistics(), newTracker(knownFormats(t), StampReceive))
+	found := 0
+	for {
+		if _, err := ours.next(); err != nil {
+			require.ErrorIs(t, err, io.EOF)
+			break
+		}
+		found++
+	}
+	require.Equal(t, 20, found)
+}
