@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundConn is a UDP socket that anybody can send to, and that sends to one address: that of the last sender if it follows. As
-// it is not connected, it does not fail when nobody listens there.
+// boundConn is a UDP socket that anybody can send to, and that sends to one address: that of the last sender if it
+// follows. As it is not connected, it does not fail when nobody listens there.
 type boundConn struct {
 	*net.UDPConn
 	remote atomic.Pointer[net.UDPAddr]

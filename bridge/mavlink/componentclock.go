@@ -10,7 +10,8 @@ const (
 	tick        = 1e3              // ns between stamps of messages of which the later one seems older
 )
 
-// componentClock maps the clock of one component on this computer's. Its messages carry time since boot, Unix time, or none.
+// componentClock maps the clock of one component on this computer's. Its messages carry time since boot, Unix time, or
+// none.
 type componentClock struct {
 	boot    envelope
 	unix    envelope
@@ -53,7 +54,8 @@ func (c *componentClock) stamp(f *Frame, at int64, how Stamps) int64 {
 	return stamp
 }
 
-// delay returns how much older than its reception a message is that carries the time at. ok is false if that is unknown.
+// delay returns how much older than its reception a message is that carries the time at. ok is false if that is
+// unknown.
 func (c *componentClock) delay(at, received int64) (delay int64, ok bool) {
 	line, wrap := &c.boot, int64(bootWrap)
 	if at >= unixNanos {
@@ -68,7 +70,8 @@ func (c *componentClock) delay(at, received int64) (delay int64, ok bool) {
 	return delay, ok
 }
 
-// learn takes the component's own idea of Unix time from f, if it has any. stamp is this computer's time of the same moment.
+// learn takes the component's own idea of Unix time from f, if it has any. stamp is this computer's time of the same
+// moment.
 func (c *componentClock) learn(f *Frame, at, stamp int64) {
 	if m, ok := f.Message.(*ardupilotmega.MessageSystemTime); ok {
 		if m.TimeUnixUsec <= validMicros || m.TimeUnixUsec > latestStamp {

@@ -115,8 +115,9 @@ func TestStampsOfTheClock(t *testing.T) {
 	require.InDelta(t, 0.500001, c.stamp(0.6, &common.MessageGpsRawInt{TimeUsec: 10_450_000}), 1e-9, "not before the last")
 	require.InDelta(t, 0.6, c.stamp(0.6, &common.MessageServoOutputRaw{TimeUsec: 10_500_000}), 1e-9, "goes round too soon")
 
-	require.InDelta(t, 0.7, c.stamp(0.7, &common.MessageOdometry{TimeUsec: 1_700_000_000_000_000}), 1e-4, "Unix time, of a clock "+
-		"that is wrong by a lot")
+	require.InDelta(t, 0.7, c.stamp(0.7, &common.MessageOdometry{TimeUsec: 1_700_000_000_000_000}), 1e-4,
+		"Unix time, of a clock "+
+			"that is wrong by a lot")
 	require.InDelta(t, 0.8, c.stamp(1.0, &common.MessageOdometry{TimeUsec: 1_700_000_000_100_000}), 1e-4)
 	require.InDelta(t, 0.9, c.stamp(1.1, imu(10_900_000)), 1e-3, "is not confused by it")
 }

@@ -8,9 +8,9 @@ import (
 // datagram is more bytes than any autopilot sends at once.
 const datagram = 8 << 10
 
-// conn hands gomavlib one whole frame after the other from a port or connection, and counts what passes. gomavlib by itself
-// takes no more than 512 bytes from a datagram and drops the others, and takes as much from a stream as a damaged frame
-// claims to be long, whatever good frames are in it.
+// conn hands gomavlib one whole frame after the other from a port or connection, and counts what passes. gomavlib by
+// itself takes no more than 512 bytes from a datagram and drops the others, and takes as much from a stream as a
+// damaged frame claims to be long, whatever good frames are in it.
 type conn struct {
 	net.Conn
 	clock    Clock

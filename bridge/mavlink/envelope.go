@@ -12,9 +12,9 @@ const (
 	leastDelayed = int64(time.Minute)     // in which one message at least is hardly delayed
 )
 
-// envelope follows the offset between two clocks that is seen through messages which took their time, and so seems greater
-// than it is: it falls to the least delayed message at once, and rises no faster than clocks drift, unless all messages are
-// late for a minute.
+// envelope follows the offset between two clocks that is seen through messages which took their time, and so seems
+// greater than it is: it falls to the least delayed message at once, and rises no faster than clocks drift, unless all
+// messages are late for a minute.
 type envelope struct {
 	known  bool
 	offset int64 // ns
@@ -25,9 +25,9 @@ type envelope struct {
 	jumps  int
 }
 
-// observe takes the offset that a message shows which came at now, and returns how late the message is. Offsets that differ by
-// a multiple of wrap are the same; 0 is no wrap. ok is false for a message that does not fit those before: one with a time of
-// another kind, or the first after a jump. After a while of nothing else, the jump is believed.
+// observe takes the offset that a message shows which came at now, and returns how late the message is. Offsets that
+// differ by a multiple of wrap are the same; 0 is no wrap. ok is false for a message that does not fit those before:
+// one with a time of another kind, or the first after a jump. After a while of nothing else, the jump is believed.
 func (e *envelope) observe(offset, now, wrap int64) (delay int64, ok bool) {
 	if !e.known {
 		e.begin(offset, now)

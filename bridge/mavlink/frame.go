@@ -20,7 +20,7 @@ type Frame struct {
 	// for messages that carry no time.
 	Stamp int64
 
-	// Autopilot is whether the frame is from the autopilot of its system rather than from a gimbal, radio, camera or ground
-	// station.
+	// Autopilot is whether the frame is from the autopilot of its system rather than from a gimbal, radio, camera or
+	// ground station.
 	Autopilot bool
 }

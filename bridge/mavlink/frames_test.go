@@ -72,12 +72,14 @@ func (e *encoder) record(t testing.TB, stamp int64, m message.Message) []byte {
 }
 
 func attitude(ms uint32) *common.MessageAttitude {
-	return &common.MessageAttitude{TimeBootMs: ms, Roll: 0.1, Pitch: 0.2, Yaw: 0.3, Rollspeed: 1, Pitchspeed: 2, Yawspeed: 3}
+	return &common.MessageAttitude{TimeBootMs: ms, Roll: 0.1, Pitch: 0.2, Yaw: 0.3, Rollspeed: 1, Pitchspeed: 2,
+		Yawspeed: 3}
 }
 
 func heartbeat() *ardupilotmega.MessageHeartbeat {
-	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR, Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4,
-		BaseMode: ardupilotmega.MAV_MODE_FLAG_SAFETY_ARMED, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE, MavlinkVersion: 3}
+	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR,
+		Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4,
+		BaseMode:  ardupilotmega.MAV_MODE_FLAG_SAFETY_ARMED, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE, MavlinkVersion: 3}
 }
 
 // fakeClock passes time when somebody sleeps.

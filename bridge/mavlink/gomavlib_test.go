@@ -25,8 +25,9 @@ func (p *packets) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestGomavlibLosesFrames shows why frames are found by our scanner: gomavlib's reader takes a damaged frame for as long as
-// it claims to be, and no more than 512 bytes of a datagram. Should it find all frames, conn and scanner can go.
+// TestGomavlibLosesFrames shows why frames are found by our scanner: gomavlib's reader takes a damaged frame for as
+// long as it claims to be, and no more than 512 bytes of a datagram. Should it find all frames, conn and scanner can
+// go.
 func TestGomavlibLosesFrames(t *testing.T) {
 	e := newEncoder(t, 1, streamwriter.V2)
 	rw, err := dialectOnce()
@@ -71,7 +72,8 @@ func TestGomavlibLosesFrames(t *testing.T) {
 	}
 }
 
-// TestGomavlibLosesRecords shows why logs are read by our reader: gomavlib's takes what follows damage for a time and a frame.
+// TestGomavlibLosesRecords shows why logs are read by our reader: gomavlib's takes what follows damage for a time and a
+// frame.
 func TestGomavlibLosesRecords(t *testing.T) {
 	e := newEncoder(t, 1, streamwriter.V2)
 	rw, err := dialectOnce()

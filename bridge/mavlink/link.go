@@ -35,8 +35,8 @@ type Link struct {
 //	tcp-l://:5760                       TCP, as a server
 //	flight.tlog                         a telemetry log, as ground stations write it
 //
-// MAVROS' forms are known, too: /dev/ttyACM0:57600, serial:///dev/ttyACM0:57600, serial-hwfc:// with hardware flow control, and
-// udp://[host][:port]@[host][:port].
+// MAVROS' forms are known, too: /dev/ttyACM0:57600, serial:///dev/ttyACM0:57600, serial-hwfc:// with hardware flow
+// control, and udp://[host][:port]@[host][:port].
 //
 // The source is opened by Run. An error is about what source or options say.
 func Open(source string, options Options) (*Link, error) {
@@ -58,11 +58,11 @@ func Open(source string, options Options) (*Link, error) {
 // IsLog is whether the source is a log, which ends.
 func (l *Link) IsLog() bool { return l.source.kind == logFile }
 
-// Run receives until ctx ends or a log does, and hands every frame to handle, one at a time. It tries every two seconds to open
-// what cannot be opened or was closed, for ever; connections and sockets that are silent for a minute are opened anew. Frames
-// that come while handle is thousands behind are dropped, the oldest first, and counted. Run returns nil at the end of a log and
-// when ctx ends; an error means that the source cannot be used: a log that is none, or a port to listen at that is taken. It is
-// called once.
+// Run receives until ctx ends or a log does, and hands every frame to handle, one at a time. It tries every two seconds
+// to open what cannot be opened or was closed, for ever; connections and sockets that are silent for a minute are
+// opened anew. Frames that come while handle is thousands behind are dropped, the oldest first, and counted. Run
+// returns nil at the end of a log and when ctx ends; an error means that the source cannot be used: a log that is none,
+// or a port to listen at that is taken. It is called once.
 func (l *Link) Run(ctx context.Context, handle func(*Frame)) error {
 	if l.IsLog() {
 		return l.runLog(ctx, handle)
@@ -92,7 +92,8 @@ func (l *Link) Run(ctx context.Context, handle func(*Frame)) error {
 	return nil
 }
 
-// receive queues the frames that node receives until it is closed. It never waits, so that frames are stamped when they come.
+// receive queues the frames that node receives until it is closed. It never waits, so that frames are stamped when they
+// come.
 func (l *Link) receive(node *gomavlib.Node, s *sender, queue chan *Frame) {
 	for event := range node.Events() {
 		switch e := event.(type) {

@@ -32,7 +32,8 @@ type linkUnderTest struct {
 }
 
 func runLink(t *testing.T, source string, o Options) *linkUnderTest {
-	l := &linkUnderTest{t: t, frames: make(chan *Frame, 1<<16), reports: make(chan string, 1000), done: make(chan error, 1)}
+	l := &linkUnderTest{t: t, frames: make(chan *Frame, 1<<16), reports: make(chan string, 1000),
+		done: make(chan error, 1)}
 	o.Report = func(text string) { l.reports <- text }
 	var err error
 	l.Link, err = Open(source, o)
@@ -168,8 +169,8 @@ func udpPeer(t *testing.T, own, to string) peer {
 	}
 }
 
-// endpoints are all kinds of sources, each with a peer that is connected to it. What is sent to a UDP client reaches it only
-// when it has sent something.
+// endpoints are all kinds of sources, each with a peer that is connected to it. What is sent to a UDP client reaches it
+// only when it has sent something.
 var endpoints = []struct {
 	name   string
 	silent bool // whether we are not known before we send
@@ -295,7 +296,8 @@ func TestLinksReceiveAndSayNothing(t *testing.T) {
 					for _, m := range moment(ms + 1) {
 						all = append(all, e.encode(t, m)...)
 					}
-					all = append(all, e.encode(t, &common.MessageStatustext{Text: "fifty characters that make a frame long enough."})...)
+					all = append(all, e.encode(t, &common.MessageStatustext{Text: "fifty characters that make a frame long " +
+						"enough."})...)
 				}
 				require.Greater(t, len(all), 512)
 				p.write(all)

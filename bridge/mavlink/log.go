@@ -14,8 +14,9 @@ const (
 	latestStamp = 4102444800e6 // µs: the year 2100
 )
 
-// logReader reads a telemetry log (.tlog) as ground stations write it: each frame after 8 bytes of time, µs since the Unix
-// epoch, big-endian. Damage is skipped and counted. Frames are those that were heard, whatever they are signed with.
+// logReader reads a telemetry log (.tlog) as ground stations write it: each frame after 8 bytes of time, µs since the
+// Unix epoch, big-endian. Damage is skipped and counted. Frames are those that were heard, whatever they are signed
+// with.
 type logReader struct {
 	source  io.Reader
 	scan    *scanner

@@ -119,8 +119,8 @@ func TestLogOfSamples(t *testing.T) {
 	}
 }
 
-// The autopilot of the flight restarts once, and its radio delays messages by more than two seconds at times. Stamps are of
-// the autopilot's clock all the same.
+// The autopilot of the flight restarts once, and its radio delays messages by more than two seconds at times. Stamps
+// are of the autopilot's clock all the same.
 func TestStampsOfAFlight(t *testing.T) {
 	link, err := Open(sample(t, "dronekit_flight.tlog"), Options{})
 	require.NoError(t, err)

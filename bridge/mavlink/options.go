@@ -33,8 +33,8 @@ type Options struct {
 	System    uint8
 	Component uint8
 
-	// Heartbeat is how often a HEARTBEAT is sent, in Hz; 0 is never. An autopilot that is reached as a UDP client learns of
-	// us by it, and sends nothing before.
+	// Heartbeat is how often a HEARTBEAT is sent, in Hz; 0 is never. An autopilot that is reached as a UDP client learns
+	// of us by it, and sends nothing before.
 	Heartbeat float64
 
 	// TimeSync is how often each autopilot is sent a TIMESYNC request, in Hz; 0 is never. 10 is usual; the estimate has

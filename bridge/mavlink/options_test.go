@@ -9,7 +9,8 @@ import (
 
 func TestOptions(t *testing.T) {
 	for want, o := range map[string]Options{
-		"":                                 {Rate: 0.5, Heartbeat: 1, TimeSync: 10, Intervals: map[uint32]float64{30: -1, 31: 0, 32: 50}},
+		"": {Rate: 0.5, Heartbeat: 1, TimeSync: 10,
+			Intervals: map[uint32]float64{30: -1, 31: 0, 32: 50}},
 		"speed of a log is -1":             {Rate: -1},
 		"speed of a log is NaN":            {Rate: math.NaN()},
 		"speed of a log is 1e-09":          {Rate: 1e-9},

@@ -27,7 +27,8 @@ type header struct {
 	size      int // of the frame
 }
 
-// parseHeader reads the header at the start of data. ok is false if there is none, short is true if data ends within it.
+// parseHeader reads the header at the start of data. ok is false if there is none, short is true if data ends within
+// it.
 func parseHeader(data []byte) (h header, ok, short bool) {
 	switch {
 	case len(data) == 0:
@@ -57,8 +58,8 @@ func parseHeader(data []byte) (h header, ok, short bool) {
 	return h, true, false
 }
 
-// scanner finds the frames in a stream of bytes. After damage it goes on at the next byte that begins a whole frame, wherever
-// the damaged frame claims to end.
+// scanner finds the frames in a stream of bytes. After damage it goes on at the next byte that begins a whole frame,
+// wherever the damaged frame claims to end.
 type scanner struct {
 	formats map[uint32]format
 
@@ -75,8 +76,8 @@ type scanner struct {
 	buffer []byte
 	begin  int // in buffer, of what was not scanned yet
 
-	// edge is how far from begin the last frame ended, or claimed to, if its checksum was bad. At 0 a frame begins for sure.
-	// Before that are bytes of a bad frame, which are no garbage, after it bytes that may be anything.
+	// edge is how far from begin the last frame ended, or claimed to, if its checksum was bad. At 0 a frame begins for
+	// sure. Before that are bytes of a bad frame, which are no garbage, after it bytes that may be anything.
 	edge int
 	crc  x25.X25
 }
@@ -87,8 +88,8 @@ func (s *scanner) write(b []byte) {
 	s.begin = 0
 }
 
-// next returns the next frame with its prefix, unless more bytes are needed to tell. At the end of the stream there are none
-// to come. A frame of unknown id is returned, too, where one must begin.
+// next returns the next frame with its prefix, unless more bytes are needed to tell. At the end of the stream there are
+// none to come. A frame of unknown id is returned, too, where one must begin.
 func (s *scanner) next(end bool) ([]byte, header, bool) {
 	for {
 		data := s.buffer[s.begin:]

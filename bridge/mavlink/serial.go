@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serialConn is an open serial port. Reading it never times out: an autopilot may be silent, and opening a port anew resets
-// some of them.
+// serialConn is an open serial port. Reading it never times out: an autopilot may be silent, and opening a port anew
+// resets some of them.
 type serialConn struct{ *os.File }
 
 func (serialConn) LocalAddr() net.Addr             { return nil }

@@ -8,13 +8,16 @@ import (
 
 func TestParseSource(t *testing.T) {
 	for name, want := range map[string]source{
-		"serial:/dev/ttyACM0:57600":                    {kind: serialPort, path: "/dev/ttyACM0", baud: 57600},
-		"serial:/dev/ttyACM0":                          {kind: serialPort, path: "/dev/ttyACM0", baud: 57600},
-		"serial:///dev/ttyUSB0:921600":                 {kind: serialPort, path: "/dev/ttyUSB0", baud: 921600},
-		"serial-hwfc:///dev/ttyUSB0:115200":            {kind: serialPort, path: "/dev/ttyUSB0", baud: 115200, flowControl: true},
-		"/dev/ttyACM1:420000":                          {kind: serialPort, path: "/dev/ttyACM1", baud: 420000},
-		"/dev/serial/by-path/pci-0:14.0-usb-0:1:1.0":   {kind: serialPort, path: "/dev/serial/by-path/pci-0:14.0-usb-0:1:1.0", baud: 57600},
-		"/dev/serial/by-path/pci-0-usb-0:1:1.0:115200": {kind: serialPort, path: "/dev/serial/by-path/pci-0-usb-0:1:1.0", baud: 115200},
+		"serial:/dev/ttyACM0:57600":    {kind: serialPort, path: "/dev/ttyACM0", baud: 57600},
+		"serial:/dev/ttyACM0":          {kind: serialPort, path: "/dev/ttyACM0", baud: 57600},
+		"serial:///dev/ttyUSB0:921600": {kind: serialPort, path: "/dev/ttyUSB0", baud: 921600},
+		"serial-hwfc:///dev/ttyUSB0:115200": {kind: serialPort, path: "/dev/ttyUSB0", baud: 115200,
+			flowControl: true},
+		"/dev/ttyACM1:420000": {kind: serialPort, path: "/dev/ttyACM1", baud: 420000},
+		"/dev/serial/by-path/pci-0:14.0-usb-0:1:1.0": {kind: serialPort, path: "/dev/serial/by-path/pci-0:14.0-usb-0:1:1.0",
+			baud: 57600},
+		"/dev/serial/by-path/pci-0-usb-0:1:1.0:115200": {kind: serialPort, path: "/dev/serial/by-path/pci-0-usb-0:1:1.0",
+			baud: 115200},
 
 		"udp://:14550":                    {kind: udpServer, local: ":14550"},
 		"udp://0.0.0.0:14550":             {kind: udpServer, local: "0.0.0.0:14550"},

@@ -12,8 +12,8 @@ const (
 	syncRequests   = 16   // that may be on their way at once
 )
 
-// timeSync estimates the offset between this computer's clock and another one, and its drift, from TIMESYNC exchanges: by
-// double exponential smoothing whose gains fall while it converges, as the PX4 firmware and MAVROS do.
+// timeSync estimates the offset between this computer's clock and another one, and its drift, from TIMESYNC exchanges:
+// by double exponential smoothing whose gains fall while it converges, as the PX4 firmware and MAVROS do.
 type timeSync struct {
 	requests [syncRequests]int64 // when they were sent, which a reply repeats
 	next     int                 // in requests, to be overwritten
@@ -37,8 +37,8 @@ func (t *timeSync) request(now int64) {
 	t.next = (t.next + 1) % len(t.requests)
 }
 
-// reply takes the reply to the request that was sent at sent, which came at now; remote is the other clock's time. ok is false
-// if it is no reply to a request of ours.
+// reply takes the reply to the request that was sent at sent, which came at now; remote is the other clock's time. ok
+// is false if it is no reply to a request of ours.
 func (t *timeSync) reply(sent, remote, now int64) (ok bool) {
 	if !t.pending(sent) {
 		return false

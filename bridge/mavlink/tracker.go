@@ -93,8 +93,8 @@ func (t *tracker) latest() int64 {
 // connected is whether v is heard at now.
 func (v *vehicle) connected(now int64) bool { return now-v.LastHeartbeat <= heartbeatTimeout }
 
-// due is whether messages are to be asked of a system, and notes that they are at now: when it connects, and every now and
-// then, as requests get lost and autopilots reboot.
+// due is whether messages are to be asked of a system, and notes that they are at now: when it connects, and every now
+// and then, as requests get lost and autopilots reboot.
 func (t *tracker) due(system uint8, now int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

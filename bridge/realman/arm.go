@@ -190,8 +190,8 @@ var stamped = [...]part{partJoints, partPose, partForce, partGripper}
 // clockSet is by how much stamps do not descend unless the clock is set.
 const clockSet = time.Second
 
-// give has what u tells handled, but for what is no newer than what was before: replies and packets overtake each other, and two replies
-// may have come at once.
+// give has what u tells handled, but for what is no newer than what was before: replies and packets overtake each
+// other, and two replies may have come at once.
 func (a *Arm) give(u *Update) {
 	var late part
 	for i, p := range stamped {

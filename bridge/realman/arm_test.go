@@ -84,7 +84,8 @@ func observe(t *testing.T, fake *realmantest.Arm, change func(*realman.Arm)) (*r
 	s := &told{names: map[string]int{}}
 	a := &realman.Arm{
 		Host: fake.Host(), Port: fake.Port(), SpeedUnit: realman.CentidegreesPerSecond, Handle: s.handle, Problem: s.problem,
-		Polls:   []realman.Poll{{Command: "get_current_arm_state", Period: time.Millisecond}, {Command: "get_gripper_state", Period: time.Millisecond}},
+		Polls: []realman.Poll{{Command: "get_current_arm_state", Period: time.Millisecond},
+			{Command: "get_gripper_state", Period: time.Millisecond}},
 		Timeout: patience, Silence: patience, Retry: time.Millisecond, Fresh: patience,
 	}
 	if change != nil {
@@ -124,7 +125,8 @@ func TestArmIsAsked(t *testing.T) {
 			require.EqualValues(t, 1, c.Connections)
 			require.Zero(t, c.Bad+c.Timeouts+c.Unknown+c.Refused+c.Others)
 			require.Positive(t, c.RoundTrip)
-			require.ElementsMatch(t, []string{"get_current_arm_state", "get_gripper_state"}, fake.Commands(), "it is only observed")
+			require.ElementsMatch(t, []string{"get_current_arm_state", "get_gripper_state"}, fake.Commands(),
+				"it is only observed")
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if fake.Generation != 4 {
@@ -148,15 +150,17 @@ func TestRepliesComeAsTheyLike(t *testing.T) {
 		pieces      []string
 		bad, others uint64
 	}{
-		"lines":                         {[]string{state + "\r\n", grip + "\r\n"}, 0, 0},
-		"the last one first, at once":   {[]string{grip + "\r\n" + state + "\r\n"}, 0, 0},
-		"pieces of lines":               {[]string{state[:30], state[30:40], state[40:] + "\r", "\n" + grip[:5], grip[5:], "\r\n"}, 0, 0},
+		"lines":                       {[]string{state + "\r\n", grip + "\r\n"}, 0, 0},
+		"the last one first, at once": {[]string{grip + "\r\n" + state + "\r\n"}, 0, 0},
+		"pieces of lines": {[]string{state[:30], state[30:40], state[40:] + "\r", "\n" + grip[:5], grip[5:],
+			"\r\n"}, 0, 0},
 		"line feeds":                    {[]string{state + "\n", grip + "\n"}, 0, 0},
 		"no ends of lines":              {[]string{state, grip}, 0, 0},
 		"news between":                  {[]string{arrived + "\r\n" + state + "\r\n" + arrived, "\r\n" + grip}, 0, 2},
 		"garbage between":               {[]string{"\x01\x02ready\r\n" + state + "}}\r\n", "[]\r\n" + grip}, 3, 0},
 		"a line that was cut off first": {[]string{state[:50] + "\r\n" + state, "\r\n" + grip}, 1, 0},
-		"one that makes no sense first": {[]string{`{"state":"current_trajectory_state",}` + "\r\n" + state + "\r\n", grip}, 1, 0},
+		"one that makes no sense first": {[]string{`{"state":"current_trajectory_state",}` + "\r\n" + state + "\r\n", grip},
+			1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(string, string) string { return "" }})
@@ -167,7 +171,10 @@ func TestRepliesComeAsTheyLike(t *testing.T) {
 			for _, piece := range test.pieces {
 				fake.Send(piece)
 			}
-			eventually(t, "replies", func() bool { return s.count("current_arm_state") == 1 && s.count("get_gripper_state") == 1 })
+			eventually(t, "replies", func() bool {
+				return s.count("current_arm_state") == 1 &&
+					s.count("get_gripper_state") == 1
+			})
 			require.InDelta(t, 0.6*math.Pi/180, s.joints[5], 1e-9)
 			require.Equal(t, []float64{77}, s.gripper)
 			eventually(t, "both are asked for again", func() bool {
@@ -262,7 +269,8 @@ func TestPushedIsNotAskedFor(t *testing.T) {
 }
 
 func TestPushOfSeveralArms(t *testing.T) {
-	one, two := start(t, "127.0.0.1:0", &realmantest.Arm{}), start(t, "127.0.0.2:0", &realmantest.Arm{Pose: realmantest.Moving(7)})
+	one, two := start(t, "127.0.0.1:0", &realmantest.Arm{}),
+		start(t, "127.0.0.2:0", &realmantest.Arm{Pose: realmantest.Moving(7)})
 	stranger := start(t, "127.0.0.3:0", &realmantest.Arm{})
 	silent := func(a *realman.Arm) { a.Polls = nil }
 	a, s := observe(t, one, silent)
@@ -332,7 +340,8 @@ func TestArmWithANameThatOnlyPushes(t *testing.T) {
 	require.False(t, a.Counts().Connected)
 }
 
-// A reply and a packet may tell of the arm in another order than they come. What is older than what was told is left out.
+// A reply and a packet may tell of the arm in another order than they come. What is older than what was told is left
+// out.
 func TestStampsAscend(t *testing.T) {
 	const packet = `{"state":"realtime_arm_joint_state","joint_status":{"joint_position":[1,2,3,4,5,6],"joint_en_flag":[1,1,1,1,1,1]}}`
 	begin := time.Unix(1_700_000_000, 0)

@@ -48,7 +48,8 @@ func TestCommandsAreDue(t *testing.T) {
 	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond}, Poll{"get_controller_state", time.Second})
 	reply := func(name string, ms int) { c.match(&Update{Name: name, Received: at(ms)}) }
 	lines, _ := c.due(0)
-	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n{\"command\":\"get_controller_state\"}\r\n", lines, "all at once")
+	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n{\"command\":\"get_controller_state\"}\r\n", lines,
+		"all at once")
 	lines, wait := c.due(150)
 	require.Empty(t, lines, "one of a kind is on its way")
 	require.Equal(t, 850, wait)
@@ -70,7 +71,8 @@ func TestCommandsAreDue(t *testing.T) {
 	for i := range 3 {
 		ms := 3100 * (i + 1)
 		lines, _ = c.due(ms)
-		require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n{\"command\":\"get_controller_state\"}\r\n", lines, "a reply is not waited for for ever")
+		require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n{\"command\":\"get_controller_state\"}\r\n", lines,
+			"a reply is not waited for for ever")
 		reply("joint_degree", ms+1)
 		c.due(ms + 1001)
 		require.EqualValues(t, i+2, c.arm.Counts().Unknown)
@@ -102,11 +104,13 @@ func TestSlowReplies(t *testing.T) {
 
 // What arms may not reply to says nothing of whether a connection is one.
 func TestQuietIsThatOfTheFirstCommand(t *testing.T) {
-	require.Equal(t, 8*time.Second, testConnection(t, Poll{"get_joint_degree", 5 * time.Second}, Poll{"get_gripper_state", time.Millisecond}).quiet)
+	require.Equal(t, 8*time.Second, testConnection(t, Poll{"get_joint_degree", 5 * time.Second},
+		Poll{"get_gripper_state", time.Millisecond}).quiet)
 }
 
 func TestLostReplies(t *testing.T) {
-	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond}, Poll{"get_controller_state", 50 * time.Millisecond})
+	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond},
+		Poll{"get_controller_state", 50 * time.Millisecond})
 	c.lose()
 	c.due(0)
 	c.match(&Update{Name: "controller_state", Received: at(10)})
@@ -116,9 +120,11 @@ func TestLostReplies(t *testing.T) {
 	require.Equal(t, "{\"command\":\"get_joint_degree\"}\r\n", lines, "it was asked for before")
 }
 
-// Other replies keep a connection, on which a lost one is not awaited for all of a timeout that is longer than the silence.
+// Other replies keep a connection, on which a lost one is not awaited for all of a timeout that is longer than the
+// silence.
 func TestLostReplyIsAskedForAgain(t *testing.T) {
-	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond}, Poll{"get_gripper_state", 100 * time.Millisecond})
+	c := testConnection(t, Poll{"get_joint_degree", 100 * time.Millisecond},
+		Poll{"get_gripper_state", 100 * time.Millisecond})
 	c.arm.Timeout = time.Hour
 	c.due(0)
 	c.match(&Update{Name: "get_gripper_state", Received: at(3099)})
@@ -131,7 +137,8 @@ func TestLostReplyIsAskedForAgain(t *testing.T) {
 }
 
 func TestPushSavesAsking(t *testing.T) {
-	c := testConnection(t, Poll{"get_current_arm_state", 100 * time.Millisecond}, Poll{"get_gripper_state", 100 * time.Millisecond})
+	c := testConnection(t, Poll{"get_current_arm_state", 100 * time.Millisecond},
+		Poll{"get_gripper_state", 100 * time.Millisecond})
 	c.arm.pushed, c.arm.fresh = partJoints|partPose|partErrors|partJointErrors, at(2000)
 	lines, _ := c.due(0)
 	require.Equal(t, "{\"command\":\"get_gripper_state\"}\r\n", lines)

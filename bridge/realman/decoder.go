@@ -78,8 +78,8 @@ var readers = map[string]func(*decoder){
 	"set_realtime_push":         (*decoder).readPushSet,
 }
 
-// decode reads an object. An update with nothing in it is of something else that controllers say. After an error the update has a name if
-// that could be read.
+// decode reads an object. An update with nothing in it is of something else that controllers say. After an error the
+// update has a name if that could be read.
 func (d *decoder) decode(data []byte) (*Update, error) {
 	d.packet, d.update, d.count, d.err = packet{}, Update{}, d.joints, nil
 	// Instead of an object there may be a word, such as "offline": what is needed of it is missing then.
@@ -98,7 +98,8 @@ func (d *decoder) decode(data []byte) (*Update, error) {
 	}
 	p := &d.packet
 	if read := readers[name]; read != nil && d.err == nil {
-		if d.update.Refused = name != "set_realtime_push" && (p.State == "false" || p.GetState == "false" || p.ReadState == "false"); !d.update.Refused {
+		if d.update.Refused = name != "set_realtime_push" &&
+			(p.State == "false" || p.GetState == "false" || p.ReadState == "false"); !d.update.Refused {
 			read(d)
 		}
 	}
@@ -213,7 +214,8 @@ func (d *decoder) readPush() {
 	d.readForce("one_force_sensor.", &p.OneForce, 1)
 	d.readLift()
 	if p.Handle.IO1.given {
-		d.handle = Handle{d.integer("aloha_state.io1_state", &p.Handle.IO1) == 1, d.integer("aloha_state.io2_state", &p.Handle.IO2) == 1}
+		d.handle = Handle{d.integer("aloha_state.io1_state", &p.Handle.IO1) == 1,
+			d.integer("aloha_state.io2_state", &p.Handle.IO2) == 1}
 		d.update.Handle = &d.handle
 	}
 	d.readHand()
@@ -300,7 +302,8 @@ func (d *decoder) readWaypoint() {
 	quat := d.scaled("waypoint.quat", &w.Quat, 4, 4, micro, 2)
 	switch {
 	case !w.Position.given:
-	case quat != nil && quat[0] == 0 && quat[1] == 0 && quat[2] == 0 && quat[3] == 0 && w.Euler.given, quat == nil && w.Euler.given:
+	case quat != nil && quat[0] == 0 && quat[1] == 0 && quat[2] == 0 && quat[3] == 0 && w.Euler.given,
+		quat == nil && w.Euler.given:
 		d.setPose("waypoint.position", "waypoint.euler", &w.Position, &w.Euler)
 	case quat == nil:
 		d.fail("waypoint.quat", "is missing")

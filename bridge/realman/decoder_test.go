@@ -54,7 +54,8 @@ func TestPush(t *testing.T) {
 	require.InDelta(t, 1, q[0]*q[0]+q[1]*q[1]+q[2]*q[2]+q[3]*q[3], 1e-12)
 	require.Nil(t, u.Gripper)
 	require.Nil(t, u.Force)
-	require.Equal(t, partJoints|partCurrents|partVoltages|partTemperatures|partJointErrors|partEnabled|partPose|partErrors, u.has)
+	require.Equal(t, partJoints|partCurrents|partVoltages|partTemperatures|partJointErrors|partEnabled|partPose|partErrors,
+		u.has)
 }
 
 // with returns the packet with something replaced in it.
@@ -69,7 +70,8 @@ func with(old, replacement string) string {
 func more(fields string) string { return with(`{"err"`, "{"+fields+`,"err"`) }
 
 func TestPushVariants(t *testing.T) {
-	seven := strings.NewReplacer("-293299]", "-293299,7000]", "0,0,0,0,0,9]", "0,0,0,0,0,9,0]", "0,0,0,0,0,1]", "0,0,0,0,0,1,0]", "1,1,1,1,1,0]", "1,1,1,1,1,0,1]",
+	seven := strings.NewReplacer("-293299]", "-293299,7000]", "0,0,0,0,0,9]", "0,0,0,0,0,9,0]", "0,0,0,0,0,1]",
+		"0,0,0,0,0,1,0]", "1,1,1,1,1,0]", "1,1,1,1,1,0,1]",
 		"0,0,0,0,1000]", "0,0,0,0,1000,0]", "36500]", "36500,1]", "22900]", "22900,1]").Replace(pushed)
 	for name, test := range map[string]struct {
 		packet string
@@ -80,57 +82,78 @@ func TestPushVariants(t *testing.T) {
 			require.InDelta(t, 7*math.Pi/180, u.Joints[6], 1e-12)
 			require.Len(t, u.JointErrors, 7)
 		}},
-		"errors of the second generation": {with(`"err":[0]`, `"arm_err":4109,"sys_err":20483`), func(t *testing.T, u *Update) {
-			require.Equal(t, []int{0x100D, 0x5003}, u.Errors)
-		}},
-		"no errors of the second generation": {with(`"err":[0]`, `"arm_err":0,"sys_err":0`), func(t *testing.T, u *Update) { require.Equal(t, []int{}, u.Errors) }},
-		"errors in a list":                   {with(`"err":[0]`, `"err":[4097,0,8193]`), func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001, 0x2001}, u.Errors) }},
-		"errors in an empty list":            {with(`"err":[0]`, `"err":[]`), func(t *testing.T, u *Update) { require.Equal(t, []int{}, u.Errors) }},
-		"errors as texts":                    {with(`"err":[0]`, `"err":["0","0x1001"]`), func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001}, u.Errors) }},
-		"an error alone":                     {with(`"err":[0]`, `"err":4097`), func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001}, u.Errors) }},
+		"errors of the second generation": {with(`"err":[0]`, `"arm_err":4109,"sys_err":20483`),
+			func(t *testing.T, u *Update) {
+				require.Equal(t, []int{0x100D, 0x5003}, u.Errors)
+			}},
+		"no errors of the second generation": {with(`"err":[0]`, `"arm_err":0,"sys_err":0`),
+			func(t *testing.T, u *Update) { require.Equal(t, []int{}, u.Errors) }},
+		"errors in a list": {with(`"err":[0]`, `"err":[4097,0,8193]`),
+			func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001, 0x2001}, u.Errors) }},
+		"errors in an empty list": {with(`"err":[0]`, `"err":[]`),
+			func(t *testing.T, u *Update) { require.Equal(t, []int{}, u.Errors) }},
+		"errors as texts": {with(`"err":[0]`, `"err":["0","0x1001"]`),
+			func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001}, u.Errors) }},
+		"an error alone": {with(`"err":[0]`, `"err":4097`),
+			func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001}, u.Errors) }},
 		"errors in an object": {with(`"err":[0]`, `"err":{"err_len":1,"err_code":[4097,99]}`), func(t *testing.T, u *Update) {
 			require.Equal(t, []int{0x1001}, u.Errors, "as many as err_len says")
 		}},
-		"errors in an object, as RM_API2 calls them": {with(`"err":[0]`, `"err":{"err_len":2,"err":[4097,4098]}`), func(t *testing.T, u *Update) {
-			require.Equal(t, []int{0x1001, 0x1002}, u.Errors)
-		}},
-		"no errors in an object": {with(`"err":[0]`, `"err":{"err_len":0}`), func(t *testing.T, u *Update) { require.Equal(t, []int{}, u.Errors) }},
-		"nothing about errors":   {with(`"err":[0],`, ``), func(t *testing.T, u *Update) { require.Nil(t, u.Errors) }},
-		"position by name": {with("[-86608,11750,820234]", `{"x":-86608,"y":11750,"z":820234}`), func(t *testing.T, u *Update) {
-			near(t, []float64{-0.086608, 0.01175, 0.820234}, u.Pose.Position[:], "position")
-		}},
-		"position by name, mixed": {with("[-86608,11750,820234]", ` { "z" : 820234, "x":-86608,"y":"11750"}`), func(t *testing.T, u *Update) {
-			near(t, []float64{-0.086608, 0.01175, 0.820234}, u.Pose.Position[:], "position")
-		}},
-		"orientation by name":   {with("[316706,-328490,-90433,885218]", `{"w":316706,"x":-328490,"y":-90433,"z":885218}`), func(t *testing.T, u *Update) { require.InDelta(t, 0.316706, u.Pose.Quaternion[3], 1e-6) }},
-		"angles, no quaternion": {with(`,"quat":[316706,-328490,-90433,885218]`, ``), func(t *testing.T, u *Update) { require.Equal(t, quaternion(-0.447, 0.551, 2.325), u.Pose.Quaternion) }},
-		"angles by name":        {with(`[-447,551,2325],`, `{"rx":-447,"ry":551,"rz":2325},"nothing":`+"0,"), func(t *testing.T, u *Update) { require.NotNil(t, u.Pose) }},
+		"errors in an object, as RM_API2 calls them": {with(`"err":[0]`, `"err":{"err_len":2,"err":[4097,4098]}`),
+			func(t *testing.T, u *Update) {
+				require.Equal(t, []int{0x1001, 0x1002}, u.Errors)
+			}},
+		"no errors in an object": {with(`"err":[0]`, `"err":{"err_len":0}`),
+			func(t *testing.T, u *Update) { require.Equal(t, []int{}, u.Errors) }},
+		"nothing about errors": {with(`"err":[0],`, ``), func(t *testing.T, u *Update) { require.Nil(t, u.Errors) }},
+		"position by name": {with("[-86608,11750,820234]", `{"x":-86608,"y":11750,"z":820234}`),
+			func(t *testing.T, u *Update) {
+				near(t, []float64{-0.086608, 0.01175, 0.820234}, u.Pose.Position[:], "position")
+			}},
+		"position by name, mixed": {with("[-86608,11750,820234]", ` { "z" : 820234, "x":-86608,"y":"11750"}`),
+			func(t *testing.T, u *Update) {
+				near(t, []float64{-0.086608, 0.01175, 0.820234}, u.Pose.Position[:], "position")
+			}},
+		"orientation by name": {with("[316706,-328490,-90433,885218]", `{"w":316706,"x":-328490,"y":-90433,"z":885218}`),
+			func(t *testing.T, u *Update) { require.InDelta(t, 0.316706, u.Pose.Quaternion[3], 1e-6) }},
+		"angles, no quaternion": {with(`,"quat":[316706,-328490,-90433,885218]`, ``),
+			func(t *testing.T, u *Update) { require.Equal(t, quaternion(-0.447, 0.551, 2.325), u.Pose.Quaternion) }},
+		"angles by name": {with(`[-447,551,2325],`, `{"rx":-447,"ry":551,"rz":2325},"nothing":`+"0,"),
+			func(t *testing.T, u *Update) { require.NotNil(t, u.Pose) }},
 		"a quaternion that is none": {with("[316706,-328490,-90433,885218]", "[0,0,0,0]"), func(t *testing.T, u *Update) {
 			require.Equal(t, quaternion(-0.447, 0.551, 2.325), u.Pose.Quaternion, "the angles say what it is")
 		}},
-		"no angles":           {with(`"euler":[-447,551,2325],`, ``), func(t *testing.T, u *Update) { require.InDelta(t, 0.316706, u.Pose.Quaternion[3], 1e-6) }},
-		"no waypoint":         {with(`"waypoint":`, `"x":`), func(t *testing.T, u *Update) { require.Nil(t, u.Pose) }},
-		"no speeds":           {with(`"joint_speed":[0,0,0,0,0,1],`, ``), func(t *testing.T, u *Update) { require.Nil(t, u.Speeds) }},
-		"numbers with points": {with(`-1968`, `-1968.5`), func(t *testing.T, u *Update) { require.InDelta(t, -1.9685*math.Pi/180, u.Joints[0], 1e-12) }},
+		"no angles": {with(`"euler":[-447,551,2325],`, ``),
+			func(t *testing.T, u *Update) { require.InDelta(t, 0.316706, u.Pose.Quaternion[3], 1e-6) }},
+		"no waypoint": {with(`"waypoint":`, `"x":`), func(t *testing.T, u *Update) { require.Nil(t, u.Pose) }},
+		"no speeds": {with(`"joint_speed":[0,0,0,0,0,1],`, ``),
+			func(t *testing.T, u *Update) { require.Nil(t, u.Speeds) }},
+		"numbers with points": {with(`-1968`, `-1968.5`),
+			func(t *testing.T, u *Update) { require.InDelta(t, -1.9685*math.Pi/180, u.Joints[0], 1e-12) }},
 		"numbers as texts": {with(`[1,1,1,1,1,0]`, `["1",true,1,1,1,false]`), func(t *testing.T, u *Update) {
 			require.Equal(t, []bool{true, true, true, true, true, false}, u.Enabled)
 		}},
-		"what it does":         {more(`"arm_current_status":"move_J"`), func(t *testing.T, u *Update) { require.Equal(t, "move_J", u.Motion) }},
-		"fields of the future": {more(`"later":{"a":[[1],{}]}`), func(t *testing.T, u *Update) { require.NotNil(t, u.Joints) }},
+		"what it does": {more(`"arm_current_status":"move_J"`),
+			func(t *testing.T, u *Update) { require.Equal(t, "move_J", u.Motion) }},
+		"fields of the future": {more(`"later":{"a":[[1],{}]}`),
+			func(t *testing.T, u *Update) { require.NotNil(t, u.Joints) }},
 		"six forces": {more(`"six_force_sensor":{"force":[-13000,3799,-22393,-216,-408,481],"zero_force":[17476,10415,30827,5,2,2],"coordinate":1}`), func(t *testing.T, u *Update) {
 			near(t, []float64{-13, 3.799, -22.393, -0.216, -0.408, 0.481}, u.Force.Raw[:], "raw")
 			near(t, []float64{17.476, 10.415, 30.827, 0.005, 0.002, 0.002}, u.Force.External[:], "external")
 			require.Equal(t, WorkFrame, u.Force.Frame)
 		}},
-		"one force": {more(`"one_force_sensor":{"force":[1200],"zero_force":100,"coordinate":2}`), func(t *testing.T, u *Update) {
-			near(t, []float64{0, 0, 1.2, 0, 0, 0}, u.Force.Raw[:], "raw")
-			near(t, []float64{0, 0, 0.1, 0, 0, 0}, u.Force.External[:], "external")
-			require.Equal(t, ToolFrame, u.Force.Frame)
-		}},
-		"a lift": {more(`"lift_state":{"height":1250,"pos":5,"current":2554,"err_flag":"0","en_flag":"1"}`), func(t *testing.T, u *Update) {
-			require.Equal(t, &Lift{Height: 1.25}, u.Lift)
-		}},
-		"a handle": {more(`"aloha_state":{"io1_state":0,"io2_state":1}`), func(t *testing.T, u *Update) { require.Equal(t, &Handle{false, true}, u.Handle) }},
+		"one force": {more(`"one_force_sensor":{"force":[1200],"zero_force":100,"coordinate":2}`),
+			func(t *testing.T, u *Update) {
+				near(t, []float64{0, 0, 1.2, 0, 0, 0}, u.Force.Raw[:], "raw")
+				near(t, []float64{0, 0, 0.1, 0, 0, 0}, u.Force.External[:], "external")
+				require.Equal(t, ToolFrame, u.Force.Frame)
+			}},
+		"a lift": {more(`"lift_state":{"height":1250,"pos":5,"current":2554,"err_flag":"0","en_flag":"1"}`),
+			func(t *testing.T, u *Update) {
+				require.Equal(t, &Lift{Height: 1.25}, u.Lift)
+			}},
+		"a handle": {more(`"aloha_state":{"io1_state":0,"io2_state":1}`),
+			func(t *testing.T, u *Update) { require.Equal(t, &Handle{false, true}, u.Handle) }},
 		"a gripper of the fourth generation": {
 			more(`"rm_plus_state":{"pos":[250,0,0,0,0,0],"force":[1500,0,0,0,0,0],"dof_state":[1,0,0,0,0,0],"sys_err":0},"rm_plus_base":{"type":1,"dof":1,"force":true,"hv":"V1.27"}`),
 			func(t *testing.T, u *Update) {
@@ -144,20 +167,24 @@ func TestPushVariants(t *testing.T) {
 			require.Equal(t, []float64{250}, u.Gripper.Positions)
 			require.Equal(t, "error 3", u.Gripper.Fault)
 		}},
-		"a device that is not there": {more(`"rm_plus_state":"offline","rm_plus_base":"offline"`), func(t *testing.T, u *Update) {
-			require.Nil(t, u.Gripper)
-			require.Zero(t, u.has&partGripper, "there may be another one, which is asked for")
-		}},
-		"words": {more(`"rm_plus_state":"disable","hand":"offline","lift_state":0,"aloha_state":null,"six_force_sensor":[]`), func(t *testing.T, u *Update) {
-			require.NotNil(t, u.Joints, "they cost nothing else")
-			require.Nil(t, u.Lift)
-		}},
-		"a hand": {more(`"hand":{"hand_pos":[1,2,3,4,5,6],"hand_force":[1000,0,0,0,0,0],"hand_err":1}`), func(t *testing.T, u *Update) {
-			require.Equal(t, []float64{1, 2, 3, 4, 5, 6}, u.Gripper.Positions)
-			require.Equal(t, []float64{1, 0, 0, 0, 0, 0}, u.Gripper.Forces)
-			require.Equal(t, "error 1", u.Gripper.Fault)
-		}},
-		"a hand, called otherwise": {more(`"hand":{"pos":[1,2,3,4,5,6]}`), func(t *testing.T, u *Update) { require.Equal(t, []float64{1, 2, 3, 4, 5, 6}, u.Gripper.Positions) }},
+		"a device that is not there": {more(`"rm_plus_state":"offline","rm_plus_base":"offline"`),
+			func(t *testing.T, u *Update) {
+				require.Nil(t, u.Gripper)
+				require.Zero(t, u.has&partGripper, "there may be another one, which is asked for")
+			}},
+		"words": {more(`"rm_plus_state":"disable","hand":"offline","lift_state":0,"aloha_state":null,"six_force_sensor":[]`),
+			func(t *testing.T, u *Update) {
+				require.NotNil(t, u.Joints, "they cost nothing else")
+				require.Nil(t, u.Lift)
+			}},
+		"a hand": {more(`"hand":{"hand_pos":[1,2,3,4,5,6],"hand_force":[1000,0,0,0,0,0],"hand_err":1}`),
+			func(t *testing.T, u *Update) {
+				require.Equal(t, []float64{1, 2, 3, 4, 5, 6}, u.Gripper.Positions)
+				require.Equal(t, []float64{1, 0, 0, 0, 0, 0}, u.Gripper.Forces)
+				require.Equal(t, "error 1", u.Gripper.Fault)
+			}},
+		"a hand, called otherwise": {more(`"hand":{"pos":[1,2,3,4,5,6]}`),
+			func(t *testing.T, u *Update) { require.Equal(t, []float64{1, 2, 3, 4, 5, 6}, u.Gripper.Positions) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, err := newDecoder().decode([]byte(test.packet))
@@ -184,7 +211,8 @@ func TestDocumentedPackets(t *testing.T) {
 }
 
 func TestSpeeds(t *testing.T) {
-	for unit, want := range map[float64]float64{CentidegreesPerSecond: math.Pi / 18000, CentiRPM: 0.01 * 2 * math.Pi / 60, FiftiethRPM: 0.02 * 2 * math.Pi / 60} {
+	for unit, want := range map[float64]float64{CentidegreesPerSecond: math.Pi / 18000, CentiRPM: 0.01 * 2 * math.Pi / 60,
+		FiftiethRPM: 0.02 * 2 * math.Pi / 60} {
 		u, err := (&decoder{speed: unit}).decode([]byte(pushed))
 		require.NoError(t, err)
 		require.InDelta(t, want, u.Speeds[5], 1e-15)
@@ -227,23 +255,29 @@ func TestReplies(t *testing.T) {
 		"enabled": {`{"state":"joint_en_state","en_state":[1,1,1,1,1,0]}`, func(t *testing.T, u *Update) {
 			require.Equal(t, []bool{true, true, true, true, true, false}, u.Enabled)
 		}},
-		"errors": {`{"state":"joint_err_flag","err_flag":[0,0,0,0,0,61440],"brake_state":[0,0,0,0,0,1]}`, func(t *testing.T, u *Update) { require.Equal(t, []int{0, 0, 0, 0, 0, 0xF000}, u.JointErrors) }},
-		"heat": {`{"state":"current_joint_temperature","joint_temperature":[27500,28000,26800,26800,28900,30100]}`, func(t *testing.T, u *Update) {
-			near(t, []float64{27.5, 28, 26.8, 26.8, 28.9, 30.1}, u.Temperatures, "temperatures")
-		}},
-		"currents": {`{"state":"current_joint_current","joint_current":[65,-200,170,200,-300,168,178]}`, func(t *testing.T, u *Update) {
-			near(t, []float64{65e-6, -200e-6, 170e-6, 200e-6, -300e-6, 168e-6, 178e-6}, u.Currents, "currents")
-		}},
-		"voltages": {`{"state":"current_joint_voltage","joint_voltage":[27500,28000,26800,26800,28900,30100]}`, func(t *testing.T, u *Update) {
-			near(t, []float64{27.5, 28, 26.8, 26.8, 28.9, 30.1}, u.Voltages, "voltages")
-		}},
-		"controller": {`{"state":"controller_state","voltage":24000,"current":1500,"temperature":42000,"err_flag":0}`, func(t *testing.T, u *Update) {
-			require.Equal(t, &Controller{Voltage: 24, Current: 1.5, Temperature: 42}, u.Controller)
-		}},
+		"errors": {`{"state":"joint_err_flag","err_flag":[0,0,0,0,0,61440],"brake_state":[0,0,0,0,0,1]}`,
+			func(t *testing.T, u *Update) { require.Equal(t, []int{0, 0, 0, 0, 0, 0xF000}, u.JointErrors) }},
+		"heat": {`{"state":"current_joint_temperature","joint_temperature":[27500,28000,26800,26800,28900,30100]}`,
+			func(t *testing.T, u *Update) {
+				near(t, []float64{27.5, 28, 26.8, 26.8, 28.9, 30.1}, u.Temperatures, "temperatures")
+			}},
+		"currents": {`{"state":"current_joint_current","joint_current":[65,-200,170,200,-300,168,178]}`,
+			func(t *testing.T, u *Update) {
+				near(t, []float64{65e-6, -200e-6, 170e-6, 200e-6, -300e-6, 168e-6, 178e-6}, u.Currents, "currents")
+			}},
+		"voltages": {`{"state":"current_joint_voltage","joint_voltage":[27500,28000,26800,26800,28900,30100]}`,
+			func(t *testing.T, u *Update) {
+				near(t, []float64{27.5, 28, 26.8, 26.8, 28.9, 30.1}, u.Voltages, "voltages")
+			}},
+		"controller": {`{"state":"controller_state","voltage":24000,"current":1500,"temperature":42000,"err_flag":0}`,
+			func(t *testing.T, u *Update) {
+				require.Equal(t, &Controller{Voltage: 24, Current: 1.5, Temperature: 42}, u.Controller)
+			}},
 		"gripper": {
 			`{"command":"get_gripper_state","enable":1,"status":1,"error":5,"mode":6,"current_force":100,"temperature":40,"actpos":150}`,
 			func(t *testing.T, u *Update) {
-				require.Equal(t, &Gripper{Online: true, Positions: []float64{150}, Forces: u.Gripper.Forces, Mode: 6, Fault: "blocked, current too high"}, u.Gripper)
+				require.Equal(t, &Gripper{Online: true, Positions: []float64{150}, Forces: u.Gripper.Forces, Mode: 6,
+					Fault: "blocked, current too high"}, u.Gripper)
 				near(t, []float64{0.980665}, u.Gripper.Forces, "forces")
 			},
 		},
@@ -252,14 +286,21 @@ func TestReplies(t *testing.T) {
 			near(t, []float64{0.5, 1, 1.5, 0.2, 0.25, 0.3}, u.Force.External[:], "external")
 			require.Equal(t, SensorFrame, u.Force.Frame)
 		}},
-		"software":             {`{"Product_version":"RM65-BI","algorithm_info":{"version":"1.2.3"},"command":"arm_software_info","ctrl_info":{"build_time":"2023/12/13 20:58:10","version":"V1.4.6"}}`, func(t *testing.T, u *Update) { require.Equal(t, "RM65-BI V1.4.6", u.Model) }},
-		"software, before":     {`{"state":"arm_software_version","Ctrl_version":7014147,"Product_version":"RM65-BI"}`, func(t *testing.T, u *Update) { require.Equal(t, "RM65-BI", u.Model) }},
-		"push is set":          {`{"command":"set_realtime_push","state":true}`, func(t *testing.T, u *Update) { require.True(t, *u.PushSet) }},
-		"push is not set":      {`{"command":"set_realtime_push","state":false}`, func(t *testing.T, u *Update) { require.False(t, *u.PushSet); require.False(t, u.Refused) }},
-		"nothing to be told":   {`{"command":"get_gripper_state","state":false}`, func(t *testing.T, u *Update) { require.True(t, u.Refused) }},
-		"nothing, of others":   {`{"command":"get_force_data","get_state":false}`, func(t *testing.T, u *Update) { require.True(t, u.Refused) }},
-		"of another's command": {`{"command":"movej","receive_state":true}`, func(t *testing.T, u *Update) { require.Zero(t, u.has); require.Equal(t, "movej", u.Name) }},
-		"at the end of a path": {`{"state":"current_trajectory_state","trajectory_state":true,"device":1}`, func(t *testing.T, u *Update) { require.Zero(t, u.has) }},
+		"software": {`{"Product_version":"RM65-BI","algorithm_info":{"version":"1.2.3"},"command":"arm_software_info","ctrl_info":{"build_time":"2023/12/13 20:58:10","version":"V1.4.6"}}`, func(t *testing.T, u *Update) { require.Equal(t, "RM65-BI V1.4.6", u.Model) }},
+		"software, before": {`{"state":"arm_software_version","Ctrl_version":7014147,"Product_version":"RM65-BI"}`,
+			func(t *testing.T, u *Update) { require.Equal(t, "RM65-BI", u.Model) }},
+		"push is set": {`{"command":"set_realtime_push","state":true}`,
+			func(t *testing.T, u *Update) { require.True(t, *u.PushSet) }},
+		"push is not set": {`{"command":"set_realtime_push","state":false}`,
+			func(t *testing.T, u *Update) { require.False(t, *u.PushSet); require.False(t, u.Refused) }},
+		"nothing to be told": {`{"command":"get_gripper_state","state":false}`,
+			func(t *testing.T, u *Update) { require.True(t, u.Refused) }},
+		"nothing, of others": {`{"command":"get_force_data","get_state":false}`,
+			func(t *testing.T, u *Update) { require.True(t, u.Refused) }},
+		"of another's command": {`{"command":"movej","receive_state":true}`,
+			func(t *testing.T, u *Update) { require.Zero(t, u.has); require.Equal(t, "movej", u.Name) }},
+		"at the end of a path": {`{"state":"current_trajectory_state","trajectory_state":true,"device":1}`,
+			func(t *testing.T, u *Update) { require.Zero(t, u.has) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, err := newDecoder().decode([]byte(test.reply))
@@ -273,12 +314,13 @@ func TestReplies(t *testing.T) {
 func TestBadObjects(t *testing.T) {
 	six := func(joint string) string { return `{"state":"joint_degree","joint":` + joint + `}` }
 	for want, text := range map[string]string{
-		`there is neither a state nor a command: "{}"`:                                         `{}`,
-		`there is neither a state nor a command: "{\"state\":null}"`:                           `{"state":null}`,
-		`invalid character '}' looking for beginning of object key string: "{\"a\":1,}"`:       `{"a":1,}`,
-		`"joint_degree": joint has 5 numbers, want 6 to 7`:                                     six(`[1,2,3,4,5]`),
-		`"joint_degree": joint has 8 numbers, want 6 to 7`:                                     six(`[1,2,3,4,5,6,7,8]`),
-		`"joint_degree": joint has more than 24 numbers`:                                       six(`[` + strings.Repeat("1,", 30) + `1]`),
+		`there is neither a state nor a command: "{}"`:                                   `{}`,
+		`there is neither a state nor a command: "{\"state\":null}"`:                     `{"state":null}`,
+		`invalid character '}' looking for beginning of object key string: "{\"a\":1,}"`: `{"a":1,}`,
+		`"joint_degree": joint has 5 numbers, want 6 to 7`:                               six(`[1,2,3,4,5]`),
+		`"joint_degree": joint has 8 numbers, want 6 to 7`:                               six(`[1,2,3,4,5,6,7,8]`),
+		`"joint_degree": joint has more than 24 numbers`: six(`[` + strings.Repeat("1,",
+			30) + `1]`),
 		`"joint_degree": joint has 1 numbers, want 6 to 7`:                                     six(`5`),
 		`"joint_degree": joint has "\"a\"", want a number`:                                     six(`["a",2,3,4,5,6]`),
 		`"joint_degree": joint has "null", want a number`:                                      six(`[null,2,3,4,5,6]`),
@@ -294,21 +336,25 @@ func TestBadObjects(t *testing.T) {
 		`"current_arm_state": arm_state.pose has 5 numbers, want 6`:                            `{"state":"current_arm_state","arm_state":{"joint":[1,2,3,4,5,6],"pose":[1,2,3,4,5]}}`,
 		`"current_arm_state": arm_state.pose has 1e+09, which cannot be`:                       `{"state":"current_arm_state","arm_state":{"joint":[1,2,3,4,5,6],"pose":[1000000000,2,3,4,5,6]}}`,
 		`"realtime_arm_joint_state": joint_status.joint_position is missing`:                   `{"state":"realtime_arm_joint_state"}`,
-		`"realtime_arm_joint_state": joint_status.joint_current has 5 numbers, want 6`:         with(`[-79000,0,`, `[-79000,`),
+		`"realtime_arm_joint_state": joint_status.joint_current has 5 numbers, want 6`: with(`[-79000,0,`,
+			`[-79000,`),
 		`"realtime_arm_joint_state": joint_status.joint_err_code has 0.5, want a whole number`: with(`0,9]`, `0.5,9]`),
 		`"realtime_arm_joint_state": waypoint.quat has the length 0.0001, want 1`:              with(`[316706,-328490,-90433,885218]`, `[100,0,0,0]`),
 		`"realtime_arm_joint_state": waypoint.quat has 3 numbers, want 4`:                      with(`[316706,`, `[`),
 		`"realtime_arm_joint_state": waypoint.quat is missing`:                                 with(`"euler":[-447,551,2325],"position":[-86608,11750,820234],"quat":[316706,-328490,-90433,885218]`, `"position":[1,2,3]`),
-		`"realtime_arm_joint_state": err is "{\"a\":1}", want codes`:                           with(`"err":[0]`, `"err":{"a":1}`),
-		`"realtime_arm_joint_state": err has err_len that does not fit 1 codes`:                with(`"err":[0]`, `"err":{"err_len":2,"err_code":[1]}`),
-		`"realtime_arm_joint_state": arm_err has 1e+20, which cannot be`:                       with(`"err":[0]`, `"arm_err":1e20`),
-		`"realtime_arm_joint_state": rm_plus_state.pos has "\"x\"", want a number`:             more(`"rm_plus_state":{"pos":["x"]}`),
-		`"realtime_arm_joint_state": six_force_sensor.force has 3 numbers, want 6`:             more(`"six_force_sensor":{"force":[1,2,3],"zero_force":[1,2,3,4,5,6]}`),
-		`"realtime_arm_joint_state": six_force_sensor.zero_force is missing`:                   more(`"six_force_sensor":{"force":[1,2,3,4,5,6]}`),
-		`"realtime_arm_joint_state": six_force_sensor.coordinate is 7, want 0 to 2`:            more(`"six_force_sensor":{"force":[1,2,3,4,5,6],"zero_force":[1,2,3,4,5,6],"coordinate":7}`),
-		`"get_gripper_state": actpos is missing`:                                               `{"command":"get_gripper_state"}`,
-		`"get_gripper_state": actpos has 1e+07, which cannot be`:                               `{"command":"get_gripper_state","actpos":10000000}`,
-		`"controller_state": voltage is missing`:                                               `{"state":"controller_state"}`,
+		`"realtime_arm_joint_state": err is "{\"a\":1}", want codes`: with(`"err":[0]`,
+			`"err":{"a":1}`),
+		`"realtime_arm_joint_state": err has err_len that does not fit 1 codes`: with(`"err":[0]`,
+			`"err":{"err_len":2,"err_code":[1]}`),
+		`"realtime_arm_joint_state": arm_err has 1e+20, which cannot be`: with(`"err":[0]`,
+			`"arm_err":1e20`),
+		`"realtime_arm_joint_state": rm_plus_state.pos has "\"x\"", want a number`:  more(`"rm_plus_state":{"pos":["x"]}`),
+		`"realtime_arm_joint_state": six_force_sensor.force has 3 numbers, want 6`:  more(`"six_force_sensor":{"force":[1,2,3],"zero_force":[1,2,3,4,5,6]}`),
+		`"realtime_arm_joint_state": six_force_sensor.zero_force is missing`:        more(`"six_force_sensor":{"force":[1,2,3,4,5,6]}`),
+		`"realtime_arm_joint_state": six_force_sensor.coordinate is 7, want 0 to 2`: more(`"six_force_sensor":{"force":[1,2,3,4,5,6],"zero_force":[1,2,3,4,5,6],"coordinate":7}`),
+		`"get_gripper_state": actpos is missing`:                                    `{"command":"get_gripper_state"}`,
+		`"get_gripper_state": actpos has 1e+07, which cannot be`:                    `{"command":"get_gripper_state","actpos":10000000}`,
+		`"controller_state": voltage is missing`:                                    `{"state":"controller_state"}`,
 	} {
 		d := newDecoder()
 		_, err := d.decode([]byte(text))
@@ -356,7 +402,8 @@ func FuzzDecode(f *testing.F) {
 		`{"arm_state":{"err":{"err_len":1,"err_code":[1]},"joint":[107149,-84991,112484,-130772,64784,85805],"pose":[150269,-219514,597973,782,409,1043]},"state":"current_arm_state"}`,
 		`{"command":"get_gripper_state","enable":1,"status":1,"error":5,"mode":6,"current_force":100,"temperature":40,"actpos":150}`,
 		`{"command":"get_force_data","force_data":[1000,2000,3000,400,500,600],"zero_force_data":[500,1000,1500,200,250,300]}`,
-		`{"current":2554,"err_flag":"0","height":730,"state":"lift_state"}`, `{"command":"set_realtime_push","state":true}` + "\r\n{",
+		`{"current":2554,"err_flag":"0","height":730,"state":"lift_state"}`,
+		`{"command":"set_realtime_push","state":true}` + "\r\n{",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -49,8 +49,10 @@ func SystemError(code int) string {
 
 // jointErrors are by bit.
 var jointErrors = []string{
-	"motor control failed", "voltage too high", "voltage too low", "too hot", "it did not start", "encoder failed", "current too high",
-	"software failed", "temperature sensor failed", "position beyond its limit", "wrong joint id", "it does not follow", "current sensor failed",
+	"motor control failed", "voltage too high", "voltage too low", "too hot", "it did not start", "encoder failed",
+	"current too high",
+	"software failed", "temperature sensor failed", "position beyond its limit", "wrong joint id", "it does not follow",
+	"current sensor failed",
 	"brake did not open", "commanded position jumped", "turns were lost",
 }
 

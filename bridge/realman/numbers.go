@@ -20,8 +20,8 @@ type numbers struct {
 	err   error
 }
 
-// UnmarshalJSON takes a number, or a list of them, or an object of coordinates: a pose has its parts by name in some firmware. Numbers may
-// be strings, and bools. null is nothing.
+// UnmarshalJSON takes a number, or a list of them, or an object of coordinates: a pose has its parts by name in some
+// firmware. Numbers may be strings, and bools. null is nothing.
 func (n *numbers) UnmarshalJSON(data []byte) error {
 	*n = numbers{given: string(data) != "null"}
 	switch {

@@ -8,14 +8,15 @@ import (
 // pushUnit is what the cycle of a push is counted in.
 const pushUnit = 5 * time.Millisecond
 
-// Push is how an arm is told to push its state. It is the only thing that an arm is told at all, and it stays as it is until somebody
-// tells it otherwise.
+// Push is how an arm is told to push its state. It is the only thing that an arm is told at all, and it stays as it is
+// until somebody tells it otherwise.
 type Push struct {
 	Cycle      time.Duration // in steps of 5 ms
 	IP         string        // whom to; "" is this machine, as the arm sees it
 	Port       int
-	ForceFrame Frame    // of Force.External
-	Fields     []string // what else there is to be in packets: "joint_speed", "arm_current_status", "hand", "rm_plus_state"
+	ForceFrame Frame // of Force.External
+	// what else there is to be in packets: "joint_speed", "arm_current_status", "hand", "rm_plus_state"
+	Fields []string
 }
 
 // line returns the command. own is the address of this machine.
@@ -29,7 +30,8 @@ func (p *Push) line(own string) []byte {
 		ip = own
 	}
 	text, err := json.Marshal(map[string]any{
-		"command": "set_realtime_push", "cycle": max(1, int(p.Cycle.Round(pushUnit)/pushUnit)), "enable": true, "port": p.Port,
+		"command": "set_realtime_push", "cycle": max(1, int(p.Cycle.Round(pushUnit)/pushUnit)), "enable": true,
+		"port":             p.Port,
 		"force_coordinate": int(p.ForceFrame), "ip": ip, "custom": custom,
 	})
 	if err != nil {

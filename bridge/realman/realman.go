@@ -1,28 +1,29 @@
-// Package realman observes arms of RealMan over the JSON protocol of their controllers: it asks over TCP for their state, many times a
-// second, and listens to what they push over UDP. It never moves one.
+// Package realman observes arms of RealMan over the JSON protocol of their controllers: it asks over TCP for their
+// state, many times a second, and listens to what they push over UDP. It never moves one.
 //
-// The protocol is that of RealMan's documentation, https://github.com/RealManRobot/rm_docs in docs/robot/json, in all forms that
-// controllers of the second to fourth generation write; what the documentation leaves open is as https://github.com/RealManRobot/rm_robot
-// and https://github.com/RealManRobot/RM_API2 read it. Numbers on the wire are integers in units such as 0.001°; an Update has them in
-// those of SI.
+// The protocol is that of RealMan's documentation, https://github.com/RealManRobot/rm_docs in docs/robot/json, in all
+// forms that controllers of the second to fourth generation write; what the documentation leaves open is as
+// https://github.com/RealManRobot/rm_robot and https://github.com/RealManRobot/RM_API2 read it. Numbers on the wire are
+// integers in units such as 0.001°; an Update has them in those of SI.
 package realman
 
 import "time"
 
-// Units of the speeds of joints that arms push. The documents of the second and third generation, and of the fourth, and RM_API2 tell
-// different ones; in rad/s.
+// Units of the speeds of joints that arms push. The documents of the second and third generation, and of the fourth,
+// and RM_API2 tell different ones; in rad/s.
 const (
 	CentidegreesPerSecond = degree / 100
 	CentiRPM              = 6 * degree / 100 // 0.01 revolutions per minute
 	FiftiethRPM           = 6 * degree / 50  // 0.02 revolutions per minute
 )
 
-// Update is what an arm tells at once, in a reply or a packet of its push. What it does not tell is nil, or empty where nothing else is
-// said. It is valid until the call that was given it returns.
+// Update is what an arm tells at once, in a reply or a packet of its push. What it does not tell is nil, or empty where
+// nothing else is said. It is valid until the call that was given it returns.
 type Update struct {
-	Name     string    // of the reply, as the controller says it: "current_arm_state"
-	Pushed   bool      // it is a packet, not a reply
-	Stamp    time.Time // when the arm was so: of a reply halfway between asking and receiving, of a packet when it was received
+	Name   string // of the reply, as the controller says it: "current_arm_state"
+	Pushed bool   // it is a packet, not a reply
+	// when the arm was so: of a reply halfway between asking and receiving, of a packet when it was received
+	Stamp    time.Time
 	Received time.Time
 
 	Joints       []float64 // angles in rad; they may be beyond ±π
@@ -73,8 +74,10 @@ const (
 
 // Gripper is the state of what an arm holds at its end.
 type Gripper struct {
-	Online    bool
-	Positions []float64 // as the device says it: of RealMan's two-finger gripper 0 (closed) to 1000, of hands one for each finger; empty if offline
+	Online bool
+	// as the device says it: of RealMan's two-finger gripper 0 (closed) to 1000, of hands one for each finger; empty if
+	// offline
+	Positions []float64
 	Forces    []float64 // N; empty, or one for each of Positions
 	Mode      int       // see GripperMode; -1 if it does not tell
 	Fault     string    // what is wrong with it, in words; "" if nothing is

@@ -11,8 +11,9 @@ const maxObject = 64 << 10
 // maxExcerpt is how much of something bad an error shows.
 const maxExcerpt = 60
 
-// splitter finds JSON objects in a stream of bytes. Each is on a line of its own, says the protocol; here several may be on one, and the
-// last needs no end of line. An object that its line cuts off is dropped, so that the next one is found.
+// splitter finds JSON objects in a stream of bytes. Each is on a line of its own, says the protocol; here several may
+// be on one, and the last needs no end of line. An object that its line cuts off is dropped, so that the next one is
+// found.
 type splitter struct {
 	object  func([]byte) // valid until it returns
 	bad     func(error)

@@ -13,13 +13,14 @@ import (
 	"time"
 )
 
-// Camera captures from a device as long as it is told to, through unplugging and plugging in. Its fields are set before Run.
+// Camera captures from a device as long as it is told to, through unplugging and plugging in. Its fields are set before
+// Run.
 type Camera struct {
 	// System is where the device is. Nil is Kernel.
 	System System
 
-	// Device is a path as "/dev/video0" or "/dev/v4l/by-id/…", or the USB serial number or name of the camera. A camera with several
-	// nodes, found by serial number or name, is captured from at the first one that offers FourCC.
+	// Device is a path as "/dev/video0" or "/dev/v4l/by-id/…", or the USB serial number or name of the camera. A camera
+	// with several nodes, found by serial number or name, is captured from at the first one that offers FourCC.
 	Device string
 
 	// Pixel format and size. What is 0 is left to the device.
@@ -38,15 +39,16 @@ type Camera struct {
 	// Retry is how often a device that is not there is looked for; 0 is each second.
 	Retry time.Duration
 
-	// Silence is how long a device may send nothing before it is closed and opened again; 0 is 10 s, less than 0 is for ever, as for a
-	// camera that waits for a trigger.
+	// Silence is how long a device may send nothing before it is closed and opened again; 0 is 10 s, less than 0 is for
+	// ever, as for a camera that waits for a trigger.
 	Silence time.Duration
 
 	// Frame is called with each frame by the goroutine of Run. The driver has the frame's buffer again when it returns.
 	Frame func(*Frame)
 
-	// Event, if not nil, is called by the goroutine of Run each time that the device streams (Status.Err is nil), was lost, or could
-	// not be opened for another reason than before. That a device which was lost is still not there is no event.
+	// Event, if not nil, is called by the goroutine of Run each time that the device streams (Status.Err is nil), was
+	// lost, or could not be opened for another reason than before. That a device which was lost is still not there is no
+	// event.
 	Event func(Status)
 
 	count counter
@@ -55,8 +57,8 @@ type Camera struct {
 	status Status
 }
 
-// Run captures until the context ends, and returns its error. Other errors are of fields that cannot be, and come at once: what is
-// wrong with the device may get right, and is told to Event.
+// Run captures until the context ends, and returns its error. Other errors are of fields that cannot be, and come at
+// once: what is wrong with the device may get right, and is told to Event.
 func (c *Camera) Run(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err

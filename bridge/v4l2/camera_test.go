@@ -27,7 +27,8 @@ func webcam() (camera, metadata *v4l2test.Camera) {
 			{FourCC: v4l2.MJPG, Width: 128, Height: 96},
 		},
 		Controls: []v4l2.Control{
-			{ID: 0x00980900, Label: "Brightness", Name: "brightness", Type: v4l2.IntegerControl, Max: 255, Step: 1, Default: 128},
+			{ID: 0x00980900, Label: "Brightness", Name: "brightness", Type: v4l2.IntegerControl, Max: 255, Step: 1,
+				Default: 128},
 			{ID: 0x009a0901, Label: "Auto Exposure", Name: "auto_exposure", Type: v4l2.MenuControl, Max: 3, Default: 3,
 				Menu: []v4l2.MenuItem{{Index: 1, Text: "Manual Mode"}, {Index: 3, Text: "Aperture Priority Mode"}}},
 		},
@@ -79,9 +80,11 @@ func TestCameraFrames(t *testing.T) {
 		fourCC       v4l2.FourCC
 		want         v4l2.Format
 	}{
-		{"path", "/dev/video0", v4l2.YUYV, v4l2.Format{FourCC: v4l2.YUYV, Width: 64, Height: 48, BytesPerLine: 136, Size: 48 * 136}},
+		{"path", "/dev/video0", v4l2.YUYV, v4l2.Format{FourCC: v4l2.YUYV, Width: 64, Height: 48, BytesPerLine: 136,
+			Size: 48 * 136}},
 		{"serial", "8A2F", v4l2.MJPG, v4l2.Format{FourCC: v4l2.MJPG, Width: 64, Height: 48, Size: 2 * 64 * 48}},
-		{"name", "hd pro webcam c920", 0, v4l2.Format{FourCC: v4l2.YUYV, Width: 64, Height: 48, BytesPerLine: 136, Size: 48 * 136}},
+		{"name", "hd pro webcam c920", 0, v4l2.Format{FourCC: v4l2.YUYV, Width: 64, Height: 48, BytesPerLine: 136,
+			Size: 48 * 136}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			device, metadata := webcam()
@@ -303,8 +306,10 @@ func TestCameraErrors(t *testing.T) {
 		{"no such serial", &v4l2.Camera{Device: "77"}, `camera 77: no such camera; there is 8A2F "HD Pro Webcam C920"`},
 		{"metadata", &v4l2.Camera{Device: "/dev/video1"},
 			`/dev/video1 captures metadata, not video: not a capture device; use another node of "HD Pro Webcam C920"`},
-		{"pixel format", &v4l2.Camera{Device: "/dev/video0", FourCC: v4l2.RGB3}, "/dev/video0: the camera has no RGB3; it has YUYV and MJPG"},
-		{"pixel format of a serial", &v4l2.Camera{Device: "8A2F", FourCC: v4l2.Z16}, "8A2F: the camera has no Z16; it has YUYV and MJPG"},
+		{"pixel format", &v4l2.Camera{Device: "/dev/video0", FourCC: v4l2.RGB3},
+			"/dev/video0: the camera has no RGB3; it has YUYV and MJPG"},
+		{"pixel format of a serial", &v4l2.Camera{Device: "8A2F", FourCC: v4l2.Z16},
+			"8A2F: the camera has no Z16; it has YUYV and MJPG"},
 		{"size", &v4l2.Camera{Device: "/dev/video0", FourCC: v4l2.MJPG, Width: 1920, Height: 1080},
 			"/dev/video0: the camera has no MJPG 1920x1080; it has MJPG 64x48 and 128x96"},
 		{"control", &v4l2.Camera{Device: "/dev/video0", Controls: []v4l2.Setting{{Control: "zoom", Value: "1"}}},
@@ -395,7 +400,8 @@ func TestCameraAllocations(t *testing.T) {
 		system.Plug(device)
 		frames := make(chan uint32)
 		ctx, cancel := context.WithCancel(context.Background())
-		camera := &v4l2.Camera{System: &system, Device: "/dev/video0", FourCC: format, Frame: func(f *v4l2.Frame) { frames <- f.Sequence }}
+		camera := &v4l2.Camera{System: &system, Device: "/dev/video0", FourCC: format,
+			Frame: func(f *v4l2.Frame) { frames <- f.Sequence }}
 		done := make(chan error)
 		go func() { done <- camera.Run(ctx) }()
 		require.Eventually(t, device.Streaming, patience, time.Millisecond)

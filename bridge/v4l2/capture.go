@@ -13,7 +13,8 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// maxItems is more than any device has of anything that it lists; a driver that never ends a list is not followed further.
+// maxItems is more than any device has of anything that it lists; a driver that never ends a list is not followed
+// further.
 const maxItems = 1024
 
 // Capture is an opened device that captures video. It is for one goroutine.
@@ -26,8 +27,8 @@ type Capture struct {
 	stream     *Stream
 }
 
-// Open opens the capture device at path on a system; nil is Kernel. Errors are those of the system, such as unix.ENOENT or unix.EBUSY, with
-// words that say what to do; a device that cannot capture by streaming is one.
+// Open opens the capture device at path on a system; nil is Kernel. Errors are those of the system, such as unix.ENOENT
+// or unix.EBUSY, with words that say what to do; a device that cannot capture by streaming is one.
 func Open(system System, path string) (*Capture, error) {
 	if system == nil {
 		system = Kernel{}
@@ -74,8 +75,10 @@ func (c *Capture) query() error {
 // Card returns what the device calls itself: "HD Pro Webcam C920".
 func (c *Capture) Card() string { return kernel.String(c.capability.Card[:]) }
 
-// enumerate performs a request that lists one item for each index, until the device has no more of them or add returns false.
-func (c *Capture) enumerate(what string, request uint32, argument unsafe.Pointer, index *uint32, add func() bool) error {
+// enumerate performs a request that lists one item for each index, until the device has no more of them or add returns
+// false.
+func (c *Capture) enumerate(what string, request uint32, argument unsafe.Pointer, index *uint32,
+	add func() bool) error {
 	for *index = 0; *index < maxItems; *index++ {
 		switch err := c.device.Ioctl(request, argument); {
 		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTTY):
@@ -143,15 +146,17 @@ func rate(interval kernel.Fract) float64 {
 	return float64(interval.Denominator) / float64(interval.Numerator)
 }
 
-// SetFormat sets pixel format and size, and returns them as the driver then has them, with the padding of its rows. A FourCC, width or
-// height of 0 is left to the driver. If the device does not have what is asked for, SetFormat fails with a *FormatError.
+// SetFormat sets pixel format and size, and returns them as the driver then has them, with the padding of its rows. A
+// FourCC, width or height of 0 is left to the driver. If the device does not have what is asked for, SetFormat fails
+// with a *FormatError.
 func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
 	argument := kernel.Format{Type: c.kind}
 	if err := c.device.Ioctl(kernel.VIDIOC_G_FMT, unsafe.Pointer(&argument)); err != nil {
 		return Format{}, failed(c.path, "get the format", err)
 	}
 	wanted := c.read(&argument)
-	wanted = Format{FourCC: cmp.Or(f, wanted.FourCC), Width: cmp.Or(width, wanted.Width), Height: cmp.Or(height, wanted.Height)}
+	wanted = Format{FourCC: cmp.Or(f, wanted.FourCC), Width: cmp.Or(width, wanted.Width),
+		Height: cmp.Or(height, wanted.Height)}
 
 	// All that depends on format and size, such as the length of rows, is left to the driver.
 	argument = kernel.Format{Type: c.kind}
@@ -174,7 +179,8 @@ func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
 		return Format{}, c.missing(wanted, given)
 	}
 	if planes := argument.PixMP().NumPlanes; c.planar() && planes != 1 {
-		return Format{}, fmt.Errorf("%s: frames of %v are in %d separate planes, but only one can be captured; ask for a format such as NV12, not NM12",
+		return Format{}, fmt.Errorf("%s: frames of %v are in %d separate planes, but only one can be captured; ask for a "+
+			"format such as NV12, not NM12",
 			c.path, given, planes)
 	}
 	if err := given.check(); err != nil {
@@ -197,7 +203,8 @@ func (c *Capture) read(argument *kernel.Format) Format {
 	return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(pix.BytesPerLine), int(pix.SizeImage)}
 }
 
-// missing returns the error that the device does not have a format, with what it has: pixel formats, or sizes of the wanted one.
+// missing returns the error that the device does not have a format, with what it has: pixel formats, or sizes of the
+// wanted one.
 func (c *Capture) missing(wanted, given Format) error {
 	e := &FormatError{Path: c.path, Wanted: wanted, Given: given}
 	formats, err := c.Formats()
@@ -219,8 +226,8 @@ func (c *Capture) missing(wanted, given Format) error {
 	return e
 }
 
-// SetRate sets the frames per second, and returns those that the driver then has, which are the nearest that the device can do; 0 if
-// the device does not tell. A rate of 0 is left as it is.
+// SetRate sets the frames per second, and returns those that the driver then has, which are the nearest that the device
+// can do; 0 if the device does not tell. A rate of 0 is left as it is.
 func (c *Capture) SetRate(wanted float64) (float64, error) {
 	argument := kernel.StreamParm{Type: c.kind}
 	request, what := kernel.VIDIOC_G_PARM, "get the rate"
@@ -244,7 +251,8 @@ func (c *Capture) SetRate(wanted float64) (float64, error) {
 	return rate(argument.TimePerFrame), nil
 }
 
-// interval returns the time between frames: exact of whole numbers a second and of those of NTSC, 30000/1001 and its like.
+// interval returns the time between frames: exact of whole numbers a second and of those of NTSC, 30000/1001 and its
+// like.
 func interval(rate float64) kernel.Fract {
 	if ntsc := math.Round(rate*1.001) * 1000; ntsc > 0 && math.Abs(rate-ntsc/1001) < 0.005 && rate != math.Round(rate) {
 		return kernel.Fract{Numerator: 1001, Denominator: uint32(ntsc)}

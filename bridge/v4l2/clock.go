@@ -8,8 +8,8 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// A stamp of the driver is believed if it is no older than this when the driver was given the buffer, and no further ahead at reception:
-// drivers that convert a camera's own clock, or reckon when a frame ends, err.
+// A stamp of the driver is believed if it is no older than this when the driver was given the buffer, and no further
+// ahead at reception: drivers that convert a camera's own clock, or reckon when a frame ends, err.
 const (
 	oldest   = 10 * time.Second
 	furthest = time.Second
@@ -18,9 +18,9 @@ const (
 // moment is one instant on both clocks, in ns.
 type moment struct{ monotonic, realtime int64 }
 
-// now reads both clocks at once: the realtime clock between two readings of the monotonic one. The pair is as good as those two are close,
-// so that it is taken again if the thread was interrupted in between. As each frame has its own pair, its stamp follows every
-// correction of the realtime clock.
+// now reads both clocks at once: the realtime clock between two readings of the monotonic one. The pair is as good as
+// those two are close, so that it is taken again if the thread was interrupted in between. As each frame has its own
+// pair, its stamp follows every correction of the realtime clock.
 func now(device Device) moment {
 	const close = int64(20 * time.Microsecond)
 	var best moment
@@ -40,11 +40,12 @@ func now(device Device) moment {
 	return best
 }
 
-// stamp returns the time at which a buffer that was received now was filled, in ns since the Unix epoch, and what it is from. The driver
-// had the buffer since given, on the monotonic clock.
+// stamp returns the time at which a buffer that was received now was filled, in ns since the Unix epoch, and what it is
+// from. The driver had the buffer since given, on the monotonic clock.
 func stamp(buffer *kernel.Buffer, given int64, received moment) (int64, StampClock) {
 	if buffer.Flags&kernel.V4L2_BUF_FLAG_TIMESTAMP_MASK != kernel.V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC {
-		return received.realtime, Receive // unknown, or copied from a buffer of the driver's input, which a camera does not have
+		// unknown, or copied from a buffer of the driver's input, which a camera does not have
+		return received.realtime, Receive
 	}
 	source := EndOfFrame
 	if buffer.Flags&kernel.V4L2_BUF_FLAG_TSTAMP_SRC_MASK == kernel.V4L2_BUF_FLAG_TSTAMP_SRC_SOE {

@@ -77,7 +77,8 @@ func TestStamp(t *testing.T) {
 		{"copied", kernel.V4L2_BUF_FLAG_TIMESTAMP_COPY, 100e9, 99.9e9, 2000e9, Receive},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			taken, source := stamp(&kernel.Buffer{Flags: test.flags, Timestamp: unix.NsecToTimeval(test.taken)}, test.given, received)
+			taken, source := stamp(&kernel.Buffer{Flags: test.flags, Timestamp: unix.NsecToTimeval(test.taken)}, test.given,
+				received)
 			require.Equal(t, test.want, taken)
 			require.Equal(t, test.source, source)
 			require.NotEmpty(t, source.String())
@@ -87,8 +88,9 @@ func TestStamp(t *testing.T) {
 
 func TestInterval(t *testing.T) {
 	for frames, want := range map[float64]string{
-		30: "1/30", 1: "1/1", 120: "1/120", 29.97: "1001/30000", 59.94: "1001/60000", 23.976: "1001/24000", 14.985: "1001/15000",
-		0.5: "2/1", 0.1: "10/1", 7.5: "1000/7500", 12.5: "1000/12500",
+		30: "1/30", 1: "1/1", 120: "1/120", 29.97: "1001/30000", 59.94: "1001/60000", 23.976: "1001/24000",
+		14.985: "1001/15000",
+		0.5:    "2/1", 0.1: "10/1", 7.5: "1000/7500", 12.5: "1000/12500",
 	} {
 		f := interval(frames)
 		require.Equal(t, want, number(float64(f.Numerator))+"/"+number(float64(f.Denominator)), frames)

@@ -107,7 +107,8 @@ func (c *Capture) queryControl(item *kernel.QueryExtCtrl) error {
 	}
 	*item = kernel.QueryExtCtrl{
 		ID: old.ID, Type: old.Type, Name: old.Name, Flags: old.Flags,
-		Minimum: int64(old.Minimum), Maximum: int64(old.Maximum), Step: uint64(uint32(old.Step)), DefaultValue: int64(old.DefaultValue),
+		Minimum: int64(old.Minimum), Maximum: int64(old.Maximum), Step: uint64(uint32(old.Step)),
+		DefaultValue: int64(old.DefaultValue),
 	}
 	return nil
 }
@@ -135,7 +136,8 @@ func newControl(item *kernel.QueryExtCtrl) (Control, bool) {
 
 // controlName returns a control's name as v4l2-ctl writes it: small letters and digits, with _ for all between them.
 func controlName(label string) string {
-	words := strings.FieldsFunc(strings.ToLower(label), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	words := strings.FieldsFunc(strings.ToLower(label),
+		func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return strings.Join(words, "_")
 }
 
@@ -161,8 +163,9 @@ func (c *Capture) addMenu(control *Control) error {
 	return nil
 }
 
-// Set sets controls: first menus and booleans, in their order, as they switch modes that others depend on, then the rest. What the device
-// does not have, or a value that is out of range, is an error which says what it has; nothing is set then.
+// Set sets controls: first menus and booleans, in their order, as they switch modes that others depend on, then the
+// rest. What the device does not have, or a value that is out of range, is an error which says what it has; nothing is
+// set then.
 func (c *Capture) Set(settings []Setting) error {
 	if len(settings) == 0 {
 		return nil
@@ -249,13 +252,14 @@ func (c *Control) parse(text string) (int64, error) {
 	}
 	// Unsigned, as the distance of two int64 may not fit in one.
 	if c.Step > 1 && (uint64(value)-uint64(c.Min))%uint64(c.Step) != 0 {
-		return 0, fmt.Errorf("control %s: %d is not one of its values: from %d to %d in steps of %d", c.Name, value, c.Min, c.Max, c.Step)
+		return 0, fmt.Errorf("control %s: %d is not one of its values: from %d to %d in steps of %d", c.Name, value, c.Min,
+			c.Max, c.Step)
 	}
 	return value, nil
 }
 
-// parseItem returns the index in a menu that a text means: an item of it, or the index. Where a number could be both it is the index, as
-// for v4l2-ctl.
+// parseItem returns the index in a menu that a text means: an item of it, or the index. Where a number could be both it
+// is the index, as for v4l2-ctl.
 func (c *Control) parseItem(text string) (int64, error) {
 	number, err := strconv.ParseInt(text, 0, 64)
 	i := slices.IndexFunc(c.Menu, func(item MenuItem) bool { return err == nil && item.Index == number })
@@ -285,9 +289,11 @@ func (c *Capture) set(control *Control, value int64) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.EACCES):
-		return fmt.Errorf("%s: set control %s to %d: %w; another control rules it, such as an automatic mode that is on", c.path, control.Name, value, err)
+		return fmt.Errorf("%s: set control %s to %d: %w; another control rules it, such as an automatic mode that is on",
+			c.path, control.Name, value, err)
 	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("%s: set control %s to %d: %w; it cannot be changed now, such as while another program captures", c.path, control.Name, value, err)
+		return fmt.Errorf("%s: set control %s to %d: %w; it cannot be changed now, such as while another program captures",
+			c.path, control.Name, value, err)
 	}
 	return failed(c.path, fmt.Sprintf("set control %s to %d", control.Name, value), err)
 }

@@ -116,7 +116,8 @@ func TestVivid(t *testing.T) {
 		require.NoError(t, other.Set([]v4l2.Setting{setting}))
 		require.NoError(t, other.Close())
 	}
-	for _, setting := range []string{"integer_32_bits=-2147483648", "integer_64_bits=-9000000000000000000", "bitmask=0x80002000", "menu=menu item 3",
+	for _, setting := range []string{"integer_32_bits=-2147483648", "integer_64_bits=-9000000000000000000",
+		"bitmask=0x80002000", "menu=menu item 3",
 		"integer_menu=13", "boolean=false", "button=1"} {
 		s, err := v4l2.ParseSetting(setting)
 		require.NoError(t, err)
@@ -127,7 +128,8 @@ func TestVivid(t *testing.T) {
 	}
 
 	camera := node(path)
-	camera.Controls = []v4l2.Setting{{Control: "timestamp_source", Value: "Start of Exposure"}, {Control: "brightness", Value: "100"}}
+	camera.Controls = []v4l2.Setting{{Control: "timestamp_source", Value: "Start of Exposure"},
+		{Control: "brightness", Value: "100"}}
 	frames, events := run(t, &camera)
 	require.NoError(t, next(t, events).Err)
 	require.Equal(t, v4l2.StartOfExposure, next(t, frames).Clock)
@@ -163,5 +165,6 @@ func TestVivid(t *testing.T) {
 	}
 	t.Log(gone)
 	// vivid is back when everybody has closed it.
-	require.Eventually(t, func() bool { return camera.Status().Streaming || busy.Status().Streaming }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return camera.Status().Streaming || busy.Status().Streaming }, patience,
+		time.Millisecond)
 }

@@ -13,8 +13,8 @@ var ErrNotFound = errors.New("no such camera")
 // errNotCapture is that a device is there, but of no use here.
 var errNotCapture = errors.New("not a capture device")
 
-// gone reports whether an error says that the device is not there. One whose nodes come and go one by one may have only some that do not
-// capture.
+// gone reports whether an error says that the device is not there. One whose nodes come and go one by one may have only
+// some that do not capture.
 func gone(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, errNotCapture) ||
 		errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO)
@@ -33,7 +33,8 @@ func failed(path, what string, err error) error {
 	case errors.Is(err, unix.ENODEV):
 		hint = "; it was unplugged or its driver gave it up"
 	case errors.Is(err, unix.ENOSPC):
-		hint = "; the USB bus has no bandwidth left: ask for a lower size or rate, or for MJPG, or plug the camera in elsewhere"
+		hint = "; the USB bus has no bandwidth left: ask for a lower size or rate, or for MJPG, or plug the camera in " +
+			"elsewhere"
 	}
 	return fmt.Errorf("%s: %s: %w%s", path, what, err, hint)
 }
@@ -43,7 +44,8 @@ type FormatError struct {
 	Path   string
 	Wanted Format // 0 where nothing was asked for
 	Given  Format // what the driver chose instead; 0 if it just refused
-	Offers string // what the device has instead: "MJPG, YUYV and H264", or in the wanted pixel format "1280x720 and 640x480"
+	// what the device has instead: "MJPG, YUYV and H264", or in the wanted pixel format "1280x720 and 640x480"
+	Offers string
 }
 
 // Error names the wanted format and what the device has.

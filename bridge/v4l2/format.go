@@ -27,7 +27,8 @@ const maxSide = 1 << 15
 // check returns an error if the format cannot be, and sets what the driver left out.
 func (f *Format) check() error {
 	if f.Width <= 0 || f.Height <= 0 || f.Width > maxSide || f.Height > maxSide || f.BytesPerLine < 0 || f.Size < 0 {
-		return fmt.Errorf("the driver says that pictures are %v, %d bytes a row, %d in all, which cannot be", f, f.BytesPerLine, f.Size)
+		return fmt.Errorf("the driver says that pictures are %v, %d bytes a row, %d in all, which cannot be", f,
+			f.BytesPerLine, f.Size)
 	}
 	if f.FourCC.Compressed() {
 		f.BytesPerLine = 0

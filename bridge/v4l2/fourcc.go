@@ -10,7 +10,8 @@ type FourCC uint32
 
 // Pixel formats that cameras often have. Any other can be had with ParseFourCC.
 const (
-	MJPG FourCC = 'M' | 'J'<<8 | 'P'<<16 | 'G'<<24 // a JPEG picture a frame, perhaps without Huffman tables, see AddHuffmanTables
+	// a JPEG picture a frame, perhaps without Huffman tables, see AddHuffmanTables
+	MJPG FourCC = 'M' | 'J'<<8 | 'P'<<16 | 'G'<<24
 	JPEG FourCC = 'J' | 'P'<<8 | 'E'<<16 | 'G'<<24 // a JPEG picture a frame
 	H264 FourCC = 'H' | '2'<<8 | '6'<<16 | '4'<<24 // H.264 with start codes
 	HEVC FourCC = 'H' | 'E'<<8 | 'V'<<16 | 'C'<<24 // H.265 with start codes
@@ -22,13 +23,15 @@ const (
 	BGR3 FourCC = 'B' | 'G'<<8 | 'R'<<16 | '3'<<24 // B G R, 8 bits each
 	GREY FourCC = 'G' | 'R'<<8 | 'E'<<16 | 'Y'<<24 // grey, 8 bits
 	Y16  FourCC = 'Y' | '1'<<8 | '6'<<16 | ' '<<24 // grey, 16 bits, little endian
-	Z16  FourCC = 'Z' | '1'<<8 | '6'<<16 | ' '<<24 // distance, 16 bits, little endian; a RealSense counts millimetres unless told otherwise
+	// distance, 16 bits, little endian; a RealSense counts millimetres unless told otherwise
+	Z16 FourCC = 'Z' | '1'<<8 | '6'<<16 | ' '<<24
 )
 
 // bigEndian marks a format whose numbers of more than 8 bits begin with the highest.
 const bigEndian FourCC = 1 << 31
 
-// ParseFourCC reads a code such as "YUYV" or "Z16 ", or "Y16 -BE" of the big-endian variant. Spaces at the code's end may be left out.
+// ParseFourCC reads a code such as "YUYV" or "Z16 ", or "Y16 -BE" of the big-endian variant. Spaces at the code's end
+// may be left out.
 func ParseFourCC(s string) (FourCC, error) {
 	if s, found := strings.CutSuffix(s, "-BE"); found {
 		f, err := ParseFourCC(s)
@@ -47,7 +50,8 @@ func ParseFourCC(s string) (FourCC, error) {
 	return f, nil
 }
 
-// String returns the four characters, without spaces at the end: "Z16", or "Y16-BE". A code with characters that cannot be printed is a number.
+// String returns the four characters, without spaces at the end: "Z16", or "Y16-BE". A code with characters that cannot
+// be printed is a number.
 func (f FourCC) String() string {
 	if little := f &^ bigEndian; little != f && little.printable() {
 		return little.String() + "-BE"
@@ -71,17 +75,20 @@ func (f FourCC) printable() bool {
 // Compressed reports whether frames are a stream of bytes of varying length rather than rows of pixels.
 func (f FourCC) Compressed() bool {
 	switch f {
-	case MJPG, JPEG, H264, HEVC, code("AVC1"), code("M264"), code("MVC "), code("H263"), code("MPG1"), code("MPG2"), code("MPG4"), code("MPEG"),
+	case MJPG, JPEG, H264, HEVC, code("AVC1"), code("M264"), code("MVC "), code("H263"), code("MPG1"), code("MPG2"),
+		code("MPG4"), code("MPEG"),
 		code("XVID"), code("VP80"), code("VP90"), code("PJPG"), code("dvsd"):
 		return true
 	}
 	return false
 }
 
-// bits returns the bits of a pixel in the first plane, and in all; 0 of a format that is not known here, whose layout is left to the driver.
+// bits returns the bits of a pixel in the first plane, and in all; 0 of a format that is not known here, whose layout
+// is left to the driver.
 func (f FourCC) bits() (first, all int) {
 	switch f {
-	case YUYV, UYVY, Y16, Z16, code("YVYU"), code("VYUY"), code("Y8I "), code("Y10 "), code("Y12 "), code("RGBP"), code("RGBO"),
+	case YUYV, UYVY, Y16, Z16, code("YVYU"), code("VYUY"), code("Y8I "), code("Y10 "), code("Y12 "), code("RGBP"),
+		code("RGBO"),
 		code("BG10"), code("GB10"), code("BA10"), code("RG10"), code("BG12"), code("GB12"), code("BA12"), code("RG12"):
 		return 16, 16
 	case RGB3, BGR3:

@@ -2,8 +2,8 @@ package v4l2
 
 // Frame is one picture. It and its Data are valid only during the call that hands it over.
 type Frame struct {
-	// Data is the picture, in the driver's memory: rows of Format.BytesPerLine bytes, all of them with their padding, or a compressed
-	// picture. Bytes that some cameras send after a JPEG's end are not in it.
+	// Data is the picture, in the driver's memory: rows of Format.BytesPerLine bytes, all of them with their padding, or a
+	// compressed picture. Bytes that some cameras send after a JPEG's end are not in it.
 	Data []byte
 
 	Format Format
@@ -11,8 +11,9 @@ type Frame struct {
 	// Sequence is the driver's count of frames. It starts anew each time the device is opened.
 	Sequence uint32
 
-	// Stamp is when the driver says that the frame was taken, in ns since the Unix epoch, and Received when it was dequeued. The
-	// driver's is on the monotonic clock, and converted. Where the driver does not say, Stamp is the time of reception.
+	// Stamp is when the driver says that the frame was taken, in ns since the Unix epoch, and Received when it was
+	// dequeued. The driver's is on the monotonic clock, and converted. Where the driver does not say, Stamp is the time of
+	// reception.
 	Stamp, Received int64
 
 	// Clock is where Stamp is from.

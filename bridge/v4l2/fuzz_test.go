@@ -12,7 +12,8 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// babbler is a device whose driver answers whatever comes: of each request one byte says how it ends, and the rest is put into the argument.
+// babbler is a device whose driver answers whatever comes: of each request one byte says how it ends, and the rest is
+// put into the argument.
 type babbler struct{ answers []byte }
 
 func (b *babbler) Open(string) (v4l2.Device, error) { return b, nil }

@@ -17,9 +17,10 @@ const (
 
 var startOfImage = []byte{0xff, markerSOI}
 
-// AddHuffmanTables returns a JPEG picture that any decoder takes. Cameras that send Motion-JPEG may leave out the Huffman tables, as
-// those of ITU-T T.81 annex K.3 are meant then, but decoders refuse such pictures. A picture that has tables is returned as it is;
-// otherwise one with the tables is appended to buffer[:0] and returned. What is not a JPEG picture is returned as it is.
+// AddHuffmanTables returns a JPEG picture that any decoder takes. Cameras that send Motion-JPEG may leave out the
+// Huffman tables, as those of ITU-T T.81 annex K.3 are meant then, but decoders refuse such pictures. A picture that
+// has tables is returned as it is; otherwise one with the tables is appended to buffer[:0] and returned. What is not a
+// JPEG picture is returned as it is.
 func AddHuffmanTables(buffer, jpeg []byte) []byte {
 	if !bytes.HasPrefix(jpeg, startOfImage) {
 		return jpeg
@@ -38,7 +39,8 @@ func AddHuffmanTables(buffer, jpeg []byte) []byte {
 	}
 }
 
-// TrimJPEG returns a JPEG picture without what follows its end: cameras pad frames. A picture without an end is returned as it is.
+// TrimJPEG returns a JPEG picture without what follows its end: cameras pad frames. A picture without an end is
+// returned as it is.
 func TrimJPEG(jpeg []byte) []byte {
 	if end, whole, ok := JPEGEnd(jpeg); whole && ok {
 		return jpeg[:end]
@@ -46,8 +48,8 @@ func TrimJPEG(jpeg []byte) []byte {
 	return jpeg
 }
 
-// JPEGEnd returns where the JPEG picture at the beginning of data ends. whole is false if data end before, ok if it is damaged or there is
-// none.
+// JPEGEnd returns where the JPEG picture at the beginning of data ends. whole is false if data end before, ok if it is
+// damaged or there is none.
 func JPEGEnd(data []byte) (end int, whole, ok bool) {
 	if !bytes.HasPrefix(data, startOfImage) {
 		return 0, true, false
@@ -68,7 +70,8 @@ func JPEGEnd(data []byte) (end int, whole, ok bool) {
 	}
 }
 
-// segment returns the marker at a place, and where the segment behind it ends. whole is false if data end before, ok if there is no marker.
+// segment returns the marker at a place, and where the segment behind it ends. whole is false if data end before, ok if
+// there is no marker.
 func segment(data []byte, at int) (marker byte, end int, whole, ok bool) {
 	if at < len(data) && data[at] != 0xff {
 		return 0, 0, true, false

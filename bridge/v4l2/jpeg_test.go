@@ -54,7 +54,8 @@ func TestAddHuffmanTables(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, picture)
 
-	for _, same := range [][]byte{whole, nil, {0xff}, {0xff, 0xd8}, {0xff, 0xd8, 0xff, 0xd9}, []byte("\x89PNG"), bare[:100],
+	for _, same := range [][]byte{whole, nil, {0xff}, {0xff, 0xd8}, {0xff, 0xd8, 0xff, 0xd9}, []byte("\x89PNG"),
+		bare[:100],
 		{0xff, 0xd8, 0xff, 0xdb, 0xff, 0xff}, {0xff, 0xd8, 0xff, 0xe0, 0, 0, 0xff}} {
 		require.Equal(t, same, v4l2.AddHuffmanTables(buffer, same))
 	}
@@ -65,9 +66,12 @@ func TestTrimJPEG(t *testing.T) {
 	thumbnail := append([]byte{0xff, 0xd8, 0xff, 0xe1, 0, 6, 0xff, 0xd9, 0xff, 0xd9}, whole[2:]...)
 	// Data with a stuffed 0xff, a restart, and 0xff before the end.
 	data := []byte{0xff, 0xd8, 0xff, 0xda, 0, 2, 1, 0xff, 0, 0xd9, 0xff, 0xd3, 2, 0xff, 0xff, 0xff, 0xd9}
-	scans := []byte{0xff, 0xd8, 0xff, 0xda, 0, 2, 1, 2, 0xff, 0xc4, 0, 4, 0xff, 0xd9, 0xff, 0xda, 0, 2, 0xff, 0, 0xff, 0xd9}
-	for _, picture := range [][]byte{whole, thumbnail, data, scans, {0xff, 0xd8, 0xff, 0xd9}, {0xff, 0xd8, 0xff, 0x01, 0xff, 0xd9}} {
-		for _, garbage := range []string{"", "\x00", "\x00\x00\x00\x00", "\xff", "\xff\xd9", "\xff\xd8\xff\xd9", "\xff\xff\xff\xff"} {
+	scans := []byte{0xff, 0xd8, 0xff, 0xda, 0, 2, 1, 2, 0xff, 0xc4, 0, 4, 0xff, 0xd9, 0xff, 0xda, 0, 2, 0xff, 0, 0xff,
+		0xd9}
+	for _, picture := range [][]byte{whole, thumbnail, data, scans, {0xff, 0xd8, 0xff, 0xd9},
+		{0xff, 0xd8, 0xff, 0x01, 0xff, 0xd9}} {
+		for _, garbage := range []string{"", "\x00", "\x00\x00\x00\x00", "\xff", "\xff\xd9", "\xff\xd8\xff\xd9",
+			"\xff\xff\xff\xff"} {
 			require.Equal(t, picture, v4l2.TrimJPEG(append(bytes.Clone(picture), garbage...)), "%x", garbage)
 		}
 	}
@@ -98,7 +102,8 @@ func FuzzJPEG(f *testing.F) {
 		}
 		require.Equal(t, added, v4l2.AddHuffmanTables(nil, added))
 
-		// What decodes, decodes the same when trimmed; that it has tables is not enough, as image/jpeg has its own opinion of the rest.
+		// What decodes, decodes the same when trimmed; that it has tables is not enough, as image/jpeg has its own opinion of
+		// the rest.
 		if picture, err := jpeg.Decode(bytes.NewReader(data)); err == nil {
 			again, err := jpeg.Decode(bytes.NewReader(trimmed))
 			require.NoError(t, err)

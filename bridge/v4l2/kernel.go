@@ -38,7 +38,8 @@ func (Kernel) Open(path string) (Device, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	return &kernelDevice{fd: fd, wake: wake, fds: []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}}, nil
+	return &kernelDevice{fd: fd, wake: wake, fds: []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN},
+		{Fd: int32(wake), Events: unix.POLLIN}}}, nil
 }
 
 // Nodes implements System.

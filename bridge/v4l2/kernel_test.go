@@ -15,7 +15,8 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// TestKernelNodes lists a folder laid out as sysfs is for a webcam with two nodes, a camera of a system on chip, and what is no video node.
+// TestKernelNodes lists a folder laid out as sysfs is for a webcam with two nodes, a camera of a system on chip, and
+// what is no video node.
 func TestKernelNodes(t *testing.T) {
 	sys := t.TempDir()
 	write := func(path, text string) {
@@ -128,7 +129,8 @@ func TestKernelAllocations(t *testing.T) {
 	var buffer kernel.Buffer
 	require.Zero(t, testing.AllocsPerRun(10, func() {
 		ready, err := device.Poll(0)
-		if ready || err != nil || device.Ioctl(kernel.VIDIOC_DQBUF, unsafe.Pointer(&buffer)) == nil || device.Now(unix.CLOCK_REALTIME) == 0 {
+		if ready || err != nil || device.Ioctl(kernel.VIDIOC_DQBUF, unsafe.Pointer(&buffer)) == nil ||
+			device.Now(unix.CLOCK_REALTIME) == 0 {
 			t.Error("a pipe is no camera")
 		}
 	}))

@@ -15,8 +15,8 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// maxFailures is how often in a row dequeueing may fail before the stream is given up. The kernel's documentation says that EIO may be a
-// passing matter, such as the loss of signal, but also that the driver may have stopped.
+// maxFailures is how often in a row dequeueing may fail before the stream is given up. The kernel's documentation says
+// that EIO may be a passing matter, such as the loss of signal, but also that the driver may have stopped.
 const maxFailures = 16
 
 // errSilent is that a device sends nothing any more.
@@ -81,7 +81,8 @@ func (s *Stream) start(buffers int) error {
 			offset, length = uint32(s.plane.M), s.plane.Length
 		}
 		if length == 0 || length > math.MaxInt32 || int(length) < s.format.Size && !s.format.FourCC.Compressed() {
-			return fmt.Errorf("%s: the driver's buffer %d has %d bytes, where a picture of %v has %d", path, i, length, s.format, s.format.Size)
+			return fmt.Errorf("%s: the driver's buffer %d has %d bytes, where a picture of %v has %d", path, i, length, s.format,
+				s.format.Size)
 		}
 		memory, err := device.Mmap(int64(offset), int(length))
 		if err != nil {
@@ -119,10 +120,10 @@ func (s *Stream) queue(index uint32) error {
 	return nil
 }
 
-// Run calls use with each good frame, until the context ends or the device fails, and returns why. The frame and its bytes belong to the
-// driver again when use has returned. Frames that the driver marks as damaged, or that cannot be a picture, are counted and left out.
-// That the device is gone is an error which errors.Is(err, unix.ENODEV) recognises. An error comes also if there is no frame for as long as
-// silence; 0 waits for ever.
+// Run calls use with each good frame, until the context ends or the device fails, and returns why. The frame and its
+// bytes belong to the driver again when use has returned. Frames that the driver marks as damaged, or that cannot be a
+// picture, are counted and left out. That the device is gone is an error which errors.Is(err, unix.ENODEV) recognises.
+// An error comes also if there is no frame for as long as silence; 0 waits for ever.
 func (s *Stream) Run(ctx context.Context, silence time.Duration, use func(*Frame)) error {
 	device := s.capture.device
 	defer context.AfterFunc(ctx, device.Wake)()
@@ -190,7 +191,8 @@ func (s *Stream) take(use func(*Frame)) error {
 	return s.queue(index)
 }
 
-// dropped returns how many frames the driver counted between the last one and this. Some drivers don't count, and some begin anew.
+// dropped returns how many frames the driver counted between the last one and this. Some drivers don't count, and some
+// begin anew.
 func (s *Stream) dropped() uint32 {
 	step := s.buffer.Sequence - s.frame.Sequence
 	if !s.started || step == 0 || step > math.MaxInt32 {

@@ -1,8 +1,10 @@
-// Package v4l2 captures video from Video4Linux2 devices: webcams, the colour, infrared and depth nodes of a RealSense, frame grabbers.
-// It speaks to the kernel as linux/videodev2.h and "Video for Linux API" of the kernel's documentation say, without C.
+// Package v4l2 captures video from Video4Linux2 devices: webcams, the colour, infrared and depth nodes of a RealSense,
+// frame grabbers. It speaks to the kernel as linux/videodev2.h and "Video for Linux API" of the kernel's documentation
+// say, without C.
 //
-// A Camera is what most need: it finds the device, sets format, rate and controls, hands over frames without copying them, and begins
-// anew when the device comes back after it was unplugged. A Capture is one opened device, to list and to set what it can do.
+// A Camera is what most need: it finds the device, sets format, rate and controls, hands over frames without copying
+// them, and begins anew when the device comes back after it was unplugged. A Capture is one opened device, to list and
+// to set what it can do.
 package v4l2
 
 import (
@@ -21,8 +23,8 @@ type System interface {
 
 // Device is an opened video device: the system calls that capturing takes.
 type Device interface {
-	// Ioctl performs a request on the struct at argument, which is laid out as the kernel has it. Errors are a unix.Errno. A call that a
-	// signal interrupted is done again.
+	// Ioctl performs a request on the struct at argument, which is laid out as the kernel has it. Errors are a unix.Errno.
+	// A call that a signal interrupted is done again.
 	Ioctl(request uint32, argument unsafe.Pointer) error
 
 	// Mmap maps a buffer of the driver into memory, until Munmap.
@@ -31,8 +33,8 @@ type Device interface {
 	// Munmap undoes Mmap.
 	Munmap(memory []byte) error
 
-	// Poll waits until a buffer can be dequeued, or the device has failed, which dequeueing will then tell. It returns false after the
-	// timeout, and unix.ECANCELED after Wake.
+	// Poll waits until a buffer can be dequeued, or the device has failed, which dequeueing will then tell. It returns
+	// false after the timeout, and unix.ECANCELED after Wake.
 	Poll(timeout time.Duration) (bool, error)
 
 	// Wake ends a Poll that waits, or the next one. It may be called by any goroutine at any time, also after Close.

@@ -52,11 +52,13 @@ func newArm(name string, o *hardware.Arm, node bridge.Node) (*arm, error) {
 	}
 	a.arm = &realman.Arm{
 		Host: o.Host, Port: o.Port, Joints: cmp.Or(len(o.JointNames), o.Joints), SpeedUnit: speedUnits[o.SpeedUnit],
-		Polls: polls(o), Timeout: o.ReplyTimeout, Silence: o.Silence, Retry: o.Retry, Fresh: freshCycles * max(o.PushCycle, minFresh/freshCycles),
+		Polls: polls(o), Timeout: o.ReplyTimeout, Silence: o.Silence, Retry: o.Retry,
+		Fresh:  freshCycles * max(o.PushCycle, minFresh/freshCycles),
 		Handle: a.handle, Problem: a.problem,
 	}
 	if o.Push == pushSet {
-		a.arm.Push = &realman.Push{Cycle: o.PushCycle, IP: o.PushIP, ForceFrame: pushForces[o.PushForce], Fields: o.PushFields}
+		a.arm.Push = &realman.Push{Cycle: o.PushCycle, IP: o.PushIP, ForceFrame: pushForces[o.PushForce],
+			Fields: o.PushFields}
 	}
 	for topic, m := range map[string]msgs.Message{"joint_states": &a.jointStates, "tool_pose": &a.toolPose} {
 		if _, err := a.topic(topic, m); err != nil {
@@ -76,7 +78,8 @@ var speedUnits = map[string]float64{
 	"0.01deg/s": realman.CentidegreesPerSecond, "0.01rpm": realman.CentiRPM, "0.02rpm": realman.FiftiethRPM,
 }
 
-var pushForces = map[string]realman.Frame{"sensor": realman.SensorFrame, "work": realman.WorkFrame, "tool": realman.ToolFrame}
+var pushForces = map[string]realman.Frame{"sensor": realman.SensorFrame, "work": realman.WorkFrame,
+	"tool": realman.ToolFrame}
 
 // polls returns what an arm is asked for.
 func polls(o *hardware.Arm) []realman.Poll {
@@ -98,7 +101,8 @@ func polls(o *hardware.Arm) []realman.Poll {
 	}
 	add(o.GripperRate, "get_gripper_state")
 	add(o.ForceRate, "get_force_data")
-	add(o.StatusRate, "get_controller_state", "get_joint_err_flag", "get_joint_en_state", "get_current_joint_temperature", "get_current_joint_current",
+	add(o.StatusRate, "get_controller_state", "get_joint_err_flag", "get_joint_en_state", "get_current_joint_temperature",
+		"get_current_joint_current",
 		"get_current_joint_voltage")
 	// Controllers of the second generation know the last one, others the one before.
 	add(1/longest.Seconds(), "get_arm_software_info", "get_arm_software_version")
@@ -210,7 +214,8 @@ func (a *arm) setJoints(u *realman.Update) {
 
 // setForce sets the message of the force sensor.
 func (a *arm) setForce(f *realman.Force) {
-	forces, frame := f.External, [...]string{realman.SensorFrame: a.sensor, realman.WorkFrame: a.base, realman.ToolFrame: a.tool}[f.Frame]
+	forces, frame := f.External, [...]string{realman.SensorFrame: a.sensor, realman.WorkFrame: a.base,
+		realman.ToolFrame: a.tool}[f.Frame]
 	if a.options.Wrench == "raw" {
 		forces, frame = f.Raw, a.sensor
 	}

@@ -164,7 +164,8 @@ func TestAskedArm(t *testing.T) {
 			before := time.Now()
 			still := realmantest.Still
 			still.Force = []int{1000, 2000, 3000, 400, 500, 600}
-			fake := start(t, "127.0.0.1:0", &realmantest.Arm{Generation: generation, Pose: func(time.Duration) realmantest.Posture { return still }})
+			fake := start(t, "127.0.0.1:0", &realmantest.Arm{Generation: generation,
+				Pose: func(time.Duration) realmantest.Posture { return still }})
 			g.publish(map[string]*hardware.Arm{"left": of(fake, func(a *hardware.Arm) { a.ForceRate = 100 })})
 			m := joints.last(t)
 			require.Equal(t, []string{"joint1", "joint2", "joint3", "joint4", "joint5", "joint6"}, m.Name)
@@ -183,7 +184,8 @@ func TestAskedArm(t *testing.T) {
 			require6(t, []float64{150, 0.980665, 1, 1}, s.Position)
 			w := wrench.last(t)
 			require.Equal(t, "left_force_sensor", w.Header.FrameId)
-			require.Equal(t, geometry_msgs.Wrench{Force: geometry_msgs.Vector3{X: 1, Y: 2, Z: 3}, Torque: geometry_msgs.Vector3{X: 0.4, Y: 0.5, Z: 0.6}}, w.Wrench)
+			require.Equal(t, geometry_msgs.Wrench{Force: geometry_msgs.Vector3{X: 1, Y: 2, Z: 3},
+				Torque: geometry_msgs.Vector3{X: 0.4, Y: 0.5, Z: 0.6}}, w.Wrench)
 			for _, command := range fake.Commands() {
 				require.Regexp(t, "^get_", command, "it is only observed")
 			}
@@ -238,7 +240,8 @@ func TestListener(t *testing.T) {
 	state := hear[diag.DiagnosticArray](t, g.node, "/diagnostics")
 	log := hear[rcl_interfaces.Log](t, g.node, "/rosout")
 	fake, stranger := start(t, "127.0.0.2:0", &realmantest.Arm{}), start(t, "127.0.0.3:0", &realmantest.Arm{})
-	p := g.publish(map[string]*hardware.Arm{"arm_0": of(fake, func(a *hardware.Arm) { a.Push, a.PushPort, a.Rate = "listen", 0, 0 })})
+	p := g.publish(map[string]*hardware.Arm{"arm_0": of(fake,
+		func(a *hardware.Arm) { a.Push, a.PushPort, a.Rate = "listen", 0, 0 })})
 	for l := range p.listeners {
 		to := fmt.Sprintf("127.0.0.1:%d", l.Port())
 		require.NoError(t, fake.PushTo(to, 5*time.Millisecond))
@@ -278,7 +281,11 @@ func TestArmComesBack(t *testing.T) {
 	mu.Unlock()
 	c := fake.Connections()
 	eventually(t, "connections where nothing comes are given up", func() bool { return fake.Connections() > c+1 })
-	eventually(t, "it is told", func() bool { s, ok := last(state, "arm_0"); return ok && s.Level == diag.DiagnosticStatus_ERROR })
+	eventually(t, "it is told", func() bool {
+		s,
+			ok := last(state, "arm_0")
+		return ok && s.Level == diag.DiagnosticStatus_ERROR
+	})
 	mu.Lock()
 	mute = false
 	mu.Unlock()
@@ -331,7 +338,8 @@ func TestTakenPort(t *testing.T) {
 func TestForces(t *testing.T) {
 	a := &arm{base: "base", tool: "tool", sensor: "sensor", options: entry("x", nil)}
 	f := &realman.Force{Raw: [6]float64{1, 2, 3, 4, 5, 6}, External: [6]float64{6, 5, 4, 3, 2, 1}}
-	for frame, want := range map[realman.Frame]string{realman.SensorFrame: "sensor", realman.WorkFrame: "base", realman.ToolFrame: "tool"} {
+	for frame, want := range map[realman.Frame]string{realman.SensorFrame: "sensor", realman.WorkFrame: "base",
+		realman.ToolFrame: "tool"} {
 		f.Frame = frame
 		a.setForce(f)
 		require.Equal(t, want, a.wrench.Header.FrameId)
@@ -358,12 +366,14 @@ func TestPolls(t *testing.T) {
 		return list
 	}
 	require.Equal(t, []string{
-		"get_current_arm_state", "get_gripper_state", "get_controller_state", "get_joint_err_flag", "get_joint_en_state", "get_current_joint_temperature",
+		"get_current_arm_state", "get_gripper_state", "get_controller_state", "get_joint_err_flag", "get_joint_en_state",
+		"get_current_joint_temperature",
 		"get_current_joint_current", "get_current_joint_voltage", "get_arm_software_info", "get_arm_software_version",
 	}, commands(nil))
-	require.Equal(t, []string{"get_joint_degree", "get_force_data", "get_arm_software_info", "get_arm_software_version"}, commands(func(a *hardware.Arm) {
-		a.Query, a.GripperRate, a.StatusRate, a.ForceRate = "joints", 0, 0, 20
-	}))
+	require.Equal(t, []string{"get_joint_degree", "get_force_data", "get_arm_software_info", "get_arm_software_version"},
+		commands(func(a *hardware.Arm) {
+			a.Query, a.GripperRate, a.StatusRate, a.ForceRate = "joints", 0, 0, 20
+		}))
 	require.Empty(t, commands(func(a *hardware.Arm) { a.Rate = 0 }))
 	require.Equal(t, 20*time.Millisecond, polls(entry("x", nil))[0].Period)
 	require.Equal(t, time.Hour, polls(entry("x", func(a *hardware.Arm) { a.Rate = 1e-300 }))[0].Period)
@@ -388,18 +398,27 @@ func TestStatus(t *testing.T) {
 		"it has told nothing for 7": {func(a *arm, c *realman.Counts) {
 			a.known.at, c.Problem, c.ProblemAt = now.Add(-7*time.Second), "odd", now.Add(-time.Minute)
 		}, diag.DiagnosticStatus_ERROR},
-		"it collided (0x100d); joint 2: too hot (0x0008); joint 3: communication failed (0xf000); controller: unknown error (0x0007); lift: encoder failed (0x0020); gripper: blocked": {
+		"it collided (0x100d); joint 2: too hot (0x0008); joint 3: communication failed (0xf000); controller: unknown " +
+			"error (0x0007); lift: encoder failed (0x0020); gripper: blocked": {
 			func(a *arm, _ *realman.Counts) {
 				a.known.errors, a.known.jointErrors = []int{0x100D}, []int{0, 8, 0xF000}
-				a.known.controller, a.known.lift, a.known.grip = &realman.Controller{Error: 7}, &realman.Lift{Error: 0x20}, &realman.Gripper{Fault: "blocked"}
+				a.known.controller, a.known.lift, a.known.grip = &realman.Controller{Error: 7}, &realman.Lift{Error: 0x20},
+					&realman.Gripper{Fault: "blocked"}
 			}, diag.DiagnosticStatus_ERROR,
 		},
-		"it does not push as it is told": {func(a *arm, _ *realman.Counts) { a.options.Push = "set" }, diag.DiagnosticStatus_WARN},
+		"it does not push as it is told": {func(a *arm, _ *realman.Counts) { a.options.Push = "set" },
+			diag.DiagnosticStatus_WARN},
 		"it pushes, but there is no connection: x": {func(_ *arm, c *realman.Counts) {
 			c.LastPacket, c.Connected, c.Problem = now, false, "x"
 		}, diag.DiagnosticStatus_WARN},
-		"joints are disabled: 2, 3":                              {func(a *arm, _ *realman.Counts) { a.known.enabled = []bool{true, false, false} }, diag.DiagnosticStatus_WARN},
-		"joints move 12.00 times as fast as it says; speed_unit": {func(a *arm, _ *realman.Counts) { a.known.speeds.ratio = 12 }, diag.DiagnosticStatus_WARN},
+		"joints are disabled: 2, 3": {func(a *arm,
+			_ *realman.Counts) {
+			a.known.enabled = []bool{true, false, false}
+		}, diag.DiagnosticStatus_WARN},
+		"joints move 12.00 times as fast as it says; speed_unit": {func(a *arm,
+			_ *realman.Counts) {
+			a.known.speeds.ratio = 12
+		}, diag.DiagnosticStatus_WARN},
 		"3 bad replies, 2 timeouts, 1 connections: odd": {func(a *arm, c *realman.Counts) {
 			a.watch.trouble, c.Bad, c.Timeouts, c.Problem = now.Add(1), 3, 2, "odd"
 		}, diag.DiagnosticStatus_WARN},
@@ -433,13 +452,16 @@ func TestErrorsAreLogged(t *testing.T) {
 func TestKnown(t *testing.T) {
 	var k known
 	k.update(&realman.Update{
-		Joints: make([]float64, 6), Temperatures: []float64{35, 36.5}, Voltages: []float64{23}, Currents: []float64{-0.079}, Motion: "idle", Model: "RM65",
-		Controller: &realman.Controller{Voltage: 24, Current: 1.5, Temperature: 42}, Gripper: &realman.Gripper{Online: true, Mode: 4, Positions: []float64{1}},
-		Lift: &realman.Lift{Height: 1.25}, Handle: &realman.Handle{false, true},
+		Joints: make([]float64, 6), Temperatures: []float64{35, 36.5}, Voltages: []float64{23}, Currents: []float64{-0.079},
+		Motion: "idle", Model: "RM65",
+		Controller: &realman.Controller{Voltage: 24, Current: 1.5, Temperature: 42},
+		Gripper:    &realman.Gripper{Online: true, Mode: 4, Positions: []float64{1}},
+		Lift:       &realman.Lift{Height: 1.25}, Handle: &realman.Handle{false, true},
 	})
 	k.update(&realman.Update{Errors: []int{1}})
 	want := map[string]string{
-		"joints": "6", "joint temperatures (°C)": "35.0 36.5", "joint voltages (V)": "23.0", "joint currents (A)": "-0.079", "motion": "idle",
+		"joints": "6", "joint temperatures (°C)": "35.0 36.5", "joint voltages (V)": "23.0", "joint currents (A)": "-0.079",
+		"motion":     "idle",
 		"controller": "24.0 V, 1.50 A, 42.0 °C", "gripper": "closing", "lift (m)": "1.250", "handle": "false true",
 	}
 	got := map[string]string{}

@@ -86,7 +86,8 @@ func (k *known) troubles() string {
 		}
 	}
 	if k.controller != nil && k.controller.Error != 0 {
-		list = append(list, fmt.Sprintf("controller: %s (%#04x)", realman.SystemError(k.controller.Error), k.controller.Error))
+		list = append(list, fmt.Sprintf("controller: %s (%#04x)", realman.SystemError(k.controller.Error),
+			k.controller.Error))
 	}
 	if k.lift != nil && k.lift.Error > 0 {
 		list = append(list, fmt.Sprintf("lift: %s (%#04x)", realman.JointError(k.lift.Error), k.lift.Error))

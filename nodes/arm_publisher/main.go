@@ -16,9 +16,10 @@ come back. A HOST is an address or a name, with :PORT or without.`
 
 func main() {
 	o := defaultOptions()
-	root := config.New("arm_publisher [HOST...]", "publish robot arms", long, &o, func(ctx context.Context, in *config.Input) error {
-		return run(ctx, in, &o)
-	})
+	root := config.New("arm_publisher [HOST...]", "publish robot arms", long, &o,
+		func(ctx context.Context, in *config.Input) error {
+			return run(ctx, in, &o)
+		})
 	graph.ShowMiddleware(root)
 	config.Main(root)
 }

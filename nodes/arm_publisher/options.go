@@ -27,7 +27,8 @@ const (
 	pushSet  = "set"
 )
 
-// arms returns what is to be published, by name: the entries of Arms, and the hosts that the command line names. Errors are ones of usage.
+// arms returns what is to be published, by name: the entries of Arms, and the hosts that the command line names. Errors
+// are ones of usage.
 func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
 	all := maps.Clone(o.Arms)
 	if all == nil {
@@ -61,7 +62,8 @@ func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
 		}
 		key := fmt.Sprint(a.Host, " ", a.PushPort)
 		if other, taken := pushed[key]; taken {
-			return nil, config.Usagef("arms %s and %s: what they push cannot be told apart; give them different hosts or push_ports, or --push none", other, name)
+			return nil, config.Usagef("arms %s and %s: what they push cannot be told apart; give them different hosts or "+
+				"push_ports, or --push none", other, name)
 		}
 		pushed[key] = name
 	}

@@ -66,9 +66,11 @@ func (p *publisher) listen(a *arm, ports map[int]*realman.Listener) error {
 		var err error
 		if l, err = realman.Listen(fmt.Sprintf(":%d", port)); err != nil {
 			if a.options.Push == pushSet || a.options.Rate == 0 {
-				return fmt.Errorf("arm %s: listen to what it pushes: %w; push_port is another port, --push none does without", a.name, err)
+				return fmt.Errorf("arm %s: listen to what it pushes: %w; push_port is another port, --push none does without",
+					a.name, err)
 			}
-			p.node.Log(bridge.Warn, "%s: it is asked, but what it may push is not heard: %v; push_port is another port, --push none does without", a.name, err)
+			p.node.Log(bridge.Warn, "%s: it is asked, but what it may push is not heard: %v; push_port is another port, "+
+				"--push none does without", a.name, err)
 		}
 		ports[port] = l
 	}

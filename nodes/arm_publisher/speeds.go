@@ -15,7 +15,8 @@ const (
 	acceptable = 1.5                    // how much one may be of the other; the units are a factor of 2 apart, at least
 )
 
-// speeds compares the speeds that an arm pushes with how its joints move: in which unit it tells them is not known for sure.
+// speeds compares the speeds that an arm pushes with how its joints move: in which unit it tells them is not known for
+// sure.
 type speeds struct {
 	at         time.Time
 	joints     []float64

@@ -32,7 +32,8 @@ func (a *arm) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus
 	if c.Connections > w.counts.Connections {
 		a.node.Log(bridge.Info, "%s: connected to %s", a.name, a.arm.Address())
 	}
-	if c.Bad > w.counts.Bad || c.Timeouts > w.counts.Timeouts || c.Connections > w.counts.Connections && w.counts.Connections > 0 {
+	if c.Bad > w.counts.Bad || c.Timeouts > w.counts.Timeouts || c.Connections > w.counts.Connections &&
+		w.counts.Connections > 0 {
 		w.trouble = now.Add(troubleTime)
 	}
 	if own := k.troubles(); own != w.own {
@@ -48,9 +49,12 @@ func (a *arm) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus
 		}
 		return fmt.Sprintf("%.1f", float64(n-before)/now.Sub(w.at).Seconds())
 	}
-	s := d.Status(a.name, "", "address", a.arm.Address(), "model", k.model, "connected", c.Connected, "connections", c.Connections,
-		"joint states/s", rate(k.told, w.told), "replies/s", rate(c.Replies, w.counts.Replies), "pushed packets/s", rate(c.Packets, w.counts.Packets),
-		"round trip (ms)", fmt.Sprintf("%.1f", c.RoundTrip.Seconds()*1000), "bad replies and packets", c.Bad, "timeouts", c.Timeouts,
+	s := d.Status(a.name, "", "address", a.arm.Address(), "model", k.model, "connected", c.Connected, "connections",
+		c.Connections,
+		"joint states/s", rate(k.told, w.told), "replies/s", rate(c.Replies, w.counts.Replies), "pushed packets/s",
+		rate(c.Packets, w.counts.Packets),
+		"round trip (ms)", fmt.Sprintf("%.1f", c.RoundTrip.Seconds()*1000), "bad replies and packets", c.Bad, "timeouts",
+		c.Timeouts,
 		"not answered", c.Unknown, "refused", c.Refused, "others", c.Others, "late", c.Late, "last problem", c.Problem)
 	s.Values = append(s.Values, k.values()...)
 	s.Level, s.Message = a.judge(now, &c)
@@ -82,9 +86,11 @@ func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message strin
 	case slices.Contains(k.enabled, false):
 		return diag.DiagnosticStatus_WARN, fmt.Sprintf("joints are disabled: %s", k.disabled())
 	case k.speeds.wrong():
-		return diag.DiagnosticStatus_WARN, fmt.Sprintf("joints move %.2f times as fast as it says; speed_unit is another one", k.speeds.ratio)
+		return diag.DiagnosticStatus_WARN, fmt.Sprintf("joints move %.2f times as fast as it says; speed_unit is another one",
+			k.speeds.ratio)
 	case now.Before(a.watch.trouble):
-		return diag.DiagnosticStatus_WARN, fmt.Sprintf("%d bad replies, %d timeouts, %d connections: %s", c.Bad, c.Timeouts, c.Connections, c.Problem)
+		return diag.DiagnosticStatus_WARN, fmt.Sprintf("%d bad replies, %d timeouts, %d connections: %s", c.Bad, c.Timeouts,
+			c.Connections, c.Problem)
 	case now.Sub(c.LastPacket) < quiet:
 		return diag.DiagnosticStatus_OK, "pushing"
 	}

@@ -19,8 +19,9 @@ const (
 	maxDistortion  = 1024    // coefficients; models have 14 at most
 )
 
-// calibration is what a file says of a camera, in the form of ROS's camera_calibration_parsers: the sizes, camera_matrix,
-// distortion_model, distortion_coefficients, rectification_matrix and projection_matrix. binning_x, binning_y and roi may be there, too.
+// calibration is what a file says of a camera, in the form of ROS's camera_calibration_parsers: the sizes,
+// camera_matrix, distortion_model, distortion_coefficients, rectification_matrix and projection_matrix. binning_x,
+// binning_y and roi may be there, too.
 type calibration struct {
 	path     string
 	name     string // of the camera; "" if the file has none
@@ -152,8 +153,10 @@ type table struct {
 // table reads a matrix.
 func (s *section) table(name string) (t table) {
 	const want = "rows, cols and data, a list of numbers"
-	if s.decode(name, want, true, &t) && (t.Rows < 0 || t.Cols < 0 || t.Rows > maxDistortion || t.Cols > maxDistortion || t.Rows*t.Cols != len(t.Data)) {
-		s.err = atLine(s.values[name], fmt.Errorf("%s: %d rows of %d numbers are not the %d in data", name, t.Rows, t.Cols, len(t.Data)))
+	if s.decode(name, want, true, &t) && (t.Rows < 0 || t.Cols < 0 || t.Rows > maxDistortion || t.Cols > maxDistortion ||
+		t.Rows*t.Cols != len(t.Data)) {
+		s.err = atLine(s.values[name], fmt.Errorf("%s: %d rows of %d numbers are not the %d in data", name, t.Rows, t.Cols,
+			len(t.Data)))
 	}
 	return t
 }
@@ -176,8 +179,9 @@ func (s *section) coefficients(name string) []float64 {
 	return t.Data
 }
 
-// calibrationPath returns the file that a URL stands for, as ROS's camera_info_manager has them: file:///path, package://package/path in
-// the packages of AMENT_PREFIX_PATH, with ${NAME} for the camera's name and ${ROS_HOME}. What has no scheme is a path.
+// calibrationPath returns the file that a URL stands for, as ROS's camera_info_manager has them: file:///path,
+// package://package/path in the packages of AMENT_PREFIX_PATH, with ${NAME} for the camera's name and ${ROS_HOME}. What
+// has no scheme is a path.
 func calibrationPath(url, camera string) (string, error) {
 	url = strings.NewReplacer("${NAME}", camera, "${ROS_HOME}", rosHome()).Replace(url)
 	scheme, rest, ok := strings.Cut(url, "://")

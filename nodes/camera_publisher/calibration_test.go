@@ -61,7 +61,8 @@ func TestReadCalibration(t *testing.T) {
 	}{
 		"as it is": {},
 		"rational_polynomial": {
-			edit:   strings.NewReplacer("plumb_bob", "rational_polynomial", "cols: 5", "cols: 8", "-2e-4, 0]", "-2e-4, 0, 6, 7, 8]"),
+			edit: strings.NewReplacer("plumb_bob", "rational_polynomial", "cols: 5", "cols: 8", "-2e-4, 0]",
+				"-2e-4, 0, 6, 7, 8]"),
 			change: func(i *sensor_msgs.CameraInfo) { i.DistortionModel, i.D = "rational_polynomial", append(i.D, 6, 7, 8) },
 		},
 		"equidistant": {
@@ -69,7 +70,8 @@ func TestReadCalibration(t *testing.T) {
 			change: func(i *sensor_msgs.CameraInfo) { i.DistortionModel, i.D = "equidistant", i.D[:4] },
 		},
 		"another model, in a column, without coefficients": {
-			edit:   strings.NewReplacer("plumb_bob", "none", "rows: 1\n  cols: 5", "rows: 0\n  cols: 1", "[-0.3, 0.1, 1e-4, -2e-4, 0]", "[]"),
+			edit: strings.NewReplacer("plumb_bob", "none", "rows: 1\n  cols: 5", "rows: 0\n  cols: 1",
+				"[-0.3, 0.1, 1e-4, -2e-4, 0]", "[]"),
 			change: func(i *sensor_msgs.CameraInfo) { i.DistortionModel, i.D = "none", []float64{} },
 		},
 		"no model": {edit: strings.NewReplacer("distortion_model: plumb_bob\n", ""), warnings: 1},
@@ -103,24 +105,30 @@ func TestReadCalibration(t *testing.T) {
 
 func TestCalibrationErrors(t *testing.T) {
 	for name, test := range map[string]struct{ old, text, want string }{
-		"not YAML":            {"camera_matrix:", "camera_matrix: [", "did not find expected"},
-		"a list":              {calibrated, "- 1", "line 1: want camera_matrix and the like, as name: value"},
-		"empty":               {calibrated, "# nothing", "the file is empty"},
-		"no width":            {"image_width: 640\n", "", "line 1: image_width is missing"},
-		"negative width":      {"640", "-640", "line 1: image_width: want a number of pixels"},
-		"huge height":         {"480", "3000000000", "line 2: image_height: 3000000000 is out of range"},
-		"no matrix":           {"rectification_matrix", "rectification", "rectification_matrix is missing"},
-		"matrix is a number":  {"projection_matrix:\n", "projection_matrix: 5\nother:\n", "line 17: projection_matrix: want rows, cols and data, a list of numbers"},
+		"not YAML":       {"camera_matrix:", "camera_matrix: [", "did not find expected"},
+		"a list":         {calibrated, "- 1", "line 1: want camera_matrix and the like, as name: value"},
+		"empty":          {calibrated, "# nothing", "the file is empty"},
+		"no width":       {"image_width: 640\n", "", "line 1: image_width is missing"},
+		"negative width": {"640", "-640", "line 1: image_width: want a number of pixels"},
+		"huge height":    {"480", "3000000000", "line 2: image_height: 3000000000 is out of range"},
+		"no matrix":      {"rectification_matrix", "rectification", "rectification_matrix is missing"},
+		"matrix is a number": {"projection_matrix:\n", "projection_matrix: 5\nother:\n",
+			"line 17: projection_matrix: want rows, cols and data, a list of numbers"},
 		"matrix of words":     {"430.5", "wide", "line 5: camera_matrix: want rows, cols and data, a list of numbers"},
 		"matrix is too short": {"430.5, ", "", "line 5: camera_matrix: 3 rows of 3 numbers are not the 8 in data"},
-		"matrix is not 3×4":   {"cols: 4\n  data: [400, 0, 321, -5, 0, 401, 241, 0, 0, 0, 1, 0]", "cols: 3\n  data: [400, 0, 321, 0, 401, 241, 0, 0, 1]", "line 18: projection_matrix: 3×3 numbers, want 3×4"},
-		"negative rows":       {"rows: 1\n  cols: 5", "rows: -1\n  cols: -5", "line 10: distortion_coefficients: -1 rows of -5 numbers"},
-		"absurd rows":         {"rows: 1\n  cols: 5", "rows: 4611686018427387904\n  cols: 4", "line 10: distortion_coefficients: 4611686018427387904 rows"},
-		"twice":               {"image_height: 480", "image_width: 480", "line 2: image_width is there twice"},
-		"roi":                 {"image_height: 480", "image_height: 480\nroi: 7", "line 3: want"},
-		"roi's width":         {"image_height: 480", "image_height: 480\nroi: {width: wide}", "line 3: width: want a number of pixels"},
-		"binning":             {"image_height: 480", "image_height: 480\nbinning_x: {}", "line 3: binning_x: want a number of pixels"},
-		"too large":           {calibrated, strings.Repeat("#", maxCalibration+1), "it is larger than 1 MiB"},
+		"matrix is not 3×4": {"cols: 4\n  data: [400, 0, 321, -5, 0, 401, 241, 0, 0, 0, 1, 0]",
+			"cols: 3\n  data: [400, 0, 321, 0, 401, 241, 0, 0, 1]", "line 18: projection_matrix: 3×3 numbers, want 3×4"},
+		"negative rows": {"rows: 1\n  cols: 5", "rows: -1\n  cols: -5",
+			"line 10: distortion_coefficients: -1 rows of -5 numbers"},
+		"absurd rows": {"rows: 1\n  cols: 5", "rows: 4611686018427387904\n  cols: 4",
+			"line 10: distortion_coefficients: 4611686018427387904 rows"},
+		"twice": {"image_height: 480", "image_width: 480", "line 2: image_width is there twice"},
+		"roi":   {"image_height: 480", "image_height: 480\nroi: 7", "line 3: want"},
+		"roi's width": {"image_height: 480", "image_height: 480\nroi: {width: wide}",
+			"line 3: width: want a number of pixels"},
+		"binning": {"image_height: 480", "image_height: 480\nbinning_x: {}",
+			"line 3: binning_x: want a number of pixels"},
+		"too large": {calibrated, strings.Repeat("#", maxCalibration+1), "it is larger than 1 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(calibrated, test.old, test.text, 1)

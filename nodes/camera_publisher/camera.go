@@ -245,7 +245,8 @@ func (a *camera) prepare(f v4l2.Format) error {
 	}
 	a.conversion = c
 	return a.encode(&a.pixels, "image_raw", &sensor_msgs.Image{
-		Header: header, Width: uint32(f.Width), Height: uint32(f.Height), Encoding: c.encoding, Step: uint32(f.Width * c.To.Bytes),
+		Header: header, Width: uint32(f.Width), Height: uint32(f.Height), Encoding: c.encoding,
+		Step: uint32(f.Width * c.To.Bytes),
 	})
 }
 

@@ -112,7 +112,8 @@ func TestPixels(t *testing.T) {
 		conversion.convert(data, f)
 		m := s.image(t)
 		require.Equal(t, &sensor_msgs.Image{
-			Header: m.Header, Width: 6, Height: 4, Encoding: conversion.encoding, Step: uint32(6 * conversion.To.Bytes), Data: data,
+			Header: m.Header, Width: 6, Height: 4, Encoding: conversion.encoding, Step: uint32(6 * conversion.To.Bytes),
+			Data: data,
 		}, m)
 		require.Equal(t, "front_optical_frame", m.Header.FrameId)
 		require.EqualValues(t, 1_700_000_000, m.Header.Stamp.Sec)
@@ -125,7 +126,8 @@ func TestPixels(t *testing.T) {
 }
 
 func jpegFrame(t testing.TB, width, height int) *v4l2.Frame {
-	return &v4l2.Frame{Data: jpegOf(t, width, height, 100), Format: v4l2.Format{FourCC: v4l2.MJPG, Width: width, Height: height}}
+	return &v4l2.Frame{Data: jpegOf(t, width, height, 100),
+		Format: v4l2.Format{FourCC: v4l2.MJPG, Width: width, Height: height}}
 }
 
 // TestDecoding publishes what is in JPEGs beside them, if somebody wants it.
@@ -142,7 +144,8 @@ func TestDecoding(t *testing.T) {
 	at := 3 * (3*16 + 7)
 	require.Equal(t, []byte{byte(b >> 8), byte(g >> 8), byte(r >> 8)}, m.Data[at:at+3])
 	require.Equal(t, []any{"bgr8", uint32(48), 16 * 8 * 3}, []any{m.Encoding, m.Step, len(m.Data)})
-	pixels, jpegs, info := s.topics["front/image_raw"], s.topics["front/image_raw/compressed"], s.topics["front/camera_info"]
+	pixels, jpegs, info := s.topics["front/image_raw"], s.topics["front/image_raw/compressed"],
+		s.topics["front/camera_info"]
 	pixels.readers = 0
 	require.NoError(t, a.publish(f))
 	require.Equal(t, []int{1, 2, 2}, []int{pixels.count, jpegs.count, info.count}, "nobody wants pixels")
@@ -244,11 +247,13 @@ func TestCalibrationOfCameras(t *testing.T) {
 		warns []string
 		err   string
 	}{
-		"right":         {text: strings.ReplaceAll(strings.ReplaceAll(calibrated, "640", "16"), "480", "8"), info: true},
-		"of other size": {text: calibrated, info: true, warns: []string{"front: the calibration is for pictures of 640×480 pixels, not 16×8; it is published as it is"}},
+		"right": {text: strings.ReplaceAll(strings.ReplaceAll(calibrated, "640", "16"), "480", "8"), info: true},
+		"of other size": {text: calibrated, info: true,
+			warns: []string{"front: the calibration is for pictures of 640×480 pixels, not 16×8; it is published as it is"}},
 		"of another": {text: strings.NewReplacer("front", "rear", "640", "16", "480", "8").Replace(calibrated), info: true,
 			warns: []string{"is of the camera rear"}},
-		"not there":  {url: "/nowhere/a.yaml", warns: []string{"front is not calibrated: read calibration: open /nowhere/a.yaml"}},
+		"not there": {url: "/nowhere/a.yaml", warns: []string{"front is not calibrated: read calibration: open " +
+			"/nowhere/a.yaml"}},
 		"damaged":    {text: "image_width: wide", err: "line 1: image_width: want a number of pixels"},
 		"no package": {url: "package://nowhere/a.yaml", err: "no package nowhere in AMENT_PREFIX_PATH"},
 	} {
@@ -295,8 +300,11 @@ func TestCamerasThatCannotBe(t *testing.T) {
 	for want, set := range map[string]func(*hardware.Camera){
 		`pixel format "MJPEG": want up to four characters`: func(c *hardware.Camera) { c.Format = "MJPEG" },
 		"pixel format H264 cannot be published":            func(c *hardware.Camera) { c.Format = "H264" },
-		"pixel format YUYV cannot be published as mono16":  func(c *hardware.Camera) { c.Format, c.Encoding = "YUYV", "mono16" },
-		"pixel format MJPG cannot be published as mono8":   func(c *hardware.Camera) { c.Encoding = "mono8" },
+		"pixel format YUYV cannot be published as mono16": func(c *hardware.Camera) {
+			c.Format, c.Encoding = "YUYV",
+				"mono16"
+		},
+		"pixel format MJPG cannot be published as mono8": func(c *hardware.Camera) { c.Encoding = "mono8" },
 		"pixel format MJPG cannot be published as mono16": func(c *hardware.Camera) {
 			c.Device, c.Encoding = folderOf(t, map[string]string{"1.jpg": ""}), "mono16"
 		},
@@ -314,7 +322,8 @@ func TestCamerasThatCannotBe(t *testing.T) {
 			if c.Model == "bad name" {
 				name = "not a name"
 			}
-			_, err := newPublisher(&o, map[string]*hardware.Camera{name: &c}, inMemory()(t, "camera_publisher"), &v4l2test.System{})
+			_, err := newPublisher(&o, map[string]*hardware.Camera{name: &c}, inMemory()(t, "camera_publisher"),
+				&v4l2test.System{})
 			require.ErrorContains(t, err, "camera "+name+": ")
 			require.ErrorContains(t, err, want)
 		})
@@ -332,7 +341,8 @@ func TestTwoCamerasOfOneDevice(t *testing.T) {
 		set  func(*hardware.Camera)
 		err  string
 	}{
-		{"/dev/video0", "/dev/video0", depth, "cameras a and b are one and the same: /dev/video0; a device can be opened once"},
+		{"/dev/video0", "/dev/video0", depth, "cameras a and b are one and the same: /dev/video0; a device can be opened " +
+			"once"},
 		{"/dev/null", link, depth, "cameras a and b are one and the same: " + link},
 		{"8A2F", "8A2F", nil, "cameras a and b are one and the same: 8A2F"},
 		{"8A2F", "8A2F", depth, ""},
@@ -344,7 +354,8 @@ func TestTwoCamerasOfOneDevice(t *testing.T) {
 		if test.set != nil {
 			test.set(&b)
 		}
-		_, err := newPublisher(&o, map[string]*hardware.Camera{"a": &a, "b": &b}, inMemory()(t, "camera_publisher"), &v4l2test.System{})
+		_, err := newPublisher(&o, map[string]*hardware.Camera{"a": &a, "b": &b}, inMemory()(t, "camera_publisher"),
+			&v4l2test.System{})
 		if test.err == "" {
 			require.NoError(t, err)
 			continue
@@ -370,7 +381,8 @@ func TestSources(t *testing.T) {
 	require.NoError(t, os.WriteFile(memory+"/1.png", nil, 0o666))
 	for path, want := range map[string]string{
 		memory: "folder", memory + "/1.png": "stream",
-		"/dev/video9": "device", "/dev/null": "device", "8A2F": "device", "HD Pro Webcam": "device", folder: "folder", folder + "/1.png": "stream",
+		"/dev/video9": "device", "/dev/null": "device", "8A2F": "device", "HD Pro Webcam": "device", folder: "folder",
+		folder + "/1.png": "stream",
 	} {
 		s, err := newSource(&hardware.Camera{Device: path}, false, nil, nil, nil)
 		require.NoError(t, err)
@@ -412,14 +424,18 @@ func TestStatus(t *testing.T) {
 	is(diag.DiagnosticStatus_WARN, "not opened yet")
 	source.status.Err = os.ErrNotExist
 	is(diag.DiagnosticStatus_ERROR, "file does not exist")
-	source.status = v4l2.Status{Streaming: true, Path: "/dev/video0", Card: "Webcam", Serial: "8A2F", Rate: 30, Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 640, Height: 480}}
+	source.status = v4l2.Status{Streaming: true, Path: "/dev/video0", Card: "Webcam", Serial: "8A2F", Rate: 30,
+		Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 640, Height: 480}}
 	source.stats.Opened = 1
 	is(diag.DiagnosticStatus_WARN, "no pictures come")
 	source.stats.Frames, source.stats.Clock = 29, v4l2.StartOfExposure
-	source.stats.Window = v4l2.Window{Frames: 29, Rate: 28.96, MeanLatency: 12345 * time.Microsecond, MaxLatency: 20 * time.Millisecond}
+	source.stats.Window = v4l2.Window{Frames: 29, Rate: 28.96, MeanLatency: 12345 * time.Microsecond,
+		MaxLatency: 20 * time.Millisecond}
 	require.Equal(t, map[string]string{
-		"device": "/dev/video0", "card": "Webcam", "serial": "8A2F", "format": "MJPG 640x480", "nominal pictures/s": "30.0", "pictures/s": "29.0",
-		"pictures": "29", "dropped": "0", "damaged": "0", "unfit": "0", "driver errors": "0", "reopened": "0", "mean latency (ms)": "12.3",
+		"device": "/dev/video0", "card": "Webcam", "serial": "8A2F", "format": "MJPG 640x480", "nominal pictures/s": "30.0",
+		"pictures/s": "29.0",
+		"pictures":   "29", "dropped": "0", "damaged": "0", "unfit": "0", "driver errors": "0", "reopened": "0",
+		"mean latency (ms)":    "12.3",
 		"maximum latency (ms)": "20.0", "stamps": "start of exposure", "calibrated": "false",
 	}, is(diag.DiagnosticStatus_OK, "streaming"))
 	require.Equal(t, "8A2F", w.status(now, d).HardwareId)
@@ -454,7 +470,8 @@ func TestStatus(t *testing.T) {
 	require.NoError(t, b.run(t.Context()))
 	require.EqualValues(t, 1, during, "the first picture was published")
 	values = is(diag.DiagnosticStatus_OK, "ended")
-	require.Equal(t, []string{path, "1", "30.0"}, []string{values["device"], values["pictures"], values["nominal pictures/s"]})
+	require.Equal(t, []string{path, "1", "30.0"},
+		[]string{values["device"], values["pictures"], values["nominal pictures/s"]})
 }
 
 // stub is a device of which anything can be told.
@@ -469,7 +486,8 @@ func (s *stub) Stats() v4l2.Stats   { return s.stats }
 
 // TestTroubleIsToldOnce has a camera whose pictures cannot be published say so, once.
 func TestTroubleIsToldOnce(t *testing.T) {
-	cam := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.H264, Width: 16, Height: 8, Rates: []float64{30, 15}})
+	cam := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.H264, Width: 16, Height: 8,
+		Rates: []float64{30, 15}})
 	cam.Fill = func(_ v4l2.Format, _ uint32, buffer []byte) int { return copy(buffer, "anything") }
 	c := cameraOf("8A2F", "")
 	c.Rate = 100
@@ -511,7 +529,8 @@ func TestTroubleThatComesAndGoes(t *testing.T) {
 		})
 		require.NoError(t, a.run(t.Context()))
 	})
-	require.Equal(t, []string{`front: a picture is no JPEG, it begins with "one"`, `front: a picture is no JPEG, it begins with "two"`}, told)
+	require.Equal(t, []string{`front: a picture is no JPEG, it begins with "one"`,
+		`front: a picture is no JPEG, it begins with "two"`}, told)
 	require.EqualValues(t, 8, a.unfit.Load())
 }
 
@@ -568,7 +587,8 @@ func TestList(t *testing.T) {
 	var system v4l2test.System
 	require.NoError(t, list(&out, &system))
 	require.Equal(t, "there are no V4L2 devices\n", out.String())
-	system.Plug(webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.YUYV, Width: 640, Height: 480, Rates: []float64{30, 15}},
+	system.Plug(webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.YUYV, Width: 640, Height: 480,
+		Rates: []float64{30, 15}},
 		v4l2test.Format{FourCC: v4l2.MJPG, Width: 1280, Height: 720}))
 	system.Plug(&v4l2test.Camera{Node: v4l2.Node{Path: "/dev/video1", Name: "Metadata"}})
 	out.Reset()

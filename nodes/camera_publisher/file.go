@@ -13,8 +13,8 @@ import (
 
 // pictures are those of a folder or a file, in their order.
 type pictures interface {
-	// next sets f to the next picture that can be used, which is valid until the call after, and returns how long after the one before it
-	// was taken; 0 if that is not known. The error is io.EOF behind the last one.
+	// next sets f to the next picture that can be used, which is valid until the call after, and returns how long after
+	// the one before it was taken; 0 if that is not known. The error is io.EOF behind the last one.
 	next(f *v4l2.Frame) (time.Duration, error)
 
 	// rewind begins again.
@@ -45,7 +45,8 @@ type file struct {
 }
 
 // newFile returns the source of pictures that open opens. warn is told of the first one that cannot be used.
-func newFile(path string, rate float64, loop bool, warn func(error), open func(string, func(error)) (pictures, error)) (*file, error) {
+func newFile(path string, rate float64, loop bool, warn func(error),
+	open func(string, func(error)) (pictures, error)) (*file, error) {
 	s := &file{fixed: rate > 0, loop: loop, since: time.Now()}
 	if rate == 0 {
 		rate = defaultRate
@@ -106,7 +107,8 @@ func (s *file) run(ctx context.Context, give func(*v4l2.Frame)) error {
 	return nil
 }
 
-// follow sets f to the next picture, which at the end of a loop is the first one, and returns how long after the one before it is.
+// follow sets f to the next picture, which at the end of a loop is the first one, and returns how long after the one
+// before it is.
 func (s *file) follow(f *v4l2.Frame) (time.Duration, error) {
 	after, err := s.next(f)
 	if errors.Is(err, io.EOF) && f.Sequence == 0 {

@@ -113,8 +113,9 @@ func TestFolder(t *testing.T) {
 	few.Pix[1] = 1
 	photo := string(jpegOf(t, 16, 8, 100))
 	folder := folderOf(t, map[string]string{
-		"frame_10.png": pngOf(t, grey), "frame_9.PNG": pngOf(t, depth), "frame_2.png": pngOf(t, colours), "frame_02b.png": pngOf(t, few),
-		"frame_1.jpg": photo, "frame_11.jpeg": photo, "notes.txt": "no picture", ".hidden.png": "no picture",
+		"frame_10.png": pngOf(t, grey), "frame_9.PNG": pngOf(t, depth), "frame_2.png": pngOf(t, colours),
+		"frame_02b.png": pngOf(t, few),
+		"frame_1.jpg":   photo, "frame_11.jpeg": photo, "notes.txt": "no picture", ".hidden.png": "no picture",
 		"frame_3.png": "\x89PNG\r\n\x1a\nand no more", "frame_4.jpg": "", "frame_5.jpg": photo[:20],
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +137,8 @@ func TestFolder(t *testing.T) {
 			{v4l2.GREY, 3, 2, "\x01\x02\x03\x04\x05\x06"},
 			{v4l2.MJPG, 16, 8, photo},
 		}, got)
-		require.Equal(t, []time.Duration{0, time.Second / 30, 2 * (time.Second / 30), 3 * (time.Second / 30), 4 * (time.Second / 30), 5 * (time.Second / 30)}, times(list))
+		require.Equal(t, []time.Duration{0, time.Second / 30, 2 * (time.Second / 30), 3 * (time.Second / 30),
+			4 * (time.Second / 30), 5 * (time.Second / 30)}, times(list))
 		require.Len(t, damaged, 1, "the first one is told of")
 		require.Contains(t, damaged[0], "frame_3.png: ")
 		require.Equal(t, uint64(3), s.Stats().Damaged, "all are counted")
@@ -147,17 +149,20 @@ func TestFolder(t *testing.T) {
 
 func TestFolderOfTimes(t *testing.T) {
 	photo := string(jpegOf(t, 8, 8, 100))
-	folder := folderOf(t, map[string]string{"frame_1700000000.500.jpg": photo, "frame_1700000000.5333.jpg": photo + "2", "frame_1700000001.jpg": photo + "3"})
+	folder := folderOf(t, map[string]string{"frame_1700000000.500.jpg": photo, "frame_1700000000.5333.jpg": photo + "2",
+		"frame_1700000001.jpg": photo + "3"})
 	synctest.Test(t, func(t *testing.T) {
 		list, _, s := play(t, folder, 0, true, 5)
 		ms := time.Millisecond
-		require.Equal(t, []time.Duration{0, 33300 * time.Microsecond, 500 * ms, 500*ms + s.period, 533300*time.Microsecond + s.period}, times(list))
+		require.Equal(t, []time.Duration{0, 33300 * time.Microsecond, 500 * ms, 500*ms + s.period,
+			533300*time.Microsecond + s.period}, times(list))
 		require.Equal(t, photo+"2", string(list[4].Data))
 		list, _, _ = play(t, folder, 10, false, 0)
 		require.Equal(t, []time.Duration{0, 100 * ms, 200 * ms}, times(list), "the rate wins")
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "frame_1700000000.5333.jpg"), nil, 0o666))
 		list, _, s = play(t, folder, 0, true, 4)
-		require.Equal(t, []time.Duration{0, 500 * ms, 500*ms + s.period, 1000*ms + s.period}, times(list), "where one is damaged, too")
+		require.Equal(t, []time.Duration{0, 500 * ms, 500*ms + s.period, 1000*ms + s.period}, times(list),
+			"where one is damaged, too")
 	})
 }
 
@@ -185,7 +190,8 @@ func TestNameTime(t *testing.T) {
 }
 
 func TestNaturally(t *testing.T) {
-	list := []string{"", "a", "a1", "a1b", "a02", "a9", "a10", "a010b", "a11", "b", "b1-2", "b1-10", "c99999999999999999999", "c100000000000000000000"}
+	list := []string{"", "a", "a1", "a1b", "a02", "a9", "a10", "a010b", "a11", "b", "b1-2", "b1-10",
+		"c99999999999999999999", "c100000000000000000000"}
 	for i, a := range list {
 		for j, b := range list {
 			require.Equal(t, cmp.Compare(i, j), naturally(a, b), "%s and %s", a, b)
@@ -200,7 +206,8 @@ func TestStream(t *testing.T) {
 	for i := range 5 {
 		all = append(all, jpegOf(t, 16+i, 8, 40*i))
 	}
-	thumbnail := append([]byte("\xff\xd8\xff\xe1\x00\x08abc\xff\xd8\xff"), all[0][2:]...) // what begins like one is within a segment
+	// what begins like one is within a segment
+	thumbnail := append([]byte("\xff\xd8\xff\xe1\x00\x08abc\xff\xd8\xff"), all[0][2:]...)
 	concat := slices.Concat[[]byte]
 	half := all[1][:len(all[1])/2]
 	for name, test := range map[string]struct {
@@ -208,17 +215,22 @@ func TestStream(t *testing.T) {
 		want    [][]byte
 		damaged int
 	}{
-		"one":                       {all[0], all[:1], 0},
-		"several":                   {concat(all...), all, 0},
-		"of a multipart stream":     {concat([]byte("--b\r\nContent-Type: image/jpeg\r\n\r\n"), all[0], []byte("\r\n--b\r\n\r\n"), all[1], []byte("\r\n--b--")), all[:2], 0},
-		"padded":                    {concat(make([]byte, 9), all[0], make([]byte, 4000), all[1], make([]byte, 77)), all[:2], 0},
-		"fill bytes":                {concat([]byte("\xff\xff"), all[0], []byte("\xff\xff\xff"), all[1], []byte("\xff")), all[:2], 0},
-		"one is cut off":            {concat(all[0], half, all[2], all[3]), [][]byte{all[0], all[2], all[3]}, 1},
-		"the last is cut off":       {concat(all[0], half), all[:1], 1},
-		"cut off in its header":     {concat(all[0], all[1][:9]), all[:1], 1},
-		"only a beginning":          {concat(all[0], all[1][:3], all[2]), [][]byte{all[0], all[2]}, 1},
-		"a marker is damaged":       {concat(all[0], []byte("\xff\xd8\xff\xe0\x00\x04ab*"), all[2]), [][]byte{all[0], all[2]}, 1},
-		"a length is damaged":       {concat(all[0], []byte("\xff\xd8\xff\xe0\x00\x01"), all[2]), [][]byte{all[0], all[2]}, 1},
+		"one":     {all[0], all[:1], 0},
+		"several": {concat(all...), all, 0},
+		"of a multipart stream": {concat([]byte("--b\r\nContent-Type: image/jpeg\r\n\r\n"), all[0],
+			[]byte("\r\n--b\r\n\r\n"), all[1], []byte("\r\n--b--")), all[:2], 0},
+		"padded": {concat(make([]byte, 9), all[0], make([]byte, 4000), all[1], make([]byte, 77)), all[:2],
+			0},
+		"fill bytes": {concat([]byte("\xff\xff"), all[0], []byte("\xff\xff\xff"), all[1], []byte("\xff")),
+			all[:2], 0},
+		"one is cut off":        {concat(all[0], half, all[2], all[3]), [][]byte{all[0], all[2], all[3]}, 1},
+		"the last is cut off":   {concat(all[0], half), all[:1], 1},
+		"cut off in its header": {concat(all[0], all[1][:9]), all[:1], 1},
+		"only a beginning":      {concat(all[0], all[1][:3], all[2]), [][]byte{all[0], all[2]}, 1},
+		"a marker is damaged": {concat(all[0], []byte("\xff\xd8\xff\xe0\x00\x04ab*"), all[2]), [][]byte{all[0], all[2]},
+			1},
+		"a length is damaged": {concat(all[0], []byte("\xff\xd8\xff\xe0\x00\x01"), all[2]), [][]byte{all[0], all[2]},
+			1},
 		"something in a segment":    {concat(all[1], thumbnail), [][]byte{all[1], thumbnail}, 0},
 		"no size in it":             {concat(all[1], []byte("\xff\xd8\xff\xd9")), all[1:2], 1},
 		"ends with a beginning":     {concat(all[1], []byte("\xff\xd8")), all[1:2], 0},
@@ -287,7 +299,8 @@ func TestStreamBounds(t *testing.T) {
 
 func TestFilesLoop(t *testing.T) {
 	a, b := jpegOf(t, 8, 8, 1), jpegOf(t, 8, 8, 2)
-	for _, path := range []string{put(t, "a.mjpeg", string(a)+string(b)), folderOf(t, map[string]string{"1.jpg": string(a), "2.jpg": string(b)})} {
+	for _, path := range []string{put(t, "a.mjpeg", string(a)+string(b)),
+		folderOf(t, map[string]string{"1.jpg": string(a), "2.jpg": string(b)})} {
 		synctest.Test(t, func(t *testing.T) {
 			list, _, s := play(t, path, 1, true, 5)
 			for i, p := range list {
@@ -298,7 +311,8 @@ func TestFilesLoop(t *testing.T) {
 			require.Equal(t, []uint64{5, 1, 5}, []uint64{stats.Frames, stats.Opened, stats.Window.Frames})
 			require.InDelta(t, 5.0/4, stats.Window.Rate, 1e-9)
 			require.Zero(t, s.Stats().Window.Frames)
-			require.Equal(t, v4l2.Status{Path: path, Rate: 1, Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 8, Height: 8}}, status)
+			require.Equal(t, v4l2.Status{Path: path, Rate: 1, Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 8, Height: 8}},
+				status)
 		})
 	}
 }
@@ -330,13 +344,17 @@ func TestFilesThatAreLate(t *testing.T) {
 }
 
 func TestFileErrors(t *testing.T) {
-	_, err := newFile("", 0, false, nil, func(string, func(error)) (pictures, error) { return openFolder(folderOf(t, nil), nil) })
+	_, err := newFile("", 0, false, nil, func(string,
+		func(error)) (pictures, error) {
+		return openFolder(folderOf(t, nil), nil)
+	})
 	require.ErrorContains(t, err, "has no pictures: want files .jpg, .jpeg or .png")
 	_, err = openFolder("/nowhere", nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = openStream("/nowhere", nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	for _, path := range []string{put(t, "a.mp4", "no JPEG in it"), folderOf(t, map[string]string{"a.png": "", "b.jpg": "\xff\xd8\xff"})} {
+	for _, path := range []string{put(t, "a.mp4", "no JPEG in it"),
+		folderOf(t, map[string]string{"a.png": "", "b.jpg": "\xff\xd8\xff"})} {
 		for _, loop := range []bool{false, true} {
 			open := openStream
 			if strings.HasSuffix(path, "001") || filepath.Ext(path) == "" {
@@ -370,6 +388,7 @@ func TestTooLarge(t *testing.T) {
 	require.EqualError(t, err, "invalid image size 65535×65535")
 
 	header := []byte("IHDR\x00\x01\x00\x00\x00\x01\x00\x00\x08\x00\x00\x00\x00") // 65536×65536
-	text := slices.Concat([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), header, binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(header)))
+	text := slices.Concat([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), header,
+		binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(header)))
 	require.EqualError(t, new(folder).decode(&v4l2.Frame{Data: text}), "invalid image size 65536×65536")
 }

@@ -66,8 +66,8 @@ func openFolder(path string, damaged func(error)) (pictures, error) {
 // lastNumber finds the last number of a name, in front of the extension.
 var lastNumber = regexp.MustCompile(`(?:^|[^0-9.])([1-9][0-9]{9,18})(\.[0-9]{1,9})?\.[^.]*$`)
 
-// nameTime returns the time since the Unix epoch that is in a name, in ns: "frame_1764000000.033.png", or a number of ms, µs or ns.
-// What has fewer digits counts frames.
+// nameTime returns the time since the Unix epoch that is in a name, in ns: "frame_1764000000.033.png", or a number of
+// ms, µs or ns. What has fewer digits counts frames.
 func nameTime(name string) (int64, bool) {
 	m := lastNumber.FindStringSubmatch(name)
 	if m == nil {

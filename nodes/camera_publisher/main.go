@@ -16,12 +16,13 @@ NAME/camera_info. Devices may be unplugged and come back. A folder of pictures, 
 
 func main() {
 	o := defaultOptions()
-	root := config.New("camera_publisher [DEVICE...]", "publish cameras", long, &o, func(ctx context.Context, in *config.Input) error {
-		if o.List {
-			return list(os.Stdout, v4l2.Kernel{})
-		}
-		return run(ctx, in, &o)
-	})
+	root := config.New("camera_publisher [DEVICE...]", "publish cameras", long, &o,
+		func(ctx context.Context, in *config.Input) error {
+			if o.List {
+				return list(os.Stdout, v4l2.Kernel{})
+			}
+			return run(ctx, in, &o)
+		})
 	graph.ShowMiddleware(root)
 	config.Main(root)
 }

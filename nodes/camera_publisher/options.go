@@ -33,8 +33,8 @@ func defaultOptions() options {
 	return options{Camera: hardware.DefaultCamera(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second}
 }
 
-// cameras returns what is to be published, by name: the entries of Cameras, and the devices that the command line names. Errors are
-// ones of usage.
+// cameras returns what is to be published, by name: the entries of Cameras, and the devices that the command line
+// names. Errors are ones of usage.
 func (o *options) cameras(devices []string) (map[string]*hardware.Camera, error) {
 	all := maps.Clone(o.Cameras)
 	if all == nil {
@@ -53,7 +53,8 @@ func (o *options) cameras(devices []string) (map[string]*hardware.Camera, error)
 		all["camera_0"] = &o.Camera
 	}
 	if len(all) == 0 {
-		return nil, config.Usagef("name a device, such as /dev/video0, or cameras in a parameter file; --list shows which there are")
+		return nil, config.Usagef("name a device, such as /dev/video0, or cameras in a parameter file; --list shows which " +
+			"there are")
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		switch c := all[name]; {

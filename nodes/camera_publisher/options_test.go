@@ -30,20 +30,27 @@ func TestCameras(t *testing.T) {
 		err  string
 	}{
 		"nothing": {err: "name a device, such as /dev/video0, or cameras in a parameter file; --list shows which there are"},
-		"devices": {args: []string{"/dev/video0", "8A2F"}, want: map[string]string{"camera_0": "/dev/video0", "camera_1": "8A2F"}},
+		"devices": {args: []string{"/dev/video0", "8A2F"},
+			want: map[string]string{"camera_0": "/dev/video0", "camera_1": "8A2F"}},
 		"beside others": {
 			set: func(o *options) {
-				o.Cameras = map[string]*hardware.Camera{"camera_0": named(func(c *hardware.Camera) { c.Serial = "1" }), "left": named(func(c *hardware.Camera) { c.Device = "a" })}
+				o.Cameras = map[string]*hardware.Camera{"camera_0": named(func(c *hardware.Camera) { c.Serial = "1" }),
+					"left": named(func(c *hardware.Camera) { c.Device = "a" })}
 			},
 			args: []string{"b", "c"},
 			want: map[string]string{"camera_0": "1", "left": "a", "camera_1": "b", "camera_2": "c"},
 		},
-		"one by a parameter":   {set: func(o *options) { o.Serial = "8A2F" }, want: map[string]string{"camera_0": "8A2F"}},
-		"the command line":     {set: func(o *options) { o.Serial = "8A2F" }, args: []string{"d"}, want: map[string]string{"camera_0": "d"}},
-		"neither":              {set: func(o *options) { o.Cameras = map[string]*hardware.Camera{"a": named(func(*hardware.Camera) {})} }, err: "camera a: it has neither a device nor a serial"},
-		"device and serial":    {set: func(o *options) { o.Device, o.Serial = "a", "b" }, err: "camera camera_0: it has a device and a serial"},
-		"no depth":             {set: func(o *options) { o.DepthScale = 0 }, args: []string{"d"}, err: "camera camera_0: with a depth_scale of 0"},
-		"what holds for all":   {set: func(o *options) { o.Width = 7 }, args: []string{"d"}, want: map[string]string{"camera_0": "d"}},
+		"one by a parameter": {set: func(o *options) { o.Serial = "8A2F" }, want: map[string]string{"camera_0": "8A2F"}},
+		"the command line": {set: func(o *options) { o.Serial = "8A2F" }, args: []string{"d"},
+			want: map[string]string{"camera_0": "d"}},
+		"neither": {set: func(o *options) { o.Cameras = map[string]*hardware.Camera{"a": named(func(*hardware.Camera) {})} },
+			err: "camera a: it has neither a device nor a serial"},
+		"device and serial": {set: func(o *options) { o.Device, o.Serial = "a", "b" },
+			err: "camera camera_0: it has a device and a serial"},
+		"no depth": {set: func(o *options) { o.DepthScale = 0 }, args: []string{"d"},
+			err: "camera camera_0: with a depth_scale of 0"},
+		"what holds for all": {set: func(o *options) { o.Width = 7 }, args: []string{"d"},
+			want: map[string]string{"camera_0": "d"}},
 		"an empty device name": {args: []string{""}, err: "camera camera_0: it has neither"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,8 @@ func findConversion(from v4l2.FourCC, encoding string, scale float64) (*conversi
 
 // image returns the pixels of a frame.
 func (c *conversion) image(f *v4l2.Frame) pixel.Image {
-	return pixel.Image{Encoding: c.From.Name, Data: f.Data, Width: f.Format.Width, Height: f.Format.Height, Step: f.Format.BytesPerLine}
+	return pixel.Image{Encoding: c.From.Name, Data: f.Data, Width: f.Format.Width, Height: f.Format.Height,
+		Step: f.Format.BytesPerLine}
 }
 
 // size returns how many bytes of pixels the Image has, after checking that the frame has them all.

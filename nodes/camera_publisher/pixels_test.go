@@ -9,7 +9,8 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// frameOf returns a frame of random pixels with so many bytes of padding behind each row, the last one's cut off, and the rows without.
+// frameOf returns a frame of random pixels with so many bytes of padding behind each row, the last one's cut off, and
+// the rows without.
 func frameOf(code v4l2.FourCC, width, height, bytes, padding int) (f *v4l2.Frame, rows [][]byte) {
 	random := rand.New(rand.NewPCG(1, 2))
 	line := width*bytes + padding
@@ -29,7 +30,8 @@ func frameOf(code v4l2.FourCC, width, height, bytes, padding int) (f *v4l2.Frame
 func TestDepthScale(t *testing.T) {
 	c, err := findConversion(v4l2.Z16, "", 0.125)
 	require.NoError(t, err)
-	f := &v4l2.Frame{Format: v4l2.Format{FourCC: v4l2.Z16, Width: 4, Height: 1}, Data: []byte{0, 0, 8, 0, 0xff, 0xff, 3, 0}}
+	f := &v4l2.Frame{Format: v4l2.Format{FourCC: v4l2.Z16, Width: 4, Height: 1},
+		Data: []byte{0, 0, 8, 0, 0xff, 0xff, 3, 0}}
 	dst := make([]byte, 8)
 	c.convert(dst, f)
 	require.Equal(t, []byte{0, 0, 1, 0, 0, 0x20, 0, 0}, dst)
@@ -43,15 +45,18 @@ func TestConversionErrors(t *testing.T) {
 	_, err := findConversion(v4l2.H264, "", 1)
 	require.ErrorContains(t, err, "pixel format H264 cannot be published; choose one of YUYV, UYVY, NV12")
 	_, err = findConversion(v4l2.YUYV, "mono16", 1)
-	require.EqualError(t, err, "pixel format YUYV cannot be published as mono16, but as yuv422_yuy2, rgb8, bgr8, mono8; choose another encoding or format")
+	require.EqualError(t, err, "pixel format YUYV cannot be published as mono16, but as yuv422_yuy2, rgb8, bgr8, "+
+		"mono8; choose another encoding or format")
 	_, err = findConversion(v4l2.JPEG, "mono8", 1)
-	require.EqualError(t, err, "pixel format JPEG cannot be published as mono8, but as rgb8, bgr8; choose another encoding or format")
+	require.EqualError(t, err, "pixel format JPEG cannot be published as mono8, but as rgb8, bgr8; choose another "+
+		"encoding or format")
 }
 
 // TestFormats knows what a pixel format becomes if no encoding is asked for.
 func TestFormats(t *testing.T) {
 	for code, want := range map[string]string{
-		"YUYV": "yuv422_yuy2", "UYVY": "yuv422", "NV12": "rgb8", "RGB3": "rgb8", "BGR3": "bgr8", "GREY": "mono8", "Y16": "mono16",
+		"YUYV": "yuv422_yuy2", "UYVY": "yuv422", "NV12": "rgb8", "RGB3": "rgb8", "BGR3": "bgr8", "GREY": "mono8",
+		"Y16": "mono16",
 		"Z16": "16UC1", "MJPG": "rgb8", "JPEG": "rgb8",
 		"BA81": "bayer_bggr8", "GBRG": "bayer_gbrg8", "GRBG": "bayer_grbg8", "RGGB": "bayer_rggb8",
 	} {

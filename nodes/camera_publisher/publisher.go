@@ -30,7 +30,8 @@ type publisher struct {
 }
 
 // newPublisher gets cameras ready, which the map has by name.
-func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.Node, system v4l2.System) (*publisher, error) {
+func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.Node,
+	system v4l2.System) (*publisher, error) {
 	p := &publisher{options: o, node: node, opened: time.Now()}
 	taken := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(cameras)) {
@@ -41,7 +42,8 @@ func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.N
 		if d, ok := c.source.(*device); ok {
 			key := d.key()
 			if taken[key] != "" {
-				return nil, config.Usagef("cameras %s and %s are one and the same: %s; a device can be opened once", taken[key], name, d.Device)
+				return nil, config.Usagef("cameras %s and %s are one and the same: %s; a device can be opened once", taken[key],
+					name, d.Device)
 			}
 			taken[key] = name
 		}
@@ -52,7 +54,8 @@ func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.N
 	return p, err
 }
 
-// run publishes until all cameras have ended, as those of files do, or one cannot go on, or ctx ends, which is no error.
+// run publishes until all cameras have ended, as those of files do, or one cannot go on, or ctx ends, which is no
+// error.
 func (p *publisher) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -111,7 +114,8 @@ func (p *publisher) await(ctx context.Context) {
 	}
 	missing, err := rospub.AwaitMatches(ctx, p.node, p.opened, list, p.options.MatchPatience)
 	if err == nil && missing != nil {
-		p.node.Log(bridge.Warn, "subscribers of %s have not met their publishers in %v, and may miss pictures; match_patience is how long that is waited for",
+		p.node.Log(bridge.Warn, "subscribers of %s have not met their publishers in %v, and may miss pictures; "+
+			"match_patience is how long that is waited for",
 			strings.Join(missing, ", "), p.options.MatchPatience)
 	}
 }

@@ -93,7 +93,8 @@ func testOptions(t *testing.T) options {
 }
 
 // newStudio gets a node and a listener ready.
-func newStudio(t *testing.T, open func(*testing.T, string) bridge.Node, o options, cameras map[string]*hardware.Camera, plugged ...*v4l2test.Camera) *studio {
+func newStudio(t *testing.T, open func(*testing.T, string) bridge.Node, o options, cameras map[string]*hardware.Camera,
+	plugged ...*v4l2test.Camera) *studio {
 	s := &studio{t: t, heard: map[string][]msgs.Message{}, ended: make(chan error, 1), listener: open(t, "listener")}
 	for _, c := range plugged {
 		s.system.Plug(c)
@@ -197,7 +198,8 @@ func (s *studio) count(topic string) int {
 // of returns what was heard on a topic, after waiting for so many messages.
 func of[T msgs.Message](s *studio, topic string, n int) (list []T) {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return s.count(topic) >= n }, patience, time.Millisecond, "%s: %d of %d", topic, s.count(topic), n)
+	require.Eventually(s.t, func() bool { return s.count(topic) >= n }, patience, time.Millisecond, "%s: %d of %d", topic,
+		s.count(topic), n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.heard[topic] {
@@ -253,7 +255,8 @@ func TestFilesOverDDS(t *testing.T) {
 		depth := image.NewGray16(image.Rect(0, 0, 5, 3))
 		depth.SetGray16(1, 0, color.Gray16{Y: uint16(1000 + i)})
 		shots[fmt.Sprintf("depth_%d.png", i)] = pngOf(t, depth)
-		depths = append(depths, "\x00\x00"+string([]byte{byte((1000 + i) & 255), byte((1000 + i) >> 8)})+string(make([]byte, 26)))
+		depths = append(depths, "\x00\x00"+string([]byte{byte((1000 + i) & 255), byte((1000 + i) >> 8)})+string(make([]byte,
+			26)))
 	}
 	// Motion JPEG may lack its tables.
 	bare, tables := withoutTables(t, jpegs[7])
@@ -261,9 +264,13 @@ func TestFilesOverDDS(t *testing.T) {
 	o := testOptions(t)
 	o.Rate = 400
 	require.NoError(t, os.MkdirAll(os.Getenv("ROS_HOME")+"/camera_info", 0o777))
-	require.NoError(t, os.WriteFile(os.Getenv("ROS_HOME")+"/camera_info/front.yaml", []byte(strings.NewReplacer("640", "64", "480", "48").Replace(calibrated)), 0o666))
+	require.NoError(t, os.WriteFile(os.Getenv("ROS_HOME")+"/camera_info/front.yaml",
+		[]byte(strings.NewReplacer("640", "64", "480", "48").Replace(calibrated)), 0o666))
 	cameras := map[string]*hardware.Camera{
-		"front": camera1(func(c *hardware.Camera) { c.Device, c.Rate = put(t, "a.mjpeg", string(slices.Concat(jpegs...))), 400 }),
+		"front": camera1(func(c *hardware.Camera) {
+			c.Device, c.Rate = put(t, "a.mjpeg", string(slices.Concat(jpegs...))),
+				400
+		}),
 		"depth": camera1(func(c *hardware.Camera) { c.Device, c.Rate, c.FrameID = folderOf(t, shots), 300, "lens" }),
 	}
 	s := newStudio(t, overDDS, o, cameras)
@@ -292,9 +299,11 @@ func TestFilesOverDDS(t *testing.T) {
 	pixels := of[*sensor_msgs.Image](s, "/depth/image_raw", n)
 	infos = of[*sensor_msgs.CameraInfo](s, "/depth/camera_info", n)
 	for i, h := range together(t, pixels, infos) {
-		require.Equal(t, &sensor_msgs.Image{Header: h, Width: 5, Height: 3, Encoding: "16UC1", Step: 10, Data: []byte(depths[i])}, pixels[i])
+		require.Equal(t, &sensor_msgs.Image{Header: h, Width: 5, Height: 3, Encoding: "16UC1", Step: 10,
+			Data: []byte(depths[i])}, pixels[i])
 		require.Equal(t, "lens", h.FrameId)
-		require.Equal(t, &sensor_msgs.CameraInfo{Header: h, Width: 5, Height: 3, D: []float64{}}, infos[i], "it is not calibrated")
+		require.Equal(t, &sensor_msgs.CameraInfo{Header: h, Width: 5, Height: 3, D: []float64{}}, infos[i],
+			"it is not calibrated")
 	}
 	require.Zero(t, s.count("/depth/image_raw/compressed"))
 }
@@ -315,7 +324,8 @@ func webcam(path, serial string, formats ...v4l2test.Format) *v4l2test.Camera {
 	return &v4l2test.Camera{
 		Node: v4l2.Node{Path: path, Name: "Webcam " + serial, Serial: serial, Port: path}, Formats: formats, Manual: true,
 		Controls: []v4l2.Control{
-			{ID: 0x00980900, Label: "Brightness", Name: "brightness", Type: v4l2.IntegerControl, Max: 255, Step: 1, Default: 128},
+			{ID: 0x00980900, Label: "Brightness", Name: "brightness", Type: v4l2.IntegerControl, Max: 255, Step: 1,
+				Default: 128},
 			{ID: 0x009a0901, Label: "Auto Exposure", Name: "auto_exposure", Type: v4l2.MenuControl, Max: 3, Default: 3,
 				Menu: []v4l2.MenuItem{{Index: 1, Text: "Manual Mode"}, {Index: 3, Text: "Aperture Priority Mode"}}},
 		},
@@ -332,7 +342,8 @@ func pattern(format v4l2.Format, sequence uint32, buffer []byte) int {
 
 // TestDevicesOverDDS publishes two devices, one of which comes and goes.
 func TestDevicesOverDDS(t *testing.T) {
-	left := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.YUYV, Width: 8, Height: 4, Padding: 6}, v4l2test.Format{FourCC: v4l2.MJPG, Width: 64, Height: 48})
+	left := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.YUYV, Width: 8, Height: 4, Padding: 6},
+		v4l2test.Format{FourCC: v4l2.MJPG, Width: 64, Height: 48})
 	left.Fill = pattern
 	right := webcam("/dev/video2", "9B30", v4l2test.Format{FourCC: v4l2.MJPG, Width: 64, Height: 48})
 	right.Fill = func(_ v4l2.Format, sequence uint32, buffer []byte) int {
@@ -363,7 +374,8 @@ func TestDevicesOverDDS(t *testing.T) {
 		h := together(t, images, infos)[shots-1]
 		require.Equal(t, "left_optical_frame", h.FrameId)
 		stamp := int64(h.Stamp.Sec)*1e9 + int64(h.Stamp.Nanosec)
-		require.Greater(t, stamp, before-int64(10*time.Millisecond), "the driver's stamp, but for how exactly clocks could be compared")
+		require.Greater(t, stamp, before-int64(10*time.Millisecond),
+			"the driver's stamp, but for how exactly clocks could be compared")
 		require.Less(t, stamp, time.Now().UnixNano()+int64(10*time.Millisecond))
 		var data []byte
 		for y := range 4 {
@@ -371,7 +383,8 @@ func TestDevicesOverDDS(t *testing.T) {
 				data = append(data, byte(22*y+x)+byte(sequence))
 			}
 		}
-		require.Equal(t, &sensor_msgs.Image{Header: h, Width: 8, Height: 4, Encoding: "yuv422_yuy2", Step: 16, Data: data}, images[shots-1])
+		require.Equal(t, &sensor_msgs.Image{Header: h, Width: 8, Height: 4, Encoding: "yuv422_yuy2", Step: 16, Data: data},
+			images[shots-1])
 	}
 	for i := range uint32(5) {
 		shoot(i)
@@ -420,7 +433,8 @@ func TestDevicesOverDDS(t *testing.T) {
 	}
 	status("left", func(_ diag.DiagnosticStatus, v map[string]string) bool {
 		return v["pictures"] == fmt.Sprint(shots) && v["reopened"] == "2" &&
-			v["dropped"] == "3" && v["damaged"] == "1" && v["driver errors"] == "4" && v["format"] == "YUYV 8x4" && v["serial"] == "8A2F"
+			v["dropped"] == "3" && v["damaged"] == "1" && v["driver errors"] == "4" && v["format"] == "YUYV 8x4" &&
+			v["serial"] == "8A2F"
 	})
 	s.system.Unplug(right)
 	status("right", func(d diag.DiagnosticStatus, v map[string]string) bool {

@@ -21,8 +21,8 @@ type source interface {
 	// carries says what is known before run: whether some pictures are JPEGs, and whether some are pixels.
 	carries() (jpegs, pixels bool)
 
-	// Status returns what the source is and how it goes, Stats what was counted, in a Window since the call before. They may be called at any
-	// time, by any goroutine.
+	// Status returns what the source is and how it goes, Stats what was counted, in a Window since the call before. They
+	// may be called at any time, by any goroutine.
 	Status() v4l2.Status
 	Stats() v4l2.Stats
 
@@ -30,7 +30,8 @@ type source interface {
 }
 
 // newSource returns the source of a camera. event is told how it goes with a device, warn of damaged files.
-func newSource(o *hardware.Camera, loop bool, system v4l2.System, event func(v4l2.Status), warn func(error)) (source, error) {
+func newSource(o *hardware.Camera, loop bool, system v4l2.System, event func(v4l2.Status),
+	warn func(error)) (source, error) {
 	info, err := os.Stat(o.Device)
 	switch {
 	case err != nil && (!strings.Contains(o.Device, "/") || strings.HasPrefix(o.Device, "/dev/")):
@@ -89,7 +90,8 @@ func (d *device) carries() (jpegs, pixels bool) {
 	return isJPEG(d.FourCC), d.FourCC != 0 && !isJPEG(d.FourCC)
 }
 
-// key is the same for sources that are the same device: a path, or a camera in a format, each of which it may have another node for.
+// key is the same for sources that are the same device: a path, or a camera in a format, each of which it may have
+// another node for.
 func (d *device) key() string {
 	if !strings.Contains(d.Device, "/") {
 		return fmt.Sprint(d.Device, " ", d.FourCC)

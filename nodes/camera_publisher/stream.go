@@ -23,7 +23,8 @@ func openStream(path string, damaged func(error)) (pictures, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{file: f, buffer: make([]byte, 1<<20), damaged: func(err error) { damaged(fmt.Errorf("%s: %w", path, err)) }}
+	s := &stream{file: f, buffer: make([]byte, 1<<20),
+		damaged: func(err error) { damaged(fmt.Errorf("%s: %w", path, err)) }}
 	s.scan()
 	return s, nil
 }

@@ -25,7 +25,8 @@ func (v *vehicle) systemTime(m *common.MessageSystemTime) {
 		return
 	}
 	v.reference.Header, v.reference.Source = v.header(""), "fcu"
-	v.reference.TimeRef = builtin_interfaces.Time{Sec: int32(m.TimeUnixUsec / 1e6), Nanosec: uint32(m.TimeUnixUsec % 1e6 * 1e3)}
+	v.reference.TimeRef = builtin_interfaces.Time{Sec: int32(m.TimeUnixUsec / 1e6),
+		Nanosec: uint32(m.TimeUnixUsec % 1e6 * 1e3)}
 	v.out.send(timeReference, &v.reference)
 }
 

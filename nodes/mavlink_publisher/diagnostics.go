@@ -31,10 +31,12 @@ func (p *publisher) statuses() []diag.DiagnosticStatus {
 
 func (p *publisher) linkStatus(l *line) diag.DiagnosticStatus {
 	s := l.link.Statistics()
-	status := p.diagnostics.Status("link "+l.source, fmt.Sprintf("%.0f frames a second, %.0f %% of them came", s.Rate, s.Quality),
+	status := p.diagnostics.Status("link "+l.source,
+		fmt.Sprintf("%.0f frames a second, %.0f %% of them came", s.Rate, s.Quality),
 		"frames", s.Received, "bytes", s.Bytes, "lost", s.Lost, "quality (%)", fmt.Sprintf("%.1f", s.Quality),
 		"frames per second", fmt.Sprintf("%.1f", s.Rate), "bytes per second", fmt.Sprintf("%.0f", s.ByteRate),
-		"bad checksum", s.BadChecksum, "garbage (bytes)", s.Garbage, "unknown messages", s.Unknown, "unknown ids", s.UnknownIDs,
+		"bad checksum", s.BadChecksum, "garbage (bytes)", s.Garbage, "unknown messages", s.Unknown, "unknown ids",
+		s.UnknownIDs,
 		"dropped", s.Dropped, "duplicates", s.Duplicates, "reordered", s.Reordered, "restarts", s.Restarts,
 		"open", s.Open, "opened", s.Opened, "problem", s.Problem)
 	for _, c := range s.Components {
@@ -55,7 +57,8 @@ func (p *publisher) linkStatus(l *line) diag.DiagnosticStatus {
 func (p *publisher) heartbeatStatus(s *station) diag.DiagnosticStatus {
 	status := p.diagnostics.Status(s.name+": heartbeat", s.state.Mode,
 		"system", s.system, "mode", s.state.Mode, "armed", s.state.Armed, "vehicle", s.kind, "autopilot", s.firmware,
-		"state", ardupilotmega.MAV_STATE(s.state.SystemStatus), "attitude", map[bool]string{false: "none yet", true: "known"}[s.oriented])
+		"state", ardupilotmega.MAV_STATE(s.state.SystemStatus), "attitude",
+		map[bool]string{false: "none yet", true: "known"}[s.oriented])
 	if !s.state.Connected {
 		status.Level, status.Message = diag.DiagnosticStatus_ERROR, "no heartbeat"
 	}
@@ -101,6 +104,7 @@ func (p *publisher) clockStatus(l *line, s *station) diag.DiagnosticStatus {
 		message = "not known"
 	}
 	return p.diagnostics.Status(s.name+": clock", message, "offset (s)", fmt.Sprintf("%.6f", float64(c.Offset)/1e9),
-		"drift (ppm)", fmt.Sprintf("%.3f", c.Drift), "round trip (ms)", fmt.Sprintf("%.3f", float64(c.RoundTrip)/1e6), "exchanges", c.Exchanges,
+		"drift (ppm)", fmt.Sprintf("%.3f", c.Drift), "round trip (ms)", fmt.Sprintf("%.3f", float64(c.RoundTrip)/1e6),
+		"exchanges", c.Exchanges,
 		"jumps", c.Jumps)
 }

@@ -21,7 +21,8 @@ type axes struct {
 	m matrix
 }
 
-// MAVLink's world is north, east, down and its body forward, right, down. That of ROS (REP 103) is east, north, up, and forward, left, up.
+// MAVLink's world is north, east, down and its body forward, right, down. That of ROS (REP 103) is east, north, up, and
+// forward, left, up.
 var (
 	same  = axes{quaternion{1, 0, 0, 0}, matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}
 	toENU = axes{quaternion{0, math.Sqrt2 / 2, math.Sqrt2 / 2, 0}, matrix{{0, 1, 0}, {1, 0, 0}, {0, 0, -1}}}
@@ -65,8 +66,8 @@ func newQuaternion(w, x, y, z float32) quaternion {
 	return quaternion{float64(w), float64(x), float64(y), float64(z)}
 }
 
-// fromEuler returns the rotation by roll, pitch and yaw as MAVLink has them: about x, then about the y and then about the z that do not
-// move with it.
+// fromEuler returns the rotation by roll, pitch and yaw as MAVLink has them: about x, then about the y and then about
+// the z that do not move with it.
 func fromEuler(roll, pitch, yaw float32) quaternion {
 	sr, cr := math.Sincos(float64(roll) / 2)
 	sp, cp := math.Sincos(float64(pitch) / 2)
@@ -111,7 +112,8 @@ type covariance [36]float64
 // unknown is the covariance of what nobody knows how exact it is, as sensor_msgs/Imu has it.
 func unknown() covariance { return covariance{-1} }
 
-// fromTriangle returns the covariance of which MAVLink has the upper right triangle, row by row, or the unknown one if it has none.
+// fromTriangle returns the covariance of which MAVLink has the upper right triangle, row by row, or the unknown one if
+// it has none.
 func fromTriangle(upper *[21]float32) (c covariance) {
 	if math.IsNaN(float64(upper[0])) {
 		return unknown()
@@ -126,7 +128,8 @@ func fromTriangle(upper *[21]float32) (c covariance) {
 	return c
 }
 
-// rotated returns a covariance for other axes: linear is the rotation of what its first three rows are of, angular that of the others.
+// rotated returns a covariance for other axes: linear is the rotation of what its first three rows are of, angular that
+// of the others.
 func (c covariance) rotated(linear, angular matrix) covariance {
 	if c[0] < 0 {
 		return c

@@ -9,8 +9,8 @@ const (
 	wgs84E2 = wgs84F * (2 - wgs84F) // square of the eccentricity
 )
 
-// earthFixed returns a place in the frame that is fixed to the Earth (ECEF), in m. Latitude and longitude are in degrees, the altitude is
-// above the ellipsoid.
+// earthFixed returns a place in the frame that is fixed to the Earth (ECEF), in m. Latitude and longitude are in
+// degrees, the altitude is above the ellipsoid.
 func earthFixed(latitude, longitude, altitude float64) vector {
 	sinLat, cosLat := math.Sincos(latitude * math.Pi / 180)
 	sinLon, cosLon := math.Sincos(longitude * math.Pi / 180)

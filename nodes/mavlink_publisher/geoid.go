@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// geoid is a grid of heights of the mean sea level above the ellipsoid, in a file of GeographicLib such as egm96-5.pgm: a PGM of 16 bits
-// a pixel whose comments say what the numbers are. Rows go from the north pole to the south pole, columns east from Greenwich.
+// geoid is a grid of heights of the mean sea level above the ellipsoid, in a file of GeographicLib such as egm96-5.pgm:
+// a PGM of 16 bits a pixel whose comments say what the numbers are. Rows go from the north pole to the south pole,
+// columns east from Greenwich.
 type geoid struct {
 	file          *os.File
 	width, height int

@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testGeoid has the heights 0, 2, 4 and 6 m at the equator, for 0, 30, 60 and 90 degrees east, and so on; -10 m at the poles.
-const testGeoid = "P5\n# Geoid file in PGM format for the GeographicLib::Geoid class\n# Description a test\n# Offset -10\n# Scale 0.002\n12 3\n65535\n"
+// testGeoid has the heights 0, 2, 4 and 6 m at the equator, for 0, 30, 60 and 90 degrees east, and so on; -10 m at the
+// poles.
+const testGeoid = "P5\n# Geoid file in PGM format for the GeographicLib::Geoid class\n# Description a test\n# " +
+	"Offset -10\n# Scale 0.002\n12 3\n65535\n"
 
 func writeGeoid(t *testing.T, header string) string {
 	path := filepath.Join(t.TempDir(), "test.pgm")

@@ -24,7 +24,8 @@ type globe struct {
 	hasRaw     bool    // a GPS_RAW_INT has come
 	satellites int     // of the last one; -1: not known
 	undulation float64 // of the geoid as the GPS receiver has it, in m; NaN: it does not tell
-	noGeoid    int64   // since when altitudes are above mean sea level for lack of a geoid, in ns since the Unix epoch; 0: they are not
+	// since when altitudes are above mean sea level for lack of a geoid, in ns since the Unix epoch; 0: they are not
+	noGeoid    int64
 	plane      *tangentPlane
 	planeGeoid float64 // height of mean sea level above the ellipsoid at its origin, in m
 
@@ -41,7 +42,8 @@ type globe struct {
 
 func (v *vehicle) setGlobe() {
 	v.satellites, v.undulation = -1, math.NaN()
-	v.receiver.Status = sensor_msgs.NavSatStatus{Status: sensor_msgs.NavSatStatus_STATUS_NO_FIX, Service: sensor_msgs.NavSatStatus_SERVICE_GPS}
+	v.receiver.Status = sensor_msgs.NavSatStatus{Status: sensor_msgs.NavSatStatus_STATUS_NO_FIX,
+		Service: sensor_msgs.NavSatStatus_SERVICE_GPS}
 	v.receiver.PositionCovariance[0] = -1
 }
 
@@ -65,7 +67,8 @@ func (v *vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 	case m.HAcc > 0 && m.VAcc > 0:
 		v.setAccuracy(float64(m.HAcc)/1e3, float64(m.VAcc)/1e3, sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN)
 	case m.Eph != unknown16 && m.Epv != unknown16:
-		v.setAccuracy(float64(m.Eph)/100*v.o.GPSError, float64(m.Epv)/100*v.o.GPSError, sensor_msgs.NavSatFix_COVARIANCE_TYPE_APPROXIMATED)
+		v.setAccuracy(float64(m.Eph)/100*v.o.GPSError, float64(m.Epv)/100*v.o.GPSError,
+			sensor_msgs.NavSatFix_COVARIANCE_TYPE_APPROXIMATED)
 	default:
 		fix.PositionCovariance, fix.PositionCovarianceType = [9]float64{-1}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN
 	}
@@ -85,7 +88,8 @@ func (v *vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 		v.out.send(gpsSatellites, &v.count)
 	}
 	v.receiverRaw = mavros_msgs.GPSRAW{
-		Header: v.header(v.o.BaseFrame), FixType: uint8(m.FixType), Lat: m.Lat, Lon: m.Lon, Alt: m.Alt, Eph: m.Eph, Epv: m.Epv, Vel: m.Vel, Cog: m.Cog,
+		Header: v.header(v.o.BaseFrame), FixType: uint8(m.FixType), Lat: m.Lat, Lon: m.Lon, Alt: m.Alt, Eph: m.Eph,
+		Epv: m.Epv, Vel: m.Vel, Cog: m.Cog,
 		SatellitesVisible: m.SatellitesVisible, AltEllipsoid: m.AltEllipsoid, HAcc: m.HAcc, VAcc: m.VAcc, VelAcc: m.VelAcc,
 		HdgAcc: int32(m.HdgAcc), Yaw: m.Yaw, DgpsNumch: unknown8, DgpsAge: math.MaxUint32,
 	}
@@ -94,7 +98,8 @@ func (v *vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 
 // setAccuracy gives the receiver's fix the covariance for standard deviations in m.
 func (v *vehicle) setAccuracy(horizontal, vertical float64, kind uint8) {
-	v.receiver.PositionCovariance = [9]float64{0: horizontal * horizontal, 4: horizontal * horizontal, 8: vertical * vertical}
+	v.receiver.PositionCovariance = [9]float64{0: horizontal * horizontal, 4: horizontal * horizontal,
+		8: vertical * vertical}
 	v.receiver.PositionCovarianceType = kind
 }
 
@@ -102,7 +107,8 @@ func (v *vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	fix := &v.fused
 	fix.Header = v.header(v.o.BaseFrame)
 	v.setPlace(fix, m.Lat, m.Lon, m.Alt)
-	fix.Status, fix.PositionCovariance, fix.PositionCovarianceType = v.receiver.Status, v.receiver.PositionCovariance, v.receiver.PositionCovarianceType
+	fix.Status, fix.PositionCovariance, fix.PositionCovarianceType = v.receiver.Status, v.receiver.PositionCovariance,
+		v.receiver.PositionCovarianceType
 	switch {
 	case m.Lat == 0 && m.Lon == 0: // as long as the estimator has no position
 		fix.Status.Status = sensor_msgs.NavSatStatus_STATUS_NO_FIX
@@ -151,7 +157,8 @@ func (v *vehicle) setPlace(fix *sensor_msgs.NavSatFix, lat, lon, alt int32) {
 	fix.Altitude = float64(alt)/1e3 + v.geoidHeight(fix.Latitude, fix.Longitude)
 }
 
-// geoidHeight returns the height of mean sea level above the ellipsoid in m: as the GPS receiver has it, else the geoid's, else 0.
+// geoidHeight returns the height of mean sea level above the ellipsoid in m: as the GPS receiver has it, else the
+// geoid's, else 0.
 func (v *vehicle) geoidHeight(latitude, longitude float64) float64 {
 	switch {
 	case !math.IsNaN(v.undulation):
@@ -164,7 +171,8 @@ func (v *vehicle) geoidHeight(latitude, longitude float64) float64 {
 			v.noGeoid = v.now
 		}
 		if v.hasRaw || !v.comes(v.noGeoid) { // else the receiver may still tell
-			v.once(bridge.Warn, "altitudes are published above mean sea level rather than above the ellipsoid: the autopilot does not tell the latter, and "+
+			v.once(bridge.Warn, "altitudes are published above mean sea level rather than above the ellipsoid: the autopilot "+
+				"does not tell the latter, and "+
 				"there is no geoid; install GeographicLib's egm96-5 (geographiclib-get-geoids egm96-5) or name the file with geoid")
 		}
 		return 0
@@ -187,7 +195,8 @@ func (v *vehicle) sendAltitude(m *common.MessageAltitude) {
 
 func (v *vehicle) sendHUD(m *common.MessageVfrHud) {
 	v.hud = mavros_msgs.VfrHud{
-		Header: v.header(""), Airspeed: m.Airspeed, Groundspeed: m.Groundspeed, Heading: m.Heading, Throttle: float32(m.Throttle) / 100,
+		Header: v.header(""), Airspeed: m.Airspeed, Groundspeed: m.Groundspeed, Heading: m.Heading,
+		Throttle: float32(m.Throttle) / 100,
 		Altitude: m.Alt, Climb: m.Climb,
 	}
 	v.out.send(vfrHUD, &v.hud)

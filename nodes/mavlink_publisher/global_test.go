@@ -24,11 +24,14 @@ func TestGPSReceiver(t *testing.T) {
 		kind      uint8
 		silent    []topic
 	}{
-		"dilution": {common.MessageGpsRawInt{FixType: 3, Alt: 1500, Eph: 120, Epv: 200, Vel: 100, SatellitesVisible: 8}, 0, 1.5,
+		"dilution": {common.MessageGpsRawInt{FixType: 3, Alt: 1500, Eph: 120, Epv: 200, Vel: 100, SatellitesVisible: 8}, 0,
+			1.5,
 			[3]float64{1.44, 1.44, 4}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_APPROXIMATED, nil},
-		"accuracy": {common.MessageGpsRawInt{FixType: 6, Alt: 1500, AltEllipsoid: -2000, Eph: 120, Epv: 200, HAcc: 500, VAcc: 2000}, 0, -2,
+		"accuracy": {common.MessageGpsRawInt{FixType: 6, Alt: 1500, AltEllipsoid: -2000, Eph: 120, Epv: 200, HAcc: 500,
+			VAcc: 2000}, 0, -2,
 			[3]float64{0.25, 0.25, 4}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN, nil},
-		"nothing": {common.MessageGpsRawInt{FixType: 1, Eph: 65535, Epv: 65535, Vel: 65535, Cog: 65535, SatellitesVisible: 255}, -1, 0,
+		"nothing": {common.MessageGpsRawInt{FixType: 1, Eph: 65535, Epv: 65535, Vel: 65535, Cog: 65535,
+			SatellitesVisible: 255}, -1, 0,
 			[3]float64{-1, 0, 0}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN, []topic{gpsVelocity, gpsSatellites}},
 		"2D": {common.MessageGpsRawInt{FixType: 2, Eph: 65535, Epv: 100, Vel: 5, Cog: 65535}, -1, 0,
 			[3]float64{-1, 0, 0}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN, []topic{gpsVelocity}},
@@ -41,7 +44,8 @@ func TestGPSReceiver(t *testing.T) {
 			require.Equal(t, test.status, fix.Status.Status)
 			require.InDelta(t, test.altitude, fix.Altitude, 1e-9)
 			require.Equal(t, test.kind, fix.PositionCovarianceType)
-			require.InDeltaSlice(t, test.variances[:], []float64{fix.PositionCovariance[0], fix.PositionCovariance[4], fix.PositionCovariance[8]}, 1e-12)
+			require.InDeltaSlice(t, test.variances[:],
+				[]float64{fix.PositionCovariance[0], fix.PositionCovariance[4], fix.PositionCovariance[8]}, 1e-12)
 			for _, topic := range test.silent {
 				require.Empty(t, s.heard[topic], topics[topic].name)
 			}
@@ -67,7 +71,8 @@ func TestGlobalPosition(t *testing.T) {
 	s.hear(globalHeading, 0, &heading)
 	require.True(t, math.IsNaN(heading.Data))
 
-	s.say(place(473977418, 85455939, 488000), place(473977418, 85455939, 489000), place(0, 0, 5), place(473977418, 85456939, 488000))
+	s.say(place(473977418, 85455939, 488000), place(473977418, 85455939, 489000), place(0, 0, 5),
+		place(473977418, 85456939, 488000))
 	require.Len(t, s.heard[globalLocal], 3)
 	var local nav_msgs.Odometry
 	s.hear(globalLocal, 0, &local)
@@ -102,7 +107,8 @@ func TestEllipsoidThatComesLate(t *testing.T) {
 	s.say(&common.MessageGpsRawInt{FixType: 1})
 	require.Empty(t, s.lines)
 	s = newStage(t)
-	s.say(place, &common.MessageGpsRawInt{FixType: 3, Lat: 473977418, Lon: 85455939, Alt: 488000, AltEllipsoid: 535400}, place)
+	s.say(place, &common.MessageGpsRawInt{FixType: 3, Lat: 473977418, Lon: 85455939, Alt: 488000, AltEllipsoid: 535400},
+		place)
 	require.Empty(t, s.lines)
 	require.Zero(t, s.noGeoid, "it is told of no longer")
 	var fix sensor_msgs.NavSatFix
@@ -138,13 +144,16 @@ func TestGeoidOfAVehicle(t *testing.T) {
 
 func TestAltitudeAndHUD(t *testing.T) {
 	s := newStage(t)
-	s.say(&common.MessageAltitude{AltitudeMonotonic: 1, AltitudeAmsl: 2, AltitudeLocal: 3, AltitudeRelative: 4, AltitudeTerrain: 5, BottomClearance: 6},
+	s.say(&common.MessageAltitude{AltitudeMonotonic: 1, AltitudeAmsl: 2, AltitudeLocal: 3, AltitudeRelative: 4,
+		AltitudeTerrain: 5, BottomClearance: 6},
 		&common.MessageVfrHud{Airspeed: 1, Groundspeed: 2, Heading: 270, Throttle: 45, Alt: 3, Climb: -1})
 	var a mavros_msgs.Altitude
 	s.hear(altitude, 0, &a)
-	require.Equal(t, mavros_msgs.Altitude{Header: a.Header, Monotonic: 1, Amsl: 2, Local: 3, Relative: 4, Terrain: 5, BottomClearance: 6}, a)
+	require.Equal(t, mavros_msgs.Altitude{Header: a.Header, Monotonic: 1, Amsl: 2, Local: 3, Relative: 4, Terrain: 5,
+		BottomClearance: 6}, a)
 	require.Equal(t, "map", a.Header.FrameId)
 	var h mavros_msgs.VfrHud
 	s.hear(vfrHUD, 0, &h)
-	require.Equal(t, mavros_msgs.VfrHud{Header: h.Header, Airspeed: 1, Groundspeed: 2, Heading: 270, Throttle: 0.45, Altitude: 3, Climb: -1}, h)
+	require.Equal(t, mavros_msgs.VfrHud{Header: h.Header, Airspeed: 1, Groundspeed: 2, Heading: 270, Throttle: 0.45,
+		Altitude: 3, Climb: -1}, h)
 }

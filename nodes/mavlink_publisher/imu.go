@@ -123,7 +123,8 @@ func (v *vehicle) scaledIMU(m *common.MessageScaledImu) {
 	if !v.prefers(scaledIMU) {
 		return
 	}
-	v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro).scale(milliradian), newVector(m.Xacc, m.Yacc, m.Zacc).scale(milligravity), true, true)
+	v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro).scale(milliradian),
+		newVector(m.Xacc, m.Yacc, m.Zacc).scale(milligravity), true, true)
 	v.sendField(newVector(m.Xmag, m.Ymag, m.Zmag).scale(milligauss))
 	v.sendIMUTemperature(m.Temperature)
 }
@@ -139,10 +140,12 @@ func (v *vehicle) rawIMU(m *common.MessageRawImu) {
 	case ardupilotmega.MAV_AUTOPILOT_PX4:
 		unit = millimetre
 	default:
-		v.once(bridge.Warn, "%s is not published from RAW_IMU: in which units this autopilot (%v) has it is not known", topics[imuRaw].name, v.firmware)
+		v.once(bridge.Warn, "%s is not published from RAW_IMU: in which units this autopilot (%v) has it is not known",
+			topics[imuRaw].name, v.firmware)
 		return
 	}
-	v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro).scale(milliradian), newVector(m.Xacc, m.Yacc, m.Zacc).scale(unit), true, true)
+	v.sendIMU(newVector(m.Xgyro, m.Ygyro, m.Zgyro).scale(milliradian), newVector(m.Xacc, m.Yacc, m.Zacc).scale(unit), true,
+		true)
 	v.sendField(newVector(m.Xmag, m.Ymag, m.Zmag).scale(milligauss))
 	v.sendIMUTemperature(m.Temperature)
 }
@@ -167,7 +170,8 @@ func (v *vehicle) sendIMU(rates, acceleration vector, newRates, newAcceleration 
 	}
 	if newAcceleration {
 		v.measured.LinearAccelerationCovariance = diagonal(v.o.LinearAccelerationStdev)
-		v.data.LinearAcceleration, v.data.LinearAccelerationCovariance = v.measured.LinearAcceleration, v.measured.LinearAccelerationCovariance
+		v.data.LinearAcceleration, v.data.LinearAccelerationCovariance = v.measured.LinearAcceleration,
+			v.measured.LinearAccelerationCovariance
 	}
 	v.out.send(imuRaw, &v.measured)
 }

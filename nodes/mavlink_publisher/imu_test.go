@@ -35,7 +35,8 @@ func TestAttitude(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			q := fromEuler(test.roll, test.pitch, test.yaw)
-			s.say(&common.MessageAttitude{Roll: test.roll, Pitch: test.pitch, Yaw: test.yaw, Rollspeed: 1, Pitchspeed: 2, Yawspeed: 3},
+			s.say(&common.MessageAttitude{Roll: test.roll, Pitch: test.pitch, Yaw: test.yaw, Rollspeed: 1, Pitchspeed: 2,
+				Yawspeed: 3},
 				&common.MessageAttitudeQuaternion{Q1: float32(q[0]), Q2: float32(q[1]), Q3: float32(q[2]), Q4: float32(q[3])})
 			for i := range 2 {
 				var imu sensor_msgs.Imu
@@ -58,15 +59,18 @@ func TestAttitude(t *testing.T) {
 }
 
 func arduPilot() *ardupilotmega.MessageHeartbeat {
-	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR, Autopilot: ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA}
+	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR,
+		Autopilot: ardupilotmega.MAV_AUTOPILOT_ARDUPILOTMEGA}
 }
 
 func px4() *ardupilotmega.MessageHeartbeat {
-	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR, Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4}
+	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR,
+		Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4}
 }
 
 func TestRawIMU(t *testing.T) {
-	raw := &common.MessageRawImu{Xacc: 1000, Yacc: 500, Zacc: -1000, Xgyro: 100, Ygyro: 200, Zgyro: -300, Xmag: 200, Ymag: 10, Zmag: 400}
+	raw := &common.MessageRawImu{Xacc: 1000, Yacc: 500, Zacc: -1000, Xgyro: 100, Ygyro: 200, Zgyro: -300, Xmag: 200,
+		Ymag: 10, Zmag: 400}
 	for name, test := range map[string]struct {
 		heartbeat    *ardupilotmega.MessageHeartbeat
 		acceleration [3]float64
@@ -106,10 +110,12 @@ func TestRawIMUInUnknownUnits(t *testing.T) {
 func TestPreferredMessagesThatEnd(t *testing.T) {
 	s := newStage(t)
 	poorer := []message.Message{
-		&common.MessageAttitude{}, &common.MessageScaledImu{}, &common.MessageScaledPressure{}, &common.MessageLocalPositionNed{},
+		&common.MessageAttitude{}, &common.MessageScaledImu{}, &common.MessageScaledPressure{},
+		&common.MessageLocalPositionNed{},
 		&common.MessageSysStatus{}, &common.MessageRcChannelsRaw{},
 	}
-	s.say(arduPilot(), &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageHighresImu{FieldsUpdated: 0x1fff}, &common.MessageLocalPositionNedCov{},
+	s.say(arduPilot(), &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageHighresImu{FieldsUpdated: 0x1fff},
+		&common.MessageLocalPositionNedCov{},
 		&common.MessageBatteryStatus{}, &common.MessageRcChannels{Chancount: 18})
 	s.say(poorer...)
 	counts := func() (list []int) {

@@ -33,7 +33,8 @@ func TestKnownLog(t *testing.T) {
 	}
 	require.Equal(t, map[topic]int{
 		imuData: 500, imuRaw: 500, imuMag: 500, imuStaticPressure: 500, imuDiffPressure: 500, imuTemperature: 500,
-		gpsFix: 50, gpsVelocity: 50, gpsSatellites: 50, gpsRaw: 50, globalFix: 50, globalLocal: 50, globalRelativeAltitude: 50, globalHeading: 50,
+		gpsFix: 50, gpsVelocity: 50, gpsSatellites: 50, gpsRaw: 50, globalFix: 50, globalLocal: 50,
+		globalRelativeAltitude: 50, globalHeading: 50,
 		localPose: 250, localVelocity: 250, localVelocityBody: 250, localOdometry: 250, odometryIn: 250,
 		vehicleState: 10, batteryState: 10, sysStatus: 10, rcIn: 10, timeReference: 10, timesyncStatus: 10,
 	}, counts)
@@ -107,7 +108,8 @@ func TestKnownLog(t *testing.T) {
 		require.Equal(t, geometry_msgs.Vector3{X: 0.5, Y: 1, Z: f64(0.1)}, twist.Twist.Linear)
 		requireVector(t, [3]float64{0.001*cos + 0.002*sin, 0.001*sin - 0.002*cos, -0.5}, twist.Twist.Angular, 1e-6)
 		s.hear(localVelocityBody, i, &twist)
-		require.Equal(t, geometry_msgs.TwistStamped{Header: std_msgs.Header{Stamp: at, FrameId: "base_link"}, Twist: local.Twist.Twist}, twist)
+		require.Equal(t, geometry_msgs.TwistStamped{Header: std_msgs.Header{Stamp: at, FrameId: "base_link"},
+			Twist: local.Twist.Twist}, twist)
 	}
 
 	for i := range 50 {
@@ -115,7 +117,8 @@ func TestKnownLog(t *testing.T) {
 		var fix sensor_msgs.NavSatFix
 		s.hear(gpsFix, i, &fix)
 		want := sensor_msgs.NavSatFix{
-			Header: std_msgs.Header{Stamp: at, FrameId: "base_link"}, Status: sensor_msgs.NavSatStatus{Service: sensor_msgs.NavSatStatus_SERVICE_GPS},
+			Header:   std_msgs.Header{Stamp: at, FrameId: "base_link"},
+			Status:   sensor_msgs.NavSatStatus{Service: sensor_msgs.NavSatStatus_SERVICE_GPS},
 			Latitude: 47.3977418, Longitude: 8.5455939, Altitude: 535.4,
 			PositionCovariance:     [9]float64{0: 0.9 * 0.9, 4: 0.9 * 0.9, 8: 1.4 * 1.4},
 			PositionCovarianceType: sensor_msgs.NavSatFix_COVARIANCE_TYPE_DIAGONAL_KNOWN,
@@ -133,8 +136,10 @@ func TestKnownLog(t *testing.T) {
 		var raw mavros_msgs.GPSRAW
 		s.hear(gpsRaw, i, &raw)
 		require.Equal(t, mavros_msgs.GPSRAW{
-			Header: want.Header, FixType: mavros_msgs.GPSRAW_GPS_FIX_TYPE_3D_FIX, Lat: 473977418, Lon: 85455939, Alt: 488000, Eph: 70, Epv: 110,
-			Vel: 112, Cog: 2657, SatellitesVisible: 14, AltEllipsoid: 535400, HAcc: 900, VAcc: 1400, DgpsNumch: 255, DgpsAge: math.MaxUint32,
+			Header: want.Header, FixType: mavros_msgs.GPSRAW_GPS_FIX_TYPE_3D_FIX, Lat: 473977418, Lon: 85455939, Alt: 488000,
+			Eph: 70, Epv: 110,
+			Vel: 112, Cog: 2657, SatellitesVisible: 14, AltEllipsoid: 535400, HAcc: 900, VAcc: 1400, DgpsNumch: 255,
+			DgpsAge: math.MaxUint32,
 		}, raw)
 
 		s.hear(globalFix, i, &fix)
@@ -147,7 +152,8 @@ func TestKnownLog(t *testing.T) {
 		s.hear(globalLocal, i, &odometry)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "map"}, odometry.Header)
 		require.InDelta(t, 0, odometry.Pose.Pose.Position.X, 1e-8)
-		require.InDelta(t, float64(i)*1e-6*111187.94, odometry.Pose.Pose.Position.Y, 1e-6) // a degree along the meridian, 535 m above the ellipsoid
+		// a degree along the meridian, 535 m above the ellipsoid
+		require.InDelta(t, float64(i)*1e-6*111187.94, odometry.Pose.Pose.Position.Y, 1e-6)
 		require.InDelta(t, 0, odometry.Pose.Pose.Position.Z, 1e-5)
 		requireYaw(t, math.Pi/2-0.1*float64(i), odometry.Pose.Pose.Orientation, 1e-6)
 		requireVector(t, [3]float64{0.5, 1, 0.1}, odometry.Twist.Twist.Linear, tiny)
@@ -165,11 +171,13 @@ func TestKnownLog(t *testing.T) {
 		header := std_msgs.Header{Stamp: rospub.Time(at)}
 		var state mavros_msgs.State
 		s.hear(vehicleState, i, &state)
-		require.Equal(t, mavros_msgs.State{Header: header, Connected: true, Armed: true, Mode: "POSCTL", SystemStatus: 4}, state)
+		require.Equal(t, mavros_msgs.State{Header: header, Connected: true, Armed: true, Mode: "POSCTL", SystemStatus: 4},
+			state)
 		var power sensor_msgs.BatteryState
 		s.hear(batteryState, i, &power)
 		if i == 0 { // BATTERY_STATUS comes before SYS_STATUS
-			require.True(t, math.IsNaN(float64(power.Charge)) && math.IsNaN(float64(power.Capacity)) && math.IsNaN(float64(power.DesignCapacity)))
+			require.True(t, math.IsNaN(float64(power.Charge)) && math.IsNaN(float64(power.Capacity)) &&
+				math.IsNaN(float64(power.DesignCapacity)))
 		}
 		power.Charge, power.Capacity, power.DesignCapacity = 0, 0, 0
 		require.Equal(t, sensor_msgs.BatteryState{
@@ -180,18 +188,21 @@ func TestKnownLog(t *testing.T) {
 		}, power)
 		var system mavros_msgs.SysStatus
 		s.hear(sysStatus, i, &system)
-		require.Equal(t, mavros_msgs.SysStatus{Header: header, VoltageBattery: 16400, CurrentBattery: 1234, BatteryRemaining: 87}, system)
+		require.Equal(t, mavros_msgs.SysStatus{Header: header, VoltageBattery: 16400, CurrentBattery: 1234,
+			BatteryRemaining: 87}, system)
 		var radio mavros_msgs.RCIn
 		s.hear(rcIn, i, &radio)
-		require.Equal(t, mavros_msgs.RCIn{Header: header, Rssi: 200, Channels: []uint16{1500, 1500, 1100, 1500, 2000, 1000, 65535, 1500}}, radio)
+		require.Equal(t, mavros_msgs.RCIn{Header: header, Rssi: 200,
+			Channels: []uint16{1500, 1500, 1100, 1500, 2000, 1000, 65535, 1500}}, radio)
 		var reference sensor_msgs.TimeReference
 		s.hear(timeReference, i, &reference)
 		require.Equal(t, sensor_msgs.TimeReference{Header: header, TimeRef: rospub.Time(at), Source: "fcu"}, reference)
 		var sync mavros_msgs.TimesyncStatus
 		s.hear(timesyncStatus, i, &sync)
 		require.Equal(t, mavros_msgs.TimesyncStatus{
-			Header: header, RemoteTimestampNs: uint64(5e9 + float64(i)*1e9), ObservedOffsetNs: began - 5e9 - 1e6, EstimatedOffsetNs: began,
-			RoundTripTimeMs: 2,
+			Header: header, RemoteTimestampNs: uint64(5e9 + float64(i)*1e9), ObservedOffsetNs: began - 5e9 - 1e6,
+			EstimatedOffsetNs: began,
+			RoundTripTimeMs:   2,
 		}, sync)
 	}
 	require.Empty(t, s.lines)

@@ -200,8 +200,8 @@ func (l *line) tell(now int64) {
 	}
 }
 
-// station returns the one of a frame's system, nil if nobody asked for it. The first system of which nothing is said is the vehicle of which
-// nothing is said, others are called after their id.
+// station returns the one of a frame's system, nil if nobody asked for it. The first system of which nothing is said is
+// the vehicle of which nothing is said, others are called after their id.
 func (l *line) station(ctx context.Context, f *mavlink.Frame) *station {
 	var open *station // whichever system there is
 	for _, s := range l.stations {
@@ -212,7 +212,8 @@ func (l *line) station(ctx context.Context, f *mavlink.Frame) *station {
 			open = s
 		}
 	}
-	if m, ok := f.Message.(*ardupilotmega.MessageHeartbeat); ok && m.Autopilot == ardupilotmega.MAV_AUTOPILOT_INVALID || l.ignored[f.System] {
+	if m, ok := f.Message.(*ardupilotmega.MessageHeartbeat); ok && m.Autopilot == ardupilotmega.MAV_AUTOPILOT_INVALID ||
+		l.ignored[f.System] {
 		return nil
 	}
 	switch {

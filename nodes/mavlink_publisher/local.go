@@ -45,7 +45,8 @@ func (v *vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	c := &m.Covariance // the upper right triangle of 9×9: position, velocity, acceleration
 	toBody := v.orientation.inverse().matrix().times(toENU.m)
 	o.Pose.Covariance = fromBlock(c[0], c[1], c[2], c[9], c[10], c[17], v.o.OrientationStdev).rotated(toENU.m, same.m)
-	o.Twist.Covariance = fromBlock(c[24], c[25], c[26], c[30], c[31], c[35], v.o.AngularVelocityStdev).rotated(toBody, same.m)
+	o.Twist.Covariance = fromBlock(c[24], c[25], c[26], c[30], c[31], c[35], v.o.AngularVelocityStdev).rotated(toBody,
+		same.m)
 	v.out.send(localOdometry, o)
 	v.poseCov.Header, v.poseCov.Pose = o.Header, o.Pose
 	v.out.send(localPoseCov, &v.poseCov)
@@ -60,7 +61,8 @@ func (v *vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	v.out.send(localAcceleration, &v.acceleration)
 }
 
-// setLocal sets odometry but for the covariances, from position and velocity in NED. It does not before an attitude is known.
+// setLocal sets odometry but for the covariances, from position and velocity in NED. It does not before an attitude is
+// known.
 func (v *vehicle) setLocal(position, velocity vector) bool {
 	if !v.oriented {
 		v.once(bridge.Warn, "local_position/… is published once the autopilot tells its attitude, too")
@@ -89,7 +91,8 @@ func (v *vehicle) sendLocal() {
 
 // localAxes are those of MAVLink's frames that ODOMETRY may be in.
 var localAxes = map[common.MAV_FRAME]axes{
-	common.MAV_FRAME_LOCAL_NED: toENU, common.MAV_FRAME_LOCAL_ENU: same, common.MAV_FRAME_LOCAL_FRD: toFLU, common.MAV_FRAME_LOCAL_FLU: same,
+	common.MAV_FRAME_LOCAL_NED: toENU, common.MAV_FRAME_LOCAL_ENU: same, common.MAV_FRAME_LOCAL_FRD: toFLU,
+	common.MAV_FRAME_LOCAL_FLU: same,
 }
 
 func (v *vehicle) sendOdometry(m *common.MessageOdometry) {
@@ -118,7 +121,8 @@ func (v *vehicle) sendOdometry(m *common.MessageOdometry) {
 	v.out.send(odometryIn, o)
 }
 
-// fromBlock returns a covariance whose first three rows have this upper right triangle, and the others a standard deviation.
+// fromBlock returns a covariance whose first three rows have this upper right triangle, and the others a standard
+// deviation.
 func fromBlock(xx, xy, xz, yy, yz, zz float32, stdev float64) covariance {
 	if math.IsNaN(float64(xx)) {
 		return unknown()

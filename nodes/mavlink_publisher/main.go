@@ -18,9 +18,10 @@ telemetry logs (.tlog). Nothing is sent to an autopilot unless options ask for i
 
 func main() {
 	o := defaultOptions()
-	root := config.New("mavlink_publisher [SOURCE...]", "publish what autopilots say", long, &o, func(ctx context.Context, in *config.Input) error {
-		return run(ctx, in, &o)
-	})
+	root := config.New("mavlink_publisher [SOURCE...]", "publish what autopilots say", long, &o,
+		func(ctx context.Context, in *config.Input) error {
+			return run(ctx, in, &o)
+		})
 	graph.ShowMiddleware(root)
 	config.Main(root)
 }
@@ -53,7 +54,8 @@ func run(ctx context.Context, in *config.Input, o *options) (err error) {
 	return nil
 }
 
-// group returns the vehicles of each source. Vehicles of one source agree on how it is listened to. The error is one of usage.
+// group returns the vehicles of each source. Vehicles of one source agree on how it is listened to. The error is one of
+// usage.
 func group(entries []entry) (groups [][]entry, err error) {
 	index := map[string]int{}
 	for _, e := range entries {
@@ -73,11 +75,13 @@ func group(entries []entry) (groups [][]entry, err error) {
 			return nil, err
 		}
 		if !reflect.DeepEqual(options, others) {
-			return nil, config.Usagef("%s: %s is the source of %s, too, with other options of the link", e.name, e.Source, first.name)
+			return nil, config.Usagef("%s: %s is the source of %s, too, with other options of the link", e.name, e.Source,
+				first.name)
 		}
 		for _, other := range groups[i] {
 			if other.System == e.System {
-				return nil, config.Usagef("%s: %s is the source of %s, too: each needs a system of its own", e.name, e.Source, other.name)
+				return nil, config.Usagef("%s: %s is the source of %s, too: each needs a system of its own", e.name, e.Source,
+					other.name)
 			}
 		}
 		groups[i] = append(groups[i], e)

@@ -18,7 +18,8 @@ import (
 // theVehicle is the name of the only vehicle of which nothing is said: mavros' namespace.
 const theVehicle = "mavros"
 
-// options are the publisher's parameters, each at once a flag, a ROS parameter and a line of config/mavlink_publisher.yaml.
+// options are the publisher's parameters, each at once a flag, a ROS parameter and a line of
+// config/mavlink_publisher.yaml.
 type options struct {
 	Vehicles map[string]*hardware.Vehicle `param:"vehicles" group:"Vehicles" help:"vehicles by name, each with options of its own: NAME is the namespace of its topics"`
 	hardware.Vehicle
@@ -34,7 +35,8 @@ type options struct {
 }
 
 func defaultOptions() options {
-	return options{Vehicle: hardware.DefaultVehicle(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second, Diagnostics: true}
+	return options{Vehicle: hardware.DefaultVehicle(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second,
+		Diagnostics: true}
 }
 
 // entry is a vehicle that was asked for.
@@ -79,7 +81,8 @@ func (o *options) entries(args []string) ([]entry, error) {
 // linkOptions returns how the source of a vehicle is listened to. The error is one of usage.
 func linkOptions(v *hardware.Vehicle) (mavlink.Options, error) {
 	o := mavlink.Options{
-		Rate: v.Rate, System: uint8(v.OwnSystem), Component: uint8(v.OwnComponent), Heartbeat: v.Heartbeat, TimeSync: v.TimeSync,
+		Rate: v.Rate, System: uint8(v.OwnSystem), Component: uint8(v.OwnComponent), Heartbeat: v.Heartbeat,
+		TimeSync:       v.TimeSync,
 		AnswerTimeSync: v.TimeSync > 0, Streams: map[uint8]uint16{}, Intervals: map[uint32]float64{},
 	}
 	switch v.Stamps {

@@ -33,14 +33,18 @@ func TestVehicles(t *testing.T) {
 		want   map[string]string // sources by name
 		err    string
 	}{
-		"option":             {"udp://:1", nil, nil, map[string]string{"mavros": "udp://:1"}, ""},
-		"argument":           {"udp://:1", []string{"udp://:2"}, nil, map[string]string{"mavros": "udp://:2"}, ""},
-		"arguments":          {"", []string{"udp://:1", "a.tlog"}, nil, map[string]string{"vehicle_0": "udp://:1", "vehicle_1": "a.tlog"}, ""},
-		"named":              {"", nil, named("udp://:1", "udp://:1"), map[string]string{"a": "udp://:1", "b": "udp://:1"}, ""},
-		"named and argument": {"", []string{"udp://:2"}, named("udp://:1"), map[string]string{"a": "udp://:1", "mavros": "udp://:2"}, ""},
-		"none":               {"", nil, nil, nil, "name a source"},
-		"named without one":  {"", nil, named(""), nil, "vehicles.a.source: it has none"},
-		"two with one name":  {"", []string{"udp://:2"}, map[string]*hardware.Vehicle{"mavros": named("udp://:1")["a"]}, nil, "vehicles.mavros: a source"},
+		"option":   {"udp://:1", nil, nil, map[string]string{"mavros": "udp://:1"}, ""},
+		"argument": {"udp://:1", []string{"udp://:2"}, nil, map[string]string{"mavros": "udp://:2"}, ""},
+		"arguments": {"", []string{"udp://:1", "a.tlog"}, nil,
+			map[string]string{"vehicle_0": "udp://:1", "vehicle_1": "a.tlog"}, ""},
+		"named": {"", nil, named("udp://:1", "udp://:1"), map[string]string{"a": "udp://:1", "b": "udp://:1"},
+			""},
+		"named and argument": {"", []string{"udp://:2"}, named("udp://:1"),
+			map[string]string{"a": "udp://:1", "mavros": "udp://:2"}, ""},
+		"none":              {"", nil, nil, nil, "name a source"},
+		"named without one": {"", nil, named(""), nil, "vehicles.a.source: it has none"},
+		"two with one name": {"", []string{"udp://:2"}, map[string]*hardware.Vehicle{"mavros": named("udp://:1")["a"]}, nil,
+			"vehicles.mavros: a source"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := defaultOptions()
@@ -84,7 +88,8 @@ func TestLinkOptions(t *testing.T) {
 	v := hardware.DefaultVehicle()
 	o, err := linkOptions(&v)
 	require.NoError(t, err)
-	require.Equal(t, mavlink.Options{Rate: 1, System: 255, Component: 191, Streams: map[uint8]uint16{}, Intervals: map[uint32]float64{}}, o)
+	require.Equal(t, mavlink.Options{Rate: 1, System: 255, Component: 191, Streams: map[uint8]uint16{},
+		Intervals: map[uint32]float64{}}, o)
 	v.Stamps, v.Heartbeat, v.TimeSync, v.Rate, v.OwnSystem, v.OwnComponent = "vehicle", 1, 10, 0, 2, 3
 	v.Streams, v.Intervals = []string{"0=4", "10=0"}, []string{"31=100.5", "HIGHRES_IMU=200", "30=-1"}
 	o, err = linkOptions(&v)

@@ -23,8 +23,9 @@ type outlets struct {
 	sent   uint64                    // messages
 }
 
-// newOutlets advertises the topics of a vehicle: all of them reliably if reliable says so. With whole, publishing waits for reliable
-// subscribers rather than have them miss something. What ROS 2's libraries do not know the type of is left out, and told.
+// newOutlets advertises the topics of a vehicle: all of them reliably if reliable says so. With whole, publishing waits
+// for reliable subscribers rather than have them miss something. What ROS 2's libraries do not know the type of is left
+// out, and told.
 func newOutlets(node bridge.Node, name string, reliable, whole bool) (*outlets, error) {
 	o := &outlets{node: node, name: name}
 	var missing []string
@@ -47,7 +48,8 @@ func newOutlets(node bridge.Node, name string, reliable, whole bool) (*outlets, 
 		}
 	}
 	if missing != nil {
-		o.log(bridge.Warn, "without %s: %v; or use --middleware dds, which needs none of it", strings.Join(missing, ", "), cause)
+		o.log(bridge.Warn, "without %s: %v; or use --middleware dds, which needs none of it", strings.Join(missing, ", "),
+			cause)
 	}
 	return o, nil
 }

@@ -36,9 +36,12 @@ var technologies = map[common.MAV_BATTERY_TYPE]uint8{
 
 func (v *vehicle) sendSystem(m *common.MessageSysStatus) {
 	v.system = mavros_msgs.SysStatus{
-		Header: v.header(""), SensorsPresent: uint32(m.OnboardControlSensorsPresent), SensorsEnabled: uint32(m.OnboardControlSensorsEnabled),
-		SensorsHealth: uint32(m.OnboardControlSensorsHealth), Load: m.Load, VoltageBattery: m.VoltageBattery, CurrentBattery: m.CurrentBattery,
-		BatteryRemaining: m.BatteryRemaining, DropRateComm: m.DropRateComm, ErrorsComm: m.ErrorsComm, ErrorsCount1: m.ErrorsCount1,
+		Header: v.header(""), SensorsPresent: uint32(m.OnboardControlSensorsPresent),
+		SensorsEnabled: uint32(m.OnboardControlSensorsEnabled),
+		SensorsHealth:  uint32(m.OnboardControlSensorsHealth), Load: m.Load, VoltageBattery: m.VoltageBattery,
+		CurrentBattery:   m.CurrentBattery,
+		BatteryRemaining: m.BatteryRemaining, DropRateComm: m.DropRateComm, ErrorsComm: m.ErrorsComm,
+		ErrorsCount1: m.ErrorsCount1,
 		ErrorsCount2: m.ErrorsCount2, ErrorsCount3: m.ErrorsCount3, ErrorsCount4: m.ErrorsCount4,
 	}
 	v.out.send(sysStatus, &v.system)
@@ -75,7 +78,8 @@ func (v *vehicle) batteryStatus(m *common.MessageBatteryStatus) {
 	v.out.send(batteryState, b)
 }
 
-// setBattery sets what both messages have, and nothing else: current in 10 mA out of the battery and charge in percent, -1 where they are not known.
+// setBattery sets what both messages have, and nothing else: current in 10 mA out of the battery and charge in percent,
+// -1 where they are not known.
 func (v *vehicle) setBattery(current int16, percent int8) {
 	v.battery = sensor_msgs.BatteryState{
 		Header: v.header(""), Charge: nan32, Capacity: nan32, DesignCapacity: nan32, Current: nan32, Percentage: nan32,

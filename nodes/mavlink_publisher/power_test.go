@@ -32,22 +32,28 @@ func TestBattery(t *testing.T) {
 			common.MessageBatteryStatus{Temperature: 32767, Voltages: voltages(), CurrentBattery: -1, BatteryRemaining: -1},
 			12.587, nan, nan, nan, []float32{}, 2, 0, "id0"},
 		"second, all unknown": {
-			common.MessageBatteryStatus{Id: 1, Temperature: 32767, Voltages: voltages(), CurrentBattery: -1, BatteryRemaining: -1},
+			common.MessageBatteryStatus{Id: 1, Temperature: 32767, Voltages: voltages(), CurrentBattery: -1,
+				BatteryRemaining: -1},
 			nan, nan, nan, nan, []float32{}, 2, 0, "id1"},
 		"pack": {
-			common.MessageBatteryStatus{Temperature: 2000, Voltages: voltages(12587), CurrentBattery: 1000, BatteryRemaining: 100},
+			common.MessageBatteryStatus{Temperature: 2000, Voltages: voltages(12587), CurrentBattery: 1000,
+				BatteryRemaining: 100},
 			12.587, -10, 1, 20, []float32{}, 2, 0, "id0"},
 		"one cell": {
-			common.MessageBatteryStatus{Type: common.MAV_BATTERY_TYPE_LION, Temperature: -500, Voltages: voltages(3700), CurrentBattery: 0, BatteryRemaining: 0},
+			common.MessageBatteryStatus{Type: common.MAV_BATTERY_TYPE_LION, Temperature: -500, Voltages: voltages(3700),
+				CurrentBattery: 0, BatteryRemaining: 0},
 			3.7, 0, 0, -5, []float32{3.7}, 2, sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LION, "id0"},
 		"charging": {
-			common.MessageBatteryStatus{Type: common.MAV_BATTERY_TYPE_NIMH, Temperature: 32767, Voltages: voltages(1200, 1300), CurrentBattery: -200,
+			common.MessageBatteryStatus{Type: common.MAV_BATTERY_TYPE_NIMH, Temperature: 32767, Voltages: voltages(1200, 1300),
+				CurrentBattery:   -200,
 				BatteryRemaining: 50, ChargeState: common.MAV_BATTERY_CHARGE_STATE_CHARGING},
 			2.5, 2, 0.5, nan, []float32{1.2, 1.3}, 1, sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_NIMH, "id0"},
 		"twelve cells": {
 			common.MessageBatteryStatus{Type: common.MAV_BATTERY_TYPE_LIFE, Temperature: 32767,
-				Voltages: [10]uint16{3000, 3000, 3000, 3000, 3000, 3000, 3000, 3000, 3000, 3000}, VoltagesExt: [4]uint16{3100, 3200}},
-			36.3, 0, 0, nan, []float32{3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3.1, 3.2}, 2, sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LIFE, "id0"},
+				Voltages:    [10]uint16{3000, 3000, 3000, 3000, 3000, 3000, 3000, 3000, 3000, 3000},
+				VoltagesExt: [4]uint16{3100, 3200}},
+			36.3, 0, 0, nan, []float32{3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3.1, 3.2}, 2,
+			sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LIFE, "id0"},
 		"high voltage": {
 			common.MessageBatteryStatus{Temperature: 32767, Voltages: voltages(65534, 4466, 65535, 1)},
 			70, 0, 0, nan, []float32{}, 2, 0, "id0"},
@@ -64,7 +70,8 @@ func TestBattery(t *testing.T) {
 			s.hear(batteryState, 1, &b)
 			for i, pair := range [][2]float64{
 				{test.voltage, float64(b.Voltage)}, {test.current, float64(b.Current)}, {test.percentage, float64(b.Percentage)},
-				{test.temperature, float64(b.Temperature)}, {nan, float64(b.Charge)}, {nan, float64(b.Capacity)}, {nan, float64(b.DesignCapacity)},
+				{test.temperature, float64(b.Temperature)}, {nan, float64(b.Charge)}, {nan, float64(b.Capacity)},
+				{nan, float64(b.DesignCapacity)},
 			} {
 				if math.IsNaN(pair[0]) {
 					require.True(t, math.IsNaN(pair[1]), "number %d", i)

@@ -77,7 +77,8 @@ func (n *loggedNode) Log(_ bridge.LogLevel, format string, args ...any) {
 	n.lines = append(n.lines, fmt.Sprintf(format, args...))
 }
 
-// run publishes the log on a network of its own until it ends, and returns the payloads by topic, of some topics so many, and what is offered.
+// run publishes the log on a network of its own until it ends, and returns the payloads by topic, of some topics so
+// many, and what is offered.
 func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[string][][]byte, map[string]codec.QoS) {
 	t := w.t
 	require.NoError(t, w.file.Close())
@@ -97,7 +98,8 @@ func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[
 		mu.Lock()
 		defer mu.Unlock()
 		for _, topic := range listener.Topics() {
-			if _, known := offered[topic.Name]; known || len(topic.Publishers) == 0 || topic.Name == "/rosout" || topic.Name == "/parameter_events" {
+			if _, known := offered[topic.Name]; known || len(topic.Publishers) == 0 || topic.Name == "/rosout" ||
+				topic.Name == "/parameter_events" {
 				continue
 			}
 			offered[topic.Name] = topic.Publishers[0].QoS
@@ -157,11 +159,13 @@ func logOptions() options {
 
 func TestSystemsOfALog(t *testing.T) {
 	w := newLogWriter(t)
-	w.say(255, 190, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GCS, Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
+	w.say(255, 190, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GCS,
+		Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
 	w.say(51, 68, &common.MessageRadioStatus{})
 	w.say(3, 1, &common.MessageAttitude{})
 	w.say(3, 1, arduPilot())
-	w.say(3, 154, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GIMBAL, Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
+	w.say(3, 154, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GIMBAL,
+		Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
 	w.say(3, 154, &common.MessageAttitude{})
 	w.say(9, 1, px4())
 	w.say(9, 1, &common.MessageAttitude{})
@@ -201,7 +205,8 @@ func TestSilenceInALog(t *testing.T) {
 	w.say(255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
 	o := logOptions()
 	o.Clock = 1
-	heard, _ := w.run(o, map[string]int{"/mavros/state": 4, "/clock": 3}, entry{"mavros", &o.Vehicle}) // /clock not again within a second
+	// /clock not again within a second
+	heard, _ := w.run(o, map[string]int{"/mavros/state": 4, "/clock": 3}, entry{"mavros", &o.Vehicle})
 	var connected []bool
 	for _, data := range heard["/mavros/state"] {
 		var m mavros_msgs.State
@@ -219,7 +224,8 @@ func TestSilenceInALog(t *testing.T) {
 		levels[strings.TrimSuffix(name, o.Source)] = s.Level
 	}
 	require.Equal(t, map[string]byte{
-		"link ": diag.DiagnosticStatus_OK, "mavros: heartbeat": diag.DiagnosticStatus_ERROR, "mavros: GPS": diag.DiagnosticStatus_STALE,
+		"link ": diag.DiagnosticStatus_OK, "mavros: heartbeat": diag.DiagnosticStatus_ERROR,
+		"mavros: GPS":     diag.DiagnosticStatus_STALE,
 		"mavros: battery": diag.DiagnosticStatus_STALE, "mavros: clock": diag.DiagnosticStatus_OK,
 	}, levels)
 }
@@ -279,7 +285,8 @@ func TestSilentPort(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- p.run(ctx) }()
-	require.Eventually(t, func() bool { return p.statuses()[0].Message == "nothing comes" }, 90*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return p.statuses()[0].Message == "nothing comes" }, 90*time.Second,
+		time.Millisecond)
 	require.Equal(t, diag.DiagnosticStatus_WARN, p.statuses()[0].Level)
 	cancel()
 	require.NoError(t, <-ended)

@@ -6,7 +6,8 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
-// radio is what an autopilot says of its remote control and of what it tells its servos. Channels may come in several messages.
+// radio is what an autopilot says of its remote control and of what it tells its servos. Channels may come in several
+// messages.
 type radio struct {
 	whole    int64 // when RC_CHANNELS came last, in ns since the Unix epoch
 	received mavros_msgs.RCIn

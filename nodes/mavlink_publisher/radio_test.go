@@ -19,7 +19,8 @@ func TestRemoteControl(t *testing.T) {
 		require.Equal(t, want, m.Channels)
 		require.Equal(t, rssi, m.Rssi)
 	}
-	raw := &common.MessageRcChannelsRaw{Chan1Raw: 1, Chan2Raw: 2, Chan3Raw: 3, Chan4Raw: 4, Chan5Raw: 5, Chan6Raw: 6, Chan7Raw: 7, Chan8Raw: 8, Rssi: 9}
+	raw := &common.MessageRcChannelsRaw{Chan1Raw: 1, Chan2Raw: 2, Chan3Raw: 3, Chan4Raw: 4, Chan5Raw: 5, Chan6Raw: 6,
+		Chan7Raw: 7, Chan8Raw: 8, Rssi: 9}
 	s.say(raw)
 	heard(9, 1, 2, 3, 4, 5, 6, 7, 8)
 	s.say(&common.MessageRcChannelsRaw{Port: 1, Chan1Raw: 11, Chan8Raw: 18, Rssi: 10})

@@ -52,7 +52,8 @@ func (v *vehicle) heartbeatFrom(m *ardupilotmega.MessageHeartbeat) {
 }
 
 func (v *vehicle) extendedSysState(m *common.MessageExtendedSysState) {
-	v.extended = mavros_msgs.ExtendedState{Header: v.header(""), VtolState: uint8(m.VtolState), LandedState: uint8(m.LandedState)}
+	v.extended = mavros_msgs.ExtendedState{Header: v.header(""), VtolState: uint8(m.VtolState),
+		LandedState: uint8(m.LandedState)}
 	v.out.send(extendedState, &v.extended)
 }
 
@@ -76,7 +77,8 @@ func (v *vehicle) sendEstimator(m *common.MessageEstimatorStatus) {
 	v.out.send(estimatorStatus, &v.estimator)
 }
 
-// statustext publishes a sentence once it is whole, or as much of it as there is when another begins or the rest does not come.
+// statustext publishes a sentence once it is whole, or as much of it as there is when another begins or the rest does
+// not come.
 func (v *vehicle) statustext(m *common.MessageStatustext) {
 	const full = 50 // characters of a message that another continues
 	p := &v.pending

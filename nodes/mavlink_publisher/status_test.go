@@ -29,17 +29,23 @@ func TestFlightModes(t *testing.T) {
 		mode     uint32
 		want     string
 	}{
-		{px4, quad, 1 << 16, "MANUAL"}, {px4, quad, 2 << 16, "ALTCTL"}, {px4, quad, 3 << 16, "POSCTL"}, {px4, plane, 5 << 16, "ACRO"},
+		{px4, quad, 1 << 16, "MANUAL"}, {px4, quad, 2 << 16, "ALTCTL"}, {px4, quad, 3 << 16, "POSCTL"},
+		{px4, plane, 5 << 16, "ACRO"},
 		{px4, quad, 6 << 16, "OFFBOARD"}, {px4, quad, 7 << 16, "STABILIZED"}, {px4, quad, 8 << 16, "RATTITUDE"},
-		{px4, quad, 4<<16 | 4<<24, "AUTO.MISSION"}, {px4, quad, 4<<16 | 3<<24, "AUTO.LOITER"}, {px4, quad, 4<<16 | 9<<24, "AUTO.PRECLAND"},
-		{px4, quad, 4<<16 | 2<<24 | 17, "AUTO.TAKEOFF"}, {px4, quad, 3<<16 | 4<<24, "POSCTL"}, {px4, quad, 4<<16 | 99<<24, "CMODE(1661206528)"}, {px4, quad, 0, "CMODE(0)"},
-		{ardu, quad, 0, "STABILIZE"}, {ardu, quad, 2, "ALT_HOLD"}, {ardu, quad, 8, "POSITION"}, {ardu, quad, 10, "OF_LOITER"}, {ardu, quad, 20, "GUIDED_NOGPS"},
-		{ardu, quad, 12, "CMODE(12)"}, {ardu, plane, 5, "FBWA"}, {ardu, plane, 6, "FBWB"}, {ardu, plane, 16, "INITIALISING"}, {ardu, vtol, 19, "QLOITER"},
+		{px4, quad, 4<<16 | 4<<24, "AUTO.MISSION"}, {px4, quad, 4<<16 | 3<<24, "AUTO.LOITER"},
+		{px4, quad, 4<<16 | 9<<24, "AUTO.PRECLAND"},
+		{px4, quad, 4<<16 | 2<<24 | 17, "AUTO.TAKEOFF"}, {px4, quad, 3<<16 | 4<<24, "POSCTL"},
+		{px4, quad, 4<<16 | 99<<24, "CMODE(1661206528)"}, {px4, quad, 0, "CMODE(0)"},
+		{ardu, quad, 0, "STABILIZE"}, {ardu, quad, 2, "ALT_HOLD"}, {ardu, quad, 8, "POSITION"}, {ardu, quad, 10, "OF_LOITER"},
+		{ardu, quad, 20, "GUIDED_NOGPS"},
+		{ardu, quad, 12, "CMODE(12)"}, {ardu, plane, 5, "FBWA"}, {ardu, plane, 6, "FBWB"}, {ardu, plane, 16, "INITIALISING"},
+		{ardu, vtol, 19, "QLOITER"},
 		{ardu, rover, 4, "HOLD"}, {ardu, boat, 15, "GUIDED"}, {ardu, rover, 16, "INITIALISING"}, {ardu, sub, 19, "MANUAL"},
 		{ardu, ardupilotmega.MAV_TYPE_ANTENNA_TRACKER, 2, "SCAN"}, {ardu, ardupilotmega.MAV_TYPE_AIRSHIP, 2, "CMODE(2)"},
 		{ardupilotmega.MAV_AUTOPILOT_GENERIC, quad, 2, "CMODE(2)"},
 	} {
-		m := &ardupilotmega.MessageHeartbeat{Autopilot: test.firmware, Type: test.kind, CustomMode: test.mode, BaseMode: ardupilotmega.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED}
+		m := &ardupilotmega.MessageHeartbeat{Autopilot: test.firmware, Type: test.kind, CustomMode: test.mode,
+			BaseMode: ardupilotmega.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED}
 		require.Equal(t, test.want, flightMode(m), "%v %v %d", test.firmware, test.kind, test.mode)
 		m.BaseMode = 0x51 &^ ardupilotmega.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED
 		require.Equal(t, "MODE(0x50)", flightMode(m))
@@ -77,16 +83,20 @@ func TestState(t *testing.T) {
 
 func TestExtendedStateAndEstimator(t *testing.T) {
 	s := newStage(t)
-	s.say(&common.MessageExtendedSysState{VtolState: common.MAV_VTOL_STATE_FW, LandedState: common.MAV_LANDED_STATE_IN_AIR})
+	s.say(&common.MessageExtendedSysState{VtolState: common.MAV_VTOL_STATE_FW,
+		LandedState: common.MAV_LANDED_STATE_IN_AIR})
 	var extended mavros_msgs.ExtendedState
 	s.hear(extendedState, 0, &extended)
-	require.Equal(t, [2]uint8{mavros_msgs.ExtendedState_VTOL_STATE_FW, mavros_msgs.ExtendedState_LANDED_STATE_IN_AIR}, [2]uint8{extended.VtolState, extended.LandedState})
+	require.Equal(t, [2]uint8{mavros_msgs.ExtendedState_VTOL_STATE_FW, mavros_msgs.ExtendedState_LANDED_STATE_IN_AIR},
+		[2]uint8{extended.VtolState, extended.LandedState})
 	for bit := range 12 {
 		s.say(&common.MessageEstimatorStatus{Flags: 1 << bit})
 		var e mavros_msgs.EstimatorStatus
 		s.hear(estimatorStatus, bit, &e)
-		flags := []bool{e.AttitudeStatusFlag, e.VelocityHorizStatusFlag, e.VelocityVertStatusFlag, e.PosHorizRelStatusFlag, e.PosHorizAbsStatusFlag,
-			e.PosVertAbsStatusFlag, e.PosVertAglStatusFlag, e.ConstPosModeStatusFlag, e.PredPosHorizRelStatusFlag, e.PredPosHorizAbsStatusFlag,
+		flags := []bool{e.AttitudeStatusFlag, e.VelocityHorizStatusFlag, e.VelocityVertStatusFlag, e.PosHorizRelStatusFlag,
+			e.PosHorizAbsStatusFlag,
+			e.PosVertAbsStatusFlag, e.PosVertAglStatusFlag, e.ConstPosModeStatusFlag, e.PredPosHorizRelStatusFlag,
+			e.PredPosHorizAbsStatusFlag,
 			e.GpsGlitchStatusFlag, e.AccelErrorStatusFlag}
 		for i, flag := range flags {
 			require.Equal(t, i == bit, flag, "flag %d of bit %d", i, bit)
@@ -117,8 +127,9 @@ func TestStatusTexts(t *testing.T) {
 		said []*common.MessageStatustext
 		want []string
 	}{
-		"short":             {[]*common.MessageStatustext{chunk(0, 0, "a"), chunk(0, 0, full)}, []string{"a", full}},
-		"in chunks":         {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 1, full), chunk(7, 2, "end")}, []string{full + full + "end"}},
+		"short": {[]*common.MessageStatustext{chunk(0, 0, "a"), chunk(0, 0, full)}, []string{"a", full}},
+		"in chunks": {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 1, full), chunk(7, 2, "end")},
+			[]string{full + full + "end"}},
 		"ends with a chunk": {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 1, "")}, []string{full}},
 		"one is lost":       {[]*common.MessageStatustext{chunk(7, 0, full), chunk(7, 2, "end")}, []string{full, "end"}},
 		"the end is lost":   {[]*common.MessageStatustext{chunk(7, 0, full), chunk(0, 0, "b")}, []string{full, "b"}},

@@ -14,7 +14,8 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
-// lasting is for how long a message may not come that is preferred to others, in ns: radio links lose streams for many seconds.
+// lasting is for how long a message may not come that is preferred to others, in ns: radio links lose streams for many
+// seconds.
 const lasting = 60e9
 
 // outlet takes what is published of a vehicle.
@@ -24,8 +25,8 @@ type outlet interface {
 	log(level bridge.LogLevel, format string, args ...any)
 }
 
-// vehicle turns what one autopilot says into messages of ROS 2, as mavros publishes them. It keeps a message of each kind, so that
-// publishing allocates nothing.
+// vehicle turns what one autopilot says into messages of ROS 2, as mavros publishes them. It keeps a message of each
+// kind, so that publishing allocates nothing.
 type vehicle struct {
 	o     *hardware.Vehicle
 	out   outlet
@@ -128,7 +129,8 @@ func (v *vehicle) disconnect(now int64) {
 	v.radio = radio{}
 }
 
-// comes says whether what came last at that time, in ns since the Unix epoch, still comes, rather than what says less; 0 is never.
+// comes says whether what came last at that time, in ns since the Unix epoch, still comes, rather than what says less;
+// 0 is never.
 func (v *vehicle) comes(at int64) bool { return at != 0 && v.now-at <= lasting }
 
 func (v *vehicle) header(frame string) std_msgs.Header {

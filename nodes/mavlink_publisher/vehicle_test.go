@@ -69,7 +69,8 @@ func newStage(t *testing.T) *stage {
 func (s *stage) say(list ...message.Message) {
 	for _, m := range list {
 		s.now += 1e6
-		s.handle(&mavlink.Frame{System: 1, Component: 1, V2: s.v2, Message: m, Received: s.now, Stamp: s.now - 1e3, Autopilot: true})
+		s.handle(&mavlink.Frame{System: 1, Component: 1, V2: s.v2, Message: m, Received: s.now, Stamp: s.now - 1e3,
+			Autopilot: true})
 	}
 }
 
@@ -122,10 +123,14 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 	v := newVehicle(&o, deaf{}, nil, func() mavlink.VehicleClock { return mavlink.VehicleClock{} })
 	var frames []*mavlink.Frame
 	for _, m := range []message.Message{
-		&common.MessageAttitude{}, &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageScaledPressure{}, &common.MessageHighresImu{FieldsUpdated: 0x1fff},
-		&common.MessageGpsRawInt{FixType: 3, AltEllipsoid: 1}, &ardupilotmega.MessageGlobalPositionInt{Lat: 1}, &common.MessageAltitude{},
-		&common.MessageLocalPositionNed{}, &common.MessageLocalPositionNedCov{}, &common.MessageOdometry{FrameId: 1, ChildFrameId: 12},
-		&common.MessageSysStatus{}, &common.MessageRcChannels{Chancount: 18}, &common.MessageServoOutputRaw{}, &common.MessageVfrHud{},
+		&common.MessageAttitude{}, &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageScaledPressure{},
+		&common.MessageHighresImu{FieldsUpdated: 0x1fff},
+		&common.MessageGpsRawInt{FixType: 3, AltEllipsoid: 1}, &ardupilotmega.MessageGlobalPositionInt{Lat: 1},
+		&common.MessageAltitude{},
+		&common.MessageLocalPositionNed{}, &common.MessageLocalPositionNedCov{},
+		&common.MessageOdometry{FrameId: 1, ChildFrameId: 12},
+		&common.MessageSysStatus{}, &common.MessageRcChannels{Chancount: 18}, &common.MessageServoOutputRaw{},
+		&common.MessageVfrHud{},
 		&common.MessageSystemTime{TimeUnixUsec: 1764000000e6}, &common.MessageTimesync{Tc1: 1, Ts1: began},
 	} {
 		frames = append(frames, &mavlink.Frame{Message: m, Received: began, Stamp: began})

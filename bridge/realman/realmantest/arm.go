@@ -1,5 +1,5 @@
-// Package realmantest has arms of RealMan that are none, for tests: they reply over TCP and push over UDP as such arms do, and badly if they
-// are told to.
+// Package realmantest has arms of RealMan that are none, for tests: they reply over TCP and push over UDP as such arms
+// do, and badly if they are told to.
 package realmantest
 
 import (
@@ -12,9 +12,10 @@ import (
 
 // Arm is one. It begins to listen with Start.
 type Arm struct {
-	Generation int                                    // 2 to 4, as controllers are counted; 0 is 3
-	Pose       func(since time.Duration) Posture      // how it is, so long after Start; nil: as Still says
-	Answer     func(command, usual string) (r string) // what it says instead of its usual reply, "" nothing; nil: the usual reply
+	Generation int                               // 2 to 4, as controllers are counted; 0 is 3
+	Pose       func(since time.Duration) Posture // how it is, so long after Start; nil: as Still says
+	// what it says instead of its usual reply, "" nothing; nil: the usual reply
+	Answer func(command, usual string) (r string)
 
 	listener *net.TCPListener
 	pushing  *net.UDPConn

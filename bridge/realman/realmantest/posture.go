@@ -26,8 +26,9 @@ type Posture struct {
 // Still is a posture of an arm with six joints that was seen on one.
 var Still = Posture{
 	Joints: []int{-1968, -35327, 62138, 165412, -9854, -293299}, Speeds: []int{0, 0, 0, 0, 0, 1},
-	Position: [3]int{-86608, 11750, 820234}, Euler: [3]int{-447, 551, 2325}, Quaternion: [4]int{316706, -328490, -90433, 885218},
-	Current: -79000, Temperature: 35000, Gripper: 150, Grip: 100, Mode: 1,
+	Position: [3]int{-86608, 11750, 820234}, Euler: [3]int{-447, 551, 2325},
+	Quaternion: [4]int{316706, -328490, -90433, 885218},
+	Current:    -79000, Temperature: 35000, Gripper: 150, Grip: 100, Mode: 1,
 }
 
 // Moving returns how an arm with so many joints moves: each joint back and forth by 30°, out of step.
@@ -108,14 +109,16 @@ func (p Posture) reply(command string, generation int) string {
 	case "get_current_joint_voltage":
 		return object{"state": "current_joint_voltage", "joint_voltage": p.perJoint(23000)}.String()
 	case "get_controller_state":
-		return object{"state": "controller_state", "voltage": 24000, "current": 1500, "temperature": p.Temperature, "err_flag": 0}.String()
+		return object{"state": "controller_state", "voltage": 24000, "current": 1500, "temperature": p.Temperature,
+			"err_flag": 0}.String()
 	case "get_gripper_state":
 		online := 1
 		if p.Gripper < 0 {
 			online = 0
 		}
-		return object{"command": command, "enable": 1, "status": online, "error": 0, "mode": p.Mode, "current_force": p.Grip, "temperature": 40,
-			"actpos": max(0, p.Gripper)}.String()
+		return object{"command": command, "enable": 1, "status": online, "error": 0, "mode": p.Mode, "current_force": p.Grip,
+			"temperature": 40,
+			"actpos":      max(0, p.Gripper)}.String()
 	case "get_force_data":
 		if p.Force == nil {
 			return object{"command": command, "state": false}.String()
@@ -123,7 +126,8 @@ func (p Posture) reply(command string, generation int) string {
 		return object{"command": command, "force_data": p.Force, "zero_force_data": p.Force}.String()
 	case "get_arm_software_info":
 		if generation > 2 {
-			return object{"command": "arm_software_info", "Product_version": "RM65-BI", "ctrl_info": object{"version": "V1.4.6"}}.String()
+			return object{"command": "arm_software_info", "Product_version": "RM65-BI",
+				"ctrl_info": object{"version": "V1.4.6"}}.String()
 		}
 	case "get_arm_software_version":
 		if generation == 2 {
@@ -136,14 +140,16 @@ func (p Posture) reply(command string, generation int) string {
 // packet returns what an arm pushes.
 func (p Posture) packet(generation int) string {
 	status := object{
-		"joint_current": p.perJoint(p.Current), "joint_en_flag": p.perJoint(1), "joint_err_code": p.jointErrors(), "joint_position": p.Joints,
+		"joint_current": p.perJoint(p.Current), "joint_en_flag": p.perJoint(1), "joint_err_code": p.jointErrors(),
+		"joint_position":    p.Joints,
 		"joint_temperature": p.perJoint(p.Temperature), "joint_voltage": p.perJoint(23000),
 	}
 	if p.Speeds != nil {
 		status["joint_speed"] = p.Speeds
 	}
 	waypoint := object{"position": p.Position, "euler": p.Euler, "quat": p.Quaternion}
-	all := object{"state": "realtime_arm_joint_state", "joint_status": status, "waypoint": waypoint, "arm_current_status": "idle"}
+	all := object{"state": "realtime_arm_joint_state", "joint_status": status, "waypoint": waypoint,
+		"arm_current_status": "idle"}
 	p.addErrors(all, generation)
 	if p.Force != nil {
 		all["six_force_sensor"] = object{"force": p.Force, "zero_force": p.Force, "coordinate": 0}

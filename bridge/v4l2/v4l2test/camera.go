@@ -11,13 +11,14 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// Camera is a made-up camera which, through the kernel's interface, takes pictures at a rate or when it is told to. Its fields are set
-// before it is plugged in; its methods may be called by any goroutine.
+// Camera is a made-up camera which, through the kernel's interface, takes pictures at a rate or when it is told to. Its
+// fields are set before it is plugged in; its methods may be called by any goroutine.
 type Camera struct {
 	// Node is what the kernel lists, and where the camera is.
 	Node v4l2.Node
 
-	// Formats are what the camera offers; the first is set at first. A node without any is one for metadata, which cameras have too.
+	// Formats are what the camera offers; the first is set at first. A node without any is one for metadata, which cameras
+	// have too.
 	Formats []Format
 
 	// Controls are what can be set.
@@ -29,8 +30,8 @@ type Camera struct {
 	// Fill puts a frame's picture into the driver's buffer and returns its length. Nil makes pictures that Sequence reads.
 	Fill func(format v4l2.Format, sequence uint32, buffer []byte) int
 
-	// Driver, if not nil, answers requests of the kernel's interface in the place of usual, which is how the camera answers by
-	// itself. It calls no method of the camera.
+	// Driver, if not nil, answers requests of the kernel's interface in the place of usual, which is how the camera
+	// answers by itself. It calls no method of the camera.
 	Driver func(request uint32, argument unsafe.Pointer, usual func() error) error
 
 	mutex    sync.Mutex
@@ -114,8 +115,8 @@ func (c *Camera) wake() {
 	}
 }
 
-// Shoot takes a frame, also of a camera which is not Manual. If no buffer is free it is dropped, as by a driver. It does nothing while
-// nobody captures.
+// Shoot takes a frame, also of a camera which is not Manual. If no buffer is free it is dropped, as by a driver. It
+// does nothing while nobody captures.
 func (c *Camera) Shoot() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

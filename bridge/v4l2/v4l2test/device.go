@@ -234,7 +234,8 @@ func (c *Camera) enumSize(item *kernel.FrmSizeEnum) error {
 
 func (c *Camera) enumInterval(item *kernel.FrmIvalEnum) error {
 	for _, f := range c.Formats {
-		if uint32(f.FourCC) == item.PixelFormat && f.Width == int(item.Width) && f.Height == int(item.Height) && int(item.Index) < len(f.Rates) {
+		if uint32(f.FourCC) == item.PixelFormat && f.Width == int(item.Width) && f.Height == int(item.Height) &&
+			int(item.Index) < len(f.Rates) {
 			item.Type, item.Min = kernel.V4L2_FRMIVAL_TYPE_DISCRETE, interval(f.Rates[item.Index])
 			return nil
 		}
@@ -291,7 +292,8 @@ func (c *Camera) queryControl(item *kernel.QueryExtCtrl) error {
 		return unix.EINVAL
 	}
 	*item = kernel.QueryExtCtrl{
-		ID: found.ID, Type: uint32(found.Type), Minimum: found.Min, Maximum: found.Max, Step: uint64(found.Step), DefaultValue: found.Default,
+		ID: found.ID, Type: uint32(found.Type), Minimum: found.Min, Maximum: found.Max, Step: uint64(found.Step),
+		DefaultValue: found.Default,
 	}
 	copy(item.Name[:], found.Label)
 	if found.ReadOnly {

@@ -10,11 +10,12 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// A JPEG picture begins with its start of image, the marker of a comment, and the comment's length, of which 4 bytes are a number.
+// A JPEG picture begins with its start of image, the marker of a comment, and the comment's length, of which 4 bytes
+// are a number.
 var jpegHead = []byte{0xff, 0xd8, 0xff, 0xfe, 0, 6}
 
-// Sequence returns the number of the frame that a picture of a Camera is from: in the first four bytes of rows, or in the comment of a
-// JPEG picture. It is 0 of other pictures.
+// Sequence returns the number of the frame that a picture of a Camera is from: in the first four bytes of rows, or in
+// the comment of a JPEG picture. It is 0 of other pictures.
 func Sequence(format v4l2.FourCC, picture []byte) uint32 {
 	if format.Compressed() {
 		number, ok := bytes.CutPrefix(picture, jpegHead)
@@ -29,8 +30,8 @@ func Sequence(format v4l2.FourCC, picture []byte) uint32 {
 	return binary.LittleEndian.Uint32(picture)
 }
 
-// fill puts a picture into a buffer and returns its length. Of the pictures for Sequence only the number changes, so that they cost
-// as little as those that hardware puts there.
+// fill puts a picture into a buffer and returns its length. Of the pictures for Sequence only the number changes, so
+// that they cost as little as those that hardware puts there.
 func (c *Camera) fill(index int, sequence uint32) int {
 	buffer := c.memory[index]
 	if c.Fill != nil {

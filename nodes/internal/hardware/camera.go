@@ -34,7 +34,8 @@ func DefaultCamera() Camera {
 	return Camera{Format: "MJPG", DepthScale: 1, Silence: 10 * time.Second, Model: "V4L2"}
 }
 
-// Topic returns the topic of a camera's pictures: relative, as they are published. The error is that it cannot be known.
+// Topic returns the topic of a camera's pictures: relative, as they are published. The error is that it cannot be
+// known.
 func (c *Camera) Topic(name string) (string, error) {
 	compressed, err := c.compressed()
 	if compressed {
@@ -43,7 +44,8 @@ func (c *Camera) Topic(name string) (string, error) {
 	return path.Join(name, "image_raw"), err
 }
 
-// compressed says whether pictures are JPEGs: those of a folder by what is in it, those of a file always, others by what is asked for.
+// compressed says whether pictures are JPEGs: those of a folder by what is in it, those of a file always, others by
+// what is asked for.
 func (c *Camera) compressed() (bool, error) {
 	if files, err := Pictures(c.Device); err == nil && len(files) > 0 {
 		return slices.ContainsFunc(files, IsJPEG), nil
@@ -66,7 +68,8 @@ func Pictures(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	var names []string
 	for _, e := range entries {
-		if name := e.Name(); !e.IsDir() && !strings.HasPrefix(name, ".") && (IsJPEG(name) || strings.EqualFold(filepath.Ext(name), ".png")) {
+		if name := e.Name(); !e.IsDir() && !strings.HasPrefix(name, ".") &&
+			(IsJPEG(name) || strings.EqualFold(filepath.Ext(name), ".png")) {
 			names = append(names, name)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"tapedeck/config"
 )
 
-// Mapping returns the cameras and arms that a ROS 2 parameter file gives camera_publisher and arm_publisher of a namespace, with the
-// topics on which these publish, and what sessions tell of the devices.
+// Mapping returns the cameras and arms that a ROS 2 parameter file gives camera_publisher and arm_publisher of a
+// namespace, with the topics on which these publish, and what sessions tell of the devices.
 func Mapping(file, namespace string) (*robot.Mapping, error) {
 	cameras := struct {
 		Camera
@@ -49,11 +49,13 @@ func Mapping(file, namespace string) (*robot.Mapping, error) {
 		gripper := topic("gripper")
 		gripper.Range = arms.Arms[name].Positions()
 		m.Arms = append(m.Arms, robot.Arm{
-			Name: name, Device: arms.Arms[name].metadata(), Joint: topic("joint_states"), Pose: topic("tool_pose"), Gripper: gripper,
+			Name: name, Device: arms.Arms[name].metadata(), Joint: topic("joint_states"), Pose: topic("tool_pose"),
+			Gripper: gripper,
 		})
 	}
 	if len(m.Cameras)+len(m.Arms) == 0 {
-		return nil, fmt.Errorf("%s: there are neither cameras of camera_publisher nor arms of arm_publisher in it, as nodes in the namespace %s have them",
+		return nil, fmt.Errorf("%s: there are neither cameras of camera_publisher nor arms of arm_publisher in it, as "+
+			"nodes in the namespace %s have them",
 			file, path.Join("/", namespace))
 	}
 	return m, nil

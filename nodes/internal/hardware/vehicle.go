@@ -2,8 +2,8 @@ package hardware
 
 import "math"
 
-// Vehicle says how a vehicle is reached that speaks MAVLink, and how what it says is published: an entry of mavlink_publisher's parameter
-// vehicles.
+// Vehicle says how a vehicle is reached that speaks MAVLink, and how what it says is published: an entry of
+// mavlink_publisher's parameter vehicles.
 type Vehicle struct {
 	Source       string   `param:"source" group:"Link" value:"SOURCE" help:"serial:/dev/ttyACM0:57600, udp://:14550 for whoever sends there, udp://host:14550, tcp://host:5760, tcp-l://:5760 as a server, udp-broadcast://192.168.5.255:14550, or a .tlog file"`
 	System       int      `param:"system" group:"Link" min:"0" max:"255" help:"system id of the vehicle; 0: each that has an autopilot"`
@@ -35,6 +35,7 @@ func DefaultVehicle() Vehicle {
 	return Vehicle{
 		Rate: 1, Stamps: "sync", OwnSystem: 255, OwnComponent: 191,
 		MapFrame: "map", OdomFrame: "odom", BaseFrame: "base_link",
-		LinearAccelerationStdev: 0.0003, AngularVelocityStdev: 0.02 * math.Pi / 180, OrientationStdev: 1, RotationVariance: 99999, GPSError: 1,
+		LinearAccelerationStdev: 0.0003, AngularVelocityStdev: 0.02 * math.Pi / 180, OrientationStdev: 1,
+		RotationVariance: 99999, GPSError: 1,
 	}
 }

@@ -33,7 +33,8 @@ func (a *axis) span(from, to int64, least int) (x, w int) {
 }
 
 // steps are those between ticks of more than a second.
-var steps = []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600, 86400}
+var steps = []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600,
+	86400}
 
 // step returns the round number of seconds between ticks of which there are n at most.
 func step(seconds float64, n int) float64 {

@@ -67,8 +67,8 @@ func (s Picture) draw(c *canvas) {
 	scale.BiLinear.Scale(c, s.rectangle(), s.Image, s.Image.Bounds(), scale.Over, nil)
 }
 
-// draw fills the line piece by piece, each a rectangle around two points: pieces are drawn as one, so that a colour that is not opaque
-// covers once.
+// draw fills the line piece by piece, each a rectangle around two points: pieces are drawn as one, so that a colour
+// that is not opaque covers once.
 func (s Path) draw(c *canvas) {
 	if len(s.Points) == 0 {
 		return
@@ -79,7 +79,8 @@ func (s Path) draw(c *canvas) {
 		low, high = Point{min(low.X, p.X), min(low.Y, p.Y)}, Point{max(high.X, p.X), max(high.Y, p.Y)}
 	}
 	margin := s.Width + 1
-	box := image.Rect(int(low.X-margin), int(low.Y-margin), int(high.X+margin)+1, int(high.Y+margin)+1).Intersect(c.Bounds())
+	box := image.Rect(int(low.X-margin), int(low.Y-margin), int(high.X+margin)+1,
+		int(high.Y+margin)+1).Intersect(c.Bounds())
 	if box.Empty() {
 		return
 	}

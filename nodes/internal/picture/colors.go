@@ -31,7 +31,8 @@ var (
 )
 
 // curves are the colours of columns, in order.
-var curves = []color.NRGBA{blue, vermillion, green, purple, orange, skyBlue, ink, rgb(0x8c6d31), rgb(0x7b4fa3), rgb(0x999999)}
+var curves = []color.NRGBA{blue, vermillion, green, purple, orange, skyBlue, ink, rgb(0x8c6d31), rgb(0x7b4fa3),
+	rgb(0x999999)}
 
 // palette has the colours of Heat, from few to many: viridis, without its yellow, which nobody sees on white.
 var palette = func() (p [256]color.NRGBA) {

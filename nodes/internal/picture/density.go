@@ -113,8 +113,8 @@ func (d *Density) crowd() (start, end int64) {
 	return start, end
 }
 
-// Absurd returns what part of the time is worth looking at where a few messages have times far from those of the others: weeks that
-// have next to nothing in them.
+// Absurd returns what part of the time is worth looking at where a few messages have times far from those of the
+// others: weeks that have next to nothing in them.
 func (d *Density) Absurd() (start, end int64, absurd bool) {
 	const long = 30 * 24 * 3600
 	if d.seconds() < long {
@@ -170,7 +170,8 @@ func (r *row) quantile(part float64) float64 {
 // regular says whether a topic has a rhythm.
 func (r *row) regular() bool { return r.count > fewest }
 
-// gaps returns where a topic is silent for much longer than its rhythm lets expect, up to end too, in the order of time.
+// gaps returns where a topic is silent for much longer than its rhythm lets expect, up to end too, in the order of
+// time.
 func (r *row) gaps(end int64) []interval {
 	if !r.regular() {
 		return nil
@@ -186,8 +187,8 @@ func (r *row) gaps(end int64) []interval {
 	return gaps
 }
 
-// rates returns how many messages a second there are in each bin. Where a topic has a rhythm this is smooth, and 0 in gaps alone; else it
-// tells which bins have messages.
+// rates returns how many messages a second there are in each bin. Where a topic has a rhythm this is smooth, and 0 in
+// gaps alone; else it tells which bins have messages.
 func (d *Density) rates(r *row) []float64 {
 	rates := make([]float64, bins)
 	perSecond := bins / max(d.seconds(), 1e-9)

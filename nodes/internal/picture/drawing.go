@@ -1,5 +1,5 @@
-// Package picture draws what is in recordings and episodes, for a person to see at a glance whether they are good. A page is laid out as a
-// list of shapes first, a Drawing, which becomes an image then.
+// Package picture draws what is in recordings and episodes, for a person to see at a glance whether they are good. A
+// page is laid out as a list of shapes first, a Drawing, which becomes an image then.
 package picture
 
 import (

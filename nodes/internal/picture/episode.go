@@ -103,7 +103,8 @@ func (t *track) silent(from, to int64) (sum int64) {
 	return sum
 }
 
-// Episode lays out the page of an episode: what its cameras saw above what its arms did. Frames that cannot be read are empty there.
+// Episode lays out the page of an episode: what its cameras saw above what its arms did. Frames that cannot be read are
+// empty there.
 func Episode(e *episode.Episode, set Set, size Size) (*Drawing, error) {
 	if err := size.Check(); err != nil {
 		return nil, err
@@ -166,7 +167,8 @@ func (t *take) panels() []panel {
 		if i == mostArms {
 			break
 		}
-		for _, p := range []panel{{"joints", panelHeight, a.Joint}, {"gripper", smallPanel, a.Gripper}, {"pose", panelHeight, a.Pose}} {
+		for _, p := range []panel{{"joints", panelHeight, a.Joint}, {"gripper", smallPanel, a.Gripper},
+			{"pose", panelHeight, a.Pose}} {
 			if p.vector == nil || p.name == "pose" && a.Joint != nil {
 				continue
 			}
@@ -335,7 +337,8 @@ func (t *take) curves(p panel, y, height int) {
 		low, high = low-0.5, high+0.5
 	}
 	unit := v.Columns[0].Unit
-	if unit == "1" || slices.ContainsFunc(v.Columns, func(c align.Column) bool { return c.Unit != unit }) { // a part of a whole, or of several units
+	// a part of a whole, or of several units
+	if unit == "1" || slices.ContainsFunc(v.Columns, func(c align.Column) bool { return c.Unit != unit }) {
 		unit = ""
 	}
 	for _, end := range []struct {
@@ -367,7 +370,8 @@ func (t *take) curves(p panel, y, height int) {
 	}
 }
 
-// curve draws a column, from its lowest to its highest number where several fall on a pixel. It ends where there is a gap, or no number.
+// curve draws a column, from its lowest to its highest number where several fall on a pixel. It ends where there is a
+// gap, or no number.
 func (t *take) curve(track *track, v *align.Vector, column int, y func(float64) float32) {
 	var points []Point
 	var pixel, low, high Point
@@ -437,12 +441,14 @@ func (t *take) title() string {
 }
 
 func (t *take) line() string {
-	parts := []string{t.set.Path, t.set.Format, duration(float64(t.end-t.start) / 1e9), plural(uint64(len(t.episode.Cameras)), "camera"), plural(uint64(len(t.episode.Arms)), "arm")}
+	parts := []string{t.set.Path, t.set.Format, duration(float64(t.end-t.start) / 1e9),
+		plural(uint64(len(t.episode.Cameras)), "camera"), plural(uint64(len(t.episode.Arms)), "arm")}
 	if t.start != 0 {
 		parts = append(parts, "from "+time.Unix(0, t.start).Format("2006-01-02 15:04:05.000 MST"))
 	}
 	if t.episode.Success != nil {
-		parts = append(parts, map[bool]string{true: "said to be a success", false: "said to be a failure"}[*t.episode.Success])
+		parts = append(parts, map[bool]string{true: "said to be a success",
+			false: "said to be a failure"}[*t.episode.Success])
 	}
 	return strings.Join(parts, "  ·  ")
 }
@@ -480,7 +486,8 @@ func (t *take) legend(y int) {
 	}{
 		{"frames of the camera", func(b Box) { t.add(Rect{Box{b.X, b.Y + 4, b.W, 6}, faded(blue, 120)}) }, len(t.tracks) > 0},
 		{"gap: more than 5 periods, and 100 ms", func(b Box) { t.add(Rect{b, orange}) }, t.gaps > 0},
-		{"frames that make no row to train on, as some stream is not there", func(b Box) { t.add(Rect{b, faded(vermillion, 60)}) }, len(t.dropped) > 0},
+		{"frames that make no row to train on, as some stream is not there",
+			func(b Box) { t.add(Rect{b, faded(vermillion, 60)}) }, len(t.dropped) > 0},
 	} {
 		if m.some {
 			m.draw(Box{x, y + 1, 14, 14})

@@ -53,7 +53,10 @@ func TestEpisode(t *testing.T) {
 	e := &episode.Episode{
 		Name: "take", Task: "fold a towel",
 		Cameras: []*episode.Camera{camera("camera_0", -1, 11, 12), camera("camera_1", -1, 4, 7)},
-		Arms:    []*episode.Arm{{Name: "arm_0", Joint: joints(func(i int) []float64 { return []float64{float64(i), -float64(i)} })}},
+		Arms: []*episode.Arm{{Name: "arm_0", Joint: joints(func(i int) []float64 {
+			return []float64{float64(i),
+				-float64(i)}
+		})}},
 	}
 	page, err := Episode(e, Set{Path: "takes", Format: "session", Number: 2, Of: 3}, Size{Width: 800})
 	require.NoError(t, err)
@@ -87,9 +90,10 @@ func TestOddEpisodes(t *testing.T) {
 		episode episode.Episode
 		says    string
 	}{
-		"empty":       {episode.Episode{}, "nothing is in this episode"},
-		"no frames":   {episode.Episode{Cameras: []*episode.Camera{{Track: align.Track{Name: "camera_0"}}}}, "0 frames"},
-		"no cameras":  {episode.Episode{Arms: []*episode.Arm{{Name: "arm_0", Joint: joints(func(int) []float64 { return []float64{1, 2} })}}}, "no rows to train on"},
+		"empty":     {episode.Episode{}, "nothing is in this episode"},
+		"no frames": {episode.Episode{Cameras: []*episode.Camera{{Track: align.Track{Name: "camera_0"}}}}, "0 frames"},
+		"no cameras": {episode.Episode{Arms: []*episode.Arm{{Name: "arm_0",
+			Joint: joints(func(int) []float64 { return []float64{1, 2} })}}}, "no rows to train on"},
 		"not numbers": {episode.Episode{Arms: []*episode.Arm{{Name: "arm_0", Joint: nan}}}, "501 samples"},
 		"too few":     {episode.Episode{Arms: []*episode.Arm{{Name: "arm_0", Gripper: short}}}, "1 sample"},
 		"torn frame":  {episode.Episode{Cameras: []*episode.Camera{broken}}, "torn"},
@@ -117,13 +121,19 @@ func TestDecode(t *testing.T) {
 		colors [2]color.RGBA
 		err    string
 	}{
-		"rgb8":      {frame: episode.Frame{Encoding: "rgb8", Data: []byte{1, 2, 3, 4, 5, 6}, Width: 2, Height: 1, Step: 6}, colors: [2]color.RGBA{{1, 2, 3, 255}, {4, 5, 6, 255}}},
-		"bgra8":     {frame: episode.Frame{Encoding: "bgra8", Data: []byte{1, 2, 3, 0, 4, 5, 6, 0}, Width: 2, Height: 1, Step: 8}, colors: [2]color.RGBA{{3, 2, 1, 255}, {6, 5, 4, 255}}},
-		"16UC1":     {frame: episode.Frame{Encoding: "16UC1", Data: []byte{1, 0, 0, 2}, Width: 2, Height: 1, Step: 4}, colors: [2]color.RGBA{{0, 0, 0, 255}, {255, 255, 255, 255}}},
-		"deep png":  {frame: episode.Frame{Encoding: "png", Data: file.Bytes()}, colors: [2]color.RGBA{{0, 0, 0, 255}, {255, 255, 255, 255}}},
-		"too short": {frame: episode.Frame{Encoding: "rgb8", Data: []byte{1, 2, 3}, Width: 2, Height: 1, Step: 6}, err: "3 bytes of data, want 6"},
-		"unknown":   {frame: episode.Frame{Encoding: "bayer", Data: []byte{1}, Width: 1, Height: 1, Step: 1}, err: "unsupported image encoding"},
-		"torn":      {frame: episode.Frame{Encoding: "jpeg", Data: []byte{1}}, err: "not a JPEG"},
+		"rgb8": {frame: episode.Frame{Encoding: "rgb8", Data: []byte{1, 2, 3, 4, 5, 6}, Width: 2, Height: 1, Step: 6},
+			colors: [2]color.RGBA{{1, 2, 3, 255}, {4, 5, 6, 255}}},
+		"bgra8": {frame: episode.Frame{Encoding: "bgra8", Data: []byte{1, 2, 3, 0, 4, 5, 6, 0}, Width: 2, Height: 1,
+			Step: 8}, colors: [2]color.RGBA{{3, 2, 1, 255}, {6, 5, 4, 255}}},
+		"16UC1": {frame: episode.Frame{Encoding: "16UC1", Data: []byte{1, 0, 0, 2}, Width: 2, Height: 1, Step: 4},
+			colors: [2]color.RGBA{{0, 0, 0, 255}, {255, 255, 255, 255}}},
+		"deep png": {frame: episode.Frame{Encoding: "png", Data: file.Bytes()},
+			colors: [2]color.RGBA{{0, 0, 0, 255}, {255, 255, 255, 255}}},
+		"too short": {frame: episode.Frame{Encoding: "rgb8", Data: []byte{1, 2, 3}, Width: 2, Height: 1, Step: 6},
+			err: "3 bytes of data, want 6"},
+		"unknown": {frame: episode.Frame{Encoding: "bayer", Data: []byte{1}, Width: 1, Height: 1, Step: 1},
+			err: "unsupported image encoding"},
+		"torn": {frame: episode.Frame{Encoding: "jpeg", Data: []byte{1}}, err: "not a JPEG"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			picture, err := decode(test.frame)

@@ -8,8 +8,8 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// decode returns the image in a frame, as eyes see it and with memory of its own: 16 bits are stretched from the darkest pixel to the
-// brightest, and of YUV the brightness is shown.
+// decode returns the image in a frame, as eyes see it and with memory of its own: 16 bits are stretched from the
+// darkest pixel to the brightest, and of YUV the brightness is shown.
 func decode(f episode.Frame) (image.Image, error) {
 	if c, err := pixel.FindConversion(f.Encoding, "mono8"); err == nil {
 		size, err := c.Size(&f)

@@ -63,5 +63,6 @@ func drawTriangle(d *Drawing, b Box, c color.NRGBA) {
 
 func drawCross(d *Drawing, b Box, c color.NRGBA) {
 	x, y := float32(b.X)+float32(b.W)/2, float32(b.Y)+float32(b.H)/2
-	d.add(Path{Points: []Point{{x - 4, y - 4}, {x + 4, y + 4}}, Width: 2, Color: c}, Path{Points: []Point{{x - 4, y + 4}, {x + 4, y - 4}}, Width: 2, Color: c})
+	d.add(Path{Points: []Point{{x - 4, y - 4}, {x + 4, y + 4}}, Width: 2, Color: c},
+		Path{Points: []Point{{x - 4, y + 4}, {x + 4, y - 4}}, Width: 2, Color: c})
 }

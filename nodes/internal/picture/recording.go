@@ -57,7 +57,8 @@ func Recording(info *codec.Info, d *Density, size Size) (*Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sheet{Drawing: drawing, info: info, density: d, gaps: map[*row][]interval{}, events: map[string][]codec.Event{}, missing: map[string]uint64{}}
+	s := &sheet{Drawing: drawing, info: info, density: d, gaps: map[*row][]interval{}, events: map[string][]codec.Event{},
+		missing: map[string]uint64{}}
 	for _, t := range info.Topics {
 		d.row(t.Channel) // those without messages, too
 	}
@@ -363,7 +364,8 @@ func (s *sheet) count(kind string) (n int) {
 
 // line says what the recording is.
 func (s *sheet) line() string {
-	parts := []string{s.info.Format, duration(s.density.seconds()), size(s.info.Size), plural(s.counted(), "message"), plural(uint64(len(s.density.rows)), "topic")}
+	parts := []string{s.info.Format, duration(s.density.seconds()), size(s.info.Size), plural(s.counted(), "message"),
+		plural(uint64(len(s.density.rows)), "topic")}
 	if n := len(s.info.Files); n > 1 {
 		parts = append(parts, plural(uint64(n), "file"))
 	}
@@ -426,7 +428,8 @@ func (s *sheet) verdict() string {
 		parts = append(parts, text)
 	}
 	if n := s.density.outside; n > 0 {
-		add("%s at times far from these, of %s in all", plural(n, "message"), duration(float64(uint64(s.info.EndTime-s.info.StartTime))/1e9))
+		add("%s at times far from these, of %s in all", plural(n, "message"),
+			duration(float64(uint64(s.info.EndTime-s.info.StartTime))/1e9))
 	}
 	if len(parts) == 0 && s.counted() == 0 {
 		parts = append(parts, "complete, and empty")

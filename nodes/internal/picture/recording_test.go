@@ -36,7 +36,8 @@ type drive struct {
 }
 
 func newDrive() *drive {
-	info := &codec.Info{Format: "record", Path: "/data/drive.record", Size: 5 << 20, StartTime: at(0), EndTime: at(100), Complete: true}
+	info := &codec.Info{Format: "record", Path: "/data/drive.record", Size: 5 << 20, StartTime: at(0), EndTime: at(100),
+		Complete: true}
 	return &drive{info, NewDensity(info.StartTime, info.EndTime)}
 }
 
@@ -67,7 +68,8 @@ func TestRecording(t *testing.T) {
 	d.add("/imu", 100, func(s float64) bool { return s > 20 && s < 30 })
 	d.add("/camera", 30, func(s float64) bool { return s > 60 })
 	d.add("/map", 0.05, nil)
-	d.info.Topics = append(d.info.Topics, codec.TopicInfo{Channel: &codec.Channel{Topic: "/silent", Type: "std_msgs/msg/Empty"}})
+	d.info.Topics = append(d.info.Topics, codec.TopicInfo{Channel: &codec.Channel{Topic: "/silent",
+		Type: "std_msgs/msg/Empty"}})
 	d.info.Events = []codec.Event{
 		{Kind: codec.EventPause, Time: at(20), Until: at(30)},
 		{Kind: codec.EventSplit, Time: at(50)},
@@ -79,7 +81,8 @@ func TestRecording(t *testing.T) {
 	require.NoError(t, err)
 	golden(t, "recording", page)
 	text := page.String()
-	require.Contains(t, text, "damaged in 1 place  ·  1 200 messages dropped  ·  1 gap, the longest 40 s in /camera  ·  1 pause")
+	require.Contains(t, text, "damaged in 1 place  ·  1 200 messages dropped  ·  1 gap, the longest 40 s in /camera  · "+
+		" 1 pause")
 	require.NotContains(t, text, "longest 10 s", "a pause is no gap")
 }
 
@@ -123,9 +126,10 @@ func TestOddRecordings(t *testing.T) {
 		"empty":      {codec.Info{Complete: true}, nil, "complete, and empty"},
 		"one":        {codec.Info{Complete: true, StartTime: begin, EndTime: begin}, []int64{begin}, "1 message"},
 		"unfinished": {codec.Info{StartTime: begin, EndTime: begin + 1}, []int64{begin, begin + 1}, "not complete"},
-		"all times":  {codec.Info{Complete: true, StartTime: math.MinInt64, EndTime: math.MaxInt64}, []int64{math.MinInt64, 0, math.MaxInt64}, "213504 days"},
-		"no order":   {codec.Info{Complete: true, StartTime: 9, EndTime: 1}, []int64{9, 1, 5}, "at times far from these"},
-		"odd name":   {codec.Info{Complete: true, Path: strings.Repeat("x", 5000) + "\n\x00"}, nil, "x…x"},
+		"all times": {codec.Info{Complete: true, StartTime: math.MinInt64, EndTime: math.MaxInt64},
+			[]int64{math.MinInt64, 0, math.MaxInt64}, "213504 days"},
+		"no order": {codec.Info{Complete: true, StartTime: 9, EndTime: 1}, []int64{9, 1, 5}, "at times far from these"},
+		"odd name": {codec.Info{Complete: true, Path: strings.Repeat("x", 5000) + "\n\x00"}, nil, "x…x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := NewDensity(test.info.StartTime, test.info.EndTime)
@@ -178,7 +182,8 @@ func TestAbsurdTimes(t *testing.T) {
 	require.Greater(t, start, int64(begin)/10*9)
 	near := NewDensity(start, end)
 	fill(near)
-	page, err := Recording(&codec.Info{StartTime: 1, EndTime: at(999), MessageCount: 1001, Complete: true}, near, DefaultSize)
+	page, err := Recording(&codec.Info{StartTime: 1, EndTime: at(999), MessageCount: 1001, Complete: true}, near,
+		DefaultSize)
 	require.NoError(t, err)
 	require.Contains(t, page.String(), "1 message at times far from these")
 }

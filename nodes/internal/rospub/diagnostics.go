@@ -27,10 +27,11 @@ func NewDiagnostics(node bridge.Node) (*Diagnostics, error) {
 	return &Diagnostics{node: node, topic: t}, nil
 }
 
-// Status returns an OK status. Its name is the name of the node followed by of, such as "recording"; pairs are values as
-// Values takes them.
+// Status returns an OK status. Its name is the name of the node followed by of, such as "recording"; pairs are values
+// as Values takes them.
 func (d *Diagnostics) Status(of, message string, pairs ...any) diag.DiagnosticStatus {
-	return diag.DiagnosticStatus{Level: diag.DiagnosticStatus_OK, Name: d.node.Name() + ": " + of, Message: message, Values: Values(pairs...)}
+	return diag.DiagnosticStatus{Level: diag.DiagnosticStatus_OK, Name: d.node.Name() + ": " + of, Message: message,
+		Values: Values(pairs...)}
 }
 
 // Send publishes statuses, with a stamp in ns since the Unix epoch.

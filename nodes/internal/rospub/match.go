@@ -23,10 +23,11 @@ type Offer struct {
 	QoS  codec.QoS
 }
 
-// AwaitMatches waits, at most for patience, until the subscribers on the graph have matched the publishers of a node that
-// joined the graph at opened. It returns the topics whose subscribers have not all matched. The error is that of ctx. A
-// patience of 0 does not wait.
-func AwaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list []Offer, patience time.Duration) (missing []string, err error) {
+// AwaitMatches waits, at most for patience, until the subscribers on the graph have matched the publishers of a node
+// that joined the graph at opened. It returns the topics whose subscribers have not all matched. The error is that of
+// ctx. A patience of 0 does not wait.
+func AwaitMatches(ctx context.Context, node bridge.Node, opened time.Time, list []Offer,
+	patience time.Duration) (missing []string, err error) {
 	if patience <= 0 {
 		return nil, nil
 	}

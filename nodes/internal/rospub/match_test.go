@@ -29,7 +29,8 @@ func TestUnmatched(t *testing.T) {
 		return bridge.Endpoint{Type: typeName, QoS: qos}
 	}
 	topics := []bridge.Topic{
-		{Name: "/a", Subscribers: []bridge.Endpoint{reader("T", codec.Reliable), reader("T", codec.BestEffort), reader("U", codec.Reliable)}},
+		{Name: "/a", Subscribers: []bridge.Endpoint{reader("T", codec.Reliable), reader("T", codec.BestEffort),
+			reader("U", codec.Reliable)}},
 		{Name: "/b"},
 	}
 	offering := func(topic string, reliability codec.Reliability, count int) Offer {

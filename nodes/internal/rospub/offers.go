@@ -9,8 +9,8 @@ import (
 	"tapedeck/bridge"
 )
 
-// AwaitSubscribers waits until each publisher has a subscriber, and logs every five seconds which have none. The error is
-// that of ctx.
+// AwaitSubscribers waits until each publisher has a subscriber, and logs every five seconds which have none. The error
+// is that of ctx.
 func AwaitSubscribers(ctx context.Context, node bridge.Node, list []Offer) error {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -37,7 +37,8 @@ func AwaitSubscribers(ctx context.Context, node bridge.Node, list []Offer) error
 	}
 }
 
-// Flush waits, at most for patience, until reliable subscribers have acknowledged everything, and warns if they have not.
+// Flush waits, at most for patience, until reliable subscribers have acknowledged everything, and warns if they have
+// not.
 func Flush(ctx context.Context, node bridge.Node, list []Offer, patience time.Duration) {
 	if patience <= 0 || ctx.Err() != nil {
 		return

@@ -17,7 +17,8 @@ func TestAwaitSubscribers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	require.NoError(t, AwaitSubscribers(ctx, nil, []Offer{{Publisher: met{count: 1}}, {Publisher: met{count: 2}}}))
 	cancel()
-	require.ErrorIs(t, AwaitSubscribers(ctx, nil, []Offer{{Publisher: met{count: 1}}, {Publisher: met{}}}), context.Canceled)
+	require.ErrorIs(t, AwaitSubscribers(ctx, nil, []Offer{{Publisher: met{count: 1}}, {Publisher: met{}}}),
+		context.Canceled)
 }
 
 // deaf is a publisher whose subscribers never acknowledge.

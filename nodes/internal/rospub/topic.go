@@ -1,4 +1,5 @@
-// Package rospub publishes messages that nodes make themselves, rather than replay: topics, diagnostics, and waiting for subscribers.
+// Package rospub publishes messages that nodes make themselves, rather than replay: topics, diagnostics, and waiting
+// for subscribers.
 package rospub
 
 import (
