@@ -41,8 +41,8 @@ type Parameter struct {
 //	options:"record|mcap"  the values allowed
 //	min:"0" max:"1GiB"     bounds, both included
 //	pattern:"[0-9]+:[0-9]" regular expression that a whole text must match
-//	bare:"40"              what the flag means without a value; of texts, only for those with a pattern: for others the next
-//	                       argument would be one
+//	bare:"40"              what the flag means without a value; texts need a pattern for that, because else the next
+//	                       argument would be the value
 //
 // A field may be a bool, string, int, int64, uint64, float64, []string, time.Duration, Size, or a struct: an
 // embedded one is as if its fields were in its place, one with a param tag puts its name and a dot before theirs.

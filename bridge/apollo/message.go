@@ -244,11 +244,6 @@ func (m message) vector(name string) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.known("x"), Y: v.known("y"), Z: v.known("z")}
 }
 
-// position returns a Point3D or PointENU.
-func (m message) position(name string) geometry_msgs.Point {
-	return geometry_msgs.Point(m.vector(name))
-}
-
 // orientation returns a Quaternion, whose qw may have been left out, as Apollo allows it.
 func (m message) orientation(name string) geometry_msgs.Quaternion {
 	v := m.sub(name)

@@ -337,7 +337,7 @@ func (x exchange) deviation(name protoreflect.Name, covariance *[36]float64, blo
 }
 
 // header exchanges the header. frame is the frame of messages that name none. sensor is the field that keeps the stamp
-// in ns; all that there are are read, "" is not written.
+// in ns; all of them are read, "" is not written.
 func (x exchange) header(h *std_msgs.Header, frame string, sensor protoreflect.Name) {
 	if x.toROS2 {
 		*h = x.in.header(frame)

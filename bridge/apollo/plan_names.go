@@ -62,11 +62,12 @@ func digit(c byte) bool { return c >= '0' && c <= '9' }
 
 // keywords are those of the languages that ROS makes code of messages for, as far as they could be names of fields.
 var keywords = strings.Fields(`
-	alignas alignof and as asm assert async auto await bool break case catch char class const constexpr continue decltype def default
-	del delete do double elif else enum except explicit export extern false finally float for from friend global goto if import in
-	inline int is lambda long mutable namespace new noexcept nonlocal not nullptr operator or pass private protected public raise
-	register return short signed sizeof static struct switch template this throw true try typedef typeid typename union unsigned
-	using virtual void volatile while with xor yield
+	alignas alignof and as asm assert async auto await bool break case catch char class const constexpr continue
+	decltype def default del delete do double elif else enum except explicit export extern false finally float for
+	from friend global goto if import in inline int is lambda long mutable namespace new noexcept nonlocal not
+	nullptr operator or pass private protected public raise register return short signed sizeof static struct switch
+	template this throw true try typedef typeid typename union unsigned using virtual void volatile while with xor
+	yield
 `)
 
 // fieldName returns the name of a field or package of ROS 2, which is in lower case with single underscores inside.

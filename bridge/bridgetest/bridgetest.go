@@ -32,7 +32,7 @@ type Open func(t *testing.T, o bridge.Options) bridge.Node
 // Limit is something that an implementation's middleware cannot do. The test then expects an error that says so.
 type Limit string
 
-// OneTypePerTopic: a node cannot have endpoints of two types on one topic, as with Fast DDS.
+// OneTypePerTopic reports that a node cannot have endpoints of two types on one topic, as with Fast DDS.
 const OneTypePerTopic Limit = "one type per topic"
 
 // Run runs the conformance test. Each of its tests opens nodes in a namespace of its own and closes them.

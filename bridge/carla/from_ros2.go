@@ -90,6 +90,7 @@ func (w *Writer) Size() int64 { return w.size }
 // Left returns the topics, of all channels so far, that tell a log nothing.
 func (w *Writer) Left() []string { return w.left }
 
+// Declare adds a channel of ROS 2 messages.
 func (w *Writer) Declare(c *codec.Channel) error {
 	w.source(c)
 	return nil
@@ -304,9 +305,10 @@ func (w *Writer) finish() error {
 	return errors.Join(err, w.flush())
 }
 
-// Sync: What is collected is not among what is put on the disk.
+// Sync puts the frames written so far on the disk. The frame that is being collected is not among them.
 func (w *Writer) Sync() error { return w.w.Sync() }
 
+// Close writes the last frame and closes the log.
 func (w *Writer) Close() error { return errors.Join(w.finish(), w.w.Close()) }
 
 // Write writes a log of what the ROS 2 messages of a recording tell, with a Writer that knows beforehand what Expect

@@ -34,6 +34,7 @@ func NewTranscoder(w codec.Writer, p carla.Profile) *Transcoder {
 	return &Transcoder{splitter: splitter{w}, profile: p, losses: losses{}, logs: map[*codec.Channel]*transcoded{}}
 }
 
+// Declare adds the channel of a log.
 func (t *Transcoder) Declare(c *codec.Channel) error {
 	l, err := t.log(c)
 	if err != nil {
@@ -85,6 +86,8 @@ func (t *Transcoder) Write(m *codec.Message) error {
 // Losses implements bridge.Lossy.
 func (t *Transcoder) Losses() []bridge.Loss { return t.list() }
 
+// Sync puts the frames written so far on the disk.
 func (t *Transcoder) Sync() error { return t.w.Sync() }
 
+// Close closes the log.
 func (t *Transcoder) Close() error { return t.w.Close() }

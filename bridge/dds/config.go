@@ -102,10 +102,12 @@ func configuration(domain int, multicasts bool, getenv func(string) string) (con
 	indexes := min(119, (65535-7400-250*domain-11)/2)
 	fragments := []string{
 		"<General><MaxMessageSize>65500B</MaxMessageSize><FragmentSize>64000B</FragmentSize></General>" +
-			fmt.Sprintf("<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>%d</MaxAutoParticipantIndex></Discovery>", indexes) +
+			fmt.Sprintf("<Discovery><ParticipantIndex>auto</ParticipantIndex>"+
+				"<MaxAutoParticipantIndex>%d</MaxAutoParticipantIndex></Discovery>", indexes) +
 			fmt.Sprintf(`<Internal><SocketReceiveBufferSize max="%dMiB"/></Internal>`, receiveBuffer>>20) +
 			// What finds no place there has to be sent again, too, and a fast publisher does not keep it long enough.
-			fmt.Sprintf("<Internal><PrimaryReorderMaxSamples>%d</PrimaryReorderMaxSamples><SecondaryReorderMaxSamples>%[1]d</SecondaryReorderMaxSamples></Internal>", reordered),
+			fmt.Sprintf("<Internal><PrimaryReorderMaxSamples>%d</PrimaryReorderMaxSamples>"+
+				"<SecondaryReorderMaxSamples>%[1]d</SecondaryReorderMaxSamples></Internal>", reordered),
 	}
 	d, warnings := newDiscovery(getenv)
 	if d.loopback {

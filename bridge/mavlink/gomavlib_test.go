@@ -1,6 +1,7 @@
 package mavlink
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -44,7 +45,7 @@ func TestGomavlibLosesFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			theirs := slices.Clone(stream)
-			r := &frame.Reader{ByteReader: &theirs, DialectRW: rw}
+			r := &frame.Reader{BufByteReader: bufio.NewReaderSize(&theirs, 512), DialectRW: rw} // as its endpoints do
 			require.NoError(t, r.Initialize())
 			read := 0
 			for {

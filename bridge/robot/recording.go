@@ -118,6 +118,7 @@ func (r *Recording) Notes() []string {
 	return notes
 }
 
+// Close closes the recording.
 func (r *Recording) Close() error { return r.reader.Close() }
 
 // Episodes goes through the recording once.

@@ -58,7 +58,7 @@ func (w *Writer) prepare() {
 	}
 }
 
-// Declare: the error says why nothing of the channel can be in a session though it is mapped.
+// Declare adds a channel. The error says why nothing of the channel can be in a session though it is mapped.
 func (w *Writer) Declare(c *codec.Channel) error {
 	_, err := w.topic(c)
 	return err
@@ -154,8 +154,10 @@ func (w *Writer) of(m *codec.Message, err error) error {
 	return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 }
 
+// Sync puts the samples written so far on the disk.
 func (w *Writer) Sync() error { return w.session.Sync() }
 
+// Close completes the session.
 func (w *Writer) Close() error { return w.session.Close() }
 
 // Session is a take that is being written, as it happens.

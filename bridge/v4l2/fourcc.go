@@ -10,7 +10,7 @@ type FourCC uint32
 
 // Pixel formats that cameras often have. Any other can be had with ParseFourCC.
 const (
-	// a JPEG picture a frame, perhaps without Huffman tables, see AddHuffmanTables
+	// a JPEG picture a frame, perhaps without Huffman tables, see AddHuffmanTables.
 	MJPG FourCC = 'M' | 'J'<<8 | 'P'<<16 | 'G'<<24
 	JPEG FourCC = 'J' | 'P'<<8 | 'E'<<16 | 'G'<<24 // a JPEG picture a frame
 	H264 FourCC = 'H' | '2'<<8 | '6'<<16 | '4'<<24 // H.264 with start codes
@@ -23,7 +23,7 @@ const (
 	BGR3 FourCC = 'B' | 'G'<<8 | 'R'<<16 | '3'<<24 // B G R, 8 bits each
 	GREY FourCC = 'G' | 'R'<<8 | 'E'<<16 | 'Y'<<24 // grey, 8 bits
 	Y16  FourCC = 'Y' | '1'<<8 | '6'<<16 | ' '<<24 // grey, 16 bits, little endian
-	// distance, 16 bits, little endian; a RealSense counts millimetres unless told otherwise
+	// distance, 16 bits, little endian; a RealSense counts millimetres unless told otherwise.
 	Z16 FourCC = 'Z' | '1'<<8 | '6'<<16 | ' '<<24
 )
 

@@ -26,7 +26,7 @@ func numbers(name string, step int64, values ...float64) *Vector {
 	return &Vector{Name: name, Columns: []Column{{Name: "a"}}, Stamps: every(0, step, len(values)), Values: values}
 }
 
-// ramp returns n numbers: 0.5, 1.5, …
+// ramp returns n numbers: 0.5, 1.5 and so on.
 func ramp(n int) (values []float64) {
 	for i := range n {
 		values = append(values, float64(i)+0.5)

@@ -9,7 +9,7 @@ import (
 // Values of Options.
 const (
 	ImagesVLen = "vlen" // JPEGs as long as they are
-	// JPEGs with zeros behind them to the length of the longest: a little more, and quicker in random access
+	// JPEGs with zeros behind them to the length of the longest: a little more, and quicker in random access.
 	ImagesPadded = "padded"
 	ImagesRaw    = "raw" // pixels, as the first ACT reads them
 

@@ -112,8 +112,8 @@ func (r *Reader) footer() (*mcap.Footer, error) {
 	return mcap.ParseFooter(tail[recordHead:])
 }
 
-// walk calls visit for each record from from to to, with its content, of a message what precedes the payload, and
-// nothing of chunks, their indexes and attachments. An error of visit, or damage, becomes a *noIndex.
+// walk calls visit for each record between the offsets from and to, with its content, of a message what precedes the
+// payload, and nothing of chunks, their indexes and attachments. An error of visit, or damage, becomes a *noIndex.
 func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
 	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, off: from, to: to, known: r.known}
 	for {

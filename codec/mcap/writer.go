@@ -134,25 +134,19 @@ func (w *encoder) encode(f func() error) ([]byte, error) {
 
 // Declare adds a channel.
 func (w *encoder) Declare(c *codec.Channel) error {
-	_, err := w.channel(c)
-	return err
-}
-
-// channel returns the number of a channel.
-func (w *encoder) channel(c *codec.Channel) (uint16, error) {
 	if c == w.last {
-		return w.lastID, nil
+		return nil
 	}
 	id, ok := w.ids[c]
 	if !ok {
 		var err error
 		if id, err = w.declare(c); err != nil {
-			return 0, err
+			return err
 		}
 		w.ids[c] = id
 	}
 	w.last, w.lastID = c, id
-	return id, nil
+	return nil
 }
 
 func (w *encoder) declare(c *codec.Channel) (uint16, error) {
@@ -234,7 +228,7 @@ func (w *encoder) setProfile(encoding string) {
 
 // Prepare reports whether the messages of the open chunk would span too much time with m.
 func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
-	_, err = w.channel(m.Channel)
+	err = w.Declare(m.Channel)
 	return w.chunk.span.Messages > 0 && m.LogTime-w.chunk.first >= w.duration, err
 }
 

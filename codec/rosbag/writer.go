@@ -98,25 +98,19 @@ func (w *encoder) newChunk() *chunk {
 
 // Declare adds a channel.
 func (w *encoder) Declare(c *codec.Channel) error {
-	_, err := w.connection(c)
-	return err
-}
-
-// connection returns the connection of a channel.
-func (w *encoder) connection(c *codec.Channel) (*connection, error) {
 	if c == w.last {
-		return w.lastOwn, nil
+		return nil
 	}
 	own := w.ids[c]
 	if own == nil {
 		var err error
 		if own, err = w.declare(c); err != nil {
-			return nil, err
+			return err
 		}
 		w.ids[c] = own
 	}
 	w.last, w.lastOwn = c, own
-	return own, nil
+	return nil
 }
 
 func (w *encoder) declare(c *codec.Channel) (*connection, error) {
@@ -146,7 +140,7 @@ func (w *encoder) declare(c *codec.Channel) (*connection, error) {
 
 // Prepare reports whether the open chunk would be too long or too large with m.
 func (w *encoder) Prepare(m *codec.Message) (full bool, err error) {
-	if _, err := w.connection(m.Channel); err != nil {
+	if err := w.Declare(m.Channel); err != nil {
 		return false, err
 	}
 	switch {

@@ -89,7 +89,8 @@ func typeList(pkgs []string, generators map[string]*generator) ([]byte, error) {
 func (g *generator) file() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\n", generated)
-	fmt.Fprintf(&b, "// Package %s holds the messages and services of the ROS 2 package %[1]s.\npackage %[1]s\n\nimport (\n", g.pkg)
+	fmt.Fprintf(&b, "// Package %s holds the messages and services of the ROS 2 package %[1]s.\n"+
+		"package %[1]s\n\nimport (\n", g.pkg)
 	g.imports = append(g.imports, module+"/wire")
 	slices.Sort(g.imports)
 	for _, path := range slices.Compact(g.imports) {
@@ -144,7 +145,8 @@ func (g *generator) defaults(name string, m *rosidl.Message) {
 	if !slices.ContainsFunc(m.Fields, func(f rosidl.Field) bool { return f.Default != nil }) {
 		return
 	}
-	g.printf("\n// New%s returns %[1]s with the default values of its definition.\nfunc New%[1]s() %[1]s {\nreturn %[1]s{\n", name)
+	g.printf("\n// New%s returns %[1]s with the default values of its definition.\n"+
+		"func New%[1]s() %[1]s {\nreturn %[1]s{\n", name)
 	for _, f := range m.Fields {
 		switch v := f.Default.(type) {
 		case nil:

@@ -103,7 +103,8 @@ func describe(b *strings.Builder, m *Message) {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(b, `{"name": "%s", "type": {"type_id": %d, "capacity": %d, "string_capacity": %d, "nested_type_name": "%s"}}`,
+		fmt.Fprintf(b, `{"name": "%s", "type": {"type_id": %d, "capacity": %d, "string_capacity": %d, `+
+			`"nested_type_name": "%s"}}`,
 			f.Name, f.Type.ID(), f.Type.Length, f.Type.StringBound, f.Type.Message)
 	}
 	b.WriteString("]}")

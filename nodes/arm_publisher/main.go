@@ -10,9 +10,10 @@ import (
 	"tapedeck/nodes/internal/graph"
 )
 
-const long = `Publishes arms of RealMan: NAME/joint_states, NAME/tool_pose, and of those that have them NAME/gripper and NAME/wrench. They are asked over
-TCP, and what they push over UDP is listened to. They are only observed, but for --push set, which tells them to push. Arms may be switched off and
-come back. A HOST is an address or a name, with :PORT or without.`
+const long = `Publishes arms of RealMan: NAME/joint_states, NAME/tool_pose, and of those that have them NAME/gripper
+and NAME/wrench. They are asked over TCP, and what they push over UDP is listened to. They are only observed, but
+for --push set, which tells them to push. Arms may be switched off and come back. A HOST is an address or a name,
+with :PORT or without.`
 
 func main() {
 	o := defaultOptions()

@@ -146,7 +146,7 @@ func (f *folder) carries() (jpegs, pixels bool) {
 
 func (f *folder) close() {}
 
-// read sets to to the picture in a file, by what it begins with.
+// read fills to with the picture in a file, by what it begins with.
 func (f *folder) read(path string, to *v4l2.Frame) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -170,7 +170,7 @@ func (f *folder) read(path string, to *v4l2.Frame) error {
 	return err
 }
 
-// decode sets to to the pixels of the PNG in it: RGB3, GREY, or of 16 bits Z16, as images of depth have them.
+// decode fills to with the pixels of the PNG in it: RGB3, GREY, or of 16 bits Z16, as images of depth have them.
 func (f *folder) decode(to *v4l2.Frame) error {
 	m := pixel.Image{Encoding: "png", Data: to.Data}
 	picture, err := m.Decode()

@@ -11,8 +11,9 @@ import (
 	"tapedeck/nodes/internal/graph"
 )
 
-const long = `Publishes the pictures of V4L2 devices, found by path, serial number or name, on NAME/image_raw or NAME/image_raw/compressed, and
-NAME/camera_info. Devices may be unplugged and come back. A folder of pictures, or a file of JPEGs one behind the other, is a camera, too.`
+const long = `Publishes the pictures of V4L2 devices, found by path, serial number or name, on NAME/image_raw or
+NAME/image_raw/compressed, and NAME/camera_info. Devices may be unplugged and come back. A folder of pictures, or a
+file of JPEGs one behind the other, is a camera, too.`
 
 func main() {
 	o := defaultOptions()

@@ -3,8 +3,9 @@ package main
 import (
 	"fmt"
 	"slices"
-	"tapedeck/nodes/internal/human"
 	"time"
+
+	"tapedeck/nodes/internal/human"
 )
 
 // times is how the times of messages with equal payloads differ.

@@ -93,9 +93,12 @@ func (v *vehicle) prefers(s imuSource) bool {
 
 func (v *vehicle) highresIMU(m *common.MessageHighresImu) {
 	const (
-		acceleration = ardupilotmega.HIGHRES_IMU_UPDATED_XACC | ardupilotmega.HIGHRES_IMU_UPDATED_YACC | ardupilotmega.HIGHRES_IMU_UPDATED_ZACC
-		rates        = ardupilotmega.HIGHRES_IMU_UPDATED_XGYRO | ardupilotmega.HIGHRES_IMU_UPDATED_YGYRO | ardupilotmega.HIGHRES_IMU_UPDATED_ZGYRO
-		field        = ardupilotmega.HIGHRES_IMU_UPDATED_XMAG | ardupilotmega.HIGHRES_IMU_UPDATED_YMAG | ardupilotmega.HIGHRES_IMU_UPDATED_ZMAG
+		acceleration = ardupilotmega.HIGHRES_IMU_UPDATED_XACC | ardupilotmega.HIGHRES_IMU_UPDATED_YACC |
+			ardupilotmega.HIGHRES_IMU_UPDATED_ZACC
+		rates = ardupilotmega.HIGHRES_IMU_UPDATED_XGYRO | ardupilotmega.HIGHRES_IMU_UPDATED_YGYRO |
+			ardupilotmega.HIGHRES_IMU_UPDATED_ZGYRO
+		field = ardupilotmega.HIGHRES_IMU_UPDATED_XMAG | ardupilotmega.HIGHRES_IMU_UPDATED_YMAG |
+			ardupilotmega.HIGHRES_IMU_UPDATED_ZMAG
 	)
 	if m.Id != 0 {
 		return

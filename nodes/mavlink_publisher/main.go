@@ -13,8 +13,9 @@ import (
 	"tapedeck/nodes/internal/graph"
 )
 
-const long = `Publishes what MAVLink autopilots say on ROS 2 topics under mavros' names and types, from serial ports, UDP, TCP and
-telemetry logs (.tlog). Nothing is sent to an autopilot unless options ask for it. With a .tlog file it ends at the end of it.`
+const long = `Publishes what MAVLink autopilots say on ROS 2 topics under mavros' names and types, from serial
+ports, UDP, TCP and telemetry logs (.tlog). Nothing is sent to an autopilot unless options ask for it. With a .tlog
+file it ends at the end of it.`
 
 func main() {
 	o := defaultOptions()

@@ -30,7 +30,7 @@ const (
 	allRead   = math.MaxUint64
 	viewItems = 1024    // that a view looks at in one go
 	viewBytes = 4 << 20 // that it takes
-	// for which items outlive their age, as a trigger may come some time after its cause
+	// for which items outlive their age, as a trigger may come some time after its cause.
 	ringSlack = 500 * time.Millisecond
 	lateness  = time.Second // of items, after their reception, that is waited for
 )

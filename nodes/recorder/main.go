@@ -14,8 +14,9 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-const long = `Records topics of the ROS graph into Apollo record files, ROS 2 bag folders or sessions of a robot, until it is interrupted. Topics are
-named, or picked by --all, --regex or --node; those that appear later are picked up too.`
+const long = `Records topics of the ROS graph into Apollo record files, ROS 2 bag folders or sessions of a robot,
+until it is interrupted. Topics are named, or picked by --all, --regex or --node; those that appear later are picked
+up too.`
 
 func main() {
 	o := defaultOptions()

@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	WindowSize = 256 << 10 // bytes that a Window reads at once while reading goes on in order
-	JumpSize   = 4 << 10   // bytes that it reads first after a jump
-	mostAhead  = 1 << 20   // bytes that it reads at most beyond a part that is larger than WindowSize
+	// WindowSize is how many bytes a Window reads at once while reading goes on in order.
+	WindowSize = 256 << 10
+	// JumpSize is how many bytes it reads first after a jump.
+	JumpSize  = 4 << 10
+	mostAhead = 1 << 20 // bytes that it reads at most beyond a part that is larger than WindowSize
 )
 
 // Window is a part of a file in memory. It moves over the file as it is asked for bytes.

@@ -311,9 +311,9 @@ func (w *ChunkWriter) Sync() error {
 func (w *ChunkWriter) Complete(durable bool) error {
 	w.disk.Lock()
 	defer w.disk.Unlock()
-	before, reported := w.reopen()
+	reported, before := w.reopen()
 	w.flushChunk(false) // after an error of syncing there may be something
-	last, _ := w.reopen()
+	_, last := w.reopen()
 	w.file.End()
 	defer w.file.Settle()
 	w.appendLosses(before, last)
@@ -327,12 +327,12 @@ func (w *ChunkWriter) Complete(durable bool) error {
 	return err
 }
 
-// reopen returns what ended the writing, and whether it was returned, and lets it go on.
-func (w *ChunkWriter) reopen() (err error, reported bool) {
+// reopen lets the writing go on. It returns the error that ended it, and whether a method has returned that.
+func (w *ChunkWriter) reopen() (reported bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err, w.err = w.err, nil
-	return err, w.reported
+	return w.reported, err
 }
 
 // appendLosses appends the event of missing messages, and those of CreateOptions.Ending. These need not succeed: the

@@ -55,7 +55,7 @@ func (p *fakePart) Info() *codec.Info {
 	return &codec.Info{Path: p.path, Files: []codec.FileInfo{{Path: p.path}}, Complete: p.complete}
 }
 
-// fakeRecording is a recording of fakeParts that are called 0, 1, …
+// fakeRecording is a recording of fakeParts that are called 0, 1 and so on.
 type fakeRecording struct {
 	*output.Recording
 	disk   disktest.Disk

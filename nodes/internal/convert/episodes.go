@@ -44,7 +44,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format codec.Format) (*R
 	if w.mapping, err = p.mapping(); err != nil {
 		return nil, err
 	}
-	if w.align, err = p.AlignOptions.options(); err != nil {
+	if w.align, err = p.options(); err != nil {
 		return nil, err
 	}
 	if w.ranges, err = p.gripperRanges(); err != nil {

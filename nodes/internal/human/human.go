@@ -27,6 +27,7 @@ func Clock(ns int64) string {
 	return fmt.Sprintf("%s (%s)", ShortClock(ns), Seconds(ns))
 }
 
+// ShortClock returns a time in ns since the Unix epoch as date and time of the local zone.
 func ShortClock(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.000000000 MST") }
 
 // Seconds writes ns as seconds with all nine decimals.

@@ -138,7 +138,8 @@ camera_publisher:
     loop: true
     rate: %d.0
     cameras:
-`, d.autopilot, d.arms[0].Host(), d.arms[0].Port(), d.rate, d.arms[1].Host(), d.arms[1].Port(), time.Second/time.Duration(d.rate), d.pictures)
+`, d.autopilot, d.arms[0].Host(), d.arms[0].Port(), d.rate,
+		d.arms[1].Host(), d.arms[1].Port(), time.Second/time.Duration(d.rate), d.pictures)
 	for i := range cameras {
 		text += fmt.Sprintf("      camera_%d: {device: %s}\n", i, d.film(i))
 	}

@@ -17,6 +17,8 @@ const mark = "TAPEDECK_TEST_RUN"
 
 // reaper is a shell script. When its standard input ends, it kills all processes that have its argument in their
 // environment. Bash is not needed: grep of Debian reads what is separated by NUL.
+//
+//nolint:dupword // loops of the shell end in done
 const reaper = `cat
 for round in 1 2 3 4 5; do
 	for found in $(grep -lzxF -e "$1" /proc/[0-9]*/environ 2>/dev/null); do

@@ -19,6 +19,7 @@ type Disk interface {
 // System asks the operating system.
 type System struct{}
 
+// Space returns how many bytes are free on the file system of path, and how many it has.
 func (System) Space(path string) (free, total int64, err error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

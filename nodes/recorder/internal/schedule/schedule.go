@@ -63,6 +63,7 @@ type Schedule struct {
 	pending map[string]context.CancelFunc
 }
 
+// New returns an empty Schedule that runs until ctx ends. Deadlines are times of clock.
 func New(ctx context.Context, clock *bridge.SimTime) *Schedule {
 	return &Schedule{ctx: ctx, clock: clock, pending: map[string]context.CancelFunc{}}
 }
