@@ -82,7 +82,6 @@ func newEncoder(path string, o codec.CreateOptions) *encoder {
 	e.header = header{
 		majorVersion: 1, chunkInterval: e.chunkDuration, chunkRawSize: e.chunkSize, presence: presence{set: headerFields},
 	}
-	e.chunk.buf = e.newBuffer()
 	return e
 }
 
@@ -152,8 +151,17 @@ func (e *encoder) add(own *writerChannel) {
 	own.located = located(own.Channel)
 }
 
+// room makes the buffer of the first chunk when it is needed. To make it earlier would take time in which the file is
+// empty, and a killed writer would leave it so.
+func (e *encoder) room() {
+	if e.chunk.buf == nil {
+		e.chunk.buf = e.newBuffer()
+	}
+}
+
 // Prepare reports whether m does not fit into the open chunk.
 func (e *encoder) Prepare(m *codec.Message) (full bool, err error) {
+	e.room()
 	if m.Channel != e.last {
 		own, err := e.declare(m.Channel)
 		if err != nil {
@@ -198,6 +206,7 @@ func (e *encoder) Topics() []*output.Topic { return e.topics }
 
 // Take closes the open chunk. One without messages has the channels that are not in the file yet.
 func (e *encoder) Take(beside bool) output.Chunk {
+	e.room()
 	c := e.chunk
 	c.encoder, c.channels, c.checksummed = e, e.order[e.declared:], e.checksums
 	if c.header.messageNumber == 0 && len(c.channels) == 0 {
@@ -216,7 +225,7 @@ func (e *encoder) Take(beside bool) output.Chunk {
 // Drop empties the open chunk.
 func (e *encoder) Drop() output.Span {
 	span := e.chunk.Span()
-	e.chunk = chunk{buf: e.chunk.buf[:chunkHead]}
+	e.chunk = chunk{buf: e.chunk.buf[:min(chunkHead, len(e.chunk.buf))]}
 	return span
 }
 

@@ -130,7 +130,7 @@ func TestTinyMessages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.record")
 	w, e := newPart(t, path, codec.CreateOptions{ChunkSize: 1 << 20})
 	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
-	size := cap(e.chunk.buf)
+	size := cap(e.newBuffer())
 	for i := range 500_000 {
 		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i)}))
 	}
