@@ -315,7 +315,7 @@ func (x exchange) orientation(name protoreflect.Name, q *geometry_msgs.Quaternio
 	}
 }
 
-// yaw exchanges an orientation, of which Apollo has the yaw.
+// yaw exchanges an orientation. Apollo keeps only its yaw.
 func (x exchange) yaw(name protoreflect.Name, q *geometry_msgs.Quaternion) {
 	if x.toROS2 {
 		*q = about(2, x.in.known(string(name)))

@@ -46,7 +46,7 @@ type planField struct {
 	wire       protowire.Type // of the field, or of each element
 	tag        uint64         // with which it is encoded
 	packed     bool           // numbers of a list
-	rivals     []int          // fields of the same oneof, of which the last one is set
+	rivals     []int          // fields of the same oneof; the last one wins
 
 	// What is optional is not written when it has its default: bits of a number, or a text.
 	optional bool

@@ -11,7 +11,7 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// wireOf returns how Apollo's numbers of a kind are encoded; what is no number is protowire.BytesType.
+// wireOf returns the wire type of a field of a kind: protowire.BytesType unless it is a number.
 func wireOf(kind protoreflect.Kind) protowire.Type {
 	switch kind {
 	case protoreflect.DoubleKind:

@@ -28,8 +28,7 @@ func (l losses) list() []bridge.Loss {
 	return all
 }
 
-// unsupported returns what the packets of a profile have, by id, of which no message tells; "" for those that are told
-// of.
+// unsupported returns, by packet id, what the packets of a profile hold that has no ROS 2 message; "" if they have one.
 func unsupported(p carla.Profile) (names [256]string) {
 	for id := range names {
 		names[id] = fmt.Sprintf("packets with the id %d", id)

@@ -95,8 +95,8 @@ func newDiscovery(getenv func(string) string) (d discovery, warnings []string) {
 }
 
 // configuration returns the configuration of a domain as Cyclone DDS takes it, fragments of XML of which later ones
-// win: ours, what ROS 2's environment variables mean, and the user's CYCLONEDDS_URI. multicasts says whether the
-// loopback interface does; warnings are for the user.
+// win: ours, what ROS 2's environment variables mean, and the user's CYCLONEDDS_URI. multicasts reports
+// whether the loopback interface supports multicast; warnings are for the user.
 func configuration(domain int, multicasts bool, getenv func(string) string) (config string, warnings []string) {
 	// The indexes lead to ports that peers without multicast find. ROS 2 has 33 of them; a large stack has more nodes.
 	indexes := min(119, (65535-7400-250*domain-11)/2)

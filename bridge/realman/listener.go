@@ -14,8 +14,8 @@ import (
 // maxPacket is how long a packet can be.
 const maxPacket = 64 << 10
 
-// Listener receives what arms push to a UDP port. Several arms may push to one: they are told apart by where packets
-// come from.
+// Listener receives what arms push to a UDP port. Several arms may push to the same port;
+// the sender of a packet tells which arm it is.
 type Listener struct {
 	conn *net.UDPConn
 

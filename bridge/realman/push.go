@@ -8,8 +8,8 @@ import (
 // pushUnit is what the cycle of a push is counted in.
 const pushUnit = 5 * time.Millisecond
 
-// Push is how an arm is told to push its state. It is the only thing that an arm is told at all, and it stays as it is
-// until somebody tells it otherwise.
+// Push configures how an arm pushes its state. Nothing else of an arm is ever changed. The arm keeps the configuration
+// until somebody changes it.
 type Push struct {
 	Cycle      time.Duration // in steps of 5 ms
 	IP         string        // whom to; "" is this machine, as the arm sees it

@@ -37,7 +37,7 @@ type Recording struct {
 
 var _ episode.Source = (*Recording)(nil)
 
-// Episodes returns a recording of ROS 2 messages as episodes, of which it says what is what. A nil mapping is the
+// Episodes returns a recording of ROS 2 messages as episodes. m says which topics are cameras and arms; nil is the
 // Default. The recording owns r, unless there is an error.
 func Episodes(r codec.Reader, m *Mapping) (*Recording, error) {
 	info, err := r.Info()

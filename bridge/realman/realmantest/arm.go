@@ -1,5 +1,5 @@
-// Package realmantest has arms of RealMan that are none, for tests: they reply over TCP and push over UDP as such arms
-// do, and badly if they are told to.
+// Package realmantest has fake RealMan arms for tests. They reply over TCP and push over UDP as real arms do, or with
+// the faults that a test asks for.
 package realmantest
 
 import (
