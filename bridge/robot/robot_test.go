@@ -15,6 +15,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/episode"
 	_ "tapedeck/codec/mcap"
+	"tapedeck/codec/session"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
@@ -338,52 +339,43 @@ func TestEpisodesErrors(t *testing.T) {
 	require.ErrorContains(t, err, "no topic is that of a camera or an arm, by its name and type")
 }
 
-// shelf is a Session in memory.
-type shelf struct {
-	lines  []string
-	closed bool
-}
-
-func (s *shelf) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
-	s.lines = append(s.lines, fmt.Sprintf("%s %d %s %d", c.Name, stamp/1e6, f.Encoding, len(f.Data)))
-	return nil
-}
-
-func (s *shelf) Sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error {
-	if a.Joint != v && a.Velocity != v && a.Pose != v {
-		return fmt.Errorf("%s is no vector of %s", v.Name, a.Name)
+// record writes the messages into sessions, and returns what is in them.
+func (p *tape) record(m *Mapping) []*episode.Episode {
+	folder := p.t.TempDir()
+	r, err := session.Record(filepath.Join(folder, "take"), session.Options{}, nil)
+	require.NoError(p.t, err)
+	w := NewWriter(r, m)
+	for i := range p.messages {
+		require.NoError(p.t, w.Write(&p.messages[i]))
 	}
-	for i := range values {
-		values[i] += 0 // which -0 is then
-	}
-	s.lines = append(s.lines, fmt.Sprintf("%s %d %v %d", v.Name, stamp/1e6, values, len(v.Columns)))
-	return nil
+	require.NoError(p.t, w.Close())
+	s, err := session.Open(folder)
+	require.NoError(p.t, err)
+	all, err := s.Episodes()
+	require.NoError(p.t, err)
+	require.Empty(p.t, s.Damage())
+	return all
 }
-
-func (s *shelf) Sync() error             { return nil }
-func (s *shelf) Close() error            { s.closed = true; return nil }
-func (s *shelf) Split(task string) error { s.lines = append(s.lines, "split "+task); return nil }
 
 func TestWriter(t *testing.T) {
 	p := newTape(t)
 	p.add("/eye/image_raw", 1000, pixels(1000))
 	p.add("/eye/image_raw/compressed", 1010, jpeg(1010))
 	p.add("/camera_0/image/compressed", 1020, jpeg(1020))
-	p.add("/left/joint_states", 1030, joints(1030, []string{"a"}, 1))
-	p.add("/left/joint_states", 1040, joints(1040, []string{"a", "b"}, 2, 3))
+	p.add("/left/joint_states", 1030, joints(1030, []string{"a"}, math.Pi/2))
+	p.add("/left/joint_states", 1040, joints(1040, []string{"a", "b"}, math.Pi, -math.Pi))
 	p.add("/left/pose", 1050, turned(1050, 0))
 	p.add("/other", 1060, &std_msgs.Bool{})
-	s := &shelf{}
-	w := NewWriter(s, nil)
-	for i := range p.messages {
-		require.NoError(t, w.Write(&p.messages[i]))
-	}
-	require.NoError(t, w.Close())
-	require.True(t, s.closed)
-	require.Equal(t, []string{
-		"camera_0 1000 rgb8 6", "camera_1 1020 jpeg 7", "arm_0/joint 1030 [1] 1", "arm_0/joint 1040 [2 3] 2",
-		"arm_0/pose 1050 [1 2 3 0 0 0] 6",
-	}, s.lines)
+	all := p.record(nil)
+	require.Len(t, all, 1)
+	require.Len(t, all[0].Cameras, 2)
+	require.Equal(t, ms(1000), all[0].Cameras[0].Stamps)
+	require.Equal(t, ms(1020), all[0].Cameras[1].Stamps)
+	a := all[0].Arms[0]
+	require.Equal(t, ms(1030, 1040), a.Joint.Stamps)
+	require.InDeltaSlice(t, []float64{90, 180, -180}, []float64{a.Joint.Values[0], a.Joint.Values[2], a.Joint.Values[3]}, 0)
+	require.True(t, align.IsMissing(a.Joint.Values[1]))
+	require.Equal(t, []float64{1, 2, 3, 0, 0, 0}, a.Pose.Values)
 }
 
 func TestWriterSplits(t *testing.T) {
@@ -393,12 +385,9 @@ func TestWriterSplits(t *testing.T) {
 		p.add("/go", now, &std_msgs.Bool{Data: on})
 		p.add("/arm_0/joint_states", now+1, joints(now+1, []string{"a"}, 1))
 	}
-	s := &shelf{}
-	w := NewWriter(s, &Mapping{Episodes: Boundaries{Topic: "/go"},
+	all := p.record(&Mapping{Episodes: Boundaries{Topic: "/go"},
 		Arms: []Arm{{Name: "arm_0", Joint: &Stream{Topic: "/arm_0/joint_states"}}}})
-	for i := range p.messages {
-		require.NoError(t, w.Write(&p.messages[i]))
-	}
-	require.Equal(t, []string{"arm_0/joint 1101 [1] 1", "arm_0/joint 1201 [1] 1", "split ", "arm_0/joint 1401 [1] 1"},
-		s.lines)
+	require.Len(t, all, 2)
+	require.Equal(t, ms(1101, 1201), all[0].Arms[0].Joint.Stamps)
+	require.Equal(t, ms(1401), all[1].Arms[0].Joint.Stamps)
 }

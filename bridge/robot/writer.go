@@ -6,21 +6,13 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/session"
 )
 
-// Splitter is a Session that goes on in another one.
-type Splitter interface {
-	Session
-	// Split has what comes now be another take, unless nothing has come yet. A task, unless it is "", is what is done
-	// in it.
-	Split(task string) error
-}
-
 // Writer makes sessions of ROS 2 messages as they come. What is no camera's and no arm's is left out. Where the mapping
-// says what of a recording is an episode, the rest is left out, too, and each episode is a take if the session is a
-// Splitter.
+// says what of a recording is an episode, the rest is left out, too, and each episode is a session.
 type Writer struct {
-	session  Session
+	*session.Recording
 	m        *Mapping
 	byNames  bool
 	topics   *topics
@@ -33,12 +25,12 @@ type Writer struct {
 	seen     codec.Info // channels, where names and types say what is what
 }
 
-var _ codec.Writer = (*Writer)(nil)
+var _ codec.Splitter = (*Writer)(nil)
 
-// NewWriter returns a writer to a session, which it owns. With a nil mapping, names and types of topics say what is
-// what, and cameras and arms that are not named themselves are counted as they come.
-func NewWriter(s Session, m *Mapping) *Writer {
-	w := &Writer{session: s, m: m, byNames: m == nil}
+// NewWriter returns a writer to r, which it owns. With a nil mapping, names and types of topics say what is what, and
+// cameras and arms that are not named themselves are counted as they come.
+func NewWriter(r *session.Recording, m *Mapping) *Writer {
+	w := &Writer{Recording: r, m: m, byNames: m == nil}
 	if m == nil {
 		w.m = &Mapping{}
 	}
@@ -69,6 +61,9 @@ func (w *Writer) topic(c *codec.Channel) (*topic, error) {
 	if t, ok := w.topics.known[c]; ok {
 		return t, nil
 	}
+	if err := w.Recording.Declare(c); err != nil {
+		return nil, err
+	}
 	if w.byNames {
 		w.seen.Topics = append(w.seen.Topics, codec.TopicInfo{Channel: c, MessageCount: 1})
 		if w.m.extend(Default(&w.seen)) {
@@ -79,10 +74,11 @@ func (w *Writer) topic(c *codec.Channel) (*topic, error) {
 	return w.topics.of(c)
 }
 
-// Mapping returns what is what by now.
-func (w *Writer) Mapping() *Mapping { return w.m }
-
+// Write implements codec.Writer.
 func (w *Writer) Write(m *codec.Message) error {
+	if m.Channel.Topic == codec.EventTopic {
+		return w.Recording.Write(m)
+	}
 	t, err := w.topic(m.Channel)
 	if err != nil || t == nil {
 		return err
@@ -105,8 +101,8 @@ func (w *Writer) Write(m *codec.Message) error {
 	if !w.boundary.active {
 		return nil
 	}
-	if splitter, ok := w.session.(Splitter); ok && w.split {
-		if err := splitter.Split(w.task); err != nil {
+	if w.split {
+		if err := w.SplitTask(w.task); err != nil {
 			return err
 		}
 	}
@@ -122,7 +118,7 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 			return w.of(m, err)
 		}
 		for _, i := range t.cameras {
-			if err := w.session.Frame(w.cameras[i], stamp, f); err != nil {
+			if err := w.Recording.Frame(w.cameras[i], stamp, f); err != nil {
 				return err
 			}
 		}
@@ -142,7 +138,7 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 			*p.role.of(a) = v
 		}
 		v.Columns = p.columns
-		if err := w.session.Sample(a, v, stamp, values); err != nil {
+		if err := w.Recording.Sample(a, v, stamp, values); err != nil {
 			return err
 		}
 	}
@@ -152,25 +148,4 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 // of says which message an error is about.
 func (w *Writer) of(m *codec.Message, err error) error {
 	return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
-}
-
-// Sync puts the samples written so far on the disk.
-func (w *Writer) Sync() error { return w.session.Sync() }
-
-// Close completes the session.
-func (w *Writer) Close() error { return w.session.Close() }
-
-// Session is a take that is being written, as it happens.
-type Session interface {
-	// Frame adds what a camera saw at a time, in ns since the Unix epoch. The frame is the caller's again when Frame
-	// returns.
-	Frame(c *episode.Camera, stamp int64, f episode.Frame) error
-	// Sample adds a sample of a vector, which is one of the arm's. values are as many as the vector has columns now;
-	// there may be more behind them later. Values that align.IsMissing reports are not known. They are the caller's
-	// again when Sample returns.
-	Sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error
-	// Sync puts everything so far on the disk. It may be called beside Frame and Sample.
-	Sync() error
-	// Close completes the session.
-	Close() error
 }

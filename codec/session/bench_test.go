@@ -46,7 +46,7 @@ func BenchmarkFrame(b *testing.B) {
 		}
 		i++
 	}
-	if err := w.Close(); err != nil {
+	if err := w.Complete(false); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
@@ -58,7 +58,7 @@ func BenchmarkSample(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer w.Close()
+	defer w.Complete(false)
 	v := &align.Vector{Name: "arm_0/joint", Columns: make([]align.Column, 6)}
 	a := &episode.Arm{Name: "arm_0", Joint: v}
 	values := []float64{8.414709848078965, 0, -9.869151692846454, 1.5, 3, 1e-7}

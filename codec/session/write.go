@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -37,10 +38,7 @@ func Write(path string, e *episode.Episode, o Options) error {
 		w.given = e.Metadata
 	}
 	err = w.episode(e)
-	if closeErr := w.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return cmp.Or(err, w.Complete(true))
 }
 
 // episode writes the streams of a take.

@@ -24,6 +24,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
+	"tapedeck/codec/internal/output"
 	"tapedeck/codec/pixel"
 )
 
@@ -49,8 +50,9 @@ const flushPace = time.Second
 // and metadata.json comes at the end: what is there when the writer is killed can be read. The methods are not for
 // concurrent use, except that Sync may be called beside the others.
 //
-// Frame and Sample take a stamp in ns since the Unix epoch. When the disk fails they, Sync and Close return a
-// *codec.MissingError, in which the topics are those of the Track or Vector, or else their names.
+// Frame and Sample take a stamp in ns since the Unix epoch. When the disk fails they, Sync and Complete return a
+// *codec.MissingError, in which the topics are those of the Track or Vector, or else their names; their channels are
+// those that were declared.
 type Writer struct {
 	path    string
 	options Options
@@ -64,6 +66,8 @@ type Writer struct {
 	events  []event
 	given   json.RawMessage // metadata.json as it is to be; nil: it is made
 
+	complete bool // metadata.json is written
+
 	pictures *pictures
 	stop     chan struct{}
 	ticking  sync.WaitGroup
@@ -72,12 +76,17 @@ type Writer struct {
 	late   atomic.Uint64
 	folder *os.File
 
-	mu      sync.Mutex
-	err     error                    // of the disk, the first
-	lost    map[[2]string]*lostError // by name and table
-	missing *codec.MissingError      // nil: what is lost was not said yet
-	closed  bool
+	syncing sync.Mutex // held while the folder is synced or closed; locked before mu
+
+	mu       sync.Mutex
+	channels map[string]*codec.Channel // by topic, that errors name
+	err      error                     // of the disk, the first
+	lost     map[[2]string]*lostError  // by name and table
+	missing  *codec.MissingError       // that was returned
+	closed   bool
 }
+
+var _ output.Part = (*Writer)(nil)
 
 // cameraWriter is a camera of a session that is written.
 type cameraWriter struct {
@@ -128,7 +137,8 @@ func (l *tableList) all() []*csvFile {
 // Create begins a session in the folder path, which must not exist unless o.Overwrite is set and it is a session.
 func Create(path string, o Options) (*Writer, error) {
 	w := &Writer{
-		path: filepath.Clean(path), options: o, stop: make(chan struct{}), lost: map[[2]string]*lostError{},
+		path: filepath.Clean(path), options: o, stop: make(chan struct{}),
+		channels: map[string]*codec.Channel{}, lost: map[[2]string]*lostError{},
 		cameras: map[string]*cameraWriter{}, arms: map[string]*armWriter{}, vectors: map[*align.Vector]*vectorWriter{},
 	}
 	if o.Metadata != nil {
@@ -209,9 +219,6 @@ func remove(path string) error {
 
 func (w *Writer) metadataPath() string { return filepath.Join(w.path, metadataName) }
 
-// Path returns the folder of the session.
-func (w *Writer) Path() string { return w.path }
-
 // Size returns how many bytes were written.
 func (w *Writer) Size() int64 { return w.bytes.Load() }
 
@@ -219,8 +226,30 @@ func (w *Writer) Size() int64 { return w.bytes.Load() }
 // long.
 func (w *Writer) Late() uint64 { return w.late.Load() }
 
-// Note keeps an event with the session.
-func (w *Writer) Note(e codec.Event) { w.events = append(w.events, event(e)) }
+// Declare has errors name the channel c where they are about its topic.
+func (w *Writer) Declare(c *codec.Channel) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.channels[c.Topic] = c
+	return nil
+}
+
+// declared returns the channels by topic.
+func (w *Writer) declared() map[string]*codec.Channel {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.channels)
+}
+
+// Write keeps an event in metadata.json. Other messages have no place in a session.
+func (w *Writer) Write(m *codec.Message) error {
+	e, ok := codec.ParseEvent(m)
+	if !ok {
+		return fmt.Errorf("write %s: %s: a session keeps frames and samples, not messages", w.path, m.Channel.Topic)
+	}
+	w.events = append(w.events, event(e))
+	return nil
+}
 
 // Frame adds what a camera saw. A frame that is a JPEG or a PNG is written as it is, of pixels a PNG is made in the
 // background; when these are more than can be made, Frame waits. The frame is the caller's again when it returns. A
@@ -564,7 +593,8 @@ func (w *Writer) account() *codec.MissingError {
 		counts[key[0]] = max(counts[key[0]], l.count)
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(counts), naturally) {
-		m.Topics = append(m.Topics, codec.TopicInfo{Channel: &codec.Channel{Topic: name}, MessageCount: counts[name]})
+		c := cmp.Or(w.channels[name], &codec.Channel{Topic: name})
+		m.Topics = append(m.Topics, codec.TopicInfo{Channel: c, MessageCount: counts[name]})
 	}
 	return m
 }
@@ -591,6 +621,8 @@ func (w *Writer) flushRegularly() {
 
 // Sync writes everything so far and asks the system to put it on the disk.
 func (w *Writer) Sync() error {
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
 	w.mu.Lock()
 	closed := w.closed
 	w.mu.Unlock()
@@ -609,17 +641,12 @@ func (w *Writer) Sync() error {
 	return nil
 }
 
-// Close completes the session: what was taken is written, and metadata.json last of all.
-func (w *Writer) Close() error {
+// Complete implements output.Part: what was taken is written, and metadata.json last of all. It is on the disk then,
+// durable or not.
+func (w *Writer) Complete(bool) error {
 	w.mu.Lock()
-	closed, missing := w.closed, w.missing
+	returned := w.missing
 	w.mu.Unlock()
-	if closed {
-		if missing != nil {
-			return missing
-		}
-		return nil
-	}
 	close(w.stop)
 	w.ticking.Wait()
 	w.pictures.close()
@@ -627,14 +654,33 @@ func (w *Writer) Close() error {
 		w.failed(table.close())
 	}
 	err := w.failure()
-	if metadataErr := w.finish(); err == nil {
-		err = metadataErr
+	if returned != nil {
+		err = nil
 	}
+	if metadataErr := w.finish(); metadataErr != nil {
+		err = cmp.Or(err, metadataErr)
+	} else {
+		w.complete = true
+	}
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.closed = true
-	w.mu.Unlock()
 	w.folder.Close()
 	return err
+}
+
+// Info describes what was taken. It does not list the topics.
+func (w *Writer) Info() *codec.Info {
+	info := &codec.Info{
+		Format: Name, Path: w.path, Size: w.Size(), MessageCount: w.taken, StartTime: w.start, EndTime: w.end,
+		Complete: w.complete,
+	}
+	info.Files = []codec.FileInfo{{
+		Path: info.Path, Size: info.Size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
+	}}
+	return info
 }
 
 // finish writes metadata.json.

@@ -74,7 +74,10 @@ func TestLive(t *testing.T) {
 	require.NoError(t, w.Sample(arm, gripper, 1764000000_020_000_000, []float64{align.Missing(), 0.5}))
 	require.NoError(t, w.Sample(arm, pose, 1764000000_020_000_000, []float64{1, 2, 3, 0, 0, 2, 2}))
 	require.NoError(t, w.Sample(arm, command, 1764000000_020_000_000, []float64{0, 8}))
-	w.Note(codec.Event{Kind: codec.EventDrop, Topic: "/a", Time: 5, Count: 2, Text: "dropped"})
+	note, err := codec.EventMessage(codec.Event{Kind: codec.EventDrop, Topic: "/a", Time: 5, Count: 2, Text: "dropped"})
+	require.NoError(t, err)
+	require.NoError(t, w.Write(note))
+	require.ErrorContains(t, w.Write(&codec.Message{Channel: &codec.Channel{Topic: "/a"}}), "/a: a session keeps frames")
 	require.NoError(t, w.Sync())
 
 	s, e := read(t, path)
@@ -84,8 +87,7 @@ func TestLive(t *testing.T) {
 	require.Len(t, e.Cameras[0].Stamps, 2)
 	require.Len(t, e.Arms[0].Gripper.Stamps, 2)
 
-	require.NoError(t, w.Close())
-	require.NoError(t, w.Close())
+	require.NoError(t, w.Complete(false))
 	require.NoError(t, w.Sync())
 	require.ErrorIs(t, w.Frame(c, 1, first), os.ErrClosed)
 	require.NoFileExists(t, filepath.Join(path, metadataName+partSuffix))
@@ -131,7 +133,7 @@ func TestKilled(t *testing.T) {
 	s, e = read(t, path)
 	require.Empty(t, s.Damage())
 	require.Equal(t, []int64{1e9}, e.Cameras[0].Stamps)
-	require.NoError(t, w.Close())
+	require.NoError(t, w.Complete(false))
 }
 
 // Tables are written once a second, without Sync.
@@ -146,7 +148,7 @@ func TestFlush(t *testing.T) {
 		time.Sleep(flushPace + time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, tableHeader+"1.000,0,1.0\r\n", text(t, path, "arm_0/joints.csv"))
-		require.NoError(t, w.Close())
+		require.NoError(t, w.Complete(false))
 	})
 }
 
@@ -195,7 +197,7 @@ func TestRefused(t *testing.T) {
 		require.EqualError(t, w.Sample(a, v, 1e9, []float64{1, 2}),
 			fmt.Sprintf("write %s: arm_0/gripper at 1.000: a column cannot be called %q", path, name))
 	}
-	require.NoError(t, w.Close())
+	require.NoError(t, w.Complete(false))
 	s, e := read(t, path)
 	require.Empty(t, s.Damage())
 	require.Equal(t, []int64{1e9, 2e9}, e.Cameras[0].Stamps)
@@ -228,8 +230,7 @@ func TestDiskFails(t *testing.T) {
 	require.EqualValues(t, 3e9, missing.End)
 	require.Equal(t, failure, w.Sample(a, v, 4e9, []float64{4}))
 	require.Equal(t, failure, w.Frame(camera("camera_0"), 4e9, jpegOf(t, 0)))
-	require.Equal(t, failure, w.Close())
-	require.Equal(t, failure, w.Close())
+	require.NoError(t, w.Complete(false)) // which was returned
 	_, e := read(t, path)
 	require.Equal(t, []int64{1e9}, e.Arms[0].Joint.Stamps)
 }
@@ -253,7 +254,7 @@ func TestPictureFails(t *testing.T) {
 	require.ErrorAs(t, failure, &missing)
 	require.ErrorIs(t, failure, syscall.ENOTDIR)
 	require.EqualValues(t, 1, missing.Count())
-	require.Equal(t, failure, w.Close())
+	require.NoError(t, w.Complete(false))
 	require.FileExists(t, filepath.Join(path, metadataName))
 }
 
@@ -263,7 +264,7 @@ func TestOverwrite(t *testing.T) {
 		w, err := Create(path, Options{Overwrite: true})
 		require.NoError(t, err)
 		require.NoError(t, w.Frame(camera(fmt.Sprint("camera_", i)), 1e9, jpegOf(t, 0)))
-		require.NoError(t, w.Close())
+		require.NoError(t, w.Complete(false))
 	}
 	_, e := read(t, path)
 	require.Len(t, e.Cameras, 1)
@@ -354,12 +355,12 @@ func randomVector(random *rand.Rand, arm string, s Stream) *align.Vector {
 	return v
 }
 
-// The takes of a series are sessions of their own.
-func TestSeries(t *testing.T) {
+// The sessions of a recording are sessions of their own.
+func TestRecording(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
 	require.NoError(t, os.WriteFile(path+"_2", []byte("somebody else's"), 0o666))
 	var told []string
-	s, err := CreateSeries(path, Options{Task: "fold"}, func(info codec.FileInfo, err error) {
+	s, err := Record(path, Options{Task: "fold"}, func(info codec.FileInfo, err error) {
 		told = append(told, fmt.Sprint(filepath.Base(info.Path), " ", info.MessageCount, " ", info.StartTime/1e9, " ",
 			info.EndTime/1e9, " ", err))
 	})
@@ -370,14 +371,14 @@ func TestSeries(t *testing.T) {
 	raw := episode.Frame{Encoding: "mono8", Width: 1, Height: 1, Data: []byte{1}}
 	for i := range int64(6) {
 		if i == 2 || i == 4 {
-			require.NoError(t, s.Split(map[int64]string{2: "", 4: "unfold"}[i]))
+			require.NoError(t, s.SplitTask(map[int64]string{2: "", 4: "unfold"}[i]))
 		}
 		require.NoError(t, s.Frame(c, i*1e9, raw))
 		require.NoError(t, s.Sample(a, v, i*1e9, []float64{float64(i)}))
 	}
 	require.Equal(t, path+"_3", s.File())
 	require.NoError(t, s.Sync())
-	require.EqualError(t, s.Remove(path+"_3"), "remove "+path+"_3: it is no complete session of this recording")
+	require.EqualError(t, s.Remove(path+"_3"), "remove "+path+"_3: it is no completed file of this recording")
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
 	require.Positive(t, s.Size())
@@ -396,9 +397,9 @@ func TestSeries(t *testing.T) {
 // What was told before anything came is about the first take.
 func TestTaskOfTheFirstTake(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
-	s, err := CreateSeries(path, Options{}, nil)
+	s, err := Record(path, Options{}, nil)
 	require.NoError(t, err)
-	require.NoError(t, s.Split("fold"))
+	require.NoError(t, s.SplitTask("fold"))
 	require.NoError(t, s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0)))
 	require.NoError(t, s.Close())
 	_, e := read(t, path)
@@ -407,15 +408,15 @@ func TestTaskOfTheFirstTake(t *testing.T) {
 }
 
 // After an error of the disk another session can be written; the error is not told again.
-func TestSeriesGoesOn(t *testing.T) {
+func TestRecordingGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take")
 	var told []error
-	s, err := CreateSeries(path, Options{}, func(_ codec.FileInfo, err error) { told = append(told, err) })
+	s, err := Record(path, Options{}, func(_ codec.FileInfo, err error) { told = append(told, err) })
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(path, "frames/camera_0"), nil, 0o666))
 	failure := s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0))
 	require.ErrorIs(t, failure, syscall.ENOTDIR)
-	require.NoError(t, s.Split(""))
+	require.NoError(t, s.Split())
 	require.NoError(t, s.Frame(camera("camera_0"), 1e9, jpegOf(t, 0)))
 	require.NoError(t, s.Close())
 	require.Equal(t, []error{nil, nil}, told)

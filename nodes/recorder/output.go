@@ -37,11 +37,8 @@ func create(
 	format := formats.ByStorage(o.Storage)
 	path := format.Live.Path(name)
 	if o.Storage == storageSession {
-		w, err := newTakes(path, o.Overwrite, s.robot, metadata, hooks.Completed)
-		if err != nil {
-			return nil, path, err
-		}
-		return w, path, nil
+		w, err := createSession(path, o.Overwrite, s.robot, metadata, hooks.Completed)
+		return w, path, err
 	}
 	if o.Overwrite {
 		if err := format.Live.RemoveOthers(format.Live.BareName(name)); err != nil {

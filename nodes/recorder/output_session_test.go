@@ -136,7 +136,7 @@ func TestMappedSessions(t *testing.T) {
 // What a session could not keep is told by the channels that were recorded.
 func TestSessionMisses(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s, err := newTakes("a", false, &robot.Mapping{Cameras: []robot.Camera{{Name: "camera_0", Topic: "/eye"}}}, nil, nil)
+	s, err := createSession("a", false, &robot.Mapping{Cameras: []robot.Camera{{Name: "camera_0", Topic: "/eye"}}}, nil, nil)
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/eye", Type: "sensor_msgs/msg/Image", Encoding: codec.EncodingCDR}
 	write := func(i int) error {
@@ -156,7 +156,7 @@ func TestSessionMisses(t *testing.T) {
 	require.EqualValues(t, 1, missing.Count())
 	require.Same(t, c, missing.Topics[0].Channel)
 	require.Equal(t, failure, write(2))
-	require.NoError(t, s.Split())
+	require.NoError(t, s.(codec.Splitter).Split())
 	require.NoError(t, write(2))
 	require.NoError(t, s.Close())
 	require.Equal(t, stamps(2, 3), take(t, "a_1").Cameras[0].Stamps)

@@ -88,7 +88,7 @@ func (r *Recording) Declare(c *codec.Channel) error {
 	if r.part == nil {
 		return r.err
 	}
-	return r.check(r.part.Declare(c))
+	return r.Check(r.part.Declare(c))
 }
 
 // Write implements codec.Writer.
@@ -97,13 +97,13 @@ func (r *Recording) Write(m *codec.Message) error {
 		return r.err
 	}
 	if err := r.part.Write(m); err != nil {
-		return r.check(err)
+		return r.Check(err)
 	}
 	return nil
 }
 
-// check has the file completed when err is its end.
-func (r *Recording) check(err error) error {
+// Check returns an error of the file that is written, and completes the file if that is its end.
+func (r *Recording) Check(err error) error {
 	var missing *codec.MissingError
 	if errors.As(err, &missing) {
 		r.change(nil, r.path, err)

@@ -1,0 +1,89 @@
+package session
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+
+	"tapedeck/codec"
+	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
+	"tapedeck/codec/internal/output"
+)
+
+// Recording writes sessions one after the other: the first one is the folder NAME, those behind it are NAME_1 and on.
+// Its other methods are those of Writer and of codec.Splitter.
+type Recording struct {
+	*output.Recording
+	options Options
+	task    string                 // of the next session
+	writer  atomic.Pointer[Writer] // of the session that is written, or was at last
+	bytes   int64                  // of the sessions before
+}
+
+var _ codec.Splitter = (*Recording)(nil)
+
+// Record begins a recording with the session in the folder path. Only that may exist with o.Overwrite. completed is
+// codec.CreateOptions.Completed.
+func Record(path string, o Options, completed func(codec.FileInfo, error)) (*Recording, error) {
+	path = filepath.Clean(path)
+	r := &Recording{options: o, task: o.Task}
+	format := output.Format{Open: r.open, Name: func(n int) string { return fmt.Sprintf("%s_%d", path, n) }}
+	var err error
+	if r.Recording, err = output.NewRecording(folders{}, format, path, completed); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// folders is the system with sessions, which are folders, for files.
+type folders struct{ output.OS }
+
+// Remove implements output.System.
+func (folders) Remove(path string) error { return remove(path) }
+
+// open is output.Format.Open.
+func (r *Recording) open(path string, _ output.Part) (output.Part, error) {
+	o, before := r.options, r.writer.Load()
+	o.Task, o.Overwrite = r.task, before == nil && o.Overwrite
+	w, err := Create(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil {
+		w.channels = before.declared()
+		r.bytes += before.Size()
+	}
+	r.writer.Store(w)
+	return w, nil
+}
+
+// Frame is Writer.Frame.
+func (r *Recording) Frame(c *episode.Camera, stamp int64, f episode.Frame) error {
+	return r.Check(r.writer.Load().Frame(c, stamp, f))
+}
+
+// Sample is Writer.Sample.
+func (r *Recording) Sample(a *episode.Arm, v *align.Vector, stamp int64, values []float64) error {
+	return r.Check(r.writer.Load().Sample(a, v, stamp, values))
+}
+
+// SplitTask is Split, for a task that is done in the next session, "" for that of the options. A session without frames
+// and samples is the one of a task.
+func (r *Recording) SplitTask(task string) error {
+	if w := r.writer.Load(); task != "" && w.taken == 0 {
+		w.options.Task = task
+		return nil
+	}
+	if task != "" {
+		r.task = task
+		defer func() { r.task = r.options.Task }()
+	}
+	return r.Split()
+}
+
+// Size returns how many bytes were written to all sessions.
+func (r *Recording) Size() int64 { return r.bytes + r.writer.Load().Size() }
+
+// Late is that of the session that is written. It may be called beside all other methods.
+func (r *Recording) Late() uint64 { return r.writer.Load().Late() }
