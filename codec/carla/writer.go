@@ -28,30 +28,15 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 	if o.Compression != "" && o.Compression != "none" {
 		return nil, fmt.Errorf("create %s: compression %q: CARLA's logs are never compressed", path, o.Compression)
 	}
-	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
-		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
-	}
 	o.Ending = nil // a log cannot hold events
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(path, extension)
-	files := output.NewSeries(s)
+	name := func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) }
 	var last *encoder
-	return output.NewRecording(s, output.Format{
-		Open: func(path string, before output.Part) (output.Part, error) {
-			file, err := files.Create(path, o.Overwrite)
-			if err != nil {
-				return nil, err
-			}
-			e := newEncoder(path, o, last)
-			w, err := output.NewChunkWriter(Name, file, e, o, before)
-			if err != nil {
-				return nil, err
-			}
-			last = e
-			return w, nil
-		},
-		Name: func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) },
-	}, path, o.Completed)
+	return output.NewChunkRecording(s, Name, path, o, name, func(path string) (output.Encoder, error) {
+		last = newEncoder(path, o, last)
+		return last, nil
+	})
 }
 
 // encoder encodes one log, whose messages are frames.

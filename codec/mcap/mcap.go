@@ -48,23 +48,8 @@ func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")
-	return NewRecording(s, path, func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) }, o, nil, nil)
-}
-
-// NewRecording begins a recording of MCAP files whose first one is path; name, embed and listed are as in output.Format
-// and NewWriter.
-func NewRecording(s output.System, path string, name func(n int) string, o codec.CreateOptions, embed Embed,
-	listed func([]*codec.Info) error) (*output.Recording, error) {
-	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
-		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
-	}
-	files := output.NewSeries(s)
-	open := func(path string, before output.Part) (output.Part, error) {
-		file, err := files.Create(path, o.Overwrite)
-		if err != nil {
-			return nil, err
-		}
-		return NewWriter(file, o, embed, before)
-	}
-	return output.NewRecording(s, output.Format{Open: open, Name: name, Listed: listed}, path, o.Completed)
+	name := func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) }
+	return output.NewChunkRecording(s, Name, path, o, name, func(path string) (output.Encoder, error) {
+		return NewEncoder(path, o, nil)
+	})
 }

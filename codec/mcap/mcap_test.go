@@ -262,9 +262,9 @@ func TestSyncAndKill(t *testing.T) {
 func TestSyncBesideWrite(t *testing.T) {
 	messages := testMessages(1000, testChannels())
 	path := filepath.Join(t.TempDir(), "a.mcap")
-	file, err := output.Create(output.OS{}, path, false)
+	e, err := NewEncoder(path, codec.CreateOptions{}, nil)
 	require.NoError(t, err)
-	w, err := NewWriter(file, codec.CreateOptions{}, nil, nil)
+	w, err := output.NewSeries(output.OS{}).NewChunkWriter(Name, path, e, codec.CreateOptions{}, nil)
 	require.NoError(t, err)
 	done := make(chan error)
 	go func() {

@@ -70,11 +70,11 @@ type encoder struct {
 // Embed returns a metadata record that a file has at its beginning and at its end, of what is in the file then.
 type Embed func(info *codec.Info) (name string, values map[string]string, err error)
 
-// NewWriter begins an MCAP file in which the channels of before, unless that is nil, are declared. It takes file over.
-// CreateOptions.Metadata becomes a metadata record named "tapedeck"; embed may be nil.
-func NewWriter(file *output.File, o codec.CreateOptions, embed Embed, before output.Part) (*output.ChunkWriter, error) {
+// NewEncoder returns what encodes the MCAP file at path. CreateOptions.Metadata becomes a metadata record named
+// "tapedeck"; embed may be nil.
+func NewEncoder(path string, o codec.CreateOptions, embed Embed) (output.Encoder, error) {
 	w := &encoder{
-		path:      file.Path(),
+		path:      path,
 		embed:     embed,
 		chunkSize: min(cmp.Or(o.ChunkSize, DefaultChunkSize), maxChunk/2),
 		duration:  int64(cmp.Or(o.ChunkDuration, DefaultChunkDuration)),
@@ -88,11 +88,7 @@ func NewWriter(file *output.File, o codec.CreateOptions, embed Embed, before out
 	if w.packer, err = newPacker(o.Compression); err == nil {
 		w.encoder, err = mcap.NewWriter(&w.encoded, &mcap.WriterOptions{})
 	}
-	if err != nil {
-		file.Discard()
-		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
-	}
-	return output.NewChunkWriter(Name, file, w, o, before)
+	return w, err
 }
 
 // Begin returns the header and the metadata records.

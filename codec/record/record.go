@@ -170,19 +170,9 @@ func createOn(s output.System, path string, o codec.CreateOptions) (*output.Reco
 	if o.Compression != "" && o.Compression != "none" {
 		return nil, fmt.Errorf("create %s: compression %q: a record file is never compressed", path, o.Compression)
 	}
-	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
-		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
-	}
 	base := numbered.ReplaceAllString(path, "")
-	files := output.NewSeries(s)
-	return output.NewRecording(s, output.Format{
-		Open: func(path string, before output.Part) (output.Part, error) {
-			file, err := files.Create(path, o.Overwrite)
-			if err != nil {
-				return nil, err
-			}
-			return newWriter(file, o, before)
-		},
-		Name: func(n int) string { return fmt.Sprintf("%s.%05d", base, n) },
-	}, path, o.Completed)
+	name := func(n int) string { return fmt.Sprintf("%s.%05d", base, n) }
+	return output.NewChunkRecording(s, formatName, path, o, name, func(path string) (output.Encoder, error) {
+		return newEncoder(path, o), nil
+	})
 }

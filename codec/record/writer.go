@@ -60,11 +60,6 @@ type writerChannel struct {
 	places  []int64 // there they are
 }
 
-// newWriter begins a file in which the channels of before, unless that is nil, are declared. It takes file over.
-func newWriter(file *output.File, o codec.CreateOptions, before output.Part) (*output.ChunkWriter, error) {
-	return output.NewChunkWriter(formatName, file, newEncoder(file.Path(), o), o, before)
-}
-
 func newEncoder(path string, o codec.CreateOptions) *encoder {
 	e := &encoder{
 		path:          path,
@@ -82,6 +77,7 @@ func newEncoder(path string, o codec.CreateOptions) *encoder {
 	e.header = header{
 		majorVersion: 1, chunkInterval: e.chunkDuration, chunkRawSize: e.chunkSize, presence: presence{set: headerFields},
 	}
+	e.chunk.buf = e.newBuffer()
 	return e
 }
 
@@ -151,17 +147,8 @@ func (e *encoder) add(own *writerChannel) {
 	own.located = located(own.Channel)
 }
 
-// room makes the buffer of the first chunk when it is needed. To make it earlier would take time in which the file is
-// empty, and a killed writer would leave it so.
-func (e *encoder) room() {
-	if e.chunk.buf == nil {
-		e.chunk.buf = e.newBuffer()
-	}
-}
-
 // Prepare reports whether m does not fit into the open chunk.
 func (e *encoder) Prepare(m *codec.Message) (full bool, err error) {
-	e.room()
 	if m.Channel != e.last {
 		own, err := e.declare(m.Channel)
 		if err != nil {
@@ -206,7 +193,6 @@ func (e *encoder) Topics() []*output.Topic { return e.topics }
 
 // Take closes the open chunk. One without messages has the channels that are not in the file yet.
 func (e *encoder) Take(beside bool) output.Chunk {
-	e.room()
 	c := e.chunk
 	c.encoder, c.channels, c.checksummed = e, e.order[e.declared:], e.checksums
 	if c.header.messageNumber == 0 && len(c.channels) == 0 {
@@ -225,7 +211,7 @@ func (e *encoder) Take(beside bool) output.Chunk {
 // Drop empties the open chunk.
 func (e *encoder) Drop() output.Span {
 	span := e.chunk.Span()
-	e.chunk = chunk{buf: e.chunk.buf[:min(chunkHead, len(e.chunk.buf))]}
+	e.chunk = chunk{buf: e.chunk.buf[:chunkHead]}
 	return span
 }
 

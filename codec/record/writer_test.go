@@ -28,11 +28,9 @@ func reopen(t testing.TB, path string) (*reader, []byte) {
 }
 
 // newPart begins a file without what is around it.
-func newPart(t testing.TB, path string, o codec.CreateOptions) (*output.ChunkWriter, *encoder) {
-	file, err := output.Create(output.OS{}, path, false)
-	require.NoError(t, err)
+func newPart(t testing.TB, path string, o codec.CreateOptions) (output.Part, *encoder) {
 	e := newEncoder(path, o)
-	w, err := output.NewChunkWriter(formatName, file, e, o, nil)
+	w, err := output.NewSeries(output.OS{}).NewChunkWriter(formatName, path, e, o, nil)
 	require.NoError(t, err)
 	return w, e
 }

@@ -60,22 +60,12 @@ func init() {
 // createOn begins a recording whose first file is path. NAME.bag and NAME_0.bag go on as NAME_1.bag, as those of rosbag
 // record do.
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
-	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
-		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
-	}
 	extension := filepath.Ext(path)
 	base := strings.TrimSuffix(strings.TrimSuffix(path, extension), "_0")
-	files := output.NewSeries(s)
-	return output.NewRecording(s, output.Format{
-		Open: func(path string, before output.Part) (output.Part, error) {
-			file, err := files.Create(path, o.Overwrite)
-			if err != nil {
-				return nil, err
-			}
-			return newWriter(file, o, before)
-		},
-		Name: func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) },
-	}, path, o.Completed)
+	name := func(n int) string { return fmt.Sprintf("%s_%d%s", base, n, extension) }
+	return output.NewChunkRecording(s, Name, path, o, name, func(path string) (output.Encoder, error) {
+		return newEncoder(path, o)
+	})
 }
 
 // checkVersion returns an error for a file that does not begin as a bag that can be read.

@@ -70,21 +70,17 @@ func (c *chunk) reset() {
 	}
 }
 
-// newWriter begins a bag in which the channels of before, unless that is nil, are declared. It takes file over.
-func newWriter(file *output.File, o codec.CreateOptions, before output.Part) (*output.ChunkWriter, error) {
+func newEncoder(path string, o codec.CreateOptions) (output.Encoder, error) {
 	w := &encoder{
-		path:      file.Path(),
+		path:      path,
 		chunkSize: min(cmp.Or(o.ChunkSize, defaultChunkSize), maxChunk/2),
 		duration:  int64(cmp.Or(o.ChunkDuration, defaultChunkDuration)),
 		ids:       map[*codec.Channel]*connection{}, headers: map[string]*connection{},
 	}
 	w.chunk = w.newChunk()
 	var err error
-	if w.packer, err = newPacker(o.Compression); err != nil {
-		file.Discard()
-		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
-	}
-	return output.NewChunkWriter(Name, file, w, o, before)
+	w.packer, err = newPacker(o.Compression)
+	return w, err
 }
 
 // Begin returns the version and the first record.

@@ -87,12 +87,12 @@ type pageChunk struct {
 	reached progress
 }
 
-// newDatabaseWriter begins a database in which the topics of before, unless that is nil, are declared. It takes file
-// over. describe returns what the file says of itself.
-func newDatabaseWriter(file *output.File, o codec.CreateOptions, schema int, describe func(*codec.Info) *metadata,
-	before output.Part) (*output.ChunkWriter, error) {
+// newDatabaseEncoder returns what encodes the database at path. describe returns the metadata that the file has of
+// itself.
+func newDatabaseEncoder(path string, o codec.CreateOptions, schema int,
+	describe func(*codec.Info) *metadata) *databaseEncoder {
 	w := &databaseEncoder{
-		path: file.Path(), describe: describe, schema: schema,
+		path: path, describe: describe, schema: schema,
 		chunkSize: min(cmp.Or(o.ChunkSize, databaseChunkSize), maxDatabaseChunk),
 		duration:  int64(cmp.Or(o.ChunkDuration, databaseChunkDuration)),
 		known:     map[*codec.Channel]*source{},
@@ -100,7 +100,7 @@ func newDatabaseWriter(file *output.File, o codec.CreateOptions, schema int, des
 	w.written.nextPage = 2
 	w.added = w.written
 	w.chunk = w.newChunk(2)
-	return output.NewChunkWriter(Name, file, w, o, before)
+	return w
 }
 
 // Begin returns the first page of a database without tables.

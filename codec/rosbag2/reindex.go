@@ -284,11 +284,7 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 
 // copy writes what can be read of a file to one that is called path, or so with the suffix of a compressed one.
 func (x *reindexer) copy(path string, r codec.Reader, info *codec.Info) (*codec.Info, error) {
-	file, err := x.layout.files.Create(path, true)
-	if err != nil {
-		return nil, err
-	}
-	part, err := x.layout.part(file, nil) // messages that are compressed stay so
+	part, err := x.layout.part(path, nil) // messages that are compressed stay so
 	if err != nil {
 		return nil, err
 	}

@@ -84,12 +84,7 @@ func (l *layout) open(path string, before output.Part) (output.Part, error) {
 	if p, ok := before.(wrapper); ok {
 		before = p.inner()
 	}
-	path = strings.TrimSuffix(path, packedSuffix)
-	file, err := l.files.Create(path, l.options.Overwrite)
-	if err != nil {
-		return nil, err
-	}
-	part, err := l.part(file, before)
+	part, err := l.part(strings.TrimSuffix(path, packedSuffix), before)
 	switch {
 	case err != nil:
 		return nil, err
@@ -101,22 +96,27 @@ func (l *layout) open(path string, before output.Part) (output.Part, error) {
 	return part, nil
 }
 
-// part begins what a file holds.
-func (l *layout) part(file *output.File, before output.Part) (output.Part, error) {
+// part begins the file at path, uncompressed.
+func (l *layout) part(path string, before output.Part) (output.Part, error) {
 	if l.storage == storageSQLite {
 		schema := 4
 		if l.version < 6 {
 			schema = 3
 		}
-		return newDatabaseWriter(file, l.options, schema,
-			func(info *codec.Info) *metadata { return l.describe([]*codec.Info{info}) }, before)
+		describe := func(info *codec.Info) *metadata { return l.describe([]*codec.Info{info}) }
+		e := newDatabaseEncoder(path, l.options, schema, describe)
+		return l.files.NewChunkWriter(Name, path, e, l.options, before)
 	}
 	// Where rosbag2 looks for it when metadata.yaml is missing.
 	embed := func(info *codec.Info) (string, map[string]string, error) {
 		text, err := l.describe([]*codec.Info{info}).format(false)
 		return "rosbag2", map[string]string{"serialized_metadata": string(text)}, err
 	}
-	return mcap.NewWriter(file, l.options, embed, before)
+	e, err := mcap.NewEncoder(path, l.options, embed)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", path, err)
+	}
+	return l.files.NewChunkWriter(mcap.Name, path, e, l.options, before)
 }
 
 func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {

@@ -122,18 +122,41 @@ type ChunkWriter struct {
 
 var _ Part = (*ChunkWriter)(nil)
 
-// NewChunkWriter begins a file in which the channels of before are declared, if that is a ChunkWriter. It takes file
-// over.
-func NewChunkWriter(format string, file *File, e Encoder, o codec.CreateOptions, before Part) (*ChunkWriter, error) {
+// NewChunkRecording begins a recording of files that encoders of newEncoder encode. The first file is at path; name
+// returns the paths of the others, as Format.Name does.
+func NewChunkRecording(s System, format, path string, o codec.CreateOptions, name func(n int) string,
+	newEncoder func(path string) (Encoder, error)) (*Recording, error) {
+	if o.ChunkSize < 0 || o.ChunkDuration < 0 {
+		return nil, fmt.Errorf("create %s: size and duration of chunks must not be negative", path)
+	}
+	files := NewSeries(s)
+	open := func(path string, before Part) (Part, error) {
+		e, err := newEncoder(path)
+		if err != nil {
+			return nil, fmt.Errorf("create %s: %w", path, err)
+		}
+		return files.NewChunkWriter(format, path, e, o, before)
+	}
+	return NewRecording(s, Format{Open: open, Name: name}, path, o.Completed)
+}
+
+// NewChunkWriter begins the file at path, in which the channels of before are declared if that is a ChunkWriter. The
+// Encoder has allocated its buffers: the beginning follows the creation of the file at once, so that hardly ever an
+// empty file is left by a killed writer.
+func (s *Series) NewChunkWriter(format, path string, e Encoder, o codec.CreateOptions, before Part) (Part, error) {
+	file, err := s.Create(path, o.Overwrite)
+	if err != nil {
+		return nil, err
+	}
 	w := &ChunkWriter{format: format, file: file, encoder: e, ending: o.Ending}
 	if err := w.begin(before); err != nil {
 		file.Discard()
-		return nil, fmt.Errorf("create %s: %w", file.Path(), err)
+		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	return w, nil
 }
 
-// begin writes the beginning at once, so that hardly ever an empty file is left by a killed writer.
+// begin writes the beginning of the file.
 func (w *ChunkWriter) begin(before Part) error {
 	if before, ok := before.(*ChunkWriter); ok {
 		for _, c := range before.channels() {
