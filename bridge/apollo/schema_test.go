@@ -84,14 +84,3 @@ func requireSameFields(t *testing.T, apollo, ours protoreflect.MessageDescriptor
 		}
 	}
 }
-
-func TestSchemaErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"file a.proto a\nmessage M\nx y z":    `line 3: "x" is no number of a field or value`,
-		"file a.proto a\nmessage M\n1 double": `line 3: "double" is no field`,
-		"file a.proto a\nmessage M\n1 a.N n":  "line 3: a.N is not defined",
-	} {
-		_, err := parseSchema(text)
-		require.EqualError(t, err, want)
-	}
-}

@@ -223,8 +223,7 @@ func TestDriving(t *testing.T) {
 // gearAndWheel is a descriptor as another release could have it, with other numbers.
 const gearAndWheel = `
 name: "control.proto" package: "apollo.control" syntax: "proto2"
-message_type {
-  name: "ControlCommand"
+message_type { name: "ControlCommand"
   field { name: "throttle" number: 13 type: TYPE_DOUBLE label: LABEL_OPTIONAL }
   field { name: "brake" number: 14 type: TYPE_DOUBLE label: LABEL_OPTIONAL default_value: "nan" }
   field { name: "steering_target" number: 17 type: TYPE_DOUBLE label: LABEL_REQUIRED }
@@ -342,38 +341,50 @@ func encodedText(t testing.TB, c *codec.Channel, text string) []byte {
 }
 
 const commonSchema = `
-file header.proto apollo.common
-message Header
-1 double timestamp_sec
-5 uint64 radar_timestamp
-9 string frame_id
-message Point3D
-1 double x = nan
-2 double y = nan
-3 double z = nan
+file {
+  name: "header.proto" package: "apollo.common"
+  message_type { name: "Header"
+    field { number: 1 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "timestamp_sec" }
+    field { number: 5 label: LABEL_OPTIONAL type: TYPE_UINT64 name: "radar_timestamp" }
+    field { number: 9 label: LABEL_OPTIONAL type: TYPE_STRING name: "frame_id" }
+  }
+  message_type { name: "Point3D"
+    field { number: 1 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "x" default_value: "nan" }
+    field { number: 2 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "y" default_value: "nan" }
+    field { number: 3 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "z" default_value: "nan" }
+  }
+}
 `
 
 func TestObstacles(t *testing.T) {
 	c := channelOfSchema(t, commonSchema+`
-file obstacle.proto apollo.perception
-message PerceptionObstacle
-1 int32 id
-2 apollo.common.Point3D position
-3 double theta
-4 apollo.common.Point3D velocity
-5 double length
-6 double width
-7 double height
-enum PerceptionObstacle.Type
-0 UNKNOWN
-3 PEDESTRIAN
-message PerceptionObstacle
-10 apollo.perception.PerceptionObstacle.Type type
-13 double confidence
-22 repeated double position_covariance
-message PerceptionObstacles
-1 repeated apollo.perception.PerceptionObstacle perception_obstacle
-2 apollo.common.Header header
+file {
+  name: "obstacle.proto" package: "apollo.perception"
+  dependency: "header.proto"
+  message_type { name: "PerceptionObstacle"
+    enum_type {
+      name: "Type"
+      value { number: 0 name: "UNKNOWN" }
+      value { number: 3 name: "PEDESTRIAN" }
+    }
+    field { number: 1 label: LABEL_OPTIONAL type: TYPE_INT32 name: "id" }
+    field { number: 2 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".apollo.common.Point3D" name: "position" }
+    field { number: 3 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "theta" }
+    field { number: 4 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".apollo.common.Point3D" name: "velocity" }
+    field { number: 5 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "length" }
+    field { number: 6 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "width" }
+    field { number: 7 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "height" }
+    field { number: 10 label: LABEL_OPTIONAL type: TYPE_ENUM type_name: ".apollo.perception.PerceptionObstacle.Type"
+      name: "type" }
+    field { number: 13 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "confidence" }
+    field { number: 22 label: LABEL_REPEATED type: TYPE_DOUBLE name: "position_covariance" }
+  }
+  message_type { name: "PerceptionObstacles"
+    field { number: 1 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: ".apollo.perception.PerceptionObstacle"
+      name: "perception_obstacle" }
+    field { number: 2 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".apollo.common.Header" name: "header" }
+  }
+}
 `, "apollo.perception.PerceptionObstacles")
 	out, losses := translated(t, c, encodedText(t, c, `
 		header { timestamp_sec: 1.5 }
@@ -411,24 +422,30 @@ message PerceptionObstacles
 
 func TestRadar(t *testing.T) {
 	c := channelOfSchema(t, commonSchema+`
-file conti_radar.proto apollo.drivers
-message ContiRadarObs
-3 int32 obstacle_id
-4 double longitude_dist
-5 double lateral_dist
-6 double longitude_vel
-7 double lateral_vel
-8 double rcs
-10 double longitude_dist_rms
-11 double lateral_dist_rms
-12 double longitude_vel_rms
-17 double lateral_accel
-22 double length
-23 double width
-24 int32 obstacle_class
-message ContiRadar
-1 apollo.common.Header header
-2 repeated apollo.drivers.ContiRadarObs contiobs
+file {
+  name: "conti_radar.proto" package: "apollo.drivers"
+  dependency: "header.proto"
+  message_type { name: "ContiRadarObs"
+    field { number: 3 label: LABEL_OPTIONAL type: TYPE_INT32 name: "obstacle_id" }
+    field { number: 4 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "longitude_dist" }
+    field { number: 5 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "lateral_dist" }
+    field { number: 6 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "longitude_vel" }
+    field { number: 7 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "lateral_vel" }
+    field { number: 8 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "rcs" }
+    field { number: 10 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "longitude_dist_rms" }
+    field { number: 11 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "lateral_dist_rms" }
+    field { number: 12 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "longitude_vel_rms" }
+    field { number: 17 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "lateral_accel" }
+    field { number: 22 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "length" }
+    field { number: 23 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "width" }
+    field { number: 24 label: LABEL_OPTIONAL type: TYPE_INT32 name: "obstacle_class" }
+  }
+  message_type { name: "ContiRadar"
+    field { number: 1 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".apollo.common.Header" name: "header" }
+    field { number: 2 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: ".apollo.drivers.ContiRadarObs"
+      name: "contiobs" }
+  }
+}
 `, "apollo.drivers.ContiRadar")
 	out, losses := translated(t, c, encodedText(t, c, `
 		header { timestamp_sec: 1.5 radar_timestamp: 2000000007 }
@@ -481,17 +498,21 @@ func TestChannels(t *testing.T) {
 // A vendor's points have more than PointCloud2 can hold: that is counted.
 func TestVendorPoints(t *testing.T) {
 	c := channelOfSchema(t, commonSchema+`
-file pointcloud.proto apollo.drivers
-message PointXYZIT
-1 float x = nan
-2 double y = nan
-3 float z = nan
-4 uint32 ring
-6 int64 level
-5 repeated float returns
-message PointCloud
-4 repeated apollo.drivers.PointXYZIT point
-5 double measurement_time
+file {
+  name: "pointcloud.proto" package: "apollo.drivers"
+  message_type { name: "PointXYZIT"
+    field { number: 1 label: LABEL_OPTIONAL type: TYPE_FLOAT name: "x" default_value: "nan" }
+    field { number: 2 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "y" default_value: "nan" }
+    field { number: 3 label: LABEL_OPTIONAL type: TYPE_FLOAT name: "z" default_value: "nan" }
+    field { number: 4 label: LABEL_OPTIONAL type: TYPE_UINT32 name: "ring" }
+    field { number: 6 label: LABEL_OPTIONAL type: TYPE_INT64 name: "level" }
+    field { number: 5 label: LABEL_REPEATED type: TYPE_FLOAT name: "returns" }
+  }
+  message_type { name: "PointCloud"
+    field { number: 4 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: ".apollo.drivers.PointXYZIT" name: "point" }
+    field { number: 5 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "measurement_time" }
+  }
+}
 `, "apollo.drivers.PointCloud")
 	out, losses := translated(t, c, encodedText(t, c,
 		`point { x: 1 y: 2.5 ring: 3 level: -3 returns: 4 } point { returns: 1 } measurement_time: 1`))
@@ -579,12 +600,17 @@ func TestReads(t *testing.T) {
 // TestUndescribed has fields that the recording does not describe, in what is mapped and in what is generated.
 func TestUndescribed(t *testing.T) {
 	schema := commonSchema + `
-file image.proto apollo.drivers
-message Image
-1 apollo.common.Header header
-4 uint32 height
-message Other
-1 apollo.common.Header header
+file {
+  name: "image.proto" package: "apollo.drivers"
+  dependency: "header.proto"
+  message_type { name: "Image"
+    field { number: 1 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".apollo.common.Header" name: "header" }
+    field { number: 4 label: LABEL_OPTIONAL type: TYPE_UINT32 name: "height" }
+  }
+  message_type { name: "Other"
+    field { number: 1 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".apollo.common.Header" name: "header" }
+  }
+}
 `
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 0)
 	message := append(protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), unknown), unknown...)
