@@ -140,12 +140,12 @@ func newPair[T any, P interface {
 		})
 	}
 	p.fromROS2 = func(r *outgoing, d protoreflect.MessageDescriptor) translation {
-		m := P(new(T))
+		m, written := P(new(T)), writtenTypeOf(d, map[protoreflect.FullName]*writtenType{})
 		return func(out *[]byte, payload []byte) error {
 			if err := cdr.Unmarshal(payload, m); err != nil {
 				return err
 			}
-			fields(exchange{out: writer{out, d}, outgoing: r}, m)
+			fields(exchange{out: writer{out, written}, outgoing: r}, m)
 			return nil
 		}
 	}
@@ -202,9 +202,9 @@ type exchange struct {
 }
 
 // message exchanges the fields of a message in the message.
-func (x exchange) message(name protoreflect.Name, fields func(x exchange)) {
+func (x exchange) message(name string, fields func(x exchange)) {
 	if x.toROS2 {
-		x.in = x.in.sub(string(name))
+		x.in = x.in.sub(name)
 		fields(x)
 		return
 	}
@@ -215,14 +215,14 @@ func (x exchange) message(name protoreflect.Name, fields func(x exchange)) {
 }
 
 // elements exchanges those of a repeated message. fields is called with the index of each.
-func elements[T any](x exchange, name protoreflect.Name, all *[]T, fields func(x exchange, i int)) {
+func elements[T any](x exchange, name string, all *[]T, fields func(x exchange, i int)) {
 	if !x.toROS2 {
 		for i := range *all {
 			x.message(name, func(x exchange) { fields(x, i) })
 		}
 		return
 	}
-	messages := x.in.list(string(name))
+	messages := x.in.list(name)
 	*all = make([]T, len(messages))
 	for i := range messages {
 		x.in = messages[i]
@@ -230,95 +230,95 @@ func elements[T any](x exchange, name protoreflect.Name, all *[]T, fields func(x
 	}
 }
 
-func (x exchange) number(name protoreflect.Name, v *float64) {
+func (x exchange) number(name string, v *float64) {
 	if x.toROS2 {
-		*v = x.in.known(string(name))
+		*v = x.in.known(name)
 	} else {
 		x.out.number(name, *v)
 	}
 }
 
 // scaled exchanges a number that is unit times as large in Apollo.
-func (x exchange) scaled(name protoreflect.Name, v *float32, unit float64) {
+func (x exchange) scaled(name string, v *float32, unit float64) {
 	if x.toROS2 {
-		*v = float32(x.in.known(string(name)) / unit)
+		*v = float32(x.in.known(name) / unit)
 	} else {
 		x.out.number(name, unit*float64(*v))
 	}
 }
 
 // variance exchanges a variance, which is a standard deviation in Apollo.
-func (x exchange) variance(name protoreflect.Name, v *float32) {
+func (x exchange) variance(name string, v *float32) {
 	if x.toROS2 {
-		deviation := x.in.known(string(name))
+		deviation := x.in.known(name)
 		*v = float32(deviation * deviation)
 	} else {
 		x.out.number(name, math.Sqrt(float64(*v)))
 	}
 }
 
-func (x exchange) uint32(name protoreflect.Name, v *uint32) {
+func (x exchange) uint32(name string, v *uint32) {
 	if x.toROS2 {
-		*v = uint32(x.in.uint(string(name)))
+		*v = uint32(x.in.uint(name))
 	} else {
 		x.out.integer(name, int64(*v))
 	}
 }
 
-func (x exchange) bool(name protoreflect.Name, v *bool) {
+func (x exchange) bool(name string, v *bool) {
 	if x.toROS2 {
-		*v = x.in.bool(string(name))
+		*v = x.in.bool(name)
 	} else {
 		x.out.bool(name, *v)
 	}
 }
 
-func (x exchange) text(name protoreflect.Name, v *string) {
+func (x exchange) text(name string, v *string) {
 	if x.toROS2 {
-		*v = x.in.text(string(name))
+		*v = x.in.text(name)
 	} else {
 		x.out.text(name, *v)
 	}
 }
 
-func (x exchange) bytes(name protoreflect.Name, v *[]byte) {
+func (x exchange) bytes(name string, v *[]byte) {
 	if x.toROS2 {
-		*v = x.in.bytes(string(name))
+		*v = x.in.bytes(name)
 	} else {
 		x.out.bytes(name, *v)
 	}
 }
 
 // vector exchanges a Point3D or PointENU.
-func (x exchange) vector(name protoreflect.Name, v *geometry_msgs.Vector3) {
+func (x exchange) vector(name string, v *geometry_msgs.Vector3) {
 	if x.toROS2 {
-		*v = x.in.vector(string(name))
+		*v = x.in.vector(name)
 	} else {
 		x.out.vector(name, *v)
 	}
 }
 
 // vehicleVector exchanges a vector in the frame of the vehicle.
-func (x exchange) vehicleVector(name protoreflect.Name, v *geometry_msgs.Vector3) {
+func (x exchange) vehicleVector(name string, v *geometry_msgs.Vector3) {
 	if x.toROS2 {
-		*v = toFLU(x.in.vector(string(name)))
+		*v = toFLU(x.in.vector(name))
 	} else {
 		x.out.vector(name, toRFU(*v))
 	}
 }
 
-func (x exchange) orientation(name protoreflect.Name, q *geometry_msgs.Quaternion) {
+func (x exchange) orientation(name string, q *geometry_msgs.Quaternion) {
 	if x.toROS2 {
-		*q = x.in.orientation(string(name))
+		*q = x.in.orientation(name)
 	} else {
 		x.out.orientation(name, *q)
 	}
 }
 
 // yaw exchanges an orientation. Apollo keeps only its yaw.
-func (x exchange) yaw(name protoreflect.Name, q *geometry_msgs.Quaternion) {
+func (x exchange) yaw(name string, q *geometry_msgs.Quaternion) {
 	if x.toROS2 {
-		*q = about(2, x.in.known(string(name)))
+		*q = about(2, x.in.known(name))
 	} else {
 		x.out.number(name, yaw(*q))
 	}
@@ -326,9 +326,9 @@ func (x exchange) yaw(name protoreflect.Name, q *geometry_msgs.Quaternion) {
 
 // deviation exchanges a 3 by 3 block of a covariance as seen in the frame whose orientation q is. Apollo has standard
 // deviations along the axes of the world.
-func (x exchange) deviation(name protoreflect.Name, covariance *[36]float64, block int, q geometry_msgs.Quaternion) {
+func (x exchange) deviation(name string, covariance *[36]float64, block int, q geometry_msgs.Quaternion) {
 	if x.toROS2 {
-		addCovariance(covariance, block, x.in.vector(string(name)), q)
+		addCovariance(covariance, block, x.in.vector(name), q)
 		return
 	}
 	deviation, more := deviations(covariance, block, q)
@@ -338,7 +338,7 @@ func (x exchange) deviation(name protoreflect.Name, covariance *[36]float64, blo
 
 // header exchanges the header. frame is the frame of messages that name none. sensor is the field that keeps the stamp
 // in ns; all of them are read, "" is not written.
-func (x exchange) header(h *std_msgs.Header, frame string, sensor protoreflect.Name) {
+func (x exchange) header(h *std_msgs.Header, frame string, sensor string) {
 	if x.toROS2 {
 		*h = x.in.header(frame)
 		return
@@ -347,7 +347,7 @@ func (x exchange) header(h *std_msgs.Header, frame string, sensor protoreflect.N
 }
 
 // header writes a header. sensor is the field that keeps the stamp in ns, if there is one.
-func (r *outgoing) header(w writer, h *std_msgs.Header, sensor protoreflect.Name) {
+func (r *outgoing) header(w writer, h *std_msgs.Header, sensor string) {
 	w.message("header", func(w writer) {
 		ns := nanoseconds(h.Stamp)
 		w.number("timestamp_sec", seconds(ns))

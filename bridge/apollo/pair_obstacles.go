@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/radar_msgs"
@@ -94,7 +92,7 @@ func (x exchange) readClasses(o *vision_msgs.Detection3D) {
 
 func (x exchange) writeClasses(o *vision_msgs.Detection3D) {
 	for _, result := range o.Results {
-		name, kind := result.Hypothesis.ClassId, protoreflect.Name("type")
+		name, kind := result.Hypothesis.ClassId, "type"
 		class, ok := obstacleTypes[name]
 		if !ok {
 			class, ok = obstacleSubTypes[name]

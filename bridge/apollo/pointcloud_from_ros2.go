@@ -1,6 +1,7 @@
 package apollo
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -40,12 +41,13 @@ func (t *fromROS2) describePoints() {
 			continue
 		}
 		for _, f := range m.Fields {
-			name, kind := pointFieldName(f.Name), pointKinds[f.Datatype]
+			name := pointFieldName(f.Name)
 			own := slices.ContainsFunc(point.Field[:5],
 				func(f *descriptorpb.FieldDescriptorProto) bool { return f.GetName() == name })
-			if f.Count > 1 || kind == 0 || !validName(name) || own {
+			if !supported(&f) || !protoreflect.Name(name).IsValid() || own {
 				continue
 			}
+			kind := pointDatatypes[f.Datatype].kind
 			if known := added[name]; known != nil {
 				if known.GetType() != kind {
 					known.Type = descriptorpb.FieldDescriptorProto_TYPE_DOUBLE.Enum()
@@ -61,23 +63,24 @@ func (t *fromROS2) describePoints() {
 	}
 }
 
-// pointKinds are what the numbers of PointCloud2 are in Protocol Buffers.
-var pointKinds = map[uint8]descriptorpb.FieldDescriptorProto_Type{
-	sensor_msgs.PointField_INT8:    descriptorpb.FieldDescriptorProto_TYPE_INT32,
-	sensor_msgs.PointField_UINT8:   descriptorpb.FieldDescriptorProto_TYPE_UINT32,
-	sensor_msgs.PointField_INT16:   descriptorpb.FieldDescriptorProto_TYPE_INT32,
-	sensor_msgs.PointField_UINT16:  descriptorpb.FieldDescriptorProto_TYPE_UINT32,
-	sensor_msgs.PointField_INT32:   descriptorpb.FieldDescriptorProto_TYPE_INT32,
-	sensor_msgs.PointField_UINT32:  descriptorpb.FieldDescriptorProto_TYPE_UINT32,
-	sensor_msgs.PointField_FLOAT32: descriptorpb.FieldDescriptorProto_TYPE_FLOAT,
-	sensor_msgs.PointField_FLOAT64: descriptorpb.FieldDescriptorProto_TYPE_DOUBLE,
+// pointDatatypes lists, by the datatype of a PointField, its size in bytes and its type in Protocol Buffers.
+var pointDatatypes = [...]struct {
+	size int
+	kind descriptorpb.FieldDescriptorProto_Type
+}{
+	sensor_msgs.PointField_INT8:    {1, descriptorpb.FieldDescriptorProto_TYPE_INT32},
+	sensor_msgs.PointField_UINT8:   {1, descriptorpb.FieldDescriptorProto_TYPE_UINT32},
+	sensor_msgs.PointField_INT16:   {2, descriptorpb.FieldDescriptorProto_TYPE_INT32},
+	sensor_msgs.PointField_UINT16:  {2, descriptorpb.FieldDescriptorProto_TYPE_UINT32},
+	sensor_msgs.PointField_INT32:   {4, descriptorpb.FieldDescriptorProto_TYPE_INT32},
+	sensor_msgs.PointField_UINT32:  {4, descriptorpb.FieldDescriptorProto_TYPE_UINT32},
+	sensor_msgs.PointField_FLOAT32: {4, descriptorpb.FieldDescriptorProto_TYPE_FLOAT},
+	sensor_msgs.PointField_FLOAT64: {8, descriptorpb.FieldDescriptorProto_TYPE_DOUBLE},
 }
 
-var pointSizes = map[uint8]int{
-	sensor_msgs.PointField_INT8: 1, sensor_msgs.PointField_UINT8: 1, sensor_msgs.PointField_INT16: 2,
-	sensor_msgs.PointField_UINT16: 2,
-	sensor_msgs.PointField_INT32:  4, sensor_msgs.PointField_UINT32: 4, sensor_msgs.PointField_FLOAT32: 4,
-	sensor_msgs.PointField_FLOAT64: 8,
+// supported reports whether Apollo can hold a field of points, which must be one number.
+func supported(f *sensor_msgs.PointField) bool {
+	return f.Count <= 1 && f.Datatype > 0 && int(f.Datatype) < len(pointDatatypes)
 }
 
 // pointFieldName returns the name of Apollo for a field of a point. Drivers have several for its time.
@@ -89,23 +92,11 @@ func pointFieldName(name string) string {
 	return name
 }
 
-// validName says whether Protocol Buffers allow a name.
-func validName(name string) bool {
-	for i := range len(name) {
-		c := name[i] | 0x20
-		if (c < 'a' || c > 'z') && name[i] != '_' && (i == 0 || name[i] < '0' || name[i] > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
-
-// column is a field of the points of a cloud on its way to Apollo's.
+// column is a field of the points of a cloud that becomes one of Apollo's.
 type column struct {
-	name     protoreflect.Name
+	*writtenField
 	offset   int
 	datatype uint8
-	kind     protoreflect.Kind
 	tag      []byte
 }
 
@@ -113,18 +104,18 @@ type column struct {
 type clouds struct {
 	*outgoing
 	cloud   sensor_msgs.PointCloud2
-	point   protoreflect.FieldDescriptors // nil if the recording's clouds have no points
-	tag     protowire.Number
+	point   *writtenField // nil if the recording's clouds have no points
 	columns []column
-	of      []sensor_msgs.PointField // what columns were made for
-	lost    []string                 // fields of that which no column is for
+	of      []sensor_msgs.PointField // the fields that columns were made for
+	lost    []string                 // the fields among them that have no column
 }
 
 // pointCloudOf begins a translation of clouds.
 func pointCloudOf(r *outgoing, d protoreflect.MessageDescriptor) translation {
 	c := &clouds{outgoing: r}
-	if f := d.Fields().ByName("point"); f != nil && f.Kind() == protoreflect.MessageKind {
-		c.point, c.tag = f.Message().Fields(), f.Number()
+	written := writtenTypeOf(d, map[protoreflect.FullName]*writtenType{})
+	if f := written.field("point"); f != nil && f.inner != nil {
+		c.point = f
 	}
 	return func(out *[]byte, payload []byte) error {
 		m := &c.cloud
@@ -137,7 +128,7 @@ func pointCloudOf(r *outgoing, d protoreflect.MessageDescriptor) translation {
 		if err := c.layOut(); err != nil {
 			return err
 		}
-		w := writer{out, d}
+		w := writer{out, written}
 		r.header(w, &m.Header, "lidar_timestamp")
 		w.text("frame_id", m.Header.FrameId)
 		w.bool("is_dense", m.IsDense)
@@ -155,29 +146,24 @@ func (c *clouds) layOut() error {
 	}
 	c.of, c.columns, c.lost = append(c.of[:0], c.cloud.Fields...), c.columns[:0], nil
 	for _, f := range c.of {
-		name := protoreflect.Name(pointFieldName(f.Name))
-		size, to := pointSizes[f.Datatype], c.point.ByName(name)
-		taken := slices.ContainsFunc(c.columns, func(o column) bool { return o.name == name })
-		if to == nil || wireOf(to.Kind()) == protowire.BytesType || name == "timestamp" &&
-			to.Kind() != protoreflect.Uint64Kind ||
-			f.Count > 1 || size == 0 || taken {
+		to := c.point.inner.field(pointFieldName(f.Name))
+		taken := slices.ContainsFunc(c.columns, func(o column) bool { return o.writtenField == to })
+		if to == nil || numberKinds[to.kind].width == 0 || !supported(&f) || taken ||
+			to.name == "timestamp" && to.kind != protoreflect.Uint64Kind {
 			if f.Name != "_" && f.Name != "" { // these are padding
 				c.lost = append(c.lost, fmt.Sprintf("field %s of the points", f.Name))
 			}
 			continue
 		}
+		size := pointDatatypes[f.Datatype].size
 		if uint64(f.Offset)+uint64(size) > uint64(c.cloud.PointStep) {
 			return fmt.Errorf("field %s of %d bytes at %d lies outside of the point, which has %d", f.Name, size, f.Offset,
 				c.cloud.PointStep)
 		}
-		c.columns = append(c.columns, column{
-			name: name, offset: int(f.Offset), datatype: f.Datatype, kind: to.Kind(),
-			tag: protowire.AppendTag(nil, to.Number(), wireOf(to.Kind())),
-		})
+		tag := protowire.AppendVarint(nil, to.planField.tag)
+		c.columns = append(c.columns, column{to, int(f.Offset), f.Datatype, tag})
 	}
-	slices.SortStableFunc(c.columns, func(a, b column) int {
-		return int(c.point.ByName(a.name).Number() - c.point.ByName(b.name).Number())
-	})
+	slices.SortStableFunc(c.columns, func(a, b column) int { return cmp.Compare(a.number, b.number) })
 	return nil
 }
 
@@ -197,7 +183,7 @@ func (c *clouds) points(out *[]byte) error {
 		c.lose(true, lost)
 	}
 	stamp := nanoseconds(m.Header.Stamp)
-	tag := protowire.AppendTag(nil, c.tag, protowire.BytesType)
+	tag := protowire.AppendVarint(nil, c.point.tag)
 	inexact := false
 	b := slices.Grow(*out, int(m.Height)*int(m.Width)*(len(tag)+1+8*len(c.columns)))
 	for y := range uint64(m.Height) {
@@ -236,7 +222,7 @@ func (c *clouds) points(out *[]byte) error {
 func (c *clouds) swap(point []byte) {
 	for i := range c.columns {
 		f := &c.columns[i]
-		slices.Reverse(point[f.offset : f.offset+pointSizes[f.datatype]])
+		slices.Reverse(point[f.offset : f.offset+pointDatatypes[f.datatype].size])
 	}
 }
 
@@ -263,7 +249,7 @@ func (f *column) value(b []byte) float64 {
 	return math.Float64frombits(le.Uint64(b))
 }
 
-// append appends a number, and says whether it is the same one still.
+// append appends a number and reports whether it kept its value.
 func (f *column) append(b []byte, v float64) (_ []byte, exact bool) {
 	switch f.kind {
 	case protoreflect.DoubleKind:
@@ -284,7 +270,7 @@ func (f *column) append(b []byte, v float64) (_ []byte, exact bool) {
 		whole = least
 	}
 	whole = min(whole, most)
-	return protowire.AppendVarint(b, uint64(int64(whole))), whole == v
+	return f.appendNumber(b, uint64(int64(whole))), whole == v
 }
 
 // time returns the time of a point, in ns since the Unix epoch. Integers, and what is small, count from the stamp of

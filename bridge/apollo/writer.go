@@ -11,89 +11,111 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// wireOf returns the wire type of a field of a kind: protowire.BytesType unless it is a number.
-func wireOf(kind protoreflect.Kind) protowire.Type {
-	switch kind {
-	case protoreflect.DoubleKind:
-		return protowire.Fixed64Type
-	case protoreflect.FloatKind:
-		return protowire.Fixed32Type
-	case protoreflect.Int32Kind, protoreflect.Int64Kind, protoreflect.Uint32Kind, protoreflect.Uint64Kind,
-		protoreflect.BoolKind, protoreflect.EnumKind:
-		return protowire.VarintType
-	}
-	return protowire.BytesType
+// writtenType is a type of Apollo that is written. It belongs to one goroutine.
+type writtenType struct {
+	fields []writtenField
+	next   int // behind the field that was found last: fields are written in about the same order each time
 }
 
-// writer appends a message of Apollo's to a slice, field by field. Fields that the descriptor does not have are not
+type writtenField struct {
+	planField
+	inner *writtenType // of a message
+}
+
+// writtenTypeOf returns the type that d describes. known has the types made so far, as types may contain themselves.
+func writtenTypeOf(d protoreflect.MessageDescriptor, known map[protoreflect.FullName]*writtenType) *writtenType {
+	t := known[d.FullName()]
+	if t != nil {
+		return t
+	}
+	t = &writtenType{fields: make([]writtenField, d.Fields().Len())}
+	known[d.FullName()] = t
+	for i := range t.fields {
+		f := &t.fields[i]
+		f.describe(d.Fields().Get(i))
+		f.name = string(f.descriptor.Name())
+		if f.kind == protoreflect.MessageKind {
+			f.inner = writtenTypeOf(f.descriptor.Message(), known)
+		}
+	}
+	return t
+}
+
+// writer appends a message of Apollo to a slice, field by field. Fields that the descriptor does not have are not
 // written.
 type writer struct {
 	out *[]byte
-	d   protoreflect.MessageDescriptor
+	*writtenType
 }
 
-// tag appends the tag of a field.
-func (w writer) tag(f protoreflect.FieldDescriptor, kind protowire.Type) {
-	*w.out = protowire.AppendTag(*w.out, f.Number(), kind)
-}
-
-// number writes a number into a field of whatever kind.
-func (w writer) number(name protoreflect.Name, v float64) {
-	f := w.d.Fields().ByName(name)
-	if f == nil {
-		return
+// field returns the field with a name, nil if there is none.
+func (t *writtenType) field(name string) *writtenField {
+	for i, n := t.next, len(t.fields); n > 0; i, n = i+1, n-1 {
+		if i >= len(t.fields) {
+			i = 0
+		}
+		if f := &t.fields[i]; f.name == name {
+			t.next = i + 1
+			return f
+		}
 	}
-	switch wireOf(f.Kind()) {
-	case protowire.Fixed64Type:
-		w.tag(f, protowire.Fixed64Type)
-		*w.out = protowire.AppendFixed64(*w.out, math.Float64bits(v))
-	case protowire.Fixed32Type:
-		w.tag(f, protowire.Fixed32Type)
-		*w.out = protowire.AppendFixed32(*w.out, math.Float32bits(float32(v)))
-	case protowire.VarintType:
-		w.integer(name, int64(v))
+	return nil
+}
+
+// number writes a number into a field of any numeric kind.
+func (w writer) number(name string, v float64) {
+	if f := w.field(name); f != nil && numberKinds[f.kind].width > 0 {
+		w.put(f, f.bitsOf(v))
 	}
 }
 
-// integer writes an integer, a bool or the number of an enum.
-func (w writer) integer(name protoreflect.Name, v int64) {
-	f := w.d.Fields().ByName(name)
-	if f == nil {
-		return
-	}
-	switch wireOf(f.Kind()) {
-	case protowire.VarintType:
-		w.tag(f, protowire.VarintType)
-		*w.out = protowire.AppendVarint(*w.out, uint64(v))
-	case protowire.Fixed64Type, protowire.Fixed32Type:
-		w.number(name, float64(v))
+// integer writes an integer, a bool or the number of an enum into a field of any numeric kind.
+func (w writer) integer(name string, v int64) {
+	if f := w.field(name); f != nil && numberKinds[f.kind].width > 0 {
+		if f.kind == protoreflect.FloatKind || f.kind == protoreflect.DoubleKind {
+			w.put(f, f.bitsOf(float64(v)))
+		} else {
+			w.put(f, uint64(v))
+		}
 	}
 }
 
-func (w writer) bool(name protoreflect.Name, v bool) { w.integer(name, int64(protowire.EncodeBool(v))) }
+func (w writer) put(f *writtenField, bits uint64) {
+	*w.out = f.appendNumber(protowire.AppendVarint(*w.out, f.tag), bits)
+}
 
-func (w writer) text(name protoreflect.Name, v string) {
-	if f := w.d.Fields().ByName(name); f != nil &&
-		(f.Kind() == protoreflect.StringKind || f.Kind() == protoreflect.BytesKind) {
-		w.tag(f, protowire.BytesType)
-		*w.out = protowire.AppendString(*w.out, v)
+// bitsOf returns the bits of a number in the field: integers have 64 bits, with their sign.
+func (f *planField) bitsOf(v float64) uint64 {
+	switch f.kind {
+	case protoreflect.FloatKind:
+		return uint64(math.Float32bits(float32(v)))
+	case protoreflect.DoubleKind:
+		return math.Float64bits(v)
+	}
+	return uint64(int64(v))
+}
+
+func (w writer) bool(name string, v bool) { w.integer(name, int64(protowire.EncodeBool(v))) }
+
+func (w writer) text(name, v string) {
+	if f := w.field(name); f != nil && (f.kind == protoreflect.StringKind || f.kind == protoreflect.BytesKind) {
+		*w.out = protowire.AppendString(protowire.AppendVarint(*w.out, f.tag), v)
 	}
 }
 
-func (w writer) bytes(name protoreflect.Name, v []byte) {
-	if f := w.d.Fields().ByName(name); f != nil && f.Kind() == protoreflect.BytesKind {
-		w.tag(f, protowire.BytesType)
-		*w.out = protowire.AppendBytes(*w.out, v)
+func (w writer) bytes(name string, v []byte) {
+	if f := w.field(name); f != nil && f.kind == protoreflect.BytesKind {
+		*w.out = protowire.AppendBytes(protowire.AppendVarint(*w.out, f.tag), v)
 	}
 }
 
 // numbers writes a repeated field of doubles.
-func (w writer) numbers(name protoreflect.Name, list []float64) {
-	f := w.d.Fields().ByName(name)
-	if f == nil || f.Kind() != protoreflect.DoubleKind {
+func (w writer) numbers(name string, list []float64) {
+	f := w.field(name)
+	if f == nil || f.kind != protoreflect.DoubleKind {
 		return
 	}
-	w.tag(f, protowire.BytesType)
+	*w.out = protowire.AppendTag(*w.out, f.number, protowire.BytesType)
 	*w.out = protowire.AppendVarint(*w.out, uint64(8*len(list)))
 	for _, v := range list {
 		*w.out = protowire.AppendFixed64(*w.out, math.Float64bits(v))
@@ -101,15 +123,15 @@ func (w writer) numbers(name protoreflect.Name, list []float64) {
 }
 
 // message writes a message in the message, or one more of a repeated field.
-func (w writer) message(name protoreflect.Name, write func(w writer)) {
-	f := w.d.Fields().ByName(name)
-	if f == nil || f.Kind() != protoreflect.MessageKind {
+func (w writer) message(name string, write func(w writer)) {
+	f := w.field(name)
+	if f == nil || f.inner == nil {
 		return
 	}
-	w.tag(f, protowire.BytesType)
-	*w.out = append(*w.out, 0)
+	*w.out = append(protowire.AppendVarint(*w.out, f.tag), 0)
 	start := len(*w.out)
-	write(writer{w.out, f.Message()})
+	f.inner.next = 0
+	write(writer{w.out, f.inner})
 	*w.out = closeLength(*w.out, start)
 }
 
@@ -128,7 +150,7 @@ func closeLength(out []byte, start int) []byte {
 	return out
 }
 
-func (w writer) vector(name protoreflect.Name, v geometry_msgs.Vector3) {
+func (w writer) vector(name string, v geometry_msgs.Vector3) {
 	w.message(name, func(w writer) {
 		w.number("x", v.X)
 		w.number("y", v.Y)
@@ -136,7 +158,7 @@ func (w writer) vector(name protoreflect.Name, v geometry_msgs.Vector3) {
 	})
 }
 
-func (w writer) orientation(name protoreflect.Name, q geometry_msgs.Quaternion) {
+func (w writer) orientation(name string, q geometry_msgs.Quaternion) {
 	w.message(name, func(w writer) {
 		w.number("qx", q.X)
 		w.number("qy", q.Y)
