@@ -95,13 +95,13 @@ func (f *logActor) put(at geometry_msgs.Pose) {
 }
 
 // triggerVolume returns what a traffic light reacts to, in the world; nil when that is not known.
-func (f *logActor) triggerVolume() *carla.BoundingBox {
+func (f *logActor) triggerVolume() *carla.TriggerVolume {
 	v := f.info.TriggerVolume
 	if v == (carla_msgs.CarlaBoundingBox{}) {
 		return nil
 	}
 	center := compose(f.info.Transform, geometry_msgs.Pose{Position: geometry_msgs.Point(v.Center)})
-	return &carla.BoundingBox{
+	return &carla.TriggerVolume{
 		Actor: f.Actor, Origin: Location(center.Position),
 		Extension: carla.Vector{X: v.Size.X * metre / 2, Y: v.Size.Y * metre / 2, Z: v.Size.Z * metre / 2},
 	}

@@ -190,18 +190,32 @@ func (c *Coder) checked(n int, v int64, size int) int {
 	return int(v)
 }
 
-// vectorSize is what a vector takes.
-func (c *Coder) vectorSize() int {
-	if c.Profile.Wide {
-		return 24
-	}
-	return 12
-}
-
 // record is an element of a list.
 type record[T any] interface {
 	*T
 	code(*Coder)
+}
+
+// List is the Body of a packet that lists records.
+type List[T any, P listed[T]] []T
+
+// listed is a record that has a packet of its own.
+type listed[T any] interface {
+	record[T]
+	// packet returns the id of the packet in a profile, 0 if there is none, and the bytes of a record at least.
+	packet(Profile) (id uint8, size int)
+}
+
+// ID implements Body.
+func (*List[T, P]) ID(p Profile) (uint8, bool) {
+	id, _ := P(nil).packet(p)
+	return id, id != 0
+}
+
+// Code implements Body.
+func (l *List[T, P]) Code(c *Coder) {
+	_, size := P(nil).packet(c.Profile)
+	codeList[T, P](c, (*[]T)(l), size)
 }
 
 // codeList codes a list with a Count, and codeList32 one with a Count32. Elements are reused in decoding.

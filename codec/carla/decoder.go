@@ -65,63 +65,64 @@ func (d *Decoder) body(p Profile, id uint8) Body {
 	return d.bodies[id]
 }
 
-// newBody returns an empty Body for an id; nil for one that is not known.
+// packetKind is a kind of packets: its name in CARLA's sources, and what returns an empty Body.
+type packetKind struct {
+	name    string
+	newBody func() Body
+}
+
+func kindOf[T any, P interface {
+	*T
+	Body
+}](name string) packetKind {
+	return packetKind{name, func() Body { return P(new(T)) }}
+}
+
+var packetKinds = map[uint8]packetKind{
+	IDFrameStart:       kindOf[FrameStart]("FrameStart"),
+	IDFrameEnd:         kindOf[FrameEnd]("FrameEnd"),
+	IDEventAdd:         kindOf[EventAddList]("EventAdd"),
+	IDEventDel:         kindOf[EventDelList]("EventDel"),
+	IDEventParent:      kindOf[EventParentList]("EventParent"),
+	IDCollision:        kindOf[CollisionList]("Collision"),
+	IDPosition:         kindOf[PositionList]("Position"),
+	IDState:            kindOf[StateList]("State"),
+	IDAnimVehicle:      kindOf[AnimVehicleList]("AnimVehicle"),
+	IDAnimWalker:       kindOf[AnimWalkerList]("AnimWalker"),
+	IDVehicleLight:     kindOf[VehicleLightList]("VehicleLight"),
+	IDSceneLight:       kindOf[SceneLightList]("SceneLight"),
+	IDKinematics:       kindOf[KinematicsList]("Kinematics"),
+	IDBoundingBox:      kindOf[BoundingBoxList]("BoundingBox"),
+	IDPlatformTime:     kindOf[PlatformTime]("PlatformTime"),
+	IDPhysicsControl:   kindOf[PhysicsControlList]("PhysicsControl"),
+	IDTrafficLightTime: kindOf[TrafficLightTimeList]("TrafficLightTime"),
+	IDTriggerVolume:    kindOf[TriggerVolumeList]("TriggerVolume"),
+	IDFrameCounter:     kindOf[FrameCounter]("FrameCounter"),
+	IDWalkerBones:      kindOf[WalkerBonesList]("WalkerBones"),
+	IDVisualTime:       kindOf[VisualTime]("VisualTime"),
+	IDWeather:          kindOf[WeatherList]("Weather"),
+}
+
+// kind returns the kind of the packets with an id, a zero one if the id is unknown.
+func (p Profile) kind(id uint8) packetKind {
+	switch {
+	case id == IDPhysicsControl && p.Wheel == chaosWheel:
+		return kindOf[ChaosPhysicsList]("ChaosPhysics")
+	case id == 0 || id == 0xff: // never an id that depends on the profile
+	case id == p.Doors:
+		return kindOf[VehicleDoorList]("VehicleDoor")
+	case id == p.Wheels:
+		return kindOf[AnimVehicleWheelsList]("AnimVehicleWheels")
+	case id == p.Bikers:
+		return kindOf[AnimBikerList]("AnimBiker")
+	}
+	return packetKinds[id]
+}
+
+// newBody returns an empty Body for an id, nil if the id is unknown.
 func (p Profile) newBody(id uint8) Body {
-	switch id {
-	case IDFrameStart:
-		return new(FrameStart)
-	case IDFrameEnd:
-		return new(FrameEnd)
-	case IDEventAdd:
-		return new(EventAddList)
-	case IDEventDel:
-		return new(EventDelList)
-	case IDEventParent:
-		return new(EventParentList)
-	case IDCollision:
-		return new(CollisionList)
-	case IDPosition:
-		return new(PositionList)
-	case IDState:
-		return new(StateList)
-	case IDAnimVehicle:
-		return new(AnimVehicleList)
-	case IDAnimWalker:
-		return new(AnimWalkerList)
-	case IDVehicleLight:
-		return new(VehicleLightList)
-	case IDSceneLight:
-		return new(SceneLightList)
-	case IDKinematics:
-		return new(KinematicsList)
-	case IDBoundingBox:
-		return new(BoundingBoxList)
-	case IDPlatformTime:
-		return new(PlatformTime)
-	case IDPhysicsControl:
-		if p.Wheel == chaosWheel {
-			return new(ChaosPhysicsList)
-		}
-		return new(PhysicsControlList)
-	case IDTrafficLightTime:
-		return new(TrafficLightTimeList)
-	case IDTriggerVolume:
-		return new(TriggerVolumeList)
-	case IDFrameCounter:
-		return new(FrameCounter)
-	case IDWalkerBones:
-		return new(WalkerBonesList)
-	case IDVisualTime:
-		return new(VisualTime)
-	case IDWeather:
-		return new(WeatherList)
-	case 0xff: // below are ids that a profile may not have
-	case p.Doors:
-		return new(VehicleDoorList)
-	case p.Wheels:
-		return new(AnimVehicleWheelsList)
-	case p.Bikers:
-		return new(AnimBikerList)
+	if k := p.kind(id); k.newBody != nil {
+		return k.newBody()
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (k Packet) Append(dst []byte) []byte {
 func AppendPacket(dst []byte, p Profile, b Body) ([]byte, error) {
 	id, ok := b.ID(p)
 	if !ok {
-		return dst, fmt.Errorf("encode %T: profile %s has no such packet", b, p.Name)
+		return dst, fmt.Errorf("encode a packet: profile %s has none for %T", p.Name, b)
 	}
 	start := len(dst)
 	c := Coder{Profile: p, encoding: true, data: append(dst, id, 0, 0, 0, 0)}
@@ -75,7 +75,7 @@ func AppendPacket(dst []byte, p Profile, b Body) ([]byte, error) {
 		c.err = fmt.Errorf("%d bytes are more than a packet holds", size)
 	}
 	if c.err != nil {
-		return dst, fmt.Errorf("encode %T: %w", b, c.err)
+		return dst, fmt.Errorf("encode %s: %w", p.PacketName(id), c.err)
 	}
 	binary.LittleEndian.PutUint32(c.data[start+1:], uint32(size))
 	return c.data, nil

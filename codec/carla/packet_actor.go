@@ -1,13 +1,7 @@
 package carla
 
 // EventAddList is the actors that appeared in a frame; in the first one all that there were.
-type EventAddList []EventAdd
-
-// ID implements Body.
-func (*EventAddList) ID(Profile) (uint8, bool) { return IDEventAdd, true }
-
-// Code implements Body.
-func (l *EventAddList) Code(c *Coder) { codeList(c, (*[]EventAdd)(l), 13+2*c.vectorSize()) }
+type EventAddList = List[EventAdd, *EventAdd]
 
 // EventAdd is an actor when it appeared.
 type EventAdd struct {
@@ -29,6 +23,8 @@ func (r *EventAdd) Attribute(id string) string {
 	}
 	return ""
 }
+
+func (*EventAdd) packet(p Profile) (uint8, int) { return IDEventAdd, 13 + 2*p.vectorSize() }
 
 func (r *EventAdd) code(c *Coder) {
 	c.Uint32(&r.Actor)
@@ -95,32 +91,24 @@ func (r *Attribute) code(c *Coder) {
 }
 
 // EventDelList is the actors that disappeared in a frame.
-type EventDelList []EventDel
-
-// ID implements Body.
-func (*EventDelList) ID(Profile) (uint8, bool) { return IDEventDel, true }
-
-// Code implements Body.
-func (l *EventDelList) Code(c *Coder) { codeList(c, (*[]EventDel)(l), 4) }
+type EventDelList = List[EventDel, *EventDel]
 
 // EventDel is the id of an actor that disappeared.
 type EventDel uint32
 
+func (*EventDel) packet(Profile) (uint8, int) { return IDEventDel, 4 }
+
 func (r *EventDel) code(c *Coder) { c.Uint32((*uint32)(r)) }
 
 // EventParentList is the actors that were attached in a frame.
-type EventParentList []EventParent
-
-// ID implements Body.
-func (*EventParentList) ID(Profile) (uint8, bool) { return IDEventParent, true }
-
-// Code implements Body.
-func (l *EventParentList) Code(c *Coder) { codeList(c, (*[]EventParent)(l), 8) }
+type EventParentList = List[EventParent, *EventParent]
 
 // EventParent says that an actor is attached to another.
 type EventParent struct {
 	Actor, Parent uint32
 }
+
+func (*EventParent) packet(Profile) (uint8, int) { return IDEventParent, 8 }
 
 func (r *EventParent) code(c *Coder) {
 	c.Uint32(&r.Actor)
@@ -128,20 +116,16 @@ func (r *EventParent) code(c *Coder) {
 }
 
 // BoundingBoxList is the boxes of the actors that appeared in a frame; only with additional data.
-type BoundingBoxList []BoundingBox
+type BoundingBoxList = List[BoundingBox, *BoundingBox]
 
-// ID implements Body.
-func (*BoundingBoxList) ID(Profile) (uint8, bool) { return IDBoundingBox, true }
-
-// Code implements Body.
-func (l *BoundingBoxList) Code(c *Coder) { codeList(c, (*[]BoundingBox)(l), 4+2*c.vectorSize()) }
-
-// BoundingBox is the box around an actor, or a volume that triggers it. There are boxes with NaN and infinity.
+// BoundingBox is the box around an actor. There are boxes with NaN and infinity.
 type BoundingBox struct {
 	Actor     uint32
-	Origin    Vector // cm; of a bounding box from the actor, of a trigger volume in the world
+	Origin    Vector // cm, from the actor
 	Extension Vector // half of its size, cm
 }
+
+func (*BoundingBox) packet(p Profile) (uint8, int) { return IDBoundingBox, 4 + 2*p.vectorSize() }
 
 func (r *BoundingBox) code(c *Coder) {
 	c.Uint32(&r.Actor)
@@ -151,22 +135,17 @@ func (r *BoundingBox) code(c *Coder) {
 
 // TriggerVolumeList is the volumes that trigger the lights and signs which appeared in a frame; only with additional
 // data.
-type TriggerVolumeList []BoundingBox
+type TriggerVolumeList = List[TriggerVolume, *TriggerVolume]
 
-// ID implements Body.
-func (*TriggerVolumeList) ID(Profile) (uint8, bool) { return IDTriggerVolume, true }
+// TriggerVolume is the volume of a light or a sign, in the world.
+type TriggerVolume BoundingBox
 
-// Code implements Body.
-func (l *TriggerVolumeList) Code(c *Coder) { codeList(c, (*[]BoundingBox)(l), 4+2*c.vectorSize()) }
+func (*TriggerVolume) packet(p Profile) (uint8, int) { return IDTriggerVolume, 4 + 2*p.vectorSize() }
+
+func (r *TriggerVolume) code(c *Coder) { (*BoundingBox)(r).code(c) }
 
 // CollisionList is the collisions of a frame, in no order.
-type CollisionList []Collision
-
-// ID implements Body.
-func (*CollisionList) ID(Profile) (uint8, bool) { return IDCollision, true }
-
-// Code implements Body.
-func (l *CollisionList) Code(c *Coder) { codeList(c, (*[]Collision)(l), 14) }
+type CollisionList = List[Collision, *Collision]
 
 // NoActor is in a Collision with something that is no actor.
 const NoActor = 0xffffffff
@@ -177,6 +156,8 @@ type Collision struct {
 	Actor1, Actor2 uint32 // NoActor for what is no actor of CARLA's
 	Hero1, Hero2   bool   // the role name of the actor is "hero"
 }
+
+func (*Collision) packet(Profile) (uint8, int) { return IDCollision, 14 }
 
 func (r *Collision) code(c *Coder) {
 	c.Uint32(&r.Number)

@@ -1,13 +1,7 @@
 package carla
 
 // StateList is the states of the traffic lights in a frame.
-type StateList []TrafficLight
-
-// ID implements Body.
-func (*StateList) ID(Profile) (uint8, bool) { return IDState, true }
-
-// Code implements Body.
-func (l *StateList) Code(c *Coder) { codeList(c, (*[]TrafficLight)(l), 10) }
+type StateList = List[TrafficLight, *TrafficLight]
 
 // TrafficLight is the state of a traffic light.
 type TrafficLight struct {
@@ -16,6 +10,8 @@ type TrafficLight struct {
 	Elapsed float32 // s since it changed
 	Colour  Colour
 }
+
+func (*TrafficLight) packet(Profile) (uint8, int) { return IDState, 10 }
 
 func (r *TrafficLight) code(c *Coder) {
 	c.Uint32(&r.Actor)
@@ -36,13 +32,7 @@ const (
 )
 
 // TrafficLightTimeList is the times of the traffic lights that appeared in a frame; only with additional data.
-type TrafficLightTimeList []TrafficLightTime
-
-// ID implements Body.
-func (*TrafficLightTimeList) ID(Profile) (uint8, bool) { return IDTrafficLightTime, true }
-
-// Code implements Body.
-func (l *TrafficLightTimeList) Code(c *Coder) { codeList(c, (*[]TrafficLightTime)(l), 16) }
+type TrafficLightTimeList = List[TrafficLightTime, *TrafficLightTime]
 
 // TrafficLightTime is how long a traffic light shows each colour.
 type TrafficLightTime struct {
@@ -50,19 +40,15 @@ type TrafficLightTime struct {
 	Green, Yellow, Red float32 // s
 }
 
+func (*TrafficLightTime) packet(Profile) (uint8, int) { return IDTrafficLightTime, 16 }
+
 func (r *TrafficLightTime) code(c *Coder) {
 	c.Uint32(&r.Actor)
 	c.Float32(&r.Green, &r.Yellow, &r.Red)
 }
 
 // SceneLightList is the lights of the scene that changed in a frame; in the first one all.
-type SceneLightList []SceneLight
-
-// ID implements Body.
-func (*SceneLightList) ID(Profile) (uint8, bool) { return IDSceneLight, true }
-
-// Code implements Body.
-func (l *SceneLightList) Code(c *Coder) { codeList(c, (*[]SceneLight)(l), 26) }
+type SceneLightList = List[SceneLight, *SceneLight]
 
 // SceneLight is a light of the scene.
 type SceneLight struct {
@@ -73,6 +59,8 @@ type SceneLight struct {
 	Type       uint8 // 0 none, 1 of a vehicle, 2 street, 3 building, 4 other
 }
 
+func (*SceneLight) packet(Profile) (uint8, int) { return IDSceneLight, 26 }
+
 func (r *SceneLight) code(c *Coder) {
 	c.Int32(&r.Light)
 	c.Float32(&r.Intensity, &r.R, &r.G, &r.B, &r.A)
@@ -81,13 +69,7 @@ func (r *SceneLight) code(c *Coder) {
 }
 
 // WeatherList is the weather, when it changed in a frame and in the first one; in builds of 2026.
-type WeatherList []Weather
-
-// ID implements Body.
-func (*WeatherList) ID(Profile) (uint8, bool) { return IDWeather, true }
-
-// Code implements Body.
-func (l *WeatherList) Code(c *Coder) { codeList(c, (*[]Weather)(l), 56) }
+type WeatherList = List[Weather, *Weather]
 
 // Weather is the weather, with the values of carla.WeatherParameters.
 type Weather struct {
@@ -106,6 +88,8 @@ type Weather struct {
 	RayleighScatteringScale float32
 	DustStorm               float32
 }
+
+func (*Weather) packet(Profile) (uint8, int) { return IDWeather, 56 }
 
 func (r *Weather) code(c *Coder) {
 	c.Float32(&r.Cloudiness, &r.Precipitation, &r.PrecipitationDeposits, &r.WindIntensity, &r.SunAzimuthAngle,

@@ -1,13 +1,7 @@
 package carla
 
 // PositionList is where the vehicles, walkers and other actors but lights, signs and sensors are in a frame.
-type PositionList []Position
-
-// ID implements Body.
-func (*PositionList) ID(Profile) (uint8, bool) { return IDPosition, true }
-
-// Code implements Body.
-func (l *PositionList) Code(c *Coder) { codeList(c, (*[]Position)(l), 4+2*c.vectorSize()) }
+type PositionList = List[Position, *Position]
 
 // Position is where an actor is.
 type Position struct {
@@ -16,6 +10,8 @@ type Position struct {
 	Rotation Vector // degrees
 }
 
+func (*Position) packet(p Profile) (uint8, int) { return IDPosition, 4 + 2*p.vectorSize() }
+
 func (r *Position) code(c *Coder) {
 	c.Uint32(&r.Actor)
 	c.Vector(&r.Location)
@@ -23,13 +19,7 @@ func (r *Position) code(c *Coder) {
 }
 
 // KinematicsList is how the vehicles and walkers move in a frame; only with additional data.
-type KinematicsList []Kinematics
-
-// ID implements Body.
-func (*KinematicsList) ID(Profile) (uint8, bool) { return IDKinematics, true }
-
-// Code implements Body.
-func (l *KinematicsList) Code(c *Coder) { codeList(c, (*[]Kinematics)(l), 4+2*c.vectorSize()) }
+type KinematicsList = List[Kinematics, *Kinematics]
 
 // Kinematics is how an actor moves.
 type Kinematics struct {
@@ -39,6 +29,8 @@ type Kinematics struct {
 	AngularVelocity Vector
 }
 
+func (*Kinematics) packet(p Profile) (uint8, int) { return IDKinematics, 4 + 2*p.vectorSize() }
+
 func (r *Kinematics) code(c *Coder) {
 	c.Uint32(&r.Actor)
 	c.Vector(&r.LinearVelocity)
@@ -46,13 +38,7 @@ func (r *Kinematics) code(c *Coder) {
 }
 
 // WalkerBonesList is the skeletons of the walkers in a frame; only with additional data, from 0.9.14 on.
-type WalkerBonesList []WalkerBones
-
-// ID implements Body.
-func (*WalkerBonesList) ID(Profile) (uint8, bool) { return IDWalkerBones, true }
-
-// Code implements Body.
-func (l *WalkerBonesList) Code(c *Coder) { codeList(c, (*[]WalkerBones)(l), 6) }
+type WalkerBonesList = List[WalkerBones, *WalkerBones]
 
 // WalkerBones is the skeleton of a walker.
 type WalkerBones struct {
@@ -60,9 +46,11 @@ type WalkerBones struct {
 	Bones []Bone
 }
 
+func (*WalkerBones) packet(Profile) (uint8, int) { return IDWalkerBones, 6 }
+
 func (r *WalkerBones) code(c *Coder) {
 	c.Uint32(&r.Actor)
-	codeList(c, &r.Bones, 2+2*c.vectorSize())
+	codeList(c, &r.Bones, 2+2*c.Profile.vectorSize())
 }
 
 // Bone is a bone of a walker, relative to its parent.
@@ -79,13 +67,7 @@ func (r *Bone) code(c *Coder) {
 }
 
 // AnimWalkerList is how fast the walkers walk in a frame.
-type AnimWalkerList []AnimWalker
-
-// ID implements Body.
-func (*AnimWalkerList) ID(Profile) (uint8, bool) { return IDAnimWalker, true }
-
-// Code implements Body.
-func (l *AnimWalkerList) Code(c *Coder) { codeList(c, (*[]AnimWalker)(l), 8) }
+type AnimWalkerList = List[AnimWalker, *AnimWalker]
 
 // AnimWalker is how fast a walker walks.
 type AnimWalker struct {
@@ -93,19 +75,15 @@ type AnimWalker struct {
 	Speed float32 // cm/s
 }
 
+func (*AnimWalker) packet(Profile) (uint8, int) { return IDAnimWalker, 8 }
+
 func (r *AnimWalker) code(c *Coder) {
 	c.Uint32(&r.Actor)
 	c.Float32(&r.Speed)
 }
 
 // AnimBikerList is how the bikers pedal in a frame; from 0.9.15 on.
-type AnimBikerList []AnimBiker
-
-// ID implements Body.
-func (*AnimBikerList) ID(p Profile) (uint8, bool) { return p.Bikers, p.Bikers != 0 }
-
-// Code implements Body.
-func (l *AnimBikerList) Code(c *Coder) { codeList(c, (*[]AnimBiker)(l), 12) }
+type AnimBikerList = List[AnimBiker, *AnimBiker]
 
 // AnimBiker is how a biker pedals.
 type AnimBiker struct {
@@ -113,6 +91,8 @@ type AnimBiker struct {
 	ForwardSpeed   float32 // cm/s
 	EngineRotation float32 // ratio
 }
+
+func (*AnimBiker) packet(p Profile) (uint8, int) { return p.Bikers, 12 }
 
 func (r *AnimBiker) code(c *Coder) {
 	c.Uint32(&r.Actor)

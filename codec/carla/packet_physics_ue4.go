@@ -1,13 +1,7 @@
 package carla
 
 // PhysicsControlList is the physics of the vehicles that appeared in a frame, in UE4; only with additional data.
-type PhysicsControlList []PhysicsControl
-
-// ID implements Body.
-func (*PhysicsControlList) ID(Profile) (uint8, bool) { return IDPhysicsControl, true }
-
-// Code implements Body.
-func (l *PhysicsControlList) Code(c *Coder) { codeList(c, (*[]PhysicsControl)(l), 65) }
+type PhysicsControlList = List[PhysicsControl, *PhysicsControl]
 
 // PhysicsControl is the physics of a vehicle in UE4.
 type PhysicsControl struct {
@@ -28,6 +22,8 @@ type PhysicsControl struct {
 	SteeringCurve                           []CurvePoint
 	Wheels                                  []WheelPhysics
 }
+
+func (*PhysicsControl) packet(Profile) (uint8, int) { return IDPhysicsControl, 65 }
 
 func (r *PhysicsControl) code(c *Coder) {
 	c.Uint32(&r.Actor)

@@ -1,13 +1,7 @@
 package carla
 
 // ChaosPhysicsList is the physics of the vehicles that appeared in a frame, in UE5; only with additional data.
-type ChaosPhysicsList []ChaosPhysics
-
-// ID implements Body.
-func (*ChaosPhysicsList) ID(Profile) (uint8, bool) { return IDPhysicsControl, true }
-
-// Code implements Body.
-func (l *ChaosPhysicsList) Code(c *Coder) { codeList(c, (*[]ChaosPhysics)(l), 127) }
+type ChaosPhysicsList = List[ChaosPhysics, *ChaosPhysics]
 
 // ChaosPhysics is the physics of a vehicle in UE5.
 type ChaosPhysics struct {
@@ -43,6 +37,8 @@ type ChaosPhysics struct {
 	SteeringCurve          []CurvePoint
 	Wheels                 []ChaosWheel
 }
+
+func (*ChaosPhysics) packet(Profile) (uint8, int) { return IDPhysicsControl, 127 }
 
 func (r *ChaosPhysics) code(c *Coder) {
 	c.Uint32(&r.Actor)

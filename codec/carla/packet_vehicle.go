@@ -1,13 +1,7 @@
 package carla
 
 // AnimVehicleList is how the vehicles are controlled in a frame.
-type AnimVehicleList []AnimVehicle
-
-// ID implements Body.
-func (*AnimVehicleList) ID(Profile) (uint8, bool) { return IDAnimVehicle, true }
-
-// Code implements Body.
-func (l *AnimVehicleList) Code(c *Coder) { codeList(c, (*[]AnimVehicle)(l), 21) }
+type AnimVehicleList = List[AnimVehicle, *AnimVehicle]
 
 // AnimVehicle is how a vehicle is controlled.
 type AnimVehicle struct {
@@ -19,6 +13,8 @@ type AnimVehicle struct {
 	Gear      int32 // negative: reverse
 }
 
+func (*AnimVehicle) packet(Profile) (uint8, int) { return IDAnimVehicle, 21 }
+
 func (r *AnimVehicle) code(c *Coder) {
 	c.Uint32(&r.Actor)
 	c.Float32(&r.Steering, &r.Throttle, &r.Brake)
@@ -27,19 +23,15 @@ func (r *AnimVehicle) code(c *Coder) {
 }
 
 // AnimVehicleWheelsList is how the wheels of the vehicles stand in a frame; from 0.9.15 on.
-type AnimVehicleWheelsList []AnimVehicleWheels
-
-// ID implements Body.
-func (*AnimVehicleWheelsList) ID(p Profile) (uint8, bool) { return p.Wheels, p.Wheels != 0 }
-
-// Code implements Body.
-func (l *AnimVehicleWheelsList) Code(c *Coder) { codeList(c, (*[]AnimVehicleWheels)(l), 8) }
+type AnimVehicleWheelsList = List[AnimVehicleWheels, *AnimVehicleWheels]
 
 // AnimVehicleWheels is how the wheels of a vehicle stand.
 type AnimVehicleWheels struct {
 	Actor  uint32
 	Wheels []AnimWheel
 }
+
+func (*AnimVehicleWheels) packet(p Profile) (uint8, int) { return p.Wheels, 8 }
 
 func (r *AnimVehicleWheels) code(c *Coder) {
 	c.Uint32(&r.Actor)
@@ -60,13 +52,7 @@ func (r *AnimWheel) code(c *Coder) {
 }
 
 // VehicleDoorList is the doors that were opened or closed in a frame.
-type VehicleDoorList []VehicleDoor
-
-// ID implements Body.
-func (*VehicleDoorList) ID(p Profile) (uint8, bool) { return p.Doors, p.Doors != 0 }
-
-// Code implements Body.
-func (l *VehicleDoorList) Code(c *Coder) { codeList(c, (*[]VehicleDoor)(l), 6) }
+type VehicleDoorList = List[VehicleDoor, *VehicleDoor]
 
 // VehicleDoor is a door of a vehicle that was opened or closed.
 type VehicleDoor struct {
@@ -74,6 +60,8 @@ type VehicleDoor struct {
 	Door  Door
 	Open  bool
 }
+
+func (*VehicleDoor) packet(p Profile) (uint8, int) { return p.Doors, 6 }
 
 func (r *VehicleDoor) code(c *Coder) {
 	c.Uint32(&r.Actor)
@@ -96,19 +84,15 @@ const (
 )
 
 // VehicleLightList is the lights of the vehicles in a frame.
-type VehicleLightList []VehicleLight
-
-// ID implements Body.
-func (*VehicleLightList) ID(Profile) (uint8, bool) { return IDVehicleLight, true }
-
-// Code implements Body.
-func (l *VehicleLightList) Code(c *Coder) { codeList(c, (*[]VehicleLight)(l), 8) }
+type VehicleLightList = List[VehicleLight, *VehicleLight]
 
 // VehicleLight is which lights of a vehicle are on.
 type VehicleLight struct {
 	Actor  uint32
 	Lights VehicleLights
 }
+
+func (*VehicleLight) packet(Profile) (uint8, int) { return IDVehicleLight, 8 }
 
 func (r *VehicleLight) code(c *Coder) {
 	c.Uint32(&r.Actor)

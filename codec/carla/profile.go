@@ -35,6 +35,14 @@ var (
 	UE5    = Profile{Name: "ue5", Version: 1, Wide: true, Wheel: chaosWheel, Doors: 21, Wheels: 22, Bikers: 23}
 )
 
+// vectorSize returns the bytes of a Vector.
+func (p Profile) vectorSize() int {
+	if p.Wide {
+		return 24
+	}
+	return 12
+}
+
 // Profiles returns all profiles.
 func Profiles() []Profile { return []Profile{UE4Old, UE4, UE4Dev, UE4Mid, UE4New, UE5} }
 
@@ -69,11 +77,10 @@ func (p Profile) otherLayouts(id uint8) []Profile {
 	return nil
 }
 
-// packetName returns the name of a packet, as CARLA's sources have it, or its id when it has none.
-func (p Profile) packetName(id uint8) string {
-	if b := p.newBody(id); b != nil {
-		name := strings.TrimPrefix(fmt.Sprintf("%T", b), "*carla.")
-		return strings.TrimSuffix(name, "List")
+// PacketName returns the name of a packet in CARLA's sources, or its id if it has none.
+func (p Profile) PacketName(id uint8) string {
+	if k := p.kind(id); k.name != "" {
+		return k.name
 	}
 	return fmt.Sprint(id)
 }

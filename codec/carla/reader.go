@@ -168,7 +168,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 	}
 	for id, n := range x.packets {
 		if n > 0 {
-			details.Packets[r.profile.packetName(uint8(id))] = n
+			details.Packets[r.profile.PacketName(uint8(id))] = n
 		}
 	}
 	info.Extra = details

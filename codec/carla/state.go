@@ -24,7 +24,7 @@ type Actor struct {
 	Parent        uint32 // 0: it is not attached
 	Doors         []VehicleDoor
 	BoundingBox   *BoundingBox // this and what follows is nil when unknown
-	TriggerVolume *BoundingBox
+	TriggerVolume *TriggerVolume
 	Physics       *PhysicsControl
 	ChaosPhysics  *ChaosPhysics
 	LightTime     *TrafficLightTime
@@ -165,17 +165,17 @@ func (s *State) AppendPackets(dst []byte) ([]byte, error) {
 		func(a, b SceneLight) int { return cmp.Compare(a.Light, b.Light) }))
 
 	w := packetWriter{profile: s.Profile, data: dst}
-	writeList(&w, adds, func(l EventAddList) Body { return &l })
-	writeList(&w, parents, func(l EventParentList) Body { return &l })
-	writeList(&w, doors, func(l VehicleDoorList) Body { return &l })
-	writeList(&w, lights, func(l SceneLightList) Body { return &l })
-	writeList(&w, weathers, func(l WeatherList) Body { return &l })
-	writeList(&w, boxes, func(l BoundingBoxList) Body { return &l })
-	writeList(&w, volumes, func(l TriggerVolumeList) Body { return &l })
-	writeList(&w, physics, func(l PhysicsControlList) Body { return &l })
-	writeList(&w, times, func(l TrafficLightTimeList) Body { return &l })
+	writeList(&w, adds)
+	writeList(&w, parents)
+	writeList(&w, doors)
+	writeList(&w, lights)
+	writeList(&w, weathers)
+	writeList(&w, boxes)
+	writeList(&w, volumes)
+	writeList(&w, physics)
+	writeList(&w, times)
 	w.profile.Wheel = chaosWheel
-	writeList(&w, chaos, func(l ChaosPhysicsList) Body { return &l })
+	writeList(&w, chaos)
 	return w.data, w.err
 }
 
@@ -194,10 +194,10 @@ type packetWriter struct {
 }
 
 // writeList writes a list, if there is anything in it, in as many packets as it needs.
-func writeList[L ~[]T, T any](w *packetWriter, list L, body func(L) Body) {
+func writeList[T any, P listed[T]](w *packetWriter, list List[T, P]) {
 	for part := range slices.Chunk(list, math.MaxUint16) {
 		if w.err == nil {
-			w.data, w.err = AppendPacket(w.data, w.profile, body(part))
+			w.data, w.err = AppendPacket(w.data, w.profile, &part)
 		}
 	}
 }

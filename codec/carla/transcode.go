@@ -15,7 +15,7 @@ func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, left 
 		_, chaos := b.(*ChaosPhysicsList)
 		switch {
 		case err != nil:
-			left = append(left, d.Profile.packetName(k.ID)+" that cannot be decoded")
+			left = append(left, d.Profile.PacketName(k.ID)+" that cannot be decoded")
 			continue
 		case b == nil:
 			dst = k.Append(dst)
@@ -28,7 +28,7 @@ func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, left 
 		}
 		if _, ok := b.ID(p); !ok {
 			if !k.Empty() {
-				left = append(left, fmt.Sprintf("%s, which profile %s has not", d.Profile.packetName(k.ID), p.Name))
+				left = append(left, fmt.Sprintf("%s, which profile %s has not", d.Profile.PacketName(k.ID), p.Name))
 			}
 			continue
 		}

@@ -57,9 +57,15 @@ func (p *infoPrinter) detail(b carla.Body) {
 			p.line("  Id: ", r.Actor, " linear_velocity: ", r.LinearVelocity, " angular_velocity: ", r.AngularVelocity, "\n")
 		}
 	case *carla.BoundingBoxList:
-		p.boxes(" Actor bounding boxes: ", *l)
+		p.line(" Actor bounding boxes: ", len(*l), "\n")
+		for _, r := range *l {
+			p.box(r)
+		}
 	case *carla.TriggerVolumeList:
-		p.boxes(" Actor trigger volumes: ", *l)
+		p.line(" Actor trigger volumes: ", len(*l), "\n")
+		for _, r := range *l {
+			p.box(carla.BoundingBox(r))
+		}
 	case *carla.PlatformTime:
 		p.line(" Current platform time: ", l.Seconds, "\n")
 	case *carla.PhysicsControlList:
@@ -140,11 +146,8 @@ func lights(l carla.VehicleLights) string {
 	return strings.Join(names, " ")
 }
 
-func (p *infoPrinter) boxes(title string, l []carla.BoundingBox) {
-	p.line(title, len(l), "\n")
-	for _, r := range l {
-		p.line("  Id: ", r.Actor, " origin: ", r.Origin, " extension: ", r.Extension, "\n")
-	}
+func (p *infoPrinter) box(r carla.BoundingBox) {
+	p.line("  Id: ", r.Actor, " origin: ", r.Origin, " extension: ", r.Extension, "\n")
 }
 
 // gearSwitchTime is told of every vehicle, as the log does not have it.

@@ -44,8 +44,9 @@ func writeJSON[T any](w io.Writer, r *carla.Reader, name string, list []T, last 
 // jsonPrinter writes an object with a list.
 type jsonPrinter struct {
 	*bufio.Writer
-	buf   []byte
-	first bool // no element of the list was written
+	profile carla.Profile
+	buf     []byte
+	first   bool // no element of the list was written
 
 	all   bool
 	frame carla.FrameStart
@@ -53,7 +54,7 @@ type jsonPrinter struct {
 }
 
 func newJSONPrinter(w io.Writer, r *carla.Reader, list string) *jsonPrinter {
-	p := &jsonPrinter{Writer: bufio.NewWriterSize(w, 64<<10), first: true}
+	p := &jsonPrinter{Writer: bufio.NewWriterSize(w, 64<<10), profile: r.Profile(), first: true}
 	h := r.Header()
 	p.buf = fmt.Appendf(p.buf, `{"version":%d,"profile":%q,"date":%d,"map":`, h.Version, r.Profile().Name, h.Date)
 	p.value(reflect.ValueOf(h.Map))
@@ -108,7 +109,7 @@ func (p *jsonPrinter) packet(k carla.Packet, b carla.Body) {
 		return
 	}
 	p.begin()
-	p.buf = append(append(append(p.buf, `,"`...), snake(strings.TrimSuffix(v.Type().Name(), "List"))...), `":`...)
+	p.buf = append(append(append(p.buf, `,"`...), snake(p.profile.PacketName(k.ID))...), `":`...)
 	p.value(v)
 }
 
