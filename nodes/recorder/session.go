@@ -13,6 +13,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
 )
@@ -91,7 +92,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	s.sink = newSink(r.backlog, w, s)
 	s.open = s.sink.file()
 	s.sink.guard = s.guard
-	s.sink.files = fileLimits{bytes: int64(o.MaxBagSize), duration: int64(o.MaxBagDuration), messages: o.MaxBagMessages}
+	s.sink.files = split.Limits{Bytes: int64(o.MaxBagSize), Duration: o.MaxBagDuration, Messages: o.MaxBagMessages}
 	s.sink.limits = totalLimits{bytes: int64(o.MaxRecordingSize), messages: o.MaxRecordingMessages}
 	switch o.Sync {
 	case syncAlways:

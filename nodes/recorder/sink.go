@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
@@ -29,7 +30,7 @@ type sink struct {
 	writer  codec.Writer
 	desk    desk
 	guard   *diskguard.Guard // nil: the first error of the disk ends everything
-	files   fileLimits
+	files   split.Limits
 	limits  totalLimits
 	reorder time.Duration // how long messages wait for earlier ones of other topics
 	always  bool          // after each round everything is put on the disk
@@ -44,14 +45,15 @@ type sink struct {
 	declared []*codec.Channel // to be declared, in order
 	failure  error            // of a Sync beside
 
-	pending []*item // taken from the backlog, not yet written
-	sorted  int     // the first so many of them are in order
-	held    int64   // their bytes
-	written uint64  // messages
-	payload uint64  // bytes of these
-	stored  int64   // the same in files, roughly
-	size    int64   // of the files, as a writer says that is sized
-	part    part
+	pending []*item    // taken from the backlog, not yet written
+	sorted  int        // the first so many of them are in order
+	held    int64      // their bytes
+	written uint64     // messages
+	payload uint64     // bytes of these
+	stored  int64      // the same in files, roughly
+	size    int64      // of the files, as a writer says that is sized
+	part    split.File // that is being written
+	end     int64      // log time of the last message
 	request *splitRequest
 	retry   time.Time           // not before that is another file tried again
 	broken  error               // of the disk: nothing is written until there is another file
@@ -191,11 +193,11 @@ func (s *sink) round(stopping bool) (more bool) {
 	}
 	if s.request != nil && !more && time.Now().Add(-s.reorder).UnixNano() > s.request.until &&
 		(len(s.pending) == 0 || s.pending[0].receiveTime > s.request.until) {
-		s.answer(s.split(s.part.end, s.request.until+1))
+		s.answer(s.split(s.end, s.request.until+1))
 	}
 	s.record(s.desk.happened())
 	if stopping && s.broken == nil {
-		s.record(s.desk.ended(s.part.start, s.part.end, true))
+		s.record(s.desk.ended(s.part.Start(), s.end, true))
 	}
 	deletes := s.guard != nil && s.guard.Action == diskguard.Delete
 	if s.broken == nil && (s.always && s.written > before || stopping && deletes) {
@@ -223,7 +225,7 @@ func (s *sink) ready(stopping bool) bool {
 	// At the end what waits is written all the same, if it can be: it is no more than the backlog, and would be lost.
 	hold := s.guard != nil && s.guard.Holds() && !stopping
 	if s.broken != nil && !hold && s.waits() && (stopping || !time.Now().Before(s.retry)) {
-		if _, _, err := s.split(s.part.end, s.position.Load()+1); err != nil {
+		if _, _, err := s.split(s.end, s.position.Load()+1); err != nil {
 			s.retry = time.Now().Add(retryPace)
 		}
 	}
@@ -297,7 +299,7 @@ func (s *sink) prepare(it *item) bool {
 		if _, _, err := s.split(it.logTime, it.receiveTime); err != nil {
 			s.check(err)
 		}
-	case s.part.enough(&s.files, it) && !time.Now().Before(s.retry):
+	case s.part.Full(&s.files, it.logTime, it.stored()) && !time.Now().Before(s.retry):
 		if _, _, err := s.split(it.logTime, it.receiveTime); err != nil {
 			s.retry = time.Now().Add(retryPace)
 			s.check(err)
@@ -318,12 +320,13 @@ func (s *sink) put(it *item) bool {
 	if s.full {
 		return true
 	}
-	if limit := s.limits.reached(s.written, s.stored, stored(it)); limit != "" {
+	if limit := s.limits.reached(s.written, s.stored, it.stored()); limit != "" {
 		s.full = true
 		s.desk.enough(limit)
 		return true
 	}
-	s.part.begin(&s.files, it.logTime)
+	s.part.Begin(&s.files, it.logTime)
+	s.end = it.logTime
 	if it.stream.undefined.Load() {
 		it.stream.giveUp()
 	}
@@ -333,10 +336,9 @@ func (s *sink) put(it *item) bool {
 		it.stream.written.Add(1)
 		s.written++
 		s.payload += uint64(len(m.Data))
-		bytes := s.grown(stored(it))
+		bytes := s.grown(it.stored())
 		s.stored += bytes
-		s.part.messages++
-		s.part.bytes += bytes
+		s.part.Add(1, bytes)
 	case diskFailed(err):
 		s.fault(err)
 		return false // it may be written to another file
@@ -352,6 +354,9 @@ type sized interface {
 	// Size returns the bytes of all files.
 	Size() int64
 }
+
+// stored returns how many bytes an item takes in a file, roughly.
+func (it *item) stored() int64 { return split.Size(it.stream.channel.Load().Topic, it.payload.Data) }
 
 // grown returns how many bytes a message has added to the file: about as many as it has, unless the writer knows
 // better.
@@ -374,8 +379,8 @@ func (s *sink) record(events []codec.Event) {
 	for _, e := range events {
 		m, err := codec.EventMessage(e)
 		if err == nil {
-			if s.part.end != 0 {
-				m.LogTime = s.part.end
+			if s.end != 0 {
+				m.LogTime = s.end
 			}
 			err = s.writer.Write(m)
 		}
@@ -393,7 +398,7 @@ func (s *sink) split(t, received int64) (closed, opened string, err error) {
 		return "", "", errors.New("recordings of this format cannot be split")
 	}
 	if s.broken == nil {
-		if s.record(s.desk.ended(s.part.start, s.part.end, false)); s.broken != nil {
+		if s.record(s.desk.ended(s.part.Start(), s.end, false)); s.broken != nil {
 			return "", "", s.broken
 		}
 	}
@@ -404,7 +409,7 @@ func (s *sink) split(t, received int64) (closed, opened string, err error) {
 	opened = splitter.File()
 	s.path.Store(&opened)
 	s.broken = nil
-	s.part = part{origin: s.part.origin, end: s.part.end}
+	s.part.Next()
 	s.desk.split(closed, opened, t)
 	s.repeat(s.desk.latched(received), t)
 	return closed, opened, nil
@@ -416,7 +421,7 @@ func (s *sink) repeat(list []*item, t int64) {
 	for _, it := range list {
 		m := s.message(it, t)
 		s.check(s.writer.Write(m))
-		s.part.bytes += s.grown(stored(it))
+		s.part.Add(0, s.grown(it.stored()))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/diskguard"
 )
 
@@ -244,30 +245,21 @@ func TestSinkGoesOnAfterAMessageThatCannotBeWritten(t *testing.T) {
 
 func TestSinkSplits(t *testing.T) {
 	const second = int64(time.Second)
-	size := int64(len("payload")+len("/a")) + perMessage
+	size := split.Size("/a", []byte("payload"))
 	for name, c := range map[string]struct {
-		limits fileLimits
+		limits split.Limits
 		times  []int64
 		want   []memoryFile
 	}{
-		"never": {fileLimits{}, []int64{1, 2, 3}, []memoryFile{{"/a 1", "/a 2", "/a 3"}}},
-		"messages": {fileLimits{messages: 2}, []int64{1, 2, 3, 4, 5},
+		"never": {split.Limits{}, []int64{1, 2, 3}, []memoryFile{{"/a 1", "/a 2", "/a 3"}}},
+		"messages": {split.Limits{Messages: 2}, []int64{1, 2, 3, 4, 5},
 			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4", "end  0"}, {"/a 5"}}},
-		"size": {fileLimits{bytes: 2*size + 1}, []int64{1, 2, 3, 4},
+		"size": {split.Limits{Bytes: 2*size + 1}, []int64{1, 2, 3, 4},
 			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4"}}},
-		"larger than a file may be": {fileLimits{bytes: 1}, []int64{1, 2}, []memoryFile{{"/a 1", "end  0"}, {"/a 2"}}},
 		"duration, from the start on": {
-			fileLimits{duration: 10 * second}, []int64{3 * second, 12 * second, 13 * second, 22 * second, 23 * second},
+			split.Limits{Duration: 10 * time.Second}, []int64{3 * second, 12 * second, 13 * second, 22 * second, 23 * second},
 			[]memoryFile{{"/a 3000000000", "/a 12000000000", "end  0"}, {"/a 13000000000", "/a 22000000000", "end  0"},
 				{"/a 23000000000"}},
-		},
-		"no empty files after a gap": {
-			fileLimits{duration: second}, []int64{1 * second, 100*second + 1, 100*second + 2, 101 * second},
-			[]memoryFile{{"/a 1000000000", "end  0"}, {"/a 100000000001", "/a 100000000002", "end  0"}, {"/a 101000000000"}},
-		},
-		"time begins anew": {
-			fileLimits{duration: second}, []int64{100 * second, 1 * second, 1*second + 1, 2 * second},
-			[]memoryFile{{"/a 100000000000", "end  0"}, {"/a 1000000000", "/a 1000000001", "end  0"}, {"/a 2000000000"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +285,7 @@ func TestSinkRepeatsWhatIsLatched(t *testing.T) {
 	latched, freed := testItem(1, 100, 1)
 	latched.stream = newTestStream("/map", q)
 	s := newSink(q, w, &clerk{repeat: []*item{latched}})
-	s.files.messages = 1
+	s.files.Messages = 1
 	a := newTestStream("/a", q)
 	feed(a, 5)
 	feed(a, 7)
@@ -337,7 +329,7 @@ func TestSinkStopsAtLimits(t *testing.T) {
 		told   string
 	}{
 		"messages": {totalLimits{messages: 2}, "enough: 2 messages are recorded"},
-		"size":     {totalLimits{bytes: 3*(9+perMessage) - 1}, "enough: 170 are recorded"},
+		"size":     {totalLimits{bytes: 3*split.Size("/a", []byte("payload")) - 1}, "enough: 170 are recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}

@@ -347,7 +347,7 @@ func TestSplits(t *testing.T) {
 	}{
 		"messages": {func(o *Options) { o.MaxBagMessages = 40 }, "out.mcap", []int{40, 40, 20}},
 		"duration": {func(o *Options) { o.MaxBagDuration = 30 * time.Second }, "out.bag", []int{30, 30, 30, 10}},
-		"size":     {func(o *Options) { o.MaxBagSize = 50 * (perMessage + 8 + 2) }, "out.record", []int{50, 50}},
+		"size":     {func(o *Options) { o.MaxBagSize = 50 * (48 + 8 + 2) }, "out.record", []int{50, 50}},
 		"whichever": {func(o *Options) { o.MaxBagMessages, o.MaxBagDuration = 80, 90*time.Second }, "out.mcap",
 			[]int{80, 10, 10}},
 		"no message": {func(o *Options) { o.MaxBagSize = 1; o.End = "3" }, "out.mcap", []int{1, 1, 1}},

@@ -8,6 +8,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/config"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/internal/throttle"
 )
 
@@ -137,6 +138,6 @@ func (p *plan) create(metadata map[string]string) codec.CreateOptions {
 	}
 }
 
-func (p *plan) limits() limits {
-	return limits{bytes: int64(p.MaxBagSize), duration: int64(p.MaxBagDuration), messages: p.MaxBagMessages}
+func (p *plan) limits() split.Limits {
+	return split.Limits{Bytes: int64(p.MaxBagSize), Duration: p.MaxBagDuration, Messages: p.MaxBagMessages}
 }

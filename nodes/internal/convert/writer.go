@@ -12,6 +12,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/readahead"
+	"tapedeck/nodes/internal/split"
 )
 
 // writer writes the messages of a source to an output.
@@ -26,8 +27,8 @@ type writer struct {
 	writer   codec.Writer
 	expect   func(codec.Reader) error // reads the source beforehand, if the writer needs that
 	splitter codec.Splitter           // nil unless there are limits
-	limits   limits
-	part     part
+	limits   split.Limits
+	file     split.File
 	refused  error // of the first message that the format does not take
 	lost     losses
 }
@@ -84,7 +85,7 @@ func (w *writer) open(options codec.CreateOptions) (err error) {
 		authored := author.Writer(w.writer)
 		w.expect, w.writer = authored.Expect, authored
 	}
-	if w.limits == (limits{}) {
+	if w.limits == (split.Limits{}) {
 		return nil
 	}
 	splitter, ok := w.writer.(codec.Splitter)
@@ -202,12 +203,14 @@ func (w *writer) split(m *codec.Message) error {
 	if w.splitter == nil {
 		return nil
 	}
-	if w.part.enough(&w.limits, m) {
+	size := split.Size(m.Channel.Topic, m.Data)
+	if w.file.Full(&w.limits, m.LogTime, size) {
 		if err := w.splitter.Split(); err != nil {
 			return err
 		}
-		w.part.next()
+		w.file.Next()
 	}
-	w.part.add(&w.limits, m)
+	w.file.Begin(&w.limits, m.LogTime)
+	w.file.Add(1, size)
 	return nil
 }

@@ -1,0 +1,58 @@
+// Package split decides when a recording goes on in another file.
+package split
+
+import "time"
+
+// Limits are those of a file. 0 is none.
+type Limits struct {
+	Bytes    int64
+	Duration time.Duration
+	Messages uint64
+}
+
+// File is the file that is being written. The zero File is the first one of a recording. Times are log times in ns.
+type File struct {
+	messages uint64
+	bytes    int64 // roughly
+	start    int64 // of the first message
+	until    int64 // when the file is to end
+	begun    bool  // the recording has a message
+	origin   int64 // of the recording: files end at whole durations after it
+}
+
+// Size returns how many bytes a message takes in a file, roughly.
+func Size(topic string, payload []byte) int64 { return int64(len(payload)+len(topic)) + 48 }
+
+// Full reports whether a message of that time and size belongs in another file. A file has at least one message.
+func (f *File) Full(l *Limits, t, size int64) bool {
+	return f.messages > 0 &&
+		(l.Messages > 0 && f.messages >= l.Messages ||
+			l.Bytes > 0 && f.bytes+size > l.Bytes ||
+			l.Duration > 0 && (t >= f.until || t < f.start-int64(l.Duration)))
+}
+
+// Begin is called with the time of each message before it is written.
+func (f *File) Begin(l *Limits, t int64) {
+	if f.messages > 0 {
+		return
+	}
+	f.start = t
+	if !f.begun || t < f.origin { // simulated time may begin anew
+		f.origin, f.begun = t, true
+	}
+	if d := int64(l.Duration); d > 0 {
+		f.until = f.origin + ((t-f.origin)/d+1)*d
+	}
+}
+
+// Add counts messages that were written, and bytes.
+func (f *File) Add(messages uint64, bytes int64) {
+	f.messages += messages
+	f.bytes += bytes
+}
+
+// Start returns the time of the first message, 0 if there is none.
+func (f *File) Start() int64 { return f.start }
+
+// Next goes on with another file.
+func (f *File) Next() { *f = File{begun: f.begun, origin: f.origin} }
