@@ -157,7 +157,7 @@ func TestFlagsWithoutValue(t *testing.T) {
 	var out bytes.Buffer
 	root.SetOut(&out)
 	require.NoError(t, Execute(context.Background(), root, []string{"--help"}))
-	require.Contains(t, out.String(), "--clock [X]                 publish it [40 without a value; default 0]")
+	require.Contains(t, out.String(), "--clock [X]           publish it [40 without a value; default 0]")
 }
 
 func TestEnvironmentList(t *testing.T) {
@@ -296,41 +296,49 @@ Usage:
   recorder COMMAND --help
 
 Commands:
-  trigger                         fire the snapshot
+  trigger                   fire the snapshot
 
 Topics:
-      --topics TEXT               record this topic [may be repeated; default /tf,/clock]
-  -a, --all                       record every topic
-      --max-cache-size SIZE       memory for messages that wait to be written [parameter queue_size;
-                                  1MiB to 64GiB; default 256MiB]
+      --topics TEXT         record this topic [may be repeated; default
+                            /tf,/clock]
+  -a, --all                 record every topic
+      --max-cache-size SIZE
+                            memory for messages that wait to be written
+                            [parameter queue_size; 1MiB to 64GiB; default
+                            256MiB]
 
 Output:
-  -o, --output NAME               write to a file or folder of this NAME
-  -s, --storage record|mcap       format of the recording [default record]
-  -d, --max-duration DURATION     begin a new file after this long, counted by the time at which
-                                  messages are received; 0 is never [at least 0; default 1h]
+  -o, --output NAME         write to a file or folder of this NAME
+  -s, --storage record|mcap
+                            format of the recording [default record]
+  -d, --max-duration DURATION
+                            begin a new file after this long, counted by the
+                            time at which messages are received; 0 is never [at
+                            least 0; default 1h]
 
 Options:
-      --kinds a|b                 kinds [may be repeated]
+      --kinds a|b           kinds [may be repeated]
 
 Camera:
-      --camera-width N            columns [parameter camera.width; 1 to 4096; default 640]
-      parameter camera.debug      say more
+      --camera-width N      columns [parameter camera.width; 1 to 4096; default
+                            640]
+      parameter camera.debug
+                            say more
 
 Numbers:
-      --rate X                    speed [0.001 to 1000; default 1]
-      --seed N                    seed [default 0]
-      --count N                   count [at least -1; default -1]
+      --rate X              speed [0.001 to 1000; default 1]
+      --seed N              seed [default 0]
+      --count N             count [at least -1; default -1]
 
 General:
-      --config FILE               take defaults from this parameter file
-  -h, --help                      print this help
-      --version                   print the version
+      --config FILE         take defaults from this parameter file
+  -h, --help                print this help
+      --version             print the version
 
-Each option is also a ROS parameter: the flag's name with _ for - unless another is given above, set
-with --ros-args -p topics:=VALUE or --params-file FILE, or in the file of --config; and an
-environment variable, TAPEDECK_TOPICS. Flags win over ROS arguments, those over the environment,
-that over the file.
+Each option is also a ROS parameter, named like the flag with _ for - unless
+noted above (--ros-args -p topics:=VALUE or --params-file FILE, or in the file
+of --config), and an environment variable (TAPEDECK_TOPICS). Flags win over ROS
+arguments, these over the environment, and this over the file.
 `
 
 func TestHelp(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	helpWidth  = 100
-	helpIndent = 34 // where the text beside the flags begins
+	helpWidth  = 80
+	helpIndent = 28 // where the text beside the flags begins
 )
 
 // help returns the help text of a command.
@@ -22,7 +22,8 @@ func (l *loader) help(cmd *cobra.Command) string {
 	if about == "" {
 		about = cmd.Short
 	}
-	fmt.Fprintf(&b, "%s\n\nUsage:\n  %s\n", strings.TrimSpace(about), cmd.UseLine())
+	wrap(&b, 0, about)
+	fmt.Fprintf(&b, "\nUsage:\n  %s\n", cmd.UseLine())
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "  %s COMMAND --help\n\nCommands:\n", cmd.CommandPath())
 		for _, c := range cmd.Commands() {
@@ -44,9 +45,9 @@ func (l *loader) help(cmd *cobra.Command) string {
 	if len(l.fields) > 0 {
 		name := l.fields[0].Name
 		b.WriteByte('\n')
-		wrap(&b, 0, fmt.Sprintf("Each option is also a ROS parameter: the flag's name with _ for - unless another is "+
-			"given above, set with --ros-args -p %s:=VALUE or --params-file FILE, or in the file of --config; and an "+
-			"environment variable, %s. Flags win over ROS arguments, those over the environment, that over the file.",
+		wrap(&b, 0, fmt.Sprintf("Each option is also a ROS parameter, named like the flag with _ for - unless noted "+
+			"above (--ros-args -p %s:=VALUE or --params-file FILE, or in the file of --config), and an environment "+
+			"variable (%s). Flags win over ROS arguments, these over the environment, and this over the file.",
 			name, environment("", name)[1]))
 	}
 	return b.String()

@@ -10,10 +10,11 @@ import (
 	"tapedeck/nodes/internal/graph"
 )
 
-const long = `Publishes arms of RealMan: NAME/joint_states, NAME/tool_pose, and of those that have them NAME/gripper
-and NAME/wrench. They are asked over TCP, and what they push over UDP is listened to. They are only observed, but
-for --push set, which tells them to push. Arms may be switched off and come back. A HOST is an address or a name,
-with :PORT or without.`
+const long = `Publishes the state of RealMan arms: NAME/joint_states and NAME/tool_pose, and
+NAME/gripper and NAME/wrench of arms that have them. It requests the state over
+TCP, and receives what arms push over UDP. It never moves an arm; only --push set
+changes a setting, so that the arm pushes. Arms may be switched off and on again.
+A HOST is an address or a name, with or without :PORT.`
 
 func main() {
 	o := defaultOptions()

@@ -15,7 +15,7 @@ import (
 // options are the node's parameters, each at once a flag, a ROS parameter and a line of config/arm_publisher.yaml.
 type options struct {
 	hardware.Arm
-	Arms map[string]*hardware.Arm `param:"arms" group:"Arm" help:"each of the options of the groups Arm, Asking and Push for the arm called NAME, from a parameter file"`
+	Arms map[string]*hardware.Arm `param:"arms" group:"Arm" help:"any option of the groups Arm, Requests and Push for the arm NAME, in a parameter file"`
 	graph.Options
 }
 

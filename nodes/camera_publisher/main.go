@@ -11,9 +11,10 @@ import (
 	"tapedeck/nodes/internal/graph"
 )
 
-const long = `Publishes the pictures of V4L2 devices, found by path, serial number or name, on NAME/image_raw or
-NAME/image_raw/compressed, and NAME/camera_info. Devices may be unplugged and come back. A folder of pictures, or a
-file of JPEGs one behind the other, is a camera, too.`
+const long = `Publishes the images of V4L2 cameras on NAME/image_raw or
+NAME/image_raw/compressed, and on NAME/camera_info. A DEVICE is a path, a serial
+number or a name. A camera may be unplugged and plugged in again. A folder of
+images, or a file of concatenated JPEGs, can take the place of a camera.`
 
 func main() {
 	o := defaultOptions()

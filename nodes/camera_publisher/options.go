@@ -16,15 +16,15 @@ import (
 // options are the node's parameters, each at once a flag, a ROS parameter and a line of config/camera_publisher.yaml.
 type options struct {
 	hardware.Camera
-	Cameras map[string]*hardware.Camera `param:"cameras" group:"Camera" help:"each of the options of this group for the camera called NAME, from a parameter file"`
+	Cameras map[string]*hardware.Camera `param:"cameras" group:"Camera" help:"any option of this group for the camera NAME, in a parameter file"`
 
-	Reliable bool `param:"reliable" group:"Publishing" help:"offer to send again what is lost on the way, which subscribers such as rviz2 and image_transport ask for; from files nothing is then left out, either"`
+	Reliable bool `param:"reliable" group:"Publishing" help:"publish reliably: send again what is lost on the way, as subscribers such as rviz2 and image_transport ask for; no image from a file is then skipped"`
 
-	Loop          bool          `param:"loop" short:"l" group:"Files" help:"begin again at the end of a folder or file"`
-	MatchPatience time.Duration `param:"match_patience" group:"Files" min:"0" help:"wait at most this long until all subscribers that are there have met their publishers; 0 does not wait"`
-	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Files" min:"0" help:"how long to wait at the end until reliable subscribers have everything; 0 does not wait"`
+	Loop          bool          `param:"loop" short:"l" group:"Files" help:"start again at the end of a folder or file"`
+	MatchPatience time.Duration `param:"match_patience" group:"Files" min:"0" help:"wait at most this long for existing subscribers to match their publishers; 0 does not wait"`
+	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Files" min:"0" help:"wait at most this long at the end for reliable subscribers to acknowledge all messages; 0 does not wait"`
 
-	List bool `param:"list" group:"Status" help:"list the cameras that there are, and what they can do, and exit"`
+	List bool `param:"list" group:"Status" help:"list the connected cameras and their formats, then exit"`
 
 	graph.Options
 }

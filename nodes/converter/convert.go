@@ -22,8 +22,8 @@ import (
 type convertOptions struct {
 	convert.Options
 
-	OutputFolder string `param:"output_folder" group:"Several" value:"FOLDER" help:"convert each recording on its own, into FOLDER and the format that --to names"`
-	Jobs         int    `param:"jobs" short:"j" group:"Several" min:"0" help:"convert so many at once into output_folder, or write so many episodes at once; 0 is one for each processor"`
+	OutputFolder string `param:"output_folder" group:"Several recordings" value:"FOLDER" help:"convert each recording separately, into FOLDER and the format given by --to"`
+	Jobs         int    `param:"jobs" short:"j" group:"Several recordings" min:"0" help:"number of recordings to convert at once with output_folder, or of episodes to write at once; 0 is one per processor"`
 }
 
 func defaultConvertOptions() *convertOptions {

@@ -22,16 +22,16 @@ import (
 
 // diffOptions are the parameters of diff.
 type diffOptions struct {
-	Topics       []string `param:"topics" short:"t" group:"Selection" help:"only these topics: names, or regular expressions that match a whole name; repeat it or put commas between them"`
-	IgnoreTopics []string `param:"ignore_topics" alias:"exclude" short:"x" group:"Selection" help:"without these topics; likewise"`
-	As           string   `param:"as" group:"Comparison" options:"auto|ros2|raw" help:"compare all as messages of ROS 2, field by field (ros2), or the bytes of all payloads as they are (raw); auto reads as ROS 2 what the recordings have in different encodings, and compares bytes of the rest"`
-	Tolerance    []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER" help:"floats, and times in seconds, that differ by no more are the same: 1e-5, or of the larger one 0.1%; with FIELD, such as header.stamp or pose, it is about all numbers in there; the last one that fits counts; repeat it or put commas between them; means --as ros2"`
-	IgnoreFields []string `param:"ignore_fields" group:"Comparison" value:"[TOPIC:]FIELD" help:"do not compare these fields, nor what is in them; likewise"`
-	Times        string   `param:"times" group:"Comparison" value:"DURATION" help:"log times that are farther apart than this DURATION after what all have in common are differences; by default they are only told"`
-	Strict       bool     `param:"strict" group:"Comparison" help:"padding at the end of payloads, which DDS may add, is a difference, and so is a field at its default that the other side's definition lacks"`
-	Limit        int      `param:"limit" group:"Output" min:"0" help:"show so many differences"`
+	Topics       []string `param:"topics" short:"t" group:"Selection" help:"compare only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
+	IgnoreTopics []string `param:"ignore_topics" alias:"exclude" short:"x" group:"Selection" help:"leave out these topics; same syntax as topics"`
+	As           string   `param:"as" group:"Comparison" options:"auto|ros2|raw" help:"compare all messages as ROS 2 field by field (ros2), or all payloads byte by byte (raw); auto compares topics that the recordings encode differently as ROS 2, and other payloads byte by byte"`
+	Tolerance    []string `param:"tolerance" group:"Comparison" value:"[[TOPIC:]FIELD=]NUMBER" help:"treat floats, and times in seconds, as equal if they differ by at most this: 1e-5, or 0.1% of the larger one; with FIELD, such as header.stamp or pose, all numbers inside it; the last rule that matches applies; separate several by commas; implies --as ros2"`
+	IgnoreFields []string `param:"ignore_fields" group:"Comparison" value:"[TOPIC:]FIELD" help:"do not compare these fields or anything inside them; separate several by commas; implies --as ros2"`
+	Times        string   `param:"times" group:"Comparison" value:"DURATION" help:"also report log times that differ by more than DURATION once the offset that all have in common is subtracted; by default a note sums up how times differ"`
+	Strict       bool     `param:"strict" group:"Comparison" help:"also report padding at the end of payloads, which DDS may add, and fields that only one side defines, even at their default value"`
+	Limit        int      `param:"limit" group:"Output" min:"0" help:"number of differences to show"`
 	JSON         bool     `param:"json" group:"Output" help:"print one JSON object"`
-	Brief        bool     `param:"brief" short:"q" group:"Output" help:"print nothing but the verdict"`
+	Brief        bool     `param:"brief" short:"q" group:"Output" help:"print only the verdict"`
 }
 
 var errDifferent = errors.New("the recordings differ")

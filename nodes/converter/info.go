@@ -16,9 +16,9 @@ import (
 
 // infoOptions are the parameters of info.
 type infoOptions struct {
-	JSON   bool `param:"json" group:"Output" help:"one JSON object for each recording, times in ns since 1970"`
-	ROS2   bool `param:"ros2" group:"Output" help:"the topics as ROS 2 messages, as the player publishes them"`
-	Apollo bool `param:"apollo" group:"Output" help:"the text of Apollo's cyber_recorder info"`
+	JSON   bool `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
+	ROS2   bool `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
+	Apollo bool `param:"apollo" group:"Output" help:"print what Apollo's cyber_recorder info prints"`
 
 	carlaOptions
 	pictureOptions

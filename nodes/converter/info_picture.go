@@ -20,10 +20,10 @@ import (
 
 // pictureOptions are the parameters of pictures.
 type pictureOptions struct {
-	Picture string `param:"picture" group:"Picture" value:"FILE.png" help:"draw what is in a recording into FILE.png: its topics over time, or of a data set a page for each episode"`
-	Size    string `param:"size" group:"Picture" value:"WxH" pattern:"[0-9]{1,5}x[0-9]{1,5}" help:"of a page in pixels; a height of 0 is what it takes"`
-	Episode int    `param:"episode" group:"Picture" value:"N" min:"0" help:"draw only this episode, counted from 1; 0 is all of them"`
-	Mapping string `param:"mapping" group:"Picture" value:"FILE" help:"draw any recording as episodes: YAML FILE with the topics that are cameras and arms, as config/robot_mapping.yaml"`
+	Picture string `param:"picture" group:"Picture" value:"FILE.png" help:"draw the recording into FILE.png: its topics over time, or for a data set a page for each episode"`
+	Size    string `param:"size" group:"Picture" value:"WxH" pattern:"[0-9]{1,5}x[0-9]{1,5}" help:"page size in pixels; with height 0 a page is as high as needed"`
+	Episode int    `param:"episode" group:"Picture" value:"N" min:"0" help:"draw only this episode, counted from 1; 0 draws all"`
+	Mapping string `param:"mapping" group:"Picture" value:"FILE" help:"draw any recording as episodes: YAML FILE that says which topics are cameras and arms (see config/robot_mapping.yaml)"`
 }
 
 func defaultPictureOptions() pictureOptions {

@@ -22,9 +22,9 @@ const shownDamage = 20
 
 // recoverOptions are the parameters of recover.
 type recoverOptions struct {
-	To          string      `param:"to" group:"Output" help:"format to write: record, mcap, rosbag2, bag or carla; by default the one that the name of the output means"`
-	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"payload bytes after which a chunk is closed; 0 is the format's default"`
-	Compression string      `param:"compression" group:"Output" help:"of chunks, as far as the format has it: none, lz4, zstd, bz2; by default the format's own choice"`
+	To          string      `param:"to" group:"Output" help:"format to write: record, mcap, rosbag2, bag or carla; by default chosen by the name of the output"`
+	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
+	Compression string      `param:"compression" group:"Output" help:"compression of chunks, if the format has it: none, lz4, zstd or bz2; by default the format's own choice"`
 	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
 }
 

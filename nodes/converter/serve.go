@@ -29,7 +29,7 @@ type serveOptions struct {
 
 // nodeOptions are those that the node has beside those of conversions.
 type nodeOptions struct {
-	Service string `param:"service" group:"Service" value:"SERVICE" help:"SERVICE (tapedeck/srv/Convert) that converts"`
+	Service string `param:"service" group:"Service" value:"SERVICE" help:"offer conversions as this SERVICE (tapedeck/srv/Convert)"`
 
 	graph.Options
 }
@@ -38,10 +38,9 @@ func defaultNodeOptions() nodeOptions { return nodeOptions{Service: "/convert"} 
 
 func newServe() *cobra.Command {
 	o := &serveOptions{defaultNodeOptions(), convert.DefaultOptions()}
-	const long = "Converts recordings for whoever calls a service, one after the other, until it is interrupted. The " +
-		"options of conversions " +
-		"are those of calls that do not give them."
-	cmd := config.New("serve", "Convert recordings on demand, as a ROS node", long, o,
+	const long = `Converts recordings when its service is called, one after the other, until it is
+interrupted. The conversion options given here are the defaults of calls.`
+	cmd := config.New("serve", "Convert recordings when a service is called", long, o,
 		func(ctx context.Context, in *config.Input) error {
 			return serve(ctx, in, o, os.Stderr)
 		})

@@ -13,13 +13,14 @@ import (
 	"tapedeck/nodes/internal/graph"
 )
 
-const long = `Publishes what MAVLink autopilots say on ROS 2 topics under mavros' names and types, from serial
-ports, UDP, TCP and telemetry logs (.tlog). Nothing is sent to an autopilot unless options ask for it. With a .tlog
-file it ends at the end of it.`
+const long = `Publishes the messages of MAVLink autopilots on ROS 2 topics, with the names and
+types of mavros, from serial ports, UDP, TCP and telemetry logs (.tlog). It sends
+nothing to an autopilot unless options ask for it. At the end of a .tlog file it
+exits.`
 
 func main() {
 	o := defaultOptions()
-	root := config.New("mavlink_publisher [SOURCE...]", "publish what autopilots say", long, &o,
+	root := config.New("mavlink_publisher [SOURCE...]", "publish the messages of autopilots", long, &o,
 		func(ctx context.Context, in *config.Input) error {
 			return run(ctx, in, &o)
 		})

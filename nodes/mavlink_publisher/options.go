@@ -21,15 +21,15 @@ const theVehicle = "mavros"
 // options are the publisher's parameters, each at once a flag, a ROS parameter and a line of
 // config/mavlink_publisher.yaml.
 type options struct {
-	Vehicles map[string]*hardware.Vehicle `param:"vehicles" group:"Vehicles" help:"vehicles by name, each with options of its own: NAME is the namespace of its topics"`
+	Vehicles map[string]*hardware.Vehicle `param:"vehicles" group:"Vehicles" help:"vehicles by name, each with its own options; NAME is the namespace of its topics"`
 	hardware.Vehicle
 
-	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers" help:"begin with a .tlog file once every topic has a subscriber"`
-	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"begin with a .tlog file once all subscribers that are there have met their publishers, at the latest after this; 0 does not wait"`
-	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Subscribers" min:"0" help:"how long to wait at the end of a .tlog file until reliable subscribers have everything; 0 does not wait"`
+	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers" help:"wait until every topic has a subscriber before reading a .tlog file"`
+	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"wait at most this long for existing subscribers to match their publishers before reading a .tlog file; 0 does not wait"`
+	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Subscribers" min:"0" help:"wait at most this long at the end of a .tlog file for reliable subscribers to acknowledge all messages; 0 does not wait"`
 
-	Clock       float64 `param:"clock" alias:"hz" group:"Status" min:"0" max:"10000" bare:"40" help:"publish the time of a .tlog file on /clock so many times a second of it; 0 is never"`
-	Diagnostics bool    `param:"diagnostics" group:"Status" help:"tell how links and vehicles are on /diagnostics"`
+	Clock       float64 `param:"clock" alias:"hz" group:"Status" min:"0" max:"10000" bare:"40" help:"publish the time of a .tlog file on /clock this many times per recorded second; 0 is never"`
+	Diagnostics bool    `param:"diagnostics" group:"Status" help:"publish the state of links and vehicles on /diagnostics"`
 
 	graph.Options
 }

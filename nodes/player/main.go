@@ -16,8 +16,8 @@ import (
 	"tapedeck/nodes/internal/progress"
 )
 
-const long = `Plays recordings of any format that carry ROS 2 messages back onto the ROS graph, at the pace at which
-they were recorded. Several recordings are merged in time.`
+const long = `Plays recordings of any format onto the ROS graph as ROS 2 messages, at the
+pace at which they were recorded. Several recordings are merged in time.`
 
 func main() {
 	o := defaultOptions()

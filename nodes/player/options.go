@@ -13,30 +13,30 @@ import (
 
 // options are the player's parameters, each at once a flag, a ROS parameter and a line of config/player.yaml.
 type options struct {
-	Files       []string `param:"files" flag:"-" group:"Input" help:"recordings to play, merged in time, when none is named on the command line"`
+	Files       []string `param:"files" flag:"-" group:"Input" help:"recordings to play if the command line names none; several are merged in time"`
 	InputOffset []string `param:"input_offset" group:"Input" value:"FILE=DURATION" help:"shift the messages of FILE in time, later or earlier: drive2.mcap=-1.5s"`
 
-	Topics          []string `param:"topics" group:"Topics" alias:"white-channel" value:"TOPIC" help:"play this TOPIC only"`
-	Services        []string `param:"services" group:"Topics" value:"SERVICE" help:"play the events of this SERVICE only"`
-	Regex           string   `param:"regex" short:"e" group:"Topics" help:"play topics whose name matches this regular expression"`
+	Topics          []string `param:"topics" group:"Topics" alias:"white-channel" value:"TOPIC" help:"play only this TOPIC"`
+	Services        []string `param:"services" group:"Topics" value:"SERVICE" help:"play only the events of this SERVICE"`
+	Regex           string   `param:"regex" short:"e" group:"Topics" help:"play topics whose name contains a match of this regular expression"`
 	ExcludeTopics   []string `param:"exclude_topics" group:"Topics" alias:"black-channel" value:"TOPIC" help:"leave out this TOPIC"`
 	ExcludeServices []string `param:"exclude_services" group:"Topics" value:"SERVICE" help:"leave out the events of this SERVICE"`
-	ExcludeRegex    string   `param:"exclude_regex" short:"x" group:"Topics" help:"leave out topics whose name matches this regular expression"`
-	Remap           []string `param:"remap" short:"m" group:"Topics" value:"/from:=/to" help:"publish under another name, /from:=/to"`
-	Prefix          string   `param:"prefix" group:"Topics" value:"/PREFIX" help:"put this in front of the names of all topics"`
-	QoSOverrides    string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to publish with, by topic, as rosbag2 reads it"`
+	ExcludeRegex    string   `param:"exclude_regex" short:"x" group:"Topics" help:"leave out topics whose name contains a match of this regular expression"`
+	Remap           []string `param:"remap" short:"m" group:"Topics" value:"/from:=/to" help:"rename a topic: /from:=/to"`
+	Prefix          string   `param:"prefix" group:"Topics" value:"/PREFIX" help:"put this in front of all topic names"`
+	QoSOverrides    string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to publish with, by topic, in the format of rosbag2"`
 
-	Begin       string        `param:"begin" group:"Part" value:"TIME" help:"begin at this TIME: 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970"`
-	End         string        `param:"end" group:"Part" alias:"until,playback-until,playback-until-sec,playback-until-nsec" value:"TIME" help:"play up to this TIME"`
-	StartOffset time.Duration `param:"start_offset" group:"Part" alias:"start" help:"skip this much, except for latched messages; negative: begin this long before the end"`
-	Duration    time.Duration `param:"playback_duration" short:"u" group:"Part" alias:"duration" help:"play this much of the recording; 0 or less plays all of it"`
-	Loop        bool          `param:"loop" short:"l" group:"Part" help:"begin again at the end"`
-	LoopCount   uint64        `param:"loop_count" group:"Part" help:"number of times to play; 0 is once, or without end with loop"`
+	Begin       string        `param:"begin" group:"Time range" value:"TIME" help:"begin at this TIME: 10:31:05, 2026-11-21 10:31:05.2, or seconds or nanoseconds since 1970"`
+	End         string        `param:"end" group:"Time range" alias:"until,playback-until,playback-until-sec,playback-until-nsec" value:"TIME" help:"play up to this TIME"`
+	StartOffset time.Duration `param:"start_offset" group:"Time range" alias:"start" help:"skip this much, except for latched messages; negative: begin this long before the end"`
+	Duration    time.Duration `param:"playback_duration" short:"u" group:"Time range" alias:"duration" help:"play this much of the recording; 0 or less plays all of it"`
+	Loop        bool          `param:"loop" short:"l" group:"Time range" help:"begin again at the end"`
+	LoopCount   uint64        `param:"loop_count" group:"Time range" help:"number of times to play; 0 is once, or without end with loop"`
 
 	Rate        float64       `param:"rate" short:"r" group:"Time" min:"0.001" max:"1000000" help:"recorded seconds to play per second"`
 	Immediate   bool          `param:"immediate" short:"i" group:"Time" help:"play as fast as subscribers accept messages; ignores rate"`
-	Order       string        `param:"message_order" group:"Time" options:"received|sent|header" help:"which time orders the messages: when they were received or sent, or the stamp in their header"`
-	Restamp     bool          `param:"restamp" group:"Time" help:"shift the stamps in messages to the time at which they are played"`
+	Order       string        `param:"message_order" group:"Time" options:"received|sent|header" help:"order messages by when they were received, when they were sent, or the stamp in their header"`
+	Restamp     bool          `param:"restamp" group:"Time" help:"shift the stamps inside messages to the time at which they are played"`
 	SkipEmpty   time.Duration `param:"skip_empty" group:"Time" min:"0" help:"skip gaps without messages that last longer than this; 0 skips none"`
 	StartPaused bool          `param:"start_paused" short:"p" alias:"pause" group:"Time" help:"begin paused"`
 	PauseTopics []string      `param:"pause_topics" group:"Time" value:"TOPIC" help:"pause before each message of this TOPIC"`
@@ -44,29 +44,29 @@ type options struct {
 
 	Clock          float64  `param:"clock" alias:"hz" group:"Clock" min:"0" max:"10000" bare:"40" help:"publish recorded time on /clock this many times per second; 0 is never"`
 	ClockTopics    []string `param:"clock_topics" group:"Clock" value:"TOPIC" help:"publish /clock before each message of this TOPIC"`
-	ClockTopicsAll bool     `param:"clock_topics_all" group:"Clock" help:"publish it before each message"`
+	ClockTopicsAll bool     `param:"clock_topics_all" group:"Clock" help:"publish /clock before each message"`
 	RestartClock   bool     `param:"restart_clock" group:"Clock" help:"let /clock jump back at each round of a loop"`
 
 	LockStep      time.Duration `param:"lock_step" group:"Clock" min:"0" help:"advance by this much, then wait for a call of the service ~/step or a message on lock_step_topic"`
-	LockStepTopic string        `param:"lock_step_topic" group:"Clock" value:"TOPIC" help:"a message on this TOPIC acknowledges a step, and begins the next one"`
+	LockStepTopic string        `param:"lock_step_topic" group:"Clock" value:"TOPIC" help:"a message on this TOPIC acknowledges a step and begins the next one"`
 
 	Delay         time.Duration `param:"delay" short:"d" group:"Subscribers" min:"0" help:"wait this long before playing begins"`
 	AwaitSubs     bool          `param:"wait_for_subscribers" group:"Subscribers" help:"wait until every topic has a subscriber"`
 	MatchPatience time.Duration `param:"match_patience" group:"Subscribers" min:"0" help:"wait at most this long for existing subscribers to match their publishers; 0 does not wait"`
 	AckTimeout    time.Duration `param:"wait_for_all_acked" group:"Subscribers" min:"0" help:"wait at most this long at the end for reliable subscribers to acknowledge all messages; 0 does not wait"`
 
-	Interpolate     float64 `param:"interpolate" group:"CARLA" min:"0" max:"1000" value:"HZ" help:"of a CARLA log: interpolate poses and twists to this rate; 0 keeps them as recorded"`
-	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR" help:"of a CARLA log: place the frame spectator behind and above this ACTOR, a role_name or an id, as CARLA's replayer does"`
-	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA" help:"of a CARLA log: leave out vehicles with the role_name hero"`
-	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"of a CARLA log: leave out the spectator's position"`
+	Interpolate     float64 `param:"interpolate" group:"CARLA" min:"0" max:"1000" value:"HZ" help:"CARLA logs: interpolate poses and twists to this rate; 0 keeps them as recorded"`
+	Follow          string  `param:"follow" group:"CARLA" value:"ACTOR" help:"CARLA logs: place the frame spectator behind and above this ACTOR, a role_name or an id, as CARLA's replayer does"`
+	IgnoreHero      bool    `param:"ignore_hero" group:"CARLA" help:"CARLA logs: leave out vehicles with the role_name hero"`
+	IgnoreSpectator bool    `param:"ignore_spectator" group:"CARLA" help:"CARLA logs: leave out the position of the spectator"`
 
 	ReadAhead    config.Size `param:"read_ahead_size" group:"Reading" min:"1MiB" help:"bytes to read ahead"`
-	DamagedError bool        `param:"stop_at_damage" group:"Reading" help:"stop with an error at a damaged place instead of continuing behind it"`
+	DamagedError bool        `param:"stop_at_damage" group:"Reading" help:"stop with an error at a damaged place instead of continuing after it"`
 
 	KeyboardOff bool    `param:"disable_keyboard_controls" group:"Status" help:"do not listen to the keyboard"`
-	Progress    float64 `param:"progress_bar_update_rate" group:"Status" min:"0" max:"100" help:"how often per second the status line on the terminal is updated; 0 shows none"`
-	Quiet       bool    `param:"quiet" short:"q" group:"Status" help:"no status line on the terminal, and only warnings and errors in the log"`
-	Diagnostics bool    `param:"diagnostics" group:"Status" help:"publish the player's state on /diagnostics"`
+	Progress    float64 `param:"progress_bar_update_rate" group:"Status" min:"0" max:"100" help:"updates of the status line on the terminal per second; 0 shows none"`
+	Quiet       bool    `param:"quiet" short:"q" group:"Status" help:"no status line, and only warnings and errors in the log"`
+	Diagnostics bool    `param:"diagnostics" group:"Status" help:"publish the state of the player on /diagnostics"`
 
 	graph.Options
 }

@@ -14,13 +14,13 @@ import (
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-const long = `Records topics of the ROS graph into Apollo record files, ROS 2 bag folders or sessions of a robot,
-until it is interrupted. Topics are named, or picked by --all, --regex or --node; those that appear later are picked
-up too.`
+const long = `Records topics of the ROS graph until it is interrupted, into Apollo record
+files, ROS 2 bag folders, CARLA logs or robot sessions. Name the topics, or select
+them with --all, --regex or --node, also those that appear later.`
 
 func main() {
 	o := defaultOptions()
-	root := config.New("recorder [topics...]", "record topics", long, &o,
+	root := config.New("recorder [TOPIC...]", "record topics", long, &o,
 		func(ctx context.Context, in *config.Input) error {
 			return record(ctx, in, &o)
 		})

@@ -46,53 +46,53 @@ const (
 
 // outputOptions say where to, and how.
 type outputOptions struct {
-	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"call the recording NAME; by default tapedeck_ and the time"`
-	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"call the recording NAME_ and the time"`
-	Storage       string        `param:"storage" short:"s" group:"Output" options:"record|mcap|carla|session" help:"Apollo record files, a ROS 2 bag folder with MCAP files, a log that CARLA replays, or session folders of a robot with cameras and arms"`
+	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording; by default tapedeck_ and the time"`
+	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"name the recording NAME_ and the time"`
+	Storage       string        `param:"storage" short:"s" group:"Output" options:"record|mcap|carla|session" help:"write Apollo record files, a ROS 2 bag folder with MCAP files, a log that CARLA replays, or session folders of a robot with cameras and arms"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
-	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"of chunks; mcap only"`
-	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize" group:"Output" min:"1KiB" max:"1GiB" help:"payload bytes after which a chunk goes to the disk"`
-	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"time after which a chunk goes to the disk"`
-	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to have the system put on the disk what was written: every sync_interval, always, or when the system likes to"`
-	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"what a crash or a power failure can cost"`
-	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"keep KEY=VALUE with the recording; mcap and session only"`
+	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap only"`
+	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize" group:"Output" min:"1KiB" max:"1GiB" help:"write a chunk after this many payload bytes"`
+	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"write a chunk after this long"`
+	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never, every sync_interval, or after every write"`
+	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"how often to flush written data; about as much can be lost in a power failure"`
+	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"store KEY=VALUE in the recording; mcap and session only"`
 }
 
 // splitOptions say when a recording goes on in another file.
 type splitOptions struct {
-	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" alias:"size" group:"Splits" help:"go on in another file before one gets larger; 0 is never"`
-	MaxBagDuration       time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"go on in another file after this long, counted from the first message; 0 is never"`
-	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits" help:"go on in another file after so many messages; 0 is never"`
-	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0" help:"delete the oldest file of the recording when there are more; 0 keeps all"`
+	MaxBagSize           config.Size   `param:"max_bag_size" short:"b" alias:"size" group:"Splits" help:"start another file before one exceeds this size; 0 is never"`
+	MaxBagDuration       time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
+	MaxBagMessages       uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
+	MaxBagFiles          int           `param:"max_bag_files" alias:"max-splits" group:"Splits" min:"0" help:"keep at most this many files of the recording, deleting the oldest; 0 keeps all"`
 	RepeatLatched        bool          `param:"repeat_latched" group:"Splits" help:"begin each file with the last messages of latched (transient local) topics"`
-	RepeatTransientLocal []string      `param:"repeat_transient_local" group:"Splits" value:"TOPIC[=N]" help:"repeat the last N messages of each publisher of TOPIC, latched or not; * in it stands for anything; by default as many as the publisher keeps, or 1"`
+	RepeatTransientLocal []string      `param:"repeat_transient_local" group:"Splits" value:"TOPIC[=N]" help:"begin each file with the last N messages of each publisher of TOPIC, latched or not; * in TOPIC matches anything; by default N is the history depth of the publisher, or 1"`
 }
 
 // limitOptions say when a recording ends.
 type limitOptions struct {
 	MaxDuration          time.Duration `param:"max_duration" short:"d" alias:"max-recording-duration,duration" group:"Limits" min:"0" help:"stop after this long; 0 is never"`
-	MaxRecordingSize     config.Size   `param:"max_recording_size" group:"Limits" help:"stop before all files together are larger; 0 is never"`
-	MaxRecordingMessages uint64        `param:"max_recording_messages" group:"Limits" help:"stop after so many messages; 0 is never"`
-	Limit                uint64        `param:"limit" short:"l" group:"Limits" help:"record so many messages of each topic, and stop when all topics that are named have theirs; 0 is no limit"`
-	StartPaused          bool          `param:"start_paused" group:"Limits" help:"record nothing until it is resumed"`
+	MaxRecordingSize     config.Size   `param:"max_recording_size" group:"Limits" help:"stop before all files together exceed this size; 0 is never"`
+	MaxRecordingMessages uint64        `param:"max_recording_messages" group:"Limits" help:"stop after this many messages; 0 is never"`
+	Limit                uint64        `param:"limit" short:"l" group:"Limits" help:"record this many messages of each topic, and stop when all named topics have reached it; 0 is no limit"`
+	StartPaused          bool          `param:"start_paused" group:"Limits" help:"start paused: record nothing until resumed"`
 }
 
 // diskOptions say what happens before the disk is full.
 type diskOptions struct {
-	MinSpace       string `param:"min_space" short:"L" alias:"min-free-space" group:"Disk" value:"SIZE" help:"leave so much of the disk free: a size, a percentage such as 5%, or auto: 1GiB, or 5% of a disk smaller than 20GiB; 0 is nothing"`
-	LowSpaceAction string `param:"low_space_action" alias:"low-free-space-action" group:"Disk" options:"stop|delete-oldest|pause" help:"when less is free: stop, delete the oldest files of this recording, or write nothing until there is space again"`
+	MinSpace       string `param:"min_space" short:"L" alias:"min-free-space" group:"Disk" value:"SIZE" help:"keep this much of the disk free: a size, a percentage such as 5%, or auto, which is 1GiB, or 5% of a disk smaller than 20GiB; 0 is no limit"`
+	LowSpaceAction string `param:"low_space_action" alias:"low-free-space-action" group:"Disk" options:"stop|delete-oldest|pause" help:"when less is free: stop, delete the oldest files of this recording, or pause until there is space again"`
 }
 
 // memoryOptions say how much may wait for the disk.
 type memoryOptions struct {
-	QueueSize config.Size `param:"queue_size" alias:"max-cache-size,buffsize" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; when they are more, topics that take the most of them lose their oldest messages, which is counted"`
-	Priority  []string    `param:"priority" group:"Memory" value:"TOPIC=N" help:"how much of queue_size TOPIC may take before it loses messages, against 1 for other topics; * in it stands for anything, the first that matches counts"`
+	QueueSize config.Size `param:"queue_size" alias:"max-cache-size,buffsize" group:"Memory" min:"1MiB" help:"bytes that may wait for the disk; if there are more, the topics that use the most lose their oldest messages, which are counted"`
+	Priority  []string    `param:"priority" group:"Memory" value:"TOPIC=N" help:"share of queue_size that TOPIC may use before it loses messages, relative to 1 for other topics; * in TOPIC matches anything; the first rule that matches applies"`
 }
 
 // statusOptions say who is told how it goes.
 type statusOptions struct {
-	Quiet       bool `param:"quiet" short:"q" group:"Status" help:"no status, and no log lines but warnings and errors"`
-	Diagnostics bool `param:"diagnostics" group:"Status" help:"tell how it goes on /diagnostics"`
+	Quiet       bool `param:"quiet" short:"q" group:"Status" help:"no status line, and only warnings and errors in the log"`
+	Diagnostics bool `param:"diagnostics" group:"Status" help:"publish the state of the recorder on /diagnostics"`
 }
 
 // check returns a usage error for options that do not go together.
@@ -183,6 +183,6 @@ func defaultOptions() options {
 
 // announceOptions say what is told to other nodes.
 type announceOptions struct {
-	Publish                bool    `param:"publish" short:"p" group:"Status" help:"publish the name of each file that is begun on begin_write"`
-	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" alias:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000" help:"how often a second events/rosbag2_messages_lost may tell that messages were lost; 0 is never"`
+	Publish                bool    `param:"publish" short:"p" group:"Status" help:"publish the name of each new file on begin_write"`
+	StatsMaxPublishingRate float64 `param:"stats_max_publishing_rate" alias:"stats_max_publishing_rate" group:"Status" min:"0" max:"1000" help:"publish lost messages on events/rosbag2_messages_lost at most this often per second; 0 is never"`
 }

@@ -16,8 +16,8 @@ const robotPrefix = "robot."
 
 // sessionOptions say which topics are a robot's, for sessions.
 type sessionOptions struct {
-	RobotMapping string `param:"robot_mapping" group:"Sessions" value:"FILE" help:"YAML FILE that says which topics are a robot's cameras and arms, and what begins another session; by default parameters below robot do, or names and types of topics; storage session only"`
-	Hardware     string `param:"hardware" group:"Sessions" value:"FILE" help:"instead of a mapping, the parameter FILE with the cameras and arms of camera_publisher and arm_publisher, whose topics are recorded if none is named; storage session only"`
+	RobotMapping string `param:"robot_mapping" group:"Sessions" value:"FILE" help:"session storage: YAML FILE that says which topics are cameras and arms of the robot, and what starts another session; by default the parameters below robot do, else topic names and types"`
+	Hardware     string `param:"hardware" group:"Sessions" value:"FILE" help:"session storage: instead of a mapping, the parameter FILE with the cameras and arms of camera_publisher and arm_publisher; their topics are recorded if none is named"`
 
 	parameters map[string]any // those of a mapping
 	namespace  string         // of the node

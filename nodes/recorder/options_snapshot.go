@@ -12,17 +12,17 @@ import (
 
 // snapshotOptions say what is kept in memory for snapshots, and when one is taken.
 type snapshotOptions struct {
-	Snapshot            bool          `param:"snapshot" group:"Snapshots" help:"keep the latest messages in memory beside the recording, to be written when asked"`
-	SnapshotMode        bool          `param:"snapshot_mode" group:"Snapshots" help:"record nothing but snapshots"`
-	SnapshotDuration    time.Duration `param:"snapshot_duration" group:"Snapshots" min:"0" help:"how far a snapshot reaches back; 0 is as far as snapshot_size allows"`
-	SnapshotAfter       time.Duration `param:"snapshot_after" group:"Snapshots" min:"0" max:"24h" help:"how long a snapshot goes on after its trigger"`
-	SnapshotSize        config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes that the messages kept for snapshots may take; while one is written, as many again"`
-	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=DURATION[,SIZE]" help:"how far back, and how many bytes, snapshots hold of one topic: /camera/image=5s,100MB; * in it stands for anything, the first that matches counts"`
+	Snapshot            bool          `param:"snapshot" group:"Snapshots" help:"keep the latest messages in memory beside the recording, to be written on request"`
+	SnapshotMode        bool          `param:"snapshot_mode" group:"Snapshots" help:"write only snapshots, and no recording"`
+	SnapshotDuration    time.Duration `param:"snapshot_duration" group:"Snapshots" min:"0" help:"how far back a snapshot reaches; 0 is as far as snapshot_size allows"`
+	SnapshotAfter       time.Duration `param:"snapshot_after" group:"Snapshots" min:"0" max:"24h" help:"how long a snapshot continues after its trigger"`
+	SnapshotSize        config.Size   `param:"snapshot_size" group:"Snapshots" min:"1MiB" help:"bytes of memory for messages kept for snapshots; while one is written, up to twice as many"`
+	SnapshotTopicLimits []string      `param:"snapshot_topic_limits" group:"Snapshots" value:"TOPIC=DURATION[,SIZE]" help:"limit how far back, and how many bytes, snapshots reach for a topic: /camera/image=5s,100MB; * in TOPIC matches anything; the first rule that matches applies"`
 	SnapshotCondition   []string      `param:"snapshot_condition" group:"Snapshots" value:"CONDITION" help:"take a snapshot when a message meets this CONDITION: \"/imu linear_acceleration.x > 20\", \"/collision *\""`
-	SnapshotCooldown    time.Duration `param:"snapshot_cooldown" group:"Snapshots" min:"0" help:"how long after its snapshot began a condition begins no other one, but has that one go on"`
-	SnapshotFolder      string        `param:"snapshot_folder" group:"Snapshots" value:"FOLDER" help:"put snapshots into FOLDER; by default they go beside the recording"`
-	SnapshotService     string        `param:"snapshot_service" group:"Snapshots" value:"SERVICE" help:"SERVICE (std_srvs/srv/Trigger) that takes a snapshot and answers with its path"`
-	SnapshotTopic       string        `param:"snapshot_topic" group:"Snapshots" value:"TOPIC" help:"TOPIC (std_msgs/msg/Empty) on which each message takes a snapshot"`
+	SnapshotCooldown    time.Duration `param:"snapshot_cooldown" group:"Snapshots" min:"0" help:"for this long after a snapshot began, a condition extends it instead of starting another one"`
+	SnapshotFolder      string        `param:"snapshot_folder" group:"Snapshots" value:"FOLDER" help:"FOLDER for snapshots; by default they are put beside the recording"`
+	SnapshotService     string        `param:"snapshot_service" group:"Snapshots" value:"SERVICE" help:"SERVICE (std_srvs/srv/Trigger) that takes a snapshot and returns its path"`
+	SnapshotTopic       string        `param:"snapshot_topic" group:"Snapshots" value:"TOPIC" help:"TOPIC (std_msgs/msg/Empty); each message on it takes a snapshot"`
 }
 
 func defaultSnapshotOptions() snapshotOptions {

@@ -22,15 +22,15 @@ import (
 
 // triggerOptions are the parameters of the subcommand.
 type triggerOptions struct {
-	Before time.Duration `param:"before" group:"Snapshot" min:"0" help:"how far it reaches back; 0 is as far as the recorder is set to"`
-	After  time.Duration `param:"after" group:"Snapshot" max:"24h" help:"how long it goes on; negative is as long as the recorder is set to"`
-	Cause  string        `param:"cause" group:"Snapshot" help:"why it is taken, kept with it"`
-	Output string        `param:"output" short:"o" group:"Snapshot" value:"NAME" help:"call it NAME; by default as the recording, with the time"`
+	Before time.Duration `param:"before" group:"Snapshot" min:"0" help:"how far back the snapshot reaches; 0 is as the recorder is configured"`
+	After  time.Duration `param:"after" group:"Snapshot" max:"24h" help:"how long the snapshot continues; negative is as the recorder is configured"`
+	Cause  string        `param:"cause" group:"Snapshot" help:"reason for the snapshot, stored in it"`
+	Output string        `param:"output" short:"o" group:"Snapshot" value:"NAME" help:"NAME of the snapshot; by default that of the recording with the time"`
 
-	SnapshotService string        `param:"snapshot_service" group:"Recorder" value:"SERVICE" help:"SERVICE to call if nothing is said of the snapshot"`
-	Recorder        string        `param:"recorder" group:"Recorder" value:"NODE" help:"NODE whose take_snapshot is called otherwise"`
-	Topic           string        `param:"topic" group:"Recorder" value:"TOPIC" help:"publish on this TOPIC (std_msgs/msg/Empty) instead and wait for no answer"`
-	Timeout         time.Duration `param:"timeout" group:"Recorder" min:"1ms" help:"how long to wait for the recorder, beside --after"`
+	SnapshotService string        `param:"snapshot_service" group:"Recorder" value:"SERVICE" help:"SERVICE to call if no option of the snapshot is set"`
+	Recorder        string        `param:"recorder" group:"Recorder" value:"NODE" help:"NODE whose service take_snapshot is called if one is set"`
+	Topic           string        `param:"topic" group:"Recorder" value:"TOPIC" help:"publish on this TOPIC (std_msgs/msg/Empty) instead, without waiting for an answer"`
+	Timeout         time.Duration `param:"timeout" group:"Recorder" min:"1ms" help:"how long to wait for the recorder, in addition to --after"`
 
 	graph.Options
 }
@@ -39,8 +39,8 @@ func newTrigger() *cobra.Command {
 	o := triggerOptions{
 		After: -time.Second, SnapshotService: defaultOptions().SnapshotService, Recorder: "/recorder", Timeout: time.Minute,
 	}
-	const long = "Has a running recorder write a snapshot, and prints its path."
-	cmd := config.New("trigger", "have a running recorder write a snapshot", long, &o,
+	const long = "Makes a running recorder write a snapshot, and prints its path."
+	cmd := config.New("trigger", "Make a running recorder write a snapshot", long, &o,
 		func(ctx context.Context, in *config.Input) (err error) {
 			node, err := graph.Open("_recorder_trigger", in, &o, os.Stderr)
 			if err != nil {

@@ -14,34 +14,34 @@ import (
 
 // Options say what is converted, and to what. Each is a flag of the converter and a ROS parameter.
 type Options struct {
-	Topics   []string `param:"topics" short:"t" group:"Selection" help:"only these topics: names, or regular expressions that match a whole name; repeat it or put commas between them"`
-	Exclude  []string `param:"exclude" short:"x" group:"Selection" help:"without these topics; likewise"`
-	Start    string   `param:"start" group:"Selection" help:"leave out what is earlier: seconds from the start (12.5), a date (2021-07-23 09:12:15) or ns since 1970"`
-	End      string   `param:"end" group:"Selection" help:"leave out this moment and what is later; likewise"`
-	Throttle []string `param:"throttle" group:"Selection" value:"TOPIC=5Hz|1/10" help:"keep at most 5 messages of TOPIC a second, or one of 10; * in it stands for anything, the first that matches counts"`
+	Topics   []string `param:"topics" short:"t" group:"Selection" help:"convert only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
+	Exclude  []string `param:"exclude" short:"x" group:"Selection" help:"leave out these topics; same syntax as topics"`
+	Start    string   `param:"start" group:"Selection" help:"leave out messages before this time: seconds from the start (12.5), a date (2021-07-23 09:12:15), or nanoseconds since 1970"`
+	End      string   `param:"end" group:"Selection" help:"leave out messages at or after this time; same syntax as start"`
+	Throttle []string `param:"throttle" group:"Selection" value:"TOPIC=5Hz|1/10" help:"keep at most 5 messages of TOPIC per second, or one in 10; * in TOPIC matches anything; the first rule that matches applies"`
 
-	Remap   []string      `param:"remap" short:"m" group:"Changes" value:"/from:=/to" help:"give a topic another name, /from:=/to"`
-	Prefix  string        `param:"prefix" group:"Changes" value:"/PREFIX" help:"put this in front of the names of all topics"`
-	Offset  time.Duration `param:"offset" group:"Changes" help:"move all messages in time by this much, -1h30m for instance"`
-	Restamp bool          `param:"restamp" group:"Changes" help:"have offset move the stamps in messages, too"`
-	Order   string        `param:"message_order" group:"Changes" options:"received|sent|header" help:"the time that a message is kept with: when it was received or sent, or the stamp in its header"`
+	Remap   []string      `param:"remap" short:"m" group:"Changes" value:"/from:=/to" help:"rename a topic: /from:=/to"`
+	Prefix  string        `param:"prefix" group:"Changes" value:"/PREFIX" help:"put this in front of all topic names"`
+	Offset  time.Duration `param:"offset" group:"Changes" help:"shift all messages in time by this much, for example -1h30m"`
+	Restamp bool          `param:"restamp" group:"Changes" help:"apply offset to the stamps inside messages, too"`
+	Order   string        `param:"message_order" group:"Changes" options:"received|sent|header" help:"time to store as the log time of a message: when it was received, when it was sent, or the stamp in its header"`
 
-	Encoding  string `param:"encoding" group:"Messages" options:"auto|keep|cdr|ros1|protobuf" help:"how the messages in the output are encoded: as suits its format (auto), as they are, as those of ROS 2 (cdr), ROS 1 or Apollo (protobuf)"`
-	Unmatched string `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out, keep the messages as they are where the format can, or convert nothing"`
-	Strict    bool   `param:"strict" group:"Messages" help:"write nothing if something would be lost"`
+	Encoding  string `param:"encoding" group:"Messages" options:"auto|keep|cdr|ros1|protobuf" help:"encoding of messages in the output: the one that suits the format (auto), unchanged (keep), ROS 2 (cdr), ROS 1 (ros1) or Apollo (protobuf)"`
+	Unmatched string `param:"unmatched" group:"Messages" options:"skip|raw|fail" help:"topics whose messages cannot be translated: leave them out (skip), keep their bytes unchanged if the format can (raw), or convert nothing (fail)"`
+	Strict    bool   `param:"strict" group:"Messages" help:"write nothing if anything would be lost"`
 
-	To          string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot; by default the one that the name of the output means"`
-	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"payload bytes after which a chunk is closed; 0 is the format's default"`
-	Compression string      `param:"compression" group:"Output" help:"of chunks, as far as the format has it: none, lz4, zstd, bz2; by default the format's own choice"`
+	To          string      `param:"to" group:"Output" value:"FORMAT" help:"format to write: record, mcap, rosbag2, bag, carla, session, hdf5 or lerobot; by default chosen by the name of the output"`
+	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
+	Compression string      `param:"compression" group:"Output" help:"compression of chunks, if the format has it: none, lz4, zstd or bz2; by default the format's own choice"`
 	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
 
 	RobotOptions
 	AlignOptions
 	formats.Options
 
-	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" group:"Splits" help:"go on in another file before one gets larger; 0 is never"`
-	MaxBagDuration time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"go on in another file after this long, counted from the first message; 0 is never"`
-	MaxBagMessages uint64        `param:"max_bag_messages" group:"Splits" help:"go on in another file after so many messages; 0 is never"`
+	MaxBagSize     config.Size   `param:"max_bag_size" short:"b" group:"Splits" help:"start another file before one exceeds this size; 0 is never"`
+	MaxBagDuration time.Duration `param:"max_bag_duration" group:"Splits" min:"0" help:"start another file each time this much has passed since the first message; 0 is never"`
+	MaxBagMessages uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
 }
 
 // DefaultOptions are those of a conversion of everything.

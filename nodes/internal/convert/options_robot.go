@@ -15,11 +15,11 @@ import (
 
 // RobotOptions say what of a recording is what of a robot, for formats that keep episodes.
 type RobotOptions struct {
-	Mapping string `param:"mapping" alias:"robot-mapping" group:"Robot" value:"FILE" help:"YAML FILE with the topics that are cameras and arms, and what is an episode, as config/robot_mapping.yaml; by default names and types tell"`
-	Task    string `param:"task" group:"Robot" help:"what is done in the episodes, in words; by default what they or the mapping say"`
-	Stamps  string `param:"stamps" group:"Robot" options:"auto|header|receive" help:"the times of samples: those in headers, or when they were received; auto is as the mapping says, or header"`
+	Mapping string `param:"mapping" alias:"robot-mapping" group:"Robot" value:"FILE" help:"YAML FILE that says which topics are cameras and arms, and what an episode is (see config/robot_mapping.yaml); by default derived from topic names and types"`
+	Task    string `param:"task" group:"Robot" help:"task that the episodes show, in words; by default taken from the recording or the mapping"`
+	Stamps  string `param:"stamps" group:"Robot" options:"auto|header|receive" help:"time of each sample: the stamp in its header, or when it was received; auto follows the mapping, else header"`
 
-	GripperRange []string `param:"gripper_range" group:"Robot" value:"[ARM=]CLOSED:OPEN" help:"positions of grippers that are closed and open, 0:1000 or arm_0=0:0.085; by default what recordings and the mapping say"`
+	GripperRange []string `param:"gripper_range" group:"Robot" value:"[ARM=]CLOSED:OPEN" help:"gripper positions when closed and when open, for example 0:1000 or arm_0=0:0.085; by default taken from the recording or the mapping"`
 }
 
 // gripperRange is where the gripper of an arm is closed and open.
@@ -62,22 +62,22 @@ func (o *RobotOptions) mapping() (m *robot.Mapping, err error) {
 
 // AlignOptions are those of package align.
 type AlignOptions struct {
-	Timeline         string        `param:"timeline" group:"Alignment" value:"TIMELINE" help:"what there is a row for: each frame of the first camera (camera) or another one (camera:NAME), of all cameras (union), each sample of a stream (topic:NAME), or so many a second (fixed:30); auto is camera, and for lerobot fixed at the rate of the first camera"`
-	UnionWindow      time.Duration `param:"union_window" group:"Alignment" min:"0" help:"frames of a union that are no farther apart share a row; 0 is the same millisecond"`
-	Ends             string        `param:"ends" group:"Alignment" options:"drop|clamp" help:"rows before the first or behind the last sample of a stream: drop them, or take that sample"`
-	MaxExtrapolation time.Duration `param:"max_extrapolation" group:"Alignment" help:"how far clamp goes; 0 is the median period of the stream, a negative one any way"`
-	MaxGap           time.Duration `param:"max_gap" group:"Alignment" help:"there are no numbers between samples that are farther apart; 0 is five median periods and at least 100 ms, a negative one is no limit"`
-	Gaps             string        `param:"gaps" group:"Alignment" options:"drop|nan" help:"rows in gaps: drop them, or have NaN in them"`
-	Image            string        `param:"image" group:"Alignment" options:"nearest|asof" help:"the frame of a row: the nearest, or the latest that was there"`
-	MaxImageSkew     time.Duration `param:"max_image_skew" group:"Alignment" help:"how far a frame may be from its row; 0 is half the median period of its camera, all of it with asof; a negative one is no limit"`
-	MissingImage     string        `param:"missing_image" group:"Alignment" options:"drop|hold|black" help:"rows without a frame: drop them, take the latest one that was there, or a black one"`
-	Causal           bool          `param:"causal" group:"Alignment" help:"rows know nothing that was not known at their time: no interpolation, and images asof"`
-	Action           string        `param:"action" group:"Alignment" options:"auto|command|next-state|copy" help:"actions: what was told last (command), the state of the next row, or of the same; auto is command where there are any, else next-state"`
-	ContinuousJoints bool          `param:"continuous_joints" group:"Alignment" help:"joints turn on and on: no turn between two samples is more than half a turn"`
-	HoldColumns      []string      `param:"hold_columns" group:"Alignment" value:"COLUMN" help:"COLUMN, such as status or arm_0/gripper/status, has the value of the sample before"`
-	LinearColumns    []string      `param:"linear_columns" group:"Alignment" value:"COLUMN" help:"COLUMN is interpolated, although it has few whole numbers"`
-	Optional         []string      `param:"optional" group:"Alignment" value:"STREAM" help:"drop no row for want of STREAM, by name or topic: numbers are NaN then, frames black"`
-	Partial          bool          `param:"partial" group:"Alignment" help:"episodes without cameras, or without arms, are all right"`
+	Timeline         string        `param:"timeline" group:"Alignment" value:"TIMELINE" help:"what gets a row: each frame of the first camera (camera), of another one (camera:NAME) or of all (union), each sample of a stream (topic:NAME), or a fixed number per second (fixed:30); auto is camera, or for lerobot fixed at the rate of the first camera"`
+	UnionWindow      time.Duration `param:"union_window" group:"Alignment" min:"0" help:"with timeline union, frames at most this far apart share a row; 0 means the same millisecond"`
+	Ends             string        `param:"ends" group:"Alignment" options:"drop|clamp" help:"rows before the first or after the last sample of a stream: drop them, or repeat that sample (clamp)"`
+	MaxExtrapolation time.Duration `param:"max_extrapolation" group:"Alignment" help:"how far clamp may reach; 0 is the median period of the stream, negative is unlimited"`
+	MaxGap           time.Duration `param:"max_gap" group:"Alignment" help:"do not interpolate between samples farther apart than this; 0 is five median periods, but at least 100 ms; negative is unlimited"`
+	Gaps             string        `param:"gaps" group:"Alignment" options:"drop|nan" help:"rows inside such gaps: drop them, or fill them with NaN"`
+	Image            string        `param:"image" group:"Alignment" options:"nearest|asof" help:"image of a row: the nearest one, or the latest one by then (asof)"`
+	MaxImageSkew     time.Duration `param:"max_image_skew" group:"Alignment" help:"largest time between a row and its image; 0 is half the median period of the camera, or all of it with asof; negative is unlimited"`
+	MissingImage     string        `param:"missing_image" group:"Alignment" options:"drop|hold|black" help:"rows without an image: drop them, repeat the latest image by then (hold), or use a black one"`
+	Causal           bool          `param:"causal" group:"Alignment" help:"use only what was known at the time of each row: no interpolation, and images asof"`
+	Action           string        `param:"action" group:"Alignment" options:"auto|command|next-state|copy" help:"action of a row: the last command (command), the state of the next row (next-state) or of the same row (copy); auto is command if there are commands, else next-state"`
+	ContinuousJoints bool          `param:"continuous_joints" group:"Alignment" help:"joints can turn without end: assume that they turn at most half a turn between two samples"`
+	HoldColumns      []string      `param:"hold_columns" group:"Alignment" value:"COLUMN" help:"do not interpolate COLUMN, such as status or arm_0/gripper/status, but repeat the previous sample"`
+	LinearColumns    []string      `param:"linear_columns" group:"Alignment" value:"COLUMN" help:"interpolate COLUMN, although it holds only a few whole numbers"`
+	Optional         []string      `param:"optional" group:"Alignment" value:"STREAM" help:"do not drop rows that lack STREAM (a name or a topic): write NaN, or a black image"`
+	Partial          bool          `param:"partial" group:"Alignment" help:"accept episodes without cameras or without arms"`
 }
 
 // timelineAuto is the camera, or what the format needs.

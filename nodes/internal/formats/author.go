@@ -34,8 +34,8 @@ type AuthorWriter interface {
 
 // CARLAOptions are those of logs that are made of messages of ROS 2.
 type CARLAOptions struct {
-	CARLAMapping string `param:"carla_mapping" group:"CARLA" value:"FILE" help:"YAML FILE with the actors that topics and frames are about, where their names don't tell, and the name of the map; for CARLA logs only"`
-	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"lay out the log as this CARLA does: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, or of the log that is converted, or ue4-0.9.15"`
+	CARLAMapping string `param:"carla_mapping" group:"CARLA" value:"FILE" help:"CARLA logs: YAML FILE that says which actors topics and frames belong to, where their names do not tell, and the name of the map"`
+	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"CARLA logs: write the layout of this CARLA: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, else of the converted log, else ue4-0.9.15"`
 }
 
 // carlaAuthor writes logs of CARLA.

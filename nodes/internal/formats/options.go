@@ -26,19 +26,19 @@ func DefaultOptions() Options {
 
 // Rosbag2Options are those of ROS 2 bags.
 type Rosbag2Options struct {
-	CompressionMode string `param:"compression_mode" group:"Output" help:"what compression compresses in a rosbag2: file or message; by default chunks of MCAP"`
-	Storage         string `param:"storage" short:"s" group:"Output" help:"of a rosbag2: mcap or sqlite3"`
-	Version         int    `param:"metadata_version" group:"Output" min:"0" help:"of metadata.yaml of a rosbag2; 0 is the default"`
+	CompressionMode string `param:"compression_mode" group:"Output" help:"rosbag2: what to compress, file or message; by default chunks of MCAP files"`
+	Storage         string `param:"storage" short:"s" group:"Output" help:"rosbag2: storage of the bag, mcap or sqlite3"`
+	Version         int    `param:"metadata_version" group:"Output" min:"0" help:"rosbag2: version of metadata.yaml; 0 is the default version"`
 }
 
 // HDF5Options are those of package hdf5.
 type HDF5Options struct {
-	Images      string   `param:"images" group:"HDF5" options:"vlen|padded|raw" help:"JPEGs as long as they are, JPEGs padded to the longest one, or pixels, as the first ACT reads them"`
-	JointUnit   string   `param:"joint_unit" group:"HDF5" options:"rad|deg" help:"of state and actions of arms; EasyTeleop has deg. It is rad in qpos, qvel and action"`
-	SwapRB      bool     `param:"swap_rb" group:"HDF5" help:"exchange red and blue, for training code that decodes with OpenCV and expects RGB"`
-	Quality     int      `param:"quality" group:"HDF5" min:"1" max:"100" help:"of JPEGs that have to be made; those that are there stay as they are"`
-	CameraLinks []string `param:"camera_links" group:"HDF5" value:"LINK=CAMERA" help:"other names of cameras, cam_high=camera_1; by default cam_high, cam_low, cam_left_wrist and cam_right_wrist are those of camera_1, 2, 0 and 0"`
-	LinkFile    string   `param:"link_file" group:"HDF5" value:"FILE" help:"where episodes have a file each, write FILE that has all of them, by links"`
+	Images      string   `param:"images" group:"HDF5" options:"vlen|padded|raw" help:"store JPEGs unchanged (vlen), JPEGs padded to the longest (padded), or pixels, as the original ACT reads them (raw)"`
+	JointUnit   string   `param:"joint_unit" group:"HDF5" options:"rad|deg" help:"unit of joints in the state and actions of arms (EasyTeleop uses deg); qpos, qvel and action are always in rad"`
+	SwapRB      bool     `param:"swap_rb" group:"HDF5" help:"swap red and blue, for training code that decodes with OpenCV and expects RGB"`
+	Quality     int      `param:"quality" group:"HDF5" min:"1" max:"100" help:"quality of images that must be encoded as JPEG; existing JPEGs are kept as they are"`
+	CameraLinks []string `param:"camera_links" group:"HDF5" value:"LINK=CAMERA" help:"further names of cameras, for example cam_high=camera_1; by default cam_high, cam_low, cam_left_wrist and cam_right_wrist link to camera_1, 2, 0 and 0"`
+	LinkFile    string   `param:"link_file" group:"HDF5" value:"FILE" help:"where each episode has a file of its own, also write FILE, which links to all of them"`
 }
 
 // options returns them as package hdf5 has them.
@@ -51,14 +51,14 @@ func (o *HDF5Options) options() (hdf5.Options, error) {
 
 // LeRobotOptions are those of package lerobot.
 type LeRobotOptions struct {
-	Holes         string      `param:"holes" group:"LeRobot" options:"refuse|split" help:"episodes in which rows are missing between others: an error, or an episode for each stretch"`
-	State         string      `param:"state" group:"LeRobot" options:"joint|pose" help:"observation.state and action: joints and grippers, or poses and grippers"`
-	RobotType     string      `param:"robot_type" group:"LeRobot" help:"what the dataset calls the robot"`
-	CameraNames   []string    `param:"camera_names" group:"LeRobot" value:"CAMERA=NAME" help:"features of cameras behind observation.images.; without a NAME the camera is left out"`
-	Video         bool        `param:"video" group:"LeRobot" help:"pictures in videos, for which an ffmpeg must be installed"`
-	VideoCodec    string      `param:"video_codec" group:"LeRobot" value:"CODEC" help:"encoder of ffmpeg's; by default libsvtav1, or libx264"`
-	DataFileSize  config.Size `param:"data_file_size" group:"LeRobot" min:"0" help:"begin another file of numbers behind so many bytes; 0 is 100 MB"`
-	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0" help:"begin another video behind so many bytes; 0 is 200 MB"`
+	Holes         string      `param:"holes" group:"LeRobot" options:"refuse|split" help:"episodes with rows missing in the middle: fail (refuse), or write each stretch as an episode (split)"`
+	State         string      `param:"state" group:"LeRobot" options:"joint|pose" help:"content of observation.state and action: joints and grippers, or poses and grippers"`
+	RobotType     string      `param:"robot_type" group:"LeRobot" help:"name of the robot in the dataset"`
+	CameraNames   []string    `param:"camera_names" group:"LeRobot" value:"CAMERA=NAME" help:"store CAMERA as observation.images.NAME; without a NAME it is left out"`
+	Video         bool        `param:"video" group:"LeRobot" help:"store images as videos; needs ffmpeg"`
+	VideoCodec    string      `param:"video_codec" group:"LeRobot" value:"CODEC" help:"video encoder of ffmpeg; by default libsvtav1, or else libx264"`
+	DataFileSize  config.Size `param:"data_file_size" group:"LeRobot" min:"0" help:"start another data file after this many bytes; 0 is 100 MB"`
+	VideoFileSize config.Size `param:"video_file_size" group:"LeRobot" min:"0" help:"start another video file after this many bytes; 0 is 200 MB"`
 }
 
 // options returns them as package lerobot has them.

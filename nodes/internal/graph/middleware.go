@@ -8,7 +8,7 @@ import (
 
 // Options are those that all nodes share. A node embeds them into its own.
 type Options struct {
-	Middleware string `param:"middleware" group:"ROS 2" value:"rcl|dds" help:"how to reach the ROS graph: by ROS 2's own libraries (rcl) or without them (dds); by default as the executable was built, see --version"`
+	Middleware string `param:"middleware" group:"ROS 2" value:"rcl|dds" help:"how to reach the ROS graph: through ROS 2's own libraries (rcl) or directly over DDS (dds); the default depends on the build, see --version"`
 }
 
 // ShowMiddleware adds the middleware to the output of --version.

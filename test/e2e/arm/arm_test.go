@@ -147,7 +147,7 @@ func TestUsage(t *testing.T) {
 	require.Contains(t, out, "name the host of an arm")
 	require.Contains(t, out, "arms.yaml", "why there is none")
 	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--help")).Wait(0)
-	for _, text := range []string{"Asking", "--gripper-rate", "arms.NAME.OPTION"} {
+	for _, text := range []string{"Requests", "--gripper-rate", "arms.NAME.OPTION"} {
 		require.Contains(t, out, text)
 	}
 }

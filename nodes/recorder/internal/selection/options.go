@@ -2,25 +2,25 @@ package selection
 
 // TopicOptions say what is recorded.
 type TopicOptions struct {
-	Topics                   []string `param:"topics" flag:"-" group:"Topics" help:"topics to record when none is named on the command line"`
+	Topics                   []string `param:"topics" flag:"-" group:"Topics" help:"topics to record if the command line names none"`
 	All                      bool     `param:"all" short:"a" alias:"all-topics" group:"Topics" help:"record every topic, as it appears"`
-	Regex                    string   `param:"regex" short:"e" group:"Topics" help:"record topics in whose name this regular expression is found"`
-	Node                     []string `param:"node" group:"Topics" value:"NAME" help:"record what the node of this NAME publishes or subscribes to"`
+	Regex                    string   `param:"regex" short:"e" group:"Topics" help:"record topics whose name contains a match of this regular expression"`
+	Node                     []string `param:"node" group:"Topics" value:"NAME" help:"record what the node NAME publishes or subscribes to"`
 	TopicTypes               []string `param:"topic_types" group:"Topics" value:"TYPE" help:"record topics of this TYPE, such as sensor_msgs/msg/Imu"`
 	AllServices              bool     `param:"all_services" group:"Topics" help:"record the calls of every service, and the events of those that publish them"`
 	Services                 []string `param:"services" group:"Topics" value:"SERVICE" help:"record the calls and events of this SERVICE"`
-	StaticTopicsPath         string   `param:"static_topics_path" group:"Topics" value:"FILE" help:"YAML FILE with topics and types to subscribe to at once, as rosbag2 reads it"`
-	ExcludeRegex             string   `param:"exclude_regex" short:"x" alias:"exclude" group:"Topics" help:"leave out topics in whose name this regular expression is found, even named ones"`
+	StaticTopicsPath         string   `param:"static_topics_path" group:"Topics" value:"FILE" help:"YAML FILE with topics and types to subscribe to at once, in the format of rosbag2"`
+	ExcludeRegex             string   `param:"exclude_regex" short:"x" alias:"exclude" group:"Topics" help:"leave out topics whose name contains a match of this regular expression, even named ones"`
 	ExcludeTopics            []string `param:"exclude_topics" group:"Topics" value:"TOPIC" help:"leave out this TOPIC, even if it is named"`
 	ExcludeTopicTypes        []string `param:"exclude_topic_types" group:"Topics" value:"TYPE" help:"leave out topics of this TYPE, even named ones"`
 	ExcludeServices          []string `param:"exclude_services" group:"Topics" value:"SERVICE" help:"leave out the calls and events of this SERVICE"`
-	IncludeHiddenTopics      bool     `param:"include_hidden_topics" group:"Topics" help:"hidden topics too, where topics are not named"`
-	IncludeUnpublishedTopics bool     `param:"include_unpublished_topics" group:"Topics" help:"topics without a publisher too, where topics are not named"`
-	IgnoreLeafTopics         bool     `param:"ignore_leaf_topics" group:"Topics" help:"no topics without a subscriber, where topics are not named"`
-	NoDiscovery              bool     `param:"no_discovery" group:"Topics" help:"do not pick up topics that appear after the start"`
-	Throttle                 []string `param:"throttle" group:"Topics" value:"TOPIC=5Hz|1/10" help:"record at most 5 messages of TOPIC a second, or one of 10; * in it stands for anything, the first that matches counts"`
-	QoSOverrides             string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to subscribe with, by topic, as rosbag2 reads it"`
-	DefinitionPaths          []string `param:"definition_paths" group:"Topics" value:"FOLDER" help:"FOLDER to look for message definitions in, before AMENT_PREFIX_PATH"`
+	IncludeHiddenTopics      bool     `param:"include_hidden_topics" group:"Topics" help:"let --all, --regex and the like include hidden topics"`
+	IncludeUnpublishedTopics bool     `param:"include_unpublished_topics" group:"Topics" help:"let --all, --regex and the like include topics without a publisher"`
+	IgnoreLeafTopics         bool     `param:"ignore_leaf_topics" group:"Topics" help:"let --all, --regex and the like leave out topics without a subscriber"`
+	NoDiscovery              bool     `param:"no_discovery" group:"Topics" help:"ignore topics that appear after the start"`
+	Throttle                 []string `param:"throttle" group:"Topics" value:"TOPIC=5Hz|1/10" help:"record at most 5 messages of TOPIC per second, or one in 10; * in TOPIC matches anything; the first rule that matches applies"`
+	QoSOverrides             string   `param:"qos_profile_overrides_path" group:"Topics" value:"FILE" help:"YAML FILE with the QoS to subscribe with, by topic, in the format of rosbag2"`
+	DefinitionPaths          []string `param:"definition_paths" group:"Topics" value:"FOLDER" help:"FOLDER to search for message definitions before AMENT_PREFIX_PATH"`
 }
 
 // Nothing says whether the options, with topics named, have nothing recorded.
