@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/bluenviron/gomavlib/v3 v3.3.0
 	github.com/dsnet/compress v0.0.1
+	github.com/dustin/go-humanize v1.1.0
 	github.com/foxglove/mcap/go/mcap v1.7.3
 	github.com/klauspost/compress v1.18.0
 	github.com/parquet-go/parquet-go v0.28.0
@@ -37,7 +38,6 @@ require (
 
 require (
 	github.com/davecgh/go-spew v1.1.1 // indirect
-	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/go-viper/mapstructure/v2 v2.4.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -52,7 +51,7 @@ func newEntryMap(v reflect.Value, i int) (m entryMap, ok bool) {
 func (m *entryMap) fields() []field {
 	var list []field
 	keys := m.value.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	for _, key := range keys {
 		for _, f := range structFields(m.value.MapIndex(key).Elem(), "") {
 			f.Name = m.Name + "." + key.String() + "." + f.Name
@@ -63,15 +62,14 @@ func (m *entryMap) fields() []field {
 	return list
 }
 
-// entry returns NAME if a parameter is "cameras.NAME.OPTION", OPTION being an option of entries.
-func (m *entryMap) entry(parameter string) (name string, ok bool) {
+// entry returns NAME if a parameter is "cameras.NAME.OPTION", OPTION being an option of entries, and else "".
+func (m *entryMap) entry(parameter string) string {
 	rest, ok := strings.CutPrefix(parameter, m.Name+".")
-	if !ok {
-		return "", false
-	}
 	name, option, _ := strings.Cut(rest, ".")
-	return name, name != "" &&
-		slices.ContainsFunc(structFields(m.base, ""), func(f field) bool { return f.Name == option })
+	if !ok || !slices.ContainsFunc(structFields(m.base, ""), func(f field) bool { return f.Name == option }) {
+		return ""
+	}
+	return name
 }
 
 // add makes an entry, unless it exists.

@@ -52,7 +52,6 @@ shop:
 	require.True(t, o.Quiet)
 	require.Equal(t, "/dev/video0", in.Values()["lenses.Left.device"])
 	require.Equal(t, int64(800), in.Values()["lenses.Left.width"])
-	require.Equal(t, "-p", in.Source("lenses.right.device"))
 	require.Equal(t, []string{"parameter lenses.right.colour from " + file + " line 9 is not one that shop knows"},
 		in.Warnings)
 	var names []string
@@ -80,12 +79,6 @@ func TestNamedErrors(t *testing.T) {
 			Lenses map[string]*Lens `param:"lenses"`
 		}{})
 	}, "nothing that entries begin as")
-}
-
-func TestNamedIsDocumented(t *testing.T) {
-	require.Contains(t, Table(&lenses{}), "| `lenses.NAME.OPTION` |  | any |  | of the lens called NAME |\n")
-	require.NoError(t, CheckFile(write(t, "/**: {ros__parameters: {width: 640, device: '', knobs: [], quiet: false}}"),
-		&lenses{Lens: Lens{Width: 640}}))
 }
 
 func TestReadFileOfANode(t *testing.T) {

@@ -5,56 +5,49 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-const (
-	helpWidth  = 80
-	helpIndent = 28 // where the text beside the flags begins
-)
+const helpWidth = 80
 
-// help returns the help text of a command.
+// help returns the help text of a command. pflag lays out the flags of each group.
 func (l *loader) help(cmd *cobra.Command) string {
 	var b strings.Builder
-	about := cmd.Long
-	if about == "" {
-		about = cmd.Short
-	}
-	wrap(&b, 0, about)
-	fmt.Fprintf(&b, "\nUsage:\n  %s\n", cmd.UseLine())
+	fmt.Fprintf(&b, "%s\n\nUsage:\n  %s\n", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)), cmd.UseLine())
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "  %s COMMAND --help\n\nCommands:\n", cmd.CommandPath())
 		for _, c := range cmd.Commands() {
 			if c.IsAvailableCommand() && c.Name() != "help" {
-				writeEntry(&b, "  "+c.Name(), c.Short)
+				fmt.Fprintf(&b, "  %-*s %s\n", c.NamePadding(), c.Name(), c.Short)
 			}
 		}
 	}
-	for _, group := range groups(l.opts) {
-		fmt.Fprintf(&b, "\n%s:\n", group[0].Group)
+	for _, group := range Groups(l.opts) {
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		flags.SortFlags = false
 		for _, p := range group {
-			writeEntry(&b, p.flagText(), p.helpText())
+			// Names of flags have no spaces, so these dashes can be replaced below.
+			flags.VarP(helpValue{p}, cmp.Or(p.Flag, "parameter "+p.Name), p.Short, p.helpText())
 		}
+		text := strings.ReplaceAll(flags.FlagUsagesWrapped(helpWidth), "--parameter ", "  parameter ")
+		fmt.Fprintf(&b, "\n%s:\n%s", group[0].Group, text)
 	}
-	b.WriteString("\nGeneral:\n")
-	writeEntry(&b, "      --config FILE", "take defaults from this parameter file")
-	writeEntry(&b, "  -h, --help", "print this help")
-	writeEntry(&b, "      --version", "print the version")
+	fmt.Fprintf(&b, "\nGeneral:\n%s", l.general.FlagUsagesWrapped(helpWidth))
 	if len(l.fields) > 0 {
 		name := l.fields[0].Name
-		b.WriteByte('\n')
-		wrap(&b, 0, fmt.Sprintf("Each option is also a ROS parameter, named like the flag with _ for - unless noted "+
-			"above (--ros-args -p %s:=VALUE or --params-file FILE, or in the file of --config), and an environment "+
-			"variable (%s). Flags win over ROS arguments, these over the environment, and this over the file.",
-			name, environment("", name)[1]))
+		fmt.Fprintf(&b, "\nEach option is also a ROS parameter, named like the flag with _ for - unless\n"+
+			"noted above, and an environment variable:\n\n"+
+			"  --ros-args -p %s:=VALUE, --ros-args --params-file FILE, --config FILE\n  %s=VALUE\n\n"+
+			"Flags win over ROS arguments, these over the environment, this over --config.\n",
+			name, environment("", name)[1])
 	}
 	return b.String()
 }
 
-// groups returns the options by group, groups in the order of their first option.
-func groups(opts any) [][]Parameter {
+// Groups returns the options of a command by group, in the order of the help text.
+func Groups(opts any) [][]Parameter {
 	list := Parameters(opts)
 	for _, m := range entryMaps(opts) {
 		m.Name += ".NAME.OPTION"
@@ -72,32 +65,27 @@ func groups(opts any) [][]Parameter {
 	return groups
 }
 
-// flagText returns "  -d, --max-duration DURATION", or the parameter's name where there is no flag.
-func (p *Parameter) flagText() string {
-	text := "      --" + p.Flag
-	switch {
-	case p.Flag == "":
-		text = "      parameter " + p.Name
-	case p.Short != "":
-		text = "  -" + p.Short + ", --" + p.Flag
+// helpValue is a flag's value as pflag shows it in the help text.
+type helpValue struct{ Parameter }
+
+func (v helpValue) String() string   { return v.Default }
+func (v helpValue) Set(string) error { return nil }
+
+func (v helpValue) Type() string {
+	if v.Bare != "" {
+		return "[" + v.Placeholder + "]"
 	}
-	switch {
-	case p.Bare != "":
-		text += " [" + p.Placeholder + "]"
-	case p.Placeholder != "":
-		text += " " + p.Placeholder
-	}
-	return text
+	return cmp.Or(v.Placeholder, "bool") // pflag shows no value for a bool
 }
 
-// helpText returns the help, with parameter name, bounds, repetition and default in brackets.
+// helpText returns the help, with parameter name, bounds and repetition in brackets. pflag adds the default.
 func (p *Parameter) helpText() string {
 	var notes []string
 	if p.Flag != "" && strings.ReplaceAll(p.Flag, "-", "_") != p.Name {
 		notes = append(notes, "parameter "+p.Name)
 	}
-	if p.Min != "" || p.Max != "" {
-		notes = append(notes, p.bounds())
+	if bounds := p.Bounds(); bounds != "" {
+		notes = append(notes, bounds)
 	}
 	if p.Type == "string array" {
 		notes = append(notes, "may be repeated")
@@ -105,41 +93,8 @@ func (p *Parameter) helpText() string {
 	if p.Bare != "" {
 		notes = append(notes, p.Bare+" without a value")
 	}
-	if p.Default != "" && p.Default != "false" {
-		notes = append(notes, "default "+p.Default)
-	}
 	if notes == nil {
 		return p.Help
 	}
-	return p.Help + " [" + strings.Join(notes, "; ") + "]"
-}
-
-// writeEntry writes a flag or subcommand and, beside or below it, what it does.
-func writeEntry(b *strings.Builder, name, text string) {
-	if utf8.RuneCountInString(name) > helpIndent-2 {
-		b.WriteString(name + "\n")
-		name = ""
-	}
-	fmt.Fprintf(b, "%-*s", helpIndent, name)
-	wrap(b, helpIndent, text)
-}
-
-// wrap writes text in lines of at most helpWidth columns, all but the first indented.
-func wrap(b *strings.Builder, indent int, text string) {
-	column := indent
-	for i, word := range strings.Fields(text) {
-		width := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case column+1+width > helpWidth:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			column = indent
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += width
-	}
-	b.WriteByte('\n')
+	return p.Help + " (" + strings.Join(notes, "; ") + ")"
 }

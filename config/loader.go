@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,16 +33,15 @@ type Input struct {
 	// in another namespace. An error of wrong usage that the command returns repeats those left by then.
 	Warnings []string
 
-	opts      any
-	fields    []field
-	entries   []setting // of entry maps, in the order in which they were given
-	sources   map[string]string
-	installed string // path of the installed parameter file, which several commands may share; "" if it was not read
+	opts    any
+	fields  []field
+	entries map[string]setting // of entry maps
+	unknown map[string]string  // sources of unknown parameters
 }
 
 func newInput(node, namespace string, opts any) *Input {
 	return &Input{Node: node, Namespace: namespace, Extra: map[string]any{}, opts: opts, fields: fields(opts),
-		sources: map[string]string{}}
+		entries: map[string]setting{}, unknown: map[string]string{}}
 }
 
 // Values returns all options by name as the ROS parameters that stand for them: bool, int64, float64, string or
@@ -56,54 +54,13 @@ func (in *Input) Values() map[string]any {
 	return values
 }
 
-// Source returns where the value of a parameter comes from: "flag --max-duration", "drive.yaml line 7", "default".
-func (in *Input) Source(name string) string {
-	if s, ok := in.sources[name]; ok {
-		return s
-	}
-	return "default"
-}
-
-// Set changes an option while the command runs, as `ros2 param set` asks for it: to a bool, a number, a string or a
-// []string. The field of the options struct changes, for which the caller holds whatever lock it needs. After an
-// error nothing has changed.
-func (in *Input) Set(name string, value any) error {
-	if !in.has(name) {
-		return fmt.Errorf("parameter %s is not known", name)
-	}
-	s := setting{source: "a request at run time"}
-	switch v := value.(type) {
-	case []string:
-		s.texts, s.list = v, true
-	case float64:
-		s.texts = []string{strconv.FormatFloat(v, 'f', -1, 64)}
-	default:
-		s.texts = []string{fmt.Sprint(v)}
-	}
-	return in.apply(map[string]setting{name: s})
-}
-
-func (in *Input) has(name string) bool {
-	return slices.ContainsFunc(in.fields, func(f field) bool { return f.Name == name })
-}
-
-// apply sets options and notes the sources. After an error nothing is set.
-func (in *Input) apply(given map[string]setting) error {
-	if err := apply(in.fields, given); err != nil {
-		return err
-	}
-	for name, s := range given {
-		in.sources[name] = s.source
-	}
-	return nil
-}
-
 // loader fills the options of one command.
 type loader struct {
-	opts   any
-	fields []field
-	flags  map[string]*flagValue // by parameter
-	config string                // of --config
+	opts    any
+	fields  []field
+	flags   map[string]*flagValue // by parameter
+	config  string                // of --config
+	general *pflag.FlagSet        // flags that every command has
 }
 
 // flagValue collects what was given with a flag; the loader parses it later, with all other sources.
@@ -125,10 +82,10 @@ func (v *flagValue) Type() string   { return v.field.Type }
 
 // newLoader gives the command its flags.
 func newLoader(cmd *cobra.Command, opts any) *loader {
-	l := &loader{opts: opts, fields: fields(opts), flags: map[string]*flagValue{}}
-	flags := cmd.Flags()
-	flags.SortFlags = false
+	l := &loader{opts: opts, fields: fields(opts), flags: map[string]*flagValue{},
+		general: pflag.NewFlagSet("", pflag.ContinueOnError)}
 	aliases := map[string]string{}
+	flags := cmd.Flags()
 	for i := range l.fields {
 		f := &l.fields[i]
 		if f.Flag == "" {
@@ -144,15 +101,13 @@ func newLoader(cmd *cobra.Command, opts any) *loader {
 			aliases[alias] = f.Flag
 		}
 	}
-	flags.StringVar(&l.config, "config", "", "take defaults from this parameter file")
-	flags.BoolP("help", "h", false, "print this help")
-	flags.Bool("version", false, "print the version")
+	l.general.StringVar(&l.config, "config", "", "take defaults from this parameter `FILE`")
+	l.general.BoolP("help", "h", false, "print this help")
+	l.general.Bool("version", false, "print the version")
+	flags.AddFlagSet(l.general)
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		name = strings.ReplaceAll(name, "_", "-")
-		if flag, ok := aliases[name]; ok {
-			name = flag
-		}
-		return pflag.NormalizedName(name)
+		return pflag.NormalizedName(cmp.Or(aliases[name], name))
 	})
 	return l
 }
@@ -168,19 +123,13 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 	in := newInput(name, namespace, l.opts)
 	in.Args, in.ROS = args, ros
 	v := viper.NewWithOptions(viper.KeyDelimiter("/"))
-	file := l.config
-	if file == "" {
-		in.installed = installedFile(node)
-		file = in.installed
-	}
-	if file != "" {
-		settings, err := in.readFile(file)
-		if err != nil {
+	if file := cmp.Or(l.config, installedFile(node)); file != "" {
+		if err := in.readFile(file, v.SetDefault); err != nil {
 			return nil, err
 		}
-		for _, s := range in.known(settings) {
-			v.SetDefault(s.name, s)
-		}
+	}
+	if l.config == "" {
+		clear(in.unknown) // several commands may share an installed file
 	}
 	for _, f := range in.fields {
 		if err := v.BindEnv(append([]string{f.Name}, environment(node, f.Name)...)...); err != nil {
@@ -188,12 +137,8 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 		}
 	}
 	for _, p := range ros.Parameters {
-		settings, err := in.readROS(p)
-		if err != nil {
+		if err := in.readROS(p, v.Set); err != nil {
 			return nil, err
-		}
-		for _, s := range in.known(settings) {
-			v.Set(s.name, s)
 		}
 	}
 	for name, flag := range l.flags {
@@ -221,6 +166,24 @@ func environment(node, parameter string) []string {
 	return []string{"TAPEDECK_" + strings.ToUpper(node) + "_" + name, "TAPEDECK_" + name}
 }
 
+// environmentSetting returns a value from the environment, where a list is written as in YAML.
+func environmentSetting(f field, node, text string) (setting, error) {
+	names := environment(node, f.Name)
+	source := names[1]
+	if os.Getenv(names[0]) != "" {
+		source = names[0]
+	}
+	if f.Type != "string array" || !strings.HasPrefix(text, "[") {
+		return setting{texts: []string{text}, source: source}, nil
+	}
+	s, _, err := parseValue(f.Name, text)
+	if err != nil {
+		return s, Usagef("%s=%s: %w", source, text, err)
+	}
+	s.source = source
+	return s, nil
+}
+
 // installedFile returns the path of the installed parameter file, "" if there is none.
 func installedFile(node string) string {
 	// Both as called and behind symbolic links, which either lead into the installation or, after
@@ -238,112 +201,114 @@ func installedFile(node string) string {
 
 func (in *Input) fullName() string { return strings.TrimSuffix(in.Namespace, "/") + "/" + in.Node }
 
-func (in *Input) readFile(path string) ([]setting, error) {
+// readFile reads the sections of a parameter file for the node, and calls set for its options.
+func (in *Input) readFile(path string, set func(name string, s any)) error {
 	settings, warnings, err := readFile(path, in.fullName())
 	if err != nil {
-		return nil, Usagef("%w", err)
+		return Usagef("%w", err)
 	}
 	in.Warnings = append(in.Warnings, warnings...)
-	return settings, nil
-}
-
-// readROS reads one argument -p or --params-file.
-func (in *Input) readROS(p ROSParameter) ([]setting, error) {
-	if p.File != "" {
-		return in.readFile(p.File)
-	}
-	if p.Node != "" && !matches(split(p.Node), split(in.fullName())) {
-		return nil, nil
-	}
-	s, ok, err := parseValue(p.Name, p.Value)
-	if err != nil {
-		return nil, Usagef("-p %s:=%s: %w", p.Name, p.Value, err)
-	}
-	s.source = "-p"
-	if !ok {
-		return nil, nil
-	}
-	return []setting{s}, nil
-}
-
-// known returns the settings of options. It keeps those of entry maps and of other parameters in in.
-func (in *Input) known(settings []setting) []setting {
-	var known []setting
-	entryMaps := entryMaps(in.opts)
 	for _, s := range settings {
-		switch {
-		case in.has(s.name):
-			known = append(known, s)
-		case slices.ContainsFunc(entryMaps, func(m entryMap) bool { _, ok := m.entry(s.name); return ok }):
-			in.entries = append(in.entries, s)
-		default:
-			in.Extra[s.name] = s.value
-			in.sources[s.name] = s.source
-		}
-	}
-	return known
-}
-
-// assign sets the options, then the entries, which begin as copies of them, and warns of unknown parameters.
-func (in *Input) assign(given map[string]setting, node string) error {
-	if err := in.apply(given); err != nil {
-		return err
-	}
-	entries := map[string]setting{}
-	for _, s := range in.entries {
-		for _, m := range entryMaps(in.opts) {
-			if name, ok := m.entry(s.name); ok {
-				m.add(name)
-			}
-		}
-		entries[s.name] = s
-	}
-	in.fields = fields(in.opts)
-	if err := in.apply(entries); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(in.Extra)) {
-		if name == "use_sim_time" || name == "start_type_description_service" || strings.HasPrefix(name, "qos_overrides.") {
-			continue // every ROS 2 node has these
-		}
-		source := in.sources[name]
-		if in.installed != "" && strings.HasPrefix(source, in.installed+" line ") {
-			continue
-		}
-		in.Warnings = append(in.Warnings, fmt.Sprintf("parameter %s from %s is not one that %s knows", name, source, node))
+		in.add(s, set)
 	}
 	return nil
 }
 
-// environmentSetting returns a value from the environment, where a list is written as in YAML.
-func environmentSetting(f field, node, text string) (setting, error) {
-	s := setting{texts: []string{text}}
-	names := environment(node, f.Name)
-	source := names[1]
-	if os.Getenv(names[0]) != "" {
-		source = names[0]
+// readROS reads one argument -p or --params-file, and calls set for its options.
+func (in *Input) readROS(p ROSParameter, set func(name string, s any)) error {
+	if p.File != "" {
+		return in.readFile(p.File, set)
 	}
-	if f.Type == "string array" && strings.HasPrefix(text, "[") {
-		var err error
-		if s, _, err = parseValue(f.Name, text); err != nil {
-			return s, Usagef("%s=%s: %w", source, text, err)
+	if p.Node != "" && !matches(split(p.Node), split(in.fullName())) {
+		return nil
+	}
+	s, ok, err := parseValue(p.Name, p.Value)
+	if err != nil {
+		return Usagef("-p %s:=%s: %w", p.Name, p.Value, err)
+	}
+	if s.source = "-p"; ok {
+		in.add(s, set)
+	}
+	return nil
+}
+
+// add calls set for a setting of an option. It keeps those of entry maps and of other parameters in in.
+func (in *Input) add(s setting, set func(name string, s any)) {
+	switch {
+	case slices.ContainsFunc(in.fields, func(f field) bool { return f.Name == s.name }):
+		set(s.name, s)
+	case slices.ContainsFunc(entryMaps(in.opts), func(m entryMap) bool { return m.entry(s.name) != "" }):
+		in.entries[s.name] = s
+	default:
+		in.Extra[s.name] = s.value
+		in.unknown[s.name] = s.source
+	}
+}
+
+// assign sets the options, then the entries, which begin as copies of them, and warns of unknown parameters.
+func (in *Input) assign(given map[string]setting, node string) error {
+	if err := apply(in.fields, given); err != nil {
+		return err
+	}
+	for parameter := range in.entries {
+		for _, m := range entryMaps(in.opts) {
+			if name := m.entry(parameter); name != "" {
+				m.add(name)
+			}
 		}
 	}
-	s.source = source
-	return s, nil
+	in.fields = fields(in.opts)
+	if err := apply(in.fields, in.entries); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.unknown)) {
+		if name == "use_sim_time" || name == "start_type_description_service" || strings.HasPrefix(name, "qos_overrides.") {
+			continue // every ROS 2 node has these
+		}
+		in.Warnings = append(in.Warnings,
+			fmt.Sprintf("parameter %s from %s is not one that %s knows", name, in.unknown[name], node))
+	}
+	return nil
 }
 
 // ReadFile sets options, given by a pointer to their struct, from the sections of a ROS 2 parameter file for a node of
 // that full name, "/robot/camera_publisher". Other parameters of the sections are left alone.
 func ReadFile(file, node string, opts any) error {
 	in := newInput(path.Base(node), path.Dir(node), opts)
-	settings, err := in.readFile(file)
+	given := map[string]setting{}
+	err := in.readFile(file, func(name string, s any) { given[name] = s.(setting) })
 	if err != nil {
 		return err
 	}
-	given := map[string]setting{}
-	for _, s := range in.known(settings) {
-		given[s.name] = s
-	}
 	return in.assign(given, node)
+}
+
+// Assign sets options, given by a pointer to their struct, from texts NAME=VALUE. NAME is that of a flag, without
+// dashes in front, or of a parameter. Values given for a list add up. After an error nothing is set.
+func Assign(opts any, texts []string) error {
+	list := fields(opts)
+	given := map[string]setting{}
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		i := slices.IndexFunc(list, func(f field) bool { return f.named(name) })
+		switch {
+		case !ok:
+			return Usagef("option %q: want NAME=VALUE", text)
+		case i < 0:
+			return Usagef("option %q: there is no option %s", text, name)
+		}
+		f := &list[i]
+		s := setting{source: "option " + text, texts: append(given[f.Name].texts, value)}
+		if len(s.texts) > 1 && f.Type != "string array" {
+			return Usagef("option %s is given %d times", f.Name, len(s.texts))
+		}
+		given[f.Name] = s
+	}
+	return apply(list, given)
+}
+
+// named reports whether a name is that of the parameter, its flag or one of the flag's aliases.
+func (f *field) named(name string) bool {
+	flag := strings.ReplaceAll(name, "_", "-")
+	return name == f.Name || f.Flag != "" && flag == f.Flag || slices.Contains(f.Aliases, flag)
 }

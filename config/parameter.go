@@ -62,9 +62,10 @@ func Parameters(opts any) []Parameter {
 // field is an option and the variable that holds it.
 type field struct {
 	Parameter
-	value reflect.Value
-	want  string                               // a value in words, for errors
-	read  func(text string) (v any, err error) // parses a text; nil: it is the value
+	value    reflect.Value
+	want     string                               // a value in words, for errors
+	read     func(text string) (v any, err error) // parses a text; nil: it is the value
+	min, max float64                              // Min and Max, if there are any
 }
 
 func fields(opts any) []field {
@@ -148,55 +149,55 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 	} else if f.Options != nil {
 		f.Placeholder = strings.Join(f.Options, "|")
 	}
-	for _, text := range []string{f.Min, f.Max, f.Bare} {
-		if text != "" {
-			if _, err := f.parseText(text); err != nil {
-				panic(fmt.Sprintf("config: option %s: tag %v", name, err))
-			}
+	tagged := func(text string, otherwise float64) float64 {
+		if text == "" {
+			return otherwise
 		}
+		v, err := f.parseText(text)
+		if err != nil {
+			panic(fmt.Sprintf("config: option %s: tag %v", name, err))
+		}
+		if v.Kind() == reflect.String {
+			return otherwise
+		}
+		return number(v)
 	}
+	f.min, f.max = tagged(f.Min, math.Inf(-1)), tagged(f.Max, math.Inf(1))
+	tagged(f.Bare, 0)
 	f.Default = f.text()
 	return f
 }
 
 // setType derives from the variable's type the type in ROS 2, the placeholder in the help text and how to parse it.
 func (f *field) setType() {
+	set := func(rosType, placeholder, want string, read func(string) (any, error)) {
+		f.Type, f.Placeholder, f.want, f.read = rosType, placeholder, want, read
+	}
 	switch f.value.Interface().(type) {
 	case bool:
-		f.Type, f.want, f.read = "boolean", "true or false", func(text string) (any, error) {
-			if b, ok := parseBool(text); ok {
-				return b, nil
-			}
-			return strconv.ParseBool(text)
-		}
+		set("boolean", "", "true or false", as(readBool))
 	case string:
-		f.Type, f.Placeholder = "string", "TEXT"
+		set("string", "TEXT", "", nil)
 	case []string:
-		f.Type, f.Placeholder = "string array", "TEXT"
+		set("string array", "TEXT", "", nil)
 	case int, int64:
-		f.Type, f.Placeholder, f.want = "integer", "N", "a whole number"
-		f.read = func(text string) (any, error) { return parseInteger(text) }
+		set("integer", "N", "a whole number", as(parseInteger))
 	case uint64:
-		f.Type, f.Placeholder, f.want = "integer", "N", "a whole number, not negative"
-		f.read = func(text string) (any, error) {
-			n, err := parseInteger(text)
-			if n < 0 {
-				err = strconv.ErrRange
-			}
-			return n, err
-		}
+		set("integer", "N", "a whole number, not negative", as(parsePositive))
 	case float64:
-		f.Type, f.Placeholder, f.want = "double", "X", "a number"
-		f.read = func(text string) (any, error) { return parseFloat(text) }
+		set("double", "X", "a number", as(parseFloat))
 	case time.Duration:
-		f.Type, f.Placeholder, f.want = "double", "DURATION", "a duration such as 1m30s, or a number of seconds"
-		f.read = func(text string) (any, error) { return parseDuration(text) }
+		set("double", "DURATION", "a duration such as 1m30s, or a number of seconds", as(parseDuration))
 	case Size:
-		f.Type, f.Placeholder, f.want = "integer", "SIZE", "a size such as 256MiB or 1GB, or a number of bytes"
-		f.read = func(text string) (any, error) { return ParseSize(text) }
+		set("integer", "SIZE", "a size such as 256MiB or 1GB, or a number of bytes", as(ParseSize))
 	default:
 		panic(fmt.Sprintf("config: option %s has the type %v, which no parameter has", f.Name, f.value.Type()))
 	}
+}
+
+// as returns a parser with its type taken away.
+func as[T any](parse func(string) (T, error)) func(string) (any, error) {
+	return func(text string) (any, error) { return parse(text) }
 }
 
 // text returns the present value as one would write it behind the flag.
@@ -270,8 +271,8 @@ func (f *field) parse(s setting) (v reflect.Value, err error) {
 		if v, err = f.parseText(text); err == nil && f.Options != nil && !slices.Contains(f.Options, text) {
 			err = fmt.Errorf("%q is not allowed, want %s", text, strings.Join(f.Options, " or "))
 		}
-		if err == nil {
-			err = f.inBounds(v)
+		if err == nil && f.Bounds() != "" && (number(v) < f.min || number(v) > f.max) {
+			err = fmt.Errorf("%v is not allowed, want %s", v.Interface(), f.Bounds())
 		}
 		if err != nil {
 			return v, Usagef("parameter %s from %s: %w", f.Name, s.source, err)
@@ -296,6 +297,21 @@ func (f *field) parseText(text string) (reflect.Value, error) {
 		return reflect.Value{}, fmt.Errorf("%q is not allowed, want %s", text, f.want)
 	}
 	return reflect.ValueOf(v).Convert(f.value.Type()), nil
+}
+
+func readBool(text string) (bool, error) {
+	if b, ok := parseBool(text); ok {
+		return b, nil
+	}
+	return strconv.ParseBool(text)
+}
+
+func parsePositive(text string) (int64, error) {
+	n, err := parseInteger(text)
+	if n < 0 {
+		err = strconv.ErrRange
+	}
+	return n, err
 }
 
 // parseInteger reads a decimal number, or one with a prefix such as 0x. A leading 0 does not make it octal.
@@ -326,24 +342,11 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.Duration(ns), nil
 }
 
-// inBounds checks a value against min and max.
-func (f *field) inBounds(v reflect.Value) error {
-	outside := func(bound string, sign float64) bool {
-		if bound == "" {
-			return false
-		}
-		b, err := f.parseText(bound)
-		return err != nil || (number(v)-number(b))*sign > 0
-	}
-	if !outside(f.Min, -1) && !outside(f.Max, 1) {
-		return nil
-	}
-	return fmt.Errorf("%v is not allowed, want %s", v.Interface(), f.bounds())
-}
-
-// bounds returns in words what Min and Max allow.
-func (p *Parameter) bounds() string {
+// Bounds returns in words what Min and Max allow, "" if there are none.
+func (p *Parameter) Bounds() string {
 	switch {
+	case p.Min == "" && p.Max == "":
+		return ""
 	case p.Max == "":
 		return "at least " + p.Min
 	case p.Min == "":
@@ -354,11 +357,5 @@ func (p *Parameter) bounds() string {
 
 // number returns a numeric value as a float64, which is exact enough for bounds.
 func number(v reflect.Value) float64 {
-	switch {
-	case v.CanInt():
-		return float64(v.Int())
-	case v.CanUint():
-		return float64(v.Uint())
-	}
-	return v.Float()
+	return v.Convert(reflect.TypeFor[float64]()).Float()
 }

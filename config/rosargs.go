@@ -2,24 +2,22 @@ package config
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
-// ROSArgs holds the arguments between --ros-args and "--" on a command line, as rcl reads it.
+// ROSArgs holds the arguments between --ros-args and "--" on a command line, as rcl reads it. Those that only concern
+// rcl's own logging are accepted and ignored.
 type ROSArgs struct {
 	Remaps     []string       // -r, "[node:]from:=to", in order
 	Parameters []ROSParameter // -p and --params-file, in order: a later one wins
 	Enclave    string         // -e
-
-	LogLevel      string            // --log-level LEVEL, in lower case; "" if not given
-	LogLevels     map[string]string // --log-level LOGGER:=LEVEL
-	LogConfigFile string
-	LogFileName   string
-
-	// --enable-… and --disable-…; nil if neither was given.
-	StdoutLogs, RosoutLogs, ExternalLibLogs *bool
+	LogLevel   string         // --log-level LEVEL, in lower case; "" if not given
 }
 
 // ROSParameter is one -p or --params-file argument.
@@ -34,79 +32,55 @@ type ROSParameter struct {
 // SplitROSArgs takes the ROS arguments out of a command line without program name and returns the others as rest. The
 // error wraps ErrUsage.
 func SplitROSArgs(argv []string) (ros ROSArgs, rest []string, err error) {
+	var args []string
 	inside := false
-	for i := 0; i < len(argv); i++ {
-		arg := argv[i]
+	for _, arg := range argv {
 		switch {
 		case arg == "--ros-args":
 			inside = true
-			continue
 		case !inside:
 			rest = append(rest, arg)
-			continue
 		case arg == "--":
 			inside = false
-			continue
-		case ros.toggle(arg):
-			continue
+		default:
+			args = append(args, arg)
 		}
-		set, ok := map[string]func(value string) error{
-			"-r": ros.addRemap, "--remap": ros.addRemap,
-			"-p": ros.addParameter, "--param": ros.addParameter,
-			"--params-file":     ros.addFile,
-			"--log-level":       ros.setLogLevel,
-			"-e":                store(&ros.Enclave),
-			"--enclave":         store(&ros.Enclave),
-			"--log-config-file": store(&ros.LogConfigFile),
-			"--log-file-name":   store(&ros.LogFileName),
-		}[arg]
-		if !ok {
-			return ROSArgs{}, nil, Usagef("%s is not an argument that may follow --ros-args; "+
-				"end them with \"--\" before arguments of the program", arg)
-		}
-		i++
-		if i == len(argv) {
-			return ROSArgs{}, nil, Usagef("%s (behind --ros-args) needs a value", arg)
-		}
-		if err := set(argv[i]); err != nil {
-			return ROSArgs{}, nil, Usagef("%s %s: %w", arg, argv[i], err)
-		}
+	}
+	flags := ros.flags()
+	if err = flags.Parse(args); err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %s", flags.Arg(0))
+	}
+	if err != nil {
+		return ROSArgs{}, nil, Usagef("--ros-args: %w; end ROS arguments with \"--\" before arguments of the program", err)
 	}
 	return ros, rest, nil
 }
 
-func store(s *string) func(string) error {
-	return func(value string) error {
-		*s = value
+// flags returns the arguments that may follow --ros-args.
+func (r *ROSArgs) flags() *pflag.FlagSet {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.Usage = func() {}
+	flags.FuncP("remap", "r", "", r.addRemap)
+	flags.FuncP("param", "p", "", r.addParameter)
+	flags.Func("params-file", "", func(path string) error {
+		r.Parameters = append(r.Parameters, ROSParameter{File: path})
 		return nil
+	})
+	flags.Func("log-level", "", r.setLogLevel)
+	flags.StringVarP(&r.Enclave, "enclave", "e", "", "")
+	flags.String("log-config-file", "", "")
+	flags.String("log-file-name", "", "")
+	for _, output := range []string{"stdout-logs", "rosout-logs", "external-lib-logs"} {
+		flags.Bool("enable-"+output, false, "")
+		flags.Bool("disable-"+output, false, "")
 	}
-}
-
-// toggle reads --enable-… and --disable-….
-func (r *ROSArgs) toggle(arg string) bool {
-	what, on := strings.CutPrefix(arg, "--enable-")
-	if !on {
-		what, _ = strings.CutPrefix(arg, "--disable-")
-	}
-	toggle := map[string]**bool{
-		"stdout-logs": &r.StdoutLogs, "rosout-logs": &r.RosoutLogs, "external-lib-logs": &r.ExternalLibLogs,
-	}[what]
-	if toggle == nil || what == arg {
-		return false
-	}
-	*toggle = &on
-	return true
-}
-
-func (r *ROSArgs) addFile(path string) error {
-	r.Parameters = append(r.Parameters, ROSParameter{File: path})
-	return nil
+	return flags
 }
 
 func (r *ROSArgs) addRemap(rule string) error {
 	from, to, ok := strings.Cut(rule, ":=")
 	if !ok || from == "" || to == "" {
-		return Usagef("want [node:]from:=to")
+		return errors.New("want [node:]from:=to")
 	}
 	r.Remaps = append(r.Remaps, rule)
 	return nil
@@ -114,19 +88,18 @@ func (r *ROSArgs) addRemap(rule string) error {
 
 func (r *ROSArgs) addParameter(rule string) error {
 	name, value, ok := strings.Cut(rule, ":=")
-	var p ROSParameter
-	if node, rest, found := strings.Cut(name, ":"); found {
-		p.Node, name = node, rest
-		ok = ok && node != ""
+	node, rest, named := strings.Cut(name, ":")
+	if !named {
+		node, rest = "", name
 	}
-	if !ok || name == "" {
-		return Usagef("want [node:]name:=value")
+	if !ok || rest == "" || named && node == "" {
+		return errors.New("want [node:]name:=value")
 	}
-	p.Name, p.Value = name, value
-	r.Parameters = append(r.Parameters, p)
+	r.Parameters = append(r.Parameters, ROSParameter{Node: node, Name: rest, Value: value})
 	return nil
 }
 
+// setLogLevel keeps the level for all loggers. Levels of single loggers are rcl's own.
 func (r *ROSArgs) setLogLevel(rule string) error {
 	logger, level, named := strings.Cut(rule, ":=")
 	if !named {
@@ -135,16 +108,11 @@ func (r *ROSArgs) setLogLevel(rule string) error {
 	level = strings.ToLower(level)
 	levels := []string{"debug", "info", "warn", "error", "fatal", "unset"} // of rcutils
 	if !slices.Contains(levels, level) || named && logger == "" {
-		return Usagef("want [logger:=]level with one of the levels %s", strings.Join(levels, ", "))
+		return fmt.Errorf("want [logger:=]level with one of the levels %s", strings.Join(levels, ", "))
 	}
 	if !named {
 		r.LogLevel = level
-		return nil
 	}
-	if r.LogLevels == nil {
-		r.LogLevels = map[string]string{}
-	}
-	r.LogLevels[logger] = level
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -252,21 +252,16 @@ func split(name string) []string {
 
 // matches reports whether a pattern of a parameter file fits a name: "*" is one token, "**" any number.
 func matches(pattern, name []string) bool {
-	i, rest, after := 0, name, -1 // after: index behind the last "**"; rest: what is tried from there
-	for len(name) > 0 {
-		switch {
-		case i < len(pattern) && pattern[i] == "**":
-			i++
-			after, rest = i, name
-		case i < len(pattern) && (pattern[i] == "*" || pattern[i] == name[0]):
-			i++
-			name = name[1:]
-		case after >= 0:
-			rest = rest[1:]
-			i, name = after, rest
+	expression := "^"
+	for _, token := range pattern {
+		switch token {
+		case "**":
+			expression += "(/[^/]+)*"
+		case "*":
+			expression += "/[^/]+"
 		default:
-			return false
+			expression += "/" + regexp.QuoteMeta(token)
 		}
 	}
-	return !slices.ContainsFunc(pattern[i:], func(token string) bool { return token != "**" })
+	return regexp.MustCompile(expression + "$").MatchString("/" + strings.Join(name, "/"))
 }

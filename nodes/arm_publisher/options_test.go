@@ -6,13 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/config"
+	"tapedeck/config/configtest"
 	"tapedeck/nodes/internal/hardware"
 )
 
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
-	require.NoError(t, config.CheckFile("../../config/arm_publisher.yaml", &o))
-	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
+	require.NoError(t, configtest.CheckFile("../../config/arm_publisher.yaml", &o))
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
 }
 
 // entry returns the options of an arm with something changed.

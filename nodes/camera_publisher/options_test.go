@@ -8,13 +8,14 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/config/configtest"
 	"tapedeck/nodes/internal/hardware"
 )
 
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
-	require.NoError(t, config.CheckFile("../../config/camera_publisher.yaml", &o))
-	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
+	require.NoError(t, configtest.CheckFile("../../config/camera_publisher.yaml", &o))
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
 }
 
 func TestCameras(t *testing.T) {

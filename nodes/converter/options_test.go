@@ -5,14 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/config"
+	"tapedeck/config/configtest"
 )
 
 func TestEveryOptionIsDocumented(t *testing.T) {
-	require.NoError(t, config.CheckFile("../../config/converter.yaml", defaultConvertOptions()))
+	require.NoError(t, configtest.CheckFile("../../config/converter.yaml", defaultConvertOptions()))
 	service := defaultNodeOptions()
 	for _, o := range []any{&service, defaultConvertOptions(), defaultInfoOptions(), &recoverOptions{},
 		&diffOptions{Limit: 10, As: viewAuto}} {
-		require.NoError(t, config.CheckTable("../../docs/reference/options.md", o))
+		require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", o))
 	}
 }

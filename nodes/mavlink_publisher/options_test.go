@@ -7,13 +7,14 @@ import (
 
 	"tapedeck/bridge/mavlink"
 	"tapedeck/config"
+	"tapedeck/config/configtest"
 	"tapedeck/nodes/internal/hardware"
 )
 
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
-	require.NoError(t, config.CheckFile("../../config/mavlink_publisher.yaml", &o))
-	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
+	require.NoError(t, configtest.CheckFile("../../config/mavlink_publisher.yaml", &o))
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
 }
 
 func TestVehicles(t *testing.T) {

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/config"
+	"tapedeck/config/configtest"
 )
 
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
-	require.NoError(t, config.CheckFile("../../config/player.yaml", &o))
-	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
+	require.NoError(t, configtest.CheckFile("../../config/player.yaml", &o))
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
 }
 
 // TestTableOfOptions has each option in the last column of the table beside those of other players, and nothing else

@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/config"
+	"tapedeck/config/configtest"
 )
 
 func TestEveryOptionIsDocumented(t *testing.T) {
 	o := defaultOptions()
-	require.NoError(t, config.CheckFile("../../config/recorder.yaml", &o))
-	require.NoError(t, config.CheckTable("../../docs/reference/options.md", &o))
+	require.NoError(t, configtest.CheckFile("../../config/recorder.yaml", &o))
+	require.NoError(t, configtest.CheckTable("../../docs/reference/options.md", &o))
 }
 
 func TestOptionsAreChecked(t *testing.T) {
