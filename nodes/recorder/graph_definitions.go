@@ -9,16 +9,12 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
-const (
-	// definitionPatience is how long messages wait, in the queue, for the definition of their type: a channel of a file
-	// has it from its first message on, or never.
-	definitionPatience = time.Second
-	// fetchTime is how long a node has to tell a definition. One that is too late for a file is there for the next
-	// recording.
-	fetchTime = 10 * time.Second
-)
+// fetchTime is how long a node has to tell a definition. One that is too late for a file is there for the next
+// recording.
+const fetchTime = 10 * time.Second
 
 // definitions fetch those of types that are not at hand from the nodes that publish them.
 type definitions struct {
@@ -89,8 +85,8 @@ func (r *recorder) schemaOf(typeName, hash string) (codec.Schema, error) {
 // define has the definition of a stream's type fetched from one of its publishers, where it is not at hand. r.mu is
 // locked.
 func (r *recorder) define(rec *recording, topic *bridge.Topic) {
-	c := rec.channel.Load()
-	if rec.fetching || !rec.undefined.Load() {
+	c := rec.Channel.Load()
+	if rec.fetching || !rec.AwaitsDefinition() {
 		return
 	}
 	hashed := false
@@ -108,13 +104,13 @@ func (r *recorder) define(rec *recording, topic *bridge.Topic) {
 	switch {
 	case len(topic.Publishers) == 0:
 	case !hashed:
-		rec.giveUp()
+		rec.StopAwaiting()
 		r.declare(rec)
 		_, err := r.library.Concatenated(c.Type)
 		r.warnUndefined(c, err)
 	case !rec.expecting:
 		rec.expecting = true
-		time.AfterFunc(definitionPatience, func() { r.expect(rec) })
+		time.AfterFunc(queue.DefinitionWait, func() { r.expect(rec) })
 	}
 }
 
@@ -122,8 +118,8 @@ func (r *recorder) define(rec *recording, topic *bridge.Topic) {
 func (r *recorder) expect(rec *recording) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c := rec.channel.Load(); !rec.fetching && c.Schema.Encoding == "" {
-		rec.giveUp()
+	if c := rec.Channel.Load(); !rec.fetching && c.Schema.Encoding == "" {
+		rec.StopAwaiting()
 		r.declare(rec)
 		r.warnUndefined(c, errors.New("its publisher's node is not known"))
 	}
@@ -131,12 +127,12 @@ func (r *recorder) expect(rec *recording) {
 
 func (r *recorder) fetch(rec *recording, e bridge.Endpoint) {
 	text, err := r.definitions.fetch(e)
-	if err == nil && !rec.defined(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}) {
+	if err == nil && !rec.Define(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}) {
 		err = errors.New("its publisher told it too late for this file")
 	}
 	if err != nil {
-		rec.giveUp()
-		r.warnUndefined(rec.channel.Load(), err)
+		rec.StopAwaiting()
+		r.warnUndefined(rec.Channel.Load(), err)
 	}
 	r.look() // conditions may want to know
 	r.mu.Lock()
@@ -151,30 +147,4 @@ func (r *recorder) warnUndefined(c *codec.Channel, err error) {
 		advice = "; name the folder that has it with --definition-paths"
 	}
 	r.warn("type "+c.Type, "%s is recorded without its definition, its readers must know it: %v%s", c.Topic, err, advice)
-}
-
-// defined gives a stream the definition of its type, unless a message is in a file already.
-func (s *stream) defined(schema codec.Schema) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.undefined.Load() {
-		return false
-	}
-	c := *s.channel.Load()
-	c.Schema = schema
-	s.channel.Store(&c)
-	s.undefined.Store(false)
-	return true
-}
-
-// giveUp leaves it at what is known of the type.
-func (s *stream) giveUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.undefined.Store(false)
-}
-
-// waits says whether an item is to wait, at the time now, for the definition of its type.
-func (s *stream) waits(it *item, now int64) bool {
-	return s.undefined.Load() && now-it.receiveTime < int64(definitionPatience)
 }

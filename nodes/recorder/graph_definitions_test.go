@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
 	tdi "tapedeck/msgs/type_description_interfaces"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // robotTypes are definitions that the recorder does not have. Count has the payloads of std_msgs/msg/UInt32.
@@ -53,13 +54,13 @@ func TestDefinitionIsFetched(t *testing.T) {
 		inBubble(t, storage, func(t *testing.T) {
 			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions(storage), "/a", "/b", "/n")
 			bridgetest.ServeTypeDescriptions(t, d.source, library, func(*tdi.GetTypeDescription_Response) {
-				time.Sleep(definitionPatience / 4) // while messages come
+				time.Sleep(queue.DefinitionWait / 4) // while messages come
 			})
 			n := d.advertise("/n", codec.DefaultQoS())
 			d.count("/a", 1, 2)
 			d.publish(n, 10)
 			d.count("/b", 3)
-			require.Eventually(t, func() bool { return len(d.recorded()) == 3 && !d.recorded()[1].undefined.Load() }, patient,
+			require.Eventually(t, func() bool { return len(d.recorded()) == 3 && !d.recorded()[1].AwaitsDefinition() }, patient,
 				time.Millisecond)
 			require.NoError(t, d.end())
 			for topic, messages := range map[string][]uint32{"/a": {1, 2}, "/b": {3}} {
@@ -78,15 +79,15 @@ func TestDefinitionIsFetched(t *testing.T) {
 // comes afterwards.
 func TestDefinitionThatIsTooLate(t *testing.T) {
 	library := robotTypes()
-	for name, delay := range map[string]time.Duration{"late": definitionPatience * 3 / 2, "never": 0} {
+	for name, delay := range map[string]time.Duration{"late": queue.DefinitionWait * 3 / 2, "never": 0} {
 		inBubble(t, name, func(t *testing.T) {
 			d := newDeckOn(t, &bridgetest.Network{Library: library}, testOptions("mcap"), "/a")
 			if delay > 0 {
 				bridgetest.ServeTypeDescriptions(t, d.source, library, func(*tdi.GetTypeDescription_Response) { time.Sleep(delay) })
 			}
 			d.count("/a", 1)
-			written := func() bool { return d.recorded()[0].written.Load() == 1 }
-			require.Never(t, written, definitionPatience/2, definitionPatience/20)
+			written := func() bool { return d.recorded()[0].Written.Load() == 1 }
+			require.Never(t, written, queue.DefinitionWait/2, queue.DefinitionWait/20)
 			require.Eventually(t, written, patient, time.Millisecond)
 			if delay > 0 {
 				hash, err := library.Hash("robot/msg/Count")
@@ -114,7 +115,7 @@ func TestDefinitionThatNobodyTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("mcap"), "/a")
 		d.count("/a", 1)
-		require.False(t, d.recorded()[0].undefined.Load())
+		require.False(t, d.recorded()[0].AwaitsDefinition())
 		require.NoError(t, d.end())
 		require.Equal(t, []uint32{1}, numbers(t, d.path(), "/a"))
 	})
@@ -126,10 +127,10 @@ func TestDefinitionOfANodeThatIsNotKnown(t *testing.T) {
 		d := newDeck(t, testOptions("mcap"), "/a")
 		c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
 		rec := &recording{stream: newStream(c, d.backlog, d.clock)}
-		rec.undefined.Store(true)
+		rec.AwaitDefinition()
 		d.define(rec, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: "robot/msg/Count",
 			TypeHash: "RIHS01_0"}}})
-		require.True(t, rec.undefined.Load())
-		require.Eventually(t, func() bool { return !rec.undefined.Load() }, patient, time.Millisecond)
+		require.True(t, rec.AwaitsDefinition())
+		require.Eventually(t, func() bool { return !rec.AwaitsDefinition() }, patient, time.Millisecond)
 	})
 }

@@ -92,7 +92,7 @@ func (r *recorder) subscribedTopics() []string {
 	var names []string
 	if r.recording() {
 		for _, rec := range r.recorded() {
-			names = append(names, rec.channel.Load().Topic)
+			names = append(names, rec.Channel.Load().Topic)
 		}
 	}
 	return slices.Compact(names)

@@ -113,7 +113,7 @@ func (r *recorder) leaveServices(topics []bridge.Topic) {
 
 // listenAgain listens to a service that is back.
 func (r *recorder) listenAgain(rec *recording) {
-	c := rec.channel.Load()
+	c := rec.Channel.Load()
 	if _, calls := bridge.CallsToDDS(c.Topic); !calls || rec.ended || len(rec.current()) > 0 {
 		return
 	}
@@ -187,7 +187,9 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 		return false
 	}
 	rec := &recording{stream: r.newStream(r.channel(topic, typeName, offers))}
-	rec.undefined.Store(rec.channel.Load().Schema.Encoding == "")
+	if rec.Channel.Load().Schema.Encoding == "" {
+		rec.AwaitDefinition()
+	}
 	rec.offered(topic.Publishers, typeName)
 	rec.qos = r.request(topic.Name, offers)
 	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, r.handler(rec))
@@ -207,7 +209,7 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 // first message comes: a message can be faster than the news of its publisher. It must not lock r.mu, under which
 // subscriptions are closed.
 func (r *recorder) handler(rec *recording) func([]bridge.Sample) {
-	c := rec.channel.Load()
+	c := rec.Channel.Load()
 	if c.QoS != nil {
 		return rec.take
 	}
@@ -224,18 +226,18 @@ func (r *recorder) handler(rec *recording) func([]bridge.Sample) {
 
 // meet completes the channel of rec once its publishers are known.
 func (r *recorder) meet(rec *recording, topic *bridge.Topic, offers []codec.QoS) {
-	old := rec.channel.Load()
+	old := rec.Channel.Load()
 	if old.QoS != nil || len(offers) == 0 {
 		return
 	}
 	c := r.channel(topic, old.Type, offers)
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	if old = rec.channel.Load(); old.QoS == nil {
+	if old = rec.Channel.Load(); old.QoS == nil {
 		if c.Schema.Encoding == "" {
 			c.Schema = old.Schema
 		}
-		rec.channel.Store(c)
+		rec.Channel.Store(c)
 	}
 }
 
@@ -250,7 +252,7 @@ func (r *recorder) newStream(c *codec.Channel) *stream {
 	s.paused, s.pausedAt, s.resumption, s.resume = r.pausing, r.pausedAt, &r.resumption, r.resume
 	s.throttle = throttle.Of(r.throttles, c.Topic)
 	if priority, found := selection.NumberOf(r.priorities, c.Topic); found {
-		s.share.weight = 1 / float64(priority)
+		s.Priority = priority
 	}
 	s.sources.depth, s.sources.repeat = selection.NumberOf(r.repeats, c.Topic)
 	if s.sources.repeat || r.options.RepeatLatched {
@@ -262,8 +264,8 @@ func (r *recorder) newStream(c *codec.Channel) *stream {
 // declare has the channel in the file even if no message follows, once its publishers' QoS and its definition are
 // known, unless it is not recorded (any more). r.mu is locked.
 func (r *recorder) declare(rec *recording) {
-	c, sink := rec.channel.Load(), r.session.Load().sink
-	if rec.declared || sink == nil || c.QoS == nil || rec.undefined.Load() {
+	c, sink := rec.Channel.Load(), r.session.Load().sink
+	if rec.declared || sink == nil || c.QoS == nil || rec.AwaitsDefinition() {
 		return
 	}
 	if r.streams[streamKey{c.Topic, c.Type}] == rec {
@@ -322,7 +324,7 @@ func (r *recorder) adapt(rec *recording, topic *bridge.Topic, offers []codec.QoS
 	}
 	r.meet(rec, topic, offers)
 	r.declare(rec)
-	c := rec.channel.Load()
+	c := rec.Channel.Load()
 	if _, fixed := r.overrides[c.Topic]; fixed {
 		for _, offer := range offers {
 			if ok, reason := bridge.Compatible(offer, rec.qos); !ok {
@@ -368,7 +370,7 @@ func (r *recorder) recorded() []*recording {
 		list = append(list, rec)
 	}
 	slices.SortFunc(list, func(a, b *recording) int {
-		c, d := a.channel.Load(), b.channel.Load()
+		c, d := a.Channel.Load(), b.Channel.Load()
 		return cmp.Or(strings.Compare(c.Topic, d.Topic), strings.Compare(c.Type, d.Type))
 	})
 	return list
@@ -390,7 +392,7 @@ func (r *recorder) unheard() []string {
 	r.mu.Unlock()
 	there := selection.Names{}
 	for _, rec := range r.recorded() {
-		topic, n := rec.channel.Load().Topic, rec.counts()
+		topic, n := rec.Channel.Load().Topic, rec.counts()
 		there[topic] = true
 		heard[topic] = heard[topic] || n.Received+n.Lost+n.skipped+n.throttled > 0
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tapedeck/config"
 	"tapedeck/nodes/recorder/internal/condition"
+	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
@@ -46,7 +47,7 @@ func (o *snapshotOptions) check() error {
 
 // topicLimit is what is kept of topics that have limits of their own, of each as much.
 type topicLimit struct {
-	limits
+	queue.Limits
 	topics *regexp.Regexp
 }
 
@@ -57,7 +58,7 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 		topic, values, ok := strings.Cut(text, "=")
 		duration, size, sized := strings.Cut(values, ",")
 		var l topicLimit
-		if l.age, err = time.ParseDuration(strings.TrimSpace(duration)); !ok || err != nil || l.age < 0 {
+		if l.Age, err = time.ParseDuration(strings.TrimSpace(duration)); !ok || err != nil || l.Age < 0 {
 			return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want TOPIC=DURATION or TOPIC=DURATION,SIZE "+
 				"such as /camera/image=5s,100MB", text)
 		}
@@ -67,7 +68,7 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 				return nil, config.Usagef("snapshot_topic_limits: %q is not allowed, want a size such as 100MB behind the comma",
 					text)
 			}
-			l.bytes = int64(bytes)
+			l.Bytes = int64(bytes)
 		}
 		if topic = strings.TrimSpace(topic); !strings.Contains(topic, "*") {
 			if topic, err = expand(topic); err != nil {
@@ -85,10 +86,10 @@ func (o *snapshotOptions) topicLimits(expand func(string) (string, error)) (list
 }
 
 // limitsOf returns the limits of a topic by the first of list that is for it, else those that all have.
-func limitsOf(list []topicLimit, topic string, all limits) limits {
+func limitsOf(list []topicLimit, topic string, all queue.Limits) queue.Limits {
 	for _, l := range list {
 		if l.topics.MatchString(topic) {
-			return l.limits
+			return l.Limits
 		}
 	}
 	return all

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 func TestSnapshotTopicLimits(t *testing.T) {
@@ -18,11 +20,12 @@ func TestSnapshotTopicLimits(t *testing.T) {
 		return topic, nil
 	})
 	require.NoError(t, err)
-	others := limits{age: time.Minute}
-	for topic, want := range map[string]limits{
-		"/camera/image": {5 * time.Second, 100_000_000}, "/robot/imu": {90 * time.Second, 0}, "/map": {0, 1024},
-		"/camera/image2": {2 * time.Second, 0}, "/camera/left/raw": {2 * time.Second, 0}, "/lidar/raw": {time.Second, 0},
-		"/imu": others, "/robot/map": others, "/my/camera/image": others,
+	others := queue.Limits{Age: time.Minute}
+	for topic, want := range map[string]queue.Limits{
+		"/camera/image": {Age: 5 * time.Second, Bytes: 100_000_000}, "/robot/imu": {Age: 90 * time.Second},
+		"/map": {Bytes: 1024}, "/camera/image2": {Age: 2 * time.Second}, "/camera/left/raw": {Age: 2 * time.Second},
+		"/lidar/raw": {Age: time.Second},
+		"/imu":       others, "/robot/map": others, "/my/camera/image": others,
 	} {
 		require.Equal(t, want, limitsOf(list, topic, others), topic)
 	}

@@ -16,6 +16,7 @@ import (
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 	"tapedeck/nodes/recorder/internal/selection"
 )
@@ -32,7 +33,7 @@ type recorder struct {
 	name      string // of the first recording, without the endings that the storage adds
 	clock     *bridge.SimTime
 
-	backlog *backlog // nil in snapshot mode
+	backlog *queue.Queue // nil in snapshot mode
 	latches *latches
 	disk    diskguard.Disk
 
@@ -145,10 +146,10 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	}
 	r.pausing, r.pausedAt = o.StartPaused, time.Now().UnixNano()
 	if !o.SnapshotMode {
-		r.backlog = newBacklog(int64(o.QueueSize))
+		r.backlog = queue.New(int64(o.QueueSize))
 	}
-	r.latches = &latches{maxBytes: latchedBytes, since: r.neededSince, full: func(s *stream) {
-		topic := s.channel.Load().Topic
+	r.latches = &latches{maxBytes: latchedBytes, since: r.neededSince, full: func(t *queue.Topic) {
+		topic := t.Name()
 		r.warn("latched "+topic, "%s: not all of its latched messages can be kept to be repeated, they are too large", topic)
 	}}
 	s, err := r.newSession(r.name)

@@ -105,7 +105,7 @@ func number(n uint32) *std_msgs.UInt32 { return &std_msgs.UInt32{Data: n} }
 func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 	received := func() (n uint64) {
 		for _, rec := range d.recorded() {
-			if rec.channel.Load().Topic == p.Topic() {
+			if rec.Channel.Load().Topic == p.Topic() {
 				n += rec.received.Load() + rec.skipped.Load()
 			}
 		}

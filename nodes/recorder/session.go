@@ -16,6 +16,7 @@ import (
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // errNotRecording is what is answered to who wants something of a recording when there is none.
@@ -98,7 +99,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	case syncAlways:
 		s.sink.always, s.sink.reorder = true, sinkPace
 	case syncInterval:
-		s.sink.reorder = min(reorder, o.SyncInterval/4)
+		s.sink.reorder = min(queue.Reorder, o.SyncInterval/4)
 	}
 	return s, nil
 }

@@ -10,6 +10,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // What a session keeps books of, for its sink: it implements desk.
@@ -31,7 +32,7 @@ func (s *session) ended(start, end int64, last bool) []codec.Event {
 	whole := map[string]codec.Totals{}
 	s.tally = map[string][]topicTally{}
 	for _, rec := range list {
-		topic, all, now := rec.channel.Load().Topic, rec.counts(), rec.unfiled()
+		topic, all, now := rec.Channel.Load().Topic, rec.counts(), rec.unfiled()
 		if n := now.throttled; n > 0 {
 			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: topic, Time: start, Until: end, Count: n,
 				Text: "left out, as throttle asks"})
@@ -104,7 +105,7 @@ func (s *session) wrote(e codec.Event) {
 }
 
 // latched implements desk.
-func (s *session) latched(t int64) []*item { return s.recorder.latched(t) }
+func (s *session) latched(t int64) []*queue.Item { return s.recorder.latched(t) }
 
 // split implements desk.
 func (s *session) split(closed, opened string, t int64) {
@@ -126,7 +127,7 @@ func (s *session) next(list []*recording, opened string) {
 	}
 	s.open, s.failing, s.tallied = opened, false, false
 	for _, rec := range list {
-		rec.begun = rec.written.Load()
+		rec.begun = rec.Written.Load()
 	}
 }
 
@@ -178,10 +179,10 @@ func (s *session) count(list []*recording, missing *codec.MissingError) *missed 
 		if rec == nil {
 			continue
 		}
-		n := min(topic.MessageCount, rec.written.Load())
+		n := min(topic.MessageCount, rec.Written.Load())
 		var filed uint64
 		if current { // the first of the file may be some that were repeated
-			n = min(n, rec.written.Load()-rec.begun)
+			n = min(n, rec.Written.Load()-rec.begun)
 			filed = n - min(n, rec.unfiled().Written) // the last are the missing ones
 		} else {
 			if written, ok := totals[topic.Channel.Topic]; ok {
@@ -192,12 +193,12 @@ func (s *session) count(list []*recording, missing *codec.MissingError) *missed 
 			rec.begun -= min(n, rec.begun)
 			filed = n
 		}
-		rec.written.Add(-n)
-		rec.dropped.Add(n)
+		rec.Written.Add(-n)
+		rec.Dropped.Add(n)
 		rec.noted.Dropped += n
 		rec.filed.Written -= filed
 		rec.filed.Dropped += filed
-		m.filed[rec.channel.Load().Topic] += filed
+		m.filed[rec.Channel.Load().Topic] += filed
 	}
 	return m
 }
@@ -239,7 +240,7 @@ func fileTotals(list []*recording) (events []codec.Event) {
 	for _, rec := range list {
 		if c := rec.unfiled(); c.Totals != (codec.Totals{}) {
 			rec.file(c)
-			topic := rec.channel.Load().Topic
+			topic := rec.Channel.Load().Topic
 			topics[topic] = plus(topics[topic], c.Totals)
 		}
 	}
@@ -252,7 +253,7 @@ func fileTotals(list []*recording) (events []codec.Event) {
 // find returns the recording of a channel's topic and type, nil if there is none.
 func find(list []*recording, c *codec.Channel) *recording {
 	for _, rec := range list {
-		if own := rec.channel.Load(); own.Topic == c.Topic && own.Type == c.Type {
+		if own := rec.Channel.Load(); own.Topic == c.Topic && own.Type == c.Type {
 			return rec
 		}
 	}
@@ -260,10 +261,10 @@ func find(list []*recording, c *codec.Channel) *recording {
 }
 
 // refused implements desk.
-func (s *session) refused(stream *stream, err error) {
+func (s *session) refused(t *queue.Topic, err error) {
 	what := ""
-	if stream != nil {
-		what = stream.channel.Load().Topic
+	if t != nil {
+		what = t.Name()
 	}
 	s.recorder.warn("refused "+what, "%v", err)
 }
@@ -288,7 +289,7 @@ func (s *session) collect() {
 	defer s.mu.Unlock()
 	for _, rec := range list {
 		c := rec.counts()
-		topic := rec.channel.Load().Topic
+		topic := rec.Channel.Load().Topic
 		if n := c.Lost - rec.noted.Lost; n > 0 {
 			when := rec.lossSpan()
 			if when == (accounting.TimeRange{}) {

@@ -9,11 +9,12 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // newTestBooks returns a session that records /a to the file "0".
 func newTestBooks() (*session, *recording) {
-	a := &recording{stream: newTestStream("/a", newBacklog(1<<20))}
+	a := &recording{stream: newTestStream("/a", queue.New(1<<20))}
 	r := &recorder{streams: map[streamKey]*recording{{}: a}}
 	return &session{
 		recorder: r, open: "0", missing: map[*codec.MissingError]*missed{}, endings: map[string][]codec.Event{},
@@ -27,7 +28,7 @@ func (s *session) change(opened string) {
 }
 
 func lacking(path string, a *recording, n uint64, events ...codec.Event) *codec.MissingError {
-	topics := []codec.TopicInfo{{Channel: a.channel.Load(), MessageCount: n}}
+	topics := []codec.TopicInfo{{Channel: a.Channel.Load(), MessageCount: n}}
 	return &codec.MissingError{Path: path, Topics: topics, Events: events, Err: syscall.ENOSPC}
 }
 
@@ -39,17 +40,17 @@ func toldTotals(written, dropped uint64) codec.Event {
 func TestTotalsOfAFileThatFailed(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s, a := newTestBooks()
-		a.written.Store(10)
+		a.Written.Store(10)
 		missing := lacking("0", a, 3)
 		if late {
 			s.count(s.recorder.recorded(), missing)
 			s.change("1")
-			a.written.Add(5)
+			a.Written.Add(5)
 		}
 		require.Equal(t, []codec.Event{toldTotals(7, 3)}, s.ending(missing))
 		if !late {
 			s.change("1")
-			a.written.Add(5)
+			a.Written.Add(5)
 		}
 		require.Equal(t, uint64(5), a.unfiled().Written)
 		require.Zero(t, a.unfiled().Dropped)
@@ -61,12 +62,12 @@ func TestTotalsOfAFileThatFailed(t *testing.T) {
 func TestTotalsThatAreMissing(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s, a := newTestBooks()
-		a.written.Store(10)
+		a.Written.Store(10)
 		s.tally = map[string][]topicTally{"/a": {{a, a.unfiled()}}}
 		s.wrote(toldTotals(10, 0))
 		if late {
 			s.change("1")
-			a.written.Add(5)
+			a.Written.Add(5)
 		}
 		other := codec.Event{Kind: codec.EventGap, Topic: "/a", Time: 1}
 		whole := codec.Totals{Written: 10}.Event("/a", 1, 2, true)
@@ -74,9 +75,9 @@ func TestTotalsThatAreMissing(t *testing.T) {
 		require.Equal(t, []codec.Event{toldTotals(7, 3), other}, s.ending(missing))
 		if !late {
 			s.change("1")
-			a.written.Add(5)
+			a.Written.Add(5)
 		}
-		require.Equal(t, uint64(12), a.written.Load())
+		require.Equal(t, uint64(12), a.Written.Load())
 		require.Equal(t, uint64(5), a.unfiled().Written)
 		require.Zero(t, a.unfiled().Dropped)
 	}
@@ -86,11 +87,11 @@ func TestTotalsThatAreMissing(t *testing.T) {
 func TestRepeatedMessagesThatAreMissing(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s, a := newTestBooks()
-		a.written.Store(10)
+		a.Written.Store(10)
 		s.tally = map[string][]topicTally{"/a": {{a, a.unfiled()}}}
 		s.wrote(toldTotals(10, 0))
 		s.change("1")
-		a.written.Add(2)
+		a.Written.Add(2)
 		missing := lacking("1", a, 3)
 		if late {
 			s.tally = map[string][]topicTally{"/a": {{a, a.unfiled()}}}
@@ -99,7 +100,7 @@ func TestRepeatedMessagesThatAreMissing(t *testing.T) {
 			s.change("2")
 		}
 		require.Equal(t, []codec.Event{toldTotals(0, 2)}, s.ending(missing))
-		require.Equal(t, uint64(10), a.written.Load())
+		require.Equal(t, uint64(10), a.Written.Load())
 	}
 }
 

@@ -18,7 +18,7 @@ type losses struct {
 func (r *recorder) losses() []losses {
 	var list []losses
 	for _, rec := range r.recorded() {
-		l := losses{rec.channel.Load().Topic, rec.missed(), rec.dropped.Load()}
+		l := losses{rec.Channel.Load().Topic, rec.missed(), rec.Dropped.Load()}
 		if n := len(list); n > 0 && list[n-1].topic == l.topic { // with another type
 			list[n-1].transport += l.transport
 			list[n-1].recorder += l.recorder

@@ -16,6 +16,7 @@ import (
 	"tapedeck/codec/cdr"
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // events returns the events of a recording, "kind topic count text".
@@ -245,13 +246,13 @@ func TestLatchedByPublisher(t *testing.T) {
 func TestLatchedMessagesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/map")
-		d.latches.maxBytes = 2 * (8 + itemOverhead)
+		d.latches.maxBytes = 2 * (8 + queue.Overhead)
 		deep := bridge.LatchedQoS()
 		deep.Depth = 5
 		d.publish(d.advertise("/map", deep), 1, 2, 3, 4, 5)
 		list := d.latched(time.Now().UnixNano())
 		require.Len(t, list, 2)
-		releaseAll(list)
+		queue.Release(list...)
 		require.LessOrEqual(t, d.latches.bytes.Load(), d.latches.maxBytes)
 		require.NoError(t, d.end())
 		require.Equal(t, []uint32{1, 2, 3, 4, 5}, numbers(t, d.path(), "/map"))
@@ -269,7 +270,7 @@ func TestLossesAreRecorded(t *testing.T) {
 		rec.mu.Lock()
 		rec.loss.Extend(10, 20)
 		rec.mu.Unlock()
-		rec.dropped.Add(2)
+		rec.Dropped.Add(2)
 		require.Equal(t, []losses{{"/n", 3, 2}}, d.losses())
 		require.NoError(t, d.end())
 		list := events(t, d.path())
@@ -292,7 +293,7 @@ func TestSilencesAreNoted(t *testing.T) {
 		"loss, not silence": {2500 * time.Millisecond, 2500 * time.Millisecond, 2, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestStream("/n", newBacklog(1<<30))
+			s := newTestStream("/n", queue.New(1<<30))
 			s.journal = &accounting.EventLog{}
 			sample := bridge.Sample{Data: []byte("x"), Publisher: bridge.GUID{1}, SourceTime: 5e9, ReceiveTime: 6e9, Sequence: 1}
 			pass := func(sent, received time.Duration, n uint64) {
@@ -332,8 +333,8 @@ func TestDiagnostics(t *testing.T) {
 		p := d.advertise("/n", codec.DefaultQoS())
 		d.publish(p, 1)
 		for _, rec := range d.recorded() {
-			if rec.channel.Load().Topic == "/n" {
-				rec.dropped.Add(5)
+			if rec.Channel.Load().Topic == "/n" {
+				rec.Dropped.Add(5)
 			}
 		}
 		heard := make(chan diag.DiagnosticArray, 100)

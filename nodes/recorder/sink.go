@@ -13,20 +13,20 @@ import (
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
 
 // How the sink works through the backlog.
 const (
-	sinkPace  = 10 * time.Millisecond  // between two looks at it
-	sinkBatch = 8 << 20                // bytes taken from it at once
-	reorder   = 100 * time.Millisecond // how long messages wait for earlier ones of other topics, as a rule
-	retryPace = time.Second            // between attempts to go on after an error
+	sinkPace  = 10 * time.Millisecond // between two looks at it
+	sinkBatch = 8 << 20               // bytes taken from it at once
+	retryPace = time.Second           // between attempts to go on after an error
 )
 
 // sink writes the backlog into a recording, in the order of reception, from one goroutine.
 type sink struct {
-	backlog *backlog
+	backlog *queue.Queue
 	writer  codec.Writer
 	desk    desk
 	guard   *diskguard.Guard // nil: the first error of the disk ends everything
@@ -45,15 +45,15 @@ type sink struct {
 	declared []*codec.Channel // to be declared, in order
 	failure  error            // of a Sync beside
 
-	pending []*item    // taken from the backlog, not yet written
-	sorted  int        // the first so many of them are in order
-	held    int64      // their bytes
-	written uint64     // messages
-	payload uint64     // bytes of these
-	stored  int64      // the same in files, roughly
-	size    int64      // of the files, as a writer says that is sized
-	part    split.File // that is being written
-	end     int64      // log time of the last message
+	pending []*queue.Item // taken from the backlog, not yet written
+	sorted  int           // the first so many of them are in order
+	held    int64         // their bytes
+	written uint64        // messages
+	payload uint64        // bytes of these
+	stored  int64         // the same in files, roughly
+	size    int64         // of the files, as a writer says that is sized
+	part    split.File    // that is being written
+	end     int64         // log time of the last message
 	request *splitRequest
 	retry   time.Time           // not before that is another file tried again
 	broken  error               // of the disk: nothing is written until there is another file
@@ -70,15 +70,15 @@ type desk interface {
 	ended(start, end int64, last bool) []codec.Event
 	// latched returns the messages to be repeated in a file that begins with what was received at t, each with a reference
 	// for the caller.
-	latched(t int64) []*item
+	latched(t int64) []*queue.Item
 	// wrote is called for each of these events that the writer took.
 	wrote(codec.Event)
 	// split is told that a file was closed and another one opened, at the log time t.
 	split(closed, opened string, t int64)
 	// failed is told of an error of the disk: a *codec.MissingError where messages that were counted as written are not.
 	failed(error)
-	// refused is told why a message or, without a stream, what goes with them cannot be written.
-	refused(*stream, error)
+	// refused is told why a message or, without a topic, what goes with them cannot be written.
+	refused(*queue.Topic, error)
 	// enough is told of the limit that is reached.
 	enough(limit string)
 }
@@ -94,8 +94,8 @@ type splitAnswer struct {
 	err            error
 }
 
-func newSink(b *backlog, w codec.Writer, d desk) *sink {
-	s := &sink{backlog: b, writer: w, desk: d, reorder: reorder, requests: make(chan splitRequest)}
+func newSink(b *queue.Queue, w codec.Writer, d desk) *sink {
+	s := &sink{backlog: b, writer: w, desk: d, reorder: queue.Reorder, requests: make(chan splitRequest)}
 	path := ""
 	if splitter, ok := w.(codec.Splitter); ok {
 		path = splitter.File()
@@ -184,15 +184,15 @@ func (s *sink) round(stopping bool) (more bool) {
 	before := s.written
 	for again := true; again && s.broken == nil; again = more && stopping {
 		first := len(s.pending)
-		s.pending = s.backlog.pop(min(sinkBatch, s.backlog.maxBytes/4), s.pending) // the rest may be given up for newer ones
+		s.pending = s.backlog.Pop(min(sinkBatch, s.backlog.MaxBytes/4), s.pending) // the rest may be given up for newer ones
 		for _, it := range s.pending[first:] {
-			s.held += it.size()
+			s.held += it.Size()
 		}
 		more = len(s.pending) > first
 		s.write(stopping && !more)
 	}
 	if s.request != nil && !more && time.Now().Add(-s.reorder).UnixNano() > s.request.until &&
-		(len(s.pending) == 0 || s.pending[0].receiveTime > s.request.until) {
+		(len(s.pending) == 0 || s.pending[0].ReceiveTime > s.request.until) {
 		s.answer(s.split(s.end, s.request.until+1))
 	}
 	s.record(s.desk.happened())
@@ -262,45 +262,45 @@ func (s *sink) check(err error) {
 
 // write writes the pending items that nothing earlier can overtake any more, or all.
 func (s *sink) write(all bool) {
-	sortByReception(s.pending, s.sorted)
+	queue.Sort(s.pending, s.sorted)
 	now := time.Now().UnixNano()
 	var bytes int64
 	n := 0
 	for ; n < len(s.pending); n++ {
 		it := s.pending[n]
 		// What waits, for earlier messages or a definition, must not take the memory of messages that come.
-		early := (now-it.receiveTime < int64(s.reorder) || it.stream.waits(it, now)) && s.held-bytes <= s.backlog.maxBytes/4
+		early := (now-it.ReceiveTime < int64(s.reorder) || it.Waits(now)) && s.held-bytes <= s.backlog.MaxBytes/4
 		if early && !all || !s.prepare(it) {
 			break
 		}
 		if !s.put(it) {
 			break
 		}
-		bytes += it.size()
+		bytes += it.Size()
 	}
 	if n > 0 {
-		s.position.Store(s.pending[n-1].receiveTime)
+		s.position.Store(s.pending[n-1].ReceiveTime)
 	}
 	s.bytes.Store(s.payload)
-	releaseAll(s.pending[:n])
+	queue.Release(s.pending[:n]...)
 	s.pending = s.pending[:copy(s.pending, s.pending[n:])]
 	s.sorted = len(s.pending)
 	s.held -= bytes
-	s.backlog.done(bytes)
+	s.backlog.Done(bytes)
 }
 
 // prepare goes on in another file where that is due before an item, and says whether the item can be written then.
-func (s *sink) prepare(it *item) bool {
+func (s *sink) prepare(it *queue.Item) bool {
 	switch {
 	case s.broken != nil || s.full:
-	case s.request != nil && it.receiveTime > s.request.until:
-		s.answer(s.split(it.logTime, it.receiveTime))
+	case s.request != nil && it.ReceiveTime > s.request.until:
+		s.answer(s.split(it.LogTime, it.ReceiveTime))
 	case s.told(it):
-		if _, _, err := s.split(it.logTime, it.receiveTime); err != nil {
+		if _, _, err := s.split(it.LogTime, it.ReceiveTime); err != nil {
 			s.check(err)
 		}
-	case s.part.Full(&s.files, it.logTime, it.stored()) && !time.Now().Before(s.retry):
-		if _, _, err := s.split(it.logTime, it.receiveTime); err != nil {
+	case s.part.Full(&s.files, it.LogTime, stored(it)) && !time.Now().Before(s.retry):
+		if _, _, err := s.split(it.LogTime, it.ReceiveTime); err != nil {
 			s.retry = time.Now().Add(retryPace)
 			s.check(err)
 		}
@@ -309,42 +309,40 @@ func (s *sink) prepare(it *item) bool {
 }
 
 // told says whether an item begins another file, as a service was asked for.
-func (s *sink) told(it *item) bool {
+func (s *sink) told(it *queue.Item) bool {
 	m := s.splitting.Load()
-	return m != nil && m.ReachedBy(it.stream.channel.Load().Topic, it.publishTime, it.logTime) &&
+	return m != nil && m.ReachedBy(it.Topic.Channel.Load().Topic, it.PublishTime, it.LogTime) &&
 		s.splitting.CompareAndSwap(m, nil)
 }
 
 // put writes one item, unless a limit is reached, and says whether it is done with.
-func (s *sink) put(it *item) bool {
+func (s *sink) put(it *queue.Item) bool {
 	if s.full {
 		return true
 	}
-	if limit := s.limits.reached(s.written, s.stored, it.stored()); limit != "" {
+	if limit := s.limits.reached(s.written, s.stored, stored(it)); limit != "" {
 		s.full = true
 		s.desk.enough(limit)
 		return true
 	}
-	s.part.Begin(&s.files, it.logTime)
-	s.end = it.logTime
-	if it.stream.undefined.Load() {
-		it.stream.giveUp()
-	}
-	m := s.message(it, it.logTime)
+	s.part.Begin(&s.files, it.LogTime)
+	s.end = it.LogTime
+	it.Topic.StopAwaiting()
+	m := s.message(it, it.LogTime)
 	switch err := s.writer.Write(m); {
 	case err == nil:
-		it.stream.written.Add(1)
+		it.Topic.Written.Add(1)
 		s.written++
 		s.payload += uint64(len(m.Data))
-		bytes := s.grown(it.stored())
+		bytes := s.grown(stored(it))
 		s.stored += bytes
 		s.part.Add(1, bytes)
 	case diskFailed(err):
 		s.fault(err)
 		return false // it may be written to another file
 	default:
-		it.stream.dropped.Add(1)
-		s.desk.refused(it.stream, err)
+		it.Topic.Dropped.Add(1)
+		s.desk.refused(it.Topic, err)
 	}
 	return true
 }
@@ -356,7 +354,7 @@ type sized interface {
 }
 
 // stored returns how many bytes an item takes in a file, roughly.
-func (it *item) stored() int64 { return split.Size(it.stream.channel.Load().Topic, it.payload.Data) }
+func stored(it *queue.Item) int64 { return split.Size(it.Topic.Channel.Load().Topic, it.Payload.Data) }
 
 // grown returns how many bytes a message has added to the file: about as many as it has, unless the writer knows
 // better.
@@ -368,9 +366,9 @@ func (s *sink) grown(bytes int64) int64 {
 }
 
 // message returns an item as a message, valid until the next call.
-func (s *sink) message(it *item, t int64) *codec.Message {
-	s.scratch = codec.Message{Channel: it.stream.channel.Load(), LogTime: t, PublishTime: it.publishTime,
-		Data: it.payload.Data}
+func (s *sink) message(it *queue.Item, t int64) *codec.Message {
+	s.scratch = codec.Message{Channel: it.Topic.Channel.Load(), LogTime: t, PublishTime: it.PublishTime,
+		Data: it.Payload.Data}
 	return &s.scratch
 }
 
@@ -416,12 +414,12 @@ func (s *sink) split(t, received int64) (closed, opened string, err error) {
 }
 
 // repeat writes latched messages with the log time t.
-func (s *sink) repeat(list []*item, t int64) {
-	defer releaseAll(list)
+func (s *sink) repeat(list []*queue.Item, t int64) {
+	defer queue.Release(list...)
 	for _, it := range list {
 		m := s.message(it, t)
 		s.check(s.writer.Write(m))
-		s.part.Add(0, s.grown(it.stored()))
+		s.part.Add(0, s.grown(stored(it)))
 	}
 }
 
@@ -465,25 +463,12 @@ func diskFailed(err error) bool {
 
 // discard counts what run could not write as dropped.
 func (s *sink) discard() {
-	s.pending = s.backlog.pop(math.MaxInt64, s.pending)
+	s.pending = s.backlog.Pop(math.MaxInt64, s.pending)
 	for _, it := range s.pending {
 		if !s.full {
-			it.stream.dropped.Add(1)
+			it.Topic.Dropped.Add(1)
 		}
 	}
-	releaseAll(s.pending)
+	queue.Release(s.pending...)
 	s.pending = nil
-}
-
-// sortByReception sorts items of which the first so many are in order, and the others nearly: each subscription
-// delivers in order.
-func sortByReception(list []*item, sorted int) {
-	for i := max(sorted, 1); i < len(list); i++ {
-		it := list[i]
-		j := i
-		for ; j > 0 && list[j-1].receiveTime > it.receiveTime; j-- {
-			list[j] = list[j-1]
-		}
-		list[j] = it
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // memory is a codec.Splitter that keeps what is written.
@@ -101,7 +102,7 @@ func (m *memory) written() []string {
 // clerk is a desk that keeps what it is told.
 type clerk struct {
 	told   []string
-	repeat []*item
+	repeat []*queue.Item
 	events []codec.Event
 }
 
@@ -115,9 +116,9 @@ func (c *clerk) ended(int64, int64, bool) []codec.Event {
 	return []codec.Event{{Kind: "end"}}
 }
 
-func (c *clerk) latched(int64) []*item {
+func (c *clerk) latched(int64) []*queue.Item {
 	for _, it := range c.repeat {
-		it.refs.Add(1)
+		it.Retain()
 	}
 	return slices.Clone(c.repeat)
 }
@@ -125,11 +126,15 @@ func (c *clerk) latched(int64) []*item {
 func (c *clerk) split(closed, opened string, t int64) { c.tell("split %s %s at %d", closed, opened, t) }
 func (c *clerk) failed(err error)                     { c.tell("failed %v", err) }
 func (c *clerk) wrote(codec.Event)                    {}
-func (c *clerk) refused(s *stream, err error)         { c.tell("refused %v", err) }
+func (c *clerk) refused(_ *queue.Topic, err error)    { c.tell("refused %v", err) }
 func (c *clerk) enough(limit string)                  { c.tell("enough: %s", limit) }
 func (c *clerk) tell(format string, args ...any) {
 	c.told = append(c.told, fmt.Sprintf(format, args...))
 }
+
+type countFrees struct{ n *int }
+
+func (c countFrees) Free(uintptr) { *c.n++ }
 
 // feed pushes a message of s received at t.
 func feed(s *stream, t int64) *int {
@@ -138,17 +143,17 @@ func feed(s *stream, t int64) *int {
 	return freed
 }
 
-func newTestStream(topic string, b *backlog) *stream {
+func newTestStream(topic string, b *queue.Queue) *stream {
 	return newStream(&codec.Channel{Topic: topic}, b, new(bridge.SimTime))
 }
 
 func TestSinkWritesInTheOrderOfReception(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, w := newBacklog(1<<30), &memory{}
+		q, w := queue.New(1<<30), &memory{}
 		s := newSink(q, w, &clerk{})
 		a, b := newTestStream("/a", q), newTestStream("/b", q)
-		s.declare(a.channel.Load())
-		s.declare(b.channel.Load())
+		s.declare(a.Channel.Load())
+		s.declare(b.Channel.Load())
 		stop, done := make(chan struct{}), make(chan error)
 		go func() { done <- s.run(stop) }()
 		now := time.Now().UnixNano()
@@ -165,15 +170,15 @@ func TestSinkWritesInTheOrderOfReception(t *testing.T) {
 		for _, n := range freed {
 			require.Equal(t, 1, *n)
 		}
-		require.Equal(t, uint64(100), a.written.Load())
-		require.Zero(t, q.filled())
+		require.Equal(t, uint64(100), a.Written.Load())
+		require.Zero(t, q.Bytes())
 		require.Equal(t, now+199, s.position.Load())
 	})
 }
 
 func TestSinkDoesNotWaitForMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, w := newBacklog(1<<30), &memory{}
+		q, w := queue.New(1<<30), &memory{}
 		s := newSink(q, w, &clerk{})
 		stop, done := make(chan struct{}), make(chan error)
 		go func() { done <- s.run(stop) }()
@@ -186,7 +191,7 @@ func TestSinkDoesNotWaitForMore(t *testing.T) {
 
 // What waits for earlier messages is written at once when it takes too much of the memory.
 func TestSinkDoesNotHoldBackTooMuch(t *testing.T) {
-	q, w := newBacklog(100*(7+itemOverhead)), &memory{}
+	q, w := queue.New(100*(7+queue.Overhead)), &memory{}
 	s := newSink(q, w, &clerk{})
 	a := newTestStream("/a", q)
 	now := time.Now().Add(time.Hour).UnixNano()
@@ -196,12 +201,12 @@ func TestSinkDoesNotHoldBackTooMuch(t *testing.T) {
 	for s.round(false) {
 	}
 	require.Len(t, w.written(), 90-25)
-	require.Equal(t, int64(25*(7+itemOverhead)), q.filled())
+	require.Equal(t, int64(25*(7+queue.Overhead)), q.Bytes())
 }
 
 func TestSinkEndsWithTheErrorOfTheDisk(t *testing.T) {
 	full := &codec.MissingError{Path: "file0", Err: syscall.ENOSPC}
-	q := newBacklog(1 << 30)
+	q := queue.New(1 << 30)
 	w, c := &memory{}, &clerk{}
 	s := newSink(q, w, c)
 	a := newTestStream("/a", q)
@@ -219,8 +224,8 @@ func TestSinkEndsWithTheErrorOfTheDisk(t *testing.T) {
 	for _, n := range freed {
 		require.Equal(t, 1, *n, "payloads that were not written are given back too")
 	}
-	require.Equal(t, uint64(3), a.written.Load())
-	require.Equal(t, uint64(3), a.dropped.Load())
+	require.Equal(t, uint64(3), a.Written.Load())
+	require.Equal(t, uint64(3), a.Dropped.Load())
 	require.Len(t, c.told, 1)
 	require.Contains(t, c.told[0], "no space left")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -230,7 +235,7 @@ func TestSinkEndsWithTheErrorOfTheDisk(t *testing.T) {
 }
 
 func TestSinkGoesOnAfterAMessageThatCannotBeWritten(t *testing.T) {
-	q := newBacklog(1 << 30)
+	q := queue.New(1 << 30)
 	w, c := &memory{refuse: "/b"}, &clerk{}
 	s := newSink(q, w, c)
 	a, b := newTestStream("/a", q), newTestStream("/b", q)
@@ -239,7 +244,7 @@ func TestSinkGoesOnAfterAMessageThatCannotBeWritten(t *testing.T) {
 	feed(a, 3)
 	s.round(false)
 	require.Equal(t, []string{"/a 1", "/a 3"}, w.written())
-	require.Equal(t, uint64(1), b.dropped.Load())
+	require.Equal(t, uint64(1), b.Dropped.Load())
 	require.Equal(t, []string{"refused too long"}, c.told)
 }
 
@@ -263,42 +268,43 @@ func TestSinkSplits(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q, w := newBacklog(1<<30), &memory{}
+			q, w := queue.New(1<<30), &memory{}
 			s := newSink(q, w, &clerk{})
 			s.files = c.limits
 			a := newTestStream("/a", q)
 			for i, at := range c.times {
 				feed(a, int64(i+1))
-				popped := q.pop(1, nil)
-				popped[0].logTime = at
+				popped := q.Pop(1, nil)
+				popped[0].LogTime = at
 				s.pending = append(s.pending, popped...)
 			}
 			s.round(false)
 			require.Equal(t, c.want, w.files)
-			require.Equal(t, uint64(len(c.times)), a.written.Load())
+			require.Equal(t, uint64(len(c.times)), a.Written.Load())
 		})
 	}
 }
 
 func TestSinkRepeatsWhatIsLatched(t *testing.T) {
-	q, w := newBacklog(1<<30), &memory{}
-	latched, freed := testItem(1, 100, 1)
-	latched.stream = newTestStream("/map", q)
-	s := newSink(q, w, &clerk{repeat: []*item{latched}})
+	q, w := queue.New(1<<30), &memory{}
+	freed := new(int)
+	latched := newTestStream("/map", q).NewItem(&bridge.Sample{Data: make([]byte, 100), ReceiveTime: 1,
+		Memory: countFrees{freed}}, 1)
+	s := newSink(q, w, &clerk{repeat: []*queue.Item{latched}})
 	s.files.Messages = 1
 	a := newTestStream("/a", q)
 	feed(a, 5)
 	feed(a, 7)
 	s.round(true)
 	require.Equal(t, []memoryFile{{"/a 5", "end  0"}, {"/map 7", "/a 7", "end  0"}}, w.files)
-	require.Zero(t, latched.stream.written.Load())
-	latched.release()
+	require.Zero(t, latched.Topic.Written.Load())
+	queue.Release(latched)
 	require.Equal(t, 1, *freed)
 }
 
 func TestSinkSplitsOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, w, c := newBacklog(1<<30), &memory{}, &clerk{}
+		q, w, c := queue.New(1<<30), &memory{}, &clerk{}
 		s := newSink(q, w, c)
 		stop, done := make(chan struct{}), make(chan error)
 		go func() { done <- s.run(stop) }()
@@ -332,7 +338,7 @@ func TestSinkStopsAtLimits(t *testing.T) {
 		"size":     {totalLimits{bytes: 3*split.Size("/a", []byte("payload")) - 1}, "enough: 170 are recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
+			q, w, desk := queue.New(1<<30), &memory{}, &clerk{}
 			s := newSink(q, w, desk)
 			s.limits = c.limits
 			a := newTestStream("/a", q)
@@ -345,7 +351,7 @@ func TestSinkStopsAtLimits(t *testing.T) {
 			require.Equal(t, []string{c.told}, desk.told)
 			feed(a, 9)
 			s.discard()
-			require.Zero(t, a.dropped.Load(), "what comes later is not to be recorded")
+			require.Zero(t, a.Dropped.Load(), "what comes later is not to be recorded")
 			for _, n := range freed {
 				require.Equal(t, 1, *n)
 			}
@@ -354,7 +360,7 @@ func TestSinkStopsAtLimits(t *testing.T) {
 }
 
 func TestSinkSyncsAlways(t *testing.T) {
-	q, w := newBacklog(1<<30), &memory{}
+	q, w := queue.New(1<<30), &memory{}
 	s := newSink(q, w, &clerk{})
 	s.always = true
 	a := newTestStream("/a", q)
@@ -380,7 +386,7 @@ func guardOf(d diskguard.Disk, action string) *diskguard.Guard {
 
 func TestSinkWaitsForSpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
+		q, w, desk := queue.New(1<<30), &memory{}, &clerk{}
 		s := newSink(q, w, desk)
 		disk := &fakeDisk{free: 0, total: 1000}
 		s.guard = guardOf(disk, diskguard.Pause)
@@ -404,7 +410,7 @@ func TestSinkWaitsForSpace(t *testing.T) {
 		require.Len(t, desk.told, 2)
 		require.Contains(t, desk.told[0], "failed write")
 		require.Equal(t, "split file0 file1 at 2", desk.told[1])
-		require.Equal(t, uint64(3), a.written.Load())
+		require.Equal(t, uint64(3), a.Written.Load())
 
 		s.writer = &memory{fail: s.missing}
 		s.fault(s.missing)
@@ -414,7 +420,7 @@ func TestSinkWaitsForSpace(t *testing.T) {
 
 func TestSinkTriesAgainAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, w, desk := newBacklog(1<<30), &memory{}, &clerk{}
+		q, w, desk := queue.New(1<<30), &memory{}, &clerk{}
 		s := newSink(q, w, desk)
 		s.guard = guardOf(&fakeDisk{free: 500, total: 1000}, diskguard.Pause)
 		a := newTestStream("/a", q)
@@ -433,14 +439,14 @@ func TestSinkTriesAgainAfterAnError(t *testing.T) {
 		s.round(false)
 		require.NoError(t, s.broken)
 		require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2"}}, w.files)
-		require.Zero(t, a.dropped.Load())
+		require.Zero(t, a.Dropped.Load())
 	})
 }
 
 // A disk that does not answer stops nobody from receiving, and takes no more memory than it may.
 func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, w := newBacklog(100*(7+itemOverhead)), &memory{}
+		q, w := queue.New(100*(7+queue.Overhead)), &memory{}
 		s := newSink(q, w, &clerk{})
 		stop, done := make(chan struct{}), make(chan error)
 		a := newTestStream("/a", q)
@@ -448,14 +454,14 @@ func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 		go func() { done <- s.run(stop) }()
 		for i := range int64(10_000) {
 			feed(a, i)
-			require.LessOrEqual(t, q.filled(), q.maxBytes)
+			require.LessOrEqual(t, q.Bytes(), q.MaxBytes)
 		}
 		w.mu.Unlock()
 		close(stop)
 		require.NoError(t, <-done)
 		require.Equal(t, uint64(10_000), a.received.Load())
-		require.Equal(t, uint64(10_000), a.written.Load()+a.dropped.Load())
-		require.GreaterOrEqual(t, a.written.Load(), uint64(100))
+		require.Equal(t, uint64(10_000), a.Written.Load()+a.Dropped.Load())
+		require.GreaterOrEqual(t, a.Written.Load(), uint64(100))
 		require.Equal(t, "/a 9999", w.written()[len(w.written())-1], "the newest are kept")
 	})
 }
@@ -476,7 +482,7 @@ func TestSinkMakesRoomForTheEnd(t *testing.T) {
 		"stop does not delete them": {diskguard.Stop, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			b := newBacklog(1 << 20)
+			b := queue.New(1 << 20)
 			m := &memory{fail: c.err, stuck: c.err}
 			s := newSink(b, m, &clerk{})
 			s.guard = guardOf(&fakeDisk{total: 1e9}, c.action)

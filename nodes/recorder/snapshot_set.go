@@ -8,13 +8,14 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/nodes/recorder/internal/condition"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // snapshots takes snapshots of what a recorder receives: each is a view of the ring, written into a recording of its
 // own by a goroutine of its own. Nothing here waits for the disk but finish and end.
 type snapshots struct {
 	recorder   *recorder
-	ring       *ring
+	ring       *queue.Ring
 	limits     []topicLimit                      // of topics that have their own
 	conditions map[string][]*condition.Condition // by topic
 	watches    map[streamKey]*recording          // of topics with conditions that are not recorded; under recorder.mu
@@ -47,7 +48,7 @@ type trigger struct {
 // newSnapshots sets up what the options ask for.
 func newSnapshots(r *recorder) (s *snapshots, err error) {
 	s = &snapshots{
-		recorder: r, ring: newRing(int64(r.options.SnapshotSize)),
+		recorder: r, ring: queue.NewRing(int64(r.options.SnapshotSize)),
 		watches: map[streamKey]*recording{}, latest: map[*condition.Condition]*snapshot{},
 	}
 	if s.limits, err = r.options.topicLimits(r.selection.Expand); err != nil {
@@ -59,8 +60,8 @@ func newSnapshots(r *recorder) (s *snapshots, err error) {
 
 // join has a stream feed the ring, and watched. recorder.mu is held.
 func (s *snapshots) join(to *stream) {
-	l := limitsOf(s.limits, to.channel.Load().Topic, limits{age: s.recorder.options.SnapshotDuration})
-	to.snapshots, to.track = s, &track{limits: l}
+	l := limitsOf(s.limits, to.Channel.Load().Topic, queue.Limits{Age: s.recorder.options.SnapshotDuration})
+	to.snapshots, to.Limits = s, l
 	s.equip(to)
 }
 
@@ -82,10 +83,9 @@ func (s *snapshots) begin(t trigger) (*snapshot, error) {
 	}
 	n := &snapshot{
 		snapshots: s, trigger: t, logTime: s.recorder.clock.Stamp(t.time),
-		view: view{trigger: t.time, before: t.before, until: t.time + int64(t.after)},
+		view: s.ring.Open(t.time, t.before, t.time+int64(t.after)),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	n.cut = s.ring.open(&n.view)
 	s.writing = append(s.writing, n)
 	go n.run()
 	return n, nil
@@ -103,7 +103,7 @@ func (s *snapshots) fire(d *condition.Detector, sample *bridge.Sample) {
 	defer s.mu.Unlock()
 	last := s.latest[d.Condition]
 	if last != nil && t.time < last.time+int64(o.SnapshotCooldown) {
-		if s.ring.extend(&last.view, t.time+int64(t.after)) {
+		if last.view.Extend(t.time + int64(t.after)) {
 			last.firings++
 		} else {
 			last.ignored++
@@ -127,14 +127,14 @@ func (s *snapshots) remove(n *snapshot) {
 
 // tend does what is due now and then, until stop is closed.
 func (s *snapshots) tend(stop <-chan struct{}) {
-	tick := time.NewTicker(ringSlack)
+	tick := time.NewTicker(queue.RingSlack)
 	defer tick.Stop()
 	for {
 		select {
 		case <-stop:
 			return
 		case now := <-tick.C:
-			s.ring.expire(now.UnixNano())
+			s.ring.Expire(now.UnixNano())
 		}
 		s.mu.Lock()
 		refused := s.refused

@@ -63,10 +63,11 @@ func (s *snapshots) follow(topics []bridge.Topic) {
 // watch subscribes to a topic for its conditions alone; nil if that is not possible.
 func (s *snapshots) watch(topic *bridge.Topic, typeName string) *recording {
 	r := s.recorder
-	rec := &recording{stream: &stream{clock: r.clock}}
 	offers := offersOf(topic, typeName)
-	rec.channel.Store(r.channel(topic, typeName, offers))
-	rec.undefined.Store(rec.channel.Load().Schema.Encoding == "")
+	rec := &recording{stream: newStream(r.channel(topic, typeName, offers), nil, r.clock)}
+	if rec.Channel.Load().Schema.Encoding == "" {
+		rec.AwaitDefinition()
+	}
 	r.define(rec, topic)
 	s.equip(rec.stream)
 	rec.qos = r.request(topic.Name, offers)
@@ -81,8 +82,8 @@ func (s *snapshots) watch(topic *bridge.Topic, typeName string) *recording {
 
 // equip has the messages of a stream watched for conditions, as far as its type is known by now. recorder.mu is held.
 func (s *snapshots) equip(to *stream) {
-	c := to.channel.Load()
-	if s.conditions[c.Topic] == nil || to.undefined.Load() || to.watcher != nil &&
+	c := to.Channel.Load()
+	if s.conditions[c.Topic] == nil || to.AwaitsDefinition() || to.watcher != nil &&
 		(to.watcher.whole || len(c.Schema.Data) == 0) {
 		return
 	}

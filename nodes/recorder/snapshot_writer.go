@@ -11,25 +11,25 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // snapshot is one that is being written, or was.
 type snapshot struct {
 	*snapshots
 	trigger
-	view    view
+	view    *queue.View
 	logTime int64         // of the trigger
-	cut     int64         // receive time of the last item before it that the ring had no room for; 0: none
 	stop    chan struct{} // closed when nothing more will come
 	stopped bool          // under snapshots.mu, as the next two
 	firings int           // of its condition, after the first
 	ignored int           // firings in the cooldown after its end
 
 	writer  codec.Writer
-	latched []*item // to be repeated at the beginning
-	pending []*item // read and not yet written
-	sorted  int     // the first so many of them are in order
-	noted   bool    // the trigger is
+	latched []*queue.Item // to be repeated at the beginning
+	pending []*queue.Item // read and not yet written
+	sorted  int           // the first so many of them are in order
+	noted   bool          // the trigger is
 	remarks []string
 
 	done       chan struct{} // closed when the fields below are set
@@ -51,7 +51,7 @@ func (n *snapshot) run() {
 		n.tell(n.why() + ", in " + n.path)
 		n.err = n.complete()
 	}
-	n.ring.close(&n.view)
+	n.view.Close()
 	if n.err != nil {
 		n.tell("snapshot failed: " + n.err.Error())
 		log(bridge.Error, "snapshot: %v", n.err)
@@ -87,8 +87,8 @@ func (n *snapshot) why() string {
 // complete writes what the view shows, and closes the recording.
 func (n *snapshot) complete() error {
 	err := n.fill()
-	releaseAll(n.pending)
-	releaseAll(n.latched)
+	queue.Release(n.pending...)
+	queue.Release(n.latched...)
 	if err == nil {
 		err = n.writer.Sync() // Close then keeps to it
 	}
@@ -163,7 +163,7 @@ func (n *snapshot) reach() time.Duration {
 // fill writes what the view shows, as it comes, until its end.
 func (n *snapshot) fill() error {
 	for _, rec := range n.recorder.recorded() {
-		c := rec.channel.Load()
+		c := rec.Channel.Load()
 		if err := n.endure(c.Topic, n.writer.Declare(c)); err != nil {
 			return err
 		}
@@ -172,14 +172,14 @@ func (n *snapshot) fill() error {
 	for {
 		stopped := n.stops(0)
 		var more bool
-		n.pending, more = n.ring.read(&n.view, n.pending)
+		n.pending, more = n.view.Read(n.pending)
 		now := time.Now().UnixNano()
-		until, past := n.ring.end(&n.view, now)
-		horizon := now - int64(reorder)
+		until, past := n.view.End(now)
+		horizon := now - int64(queue.Reorder)
 		if more && len(n.pending) > 0 {
-			horizon = min(horizon, n.pending[len(n.pending)-1].receiveTime-int64(reorder))
+			horizon = min(horizon, n.pending[len(n.pending)-1].ReceiveTime-int64(queue.Reorder))
 		} else if !more && (stopped || past) {
-			if missed, over := n.ring.finish(&n.view, until); over {
+			if missed, over := n.view.Finish(until); over {
 				return n.conclude(until, until-now, missed)
 			}
 		}
@@ -195,16 +195,16 @@ func (n *snapshot) fill() error {
 // latch collects what late subscribers would have got when the snapshot's time began. Nothing was read of the view yet.
 func (n *snapshot) latch() {
 	for _, rec := range n.recorder.recorded() {
-		n.latched = rec.latched(max(n.view.begin(rec.track), n.view.first), n.latched)
+		n.latched = rec.latched(n.view.Since(rec.Topic), n.latched)
 	}
-	n.latched = slices.DeleteFunc(n.latched, func(it *item) bool {
-		shown := n.ring.shows(&n.view, it)
+	n.latched = slices.DeleteFunc(n.latched, func(it *queue.Item) bool {
+		shown := n.view.Includes(it)
 		if shown {
-			it.release()
+			queue.Release(it)
 		}
 		return shown
 	})
-	sortByReception(n.latched, 0)
+	queue.Sort(n.latched, 0)
 }
 
 // stops says whether nothing more will come, after that time at the latest.
@@ -224,20 +224,20 @@ func (n *snapshot) stops(after time.Duration) bool {
 
 // writeUntil writes the pending items that were received until then.
 func (n *snapshot) writeUntil(horizon int64) (err error) {
-	sortByReception(n.pending, n.sorted)
+	queue.Sort(n.pending, n.sorted)
 	i := 0
-	for ; i < len(n.pending) && n.pending[i].receiveTime <= horizon && err == nil; i++ {
-		if !n.noted && n.pending[i].receiveTime > n.time {
+	for ; i < len(n.pending) && n.pending[i].ReceiveTime <= horizon && err == nil; i++ {
+		if !n.noted && n.pending[i].ReceiveTime > n.time {
 			err = n.note()
 		}
 		if err == nil {
-			err = n.repeat(n.pending[i].logTime)
+			err = n.repeat(n.pending[i].LogTime)
 		}
 		if err == nil {
-			err = n.writeItem(n.pending[i], n.pending[i].logTime)
+			err = n.writeItem(n.pending[i], n.pending[i].LogTime)
 		}
 	}
-	releaseAll(n.pending[:i])
+	queue.Release(n.pending[:i]...)
 	n.pending = n.pending[:copy(n.pending, n.pending[i:])]
 	n.sorted = len(n.pending)
 	return err
@@ -247,7 +247,7 @@ func (n *snapshot) writeUntil(horizon int64) (err error) {
 func (n *snapshot) repeat(t int64) error {
 	list := n.latched
 	n.latched = nil
-	defer releaseAll(list)
+	defer queue.Release(list...)
 	for _, it := range list {
 		if err := n.writeItem(it, t); err != nil {
 			return err
@@ -256,8 +256,8 @@ func (n *snapshot) repeat(t int64) error {
 	return nil
 }
 
-func (n *snapshot) writeItem(it *item, t int64) error {
-	m := codec.Message{Channel: it.stream.channel.Load(), LogTime: t, PublishTime: it.publishTime, Data: it.payload.Data}
+func (n *snapshot) writeItem(it *queue.Item, t int64) error {
+	m := codec.Message{Channel: it.Topic.Channel.Load(), LogTime: t, PublishTime: it.PublishTime, Data: it.Payload.Data}
 	if err := n.writer.Write(&m); err != nil {
 		return n.endure(m.Channel.Topic, err)
 	}
@@ -284,8 +284,8 @@ func (n *snapshot) note() error {
 	n.noted = true
 	reach := n.reach()
 	text := fmt.Sprintf("%s (%v before, %v after)", n.why(), reach, n.after)
-	if reach > 0 && n.cut >= n.time-int64(reach) {
-		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.time-n.cut), reach)
+	if reach > 0 && n.view.Cut() >= n.time-int64(reach) {
+		text += "; " + n.remark("it reaches back %v of %v, as snapshot_size is used up", tenths(n.time-n.view.Cut()), reach)
 	}
 	return n.writeEvent(codec.Event{Kind: codec.EventSnapshot, Topic: n.topic, Time: n.logTime, Text: text})
 }

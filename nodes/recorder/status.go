@@ -100,7 +100,7 @@ func (r *recorder) left() string {
 // table shows the topics: those that lose messages first, then those with the most bytes.
 func (r *recorder) table(list []*recording) *progress.Table {
 	table := &progress.Table{Columns: []string{"topic", "messages/s", "MB/s", "received", "dropped", "lost", "MB waiting"}}
-	trouble := func(rec *recording) int { return min(1, int(rec.dropped.Load()+rec.missed())) }
+	trouble := func(rec *recording) int { return min(1, int(rec.Dropped.Load()+rec.missed())) }
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *recording) int {
 		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.meter.Bytes, a.meter.Bytes))
@@ -109,10 +109,10 @@ func (r *recorder) table(list []*recording) *progress.Table {
 		c := rec.counts()
 		waiting := int64(0)
 		if r.backlog != nil {
-			waiting = r.backlog.waiting(&rec.share)
+			waiting = r.backlog.Waiting(rec.Topic)
 		}
 		table.Rows = append(table.Rows, []string{
-			rec.channel.Load().Topic, fmt.Sprintf("%.1f", rec.meter.Messages), fmt.Sprintf("%.2f", rec.meter.Bytes/1e6),
+			rec.Channel.Load().Topic, fmt.Sprintf("%.1f", rec.meter.Messages), fmt.Sprintf("%.2f", rec.meter.Bytes/1e6),
 			fmt.Sprint(c.Received), fmt.Sprint(c.Dropped), fmt.Sprint(c.Lost), fmt.Sprintf("%.1f", float64(waiting)/1e6),
 		})
 	}
@@ -149,12 +149,12 @@ func (r *recorder) totals() (t totals) {
 		}
 		if c.Dropped > 0 {
 			t.droppedByTopic = append(t.droppedByTopic,
-				fmt.Sprintf("%s: %d of %d messages dropped", rec.channel.Load().Topic, c.Dropped, c.Received))
+				fmt.Sprintf("%s: %d of %d messages dropped", rec.Channel.Load().Topic, c.Dropped, c.Received))
 		}
 	}
 	if !t.snapshotsOnly {
 		t.bytes = s.sink.bytes.Load()
-		t.waiting = r.backlog.filled()
+		t.waiting = r.backlog.Bytes()
 	}
 	return t
 }

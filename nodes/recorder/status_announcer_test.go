@@ -136,8 +136,8 @@ func TestMessagesLostAreTold(t *testing.T) {
 		d.advertise("/b", codec.DefaultQoS())
 		lose := func(topic string, dropped, missed uint64) {
 			for _, rec := range d.recorded() {
-				if rec.channel.Load().Topic == topic {
-					rec.dropped.Add(dropped)
+				if rec.Channel.Load().Topic == topic {
+					rec.Dropped.Add(dropped)
 					rec.subscribing.Lock()
 					rec.gone += missed
 					rec.subscribing.Unlock()

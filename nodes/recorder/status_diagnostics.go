@@ -52,7 +52,7 @@ func (d *diagnostics) publish(now time.Time, list []*recording) {
 		}
 		current[rec] = t
 		if now.Sub(t.since) < troubleTime {
-			status := d.Status(rec.channel.Load().Topic,
+			status := d.Status(rec.Channel.Load().Topic,
 				fmt.Sprintf("messages are missing: %d dropped, %d lost in transport", c.Dropped, c.Lost),
 				"received", c.Received, "written", c.Written, "dropped", c.Dropped, "lost", c.Lost, "messages/s",
 				fmt.Sprintf("%.1f", rec.meter.Messages))

@@ -22,11 +22,11 @@ func TestTableShowsTroubleFirst(t *testing.T) {
 		list := d.recorded()
 		for _, rec := range list {
 			rec.meter = accounting.Rate{}
-			switch rec.channel.Load().Topic {
+			switch rec.Channel.Load().Topic {
 			case "/loud":
 				rec.meter.Messages, rec.meter.Bytes = 100, 5e6
 			case "/lossy":
-				rec.dropped.Add(3)
+				rec.Dropped.Add(3)
 			}
 		}
 		table := d.table(list)

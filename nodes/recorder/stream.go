@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,12 +11,14 @@ import (
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 )
 
 // stream is one topic with one type that is being recorded. Its subscriptions feed the backlog and the snapshot ring.
 type stream struct {
-	backlog *backlog // nil when only snapshots are written
+	*queue.Topic
+	backlog *queue.Queue // nil when only snapshots are written
 	clock   *bridge.SimTime
 	latches *latches             // nil: latched messages are not kept
 	journal *accounting.EventLog // nil: nobody wants to know of gaps
@@ -26,39 +29,38 @@ type stream struct {
 	resume     func()                             // ends the pause for all
 
 	snapshots *snapshots // nil: there are none
-	track     *track     // in their ring
 
-	channel   atomic.Pointer[codec.Channel] // replaced when the first publisher is known, or the definition of the type
-	undefined atomic.Bool                   // the definition is waited for
-	received  atomic.Uint64                 // messages, without those that were skipped or throttled
-	bytes     atomic.Uint64                 // of their payloads
-	written   atomic.Uint64                 // messages
-	dropped   atomic.Uint64                 // messages that did not get into the recording
-	skipped   atomic.Uint64                 // messages received while recording was paused
-	throttled atomic.Uint64                 // messages that the throttle left out
-	complete  atomic.Bool                   // the limit is reached
+	received  atomic.Uint64 // messages, without those that were skipped or throttled
+	bytes     atomic.Uint64 // of their payloads
+	skipped   atomic.Uint64 // messages received while recording was paused
+	throttled atomic.Uint64 // messages that the throttle left out
+	complete  atomic.Bool   // the limit is reached
 
-	share share // of the backlog
-
-	mu           sync.Mutex // held while a batch is taken in
-	batch, spill []*item    // reused from batch to batch
-	passed       []*item    // likewise: those of batch that are recorded, where some may not be
-	spare        slab
-	sources      sources
-	watcher      *watcher // nil: there are no conditions
-	rhythm       accounting.GapDetector
-	paused       bool
-	pausedAt     int64                // when that began last, ns since the Unix epoch
-	replaced     int64                // ns since the Unix epoch, when a subscription took the place of another; 0: never
-	heard        int64                // log time of the last message, ns since the Unix epoch
-	arrived      int64                // when it was received, likewise
-	loss         accounting.TimeRange // of messages that were lost since it was last asked for
+	mu       sync.Mutex // held while a batch is taken in
+	batch    batch
+	sources  sources
+	watcher  *watcher // nil: there are no conditions
+	rhythm   accounting.GapDetector
+	paused   bool
+	pausedAt int64                // when that began last, ns since the Unix epoch
+	replaced int64                // ns since the Unix epoch, when a subscription took the place of another; 0: never
+	heard    int64                // log time of the last message, ns since the Unix epoch
+	arrived  int64                // when it was received, likewise
+	loss     accounting.TimeRange // of messages that were lost since it was last asked for
 }
 
-func newStream(c *codec.Channel, b *backlog, clock *bridge.SimTime) *stream {
-	s := &stream{backlog: b, clock: clock}
-	s.channel.Store(c)
-	return s
+// batch is where the messages of one call of take go. Each list has one reference for each of its items.
+type batch struct {
+	recorded []*queue.Item // to the backlog
+	kept     []*queue.Item // to the ring
+	evicted  []*queue.Item // from either
+	bytes    uint64        // of the messages received
+
+	skipped, throttled uint64 // messages
+}
+
+func newStream(c *codec.Channel, b *queue.Queue, clock *bridge.SimTime) *stream {
+	return &stream{Topic: queue.NewTopic(c), backlog: b, clock: clock}
 }
 
 // take is the handler of the stream's subscriptions.
@@ -66,109 +68,50 @@ func (s *stream) take(samples []bridge.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.resumesAt(samples); i < len(samples) {
-		s.takeIn(samples[:i])
+		s.takeAll(samples[:i])
 		s.unpause()
 		samples = samples[i:]
 		go s.resume()
 	}
-	s.takeIn(samples)
+	s.takeAll(samples)
 }
 
-func (s *stream) takeIn(samples []bridge.Sample) {
-	var refs int32
-	record := s.backlog != nil && !s.paused
-	some := s.throttle != nil || s.limit > 0 // of the messages may be recorded
-	if record {
-		refs++
-	}
-	if s.snapshots != nil {
-		refs++
-	}
-	s.batch, s.passed = s.batch[:0], s.passed[:0]
-	var passed, bytes, skipped, throttled uint64
+// takeAll accepts, annotates and routes messages.
+func (s *stream) takeAll(samples []bridge.Sample) {
 	for i := range samples {
 		sample := &samples[i]
 		from := s.sources.of(sample.Publisher)
-		if sample.ReceiveTime <= s.replaced && from.told(sample) {
-			continue // the subscription before this one has heard it too
-		}
-		if s.watcher != nil {
-			s.watcher.look(sample)
-		}
-		full := record && s.limit > 0 && s.received.Load()+passed >= s.limit
-		if full {
-			s.complete.Store(true)
-			s.journal = nil // what is not recorded has no gaps
-			if s.snapshots == nil {
-				break
-			}
-		}
-		stamp := s.clock.Stamp(sample.ReceiveTime)
-		s.listen(from, sample, stamp)
-		latched := from.depth > 0 && s.latches != nil
-		if s.paused {
-			skipped++
-		}
-		refs := refs
-		pass := !full
-		if pass && s.throttle != nil && record && !from.offering && !s.throttle.Passes(stamp) {
-			pass = false
-			throttled++
-		}
-		if !pass {
-			refs--
-		}
-		if refs == 0 && !latched {
+		if !s.accept(from, sample) {
 			continue
 		}
-		it := newItem(s, sample, stamp, refs)
-		if latched {
-			s.latches.keep(from, it)
-		}
-		if refs > 0 {
-			s.batch = append(s.batch, it)
-		}
-		if refs > 0 && pass {
-			passed++
-			bytes += uint64(len(sample.Data))
-			if some {
-				s.passed = append(s.passed, it)
-			}
-		}
+		stamp := s.clock.Stamp(sample.ReceiveTime)
+		s.annotate(from, sample, stamp)
+		s.route(from, sample, stamp)
 	}
-	if s.paused {
-		s.skipped.Add(skipped)
-	} else {
-		s.received.Add(passed)
-		s.bytes.Add(bytes)
-		s.throttled.Add(throttled)
-	}
-	switch {
-	case !record:
-	case some:
-		s.push(s.passed)
-	default:
-		s.push(s.batch)
-	}
-	if s.snapshots != nil {
-		s.spill = s.snapshots.ring.push(s.track, s.batch, s.spill[:0])
-		releaseAll(s.spill)
-	}
-	clear(s.batch)
-	clear(s.passed)
+	s.deliver()
 }
 
-// push puts items into the backlog.
-func (s *stream) push(list []*item) {
-	s.spill = s.backlog.push(&s.share, list, s.spill[:0])
-	for _, it := range s.spill {
-		it.stream.dropped.Add(1)
+// accept reports whether anything is to be done with a message, and looks at its conditions.
+func (s *stream) accept(from *source, sample *bridge.Sample) bool {
+	if sample.ReceiveTime <= s.replaced && from.told(sample) {
+		return false // the subscription before this one has heard it too
 	}
-	releaseAll(s.spill)
+	if s.watcher != nil {
+		s.watcher.look(sample)
+	}
+	if s.limit > 0 && s.records() && s.received.Load()+uint64(len(s.batch.recorded)) >= s.limit {
+		s.complete.Store(true)
+		s.journal = nil // what is not recorded has no gaps
+		return s.snapshots != nil
+	}
+	return true
 }
 
-// listen follows the sequence numbers and times of messages. stamp is the log time of this one.
-func (s *stream) listen(from *source, sample *bridge.Sample, stamp int64) {
+// records reports whether messages are recorded at present.
+func (s *stream) records() bool { return s.backlog != nil && !s.paused }
+
+// annotate follows the sequence numbers and times of messages. stamp is the log time of this one.
+func (s *stream) annotate(from *source, sample *bridge.Sample, stamp int64) {
 	lost := from.sequence != 0 && sample.Sequence > from.sequence+1
 	if lost {
 		s.loss.Extend(from.heard, stamp)
@@ -188,10 +131,87 @@ func (s *stream) listen(from *source, sample *bridge.Sample, stamp int64) {
 	s.heard, s.arrived = stamp, sample.ReceiveTime
 }
 
+// route makes an item of a message, with one reference for each list and cache that it goes to.
+func (s *stream) route(from *source, sample *bridge.Sample, stamp int64) {
+	b := &s.batch
+	record, keep, latch := s.wants(from, stamp), s.snapshots != nil, from.depth > 0 && s.latches != nil
+	if !record && !keep && !latch {
+		return
+	}
+	it := s.NewItem(sample, stamp) // with one reference
+	if latch {
+		s.latches.keep(from, it) // which retains it
+	}
+	if record && keep {
+		it.Retain()
+	}
+	if record {
+		b.recorded = append(b.recorded, it)
+	}
+	if keep {
+		b.kept = append(b.kept, it)
+	}
+	if record || s.backlog == nil {
+		b.bytes += uint64(len(sample.Data))
+	}
+	if !record && !keep {
+		queue.Release(it)
+	}
+}
+
+// wants reports whether a message is recorded.
+func (s *stream) wants(from *source, stamp int64) bool {
+	switch {
+	case s.paused:
+		s.batch.skipped++
+	case s.backlog == nil || s.complete.Load():
+	case s.throttle != nil && !from.offering && !s.throttle.Passes(stamp):
+		s.batch.throttled++
+	default:
+		return true
+	}
+	return false
+}
+
+// deliver passes the batch on, with its references, and counts it.
+func (s *stream) deliver() {
+	b := &s.batch
+	s.skipped.Add(b.skipped)
+	s.throttled.Add(b.throttled)
+	if received := b.recorded; !s.paused {
+		if s.backlog == nil {
+			received = b.kept
+		}
+		s.received.Add(uint64(len(received)))
+		s.bytes.Add(b.bytes)
+	}
+	s.push(b.recorded)
+	if s.snapshots != nil {
+		b.evicted = s.snapshots.ring.Push(s.Topic, b.kept, b.evicted[:0])
+		queue.Release(b.evicted...)
+	}
+	clear(b.recorded)
+	clear(b.kept)
+	*b = batch{recorded: b.recorded[:0], kept: b.kept[:0], evicted: b.evicted}
+}
+
+// push puts items into the backlog.
+func (s *stream) push(list []*queue.Item) {
+	if len(list) == 0 {
+		return
+	}
+	b := &s.batch
+	b.evicted = s.backlog.Push(s.Topic, list, b.evicted[:0])
+	for _, it := range b.evicted {
+		it.Topic.Dropped.Add(1)
+	}
+	queue.Release(b.evicted...)
+}
+
 // gap is the event of a silence that lasted until t.
 func (s *stream) gap(t int64) codec.Event {
 	return codec.Event{
-		Kind: codec.EventGap, Topic: s.channel.Load().Topic, Time: s.heard, Until: t,
+		Kind: codec.EventGap, Topic: s.Channel.Load().Topic, Time: s.heard, Until: t,
 		Text: fmt.Sprintf("silent for %v, is usually heard every %v", brief(t-s.heard), brief(int64(s.rhythm.Usual))),
 	}
 }
@@ -233,21 +253,19 @@ func (s *stream) unpause() {
 	if s.backlog == nil || s.latches == nil {
 		return
 	}
-	s.batch = s.batch[:0]
+	var list []*queue.Item
 	for _, from := range s.sources.all {
-		s.batch = from.latched(time.Now().UnixNano(), s.batch)
+		list = from.latched(time.Now().UnixNano(), list)
 	}
-	list := s.batch[:0]
-	for _, it := range s.batch {
-		if it.receiveTime < s.pausedAt {
-			it.release()
-			continue
+	list = slices.DeleteFunc(list, func(it *queue.Item) bool {
+		before := it.ReceiveTime < s.pausedAt
+		if before {
+			queue.Release(it)
 		}
-		list = append(list, it)
-	}
+		return before
+	})
 	s.received.Add(uint64(len(list)))
 	s.push(list)
-	clear(s.batch)
 }
 
 // replace notes that a subscription took the place of another one just now.
@@ -270,7 +288,7 @@ func (s *stream) offered(publishers []bridge.Endpoint, typeName string) {
 }
 
 // latched appends to out what a late subscriber would have got at the time t, each with one reference more.
-func (s *stream) latched(t int64, out []*item) []*item {
+func (s *stream) latched(t int64, out []*queue.Item) []*queue.Item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, from := range s.sources.all {
@@ -297,7 +315,7 @@ func (s *stream) resumesAt(samples []bridge.Sample) int {
 	if m == nil {
 		return len(samples)
 	}
-	topic := s.channel.Load().Topic
+	topic := s.Channel.Load().Topic
 	for i := range samples {
 		if m.ReachedBy(topic, samples[i].SourceTime, s.clock.Stamp(samples[i].ReceiveTime)) &&
 			s.resumption.CompareAndSwap(m, nil) {

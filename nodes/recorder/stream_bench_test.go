@@ -7,6 +7,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // nowhere is a codec.Writer that takes no time.
@@ -22,7 +23,7 @@ func (nowhere) Close() error                 { return nil }
 func BenchmarkMessage(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
-			q := newBacklog(256 << 20)
+			q := queue.New(256 << 20)
 			s := newSink(q, nowhere{}, &clerk{})
 			streams := make([]*stream, topics)
 			for i := range streams {
@@ -52,7 +53,7 @@ func BenchmarkMessage(b *testing.B) {
 func BenchmarkOverload(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
-			q := newBacklog(16 << 20)
+			q := queue.New(16 << 20)
 			streams := make([]*stream, topics)
 			for i := range streams {
 				streams[i] = newTestStream(fmt.Sprintf("/topic%d", i), q)

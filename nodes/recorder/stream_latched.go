@@ -3,22 +3,24 @@ package main
 import (
 	"math"
 	"sync/atomic"
+
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // latches bound what the streams keep of latched topics.
 type latches struct {
 	maxBytes int64
-	since    func() int64  // nobody will ask for what was latched before that time
-	full     func(*stream) // is told when messages cannot be kept any more
+	since    func() int64       // nobody will ask for what was latched before that time
+	full     func(*queue.Topic) // is told when messages cannot be kept any more
 	bytes    atomic.Int64
 }
 
 // keep notes the latest message of a publisher, whose stream is locked. Where there is no room the publisher's own
 // oldest messages go.
-func (l *latches) keep(from *source, it *item) {
+func (l *latches) keep(from *source, it *queue.Item) {
 	bytes := l.bytes.Add(from.keep(it, l.since()))
 	for bytes > l.maxBytes && len(from.kept) > 0 {
-		l.full(it.stream)
+		l.full(it.Topic)
 		bytes = l.bytes.Add(-from.forget(1))
 	}
 }
@@ -26,12 +28,12 @@ func (l *latches) keep(from *source, it *item) {
 // latched returns what a subscriber that came late, at the time t (ns since the Unix epoch, as messages are received),
 // would have got of the topics of the recording: the last messages of each latched publisher, in the order of
 // reception. Each has one reference more, which is the caller's to release.
-func (r *recorder) latched(t int64) []*item {
-	var list []*item
+func (r *recorder) latched(t int64) []*queue.Item {
+	var list []*queue.Item
 	for _, rec := range r.recorded() {
 		list = rec.latched(t, list)
 	}
-	sortByReception(list, 0)
+	queue.Sort(list, 0)
 	return list
 }
 
@@ -45,7 +47,7 @@ func (r *recorder) neededSince() int64 {
 		since = s.sink.position.Load()
 	}
 	if r.snapshots != nil {
-		since = min(since, r.snapshots.ring.since())
+		since = min(since, r.snapshots.ring.Since())
 	}
 	return since
 }

@@ -6,6 +6,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // source is a publisher as a stream hears it. The stream's lock guards it.
@@ -14,10 +15,10 @@ type source struct {
 	sourceTime int64  // of the same, ns since the Unix epoch
 	heard      int64  // when it was received, likewise
 
-	offering bool    // messages to late subscribers, as latched topics do
-	depth    int     // how many messages its late subscribers get; 0: it is not latched
-	lifespan int64   // how long they get them, ns
-	kept     []*item // those messages, in order, and those that came after them and are not written yet
+	offering bool          // messages to late subscribers, as latched topics do
+	depth    int           // how many messages its late subscribers get; 0: it is not latched
+	lifespan int64         // how long they get them, ns
+	kept     []*queue.Item // those messages, in order, and those that came after them and are not written yet
 }
 
 // told says whether a message was heard before. Where the middleware does not number messages their source time tells.
@@ -30,35 +31,35 @@ func (s *source) told(sample *bridge.Sample) bool {
 
 // keep notes the latest message of a latched publisher. No one will ask for what late subscribers got before the time
 // since. It returns the bytes that are kept more, or less, than before.
-func (s *source) keep(it *item, since int64) (more int64) {
-	it.refs.Add(1)
+func (s *source) keep(it *queue.Item, since int64) (more int64) {
+	it.Retain()
 	s.kept = append(s.kept, it)
 	first := 0
-	for first+s.depth < len(s.kept) && s.kept[first+s.depth].receiveTime <= since {
+	for first+s.depth < len(s.kept) && s.kept[first+s.depth].ReceiveTime <= since {
 		first++
 	}
-	return it.size() - s.forget(first)
+	return it.Size() - s.forget(first)
 }
 
 // forget drops the first n messages and returns their bytes.
 func (s *source) forget(n int) (bytes int64) {
 	for _, it := range s.kept[:n] {
-		bytes += it.size()
+		bytes += it.Size()
 	}
-	releaseAll(s.kept[:n])
+	queue.Release(s.kept[:n]...)
 	s.kept = slices.Delete(s.kept, 0, n)
 	return bytes
 }
 
 // latched appends to out what a late subscriber would have got at the time t, each with one reference more.
-func (s *source) latched(t int64, out []*item) []*item {
+func (s *source) latched(t int64, out []*queue.Item) []*queue.Item {
 	end := 0
-	for end < len(s.kept) && s.kept[end].receiveTime < t {
+	for end < len(s.kept) && s.kept[end].ReceiveTime < t {
 		end++
 	}
 	for _, it := range s.kept[max(0, end-s.depth):end] {
-		if t-it.receiveTime < s.lifespan {
-			it.refs.Add(1)
+		if t-it.ReceiveTime < s.lifespan {
+			it.Retain()
 			out = append(out, it)
 		}
 	}

@@ -84,7 +84,7 @@ type counts struct {
 func (rec *recording) counts() counts {
 	return counts{
 		Totals: codec.Totals{
-			Received: rec.received.Load(), Written: rec.written.Load(), Dropped: rec.dropped.Load(),
+			Received: rec.received.Load(), Written: rec.Written.Load(), Dropped: rec.Dropped.Load(),
 			Lost: rec.missed(),
 		},
 		skipped: rec.skipped.Load(), throttled: rec.throttled.Load(),

@@ -9,6 +9,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // A subscription that takes the place of another one hears again what came while both listened.
@@ -23,7 +24,7 @@ func TestStreamTakesInOnce(t *testing.T) {
 			defer node.Close()
 			clock, err := bridge.NewSimTime(node)
 			require.NoError(t, err)
-			s := newStream(&codec.Channel{Topic: "/n"}, newBacklog(1<<20), clock)
+			s := newStream(&codec.Channel{Topic: "/n"}, queue.New(1<<20), clock)
 			now := time.Now().UnixNano()
 			take := func(publisher byte, from, to int) {
 				for i := from; i <= to; i++ {

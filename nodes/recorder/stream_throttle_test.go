@@ -28,7 +28,7 @@ func TestRecorderThrottles(t *testing.T) {
 			}
 			require.Eventually(t, func() bool {
 				for _, rec := range d.recorded() {
-					if c := rec.counts(); rec.channel.Load().Topic == topic {
+					if c := rec.counts(); rec.Channel.Load().Topic == topic {
 						return c.Received == uint64(wanted) && c.throttled == uint64(10-wanted)
 					}
 				}

@@ -1,12 +1,18 @@
-package main
+package queue
 
-import "tapedeck/bridge"
+import (
+	"tapedeck/bridge"
+	"tapedeck/codec"
+)
+
+// newTopic returns a topic with that name.
+func newTopic(name string) *Topic { return NewTopic(&codec.Channel{Topic: name}) }
 
 // testItem returns an item of size bytes received at t, and a count of how often its payload was given back.
-func testItem(t int64, size int, refs int32) (*item, *int) {
+func testItem(topic *Topic, t int64, size int) (*Item, *int) {
 	freed := new(int)
 	sample := bridge.Sample{Data: make([]byte, size), ReceiveTime: t, Memory: countFrees{freed}}
-	return newItem(new(stream), &sample, t, refs), freed
+	return topic.NewItem(&sample, t), freed
 }
 
 type countFrees struct{ n *int }

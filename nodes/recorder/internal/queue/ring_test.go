@@ -1,4 +1,4 @@
-package main
+package queue
 
 import (
 	"math"
@@ -11,25 +11,32 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// limited returns a topic of which the ring keeps as much.
+func limited(l Limits) *Topic {
+	t := newTopic("/n")
+	t.Limits = l
+	return t
+}
+
 // ringTest feeds a ring, and knows which items are alive.
 type ringTest struct {
-	*ring
+	*Ring
 	t     *testing.T
 	alive map[int64]*int // by publishTime, which numbers the items
 	next  int64
 }
 
 func newRingTest(t *testing.T, maxBytes int64) *ringTest {
-	return &ringTest{ring: newRing(maxBytes), t: t, alive: map[int64]*int{}}
+	return &ringTest{Ring: NewRing(maxBytes), t: t, alive: map[int64]*int{}}
 }
 
 // put pushes an item of size bytes, overhead included, that was received at a second.
-func (r *ringTest) put(tr *track, second float64, size int) {
-	it, freed := testItem(int64(second*1e9), size-itemOverhead, 1)
-	it.publishTime = r.next
+func (r *ringTest) put(tr *Topic, second float64, size int) {
+	it, freed := testItem(tr, int64(second*1e9), size-Overhead)
+	it.PublishTime = r.next
 	r.alive[r.next] = freed
 	r.next++
-	releaseAll(r.push(tr, []*item{it}, nil))
+	Release(r.Push(tr, []*Item{it}, nil)...)
 }
 
 // kept returns the numbers of the items that were not given back.
@@ -44,16 +51,16 @@ func (r *ringTest) kept() (list []int64) {
 }
 
 // all reads what there is for v to read now.
-func (r *ringTest) all(v *view) (numbers []int64) {
+func (r *ringTest) all(v *View) (numbers []int64) {
 	for more := true; more; {
-		var list []*item
-		list, more = r.read(v, nil)
+		var list []*Item
+		list, more = v.Read(nil)
 		for _, it := range list {
-			if it.receiveTime <= v.until {
-				numbers = append(numbers, it.publishTime)
+			if it.ReceiveTime <= v.until {
+				numbers = append(numbers, it.PublishTime)
 			}
 		}
-		releaseAll(list)
+		Release(list...)
 	}
 	return numbers
 }
@@ -68,18 +75,18 @@ func upTo(from, to int64) (list []int64) {
 func TestRingKeepsWhatItsLimitsAllow(t *testing.T) {
 	for name, c := range map[string]struct {
 		maxBytes int64
-		limits   limits
+		limits   Limits
 		seconds  []float64
 		want     []int64
 	}{
-		"time":           {1e9, limits{age: 2 * time.Second}, []float64{1, 2, 3, 4, 5}, []int64{2, 3, 4}},
-		"slack":          {1e9, limits{age: 2 * time.Second}, []float64{1, 3.4, 3.6}, []int64{1, 2}},
-		"bytes":          {1e9, limits{bytes: 2500}, []float64{1, 2, 3, 4}, []int64{2, 3}},
-		"bytes of all":   {2500, limits{}, []float64{1, 2, 3, 4}, []int64{2, 3}},
-		"a clock behind": {1e9, limits{age: 2 * time.Second}, []float64{5, 1, 2}, []int64{0, 1, 2}},
+		"time":           {1e9, Limits{Age: 2 * time.Second}, []float64{1, 2, 3, 4, 5}, []int64{2, 3, 4}},
+		"slack":          {1e9, Limits{Age: 2 * time.Second}, []float64{1, 3.4, 3.6}, []int64{1, 2}},
+		"bytes":          {1e9, Limits{Bytes: 2500}, []float64{1, 2, 3, 4}, []int64{2, 3}},
+		"bytes of all":   {2500, Limits{}, []float64{1, 2, 3, 4}, []int64{2, 3}},
+		"a clock behind": {1e9, Limits{Age: 2 * time.Second}, []float64{5, 1, 2}, []int64{0, 1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, tr := newRingTest(t, c.maxBytes), &track{limits: c.limits}
+			r, tr := newRingTest(t, c.maxBytes), limited(c.limits)
 			for _, s := range c.seconds {
 				r.put(tr, s, 1000)
 			}
@@ -92,7 +99,7 @@ func TestRingKeepsWhatItsLimitsAllow(t *testing.T) {
 
 func TestRingShedsTheOldestOfAllTopics(t *testing.T) {
 	r := newRingTest(t, 4000)
-	a, b := &track{}, &track{limits: limits{age: time.Second}}
+	a, b := limited(Limits{}), limited(Limits{Age: time.Second})
 	for i := range 4 {
 		r.put(a, float64(2*i+1), 1000)
 		r.put(b, float64(2*i+2), 1000)
@@ -103,7 +110,7 @@ func TestRingShedsTheOldestOfAllTopics(t *testing.T) {
 
 func TestRingRefusesWhatIsLargerThanItself(t *testing.T) {
 	r := newRingTest(t, 3000)
-	a, b := &track{}, &track{limits: limits{bytes: 1500}}
+	a, b := limited(Limits{}), limited(Limits{Bytes: 1500})
 	r.put(a, 1, 1000)
 	r.put(a, 2, 3001)
 	r.put(b, 3, 1501)
@@ -113,21 +120,21 @@ func TestRingRefusesWhatIsLargerThanItself(t *testing.T) {
 }
 
 func TestRingForgetsSilentTopics(t *testing.T) {
-	r, tr := newRingTest(t, 1e9), &track{limits: limits{age: time.Second}}
+	r, tr := newRingTest(t, 1e9), limited(Limits{Age: time.Second})
 	r.put(tr, 1, 1000)
 	r.put(tr, 2, 1000)
-	r.expire(2.6e9)
+	r.Expire(2.6e9)
 	require.Equal(t, []int64{1}, r.kept())
-	r.expire(9e9)
+	r.Expire(9e9)
 	require.Empty(t, r.kept())
-	require.Empty(t, r.tracks)
+	require.Empty(t, r.topics)
 	r.put(tr, 10, 1000)
 	require.Equal(t, []int64{2}, r.kept())
-	require.Len(t, r.tracks, 1)
+	require.Len(t, r.topics, 1)
 }
 
 func TestViewsReadTheirTime(t *testing.T) {
-	long, short := limits{age: 60 * time.Second}, limits{age: 3 * time.Second}
+	long, short := Limits{Age: 60 * time.Second}, Limits{Age: 3 * time.Second}
 	for name, c := range map[string]struct {
 		before time.Duration
 		until  float64
@@ -141,22 +148,21 @@ func TestViewsReadTheirTime(t *testing.T) {
 		"nothing before":       {1, 11, []int64{10, 11, 110, 111}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRing(1e9)
-			a, b := &track{limits: long}, &track{limits: short}
+			r := NewRing(1e9)
+			a, b := limited(long), limited(short)
 			put := func(from, to int64) {
 				for i := from; i < to; i++ {
-					x, _ := testItem(i*1e9, 10, 1)
-					y, _ := testItem(i*1e9, 10, 1)
-					x.publishTime, y.publishTime = i, 100+i
-					releaseAll(r.push(a, []*item{x}, nil))
-					releaseAll(r.push(b, []*item{y}, nil))
+					x, _ := testItem(a, i*1e9, 10)
+					y, _ := testItem(b, i*1e9, 10)
+					x.PublishTime, y.PublishTime = i, 100+i
+					Release(r.Push(a, []*Item{x}, nil)...)
+					Release(r.Push(b, []*Item{y}, nil)...)
 				}
 			}
 			put(6, 11)
-			v := &view{trigger: 10e9, before: c.before, until: int64(c.until * 1e9)}
-			r.open(v)
+			v := r.Open(10e9, c.before, int64(c.until*1e9))
 			put(11, 14)
-			got := (&ringTest{ring: r, t: t}).all(v)
+			got := (&ringTest{Ring: r, t: t}).all(v)
 			slices.Sort(got)
 			require.Equal(t, c.want, got)
 		})
@@ -164,16 +170,15 @@ func TestViewsReadTheirTime(t *testing.T) {
 }
 
 func TestViewsKeepWhatTheyHaveNotRead(t *testing.T) {
-	r, tr := newRingTest(t, 5000), &track{limits: limits{age: 2 * time.Second}}
+	r, tr := newRingTest(t, 5000), limited(Limits{Age: 2 * time.Second})
 	for i := range 3 {
 		r.put(tr, float64(i), 1000)
 	}
-	a, b := &view{trigger: 2e9, until: 100e9}, &view{trigger: 2e9, until: 100e9}
-	r.open(a)
+	a := r.Open(2e9, 0, 100e9)
 	for i := range 3 {
 		r.put(tr, float64(10+i), 1000)
 	}
-	r.open(b)
+	b := r.Open(2e9, 0, 100e9)
 	require.Equal(t, upTo(0, 6), r.kept())
 	require.EqualValues(t, 3000, r.held)
 	require.Equal(t, upTo(0, 6), r.all(a))
@@ -183,38 +188,36 @@ func TestViewsKeepWhatTheyHaveNotRead(t *testing.T) {
 	require.Zero(t, r.held)
 	r.put(tr, 30, 1000)
 	require.Equal(t, []int64{6}, r.all(b))
-	r.close(b)
+	b.Close()
 	r.put(tr, 60, 1000)
 	require.Equal(t, []int64{6, 7}, r.kept(), "a has yet to read 6")
-	r.close(a)
+	a.Close()
 	require.Equal(t, []int64{7}, r.kept())
 }
 
 func TestViewsMayBeExtended(t *testing.T) {
-	r, tr := newRingTest(t, 1e9), &track{}
-	v := &view{until: 1e9}
-	r.open(v)
+	r, tr := newRingTest(t, 1e9), limited(Limits{})
+	v := r.Open(0, 0, 1e9)
 	r.put(tr, 1, 1000)
 	r.put(tr, 2, 1000)
-	list, _ := r.read(v, nil)
+	list, _ := v.Read(nil)
 	require.Len(t, list, 2, "what comes after the end is not passed over, as the end may move")
-	require.True(t, r.extend(v, 2e9))
-	_, over := r.finish(v, 1e9)
+	require.True(t, v.Extend(2e9))
+	_, over := v.Finish(1e9)
 	require.False(t, over)
-	_, over = r.finish(v, 2e9)
+	_, over = v.Finish(2e9)
 	require.True(t, over)
-	require.False(t, r.extend(v, 3e9))
-	releaseAll(list)
-	r.close(v)
+	require.False(t, v.Extend(3e9))
+	Release(list...)
+	v.Close()
 }
 
 func TestViewsWaitForMessagesThatComeLate(t *testing.T) {
 	r := newRingTest(t, 1e9)
-	busy, silent := &track{}, &track{}
-	v := &view{until: 10e9}
-	r.open(v)
+	busy, silent := limited(Limits{}), limited(Limits{})
+	v := r.Open(0, 0, 10e9)
 	past := func(now float64) bool {
-		until, past := r.end(v, int64(now*1e9))
+		until, past := v.End(int64(now * 1e9))
 		require.EqualValues(t, 10e9, until)
 		return past
 	}
@@ -228,15 +231,12 @@ func TestViewsWaitForMessagesThatComeLate(t *testing.T) {
 	require.True(t, past(11.1), "not for ever")
 	r.put(busy, 10.1, 1000)
 	require.True(t, past(10.2))
-	r.close(v)
+	v.Close()
 }
 
 func TestSlowViewsMissTheOldest(t *testing.T) {
-	r, tr := newRingTest(t, 3000), &track{}
-	slow, fast, early := &view{until: 100e9}, &view{until: 100e9}, &view{until: 2e9}
-	r.open(slow)
-	r.open(fast)
-	r.open(early)
+	r, tr := newRingTest(t, 3000), limited(Limits{})
+	slow, fast, early := r.Open(0, 0, 100e9), r.Open(0, 0, 100e9), r.Open(0, 0, 2e9)
 	for i := range int64(10) {
 		r.put(tr, float64(i), 1000)
 		require.Equal(t, []int64{i}, r.all(fast))
@@ -247,36 +247,34 @@ func TestSlowViewsMissTheOldest(t *testing.T) {
 	require.EqualValues(t, 4, slow.missed)
 	require.Zero(t, fast.missed)
 	require.EqualValues(t, 3, early.missed, "only what it wanted counts")
-	for _, v := range []*view{slow, fast, early} {
-		r.close(v)
+	for _, v := range []*View{slow, fast, early} {
+		v.Close()
 	}
 	require.Equal(t, upTo(7, 10), r.kept())
 }
 
 func TestViewsMayBeClosedBeforeTheyHaveReadAll(t *testing.T) {
-	r, tr := newRingTest(t, 1e9), &track{limits: limits{age: time.Second}}
-	v := &view{until: math.MaxInt64}
-	r.open(v)
+	r, tr := newRingTest(t, 1e9), limited(Limits{Age: time.Second})
+	v := r.Open(0, 0, math.MaxInt64)
 	for i := range 3 * viewItems {
 		r.put(tr, float64(i), 1000)
 	}
-	r.close(v)
+	v.Close()
 	require.Len(t, r.kept(), 2)
 	require.Empty(t, r.views)
 	require.Zero(t, r.held)
 }
 
 func TestViewsTakeBatches(t *testing.T) {
-	r, tr := newRingTest(t, 1e9), &track{}
-	v := &view{until: math.MaxInt64}
+	r, tr := newRingTest(t, 1e9), limited(Limits{})
 	for i := range 10 {
 		r.put(tr, float64(i), viewBytes/2)
 	}
-	r.open(v)
-	list, more := r.read(v, nil)
+	v := r.Open(0, 0, math.MaxInt64)
+	list, more := v.Read(nil)
 	require.True(t, more)
 	require.Len(t, list, 2)
-	releaseAll(list)
+	Release(list...)
 }
 
 // TestRingAgainstModel compares random use with what should be kept, counted item by item.
@@ -285,10 +283,10 @@ func TestRingAgainstModel(t *testing.T) {
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		r := newRingTest(t, 100000)
-		tracks := []*track{{}, {limits: limits{age: 3 * time.Second}}, {limits: limits{bytes: 4000}},
-			{limits: limits{time.Second, 3000}}}
+		topics := []*Topic{limited(Limits{}), limited(Limits{Age: 3 * time.Second}), limited(Limits{Bytes: 4000}),
+			limited(Limits{time.Second, 3000})}
 		type reader struct {
-			*view
+			*View
 			want, got []int64
 		}
 		var readers []*reader
@@ -297,32 +295,31 @@ func TestRingAgainstModel(t *testing.T) {
 			switch n := random.IntN(20); {
 			case n < 16:
 				now += random.Float64() / 5
-				tr := tracks[random.IntN(len(tracks))]
-				r.put(tr, now, itemOverhead+random.IntN(1500))
+				tr := topics[random.IntN(len(topics))]
+				r.put(tr, now, Overhead+random.IntN(1500))
 				it := r.last
-				if it == nil || it.publishTime != r.next-1 {
+				if it == nil || it.PublishTime != r.next-1 {
 					continue // it was too large
 				}
 				for _, v := range readers {
-					if v.reaches(it) && it.receiveTime <= v.until {
-						v.want = append(v.want, it.publishTime)
+					if v.reaches(it) && it.ReceiveTime <= v.until {
+						v.want = append(v.want, it.PublishTime)
 					}
 				}
 			case n < 17 && len(readers) < 5:
-				v := &reader{view: &view{trigger: int64(now * 1e9), before: time.Duration(random.IntN(3e9)),
-					until: int64(now*1e9) + int64(random.IntN(3e9))}}
+				v := &reader{View: r.Open(int64(now*1e9), time.Duration(random.IntN(3e9)),
+					int64(now*1e9)+int64(random.IntN(3e9)))}
 				for it := r.first; it != nil; it = it.link.next {
-					if v.reaches(it) && it.receiveTime <= v.until {
-						v.want = append(v.want, it.publishTime)
+					if v.reaches(it) && it.ReceiveTime <= v.until {
+						v.want = append(v.want, it.PublishTime)
 					}
 				}
-				r.open(v.view)
 				readers = append(readers, v)
 			case len(readers) > 0:
 				v := readers[random.IntN(len(readers))]
-				v.got = append(v.got, r.all(v.view)...)
+				v.got = append(v.got, r.all(v.View)...)
 				if now*1e9 > float64(v.until) {
-					r.close(v.view)
+					v.Close()
 					missed := int(v.missed)
 					require.Len(t, v.got, len(v.want)-missed)
 					for _, n := range v.got { // in the order of want, with nothing else between them
@@ -340,16 +337,16 @@ func TestRingAgainstModel(t *testing.T) {
 			}
 			var bytes, held int64
 			for it := r.first; it != nil; it = it.link.next {
-				if it.link.outdated {
-					held += it.size()
+				if it.link.evicted {
+					held += it.Size()
 				} else {
-					bytes += it.size()
+					bytes += it.Size()
 				}
 			}
 			require.Equal(t, []int64{bytes, held}, []int64{r.bytes, r.held})
 		}
 		for _, v := range readers {
-			r.close(v.view)
+			v.Close()
 		}
 		require.Zero(t, r.held)
 	}
@@ -359,18 +356,18 @@ func TestRingAgainstModel(t *testing.T) {
 // TestRingUnderLoad has several goroutines push while views come and go. It is for the race detector, and counts
 // references.
 func TestRingUnderLoad(t *testing.T) {
-	r := newRing(100 * (100 + itemOverhead))
+	r := NewRing(100 * (100 + Overhead))
 	var writers, readers sync.WaitGroup
 	var all [4][]*int
 	stop := make(chan struct{})
 	for w := range all {
 		writers.Go(func() {
-			tr := &track{limits: limits{age: time.Duration(w) * time.Millisecond}}
+			tr := limited(Limits{Age: time.Duration(w) * time.Millisecond})
 			for n := range 20000 {
-				it, freed := testItem(time.Now().UnixNano(), 100, 1)
-				it.publishTime = int64(n)
+				it, freed := testItem(tr, time.Now().UnixNano(), 100)
+				it.PublishTime = int64(n)
 				all[w] = append(all[w], freed)
-				releaseAll(r.push(tr, []*item{it}, nil))
+				Release(r.Push(tr, []*Item{it}, nil)...)
 			}
 		})
 		readers.Go(func() {
@@ -380,13 +377,12 @@ func TestRingUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				v := &view{trigger: time.Now().UnixNano(), until: math.MaxInt64}
-				r.open(v)
+				v := r.Open(time.Now().UnixNano(), 0, math.MaxInt64)
 				for range 100 {
-					list, _ := r.read(v, nil)
-					releaseAll(list)
+					list, _ := v.Read(nil)
+					Release(list...)
 				}
-				r.close(v)
+				v.Close()
 			}
 		})
 	}
@@ -403,22 +399,22 @@ func TestRingUnderLoad(t *testing.T) {
 			}
 		}
 	}
-	require.EqualValues(t, r.bytes, kept*(100+itemOverhead))
+	require.EqualValues(t, r.bytes, kept*(100+Overhead))
 }
 
 func TestRingAllocatesNothing(t *testing.T) {
-	r, tr := newRing(1e9), &track{limits: limits{age: time.Second}}
-	v := &view{until: math.MaxInt64}
-	r.open(v)
-	var batches [][]*item
+	r, tr := NewRing(1e9), limited(Limits{Age: time.Second})
+	v := r.Open(0, 0, math.MaxInt64)
+	var batches [][]*Item
 	for i := range int64(1001) {
-		it, _ := testItem(i*1e9, 100, 2)
-		batches = append(batches, []*item{it})
+		it, _ := testItem(tr, i*1e9, 100)
+		it.Retain()
+		batches = append(batches, []*Item{it})
 	}
-	out := make([]*item, 0, 10)
+	out := make([]*Item, 0, 10)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		out = r.push(tr, batches[0], out[:0])
-		out, _ = r.read(v, out[:0])
+		out = r.Push(tr, batches[0], out[:0])
+		out, _ = v.Read(out[:0])
 		batches = batches[1:]
 	}))
 }

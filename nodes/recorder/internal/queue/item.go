@@ -1,0 +1,110 @@
+// Package queue holds received messages in memory: in a queue until they are written, and in a ring for snapshots.
+package queue
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tapedeck/bridge"
+)
+
+// Item is one received message, shared by all that hold it: the queue or the writer, the ring, views of the ring, and
+// the latched messages of a publisher.
+//
+// Its references are counted by one rule. Topic.NewItem returns one reference, the caller's. Push of Queue and Ring
+// takes the caller's reference. Whoever stores an item beside that calls Retain first. Every list of items that a
+// function of this package returns has one reference for each item, the caller's. Release gives a reference up, and the
+// last one frees the payload.
+type Item struct {
+	Topic       *Topic
+	ReceiveTime int64 // ns since the Unix epoch, by the wall clock
+	Payload     bridge.Payload
+	LogTime     int64 // ReceiveTime, or simulated time
+	PublishTime int64 // ns since the Unix epoch, by the publisher's clock
+
+	refs atomic.Int32
+
+	// Guarded by the queue's lock.
+	position uint64
+	newer    *Item // of the same topic
+
+	link link // in the ring, guarded by its lock
+}
+
+// Overhead is the memory that an item takes beside its payload, in bytes: the item, what the middleware keeps with the
+// payload, and what their allocators add. It counts, so that floods of small messages stay within the bounds too.
+const Overhead = 280
+
+// Reorder is how long a message waits for earlier ones of other topics, as a rule.
+const Reorder = 100 * time.Millisecond
+
+// Size is what the item counts for in bounds, in bytes.
+func (it *Item) Size() int64 { return int64(len(it.Payload.Data)) + Overhead }
+
+// Retain adds a reference.
+func (it *Item) Retain() { it.refs.Add(1) }
+
+// Release gives up one reference to each item, and clears the list.
+func Release(list ...*Item) {
+	var free *freeList
+	for i, it := range list {
+		list[i] = nil
+		if it.refs.Add(-1) > 0 {
+			continue
+		}
+		it.Payload.Release()
+		it.Topic = nil
+		if free == nil {
+			free = emptyLists.Get().(*freeList)
+		}
+		if free.items = append(free.items, it); len(free.items) == freeListSize {
+			fullLists.Put(free)
+			free = nil
+		}
+	}
+	if free != nil {
+		fullLists.Put(free)
+	}
+}
+
+// Sort sorts items by their reception. The first so many are in order, and the others nearly: each subscription
+// delivers in order.
+func Sort(list []*Item, sorted int) {
+	for i := max(sorted, 1); i < len(list); i++ {
+		it := list[i]
+		j := i
+		for ; j > 0 && list[j-1].ReceiveTime > it.ReceiveTime; j-- {
+			list[j] = list[j-1]
+		}
+		list[j] = it
+	}
+}
+
+// freeList is a handful of unused items. They change hands by the list, which is cheaper than one by one.
+type freeList struct{ items []*Item }
+
+const freeListSize = 64
+
+var (
+	fullLists  sync.Pool // of *freeList with at least one item
+	emptyLists = sync.Pool{New: func() any { return &freeList{make([]*Item, 0, freeListSize)} }}
+)
+
+// take returns an item. The zero freeList is ready.
+func (f *freeList) take() *Item {
+	if len(f.items) == 0 {
+		full, ok := fullLists.Get().(*freeList)
+		if !ok {
+			return new(Item)
+		}
+		f.items, full.items = full.items, f.items[:0]
+		if cap(full.items) > 0 {
+			emptyLists.Put(full)
+		}
+	}
+	last := len(f.items) - 1
+	it := f.items[last]
+	f.items = f.items[:last]
+	return it
+}

@@ -1,0 +1,140 @@
+package queue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// push puts a message of size bytes, overhead included, received at t, into the queue and returns what was dropped.
+func push(q *Queue, topic *Topic, t, size int64) []*Item {
+	it, _ := testItem(topic, t, int(size-Overhead))
+	return q.Push(topic, []*Item{it}, nil)
+}
+
+func TestQueueDropsTheOldest(t *testing.T) {
+	q, a := New(10_000), newTopic("/a")
+	for i := range int64(5000) {
+		dropped := push(q, a, i, 1000)
+		require.LessOrEqual(t, q.Bytes(), q.MaxBytes)
+		if i >= 10 {
+			require.Len(t, dropped, 1)
+			require.Equal(t, i-10, dropped[0].ReceiveTime)
+		}
+	}
+	kept := q.Pop(1<<30, nil)
+	require.Len(t, kept, 10)
+	require.Equal(t, int64(4990), kept[0].ReceiveTime)
+	require.Equal(t, q.MaxBytes, q.Bytes(), "what was popped is in memory still")
+	require.Len(t, push(q, a, 5000, 1000), 1)
+	q.Done(10_000)
+	require.Zero(t, q.Bytes())
+}
+
+func TestQueueDropsWhatNeverFits(t *testing.T) {
+	q, a := New(1000), newTopic("/a")
+	require.Empty(t, push(q, a, 1, 500))
+	require.Len(t, push(q, a, 2, 2000), 2)
+	require.Zero(t, q.Bytes())
+	require.Empty(t, q.Pop(1, nil))
+}
+
+func TestQueuePopsAtLeastOne(t *testing.T) {
+	q, a := New(1<<40), newTopic("/a")
+	push(q, a, 1, 500)
+	push(q, a, 2, 500)
+	out := q.Pop(1, nil)
+	require.Len(t, out, 1)
+	require.Equal(t, int64(1), out[0].ReceiveTime)
+}
+
+// Topics with few bytes lose nothing, and the others lose about as much as their priorities say.
+func TestQueueIsFair(t *testing.T) {
+	q, imu, left := New(1<<20), newTopic("/imu"), newTopic("/left")
+	right := newTopic("/right")
+	right.Priority = 4
+	lost := map[*Topic]int{}
+	for i := range int64(2000) {
+		for _, topic := range []*Topic{left, right} {
+			for _, it := range push(q, topic, i, 10_000) {
+				lost[it.Topic]++
+			}
+		}
+		for range 5 {
+			for _, it := range push(q, imu, i, 300) {
+				lost[it.Topic]++
+			}
+		}
+		if i == 100 {
+			require.Zero(t, lost[imu], "it has fewer bytes than any of the others")
+			require.Positive(t, lost[left])
+			require.InDelta(t, 4, float64(q.Waiting(right))/float64(q.Waiting(left)), 1)
+		}
+	}
+	for topic, least := range map[*Topic]int64{imu: q.MaxBytes / 8, left: q.MaxBytes / 8, right: q.MaxBytes / 3} {
+		require.Greater(t, q.Waiting(topic), least)
+	}
+}
+
+// Whatever happens, items leave in the order in which they came, none is forgotten, and drops hit a topic that has at
+// least four fifths of the bytes of any other.
+func TestQueueKeepsOrder(t *testing.T) {
+	q := New(300_000)
+	topics := make([]*Topic, 20)
+	for i := range topics {
+		topics[i] = newTopic(fmt.Sprint("/", i))
+		topics[i].Priority = 1 + i%2
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	pushed, gone, last := int64(0), 0, int64(-1)
+	for range 20_000 {
+		for range random.IntN(20) {
+			dropped := push(q, topics[random.IntN(len(topics))], pushed, Overhead+random.Int64N(3000))
+			pushed++
+			gone += len(dropped)
+			if len(dropped) > 0 {
+				it := dropped[len(dropped)-1]
+				most := 0.
+				for _, topic := range topics {
+					most = max(most, topic.load())
+				}
+				require.GreaterOrEqual(t, it.Topic.load()+float64(it.Size())/float64(it.Topic.Priority), most*.8)
+			}
+		}
+		if random.IntN(50) == 0 {
+			var bytes int64
+			for _, it := range q.Pop(random.Int64N(400_000), nil) {
+				require.Greater(t, it.ReceiveTime, last)
+				last = it.ReceiveTime
+				bytes += it.Size()
+				gone++
+			}
+			q.Done(bytes)
+		}
+		require.LessOrEqual(t, q.Bytes(), q.MaxBytes)
+	}
+	gone += len(q.Pop(1<<40, nil))
+	require.Equal(t, int(pushed), gone)
+	for _, topic := range topics {
+		require.Equal(t, share{}, topic.queued)
+	}
+	require.Empty(t, q.topics)
+	require.LessOrEqual(t, len(q.ring), 4096, "what was dropped leaves no gaps for long")
+}
+
+func TestQueueAllocatesNothing(t *testing.T) {
+	q, a, b := New(10_000), newTopic("/a"), newTopic("/b")
+	in, out := make([]*Item, 1), make([]*Item, 0, 4)
+	free := make([]*Item, 0, 100)
+	for i := range int64(20) {
+		it, _ := testItem(a, i, 1000-Overhead)
+		free = append(free, it)
+	}
+	push(q, b, 0, 500)
+	require.Zero(t, testing.AllocsPerRun(10_000, func() {
+		in[0], free = free[len(free)-1], free[:len(free)-1]
+		free = append(free, q.Push(a, in, out[:0])...)
+	}))
+}
