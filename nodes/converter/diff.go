@@ -89,7 +89,7 @@ func (d *difference) run(ctx context.Context, ins inputs, limit int, stderr io.W
 func (o *diffOptions) parse() (*difference, error) {
 	d := &difference{
 		strict: o.Strict, tolerance: -1, seed: maphash.MakeSeed(),
-		as: o.As, schemas: schemas{}, translated: map[*codec.Channel]bool{}, waiting: 64 << 20,
+		as: o.As, schemas: schemas{}, translated: map[*codec.Channel]bool{},
 	}
 	var err error
 	if d.selection.Include, err = convert.ParsePatterns("topics", o.Topics); err != nil {
@@ -213,10 +213,9 @@ type difference struct {
 	schemas    schemas
 	translated map[*codec.Channel]bool // those that the recordings do not have as they are
 	slashed    [2]map[streamKey]bool   // those of each recording that the other has with a leading '/'
-	waiting    int                     // bytes of payloads that may wait for those with which they are to be compared
 
-	sides   [2]*side
-	streams []*comparison // of what both recordings have, by topic
+	sides  [2]*side
+	topics []*comparison // of the topics that both recordings have, in order
 
 	missing, extra []streamKey // only in the first or the second recording
 	notes          []string
@@ -233,12 +232,11 @@ type comparison struct {
 	padded    int    // messages that differ in padding only
 	late      []pair // those beyond the tolerance
 
-	byField bool
-	alike   int                      // messages of which the fields are the same, but not the bytes
-	allowed fieldComparison          // the one of which rules let the most pass
-	unset   []string                 // fields that one definition lacks, at their default where they are
-	of      pair                     // which that was
-	fields  map[pair]fieldComparison // some of the messages that differ
+	alike     int                  // messages of which the fields are the same, but not the bytes
+	unset     []string             // fields that one definition lacks, at their default where they are
+	allowed   fieldComparison      // the one with the largest difference that rules allowed
+	allowedAt pair                 // where that is
+	details   map[pair]messageDiff // how the first messages differ
 }
 
 // pair is a message in both recordings, by its index among those of its topic.
@@ -249,7 +247,7 @@ func (c *comparison) differs() bool {
 }
 
 func (d *difference) differs() bool {
-	return len(d.missing) > 0 || len(d.extra) > 0 || slices.ContainsFunc(d.streams, (*comparison).differs)
+	return len(d.missing) > 0 || len(d.extra) > 0 || slices.ContainsFunc(d.topics, (*comparison).differs)
 }
 
 // read takes the stamps of all messages of a recording.
@@ -333,20 +331,22 @@ func paddingless(data []byte) (header [4]byte, padding int) {
 // compare fills in what differs between the two sides. Of each topic it keeps the fields that differ in limit messages.
 func (d *difference) compare(ctx context.Context, limit int) error {
 	a, b := d.sides[0], d.sides[1]
-	keys := slices.SortedFunc(maps.Keys(a.streams), streamKey.compare)
-	for _, key := range keys {
+	for _, key := range slices.SortedFunc(maps.Keys(a.streams), streamKey.compare) {
 		other := b.streams[key]
 		if other == nil {
 			d.missing = append(d.missing, key)
 			continue
 		}
 		c := &comparison{key: key, a: a.streams[key], b: other}
-		d.streams = append(d.streams, c)
+		d.topics = append(d.topics, c)
 		if from, to := c.a.encodings(), c.b.encodings(); from != to {
 			c.encodings = fmt.Sprintf("encoding %s in A, %s in B", orDash(from), orDash(to))
 			continue
 		}
 		c.hunks = align(c.a.messages, c.b.messages)
+		if err := d.compareMessages(ctx, c, limit); err != nil {
+			return err
+		}
 	}
 	for key := range b.streams {
 		if a.streams[key] == nil {
@@ -354,16 +354,21 @@ func (d *difference) compare(ctx context.Context, limit int) error {
 		}
 	}
 	slices.SortFunc(d.extra, streamKey.compare)
-	if err := d.compareFields(ctx, limit); err != nil {
-		return err
-	}
 	d.compareTimes()
 	for i, s := range d.sides {
 		if !s.in.info.Complete {
 			d.notes = append(d.notes, fmt.Sprintf("%c is not complete", 'A'+i))
 		}
 	}
-	d.note()
+	d.notes = append(d.notes, d.fieldNotes()...)
+	padded := 0
+	for _, c := range d.topics {
+		padded += c.padded
+	}
+	if padded > 0 {
+		d.notes = append(d.notes, fmt.Sprintf("payloads that differ in padding at their end alone: %d (--strict makes "+
+			"that a difference)", padded))
+	}
 	return nil
 }
 
@@ -380,18 +385,5 @@ func (c *comparison) matches(yield func(pair) bool) {
 			}
 		}
 		i, j = h.a1, h.b1
-	}
-}
-
-// note notes what does not count as a difference.
-func (d *difference) note() {
-	padded := 0
-	for _, c := range d.streams {
-		padded += c.padded
-	}
-	d.notes = append(d.notes, d.fieldNotes()...)
-	if padded > 0 {
-		d.notes = append(d.notes, fmt.Sprintf("payloads that differ in padding at their end alone: %d (--strict makes "+
-			"that a difference)", padded))
 	}
 }

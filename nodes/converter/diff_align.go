@@ -2,10 +2,9 @@ package main
 
 // stamp is what is kept of a message while two recordings are compared.
 type stamp struct {
-	hash    uint64 // of the payload
-	log     int64  // ns since the Unix epoch
-	size    uint32
-	matched bool
+	hash uint64 // of the payload
+	log  int64  // ns since the Unix epoch
+	size uint32
 }
 
 // hunk is where two sequences differ: elements a0 to a1 of the first stand against b0 to b1 of the second.

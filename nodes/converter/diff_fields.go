@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,37 +12,52 @@ import (
 	"tapedeck/nodes/internal/progress"
 )
 
-// compareFields compares messages whose bytes differ by their fields, where that is asked for or one of them was
-// encoded anew, and takes those that are the same out of the hunks.
-func (d *difference) compareFields(ctx context.Context, limit int) error {
-	var todo []*fieldPass
-	for _, c := range d.streams {
-		if c.encodings == "" && c.cdr() && len(c.hunks) > 0 && d.byField(c) {
-			c.byField, c.fields = true, map[pair]fieldComparison{}
-			p := &fieldPass{comparison: c, rules: d.rulesOf(c.key.topic), limit: limit}
-			for _, h := range c.hunks {
-				p.pairs = append(p.pairs, h.pairs(c.a.messages, c.b.messages)...)
-			}
-			p.same = make([]bool, len(p.pairs))
-			todo = append(todo, p)
+// compareMessages reads messages of a topic whose bytes differ once more. Where fields count it compares them all, and
+// takes those that are the same out of the hunks. It describes the first limit differences.
+func (d *difference) compareMessages(ctx context.Context, c *comparison, limit int) error {
+	byField := d.byField(c)
+	var pairs []pair
+	for _, h := range c.hunks {
+		if !byField && len(pairs) >= limit {
+			break
 		}
+		pairs = append(pairs, h.pairs(c.a.messages, c.b.messages, byField)...)
 	}
-	if len(todo) == 0 {
-		return nil
+	if !byField {
+		pairs = pairs[:min(limit, len(pairs))]
 	}
-	bar := progress.Seconds(os.Stderr, "comparing fields", span(d.sides[0].in.info))
-	defer bar.Close()
-	if err := d.compareAll(ctx, todo, bar); err != nil {
-		return err
+	rules := slices.DeleteFunc(slices.Clone(d.rules), func(r rule) bool {
+		return r.topic != "" && r.topic != c.key.topic
+	})
+	same := make([]bool, len(pairs))
+	c.details = map[pair]messageDiff{}
+	err := d.readPairs(ctx, c, pairs, func(k int, a, b *codec.Message) {
+		f := fieldComparison{rules: rules, strict: d.strict || !byField}
+		decoded := f.compare(a, b, d.schemas)
+		same[k] = byField && decoded && f.count == 0
+		switch {
+		case same[k]:
+			c.addAlike(&f, pairs[k])
+		case len(c.details) >= limit:
+		case decoded && f.count > 0:
+			c.details[pairs[k]] = messageDiff{Fields: f.first, Text: f.text()}
+		default:
+			c.details[pairs[k]] = messageDiff{Text: fmt.Sprintf("%d and %d bytes, %s", len(a.Data), len(b.Data),
+				firstByte(a.Data, b.Data, !d.strict && c.cdr()))}
+		}
+	})
+	if byField {
+		c.hunks = remaining(c.hunks, pairs, same)
 	}
-	for _, p := range todo {
-		p.hunks = p.remaining()
-	}
-	return nil
+	return err
 }
 
-// byField reports whether the messages of a stream are to be compared by their fields.
+// byField reports whether messages of a topic are compared by their fields: if that was asked for, or if one side was
+// encoded anew.
 func (d *difference) byField(c *comparison) bool {
+	if !c.cdr() {
+		return false
+	}
 	if d.as == viewROS2 {
 		return true
 	}
@@ -57,16 +71,11 @@ func (d *difference) byField(c *comparison) bool {
 	return len(definitions) > 1
 }
 
-// rulesOf returns those of the rules that are about a topic.
-func (d *difference) rulesOf(topic string) []rule {
-	return slices.DeleteFunc(slices.Clone(d.rules), func(r rule) bool { return r.topic != "" && r.topic != topic })
-}
-
-// pairs returns which messages of h stand against each other. If one side has more of them, those of equal log times
-// do, or if none has an equal one, the first ones.
-func (h hunk) pairs(a, b []stamp) []pair {
+// pairs returns which messages of a hunk are compared with each other: the first of one side with the first of the
+// other and so on. With byTime, if one side has more, those of equal log times are, as long as there are any.
+func (h hunk) pairs(a, b []stamp, byTime bool) []pair {
 	var pairs []pair
-	if h.a1-h.a0 != h.b1-h.b0 {
+	if byTime && h.a1-h.a0 != h.b1-h.b0 {
 		for i, j := h.a0, h.b0; i < h.a1 && j < h.b1; {
 			switch {
 			case a[i].log < b[j].log:
@@ -87,163 +96,124 @@ func (h hunk) pairs(a, b []stamp) []pair {
 	return pairs
 }
 
-// fieldPass compares messages of one stream by their fields.
-type fieldPass struct {
-	*comparison
-	rules []rule
-	limit int    // of the messages of which the fields that differ are kept
-	pairs []pair // in order
-	same  []bool // of pairs
-
-	seen    [2]int // messages of each side
-	next    [2]int // pair to come of each side
-	waiting map[int]codec.Message
-}
-
-// compareAll compares the messages of some streams, all at once if the two recordings have them in about the same
-// order.
-func (d *difference) compareAll(ctx context.Context, passes []*fieldPass, bar *progress.Bar) error {
-	err := d.compareTogether(ctx, passes, bar)
-	if !errors.Is(err, errWaiting) {
-		return err
-	}
-	half := len(passes) / 2 // of a single one no message waits
-	if err := d.compareAll(ctx, passes[:half], bar); err != nil {
-		return err
-	}
-	return d.compareAll(ctx, passes[half:], bar)
-}
-
-var errWaiting = errors.New("too many messages wait for those of the other recording")
-
-// compareTogether goes through both recordings side by side.
-func (d *difference) compareTogether(ctx context.Context, passes []*fieldPass, bar *progress.Bar) error {
-	of := map[streamKey]*fieldPass{}
-	left := 0
-	for _, p := range passes {
-		p.seen, p.next, p.waiting = [2]int{}, [2]int{}, map[int]codec.Message{}
-		p.alike, p.allowed, p.unset = 0, fieldComparison{}, nil
-		clear(p.fields)
-		of[p.key] = p
-		left += len(p.pairs)
+// readPairs reads pairs of messages of a topic, which are in order, and calls compare with the index of each.
+func (d *difference) readPairs(ctx context.Context, c *comparison, pairs []pair,
+	compare func(k int, a, b *codec.Message)) error {
+	if len(pairs) == 0 {
+		return nil
 	}
 	var its [2]codec.Iterator
-	for i, s := range d.sides {
-		it, err := s.in.reader.Read(codec.Query{Topics: func(c *codec.Channel) bool { return of[d.key(i, c)] != nil }})
+	var next [2]int // index of the message that its yields next
+	for i, messages := range [][]stamp{c.a.messages, c.b.messages} {
+		first := [...]int{pairs[0].a, pairs[0].b}[i]
+		for first > 0 && messages[first-1].log == messages[first].log {
+			first--
+		}
+		it, err := d.sides[i].in.reader.Read(codec.Query{Start: messages[first].log,
+			Topics: func(channel *codec.Channel) bool { return d.key(i, channel) == c.key }})
 		if err != nil {
 			return err
 		}
 		defer it.Close()
-		its[i] = it
+		its[i], next[i] = it, first
 	}
-	waiting := 0
-	// advance goes to the next message of a side that has a partner.
-	advance := func(side int) (p *fieldPass, k int, m *codec.Message, err error) {
+	read := func(side, index int) (*codec.Message, error) {
 		for {
 			m, err := its[side].Next()
 			if err != nil {
-				return nil, 0, nil, fmt.Errorf("read %s again: %w", d.sides[side].in.path, err)
+				return nil, fmt.Errorf("read %s again: %w", d.sides[side].in.path, err)
 			}
-			p := of[d.key(side, m.Channel)]
-			index, k := p.seen[side], p.next[side]
-			p.seen[side]++
-			if k < len(p.pairs) && p.pairs[k].side(side) == index {
-				p.next[side]++
-				return p, k, m, nil
+			if next[side]++; next[side] > index {
+				return m, nil
 			}
 		}
 	}
-	for done := 0; done < left; done++ {
-		if done%256 == 0 && ctx.Err() != nil {
+	bar := progress.Seconds(os.Stderr, "comparing "+human.Printable(c.key.topic), span(d.sides[0].in.info))
+	defer bar.Close()
+	for k, p := range pairs {
+		if k%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		p, k, a, err := advance(0)
+		a, err := read(0, p.a)
+		if err != nil {
+			return err
+		}
+		b, err := read(1, p.b)
 		if err != nil {
 			return err
 		}
 		bar.Set(a.LogTime - d.sides[0].in.info.StartTime)
-		if b, ok := p.waiting[k]; ok {
-			delete(p.waiting, k)
-			waiting -= len(b.Data)
-			d.compareFieldsOf(p, k, a, &b)
-			continue
-		}
-		for {
-			q, j, b, err := advance(1)
-			if err != nil {
-				return err
-			}
-			if q == p && j == k {
-				d.compareFieldsOf(p, k, a, b)
-				break
-			}
-			if waiting += len(b.Data); waiting > d.waiting && len(passes) > 1 {
-				return errWaiting
-			}
-			copied := *b
-			copied.Data = slices.Clone(b.Data)
-			q.waiting[j] = copied
-		}
+		compare(k, a, b)
 	}
 	return nil
 }
 
-func (p pair) side(side int) int { return [...]int{p.a, p.b}[side] }
-
-// compareFieldsOf compares the messages of the k-th pair.
-func (d *difference) compareFieldsOf(p *fieldPass, k int, a, b *codec.Message) {
-	f := fieldComparison{rules: p.rules, strict: d.strict}
-	decoded := f.compare(a, b, d.schemas)
-	p.same[k] = decoded && f.count == 0
-	if p.same[k] {
-		p.alike++
-		for _, field := range f.unset {
-			if !slices.Contains(p.unset, field) {
-				p.unset = append(p.unset, field)
-			}
+// addAlike counts messages of which the fields are the same, and keeps the largest difference that rules allowed.
+func (c *comparison) addAlike(f *fieldComparison, at pair) {
+	c.alike++
+	for _, field := range f.unset {
+		if !slices.Contains(c.unset, field) {
+			c.unset = append(c.unset, field)
 		}
-		if f.passed > p.allowed.passed {
-			p.allowed, p.of = f, p.pairs[k]
-		}
-	} else if decoded && len(p.fields) < p.limit {
-		p.fields[p.pairs[k]] = f
+	}
+	if f.passed > c.allowed.passed {
+		c.allowed, c.allowedAt = *f, at
 	}
 }
 
-// remaining returns the hunks without what is the same.
-func (p *fieldPass) remaining() []hunk {
-	var hunks []hunk
+// remaining returns hunks without those of the pairs that are the same.
+func remaining(hunks []hunk, pairs []pair, same []bool) []hunk {
+	var left []hunk
 	k := 0
-	for _, h := range p.hunks {
+	for _, h := range hunks {
 		i, j := h.a0, h.b0
-		// until ends what stands between pairs.
-		until := func(a, b int) {
+		until := func(a, b int) { // adds what is between two pairs
 			if i < a {
-				hunks = append(hunks, hunk{i, a, j, j})
+				left = append(left, hunk{i, a, j, j})
 			}
 			if j < b {
-				hunks = append(hunks, hunk{a, a, j, b})
+				left = append(left, hunk{a, a, j, b})
 			}
 		}
-		for ; k < len(p.pairs) && p.pairs[k].a < h.a1; k++ {
-			at := p.pairs[k]
-			until(at.a, at.b)
-			i, j = at.a+1, at.b+1
-			if !p.same[k] {
-				hunks = append(hunks, hunk{at.a, i, at.b, j})
+		for ; k < len(pairs) && pairs[k].a < h.a1; k++ {
+			p := pairs[k]
+			until(p.a, p.b)
+			i, j = p.a+1, p.b+1
+			if !same[k] {
+				left = append(left, hunk{p.a, i, p.b, j})
 			}
 		}
 		until(h.a1, h.b1)
 	}
-	return hunks
+	return left
 }
 
-// fieldNotes say what is the same by its fields alone.
+// firstByte describes where two payloads begin to differ. With ignorePadding it ignores
+// the bits of a CDR header that count padding.
+func firstByte(a, b []byte, ignorePadding bool) string {
+	if ignorePadding && len(a) >= 4 && len(b) >= 4 {
+		a, b = slices.Clone(a), slices.Clone(b)
+		a[3], b[3] = a[3]&^3, b[3]&^3
+	}
+	at := 0
+	for at < len(a) && at < len(b) && a[at] == b[at] {
+		at++
+	}
+	byteAt := func(data []byte) string {
+		if at < len(data) {
+			return fmt.Sprintf("0x%02x", data[at])
+		}
+		return "its end"
+	}
+	return fmt.Sprintf("first at byte %d: %s and %s", at, byteAt(a), byteAt(b))
+}
+
+// fieldNotes describe what is the same by its fields alone.
 func (d *difference) fieldNotes() []string {
 	alike := 0
 	var most *comparison
 	var unset []string
-	for _, c := range d.streams {
+	for _, c := range d.topics {
 		alike += c.alike
 		for _, field := range c.unset {
 			unset = append(unset, field+" of "+c.key.String())
@@ -258,12 +228,11 @@ func (d *difference) fieldNotes() []string {
 	}
 	if len(unset) > 0 {
 		notes = append(notes, "fields that one side's definition lacks, and that have their default on the other "+
-			"(--strict makes that a difference): "+
-			strings.Join(unset, ", "))
+			"(--strict makes that a difference): "+strings.Join(unset, ", "))
 	}
 	if most != nil {
 		notes = append(notes, fmt.Sprintf("the largest difference within the tolerance is %.3g, at %s of message %d of %s",
-			most.allowed.passed, most.allowed.at, most.of.a, most.key))
+			most.allowed.passed, most.allowed.at, most.allowedAt.a, most.key))
 	}
 	return notes
 }

@@ -12,7 +12,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/std_msgs"
@@ -252,50 +251,6 @@ func TestDiffOfEncodings(t *testing.T) {
 	require.EqualValues(t, 2, got.Topics[0].Differences[0].Time)
 	require.Equal(t, "data", got.Topics[0].Differences[0].Fields[0].Path)
 	require.Equal(t, "2.5", got.Topics[0].Differences[0].Fields[0].A)
-}
-
-// TestDiffWaits compares recordings whose topics follow one another so differently that not all can wait for each
-// other.
-func TestDiffWaits(t *testing.T) {
-	blobs := func(name string) *codec.Channel {
-		return &codec.Channel{Topic: name, Type: "std_msgs/msg/UInt8MultiArray", Encoding: codec.EncodingCDR}
-	}
-	channels := []*codec.Channel{blobs("/a"), blobs("/b"), blobs("/c")}
-	schema, err := cdr.NewSchema(msgs.Library(), channels[0].Type)
-	require.NoError(t, err)
-	var recordings [2][]codec.Message
-	for side := range recordings {
-		for i := range 9 {
-			// In A the topics follow one another, in B they come in turn and the other way round.
-			c := channels[i/3]
-			if side == 1 {
-				c = channels[2-i%3]
-			}
-			data, err := schema.Encode(&cdr.Struct{Fields: []cdr.Field{{Name: "data", Value: []uint8{byte(1 + side)}}}})
-			require.NoError(t, err)
-			recordings[side] = append(recordings[side], codec.Message{Channel: c, LogTime: int64(i), Data: data})
-		}
-	}
-	paths := []string{writeLines(t, "a.lines", recordings[0]), writeLines(t, "b.lines", recordings[1])}
-	for _, waiting := range []int{0, 30, 60, 1000} {
-		for _, tolerance := range []string{"1", "0.5"} {
-			d, err := (&diffOptions{As: viewAuto, Tolerance: []string{"data=" + tolerance}}).parse()
-			require.NoError(t, err)
-			d.waiting = waiting
-			ins, err := openInputs(paths)
-			require.NoError(t, err)
-			defer ins.Close()
-			got, err := d.run(t.Context(), ins, 10, t.Output())
-			require.NoError(t, err)
-			require.Equal(t, tolerance == "1", got.Same)
-			if got.Same {
-				require.Contains(t, got.Notes, "the same field by field, though not byte by byte: 9 messages")
-			} else {
-				require.Equal(t, "different: 3 of 3 topics, 9 messages changed", got.Verdict)
-				require.Len(t, got.Topics, 3)
-			}
-		}
-	}
 }
 
 // A field that one definition lacks is a difference if it says something.

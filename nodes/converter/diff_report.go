@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"tapedeck/codec"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -60,16 +59,14 @@ func (d *difference) report(limit int) *diffReport {
 	for _, key := range d.extra {
 		r.only("B", key, d.sides[1].streams[key], d.missing)
 	}
-	for _, c := range d.streams {
+	for _, c := range d.topics {
 		if c.differs() {
 			r.stream(c)
 		}
 	}
 	r.Notes = append([]string{}, d.notes...)
-	if slices.ContainsFunc(d.streams, func(c *comparison) bool {
-		return slices.ContainsFunc(c.a.messages, func(m stamp) bool { return m.matched })
-	}) {
-		r.Notes = append(r.Notes, d.times.lines()...)
+	if d.times.matched > 0 {
+		r.Notes = append(r.Notes, d.times.note())
 	}
 	return &r.diffReport
 }
@@ -107,7 +104,7 @@ func (r *diffReport) json(w io.Writer) error {
 func (d *difference) verdict() string {
 	messages, differing := 0, len(d.missing)+len(d.extra)
 	var changed, missing, extra, late, encodings int
-	for _, c := range d.streams {
+	for _, c := range d.topics {
 		messages += len(c.a.messages)
 		if c.differs() {
 			differing++
@@ -122,33 +119,25 @@ func (d *difference) verdict() string {
 			extra += h.extra()
 		}
 	}
-	topics := len(d.streams) + len(d.missing) + len(d.extra)
+	topics := len(d.topics) + len(d.missing) + len(d.extra)
 	if !d.differs() {
 		same := "identical"
-		if slices.ContainsFunc(d.streams, func(c *comparison) bool { return c.alike > 0 }) && len(d.rules) > 0 {
+		if slices.ContainsFunc(d.topics, func(c *comparison) bool { return c.alike > 0 }) && len(d.rules) > 0 {
 			same = "the same as far as it was asked for"
 		}
 		return fmt.Sprintf("%s: %s, %s", same, human.Count(topics, "topic"), human.Count(messages, "message"))
 	}
 	parts := []string{fmt.Sprintf("%d of %s", differing, human.Count(topics, "topic"))}
 	for _, p := range []struct {
-		n    int
-		what string
+		n          int
+		noun, what string
 	}{
-		{len(d.missing), "missing in B"}, {len(d.extra), "only in B"}, {encodings, "encoded otherwise"},
+		{len(d.missing), "topic", "missing in B"}, {len(d.extra), "topic", "only in B"},
+		{encodings, "topic", "encoded otherwise"}, {changed, "message", "changed"},
+		{missing, "message", "missing in B"}, {extra, "message", "only in B"}, {late, "message", "at another time"},
 	} {
 		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", human.Count(p.n, "topic"), p.what))
-		}
-	}
-	for _, p := range []struct {
-		n    int
-		what string
-	}{
-		{changed, "changed"}, {missing, "missing in B"}, {extra, "only in B"}, {late, "at another time"},
-	} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", human.Count(p.n, "message"), p.what))
+			parts = append(parts, fmt.Sprintf("%s %s", human.Count(p.n, p.noun), p.what))
 		}
 	}
 	return "different: " + strings.Join(parts, ", ")
@@ -198,7 +187,7 @@ func (r *reporter) stream(c *comparison) {
 	r.topic(c.key, fmt.Sprintf("%s: %d messages in A, %d in B", c.key, len(c.a.messages), len(c.b.messages)))
 	for _, h := range c.hunks {
 		for k := range h.changed() {
-			r.show(1, func() messageDiff { return r.changed(c, pair{h.a0 + k, h.b0 + k}) })
+			r.show(1, func() messageDiff { return c.changed(pair{h.a0 + k, h.b0 + k}) })
 		}
 		if n := h.missing(); n > 0 {
 			r.show(n, func() messageDiff { return gone("missing in B", n, h.a1-n, c.a.messages) })
@@ -222,76 +211,15 @@ func gone(what string, n, at int, messages []stamp) messageDiff {
 	return messageDiff{at, messages[at].log, nil, text}
 }
 
-// changed tells what differs between two messages.
-func (r *reporter) changed(c *comparison, p pair) messageDiff {
+// changed describes how two messages differ.
+func (c *comparison) changed(p pair) messageDiff {
 	a, b := c.a.messages[p.a], c.b.messages[p.b]
 	text := fmt.Sprintf("message %d differs", p.a)
 	if p.a != p.b {
 		text += fmt.Sprintf(" from message %d of B", p.b)
 	}
-	text += fmt.Sprintf(", log times %s and %s", human.Seconds(a.log), human.Seconds(b.log))
-	found := messageDiff{Message: p.a, Time: a.log}
-	f, ok := c.fields[p]
-	if !ok {
-		f.strict = true
-		first, err := r.fetch(0, c, p.a)
-		var second *codec.Message
-		if err == nil {
-			second, err = r.fetch(1, c, p.b)
-		}
-		if err != nil {
-			found.Text = fmt.Sprintf("%s (reading it again: %v)", text, err)
-			return found
-		}
-		if !f.compare(first, second, r.schemas) || f.count == 0 {
-			found.Text = fmt.Sprintf("%s, %d and %d bytes, %s", text, a.size, b.size, r.firstByte(c, first.Data, second.Data))
-			return found
-		}
-	}
-	found.Fields, found.Text = f.first, text+", "+f.text()
+	found := c.details[p]
+	found.Message, found.Time = p.a, a.log
+	found.Text = fmt.Sprintf("%s, log times %s and %s, %s", text, human.Seconds(a.log), human.Seconds(b.log), found.Text)
 	return found
-}
-
-// firstByte tells where two payloads begin to differ. It changes them.
-func (r *reporter) firstByte(c *comparison, a, b []byte) string {
-	if !r.strict && c.cdr() && len(a) >= 4 && len(b) >= 4 {
-		a[3], b[3] = a[3]&^3, b[3]&^3
-	}
-	at := 0
-	for at < len(a) && at < len(b) && a[at] == b[at] {
-		at++
-	}
-	byteAt := func(data []byte) string {
-		if at < len(data) {
-			return fmt.Sprintf("0x%02x", data[at])
-		}
-		return "its end"
-	}
-	return fmt.Sprintf("first at byte %d: %s and %s", at, byteAt(a), byteAt(b))
-}
-
-// fetch reads a message again, by its index among those of its topic.
-func (r *reporter) fetch(side int, c *comparison, index int) (*codec.Message, error) {
-	messages := [...]*stream{c.a, c.b}[side].messages
-	log := messages[index].log
-	it, err := r.sides[side].in.reader.Read(codec.Query{
-		Start: log, End: log + 1,
-		Topics: func(channel *codec.Channel) bool { return r.key(side, channel) == c.key },
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
-	for before := index - 1; before >= 0 && messages[before].log == log; before-- {
-		if _, err := it.Next(); err != nil {
-			return nil, err
-		}
-	}
-	msg, err := it.Next()
-	if err != nil {
-		return nil, err
-	}
-	copied := *msg
-	copied.Data = slices.Clone(msg.Data)
-	return &copied, nil
 }

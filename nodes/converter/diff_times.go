@@ -10,33 +10,33 @@ import (
 
 // times is how the times of messages with equal payloads differ.
 type times struct {
+	matched   int   // messages
 	offset    int64 // log time in the second recording minus that in the first, the median
 	mean, max float64
 	worst     *comparison // where max is
 	at        pair
 }
 
-// compareTimes fills in d.times, and marks what is matched, padded and late.
+// compareTimes fills in d.times, and marks messages that are padded or late.
 func (d *difference) compareTimes() {
 	var offsets []int64
 	t := &d.times
-	for _, c := range d.streams {
+	for _, c := range d.topics {
 		for p := range c.matches {
 			a, b := &c.a.messages[p.a], &c.b.messages[p.b]
-			a.matched, b.matched = true, true
 			if a.hash == b.hash && a.size != b.size {
 				c.padded++
 			}
 			offsets = append(offsets, b.log-a.log)
 		}
 	}
-	if len(offsets) == 0 {
+	if t.matched = len(offsets); t.matched == 0 {
 		return
 	}
 	slices.Sort(offsets)
-	t.offset = offsets[len(offsets)/2]
-	sum, n := 0.0, len(offsets)
-	for _, c := range d.streams {
+	t.offset = offsets[t.matched/2]
+	sum := 0.0
+	for _, c := range d.topics {
 		for p := range c.matches {
 			off := c.b.messages[p.b].log - c.a.messages[p.a].log - t.offset
 			off = max(off, -off)
@@ -49,27 +49,23 @@ func (d *difference) compareTimes() {
 			}
 		}
 	}
-	t.mean = sum / float64(n)
+	t.mean = sum / float64(t.matched)
 }
 
-// lines say in words how times differ.
-func (t *times) lines() []string {
-	var lines []string
+// note describes how times differ.
+func (t *times) note() string {
 	shift := fmt.Sprintf("log times in B are %s s later than in A", human.Seconds(t.offset))
 	if t.offset < 0 {
 		shift = fmt.Sprintf("log times in B are %s s earlier than in A", human.Seconds(-t.offset))
 	}
 	switch {
 	case t.offset == 0 && t.max == 0:
-		lines = append(lines, "log times are the same")
+		return "log times are the same"
 	case t.max == 0:
-		lines = append(lines, shift+", all of them")
-	default:
-		lines = append(lines, fmt.Sprintf("%s; beyond that they differ by %v on average and by %v at most, at message %d "+
-			"of %s",
-			shift, rounded(t.mean), rounded(t.max), t.at.a, t.worst.key))
+		return shift + ", all of them"
 	}
-	return lines
+	return fmt.Sprintf("%s; beyond that they differ by %v on average and by %v at most, at message %d of %s", shift,
+		rounded(t.mean), rounded(t.max), t.at.a, t.worst.key)
 }
 
 func rounded(ns float64) time.Duration {

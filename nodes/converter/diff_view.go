@@ -20,7 +20,7 @@ type streamForm struct{ topic, typeName, encoding string }
 
 func formOf(c *codec.Channel) streamForm { return streamForm{c.Topic, c.Type, c.Encoding} }
 
-// view has the recordings read as they are to be compared.
+// view translates the recordings as far as they are compared as ROS 2.
 func (d *difference) view(ins inputs) error {
 	if d.as == viewRaw {
 		return nil
@@ -70,37 +70,42 @@ func encodedOtherwise(a, b map[streamForm]bool) bool {
 	return false
 }
 
-// translate has all channels of the recording but those that stay read as ROS 2. It returns why some cannot be.
+// translate reads all channels of the recording but those that stay as ROS 2. It returns why some cannot be.
 func (i *input) translate(stays map[*codec.Channel]bool) (left []error, err error) {
-	m := &mixed{source: i.reader, stays: func(c *codec.Channel) bool { return stays[c] }, info: *i.info}
-	if m.Reader, left, err = formats.ROS2(&foreign{i.reader, m.stays}); err != nil {
-		return nil, err
-	}
-	translated, err := m.Reader.Info()
+	others, left, err := formats.ROS2(&channelsOf{i.reader, func(c *codec.Channel) bool { return !stays[c] }})
 	if err != nil {
 		return nil, err
 	}
-	m.info.Topics = slices.DeleteFunc(slices.Clone(i.info.Topics),
-		func(t codec.TopicInfo) bool { return !m.stays(t.Channel) })
-	m.info.Topics = append(m.info.Topics, translated.Topics...)
-	i.reader, i.info = m, &m.info
+	m := &mixed{others, &channelsOf{i.reader, func(c *codec.Channel) bool { return stays[c] }}}
+	info, err := m.Info()
+	if err != nil {
+		return nil, err
+	}
+	i.reader, i.info = m, info
 	return left, nil
 }
 
 // mixed is a recording of which some channels are read as they are and others as ROS 2.
 type mixed struct {
-	codec.Reader // of the others
-	source       codec.Reader
-	stays        func(*codec.Channel) bool
-	info         codec.Info
+	codec.Reader // of the others; owns the recording
+	stays        codec.Reader
 }
 
-func (m *mixed) Info() (*codec.Info, error) { return &m.info, nil }
+func (m *mixed) Info() (*codec.Info, error) {
+	info, err := m.stays.Info()
+	if err != nil {
+		return nil, err
+	}
+	others, err := m.Reader.Info()
+	if err != nil {
+		return nil, err
+	}
+	info.Topics = append(info.Topics, others.Topics...)
+	return info, nil
+}
 
 func (m *mixed) Read(q codec.Query) (codec.Iterator, error) {
-	own := q
-	own.Topics = func(c *codec.Channel) bool { return m.stays(c) && q.Wants(c) }
-	it, err := m.source.Read(own)
+	it, err := m.stays.Read(q)
 	if err != nil {
 		return nil, err
 	}
@@ -111,24 +116,25 @@ func (m *mixed) Read(q codec.Query) (codec.Iterator, error) {
 	return codec.Merge(it, others), nil
 }
 
-// foreign is a recording without the channels that stay as they are.
-type foreign struct {
+// channelsOf is a recording of which only some channels are read.
+type channelsOf struct {
 	codec.Reader
-	stays func(*codec.Channel) bool
+	wants func(*codec.Channel) bool
 }
 
-func (f *foreign) Info() (*codec.Info, error) {
-	info, err := f.Reader.Info()
+func (r *channelsOf) Info() (*codec.Info, error) {
+	whole, err := r.Reader.Info()
 	if err != nil {
 		return nil, err
 	}
-	own := *info
-	own.Topics = slices.DeleteFunc(slices.Clone(info.Topics), func(t codec.TopicInfo) bool { return f.stays(t.Channel) })
-	return &own, nil
+	info := *whole
+	info.Topics = slices.DeleteFunc(slices.Clone(whole.Topics),
+		func(t codec.TopicInfo) bool { return !r.wants(t.Channel) })
+	return &info, nil
 }
 
-func (f *foreign) Read(q codec.Query) (codec.Iterator, error) {
-	wants := q
-	wants.Topics = func(c *codec.Channel) bool { return !f.stays(c) && q.Wants(c) }
-	return f.Reader.Read(wants)
+func (r *channelsOf) Read(q codec.Query) (codec.Iterator, error) {
+	own := q
+	own.Topics = func(c *codec.Channel) bool { return r.wants(c) && q.Wants(c) }
+	return r.Reader.Read(own)
 }
