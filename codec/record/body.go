@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -148,7 +149,7 @@ func readField(w *chunked.Window, pos, limit int64) (f wireField, err error) {
 		}
 	}
 	if n < 0 || size < 0 {
-		if errors.Is(wireError(min(n, size)), errShort) && !whole {
+		if errors.Is(protowire.ParseError(min(n, size)), io.ErrUnexpectedEOF) && !whole {
 			return f, errOverrun
 		}
 		return f, errNoMessage(fmt.Sprintf("there is no message: %v", protowire.ParseError(min(n, size))))

@@ -116,7 +116,7 @@ func TestChannelsShare(t *testing.T) {
 // requireDescribed checks that the proto_desc of a channel builds, all files together, and defines the type.
 func requireDescribed(t *testing.T, c *codec.Channel) protoreflect.MessageDescriptor {
 	wire := wireChannel(c, c.Topic)
-	files := parseProtoDesc(wire.protoDesc)
+	files := parseProtoDesc(wire.ProtoDesc)
 	require.NotEmpty(t, files)
 	set := &descriptorpb.FileDescriptorSet{}
 	for _, f := range files {
@@ -124,8 +124,8 @@ func requireDescribed(t *testing.T, c *codec.Channel) protoreflect.MessageDescri
 	}
 	pool, err := protodesc.NewFiles(set)
 	require.NoError(t, err)
-	d, err := pool.FindDescriptorByName(protoreflect.FullName(wire.messageType))
-	require.NoError(t, err, string(wire.messageType))
+	d, err := pool.FindDescriptorByName(protoreflect.FullName(wire.GetMessageType()))
+	require.NoError(t, err, wire.GetMessageType())
 	return d.(protoreflect.MessageDescriptor)
 }
 
@@ -188,7 +188,7 @@ func TestProtoDescs(t *testing.T) {
 			require.Equal(t, "p.A", c.Type)
 			require.Equal(t, test.schema, c.Schema.Data)
 			require.Equal(t, test.kept, c.Metadata[rawProtoDesc] != "")
-			require.Equal(t, test.protoDesc, string(wireChannel(c, "/a").protoDesc))
+			require.Equal(t, test.protoDesc, string(wireChannel(c, "/a").ProtoDesc))
 		})
 	}
 }
@@ -216,9 +216,9 @@ func TestProtoDescOfDiamonds(t *testing.T) {
 	c := &codec.Channel{Topic: "/a", Type: name, Encoding: codec.EncodingProtobuf,
 		Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: set[:len(set)-1].encode()}}
 	wire := wireChannel(c, "/a")
-	require.Less(t, len(wire.protoDesc), 1<<20)
-	require.True(t, same(c, newChannel("/a", string(wire.messageType), wire.protoDesc)))
-	require.Len(t, parseProtoDesc(wire.protoDesc), 119)
+	require.Less(t, len(wire.ProtoDesc), 1<<20)
+	require.True(t, same(c, newChannel("/a", wire.GetMessageType(), wire.ProtoDesc)))
+	require.Len(t, parseProtoDesc(wire.ProtoDesc), 119)
 }
 
 const protoDescProto = `syntax = "proto2";
@@ -240,7 +240,7 @@ func TestOptionWithProtoc(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tree.proto"), []byte(protoDescProto), 0o644))
 	c := channels()[2]
 	command := exec.Command(protoc, "-I", dir, "--decode=Tree", "tree.proto")
-	command.Stdin = strings.NewReader(string(wireChannel(c, "/other").protoDesc))
+	command.Stdin = strings.NewReader(string(wireChannel(c, "/other").ProtoDesc))
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, string(out))
 	for _, want := range []string{

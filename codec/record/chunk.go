@@ -4,9 +4,8 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"tapedeck/codec/internal/output"
+	"tapedeck/codec/record/internal/recordpb"
 )
 
 const (
@@ -20,7 +19,8 @@ const (
 type chunk struct {
 	buf    []byte // chunkHead bytes, then the messages
 	tail   []byte // the content of the last message, if that is not in buf
-	header chunkHeader
+	span   output.Span
+	raw    uint64 // bytes of the contents alone
 	places []place
 	pos    int64 // in the file, of the header's section
 	body   int64 // likewise, of the messages
@@ -35,17 +35,14 @@ type chunk struct {
 }
 
 // Span returns the messages of the chunk.
-func (c *chunk) Span() output.Span {
-	h := &c.header
-	return output.Span{Messages: int(h.messageNumber), Start: int64(h.beginTime), End: int64(h.endTime)}
-}
+func (c *chunk) Span() output.Span { return c.span }
 
 // Encode returns the channels and the chunk, if there are messages in it.
 func (c *chunk) Encode(offset int64) (output.Block, error) {
 	var sections, body []byte
 	sections, c.entries = encodeChannels(c.channels, offset)
 	c.indexSize = c.encoder.indexSize + int64(len(sections)+len(c.channels)*channelCost)
-	if c.header.messageNumber > 0 {
+	if c.span.Messages > 0 {
 		head := c.encodeHead()
 		body = c.buf[chunkHead-len(head):]
 		copy(body, head)
@@ -62,18 +59,18 @@ func (c *chunk) Keep() error {
 	e.indexSize = c.indexSize
 	e.index = append(e.index, c.entries...)
 	e.declared += len(c.channels)
-	h := &e.header
-	h.channelNumber += uint64(len(c.channels))
-	if c.header.messageNumber == 0 {
+	h := e.header
+	*h.ChannelNumber += uint64(len(c.channels))
+	if c.span.Messages == 0 {
 		return nil
 	}
-	if h.chunkNumber == 0 {
-		h.beginTime = c.header.beginTime
+	if *h.ChunkNumber == 0 {
+		*h.BeginTime = uint64(c.span.Start)
 	}
-	h.endTime = c.header.endTime
-	h.chunkNumber++
-	h.messageNumber += c.header.messageNumber
-	e.index = append(e.index, indexEntry{chunk: c.header, position: c.pos, body: c.body - sectionSize})
+	*h.EndTime = uint64(c.span.End)
+	*h.ChunkNumber++
+	*h.MessageNumber += uint64(c.span.Messages)
+	e.index = append(e.index, indexEntry{span: c.span, raw: c.raw, position: c.pos, body: c.body - sectionSize})
 	for _, p := range c.places {
 		if len(p.own.places) == maxPlaces {
 			p.own.located, p.own.places = false, nil
@@ -101,27 +98,17 @@ type place struct {
 // encodeHead returns what precedes the messages.
 func (c *chunk) encodeHead() []byte {
 	messages := c.buf[chunkHead:]
-	c.header.set = all
+	h := newChunkHeader(c.span, c.raw)
 	if c.checksummed {
-		sum := crc32.Update(crc32.ChecksumIEEE(messages), crc32.IEEETable, c.tail)
-		c.header.unknown = protowire.AppendFixed32(protowire.AppendTag(nil, extension, protowire.Fixed32Type), sum)
+		h.Checksum = new(crc32.Update(crc32.ChecksumIEEE(messages), crc32.IEEETable, c.tail))
 	}
-	header := encode(&c.header)
+	header := encode(h)
 	head := append(section{chunkHeaderSection, int64(len(header))}.append(nil), header...)
 	return section{chunkBodySection, int64(len(messages) + len(c.tail))}.append(head)
 }
 
-// checksum returns the checksum that a ChunkHeader has, if it has one.
-func (c *chunkHeader) checksum() (sum uint32, ok bool) {
-	for b := c.unknown; len(b) > 0; {
-		number, typ, n := protowire.ConsumeField(b)
-		if n < 0 {
-			break
-		}
-		if number == extension && typ == protowire.Fixed32Type {
-			return binary.LittleEndian.Uint32(b[n-4:]), true
-		}
-		b = b[n:]
+func newChunkHeader(s output.Span, raw uint64) *recordpb.ChunkHeader {
+	return &recordpb.ChunkHeader{
+		BeginTime: new(uint64(s.Start)), EndTime: new(uint64(s.End)), MessageNumber: new(uint64(s.Messages)), RawSize: &raw,
 	}
-	return 0, false
 }

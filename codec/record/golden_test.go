@@ -10,9 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/record/internal/recordpb"
 	"tapedeck/test/samples"
 )
 
@@ -22,12 +24,13 @@ func sample(t testing.TB, name string) string {
 }
 
 // recode decodes and encodes a message.
-func recode(t *testing.T, b []byte, m message) []byte {
-	require.NoError(t, decode(b, m))
+func recode(t *testing.T, b []byte, m proto.Message) []byte {
+	require.NoError(t, proto.Unmarshal(b, m))
+	require.Empty(t, m.ProtoReflect().GetUnknown())
 	return encode(m)
 }
 
-// recodeIndex does so for an Index and the messages embedded in it.
+// recodeIndex does so for the entries of an Index.
 func recodeIndex(t *testing.T, b []byte) []byte {
 	var out []byte
 	for len(b) > 0 {
@@ -35,20 +38,7 @@ func recodeIndex(t *testing.T, b []byte) []byte {
 		require.EqualValues(t, 1, number)
 		entry, m := protowire.ConsumeBytes(b[n:])
 		b = b[n+m:]
-		var s singleIndex
-		require.NoError(t, decode(entry, &s))
-		switch sectionType(s.typ) {
-		case channelSection:
-			require.EqualValues(t, channelEntry, s.set&channelEntry)
-			s.channelCache = recode(t, s.channelCache, &channelCache{})
-		case chunkHeaderSection:
-			require.EqualValues(t, chunkHeaderEntry, s.set)
-			s.chunkHeaderCache = recode(t, s.chunkHeaderCache, &chunkHeaderCache{})
-		case chunkBodySection:
-			require.EqualValues(t, chunkBodyEntry, s.set)
-			s.chunkBodyCache = recode(t, s.chunkBodyCache, &chunkBodyCache{})
-		}
-		out = appendIndex(out, &s)
+		out = appendBytes(out, 1, recode(t, entry, &recordpb.SingleIndex{}))
 	}
 	return out
 }
@@ -85,11 +75,11 @@ func TestRecode(t *testing.T) {
 				out = s.append(out)
 				switch s.typ {
 				case headerSection:
-					out = append(append(out, recode(t, payload, &header{})...), '0')
+					out = append(append(out, recode(t, payload, &recordpb.Header{})...), '0')
 					out = append(out, make([]byte, firstSection-len(out))...)
 					pos = firstSection
 				case chunkHeaderSection:
-					out = append(out, recode(t, payload, &chunkHeader{})...)
+					out = append(out, recode(t, payload, &recordpb.ChunkHeader{})...)
 				case chunkBodySection:
 					out = append(out, recodeBody(t, payload)...)
 				case indexSection:
@@ -105,10 +95,9 @@ func TestRecode(t *testing.T) {
 
 // recodeChannel goes by way of codec.Channel.
 func recodeChannel(t *testing.T, b []byte) []byte {
-	var c channel
+	var c recordpb.Channel
 	require.Equal(t, b, recode(t, b, &c))
-	wire := wireChannel(newChannel(string(c.name), string(c.messageType), c.protoDesc), string(c.name))
-	return encode(&wire)
+	return encode(wireChannel(newChannel(c.GetName(), c.GetMessageType(), c.ProtoDesc), c.GetName()))
 }
 
 // copyTo writes what is in a recording with our writer.

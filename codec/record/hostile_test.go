@@ -11,42 +11,40 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
+	"tapedeck/codec/record/internal/recordpb"
 )
 
 // What takes time in proportion to the size of a file must not take its square: these tests would not end.
 
 // tinyChunks returns a file of count chunks with one message each.
-func tinyChunks(count int, header func(time uint64) *chunkHeader) []byte {
+func tinyChunks(count int, header func(time int64) *recordpb.ChunkHeader) []byte {
 	b := make([]byte, firstSection)
 	for i := range count {
-		time := uint64(i + 1)
+		time := int64(i + 1)
 		if header != nil {
-			h := encode(header(time))
-			b = append(section{chunkHeaderSection, int64(len(h))}.append(b), h...)
+			b = append(b, sectionOf(chunkHeaderSection, header(time))...)
 		}
 		var w encoder
-		w.appendHead(&writerChannel{prefix: append(appendBytes(nil, 1, "/a"), timeTag)}, &codec.Message{LogTime: int64(time)})
+		w.appendHead(&writerChannel{prefix: append(appendBytes(nil, 1, "/a"), timeTag)}, &codec.Message{LogTime: time})
 		b = append(section{chunkBodySection, int64(len(w.chunk.buf))}.append(b), w.chunk.buf...)
 	}
-	h := encode(&header0)
-	copy(b, append(section{headerSection, int64(len(h))}.append(nil), h...))
+	copy(b, sectionOf(headerSection, newEncoder("", codec.CreateOptions{}).header))
 	return b
 }
-
-var header0 = header{majorVersion: 1, presence: presence{set: headerFields}}
 
 func TestTinyChunks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is slow under the race detector and has one goroutine")
 	}
 	const count = 1 << 18
-	for name, header := range map[string]func(uint64) *chunkHeader{
-		"in order": func(time uint64) *chunkHeader {
-			return &chunkHeader{beginTime: time, endTime: time, messageNumber: 1, presence: presence{set: all}}
+	for name, header := range map[string]func(int64) *recordpb.ChunkHeader{
+		"in order": func(time int64) *recordpb.ChunkHeader {
+			return newChunkHeader(output.Span{Messages: 1, Start: time, End: time}, 0)
 		},
 		"without header": nil,
-		"whose header lies": func(time uint64) *chunkHeader {
-			return &chunkHeader{beginTime: time, endTime: time, messageNumber: 1 << 40, presence: presence{set: all}}
+		"whose header lies": func(time int64) *recordpb.ChunkHeader {
+			return newChunkHeader(output.Span{Messages: 1 << 40, Start: time, End: time}, 0)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
+	"tapedeck/codec/record/internal/recordpb"
 )
 
 // What the index takes at most, without names and definitions.
@@ -26,14 +28,15 @@ type indexEntry struct {
 	channel  *writerChannel // nil for a chunk
 	position int64          // of the section
 	body     int64          // of the section of a chunk's body
-	chunk    chunkHeader
+	span     output.Span    // of a chunk
+	raw      uint64         // likewise: bytes of the contents alone
 }
 
 // encodeChannels returns the sections of channels, from pos on, and their entries in the index.
 func encodeChannels(channels []*writerChannel, pos int64) (sections []byte, entries []indexEntry) {
 	for _, own := range channels {
 		entries = append(entries, indexEntry{channel: own, position: pos + int64(len(sections))})
-		payload := encode(&own.wire)
+		payload := encode(own.wire)
 		sections = section{channelSection, int64(len(payload))}.append(sections)
 		sections = append(sections, payload...)
 	}
@@ -53,49 +56,39 @@ func (e *encoder) encodeIndex() []byte {
 // append appends the entry as field of Index: one for a channel, two for a chunk.
 func (e *indexEntry) append(dst []byte) []byte {
 	if own := e.channel; own != nil {
-		cache := channelCache{
-			messageNumber: own.Written(), name: own.wire.name, messageType: own.wire.messageType, protoDesc: own.wire.protoDesc,
-			presence: presence{set: all},
+		cache := &recordpb.ChannelCache{
+			MessageNumber: new(own.Written()), Name: own.wire.Name, MessageType: own.wire.MessageType,
+			ProtoDesc: own.wire.ProtoDesc,
 		}
 		if own.located {
-			cache.unknown = encodePositions(own.places)
+			cache.Positions = []byte{}
+			for _, pos := range own.places {
+				cache.Positions = binary.LittleEndian.AppendUint64(cache.Positions, uint64(pos))
+			}
 		}
-		return appendIndex(dst, &singleIndex{
-			typ: uint64(channelSection), position: uint64(e.position), channelCache: encode(&cache),
-			presence: presence{set: channelEntry},
-		})
+		return appendIndex(dst, channelSection, e.position, &recordpb.SingleIndex{ChannelCache: cache})
 	}
-	header := chunkHeaderCache{
-		messageNumber: e.chunk.messageNumber, beginTime: e.chunk.beginTime, endTime: e.chunk.endTime,
-		rawSize:  e.chunk.rawSize,
-		presence: presence{set: all},
-	}
-	dst = appendIndex(dst, &singleIndex{
-		typ: uint64(chunkHeaderSection), position: uint64(e.position), chunkHeaderCache: encode(&header),
-		presence: presence{set: chunkHeaderEntry},
+	h := newChunkHeader(e.span, e.raw)
+	dst = appendIndex(dst, chunkHeaderSection, e.position, &recordpb.SingleIndex{
+		ChunkHeaderCache: &recordpb.ChunkHeaderCache{
+			MessageNumber: h.MessageNumber, BeginTime: h.BeginTime, EndTime: h.EndTime, RawSize: h.RawSize,
+		},
 	})
-	body := chunkBodyCache{messageNumber: e.chunk.messageNumber, presence: presence{set: all}}
-	return appendIndex(dst, &singleIndex{
-		typ: uint64(chunkBodySection), position: uint64(e.body), chunkBodyCache: encode(&body),
-		presence: presence{set: chunkBodyEntry},
+	return appendIndex(dst, chunkBodySection, e.body, &recordpb.SingleIndex{
+		ChunkBodyCache: &recordpb.ChunkBodyCache{MessageNumber: h.MessageNumber},
 	})
 }
 
-func appendIndex(dst []byte, s *singleIndex) []byte { return appendBytes(dst, 1, encode(s)) }
-
-// encodePositions returns where messages are, as our field of a ChannelCache.
-func encodePositions(positions []int64) []byte {
-	var packed []byte
-	for _, pos := range positions {
-		packed = binary.LittleEndian.AppendUint64(packed, uint64(pos))
-	}
-	return appendBytes(nil, extension, packed)
+// appendIndex appends an entry about the section at pos.
+func appendIndex(dst []byte, typ sectionType, pos int64, s *recordpb.SingleIndex) []byte {
+	s.Type, s.Position = new(uint64(typ)), new(uint64(pos))
+	return appendBytes(dst, 1, encode(s))
 }
 
 // positions returns where the messages of a channel are, nil when that is not known.
-func (c *channelCache) positions() []int64 {
-	packed := findOption(c.unknown)
-	if uint64(len(packed)) != 8*c.messageNumber {
+func positions(c *recordpb.ChannelCache) []int64 {
+	packed := c.GetPositions()
+	if uint64(len(packed)) != 8*c.GetMessageNumber() {
 		return nil
 	}
 	var positions []int64

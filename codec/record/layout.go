@@ -9,6 +9,9 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"tapedeck/codec/record/internal/recordpb"
 )
 
 const (
@@ -68,13 +71,13 @@ type walk struct {
 
 	pos     int64
 	chunk   int
-	header  *chunkHeader // the section before was this
-	inBody  bool         // at pos is a message, not a section
-	bodyEnd int64        // where the messages end; the end of the file when not known
-	bodyCut bool         // the file ends before the body does
-	lost    bool         // bodyEnd is not known because of damage
-	count   uint64       // of the messages of the body
-	last    lastMessage  // that was added
+	header  *recordpb.ChunkHeader // the section before was this
+	inBody  bool                  // at pos is a message, not a section
+	bodyEnd int64                 // where the messages end; the end of the file when not known
+	bodyCut bool                  // the file ends before the body does
+	lost    bool                  // bodyEnd is not known because of damage
+	count   uint64                // of the messages of the body
+	last    lastMessage           // that was added
 }
 
 // lastMessage is where a message was found, to be taken back: its length may have been damaged.
@@ -137,7 +140,7 @@ func isProblem(err error) bool {
 }
 
 // unfinished reports whether the writer did not say that it had closed the file.
-func (r *reader) unfinished() bool { return r.headerError == nil && r.header.isComplete == 0 }
+func (r *reader) unfinished() bool { return r.headerError == nil && r.header.GetIsComplete() == 0 }
 
 func (w *walk) report(text string) {
 	d := &damage{path: w.path, pos: w.pos, text: text}
@@ -195,14 +198,14 @@ func (w *walk) section() error {
 	payload = payload[:s.size]
 	switch s.typ {
 	case channelSection:
-		var c channel
-		if err := decode(payload, &c); err != nil {
+		var c recordpb.Channel
+		if err := proto.Unmarshal(payload, &c); err != nil {
 			return errNoMessage(fmt.Sprintf("a channel cannot be read: %v", err))
 		}
-		w.declare(c.name, c.messageType, c.protoDesc)
+		w.declare(c.GetName(), c.GetMessageType(), c.ProtoDesc)
 	case chunkHeaderSection:
-		w.header = new(chunkHeader)
-		if err := decode(payload, w.header); err != nil {
+		w.header = new(recordpb.ChunkHeader)
+		if err := proto.Unmarshal(payload, w.header); err != nil {
 			w.header = nil
 			return errNoMessage(fmt.Sprintf("the header of a chunk cannot be read: %v", err))
 		}
@@ -218,10 +221,10 @@ func (w *walk) following() error {
 	if err != nil || len(b) < firstSection {
 		return err
 	}
-	var h header
+	var h recordpb.Header
 	s := parseSection(b)
 	if s.typ != headerSection || s.size <= 0 || s.size > headerArea ||
-		decode(b[sectionSize:sectionSize+s.size], &h) != nil || h.majorVersion == 0 {
+		proto.Unmarshal(b[sectionSize:sectionSize+s.size], &h) != nil || h.GetMajorVersion() == 0 {
 		return nil
 	}
 	if there, err := w.plausibleSection(w.pos + firstSection); err != nil || !there {
@@ -236,7 +239,7 @@ func (w *walk) following() error {
 }
 
 // body begins the body of a chunk.
-func (w *walk) body(header *chunkHeader, start, size int64) error {
+func (w *walk) body(header *recordpb.ChunkHeader, start, size int64) error {
 	p := piece{start: start, end: w.size, cut: size > w.size-start, min: math.MinInt64, max: math.MaxInt64}
 	if !p.cut {
 		p.end = start + size
@@ -244,9 +247,9 @@ func (w *walk) body(header *chunkHeader, start, size int64) error {
 	w.chunk++
 	p.chunk = w.chunk
 	if header != nil {
-		p.count = header.messageNumber
-		begin, end := int64(header.beginTime), int64(header.endTime)
-		if header.set&0b11 == 0b11 && begin <= end {
+		p.count = header.GetMessageNumber()
+		begin, end := int64(header.GetBeginTime()), int64(header.GetEndTime())
+		if header.BeginTime != nil && header.EndTime != nil && begin <= end {
 			p.min, p.max = begin, end
 		}
 	}
@@ -264,16 +267,12 @@ func (w *walk) body(header *chunkHeader, start, size int64) error {
 
 // check compares the body that begins at pos with its checksum. What a crash left of the last chunk may be followed
 // by zeros in place of the rest: then it ends where they begin.
-func (w *walk) check(header *chunkHeader) error {
-	if header == nil || w.bodyCut || !w.unfinished() {
-		return nil
-	}
-	want, ok := header.checksum()
-	if !ok {
+func (w *walk) check(header *recordpb.ChunkHeader) error {
+	if header == nil || header.Checksum == nil || w.bodyCut || !w.unfinished() {
 		return nil
 	}
 	sum := crc32.NewIEEE()
-	if _, err := io.Copy(sum, io.NewSectionReader(w.file, w.pos, w.bodyEnd-w.pos)); err != nil || sum.Sum32() == want {
+	if _, err := io.Copy(sum, io.NewSectionReader(w.file, w.pos, w.bodyEnd-w.pos)); err != nil || sum.Sum32() == header.GetChecksum() {
 		return err
 	}
 	content, err := w.contentEnd()
@@ -452,23 +451,23 @@ func (w *walk) index(start, end int64) error {
 		if err != nil {
 			return err
 		}
-		var entry singleIndex
-		var cache channelCache
-		if decode(b[:f.value], &entry) != nil || decode(entry.channelCache, &cache) != nil {
+		var entry recordpb.SingleIndex
+		if proto.Unmarshal(b[:f.value], &entry) != nil {
 			return errNoMessage("the index cannot be read")
 		}
-		if sectionType(entry.typ) != channelSection {
+		if sectionType(entry.GetType()) != channelSection {
 			continue
 		}
-		w.declare(cache.name, cache.messageType, cache.protoDesc)
-		channel := w.find(cache.name)
+		cache := entry.GetChannelCache()
+		w.declare(cache.GetName(), cache.GetMessageType(), cache.GetProtoDesc())
+		channel := w.find([]byte(cache.GetName()))
 		for len(counts) < len(w.channels) {
 			counts = append(counts, 0)
 		}
-		counts[channel] += cache.messageNumber
-		counted += cache.messageNumber
+		counts[channel] += cache.GetMessageNumber()
+		counted += cache.GetMessageNumber()
 		if !w.deep {
-			w.places[channel] = cache.positions()
+			w.places[channel] = positions(cache)
 		}
 	}
 	if w.deep {
@@ -486,7 +485,7 @@ func (w *walk) index(start, end int64) error {
 
 // channelsOfIndex declares the channels of the index that the header points to, if there is one.
 func (r *reader) channelsOfIndex() error {
-	pos := int64(r.header.indexPosition)
+	pos := int64(r.header.GetIndexPosition())
 	if pos < firstSection || pos > r.size-sectionSize {
 		return nil
 	}

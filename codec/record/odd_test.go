@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 )
 
 // sections returns where those of a file begin.
@@ -26,12 +28,13 @@ func sections(b []byte) map[sectionType][]int {
 
 // oddFile is a file without an index of the given sections.
 func oddFile(sections ...[]byte) []byte {
-	h := encode(&header{majorVersion: 1, presence: presence{set: headerFields}})
-	b := append(section{headerSection, int64(len(h))}.append(nil), h...)
+	b := sectionOf(headerSection, newEncoder("", codec.CreateOptions{}).header)
 	return append(append(b, make([]byte, firstSection-len(b))...), bytes.Join(sections, nil)...)
 }
 
-func sectionOf(typ sectionType, payload []byte) []byte {
+func sectionOf(typ sectionType, m proto.Message) []byte { return rawSection(typ, encode(m)) }
+
+func rawSection(typ sectionType, payload []byte) []byte {
 	return append(section{typ, int64(len(payload))}.append(nil), payload...)
 }
 
@@ -41,8 +44,7 @@ func varintField(dst []byte, number protowire.Number, v uint64) []byte {
 
 // What is unusual but says all there is to know is read without a word.
 func TestOddButReadable(t *testing.T) {
-	chunkHead := sectionOf(chunkHeaderSection, encode(&chunkHeader{beginTime: 1, endTime: 9, messageNumber: 1,
-		presence: presence{set: all}}))
+	chunkHead := sectionOf(chunkHeaderSection, newChunkHeader(output.Span{Messages: 1, Start: 1, End: 9}, 0))
 	long := strings.Repeat("/long", 100)
 	single := func(fields ...[]byte) []byte { return appendBytes(nil, 1, bytes.Join(fields, nil)) }
 	name, time, content := appendBytes(nil, 1, "/a"), varintField(nil, 2, 5), appendBytes(nil, 3, "data")
@@ -61,12 +63,12 @@ func TestOddButReadable(t *testing.T) {
 	} {
 		for _, head := range [][]byte{
 			chunkHead,
-			sectionOf(chunkHeaderSection, nil),
-			sectionOf(chunkHeaderSection, encode(&chunkHeader{beginTime: 9, endTime: 1, presence: presence{set: all}})),
+			rawSection(chunkHeaderSection, nil),
+			sectionOf(chunkHeaderSection, newChunkHeader(output.Span{Start: 9, End: 1}, 0)),
 			nil,
 		} {
 			t.Run(test, func(t *testing.T) {
-				r := memory(t, oddFile(head, sectionOf(chunkBodySection, body.message)))
+				r := memory(t, oddFile(head, rawSection(chunkBodySection, body.message)))
 				for _, damaged := range []func(error){nil, func(err error) { t.Error(err) }} {
 					all, err := readAll(t, r, codec.Query{Damaged: damaged})
 					require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"tapedeck/codec"
+	"tapedeck/codec/record/internal/recordpb"
 )
 
 // rawProtoDesc is the key of Channel.Metadata for a proto_desc that cannot be made from the schema again: junk, or a
@@ -45,7 +46,7 @@ func newChannel(name, messageType string, protoDesc []byte) *codec.Channel {
 
 // wireChannel is the reverse of newChannel: what to write for a channel under the given name, so that newChannel
 // returns the same again.
-func wireChannel(c *codec.Channel, name string) channel {
+func wireChannel(c *codec.Channel, name string) *recordpb.Channel {
 	messageType, protoDesc := c.Type, []byte(nil)
 	if raw, err := base64.StdEncoding.DecodeString(c.Metadata[rawProtoDesc]); err == nil {
 		protoDesc = raw
@@ -56,10 +57,10 @@ func wireChannel(c *codec.Channel, name string) channel {
 	if !same(newChannel(name, messageType, protoDesc), c) {
 		messageType, protoDesc = wrap(c, name)
 	}
-	return channel{
-		name: []byte(name), messageType: []byte(messageType), protoDesc: protoDesc,
-		presence: presence{set: all},
+	if protoDesc == nil {
+		protoDesc = []byte{} // Apollo's writer writes it
 	}
+	return &recordpb.Channel{Name: &name, MessageType: &messageType, ProtoDesc: protoDesc}
 }
 
 // same says whether two channels are equal; nil and empty slices and maps are the same.
@@ -74,7 +75,7 @@ func same(a, b *codec.Channel) bool {
 func wrap(c *codec.Channel, name string) (messageType string, protoDesc []byte) {
 	messageType, files := describeChannel(c)
 	tree := files.protoDesc(messageType)
-	option := appendOption(nil, c, name, files)
+	option := encode(newOption(c, name, files))
 
 	fileName := fmt.Sprintf("tapedeck/channel/%x.proto", sha256.Sum256(append(option, tree...)))
 	root := &descriptorpb.FileDescriptorProto{Name: &fileName, Options: &descriptorpb.FileOptions{}}
@@ -89,42 +90,27 @@ func wrap(c *codec.Channel, name string) (messageType string, protoDesc []byte) 
 	return messageType, appendBytes(appendBytes(nil, 1, raw), 2, tree)
 }
 
-// Fields of ChannelOption, which the package comment describes.
-const (
-	optionEncoding protowire.Number = iota + 1
-	optionType
-	optionSchemaEncoding
-	optionSchema
-	optionTypeHash
-	optionQoS
-	optionMetadata
-	optionTopic
-)
-
-func appendOption(dst []byte, c *codec.Channel, name string, files fileSet) []byte {
-	dst = appendBytes(dst, optionEncoding, c.Encoding)
-	dst = appendBytes(dst, optionType, c.Type)
-	if c.Schema.Encoding != "" {
-		dst = appendBytes(dst, optionSchemaEncoding, c.Schema.Encoding)
+// newOption returns the ChannelOption of c, whose name in the file is given and whose type files describe.
+func newOption(c *codec.Channel, name string, files fileSet) *recordpb.ChannelOption {
+	o := &recordpb.ChannelOption{Encoding: &c.Encoding, Type: &c.Type, Metadata: c.Metadata}
+	given := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
 	}
+	o.SchemaEncoding, o.TypeHash = given(c.Schema.Encoding), given(c.TypeHash)
 	if c.Schema.Encoding == codec.SchemaProtobuf && !treeKeeps(files, c) || c.Schema.Encoding != codec.SchemaProtobuf &&
 		len(c.Schema.Data) > 0 {
-		dst = appendBytes(dst, optionSchema, c.Schema.Data)
-	}
-	if c.TypeHash != "" {
-		dst = appendBytes(dst, optionTypeHash, c.TypeHash)
+		o.Schema = append([]byte{}, c.Schema.Data...)
 	}
 	if len(c.QoS) > 0 {
-		dst = appendBytes(dst, optionQoS, codec.FormatQoSProfiles(c.QoS))
-	}
-	for _, key := range slices.Sorted(maps.Keys(c.Metadata)) {
-		entry := appendBytes(nil, 1, key)
-		dst = appendBytes(dst, optionMetadata, appendBytes(entry, 2, c.Metadata[key]))
+		o.Qos = new(codec.FormatQoSProfiles(c.QoS))
 	}
 	if c.Topic != name {
-		dst = appendBytes(dst, optionTopic, c.Topic)
+		o.Topic = &c.Topic
 	}
-	return dst
+	return o
 }
 
 // treeKeeps says whether the schema of c comes out of the ProtoDesc that is made from it.
@@ -152,46 +138,20 @@ func findOption(unknown []byte) []byte {
 // parseOption returns the channel that a ChannelOption describes, whose type tree describes; nil when it is none of
 // ours.
 func parseOption(option []byte, name string, tree []byte) *codec.Channel {
-	c := &codec.Channel{Topic: name}
-	for len(option) > 0 {
-		number, typ, n := protowire.ConsumeTag(option)
-		if n < 0 || typ != protowire.BytesType {
-			return nil
-		}
-		value, m := protowire.ConsumeBytes(option[n:])
-		if m < 0 {
-			return nil
-		}
-		option = option[n+m:]
-		switch number {
-		case optionEncoding:
-			c.Encoding = string(value)
-		case optionType:
-			c.Type = string(value)
-		case optionSchemaEncoding:
-			c.Schema.Encoding = string(value)
-		case optionSchema:
-			c.Schema.Data = bytes.Clone(value)
-		case optionTypeHash:
-			c.TypeHash = string(value)
-		case optionQoS:
-			qos, err := codec.ParseQoSProfiles(string(value))
-			if err != nil {
-				return nil
-			}
-			c.QoS = qos
-		case optionMetadata:
-			var entry struct{ channel }
-			if decode(value, &entry) != nil {
-				return nil
-			}
-			if c.Metadata == nil {
-				c.Metadata = map[string]string{}
-			}
-			c.Metadata[string(entry.name)] = string(entry.messageType)
-		case optionTopic:
-			c.Topic = string(value)
-		}
+	var o recordpb.ChannelOption
+	if proto.Unmarshal(option, &o) != nil {
+		return nil
+	}
+	qos, err := codec.ParseQoSProfiles(o.GetQos())
+	if err != nil {
+		return nil
+	}
+	c := &codec.Channel{
+		Topic: name, Type: o.GetType(), Encoding: o.GetEncoding(), TypeHash: o.GetTypeHash(), QoS: qos, Metadata: o.Metadata,
+		Schema: codec.Schema{Encoding: o.GetSchemaEncoding(), Data: o.Schema},
+	}
+	if o.Topic != nil {
+		c.Topic = *o.Topic
 	}
 	if c.Schema.Encoding == codec.SchemaProtobuf && c.Schema.Data == nil {
 		if files := parseProtoDesc(tree); files != nil {

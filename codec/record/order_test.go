@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/output"
 )
 
 // writeChunks writes a file with the given times in each chunk and contents of size bytes that begin with the number of
@@ -22,26 +23,21 @@ func writeChunks(t testing.TB, path string, size int, chunks ...[]int64) {
 	file, err := os.Create(path)
 	require.NoError(t, err)
 	out := bufio.NewWriterSize(file, 1<<20)
-	h := encode(&header{majorVersion: 1, presence: presence{set: headerFields}})
-	b := append(section{headerSection, int64(len(h))}.append(nil), h...)
-	out.Write(append(b, make([]byte, firstSection-len(b))...))
+	out.Write(oddFile())
 	number := uint64(0)
 	content := make([]byte, size)
 	for _, times := range chunks {
 		w := encoder{}
 		c := &writerChannel{prefix: append(appendBytes(nil, 1, "/a"), timeTag)}
-		head := chunkHeader{beginTime: uint64(times[0]), endTime: uint64(times[0]), messageNumber: uint64(len(times)),
-			presence: presence{set: all}}
+		var span output.Span
 		bodySize := 0
 		for _, time := range times {
 			w.chunk.buf = w.chunk.buf[:0]
 			w.appendHead(c, &codec.Message{LogTime: time, Data: content})
 			bodySize += len(w.chunk.buf) + size
-			head.beginTime, head.endTime = min(head.beginTime, uint64(time)), max(head.endTime, uint64(time))
-			head.rawSize += uint64(size)
+			span.Add(time)
 		}
-		h := encode(&head)
-		out.Write(append(section{chunkHeaderSection, int64(len(h))}.append(nil), h...))
+		out.Write(sectionOf(chunkHeaderSection, newChunkHeader(span, uint64(len(times)*size))))
 		out.Write(section{chunkBodySection, int64(bodySize)}.append(nil))
 		for _, time := range times {
 			w.chunk.buf = w.chunk.buf[:0]

@@ -10,8 +10,11 @@ import (
 	"os"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/record/internal/recordpb"
 )
 
 // maxEvent is the most bytes that an event has; what has more is none.
@@ -50,7 +53,7 @@ type reader struct {
 	window chunked.Window // for walks
 	probe  chunked.Window // for looking ahead
 
-	header      header
+	header      recordpb.Header
 	headerError error // the header could not be read
 
 	channels     []*codec.Channel
@@ -119,22 +122,22 @@ func (r *reader) parseHeader(b []byte) error {
 		return errors.New("there is no header")
 	}
 	payload := b[sectionSize:min(int64(len(b)), sectionSize+s.size)]
-	if err := decode(payload, &r.header); err != nil && int64(len(payload)) == s.size {
+	if err := decodeBeginning(payload, s.size, &r.header); err != nil && int64(len(payload)) == s.size {
 		return fmt.Errorf("the header cannot be read: %w", err)
 	}
 	return nil
 }
 
 // declare adds a channel, unless it is known.
-func (r *reader) declare(name, messageType, protoDesc []byte) {
-	if _, ok := r.byName[string(name)]; ok {
+func (r *reader) declare(name, messageType string, protoDesc []byte) {
+	if _, ok := r.byName[name]; ok {
 		return
 	}
-	c := newChannel(string(name), string(messageType), protoDesc)
+	c := newChannel(name, messageType, protoDesc)
 	if r.eventChannel < 0 && codec.IsEvents(c) {
 		r.eventChannel = len(r.channels)
 	}
-	r.byName[string(name)] = len(r.channels)
+	r.byName[name] = len(r.channels)
 	r.channels = append(r.channels, c)
 	r.located = append(r.located, located(c))
 }
@@ -144,7 +147,7 @@ func (r *reader) find(name []byte) int {
 	i, ok := r.byName[string(name)]
 	if !ok {
 		i = len(r.channels)
-		r.declare(name, nil, nil)
+		r.declare(string(name), "", nil)
 	}
 	return i
 }
@@ -208,16 +211,17 @@ func (r *reader) Info() (*codec.Info, error) {
 	info.Files = []codec.FileInfo{{
 		Path: r.path, Size: r.size, MessageCount: info.MessageCount, StartTime: info.StartTime, EndTime: info.EndTime,
 	}}
+	h := &r.header
 	info.Extra = Details{
-		Version: fmt.Sprintf("%d.%d", r.header.majorVersion, r.header.minorVersion),
+		Version: fmt.Sprintf("%d.%d", h.GetMajorVersion(), h.GetMinorVersion()),
 		Chunks:  chunks,
-		Closed:  r.header.isComplete != 0,
+		Closed:  h.GetIsComplete() != 0,
 		Indexed: l.finished,
-		Map:     firstString(r.header.mapInfo),
-		Vehicle: firstString(r.header.vehicleInfo),
+		Map:     nameOf(h.MapInfo),
+		Vehicle: nameOf(h.VehicleInfo),
 		Header: Header{
-			BeginTime: r.header.beginTime, EndTime: r.header.endTime, MessageNumber: r.header.messageNumber,
-			ChannelNumber: r.header.channelNumber, ChunkNumber: r.header.chunkNumber, Size: r.header.size,
+			BeginTime: h.GetBeginTime(), EndTime: h.GetEndTime(), MessageNumber: h.GetMessageNumber(),
+			ChannelNumber: h.GetChannelNumber(), ChunkNumber: h.GetChunkNumber(), Size: h.GetSize(),
 		},
 	}
 	r.info = info
@@ -248,13 +252,13 @@ func (r *reader) storedEvents(l *layout) []codec.Event {
 	return events
 }
 
-// firstString returns field 1 of a message, the name in MapInfo and VehicleInfo.
-func firstString(b []byte) string {
-	var c channel
-	if decode(b, &c) != nil {
+// nameOf returns the name in a MapInfo or VehicleInfo, "" if there is none.
+func nameOf(b []byte) string {
+	var m recordpb.Named
+	if proto.Unmarshal(b, &m) != nil {
 		return ""
 	}
-	return string(c.name)
+	return m.GetName()
 }
 
 func (r *reader) Read(q codec.Query) (codec.Iterator, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/record/internal/recordpb"
 )
 
 // got is a message that was read, with a copy of its data.
@@ -300,11 +301,9 @@ func smallFile(t testing.TB, closed bool) []byte {
 
 // TestMapAndVehicle reads names from a header that is no longer in the window when Info is asked for them.
 func TestMapAndVehicle(t *testing.T) {
-	h := header{majorVersion: 1, mapInfo: appendBytes(nil, 1, "san_mateo"), vehicleInfo: appendBytes(nil, 1, "mkz"),
-		presence: presence{set: all}}
-	payload := encode(&h)
+	h := recordpb.Header{MapInfo: appendBytes(nil, 1, "san_mateo"), VehicleInfo: appendBytes(nil, 1, "mkz")}
 	b := tinyChunks(1000, nil)
-	copy(b, append(section{headerSection, int64(len(payload))}.append(nil), payload...))
+	copy(b, sectionOf(headerSection, &h))
 	path := filepath.Join(t.TempDir(), "a.record")
 	require.NoError(t, os.WriteFile(path, b, 0o644))
 	r, err := open(path)

@@ -70,8 +70,11 @@ import (
 	"regexp"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
+	"tapedeck/codec/record/internal/recordpb"
 )
 
 const (
@@ -134,9 +137,7 @@ func sniff(path string, head []byte) bool {
 		s := parseSection(head)
 		if s.typ == headerSection && s.size > 0 && s.size <= headerArea {
 			payload := head[sectionSize:min(len(head), sectionSize+int(s.size))]
-			var h header
-			err := decode(payload, &h)
-			if err == nil || errors.Is(err, errShort) && len(payload) < int(s.size) {
+			if decodeBeginning(payload, s.size, new(recordpb.Header)) == nil {
 				return true
 			}
 		}
@@ -151,9 +152,9 @@ func sniff(path string, head []byte) bool {
 		// Type, padding and size are followed by the tag of the name.
 		return s.size > 2 && binary.LittleEndian.Uint32(head[firstSection+4:]) == 0 && len(payload) > 0 && payload[0] == 0x0a
 	case chunkHeaderSection:
-		var c chunkHeader
-		return s.size > 0 && s.size <= int64(len(payload)) && decode(payload[:s.size], &c) == nil &&
-			len(c.unknown) <= checksumSize
+		var h recordpb.ChunkHeader
+		return s.size > 0 && s.size <= int64(len(payload)) && proto.Unmarshal(payload[:s.size], &h) == nil &&
+			len(h.ProtoReflect().GetUnknown()) == 0
 	}
 	return false
 }

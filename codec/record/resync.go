@@ -4,8 +4,10 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/record/internal/recordpb"
 )
 
 // resync returns where from there on, at or behind from, the next section or message of a known channel begins, or -1.
@@ -89,12 +91,10 @@ func (r *reader) plausibleSection(pos int64) (bool, error) {
 	}
 	switch s.typ {
 	case chunkHeaderSection:
-		var c chunkHeader
-		if s.size > 64 || !r.decodes(start, s.size, &c) || c.set != 0b1111 || int64(c.beginTime) > int64(c.endTime) {
-			return false, nil
-		}
-		_, ours := c.checksum()
-		return len(c.unknown) == 0 || ours && len(c.unknown) == checksumSize, nil
+		var h recordpb.ChunkHeader
+		return s.size <= 64 && r.decodes(start, s.size, &h) &&
+			h.BeginTime != nil && h.EndTime != nil && h.MessageNumber != nil && h.RawSize != nil &&
+			int64(*h.BeginTime) <= int64(*h.EndTime) && len(h.ProtoReflect().GetUnknown()) == 0, nil
 	case channelSection:
 		return s.size <= maxChannel && r.plausibleChannel(start, start+s.size), nil
 	case indexSection:
@@ -136,9 +136,9 @@ func (r *reader) plausibleChannel(pos, end int64) bool {
 }
 
 // decodes reads a message of the given size, as far as it can be read.
-func (r *reader) decodes(pos, size int64, m message) bool {
+func (r *reader) decodes(pos, size int64, m proto.Message) bool {
 	b, err := r.probe.View(pos, int(size))
-	return err == nil && int64(len(b)) >= size && decode(b[:size], m) == nil
+	return err == nil && int64(len(b)) >= size && proto.Unmarshal(b[:size], m) == nil
 }
 
 // zeros reports whether the file ends with zeros that begin at pos, as after a power failure, or in the head of what

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/output"
+	"tapedeck/codec/record/internal/recordpb"
 )
 
 const (
@@ -31,7 +33,7 @@ type encoder struct {
 	chunkSize     uint64
 	chunkDuration uint64
 
-	header    header // of what is in the file
+	header    *recordpb.Header // of what is in the file
 	index     []indexEntry
 	indexSize int64 // at most; of what is in the file
 
@@ -54,7 +56,7 @@ var _ output.Encoder = (*encoder)(nil)
 type writerChannel struct {
 	output.Topic        // the channel is the first of those that share it
 	prefix       []byte // the name as field of a SingleMessage and the tag of the time
-	wire         channel
+	wire         *recordpb.Channel
 
 	located bool    // the index says where in the file its messages are
 	places  []int64 // there they are
@@ -74,8 +76,11 @@ func newEncoder(path string, o codec.CreateOptions) *encoder {
 	if o.ChunkDuration > 0 {
 		e.chunkDuration = uint64(o.ChunkDuration)
 	}
-	e.header = header{
-		majorVersion: 1, chunkInterval: e.chunkDuration, chunkRawSize: e.chunkSize, presence: presence{set: headerFields},
+	e.header = &recordpb.Header{ // Apollo's writer sets all but map and vehicle
+		MajorVersion: new(uint64(1)), MinorVersion: new(uint64), Compress: new(uint64),
+		ChunkInterval: &e.chunkDuration, SegmentInterval: new(uint64), IndexPosition: new(uint64), ChunkNumber: new(uint64),
+		ChannelNumber: new(uint64), BeginTime: new(uint64), EndTime: new(uint64), MessageNumber: new(uint64),
+		Size: new(uint64), IsComplete: new(uint64), ChunkRawSize: &e.chunkSize, SegmentRawSize: new(uint64),
 	}
 	e.chunk.buf = e.newBuffer()
 	return e
@@ -94,7 +99,7 @@ func (e *encoder) newBuffer() []byte {
 
 // encodeHeader returns the header, with the '0' that Apollo's writer has behind it.
 func (e *encoder) encodeHeader() []byte {
-	payload := encode(&e.header)
+	payload := encode(e.header)
 	return append(append(section{headerSection, int64(len(payload))}.append(nil), payload...), '0')
 }
 
@@ -129,7 +134,7 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 	}
 	own := &writerChannel{Topic: output.Topic{Channel: c}, wire: wireChannel(c, name)}
 	own.prefix = append(appendBytes(nil, 1, name), timeTag)
-	if size := len(encode(&own.wire)); size > maxChannel {
+	if size := proto.Size(own.wire); size > maxChannel {
 		return nil, fmt.Errorf("write %s: the definition of %s takes %d bytes; %d are possible", path, c.Topic, size,
 			maxChannel)
 	}
@@ -140,7 +145,7 @@ func (e *encoder) declare(c *codec.Channel) (*writerChannel, error) {
 
 // add adds a channel. It comes into the file with the next chunk.
 func (e *encoder) add(own *writerChannel) {
-	e.names[string(own.wire.name)] = own
+	e.names[own.wire.GetName()] = own
 	e.order = append(e.order, own)
 	e.topics = append(e.topics, &own.Topic)
 	e.checksums = e.checksums || own.Channel.Encoding != codec.EncodingProtobuf
@@ -174,15 +179,15 @@ func (e *encoder) fits(m *codec.Message) bool {
 // Append appends a message that Prepare was called with. The content of one that is larger than the buffer is not
 // copied.
 func (e *encoder) Append(m *codec.Message) (full bool) {
-	h := &e.chunk.header
-	large := h.messageNumber == 0 && !e.fits(m)
+	c := &e.chunk
+	large := c.span.Messages == 0 && !e.fits(m)
 	e.appendHead(e.lastOwn, m)
 	if large {
-		e.chunk.tail = m.Data
+		c.tail = m.Data
 		return true
 	}
-	e.chunk.buf = append(e.chunk.buf, m.Data...)
-	return h.rawSize > e.chunkSize || uint64(m.LogTime)-h.beginTime > e.chunkDuration
+	c.buf = append(c.buf, m.Data...)
+	return c.raw > e.chunkSize || uint64(m.LogTime-c.span.Start) > e.chunkDuration
 }
 
 // Event returns the message of an event.
@@ -195,7 +200,7 @@ func (e *encoder) Topics() []*output.Topic { return e.topics }
 func (e *encoder) Take(beside bool) output.Chunk {
 	c := e.chunk
 	c.encoder, c.channels, c.checksummed = e, e.order[e.declared:], e.checksums
-	if c.header.messageNumber == 0 && len(c.channels) == 0 {
+	if c.span.Messages == 0 && len(c.channels) == 0 {
 		return nil
 	}
 	e.chunk = chunk{buf: c.buf[:chunkHead]}
@@ -218,14 +223,13 @@ func (e *encoder) Drop() output.Span {
 // Finish writes the index and then the final header.
 func (e *encoder) Finish(file *output.File, _ *codec.Info, durable bool) error {
 	e.chunk, e.spare = chunk{}, nil
-	e.header.indexPosition = uint64(file.Size())
+	*e.header.IndexPosition = uint64(file.Size())
 	err := file.Append(e.encodeIndex())
 	if err == nil && durable {
 		err = file.Sync() // the header must not say that the file is complete before it is
 	}
 	if err == nil {
-		e.header.size = uint64(file.Size())
-		e.header.isComplete = 1
+		*e.header.Size, *e.header.IsComplete = uint64(file.Size()), 1
 		err = file.WriteAt(e.encodeHeader(), 0)
 	}
 	return err
@@ -233,18 +237,9 @@ func (e *encoder) Finish(file *output.File, _ *codec.Info, durable bool) error {
 
 // appendHead counts a message and appends what precedes its content.
 func (e *encoder) appendHead(own *writerChannel, m *codec.Message) {
-	h := &e.chunk.header
 	time := uint64(m.LogTime)
-	switch {
-	case h.messageNumber == 0:
-		h.beginTime, h.endTime = time, time
-	case m.LogTime < int64(h.beginTime):
-		h.beginTime = time
-	case m.LogTime > int64(h.endTime):
-		h.endTime = time
-	}
-	h.messageNumber++
-	h.rawSize += uint64(len(m.Data))
+	e.chunk.span.Add(m.LogTime)
+	e.chunk.raw += uint64(len(m.Data))
 	own.Messages++
 	if own.located {
 		e.chunk.places = append(e.chunk.places, place{own, len(e.chunk.buf)})

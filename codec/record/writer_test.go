@@ -43,9 +43,8 @@ func TestHeader(t *testing.T) {
 	require.Len(t, b, firstSection)
 	require.Equal(t, byte('0'), b[sectionSize+r.headerLength(b)])
 	require.Zero(t, bytes.Count(b[sectionSize+r.headerLength(b)+1:], []byte{'0'}))
-	require.EqualValues(t, 16<<20, r.header.chunkRawSize)
-	require.EqualValues(t, time.Second, r.header.chunkInterval)
-	require.EqualValues(t, headerFields, r.header.set)
+	require.EqualValues(t, 16<<20, r.header.GetChunkRawSize())
+	require.EqualValues(t, time.Second, r.header.GetChunkInterval())
 	require.True(t, r.unfinished())
 
 	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
@@ -60,15 +59,15 @@ func TestHeader(t *testing.T) {
 	require.NoError(t, w.Sync())
 
 	r, b = reopen(t, path)
-	h := r.header
-	require.EqualValues(t, 10, h.beginTime) // of the chunk that was written first
-	require.EqualValues(t, 8, h.endTime)
-	require.EqualValues(t, 3, h.chunkNumber)
-	require.EqualValues(t, 3, h.messageNumber)
-	require.EqualValues(t, 1, h.channelNumber)
-	require.EqualValues(t, len(b), h.size)
-	require.EqualValues(t, 1, h.isComplete)
-	require.Equal(t, indexSection, parseSection(b[h.indexPosition:]).typ)
+	h := &r.header
+	require.EqualValues(t, 10, h.GetBeginTime()) // of the chunk that was written first
+	require.EqualValues(t, 8, h.GetEndTime())
+	require.EqualValues(t, 3, h.GetChunkNumber())
+	require.EqualValues(t, 3, h.GetMessageNumber())
+	require.EqualValues(t, 1, h.GetChannelNumber())
+	require.EqualValues(t, len(b), h.GetSize())
+	require.EqualValues(t, 1, h.GetIsComplete())
+	require.Equal(t, indexSection, parseSection(b[h.GetIndexPosition():]).typ)
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.True(t, info.Complete)
@@ -162,7 +161,7 @@ func TestCreateErrors(t *testing.T) {
 	require.ErrorContains(t, w.Declare(&codec.Channel{Topic: strings.Repeat("x", 5000)}), "topic of 5000 bytes")
 	require.NoError(t, w.Close())
 	r, b := reopen(t, path)
-	require.EqualValues(t, len(b), r.header.size)
+	require.EqualValues(t, len(b), r.header.GetSize())
 	all, err := readAll(t, r, codec.Query{})
 	require.NoError(t, err)
 	require.Empty(t, all)
@@ -238,7 +237,7 @@ func TestDiskFull(t *testing.T) {
 		all, err := readAll(t, r, codec.Query{Damaged: func(err error) { t.Error(err) }})
 		require.NoError(t, err)
 		require.Greater(t, len(all)*size, 2<<20, "%d messages of %d bytes, file %d", len(all), size, len(b))
-		require.EqualValues(t, len(b), r.header.size)
+		require.EqualValues(t, len(b), r.header.GetSize())
 		info, err := r.Info()
 		require.NoError(t, err)
 		require.True(t, info.Complete)
