@@ -18,6 +18,8 @@ import (
 
 // Recording is a recording of ROS 2 messages as episodes.
 type Recording struct {
+	episode.Intact
+
 	// Progress, unless nil, is called with the LogTime of messages that Episodes reads. An error ends that.
 	Progress func(logTime int64) error
 

@@ -4,7 +4,11 @@ package episode
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 
+	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/pixel"
 )
@@ -29,6 +33,30 @@ type Camera struct {
 	Device json.RawMessage // what is known of the camera, as a JSON object; nil is nothing
 	// Open begins to read frames. Several may be open at a time.
 	Open func() (Frames, error)
+}
+
+// EachFrame reads the frames at some indices, of which -1 is none, and calls do for each with its place among them. The
+// frame is nil if there is none; it is valid until do returns.
+func (c *Camera) EachFrame(indices []int, do func(i int, f *Frame) error) (err error) {
+	frames, err := c.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, frames.Close()) }()
+	for i, index := range indices {
+		var frame *Frame
+		if index >= 0 {
+			f, err := frames.Frame(index)
+			if err != nil {
+				return fmt.Errorf("frame %d: %w", index, err)
+			}
+			frame = &f
+		}
+		if err := do(i, frame); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Frames reads the frames of a camera.
@@ -63,7 +91,56 @@ type Arm struct {
 
 // Source is a recording that holds episodes.
 type Source interface {
-	// Episodes returns the episodes, in order. What they read is open until Close.
+	// Episodes returns the episodes, in order. Their cameras can be opened until Close.
 	Episodes() ([]*Episode, error)
+
+	// These describe what Episodes has found.
+
+	Complete() bool        // false: a writer was killed, or something is damaged
+	Events() []codec.Event // that a recorder kept
+	Damage() []error       // what was left out, each naming its place
+
 	Close() error
+}
+
+// Intact is embedded by a Source that is always complete and has no events: what is damaged is an error.
+type Intact struct{}
+
+// Complete returns true.
+func (Intact) Complete() bool { return true }
+
+// Events returns nil.
+func (Intact) Events() []codec.Event { return nil }
+
+// Damage returns nil.
+func (Intact) Damage() []error { return nil }
+
+// Stream returns the field of the stream of a kind, "pose", "joint", "gripper", "velocity" or "effort", or of the
+// commands of that kind; nil if there is no such field.
+func (a *Arm) Stream(kind string, command bool) **align.Vector {
+	i := slices.Index([]string{"pose", "joint", "gripper", "velocity", "effort"}, kind)
+	if command && i < 3 {
+		i += commands
+	}
+	if i < 0 {
+		return nil
+	}
+	return a.streams()[i]
+}
+
+// commands is the index of the first command among the streams of an arm.
+const commands = 5
+
+// streams returns the fields of all streams.
+func (a *Arm) streams() [8]**align.Vector {
+	return [...]**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint,
+		&a.CommandGripper}
+}
+
+// Vectors returns all streams; those that were not recorded are nil.
+func (a *Arm) Vectors() (list [8]*align.Vector) {
+	for i, v := range a.streams() {
+		list[i] = *v
+	}
+	return list
 }

@@ -19,7 +19,7 @@ type Layout struct {
 // layoutArm is an arm of a set.
 type layoutArm struct {
 	name    string
-	streams [8]*align.Vector // as Arm.vectors, of no samples; nil is none
+	streams [8]*align.Vector // as Arm.Vectors, of no samples; nil is none
 }
 
 // Add adds the arms of e. Where some are told in degrees and others in radians, the set has the unit of the first one;
@@ -32,7 +32,7 @@ func (l *Layout) Add(e *Episode) error {
 			l.arms = append(l.arms, arm)
 			slices.SortFunc(l.arms, func(a, b *layoutArm) int { return compareArms(a.name, b.name) })
 		}
-		for i, v := range a.vectors() {
+		for i, v := range a.Vectors() {
 			if v == nil {
 				continue
 			}
@@ -128,7 +128,7 @@ func (l *Layout) Apply(e *Episode) *Episode {
 			*a = *e.Arms[i]
 		}
 		for i, stream := range a.streams() {
-			command := i >= 5
+			command := i >= commands
 			switch {
 			case arm.streams[i] == nil, *stream == nil && command:
 			case *stream == nil:

@@ -40,7 +40,7 @@ func TestLayout(t *testing.T) {
 		require.Equal(t, []string{"0", "2", "10", "angle", "force"}, names(e.Arms[0].Gripper.Columns))
 		require.Equal(t, []string{"joint_0", "joint_2", "joint_10"}, names(e.Arms[0].Joint.Columns))
 		require.Equal(t, "arm_1", e.Arms[1].Name)
-		for _, v := range e.Arms[0].vectors() {
+		for _, v := range e.Arms[0].Vectors() {
 			if v != nil {
 				require.Len(t, v.Values, len(v.Stamps)*len(v.Columns))
 			}

@@ -38,10 +38,9 @@ type Reader struct {
 	channels     channels
 }
 
-// NewReader returns the episodes of s, which is at path and of a format, as messages. Closing it closes s. As far as s
-// has methods Complete() bool and Events() []codec.Event, Info has what they say, and Query.Damaged is told what
-// Damage() []error says; all are called behind Episodes. What is damaged is an error behind the last message of a
-// complete recording whose Query has no Damaged.
+// NewReader returns the episodes of s, which is at path and of a format, as messages. Closing it closes s. Reading
+// reports the Damage of s to Query.Damaged; without that, damage of a complete source is an error behind the last
+// message.
 func NewReader(format, path string, s Source) *Reader {
 	return &Reader{format: format, path: path, source: s}
 }
@@ -58,7 +57,7 @@ func (r *Reader) Info() (*codec.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := &codec.Info{Format: r.format, Path: r.path, Complete: r.complete()}
+	info := &codec.Info{Format: r.format, Path: r.path, Complete: r.source.Complete()}
 	if info.Size, err = size(r.path); err != nil {
 		return nil, err
 	}
@@ -92,28 +91,13 @@ func (r *Reader) Info() (*codec.Info, error) {
 	if text, err := json.Marshal(details); err == nil {
 		info.Metadata = map[string]string{MetadataKey: string(text)}
 	}
-	if s, ok := r.source.(interface{ Events() []codec.Event }); ok {
-		info.Events = slices.Clone(s.Events())
-	}
-	for _, err := range r.damage() {
+	info.Events = slices.Clone(r.source.Events())
+	for _, err := range r.source.Damage() {
 		info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: err.Error()})
 	}
 	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
 	r.info = info
 	return info, nil
-}
-
-func (r *Reader) complete() bool {
-	s, ok := r.source.(interface{ Complete() bool })
-	return !ok || s.Complete()
-}
-
-func (r *Reader) damage() []error {
-	s, ok := r.source.(interface{ Damage() []error })
-	if !ok {
-		return nil
-	}
-	return s.Damage()
 }
 
 // size returns how many bytes are at path, in all.
@@ -159,11 +143,11 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 		return nil, err
 	}
 	it := r.iterator(q)
-	for _, err := range r.damage() {
+	for _, err := range r.source.Damage() {
 		switch {
 		case q.Damaged != nil:
 			q.Damaged(err)
-		case errors.Is(it.end, io.EOF) && r.complete():
+		case errors.Is(it.end, io.EOF) && r.source.Complete():
 			it.end = err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 // takes is a Source of episodes in memory.
 type takes struct {
+	Intact
 	episodes []*Episode
 	closed   bool
 	damage   []error

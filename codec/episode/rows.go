@@ -55,7 +55,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	for _, c := range e.Cameras {
 		streams.Cameras = append(streams.Cameras, &c.Track)
 	}
-	commands := o.Action == "" || o.Action == align.ActionAuto || o.Action == align.ActionCommand
+	told := o.Action == "" || o.Action == align.ActionAuto || o.Action == align.ActionCommand
 	for _, a := range e.Arms {
 		joint := a.Joint
 		if o.ContinuousJoints && joint != nil {
@@ -67,7 +67,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 			}
 		}
 		for _, v := range []*align.Vector{a.CommandPose, a.CommandJoint, a.CommandGripper} {
-			if commands && !absent(v) {
+			if told && !absent(v) {
 				streams.Commands = append(streams.Commands, v)
 			}
 		}
@@ -94,10 +94,10 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 	for _, a := range e.Arms {
 		rows := ArmRows{Arm: a}
 		for i, to := range []**align.Rows{&rows.Pose, &rows.Joint, &rows.Gripper, &rows.Velocity, &rows.Effort} {
-			*to = take(&t.Vectors, a.vectors()[i] != nil)
+			*to = take(&t.Vectors, a.Vectors()[i] != nil)
 		}
 		for i, to := range []**align.Rows{&rows.ActionPose, &rows.ActionJoint, &rows.ActionGripper} {
-			*to = take(&t.Commands, commands && !absent(a.vectors()[5+i]))
+			*to = take(&t.Commands, told && !absent(a.Vectors()[commands+i]))
 		}
 		rows.ActionPose, rows.PoseSource = action(rows.Pose, rows.ActionPose, o.Action)
 		rows.ActionJoint, rows.JointSource = action(rows.Joint, rows.ActionJoint, o.Action)

@@ -60,7 +60,7 @@ func (c channels) streams(e *Episode) ([]*stream, error) {
 		}
 	}
 	for _, a := range e.Arms {
-		for _, v := range a.vectors() {
+		for _, v := range a.Vectors() {
 			if v != nil && len(v.Values) != len(v.Stamps)*len(v.Columns) {
 				return nil, fmt.Errorf("stream %s has %d numbers for %d samples of %d columns", v.Name, len(v.Values),
 					len(v.Stamps), len(v.Columns))

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
-
-	"tapedeck/codec/align"
 )
 
 // Summary says what is in an Episode.
@@ -78,7 +76,7 @@ func Summarize(e *Episode) Summary {
 		device(c.Name, c.Device)
 	}
 	for _, a := range e.Arms {
-		for _, v := range a.vectors() {
+		for _, v := range a.Vectors() {
 			if absent(v) {
 				continue
 			}
@@ -92,18 +90,4 @@ func Summarize(e *Episode) Summary {
 	}
 	s.Duration = time.Duration(s.End - s.Start).Seconds()
 	return s
-}
-
-// streams returns where an arm has its streams.
-func (a *Arm) streams() []**align.Vector {
-	return []**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint,
-		&a.CommandGripper}
-}
-
-// vectors returns the streams of an arm; those that there are not are nil.
-func (a *Arm) vectors() (list []*align.Vector) {
-	for _, v := range a.streams() {
-		list = append(list, *v)
-	}
-	return list
 }

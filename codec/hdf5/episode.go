@@ -18,6 +18,7 @@ type episodeWriter struct {
 	n       int
 	root    string // "/episodes/episode_0"
 	written *written
+	lengths map[string][]int // of padded JPEGs, by the name of their images
 }
 
 func (w *episodeWriter) write() error {

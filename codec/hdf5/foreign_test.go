@@ -114,10 +114,10 @@ func TestLengthsThatDiffer(t *testing.T) {
 	require.Len(t, episodes[0].Cameras[0].Stamps, 3)
 	require.Len(t, episodes[0].Arms[0].Joint.Stamps, 3)
 	require.Len(t, episodes[0].Arms[0].Joint.Values, 3*6)
-	damage := s.(interface{ Damage() []error }).Damage()
+	damage := s.Damage()
 	require.Len(t, damage, 3)
 	require.ErrorContains(t, damage[0], "/action of / has 5 rows, and others 3")
-	require.False(t, s.(interface{ Complete() bool }).Complete())
+	require.False(t, s.Complete())
 }
 
 // Images behind the last one that was written are none.
@@ -155,7 +155,7 @@ func TestForeignFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(cut, whole[:len(whole)-1000], 0o644))
 	for path, want := range map[string]string{
 		filepath.Join(folder, "none.hdf5"): "no such file",
-		folder:                             "it is no file",
+		folder:                             "not a file",
 		text:                               "it does not have the signature of HDF5",
 		cut:                                "the file is damaged, or was not closed by who wrote it",
 		write("other.hdf5", func(f *h5.File) {

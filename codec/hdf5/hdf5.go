@@ -14,6 +14,7 @@
 package hdf5
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 
@@ -23,8 +24,11 @@ import (
 
 func init() {
 	codec.Register(codec.Format{
-		Name:      "hdf5",
-		Sniff:     func(_ string, head []byte) bool { return sniff(head) },
+		Name: "hdf5",
+		Sniff: func(_ string, head []byte) bool {
+			ok, err := isHDF5(bytes.NewReader(head), int64(len(head)))
+			return ok && err == nil
+		},
 		Named:     named,
 		Extension: ".hdf5",
 		Open: func(path string) (codec.Reader, error) {
@@ -35,18 +39,6 @@ func init() {
 			return episode.NewReader("hdf5", path, source), nil
 		},
 	})
-}
-
-const signature = "\x89HDF\r\n\x1a\n"
-
-// sniff reports whether a file begins as one of HDF5, which may come behind a block of somebody else's.
-func sniff(head []byte) bool {
-	for at := 0; at+len(signature) <= len(head); at = max(512, 2*at) {
-		if string(head[at:at+len(signature)]) == signature {
-			return true
-		}
-	}
-	return false
 }
 
 func named(path string) bool {

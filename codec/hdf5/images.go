@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -25,7 +27,6 @@ func (w *episodeWriter) images() error {
 	e := w.rows.Episode
 	images := map[string]string{} // the name of a camera's images
 	taken := map[string]bool{}
-	lengths := map[string][]float32{}
 	// A camera none of whose frames any row has is as black as another one is large.
 	black := size{640, 480}
 	var missing []int
@@ -40,21 +41,16 @@ func (w *episodeWriter) images() error {
 			continue
 		}
 		var err error
-		if black, err = w.camera(i, name, black, lengths); err != nil {
+		if black, err = w.camera(i, name, black); err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
 	for _, i := range missing {
-		if _, err := w.camera(i, images[e.Cameras[i].Name], black, lengths); err != nil {
+		if _, err := w.camera(i, images[e.Cameras[i].Name], black); err != nil {
 			return fmt.Errorf("%s: %w", e.Cameras[i].Name, err)
 		}
 	}
-	links := make([]string, 0, len(w.options.Links))
-	for link := range w.options.Links {
-		links = append(links, link)
-	}
-	slices.Sort(links)
-	for _, link := range links {
+	for _, link := range slices.Sorted(maps.Keys(w.options.Links)) {
 		target := images[w.options.Links[link]]
 		if target == "" || taken[pathName(link)] {
 			continue
@@ -68,23 +64,21 @@ func (w *episodeWriter) images() error {
 			}
 		}
 	}
-	return w.compressLen(lengths)
+	return w.compressLen()
 }
 
 // compressLen writes the lengths of padded JPEGs as act-plus-plus has them: a row for each camera, in the order of
 // names.
-func (w *episodeWriter) compressLen(lengths map[string][]float32) error {
-	if len(lengths) == 0 {
+func (w *episodeWriter) compressLen() error {
+	if len(w.lengths) == 0 {
 		return nil
 	}
 	var all []float32
-	names := make([]string, 0, len(lengths))
-	for name := range lengths {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(w.lengths))
 	for _, name := range names {
-		all = append(all, lengths[name]...)
+		for _, n := range w.lengths[name] {
+			all = append(all, float32(n))
+		}
 	}
 	path := w.root + "/compress_len"
 	return errors.Join(h5.Put(w.file, path, all, len(names), w.n), w.file.SetAttribute(path, "cameras", marshal(names)))
@@ -94,7 +88,7 @@ func (w *episodeWriter) compressLen(lengths map[string][]float32) error {
 type size struct{ width, height int }
 
 // camera writes the images of a camera and returns their size.
-func (w *episodeWriter) camera(i int, name string, black size, lengths map[string][]float32) (size, error) {
+func (w *episodeWriter) camera(i int, name string, black size) (size, error) {
 	c, indices := w.rows.Episode.Cameras[i], w.rows.Frames[i]
 	if err := w.indices(name, c, indices); err != nil {
 		return size{}, err
@@ -116,7 +110,7 @@ func (w *episodeWriter) camera(i int, name string, black size, lengths map[strin
 		}
 	}
 
-	out, path, err := w.sink(name, &p, lengths)
+	out, path, err := w.sink(name, &p)
 	if err != nil {
 		return size{}, err
 	}
@@ -152,20 +146,14 @@ func (w *episodeWriter) indices(name string, c *episode.Camera, frames []int) er
 		stamps[i], exact[i], valid[i] = seconds(c.Stamps[f]), c.Stamps[f], 1
 	}
 	w.written.cameras[c.Name] = distinct
-	var err error
-	put := func(group string, write func(path string) error) {
-		if err == nil {
-			err = w.file.MakeGroup(w.root + "/observations/" + group)
-		}
-		if err == nil {
-			err = write(w.root + "/observations/" + group + "/" + name)
-		}
-	}
-	put("image_index", func(path string) error { return h5.Put(w.file, path, index, w.n) })
-	put("image_timestamps", func(path string) error { return h5.Put(w.file, path, stamps, w.n) })
-	put("image_timestamps_ns", func(path string) error { return h5.Put(w.file, path, exact, w.n) })
-	put("image_valid", func(path string) error { return h5.Put(w.file, path, valid, w.n) })
-	return err
+	return errors.Join(putIn(w, "image_index/"+name, index), putIn(w, "image_timestamps/"+name, stamps),
+		putIn(w, "image_timestamps_ns/"+name, exact), putIn(w, "image_valid/"+name, valid))
+}
+
+// putIn writes numbers in a group of the observations.
+func putIn[T h5.Number](w *episodeWriter, name string, values []T) error {
+	at := w.root + "/observations/" + name
+	return errors.Join(w.file.MakeGroup(path.Dir(at)), h5.Put(w.file, at, values, len(values)))
 }
 
 // job is a picture to be made.
@@ -237,7 +225,7 @@ type sink interface {
 }
 
 // sink returns where the pictures of a camera go, and the path.
-func (w *episodeWriter) sink(name string, p *painter, lengths map[string][]float32) (sink, string, error) {
+func (w *episodeWriter) sink(name string, p *painter) (sink, string, error) {
 	group := w.root + "/observations/images"
 	if p.depth {
 		group += "_depth"
@@ -254,8 +242,8 @@ func (w *episodeWriter) sink(name string, p *painter, lengths map[string][]float
 	case w.options.Images == ImagesRaw:
 		set, err = h5.CreateRows[uint8](w.file, path, false, w.n, p.size.height, p.size.width, 3)
 	case w.options.Images == ImagesPadded:
-		s, err := newSpool(w.file, path)
-		return &padded{s, name, lengths}, path, err
+		s, err := newSpool(w.file, path, func(lengths []int) { w.lengths[name] = lengths })
+		return s, path, err
 	default:
 		set, err = w.file.CreateSequences(path, w.n)
 		return sequences{set}, path, err
@@ -282,36 +270,23 @@ func (r rows) write(at int, items [][]byte) error {
 
 func (r rows) close(bool) error { return r.set.Close() }
 
-// padded also keeps the lengths.
-type padded struct {
-	*spool
-	name    string
-	lengths map[string][]float32
-}
-
-func (p *padded) close(well bool) error {
-	for _, n := range p.spool.lengths {
-		p.lengths[p.name] = append(p.lengths[p.name], float32(n))
-	}
-	return p.spool.close(well)
-}
-
-// spool keeps pictures in a file of its own, until it is known which one is the longest.
+// spool keeps pictures in a temporary file until the longest is known; then it writes them with padding.
 type spool struct {
 	file    *h5.File
 	path    string
 	on      *os.File
 	buffer  *bufio.Writer
 	lengths []int
+	report  func(lengths []int) // called at the end
 }
 
-func newSpool(file *h5.File, path string) (*spool, error) {
+func newSpool(file *h5.File, path string, report func([]int)) (*spool, error) {
 	on, err := os.CreateTemp(filepath.Dir(file.Path()), ".images-*")
 	if err != nil {
 		return nil, err
 	}
 	os.Remove(on.Name())
-	return &spool{file: file, path: path, on: on, buffer: bufio.NewWriterSize(on, 1<<20)}, nil
+	return &spool{file: file, path: path, on: on, buffer: bufio.NewWriterSize(on, 1<<20), report: report}, nil
 }
 
 func (s *spool) write(_ int, items [][]byte) error {
@@ -326,6 +301,7 @@ func (s *spool) write(_ int, items [][]byte) error {
 
 func (s *spool) close(well bool) error {
 	defer s.on.Close()
+	s.report(s.lengths)
 	if !well {
 		return nil
 	}

@@ -59,7 +59,7 @@ func link(f *h5.File, folder string, files []string) error {
 			return err
 		}
 		defer source.Close()
-		episodes, err := source.Episodes()
+		episodes, err := source.stored()
 		if err != nil {
 			return err
 		}

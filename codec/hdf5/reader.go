@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
@@ -16,18 +19,18 @@ import (
 
 // source is an open file.
 type source struct {
-	file     *h5.File
-	path     string
-	episodes []*stored
-	err      error
-	read     bool
-	damage   []error
+	file   *h5.File
+	path   string
+	stored func() ([]*stored, error) // reads the numbers of all episodes, once, but no pictures
+	damage []error
 }
+
+var _ episode.Source = (*source)(nil)
 
 // stored is an episode of a file.
 type stored struct {
 	*episode.Episode
-	root string
+	root string // its group
 	rows int
 }
 
@@ -37,20 +40,7 @@ func Open(path string) (episode.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return published{s}, nil
-}
-
-// published is a source as others see it.
-type published struct{ *source }
-
-// Episodes implements episode.Source.
-func (p published) Episodes() ([]*episode.Episode, error) {
-	stored, err := p.source.Episodes()
-	var episodes []*episode.Episode
-	for _, e := range stored {
-		episodes = append(episodes, e.Episode)
-	}
-	return episodes, err
+	return s, nil
 }
 
 func open(path string) (*source, error) {
@@ -59,12 +49,30 @@ func open(path string) (*source, error) {
 	}
 	file, err := h5.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w; the file is damaged, or was not closed by who wrote it", err)
+		return nil, fmt.Errorf("%w; the file is damaged, or its writer did not close it", err)
 	}
-	return &source{file: file, path: path}, nil
+	s := &source{file: file, path: path}
+	s.stored = sync.OnceValues(s.readEpisodes)
+	return s, nil
 }
 
-// check reports whether a file is one of HDF5, before libhdf5 sees it.
+const signature = "\x89HDF\r\n\x1a\n"
+
+// isHDF5 reports whether a file has the signature of HDF5, at its beginning or after a block of other data.
+func isHDF5(file io.ReaderAt, size int64) (bool, error) {
+	block := make([]byte, len(signature))
+	for at := int64(0); at+int64(len(block)) <= size; at = max(512, 2*at) {
+		if _, err := file.ReadAt(block, at); err != nil {
+			return false, err
+		}
+		if string(block) == signature {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// check returns an error unless a file has the signature of HDF5. libhdf5 must not see any other.
 func check(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -76,51 +84,54 @@ func check(path string) error {
 		return err
 	}
 	if !stat.Mode().IsRegular() {
-		return errors.New("it is no file")
+		return errors.New("not a file")
 	}
-	block := make([]byte, len(signature))
-	for at := int64(0); at+int64(len(block)) <= stat.Size(); at = max(512, 2*at) {
-		if _, err := file.ReadAt(block, at); err != nil {
-			return err
-		}
-		if string(block) == signature {
-			return nil
-		}
+	ok, err := isHDF5(file, stat.Size())
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: it does not have the signature of HDF5", codec.ErrUnknownFormat)
 	}
-	return fmt.Errorf("%w: it does not have the signature of HDF5", codec.ErrUnknownFormat)
+	return err
 }
 
 // Close implements episode.Source.
 func (s *source) Close() error { return s.file.Close() }
 
-// Damage returns what Episodes found damaged.
+// Damage implements episode.Source.
 func (s *source) Damage() []error { return s.damage }
 
-// Complete reports whether nothing was.
+// Complete implements episode.Source.
 func (s *source) Complete() bool { return len(s.damage) == 0 }
 
-// Episodes returns the episodes. Numbers are read, pictures are not.
-func (s *source) Episodes() ([]*stored, error) {
-	if s.read {
-		return s.episodes, s.err
+// Events implements episode.Source: the format has none.
+func (s *source) Events() []codec.Event { return nil }
+
+// Episodes implements episode.Source.
+func (s *source) Episodes() ([]*episode.Episode, error) {
+	stored, err := s.stored()
+	var episodes []*episode.Episode
+	for _, e := range stored {
+		episodes = append(episodes, e.Episode)
 	}
-	s.read = true
+	return episodes, err
+}
+
+func (s *source) readEpisodes() (all []*stored, err error) {
 	roots, err := s.roots()
 	if err == nil && len(roots) == 0 {
-		err = errors.New("it has no /episodes, no /observations/state and no /observations/qpos: it is of no robot, or of " +
-			"a layout that is not known")
+		err = errors.New("it has no /episodes, /observations/state or /observations/qpos: not a robot's, or of an " +
+			"unknown layout")
 	}
 	for _, root := range roots {
 		var e *stored
 		if e, err = s.episode(root); err != nil {
 			break
 		}
-		s.episodes = append(s.episodes, e)
+		all = append(all, e)
 	}
 	if err != nil {
-		s.err = fmt.Errorf("read %s: %w", s.path, err)
+		err = fmt.Errorf("read %s: %w", s.path, err)
 	}
-	return s.episodes, s.err
+	return all, err
 }
 
 // roots returns the groups of the episodes, in order; "" is the file itself.
@@ -179,7 +190,7 @@ func (s *source) name(root string) string {
 	if root != "" {
 		return root[strings.LastIndexByte(root, '/')+1:]
 	}
-	base := s.path[strings.LastIndexByte(s.path, os.PathSeparator)+1:]
+	base := filepath.Base(s.path)
 	if i := strings.LastIndexByte(base, '.'); i > 0 {
 		base = base[:i]
 	}

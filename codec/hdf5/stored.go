@@ -69,8 +69,7 @@ func (s *source) episode(root string) (*stored, error) {
 	}
 	stamps = stamps[:e.rows]
 	for _, a := range e.Arms {
-		for _, v := range []*align.Vector{a.Pose, a.Joint, a.Gripper, a.Velocity, a.Effort, a.CommandPose, a.CommandJoint,
-			a.CommandGripper} {
+		for _, v := range a.Vectors() {
 			if v != nil {
 				v.Stamps, v.Values = stamps, v.Values[:e.rows*len(v.Columns)]
 			}
@@ -186,32 +185,29 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 		if device := object(s.text(state+"/"+name, "device")); device != nil {
 			a.Device = device
 		}
-		for _, v := range []struct {
-			name    string
-			to      **align.Vector
-			command **align.Vector
-		}{
-			{"pose", &a.Pose, &a.CommandPose}, {"joint", &a.Joint, &a.CommandJoint}, {"gripper", &a.Gripper, &a.CommandGripper},
-			{"end_effector", &a.Gripper, &a.CommandGripper}, {"velocity", &a.Velocity, nil}, {"effort", &a.Effort, nil},
-		} {
-			path := "/" + name + "/" + v.name
-			if *v.to == nil {
-				if *v.to, err = s.vector(a.Name, state+path, v.name, lengths); err != nil {
+		for _, set := range []string{"pose", "joint", "gripper", "end_effector", "velocity", "effort"} {
+			kind, path := set, "/"+name+"/"+set
+			if set == "end_effector" {
+				kind = "gripper"
+			}
+			to, command := a.Stream(kind, false), a.Stream(kind, true)
+			if *to == nil {
+				if *to, err = s.vector(a.Name, state+path, kind, lengths); err != nil {
 					return err
 				}
 			}
 			actions := root + "/actions" + path
 			source := s.text(actions, "action_source")
-			if v.command == nil || *v.command != nil || source != "" && source != align.ActionCommand {
+			if command == to || *command != nil || source != "" && source != align.ActionCommand {
 				continue
 			}
-			command, err := s.vector(a.Name+"/command", actions, v.name, lengths)
+			told, err := s.vector(a.Name+"/command", actions, kind, lengths)
 			if err != nil {
 				return err
 			}
-			// What is the same as the state is a copy of it, unless somebody says that it is not.
-			if command != nil && (source != "" || *v.to == nil || !slices.Equal(command.Values, (*v.to).Values)) {
-				*v.command = command
+			// Actions that equal the states are copies of them, unless action_source says otherwise.
+			if told != nil && (source != "" || *to == nil || !slices.Equal(told.Values, (*to).Values)) {
+				*command = told
 			}
 		}
 		if text := s.text(state+"/"+name+"/gripper", "range"); text != "" {
@@ -232,9 +228,6 @@ func (s *source) vector(owner, path, kind string, lengths map[string]int) (*alig
 		return nil, err
 	}
 	lengths[path] = rows
-	if kind == "end_effector" {
-		kind = "gripper"
-	}
 	v := &align.Vector{Name: owner + "/" + kind, Topic: s.text(path, "topic"), Columns: standard(kind, columns),
 		Values: values}
 	var names []string

@@ -1,10 +1,12 @@
 package hdf5
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -47,15 +49,7 @@ func Create(path string, o Options) (*Writer, error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
-	if o.Images == "" {
-		o.Images = ImagesVLen
-	}
-	if o.JointUnit == "" {
-		o.JointUnit = JointRad
-	}
-	if o.Quality == 0 {
-		o.Quality = 95
-	}
+	o.Images, o.JointUnit, o.Quality = cmp.Or(o.Images, ImagesVLen), cmp.Or(o.JointUnit, JointRad), cmp.Or(o.Quality, 95)
 	if o.Links == nil {
 		o.Links = defaultLinks
 	}
@@ -88,6 +82,7 @@ func (w *Writer) write(rows *episode.Rows) error {
 	e := &episodeWriter{
 		file: w.file, options: &w.options, rows: rows, n: len(rows.Stamps),
 		root: fmt.Sprintf("/episodes/episode_%d", len(w.episodes)), written: &written{cameras: map[string]int{}},
+		lengths: map[string][]int{},
 	}
 	if e.n == 0 {
 		return errors.New("there are no rows")
@@ -231,7 +226,7 @@ func (w *Writer) verify(path string) error {
 		return err
 	}
 	defer source.Close()
-	episodes, err := source.Episodes()
+	episodes, err := source.stored()
 	if err != nil {
 		return err
 	}
@@ -249,7 +244,8 @@ func (w *Writer) verify(path string) error {
 			if !ok || len(c.Stamps) != n {
 				return fmt.Errorf("%s: %d frames of %s of %d", e.root, len(c.Stamps), c.Name, n)
 			}
-			if err := lastFrame(c); err != nil {
+			last := []int{n - 1}
+			if err := c.EachFrame(last, func(int, *episode.Frame) error { return nil }); err != nil {
 				return fmt.Errorf("%s: %w", e.root, err)
 			}
 		}
@@ -257,27 +253,8 @@ func (w *Writer) verify(path string) error {
 	return nil
 }
 
-// lastFrame reports whether the last frame of a camera can be read.
-func lastFrame(c *episode.Camera) error {
-	if len(c.Stamps) == 0 {
-		return nil
-	}
-	frames, err := c.Open()
-	if err != nil {
-		return err
-	}
-	defer frames.Close()
-	_, err = frames.Frame(len(c.Stamps) - 1)
-	return err
-}
-
 func setAttributes(f *h5.File, path string, attributes map[string]any) error {
-	names := make([]string, 0, len(attributes))
-	for name := range attributes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		if err := f.SetAttribute(path, name, attributes[name]); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 
 // Source reads a dataset of v3.0, or of v2.1.
 type Source struct {
+	episode.Intact
 	path     string
 	info     info
 	notes    notes

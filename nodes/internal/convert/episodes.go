@@ -269,10 +269,8 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 		if !in.info.Complete {
 			s.notes = append(s.notes, "it is not complete; what can be read of it is converted")
 		}
-		if d, ok := s.Source.(interface{ Damage() []error }); ok {
-			for _, err := range d.Damage() {
-				s.notes = append(s.notes, err.Error())
-			}
+		for _, err := range s.Damage() {
+			s.notes = append(s.notes, err.Error())
 		}
 		return s, nil
 	}
