@@ -157,11 +157,11 @@ func TestForeignFiles(t *testing.T) {
 		filepath.Join(folder, "none.hdf5"): "no such file",
 		folder:                             "not a file",
 		text:                               "it does not have the signature of HDF5",
-		cut:                                "the file is damaged, or was not closed by who wrote it",
+		cut:                                "the file is damaged, or its writer did not close it",
 		write("other.hdf5", func(f *h5.File) {
 			h5.Put(f, "/weights", []float32{1},
 				1)
-		}): "it is of no robot, or of a layout that is not known",
+		}): "not a robot's, or of an unknown layout",
 		write("links.hdf5", func(f *h5.File) {
 			f.MakeGroup("/episodes")
 			f.LinkExternal("gone.hdf5", "/episodes/episode_0", "/episodes/episode_0")

@@ -179,7 +179,7 @@ func TestDamaged(t *testing.T) {
 		{"no rate", infoPath, `{"codebase_version": "v3.0"}`, "fps is 0"},
 		{"outside", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "../../{episode_index:d}"}`,
 			"outside of the dataset"},
-		{"place", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "{nothing}"}`, `no place "nothing"`},
+		{"place", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "{nothing}"}`, `unknown placeholder`},
 		{"shape", infoPath, `{"codebase_version": "v2.1", "fps": 10, "features": {"a": {"shape": [-1]}}}`, "shape [-1]"},
 		{"width", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "data/chunk-000/episode_{episode_index:06d}.parquet", "features": {"action": {"shape": [3]}}}`, "row 0 is not of 3 numbers"},
 		{"line", "meta/episodes.jsonl", "{}\n{", "line 2"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -141,34 +142,26 @@ func (f *feature) names() []string {
 	return list
 }
 
-// fill puts values into a template, as {chunk_index:03d}. What comes of it is the path of a file in a dataset.
+// placeholder is one of a template: {video_key}, or {chunk_index:03d} with digits.
+var placeholder = regexp.MustCompile(`\{(\w*)(?::0?(\d{0,2})d)?\}`)
+
+// fill returns the path of a file in a dataset by its template.
 func fill(template string, values map[string]any) (string, error) {
-	var b strings.Builder
-	for rest := template; ; {
-		before, behind, found := strings.Cut(rest, "{")
-		b.WriteString(before)
-		if !found {
-			break
+	path := placeholder.ReplaceAllStringFunc(template, func(field string) string {
+		groups := placeholder.FindStringSubmatch(field)
+		value, known := values[groups[1]]
+		digits, _ := strconv.Atoi("0" + groups[2])
+		if !known || digits > 32 {
+			return field
 		}
-		field, after, closed := strings.Cut(behind, "}")
-		name, format, _ := strings.Cut(field, ":")
-		value, known := values[name]
-		if !closed || !known {
-			return "", fmt.Errorf("path %q has no place %q", template, field)
-		}
-		rest = after
 		text := fmt.Sprint(value)
-		if digits, ok := strings.CutSuffix(format, "d"); ok {
-			n, err := strconv.Atoi("0" + digits)
-			if err != nil || n > 32 {
-				return "", fmt.Errorf("path %q has no place %q", template, field)
-			}
-			text = strings.Repeat("0", max(0, n-len(text))) + text
-		}
-		b.WriteString(text)
+		return strings.Repeat("0", max(0, digits-len(text))) + text
+	})
+	switch i := strings.IndexByte(path, '{'); {
+	case i >= 0:
+		return "", fmt.Errorf("path %q: unknown placeholder %q", template, path[i:])
+	case !filepath.IsLocal(path):
+		return "", fmt.Errorf("path %q is outside of the dataset", path)
 	}
-	if !filepath.IsLocal(b.String()) {
-		return "", fmt.Errorf("path %q is outside of the dataset", b.String())
-	}
-	return b.String(), nil
+	return path, nil
 }

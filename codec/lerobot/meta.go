@@ -1,6 +1,7 @@
 package lerobot
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,94 +80,86 @@ func (w *Writer) taskTable() error {
 	if err != nil {
 		return err
 	}
-	return w.write(tasksPath, []column{intColumn("task_index"), stringColumn("task")},
-		map[string]string{"pandas": string(pandas)}, func(t *table) error {
-			return errors.Join(
-				t.scalars("task_index", len(w.tasks), func(i int) parquet.Value { return parquet.Int64Value(int64(i)) }),
-				t.scalars("task", len(w.tasks), func(i int) parquet.Value { return parquet.ByteArrayValue([]byte(w.tasks[i])) }))
-		})
+	t := sheet{rows: len(w.tasks)}
+	t.ints("task_index", func(i int) int { return i })
+	t.add(stringColumn("task"), 0, 1, func(i, _ int) parquet.Value { return parquet.ByteArrayValue([]byte(w.tasks[i])) })
+	return t.write(filepath.Join(w.part, tasksPath), map[string]string{"pandas": string(pandas)})
 }
 
-// write writes a table of one row group.
-func (w *Writer) write(path string, columns []column, metadata map[string]string, fill func(*table) error) error {
-	t, err := createTable(filepath.Join(w.part, path), columns, metadata)
-	if err == nil {
-		err = errors.Join(fill(t), t.close())
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-// episodeTable writes what meta/episodes says.
+// episodeTable writes meta/episodes.
 func (w *Writer) episodeTable() error {
-	var columns []column
-	var puts []func(*table) error
-	n := len(w.rows)
-	ints := func(name string, value func(i int, r *episodeRow) int) {
-		columns = append(columns, intColumn(name))
-		puts = append(puts, func(t *table) error {
-			return t.scalars(name, n, func(i int) parquet.Value { return parquet.Int64Value(int64(value(i, w.rows[i]))) })
-		})
+	t := sheet{rows: len(w.rows)}
+	ints := func(name string, value func(r *episodeRow) int) {
+		t.ints(name, func(i int) int { return value(w.rows[i]) })
 	}
 	doubles := func(name string, value func(r *episodeRow) float64) {
-		columns = append(columns, doubleColumn(name))
-		puts = append(puts, func(t *table) error {
-			return t.scalars(name, n, func(i int) parquet.Value { return parquet.DoubleValue(value(w.rows[i])) })
-		})
+		t.add(doubleColumn(name), 0, 1, func(i, _ int) parquet.Value { return parquet.DoubleValue(value(w.rows[i])) })
 	}
-	lists := func(name string, element parquet.Node, depth, width int, value func(r *episodeRow, i int) parquet.Value) {
-		columns = append(columns, listColumn(name, element, depth))
-		puts = append(puts, func(t *table) error {
-			return t.lists(name, depth, n, width, func(row, i int) parquet.Value { return value(w.rows[row], i) })
-		})
-	}
-	ints("episode_index", func(i int, _ *episodeRow) int { return i })
-	lists("tasks", parquet.String(), 1, 1, func(r *episodeRow,
-		_ int) parquet.Value {
-		return parquet.ByteArrayValue([]byte(r.task))
+	t.ints("episode_index", func(i int) int { return i })
+	t.add(listColumn("tasks", parquet.String(), 1), 1, 1, func(i, _ int) parquet.Value {
+		return parquet.ByteArrayValue([]byte(w.rows[i].task))
 	})
-	ints("length", func(_ int, r *episodeRow) int { return r.length })
-	ints("data/chunk_index", func(_ int, r *episodeRow) int { return r.data.chunk })
-	ints("data/file_index", func(_ int, r *episodeRow) int { return r.data.file })
-	ints("dataset_from_index", func(_ int, r *episodeRow) int { return r.from })
-	ints("dataset_to_index", func(_ int, r *episodeRow) int { return r.from + r.length })
+	ints("length", func(r *episodeRow) int { return r.length })
+	ints("data/chunk_index", func(r *episodeRow) int { return r.data.chunk })
+	ints("data/file_index", func(r *episodeRow) int { return r.data.file })
+	ints("dataset_from_index", func(r *episodeRow) int { return r.from })
+	ints("dataset_to_index", func(r *episodeRow) int { return r.from + r.length })
 	for _, key := range slices.Sorted(maps.Keys(w.rows[0].videos)) {
-		ints("videos/"+key+"/chunk_index", func(_ int, r *episodeRow) int { return r.videos[key].chunk })
-		ints("videos/"+key+"/file_index", func(_ int, r *episodeRow) int { return r.videos[key].file })
+		ints("videos/"+key+"/chunk_index", func(r *episodeRow) int { return r.videos[key].chunk })
+		ints("videos/"+key+"/file_index", func(r *episodeRow) int { return r.videos[key].file })
 		doubles("videos/"+key+"/from_timestamp", func(r *episodeRow) float64 { return r.videos[key].from })
 		doubles("videos/"+key+"/to_timestamp", func(r *episodeRow) float64 { return r.videos[key].to })
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.rows[0].stats)) {
 		first := w.rows[0].stats[key]
+		depth := 1
+		if first.picture {
+			depth = 3
+		}
 		for _, stat := range statNames {
 			name := "stats/" + key + "/" + stat
-			switch stat {
-			case "count":
-				lists(name, parquet.Leaf(parquet.Int64Type), 1, 1, func(r *episodeRow, _ int) parquet.Value {
-					return parquet.Int64Value(int64(r.stats[key].values["count"][0]))
+			if stat == "count" {
+				t.add(listColumn(name, parquet.Leaf(parquet.Int64Type), 1), 1, 1, func(i, _ int) parquet.Value {
+					return parquet.Int64Value(int64(w.rows[i].stats[key].values["count"][0]))
 				})
-			default:
-				depth := 1
-				if first.picture {
-					depth = 3
-				}
-				lists(name, parquet.Leaf(parquet.DoubleType), depth, len(first.values[stat]),
-					func(r *episodeRow, i int) parquet.Value {
-						return parquet.DoubleValue(r.stats[key].values[stat][i])
-					})
+				continue
 			}
+			column := listColumn(name, parquet.Leaf(parquet.DoubleType), depth)
+			t.add(column, depth, len(first.values[stat]), func(i, c int) parquet.Value {
+				return parquet.DoubleValue(w.rows[i].stats[key].values[stat][c])
+			})
 		}
 	}
-	ints("meta/episodes/chunk_index", func(int, *episodeRow) int { return 0 })
-	ints("meta/episodes/file_index", func(int, *episodeRow) int { return 0 })
-	return w.write(episodesPath, columns, nil, func(t *table) error {
-		for _, put := range puts {
-			if err := put(t); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	ints("meta/episodes/chunk_index", func(*episodeRow) int { return 0 })
+	ints("meta/episodes/file_index", func(*episodeRow) int { return 0 })
+	return t.write(filepath.Join(w.part, episodesPath), nil)
+}
+
+// sheet is a table of one row group.
+type sheet struct {
+	rows    int
+	columns []column
+	puts    []func(*table) error // one for each column
+}
+
+// add adds a column of lists of a width that are depth deep, or of values if depth is 0.
+func (s *sheet) add(c column, depth, width int, value func(row, i int) parquet.Value) {
+	s.columns = append(s.columns, c)
+	s.puts = append(s.puts, func(t *table) error { return t.lists(c.name, depth, s.rows, width, value) })
+}
+
+func (s *sheet) ints(name string, value func(row int) int) {
+	s.add(intColumn(name), 0, 1, func(row, _ int) parquet.Value { return parquet.Int64Value(int64(value(row))) })
+}
+
+// write writes the table to a file.
+func (s *sheet) write(path string, metadata map[string]string) error {
+	t, err := createTable(path, s.columns, metadata)
+	if err != nil {
+		return err
+	}
+	for _, put := range s.puts {
+		err = cmp.Or(err, put(t))
+	}
+	return errors.Join(err, t.close())
 }

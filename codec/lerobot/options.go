@@ -1,6 +1,7 @@
 package lerobot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,24 +57,10 @@ const mb = 1 << 20
 
 // withDefaults returns o with every choice made.
 func (o Options) withDefaults() Options {
-	set := func(s *string, otherwise string) {
-		if *s == "" {
-			*s = otherwise
-		}
-	}
-	set(&o.Holes, HolesRefuse)
-	set(&o.State, StateJoint)
-	set(&o.Task, "unknown")
-	set(&o.FFmpeg, "ffmpeg")
-	if o.DataFileSize == 0 {
-		o.DataFileSize = 100 * mb
-	}
-	if o.VideoFileSize == 0 {
-		o.VideoFileSize = 200 * mb
-	}
-	if o.ChunkFiles == 0 {
-		o.ChunkFiles = 1000
-	}
+	o.Holes, o.State = cmp.Or(o.Holes, HolesRefuse), cmp.Or(o.State, StateJoint)
+	o.Task, o.FFmpeg = cmp.Or(o.Task, "unknown"), cmp.Or(o.FFmpeg, "ffmpeg")
+	o.DataFileSize, o.VideoFileSize = cmp.Or(o.DataFileSize, 100*mb), cmp.Or(o.VideoFileSize, 200*mb)
+	o.ChunkFiles = cmp.Or(o.ChunkFiles, 1000)
 	return o
 }
 

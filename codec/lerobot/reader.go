@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
@@ -23,10 +24,8 @@ type Source struct {
 	path     string
 	info     info
 	notes    notes
-	episodes []*episode.Episode
 	rowCount int
-	err      error
-	read     bool
+	episodes func() ([]*episode.Episode, error) // reads the numbers, once
 }
 
 var _ episode.Source = (*Source)(nil)
@@ -34,6 +33,7 @@ var _ episode.Source = (*Source)(nil)
 // Open opens the dataset in the folder path.
 func Open(path string) (*Source, error) {
 	s := &Source{path: path}
+	s.episodes = sync.OnceValues(s.readEpisodes)
 	if err := s.load(infoPath, &s.info); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -70,15 +70,7 @@ func (s *Source) Close() error { return nil }
 // Episodes implements episode.Source. Their streams are of observation.state and action, and what else is written by
 // this package; other features of numbers are left out. Of a dataset of somebody else's, which does not say what its
 // numbers are, all are joints of arm_0 whose unit is unknown, and its episodes follow one another from the time 0 on.
-func (s *Source) Episodes() ([]*episode.Episode, error) {
-	if !s.read {
-		s.read = true
-		if s.err = s.readEpisodes(); s.err != nil {
-			s.err = fmt.Errorf("read %s: %w", s.path, s.err)
-		}
-	}
-	return s.episodes, s.err
-}
+func (s *Source) Episodes() ([]*episode.Episode, error) { return s.episodes() }
 
 // entry is an episode as the dataset lists it.
 type entry struct {
@@ -90,30 +82,35 @@ type entry struct {
 	starts map[string]float64 // s, in the videos
 }
 
-func (s *Source) readEpisodes() error {
+func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read %s: %w", s.path, err)
+		}
+	}()
 	list := s.entries
 	if s.isV2() {
 		list = s.entriesV2
 	}
 	entries, err := list()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var open *rows
 	for _, e := range entries {
 		if open == nil || open.path != e.data {
 			if open, err = s.rows(e.data); err != nil {
-				return err
+				return all, err
 			}
 		}
 		r, ok := open.episodes[e.index]
 		if !ok {
-			return fmt.Errorf("%s: there is no row of episode %d", e.data, e.index)
+			return all, fmt.Errorf("%s: there is no row of episode %d", e.data, e.index)
 		}
 		s.rowCount += r.n
-		s.episodes = append(s.episodes, s.episode(e, open, r))
+		all = append(all, s.episode(e, open, r))
 	}
-	return nil
+	return all, nil
 }
 
 // entries lists the episodes of v3.0.
@@ -145,11 +142,6 @@ func escapeGlob(path string) string {
 
 func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
 	columns := map[string][]float64{}
-	get := func(name string) error {
-		numbers, err := t.numbers(name, 1)
-		columns[name] = numbers
-		return err
-	}
 	wanted := []string{"episode_index", "data/chunk_index", "data/file_index", "dataset_from_index"}
 	for _, f := range s.info.Features {
 		if f.DType == "video" {
@@ -159,7 +151,8 @@ func (s *Source) entriesOf(t *tableReader) ([]*entry, error) {
 		}
 	}
 	for _, name := range wanted {
-		if err := get(name); err != nil {
+		var err error
+		if columns[name], err = t.numbers(name, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -379,7 +372,18 @@ func (s *Source) arms(ep *episode.Episode, f *feature, numbers []float64, stamps
 				v.Name = c.Arm + "/command/" + c.Stream
 			}
 			vectors[key] = v
-			arm(ep, c.Arm).set(place.command, c.Stream, v)
+			i := slices.IndexFunc(ep.Arms, func(a *episode.Arm) bool { return a.Name == c.Arm })
+			if i < 0 {
+				i = len(ep.Arms)
+				ep.Arms = append(ep.Arms, &episode.Arm{Name: c.Arm})
+			}
+			arm := ep.Arms[i]
+			if to := arm.Stream(c.Stream, place.command); to != nil {
+				*to = v
+			}
+			if c.Stream == "gripper" {
+				arm.GripperRange = [2]float64{0, 1}
+			}
 		}
 		v.Columns = append(v.Columns, align.Column{Name: c.Name, Unit: c.Unit, Interp: c.Interp})
 		indices[key] = append(indices[key], i)
@@ -391,39 +395,5 @@ func (s *Source) arms(ep *episode.Episode, f *feature, numbers []float64, stamps
 				v.Values = append(v.Values, numbers[row*width+i])
 			}
 		}
-	}
-}
-
-// someArm is an arm that streams are given to.
-type someArm struct{ *episode.Arm }
-
-// arm returns the arm of a name.
-func arm(ep *episode.Episode, name string) someArm {
-	i := slices.IndexFunc(ep.Arms, func(a *episode.Arm) bool { return a.Name == name })
-	if i < 0 {
-		i = len(ep.Arms)
-		ep.Arms = append(ep.Arms, &episode.Arm{Name: name})
-	}
-	return someArm{ep.Arms[i]}
-}
-
-func (a someArm) set(command bool, stream string, v *align.Vector) {
-	switch {
-	case stream == "joint" && command:
-		a.CommandJoint = v
-	case stream == "joint":
-		a.Joint = v
-	case stream == "gripper" && command:
-		a.CommandGripper = v
-	case stream == "gripper":
-		a.Gripper, a.GripperRange = v, [2]float64{0, 1}
-	case stream == "pose" && command:
-		a.CommandPose = v
-	case stream == "pose":
-		a.Pose = v
-	case stream == "velocity":
-		a.Velocity = v
-	case stream == "effort":
-		a.Effort = v
 	}
 }

@@ -51,7 +51,7 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			name: "size", change: func(e *episode.Episode) { replace(e.Cameras[1], 5, jpegFrame(t, 32, 48)) },
-			want: "camera_1: frame 5 is of 32×48 pixels, where others are of 64×48",
+			want: "camera_1: frame 5 has 32×48 pixels, others have 64×48",
 		},
 		{
 			name: "damaged", change: func(e *episode.Episode) { replace(e.Cameras[0], 5, episode.Frame{}) },

@@ -131,8 +131,12 @@ func (t *table) scalars(name string, n int, value func(row int) parquet.Value) e
 	return t.put(leaf, t.values...)
 }
 
-// lists writes n rows of a column, each of a list of width that is depth deep: the inner ones are of one.
+// lists writes n rows of a column, each a list of width that is depth deep, whose inner lists have one element. With a
+// depth of 0 each is a value.
 func (t *table) lists(name string, depth, n, width int, value func(row, i int) parquet.Value) error {
+	if depth == 0 {
+		return t.scalars(name, n, func(row int) parquet.Value { return value(row, 0) })
+	}
 	leaf := t.leaves[name]
 	for i := range n {
 		t.values = t.values[:0]

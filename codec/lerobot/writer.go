@@ -158,20 +158,15 @@ func (w *Writer) rate(r *episode.Rows) (int, error) {
 
 // Close completes the dataset, reads it back and has it be at its path. A dataset without any episode is an error.
 func (w *Writer) Close() error {
-	err := w.complete()
-	if err != nil {
-		w.abort()
+	if err := w.complete(); err != nil {
+		w.Abort()
 		return fmt.Errorf("write %s: %w", w.path, err)
 	}
 	return nil
 }
 
-// Abort gives the dataset up and removes what there is of it.
+// Abort removes what has been written of the dataset.
 func (w *Writer) Abort() {
-	w.abort()
-}
-
-func (w *Writer) abort() {
 	if w.err == nil {
 		w.err = errors.New("it is closed")
 	}

@@ -124,13 +124,7 @@ func (w *Writer) numbers(t *take, row *episodeRow, task int) error {
 	for _, v := range t.vectors {
 		key, width := v.feature.key, len(v.parts)
 		value := func(i, c int) parquet.Value { return parquet.FloatValue(v.at(t.span.from+i, c)) }
-		var err error
-		if width == 1 {
-			err = w.data.scalars(key, n, func(i int) parquet.Value { return value(i, 0) })
-		} else {
-			err = w.data.lists(key, 1, n, width, value)
-		}
-		if err != nil {
+		if err := w.data.lists(key, min(width-1, 1), n, width, value); err != nil {
 			return err
 		}
 		row.stats[key] = columnStats(n, width, func(i, c int) float64 { return float64(v.at(t.span.from+i, c)) })

@@ -37,55 +37,50 @@ func survey(cameras []*camera, size func(feature string) (width, height int)) er
 }
 
 // survey looks at all frames. They are to be of a size; 0 by 0 is that of the first one.
-func (c *camera) survey(width, height int) (err error) {
-	frames, err := c.camera.Open()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, frames.Close()) }()
+func (c *camera) survey(width, height int) error {
 	wanted := sampled(len(c.frames))
 	var counted histogram
 	black, known := 0, false
-	for row, index := range c.frames {
+	err := c.camera.EachFrame(c.frames, func(row int, f *episode.Frame) error {
 		n := 0 // how often the frame counts
 		for ; len(wanted) > 0 && wanted[0] == row; wanted = wanted[1:] {
 			n++
 		}
-		if index < 0 {
+		if f == nil {
 			black += n
-			continue
+			return nil
 		}
-		f, err := frames.Frame(index)
+		p, err := look(f)
 		if err != nil {
-			return fmt.Errorf("frame %d: %w", index, err)
-		}
-		p, err := look(&f)
-		if err != nil {
-			return fmt.Errorf("frame %d: %w", index, err)
+			return fmt.Errorf("frame %d: %w", c.frames[row], err)
 		}
 		if width == 0 {
 			width, height = p.Width, p.Height
 		}
 		if p.Width != width || p.Height != height {
-			return fmt.Errorf("frame %d is of %d×%d pixels, where others are of %d×%d: all of a dataset have to be the same",
-				index, p.Width, p.Height, width, height)
+			return fmt.Errorf("frame %d has %d×%d pixels, others have %d×%d: all images of a feature must have one size",
+				c.frames[row], p.Width, p.Height, width, height)
 		}
 		if !known {
 			c.picture, known = p, true
 		}
 		if p.encoding != c.picture.encoding {
-			return fmt.Errorf("frame %d is of encoding %s, where others are of %s", index, p.encoding, c.picture.encoding)
+			return fmt.Errorf("frame %d is of encoding %s, others are of %s", c.frames[row], p.encoding, c.picture.encoding)
 		}
 		if n == 0 {
-			continue
+			return nil
 		}
 		m, err := f.Decode()
 		if err != nil {
-			return fmt.Errorf("frame %d: %w", index, err)
+			return fmt.Errorf("frame %d: %w", c.frames[row], err)
 		}
 		for range n {
 			counted.count(m, every(p.Width, p.Height))
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if width == 0 {
 		return errors.New("none of its frames is in any row")
@@ -131,23 +126,19 @@ func (c *camera) paintBlack() (err error) {
 	return err
 }
 
-// each calls what it is given with the frame of each row, in their order.
-func (c *camera) each(do func(row int, f *episode.Frame) error) (err error) {
-	frames, err := c.camera.Open()
+// each calls do with the frame of each row, in their order.
+func (c *camera) each(do func(row int, f *episode.Frame) error) error {
+	err := c.camera.EachFrame(c.frames, func(row int, f *episode.Frame) error {
+		if f == nil {
+			f = &c.black
+		}
+		if err := do(row, f); err != nil {
+			return fmt.Errorf("row %d: %w", row, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.camera.Name, err)
-	}
-	defer func() { err = errors.Join(err, frames.Close()) }()
-	for row, index := range c.frames {
-		f := c.black
-		if index >= 0 {
-			if f, err = frames.Frame(index); err != nil {
-				return fmt.Errorf("%s: frame %d: %w", c.camera.Name, index, err)
-			}
-		}
-		if err := do(row, &f); err != nil {
-			return fmt.Errorf("%s: row %d: %w", c.camera.Name, row, err)
-		}
 	}
 	return nil
 }

@@ -34,14 +34,20 @@ func (v *vector) at(row, i int) float32 {
 	return float32(p.rows.Values[row*len(p.rows.Columns)+p.column])
 }
 
-// add adds columns of an arm.
-func (v *vector) add(arm *episode.Arm, stream string, rows *align.Rows) {
-	if rows == nil {
-		return
-	}
-	for i, c := range rows.Columns {
-		v.columns = append(v.columns, noteColumn{Arm: arm.Name, Stream: stream, Name: c.Name, Unit: c.Unit, Interp: c.Interp})
+// add adds n columns of an arm from a column on. In the vectors of all arms, their names begin with that of the arm.
+func (v *vector) add(arm *episode.Arm, stream string, rows *align.Rows, from, n int) {
+	for i := from; i < from+n; i++ {
+		c := rows.Columns[i]
+		name := strings.TrimPrefix(c.Name, arm.Name+".")
+		v.columns = append(v.columns, noteColumn{Arm: arm.Name, Stream: stream, Name: name, Unit: c.Unit, Interp: c.Interp})
 		v.parts = append(v.parts, part{rows, i})
+	}
+}
+
+// addAll adds all columns of a stream, if there is one.
+func (v *vector) addAll(arm *episode.Arm, stream string, rows *align.Rows) {
+	if rows != nil {
+		v.add(arm, stream, rows, 0, len(rows.Columns))
 	}
 }
 
@@ -76,39 +82,30 @@ func vectors(r *episode.Rows, state string) ([]*vector, error) {
 	at := 0 // column of joints
 	for i := range r.Arms {
 		a := &r.Arms[i]
-		position := func(v *vector, rows *align.Rows, stream string, from, n int) {
-			for c := range n {
-				column := rows.Columns[from+c]
-				name := strings.TrimPrefix(column.Name, a.Arm.Name+".")
-				v.columns = append(v.columns, noteColumn{Arm: a.Arm.Name, Stream: stream, Name: name, Unit: column.Unit,
-					Interp: column.Interp})
-				v.parts = append(v.parts, part{rows, from + c})
-			}
-		}
 		if a.Joint != nil {
 			n := len(a.Joint.Columns)
 			if state == StateJoint {
-				position(&observed, joints, "joint", at, n)
-				position(&action, actions, "joint", at, n)
+				observed.add(a.Arm, "joint", joints, at, n)
+				action.add(a.Arm, "joint", actions, at, n)
 			}
 			at += n
 		}
 		if state == StatePose {
-			observed.add(a.Arm, "pose", a.Pose)
-			action.add(a.Arm, "pose", a.ActionPose)
+			observed.addAll(a.Arm, "pose", a.Pose)
+			action.addAll(a.Arm, "pose", a.ActionPose)
 		} else {
-			pose.add(a.Arm, "pose", a.Pose)
+			pose.addAll(a.Arm, "pose", a.Pose)
 			if a.PoseSource == align.ActionCommand {
-				actionPose.add(a.Arm, "pose", a.ActionPose)
+				actionPose.addAll(a.Arm, "pose", a.ActionPose)
 			}
 		}
 		if a.Gripper != nil {
-			position(&observed, joints, "gripper", at, 1)
-			position(&action, actions, "gripper", at, 1)
+			observed.add(a.Arm, "gripper", joints, at, 1)
+			action.add(a.Arm, "gripper", actions, at, 1)
 			at++
 		}
-		velocity.add(a.Arm, "velocity", a.Velocity)
-		effort.add(a.Arm, "effort", a.Effort)
+		velocity.addAll(a.Arm, "velocity", a.Velocity)
+		effort.addAll(a.Arm, "effort", a.Effort)
 	}
 	if len(observed.parts) == 0 {
 		return nil, errors.New("there are no joints and no poses that " + stateKey + " could be")

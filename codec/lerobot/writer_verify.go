@@ -1,7 +1,6 @@
 package lerobot
 
 import (
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +30,11 @@ func verify(path string, o *Options, episodes, rows int) error {
 	if !o.Video {
 		for _, e := range all {
 			for _, c := range e.Cameras {
-				if err := verifyPictures(c); err != nil {
+				err := c.EachFrame([]int{0, len(c.Stamps) - 1}, func(_ int, f *episode.Frame) error {
+					_, err := look(f)
+					return err
+				})
+				if err != nil {
 					return fmt.Errorf("%s: %s: %w", e.Name, c.Name, err)
 				}
 			}
@@ -56,24 +59,6 @@ func verify(path string, o *Options, episodes, rows int) error {
 		}
 		if frames != rows {
 			return fmt.Errorf("videos of %s have %d frames, not %d", f.key, frames, rows)
-		}
-	}
-	return nil
-}
-
-func verifyPictures(c *episode.Camera) (err error) {
-	frames, err := c.Open()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, frames.Close()) }()
-	for _, i := range []int{0, len(c.Stamps) - 1} {
-		f, err := frames.Frame(i)
-		if err != nil {
-			return err
-		}
-		if _, err := look(&f); err != nil {
-			return fmt.Errorf("frame %d: %w", i, err)
 		}
 	}
 	return nil
