@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/episode"
 )
 
 // Default returns the mapping that the names and types of topics make. Each topic with pictures is a camera: camera_0,
@@ -153,7 +154,7 @@ func sortNames[T any](list []T, name func(T) string) {
 }
 
 // roleOf returns in which namespace a topic is, and what it is there of an arm.
-func roleOf(c *codec.Channel) (namespace string, r role, ok bool) {
+func roleOf(c *codec.Channel) (namespace string, r episode.Role, ok bool) {
 	parts := strings.Split(c.Topic, "/")
 	last := parts[len(parts)-1]
 	rest := parts[:len(parts)-1]
@@ -167,16 +168,16 @@ func roleOf(c *codec.Channel) (namespace string, r role, ok bool) {
 		"std_msgs/msg/Float64MultiArray"}, c.Type)
 	switch {
 	case strings.Contains(last, "gripper") && (c.Type == typeJointState || number):
-		r = gripper
+		r = episode.Gripper
 	case c.Type == typeJointState:
-		r = joint
+		r = episode.Joint
 	case isPose && strings.Contains(last, "pose"):
-		r = pose
+		r = episode.Pose
 	default:
 		return "", 0, false
 	}
 	if command {
-		r = [...]role{pose: commandPose, joint: commandJoint, gripper: commandGripper}[r]
+		r += episode.CommandPose
 	}
 	return strings.Join(rest, "/"), r, true
 }
@@ -204,9 +205,9 @@ func (m *Mapping) extend(other *Mapping) (more bool) {
 			m.Arms, more = append(m.Arms, a), true
 			continue
 		}
-		for r := range roles {
-			if to, from := m.Arms[i].stream(r), *a.stream(r); *to == nil && from != nil {
-				*to, more = from, true
+		for r, s := range a.streams() {
+			if to := m.Arms[i].stream(r); *to == nil {
+				*to, more = s, true
 			}
 		}
 	}
@@ -215,18 +216,16 @@ func (m *Mapping) extend(other *Mapping) (more bool) {
 
 // topic returns one of the topics of an arm.
 func (a *Arm) topic() string {
-	for r := range roles {
-		if s := *a.stream(r); s != nil {
-			return s.Topic
-		}
+	for _, s := range a.streams() {
+		return s.Topic
 	}
 	return ""
 }
 
 // shares reports whether two arms have a topic for the same.
 func (a *Arm) shares(b *Arm) bool {
-	for r := range roles {
-		if s, t := *a.stream(r), *b.stream(r); s != nil && t != nil && s.Topic == t.Topic {
+	for r, s := range a.streams() {
+		if t := *b.stream(r); t != nil && s.Topic == t.Topic {
 			return true
 		}
 	}
@@ -240,10 +239,8 @@ func (m *Mapping) Lines() []string {
 		lines = append(lines, c.Name+": "+c.Topic)
 	}
 	for i := range m.Arms {
-		for r := range roles {
-			if s := *m.Arms[i].stream(r); s != nil {
-				lines = append(lines, m.Arms[i].Name+"/"+roleNames[r]+": "+s.Topic)
-			}
+		for r, s := range m.Arms[i].streams() {
+			lines = append(lines, fmt.Sprintf("%s/%v: %s", m.Arms[i].Name, r, s.Topic))
 		}
 	}
 	return lines

@@ -5,11 +5,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"tapedeck/bridge/internal/mapping"
+	"tapedeck/codec/episode"
 )
 
 // nameForm is how names of cameras and arms look.
@@ -58,34 +58,14 @@ func MappingOf(parameters map[string]any, prefix string) (*Mapping, error) {
 	return m, nil
 }
 
-// The parts of a mapping file.
-type (
-	mappingFile struct {
-		Task     string    `yaml:"task"`
-		Stamps   string    `yaml:"stamps"`
-		Episodes yaml.Node `yaml:"episodes"`
-		Cameras  yaml.Node `yaml:"cameras"`
-		Arms     yaml.Node `yaml:"arms"`
-	}
-	boundariesFile struct {
-		Topic string        `yaml:"topic"`
-		Field string        `yaml:"field"`
-		Pause time.Duration `yaml:"pause"`
-	}
-	cameraFile struct {
-		Topic  string         `yaml:"topic"`
-		Device map[string]any `yaml:"device"`
-	}
-	streamFile struct {
-		Topic       string     `yaml:"topic"`
-		Fields      []string   `yaml:"fields"`
-		Names       []string   `yaml:"names"`
-		Unit        string     `yaml:"unit"`
-		Scale       float64    `yaml:"scale"`
-		Range       [2]float64 `yaml:"range"`
-		Quaternions bool       `yaml:"quaternions"`
-	}
-)
+// mappingFile is a mapping file.
+type mappingFile struct {
+	Task     string    `yaml:"task"`
+	Stamps   string    `yaml:"stamps"`
+	Episodes yaml.Node `yaml:"episodes"`
+	Cameras  yaml.Node `yaml:"cameras"`
+	Arms     yaml.Node `yaml:"arms"`
+}
 
 func parseMapping(text []byte) (*Mapping, error) {
 	var root yaml.Node
@@ -108,20 +88,12 @@ func parseMapping(text []byte) (*Mapping, error) {
 	default:
 		return nil, fmt.Errorf("stamps: %q is neither header nor receive", f.Stamps)
 	}
-	var b boundariesFile
-	if err := mapping.Decode(&f.Episodes, &b); err != nil {
+	if err := mapping.Decode(&f.Episodes, &m.Episodes); err != nil {
 		return nil, fmt.Errorf("episodes: %w", err)
 	}
-	m.Episodes = Boundaries(b)
 	err := mapping.Each(&f.Cameras, func(name string, n *yaml.Node) error {
-		c := cameraFile{Topic: n.Value}
-		if n.Kind != yaml.ScalarNode {
-			if err := mapping.Decode(n, &c); err != nil {
-				return err
-			}
-		}
-		m.Cameras = append(m.Cameras, Camera{Name: name, Topic: c.Topic, Device: c.Device})
-		return nil
+		m.Cameras = append(m.Cameras, Camera{Name: name, Topic: n.Value})
+		return decode(n, &m.Cameras[len(m.Cameras)-1])
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cameras: %w", err)
@@ -145,19 +117,21 @@ func parseArm(a *Arm, n *yaml.Node, prefix string) error {
 		case name == "device" && prefix == "":
 			return mapping.Decode(n, &a.Device)
 		}
-		r := slices.Index(roleNames[:], prefix+name)
+		r := slices.Index(episode.RoleNames[:], prefix+name)
 		if r < 0 {
 			return fmt.Errorf("line %d: field %s not found: there are pose, joint, gripper, velocity, effort, device, and "+
 				"below command the first three", n.Line, name)
 		}
-		s := streamFile{Topic: n.Value}
-		if n.Kind != yaml.ScalarNode {
-			if err := mapping.Decode(n, &s); err != nil {
-				return err
-			}
-		}
-		stream := Stream(s)
-		*a.stream(role(r)) = &stream
-		return nil
+		s := &Stream{Topic: n.Value}
+		*a.stream(episode.Role(r)) = s
+		return decode(n, s)
 	})
+}
+
+// decode decodes a node into a struct whose fields in lower case are its keys, unless the node is just a topic.
+func decode(n *yaml.Node, to any) error {
+	if n.Kind == yaml.ScalarNode {
+		return nil
+	}
+	return mapping.Decode(n, to)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -37,7 +38,7 @@ type Boundaries struct {
 
 // Camera is a topic with pictures: sensor_msgs/msg/Image or CompressedImage, or another type with the same fields.
 type Camera struct {
-	Name   string // "camera_0"
+	Name   string `yaml:"-"` // "camera_0"
 	Topic  string
 	Device map[string]any // what is known of it; nil is nothing
 }
@@ -55,8 +56,8 @@ type Arm struct {
 // empty returns the arm without samples.
 func (a *Arm) empty() *episode.Arm {
 	var topics []string
-	for r := range roles {
-		if s := *a.stream(r); s != nil && !slices.Contains(topics, s.Topic) {
+	for _, s := range a.streams() {
+		if !slices.Contains(topics, s.Topic) {
 			topics = append(topics, s.Topic)
 		}
 	}
@@ -80,42 +81,22 @@ func device(known map[string]any, topics ...string) json.RawMessage {
 	return text
 }
 
-// role is what a stream is of an arm.
-type role uint8
-
-const (
-	pose role = iota
-	joint
-	gripper
-	velocity
-	effort
-	commandPose
-	commandJoint
-	commandGripper
-	roles
-)
-
-var roleNames = [roles]string{"pose", "joint", "gripper", "velocity", "effort", "command/pose", "command/joint",
-	"command/gripper"}
-
 // stream returns where an arm has the stream of a role.
-func (a *Arm) stream(r role) **Stream {
-	return [roles]**Stream{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint,
-		&a.CommandGripper}[r]
+func (a *Arm) stream(r episode.Role) **Stream {
+	return [episode.Roles]**Stream{
+		&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint, &a.CommandGripper,
+	}[r]
 }
 
-// of returns what an episode's arm has in a role.
-func (r role) of(a *episode.Arm) **align.Vector {
-	return [roles]**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint,
-		&a.CommandGripper}[r]
-}
-
-// is returns the role without what makes it a command.
-func (r role) is() role {
-	if r >= commandPose {
-		return [...]role{pose, joint, gripper}[r-commandPose]
+// streams returns the streams of an arm that there are, with their roles.
+func (a *Arm) streams() iter.Seq2[episode.Role, *Stream] {
+	return func(yield func(episode.Role, *Stream) bool) {
+		for r := range episode.Roles {
+			if s := *a.stream(r); s != nil && !yield(r, s) {
+				return
+			}
+		}
 	}
-	return r
 }
 
 // Stream says where numbers are in the messages of a topic.
@@ -174,11 +155,9 @@ func (m *Mapping) check() error {
 		if _, err := json.Marshal(a.Device); err != nil {
 			return fmt.Errorf("arms: %s: device: %w", a.Name, err)
 		}
-		for r := range roles {
-			if s := *a.stream(r); s != nil {
-				if err := s.check(r); err != nil {
-					return fmt.Errorf("arms: %s: %s: %w", a.Name, roleNames[r], err)
-				}
+		for r, s := range a.streams() {
+			if err := s.check(r); err != nil {
+				return fmt.Errorf("arms: %s: %v: %w", a.Name, r, err)
 			}
 		}
 	}
@@ -198,21 +177,21 @@ func checkName(names map[string]bool, name string) error {
 	return nil
 }
 
-func (s *Stream) check(r role) error {
+func (s *Stream) check(r episode.Role) error {
 	switch {
 	case s.Topic == "":
 		return errors.New("the topic is missing")
 	case s.Range[0] == s.Range[1] && s.Range[0] != 0:
 		return fmt.Errorf("range: a gripper that is closed at %v is not open at %[1]v", s.Range[0])
-	case s.Range != [2]float64{} && r.is() != gripper:
+	case s.Range != [2]float64{} && r.Base() != episode.Gripper:
 		return errors.New("range: only grippers open and close")
-	case s.Quaternions && r.is() != pose:
+	case s.Quaternions && r.Base() != episode.Pose:
 		return errors.New("quaternions: only poses have them")
-	case s.Unit != "" && s.Unit != "rad" && s.Unit != "deg" && r.is() == joint:
+	case s.Unit != "" && s.Unit != "rad" && s.Unit != "deg" && r.Base() == episode.Joint:
 		return fmt.Errorf("unit: joints are in rad or deg, not in %q; scale makes these of others", s.Unit)
 	case s.Scale-s.Scale != 0:
 		return fmt.Errorf("scale: %v is no factor", s.Scale)
-	case s.Unit != "" && r.is() == pose:
+	case s.Unit != "" && r.Base() == episode.Pose:
 		return errors.New("unit: poses are in m and rad")
 	}
 	return nil

@@ -319,9 +319,9 @@ func (s *survey) frame(t *topic, logTime, stamp int64, own bool) {
 func (s *survey) sample(v *vector, values []float64, stamp int64, own bool) {
 	to := s.take.vectors[v]
 	if to == nil {
-		to = &align.Vector{Name: s.m.Arms[v.arm].Name + "/" + roleNames[v.role], Topic: v.stream.Topic}
+		to = &align.Vector{Name: s.m.Arms[v.arm].Name + "/" + v.role.String(), Topic: v.stream.Topic}
 		s.take.vectors[v] = to
-		*v.role.of(s.take.Arms[v.arm]) = to
+		*v.role.Of(s.take.Arms[v.arm]) = to
 	}
 	widen(to, v.columns)
 	to.Stamps = append(to.Stamps, stamp)
@@ -376,7 +376,7 @@ func span(e *episode.Episode, stamps []int64) {
 func (r *Recording) complete() {
 	for _, v := range r.topics.vectors {
 		for _, e := range r.episodes {
-			if of := *v.role.of(e.Arms[v.arm]); of != nil {
+			if of := *v.role.Of(e.Arms[v.arm]); of != nil {
 				widen(of, v.columns)
 			}
 		}
@@ -399,8 +399,8 @@ func (r *Recording) complete() {
 
 // moved reports whether there is anything of an arm.
 func moved(a *episode.Arm) bool {
-	for r := range roles {
-		if *r.of(a) != nil {
+	for r := range episode.Roles {
+		if *r.Of(a) != nil {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/episode"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 )
@@ -45,8 +46,8 @@ func newTopics(m *Mapping) *topics {
 func (t *topics) extend() {
 	t.known = map[*codec.Channel]*topic{}
 	for i := range t.m.Arms {
-		for r := range roles {
-			if s := *t.m.Arms[i].stream(r); s != nil && !t.has(i, r) {
+		for r, s := range t.m.Arms[i].streams() {
+			if !t.has(i, r) {
 				t.vectors = append(t.vectors, newVector(i, r, s))
 			}
 		}
@@ -54,7 +55,7 @@ func (t *topics) extend() {
 }
 
 // has reports whether there is a vector of an arm.
-func (t *topics) has(arm int, r role) bool {
+func (t *topics) has(arm int, r episode.Role) bool {
 	return slices.ContainsFunc(t.vectors, func(v *vector) bool { return v.arm == arm && v.role == r })
 }
 
@@ -102,7 +103,7 @@ func (t *topics) bind(c *codec.Channel) (*topic, error) {
 		}
 		fields, err := v.fieldsIn(s)
 		if err != nil {
-			return nil, fmt.Errorf("%s/%s: %w", t.m.Arms[v.arm].Name, roleNames[v.role], err)
+			return nil, fmt.Errorf("%s/%s: %w", t.m.Arms[v.arm].Name, v.role.String(), err)
 		}
 		b.vectors = append(b.vectors, part{v, fields})
 	}
@@ -126,10 +127,8 @@ func (m *Mapping) topics() []string {
 		all = append(all, c.Topic)
 	}
 	for i := range m.Arms {
-		for r := range roles {
-			if s := *m.Arms[i].stream(r); s != nil {
-				all = append(all, s.Topic)
-			}
+		for _, s := range m.Arms[i].streams() {
+			all = append(all, s.Topic)
 		}
 	}
 	return all
@@ -143,12 +142,12 @@ func (t *topics) implied(topic string) {
 			a.Effort != nil {
 			continue
 		}
-		for _, r := range []role{velocity, effort} {
+		for _, r := range []episode.Role{episode.Velocity, episode.Effort} {
 			if t.has(i, r) {
 				continue
 			}
 			s := &Stream{Topic: topic, Names: a.Joint.Names}
-			if a.Joint.Unit == "deg" && r == velocity {
+			if a.Joint.Unit == "deg" && r == episode.Velocity {
 				s.Unit = "deg/s"
 			}
 			t.vectors = append(t.vectors, newVector(i, r, s))
@@ -202,13 +201,13 @@ var posesIn = map[string]string{
 }
 
 // usualFields returns the fields that a stream has in messages of a type if the mapping names none.
-func usualFields(r role, typeName string) []string {
+func usualFields(r episode.Role, typeName string) []string {
 	in, isPose := posesIn[typeName]
 	switch {
-	case r.is() == pose && isPose:
+	case r.Base() == episode.Pose && isPose:
 		return []string{in}
-	case typeName == typeJointState && (r == effort || r == velocity):
-		return []string{roleNames[r]}
+	case typeName == typeJointState && (r == episode.Effort || r == episode.Velocity):
+		return []string{r.String()}
 	case typeName == typeJointState:
 		return []string{"position"}
 	}

@@ -1,14 +1,15 @@
 package robot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tapedeck/codec/align"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/episode"
 	"tapedeck/msgs/rosidl"
 )
 
@@ -18,7 +19,7 @@ const maxColumns = 1024
 // vector is a stream of an arm, as it is read of one message after the other.
 type vector struct {
 	arm     int // of the mapping
-	role    role
+	role    episode.Role
 	stream  *Stream
 	columns []align.Column
 	index   map[string]int // of columns, by what messages call them
@@ -27,7 +28,7 @@ type vector struct {
 	values  []float64      // of its sample
 }
 
-func newVector(arm int, r role, s *Stream) *vector {
+func newVector(arm int, r episode.Role, s *Stream) *vector {
 	v := &vector{arm: arm, role: r, stream: s, index: map[string]int{}}
 	for i, name := range s.Names {
 		label, column, renamed := strings.Cut(name, ":")
@@ -115,11 +116,11 @@ func (v *vector) sample(fields []*numbers, payload []byte) ([]float64, error) {
 // scale brings the numbers into the unit and form of the columns.
 func (v *vector) scale() error {
 	n := len(v.numbers)
-	if v.role.is() == pose && v.stream.Quaternions && n == 6 {
+	if v.role.Base() == episode.Pose && v.stream.Quaternions && n == 6 {
 		return errors.New("the pose has 6 numbers, and so no quaternion")
 	}
 	scaled := v.numbers
-	if v.role.is() == pose {
+	if v.role.Base() == episode.Pose {
 		scaled = v.numbers[:min(3, n)]
 		if n == 7 && !v.stream.Quaternions {
 			q := v.numbers[3:]
@@ -154,67 +155,32 @@ func (v *vector) label(fields []*numbers) error {
 		}
 		return nil
 	}
-	single := len(fields) == n && v.role.is() == gripper &&
+	single := len(fields) == n && v.role.Base() == episode.Gripper &&
 		!slices.ContainsFunc(fields, func(f *numbers) bool { return f.paths[0].Type().Shape != rosidl.Single })
 	for i := range n {
-		var label string
+		label := v.role.ColumnName(i, n)
 		switch {
-		case v.role.is() == pose:
-			label = poseColumn(i, n)
-		case v.role.is() != gripper:
-			label = "joint_" + strconv.Itoa(i)
+		case v.role.Base() != episode.Gripper:
 		case single && fields[i].name != "data":
 			label = fields[i].name
 		case n == 1:
 			label = "position"
-		default:
-			label = strconv.Itoa(i)
 		}
 		v.labels = append(v.labels, label)
 	}
 	return nil
 }
 
-// poseColumn returns the name of the i-th of n numbers of a pose.
-func poseColumn(i, n int) string {
-	switch {
-	case i < 3 && (n == 6 || n == 7):
-		return []string{"x", "y", "z"}[i]
-	case n == 6:
-		return []string{"rx", "ry", "rz"}[i-3]
-	case n == 7:
-		return []string{"qx", "qy", "qz", "qw"}[i-3]
-	}
-	return "pose_" + strconv.Itoa(i)
-}
-
 // column returns what a column of that name is.
 func (v *vector) column(name string) align.Column {
-	c := align.Column{Name: name, Unit: v.stream.Unit}
-	switch v.role.is() {
-	case pose:
-		switch name {
-		case "x", "y", "z":
-			c.Unit, c.Interp = "m", align.Linear
-		case "rx", "ry", "rz":
-			c.Unit, c.Interp = "rad", align.Euler
-		case "qx", "qy", "qz", "qw":
-			c.Interp = align.Quaternion
-		}
-	case joint:
-		c.Interp = align.Linear
-		if c.Unit == "" {
-			c.Unit = "rad"
-		}
-	case velocity:
-		c.Interp = align.Linear
-		if c.Unit == "" {
-			c.Unit = "rad/s"
-		}
-	case effort:
-		c.Interp = align.Linear
+	unit := v.stream.Unit
+	switch v.role.Base() {
+	case episode.Joint:
+		unit = cmp.Or(unit, "rad")
+	case episode.Velocity:
+		unit = cmp.Or(unit, "rad/s")
 	}
-	return c
+	return v.role.Column(name, unit)
 }
 
 // widen gives a vector more columns behind those that it has.

@@ -132,10 +132,10 @@ func (w *Writer) write(t *topic, m *codec.Message) error {
 			continue
 		}
 		a := w.arms[p.arm]
-		v := *p.role.of(a)
+		v := *p.role.Of(a)
 		if v == nil {
-			v = &align.Vector{Name: a.Name + "/" + roleNames[p.role], Topic: p.stream.Topic}
-			*p.role.of(a) = v
+			v = &align.Vector{Name: a.Name + "/" + p.role.String(), Topic: p.stream.Topic}
+			*p.role.Of(a) = v
 		}
 		v.Columns = p.columns
 		if err := w.Recording.Sample(a, v, stamp, values); err != nil {

@@ -118,9 +118,9 @@ func (Intact) Damage() []error { return nil }
 // Stream returns the field of the stream of a kind, "pose", "joint", "gripper", "velocity" or "effort", or of the
 // commands of that kind; nil if there is no such field.
 func (a *Arm) Stream(kind string, command bool) **align.Vector {
-	i := slices.Index([]string{"pose", "joint", "gripper", "velocity", "effort"}, kind)
-	if command && i < 3 {
-		i += commands
+	i := slices.Index(RoleNames[:CommandPose], kind)
+	if command && i < int(Velocity) {
+		i += int(CommandPose)
 	}
 	if i < 0 {
 		return nil
@@ -128,17 +128,14 @@ func (a *Arm) Stream(kind string, command bool) **align.Vector {
 	return a.streams()[i]
 }
 
-// commands is the index of the first command among the streams of an arm.
-const commands = 5
-
-// streams returns the fields of all streams.
-func (a *Arm) streams() [8]**align.Vector {
+// streams returns the fields of all streams, by their roles.
+func (a *Arm) streams() [Roles]**align.Vector {
 	return [...]**align.Vector{&a.Pose, &a.Joint, &a.Gripper, &a.Velocity, &a.Effort, &a.CommandPose, &a.CommandJoint,
 		&a.CommandGripper}
 }
 
-// Vectors returns all streams; those that were not recorded are nil.
-func (a *Arm) Vectors() (list [8]*align.Vector) {
+// Vectors returns all streams, by their roles; those that were not recorded are nil.
+func (a *Arm) Vectors() (list [Roles]*align.Vector) {
 	for i, v := range a.streams() {
 		list[i] = *v
 	}

@@ -128,7 +128,7 @@ func (l *Layout) Apply(e *Episode) *Episode {
 			*a = *e.Arms[i]
 		}
 		for i, stream := range a.streams() {
-			command := i >= commands
+			command := i >= int(CommandPose)
 			switch {
 			case arm.streams[i] == nil, *stream == nil && command:
 			case *stream == nil:

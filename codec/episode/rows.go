@@ -97,7 +97,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 			*to = take(&t.Vectors, a.Vectors()[i] != nil)
 		}
 		for i, to := range []**align.Rows{&rows.ActionPose, &rows.ActionJoint, &rows.ActionGripper} {
-			*to = take(&t.Commands, told && !absent(a.Vectors()[commands+i]))
+			*to = take(&t.Commands, told && !absent(a.Vectors()[int(CommandPose)+i]))
 		}
 		rows.ActionPose, rows.PoseSource = action(rows.Pose, rows.ActionPose, o.Action)
 		rows.ActionJoint, rows.JointSource = action(rows.Joint, rows.ActionJoint, o.Action)

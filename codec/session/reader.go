@@ -41,7 +41,7 @@ func Open(path string) (*Source, error) {
 	}
 	if len(folders) == 0 {
 		return nil, fmt.Errorf("open %s: %w: a session has a %s, a folder %s, or an arm's folder with a %s", path,
-			codec.ErrUnknownFormat, metadataName, framesName, fileNames[Joint])
+			codec.ErrUnknownFormat, metadataName, framesName, fileNames[episode.Joint])
 	}
 	return &Source{path: path, folders: folders}, nil
 }
@@ -235,14 +235,14 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 		s.damaged(fmt.Errorf("%s: device %q: %w", filepath.Join(filepath.Dir(folder), metadataName), arm.Name, err))
 	}
 	found := false
-	for stream := range streams {
+	for stream := range episode.Roles {
 		v, err := s.vector(folder, stream, info.JointUnit, complete)
 		if err != nil {
 			return nil, err
 		}
 		if v != nil {
 			v.Name = arm.Name + "/" + stream.String()
-			*stream.of(arm) = v
+			*stream.Of(arm) = v
 			found = true
 		}
 	}
@@ -253,10 +253,10 @@ func (s *Source) arm(folder string, m *metadata, complete bool) (*episode.Arm, e
 }
 
 // vector reads a table of an arm, nil if there is none or nothing in it.
-func (s *Source) vector(folder string, stream Stream, unit string, complete bool) (*align.Vector, error) {
-	column := func(i, n int, index string) align.Column { return stream.column(i, n, index, unit) }
+func (s *Source) vector(folder string, stream episode.Role, unit string, complete bool) (*align.Vector, error) {
+	column := func(i, n int, index string) align.Column { return columnOf(stream, i, n, index, unit) }
 	v, err := readVector(filepath.Join(folder, fileNames[stream]), complete, column, s.damaged)
-	if err != nil || stream != Gripper {
+	if err != nil || stream != episode.Gripper {
 		return v, err
 	}
 	other, err := readVector(filepath.Join(folder, endEffector), complete, column, s.damaged)
@@ -264,7 +264,8 @@ func (s *Source) vector(folder string, stream Stream, unit string, complete bool
 		return other, err
 	}
 	if other != nil {
-		s.damaged(fmt.Errorf("%s: there is %s, too, which is used", filepath.Join(folder, endEffector), fileNames[Gripper]))
+		s.damaged(fmt.Errorf("%s: there is %s, too, which is used", filepath.Join(folder, endEffector),
+			fileNames[episode.Gripper]))
 	}
 	return v, nil
 }

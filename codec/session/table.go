@@ -13,7 +13,40 @@ import (
 	"strings"
 
 	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
 )
+
+// fileNames are the tables of an arm, by what is in them.
+var fileNames = [episode.Roles]string{
+	"poses.csv", "joints.csv", "grippers.csv", "velocities.csv", "efforts.csv", "command_poses.csv",
+	"command_joints.csv", "command_grippers.csv",
+}
+
+// endEffector is what EasyTeleop calls the table that it documents as grippers.csv.
+const endEffector = "end_effector.csv"
+
+// columnOf describes the i-th of n columns of a table, which has the given index there.
+func columnOf(r episode.Role, i, n int, index, jointUnit string) align.Column {
+	if _, numbered := wholeIndex(index); !numbered {
+		return align.Column{Name: index}
+	}
+	unit := ""
+	switch r.Base() {
+	case episode.Joint:
+		unit = jointUnit
+	case episode.Velocity:
+		unit = jointUnit + "/s"
+	}
+	return r.Column(r.ColumnName(i, n), unit)
+}
+
+// indexOf returns the index in a table of the i-th column, c.
+func indexOf(r episode.Role, i int, c *align.Column) string {
+	if r.Base() == episode.Gripper {
+		return c.Name
+	}
+	return strconv.Itoa(i)
+}
 
 // Limits of what is read of a table, against files that are none.
 const (

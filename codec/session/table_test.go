@@ -11,15 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec/align"
+	"tapedeck/codec/episode"
 	"tapedeck/test/samples"
 )
 
 // parse reads the text of a table of a stream.
-func parse(text string, complete bool, s Stream) (*align.Vector, []string, error) {
+func parse(text string, complete bool, s episode.Role) (*align.Vector, []string, error) {
 	var damage []string
 	t := &table{path: "t.csv", r: bufio.NewReaderSize(strings.NewReader(text), maxRow), complete: complete,
 		damaged: func(err error) { damage = append(damage, err.Error()) }}
-	v, err := vectorOf(t, func(i, n int, index string) align.Column { return s.column(i, n, index, "deg") })
+	v, err := vectorOf(t, func(i, n int, index string) align.Column { return columnOf(s, i, n, index, "deg") })
 	return v, damage, err
 }
 
@@ -49,33 +50,36 @@ func TestTable(t *testing.T) {
 	const header = "timestamp,index,value\r\n"
 	for _, c := range []struct {
 		name, text string
-		stream     Stream
+		stream     episode.Role
 		want       string
 		damage     []string
 	}{
-		{"nothing", "", Joint, "", nil},
-		{"header only", header, Joint, "", nil},
-		{"header with a byte order mark", "\ufeff" + header + "1.5,0,2\r\n", Joint, "joint_0 | 1.500: 2", nil},
-		{"lines as of Unix, empty ones, no last end", "timestamp,index,value\n\n1.5,0,2\n1.5,1,3", Joint,
+		{"nothing", "", episode.Joint, "", nil},
+		{"header only", header, episode.Joint, "", nil},
+		{"header with a byte order mark", "\ufeff" + header + "1.5,0,2\r\n", episode.Joint, "joint_0 | 1.500: 2", nil},
+		{"lines as of Unix, empty ones, no last end", "timestamp,index,value\n\n1.5,0,2\n1.5,1,3", episode.Joint,
 			"joint_0 joint_1 | 1.500: 2 3", nil},
-		{"no header", "1.5,0,2\n", Joint, "joint_0 | 1.500: 2", nil},
-		{"as read by a spreadsheet", header + " 1.5 , \"0\" ,\"2\"\n", Joint, "joint_0 | 1.500: 2", nil},
-		{"words", header + "1.0,status,1\n1.0,force,2.5\n1.0,\"a,\"\"b\",3\n1.0,1,4\n", Gripper,
+		{"no header", "1.5,0,2\n", episode.Joint, "joint_0 | 1.500: 2", nil},
+		{"as read by a spreadsheet", header + " 1.5 , \"0\" ,\"2\"\n", episode.Joint, "joint_0 | 1.500: 2", nil},
+		{"words", header + "1.0,status,1\n1.0,force,2.5\n1.0,\"a,\"\"b\",3\n1.0,1,4\n", episode.Gripper,
 			`0 1 a,"b force status | 1.000: - 4 3 2.5 1`, nil},
-		{"bools and nothing, as of Python", header + "1.0,a,True\n1.0,b,False\n1.0,c,\n", Gripper, "a b c | 1.000: 1 0 -",
+		{"bools and nothing, as of Python", header + "1.0,a,True\n1.0,b,False\n1.0,c,\n", episode.Gripper,
+			"a b c | 1.000: 1 0 -",
 			nil},
-		{"rows of two samples mixed", header + "1.0,0,1\n1.1,0,2\n1.0,1,3\n1.1,1,4\n", Joint,
+		{"rows of two samples mixed", header + "1.0,0,1\n1.1,0,2\n1.0,1,3\n1.1,1,4\n", episode.Joint,
 			"joint_0 joint_1 | 1.000: 1 3| 1.100: 2 4", nil},
-		{"samples out of order", header + "2.0,0,1\n1.0,0,2\n3.0,0,3\n1.0,1,4\n", Joint,
+		{"samples out of order", header + "2.0,0,1\n1.0,0,2\n3.0,0,3\n1.0,1,4\n", episode.Joint,
 			"joint_0 joint_1 | 2.000: 1 -| 1.000: 2 4| 3.000: 3 -", nil},
-		{"the last of the same counts", header + "1.0,0,1\n1.0,0,2\n", Joint, "joint_0 | 1.000: 2", nil},
-		{"an index that never comes", header + "1.0,2,1\n", Joint, "joint_0 joint_1 joint_2 | 1.000: - - 1", nil},
-		{"ns", header + "1764000000.123456789,0,1\n1764000000.1234567895,0,2\n", Joint,
+		{"the last of the same counts", header + "1.0,0,1\n1.0,0,2\n", episode.Joint, "joint_0 | 1.000: 2", nil},
+		{"an index that never comes", header + "1.0,2,1\n", episode.Joint, "joint_0 joint_1 joint_2 | 1.000: - - 1", nil},
+		{"ns", header + "1764000000.123456789,0,1\n1764000000.1234567895,0,2\n", episode.Joint,
 			"joint_0 | 1764000000.123456789: 1| 1764000000.12345679: 2", nil},
-		{"a pose", header + "1,0,1\n1,5,6\n", Pose, "x y z rx ry rz | 1.000: 1 - - - - 6", nil},
-		{"a pose with a quaternion", header + "1,6,1\n", Pose, "x y z qx qy qz qw | 1.000: - - - - - - 1", nil},
-		{"what is no number is one, too", header + "1,0,nan\n1,1,-inf\n", Joint, "joint_0 joint_1 | 1.000: NaN -Inf", nil},
-		{"broken rows", header + "1,0\n1,0,2,3\nx,0,1\n1,,1\n1,5000,1\n1,0,y\n1,0,1e999\n1,\"0,1\n1,\"0\"1,1\n2,0,7\n", Joint,
+		{"a pose", header + "1,0,1\n1,5,6\n", episode.Pose, "x y z rx ry rz | 1.000: 1 - - - - 6", nil},
+		{"a pose with a quaternion", header + "1,6,1\n", episode.Pose, "x y z qx qy qz qw | 1.000: - - - - - - 1", nil},
+		{"what is no number is one, too", header + "1,0,nan\n1,1,-inf\n", episode.Joint, "joint_0 joint_1 | 1.000: NaN -Inf",
+			nil},
+		{"broken rows", header + "1,0\n1,0,2,3\nx,0,1\n1,,1\n1,5000,1\n1,0,y\n1,0,1e999\n1,\"0,1\n1,\"0\"1,1\n2,0,7\n",
+			episode.Joint,
 			"joint_0 | 2.000: 7", []string{
 				`t.csv:2: want timestamp,index,value, not "1,0"`,
 				`t.csv:3: want timestamp,index,value, not "1,0,2,3"`,
@@ -87,7 +91,7 @@ func TestTable(t *testing.T) {
 				`t.csv:9: a quotation mark is missing in "1,\"0,1"`,
 				`t.csv:10: there is something behind a quotation mark in "1,\"0\"1,1"`,
 			}},
-		{"what a power failure leaves", header + "1,0,7\n" + strings.Repeat("\x00", 3*maxRow) + "\n2,0,8\n", Joint,
+		{"what a power failure leaves", header + "1,0,7\n" + strings.Repeat("\x00", 3*maxRow) + "\n2,0,8\n", episode.Joint,
 			"joint_0 | 1.000: 7| 2.000: 8", []string{
 				"t.csv:3: the row has more than 65536 bytes",
 			}},
@@ -103,7 +107,7 @@ func TestTable(t *testing.T) {
 
 // Of a table whose writer was killed the last number may be another one.
 func TestCutTable(t *testing.T) {
-	v, damage, err := parse("timestamp,index,value\r\n1.0,0,1\r\n1.0,1,0.12", false, Joint)
+	v, damage, err := parse("timestamp,index,value\r\n1.0,0,1\r\n1.0,1,0.12", false, episode.Joint)
 	require.NoError(t, err)
 	require.Equal(t, "joint_0 | 1.000: 1", show(v))
 	require.Equal(t, []string{"t.csv:3: the last row is cut off"}, damage)
@@ -118,13 +122,13 @@ func TestSparseTable(t *testing.T) {
 	for i := range maxIndex + 1 {
 		fmt.Fprintf(&b, "1,%d,1\n", i)
 	}
-	_, _, err := parse(b.String(), true, Joint)
+	_, _, err := parse(b.String(), true, episode.Joint)
 	require.EqualError(t, err, "10000 samples of 1024 columns have only 11024 rows: it is no table of samples")
 	b.Reset()
 	for i := range maxColumns + 2 {
 		fmt.Fprintf(&b, "1,w%d,1\n", i)
 	}
-	v, damage, err := parse(b.String(), true, Gripper)
+	v, damage, err := parse(b.String(), true, episode.Gripper)
 	require.NoError(t, err)
 	require.Len(t, v.Columns, maxColumns)
 	require.Equal(t, []string{`t.csv:1025: index "w1024": there are 1024 others`,
@@ -194,10 +198,10 @@ func FuzzTable(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, complete bool) {
-		if _, _, err := parse(string(data), complete, Pose); err != nil {
+		if _, _, err := parse(string(data), complete, episode.Pose); err != nil {
 			return
 		}
-		v, damage, err := parse(string(data), complete, Gripper)
+		v, damage, err := parse(string(data), complete, episode.Gripper)
 		require.NoError(t, err)
 		if v == nil {
 			return
@@ -218,7 +222,7 @@ func FuzzTable(f *testing.F) {
 				out = fmt.Appendf(out, "%s,%s,%s\n", formatStamp(stamp), key, number)
 			}
 		}
-		again, damage, err := parse(string(out), true, Gripper)
+		again, damage, err := parse(string(out), true, episode.Gripper)
 		require.NoError(t, err)
 		require.Empty(t, damage)
 		require.Equal(t, show(v), show(again))

@@ -44,8 +44,8 @@ func Write(path string, e *episode.Episode, o Options) error {
 // episode writes the streams of a take.
 func (w *Writer) episode(e *episode.Episode) error {
 	for _, a := range e.Arms {
-		for s := range streams {
-			v := *s.of(a)
+		for s := range episode.Roles {
+			v := *s.Of(a)
 			if v == nil {
 				continue
 			}

@@ -102,13 +102,13 @@ type armWriter struct {
 	info   armInfo
 	grip   [2]float64
 	folder string
-	tables [streams]*csvFile
+	tables [episode.Roles]*csvFile
 }
 
 // vectorWriter is how samples of a vector are written.
 type vectorWriter struct {
 	table      *csvFile
-	stream     Stream
+	stream     episode.Role
 	unit       string // of joints
 	keys       []key
 	fractions  []bool // columns that have some; nil: not known
@@ -193,7 +193,7 @@ func (w *Writer) createPair() error {
 		if err != nil {
 			return err
 		}
-		for _, s := range []Stream{Pose, Joint, Gripper} {
+		for _, s := range []episode.Role{episode.Pose, episode.Joint, episode.Gripper} {
 			if _, err := w.table(a, name, s); err != nil {
 				return err
 			}
@@ -371,8 +371,8 @@ func (w *Writer) vector(a *episode.Arm, v *align.Vector) (*vectorWriter, error) 
 	if err != nil {
 		return nil, err
 	}
-	for s := range streams {
-		if *s.of(a) != v {
+	for s := range episode.Roles {
+		if *s.Of(a) != v {
 			continue
 		}
 		table, err := w.table(arm, cmp.Or(v.Topic, a.Name+"/"+s.String()), s)
@@ -414,10 +414,10 @@ func (w *Writer) arm(a *episode.Arm) (*armWriter, error) {
 }
 
 // table returns the table of a stream.
-func (w *Writer) table(arm *armWriter, name string, s Stream) (*csvFile, error) {
+func (w *Writer) table(arm *armWriter, name string, s episode.Role) (*csvFile, error) {
 	if arm.tables[s] == nil {
 		file := fileNames[s]
-		if s == Gripper && w.options.EasyTeleop {
+		if s == episode.Gripper && w.options.EasyTeleop {
 			file = endEffector
 		}
 		table, err := createTable(filepath.Join(arm.folder, file), name)
@@ -440,14 +440,15 @@ func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
 		return fmt.Errorf("%d columns are too many", len(columns))
 	}
 	out.keys = out.keys[:0]
-	out.quaternion = euler && out.stream.ofPose() && len(columns) == 7 && isQuaternion(columns[3:])
+	out.quaternion = euler && out.stream.Base() == episode.Pose && len(columns) == 7 && isQuaternion(columns[3:])
 	if out.quaternion {
 		columns = columns[:6]
 	}
 	seen := map[string]bool{}
 	for i := range columns {
-		k := key{text: out.stream.key(i, &columns[i]),
-			whole: out.stream.ofGripper() && (i >= len(out.fractions) || !out.fractions[i]), factor: out.factor(columns[i].Unit)}
+		k := key{text: indexOf(out.stream, i, &columns[i]),
+			whole:  out.stream.Base() == episode.Gripper && (i >= len(out.fractions) || !out.fractions[i]),
+			factor: out.factor(columns[i].Unit)}
 		if n, ok := wholeIndex(k.text); k.text == "" || strings.ContainsAny(k.text, ",\"\r\n") ||
 			strings.TrimSpace(k.text) != k.text || ok && n > maxIndex || seen[k.text] {
 			return fmt.Errorf("a column cannot be called %q", k.text)
@@ -465,9 +466,9 @@ func (out *vectorWriter) settle(columns []align.Column, euler bool) error {
 func (out *vectorWriter) factor(unit string) float64 {
 	to := out.unit
 	switch {
-	case out.stream.ofGripper(), out.stream == Effort:
+	case out.stream.Base() == episode.Gripper, out.stream == episode.Effort:
 		return 1
-	case out.stream.ofPose():
+	case out.stream.Base() == episode.Pose:
 		to = "rad"
 	}
 	switch degrees := strings.HasPrefix(unit, "deg"); {

@@ -298,8 +298,8 @@ func TestRandomTakes(t *testing.T) {
 		for i := range 1 + random.IntN(2) {
 			a := &episode.Arm{Name: fmt.Sprint("arm_", i)}
 			e.Arms = append(e.Arms, a)
-			for s := range streams {
-				*s.of(a) = randomVector(random, a.Name, s)
+			for s := range episode.Roles {
+				*s.Of(a) = randomVector(random, a.Name, s)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "a")
@@ -316,8 +316,8 @@ func TestRandomTakes(t *testing.T) {
 			require.Equal(t, jpegOf(t, byte(len(c.Stamps)-1)), f)
 		}
 		for i, a := range e.Arms {
-			for s := range streams {
-				require.Equal(t, show(*s.of(a)), show(*s.of(back.Arms[i])), "%s/%v", a.Name, s)
+			for s := range episode.Roles {
+				require.Equal(t, show(*s.Of(a)), show(*s.Of(back.Arms[i])), "%s/%v", a.Name, s)
 			}
 		}
 	}
@@ -331,15 +331,15 @@ func (g grey) Frame(i int) (episode.Frame, error) { return jpegOf(g.t, byte(i)),
 func (g grey) Close() error { return nil }
 
 // randomVector returns a stream as a session has it.
-func randomVector(random *rand.Rand, arm string, s Stream) *align.Vector {
+func randomVector(random *rand.Rand, arm string, s episode.Role) *align.Vector {
 	v := &align.Vector{Name: arm + "/" + s.String()}
 	n := 1 + random.IntN(7)
 	for i := range n {
 		index := fmt.Sprint(i)
-		if s.ofGripper() {
+		if s.Base() == episode.Gripper {
 			index = string(rune('a' + i))
 		}
-		v.Columns = append(v.Columns, s.column(i, n, index, "deg"))
+		v.Columns = append(v.Columns, columnOf(s, i, n, index, "deg"))
 	}
 	for i := range 1 + random.IntN(30) {
 		v.Stamps = append(v.Stamps, int64(i)*20e6+random.Int64N(10e6))
