@@ -11,24 +11,19 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// Stop is an actor that stood still.
-type Stop struct {
+// stop is an actor that stood still.
+type stop struct {
 	Time     float64 // s of simulation, when it stopped
 	ID       uint32
 	Name     string  // "vehicle.tesla.model3"
 	Duration float64 // s
 }
 
-// Blocked returns the actors that moved by less than a distance, in cm, for at least a time, in s: those that stood
-// longest first.
-func Blocked(r *carla.Reader, minTime, minDistance float64) ([]Stop, error) {
-	stops, _, err := blocked(r, minTime, minDistance)
-	return stops, err
-}
-
-func blocked(r *carla.Reader, minTime, minDistance float64) (stops []Stop, last carla.FrameStart, err error) {
+// blocked returns the actors that moved by less than a distance, in cm, for at least a time, in s, those that stood
+// longest first, and the last frame.
+func blocked(r *carla.Reader, minTime, minDistance float64) (stops []stop, last carla.FrameStart, err error) {
 	type actor struct {
-		Stop
+		stop
 		place carla.Vector
 	}
 	actors, added := map[uint32]*actor{}, uint32(0)
@@ -39,7 +34,7 @@ func blocked(r *carla.Reader, minTime, minDistance float64) (stops []Stop, last 
 			last = *l
 		case *carla.EventAddList:
 			for _, e := range *l {
-				actors[e.Actor] = &actor{Stop: Stop{ID: e.Actor, Name: e.BlueprintID}}
+				actors[e.Actor] = &actor{stop: stop{ID: e.Actor, Name: e.BlueprintID}}
 				added = e.Actor
 			}
 		case *carla.EventDelList:
@@ -50,7 +45,7 @@ func blocked(r *carla.Reader, minTime, minDistance float64) (stops []Stop, last 
 			for _, p := range *l {
 				a := actors[p.Actor]
 				if a == nil {
-					a = &actor{Stop: Stop{ID: p.Actor}}
+					a = &actor{stop: stop{ID: p.Actor}}
 					actors[p.Actor] = a
 				}
 				if distance(a.place, p.Location, wide) < minDistance {
@@ -61,7 +56,7 @@ func blocked(r *carla.Reader, minTime, minDistance float64) (stops []Stop, last 
 					continue
 				}
 				if a.Duration >= minTime {
-					stops = append(stops, a.Stop)
+					stops = append(stops, a.stop)
 				}
 				a.Duration, a.place = 0, p.Location
 			}
@@ -69,10 +64,10 @@ func blocked(r *carla.Reader, minTime, minDistance float64) (stops []Stop, last 
 	})
 	for _, id := range slices.Sorted(maps.Keys(actors)) {
 		if a := actors[id]; a.Duration >= minTime {
-			stops = append(stops, a.Stop)
+			stops = append(stops, a.stop)
 		}
 	}
-	slices.SortStableFunc(stops, func(a, b Stop) int { return cmp.Compare(b.Duration, a.Duration) })
+	slices.SortStableFunc(stops, func(a, b stop) int { return cmp.Compare(b.Duration, a.Duration) })
 	return stops, last, err
 }
 
@@ -86,7 +81,8 @@ func distance(a, b carla.Vector, wide bool) float64 {
 	return float64(float32(math.Sqrt(float64(x*x + y*y + z*z))))
 }
 
-// WriteBlocked writes what show_recorder_actors_blocked tells.
+// WriteBlocked writes the text of show_recorder_actors_blocked: the actors that moved by less than minDistance, in cm,
+// for at least minTime, in s, those that stood longest first.
 func WriteBlocked(w io.Writer, r *carla.Reader, minTime, minDistance float64, o Options) error {
 	stops, last, err := blocked(r, minTime, minDistance)
 	if err != nil {

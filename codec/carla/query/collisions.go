@@ -7,36 +7,31 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// Collision is the beginning of a collision of two actors.
-type Collision struct {
+// collision is the beginning of a collision of two actors.
+type collision struct {
 	Time   float64 // s of simulation
-	Actors [2]Collider
+	Actors [2]collider
 }
 
-// Collider is one of the two.
-type Collider struct {
-	ID   uint32 // carla.NoActor for what is none
+// collider is one of the two.
+type collider struct {
+	ID   uint32 // carla.NoActor for an id that is not an actor
 	Type string // one letter: o other, v vehicle, w walker, t traffic light, h traffic sign, a sensor
 	Name string // "vehicle.tesla.model3"
 	Hero bool
 }
 
 // fits reports whether the collider is of a category: one of its types, h for the hero, a for any.
-func (c *Collider) fits(category byte) bool {
+func (c *collider) fits(category byte) bool {
 	return category == 'a' || string([]byte{category}) == c.Type || category == 'h' && c.Hero
 }
 
 // categories are the letters of the types of actors. CARLA takes signs for heroes.
 const categories = "ovwtha"
 
-// Collisions returns the collisions between actors of two categories: o other, v vehicle, w walker, t traffic light, h
-// hero, a any. One that goes on from one frame to the next is one.
-func Collisions(r *carla.Reader, category1, category2 byte) ([]Collision, error) {
-	list, _, err := collisions(r, category1, category2)
-	return list, err
-}
-
-func collisions(r *carla.Reader, category1, category2 byte) (list []Collision, last carla.FrameStart, err error) {
+// collisions returns the collisions between actors of two categories, and the last frame. A collision that continues in
+// the next frame is one.
+func collisions(r *carla.Reader, category1, category2 byte) (list []collision, last carla.FrameStart, err error) {
 	q := collisionQuery{actors: map[uint32]*carla.EventAdd{}, now: map[[2]uint32]bool{}}
 	err = each(r, func(_ carla.Packet, b carla.Body) {
 		switch l := b.(type) {
@@ -53,8 +48,8 @@ func collisions(r *carla.Reader, category1, category2 byte) (list []Collision, l
 			}
 		case *carla.CollisionList:
 			for _, c := range *l {
-				found := Collision{Time: q.frame.Elapsed,
-					Actors: [2]Collider{q.collider(c.Actor1, c.Hero1), q.collider(c.Actor2, c.Hero2)}}
+				found := collision{Time: q.frame.Elapsed,
+					Actors: [2]collider{q.colliderOf(c.Actor1, c.Hero1), q.colliderOf(c.Actor2, c.Hero2)}}
 				if !found.Actors[0].fits(category1) || !found.Actors[1].fits(category2) {
 					continue
 				}
@@ -69,7 +64,7 @@ func collisions(r *carla.Reader, category1, category2 byte) (list []Collision, l
 	return list, q.frame, err
 }
 
-// collisionQuery is what Collisions knows so far.
+// collisionQuery is the state of collisions.
 type collisionQuery struct {
 	frame       carla.FrameStart
 	actors      map[uint32]*carla.EventAdd
@@ -77,8 +72,8 @@ type collisionQuery struct {
 	before, now map[[2]uint32]bool
 }
 
-func (q *collisionQuery) collider(id uint32, hero bool) Collider {
-	c := Collider{ID: id, Type: categories[:1], Hero: hero}
+func (q *collisionQuery) colliderOf(id uint32, hero bool) collider {
+	c := collider{ID: id, Type: categories[:1], Hero: hero}
 	if e := q.actors[id]; e != nil && id != carla.NoActor {
 		c.Name = e.BlueprintID
 		if int(e.Type) < len(categories) {
@@ -88,7 +83,8 @@ func (q *collisionQuery) collider(id uint32, hero bool) Collider {
 	return c
 }
 
-// WriteCollisions writes what show_recorder_collisions tells.
+// WriteCollisions writes the text of show_recorder_collisions: the collisions between actors of two categories: o other,
+// v vehicle, w walker, t traffic light, h hero, a any.
 func WriteCollisions(w io.Writer, r *carla.Reader, category1, category2 byte, o Options) error {
 	list, last, err := collisions(r, category1, category2)
 	if err != nil {

@@ -121,7 +121,7 @@ func (p *infoPrinter) newDetail(b carla.Body) {
 
 var doors = []string{"Front Left", "Front Right", "Rear Left", "Rear Right", "Hood", "Trunk", "All"}
 
-// lightNames are in the order in which they are told.
+// lightNames are in the order in which CARLA writes them.
 var lightNames = []struct {
 	light carla.VehicleLights
 	name  string
@@ -150,7 +150,7 @@ func (p *infoPrinter) box(r carla.BoundingBox) {
 	p.line("  Id: ", r.Actor, " origin: ", r.Origin, " extension: ", r.Extension, "\n")
 }
 
-// gearSwitchTime is told of every vehicle, as the log does not have it.
+// gearSwitchTime is CARLA's value for every vehicle: the log does not have it.
 const gearSwitchTime = 0.5
 
 func (p *infoPrinter) physics(r *carla.PhysicsControl) {

@@ -6,7 +6,7 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// Info writes what show_recorder_file_info tells: all of a log, or the events alone.
+// Info writes the text of show_recorder_file_info: all of a log, or the events alone.
 func Info(w io.Writer, r *carla.Reader, all bool, o Options) error {
 	p := infoPrinter{printer: newPrinter(w, o), all: all, ue5: r.Profile().Wide}
 	p.head(r.Header())
@@ -25,7 +25,7 @@ func Info(w io.Writer, r *carla.Reader, all bool, o Options) error {
 	return p.Flush()
 }
 
-// infoPrinter writes what Info tells.
+// infoPrinter writes the text of Info.
 type infoPrinter struct {
 	*printer
 	all   bool

@@ -2,10 +2,10 @@
 // show_recorder_collisions and show_recorder_actors_blocked, without a server: with the same text, byte for byte, and
 // as JSON.
 //
-// The texts are those of CarlaRecorderQuery.cpp on Linux, with what CARLA itself gets wrong. Three things differ: of a
-// log that was cut the complete frames are told, where CARLA repeats what it read last; blocked actors with the same
-// duration come by their ids, where CARLA has them in the order of a hash table; and the slip of a wheel of UE5, of
-// which a log has but pointers, is empty.
+// The texts are those of CarlaRecorderQuery.cpp on Linux, including CARLA's own mistakes. Three things differ. A cut
+// log ends with its last complete frame, where CARLA repeats what it read last. Blocked actors with the same duration are
+// sorted by id, where CARLA has the order of a hash table. The slip of a wheel of UE5 is empty, because a log has only
+// pointers to it.
 package query
 
 import (

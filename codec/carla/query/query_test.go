@@ -123,16 +123,16 @@ func TestSamples(t *testing.T) {
  Current platform time: 9.0427`, frameText(info(t, second, true, V0913), "Frame 321", " state: "))
 
 	for _, r := range []*carla.Reader{first, second} {
-		list, err := Collisions(r, 'a', 'a')
+		list, _, err := collisions(r, 'a', 'a')
 		require.NoError(t, err)
 		require.Empty(t, list)
 	}
-	stops, err := Blocked(first, 3, 10)
+	stops, _, err := blocked(first, 3, 10)
 	require.NoError(t, err)
 	require.Len(t, stops, 120)
 	require.Equal(t, []uint32{235, 236, 237, 1, 59},
 		[]uint32{stops[0].ID, stops[1].ID, stops[2].ID, stops[3].ID, stops[4].ID})
-	hero := stops[slices.IndexFunc(stops, func(s Stop) bool { return s.ID == 234 })]
+	hero := stops[slices.IndexFunc(stops, func(s stop) bool { return s.ID == 234 })]
 	require.Equal(t, "vehicle.lincoln.mkz_2017", hero.Name)
 	require.InDelta(t, 5.073470766656101, hero.Duration, 1e-9)
 	require.InDelta(t, 0.28321386501193047, hero.Time, 1e-9)
@@ -307,15 +307,15 @@ func TestCollisions(t *testing.T) {
 		[]carla.Body{hit([2]uint32{1, 2}, [2]uint32{1, 3}, [2]uint32{1, carla.NoActor}, [2]uint32{50, 1})},
 		[]carla.Body{&carla.EventDelList{1}, hit([2]uint32{3, 1})}, // it is 3 that CARLA forgets
 	)
-	list, err := Collisions(r, 'v', 'w')
+	list, _, err := collisions(r, 'v', 'w')
 	require.NoError(t, err)
-	hero, walker := Collider{ID: 1, Type: "v", Name: "vehicle.audi.tt", Hero: true},
-		Collider{ID: 2, Type: "w", Name: "walker.pedestrian.0001"}
-	require.Equal(t, []Collision{{Time: 0.5, Actors: [2]Collider{hero, walker}},
-		{Time: 2, Actors: [2]Collider{hero, walker}}}, list)
+	hero, walker := collider{ID: 1, Type: "v", Name: "vehicle.audi.tt", Hero: true},
+		collider{ID: 2, Type: "w", Name: "walker.pedestrian.0001"}
+	require.Equal(t, []collision{{Time: 0.5, Actors: [2]collider{hero, walker}},
+		{Time: 2, Actors: [2]collider{hero, walker}}}, list)
 	for categories, want := range map[string]int{"aa": 7, "ha": 4, "ah": 4, "wv": 1, "oo": 0, "oa": 2, "vo": 1, "vh": 1,
 		"ta": 0} {
-		list, err = Collisions(r, categories[0], categories[1])
+		list, _, err = collisions(r, categories[0], categories[1])
 		require.NoError(t, err)
 		require.Len(t, list, want, categories)
 	}
@@ -351,10 +351,10 @@ func TestBlocked(t *testing.T) {
 	}
 	for _, p := range []carla.Profile{carla.UE4, carla.UE5} {
 		r := made(t, p, frames...)
-		stops, err := Blocked(r, 1, 10)
+		stops, _, err := blocked(r, 1, 10)
 		require.NoError(t, err)
 		// The last frame counts as -1 s, as in CARLA.
-		require.Equal(t, []Stop{{ID: 9, Time: 0, Duration: 3.5}, {ID: 1, Name: "vehicle.audi.tt", Time: 0.5, Duration: 3}},
+		require.Equal(t, []stop{{ID: 9, Time: 0, Duration: 3.5}, {ID: 1, Name: "vehicle.audi.tt", Time: 0.5, Duration: 3}},
 			stops)
 		var b bytes.Buffer
 		require.NoError(t, WriteBlocked(&b, r, 1, 10, Options{Location: time.UTC}))
