@@ -103,7 +103,7 @@ func BenchmarkFromROS2(b *testing.B) {
 				b.Fatal(err)
 			}
 			r := oneMessage(b, test.topic, test.message)
-			way := newThereAndBack(b, r, r.messages[0].Channel)
+			way := newThereAndBack(b, r, r.Messages[0].Channel)
 			m, translate := &codec.Message{Channel: way.source, Data: payload}, way.there
 			if test.back {
 				m, translate = way.middleOf(b, payload), way.back

@@ -2,7 +2,6 @@ package apollo
 
 import (
 	"encoding/binary"
-	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -33,59 +33,22 @@ import (
 	"tapedeck/msgs/vision_msgs"
 )
 
-// recorded is a recording in memory.
-type recorded struct{ messages []codec.Message }
-
-func (r recorded) Info() (*codec.Info, error) {
-	info := new(codec.Info)
-	seen := map[*codec.Channel]bool{}
-	for _, m := range r.messages {
-		if !seen[m.Channel] {
-			seen[m.Channel] = true
-			info.Topics = append(info.Topics, codec.TopicInfo{Channel: m.Channel, MessageCount: 1})
-		}
-	}
-	return info, nil
-}
-
-func (r recorded) Read(q codec.Query) (codec.Iterator, error) {
-	return &recordedIterator{r.messages, q}, nil
-}
-
-func (recorded) Close() error { return nil }
-
-type recordedIterator struct {
-	left  []codec.Message
-	query codec.Query
-}
-
-func (it *recordedIterator) Next() (*codec.Message, error) {
-	for len(it.left) > 0 {
-		m := &it.left[0]
-		it.left = it.left[1:]
-		if it.query.Wants(m.Channel) {
-			return m, nil
-		}
-	}
-	return nil, io.EOF
-}
-
-func (*recordedIterator) Close() error { return nil }
-
 // oneMessage is a recording of a message on a topic.
-func oneMessage(t testing.TB, topic string, m msgs.Message) recorded {
+func oneMessage(t testing.TB, topic string, m msgs.Message) *bridgetest.Recording {
 	t.Helper()
 	payload, err := cdr.Marshal(m)
 	require.NoError(t, err)
-	return recorded{[]codec.Message{{Channel: channelOf(t, msgs.Release(""), topic, m.TypeName()), Data: payload}}}
+	return &bridgetest.Recording{Messages: []codec.Message{
+		{Channel: channelOf(t, msgs.Release(""), topic, m.TypeName()), Data: payload},
+	}}
 }
 
 // fromROS2Of translates a message, and returns what it became as text, where it went, and what was lost.
 func fromROS2Of(t testing.TB, topic string, m msgs.Message) (text string, to *codec.Channel, losses []bridge.Loss) {
 	t.Helper()
 	r := oneMessage(t, topic, m)
-	b := newThereAndBack(t, r, r.messages[0].Channel)
-	out := b.middleOf(t, r.messages[0].Data)
+	b := newThereAndBack(t, r, r.Messages[0].Channel)
+	out := b.middleOf(t, r.Messages[0].Data)
 	d, err := descriptorOf(out.Channel)
 	require.NoError(t, err)
 	read := dynamicpb.NewMessage(d)
@@ -349,9 +312,8 @@ func TestFromROS2Errors(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		})
 	}
-	from, err := FromROS2(nil)
-	require.NoError(t, err)
-	_, err = from.Topics(codec.TopicInfo{Channel: &codec.Channel{Encoding: codec.EncodingROS1}})
+	from, _ := bridgetest.Announce(t, nil, FromROS2)
+	_, err := from.Topics(codec.TopicInfo{Channel: &codec.Channel{Encoding: codec.EncodingROS1}})
 	require.EqualError(t, err, "its messages are ros1, not ROS 2's CDR")
 	_, err = from.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "nowhere/msg/Known", Encoding: codec.EncodingCDR}})
 	require.ErrorContains(t, err, "unknown type nowhere/msg/Known")
@@ -375,18 +337,18 @@ func TestVendorFields(t *testing.T) {
 	field := func(name string, datatype uint8) sensor_msgs.PointField {
 		return sensor_msgs.PointField{Name: name, Datatype: datatype, Count: 1}
 	}
-	var r recorded
+	r := new(bridgetest.Recording)
 	for topic, fields := range map[string][]sensor_msgs.PointField{
 		"/a": {field("x", 7), field("ring", 4), field("gain", 7)},
 		"/b": {field("y", 7), field("gain", 5), field("no name", 5), field("", 7)},
 	} {
-		r.messages = append(r.messages, oneMessage(t, topic, &sensor_msgs.PointCloud2{Header: atStamp, Fields: fields,
-			Width: 1, Height: 1, PointStep: 4, Data: make([]byte, 4)}).messages...)
+		r.Messages = append(r.Messages, oneMessage(t, topic, &sensor_msgs.PointCloud2{Header: atStamp, Fields: fields,
+			Width: 1, Height: 1, PointStep: 4, Data: make([]byte, 4)}).Messages...)
 	}
 	from, err := FromROS2(r)
 	require.NoError(t, err)
 	var schemas []codec.Schema
-	for _, m := range r.messages {
+	for _, m := range r.Messages {
 		topics, err := from.Topics(codec.TopicInfo{Channel: m.Channel})
 		require.NoError(t, err)
 		schemas = append(schemas, topics[0].Channel.Schema)

@@ -1,8 +1,7 @@
 package apollo
 
 import (
-	"errors"
-	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	_ "tapedeck/codec/mcap"
@@ -36,20 +36,13 @@ func FuzzToROS2(f *testing.F) {
 			channels = append(channels, topic.Channel)
 		}
 	}
-	it, err := r.Read(codec.Query{})
-	require.NoError(f, err)
-	for range 300 {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
+	seeds := 0
+	bridgetest.Each(f, r, codec.Query{}, func(m *codec.Message) {
+		if i := slices.Index(channels, m.Channel); i >= 0 && len(m.Data) < 4096 && seeds < 300 {
+			f.Add(uint8(i), slices.Clone(m.Data))
+			seeds++
 		}
-		require.NoError(f, err)
-		for i, c := range channels {
-			if c == m.Channel && len(m.Data) < 4096 {
-				f.Add(uint8(i), append([]byte(nil), m.Data...))
-			}
-		}
-	}
+	})
 	translate := translator.Begin(nil)
 	f.Fuzz(func(t *testing.T, channel uint8, data []byte) {
 		m := &codec.Message{Channel: channels[int(channel)%len(channels)], LogTime: 1700000000e9, Data: data}
@@ -82,18 +75,11 @@ func FuzzGenerated(f *testing.F) {
 		channels[topic.Channel] = uint8(len(types))
 		types, schemas = append(types, all), append(schemas, generatedSchema(f, all))
 	}
-	it, err := r.Read(codec.Query{})
-	require.NoError(f, err)
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(f, err)
+	bridgetest.Each(f, r, codec.Query{}, func(m *codec.Message) {
 		if len(m.Data) < 4096 {
-			f.Add(channels[m.Channel], append([]byte(nil), m.Data...))
+			f.Add(channels[m.Channel], slices.Clone(m.Data))
 		}
-	}
+	})
 	var encoder planEncoder
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
 		all, schema := types[int(which)%len(types)], schemas[int(which)%len(types)]
@@ -120,18 +106,14 @@ func realMessages(t testing.TB, atMost int) []codec.Message {
 		}
 		r, err := codec.Open(path)
 		require.NoError(t, err)
-		it, err := r.Read(codec.Query{})
-		require.NoError(t, err)
-		for range atMost {
-			m, err := it.Next()
-			if err != nil {
-				break
+		count := 0
+		bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
+			if count++; count <= atMost {
+				kept := *m
+				kept.Data = slices.Clone(m.Data)
+				all = append(all, kept)
 			}
-			kept := *m
-			kept.Data = append([]byte(nil), m.Data...)
-			all = append(all, kept)
-		}
-		require.NoError(t, it.Close())
+		})
 		require.NoError(t, r.Close())
 	}
 	return all
@@ -198,7 +180,7 @@ func TestReal(t *testing.T) {
 	if len(messages) == 0 {
 		samples.Path(t, "rosbag2/rosbags_rs") // which is not here
 	}
-	from, err := FromROS2(recorded{messages})
+	from, err := FromROS2(&bridgetest.Recording{Messages: messages})
 	require.NoError(t, err)
 	to, err := ToROS2(nil)
 	require.NoError(t, err)

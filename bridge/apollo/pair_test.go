@@ -206,7 +206,7 @@ func TestThereAndBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := oneMessage(t, test.topic, test.make())
-			b := newThereAndBack(t, r, r.messages[0].Channel)
+			b := newThereAndBack(t, r, r.Messages[0].Channel)
 			for range 100 {
 				want := test.make()
 				payload, err := cdr.Marshal(want)

@@ -1,9 +1,7 @@
 package apollo
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -18,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rosidl"
@@ -174,19 +173,11 @@ func TestGeneratedSamples(t *testing.T) {
 			schemas[topic.Channel] = generatedSchema(t, generated[topic.Channel])
 			require.NotNil(t, generated[topic.Channel].byName[d.FullName()])
 		}
-		it, err := r.Read(codec.Query{})
-		require.NoError(t, err)
 		var encoder planEncoder
-		for {
-			m, err := it.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			require.NoError(t, err)
+		bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 			compared[m.Channel.Type]++
 			requireSame(t, generated[m.Channel], schemas[m.Channel], &encoder, m.Data)
-		}
-		require.NoError(t, it.Close())
+		})
 		require.NoError(t, r.Close())
 	}
 	require.Len(t, compared, 12)

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -150,18 +151,11 @@ type thereAndBack struct {
 
 func newThereAndBack(t testing.TB, r codec.Reader, source *codec.Channel) *thereAndBack {
 	t.Helper()
-	from, err := FromROS2(r)
-	require.NoError(t, err)
-	topics, err := from.Topics(codec.TopicInfo{Channel: source, MessageCount: 7})
-	require.NoError(t, err)
+	from, topics := bridgetest.Announce(t, r, FromROS2, source)
 	require.Len(t, topics, 1)
-	require.EqualValues(t, 7, topics[0].MessageCount)
 	middle := topics[0].Channel
 	require.Equal(t, codec.EncodingProtobuf, middle.Encoding)
-	to, err := ToROS2(nil)
-	require.NoError(t, err)
-	topics, err = to.Topics(codec.TopicInfo{Channel: middle, MessageCount: 7})
-	require.NoError(t, err)
+	to, topics := bridgetest.Announce(t, nil, ToROS2, middle)
 	return &thereAndBack{from.Begin(nil), to.Begin(nil), source, middle, topics[0].Channel, from.(bridge.Lossy)}
 }
 

@@ -1,8 +1,6 @@
 package apollo
 
 import (
-	"errors"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rosidl"
@@ -118,12 +117,9 @@ func TestOwnFieldsOtherDefinition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := *middle
 			c.Metadata = map[string]string{MetadataROSType: "test_msgs/msg/Test", MetadataROSDefinition: definition}
-			to, err := ToROS2(nil)
-			require.NoError(t, err)
-			topics, err := to.Topics(codec.TopicInfo{Channel: &c})
-			require.NoError(t, err)
+			to, topics := bridgetest.Announce(t, nil, ToROS2, &c)
 			require.Equal(t, "test_msgs_msg/msg/Test", topics[0].Channel.Type)
-			_, err = to.Begin(nil)(&codec.Message{Channel: &c, Data: protowire.AppendVarint([]byte{8}, 1)})
+			_, err := to.Begin(nil)(&codec.Message{Channel: &c, Data: protowire.AppendVarint([]byte{8}, 1)})
 			require.NoError(t, err)
 			require.Empty(t, to.(bridge.Lossy).Losses())
 		})
@@ -141,18 +137,11 @@ func TestOriginal(t *testing.T) {
 				require.NoError(t, err)
 				return r
 			}
-			ros, left, err := bridge.Translate(open(), codec.EncodingCDR,
-				map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
-			require.NoError(t, err)
-			require.Empty(t, left)
-			back, left, err := bridge.Translate(ros, codec.EncodingProtobuf,
-				map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: FromROS2})
-			require.NoError(t, err)
-			require.Empty(t, left)
-			defer back.Close()
+			ros := bridgetest.Translate(t, open(), codec.EncodingProtobuf, codec.EncodingCDR, ToROS2)
+			back := bridgetest.Translate(t, ros, codec.EncodingCDR, codec.EncodingProtobuf, FromROS2)
 			original := open()
 			defer original.Close()
-			wanted, got := messagesByTopic(t, original), messagesByTopic(t, back)
+			wanted, got := bridgetest.ByTopic(t, original), bridgetest.ByTopic(t, back)
 			require.Len(t, got, len(wanted))
 			for topic, messages := range wanted {
 				require.Len(t, got[topic], len(messages), topic)
@@ -188,11 +177,7 @@ func TestOriginal(t *testing.T) {
 func TestOriginalPart(t *testing.T) {
 	source, err := codec.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
-	ros, _, err := bridge.Translate(source, codec.EncodingCDR,
-		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
-	require.NoError(t, err)
-	defer ros.Close()
-	messages := messagesByTopic(t, ros)
+	messages := bridgetest.ByTopic(t, bridgetest.Translate(t, source, codec.EncodingProtobuf, codec.EncodingCDR, ToROS2))
 	const pose, chassis = "/apollo/localization/pose", "/apollo/canbus/chassis"
 	junk := *messages[pose][0].Channel
 	junk.Metadata = map[string]string{MetadataType: "apollo.localization.LocalizationEstimate", MetadataDescriptor: "junk",
@@ -212,9 +197,9 @@ func TestOriginalPart(t *testing.T) {
 		"junk":       {[]*codec.Channel{&junk}, []string{pose + " apollo.localization.LocalizationEstimate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r recorded
+			r := new(bridgetest.Recording)
 			for _, c := range test.channels {
-				r.messages = append(r.messages, codec.Message{Channel: c})
+				r.Messages = append(r.Messages, codec.Message{Channel: c})
 			}
 			from, err := FromROS2(r)
 			require.NoError(t, err)
@@ -245,15 +230,9 @@ func TestOriginalRandom(t *testing.T) {
 			Topic: "/random", Type: string(d.FullName()), Encoding: codec.EncodingProtobuf,
 			Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema},
 		}
-		to, err := ToROS2(nil)
-		require.NoError(t, err)
-		topics, err := to.Topics(codec.TopicInfo{Channel: source})
-		require.NoError(t, err)
+		to, topics := bridgetest.Announce(t, nil, ToROS2, source)
 		require.Len(t, topics, 1)
-		from, err := FromROS2(nil)
-		require.NoError(t, err)
-		back, err := from.Topics(codec.TopicInfo{Channel: topics[0].Channel})
-		require.NoError(t, err)
+		from, back := bridgetest.Announce(t, nil, FromROS2, topics[0].Channel)
 		require.Len(t, back, 1)
 		require.Equal(t, []string{source.Topic, source.Type}, []string{back[0].Channel.Topic, back[0].Channel.Type})
 		require.Equal(t, source.Schema, back[0].Channel.Schema)
@@ -272,23 +251,5 @@ func TestOriginalRandom(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, payload, out[0].Data)
 		}
-	}
-}
-
-func messagesByTopic(t *testing.T, r codec.Reader) map[string][]codec.Message {
-	t.Helper()
-	it, err := r.Read(codec.Query{})
-	require.NoError(t, err)
-	defer it.Close()
-	all := map[string][]codec.Message{}
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		require.NoError(t, err)
-		kept := *m
-		kept.Data = append([]byte(nil), m.Data...)
-		all[m.Channel.Topic] = append(all[m.Channel.Topic], kept)
 	}
 }

@@ -3,25 +3,21 @@ package apollo
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
-	"io"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	"tapedeck/codec/cdr"
 	_ "tapedeck/codec/record"
-	"tapedeck/msgs"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
@@ -35,43 +31,22 @@ import (
 
 // first opens a real recording as one of ROS 2 messages, and returns the first of each topic and how many there are.
 func first(t *testing.T, name string) (
-	messages map[string]*codec.Message, counts map[string]int, losses []bridge.Loss, left []error,
+	messages map[string]*codec.Message, counts map[string]int, losses []bridge.Loss,
 ) {
 	t.Helper()
 	source, err := codec.Open(samples.Path(t, "apollo/"+name))
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(source, codec.EncodingCDR,
-		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: ToROS2})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	it, err := r.Read(codec.Query{})
-	require.NoError(t, err)
-	defer it.Close()
+	r := bridgetest.Translate(t, source, codec.EncodingProtobuf, codec.EncodingCDR, ToROS2)
 	messages, counts = map[string]*codec.Message{}, map[string]int{}
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return messages, counts, r.(bridge.Lossy).Losses(), left
-		}
-		require.NoError(t, err)
+	bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 		name := m.Channel.Topic + " " + m.Channel.Type
 		if counts[name]++; counts[name] == 1 {
 			kept := *m
-			kept.Data = append([]byte(nil), m.Data...)
+			kept.Data = slices.Clone(m.Data)
 			messages[name] = &kept
 		}
-	}
-}
-
-func decode[T any, P interface {
-	*T
-	msgs.Message
-}](t *testing.T, m *codec.Message) T {
-	t.Helper()
-	require.NotNil(t, m)
-	var out T
-	require.NoError(t, cdr.Unmarshal(m.Data, P(&out)))
-	return out
+	})
+	return messages, counts, r.(bridge.Lossy).Losses()
 }
 
 // stampedAt requires a time in ns to a quarter of a microsecond, which Apollo's stamps keep.
@@ -81,7 +56,7 @@ func stampedAt(t *testing.T, want int64, sec int32, nanosec uint32) {
 }
 
 func TestSensors(t *testing.T) {
-	messages, counts, losses, left := first(t, "apollo_cpp_sensors.record")
+	messages, counts, losses := first(t, "apollo_cpp_sensors.record")
 	require.Equal(t, map[string]int{
 		"/apollo/canbus/chassis apollo_canbus/msg/Chassis":                                 200,
 		"/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped":                      200,
@@ -99,7 +74,6 @@ func TestSensors(t *testing.T) {
 		"/tf tf2_msgs/msg/TFMessage":                                                       400,
 		"/tf_static tf2_msgs/msg/TFMessage":                                                1,
 	}, counts)
-	require.Empty(t, left)
 	require.ElementsMatch(t, []bridge.Loss{
 		{Topic: "/apollo/sensor/camera/front_6mm/image", What: "header.module_name", Messages: 20},
 		{Topic: "/apollo/sensor/camera/front_6mm/image", What: "header.sequence_num", Messages: 19},
@@ -117,7 +91,7 @@ func TestSensors(t *testing.T) {
 		{Topic: "/tf_static", What: "transforms.header.sequence_num", Messages: 1},
 	}, losses)
 
-	imu := decode[sensor_msgs.Imu](t, messages["/apollo/sensor/gnss/imu sensor_msgs/msg/Imu"])
+	imu := bridgetest.Decode[sensor_msgs.Imu](t, messages["/apollo/sensor/gnss/imu sensor_msgs/msg/Imu"])
 	stampedAt(t, 1700000000000001234, imu.Header.Stamp.Sec, imu.Header.Stamp.Nanosec)
 	require.Equal(t, "imu", imu.Header.FrameId)
 	require.Equal(t, geometry_msgs.Vector3{X: 0.5, Y: 0.1, Z: 9.81}, imu.LinearAcceleration)
@@ -125,7 +99,7 @@ func TestSensors(t *testing.T) {
 	require.Equal(t, -1.0, imu.OrientationCovariance[0])
 
 	// The car drives at 10 m/s with a heading of 0.3 rad from the east.
-	pose := decode[nav_msgs.Odometry](t, messages["/apollo/localization/pose nav_msgs/msg/Odometry"])
+	pose := bridgetest.Decode[nav_msgs.Odometry](t, messages["/apollo/localization/pose nav_msgs/msg/Odometry"])
 	require.Equal(t, "world", pose.Header.FrameId)
 	require.Equal(t, "base_link", pose.ChildFrameId)
 	require.Equal(t, geometry_msgs.Point{X: 587000, Y: 4.141e6, Z: -31}, pose.Pose.Pose.Position)
@@ -137,7 +111,7 @@ func TestSensors(t *testing.T) {
 		require.InDelta(t, want, pose.Pose.Covariance[i], 1e-15)
 	}
 
-	cloud := decode[sensor_msgs.PointCloud2](t, messages["/apollo/sensor/lidar128/compensator/PointCloud2 "+
+	cloud := bridgetest.Decode[sensor_msgs.PointCloud2](t, messages["/apollo/sensor/lidar128/compensator/PointCloud2 "+
 		"sensor_msgs/msg/PointCloud2"])
 	stampedAt(t, 1700000000000001234, cloud.Header.Stamp.Sec, cloud.Header.Stamp.Nanosec)
 	require.Equal(t, "velodyne128", cloud.Header.FrameId)
@@ -156,7 +130,7 @@ func TestSensors(t *testing.T) {
 	require.True(t, math.IsNaN(float64(at(3, 0))))
 	require.InDelta(t, 1699999999.900501234, math.Float64frombits(binary.LittleEndian.Uint64(cloud.Data[24+16:])), 1e-6)
 
-	fix := decode[sensor_msgs.NavSatFix](t, messages["/apollo/sensor/gnss/best_pose sensor_msgs/msg/NavSatFix"])
+	fix := bridgetest.Decode[sensor_msgs.NavSatFix](t, messages["/apollo/sensor/gnss/best_pose sensor_msgs/msg/NavSatFix"])
 	require.Equal(t, []float64{37.41, -122.01, -17.5}, []float64{fix.Latitude, fix.Longitude, fix.Altitude})
 	require.EqualValues(t, 2, fix.Status.Status)
 	require.InDelta(t, 0.011*0.011, fix.PositionCovariance[0], 1e-9)
@@ -164,21 +138,21 @@ func TestSensors(t *testing.T) {
 
 	static := messages["/tf_static tf2_msgs/msg/TFMessage"]
 	require.Equal(t, codec.TransientLocal, static.Channel.QoS[0].Durability)
-	tf := decode[tf2_msgs.TFMessage](t, static)
+	tf := bridgetest.Decode[tf2_msgs.TFMessage](t, static)
 	require.Len(t, tf.Transforms, 2)
 	require.Equal(t, "novatel", tf.Transforms[1].Header.FrameId)
 	require.Equal(t, "velodyne128", tf.Transforms[1].ChildFrameId)
 	require.Equal(t, geometry_msgs.Vector3{Y: 0.6, Z: 1.2}, tf.Transforms[1].Transform.Translation)
 
-	picture := decode[sensor_msgs.Image](t, messages["/apollo/sensor/camera/front_6mm/image sensor_msgs/msg/Image"])
+	picture := bridgetest.Decode[sensor_msgs.Image](t, messages["/apollo/sensor/camera/front_6mm/image sensor_msgs/msg/Image"])
 	require.Equal(t, []any{"front_6mm", "rgb8", uint32(6), uint32(4), uint32(18), 72},
 		[]any{picture.Header.FrameId, picture.Encoding, picture.Width, picture.Height, picture.Step, len(picture.Data)})
-	compressed := decode[sensor_msgs.CompressedImage](t,
+	compressed := bridgetest.Decode[sensor_msgs.CompressedImage](t,
 		messages["/apollo/sensor/camera/front_6mm/image/compressed sensor_msgs/msg/CompressedImage"])
 	require.Equal(t, "jpeg", compressed.Format)
 	require.Equal(t, []byte{0xff, 0xd8}, compressed.Data[:2])
 
-	detected := decode[vision_msgs.Detection3DArray](t,
+	detected := bridgetest.Decode[vision_msgs.Detection3DArray](t,
 		messages["/apollo/perception/obstacles vision_msgs/msg/Detection3DArray"])
 	stampedAt(t, 1700000000000001234, detected.Header.Stamp.Sec, detected.Header.Stamp.Nanosec)
 	require.Equal(t, "world", detected.Header.FrameId)
@@ -190,30 +164,29 @@ func TestSensors(t *testing.T) {
 	require.Equal(t, geometry_msgs.Vector3{X: 4, Y: 2, Z: 1.5}, obstacle.Bbox.Size)
 	require.Len(t, obstacle.Results, 1)
 	require.Equal(t, vision_msgs.ObjectHypothesis{ClassId: "VEHICLE", Score: 1}, obstacle.Results[0].Hypothesis)
-	markers := decode[visualization_msgs.MarkerArray](t,
+	markers := bridgetest.Decode[visualization_msgs.MarkerArray](t,
 		messages["/apollo/perception/obstacles_markers visualization_msgs/msg/MarkerArray"]).Markers
 	require.Len(t, markers, 2)
 	require.EqualValues(t, visualization_msgs.Marker_DELETEALL, markers[0].Action)
 	require.EqualValues(t, visualization_msgs.Marker_CUBE, markers[1].Type)
 	require.Equal(t, obstacle.Bbox.Center, markers[1].Pose)
-	require.Equal(t, 10.0, decode[geometry_msgs.TwistStamped](t,
+	require.Equal(t, 10.0, bridgetest.Decode[geometry_msgs.TwistStamped](t,
 		messages["/apollo/canbus/chassis_twist geometry_msgs/msg/TwistStamped"]).Twist.Linear.X)
 }
 
 func TestDriving(t *testing.T) {
-	messages, counts, losses, left := first(t, "example.record.00000")
+	messages, counts, losses := first(t, "example.record.00000")
 	require.Equal(t, 15, counts["/apollo/localization/pose nav_msgs/msg/Odometry"])
 	require.Equal(t, 15, counts["/tf tf2_msgs/msg/TFMessage"])
-	require.Empty(t, left)
 	require.Empty(t, losses)
 	require.Equal(t, 2, counts["/apollo/prediction apollo_prediction/msg/PredictionObstacles"])
-	path := decode[nav_msgs.Path](t, messages["/apollo/planning nav_msgs/msg/Path"])
+	path := bridgetest.Decode[nav_msgs.Path](t, messages["/apollo/planning nav_msgs/msg/Path"])
 	require.Len(t, path.Poses, 94)
 	stampedAt(t, 1627031535160630000-388995886, path.Poses[0].Header.Stamp.Sec, path.Poses[0].Header.Stamp.Nanosec)
 	require.Equal(t, geometry_msgs.Point{X: 315323.445885659, Y: 5.068388177755382e+06}, path.Poses[0].Pose.Position)
 	require.InDelta(t, -2.25563014963147, 2*math.Atan2(path.Poses[0].Pose.Orientation.Z, path.Poses[0].Pose.Orientation.W),
 		1e-9)
-	tf := decode[tf2_msgs.TFMessage](t, messages["/tf tf2_msgs/msg/TFMessage"])
+	tf := bridgetest.Decode[tf2_msgs.TFMessage](t, messages["/tf tf2_msgs/msg/TFMessage"])
 	require.Equal(t, "world", tf.Transforms[0].Header.FrameId)
 	require.Equal(t, "base_link", tf.Transforms[0].ChildFrameId)
 	q := tf.Transforms[0].Transform.Rotation
@@ -221,8 +194,7 @@ func TestDriving(t *testing.T) {
 }
 
 // gearAndWheel is a descriptor as another release could have it, with other numbers.
-const gearAndWheel = `
-name: "control.proto" package: "apollo.control" syntax: "proto2"
+const gearAndWheel = `file { name: "control.proto" package: "apollo.control"
 message_type { name: "ControlCommand"
   field { name: "throttle" number: 13 type: TYPE_DOUBLE label: LABEL_OPTIONAL }
   field { name: "brake" number: 14 type: TYPE_DOUBLE label: LABEL_OPTIONAL default_value: "nan" }
@@ -231,18 +203,10 @@ message_type { name: "ControlCommand"
   field { name: "gear_location" number: 2 type: TYPE_ENUM type_name: ".apollo.control.Gear" label: LABEL_OPTIONAL }
 }
 enum_type { name: "Gear" value { name: "NEUTRAL" number: 0 } value { name: "DRIVE" number: 1 } value { name: "REVERSE" number: 2 } }
-`
+}`
 
 func TestByName(t *testing.T) {
-	var file descriptorpb.FileDescriptorProto
-	require.NoError(t, prototext.Unmarshal([]byte(gearAndWheel), &file))
-	set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{&file}}
-	schema, err := proto.Marshal(set)
-	require.NoError(t, err)
-	files, err := protodesc.NewFiles(set)
-	require.NoError(t, err)
-	d, err := files.FindDescriptorByName("apollo.control.ControlCommand")
-	require.NoError(t, err)
+	c := channelOfSchema(t, gearAndWheel, "apollo.control.ControlCommand")
 	for _, test := range []struct {
 		text string
 		want carla_msgs.CarlaEgoVehicleControl
@@ -253,21 +217,10 @@ func TestByName(t *testing.T) {
 			carla_msgs.CarlaEgoVehicleControl{Brake: 1, Steer: 1, Gear: -1, Reverse: true, HandBrake: true}},
 		{``, carla_msgs.CarlaEgoVehicleControl{}},
 	} {
-		m := dynamicpb.NewMessage(d.(protoreflect.MessageDescriptor))
-		require.NoError(t, prototext.UnmarshalOptions{AllowPartial: true}.Unmarshal([]byte(test.text), m))
-		data, err := proto.MarshalOptions{AllowPartial: true}.Marshal(m)
-		require.NoError(t, err)
-		translator, err := ToROS2(nil)
-		require.NoError(t, err)
-		c := &codec.Channel{Topic: "/apollo/control", Type: "apollo.control.ControlCommand", Encoding: codec.EncodingProtobuf,
-			Schema: codec.Schema{Encoding: codec.SchemaProtobuf, Data: schema}}
-		_, err = translator.Topics(codec.TopicInfo{Channel: c})
-		require.NoError(t, err)
-		out, err := translator.Begin(nil)(&codec.Message{Channel: c, LogTime: 5e9 + 7, Data: data})
-		require.NoError(t, err)
+		out, _ := translated(t, c, encodedText(t, c, test.text))
 		require.Len(t, out, 2)
-		got := decode[carla_msgs.CarlaEgoVehicleControl](t, &out[0])
-		require.Equal(t, stamp(5e9+7), got.Header.Stamp)
+		got := bridgetest.Decode[carla_msgs.CarlaEgoVehicleControl](t, &out[0])
+		require.Equal(t, stamp(5e9), got.Header.Stamp)
 		got.Header = test.want.Header
 		require.Equal(t, test.want, got)
 	}
@@ -284,9 +237,8 @@ func TestNoDescription(t *testing.T) {
 		"other": {codec.Schema{Encoding: codec.SchemaProtobuf}, "read the description of its messages: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			translator, err := ToROS2(nil)
-			require.NoError(t, err)
-			_, err = translator.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "apollo.drivers.Image",
+			translator, _ := bridgetest.Announce(t, nil, ToROS2)
+			_, err := translator.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "apollo.drivers.Image",
 				Schema: test.schema}})
 			require.ErrorContains(t, err, test.want)
 		})
@@ -321,10 +273,7 @@ func channelOfSchema(t testing.TB, text, typeName string) *codec.Channel {
 
 // translated returns what an encoded message becomes, and what is lost of it.
 func translated(t testing.TB, c *codec.Channel, data []byte) ([]codec.Message, []bridge.Loss) {
-	translator, err := ToROS2(nil)
-	require.NoError(t, err)
-	_, err = translator.Topics(codec.TopicInfo{Channel: c})
-	require.NoError(t, err)
+	translator, _ := bridgetest.Announce(t, nil, ToROS2, c)
 	out, err := translator.Begin(nil)(&codec.Message{Channel: c, LogTime: 5e9, Data: data})
 	require.NoError(t, err)
 	return out, translator.(bridge.Lossy).Losses()
@@ -334,8 +283,8 @@ func encodedText(t testing.TB, c *codec.Channel, text string) []byte {
 	d, err := descriptorOf(c)
 	require.NoError(t, err)
 	m := dynamicpb.NewMessage(d)
-	require.NoError(t, prototext.Unmarshal([]byte(text), m))
-	data, err := proto.Marshal(m)
+	require.NoError(t, prototext.UnmarshalOptions{AllowPartial: true}.Unmarshal([]byte(text), m))
+	data, err := proto.MarshalOptions{AllowPartial: true}.Marshal(m)
 	require.NoError(t, err)
 	return data
 }
@@ -403,7 +352,7 @@ file {
 		require.Equal(t, "/topic", m.Channel.Metadata[MetadataTopic])
 	}
 
-	detections := decode[vision_msgs.Detection3DArray](t, &out[0]).Detections
+	detections := bridgetest.Decode[vision_msgs.Detection3DArray](t, &out[0]).Detections
 	require.Len(t, detections, 2)
 	hypothesis := detections[0].Results[0]
 	require.Equal(t, vision_msgs.ObjectHypothesis{ClassId: "PEDESTRIAN", Score: 0.75}, hypothesis.Hypothesis)
@@ -411,7 +360,7 @@ file {
 	require.Equal(t, [36]float64{1, 2, 3, 0, 0, 0, 4, 5, 6, 0, 0, 0, 7, 8, 9}, hypothesis.Pose.Covariance)
 	require.Equal(t, "77", detections[1].Results[0].Hypothesis.ClassId)
 
-	markers := decode[visualization_msgs.MarkerArray](t, &out[1]).Markers
+	markers := bridgetest.Decode[visualization_msgs.MarkerArray](t, &out[1]).Markers
 	require.Len(t, markers, 4)
 	arrow := markers[2]
 	require.EqualValues(t, visualization_msgs.Marker_ARROW, arrow.Type)
@@ -421,43 +370,18 @@ file {
 }
 
 func TestRadar(t *testing.T) {
-	c := channelOfSchema(t, commonSchema+`
-file {
-  name: "conti_radar.proto" package: "apollo.drivers"
-  dependency: "header.proto"
-  message_type { name: "ContiRadarObs"
-    field { number: 3 label: LABEL_OPTIONAL type: TYPE_INT32 name: "obstacle_id" }
-    field { number: 4 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "longitude_dist" }
-    field { number: 5 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "lateral_dist" }
-    field { number: 6 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "longitude_vel" }
-    field { number: 7 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "lateral_vel" }
-    field { number: 8 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "rcs" }
-    field { number: 10 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "longitude_dist_rms" }
-    field { number: 11 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "lateral_dist_rms" }
-    field { number: 12 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "longitude_vel_rms" }
-    field { number: 17 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "lateral_accel" }
-    field { number: 22 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "length" }
-    field { number: 23 label: LABEL_OPTIONAL type: TYPE_DOUBLE name: "width" }
-    field { number: 24 label: LABEL_OPTIONAL type: TYPE_INT32 name: "obstacle_class" }
-  }
-  message_type { name: "ContiRadar"
-    field { number: 1 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".apollo.common.Header" name: "header" }
-    field { number: 2 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: ".apollo.drivers.ContiRadarObs"
-      name: "contiobs" }
-  }
-}
-`, "apollo.drivers.ContiRadar")
+	c := channelOfSchema(t, schemaText, "apollo.drivers.ContiRadar")
 	out, losses := translated(t, c, encodedText(t, c, `
 		header { timestamp_sec: 1.5 radar_timestamp: 2000000007 }
 		contiobs {
-			obstacle_id: 258 longitude_dist: 30 lateral_dist: -2 longitude_vel: -5 lateral_vel: 1 rcs: 12 longitude_dist_rms: 0.5
+			obstacle_id: 258 longitude_dist: 30 lateral_dist: -2 longitude_vel: -5 lateral_vel: 1 longitude_dist_rms: 0.5
 			lateral_dist_rms: 2 longitude_vel_rms: 3 lateral_accel: 0.25 length: 4 width: 2 obstacle_class: 2
 		}
 		contiobs { obstacle_class: 99 }
 	`))
 	require.Empty(t, losses)
 	require.Len(t, out, 2)
-	tracks := decode[radar_msgs.RadarTracks](t, &out[0])
+	tracks := bridgetest.Decode[radar_msgs.RadarTracks](t, &out[0])
 	require.Equal(t, "radar", tracks.Header.FrameId)
 	require.Equal(t, stamp(2e9+7), tracks.Header.Stamp)
 	require.Len(t, tracks.Tracks, 2)
@@ -477,15 +401,11 @@ func TestChannels(t *testing.T) {
 	c.Metadata = map[string]string{"car": "7", MetadataTopic: "wrong"}
 	c.QoS = []codec.QoS{codec.DefaultQoS()}
 	c.QoS[0].Durability = codec.TransientLocal
-	translator, err := ToROS2(nil)
-	require.NoError(t, err)
-	topics, err := translator.Topics(codec.TopicInfo{Channel: c, MessageCount: 3})
-	require.NoError(t, err)
+	_, topics := bridgetest.Announce(t, nil, ToROS2, c)
 	require.Len(t, topics, 2)
 	for i, name := range []string{"/topic_twist", "/topic"} {
 		to := topics[i].Channel
 		require.Equal(t, name, to.Topic)
-		require.EqualValues(t, 3, topics[i].MessageCount)
 		require.Equal(t, c.QoS, to.QoS)
 		require.Equal(t, map[string]string{
 			"car": "7", MetadataType: c.Type, MetadataTopic: "/topic", MetadataWhole: "/topic",
@@ -516,7 +436,7 @@ file {
 `, "apollo.drivers.PointCloud")
 	out, losses := translated(t, c, encodedText(t, c,
 		`point { x: 1 y: 2.5 ring: 3 level: -3 returns: 4 } point { returns: 1 } measurement_time: 1`))
-	cloud := decode[sensor_msgs.PointCloud2](t, &out[0])
+	cloud := bridgetest.Decode[sensor_msgs.PointCloud2](t, &out[0])
 	require.EqualValues(t, 2, cloud.Width)
 	require.EqualValues(t, 24, cloud.PointStep)
 	first := cloud.Data[:24]
@@ -599,25 +519,12 @@ func TestReads(t *testing.T) {
 
 // TestUndescribed has fields that the recording does not describe, in what is mapped and in what is generated.
 func TestUndescribed(t *testing.T) {
-	schema := commonSchema + `
-file {
-  name: "image.proto" package: "apollo.drivers"
-  dependency: "header.proto"
-  message_type { name: "Image"
-    field { number: 1 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".apollo.common.Header" name: "header" }
-    field { number: 4 label: LABEL_OPTIONAL type: TYPE_UINT32 name: "height" }
-  }
-  message_type { name: "Other"
-    field { number: 1 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".apollo.common.Header" name: "header" }
-  }
-}
-`
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 0)
 	message := append(protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), unknown), unknown...)
-	_, losses := translated(t, channelOfSchema(t, schema, "apollo.drivers.Image"), message)
+	_, losses := translated(t, channelOfSchema(t, schemaText, "apollo.drivers.Image"), message)
 	require.Equal(t, []bridge.Loss{{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1}},
 		losses)
-	_, losses = translated(t, channelOfSchema(t, schema, "apollo.drivers.Other"), message)
+	_, losses = translated(t, channelOfSchema(t, schemaText, "apollo.control.ControlCommand"), message)
 	require.Equal(t, []bridge.Loss{
 		{Topic: "/topic", What: "fields that the recording does not describe, of apollo.common.Header", Messages: 1},
 		{Topic: "/topic", What: "fields that the recording does not describe", Messages: 1},
@@ -628,10 +535,7 @@ file {
 func TestDamagedMessage(t *testing.T) {
 	c := channelOfSchema(t, schemaText, "apollo.localization.CorrectedImu")
 	data := encodedText(t, c, `header { timestamp_sec: 2 } imu { linear_acceleration { x: 1 y: 2 z: 3 } }`)
-	translator, err := ToROS2(nil)
-	require.NoError(t, err)
-	_, err = translator.Topics(codec.TopicInfo{Channel: c})
-	require.NoError(t, err)
+	translator, _ := bridgetest.Announce(t, nil, ToROS2, c)
 	translate := translator.Begin(nil)
 	parts := 0
 	for n := 1; n < len(data); n++ {
@@ -647,17 +551,14 @@ func TestDamagedMessage(t *testing.T) {
 	rest := encodedText(t, c, `imu { linear_acceleration { y: 2 } }`)
 	out, err := translate(&codec.Message{Channel: c, Data: append(half, rest...)})
 	require.NoError(t, err)
-	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1}, decode[sensor_msgs.Imu](t, &out[0]).LinearAcceleration)
+	require.Equal(t, geometry_msgs.Vector3{X: 2, Y: -1}, bridgetest.Decode[sensor_msgs.Imu](t, &out[0]).LinearAcceleration)
 }
 
 // TestWanted makes only what is wanted of a message.
 func TestWanted(t *testing.T) {
 	c := channelOfSchema(t, schemaText, "apollo.localization.LocalizationEstimate")
 	data := encodedText(t, c, `header { timestamp_sec: 2 } pose { position { x: 1 } }`)
-	translator, err := ToROS2(nil)
-	require.NoError(t, err)
-	topics, err := translator.Topics(codec.TopicInfo{Channel: c})
-	require.NoError(t, err)
+	translator, topics := bridgetest.Announce(t, nil, ToROS2, c)
 	require.Len(t, topics, 3)
 	made := func(wanted func(*codec.Channel) bool) (channels []*codec.Channel) {
 		out, err := translator.Begin(wanted)(&codec.Message{Channel: c, Data: data})

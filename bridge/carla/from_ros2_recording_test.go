@@ -9,10 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
-	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
@@ -55,7 +54,7 @@ func TestThereAndBack(t *testing.T) {
 				require.Equal(t, source.StartTime, result.StartTime)
 				require.InDelta(t, source.EndTime, result.EndTime, 2)
 				require.Equal(t, p.Name, result.Metadata[carla.KeyProfile])
-				want, got := collect(t, there), collect(t, back)
+				want, got := collect(t, there, codec.Query{}), collect(t, back, codec.Query{})
 				for _, topic := range []string{"/clock", "/carla/hero/odometry", "/carla/hero/vehicle_control_cmd",
 					"/carla/hero/vehicle_info", "/tf", "/carla/actor_list", "/carla/traffic_lights/status",
 					"/carla/traffic_lights/info", "/carla/world_info"} {
@@ -75,11 +74,11 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-func collect(t testing.TB, r codec.Reader) map[string][]msgs.Message {
+// collect returns the messages of a recording, decoded, by their topics.
+func collect(t testing.TB, r codec.Reader, q codec.Query) map[string][]msgs.Message {
 	all := map[string][]msgs.Message{}
-	each(t, r, codec.Query{}, func(m *codec.Message) {
-		all[m.Channel.Topic] = append(all[m.Channel.Topic],
-			decodeAny(t, m))
+	bridgetest.Each(t, r, q, func(m *codec.Message) {
+		all[m.Channel.Topic] = append(all[m.Channel.Topic], decodeAny(t, m))
 	})
 	return all
 }
@@ -161,12 +160,9 @@ func requireNear(t *testing.T, want, got msgs.Message) {
 
 // A log with something of everything, too.
 func TestEverythingThereAndBack(t *testing.T) {
-	r, left, err := bridge.Translate(drive(t, carla.UE5), codec.EncodingCDR,
-		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
-	require.NoError(t, err)
-	require.Empty(t, left)
+	r := bridgetest.Translate(t, drive(t, carla.UE5), codec.EncodingCARLA, codec.EncodingCDR, ToROS2)
 	path, _ := write(t, r, WriteOptions{Profile: carla.UE5})
-	want, got := collect(t, r), collect(t, openROS2(t, path))
+	want, got := collect(t, r, codec.Query{}), collect(t, openROS2(t, path), codec.Query{})
 	for _, topic := range []string{
 		"/carla/hero/odometry", "/carla/actor20/odometry", "/carla/hero/vehicle_control_cmd", "/carla/actor_list",
 		"/carla/traffic_lights/info",
@@ -190,27 +186,6 @@ func TestEverythingThereAndBack(t *testing.T) {
 	requireClose(t, vector3{X: 1, Y: -0.5, Z: 1.5}, camera.Transform.Translation)
 }
 
-// car is a recording of a car that has nothing of CARLA's.
-type car struct {
-	tape
-	topics []codec.TopicInfo
-}
-
-func (c *car) add(t testing.TB, topic string, at int64, v msgs.Message) {
-	i := slices.IndexFunc(c.topics, func(o codec.TopicInfo) bool { return o.Channel.Topic == topic })
-	if i < 0 {
-		i = len(c.topics)
-		c.topics = append(c.topics, codec.TopicInfo{Channel: &codec.Channel{Topic: topic, Type: v.TypeName(),
-			Encoding: codec.EncodingCDR}})
-	}
-	c.topics[i].MessageCount++
-	data, err := cdr.Marshal(v)
-	require.NoError(t, err)
-	c.frames = append(c.frames, codec.Message{Channel: c.topics[i].Channel, LogTime: at, Data: data})
-}
-
-func (c *car) Info() (*codec.Info, error) { return &codec.Info{Topics: c.topics}, nil }
-
 func at(x float64) nav_msgs.Odometry {
 	var o nav_msgs.Odometry
 	o.Pose.Pose.Position.X, o.Pose.Pose.Orientation.W = x, 1
@@ -219,18 +194,18 @@ func at(x float64) nav_msgs.Odometry {
 }
 
 func TestWriteCar(t *testing.T) {
-	var c car
+	var c bridgetest.Recording
 	start := int64(1_700_000_000_250_000_000)
 	for i := range 30 {
 		o := at(float64(i))
-		c.add(t, "/odom", start+int64(i)*10_000_000, &o)
+		c.Add(t, "/odom", start+int64(i)*10_000_000, &o)
 	}
-	c.add(t, "/tf", start+300_000_000, &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{
+	c.Add(t, "/tf", start+300_000_000, &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{
 		{Header: std_msgs.Header{FrameId: "odom"}, ChildFrameId: "trailer",
 			Transform: geometry_msgs.Transform{Rotation: quaternion{W: 1}}},
 		{Header: std_msgs.Header{FrameId: "map"}, ChildFrameId: "camera"},
 	}})
-	c.add(t, "/imu", start+310_000_000, &std_msgs.Header{})
+	c.Add(t, "/imu", start+310_000_000, &std_msgs.Header{})
 	path, left := write(t, &c, WriteOptions{
 		Map: "Town10HD", Actors: []Subject{
 			{Name: "hero", Topics: []string{"/odom"}},
@@ -253,9 +228,9 @@ func TestWriteCar(t *testing.T) {
 	require.Equal(t, "hero", actors[0].Attribute("role_name"))
 	require.Equal(t, "static.prop.trailer", actors[1].BlueprintID)
 	var places []float64
-	each(t, openROS2(t, path), codec.Query{}, func(m *codec.Message) {
+	bridgetest.Each(t, openROS2(t, path), codec.Query{}, func(m *codec.Message) {
 		if m.Channel.Topic == "/carla/hero/odometry" {
-			o := decode[nav_msgs.Odometry](t, m)
+			o := bridgetest.Decode[nav_msgs.Odometry](t, m)
 			places = append(places, math.Round(o.Pose.Pose.Position.X))
 			require.InDelta(t, 3, o.Twist.Twist.Linear.X, 1e-6)
 		}
@@ -265,16 +240,16 @@ func TestWriteCar(t *testing.T) {
 
 // A clock that goes back, as that of a simulation that begins again, goes on in the log.
 func TestWriteBackwards(t *testing.T) {
-	var c car
+	var c bridgetest.Recording
 	for i, s := range []int32{5, 6, 5, 7} {
-		c.add(t, "/clock", int64(i), &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: s}})
+		c.Add(t, "/clock", int64(i), &rosgraph_msgs.Clock{Clock: builtin_interfaces.Time{Sec: s}})
 	}
 	var w recorder
 	_, err := Write(&w, &c, WriteOptions{Step: time.Second})
 	require.NoError(t, err)
 	require.Equal(t, []float64{0, 1, 2, 4}, w.elapsed(t))
 
-	c.frames[1].Data = c.frames[1].Data[:6]
+	c.Messages[1].Data = c.Messages[1].Data[:6]
 	_, err = Write(&w, &c, WriteOptions{Step: time.Second})
 	require.ErrorContains(t, err, "/clock [rosgraph_msgs/msg/Clock] at 1 ns: decode")
 }

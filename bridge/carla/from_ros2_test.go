@@ -591,7 +591,7 @@ func TestSplitLog(t *testing.T) {
 	for i, want := range [][]float64{{1}, {1, 2, 2}} {
 		name := []string{path, strings.TrimSuffix(path, ".log") + "_1.log"}[i]
 		r := openROS2(t, name)
-		all := collect(t, r)
+		all := collect(t, r, codec.Query{})
 		var got []float64
 		for _, m := range all["/carla/hero/odometry"] {
 			got = append(got, m.(*nav_msgs.Odometry).Pose.Pose.Position.X)

@@ -1,18 +1,14 @@
 package carla
 
 import (
-	"errors"
-	"io"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
-	"tapedeck/codec/cdr"
-	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
@@ -27,40 +23,10 @@ import (
 func openROS2(t testing.TB, path string) codec.Reader {
 	source, err := carla.Open(path)
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(source, codec.EncodingCDR,
-		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
-	require.NoError(t, err)
-	require.Empty(t, left)
-	t.Cleanup(func() { r.Close() })
-	return r
+	return bridgetest.Translate(t, source, codec.EncodingCARLA, codec.EncodingCDR, ToROS2)
 }
 
 func sample(t testing.TB, name string) string { return samples.Path(t, "carla/"+name) }
-
-// each calls f with all messages.
-func each(t testing.TB, r codec.Reader, q codec.Query, f func(*codec.Message)) {
-	it, err := r.Read(q)
-	require.NoError(t, err)
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			require.NoError(t, it.Close())
-			return
-		}
-		require.NoError(t, err)
-		f(m)
-	}
-}
-
-func decode[T any, P interface {
-	*T
-	msgs.Message
-}](t testing.TB, m *codec.Message) T {
-	var v T
-	require.Equal(t, P(&v).TypeName(), m.Channel.Type)
-	require.NoError(t, cdr.Unmarshal(m.Data, P(&v)))
-	return v
-}
 
 // frameValues are what is known of a frame of a real log: the numbers in its packets, converted with rotation matrices.
 type frameValues struct {
@@ -132,38 +98,38 @@ func TestSamples(t *testing.T) {
 			var frame uint64
 			stamps := map[builtin_interfaces.Time]frameValues{}
 			var now builtin_interfaces.Time
-			each(t, r, codec.Query{}, func(m *codec.Message) {
+			bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 				counts[m.Channel]++
 				v := stamps[now]
 				switch m.Channel.Topic {
 				case "/clock":
-					now = decode[rosgraph_msgs.Clock](t, m).Clock
+					now = bridgetest.Decode[rosgraph_msgs.Clock](t, m).Clock
 					v = frameValues{stamp: now}
 				case "/carla/status":
-					status := decode[carla_msgs.CarlaStatus](t, m)
+					status := bridgetest.Decode[carla_msgs.CarlaStatus](t, m)
 					frame = status.Frame
 					v.frame, v.duration = status.Frame, status.FixedDeltaSeconds
 				case "/carla/hero/odometry":
-					o := decode[nav_msgs.Odometry](t, m)
+					o := bridgetest.Decode[nav_msgs.Odometry](t, m)
 					require.Equal(t, std_msgs.Header{Stamp: now, FrameId: "map"}, o.Header)
 					require.Equal(t, "hero", o.ChildFrameId)
 					v.position, v.orientation = o.Pose.Pose.Position, o.Pose.Pose.Orientation
 					v.linear, v.angular = o.Twist.Twist.Linear, o.Twist.Twist.Angular
 				case "/carla/hero/vehicle_status":
-					s := decode[carla_msgs.CarlaEgoVehicleStatus](t, m)
+					s := bridgetest.Decode[carla_msgs.CarlaEgoVehicleStatus](t, m)
 					require.Equal(t, v.orientation, s.Orientation)
 					v.speed, v.acceleration = s.Velocity, s.Acceleration.Linear
 					v.steer, v.throttle, v.gear = s.Control.Steer, s.Control.Throttle, s.Control.Gear
 				case "/carla/traffic_lights/status":
-					lights := decode[carla_msgs.CarlaTrafficLightStatusList](t, m).TrafficLights
+					lights := bridgetest.Decode[carla_msgs.CarlaTrafficLightStatusList](t, m).TrafficLights
 					require.Len(t, lights, 36)
 					v.second = lights[1]
 				case "/tf":
-					for _, transform := range decode[tf2_msgs.TFMessage](t, m).Transforms {
+					for _, transform := range bridgetest.Decode[tf2_msgs.TFMessage](t, m).Transforms {
 						require.Contains(t, []string{"hero", "spectator"}, transform.ChildFrameId)
 					}
 				case "/carla/world_info":
-					require.Equal(t, carla_msgs.CarlaWorldInfo{MapName: "Town01"}, decode[carla_msgs.CarlaWorldInfo](t, m))
+					require.Equal(t, carla_msgs.CarlaWorldInfo{MapName: "Town01"}, bridgetest.Decode[carla_msgs.CarlaWorldInfo](t, m))
 				}
 				stamps[now] = v
 			})
@@ -193,11 +159,11 @@ func TestSampleVelocities(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var last nav_msgs.Odometry
 			var wrong, moved [6]float64
-			each(t, openROS2(t, sample(t, name)), codec.Query{Start: 1}, func(m *codec.Message) {
+			bridgetest.Each(t, openROS2(t, sample(t, name)), codec.Query{Start: 1}, func(m *codec.Message) {
 				if m.Channel.Topic != "/carla/hero/odometry" {
 					return
 				}
-				o := decode[nav_msgs.Odometry](t, m)
+				o := bridgetest.Decode[nav_msgs.Odometry](t, m)
 				a, b := last, o
 				last = o
 				dt := seconds(b.Header.Stamp) - seconds(a.Header.Stamp)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/msgs"
@@ -18,11 +19,7 @@ import (
 
 // read returns what becomes of a log with options.
 func (o ReadOptions) read(t testing.TB, r codec.Reader) codec.Reader {
-	r, left, err := bridge.Translate(r, codec.EncodingCDR,
-		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: o.ToROS2})
-	require.NoError(t, err)
-	require.Empty(t, left)
-	return r
+	return bridgetest.Translate(t, r, codec.EncodingCARLA, codec.EncodingCDR, o.ToROS2)
 }
 
 // children returns the frames of a message of transforms.
@@ -53,7 +50,7 @@ func TestInterpolate(t *testing.T) {
 			&carla.KinematicsList{{Actor: 10, LinearVelocity: carla.Vector{X: at.x}}})
 	}
 	r := ReadOptions{Rate: 5}.read(t, tp)
-	all := collect(t, r)
+	all := collect(t, r, codec.Query{})
 
 	var clock []float64
 	for _, m := range all["/clock"] {
@@ -88,16 +85,16 @@ func TestInterpolate(t *testing.T) {
 	require.Len(t, all["/tf"], 6)
 
 	var last int64
-	each(t, r, codec.Query{}, func(m *codec.Message) {
+	bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 		require.GreaterOrEqual(t, m.LogTime, last)
 		last = m.LogTime
 	})
-	require.Equal(t, tp.frames[2].LogTime, last)
+	require.Equal(t, tp.Messages[2].LogTime, last)
 	// From within: the first frame is told as it is.
 	places = nil
-	each(t, r, codec.Query{Start: tp.frames[1].LogTime}, func(m *codec.Message) {
+	bridgetest.Each(t, r, codec.Query{Start: tp.Messages[1].LogTime}, func(m *codec.Message) {
 		if m.Channel.Topic == "/carla/hero/odometry" {
-			places = append(places, decode[nav_msgs.Odometry](t, m).Pose.Pose.Position.X)
+			places = append(places, bridgetest.Decode[nav_msgs.Odometry](t, m).Pose.Pose.Position.X)
 		}
 	})
 	require.InDeltaSlice(t, []float64{2, 2.6, 3.8, 5}, places, 1e-6)
@@ -145,15 +142,15 @@ func TestInterpolateSamples(t *testing.T) {
 		}
 		var places []place
 		var now, last float64
-		each(t, r, codec.Query{}, func(m *codec.Message) {
+		bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 			counts[m.Channel.Topic]++
 			switch m.Channel.Topic {
 			case "/clock":
-				now = seconds(decode[rosgraph_msgs.Clock](t, m).Clock)
+				now = seconds(bridgetest.Decode[rosgraph_msgs.Clock](t, m).Clock)
 				require.GreaterOrEqual(t, now, last)
 				last = now
 			case "/carla/hero/odometry":
-				o := decode[nav_msgs.Odometry](t, m)
+				o := bridgetest.Decode[nav_msgs.Odometry](t, m)
 				require.Equal(t, now, seconds(o.Header.Stamp))
 				places = append(places, place{now, o.Pose.Pose.Position.Y})
 			}
@@ -163,11 +160,11 @@ func TestInterpolateSamples(t *testing.T) {
 		}
 		// Each of the frames' own places lies between those of the steps around it.
 		i := 0
-		each(t, openROS2(t, path), codec.Query{}, func(m *codec.Message) {
+		bridgetest.Each(t, openROS2(t, path), codec.Query{}, func(m *codec.Message) {
 			if m.Channel.Topic != "/carla/hero/odometry" {
 				return
 			}
-			o := decode[nav_msgs.Odometry](t, m)
+			o := bridgetest.Decode[nav_msgs.Odometry](t, m)
 			for ; i+1 < len(places) && places[i+1].at <= seconds(o.Header.Stamp); i++ {
 			}
 			if i+1 < len(places) {
@@ -182,7 +179,7 @@ func TestInterpolateSamples(t *testing.T) {
 
 func TestFollow(t *testing.T) {
 	for _, follow := range []string{"hero", "10"} {
-		all := collect(t, ReadOptions{Follow: follow}.read(t, drive(t, carla.UE4)))
+		all := collect(t, ReadOptions{Follow: follow}.read(t, drive(t, carla.UE4)), codec.Query{})
 		require.Equal(t, []string{"spectator", "hero", "actor20"}, children(all["/tf"][0]))
 		// The hero looks to the right in the world, from (10, 0, 0.5).
 		at := all["/tf"][0].(*tf2_msgs.TFMessage).Transforms[0].Transform
@@ -195,7 +192,7 @@ func TestFollow(t *testing.T) {
 }
 
 func TestIgnore(t *testing.T) {
-	all := collect(t, ReadOptions{IgnoreHero: true, IgnoreSpectator: true}.read(t, drive(t, carla.UE4)))
+	all := collect(t, ReadOptions{IgnoreHero: true, IgnoreSpectator: true}.read(t, drive(t, carla.UE4)), codec.Query{})
 	for topic := range all {
 		require.NotContains(t, topic, "hero")
 	}
@@ -219,9 +216,9 @@ func TestTranslatorLosses(t *testing.T) {
 	tp.frame(t, &carla.VehicleLightList{{Actor: 10, Lights: 3}}, &carla.SceneLightList{},
 		&carla.BoundingBoxList{{Actor: 10}})
 	own := carla.Packet{ID: 139, Data: []byte("eyes")}.Append(nil)
-	tp.frames[1].Data = append(tp.frames[1].Data, own...)
+	tp.Messages[1].Data = append(tp.Messages[1].Data, own...)
 	r := ReadOptions{}.read(t, tp)
-	collect(t, r)
+	collect(t, r, codec.Query{})
 	require.Equal(t, []bridge.Loss{
 		{Topic: "/carla/log", What: "boxes of actors", Messages: 2},
 		{Topic: "/carla/log", What: "lights of the scene", Messages: 1},
@@ -236,14 +233,14 @@ func TestOmissions(t *testing.T) {
 	tp.frame(t, &carla.EventAddList{{Actor: 10, Type: carla.ActorVehicle, Attributes: role("hero")}},
 		&carla.StateList{{Actor: 1}}, &carla.WeatherList{{Cloudiness: 1, RayleighScatteringScale: 0.0331}})
 	r := ReadOptions{}.read(t, tp)
-	collect(t, r)
+	collect(t, r, codec.Query{})
 	require.Empty(t, r.(bridge.Lossy).Losses())
 	tp.frame(t, &carla.EventAddList{{Actor: 11, Type: carla.ActorVehicle,
 		Attributes: append(role("other"), carla.Attribute{ID: "color", Value: "1,2,3"})}},
 		&carla.StateList{{Actor: 1}, {Actor: 2, Elapsed: 1}}, &carla.WeatherList{{DustStorm: 1}},
 		&carla.PhysicsControlList{{Actor: 11}})
 	r = ReadOptions{}.read(t, tp)
-	collect(t, r)
+	collect(t, r, codec.Query{})
 	require.Equal(t, []bridge.Loss{
 		{Topic: "/carla/log", What: "attributes of actors, but for the role_name", Messages: 1},
 		{Topic: "/carla/log", What: "curves, gears and ratios of vehicles", Messages: 1},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
@@ -22,10 +23,10 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// tape is a log in memory, as a recording.
+// tape is a log in memory.
 type tape struct {
+	bridgetest.Recording
 	channel *codec.Channel
-	frames  []codec.Message
 }
 
 func newTape(p carla.Profile) *tape {
@@ -39,7 +40,7 @@ func newTape(p carla.Profile) *tape {
 func (tp *tape) frame(t testing.TB, bodies ...carla.Body) *tape {
 	_, p, err := carla.ParseChannel(tp.channel)
 	require.NoError(t, err)
-	n := len(tp.frames)
+	n := len(tp.Messages)
 	bodies = append([]carla.Body{&carla.FrameStart{Frame: uint64(n + 1), Duration: 0.5, Elapsed: float64(n) / 2}},
 		bodies...)
 	var data []byte
@@ -47,51 +48,14 @@ func (tp *tape) frame(t testing.TB, bodies ...carla.Body) *tape {
 		data, err = carla.AppendPacket(data, p, b)
 		require.NoError(t, err)
 	}
-	tp.frames = append(tp.frames, codec.Message{Channel: tp.channel, LogTime: 1_700_000_000e9 + int64(n)*5e8, Data: data})
+	m := codec.Message{Channel: tp.channel, LogTime: 1_700_000_000e9 + int64(n)*5e8, Data: data}
+	tp.Messages = append(tp.Messages, m)
 	return tp
-}
-
-func (tp *tape) Info() (*codec.Info, error) {
-	return &codec.Info{Path: "a.log", Topics: []codec.TopicInfo{{Channel: tp.channel,
-		MessageCount: uint64(len(tp.frames))}}}, nil
-}
-
-func (tp *tape) Close() error { return nil }
-
-func (tp *tape) Read(q codec.Query) (codec.Iterator, error) {
-	it := &tapeIterator{}
-	for _, m := range tp.frames {
-		if q.Covers(m.LogTime) && q.Wants(m.Channel) {
-			it.rest = append(it.rest, m)
-		}
-	}
-	return it, nil
-}
-
-type tapeIterator struct{ rest []codec.Message }
-
-func (*tapeIterator) Close() error { return nil }
-
-func (it *tapeIterator) Next() (*codec.Message, error) {
-	if len(it.rest) == 0 {
-		return nil, io.EOF
-	}
-	m := it.rest[0]
-	it.rest = it.rest[1:]
-	return &m, nil
 }
 
 // translated returns what becomes of a tape: the messages of each topic, decoded.
 func translated(t testing.TB, tp codec.Reader, q codec.Query) map[string][]msgs.Message {
-	r, left, err := bridge.Translate(tp, codec.EncodingCDR,
-		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
-	require.NoError(t, err)
-	require.Empty(t, left)
-	all := map[string][]msgs.Message{}
-	each(t, r, q, func(m *codec.Message) {
-		all[m.Channel.Topic] = append(all[m.Channel.Topic], decodeAny(t, m))
-	})
-	return all
+	return collect(t, bridgetest.Translate(t, tp, codec.EncodingCARLA, codec.EncodingCDR, ToROS2), q)
 }
 
 func decodeAny(t testing.TB, m *codec.Message) msgs.Message {
@@ -308,7 +272,7 @@ func TestFromTheMidst(t *testing.T) {
 	source := drive(t, carla.UE5)
 	path := filepath.Join(t.TempDir(), "a.log")
 	log := []byte("\x01\x00\x0e\x00CARLA_RECORDER\x00\xf1\x53\x65\x00\x00\x00\x00\x06\x00Town03")
-	for _, m := range source.frames {
+	for _, m := range source.Messages {
 		log = append(log, m.Data...)
 	}
 	require.NoError(t, os.WriteFile(path, log, 0o600))
@@ -316,7 +280,7 @@ func TestFromTheMidst(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	whole := translated(t, source, codec.Query{})
-	part := translated(t, r, codec.Query{Start: source.frames[2].LogTime})
+	part := translated(t, r, codec.Query{Start: source.Messages[2].LogTime})
 	for _, topic := range []string{"/carla/world_info", "/carla/weather_control", "/carla/traffic_lights/info",
 		"/tf_static", "/carla/actor_list", "/carla/hero/vehicle_info", "/clock"} {
 		require.Len(t, part[topic], 1, topic)
@@ -383,7 +347,7 @@ func TestLatest(t *testing.T) {
 		}
 		topics = append(topics, m.Channel.Topic)
 		if m.Channel.Topic == "/carla/actor_list" {
-			require.Len(t, decode[carla_msgs.CarlaActorList](t, m).Actors, 183)
+			require.Len(t, bridgetest.Decode[carla_msgs.CarlaActorList](t, m).Actors, 183)
 		}
 	}
 	require.Equal(t, []string{"/carla/world_info", "/carla/actor_list", "/tf_static", "/carla/hero/vehicle_info",
@@ -394,8 +358,8 @@ func TestLatest(t *testing.T) {
 func TestDamagedPacket(t *testing.T) {
 	tp := drive(t, carla.UE4)
 	broken := carla.Packet{ID: carla.IDAnimVehicle, Data: []byte("\x05\x00few")}.Append(nil)
-	tp.frames[1].Data = append(tp.frames[1].Data, broken...)
-	tp.frames[2].Data = append(tp.frames[2].Data, "\x06\xff\xff"...)
+	tp.Messages[1].Data = append(tp.Messages[1].Data, broken...)
+	tp.Messages[2].Data = append(tp.Messages[2].Data, "\x06\xff\xff"...)
 	var reports []error
 	all := translated(t, tp, codec.Query{Damaged: func(err error) { reports = append(reports, err) }})
 	require.Len(t, reports, 2)
@@ -406,7 +370,7 @@ func TestDamagedPacket(t *testing.T) {
 
 func TestNotTranslated(t *testing.T) {
 	tp := newTape(carla.UE4)
-	tp.channel.Metadata = nil
+	tp.frame(t).channel.Metadata = nil
 	_, left, err := bridge.Translate(tp, codec.EncodingCDR,
 		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
@@ -428,12 +392,12 @@ func TestAllocations(t *testing.T) {
 	translator, err := ToROS2(tp)
 	require.NoError(t, err)
 	translate := translator.Begin(nil)
-	for i := range tp.frames {
-		_, err := translate(&tp.frames[i])
+	for i := range tp.Messages {
+		_, err := translate(&tp.Messages[i])
 		require.NoError(t, err)
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if ready, err := translate(&tp.frames[3]); err != nil || len(ready) != 7 {
+		if ready, err := translate(&tp.Messages[3]); err != nil || len(ready) != 7 {
 			t.Error(len(ready), err)
 		}
 	}))
@@ -447,14 +411,14 @@ func BenchmarkTranslate(b *testing.B) {
 	b.SetBytes(stat.Size())
 	b.ReportAllocs()
 	for b.Loop() {
-		each(b, r, codec.Query{}, func(*codec.Message) {})
+		bridgetest.Each(b, r, codec.Query{}, func(*codec.Message) {})
 	}
 }
 
 // Whatever a frame holds, what becomes of it are messages.
 func FuzzTranslate(f *testing.F) {
 	for _, p := range []carla.Profile{carla.UE4, carla.UE5} {
-		for _, m := range drive(f, p).frames {
+		for _, m := range drive(f, p).Messages {
 			f.Add(m.Data, p.Wide)
 		}
 	}
@@ -464,7 +428,7 @@ func FuzzTranslate(f *testing.F) {
 			p = carla.UE5
 		}
 		tp := drive(t, p)
-		tp.frames[1].Data = data
+		tp.Messages[1].Data = data
 		for _, messages := range translated(t, tp, codec.Query{Damaged: func(error) {}}) {
 			require.NotEmpty(t, messages)
 		}

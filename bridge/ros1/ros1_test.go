@@ -1,9 +1,7 @@
 package ros1
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/rosbag"
@@ -119,23 +118,21 @@ func TestKnownTypes(t *testing.T) {
 // not.
 func TestTypesThatDiffer(t *testing.T) {
 	library := msgs.Release("")
-	for _, c := range []struct{ name, text, want string }{
-		{"more", "float32 x\nfloat32 y\nfloat32 z\nfloat32 w\n", "float32 x\nfloat32 y\nfloat32 z\nfloat32 w\n"},
-		{"other order", "float64 y\nfloat64 x\nfloat64 z\n", "float64 y\nfloat64 x\nfloat64 z\n"},
-		{"other type", "float32 x\nfloat32 y\nfloat32 z\n", "float32 x\nfloat32 y\nfloat32 z\n"},
-		{"an array", "float64[] x\nfloat64 y\nfloat64 z\n", "float64[] x\nfloat64 y\nfloat64 z\n"},
+	for name, text := range map[string]string{
+		"more": "float32 x\nfloat32 y\nfloat32 z\nfloat32 w\n", "other order": "float64 y\nfloat64 x\nfloat64 z\n",
+		"other type": "float32 x\nfloat32 y\nfloat32 z\n", "an array": "float64[] x\nfloat64 y\nfloat64 z\n",
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			two, err := newTo2(library, "geometry_msgs/Point", c.text)
+		t.Run(name, func(t *testing.T) {
+			two, err := newTo2(library, "geometry_msgs/Point", text)
 			require.NoError(t, err)
 			require.Equal(t, "geometry_msgs/msg/Point", two.name)
-			require.Equal(t, c.want, two.text)
+			require.Equal(t, text, two.text)
 			// What contains it has it, too.
 			two, err = newTo2(library, "geometry_msgs/Pose", "Point position\nQuaternion orientation\n"+
-				"==========\nMSG: geometry_msgs/Point\n"+c.text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 x\nfloat64 "+
+				"==========\nMSG: geometry_msgs/Point\n"+text+"==========\nMSG: geometry_msgs/Quaternion\nfloat64 x\nfloat64 "+
 				"y\nfloat64 z\nfloat64 w\n")
 			require.NoError(t, err)
-			require.Contains(t, two.text, c.want)
+			require.Contains(t, two.text, text)
 		})
 	}
 	hash, err := library.Hash("geometry_msgs/msg/Point")
@@ -202,17 +199,13 @@ func TestWide(t *testing.T) {
 	require.EqualError(t, err, "s: 5 characters, but in ROS 2 there are at most 4")
 }
 
-// What is wrong with a payload or a definition is said, with the field.
-// What a recorder says of a recording is the same in ROS 1 as what is made of it there.
+// An event of a recorder becomes the event that a recorder writes for ROS 1.
 func TestEvents(t *testing.T) {
 	e := codec.Event{Kind: codec.EventDrop, Topic: "/imu", Time: 1700000000_123456789, Until: 1700000001_000000001,
 		Count: 12, Text: "the disk is slow"}
 	m, err := codec.EventMessage(e)
 	require.NoError(t, err)
-	back, err := FromROS2(nil)
-	require.NoError(t, err)
-	topics, err := back.Topics(codec.TopicInfo{Channel: m.Channel})
-	require.NoError(t, err)
+	back, topics := bridgetest.Announce(t, nil, FromROS2, m.Channel)
 	out, err := back.Begin(nil)(m)
 	require.NoError(t, err)
 	own := codec.EventMessage1(e)
@@ -224,10 +217,7 @@ func TestEvents(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, e, got)
 
-	r, err := ToROS2(nil)
-	require.NoError(t, err)
-	topics, err = r.Topics(topics[0])
-	require.NoError(t, err)
+	_, topics = bridgetest.Announce(t, nil, ToROS2, topics[0].Channel)
 	require.True(t, codec.IsEvents(topics[0].Channel))
 }
 
@@ -240,17 +230,22 @@ func TestBigEndian(t *testing.T) {
 		"std_msgs/msg/Int16MultiArray": {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x01\xff\xfe",
 			"\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\xfe\xff"},
 	} {
-		back, err := FromROS2(nil)
-		require.NoError(t, err)
 		c := &codec.Channel{Topic: "/topic", Type: typeName, Encoding: codec.EncodingCDR}
-		_, err = back.Topics(codec.TopicInfo{Channel: c})
-		require.NoError(t, err)
+		back, _ := bridgetest.Announce(t, nil, FromROS2, c)
 		translate := back.Begin(nil)
 		out, err := translate(&codec.Message{Channel: c, Data: []byte(test.payload)})
 		require.NoError(t, err)
 		require.Equal(t, test.want, string(out[0].Data), typeName)
 		_, err = translate(&codec.Message{Channel: c, Data: []byte(test.payload[:6])})
 		require.ErrorContains(t, err, "decode "+typeName)
+	}
+}
+
+// channel2 returns a channel of ROS 2 with a definition.
+func channel2(topic, typeName, definition string) *codec.Channel {
+	return &codec.Channel{
+		Topic: topic, Type: typeName, Encoding: codec.EncodingCDR,
+		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(definition)},
 	}
 }
 
@@ -269,21 +264,15 @@ func TestLosses(t *testing.T) {
 		return b
 	}
 	pose := func(seq uint32) []byte { return append(header(seq), make([]byte, 7*8)...) }
-	r, err := ToROS2(nil)
-	require.NoError(t, err)
-	back, err := FromROS2(nil)
-	require.NoError(t, err)
-	begin := func(tr bridge.Translator, c *codec.Channel) (*codec.Channel, func(...[]byte) []byte) {
-		topics, err := tr.Topics(codec.TopicInfo{Channel: c})
+	r, _ := bridgetest.Announce(t, nil, ToROS2)
+	back, _ := bridgetest.Announce(t, nil, FromROS2)
+	translate := func(tr bridge.Translator, c *codec.Channel, payloads ...[]byte) {
+		_, err := tr.Topics(codec.TopicInfo{Channel: c})
 		require.NoError(t, err)
-		translate := tr.Begin(nil)
-		return topics[0].Channel, func(payloads ...[]byte) (last []byte) {
-			for _, payload := range payloads {
-				out, err := translate(&codec.Message{Channel: c, Data: payload})
-				require.NoError(t, err)
-				last = slices.Clone(out[0].Data)
-			}
-			return last
+		f := tr.Begin(nil)
+		for _, payload := range payloads {
+			_, err := f(&codec.Message{Channel: c, Data: payload})
+			require.NoError(t, err)
 		}
 	}
 	library := msgs.Release("")
@@ -292,12 +281,11 @@ func TestLosses(t *testing.T) {
 		require.NoError(t, err)
 		return one.channel(&codec.Channel{Topic: topic}).channel
 	}
-	_, poses := begin(r, channel1("/pose", "geometry_msgs/msg/PoseStamped"))
-	poses(pose(0), pose(1), pose(2))
-	_, poses = begin(r, channel1("/path", "nav_msgs/msg/Path"))
-	poses(slices.Concat(header(0), le.AppendUint32(nil, 2), pose(0), pose(7)))
-	_, logs := begin(r, channel1("/rosout", "rcl_interfaces/msg/Log"))
-	logs(logOf(0, ""), logOf(1, ""), logOf(1, "map", "/a"), logOf(1, "map", "/a", "/b"))
+	translate(r, channel1("/pose", "geometry_msgs/msg/PoseStamped"), pose(0), pose(1), pose(2))
+	translate(r, channel1("/path", "nav_msgs/msg/Path"),
+		slices.Concat(header(0), le.AppendUint32(nil, 2), pose(0), pose(7)))
+	translate(r, channel1("/rosout", "rcl_interfaces/msg/Log"),
+		logOf(0, ""), logOf(1, ""), logOf(1, "map", "/a"), logOf(1, "map", "/a", "/b"))
 	require.Equal(t, []bridge.Loss{
 		{Topic: "/path", What: "seq of std_msgs/Header", Messages: 1},
 		{Topic: "/pose", What: "seq of std_msgs/Header", Messages: 2},
@@ -309,20 +297,15 @@ func TestLosses(t *testing.T) {
 	// The reverse: fields that were added to types, as far as they are not what they are by default.
 	text2, err := library.Concatenated("sensor_msgs/msg/Range")
 	require.NoError(t, err)
-	_, ranges := begin(back, &codec.Channel{
-		Topic: "/range", Type: "sensor_msgs/msg/Range", Encoding: codec.EncodingCDR,
-		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text2)},
-	})
+	var ranges [][]byte
 	for _, variance := range []float32{0, 0.5, 0.25} {
 		payload, err := cdr.Marshal(&sensor_msgs.Range{Range: 2, Variance: variance})
 		require.NoError(t, err)
-		ranges(payload)
+		ranges = append(ranges, payload)
 	}
-	_, words := begin(back, &codec.Channel{
-		Topic: "/word", Type: "my/msg/Word", Encoding: codec.EncodingCDR,
-		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("wstring text\n")},
-	})
-	words([]byte{0, 1, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0}, []byte{0, 1, 0, 0, 1, 0, 0, 0, 0, 0xd8, 0, 0}) // half a pair
+	translate(back, channel2("/range", "sensor_msgs/msg/Range", text2), ranges...)
+	translate(back, channel2("/word", "my/msg/Word", "wstring text\n"), []byte{0, 1, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0},
+		[]byte{0, 1, 0, 0, 1, 0, 0, 0, 0, 0xd8, 0, 0}) // half a pair
 	require.Equal(t, []bridge.Loss{
 		{Topic: "/range", What: "variance of sensor_msgs/msg/Range", Messages: 2},
 		{Topic: "/word", What: "characters that are not Unicode", Messages: 1},
@@ -414,17 +397,9 @@ func TestSamples(t *testing.T) {
 					"turtlesim/Pose": "turtlesim/msg/Pose",
 				}, types)
 			}
-			it, err := r.Read(codec.Query{})
-			require.NoError(t, err)
-			defer it.Close()
-			forth, backwards := there.Begin(nil), back.Begin(nil)
-			for n := uint64(0); ; n++ {
-				m, err := it.Next()
-				if errors.Is(err, io.EOF) {
-					require.Equal(t, info.MessageCount, n)
-					break
-				}
-				require.NoError(t, err)
+			forth, backwards, n := there.Begin(nil), back.Begin(nil), uint64(0)
+			bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
+				n++
 				out, err := forth(m)
 				require.NoError(t, err)
 				require.Len(t, out, 1)
@@ -436,12 +411,13 @@ func TestSamples(t *testing.T) {
 				if c := m.Channel.Type; c != "rosgraph_msgs/Log" && c != "std_msgs/Header" && !strings.HasPrefix(c, "tf") {
 					require.Equal(t, m.Data, again[0].Data, c)
 				}
-			}
+			})
+			require.Equal(t, info.MessageCount, n)
 		})
 	}
 }
 
-func TestTranslatorSaysWhatItCannot(t *testing.T) {
+func TestUntranslatable(t *testing.T) {
 	for _, c := range []codec.Channel{
 		{Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1},
 		{Topic: "/a", Type: "std_msgs/String", Encoding: "other",
@@ -482,23 +458,15 @@ func FuzzPayload(f *testing.F) {
 // A definition that is cut short is replaced by the one at hand.
 func TestDefinitionsOfNoUse(t *testing.T) {
 	t.Setenv("AMENT_PREFIX_PATH", "")
-	translator, err := FromROS2(nil)
-	require.NoError(t, err)
-	for name, text := range map[string]string{"rcl_interfaces/msg/Log": "uint8 level",
-		"rcl_interfaces/msg/ParameterEvent": "Parameter[] new_parameters"} {
+	for name, text := range map[string]string{
+		"rcl_interfaces/msg/Log": "uint8 level", "rcl_interfaces/msg/ParameterEvent": "Parameter[] new_parameters",
+	} {
 		whole, err := newTo1(msgs.Release(""), name)
 		require.NoError(t, err)
-		c := &codec.Channel{
-			Topic: "/t", Type: name, Encoding: codec.EncodingCDR,
-			Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)},
-		}
-		topics, err := translator.Topics(codec.TopicInfo{Channel: c})
-		require.NoError(t, err)
+		_, topics := bridgetest.Announce(t, nil, FromROS2, channel2("/t", name, text))
 		require.Equal(t, whole.text, string(topics[0].Channel.Schema.Data))
 	}
-	_, err = translator.Topics(codec.TopicInfo{Channel: &codec.Channel{
-		Topic: "/t", Type: "a_msgs/msg/A", Encoding: codec.EncodingCDR,
-		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("B b")},
-	}})
+	translator, _ := bridgetest.Announce(t, nil, FromROS2)
+	_, err := translator.Topics(codec.TopicInfo{Channel: channel2("/t", "a_msgs/msg/A", "B b")})
 	require.ErrorContains(t, err, "a_msgs/msg/B")
 }

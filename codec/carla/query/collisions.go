@@ -83,8 +83,8 @@ func (q *collisionQuery) colliderOf(id uint32, hero bool) collider {
 	return c
 }
 
-// WriteCollisions writes the text of show_recorder_collisions: the collisions between actors of two categories: o other,
-// v vehicle, w walker, t traffic light, h hero, a any.
+// WriteCollisions writes the text of show_recorder_collisions: the collisions between actors of two categories,
+// o other, v vehicle, w walker, t traffic light, h hero, a any.
 func WriteCollisions(w io.Writer, r *carla.Reader, category1, category2 byte, o Options) error {
 	list, last, err := collisions(r, category1, category2)
 	if err != nil {

@@ -3,8 +3,6 @@ package apollo
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +16,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"tapedeck/bridge"
 	"tapedeck/bridge/apollo"
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	_ "tapedeck/codec/mcap"
 	_ "tapedeck/codec/record"
@@ -37,18 +35,10 @@ func TestProtoc(t *testing.T) {
 	r, err := codec.Open(write(t))
 	require.NoError(t, err)
 	defer r.Close()
-	it, err := r.Read(codec.Query{})
-	require.NoError(t, err)
-	defer it.Close()
 	seen := map[string]bool{}
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
+	bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 		if seen[m.Channel.Topic] {
-			continue
+			return
 		}
 		seen[m.Channel.Topic] = true
 		require.Equal(t, codec.EncodingProtobuf, m.Channel.Encoding)
@@ -67,7 +57,7 @@ func TestProtoc(t *testing.T) {
 		// fields by their names
 		require.NoError(t, prototext.Unmarshal(text.Bytes(), theirs), "%s: %s", m.Channel.Type, text.String())
 		require.True(t, proto.Equal(ours, theirs), "%s: %s", m.Channel.Type, text.String())
-	}
+	})
 	require.Len(t, seen, 94)
 }
 
@@ -76,25 +66,11 @@ func write(t *testing.T) string {
 	t.Helper()
 	source, err := codec.Open(generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))
 	require.NoError(t, err)
-	r, left, err := bridge.Translate(source, codec.EncodingProtobuf,
-		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCDR: apollo.FromROS2})
-	require.NoError(t, err)
-	require.Empty(t, left)
-	defer r.Close()
+	r := bridgetest.Translate(t, source, codec.EncodingCDR, codec.EncodingProtobuf, apollo.FromROS2)
 	path := filepath.Join(t.TempDir(), "all.record")
 	w, err := codec.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
-	it, err := r.Read(codec.Query{})
-	require.NoError(t, err)
-	defer it.Close()
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		require.NoError(t, w.Write(m))
-	}
+	bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) { require.NoError(t, w.Write(m)) })
 	require.NoError(t, w.Close())
 	return path
 }

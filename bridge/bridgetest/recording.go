@@ -1,0 +1,146 @@
+package bridgetest
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/codec/cdr"
+	"tapedeck/msgs"
+)
+
+// Recording is a recording in memory, whose topics are those of its messages.
+type Recording struct{ Messages []codec.Message }
+
+// Add appends a message with CDR on a topic. Its channel is that of the messages before it on the topic.
+func (r *Recording) Add(t testing.TB, topic string, logTime int64, m msgs.Message) {
+	t.Helper()
+	c := &codec.Channel{Topic: topic, Type: m.TypeName(), Encoding: codec.EncodingCDR}
+	if i := slices.IndexFunc(r.Messages, func(o codec.Message) bool { return o.Channel.Topic == topic }); i >= 0 {
+		c = r.Messages[i].Channel
+	}
+	data, err := cdr.Marshal(m)
+	require.NoError(t, err)
+	r.Messages = append(r.Messages, codec.Message{Channel: c, LogTime: logTime, Data: data})
+}
+
+// Info implements codec.Reader.
+func (r *Recording) Info() (*codec.Info, error) {
+	info := &codec.Info{MessageCount: uint64(len(r.Messages))}
+	index := map[*codec.Channel]int{}
+	for _, m := range r.Messages {
+		i, ok := index[m.Channel]
+		if !ok {
+			i = len(info.Topics)
+			index[m.Channel] = i
+			info.Topics = append(info.Topics, codec.TopicInfo{Channel: m.Channel})
+		}
+		info.Topics[i].MessageCount++
+	}
+	return info, nil
+}
+
+// Read implements codec.Reader.
+func (r *Recording) Read(q codec.Query) (codec.Iterator, error) {
+	it := new(recordingIterator)
+	for _, m := range r.Messages {
+		if q.Wants(m.Channel) && q.Covers(m.LogTime) {
+			it.left = append(it.left, m)
+		}
+	}
+	return it, nil
+}
+
+// Close implements codec.Reader.
+func (*Recording) Close() error { return nil }
+
+type recordingIterator struct{ left []codec.Message }
+
+func (it *recordingIterator) Next() (*codec.Message, error) {
+	if len(it.left) == 0 {
+		return nil, io.EOF
+	}
+	m := it.left[0]
+	it.left = it.left[1:]
+	return &m, nil
+}
+
+func (*recordingIterator) Close() error { return nil }
+
+// Translate returns a recording with the messages of one encoding translated to another. Every channel must have a
+// translation. The recording is closed at the end of the test.
+func Translate(
+	t testing.TB, r codec.Reader, from, to string, translator func(codec.Reader) (bridge.Translator, error),
+) codec.Reader {
+	t.Helper()
+	r, left, err := bridge.Translate(r, to, map[string]func(codec.Reader) (bridge.Translator, error){from: translator})
+	require.NoError(t, err)
+	require.Empty(t, left)
+	t.Cleanup(func() { _ = r.Close() }) // a translation of it may have closed it
+	return r
+}
+
+// Each calls f with the messages of a recording.
+func Each(t testing.TB, r codec.Reader, q codec.Query, f func(*codec.Message)) {
+	t.Helper()
+	it, err := r.Read(q)
+	require.NoError(t, err)
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(t, err)
+		f(m)
+	}
+}
+
+// ByTopic returns the messages of a recording by their topics.
+func ByTopic(t testing.TB, r codec.Reader) map[string][]codec.Message {
+	t.Helper()
+	all := map[string][]codec.Message{}
+	Each(t, r, codec.Query{}, func(m *codec.Message) {
+		kept := *m
+		kept.Data = slices.Clone(m.Data)
+		all[m.Channel.Topic] = append(all[m.Channel.Topic], kept)
+	})
+	return all
+}
+
+// Decode returns a message with CDR as its Go type.
+func Decode[T any, P interface {
+	*T
+	msgs.Message
+}](t testing.TB, m *codec.Message) (v T) {
+	t.Helper()
+	require.NotNil(t, m)
+	require.Equal(t, P(&v).TypeName(), m.Channel.Type)
+	require.NoError(t, cdr.Unmarshal(m.Data, P(&v)))
+	return v
+}
+
+// Announce returns a translator of a recording, which may be nil, that knows the channels, and all topics that these
+// become.
+func Announce(
+	t testing.TB, r codec.Reader, make func(codec.Reader) (bridge.Translator, error), channels ...*codec.Channel,
+) (bridge.Translator, []codec.TopicInfo) {
+	t.Helper()
+	translator, err := make(r)
+	require.NoError(t, err)
+	var all []codec.TopicInfo
+	for _, c := range channels {
+		topics, err := translator.Topics(codec.TopicInfo{Channel: c, MessageCount: 7})
+		require.NoError(t, err)
+		for _, topic := range topics {
+			require.EqualValues(t, 7, topic.MessageCount)
+		}
+		all = append(all, topics...)
+	}
+	return translator, all
+}
