@@ -3,11 +3,14 @@ package mavlink
 import (
 	"context"
 	"net"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/bluenviron/gomavlib/v3"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/pion/transport/v2/udp"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -140,3 +143,106 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 	}
 }
+
+// datagram is more bytes than any autopilot sends at once.
+const datagram = 8 << 10
+
+// conn hands gomavlib one whole frame after the other from a port or connection, and counts what passes. gomavlib by
+// itself takes no more than 512 bytes from a datagram and drops the others, and takes as much from a stream as a
+// damaged frame claims to be long, whatever good frames are in it.
+type conn struct {
+	net.Conn
+	clock    Clock
+	counts   *connection
+	received []byte
+	frame    []byte // what gomavlib has not read yet of the last frame
+	release  func() bool
+}
+
+// newConn wraps c, which is closed when ctx ends.
+func newConn(ctx context.Context, c net.Conn, clock Clock, counts *connection) *conn {
+	return &conn{Conn: c, clock: clock, counts: counts, received: make([]byte, datagram),
+		release: context.AfterFunc(ctx, func() { _ = c.Close() })}
+}
+
+// Read reads the next frame, or what fits of it.
+func (c *conn) Read(b []byte) (int, error) {
+	for len(c.frame) == 0 {
+		frame, h, ok := c.counts.scan.next(false)
+		c.counts.damage()
+		if ok {
+			c.frame = frame
+			c.counts.frame(h, c.clock.Now())
+			break
+		}
+		n, err := c.Conn.Read(c.received)
+		c.counts.scan.write(c.received[:n])
+		if err != nil && n == 0 {
+			return 0, err
+		}
+	}
+	n := copy(b, c.frame)
+	c.frame = c.frame[n:]
+	return n, nil
+}
+
+// Close closes the port or connection.
+func (c *conn) Close() error {
+	c.release()
+	return c.Conn.Close()
+}
+
+// boundConn is a UDP socket that anybody can send to, and that sends to one address: that of the last sender if it
+// follows. As it is not connected, it does not fail when nobody listens there.
+type boundConn struct {
+	*net.UDPConn
+	remote atomic.Pointer[net.UDPAddr]
+	follow bool
+}
+
+// openBound opens the socket. A shared one leaves its port to others, too: what is broadcast reaches all of them.
+func openBound(ctx context.Context, local, remote string, follow, shared bool) (net.Conn, error) {
+	probe, err := new(net.Dialer).DialContext(ctx, "udp", remote) // which, other than ResolveUDPAddr, ends with ctx
+	if err != nil {
+		return nil, err
+	}
+	to := probe.RemoteAddr().(*net.UDPAddr)
+	_ = probe.Close()
+	network := "udp"
+	if to.IP.To4() != nil {
+		network = "udp4" // as broadcasts need
+	}
+	var config net.ListenConfig
+	if shared {
+		config.Control = shareAddress
+	}
+	socket, err := config.ListenPacket(ctx, network, local)
+	if err != nil {
+		return nil, err
+	}
+	c := &boundConn{UDPConn: socket.(*net.UDPConn), follow: follow}
+	_ = c.SetReadBuffer(receiveBuffer)
+	c.remote.Store(to)
+	return c, nil
+}
+
+func shareAddress(_, _ string, c syscall.RawConn) (err error) {
+	if e := c.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	}); e != nil {
+		return e
+	}
+	return err
+}
+
+// Read receives one datagram.
+func (c *boundConn) Read(b []byte) (int, error) {
+	n, from, err := c.ReadFromUDP(b)
+	if c.follow && err == nil {
+		c.remote.Store(from)
+	}
+	return n, err
+}
+
+// Write sends one datagram.
+func (c *boundConn) Write(b []byte) (int, error) { return c.WriteToUDP(b, c.remote.Load()) }

@@ -1,3 +1,12 @@
+// Package mavlink listens to MAVLink autopilots: over serial lines, UDP, TCP, and in telemetry logs (.tlog). It decodes
+// messages with gomavlib's dialect ardupilotmega (which holds common, standard and minimal), tells which component of a
+// system is its autopilot, maps the autopilots' clocks on this computer's, and counts what was lost on the way.
+//
+// Connections are gomavlib's, but frames and records of logs are found by our own scanner, as gomavlib loses good
+// frames behind damage and all that a datagram has beyond 512 bytes: TestGomavlibLosesFrames and
+// TestGomavlibLosesRecords show it.
+//
+// Nothing is sent unless Options ask for it.
 package mavlink
 
 import (
@@ -10,6 +19,7 @@ import (
 
 	"github.com/bluenviron/gomavlib/v3"
 	"github.com/bluenviron/gomavlib/v3/pkg/frame"
+	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
 // queueSize is how many frames may wait for the handler: more than ten seconds of a busy telemetry stream.
@@ -197,3 +207,26 @@ func (l *Link) Statistics() Statistics { return l.counts.snapshot(l.now()) }
 
 // Vehicles returns the systems that have an autopilot, by system id. It may be called at any time.
 func (l *Link) Vehicles() []Vehicle { return l.tracker.snapshot(l.now()) }
+
+// Frame is one MAVLink frame that was received whole.
+type Frame struct {
+	System    uint8
+	Component uint8
+	Sequence  uint8
+	V2        bool // of MAVLink 2
+
+	// Message is a pointer to a message type of gomavlib's dialect ardupilotmega, such as *common.MessageAttitude, or a
+	// *message.MessageRaw if its id is not in the dialect. It is the handler's to keep.
+	Message message.Message
+
+	// Received is when the frame arrived, in ns since the Unix epoch: by this computer's clock, or as a log stamped it.
+	Received int64
+
+	// Stamp is when the message's content was measured, in ns since the Unix epoch, as Options.Stamps asks. It is Received
+	// for messages that carry no time.
+	Stamp int64
+
+	// Autopilot is whether the frame is from the autopilot of its system rather than from a gimbal, radio, camera or
+	// ground station.
+	Autopilot bool
+}

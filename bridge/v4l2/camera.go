@@ -124,7 +124,7 @@ func (c *Camera) capture(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.count.opened()
+	c.count.change(func(s *Stats) { s.Opened++ })
 	c.set(func(s *Status) { *s = status })
 	c.event(status)
 	return stream.Run(ctx, cmp.Or(c.Silence, 10*time.Second), c.Frame)

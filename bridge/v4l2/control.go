@@ -77,7 +77,7 @@ func (c *Capture) Controls() ([]Control, error) {
 	var controls []Control
 	item := kernel.QueryExtCtrl{ID: kernel.V4L2_CTRL_FLAG_NEXT_CTRL}
 	for range maxItems {
-		err := c.queryControl(&item)
+		err := c.device.Ioctl(kernel.VIDIOC_QUERY_EXT_CTRL, unsafe.Pointer(&item))
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTTY) {
 			break
 		}
@@ -93,24 +93,6 @@ func (c *Capture) Controls() ([]Control, error) {
 		item = kernel.QueryExtCtrl{ID: item.ID | kernel.V4L2_CTRL_FLAG_NEXT_CTRL}
 	}
 	return controls, nil
-}
-
-// queryControl asks about the control that follows item's ID, of drivers before Linux 3.17 by the older request.
-func (c *Capture) queryControl(item *kernel.QueryExtCtrl) error {
-	err := c.device.Ioctl(kernel.VIDIOC_QUERY_EXT_CTRL, unsafe.Pointer(item))
-	if !errors.Is(err, unix.ENOTTY) {
-		return err
-	}
-	old := kernel.QueryCtrl{ID: item.ID}
-	if err := c.device.Ioctl(kernel.VIDIOC_QUERYCTRL, unsafe.Pointer(&old)); err != nil {
-		return err
-	}
-	*item = kernel.QueryExtCtrl{
-		ID: old.ID, Type: old.Type, Name: old.Name, Flags: old.Flags,
-		Minimum: int64(old.Minimum), Maximum: int64(old.Maximum), Step: uint64(uint32(old.Step)),
-		DefaultValue: int64(old.DefaultValue),
-	}
-	return nil
 }
 
 // newControl returns a control as the driver described it, and whether it is one that a user may know of.

@@ -278,34 +278,15 @@ func TestPlanes(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// TestOldDriver lists the controls of a driver from before Linux 3.17, which has no QUERY_EXT_CTRL and no device_caps.
-func TestOldDriver(t *testing.T) {
+// TestDriverWithoutLists uses a driver without device_caps, which does not list its sizes.
+func TestDriverWithoutLists(t *testing.T) {
 	c, err := driven(&v4l2test.Camera{Formats: []v4l2test.Format{{FourCC: v4l2.YU12, Width: 4, Height: 2}}}, answers{
 		kernel.VIDIOC_QUERYCAP: changed(func(c *kernel.Capability) {
 			c.Capabilities, c.DeviceCaps = kernel.V4L2_CAP_VIDEO_CAPTURE|kernel.V4L2_CAP_STREAMING, 0
 		}),
-		kernel.VIDIOC_QUERY_EXT_CTRL: errno(unix.ENOTTY),
-		kernel.VIDIOC_QUERYCTRL: func(argument unsafe.Pointer, _ func() error) error {
-			q := (*kernel.QueryCtrl)(argument)
-			switch q.ID {
-			case 0x80000000:
-				*q = kernel.QueryCtrl{ID: 0x00980900, Type: 1, Minimum: -10, Maximum: 10, Step: 5}
-				copy(q.Name[:], "Brightness")
-			case 0x80980900:
-				*q = kernel.QueryCtrl{ID: 0x00980901, Type: 1, Maximum: 63, Step: 1, Flags: 1}
-			default:
-				return unix.EINVAL
-			}
-			return nil
-		},
 		kernel.VIDIOC_S_FMT: errno(unix.EINVAL), kernel.VIDIOC_ENUM_FRAMESIZES: errno(unix.ENOTTY),
 	})
 	require.NoError(t, err)
-	controls, err := c.Controls()
-	require.NoError(t, err)
-	require.Equal(t, []v4l2.Control{
-		{ID: 0x00980900, Name: "brightness", Label: "Brightness", Type: v4l2.IntegerControl, Min: -10, Max: 10, Step: 5},
-	}, controls)
 	_, err = c.SetFormat(0, 600, 0)
 	require.EqualError(t, err, "/dev/video0: the camera has no YU12 600x2")
 	var missing *v4l2.FormatError

@@ -61,33 +61,20 @@ func (c *counter) frame(f *Frame, dropped uint32) {
 		return
 	}
 	latency := time.Duration(f.Received - f.Stamp)
-	if c.stamped == 0 || latency < s.Window.MinLatency {
+	if c.stamped == 0 {
 		s.Window.MinLatency = latency
 	}
-	if c.stamped == 0 || latency > s.Window.MaxLatency {
-		s.Window.MaxLatency = latency
-	}
+	s.Window.MinLatency = min(s.Window.MinLatency, latency)
+	s.Window.MaxLatency = max(s.Window.MaxLatency, latency)
 	c.stamped++
 	c.latency += latency
 }
 
-func (c *counter) damaged(dropped uint32) {
+// change changes the counts.
+func (c *counter) change(by func(*Stats)) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.stats.Damaged++
-	c.stats.Dropped += uint64(dropped)
-}
-
-func (c *counter) failed() {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.stats.Errors++
-}
-
-func (c *counter) opened() {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.stats.Opened++
+	by(&c.stats)
 }
 
 // begin begins the first window.

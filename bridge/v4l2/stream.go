@@ -153,7 +153,7 @@ func (s *Stream) Run(ctx context.Context, silence time.Duration, use func(*Frame
 		}
 		failures++
 		if !errors.Is(err, unix.EAGAIN) {
-			s.count.failed()
+			s.count.change(func(s *Stats) { s.Errors++ })
 		}
 		if again := errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EIO); !again || failures == maxFailures {
 			return failed(s.capture.path, "get a frame from the driver", err)
@@ -186,7 +186,10 @@ func (s *Stream) take(use func(*Frame)) error {
 		use(f)
 		f.Data = nil
 	} else {
-		s.count.damaged(dropped)
+		s.count.change(func(s *Stats) {
+			s.Damaged++
+			s.Dropped += uint64(dropped)
+		})
 	}
 	return s.queue(index)
 }
@@ -255,4 +258,45 @@ func (s *Stream) Close() error {
 	}
 	s.pinner.Unpin()
 	return errors.Join(errs...)
+}
+
+// Frame is one picture. It and its Data are valid only during the call that hands it over.
+type Frame struct {
+	// Data is the picture, in the driver's memory: rows of Format.BytesPerLine bytes, all of them with their padding, or a
+	// compressed picture. Bytes that some cameras send after a JPEG's end are not in it.
+	Data []byte
+
+	Format Format
+
+	// Sequence is the driver's count of frames. It starts anew each time the device is opened.
+	Sequence uint32
+
+	// Stamp is when the driver says that the frame was taken, in ns since the Unix epoch, and Received when it was
+	// dequeued. The driver's is on the monotonic clock, and converted. Where the driver does not say, Stamp is the time of
+	// reception.
+	Stamp, Received int64
+
+	// Clock is where Stamp is from.
+	Clock StampClock
+}
+
+// StampClock is where the stamp of a frame is from.
+type StampClock int
+
+// Sources of stamps.
+const (
+	Receive         StampClock = iota // the time of reception: the driver says nothing, or a time that cannot be
+	EndOfFrame                        // the driver, at the end of the frame's transmission
+	StartOfExposure                   // the driver, at the start of exposure
+)
+
+// String returns "reception", "end of frame" or "start of exposure".
+func (c StampClock) String() string {
+	switch c {
+	case EndOfFrame:
+		return "end of frame"
+	case StartOfExposure:
+		return "start of exposure"
+	}
+	return "reception"
 }

@@ -254,7 +254,7 @@ func TestCalibrationOfCameras(t *testing.T) {
 			warns: []string{"is of the camera rear"}},
 		"not there": {url: "/nowhere/a.yaml", warns: []string{"front is not calibrated: read calibration: open " +
 			"/nowhere/a.yaml"}},
-		"damaged":    {text: "image_width: wide", err: "line 1: image_width: want a number of pixels"},
+		"damaged":    {text: "image_width: wide", err: "line 1: cannot unmarshal"},
 		"no package": {url: "package://nowhere/a.yaml", err: "no package nowhere in AMENT_PREFIX_PATH"},
 	} {
 		t.Run(name, func(t *testing.T) {

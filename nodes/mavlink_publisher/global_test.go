@@ -39,8 +39,7 @@ func TestGPSReceiver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.say(&test.m)
-			var fix sensor_msgs.NavSatFix
-			s.hear(gpsFix, 0, &fix)
+			fix := published[sensor_msgs.NavSatFix](s, gpsFix, 0)
 			require.Equal(t, test.status, fix.Status.Status)
 			require.InDelta(t, test.altitude, fix.Altitude, 1e-9)
 			require.Equal(t, test.kind, fix.PositionCovarianceType)
@@ -67,15 +66,13 @@ func TestGlobalPosition(t *testing.T) {
 		s.hear(globalFix, i, &fix)
 		require.EqualValues(t, -1, fix.Status.Status)
 	}
-	var heading std_msgs.Float64
-	s.hear(globalHeading, 0, &heading)
+	heading := published[std_msgs.Float64](s, globalHeading, 0)
 	require.True(t, math.IsNaN(heading.Data))
 
 	s.say(place(473977418, 85455939, 488000), place(473977418, 85455939, 489000), place(0, 0, 5),
 		place(473977418, 85456939, 488000))
 	require.Len(t, s.heard[globalLocal], 3)
-	var local nav_msgs.Odometry
-	s.hear(globalLocal, 0, &local)
+	local := published[nav_msgs.Odometry](s, globalLocal, 0)
 	require.Zero(t, local.Pose.Pose.Position)
 	require.Equal(t, 1.0, local.Pose.Pose.Orientation.W)
 	require.Equal(t, 99999.0, local.Pose.Covariance[35])
@@ -111,11 +108,9 @@ func TestEllipsoidThatComesLate(t *testing.T) {
 		place)
 	require.Empty(t, s.lines)
 	require.Zero(t, s.noGeoid, "it is told of no longer")
-	var fix sensor_msgs.NavSatFix
-	s.hear(globalFix, 1, &fix)
+	fix := published[sensor_msgs.NavSatFix](s, globalFix, 1)
 	require.InDelta(t, 535.4, fix.Altitude, 1e-9)
-	var local nav_msgs.Odometry
-	s.hear(globalLocal, 1, &local)
+	local := published[nav_msgs.Odometry](s, globalLocal, 1)
 	require.InDelta(t, 0, local.Pose.Pose.Position.Z, 1e-6, "the vehicle has not moved")
 }
 
@@ -147,13 +142,11 @@ func TestAltitudeAndHUD(t *testing.T) {
 	s.say(&common.MessageAltitude{AltitudeMonotonic: 1, AltitudeAmsl: 2, AltitudeLocal: 3, AltitudeRelative: 4,
 		AltitudeTerrain: 5, BottomClearance: 6},
 		&common.MessageVfrHud{Airspeed: 1, Groundspeed: 2, Heading: 270, Throttle: 45, Alt: 3, Climb: -1})
-	var a mavros_msgs.Altitude
-	s.hear(altitude, 0, &a)
+	a := published[mavros_msgs.Altitude](s, altitude, 0)
 	require.Equal(t, mavros_msgs.Altitude{Header: a.Header, Monotonic: 1, Amsl: 2, Local: 3, Relative: 4, Terrain: 5,
 		BottomClearance: 6}, a)
 	require.Equal(t, "map", a.Header.FrameId)
-	var h mavros_msgs.VfrHud
-	s.hear(vfrHUD, 0, &h)
+	h := published[mavros_msgs.VfrHud](s, vfrHUD, 0)
 	require.Equal(t, mavros_msgs.VfrHud{Header: h.Header, Airspeed: 1, Groundspeed: 2, Heading: 270, Throttle: 0.45,
 		Altitude: 3, Climb: -1}, h)
 }

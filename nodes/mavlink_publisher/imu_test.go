@@ -39,8 +39,7 @@ func TestAttitude(t *testing.T) {
 				Yawspeed: 3},
 				&common.MessageAttitudeQuaternion{Q1: float32(q[0]), Q2: float32(q[1]), Q3: float32(q[2]), Q4: float32(q[3])})
 			for i := range 2 {
-				var imu sensor_msgs.Imu
-				s.hear(imuData, i, &imu)
+				imu := published[sensor_msgs.Imu](s, imuData, i)
 				o := imu.Orientation
 				m := quaternion{o.W, o.X, o.Y, o.Z}.matrix()
 				for axis := range 3 {
@@ -85,14 +84,12 @@ func TestRawIMU(t *testing.T) {
 			require.Empty(t, s.lines, "it will be")
 			s.say(test.heartbeat, raw, &common.MessageRawImu{Id: 1}, &common.MessageAttitude{})
 			require.Len(t, s.heard[imuRaw], 1)
-			var imu sensor_msgs.Imu
-			s.hear(imuRaw, 0, &imu)
+			imu := published[sensor_msgs.Imu](s, imuRaw, 0)
 			requireVector(t, test.acceleration, imu.LinearAcceleration, 1e-12)
 			requireVector(t, [3]float64{0.1, -0.2, 0.3}, imu.AngularVelocity, 1e-12)
 			s.hear(imuData, 0, &imu)
 			requireVector(t, test.acceleration, imu.LinearAcceleration, 1e-12)
-			var mag sensor_msgs.MagneticField
-			s.hear(imuMag, 0, &mag)
+			mag := published[sensor_msgs.MagneticField](s, imuMag, 0)
 			requireVector(t, [3]float64{20e-6, -1e-6, -40e-6}, mag.MagneticField, 1e-18)
 			require.Empty(t, s.heard[imuTemperature], "0 is none")
 		})
@@ -131,8 +128,7 @@ func TestPreferredMessagesThatEnd(t *testing.T) {
 	}
 	s.say(poorer...)
 	require.Equal(t, []int{2, 2, 2, 2, 2, 2}, counts())
-	var received mavros_msgs.RCIn
-	s.hear(rcIn, -1, &received)
+	received := published[mavros_msgs.RCIn](s, rcIn, -1)
 	require.Len(t, received.Channels, 8)
 }
 
@@ -146,23 +142,19 @@ func TestSourcesOfTheIMU(t *testing.T) {
 		t.Helper()
 		require.Len(t, s.heard[imuRaw], len(want))
 		for i, x := range want {
-			var imu sensor_msgs.Imu
-			s.hear(imuRaw, i, &imu)
+			imu := published[sensor_msgs.Imu](s, imuRaw, i)
 			require.InDelta(t, x, imu.LinearAcceleration.X, 1e-12)
 		}
 	}
 	s.say(arduPilot(), raw, scaled, raw, pressure)
 	heard(0.00980665, 9.80665)
-	var mag sensor_msgs.MagneticField
-	s.hear(imuMag, 1, &mag)
+	mag := published[sensor_msgs.MagneticField](s, imuMag, 1)
 	require.InDelta(t, 1e-4, mag.MagneticField.X, 1e-18)
-	var temperature sensor_msgs.Temperature
-	s.hear(imuTemperature, 0, &temperature)
+	temperature := published[sensor_msgs.Temperature](s, imuTemperature, 0)
 	require.InDelta(t, 25.5, temperature.Temperature, 1e-12)
 	s.hear(imuBaroTemperature, 0, &temperature)
 	require.InDelta(t, -2.5, temperature.Temperature, 1e-12)
-	var static sensor_msgs.FluidPressure
-	s.hear(imuStaticPressure, 0, &static)
+	static := published[sensor_msgs.FluidPressure](s, imuStaticPressure, 0)
 	require.Equal(t, 100000.0, static.FluidPressure)
 	s.hear(imuDiffPressure, 0, &static)
 	require.Equal(t, 100.0, static.FluidPressure)
@@ -203,8 +195,7 @@ func TestFieldsOfHighresIMU(t *testing.T) {
 				require.Len(t, s.heard[topic], 1)
 			}
 			if len(s.heard[imuRaw]) > 0 {
-				var imu sensor_msgs.Imu
-				s.hear(imuRaw, 0, &imu)
+				imu := published[sensor_msgs.Imu](s, imuRaw, 0)
 				require.Equal(t, test.noAcc, imu.LinearAccelerationCovariance[0] == -1)
 				require.Equal(t, test.noAngular, imu.AngularVelocityCovariance[0] == -1)
 			}

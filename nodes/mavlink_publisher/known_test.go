@@ -58,17 +58,14 @@ func TestKnownLog(t *testing.T) {
 		require.Equal(t, raw.LinearAccelerationCovariance, imu.LinearAccelerationCovariance)
 		require.Equal(t, [9]float64{0: 1, 4: 1, 8: 1}, imu.OrientationCovariance)
 
-		var mag sensor_msgs.MagneticField
-		s.hear(imuMag, i, &mag)
+		mag := published[sensor_msgs.MagneticField](s, imuMag, i)
 		requireVector(t, [3]float64{0.21e-4, -0.01e-4, -0.42e-4}, mag.MagneticField, 1e-11)
 		require.Equal(t, [9]float64{-1}, mag.MagneticFieldCovariance)
-		var pressure sensor_msgs.FluidPressure
-		s.hear(imuStaticPressure, i, &pressure)
+		pressure := published[sensor_msgs.FluidPressure](s, imuStaticPressure, i)
 		require.InDelta(t, 95598, pressure.FluidPressure, 0.005)
 		s.hear(imuDiffPressure, i, &pressure)
 		require.Zero(t, pressure.FluidPressure)
-		var temperature sensor_msgs.Temperature
-		s.hear(imuTemperature, i, &temperature)
+		temperature := published[sensor_msgs.Temperature](s, imuTemperature, i)
 		require.Equal(t, 35.5, temperature.Temperature)
 	}
 
@@ -99,11 +96,9 @@ func TestKnownLog(t *testing.T) {
 		sin, cos := math.Sincos(yaw) // of (0.5, 1) in ENU
 		requireVector(t, [3]float64{0.5*cos + sin, cos - 0.5*sin, 0.1}, local.Twist.Twist.Linear, 1e-6)
 		require.Equal(t, odometry.Twist.Twist.Angular, local.Twist.Twist.Angular)
-		var pose geometry_msgs.PoseStamped
-		s.hear(localPose, i, &pose)
+		pose := published[geometry_msgs.PoseStamped](s, localPose, i)
 		require.Equal(t, geometry_msgs.PoseStamped{Header: local.Header, Pose: local.Pose.Pose}, pose)
-		var twist geometry_msgs.TwistStamped
-		s.hear(localVelocity, i, &twist)
+		twist := published[geometry_msgs.TwistStamped](s, localVelocity, i)
 		require.Equal(t, local.Header, twist.Header)
 		require.Equal(t, geometry_msgs.Vector3{X: 0.5, Y: 1, Z: f64(0.1)}, twist.Twist.Linear)
 		requireVector(t, [3]float64{0.001*cos + 0.002*sin, 0.001*sin - 0.002*cos, -0.5}, twist.Twist.Angular, 1e-6)
@@ -114,8 +109,7 @@ func TestKnownLog(t *testing.T) {
 
 	for i := range 50 {
 		at := rospub.Time(began + int64(i)*200e6)
-		var fix sensor_msgs.NavSatFix
-		s.hear(gpsFix, i, &fix)
+		fix := published[sensor_msgs.NavSatFix](s, gpsFix, i)
 		want := sensor_msgs.NavSatFix{
 			Header:   std_msgs.Header{Stamp: at, FrameId: "base_link"},
 			Status:   sensor_msgs.NavSatStatus{Service: sensor_msgs.NavSatStatus_SERVICE_GPS},
@@ -125,16 +119,13 @@ func TestKnownLog(t *testing.T) {
 		}
 		fix.PositionCovariance, want.PositionCovariance = rounded(fix.PositionCovariance), rounded(want.PositionCovariance)
 		require.Equal(t, want, fix)
-		var twist geometry_msgs.TwistStamped
-		s.hear(gpsVelocity, i, &twist)
+		twist := published[geometry_msgs.TwistStamped](s, gpsVelocity, i)
 		require.Equal(t, "map", twist.Header.FrameId)
 		sin, cos := math.Sincos(26.57 * math.Pi / 180)
 		requireVector(t, [3]float64{1.12 * sin, 1.12 * cos, 0}, twist.Twist.Linear, tiny)
-		var count std_msgs.UInt32
-		s.hear(gpsSatellites, i, &count)
+		count := published[std_msgs.UInt32](s, gpsSatellites, i)
 		require.EqualValues(t, 14, count.Data)
-		var raw mavros_msgs.GPSRAW
-		s.hear(gpsRaw, i, &raw)
+		raw := published[mavros_msgs.GPSRAW](s, gpsRaw, i)
 		require.Equal(t, mavros_msgs.GPSRAW{
 			Header: want.Header, FixType: mavros_msgs.GPSRAW_GPS_FIX_TYPE_3D_FIX, Lat: 473977418, Lon: 85455939, Alt: 488000,
 			Eph: 70, Epv: 110,
@@ -148,8 +139,7 @@ func TestKnownLog(t *testing.T) {
 		require.InDelta(t, want.Altitude, fix.Altitude, 1e-9)
 		fix.Altitude = want.Altitude
 		require.Equal(t, want, fix)
-		var odometry nav_msgs.Odometry
-		s.hear(globalLocal, i, &odometry)
+		odometry := published[nav_msgs.Odometry](s, globalLocal, i)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "map"}, odometry.Header)
 		require.InDelta(t, 0, odometry.Pose.Pose.Position.X, 1e-8)
 		// a degree along the meridian, 535 m above the ellipsoid
@@ -159,8 +149,7 @@ func TestKnownLog(t *testing.T) {
 		requireVector(t, [3]float64{0.5, 1, 0.1}, odometry.Twist.Twist.Linear, tiny)
 		requireCovariance(t, diagonal6(0.81, 0.81, 1.96, 99999, 99999, 99999), odometry.Pose.Covariance, tiny)
 		require.EqualValues(t, unknown(), odometry.Twist.Covariance)
-		var number std_msgs.Float64
-		s.hear(globalRelativeAltitude, i, &number)
+		number := published[std_msgs.Float64](s, globalRelativeAltitude, i)
 		require.Equal(t, 3.0, number.Data)
 		s.hear(globalHeading, i, &number)
 		require.Equal(t, 90.0, number.Data)
@@ -169,12 +158,10 @@ func TestKnownLog(t *testing.T) {
 	for i := range 10 {
 		at := began + int64(i)*1e9
 		header := std_msgs.Header{Stamp: rospub.Time(at)}
-		var state mavros_msgs.State
-		s.hear(vehicleState, i, &state)
+		state := published[mavros_msgs.State](s, vehicleState, i)
 		require.Equal(t, mavros_msgs.State{Header: header, Connected: true, Armed: true, Mode: "POSCTL", SystemStatus: 4},
 			state)
-		var power sensor_msgs.BatteryState
-		s.hear(batteryState, i, &power)
+		power := published[sensor_msgs.BatteryState](s, batteryState, i)
 		if i == 0 { // BATTERY_STATUS comes before SYS_STATUS
 			require.True(t, math.IsNaN(float64(power.Charge)) && math.IsNaN(float64(power.Capacity)) &&
 				math.IsNaN(float64(power.DesignCapacity)))
@@ -186,19 +173,15 @@ func TestKnownLog(t *testing.T) {
 			PowerSupplyTechnology: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LIPO,
 			CellVoltage:           []float32{4.1, 4.101, 4.099, 4.1}, CellTemperature: []float32{}, Location: "id0",
 		}, power)
-		var system mavros_msgs.SysStatus
-		s.hear(sysStatus, i, &system)
+		system := published[mavros_msgs.SysStatus](s, sysStatus, i)
 		require.Equal(t, mavros_msgs.SysStatus{Header: header, VoltageBattery: 16400, CurrentBattery: 1234,
 			BatteryRemaining: 87}, system)
-		var radio mavros_msgs.RCIn
-		s.hear(rcIn, i, &radio)
+		radio := published[mavros_msgs.RCIn](s, rcIn, i)
 		require.Equal(t, mavros_msgs.RCIn{Header: header, Rssi: 200,
 			Channels: []uint16{1500, 1500, 1100, 1500, 2000, 1000, 65535, 1500}}, radio)
-		var reference sensor_msgs.TimeReference
-		s.hear(timeReference, i, &reference)
+		reference := published[sensor_msgs.TimeReference](s, timeReference, i)
 		require.Equal(t, sensor_msgs.TimeReference{Header: header, TimeRef: rospub.Time(at), Source: "fcu"}, reference)
-		var sync mavros_msgs.TimesyncStatus
-		s.hear(timesyncStatus, i, &sync)
+		sync := published[mavros_msgs.TimesyncStatus](s, timesyncStatus, i)
 		require.Equal(t, mavros_msgs.TimesyncStatus{
 			Header: header, RemoteTimestampNs: uint64(5e9 + float64(i)*1e9), ObservedOffsetNs: began - 5e9 - 1e6,
 			EstimatedOffsetNs: began,

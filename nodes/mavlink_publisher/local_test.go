@@ -24,8 +24,7 @@ func TestLocalPositionWaitsForAttitude(t *testing.T) {
 	require.Empty(t, s.heard)
 	require.Len(t, s.lines, 1)
 	s.say(east(), m)
-	var o nav_msgs.Odometry
-	s.hear(localOdometry, 0, &o)
+	o := published[nav_msgs.Odometry](s, localOdometry, 0)
 	require.Equal(t, geometry_msgs.Point{X: 2, Y: 1, Z: -3}, o.Pose.Pose.Position)
 	requireYaw(t, 0, o.Pose.Pose.Orientation, 1e-7)
 	requireVector(t, [3]float64{5, 4, -6}, o.Twist.Twist.Linear, 1e-6) // north is left
@@ -46,8 +45,7 @@ func TestLocalPositionWithCovariance(t *testing.T) {
 		m.Covariance[at] = float32(21 + i)
 	}
 	s.say(east(), m)
-	var o nav_msgs.Odometry
-	s.hear(localOdometry, 0, &o)
+	o := published[nav_msgs.Odometry](s, localOdometry, 0)
 	// Of xx 1, xy 2, xz 3, yy 4, yz 5, zz 6 in NED; the attitude is as exact as in imu/data.
 	requireCovariance(t, covariance{
 		4, 2, -5, 0, 0, 0,
@@ -66,15 +64,12 @@ func TestLocalPositionWithCovariance(t *testing.T) {
 		0, 0, 0, 0, rate, 0,
 		0, 0, 0, 0, 0, rate,
 	}, o.Twist.Covariance, 1e-5)
-	var pose geometry_msgs.PoseWithCovarianceStamped
-	s.hear(localPoseCov, 0, &pose)
+	pose := published[geometry_msgs.PoseWithCovarianceStamped](s, localPoseCov, 0)
 	require.Equal(t, geometry_msgs.PoseWithCovarianceStamped{Header: o.Header, Pose: o.Pose}, pose)
-	var twist geometry_msgs.TwistWithCovarianceStamped
-	s.hear(localVelocityBodyCov, 0, &twist)
+	twist := published[geometry_msgs.TwistWithCovarianceStamped](s, localVelocityBodyCov, 0)
 	require.Equal(t, "base_link", twist.Header.FrameId)
 	require.Equal(t, o.Twist, twist.Twist)
-	var a geometry_msgs.AccelWithCovarianceStamped
-	s.hear(localAcceleration, 0, &a)
+	a := published[geometry_msgs.AccelWithCovarianceStamped](s, localAcceleration, 0)
 	require.Equal(t, "map", a.Header.FrameId)
 	require.Equal(t, geometry_msgs.Vector3{X: 8, Y: 7, Z: -9}, a.Accel.Accel.Linear)
 	require.Equal(t, []float64{24, 22, -25}, a.Accel.Covariance[:3])
@@ -119,8 +114,7 @@ func TestOdometryFrames(t *testing.T) {
 			}
 			s := newStage(t)
 			s.say(m)
-			var o nav_msgs.Odometry
-			s.hear(odometryIn, 0, &o)
+			o := published[nav_msgs.Odometry](s, odometryIn, 0)
 			require.Equal(t, "odom", o.Header.FrameId)
 			require.Equal(t, test.position, o.Pose.Pose.Position)
 			requireYaw(t, test.yaw, o.Pose.Pose.Orientation, 1e-7)

@@ -66,8 +66,7 @@ func TestBattery(t *testing.T) {
 				want = 3
 			}
 			require.Len(t, s.heard[batteryState], want)
-			var b sensor_msgs.BatteryState
-			s.hear(batteryState, 1, &b)
+			b := published[sensor_msgs.BatteryState](s, batteryState, 1)
 			for i, pair := range [][2]float64{
 				{test.voltage, float64(b.Voltage)}, {test.current, float64(b.Current)}, {test.percentage, float64(b.Percentage)},
 				{test.temperature, float64(b.Temperature)}, {nan, float64(b.Charge)}, {nan, float64(b.Capacity)},
@@ -92,8 +91,7 @@ func TestBatteryOfSysStatus(t *testing.T) {
 	s := newStage(t)
 	s.say(&common.MessageSysStatus{VoltageBattery: 12587, CurrentBattery: 150, BatteryRemaining: 60},
 		&common.MessageSysStatus{VoltageBattery: 65535, CurrentBattery: -1, BatteryRemaining: -1})
-	var b sensor_msgs.BatteryState
-	s.hear(batteryState, 0, &b)
+	b := published[sensor_msgs.BatteryState](s, batteryState, 0)
 	require.Equal(t, [3]float32{12.587, -1.5, 0.6}, [3]float32{b.Voltage, b.Current, b.Percentage})
 	require.True(t, b.Present)
 	require.True(t, math.IsNaN(float64(b.Temperature)))

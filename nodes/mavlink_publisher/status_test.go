@@ -4,12 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"tapedeck/msgs/mavros_msgs"
-
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/msgs/builtin_interfaces"
+	"tapedeck/msgs/mavros_msgs"
+	"tapedeck/msgs/sensor_msgs"
 )
 
 func TestFlightModes(t *testing.T) {
@@ -60,8 +61,7 @@ func TestState(t *testing.T) {
 		0x40: {Connected: true, ManualInput: true, Mode: "MODE(0x40)", SystemStatus: 4},
 	} {
 		s.say(&ardupilotmega.MessageHeartbeat{BaseMode: bits, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE})
-		var got mavros_msgs.State
-		s.hear(vehicleState, -1, &got)
+		got := published[mavros_msgs.State](s, vehicleState, -1)
 		want.Header = got.Header
 		require.Equal(t, want, got)
 	}
@@ -72,8 +72,7 @@ func TestState(t *testing.T) {
 		s.tick(last + silence + 1)
 		require.Len(t, s.heard[vehicleState], 4)
 	}
-	var gone mavros_msgs.State
-	s.hear(vehicleState, -1, &gone)
+	gone := published[mavros_msgs.State](s, vehicleState, -1)
 	require.Equal(t, mavros_msgs.State{Header: gone.Header}, gone)
 	require.EqualValues(t, (last+silence+1)/1e9, gone.Header.Stamp.Sec)
 	s.say(px4())
@@ -85,14 +84,12 @@ func TestExtendedStateAndEstimator(t *testing.T) {
 	s := newStage(t)
 	s.say(&common.MessageExtendedSysState{VtolState: common.MAV_VTOL_STATE_FW,
 		LandedState: common.MAV_LANDED_STATE_IN_AIR})
-	var extended mavros_msgs.ExtendedState
-	s.hear(extendedState, 0, &extended)
+	extended := published[mavros_msgs.ExtendedState](s, extendedState, 0)
 	require.Equal(t, [2]uint8{mavros_msgs.ExtendedState_VTOL_STATE_FW, mavros_msgs.ExtendedState_LANDED_STATE_IN_AIR},
 		[2]uint8{extended.VtolState, extended.LandedState})
 	for bit := range 12 {
 		s.say(&common.MessageEstimatorStatus{Flags: 1 << bit})
-		var e mavros_msgs.EstimatorStatus
-		s.hear(estimatorStatus, bit, &e)
+		e := published[mavros_msgs.EstimatorStatus](s, estimatorStatus, bit)
 		flags := []bool{e.AttitudeStatusFlag, e.VelocityHorizStatusFlag, e.VelocityVertStatusFlag, e.PosHorizRelStatusFlag,
 			e.PosHorizAbsStatusFlag,
 			e.PosVertAbsStatusFlag, e.PosVertAglStatusFlag, e.ConstPosModeStatusFlag, e.PredPosHorizRelStatusFlag,
@@ -112,8 +109,7 @@ func TestTextsWithoutEnd(t *testing.T) {
 	require.Len(t, s.heard[statusText], 2)
 	s.tick(s.now + patience + 1)
 	for i, want := range []uint8{mavros_msgs.StatusText_ERROR, mavros_msgs.StatusText_INFO, mavros_msgs.StatusText_ERROR} {
-		var m mavros_msgs.StatusText
-		s.hear(statusText, i, &m)
+		m := published[mavros_msgs.StatusText](s, statusText, i)
 		require.Equal(t, want, m.Severity)
 	}
 }
@@ -143,8 +139,7 @@ func TestStatusTexts(t *testing.T) {
 			}
 			var got []string
 			for i := range s.heard[statusText] {
-				var m mavros_msgs.StatusText
-				s.hear(statusText, i, &m)
+				m := published[mavros_msgs.StatusText](s, statusText, i)
 				require.Equal(t, mavros_msgs.StatusText_WARNING, m.Severity)
 				got = append(got, m.Text)
 			}
@@ -152,4 +147,75 @@ func TestStatusTexts(t *testing.T) {
 			require.Len(t, s.lines, len(test.want))
 		})
 	}
+}
+
+func TestSystemTime(t *testing.T) {
+	s := newStage(t)
+	s.say(&common.MessageSystemTime{TimeBootMs: 5}, &common.MessageSystemTime{TimeUnixUsec: 1234567890e6},
+		&common.MessageSystemTime{TimeUnixUsec: 1 << 63})
+	require.Empty(t, s.heard, "the autopilot does not know the time")
+	s.say(&common.MessageSystemTime{TimeUnixUsec: 1764000000123456})
+	m := published[sensor_msgs.TimeReference](s, timeReference, 0)
+	require.Equal(t, builtin_interfaces.Time{Sec: 1764000000, Nanosec: 123456000}, m.TimeRef)
+}
+
+func TestTimesync(t *testing.T) {
+	for name, test := range map[string]struct {
+		remote, asked int64 // asked is so long before the reply comes
+		published     bool
+	}{
+		"reply":                     {5e9, 3e6, true},
+		"request":                   {0, 3e6, false},
+		"in another's clock":        {5e9, 1e18, false},
+		"in another's clock, later": {5e9, -1e9, false},
+		"no time":                   {-1, 3e6, false},
+	} {
+		s := newStage(t)
+		s.say(&common.MessageTimesync{Tc1: test.remote, Ts1: began + 1e6 - test.asked})
+		require.Equal(t, test.published, len(s.heard[timesyncStatus]) == 1, name)
+	}
+}
+
+func TestRemoteControl(t *testing.T) {
+	s := newStage(t)
+	heard := func(rssi uint8, want ...uint16) {
+		t.Helper()
+		m := published[mavros_msgs.RCIn](s, rcIn, -1)
+		require.Equal(t, want, m.Channels)
+		require.Equal(t, rssi, m.Rssi)
+	}
+	raw := &common.MessageRcChannelsRaw{Chan1Raw: 1, Chan2Raw: 2, Chan3Raw: 3, Chan4Raw: 4, Chan5Raw: 5, Chan6Raw: 6,
+		Chan7Raw: 7, Chan8Raw: 8, Rssi: 9}
+	s.say(raw)
+	heard(9, 1, 2, 3, 4, 5, 6, 7, 8)
+	s.say(&common.MessageRcChannelsRaw{Port: 1, Chan1Raw: 11, Chan8Raw: 18, Rssi: 10})
+	heard(10, 1, 2, 3, 4, 5, 6, 7, 8, 11, 0, 0, 0, 0, 0, 0, 18)
+	s.say(&common.MessageRcChannels{Chancount: 3, Chan1Raw: 21, Chan2Raw: 22, Chan3Raw: 23, Rssi: 255}, raw)
+	heard(255, 21, 22, 23)
+	s.say(&common.MessageRcChannels{Chancount: 200, Chan18Raw: 5})
+	heard(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5)
+	require.Len(t, s.heard[rcIn], 4)
+}
+
+func TestServos(t *testing.T) {
+	s := newStage(t)
+	heard := func(want ...uint16) {
+		t.Helper()
+		m := published[mavros_msgs.RCOut](s, rcOut, -1)
+		require.Equal(t, want, m.Channels)
+	}
+	s.say(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8})
+	heard(1, 0, 0, 0, 0, 0, 0, 8)
+	s.say(&common.MessageServoOutputRaw{Port: 1, Servo1Raw: 9})
+	heard(1, 0, 0, 0, 0, 0, 0, 8, 9, 0, 0, 0, 0, 0, 0, 0)
+	s = newStage(t)
+	s.v2 = true
+	s.say(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8})
+	heard(1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0)
+	s.say(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8, Servo9Raw: 10, Servo16Raw: 16})
+	heard(1, 0, 0, 0, 0, 0, 0, 8, 10, 0, 0, 0, 0, 0, 0, 16)
+	s.say(&common.MessageServoOutputRaw{Port: 255, Servo1Raw: 2})
+	m := published[mavros_msgs.RCOut](s, rcOut, -1)
+	require.Len(t, m.Channels, 256*16)
+	require.EqualValues(t, 2, m.Channels[255*16])
 }

@@ -50,6 +50,16 @@ func (a *audience) hear(t topic, i int, m msgs.Message) {
 	require.NoError(a.t, cdr.Unmarshal(a.heard[t][i], m))
 }
 
+// published returns the i-th message of a topic, counted from the end if i is negative.
+func published[M any, P interface {
+	*M
+	msgs.Message
+}](s *stage, t topic, i int) (m M) {
+	s.t.Helper()
+	s.hear(t, i, P(&m))
+	return m
+}
+
 // stage is a vehicle with an audience.
 type stage struct {
 	*vehicle

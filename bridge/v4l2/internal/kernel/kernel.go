@@ -26,7 +26,6 @@ const (
 	VIDIOC_S_PARM              = read | write | uint32(unsafe.Sizeof(StreamParm{}))<<16 | 'V'<<8 | 22
 	VIDIOC_G_PARM              = read | write | uint32(unsafe.Sizeof(StreamParm{}))<<16 | 'V'<<8 | 21
 	VIDIOC_S_CTRL              = read | write | uint32(unsafe.Sizeof(Control{}))<<16 | 'V'<<8 | 28
-	VIDIOC_QUERYCTRL           = read | write | uint32(unsafe.Sizeof(QueryCtrl{}))<<16 | 'V'<<8 | 36
 	VIDIOC_QUERYMENU           = read | write | uint32(unsafe.Sizeof(QueryMenu{}))<<16 | 'V'<<8 | 37
 	VIDIOC_S_EXT_CTRLS         = read | write | uint32(unsafe.Sizeof(ExtControls{}))<<16 | 'V'<<8 | 72
 	VIDIOC_ENUM_FRAMESIZES     = read | write | uint32(unsafe.Sizeof(FrmSizeEnum{}))<<16 | 'V'<<8 | 74
@@ -253,19 +252,6 @@ type QueryExtCtrl struct {
 	NrOfDims     uint32
 	Dims         [4]uint32
 	_            [32]uint32
-}
-
-// QueryCtrl is struct v4l2_queryctrl.
-type QueryCtrl struct {
-	ID           uint32
-	Type         uint32
-	Name         [32]byte
-	Minimum      int32
-	Maximum      int32
-	Step         int32
-	DefaultValue int32
-	Flags        uint32
-	_            [2]uint32
 }
 
 // QueryMenu is struct v4l2_querymenu.

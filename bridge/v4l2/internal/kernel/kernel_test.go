@@ -23,7 +23,7 @@ func TestHeader(t *testing.T) {
 		"VIDIOC_S_FMT": VIDIOC_S_FMT, "VIDIOC_REQBUFS": VIDIOC_REQBUFS, "VIDIOC_QUERYBUF": VIDIOC_QUERYBUF,
 		"VIDIOC_QBUF": VIDIOC_QBUF, "VIDIOC_DQBUF": VIDIOC_DQBUF, "VIDIOC_STREAMON": VIDIOC_STREAMON,
 		"VIDIOC_STREAMOFF": VIDIOC_STREAMOFF, "VIDIOC_S_PARM": VIDIOC_S_PARM, "VIDIOC_G_PARM": VIDIOC_G_PARM,
-		"VIDIOC_S_CTRL": VIDIOC_S_CTRL, "VIDIOC_QUERYCTRL": VIDIOC_QUERYCTRL, "VIDIOC_QUERYMENU": VIDIOC_QUERYMENU,
+		"VIDIOC_S_CTRL": VIDIOC_S_CTRL, "VIDIOC_QUERYMENU": VIDIOC_QUERYMENU,
 		"VIDIOC_S_EXT_CTRLS": VIDIOC_S_EXT_CTRLS, "VIDIOC_ENUM_FRAMESIZES": VIDIOC_ENUM_FRAMESIZES,
 		"VIDIOC_ENUM_FRAMEINTERVALS": VIDIOC_ENUM_FRAMEINTERVALS, "VIDIOC_QUERY_EXT_CTRL": VIDIOC_QUERY_EXT_CTRL,
 
@@ -87,8 +87,6 @@ func TestHeader(t *testing.T) {
 	size("query_ext_ctrl", unsafe.Sizeof(QueryExtCtrl{}))
 	offset("query_ext_ctrl", "minimum", unsafe.Offsetof(QueryExtCtrl{}.Minimum))
 	offset("query_ext_ctrl", "flags", unsafe.Offsetof(QueryExtCtrl{}.Flags))
-	size("queryctrl", unsafe.Sizeof(QueryCtrl{}))
-	offset("queryctrl", "flags", unsafe.Offsetof(QueryCtrl{}.Flags))
 	size("querymenu", unsafe.Sizeof(QueryMenu{}))
 	offset("querymenu", "value", unsafe.Offsetof(QueryMenu{}.Name))
 	size("control", unsafe.Sizeof(Control{}))
