@@ -1,10 +1,11 @@
 // Package codec defines the types through which every recording flows, whatever its format: Channel, Message, Reader
-// and Writer, and the registry of formats.
+// and Writer, and Format itself.
 //
-// A program imports the formats it wants for their registration alone, opens any recording with [Open] and writes one
-// with [Create]:
+// Each format is a package below this one. A program lists those that it knows, opens any recording with
+// [Formats.Open] and writes one with [Formats.Create]:
 //
-//	import _ "tapedeck/codec/record"
+//	formats := codec.Formats{mcap.Format, record.Format}
+//	reader, err := formats.Open("drive.record")
 //
 // Formats know bytes. What foreign payloads mean is the business of package bridge.
 package codec

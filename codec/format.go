@@ -9,10 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 )
 
-// Format is one way to keep a recording. Its package registers it.
+// Format is one way to keep a recording. Its package exports it as Format.
 type Format struct {
 	Name string // as in --to and in Info.Format: "record", "mcap", …
 
@@ -62,33 +61,11 @@ func (f *Format) accepts(o CreateOptions) error {
 	return nil
 }
 
-// ErrUnknownFormat is wrapped by the errors of Open and Create for what no registered format claims.
+// ErrUnknownFormat is wrapped by the errors of Formats for recordings that none of them claims.
 var ErrUnknownFormat = errors.New("not a recording of a known format")
 
-var formats struct {
-	sync.RWMutex
-	list []Format
-}
-
-// Register adds a format. It panics on a name that is taken.
-func Register(f Format) {
-	formats.Lock()
-	defer formats.Unlock()
-	for _, g := range formats.list {
-		if g.Name == f.Name {
-			panic("codec: format " + f.Name + " registered twice")
-		}
-	}
-	formats.list = append(formats.list, f)
-	slices.SortFunc(formats.list, func(a, b Format) int { return strings.Compare(a.Name, b.Name) })
-}
-
-// Formats returns the registered formats, by name.
-func Formats() []Format {
-	formats.RLock()
-	defer formats.RUnlock()
-	return slices.Clone(formats.list)
-}
+// Formats are the formats that a program knows. The first that claims a recording opens it.
+type Formats []Format
 
 const sniffSize = 4096
 
@@ -96,7 +73,7 @@ const sniffSize = 4096
 // Where there is none, it opens the one at path with ActiveSuffix, or several files as one whose names begin with path,
 // where a format numbers them. Errors name the path and wrap fs.ErrNotExist, fs.ErrPermission or ErrUnknownFormat where
 // they apply.
-func Open(path string) (Reader, error) {
+func (formats Formats) Open(path string) (Reader, error) {
 	head, err := readHead(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		active := path + ActiveSuffix
@@ -109,7 +86,7 @@ func Open(path string) (Reader, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	for _, f := range Formats() {
+	for _, f := range formats {
 		if f.Sniff(path, head) {
 			return f.Open(path)
 		}
@@ -168,8 +145,8 @@ func diagnose(head []byte) error {
 
 // Create begins a recording at path, in the format that o names or, when it names none, the one that path is named
 // like. An existing path is refused with fs.ErrExist unless o.Overwrite is set.
-func Create(path string, o CreateOptions) (Writer, error) {
-	f, err := formatFor(path, o.Format)
+func (formats Formats) Create(path string, o CreateOptions) (Writer, error) {
+	f, err := formats.find(path, o.Format)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
@@ -201,9 +178,10 @@ func SyncFolder(path string) {
 	}
 }
 
-func formatFor(path, name string) (Format, error) {
+// find returns the format of that name or, without one, the format that path is named like.
+func (formats Formats) find(path, name string) (Format, error) {
 	var names []string
-	for _, f := range Formats() {
+	for _, f := range formats {
 		if name != "" && f.Name == name || name == "" && f.Named(path) {
 			return f, nil
 		}

@@ -16,14 +16,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag2"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
 
-// recordings returns the samples of formats that are registered, bags as folders, or stand-ins for some of them.
+var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
+
+// recordings returns the samples of formats, bags as folders, or stand-ins for some of them.
 func recordings(t *testing.T) (paths []string) {
 	if _, ok := samples.Find(""); !ok {
 		for _, name := range []string{
@@ -42,7 +44,7 @@ func recordings(t *testing.T) (paths []string) {
 			if d.IsDir() && folder == "mcap" {
 				return nil // the files in it are not one recording
 			}
-			r, err := codec.Open(path)
+			r, err := formats.Open(path)
 			if err != nil {
 				return nil
 			}
@@ -91,7 +93,7 @@ func TestSeekInSamples(t *testing.T) {
 	for _, path := range recordings(t) {
 		t.Run(strings.TrimPrefix(path, samples.Folder()+"/"), func(t *testing.T) {
 			t.Parallel()
-			r, err := codec.Open(path)
+			r, err := formats.Open(path)
 			require.NoError(t, err)
 			defer r.Close()
 			times := 200
@@ -180,7 +182,7 @@ func TestSeekInDisorder(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "a")
-			w, err := codec.Create(path, codec.CreateOptions{Format: test.format, Compression: test.compression,
+			w, err := formats.Create(path, codec.CreateOptions{Format: test.format, Compression: test.compression,
 				ChunkSize: 3000, ChunkDuration: 1 << 40})
 			require.NoError(t, err)
 			random := rand.New(rand.NewPCG(3, 4))
@@ -215,7 +217,7 @@ func TestSeekInDisorder(t *testing.T) {
 				path = copied
 			}
 			require.NoError(t, w.Close())
-			r, err := codec.Open(path)
+			r, err := formats.Open(path)
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()

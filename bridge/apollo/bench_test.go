@@ -10,11 +10,17 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/test/samples"
 )
+
+var formats = codec.Formats{mcap.Format, record.Format, rosbag.Format, rosbag2.Format}
 
 // BenchmarkToROS2 translates messages of real recordings, to everything that they become, beside what it takes
 // dynamicpb only to decode them.
@@ -24,7 +30,7 @@ func BenchmarkToROS2(b *testing.B) {
 		"apollo_cpp_sensors.record": {"/apollo/sensor/lidar128/compensator/PointCloud2", "/apollo/localization/pose",
 			"/apollo/sensor/gnss/imu"},
 	} {
-		r, err := codec.Open(samples.Path(b, "apollo/"+name))
+		r, err := formats.Open(samples.Path(b, "apollo/"+name))
 		require.NoError(b, err)
 		defer r.Close()
 		for _, topic := range topics {

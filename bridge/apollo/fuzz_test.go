@@ -13,9 +13,6 @@ import (
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/rosbag"
-	_ "tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/test/samples"
@@ -23,7 +20,7 @@ import (
 
 // FuzzToROS2 gives damaged messages to the translation of each type of a real recording.
 func FuzzToROS2(f *testing.F) {
-	r, err := codec.Open(samples.Path(f, "apollo/apollo_cpp_sensors.record"))
+	r, err := formats.Open(samples.Path(f, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, r.Close()) })
 	info, err := r.Info()
@@ -59,7 +56,7 @@ func FuzzToROS2(f *testing.F) {
 // FuzzGenerated gives damaged messages of each type of a real recording to dynamicpb and to what makes them messages of
 // ROS 2: both take the same ones, and find the same in them.
 func FuzzGenerated(f *testing.F) {
-	r, err := codec.Open(samples.Path(f, "apollo/example.record.00000"))
+	r, err := formats.Open(samples.Path(f, "apollo/example.record.00000"))
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, r.Close()) })
 	info, err := r.Info()
@@ -104,7 +101,7 @@ func realMessages(t testing.TB, atMost int) []codec.Message {
 		if !ok {
 			continue // a fuzz test has fewer seeds
 		}
-		r, err := codec.Open(path)
+		r, err := formats.Open(path)
 		require.NoError(t, err)
 		count := 0
 		bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {

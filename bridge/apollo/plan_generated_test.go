@@ -160,7 +160,7 @@ func requireSame(t testing.TB, all *plans, schema *cdr.Schema, encoder *planEnco
 func TestGeneratedSamples(t *testing.T) {
 	compared := map[string]int{}
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
-		r, err := codec.Open(samples.Path(t, "apollo/"+name))
+		r, err := formats.Open(samples.Path(t, "apollo/"+name))
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)

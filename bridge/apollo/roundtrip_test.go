@@ -133,7 +133,7 @@ func TestOriginal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := samples.Path(t, "apollo/"+name)
 			open := func() codec.Reader {
-				r, err := codec.Open(path)
+				r, err := formats.Open(path)
 				require.NoError(t, err)
 				return r
 			}
@@ -175,7 +175,7 @@ func TestOriginal(t *testing.T) {
 
 // TestOriginalPart has some of the channels that messages of Apollo's became, or metadata that is damaged.
 func TestOriginalPart(t *testing.T) {
-	source, err := codec.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
+	source, err := formats.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
 	messages := bridgetest.ByTopic(t, bridgetest.Translate(t, source, codec.EncodingProtobuf, codec.EncodingCDR, ToROS2))
 	const pose, chassis = "/apollo/localization/pose", "/apollo/canbus/chassis"

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"tapedeck/codec"
 	"tapedeck/test/samples"
 )
 
@@ -27,7 +26,7 @@ func TestSchema(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
-		r, err := codec.Open(samples.Path(t, "apollo/"+name))
+		r, err := formats.Open(samples.Path(t, "apollo/"+name))
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)

@@ -17,7 +17,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	_ "tapedeck/codec/record"
 	"tapedeck/msgs/carla_msgs"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/nav_msgs"
@@ -34,7 +33,7 @@ func first(t *testing.T, name string) (
 	messages map[string]*codec.Message, counts map[string]int, losses []bridge.Loss,
 ) {
 	t.Helper()
-	source, err := codec.Open(samples.Path(t, "apollo/"+name))
+	source, err := formats.Open(samples.Path(t, "apollo/"+name))
 	require.NoError(t, err)
 	r := bridgetest.Translate(t, source, codec.EncodingProtobuf, codec.EncodingCDR, ToROS2)
 	messages, counts = map[string]*codec.Message{}, map[string]int{}
@@ -451,7 +450,7 @@ file {
 
 // TestReads sets one field after the other: either the translation shows it, or it is counted as lost.
 func TestReads(t *testing.T) {
-	r, err := codec.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
+	r, err := formats.Open(samples.Path(t, "apollo/apollo_cpp_sensors.record"))
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()

@@ -25,7 +25,7 @@ import (
 // write writes a log of a recording of ROS 2 messages and returns its path.
 func write(t testing.TB, r codec.Reader, o WriteOptions) (path string, left []string) {
 	path = filepath.Join(t.TempDir(), "written.log")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := codec.Formats{carla.Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	left, err = Write(w, r, o)
 	require.NoError(t, err)

@@ -573,7 +573,7 @@ func TestLateMessages(t *testing.T) {
 // Each file of a log that is split is a log that begins with all that is known.
 func TestSplitLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive.log")
-	file, err := codec.Create(path, codec.CreateOptions{})
+	file, err := codec.Formats{carla.Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.Writer = NewWriter(file, WriteOptions{Map: "Town01"})

@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec/align"
 	"tapedeck/codec/cdr"
 	"tapedeck/codec/episode"
-	_ "tapedeck/codec/mcap"
+	"tapedeck/codec/mcap"
 	"tapedeck/codec/session"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
@@ -22,6 +22,8 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 )
+
+var formats = codec.Formats{mcap.Format}
 
 // tape collects messages of a recording. Times are in ms since the Unix epoch; messages are received 1 ms after their
 // stamps.
@@ -50,13 +52,13 @@ func (p *tape) add(topic string, ms int, m msgs.Message) {
 // write returns the recording.
 func (p *tape) write() codec.Reader {
 	path := filepath.Join(p.t.TempDir(), "x.mcap")
-	w, err := codec.Create(path, codec.CreateOptions{Metadata: p.metadata})
+	w, err := formats.Create(path, codec.CreateOptions{Metadata: p.metadata})
 	require.NoError(p.t, err)
 	for i := range p.messages {
 		require.NoError(p.t, w.Write(&p.messages[i]))
 	}
 	require.NoError(p.t, w.Close())
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(p.t, err)
 	return r
 }

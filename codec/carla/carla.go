@@ -61,16 +61,15 @@ const (
 // ErrDamaged is wrapped by the errors for content that is not as a recorder writes it.
 var ErrDamaged = errors.New("damaged")
 
-func init() {
-	codec.Register(codec.Format{
-		Extension: ".log",
-		Keeps:     codec.Keeps{Encodings: []string{codec.EncodingCARLA}},
-		Name:      Name,
-		Sniff:     func(_ string, head []byte) bool { return len(head) > 2 && bytes.HasPrefix(head[2:], magicString) },
-		Named:     func(path string) bool { return filepath.Ext(path) == ".log" },
-		Open:      func(path string) (codec.Reader, error) { return Open(path) },
-		Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
-	})
+// Format is that of logs of CARLA's recorder.
+var Format = codec.Format{
+	Extension: ".log",
+	Keeps:     codec.Keeps{Encodings: []string{codec.EncodingCARLA}},
+	Name:      Name,
+	Sniff:     func(_ string, head []byte) bool { return len(head) > 2 && bytes.HasPrefix(head[2:], magicString) },
+	Named:     func(path string) bool { return filepath.Ext(path) == ".log" },
+	Open:      func(path string) (codec.Reader, error) { return Open(path) },
+	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
 }
 
 // damage is one damaged place of a log, from pos up to end.

@@ -47,7 +47,7 @@ func TestSamples(t *testing.T) {
 			path := sample(t, test.name)
 			source, err := os.ReadFile(path)
 			require.NoError(t, err)
-			opened, err := codec.Open(path)
+			opened, err := codec.Formats{Format}.Open(path)
 			require.NoError(t, err)
 			defer opened.Close()
 			r := opened.(*Reader)

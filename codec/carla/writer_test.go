@@ -19,8 +19,8 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/internal/disktest"
 	"tapedeck/codec/internal/output"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
+	"tapedeck/codec/mcap"
+	apollo "tapedeck/codec/record"
 )
 
 // rewrite reads a log and writes it.
@@ -70,12 +70,13 @@ func TestRewriteSamples(t *testing.T) {
 }
 
 func convert(t testing.TB, from, to string) {
-	r, err := codec.Open(from)
+	formats := codec.Formats{Format, mcap.Format, apollo.Format}
+	r, err := formats.Open(from)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()
 	require.NoError(t, err)
-	w, err := codec.Create(to, codec.CreateOptions{Metadata: info.Metadata})
+	w, err := formats.Create(to, codec.CreateOptions{Metadata: info.Metadata})
 	require.NoError(t, err)
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)

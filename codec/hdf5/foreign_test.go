@@ -46,7 +46,7 @@ func TestEasyTeleop(t *testing.T) {
 	_, err := episode.Align(e, align.Options{})
 	require.NoError(t, err)
 
-	r, err := codec.Open(reference)
+	r, err := codec.Formats{Format}.Open(reference)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()

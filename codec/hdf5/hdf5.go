@@ -22,23 +22,22 @@ import (
 	"tapedeck/codec/episode"
 )
 
-func init() {
-	codec.Register(codec.Format{
-		Name: "hdf5",
-		Sniff: func(_ string, head []byte) bool {
-			ok, err := isHDF5(bytes.NewReader(head), int64(len(head)))
-			return ok && err == nil
-		},
-		Named:     named,
-		Extension: ".hdf5",
-		Open: func(path string) (codec.Reader, error) {
-			source, err := Open(path)
-			if err != nil {
-				return nil, err
-			}
-			return episode.NewReader("hdf5", path, source), nil
-		},
-	})
+// Format is that of HDF5 files with episodes.
+var Format = codec.Format{
+	Name: "hdf5",
+	Sniff: func(_ string, head []byte) bool {
+		ok, err := isHDF5(bytes.NewReader(head), int64(len(head)))
+		return ok && err == nil
+	},
+	Named:     named,
+	Extension: ".hdf5",
+	Open: func(path string) (codec.Reader, error) {
+		source, err := Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return episode.NewReader("hdf5", path, source), nil
+	},
 }
 
 func named(path string) bool {

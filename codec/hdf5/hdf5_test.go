@@ -456,7 +456,7 @@ func TestCodec(t *testing.T) {
 	behind := filepath.Join(t.TempDir(), "behind")
 	require.NoError(t, os.WriteFile(behind, append(make([]byte, 1024), data...), 0o644))
 	for _, path := range []string{path, behind} {
-		r, err := codec.Open(path)
+		r, err := codec.Formats{Format}.Open(path)
 		require.NoError(t, err)
 		info, err := r.Info()
 		require.NoError(t, err)
@@ -483,6 +483,6 @@ func TestCodec(t *testing.T) {
 	}
 	require.True(t, named("a.HDF5"))
 	require.False(t, named("a.mcap"))
-	_, err = codec.Create(filepath.Join(t.TempDir(), "a.hdf5"), codec.CreateOptions{})
+	_, err = codec.Formats{Format}.Create(filepath.Join(t.TempDir(), "a.hdf5"), codec.CreateOptions{})
 	require.ErrorContains(t, err, "hdf5 can be read, not written")
 }

@@ -23,32 +23,31 @@ const Name = "lerobot"
 // Version is that of the format that is written.
 const Version = "v3.0"
 
-func init() {
-	codec.Register(codec.Format{
-		Name: Name,
-		Sniff: func(path string, head []byte) bool {
-			if head != nil {
-				return false
-			}
-			text, err := os.ReadFile(filepath.Join(path, infoPath))
-			if err != nil {
-				return false
-			}
-			var i struct {
-				Version string `json:"codebase_version"`
-			}
-			return json.Unmarshal(text, &i) == nil && strings.HasPrefix(i.Version, "v")
-		},
-		// What is written are folders, which any name may mean.
-		Named: func(string) bool { return false },
-		Open: func(path string) (codec.Reader, error) {
-			s, err := Open(path)
-			if err != nil {
-				return nil, err
-			}
-			return episode.NewReader(Name, path, s), nil
-		},
-	})
+// Format is that of datasets of LeRobot.
+var Format = codec.Format{
+	Name: Name,
+	Sniff: func(path string, head []byte) bool {
+		if head != nil {
+			return false
+		}
+		text, err := os.ReadFile(filepath.Join(path, infoPath))
+		if err != nil {
+			return false
+		}
+		var i struct {
+			Version string `json:"codebase_version"`
+		}
+		return json.Unmarshal(text, &i) == nil && strings.HasPrefix(i.Version, "v")
+	},
+	// What is written are folders, which any name may mean.
+	Named: func(string) bool { return false },
+	Open: func(path string) (codec.Reader, error) {
+		s, err := Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return episode.NewReader(Name, path, s), nil
+	},
 }
 
 // Names of features.

@@ -179,7 +179,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 
-	r, err := codec.Open(path)
+	r, err := codec.Formats{Format}.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	i, err := r.Info()

@@ -40,7 +40,7 @@ func TestConformance(t *testing.T) {
 		}
 		files++
 		t.Run(entry.Name(), func(t *testing.T) {
-			r, err := codec.Open(path)
+			r, err := codec.Formats{Format}.Open(path)
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()

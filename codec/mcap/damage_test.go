@@ -350,7 +350,7 @@ func TestNotAFile(t *testing.T) {
 	data, _ := small(t, "none")
 	data[5] = '1'
 	require.NoError(t, os.WriteFile(path, data, 0o666))
-	_, err = codec.Open(path)
+	_, err = codec.Formats{Format}.Open(path)
 	require.EqualError(t, err, "read "+path+": MCAP of version '1'; this program reads version 0")
 }
 

@@ -19,16 +19,15 @@ import (
 // Name is the name of the format.
 const Name = "mcap"
 
-func init() {
-	codec.Register(codec.Format{
-		Extension: ".mcap",
-		Keeps:     codec.Keeps{PublishTime: true, QoS: true, Metadata: true, ChannelMetadata: true},
-		Name:      Name,
-		Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
-		Named:     func(path string) bool { return filepath.Ext(path) == ".mcap" },
-		Open:      func(path string) (codec.Reader, error) { return Open(path) },
-		Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
-	})
+// Format is that of MCAP files.
+var Format = codec.Format{
+	Extension: ".mcap",
+	Keeps:     codec.Keeps{PublishTime: true, QoS: true, Metadata: true, ChannelMetadata: true},
+	Name:      Name,
+	Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, mcap.Magic[:5]) },
+	Named:     func(path string) bool { return filepath.Ext(path) == ".mcap" },
+	Open:      func(path string) (codec.Reader, error) { return Open(path) },
+	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
 }
 
 // Keys of the channel metadata that rosbag2_storage_mcap writes.

@@ -101,7 +101,7 @@ func byTime(messages []codec.Message) []codec.Message {
 }
 
 func writeFile(t testing.TB, path string, o codec.CreateOptions, messages []codec.Message) {
-	w, err := codec.Create(path, o)
+	w, err := codec.Formats{Format}.Create(path, o)
 	require.NoError(t, err)
 	for i := range messages {
 		require.NoError(t, w.Write(&messages[i]))
@@ -112,7 +112,7 @@ func writeFile(t testing.TB, path string, o codec.CreateOptions, messages []code
 }
 
 func open(t testing.TB, path string) codec.Reader {
-	r, err := codec.Open(path)
+	r, err := codec.Formats{Format}.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -228,7 +228,7 @@ func TestEqualChannelsBecomeOne(t *testing.T) {
 func TestSyncAndKill(t *testing.T) {
 	messages := testMessages(100, testChannels())
 	path := filepath.Join(t.TempDir(), "a.mcap")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	check := func(want []codec.Message) {
 		r := open(t, path)
@@ -293,11 +293,11 @@ func TestSyncBesideWrite(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.mcap")
-	_, err := codec.Create(path, codec.CreateOptions{Compression: "bz2"})
+	_, err := codec.Formats{Format}.Create(path, codec.CreateOptions{Compression: "bz2"})
 	require.ErrorContains(t, err, `create `+path+`: MCAP has no compression "bz2"; it has none, lz4 and zstd`)
 	require.NoFileExists(t, path)
 	writeFile(t, path, codec.CreateOptions{}, nil)
-	_, err = codec.Create(path, codec.CreateOptions{})
+	_, err = codec.Formats{Format}.Create(path, codec.CreateOptions{})
 	require.ErrorIs(t, err, os.ErrExist)
 	writeFile(t, path, codec.CreateOptions{Overwrite: true}, testMessages(3, testChannels()))
 	require.Len(t, readAll(t, open(t, path), codec.Query{}), 3)

@@ -25,7 +25,7 @@ func onDisk(dir string) disktest.Format {
 		Open: func(t testing.TB, name string, content []byte) (codec.Reader, error) {
 			path := filepath.Join(dir, name)
 			require.NoError(t, os.WriteFile(path, content, 0o666))
-			return codec.Open(path)
+			return codec.Formats{Format}.Open(path)
 		},
 		Uncertain: true,
 	}

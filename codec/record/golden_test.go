@@ -102,7 +102,7 @@ func recodeChannel(t *testing.T, b []byte) []byte {
 
 // copyTo writes what is in a recording with our writer.
 func copyTo(t *testing.T, path string, r codec.Reader, o codec.CreateOptions) codec.Writer {
-	w, err := codec.Create(path, o)
+	w, err := codec.Formats{Format}.Create(path, o)
 	require.NoError(t, err)
 	info, err := r.Info()
 	require.NoError(t, err)

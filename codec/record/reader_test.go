@@ -49,7 +49,7 @@ func requireOrdered(t testing.TB, all []got) {
 }
 
 func openAt(t testing.TB, path string) codec.Reader {
-	r, err := codec.Open(path)
+	r, err := codec.Formats{Format}.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -183,7 +183,7 @@ func TestOpenErrors(t *testing.T) {
 		{"nothing", filepath.Join(dir, "none.record"), "no such file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := codec.Open(test.path)
+			_, err := codec.Formats{Format}.Open(test.path)
 			require.ErrorContains(t, err, test.want)
 			require.ErrorContains(t, err, test.path)
 		})

@@ -107,16 +107,15 @@ func (d *damage) Unwrap() error { return ErrDamaged }
 // names are those of Apollo's recorder, split and recover.
 var names = regexp.MustCompile(`\.record(\.\d{5}(\.\d{14})?)?(\.split|\.recover)?$`)
 
-func init() {
-	codec.Register(codec.Format{
-		Extension: ".record",
-		Keeps:     codec.Keeps{PublishTime: true, QoS: true, ChannelMetadata: true},
-		Name:      formatName,
-		Sniff:     sniff,
-		Named:     names.MatchString,
-		Open:      openAny,
-		Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
-	})
+// Format is that of Apollo's record files.
+var Format = codec.Format{
+	Extension: ".record",
+	Keeps:     codec.Keeps{PublishTime: true, QoS: true, ChannelMetadata: true},
+	Name:      formatName,
+	Sniff:     sniff,
+	Named:     names.MatchString,
+	Open:      openAny,
+	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return create(path, o) },
 }
 
 // openAny opens a file, or several as one.

@@ -30,7 +30,7 @@ func TestSeveralFiles(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "drive.record.00009"), 0o777))
 
 	open := func(path string) (codec.Reader, *codec.Info) {
-		r, err := codec.Open(path)
+		r, err := codec.Formats{Format}.Open(path)
 		require.NoError(t, err)
 		t.Cleanup(func() { r.Close() })
 		info, err := r.Info()
@@ -73,6 +73,6 @@ func TestSeveralFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 30)
 
-	_, err = codec.Open(filepath.Join(dir, "other"))
+	_, err = codec.Formats{Format}.Open(filepath.Join(dir, "other"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

@@ -144,7 +144,7 @@ func TestCreateErrors(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.record")
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("x"), 1<<20), 0o644))
-	_, err := codec.Create(path, codec.CreateOptions{})
+	_, err := codec.Formats{Format}.Create(path, codec.CreateOptions{})
 	require.ErrorIs(t, err, fs.ErrExist)
 	_, err = create(path, codec.CreateOptions{})
 	require.ErrorIs(t, err, fs.ErrExist)
@@ -155,7 +155,7 @@ func TestCreateErrors(t *testing.T) {
 	_, err = create(dir, codec.CreateOptions{Overwrite: true})
 	require.ErrorContains(t, err, dir)
 
-	w, err := codec.Create(path, codec.CreateOptions{Overwrite: true})
+	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{Overwrite: true})
 	require.NoError(t, err)
 	require.ErrorContains(t, w.Declare(&codec.Channel{}), "topic of 0 bytes")
 	require.ErrorContains(t, w.Declare(&codec.Channel{Topic: strings.Repeat("x", 5000)}), "topic of 5000 bytes")

@@ -12,7 +12,7 @@ import (
 // BenchmarkSeek opens a bag with as many chunks as one of 10 GB has, and reads the first message in its midst.
 func BenchmarkSeek(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "a.bag")
-	w, err := codec.Create(path, codec.CreateOptions{ChunkSize: 1})
+	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{ChunkSize: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func BenchmarkRead(b *testing.B) {
 	for _, compression := range []string{"none", "lz4", "bz2"} {
 		b.Run(compression, func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "a.bag")
-			w, err := codec.Create(path, codec.CreateOptions{Compression: compression})
+			w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{Compression: compression})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 func TestMD5(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range []string{"cruise_example.bag", "py_none.bag"} {
-		r, err := codec.Open(sample(t, name))
+		r, err := codec.Formats{Format}.Open(sample(t, name))
 		require.NoError(t, err)
 		defer r.Close()
 		info, err := r.Info()

@@ -45,16 +45,15 @@ const (
 	version2 = magic + "2.0\n"
 )
 
-func init() {
-	codec.Register(codec.Format{
-		Extension: ".bag",
-		Keeps:     codec.Keeps{Encodings: []string{codec.EncodingROS1}, ChannelMetadata: true},
-		Name:      Name,
-		Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
-		Named:     func(path string) bool { return filepath.Ext(path) == ".bag" },
-		Open:      func(path string) (codec.Reader, error) { return Open(path) },
-		Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
-	})
+// Format is that of bags of ROS 1.
+var Format = codec.Format{
+	Extension: ".bag",
+	Keeps:     codec.Keeps{Encodings: []string{codec.EncodingROS1}, ChannelMetadata: true},
+	Name:      Name,
+	Sniff:     func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) },
+	Named:     func(path string) bool { return filepath.Ext(path) == ".bag" },
+	Open:      func(path string) (codec.Reader, error) { return Open(path) },
+	Create:    func(path string, o codec.CreateOptions) (codec.Writer, error) { return createOn(output.OS{}, path, o) },
 }
 
 // createOn begins a recording whose first file is path. NAME.bag and NAME_0.bag go on as NAME_1.bag, as those of rosbag

@@ -34,7 +34,7 @@ func TestSamples(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := sample(t, c.name)
-			r, err := codec.Open(path)
+			r, err := codec.Formats{Format}.Open(path)
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()
@@ -110,7 +110,7 @@ func testLatest(t *testing.T, r codec.Reader, all []codec.Message) {
 }
 
 func TestEmptyFile(t *testing.T) {
-	_, err := codec.Open(sample(t, "cruise_empty-file.bag"))
+	_, err := codec.Formats{Format}.Open(sample(t, "cruise_empty-file.bag"))
 	require.ErrorIs(t, err, codec.ErrUnknownFormat)
 	require.ErrorContains(t, err, "the file is empty")
 }

@@ -40,7 +40,7 @@ func TestWriteAndRead(t *testing.T) {
 	for _, compression := range []string{"", "none", "lz4", "bz2"} {
 		t.Run(compression, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.bag")
-			w, err := codec.Create(path, codec.CreateOptions{Compression: compression, ChunkSize: 2000})
+			w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{Compression: compression, ChunkSize: 2000})
 			require.NoError(t, err)
 			require.FileExists(t, path+codec.ActiveSuffix)
 			require.NoFileExists(t, path)
@@ -61,7 +61,7 @@ func TestWriteAndRead(t *testing.T) {
 			require.NoFileExists(t, path+codec.ActiveSuffix)
 			slices.SortStableFunc(want, func(a, b codec.Message) int { return int(a.LogTime - b.LogTime) })
 
-			r, err := codec.Open(path)
+			r, err := codec.Formats{Format}.Open(path)
 			require.NoError(t, err)
 			defer r.Close()
 			info, err := r.Info()
@@ -90,13 +90,13 @@ func TestWriteAndRead(t *testing.T) {
 // A chunk ends after ChunkDuration, and Sync ends one, too: what was written before is in the file then.
 func TestChunksEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bag")
-	w, err := codec.Create(path, codec.CreateOptions{ChunkDuration: time.Second})
+	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{ChunkDuration: time.Second})
 	require.NoError(t, err)
 	write := func(time int64) {
 		require.NoError(t, w.Write(&codec.Message{Channel: testChannels()[0], LogTime: time, Data: []byte("x")}))
 	}
 	count := func() (n int) {
-		r, err := codec.Open(path)
+		r, err := codec.Formats{Format}.Open(path)
 		require.NoError(t, err)
 		defer r.Close()
 		info, err := r.Info()
@@ -117,7 +117,7 @@ func TestChunksEnd(t *testing.T) {
 
 func TestWhatABagCannotHold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bag")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := testChannels()[0]
 	for _, m := range []struct {
@@ -142,9 +142,9 @@ func TestWhatABagCannotHold(t *testing.T) {
 	require.Len(t, all, 1)
 	require.Equal(t, maxTime, all[0].LogTime)
 
-	_, err = codec.Create(filepath.Join(t.TempDir(), "b.bag"), codec.CreateOptions{Compression: "zstd"})
+	_, err = codec.Formats{Format}.Create(filepath.Join(t.TempDir(), "b.bag"), codec.CreateOptions{Compression: "zstd"})
 	require.ErrorContains(t, err, `no compression "zstd"; it has none, lz4 and bz2`)
-	_, err = codec.Create(path, codec.CreateOptions{})
+	_, err = codec.Formats{Format}.Create(path, codec.CreateOptions{})
 	require.ErrorIs(t, err, fs.ErrExist)
 }
 
@@ -158,7 +158,7 @@ func must[T any](v T, err error) T {
 // A channel that does not come from a bag has what it lacks.
 func TestForeignChannels(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bag")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	schema := codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}
 	for i, c := range []*codec.Channel{
@@ -181,7 +181,7 @@ func TestForeignChannels(t *testing.T) {
 func TestSplit(t *testing.T) {
 	dir := t.TempDir()
 	var completed []string
-	w, err := codec.Create(filepath.Join(dir, "drive.bag"),
+	w, err := codec.Formats{Format}.Create(filepath.Join(dir, "drive.bag"),
 		codec.CreateOptions{Completed: func(f codec.FileInfo, err error) {
 			require.NoError(t, err)
 			completed = append(completed, fmt.Sprint(filepath.Base(f.Path), " ", f.MessageCount))
@@ -216,7 +216,7 @@ func TestSalvage(t *testing.T) {
 	}{{"none", 299}, {"lz4", 100}} {
 		t.Run(c.compression, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.bag")
-			w, err := codec.Create(path, codec.CreateOptions{Compression: c.compression, ChunkSize: 10 << 20})
+			w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{Compression: c.compression, ChunkSize: 10 << 20})
 			require.NoError(t, err)
 			random := rand.NewChaCha8([32]byte{})
 			for i := range 300 {
@@ -252,7 +252,7 @@ func TestLZ4Frame(t *testing.T) {
 // The bytes of a bag are those of the specification, record by record.
 func TestBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bag")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{
 		Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1,
@@ -289,7 +289,7 @@ func TestBytes(t *testing.T) {
 // Sync may be called beside Write, and nothing is lost or written twice.
 func TestSyncBesideWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bag")
-	w, err := codec.Create(path, codec.CreateOptions{ChunkSize: 500})
+	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{ChunkSize: 500})
 	require.NoError(t, err)
 	done, ended := make(chan struct{}), make(chan error)
 	go func() {

@@ -231,7 +231,7 @@ func TestSQLiteIsNoBag(t *testing.T) {
 	_, err = db.Exec("CREATE TABLE things(id INTEGER)")
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	_, err = codec.Open(other)
+	_, err = codec.Formats{Format}.Open(other)
 	require.ErrorContains(t, err, "it is not a bag")
 }
 

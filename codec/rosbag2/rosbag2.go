@@ -23,17 +23,16 @@ const Name = "rosbag2"
 
 const metadataFile = "metadata.yaml"
 
-func init() {
-	codec.Register(codec.Format{
-		Keeps:        codec.Keeps{PublishTime: true, QoS: true, Metadata: true, ChannelMetadata: true},
-		StorageKeeps: map[string]codec.Keeps{storageSQLite: {QoS: true, Metadata: true}},
-		Name:         Name,
-		Sniff:        sniff,
-		Named:        named,
-		Open:         func(path string) (codec.Reader, error) { return Open(path) },
-		Create:       func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
-		Storages:     []string{storageMCAP, storageSQLite},
-	})
+// Format is that of folders with a metadata.yaml, as ros2 bag writes them.
+var Format = codec.Format{
+	Keeps:        codec.Keeps{PublishTime: true, QoS: true, Metadata: true, ChannelMetadata: true},
+	StorageKeeps: map[string]codec.Keeps{storageSQLite: {QoS: true, Metadata: true}},
+	Name:         Name,
+	Sniff:        sniff,
+	Named:        named,
+	Open:         func(path string) (codec.Reader, error) { return Open(path) },
+	Create:       func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
+	Storages:     []string{storageMCAP, storageSQLite},
 }
 
 // sniff recognises the folder, its metadata.yaml and a database of SQLite, by its name too: its beginning may be

@@ -23,7 +23,7 @@ import (
 func sample(t testing.TB, path string) string { return samples.Path(t, "rosbag2/"+path) }
 
 func open(t testing.TB, path string) codec.Reader {
-	r, err := codec.Open(path)
+	r, err := codec.Formats{Format, mcap.Format}.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
@@ -160,7 +160,7 @@ func testMessages(n int, c *codec.Channel) []codec.Message {
 func write(t testing.TB, path string, o codec.CreateOptions, n int) []codec.Message {
 	channels := testChannels()
 	messages := testMessages(n, channels[0])
-	w, err := codec.Create(path, o)
+	w, err := codec.Formats{Format}.Create(path, o)
 	require.NoError(t, err)
 	require.NoError(t, w.Declare(channels[1]))
 	for i := range messages {
@@ -327,7 +327,7 @@ func TestMetadataFile(t *testing.T) {
 // TestKilled looks at the folder of a writer that was not closed.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	info, err := open(t, path).Info()
 	require.NoError(t, err)
@@ -411,7 +411,7 @@ func TestMissingAndDamagedParts(t *testing.T) {
 	for i := range 12 {
 		os.Remove(filepath.Join(dir, fmt.Sprintf("bag_%d.mcap", i)))
 	}
-	_, err = codec.Open(dir)
+	_, err = codec.Formats{Format}.Open(dir)
 	require.EqualError(t, err, "read "+dir+": none of the bag's files is there")
 }
 
@@ -509,21 +509,21 @@ func TestCompressedMessages(t *testing.T) {
 
 	m.Compression = "brotli"
 	require.NoError(t, m.save(output.OS{}, dir))
-	_, err = codec.Open(dir)
+	_, err = codec.Formats{Format}.Open(dir)
 	require.ErrorContains(t, err, `it is compressed with "brotli"; only zstd is known`)
 }
 
 func TestOverwrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bag")
 	write(t, dir, codec.CreateOptions{}, 5)
-	_, err := codec.Create(dir, codec.CreateOptions{})
+	_, err := codec.Formats{Format}.Create(dir, codec.CreateOptions{})
 	require.ErrorIs(t, err, os.ErrExist)
 	write(t, dir, codec.CreateOptions{Overwrite: true}, 7)
 	require.Len(t, read(t, open(t, dir), codec.Query{}), 7)
 
 	note := filepath.Join(dir, "notes.txt")
 	require.NoError(t, os.WriteFile(note, nil, 0o666))
-	_, err = codec.Create(dir, codec.CreateOptions{Overwrite: true})
+	_, err = codec.Formats{Format}.Create(dir, codec.CreateOptions{Overwrite: true})
 	require.EqualError(t, err, "overwrite "+dir+": it holds notes.txt, which is no part of a bag; remove it or name "+
 		"another output")
 	require.FileExists(t, note)
@@ -532,10 +532,10 @@ func TestOverwrite(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bag")
-	_, err := codec.Create(dir, codec.CreateOptions{Compression: "bz2"})
+	_, err := codec.Formats{Format}.Create(dir, codec.CreateOptions{Compression: "bz2"})
 	require.ErrorContains(t, err, `MCAP has no compression "bz2"`)
 	require.NoDirExists(t, dir)
-	_, err = codec.Create(filepath.Join(dir, "deeper"), codec.CreateOptions{})
+	_, err = codec.Formats{Format}.Create(filepath.Join(dir, "deeper"), codec.CreateOptions{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -547,7 +547,7 @@ func TestNamed(t *testing.T) {
 }
 
 func TestEmptyFolderIsNone(t *testing.T) {
-	_, err := codec.Open(t.TempDir())
+	_, err := codec.Formats{Format}.Open(t.TempDir())
 	require.ErrorIs(t, err, codec.ErrUnknownFormat)
 }
 

@@ -164,7 +164,7 @@ func crash(t *testing.T, storage string, step int) {
 					continue
 				}
 				sound[content] = true
-				r, err := codec.Open(filepath.Join(dir, name))
+				r, err := codec.Formats{Format}.Open(filepath.Join(dir, name))
 				require.NoError(t, err, c.Name)
 				info, err := r.Info()
 				require.NoError(t, err, c.Name)
@@ -173,7 +173,7 @@ func crash(t *testing.T, storage string, step int) {
 				require.NoError(t, r.Close())
 			}
 		}
-		r, err := codec.Open(dir)
+		r, err := codec.Formats{Format}.Open(dir)
 		if err != nil {
 			require.Zero(t, c.Mark, "%s: %v", c.Name, err)
 			return

@@ -32,7 +32,7 @@ func TestLayouts(t *testing.T) {
 						require.FileExists(t, f.Path)
 						completed = append(completed, filepath.Base(f.Path))
 					}
-					cw, err := codec.Create(dir, o)
+					cw, err := codec.Formats{Format}.Create(dir, o)
 					require.NoError(t, err)
 					w := cw.(codec.Splitter)
 					channels := testChannels()

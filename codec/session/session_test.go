@@ -97,7 +97,7 @@ func TestFolder(t *testing.T) {
 	require.ErrorContains(t, damage[0], filepath.Join(folder, "take_10/arm_0/joints.csv")+`:3: value "x" is no number`)
 
 	// As messages.
-	r, err := codec.Open(folder)
+	r, err := codec.Formats{session.Format}.Open(folder)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()
@@ -138,7 +138,7 @@ func TestNoSession(t *testing.T) {
 	folder := t.TempDir()
 	_, err := session.Open(folder)
 	require.ErrorIs(t, err, codec.ErrUnknownFormat)
-	_, err = codec.Open(folder)
+	_, err = codec.Formats{session.Format}.Open(folder)
 	require.ErrorIs(t, err, codec.ErrUnknownFormat)
 	put(t, folder, "metadata.json", `{"name": "of something else"}`)
 	put(t, folder, "frames/0001.png", "")
@@ -146,7 +146,7 @@ func TestNoSession(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrUnknownFormat)
 	_, err = session.Open(filepath.Join(folder, "none"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = codec.Create(filepath.Join(folder, "new"), codec.CreateOptions{Format: "session"})
+	_, err = codec.Formats{session.Format}.Create(filepath.Join(folder, "new"), codec.CreateOptions{Format: "session"})
 	require.ErrorContains(t, err, "can be read, not written")
 }
 

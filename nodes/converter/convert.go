@@ -40,7 +40,7 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 		return config.Usagef("got 1 path; the usage is: converter IN... OUT, or converter IN... --output-folder FOLDER " +
 			"--to FORMAT")
 	}
-	job := convert.Job{Inputs: paths[:last], Output: paths[last], Options: o.Options, Workers: o.Jobs}
+	job := convert.Job{Formats: known, Inputs: paths[:last], Output: paths[last], Options: o.Options, Workers: o.Jobs}
 	var bar *progress.Bar
 	job.Warn = func(text string) {
 		bar.Hide()
@@ -68,7 +68,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	if o.To == "" {
 		return config.Usagef("--output-folder needs the format to write: --to")
 	}
-	format, err := convert.FormatOf("", o.To)
+	format, err := convert.FormatOf(known, "", o.To)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	for range min(jobs, len(paths)) {
 		running.Go(func() {
 			for i := range next {
-				s.run(ctx, &convert.Job{Inputs: paths[i : i+1], Output: filepath.Join(o.OutputFolder, names[i]),
+				s.run(ctx, &convert.Job{Formats: known, Inputs: paths[i : i+1], Output: filepath.Join(o.OutputFolder, names[i]),
 					Options: o.Options, Workers: 1})
 			}
 		})

@@ -17,16 +17,14 @@ import (
 	"tapedeck/codec"
 )
 
-// The format "lines" is for these tests: a file of JSON objects, one a line, of which the last is {"End":true}.
-func init() {
-	codec.Register(codec.Format{
-		Name:   "lines",
-		Sniff:  func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(`{"Lines":1`)) },
-		Named:  func(path string) bool { return strings.HasSuffix(path, ".lines") },
-		Open:   openLines,
-		Create: createLines,
-		Keeps:  codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
-	})
+// linesFormat is for these tests: a file of JSON objects, one a line, of which the last is {"End":true}.
+var linesFormat = codec.Format{
+	Name:   "lines",
+	Sniff:  func(_ string, head []byte) bool { return bytes.HasPrefix(head, []byte(`{"Lines":1`)) },
+	Named:  func(path string) bool { return strings.HasSuffix(path, ".lines") },
+	Open:   openLines,
+	Create: createLines,
+	Keeps:  codec.Keeps{PublishTime: true, QoS: true, Metadata: true},
 }
 
 // line is one of such a file: a channel, a message or the end.
@@ -189,7 +187,7 @@ func (w *linesWriter) Close() error {
 // writeLines writes a recording of these messages and channels to a new file and returns its path.
 func writeLines(t *testing.T, name string, messages []codec.Message, declare ...*codec.Channel) string {
 	path := t.TempDir() + "/" + name
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := known.Codecs().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	for _, c := range declare {
 		require.NoError(t, w.Declare(c))

@@ -11,7 +11,6 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/formats"
 )
 
 // infoOptions are the parameters of info.
@@ -107,9 +106,9 @@ func (o *infoOptions) tellOf(path string, stdout, stderr io.Writer) error {
 
 func (o *infoOptions) open(path string, stderr io.Writer) (codec.Reader, error) {
 	if !o.ROS2 {
-		return codec.Open(path)
+		return known.Open(path)
 	}
-	r, left, err := formats.OpenROS2(path)
+	r, left, err := known.OpenROS2(path)
 	for _, err := range left {
 		fmt.Fprintln(stderr, "warning: no ROS 2 message:", err)
 	}

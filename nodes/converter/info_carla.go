@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/carla/query"
 	"tapedeck/config"
@@ -37,7 +36,7 @@ func (o *carlaOptions) check() error {
 
 // tell writes what CARLA's server tells of the log at path.
 func (o *carlaOptions) tell(path string, asJSON bool, stdout, stderr io.Writer) error {
-	opened, err := codec.Open(path)
+	opened, err := known.Open(path)
 	if err != nil {
 		return err
 	}

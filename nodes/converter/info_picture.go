@@ -13,7 +13,6 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
 	"tapedeck/config"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/picture"
 	"tapedeck/nodes/internal/progress"
 )
@@ -110,7 +109,7 @@ func (o *infoOptions) openPicture(ctx context.Context, path string, stderr io.Wr
 	if err != nil {
 		return nil, nil, err
 	}
-	r, left, err := formats.OpenROS2(path)
+	r, left, err := known.OpenROS2(path)
 	if err != nil {
 		return nil, nil, err
 	}

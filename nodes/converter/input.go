@@ -16,7 +16,7 @@ type input struct {
 }
 
 func openInput(path string) (*input, error) {
-	reader, err := codec.Open(path)
+	reader, err := known.Open(path)
 	if err != nil {
 		return nil, err
 	}

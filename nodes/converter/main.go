@@ -11,9 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"tapedeck/config"
-	_ "tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
+
+// known are the formats that the commands read and write.
+var known = formats.All()
 
 func main() { config.Main(newCommand(os.Stdout, os.Stderr)) }
 

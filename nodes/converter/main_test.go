@@ -15,11 +15,13 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 )
 
 // TestMain lets the test's executable be the converter, so that tests see exit codes.
 func TestMain(m *testing.M) {
 	time.Local = time.UTC
+	known = append(known, formats.Format{Format: linesFormat})
 	if os.Getenv("CONVERTER_TEST_RUN") != "" {
 		main()
 	}

@@ -43,7 +43,8 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 		path = paths[1]
 	}
 	job := convert.Job{
-		Inputs: paths[:1], Output: path, Open: func(string) (codec.Reader, error) { return in.reader, nil },
+		Formats: known,
+		Inputs:  paths[:1], Output: path, Open: func(string) (codec.Reader, error) { return in.reader, nil },
 		Options: convert.DefaultOptions(),
 	}
 	job.Options.To, job.Options.Overwrite, job.Options.ChunkSize, job.Options.Compression = format, o.Overwrite,
@@ -90,7 +91,7 @@ func openDamaged(path string) (*input, error) {
 	if err == nil || !errors.Is(err, codec.ErrUnknownFormat) {
 		return in, err
 	}
-	for _, f := range codec.Formats() {
+	for _, f := range known {
 		if !f.Named(strings.TrimSuffix(path, codec.ActiveSuffix)) {
 			continue
 		}
@@ -136,7 +137,7 @@ func recoveredName(path, format string) string {
 }
 
 func namedAs(path, format string) bool {
-	for _, f := range codec.Formats() {
+	for _, f := range known {
 		if f.Name == format {
 			return f.Named(path)
 		}
@@ -146,7 +147,7 @@ func namedAs(path, format string) bool {
 
 // named reports whether the name of path says in which format to write it.
 func named(path string) bool {
-	for _, f := range codec.Formats() {
+	for _, f := range known {
 		if f.Create != nil && f.Named(path) {
 			return true
 		}

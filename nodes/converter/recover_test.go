@@ -104,7 +104,7 @@ func TestRecoveredName(t *testing.T) {
 func TestRecoverKilled(t *testing.T) {
 	for _, name := range []string{"drive.record.00000", "drive.mcap", "drive"} {
 		path := filepath.Join(t.TempDir(), name)
-		w, err := codec.Create(path, codec.CreateOptions{})
+		w, err := known.Codecs().Create(path, codec.CreateOptions{})
 		require.NoError(t, err)
 		channel := &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR}
 		for i := range int64(100) {

@@ -58,7 +58,7 @@ func makeVictim(t *testing.T, name, compression string, random *rand.Rand) *vict
 	if filepath.Ext(name) == ".db3" {
 		path, create = filepath.Join(t.TempDir(), "drive"), codec.CreateOptions{Storage: "sqlite3"}
 	}
-	w, err := codec.Create(path, create)
+	w, err := known.Codecs().Create(path, create)
 	require.NoError(t, err)
 	channels := []*codec.Channel{}
 	encoding, schema := codec.EncodingCDR, codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("uint8[] data\n")}

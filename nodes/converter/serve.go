@@ -110,7 +110,7 @@ func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 
 // convert converts when it is this conversion's turn.
 func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Result, error) {
-	job := convert.Job{Inputs: request.Inputs, Output: request.Output, Options: s.options}
+	job := convert.Job{Formats: known, Inputs: request.Inputs, Output: request.Output, Options: s.options}
 	if len(job.Inputs) == 0 || job.Output == "" {
 		return nil, errors.New("inputs and output must be given")
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec"
 	"tapedeck/nodes/converter/toytest"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/test/samples"
@@ -16,7 +15,7 @@ import (
 
 // TestNewFormat adds a format, which takes its package and this line, and has all commands work on it.
 func TestNewFormat(t *testing.T) {
-	codec.Register(toytest.Format)
+	known = append(known, formats.Format{Format: toytest.Format})
 
 	bag := samples.Path(t, "rosbag2/rosbags_rs/test_bag_mcap")
 	toy := filepath.Join(t.TempDir(), "a.toy")
@@ -37,13 +36,13 @@ func TestNewFormat(t *testing.T) {
 	require.NoError(t, err, stdout)
 
 	// The player opens recordings with OpenROS2; the recorder creates them at these paths.
-	r, left, err := formats.OpenROS2(toy)
+	r, left, err := known.OpenROS2(toy)
 	require.NoError(t, err)
 	require.Empty(t, left)
 	before, err := r.Info()
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
-	require.Equal(t, "drive.toy", formats.ByStorage("toy").Live.Path("drive"))
+	require.Equal(t, "drive.toy", known.ByStorage("toy").Live.Path("drive"))
 
 	text, err := os.ReadFile(toy)
 	require.NoError(t, err)

@@ -110,7 +110,7 @@ func openSource(paths []string, offsets map[string]int64, wants func(*codec.Chan
 }
 
 func (s *source) add(path string, offset int64) error {
-	r, left, err := formats.OpenROS2With(path, s.log)
+	r, left, err := formats.All().OpenROS2With(path, s.log)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,8 @@ import (
 
 	"tapedeck/bridge/carla"
 	"tapedeck/codec"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
 	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 )
 
 func everything(*codec.Channel) bool { return true }
@@ -23,7 +22,7 @@ func everything(*codec.Channel) bool { return true }
 // killed process.
 func makeTape(t *testing.T, name, topic string, closed bool, times ...int64) string {
 	path := filepath.Join(t.TempDir(), name)
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := formats.All().Codecs().Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: topic, Type: "std_msgs/msg/Empty", Encoding: codec.EncodingCDR}
 	require.NoError(t, w.Declare(c))

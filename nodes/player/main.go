@@ -11,7 +11,6 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/config"
-	_ "tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/progress"
 )

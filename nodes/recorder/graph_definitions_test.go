@@ -13,6 +13,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
 	tdi "tapedeck/msgs/type_description_interfaces"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -31,7 +32,7 @@ func (d *deck) count(topic string, numbers ...uint32) {
 
 // channels returns those of a topic in a recording.
 func channels(t *testing.T, path, topic string) (list []*codec.Channel) {
-	r, err := codec.Open(path)
+	r, err := formats.All().Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()

@@ -8,7 +8,6 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/config"
-	_ "tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/selection"

@@ -97,7 +97,7 @@ type statusOptions struct {
 
 // check returns a usage error for options that do not go together.
 func (o *options) check(topics []string) error {
-	format := formats.ByStorage(o.Storage)
+	format := formats.All().ByStorage(o.Storage)
 	if !format.Live.Compresses && o.Compression != "none" {
 		return config.Usagef("compression: the storage %s has none; use --storage mcap", o.Storage)
 	}
@@ -152,7 +152,7 @@ func (o *options) settle() (s settings, err error) {
 	if s.reserve, err = diskguard.ParseReserve(o.MinSpace); err != nil {
 		return s, config.Usagef("min_space: %w", err)
 	}
-	if author := formats.ByStorage(o.Storage).Author; author != nil {
+	if author := formats.All().ByStorage(o.Storage).Author; author != nil {
 		if s.author, err = author(&formats.Options{CARLAOptions: o.CARLAOptions}); err != nil {
 			return s, config.Usagef("%w", err)
 		}

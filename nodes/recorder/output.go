@@ -34,7 +34,7 @@ func create(
 	if t != nil {
 		hooks.Completed, hooks.Ending = t.completed, t.ending
 	}
-	format := formats.ByStorage(o.Storage)
+	format := formats.All().ByStorage(o.Storage)
 	path := format.Live.Path(name)
 	if o.Storage == storageSession {
 		w, err := createSession(path, o.Overwrite, s.robot, metadata, hooks.Completed)
@@ -45,8 +45,8 @@ func create(
 			return nil, path, err
 		}
 	}
-	w, err := codec.Create(path, codec.CreateOptions{
-		Format: format.Name, Overwrite: o.Overwrite,
+	w, err := codec.Formats{format.Format}.Create(path, codec.CreateOptions{
+		Overwrite: o.Overwrite,
 		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression, Metadata: metadata,
 		Completed: hooks.Completed, Ending: hooks.Ending,
 	})

@@ -17,6 +17,7 @@ import (
 	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/formats"
 )
 
 // say publishes a message and waits until it was received.
@@ -125,7 +126,7 @@ func TestSizeOfRecordingForCARLA(t *testing.T) {
 		require.NoError(t, d.end())
 		require.FileExists(t, "drive_1.log")
 		require.NoFileExists(t, "drive_3.log") // there were messages of more than 15000 bytes
-		r, err := codec.Open("drive.log")
+		r, err := formats.All().Open("drive.log")
 		require.NoError(t, err)
 		defer r.Close()
 		info, err := r.Info()

@@ -19,6 +19,7 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/config"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/selection"
 )
@@ -124,7 +125,7 @@ func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 
 // numbers returns what was recorded of a topic.
 func numbers(t *testing.T, path, topic string) []uint32 {
-	r, err := codec.Open(path)
+	r, err := formats.All().Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == topic }})

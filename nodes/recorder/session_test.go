@@ -15,13 +15,14 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	diag "tapedeck/msgs/diagnostic_msgs"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
 // events returns the events of a recording, "kind topic count text".
 func events(t *testing.T, path string) []string {
-	r, err := codec.Open(path)
+	r, err := formats.All().Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()

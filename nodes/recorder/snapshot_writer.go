@@ -109,7 +109,7 @@ func (n *snapshot) create() (err error) {
 	if name == "" {
 		name = n.unusedName(&o)
 	}
-	if err := os.MkdirAll(filepath.Dir(formats.ByStorage(o.Storage).Live.Path(name)), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(formats.All().ByStorage(o.Storage).Live.Path(name)), 0o777); err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
 	n.writer, n.path, err = create(&o, &n.recorder.settings, name, n.metadata(), nil)
@@ -118,14 +118,14 @@ func (n *snapshot) create() (err error) {
 
 // unusedName returns a name by the time of the trigger.
 func (n *snapshot) unusedName(o *options) string {
-	base := formats.ByStorage(o.Storage).Live.BareName(n.recorder.session.Load().name)
+	base := formats.All().ByStorage(o.Storage).Live.BareName(n.recorder.session.Load().name)
 	if o.SnapshotFolder != "" {
 		base = filepath.Join(o.SnapshotFolder, filepath.Base(base))
 	}
 	base += "_snapshot_" + time.Unix(0, n.time).Format("2006_01_02-15_04_05")
 	name := base
 	for i := 1; ; i++ {
-		path := formats.ByStorage(o.Storage).Live.Path(name)
+		path := formats.All().ByStorage(o.Storage).Live.Path(name)
 		_, active := os.Lstat(path + codec.ActiveSuffix) // at first: it may be completed meanwhile
 		_, err := os.Lstat(path)
 		if err != nil && active != nil {

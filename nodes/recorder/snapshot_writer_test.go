@@ -20,14 +20,13 @@ import (
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosbag2_interfaces"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
@@ -68,7 +67,7 @@ type recordedMessage struct {
 // contents returns the messages of a recording but for events, and what is known of it. It must be complete.
 func contents(t *testing.T, path string) (list []recordedMessage, info *codec.Info) {
 	t.Helper()
-	r, err := codec.Open(path)
+	r, err := formats.All().Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err = r.Info()
@@ -94,7 +93,7 @@ func contents(t *testing.T, path string) (list []recordedMessage, info *codec.In
 // eventsOf returns the events of a kind that are kept in a recording.
 func eventsOf(t *testing.T, path, kind string) (list []codec.Event) {
 	t.Helper()
-	r, err := codec.Open(path)
+	r, err := formats.All().Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{Topics: codec.IsEvents})

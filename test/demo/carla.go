@@ -10,12 +10,14 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	_ "tapedeck/codec/record"
+	"tapedeck/codec/record"
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/tf2_msgs"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
+
+var formats = codec.Formats{record.Format}
 
 // playLog plays a log of CARLA, a real one if it is there, to who records where the hero drives.
 func playLog(ctx context.Context) error {
@@ -53,7 +55,7 @@ func playLog(ctx context.Context) error {
 
 // printDrive prints what time it was and where the hero was, once a second.
 func printDrive(path string) error {
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	if err != nil {
 		return err
 	}

@@ -11,14 +11,20 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/session"
 	"tapedeck/msgs/tapedeck"
 )
+
+var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format, session.Format}
 
 // TestConvertService has recordings converted by calls of the service, several at once.
 func TestConvertService(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
-	w, err := codec.Create(g.path("in.mcap"), codec.CreateOptions{})
+	w, err := formats.Create(g.path("in.mcap"), codec.CreateOptions{})
 	require.NoError(t, err)
 	channel := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	for i := range 100 {

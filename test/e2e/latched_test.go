@@ -96,7 +96,7 @@ func TestPlayerLatches(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	path := g.path("tape.record")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := formats.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	static := &codec.Channel{Topic: "/map", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR,
 		QoS: []codec.QoS{latched()}}

@@ -82,7 +82,7 @@ func bestEffort() codec.QoS {
 
 // active returns how many messages of a topic are in a file that is being written.
 func (g *graph) active(name, topic string) int {
-	r, err := codec.Open(g.path(name))
+	r, err := formats.Open(g.path(name))
 	if err != nil {
 		return 0
 	}

@@ -19,7 +19,7 @@ import (
 func (g *graph) tape(name, topic string, begin int64, ms ...int64) string {
 	g.t.Helper()
 	path := g.path(name)
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := formats.Create(path, codec.CreateOptions{})
 	require.NoError(g.t, err)
 	c := &codec.Channel{Topic: topic, Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	for i, t := range ms {

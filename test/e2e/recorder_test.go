@@ -67,7 +67,7 @@ func keepAll() codec.QoS {
 // soFar reads what is in a recording that is being written, which may have only just been created.
 func soFar(t *testing.T, path string) map[string][][]byte {
 	t.Helper()
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	if errors.Is(err, codec.ErrUnknownFormat) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -79,7 +79,7 @@ func soFar(t *testing.T, path string) map[string][][]byte {
 // messages reads a recording whole: payloads by topic, in order.
 func messages(t *testing.T, path string) map[string][][]byte {
 	t.Helper()
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{})

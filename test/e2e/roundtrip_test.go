@@ -12,9 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag2"
 	"tapedeck/test/samples/generate"
 )
 
@@ -30,7 +27,7 @@ func topicsOf(t *testing.T, path string) (names []string) {
 // infoOf returns what is in a recording, without the messages in which it says what happened to it.
 func infoOf(t *testing.T, path string) *codec.Info {
 	t.Helper()
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()
@@ -110,7 +107,7 @@ func (g *graph) rerecord(path, name, storage string, rate int, topics []string) 
 // logTimes returns when the messages of these topics were recorded.
 func logTimes(t *testing.T, path string, topics []string) map[string][]int64 {
 	t.Helper()
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return slices.Contains(topics, c.Topic) }})

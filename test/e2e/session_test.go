@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/codec"
 	"tapedeck/codec/session"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/sensor_msgs"
@@ -99,7 +98,7 @@ func TestSessionOverDDS(t *testing.T) {
 	require.Equal(t, picture.Bytes(), f.Data)
 
 	// As any recording it is one of ROS 2 messages.
-	r, err := codec.Open(g.path("take"))
+	r, err := formats.Open(g.path("take"))
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()

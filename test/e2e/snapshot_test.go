@@ -77,7 +77,7 @@ type recorded struct {
 // sequence reads a recording: numbered messages by topic, and the one event that says what a snapshot was taken for.
 func sequence(t *testing.T, path string) (all map[string][]recorded, trigger codec.Event) {
 	t.Helper()
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{})

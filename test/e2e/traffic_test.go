@@ -107,7 +107,7 @@ func TestPlayerLosesNothingOfABurst(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	path := g.path("burst.record")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := formats.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/n", Type: "test_msgs/msg/Numbered", Encoding: codec.EncodingCDR}
 	const count = 4000
@@ -131,7 +131,7 @@ func TestPlayerStopsBesideASubscriberThatHangs(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	path := g.path("large.record")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := formats.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/n", Type: "test_msgs/msg/Large", Encoding: codec.EncodingCDR}
 	for i := range int64(200) {
@@ -153,7 +153,7 @@ func TestPlayerPlaysROSOwnTopics(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	path := g.path("own.record")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := formats.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	line := marshal(t, &rcl_interfaces.Log{Name: "car", Msg: "as recorded"})
 	event := marshal(t, &rcl_interfaces.ParameterEvent{Node: "/car"})
@@ -176,7 +176,7 @@ func TestPlayerOfDamagedRecordings(t *testing.T) {
 	t.Parallel()
 	g := isolate(t)
 	path := g.path("whole.record")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := formats.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	var ends []int64

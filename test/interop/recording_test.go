@@ -12,12 +12,14 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag2"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/std_msgs"
 )
+
+var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
 const epoch = int64(1_700_000_000_000_000_000) // ns, when the recordings begin
 
@@ -39,7 +41,7 @@ func tapeAs(t *testing.T, path string, o codec.CreateOptions, typeName string, q
 	t.Helper()
 	text, err := msgs.Library().Concatenated(typeName)
 	require.NoError(t, err)
-	w, err := codec.Create(path, o)
+	w, err := formats.Create(path, o)
 	require.NoError(t, err)
 	channels := map[string]*codec.Channel{}
 	for _, m := range list {
@@ -79,7 +81,7 @@ func number(n uint32) []byte { return binary.LittleEndian.AppendUint32([]byte{0,
 // soFar returns what a recording that is being written, which may have only just been created, holds on a topic.
 func soFar(t *testing.T, path, topic string) []message {
 	t.Helper()
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	if errors.Is(err, codec.ErrUnknownFormat) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -91,7 +93,7 @@ func soFar(t *testing.T, path, topic string) []message {
 // messages returns what a recording holds on a topic, in order.
 func messages(t *testing.T, path, topic string) (list []message) {
 	t.Helper()
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == topic }})

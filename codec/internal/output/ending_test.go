@@ -11,7 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
 )
+
+var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
 // A file that a full disk ended has the events of CreateOptions.Ending at its end, whether the error came of Write, of
 // Sync, or when the file was completed. The recorder's own messages that are missing are in the error.
@@ -29,7 +34,7 @@ func TestEnding(t *testing.T) {
 				lost := codec.Event{Kind: codec.EventGap, Topic: "/0", Time: 1e18, Until: 1e18 + 1, Text: "lost"}
 				var mu sync.Mutex
 				var missing *codec.MissingError
-				w, err := codec.Create(filepath.Join(dir, format.path), codec.CreateOptions{
+				w, err := formats.Create(filepath.Join(dir, format.path), codec.CreateOptions{
 					Format: format.name, Storage: format.storage, ChunkSize: 200_000,
 					Ending: func(m *codec.MissingError) (events []codec.Event) {
 						mu.Lock()

@@ -20,7 +20,7 @@ func TestEvents(t *testing.T) {
 			}
 			t.Run(path+" "+compression, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), path)
-				w, err := codec.Create(path, codec.CreateOptions{ChunkSize: 1000, Compression: compression})
+				w, err := formats.Create(path, codec.CreateOptions{ChunkSize: 1000, Compression: compression})
 				require.NoError(t, err)
 				channel := manyChannels(1)[0]
 				other := *channel

@@ -16,9 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag2"
 )
 
 // smallDisk returns a folder with room for size.
@@ -33,7 +30,7 @@ func smallDisk(t *testing.T, size string) string {
 
 // times returns the LogTime of the messages on topic, and reads all others.
 func times(t *testing.T, path, topic string) []int64 {
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{})
@@ -53,7 +50,7 @@ func times(t *testing.T, path, topic string) []int64 {
 }
 
 func infoOf(t *testing.T, path string) *codec.Info {
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err := r.Info()
@@ -78,7 +75,7 @@ func TestFullDisk(t *testing.T) {
 					require.NoError(t, os.WriteFile(ballast, make([]byte, 1<<20), 0o666))
 					first, second := filepath.Join(dir, format.first), filepath.Join(dir, format.second)
 					var completed []string
-					w, err := codec.Create(filepath.Join(dir, format.path), codec.CreateOptions{
+					w, err := formats.Create(filepath.Join(dir, format.path), codec.CreateOptions{
 						Format: format.name, Storage: format.storage, ChunkSize: chunk,
 						Completed: func(f codec.FileInfo, err error) { completed = append(completed, fmt.Sprint(f.Path, " ", err)) },
 					})
@@ -198,7 +195,7 @@ func TestDeletingFromAFullDisk(t *testing.T) {
 			dir := smallDisk(t, "8m")
 			var mu sync.Mutex
 			var complete []string
-			w, err := codec.Create(filepath.Join(dir, format.path), codec.CreateOptions{
+			w, err := formats.Create(filepath.Join(dir, format.path), codec.CreateOptions{
 				Format: format.name, Storage: format.storage, ChunkSize: 100_000,
 				Completed: func(f codec.FileInfo, err error) {
 					mu.Lock()

@@ -38,7 +38,7 @@ type episodeJob struct {
 const surveying = 0.3
 
 // runEpisodes writes what is in the inputs, one after the other, as episodes.
-func (j *Job) runEpisodes(ctx context.Context, p *plan, format codec.Format) (*Result, error) {
+func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (*Result, error) {
 	w := &episodeJob{Job: j, plan: p, parts: make([]float64, len(j.Inputs))}
 	var err error
 	if w.mapping, err = p.mapping(); err != nil {
@@ -57,7 +57,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format codec.Format) (*R
 	for _, path := range j.Inputs {
 		read = append(read, &codec.Info{Path: path})
 	}
-	out, err := newOutput(j.Output, format, p.Overwrite, read)
+	out, err := newOutput(j.Output, j.Formats, format, p.Overwrite, read)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (w *episodeJob) link(folder string) error {
 }
 
 // fitsEpisodes refuses options that episodes have no use for.
-func (p *plan) fitsEpisodes(format codec.Format, output string) error {
-	if p.LinkFile != "" && (!formats.Of(format.Name).Episodes.Linked || format.Named(output)) {
+func (p *plan) fitsEpisodes(format formats.Format, output string) error {
+	if p.LinkFile != "" && (!format.Episodes.Linked || format.Named(output)) {
 		return config.Usagef("--link-file is for a folder with HDF5 files, which %s is not to be", output)
 	}
 	for _, o := range []struct {
@@ -151,13 +151,13 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 			return fmt.Errorf("%s in %s: %w", t.episode.Name, w.Inputs[t.input], err)
 		}
 	}
-	if w.plan.Timeline == timelineAuto && formats.Of(out.format.Name).Episodes.FixedRate {
+	if w.plan.Timeline == timelineAuto && out.format.Episodes.FixedRate {
 		if err := w.fix(tasks[0].episode); err != nil {
 			return err
 		}
 	}
 	path := filepath.Join(out.part, filepath.Base(out.path))
-	begin := formats.Of(out.format.Name).Episodes.New
+	begin := out.format.Episodes.New
 	target, err := begin(&w.plan.Options.Options, path, out.format.Named(out.path), len(tasks) == 1, &layout)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
-	_ "tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/test/samples/generate"
 )
 
@@ -78,7 +78,7 @@ func mappingFile(t *testing.T, text string) string {
 
 // episodesOf returns the episodes at path, which is of an episode format.
 func episodesOf(t *testing.T, path string) []*episode.Episode {
-	r, err := codec.Open(path)
+	r, err := formats.All().Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	all, err := r.(*episode.Reader).Source().Episodes()
@@ -89,7 +89,8 @@ func episodesOf(t *testing.T, path string) []*episode.Episode {
 // do converts to out.
 func do(t *testing.T, out string, o Options, ins ...string) (*Result, []string, error) {
 	var warnings []string
-	j := Job{Inputs: ins, Output: out, Options: o, Warn: func(text string) { warnings = append(warnings, text) },
+	j := Job{Formats: formats.All(), Inputs: ins, Output: out, Options: o,
+		Warn:    func(text string) { warnings = append(warnings, text) },
 		Workers: 2}
 	done := false
 	j.Progress = func(now, total time.Duration) { done = done || now > 0 && now <= total }
@@ -209,7 +210,7 @@ func TestInterruptedEpisodes(t *testing.T) {
 		folder := t.TempDir()
 		o := DefaultOptions()
 		o.To = to
-		j := Job{Inputs: []string{in}, Output: filepath.Join(folder, "x"), Options: o}
+		j := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(folder, "x"), Options: o}
 		calls := 0
 		j.Progress = func(_, _ time.Duration) {
 			if calls++; calls == 100 { // when frames are written

@@ -13,6 +13,7 @@ import (
 
 // Job is one conversion: of recordings, which are merged in time, to one.
 type Job struct {
+	Formats formats.List // known ones
 	Inputs  []string
 	Output  string
 	Options Options
@@ -20,7 +21,7 @@ type Job struct {
 	// Damaged, unless it is nil, is told of damaged places in the inputs, in another goroutine than Progress is, and
 	// all that is behind them is read. The output has at least one message then.
 	Damaged func(error)
-	// Open opens an input; nil is codec.Open.
+	// Open opens an input; nil is Formats.Open.
 	Open func(path string) (codec.Reader, error)
 
 	Warn     func(text string)               // nil: nobody hears of what is odd
@@ -59,11 +60,11 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	format, err := FormatOf(j.Output, p.To)
+	format, err := FormatOf(j.Formats, j.Output, p.To)
 	if err != nil {
 		return nil, err
 	}
-	if formats.Of(format.Name).Episodes != nil {
+	if format.Episodes != nil {
 		return j.runEpisodes(ctx, p, format)
 	}
 	t, err := newTarget(format, p)
@@ -107,7 +108,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 	if err := s.refuse(j.Output); err != nil {
 		return nil, err
 	}
-	out, err := newOutput(j.Output, t.format, p.Overwrite, ins.originals())
+	out, err := newOutput(j.Output, j.Formats, t.format, p.Overwrite, ins.originals())
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 func (j *Job) open(path string, p *plan, t *target) (*input, error) {
 	open := j.Open
 	if open == nil {
-		open = codec.Open
+		open = j.Formats.Open
 	}
 	source, err := open(path)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
@@ -47,7 +48,7 @@ func write(t *testing.T, name string, messages ...codec.Message) string {
 
 func writeWith(t *testing.T, name string, o codec.CreateOptions, messages ...codec.Message) string {
 	path := filepath.Join(t.TempDir(), name)
-	w, err := codec.Create(path, o)
+	w, err := formats.All().Codecs().Create(path, o)
 	require.NoError(t, err)
 	for i := range messages {
 		require.NoError(t, w.Write(&messages[i]))
@@ -76,13 +77,13 @@ func numbers(t *testing.T, c *codec.Channel, n int) (all []codec.Message) {
 
 // run converts and returns what came of it.
 func run(t *testing.T, o Options, output string, inputs ...string) (*Result, error) {
-	job := Job{Inputs: inputs, Output: output, Options: o}
+	job := Job{Formats: formats.All(), Inputs: inputs, Output: output, Options: o}
 	return job.Run(t.Context())
 }
 
 // readAll returns the messages of a recording.
 func readAll(t *testing.T, path string) (all []codec.Message, info *codec.Info) {
-	r, err := codec.Open(path)
+	r, err := formats.All().Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err = r.Info()
@@ -674,7 +675,8 @@ func TestInterruption(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 100)...)
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	job := Job{Inputs: []string{in}, Output: filepath.Join(folder, "out.mcap"), Options: DefaultOptions()}
+	job := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(folder, "out.mcap"),
+		Options: DefaultOptions()}
 	job.Options.MaxBagMessages = 10
 	cancel()
 	_, err := job.Run(ctx)
@@ -685,7 +687,7 @@ func TestInterruption(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	format, err := FormatOf("", "mcap")
+	format, err := FormatOf(formats.All(), "", "mcap")
 	require.NoError(t, err)
 	require.Equal(t, []string{"drive.mcap", "a.mcap", "b.mcap", "b.record.00001.mcap", "x.bag.mcap", "x.mcap.mcap",
 		"night.mcap"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
 )
 
 // extension is what tells the format in the name of a recording, with the number of a file of several.
@@ -13,7 +14,7 @@ var extension = regexp.MustCompile(`(\.record)?(\.\d{5}(\.\d{14})?)?$|\.(mcap|ba
 
 // Names returns what recordings at paths are called in another format, each on its own: drive.bag is drive.mcap, and
 // drive.bag.mcap if there is a drive.record, too.
-func Names(paths []string, format codec.Format) []string {
+func Names(paths []string, format formats.Format) []string {
 	names := make([]string, len(paths))
 	taken := map[string]int{}
 	for i, path := range paths {

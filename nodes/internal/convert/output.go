@@ -21,7 +21,8 @@ import (
 // since some formats name files within a recording after it.
 type output struct {
 	path      string
-	format    codec.Format
+	known     formats.List
+	format    formats.Format
 	part      string // the folder
 	overwrite bool
 	read      []*codec.Info // the recordings that it is made of
@@ -29,8 +30,9 @@ type output struct {
 }
 
 // newOutput prepares writing path, unless it exists or is one of those that are read. Close must be called.
-func newOutput(path string, format codec.Format, overwrite bool, read []*codec.Info) (*output, error) {
-	o := &output{path: filepath.Clean(path), format: format, overwrite: overwrite, read: read}
+func newOutput(path string, known formats.List, format formats.Format, overwrite bool,
+	read []*codec.Info) (*output, error) {
+	o := &output{path: filepath.Clean(path), known: known, format: format, overwrite: overwrite, read: read}
 	o.part = o.path + ".part"
 	if o.reads(o.path) {
 		return nil, fmt.Errorf("%s is what is read from; name another output", path)
@@ -54,12 +56,12 @@ func newOutput(path string, format codec.Format, overwrite bool, read []*codec.I
 	return o, nil
 }
 
-// FormatOf returns the format in which path is to be written: the one called name or, without a name, that which the
-// path means.
-func FormatOf(path, name string) (codec.Format, error) {
+// FormatOf returns the format of list in which path is to be written: the one called name or, without a name, that
+// which the path means.
+func FormatOf(list formats.List, path, name string) (formats.Format, error) {
 	var known []string
-	for _, f := range codec.Formats() {
-		if !formats.Writes(f) {
+	for _, f := range list {
+		if !f.Writes() {
 			continue
 		}
 		if name == f.Name || name == "" && f.Named(path) {
@@ -68,10 +70,10 @@ func FormatOf(path, name string) (codec.Format, error) {
 		known = append(known, f.Name)
 	}
 	if name != "" {
-		return codec.Format{}, config.Usagef("--to %s is not a format that can be written; those are %s", name,
+		return formats.Format{}, config.Usagef("--to %s is not a format that can be written; those are %s", name,
 			strings.Join(known, ", "))
 	}
-	return codec.Format{}, config.Usagef("the name %q does not say in which format to write; use --to with one of %s",
+	return formats.Format{}, config.Usagef("the name %q does not say in which format to write; use --to with one of %s",
 		filepath.Base(path), strings.Join(known, ", "))
 }
 
@@ -129,10 +131,10 @@ func (o *output) checkExisting() error {
 	if len(entries) == 0 {
 		return nil
 	}
-	if episodes := formats.Of(o.format.Name).Episodes; episodes != nil {
+	if episodes := o.format.Episodes; episodes != nil {
 		return o.checkEpisodes(episodes.Files, keep)
 	}
-	old, err := codec.Open(o.path)
+	old, err := o.known.Open(o.path)
 	if err != nil {
 		return keep
 	}
@@ -164,7 +166,7 @@ func (o *output) checkEpisodes(extensions []string, keep error) error {
 // create begins the recording; o's path and format win over those in options.
 func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 	options.Format = o.format.Name
-	return codec.Create(filepath.Join(o.part, filepath.Base(o.path)), options)
+	return o.known.Codecs().Create(filepath.Join(o.part, filepath.Base(o.path)), options)
 }
 
 // commit puts the complete recording in its place, and returns the paths of its files, or of the folder that it is. Its

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
 )
 
 func TestOutputThatAppearsMeanwhile(t *testing.T) {
@@ -15,9 +16,9 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 		t.Run(other, func(t *testing.T) {
 			folder := t.TempDir()
 			path := filepath.Join(folder, "out.mcap")
-			format, err := FormatOf(path, "")
+			format, err := FormatOf(formats.All(), path, "")
 			require.NoError(t, err)
-			out, err := newOutput(path, format, false, nil)
+			out, err := newOutput(path, formats.All(), format, false, nil)
 			require.NoError(t, err)
 			w, err := out.create(codec.CreateOptions{})
 			require.NoError(t, err)
@@ -42,10 +43,10 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 func TestOverwriteShorter(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "drive.record")
-	format, err := FormatOf(path, "")
+	format, err := FormatOf(formats.All(), path, "")
 	require.NoError(t, err)
 	create := func(splits int, read ...*codec.Info) ([]string, error) {
-		out, err := newOutput(path, format, true, read)
+		out, err := newOutput(path, formats.All(), format, true, read)
 		require.NoError(t, err)
 		defer out.Close()
 		w, err := out.create(codec.CreateOptions{})

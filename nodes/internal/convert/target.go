@@ -11,19 +11,18 @@ import (
 
 // target is what an output can hold: its format and the encodings of messages.
 type target struct {
-	format codec.Format
+	format formats.Format
 	to     string            // the encoding that messages become; "": nothing is translated
 	keeps  func(string) bool // encodings that are kept beside it
 	author formats.Author    // writes messages of ROS 2 where they are not translated one by one; else nil
 }
 
 // newTarget returns what an output of the plan in that format holds.
-func newTarget(format codec.Format, p *plan) (*target, error) {
+func newTarget(format formats.Format, p *plan) (*target, error) {
 	if keeps, ok := format.StorageKeeps[p.Storage]; ok {
 		format.Keeps = keeps
 	}
 	t := &target{format: format, keeps: func(string) bool { return false }}
-	known := formats.Of(format.Name)
 	only := format.Keeps.Encodings
 	switch {
 	case p.Encoding == "keep":
@@ -35,14 +34,14 @@ func newTarget(format codec.Format, p *plan) (*target, error) {
 		t.to = p.Encoding
 	case len(only) == 1:
 		t.to = only[0]
-	case known.Native == nil:
+	case format.Native == nil:
 		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return !formats.Bound(encoding) }
 	default:
-		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return slices.Contains(known.Native, encoding) }
+		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return slices.Contains(format.Native, encoding) }
 	}
-	if known.Author != nil {
+	if format.Author != nil {
 		var err error
-		if t.author, err = known.Author(&p.Options.Options); err != nil {
+		if t.author, err = format.Author(&p.Options.Options); err != nil {
 			return nil, config.Usagef("%w", err)
 		}
 	}

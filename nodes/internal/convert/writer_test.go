@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
 )
 
 // TestTopicsAreNames counts a topic with two types once.
@@ -28,7 +29,7 @@ func TestStartBehindTheEnd(t *testing.T) {
 		o := DefaultOptions()
 		o.Start = start
 		var warnings []string
-		j := Job{Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"), Options: o,
+		j := Job{Formats: formats.All(), Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out.mcap"), Options: o,
 			Warn: func(text string) { warnings = append(warnings, text) }}
 		_, err := j.Run(t.Context())
 		require.NoError(t, err)

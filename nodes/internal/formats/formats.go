@@ -5,13 +5,12 @@
 package formats
 
 import (
-	"slices"
-
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
+	"tapedeck/codec/hdf5"
 	"tapedeck/codec/lerobot"
 	"tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
+	"tapedeck/codec/record"
 	"tapedeck/codec/rosbag"
 	"tapedeck/codec/rosbag2"
 	"tapedeck/codec/session"
@@ -19,7 +18,7 @@ import (
 
 // Format is what nodes know of a format.
 type Format struct {
-	Name string // as in codec.Format
+	codec.Format
 
 	// Native are the encodings in which messages are kept as they are unless the user asks for another one. The others
 	// become messages of ROS 2. nil: all but those that are Bound.
@@ -33,34 +32,41 @@ type Format struct {
 	Episodes *Episodes
 }
 
-// All are the formats.
-var All = []Format{
-	{Name: carla.Name, Author: newCARLAAuthor, Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
-	{Name: "hdf5", Episodes: &Episodes{Files: []string{".hdf5"}, Linked: true, New: newHDF5}},
-	{Name: lerobot.Name, Episodes: &Episodes{Files: []string{".json", ".mp4", ".parquet"}, FixedRate: true,
-		New: newLeRobot}},
-	{Name: mcap.Name},
-	{
-		Name: "record", Native: []string{codec.EncodingCDR, codec.EncodingProtobuf},
-		Live: &Live{Storage: "record", First: ".record.00000", Ending: `\.record(\.\d{5})?`, Others: `\.record\.\d{5}`},
-	},
-	{Name: rosbag.Name},
-	{Name: rosbag2.Name, Native: []string{codec.EncodingCDR}, Live: &Live{Storage: "mcap", Compresses: true}},
-	{Name: session.Name, Episodes: &Episodes{Files: []string{".csv", ".jpg", ".json", ".png"}, New: newSessions}},
+// List are formats that a node knows.
+type List []Format
+
+// All returns the formats of all recordings.
+func All() List {
+	return List{
+		{Format: carla.Format, Author: newCARLAAuthor, Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
+		{Format: hdf5.Format, Episodes: &Episodes{Files: []string{".hdf5"}, Linked: true, New: newHDF5}},
+		{Format: lerobot.Format, Episodes: &Episodes{Files: []string{".json", ".mp4", ".parquet"}, FixedRate: true,
+			New: newLeRobot}},
+		{Format: mcap.Format},
+		{
+			Format: record.Format, Native: []string{codec.EncodingCDR, codec.EncodingProtobuf},
+			Live: &Live{Storage: "record", First: ".record.00000", Ending: `\.record(\.\d{5})?`, Others: `\.record\.\d{5}`},
+		},
+		{Format: rosbag.Format},
+		{Format: rosbag2.Format, Native: []string{codec.EncodingCDR}, Live: &Live{Storage: "mcap", Compresses: true}},
+		{Format: session.Format, Episodes: &Episodes{Files: []string{".csv", ".jpg", ".json", ".png"}, New: newSessions}},
+	}
 }
 
-// Of returns what is known of a format that has that name. One that is not in the list has messages and nothing
-// special.
-func Of(name string) Format {
-	i := slices.IndexFunc(All, func(f Format) bool { return f.Name == name })
-	if i < 0 {
-		return Format{Name: name}
+// Codecs returns the formats as package codec knows them.
+func (l List) Codecs() codec.Formats {
+	codecs := make(codec.Formats, len(l))
+	for i, f := range l {
+		codecs[i] = f.Format
 	}
-	return All[i]
+	return codecs
 }
+
+// Open is codec.Formats.Open.
+func (l List) Open(path string) (codec.Reader, error) { return l.Codecs().Open(path) }
 
 // Writes reports whether recordings of a format can be written.
-func Writes(f codec.Format) bool { return f.Create != nil || Of(f.Name).Episodes != nil }
+func (f *Format) Writes() bool { return f.Create != nil || f.Episodes != nil }
 
 // Attachments returns how many files are attached to a recording, which no output keeps.
 func Attachments(info *codec.Info) int {

@@ -20,21 +20,19 @@ type Live struct {
 	Compresses bool   // chunks may be compressed
 }
 
-// ByStorage returns the format that --storage of the recorder means. One that no Live names is written as its
-// codec.Format says.
-func ByStorage(storage string) Format {
-	for _, f := range All {
-		if f.Live != nil && f.Live.Storage == storage {
-			return f
+// ByStorage returns the format that --storage of the recorder means: the one whose Live names it, or else the one of
+// that name, which is written as its codec.Format says.
+func (l List) ByStorage(storage string) Format {
+	var f Format
+	for _, g := range l {
+		if g.Live != nil && g.Live.Storage == storage {
+			return g
+		}
+		if g.Name == storage {
+			f = g
 		}
 	}
-	f := Of(storage)
-	f.Live = &Live{Storage: storage}
-	for _, g := range codec.Formats() {
-		if g.Name == f.Name {
-			f.Live.First = g.Extension
-		}
-	}
+	f.Live = &Live{Storage: storage, First: f.Extension}
 	return f
 }
 
@@ -56,7 +54,7 @@ func (l *Live) BareName(name string) string {
 func (l *Live) RemoveOthers(name string) error {
 	folder, err := os.ReadDir(filepath.Dir(name))
 	if err != nil || l.Others == "" {
-		return nil // codec.Create reports a folder that cannot be read
+		return nil // codec.Formats.Create reports a folder that cannot be read
 	}
 	others := regexp.MustCompile(`^(?:` + l.Others + `)$`)
 	base := filepath.Base(name)

@@ -16,7 +16,7 @@ import (
 // TestFormatsAreNamedHere looks for formats that are known by name elsewhere than in the list.
 func TestFormatsAreNamedHere(t *testing.T) {
 	named := map[string]bool{}
-	for _, f := range All {
+	for _, f := range All() {
 		named[f.Name] = true
 	}
 	delete(named, "session") // also what the recorder calls a recording

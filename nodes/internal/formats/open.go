@@ -47,15 +47,15 @@ func toROS2() map[string]newTranslator {
 	return all
 }
 
-// OpenROS2 opens a recording of any format as one of ROS 2 messages. About each channel that has no translation there
-// is an error in left; its messages stay as they are.
-func OpenROS2(path string) (r codec.Reader, left []error, err error) {
-	return OpenROS2With(path, carla.ReadOptions{})
+// OpenROS2 opens a recording as one of ROS 2 messages. About each channel that has no translation there is an error in
+// left; its messages stay as they are.
+func (l List) OpenROS2(path string) (r codec.Reader, left []error, err error) {
+	return l.OpenROS2With(path, carla.ReadOptions{})
 }
 
 // OpenROS2With is OpenROS2 with options for logs of CARLA.
-func OpenROS2With(path string, log carla.ReadOptions) (r codec.Reader, left []error, err error) {
-	source, err := codec.Open(path)
+func (l List) OpenROS2With(path string, log carla.ReadOptions) (r codec.Reader, left []error, err error) {
+	source, err := l.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	_ "tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/internal/formats"
 )
 
 // TestZeroQuery reads messages of times that clocks show before they are set, and those that do not fit: no query
@@ -25,13 +25,13 @@ func TestZeroQuery(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name)
-			w, err := codec.Create(path, o)
+			w, err := formats.All().Codecs().Create(path, o)
 			require.NoError(t, err)
 			for _, at := range times {
 				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: at, Data: []byte{0, 1, 0, 0, 1, 0, 0, 0, 0}}))
 			}
 			require.NoError(t, w.Close())
-			r, err := codec.Open(path)
+			r, err := formats.All().Open(path)
 			require.NoError(t, err)
 			defer r.Close()
 			for _, q := range []struct {

@@ -47,8 +47,8 @@ func haveRosbag() bool {
 
 func haveRosbags() bool { return version("rosbags-convert", "--help") != "" }
 
-// rosbag returns a command of ROS 1's, which does not see the packages of a ROS 2 that is sourced.
-func rosbag(args ...string) *exec.Cmd {
+// ros1bag returns a command of ROS 1's, which does not see the packages of a ROS 2 that is sourced.
+func ros1bag(args ...string) *exec.Cmd {
 	cmd := exec.Command("/usr/bin/python3", append([]string{"-c", "import rosbag; rosbag.rosbagmain()"}, args...)...)
 	cmd.Env = append(os.Environ(), "PYTHONPATH=")
 	return cmd
@@ -129,7 +129,7 @@ func (b *bench) jobs() []job {
 		name: "converter recover", command: exec.Command(filepath.Join(b.bin, "converter"), "recover",
 			b.path("unindexed.bag"), b.path("a.bag")), output: b.path("a.bag"), want: all,
 	})
-	reindex := theirs("rosbag reindex", rosbag("reindex", "-q", "-f", b.path("b.bag")), "b.bag", all)
+	reindex := theirs("rosbag reindex", ros1bag("reindex", "-q", "-f", b.path("b.bag")), "b.bag", all)
 	reindex.prepare = func() error {
 		_ = os.Remove(b.path("b.orig.bag"))
 		return exec.Command("cp", b.path("unindexed.bag"), b.path("b.bag")).Run()
@@ -138,7 +138,7 @@ func (b *bench) jobs() []job {
 	list = append(list, j)
 
 	j = in("one topic of a bag", "drive.bag", ours("drive.bag", "a.bag", imus, "--topics", imuTopic))
-	j.add(one, theirs("rosbag filter", rosbag("filter", b.path("drive.bag"), b.path("b.bag"), "topic == '"+imuTopic+"'"),
+	j.add(one, theirs("rosbag filter", ros1bag("filter", b.path("drive.bag"), b.path("b.bag"), "topic == '"+imuTopic+"'"),
 		"b.bag", imus))
 	list = append(list, j)
 
@@ -150,7 +150,7 @@ func (b *bench) jobs() []job {
 	for _, compression := range []string{"lz4"} {
 		j = in("bag to bag, compression "+compression, "drive.bag",
 			ours("drive.bag", "a.bag", all, "--compression", compression))
-		compress := theirs("rosbag compress", rosbag("compress", "-q", "--"+compression, "--output-dir", b.path("out"),
+		compress := theirs("rosbag compress", ros1bag("compress", "-q", "--"+compression, "--output-dir", b.path("out"),
 			b.path("drive.bag")), "out/drive.bag", all)
 		compress.prepare = func() error { return os.MkdirAll(b.path("out"), 0o777) }
 		j.add(one, compress)

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag"
-	_ "tapedeck/codec/rosbag2"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/test/bench/internal/harness"
 )
+
+var formats = codec.Formats{mcap.Format, record.Format, rosbag.Format, rosbag2.Format}
 
 // job is something that several programs can do.
 type job struct {
@@ -67,7 +69,7 @@ func (b *bench) measure(p *program) (r result, err error) {
 
 // count looks whether all messages are in what a program wrote.
 func (p *program) count() error {
-	r, err := codec.Open(p.output)
+	r, err := formats.Open(p.output)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ const (
 
 // writeBag writes the bag that is converted.
 func writeBag(path string) (err error) {
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := formats.Create(path, codec.CreateOptions{})
 	if err != nil {
 		return err
 	}

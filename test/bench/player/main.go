@@ -23,8 +23,6 @@ import (
 	"strings"
 	"time"
 
-	_ "tapedeck/codec/rosbag2"
-
 	"tapedeck/test/bench/internal/harness"
 	"tapedeck/test/bench/internal/ros2"
 )

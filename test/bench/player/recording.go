@@ -9,12 +9,15 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
 )
+
+var formats = codec.Formats{rosbag2.Format}
 
 const (
 	imuTopic, imuType     = "/bench/imu", "sensor_msgs/msg/Imu"
@@ -80,7 +83,7 @@ func (b *bench) bag(r recording) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	w, err := codec.Create(path, codec.CreateOptions{Format: "rosbag2"})
+	w, err := formats.Create(path, codec.CreateOptions{Format: "rosbag2"})
 	if err != nil {
 		return "", err
 	}

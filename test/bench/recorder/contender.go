@@ -12,9 +12,13 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/test/bench/internal/harness"
 	"tapedeck/test/bench/internal/ros2"
 )
+
+var formats = codec.Formats{record.Format, rosbag2.Format}
 
 // contender is a recorder to be measured.
 type contender struct {
@@ -119,7 +123,7 @@ func readCount(path string, r *result) error {
 
 // readRecording looks for all messages that were sent in an Apollo recording or a ROS 2 bag.
 func readRecording(path string, r *result) error {
-	reader, err := codec.Open(path)
+	reader, err := formats.Open(path)
 	if err != nil {
 		return err
 	}

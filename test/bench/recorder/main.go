@@ -14,8 +14,6 @@ import (
 	"regexp"
 	"time"
 
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag2"
 	"tapedeck/test/bench/internal/harness"
 )
 

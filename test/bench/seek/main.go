@@ -20,10 +20,12 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag2"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/test/bench/internal/harness"
 )
+
+var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
 func main() {
 	gigabytes := flag.Float64("size", 10, "size of each recording in GB")
@@ -123,7 +125,7 @@ func write(folder, kind string, size float64, payload int) (path string, err err
 	var w codec.Writer
 	switch name {
 	case "record":
-		w, err = codec.Create(path, codec.CreateOptions{})
+		w, err = formats.Create(path, codec.CreateOptions{})
 	case "mcap":
 		w, err = mcap.Create(path, codec.CreateOptions{Compression: compression})
 	case "db3":
@@ -139,7 +141,7 @@ func write(folder, kind string, size float64, payload int) (path string, err err
 
 func measure(kind, path string, seeks int) (err error) {
 	began := time.Now()
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	if err != nil {
 		return err
 	}

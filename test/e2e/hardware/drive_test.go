@@ -15,7 +15,8 @@ import (
 	"tapedeck/bridge/dds"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	_ "tapedeck/codec/rosbag2"
+	"tapedeck/codec/rosbag2"
+	"tapedeck/codec/session"
 	"tapedeck/msgs"
 	"tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/msgs/geometry_msgs"
@@ -23,6 +24,8 @@ import (
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/test/internal/process"
 )
+
+var formats = codec.Formats{rosbag2.Format, session.Format}
 
 // Whatever hardware there is goes into a bag: cameras, arms and a vehicle, here in a namespace.
 func TestDrive(t *testing.T) {
@@ -133,7 +136,7 @@ func messages[T any, P interface {
 	*T
 	msgs.Message
 }](g *graph, topic string) (list []P) {
-	r, err := codec.Open(g.path("drive"))
+	r, err := formats.Open(g.path("drive"))
 	require.NoError(g.t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == topic }})

@@ -17,7 +17,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
-	_ "tapedeck/codec/rosbag2"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/geometry_msgs"
@@ -28,6 +28,8 @@ import (
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples"
 )
+
+var formats = codec.Formats{rosbag2.Format}
 
 var bin string // folder of the executables
 
@@ -46,7 +48,7 @@ func record(t *testing.T, log string) map[string][][]byte {
 	publisher.Wait(0)
 	recorder.Interrupt()
 
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	all, err := r.Read(codec.Query{})

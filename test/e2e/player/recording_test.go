@@ -9,12 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag2"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/msgs/std_msgs"
 )
+
+var formats = codec.Formats{carla.Format, mcap.Format, record.Format, rosbag.Format, rosbag2.Format}
 
 const epoch = int64(1_700_000_000e9)
 
@@ -45,7 +49,7 @@ func (g *graph) record(name string, tracks ...track) string {
 	if filepath.Ext(name) == "" {
 		options.Format = "rosbag2"
 	}
-	w, err := codec.Create(path, options)
+	w, err := formats.Create(path, options)
 	require.NoError(g.t, err)
 	var all []codec.Message
 	for _, r := range tracks {

@@ -17,8 +17,6 @@ import (
 	"tapedeck/bridge/carla"
 	"tapedeck/bridge/ros1"
 	"tapedeck/codec"
-	_ "tapedeck/codec/carla"
-	_ "tapedeck/codec/rosbag"
 	"tapedeck/test/samples/generate"
 )
 
@@ -79,7 +77,7 @@ func playedOf(c *codec.Channel) played { return played{"/" + strings.TrimPrefix(
 
 // readAll returns the payloads of ROS 2 in a recording, and the topics without any.
 func readAll(t *testing.T, path string) map[played][][]byte {
-	source, err := codec.Open(path)
+	source, err := formats.Open(path)
 	require.NoError(t, err)
 	r, _, err := bridge.Translate(source, codec.EncodingCDR, map[string]func(codec.Reader) (bridge.Translator, error){
 		codec.EncodingCARLA: carla.ToROS2, codec.EncodingProtobuf: apollo.ToROS2, codec.EncodingROS1: ros1.ToROS2,

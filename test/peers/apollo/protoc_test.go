@@ -19,11 +19,13 @@ import (
 	"tapedeck/bridge/apollo"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag2"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/test/samples/generate"
 )
+
+var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 
 // TestProtoc has protoc decode the first message of each of 94 types of ROS 2 out of a record, by the description that
 // the record has of it.
@@ -32,7 +34,7 @@ func TestProtoc(t *testing.T) {
 	if err != nil {
 		t.Skip("protoc is not there; test/install test installs it: ", err)
 	}
-	r, err := codec.Open(write(t))
+	r, err := formats.Open(write(t))
 	require.NoError(t, err)
 	defer r.Close()
 	seen := map[string]bool{}
@@ -64,11 +66,11 @@ func TestProtoc(t *testing.T) {
 // write makes a record of Protocol Buffers of the sample, and returns its name.
 func write(t *testing.T) string {
 	t.Helper()
-	source, err := codec.Open(generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))
+	source, err := formats.Open(generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap"))
 	require.NoError(t, err)
 	r := bridgetest.Translate(t, source, codec.EncodingCDR, codec.EncodingProtobuf, apollo.FromROS2)
 	path := filepath.Join(t.TempDir(), "all.record")
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := formats.Create(path, codec.CreateOptions{})
 	require.NoError(t, err)
 	bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) { require.NoError(t, w.Write(m)) })
 	require.NoError(t, w.Close())

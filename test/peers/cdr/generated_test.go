@@ -11,9 +11,11 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/apollo"
 	"tapedeck/codec"
-	_ "tapedeck/codec/record"
+	"tapedeck/codec/record"
 	"tapedeck/test/samples"
 )
+
+var formats = codec.Formats{record.Format}
 
 // Foxglove's implementation reads the same values from messages of the types that are generated from descriptors of
 // Protocol Buffers, and writes the same bytes.
@@ -22,7 +24,7 @@ func TestPeerGenerated(t *testing.T) {
 	all, compared := definitions{}, map[string]int{}
 	for _, name := range []string{"example.record.00000", "apollo_cpp_sensors.record"} {
 		path := samples.Path(t, "apollo/"+name)
-		source, err := codec.Open(path)
+		source, err := formats.Open(path)
 		require.NoError(t, err)
 		r, _, err := bridge.Translate(source, codec.EncodingCDR,
 			map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingProtobuf: apollo.ToROS2})

@@ -12,12 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/record"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples"
 	"tapedeck/test/samples/generate"
 )
+
+var formats = codec.Formats{mcap.Format, record.Format}
 
 // python is Debian's, which has ROS 1's modules.
 const python = "/usr/bin/python3"
@@ -108,7 +110,7 @@ func TestProtoc(t *testing.T) {
 
 // decode decodes the first message of a topic.
 func decode(t *testing.T, path, topic string) string {
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == topic }})

@@ -18,11 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	_ "tapedeck/codec/mcap"
-	_ "tapedeck/codec/rosbag2"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples"
 )
+
+var formats = codec.Formats{mcap.Format, rosbag2.Format}
 
 // notCompared is what is not tested without Node.js.
 const notCompared = "MCAP is not compared with Foxglove's"
@@ -82,7 +84,7 @@ func TestWhatIsWritten(t *testing.T) {
 	for _, compression := range []string{"none", "lz4", "zstd"} {
 		t.Run(compression, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.mcap")
-			w, err := codec.Create(path, codec.CreateOptions{Compression: compression, ChunkSize: 20_000,
+			w, err := formats.Create(path, codec.CreateOptions{Compression: compression, ChunkSize: 20_000,
 				Metadata: map[string]string{"robot": "r2"}})
 			require.NoError(t, err)
 			channels := testChannels()
@@ -146,7 +148,7 @@ func TestWhatIsWritten(t *testing.T) {
 // A bag carries its metadata twice, as rosbag2 writes it: as it was opened, and as it was closed.
 func TestBagCarriesItsMetadata(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drive")
-	w, err := codec.Create(dir, codec.CreateOptions{})
+	w, err := formats.Create(dir, codec.CreateOptions{})
 	require.NoError(t, err)
 	require.NoError(t, w.Write(&codec.Message{Channel: testChannels()[0], LogTime: 7, Data: []byte{0, 1, 0, 0}}))
 	require.NoError(t, w.Close())
@@ -175,7 +177,7 @@ func TestReal(t *testing.T) {
 			for _, c := range want.Channels {
 				ids[c.Topic] = c.ID
 			}
-			r, err := codec.Open(file)
+			r, err := formats.Open(file)
 			require.NoError(t, err)
 			defer r.Close()
 			it, err := r.Read(codec.Query{})

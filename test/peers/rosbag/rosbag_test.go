@@ -24,11 +24,13 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/ros1"
 	"tapedeck/codec"
-	_ "tapedeck/codec/rosbag"
+	"tapedeck/codec/rosbag"
 	"tapedeck/msgs"
 	"tapedeck/test/internal/process"
 	"tapedeck/test/samples/generate"
 )
+
+var formats = codec.Formats{rosbag.Format}
 
 // notCompared is what is not tested without Node.js.
 const notCompared = "bags are not compared with Foxglove's"
@@ -85,7 +87,7 @@ func askROS(t *testing.T, paths ...string) []contents {
 
 // read returns the messages of a bag as the peers list them, and what they become in ROS 2 as peer.js takes it.
 func read(t *testing.T, path string) (lines []string, translated string, info *codec.Info) {
-	r, err := codec.Open(path)
+	r, err := formats.Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	info, err = r.Info()
@@ -122,7 +124,7 @@ func read(t *testing.T, path string) (lines []string, translated string, info *c
 
 // thereAndBack writes to a bag what the messages of another one are after they were those of ROS 2.
 func thereAndBack(t *testing.T, from, to string) {
-	r, err := codec.Open(from)
+	r, err := formats.Open(from)
 	require.NoError(t, err)
 	for _, step := range []struct {
 		encoding, by string
@@ -140,7 +142,7 @@ func thereAndBack(t *testing.T, from, to string) {
 
 // rewrite writes the messages of a bag to another one.
 func rewrite(t *testing.T, from, to, compression string) {
-	r, err := codec.Open(from)
+	r, err := formats.Open(from)
 	require.NoError(t, err)
 	defer r.Close()
 	copyTo(t, r, to, compression)
@@ -148,7 +150,7 @@ func rewrite(t *testing.T, from, to, compression string) {
 
 // copyTo writes what is in r to a bag.
 func copyTo(t *testing.T, r codec.Reader, to, compression string) {
-	w, err := codec.Create(to, codec.CreateOptions{Compression: compression, ChunkSize: 30_000})
+	w, err := formats.Create(to, codec.CreateOptions{Compression: compression, ChunkSize: 30_000})
 	require.NoError(t, err)
 	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
@@ -282,7 +284,7 @@ func TestPublishers(t *testing.T) {
 	needROS(t)
 	dir := t.TempDir()
 	ours, filtered := filepath.Join(dir, "ours.bag"), filepath.Join(dir, "filtered.bag")
-	w, err := codec.Create(ours, codec.CreateOptions{ChunkSize: 500, Compression: "lz4"})
+	w, err := formats.Create(ours, codec.CreateOptions{ChunkSize: 500, Compression: "lz4"})
 	require.NoError(t, err)
 	var publishers []*codec.Channel
 	for _, metadata := range []map[string]string{{"callerid": "/one", "latching": "true"},

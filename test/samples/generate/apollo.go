@@ -17,7 +17,6 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/apollo"
 	"tapedeck/codec"
-	_ "tapedeck/codec/record" // the format
 	"tapedeck/msgs"
 )
 
@@ -58,7 +57,7 @@ const apolloHeader = `header { timestamp_sec: TIME module_name: "car" sequence_n
 
 // sensors writes 2 s of what a car of Apollo's sends.
 func sensors(path string) error {
-	w, err := codec.Create(path, codec.CreateOptions{})
+	w, err := formats.Create(path, codec.CreateOptions{})
 	if err != nil {
 		return err
 	}
@@ -127,7 +126,7 @@ func apolloChannel(topic, ros2 string) (*codec.Channel, *dynamicpb.Message, erro
 // one is as the file was before its writer closed it.
 func chunks(count int64, killed bool) func(string) error {
 	return func(path string) error {
-		w, err := codec.Create(path, codec.CreateOptions{Format: "record", ChunkSize: 51 * 200})
+		w, err := formats.Create(path, codec.CreateOptions{Format: "record", ChunkSize: 51 * 200})
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func earlier(path string) error { return drive(path, carla.UE4Old, start-3600e9,
 
 func drive(path string, profile carla.Profile, begin int64, length time.Duration) error {
 	const radius, speed = 20.0, 8.0 // m, m/s
-	file, err := codec.Create(path, codec.CreateOptions{})
+	file, err := formats.Create(path, codec.CreateOptions{})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	_ "tapedeck/codec/rosbag"
+	"tapedeck/codec/rosbag"
+	"tapedeck/codec/session"
 	"tapedeck/test/samples"
 )
 
@@ -53,7 +54,7 @@ func TestGenerators(t *testing.T) {
 
 // contents returns what each message of a recording is.
 func contents(t *testing.T, path string) (lines []string) {
-	r, err := codec.Open(path)
+	r, err := append(formats, rosbag.Format, session.Format).Open(path)
 	require.NoError(t, err)
 	defer r.Close()
 	it, err := r.Read(codec.Query{Damaged: func(error) {}})

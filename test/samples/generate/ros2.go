@@ -8,13 +8,17 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
-	_ "tapedeck/codec/mcap"    // the format
-	_ "tapedeck/codec/rosbag2" // likewise
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/test/internal/random"
 )
+
+var formats = codec.Formats{carla.Format, mcap.Format, record.Format, rosbag2.Format}
 
 // start is the time of the first message of what is generated here, but for the flight.
 const start = int64(1_700_000_000e9)
@@ -22,7 +26,7 @@ const start = int64(1_700_000_000e9)
 // ros2 returns a generator of two messages of each of 94 common types.
 func ros2(format, storage string) func(string) error {
 	return func(path string) error {
-		w, err := codec.Create(path, codec.CreateOptions{Format: format, Storage: storage})
+		w, err := formats.Create(path, codec.CreateOptions{Format: format, Storage: storage})
 		if err != nil {
 			return err
 		}

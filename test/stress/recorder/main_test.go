@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	_ "tapedeck/codec/record"
-	_ "tapedeck/codec/rosbag2"
 	"tapedeck/test/internal/disk"
 	"tapedeck/test/internal/process"
 )

@@ -12,7 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
 )
+
+var formats = codec.Formats{record.Format, rosbag2.Format}
 
 // recording is what a recorder left.
 type recording struct {
@@ -93,7 +97,7 @@ func (r *recording) read(publishers int) contents {
 // open returns nil for a file that the recorder had only just created.
 func (r *recording) open(path string) codec.Reader {
 	r.t.Helper()
-	reader, err := codec.Open(path)
+	reader, err := formats.Open(path)
 	if errors.Is(err, codec.ErrUnknownFormat) && strings.HasSuffix(path, codec.ActiveSuffix) {
 		return nil
 	}
