@@ -61,7 +61,7 @@ fuzz:
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./codec/record ./codec/mcap ./codec/cdr ./codec/carla ./codec/hdf5
-	$(GO) run ./test/bench
+	$(GO) run ./test/bench/recorder -only 'taken x .*(receiving|tapedeck)'
 
 bench-recorder: build
 	$(GO) run ./test/bench/recorder $(BENCH)

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -89,7 +88,7 @@ func (b *bench) measure(ctx context.Context, list []*publisher, s *sink, topics 
 	s.begin()
 	began := time.Now()
 	for _, p := range list {
-		p.begin()
+		p.before = p.ProcessorTime()
 	}
 	select {
 	case <-ctx.Done():
@@ -117,36 +116,27 @@ func (b *bench) measure(ctx context.Context, list []*publisher, s *sink, topics 
 
 // publisher is a process that is measured.
 type publisher struct {
+	*harness.Process
 	name   string
-	cmd    *exec.Cmd
-	said   strings.Builder // to be read when it has ended
-	before float64         // s
+	before time.Duration // processor time when the measurement began
 }
 
 func (b *bench) start(name, config string) (*publisher, error) {
-	p := &publisher{name: name, cmd: exec.Command(filepath.Join(b.bin, name), "--config", config)}
-	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
-	return p, p.cmd.Start()
+	p, err := harness.Start(exec.Command(filepath.Join(b.bin, name), "--config", config))
+	return &publisher{Process: p, name: name}, err
 }
 
-func (p *publisher) begin() { p.before = harness.ProcessorTime(p.cmd.Process.Pid).Seconds() }
-
-// took returns the processor time since begin, in s.
+// took returns the processor time since the measurement began, in s.
 func (p *publisher) took() (float64, error) {
-	now := harness.ProcessorTime(p.cmd.Process.Pid).Seconds()
-	if now < p.before {
+	took := p.ProcessorTime() - p.before
+	if took < 0 {
 		return 0, fmt.Errorf("%s has ended", p.name)
 	}
-	return now - p.before, nil
+	return took.Seconds(), nil
 }
 
-// stop ends the process. What it said is in the error, if it failed.
+// stop ends the process. Its error has the output of the process.
 func (p *publisher) stop() error {
-	_ = p.cmd.Process.Signal(os.Interrupt)
-	late := time.AfterFunc(time.Minute, func() { _ = p.cmd.Process.Kill() })
-	defer late.Stop()
-	if err := p.cmd.Wait(); err != nil {
-		return fmt.Errorf("%s: %w: %s", p.name, err, p.said.String())
-	}
-	return nil
+	err := p.Interrupt()
+	return errors.Join(err, p.Kill(err))
 }

@@ -89,7 +89,7 @@ func (b *bench) play(c contender, r recording, rate float64) (got run, err error
 		case err = <-ended:
 			running = false
 		case <-look.C:
-			if n := b.dds.count(); n > 0 && n < count {
+			if n := len(b.dds.list()); n > 0 && n < count {
 				last = usageOf(cmd.Process.Pid)
 				if first.at.IsZero() {
 					first = last
@@ -110,8 +110,8 @@ func (b *bench) play(c contender, r recording, rate float64) (got run, err error
 		}
 		return got, nil
 	}
-	for n := -1; n != b.dds.count(); time.Sleep(200 * time.Millisecond) {
-		n = b.dds.count()
+	for n := -1; n != len(b.dds.list()); time.Sleep(200 * time.Millisecond) {
+		n = len(b.dds.list())
 	}
 	got.arrivals = b.dds.list()
 	if span := last.at.Sub(first.at); span > 0 {

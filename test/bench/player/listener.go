@@ -15,41 +15,24 @@ type arrival struct {
 	sent, received int64
 }
 
-// arrivals collects messages.
-type arrivals struct {
-	mu  sync.Mutex
-	all []arrival
-}
-
-func (a *arrivals) add(one arrival) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.all = append(a.all, one)
-}
-
-// begin forgets all, and makes place for so many.
-func (a *arrivals) begin(count int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.all = make([]arrival, 0, count)
-}
-
-func (a *arrivals) count() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.all)
-}
-
-func (a *arrivals) list() []arrival {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.all
-}
-
 // listener is a node on DDS that collects what is played.
 type listener struct {
-	arrivals
 	node bridge.Node
+	mu   sync.Mutex
+	all  []arrival
+}
+
+// begin forgets all messages, and makes place for so many.
+func (l *listener) begin(count int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = make([]arrival, 0, count)
+}
+
+func (l *listener) list() []arrival {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all
 }
 
 func listen() (*listener, error) {
@@ -67,9 +50,11 @@ func listen() (*listener, error) {
 }
 
 func (l *listener) take(samples []bridge.Sample) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, s := range samples {
 		if len(s.Data) >= stampAt+8 {
-			l.add(arrival{stampOf(s.Data), s.SourceTime, s.ReceiveTime})
+			l.all = append(l.all, arrival{stampOf(s.Data), s.SourceTime, s.ReceiveTime})
 		}
 	}
 }

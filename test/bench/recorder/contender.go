@@ -22,11 +22,12 @@ var formats = codec.Formats{record.Format, rosbag2.Format}
 
 // contender is a recorder to be measured.
 type contender struct {
-	name    string
-	ours    bool
-	file    string // what it writes, in the folder of the bench: a file, or a folder of its own
-	command func(load) *exec.Cmd
-	source  func(load) (*source, error)
+	name      string
+	ours      bool
+	needsRate bool   // it cannot publish as much as is taken
+	file      string // what it writes, in the folder of the bench: a file, or a folder of its own
+	command   func(load) *exec.Cmd
+	source    func(load) (*source, error)
 	// sets recorded and again, of messages sent, and took if the source cannot tell
 	count func(path string, r *result) error
 }
@@ -81,27 +82,27 @@ func (b *bench) measure(c contender, l load) (r result, err error) {
 	defer func() { err = errors.Join(err, from.kill(err)) }()
 	cmd := c.command(l)
 	cmd.Dir = b.folder
-	recorder, err := start(cmd)
+	recorder, err := harness.Start(cmd)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, recorder.kill(err)) }()
+	defer func() { err = errors.Join(err, recorder.Kill(err)) }()
 	if err := from.ready(); err != nil {
 		return r, err
 	}
-	recorder.settle() // there is more to be done after subscribing
-	before, sent, began, all := recorder.processorTime(), from.processorTime(), time.Now(), busy()
+	recorder.Settle() // there is more to be done after subscribing
+	before, sent, began, all := recorder.ProcessorTime(), from.ProcessorTime(), time.Now(), busy()
 	r.asked = l.count(b.span)
 	if r.sent, r.took, err = from.publish(); err != nil {
 		return r, err
 	}
-	used := recorder.processorTime() - before + from.processorTime() - sent
+	used := recorder.ProcessorTime() - before + from.ProcessorTime() - sent
 	r.others = (busy() - all - used).Seconds() / time.Since(began).Seconds()
-	recorder.settle() // what was sent may be on its way still
-	if err := recorder.interrupt(); err != nil {
+	recorder.Settle() // what was sent may be on its way still
+	if err := recorder.Interrupt(); err != nil {
 		return r, err
 	}
-	r.cpu, r.peak = recorder.processorTime()-before, recorder.peak.Load()
+	r.cpu, r.peak = recorder.ProcessorTime()-before, recorder.PeakMemory()
 	path := filepath.Join(b.folder, c.file)
 	defer os.RemoveAll(path)
 	if r.written, err = harness.Size(path); err != nil {

@@ -10,7 +10,7 @@ import (
 type load struct {
 	name   string
 	topics int
-	rate   int // messages per second, of all topics together
+	rate   int // messages per second, of all topics together; 0 is as many as subscribers take
 	size   int // bytes of a message, as CDR
 }
 
@@ -20,6 +20,10 @@ var loads = []load{
 	{"10k/s x 10 kB", 1, 10_000, 10_000},
 	{"200/s x 1 MB", 1, 200, 1_000_000},
 	{"500 topics x 20/s x 100 B", 500, 10_000, 100},
+	{"all that is taken x 100 B", 1, 0, 100},
+	{"all that is taken x 1 kB", 1, 0, 1000},
+	{"all that is taken x 10 kB", 1, 0, 10_000},
+	{"all that is taken x 1 MB", 1, 0, 1_000_000},
 }
 
 func findLoad(name string) (load, error) {
@@ -38,6 +42,15 @@ func topic(i int) string { return fmt.Sprintf("%s%03d", prefix, i) }
 
 // count returns how many messages there are in that time; message n is on topic n modulo topics.
 func (l load) count(span time.Duration) int { return int(float64(l.rate) * span.Seconds()) }
+
+// depth returns the history depth of publishers, 0 for unlimited: a publisher without a rate of its own must be held
+// back by its subscribers.
+func (l load) depth(usual int) int {
+	if l.rate == 0 {
+		return 0
+	}
+	return usual
+}
 
 // typeName is the type of the messages, of which every ROS has a definition.
 const typeName = "std_msgs/msg/UInt8MultiArray"

@@ -84,7 +84,7 @@ func (b *bench) compare(l load, contenders []contender) error {
 	before, results := harness.LoadAverage(), map[string][]result{}
 	for range b.rounds {
 		for _, c := range contenders {
-			if !b.only.MatchString(l.name + " " + c.name) {
+			if !b.only.MatchString(l.name+" "+c.name) || l.rate == 0 && c.needsRate {
 				continue
 			}
 			r, err := b.measure(c, l)

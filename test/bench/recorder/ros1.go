@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tapedeck/test/bench/internal/harness"
 	"tapedeck/test/bench/internal/ros2"
 )
 
@@ -60,7 +61,7 @@ func (b *bench) ros1() []contender {
 		}
 		address = free.Addr().String()
 		_ = free.Close()
-		core, err := start(command(master, "--core", "-p", strings.TrimPrefix(address, "127.0.0.1:")))
+		core, err := harness.Start(command(master, "--core", "-p", strings.TrimPrefix(address, "127.0.0.1:")))
 		if err != nil {
 			return nil, err
 		}
@@ -86,6 +87,6 @@ func (b *bench) ros1() []contender {
 		return err
 	}
 	record := func(load) *exec.Cmd { return command(rosbag+"record", "-e", prefix+".*", "-O", "ros1.bag") }
-	return []contender{{name: "rosbag " + ros2.Version("/usr/share/rosbag/package.xml"), file: "ros1.bag",
+	return []contender{{name: "rosbag " + ros2.Version("/usr/share/rosbag/package.xml"), file: "ros1.bag", needsRate: true,
 		command: record, source: play, count: count}}
 }

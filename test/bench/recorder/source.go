@@ -15,18 +15,19 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/bridge/dds"
 	"tapedeck/codec"
+	"tapedeck/test/bench/internal/harness"
 )
 
 // source is a process that publishes a load.
 type source struct {
-	*process
+	*harness.Process
 	in      io.WriteCloser
 	out     *bufio.Reader
 	waiting string // in the line that it prints when all topics have a subscriber
 	key     string // what has it begin
 	// waits until it has published, and returns how many messages in how long
 	end  func(*source) (int, time.Duration, error)
-	also *process // that it needs, or nil
+	also *harness.Process // that it needs, or nil
 }
 
 func startSource(cmd *exec.Cmd) (*source, error) {
@@ -40,13 +41,13 @@ func startSource(cmd *exec.Cmd) (*source, error) {
 	}
 	defer stdout.Close()
 	cmd.Stdout = stdout
-	p, err := start(cmd)
-	return &source{process: p, in: in, out: bufio.NewReader(out)}, err
+	p, err := harness.Start(cmd)
+	return &source{Process: p, in: in, out: bufio.NewReader(out)}, err
 }
 
 // ready waits until all topics have a subscriber, but not forever.
 func (s *source) ready() error {
-	late := time.AfterFunc(2*time.Minute, func() { _ = s.cmd.Process.Kill() })
+	late := time.AfterFunc(2*time.Minute, func() { _ = s.Process.Process.Kill() })
 	defer late.Stop()
 	for {
 		line, err := s.out.ReadString('\n')
@@ -64,9 +65,9 @@ func (s *source) publish() (int, time.Duration, error) {
 }
 
 func (s *source) kill(why error) error {
-	err := s.process.kill(why)
+	err := s.Process.Kill(why)
 	if s.also != nil {
-		err = errors.Join(err, s.also.kill(why))
+		err = errors.Join(err, s.also.Kill(why))
 	}
 	return err
 }
@@ -105,7 +106,7 @@ func publish(name string, depth int, span time.Duration) (err error) {
 	defer func() { err = errors.Join(err, node.Close()) }()
 	publishers := make([]bridge.Publisher, l.topics)
 	for i := range publishers {
-		if publishers[i], err = node.Advertise(topic(i), typeName, qosOf(depth)); err != nil {
+		if publishers[i], err = node.Advertise(topic(i), typeName, qosOf(l.depth(depth))); err != nil {
 			return err
 		}
 	}
@@ -126,12 +127,14 @@ func publish(name string, depth int, span time.Duration) (err error) {
 	const patience = 5 * time.Second
 	data, count := l.payload(), l.count(span)
 	var did published
-	for begin := time.Now(); did.Sent < count; did.Took = time.Since(begin) {
-		due := time.Duration(did.Sent) * time.Second / time.Duration(l.rate)
-		if early := due - did.Took; early > 0 {
-			time.Sleep(max(early, time.Millisecond)) // shorter naps take more time than the messages
-		} else if early < -patience {
-			break
+	for begin := time.Now(); did.Sent < count || l.rate == 0 && did.Took < span; did.Took = time.Since(begin) {
+		if l.rate > 0 {
+			due := time.Duration(did.Sent) * time.Second / time.Duration(l.rate)
+			if early := due - did.Took; early > 0 {
+				time.Sleep(max(early, time.Millisecond)) // shorter naps take more time than the messages
+			} else if early < -patience {
+				break
+			}
 		}
 		setNumber(data, did.Sent)
 		if err := publishers[did.Sent%l.topics].Publish(data); err != nil {
