@@ -162,7 +162,7 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 		if err == nil && (r.op == mcap.OpSchema || r.op == mcap.OpChannel) {
 			err = l.define(r.op, records[r.offset+recordHead:r.end()])
 		}
-		if s.Cut && errors.Is(err, errCut) {
+		if s.Cut && errors.Is(err, chunked.ErrCut) {
 			continue
 		}
 		if err != nil {

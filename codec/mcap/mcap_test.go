@@ -156,7 +156,7 @@ func TestRoundTrip(t *testing.T) {
 			defer scanned.Close()
 			scanned.reset()
 			require.NoError(t, scanned.scan(false))
-			again := scanned.describe()
+			again := scanned.Layout.Describe()
 			require.Equal(t, info, again)
 		})
 	}

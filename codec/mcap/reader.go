@@ -5,9 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"slices"
 
 	"github.com/foxglove/mcap/go/mcap"
 
@@ -20,46 +17,28 @@ import (
 // It finds its way by the summary when that holds indexes, statistics and all channels. Any other file is gone
 // through once before the first message is read or Info answers. Reading holds the chunks that overlap in time, up to
 // 256 MiB of them or a single larger one; what is beyond that is read again when its time comes.
+//
+// Info.Extra is an Extra. Keys of metadata records that tapedeck did not write have the record's name and a slash in
+// front.
 type Reader struct {
-	file codec.File
-	path string
-	size int64
-
+	chunked.Reader
 	profile, library string
 	rosbag2          string // see Extra
 	schemas          map[uint16]*mcap.Schema
-	contents         chunked.Contents
 	metadata         map[string]string
 	attachments      int
 	complete         bool
 	proven           bool // the summary has all channels, and a checksum
 	beheaded         bool // the file ends as it should, but begins otherwise
-
-	info    *codec.Info
-	infoErr error
 }
 
 // Open opens the MCAP file at path.
-func Open(path string) (*Reader, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	stat, err := file.Stat()
-	var r *Reader
-	if err == nil {
-		r, err = NewReader(file, stat.Size(), path)
-	}
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return r, nil
-}
+func Open(path string) (*Reader, error) { return chunked.Open(path, NewReader) }
 
 // NewReader reads an MCAP file of size bytes, and closes it in the end. Errors and Info name it path.
 func NewReader(file codec.File, size int64, path string) (*Reader, error) {
-	r := &Reader{file: file, path: path, size: size}
+	r := &Reader{Reader: chunked.Reader{File: file, Path: path, Size: size}}
+	r.Layout = (*layout)(r)
 	magic := make([]byte, len(mcap.Magic))
 	n, err := file.ReadAt(magic, 0)
 	switch {
@@ -79,43 +58,39 @@ func NewReader(file codec.File, size int64, path string) (*Reader, error) {
 	return r, nil
 }
 
-// index finds the segments of the file, at the first call.
-func (r *Reader) index() error {
-	if r.info != nil || r.infoErr != nil {
-		return r.infoErr
-	}
+// layout implements chunked.Layout.
+type layout Reader
+
+func (l *layout) Loader() chunked.Loader { return (*Reader)(l).loader() }
+
+func (l *layout) Index() error {
+	r := (*Reader)(l)
 	r.reset()
 	err := r.readSummary()
-	var useless *noIndex
+	var useless *chunked.NoIndexError
 	if errors.As(err, &useless) {
-		schemas, channels, proven := r.schemas, r.contents.Channels, r.proven
+		schemas, channels, proven := r.schemas, r.Contents.Channels, r.proven
 		if r.reset(); proven {
 			// They help where those in front of the messages are damaged.
-			r.schemas, r.contents.Channels = schemas, channels
+			r.schemas, r.Contents.Channels = schemas, channels
 		}
-		if useless.damaged {
-			r.contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", useless))
+		if useless.Damaged {
+			r.Contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", useless))
 		}
-		err = r.scan(r.beheaded || useless.damaged && !proven)
+		err = r.scan(r.beheaded || useless.Damaged && !proven)
 	}
-	if err != nil {
-		r.infoErr = fmt.Errorf("read %s: %w", r.path, err)
-		return r.infoErr
-	}
-	if r.beheaded {
+	if err == nil && r.beheaded {
 		r.complete = false
-		r.contents.Damaged(0, errors.New("the beginning of the file is missing or damaged"))
+		r.Contents.Damaged(0, errors.New("the beginning of the file is missing or damaged"))
 	}
-	r.contents.Sort()
-	r.info = r.describe()
-	return nil
+	return err
 }
 
 func (r *Reader) reset() {
 	*r = Reader{
-		file: r.file, path: r.path, size: r.size, beheaded: r.beheaded,
-		schemas: map[uint16]*mcap.Schema{}, metadata: map[string]string{}, contents: chunked.Contents{Path: r.path},
+		Reader: r.Reader, beheaded: r.beheaded, schemas: map[uint16]*mcap.Schema{}, metadata: map[string]string{},
 	}
+	r.Contents = chunked.Contents{Path: r.Path}
 }
 
 // define takes note of a schema, a channel, a metadata record or the header.
@@ -143,7 +118,7 @@ func (r *Reader) define(op mcap.OpCode, content []byte) error {
 		if r.known(channel.ID) {
 			return nil
 		}
-		channels := &r.contents.Channels
+		channels := &r.Contents.Channels
 		if n := int(channel.ID) + 1; n > len(*channels) {
 			*channels = append(*channels, make([]*codec.Channel, n-len(*channels))...)
 		}
@@ -167,7 +142,7 @@ func (r *Reader) define(op mcap.OpCode, content []byte) error {
 	return nil
 }
 
-func (r *Reader) known(channel uint16) bool { return r.contents.Known(int(channel)) }
+func (r *Reader) known(channel uint16) bool { return r.Contents.Known(int(channel)) }
 
 func newChannel(c *mcap.Channel, s *mcap.Schema) *codec.Channel {
 	channel := &codec.Channel{
@@ -201,14 +176,15 @@ type Extra struct {
 	Rosbag2     string         `json:"-"` // what rosbag2 keeps of the whole bag: a metadata.yaml without its first line
 }
 
-func (r *Reader) describe() *codec.Info {
+func (l *layout) Describe() *codec.Info {
+	r := (*Reader)(l)
 	chunks := map[string]int{}
-	for i := range r.contents.Segments {
-		if s := &r.contents.Segments[i]; s.Chunk {
+	for i := range r.Contents.Segments {
+		if s := &r.Contents.Segments[i]; s.Chunk {
 			chunks[cmp.Or(s.Compression, "none")]++
 		}
 	}
-	info := r.contents.Info(Name, r.size, r.loader())
+	info := r.Contents.Info(Name, r.Size, r.loader())
 	info.Complete = r.complete
 	info.Extra = Extra{
 		Profile: r.profile, Library: r.library, Chunks: chunks, Attachments: r.attachments, Rosbag2: r.rosbag2,
@@ -217,47 +193,4 @@ func (r *Reader) describe() *codec.Info {
 		info.Metadata = r.metadata
 	}
 	return info
-}
-
-// Info implements codec.Reader. Its Extra is an Extra. Keys of metadata records that tapedeck did not write have the
-// record's name and a slash in front.
-func (r *Reader) Info() (*codec.Info, error) {
-	if err := r.index(); err != nil {
-		return nil, err
-	}
-	return r.info, nil
-}
-
-// Read implements codec.Reader.
-func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
-	if err := r.index(); err != nil {
-		return nil, err
-	}
-	return r.contents.Read(r.loader(), q), nil
-}
-
-// Latest implements codec.LatestReader.
-func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	if err := r.index(); err != nil {
-		return nil, err
-	}
-	return r.contents.Latest(r.loader(), q, keep), nil
-}
-
-// Close implements codec.Reader.
-func (r *Reader) Close() error {
-	if err := r.file.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
-		return err
-	}
-	return nil
-}
-
-// numbers returns the keys of m in order.
-func numbers[V any](m map[uint16]V) []int {
-	keys := make([]int, 0, len(m))
-	for key := range m {
-		keys = append(keys, int(key))
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -6,16 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/foxglove/mcap/go/mcap"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
 )
-
-// runSize is about how many bytes of messages outside of chunks make a segment.
-const runSize = 1 << 20
 
 // zeroEnd is how many bytes at the end of a record may be zero when nothing is wrong: the lengths of what it does not
 // have.
@@ -24,23 +20,23 @@ const zeroEnd = 8
 // scan finds the segments by going through the whole file, at first for its channels alone if those may be missing in
 // front of their messages.
 func (r *Reader) scan(definitions bool) error {
-	to := r.size
+	to := r.Size
 	magic := make([]byte, len(mcap.Magic))
-	if _, err := r.file.ReadAt(magic, max(r.size-int64(len(magic)), 0)); err != nil {
+	if _, err := r.File.ReadAt(magic, max(r.Size-int64(len(magic)), 0)); err != nil {
 		return chunked.Unexpected(err)
 	}
-	closed := r.size >= int64(2*len(magic)) && bytes.Equal(magic, mcap.Magic)
+	closed := r.Size >= int64(2*len(magic)) && bytes.Equal(magic, mcap.Magic)
 	if closed {
 		to -= int64(len(magic))
 	}
 	content := to
 	if !closed {
 		var err error
-		if content, err = chunked.ContentEnd(r.file, to); err != nil {
+		if content, err = chunked.ContentEnd(r.File, to); err != nil {
 			return err
 		}
 	}
-	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, off: int64(len(magic)), to: to, known: r.known}
+	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: int64(len(magic)), to: to, known: r.known}
 	if content < to {
 		w.content = content
 	}
@@ -54,7 +50,7 @@ func (r *Reader) scan(definitions bool) error {
 	}
 	l := r.loader()
 	defer l.Close()
-	runs := builder{r: r, counting: true}
+	runs := builder{r, chunked.Run{Contents: &r.Contents}}
 	var buf []byte
 	dataEnd, footer := false, false
 	for {
@@ -65,24 +61,24 @@ func (r *Reader) scan(definitions bool) error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		var broken *damage
+		var broken *chunked.GapError
 		switch {
 		case errors.As(err, &broken):
-			runs.flush()
-			r.contents.Damaged(broken.from, err)
-		case errors.Is(err, errCut):
-			runs.flush()
+			runs.Flush()
+			r.Contents.Damaged(broken.From, err)
+		case errors.Is(err, chunked.ErrCut):
+			runs.Flush()
 			if rec.op == mcap.OpChunk {
 				buf = r.scanChunk(l, chunked.Segment{Offset: rec.offset, Size: to - rec.offset, Chunk: true, Cut: true}, buf)
 			}
 			closed = false
 		case rec.op == mcap.OpChunk:
-			runs.flush()
+			runs.Flush()
 			s := chunked.Segment{Offset: rec.offset, Size: rec.end() - rec.offset, Chunk: true}
 			if rec.end() <= content && !w.plausible(rec.end()) && l.broken(s, buf) {
 				// Its length may be wrong, so that it runs over others.
 				if within := w.resync(rec.offset + recordHead); within < rec.end() {
-					r.contents.Damaged(rec.offset, &damage{rec.offset, within})
+					r.Contents.Damaged(rec.offset, &chunked.GapError{From: rec.offset, To: within})
 					w.off = within
 					if s.Size = within - rec.offset; s.Size > recordHead+chunkHead+maxName {
 						s.Cut = true
@@ -97,7 +93,7 @@ func (r *Reader) scan(definitions bool) error {
 			}
 			buf = r.scanChunk(l, s, buf)
 		case rec.end()-zeroEnd > content:
-			runs.flush() // likewise
+			runs.Flush() // likewise
 		default:
 			dataEnd = dataEnd || rec.op == mcap.OpDataEnd
 			footer = rec.op == mcap.OpFooter
@@ -109,15 +105,15 @@ func (r *Reader) scan(definitions bool) error {
 				content = w.At(rec.offset+recordHead, min(rec.size, maxRecord))
 			}
 			if err := runs.add(rec, content); err != nil {
-				r.contents.Damaged(rec.offset, fmt.Errorf("%s record at 0x%x: %w", rec.op, rec.offset, err))
+				r.Contents.Damaged(rec.offset, fmt.Errorf("%s record at 0x%x: %w", rec.op, rec.offset, err))
 			}
 		}
 	}
-	runs.flush()
-	r.contents.Scanned = true
-	r.complete = closed && dataEnd && footer && len(r.contents.Damage) == 0
+	runs.Flush()
+	r.Contents.Scanned = true
+	r.complete = closed && dataEnd && footer && len(r.Contents.Damage) == 0
 	if !closed || !dataEnd || !footer {
-		r.contents.Event(codec.EventUnfinished, "the file was not closed by its writer; everything up to its end was read")
+		r.Contents.Event(codec.EventUnfinished, "the file was not closed by its writer; everything up to its end was read")
 	}
 	return nil
 }
@@ -126,7 +122,7 @@ func (r *Reader) scan(definitions bool) error {
 func (r *Reader) scanDefinitions(w walker) error {
 	for {
 		rec, err := w.next()
-		if w.Err != nil || errors.Is(err, io.EOF) || errors.Is(err, errCut) {
+		if w.Err != nil || errors.Is(err, io.EOF) || errors.Is(err, chunked.ErrCut) {
 			return w.Err
 		}
 		if err == nil && (rec.op == mcap.OpSchema || rec.op == mcap.OpChannel) {
@@ -136,47 +132,34 @@ func (r *Reader) scanDefinitions(w walker) error {
 }
 
 func (r *Reader) loader() *loader {
-	return &loader{file: r.file, define: r.define, known: r.known}
+	return &loader{file: r.File, define: r.define, known: r.known}
 }
 
 // scanChunk adds a chunk that no index describes. The records are loaded to buf, if they fit there, and returned.
 func (r *Reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
-	records, errs := l.Load(&s, buf)
-	for _, err := range errs {
-		r.contents.Damaged(s.Offset, err)
-	}
-	counts := map[uint16]uint64{}
-	s.Start, s.End = math.MaxInt64, math.MinInt64
-	for _, m := range chunked.Messages(l, records) {
-		s.Start, s.End = min(s.Start, m.Time), max(s.End, m.Time)
-		counts[uint16(m.Channel)]++
-	}
+	records, counts := r.Contents.LoadNew(l, &s, buf)
 	if len(counts) > 0 {
-		r.contents.Cover(s.Start, s.End)
+		r.Contents.Cover(s.Start, s.End)
 	}
-	s.Channels = numbers(counts)
 	for _, id := range s.Channels {
-		if r.contents.Known(id) {
-			r.contents.Count(id, counts[uint16(id)])
+		if r.Contents.Known(id) {
+			r.Contents.Count(id, counts[id])
 		} else {
-			r.contents.Damaged(s.Offset, fmt.Errorf("%v: %w", &s, chunked.UnknownChannel(id)))
+			r.Contents.Damaged(s.Offset, fmt.Errorf("%v: %w", &s, chunked.UnknownChannel(id)))
 		}
 	}
-	s.Told = true
 	if len(counts) == 0 {
-		_, s.Start, _ = r.contents.Covered()
+		_, s.Start, _ = r.Contents.Covered()
 		s.End = s.Start
 	}
-	r.contents.Segments = append(r.contents.Segments, s)
+	r.Contents.Segments = append(r.Contents.Segments, s)
 	return records
 }
 
-// builder makes segments of the messages outside of chunks.
+// builder takes the records outside of chunks.
 type builder struct {
-	r        *Reader
-	counting bool // the messages are not in the statistics
-	run      chunked.Segment
-	counts   map[uint16]uint64
+	r *Reader
+	chunked.Run
 }
 
 // add takes the next record, with what walk gives of its content.
@@ -185,45 +168,19 @@ func (b *builder) add(rec record, content []byte) error {
 	case mcap.OpMessage:
 		id, t := messageChannel(content), messageTime(content)
 		if !b.r.known(id) {
-			b.flush()
+			b.Flush()
 			return chunked.UnknownChannel(int(id))
 		}
-		if b.run.Size > 0 && rec.end()-b.run.Offset > runSize {
-			b.flush()
-		}
-		if b.run.Size == 0 {
-			b.run = chunked.Segment{Offset: rec.offset, Start: t, End: t}
-			b.counts = map[uint16]uint64{}
-		}
-		b.run.Unsorted = b.run.Unsorted || t < b.run.End
-		b.run.Size = rec.end() - b.run.Offset
-		b.run.Start, b.run.End = min(b.run.Start, t), max(b.run.End, t)
-		b.counts[id]++
+		b.Add(rec.offset, rec.end(), int(id), t)
 		return nil
 	case mcap.OpSchema, mcap.OpChannel:
 	case mcap.OpAttachment:
 		b.r.attachments++
-		b.flush()
+		b.Flush()
 	default:
-		b.flush()
+		b.Flush()
 	}
 	return b.r.define(rec.op, content)
-}
-
-// flush ends the open run.
-func (b *builder) flush() {
-	if b.run.Size == 0 {
-		return
-	}
-	b.run.Channels = numbers(b.counts)
-	if b.counting {
-		for id, n := range b.counts {
-			b.r.contents.Count(int(id), n)
-		}
-	}
-	b.r.contents.Cover(b.run.Start, b.run.End)
-	b.r.contents.Segments = append(b.r.contents.Segments, b.run)
-	b.run = chunked.Segment{}
 }
 
 func messageChannel(content []byte) uint16 { return binary.LittleEndian.Uint16(content) }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
 	"slices"
@@ -17,37 +16,26 @@ import (
 
 const footerSize = recordHead + 8 + 8 + 4
 
-// noIndex says why a file cannot be read by its summary.
-type noIndex struct {
-	reason  string
-	damaged bool // the summary is wrong, not just missing or short of something
-}
-
-func (e *noIndex) Error() string { return e.reason }
-
-func missing(format string, args ...any) error { return &noIndex{fmt.Sprintf(format, args...), false} }
-func wrong(format string, args ...any) error   { return &noIndex{fmt.Sprintf(format, args...), true} }
-
-// readSummary finds the segments by the summary. The error is a *noIndex when that cannot be done.
+// readSummary finds the segments by the summary. The error is a *chunked.NoIndexError when that cannot be done.
 func (r *Reader) readSummary() error {
 	footer, err := r.footer()
 	if err != nil {
 		return err
 	}
-	start, end := int64(footer.SummaryStart), r.size-int64(len(mcap.Magic))-footerSize
+	start, end := int64(footer.SummaryStart), r.Size-int64(len(mcap.Magic))-footerSize
 	if start == 0 {
-		return missing("there is no summary")
+		return chunked.Missing("there is no summary")
 	}
 	if start < int64(len(mcap.Magic)) || start > end {
-		return wrong("the footer says that the summary begins at 0x%x", start)
+		return chunked.Wrong("the footer says that the summary begins at 0x%x", start)
 	}
 	if footer.SummaryCRC != 0 {
 		crc := crc32.NewIEEE()
-		if _, err := io.Copy(crc, io.NewSectionReader(r.file, start, end+footerSize-4-start)); err != nil {
+		if _, err := io.Copy(crc, io.NewSectionReader(r.File, start, end+footerSize-4-start)); err != nil {
 			return err
 		}
 		if crc.Sum32() != footer.SummaryCRC {
-			return wrong("the checksum of the summary is wrong")
+			return chunked.Wrong("the checksum of the summary is wrong")
 		}
 	}
 	var statistics *mcap.Statistics
@@ -71,26 +59,26 @@ func (r *Reader) readSummary() error {
 		return err
 	}
 	if statistics == nil {
-		return missing("there are no statistics")
+		return chunked.Missing("there are no statistics")
 	}
 	if err := r.checkSummary(statistics); err != nil {
 		return err
 	}
 	r.proven = footer.SummaryCRC != 0
 	for id, n := range statistics.ChannelMessageCounts {
-		r.contents.Count(int(id), n)
+		r.Contents.Count(int(id), n)
 	}
 	if err := r.walkGaps(start); err != nil {
 		return err
 	}
 	// The index is more reliable: libmcap's statistics do not take a time of 0 for one.
-	for i := range r.contents.Segments {
-		if s := &r.contents.Segments[i]; len(s.Channels) > 0 {
-			r.contents.Cover(s.Start, s.End)
+	for i := range r.Contents.Segments {
+		if s := &r.Contents.Segments[i]; len(s.Channels) > 0 {
+			r.Contents.Cover(s.Start, s.End)
 		}
 	}
-	if _, _, ok := r.contents.Covered(); !ok && statistics.MessageCount > 0 {
-		r.contents.Cover(int64(statistics.MessageStartTime), int64(statistics.MessageEndTime))
+	if _, _, ok := r.Contents.Covered(); !ok && statistics.MessageCount > 0 {
+		r.Contents.Cover(int64(statistics.MessageStartTime), int64(statistics.MessageEndTime))
 	}
 	r.complete = true
 	return nil
@@ -99,23 +87,23 @@ func (r *Reader) readSummary() error {
 // footer reads the end of the file.
 func (r *Reader) footer() (*mcap.Footer, error) {
 	tail := make([]byte, footerSize+len(mcap.Magic))
-	if r.size < int64(2*len(mcap.Magic)+footerSize) {
-		return nil, missing("there is no footer")
+	if r.Size < int64(2*len(mcap.Magic)+footerSize) {
+		return nil, chunked.Missing("there is no footer")
 	}
-	if _, err := r.file.ReadAt(tail, r.size-int64(len(tail))); err != nil {
+	if _, err := r.File.ReadAt(tail, r.Size-int64(len(tail))); err != nil {
 		return nil, chunked.Unexpected(err)
 	}
 	if !bytes.Equal(tail[footerSize:], mcap.Magic) || mcap.OpCode(tail[0]) != mcap.OpFooter ||
 		binary.LittleEndian.Uint64(tail[1:]) != footerSize-recordHead {
-		return nil, missing("there is no footer")
+		return nil, chunked.Missing("there is no footer")
 	}
 	return mcap.ParseFooter(tail[recordHead:])
 }
 
 // walk calls visit for each record between the offsets from and to, with its content, of a message what precedes the
-// payload, and nothing of chunks, their indexes and attachments. An error of visit, or damage, becomes a *noIndex.
+// payload, and nothing of chunks, their indexes and attachments. An error of visit, or damage, becomes a *chunked.NoIndexError.
 func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
-	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, off: from, to: to, known: r.known}
+	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: from, to: to, known: r.known}
 	for {
 		rec, err := w.next()
 		if errors.Is(err, io.EOF) {
@@ -132,18 +120,18 @@ func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) err
 			case mcap.OpChunk, mcap.OpAttachment, mcap.OpMessageIndex:
 			default:
 				if rec.size > maxRecord {
-					return wrong("the record at 0x%x has %d bytes", rec.offset, rec.size)
+					return chunked.Wrong("the record at 0x%x has %d bytes", rec.offset, rec.size)
 				}
 				content = w.At(rec.offset+recordHead, rec.size)
 			}
 			err = visit(rec, content)
 		}
-		var reason *noIndex
+		var reason *chunked.NoIndexError
 		if errors.As(err, &reason) {
 			return err
 		}
 		if err != nil {
-			return wrong("%s record at 0x%x: %v", rec.op, rec.offset, err)
+			return chunked.Wrong("%s record at 0x%x: %v", rec.op, rec.offset, err)
 		}
 	}
 }
@@ -153,7 +141,7 @@ func (r *Reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 	if c.ChunkStartOffset > uint64(end) || c.ChunkLength > uint64(end)-c.ChunkStartOffset ||
 		c.ChunkLength < recordHead+chunkHead ||
 		c.MessageIndexLength > uint64(end)-c.ChunkStartOffset-c.ChunkLength {
-		return wrong("the index has a chunk of %d bytes at 0x%x", c.ChunkLength, c.ChunkStartOffset)
+		return chunked.Wrong("the index has a chunk of %d bytes at 0x%x", c.ChunkLength, c.ChunkStartOffset)
 	}
 	s := chunked.Segment{
 		Offset: int64(c.ChunkStartOffset), Size: int64(c.ChunkLength), Index: int64(c.MessageIndexLength),
@@ -161,42 +149,46 @@ func (r *Reader) addChunk(c *mcap.ChunkIndex, end int64) error {
 		Start: int64(c.MessageStartTime), End: int64(c.MessageEndTime),
 	}
 	if c.MessageIndexLength > 0 {
-		s.Channels = numbers(c.MessageIndexOffsets)
+		s.Channels = []int{}
+		for id := range c.MessageIndexOffsets {
+			s.Channels = append(s.Channels, int(id))
+		}
+		slices.Sort(s.Channels)
 	}
-	r.contents.Segments = append(r.contents.Segments, s)
+	r.Contents.Segments = append(r.Contents.Segments, s)
 	return nil
 }
 
 // checkSummary reports whether the summary has everything that reading needs.
 func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 	channels := 0
-	for _, c := range r.contents.Channels {
+	for _, c := range r.Contents.Channels {
 		if c != nil {
 			channels++
 		}
 	}
 	switch {
-	case int(statistics.ChunkCount) != len(r.contents.Segments):
-		return missing("%d of %d chunks are in the index", len(r.contents.Segments), statistics.ChunkCount)
+	case int(statistics.ChunkCount) != len(r.Contents.Segments):
+		return chunked.Missing("%d of %d chunks are in the index", len(r.Contents.Segments), statistics.ChunkCount)
 	case int(statistics.ChannelCount) != channels || int(statistics.SchemaCount) != len(r.schemas):
-		return missing("%d of %d channels and %d of %d schemas are in the summary",
+		return chunked.Missing("%d of %d channels and %d of %d schemas are in the summary",
 			channels, statistics.ChannelCount, len(r.schemas), statistics.SchemaCount)
 	}
 	var sum uint64
 	for id, n := range statistics.ChannelMessageCounts {
 		if sum += n; !r.known(id) {
-			return missing("channel %d is not in the summary", id)
+			return chunked.Missing("channel %d is not in the summary", id)
 		}
 	}
-	for i := range r.contents.Segments {
-		for _, id := range r.contents.Segments[i].Channels {
-			if !r.contents.Known(id) {
-				return missing("channel %d is not in the summary", id)
+	for i := range r.Contents.Segments {
+		for _, id := range r.Contents.Segments[i].Channels {
+			if !r.Contents.Known(id) {
+				return chunked.Missing("channel %d is not in the summary", id)
 			}
 		}
 	}
 	if sum != statistics.MessageCount {
-		return missing("the statistics count %d messages, and %d by channel", statistics.MessageCount, sum)
+		return chunked.Missing("the statistics count %d messages, and %d by channel", statistics.MessageCount, sum)
 	}
 	return nil
 }
@@ -204,28 +196,28 @@ func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 // walkGaps takes note of what is between the chunks of the index: metadata, attachments, and messages that are in
 // none. The data section ends at or before end.
 func (r *Reader) walkGaps(end int64) error {
-	chunks := r.contents.Segments
+	chunks := r.Contents.Segments
 	slices.SortFunc(chunks, func(a, b chunked.Segment) int { return cmp.Compare(a.Offset, b.Offset) })
-	r.contents.Segments = nil
+	r.Contents.Segments = nil
 	from := int64(len(mcap.Magic))
-	b := builder{r: r}
+	b := builder{r, chunked.Run{Contents: &r.Contents, Counted: true}}
 	gap := func(to int64) error {
-		defer b.flush()
+		defer b.Flush()
 		return r.walk(from, to, func(rec record, content []byte) error {
 			if rec.op == mcap.OpChunk {
-				return missing("the chunk at 0x%x is not in the index", rec.offset)
+				return chunked.Missing("the chunk at 0x%x is not in the index", rec.offset)
 			}
 			return b.add(rec, content)
 		})
 	}
 	for _, c := range chunks {
 		if c.Offset < from {
-			return wrong("the index has overlapping chunks at 0x%x", c.Offset)
+			return chunked.Wrong("the index has overlapping chunks at 0x%x", c.Offset)
 		}
 		if err := gap(c.Offset); err != nil {
 			return err
 		}
-		r.contents.Segments = append(r.contents.Segments, c)
+		r.Contents.Segments = append(r.Contents.Segments, c)
 		from = c.Offset + c.Size + c.Index
 	}
 	return gap(end)

@@ -3,8 +3,6 @@ package mcap
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -34,18 +32,6 @@ type record struct {
 
 func (r record) end() int64 { return r.offset + recordHead + r.size }
 
-// damage is a stretch without whole records.
-type damage struct {
-	from, to int64
-}
-
-func (d *damage) Error() string {
-	return fmt.Sprintf("damaged at 0x%x: no whole record in %d bytes", d.from, d.to-d.from)
-}
-
-// errCut ends the records of a file that its writer did not finish.
-var errCut = errors.New("cut off within a record")
-
 // walker goes through the records in a stretch of a file and finds the next whole one behind a damaged place.
 type walker struct {
 	chunked.Window
@@ -57,7 +43,7 @@ type walker struct {
 	last    int64                     // log time of the last message; 0 when there was none
 }
 
-// next returns the next record. Errors are a *damage, after which next goes on behind it, errCut and io.EOF, after
+// next returns the next record. Errors are a *chunked.GapError, after which next goes on behind it, chunked.ErrCut and io.EOF, after
 // which it does not, and those of reading.
 func (w *walker) next() (record, error) {
 	if w.off >= w.to {
@@ -75,7 +61,7 @@ func (w *walker) next() (record, error) {
 	start := w.off
 	if r.op == mcap.OpChunk && r.end() > w.to && w.begun(r) {
 		w.off = w.to
-		return r, errCut
+		return r, chunked.ErrCut
 	}
 	found := w.ahead
 	if found <= start {
@@ -92,7 +78,7 @@ func (w *walker) next() (record, error) {
 		return r, nil
 	case found < w.to:
 		w.off = found
-		return record{}, &damage{start, found}
+		return record{}, &chunked.GapError{From: start, To: found}
 	}
 	w.off = w.to
 	known, end := r.op >= mcap.OpHeader && r.op <= maxOpcode, w.to
@@ -100,9 +86,9 @@ func (w *walker) next() (record, error) {
 		end = w.content
 	}
 	if w.to-start < recordHead || known && r.end() > end || end <= start+recordHead {
-		return r, errCut
+		return r, chunked.ErrCut
 	}
-	return record{}, &damage{start, w.to}
+	return record{}, &chunked.GapError{From: start, To: w.to}
 }
 
 // record returns the record at off, and whether it is whole and can be one.

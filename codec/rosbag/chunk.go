@@ -142,7 +142,7 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 // chunk returns the uncompressed records of a chunk, in buf if they fit there. With an error it returns as much of
 // them as there is.
 func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
-	l.window.Reset(l.file, l.reader.size)
+	l.window.Reset(l.file, l.reader.Size)
 	w := walker{Window: l.window, off: s.Offset, to: s.Offset + s.Size}
 	r, whole := w.record(s.Offset)
 	l.window = w.Window

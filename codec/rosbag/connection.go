@@ -73,8 +73,8 @@ func newDefiner() definer {
 func (r *Reader) define(h *header, data []byte) {
 	switch h.op {
 	case opConnection:
-		if n := r.number(h.conn); r.contents.Channels[n] == nil {
-			r.contents.Channels[n] = newChannel(string(h.get("topic")), data)
+		if n := r.number(h.conn); r.Contents.Channels[n] == nil {
+			r.Contents.Channels[n] = newChannel(string(h.get("topic")), data)
 		}
 	case opDefinition:
 		if definition := h.get("def"); definition != nil {
@@ -87,9 +87,9 @@ func (r *Reader) define(h *header, data []byte) {
 func (r *Reader) number(conn uint32) int {
 	n, ok := r.numbers[conn]
 	if !ok {
-		n = len(r.contents.Channels)
+		n = len(r.Contents.Channels)
 		r.numbers[conn] = n
-		r.contents.Channels = append(r.contents.Channels, nil)
+		r.Contents.Channels = append(r.Contents.Channels, nil)
 	}
 	return n
 }
@@ -105,9 +105,9 @@ func (r *Reader) channel(h *header) int {
 	}
 	n, ok := r.names[string(r.key)]
 	if !ok {
-		n = len(r.contents.Channels)
+		n = len(r.Contents.Channels)
 		r.names[string(r.key)] = n
-		r.contents.Channels = append(r.contents.Channels, r.oldChannel(h))
+		r.Contents.Channels = append(r.Contents.Channels, r.oldChannel(h))
 	}
 	return n
 }

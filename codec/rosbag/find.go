@@ -7,7 +7,7 @@ func (l *loader) Find(s *chunked.Segment, found func(channel int, time, off int6
 	if !s.Chunk || s.Cut {
 		return false
 	}
-	l.window.Reset(l.file, l.reader.size)
+	l.window.Reset(l.file, l.reader.Size)
 	w := walker{Window: l.window, to: s.Offset + s.Size}
 	chunk, whole := w.record(s.Offset)
 	l.window = w.Window

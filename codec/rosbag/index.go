@@ -10,51 +10,41 @@ import (
 	"tapedeck/codec/internal/chunked"
 )
 
-// noIndex says why a bag cannot be read by its index.
-type noIndex struct {
-	reason  string
-	damaged bool // the index is wrong, not just missing
-}
-
-func (e *noIndex) Error() string { return e.reason }
-
-func wrong(format string, args ...any) error { return &noIndex{fmt.Sprintf(format, args...), true} }
-
 // fileHeader reads the first record and returns where the index begins.
 func (r *Reader) fileHeader() (index int64, conns, chunks uint32, err error) {
-	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, to: r.size}
+	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, to: r.Size}
 	rec, _ := w.record(int64(len(magic) + len("2.0\n")))
 	if w.Err != nil {
 		return 0, 0, 0, w.Err
 	}
 	if rec.op != opFile {
-		return 0, 0, 0, wrong("there is no file header")
+		return 0, 0, 0, chunked.Wrong("there is no file header")
 	}
 	if name := string(rec.get("encryptor")); name != "" {
 		return 0, 0, 0, fmt.Errorf("it is encrypted with %s; decrypt it with ROS's 'rosbag decrypt' first", name)
 	}
 	position, ok := rec.uint64("index_pos")
-	if !ok || position > uint64(r.size) {
-		return 0, 0, 0, wrong("the file header says that the index begins at 0x%x", position)
+	if !ok || position > uint64(r.Size) {
+		return 0, 0, 0, chunked.Wrong("the file header says that the index begins at 0x%x", position)
 	}
 	if position == 0 {
-		return 0, 0, 0, &noIndex{reason: "its writer did not close it"}
+		return 0, 0, 0, chunked.Missing("its writer did not close it")
 	}
 	conns, _ = rec.uint32("conn_count")
 	chunks, _ = rec.uint32("chunk_count")
 	return int64(position), conns, chunks, nil
 }
 
-// readIndex finds the segments by the index. The error is a *noIndex when that cannot be done.
+// readIndex finds the segments by the index. The error is a *chunked.NoIndexError when that cannot be done.
 func (r *Reader) readIndex() error {
 	start, conns, chunks, err := r.fileHeader()
 	if err != nil {
 		return err
 	}
 	if r.version1 {
-		return &noIndex{reason: "the index of version 1.2 is not used"}
+		return chunked.Missing("the index of version 1.2 is not used")
 	}
-	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, off: start, to: r.size}
+	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: start, to: r.Size}
 	for {
 		rec, err := w.next()
 		if w.Err != nil {
@@ -64,7 +54,7 @@ func (r *Reader) readIndex() error {
 			break
 		}
 		if err != nil {
-			return wrong("the index is %v", err)
+			return chunked.Wrong("the index is %v", err)
 		}
 		switch rec.op {
 		case opConnection:
@@ -74,17 +64,17 @@ func (r *Reader) readIndex() error {
 				return err
 			}
 		default:
-			return wrong("the index has a %v at 0x%x", rec.op, rec.offset)
+			return chunked.Wrong("the index has a %v at 0x%x", rec.op, rec.offset)
 		}
 	}
-	segments := r.contents.Segments
+	segments := r.Contents.Segments
 	for conn, n := range r.numbers {
-		if !r.contents.Known(n) {
-			return wrong("the index does not describe connection %d", conn)
+		if !r.Contents.Known(n) {
+			return chunked.Wrong("the index does not describe connection %d", conn)
 		}
 	}
 	if len(r.numbers) != int(conns) || len(segments) != int(chunks) {
-		return wrong("the index has %d of %d connections and %d of %d chunks", len(r.numbers), conns, len(segments), chunks)
+		return chunked.Wrong("the index has %d of %d connections and %d of %d chunks", len(r.numbers), conns, len(segments), chunks)
 	}
 	slices.SortFunc(segments, func(a, b chunked.Segment) int { return cmp.Compare(a.Offset, b.Offset) })
 	for i := range segments {
@@ -94,7 +84,7 @@ func (r *Reader) readIndex() error {
 			end = segments[i+1].Offset
 		}
 		if s.Size = end - s.Offset; s.Size == 0 {
-			return wrong("the index has the chunk at 0x%x twice", s.Offset)
+			return chunked.Wrong("the index has the chunk at 0x%x twice", s.Offset)
 		}
 	}
 	r.complete = true
@@ -106,7 +96,7 @@ func (r *Reader) addChunk(rec *record, w *chunked.Window, end int64) error {
 	position, _ := rec.uint64("chunk_pos")
 	first, last := rec.get("start_time"), rec.get("end_time")
 	if position == 0 || position >= uint64(end) || len(first) != 8 || len(last) != 8 || rec.size%8 != 0 {
-		return wrong("the chunk info at 0x%x is not one", rec.offset)
+		return chunked.Wrong("the chunk info at 0x%x is not one", rec.offset)
 	}
 	s := chunked.Segment{
 		Offset: int64(position), Chunk: true, Start: parseTime(first), End: parseTime(last), Channels: []int{},
@@ -115,11 +105,11 @@ func (r *Reader) addChunk(rec *record, w *chunked.Window, end int64) error {
 	for ; len(counts) > 0; counts = counts[8:] {
 		channel := r.number(le.Uint32(counts))
 		s.Channels = append(s.Channels, channel)
-		r.contents.Count(channel, uint64(le.Uint32(counts[4:])))
+		r.Contents.Count(channel, uint64(le.Uint32(counts[4:])))
 	}
 	if len(s.Channels) > 0 {
-		r.contents.Cover(s.Start, s.End)
+		r.Contents.Cover(s.Start, s.End)
 	}
-	r.contents.Segments = append(r.contents.Segments, s)
+	r.Contents.Segments = append(r.Contents.Segments, s)
 	return nil
 }

@@ -5,31 +5,27 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
 )
 
-// runSize is about how many bytes of messages outside of chunks make a segment.
-const runSize = 1 << 20
-
 // scan finds the segments by going through the whole file. closed says that the writer closed it.
 func (r *Reader) scan(closed bool) error {
-	content, err := chunked.ContentEnd(r.file, r.size)
+	content, err := chunked.ContentEnd(r.File, r.Size)
 	if err != nil {
 		return err
 	}
-	w := walker{Window: chunked.Window{File: r.file, Size: r.size}, off: int64(len(version2)), to: r.size}
-	if content < r.size {
+	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: int64(len(version2)), to: r.Size}
+	if content < r.Size {
 		w.content = content
 	}
 	if r.beheaded {
 		w.off = 0
 	}
 	l := r.loader()
-	runs := builder{r: r}
+	runs := chunked.Run{Contents: &r.Contents}
 	var buf []byte
 	cut := false
 	for !cut {
@@ -40,20 +36,20 @@ func (r *Reader) scan(closed bool) error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		cut = errors.Is(err, errCut)
-		var broken *damage
+		cut = errors.Is(err, chunked.ErrCut)
+		var broken *chunked.GapError
 		switch {
 		case errors.As(err, &broken):
-			runs.flush()
-			r.contents.Damaged(broken.from, err)
+			runs.Flush()
+			r.Contents.Damaged(broken.From, err)
 		case rec.op == opChunk:
-			runs.flush()
+			runs.Flush()
 			s := chunked.Segment{Offset: rec.offset, Size: rec.end() - rec.offset, Chunk: true, Cut: cut}
 			if cut {
 				packed := string(rec.get("compression")) != "none"
 				if behind := w.behindChunk(rec.data); behind < w.to {
 					// Its size is wrong: it runs over others.
-					r.contents.Damaged(rec.offset, &damage{rec.offset, behind})
+					r.Contents.Damaged(rec.offset, &chunked.GapError{From: rec.offset, To: behind})
 					cut = false
 					if !packed {
 						w.off = rec.data // its records are found as any others
@@ -67,42 +63,42 @@ func (r *Reader) scan(closed bool) error {
 			}
 			switch {
 			case cut:
-				s.Size = r.size - s.Offset
+				s.Size = r.Size - s.Offset
 			case rec.size == 0 && r.unfilled(&rec):
 				// Its writer did not come back to the header. There is nothing behind it, unless that is damaged.
 				w.off = w.behindChunk(rec.data)
 				s.Size, s.Cut = w.off-s.Offset, true
 			}
-			if w.content > 0 && s.Offset+s.Size > content && (s.Cut || s.Offset+s.Size < r.size || l.broken(s, buf)) {
+			if w.content > 0 && s.Offset+s.Size > content && (s.Cut || s.Offset+s.Size < r.Size || l.broken(s, buf)) {
 				// What a crash left of the last chunk is followed by zeros in place of the rest.
 				s.Size, s.Cut = content-s.Offset, true
 			}
 			buf = r.scanChunk(l, s, buf)
 		case cut:
-			runs.flush()
+			runs.Flush()
 		case rec.op != opMessage:
 			if rec.op == opConnection || rec.op == opDefinition {
 				r.define(&rec.header, w.At(rec.data, int64(rec.size)))
 			} else {
-				runs.flush()
+				runs.Flush()
 			}
-		case w.content > 0 && rec.end() > content && rec.end() < r.size:
-			runs.flush() // a crash left zeros in place of its end
+		case w.content > 0 && rec.end() > content && rec.end() < r.Size:
+			runs.Flush() // a crash left zeros in place of its end
 		default:
-			runs.add(&rec)
+			runs.Add(rec.offset, rec.end(), r.channel(&rec.header), rec.time)
 		}
 	}
-	runs.flush()
+	runs.Flush()
 	for _, conn := range slices.Sorted(maps.Keys(r.numbers)) {
 		n := r.numbers[conn]
-		if !r.contents.Known(n) && n < len(r.contents.Counts) && r.contents.Counts[n] > 0 {
-			r.contents.Damaged(r.size, fmt.Errorf("messages of connection %d, which nothing describes, were left out", conn))
+		if !r.Contents.Known(n) && n < len(r.Contents.Counts) && r.Contents.Counts[n] > 0 {
+			r.Contents.Damaged(r.Size, fmt.Errorf("messages of connection %d, which nothing describes, were left out", conn))
 		}
 	}
-	r.contents.Scanned = true
-	r.complete = closed && !cut && len(r.contents.Damage) == 0
+	r.Contents.Scanned = true
+	r.complete = closed && !cut && len(r.Contents.Damage) == 0
 	if !closed || cut {
-		r.contents.Event(codec.EventUnfinished, "the bag was not closed by its writer; everything up to its end was read")
+		r.Contents.Event(codec.EventUnfinished, "the bag was not closed by its writer; everything up to its end was read")
 	}
 	return nil
 }
@@ -111,7 +107,7 @@ func (r *Reader) scan(closed bool) error {
 // records follow.
 func (r *Reader) unfilled(rec *record) bool {
 	size, _ := rec.uint32("size")
-	return size == 0 && string(rec.get("compression")) != "none" && rec.data < r.size
+	return size == 0 && string(rec.get("compression")) != "none" && rec.data < r.Size
 }
 
 // behindChunk returns where behind off a record is that cannot be in a chunk: LZ4 leaves some of the others as they
@@ -127,59 +123,13 @@ func (w *walker) behindChunk(off int64) int64 {
 
 // scanChunk adds a chunk that no index describes. The records are loaded to buf, if they fit there, and returned.
 func (r *Reader) scanChunk(l *loader, s chunked.Segment, buf []byte) []byte {
-	records, errs := l.Load(&s, buf)
-	for _, err := range errs {
-		r.contents.Damaged(s.Offset, err)
-	}
-	counts := map[int]uint64{}
-	s.Told = true
-	s.Start, s.End = math.MaxInt64, math.MinInt64
-	for _, m := range chunked.Messages(l, records) {
-		s.Start, s.End = min(s.Start, m.Time), max(s.End, m.Time)
-		counts[m.Channel]++
-	}
+	records, counts := r.Contents.LoadNew(l, &s, buf)
 	if len(counts) > 0 {
-		r.addSegment(s, counts)
+		for id, n := range counts {
+			r.Contents.Count(id, n)
+		}
+		r.Contents.Cover(s.Start, s.End)
+		r.Contents.Segments = append(r.Contents.Segments, s)
 	}
 	return records
-}
-
-// addSegment adds a segment with so many messages of each channel.
-func (r *Reader) addSegment(s chunked.Segment, counts map[int]uint64) {
-	s.Channels = slices.Sorted(maps.Keys(counts))
-	for id, n := range counts {
-		r.contents.Count(id, n)
-	}
-	r.contents.Cover(s.Start, s.End)
-	r.contents.Segments = append(r.contents.Segments, s)
-}
-
-// builder makes segments of the messages outside of chunks.
-type builder struct {
-	r      *Reader
-	run    chunked.Segment
-	counts map[int]uint64
-}
-
-// add takes the next message.
-func (b *builder) add(rec *record) {
-	if b.run.Size > 0 && rec.end()-b.run.Offset > runSize {
-		b.flush()
-	}
-	if b.run.Size == 0 {
-		b.run = chunked.Segment{Offset: rec.offset, Start: rec.time, End: rec.time}
-		b.counts = map[int]uint64{}
-	}
-	b.run.Unsorted = b.run.Unsorted || rec.time < b.run.End
-	b.run.Size = rec.end() - b.run.Offset
-	b.run.Start, b.run.End = min(b.run.Start, rec.time), max(b.run.End, rec.time)
-	b.counts[b.r.channel(&rec.header)]++
-}
-
-// flush ends the open run.
-func (b *builder) flush() {
-	if b.run.Size > 0 {
-		b.r.addSegment(b.run, b.counts)
-	}
-	b.run = chunked.Segment{}
 }

@@ -2,8 +2,6 @@ package rosbag
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 
 	"tapedeck/codec/internal/chunked"
@@ -27,18 +25,6 @@ type record struct {
 
 func (r *record) end() int64 { return r.data + int64(r.size) }
 
-// damage is a stretch without whole records.
-type damage struct {
-	from, to int64
-}
-
-func (d *damage) Error() string {
-	return fmt.Sprintf("damaged at 0x%x: no whole record in %d bytes", d.from, d.to-d.from)
-}
-
-// errCut ends the records of a file that its writer did not finish.
-var errCut = errors.New("cut off within a record")
-
 // walker goes through the records in a stretch of a file and finds the next whole one behind a damaged place.
 type walker struct {
 	chunked.Window
@@ -46,7 +32,7 @@ type walker struct {
 	content int64 // where the zeros begin that an unfinished file ends with; 0 when it does not
 }
 
-// next returns the next record. Errors are a *damage, after which next goes on behind it, errCut and io.EOF, after
+// next returns the next record. Errors are a *chunked.GapError, after which next goes on behind it, chunked.ErrCut and io.EOF, after
 // which it does not, and those of reading.
 func (w *walker) next() (record, error) {
 	if w.off >= w.to {
@@ -62,7 +48,7 @@ func (w *walker) next() (record, error) {
 	if r.op == opChunk && r.end() > w.to {
 		w.off = w.to
 		r, _ = w.record(start)
-		return r, errCut
+		return r, chunked.ErrCut
 	}
 	found := w.resync(start + 1)
 	r, whole = w.record(start)
@@ -74,7 +60,7 @@ func (w *walker) next() (record, error) {
 		return r, nil
 	case found < w.to:
 		w.off = found
-		return record{}, &damage{start, found}
+		return record{}, &chunked.GapError{From: start, To: found}
 	}
 	w.off = w.to
 	limit := w.to
@@ -82,9 +68,9 @@ func (w *walker) next() (record, error) {
 		limit = w.content
 	}
 	if r.op != 0 && r.end() > limit || start >= limit || w.begun(start, limit) {
-		return r, errCut
+		return r, chunked.ErrCut
 	}
-	return record{}, &damage{start, w.to}
+	return record{}, &chunked.GapError{From: start, To: w.to}
 }
 
 // record returns the record at off, and whether it is whole and can be one. Its op is 0 if not even the header is

@@ -1,6 +1,14 @@
 package chunked
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// runSize is about how many bytes of messages outside of chunks make a segment.
+const runSize = 1 << 20
 
 // Segment is a part of a file that is loaded at once: a chunk, or a run of records outside of chunks.
 type Segment struct {
@@ -12,8 +20,8 @@ type Segment struct {
 	Compression string // of a chunk, as far as that is known
 	Chunk       bool
 	Cut         bool // the file ends within it
-	Told        bool // what is damaged of it is in Contents.Damage
-	Unsorted    bool // its messages do not follow each other by time, known when it was loaded
+	Told        bool // Contents.Damage has its damage
+	Unsorted    bool // its messages are not in the order of time, known when it was loaded
 }
 
 func (s *Segment) String() string {
@@ -21,4 +29,63 @@ func (s *Segment) String() string {
 		return fmt.Sprintf("chunk at 0x%x", s.Offset)
 	}
 	return fmt.Sprintf("messages at 0x%x", s.Offset)
+}
+
+// LoadNew loads a segment that no index describes, to buf if it fits there. It sets what its messages say of s, adds
+// its damage to c and returns how many messages each channel has.
+func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, counts map[int]uint64) {
+	records, errs := l.Load(s, buf)
+	for _, err := range errs {
+		c.Damaged(s.Offset, err)
+	}
+	s.Told = true
+	s.Start, s.End = math.MaxInt64, math.MinInt64
+	counts = map[int]uint64{}
+	for _, m := range Messages(l, records) {
+		s.Start, s.End = min(s.Start, m.Time), max(s.End, m.Time)
+		counts[m.Channel]++
+	}
+	s.Channels = append([]int{}, slices.Sorted(maps.Keys(counts))...)
+	return records, counts
+}
+
+// Run makes segments of the messages outside of chunks.
+type Run struct {
+	Contents *Contents
+	Counted  bool // Contents.Counts has the messages already
+	segment  Segment
+	counts   map[int]uint64
+}
+
+// Add adds the message from offset to end.
+func (r *Run) Add(offset, end int64, channel int, t int64) {
+	s := &r.segment
+	if s.Size > 0 && end-s.Offset > runSize {
+		r.Flush()
+	}
+	if s.Size == 0 {
+		*s = Segment{Offset: offset, Start: t, End: t}
+		r.counts = map[int]uint64{}
+	}
+	s.Unsorted = s.Unsorted || t < s.End
+	s.Size = end - s.Offset
+	s.Start, s.End = min(s.Start, t), max(s.End, t)
+	r.counts[channel]++
+}
+
+// Flush ends the open segment.
+func (r *Run) Flush() {
+	s := &r.segment
+	if s.Size == 0 {
+		return
+	}
+	s.Channels = slices.Sorted(maps.Keys(r.counts))
+	if !r.Counted {
+		for id, n := range r.counts {
+			r.Contents.Count(id, n)
+		}
+	}
+	r.Contents.Cover(s.Start, s.End)
+	r.Contents.Segments = append(r.Contents.Segments, *s)
+	*s = Segment{}
 }

@@ -1,0 +1,126 @@
+package chunked
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"tapedeck/codec"
+)
+
+// Reader implements codec.Reader and codec.LatestReader by what a format finds out of a file. It looks into the file
+// when one of its methods needs to know what is in it, once.
+type Reader struct {
+	File     codec.File
+	Path     string // for errors and Info
+	Size     int64  // bytes of the file
+	Contents Contents
+	Layout   Layout
+
+	info *codec.Info
+	err  error
+}
+
+var _ codec.LatestReader = (*Reader)(nil)
+
+// Layout knows the format of a Reader's file.
+type Layout interface {
+	// Index sets Contents. The Reader sorts them and adds the path to the error.
+	Index() error
+	// Describe returns what Info returns.
+	Describe() *codec.Info
+	// Loader returns a Loader of the segments.
+	Loader() Loader
+}
+
+// Open opens the file at path with one of the functions that take a file over.
+func Open[R any](path string, newReader func(file codec.File, size int64, path string) (R, error)) (R, error) {
+	var r R
+	file, err := os.Open(path)
+	if err != nil {
+		return r, err
+	}
+	stat, err := file.Stat()
+	if err == nil {
+		r, err = newReader(file, stat.Size(), path)
+	}
+	if err != nil {
+		file.Close()
+	}
+	return r, err
+}
+
+// Load looks into the file, at the first call.
+func (r *Reader) Load() error {
+	if r.info != nil || r.err != nil {
+		return r.err
+	}
+	if err := r.Layout.Index(); err != nil {
+		r.err = fmt.Errorf("read %s: %w", r.Path, err)
+		return r.err
+	}
+	r.Contents.Sort()
+	r.info = r.Layout.Describe()
+	return nil
+}
+
+// Info implements codec.Reader.
+func (r *Reader) Info() (*codec.Info, error) {
+	if err := r.Load(); err != nil {
+		return nil, err
+	}
+	return r.info, nil
+}
+
+// Read implements codec.Reader.
+func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
+	if err := r.Load(); err != nil {
+		return nil, err
+	}
+	return r.Contents.Read(r.Layout.Loader(), q), nil
+}
+
+// Latest implements codec.LatestReader.
+func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	if err := r.Load(); err != nil {
+		return nil, err
+	}
+	return r.Contents.Latest(r.Layout.Loader(), q, keep), nil
+}
+
+// Close implements codec.Reader.
+func (r *Reader) Close() error {
+	if err := r.File.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// NoIndexError is returned when a file cannot be read by its index.
+type NoIndexError struct {
+	Reason  string
+	Damaged bool // the index is wrong, not just missing or incomplete
+}
+
+func (e *NoIndexError) Error() string { return e.Reason }
+
+// Missing returns a NoIndexError for what an index lacks.
+func Missing(format string, args ...any) error {
+	return &NoIndexError{fmt.Sprintf(format, args...), false}
+}
+
+// Wrong returns a NoIndexError for damage.
+func Wrong(format string, args ...any) error {
+	return &NoIndexError{fmt.Sprintf(format, args...), true}
+}
+
+// GapError is a range of a file without whole records.
+type GapError struct{ From, To int64 }
+
+func (e *GapError) Error() string {
+	return fmt.Sprintf("damaged at 0x%x: no whole record in %d bytes", e.From, e.To-e.From)
+}
+
+// ErrCut ends the records of a file that its writer did not finish.
+var ErrCut = errors.New("cut off within a record")
