@@ -84,7 +84,7 @@ func (r *recorder) schemaOf(typeName, hash string) (codec.Schema, error) {
 
 // define has the definition of a stream's type fetched from one of its publishers, where it is not at hand. r.mu is
 // locked.
-func (r *recorder) define(rec *recording, topic *bridge.Topic) {
+func (r *recorder) define(rec *topicRecorder, topic *bridge.Topic) {
 	c := rec.Channel.Load()
 	if rec.fetching || !rec.AwaitsDefinition() {
 		return
@@ -115,7 +115,7 @@ func (r *recorder) define(rec *recording, topic *bridge.Topic) {
 }
 
 // expect gives up where the node that could tell a definition did not become known.
-func (r *recorder) expect(rec *recording) {
+func (r *recorder) expect(rec *topicRecorder) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := rec.Channel.Load(); !rec.fetching && c.Schema.Encoding == "" {
@@ -125,7 +125,7 @@ func (r *recorder) expect(rec *recording) {
 	}
 }
 
-func (r *recorder) fetch(rec *recording, e bridge.Endpoint) {
+func (r *recorder) fetch(rec *topicRecorder, e bridge.Endpoint) {
 	text, err := r.definitions.fetch(e)
 	if err == nil && !rec.Define(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}) {
 		err = errors.New("its publisher told it too late for this file")

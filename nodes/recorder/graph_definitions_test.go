@@ -14,6 +14,7 @@ import (
 	"tapedeck/msgs/rosidl"
 	tdi "tapedeck/msgs/type_description_interfaces"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -127,7 +128,7 @@ func TestDefinitionOfANodeThatIsNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("mcap"), "/a")
 		c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
-		rec := &recording{stream: newStream(c, d.backlog, d.clock)}
+		rec := &topicRecorder{Receiver: intake.NewReceiver(c, intake.Options{Clock: d.clock, Queue: d.backlog})}
 		rec.AwaitDefinition()
 		d.define(rec, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: "robot/msg/Count",
 			TypeHash: "RIHS01_0"}}})

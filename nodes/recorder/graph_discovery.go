@@ -64,7 +64,7 @@ func (r *recorder) subscribeTo(topics, types []string) (subscribed, unavailable 
 		}
 		ok := len(wanted) > 0
 		for _, typeName := range wanted {
-			if r.streams[streamKey{name, typeName}] == nil {
+			if r.recorders[topicKey{name, typeName}] == nil {
 				ok = r.subscribe(&topic, typeName, offersOf(&topic, typeName)) && ok
 			}
 		}

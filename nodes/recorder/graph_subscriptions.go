@@ -13,6 +13,7 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/throttle"
+	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
@@ -67,7 +68,7 @@ func (r *recorder) update() {
 		defer r.snapshots.follow(topics)
 	}
 	for _, static := range r.selection.Static {
-		if r.streams[streamKey{static.Topic, static.TypeName}] == nil {
+		if r.recorders[topicKey{static.Topic, static.TypeName}] == nil {
 			topic := r.topic(static.Topic)
 			r.subscribe(&topic, static.TypeName, offersOf(&topic, static.TypeName))
 		}
@@ -81,8 +82,8 @@ func (r *recorder) update() {
 		}
 		for _, typeName := range types {
 			offers := offersOf(&topic, typeName)
-			if known := r.streams[streamKey{topic.Name, typeName}]; known != nil {
-				known.offered(topic.Publishers, typeName)
+			if known := r.recorders[topicKey{topic.Name, typeName}]; known != nil {
+				known.SetPublishers(topic.Publishers, typeName)
 				r.listenAgain(known)
 				r.adapt(known, &topic, offers)
 				r.define(known, &topic)
@@ -104,7 +105,7 @@ func (r *recorder) leaveServices(topics []bridge.Topic) {
 	for _, topic := range topics {
 		there[topic.Name] = selection.Served(&topic)
 	}
-	for key, rec := range r.streams {
+	for key, rec := range r.recorders {
 		if _, calls := bridge.CallsToDDS(key.topic); calls && !there[key.topic] {
 			rec.close()
 		}
@@ -112,7 +113,7 @@ func (r *recorder) leaveServices(topics []bridge.Topic) {
 }
 
 // listenAgain listens to a service that is back.
-func (r *recorder) listenAgain(rec *recording) {
+func (r *recorder) listenAgain(rec *topicRecorder) {
 	c := rec.Channel.Load()
 	if _, calls := bridge.CallsToDDS(c.Topic); !calls || rec.ended || len(rec.current()) > 0 {
 		return
@@ -143,12 +144,12 @@ func (r *recorder) endComplete() {
 		return
 	}
 	complete := map[string]bool{}
-	for key, rec := range r.streams {
-		if !rec.complete.Load() {
+	for key, rec := range r.recorders {
+		if !rec.Complete.Load() {
 			continue
 		}
 		complete[key.topic] = true
-		if !rec.ended && rec.snapshots == nil {
+		if !rec.ended && r.snapshots == nil {
 			rec.ended = true
 			rec.close()
 		}
@@ -186,11 +187,8 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 			"it is", topic.Name, typeName)
 		return false
 	}
-	rec := &recording{stream: r.newStream(r.channel(topic, typeName, offers))}
-	if rec.Channel.Load().Schema.Encoding == "" {
-		rec.AwaitDefinition()
-	}
-	rec.offered(topic.Publishers, typeName)
+	rec := r.newTopicRecorder(r.channel(topic, typeName, offers))
+	rec.SetPublishers(topic.Publishers, typeName)
 	rec.qos = r.request(topic.Name, offers)
 	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, r.handler(rec))
 	if err != nil {
@@ -198,7 +196,7 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 		return false
 	}
 	rec.add(subscription)
-	r.streams[streamKey{topic.Name, typeName}] = rec
+	r.recorders[topicKey{topic.Name, typeName}] = rec
 	r.define(rec, topic)
 	r.declare(rec)
 	r.node.Log(bridge.Info, "recording %s [%s]", topic.Name, typeName)
@@ -208,67 +206,77 @@ func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []code
 // handler returns the handler of a subscription of rec. Where no publisher is known yet, it looks at the graph when the
 // first message comes: a message can be faster than the news of its publisher. It must not lock r.mu, under which
 // subscriptions are closed.
-func (r *recorder) handler(rec *recording) func([]bridge.Sample) {
+func (r *recorder) handler(rec *topicRecorder) func([]bridge.Sample) {
 	c := rec.Channel.Load()
 	if c.QoS != nil {
-		return rec.take
+		return rec.Take
 	}
 	var once sync.Once
 	return func(samples []bridge.Sample) {
 		once.Do(func() {
 			topic := r.topic(c.Topic)
-			rec.offered(topic.Publishers, c.Type)
+			rec.SetPublishers(topic.Publishers, c.Type)
 			r.meet(rec, &topic, offersOf(&topic, c.Type))
 		})
-		rec.take(samples)
+		rec.Take(samples)
 	}
 }
 
 // meet completes the channel of rec once its publishers are known.
-func (r *recorder) meet(rec *recording, topic *bridge.Topic, offers []codec.QoS) {
+func (r *recorder) meet(rec *topicRecorder, topic *bridge.Topic, offers []codec.QoS) {
 	old := rec.Channel.Load()
 	if old.QoS != nil || len(offers) == 0 {
 		return
 	}
-	c := r.channel(topic, old.Type, offers)
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	if old = rec.Channel.Load(); old.QoS == nil {
-		if c.Schema.Encoding == "" {
-			c.Schema = old.Schema
+	known := r.channel(topic, old.Type, offers)
+	rec.Update(func(c *codec.Channel) bool {
+		if c.QoS != nil {
+			return false
 		}
-		rec.Channel.Store(c)
-	}
+		schema := c.Schema
+		*c = *known
+		if c.Schema.Encoding == "" {
+			c.Schema = schema
+		}
+		return true
+	})
 }
 
-// newStream returns a stream as the options want it.
-func (r *recorder) newStream(c *codec.Channel) *stream {
-	s := newStream(c, r.backlog, r.clock)
+// newTopicRecorder returns a topicRecorder as the options want it.
+func (r *recorder) newTopicRecorder(c *codec.Channel) *topicRecorder {
+	o := intake.Options{
+		Clock: r.clock, Queue: r.backlog, Events: &r.session.Load().journal, Limit: r.options.Limit,
+		Throttle: throttle.Of(r.throttles, c.Topic), Resumption: &r.resumption, OnResume: r.resume,
+	}
+	o.RepeatDepth, o.Repeat = selection.NumberOf(r.repeats, c.Topic)
+	if o.Repeat || r.options.RepeatLatched {
+		o.Cache = r.latches
+	}
 	if r.snapshots != nil {
-		r.snapshots.join(s)
+		o.Ring = r.snapshots.ring
 	}
-	s.journal = &r.session.Load().journal
-	s.limit = r.options.Limit
-	s.paused, s.pausedAt, s.resumption, s.resume = r.pausing, r.pausedAt, &r.resumption, r.resume
-	s.throttle = throttle.Of(r.throttles, c.Topic)
+	rec := &topicRecorder{Receiver: intake.NewReceiver(c, o)}
+	if c.Schema.Encoding == "" {
+		rec.AwaitDefinition()
+	}
 	if priority, found := selection.NumberOf(r.priorities, c.Topic); found {
-		s.Priority = priority
+		rec.Priority = priority
 	}
-	s.sources.depth, s.sources.repeat = selection.NumberOf(r.repeats, c.Topic)
-	if s.sources.repeat || r.options.RepeatLatched {
-		s.latches = r.latches
+	if r.snapshots != nil {
+		r.snapshots.join(rec)
 	}
-	return s
+	rec.Pause(r.pausing, r.pausedAt)
+	return rec
 }
 
 // declare has the channel in the file even if no message follows, once its publishers' QoS and its definition are
 // known, unless it is not recorded (any more). r.mu is locked.
-func (r *recorder) declare(rec *recording) {
+func (r *recorder) declare(rec *topicRecorder) {
 	c, sink := rec.Channel.Load(), r.session.Load().sink
 	if rec.declared || sink == nil || c.QoS == nil || rec.AwaitsDefinition() {
 		return
 	}
-	if r.streams[streamKey{c.Topic, c.Type}] == rec {
+	if r.recorders[topicKey{c.Topic, c.Type}] == rec {
 		rec.declared = true
 		sink.declare(c)
 	}
@@ -318,7 +326,7 @@ const overlap = time.Second
 
 // adapt replaces the subscription of rec when it cannot hear all of the publishers, or could hear more of them: all are
 // reliable, or latched, now.
-func (r *recorder) adapt(rec *recording, topic *bridge.Topic, offers []codec.QoS) {
+func (r *recorder) adapt(rec *topicRecorder, topic *bridge.Topic, offers []codec.QoS) {
 	if len(offers) == 0 || rec.ended || len(rec.current()) != 1 {
 		return
 	}
@@ -340,7 +348,7 @@ func (r *recorder) adapt(rec *recording, topic *bridge.Topic, offers []codec.QoS
 	ready := make(chan struct{})
 	next, err := r.node.Subscribe(c.Topic, c.Type, qos, func(samples []bridge.Sample) {
 		<-ready
-		rec.take(samples)
+		rec.Take(samples)
 	})
 	if err != nil {
 		r.warn("subscribe again "+c.Topic, "%s: cannot subscribe for a new publisher: %v", c.Topic, err)
@@ -356,20 +364,20 @@ func (r *recorder) adapt(rec *recording, topic *bridge.Topic, offers []codec.QoS
 		case <-time.After(overlap):
 		}
 		rec.drop(old)
-		rec.replace(time.Now().UnixNano())
+		rec.Replace(time.Now().UnixNano())
 		close(ready)
 	})
 }
 
 // recorded returns the recordings by topic and type.
-func (r *recorder) recorded() []*recording {
+func (r *recorder) recorded() []*topicRecorder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := make([]*recording, 0, len(r.streams))
-	for _, rec := range r.streams {
+	list := make([]*topicRecorder, 0, len(r.recorders))
+	for _, rec := range r.recorders {
 		list = append(list, rec)
 	}
-	slices.SortFunc(list, func(a, b *recording) int {
+	slices.SortFunc(list, func(a, b *topicRecorder) int {
 		c, d := a.Channel.Load(), b.Channel.Load()
 		return cmp.Or(strings.Compare(c.Topic, d.Topic), strings.Compare(c.Type, d.Type))
 	})

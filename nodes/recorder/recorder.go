@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 	"tapedeck/nodes/recorder/internal/selection"
@@ -34,7 +36,7 @@ type recorder struct {
 	clock     *bridge.SimTime
 
 	backlog *queue.Queue // nil in snapshot mode
-	latches *latches
+	latches *intake.LatchedCache
 	disk    diskguard.Disk
 
 	settings
@@ -64,14 +66,14 @@ type recorder struct {
 	pausedAt   int64     // ns since the Unix epoch
 	discovery  bool      // to topics that are not recorded yet
 	discovered time.Time // until when it may even without discovery
-	streams    map[streamKey]*recording
+	recorders  map[topicKey]*topicRecorder
 	unfit      selection.Names // topics that the storage cannot hold
 
 	warning sync.Mutex
 	warned  map[string]bool // what was said already
 }
 
-type streamKey struct{ topic, typeName string }
+type topicKey struct{ topic, typeName string }
 
 // run records until ctx ends, a limit is reached or the disk fails. Everything received by then is in the file when it
 // returns.
@@ -120,13 +122,39 @@ func (r *recorder) awaitTime(ctx context.Context) error {
 	return nil
 }
 
+// latchedBytes is how much is kept of latched topics beside what waits or is kept for snapshots.
+const latchedBytes = 64 << 20
+
+// latched returns what a late subscriber would have got of all recorded topics at the receive time t: the last messages
+// of each latched publisher, in the order of reception, with references.
+func (r *recorder) latched(t int64) []*queue.Item {
+	var list []*queue.Item
+	for _, rec := range r.recorded() {
+		list = rec.Latched(t, list)
+	}
+	queue.Sort(list, 0)
+	return list
+}
+
+// neededSince returns the receive time before which latched messages are not asked for any more.
+func (r *recorder) neededSince() int64 {
+	since := int64(math.MaxInt64)
+	if s := r.session.Load(); s.sink != nil {
+		since = s.sink.position.Load()
+	}
+	if r.snapshots != nil {
+		since = min(since, r.snapshots.ring.Since())
+	}
+	return since
+}
+
 // newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
 func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line *progress.Line) (*recorder, error) {
 	r := &recorder{
 		options: o, selection: chosen, node: node, line: line, out: line.Above(os.Stdout),
 		name: recordingName(&o, time.Now()), library: msgs.Library(o.DefinitionPaths...),
 		lookAgain: make(chan struct{}, 1), discovery: !o.NoDiscovery, disk: diskguard.System{},
-		streams: map[streamKey]*recording{}, unfit: selection.Names{}, warned: map[string]bool{},
+		recorders: map[topicKey]*topicRecorder{}, unfit: selection.Names{}, warned: map[string]bool{},
 		definitions: definitions{node: node, fetched: map[string]*definition{}},
 	}
 	var err error
@@ -148,7 +176,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	if !o.SnapshotMode {
 		r.backlog = queue.New(int64(o.QueueSize))
 	}
-	r.latches = &latches{maxBytes: latchedBytes, since: r.neededSince, full: func(t *queue.Topic) {
+	r.latches = &intake.LatchedCache{MaxBytes: latchedBytes, Since: r.neededSince, OnFull: func(t *queue.Topic) {
 		topic := t.Name()
 		r.warn("latched "+topic, "%s: not all of its latched messages can be kept to be repeated, they are too large", topic)
 	}}

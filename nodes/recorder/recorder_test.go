@@ -107,7 +107,7 @@ func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 	received := func() (n uint64) {
 		for _, rec := range d.recorded() {
 			if rec.Channel.Load().Topic == p.Topic() {
-				n += rec.received.Load() + rec.skipped.Load()
+				n += rec.Received.Load() + rec.Skipped.Load()
 			}
 		}
 		return n

@@ -256,7 +256,7 @@ func (r *recorder) start(name string) error {
 		return err
 	}
 	r.mu.Lock()
-	r.streams = map[streamKey]*recording{}
+	r.recorders = map[topicKey]*topicRecorder{}
 	r.mu.Unlock()
 	r.session.Store(s)
 	r.begin(s)

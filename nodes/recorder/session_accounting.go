@@ -54,7 +54,7 @@ func (s *session) ended(start, end int64, last bool) []codec.Event {
 
 // topicTally is what is to be said of a recording in the totals of a file.
 type topicTally struct {
-	rec    *recording
+	rec    *topicRecorder
 	counts counts
 }
 
@@ -73,7 +73,7 @@ func plus(a, b codec.Totals) codec.Totals {
 }
 
 // unfiled returns what was counted and is in no totals yet. The session is locked.
-func (rec *recording) unfiled() counts {
+func (rec *topicRecorder) unfiled() counts {
 	c := rec.counts()
 	written, dropped := c.Written-rec.filed.Written, c.Dropped-rec.filed.Dropped
 	return counts{
@@ -85,7 +85,7 @@ func (rec *recording) unfiled() counts {
 }
 
 // file takes note that c is in the totals of a file.
-func (rec *recording) file(c counts) {
+func (rec *topicRecorder) file(c counts) {
 	rec.filed.Totals = plus(rec.filed.Totals, c.Totals)
 	rec.filed.throttled += c.throttled
 }
@@ -121,7 +121,7 @@ func (s *session) split(closed, opened string, t int64) {
 }
 
 // next goes on with the totals of the next file. The session is locked.
-func (s *session) next(list []*recording, opened string) {
+func (s *session) next(list []*topicRecorder, opened string) {
 	if s.failing && !s.tallied {
 		s.endings[s.open] = fileTotals(list)
 	}
@@ -159,7 +159,7 @@ type missed struct {
 }
 
 // count counts missing messages as dropped, once. The session is locked.
-func (s *session) count(list []*recording, missing *codec.MissingError) *missed {
+func (s *session) count(list []*topicRecorder, missing *codec.MissingError) *missed {
 	m := s.missing[missing]
 	if m != nil {
 		return m
@@ -235,7 +235,7 @@ func (s *session) ending(missing *codec.MissingError) []codec.Event {
 }
 
 // fileTotals returns the totals of what is in no totals yet. The session is locked.
-func fileTotals(list []*recording) (events []codec.Event) {
+func fileTotals(list []*topicRecorder) (events []codec.Event) {
 	topics := map[string]codec.Totals{}
 	for _, rec := range list {
 		if c := rec.unfiled(); c.Totals != (codec.Totals{}) {
@@ -251,7 +251,7 @@ func fileTotals(list []*recording) (events []codec.Event) {
 }
 
 // find returns the recording of a channel's topic and type, nil if there is none.
-func find(list []*recording, c *codec.Channel) *recording {
+func find(list []*topicRecorder, c *codec.Channel) *topicRecorder {
 	for _, rec := range list {
 		if own := rec.Channel.Load(); own.Topic == c.Topic && own.Type == c.Type {
 			return rec
@@ -291,7 +291,7 @@ func (s *session) collect() {
 		c := rec.counts()
 		topic := rec.Channel.Load().Topic
 		if n := c.Lost - rec.noted.Lost; n > 0 {
-			when := rec.lossSpan()
+			when := rec.LossRange()
 			if when == (accounting.TimeRange{}) {
 				when = accounting.TimeRange{From: s.collected, Until: now}
 			}
@@ -309,8 +309,6 @@ func (s *session) collect() {
 // noteSilences notes of which topics nothing is heard any more.
 func (s *session) noteSilences() {
 	for _, rec := range s.recorder.recorded() {
-		if e, silent := rec.silence(time.Now().UnixNano(), s.recorder.clock.Now()); silent {
-			s.journal.Note(e)
-		}
+		rec.NoteGap(time.Now().UnixNano(), s.recorder.clock.Now())
 	}
 }

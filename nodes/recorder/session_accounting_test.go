@@ -13,9 +13,9 @@ import (
 )
 
 // newTestBooks returns a session that records /a to the file "0".
-func newTestBooks() (*session, *recording) {
-	a := &recording{stream: newTestStream("/a", queue.New(1<<20))}
-	r := &recorder{streams: map[streamKey]*recording{{}: a}}
+func newTestBooks() (*session, *topicRecorder) {
+	a := &topicRecorder{Receiver: newTestStream("/a", queue.New(1<<20))}
+	r := &recorder{recorders: map[topicKey]*topicRecorder{{}: a}}
 	return &session{
 		recorder: r, open: "0", missing: map[*codec.MissingError]*missed{}, endings: map[string][]codec.Event{},
 	}, a
@@ -27,7 +27,7 @@ func (s *session) change(opened string) {
 	s.next(s.recorder.recorded(), opened)
 }
 
-func lacking(path string, a *recording, n uint64, events ...codec.Event) *codec.MissingError {
+func lacking(path string, a *topicRecorder, n uint64, events ...codec.Event) *codec.MissingError {
 	topics := []codec.TopicInfo{{Channel: a.Channel.Load(), MessageCount: n}}
 	return &codec.MissingError{Path: path, Topics: topics, Events: events, Err: syscall.ENOSPC}
 }

@@ -28,8 +28,8 @@ func (r *recorder) setPaused(on bool) {
 	if on {
 		r.pausedAt = time.Now().UnixNano()
 	}
-	for _, rec := range r.streams {
-		rec.pause(on, r.pausedAt)
+	for _, rec := range r.recorders {
+		rec.Pause(on, r.pausedAt)
 	}
 	if s := r.session.Load(); on {
 		s.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -137,14 +138,14 @@ type countFrees struct{ n *int }
 func (c countFrees) Free(uintptr) { *c.n++ }
 
 // feed pushes a message of s received at t.
-func feed(s *stream, t int64) *int {
+func feed(s *intake.Receiver, t int64) *int {
 	freed := new(int)
-	s.take([]bridge.Sample{{Data: []byte("payload"), ReceiveTime: t, Memory: countFrees{freed}}})
+	s.Take([]bridge.Sample{{Data: []byte("payload"), ReceiveTime: t, Memory: countFrees{freed}}})
 	return freed
 }
 
-func newTestStream(topic string, b *queue.Queue) *stream {
-	return newStream(&codec.Channel{Topic: topic}, b, new(bridge.SimTime))
+func newTestStream(topic string, b *queue.Queue) *intake.Receiver {
+	return intake.NewReceiver(&codec.Channel{Topic: topic}, intake.Options{Clock: new(bridge.SimTime), Queue: b})
 }
 
 func TestSinkWritesInTheOrderOfReception(t *testing.T) {
@@ -459,7 +460,7 @@ func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
 		w.mu.Unlock()
 		close(stop)
 		require.NoError(t, <-done)
-		require.Equal(t, uint64(10_000), a.received.Load())
+		require.Equal(t, uint64(10_000), a.Received.Load())
 		require.Equal(t, uint64(10_000), a.Written.Load()+a.Dropped.Load())
 		require.GreaterOrEqual(t, a.Written.Load(), uint64(100))
 		require.Equal(t, "/a 9999", w.written()[len(w.written())-1], "the newest are kept")

@@ -18,7 +18,7 @@ type snapshots struct {
 	ring       *queue.Ring
 	limits     []topicLimit                      // of topics that have their own
 	conditions map[string][]*condition.Condition // by topic
-	watches    map[streamKey]*recording          // of topics with conditions that are not recorded; under recorder.mu
+	watches    map[topicKey]*topicRecorder       // of topics with conditions that are not recorded; under recorder.mu
 
 	naming sync.Mutex // held while a file is created
 
@@ -49,7 +49,7 @@ type trigger struct {
 func newSnapshots(r *recorder) (s *snapshots, err error) {
 	s = &snapshots{
 		recorder: r, ring: queue.NewRing(int64(r.options.SnapshotSize)),
-		watches: map[streamKey]*recording{}, latest: map[*condition.Condition]*snapshot{},
+		watches: map[topicKey]*topicRecorder{}, latest: map[*condition.Condition]*snapshot{},
 	}
 	if s.limits, err = r.options.topicLimits(r.selection.Expand); err != nil {
 		return nil, err
@@ -58,11 +58,10 @@ func newSnapshots(r *recorder) (s *snapshots, err error) {
 	return s, err
 }
 
-// join has a stream feed the ring, and watched. recorder.mu is held.
-func (s *snapshots) join(to *stream) {
-	l := limitsOf(s.limits, to.Channel.Load().Topic, queue.Limits{Age: s.recorder.options.SnapshotDuration})
-	to.snapshots, to.Limits = s, l
-	s.equip(to)
+// join sets what the ring keeps of a topic, and watches it for conditions. recorder.mu is held.
+func (s *snapshots) join(to *topicRecorder) {
+	to.Limits = limitsOf(s.limits, to.Name(), queue.Limits{Age: s.recorder.options.SnapshotDuration})
+	s.attach(to)
 }
 
 // take begins a snapshot.

@@ -10,24 +10,16 @@ import (
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/recorder/internal/condition"
+	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
-// watcher looks for messages of a stream that meet conditions.
-type watcher struct {
-	snapshots *snapshots
-	detectors []*condition.Detector
-	whole     bool // there is one for each condition that suits the type
-}
-
-// look takes snapshots for a message. It is called by one goroutine at a time.
-func (w *watcher) look(sample *bridge.Sample) {
-	for _, d := range w.detectors {
-		if d.Fires(sample.Data) {
-			w.snapshots.fire(d, sample)
-		}
-	}
-}
+// How far a topicRecorder checks conditions. Without a definition only those that match any message can be checked.
+const (
+	checksNone = iota
+	checksSome
+	checksAll
+)
 
 // follow has the messages of the graph's topics watched for conditions, also those of topics that are not recorded.
 // recorder.mu is held.
@@ -39,8 +31,8 @@ func (s *snapshots) follow(topics []bridge.Topic) {
 			continue
 		}
 		for _, typeName := range selection.TypesOf(topic) {
-			key := streamKey{topic.Name, typeName}
-			rec, watch := r.streams[key], s.watches[key]
+			key := topicKey{topic.Name, typeName}
+			rec, watch := r.recorders[key], s.watches[key]
 			switch {
 			case rec == nil && watch == nil:
 				if rec = s.watch(topic, typeName); rec == nil {
@@ -55,23 +47,23 @@ func (s *snapshots) follow(topics []bridge.Topic) {
 				watch.close()
 				delete(s.watches, key)
 			}
-			s.equip(rec.stream)
+			s.attach(rec)
 		}
 	}
 }
 
 // watch subscribes to a topic for its conditions alone; nil if that is not possible.
-func (s *snapshots) watch(topic *bridge.Topic, typeName string) *recording {
+func (s *snapshots) watch(topic *bridge.Topic, typeName string) *topicRecorder {
 	r := s.recorder
 	offers := offersOf(topic, typeName)
-	rec := &recording{stream: newStream(r.channel(topic, typeName, offers), nil, r.clock)}
+	rec := &topicRecorder{Receiver: intake.NewReceiver(r.channel(topic, typeName, offers), intake.Options{Clock: r.clock})}
 	if rec.Channel.Load().Schema.Encoding == "" {
 		rec.AwaitDefinition()
 	}
 	r.define(rec, topic)
-	s.equip(rec.stream)
+	s.attach(rec)
 	rec.qos = r.request(topic.Name, offers)
-	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, rec.take)
+	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, rec.Take)
 	if err != nil {
 		r.warn("subscribe "+topic.Name, "cannot look for conditions on %s: %v", topic.Name, err)
 		return nil
@@ -80,18 +72,19 @@ func (s *snapshots) watch(topic *bridge.Topic, typeName string) *recording {
 	return rec
 }
 
-// equip has the messages of a stream watched for conditions, as far as its type is known by now. recorder.mu is held.
-func (s *snapshots) equip(to *stream) {
-	c := to.Channel.Load()
-	if s.conditions[c.Topic] == nil || to.AwaitsDefinition() || to.watcher != nil &&
-		(to.watcher.whole || len(c.Schema.Data) == 0) {
+// attach checks the messages of a topic for conditions, as far as its type is known by now. recorder.mu is held.
+func (s *snapshots) attach(rec *topicRecorder) {
+	c := rec.Channel.Load()
+	if s.conditions[c.Topic] == nil || rec.AwaitsDefinition() || rec.checks == checksAll ||
+		rec.checks == checksSome && len(c.Schema.Data) == 0 {
 		return
 	}
-	w := &watcher{snapshots: s, whole: true}
+	var detectors []*condition.Detector
+	rec.checks = checksAll
 	schema, err := schemaOf(c)
 	for _, wanted := range s.conditions[c.Topic] {
 		if schema == nil && !wanted.MatchesAny() {
-			w.whole = false
+			rec.checks = checksSome
 			s.recorder.warn("condition "+c.Topic, "snapshot_condition: %q cannot be looked for on %s: %v", wanted.Text, c.Topic,
 				err)
 			continue
@@ -99,12 +92,16 @@ func (s *snapshots) equip(to *stream) {
 		if d, err := condition.NewDetector(wanted, schema); err != nil {
 			s.reject(err)
 		} else {
-			w.detectors = append(w.detectors, d)
+			detectors = append(detectors, d)
 		}
 	}
-	to.mu.Lock()
-	to.watcher = w
-	to.mu.Unlock()
+	rec.SetCheck(func(sample *bridge.Sample) {
+		for _, d := range detectors {
+			if d.Fires(sample.Data) {
+				s.fire(d, sample)
+			}
+		}
+	})
 }
 
 func schemaOf(c *codec.Channel) (*cdr.Schema, error) {

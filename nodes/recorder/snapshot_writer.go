@@ -195,7 +195,7 @@ func (n *snapshot) fill() error {
 // latch collects what late subscribers would have got when the snapshot's time began. Nothing was read of the view yet.
 func (n *snapshot) latch() {
 	for _, rec := range n.recorder.recorded() {
-		n.latched = rec.latched(n.view.Since(rec.Topic), n.latched)
+		n.latched = rec.Latched(n.view.Since(rec.Topic), n.latched)
 	}
 	n.latched = slices.DeleteFunc(n.latched, func(it *queue.Item) bool {
 		shown := n.view.Includes(it)

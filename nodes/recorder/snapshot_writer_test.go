@@ -28,6 +28,7 @@ import (
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
 )
@@ -553,7 +554,7 @@ func TestConditionTopicsThatAreRecordedLater(t *testing.T) {
 		require.Eventually(t, func() bool {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			return len(d.snapshots.watches) == 0 && d.streams[streamKey{"/load", "std_msgs/msg/Float64"}].watcher != nil
+			return len(d.snapshots.watches) == 0 && d.recorders[topicKey{"/load", "std_msgs/msg/Float64"}].checks == checksAll
 		}, patient, time.Millisecond)
 		require.Equal(t, 1, p.Subscribers())
 		d.publishFloat(p, 11)
@@ -671,15 +672,16 @@ func TestSnapshotsOnASlowDisk(t *testing.T) {
 		s, err := newSnapshots(r)
 		require.NoError(t, err)
 		s.ring = queue.NewRing(10 * (size + queue.Overhead))
-		a := newStream(&codec.Channel{Topic: "/a", Encoding: codec.EncodingCDR}, nil, r.clock)
-		s.join(a)
+		a := intake.NewReceiver(&codec.Channel{Topic: "/a", Encoding: codec.EncodingCDR},
+			intake.Options{Clock: r.clock, Ring: s.ring})
+		a.Limits.Age = o.SnapshotDuration
 		received := 0
 		receive := func(n int) {
 			for range n {
 				data := make([]byte, size)
 				received++
 				binary.LittleEndian.PutUint64(data[4:], uint64(received))
-				a.take([]bridge.Sample{{Data: data, ReceiveTime: time.Now().UnixNano()}})
+				a.Take([]bridge.Sample{{Data: data, ReceiveTime: time.Now().UnixNano()}})
 			}
 		}
 		receive(5)

@@ -33,7 +33,7 @@ func (s *status) tell(now time.Time) {
 	}
 	list := r.recorded()
 	for _, rec := range list {
-		rec.meter.Update(now, rec.received.Load(), rec.bytes.Load())
+		rec.meter.Update(now, rec.Received.Load(), rec.Bytes.Load())
 	}
 	if s.diagnostics != nil && now.Sub(s.published) >= diagnosticsPace {
 		s.published = now
@@ -98,11 +98,11 @@ func (r *recorder) left() string {
 }
 
 // table shows the topics: those that lose messages first, then those with the most bytes.
-func (r *recorder) table(list []*recording) *progress.Table {
+func (r *recorder) table(list []*topicRecorder) *progress.Table {
 	table := &progress.Table{Columns: []string{"topic", "messages/s", "MB/s", "received", "dropped", "lost", "MB waiting"}}
-	trouble := func(rec *recording) int { return min(1, int(rec.Dropped.Load()+rec.missed())) }
+	trouble := func(rec *topicRecorder) int { return min(1, int(rec.Dropped.Load()+rec.missed())) }
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b *recording) int {
+	slices.SortStableFunc(list, func(a, b *topicRecorder) int {
 		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.meter.Bytes, a.meter.Bytes))
 	})
 	for _, rec := range list {

@@ -19,7 +19,7 @@ const (
 type diagnostics struct {
 	*rospub.Diagnostics
 	recorder *recorder
-	troubles map[*recording]*trouble
+	troubles map[*topicRecorder]*trouble
 }
 
 // trouble is how much a topic had lost, and when that became more.
@@ -33,14 +33,14 @@ func newDiagnostics(r *recorder) (*diagnostics, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &diagnostics{Diagnostics: d, recorder: r, troubles: map[*recording]*trouble{}}, nil
+	return &diagnostics{Diagnostics: d, recorder: r, troubles: map[*topicRecorder]*trouble{}}, nil
 }
 
 // publish tells the state at now.
-func (d *diagnostics) publish(now time.Time, list []*recording) {
+func (d *diagnostics) publish(now time.Time, list []*topicRecorder) {
 	r := d.recorder
 	var topics []diag.DiagnosticStatus
-	current := map[*recording]*trouble{}
+	current := map[*topicRecorder]*trouble{}
 	for _, rec := range list {
 		c := rec.counts()
 		t := d.troubles[rec]

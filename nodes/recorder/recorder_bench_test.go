@@ -7,6 +7,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -25,7 +26,7 @@ func BenchmarkMessage(b *testing.B) {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
 			q := queue.New(256 << 20)
 			s := newSink(q, nowhere{}, &clerk{})
-			streams := make([]*stream, topics)
+			streams := make([]*intake.Receiver, topics)
 			for i := range streams {
 				streams[i] = newTestStream(fmt.Sprintf("/topic%d", i), q)
 			}
@@ -40,7 +41,7 @@ func BenchmarkMessage(b *testing.B) {
 					batch[j] = bridge.Sample{Data: data, ReceiveTime: now + int64(sequence), Publisher: bridge.GUID{1},
 						Sequence: sequence}
 				}
-				streams[i/len(batch)%topics].take(batch)
+				streams[i/len(batch)%topics].Take(batch)
 				if i/len(batch)%16 == 15 {
 					s.round(true)
 				}
@@ -54,7 +55,7 @@ func BenchmarkOverload(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
 			q := queue.New(16 << 20)
-			streams := make([]*stream, topics)
+			streams := make([]*intake.Receiver, topics)
 			for i := range streams {
 				streams[i] = newTestStream(fmt.Sprintf("/topic%d", i), q)
 			}
@@ -68,7 +69,7 @@ func BenchmarkOverload(b *testing.B) {
 					sequence++
 					batch[j] = bridge.Sample{Data: data, ReceiveTime: int64(sequence), Publisher: bridge.GUID{1}, Sequence: sequence}
 				}
-				streams[i/len(batch)%topics].take(batch)
+				streams[i/len(batch)%topics].Take(batch)
 			}
 		})
 	}

@@ -7,14 +7,16 @@ import (
 	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/intake"
 )
 
-// recording is a stream with its subscriptions: one, or two while one takes the place of the other.
-type recording struct {
-	*stream
+// topicRecorder is one recorded topic with its subscriptions: one, or two while one takes the place of the other.
+type topicRecorder struct {
+	*intake.Receiver
 	qos   codec.QoS // subscribed with
 	ended bool      // nothing is subscribed any more, as the limit is reached
 
+	checks    int  // how far conditions are checked: checksNone, checksSome, checksAll
 	declared  bool // to the sink
 	expecting bool // a node that can tell the definition of the type
 	fetching  bool // that definition
@@ -31,14 +33,14 @@ type recording struct {
 }
 
 // add notes another subscription.
-func (rec *recording) add(s bridge.Subscription) {
+func (rec *topicRecorder) add(s bridge.Subscription) {
 	rec.subscribing.Lock()
 	defer rec.subscribing.Unlock()
 	rec.subscriptions = append(rec.subscriptions, s)
 }
 
 // drop closes a subscription, unless that was done before.
-func (rec *recording) drop(s bridge.Subscription) {
+func (rec *topicRecorder) drop(s bridge.Subscription) {
 	_ = s.Close()
 	rec.subscribing.Lock()
 	defer rec.subscribing.Unlock()
@@ -49,21 +51,21 @@ func (rec *recording) drop(s bridge.Subscription) {
 }
 
 // close closes all subscriptions.
-func (rec *recording) close() {
+func (rec *topicRecorder) close() {
 	for _, s := range rec.current() {
 		rec.drop(s)
 	}
 }
 
 // current returns the subscriptions, the latest last.
-func (rec *recording) current() []bridge.Subscription {
+func (rec *topicRecorder) current() []bridge.Subscription {
 	rec.subscribing.Lock()
 	defer rec.subscribing.Unlock()
 	return slices.Clone(rec.subscriptions)
 }
 
 // missed returns how many messages were lost in transport.
-func (rec *recording) missed() uint64 {
+func (rec *topicRecorder) missed() uint64 {
 	rec.subscribing.Lock()
 	defer rec.subscribing.Unlock()
 	n := rec.gone
@@ -81,12 +83,12 @@ type counts struct {
 }
 
 // counts returns what was counted since the recording began.
-func (rec *recording) counts() counts {
+func (rec *topicRecorder) counts() counts {
 	return counts{
 		Totals: codec.Totals{
-			Received: rec.received.Load(), Written: rec.Written.Load(), Dropped: rec.Dropped.Load(),
+			Received: rec.Received.Load(), Written: rec.Written.Load(), Dropped: rec.Dropped.Load(),
 			Lost: rec.missed(),
 		},
-		skipped: rec.skipped.Load(), throttled: rec.throttled.Load(),
+		skipped: rec.Skipped.Load(), throttled: rec.Throttled.Load(),
 	}
 }

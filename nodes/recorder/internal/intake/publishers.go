@@ -1,0 +1,163 @@
+package intake
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/queue"
+)
+
+// LatchedCache bounds what receivers keep of latched (transient_local) topics.
+type LatchedCache struct {
+	MaxBytes int64
+	Since    func() int64       // returns the receive time before which latched messages are not asked for any more
+	OnFull   func(*queue.Topic) // is called when messages of a topic cannot be kept
+
+	bytes atomic.Int64
+}
+
+// keep stores the latest message of a publisher, whose receiver is locked. Where there is no room the publisher's own
+// oldest messages go.
+func (l *LatchedCache) keep(from *publisher, it *queue.Item) {
+	bytes := l.bytes.Add(from.keep(it, l.Since()))
+	for bytes > l.MaxBytes && len(from.kept) > 0 {
+		l.OnFull(it.Topic)
+		bytes = l.bytes.Add(-from.forget(1))
+	}
+}
+
+// publisher is one publisher of a topic. The receiver's lock guards it.
+type publisher struct {
+	sequence   uint64 // of the last message
+	sourceTime int64  // of the same, ns since the Unix epoch
+	heard      int64  // its log time, likewise
+
+	transientLocal bool
+	depth          int           // how many messages its late subscribers get; 0: it is not latched
+	lifespan       int64         // how long they get them, ns
+	kept           []*queue.Item // those messages, in order, and later ones that are not written yet
+}
+
+// heardBefore reports whether a message came before, by its source time where the middleware does not number messages.
+func (p *publisher) heardBefore(sample *bridge.Sample) bool {
+	if sample.Sequence == 0 {
+		return sample.SourceTime != 0 && sample.SourceTime <= p.sourceTime
+	}
+	return sample.Sequence <= p.sequence
+}
+
+// keep stores the latest message of a latched publisher, and forgets those that late subscribers got before the receive
+// time since. It returns the bytes that are kept more, or less, than before.
+func (p *publisher) keep(it *queue.Item, since int64) (more int64) {
+	it.Retain()
+	p.kept = append(p.kept, it)
+	first := 0
+	for first+p.depth < len(p.kept) && p.kept[first+p.depth].ReceiveTime <= since {
+		first++
+	}
+	return it.Size() - p.forget(first)
+}
+
+// forget drops the first n messages and returns their bytes.
+func (p *publisher) forget(n int) (bytes int64) {
+	for _, it := range p.kept[:n] {
+		bytes += it.Size()
+	}
+	queue.Release(p.kept[:n]...)
+	p.kept = slices.Delete(p.kept, 0, n)
+	return bytes
+}
+
+// publishers are those of one topic. The zero value is ready.
+type publishers struct {
+	repeat bool // messages are repeated even where they are not latched
+	depth  int  // how many; 0: as many as late subscribers get, or 1
+
+	last    bridge.GUID // that was heard last, as most samples in a row are from one
+	current *publisher  // the same
+	all     map[bridge.GUID]*publisher
+
+	offers  map[bridge.GUID]codec.QoS // of those that the graph knows
+	assumed codec.QoS                 // of those that it does not know yet
+}
+
+// of returns the publisher with that GUID.
+func (s *publishers) of(guid bridge.GUID) *publisher {
+	if s.current != nil && s.last == guid {
+		return s.current
+	}
+	p := s.all[guid]
+	if p == nil {
+		if s.all == nil {
+			s.all = make(map[bridge.GUID]*publisher)
+		}
+		p = new(publisher)
+		qos, known := s.offers[guid]
+		if !known {
+			qos = s.assumed
+		}
+		s.latch(p, qos)
+		s.all[guid] = p
+	}
+	s.last, s.current = guid, p
+	return p
+}
+
+// latch sets what is kept of a publisher that offers qos.
+func (s *publishers) latch(p *publisher, qos codec.QoS) {
+	p.depth, p.lifespan = 0, int64(codec.Infinite)
+	p.transientLocal = qos.Durability == codec.TransientLocal
+	if p.transientLocal {
+		p.depth, p.lifespan = max(qos.Depth, 1), int64(qos.Lifespan) // a depth of 0 is not known
+		if qos.History == codec.KeepAll {
+			p.depth = 1 << 30
+		}
+	}
+	if s.repeat {
+		p.depth = cmp.Or(s.depth, p.depth, 1)
+	}
+}
+
+// set notes what publishers of that type offer, and returns the bytes of messages that need not be kept any more.
+func (s *publishers) set(list []bridge.Endpoint, typeName string) (freed int64) {
+	latched := func(e bridge.Endpoint) bool { return e.QoS.Durability == codec.TransientLocal }
+	if s.offers == nil && !slices.ContainsFunc(list, latched) {
+		return 0 // as with nearly all topics
+	}
+	s.offers = make(map[bridge.GUID]codec.QoS)
+	for _, e := range list {
+		if e.Type != typeName {
+			continue
+		}
+		s.offers[e.GUID] = e.QoS
+		if latched(e) {
+			s.assumed = e.QoS
+		}
+		if p := s.all[e.GUID]; p != nil {
+			if s.latch(p, e.QoS); p.depth == 0 {
+				freed += p.forget(len(p.kept))
+			}
+		}
+	}
+	return freed
+}
+
+// latched appends to out what a late subscriber would have got at the receive time t, with references.
+func (s *publishers) latched(t int64, out []*queue.Item) []*queue.Item {
+	for _, p := range s.all {
+		end := 0
+		for end < len(p.kept) && p.kept[end].ReceiveTime < t {
+			end++
+		}
+		for _, it := range p.kept[max(0, end-p.depth):end] {
+			if t-it.ReceiveTime < p.lifespan {
+				it.Retain()
+				out = append(out, it)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,337 @@
+// Package intake takes in the messages of one topic: it accepts each message once, watches sequence numbers and times,
+// and routes items to the queue, the ring and the cache of latched messages.
+package intake
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/throttle"
+	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/queue"
+	"tapedeck/nodes/recorder/internal/schedule"
+)
+
+// Options say what a Receiver does with messages.
+type Options struct {
+	Clock  *bridge.SimTime
+	Queue  *queue.Queue         // nil: messages are not recorded
+	Ring   *queue.Ring          // nil: they are not kept for snapshots
+	Cache  *LatchedCache        // nil: latched messages are not kept
+	Events *accounting.EventLog // for gaps; nil: they are not noted
+	Limit  uint64               // messages to be recorded; 0: all
+
+	Throttle   *throttle.Throttle                 // of recorded messages; nil: none
+	Resumption *atomic.Pointer[schedule.Deadline] // when a message ends a pause; nil, or in it nil: never
+	OnResume   func()                             // is called, on a goroutine of its own, after a message ended a pause
+
+	Repeat      bool // keep the last messages of all publishers as if they were latched
+	RepeatDepth int  // how many; 0: as many as late subscribers get, or 1
+}
+
+// Receiver takes in what the subscriptions of one topic with one type deliver.
+type Receiver struct {
+	*queue.Topic
+	Received  atomic.Uint64 // messages, without those that were skipped or throttled
+	Bytes     atomic.Uint64 // of their payloads
+	Skipped   atomic.Uint64 // messages received while recording was paused
+	Throttled atomic.Uint64 // messages that the throttle left out
+	Complete  atomic.Bool   // the limit is reached
+
+	options Options
+
+	mu         sync.Mutex // held while a batch is taken in
+	batch      batch
+	publishers publishers
+	check      func(*bridge.Sample) // looks for conditions; nil: there are none
+	rhythm     accounting.GapDetector
+	paused     bool
+	pausedAt   int64                // when that began last, ns since the Unix epoch
+	replaced   int64                // ns since the Unix epoch, when a subscription replaced another; 0: never
+	heard      int64                // log time of the last message, ns since the Unix epoch
+	arrived    int64                // when it was received, likewise
+	loss       accounting.TimeRange // of messages that were lost since it was last asked for
+}
+
+// batch is where the messages of one call of Take go. Each list has one reference for each of its items.
+type batch struct {
+	recorded []*queue.Item // to the queue
+	kept     []*queue.Item // to the ring
+	evicted  []*queue.Item // from either
+	bytes    uint64        // of the messages received
+
+	skipped, throttled uint64 // messages
+}
+
+// NewReceiver returns a receiver for messages of a channel.
+func NewReceiver(c *codec.Channel, o Options) *Receiver {
+	return &Receiver{Topic: queue.NewTopic(c), options: o,
+		publishers: publishers{repeat: o.Repeat, depth: o.RepeatDepth}}
+}
+
+// Take is the handler of subscriptions.
+func (r *Receiver) Take(samples []bridge.Sample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := r.resumesAt(samples); i < len(samples) {
+		r.takeAll(samples[:i])
+		r.resume()
+		samples = samples[i:]
+		go r.options.OnResume()
+	}
+	r.takeAll(samples)
+}
+
+// takeAll accepts, annotates and routes messages.
+func (r *Receiver) takeAll(samples []bridge.Sample) {
+	for i := range samples {
+		sample := &samples[i]
+		from := r.publishers.of(sample.Publisher)
+		if !r.accept(from, sample) {
+			continue
+		}
+		stamp := r.options.Clock.Stamp(sample.ReceiveTime)
+		r.annotate(from, sample, stamp)
+		r.route(from, sample, stamp)
+	}
+	r.deliver()
+}
+
+// accept reports whether anything is to be done with a message, and checks its conditions.
+func (r *Receiver) accept(from *publisher, sample *bridge.Sample) bool {
+	if sample.ReceiveTime <= r.replaced && from.heardBefore(sample) {
+		return false // by the subscription before this one
+	}
+	if r.check != nil {
+		r.check(sample)
+	}
+	o := &r.options
+	if o.Limit > 0 && o.Queue != nil && !r.paused && r.Received.Load()+uint64(len(r.batch.recorded)) >= o.Limit {
+		r.Complete.Store(true)
+		o.Events = nil // messages that are not recorded have no gaps
+		return o.Ring != nil
+	}
+	return true
+}
+
+// annotate follows the sequence numbers and times of messages. stamp is the log time of this one.
+func (r *Receiver) annotate(from *publisher, sample *bridge.Sample, stamp int64) {
+	lost := from.sequence != 0 && sample.Sequence > from.sequence+1
+	if lost {
+		r.loss.Extend(from.heard, stamp)
+	}
+	from.sequence = max(from.sequence, sample.Sequence)
+	from.sourceTime = max(from.sourceTime, sample.SourceTime)
+	from.heard = stamp
+	sent := sample.SourceTime
+	if sent == 0 {
+		sent = sample.ReceiveTime
+	}
+	// A clock that was set is no gap, nor is a message that came late.
+	silent := r.rhythm.Observe(sent) && sample.ReceiveTime-r.arrived > int64(accounting.MinGap)/2
+	if silent && !lost && r.options.Events != nil {
+		r.options.Events.Note(r.gap(stamp))
+	}
+	r.heard, r.arrived = stamp, sample.ReceiveTime
+}
+
+// route makes an item of a message, with one reference for each list and cache that it goes to.
+func (r *Receiver) route(from *publisher, sample *bridge.Sample, stamp int64) {
+	o, b := &r.options, &r.batch
+	record, keep, latch := r.records(from, stamp), o.Ring != nil, from.depth > 0 && o.Cache != nil
+	if !record && !keep && !latch {
+		return
+	}
+	it := r.NewItem(sample, stamp) // with one reference
+	if latch {
+		o.Cache.keep(from, it) // which retains it
+	}
+	if record && keep {
+		it.Retain()
+	}
+	if record {
+		b.recorded = append(b.recorded, it)
+	}
+	if keep {
+		b.kept = append(b.kept, it)
+	}
+	if record || o.Queue == nil {
+		b.bytes += uint64(len(sample.Data))
+	}
+	if !record && !keep {
+		queue.Release(it)
+	}
+}
+
+// records reports whether a message is recorded.
+func (r *Receiver) records(from *publisher, stamp int64) bool {
+	o := &r.options
+	switch {
+	case r.paused:
+		r.batch.skipped++
+	case o.Queue == nil || r.Complete.Load():
+	case o.Throttle != nil && !from.transientLocal && !o.Throttle.Passes(stamp):
+		r.batch.throttled++
+	default:
+		return true
+	}
+	return false
+}
+
+// deliver passes the batch on, with its references, and counts it.
+func (r *Receiver) deliver() {
+	o, b := &r.options, &r.batch
+	r.Skipped.Add(b.skipped)
+	r.Throttled.Add(b.throttled)
+	if received := b.recorded; !r.paused {
+		if o.Queue == nil {
+			received = b.kept
+		}
+		r.Received.Add(uint64(len(received)))
+		r.Bytes.Add(b.bytes)
+	}
+	r.push(b.recorded)
+	if o.Ring != nil {
+		b.evicted = o.Ring.Push(r.Topic, b.kept, b.evicted[:0])
+		queue.Release(b.evicted...)
+	}
+	clear(b.recorded)
+	clear(b.kept)
+	*b = batch{recorded: b.recorded[:0], kept: b.kept[:0], evicted: b.evicted}
+}
+
+// push puts items into the queue.
+func (r *Receiver) push(list []*queue.Item) {
+	if len(list) == 0 {
+		return
+	}
+	b := &r.batch
+	b.evicted = r.options.Queue.Push(r.Topic, list, b.evicted[:0])
+	for _, it := range b.evicted {
+		it.Topic.Dropped.Add(1)
+	}
+	queue.Release(b.evicted...)
+}
+
+// gap returns the event of a silence that lasted until t.
+func (r *Receiver) gap(t int64) codec.Event {
+	return codec.Event{
+		Kind: codec.EventGap, Topic: r.Name(), Time: r.heard, Until: t,
+		Text: fmt.Sprintf("silent for %v, is usually heard every %v", brief(t-r.heard), brief(int64(r.rhythm.Usual))),
+	}
+}
+
+// brief rounds a time in ns to three digits.
+func brief(ns int64) time.Duration {
+	d, unit := time.Duration(ns), time.Duration(1)
+	for d >= 1000*unit {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// NoteGap notes a gap that lasts still, at the time now and the log time t.
+func (r *Receiver) NoteGap(now, t int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.arrived != 0 && r.options.Events != nil && r.rhythm.IsGap(float64(now-r.arrived)) {
+		r.options.Events.Note(r.gap(t))
+	}
+}
+
+// LossRange returns when messages were lost, by log time, since it was last called.
+func (r *Receiver) LossRange() accounting.TimeRange {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	loss := r.loss
+	r.loss = accounting.TimeRange{}
+	return loss
+}
+
+// Pause stops or resumes recording, from the receive time since on. Messages that were latched during a pause are
+// recorded at its end.
+func (r *Receiver) Pause(on bool, since int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case on == r.paused:
+	case on:
+		r.paused, r.pausedAt = true, since
+	default:
+		r.resume()
+	}
+}
+
+func (r *Receiver) resume() {
+	r.paused = false
+	if r.options.Queue == nil || r.options.Cache == nil {
+		return
+	}
+	list := slices.DeleteFunc(r.publishers.latched(time.Now().UnixNano(), nil), func(it *queue.Item) bool {
+		before := it.ReceiveTime < r.pausedAt
+		if before {
+			queue.Release(it)
+		}
+		return before
+	})
+	r.Received.Add(uint64(len(list)))
+	r.push(list)
+}
+
+// resumesAt returns the index of the message that ends a pause, len(samples) if none does.
+func (r *Receiver) resumesAt(samples []bridge.Sample) int {
+	o := &r.options
+	if !r.paused || o.Resumption == nil {
+		return len(samples)
+	}
+	deadline := o.Resumption.Load()
+	if deadline == nil {
+		return len(samples)
+	}
+	for i := range samples {
+		if deadline.ReachedBy(r.Name(), samples[i].SourceTime, o.Clock.Stamp(samples[i].ReceiveTime)) &&
+			o.Resumption.CompareAndSwap(deadline, nil) {
+			return i
+		}
+	}
+	return len(samples)
+}
+
+// Replace notes that a subscription replaced another one at now, and will deliver some messages again.
+func (r *Receiver) Replace(now int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.replaced = now
+}
+
+// SetCheck sets a function that looks at each message for conditions, by one goroutine at a time.
+func (r *Receiver) SetCheck(check func(*bridge.Sample)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.check = check
+}
+
+// SetPublishers notes what the publishers of the topic offer.
+func (r *Receiver) SetPublishers(list []bridge.Endpoint, typeName string) {
+	o := &r.options
+	if o.Cache == nil && o.Throttle == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if freed := r.publishers.set(list, typeName); freed > 0 {
+		o.Cache.bytes.Add(-freed)
+	}
+}
+
+// Latched appends to out what a late subscriber would have got at the receive time t, with references.
+func (r *Receiver) Latched(t int64, out []*queue.Item) []*queue.Item {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.publishers.latched(t, out)
+}

@@ -1,0 +1,86 @@
+package intake
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/queue"
+)
+
+// A subscription that takes the place of another one hears again what came while both listened.
+func TestReceiverTakesOnce(t *testing.T) {
+	for name, number := range map[string]func(i int) uint64{
+		"with sequence numbers": func(i int) uint64 { return uint64(i) },
+		"without":               func(int) uint64 { return 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Queue: queue.New(1 << 20)})
+			now := time.Now().UnixNano()
+			take := func(publisher byte, from, to int) {
+				for i := from; i <= to; i++ {
+					sample := bridge.Sample{Data: []byte{byte(i)}, Publisher: bridge.GUID{publisher}, Sequence: number(i),
+						SourceTime: now + int64(i), ReceiveTime: now + int64(i)}
+					r.Take([]bridge.Sample{sample})
+				}
+			}
+			take(1, 1, 5)
+			take(2, 1, 3)
+			r.Replace(now + 6)
+			take(1, 3, 8)
+			take(2, 3, 4)
+			require.Equal(t, uint64(8+4), r.Received.Load())
+		})
+	}
+}
+
+func TestGapsAreNoted(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent, received time.Duration // after the message before
+		sequence       uint64        // likewise
+		want           []string
+	}{
+		"silence": {2500 * time.Millisecond, 2500 * time.Millisecond, 1,
+			[]string{"gap /n silent for 2.5s, is usually heard every 10.9ms"}},
+		"clock was set":     {2500 * time.Millisecond, 10 * time.Millisecond, 1, nil},
+		"late":              {10 * time.Millisecond, 2500 * time.Millisecond, 1, nil},
+		"loss, not silence": {2500 * time.Millisecond, 2500 * time.Millisecond, 2, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := &accounting.EventLog{}
+			r := NewReceiver(&codec.Channel{Topic: "/n"}, Options{Clock: new(bridge.SimTime), Events: events})
+			sample := bridge.Sample{Data: []byte("x"), Publisher: bridge.GUID{1}, SourceTime: 5e9, ReceiveTime: 6e9, Sequence: 1}
+			pass := func(sent, received time.Duration, n uint64) {
+				sample.SourceTime += int64(sent)
+				sample.ReceiveTime += int64(received)
+				sample.Sequence += n
+				r.Take([]bridge.Sample{sample})
+			}
+			for range 200 {
+				pass(10*time.Millisecond, 10*time.Millisecond, 1)
+			}
+			before := sample.ReceiveTime
+			pass(c.sent, c.received, c.sequence)
+			var got []string
+			for _, e := range events.Take(time.Now(), true) {
+				got = append(got, fmt.Sprintf("%s %s %s", e.Kind, e.Topic, e.Text))
+				require.Equal(t, [2]int64{before, sample.ReceiveTime}, [2]int64{e.Time, e.Until})
+			}
+			require.Equal(t, c.want, got)
+			if c.sequence > 1 {
+				require.Equal(t, accounting.TimeRange{From: before, Until: sample.ReceiveTime}, r.LossRange())
+			}
+			r.NoteGap(sample.ReceiveTime+900e6, 0)
+			require.Empty(t, events.Take(time.Now(), true))
+			r.NoteGap(sample.ReceiveTime+20e9, sample.ReceiveTime+20e9)
+			list := events.Take(time.Now(), true)
+			require.Len(t, list, 1)
+			require.Equal(t, sample.ReceiveTime, list[0].Time)
+		})
+	}
+}
