@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"tapedeck/codec/align"
 )
 
 const (
@@ -58,24 +60,96 @@ type decoder struct {
 	pushSet    bool
 }
 
-// readers are by the name of what they read.
-var readers = map[string]func(*decoder){
-	"realtime_arm_joint_state": (*decoder).readPush,
-	"current_arm_state":        (*decoder).readArmState,
-	"joint_degree": func(d *decoder) {
-		d.update.Joints = d.perJoint("joint", &d.packet.Joint, millidegree, maxAngle, partJoints)
+// quantity is a number that an arm has for each joint.
+type quantity struct {
+	unit  unit
+	limit float64 // in SI
+	part  part
+	to    func(*Update) *[]float64
+}
+
+var (
+	angles       = quantity{millidegree, maxAngle, partJoints, func(u *Update) *[]float64 { return &u.Joints }}
+	currents     = quantity{micro, maxCurrent, partCurrents, func(u *Update) *[]float64 { return &u.Currents }}
+	voltages     = quantity{milli, maxVoltage, partVoltages, func(u *Update) *[]float64 { return &u.Voltages }}
+	temperatures = quantity{milli, maxTemperature, partTemperatures,
+		func(u *Update) *[]float64 { return &u.Temperatures }}
+)
+
+// reader reads fields of decoder.packet into decoder.update.
+type reader func(*decoder)
+
+// in returns the reader of a quantity in a field.
+func (q quantity) in(name string, field func(*packet) *numbers) reader {
+	return func(d *decoder) { *q.to(&d.update) = d.perJoint(name, field(&d.packet), q.unit, q.limit, q.part) }
+}
+
+// required returns the reader of a field that must be there.
+func (q quantity) required(name string, field func(*packet) *numbers) reader {
+	read := q.in(name, field)
+	return func(d *decoder) {
+		d.need(name, field(&d.packet))
+		read(d)
+	}
+}
+
+func jointErrorsIn(name string, field func(*packet) *numbers) reader {
+	return func(d *decoder) {
+		list := d.perJoint(name, field(&d.packet), whole, maxCode, partJointErrors)
+		if list == nil || !d.areWhole(name, list) {
+			return
+		}
+		for i, x := range list {
+			d.codes[i] = int(x)
+		}
+		d.update.JointErrors = d.codes[:len(list)]
+	}
+}
+
+func enabledIn(name string, field func(*packet) *numbers) reader {
+	return func(d *decoder) {
+		list := d.perJoint(name, field(&d.packet), whole, maxCode, partEnabled)
+		for i, x := range list {
+			d.enabled[i] = x != 0
+		}
+		if list != nil {
+			d.update.Enabled = d.enabled[:len(list)]
+		}
+	}
+}
+
+// readers has what reads each reply and packet, by its name. They are called in order.
+var readers = map[string][]reader{
+	"realtime_arm_joint_state": {
+		angles.required("joint_status.joint_position", func(p *packet) *numbers { return &p.JointStatus.Position }),
+		(*decoder).readSpeeds,
+		currents.in("joint_status.joint_current", func(p *packet) *numbers { return &p.JointStatus.Current }),
+		voltages.in("joint_status.joint_voltage", func(p *packet) *numbers { return &p.JointStatus.Voltage }),
+		temperatures.in("joint_status.joint_temperature", func(p *packet) *numbers { return &p.JointStatus.Temperature }),
+		jointErrorsIn("joint_status.joint_err_code", func(p *packet) *numbers { return &p.JointStatus.ErrCode }),
+		enabledIn("joint_status.joint_en_flag", func(p *packet) *numbers { return &p.JointStatus.EnFlag }),
+		func(d *decoder) { d.readErrors("", &d.packet.errorCodes) },
+		(*decoder).readWaypoint,
+		func(d *decoder) { d.update.Motion = string(d.packet.Motion) },
+		func(d *decoder) { d.readForce("six_force_sensor.", &d.packet.SixForce, 6) },
+		func(d *decoder) { d.readForce("one_force_sensor.", &d.packet.OneForce, 1) },
+		(*decoder).readLift, (*decoder).readHandle, (*decoder).readHand, (*decoder).readPlus,
 	},
-	"joint_en_state":            func(d *decoder) { d.readEnabled("en_state", &d.packet.EnState) },
-	"joint_err_flag":            func(d *decoder) { d.readJointErrors("err_flag", &d.packet.ErrFlag) },
-	"current_joint_temperature": func(d *decoder) { d.readTemperatures("joint_temperature", &d.packet.JointTemperature) },
-	"current_joint_current":     func(d *decoder) { d.readCurrents("joint_current", &d.packet.JointCurrent) },
-	"current_joint_voltage":     func(d *decoder) { d.readVoltages("joint_voltage", &d.packet.JointVoltage) },
-	"controller_state":          (*decoder).readController,
-	"get_gripper_state":         (*decoder).readGripper,
-	"get_force_data":            (*decoder).readForceData,
-	"arm_software_info":         (*decoder).readModel,
-	"arm_software_version":      (*decoder).readModel,
-	"set_realtime_push":         (*decoder).readPushSet,
+	"current_arm_state": {(*decoder).readArmState},
+	"joint_degree":      {angles.in("joint", func(p *packet) *numbers { return &p.Joint })},
+	"joint_en_state":    {enabledIn("en_state", func(p *packet) *numbers { return &p.EnState })},
+	"joint_err_flag":    {jointErrorsIn("err_flag", func(p *packet) *numbers { return &p.ErrFlag })},
+	"current_joint_temperature": {
+		temperatures.in("joint_temperature", func(p *packet) *numbers { return &p.JointTemperature }),
+	},
+	"current_joint_current": {currents.in("joint_current", func(p *packet) *numbers { return &p.JointCurrent })},
+	"current_joint_voltage": {voltages.in("joint_voltage", func(p *packet) *numbers { return &p.JointVoltage })},
+	"controller_state":      {(*decoder).readController},
+	"get_gripper_state":     {(*decoder).readGripper},
+	"get_force_data":        {(*decoder).readForceData},
+	"arm_software_info":     {(*decoder).readModel},
+	"arm_software_version":  {(*decoder).readModel},
+	"set_realtime_push":     {(*decoder).readPushSet},
 }
 
 // decode reads an object. An update with nothing in it is of something else that controllers say. After an error the
@@ -97,10 +171,13 @@ func (d *decoder) decode(data []byte) (*Update, error) {
 		d.err = fmt.Errorf("there is neither a state nor a command: %s", excerpt(data))
 	}
 	p := &d.packet
-	if read := readers[name]; read != nil && d.err == nil {
-		if d.update.Refused = name != "set_realtime_push" &&
-			(p.State == "false" || p.GetState == "false" || p.ReadState == "false"); !d.update.Refused {
-			read(d)
+	if list := readers[name]; list != nil && d.err == nil {
+		d.update.Refused = name != "set_realtime_push" &&
+			(p.State == "false" || p.GetState == "false" || p.ReadState == "false")
+		for _, read := range list {
+			if !d.update.Refused {
+				read(d)
+			}
 		}
 	}
 	if d.err != nil {
@@ -197,29 +274,17 @@ func (d *decoder) need(field string, n *numbers) {
 	}
 }
 
-func (d *decoder) readPush() {
-	p, s := &d.packet, &d.packet.JointStatus
-	d.need("joint_status.joint_position", &s.Position)
-	d.update.Joints = d.perJoint("joint_status.joint_position", &s.Position, millidegree, maxAngle, partJoints)
-	d.update.Speeds = d.perJoint("joint_status.joint_speed", &s.Speed, unit{1, d.speed}, maxSpeed, 0)
-	d.readCurrents("joint_status.joint_current", &s.Current)
-	d.readVoltages("joint_status.joint_voltage", &s.Voltage)
-	d.readTemperatures("joint_status.joint_temperature", &s.Temperature)
-	d.readJointErrors("joint_status.joint_err_code", &s.ErrCode)
-	d.readEnabled("joint_status.joint_en_flag", &s.EnFlag)
-	d.readErrors("", &p.errorCodes)
-	d.readWaypoint()
-	d.update.Motion = string(p.Motion)
-	d.readForce("six_force_sensor.", &p.SixForce, 6)
-	d.readForce("one_force_sensor.", &p.OneForce, 1)
-	d.readLift()
-	if p.Handle.IO1.given {
-		d.handle = Handle{d.integer("aloha_state.io1_state", &p.Handle.IO1) == 1,
-			d.integer("aloha_state.io2_state", &p.Handle.IO2) == 1}
+func (d *decoder) readSpeeds() {
+	n := &d.packet.JointStatus.Speed
+	d.update.Speeds = d.perJoint("joint_status.joint_speed", n, unit{1, d.speed}, maxSpeed, 0)
+}
+
+func (d *decoder) readHandle() {
+	h := &d.packet.Handle
+	if h.IO1.given {
+		d.handle = Handle{d.integer("aloha_state.io1_state", &h.IO1) == 1, d.integer("aloha_state.io2_state", &h.IO2) == 1}
 		d.update.Handle = &d.handle
 	}
-	d.readHand()
-	d.readPlus()
 }
 
 func (d *decoder) readArmState() {
@@ -234,40 +299,6 @@ func (d *decoder) readArmState() {
 		d.setPose("arm_state.pose", "arm_state.pose", &position, &euler)
 	}
 	d.readErrors("arm_state.", &s.errorCodes)
-}
-
-func (d *decoder) readTemperatures(field string, n *numbers) {
-	d.update.Temperatures = d.perJoint(field, n, milli, maxTemperature, partTemperatures)
-}
-
-func (d *decoder) readCurrents(field string, n *numbers) {
-	d.update.Currents = d.perJoint(field, n, micro, maxCurrent, partCurrents)
-}
-
-func (d *decoder) readVoltages(field string, n *numbers) {
-	d.update.Voltages = d.perJoint(field, n, milli, maxVoltage, partVoltages)
-}
-
-func (d *decoder) readJointErrors(field string, n *numbers) {
-	list := d.perJoint(field, n, whole, maxCode, partJointErrors)
-	if list == nil || !d.areWhole(field, list) {
-		return
-	}
-	for i, x := range list {
-		d.codes[i] = int(x)
-	}
-	d.update.JointErrors = d.codes[:len(list)]
-}
-
-func (d *decoder) readEnabled(field string, n *numbers) {
-	list := d.perJoint(field, n, whole, maxCode, partEnabled)
-	if list == nil {
-		return
-	}
-	for i, x := range list {
-		d.enabled[i] = x != 0
-	}
-	d.update.Enabled = d.enabled[:len(list)]
 }
 
 // readErrors reads the errors of an arm, whatever its generation.
@@ -330,16 +361,9 @@ func (d *decoder) setPosition(field string, n *numbers) {
 func (d *decoder) setPose(position, euler string, p, e *numbers) {
 	d.setPosition(position, p)
 	if list := d.scaled(euler, e, 3, 3, milli, maxEuler); list != nil {
-		d.pose.Quaternion = quaternion(list[0], list[1], list[2])
+		q := &d.pose.Quaternion
+		q[0], q[1], q[2], q[3] = align.ToQuaternion(list[0], list[1], list[2])
 	}
-}
-
-// quaternion returns the rotation Rz(yaw)·Ry(pitch)·Rx(roll) as x, y, z, w.
-func quaternion(roll, pitch, yaw float64) [4]float64 {
-	sr, cr := math.Sincos(roll / 2)
-	sp, cp := math.Sincos(pitch / 2)
-	sy, cy := math.Sincos(yaw / 2)
-	return [4]float64{sr*cp*cy - cr*sp*sy, cr*sp*cy + sr*cp*sy, cr*cp*sy - sr*sp*cy, cr*cp*cy + sr*sp*sy}
 }
 
 // readForce reads what a sensor with so many axes feels.

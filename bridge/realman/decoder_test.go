@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec/align"
 )
 
 // pushed is a packet of an RM65 with software v1.7.0.
@@ -28,6 +30,11 @@ func degrees(list ...float64) []float64 {
 		list[i] *= math.Pi / 180
 	}
 	return list
+}
+
+func quaternion(roll, pitch, yaw float64) (q [4]float64) {
+	q[0], q[1], q[2], q[3] = align.ToQuaternion(roll, pitch, yaw)
+	return q
 }
 
 func newDecoder() *decoder { return &decoder{speed: CentidegreesPerSecond} }
@@ -380,20 +387,6 @@ func TestErrorsInWords(t *testing.T) {
 	require.Equal(t, "error -1", JointError(-1))
 	require.Equal(t, "stopped by force", GripperMode(6))
 	require.Equal(t, "mode 9", GripperMode(9))
-}
-
-func TestQuaternion(t *testing.T) {
-	const h = math.Sqrt2 / 2
-	for name, test := range map[string]struct{ angles, want []float64 }{
-		"none":           {[]float64{0, 0, 0}, []float64{0, 0, 0, 1}},
-		"roll":           {[]float64{math.Pi / 2, 0, 0}, []float64{h, 0, 0, h}},
-		"pitch":          {[]float64{0, math.Pi / 2, 0}, []float64{0, h, 0, h}},
-		"yaw":            {[]float64{0, 0, math.Pi / 2}, []float64{0, 0, h, h}},
-		"roll, then yaw": {[]float64{math.Pi / 2, 0, math.Pi / 2}, []float64{0.5, 0.5, 0.5, 0.5}},
-	} {
-		q := quaternion(test.angles[0], test.angles[1], test.angles[2])
-		near(t, test.want, q[:], name)
-	}
 }
 
 func FuzzDecode(f *testing.F) {

@@ -3,6 +3,7 @@ package realman
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -47,11 +48,7 @@ func (l *Listener) Port() int { return l.conn.LocalAddr().(*net.UDPAddr).Port }
 func (l *Listener) Strangers() map[netip.Addr]uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := map[netip.Addr]uint64{}
-	for ip, n := range l.strangers {
-		all[ip] = n
-	}
-	return all
+	return maps.Clone(l.strangers)
 }
 
 // maxStrangers is how many addresses are remembered.

@@ -11,6 +11,50 @@ type Poll struct {
 	Period  time.Duration // at least this long apart; longer, if the arm takes longer to reply
 }
 
+// part is a set of the parts of an Update, which arms can be asked for one by one.
+type part uint16
+
+const (
+	partJoints part = 1 << iota
+	partCurrents
+	partVoltages
+	partTemperatures
+	partJointErrors
+	partEnabled
+	partPose
+	partErrors
+	partForce
+	partGripper
+	partController
+	partModel
+)
+
+// without removes the parts p from u.
+func (u *Update) without(p part) {
+	p &= u.has
+	u.has &^= p
+	drop(p&partJoints, &u.Joints, &u.Speeds)
+	drop(p&partCurrents, &u.Currents)
+	drop(p&partVoltages, &u.Voltages)
+	drop(p&partTemperatures, &u.Temperatures)
+	drop(p&partJointErrors, &u.JointErrors)
+	drop(p&partEnabled, &u.Enabled)
+	drop(p&partPose, &u.Pose)
+	drop(p&partErrors, &u.Errors)
+	drop(p&partForce, &u.Force)
+	drop(p&partGripper, &u.Gripper)
+}
+
+// drop clears fields unless p is empty.
+func drop[T any](p part, fields ...*T) {
+	var none T
+	for _, f := range fields {
+		if p != 0 {
+			*f = none
+		}
+	}
+}
+
 // query is a command that only asks.
 type query struct {
 	reply string // what the reply is called

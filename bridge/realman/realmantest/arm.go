@@ -5,7 +5,9 @@ package realmantest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -90,11 +92,7 @@ func (a *Arm) Requests(command string) int {
 func (a *Arm) Commands() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var all []string
-	for command := range a.requests {
-		all = append(all, command)
-	}
-	return all
+	return slices.Collect(maps.Keys(a.requests))
 }
 
 // Reset cuts all connections off, as the loss of power does.
