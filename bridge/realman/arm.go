@@ -12,55 +12,55 @@ import (
 	"time"
 )
 
-// Arm observes one arm, for ever: where there is no connection, it makes one. Its fields are set before Run.
+// Arm observes one arm and reconnects whenever the connection is lost. Its fields are set before Run.
 type Arm struct {
 	Host      string  // name or address
 	Port      int     // TCP
-	Joints    int     // that it has; 0: 6 or 7, as it says
-	SpeedUnit float64 // of the speeds that it pushes: CentidegreesPerSecond or another one
+	Joints    int     // number of joints; 0: 6 or 7, as it reports
+	SpeedUnit float64 // of pushed speeds: CentidegreesPerSecond or another one
 
-	Polls   []Poll        // if there are none, there is no connection
-	Timeout time.Duration // for a connection, and for a reply
-	Silence time.Duration // a connection on which nothing comes for so long, beside the shortest period, is given up
-	Retry   time.Duration // until the next connection; longer each time, up to 10 times as long
-	Push    *Push         // nil: it is not told to push
-	Fresh   time.Duration // what was pushed within is not asked for
+	Polls   []Poll        // without any there is no connection
+	Timeout time.Duration // to connect, and for a reply
+	Silence time.Duration // without any data, beyond the shortest period, until the connection is closed
+	Retry   time.Duration // until the next attempt to connect; doubled each time, up to 10 times
+	Push    *Push         // nil: its push is not configured
+	Fresh   time.Duration // parts that were pushed this recently are not queried
 
-	// Handle is given what the arm tells, one after the other. Of what it pushes, too, only that is.
+	// Handle is called with each update, one at a time. Parts that the arm pushes are removed from replies.
 	Handle func(*Update)
-	// Problem is told what goes wrong. It may be called by several goroutines at once.
+	// Problem is called with errors. It may be called by several goroutines at once.
 	Problem func(error)
 
-	handling sync.Mutex // of Handle, and of what follows
+	handling sync.Mutex // held during Handle; guards what follows
 	packets  *decoder
-	latest   [len(stamped)]time.Time // stamps of what Handle was given
+	latest   [len(stamped)]time.Time // stamps of the parts last passed to Handle
 
-	mu     sync.Mutex // of what follows
+	mu     sync.Mutex // for all below
 	counts Counts
 	pushed part
-	fresh  time.Time    // until when what was pushed need not be asked for
-	ips    []netip.Addr // which packets may be from
+	fresh  time.Time    // until then pushed parts are not queried
+	ips    []netip.Addr // possible senders of packets
 }
 
-// Counts tell how it goes with an Arm.
+// Counts are statistics of an Arm.
 type Counts struct {
 	Connected   bool
 	Connections uint64
 	Replies     uint64 // good ones
 	Packets     uint64 // good ones
-	Bad         uint64 // replies and packets that make no sense
-	Timeouts    uint64 // commands without a reply in time, of the first of Polls and those that the arm has replied to
-	Unknown     uint64 // other commands without a reply: arms do not know all of them
-	Refused     uint64 // replies that tell nothing
-	Others      uint64 // of what was not asked for
-	Late        uint64 // of what was left out, because it is no newer than what was told before
+	Bad         uint64 // replies and packets that cannot be decoded
+	Timeouts    uint64 // replies that were late: to the first of Polls, and to those that were answered before
+	Unknown     uint64 // other queries without a reply: arms do not know all of them
+	Refused     uint64 // replies without content
+	Others      uint64 // messages that are no replies
+	Late        uint64 // updates dropped as no newer than the one before
 	RoundTrip   time.Duration
 	LastPacket  time.Time
-	Problem     string // the latest one
+	Problem     string // the latest
 	ProblemAt   time.Time
 }
 
-// Counts returns how it goes.
+// Counts returns the statistics so far.
 func (a *Arm) Counts() Counts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +70,7 @@ func (a *Arm) Counts() Counts {
 // Address returns host and port.
 func (a *Arm) Address() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }
 
-// Run observes until ctx ends. An error is that of a wrong field.
+// Run observes until ctx ends. It returns an error only for an invalid field.
 func (a *Arm) Run(ctx context.Context) error {
 	for _, p := range a.Polls {
 		if _, err := newAsked(p); err != nil {
@@ -95,7 +95,7 @@ func (a *Arm) Run(ctx context.Context) error {
 	return nil
 }
 
-// observe does so until the connection ends. Without polls there is none.
+// observe runs one connection until it ends; without polls it waits for ctx to end.
 func (a *Arm) observe(ctx context.Context) error {
 	if err := a.resolve(ctx); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (a *Arm) observe(ctx context.Context) error {
 	return newConnection(a, conn).run(ctx)
 }
 
-// resolve finds the addresses of the arm, which packets are from.
+// resolve looks up the addresses from which the arm sends packets.
 func (a *Arm) resolve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
@@ -131,7 +131,7 @@ func (a *Arm) resolve(ctx context.Context) error {
 	return nil
 }
 
-// is says whether the arm has an address.
+// is reports whether an address is the arm's.
 func (a *Arm) is(ip netip.Addr) bool {
 	if own, err := netip.ParseAddr(a.Host); err == nil {
 		return own.Unmap() == ip
@@ -141,7 +141,7 @@ func (a *Arm) is(ip netip.Addr) bool {
 	return slices.Contains(a.ips, ip)
 }
 
-// Receive takes a packet that the arm pushed, with the time at which it was received.
+// Receive handles a packet that the arm pushed, received at a time.
 func (a *Arm) Receive(data []byte, at time.Time) {
 	a.handling.Lock()
 	defer a.handling.Unlock()
@@ -162,14 +162,14 @@ func (a *Arm) Receive(data []byte, at time.Time) {
 	a.give(u)
 }
 
-// deliver passes on what came over a connection, but for what is pushed, too.
+// deliver passes on a reply, without the parts that are pushed.
 func (a *Arm) deliver(u *Update) {
 	a.handling.Lock()
 	defer a.handling.Unlock()
 	switch {
 	case u.PushSet != nil:
 		if !*u.PushSet {
-			a.problem(fmt.Errorf("%s: the arm refuses to push as it is told", a.Address()))
+			a.problem(fmt.Errorf("%s: the arm refused the push configuration", a.Address()))
 		}
 		return
 	case u.Refused:
@@ -184,14 +184,14 @@ func (a *Arm) deliver(u *Update) {
 	a.give(u)
 }
 
-// stamped are the parts whose stamps ascend.
+// stamped are the parts whose stamps always increase.
 var stamped = [...]part{partJoints, partPose, partForce, partGripper}
 
-// clockSet is by how much stamps do not descend unless the clock is set.
+// clockSet is how far a stamp must go back to count as a clock that was set.
 const clockSet = time.Second
 
-// give has what u tells handled, but for what is no newer than what was before: replies and packets overtake each
-// other, and two replies may have come at once.
+// give passes u to Handle without parts that are no newer than before: replies and packets overtake each other, and two
+// replies may arrive at once.
 func (a *Arm) give(u *Update) {
 	var late part
 	for i, p := range stamped {
@@ -214,7 +214,7 @@ func (a *Arm) give(u *Update) {
 	}
 }
 
-// known returns what need not be asked for, because it is pushed.
+// known returns the parts that need not be queried because they are pushed.
 func (a *Arm) known(now time.Time) part {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -230,13 +230,13 @@ func (a *Arm) count(one func(*Counts)) {
 	one(&a.counts)
 }
 
-// bad counts something that makes no sense.
+// bad counts and reports data that cannot be decoded.
 func (a *Arm) bad(err error) {
 	a.count(func(n *Counts) { n.Bad++ })
 	a.problem(err)
 }
 
-// problem tells what is wrong.
+// problem reports an error.
 func (a *Arm) problem(err error) {
 	a.count(func(n *Counts) { n.Problem, n.ProblemAt = err.Error(), time.Now() })
 	a.Problem(err)

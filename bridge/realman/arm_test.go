@@ -19,8 +19,8 @@ import (
 
 const patience = 90 * time.Second
 
-// told is what an arm told: the last of each kind, and how often.
-type told struct {
+// updates records the last update of each kind, and how many there were.
+type updates struct {
 	mu       sync.Mutex
 	joints   []float64
 	pushed   []float64
@@ -30,7 +30,7 @@ type told struct {
 	problems []string
 }
 
-func (s *told) handle(u *realman.Update) {
+func (s *updates) handle(u *realman.Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.names[u.Name]++
@@ -47,41 +47,41 @@ func (s *told) handle(u *realman.Update) {
 	}
 }
 
-func (s *told) problem(err error) {
+func (s *updates) problem(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.problems = append(s.problems, err.Error())
 }
 
-func (s *told) count(name string) int {
+func (s *updates) count(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.names[name]
 }
 
 // pushedJoints returns the joints of the last packet.
-func (s *told) pushedJoints() []float64 {
+func (s *updates) pushedJoints() []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pushed
 }
 
-func (s *told) troubled(text string) bool {
+func (s *updates) troubled(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Contains(strings.Join(s.problems, "\n"), text)
 }
 
-// start starts an arm that is none.
+// start starts a fake arm.
 func start(t *testing.T, address string, fake *realmantest.Arm) *realmantest.Arm {
 	require.NoError(t, fake.Start(address))
 	t.Cleanup(fake.Close)
 	return fake
 }
 
-// observe runs an arm until the test ends. It asks for state and gripper.
-func observe(t *testing.T, fake *realmantest.Arm, change func(*realman.Arm)) (*realman.Arm, *told) {
-	s := &told{names: map[string]int{}}
+// observe observes an arm until the test ends. It queries state and gripper.
+func observe(t *testing.T, fake *realmantest.Arm, change func(*realman.Arm)) (*realman.Arm, *updates) {
+	s := &updates{names: map[string]int{}}
 	a := &realman.Arm{
 		Host: fake.Host(), Port: fake.Port(), SpeedUnit: realman.CentidegreesPerSecond, Handle: s.handle, Problem: s.problem,
 		Polls: []realman.Poll{{Command: "get_current_arm_state", Period: time.Millisecond},
@@ -110,7 +110,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	require.Eventually(t, condition, patience, time.Millisecond, what)
 }
 
-func TestArmIsAsked(t *testing.T) {
+func TestQueries(t *testing.T) {
 	for name, fake := range map[string]*realmantest.Arm{
 		"second generation":             {Generation: 2},
 		"third generation":              {},
@@ -126,7 +126,7 @@ func TestArmIsAsked(t *testing.T) {
 			require.Zero(t, c.Bad+c.Timeouts+c.Unknown+c.Refused+c.Others)
 			require.Positive(t, c.RoundTrip)
 			require.ElementsMatch(t, []string{"get_current_arm_state", "get_gripper_state"}, fake.Commands(),
-				"it is only observed")
+				"nothing but queries")
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if fake.Generation != 4 {
@@ -142,7 +142,7 @@ func TestArmIsAsked(t *testing.T) {
 	}
 }
 
-func TestRepliesComeAsTheyLike(t *testing.T) {
+func TestFramingOfReplies(t *testing.T) {
 	const state = `{"state":"current_arm_state","arm_state":{"joint":[100,200,300,400,500,600],"pose":[100000,200000,30000,400,500,600],"arm_err":0,"sys_err":0}}`
 	const grip = `{"command":"get_gripper_state","enable":1,"status":1,"error":0,"mode":1,"current_force":100,"temperature":40,"actpos":77}`
 	const arrived = `{"state":"current_trajectory_state","trajectory_state":true,"device":1}`
@@ -177,7 +177,7 @@ func TestRepliesComeAsTheyLike(t *testing.T) {
 			})
 			require.InDelta(t, 0.6*math.Pi/180, s.joints[5], 1e-9)
 			require.Equal(t, []float64{77}, s.gripper)
-			eventually(t, "both are asked for again", func() bool {
+			eventually(t, "both are queried again", func() bool {
 				return fake.Requests("get_current_arm_state") > 1 && fake.Requests("get_gripper_state") > 1
 			})
 			c := a.Counts()
@@ -188,7 +188,7 @@ func TestRepliesComeAsTheyLike(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreMadeAnew(t *testing.T) {
+func TestReconnects(t *testing.T) {
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{})
 	a, s := observe(t, fake, nil)
 	eventually(t, "replies", func() bool { return s.count("current_arm_state") > 0 })
@@ -198,21 +198,21 @@ func TestConnectionsAreMadeAnew(t *testing.T) {
 		before := s.count("current_arm_state")
 		eventually(t, "replies on it", func() bool { return s.count("current_arm_state") > before })
 	}
-	require.True(t, s.troubled("reset") || s.troubled("closed"), "it is told")
+	require.True(t, s.troubled("reset") || s.troubled("closed"), "it is reported")
 	require.EqualValues(t, 4, a.Counts().Connections)
 	fake.Close()
-	eventually(t, "nobody is there", func() bool { return s.troubled("connection refused") && !a.Counts().Connected })
+	eventually(t, "the loss of the arm is reported", func() bool { return s.troubled("connection refused") && !a.Counts().Connected })
 }
 
 func TestSilentArm(t *testing.T) {
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(string, string) string { return "" }})
 	a, s := observe(t, fake, func(a *realman.Arm) { a.Timeout, a.Silence = 5*time.Millisecond, 50*time.Millisecond })
 	eventually(t, "more connections", func() bool { return fake.Connections() > 2 && a.Counts().Timeouts > 0 })
-	require.True(t, s.troubled(a.Address()+": nothing came for 51ms"))
+	require.True(t, s.troubled(a.Address()+": no data for 51ms"))
 	require.Zero(t, a.Counts().Replies)
 }
 
-func TestArmThatCannotTell(t *testing.T) {
+func TestRefusedQuery(t *testing.T) {
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{Answer: func(command, usual string) string {
 		if command == "get_gripper_state" {
 			return `{"command":"get_gripper_state","state":false}` + "\r\n"
@@ -221,14 +221,14 @@ func TestArmThatCannotTell(t *testing.T) {
 	}})
 	a, s := observe(t, fake, nil)
 	eventually(t, "replies", func() bool { return s.count("current_arm_state") > 100 })
-	require.Less(t, fake.Requests("get_gripper_state"), 50, "it is hardly asked any more")
+	require.Less(t, fake.Requests("get_gripper_state"), 50, "it is hardly queried any more")
 	require.Positive(t, a.Counts().Refused)
 }
 
-func TestOnlyAskedWhatIsKnown(t *testing.T) {
+func TestInvalidPolls(t *testing.T) {
 	for want, poll := range map[string]realman.Poll{
-		`command "movej" does not ask for anything that is known here`: {Command: "movej", Period: time.Second},
-		`command "get_joint_degree": the period 0s is not more than 0`: {Command: "get_joint_degree"},
+		`unknown query "movej"`:                                 {Command: "movej", Period: time.Second},
+		`query "get_joint_degree": period 0s, want more than 0`: {Command: "get_joint_degree"},
 	} {
 		require.EqualError(t, (&realman.Arm{Polls: []realman.Poll{poll}}).Run(t.Context()), want)
 	}
@@ -246,7 +246,7 @@ func listen(t *testing.T, arms func() []*realman.Arm) *realman.Listener {
 	return l
 }
 
-func TestPushedIsNotAskedFor(t *testing.T) {
+func TestPushReplacesQueries(t *testing.T) {
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{})
 	ready := make(chan *realman.Arm, 1)
 	l := listen(t, func() []*realman.Arm { return []*realman.Arm{<-ready} })
@@ -258,14 +258,14 @@ func TestPushedIsNotAskedFor(t *testing.T) {
 	require.Equal(t, 1, fake.Requests("set_realtime_push"))
 	asked := fake.Requests("get_current_arm_state")
 	grips := fake.Requests("get_gripper_state")
-	eventually(t, "what is not pushed is asked for", func() bool { return fake.Requests("get_gripper_state") > grips+50 })
-	require.LessOrEqual(t, fake.Requests("get_current_arm_state"), asked+1, "what is pushed is not")
+	eventually(t, "parts that are not pushed are queried", func() bool { return fake.Requests("get_gripper_state") > grips+50 })
+	require.LessOrEqual(t, fake.Requests("get_current_arm_state"), asked+1, "pushed parts are not")
 	require.InDelta(t, -293.299*math.Pi/180, s.pushedJoints()[5], 1e-9)
 
 	fake.Silence()
-	eventually(t, "it is asked for again", func() bool { a.Forget(); return fake.Requests("get_current_arm_state") > asked+5 })
+	eventually(t, "it is queried again", func() bool { a.Forget(); return fake.Requests("get_current_arm_state") > asked+5 })
 	fake.Reset()
-	eventually(t, "a new connection is told again", func() bool { return fake.Requests("set_realtime_push") == 2 })
+	eventually(t, "the push is configured on a new connection", func() bool { return fake.Requests("set_realtime_push") == 2 })
 }
 
 func TestPushOfSeveralArms(t *testing.T) {
@@ -285,7 +285,7 @@ func TestPushOfSeveralArms(t *testing.T) {
 	})
 	require.Len(t, s.pushedJoints(), 6)
 	require.Len(t, r.pushedJoints(), 7)
-	require.Zero(t, one.Connections()+two.Connections(), "nothing is asked")
+	require.Zero(t, one.Connections()+two.Connections(), "nothing is queried")
 	require.Len(t, l.Strangers(), 1)
 
 	require.NoError(t, one.Packet(address, `{"state":"realtime_arm_joint_state"`))
@@ -307,7 +307,7 @@ func TestArmWithAName(t *testing.T) {
 	eventually(t, "packets of the address that the name stands for", func() bool {
 		return s.count("realtime_arm_joint_state") > 0 && r.count("realtime_arm_joint_state") > 0
 	})
-	eventually(t, "it is told", func() bool { return n.troubled("nobody..invalid") })
+	eventually(t, "it is reported", func() bool { return n.troubled("nobody..invalid") })
 }
 
 func TestRefusedPush(t *testing.T) {
@@ -318,11 +318,11 @@ func TestRefusedPush(t *testing.T) {
 		return usual
 	}})
 	_, s := observe(t, fake, func(a *realman.Arm) { a.Push = &realman.Push{IP: "127.0.0.9", Port: 1} })
-	eventually(t, "it is told", func() bool { return s.troubled("the arm refuses to push as it is told") })
-	eventually(t, "it is asked nevertheless", func() bool { return s.count("current_arm_state") > 0 })
+	eventually(t, "it is told", func() bool { return s.troubled("the arm refused the push configuration") })
+	eventually(t, "it is queried nevertheless", func() bool { return s.count("current_arm_state") > 0 })
 }
 
-// Where a name stands for an arm that cannot be asked, what it pushes is known to be its own nevertheless.
+// Packets of an arm that is given by a name are recognised even if it refuses connections.
 func TestArmWithANameThatOnlyPushes(t *testing.T) {
 	fake := start(t, "127.0.0.1:0", &realmantest.Arm{})
 	// A socket that does not listen keeps its port from others, who might.
@@ -336,12 +336,11 @@ func TestArmWithANameThatOnlyPushes(t *testing.T) {
 	l := listen(t, func() []*realman.Arm { return []*realman.Arm{a} })
 	require.NoError(t, fake.PushTo((&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.Port()}).String(), time.Millisecond))
 	eventually(t, "packets", func() bool { return s.count("realtime_arm_joint_state") > 0 })
-	eventually(t, "nobody is a stranger any more", func() bool { return len(l.Strangers()) == 0 })
+	eventually(t, "there are no strangers any more", func() bool { return len(l.Strangers()) == 0 })
 	require.False(t, a.Counts().Connected)
 }
 
-// A reply and a packet may tell of the arm in another order than they come. What is older than what was told is left
-// out.
+// Replies and packets may arrive in another order than that of their states. Older states are dropped.
 func TestStampsAscend(t *testing.T) {
 	const packet = `{"state":"realtime_arm_joint_state","joint_status":{"joint_position":[1,2,3,4,5,6],"joint_en_flag":[1,1,1,1,1,1]}}`
 	begin := time.Unix(1_700_000_000, 0)
@@ -355,8 +354,8 @@ func TestStampsAscend(t *testing.T) {
 	for _, at := range []time.Duration{5, 10, 10, 8, 15, -time.Hour, 5 - time.Hour} {
 		a.Receive([]byte(packet), begin.Add(at))
 	}
-	require.Equal(t, []time.Duration{5, 10, 15, -time.Hour, 5 - time.Hour}, joints, "and a clock that is set is followed")
-	require.Len(t, others, 7, "what has no stamp is told")
+	require.Equal(t, []time.Duration{5, 10, 15, -time.Hour, 5 - time.Hour}, joints, "and a clock that was set is followed")
+	require.Len(t, others, 7, "parts without stamps are delivered")
 	require.EqualValues(t, 2, a.Counts().Late)
 	require.EqualValues(t, 7, a.Counts().Packets)
 }

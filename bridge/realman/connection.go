@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// connection is one to an arm: one goroutine asks, another one reads.
+// connection is a connection to an arm: one goroutine sends queries, another one reads.
 type connection struct {
 	arm   *Arm
 	conn  net.Conn
-	wake  chan struct{} // the one that asks
-	quiet time.Duration // after which it is given up, or a reply on it
+	wake  chan struct{} // the goroutine that sends
+	quiet time.Duration // without data until it is closed, or until a reply counts as missed
 
-	mu    sync.Mutex // of what follows
+	mu    sync.Mutex // for all below
 	asked []*asked
-	heard time.Time // when something came
+	heard time.Time // when data last came
 }
 
 func newConnection(a *Arm, conn net.Conn) *connection {
 	now := time.Now()
-	// All arms know the first command; to others there may be no replies.
+	// All arms know the first query; others may remain without replies.
 	c := &connection{arm: a, conn: conn, wake: make(chan struct{}, 1), heard: now, quiet: a.Silence + a.Polls[0].Period}
 	for i, p := range a.Polls {
 		q, err := newAsked(p)
 		if err != nil {
-			panic(err) // Run has seen to that
+			panic(err) // Run has checked it
 		}
-		// They are spread, so that no reply waits for many others, and tells a wrong time by that.
+		// Queries are spread: a reply that waits behind many others would get a wrong stamp.
 		q.due = now.Add(min(p.Period, time.Second) * time.Duration(i) / time.Duration(len(a.Polls)))
 		c.asked = append(c.asked, q)
 	}
@@ -54,14 +54,14 @@ func (c *connection) run(ctx context.Context) error {
 	})
 	err := c.read()
 	if asking := context.Cause(ctx); asking != nil {
-		err = asking // which closed the connection
+		err = asking // that closed the connection
 	}
 	cancel(nil)
 	done.Wait()
 	return err
 }
 
-// ask sends what is to be sent, until ctx ends.
+// ask sends queries until ctx ends.
 func (c *connection) ask(ctx context.Context) error {
 	if p := c.arm.Push; p != nil {
 		own, _, err := net.SplitHostPort(c.conn.LocalAddr().String())
@@ -93,7 +93,7 @@ func (c *connection) ask(ctx context.Context) error {
 	}
 }
 
-// send sends a command, in a segment of its own: a controller might look for only one in what it receives at once.
+// send sends a command in a segment of its own: a controller might expect a single command per read.
 func (c *connection) send(line []byte) error {
 	if err := c.conn.SetWriteDeadline(time.Now().Add(c.arm.Timeout)); err != nil {
 		return err
@@ -102,13 +102,13 @@ func (c *connection) send(line []byte) error {
 	return err
 }
 
-// next appends what is to be asked for now, and returns when there may be more of it.
+// next appends the queries to send now, and returns how long to wait for more.
 func (c *connection) next(due []*asked, now time.Time) ([]*asked, time.Duration) {
 	known := c.arm.known(now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now.Sub(c.heard) > c.arm.Silence/2 {
-		known = 0 // only replies tell whether the connection is one
+		known = 0 // only replies show that the connection works
 	}
 	wait := c.arm.Timeout
 	for _, q := range c.asked {
@@ -123,7 +123,7 @@ func (c *connection) next(due []*asked, now time.Time) ([]*asked, time.Duration)
 					}
 				})
 			}
-			// Questions to a slow arm would pile up, and what comes be taken for the reply to a later one.
+			// Otherwise queries to a slow arm would pile up, and replies be matched to later ones.
 			if waited >= c.quiet {
 				q.end(true)
 			}
@@ -187,7 +187,7 @@ func (c *connection) read() error {
 		}
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return fmt.Errorf("%s: nothing came for %v", a.Address(), c.quiet)
+			return fmt.Errorf("%s: no data for %v", a.Address(), c.quiet)
 		case errors.Is(err, io.EOF):
 			return fmt.Errorf("%s: the arm closed the connection", a.Address())
 		case err != nil:
@@ -196,7 +196,7 @@ func (c *connection) read() error {
 	}
 }
 
-// match finds what u is the reply to, and returns when the arm was as it says.
+// match finds the query that u replies to, and returns the stamp of u.
 func (c *connection) match(u *Update) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +213,7 @@ func (c *connection) match(u *Update) time.Time {
 	return u.Received
 }
 
-// lose gives up the reply that is awaited for longest: what came and is none was that.
+// lose gives up the reply that is awaited for longest: it was the data that could not be decoded.
 func (c *connection) lose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,14 +228,14 @@ func (c *connection) lose() {
 	}
 }
 
-// finish notes that a reply is no longer awaited. c.mu is held.
+// finish records that a reply is no longer awaited. c.mu is held.
 func (c *connection) finish(q *asked, missed bool) {
 	q.end(missed)
 	if q.due.After(time.Now()) {
 		return
 	}
 	select {
-	case c.wake <- struct{}{}: // it waits for this to be asked for again
+	case c.wake <- struct{}{}: // the query is due again
 	default:
 	}
 }

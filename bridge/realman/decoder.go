@@ -14,7 +14,7 @@ const (
 	gram   = 9.80665e-3 // N
 )
 
-// unit is that of numbers on the wire: so many are so much in SI.
+// unit converts numbers on the wire: count of them are is in SI.
 type unit struct{ count, is float64 }
 
 var (
@@ -25,7 +25,7 @@ var (
 	grams       = unit{1, gram}
 )
 
-// Bounds in SI of what an arm can be like: what is beyond is no state of one, but damaged.
+// Bounds in SI of plausible values: numbers beyond them are damaged.
 const (
 	maxAngle       = 1e4 // rad
 	maxSpeed       = 1e3
@@ -39,14 +39,14 @@ const (
 	maxCode        = 1 << 32
 )
 
-// decoder turns replies and packets of one arm into updates. What it returned before is overwritten.
+// decoder turns replies and packets of one arm into updates. Each call overwrites the update before.
 type decoder struct {
-	joints int     // that the arm has; 0: 6 or 7
-	speed  float64 // what a unit of speed is, in rad/s
+	joints int     // of the arm; 0: 6 or 7
+	speed  float64 // unit of speeds, in rad/s
 
 	packet     packet
 	update     Update
-	count      int // of joints, by the first field that tells them
+	count      int // of joints, by the first field that has them
 	err        error
 	errors     []int
 	codes      [7]int
@@ -152,11 +152,11 @@ var readers = map[string][]reader{
 	"set_realtime_push":     {(*decoder).readPushSet},
 }
 
-// decode reads an object. An update with nothing in it is of something else that controllers say. After an error the
-// update has a name if that could be read.
+// decode reads an object. Other messages of controllers become an update without content. After an error the update has
+// its name if that could be read.
 func (d *decoder) decode(data []byte) (*Update, error) {
 	d.packet, d.update, d.count, d.err = packet{}, Update{}, d.joints, nil
-	// Instead of an object there may be a word, such as "offline": what is needed of it is missing then.
+	// A word such as "offline" may replace an object: then its fields are missing.
 	var word *json.UnmarshalTypeError
 	if err := json.Unmarshal(data, &d.packet); err != nil && !errors.As(err, &word) {
 		d.err = fmt.Errorf("%w: %s", err, excerpt(data))
@@ -189,14 +189,14 @@ func (d *decoder) decode(data []byte) (*Update, error) {
 	return &d.update, nil
 }
 
-// fail notes what is wrong with a field, unless something was before.
+// fail keeps the first error, about a field.
 func (d *decoder) fail(field, format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%s "+format, append([]any{field}, args...)...)
 	}
 }
 
-// scaled returns the numbers of a field in SI, nil if it is not there. They are so many as least and most say.
+// scaled returns the numbers of a field in SI, at least least and at most most of them; nil if the field is missing.
 func (d *decoder) scaled(field string, n *numbers, least, most int, u unit, limit float64) []float64 {
 	if !n.given {
 		return nil
@@ -217,7 +217,7 @@ func (d *decoder) scaled(field string, n *numbers, least, most int, u unit, limi
 	for i := range list {
 		x := list[i] / u.count * u.is
 		if math.Abs(x) > limit {
-			d.fail(field, "has %g, which cannot be", list[i])
+			d.fail(field, "has %g, which is implausible", list[i])
 			return nil
 		}
 		list[i] = x
@@ -239,7 +239,7 @@ func (d *decoder) perJoint(field string, n *numbers, u unit, limit float64, p pa
 	return list
 }
 
-// one returns the number of a field, NaN if it is not there.
+// one returns the number of a field, NaN if it is missing.
 func (d *decoder) one(field string, n *numbers, u unit, limit float64) float64 {
 	if list := d.scaled(field, n, 1, 1, u, limit); list != nil {
 		return list[0]
@@ -247,7 +247,7 @@ func (d *decoder) one(field string, n *numbers, u unit, limit float64) float64 {
 	return math.NaN()
 }
 
-// areWhole says whether the numbers of a field are whole.
+// areWhole reports whether the numbers of a field are whole, and fails otherwise.
 func (d *decoder) areWhole(field string, list []float64) bool {
 	for _, x := range list {
 		if x != math.Trunc(x) {
@@ -258,7 +258,7 @@ func (d *decoder) areWhole(field string, list []float64) bool {
 	return true
 }
 
-// integer returns the whole number of a field, -1 if it is not there.
+// integer returns the whole number of a field, -1 if it is missing.
 func (d *decoder) integer(field string, n *numbers) int {
 	list := d.scaled(field, n, 1, 1, whole, maxCode)
 	if list == nil || !d.areWhole(field, list) {
@@ -267,7 +267,7 @@ func (d *decoder) integer(field string, n *numbers) int {
 	return int(list[0])
 }
 
-// need fails for a field that is not there.
+// need fails if a field is missing.
 func (d *decoder) need(field string, n *numbers) {
 	if !n.given {
 		d.fail(field, "is missing")
@@ -301,7 +301,7 @@ func (d *decoder) readArmState() {
 	d.readErrors("arm_state.", &s.errorCodes)
 }
 
-// readErrors reads the errors of an arm, whatever its generation.
+// readErrors reads the errors of an arm of any generation.
 func (d *decoder) readErrors(prefix string, e *errorCodes) {
 	if !e.Err.given && !e.ArmErr.given && !e.SysErr.given {
 		return
@@ -357,7 +357,7 @@ func (d *decoder) setPosition(field string, n *numbers) {
 	}
 }
 
-// setPose sets the pose of which angles about fixed axes x, y and z are told.
+// setPose sets the pose by a position and angles about the fixed axes x, y and z.
 func (d *decoder) setPose(position, euler string, p, e *numbers) {
 	d.setPosition(position, p)
 	if list := d.scaled(euler, e, 3, 3, milli, maxEuler); list != nil {
@@ -366,7 +366,7 @@ func (d *decoder) setPose(position, euler string, p, e *numbers) {
 	}
 }
 
-// readForce reads what a sensor with so many axes feels.
+// readForce reads a force sensor with a number of axes.
 func (d *decoder) readForce(prefix string, f *force, axes int) {
 	if !f.Force.given && !f.ZeroForce.given {
 		return
@@ -383,7 +383,7 @@ func (d *decoder) readForce(prefix string, f *force, axes int) {
 	}
 }
 
-// setForce sets one of the forces of d.force: all of them, or that in z.
+// setForce sets one of the two readings in d.force: six axes, or z alone.
 func (d *decoder) setForce(field string, n *numbers, axes int, to *[6]float64) {
 	list := d.scaled(field, n, axes, axes, milli, maxForce)
 	if list == nil {
@@ -449,7 +449,7 @@ func (d *decoder) setGripper(g Gripper) {
 	d.update.has |= partGripper
 }
 
-// readHand reads the fingers of a hand that an arm of the fourth generation pushes.
+// readHand reads the fingers of a hand, pushed by arms of the fourth generation.
 func (d *decoder) readHand() {
 	h := &d.packet.Hand
 	field, pos := "hand.hand_pos", &h.HandPos
@@ -467,7 +467,7 @@ func (d *decoder) readHand() {
 	d.setGripper(g)
 }
 
-// fault says that there is an error that makers of devices define.
+// fault describes an error code of a device.
 func fault(code int) string {
 	if code <= 0 {
 		return ""
@@ -475,10 +475,10 @@ func fault(code int) string {
 	return fmt.Sprintf("error %d", code)
 }
 
-// plusModes are those of a Gripper by the states of a device of the fourth generation.
+// plusModes are the values of Gripper.Mode by the state of a device of the fourth generation.
 var plusModes = []int{0: 5, 1: 4, 2: 3, 3: 6, 4: 6, 5: 3, 6: 3}
 
-// readPlus reads the gripper or hand that an arm of the fourth generation pushes.
+// readPlus reads the gripper or hand pushed by arms of the fourth generation.
 func (d *decoder) readPlus() {
 	s := &d.packet.PlusState
 	if !s.Pos.given {
@@ -489,7 +489,7 @@ func (d *decoder) readPlus() {
 	g.Forces = d.scaled("rm_plus_state.force", &s.Force, 1, maxNumbers, milli, maxForce)
 	states := d.scaled("rm_plus_state.dof_state", &s.DofState, 1, maxNumbers, whole, maxCode)
 	if n := d.integer("rm_plus_base.dof", &d.packet.PlusBase.DoF); n > 0 && n < len(g.Positions) {
-		g.Positions = g.Positions[:n] // the rest is filled up
+		g.Positions = g.Positions[:n] // the rest is padding
 	}
 	if n := len(g.Positions); len(g.Forces) >= n {
 		g.Forces = g.Forces[:n]

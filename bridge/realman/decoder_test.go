@@ -99,12 +99,12 @@ func TestPushVariants(t *testing.T) {
 			func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001, 0x2001}, u.Errors) }},
 		"errors in an empty list": {with(`"err":[0]`, `"err":[]`),
 			func(t *testing.T, u *Update) { require.Equal(t, []int{}, u.Errors) }},
-		"errors as texts": {with(`"err":[0]`, `"err":["0","0x1001"]`),
+		"errors as strings": {with(`"err":[0]`, `"err":["0","0x1001"]`),
 			func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001}, u.Errors) }},
 		"an error alone": {with(`"err":[0]`, `"err":4097`),
 			func(t *testing.T, u *Update) { require.Equal(t, []int{0x1001}, u.Errors) }},
 		"errors in an object": {with(`"err":[0]`, `"err":{"err_len":1,"err_code":[4097,99]}`), func(t *testing.T, u *Update) {
-			require.Equal(t, []int{0x1001}, u.Errors, "as many as err_len says")
+			require.Equal(t, []int{0x1001}, u.Errors, "err_len of them")
 		}},
 		"errors in an object, as RM_API2 calls them": {with(`"err":[0]`, `"err":{"err_len":2,"err":[4097,4098]}`),
 			func(t *testing.T, u *Update) {
@@ -127,8 +127,8 @@ func TestPushVariants(t *testing.T) {
 			func(t *testing.T, u *Update) { require.Equal(t, quaternion(-0.447, 0.551, 2.325), u.Pose.Quaternion) }},
 		"angles by name": {with(`[-447,551,2325],`, `{"rx":-447,"ry":551,"rz":2325},"nothing":`+"0,"),
 			func(t *testing.T, u *Update) { require.NotNil(t, u.Pose) }},
-		"a quaternion that is none": {with("[316706,-328490,-90433,885218]", "[0,0,0,0]"), func(t *testing.T, u *Update) {
-			require.Equal(t, quaternion(-0.447, 0.551, 2.325), u.Pose.Quaternion, "the angles say what it is")
+		"a zero quaternion": {with("[316706,-328490,-90433,885218]", "[0,0,0,0]"), func(t *testing.T, u *Update) {
+			require.Equal(t, quaternion(-0.447, 0.551, 2.325), u.Pose.Quaternion, "the angles are used")
 		}},
 		"no angles": {with(`"euler":[-447,551,2325],`, ``),
 			func(t *testing.T, u *Update) { require.InDelta(t, 0.316706, u.Pose.Quaternion[3], 1e-6) }},
@@ -137,10 +137,10 @@ func TestPushVariants(t *testing.T) {
 			func(t *testing.T, u *Update) { require.Nil(t, u.Speeds) }},
 		"numbers with points": {with(`-1968`, `-1968.5`),
 			func(t *testing.T, u *Update) { require.InDelta(t, -1.9685*math.Pi/180, u.Joints[0], 1e-12) }},
-		"numbers as texts": {with(`[1,1,1,1,1,0]`, `["1",true,1,1,1,false]`), func(t *testing.T, u *Update) {
+		"numbers as strings": {with(`[1,1,1,1,1,0]`, `["1",true,1,1,1,false]`), func(t *testing.T, u *Update) {
 			require.Equal(t, []bool{true, true, true, true, true, false}, u.Enabled)
 		}},
-		"what it does": {more(`"arm_current_status":"move_J"`),
+		"motion": {more(`"arm_current_status":"move_J"`),
 			func(t *testing.T, u *Update) { require.Equal(t, "move_J", u.Motion) }},
 		"fields of the future": {more(`"later":{"a":[[1],{}]}`),
 			func(t *testing.T, u *Update) { require.NotNil(t, u.Joints) }},
@@ -174,7 +174,7 @@ func TestPushVariants(t *testing.T) {
 			require.Equal(t, []float64{250}, u.Gripper.Positions)
 			require.Equal(t, "error 3", u.Gripper.Fault)
 		}},
-		"a device that is not there": {more(`"rm_plus_state":"offline","rm_plus_base":"offline"`),
+		"an offline device": {more(`"rm_plus_state":"offline","rm_plus_base":"offline"`),
 			func(t *testing.T, u *Update) {
 				require.Nil(t, u.Gripper)
 				require.Zero(t, u.has&partGripper, "there may be another one, which is asked for")
@@ -300,11 +300,11 @@ func TestReplies(t *testing.T) {
 			func(t *testing.T, u *Update) { require.True(t, *u.PushSet) }},
 		"push is not set": {`{"command":"set_realtime_push","state":false}`,
 			func(t *testing.T, u *Update) { require.False(t, *u.PushSet); require.False(t, u.Refused) }},
-		"nothing to be told": {`{"command":"get_gripper_state","state":false}`,
+		"refused": {`{"command":"get_gripper_state","state":false}`,
 			func(t *testing.T, u *Update) { require.True(t, u.Refused) }},
-		"nothing, of others": {`{"command":"get_force_data","get_state":false}`,
+		"refused, get_state": {`{"command":"get_force_data","get_state":false}`,
 			func(t *testing.T, u *Update) { require.True(t, u.Refused) }},
-		"of another's command": {`{"command":"movej","receive_state":true}`,
+		"reply to another client": {`{"command":"movej","receive_state":true}`,
 			func(t *testing.T, u *Update) { require.Zero(t, u.has); require.Equal(t, "movej", u.Name) }},
 		"at the end of a path": {`{"state":"current_trajectory_state","trajectory_state":true,"device":1}`,
 			func(t *testing.T, u *Update) { require.Zero(t, u.has) }},
@@ -331,9 +331,9 @@ func TestBadObjects(t *testing.T) {
 		`"joint_degree": joint has 1 numbers, want 6 to 7`:                                     six(`5`),
 		`"joint_degree": joint has "\"a\"", want a number`:                                     six(`["a",2,3,4,5,6]`),
 		`"joint_degree": joint has "null", want a number`:                                      six(`[null,2,3,4,5,6]`),
-		`"joint_degree": joint has "\"NaN\"", which is no finite number`:                       six(`["NaN",2,3,4,5,6]`),
-		`"joint_degree": joint has "1e999", which is no finite number`:                         six(`[1e999,2,3,4,5,6]`),
-		`"joint_degree": joint has 9e+12, which cannot be`:                                     six(`[9000000000000,2,3,4,5,6]`),
+		`"joint_degree": joint has "\"NaN\"", want a finite number`:                            six(`["NaN",2,3,4,5,6]`),
+		`"joint_degree": joint has "1e999", want a finite number`:                              six(`[1e999,2,3,4,5,6]`),
+		`"joint_degree": joint has 9e+12, which is implausible`:                                six(`[9000000000000,2,3,4,5,6]`),
 		`"joint_degree": joint is a list of lists or objects, want numbers: "[[1],2,3,4,5,6]"`: six(`[[1],2,3,4,5,6]`),
 		`"joint_degree": joint is "{\"a\":1}", want numbers`:                                   six(`{"a":1}`),
 		`"joint_degree": joint is "{\"x\":[1,2]}", want one number for each coordinate`:        six(`{"x":[1,2]}`),
@@ -341,7 +341,7 @@ func TestBadObjects(t *testing.T) {
 		`current_arm_state": arm_state.joint is missing`:                                       `{"state":"current_arm_state","arm_state":5}`,
 		`"current_arm_state": arm_state.pose is missing`:                                       `{"state":"current_arm_state","arm_state":{"joint":[1,2,3,4,5,6]}}`,
 		`"current_arm_state": arm_state.pose has 5 numbers, want 6`:                            `{"state":"current_arm_state","arm_state":{"joint":[1,2,3,4,5,6],"pose":[1,2,3,4,5]}}`,
-		`"current_arm_state": arm_state.pose has 1e+09, which cannot be`:                       `{"state":"current_arm_state","arm_state":{"joint":[1,2,3,4,5,6],"pose":[1000000000,2,3,4,5,6]}}`,
+		`"current_arm_state": arm_state.pose has 1e+09, which is implausible`:                  `{"state":"current_arm_state","arm_state":{"joint":[1,2,3,4,5,6],"pose":[1000000000,2,3,4,5,6]}}`,
 		`"realtime_arm_joint_state": joint_status.joint_position is missing`:                   `{"state":"realtime_arm_joint_state"}`,
 		`"realtime_arm_joint_state": joint_status.joint_current has 5 numbers, want 6`: with(`[-79000,0,`,
 			`[-79000,`),
@@ -351,16 +351,16 @@ func TestBadObjects(t *testing.T) {
 		`"realtime_arm_joint_state": waypoint.quat is missing`:                                 with(`"euler":[-447,551,2325],"position":[-86608,11750,820234],"quat":[316706,-328490,-90433,885218]`, `"position":[1,2,3]`),
 		`"realtime_arm_joint_state": err is "{\"a\":1}", want codes`: with(`"err":[0]`,
 			`"err":{"a":1}`),
-		`"realtime_arm_joint_state": err has err_len that does not fit 1 codes`: with(`"err":[0]`,
+		`"realtime_arm_joint_state": err has an err_len that does not match its 1 codes`: with(`"err":[0]`,
 			`"err":{"err_len":2,"err_code":[1]}`),
-		`"realtime_arm_joint_state": arm_err has 1e+20, which cannot be`: with(`"err":[0]`,
+		`"realtime_arm_joint_state": arm_err has 1e+20, which is implausible`: with(`"err":[0]`,
 			`"arm_err":1e20`),
 		`"realtime_arm_joint_state": rm_plus_state.pos has "\"x\"", want a number`:  more(`"rm_plus_state":{"pos":["x"]}`),
 		`"realtime_arm_joint_state": six_force_sensor.force has 3 numbers, want 6`:  more(`"six_force_sensor":{"force":[1,2,3],"zero_force":[1,2,3,4,5,6]}`),
 		`"realtime_arm_joint_state": six_force_sensor.zero_force is missing`:        more(`"six_force_sensor":{"force":[1,2,3,4,5,6]}`),
 		`"realtime_arm_joint_state": six_force_sensor.coordinate is 7, want 0 to 2`: more(`"six_force_sensor":{"force":[1,2,3,4,5,6],"zero_force":[1,2,3,4,5,6],"coordinate":7}`),
 		`"get_gripper_state": actpos is missing`:                                    `{"command":"get_gripper_state"}`,
-		`"get_gripper_state": actpos has 1e+07, which cannot be`:                    `{"command":"get_gripper_state","actpos":10000000}`,
+		`"get_gripper_state": actpos has 1e+07, which is implausible`:               `{"command":"get_gripper_state","actpos":10000000}`,
 		`"controller_state": voltage is missing`:                                    `{"state":"controller_state"}`,
 	} {
 		d := newDecoder()
@@ -371,13 +371,13 @@ func TestBadObjects(t *testing.T) {
 	}
 }
 
-func TestJointsThatAnArmHas(t *testing.T) {
+func TestNumberOfJoints(t *testing.T) {
 	d := &decoder{joints: 7}
 	_, err := d.decode([]byte(pushed))
 	require.EqualError(t, err, `"realtime_arm_joint_state": joint_status.joint_position has 6 numbers, want 7`)
 }
 
-func TestErrorsInWords(t *testing.T) {
+func TestDescriptions(t *testing.T) {
 	require.Equal(t, "it collided", SystemError(0x100D))
 	require.Equal(t, "unknown error", SystemError(0x1FFF))
 	require.Empty(t, JointError(0))

@@ -39,7 +39,7 @@ var systemErrors = map[int]string{
 	0x5009: "communication with the real-time kernel failed",
 }
 
-// SystemError says in words what a code of Update.Errors means.
+// SystemError describes a code of Update.Errors.
 func SystemError(code int) string {
 	if text, ok := systemErrors[code]; ok {
 		return text
@@ -56,10 +56,10 @@ var jointErrors = []string{
 	"brake did not open", "commanded position jumped", "turns were lost",
 }
 
-// jointSilent is told of a joint that lost frames of its bus.
+// jointSilent is the code of a joint that lost frames of its bus.
 const jointSilent = 0xF000
 
-// JointError says in words what a code of Update.JointErrors means; "" for 0.
+// JointError describes a code of Update.JointErrors; "" for 0.
 func JointError(code int) string {
 	if code == jointSilent {
 		return "communication failed"
@@ -91,7 +91,7 @@ var gripperModes = map[int]string{
 	1: "open", 2: "closed", 3: "stopped", 4: "closing", 5: "opening", 6: "stopped by force",
 }
 
-// GripperMode says in words what Gripper.Mode means.
+// GripperMode describes Gripper.Mode.
 func GripperMode(mode int) string {
 	if text, ok := gripperModes[mode]; ok {
 		return text

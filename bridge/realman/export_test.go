@@ -2,7 +2,7 @@ package realman
 
 import "time"
 
-// Forget has what was pushed be so long ago that it is asked for.
+// Forget makes pushed parts too old to replace queries.
 func (a *Arm) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPacket is how long a packet can be.
+// maxPacket is the greatest length of a packet.
 const maxPacket = 64 << 10
 
 // Listener receives what arms push to a UDP port. Several arms may push to the same port;
@@ -20,7 +20,7 @@ const maxPacket = 64 << 10
 type Listener struct {
 	conn *net.UDPConn
 
-	mu        sync.Mutex // of what follows
+	mu        sync.Mutex // for all below
 	strangers map[netip.Addr]uint64
 }
 
@@ -34,27 +34,27 @@ func Listen(address string) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The kernel knows best when a packet came; where it does not tell, we look at the clock.
+	// Prefer the kernel's time of reception; without it stamp takes the time of reading.
 	if raw, err := conn.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) })
 	}
 	return &Listener{conn: conn, strangers: map[netip.Addr]uint64{}}, nil
 }
 
-// Port returns the port that is listened to.
+// Port returns the UDP port.
 func (l *Listener) Port() int { return l.conn.LocalAddr().(*net.UDPAddr).Port }
 
-// Strangers returns how many packets came from addresses of no arm.
+// Strangers returns the number of packets from each address that belongs to no arm.
 func (l *Listener) Strangers() map[netip.Addr]uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.strangers)
 }
 
-// maxStrangers is how many addresses are remembered.
+// maxStrangers bounds the addresses that are remembered.
 const maxStrangers = 16
 
-// Serve gives packets to the arms that they are from, until the Listener is closed.
+// Serve passes packets to the arms that sent them, until the Listener is closed.
 func (l *Listener) Serve(arms ...*Arm) error {
 	data, control := make([]byte, maxPacket), make([]byte, 256)
 	for {
@@ -82,14 +82,14 @@ func (l *Listener) give(arms []*Arm, from netip.Addr, data []byte, at time.Time)
 	}
 }
 
-// acquaint has an address be no stranger's: a name may stand for it that was not known before.
+// acquaint removes an address from the strangers: the name of an arm may have been resolved to it since.
 func (l *Listener) acquaint(ip netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.strangers, ip)
 }
 
-// stamp returns when a packet came, as its control messages say, or the time.
+// stamp returns when a packet was received by its control messages, or the current time.
 func stamp(control []byte) time.Time {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 // maxNumbers is how many numbers a field has at most: the codes of errors are up to 24.
 const maxNumbers = 24
 
-// numbers are what a field has: a number or several. What is wrong with them is said when somebody wants them.
+// numbers is a field of one or more numbers. Errors are kept until the field is used.
 type numbers struct {
 	given bool
 	n     int
@@ -20,8 +20,8 @@ type numbers struct {
 	err   error
 }
 
-// UnmarshalJSON takes a number, or a list of them, or an object of coordinates: a pose has its parts by name in some
-// firmware. Numbers may be strings, and bools. null is nothing.
+// UnmarshalJSON takes a number, a list of numbers, or an object of coordinates: some firmware names the parts of a
+// pose. Numbers may be strings or bools. null counts as missing.
 func (n *numbers) UnmarshalJSON(data []byte) error {
 	*n = numbers{given: string(data) != "null"}
 	switch {
@@ -36,7 +36,7 @@ func (n *numbers) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// elements adds those of a list, which is valid JSON.
+// elements adds the numbers of a list, which is valid JSON.
 func (n *numbers) elements(data []byte) error {
 	start := 1
 	for i := 1; i < len(data); i++ {
@@ -55,7 +55,7 @@ func (n *numbers) elements(data []byte) error {
 	return nil
 }
 
-// coordinates adds those of an object, in the order that lists have: w, x, y, z or rx, ry, rz.
+// coordinates adds the numbers of an object in the order of lists: w, x, y, z or rx, ry, rz.
 func (n *numbers) coordinates(data []byte) error {
 	var named struct{ W, X, Y, Z, RX, RY, RZ *numbers }
 	if err := json.Unmarshal(data, &named); err != nil {
@@ -91,7 +91,7 @@ func (n *numbers) add(text []byte) error {
 	return nil
 }
 
-// number reads one, finite.
+// number parses a finite number.
 func number(text []byte) (float64, error) {
 	switch string(text) {
 	case "true":
@@ -108,7 +108,7 @@ func number(text []byte) (float64, error) {
 	}
 	x, err := strconv.ParseFloat(string(plain), 64)
 	if errors.Is(err, strconv.ErrRange) || err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
-		return 0, fmt.Errorf("has %s, which is no finite number", excerpt(text))
+		return 0, fmt.Errorf("has %s, want a finite number", excerpt(text))
 	}
 	if err != nil {
 		return 0, fmt.Errorf("has %s, want a number", excerpt(text))
@@ -116,7 +116,7 @@ func number(text []byte) (float64, error) {
 	return x, nil
 }
 
-// codes are those of errors, in any of the forms that they have: one, a list, or an object with their count.
+// codes are error codes in any of their forms: one, a list, or an object with their count.
 type codes struct{ numbers }
 
 // UnmarshalJSON takes any form.
@@ -143,17 +143,17 @@ func (c *codes) UnmarshalJSON(data []byte) error {
 		c.given, c.err = true, fmt.Errorf("is %s, want codes", excerpt(data))
 	case !n.given:
 	case n.err != nil || n.n != 1 || n.list[0] < 0 || n.list[0] > float64(c.n) || n.list[0] != math.Trunc(n.list[0]):
-		c.given, c.err = true, fmt.Errorf("has err_len that does not fit %d codes", c.n)
+		c.given, c.err = true, fmt.Errorf("has an err_len that does not match its %d codes", c.n)
 	default:
 		c.given, c.n = true, int(n.list[0])
 	}
 	return nil
 }
 
-// word is a text, where another thing may stand, too: "state" is a bool in some replies.
+// word is a text whose field may have another type: "state" is a bool in some replies.
 type word string
 
-// UnmarshalJSON takes anything: what is no text as it is written.
+// UnmarshalJSON takes any value; other values than texts are kept as JSON.
 func (w *word) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if text == "null" {

@@ -1,6 +1,6 @@
 package realman
 
-// packet has all fields of replies and packets that are read, whichever they are in.
+// packet has the fields of all replies and packets.
 type packet struct {
 	State   word `json:"state"`
 	Command word `json:"command"`
@@ -78,14 +78,14 @@ type errorCodes struct {
 	Err    codes   `json:"err"`
 }
 
-// force is what a sensor feels, in a packet.
+// force is the reading of a sensor in a packet.
 type force struct {
 	Force      numbers `json:"force"`
 	ZeroForce  numbers `json:"zero_force"`
 	Coordinate numbers `json:"coordinate"`
 }
 
-// plus is what a device at the end of an arm of the fourth generation tells.
+// plus is the state of a device at the end of an arm of the fourth generation.
 type plus struct {
 	SysErr   numbers `json:"sys_err"`
 	DofState numbers `json:"dof_state"`

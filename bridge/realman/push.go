@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// pushUnit is what the cycle of a push is counted in.
+// pushUnit is the unit of Push.Cycle on the wire.
 const pushUnit = 5 * time.Millisecond
 
-// Push configures how an arm pushes its state. Nothing else of an arm is ever changed. The arm keeps the configuration
-// until somebody changes it.
+// Push configures how an arm pushes its state: the only setting of an arm that is ever changed. The arm keeps it until
+// it is changed again.
 type Push struct {
 	Cycle      time.Duration // in steps of 5 ms
-	IP         string        // whom to; "" is this machine, as the arm sees it
+	IP         string        // destination; "": this machine, as the arm sees it
 	Port       int
 	ForceFrame Frame // of Force.External
-	// what else there is to be in packets: "joint_speed", "arm_current_status", "hand", "rm_plus_state"
+	// Optional fields of packets: "joint_speed", "arm_current_status", "hand", "rm_plus_state".
 	Fields []string
 }
 
-// line returns the command. own is the address of this machine.
+// line returns the command. own is this machine's address.
 func (p *Push) line(own string) []byte {
 	custom := map[string]bool{}
 	for _, field := range p.Fields {
@@ -35,7 +35,7 @@ func (p *Push) line(own string) []byte {
 		"force_coordinate": int(p.ForceFrame), "ip": ip, "custom": custom,
 	})
 	if err != nil {
-		panic(err) // there is nothing in it that could not be written
+		panic(err) // all values can be marshalled
 	}
 	return append(text, "\r\n"...)
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Poll is something that an arm is asked for again and again.
+// Poll is a query that is repeated.
 type Poll struct {
-	Command string        // one of those that only ask, such as "get_current_arm_state"
-	Period  time.Duration // at least this long apart; longer, if the arm takes longer to reply
+	Command string        // one that only reads, such as "get_current_arm_state"
+	Period  time.Duration // at least; longer if the arm takes longer to reply
 }
 
 // part is a set of the parts of an Update, which arms can be asked for one by one.
@@ -55,9 +55,9 @@ func drop[T any](p part, fields ...*T) {
 	}
 }
 
-// query is a command that only asks.
+// query is a command that only reads.
 type query struct {
-	reply string // what the reply is called
+	reply string // name of the reply
 	tells part
 }
 
@@ -76,30 +76,30 @@ var queries = map[string]query{
 	"get_arm_software_version":      {"arm_software_version", partModel},
 }
 
-// asked is a Poll of a connection.
+// asked is the state of a Poll on a connection.
 type asked struct {
 	Poll
 	query
 	line   []byte
 	due    time.Time
 	sent   time.Time // zero unless a reply is awaited
-	late   bool      // it has been awaited for long
-	misses int       // of which there was never a reply
-	proven bool      // the arm knows the command: there was one
+	late   bool      // the reply is overdue
+	misses int       // queries without a reply
+	proven bool      // there was a reply: the arm knows the command
 }
 
 func newAsked(p Poll) (*asked, error) {
 	q, ok := queries[p.Command]
 	if !ok {
-		return nil, fmt.Errorf("command %q does not ask for anything that is known here", p.Command)
+		return nil, fmt.Errorf("unknown query %q", p.Command)
 	}
 	if p.Period <= 0 {
-		return nil, fmt.Errorf("command %q: the period %v is not more than 0", p.Command, p.Period)
+		return nil, fmt.Errorf("query %q: period %v, want more than 0", p.Command, p.Period)
 	}
 	return &asked{Poll: p, query: q, line: fmt.Appendf(nil, "{\"command\":%q}\r\n", p.Command)}, nil
 }
 
-// A command that never got a reply, so often, is asked for more rarely: the arm may not have what it is about.
+// A query without any reply after manyMisses attempts is sent rarely: the arm may lack the device.
 const (
 	manyMisses = 3
 	rarely     = 10 * time.Second
@@ -112,7 +112,7 @@ func (a *asked) period() time.Duration {
 	return a.Period
 }
 
-// begin notes that a is sent.
+// begin records that the query is sent.
 func (a *asked) begin(now time.Time) {
 	a.sent = now
 	a.due = a.due.Add(a.period())
@@ -121,10 +121,10 @@ func (a *asked) begin(now time.Time) {
 	}
 }
 
-// postpone notes that a is not needed now.
+// postpone skips the query once.
 func (a *asked) postpone(now time.Time) { a.due = now.Add(a.period()) }
 
-// end notes that a reply is no longer awaited: it came, or it was missed, as one that says nothing is.
+// end records that no reply is awaited any more: it came, or it was missed or empty.
 func (a *asked) end(missed bool) {
 	a.sent, a.late = time.Time{}, false
 	if missed {

@@ -1,28 +1,28 @@
-// Package realman observes arms of RealMan over the JSON protocol of their controllers: it asks over TCP for their
-// state, many times a second, and listens to what they push over UDP. It never moves one.
+// Package realman observes arms of RealMan over the JSON protocol of their controllers: it queries their state over TCP
+// many times a second, and receives what they push over UDP. It never moves one.
 //
 // The protocol is that of RealMan's documentation, https://github.com/RealManRobot/rm_docs in docs/robot/json, in all
-// forms that controllers of the second to fourth generation write; what the documentation leaves open is as
-// https://github.com/RealManRobot/rm_robot and https://github.com/RealManRobot/RM_API2 read it. Numbers on the wire are
-// integers in units such as 0.001°; an Update has them in those of SI.
+// forms that controllers of the second to fourth generation write; what the documentation leaves open follows
+// https://github.com/RealManRobot/rm_robot and https://github.com/RealManRobot/RM_API2. Numbers on the wire are
+// integers in units such as 0.001°; an Update has SI units.
 package realman
 
 import "time"
 
-// Units of the speeds of joints that arms push. The documents of the second and third generation, and of the fourth,
-// and RM_API2 tell different ones; in rad/s.
+// Possible units of the joint speeds that arms push, in rad/s. The documentation of the second and third generation,
+// that of the fourth, and RM_API2 name different ones.
 const (
 	CentidegreesPerSecond = degree / 100
 	CentiRPM              = 6 * degree / 100 // 0.01 revolutions per minute
 	FiftiethRPM           = 6 * degree / 50  // 0.02 revolutions per minute
 )
 
-// Update is what an arm tells at once, in a reply or a packet of its push. What it does not tell is nil, or empty where
-// nothing else is said. It is valid until the call that was given it returns.
+// Update is the content of one reply or pushed packet. Fields that it lacks are nil, or empty unless said otherwise. It
+// is valid until the call that receives it returns.
 type Update struct {
-	Name   string // of the reply, as the controller says it: "current_arm_state"
+	Name   string // of the reply, as the controller spells it: "current_arm_state"
 	Pushed bool   // it is a packet, not a reply
-	// when the arm was so: of a reply halfway between asking and receiving, of a packet when it was received
+	// When the arm had this state: of a reply halfway between request and reception, of a packet when it was received.
 	Stamp    time.Time
 	Received time.Time
 
@@ -35,34 +35,34 @@ type Update struct {
 	Enabled      []bool
 
 	Pose       *Pose
-	Errors     []int  // those that there are, see SystemError; empty if there is none
-	Motion     string // what it does: "idle", "move_J", "current_drag"
+	Errors     []int  // see SystemError; empty if there are none
+	Motion     string // "idle", "move_J", "current_drag"
 	Force      *Force
 	Gripper    *Gripper
 	Controller *Controller
 	Lift       *Lift
 	Handle     *Handle
 	Model      string // "RM65-BI", and the version of its software
-	PushSet    *bool  // whether the controller took what it was told of its push
-	Refused    bool   // the controller says that it cannot tell
+	PushSet    *bool  // whether the controller accepted the configuration of its push
+	Refused    bool   // the controller reports that it cannot answer
 
 	has part
 }
 
-// Pose is where the tool is: in the work frame that is set in the arm, which is its base unless somebody changed it.
+// Pose is the pose of the tool in the work frame that is set in the arm, by default its base.
 type Pose struct {
 	Position   [3]float64 // m
-	Quaternion [4]float64 // x, y, z, w, of length 1; from roll, pitch and yaw where the arm tells only these
+	Quaternion [4]float64 // x, y, z, w, of length 1; from roll, pitch and yaw if the arm sends only these
 }
 
-// Force is what a force sensor at the flange feels; one with a single axis feels fz.
+// Force is the reading of a force sensor at the flange; a sensor with a single axis measures fz.
 type Force struct {
 	Raw      [6]float64 // fx, fy, fz in N, mx, my, mz in N·m, in the frame of the sensor
 	External [6]float64 // without the weight of the tool
 	Frame    Frame      // of External
 }
 
-// Frame is where forces are told in.
+// Frame is the coordinate frame of forces.
 type Frame int
 
 // Frames of forces.
@@ -72,15 +72,15 @@ const (
 	ToolFrame
 )
 
-// Gripper is the state of what an arm holds at its end.
+// Gripper is the state of the gripper or hand of an arm.
 type Gripper struct {
 	Online bool
-	// as the device says it: of RealMan's two-finger gripper 0 (closed) to 1000, of hands one for each finger; empty if
-	// offline
+	// In the device's unit: of RealMan's two-finger gripper 0 (closed) to 1000, of hands one for each finger; empty if
+	// offline.
 	Positions []float64
 	Forces    []float64 // N; empty, or one for each of Positions
-	Mode      int       // see GripperMode; -1 if it does not tell
-	Fault     string    // what is wrong with it, in words; "" if nothing is
+	Mode      int       // see GripperMode; -1: unknown
+	Fault     string    // in words; "" if there is none
 }
 
 // Controller is the state of the box that controls an arm.
@@ -91,11 +91,11 @@ type Controller struct {
 	Error       int     // 0: none
 }
 
-// Lift is the state of the lift that an arm stands on.
+// Lift is the state of the lift below an arm.
 type Lift struct {
 	Height float64 // m
 	Error  int     // see JointError
 }
 
-// Handle says which inputs are active of the handle of an arm that is moved by hand to lead another one.
+// Handle is the state of the two inputs of a teaching handle; true is active.
 type Handle [2]bool

@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// maxObject bounds an object in what an arm sends. The largest that are known have 3 KB.
+// maxObject bounds the JSON objects that arms send. The largest known have 3 KB.
 const maxObject = 64 << 10
 
-// maxExcerpt is how much of something bad an error shows.
+// maxExcerpt is how many bytes of bad data an error shows.
 const maxExcerpt = 60
 
-// splitter finds JSON objects in a stream of bytes. Each is on a line of its own, says the protocol; here several may
-// be on one, and the last needs no end of line. An object that its line cuts off is dropped, so that the next one is
-// found.
+// splitter finds JSON objects in a stream of bytes. By the protocol each is on a line of its own; here a line may have
+// several, and the last needs no end of line. An object that is cut off by the end of its line is dropped, so that the
+// next one is found.
 type splitter struct {
 	object  func([]byte) // valid until it returns
 	bad     func(error)
-	buf     []byte // of the object that has begun, or of what is none
+	buf     []byte // the open object, or text outside of objects
 	depth   int    // of braces
 	text    bool   // within a string
 	escaped bool
@@ -70,11 +70,11 @@ func (s *splitter) inside(c byte) {
 	}
 }
 
-// cut drops what is there: an object, for the reason given, or what is none.
+// cut drops the buffer: an incomplete object, for the given reason, or other text.
 func (s *splitter) cut(reason error) {
 	if len(s.buf) > 0 {
 		if s.depth == 0 {
-			reason = errors.New("there is text that is no JSON object")
+			reason = errors.New("there is text outside of JSON objects")
 		}
 		s.bad(fmt.Errorf("%w: %s", reason, excerpt(s.buf)))
 	}

@@ -20,11 +20,11 @@ func TestSplitter(t *testing.T) {
 		"objects within":   {"{\"a\":{\"b\":{}}}\r\n", `{"a":{"b":{}}}`, nil},
 		"braces in texts":  {`{"a":"}{\"}\\"}{"b":1}`, `{"a":"}{\"}\\"} {"b":1}`, nil},
 		"garbage between": {"{\"a\":1} xyz{\"b\":2}", `{"a":1} {"b":2}`,
-			[]string{`there is text that is no JSON object: "xyz"`}},
+			[]string{`there is text outside of JSON objects: "xyz"`}},
 		"garbage on a line": {"hello, world\r\n{\"b\":2}", `{"b":2}`,
-			[]string{`there is text that is no JSON object: "hello,world"`}},
+			[]string{`there is text outside of JSON objects: "hello,world"`}},
 		"a brace too many": {"{\"a\":1}}\r\n{\"b\":2}", `{"a":1} {"b":2}`,
-			[]string{`there is text that is no JSON object: "}"`}},
+			[]string{`there is text outside of JSON objects: "}"`}},
 		"cut off": {"{\"a\":[1,2\r\n{\"b\":2}", `{"b":2}`,
 			[]string{`the line ends within an object: "{\"a\":[1,2\r"`}},
 		"cut off in a text": {"{\"a\":\"xy\r\n{\"b\":2}", `{"b":2}`,
@@ -35,7 +35,7 @@ func TestSplitter(t *testing.T) {
 			`an object has more than 65536 bytes: "{\"a\":\"` + strings.Repeat("x", maxExcerpt-6) + `"`,
 		}},
 		"much garbage": {strings.Repeat("x", 3*maxObject) + "\n{\"b\":2}", `{"b":2}`,
-			[]string{`there is text that is no JSON object: "` + strings.Repeat("x", maxExcerpt) + `"`}},
+			[]string{`there is text outside of JSON objects: "` + strings.Repeat("x", maxExcerpt) + `"`}},
 		"unfinished": {"{\"a\":1}{\"b\"", `{"a":1}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,21 +28,21 @@ type arm struct {
 	tool    string
 	sensor  string
 
-	// Messages are made one at a time.
+	// Messages, reused: realman.Arm calls handle one at a time.
 	jointStates sensor_msgs.JointState
 	toolPose    geometry_msgs.PoseStamped
 	wrench      geometry_msgs.WrenchStamped
 	gripper     sensor_msgs.JointState
 
-	mu         sync.Mutex // of what follows
+	mu         sync.Mutex // for all below
 	advertised map[string]*rospub.Topic
 	closed     bool
-	known      known
+	latest     latest
 	watch      watch
-	said       said
+	problems   problemLog
 }
 
-// newArm gets an arm ready, and has the topics advertised that every arm has.
+// newArm prepares an arm and advertises the topics that every arm has.
 func newArm(name string, o *hardware.Arm, node bridge.Node) (*arm, error) {
 	a := &arm{
 		name: name, options: o, node: node, advertised: map[string]*rospub.Topic{},
@@ -68,7 +68,7 @@ func newArm(name string, o *hardware.Arm, node bridge.Node) (*arm, error) {
 	return a, nil
 }
 
-// What was pushed within so many cycles, or this, is not asked for.
+// Parts that were pushed within freshCycles cycles, or minFresh, are not queried.
 const (
 	freshCycles = 5
 	minFresh    = 250 * time.Millisecond
@@ -81,7 +81,7 @@ var speedUnits = map[string]float64{
 var pushForces = map[string]realman.Frame{"sensor": realman.SensorFrame, "work": realman.WorkFrame,
 	"tool": realman.ToolFrame}
 
-// polls returns what an arm is asked for.
+// polls returns the queries of an arm.
 func polls(o *hardware.Arm) []realman.Poll {
 	if o.Rate == 0 {
 		return nil
@@ -104,20 +104,20 @@ func polls(o *hardware.Arm) []realman.Poll {
 	add(o.StatusRate, "get_controller_state", "get_joint_err_flag", "get_joint_en_state", "get_current_joint_temperature",
 		"get_current_joint_current",
 		"get_current_joint_voltage")
-	// Controllers of the second generation know the last one, others the one before.
+	// Controllers of the second generation know the second of these, others the first.
 	add(1/longest.Seconds(), "get_arm_software_info", "get_arm_software_version")
 	return list
 }
 
-// longest is how rarely an arm can be asked for something.
+// longest is the longest period of a query.
 const longest = time.Hour
 
-// period returns how far apart so many a second are.
+// period returns the period of a rate in Hz.
 func period(rate float64) time.Duration {
 	return time.Duration(min(1/rate, longest.Seconds()) * float64(time.Second))
 }
 
-// topic returns a topic below the arm's name, which is advertised when it is first needed.
+// topic returns a topic below the arm's name; the first call advertises it.
 func (a *arm) topic(name string, m msgs.Message) (*rospub.Topic, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,7 +134,7 @@ func (a *arm) topic(name string, m msgs.Message) (*rospub.Topic, error) {
 	return t, err
 }
 
-// topics returns those that are advertised, and has no more of them.
+// topics returns the advertised topics, and prevents more.
 func (a *arm) topics() []*rospub.Topic {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -160,10 +160,10 @@ func (a *arm) send(topic string, m msgs.Message) {
 	}
 }
 
-// handle publishes what the arm tells.
+// handle publishes an update.
 func (a *arm) handle(u *realman.Update) {
 	a.mu.Lock()
-	a.known.update(u)
+	a.latest.update(u)
 	a.mu.Unlock()
 	stamp := rospub.Time(u.Stamp.UnixNano())
 	if u.Joints != nil {
@@ -194,7 +194,7 @@ func (a *arm) handle(u *realman.Update) {
 	}
 }
 
-// setJoints sets the message of the joints. Angles are not wrapped.
+// setJoints sets the JointState. Angles are not wrapped.
 func (a *arm) setJoints(u *realman.Update) {
 	m := &a.jointStates
 	if len(m.Name) != len(u.Joints) {
@@ -212,7 +212,7 @@ func (a *arm) setJoints(u *realman.Update) {
 	}
 }
 
-// setForce sets the message of the force sensor.
+// setForce sets the WrenchStamped.
 func (a *arm) setForce(f *realman.Force) {
 	forces, frame := f.External, [...]string{realman.SensorFrame: a.sensor, realman.WorkFrame: a.base,
 		realman.ToolFrame: a.tool}[f.Frame]
@@ -224,7 +224,7 @@ func (a *arm) setForce(f *realman.Force) {
 	a.wrench.Wrench.Torque = geometry_msgs.Vector3{X: forces[3], Y: forces[4], Z: forces[5]}
 }
 
-// setGripper sets the message of the gripper: as columns of sessions are named, with their numbers as positions.
+// setGripper sets the JointState of the gripper: the columns of session tables as names, their values as positions.
 func (a *arm) setGripper(g *realman.Gripper) {
 	m := &a.gripper
 	m.Name, m.Position = m.Name[:0], m.Position[:0]

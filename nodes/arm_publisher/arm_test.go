@@ -248,14 +248,16 @@ func TestListener(t *testing.T) {
 		require.NoError(t, stranger.PushTo(to, 5*time.Millisecond))
 	}
 	require6(t, stillJoints(), joints.last(t).Position)
-	eventually(t, "it is well", func() bool { return message(state, "arm_0") == "pushing" })
-	require.Zero(t, fake.Connections(), "it is asked nothing")
-	eventually(t, "another one pushes, too", func() bool {
-		return log.has(func(m rcl_interfaces.Log) bool { return strings.HasPrefix(m.Msg, "127.0.0.3 pushes to UDP port ") })
+	eventually(t, "status", func() bool { return message(state, "arm_0") == "pushing" })
+	require.Zero(t, fake.Connections(), "no queries")
+	eventually(t, "a warning of the stranger", func() bool {
+		return log.has(func(m rcl_interfaces.Log) bool {
+			return strings.HasPrefix(m.Msg, "ignoring packets of 127.0.0.3 to UDP port ")
+		})
 	})
 }
 
-func TestArmComesBack(t *testing.T) {
+func TestReconnect(t *testing.T) {
 	g := newNetwork(t)
 	joints := hear[sensor_msgs.JointState](t, g.node, "/arm_0/joint_states")
 	state := hear[diag.DiagnosticArray](t, g.node, "/diagnostics")
@@ -271,7 +273,7 @@ func TestArmComesBack(t *testing.T) {
 	}})
 	g.publish(map[string]*hardware.Arm{"arm_0": of(fake, func(a *hardware.Arm) { a.Silence = 100 * time.Millisecond })})
 	joints.last(t)
-	eventually(t, "it is well", func() bool { return message(state, "arm_0") == "replying" })
+	eventually(t, "status", func() bool { return message(state, "arm_0") == "replying" })
 	fake.Reset()
 	eventually(t, "a second connection", func() bool { return fake.Connections() > 1 })
 	n := joints.count()
@@ -280,8 +282,8 @@ func TestArmComesBack(t *testing.T) {
 	mute = true
 	mu.Unlock()
 	c := fake.Connections()
-	eventually(t, "connections where nothing comes are given up", func() bool { return fake.Connections() > c+1 })
-	eventually(t, "it is told", func() bool {
+	eventually(t, "silent connections are closed", func() bool { return fake.Connections() > c+1 })
+	eventually(t, "it is reported", func() bool {
 		s,
 			ok := last(state, "arm_0")
 		return ok && s.Level == diag.DiagnosticStatus_ERROR
@@ -292,7 +294,7 @@ func TestArmComesBack(t *testing.T) {
 	n = joints.count()
 	eventually(t, "more joint states", func() bool { return joints.count() > n+10 })
 	fake.Close()
-	eventually(t, "it is gone", func() bool {
+	eventually(t, "the loss is reported", func() bool {
 		s, ok := last(state, "arm_0")
 		return ok && s.Level == diag.DiagnosticStatus_ERROR && len(s.Message) > 0
 	})
@@ -327,11 +329,11 @@ func TestTakenPort(t *testing.T) {
 	defer node.Close()
 	arms := map[string]*hardware.Arm{"a": entry("x", func(a *hardware.Arm) { a.Push, a.PushPort = "set", l.Port() })}
 	_, err = newPublisher(arms, node)
-	require.ErrorContains(t, err, "arm a: listen to what it pushes: listen udp")
-	require.ErrorContains(t, err, "address already in use; push_port is another port")
+	require.ErrorContains(t, err, "arm a: listen for pushed packets: listen udp")
+	require.ErrorContains(t, err, "address already in use; choose another push_port")
 	arms["a"].Push = "listen"
 	p, err := newPublisher(arms, node)
-	require.NoError(t, err, "it can be asked nevertheless")
+	require.NoError(t, err, "it can be queried nevertheless")
 	require.Empty(t, p.listeners)
 }
 
@@ -381,7 +383,7 @@ func TestPolls(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	well := known{joints: 6, at: now, enabled: []bool{true, true}}
+	well := latest{joints: 6, at: now, enabled: []bool{true, true}}
 	for want, test := range map[string]struct {
 		change func(*arm, *realman.Counts)
 		level  byte
@@ -389,41 +391,41 @@ func TestStatus(t *testing.T) {
 		"replying": {func(*arm, *realman.Counts) {}, diag.DiagnosticStatus_OK},
 		"pushing":  {func(_ *arm, c *realman.Counts) { c.LastPacket = now }, diag.DiagnosticStatus_OK},
 		"connection refused": {func(a *arm, c *realman.Counts) {
-			a.known.at, c.Connected, c.Problem, c.ProblemAt = time.Time{}, false, "connection refused", now
+			a.latest.at, c.Connected, c.Problem, c.ProblemAt = time.Time{}, false, "connection refused", now
 		}, diag.DiagnosticStatus_ERROR},
 		"nothing came for 3s": {func(a *arm, c *realman.Counts) { // and it is tried again
-			a.known.at, c.Problem, c.ProblemAt = time.Time{}, "nothing came for 3s", now
+			a.latest.at, c.Problem, c.ProblemAt = time.Time{}, "nothing came for 3s", now
 		}, diag.DiagnosticStatus_ERROR},
-		"it has told nothing yet": {func(a *arm, _ *realman.Counts) { a.known.at = time.Time{} }, diag.DiagnosticStatus_WARN},
-		"it has told nothing for 7": {func(a *arm, c *realman.Counts) {
-			a.known.at, c.Problem, c.ProblemAt = now.Add(-7*time.Second), "odd", now.Add(-time.Minute)
+		"no data yet": {func(a *arm, _ *realman.Counts) { a.latest.at = time.Time{} }, diag.DiagnosticStatus_WARN},
+		"no data for 7": {func(a *arm, c *realman.Counts) {
+			a.latest.at, c.Problem, c.ProblemAt = now.Add(-7*time.Second), "odd", now.Add(-time.Minute)
 		}, diag.DiagnosticStatus_ERROR},
 		"it collided (0x100d); joint 2: too hot (0x0008); joint 3: communication failed (0xf000); controller: unknown " +
 			"error (0x0007); lift: encoder failed (0x0020); gripper: blocked": {
 			func(a *arm, _ *realman.Counts) {
-				a.known.errors, a.known.jointErrors = []int{0x100D}, []int{0, 8, 0xF000}
-				a.known.controller, a.known.lift, a.known.grip = &realman.Controller{Error: 7}, &realman.Lift{Error: 0x20},
+				a.latest.errors, a.latest.jointErrors = []int{0x100D}, []int{0, 8, 0xF000}
+				a.latest.controller, a.latest.lift, a.latest.grip = &realman.Controller{Error: 7}, &realman.Lift{Error: 0x20},
 					&realman.Gripper{Fault: "blocked"}
 			}, diag.DiagnosticStatus_ERROR,
 		},
-		"it does not push as it is told": {func(a *arm, _ *realman.Counts) { a.options.Push = "set" },
+		"it does not push as configured": {func(a *arm, _ *realman.Counts) { a.options.Push = "set" },
 			diag.DiagnosticStatus_WARN},
-		"it pushes, but there is no connection: x": {func(_ *arm, c *realman.Counts) {
+		"pushing, but not connected: x": {func(_ *arm, c *realman.Counts) {
 			c.LastPacket, c.Connected, c.Problem = now, false, "x"
 		}, diag.DiagnosticStatus_WARN},
 		"joints are disabled: 2, 3": {func(a *arm,
 			_ *realman.Counts) {
-			a.known.enabled = []bool{true, false, false}
+			a.latest.enabled = []bool{true, false, false}
 		}, diag.DiagnosticStatus_WARN},
-		"joints move 12.00 times as fast as it says; speed_unit": {func(a *arm,
+		"joints move 12.00 times as fast as reported; set speed_unit": {func(a *arm,
 			_ *realman.Counts) {
-			a.known.speeds.ratio = 12
+			a.latest.speeds.ratio = 12
 		}, diag.DiagnosticStatus_WARN},
 		"3 bad replies, 2 timeouts, 1 connections: odd": {func(a *arm, c *realman.Counts) {
 			a.watch.trouble, c.Bad, c.Timeouts, c.Problem = now.Add(1), 3, 2, "odd"
 		}, diag.DiagnosticStatus_WARN},
 	} {
-		a := &arm{options: entry("x", nil), known: well}
+		a := &arm{options: entry("x", nil), latest: well}
 		c := realman.Counts{Connected: true, Connections: 1}
 		test.change(a, &c)
 		level, got := a.judge(now, &c)
@@ -432,25 +434,25 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestErrorsAreLogged(t *testing.T) {
+func TestErrorLog(t *testing.T) {
 	g := newNetwork(t)
 	log := hear[rcl_interfaces.Log](t, g.node, "/rosout")
 	d, err := rospub.NewDiagnostics(g.node)
 	require.NoError(t, err)
 	a := &arm{name: "arm_0", node: g.node, options: entry("x", nil), arm: &realman.Arm{}}
 	for _, errors := range [][]int{{0x100D}, {0x100D}, nil, nil} {
-		a.known.errors = errors
+		a.latest.errors = errors
 		a.status(time.Now(), d)
 	}
 	eventually(t, "the end is logged", func() bool {
-		return log.has(func(m rcl_interfaces.Log) bool { return m.Msg == "arm_0: it tells of no errors any more" })
+		return log.has(func(m rcl_interfaces.Log) bool { return m.Msg == "arm_0: all errors are gone" })
 	})
 	require.Equal(t, 2, log.count(), "once each")
 	require.True(t, log.has(func(m rcl_interfaces.Log) bool { return m.Msg == "arm_0: it collided (0x100d)" }))
 }
 
-func TestKnown(t *testing.T) {
-	var k known
+func TestLatest(t *testing.T) {
+	var k latest
 	k.update(&realman.Update{
 		Joints: make([]float64, 6), Temperatures: []float64{35, 36.5}, Voltages: []float64{23}, Currents: []float64{-0.079},
 		Motion: "idle", Model: "RM65",
@@ -470,19 +472,19 @@ func TestKnown(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 	require.Equal(t, "unknown error (0x0001)", k.troubles())
-	require.Nil(t, k.grip.Positions, "it is the update's")
+	require.Nil(t, k.grip.Positions, "valid only during the call")
 }
 
-func TestProblemsAreNotToldAgainAndAgain(t *testing.T) {
-	var s said
+func TestProblemLog(t *testing.T) {
+	var s problemLog
 	now := time.Now()
-	require.True(t, s.says("a", now))
-	require.False(t, s.says("a", now.Add(29*time.Second)))
-	require.False(t, s.says("b", now.Add(900*time.Millisecond)))
-	require.True(t, s.says("b", now.Add(time.Second)))
-	require.True(t, s.says("b", now.Add(31*time.Second)))
+	require.True(t, s.due("a", now))
+	require.False(t, s.due("a", now.Add(29*time.Second)))
+	require.False(t, s.due("b", now.Add(900*time.Millisecond)))
+	require.True(t, s.due("b", now.Add(time.Second)))
+	require.True(t, s.due("b", now.Add(31*time.Second)))
 	g := newNetwork(t)
 	a := &arm{name: "arm_0", node: g.node}
 	a.problem(errors.New("odd"))
-	require.Equal(t, "odd", a.said.text)
+	require.Equal(t, "odd", a.problems.text)
 }

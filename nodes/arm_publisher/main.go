@@ -1,4 +1,4 @@
-// Arm_publisher publishes what robot arms tell of themselves on ROS 2 topics.
+// Arm_publisher publishes the state of robot arms on ROS 2 topics.
 package main
 
 import (

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -27,8 +28,8 @@ const (
 	pushSet  = "set"
 )
 
-// arms returns what is to be published, by name: the entries of Arms, and the hosts that the command line names. Errors
-// are ones of usage.
+// arms returns the arms to publish by name: the entries of Arms, and the hosts on the command line. Errors are errors
+// of usage.
 func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
 	all := maps.Clone(o.Arms)
 	if all == nil {
@@ -49,7 +50,7 @@ func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
 		all["arm_0"] = &o.Arm
 	}
 	if len(all) == 0 {
-		return nil, config.Usagef("name the host of an arm, such as 192.168.1.18, or arms in a parameter file")
+		return nil, config.Usagef("name the host of an arm, such as 192.168.1.18, or configure arms in a parameter file")
 	}
 	pushed := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -62,7 +63,7 @@ func (o *options) arms(hosts []string) (map[string]*hardware.Arm, error) {
 		}
 		key := fmt.Sprint(a.Host, " ", a.PushPort)
 		if other, taken := pushed[key]; taken {
-			return nil, config.Usagef("arms %s and %s: what they push cannot be told apart; give them different hosts or "+
+			return nil, config.Usagef("arms %s and %s push to the same port from the same host; give them different hosts or "+
 				"push_ports, or --push none", other, name)
 		}
 		pushed[key] = name
@@ -78,7 +79,7 @@ func setHost(a *hardware.Arm, text string) error {
 		return nil
 	}
 	if a.Port, err = strconv.Atoi(port); err != nil || a.Port < 1 || a.Port > 65535 {
-		return config.Usagef("%s: %q is no port", text, port)
+		return config.Usagef("%s: invalid port %q", text, port)
 	}
 	a.Host = host
 	return nil
@@ -88,19 +89,19 @@ func check(a *hardware.Arm) error {
 	positions := a.Positions()
 	switch n := len(a.JointNames); {
 	case a.Host == "":
-		return fmt.Errorf("it has no host")
+		return errors.New("no host")
 	case a.Joints != 0 && a.Joints < 6:
-		return fmt.Errorf("joints: %d is not allowed, want 6 or 7, or 0 for as many as it tells of", a.Joints)
+		return fmt.Errorf("joints: %d is not allowed, want 6, 7 or 0 (as many as it reports)", a.Joints)
 	case n > 0 && n != 6 && n != 7 || n > 0 && a.Joints > 0 && n != a.Joints:
-		return fmt.Errorf("joint_names: there are %d, want one for each joint", n)
+		return fmt.Errorf("joint_names: %d names, want one for each joint", n)
 	case a.Rate == 0 && a.Push == pushNone:
-		return fmt.Errorf("rate, push: it is neither asked nor listened to")
+		return errors.New("rate, push: the arm is neither queried nor does it push")
 	case a.Rate == 0 && a.Push == pushSet:
-		return fmt.Errorf("rate, push: it cannot be told to push where there is no connection; use --push listen")
+		return errors.New("rate, push: without a connection its push cannot be configured; use --push listen")
 	case a.PushPort == 0 && a.Push == "listen":
-		return fmt.Errorf("push_port: 0 is for --push set")
+		return errors.New("push_port: 0 needs --push set")
 	case positions[0] == positions[1]:
-		return fmt.Errorf("gripper_range: a gripper that is closed at %v is not open at %[1]v", positions[0])
+		return fmt.Errorf("gripper_range: closed and open are both at %v", positions[0])
 	}
 	return nil
 }

@@ -50,16 +50,16 @@ func TestArms(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for want, change := range map[string]func(*hardware.Arm){
-		"":                              func(a *hardware.Arm) { a.JointNames, a.Joints = make([]string, 7), 7 },
-		"arm a: it has no host":         func(a *hardware.Arm) { a.Host = "" },
-		"joints: 5 is not allowed":      func(a *hardware.Arm) { a.Joints = 5 },
-		"joint_names: there are 3":      func(a *hardware.Arm) { a.JointNames = make([]string, 3) },
-		"joint_names: there are 6":      func(a *hardware.Arm) { a.JointNames, a.Joints = make([]string, 6), 7 },
-		"neither asked nor listened to": func(a *hardware.Arm) { a.Rate, a.Push = 0, "none" },
-		"where there is no connection":  func(a *hardware.Arm) { a.Rate, a.Push = 0, "set" },
-		"push_port: 0 is for":           func(a *hardware.Arm) { a.PushPort = 0 },
-		"closed at 5 is not open at 5":  func(a *hardware.Arm) { a.GripperRange = "5:5.0" },
-		"arms a and b: what they push":  func(a *hardware.Arm) { a.Host = "b" },
+		"":                                   func(a *hardware.Arm) { a.JointNames, a.Joints = make([]string, 7), 7 },
+		"arm a: no host":                     func(a *hardware.Arm) { a.Host = "" },
+		"joints: 5 is not allowed":           func(a *hardware.Arm) { a.Joints = 5 },
+		"joint_names: 3 names":               func(a *hardware.Arm) { a.JointNames = make([]string, 3) },
+		"joint_names: 6 names":               func(a *hardware.Arm) { a.JointNames, a.Joints = make([]string, 6), 7 },
+		"neither queried nor does it push":   func(a *hardware.Arm) { a.Rate, a.Push = 0, "none" },
+		"without a connection its push":      func(a *hardware.Arm) { a.Rate, a.Push = 0, "set" },
+		"push_port: 0 needs":                 func(a *hardware.Arm) { a.PushPort = 0 },
+		"closed and open are both at 5":      func(a *hardware.Arm) { a.GripperRange = "5:5.0" },
+		"arms a and b push to the same port": func(a *hardware.Arm) { a.Host = "b" },
 	} {
 		o := defaultOptions()
 		o.Arms = map[string]*hardware.Arm{"a": entry("a", change), "b": entry("b", nil)}
@@ -75,7 +75,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	_, err := o.arms(nil)
 	require.ErrorContains(t, err, "name the host of an arm")
 	_, err = o.arms([]string{"host:http"})
-	require.EqualError(t, err, `host:http: "http" is no port`)
+	require.EqualError(t, err, `host:http: invalid port "http"`)
 	o.Arms = map[string]*hardware.Arm{"a": entry("x", nil), "b": entry("x", func(a *hardware.Arm) { a.PushPort = 8090 }),
 		"c": entry("x", func(a *hardware.Arm) { a.Push = "none" })}
 	_, err = o.arms(nil)

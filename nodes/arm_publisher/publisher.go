@@ -17,10 +17,10 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
-// diagnosticsPace is how often it is told how arms are.
+// diagnosticsPace is the period of diagnostics.
 const diagnosticsPace = time.Second
 
-// publisher publishes arms on a node's graph.
+// publisher publishes arms on the graph of a node.
 type publisher struct {
 	node        bridge.Node
 	arms        []*arm
@@ -28,7 +28,7 @@ type publisher struct {
 	diagnostics *rospub.Diagnostics
 }
 
-// newPublisher gets arms ready, which the map has by name.
+// newPublisher prepares arms, by name.
 func newPublisher(arms map[string]*hardware.Arm, node bridge.Node) (*publisher, error) {
 	p := &publisher{node: node, listeners: map[*realman.Listener][]*realman.Arm{}}
 	if err := p.prepare(arms); err != nil {
@@ -55,7 +55,7 @@ func (p *publisher) prepare(arms map[string]*hardware.Arm) error {
 	return err
 }
 
-// listen has an arm hear what it pushes, with others on the same port.
+// listen attaches an arm to the listener of its port, which several arms may share.
 func (p *publisher) listen(a *arm, ports map[int]*realman.Listener) error {
 	if a.options.Push == pushNone {
 		return nil
@@ -66,11 +66,11 @@ func (p *publisher) listen(a *arm, ports map[int]*realman.Listener) error {
 		var err error
 		if l, err = realman.Listen(fmt.Sprintf(":%d", port)); err != nil {
 			if a.options.Push == pushSet || a.options.Rate == 0 {
-				return fmt.Errorf("arm %s: listen to what it pushes: %w; push_port is another port, --push none does without",
+				return fmt.Errorf("arm %s: listen for pushed packets: %w; choose another push_port or --push none",
 					a.name, err)
 			}
-			p.node.Log(bridge.Warn, "%s: it is asked, but what it may push is not heard: %v; push_port is another port, "+
-				"--push none does without", a.name, err)
+			p.node.Log(bridge.Warn, "%s: querying without pushed packets: %v; choose another push_port or --push none", a.name,
+				err)
 		}
 		ports[port] = l
 	}
@@ -88,7 +88,7 @@ func (p *publisher) listen(a *arm, ports map[int]*realman.Listener) error {
 func (p *publisher) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Reliable publishers block while a subscriber is behind, which may be for long.
+	// Closing unblocks reliable publishers that wait for slow subscribers.
 	defer context.AfterFunc(ctx, p.close)()
 	var running sync.WaitGroup
 	failures := make(chan error, len(p.arms)+len(p.listeners))
@@ -110,7 +110,7 @@ func (p *publisher) run(ctx context.Context) error {
 			}
 		})
 	}
-	running.Go(func() { p.tell(ctx) })
+	running.Go(func() { p.diagnose(ctx) })
 	<-ctx.Done()
 	p.closeListeners()
 	running.Wait()
@@ -122,8 +122,8 @@ func (p *publisher) run(ctx context.Context) error {
 	}
 }
 
-// tell publishes how the arms are, until ctx ends.
-func (p *publisher) tell(ctx context.Context) {
+// diagnose publishes diagnostics until ctx ends.
+func (p *publisher) diagnose(ctx context.Context) {
 	tick := time.NewTicker(diagnosticsPace)
 	defer tick.Stop()
 	strangers := map[string]bool{}
@@ -144,13 +144,13 @@ func (p *publisher) tell(ctx context.Context) {
 	}
 }
 
-// warnOfStrangers tells of those who push and are no arms of this node, once.
-func (p *publisher) warnOfStrangers(told map[string]bool) {
+// warnOfStrangers warns once of each address that pushes without being an arm of this node.
+func (p *publisher) warnOfStrangers(warned map[string]bool) {
 	for l := range p.listeners {
 		for ip := range l.Strangers() {
-			if from := net.JoinHostPort(ip.String(), fmt.Sprint(l.Port())); !told[from] {
-				told[from] = true
-				p.node.Log(bridge.Warn, "%v pushes to UDP port %d, but is none of the arms; it is left out", ip, l.Port())
+			if from := net.JoinHostPort(ip.String(), fmt.Sprint(l.Port())); !warned[from] {
+				warned[from] = true
+				p.node.Log(bridge.Warn, "ignoring packets of %v to UDP port %d: it is not a configured arm", ip, l.Port())
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func (p *publisher) closeListeners() {
 	}
 }
 
-// close takes the arms off the graph. Publishers that block fail.
+// close closes all topics. Publishers that block fail.
 func (p *publisher) close() {
 	var closing sync.WaitGroup
 	for _, a := range p.arms {

@@ -12,17 +12,17 @@ import (
 
 func TestSpeeds(t *testing.T) {
 	for name, test := range map[string]struct {
-		factor float64       // of the speeds that are told
+		factor float64       // of the reported speeds
 		pace   time.Duration // of packets
 		want   float64
 		wrong  bool
 	}{
-		"as it says":         {1, 5 * time.Millisecond, 1, false},
-		"0.01rpm":            {1. / 6, 5 * time.Millisecond, 6, true},
-		"0.02rpm":            {1. / 12, 10 * time.Millisecond, 12, true},
-		"slower than it is":  {6, 5 * time.Millisecond, 1. / 6, true},
-		"too seldom to tell": {6, 200 * time.Millisecond, 0, false},
-		"no speeds":          {0, 5 * time.Millisecond, 0, false},
+		"right":                 {1, 5 * time.Millisecond, 1, false},
+		"0.01rpm":               {1. / 6, 5 * time.Millisecond, 6, true},
+		"0.02rpm":               {1. / 12, 10 * time.Millisecond, 12, true},
+		"too slow":              {6, 5 * time.Millisecond, 1. / 6, true},
+		"packets too far apart": {6, 200 * time.Millisecond, 0, false},
+		"no speeds":             {0, 5 * time.Millisecond, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s speeds
@@ -34,7 +34,7 @@ func TestSpeeds(t *testing.T) {
 			require.InDelta(t, test.want, s.ratio, 0.02*test.want)
 			require.Equal(t, test.wrong, s.wrong())
 			s.update(&realman.Update{Joints: []float64{9, 9}})
-			require.Len(t, s.joints, 2, "a reply tells no speeds")
+			require.Len(t, s.joints, 2, "a reply has no speeds")
 		})
 	}
 }

@@ -11,24 +11,24 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
-// troubleTime is for how long an arm is in trouble after something went wrong.
+// troubleTime is how long a problem shows in the status of an arm.
 const troubleTime = 10 * time.Second
 
-// watch remembers how it went when it was last told.
+// watch holds the values of the last status.
 type watch struct {
 	counts  realman.Counts
-	told    uint64
+	updates uint64
 	at      time.Time
-	trouble time.Time // until when
-	own     string    // troubles of the arm
+	trouble time.Time // until then the status is a warning
+	own     string    // latest.troubles
 }
 
-// status returns how the arm is.
+// status returns the status of the arm for diagnostics.
 func (a *arm) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus {
 	c := a.arm.Counts()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	k, w := &a.known, &a.watch
+	k, w := &a.latest, &a.watch
 	if c.Connections > w.counts.Connections {
 		a.node.Log(bridge.Info, "%s: connected to %s", a.name, a.arm.Address())
 	}
@@ -40,7 +40,7 @@ func (a *arm) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus
 		if w.own = own; own != "" {
 			a.node.Log(bridge.Error, "%s: %s", a.name, own)
 		} else {
-			a.node.Log(bridge.Info, "%s: it tells of no errors any more", a.name)
+			a.node.Log(bridge.Info, "%s: all errors are gone", a.name)
 		}
 	}
 	rate := func(n, before uint64) string {
@@ -51,20 +51,20 @@ func (a *arm) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus
 	}
 	s := d.Status(a.name, "", "address", a.arm.Address(), "model", k.model, "connected", c.Connected, "connections",
 		c.Connections,
-		"joint states/s", rate(k.told, w.told), "replies/s", rate(c.Replies, w.counts.Replies), "pushed packets/s",
+		"joint states/s", rate(k.updates, w.updates), "replies/s", rate(c.Replies, w.counts.Replies), "pushed packets/s",
 		rate(c.Packets, w.counts.Packets),
 		"round trip (ms)", fmt.Sprintf("%.1f", c.RoundTrip.Seconds()*1000), "bad replies and packets", c.Bad, "timeouts",
 		c.Timeouts,
 		"not answered", c.Unknown, "refused", c.Refused, "others", c.Others, "late", c.Late, "last problem", c.Problem)
 	s.Values = append(s.Values, k.values()...)
 	s.Level, s.Message = a.judge(now, &c)
-	w.counts, w.told, w.at = c, k.told, now
+	w.counts, w.updates, w.at = c, k.updates, now
 	return s
 }
 
-// judge says how an arm is in a word. a.mu is held.
+// judge returns the level and summary of the status. a.mu is held.
 func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message string) {
-	k := &a.known
+	k := &a.latest
 	troubles := k.troubles()
 	quiet := a.options.Silence + a.options.PushCycle
 	if a.options.Rate > 0 {
@@ -74,19 +74,19 @@ func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message strin
 	case now.Sub(k.at) > quiet && c.ProblemAt.After(k.at):
 		return diag.DiagnosticStatus_ERROR, c.Problem
 	case k.at.IsZero():
-		return diag.DiagnosticStatus_WARN, "it has told nothing yet"
+		return diag.DiagnosticStatus_WARN, "no data yet"
 	case now.Sub(k.at) > quiet:
-		return diag.DiagnosticStatus_ERROR, fmt.Sprintf("it has told nothing for %.0f s", now.Sub(k.at).Seconds())
+		return diag.DiagnosticStatus_ERROR, fmt.Sprintf("no data for %.0f s", now.Sub(k.at).Seconds())
 	case troubles != "":
 		return diag.DiagnosticStatus_ERROR, troubles
 	case a.options.Push == pushSet && now.Sub(c.LastPacket) > quiet:
-		return diag.DiagnosticStatus_WARN, "it does not push as it is told"
+		return diag.DiagnosticStatus_WARN, "it does not push as configured"
 	case !c.Connected && a.options.Rate > 0:
-		return diag.DiagnosticStatus_WARN, "it pushes, but there is no connection: " + c.Problem
+		return diag.DiagnosticStatus_WARN, "pushing, but not connected: " + c.Problem
 	case slices.Contains(k.enabled, false):
 		return diag.DiagnosticStatus_WARN, fmt.Sprintf("joints are disabled: %s", k.disabled())
 	case k.speeds.wrong():
-		return diag.DiagnosticStatus_WARN, fmt.Sprintf("joints move %.2f times as fast as it says; speed_unit is another one",
+		return diag.DiagnosticStatus_WARN, fmt.Sprintf("joints move %.2f times as fast as reported; set speed_unit",
 			k.speeds.ratio)
 	case now.Before(a.watch.trouble):
 		return diag.DiagnosticStatus_WARN, fmt.Sprintf("%d bad replies, %d timeouts, %d connections: %s", c.Bad, c.Timeouts,
@@ -95,4 +95,38 @@ func (a *arm) judge(now time.Time, c *realman.Counts) (level byte, message strin
 		return diag.DiagnosticStatus_OK, "pushing"
 	}
 	return diag.DiagnosticStatus_OK, "replying"
+}
+
+// How often problems are logged.
+const (
+	saidPace  = time.Second
+	sameAgain = 30 * time.Second
+)
+
+// problemLog is the last problem of an arm in the log.
+type problemLog struct {
+	text string
+	at   time.Time
+}
+
+// due reports whether to log a text now, and records it.
+func (s *problemLog) due(text string, now time.Time) bool {
+	pause := saidPace
+	if text == s.text {
+		pause = sameAgain
+	}
+	if now.Sub(s.at) < pause {
+		return false
+	}
+	s.text, s.at = text, now
+	return true
+}
+
+// problem logs an error, but a repeated one only now and then.
+func (a *arm) problem(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.problems.due(err.Error(), time.Now()) {
+		a.node.Log(bridge.Warn, "%s: %v", a.name, err)
+	}
 }

@@ -1,5 +1,5 @@
 // Package realmantest has fake RealMan arms for tests. They reply over TCP and push over UDP as real arms do, or with
-// the faults that a test asks for.
+// the faults that a test sets.
 package realmantest
 
 import (
@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Arm is one. It begins to listen with Start.
+// Arm is a fake arm. It listens from Start on.
 type Arm struct {
 	Generation int                               // 2 to 4, as controllers are counted; 0 is 3
-	Pose       func(since time.Duration) Posture // how it is, so long after Start; nil: as Still says
-	// what it says instead of its usual reply, "" nothing; nil: the usual reply
+	Pose       func(since time.Duration) Posture // its state some time after Start; nil: Still
+	// Answer, unless nil, replaces the usual reply; "" is no reply.
 	Answer func(command, usual string) (r string)
 
 	listener *net.TCPListener
@@ -24,11 +24,11 @@ type Arm struct {
 	started  time.Time
 	done     sync.WaitGroup
 
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // for all below
 	conns    map[net.Conn]bool
 	count    int
 	requests map[string]int
-	stop     []chan struct{} // of what pushes
+	stop     []chan struct{} // of the goroutines that push
 	closed   bool
 }
 
@@ -62,7 +62,7 @@ func (a *Arm) Host() string { return a.listener.Addr().(*net.TCPAddr).IP.String(
 // Port returns the port that it listens to.
 func (a *Arm) Port() int { return a.listener.Addr().(*net.TCPAddr).Port }
 
-// Close ends all.
+// Close stops the arm.
 func (a *Arm) Close() {
 	a.mu.Lock()
 	a.closed = true
@@ -81,21 +81,21 @@ func (a *Arm) Connections() int {
 	return a.count
 }
 
-// Requests returns how often a command came.
+// Requests returns how often a command was received.
 func (a *Arm) Requests(command string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.requests[command]
 }
 
-// Commands returns all commands that came.
+// Commands returns all commands that were received.
 func (a *Arm) Commands() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Collect(maps.Keys(a.requests))
 }
 
-// Reset cuts all connections off, as the loss of power does.
+// Reset cuts all connections, as a loss of power does.
 func (a *Arm) Reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,7 +105,7 @@ func (a *Arm) Reset() {
 	}
 }
 
-// Send says something on all connections.
+// Send sends a text on all connections.
 func (a *Arm) Send(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,7 +157,7 @@ func (a *Arm) serve(conn net.Conn) {
 	}
 }
 
-// request is what is asked of an arm.
+// request is a command to an arm.
 type request struct {
 	Command string `json:"command"`
 	Cycle   int    `json:"cycle"`
@@ -166,7 +166,7 @@ type request struct {
 	IP      string `json:"ip"`
 }
 
-// reply returns the usual reply, "" for a command that is not known.
+// reply returns the usual reply, "" if the command is unknown.
 func (a *Arm) reply(r *request) string {
 	if r.Command == "set_realtime_push" {
 		a.Silence()
@@ -184,7 +184,7 @@ func (a *Arm) reply(r *request) string {
 	return text + "\r\n"
 }
 
-// PushTo pushes packets to an address until Silence or Close, so often.
+// PushTo pushes packets to an address, one per cycle, until Silence or Close.
 func (a *Arm) PushTo(address string, cycle time.Duration) error {
 	to, err := net.ResolveUDPAddr("udp", address)
 	if err != nil {
@@ -219,7 +219,7 @@ func (a *Arm) Packet(address, packet string) error {
 	return err
 }
 
-// Silence ends the push.
+// Silence stops all pushes.
 func (a *Arm) Silence() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Posture is how an arm is, in the units of the protocol.
+// Posture is the state of an arm in the units of the protocol.
 type Posture struct {
 	Joints      []int  // 0.001°
 	Speeds      []int  // of packets; nil: there are none
@@ -23,7 +23,7 @@ type Posture struct {
 	Force       []int // 0.001 N and N·m; nil: there is no sensor
 }
 
-// Still is a posture of an arm with six joints that was seen on one.
+// Still is a state that was seen on an arm with six joints.
 var Still = Posture{
 	Joints: []int{-1968, -35327, 62138, 165412, -9854, -293299}, Speeds: []int{0, 0, 0, 0, 0, 1},
 	Position: [3]int{-86608, 11750, 820234}, Euler: [3]int{-447, 551, 2325},
@@ -31,7 +31,7 @@ var Still = Posture{
 	Current:    -79000, Temperature: 35000, Gripper: 150, Grip: 100, Mode: 1,
 }
 
-// Moving returns how an arm with so many joints moves: each joint back and forth by 30°, out of step.
+// Moving returns the motion of an arm with a number of joints: each moves back and forth by 30°, out of phase.
 func Moving(joints int) func(time.Duration) Posture {
 	return func(since time.Duration) Posture {
 		p := Still
@@ -63,7 +63,7 @@ func (p *Posture) jointErrors() []int {
 	return p.JointErrors
 }
 
-// addErrors says which errors there are, as a generation does.
+// addErrors adds the errors in the form of a generation.
 func (p *Posture) addErrors(to object, generation int) {
 	list := p.Errors
 	if len(list) == 0 {
@@ -84,12 +84,12 @@ type object map[string]any
 func (o object) String() string {
 	text, err := json.Marshal(o)
 	if err != nil {
-		panic(err) // there is nothing in it that could not be written
+		panic(err) // all values can be marshalled
 	}
 	return string(text)
 }
 
-// reply returns the reply to a command, "" to one that is not known.
+// reply returns the reply to a command, "" if the command is unknown.
 func (p Posture) reply(command string, generation int) string {
 	switch command {
 	case "get_current_arm_state":
@@ -137,7 +137,7 @@ func (p Posture) reply(command string, generation int) string {
 	return ""
 }
 
-// packet returns what an arm pushes.
+// packet returns the packet that an arm pushes.
 func (p Posture) packet(generation int) string {
 	status := object{
 		"joint_current": p.perJoint(p.Current), "joint_en_flag": p.perJoint(1), "joint_err_code": p.jointErrors(),

@@ -1,5 +1,5 @@
-// Package arm shows that arm_publisher, a process of its own, puts arms on DDS: arms that are none, each with an
-// address of this machine, which are asked over TCP and push over UDP.
+// Package arm tests the process arm_publisher over DDS with fake arms that reply over TCP and push over UDP, each at an
+// address of this machine.
 package arm
 
 import (
@@ -61,10 +61,10 @@ func TestTwoArms(t *testing.T) {
 	seven.Joints, seven.Speeds = []int{1000, 2000, 3000, 4000, 5000, 6000, 200000}, []int{100, 0, 0, 0, 0, 0, -100}
 	seven.Force, seven.Errors, seven.JointErrors = []int{1000, 2000, 3000, 400, 500, 600}, []int{0x100D},
 		[]int{0, 0, 8, 0, 0, 0, 0}
-	asked := &realmantest.Arm{Generation: 2}
+	queried := &realmantest.Arm{Generation: 2}
 	pushing := &realmantest.Arm{Generation: 4, Pose: func(time.Duration) realmantest.Posture { return seven }}
-	require.NoError(t, asked.Start("127.0.0.1:0"))
-	defer asked.Close()
+	require.NoError(t, queried.Start("127.0.0.1:0"))
+	defer queried.Close()
 	require.NoError(t, pushing.Start("127.0.0.2:0"))
 	defer pushing.Close()
 	file := filepath.Join(t.TempDir(), "arms.yaml")
@@ -77,10 +77,10 @@ func TestTwoArms(t *testing.T) {
       arms:
         left: {host: %s, port: %d, rate: 200}
         right: {host: %s, port: %d, push: set, push_port: 0, base_frame: world, joint_names: [a, b, c, d, e, f, g]}
-`, asked.Host(), asked.Port(), pushing.Host(), pushing.Port()), 0o666))
+`, queried.Host(), queried.Port(), pushing.Host(), pushing.Port()), 0o666))
 	p := process.Start(t, exec.Command(bin+"/arm_publisher", "--ros-args", "-r", "__ns:=/lab", "--params-file", file))
 
-	m := left.Await(t, "joint states of the arm that is asked", func(sensor_msgs.JointState) bool { return true })
+	m := left.Await(t, "joint states of the queried arm", func(sensor_msgs.JointState) bool { return true })
 	require.Equal(t, []string{"joint1", "joint2", "joint3", "joint4", "joint5", "joint6"}, m.Name)
 	const deg = math.Pi / 180
 	near(t, []float64{-1.968 * deg, -35.327 * deg, 62.138 * deg, 165.412 * deg, -9.854 * deg, -293.299 * deg}, m.Position)
@@ -116,15 +116,15 @@ func TestTwoArms(t *testing.T) {
 			return false
 		}
 	}
-	state.Await(t, "what is wrong with it", status("it collided (0x100d); joint 3: too hot (0x0008)"))
+	state.Await(t, "its errors", status("it collided (0x100d); joint 3: too hot (0x0008)"))
 
-	// They come back.
+	// Both reconnect.
 	for i := range 3 {
-		asked.Reset()
+		queried.Reset()
 		pushing.Reset()
 		pushing.Silence()
 		require.Eventually(t, func() bool {
-			return asked.Connections() > i+1 && pushing.Requests("set_realtime_push") > i+1 // it is told to push again
+			return queried.Connections() > i+1 && pushing.Requests("set_realtime_push") > i+1 // its push is configured again
 		}, process.Patience, 5*time.Millisecond)
 		_, l := left.Get()
 		_, r := right.Get()
@@ -139,13 +139,13 @@ func TestTwoArms(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	out := process.Start(t, exec.Command(bin+"/arm_publisher")).Wait(2)
-	require.Contains(t, out, "name the host of an arm, such as 192.168.1.18, or arms in a parameter file")
+	require.Contains(t, out, "name the host of an arm, such as 192.168.1.18, or configure arms in a parameter file")
 	file := filepath.Join(t.TempDir(), "arms.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("arm_publisher: {ros__parameters: {arms: {a: {host: x}}}}"), 0o666))
 	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--ros-args", "-r", "__ns:=/lab", "--params-file",
 		file)).Wait(2)
 	require.Contains(t, out, "name the host of an arm")
-	require.Contains(t, out, "arms.yaml", "why there is none")
+	require.Contains(t, out, "arms.yaml", "the file that was read")
 	out = process.Start(t, exec.Command(bin+"/arm_publisher", "--help")).Wait(0)
 	for _, text := range []string{"Requests", "--gripper-rate", "arms.NAME.OPTION"} {
 		require.Contains(t, out, text)

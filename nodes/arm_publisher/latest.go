@@ -9,8 +9,8 @@ import (
 	diag "tapedeck/msgs/diagnostic_msgs"
 )
 
-// known is what an arm last told of that which is not on topics of its own.
-type known struct {
+// latest holds the last values of an arm that are only in its diagnostics.
+type latest struct {
 	joints       int
 	jointErrors  []int
 	enabled      []bool
@@ -25,12 +25,12 @@ type known struct {
 	model        string
 	grip         *realman.Gripper
 	speeds       speeds
-	told         uint64 // how often joints
+	updates      uint64 // of joints
 	at           time.Time
 }
 
-// update takes over what an arm tells.
-func (k *known) update(u *realman.Update) {
+// update takes the values of u.
+func (k *latest) update(u *realman.Update) {
 	keep(&k.jointErrors, u.JointErrors)
 	keep(&k.enabled, u.Enabled)
 	keep(&k.errors, u.Errors)
@@ -42,7 +42,7 @@ func (k *known) update(u *realman.Update) {
 	keepOne(&k.handle, u.Handle)
 	if u.Gripper != nil {
 		keepOne(&k.grip, u.Gripper)
-		k.grip.Positions, k.grip.Forces = nil, nil // which are not ours to keep
+		k.grip.Positions, k.grip.Forces = nil, nil // valid only during the call
 	}
 	if u.Motion != "" {
 		k.motion = u.Motion
@@ -53,29 +53,29 @@ func (k *known) update(u *realman.Update) {
 	k.speeds.update(u)
 	if u.Joints != nil {
 		k.joints, k.at = len(u.Joints), u.Received
-		k.told++
+		k.updates++
 	}
 }
 
-// keep copies what is told.
-func keep[T any](to *[]T, told []T) {
-	if told != nil {
-		*to = append((*to)[:0], told...)
+// keep copies a list unless it is missing.
+func keep[T any](to *[]T, list []T) {
+	if list != nil {
+		*to = append((*to)[:0], list...)
 	}
 }
 
-func keepOne[T any](to **T, told *T) {
-	if told == nil {
+func keepOne[T any](to **T, v *T) {
+	if v == nil {
 		return
 	}
 	if *to == nil {
 		*to = new(T)
 	}
-	**to = *told
+	**to = *v
 }
 
-// troubles says what is wrong with the arm, by its own account; "" if nothing is.
-func (k *known) troubles() string {
+// troubles returns the errors that the arm reports; "" if there are none.
+func (k *latest) troubles() string {
 	var list []string
 	for _, code := range k.errors {
 		list = append(list, fmt.Sprintf("%s (%#04x)", realman.SystemError(code), code))
@@ -98,8 +98,8 @@ func (k *known) troubles() string {
 	return strings.Join(list, "; ")
 }
 
-// disabled returns the numbers of the joints that are not enabled.
-func (k *known) disabled() string {
+// disabled returns the numbers of the disabled joints.
+func (k *latest) disabled() string {
 	var list []string
 	for i, on := range k.enabled {
 		if !on {
@@ -109,8 +109,8 @@ func (k *known) disabled() string {
 	return strings.Join(list, ", ")
 }
 
-// values returns what is known, for diagnostics.
-func (k *known) values() []diag.KeyValue {
+// values returns the values for diagnostics.
+func (k *latest) values() []diag.KeyValue {
 	var list []diag.KeyValue
 	add := func(key, format string, args ...any) {
 		list = append(list, diag.KeyValue{Key: key, Value: fmt.Sprintf(format, args...)})
