@@ -14,9 +14,7 @@ import (
 	"tapedeck/codec/carla"
 	"tapedeck/msgs/builtin_interfaces"
 	"tapedeck/msgs/carla_msgs"
-	"tapedeck/msgs/nav_msgs"
 	"tapedeck/msgs/rosgraph_msgs"
-	"tapedeck/msgs/tf2_msgs"
 )
 
 // How long frames are kept until the name of the map is heard, which a log begins with.
@@ -77,7 +75,7 @@ func (w *Writer) source(c *codec.Channel) *source {
 	if s == nil {
 		s = newSource(c, &w.options)
 		w.sources[c] = s
-		if !s.tells && !codec.IsEvents(c) && !slices.Contains(w.left, c.Topic) {
+		if s.messageType == nil && !codec.IsEvents(c) && !slices.Contains(w.left, c.Topic) {
 			w.left = append(w.left, c.Topic)
 		}
 	}
@@ -99,7 +97,7 @@ func (w *Writer) Declare(c *codec.Channel) error {
 // Write: Errors name the message.
 func (w *Writer) Write(m *codec.Message) error {
 	s := w.source(m.Channel)
-	if !s.tells {
+	if s.messageType == nil {
 		return nil
 	}
 	if err := s.decode(m); err != nil {
@@ -115,59 +113,30 @@ func (w *Writer) Write(m *codec.Message) error {
 		return fmt.Errorf("%s [%s] at %d ns: %w", m.Channel.Topic, m.Channel.Type, m.LogTime, err)
 	}
 	shown := w.zero + w.now
-	if t := stampOf(s.message); w.early.begun && (t > shown || t == 0 && shown != 0) && len(w.early.data) < maxEarly {
+	if t := s.time(); w.early.begun && (t > shown || t == 0 && shown != 0) && len(w.early.data) < maxEarly {
 		w.early.add(m)
 		return nil
 	}
-	w.take(s)
+	w.collect(s)
 	return nil
 }
 
-// take takes what a message tells into the frame that is collected.
-func (w *Writer) take(s *source) {
-	if s.replaces() && s.frame == w.number+1 {
+// collect takes the decoded message of a source into the frame that is collected.
+func (w *Writer) collect(s *source) {
+	if s.replaces && s.frame == w.number+1 {
 		w.lose(s.topic, "messages that another one in the same frame of the log replaces")
 	}
 	s.frame = w.number + 1
-	switch v := s.message.(type) {
-	case *carla_msgs.CarlaWorldInfo:
-		w.world(s.topic, v)
-	case *carla_msgs.CarlaActorList:
-		w.list(v.Actors)
-	case *tf2_msgs.TFMessage:
-		w.transforms(s.topic, v)
-	case *nav_msgs.Odometry:
-		w.move(s, v)
-	case *carla_msgs.CarlaEgoVehicleControl:
-		w.drive(s, v)
-	case *carla_msgs.CarlaEgoVehicleStatus:
-		w.drive(s, &v.Control)
-	case *carla_msgs.CarlaEgoVehicleInfo:
-		info := *v // the wheels of the next one are others
-		v.Wheels = nil
-		w.describe(s, &info)
-	case *carla_msgs.CarlaWalkerControl:
-		w.walk(s, v)
-	case *carla_msgs.CarlaCollisionEvent:
-		w.collide(s, v)
-	case *carla_msgs.CarlaWeatherParameters:
-		w.weather = weatherOf(v)
-	case *carla_msgs.CarlaTrafficLightInfoList:
-		for i := range v.TrafficLights {
-			w.light(&v.TrafficLights[i])
-		}
-	case *carla_msgs.CarlaTrafficLightStatusList:
-		w.show(v.TrafficLights)
-	}
+	s.take(w, s)
 }
 
-// world takes the name of the map.
-func (w *Writer) world(topic string, v *carla_msgs.CarlaWorldInfo) {
+// takeWorldInfo takes the name of the map.
+func (w *Writer) takeWorldInfo(src *source, v *carla_msgs.CarlaWorldInfo) {
 	if v.Opendrive != "" {
-		w.lose(topic, "opendrive")
+		w.lose(src.topic, "opendrive")
 	}
 	if w.channel != nil && v.MapName != w.mapName {
-		w.lose(topic, "map_name, as the log has begun with another one")
+		w.lose(src.topic, "map_name, as the log has begun with another one")
 		return
 	}
 	w.mapName, w.patience = v.MapName, 0
@@ -226,7 +195,7 @@ func (w *Writer) catchUp() error {
 	for _, m := range w.early.messages() {
 		s := w.source(m.Channel)
 		_ = s.decode(&m) // as it was before
-		w.take(s)
+		w.collect(s)
 	}
 	return err
 }
@@ -331,7 +300,7 @@ func (w *Writer) Expect(r codec.Reader) error {
 	}
 	for _, t := range info.Topics {
 		s := w.source(t.Channel)
-		w.clocked = w.clocked || s.tells && t.Channel.Topic == clockTopic && t.MessageCount > 0
+		w.clocked = w.clocked || s.messageType != nil && t.Channel.Topic == clockTopic && t.MessageCount > 0
 	}
 	w.patience = 0
 	defer w.rename()
@@ -351,7 +320,7 @@ func (w *Writer) Expect(r codec.Reader) error {
 		case *carla_msgs.CarlaActorList:
 			w.expect(v.Actors)
 		case *carla_msgs.CarlaWorldInfo:
-			w.world(m.Channel.Topic, v)
+			w.takeWorldInfo(s, v)
 		}
 		return nil
 	})

@@ -18,70 +18,88 @@ import (
 
 const clockTopic = "/clock"
 
-// source is a channel of messages for a log.
-type source struct {
-	topic   string
-	subject string       // the name of the actor that it is about, "" for none
-	message msgs.Message // that is decoded, to be used again
-	tells   bool         // something
-	frame   uint64       // of the log, that has the last message
+// messageType describes messages that a log is made of.
+type messageType struct {
+	name     string
+	ofActor  bool // they describe the actor that their topic names
+	replaces bool // in a frame of the log, each makes the one before it worthless
+	empty    func() msgs.Message
+	take     func(*Writer, *source)                             // the message that the source has decoded
+	stamp    func(message msgs.Message) builtin_interfaces.Time // nil if they have none
 }
 
-// newSource returns what messages on a channel tell.
+// messageTypes lists the types of messages that a log is made of. A Clock is for Writer.tick.
+var messageTypes = []messageType{
+	newMessageType(messageType{}, func(*Writer, *source, *rosgraph_msgs.Clock) {}, nil),
+	newMessageType(messageType{}, (*Writer).takeTransforms, func(m *tf2_msgs.TFMessage) (t builtin_interfaces.Time) {
+		if len(m.Transforms) > 0 {
+			t = m.Transforms[0].Header.Stamp
+		}
+		return t
+	}),
+	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).takeOdometry,
+		func(m *nav_msgs.Odometry) builtin_interfaces.Time { return m.Header.Stamp }),
+	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).takeVehicleControl,
+		func(m *carla_msgs.CarlaEgoVehicleControl) builtin_interfaces.Time { return m.Header.Stamp }),
+	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).takeVehicleStatus,
+		func(m *carla_msgs.CarlaEgoVehicleStatus) builtin_interfaces.Time { return m.Header.Stamp }),
+	newMessageType(messageType{ofActor: true}, (*Writer).takeCollision,
+		func(m *carla_msgs.CarlaCollisionEvent) builtin_interfaces.Time { return m.Header.Stamp }),
+	newMessageType(messageType{ofActor: true, replaces: true}, (*Writer).takeWalkerControl, nil),
+	newMessageType(messageType{}, (*Writer).takeVehicleInfo, nil),
+	newMessageType(messageType{}, (*Writer).takeWorldInfo, nil),
+	newMessageType(messageType{}, (*Writer).takeActorList, nil),
+	newMessageType(messageType{replaces: true}, (*Writer).takeWeather, nil),
+	newMessageType(messageType{}, (*Writer).takeTrafficLights, nil),
+	newMessageType(messageType{replaces: true}, (*Writer).takeTrafficLightStates, nil),
+}
+
+// newMessageType completes the description of the type M.
+func newMessageType[M any, P interface {
+	*M
+	msgs.Message
+}](t messageType, take func(*Writer, *source, P), stamp func(P) builtin_interfaces.Time) messageType {
+	t.name = P(new(M)).TypeName()
+	t.empty = func() msgs.Message { return P(new(M)) }
+	t.take = func(w *Writer, s *source) { take(w, s, s.message.(P)) }
+	if stamp != nil {
+		t.stamp = func(m msgs.Message) builtin_interfaces.Time { return stamp(m.(P)) }
+	}
+	return t
+}
+
+// source is a channel of messages for a log.
+type source struct {
+	*messageType // nil if the log is not made of the messages
+	topic        string
+	actor        string       // the name of the actor that the messages describe, "" for none
+	message      msgs.Message // that is decoded, to be used again
+	frame        uint64       // of the log, that has the last message
+}
+
+// newSource describes the messages on a channel.
 func newSource(c *codec.Channel, o *WriteOptions) *source {
-	s := &source{topic: c.Topic, message: newMessage(c.Type), subject: subjectOf(c.Topic, o)}
-	s.tells = s.message != nil && c.Encoding == codec.EncodingCDR
-	switch s.message.(type) {
-	case *rosgraph_msgs.Clock:
-		s.tells = s.tells && c.Topic == clockTopic
-	case *nav_msgs.Odometry, *carla_msgs.CarlaEgoVehicleControl, *carla_msgs.CarlaEgoVehicleStatus,
-		*carla_msgs.CarlaWalkerControl,
-		*carla_msgs.CarlaCollisionEvent:
-		s.tells = s.tells && s.subject != ""
+	s := &source{topic: c.Topic, actor: actorOf(c.Topic, o)}
+	for i := range messageTypes {
+		t := &messageTypes[i]
+		if t.name == c.Type && c.Encoding == codec.EncodingCDR && (!t.ofActor || s.actor != "") {
+			s.messageType, s.message = t, t.empty()
+		}
+	}
+	if _, clock := s.message.(*rosgraph_msgs.Clock); clock && c.Topic != clockTopic {
+		s.messageType = nil
 	}
 	return s
 }
 
-// Tells reports whether CDR messages of a type on a topic tell a log something.
+// Tells reports whether a log is made of CDR messages of a type on a topic.
 func (o WriteOptions) Tells(topic, typeName string) bool {
-	return newSource(&codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}, &o).tells
+	c := codec.Channel{Topic: topic, Type: typeName, Encoding: codec.EncodingCDR}
+	return newSource(&c, &o).messageType != nil
 }
 
-// newMessage returns an empty message of a type that tells something; nil for others.
-func newMessage(typeName string) msgs.Message {
-	switch typeName {
-	case "rosgraph_msgs/msg/Clock":
-		return new(rosgraph_msgs.Clock)
-	case "tf2_msgs/msg/TFMessage":
-		return new(tf2_msgs.TFMessage)
-	case "nav_msgs/msg/Odometry":
-		return new(nav_msgs.Odometry)
-	case "carla_msgs/msg/CarlaWorldInfo":
-		return new(carla_msgs.CarlaWorldInfo)
-	case "carla_msgs/msg/CarlaActorList":
-		return new(carla_msgs.CarlaActorList)
-	case "carla_msgs/msg/CarlaWeatherParameters":
-		return new(carla_msgs.CarlaWeatherParameters)
-	case "carla_msgs/msg/CarlaTrafficLightInfoList":
-		return new(carla_msgs.CarlaTrafficLightInfoList)
-	case "carla_msgs/msg/CarlaTrafficLightStatusList":
-		return new(carla_msgs.CarlaTrafficLightStatusList)
-	case "carla_msgs/msg/CarlaEgoVehicleControl":
-		return new(carla_msgs.CarlaEgoVehicleControl)
-	case "carla_msgs/msg/CarlaEgoVehicleStatus":
-		return new(carla_msgs.CarlaEgoVehicleStatus)
-	case "carla_msgs/msg/CarlaEgoVehicleInfo":
-		return new(carla_msgs.CarlaEgoVehicleInfo)
-	case "carla_msgs/msg/CarlaWalkerControl":
-		return new(carla_msgs.CarlaWalkerControl)
-	case "carla_msgs/msg/CarlaCollisionEvent":
-		return new(carla_msgs.CarlaCollisionEvent)
-	}
-	return nil
-}
-
-// subjectOf returns the name of the actor that a topic is about, "" for none: that of /carla/NAME/odometry is NAME.
-func subjectOf(topic string, o *WriteOptions) string {
+// actorOf returns the name of the actor that a topic describes, "" for none: that of /carla/NAME/odometry is NAME.
+func actorOf(topic string, o *WriteOptions) string {
 	for _, a := range o.Actors {
 		for _, t := range a.Topics {
 			if strings.TrimPrefix(t, "/") == strings.TrimPrefix(topic, "/") {
@@ -103,35 +121,10 @@ func (s *source) decode(m *codec.Message) error {
 	return nil
 }
 
-// replaces reports whether a message makes the one before worthless, where time stands still.
-func (s *source) replaces() bool {
-	switch s.message.(type) {
-	case *nav_msgs.Odometry, *carla_msgs.CarlaEgoVehicleControl, *carla_msgs.CarlaEgoVehicleStatus,
-		*carla_msgs.CarlaWalkerControl,
-		*carla_msgs.CarlaTrafficLightStatusList, *carla_msgs.CarlaWeatherParameters:
-		return true
-	}
-	return false
-}
-
-// stampOf returns the time that a message is about, far in the future if it has none, 0 if that is not set.
-func stampOf(m msgs.Message) time.Duration {
-	var t builtin_interfaces.Time
-	switch m := m.(type) {
-	case *nav_msgs.Odometry:
-		t = m.Header.Stamp
-	case *carla_msgs.CarlaEgoVehicleControl:
-		t = m.Header.Stamp
-	case *carla_msgs.CarlaEgoVehicleStatus:
-		t = m.Header.Stamp
-	case *carla_msgs.CarlaCollisionEvent:
-		t = m.Header.Stamp
-	case *tf2_msgs.TFMessage:
-		if len(m.Transforms) > 0 {
-			t = m.Transforms[0].Header.Stamp
-		}
-	default:
+// time returns the time of the decoded message, far in the future if it has none, 0 if that is not set.
+func (s *source) time() time.Duration {
+	if s.stamp == nil {
 		return math.MaxInt64
 	}
-	return duration(t)
+	return duration(s.stamp(s.message))
 }

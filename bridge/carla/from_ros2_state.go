@@ -139,8 +139,9 @@ func (s *logState) frame(f *logActor, name string) {
 	}
 }
 
-// list takes the actors that are alive.
-func (s *logState) list(list []carla_msgs.CarlaActorInfo) {
+// takeActorList takes the actors that are alive.
+func (s *logState) takeActorList(_ *source, m *carla_msgs.CarlaActorList) {
+	list := m.Actors
 	for _, f := range s.actors {
 		f.alive = f.alive && !f.listed
 	}
@@ -188,13 +189,13 @@ func (s *logState) guess(f *logActor, k kind) {
 	f.is(cmp.Or(about.Blueprint, map[kind]string{vehicle: anyVehicle, walker: anyWalker}[k]), role, about.Attributes)
 }
 
-// transforms takes the places of frames.
-func (s *logState) transforms(topic string, m *tf2_msgs.TFMessage) {
+// takeTransforms takes the places of frames.
+func (s *logState) takeTransforms(src *source, m *tf2_msgs.TFMessage) {
 	s.heard++
 	for i := range m.Transforms {
 		t := &m.Transforms[i]
-		if !s.hear(topic, t, s.heard) {
-			s.lose(topic, "transforms with numbers that are none")
+		if !s.hear(src.topic, t, s.heard) {
+			s.lose(src.topic, "transforms with numbers that are none")
 			continue
 		}
 		for _, a := range s.options.Actors {
@@ -205,8 +206,8 @@ func (s *logState) transforms(topic string, m *tf2_msgs.TFMessage) {
 	}
 }
 
-// move takes the place and the motion of an actor.
-func (s *logState) move(src *source, m *nav_msgs.Odometry) {
+// takeOdometry takes the place and the motion of an actor.
+func (s *logState) takeOdometry(src *source, m *nav_msgs.Odometry) {
 	at, ok := unit(m.Pose.Pose)
 	if !ok {
 		s.lose(src.topic, "poses with numbers that are none")
@@ -216,32 +217,38 @@ func (s *logState) move(src *source, m *nav_msgs.Odometry) {
 		s.lose(src.topic, "covariances")
 	}
 	s.heard++
-	s.actor(src.subject, thing).odometry = odometry{m.Header.FrameId, at, m.Twist.Twist, s.heard}
+	s.actor(src.actor, thing).odometry = odometry{m.Header.FrameId, at, m.Twist.Twist, s.heard}
 }
 
-// drive takes how a vehicle is controlled.
-func (s *logState) drive(src *source, c *carla_msgs.CarlaEgoVehicleControl) {
+func (s *logState) takeVehicleStatus(src *source, m *carla_msgs.CarlaEgoVehicleStatus) {
+	s.takeVehicleControl(src, &m.Control)
+}
+
+// takeVehicleControl takes how a vehicle is controlled.
+func (s *logState) takeVehicleControl(src *source, c *carla_msgs.CarlaEgoVehicleControl) {
 	if c.ManualGearShift {
 		s.lose(src.topic, "manual_gear_shift")
 	}
-	f := s.actor(src.subject, vehicle)
+	f := s.actor(src.actor, vehicle)
 	f.control = *c
 	if c.Reverse && c.Gear >= 0 {
 		f.control.Gear = -1
 	}
 }
 
-// walk takes how a walker is controlled.
-func (s *logState) walk(src *source, c *carla_msgs.CarlaWalkerControl) {
+// takeWalkerControl takes how a walker is controlled.
+func (s *logState) takeWalkerControl(src *source, c *carla_msgs.CarlaWalkerControl) {
 	if c.Jump {
 		s.lose(src.topic, "jump")
 	}
-	f := s.actor(src.subject, walker)
+	f := s.actor(src.actor, walker)
 	f.speed, f.walks = c.Speed, true
 }
 
-// describe takes what sort of vehicle there is.
-func (s *logState) describe(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
+// takeVehicleInfo takes the kind and the physics of a vehicle.
+func (s *logState) takeVehicleInfo(src *source, m *carla_msgs.CarlaEgoVehicleInfo) {
+	info := new(carla_msgs.CarlaEgoVehicleInfo)
+	*info, m.Wheels = *m, nil // the wheels of the next message are others
 	if info.Id == 0 {
 		return
 	}
@@ -264,8 +271,14 @@ func (s *logState) losePhysics(src *source, info *carla_msgs.CarlaEgoVehicleInfo
 	}
 }
 
-// light takes the place of a traffic light.
-func (s *logState) light(info *carla_msgs.CarlaTrafficLightInfo) {
+func (s *logState) takeTrafficLights(_ *source, m *carla_msgs.CarlaTrafficLightInfoList) {
+	for i := range m.TrafficLights {
+		s.takeTrafficLight(&m.TrafficLights[i])
+	}
+}
+
+// takeTrafficLight takes the place of a traffic light.
+func (s *logState) takeTrafficLight(info *carla_msgs.CarlaTrafficLightInfo) {
 	at, ok := unit(info.Transform)
 	if f := s.listed[info.Id]; f == nil || f.kind != light {
 		s.appear(carla_msgs.CarlaActorInfo{Id: info.Id, Type: "traffic.traffic_light"})
@@ -277,20 +290,23 @@ func (s *logState) light(info *carla_msgs.CarlaTrafficLightInfo) {
 	}
 }
 
-// collide takes a collision; of one pair there is one in a frame.
-func (s *logState) collide(src *source, e *carla_msgs.CarlaCollisionEvent) {
+// takeCollision takes a collision; a frame has one of each pair of actors.
+func (s *logState) takeCollision(src *source, e *carla_msgs.CarlaCollisionEvent) {
 	if e.NormalImpulse != (geometry_msgs.Vector3{}) {
 		s.lose(src.topic, "normal_impulse")
 	}
-	c := collision{s.actor(src.subject, vehicle), e.OtherActorId}
+	c := collision{s.actor(src.actor, vehicle), e.OtherActorId}
 	if !slices.Contains(s.collisions, c) {
 		s.collisions = append(s.collisions, c)
 	}
 }
 
-// show takes what the traffic lights show.
-func (s *logState) show(list []carla_msgs.CarlaTrafficLightStatus) {
-	s.states = append(s.states[:0], list...)
+func (s *logState) takeTrafficLightStates(_ *source, m *carla_msgs.CarlaTrafficLightStatusList) {
+	s.states = append(s.states[:0], m.TrafficLights...)
+}
+
+func (s *logState) takeWeather(_ *source, m *carla_msgs.CarlaWeatherParameters) {
+	s.weather = weatherOf(m)
 }
 
 // weatherOf returns weather with what the message has not as CARLA has it by default.
