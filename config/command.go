@@ -117,7 +117,7 @@ func completeFlags(flags *pflag.FlagSet, args []string) []string {
 			continue
 		}
 		v, ok := flag.Value.(*flagValue)
-		if !ok || v.field.Bare == "" {
+		if !ok || v.Bare == "" {
 			continue
 		}
 		if i+1 < len(args) {
@@ -125,7 +125,7 @@ func completeFlags(flags *pflag.FlagSet, args []string) []string {
 				continue
 			}
 		}
-		out[len(out)-1] += "=" + v.field.Bare
+		out[len(out)-1] += "=" + v.Bare
 	}
 	return out
 }

@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
-const helpWidth = 80
+const (
+	helpWidth = 80
+	noFlag    = "parameter " // in front of the name of a parameter that has no flag; names of flags have no spaces
+)
 
 // help returns the help text of a command. pflag lays out the flags of each group.
 func (l *loader) help(cmd *cobra.Command) string {
@@ -24,19 +26,13 @@ func (l *loader) help(cmd *cobra.Command) string {
 			}
 		}
 	}
-	for _, group := range Groups(l.opts) {
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		flags.SortFlags = false
-		for _, p := range group {
-			// Names of flags have no spaces, so these dashes can be replaced below.
-			flags.VarP(helpValue{p}, cmp.Or(p.Flag, "parameter "+p.Name), p.Short, p.helpText())
-		}
-		text := strings.ReplaceAll(flags.FlagUsagesWrapped(helpWidth), "--parameter ", "  parameter ")
-		fmt.Fprintf(&b, "\n%s:\n%s", group[0].Group, text)
+	for _, group := range l.groups {
+		text := strings.ReplaceAll(group.FlagUsagesWrapped(helpWidth), "--"+noFlag, "  "+noFlag)
+		fmt.Fprintf(&b, "\n%s:\n%s", group.Name(), text)
 	}
 	fmt.Fprintf(&b, "\nGeneral:\n%s", l.general.FlagUsagesWrapped(helpWidth))
-	if len(l.fields) > 0 {
-		name := l.fields[0].Name
+	if list := Parameters(l.opts); len(list) > 0 {
+		name := list[0].Name
 		fmt.Fprintf(&b, "\nEach option is also a ROS parameter, named like the flag with _ for - unless\n"+
 			"noted above, and an environment variable:\n\n"+
 			"  --ros-args -p %s:=VALUE, --ros-args --params-file FILE, --config FILE\n  %s=VALUE\n\n"+
@@ -63,19 +59,6 @@ func Groups(opts any) [][]Parameter {
 		groups[i] = append(groups[i], p)
 	}
 	return groups
-}
-
-// helpValue is a flag's value as pflag shows it in the help text.
-type helpValue struct{ Parameter }
-
-func (v helpValue) String() string   { return v.Default }
-func (v helpValue) Set(string) error { return nil }
-
-func (v helpValue) Type() string {
-	if v.Bare != "" {
-		return "[" + v.Placeholder + "]"
-	}
-	return cmp.Or(v.Placeholder, "bool") // pflag shows no value for a bool
 }
 
 // helpText returns the help, with parameter name, bounds and repetition in brackets. pflag adds the default.

@@ -57,48 +57,66 @@ func (in *Input) Values() map[string]any {
 // loader fills the options of one command.
 type loader struct {
 	opts    any
-	fields  []field
 	flags   map[string]*flagValue // by parameter
 	config  string                // of --config
+	groups  []*pflag.FlagSet      // flags as the help text shows them
 	general *pflag.FlagSet        // flags that every command has
 }
 
 // flagValue collects what was given with a flag; the loader parses it later, with all other sources.
 type flagValue struct {
-	field *field
+	Parameter
+	field *field // nil for options of entries, which have no flags
 	texts []string
 }
 
+// Set implements pflag.Value.
 func (v *flagValue) Set(text string) error {
-	if v.field.Type != "string array" {
+	if v.Parameter.Type != "string array" {
 		v.texts = nil
 	}
 	v.texts = append(v.texts, text)
 	return nil
 }
 
-func (v *flagValue) String() string { return strings.Join(v.texts, ",") }
-func (v *flagValue) Type() string   { return v.field.Type }
+// String implements pflag.Value: the help text shows it as default.
+func (v *flagValue) String() string { return v.Default }
+
+// Type implements pflag.Value: the help text shows it as placeholder, but for bool.
+func (v *flagValue) Type() string {
+	if v.Bare != "" {
+		return "[" + v.Placeholder + "]"
+	}
+	return cmp.Or(v.Placeholder, "bool")
+}
 
 // newLoader gives the command its flags.
 func newLoader(cmd *cobra.Command, opts any) *loader {
-	l := &loader{opts: opts, fields: fields(opts), flags: map[string]*flagValue{},
-		general: pflag.NewFlagSet("", pflag.ContinueOnError)}
+	l := &loader{opts: opts, flags: map[string]*flagValue{}, general: pflag.NewFlagSet("General", pflag.ContinueOnError)}
+	byName := map[string]*field{}
+	for _, f := range fields(opts) {
+		byName[f.Name] = &f
+	}
 	aliases := map[string]string{}
 	flags := cmd.Flags()
-	for i := range l.fields {
-		f := &l.fields[i]
-		if f.Flag == "" {
-			continue
-		}
-		v := &flagValue{field: f}
-		l.flags[f.Name] = v
-		flag := flags.VarPF(v, f.Flag, f.Short, f.Help)
-		if f.Type == "boolean" {
-			flag.NoOptDefVal = "true"
-		}
-		for _, alias := range f.Aliases {
-			aliases[alias] = f.Flag
+	for _, group := range Groups(opts) {
+		set := pflag.NewFlagSet(group[0].Group, pflag.ContinueOnError)
+		set.SortFlags = false
+		l.groups = append(l.groups, set)
+		for _, p := range group {
+			v := &flagValue{Parameter: p, field: byName[p.Name]}
+			flag := set.VarPF(v, cmp.Or(p.Flag, noFlag+p.Name), p.Short, p.helpText())
+			if p.Flag == "" {
+				continue
+			}
+			if p.Type == "boolean" {
+				flag.NoOptDefVal = "true"
+			}
+			l.flags[p.Name] = v
+			flags.AddFlag(flag)
+			for _, alias := range p.Aliases {
+				aliases[alias] = p.Flag
+			}
 		}
 	}
 	l.general.StringVar(&l.config, "config", "", "take defaults from this parameter `FILE`")
@@ -143,7 +161,7 @@ func (l *loader) load(cmd *cobra.Command, args []string) (*Input, error) {
 	}
 	for name, flag := range l.flags {
 		if len(flag.texts) > 0 {
-			v.Set(name, setting{texts: flag.texts, source: "flag --" + flag.field.Flag})
+			v.Set(name, setting{texts: flag.texts, source: "flag --" + flag.Flag})
 		}
 	}
 	given := map[string]setting{}
