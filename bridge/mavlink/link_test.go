@@ -2,6 +2,7 @@ package mavlink
 
 import (
 	"context"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -126,7 +127,10 @@ type peer struct {
 	read  func([]byte, time.Duration) int // how many bytes come within this time
 }
 
-func connPeer(t *testing.T, c net.Conn) peer {
+func connPeer(t *testing.T, c interface {
+	io.ReadWriteCloser
+	SetReadDeadline(time.Time) error
+}) peer {
 	t.Cleanup(func() { _ = c.Close() })
 	return peer{
 		write: func(b []byte) {
@@ -167,6 +171,14 @@ func udpPeer(t *testing.T, own, to string) peer {
 			return n
 		},
 	}
+}
+
+// tcpServerLink runs a link that listens, with a peer connected to it.
+func tcpServerLink(t *testing.T, o Options) (*linkUnderTest, peer) {
+	l := runLink(t, "tcp-l://127.0.0.1:0", o)
+	c, err := net.Dial("tcp4", l.report("listening at tcp "))
+	require.NoError(t, err)
+	return l, connPeer(t, c)
 }
 
 // endpoints are all kinds of sources, each with a peer that is connected to it. What is sent to a UDP client reaches it
@@ -227,30 +239,12 @@ var endpoints = []struct {
 		require.NoError(t, err)
 		return l, connPeer(t, c)
 	}},
-	{name: "tcp server", open: func(t *testing.T, o Options) (*linkUnderTest, peer) {
-		l := runLink(t, "tcp-l://127.0.0.1:0", o)
-		c, err := net.Dial("tcp4", l.report("listening at tcp "))
-		require.NoError(t, err)
-		return l, connPeer(t, c)
-	}},
+	{name: "tcp server", open: tcpServerLink},
 	{name: "serial", open: func(t *testing.T, o Options) (*linkUnderTest, peer) {
 		p := openPTY(t)
 		l := runLink(t, "serial:"+p.path+":57600", o)
 		l.report("opened ")
-		return l, peer{
-			write: func(b []byte) {
-				_, err := p.Write(b)
-				require.NoError(t, err)
-			},
-			read: func(b []byte, d time.Duration) int {
-				require.NoError(t, p.SetReadDeadline(time.Now().Add(d)))
-				n, err := p.Read(b)
-				if err != nil {
-					require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-				}
-				return n
-			},
-		}
+		return l, connPeer(t, p)
 	}},
 }
 
@@ -401,13 +395,10 @@ func TestPortsThatComeAndGo(t *testing.T) {
 			return "serial:" + device, func() (peer, func()) {
 				p := openPTY(t)
 				require.NoError(t, os.Symlink(p.path, device))
-				return peer{write: func(b []byte) {
-						_, err := p.Write(b)
-						require.NoError(t, err)
-					}}, func() {
-						require.NoError(t, os.Remove(device))
-						require.NoError(t, p.Close())
-					}
+				return connPeer(t, p), func() {
+					require.NoError(t, os.Remove(device))
+					require.NoError(t, p.Close())
+				}
 			}
 		}},
 		{"tcp", func(t *testing.T) (string, func() (peer, func())) {
@@ -452,10 +443,8 @@ func TestPortsThatComeAndGo(t *testing.T) {
 }
 
 func TestNoiseIsCounted(t *testing.T) {
-	l := runLink(t, "tcp-l://127.0.0.1:0", Options{})
-	c, err := net.Dial("tcp4", l.report("listening at tcp "))
-	require.NoError(t, err)
-	p, e := connPeer(t, c), newEncoder(t, 1, streamwriter.V1)
+	l, p := tcpServerLink(t, Options{})
+	e := newEncoder(t, 1, streamwriter.V1)
 	first, bad, last := e.encode(t, attitude(1)), e.encode(t, attitude(2)), e.encode(t, attitude(3))
 	bad[20]++
 	p.write(slices.Concat([]byte("noise"), first, bad, last))
@@ -471,10 +460,8 @@ func TestNoiseIsCounted(t *testing.T) {
 // An autopilot whose clock runs from another time answers over a real connection.
 func TestTimeSyncOverALink(t *testing.T) {
 	const began = 12345678900 // of its clock, in ns before the time
-	l := runLink(t, "tcp-l://127.0.0.1:0", Options{TimeSync: 1000})
-	c, err := net.Dial("tcp4", l.report("listening at tcp "))
-	require.NoError(t, err)
-	p, e := connPeer(t, c), newEncoder(t, 1, streamwriter.V2)
+	l, p := tcpServerLink(t, Options{TimeSync: 1000})
+	e := newEncoder(t, 1, streamwriter.V2)
 	p.write(e.encode(t, heartbeat()))
 	p.receive(t, patient, func(f *frame.V2Frame) bool {
 		request := f.Message.(*common.MessageTimesync)

@@ -38,6 +38,14 @@ func webcam() (camera, metadata *v4l2test.Camera) {
 	return camera, &v4l2test.Camera{Node: node}
 }
 
+// plugged returns a webcam, and a system that it is plugged into.
+func plugged() (*v4l2test.Camera, *v4l2test.System) {
+	device, _ := webcam()
+	system := new(v4l2test.System)
+	system.Plug(device)
+	return device, system
+}
+
 // run runs a camera until the test's end, and returns its frames and events.
 func run(t *testing.T, camera *v4l2.Camera) (<-chan v4l2.Frame, <-chan v4l2.Status) {
 	frames, events := make(chan v4l2.Frame, 1000), make(chan v4l2.Status, 1000)
@@ -64,6 +72,18 @@ func run(t *testing.T, camera *v4l2.Camera) (<-chan v4l2.Frame, <-chan v4l2.Stat
 	return frames, events
 }
 
+// stream runs a camera, waits until its device streams, and returns what ends it.
+func stream(t *testing.T, device *v4l2test.Camera, camera *v4l2.Camera) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- camera.Run(ctx) }()
+	require.Eventually(t, device.Streaming, patience, time.Millisecond)
+	return func() {
+		cancel()
+		require.ErrorIs(t, next(t, done), context.Canceled)
+	}
+}
+
 func next[T any](t *testing.T, c <-chan T) T {
 	select {
 	case item := <-c:
@@ -88,11 +108,11 @@ func TestCameraFrames(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			device, metadata := webcam()
-			var system v4l2test.System
+			system := new(v4l2test.System)
 			system.Plug(metadata)
 			system.Plug(device)
 			camera := &v4l2.Camera{
-				System: &system, Device: test.device, FourCC: test.fourCC, Rate: 15,
+				System: system, Device: test.device, FourCC: test.fourCC, Rate: 15,
 				Controls: []v4l2.Setting{{Control: "brightness", Value: "99"}, {Control: "auto_exposure", Value: "manual mode"}},
 			}
 			before := time.Now().UnixNano()
@@ -145,8 +165,8 @@ func TestCameraUnplugged(t *testing.T) {
 	for _, name := range []string{"/dev/video0", "8A2F"} {
 		t.Run(name, func(t *testing.T) {
 			device, metadata := webcam()
-			var system v4l2test.System
-			camera := &v4l2.Camera{System: &system, Device: name, Controls: []v4l2.Setting{{Control: "brightness", Value: "7"}}}
+			system := new(v4l2test.System)
+			camera := &v4l2.Camera{System: system, Device: name, Controls: []v4l2.Setting{{Control: "brightness", Value: "7"}}}
 			frames, events := run(t, camera)
 			require.Error(t, next(t, events).Err)
 			system.Plug(metadata)
@@ -176,12 +196,10 @@ func TestCameraUnplugged(t *testing.T) {
 
 // TestCameraMoved plugs a camera in elsewhere, so that it is another node.
 func TestCameraMoved(t *testing.T) {
-	device, _ := webcam()
+	device, system := plugged()
 	other, _ := webcam()
 	other.Node.Path, other.Node.Port = "/dev/video7", "1-4"
-	var system v4l2test.System
-	system.Plug(device)
-	_, events := run(t, &v4l2.Camera{System: &system, Device: "8A2F"})
+	_, events := run(t, &v4l2.Camera{System: system, Device: "8A2F"})
 	require.Equal(t, "/dev/video0", next(t, events).Path)
 	system.Unplug(device)
 	system.Plug(other)
@@ -190,10 +208,8 @@ func TestCameraMoved(t *testing.T) {
 }
 
 func TestCameraDrops(t *testing.T) {
-	device, _ := webcam()
-	var system v4l2test.System
-	system.Plug(device)
-	camera := &v4l2.Camera{System: &system, Device: "/dev/video0"}
+	device, system := plugged()
+	camera := &v4l2.Camera{System: system, Device: "/dev/video0"}
 	frames, events := run(t, camera)
 	next(t, events)
 	shoot := func(want uint32) {
@@ -217,21 +233,16 @@ func TestCameraDrops(t *testing.T) {
 
 // TestCameraSlow keeps a frame until the driver has no buffer any more.
 func TestCameraSlow(t *testing.T) {
-	device, _ := webcam()
-	var system v4l2test.System
-	system.Plug(device)
+	device, system := plugged()
 	hold, held := make(chan struct{}), make(chan uint32, 10)
-	camera := &v4l2.Camera{System: &system, Device: "/dev/video0", Buffers: 3, Frame: func(f *v4l2.Frame) {
+	camera := &v4l2.Camera{System: system, Device: "/dev/video0", Buffers: 3, Frame: func(f *v4l2.Frame) {
 		held <- f.Sequence
 		<-hold
 		if n := v4l2test.Sequence(f.Format.FourCC, f.Data); n != f.Sequence {
 			t.Errorf("the buffer of frame %d became that of %d while it was used", f.Sequence, n)
 		}
 	}}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- camera.Run(ctx) }()
-	require.Eventually(t, device.Streaming, patience, time.Millisecond)
+	stop := stream(t, device, camera)
 	device.Shoot()
 	require.Zero(t, next(t, held))
 	for range 10 {
@@ -242,18 +253,15 @@ func TestCameraSlow(t *testing.T) {
 	require.EqualValues(t, 2, next(t, held))
 	device.Shoot()
 	require.EqualValues(t, 11, next(t, held))
-	cancel()
-	require.ErrorIs(t, next(t, done), context.Canceled)
+	stop()
 	require.EqualValues(t, 8, camera.Stats().Dropped)
 	require.False(t, camera.Status().Streaming)
 	require.False(t, device.Streaming())
 }
 
 func TestCameraFailing(t *testing.T) {
-	device, _ := webcam()
-	var system v4l2test.System
-	system.Plug(device)
-	camera := &v4l2.Camera{System: &system, Device: "/dev/video0"}
+	device, system := plugged()
+	camera := &v4l2.Camera{System: system, Device: "/dev/video0"}
 	frames, events := run(t, camera)
 	require.NoError(t, next(t, events).Err)
 	failures := make([]unix.Errno, 16)
@@ -269,10 +277,8 @@ func TestCameraFailing(t *testing.T) {
 }
 
 func TestCameraSilent(t *testing.T) {
-	device, _ := webcam()
-	var system v4l2test.System
-	system.Plug(device)
-	_, events := run(t, &v4l2.Camera{System: &system, Device: "/dev/video0", Silence: 20 * time.Millisecond})
+	_, system := plugged()
+	_, events := run(t, &v4l2.Camera{System: system, Device: "/dev/video0", Silence: 20 * time.Millisecond})
 	for range 2 {
 		require.NoError(t, next(t, events).Err)
 		require.EqualError(t, next(t, events).Err, "/dev/video0: capture: no frame came for 20ms")
@@ -281,11 +287,9 @@ func TestCameraSilent(t *testing.T) {
 
 // TestCameraRate lets the camera itself take pictures.
 func TestCameraRate(t *testing.T) {
-	device, _ := webcam()
+	device, system := plugged()
 	device.Manual = false
-	var system v4l2test.System
-	system.Plug(device)
-	frames, _ := run(t, &v4l2.Camera{System: &system, Device: "/dev/video0"})
+	frames, _ := run(t, &v4l2.Camera{System: system, Device: "/dev/video0"})
 	last := next(t, frames)
 	for range 5 {
 		f := next(t, frames)
@@ -317,11 +321,11 @@ func TestCameraErrors(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			device, metadata := webcam()
-			var system v4l2test.System
+			system := new(v4l2test.System)
 			system.Plug(device)
 			system.Plug(metadata)
 			camera := test.camera
-			camera.System = &system
+			camera.System = system
 			_, events := run(t, camera)
 			status := next(t, events)
 			require.EqualError(t, status.Err, test.want)
@@ -337,41 +341,29 @@ func TestCameraErrors(t *testing.T) {
 }
 
 func TestCameraBusy(t *testing.T) {
-	device, _ := webcam()
-	var system v4l2test.System
-	system.Plug(device)
-	ctx, cancel := context.WithCancel(context.Background())
-	first := &v4l2.Camera{System: &system, Device: "/dev/video0", Frame: func(*v4l2.Frame) {}}
-	done := make(chan error)
-	go func() { done <- first.Run(ctx) }()
-	require.Eventually(t, device.Streaming, patience, time.Millisecond)
-
-	_, events := run(t, &v4l2.Camera{System: &system, Device: "/dev/video0"})
+	device, system := plugged()
+	stop := stream(t, device, &v4l2.Camera{System: system, Device: "/dev/video0", Frame: func(*v4l2.Frame) {}})
+	_, events := run(t, &v4l2.Camera{System: system, Device: "/dev/video0"})
 	require.EqualError(t, next(t, events).Err, "/dev/video0: set the format YUYV 64x48: device or resource busy"+
 		"; another program uses the camera: fuser -v /dev/video0 tells which")
-	cancel()
-	require.ErrorIs(t, next(t, done), context.Canceled)
+	stop()
 	require.NoError(t, next(t, events).Err)
 }
 
 func TestCameraRateNotOffered(t *testing.T) {
-	device, _ := webcam()
-	var system v4l2test.System
-	system.Plug(device)
-	_, events := run(t, &v4l2.Camera{System: &system, Device: "/dev/video0", Rate: 60})
+	_, system := plugged()
+	_, events := run(t, &v4l2.Camera{System: system, Device: "/dev/video0", Rate: 60})
 	status := next(t, events)
 	require.EqualValues(t, 30, status.Rate)
 	require.Equal(t, []v4l2.Rates{{Min: 30, Max: 30}, {Min: 15, Max: 15}}, status.Rates)
 }
 
 func TestCameraTwins(t *testing.T) {
-	device, _ := webcam()
+	_, system := plugged()
 	twin, _ := webcam()
 	twin.Node.Path, twin.Node.Port = "/dev/video2", "1-3"
-	var system v4l2test.System
-	system.Plug(device)
 	system.Plug(twin)
-	_, events := run(t, &v4l2.Camera{System: &system, Device: "8A2F"})
+	_, events := run(t, &v4l2.Camera{System: system, Device: "8A2F"})
 	require.EqualError(t, next(t, events).Err,
 		"camera 8A2F: both /dev/video0 and /dev/video2 are called so; tell them apart by a path in /dev/v4l/by-path")
 }
@@ -395,22 +387,15 @@ func TestCameraFields(t *testing.T) {
 // TestCameraAllocations: frames are handed over without allocating.
 func TestCameraAllocations(t *testing.T) {
 	for _, format := range []v4l2.FourCC{v4l2.MJPG, v4l2.YUYV} {
-		device, _ := webcam()
-		var system v4l2test.System
-		system.Plug(device)
+		device, system := plugged()
 		frames := make(chan uint32)
-		ctx, cancel := context.WithCancel(context.Background())
-		camera := &v4l2.Camera{System: &system, Device: "/dev/video0", FourCC: format,
-			Frame: func(f *v4l2.Frame) { frames <- f.Sequence }}
-		done := make(chan error)
-		go func() { done <- camera.Run(ctx) }()
-		require.Eventually(t, device.Streaming, patience, time.Millisecond)
+		stop := stream(t, device, &v4l2.Camera{System: system, Device: "/dev/video0", FourCC: format,
+			Frame: func(f *v4l2.Frame) { frames <- f.Sequence }})
 		allocations := testing.AllocsPerRun(100, func() {
 			device.Shoot()
 			<-frames
 		})
-		cancel()
-		require.ErrorIs(t, next(t, done), context.Canceled)
+		stop()
 		require.Zero(t, allocations, format)
 	}
 }
