@@ -17,7 +17,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/internal/parts"
+	"tapedeck/bridge/internal/endpoints"
 )
 
 // graph is a node's view of the ROS graph: endpoints, which DDS discovers, and their nodes, which participants announce
@@ -36,7 +36,7 @@ type graph struct {
 	nodes     map[bridge.GUID]map[bridge.GUID]string // of each participant: the full name of the node of each endpoint
 	endpoints map[bridge.GUID]*endpoint              // of ROS topics
 	calls     map[bridge.GUID]*endpoint              // of services, as of topics
-	watchers  *parts.Watchers
+	watchers  *endpoints.Watchers
 	announced bool
 	closed    bool
 	warned    bool // of nodes of other distributions
@@ -65,7 +65,7 @@ func newGraph(n *node, gidSize int) (*graph, error) {
 		nodes:     make(map[bridge.GUID]map[bridge.GUID]string),
 		endpoints: make(map[bridge.GUID]*endpoint),
 		calls:     make(map[bridge.GUID]*endpoint),
-		watchers:  parts.NewWatchers(),
+		watchers:  endpoints.NewWatchers(),
 		log:       n.Log,
 	}
 	g.settling = time.AfterFunc(settled, g.warnOfIncompatible)

@@ -15,7 +15,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/internal/parts"
+	"tapedeck/bridge/internal/endpoints"
 	"tapedeck/codec"
 	"tapedeck/msgs"
 	"tapedeck/msgs/rosidl"
@@ -41,7 +41,7 @@ type node struct {
 	dispatch    map[C.dds_attach_t]func() error // what to do when the reader attached under that value has data
 	attached    C.dds_attach_t                  // the last value that was given out
 
-	owned *parts.Endpoints
+	owned *endpoints.Set
 
 	clientsMu sync.Mutex
 	clients   map[clientKey]*client
@@ -78,7 +78,7 @@ func open(o bridge.Options, names *bridge.Names) (*node, error) {
 		library: msgs.Library(), dispatcher: newDispatcher(),
 		dispatched: make(chan struct{}),
 		dispatch:   make(map[C.dds_attach_t]func() error),
-		owned:      parts.NewEndpoints(),
+		owned:      endpoints.NewSet(),
 		clients:    make(map[clientKey]*client),
 	}
 	if err := n.start(o); err != nil {
@@ -211,7 +211,7 @@ func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publishe
 	if err != nil {
 		return nil, fmt.Errorf("advertise: %w", err)
 	}
-	p, err := parts.Create(n.owned, func() (bridge.Publisher, error) { return n.newPublisher(full, typeName, toC(qos)) })
+	p, err := endpoints.Create(n.owned, func() (bridge.Publisher, error) { return n.newPublisher(full, typeName, toC(qos)) })
 	if err != nil {
 		return nil, fmt.Errorf("advertise %s: %w", full, err)
 	}
@@ -227,7 +227,7 @@ func (n *node) Subscribe(topic, typeName string, qos codec.QoS,
 	if hint := receiveHint(); hint != "" {
 		n.Log(bridge.Warn, "%s", hint)
 	}
-	s, err := parts.Create(n.owned, func() (bridge.Subscription, error) {
+	s, err := endpoints.Create(n.owned, func() (bridge.Subscription, error) {
 		return n.newSubscription(full, typeName, qos, handle)
 	})
 	if err != nil {
@@ -242,7 +242,7 @@ func (n *node) Serve(service, typeName string,
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	s, err := parts.Create(n.owned, func() (bridge.Service, error) { return n.newService(full, typeName, handle) })
+	s, err := endpoints.Create(n.owned, func() (bridge.Service, error) { return n.newService(full, typeName, handle) })
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", full, err)
 	}
@@ -273,7 +273,7 @@ func (n *node) client(service, typeName string) (*client, error) {
 	if c := n.clients[key]; c != nil {
 		return c, nil
 	}
-	c, err := parts.Create(n.owned, func() (*client, error) { return n.newClient(service, typeName) })
+	c, err := endpoints.Create(n.owned, func() (*client, error) { return n.newClient(service, typeName) })
 	if err == nil {
 		n.clients[key] = c
 	}

@@ -13,7 +13,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/internal/parts"
+	"tapedeck/bridge/internal/endpoints"
 	"tapedeck/codec"
 )
 
@@ -29,7 +29,7 @@ type subscription struct {
 	calls   bool    // it is of a service's requests or replies
 	replier *writer // if it is of requests: one of replies, which writes none
 
-	losses parts.Gaps
+	losses endpoints.Gaps
 	lost   atomic.Uint64
 
 	done chan struct{} // closed when handle was called for the last time

@@ -12,10 +12,10 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/internal/parts"
+	"tapedeck/bridge/internal/endpoints"
 )
 
-var errClosed = parts.ErrClosed
+var errClosed = endpoints.ErrClosed
 
 // writer is a DDS writer.
 type writer struct {

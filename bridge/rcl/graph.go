@@ -17,7 +17,7 @@ import (
 	"unsafe"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/internal/parts"
+	"tapedeck/bridge/internal/endpoints"
 )
 
 // graph waits for changes of the ROS graph.
@@ -27,7 +27,7 @@ type graph struct {
 	stopping atomic.Bool
 	done     chan struct{} // closed when its goroutine has ended
 
-	watchers *parts.Watchers
+	watchers *endpoints.Watchers
 
 	checking  sync.Mutex // held while endpoints are checked
 	endpoints map[endpoint]struct{}
@@ -46,7 +46,7 @@ const settled = 1500 * time.Millisecond
 func newGraph(n *node) (*graph, error) {
 	g := &graph{
 		node: n, native: (*C.struct_watch)(C.calloc(1, C.sizeof_struct_watch)), done: make(chan struct{}),
-		watchers: parts.NewWatchers(), endpoints: make(map[endpoint]struct{}),
+		watchers: endpoints.NewWatchers(), endpoints: make(map[endpoint]struct{}),
 	}
 	c, err := contextHandle(n.context)
 	if err == nil {

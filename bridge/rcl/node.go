@@ -18,7 +18,7 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/internal/parts"
+	"tapedeck/bridge/internal/endpoints"
 	"tapedeck/codec"
 )
 
@@ -33,7 +33,7 @@ type node struct {
 	level      bridge.LogLevel
 	console    *console
 
-	owned *parts.Endpoints
+	owned *endpoints.Set
 
 	clientsMu sync.Mutex
 	clients   map[clientKey]*client
@@ -53,7 +53,7 @@ func Open(o bridge.Options) (bridge.Node, error) {
 func open(o bridge.Options) (*node, error) {
 	n := &node{
 		level: o.LogLevel, console: &console{w: o.Console},
-		owned: parts.NewEndpoints(), clients: make(map[clientKey]*client),
+		owned: endpoints.NewSet(), clients: make(map[clientKey]*client),
 	}
 	if n.level == 0 {
 		n.level = bridge.Info
@@ -132,7 +132,7 @@ func (n *node) Name() string { return n.node.FullyQualifiedName() }
 func (n *node) Parameters() *bridge.Parameters { return n.parameters }
 
 func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publisher, error) {
-	p, err := parts.Create(n.owned, func() (*publisher, error) { return n.newPublisher(topic, typeName, qos) })
+	p, err := endpoints.Create(n.owned, func() (*publisher, error) { return n.newPublisher(topic, typeName, qos) })
 	if err != nil {
 		return nil, fmt.Errorf("advertise %q: %w", topic, err)
 	}
@@ -141,7 +141,7 @@ func (n *node) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publishe
 
 func (n *node) Subscribe(topic, typeName string, qos codec.QoS,
 	handle func([]bridge.Sample)) (bridge.Subscription, error) {
-	s, err := parts.Create(n.owned, func() (*subscription, error) {
+	s, err := endpoints.Create(n.owned, func() (*subscription, error) {
 		return n.newSubscription(topic, typeName, qos, handle)
 	})
 	if err != nil {
@@ -152,7 +152,7 @@ func (n *node) Subscribe(topic, typeName string, qos codec.QoS,
 
 func (n *node) Serve(service, typeName string,
 	handle func(ctx context.Context, request []byte) ([]byte, error)) (bridge.Service, error) {
-	s, err := parts.Create(n.owned, func() (bridge.Service, error) { return n.newService(service, typeName, handle) })
+	s, err := endpoints.Create(n.owned, func() (bridge.Service, error) { return n.newService(service, typeName, handle) })
 	if err != nil {
 		return nil, fmt.Errorf("serve %q: %w", service, err)
 	}
@@ -179,7 +179,7 @@ func (n *node) client(service, typeName string) (*client, error) {
 	if c := n.clients[key]; c != nil {
 		return c, nil
 	}
-	c, err := parts.Create(n.owned, func() (*client, error) { return n.newClient(service, typeName) })
+	c, err := endpoints.Create(n.owned, func() (*client, error) { return n.newClient(service, typeName) })
 	if err == nil {
 		n.clients[key] = c
 	}

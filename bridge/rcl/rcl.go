@@ -31,10 +31,10 @@ import (
 	"strings"
 	"unsafe"
 
-	"tapedeck/bridge/internal/parts"
+	"tapedeck/bridge/internal/endpoints"
 )
 
-var errClosed = parts.ErrClosed
+var errClosed = endpoints.ErrClosed
 
 // Middleware returns what nodes of this package run on: "rcl (ROS 2 humble, rmw_cyclonedds_cpp)".
 func Middleware() string {

@@ -18,7 +18,7 @@ import (
 	"github.com/tiiuae/rclgo/pkg/rclgo"
 
 	"tapedeck/bridge"
-	"tapedeck/bridge/internal/parts"
+	"tapedeck/bridge/internal/endpoints"
 	"tapedeck/codec"
 )
 
@@ -34,7 +34,7 @@ type subscription struct {
 	batch    *C.struct_batch
 	drained  time.Time // last
 	received int64     // when the last sample was, ns since the Unix epoch
-	losses   parts.Gaps
+	losses   endpoints.Gaps
 	gaps     atomic.Uint64 // samples that are missing between sequence numbers
 	counts   atomic.Bool   // there are sequence numbers
 

@@ -1,18 +1,18 @@
-package parts
+package endpoints
 
 import (
 	"context"
 	"sync"
 )
 
-// Watchers are told of changes of the graph, as bridge.Node.Watch has it.
+// Watchers notifies of changes of the graph, for bridge.Node.Watch.
 type Watchers struct {
 	mu     sync.Mutex
 	all    map[chan struct{}]struct{}
 	closed bool
 }
 
-// NewWatchers returns those of a node that nobody watches yet.
+// NewWatchers returns an empty Watchers.
 func NewWatchers() *Watchers { return &Watchers{all: make(map[chan struct{}]struct{})} }
 
 // Watch returns a channel that receives a value after Notify, until ctx ends.
@@ -40,14 +40,14 @@ func (w *Watchers) remove(c chan struct{}) {
 	}
 }
 
-// Notify tells all that the graph has changed.
+// Notify sends a value to all channels.
 func (w *Watchers) Notify() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for c := range w.all {
 		select {
 		case c <- struct{}{}:
-		default: // one is waiting already
+		default: // a value is waiting already
 		}
 	}
 }

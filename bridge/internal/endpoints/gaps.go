@@ -1,15 +1,15 @@
-package parts
+package endpoints
 
 import "tapedeck/bridge"
 
-// Gaps finds the gaps in the sequence numbers of each publisher. Its zero value is ready.
+// Gaps finds gaps in the sequence numbers of each publisher. Its zero value is ready to use.
 type Gaps struct {
-	last    *uint64 // of the publisher that was seen last, as most samples in a row are from one
+	last    *uint64 // of the last publisher: most samples in a row come from one
 	lastGot bridge.GUID
 	byGUID  map[bridge.GUID]*uint64
 }
 
-// Count returns how many samples are missing before this one. A publisher begins with the first of its samples.
+// Count returns how many samples are missing before this one. Counting starts with the first sample of a publisher.
 func (g *Gaps) Count(publisher bridge.GUID, sequence uint64) uint64 {
 	if sequence == 0 {
 		return 0
