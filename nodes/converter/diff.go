@@ -340,7 +340,7 @@ func (d *difference) compare(ctx context.Context, limit int) error {
 		c := &comparison{key: key, a: a.streams[key], b: other}
 		d.topics = append(d.topics, c)
 		if from, to := c.a.encodings(), c.b.encodings(); from != to {
-			c.encodings = fmt.Sprintf("encoding %s in A, %s in B", orDash(from), orDash(to))
+			c.encodings = fmt.Sprintf("encoding %s in A, %s in B", human.OrDash(from), human.OrDash(to))
 			continue
 		}
 		c.hunks = align(c.a.messages, c.b.messages)

@@ -10,30 +10,24 @@ import (
 	"strings"
 
 	"tapedeck/codec"
-	"tapedeck/config"
+	"tapedeck/nodes/internal/formats"
 )
 
 // infoOptions are the parameters of info.
 type infoOptions struct {
-	JSON   bool `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
-	ROS2   bool `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
-	Apollo bool `param:"apollo" group:"Output" help:"print what Apollo's cyber_recorder info prints"`
-
-	carlaOptions
+	JSON bool `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
+	ROS2 bool `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
+	formats.InfoOptions
 	pictureOptions
 }
 
 func defaultInfoOptions() *infoOptions {
-	return &infoOptions{carlaOptions: carlaOptions{Style: "newest"}, pictureOptions: defaultPictureOptions()}
+	return &infoOptions{InfoOptions: formats.DefaultInfoOptions(), pictureOptions: defaultPictureOptions()}
 }
 
 // check refuses what does not go together.
 func (o *infoOptions) check() error {
-	if o.Apollo && (o.JSON || o.ROS2) || (o.Apollo || o.ROS2) && o.wanted() {
-		return config.Usagef("--apollo, --ros2 with or without --json, and CARLA's own are different outputs; ask for one " +
-			"of them")
-	}
-	return errors.Join(o.carlaOptions.check(), o.pictureOptions.check())
+	return errors.Join(o.InfoOptions.Check(o.JSON, o.ROS2), o.pictureOptions.check())
 }
 
 // info says what is in each of the recordings at paths. One that cannot be read does not hide the others.
@@ -83,8 +77,8 @@ func (s *separated) Write(b []byte) (int, error) {
 
 // tellOf writes what is asked about the recording at path.
 func (o *infoOptions) tellOf(path string, stdout, stderr io.Writer) error {
-	if o.wanted() {
-		return o.tell(path, o.JSON, stdout, stderr)
+	if o.Wanted() {
+		return o.Write(known, path, o.JSON, stdout, stderr)
 	}
 	r, err := o.open(path, stderr)
 	if err != nil {
@@ -95,10 +89,7 @@ func (o *infoOptions) tellOf(path string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer in.Close()
-	switch {
-	case o.Apollo:
-		return writeInfoApollo(stdout, path, in.info)
-	case o.JSON:
+	if o.JSON {
 		return writeInfoJSON(stdout, in.info)
 	}
 	return writeInfoText(stdout, path, in.info)

@@ -35,7 +35,7 @@ func writeEpisodes(b *strings.Builder, list []episode.Summary) {
 		rows := [][]string{{"  stream", "count", "rate", "gaps", "longest", "columns"}}
 		for _, s := range append(e.Cameras[:len(e.Cameras):len(e.Cameras)], e.Streams...) {
 			rows = append(rows, []string{"  " + human.Printable(s.Name), fmt.Sprint(s.Count), rate(s.Rate),
-				fmt.Sprint(s.Gaps), fmt.Sprintf("%.3f s", s.LongestGap), orDash(strings.Join(s.Columns, " "))})
+				fmt.Sprint(s.Gaps), fmt.Sprintf("%.3f s", s.LongestGap), human.OrDash(strings.Join(s.Columns, " "))})
 		}
 		writeTable(b, rows, map[int]bool{1: true, 2: true, 3: true, 4: true})
 	}
@@ -56,7 +56,7 @@ func writeManyEpisodes(b *strings.Builder, list []episode.Summary) {
 			longest = max(longest, s.LongestGap)
 		}
 		rows = append(rows, []string{human.Printable(e.Name), fmt.Sprintf("%.3f s", e.Duration), fmt.Sprint(frames),
-			rate(slowest), fmt.Sprint(gaps), fmt.Sprintf("%.3f s", longest), orDash(e.Task)})
+			rate(slowest), fmt.Sprint(gaps), fmt.Sprintf("%.3f s", longest), human.OrDash(e.Task)})
 	}
 	writeTable(b, rows, map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true})
 	if n := len(list) - shownEpisodes; n > 0 {

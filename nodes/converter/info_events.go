@@ -88,7 +88,7 @@ func writeEvents(b *strings.Builder, events []*happening) {
 	long := false
 	for _, h := range events[:min(len(events), shownEvents)] {
 		from, to := h.when()
-		rows = append(rows, []string{from, to, orDash(h.first.Kind), orDash(h.first.Topic), h.text()})
+		rows = append(rows, []string{from, to, human.OrDash(h.first.Kind), human.OrDash(h.first.Topic), h.text()})
 		long = long || to != ""
 	}
 	if !long {

@@ -57,7 +57,7 @@ func (o *infoOptions) draw(ctx context.Context, paths []string, stdout, stderr i
 	if len(paths) > 1 {
 		return config.Usagef("--picture is of one recording, and there are %d", len(paths))
 	}
-	if o.JSON || o.Apollo || o.wanted() {
+	if o.JSON || o.Wanted() {
 		return config.Usagef("--picture goes with none of --json, --apollo and CARLA's own: ask for one of them")
 	}
 	source, r, err := o.openPicture(ctx, paths[0], stderr)

@@ -10,11 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
-	"tapedeck/codec/carla"
-	"tapedeck/codec/mcap"
-	"tapedeck/codec/record"
-	"tapedeck/codec/rosbag"
-	"tapedeck/codec/rosbag2"
 )
 
 func sampleInfo() *codec.Info {
@@ -144,29 +139,6 @@ func TestInfoTextOfChannels(t *testing.T) {
   /b     std_msgs/String      5         2  2.50  ros1      reliable transient_local keep_last(10)
   /b     std_msgs/String      9         1  4.50  ros1      -
 `, text)
-}
-
-func TestInfoDetails(t *testing.T) {
-	for _, test := range []struct {
-		extra any
-		want  []detail
-	}{
-		{nil, nil},
-		{rosbag.Extra{Compression: "bz2", Chunks: 3}, []detail{{"Chunks:", "3 bz2"}}},
-		{rosbag.Extra{}, nil},
-		{mcap.Extra{Chunks: map[string]int{"none": 1, "zstd": 12, "lz4": 0}},
-			[]detail{{"Chunks:", "1 not compressed, 12 zstd"}}},
-		{rosbag2.Extra{Extra: mcap.Extra{Chunks: map[string]int{"lz4": 2}}, CompressionMode: "FILE", ROSDistro: "jazzy"},
-			[]detail{{"Chunks:", "2 lz4"}, {"Compressed:", "each file, zstd"}, {"ROS:", "jazzy"}}},
-		{record.Details{Chunks: 4, Map: "sunnyvale", Vehicle: "mkz\x1b"},
-			[]detail{{"Chunks:", "4"}, {"Map:", "sunnyvale"}, {"Vehicle:", `"mkz\x1b"`}}},
-		{carla.Details{Version: 2, Profile: "ue4-0.9.16", Duration: 1.5, Packets: map[string]uint64{"FrameStart": 30},
-			Actors: map[string]uint64{"vehicle": 1, "walker": 2}},
-			[]detail{{"CARLA:", "ue4-0.9.16, version 2"}, {"Map:", "-"}, {"Frames:", "30 in 1.500 s of simulation"},
-				{"Actors:", "2 walkers, 1 vehicle"}}},
-	} {
-		require.Equal(t, test.want, details(&codec.Info{Extra: test.extra}))
-	}
 }
 
 func TestInfoTextOfNothing(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/episode"
+	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -37,8 +38,8 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 	}
 	line("Bag size:", "%s", exactSize(info.Size))
 	line("Format:", "%s", info.Format)
-	for _, d := range details(info) {
-		line(d.label, "%s", d.text)
+	for _, d := range formats.Details(info) {
+		line(d.Label, "%s", d.Text)
 	}
 	if e, ok := info.Extra.(episode.Details); ok {
 		line("Episodes:", "%d", len(e.Episodes))
@@ -111,11 +112,4 @@ func writeTable(b *strings.Builder, rows [][]string, right map[int]bool) {
 		}
 		b.WriteByte('\n')
 	}
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return human.Printable(s)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tapedeck/codec"
+	"tapedeck/nodes/internal/human"
 )
 
 // topicRow is what one line tells: a topic, or what of it has a type, an encoding and a QoS of its own.
@@ -53,8 +54,8 @@ func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow) {
 		}
 	}
 	columns := []column{
-		{"Topic", false, func(t topicRow) string { return orDash(t.Channel.Topic) }},
-		{"Type", false, func(t topicRow) string { return orDash(t.Channel.Type) }},
+		{"Topic", false, func(t topicRow) string { return human.OrDash(t.Channel.Topic) }},
+		{"Type", false, func(t topicRow) string { return human.OrDash(t.Channel.Type) }},
 		{"Count", true, func(t topicRow) string { return number(t.MessageCount) }},
 	}
 	if slices.ContainsFunc(topics, func(t topicRow) bool { return t.channels > 1 }) {
@@ -74,7 +75,7 @@ func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow) {
 			}
 			return "-"
 		}},
-		column{"Encoding", false, func(t topicRow) string { return orDash(t.Channel.Encoding) }})
+		column{"Encoding", false, func(t topicRow) string { return human.OrDash(t.Channel.Encoding) }})
 	if slices.ContainsFunc(topics, func(t topicRow) bool { return len(t.Channel.QoS) > 0 }) {
 		columns = append(columns, column{"QoS", false, func(t topicRow) string { return t.qos }})
 	}
@@ -111,5 +112,5 @@ func shortQoS(profiles []codec.QoS) string {
 		}
 		texts = append(texts, text)
 	}
-	return orDash(strings.Join(texts, " + "))
+	return human.OrDash(strings.Join(texts, " + "))
 }

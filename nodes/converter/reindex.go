@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 
-	"tapedeck/codec/rosbag2"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -17,7 +16,7 @@ func reindex(ctx context.Context, paths []string, stdout, _ io.Writer) error {
 			return fmt.Errorf("reindex %s: it is a file, and not the folder of a bag; 'converter recover' makes a complete "+
 				"copy of it, with an index", path)
 		}
-		info, err := rosbag2.Reindex(path, func(text string) { fmt.Fprintln(stdout, text) })
+		info, err := known.Reindex(path, func(text string) { fmt.Fprintln(stdout, text) })
 		if err != nil {
 			return err
 		}

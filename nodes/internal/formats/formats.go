@@ -5,6 +5,8 @@
 package formats
 
 import (
+	"fmt"
+
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/hdf5"
@@ -28,6 +30,9 @@ type Format struct {
 	// Author returns how a recording of messages of ROS 2 is written as a whole, where messages have no translation one
 	// by one; nil: they have.
 	Author func(*Options) (Author, error)
+	// Reindex makes the description of the recording at path anew from its files, and calls told with each thing that
+	// it mends; nil if the format has no such description.
+	Reindex func(path string, told func(string)) (*codec.Info, error)
 	// Episodes is how episodes are written; nil for formats of messages.
 	Episodes *Episodes
 }
@@ -48,7 +53,8 @@ func All() List {
 			Live: &Live{Storage: "record", First: ".record.00000", Ending: `\.record(\.\d{5})?`, Others: `\.record\.\d{5}`},
 		},
 		{Format: rosbag.Format},
-		{Format: rosbag2.Format, Native: []string{codec.EncodingCDR}, Live: &Live{Storage: "mcap", Compresses: true}},
+		{Format: rosbag2.Format, Native: []string{codec.EncodingCDR}, Live: &Live{Storage: "mcap", Compresses: true},
+			Reindex: rosbag2.Reindex},
 		{Format: session.Format, Episodes: &Episodes{Files: []string{".csv", ".jpg", ".json", ".png"}, New: newSessions}},
 	}
 }
@@ -64,6 +70,16 @@ func (l List) Codecs() codec.Formats {
 
 // Open is codec.Formats.Open.
 func (l List) Open(path string) (codec.Reader, error) { return l.Codecs().Open(path) }
+
+// Reindex is that of the format which has it.
+func (l List) Reindex(path string, told func(string)) (*codec.Info, error) {
+	for _, f := range l {
+		if f.Reindex != nil {
+			return f.Reindex(path, told)
+		}
+	}
+	return nil, fmt.Errorf("reindex %s: %w", path, codec.ErrUnknownFormat)
+}
 
 // Writes reports whether recordings of a format can be written.
 func (f *Format) Writes() bool { return f.Create != nil || f.Episodes != nil }

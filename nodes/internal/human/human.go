@@ -55,6 +55,14 @@ func Printable(s string) string {
 	return s
 }
 
+// OrDash returns a printable s, or a dash for the empty string.
+func OrDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return Printable(s)
+}
+
 // shown is how many names a line has at most.
 const shown = 6
 

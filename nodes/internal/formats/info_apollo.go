@@ -1,4 +1,4 @@
-package main
+package formats
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"tapedeck/codec/record"
 )
 
-// writeInfoApollo writes info as Apollo's "cyber_recorder info" does: of a record file byte for byte, with what its
+// writeApolloInfo writes info as Apollo's "cyber_recorder info" does: of a record file byte for byte, with what its
 // header says; a recording of another format as if it were converted into one. Of a record file without an index it is
 // what stands before the channels, and an error.
-func writeInfoApollo(w io.Writer, path string, info *codec.Info) error {
+func writeApolloInfo(w io.Writer, path string, info *codec.Info) error {
 	header := record.Header{
 		BeginTime: uint64(info.StartTime), EndTime: uint64(info.EndTime),
 		MessageNumber: info.MessageCount, ChannelNumber: uint64(len(info.Topics)), Size: uint64(info.Size),

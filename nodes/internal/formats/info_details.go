@@ -1,4 +1,4 @@
-package main
+package formats
 
 import (
 	"cmp"
@@ -16,25 +16,26 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// detail is a line of what a format knows beside what there is to know of any recording.
-type detail struct{ label, text string }
+// Detail is a line of what a format knows of a recording beside what there is to know of any.
+type Detail struct{ Label, Text string }
 
-func details(info *codec.Info) []detail {
+// Details returns what the format of a recording knows of it beside the fields of codec.Info.
+func Details(info *codec.Info) []Detail {
 	switch e := info.Extra.(type) {
 	case carla.Details:
-		return []detail{
+		return []Detail{
 			{"CARLA:", fmt.Sprintf("%s, version %d", e.Profile, e.Version)},
-			{"Map:", orDash(e.Map)},
+			{"Map:", human.OrDash(e.Map)},
 			{"Frames:", fmt.Sprintf("%d in %.3f s of simulation", e.Packets["FrameStart"], e.Duration)},
 			{"Actors:", counts(e.Actors)},
 		}
 	case record.Details:
-		list := []detail{{"Chunks:", fmt.Sprint(e.Chunks)}}
+		list := []Detail{{"Chunks:", fmt.Sprint(e.Chunks)}}
 		if e.Map != "" {
-			list = append(list, detail{"Map:", human.Printable(e.Map)})
+			list = append(list, Detail{"Map:", human.Printable(e.Map)})
 		}
 		if e.Vehicle != "" {
-			list = append(list, detail{"Vehicle:", human.Printable(e.Vehicle)})
+			list = append(list, Detail{"Vehicle:", human.Printable(e.Vehicle)})
 		}
 		return list
 	case rosbag.Extra:
@@ -44,10 +45,10 @@ func details(info *codec.Info) []detail {
 	case rosbag2.Extra:
 		list := chunks(e.Chunks)
 		if mode := strings.ToLower(e.CompressionMode); mode != "" && mode != "none" {
-			list = append(list, detail{"Compressed:", "each " + human.Printable(mode) + ", zstd"})
+			list = append(list, Detail{"Compressed:", "each " + human.Printable(mode) + ", zstd"})
 		}
 		if e.ROSDistro != "" {
-			list = append(list, detail{"ROS:", human.Printable(e.ROSDistro)})
+			list = append(list, Detail{"ROS:", human.Printable(e.ROSDistro)})
 		}
 		return list
 	}
@@ -55,7 +56,7 @@ func details(info *codec.Info) []detail {
 }
 
 // chunks says how many there are of each compression: "3 zstd, 1 not compressed".
-func chunks(m map[string]int) []detail {
+func chunks(m map[string]int) []Detail {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if m[name] == 0 {
@@ -70,7 +71,7 @@ func chunks(m map[string]int) []detail {
 	if parts == nil {
 		return nil
 	}
-	return []detail{{"Chunks:", strings.Join(parts, ", ")}}
+	return []Detail{{"Chunks:", strings.Join(parts, ", ")}}
 }
 
 // counts says how many there are of each kind, most first: "36 traffic lights, 1 vehicle".
@@ -83,5 +84,5 @@ func counts(m map[string]uint64) string {
 	for _, name := range names {
 		parts = append(parts, human.Count(m[name], name))
 	}
-	return orDash(strings.Join(parts, ", "))
+	return human.OrDash(strings.Join(parts, ", "))
 }
