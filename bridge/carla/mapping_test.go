@@ -33,7 +33,7 @@ func TestParseMapping(t *testing.T) {
 		{"actors:", ""},
 		{"actors: {hero: }", ""},
 		{"actors: {hero: {attributes: {a: true, b: 0.5, c: x}}}", ""},
-		{"profile: ue6", `profile: CARLA profile "ue6" is not known`},
+		{"profile: ue6", `profile: unknown CARLA profile "ue6"`},
 		{"step: -1s", "step: -1s is negative"},
 		{"step: soon", "line 1: cannot unmarshal !!str `soon` into time.Duration"},
 		{"maps: Town01", "line 1: field maps not found"},

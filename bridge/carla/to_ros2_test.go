@@ -375,7 +375,7 @@ func TestNotTranslated(t *testing.T) {
 		map[string]func(codec.Reader) (bridge.Translator, error){codec.EncodingCARLA: ToROS2})
 	require.NoError(t, err)
 	require.Len(t, left, 1)
-	require.ErrorContains(t, left[0], `/carla/log [carla.Frame]: metadata carla.profile: CARLA profile "" is not known`)
+	require.ErrorContains(t, left[0], `/carla/log [carla.Frame]: metadata carla.profile: unknown CARLA profile ""`)
 }
 
 // A frame in which nobody comes or goes takes no memory.

@@ -4,7 +4,7 @@
 //
 // A log is a header and packets: an id, a size and data. The packets of one tick of the simulation are a frame, from
 // FrameStart to FrameEnd. There is no index, no checksum and no end mark. The version in the header does not tell the
-// layouts apart that CARLA had over time; a [Profile] does, and is found out from the packets themselves.
+// layouts apart that CARLA had over time; a [Profile] does, and is detected from the packets themselves.
 //
 // # Reading
 //
@@ -15,21 +15,21 @@
 // profile, the map, the date and the version.
 //
 // Much is recorded only when it changes: which actors there are, with boxes and physics, lights of the scene, doors,
-// weather. A [State] keeps that. The first message of a reading that begins in the midst of a log has, behind its
-// FrameStart, added packets that bring about the state before it: from there on nothing of the log is needed that was
-// not read. An index with states in it, made by one pass over the file when it is needed first, has it ready.
+// weather. A [State] keeps that. The first message of a reading that begins in the middle of a log has packets of the
+// state before it added after its FrameStart, so that the rest of the log is understood without what was not read. An
+// index with states in it is made by one pass over the file when it is first needed.
 //
-// A log whose writer was killed ends behind its last complete frame. Anything else that is no packet is ErrDamaged, or
-// is reported to Query.Damaged and passed over: reading goes on at the next FrameStart that is found.
+// A log whose writer was killed ends after its last complete frame. Any other data that are no packet are ErrDamaged,
+// or are reported to Query.Damaged and skipped: reading continues at the next FrameStart.
 //
 // # Writing
 //
-// A log holds messages of this format alone, one frame each; [AppendPacket] makes them. They are written as they are,
-// so that what is read from a log and written is the same log. A duration that is unknown, as that of the last frame of
-// a log is, is set when the next frame comes; with CreateOptions.Salvaged also one that does not lead to that frame,
-// and the last one is unknown again. Map and date are those of the first channel's metadata; without a date there it is
-// that of the first message. [Transcode] lays frames out in another profile. The second and later files of a recording
-// that was split begin with the state before them.
+// A log holds only messages of this format, one frame each; [AppendPacket] makes them. They are written unchanged, so
+// that copying a log yields the same bytes. An unknown duration, such as that of the last frame of a log, is set when
+// the next frame comes. With CreateOptions.Salvaged a duration that does not lead to the next frame is set as well, and
+// that of the last frame becomes unknown. Map and date are those of the first channel's metadata; without a date there
+// it is that of the first message. [Transcode] converts frames to another profile. The second and later files of a
+// split recording begin with the state before them.
 package carla
 
 import (
@@ -52,13 +52,13 @@ const (
 
 // Keys of the metadata of a log's channel and of a recording.
 const (
-	KeyProfile = "carla.profile" // name of the Profile
+	KeyProfile = "carla.profile" // Profile.Name
 	KeyMap     = "carla.map"     // Header.Map
 	KeyDate    = "carla.date"    // Header.Date in decimal
 	KeyVersion = "carla.version" // Header.Version in decimal
 )
 
-// ErrDamaged is wrapped by the errors for content that is not as a recorder writes it.
+// ErrDamaged is wrapped by the errors for content that no recorder writes.
 var ErrDamaged = errors.New("damaged")
 
 // Format is that of logs of CARLA's recorder.

@@ -20,7 +20,7 @@ func newChannel(h Header, p Profile) *codec.Channel {
 	}
 }
 
-// ParseChannel returns the header of the log that a channel is of, and how its packets are laid out.
+// ParseChannel returns the header and the profile of the log of a channel.
 func ParseChannel(c *codec.Channel) (Header, Profile, error) {
 	if c.Encoding != codec.EncodingCARLA {
 		return Header{}, Profile{}, fmt.Errorf("its messages are %s, not packets of CARLA's recorder", c.Encoding)

@@ -7,23 +7,23 @@ import (
 	"math"
 )
 
-// errShort says that the data of a packet end within a field.
+// errShort is the error for data of a packet that end within a field.
 var errShort = errors.New("the data end too early")
 
-// Coder takes values from the data of a packet, or appends them, so that one method of a Body describes both
-// directions. All numbers are little-endian. It keeps the first error, behind which values are left as they are.
+// Coder decodes or encodes the data of a packet, so that one method of a Body describes both directions. All numbers
+// are little-endian. It keeps the first error; after that values are left as they are.
 type Coder struct {
-	Profile Profile // how the values are laid out
+	Profile Profile // layout of the values
 
 	encoding bool
-	data     []byte // what is left, or what was appended to
+	data     []byte // left to decode, or encoded so far
 	err      error
 }
 
 // Err returns the first error.
 func (c *Coder) Err() error { return c.err }
 
-// take returns the next n bytes, nil behind an error.
+// take returns the next n bytes, nil after an error.
 func (c *Coder) take(n int) []byte {
 	if c.err != nil {
 		return nil
@@ -121,7 +121,7 @@ func (c *Coder) Vector(v *Vector) {
 	}
 }
 
-// Vector32 codes a vector with 4 bytes each component, whatever the profile.
+// Vector32 codes a vector with 4 bytes for each component in any profile.
 func (c *Coder) Vector32(v *Vector) {
 	if c.encoding {
 		x, y, z := float32(v.X), float32(v.Y), float32(v.Z)
@@ -150,7 +150,7 @@ func (c *Coder) String(v *string) {
 	}
 }
 
-// Padding codes n bytes without a meaning, which are zero when they are written.
+// Padding codes n bytes without a meaning, which are written as zeros.
 func (c *Coder) Padding(n int) {
 	if c.encoding {
 		c.data = append(c.data, make([]byte, n)...)
@@ -159,8 +159,8 @@ func (c *Coder) Padding(n int) {
 	}
 }
 
-// Count codes the length of a list in 2 bytes: it is given n, and returns what n is when decoding. Each element takes
-// at least size bytes.
+// Count codes the length of a list in 2 bytes: it encodes n, or returns the decoded length. Each element takes at least
+// size bytes.
 func (c *Coder) Count(n, size int) int {
 	v := uint16(n)
 	if c.encoding && n > math.MaxUint16 && c.err == nil {

@@ -2,19 +2,17 @@ package carla
 
 import "fmt"
 
-// Decoder makes typed values of packets. The values are reused: a Body is valid until the next packet of that id is
-// decoded.
+// Decoder decodes packets. It reuses values: a Body is valid until the next packet of its id is decoded.
 type Decoder struct {
 	Profile Profile
-	Own     map[uint8]func() Body // packets of one's own: what makes an empty Body for an id
+	Own     map[uint8]func() Body // packets of users: returns an empty Body for an id
 
 	bodies [256]Body
 	coder  Coder
 }
 
-// Decode returns the content of k; nil for a packet whose id is not known. A packet that is laid out as in another
-// profile, as snapshots of CARLA between its releases wrote them, is decoded too, and so is one with bytes behind its
-// last field.
+// Decode returns the content of k; nil if its id is unknown. It also decodes packets in the layout of another profile,
+// as builds of CARLA between its releases wrote them, and packets with bytes after the last field.
 func (d *Decoder) Decode(k Packet) (Body, error) {
 	b, err := d.decode(d.Profile, k)
 	if err == nil && len(d.coder.data) == 0 {
@@ -29,7 +27,7 @@ func (d *Decoder) Decode(k Packet) (Body, error) {
 		b, err = d.decode(d.Profile, k)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: a packet with the id %d and %d bytes: %w", ErrDamaged, k.ID, len(k.Data), err)
+		return nil, fmt.Errorf("%w: packet %d of %d bytes: %w", ErrDamaged, k.ID, len(k.Data), err)
 	}
 	return b, nil
 }
@@ -45,7 +43,7 @@ func (d *Decoder) decode(p Profile, k Packet) (Body, error) {
 	return b, d.coder.err
 }
 
-// Decode is Decoder.Decode without own packets; the Body is a new one.
+// Decode is Decoder.Decode into a new Body, without packets of users.
 func Decode(p Profile, k Packet) (Body, error) {
 	d := Decoder{Profile: p}
 	return d.Decode(k)
@@ -53,7 +51,7 @@ func Decode(p Profile, k Packet) (Body, error) {
 
 func (d *Decoder) body(p Profile, id uint8) Body {
 	if id == IDPhysicsControl {
-		return p.newBody(id) // of a type that depends on the layout
+		return p.newBody(id) // its type depends on the layout
 	}
 	if d.bodies[id] == nil {
 		if own := d.Own[id]; own != nil {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// magicString is the magic string of a log, with its length.
+// magicString is the magic string of a log after its length.
 var magicString = []byte("\x0e\x00CARLA_RECORDER")
 
-// Header is what a log begins with.
+// Header is the beginning of a log.
 type Header struct {
 	Version uint16 // 2 in UE4 from 0.9.16 on, else 1
-	Date    int64  // when the recording began, in seconds since the Unix epoch
+	Date    int64  // when recording began, in seconds since the Unix epoch
 	Map     string // "Town01"
 }
 
@@ -28,21 +28,21 @@ func (h *Header) code(c *Coder) {
 	c.String(&h.Map)
 }
 
-// parseHeader returns the header that b begins with, and its size.
+// parseHeader returns the header at the beginning of b, and its size.
 func parseHeader(b []byte) (h Header, size int, err error) {
 	c := Coder{data: b}
 	h.code(&c)
 	return h, len(b) - len(c.data), c.err
 }
 
-// appendTo appends the header as it is in a log.
+// appendTo appends the encoded header.
 func (h Header) appendTo(dst []byte) ([]byte, error) {
 	c := Coder{data: dst, encoding: true}
 	h.code(&c)
 	return c.data, c.err
 }
 
-// logTime returns when a frame was recorded, in ns since the Unix epoch. A date that can be none counts as 0.
+// logTime returns when a frame was recorded, in ns since the Unix epoch. An implausible date counts as 0.
 func (h Header) logTime(f *FrameStart) int64 {
 	date := h.Date
 	if date < 0 || date > 1<<33 {

@@ -9,24 +9,23 @@ import (
 	"tapedeck/codec"
 )
 
-// leastBetweenKeys is how many bytes of frames that change the state there are at least from one kept state to the
-// next.
+// leastBetweenKeys is the least bytes of frames that change the state between two kept states.
 const leastBetweenKeys = 1 << 20
 
-// index is what a pass over a whole log finds.
+// index lists the frames of a log, found by one pass over it.
 type index struct {
 	frames  []frameEntry
-	changes []int // the frames that change the state
+	changes []int // numbers of the frames that change the state
 	keys    []key
-	packets [256]uint64 // how many there are of each id
-	actors  [256]uint64 // how many appeared of each ActorType
+	packets [256]uint64 // number of each id
+	actors  [256]uint64 // number of each ActorType that appeared
 
 	last     frame // without its data
 	complete bool
 	events   []codec.Event
 }
 
-// frameEntry is a frame: where it is, and its LogTime.
+// frameEntry is the offset and LogTime of a frame.
 type frameEntry struct{ pos, time int64 }
 
 // key is the state before a frame, as packets.
@@ -35,7 +34,7 @@ type key struct {
 	packets []byte
 }
 
-// newIndex makes the index of what w walks over.
+// newIndex indexes the frames of w.
 func newIndex(w *walker, p Profile) (*index, error) {
 	x := &index{complete: true}
 	state, between := NewState(p), 0
@@ -59,7 +58,7 @@ func newIndex(w *walker, p Profile) (*index, error) {
 				return nil, fmt.Errorf("read %s: state at %#x: %w", w.path, f.pos, err)
 			}
 			x.keys = append(x.keys, key{len(x.frames), packets})
-			between = -8 * len(packets) // so that all states take little beside the frames
+			between = -8 * len(packets) // states take little memory compared with the frames
 		}
 		changed, err := state.Apply(f.data)
 		if err != nil {
@@ -100,12 +99,12 @@ func (x *index) count(p Profile, frame []byte) {
 	}
 }
 
-// seek returns the number of the first frame at t or behind.
+// seek returns the number of the first frame at or after t.
 func (x *index) seek(t int64) int {
 	return sort.Search(len(x.frames), func(i int) bool { return x.frames[i].time >= t })
 }
 
-// state returns the state before the n-th frame. w is moved.
+// state returns the state before the n-th frame. It moves w.
 func (x *index) state(w *walker, p Profile, n int) (*State, error) {
 	s, from := NewState(p), 0
 	if i := sort.Search(len(x.keys), func(i int) bool { return x.keys[i].frame > n }); i > 0 {
@@ -128,7 +127,7 @@ func (x *index) state(w *walker, p Profile, n int) (*State, error) {
 	return s, nil
 }
 
-// place has w go on with the n-th frame.
+// place moves w to the n-th frame.
 func (x *index) place(w *walker, n int) {
 	w.pos = x.frames[n].pos
 	w.before = frame{}

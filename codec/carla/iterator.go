@@ -30,7 +30,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 		case errors.Is(err, ErrDamaged) && it.query.Damaged != nil:
 			it.query.Damaged(err)
 		case errors.Is(err, ErrDamaged):
-			it.err = fmt.Errorf("%w; run 'converter recover' to save what is behind it", err)
+			it.err = fmt.Errorf("%w; run 'converter recover' to save the rest", err)
 		case err != nil:
 			it.err = err
 		case it.query.End != 0 && f.time >= it.query.End:
@@ -47,7 +47,7 @@ func (it *iterator) Next() (*codec.Message, error) {
 	return nil, it.err
 }
 
-// afterStart returns where in a frame the packets of the state belong: behind FrameStart and VisualTime.
+// afterStart returns the offset in a frame where packets of the state belong: after FrameStart and VisualTime.
 func afterStart(data []byte) int {
 	pos := 0
 	for started := false; pos < len(data); {

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// packetHead is the size of the id and the size of a packet.
+// packetHead is the size of a packet's id and size.
 const packetHead = 5
 
-// Ids of packets. Those of doors, wheels and bikers are in the Profile.
+// Ids of packets. A Profile has those of doors, wheels and bikers.
 const (
 	IDFrameStart       = 0
 	IDFrameEnd         = 1
@@ -35,33 +35,33 @@ const (
 	IDWeather          = 24
 )
 
-// Packet is a packet as it is in a log.
+// Packet is an encoded packet.
 type Packet struct {
 	ID   uint8
 	Data []byte
 }
 
-// NextPacket returns the first packet of a frame, and what is behind it.
+// NextPacket returns the first packet of a frame, and the rest.
 func NextPacket(frame []byte) (k Packet, rest []byte, err error) {
 	if len(frame) < packetHead {
 		return Packet{}, nil, fmt.Errorf("%w: a packet ends within its head", ErrDamaged)
 	}
 	size := binary.LittleEndian.Uint32(frame[1:])
 	if uint64(size) > uint64(len(frame)-packetHead) {
-		return Packet{}, nil, fmt.Errorf("%w: a packet with the id %d has %d bytes, of which %d are there", ErrDamaged,
+		return Packet{}, nil, fmt.Errorf("%w: packet %d has %d bytes, only %d are there", ErrDamaged,
 			frame[0], size, len(frame)-packetHead)
 	}
 	end := packetHead + int(size)
 	return Packet{frame[0], frame[packetHead:end:end]}, frame[end:], nil
 }
 
-// Append appends the packet to a frame as it is in a log.
+// Append appends the packet to a frame.
 func (k Packet) Append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(append(dst, k.ID), uint32(len(k.Data)))
 	return append(dst, k.Data...)
 }
 
-// AppendPacket appends the packet of b to a frame. On failure it returns dst and an error.
+// AppendPacket appends b as a packet to a frame. On failure it returns dst and an error.
 func AppendPacket(dst []byte, p Profile, b Body) ([]byte, error) {
 	id, ok := b.ID(p)
 	if !ok {
@@ -84,15 +84,15 @@ func AppendPacket(dst []byte, p Profile, b Body) ([]byte, error) {
 // Empty reports whether k has a list without elements.
 func (k Packet) Empty() bool { return len(k.Data) < 2 || k.Data[0]|k.Data[1] == 0 }
 
-// Body is the typed content of a packet. All bodies of CARLA's own packets are in this package; a packet of one's own,
-// with an id above 100 as CARLA advises, has a type that implements it, and is registered in Decoder.Own.
+// Body is the decoded content of a packet. This package has those of all packets of CARLA; users may define more, with
+// ids above 100 as CARLA advises, and add them to Decoder.Own.
 type Body interface {
-	// ID returns the id of the packet in a profile; false if there is none.
+	// ID returns the id of the packet in a profile; false if the profile has no such packet.
 	ID(Profile) (uint8, bool)
 	// Code decodes or encodes the fields, in their order.
 	Code(*Coder)
 }
 
 // Vector has three components, in Unreal Engine's axes: x forward, y to the right, z up. A rotation in it is roll,
-// pitch and yaw. Values that a file has with 4 bytes are exact.
+// pitch and yaw. Values of 4 bytes are exact.
 type Vector struct{ X, Y, Z float64 }

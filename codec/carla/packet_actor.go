@@ -1,15 +1,15 @@
 package carla
 
-// EventAddList is the actors that appeared in a frame; in the first one all that there were.
+// EventAddList is the actors that appeared in a frame; in the first one all existing actors.
 type EventAddList = List[EventAdd, *EventAdd]
 
-// EventAdd is an actor when it appeared.
+// EventAdd is an actor that appeared.
 type EventAdd struct {
 	Actor       uint32
 	Type        ActorType
 	Location    Vector // cm, in the world
 	Rotation    Vector // degrees
-	Blueprint   uint32 // number of the blueprint, another one in each build of CARLA
+	Blueprint   uint32 // number of the blueprint, different in each build of CARLA
 	BlueprintID string // "vehicle.tesla.model3"
 	Attributes  []Attribute
 }
@@ -36,7 +36,7 @@ func (r *EventAdd) code(c *Coder) {
 	codeList(c, &r.Attributes, 5)
 }
 
-// ActorType is what kind of actor one is.
+// ActorType is the type of an actor.
 type ActorType uint8
 
 // The types of actors.
@@ -50,22 +50,22 @@ const (
 	ActorInvalid
 )
 
-// Name returns what an actor is called: "other", "vehicle", "walker", "traffic light", "traffic sign", "sensor", and
-// "invalid" for any other type.
+// Name returns "other", "vehicle", "walker", "traffic light", "traffic sign" or "sensor", and "invalid" for any other
+// type.
 func (t ActorType) Name() string {
 	names := [...]string{"other", "vehicle", "walker", "traffic light", "traffic sign", "sensor", "invalid"}
 	return names[min(t, ActorInvalid)]
 }
 
-// Attribute is one of the properties with which an actor was made.
+// Attribute is a property that an actor was created with.
 type Attribute struct {
 	Type  AttributeType
 	ID    string // "role_name"
-	Value string // as text, whatever the type
+	Value string // as text, for all types
 }
 
-// AttributeType says how the value of an attribute is meant. The numbers are those of version 2 of the header; what is
-// in files of version 1 is less by one, and is converted.
+// AttributeType is the type of an attribute's value, as numbered in version 2 of the header. Numbers in files of
+// version 1 are less by one and are converted.
 type AttributeType uint8
 
 // The types of attributes.
@@ -103,7 +103,7 @@ func (r *EventDel) code(c *Coder) { c.Uint32((*uint32)(r)) }
 // EventParentList is the actors that were attached in a frame.
 type EventParentList = List[EventParent, *EventParent]
 
-// EventParent says that an actor is attached to another.
+// EventParent is an actor that was attached to another.
 type EventParent struct {
 	Actor, Parent uint32
 }
@@ -147,13 +147,13 @@ func (r *TriggerVolume) code(c *Coder) { (*BoundingBox)(r).code(c) }
 // CollisionList is the collisions of a frame, in no order.
 type CollisionList = List[Collision, *Collision]
 
-// NoActor is in a Collision with something that is no actor.
+// NoActor is the id in a Collision with something that is no actor.
 const NoActor = 0xffffffff
 
-// Collision is a collision of two actors, one at most of a pair in a frame.
+// Collision is a collision of two actors. A frame has at most one for each pair.
 type Collision struct {
 	Number         uint32 // of the collision, counted in the recording
-	Actor1, Actor2 uint32 // NoActor for what is no actor of CARLA's
+	Actor1, Actor2 uint32 // or NoActor
 	Hero1, Hero2   bool   // the role name of the actor is "hero"
 }
 

@@ -20,10 +20,10 @@ func (r *TrafficLight) code(c *Coder) {
 	c.Uint8((*uint8)(&r.Colour))
 }
 
-// Colour is what a traffic light shows.
+// Colour is the colour of a traffic light.
 type Colour uint8
 
-// What a traffic light shows.
+// The colours of a traffic light.
 const (
 	Red Colour = iota
 	Yellow
@@ -73,7 +73,7 @@ type WeatherList = List[Weather, *Weather]
 
 // Weather is the weather, with the values of carla.WeatherParameters.
 type Weather struct {
-	Cloudiness              float32 // 0 to 100, and so are all without a unit that are no scale
+	Cloudiness              float32 // 0 to 100, as are all below without a unit, except scales
 	Precipitation           float32
 	PrecipitationDeposits   float32
 	WindIntensity           float32

@@ -19,14 +19,14 @@ func (f *FrameStart) Code(c *Coder) {
 	c.Float64(&f.Elapsed)
 }
 
-// follows reports whether f can be what a recorder wrote after before, in the same log.
+// follows reports whether a recorder may have written f after before in the same log.
 func (f *FrameStart) follows(before *FrameStart) bool {
 	const gap = 1 << 24 // frames that may be missing in between
 	return f.Frame > before.Frame && f.Frame-before.Frame < gap && f.Elapsed >= before.Elapsed && f.Elapsed < 1e9 &&
 		f.Duration >= -1 && f.Duration < 1e6
 }
 
-// reaches reports whether f lasts until next, the frame behind it. In what CARLA writes it does so exactly.
+// reaches reports whether f lasts until next, the frame after it, as all frames do that CARLA writes.
 func (f *FrameStart) reaches(next *FrameStart) bool {
 	const tolerance = 1e-6 // s
 	return math.Abs(f.Elapsed+f.Duration-next.Elapsed) < tolerance
@@ -50,7 +50,7 @@ func (*FrameCounter) ID(Profile) (uint8, bool) { return IDFrameCounter, true }
 // Code implements Body.
 func (f *FrameCounter) Code(c *Coder) { c.Uint64(&f.Frame) }
 
-// PlatformTime is the seconds that passed since the recording began; only with additional data.
+// PlatformTime is the real time since the recording began; only with additional data.
 type PlatformTime struct{ Seconds float64 }
 
 // ID implements Body.

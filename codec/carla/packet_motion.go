@@ -1,9 +1,9 @@
 package carla
 
-// PositionList is where the vehicles, walkers and other actors but lights, signs and sensors are in a frame.
+// PositionList is the positions of all actors in a frame, except lights, signs and sensors.
 type PositionList = List[Position, *Position]
 
-// Position is where an actor is.
+// Position is the position of an actor.
 type Position struct {
 	Actor    uint32
 	Location Vector // cm, in the world
@@ -18,10 +18,10 @@ func (r *Position) code(c *Coder) {
 	c.Vector(&r.Rotation)
 }
 
-// KinematicsList is how the vehicles and walkers move in a frame; only with additional data.
+// KinematicsList is the velocities of the vehicles and walkers in a frame; only with additional data.
 type KinematicsList = List[Kinematics, *Kinematics]
 
-// Kinematics is how an actor moves.
+// Kinematics is the velocity of an actor.
 type Kinematics struct {
 	Actor          uint32
 	LinearVelocity Vector // m/s, in the world
@@ -66,10 +66,10 @@ func (r *Bone) code(c *Coder) {
 	c.Vector(&r.Rotation)
 }
 
-// AnimWalkerList is how fast the walkers walk in a frame.
+// AnimWalkerList is the speeds of the walkers in a frame.
 type AnimWalkerList = List[AnimWalker, *AnimWalker]
 
-// AnimWalker is how fast a walker walks.
+// AnimWalker is the speed of a walker.
 type AnimWalker struct {
 	Actor uint32
 	Speed float32 // cm/s
@@ -82,10 +82,10 @@ func (r *AnimWalker) code(c *Coder) {
 	c.Float32(&r.Speed)
 }
 
-// AnimBikerList is how the bikers pedal in a frame; from 0.9.15 on.
+// AnimBikerList is the pedalling of the bikers in a frame; from 0.9.15 on.
 type AnimBikerList = List[AnimBiker, *AnimBiker]
 
-// AnimBiker is how a biker pedals.
+// AnimBiker is the pedalling of a biker.
 type AnimBiker struct {
 	Actor          uint32
 	ForwardSpeed   float32 // cm/s

@@ -154,7 +154,7 @@ func TestPacketErrors(t *testing.T) {
 	require.EqualError(t, err, "encode EventDel: a list has 70000 elements; a packet holds up to 65535")
 	require.Len(t, many, 70000)
 	_, err = Decode(UE4, Packet{IDAnimVehicle, []byte("\xff\xff12345678901234567890123456789")})
-	require.EqualError(t, err, "damaged: a packet with the id 8 and 31 bytes: a list of 65535 elements does not fit "+
+	require.EqualError(t, err, "damaged: packet 8 of 31 bytes: a list of 65535 elements does not fit "+
 		"into 29 bytes")
 	b, err := Decode(UE4, Packet{99, []byte("any")})
 	require.NoError(t, err)

@@ -1,9 +1,9 @@
 package carla
 
-// AnimVehicleList is how the vehicles are controlled in a frame.
+// AnimVehicleList is the controls of the vehicles in a frame.
 type AnimVehicleList = List[AnimVehicle, *AnimVehicle]
 
-// AnimVehicle is how a vehicle is controlled.
+// AnimVehicle is the controls of a vehicle.
 type AnimVehicle struct {
 	Actor     uint32
 	Steering  float32 // -1 is left, 1 is right
@@ -22,10 +22,10 @@ func (r *AnimVehicle) code(c *Coder) {
 	c.Int32(&r.Gear)
 }
 
-// AnimVehicleWheelsList is how the wheels of the vehicles stand in a frame; from 0.9.15 on.
+// AnimVehicleWheelsList is the angles of the wheels of the vehicles in a frame; from 0.9.15 on.
 type AnimVehicleWheelsList = List[AnimVehicleWheels, *AnimVehicleWheels]
 
-// AnimVehicleWheels is how the wheels of a vehicle stand.
+// AnimVehicleWheels is the angles of the wheels of a vehicle.
 type AnimVehicleWheels struct {
 	Actor  uint32
 	Wheels []AnimWheel
@@ -38,7 +38,7 @@ func (r *AnimVehicleWheels) code(c *Coder) {
 	codeList32(c, &r.Wheels, 9)
 }
 
-// AnimWheel is how a wheel stands.
+// AnimWheel is the angles of a wheel.
 type AnimWheel struct {
 	// 0 front left, 1 front right, 2 back left, 3 back right, 4 middle left, 5 middle right; of two: 0 front, 1 back
 	Location uint8
@@ -86,7 +86,7 @@ const (
 // VehicleLightList is the lights of the vehicles in a frame.
 type VehicleLightList = List[VehicleLight, *VehicleLight]
 
-// VehicleLight is which lights of a vehicle are on.
+// VehicleLight is the lights of a vehicle that are on.
 type VehicleLight struct {
 	Actor  uint32
 	Lights VehicleLights

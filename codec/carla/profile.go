@@ -12,25 +12,25 @@ const (
 	chaosWheel = 208 // UE5
 )
 
-// Profile says how a version of CARLA lays out packets: the version in the header is not enough to know.
+// Profile is the layout of packets in a version of CARLA. The version in the header does not determine it.
 type Profile struct {
 	Name    string
 	Version uint16 // in the header; attribute types are counted from 1 in version 2, from 0 before
 	Wide    bool   // the components of vectors are of 8 bytes: UE5
-	Wheel   int    // bytes of a wheel in PhysicsControl: 36, 48, or 208 in UE5, where all of the packet is another
+	Wheel   int    // bytes of a wheel in PhysicsControl: 36, 48, or 208 in UE5, where the whole packet differs
 
-	// Ids of the packets that have moved over time; 0: there is none.
+	// Ids of the packets that have moved over time; 0: there is no such packet.
 	Doors, Wheels, Bikers uint8
 }
 
-// The profiles that are written, and that logs are found to have.
+// The profiles of logs.
 var (
 	UE4Old = Profile{Name: "ue4-0.9.11", Version: 1, Wheel: oldWheel, Wheels: 21, Bikers: 22} // 0.9.5 to 0.9.11
 	UE4    = Profile{Name: "ue4-0.9.15", Version: 1, Wheel: wheel, Wheels: 21, Bikers: 22}    // 0.9.12 to 0.9.15
 	UE4Dev = Profile{Name: "ue4-dev", Version: 1, Wheel: wheel, Doors: 21, Wheels: 22, Bikers: 23}
 	// UE4New is of 0.9.16 and later.
 	UE4New = Profile{Name: "ue4-0.9.16", Version: 2, Wheel: wheel, Wheels: 21, Bikers: 22, Doors: 23}
-	// UE4Mid is what was built from UE4's development branch between UE4Dev and UE4New.
+	// UE4Mid is of builds of UE4's development branch between UE4Dev and UE4New.
 	UE4Mid = Profile{Name: "ue4-dev-2025", Version: 1, Wheel: wheel, Wheels: 21, Bikers: 22, Doors: 23}
 	UE5    = Profile{Name: "ue5", Version: 1, Wide: true, Wheel: chaosWheel, Doors: 21, Wheels: 22, Bikers: 23}
 )
@@ -55,10 +55,10 @@ func ProfileNamed(name string) (Profile, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return Profile{}, fmt.Errorf("CARLA profile %q is not known; known are %s", name, strings.Join(names, ", "))
+	return Profile{}, fmt.Errorf("unknown CARLA profile %q: want one of %s", name, strings.Join(names, ", "))
 }
 
-// otherLayouts returns what else to try for a packet.
+// otherLayouts returns the other profiles to try for a packet.
 func (p Profile) otherLayouts(id uint8) []Profile {
 	other := p
 	switch id {

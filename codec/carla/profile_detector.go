@@ -5,20 +5,20 @@ import (
 	"encoding/binary"
 )
 
-// detector finds out the profile of a log from its frames.
+// detector detects the profile of a log from its frames.
 type detector struct {
 	version uint16
-	wide    int    // votes for vectors of 8 bytes a component, less those for 4
-	adds    []byte // data of an EventAdd, which says it when there are no votes
+	wide    int    // votes for vector components of 8 bytes, less those for 4
+	adds    []byte // data of an EventAdd, which decides without votes
 	wheel   int
 
 	frame [256]bool // the ids of the frame so far
-	// When ids that moved were seen in a frame that has positions: before these or behind.
+	// Whether ids that moved were seen before or after the positions of a frame.
 	before, behind [256]bool
-	doors21        int // votes by size that 21 are doors, less those that they are not
+	doors21        int // votes by size for 21 being doors, less those against
 }
 
-// add looks at a frame.
+// add takes a frame into account.
 func (d *detector) add(frame []byte) {
 	d.frame = [256]bool{}
 	for len(frame) > 0 {
@@ -71,14 +71,14 @@ func (d *detector) packet(k Packet) {
 	}
 }
 
-// fits reports whether k is as a profile lays it out.
+// fits reports whether k has the layout of a profile.
 func fits(p Profile, k Packet) bool {
 	c := Coder{Profile: p, data: k.Data}
 	p.newBody(k.ID).Code(&c)
 	return c.err == nil && len(c.data) == 0
 }
 
-// isWide reports whether vectors are of 8 bytes a component.
+// isWide reports whether the components of vectors have 8 bytes.
 func (d *detector) isWide() bool {
 	if d.wide != 0 || d.adds == nil {
 		return d.wide > 0 || d.wide == 0 && d.wheel == chaosWheel
@@ -87,7 +87,7 @@ func (d *detector) isWide() bool {
 	return !fits(Profile{}, k) && fits(Profile{Wide: true}, k)
 }
 
-// profile returns what the frames say. CARLA writes doors before positions, wheels and bikers behind them.
+// profile returns the detected profile. CARLA writes doors before positions, wheels and bikers after them.
 func (d *detector) profile() Profile {
 	switch {
 	case d.isWide():

@@ -12,7 +12,7 @@ import (
 	"tapedeck/codec/internal/chunked"
 )
 
-// What is looked at to find out the profile: at most so many frames and bytes.
+// Limits of the frames from which the profile is detected.
 const (
 	detectFrames = 256
 	detectBytes  = 16 << 20
@@ -24,9 +24,9 @@ type Details struct {
 	Profile  string            `json:"profile"` // name of the Profile
 	Map      string            `json:"map"`
 	Date     int64             `json:"date"`     // s since the Unix epoch
-	Duration float64           `json:"duration"` // s of simulation to the last frame, as CARLA tells it
-	Packets  map[string]uint64 `json:"packets"`  // how many there are of each id
-	Actors   map[string]uint64 `json:"actors"`   // how many appeared, by ActorType.Name
+	Duration float64           `json:"duration"` // s of simulation to the last frame, as CARLA counts it
+	Packets  map[string]uint64 `json:"packets"`  // number of each, by PacketName
+	Actors   map[string]uint64 `json:"actors"`   // number that appeared, by ActorType.Name
 }
 
 var _ codec.LatestReader = (*Reader)(nil)
@@ -73,7 +73,7 @@ func newReader(path string, file codec.File, size int64) (*Reader, error) {
 	}
 	header, begin, err := parseHeader(head)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: the header of a CARLA log cannot be read: %w", path, err)
+		return nil, fmt.Errorf("open %s: cannot read the header of a CARLA log: %w", path, err)
 	}
 	r.header, r.begin = header, int64(begin)
 	if r.profile, err = r.detect(); err != nil {
@@ -109,14 +109,14 @@ func (r *Reader) detect() (Profile, error) {
 	return p, nil
 }
 
-// Header returns what the log begins with.
+// Header returns the header of the log.
 func (r *Reader) Header() Header { return r.header }
 
-// Profile returns how the log's packets are laid out. Its version is that of the header.
+// Profile returns the layout of the log's packets. Its version is that of the header.
 func (r *Reader) Profile() Profile { return r.profile }
 
-// StateAt returns the state before the first frame at or behind t, in ns since the Unix epoch. The first call may go
-// through the whole log.
+// StateAt returns the state before the first frame at or after t, in ns since the Unix epoch. The first call may read
+// the whole log.
 func (r *Reader) StateAt(t int64) (*State, error) {
 	x, err := r.indexed()
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *Reader) StateAt(t int64) (*State, error) {
 	return x.state(r.walker(), r.profile, x.seek(t))
 }
 
-// indexed returns the index.
+// indexed returns the index, made by the first call.
 func (r *Reader) indexed() (*index, error) {
 	if r.index == nil {
 		x, err := newIndex(r.walker(), r.profile)
@@ -193,7 +193,7 @@ func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
 	return r.from(it, x.seek(q.Start))
 }
 
-// from has it begin with the n-th frame and the state before it.
+// from returns it, beginning with the n-th frame and the state before it.
 func (r *Reader) from(it *iterator, n int) (codec.Iterator, error) {
 	x := r.index
 	if n < 0 || n == len(x.frames) || !it.query.Covers(x.frames[n].time) {
@@ -213,8 +213,8 @@ func (r *Reader) from(it *iterator, n int) (codec.Iterator, error) {
 	return it, nil
 }
 
-// Latest implements codec.LatestReader. The last frame in the window has the state before it: there are no others,
-// however many are asked for.
+// Latest implements codec.LatestReader. It yields only the last frame of the window, with the state before it, for any
+// number that is asked for.
 func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
 	it := &iterator{walker: *r.walker(), query: q, channel: r.channel}
 	if !q.Wants(it.channel) || keep(it.channel) == 0 {

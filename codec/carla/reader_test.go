@@ -154,7 +154,7 @@ func TestProfiles(t *testing.T) {
 	_, _, err = ParseChannel(&codec.Channel{Encoding: codec.EncodingCDR})
 	require.EqualError(t, err, "its messages are cdr, not packets of CARLA's recorder")
 	_, err = ProfileNamed("ue6")
-	require.ErrorContains(t, err, `CARLA profile "ue6" is not known; known are ue4-0.9.11, ue4-0.9.15`)
+	require.ErrorContains(t, err, `unknown CARLA profile "ue6": want one of ue4-0.9.11, ue4-0.9.15`)
 }
 
 // A log that was cut at each byte has every frame that was complete, without an error.
@@ -202,7 +202,7 @@ func TestCut(t *testing.T) {
 	// A header alone, cut anywhere.
 	for end := range int(readerOf(t, log).begin) {
 		_, err := newReader("a.log", fileOf{bytes.NewReader(log[:end])}, int64(end))
-		require.ErrorContains(t, err, "open a.log: the header of a CARLA log cannot be read")
+		require.ErrorContains(t, err, "open a.log: cannot read the header of a CARLA log")
 	}
 	r := readerOf(t, log[:readerOf(t, log).begin])
 	info, err := r.Info()

@@ -8,14 +8,15 @@ import (
 	"slices"
 )
 
-// State is what a log says only when it changes, at some time: a frame is understood with the State before it.
+// State is the data of a log at some time that it records only when they change. A frame is complete only with the
+// State before it.
 type State struct {
 	Profile     Profile
 	Actors      map[uint32]*Actor // alive, by id
 	SceneLights map[int32]SceneLight
 	Weather     *Weather // nil when unknown
 
-	added uint64 // how many actors there were
+	added uint64 // number of actors so far
 }
 
 // Actor is an actor that is alive.
@@ -23,7 +24,7 @@ type Actor struct {
 	EventAdd
 	Parent        uint32 // 0: it is not attached
 	Doors         []VehicleDoor
-	BoundingBox   *BoundingBox // this and what follows is nil when unknown
+	BoundingBox   *BoundingBox // this and the following: nil if unknown
 	TriggerVolume *TriggerVolume
 	Physics       *PhysicsControl
 	ChaosPhysics  *ChaosPhysics
@@ -42,8 +43,8 @@ func (s *State) Sorted() []*Actor {
 	return slices.SortedFunc(maps.Values(s.Actors), func(a, b *Actor) int { return cmp.Compare(a.order, b.order) })
 }
 
-// Apply makes s the state behind a frame. changed says whether the frame has anything about it. Packets that can't be
-// decoded change nothing; the error is about them.
+// Apply advances s to the state after a frame. changed reports whether the frame has packets of the state. Packets that
+// cannot be decoded change nothing and are in the error.
 func (s *State) Apply(frame []byte) (changed bool, err error) {
 	var errs []error
 	for len(frame) > 0 {
@@ -66,7 +67,7 @@ func (s *State) Apply(frame []byte) (changed bool, err error) {
 	return changed, errors.Join(errs...)
 }
 
-// concerns reports whether a packet has something that belongs into the state.
+// concerns reports whether a packet changes the state.
 func (s *State) concerns(k Packet) bool {
 	switch k.ID {
 	case IDEventAdd, IDEventDel, IDEventParent, IDSceneLight, IDWeather, IDBoundingBox, IDTriggerVolume, IDPhysicsControl,
@@ -135,7 +136,7 @@ func (s *State) change(actor uint32, change func(*Actor)) {
 	}
 }
 
-// AppendPackets appends packets that bring about s.
+// AppendPackets appends packets that yield s when applied to an empty state.
 func (s *State) AppendPackets(dst []byte) ([]byte, error) {
 	var (
 		adds     EventAddList
@@ -193,7 +194,7 @@ type packetWriter struct {
 	err     error
 }
 
-// writeList writes a list, if there is anything in it, in as many packets as it needs.
+// writeList writes a list in as many packets as it needs, none if it is empty.
 func writeList[T any, P listed[T]](w *packetWriter, list List[T, P]) {
 	for part := range slices.Chunk(list, math.MaxUint16) {
 		if w.err == nil {

@@ -2,8 +2,8 @@ package carla
 
 import "fmt"
 
-// Transcode appends a frame of d's profile to dst, as another profile lays it out. Packets that are not known stay as
-// they are. What cannot be in a log of the other profile is left out, and said in left.
+// Transcode appends a frame of d's profile to dst in the layout of another profile. Unknown packets stay as they are.
+// Packets that the other profile does not have are dropped and described in left.
 func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, left []string, err error) {
 	for len(frame) > 0 {
 		k, rest, err := NextPacket(frame)
@@ -22,13 +22,13 @@ func Transcode(dst []byte, p Profile, d *Decoder, frame []byte) (_ []byte, left 
 			continue
 		case k.ID == IDPhysicsControl && chaos != (p.Wheel == chaosWheel):
 			if !k.Empty() {
-				left = append(left, fmt.Sprintf("physics of vehicles, which are others in profile %s", p.Name))
+				left = append(left, fmt.Sprintf("physics of vehicles, which differ in profile %s", p.Name))
 			}
 			continue
 		}
 		if _, ok := b.ID(p); !ok {
 			if !k.Empty() {
-				left = append(left, fmt.Sprintf("%s, which profile %s has not", d.Profile.PacketName(k.ID), p.Name))
+				left = append(left, fmt.Sprintf("%s, which profile %s does not have", d.Profile.PacketName(k.ID), p.Name))
 			}
 			continue
 		}

@@ -13,11 +13,11 @@ import (
 
 const (
 	frameStartSize = 24
-	// maxFrame is the most bytes that a frame has: one of 65535 actors has less.
+	// maxFrame is the most bytes of a frame: 65535 actors take less.
 	maxFrame = 256 << 20
 )
 
-// errCut says that a log ends within a frame.
+// errCut is the error for a log that ends within a frame.
 var errCut = errors.New("the recording was not closed: the log ends within a frame")
 
 // frame is a frame of a log.
@@ -28,17 +28,17 @@ type frame struct {
 	data []byte
 }
 
-// walker goes through the frames of a log.
+// walker reads the frames of a log in order.
 type walker struct {
 	chunked.Window
 	path   string
 	header Header
 	pos    int64 // of the next frame
-	before frame // the one before it, without its data; zero at first
+	before frame // the frame before that, without its data; zero at first
 }
 
-// next returns the next frame, whose data are valid until the next call. The error is io.EOF at the end, errCut if
-// there is something behind the last complete frame, a *damage, behind which next goes on, or one of reading.
+// next returns the next frame, whose data are valid until the next call. The error is io.EOF at the end, errCut if data
+// follow the last complete frame, a *damage, after which next continues, or an error of reading.
 func (w *walker) next() (frame, error) {
 	f := frame{pos: w.pos}
 	size := 0
@@ -61,7 +61,7 @@ func (w *walker) next() (frame, error) {
 		case id == IDFrameStart && started:
 			return w.found(f, size)
 		case packetHead+data > left:
-			problem = fmt.Sprintf("a packet with the id %d has %d bytes, of which %d are there", id, data, left-packetHead)
+			problem = fmt.Sprintf("packet %d has %d bytes, only %d are there", id, data, left-packetHead)
 		case int64(size)+data > maxFrame:
 			problem = fmt.Sprintf("a frame has more than %d bytes", maxFrame)
 		}
@@ -88,7 +88,7 @@ func (w *walker) next() (frame, error) {
 	return f, &damage{w.path, f.pos, end, problem}
 }
 
-// found returns f, which has a size.
+// found returns f with its data of a size.
 func (w *walker) found(f frame, size int) (frame, error) {
 	b, err := w.View(f.pos, size)
 	if err != nil {
@@ -119,10 +119,10 @@ func startOf(data []byte) (f FrameStart) {
 	return f
 }
 
-// frameStartHead is how a FrameStart begins.
+// frameStartHead is the beginning of a FrameStart.
 var frameStartHead = []byte{IDFrameStart, frameStartSize, 0, 0, 0}
 
-// resync returns where at or behind pos a FrameStart is that can follow the frame before; -1 if there is none.
+// resync returns the offset, pos or more, of a FrameStart that can follow the frame before; -1 if there is none.
 func (w *walker) resync(pos int64) (int64, error) {
 	const size = packetHead + frameStartSize
 	for {

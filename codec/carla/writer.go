@@ -110,8 +110,8 @@ func (w *encoder) Declare(c *codec.Channel) error {
 		return nil
 	}
 	if date := own.Metadata[KeyDate]; h.Map != w.header.Map || p != w.profile || c.Metadata[KeyDate] != date {
-		return fmt.Errorf("write %s: %s is of the map %s, in profile %s, from %s s since 1970; the log is of the map %s, "+
-			"in profile %s, from %s s: write them to logs of their own",
+		return fmt.Errorf("write %s: %s has map %s, profile %s and date %s, the log has map %s, profile %s and date %s: "+
+			"write a log for each",
 			w.path, c.Topic, h.Map, p.Name, c.Metadata[KeyDate], w.header.Map, w.profile.Name, date)
 	}
 	return nil
@@ -150,13 +150,13 @@ func checkFrame(data []byte) error {
 		}
 		if data = rest; k.ID == IDFrameStart {
 			if started || len(k.Data) != frameStartSize {
-				return fmt.Errorf("%w: it is not one frame", ErrDamaged)
+				return fmt.Errorf("%w: not one frame", ErrDamaged)
 			}
 			started = true
 		}
 	}
 	if !started {
-		return fmt.Errorf("%w: it has no FrameStart", ErrDamaged)
+		return fmt.Errorf("%w: no FrameStart", ErrDamaged)
 	}
 	return nil
 }

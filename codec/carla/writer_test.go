@@ -127,11 +127,11 @@ func TestTranscodeLeaves(t *testing.T) {
 	d := Decoder{Profile: UE4New}
 	got, left, err := Transcode(nil, UE4, &d, frame)
 	require.NoError(t, err)
-	require.Equal(t, []string{"VehicleDoor, which profile ue4-0.9.15 has not", "State that cannot be decoded"}, left)
+	require.Equal(t, []string{"VehicleDoor, which profile ue4-0.9.15 does not have", "State that cannot be decoded"}, left)
 	require.Equal(t, newLog(t, UE4).frame(1, &PositionList{{Actor: 1}}, filled(UE4, IDPhysicsControl)).data[34:], got)
 	got, left, err = Transcode(nil, UE5, &d, frame)
 	require.NoError(t, err)
-	require.Equal(t, []string{"physics of vehicles, which are others in profile ue5", "State that cannot be decoded"},
+	require.Equal(t, []string{"physics of vehicles, which differ in profile ue5", "State that cannot be decoded"},
 		left)
 	require.Equal(t, newLog(t, UE5).frame(1, filled(UE5, UE5.Doors), &PositionList{{Actor: 1}}).data[34:], got)
 	// What is empty is no loss.
@@ -262,10 +262,10 @@ func TestWriteErrors(t *testing.T) {
 	require.NoError(t, w.Declare(c))
 	require.NoError(t, w.Declare(newChannel(header, UE4)))
 	require.ErrorContains(t, w.Declare(newChannel(header, UE5)),
-		"the log is of the map Town01, in profile ue4-0.9.15, from")
+		"the log has map Town01, profile ue4-0.9.15 and date")
 	later := header
 	later.Date++
-	require.ErrorContains(t, w.Declare(newChannel(later, UE4)), "write them to logs of their own")
+	require.ErrorContains(t, w.Declare(newChannel(later, UE4)), "write a log for each")
 	good := newLog(t, UE4).frame(1).data[34:]
 	for _, bad := range [][]byte{nil, good[:len(good)-1], good[29:], append(slices.Clone(good), good...),
 		{IDFrameStart, 1, 0, 0, 0, 0}} {

@@ -569,7 +569,7 @@ func TestSeveralLogs(t *testing.T) {
 	a, b := generate.Path(t, "carla/sr2020_DistanceToLaneCenter.log"), generate.Path(t, generate.CARLALog)
 	folder := t.TempDir()
 	_, err := run(t, DefaultOptions(), filepath.Join(folder, "ab.log"), a, b)
-	require.ErrorContains(t, err, "write them to logs of their own")
+	require.ErrorContains(t, err, "write a log for each")
 	require.NotContains(t, err.Error(), ".part")
 	require.NoFileExists(t, filepath.Join(folder, "ab.log"))
 	o := DefaultOptions()
@@ -617,7 +617,7 @@ func TestProfileOfLog(t *testing.T) {
 	wide, result := to("wide.log", in, "ue5")
 	require.Equal(t, "ue5", profile(wide))
 	require.EqualValues(t, 461, result.Messages)
-	require.Equal(t, "physics of vehicles, which are others in profile ue5 (1 message on /carla/log)\n",
+	require.Equal(t, "physics of vehicles, which differ in profile ue5 (1 message on /carla/log)\n",
 		texts(result.Losses))
 	bag, _ := to("bag.mcap", wide, "")
 	again, _ := to("again.log", bag, "")
