@@ -76,7 +76,7 @@ func (l *logBuilder) drive(frames int) *logBuilder {
 	return l
 }
 
-// live appends frames in which everything comes, changes and goes that a State keeps.
+// live appends frames in which all parts of a State appear, change and disappear.
 func (l *logBuilder) live(frames int) *logBuilder {
 	p := l.profile
 	for i := 1; i <= frames; i++ {

@@ -161,7 +161,7 @@ func TestPacketErrors(t *testing.T) {
 	require.Nil(t, b)
 }
 
-// Packets of another layout than the profile's, and with bytes behind the last field.
+// Packets of another layout than the profile's, and with bytes after the last field.
 func TestOtherLayouts(t *testing.T) {
 	for _, written := range []Profile{UE4Old, UE4, UE5} {
 		for _, read := range []Profile{UE4Old, UE4, UE5} {
@@ -186,7 +186,7 @@ func TestOtherLayouts(t *testing.T) {
 	}
 }
 
-// eyes is a packet of one's own.
+// eyes is a packet that a user defines.
 type eyes struct {
 	Left, Right Vector
 	Open        bool

@@ -120,7 +120,7 @@ func TestProfiles(t *testing.T) {
 			require.Equal(t, r.Header(), h)
 		}
 	}
-	// The order of packets is enough where none has anything in it. That of UE5 is that of UE4's development branch then.
+	// The order of empty packets is enough, except for UE5, whose order is that of UE4's development branch.
 	for _, p := range []Profile{UE4, UE4Dev, UE4Mid, UE4New} {
 		l := newLog(t, p)
 		for i := range 3 {
@@ -133,7 +133,7 @@ func TestProfiles(t *testing.T) {
 		}
 		require.Equal(t, p, readerOf(t, l.data).Profile())
 	}
-	// Vectors of 8 bytes are found out without positions, too.
+	// Vectors of 8 bytes are detected without positions, too.
 	require.Equal(t, UE5, readerOf(t, newLog(t, UE5).frame(1, filled(UE5, IDEventAdd)).data).Profile())
 	// A snapshot of UE5 has actors in 4 bytes and positions in 8.
 	l := newLog(t, UE4).frame(1, filled(UE4, IDEventAdd))
@@ -157,7 +157,7 @@ func TestProfiles(t *testing.T) {
 	require.ErrorContains(t, err, `unknown CARLA profile "ue6": want one of ue4-0.9.11, ue4-0.9.15`)
 }
 
-// A log that was cut at each byte has every frame that was complete, without an error.
+// A log that is cut at any byte has all complete frames, without an error.
 func TestCut(t *testing.T) {
 	for _, name := range append([]string{""}, realLogs...) {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestDamage(t *testing.T) {
 			require.Equal(t, codec.EventDamage, info.Events[0].Kind)
 		})
 	}
-	// What can't be decoded is in the messages and among the events.
+	// Packets that cannot be decoded are in the messages and reported as events.
 	broken := newLog(t, UE4).frame(1)
 	broken.data = Packet{IDEventAdd, []byte("\x05\x00few")}.Append(broken.data)
 	r := readerOf(t, broken.frame(2).data)
@@ -274,7 +274,7 @@ func TestDamage(t *testing.T) {
 	require.Len(t, info.Events, 1)
 }
 
-// A reading that begins in the midst has the same state behind each frame as one from the beginning.
+// A reading that begins in the middle has the same state after each frame as one from the beginning.
 func TestSeek(t *testing.T) {
 	logs := map[string][]byte{"made": newLog(t, UE4).drive(300).data}
 	for _, p := range Profiles() {
@@ -358,7 +358,7 @@ func requireSame(t *testing.T, want, got *State) {
 	require.True(t, bytes.Equal(a, b))
 }
 
-// Kept states are used where there is much.
+// States are kept in large logs.
 func TestKeys(t *testing.T) {
 	l := newLog(t, UE4)
 	for i := range 200 {
@@ -441,7 +441,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// Times in a log that go back, or are none, don't make LogTime go back.
+// LogTime never decreases, even if times of a log decrease or are invalid.
 func TestTimes(t *testing.T) {
 	l := newLog(t, UE4)
 	for i, elapsed := range []float64{0, 1, 0.5, math.NaN(), math.Inf(1), -5, 2} {
@@ -497,7 +497,7 @@ func TestShrinkingFile(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-// Whatever a log holds: it is read to an end, the same way each time, and seeking finds what reading finds.
+// Any log is read to an end, the same way each time, and seeking finds what reading finds.
 func FuzzRead(f *testing.F) {
 	for _, p := range Profiles() {
 		l := newLog(f, p).drive(4)

@@ -23,12 +23,9 @@ import (
 	apollo "tapedeck/codec/record"
 )
 
-// rewrite reads a log and writes it.
-func rewrite(t testing.TB, log []byte, o codec.CreateOptions) []byte {
-	disk := &disktest.Disk{}
-	w, err := createOn(disk, "b.log", o)
-	require.NoError(t, err)
-	it, err := readerOf(t, log).Read(codec.Query{})
+// copyAll writes all messages of r and closes w.
+func copyAll(t testing.TB, w codec.Writer, r codec.Reader) {
+	it, err := r.Read(codec.Query{})
 	require.NoError(t, err)
 	for {
 		m, err := it.Next()
@@ -39,6 +36,14 @@ func rewrite(t testing.TB, log []byte, o codec.CreateOptions) []byte {
 		require.NoError(t, w.Write(m))
 	}
 	require.NoError(t, w.Close())
+}
+
+// rewrite reads a log and writes it.
+func rewrite(t testing.TB, log []byte, o codec.CreateOptions) []byte {
+	disk := &disktest.Disk{}
+	w, err := createOn(disk, "b.log", o)
+	require.NoError(t, err)
+	copyAll(t, w, readerOf(t, log))
 	return disk.Files()["b.log"]
 }
 
@@ -52,7 +57,7 @@ func TestRewriteSamples(t *testing.T) {
 				require.True(t, bytes.Equal(want, rewrite(t, want, codec.CreateOptions{ChunkSize: size})))
 			}
 
-			// As a program does it, and through other formats.
+			// Through files and other formats.
 			folder := t.TempDir()
 			from := path
 			for _, to := range []string{"a.log", "b.mcap", "c.log", "d.record", "e.log"} {
@@ -78,20 +83,10 @@ func convert(t testing.TB, from, to string) {
 	require.NoError(t, err)
 	w, err := formats.Create(to, codec.CreateOptions{Metadata: info.Metadata})
 	require.NoError(t, err)
-	it, err := r.Read(codec.Query{})
-	require.NoError(t, err)
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		require.NoError(t, w.Write(m))
-	}
-	require.NoError(t, w.Close())
+	copyAll(t, w, r)
 }
 
-// What is in one profile is laid out in another, and back, without a loss.
+// Frames survive the conversion to another profile and back.
 func TestTranscode(t *testing.T) {
 	bodies := func(p Profile) (all []Body) {
 		for id := range 256 {
@@ -119,7 +114,7 @@ func TestTranscode(t *testing.T) {
 	}
 }
 
-// What a profile has no place for is left out, and nothing else.
+// Only packets that a profile does not have are dropped.
 func TestTranscodeLeaves(t *testing.T) {
 	frame := newLog(t, UE4New).frame(1, filled(UE4New, UE4New.Doors), &PositionList{{Actor: 1}},
 		filled(UE4New, IDPhysicsControl)).data[34:]
@@ -134,7 +129,7 @@ func TestTranscodeLeaves(t *testing.T) {
 	require.Equal(t, []string{"physics of vehicles, which differ in profile ue5", "State that cannot be decoded"},
 		left)
 	require.Equal(t, newLog(t, UE5).frame(1, filled(UE5, UE5.Doors), &PositionList{{Actor: 1}}).data[34:], got)
-	// What is empty is no loss.
+	// Empty lists are no loss.
 	_, left, err = Transcode(nil, UE4, &d, newLog(t, UE4New).frame(1, &VehicleDoorList{}, &PhysicsControlList{}).data[34:])
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -142,7 +137,7 @@ func TestTranscodeLeaves(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// Durations that are not known are set by the next frame, wherever the last one is by then.
+// Unknown durations are set by the next frame, whether the frame before is in the file already or not.
 func TestDurations(t *testing.T) {
 	frames := func(durations ...float64) []byte {
 		l := newLog(t, UE4)
@@ -158,8 +153,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// What is salvaged has durations that lead from each frame to the next one that is there, and the last one is as CARLA
-// leaves it.
+// In salvaged logs each duration leads to the next existing frame, and the last one is unknown, as CARLA leaves it.
 func TestSalvaged(t *testing.T) {
 	frames := func(durations map[float64]float64) []byte {
 		l := newLog(t, UE4)
@@ -190,8 +184,7 @@ func TestSalvaged(t *testing.T) {
 	}
 }
 
-// Real logs that were cut anywhere become what CARLA had written if it had been stopped there; whole ones stay as they
-// are.
+// Real logs that were cut become what CARLA would have written up to there; whole ones stay as they are.
 func TestSalvagedSamples(t *testing.T) {
 	for _, name := range realLogs {
 		log, err := os.ReadFile(sample(t, name))
@@ -276,7 +269,7 @@ func TestWriteErrors(t *testing.T) {
 	require.ErrorIs(t, w.Write(&codec.Message{Channel: c, Data: good}), fs.ErrClosed)
 	require.Equal(t, newLog(t, UE4).frame(1).data, disk.Files()["a.log"])
 
-	// Nothing at all is a log without frames.
+	// A recording without messages is a log without frames.
 	disk = &disktest.Disk{}
 	w, err = createOn(disk, "a.log", codec.CreateOptions{})
 	require.NoError(t, err)
@@ -358,13 +351,6 @@ func BenchmarkWrite(b *testing.B) {
 	for b.Loop() {
 		w, err := create(path, codec.CreateOptions{Overwrite: true})
 		require.NoError(b, err)
-		it, err := r.Read(codec.Query{})
-		require.NoError(b, err)
-		for m, err := it.Next(); err == nil; m, err = it.Next() {
-			if err := w.Write(m); err != nil {
-				b.Fatal(err)
-			}
-		}
-		require.NoError(b, w.Close())
+		copyAll(b, w, r)
 	}
 }
