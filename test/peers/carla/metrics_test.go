@@ -4,8 +4,6 @@ package carla
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/carla/query"
@@ -105,9 +104,6 @@ func TestMetrics(t *testing.T) {
 
 // compare requires that all that is in a log was found.
 func compare(t *testing.T, r *carla.Reader, got *parsed) {
-	it, err := r.Read(codec.Query{})
-	require.NoError(t, err)
-	defer it.Close()
 	near := func(want, got float64) { // six digits
 		if t.Helper(); math.Abs(got-want) > 5.1e-6*math.Abs(want) {
 			require.Equal(t, want, got)
@@ -121,17 +117,13 @@ func compare(t *testing.T, r *carla.Reader, got *parsed) {
 	}
 	d := carla.Decoder{Profile: r.Profile()}
 	n, actors := 0, map[uint32]bool{}
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
+	bridgetest.Each(t, r, codec.Query{}, func(m *codec.Message) {
 		require.Greater(t, len(got.Frames), n)
 		f := &got.Frames[n]
 		n++
 		for rest := m.Data; len(rest) > 0; {
 			var k carla.Packet
+			var err error
 			k, rest, err = carla.NextPacket(rest)
 			require.NoError(t, err)
 			b, err := d.Decode(k)
@@ -210,7 +202,7 @@ func compare(t *testing.T, r *carla.Reader, got *parsed) {
 				}
 			}
 		}
-	}
+	})
 	require.Len(t, got.Frames, n)
 	require.EqualValues(t, n, got.Simulation.TotalFrames)
 	require.Equal(t, r.Header().Map, got.Simulation.Map)
