@@ -98,7 +98,7 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	running.Wait()
 	s.bar.Close()
 	if s.failed > 0 {
-		return errors.Join(ctx.Err(), fmt.Errorf("%d of %s are not converted", s.failed,
+		return errors.Join(ctx.Err(), fmt.Errorf("%d of %s were not converted", s.failed,
 			human.Count(len(paths), "recording")))
 	}
 	return nil

@@ -68,7 +68,7 @@ func TestConvertSelects(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out.lines")
 			_, stderr, err := run(t, append([]string{in, out}, test.args...)...)
 			require.NoError(t, err)
-			require.Equal(t, name == "nothing", strings.Contains(stderr, "no messages from --start on"), stderr)
+			require.Equal(t, name == "nothing", strings.Contains(stderr, "the recording ends before --start"), stderr)
 			channels, messages := readAll(t, out)
 			require.Len(t, channels, test.channels)
 			got := ""
@@ -86,7 +86,7 @@ func TestConvertWarns(t *testing.T) {
 	_, stderr, err := run(t, in, filepath.Join(t.TempDir(), "out.lines"), "-t", "/imu,/imo")
 	require.NoError(t, err)
 	require.Equal(t, "warning: no topic matches \"/imo\"\nwarning: "+
-		in+" is not complete; what can be read of it is converted\n", stderr)
+		in+" is incomplete; converting everything readable\n", stderr)
 }
 
 func TestFailureLeavesNothing(t *testing.T) {
@@ -137,9 +137,9 @@ func TestEachOnItsOwn(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new")
 	for _, jobs := range []string{"0", "1", "7"} {
 		stdout, stderr, err := run(t, a, damaged, b, "--output-folder", folder, "--to", "mcap", "--jobs", jobs, "--overwrite")
-		require.EqualError(t, err, "1 of 3 recordings are not converted")
+		require.EqualError(t, err, "1 of 3 recordings were not converted")
 		require.Equal(t, 2, strings.Count(stderr, "\n"), stderr)
-		require.Contains(t, stderr, "warning: "+damaged+" is not complete")
+		require.Contains(t, stderr, "warning: "+damaged+" is incomplete")
 		require.Contains(t, stderr, "\n"+damaged+": line 4: ")
 		for name, messages := range map[string]int{"a.lines.mcap": 2, "b.lines.mcap": 1} {
 			require.Contains(t, stdout, filepath.Join(folder, name)+": "+human.Count(messages, "message"))
@@ -205,10 +205,10 @@ func TestOverwrite(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "out.lines")
 		require.NoError(t, os.Symlink(in, out))
 		_, _, err := run(t, in, out, "--overwrite")
-		require.ErrorContains(t, err, "is what is read from")
+		require.ErrorContains(t, err, "is an input")
 	})
 	t.Run("folder that holds the input", func(t *testing.T) {
 		_, _, err := run(t, in, filepath.Dir(in), "--to", "lines", "--overwrite")
-		require.ErrorContains(t, err, "is what is read from")
+		require.ErrorContains(t, err, "is an input")
 	})
 }

@@ -287,7 +287,7 @@ func (d *difference) read(ctx context.Context, i int, in *input) (*side, error) 
 			return s, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w; 'converter recover' saves what is behind the damage", err)
+			return nil, fmt.Errorf("%w; 'converter recover' saves what follows the damage", err)
 		}
 		st := of[msg.Channel]
 		if st == nil {

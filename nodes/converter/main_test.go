@@ -78,7 +78,7 @@ func TestExitCodes(t *testing.T) {
 		says string // in stdout when code is 0, else in stderr
 	}{
 		"convert":           {[]string{a, out("c.lines")}, 0, "2 messages, 2 topics"},
-		"convert to itself": {[]string{a, b, a, "--overwrite"}, 1, "is what is read from"},
+		"convert to itself": {[]string{a, b, a, "--overwrite"}, 1, "is an input"},
 		"existing output":   {[]string{a, b}, 1, "exists; name another output or use --overwrite"},
 		"no output":         {[]string{a}, 2, "got 1 path; the usage is: converter IN... OUT"},
 		"unknown format by name": {[]string{a, out("c.xyz")}, 2,

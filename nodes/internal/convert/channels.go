@@ -9,20 +9,20 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// channelKey is what channels of several recordings have in common to be one in the output.
+// channelKey identifies a channel of the output: channels of several recordings with the same key become one.
 type channelKey struct {
 	topic, typeName, encoding, schemaEncoding, schema string
-	nth                                               int // of the channels of its recording that are alike otherwise
+	nth                                               int // index among channels of one recording that are equal otherwise
 }
 
-// channels are those of the output.
+// channels are the channels of the output.
 type channels struct {
 	all   []*codec.Channel
 	byKey map[channelKey]*codec.Channel
 }
 
-// recording returns what finds the channels of the output for those of one recording, by the names that rename gives.
-// Like channels of several recordings become one, those of the same stay apart.
+// recording returns a function that maps channels of one recording to channels of the output, renamed by rename. Equal
+// channels of several recordings become one; equal channels of one recording stay apart.
 func (c *channels) recording(rename func(topic string) string) func(*codec.Channel) *codec.Channel {
 	seen := map[channelKey]int{}
 	return func(from *codec.Channel) *codec.Channel {
@@ -54,7 +54,7 @@ func clone(from *codec.Channel) *codec.Channel {
 	return &to
 }
 
-// merge adds to a channel what a like one of another recording knows.
+// merge adds the type hash, QoS and metadata of an equal channel of another recording to a channel.
 func merge(to, from *codec.Channel) {
 	if to.TypeHash == "" {
 		to.TypeHash = from.TypeHash

@@ -20,21 +20,21 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// episodeJob makes episodes of recordings.
+// episodeJob converts recordings to a format that keeps episodes.
 type episodeJob struct {
 	*Job
 	plan    *plan
-	mapping *robot.Mapping // nil: names and types of topics tell
+	mapping *robot.Mapping // nil: derived from topic names and types
 	align   align.Options
 	ranges  []gripperRange
 	target  formats.EpisodeWriter
 
 	mu     sync.Mutex
 	result Result
-	parts  []float64 // of each input, how much is done
+	parts  []float64 // progress of each input, 0 to 1
 }
 
-// surveying is how much of the work on an input it is to go through it for what there is.
+// surveying is the share of the progress on an input that finding its episodes takes.
 const surveying = 0.3
 
 // runEpisodes writes what is in the inputs, one after the other, as episodes.
@@ -75,7 +75,7 @@ func (j *Job) runEpisodes(ctx context.Context, p *plan, format formats.Format) (
 	return &w.result, err
 }
 
-// renamedError is an error with another text, that names the output as its user does.
+// renamedError is an error whose text names the output instead of its temporary path.
 type renamedError struct {
 	error
 	text string
@@ -84,16 +84,16 @@ type renamedError struct {
 func (e *renamedError) Error() string { return e.text }
 func (e *renamedError) Unwrap() error { return e.error }
 
-// link writes the file that has all episodes of a folder.
+// link writes the file with links to all episodes of a folder.
 func (w *episodeJob) link(folder string) error {
 	w.result.Files = append(w.result.Files, w.plan.LinkFile)
 	return formats.LinkEpisodes(w.plan.LinkFile, folder, len(w.result.Episodes), w.plan.Overwrite)
 }
 
-// fitsEpisodes refuses options that episodes have no use for.
+// fitsEpisodes refuses options that do not apply to episodes.
 func (p *plan) fitsEpisodes(format formats.Format, output string) error {
 	if p.LinkFile != "" && (!format.Episodes.Linked || format.Named(output)) {
-		return config.Usagef("--link-file is for a folder with HDF5 files, which %s is not to be", output)
+		return config.Usagef("--link-file needs a folder of HDF5 files as output, and %s is none", output)
 	}
 	for _, o := range []struct {
 		flag string
@@ -111,13 +111,13 @@ func (p *plan) fitsEpisodes(format formats.Format, output string) error {
 		{"max-bag-messages", p.MaxBagMessages != 0},
 	} {
 		if o.set {
-			return config.Usagef("--%s is for recordings of messages, and not for %s", o.flag, format.Name)
+			return config.Usagef("--%s does not apply to %s", o.flag, format.Name)
 		}
 	}
 	return nil
 }
 
-// editsMessages reports whether options are about messages, so that what has none is to be read as such.
+// editsMessages reports whether options select or change messages, so that episodes must be read as messages.
 func (p *plan) editsMessages() bool {
 	return p.Mapping != "" || len(p.Topics)+len(p.Exclude)+len(p.Remap) > 0 || p.start != nil || p.end != nil ||
 		p.Prefix != "" || p.Offset != 0
@@ -131,8 +131,8 @@ type task struct {
 	episode *episode.Episode
 }
 
-// run finds all episodes, and has them written, several at once if the target takes that. Their numbers are in memory
-// all the while, their frames are not.
+// run finds all episodes and writes them, several at once if the target allows it. Their numbers are in memory, their
+// images are not.
 func (w *episodeJob) run(ctx context.Context, out *output) error {
 	var tasks []task
 	for i, path := range w.Inputs {
@@ -170,7 +170,7 @@ func (w *episodeJob) run(ctx context.Context, out *output) error {
 	return target.Close()
 }
 
-// fix has rows come at the rate of the first camera.
+// fix sets the timeline to the rate of the first camera.
 func (w *episodeJob) fix(first *episode.Episode) error {
 	rate := 0.0
 	if s := episode.Summarize(first); len(s.Cameras) > 0 {
@@ -184,7 +184,7 @@ func (w *episodeJob) fix(first *episode.Episode) error {
 	return nil
 }
 
-// writeAll writes episodes until an error.
+// writeAll writes episodes until one fails.
 func (w *episodeJob) writeAll(ctx context.Context, tasks []task) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -252,7 +252,7 @@ func (w *episodeJob) read(ctx context.Context, i int, path string) (episode.Sour
 	return source, episodes, nil
 }
 
-// notedSource is a Source with what is odd about it.
+// notedSource is a Source with warnings about it.
 type notedSource struct {
 	episode.Source
 	notes []string
@@ -267,7 +267,7 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 	if r, ok := takes(in.reader); ok && !w.plan.editsMessages() {
 		s := &notedSource{Source: r.Source()}
 		if !in.info.Complete {
-			s.notes = append(s.notes, "it is not complete; what can be read of it is converted")
+			s.notes = append(s.notes, "it is incomplete; converting everything readable")
 		}
 		for _, err := range s.Damage() {
 			s.notes = append(s.notes, err.Error())
@@ -281,7 +281,7 @@ func (w *episodeJob) source(ctx context.Context, i int, path string) (*notedSour
 	return s, nil
 }
 
-// takes returns a reader as one of episodes if that is what it reads.
+// takes returns r as a reader of episodes if it is one.
 func takes(r codec.Reader) (*episode.Reader, bool) {
 	if whole, ok := r.(intact); ok {
 		r = whole.Reader
@@ -302,7 +302,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	}
 	s := &notedSource{}
 	if !in.original.Complete && w.Damaged == nil {
-		s.notes = append(s.notes, "it is not complete; what can be read of it is converted")
+		s.notes = append(s.notes, "it is incomplete; converting everything readable")
 	}
 	r := newSource(p, ros2Target(), inputs{in}, window)
 	r.observer.damaged = w.Damaged
@@ -323,7 +323,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 		return nil, err
 	}
 	if w.mapping == nil && r.info.Metadata[episode.MetadataKey] == "" {
-		s.notes = append(s.notes, "names and types of topics tell what is what (see --mapping): "+
+		s.notes = append(s.notes, "mapping derived from topic names and types (see --mapping): "+
 			strings.Join(recording.Mapping().Lines(), ", "))
 	}
 	span := float64(max(in.original.EndTime-in.original.StartTime, 1))
@@ -335,7 +335,7 @@ func (w *episodeJob) fromMessages(ctx context.Context, i int, in *input) (*noted
 	return s, nil
 }
 
-// owner is a source that closes what it is made of.
+// owner is a source that closes its input.
 type owner struct {
 	*source
 	in *input
@@ -387,7 +387,7 @@ func (w *episodeJob) write(ctx context.Context, t *task) error {
 	return nil
 }
 
-// surveyed notes how much of an input was gone through, 0 to 1.
+// surveyed sets how much of an input was searched for episodes, 0 to 1.
 func (w *episodeJob) surveyed(input int, part float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -395,7 +395,7 @@ func (w *episodeJob) surveyed(input int, part float64) {
 	w.tell()
 }
 
-// wrote notes that some more of an input was written.
+// wrote adds to how much of an input was written.
 func (w *episodeJob) wrote(input int, part float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -414,7 +414,7 @@ func (w *episodeJob) tell() {
 	w.Progress(time.Duration(sum*float64(time.Second)), time.Duration(len(w.parts))*time.Second)
 }
 
-// countedFrames tells of each frame that is read.
+// countedFrames calls next before each frame is read.
 type countedFrames struct {
 	episode.Frames
 	next func() error

@@ -181,7 +181,7 @@ func TestRecordingBecomesASession(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "take")
 	_, warnings, err := do(t, out, o, in)
 	require.NoError(t, err)
-	require.Equal(t, []string{in + ": names and types of topics tell what is what (see --mapping): camera_0: " +
+	require.Equal(t, []string{in + ": mapping derived from topic names and types (see --mapping): camera_0: " +
 		"/wrist/image_raw, arm_0/pose: /left/pose, arm_0/joint: /left/joint_states, arm_0/gripper: /left/gripper"}, warnings)
 	require.FileExists(t, filepath.Join(out, "metadata.json"))
 	all := episodesOf(t, out)
@@ -244,7 +244,7 @@ func TestEpisodesAreRefused(t *testing.T) {
 		usage bool
 	}{
 		"throttle": {func(o *Options) { o.Throttle = []string{"/x=1/2"} },
-			"--throttle is for recordings of messages, and not for hdf5", true},
+			"--throttle does not apply to hdf5", true},
 		"timeline": {func(o *Options) { o.Timeline = "clock" }, `--timeline "clock": it is one of camera`, true},
 		"links": {func(o *Options) { o.CameraLinks = []string{"cam_high"} },
 			`--camera-links "cam_high": want LINK=CAMERA`, true},
@@ -361,7 +361,7 @@ func TestReferenceSession(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, episodesOf(t, path("all.hdf5")), 2)
 	_, _, err = do(t, path("one.hdf5"), o, in)
-	require.ErrorContains(t, err, "--link-file is for a folder with HDF5 files")
+	require.ErrorContains(t, err, "--link-file needs a folder of HDF5 files")
 	// Joints of sessions are in degrees, those of recordings in radians.
 	o = DefaultOptions()
 	_, _, err = do(t, path("mixed.hdf5"), o, path("x.mcap"), in)

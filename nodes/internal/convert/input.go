@@ -15,12 +15,12 @@ type input struct {
 	reader codec.Reader
 	info   *codec.Info
 
-	original *codec.Info              // as it is before translation
-	left     map[*codec.Channel]error // why channels have no translation
-	still    []string                 // topics in whose messages stamps are not known
+	original *codec.Info              // before translation
+	left     map[*codec.Channel]error // why channels cannot be translated
+	still    []string                 // topics whose stamps cannot be found
 }
 
-// newInput takes a recording over, with its messages as t holds them, as far as they can be translated.
+// newInput reads source with its messages translated to the encodings of t, as far as possible. It owns source.
 func newInput(path string, source codec.Reader, p *plan, t *target) (*input, error) {
 	in := &input{path: path, left: map[*codec.Channel]error{}, reader: source}
 	if err := in.prepare(p, t); err != nil {
@@ -62,7 +62,7 @@ func (in *input) note(left []error) {
 	}
 }
 
-// intact is a recording in which damage ends the reading, whatever is said of what is made of its messages.
+// intact is a recording whose reading ends at damage, although translations above it report errors to Query.Damaged.
 type intact struct{ codec.Reader }
 
 func (r intact) Read(q codec.Query) (codec.Iterator, error) {
@@ -75,7 +75,7 @@ var _ codec.Reader = inputs(nil)
 // inputs are several recordings that are read as one.
 type inputs []*input
 
-// Info is not known of all of them.
+// Info is not supported.
 func (ins inputs) Info() (*codec.Info, error) { return nil, errors.ErrUnsupported }
 
 func (ins inputs) infos() []*codec.Info {
@@ -112,7 +112,7 @@ func (ins inputs) window() (start, end int64) {
 	return start, end
 }
 
-// metadata returns what is kept with the recordings; where they disagree the earlier one counts.
+// metadata returns the metadata of all recordings; the first recording that has a key wins.
 func (ins inputs) metadata() map[string]string {
 	all := map[string]string{}
 	for _, in := range ins {
@@ -125,7 +125,7 @@ func (ins inputs) metadata() map[string]string {
 	return all
 }
 
-// Read returns the messages of all of them in the order of time.
+// Read returns the messages of all recordings in time order.
 func (ins inputs) Read(q codec.Query) (codec.Iterator, error) {
 	var its []codec.Iterator
 	for _, in := range ins {

@@ -1,4 +1,4 @@
-// Package convert turns recordings of any format into one of any other.
+// Package convert converts recordings from one format to another.
 package convert
 
 import (
@@ -11,26 +11,26 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// Job is one conversion: of recordings, which are merged in time, to one.
+// Job is a conversion of one or several recordings, merged in time, to one recording.
 type Job struct {
 	Formats formats.List // known ones
 	Inputs  []string
 	Output  string
 	Options Options
 
-	// Damaged, unless it is nil, is told of damaged places in the inputs, in another goroutine than Progress is, and
-	// all that is behind them is read. The output has at least one message then.
+	// Damaged, if not nil, is called with each damaged place in the inputs, and reading continues after it. It is called
+	// from another goroutine than Progress. The job then fails if no message can be read.
 	Damaged func(error)
 	// Open opens an input; nil is Formats.Open.
 	Open func(path string) (codec.Reader, error)
 
-	Warn     func(text string)               // nil: nobody hears of what is odd
-	Progress func(done, total time.Duration) // unless it is nil it is told often how much of the recorded time is written
-	// episodes that are worked on at once, where each becomes a file; 0 is as many as there are processors
+	Warn     func(text string)               // called with warnings; may be nil
+	Progress func(done, total time.Duration) // called often with the recorded time that is written; may be nil
+	// Workers is how many episodes are written at once, where each becomes a file; 0 is one per processor.
 	Workers int
 }
 
-// Result says what was written.
+// Result describes what was written.
 type Result struct {
 	Path      string
 	Files     []string // one, or several when it was split
@@ -40,12 +40,12 @@ type Result struct {
 	Start     int64         // LogTime of the first message written, ns since the Unix epoch
 	End       int64         // of the last one
 	Took      time.Duration // from opening the output to its end
-	Losses    []Loss        // what is not in the output though it was in what was selected
+	Losses    []Loss        // what was selected but is not in the output
 	Throttled Loss          // what Options.Throttle left out
-	Episodes  []Episode     // of formats that keep these; there are no Messages then
+	Episodes  []Episode     // in formats that keep episodes; Messages is then 0
 }
 
-// Episode says what was written of an episode.
+// Episode describes an episode that was written.
 type Episode struct {
 	Name   string
 	Start  int64         // ns since the Unix epoch
@@ -54,7 +54,7 @@ type Episode struct {
 	Report *align.Report // nil where there are no rows, as in a session
 }
 
-// Run converts. Unless its error is nil there is no output.
+// Run converts the inputs. If it fails, it leaves no output.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
 	p, err := j.Options.parse()
 	if err != nil {
@@ -93,14 +93,14 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 		return nil, err
 	}
 	if p.start != nil && window.Start > last {
-		j.warn("there are no messages from --start on: the recording ends before it")
+		j.warn("the recording ends before --start")
 	}
 	for _, in := range ins {
 		if !in.original.Complete && j.Damaged == nil {
-			j.warn(in.path + " is not complete; what can be read of it is converted")
+			j.warn(in.path + " is incomplete; converting everything readable")
 		}
 		if len(in.still) > 0 {
-			j.warn("stamps are known in messages of ROS 2 alone, not in those of " + human.List(in.still))
+			j.warn("stamps can be found only in ROS 2 messages, not in those of " + human.List(in.still))
 		}
 	}
 	s := newSource(p, t, ins, window)

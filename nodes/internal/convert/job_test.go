@@ -124,7 +124,7 @@ func TestEncodings(t *testing.T) {
 		codec.Message{Channel: words, LogTime: second, Data: payload(t, &std_msgs.String{Data: "two"})},
 		codec.Message{Channel: ros1, LogTime: 2 * second, Data: []byte("\x03\x00\x00\x00one")},
 		codec.Message{Channel: json, LogTime: 3 * second, Data: []byte(`{"data":"three"}`)})
-	const left = "topics that have no translation"
+	const left = "topics that cannot be translated"
 	for name, c := range map[string]struct {
 		output, to, encoding, unmatched string
 		want                            []string
@@ -144,12 +144,12 @@ func TestEncodings(t *testing.T) {
 		"record, kept":  {output: "out.record", encoding: "keep", want: []string{"/ros2 cdr", "/ros1 ros1", "/json json"}},
 		"bag":           {output: "out.bag", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
 		"bag, kept": {output: "out.bag", encoding: "keep", want: []string{"/ros1 ros1"},
-			lost: "messages are cdr, and a bag has none"},
+			lost: "their encoding is cdr, which bag cannot hold"},
 		"bag, raw": {output: "out.bag", unmatched: "raw", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
 		"nothing matches": {output: "out.bag", unmatched: "fail",
-			fails: "as --unmatched fail asks: topics that have no translation"},
+			fails: "because of --unmatched fail: topics that cannot be translated"},
 		"bag of cdr":     {output: "out.bag", encoding: "cdr", fails: "--encoding cdr: the format bag holds only ros1"},
-		"log":            {output: "out.log", fails: "nothing can be in it"},
+		"log":            {output: "out.log", fails: "nothing could be stored in it"},
 		"folder of bags": {output: "out", to: "bag", want: []string{"/ros2 ros1", "/ros1 ros1"}, lost: left},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -323,7 +323,8 @@ func TestRestampOfWhatIsTranslated(t *testing.T) {
 	want, _ := readAll(t, plain)
 	got, _ := readAll(t, back)
 	some := false
-	for i, m := range slices.DeleteFunc(want, func(m codec.Message) bool { return m.Channel.Type != "sensor_msgs/msg/Imu" }) {
+	for i, m := range slices.DeleteFunc(want,
+		func(m codec.Message) bool { return m.Channel.Type != "sensor_msgs/msg/Imu" }) {
 		others := slices.DeleteFunc(slices.Clone(got),
 			func(m codec.Message) bool { return m.Channel.Type != "sensor_msgs/msg/Imu" })
 		stamps := m.Channel.Stamps(msgs.Library())
@@ -408,8 +409,8 @@ func TestLosses(t *testing.T) {
 		"rosbag2": {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out", ""},
 		"record":  {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out.record", "metadata of the recording\n"},
 		"bag": {write(t, "in.mcap", numbers(t, n, 3)...), "out.bag",
-			"quality of service, but for durability (/n)\nthe time at which they were sent (3 messages on /n)\n"},
-		"too early":        {write(t, "in.mcap", early...), "out.bag", "messages that a bag does not take: write "},
+			"quality of service, except durability (/n)\nsend times (3 messages on /n)\n"},
+		"too early":        {write(t, "in.mcap", early...), "out.bag", "messages that bag does not accept: write "},
 		"broken":           {write(t, "in.mcap", broken...), "out.bag", "messages that cannot be translated: "},
 		"broken, as it is": {write(t, "in.mcap", broken...), "out.mcap", ""},
 	} {
@@ -433,7 +434,7 @@ func TestLosses(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorContains(t, err, "is not written, as --strict asks: it would lose "+
+			require.ErrorContains(t, err, "is not written because of --strict: it would lose "+
 				strings.Split(strings.Split(c.want, "\n")[0], ": write")[0])
 			entries, err := os.ReadDir(filepath.Dir(output))
 			require.NoError(t, err)
@@ -477,7 +478,7 @@ func TestChannelMetadata(t *testing.T) {
 		o.To, o.Storage = "rosbag2", storage
 		result, err := run(t, o, filepath.Join(t.TempDir(), "out"), in)
 		require.NoError(t, err)
-		lines := slices.DeleteFunc(result.Losses, func(l Loss) bool { return strings.HasPrefix(l.What, "the time") })
+		lines := slices.DeleteFunc(result.Losses, func(l Loss) bool { return l.What == "send times" })
 		require.Equal(t, want, texts(lines))
 	}
 }
@@ -497,7 +498,7 @@ func TestAttachments(t *testing.T) {
 func TestStorages(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 5)...)
 	for storage, want := range map[string]string{"mcap": "",
-		"sqlite3": "the time at which they were sent (5 messages on /n)\n"} {
+		"sqlite3": "send times (5 messages on /n)\n"} {
 		for _, mode := range []string{"", "file", "message"} {
 			if mode == "message" && storage == "mcap" {
 				continue // rosbag2 compresses chunks instead
@@ -554,7 +555,7 @@ func TestLogOfMessages(t *testing.T) {
 	require.NoError(t, err)
 	result, err := run(t, DefaultOptions(), back, bag)
 	require.NoError(t, err)
-	require.Contains(t, texts(result.Losses), "topics that tell nothing to a log (")
+	require.Contains(t, texts(result.Losses), "topics without a counterpart in the format (")
 	want, _ := readAll(t, in)
 	got, info := readAll(t, back)
 	require.Equal(t, "carla", info.Format)

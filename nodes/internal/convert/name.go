@@ -9,11 +9,11 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// extension is what tells the format in the name of a recording, with the number of a file of several.
+// extension matches the part of a file name that shows its format, with the number of a split.
 var extension = regexp.MustCompile(`(\.record)?(\.\d{5}(\.\d{14})?)?$|\.(mcap|bag|log|db3)$`)
 
-// Names returns what recordings at paths are called in another format, each on its own: drive.bag is drive.mcap, and
-// drive.bag.mcap if there is a drive.record, too.
+// Names returns the names of the outputs when each recording of paths is converted by itself: drive.mcap for drive.bag,
+// or drive.bag.mcap if there is a drive.record, too.
 func Names(paths []string, format formats.Format) []string {
 	names := make([]string, len(paths))
 	taken := map[string]int{}

@@ -11,20 +11,20 @@ import (
 	"tapedeck/codec"
 )
 
-// observer counts what a conversion loses. It is used by one goroutine at a time.
+// observer counts the losses of a conversion. Only one goroutine at a time may use it.
 type observer struct {
-	left     losses // topics that cannot be in the output
+	left     losses // topics that the output cannot hold
 	known    losses // other losses that are known before reading
 	channels map[*codec.Channel]*counts
 	damaged  func(error) // see Job.Damaged
 }
 
-// counts are those of a channel of an input in the last reading.
+// counts are the counts of an input channel since the last reset.
 type counts struct {
-	throttled uint64 // messages that were left out
+	throttled uint64 // messages dropped by --throttle
 	failed    uint64 // messages that cannot be translated
 	why       error  // of the first of these
-	published uint64 // messages that lost when they were published
+	published uint64 // messages that lost their send time
 }
 
 func (o *observer) of(c *codec.Channel) *counts {
@@ -38,7 +38,7 @@ func (o *observer) of(c *codec.Channel) *counts {
 
 func (o *observer) reset() { clear(o.channels) }
 
-// onDamage is told what cannot be read or translated.
+// onDamage is called with errors of messages that cannot be read or translated.
 func (o *observer) onDamage(err error) {
 	var failed *bridge.TranslationError
 	if errors.As(err, &failed) {
@@ -53,7 +53,7 @@ func (o *observer) onDamage(err error) {
 // before returns the losses that are known before reading.
 func (o *observer) before() losses { return slices.Concat(o.left, o.known) }
 
-// finish returns what was lost in all, and what was left out on demand.
+// finish returns all losses, and what --throttle dropped.
 func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 	lost = o.before()
 	var cut losses
@@ -62,7 +62,7 @@ func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 			lost.add("messages that cannot be translated: "+n.why.Error(), c.Topic, n.failed)
 		}
 		if n.published > 0 {
-			lost.add("the time at which they were sent", c.Topic, n.published)
+			lost.add("send times", c.Topic, n.published)
 		}
 		if n.throttled > 0 {
 			cut.add("throttled", c.Topic, n.throttled)
@@ -79,7 +79,7 @@ func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 	return lost, throttled
 }
 
-// failure returns why a message could not be translated, nil if all could.
+// failure returns the first error of a translation, nil if there was none.
 func (o *observer) failure() error {
 	for c, n := range o.sorted() {
 		if n.failed > 0 {

@@ -12,7 +12,7 @@ import (
 	"tapedeck/nodes/internal/throttle"
 )
 
-// Options say what is converted, and to what. Each is a flag of the converter and a ROS parameter.
+// Options select what is converted, and to what. Each is a flag of the converter and a ROS parameter.
 type Options struct {
 	Topics   []string `param:"topics" short:"t" group:"Selection" help:"convert only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
 	Exclude  []string `param:"exclude" short:"x" group:"Selection" help:"leave out these topics; same syntax as topics"`
@@ -44,7 +44,7 @@ type Options struct {
 	MaxBagMessages uint64        `param:"max_bag_messages" group:"Splits" help:"start another file after this many messages; 0 is never"`
 }
 
-// DefaultOptions are those of a conversion of everything.
+// DefaultOptions returns the defaults, which convert everything.
 func DefaultOptions() Options {
 	return Options{
 		Encoding: "auto", Unmatched: "skip", Order: "received",
@@ -53,7 +53,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// plan is what the options mean.
+// plan is the parsed form of Options.
 type plan struct {
 	Options
 	selection  Selection
@@ -62,7 +62,7 @@ type plan struct {
 	throttles  []throttle.Rule
 }
 
-// parse reads the options that are texts, before anything is opened.
+// parse parses the options that are texts.
 func (o *Options) parse() (*plan, error) {
 	p := &plan{Options: *o}
 	var err error
@@ -101,10 +101,10 @@ func optionalMoment(flag, text string) (*Moment, error) {
 	return &m, err
 }
 
-// rename returns what a topic is called in the output.
+// rename returns the name of a topic in the output.
 func (p *plan) rename(topic string) string {
 	if len(p.Remap) > 0 {
-		// Names that are none of ROS 2's cannot be meant by a rule.
+		// A rule cannot match a name that is not valid in ROS 2.
 		if renamed, err := p.names.Topic(topic); err == nil && !strings.HasPrefix(topic, "~") && renamed != "/"+topic {
 			topic = renamed
 		}
@@ -115,7 +115,7 @@ func (p *plan) rename(topic string) string {
 	return topic
 }
 
-// window returns the messages that are selected of recordings that begin at first.
+// window returns the time window that is selected of recordings that begin at first.
 func (p *plan) window(first int64) (q codec.Query, err error) {
 	if p.start != nil {
 		q.Start = p.start.At(first)
@@ -129,7 +129,7 @@ func (p *plan) window(first int64) (q codec.Query, err error) {
 	return q, err
 }
 
-// create returns how the output is written.
+// create returns the options of the output's writer.
 func (p *plan) create(metadata map[string]string) codec.CreateOptions {
 	return codec.CreateOptions{
 		ChunkSize: int(p.ChunkSize), Compression: p.Compression, CompressionMode: p.CompressionMode, Storage: p.Storage,

@@ -13,7 +13,7 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// RobotOptions say what of a recording is what of a robot, for formats that keep episodes.
+// RobotOptions say which topics belong to which part of a robot, for formats that keep episodes.
 type RobotOptions struct {
 	Mapping string `param:"mapping" alias:"robot-mapping" group:"Robot" value:"FILE" help:"YAML FILE that says which topics are cameras and arms, and what an episode is (see config/robot_mapping.yaml); by default derived from topic names and types"`
 	Task    string `param:"task" group:"Robot" help:"task that the episodes show, in words; by default taken from the recording or the mapping"`
@@ -22,7 +22,7 @@ type RobotOptions struct {
 	GripperRange []string `param:"gripper_range" group:"Robot" value:"[ARM=]CLOSED:OPEN" help:"gripper positions when closed and when open, for example 0:1000 or arm_0=0:0.085; by default taken from the recording or the mapping"`
 }
 
-// gripperRange is where the gripper of an arm is closed and open.
+// gripperRange holds the positions in which the gripper of an arm is closed and open.
 type gripperRange struct {
 	arm  string // "" is any
 	ends [2]float64
@@ -60,7 +60,7 @@ func (o *RobotOptions) mapping() (m *robot.Mapping, err error) {
 	return m, nil
 }
 
-// AlignOptions are those of package align.
+// AlignOptions are the options of package align.
 type AlignOptions struct {
 	Timeline         string        `param:"timeline" group:"Alignment" value:"TIMELINE" help:"what gets a row: each frame of the first camera (camera), of another one (camera:NAME) or of all (union), each sample of a stream (topic:NAME), or a fixed number per second (fixed:30); auto is camera, or for lerobot fixed at the rate of the first camera"`
 	UnionWindow      time.Duration `param:"union_window" group:"Alignment" min:"0" help:"with timeline union, frames at most this far apart share a row; 0 means the same millisecond"`
@@ -80,7 +80,7 @@ type AlignOptions struct {
 	Partial          bool          `param:"partial" group:"Alignment" help:"accept episodes without cameras or without arms"`
 }
 
-// timelineAuto is the camera, or what the format needs.
+// timelineAuto is the first camera, or its rate for formats with a fixed rate.
 const timelineAuto = "auto"
 
 func defaultAlignOptions() AlignOptions {
@@ -91,7 +91,7 @@ func defaultAlignOptions() AlignOptions {
 	}
 }
 
-// options returns them as package align has them.
+// options returns the options in the form of package align.
 func (o *AlignOptions) options() (align.Options, error) {
 	unlimited := func(d time.Duration) time.Duration {
 		if d < 0 {

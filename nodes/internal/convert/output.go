@@ -16,26 +16,26 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// output is a recording in the making. It is written in a folder of its own beside its place and moved there once it is
-// complete, so that nothing half-written ever looks finished. The last element of its name is the final one already,
-// since some formats name files within a recording after it.
+// output is a recording being written. It is written in a temporary folder beside its path, and moved once it is
+// complete, so that an unfinished recording never looks finished. In the folder it already has its final name, because
+// some formats name files after it.
 type output struct {
 	path      string
 	known     formats.List
 	format    formats.Format
 	part      string // the folder
 	overwrite bool
-	read      []*codec.Info // the recordings that it is made of
-	keep      bool          // the folder, since what is in it is complete but has no place
+	read      []*codec.Info // the inputs
+	keep      bool          // keep the folder: its content is complete but could not be moved
 }
 
-// newOutput prepares writing path, unless it exists or is one of those that are read. Close must be called.
+// newOutput prepares writing path, unless it exists or is an input. The caller must call Close.
 func newOutput(path string, known formats.List, format formats.Format, overwrite bool,
 	read []*codec.Info) (*output, error) {
 	o := &output{path: filepath.Clean(path), known: known, format: format, overwrite: overwrite, read: read}
 	o.part = o.path + ".part"
 	if o.reads(o.path) {
-		return nil, fmt.Errorf("%s is what is read from; name another output", path)
+		return nil, fmt.Errorf("%s is an input; name another output", path)
 	}
 	if err := o.checkExisting(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func FormatOf(list formats.List, path, name string) (formats.Format, error) {
 		filepath.Base(path), strings.Join(known, ", "))
 }
 
-// reads reports whether path is one of the recordings that are read, or of their files.
+// reads reports whether path is an input or one of its files.
 func (o *output) reads(path string) bool {
 	return slices.ContainsFunc(o.read, func(info *codec.Info) bool { return within(info, path) })
 }
@@ -153,7 +153,7 @@ func (o *output) checkExisting() error {
 	return nil
 }
 
-// checkEpisodes returns keep if the folder at path has files that are not of episodes.
+// checkEpisodes returns keep if the folder holds files with other extensions than those of episodes.
 func (o *output) checkEpisodes(extensions []string, keep error) error {
 	return filepath.WalkDir(o.path, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !slices.Contains(extensions, filepath.Ext(path)) {
@@ -163,14 +163,13 @@ func (o *output) checkEpisodes(extensions []string, keep error) error {
 	})
 }
 
-// create begins the recording; o's path and format win over those in options.
+// create creates the writer of the recording.
 func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 	options.Format = o.format.Name
 	return o.known.Codecs().Create(filepath.Join(o.part, filepath.Base(o.path)), options)
 }
 
-// commit puts the complete recording in its place, and returns the paths of its files, or of the folder that it is. Its
-// writer was closed.
+// commit moves the recording, whose writer is closed, to its path. It returns the paths of its files or its folder.
 func (o *output) commit() ([]string, error) {
 	o.keep = true
 	entries, err := os.ReadDir(o.part)
@@ -195,11 +194,11 @@ func (o *output) commit() ([]string, error) {
 	return paths, o.removeRest(paths)
 }
 
-// numbered is the name of one file of several that a split output has.
+// numbered matches the name of a file of a split recording.
 var numbered = regexp.MustCompile(`^(.*[._])(\d+)(\.[a-z0-9]+)?$`)
 
-// removeRest removes the files behind those that were written which are left of an earlier recording of the same name
-// that was split more often: they would be taken for the rest of this one.
+// removeRest removes files with higher numbers that an earlier recording of the same name left: they would be taken for
+// files of this one.
 func (o *output) removeRest(written []string) error {
 	for _, path := range written {
 		name := numbered.FindStringSubmatch(filepath.Base(path))
@@ -223,7 +222,7 @@ func (o *output) removeRest(written []string) error {
 	return nil
 }
 
-// vacate sees that path can be that of what was written.
+// vacate makes sure that written can be moved to path.
 func (o *output) vacate(path, written string) error {
 	stat, err := os.Lstat(path)
 	if err != nil {
@@ -231,13 +230,13 @@ func (o *output) vacate(path, written string) error {
 	}
 	switch {
 	case !o.overwrite:
-		return fmt.Errorf("%s exists by now; what was written is %s", path, written)
+		return fmt.Errorf("%s exists by now; the output was written to %s", path, written)
 	case o.reads(path):
-		return fmt.Errorf("%s is what is read from; what was written is %s", path, written)
+		return fmt.Errorf("%s is an input; the output was written to %s", path, written)
 	}
 	if stat.IsDir() {
 		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("replace %s: %w; what was written is %s", path, codec.Pathless(err), written)
+			return fmt.Errorf("replace %s: %w; the output was written to %s", path, codec.Pathless(err), written)
 		}
 	}
 	return nil

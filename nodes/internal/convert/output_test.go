@@ -26,7 +26,7 @@ func TestOutputThatAppearsMeanwhile(t *testing.T) {
 			require.NoError(t, w.Close())
 			require.NoError(t, os.WriteFile(filepath.Join(folder, other), []byte("other"), 0o644))
 			_, err = out.commit()
-			require.ErrorContains(t, err, other+" exists by now; what was written is "+path+".part/"+other)
+			require.ErrorContains(t, err, other+" exists by now; the output was written to "+path+".part/"+other)
 			require.NoError(t, out.Close())
 			require.FileExists(t, path+".part/out.mcap")
 			require.FileExists(t, path+".part/out_1.mcap")
@@ -72,6 +72,6 @@ func TestOverwriteShorter(t *testing.T) {
 
 	// Nothing that is read goes.
 	_, err = create(1, &codec.Info{Path: short[1]})
-	require.ErrorContains(t, err, short[1]+" is what is read from; what was written is ")
+	require.ErrorContains(t, err, short[1]+" is an input; the output was written to ")
 	require.FileExists(t, short[1])
 }

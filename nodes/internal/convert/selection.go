@@ -15,10 +15,10 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// Patterns are names of topics or regular expressions that match a whole name.
+// Patterns are topic names, or regular expressions that match a whole name.
 type Patterns []*regexp.Regexp
 
-// ParsePatterns reads the values of a flag; commas separate them, too.
+// ParsePatterns parses the values of a flag, which may be separated by commas.
 func ParsePatterns(flag string, texts []string) (Patterns, error) {
 	var p Patterns
 	for _, text := range formats.Split(texts) {
@@ -31,13 +31,12 @@ func ParsePatterns(flag string, texts []string) (Patterns, error) {
 	return p, nil
 }
 
-// Match reports whether a topic is meant.
+// Match reports whether one of p matches a topic.
 func (p Patterns) Match(topic string) bool {
 	return slices.ContainsFunc(p, func(re *regexp.Regexp) bool { return re.MatchString(topic) })
 }
 
-// Selection says which topics are wanted: those that Include matches, or all if there is none, but never those that
-// Exclude matches.
+// Selection selects the topics that Include matches, or all if it is empty, without those that Exclude matches.
 type Selection struct {
 	Include, Exclude Patterns
 }
@@ -47,8 +46,8 @@ func (s *Selection) Wants(c *codec.Channel) bool {
 	return (len(s.Include) == 0 || s.Include.Match(c.Topic)) && !s.Exclude.Match(c.Topic)
 }
 
-// Check returns an error if none of the recordings' topics is wanted though there are some, and calls warn for each
-// pattern to include that matches nothing.
+// Check returns an error if the recordings have topics but none is selected, and calls warn for each pattern of Include
+// that matches nothing.
 func (s *Selection) Check(infos []*codec.Info, warn func(string)) error {
 	var names []string
 	wanted := false
@@ -93,9 +92,8 @@ func (m Moment) At(start int64) int64 {
 var layouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02-15:04:05",
 	"2006-01-02 15:04", "2006-01-02"}
 
-// ParseMoment reads a time: seconds ("12.5") or a duration ("1m30s") behind the start of the recording; seconds or ns
-// since the Unix epoch, told from an offset by their size; RFC 3339; or wall clock of this machine's time zone, as in
-// "2021-07-23 09:12:15".
+// ParseMoment parses a time: seconds ("12.5") or a duration ("1m30s") after the start of the recording; seconds or ns
+// since the Unix epoch, recognised by their size; RFC 3339; or local time ("2021-07-23 09:12:15").
 func ParseMoment(flag, text string) (Moment, error) {
 	if number, ok := new(big.Rat).SetString(text); ok && !strings.ContainsAny(text, "/eEpPxX_") {
 		if number.Sign() < 0 {

@@ -11,7 +11,7 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// source is what is to be written: the inputs as one, selected, throttled, moved in time and renamed.
+// source reads what is to be written: the inputs merged, selected, throttled, shifted in time and renamed.
 type source struct {
 	renamed
 	plan     *plan
@@ -57,7 +57,7 @@ func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
 	var r codec.Reader = &selected{Reader: ins, window: window, observer: o, wants: func(c *codec.Channel) bool {
 		want, known := wants[c]
 		if !known {
-			// One that no Info told of is left out if it would need a translation.
+			// A channel that no Info has is left out if it needs a translation.
 			want = p.selection.Wants(c) && s.unfit(c, nil) == ""
 			wants[c] = want
 		}
@@ -67,7 +67,7 @@ func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
 	return s
 }
 
-// hasBound reports whether there are messages that only the format has which they are of.
+// hasBound reports whether messages are selected that only a recording of their own format can hold.
 func (s *source) hasBound() bool {
 	return slices.ContainsFunc(s.ins, func(in *input) bool {
 		return slices.ContainsFunc(in.info.Topics, func(t codec.TopicInfo) bool {
@@ -76,7 +76,7 @@ func (s *source) hasBound() bool {
 	})
 }
 
-// unfit says why a channel cannot be in the output, "" if it can.
+// unfit returns why the output cannot hold a channel, "" if it can.
 func (s *source) unfit(c *codec.Channel, left error) string {
 	t := s.target
 	switch {
@@ -86,22 +86,22 @@ func (s *source) unfit(c *codec.Channel, left error) string {
 		if t.author.Tells(s.plan.rename(c.Topic), c.Type) && !codec.IsEvents(c) {
 			return ""
 		}
-		return "topics that tell nothing to a log"
+		return "topics without a counterpart in the format"
 	case s.plan.Unmatched == "raw" && t.can(c.Encoding):
 		return ""
 	case left == nil:
-		left = fmt.Errorf("messages are %s, and a %s has none", cmp.Or(c.Encoding, "of no known encoding"), t.format.Name)
+		left = fmt.Errorf("their encoding is %s, which %s cannot hold", cmp.Or(c.Encoding, "unknown"), t.format.Name)
 	}
-	return "topics that have no translation: " + left.Error()
+	return "topics that cannot be translated: " + left.Error()
 }
 
-// compare notes what the format has no place for.
+// compare notes what the format of the output cannot hold.
 func (s *source) compare(wants map[*codec.Channel]bool) {
 	keeps, known := s.target.format.Keeps, &s.observer.known
 	if !keeps.QoS {
 		for _, t := range s.info.Topics {
 			if slices.ContainsFunc(t.Channel.QoS, special) {
-				known.add("quality of service, but for durability", t.Channel.Topic, 0)
+				known.add("quality of service, except durability", t.Channel.Topic, 0)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 	}
 }
 
-// compareChannels notes channels with metadata, which the format has no place for. What a translation adds is none.
+// compareChannels notes channels whose metadata the format cannot hold, but for metadata that a translation added.
 func (s *source) compareChannels(wants map[*codec.Channel]bool) {
 	for _, in := range s.ins {
 		set := map[string]bool{}
@@ -141,7 +141,7 @@ func (s *source) compareChannels(wants map[*codec.Channel]bool) {
 	}
 }
 
-// needless reports whether the output has in another place what channels have under a key.
+// needless reports whether the output keeps the value of a metadata key elsewhere.
 func (s *source) needless(key string) bool {
 	switch key {
 	case "md5sum", "record.proto_desc": // the type says so
@@ -152,7 +152,7 @@ func (s *source) needless(key string) bool {
 	return s.authored && s.target.author.Says(key)
 }
 
-// special reports whether a publisher offered something else than usual, besides durability and how much it kept.
+// special reports whether a QoS differs from the default in more than durability and history.
 func special(q codec.QoS) bool {
 	usual := codec.DefaultQoS()
 	usual.Durability, usual.History, usual.Depth = q.Durability, q.History, q.Depth
@@ -162,16 +162,16 @@ func special(q codec.QoS) bool {
 // Close does nothing: the inputs are closed by the job.
 func (s *source) Close() error { return nil }
 
-// refuse returns an error if something is wrong that is known before reading.
+// refuse returns an error if losses that are known before reading forbid the conversion.
 func (s *source) refuse(path string) error {
 	left := s.observer.left
 	switch {
 	case s.plan.Unmatched == "fail" && len(left) > 0:
-		return fmt.Errorf("%s is not written, as --unmatched fail asks: %s", path, left[0])
+		return fmt.Errorf("%s is not written because of --unmatched fail: %s", path, left[0])
 	case s.plan.Strict:
 		return s.observer.before().strict(path)
 	case len(s.info.Topics) == 0 && len(left) > 0:
-		return fmt.Errorf("%s is not written, as nothing can be in it: %s", path, left[0])
+		return fmt.Errorf("%s is not written, because nothing could be stored in it: %s", path, left[0])
 	}
 	return nil
 }

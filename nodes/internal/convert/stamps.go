@@ -9,16 +9,15 @@ import (
 	"tapedeck/msgs"
 )
 
-// stamped is a recording with what the options say of the stamps in messages. These are read and moved in messages of
-// ROS 2 alone.
+// stamped applies --message-order header and --restamp to a recording. Both need ROS 2 messages.
 type stamped struct {
 	codec.Reader
-	order  bool                           // LogTime is to be the first stamp
+	order  bool                           // LogTime becomes the first stamp
 	add    int64                          // ns, to all stamps
-	stamps map[*codec.Channel]*cdr.Stamps // nil for what has none
+	stamps map[*codec.Channel]*cdr.Stamps // nil for types without stamps
 }
 
-// stamp puts what the options say of stamps on top of a recording. topics are those to which it could not be done.
+// stamp applies the options about stamps to a recording. It returns topics whose stamps cannot be found.
 func (p *plan) stamp(r codec.Reader) (_ codec.Reader, topics []string, err error) {
 	if p.Order != "header" && !p.Restamp {
 		return r, nil, nil
@@ -59,7 +58,7 @@ func (s *stamped) Read(q codec.Query) (codec.Iterator, error) {
 	return &stamping{Iterator: it, stamped: s, damaged: q.Damaged}, nil
 }
 
-// stamping iterates over stamped.
+// stamping is the iterator of stamped.
 type stamping struct {
 	codec.Iterator
 	stamped *stamped

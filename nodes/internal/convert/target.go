@@ -9,15 +9,15 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// target is what an output can hold: its format and the encodings of messages.
+// target describes what an output can hold.
 type target struct {
 	format formats.Format
-	to     string            // the encoding that messages become; "": nothing is translated
-	keeps  func(string) bool // encodings that are kept beside it
-	author formats.Author    // writes messages of ROS 2 where they are not translated one by one; else nil
+	to     string            // encoding to which messages are translated; "": none is translated
+	keeps  func(string) bool // reports whether messages of an encoding are kept as they are
+	author formats.Author    // writes ROS 2 messages that cannot be translated one by one; else nil
 }
 
-// newTarget returns what an output of the plan in that format holds.
+// newTarget returns the target of a plan in a format.
 func newTarget(format formats.Format, p *plan) (*target, error) {
 	if keeps, ok := format.StorageKeeps[p.Storage]; ok {
 		format.Keeps = keeps
@@ -48,20 +48,20 @@ func newTarget(format formats.Format, p *plan) (*target, error) {
 	return t, nil
 }
 
-// ros2Target is that of what makes use of messages of ROS 2 alone.
+// ros2Target is a target that holds ROS 2 messages only.
 func ros2Target() *target {
 	return &target{to: codec.EncodingCDR, keeps: func(string) bool { return false }}
 }
 
-// can reports whether the format can hold messages of that encoding at all.
+// can reports whether the format can hold messages of an encoding.
 func (t *target) can(encoding string) bool {
 	return t.format.Keeps.Encodings == nil || slices.Contains(t.format.Keeps.Encodings, encoding)
 }
 
-// takes reports whether messages of that encoding are written as they are.
+// takes reports whether messages of an encoding are written as they are.
 func (t *target) takes(encoding string) bool { return encoding == t.to || t.keeps(encoding) }
 
-// kept returns the encodings that are not to become those of ROS 2.
+// kept returns the encodings that are not translated to ROS 2.
 func (t *target) kept() []string {
 	return slices.DeleteFunc(formats.Encodings(), func(encoding string) bool { return t.to != "" && !t.takes(encoding) })
 }

@@ -25,11 +25,11 @@ type writer struct {
 	end      int64 // of the last one
 
 	writer   codec.Writer
-	expect   func(codec.Reader) error // reads the source beforehand, if the writer needs that
+	expect   func(codec.Reader) error // reads the source beforehand; nil if the writer does not need that
 	splitter codec.Splitter           // nil unless there are limits
 	limits   split.Limits
 	file     split.File
-	refused  error // of the first message that the format does not take
+	refused  error // of the first message that the format does not accept
 	lost     losses
 }
 
@@ -122,10 +122,10 @@ func (w *writer) copy(ctx context.Context) error {
 	return copyMessages(ctx, it, w.write)
 }
 
-// readAheadSize is how many bytes of messages are read ahead of the one that is written.
+// readAheadSize is how many bytes of messages are read ahead of the message being written.
 const readAheadSize = 4 << 20
 
-// copyMessages reads messages in a goroutine of its own and calls write with each in this one. It closes it.
+// copyMessages calls write with each message of it, which another goroutine reads, and closes it.
 func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Message) error) (err error) {
 	more := make(chan struct{}, 1)
 	r := readahead.New(it, readAheadSize, func() {
@@ -144,7 +144,7 @@ func copyMessages(ctx context.Context, it codec.Iterator, write func(*codec.Mess
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("%w; 'converter recover' saves what is behind the damage", err)
+			return fmt.Errorf("%w; 'converter recover' saves what follows the damage", err)
 		case m == nil:
 			<-more
 			continue
@@ -169,9 +169,9 @@ func (w *writer) write(m *codec.Message) error {
 		if errors.As(err, &missing) {
 			return err
 		}
-		// It is about this message alone.
+		// Other messages may still be written.
 		err = w.plain(err)
-		w.refuse(m, fmt.Sprintf("messages that a %s does not take: %v", w.out.format.Name, cmp.Or(w.refused, err)), err)
+		w.refuse(m, fmt.Sprintf("messages that %s does not accept: %v", w.out.format.Name, cmp.Or(w.refused, err)), err)
 		return nil
 	}
 	if w.result.Messages == 0 {
@@ -187,18 +187,18 @@ func (w *writer) write(m *codec.Message) error {
 	return nil
 }
 
-// plain returns an error that names the output as its user does.
+// plain returns an error that names the output instead of its temporary path.
 func (w *writer) plain(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), w.out.part+"/", ""))
 }
 
-// refuse notes that a message is left out.
+// refuse counts a message that is left out.
 func (w *writer) refuse(m *codec.Message, what string, err error) {
 	w.refused = cmp.Or(w.refused, err)
 	w.lost.add(what, m.Channel.Topic, 1)
 }
 
-// split has the message go into another file if it belongs there.
+// split starts another file if m belongs there.
 func (w *writer) split(m *codec.Message) error {
 	if w.splitter == nil {
 		return nil

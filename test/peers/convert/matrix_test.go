@@ -33,11 +33,11 @@ var sources = map[string]source{
 	},
 	"ROS 2": {
 		path: "rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap", format: "mcap", messages: "188 messages",
-		carla: "lost: topics that tell nothing to a log (186 messages on ",
+		carla: "lost: topics without a counterpart in the format (186 messages on ",
 	},
 	"ROS 2 in SQLite": {
 		path: "rosbag2/rosbags_rs/test_bag_sqlite3", format: "sqlite3", messages: "188 messages",
-		carla: "lost: topics that tell nothing to a log (186 messages on ",
+		carla: "lost: topics without a counterpart in the format (186 messages on ",
 	},
 	"ROS 1": {
 		path: "bag/cruise_example.bag", format: "bag", messages: "8647 messages", foreign: true,
@@ -122,7 +122,7 @@ func (s source) testCARLA(t *testing.T, from, folder string) {
 	path := filepath.Join(folder, "out.log")
 	if s.carla == "" {
 		output := run(t, 1, from, path)
-		require.Contains(t, output, "nothing can be in it: topics that tell nothing to a log (")
+		require.Contains(t, output, "nothing could be stored in it: topics without a counterpart in the format (")
 		require.NoFileExists(t, path)
 		return
 	}

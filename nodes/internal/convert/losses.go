@@ -9,11 +9,11 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// Loss is something that is in the recordings and not in the output.
+// Loss is something in the inputs that the output does not have.
 type Loss struct {
 	What     string
 	Topics   []string
-	Messages uint64 // that had it; 0 where it is not about messages
+	Messages uint64 // affected; 0 if the loss is not about messages
 }
 
 // String returns it as one line.
@@ -29,7 +29,7 @@ func (l Loss) String() string {
 	return l.What
 }
 
-// losses collects them, one of a kind.
+// losses are losses that differ in What.
 type losses []Loss
 
 func (l *losses) add(what, topic string, messages uint64) {
@@ -45,14 +45,14 @@ func (l *losses) add(what, topic string, messages uint64) {
 	}
 }
 
-// addAll adds what translations lost.
+// addAll adds the losses of a translation.
 func (l *losses) addAll(lost []bridge.Loss) {
 	for _, loss := range lost {
 		l.add(loss.What, loss.Topic, loss.Messages)
 	}
 }
 
-// strict returns the error for what is to be complete and is not, nil if nothing is lost.
+// strict returns the error of --strict, nil if nothing is lost.
 func (l losses) strict(path string) error {
 	if len(l) == 0 {
 		return nil
@@ -61,5 +61,5 @@ func (l losses) strict(path string) error {
 	for _, loss := range l {
 		texts = append(texts, loss.String())
 	}
-	return fmt.Errorf("%s is not written, as --strict asks: it would lose %s", path, strings.Join(texts, "; "))
+	return fmt.Errorf("%s is not written because of --strict: it would lose %s", path, strings.Join(texts, "; "))
 }
