@@ -15,13 +15,13 @@ const (
 	poorLink   = 90  // percent of the frames
 )
 
-// statuses returns how links and vehicles are.
+// statuses returns the state of links and vehicles.
 func (p *publisher) statuses() []diag.DiagnosticStatus {
 	var list []diag.DiagnosticStatus
-	for _, l := range p.lines {
+	for _, l := range p.links {
 		list = append(list, p.linkStatus(l))
 		l.mu.Lock()
-		for _, s := range l.stations {
+		for _, s := range l.vehicles {
 			list = append(list, p.heartbeatStatus(s), p.gpsStatus(s), p.batteryStatus(s), p.clockStatus(l, s))
 		}
 		l.mu.Unlock()
@@ -29,10 +29,10 @@ func (p *publisher) statuses() []diag.DiagnosticStatus {
 	return list
 }
 
-func (p *publisher) linkStatus(l *line) diag.DiagnosticStatus {
+func (p *publisher) linkStatus(l *link) diag.DiagnosticStatus {
 	s := l.link.Statistics()
 	status := p.diagnostics.Status("link "+l.source,
-		fmt.Sprintf("%.0f frames a second, %.0f %% of them came", s.Rate, s.Quality),
+		fmt.Sprintf("%.0f frames/s, %.0f %% of them received", s.Rate, s.Quality),
 		"frames", s.Received, "bytes", s.Bytes, "lost", s.Lost, "quality (%)", fmt.Sprintf("%.1f", s.Quality),
 		"frames per second", fmt.Sprintf("%.1f", s.Rate), "bytes per second", fmt.Sprintf("%.0f", s.ByteRate),
 		"bad checksum", s.BadChecksum, "garbage (bytes)", s.Garbage, "unknown messages", s.Unknown, "unknown ids",
@@ -45,16 +45,16 @@ func (p *publisher) linkStatus(l *line) diag.DiagnosticStatus {
 	}
 	switch {
 	case !l.link.IsLog() && s.Open == 0:
-		status.Level, status.Message = diag.DiagnosticStatus_ERROR, "waiting for it"
+		status.Level, status.Message = diag.DiagnosticStatus_ERROR, "not open"
 	case !l.link.IsLog() && s.Rate == 0:
-		status.Level, status.Message = diag.DiagnosticStatus_WARN, "nothing comes"
+		status.Level, status.Message = diag.DiagnosticStatus_WARN, "nothing arrives"
 	case s.Quality < poorLink:
 		status.Level = diag.DiagnosticStatus_WARN
 	}
 	return status
 }
 
-func (p *publisher) heartbeatStatus(s *station) diag.DiagnosticStatus {
+func (p *publisher) heartbeatStatus(s *publishedVehicle) diag.DiagnosticStatus {
 	status := p.diagnostics.Status(s.name+": heartbeat", s.state.Mode,
 		"system", s.system, "mode", s.state.Mode, "armed", s.state.Armed, "vehicle", s.kind, "autopilot", s.firmware,
 		"state", ardupilotmega.MAV_STATE(s.state.SystemStatus), "attitude",
@@ -65,43 +65,43 @@ func (p *publisher) heartbeatStatus(s *station) diag.DiagnosticStatus {
 	return status
 }
 
-func (p *publisher) gpsStatus(s *station) diag.DiagnosticStatus {
+func (p *publisher) gpsStatus(s *publishedVehicle) diag.DiagnosticStatus {
 	height := "ellipsoid"
 	if s.noGeoid != 0 {
-		height = "mean sea level: there is no geoid"
+		height = "mean sea level: no geoid"
 	}
 	status := p.diagnostics.Status(s.name+": GPS", "fix",
 		"fix type", ardupilotmega.GPS_FIX_TYPE(s.receiverRaw.FixType), "satellites", s.satellites, "altitudes above", height)
 	switch {
 	case !s.hasRaw:
-		status.Level, status.Message = diag.DiagnosticStatus_STALE, "nothing heard"
+		status.Level, status.Message = diag.DiagnosticStatus_STALE, "nothing received"
 	case s.receiver.Status.Status < sensor_msgs.NavSatStatus_STATUS_FIX:
 		status.Level, status.Message = diag.DiagnosticStatus_WARN, "no fix"
 	}
 	return status
 }
 
-func (p *publisher) batteryStatus(s *station) diag.DiagnosticStatus {
+func (p *publisher) batteryStatus(s *publishedVehicle) diag.DiagnosticStatus {
 	b := &s.battery
 	status := p.diagnostics.Status(s.name+": battery", fmt.Sprintf("%.2f V", b.Voltage),
 		"voltage (V)", b.Voltage, "current (A)", b.Current, "percentage", 100*b.Percentage, "cells (V)", b.CellVoltage)
 	switch {
 	case !b.Present:
-		status.Level, status.Message = diag.DiagnosticStatus_STALE, "nothing heard"
-	case b.Percentage < lowBattery: // not if it is NaN
+		status.Level, status.Message = diag.DiagnosticStatus_STALE, "nothing received"
+	case b.Percentage < lowBattery: // false for NaN
 		status.Level, status.Message = diag.DiagnosticStatus_WARN, fmt.Sprintf("low: %.0f %%", 100*b.Percentage)
 	}
 	return status
 }
 
-func (p *publisher) clockStatus(l *line, s *station) diag.DiagnosticStatus {
-	c := l.known(s.system).Clock
-	message := "by the messages that took least"
+func (p *publisher) clockStatus(l *link, s *publishedVehicle) diag.DiagnosticStatus {
+	c := l.linkVehicle(s.system).Clock
+	message := "estimated from the least delayed messages"
 	switch {
 	case c.Synchronised:
 		message = "synchronised"
 	case c.Offset == 0:
-		message = "not known"
+		message = "unknown"
 	}
 	return p.diagnostics.Status(s.name+": clock", message, "offset (s)", fmt.Sprintf("%.6f", float64(c.Offset)/1e9),
 		"drift (ppm)", fmt.Sprintf("%.3f", c.Drift), "round trip (ms)", fmt.Sprintf("%.3f", float64(c.RoundTrip)/1e6),

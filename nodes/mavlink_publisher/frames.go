@@ -6,7 +6,7 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// vector is one in three dimensions.
+// vector has three dimensions.
 type vector [3]float64
 
 // matrix is a rotation, row by row.
@@ -21,8 +21,8 @@ type axes struct {
 	m matrix
 }
 
-// MAVLink's world is north, east, down and its body forward, right, down. That of ROS (REP 103) is east, north, up, and
-// forward, left, up.
+// MAVLink's world axes are north, east, down (NED) and its body axes forward, right, down (FRD). Those of ROS (REP 103)
+// are east, north, up (ENU) and forward, left, up (FLU).
 var (
 	same  = axes{quaternion{1, 0, 0, 0}, matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}
 	toENU = axes{quaternion{0, math.Sqrt2 / 2, math.Sqrt2 / 2, 0}, matrix{{0, 1, 0}, {1, 0, 0}, {0, 0, -1}}}
@@ -66,8 +66,7 @@ func newQuaternion(w, x, y, z float32) quaternion {
 	return quaternion{float64(w), float64(x), float64(y), float64(z)}
 }
 
-// fromEuler returns the rotation by roll, pitch and yaw as MAVLink has them: about x, then about the y and then about
-// the z that do not move with it.
+// fromEuler returns the rotation by MAVLink's roll, pitch and yaw, about the fixed axes x, y and z in this order.
 func fromEuler(roll, pitch, yaw float32) quaternion {
 	sr, cr := math.Sincos(float64(roll) / 2)
 	sp, cp := math.Sincos(float64(pitch) / 2)
@@ -106,14 +105,14 @@ func (q quaternion) message() geometry_msgs.Quaternion {
 	return geometry_msgs.Quaternion{W: q[0], X: q[1], Y: q[2], Z: q[3]}
 }
 
-// covariance is one of position and rotation, or of velocity and rates: 6×6, row by row.
+// covariance is 6×6, row by row: of position and rotation, or of velocity and angular rates.
 type covariance [36]float64
 
-// unknown is the covariance of what nobody knows how exact it is, as sensor_msgs/Imu has it.
+// unknown returns the covariance that marks an unknown accuracy, as in sensor_msgs/Imu.
 func unknown() covariance { return covariance{-1} }
 
-// fromTriangle returns the covariance of which MAVLink has the upper right triangle, row by row, or the unknown one if
-// it has none.
+// fromTriangle returns the covariance whose upper right triangle MAVLink sends, row by row; unknown if it begins with
+// NaN.
 func fromTriangle(upper *[21]float32) (c covariance) {
 	if math.IsNaN(float64(upper[0])) {
 		return unknown()
@@ -128,44 +127,36 @@ func fromTriangle(upper *[21]float32) (c covariance) {
 	return c
 }
 
-// rotated returns a covariance for other axes: linear is the rotation of what its first three rows are of, angular that
-// of the others.
-func (c covariance) rotated(linear, angular matrix) covariance {
+// rotated returns a covariance in other axes: linear rotates its first three rows and columns, angular the others.
+func (c covariance) rotated(linear, angular matrix) (r covariance) {
 	if c[0] < 0 {
 		return c
 	}
-	return c.rows(linear, angular).transposed().rows(linear, angular)
-}
-
-// rows returns the product of the block diagonal matrix of two rotations and c.
-func (c covariance) rows(linear, angular matrix) (p covariance) {
-	for j := range 6 {
-		for block, m := range [2]matrix{linear, angular} {
-			v := m.rotate(vector{c[18*block+j], c[18*block+6+j], c[18*block+12+j]})
-			p[18*block+j], p[18*block+6+j], p[18*block+12+j] = v[0], v[1], v[2]
+	by := [2]matrix{linear, angular}
+	for block := range 4 {
+		i, j := block/2, block%2
+		first := 18*i + 3*j
+		var m matrix
+		for row := range m {
+			m[row] = vector(c[first+6*row : first+6*row+3])
+		}
+		m = by[i].times(m).times(by[j].transposed())
+		for row := range m {
+			copy(r[first+6*row:], m[row][:])
 		}
 	}
-	return p
+	return r
 }
 
-func (c covariance) transposed() (t covariance) {
-	for i := range 6 {
-		for j := range 6 {
-			t[6*i+j] = c[6*j+i]
-		}
-	}
-	return t
-}
-
-// The ellipsoid of WGS 84.
+// WGS 84 ellipsoid.
 const (
 	wgs84A  = 6378137.0             // m
 	wgs84F  = 1 / 298.257223563     // flattening
 	wgs84E2 = wgs84F * (2 - wgs84F) // square of the eccentricity
 )
 
-// earthFixed returns a place in the frame that is fixed to the Earth (ECEF), in m. Latitude and longitude are in
-// degrees, the altitude is above the ellipsoid.
+// earthFixed returns a position in the Earth-fixed frame (ECEF), in m. Latitude and longitude are in degrees, the
+// altitude is above the ellipsoid, in m.
 func earthFixed(latitude, longitude, altitude float64) vector {
 	sinLat, cosLat := math.Sincos(latitude * math.Pi / 180)
 	sinLon, cosLon := math.Sincos(longitude * math.Pi / 180)
@@ -173,7 +164,7 @@ func earthFixed(latitude, longitude, altitude float64) vector {
 	return vector{(n + altitude) * cosLat * cosLon, (n + altitude) * cosLat * sinLon, (n*(1-wgs84E2) + altitude) * sinLat}
 }
 
-// tangentPlane has places as east, north and up of its origin.
+// tangentPlane converts positions to east, north, up from its origin.
 type tangentPlane struct {
 	origin vector // fixed to the Earth
 	toENU  matrix
@@ -189,7 +180,7 @@ func newTangentPlane(latitude, longitude, altitude float64) *tangentPlane {
 	}}
 }
 
-// place returns where a place is from the origin.
+// place returns a position relative to the origin, in m.
 func (p *tangentPlane) place(latitude, longitude, altitude float64) vector {
 	v := earthFixed(latitude, longitude, altitude)
 	return p.toENU.rotate(vector{v[0] - p.origin[0], v[1] - p.origin[1], v[2] - p.origin[2]})

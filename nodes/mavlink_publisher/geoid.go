@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// geoid is a grid of heights of the mean sea level above the ellipsoid, in a file of GeographicLib such as egm96-5.pgm:
-// a PGM of 16 bits a pixel whose comments say what the numbers are. Rows go from the north pole to the south pole,
+// geoid is a grid of heights of mean sea level above the ellipsoid, in a file of GeographicLib such as egm96-5.pgm: a
+// PGM of 16 bits per pixel whose comments give offset and scale. Rows run from the north pole to the south pole,
 // columns east from Greenwich.
 type geoid struct {
 	file          *os.File
@@ -22,7 +22,7 @@ type geoid struct {
 	offset, scale float64 // m, and m per unit
 	start         int64   // of the pixels in the file
 
-	// The heights around the last place that was asked for.
+	// Heights around the last position.
 	column, row int
 	corners     [4]float64 // north-west, north-east, south-west, south-east
 }
@@ -45,7 +45,7 @@ func (g *geoid) readHeader() error {
 	for len(words) < 4 {
 		line, err := r.ReadString('\n')
 		if err != nil {
-			return fmt.Errorf("it has no header of a PGM file of 16 bits: %w", err)
+			return fmt.Errorf("no header of a 16-bit PGM file: %w", err)
 		}
 		g.start += int64(len(line))
 		fields := strings.Fields(line)
@@ -62,10 +62,10 @@ func (g *geoid) readHeader() error {
 		}
 	}
 	if words[0] != "P5" || len(words) != 4 || words[3] != "65535" {
-		return fmt.Errorf("its header is %q, want that of a PGM file of 16 bits", words)
+		return fmt.Errorf("the header is %q, want that of a 16-bit PGM file", words)
 	}
 	if math.IsNaN(g.offset) || math.IsNaN(g.scale) {
-		return errors.New("its header has no lines '# Offset' and '# Scale', as GeographicLib writes them")
+		return errors.New("the header has no lines '# Offset' and '# Scale', as GeographicLib writes them")
 	}
 	var err error
 	if g.width, err = strconv.Atoi(words[1]); err == nil {
@@ -73,22 +73,22 @@ func (g *geoid) readHeader() error {
 	}
 	const most = 1 << 20
 	if err != nil || g.width < 2 || g.height < 3 || g.width > most || g.height > most {
-		return fmt.Errorf("it has %s columns and %s rows", words[1], words[2])
+		return fmt.Errorf("invalid size of %s columns and %s rows", words[1], words[2])
 	}
 	info, err := g.file.Stat()
 	if err != nil {
 		return err
 	}
 	if want := g.start + 2*int64(g.width)*int64(g.height); info.Size() < want {
-		return fmt.Errorf("it has %d bytes, want %d: it is cut short", info.Size(), want)
+		return fmt.Errorf("%d bytes, want %d: the file is cut short", info.Size(), want)
 	}
 	return nil
 }
 
-// above returns the height of the geoid above the ellipsoid in m, linear between the points of the grid. Degrees.
+// above returns the height of the geoid above the ellipsoid in m, interpolated linearly. Arguments are in degrees.
 func (g *geoid) above(latitude, longitude float64) (float64, error) {
 	if !(math.Abs(latitude) <= 90) || math.IsNaN(longitude) || math.IsInf(longitude, 0) {
-		return 0, fmt.Errorf("%v, %v is no place on Earth", latitude, longitude)
+		return 0, fmt.Errorf("%v, %v is not a position on Earth", latitude, longitude)
 	}
 	longitude = math.Mod(longitude, 360)
 	if longitude < 0 {
@@ -107,7 +107,7 @@ func (g *geoid) above(latitude, longitude float64) (float64, error) {
 	return (1-fy)*((1-fx)*c[0]+fx*c[1]) + fy*((1-fx)*c[2]+fx*c[3]), nil
 }
 
-// load reads the heights around a cell of the grid.
+// load reads the heights at the corners of a cell.
 func (g *geoid) load(column, row int) error {
 	g.row = -1
 	var pixel [2]byte
@@ -124,10 +124,10 @@ func (g *geoid) load(column, row int) error {
 
 func (g *geoid) close() error { return g.file.Close() }
 
-// standardGeoid is where Debian's geographiclib-tools put what mavros needs.
+// standardGeoid is where Debian's geographiclib-tools install the geoid that mavros uses.
 const standardGeoid = "/usr/share/GeographicLib/geoids/egm96-5.pgm"
 
-// findGeoid opens the geoid at path, or the standard one, nil if that is not there.
+// findGeoid opens the geoid at path; for "" the standard one, or nil if it is not installed.
 func findGeoid(path string) (*geoid, error) {
 	if path != "" {
 		return openGeoid(path)

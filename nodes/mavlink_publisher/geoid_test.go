@@ -58,15 +58,15 @@ func TestGeoid(t *testing.T) {
 	}
 	for _, place := range [][2]float64{{91, 0}, {math.NaN(), 0}, {0, math.NaN()}, {0, math.Inf(1)}} {
 		_, err := g.above(place[0], place[1])
-		require.ErrorContains(t, err, "no place on Earth")
+		require.ErrorContains(t, err, "not a position on Earth")
 	}
 }
 
 func TestGeoidFiles(t *testing.T) {
 	for header, want := range map[string]string{
 		"": "no header",
-		"P5\n# Offset -10\n# Scale 0.002\n12 3\n255\n":         "16 bits",
-		"P6\n# Offset -10\n# Scale 0.002\n12 3\n65535\n":       "16 bits",
+		"P5\n# Offset -10\n# Scale 0.002\n12 3\n255\n":         "16-bit PGM",
+		"P6\n# Offset -10\n# Scale 0.002\n12 3\n65535\n":       "16-bit PGM",
 		"P5\n# Scale 0.002\n12 3\n65535\n":                     "# Offset",
 		"P5\n# Offset x\n# Scale 0.002\n12 3\n65535\n":         "Offset x",
 		"P5\n# Offset -10\n# Scale 0.002\n12 4\n65535\n":       "cut short",

@@ -19,12 +19,13 @@ const (
 	unknown16 = math.MaxUint16
 )
 
-// globe is what an autopilot says of where on Earth it is.
-type globe struct {
-	hasRaw     bool    // a GPS_RAW_INT has come
-	satellites int     // of the last one; -1: not known
-	undulation float64 // of the geoid as the GPS receiver has it, in m; NaN: it does not tell
-	// since when altitudes are above mean sea level for lack of a geoid, in ns since the Unix epoch; 0: they are not
+// globalState holds what the autopilot sends about its position on Earth.
+type globalState struct {
+	hasRaw     bool    // a GPS_RAW_INT was received
+	satellites int     // of the last one; -1: unknown
+	undulation float64 // of the geoid by the GPS receiver, in m; NaN: not sent
+	// since when altitudes are above mean sea level for lack of a geoid, in ns since the Unix epoch; 0: they are above the
+	// ellipsoid
 	noGeoid    int64
 	plane      *tangentPlane
 	planeGeoid float64 // height of mean sea level above the ellipsoid at its origin, in m
@@ -40,7 +41,7 @@ type globe struct {
 	hud         mavros_msgs.VfrHud
 }
 
-func (v *vehicle) setGlobe() {
+func (v *vehicle) initGlobal() {
 	v.satellites, v.undulation = -1, math.NaN()
 	v.receiver.Status = sensor_msgs.NavSatStatus{Status: sensor_msgs.NavSatStatus_STATUS_NO_FIX,
 		Service: sensor_msgs.NavSatStatus_SERVICE_GPS}
@@ -96,7 +97,7 @@ func (v *vehicle) gpsRawInt(m *common.MessageGpsRawInt) {
 	v.out.send(gpsRaw, &v.receiverRaw)
 }
 
-// setAccuracy gives the receiver's fix the covariance for standard deviations in m.
+// setAccuracy sets the covariance of the receiver's fix from standard deviations in m.
 func (v *vehicle) setAccuracy(horizontal, vertical float64, kind uint8) {
 	v.receiver.PositionCovariance = [9]float64{0: horizontal * horizontal, 4: horizontal * horizontal,
 		8: vertical * vertical}
@@ -110,7 +111,7 @@ func (v *vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	fix.Status, fix.PositionCovariance, fix.PositionCovarianceType = v.receiver.Status, v.receiver.PositionCovariance,
 		v.receiver.PositionCovarianceType
 	switch {
-	case m.Lat == 0 && m.Lon == 0: // as long as the estimator has no position
+	case m.Lat == 0 && m.Lon == 0: // the estimator has no position yet
 		fix.Status.Status = sensor_msgs.NavSatStatus_STATUS_NO_FIX
 	case !v.hasRaw:
 		fix.Status.Status = sensor_msgs.NavSatStatus_STATUS_FIX
@@ -132,11 +133,11 @@ func (v *vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 	if v.plane == nil || m.Lat == 0 && m.Lon == 0 {
 		return
 	}
-	o := &v.globe.odometry
+	o := &v.globalState.odometry
 	o.Header, o.ChildFrameId = v.header(v.o.MapFrame), v.o.BaseFrame
-	// Heights are those above the sea, moved: what is known of the geoid may change.
+	// Heights are those above the sea plus a constant: the geoid's height may become known later.
 	o.Pose.Pose.Position = v.plane.place(fix.Latitude, fix.Longitude, float64(m.Alt)/1e3+v.planeGeoid).point()
-	o.Pose.Pose.Orientation = geometry_msgs.Quaternion{W: 1} // with a covariance that says that it is not known
+	o.Pose.Pose.Orientation = geometry_msgs.Quaternion{W: 1} // its covariance marks it as unknown
 	if v.oriented {
 		o.Pose.Pose.Orientation = v.orientation.message()
 	}
@@ -145,41 +146,41 @@ func (v *vehicle) globalPositionInt(m *ardupilotmega.MessageGlobalPositionInt) {
 		copy(o.Pose.Covariance[6*i:6*i+3], fix.PositionCovariance[3*i:3*i+3])
 		o.Pose.Covariance[7*(i+3)] = v.o.RotationVariance
 	}
-	// In ENU rather than along the axes of the body, as mavros has it.
+	// In ENU rather than along the body axes, as in mavros.
 	o.Twist.Twist.Linear = toENU.m.rotate(newVector(m.Vx, m.Vy, m.Vz).scale(0.01)).vector3()
 	o.Twist.Covariance = unknown()
 	v.out.send(globalLocal, o)
 }
 
-// setPlace sets where a fix is: 1e-7 degrees, mm above mean sea level.
+// setPlace sets the position of a fix from 1e-7 degrees and mm above mean sea level.
 func (v *vehicle) setPlace(fix *sensor_msgs.NavSatFix, lat, lon, alt int32) {
 	fix.Latitude, fix.Longitude = float64(lat)/1e7, float64(lon)/1e7
 	fix.Altitude = float64(alt)/1e3 + v.geoidHeight(fix.Latitude, fix.Longitude)
 }
 
-// geoidHeight returns the height of mean sea level above the ellipsoid in m: as the GPS receiver has it, else the
-// geoid's, else 0.
+// geoidHeight returns the height of mean sea level above the ellipsoid in m: from the GPS receiver, else from the
+// geoid, else 0.
 func (v *vehicle) geoidHeight(latitude, longitude float64) float64 {
 	switch {
 	case !math.IsNaN(v.undulation):
 		v.noGeoid = 0
 		return v.undulation
-	case latitude == 0 && longitude == 0: // no place is known
+	case latitude == 0 && longitude == 0: // no position yet
 		return 0
 	case v.geoid == nil:
 		if v.noGeoid == 0 {
 			v.noGeoid = v.now
 		}
-		if v.hasRaw || !v.comes(v.noGeoid) { // else the receiver may still tell
-			v.once(bridge.Warn, "altitudes are published above mean sea level rather than above the ellipsoid: the autopilot "+
-				"does not tell the latter, and "+
-				"there is no geoid; install GeographicLib's egm96-5 (geographiclib-get-geoids egm96-5) or name the file with geoid")
+		if v.hasRaw || !v.isRecent(v.noGeoid) { // else the receiver may still send it
+			v.logOnce(bridge.Warn, "altitudes are above mean sea level, not above the ellipsoid: the autopilot does "+
+				"not send the latter, and there is no geoid; install GeographicLib's egm96-5 (geographiclib-get-geoids egm96-5) "+
+				"or name the file with geoid")
 		}
 		return 0
 	}
 	height, err := v.geoid.above(latitude, longitude)
 	if err != nil {
-		v.once(bridge.Error, "altitudes are published above mean sea level: %v", err)
+		v.logOnce(bridge.Error, "altitudes are above mean sea level: %v", err)
 		v.noGeoid = v.now
 	}
 	return height

@@ -37,8 +37,8 @@ func TestGPSReceiver(t *testing.T) {
 			[3]float64{-1, 0, 0}, sensor_msgs.NavSatFix_COVARIANCE_TYPE_UNKNOWN, []topic{gpsVelocity}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
-			s.say(&test.m)
+			s := newTestVehicle(t)
+			s.receive(&test.m)
 			fix := published[sensor_msgs.NavSatFix](s, gpsFix, 0)
 			require.Equal(t, test.status, fix.Status.Status)
 			require.InDelta(t, test.altitude, fix.Altitude, 1e-9)
@@ -46,52 +46,52 @@ func TestGPSReceiver(t *testing.T) {
 			require.InDeltaSlice(t, test.variances[:],
 				[]float64{fix.PositionCovariance[0], fix.PositionCovariance[4], fix.PositionCovariance[8]}, 1e-12)
 			for _, topic := range test.silent {
-				require.Empty(t, s.heard[topic], topics[topic].name)
+				require.Empty(t, s.sent[topic], topics[topic].name)
 			}
-			require.Len(t, s.heard, 4-len(test.silent))
+			require.Len(t, s.sent, 4-len(test.silent))
 		})
 	}
 }
 
 func TestGlobalPosition(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	place := func(lat, lon, alt int32) *ardupilotmega.MessageGlobalPositionInt {
 		return &ardupilotmega.MessageGlobalPositionInt{Lat: lat, Lon: lon, Alt: alt, RelativeAlt: 10, Hdg: 65535}
 	}
 	// Neither receiver nor estimator know where they are; then one does, then both.
-	s.say(&common.MessageGpsRawInt{FixType: 1}, place(0, 0, 5), &common.MessageGpsRawInt{FixType: 3}, place(0, 0, 5))
-	require.Empty(t, s.heard[globalLocal])
+	s.receive(&common.MessageGpsRawInt{FixType: 1}, place(0, 0, 5), &common.MessageGpsRawInt{FixType: 3}, place(0, 0, 5))
+	require.Empty(t, s.sent[globalLocal])
 	var fix sensor_msgs.NavSatFix
 	for i := range 2 {
-		s.hear(globalFix, i, &fix)
+		s.message(globalFix, i, &fix)
 		require.EqualValues(t, -1, fix.Status.Status)
 	}
 	heading := published[std_msgs.Float64](s, globalHeading, 0)
 	require.True(t, math.IsNaN(heading.Data))
 
-	s.say(place(473977418, 85455939, 488000), place(473977418, 85455939, 489000), place(0, 0, 5),
+	s.receive(place(473977418, 85455939, 488000), place(473977418, 85455939, 489000), place(0, 0, 5),
 		place(473977418, 85456939, 488000))
-	require.Len(t, s.heard[globalLocal], 3)
+	require.Len(t, s.sent[globalLocal], 3)
 	local := published[nav_msgs.Odometry](s, globalLocal, 0)
 	require.Zero(t, local.Pose.Pose.Position)
 	require.Equal(t, 1.0, local.Pose.Pose.Orientation.W)
 	require.Equal(t, 99999.0, local.Pose.Covariance[35])
-	s.hear(globalLocal, 1, &local)
+	s.message(globalLocal, 1, &local)
 	require.InDelta(t, 1, local.Pose.Pose.Position.Z, 1e-8)
-	s.hear(globalLocal, 2, &local)
+	s.message(globalLocal, 2, &local)
 	require.InDelta(t, 7.545, local.Pose.Pose.Position.X, 0.01) // 1e-5 degrees of longitude
 	require.InDelta(t, 0, local.Pose.Pose.Position.Y, 1e-5)
 
 	// Without a receiver the estimator is believed.
-	s = newStage(t)
-	s.say(place(473977418, 85455939, 488000))
-	s.hear(globalFix, 0, &fix)
+	s = newTestVehicle(t)
+	s.receive(place(473977418, 85455939, 488000))
+	s.message(globalFix, 0, &fix)
 	require.EqualValues(t, 0, fix.Status.Status)
 	require.Equal(t, -1.0, fix.PositionCovariance[0])
-	require.Len(t, s.heard[globalLocal], 1)
+	require.Len(t, s.sent[globalLocal], 1)
 	require.Empty(t, s.lines, "a receiver may come")
 	s.now += lasting
-	s.say(place(473977418, 85455939, 488000))
+	s.receive(place(473977418, 85455939, 488000))
 	require.Len(t, s.lines, 1)
 	require.Contains(t, s.lines[0], "there is no geoid")
 	require.NotZero(t, s.noGeoid)
@@ -99,12 +99,12 @@ func TestGlobalPosition(t *testing.T) {
 
 // The receiver tells how far the ellipsoid is from the sea after the estimator has begun, and not before it has a fix.
 func TestEllipsoidThatComesLate(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	place := &ardupilotmega.MessageGlobalPositionInt{Lat: 473977418, Lon: 85455939, Alt: 488000}
-	s.say(&common.MessageGpsRawInt{FixType: 1})
+	s.receive(&common.MessageGpsRawInt{FixType: 1})
 	require.Empty(t, s.lines)
-	s = newStage(t)
-	s.say(place, &common.MessageGpsRawInt{FixType: 3, Lat: 473977418, Lon: 85455939, Alt: 488000, AltEllipsoid: 535400},
+	s = newTestVehicle(t)
+	s.receive(place, &common.MessageGpsRawInt{FixType: 3, Lat: 473977418, Lon: 85455939, Alt: 488000, AltEllipsoid: 535400},
 		place)
 	require.Empty(t, s.lines)
 	require.Zero(t, s.noGeoid, "it is told of no longer")
@@ -115,31 +115,31 @@ func TestEllipsoidThatComesLate(t *testing.T) {
 }
 
 func TestGeoidOfAVehicle(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	var err error
 	s.geoid, err = openGeoid(writeGeoid(t, testGeoid))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.geoid.close()) }()
-	s.say(&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000},
+	s.receive(&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000},
 		&ardupilotmega.MessageGlobalPositionInt{Lat: 1, Lon: 900000000, Alt: 2000},
 		&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000, AltEllipsoid: 3500},
 		&ardupilotmega.MessageGlobalPositionInt{Lat: 1, Lon: 900000000, Alt: 2000},
 		&common.MessageGpsRawInt{FixType: 3, Lat: 0, Lon: 900000000, Alt: 1000})
 	var fix sensor_msgs.NavSatFix
 	for i, want := range []float64{7, 3.5, 7} { // 6 m by the geoid, but for what the receiver has
-		s.hear(gpsFix, i, &fix)
+		s.message(gpsFix, i, &fix)
 		require.InDelta(t, want, fix.Altitude, 1e-6)
 	}
 	for i, want := range []float64{8, 4.5} {
-		s.hear(globalFix, i, &fix)
+		s.message(globalFix, i, &fix)
 		require.InDelta(t, want, fix.Altitude, 1e-6)
 	}
 	require.Empty(t, s.lines)
 }
 
 func TestAltitudeAndHUD(t *testing.T) {
-	s := newStage(t)
-	s.say(&common.MessageAltitude{AltitudeMonotonic: 1, AltitudeAmsl: 2, AltitudeLocal: 3, AltitudeRelative: 4,
+	s := newTestVehicle(t)
+	s.receive(&common.MessageAltitude{AltitudeMonotonic: 1, AltitudeAmsl: 2, AltitudeLocal: 3, AltitudeRelative: 4,
 		AltitudeTerrain: 5, BottomClearance: 6},
 		&common.MessageVfrHud{Airspeed: 1, Groundspeed: 2, Heading: 270, Throttle: 45, Alt: 3, Climb: -1})
 	a := published[mavros_msgs.Altitude](s, altitude, 0)

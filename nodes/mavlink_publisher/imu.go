@@ -8,7 +8,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
-// What MAVLink's units are in those of ROS.
+// MAVLink's units in those of ROS.
 const (
 	gauss        = 1e-4           // T
 	milligauss   = 1e-7           // T
@@ -19,7 +19,7 @@ const (
 	centidegree  = 1e-2           // degrees
 )
 
-// imuSource is a message that tells what an IMU measures. The greatest that comes is published.
+// imuSource is a message with IMU measurements. The greatest that is received is published.
 type imuSource int
 
 const (
@@ -28,16 +28,16 @@ const (
 	highresIMU
 )
 
-// inertial is what an autopilot says of its attitude and of the sensors in it.
-type inertial struct {
+// imuState holds attitude and sensors of the autopilot.
+type imuState struct {
 	source imuSource
 
-	// When these came last, in ns since the Unix epoch.
+	// Last reception, in ns since the Unix epoch.
 	sourceAt    int64
 	highresBaro int64 // a pressure with HIGHRES_IMU
 	quaternions int64 // ATTITUDE_QUATERNION
 
-	oriented    bool       // an attitude has come
+	oriented    bool       // an attitude was received
 	orientation quaternion // FLU in ENU
 	rates       vector     // FLU, rad/s
 
@@ -47,7 +47,7 @@ type inertial struct {
 	temperature    sensor_msgs.Temperature
 }
 
-func (v *vehicle) setInertial() {
+func (v *vehicle) initIMU() {
 	v.data.OrientationCovariance = diagonal(v.o.OrientationStdev)
 	v.measured.OrientationCovariance = diagonal(0)
 	v.data.LinearAccelerationCovariance = diagonal(0)
@@ -55,7 +55,7 @@ func (v *vehicle) setInertial() {
 	v.field.MagneticFieldCovariance = diagonal(v.o.MagneticStdev)
 }
 
-// diagonal returns the covariance for a standard deviation, 0 for one that is not known.
+// diagonal returns the covariance for a standard deviation; 0 is unknown.
 func diagonal(stdev float64) [9]float64 {
 	if stdev == 0 {
 		return [9]float64{-1}
@@ -64,7 +64,7 @@ func diagonal(stdev float64) [9]float64 {
 }
 
 func (v *vehicle) attitude(m *common.MessageAttitude) {
-	if !v.comes(v.quaternions) {
+	if !v.isRecent(v.quaternions) {
 		v.sendAttitude(fromEuler(m.Roll, m.Pitch, m.Yaw), newVector(m.Rollspeed, m.Pitchspeed, m.Yawspeed))
 	}
 }
@@ -82,9 +82,9 @@ func (v *vehicle) sendAttitude(q quaternion, rates vector) {
 	v.out.send(imuData, &v.data)
 }
 
-// prefers says whether a source of the IMU, which has just come, is the best that comes.
+// prefers reports whether a source that was just received is the best one recently received.
 func (v *vehicle) prefers(s imuSource) bool {
-	if s < v.source && v.comes(v.sourceAt) {
+	if s < v.source && v.isRecent(v.sourceAt) {
 		return false
 	}
 	v.source, v.sourceAt = s, v.now
@@ -92,14 +92,7 @@ func (v *vehicle) prefers(s imuSource) bool {
 }
 
 func (v *vehicle) highresIMU(m *common.MessageHighresImu) {
-	const (
-		acceleration = ardupilotmega.HIGHRES_IMU_UPDATED_XACC | ardupilotmega.HIGHRES_IMU_UPDATED_YACC |
-			ardupilotmega.HIGHRES_IMU_UPDATED_ZACC
-		rates = ardupilotmega.HIGHRES_IMU_UPDATED_XGYRO | ardupilotmega.HIGHRES_IMU_UPDATED_YGYRO |
-			ardupilotmega.HIGHRES_IMU_UPDATED_ZGYRO
-		field = ardupilotmega.HIGHRES_IMU_UPDATED_XMAG | ardupilotmega.HIGHRES_IMU_UPDATED_YMAG |
-			ardupilotmega.HIGHRES_IMU_UPDATED_ZMAG
-	)
+	const acceleration, rates, field = 7, 7 << 3, 7 << 6 // three axes each
 	if m.Id != 0 {
 		return
 	}
@@ -133,7 +126,7 @@ func (v *vehicle) scaledIMU(m *common.MessageScaledImu) {
 }
 
 func (v *vehicle) rawIMU(m *common.MessageRawImu) {
-	if m.Id != 0 || v.heartbeat == 0 || !v.prefers(rawIMU) { // the first heartbeat tells its units
+	if m.Id != 0 || v.heartbeat == 0 || !v.prefers(rawIMU) { // the units depend on the firmware
 		return
 	}
 	var unit float64
@@ -143,7 +136,7 @@ func (v *vehicle) rawIMU(m *common.MessageRawImu) {
 	case ardupilotmega.MAV_AUTOPILOT_PX4:
 		unit = millimetre
 	default:
-		v.once(bridge.Warn, "%s is not published from RAW_IMU: in which units this autopilot (%v) has it is not known",
+		v.logOnce(bridge.Warn, "%s is not published from RAW_IMU: the units of this autopilot (%v) are unknown",
 			topics[imuRaw].name, v.firmware)
 		return
 	}
@@ -154,7 +147,7 @@ func (v *vehicle) rawIMU(m *common.MessageRawImu) {
 }
 
 func (v *vehicle) scaledPressure(m *common.MessageScaledPressure) {
-	if v.comes(v.highresBaro) {
+	if v.isRecent(v.highresBaro) {
 		return
 	}
 	v.sendTemperature(imuBaroTemperature, float64(m.Temperature)*centidegree)
@@ -162,7 +155,7 @@ func (v *vehicle) scaledPressure(m *common.MessageScaledPressure) {
 	v.sendPressure(imuDiffPressure, m.PressDiff)
 }
 
-// sendIMU publishes what an IMU measures, in FRD. What is not new is not known.
+// sendIMU publishes measurements of an IMU, in FRD. What is not new is marked as unknown.
 func (v *vehicle) sendIMU(rates, acceleration vector, newRates, newAcceleration bool) {
 	v.measured.Header = v.header(v.o.BaseFrame)
 	v.measured.AngularVelocity = toFLU.m.rotate(rates).vector3()
@@ -192,7 +185,7 @@ func (v *vehicle) sendPressure(t topic, hPa float32) {
 	v.out.send(t, &v.pressure)
 }
 
-// sendIMUTemperature publishes a temperature in 0.01 °C; 0 stands for none.
+// sendIMUTemperature publishes a temperature in 0.01 °C; 0 is none.
 func (v *vehicle) sendIMUTemperature(t int16) {
 	if t != 0 {
 		v.sendTemperature(imuTemperature, float64(t)*centidegree)

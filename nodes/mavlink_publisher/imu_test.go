@@ -33,9 +33,9 @@ func TestAttitude(t *testing.T) {
 				-(math.Cos(1)*-math.Sin(0.2)*math.Cos(0.3) + math.Sin(1)*math.Sin(0.3)), math.Cos(0.2) * math.Cos(0.3)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newTestVehicle(t)
 			q := fromEuler(test.roll, test.pitch, test.yaw)
-			s.say(&common.MessageAttitude{Roll: test.roll, Pitch: test.pitch, Yaw: test.yaw, Rollspeed: 1, Pitchspeed: 2,
+			s.receive(&common.MessageAttitude{Roll: test.roll, Pitch: test.pitch, Yaw: test.yaw, Rollspeed: 1, Pitchspeed: 2,
 				Yawspeed: 3},
 				&common.MessageAttitudeQuaternion{Q1: float32(q[0]), Q2: float32(q[1]), Q3: float32(q[2]), Q4: float32(q[3])})
 			for i := range 2 {
@@ -51,8 +51,8 @@ func TestAttitude(t *testing.T) {
 					require.Equal(t, geometry_msgs.Vector3{X: 1, Y: -2, Z: -3}, imu.AngularVelocity)
 				}
 			}
-			s.say(&common.MessageAttitude{})
-			require.Len(t, s.heard[imuData], 2, "quaternions are preferred")
+			s.receive(&common.MessageAttitude{})
+			require.Len(t, s.sent[imuData], 2, "quaternions are preferred")
 		})
 	}
 }
@@ -78,97 +78,97 @@ func TestRawIMU(t *testing.T) {
 		"PX4":       {px4(), [3]float64{1, -0.5, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
-			s.say(raw)
-			require.Empty(t, s.heard, "the autopilot is not known")
+			s := newTestVehicle(t)
+			s.receive(raw)
+			require.Empty(t, s.sent, "the autopilot is not known")
 			require.Empty(t, s.lines, "it will be")
-			s.say(test.heartbeat, raw, &common.MessageRawImu{Id: 1}, &common.MessageAttitude{})
-			require.Len(t, s.heard[imuRaw], 1)
+			s.receive(test.heartbeat, raw, &common.MessageRawImu{Id: 1}, &common.MessageAttitude{})
+			require.Len(t, s.sent[imuRaw], 1)
 			imu := published[sensor_msgs.Imu](s, imuRaw, 0)
 			requireVector(t, test.acceleration, imu.LinearAcceleration, 1e-12)
 			requireVector(t, [3]float64{0.1, -0.2, 0.3}, imu.AngularVelocity, 1e-12)
-			s.hear(imuData, 0, &imu)
+			s.message(imuData, 0, &imu)
 			requireVector(t, test.acceleration, imu.LinearAcceleration, 1e-12)
 			mag := published[sensor_msgs.MagneticField](s, imuMag, 0)
 			requireVector(t, [3]float64{20e-6, -1e-6, -40e-6}, mag.MagneticField, 1e-18)
-			require.Empty(t, s.heard[imuTemperature], "0 is none")
+			require.Empty(t, s.sent[imuTemperature], "0 is none")
 		})
 	}
 }
 
 func TestRawIMUInUnknownUnits(t *testing.T) {
-	s := newStage(t)
-	s.say(&ardupilotmega.MessageHeartbeat{}, &common.MessageRawImu{}, &common.MessageRawImu{})
-	require.Empty(t, s.heard[imuRaw])
+	s := newTestVehicle(t)
+	s.receive(&ardupilotmega.MessageHeartbeat{}, &common.MessageRawImu{}, &common.MessageRawImu{})
+	require.Empty(t, s.sent[imuRaw])
 	require.Len(t, s.lines, 1)
 }
 
 // What is preferred may end without the vehicle.
 func TestPreferredMessagesThatEnd(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	poorer := []message.Message{
 		&common.MessageAttitude{}, &common.MessageScaledImu{}, &common.MessageScaledPressure{},
 		&common.MessageLocalPositionNed{},
 		&common.MessageSysStatus{}, &common.MessageRcChannelsRaw{},
 	}
-	s.say(arduPilot(), &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageHighresImu{FieldsUpdated: 0x1fff},
+	s.receive(arduPilot(), &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageHighresImu{FieldsUpdated: 0x1fff},
 		&common.MessageLocalPositionNedCov{},
 		&common.MessageBatteryStatus{}, &common.MessageRcChannels{Chancount: 18})
-	s.say(poorer...)
+	s.receive(poorer...)
 	counts := func() (list []int) {
 		for _, topic := range []topic{imuData, imuRaw, imuStaticPressure, localOdometry, batteryState, rcIn} {
-			list = append(list, len(s.heard[topic]))
+			list = append(list, len(s.sent[topic]))
 		}
 		return list
 	}
 	require.Equal(t, []int{1, 1, 1, 1, 1, 1}, counts())
 	for range int(lasting / silence) {
 		s.now += silence - 1e6
-		s.say(arduPilot())
+		s.receive(arduPilot())
 	}
-	s.say(poorer...)
+	s.receive(poorer...)
 	require.Equal(t, []int{2, 2, 2, 2, 2, 2}, counts())
 	received := published[mavros_msgs.RCIn](s, rcIn, -1)
 	require.Len(t, received.Channels, 8)
 }
 
 func TestSourcesOfTheIMU(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	raw := &common.MessageRawImu{Xacc: 1}
 	scaled := &common.MessageScaledImu{Xacc: 1000, Xgyro: 1000, Xmag: 1000, Temperature: 2550}
 	highres := &common.MessageHighresImu{Xacc: 3, FieldsUpdated: 0x1fff}
 	pressure := &common.MessageScaledPressure{PressAbs: 1000, PressDiff: 1, Temperature: -250}
 	heard := func(want ...float64) {
 		t.Helper()
-		require.Len(t, s.heard[imuRaw], len(want))
+		require.Len(t, s.sent[imuRaw], len(want))
 		for i, x := range want {
 			imu := published[sensor_msgs.Imu](s, imuRaw, i)
 			require.InDelta(t, x, imu.LinearAcceleration.X, 1e-12)
 		}
 	}
-	s.say(arduPilot(), raw, scaled, raw, pressure)
+	s.receive(arduPilot(), raw, scaled, raw, pressure)
 	heard(0.00980665, 9.80665)
 	mag := published[sensor_msgs.MagneticField](s, imuMag, 1)
 	require.InDelta(t, 1e-4, mag.MagneticField.X, 1e-18)
 	temperature := published[sensor_msgs.Temperature](s, imuTemperature, 0)
 	require.InDelta(t, 25.5, temperature.Temperature, 1e-12)
-	s.hear(imuBaroTemperature, 0, &temperature)
+	s.message(imuBaroTemperature, 0, &temperature)
 	require.InDelta(t, -2.5, temperature.Temperature, 1e-12)
 	static := published[sensor_msgs.FluidPressure](s, imuStaticPressure, 0)
 	require.Equal(t, 100000.0, static.FluidPressure)
-	s.hear(imuDiffPressure, 0, &static)
+	s.message(imuDiffPressure, 0, &static)
 	require.Equal(t, 100.0, static.FluidPressure)
 
-	s.say(highres, scaled, raw, pressure)
+	s.receive(highres, scaled, raw, pressure)
 	heard(0.00980665, 9.80665, 3)
-	require.Len(t, s.heard[imuStaticPressure], 2)
-	require.Len(t, s.heard[imuBaroTemperature], 1)
+	require.Len(t, s.sent[imuStaticPressure], 2)
+	require.Len(t, s.sent[imuBaroTemperature], 1)
 
 	// Another vehicle may tell less.
 	s.now += silence
-	s.say(arduPilot(), raw, pressure)
+	s.receive(arduPilot(), raw, pressure)
 	heard(0.00980665, 9.80665, 3, 0.00980665)
-	require.Len(t, s.heard[imuStaticPressure], 3)
+	require.Len(t, s.sent[imuStaticPressure], 3)
 }
 
 func TestFieldsOfHighresIMU(t *testing.T) {
@@ -188,13 +188,14 @@ func TestFieldsOfHighresIMU(t *testing.T) {
 		"temperature":         {1 << 12, []topic{imuTemperature}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
-			s.say(&common.MessageHighresImu{FieldsUpdated: test.fields}, &common.MessageHighresImu{Id: 1, FieldsUpdated: 0x1fff})
-			require.Len(t, s.heard, len(test.want))
+			s := newTestVehicle(t)
+			s.receive(&common.MessageHighresImu{FieldsUpdated: test.fields},
+				&common.MessageHighresImu{Id: 1, FieldsUpdated: 0x1fff})
+			require.Len(t, s.sent, len(test.want))
 			for _, topic := range test.want {
-				require.Len(t, s.heard[topic], 1)
+				require.Len(t, s.sent[topic], 1)
 			}
-			if len(s.heard[imuRaw]) > 0 {
+			if len(s.sent[imuRaw]) > 0 {
 				imu := published[sensor_msgs.Imu](s, imuRaw, 0)
 				require.Equal(t, test.noAcc, imu.LinearAccelerationCovariance[0] == -1)
 				require.Equal(t, test.noAngular, imu.AngularVelocityCovariance[0] == -1)

@@ -22,13 +22,13 @@ const tiny = 1e-12
 func TestKnownLog(t *testing.T) {
 	link, err := mavlink.Open(generate.Path(t, "mavlink/synthetic_px4_v2.tlog"), mavlink.Options{})
 	require.NoError(t, err)
-	s := newStage(t)
+	s := newTestVehicle(t)
 	require.NoError(t, link.Run(t.Context(), func(f *mavlink.Frame) {
 		require.True(t, f.Autopilot)
 		s.handle(f)
 	}))
 	counts := map[topic]int{}
-	for topic, list := range s.heard {
+	for topic, list := range s.sent {
 		counts[topic] = len(list)
 	}
 	require.Equal(t, map[topic]int{
@@ -42,7 +42,7 @@ func TestKnownLog(t *testing.T) {
 	for i := range 500 {
 		at := rospub.Time(began + int64(i)*20e6)
 		var raw, imu sensor_msgs.Imu
-		s.hear(imuRaw, i, &raw)
+		s.message(imuRaw, i, &raw)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "base_link"}, raw.Header)
 		require.Equal(t, geometry_msgs.Vector3{X: f64(0.1), Y: f64(0.2), Z: f64(9.81)}, raw.LinearAcceleration)
 		require.Equal(t, geometry_msgs.Vector3{X: f64(0.001), Y: -f64(0.002), Z: -f64(0.5)}, raw.AngularVelocity)
@@ -50,7 +50,7 @@ func TestKnownLog(t *testing.T) {
 		require.Equal(t, [9]float64{0: 9e-8, 4: 9e-8, 8: 9e-8}, rounded(raw.LinearAccelerationCovariance))
 		require.InDelta(t, math.Pow(0.02*math.Pi/180, 2), raw.AngularVelocityCovariance[4], 1e-20)
 
-		s.hear(imuData, i, &imu)
+		s.message(imuData, i, &imu)
 		require.Equal(t, raw.Header, imu.Header)
 		requireYaw(t, math.Pi/2-0.01*float64(i), imu.Orientation, 1e-6)
 		require.Equal(t, raw.AngularVelocity, imu.AngularVelocity)
@@ -63,7 +63,7 @@ func TestKnownLog(t *testing.T) {
 		require.Equal(t, [9]float64{-1}, mag.MagneticFieldCovariance)
 		pressure := published[sensor_msgs.FluidPressure](s, imuStaticPressure, i)
 		require.InDelta(t, 95598, pressure.FluidPressure, 0.005)
-		s.hear(imuDiffPressure, i, &pressure)
+		s.message(imuDiffPressure, i, &pressure)
 		require.Zero(t, pressure.FluidPressure)
 		temperature := published[sensor_msgs.Temperature](s, imuTemperature, i)
 		require.Equal(t, 35.5, temperature.Temperature)
@@ -73,7 +73,7 @@ func TestKnownLog(t *testing.T) {
 		yaw := math.Pi/2 - 0.02*float64(i) // in ENU
 		at := rospub.Time(began + int64(i)*40e6)
 		var odometry, local nav_msgs.Odometry
-		s.hear(odometryIn, i, &odometry)
+		s.message(odometryIn, i, &odometry)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "odom"}, odometry.Header)
 		require.Equal(t, "base_link", odometry.ChildFrameId)
 		require.Equal(t, geometry_msgs.Point{X: 2, Y: f64(1 + float32(2*i)/100), Z: 3}, odometry.Pose.Pose.Position)
@@ -87,7 +87,7 @@ func TestKnownLog(t *testing.T) {
 		requireCovariance(t, want, odometry.Pose.Covariance, 1e-8)
 		requireCovariance(t, diagonal6(0.1, 0.2, 0.3, 0.4, 0.5, 0.6), odometry.Twist.Covariance, 1e-7)
 
-		s.hear(localOdometry, i, &local)
+		s.message(localOdometry, i, &local)
 		require.Equal(t, std_msgs.Header{Stamp: at, FrameId: "map"}, local.Header)
 		require.Equal(t, odometry.Pose.Pose.Position, local.Pose.Pose.Position)
 		requireYaw(t, yaw, local.Pose.Pose.Orientation, 1e-6)
@@ -102,7 +102,7 @@ func TestKnownLog(t *testing.T) {
 		require.Equal(t, local.Header, twist.Header)
 		require.Equal(t, geometry_msgs.Vector3{X: 0.5, Y: 1, Z: f64(0.1)}, twist.Twist.Linear)
 		requireVector(t, [3]float64{0.001*cos + 0.002*sin, 0.001*sin - 0.002*cos, -0.5}, twist.Twist.Angular, 1e-6)
-		s.hear(localVelocityBody, i, &twist)
+		s.message(localVelocityBody, i, &twist)
 		require.Equal(t, geometry_msgs.TwistStamped{Header: std_msgs.Header{Stamp: at, FrameId: "base_link"},
 			Twist: local.Twist.Twist}, twist)
 	}
@@ -133,7 +133,7 @@ func TestKnownLog(t *testing.T) {
 			DgpsAge: math.MaxUint32,
 		}, raw)
 
-		s.hear(globalFix, i, &fix)
+		s.message(globalFix, i, &fix)
 		want.Latitude = float64(473977418+10*i) / 1e7
 		fix.PositionCovariance = rounded(fix.PositionCovariance)
 		require.InDelta(t, want.Altitude, fix.Altitude, 1e-9)
@@ -151,7 +151,7 @@ func TestKnownLog(t *testing.T) {
 		require.EqualValues(t, unknown(), odometry.Twist.Covariance)
 		number := published[std_msgs.Float64](s, globalRelativeAltitude, i)
 		require.Equal(t, 3.0, number.Data)
-		s.hear(globalHeading, i, &number)
+		s.message(globalHeading, i, &number)
 		require.Equal(t, 90.0, number.Data)
 	}
 

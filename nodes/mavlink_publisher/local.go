@@ -10,9 +10,9 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
-// local is what an autopilot says of where it is from its origin.
-type local struct {
-	plain, covariant int64 // when LOCAL_POSITION_NED and LOCAL_POSITION_NED_COV came last, in ns since the Unix epoch
+// localState holds what the autopilot sends about its position relative to its origin.
+type localState struct {
+	plain, covariant int64 // last reception of LOCAL_POSITION_NED and LOCAL_POSITION_NED_COV, in ns since the Unix epoch
 
 	odometry     nav_msgs.Odometry
 	external     nav_msgs.Odometry // of ODOMETRY
@@ -28,9 +28,9 @@ func (v *vehicle) localPositionNED(m *common.MessageLocalPositionNed) {
 		return
 	}
 	v.plain = v.now
-	o := &v.local.odometry
+	o := &v.localState.odometry
 	o.Pose.Covariance, o.Twist.Covariance = unknown(), unknown()
-	if !v.comes(v.covariant) {
+	if !v.isRecent(v.covariant) {
 		v.out.send(localOdometry, o)
 	}
 	v.sendLocal()
@@ -41,7 +41,7 @@ func (v *vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 		return
 	}
 	v.covariant = v.now
-	o := &v.local.odometry
+	o := &v.localState.odometry
 	c := &m.Covariance // the upper right triangle of 9×9: position, velocity, acceleration
 	toBody := v.orientation.inverse().matrix().times(toENU.m)
 	o.Pose.Covariance = fromBlock(c[0], c[1], c[2], c[9], c[10], c[17], v.o.OrientationStdev).rotated(toENU.m, same.m)
@@ -52,7 +52,7 @@ func (v *vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	v.out.send(localPoseCov, &v.poseCov)
 	v.velocityCov.Header, v.velocityCov.Twist = v.header(v.o.BaseFrame), o.Twist
 	v.out.send(localVelocityBodyCov, &v.velocityCov)
-	if !v.comes(v.plain) {
+	if !v.isRecent(v.plain) {
 		v.sendLocal()
 	}
 	v.acceleration.Header = o.Header
@@ -61,14 +61,14 @@ func (v *vehicle) localPositionNEDCov(m *common.MessageLocalPositionNedCov) {
 	v.out.send(localAcceleration, &v.acceleration)
 }
 
-// setLocal sets odometry but for the covariances, from position and velocity in NED. It does not before an attitude is
-// known.
+// setLocal sets odometry without covariances, from position and velocity in NED. It returns false while the attitude is
+// unknown.
 func (v *vehicle) setLocal(position, velocity vector) bool {
 	if !v.oriented {
-		v.once(bridge.Warn, "local_position/… is published once the autopilot tells its attitude, too")
+		v.logOnce(bridge.Warn, "local_position/… is not published until the autopilot sends its attitude")
 		return false
 	}
-	o := &v.local.odometry
+	o := &v.localState.odometry
 	o.Header, o.ChildFrameId = v.header(v.o.MapFrame), v.o.BaseFrame
 	o.Pose.Pose = geometry_msgs.Pose{Position: toENU.m.rotate(position).point(), Orientation: v.orientation.message()}
 	v.velocity.Twist.Linear = toENU.m.rotate(velocity).vector3()
@@ -78,9 +78,9 @@ func (v *vehicle) setLocal(position, velocity vector) bool {
 	return true
 }
 
-// sendLocal publishes pose and velocities as setLocal left them.
+// sendLocal publishes pose and velocities set by setLocal.
 func (v *vehicle) sendLocal() {
-	o := &v.local.odometry
+	o := &v.localState.odometry
 	v.pose.Header, v.pose.Pose = o.Header, o.Pose.Pose
 	v.out.send(localPose, &v.pose)
 	v.velocity.Header = o.Header
@@ -89,7 +89,7 @@ func (v *vehicle) sendLocal() {
 	v.out.send(localVelocityBody, &v.velocity)
 }
 
-// localAxes are those of MAVLink's frames that ODOMETRY may be in.
+// localAxes are the axes of the frames that ODOMETRY may use.
 var localAxes = map[common.MAV_FRAME]axes{
 	common.MAV_FRAME_LOCAL_NED: toENU, common.MAV_FRAME_LOCAL_ENU: same, common.MAV_FRAME_LOCAL_FRD: toFLU,
 	common.MAV_FRAME_LOCAL_FLU: same,
@@ -107,7 +107,8 @@ func (v *vehicle) sendOdometry(m *common.MessageOdometry) {
 		ok = false
 	}
 	if !ok {
-		v.once(bridge.Warn, "odometry/in is not published: it is in the frames %v and %v", m.FrameId, m.ChildFrameId)
+		v.logOnce(bridge.Warn, "odometry/in is not published: its frames %v and %v are not supported", m.FrameId,
+			m.ChildFrameId)
 		return
 	}
 	o := &v.external
@@ -121,8 +122,8 @@ func (v *vehicle) sendOdometry(m *common.MessageOdometry) {
 	v.out.send(odometryIn, o)
 }
 
-// fromBlock returns a covariance whose first three rows have this upper right triangle, and the others a standard
-// deviation.
+// fromBlock returns a covariance with this upper right triangle in the first three rows, and a standard deviation in
+// the others.
 func fromBlock(xx, xy, xz, yy, yz, zz float32, stdev float64) covariance {
 	if math.IsNaN(float64(xx)) {
 		return unknown()

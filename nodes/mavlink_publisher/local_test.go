@@ -18,12 +18,12 @@ func east() *common.MessageAttitudeQuaternion {
 }
 
 func TestLocalPositionWaitsForAttitude(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	m := &common.MessageLocalPositionNed{X: 1, Y: 2, Z: 3, Vx: 4, Vy: 5, Vz: 6}
-	s.say(m, m)
-	require.Empty(t, s.heard)
+	s.receive(m, m)
+	require.Empty(t, s.sent)
 	require.Len(t, s.lines, 1)
-	s.say(east(), m)
+	s.receive(east(), m)
 	o := published[nav_msgs.Odometry](s, localOdometry, 0)
 	require.Equal(t, geometry_msgs.Point{X: 2, Y: 1, Z: -3}, o.Pose.Pose.Position)
 	requireYaw(t, 0, o.Pose.Pose.Orientation, 1e-7)
@@ -32,7 +32,7 @@ func TestLocalPositionWaitsForAttitude(t *testing.T) {
 }
 
 func TestLocalPositionWithCovariance(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	m := &common.MessageLocalPositionNedCov{X: 1, Y: 2, Z: 3, Vx: 4, Vy: 5, Vz: 6, Ax: 7, Ay: 8, Az: 9}
 	// The triangle's rows are 9, 8, 7 … long: the places of the three blocks on its diagonal.
 	for i, at := range []int{0, 1, 2, 9, 10, 17} {
@@ -44,7 +44,7 @@ func TestLocalPositionWithCovariance(t *testing.T) {
 	for i, at := range []int{39, 40, 41, 42, 43, 44} {
 		m.Covariance[at] = float32(21 + i)
 	}
-	s.say(east(), m)
+	s.receive(east(), m)
 	o := published[nav_msgs.Odometry](s, localOdometry, 0)
 	// Of xx 1, xy 2, xz 3, yy 4, yz 5, zz 6 in NED; the attitude is as exact as in imu/data.
 	requireCovariance(t, covariance{
@@ -73,16 +73,16 @@ func TestLocalPositionWithCovariance(t *testing.T) {
 	require.Equal(t, "map", a.Header.FrameId)
 	require.Equal(t, geometry_msgs.Vector3{X: 8, Y: 7, Z: -9}, a.Accel.Accel.Linear)
 	require.Equal(t, []float64{24, 22, -25}, a.Accel.Covariance[:3])
-	require.Len(t, s.heard[localPose], 1)
+	require.Len(t, s.sent[localPose], 1)
 
 	// Of both messages, odometry comes from this one and the pose from the other.
-	s.say(&common.MessageLocalPositionNed{}, m)
-	require.Len(t, s.heard[localOdometry], 2)
-	require.Len(t, s.heard[localPose], 2)
+	s.receive(&common.MessageLocalPositionNed{}, m)
+	require.Len(t, s.sent[localOdometry], 2)
+	require.Len(t, s.sent[localPose], 2)
 
 	m.Covariance[0] = float32(math.NaN())
-	s.say(m)
-	s.hear(localOdometry, -1, &o)
+	s.receive(m)
+	s.message(localOdometry, -1, &o)
 	require.EqualValues(t, unknown(), o.Pose.Covariance)
 }
 
@@ -112,8 +112,8 @@ func TestOdometryFrames(t *testing.T) {
 			for i, at := range []int{0, 6, 11, 15, 18, 20} {
 				m.PoseCovariance[at], m.VelocityCovariance[at] = float32(1+i), float32(1+i)
 			}
-			s := newStage(t)
-			s.say(m)
+			s := newTestVehicle(t)
+			s.receive(m)
 			o := published[nav_msgs.Odometry](s, odometryIn, 0)
 			require.Equal(t, "odom", o.Header.FrameId)
 			require.Equal(t, test.position, o.Pose.Pose.Position)
@@ -127,9 +127,9 @@ func TestOdometryFrames(t *testing.T) {
 	for _, frames := range [][2]common.MAV_FRAME{
 		{common.MAV_FRAME_GLOBAL, common.MAV_FRAME_BODY_FRD}, {common.MAV_FRAME_LOCAL_NED, common.MAV_FRAME_LOCAL_FRD},
 	} {
-		s := newStage(t)
-		s.say(&common.MessageOdometry{FrameId: frames[0], ChildFrameId: frames[1]})
-		require.Empty(t, s.heard)
+		s := newTestVehicle(t)
+		s.receive(&common.MessageOdometry{FrameId: frames[0], ChildFrameId: frames[1]})
+		require.Empty(t, s.sent)
 		require.Len(t, s.lines, 1)
 	}
 }

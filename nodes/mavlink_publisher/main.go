@@ -1,4 +1,4 @@
-// Mavlink_publisher publishes what MAVLink autopilots say on ROS 2 topics, as mavros does.
+// Mavlink_publisher publishes the messages of MAVLink autopilots on ROS 2 topics, as mavros does.
 package main
 
 import (
@@ -50,14 +50,13 @@ func run(ctx context.Context, in *config.Input, o *options) (err error) {
 	if err := p.run(ctx); err != nil {
 		return err
 	}
-	for _, l := range p.lines {
+	for _, l := range p.links {
 		fmt.Println(l.summary())
 	}
 	return nil
 }
 
-// group returns the vehicles of each source. Vehicles of one source agree on how it is listened to. The error is one of
-// usage.
+// group returns the vehicles of each source, which must agree in their link options. Errors wrap config.ErrUsage.
 func group(entries []entry) (groups [][]entry, err error) {
 	index := map[string]int{}
 	for _, e := range entries {
@@ -71,18 +70,12 @@ func group(entries []entry) (groups [][]entry, err error) {
 			groups = append(groups, []entry{e})
 			continue
 		}
-		first := groups[i][0]
-		others, err := linkOptions(first.Vehicle)
-		if err != nil {
-			return nil, err
-		}
-		if !reflect.DeepEqual(options, others) {
-			return nil, config.Usagef("%s: %s is the source of %s, too, with other options of the link", e.name, e.Source,
-				first.name)
-		}
 		for _, other := range groups[i] {
+			if o, _ := linkOptions(other.Vehicle); !reflect.DeepEqual(options, o) { // other was checked before
+				return nil, config.Usagef("%s: %s is also the source of %s, with other link options", e.name, e.Source, other.name)
+			}
 			if other.System == e.System {
-				return nil, config.Usagef("%s: %s is the source of %s, too: each needs a system of its own", e.name, e.Source,
+				return nil, config.Usagef("%s: %s is also the source of %s: each needs its own system", e.name, e.Source,
 					other.name)
 			}
 		}

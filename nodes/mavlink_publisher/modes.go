@@ -7,7 +7,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 )
 
-// flightMode returns the name that mavros has for the mode of a vehicle.
+// flightMode returns mavros' name for the mode of a vehicle.
 func flightMode(m *ardupilotmega.MessageHeartbeat) string {
 	if m.BaseMode&ardupilotmega.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED == 0 {
 		return fmt.Sprintf("MODE(0x%02X)", uint8(m.BaseMode))
@@ -28,7 +28,7 @@ func flightMode(m *ardupilotmega.MessageHeartbeat) string {
 	return name
 }
 
-// px4Modes are PX4's: the main mode in the third byte and, of AUTO, the kind of it in the fourth.
+// px4Modes are PX4's modes: the main mode in the third byte and, for AUTO, the sub-mode in the fourth.
 var px4Modes = map[uint32]string{
 	1 << 16: "MANUAL", 2 << 16: "ALTCTL", 3 << 16: "POSCTL", 5 << 16: "ACRO", 6 << 16: "OFFBOARD", 7 << 16: "STABILIZED",
 	8 << 16:       "RATTITUDE",
@@ -38,7 +38,7 @@ var px4Modes = map[uint32]string{
 	4<<16 | 9<<24: "AUTO.PRECLAND",
 }
 
-// ardupilotMode returns the name of one of ArduPilot's modes, "" if there is none.
+// ardupilotMode returns the name of an ArduPilot mode, "" if it is unknown.
 func ardupilotMode(kind ardupilotmega.MAV_TYPE, mode uint32) string {
 	var label fmt.Stringer
 	switch kind {
@@ -65,15 +65,15 @@ func ardupilotMode(kind ardupilotmega.MAV_TYPE, mode uint32) string {
 	default:
 		return ""
 	}
-	_, name, _ := strings.Cut(label.String(), "_MODE_") // a mode without a label is a number
+	_, name, _ := strings.Cut(label.String(), "_MODE_") // an unknown mode is a number
 	if own, ok := mavrosModes[name]; ok {
 		return own
 	}
 	return name
 }
 
-// formerCopterModes are those that ArduCopter has no more.
+// formerCopterModes are modes that ArduCopter no longer has.
 var formerCopterModes = map[uint32]string{8: "POSITION", 10: "OF_LOITER"}
 
-// mavrosModes are the names that mavros has for modes which MAVLink's definitions call otherwise.
+// mavrosModes are mavros' names for modes that MAVLink's definitions name differently.
 var mavrosModes = map[string]string{"FLY_BY_WIRE_A": "FBWA", "FLY_BY_WIRE_B": "FBWB", "INITIALIZING": "INITIALISING"}

@@ -15,7 +15,7 @@ import (
 	"tapedeck/nodes/internal/hardware"
 )
 
-// theVehicle is the name of the only vehicle of which nothing is said: mavros' namespace.
+// theVehicle is the name of a single vehicle without a name: mavros' namespace.
 const theVehicle = "mavros"
 
 // options are the publisher's parameters, each at once a flag, a ROS parameter and a line of
@@ -39,13 +39,13 @@ func defaultOptions() options {
 		Diagnostics: true}
 }
 
-// entry is a vehicle that was asked for.
+// entry is a vehicle to publish, by name.
 type entry struct {
 	name string
 	*hardware.Vehicle
 }
 
-// entries returns the vehicles that options and arguments ask for. The error is one of usage.
+// entries returns the vehicles of options and arguments. Errors wrap config.ErrUsage.
 func (o *options) entries(args []string) ([]entry, error) {
 	var list []entry
 	for _, name := range slices.Sorted(maps.Keys(o.Vehicles)) {
@@ -63,7 +63,7 @@ func (o *options) entries(args []string) ([]entry, error) {
 			name = fmt.Sprintf("vehicle_%d", i)
 		}
 		if o.Vehicles[name] != nil {
-			return nil, config.Usagef("vehicles.%s: a source on the command line has that name already", name)
+			return nil, config.Usagef("vehicles.%s: a source on the command line has this name, too", name)
 		}
 		list = append(list, entry{name, &one})
 	}
@@ -72,13 +72,13 @@ func (o *options) entries(args []string) ([]entry, error) {
 			if e.name == theVehicle {
 				return nil, config.Usagef("name a source: serial:/dev/ttyACM0:57600, udp://:14550, tcp://host:5760 or a .tlog file")
 			}
-			return nil, config.Usagef("vehicles.%s.source: it has none", e.name)
+			return nil, config.Usagef("vehicles.%s.source is missing", e.name)
 		}
 	}
 	return list, nil
 }
 
-// linkOptions returns how the source of a vehicle is listened to. The error is one of usage.
+// linkOptions returns the options of a vehicle's link. Errors wrap config.ErrUsage.
 func linkOptions(v *hardware.Vehicle) (mavlink.Options, error) {
 	o := mavlink.Options{
 		Rate: v.Rate, System: uint8(v.OwnSystem), Component: uint8(v.OwnComponent), Heartbeat: v.Heartbeat,
@@ -96,7 +96,7 @@ func linkOptions(v *hardware.Vehicle) (mavlink.Options, error) {
 		id, err := strconv.ParseUint(name, 10, 8)
 		rate, err2 := strconv.ParseUint(hz, 10, 16)
 		if err != nil || err2 != nil {
-			return o, config.Usagef("streams: %q is none, want ID=HZ in whole numbers, such as 0=4", text)
+			return o, config.Usagef("streams: %q is invalid, want ID=HZ in whole numbers, such as 0=4", text)
 		}
 		o.Streams[uint8(id)] = uint16(rate)
 	}
@@ -110,7 +110,7 @@ func linkOptions(v *hardware.Vehicle) (mavlink.Options, error) {
 		}
 		rate, err2 := strconv.ParseFloat(hz, 64)
 		if err = errors.Join(err, err2); err != nil {
-			return o, config.Usagef("intervals: %q is none, want MESSAGE=HZ such as ATTITUDE_QUATERNION=100: %w", text, err)
+			return o, config.Usagef("intervals: %q is invalid, want MESSAGE=HZ such as ATTITUDE_QUATERNION=100: %w", text, err)
 		}
 		o.Intervals[uint32(id)] = rate
 	}

@@ -43,7 +43,7 @@ func TestVehicles(t *testing.T) {
 		"named and argument": {"", []string{"udp://:2"}, named("udp://:1"),
 			map[string]string{"a": "udp://:1", "mavros": "udp://:2"}, ""},
 		"none":              {"", nil, nil, nil, "name a source"},
-		"named without one": {"", nil, named(""), nil, "vehicles.a.source: it has none"},
+		"named without one": {"", nil, named(""), nil, "vehicles.a.source is missing"},
 		"two with one name": {"", []string{"udp://:2"}, map[string]*hardware.Vehicle{"mavros": named("udp://:1")["a"]}, nil,
 			"vehicles.mavros: a source"},
 	} {
@@ -79,10 +79,10 @@ func TestVehiclesOfOneSource(t *testing.T) {
 	require.Equal(t, [][]entry{{list[0], list[2]}, {list[1]}}, groups)
 	two.Heartbeat = 1
 	_, err = group(list)
-	require.EqualError(t, err, "two: udp://:1 is the source of one, too, with other options of the link")
+	require.EqualError(t, err, "two: udp://:1 is also the source of one, with other link options")
 	two.Heartbeat, two.System = 0, 0
 	_, err = group(list)
-	require.EqualError(t, err, "two: udp://:1 is the source of one, too: each needs a system of its own")
+	require.EqualError(t, err, "two: udp://:1 is also the source of one: each needs its own system")
 }
 
 func TestLinkOptions(t *testing.T) {

@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	moreInNext    = unknown16 - 1 // a cell with more than 65.534 V: the rest is in the next number
+	moreInNext    = unknown16 - 1 // more than 65.534 V: the rest is in the next element
 	mostOfCell    = 4.5           // V
 	noTemperature = math.MaxInt16
 )
 
 var nan32 = float32(math.NaN())
 
-// power is what an autopilot says of its batteries.
-type power struct {
-	main     float32 // V, as SYS_STATUS has it
-	detailed int64   // when BATTERY_STATUS of the first battery came last, in ns since the Unix epoch
+// powerState holds what the autopilot sends about its batteries.
+type powerState struct {
+	main     float32 // V, from SYS_STATUS
+	detailed int64   // last reception of BATTERY_STATUS of the first battery, in ns since the Unix epoch
 	battery  sensor_msgs.BatteryState
 	system   mavros_msgs.SysStatus
 }
 
-// technologies are those of batteries, by MAV_BATTERY_TYPE.
+// technologies maps MAV_BATTERY_TYPE to ROS.
 var technologies = map[common.MAV_BATTERY_TYPE]uint8{
 	common.MAV_BATTERY_TYPE_LIPO: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LIPO,
 	common.MAV_BATTERY_TYPE_LIFE: sensor_msgs.BatteryState_POWER_SUPPLY_TECHNOLOGY_LIFE,
@@ -49,7 +49,7 @@ func (v *vehicle) sendSystem(m *common.MessageSysStatus) {
 	if m.VoltageBattery != unknown16 {
 		v.main = float32(float64(m.VoltageBattery) / 1000)
 	}
-	if v.comes(v.detailed) {
+	if v.isRecent(v.detailed) {
 		return
 	}
 	v.setBattery(m.CurrentBattery, m.BatteryRemaining)
@@ -78,8 +78,8 @@ func (v *vehicle) batteryStatus(m *common.MessageBatteryStatus) {
 	v.out.send(batteryState, b)
 }
 
-// setBattery sets what both messages have, and nothing else: current in 10 mA out of the battery and charge in percent,
-// -1 where they are not known.
+// setBattery resets the battery and sets what both messages have: discharge current in 10 mA and charge in percent; -1
+// is unknown.
 func (v *vehicle) setBattery(current int16, percent int8) {
 	v.battery = sensor_msgs.BatteryState{
 		Header: v.header(""), Charge: nan32, Capacity: nan32, DesignCapacity: nan32, Current: nan32, Percentage: nan32,
@@ -93,7 +93,7 @@ func (v *vehicle) setBattery(current int16, percent int8) {
 	}
 }
 
-// setCells sets the voltages. A single one that no cell has is that of the pack.
+// setCells sets the voltages. A single one that is too high for a cell is that of the pack.
 func (v *vehicle) setCells(m *common.MessageBatteryStatus) {
 	b := &v.battery
 	sum, carry := 0, 0 // mV

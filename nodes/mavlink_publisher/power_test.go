@@ -59,13 +59,13 @@ func TestBattery(t *testing.T) {
 			70, 0, 0, nan, []float32{}, 2, 0, "id0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
-			s.say(system, &test.m, system)
+			s := newTestVehicle(t)
+			s.receive(system, &test.m, system)
 			want := 2 // SYS_STATUS counts until the first battery tells more
 			if test.m.Id != 0 {
 				want = 3
 			}
-			require.Len(t, s.heard[batteryState], want)
+			require.Len(t, s.sent[batteryState], want)
 			b := published[sensor_msgs.BatteryState](s, batteryState, 1)
 			for i, pair := range [][2]float64{
 				{test.voltage, float64(b.Voltage)}, {test.current, float64(b.Current)}, {test.percentage, float64(b.Percentage)},
@@ -88,14 +88,14 @@ func TestBattery(t *testing.T) {
 }
 
 func TestBatteryOfSysStatus(t *testing.T) {
-	s := newStage(t)
-	s.say(&common.MessageSysStatus{VoltageBattery: 12587, CurrentBattery: 150, BatteryRemaining: 60},
+	s := newTestVehicle(t)
+	s.receive(&common.MessageSysStatus{VoltageBattery: 12587, CurrentBattery: 150, BatteryRemaining: 60},
 		&common.MessageSysStatus{VoltageBattery: 65535, CurrentBattery: -1, BatteryRemaining: -1})
 	b := published[sensor_msgs.BatteryState](s, batteryState, 0)
 	require.Equal(t, [3]float32{12.587, -1.5, 0.6}, [3]float32{b.Voltage, b.Current, b.Percentage})
 	require.True(t, b.Present)
 	require.True(t, math.IsNaN(float64(b.Temperature)))
-	s.hear(batteryState, 1, &b)
+	s.message(batteryState, 1, &b)
 	require.False(t, b.Present)
 	for _, f := range []float32{b.Voltage, b.Current, b.Percentage} {
 		require.True(t, math.IsNaN(float64(f)))

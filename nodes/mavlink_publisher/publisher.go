@@ -10,21 +10,21 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
-// publisher publishes what is heard on several sources.
+// publisher publishes several sources.
 type publisher struct {
 	node        bridge.Node
-	lines       []*line
+	links       []*link
 	diagnostics *rospub.Diagnostics // nil: none
 }
 
 func newPublisher(node bridge.Node, opened time.Time, o *options, groups [][]entry) (*publisher, error) {
 	p := &publisher{node: node}
 	for _, entries := range groups {
-		l, err := newLine(node, opened, o, entries)
+		l, err := newLink(node, opened, o, entries)
 		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}
-		p.lines = append(p.lines, l)
+		p.links = append(p.links, l)
 	}
 	if o.Diagnostics {
 		var err error
@@ -35,13 +35,13 @@ func newPublisher(node bridge.Node, opened time.Time, o *options, groups [][]ent
 	return p, nil
 }
 
-// run publishes until ctx ends, which is no error, a source cannot be used, or all were logs and have ended.
+// run publishes until ctx ends, a source fails, or all logs have ended. The end of ctx is not an error.
 func (p *publisher) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	errs := make([]error, len(p.lines))
+	errs := make([]error, len(p.links))
 	var working sync.WaitGroup
-	for i, l := range p.lines {
+	for i, l := range p.links {
 		working.Go(func() {
 			errs[i] = l.run(ctx)
 			switch {
@@ -72,8 +72,8 @@ func (p *publisher) run(ctx context.Context) error {
 
 // tick does what is due each second.
 func (p *publisher) tick(now time.Time) {
-	for _, l := range p.lines {
-		l.watch(now.UnixNano())
+	for _, l := range p.links {
+		l.checkConnections(now.UnixNano())
 	}
 	if p.diagnostics == nil {
 		return
@@ -85,7 +85,7 @@ func (p *publisher) tick(now time.Time) {
 
 func (p *publisher) close() error {
 	var errs []error
-	for _, l := range p.lines {
+	for _, l := range p.links {
 		errs = append(errs, l.close())
 	}
 	return errors.Join(errs...)

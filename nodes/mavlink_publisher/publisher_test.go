@@ -53,8 +53,8 @@ func newLogWriter(t *testing.T) *logWriter {
 	return w
 }
 
-// say adds what a component says, and a tenth of a second.
-func (w *logWriter) say(system, component byte, m message.Message) {
+// add adds what a component says, and a tenth of a second.
+func (w *logWriter) add(system, component byte, m message.Message) {
 	_, err := w.file.Write(binary.BigEndian.AppendUint64(nil, uint64(w.now/1e3)))
 	require.NoError(w.t, err)
 	known := w.out.DialectRW.GetMessage(m.GetID())
@@ -129,7 +129,7 @@ func (w *logWriter) run(o options, want map[string]int, vehicles ...entry) (map[
 	require.NoError(t, err)
 	listen() // now, as the change of the graph may be reported after the end
 	require.NoError(t, p.run(t.Context()))
-	w.statuses, w.summary = p.statuses(), p.lines[0].summary()
+	w.statuses, w.summary = p.statuses(), p.links[0].summary()
 	require.NoError(t, p.close())
 	require.Eventually(t, func() bool {
 		mu.Lock()
@@ -159,20 +159,20 @@ func logOptions() options {
 
 func TestSystemsOfALog(t *testing.T) {
 	w := newLogWriter(t)
-	w.say(255, 190, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GCS,
+	w.add(255, 190, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GCS,
 		Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
-	w.say(51, 68, &common.MessageRadioStatus{})
-	w.say(3, 1, &common.MessageAttitude{})
-	w.say(3, 1, arduPilot())
-	w.say(3, 154, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GIMBAL,
+	w.add(51, 68, &common.MessageRadioStatus{})
+	w.add(3, 1, &common.MessageAttitude{})
+	w.add(3, 1, arduPilot())
+	w.add(3, 154, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GIMBAL,
 		Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
-	w.say(3, 154, &common.MessageAttitude{})
-	w.say(9, 1, px4())
-	w.say(9, 1, &common.MessageAttitude{})
-	w.say(3, 1, &common.MessageAttitude{})
+	w.add(3, 154, &common.MessageAttitude{})
+	w.add(9, 1, px4())
+	w.add(9, 1, &common.MessageAttitude{})
+	w.add(3, 1, &common.MessageAttitude{})
 	o := logOptions()
 	_, offered := w.run(o, map[string]int{"/mavros/imu/data": 2, "/uas9/imu/data": 1}, entry{"mavros", &o.Vehicle})
-	require.Equal(t, w.file.Name()+": 9 frames, 0 bad ones, 5 messages published", w.summary)
+	require.Equal(t, w.file.Name()+": 9 frames, 0 with a bad checksum, 5 messages published", w.summary)
 	require.Len(t, offered, 2*int(topicCount)+1)
 	for name, qos := range offered {
 		if name != "/diagnostics" { // nothing is lost however fast it goes
@@ -183,10 +183,10 @@ func TestSystemsOfALog(t *testing.T) {
 
 func TestNamedSystemsOfALog(t *testing.T) {
 	w := newLogWriter(t)
-	w.say(3, 1, arduPilot())
-	w.say(4, 1, arduPilot())
-	w.say(4, 1, arduPilot())
-	w.say(5, 1, arduPilot())
+	w.add(3, 1, arduPilot())
+	w.add(4, 1, arduPilot())
+	w.add(4, 1, arduPilot())
+	w.add(5, 1, arduPilot())
 	o := logOptions()
 	a, b := o.Vehicle, o.Vehicle
 	a.System, b.System = 3, 5
@@ -197,12 +197,12 @@ func TestNamedSystemsOfALog(t *testing.T) {
 
 func TestSilenceInALog(t *testing.T) {
 	w := newLogWriter(t)
-	w.say(3, 1, arduPilot())
+	w.add(3, 1, arduPilot())
 	w.now += 20e9
-	w.say(255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
-	w.say(3, 1, arduPilot())
+	w.add(255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
+	w.add(3, 1, arduPilot())
 	w.now += 20e9
-	w.say(255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
+	w.add(255, 190, &ardupilotmega.MessageHeartbeat{Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
 	o := logOptions()
 	o.Clock = 1
 	// /clock not again within a second
@@ -233,7 +233,7 @@ func TestSilenceInALog(t *testing.T) {
 // A log at its own pace offers what mavros does.
 func TestQoS(t *testing.T) {
 	w := newLogWriter(t)
-	w.say(3, 1, arduPilot())
+	w.add(3, 1, arduPilot())
 	o := logOptions()
 	o.Rate = 1
 	_, offered := w.run(o, nil, entry{"mavros", &o.Vehicle})
@@ -244,7 +244,7 @@ func TestQoS(t *testing.T) {
 	require.Equal(t, codec.TransientLocal, offered["/mavros/state"].Durability)
 
 	w = newLogWriter(t)
-	w.say(3, 1, arduPilot())
+	w.add(3, 1, arduPilot())
 	o.Reliable = true
 	_, offered = w.run(o, nil, entry{"mavros", &o.Vehicle})
 	require.Equal(t, codec.Reliable, offered["/mavros/imu/data"].Reliability)
@@ -285,7 +285,7 @@ func TestSilentPort(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- p.run(ctx) }()
-	require.Eventually(t, func() bool { return p.statuses()[0].Message == "nothing comes" }, 90*time.Second,
+	require.Eventually(t, func() bool { return p.statuses()[0].Message == "nothing arrives" }, 90*time.Second,
 		time.Millisecond)
 	require.Equal(t, diag.DiagnosticStatus_WARN, p.statuses()[0].Level)
 	cancel()
@@ -334,8 +334,8 @@ func (p *stuckPublisher) Close() error {
 
 func TestEndWhileASubscriberIsStuck(t *testing.T) {
 	w := newLogWriter(t)
-	w.say(3, 1, arduPilot())
-	w.say(3, 1, &common.MessageAttitude{})
+	w.add(3, 1, arduPilot())
+	w.add(3, 1, &common.MessageAttitude{})
 	require.NoError(t, w.file.Close())
 	var network bridgetest.Network
 	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})

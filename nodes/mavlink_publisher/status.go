@@ -12,31 +12,31 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// silence is for how long no heartbeat came when a vehicle is no longer connected, in ns.
+// silence is the time without heartbeat after which a vehicle counts as disconnected, in ns.
 const silence = 10e9
 
-// patience is how long the rest of a text is waited for, in ns.
+// patience is how long to wait for the rest of a text, in ns.
 const patience = 2e9
 
-// status is what an autopilot says of how it is.
-type status struct {
+// vehicleStatus is the last state that the autopilot sent.
+type vehicleStatus struct {
 	firmware  ardupilotmega.MAV_AUTOPILOT // of the last heartbeat
 	kind      ardupilotmega.MAV_TYPE      // of the last heartbeat
-	heartbeat int64                       // when the last one came, in ns since the Unix epoch
+	heartbeat int64                       // reception of the last one, in ns since the Unix epoch
 
 	state     mavros_msgs.State
 	extended  mavros_msgs.ExtendedState
 	estimator mavros_msgs.EstimatorStatus
 	text      mavros_msgs.StatusText
-	pending   sentence
+	pending   pendingText
 }
 
-// sentence is the beginning of a text that comes in several messages.
-type sentence struct {
+// pendingText is the beginning of a text that is sent in several messages.
+type pendingText struct {
 	id       uint16 // 0: none
 	next     uint8
 	severity common.MAV_SEVERITY
-	at       int64 // when its last part came, in ns since the Unix epoch
+	at       int64 // reception of the last part, in ns since the Unix epoch
 	text     strings.Builder
 }
 
@@ -79,10 +79,9 @@ func (v *vehicle) sendEstimator(m *common.MessageEstimatorStatus) {
 	v.out.send(estimatorStatus, &v.estimator)
 }
 
-// statustext publishes a sentence once it is whole, or as much of it as there is when another begins or the rest does
-// not come.
+// statustext publishes a text when it is complete, or incomplete when another begins or the rest is missing.
 func (v *vehicle) statustext(m *common.MessageStatustext) {
-	const full = 50 // characters of a message that another continues
+	const full = 50 // characters; a shorter message ends its text
 	p := &v.pending
 	if p.id != 0 && (m.Id != p.id || m.ChunkSeq != p.next) {
 		v.sendText()
@@ -97,7 +96,7 @@ func (v *vehicle) statustext(m *common.MessageStatustext) {
 func (v *vehicle) sendText() {
 	severity := v.pending.severity
 	v.text = mavros_msgs.StatusText{Header: v.header(""), Severity: uint8(severity), Text: v.pending.text.String()}
-	v.pending = sentence{}
+	v.pending = pendingText{}
 	v.out.send(statusText, &v.text)
 	level := bridge.Info
 	switch {
@@ -108,17 +107,17 @@ func (v *vehicle) sendText() {
 	case severity == common.MAV_SEVERITY_DEBUG:
 		level = bridge.Debug
 	}
-	v.out.log(level, "the autopilot says: %s", v.text.Text)
+	v.out.log(level, "autopilot: %s", v.text.Text)
 }
 
 const (
-	leastTime   = 1234567890 * 1e6 // µs since the Unix epoch: an autopilot that tells less does not know the time
-	latestTime  = 1 << 31 * 1e6    // µs since the Unix epoch: what ROS 2 cannot tell
-	longestTrip = 10e9             // ns: a reply to a TIMESYNC request that took longer is one to somebody else's
+	leastTime   = 1234567890 * 1e6 // µs since the Unix epoch: an autopilot that sends less does not know the time
+	latestTime  = 1 << 31 * 1e6    // µs since the Unix epoch: beyond the range of builtin_interfaces/Time
+	longestTrip = 10e9             // ns; a TIMESYNC reply that took longer answers another computer
 )
 
-// clocks is what an autopilot says of the time.
-type clocks struct {
+// clockState holds the messages about the autopilot's clock.
+type clockState struct {
 	reference sensor_msgs.TimeReference
 	sync      mavros_msgs.TimesyncStatus
 }
@@ -133,7 +132,7 @@ func (v *vehicle) systemTime(m *common.MessageSystemTime) {
 	v.out.send(timeReference, &v.reference)
 }
 
-// timesyncReply tells of a reply to a request.
+// timesyncReply publishes the result of a TIMESYNC exchange.
 func (v *vehicle) timesyncReply(m *common.MessageTimesync) {
 	trip := v.now - m.Ts1
 	if m.Tc1 <= 0 || trip < 0 || trip > longestTrip {
@@ -146,10 +145,9 @@ func (v *vehicle) timesyncReply(m *common.MessageTimesync) {
 	v.out.send(timesyncStatus, &v.sync)
 }
 
-// radio is what an autopilot says of its remote control and of what it tells its servos. Channels may come in several
-// messages.
-type radio struct {
-	whole    int64 // when RC_CHANNELS came last, in ns since the Unix epoch
+// radioState holds the channels of remote control and servos, which may be split over several messages.
+type radioState struct {
+	whole    int64 // reception of the last RC_CHANNELS, in ns since the Unix epoch
 	received mavros_msgs.RCIn
 	sent     mavros_msgs.RCOut
 }
@@ -165,10 +163,10 @@ func (v *vehicle) rcChannels(m *common.MessageRcChannels) {
 }
 
 func (v *vehicle) rcChannelsRaw(m *common.MessageRcChannelsRaw) {
-	if v.comes(v.whole) {
+	if v.isRecent(v.whole) {
 		return
 	}
-	if v.whole != 0 { // it does no longer
+	if v.whole != 0 { // RC_CHANNELS stopped
 		v.whole, v.received.Channels = 0, v.received.Channels[:0]
 	}
 	v.received.Channels = setChannels(v.received.Channels, 8*int(m.Port),
@@ -181,7 +179,7 @@ func (v *vehicle) sendChannels(rssi uint8) {
 	v.out.send(rcIn, &v.received)
 }
 
-// servoOutputRaw takes a port of 8 channels, or 16 in MAVLink 2.
+// servoOutputRaw publishes a port of 8 channels, or 16 in MAVLink 2.
 func (v *vehicle) servoOutputRaw(m *common.MessageServoOutputRaw, v2 bool) {
 	all := [...]uint16{
 		m.Servo1Raw, m.Servo2Raw, m.Servo3Raw, m.Servo4Raw, m.Servo5Raw, m.Servo6Raw, m.Servo7Raw, m.Servo8Raw,
@@ -196,7 +194,7 @@ func (v *vehicle) servoOutputRaw(m *common.MessageServoOutputRaw, v2 bool) {
 	v.out.send(rcOut, &v.sent)
 }
 
-// setChannels sets channels from one on, and makes room for them.
+// setChannels sets the channels from index first on, and grows the slice as needed.
 func setChannels(channels []uint16, first int, values ...uint16) []uint16 {
 	for len(channels) < first+len(values) {
 		channels = append(channels, 0)

@@ -54,41 +54,41 @@ func TestFlightModes(t *testing.T) {
 }
 
 func TestState(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	for bits, want := range map[ardupilotmega.MAV_MODE_FLAG]mavros_msgs.State{
 		0x80: {Connected: true, Armed: true, Mode: "MODE(0x80)", SystemStatus: 4},
 		0x08: {Connected: true, Guided: true, Mode: "MODE(0x08)", SystemStatus: 4},
 		0x40: {Connected: true, ManualInput: true, Mode: "MODE(0x40)", SystemStatus: 4},
 	} {
-		s.say(&ardupilotmega.MessageHeartbeat{BaseMode: bits, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE})
+		s.receive(&ardupilotmega.MessageHeartbeat{BaseMode: bits, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE})
 		got := published[mavros_msgs.State](s, vehicleState, -1)
 		want.Header = got.Header
 		require.Equal(t, want, got)
 	}
 	last := s.now
 	s.tick(last + silence)
-	require.Len(t, s.heard[vehicleState], 3)
+	require.Len(t, s.sent[vehicleState], 3)
 	for range 2 { // it is told once
 		s.tick(last + silence + 1)
-		require.Len(t, s.heard[vehicleState], 4)
+		require.Len(t, s.sent[vehicleState], 4)
 	}
 	gone := published[mavros_msgs.State](s, vehicleState, -1)
 	require.Equal(t, mavros_msgs.State{Header: gone.Header}, gone)
 	require.EqualValues(t, (last+silence+1)/1e9, gone.Header.Stamp.Sec)
-	s.say(px4())
-	s.hear(vehicleState, -1, &gone)
+	s.receive(px4())
+	s.message(vehicleState, -1, &gone)
 	require.True(t, gone.Connected)
 }
 
 func TestExtendedStateAndEstimator(t *testing.T) {
-	s := newStage(t)
-	s.say(&common.MessageExtendedSysState{VtolState: common.MAV_VTOL_STATE_FW,
+	s := newTestVehicle(t)
+	s.receive(&common.MessageExtendedSysState{VtolState: common.MAV_VTOL_STATE_FW,
 		LandedState: common.MAV_LANDED_STATE_IN_AIR})
 	extended := published[mavros_msgs.ExtendedState](s, extendedState, 0)
 	require.Equal(t, [2]uint8{mavros_msgs.ExtendedState_VTOL_STATE_FW, mavros_msgs.ExtendedState_LANDED_STATE_IN_AIR},
 		[2]uint8{extended.VtolState, extended.LandedState})
 	for bit := range 12 {
-		s.say(&common.MessageEstimatorStatus{Flags: 1 << bit})
+		s.receive(&common.MessageEstimatorStatus{Flags: 1 << bit})
 		e := published[mavros_msgs.EstimatorStatus](s, estimatorStatus, bit)
 		flags := []bool{e.AttitudeStatusFlag, e.VelocityHorizStatusFlag, e.VelocityVertStatusFlag, e.PosHorizRelStatusFlag,
 			e.PosHorizAbsStatusFlag,
@@ -102,11 +102,11 @@ func TestExtendedStateAndEstimator(t *testing.T) {
 }
 
 func TestTextsWithoutEnd(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	begin := &common.MessageStatustext{Severity: common.MAV_SEVERITY_ERROR, Id: 7, Text: strings.Repeat("x", 50)}
-	s.say(begin, &common.MessageStatustext{Severity: common.MAV_SEVERITY_INFO, Text: "b"}, begin)
+	s.receive(begin, &common.MessageStatustext{Severity: common.MAV_SEVERITY_INFO, Text: "b"}, begin)
 	s.tick(s.now + patience)
-	require.Len(t, s.heard[statusText], 2)
+	require.Len(t, s.sent[statusText], 2)
 	s.tick(s.now + patience + 1)
 	for i, want := range []uint8{mavros_msgs.StatusText_ERROR, mavros_msgs.StatusText_INFO, mavros_msgs.StatusText_ERROR} {
 		m := published[mavros_msgs.StatusText](s, statusText, i)
@@ -133,12 +133,12 @@ func TestStatusTexts(t *testing.T) {
 		"another begins":    {[]*common.MessageStatustext{chunk(7, 0, full), chunk(8, 0, "b")}, []string{full, "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newTestVehicle(t)
 			for _, m := range test.said {
-				s.say(m)
+				s.receive(m)
 			}
 			var got []string
-			for i := range s.heard[statusText] {
+			for i := range s.sent[statusText] {
 				m := published[mavros_msgs.StatusText](s, statusText, i)
 				require.Equal(t, mavros_msgs.StatusText_WARNING, m.Severity)
 				got = append(got, m.Text)
@@ -150,11 +150,11 @@ func TestStatusTexts(t *testing.T) {
 }
 
 func TestSystemTime(t *testing.T) {
-	s := newStage(t)
-	s.say(&common.MessageSystemTime{TimeBootMs: 5}, &common.MessageSystemTime{TimeUnixUsec: 1234567890e6},
+	s := newTestVehicle(t)
+	s.receive(&common.MessageSystemTime{TimeBootMs: 5}, &common.MessageSystemTime{TimeUnixUsec: 1234567890e6},
 		&common.MessageSystemTime{TimeUnixUsec: 1 << 63})
-	require.Empty(t, s.heard, "the autopilot does not know the time")
-	s.say(&common.MessageSystemTime{TimeUnixUsec: 1764000000123456})
+	require.Empty(t, s.sent, "the autopilot does not know the time")
+	s.receive(&common.MessageSystemTime{TimeUnixUsec: 1764000000123456})
 	m := published[sensor_msgs.TimeReference](s, timeReference, 0)
 	require.Equal(t, builtin_interfaces.Time{Sec: 1764000000, Nanosec: 123456000}, m.TimeRef)
 }
@@ -170,14 +170,14 @@ func TestTimesync(t *testing.T) {
 		"in another's clock, later": {5e9, -1e9, false},
 		"no time":                   {-1, 3e6, false},
 	} {
-		s := newStage(t)
-		s.say(&common.MessageTimesync{Tc1: test.remote, Ts1: began + 1e6 - test.asked})
-		require.Equal(t, test.published, len(s.heard[timesyncStatus]) == 1, name)
+		s := newTestVehicle(t)
+		s.receive(&common.MessageTimesync{Tc1: test.remote, Ts1: began + 1e6 - test.asked})
+		require.Equal(t, test.published, len(s.sent[timesyncStatus]) == 1, name)
 	}
 }
 
 func TestRemoteControl(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	heard := func(rssi uint8, want ...uint16) {
 		t.Helper()
 		m := published[mavros_msgs.RCIn](s, rcIn, -1)
@@ -186,35 +186,35 @@ func TestRemoteControl(t *testing.T) {
 	}
 	raw := &common.MessageRcChannelsRaw{Chan1Raw: 1, Chan2Raw: 2, Chan3Raw: 3, Chan4Raw: 4, Chan5Raw: 5, Chan6Raw: 6,
 		Chan7Raw: 7, Chan8Raw: 8, Rssi: 9}
-	s.say(raw)
+	s.receive(raw)
 	heard(9, 1, 2, 3, 4, 5, 6, 7, 8)
-	s.say(&common.MessageRcChannelsRaw{Port: 1, Chan1Raw: 11, Chan8Raw: 18, Rssi: 10})
+	s.receive(&common.MessageRcChannelsRaw{Port: 1, Chan1Raw: 11, Chan8Raw: 18, Rssi: 10})
 	heard(10, 1, 2, 3, 4, 5, 6, 7, 8, 11, 0, 0, 0, 0, 0, 0, 18)
-	s.say(&common.MessageRcChannels{Chancount: 3, Chan1Raw: 21, Chan2Raw: 22, Chan3Raw: 23, Rssi: 255}, raw)
+	s.receive(&common.MessageRcChannels{Chancount: 3, Chan1Raw: 21, Chan2Raw: 22, Chan3Raw: 23, Rssi: 255}, raw)
 	heard(255, 21, 22, 23)
-	s.say(&common.MessageRcChannels{Chancount: 200, Chan18Raw: 5})
+	s.receive(&common.MessageRcChannels{Chancount: 200, Chan18Raw: 5})
 	heard(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5)
-	require.Len(t, s.heard[rcIn], 4)
+	require.Len(t, s.sent[rcIn], 4)
 }
 
 func TestServos(t *testing.T) {
-	s := newStage(t)
+	s := newTestVehicle(t)
 	heard := func(want ...uint16) {
 		t.Helper()
 		m := published[mavros_msgs.RCOut](s, rcOut, -1)
 		require.Equal(t, want, m.Channels)
 	}
-	s.say(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8})
+	s.receive(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8})
 	heard(1, 0, 0, 0, 0, 0, 0, 8)
-	s.say(&common.MessageServoOutputRaw{Port: 1, Servo1Raw: 9})
+	s.receive(&common.MessageServoOutputRaw{Port: 1, Servo1Raw: 9})
 	heard(1, 0, 0, 0, 0, 0, 0, 8, 9, 0, 0, 0, 0, 0, 0, 0)
-	s = newStage(t)
+	s = newTestVehicle(t)
 	s.v2 = true
-	s.say(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8})
+	s.receive(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8})
 	heard(1, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0)
-	s.say(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8, Servo9Raw: 10, Servo16Raw: 16})
+	s.receive(&common.MessageServoOutputRaw{Servo1Raw: 1, Servo8Raw: 8, Servo9Raw: 10, Servo16Raw: 16})
 	heard(1, 0, 0, 0, 0, 0, 0, 8, 10, 0, 0, 0, 0, 0, 0, 16)
-	s.say(&common.MessageServoOutputRaw{Port: 255, Servo1Raw: 2})
+	s.receive(&common.MessageServoOutputRaw{Port: 255, Servo1Raw: 2})
 	m := published[mavros_msgs.RCOut](s, rcOut, -1)
 	require.Len(t, m.Channels, 256*16)
 	require.EqualValues(t, 2, m.Channels[255*16])

@@ -19,7 +19,7 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
-// topic is one of those that each vehicle has.
+// topic identifies a topic of a vehicle.
 type topic int
 
 const (
@@ -61,7 +61,7 @@ const (
 	topicCount
 )
 
-// topics are those of mavros 2: their names behind the vehicle's, their types and what mavros offers.
+// topics are those of mavros 2: names below the vehicle's namespace, types and QoS.
 var topics = [topicCount]struct {
 	name    string
 	message msgs.Message
@@ -105,27 +105,27 @@ var topics = [topicCount]struct {
 	timesyncStatus:    {"timesync_status", &mavros_msgs.TimesyncStatus{}, bridge.SensorDataQoS},
 }
 
-// stateQoS is mavros' for what late subscribers are to know: reliable and transient local, the last 10.
+// stateQoS is mavros' QoS for state: reliable, transient local, depth 10.
 func stateQoS() codec.QoS {
 	q := codec.DefaultQoS()
 	q.Durability = codec.TransientLocal
 	return q
 }
 
-// outlets are the publishers of one vehicle's topics.
-type outlets struct {
+// topicPublishers are the publishers of one vehicle's topics.
+type topicPublishers struct {
 	node   bridge.Node
 	name   string                    // of the vehicle
-	topics [topicCount]*rospub.Topic // nil: ROS 2 has not its type
-	failed atomic.Bool               // publishing did, and that was told
+	topics [topicCount]*rospub.Topic // nil: ROS 2 does not define the type
+	failed atomic.Bool               // a failure to publish was logged
 	sent   uint64                    // messages
 }
 
-// newOutlets advertises the topics of a vehicle: all of them reliably if reliable says so. With whole, publishing waits
-// for reliable subscribers rather than have them miss something. What ROS 2's libraries do not know the type of is left
-// out, and told.
-func newOutlets(node bridge.Node, name string, reliable, whole bool) (*outlets, error) {
-	o := &outlets{node: node, name: name}
+// newTopicPublishers advertises the topics of a vehicle, all of them reliable if reliable is set. With whole,
+// publishing waits for reliable subscribers, so that they miss nothing. Topics whose type ROS 2's libraries do not
+// define are left out, with a warning.
+func newTopicPublishers(node bridge.Node, name string, reliable, whole bool) (*topicPublishers, error) {
+	o := &topicPublishers{node: node, name: name}
 	var missing []string
 	var cause error
 	for i, t := range topics {
@@ -146,14 +146,15 @@ func newOutlets(node bridge.Node, name string, reliable, whole bool) (*outlets, 
 		}
 	}
 	if missing != nil {
-		o.log(bridge.Warn, "without %s: %v; or use --middleware dds, which needs none of it", strings.Join(missing, ", "),
+		o.log(bridge.Warn, "not publishing %s: %v; --middleware dds does not need these definitions",
+			strings.Join(missing, ", "),
 			cause)
 	}
 	return o, nil
 }
 
-// send implements outlet.
-func (o *outlets) send(t topic, m msgs.Message) {
+// send implements output.
+func (o *topicPublishers) send(t topic, m msgs.Message) {
 	if o.topics[t] == nil {
 		return
 	}
@@ -164,13 +165,13 @@ func (o *outlets) send(t topic, m msgs.Message) {
 	}
 }
 
-// log implements outlet.
-func (o *outlets) log(level bridge.LogLevel, format string, args ...any) {
+// log implements output.
+func (o *topicPublishers) log(level bridge.LogLevel, format string, args ...any) {
 	o.node.Log(level, "%s: %s", o.name, fmt.Sprintf(format, args...))
 }
 
-// offers returns what the topics offer to subscribers.
-func (o *outlets) offers() []rospub.Offer {
+// offers returns the publishers.
+func (o *topicPublishers) offers() []rospub.Offer {
 	var list []rospub.Offer
 	for _, t := range o.topics {
 		if t != nil {

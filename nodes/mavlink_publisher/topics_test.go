@@ -37,9 +37,9 @@ func TestTypesThatAreNotInstalled(t *testing.T) {
 	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
 	require.NoError(t, err)
 	n := &bare{Node: node}
-	o, err := newOutlets(n, "mavros", true, false)
+	o, err := newTopicPublishers(n, "mavros", true, false)
 	require.NoError(t, err)
-	require.Contains(t, n.said, "mavros: without gpsstatus/gps1/raw, altitude, state")
+	require.Contains(t, n.said, "mavros: not publishing gpsstatus/gps1/raw, altitude, state")
 	require.Len(t, o.offers(), len(topics)-11)
 	o.send(vehicleState, &mavros_msgs.State{})
 	o.send(imuData, &sensor_msgs.Imu{})

@@ -14,47 +14,47 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 )
 
-// lasting is for how long a message may not come that is preferred to others, in ns: radio links lose streams for many
-// seconds.
+// lasting is how long a preferred message may be missing before others replace it, in ns: radio links lose streams for
+// many seconds.
 const lasting = 60e9
 
-// outlet takes what is published of a vehicle.
-type outlet interface {
-	// send publishes a message of the topic's type, which is the caller's again when it returns.
+// output publishes the messages of a vehicle.
+type output interface {
+	// send publishes a message of the topic's type. The caller may reuse it afterwards.
 	send(t topic, m msgs.Message)
 	log(level bridge.LogLevel, format string, args ...any)
 }
 
-// vehicle turns what one autopilot says into messages of ROS 2, as mavros publishes them. It keeps a message of each
-// kind, so that publishing allocates nothing.
+// vehicle translates the messages of one autopilot to ROS 2, as mavros does. It reuses one message of each type, so that
+// publishing does not allocate.
 type vehicle struct {
 	o     *hardware.Vehicle
-	out   outlet
+	out   output
 	geoid *geoid                      // nil: none
-	clock func() mavlink.VehicleClock // what is known of the autopilot's
+	clock func() mavlink.VehicleClock // the autopilot's clock
 
-	now   int64                   // when the frame in hand came, in ns since the Unix epoch
-	stamp builtin_interfaces.Time // of the frame in hand
-	told  map[string]bool         // what was said once
+	now    int64                   // reception of the current frame, in ns since the Unix epoch
+	stamp  builtin_interfaces.Time // of the current frame
+	logged map[string]bool         // formats that logOnce has logged
 
-	status
-	inertial
-	globe
-	local
-	power
-	radio
-	clocks
+	vehicleStatus
+	imuState
+	globalState
+	localState
+	powerState
+	radioState
+	clockState
 }
 
-func newVehicle(o *hardware.Vehicle, out outlet, g *geoid, clock func() mavlink.VehicleClock) *vehicle {
-	v := &vehicle{o: o, out: out, geoid: g, clock: clock, told: map[string]bool{}}
+func newVehicle(o *hardware.Vehicle, out output, g *geoid, clock func() mavlink.VehicleClock) *vehicle {
+	v := &vehicle{o: o, out: out, geoid: g, clock: clock, logged: map[string]bool{}}
 	v.main = nan32
-	v.setInertial()
-	v.setGlobe()
+	v.initIMU()
+	v.initGlobal()
 	return v
 }
 
-// handle publishes what a frame from the autopilot says.
+// handle publishes a frame of the autopilot.
 func (v *vehicle) handle(f *mavlink.Frame) {
 	v.tick(f.Received)
 	v.now, v.stamp = f.Received, rospub.Time(f.Stamp)
@@ -110,10 +110,11 @@ func (v *vehicle) handle(f *mavlink.Frame) {
 	}
 }
 
-// tick says that the vehicle is gone once it has been silent for long enough, at a time in ns since the Unix epoch.
+// tick disconnects a vehicle that has been silent too long, and publishes unfinished text. now is in ns since the Unix
+// epoch.
 func (v *vehicle) tick(now int64) {
 	if v.state.Connected && now-v.heartbeat > silence {
-		v.out.log(bridge.Warn, "there was no heartbeat for %d s", int64(silence/1e9))
+		v.out.log(bridge.Warn, "no heartbeat for %d s", int64(silence/1e9))
 		v.disconnect(now)
 	}
 	if v.pending.id != 0 && now-v.pending.at > patience {
@@ -121,26 +122,27 @@ func (v *vehicle) tick(now int64) {
 	}
 }
 
-// disconnect publishes that there is no vehicle. The next one that comes may tell less than this one did.
+// disconnect publishes that the vehicle is not connected, and forgets which messages it sent: the next vehicle may send
+// fewer.
 func (v *vehicle) disconnect(now int64) {
 	v.state = mavros_msgs.State{Header: std_msgs.Header{Stamp: rospub.Time(now)}}
 	v.out.send(vehicleState, &v.state)
 	v.source, v.highresBaro, v.quaternions, v.plain, v.covariant, v.detailed = 0, 0, 0, 0, 0, 0
-	v.radio = radio{}
+	v.radioState = radioState{}
 }
 
-// comes says whether what came last at that time, in ns since the Unix epoch, still comes, rather than what says less;
-// 0 is never.
-func (v *vehicle) comes(at int64) bool { return at != 0 && v.now-at <= lasting }
+// isRecent reports whether a preferred message last received at this time, in ns since the Unix epoch, still replaces
+// others; 0 is never.
+func (v *vehicle) isRecent(at int64) bool { return at != 0 && v.now-at <= lasting }
 
 func (v *vehicle) header(frame string) std_msgs.Header {
 	return std_msgs.Header{Stamp: v.stamp, FrameId: frame}
 }
 
-// once logs what would be said again and again.
-func (v *vehicle) once(level bridge.LogLevel, format string, args ...any) {
-	if !v.told[format] {
-		v.told[format] = true
+// logOnce logs a format only the first time.
+func (v *vehicle) logOnce(level bridge.LogLevel, format string, args ...any) {
+	if !v.logged[format] {
+		v.logged[format] = true
 		v.out.log(level, format, args...)
 	}
 }

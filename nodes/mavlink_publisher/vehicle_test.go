@@ -21,62 +21,62 @@ import (
 
 const began = int64(1764000000e9) // ns since the Unix epoch
 
-// audience keeps what a vehicle publishes.
-type audience struct {
+// testOutput keeps what a vehicle publishes.
+type testOutput struct {
 	t     *testing.T
-	heard map[topic][][]byte
+	sent  map[topic][][]byte
 	lines []string
 }
 
-func (a *audience) send(t topic, m msgs.Message) {
+func (a *testOutput) send(t topic, m msgs.Message) {
 	require.Equal(a.t, topics[t].message.TypeName(), m.TypeName())
 	data, err := cdr.Marshal(m)
 	require.NoError(a.t, err)
-	a.heard[t] = append(a.heard[t], data)
+	a.sent[t] = append(a.sent[t], data)
 }
 
-func (a *audience) log(_ bridge.LogLevel, format string, args ...any) {
+func (a *testOutput) log(_ bridge.LogLevel, format string, args ...any) {
 	a.lines = append(a.lines, fmt.Sprintf(format, args...))
 }
 
-// hear sets m to the i-th message of a topic, counted from the end if i is negative.
-func (a *audience) hear(t topic, i int, m msgs.Message) {
+// message sets m to the i-th message of a topic, counted from the end if i is negative.
+func (a *testOutput) message(t topic, i int, m msgs.Message) {
 	a.t.Helper()
 	if i < 0 {
-		i += len(a.heard[t])
+		i += len(a.sent[t])
 	}
-	require.Less(a.t, i, len(a.heard[t]), topics[t].name)
+	require.Less(a.t, i, len(a.sent[t]), topics[t].name)
 	require.GreaterOrEqual(a.t, i, 0, topics[t].name)
-	require.NoError(a.t, cdr.Unmarshal(a.heard[t][i], m))
+	require.NoError(a.t, cdr.Unmarshal(a.sent[t][i], m))
 }
 
 // published returns the i-th message of a topic, counted from the end if i is negative.
 func published[M any, P interface {
 	*M
 	msgs.Message
-}](s *stage, t topic, i int) (m M) {
+}](s *testVehicle, t topic, i int) (m M) {
 	s.t.Helper()
-	s.hear(t, i, P(&m))
+	s.message(t, i, P(&m))
 	return m
 }
 
-// stage is a vehicle with an audience.
-type stage struct {
+// testVehicle is a vehicle that keeps its output.
+type testVehicle struct {
 	*vehicle
-	*audience
+	*testOutput
 	now int64
 	v2  bool // it speaks MAVLink 2
 }
 
-func newStage(t *testing.T) *stage {
+func newTestVehicle(t *testing.T) *testVehicle {
 	o := hardware.DefaultVehicle()
-	a := &audience{t: t, heard: map[topic][][]byte{}}
+	a := &testOutput{t: t, sent: map[topic][][]byte{}}
 	clock := func() mavlink.VehicleClock { return mavlink.VehicleClock{Offset: began} }
-	return &stage{vehicle: newVehicle(&o, a, nil, clock), audience: a, now: began}
+	return &testVehicle{vehicle: newVehicle(&o, a, nil, clock), testOutput: a, now: began}
 }
 
-// say has the autopilot say something, a millisecond after the last that it said.
-func (s *stage) say(list ...message.Message) {
+// receive has the autopilot say something, a millisecond after the last that it said.
+func (s *testVehicle) receive(list ...message.Message) {
 	for _, m := range list {
 		s.now += 1e6
 		s.handle(&mavlink.Frame{System: 1, Component: 1, V2: s.v2, Message: m, Received: s.now, Stamp: s.now - 1e3,
@@ -123,14 +123,14 @@ func requireCovariance(t *testing.T, want, got covariance, tolerance float64) {
 	require.InDeltaSlice(t, want[:], got[:], tolerance)
 }
 
-// deaf hears nothing.
-type deaf struct{ outlet }
+// discard drops all messages.
+type discard struct{ output }
 
-func (deaf) send(topic, msgs.Message) {}
+func (discard) send(topic, msgs.Message) {}
 
 func TestPublishingAllocatesNothing(t *testing.T) {
 	o := hardware.DefaultVehicle()
-	v := newVehicle(&o, deaf{}, nil, func() mavlink.VehicleClock { return mavlink.VehicleClock{} })
+	v := newVehicle(&o, discard{}, nil, func() mavlink.VehicleClock { return mavlink.VehicleClock{} })
 	var frames []*mavlink.Frame
 	for _, m := range []message.Message{
 		&common.MessageAttitude{}, &common.MessageAttitudeQuaternion{Q1: 1}, &common.MessageScaledPressure{},

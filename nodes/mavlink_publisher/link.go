@@ -19,35 +19,35 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 )
 
-// line is a source with the vehicles that are heard on it.
-type line struct {
+// link publishes the vehicles of one source.
+type link struct {
 	node   bridge.Node
 	o      *options
-	opened time.Time // when the node came to the graph
+	opened time.Time // when the node joined the graph
 	source string
 	link   *mavlink.Link
-	clock  *rospub.Topic // nil: none
-	tick   int64         // what it showed last
+	clock  *rospub.Topic // of /clock; nil: none
+	tick   int64         // time published last on clock
 
-	mu       sync.Mutex // guards what follows; held while a subscriber holds publishing up
-	stations []*station
-	ignored  map[uint8]bool // systems that nobody asked for
+	mu       sync.Mutex // guards the fields below; held while publishing waits for a subscriber
+	vehicles []*publishedVehicle
+	ignored  map[uint8]bool // systems that no option names
 
-	adding sync.Mutex // guards out
-	out    []*outlets // of the stations
+	adding sync.Mutex         // guards out
+	out    []*topicPublishers // of vehicles
 }
 
-// station is a vehicle of a line.
-type station struct {
+// publishedVehicle is a vehicle of a link with its publishers.
+type publishedVehicle struct {
 	name   string
-	system uint8 // 0: not heard yet
-	out    *outlets
+	system uint8 // 0: none yet
+	out    *topicPublishers
 	*vehicle
 }
 
-// newLine gets a source ready with what its vehicles publish.
-func newLine(node bridge.Node, opened time.Time, o *options, entries []entry) (*line, error) {
-	l := &line{node: node, o: o, opened: opened, source: entries[0].Source, ignored: map[uint8]bool{}}
+// newLink opens a source and advertises the topics of its vehicles.
+func newLink(node bridge.Node, opened time.Time, o *options, entries []entry) (*link, error) {
+	l := &link{node: node, o: o, opened: opened, source: entries[0].Source, ignored: map[uint8]bool{}}
 	how, err := linkOptions(entries[0].Vehicle)
 	if err != nil {
 		return nil, err
@@ -71,9 +71,9 @@ func newLine(node bridge.Node, opened time.Time, o *options, entries []entry) (*
 	return l, nil
 }
 
-// add advertises the topics of another vehicle.
-func (l *line) add(name string, o *hardware.Vehicle) (*station, error) {
-	out, err := newOutlets(l.node, name, o.Reliable, l.link.IsLog() && o.Rate == 0)
+// add adds a vehicle and advertises its topics.
+func (l *link) add(name string, o *hardware.Vehicle) (*publishedVehicle, error) {
+	out, err := newTopicPublishers(l.node, name, o.Reliable, l.link.IsLog() && o.Rate == 0)
 	if err != nil {
 		return nil, err
 	}
@@ -81,24 +81,24 @@ func (l *line) add(name string, o *hardware.Vehicle) (*station, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &station{name: name, out: out}
-	s.vehicle = newVehicle(o, out, g, func() mavlink.VehicleClock { return l.known(s.system).Clock })
+	s := &publishedVehicle{name: name, out: out}
+	s.vehicle = newVehicle(o, out, g, func() mavlink.VehicleClock { return l.linkVehicle(s.system).Clock })
 	if !l.link.IsLog() {
 		s.disconnect(time.Now().UnixNano())
 	}
-	l.stations = append(l.stations, s)
+	l.vehicles = append(l.vehicles, s)
 	l.adding.Lock()
 	defer l.adding.Unlock()
 	l.out = append(l.out, out)
 	return s, nil
 }
 
-// run publishes what comes until ctx or a log ends.
-func (l *line) run(ctx context.Context) error {
-	// Publishing what a log has waits for subscribers that are behind, which may be for ever.
-	defer context.AfterFunc(ctx, l.hangUp)()
+// run publishes until ctx or the log ends.
+func (l *link) run(ctx context.Context) error {
+	// Publishing a log waits for slow subscribers, possibly for ever.
+	defer context.AfterFunc(ctx, l.closePublishers)()
 	if l.link.IsLog() {
-		if err := l.await(ctx, l.stations); err != nil {
+		if err := l.awaitSubscribers(ctx, l.vehicles); err != nil {
 			return err
 		}
 	}
@@ -111,8 +111,8 @@ func (l *line) run(ctx context.Context) error {
 	return nil
 }
 
-// offers returns what all topics of the vehicles offer.
-func (l *line) offers() (list []rospub.Offer) {
+// offers returns the publishers of all vehicles.
+func (l *link) offers() (list []rospub.Offer) {
 	l.adding.Lock()
 	defer l.adding.Unlock()
 	for _, o := range l.out {
@@ -121,8 +121,8 @@ func (l *line) offers() (list []rospub.Offer) {
 	return list
 }
 
-// hangUp ends publishing.
-func (l *line) hangUp() {
+// closePublishers makes publishing fail, so that run can end.
+func (l *link) closePublishers() {
 	l.adding.Lock()
 	for _, o := range l.out {
 		o.failed.Store(true) // on purpose
@@ -131,18 +131,19 @@ func (l *line) hangUp() {
 	rospub.Close(l.offers())
 }
 
-// summary says what was read and published.
-func (l *line) summary() string {
+// summary describes what was read and published.
+func (l *link) summary() string {
 	s := l.link.Statistics()
 	var published uint64
 	for _, o := range l.out {
 		published += o.sent
 	}
-	return fmt.Sprintf("%s: %d frames, %d bad ones, %d messages published", l.source, s.Received, s.BadChecksum, published)
+	return fmt.Sprintf("%s: %d frames, %d with a bad checksum, %d messages published", l.source, s.Received, s.BadChecksum,
+		published)
 }
 
-// await waits for subscribers of vehicles whose topics are new.
-func (l *line) await(ctx context.Context, list []*station) error {
+// awaitSubscribers waits for the subscribers of new vehicles.
+func (l *link) awaitSubscribers(ctx context.Context, list []*publishedVehicle) error {
 	var offers []rospub.Offer
 	for _, s := range list {
 		offers = append(offers, s.out.offers()...)
@@ -154,17 +155,17 @@ func (l *line) await(ctx context.Context, list []*station) error {
 	}
 	missing, err := rospub.AwaitMatches(ctx, l.node, l.opened, offers, l.o.MatchPatience)
 	if len(missing) > 0 {
-		l.node.Log(bridge.Warn, "subscribers of %v do not answer, they may miss what comes first", missing)
+		l.node.Log(bridge.Warn, "subscribers of %v did not match in time; they may miss the first messages", missing)
 	}
 	return err
 }
 
-// handle publishes what a frame says.
-func (l *line) handle(ctx context.Context, f *mavlink.Frame) {
-	l.tell(f.Received)
+// handle publishes a frame.
+func (l *link) handle(ctx context.Context, f *mavlink.Frame) {
+	l.publishClock(f.Received)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range l.stations {
+	for _, s := range l.vehicles {
 		if s.system != f.System && l.link.IsLog() {
 			s.tick(f.Received)
 		}
@@ -172,25 +173,25 @@ func (l *line) handle(ctx context.Context, f *mavlink.Frame) {
 	if !f.Autopilot {
 		return
 	}
-	if s := l.station(ctx, f); s != nil {
+	if s := l.vehicle(ctx, f); s != nil {
 		s.handle(f)
 	}
 }
 
-// watch notices vehicles that are gone, at a time in ns since the Unix epoch.
-func (l *line) watch(now int64) {
+// checkConnections notices vehicles that are gone by now, in ns since the Unix epoch.
+func (l *link) checkConnections(now int64) {
 	if l.link.IsLog() {
-		return // whose time its frames tell
+		return // its frames are its time
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range l.stations {
+	for _, s := range l.vehicles {
 		s.tick(now)
 	}
 }
 
-// tell publishes the time of a log.
-func (l *line) tell(now int64) {
+// publishClock publishes the time of a log.
+func (l *link) publishClock(now int64) {
 	if l.clock == nil || now >= l.tick && float64(now-l.tick) < 1e9/l.o.Clock {
 		return
 	}
@@ -200,11 +201,11 @@ func (l *line) tell(now int64) {
 	}
 }
 
-// station returns the one of a frame's system, nil if nobody asked for it. The first system of which nothing is said is
-// the vehicle of which nothing is said, others are called after their id.
-func (l *line) station(ctx context.Context, f *mavlink.Frame) *station {
-	var open *station // whichever system there is
-	for _, s := range l.stations {
+// vehicle returns the vehicle of a frame's system; nil if the system is not published. The first system without options
+// of its own becomes the vehicle without a system id; further ones are named after their id.
+func (l *link) vehicle(ctx context.Context, f *mavlink.Frame) *publishedVehicle {
+	var open *publishedVehicle // for any system
+	for _, s := range l.vehicles {
 		if s.system == f.System {
 			return s
 		}
@@ -219,7 +220,7 @@ func (l *line) station(ctx context.Context, f *mavlink.Frame) *station {
 	switch {
 	case open == nil:
 		l.ignored[f.System] = true
-		l.node.Log(bridge.Warn, "%s: system %d is not published: no vehicle has its id", l.source, f.System)
+		l.node.Log(bridge.Warn, "%s: system %d is not published: no vehicle has this system id", l.source, f.System)
 		return nil
 	case open.system == 0:
 		open.system = f.System
@@ -232,7 +233,7 @@ func (l *line) station(ctx context.Context, f *mavlink.Frame) *station {
 	}
 	s, err := l.add(name, open.o)
 	if err == nil && l.link.IsLog() {
-		err = l.await(ctx, []*station{s})
+		err = l.awaitSubscribers(ctx, []*publishedVehicle{s})
 	}
 	if err != nil {
 		l.ignored[f.System] = true
@@ -244,8 +245,8 @@ func (l *line) station(ctx context.Context, f *mavlink.Frame) *station {
 	return s
 }
 
-// known returns what the link knows of a system.
-func (l *line) known(system uint8) mavlink.Vehicle {
+// linkVehicle returns the state of a system on the link.
+func (l *link) linkVehicle(system uint8) mavlink.Vehicle {
 	list := l.link.Vehicles()
 	if i := slices.IndexFunc(list, func(v mavlink.Vehicle) bool { return v.System == system }); i >= 0 {
 		return list[i]
@@ -253,9 +254,9 @@ func (l *line) known(system uint8) mavlink.Vehicle {
 	return mavlink.Vehicle{}
 }
 
-func (l *line) close() error {
+func (l *link) close() error {
 	var errs []error
-	for _, s := range l.stations {
+	for _, s := range l.vehicles {
 		if s.geoid != nil {
 			errs = append(errs, s.geoid.close())
 		}
