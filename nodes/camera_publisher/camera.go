@@ -29,7 +29,7 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
-// camera publishes the pictures of a source.
+// camera publishes the images of a source.
 type camera struct {
 	name        string
 	frame       string // frame_id
@@ -37,32 +37,32 @@ type camera struct {
 	qos         codec.QoS
 	node        bridge.Node
 	source      source
-	calibration *calibration // nil: there is none
+	calibration *calibration // nil: none
 
-	mu                  sync.Mutex // held where topics are advertised, and where others look for them
+	mu                  sync.Mutex // held while topics are advertised or read by others
 	info, jpegs, pixels topic
 
-	format     v4l2.Format // for which the topics are prepared
-	conversion *conversion // to pixels; nil: there are none
-	scratch    []byte      // for a JPEG that lacks tables
-	canvas     *image.RGBA // for a JPEG that is decoded
-	mismatch   bool        // a calibration for another size was told of
+	format     v4l2.Format // that topics are prepared for
+	conversion *conversion // to raw images; nil: not published
+	scratch    []byte      // for a JPEG without Huffman tables
+	canvas     *image.RGBA // for a decoded JPEG
+	mismatch   bool        // a calibration for another size was logged
 
-	told   string // of what is wrong with pictures
+	told   string // last logged error
 	toldAt time.Time
 
-	publishing atomic.Uint64          // number of the picture that is being published; 0: none is
-	unfit      atomic.Uint64          // pictures that could not be published
-	trouble    atomic.Pointer[string] // why the last one was not; nil: it was
+	publishing atomic.Uint64          // number of the image being published; 0: none
+	unfit      atomic.Uint64          // images that could not be published
+	trouble    atomic.Pointer[string] // why the last image was not published; nil: it was
 }
 
-// topic is one of a camera's. It is advertised when it is known to be needed.
+// topic is a topic of a camera, advertised when it is needed.
 type topic struct {
 	*rospub.Offer
 	payload payload
 }
 
-// newCamera gets a camera ready, and has the topics advertised that are known to be needed.
+// newCamera opens a camera, and advertises the topics that are known to be needed.
 func newCamera(name string, c *hardware.Camera, o *options, node bridge.Node, system v4l2.System) (*camera, error) {
 	a := &camera{name: name, frame: cmp.Or(c.FrameID, name+"_optical_frame"), options: c, node: node}
 	var err error
@@ -70,7 +70,7 @@ func newCamera(name string, c *hardware.Camera, o *options, node bridge.Node, sy
 		return nil, err
 	}
 	if a.source, err = newSource(c, o.Loop, system, a.changed, func(err error) {
-		node.Log(bridge.Warn, "%s: left out, as is all that cannot be used: %v", name, err)
+		node.Log(bridge.Warn, "%s: skipping unusable images: %v", name, err)
 	}); err != nil {
 		return nil, err
 	}
@@ -78,13 +78,13 @@ func newCamera(name string, c *hardware.Camera, o *options, node bridge.Node, sy
 	return a, a.prepareKnown()
 }
 
-// fromFile says whether the source is a folder or a file, which end, rather than a device.
+// fromFile reports whether the source is a folder or file, which ends, and not a device.
 func (a *camera) fromFile() bool {
 	_, ok := a.source.(*file)
 	return ok
 }
 
-// calibrate reads the calibration, nil if there is none.
+// calibrate reads the calibration; nil if there is none.
 func (a *camera) calibrate() (*calibration, error) {
 	file, err := calibrationPath(cmp.Or(a.options.Calibration, defaultCalibration), a.name)
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *camera) calibrate() (*calibration, error) {
 	c, err := readCalibration(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && a.options.Calibration == "":
-		a.node.Log(bridge.Info, "%s is not calibrated: there is no %s", a.name, file)
+		a.node.Log(bridge.Info, "%s is not calibrated: %s does not exist", a.name, file)
 		return nil, nil
 	case errors.Is(err, fs.ErrNotExist):
 		a.node.Log(bridge.Warn, "%s is not calibrated: %v", a.name, err)
@@ -102,7 +102,7 @@ func (a *camera) calibrate() (*calibration, error) {
 		return nil, err
 	}
 	if c.name != "" && c.name != a.name {
-		c.warnings = append(c.warnings, fmt.Sprintf("%s is of the camera %s", file, c.name))
+		c.warnings = append(c.warnings, fmt.Sprintf("%s is a calibration of camera %s", file, c.name))
 	}
 	for _, text := range c.warnings {
 		a.node.Log(bridge.Warn, "%s: calibration: %s", a.name, text)
@@ -110,7 +110,7 @@ func (a *camera) calibrate() (*calibration, error) {
 	return c, nil
 }
 
-// prepareKnown advertises what is known to be needed, and checks whether the encoding can be had.
+// prepareKnown advertises topics that are known to be needed, and checks the encoding.
 func (a *camera) prepareKnown() error {
 	jpegs, pixels := a.source.carries()
 	format := v4l2.MJPG
@@ -133,7 +133,7 @@ func (a *camera) prepareKnown() error {
 	return err
 }
 
-// advertise creates the publisher of a topic, unless there is one.
+// advertise creates the publisher of a topic, unless it exists.
 func (a *camera) advertise(t *topic, name string, m msgs.Message) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,7 +178,7 @@ func (a *camera) run(ctx context.Context) error {
 		a.unfit.Add(1)
 		text := err.Error()
 		a.trouble.Store(&text)
-		// There may be many pictures a second, of which some are right.
+		// Errors may be many per second.
 		if now := time.Now(); text != a.told && now.Sub(a.toldAt) >= troubleTime {
 			a.told, a.toldAt = text, now
 			a.node.Log(bridge.Error, "%s: %s", a.name, text)
@@ -186,15 +186,15 @@ func (a *camera) run(ctx context.Context) error {
 	})
 }
 
-// changed tells how it goes with a device.
+// changed logs the state of a device.
 func (a *camera) changed(s v4l2.Status) {
 	if s.Err != nil {
-		a.node.Log(bridge.Warn, "%s: %v; it is tried again", a.name, s.Err)
+		a.node.Log(bridge.Warn, "%s: %v; retrying", a.name, s.Err)
 		return
 	}
-	a.node.Log(bridge.Info, "%s: %s at %s, %v, %g pictures/s", a.name, s.Card, s.Path, s.Format, s.Rate)
+	a.node.Log(bridge.Info, "%s: %s at %s, %v, %g images/s", a.name, s.Card, s.Path, s.Format, s.Rate)
 	if len(s.Rates) > 0 {
-		a.node.Log(bridge.Warn, "%s: it cannot do %g pictures/s, but %v", a.name, a.options.Rate, s.Rates)
+		a.node.Log(bridge.Warn, "%s: %g images/s is not supported, only %v", a.name, a.options.Rate, s.Rates)
 	}
 }
 
@@ -219,7 +219,7 @@ func (a *camera) publish(f *v4l2.Frame) error {
 	return a.publishPixels(f, size)
 }
 
-// prepare gets the topics ready for frames of a format.
+// prepare prepares the topics for frames of a format.
 func (a *camera) prepare(f v4l2.Format) error {
 	a.format, a.conversion = v4l2.Format{}, nil
 	header := std_msgs.Header{FrameId: a.frame}
@@ -228,7 +228,7 @@ func (a *camera) prepare(f v4l2.Format) error {
 		info = &a.calibration.info
 		if !a.mismatch && (int(info.Width) != f.Width || int(info.Height) != f.Height) {
 			a.mismatch = true
-			a.node.Log(bridge.Warn, "%s: the calibration is for pictures of %d×%d pixels, not %d×%d; it is published as it is",
+			a.node.Log(bridge.Warn, "%s: the calibration is for images of %d×%d pixels, not %d×%d; publishing it unchanged",
 				a.name, info.Width, info.Height, f.Width, f.Height)
 		}
 	}
@@ -253,7 +253,7 @@ func (a *camera) prepare(f v4l2.Format) error {
 	})
 }
 
-// encode advertises a topic, unless it is, and encodes what its messages have in common.
+// encode advertises a topic if necessary, and encodes what its messages have in common.
 func (a *camera) encode(t *topic, name string, m msgs.Message) error {
 	if err := a.advertise(t, name, m); err != nil {
 		return err
@@ -263,16 +263,16 @@ func (a *camera) encode(t *topic, name string, m msgs.Message) error {
 	return err
 }
 
-// send publishes what is in the payload.
+// send publishes the payload.
 func (t *topic) send(stamp int64) error {
 	t.payload.stamp(stamp)
 	return t.Publish(t.payload.buf)
 }
 
-// publishJPEG publishes a JPEG as it is, and the pixels in it if somebody wants them.
+// publishJPEG publishes a JPEG unchanged, and decoded if there are subscribers.
 func (a *camera) publishJPEG(f *v4l2.Frame) error {
 	if !bytes.HasPrefix(f.Data, startOfImage) {
-		return fmt.Errorf("a picture is no JPEG, it begins with %q", f.Data[:min(len(f.Data), 8)])
+		return fmt.Errorf("not a JPEG, begins with %q", f.Data[:min(len(f.Data), 8)])
 	}
 	data := v4l2.AddHuffmanTables(a.scratch, f.Data)
 	if len(data) > len(f.Data) {
@@ -287,14 +287,15 @@ func (a *camera) publishJPEG(f *v4l2.Frame) error {
 	}
 	format, err := jpegFormat(data)
 	if err != nil {
-		return fmt.Errorf("decode a picture: %w", err)
+		return fmt.Errorf("decode image: %w", err)
 	}
 	if format.Width != f.Format.Width || format.Height != f.Format.Height {
-		return fmt.Errorf("a JPEG has %d×%d pixels, not %d×%d", format.Width, format.Height, f.Format.Width, f.Format.Height)
+		return fmt.Errorf("the JPEG has %d×%d pixels, not %d×%d", format.Width, format.Height, f.Format.Width,
+			f.Format.Height)
 	}
 	picture, err := jpeg.Decode(bytes.NewReader(data))
 	if err != nil {
-		return fmt.Errorf("decode a picture: %w", err)
+		return fmt.Errorf("decode image: %w", err)
 	}
 	a.canvas = pixel.RGBA(picture, a.canvas)
 	decoded := v4l2.Frame{Data: a.canvas.Pix, Format: f.Format, Stamp: f.Stamp}
@@ -306,7 +307,7 @@ func (a *camera) publishJPEG(f *v4l2.Frame) error {
 	return a.publishPixels(&decoded, size)
 }
 
-// publishPixels publishes pixels, of a size that was checked, if somebody wants them.
+// publishPixels publishes a raw image of a checked size, if there are subscribers.
 func (a *camera) publishPixels(f *v4l2.Frame, size int) error {
 	if a.pixels.Subscribers() == 0 {
 		return nil

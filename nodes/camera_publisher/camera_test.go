@@ -30,14 +30,14 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
-// shelf is a node whose publishers keep what is published last. Nothing of it is on a graph.
-type shelf struct {
+// fakeNode is a node whose publishers keep the last message. Nothing of it is on a graph.
+type fakeNode struct {
 	bridge.Node
-	topics map[string]*kept
+	topics map[string]*fakePublisher
 }
 
-// kept is a publisher of a shelf.
-type kept struct {
+// fakePublisher is a publisher of a fakeNode.
+type fakePublisher struct {
 	bridge.Publisher
 	readers int
 	count   int
@@ -45,15 +45,15 @@ type kept struct {
 	during  func() // nil, or called while a message is published
 }
 
-func (s *shelf) Advertise(topic, _ string, _ codec.QoS) (bridge.Publisher, error) {
-	k := &kept{readers: 1}
+func (s *fakeNode) Advertise(topic, _ string, _ codec.QoS) (bridge.Publisher, error) {
+	k := &fakePublisher{readers: 1}
 	s.topics[topic] = k
 	return k, nil
 }
 
-func (k *kept) Subscribers() int { return k.readers }
+func (k *fakePublisher) Subscribers() int { return k.readers }
 
-func (k *kept) Publish(data []byte) error {
+func (k *fakePublisher) Publish(data []byte) error {
 	if k.during != nil {
 		k.during()
 	}
@@ -62,13 +62,13 @@ func (k *kept) Publish(data []byte) error {
 	return nil
 }
 
-// onShelf returns a camera that publishes onto a shelf.
-func onShelf(t *testing.T, c hardware.Camera) (*camera, *shelf) {
+// newTestCamera returns a camera that publishes on a fakeNode.
+func newTestCamera(t *testing.T, c hardware.Camera) (*camera, *fakeNode) {
 	t.Helper()
 	node, err := (&bridgetest.Network{}).Open(bridge.Options{Name: "camera_publisher", Console: io.Discard})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
-	s := &shelf{Node: node, topics: map[string]*kept{}}
+	s := &fakeNode{Node: node, topics: map[string]*fakePublisher{}}
 	o := testOptions(t)
 	a, err := newCamera("front", &c, &o, s, &v4l2test.System{})
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func cameraOf(device, format string) hardware.Camera {
 }
 
 // image returns what was published last on image_raw.
-func (s *shelf) image(t *testing.T) *sensor_msgs.Image {
+func (s *fakeNode) image(t *testing.T) *sensor_msgs.Image {
 	m := &sensor_msgs.Image{}
 	require.NoError(t, cdr.Unmarshal(s.topics["front/image_raw"].last, m))
 	return m
@@ -99,7 +99,7 @@ func TestPixels(t *testing.T) {
 		require.NoError(t, err)
 		c := cameraOf("/dev/video0", format.code.String())
 		c.Encoding = conversion.encoding
-		a, s := onShelf(t, c)
+		a, s := newTestCamera(t, c)
 		require.NotNil(t, s.topics["front/image_raw"], "it is known to be needed")
 		f, _ := frameOf(format.code, 6, 4, conversion.From.Bytes, 3)
 		f.Stamp = stamp
@@ -134,7 +134,7 @@ func jpegFrame(t testing.TB, width, height int) *v4l2.Frame {
 func TestDecoding(t *testing.T) {
 	c := cameraOf("/dev/video0", "MJPG")
 	c.Encoding = "bgr8"
-	a, s := onShelf(t, c)
+	a, s := newTestCamera(t, c)
 	f := jpegFrame(t, 16, 8)
 	require.NoError(t, a.publish(f))
 	m := s.image(t)
@@ -155,13 +155,13 @@ func TestDecoding(t *testing.T) {
 		var width, height uint16
 		fmt.Sscanf(size, "%d×%d", &width, &height)
 		other := &v4l2.Frame{Data: resized(t, f.Data, width, height), Format: f.Format}
-		require.EqualError(t, a.publish(other), "a JPEG has "+size+" pixels, not 16×8")
+		require.EqualError(t, a.publish(other), "the JPEG has "+size+" pixels, not 16×8")
 	}
 	f.Data = f.Data[:100]
-	require.ErrorContains(t, a.publish(f), "decode a picture: ")
+	require.ErrorContains(t, a.publish(f), "decode image: ")
 	require.Equal(t, []int{1, 5, 5}, []int{pixels.count, jpegs.count, info.count}, "JPEGs go out as they are")
 	f.Data = []byte("what is this")
-	require.EqualError(t, a.publish(f), `a picture is no JPEG, it begins with "what is "`)
+	require.EqualError(t, a.publish(f), `not a JPEG, begins with "what is "`)
 	require.Equal(t, []int{1, 5, 5}, []int{pixels.count, jpegs.count, info.count})
 }
 
@@ -179,7 +179,7 @@ func resized(t *testing.T, data []byte, width, height uint16) []byte {
 func TestNobodyListens(t *testing.T) {
 	c := cameraOf("/dev/video0", "YUYV")
 	c.Encoding = "rgb8"
-	a, s := onShelf(t, c)
+	a, s := newTestCamera(t, c)
 	pixels, info := s.topics["front/image_raw"], s.topics["front/camera_info"]
 	f, _ := frameOf(v4l2.YUYV, 6, 4, 2, 0)
 	pixels.readers, info.readers = 0, 0
@@ -207,7 +207,7 @@ func TestFramesDoNotAllocate(t *testing.T) {
 	} {
 		c := cameraOf("/dev/video0", test.format)
 		c.Encoding = test.encoding
-		a, _ := onShelf(t, c)
+		a, _ := newTestCamera(t, c)
 		publish := func() {
 			if err := a.publish(test.frame); err != nil {
 				t.Fatal(err)
@@ -220,7 +220,7 @@ func TestFramesDoNotAllocate(t *testing.T) {
 
 // TestFormatsChange publishes what comes, as after another camera was plugged in.
 func TestFormatsChange(t *testing.T) {
-	a, s := onShelf(t, cameraOf("/dev/video0", ""))
+	a, s := newTestCamera(t, cameraOf("/dev/video0", ""))
 	require.Nil(t, s.topics["front/image_raw"], "nobody knows what comes")
 	require.Nil(t, s.topics["front/image_raw/compressed"])
 	grey, _ := frameOf(v4l2.GREY, 4, 2, 1, 0)
@@ -249,9 +249,9 @@ func TestCalibrationOfCameras(t *testing.T) {
 	}{
 		"right": {text: strings.ReplaceAll(strings.ReplaceAll(calibrated, "640", "16"), "480", "8"), info: true},
 		"of other size": {text: calibrated, info: true,
-			warns: []string{"front: the calibration is for pictures of 640×480 pixels, not 16×8; it is published as it is"}},
+			warns: []string{"front: the calibration is for images of 640×480 pixels, not 16×8; publishing it unchanged"}},
 		"of another": {text: strings.NewReplacer("front", "rear", "640", "16", "480", "8").Replace(calibrated), info: true,
-			warns: []string{"is of the camera rear"}},
+			warns: []string{"is a calibration of camera rear"}},
 		"not there": {url: "/nowhere/a.yaml", warns: []string{"front is not calibrated: read calibration: open " +
 			"/nowhere/a.yaml"}},
 		"damaged":    {text: "image_width: wide", err: "line 1: cannot unmarshal"},
@@ -272,18 +272,18 @@ func TestCalibrationOfCameras(t *testing.T) {
 			}
 			cam := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.MJPG, Width: 16, Height: 8})
 			cam.Fill = func(_ v4l2.Format, _ uint32, buffer []byte) int { return copy(buffer, jpegOf(t, 16, 8, 1)) }
-			s := newStudio(t, open, o, map[string]*hardware.Camera{"front": &c}, cam)
-			s.hearsCamera("front")
+			s := newFixture(t, open, o, map[string]*hardware.Camera{"front": &c}, cam)
+			s.subscribeCamera("front")
 			s.start()
-			s.logged("front: Webcam 8A2F at /dev/video0", 1)
-			s.met()
+			s.awaitLog("front: Webcam 8A2F at /dev/video0", 1)
+			s.awaitMatches()
 			cam.Shoot()
-			of[*sensor_msgs.CameraInfo](s, "/front/camera_info", 1)
+			received[*sensor_msgs.CameraInfo](s, "/front/camera_info", 1)
 			cam.Shoot()
-			infos := of[*sensor_msgs.CameraInfo](s, "/front/camera_info", 2)
+			infos := received[*sensor_msgs.CameraInfo](s, "/front/camera_info", 2)
 			require.Equal(t, test.info, infos[1].K[0] != 0)
 			for _, text := range test.warns {
-				s.logged(text, 1)
+				s.awaitLog(text, 1)
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -310,8 +310,8 @@ func TestCamerasThatCannotBe(t *testing.T) {
 		},
 		"brightness": func(c *hardware.Camera) { c.Controls = []string{"brightness"} },
 		"stat pictures/of/nobody: no such file or directory": func(c *hardware.Camera) { c.Device = "pictures/of/nobody" },
-		"has no pictures: want files .jpg, .jpeg or .png":    func(c *hardware.Camera) { c.Device = t.TempDir() },
-		"is neither a device nor a folder nor a file":        func(c *hardware.Camera) { c.Device = pipe(t) },
+		"has no images: want .jpg, .jpeg or .png files":      func(c *hardware.Camera) { c.Device = t.TempDir() },
+		"is not a device, folder or file":                    func(c *hardware.Camera) { c.Device = pipe(t) },
 		`topic name "not a name/camera_info": contains " "`:  func(c *hardware.Camera) { c.Model = "bad name" },
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -341,10 +341,10 @@ func TestTwoCamerasOfOneDevice(t *testing.T) {
 		set  func(*hardware.Camera)
 		err  string
 	}{
-		{"/dev/video0", "/dev/video0", depth, "cameras a and b are one and the same: /dev/video0; a device can be opened " +
+		{"/dev/video0", "/dev/video0", depth, "cameras a and b are the same device: /dev/video0; it can be opened only " +
 			"once"},
-		{"/dev/null", link, depth, "cameras a and b are one and the same: " + link},
-		{"8A2F", "8A2F", nil, "cameras a and b are one and the same: 8A2F"},
+		{"/dev/null", link, depth, "cameras a and b are the same device: " + link},
+		{"8A2F", "8A2F", nil, "cameras a and b are the same device: 8A2F"},
 		{"8A2F", "8A2F", depth, ""},
 		{"/dev/video0", "/dev/video1", nil, ""},
 		{file, file, nil, ""},
@@ -406,7 +406,7 @@ func isStream(f *file) bool {
 
 // TestStatus tells what is wrong, or that nothing is.
 func TestStatus(t *testing.T) {
-	a, s := onShelf(t, cameraOf("/dev/video0", "MJPG"))
+	a, s := newTestCamera(t, cameraOf("/dev/video0", "MJPG"))
 	d, err := rospub.NewDiagnostics(s)
 	require.NoError(t, err)
 	w := &watch{camera: a}
@@ -421,13 +421,13 @@ func TestStatus(t *testing.T) {
 		require.Equal(t, "/camera_publisher: front", status.Name)
 		return valuesOf(status)
 	}
-	is(diag.DiagnosticStatus_WARN, "not opened yet")
+	is(diag.DiagnosticStatus_WARN, "not open yet")
 	source.status.Err = os.ErrNotExist
 	is(diag.DiagnosticStatus_ERROR, "file does not exist")
 	source.status = v4l2.Status{Streaming: true, Path: "/dev/video0", Card: "Webcam", Serial: "8A2F", Rate: 30,
 		Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 640, Height: 480}}
 	source.stats.Opened = 1
-	is(diag.DiagnosticStatus_WARN, "no pictures come")
+	is(diag.DiagnosticStatus_WARN, "no images arrive")
 	source.stats.Frames, source.stats.Clock = 29, v4l2.StartOfExposure
 	source.stats.Window = v4l2.Window{Frames: 29, Rate: 28.96, MeanLatency: 12345 * time.Microsecond,
 		MaxLatency: 20 * time.Millisecond}
@@ -440,10 +440,10 @@ func TestStatus(t *testing.T) {
 	}, is(diag.DiagnosticStatus_OK, "streaming"))
 	require.Equal(t, "8A2F", w.status(now, d).HardwareId)
 	source.stats.Dropped, source.stats.Damaged, source.stats.Opened, source.stats.Errors = 2, 1, 4, 5
-	values := is(diag.DiagnosticStatus_WARN, "pictures are missing: 2 dropped, 1 damaged, 0 unfit")
+	values := is(diag.DiagnosticStatus_WARN, "images are missing: 2 dropped, 1 damaged, 0 unfit")
 	require.Equal(t, []string{"3", "5"}, []string{values["reopened"], values["driver errors"]})
 	now = now.Add(troubleTime - time.Second)
-	is(diag.DiagnosticStatus_WARN, "pictures are missing: 2 dropped, 1 damaged, 0 unfit")
+	is(diag.DiagnosticStatus_WARN, "images are missing: 2 dropped, 1 damaged, 0 unfit")
 	now = now.Add(time.Second)
 	is(diag.DiagnosticStatus_OK, "streaming")
 	text := "it is no JPEG"
@@ -451,18 +451,18 @@ func TestStatus(t *testing.T) {
 	a.unfit.Add(1)
 	is(diag.DiagnosticStatus_ERROR, text)
 	a.trouble.Store(nil)
-	is(diag.DiagnosticStatus_WARN, "pictures are missing: 2 dropped, 1 damaged, 1 unfit")
+	is(diag.DiagnosticStatus_WARN, "images are missing: 2 dropped, 1 damaged, 1 unfit")
 
 	now = now.Add(troubleTime)
 	source.stats.Window.Frames = 0
 	a.publishing.Store(7)
-	is(diag.DiagnosticStatus_WARN, "no pictures come")
-	is(diag.DiagnosticStatus_WARN, "pictures wait for a reliable subscriber that is behind")
+	is(diag.DiagnosticStatus_WARN, "no images arrive")
+	is(diag.DiagnosticStatus_WARN, "images wait for a reliable subscriber")
 	a.publishing.Store(8)
-	is(diag.DiagnosticStatus_WARN, "no pictures come")
+	is(diag.DiagnosticStatus_WARN, "no images arrive")
 
 	path := put(t, "a.mjpeg", string(jpegOf(t, 8, 8, 1)))
-	b, shelf := onShelf(t, cameraOf(path, "MJPG"))
+	b, shelf := newTestCamera(t, cameraOf(path, "MJPG"))
 	w = &watch{camera: b}
 	during := uint64(0)
 	shelf.topics["front/image_raw/compressed"].during = func() { during = b.publishing.Load() }
@@ -491,15 +491,15 @@ func TestTroubleIsToldOnce(t *testing.T) {
 	cam.Fill = func(_ v4l2.Format, _ uint32, buffer []byte) int { return copy(buffer, "anything") }
 	c := cameraOf("8A2F", "")
 	c.Rate = 100
-	s := newStudio(t, inMemory(), testOptions(t), map[string]*hardware.Camera{"front": &c}, cam)
+	s := newFixture(t, inMemory(), testOptions(t), map[string]*hardware.Camera{"front": &c}, cam)
 	s.start()
-	s.logged("front: Webcam 8A2F at", 1)
-	s.logged("front: it cannot do 100 pictures/s, but [30 15]", 1)
+	s.awaitLog("front: Webcam 8A2F at", 1)
+	s.awaitLog("front: 100 images/s is not supported, only [30 15]", 1)
 	for n := range uint64(3) {
 		cam.Shoot()
 		require.Eventually(t, func() bool { return s.cameras[0].unfit.Load() == n+1 }, patience, time.Millisecond)
 	}
-	s.logged("pixel format H264 cannot be published", 1)
+	s.awaitLog("pixel format H264 cannot be published", 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	require.Equal(t, 1, strings.Count(strings.Join(s.logs, ""), "H264 cannot"))
@@ -508,9 +508,9 @@ func TestTroubleIsToldOnce(t *testing.T) {
 
 // TestTroubleThatComesAndGoes does not fill the log.
 func TestTroubleThatComesAndGoes(t *testing.T) {
-	a, _ := onShelf(t, cameraOf("/dev/video0", "MJPG"))
+	a, _ := newTestCamera(t, cameraOf("/dev/video0", "MJPG"))
 	var told []string
-	a.node = &logged{a.node, &told}
+	a.node = &logNode{a.node, &told}
 	good, bad := jpegFrame(t, 8, 8), func(text string) *v4l2.Frame {
 		return &v4l2.Frame{Data: []byte(text), Format: v4l2.Format{FourCC: v4l2.MJPG, Width: 8, Height: 8}}
 	}
@@ -529,18 +529,18 @@ func TestTroubleThatComesAndGoes(t *testing.T) {
 		})
 		require.NoError(t, a.run(t.Context()))
 	})
-	require.Equal(t, []string{`front: a picture is no JPEG, it begins with "one"`,
-		`front: a picture is no JPEG, it begins with "two"`}, told)
+	require.Equal(t, []string{`front: not a JPEG, begins with "one"`,
+		`front: not a JPEG, begins with "two"`}, told)
 	require.EqualValues(t, 8, a.unfit.Load())
 }
 
-// logged is a node that keeps its log.
-type logged struct {
+// logNode is a node that keeps its log.
+type logNode struct {
 	bridge.Node
 	lines *[]string
 }
 
-func (l *logged) Log(_ bridge.LogLevel, format string, args ...any) {
+func (l *logNode) Log(_ bridge.LogLevel, format string, args ...any) {
 	*l.lines = append(*l.lines, fmt.Sprintf(format, args...))
 }
 
@@ -563,10 +563,10 @@ func TestFileThatFails(t *testing.T) {
 	good := cameraOf("/dev/video0", "MJPG")
 	o := testOptions(t)
 	o.MatchPatience = 0
-	s := newStudio(t, inMemory(), o, map[string]*hardware.Camera{"bad": &bad, "good": &good})
+	s := newFixture(t, inMemory(), o, map[string]*hardware.Camera{"bad": &bad, "good": &good})
 	s.start()
 	s.end(func(err error) {
-		require.EqualError(t, err, "camera bad: read "+bad.Device+": there is no picture that can be used")
+		require.EqualError(t, err, "camera bad: read "+bad.Device+": no usable image")
 	})
 }
 
@@ -576,8 +576,8 @@ func TestLoopEndsWithTheNode(t *testing.T) {
 	c.Rate = 200
 	o := testOptions(t)
 	o.Loop, o.MatchPatience = true, 0
-	s := newStudio(t, inMemory(), o, map[string]*hardware.Camera{"front": &c})
-	s.hearsCamera("front")
+	s := newFixture(t, inMemory(), o, map[string]*hardware.Camera{"front": &c})
+	s.subscribeCamera("front")
 	s.start()
 	require.Eventually(t, func() bool { return s.count("/front/image_raw/compressed") > 5 }, patience, time.Millisecond)
 }
@@ -586,7 +586,7 @@ func TestList(t *testing.T) {
 	var out bytes.Buffer
 	var system v4l2test.System
 	require.NoError(t, list(&out, &system))
-	require.Equal(t, "there are no V4L2 devices\n", out.String())
+	require.Equal(t, "no V4L2 devices found\n", out.String())
 	system.Plug(webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.YUYV, Width: 640, Height: 480,
 		Rates: []float64{30, 15}},
 		v4l2test.Format{FourCC: v4l2.MJPG, Width: 1280, Height: 720}))

@@ -11,13 +11,13 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// pictures are those of a folder or a file, in their order.
+// pictures are the images of a folder or a file, in order.
 type pictures interface {
-	// next sets f to the next picture that can be used, which is valid until the call after, and returns how long after
-	// the one before it was taken; 0 if that is not known. The error is io.EOF behind the last one.
+	// next sets f to the next usable image, which is valid until the following call, and returns the time since the
+	// previous one; 0 if unknown. The error is io.EOF after the last image.
 	next(f *v4l2.Frame) (time.Duration, error)
 
-	// rewind begins again.
+	// rewind starts over.
 	rewind() error
 
 	carries() (jpegs, pixels bool)
@@ -25,17 +25,17 @@ type pictures interface {
 }
 
 const (
-	defaultRate = 30       // pictures a second
+	defaultRate = 30       // images per second
 	maxPicture  = 64 << 20 // bytes
 	maxPeriod   = time.Hour
-	catchUp     = time.Second // who is later than that gives up to catch up
+	catchUp     = time.Second // delays beyond this are not made up for
 )
 
-// file is a source that plays pictures.
+// file is a source that plays images from files.
 type file struct {
 	pictures
 	period time.Duration
-	fixed  bool // the period holds, whatever the pictures say
+	fixed  bool // use period even if the images have times
 	loop   bool
 
 	mu     sync.Mutex
@@ -44,7 +44,7 @@ type file struct {
 	since  time.Time // when the window began
 }
 
-// newFile returns the source of pictures that open opens. warn is told of the first one that cannot be used.
+// newFile returns a source of the images that open opens. warn receives the first unusable one.
 func newFile(path string, rate float64, loop bool, warn func(error),
 	open func(string, func(error)) (pictures, error)) (*file, error) {
 	s := &file{fixed: rate > 0, loop: loop, since: time.Now()}
@@ -107,12 +107,11 @@ func (s *file) run(ctx context.Context, give func(*v4l2.Frame)) error {
 	return nil
 }
 
-// follow sets f to the next picture, which at the end of a loop is the first one, and returns how long after the one
-// before it is.
+// follow sets f to the next image, in a loop again the first, and returns the time since the previous one.
 func (s *file) follow(f *v4l2.Frame) (time.Duration, error) {
 	after, err := s.next(f)
 	if errors.Is(err, io.EOF) && f.Sequence == 0 {
-		return 0, errors.New("there is no picture that can be used")
+		return 0, errors.New("no usable image")
 	}
 	if errors.Is(err, io.EOF) && s.loop {
 		if err := s.rewind(); err != nil {

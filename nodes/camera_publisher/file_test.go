@@ -53,21 +53,21 @@ func folderOf(t testing.TB, files map[string]string) string {
 	return folder
 }
 
-// picked is what came of a picture.
-type picked struct {
+// playedFrame is a frame of a file.
+type playedFrame struct {
 	v4l2.Frame
 	at time.Duration // since the beginning
 }
 
 // collect plays a file until it ends or has given so many pictures.
-func collect(t *testing.T, s *file, most int) ([]picked, error) {
+func collect(t *testing.T, s *file, most int) ([]playedFrame, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var list []picked
+	var list []playedFrame
 	begin := time.Now()
 	err := s.run(ctx, func(f *v4l2.Frame) {
-		p := picked{*f, time.Since(begin)}
+		p := playedFrame{*f, time.Since(begin)}
 		p.Data = slices.Clone(f.Data)
 		require.Equal(t, time.Now().UnixNano(), p.Stamp)
 		require.Equal(t, p.Stamp, p.Received)
@@ -81,7 +81,8 @@ func collect(t *testing.T, s *file, most int) ([]picked, error) {
 }
 
 // play opens a folder or file and collects what comes of it, in a time that passes by itself.
-func play(t *testing.T, path string, rate float64, loop bool, most int) (list []picked, damaged []string, s *file) {
+func play(t *testing.T, path string, rate float64, loop bool, most int) (list []playedFrame, damaged []string,
+	s *file) {
 	t.Helper()
 	open := openStream
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -94,7 +95,7 @@ func play(t *testing.T, path string, rate float64, loop bool, most int) (list []
 	return list, damaged, s
 }
 
-func times(list []picked) (at []time.Duration) {
+func times(list []playedFrame) (at []time.Duration) {
 	for _, p := range list {
 		at = append(at, p.at)
 	}
@@ -348,7 +349,7 @@ func TestFileErrors(t *testing.T) {
 		func(error)) (pictures, error) {
 		return openFolder(folderOf(t, nil), nil)
 	})
-	require.ErrorContains(t, err, "has no pictures: want files .jpg, .jpeg or .png")
+	require.ErrorContains(t, err, "has no images: want .jpg, .jpeg or .png files")
 	_, err = openFolder("/nowhere", nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = openStream("/nowhere", nil)
@@ -363,7 +364,7 @@ func TestFileErrors(t *testing.T) {
 			s, err := newFile(path, 0, loop, func(error) {}, open)
 			require.NoError(t, err)
 			_, err = collect(t, s, 0)
-			require.EqualError(t, err, fmt.Sprintf("read %s: there is no picture that can be used", path))
+			require.EqualError(t, err, fmt.Sprintf("read %s: no usable image", path))
 		}
 	}
 }

@@ -21,13 +21,13 @@ import (
 	"tapedeck/nodes/internal/hardware"
 )
 
-// folder is a folder with JPEG and PNG files. It implements pictures.
+// folder reads JPEG and PNG files. It implements pictures.
 type folder struct {
 	path    string
 	files   []pictureFile
 	timed   bool  // all files have times
-	at      int   // in files, of the next one
-	last    int64 // time of the one before; 0 if there is none
+	at      int   // index of the next file
+	last    int64 // time of the previous file; 0: none
 	buffer  bytes.Buffer
 	pixels  []byte
 	canvas  *image.RGBA
@@ -37,7 +37,7 @@ type folder struct {
 // pictureFile is a file of a folder.
 type pictureFile struct {
 	name string
-	time int64 // ns since the Unix epoch, as the name has it
+	time int64 // from its name, ns since the Unix epoch
 }
 
 func openFolder(path string, damaged func(error)) (pictures, error) {
@@ -46,7 +46,7 @@ func openFolder(path string, damaged func(error)) (pictures, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("the folder %s has no pictures: want files .jpg, .jpeg or .png", path)
+		return nil, fmt.Errorf("folder %s has no images: want .jpg, .jpeg or .png files", path)
 	}
 	f := &folder{path: path, timed: true, damaged: damaged}
 	for _, name := range names {
@@ -63,11 +63,11 @@ func openFolder(path string, damaged func(error)) (pictures, error) {
 	return f, nil
 }
 
-// lastNumber finds the last number of a name, in front of the extension.
+// lastNumber matches the last number of a name, before the extension.
 var lastNumber = regexp.MustCompile(`(?:^|[^0-9.])([1-9][0-9]{9,18})(\.[0-9]{1,9})?\.[^.]*$`)
 
-// nameTime returns the time since the Unix epoch that is in a name, in ns: "frame_1764000000.033.png", or a number of
-// ms, µs or ns. What has fewer digits counts frames.
+// nameTime returns the time in a file name, in ns since the Unix epoch: "frame_1764000000.033.png", or a number of ms,
+// µs or ns. Numbers with fewer digits count frames.
 func nameTime(name string) (int64, bool) {
 	m := lastNumber.FindStringSubmatch(name)
 	if m == nil {
@@ -86,7 +86,7 @@ func nameTime(name string) (int64, bool) {
 	return ns, true
 }
 
-// naturally compares names in which numbers count as such: frame_2 is before frame_10.
+// naturally compares names with numbers by value: frame_2 is before frame_10.
 func naturally(a, b string) int {
 	for a != "" && b != "" {
 		m, n := digits(a), digits(b)
@@ -106,7 +106,7 @@ func naturally(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits returns how many digits s begins with.
+// digits returns the number of leading digits of s.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 func (f *folder) rewind() error {
@@ -146,7 +146,7 @@ func (f *folder) carries() (jpegs, pixels bool) {
 
 func (f *folder) close() {}
 
-// read fills to with the picture in a file, by what it begins with.
+// read fills to with the image in a file; its first bytes decide the format.
 func (f *folder) read(path string, to *v4l2.Frame) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *folder) read(path string, to *v4l2.Frame) error {
 	to.Data = f.buffer.Bytes()
 	switch {
 	case len(to.Data) > maxPicture:
-		return fmt.Errorf("it is larger than %d bytes", maxPicture)
+		return fmt.Errorf("larger than %d bytes", maxPicture)
 	case len(to.Data) == 0:
 		return errors.New("the file is empty")
 	case pixel.Detect(to.Data) == "png":
@@ -170,7 +170,7 @@ func (f *folder) read(path string, to *v4l2.Frame) error {
 	return err
 }
 
-// decode fills to with the pixels of the PNG in it: RGB3, GREY, or of 16 bits Z16, as images of depth have them.
+// decode replaces the PNG in to by its pixels: RGB3, GREY, or Z16 for 16 bits, as in depth images.
 func (f *folder) decode(to *v4l2.Frame) error {
 	m := pixel.Image{Encoding: "png", Data: to.Data}
 	picture, err := m.Decode()

@@ -8,14 +8,14 @@ import (
 	"tapedeck/bridge/v4l2"
 )
 
-// list writes which cameras a system has and what they can do, for people to read.
+// list prints the cameras of a system with their formats and controls.
 func list(w io.Writer, system v4l2.System) error {
 	nodes, err := system.Nodes()
 	if err != nil {
 		return fmt.Errorf("list cameras: %w", err)
 	}
 	if len(nodes) == 0 {
-		fmt.Fprintln(w, "there are no V4L2 devices")
+		fmt.Fprintln(w, "no V4L2 devices found")
 	}
 	for _, n := range nodes {
 		fmt.Fprintf(w, "%s  %s", n.Path, n.Name)
@@ -30,7 +30,7 @@ func list(w io.Writer, system v4l2.System) error {
 	return nil
 }
 
-// listNode writes what a device can do.
+// listNode prints formats and controls of a device.
 func listNode(w io.Writer, system v4l2.System, path string) error {
 	c, err := v4l2.Open(system, path)
 	if err != nil {

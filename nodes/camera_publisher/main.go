@@ -1,4 +1,4 @@
-// Camera_publisher publishes the pictures of cameras on ROS 2 topics.
+// Camera_publisher publishes the images of cameras on ROS 2 topics.
 package main
 
 import (

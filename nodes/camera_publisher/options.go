@@ -33,8 +33,8 @@ func defaultOptions() options {
 	return options{Camera: hardware.DefaultCamera(), MatchPatience: 5 * time.Second, AckTimeout: 5 * time.Second}
 }
 
-// cameras returns what is to be published, by name: the entries of Cameras, and the devices that the command line
-// names. Errors are ones of usage.
+// cameras returns the cameras to publish, by name: the entries of Cameras, and the devices on the command line. Errors
+// wrap config.ErrUsage.
 func (o *options) cameras(devices []string) (map[string]*hardware.Camera, error) {
 	all := maps.Clone(o.Cameras)
 	if all == nil {
@@ -53,23 +53,23 @@ func (o *options) cameras(devices []string) (map[string]*hardware.Camera, error)
 		all["camera_0"] = &o.Camera
 	}
 	if len(all) == 0 {
-		return nil, config.Usagef("name a device, such as /dev/video0, or cameras in a parameter file; --list shows which " +
-			"there are")
+		return nil, config.Usagef("name a device, such as /dev/video0, or cameras in a parameter file; --list shows " +
+			"connected cameras")
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		switch c := all[name]; {
 		case c.Device+c.Serial == "":
-			return nil, config.Usagef("camera %s: it has neither a device nor a serial", name)
+			return nil, config.Usagef("camera %s: it needs a device or a serial", name)
 		case c.DepthScale == 0:
-			return nil, config.Usagef("camera %s: with a depth_scale of 0 nothing is left of distances", name)
+			return nil, config.Usagef("camera %s: depth_scale must not be 0", name)
 		case c.Device != "" && c.Serial != "":
-			return nil, config.Usagef("camera %s: it has a device and a serial; one of them is enough", name)
+			return nil, config.Usagef("camera %s: give either a device or a serial, not both", name)
 		}
 	}
 	return all, nil
 }
 
-// qos returns what the topics of a camera offer. Nothing may be left out of what files have.
+// qos returns the QoS of a camera's topics. Reliable topics keep all images of files.
 func (o *options) qos(fromFile bool) codec.QoS {
 	if !o.Reliable {
 		return bridge.SensorDataQoS()

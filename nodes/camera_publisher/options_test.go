@@ -30,7 +30,8 @@ func TestCameras(t *testing.T) {
 		want map[string]string // device and serial by name
 		err  string
 	}{
-		"nothing": {err: "name a device, such as /dev/video0, or cameras in a parameter file; --list shows which there are"},
+		"nothing": {err: "name a device, such as /dev/video0, or cameras in a parameter file; --list shows connected " +
+			"cameras"},
 		"devices": {args: []string{"/dev/video0", "8A2F"},
 			want: map[string]string{"camera_0": "/dev/video0", "camera_1": "8A2F"}},
 		"beside others": {
@@ -45,14 +46,14 @@ func TestCameras(t *testing.T) {
 		"the command line": {set: func(o *options) { o.Serial = "8A2F" }, args: []string{"d"},
 			want: map[string]string{"camera_0": "d"}},
 		"neither": {set: func(o *options) { o.Cameras = map[string]*hardware.Camera{"a": named(func(*hardware.Camera) {})} },
-			err: "camera a: it has neither a device nor a serial"},
+			err: "camera a: it needs a device or a serial"},
 		"device and serial": {set: func(o *options) { o.Device, o.Serial = "a", "b" },
-			err: "camera camera_0: it has a device and a serial"},
+			err: "camera camera_0: give either a device or a serial"},
 		"no depth": {set: func(o *options) { o.DepthScale = 0 }, args: []string{"d"},
-			err: "camera camera_0: with a depth_scale of 0"},
+			err: "camera camera_0: depth_scale must not be 0"},
 		"what holds for all": {set: func(o *options) { o.Width = 7 }, args: []string{"d"},
 			want: map[string]string{"camera_0": "d"}},
-		"an empty device name": {args: []string{""}, err: "camera camera_0: it has neither"},
+		"an empty device name": {args: []string{""}, err: "camera camera_0: it needs a device"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := defaultOptions()

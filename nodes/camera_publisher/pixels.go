@@ -35,17 +35,17 @@ var formats = []format{
 	{v4l2.FourCC('R' | 'G'<<8 | 'G'<<16 | 'B'<<24), "bayer_rggb8", []string{"bayer_rggb8"}},
 }
 
-// conversion makes a sensor_msgs/msg/Image of a frame.
+// conversion converts a frame to a sensor_msgs/msg/Image.
 type conversion struct {
 	pixel.Conversion
 	encoding string  // of the Image
-	scale    float64 // of depth; 0 is none
+	scale    float64 // of depth; 0: unscaled
 }
 
 // isJPEG reports whether frames are JPEGs.
 func isJPEG(f v4l2.FourCC) bool { return f == v4l2.MJPG || f == v4l2.JPEG }
 
-// findConversion returns the one to an encoding, "" for the first. Depth is multiplied with scale.
+// findConversion returns the conversion to an encoding, "" for the first one. Depth is multiplied by scale.
 func findConversion(from v4l2.FourCC, encoding string, scale float64) (*conversion, error) {
 	code := from
 	if isJPEG(from) {
@@ -64,7 +64,7 @@ func findConversion(from v4l2.FourCC, encoding string, scale float64) (*conversi
 		encoding = f.encodings[0]
 	}
 	if !slices.Contains(f.encodings, encoding) {
-		return nil, fmt.Errorf("pixel format %v cannot be published as %s, but as %s; choose another encoding or format",
+		return nil, fmt.Errorf("pixel format %v cannot be published as %s, only as %s; choose another encoding or format",
 			from, encoding, strings.Join(f.encodings, ", "))
 	}
 	c := &conversion{encoding: encoding}
@@ -82,13 +82,13 @@ func (c *conversion) image(f *v4l2.Frame) pixel.Image {
 		Step: f.Format.BytesPerLine}
 }
 
-// size returns how many bytes of pixels the Image has, after checking that the frame has them all.
+// size returns the size of the Image's data, after checking that the frame is complete.
 func (c *conversion) size(f *v4l2.Frame) (int, error) {
 	m := c.image(f)
 	return c.Size(&m)
 }
 
-// convert makes the pixels of the Image, without the padding of the frame's rows. dst has the size that size returned.
+// convert writes the Image's data, without the padding of the frame's rows. dst has the length that size returned.
 func (c *conversion) convert(dst []byte, f *v4l2.Frame) {
 	m := c.image(f)
 	c.Convert(dst, &m)
@@ -97,7 +97,7 @@ func (c *conversion) convert(dst []byte, f *v4l2.Frame) {
 	}
 }
 
-// scaleDepth multiplies numbers of 16 bits. 0, which is no measurement, stays 0; what is too far becomes 65535.
+// scaleDepth multiplies 16-bit numbers. 0, no measurement, stays 0; overflow becomes 65535.
 func scaleDepth(pixels []byte, scale float64) {
 	for i := 0; i+1 < len(pixels); i += 2 {
 		v := math.Round(float64(binary.LittleEndian.Uint16(pixels[i:])) * scale)

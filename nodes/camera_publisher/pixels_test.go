@@ -45,10 +45,10 @@ func TestConversionErrors(t *testing.T) {
 	_, err := findConversion(v4l2.H264, "", 1)
 	require.ErrorContains(t, err, "pixel format H264 cannot be published; choose one of YUYV, UYVY, NV12")
 	_, err = findConversion(v4l2.YUYV, "mono16", 1)
-	require.EqualError(t, err, "pixel format YUYV cannot be published as mono16, but as yuv422_yuy2, rgb8, bgr8, "+
+	require.EqualError(t, err, "pixel format YUYV cannot be published as mono16, only as yuv422_yuy2, rgb8, bgr8, "+
 		"mono8; choose another encoding or format")
 	_, err = findConversion(v4l2.JPEG, "mono8", 1)
-	require.EqualError(t, err, "pixel format JPEG cannot be published as mono8, but as rgb8, bgr8; choose another "+
+	require.EqualError(t, err, "pixel format JPEG cannot be published as mono8, only as rgb8, bgr8; choose another "+
 		"encoding or format")
 }
 

@@ -17,19 +17,19 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
-// diagnosticsPace is how often it is told how cameras are.
+// diagnosticsPace is the period of diagnostics.
 const diagnosticsPace = time.Second
 
 // publisher publishes cameras on a node's graph.
 type publisher struct {
 	options     *options
 	node        bridge.Node
-	opened      time.Time // when the node came to the graph
+	opened      time.Time // when the node joined the graph
 	cameras     []*camera
 	diagnostics *rospub.Diagnostics
 }
 
-// newPublisher gets cameras ready, which the map has by name.
+// newPublisher opens cameras, given by name.
 func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.Node,
 	system v4l2.System) (*publisher, error) {
 	p := &publisher{options: o, node: node, opened: time.Now()}
@@ -42,7 +42,7 @@ func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.N
 		if d, ok := c.source.(*device); ok {
 			key := d.key()
 			if taken[key] != "" {
-				return nil, config.Usagef("cameras %s and %s are one and the same: %s; a device can be opened once", taken[key],
+				return nil, config.Usagef("cameras %s and %s are the same device: %s; it can be opened only once", taken[key],
 					name, d.Device)
 			}
 			taken[key] = name
@@ -54,12 +54,11 @@ func newPublisher(o *options, cameras map[string]*hardware.Camera, node bridge.N
 	return p, err
 }
 
-// run publishes until all cameras have ended, as those of files do, or one cannot go on, or ctx ends, which is no
-// error.
+// run publishes until all cameras have ended, as those of files do, one fails, or ctx ends, which is not an error.
 func (p *publisher) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Reliable publishers block while a subscriber is behind, which may be for long.
+	// Reliable publishers may block for long while a subscriber is behind.
 	closing := context.AfterFunc(ctx, p.close)
 
 	var others, cameras sync.WaitGroup
@@ -96,7 +95,7 @@ func (p *publisher) run(ctx context.Context) error {
 	}
 }
 
-// offers returns the publishers that files need: they are known from the beginning.
+// offers returns the publishers of files, which are known from the beginning.
 func (p *publisher) offers() (list []rospub.Offer) {
 	for _, c := range p.cameras {
 		if c.fromFile() {
@@ -106,7 +105,7 @@ func (p *publisher) offers() (list []rospub.Offer) {
 	return list
 }
 
-// await waits until the subscribers that are there have met the publishers of files, so that they miss no picture.
+// await waits until present subscribers have matched the publishers of files, so that they miss no image.
 func (p *publisher) await(ctx context.Context) {
 	list := p.offers()
 	if list == nil {
@@ -114,13 +113,13 @@ func (p *publisher) await(ctx context.Context) {
 	}
 	missing, err := rospub.AwaitMatches(ctx, p.node, p.opened, list, p.options.MatchPatience)
 	if err == nil && missing != nil {
-		p.node.Log(bridge.Warn, "subscribers of %s have not met their publishers in %v, and may miss pictures; "+
-			"match_patience is how long that is waited for",
+		p.node.Log(bridge.Warn, "subscribers of %s did not match within match_patience (%v); "+
+			"they may miss images",
 			strings.Join(missing, ", "), p.options.MatchPatience)
 	}
 }
 
-// tell publishes how the cameras are, until ctx ends.
+// tell publishes diagnostics until ctx ends.
 func (p *publisher) tell(ctx context.Context) {
 	var watches []watch
 	for _, c := range p.cameras {
@@ -144,7 +143,7 @@ func (p *publisher) tell(ctx context.Context) {
 	}
 }
 
-// close takes the cameras off the graph. Publishers that block fail.
+// close closes all publishers. Blocked publishers fail.
 func (p *publisher) close() {
 	var list []rospub.Offer
 	for _, c := range p.cameras {

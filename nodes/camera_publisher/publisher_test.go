@@ -72,17 +72,17 @@ func inMemory() func(*testing.T, string) bridge.Node {
 	}
 }
 
-// studio is a node with cameras, and who listens to it.
-type studio struct {
+// fixture is a node with cameras, and a listener.
+type fixture struct {
 	*publisher
 	t        *testing.T
 	system   v4l2test.System
 	listener bridge.Node
 	ended    chan error
 
-	mu    sync.Mutex
-	heard map[string][]msgs.Message // by topic
-	logs  []string
+	mu       sync.Mutex
+	messages map[string][]msgs.Message // by topic
+	logs     []string
 }
 
 func testOptions(t *testing.T) options {
@@ -92,14 +92,14 @@ func testOptions(t *testing.T) options {
 	return o
 }
 
-// newStudio gets a node and a listener ready.
-func newStudio(t *testing.T, open func(*testing.T, string) bridge.Node, o options, cameras map[string]*hardware.Camera,
-	plugged ...*v4l2test.Camera) *studio {
-	s := &studio{t: t, heard: map[string][]msgs.Message{}, ended: make(chan error, 1), listener: open(t, "listener")}
+// newFixture opens a node and a listener.
+func newFixture(t *testing.T, open func(*testing.T, string) bridge.Node, o options, cameras map[string]*hardware.Camera,
+	plugged ...*v4l2test.Camera) *fixture {
+	s := &fixture{t: t, messages: map[string][]msgs.Message{}, ended: make(chan error, 1), listener: open(t, "listener")}
 	for _, c := range plugged {
 		s.system.Plug(c)
 	}
-	s.hears("/rosout", bridge.RosoutQoS(), func() msgs.Message { return nil })
+	s.subscribe("/rosout", bridge.RosoutQoS(), func() msgs.Message { return nil })
 	var err error
 	s.publisher, err = newPublisher(&o, cameras, open(t, "camera_publisher"), &s.system)
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ func newStudio(t *testing.T, open func(*testing.T, string) bridge.Node, o option
 }
 
 // start runs the node until the test ends.
-func (s *studio) start() {
+func (s *fixture) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { s.ended <- s.run(ctx) }()
 	s.t.Cleanup(func() {
@@ -122,7 +122,7 @@ func (s *studio) start() {
 }
 
 // end waits for the end.
-func (s *studio) end(check func(error)) {
+func (s *fixture) end(check func(error)) {
 	s.t.Helper()
 	select {
 	case err := <-s.ended:
@@ -143,8 +143,8 @@ func reliable() codec.QoS {
 	return qos
 }
 
-// hears collects what a topic carries.
-func (s *studio) hears(topic string, qos codec.QoS, empty func() msgs.Message) {
+// subscribe collects the messages of a topic.
+func (s *fixture) subscribe(topic string, qos codec.QoS, empty func() msgs.Message) {
 	typeName := "rcl_interfaces/msg/Log"
 	if m := empty(); m != nil {
 		typeName = m.TypeName()
@@ -161,21 +161,22 @@ func (s *studio) hears(topic string, qos codec.QoS, empty func() msgs.Message) {
 			if err := cdr.Unmarshal(sample.Data, m); err != nil {
 				s.t.Error(err)
 			}
-			s.heard[topic] = append(s.heard[topic], m)
+			s.messages[topic] = append(s.messages[topic], m)
 		}
 	})
 	require.NoError(s.t, err)
 }
 
-// hearsCamera collects what a camera publishes.
-func (s *studio) hearsCamera(name string) {
-	s.hears("/"+name+"/image_raw", reliable(), func() msgs.Message { return &sensor_msgs.Image{} })
-	s.hears("/"+name+"/image_raw/compressed", reliable(), func() msgs.Message { return &sensor_msgs.CompressedImage{} })
-	s.hears("/"+name+"/camera_info", reliable(), func() msgs.Message { return &sensor_msgs.CameraInfo{} })
+// subscribeCamera collects the messages of a camera.
+func (s *fixture) subscribeCamera(name string) {
+	s.subscribe("/"+name+"/image_raw", reliable(), func() msgs.Message { return &sensor_msgs.Image{} })
+	s.subscribe("/"+name+"/image_raw/compressed", reliable(),
+		func() msgs.Message { return &sensor_msgs.CompressedImage{} })
+	s.subscribe("/"+name+"/camera_info", reliable(), func() msgs.Message { return &sensor_msgs.CameraInfo{} })
 }
 
-// met waits until all publishers that there are have met the listener.
-func (s *studio) met() {
+// awaitMatches waits until all publishers have matched the listener.
+func (s *fixture) awaitMatches() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		for _, c := range s.cameras {
@@ -189,28 +190,28 @@ func (s *studio) met() {
 	}, patience, time.Millisecond)
 }
 
-func (s *studio) count(topic string) int {
+func (s *fixture) count(topic string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.heard[topic])
+	return len(s.messages[topic])
 }
 
-// of returns what was heard on a topic, after waiting for so many messages.
-func of[T msgs.Message](s *studio, topic string, n int) (list []T) {
+// received returns the messages of a topic, after waiting for n of them.
+func received[T msgs.Message](s *fixture, topic string, n int) (list []T) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool { return s.count(topic) >= n }, patience, time.Millisecond, "%s: %d of %d", topic,
 		s.count(topic), n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.heard[topic] {
+	for _, m := range s.messages[topic] {
 		list = append(list, m.(T))
 	}
 	require.Len(s.t, list, n, topic)
 	return list
 }
 
-// logged waits until so many log lines have a text in them.
-func (s *studio) logged(text string, n int) {
+// awaitLog waits until n log lines contain a text.
+func (s *fixture) awaitLog(text string, n int) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		s.mu.Lock()
@@ -219,8 +220,9 @@ func (s *studio) logged(text string, n int) {
 	}, patience, time.Millisecond, text)
 }
 
-// together returns the headers that an image and its CameraInfo share.
-func together[T msgs.Message](t *testing.T, images []T, infos []*sensor_msgs.CameraInfo) (headers []std_msgs.Header) {
+// sharedHeaders returns the headers that images and their CameraInfo share.
+func sharedHeaders[T msgs.Message](t *testing.T, images []T,
+	infos []*sensor_msgs.CameraInfo) (headers []std_msgs.Header) {
 	t.Helper()
 	require.Len(t, infos, len(images))
 	for i, m := range images {
@@ -238,7 +240,7 @@ func together[T msgs.Message](t *testing.T, images []T, infos []*sensor_msgs.Cam
 	return headers
 }
 
-func camera1(set func(*hardware.Camera)) *hardware.Camera {
+func editedCamera(set func(*hardware.Camera)) *hardware.Camera {
 	c := hardware.DefaultCamera()
 	set(&c)
 	return &c
@@ -267,22 +269,22 @@ func TestFilesOverDDS(t *testing.T) {
 	require.NoError(t, os.WriteFile(os.Getenv("ROS_HOME")+"/camera_info/front.yaml",
 		[]byte(strings.NewReplacer("640", "64", "480", "48").Replace(calibrated)), 0o666))
 	cameras := map[string]*hardware.Camera{
-		"front": camera1(func(c *hardware.Camera) {
+		"front": editedCamera(func(c *hardware.Camera) {
 			c.Device, c.Rate = put(t, "a.mjpeg", string(slices.Concat(jpegs...))),
 				400
 		}),
-		"depth": camera1(func(c *hardware.Camera) { c.Device, c.Rate, c.FrameID = folderOf(t, shots), 300, "lens" }),
+		"depth": editedCamera(func(c *hardware.Camera) { c.Device, c.Rate, c.FrameID = folderOf(t, shots), 300, "lens" }),
 	}
-	s := newStudio(t, overDDS, o, cameras)
-	s.hearsCamera("front")
-	s.hearsCamera("depth")
-	s.met()
+	s := newFixture(t, overDDS, o, cameras)
+	s.subscribeCamera("front")
+	s.subscribeCamera("depth")
+	s.awaitMatches()
 	s.start()
 	s.end(nil)
 
-	photos := of[*sensor_msgs.CompressedImage](s, "/front/image_raw/compressed", n)
-	infos := of[*sensor_msgs.CameraInfo](s, "/front/camera_info", n)
-	for i, h := range together(t, photos, infos) {
+	photos := received[*sensor_msgs.CompressedImage](s, "/front/image_raw/compressed", n)
+	infos := received[*sensor_msgs.CameraInfo](s, "/front/camera_info", n)
+	for i, h := range sharedHeaders(t, photos, infos) {
 		require.Equal(t, "front_optical_frame", h.FrameId)
 		require.Equal(t, "jpeg", photos[i].Format)
 		want := jpegs[i]
@@ -296,9 +298,9 @@ func TestFilesOverDDS(t *testing.T) {
 	}
 	require.Zero(t, s.count("/front/image_raw"))
 
-	pixels := of[*sensor_msgs.Image](s, "/depth/image_raw", n)
-	infos = of[*sensor_msgs.CameraInfo](s, "/depth/camera_info", n)
-	for i, h := range together(t, pixels, infos) {
+	pixels := received[*sensor_msgs.Image](s, "/depth/image_raw", n)
+	infos = received[*sensor_msgs.CameraInfo](s, "/depth/camera_info", n)
+	for i, h := range sharedHeaders(t, pixels, infos) {
 		require.Equal(t, &sensor_msgs.Image{Header: h, Width: 5, Height: 3, Encoding: "16UC1", Step: 10,
 			Data: []byte(depths[i])}, pixels[i])
 		require.Equal(t, "lens", h.FrameId)
@@ -349,18 +351,18 @@ func TestDevicesOverDDS(t *testing.T) {
 	right.Fill = func(_ v4l2.Format, sequence uint32, buffer []byte) int {
 		return copy(buffer, jpegOf(t, 64, 48, int(sequence)))
 	}
-	s := newStudio(t, overDDS, testOptions(t), map[string]*hardware.Camera{
-		"left": camera1(func(c *hardware.Camera) {
+	s := newFixture(t, overDDS, testOptions(t), map[string]*hardware.Camera{
+		"left": editedCamera(func(c *hardware.Camera) {
 			c.Serial, c.Format, c.Controls = "8A2F", "YUYV", []string{"brightness=99", "auto_exposure=Manual Mode"}
 		}),
-		"right": camera1(func(c *hardware.Camera) { c.Device = "/dev/video2" }),
+		"right": editedCamera(func(c *hardware.Camera) { c.Device = "/dev/video2" }),
 	}, left)
-	s.hearsCamera("left")
-	s.hearsCamera("right")
-	s.hears("/diagnostics", reliable(), func() msgs.Message { return &diag.DiagnosticArray{} })
+	s.subscribeCamera("left")
+	s.subscribeCamera("right")
+	s.subscribe("/diagnostics", reliable(), func() msgs.Message { return &diag.DiagnosticArray{} })
 	s.start()
-	s.logged("left: Webcam 8A2F at /dev/video0, YUYV 8x4, 30 pictures/s", 1)
-	s.met()
+	s.awaitLog("left: Webcam 8A2F at /dev/video0, YUYV 8x4, 30 images/s", 1)
+	s.awaitMatches()
 	require.EqualValues(t, 99, left.Setting("brightness"))
 	require.EqualValues(t, 1, left.Setting("auto_exposure"))
 	shots := 0
@@ -369,9 +371,9 @@ func TestDevicesOverDDS(t *testing.T) {
 		before := time.Now().UnixNano()
 		left.Shoot()
 		shots++
-		images := of[*sensor_msgs.Image](s, "/left/image_raw", shots)
-		infos := of[*sensor_msgs.CameraInfo](s, "/left/camera_info", shots)
-		h := together(t, images, infos)[shots-1]
+		images := received[*sensor_msgs.Image](s, "/left/image_raw", shots)
+		infos := received[*sensor_msgs.CameraInfo](s, "/left/camera_info", shots)
+		h := sharedHeaders(t, images, infos)[shots-1]
 		require.Equal(t, "left_optical_frame", h.FrameId)
 		stamp := int64(h.Stamp.Sec)*1e9 + int64(h.Stamp.Nanosec)
 		require.Greater(t, stamp, before-int64(10*time.Millisecond),
@@ -397,22 +399,22 @@ func TestDevicesOverDDS(t *testing.T) {
 	left.Shoot()
 	shoot(11)
 	left.Fail(unix.EINVAL)
-	s.logged("left: Webcam 8A2F at", 2)
+	s.awaitLog("left: Webcam 8A2F at", 2)
 	shoot(0)
 
-	s.logged("right: /dev/video2: open: no such file or directory", 1)
+	s.awaitLog("right: /dev/video2: open: no such file or directory", 1)
 	s.system.Plug(right)
-	s.logged("right: Webcam 9B30 at", 1)
-	s.met()
+	s.awaitLog("right: Webcam 9B30 at", 1)
+	s.awaitMatches()
 	right.Shoot()
-	photo := of[*sensor_msgs.CompressedImage](s, "/right/image_raw/compressed", 1)
-	h := together(t, photo, of[*sensor_msgs.CameraInfo](s, "/right/camera_info", 1))[0]
+	photo := received[*sensor_msgs.CompressedImage](s, "/right/image_raw/compressed", 1)
+	h := sharedHeaders(t, photo, received[*sensor_msgs.CameraInfo](s, "/right/camera_info", 1))[0]
 	require.Equal(t, &sensor_msgs.CompressedImage{Header: h, Format: "jpeg", Data: jpegOf(t, 64, 48, 0)}, photo[0])
 
 	s.system.Unplug(left)
-	s.logged("left: /dev/video0", 2) // the first was EINVAL
+	s.awaitLog("left: /dev/video0", 2) // the first was EINVAL
 	s.system.Plug(left)
-	s.logged("left: Webcam 8A2F at", 3)
+	s.awaitLog("left: Webcam 8A2F at", 3)
 	shoot(0)
 
 	status := func(name string, fits func(diag.DiagnosticStatus, map[string]string) bool) {
@@ -421,7 +423,7 @@ func TestDevicesOverDDS(t *testing.T) {
 		require.Eventually(t, func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			list := s.heard["/diagnostics"]
+			list := s.messages["/diagnostics"]
 			if len(list) == 0 {
 				return false
 			}

@@ -13,23 +13,23 @@ import (
 	"tapedeck/nodes/internal/hardware"
 )
 
-// source is where the pictures of a camera come from.
+// source is where the images of a camera come from.
 type source interface {
-	// run calls give with each picture, until there are no more or ctx ends. A picture is valid during the call.
+	// run calls give with each image, until there are no more or ctx ends. An image is valid during the call.
 	run(ctx context.Context, give func(*v4l2.Frame)) error
 
-	// carries says what is known before run: whether some pictures are JPEGs, and whether some are pixels.
+	// carries reports what is known before run: whether there are JPEGs, and whether there are raw images.
 	carries() (jpegs, pixels bool)
 
-	// Status returns what the source is and how it goes, Stats what was counted, in a Window since the call before. They
-	// may be called at any time, by any goroutine.
+	// Status returns the state of the source, Stats its counts; the Window begins at the previous call. They may be called
+	// at any time, by any goroutine.
 	Status() v4l2.Status
 	Stats() v4l2.Stats
 
 	close()
 }
 
-// newSource returns the source of a camera. event is told how it goes with a device, warn of damaged files.
+// newSource returns the source of a camera. event receives the states of a device, warn damaged files.
 func newSource(o *hardware.Camera, loop bool, system v4l2.System, event func(v4l2.Status),
 	warn func(error)) (source, error) {
 	info, err := os.Stat(o.Device)
@@ -45,7 +45,7 @@ func newSource(o *hardware.Camera, loop bool, system v4l2.System, event func(v4l
 	case info.Mode()&fs.ModeDevice != 0:
 		return newDevice(o, system, event)
 	}
-	return nil, fmt.Errorf("%s is neither a device nor a folder nor a file", o.Device)
+	return nil, fmt.Errorf("%s is not a device, folder or file", o.Device)
 }
 
 // device is a V4L2 device.
@@ -56,7 +56,7 @@ func newDevice(o *hardware.Camera, system v4l2.System, event func(v4l2.Status)) 
 		System: system, Device: o.Device, Width: o.Width, Height: o.Height, Rate: o.Rate, Silence: o.Silence, Event: event,
 	}}
 	if o.Silence == 0 {
-		d.Silence = -1 // for ever
+		d.Silence = -1 // no limit
 	}
 	if o.Serial != "" {
 		d.Device = o.Serial
@@ -90,8 +90,7 @@ func (d *device) carries() (jpegs, pixels bool) {
 	return isJPEG(d.FourCC), d.FourCC != 0 && !isJPEG(d.FourCC)
 }
 
-// key is the same for sources that are the same device: a path, or a camera in a format, each of which it may have
-// another node for.
+// key identifies a device: by path, or by serial number and format, as a camera may have a node for each format.
 func (d *device) key() string {
 	if !strings.Contains(d.Device, "/") {
 		return fmt.Sprint(d.Device, " ", d.FourCC)

@@ -9,18 +9,18 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
-// troubleTime is for how long a camera is in trouble after it lost pictures.
+// troubleTime is how long a status stays a warning after images were lost.
 const troubleTime = 10 * time.Second
 
-// watch tells the state of a camera as ROS 2's tools expect it.
+// watch makes diagnostics of a camera.
 type watch struct {
 	camera     *camera
-	lost       uint64 // pictures, by now
-	publishing uint64 // which picture was, the time before
+	lost       uint64 // images
+	publishing uint64 // number of the image that was being published the last time
 	since      time.Time
 }
 
-// status returns how the camera is at now.
+// status returns the state of the camera at now.
 func (w *watch) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStatus {
 	s, stats, unfit := w.camera.source.Status(), w.camera.source.Stats(), w.camera.unfit.Load()
 	if lost := stats.Dropped + stats.Damaged + unfit; lost > w.lost {
@@ -47,19 +47,19 @@ func (w *watch) status(now time.Time, d *rospub.Diagnostics) diag.DiagnosticStat
 	case !s.Streaming && s.Err != nil:
 		status.Level, status.Message = diag.DiagnosticStatus_ERROR, s.Err.Error()
 	case !s.Streaming && !fromFile:
-		status.Level, status.Message = diag.DiagnosticStatus_WARN, "not opened yet"
+		status.Level, status.Message = diag.DiagnosticStatus_WARN, "not open yet"
 	case !s.Streaming && stats.Opened > 0:
 		status.Message = "ended"
 	case !s.Streaming:
 		status.Message = "waiting for subscribers"
 	case behind:
-		status.Level, status.Message = diag.DiagnosticStatus_WARN, "pictures wait for a reliable subscriber that is behind"
+		status.Level, status.Message = diag.DiagnosticStatus_WARN, "images wait for a reliable subscriber"
 	case w.lost > 0 && now.Sub(w.since) < troubleTime:
 		status.Level = diag.DiagnosticStatus_WARN
-		status.Message = fmt.Sprintf("pictures are missing: %d dropped, %d damaged, %d unfit", stats.Dropped, stats.Damaged,
+		status.Message = fmt.Sprintf("images are missing: %d dropped, %d damaged, %d unfit", stats.Dropped, stats.Damaged,
 			unfit)
 	case !fromFile && window.Frames == 0:
-		status.Level, status.Message = diag.DiagnosticStatus_WARN, "no pictures come"
+		status.Level, status.Message = diag.DiagnosticStatus_WARN, "no images arrive"
 	}
 	return status
 }

@@ -13,7 +13,7 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// stream is a file with JPEGs one behind the other, whatever else is between them. It implements pictures.
+// stream reads a file of concatenated JPEGs, with any bytes between them. It implements pictures.
 type stream struct {
 	file    *os.File
 	scanner *bufio.Scanner
@@ -32,7 +32,7 @@ func openStream(path string, damaged func(error)) (pictures, error) {
 	return s, nil
 }
 
-// scan looks for JPEGs from where the file is.
+// scan starts looking for JPEGs at the file's position.
 func (s *stream) scan() {
 	splitter := jpegSplitter{most: maxPicture, damaged: s.damaged}
 	s.scanner = bufio.NewScanner(s.file)
@@ -66,7 +66,7 @@ func (s *stream) carries() (jpegs, pixels bool) { return true, false }
 
 func (s *stream) close() { s.file.Close() }
 
-// startOfImage is how a JPEG begins.
+// startOfImage is the beginning of a JPEG.
 var startOfImage = []byte{0xff, 0xd8, 0xff}
 
 // jpegFormat returns the format of a JPEG.
@@ -76,10 +76,10 @@ func jpegFormat(data []byte) (v4l2.Format, error) {
 	return v4l2.Format{FourCC: v4l2.MJPG, Width: c.Width, Height: c.Height}, err
 }
 
-// jpegSplitter finds the JPEGs that follow each other in a stream, whatever is between them, for a bufio.Scanner.
+// jpegSplitter finds JPEGs in a stream, for a bufio.Scanner.
 type jpegSplitter struct {
-	most    int         // bytes of a JPEG; the buffer of the scanner is larger
-	damaged func(error) // is told of JPEGs that are left out
+	most    int         // largest JPEG, in bytes; the scanner's buffer is larger
+	damaged func(error) // receives skipped JPEGs
 }
 
 // split is a bufio.SplitFunc.
@@ -88,7 +88,7 @@ func (p *jpegSplitter) split(data []byte, atEnd bool) (advance int, token []byte
 	for {
 		i := bytes.Index(data[at:], startOfImage)
 		if i < 0 {
-			// What may be the beginning of one stays.
+			// The end may be the beginning of a JPEG.
 			return max(at, len(data)-len(startOfImage)+1), nil, nil
 		}
 		at += i
