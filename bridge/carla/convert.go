@@ -13,7 +13,7 @@ const (
 	radian = 180 / math.Pi // degrees
 )
 
-// Numbers are taken from 0, as the negative of 0 were one that is written as -0.
+// Numbers are negated as 0 - x, because -x of 0 is written as -0.
 
 // Point turns a location in cm, y to the right, into one in m, y to the left.
 func Point(v carla.Vector) geometry_msgs.Point {
@@ -76,7 +76,7 @@ func AngularVelocity(v geometry_msgs.Vector3) carla.Vector {
 	return carla.Vector{X: 0 - v.X*radian, Y: v.Y * radian, Z: 0 - v.Z*radian}
 }
 
-// Stamp turns seconds of simulation into a stamp. What can be none is 0.
+// Stamp turns seconds of simulation into a stamp, 0 if that is out of range.
 func Stamp(seconds float64) builtin_interfaces.Time {
 	if !(seconds >= 0 && seconds < math.MaxInt32) {
 		return builtin_interfaces.Time{}
@@ -131,7 +131,7 @@ func difference(a, b geometry_msgs.Vector3, dt float64) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: (a.X - b.X) / dt, Y: (a.Y - b.Y) / dt, Z: (a.Z - b.Z) / dt}
 }
 
-// turning returns the angular velocity, in the world, with which one gets from one orientation to another in dt.
+// turning returns the angular velocity, in the world, that turns one orientation into another in dt.
 func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector3 {
 	q := multiply(to, conjugate(from))
 	sin := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z)
@@ -142,8 +142,8 @@ func turning(from, to geometry_msgs.Quaternion, dt float64) geometry_msgs.Vector
 	return geometry_msgs.Vector3{X: q.X * rate, Y: q.Y * rate, Z: q.Z * rate}
 }
 
-// unit returns a pose whose orientation has the length 1; one without a length is none. ok is false when it is not a
-// place.
+// unit returns the pose with an orientation of length 1, the identity if it has no length. ok is false if a number is
+// NaN or infinite.
 func unit(p geometry_msgs.Pose) (_ geometry_msgs.Pose, ok bool) {
 	q := &p.Orientation
 	n := math.Sqrt(q.X*q.X + q.Y*q.Y + q.Z*q.Z + q.W*q.W)

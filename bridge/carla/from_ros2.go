@@ -17,15 +17,16 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 )
 
-// How long frames are kept until the name of the map is heard, which a log begins with.
+// mapPatience is how long frames wait for the name of the map, which a log begins with.
 const mapPatience = 2 * time.Second
 
-// Writer writes a log of ROS 2 messages as they come, the inverse of the translator. A frame is what came from one
-// /clock to the next or, without a /clock, in a step; of several messages about the same in a frame the last one
-// counts. Actors appear when they are heard of, and stay until a CarlaActorList has them no more.
+// Writer writes a log from ROS 2 messages in the order in which they come. It is the inverse of ToROS2. A frame has the
+// messages between two messages on /clock or, without a /clock, those of a step. If messages of a frame describe the
+// same thing, the last one counts. An actor appears with the first message about it, and disappears when a
+// CarlaActorList no longer lists it.
 //
-// It implements codec.Splitter, as far as the writer does that it writes to, and bridge.Lossy. Messages on topics that
-// tell a log nothing are passed over: see Left.
+// It implements bridge.Lossy, and codec.Splitter if the writer below does. It skips messages on topics that a log is
+// not made of: see Left.
 type Writer struct {
 	*logState
 	splitter
@@ -36,7 +37,7 @@ type Writer struct {
 
 	clocked bool
 	begun   bool
-	zero    time.Duration // what the clock showed when the log began; without one the time since 1970
+	zero    time.Duration // the clock when the log began; without a clock the time since 1970
 	now     time.Duration // of the frame that is collected, since the log began
 	logTime int64         // when the log began
 	number  uint64        // of the frame before
@@ -69,7 +70,7 @@ func NewWriter(w codec.Writer, o WriteOptions) *Writer {
 	return writer
 }
 
-// source returns what a channel tells.
+// source returns the source for a channel.
 func (w *Writer) source(c *codec.Channel) *source {
 	s := w.sources[c]
 	if s == nil {
@@ -85,7 +86,7 @@ func (w *Writer) source(c *codec.Channel) *source {
 // Size returns how many bytes of frames were written, in all files.
 func (w *Writer) Size() int64 { return w.size }
 
-// Left returns the topics, of all channels so far, that tell a log nothing.
+// Left returns the topics so far that the log is not made of.
 func (w *Writer) Left() []string { return w.left }
 
 // Declare adds a channel of ROS 2 messages.
@@ -94,7 +95,7 @@ func (w *Writer) Declare(c *codec.Channel) error {
 	return nil
 }
 
-// Write: Errors name the message.
+// Write implements codec.Writer. Errors name the message.
 func (w *Writer) Write(m *codec.Message) error {
 	s := w.source(m.Channel)
 	if s.messageType == nil {
@@ -161,14 +162,14 @@ func (w *Writer) pass(logTime int64) error {
 	return err
 }
 
-// tick takes the time that the clock shows. Messages about the frame before it may come after it, so that the end of
-// that frame is the next time that the clock shows.
+// tick takes a message on /clock. Messages about a frame may come after the clock of the next frame, so that a frame
+// ends when the clock advances once more.
 func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	switch {
 	case !w.begun || !w.clocked && w.number == 0:
 		w.begun, w.clocked, w.zero, w.logTime = true, true, t, logTime
 		return nil
-	case !w.clocked: // from now on time is the clock's
+	case !w.clocked: // the first message on /clock
 		w.clocked = true
 		w.zero = t - max(w.now, time.Duration(logTime-w.logTime))
 	}
@@ -188,13 +189,13 @@ func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	return err
 }
 
-// catchUp ends the frame that is collected, and begins the next one with what came early.
+// catchUp ends the frame that is collected, and begins the next one with the messages that came early.
 func (w *Writer) catchUp() error {
 	err := w.end()
 	w.now, w.early.begun = w.early.at, false
 	for _, m := range w.early.messages() {
 		s := w.source(m.Channel)
-		_ = s.decode(&m) // as it was before
+		_ = s.decode(&m) // it was decoded before
 		w.collect(s)
 	}
 	return err
@@ -220,10 +221,10 @@ func (w *Writer) end() error {
 	return w.flush()
 }
 
-// elapsed returns the time of simulation, in s, of which Stamp makes t.
+// elapsed returns the seconds of simulation that Stamp turns into t.
 func elapsed(t time.Duration) float64 {
 	s := t.Seconds()
-	for range 4 { // Stamp takes what is below 1 ns away
+	for range 4 { // Stamp drops fractions of 1 ns
 		if duration(Stamp(s)) >= t {
 			break
 		}
@@ -232,7 +233,7 @@ func elapsed(t time.Duration) float64 {
 	return s
 }
 
-// flush writes the frames that are not written yet. After an error of the disk they stay.
+// flush writes the frames in the queue. They stay there after an error of the disk.
 func (w *Writer) flush() error {
 	if w.channel == nil && len(w.queue) > 0 {
 		w.patience = 0
@@ -280,8 +281,8 @@ func (w *Writer) Sync() error { return w.w.Sync() }
 // Close writes the last frame and closes the log.
 func (w *Writer) Close() error { return errors.Join(w.finish(), w.w.Close()) }
 
-// Write writes a log of what the ROS 2 messages of a recording tell, with a Writer that knows beforehand what Expect
-// finds. left are the topics that tell nothing. w is not closed.
+// Write writes a log from a recording of ROS 2 messages, with a Writer that has called Expect. left are the topics that
+// the log is not made of. w is not closed.
 func Write(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, err error) {
 	author := NewWriter(w, o)
 	if err := author.Expect(r); err != nil {
@@ -291,8 +292,8 @@ func Write(w codec.Writer, r codec.Reader, o WriteOptions) (left []string, err e
 	return author.Left(), errors.Join(err, author.finish())
 }
 
-// Expect goes through a recording that is to be written, for the actors that there ever are, the name of the map, and
-// whether there is a /clock. Without it they are known when they are heard of.
+// Expect reads a recording that will be written, for its actors, the name of the map and whether it has a /clock.
+// Without Expect, the Writer learns them from the messages as they come.
 func (w *Writer) Expect(r codec.Reader) error {
 	info, err := r.Info()
 	if err != nil {
@@ -347,15 +348,15 @@ func readAll(r codec.Reader, topics func(*codec.Channel) bool, f func(*codec.Mes
 	}
 }
 
-// WriteOptions say of a log what ROS 2 messages don't.
+// WriteOptions have what a log needs besides ROS 2 messages.
 type WriteOptions struct {
 	Profile carla.Profile // how it is laid out; the zero value is carla.UE4
-	Map     string        // name of the map, until a CarlaWorldInfo says it
+	Map     string        // name of the map, until a CarlaWorldInfo has it
 	Step    time.Duration // from frame to frame where there is no /clock; 0 is 50 ms
-	Actors  []Subject     // that topics and frames are about which don't say it themselves
+	Actors  []Subject     // for topics and frames without the names of CARLA's bridge
 }
 
-// Subject is an actor and what is about it: topics and frames whose names are not those that CARLA's bridge has.
+// Subject is an actor with the topics and frames that describe it but do not have the names of CARLA's bridge.
 type Subject struct {
 	Name       string            // its role_name
 	Topics     []string          // "/odom"
@@ -364,16 +365,16 @@ type Subject struct {
 	Attributes []carla.Attribute // beside its role_name
 }
 
-// The blueprints of actors about which no more is known.
+// Blueprints of actors that no list has.
 const (
 	anyVehicle = "vehicle.tesla.model3"
 	anyWalker  = "walker.pedestrian.0001"
 )
 
-// maxEarly is how many bytes of messages are kept until the clock goes on, far more than there are in a frame.
+// maxEarly limits the bytes of messages that wait for the clock. It is far more than a frame has.
 const maxEarly = 64 << 20
 
-// early keeps messages of the frame behind the one that is collected.
+// early keeps the messages of the frame after the one that is collected.
 type early struct {
 	begun bool
 	at    time.Duration // since the log began
@@ -388,7 +389,7 @@ func (e *early) add(m *codec.Message) {
 	e.ends = append(e.ends, len(e.data))
 }
 
-// messages returns what was added, and keeps it no more. It is valid until the next add.
+// messages returns and removes all messages. They are valid until the next add.
 func (e *early) messages() []codec.Message {
 	list, from := e.list, 0
 	for i, to := range e.ends {
@@ -399,7 +400,7 @@ func (e *early) messages() []codec.Message {
 	return list
 }
 
-// splitter is a writer as far as it implements codec.Splitter.
+// splitter passes the methods of codec.Splitter on to a writer that has them.
 type splitter struct{ w codec.Writer }
 
 func (s splitter) File() string {
@@ -409,7 +410,7 @@ func (s splitter) File() string {
 	return ""
 }
 
-// Split: What is collected goes to the new file.
+// Split implements codec.Splitter. The frame that is collected goes to the new file.
 func (s splitter) Split() error {
 	if w, ok := s.w.(codec.Splitter); ok {
 		return w.Split()

@@ -13,38 +13,38 @@ import (
 type logActor struct {
 	carla.EventAdd // Actor is 0 before it is written
 	kind           kind
-	name           string   // that topics had, if no list has told of it before
+	name           string   // in topics, if no list had the actor before
 	frames         []string // that are its own
-	id             uint32   // in lists; 0 when it is not known
-	listed         bool     // a list has had it
-	said           string   // its blueprint in lists
+	id             uint32   // in lists; 0: unknown
+	listed         bool     // a list had it
+	listedAs       string   // its blueprint in lists
 	alive          bool
 	written        bool      // it is in the log, now
 	parent         *logActor // what it is attached to
-	attached       *logActor // likewise, as the log has it
+	attached       *logActor // the parent in the log
 
 	odometry odometry
-	heard    uint64 // when it was heard of its place, counted
-	placed   bool   // it is known where it is
+	settled  uint64 // logState.updates when place was found
+	placed   bool   // place is known
 	place    struct{ Location, Rotation carla.Vector }
 	motion   carla.Kinematics
 	moved    bool // motion is known
 	control  carla_msgs.CarlaEgoVehicleControl
 	speed    float32 // m/s, of a walker
-	walks    bool    // it was told with which speed
+	walks    bool    // speed is known
 	info     carla_msgs.CarlaTrafficLightInfo
-	physics  *carla_msgs.CarlaEgoVehicleInfo // nil: it is not known, or in the log
+	physics  *carla_msgs.CarlaEgoVehicleInfo // nil: unknown, or already in the log
 }
 
-// odometry is what was heard last of where an actor is and how it moves.
+// odometry is the last Odometry of an actor.
 type odometry struct {
-	frame string // that the pose is in
-	pose  geometry_msgs.Pose
-	twist geometry_msgs.Twist
-	heard uint64 // when, counted
+	frame  string // that the pose is in
+	pose   geometry_msgs.Pose
+	twist  geometry_msgs.Twist
+	update uint64 // logState.updates of the message
 }
 
-// typeOf returns what type the actors of a blueprint have.
+// typeOf returns the type of actors with a blueprint.
 func typeOf(blueprint string) carla.ActorType {
 	switch kind, _, _ := strings.Cut(blueprint, "."); {
 	case kind == "vehicle":
@@ -75,7 +75,7 @@ func (f *logActor) is(blueprint, role string, others []carla.Attribute) {
 	}
 }
 
-// known reports whether it is known well enough to be in a log: of vehicles and walkers where they are.
+// known reports whether the actor can be in a log: vehicles and walkers need a place.
 func (f *logActor) known() bool { return f.placed || f.kind != vehicle && f.kind != walker }
 
 func (f *logActor) hero() bool { return f.Attribute("role_name") == "hero" }
@@ -89,12 +89,12 @@ func (f *logActor) walking() float32 {
 	return float32(math.Hypot(v.X, v.Y))
 }
 
-// put takes where it is.
+// put sets the place of the actor.
 func (f *logActor) put(at geometry_msgs.Pose) {
 	f.place.Location, f.place.Rotation, f.placed = Location(at.Position), Rotation(at.Orientation), true
 }
 
-// triggerVolume returns what a traffic light reacts to, in the world; nil when that is not known.
+// triggerVolume returns the trigger volume of a traffic light, in the world; nil: unknown.
 func (f *logActor) triggerVolume() *carla.TriggerVolume {
 	v := f.info.TriggerVolume
 	if v == (carla_msgs.CarlaBoundingBox{}) {

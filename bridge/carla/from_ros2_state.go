@@ -16,15 +16,15 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// logState is the actors of a log that is written, as ROS 2 messages describe them.
+// logState has the actors of a log that is written, as ROS 2 messages describe them.
 type logState struct {
 	profile carla.Profile
 	options WriteOptions
 	losses
 	frames
-	heard uint64 // places, counted
+	updates uint64 // messages with places so far
 
-	actors []*logActor // all that were ever heard of, in that order
+	actors []*logActor // in the order of the first messages about them
 	listed map[uint32]*logActor
 	named  map[string]*logActor
 	framed map[string]*logActor
@@ -34,12 +34,12 @@ type logState struct {
 	// What is new in a frame:
 	collisions []collision
 	weather    *carla.Weather
-	states     []carla_msgs.CarlaTrafficLightStatus // also when it is not new
+	states     []carla_msgs.CarlaTrafficLightStatus // also those of earlier frames
 
 	collided uint32 // how many collisions there were
 }
 
-// collision is one of an actor with another one, by its id in lists.
+// collision is a collision of an actor with another, by its id in lists.
 type collision struct {
 	actor *logActor
 	other uint32
@@ -57,7 +57,7 @@ func newLogState(o WriteOptions) *logState {
 	}
 }
 
-// expect makes the actors of a list known, whose names rename finds out.
+// expect adds or updates the actors of a list. rename must be called afterwards.
 func (s *logState) expect(list []carla_msgs.CarlaActorInfo) {
 	for _, info := range list {
 		f := s.listed[info.Id]
@@ -65,33 +65,33 @@ func (s *logState) expect(list []carla_msgs.CarlaActorInfo) {
 			f = s.named[info.Rolename]
 		}
 		switch {
-		case f == nil, f.listed && (f.id != info.Id || f.said != info.Type): // the id is another actor's now
+		case f == nil, f.listed && (f.id != info.Id || f.listedAs != info.Type): // the id is another actor's now
 			f = s.add()
 			f.is(info.Type, info.Rolename, s.subject(info.Rolename).Attributes)
 		case !f.listed && !f.written:
 			f.is(info.Type, info.Rolename, s.subject(info.Rolename).Attributes)
 		}
-		f.id, f.listed, f.said = info.Id, true, info.Type
+		f.id, f.listed, f.listedAs = info.Id, true, info.Type
 		s.listed[info.Id] = f
 		s.nextID = max(s.nextID, info.Id+1)
 	}
 }
 
-// appear makes an actor known that is alive, without a list.
+// appear adds or updates an actor that is alive, without a list.
 func (s *logState) appear(info carla_msgs.CarlaActorInfo) {
 	s.expect([]carla_msgs.CarlaActorInfo{info})
 	s.listed[info.Id].alive = true
 	s.rename()
 }
 
-// add adds an actor of whom nothing is known.
+// add adds an actor without properties.
 func (s *logState) add() *logActor {
 	f := new(logActor)
 	s.actors = append(s.actors, f)
 	return f
 }
 
-// subject returns what the options say of the actor with a name.
+// subject returns the options for the actor with a name.
 func (s *logState) subject(name string) Subject {
 	for _, a := range s.options.Actors {
 		if a.Name == name {
@@ -101,8 +101,8 @@ func (s *logState) subject(name string) Subject {
 	return Subject{}
 }
 
-// rename finds out what the actors and their frames are called: as the translator calls them. Where several have a role
-// it is that of the first one that is alive.
+// rename sets the names of all actors and their frames, which are those of ToROS2. If several actors have a role, the
+// first one that is alive gets the name.
 func (s *logState) rename() {
 	clear(s.named)
 	clear(s.framed)
@@ -131,7 +131,7 @@ func (s *logState) rename() {
 	}
 }
 
-// frame has the frames with the name of an actor, and those that the options name, be frames of it.
+// frame assigns the frame with an actor's name, and those in the options, to the actor.
 func (s *logState) frame(f *logActor, name string) {
 	for _, frame := range append([]string{name}, s.subject(name).Frames...) {
 		f.frames = append(f.frames, frame)
@@ -153,10 +153,10 @@ func (s *logState) takeActorList(_ *source, m *carla_msgs.CarlaActorList) {
 	s.rename()
 }
 
-// numbered is a name that has the id of an actor.
+// numbered matches names with the id of an actor.
 var numbered = regexp.MustCompile(`^actor([1-9][0-9]*)$`)
 
-// actor returns the actor with a name. One that no list has is new, of a kind as far as that is known.
+// actor returns the actor with a name, and adds it if there is none. k is its kind, as far as it is known.
 func (s *logState) actor(name string, k kind) *logActor {
 	f := s.named[name]
 	if f == nil {
@@ -179,7 +179,7 @@ func (s *logState) actor(name string, k kind) *logActor {
 	return f
 }
 
-// guess gives an actor of a kind that no list has a blueprint.
+// guess sets the blueprint of an actor that no list has, by its kind.
 func (s *logState) guess(f *logActor, k kind) {
 	about := s.subject(f.name)
 	role := f.name
@@ -191,10 +191,10 @@ func (s *logState) guess(f *logActor, k kind) {
 
 // takeTransforms takes the places of frames.
 func (s *logState) takeTransforms(src *source, m *tf2_msgs.TFMessage) {
-	s.heard++
+	s.updates++
 	for i := range m.Transforms {
 		t := &m.Transforms[i]
-		if !s.hear(src.topic, t, s.heard) {
+		if !s.set(src.topic, t, s.updates) {
 			s.lose(src.topic, "transforms with numbers that are none")
 			continue
 		}
@@ -216,8 +216,8 @@ func (s *logState) takeOdometry(src *source, m *nav_msgs.Odometry) {
 	if m.Pose.Covariance != [36]float64{} || m.Twist.Covariance != [36]float64{} {
 		s.lose(src.topic, "covariances")
 	}
-	s.heard++
-	s.actor(src.actor, thing).odometry = odometry{m.Header.FrameId, at, m.Twist.Twist, s.heard}
+	s.updates++
+	s.actor(src.actor, thing).odometry = odometry{m.Header.FrameId, at, m.Twist.Twist, s.updates}
 }
 
 func (s *logState) takeVehicleStatus(src *source, m *carla_msgs.CarlaEgoVehicleStatus) {
@@ -261,7 +261,7 @@ func (s *logState) takeVehicleInfo(src *source, m *carla_msgs.CarlaEgoVehicleInf
 	}
 }
 
-// losePhysics notes what a log does not have.
+// losePhysics counts the physics that a log of the profile cannot hold.
 func (s *logState) losePhysics(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
 	switch {
 	case s.profile.Wide && (info.ClutchStrength != 0 || info.DampingRateFullThrottle != 0):
@@ -309,7 +309,7 @@ func (s *logState) takeWeather(_ *source, m *carla_msgs.CarlaWeatherParameters) 
 	s.weather = weatherOf(m)
 }
 
-// weatherOf returns weather with what the message has not as CARLA has it by default.
+// weatherOf returns the weather of a message. What the message does not have is CARLA's default.
 func weatherOf(w *carla_msgs.CarlaWeatherParameters) *carla.Weather {
 	return &carla.Weather{
 		Cloudiness: w.Cloudiness, Precipitation: w.Precipitation, PrecipitationDeposits: w.PrecipitationDeposits,
@@ -320,14 +320,14 @@ func weatherOf(w *carla_msgs.CarlaWeatherParameters) *carla.Weather {
 	}
 }
 
-// settle finds out where an actor is by now.
+// settle sets the place and the motion of an actor from the last messages.
 func (s *logState) settle(f *logActor) {
-	defer func() { f.heard = s.heard }()
+	defer func() { f.settled = s.updates }()
 	if f.kind == sensor {
 		s.attach(f)
 		return
 	}
-	if o := &f.odometry; o.heard > f.heard {
+	if o := &f.odometry; o.update > f.settled {
 		at, _, _ := s.resolve(o.frame, o.pose, nil)
 		f.put(at)
 		f.motion.LinearVelocity = LinearVelocity(rotate(at.Orientation, o.twist.Linear))
@@ -336,23 +336,23 @@ func (s *logState) settle(f *logActor) {
 		return
 	}
 	for _, name := range f.frames {
-		if at, _, heard := s.resolve(name, here, nil); heard > f.heard {
+		if at, _, update := s.resolve(name, here, nil); update > f.settled {
 			f.put(at)
 		}
 	}
 }
 
-// attach finds out where a sensor is: it stays where it is attached.
+// attach sets the place and the parent of a sensor. Both stay after the sensor is in the log.
 func (s *logState) attach(f *logActor) {
 	if f.written {
 		return
 	}
 	for _, name := range f.frames {
-		at, last, heard := s.resolve(name, here, func(other string) bool {
+		at, last, update := s.resolve(name, here, func(other string) bool {
 			return s.framed[other] != nil &&
 				s.framed[other] != f
 		})
-		if heard == 0 {
+		if update == 0 {
 			continue
 		}
 		f.put(at)
@@ -362,7 +362,7 @@ func (s *logState) attach(f *logActor) {
 	}
 }
 
-// bodies returns the packets of a frame, in CARLA's order, and begins another one.
+// bodies returns the packets of a frame, in CARLA's order, and begins the next frame.
 func (s *logState) bodies() []carla.Body {
 	var (
 		adds       carla.EventAddList
@@ -472,7 +472,7 @@ func (s *logState) bodies() []carla.Body {
 	return all
 }
 
-// number gives an actor its id in the log: that of the lists, unless another one has or had it.
+// number sets the id of an actor in the log: that of the lists, unless another actor in the log has or had it.
 func (s *logState) number(f *logActor) {
 	if f.Actor != 0 {
 		return
@@ -486,7 +486,7 @@ func (s *logState) number(f *logActor) {
 	s.ids[f.Actor] = f
 }
 
-// inLog returns what the log has for the id of an actor in lists.
+// inLog returns the id in the log for an id in lists.
 func (s *logState) inLog(id uint32) uint32 {
 	if f := s.listed[id]; f != nil && f.Actor != 0 {
 		return f.Actor
@@ -494,7 +494,7 @@ func (s *logState) inLog(id uint32) uint32 {
 	return id
 }
 
-// Losses returns what is not in the log. It is not called beside other methods.
+// Losses implements bridge.Lossy. It must not be called concurrently with other methods.
 func (s *logState) Losses() []bridge.Loss {
 	all := maps.Clone(s.losses)
 	for name, f := range s.frames {

@@ -9,7 +9,7 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// losses count what is left out.
+// losses counts messages by what the other side does not hold of them.
 type losses map[loss]uint64
 
 type loss struct{ topic, what string }
@@ -28,7 +28,7 @@ func (l losses) list() []bridge.Loss {
 	return all
 }
 
-// unsupported returns, by packet id, what the packets of a profile hold that has no ROS 2 message; "" if they have one.
+// unsupported names, by packet id, the packets of a profile that have no ROS 2 message; "" for the others.
 func unsupported(p carla.Profile) (names [256]string) {
 	for id := range names {
 		names[id] = fmt.Sprintf("packets with the id %d", id)
@@ -50,7 +50,7 @@ func unsupported(p carla.Profile) (names [256]string) {
 	return names
 }
 
-// omitted returns what messages leave out of a packet that they tell of; "" for nothing.
+// omitted names the content of a packet that its ROS 2 message does not hold; "" for nothing.
 func omitted(b carla.Body) string {
 	switch l := b.(type) {
 	case *carla.EventAddList:
@@ -73,7 +73,7 @@ func omitted(b carla.Body) string {
 	return ""
 }
 
-// lit reports whether any vehicle has lights on.
+// lit reports whether a vehicle has lights on.
 func lit(list carla.VehicleLightList) bool {
 	for _, l := range list {
 		if l.Lights != 0 {

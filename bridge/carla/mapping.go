@@ -13,7 +13,7 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// mappingFile is a mapping file; config/carla_mapping.yaml says what is in it.
+// mappingFile is a mapping file; config/carla_mapping.yaml documents the format.
 type mappingFile struct {
 	Map     string        `yaml:"map"`
 	Profile string        `yaml:"profile"`
@@ -83,7 +83,7 @@ func parseSubject(name string, n *yaml.Node) (a Subject, err error) {
 	return a, nil
 }
 
-// attributeType returns the type of an attribute with a value, which YAML tells but for colours.
+// attributeType returns the type of an attribute: that of its YAML value, except for colours.
 func attributeType(id string, v *yaml.Node) carla.AttributeType {
 	switch {
 	case id == "color":

@@ -6,7 +6,7 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// vehicleInfo tells of a vehicle what is known.
+// vehicleInfo returns the properties of a vehicle, with its physics if they are known.
 func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
 	info := &carla_msgs.CarlaEgoVehicleInfo{Id: a.Actor, Type: a.BlueprintID, Rolename: a.Attribute("role_name")}
 	at := pose(a.Location, a.Rotation)
@@ -38,19 +38,19 @@ func vehicleInfo(a *carla.Actor) *carla_msgs.CarlaEgoVehicleInfo {
 	return info
 }
 
-// hasPhysics reports whether a message tells more of a vehicle than what sort of one it is.
+// hasPhysics reports whether a message has the physics of a vehicle.
 func hasPhysics(info *carla_msgs.CarlaEgoVehicleInfo) bool {
 	return info.MaxRpm != 0 || info.Mass != 0 || len(info.Wheels) > 0
 }
 
-// Curves that CARLA's VehiclePhysicsControl has unless it is told others.
+// Default curves of CARLA's VehiclePhysicsControl.
 var (
 	torqueCurve   = []carla.CurvePoint{{X: 0, Y: 500}, {X: 5000, Y: 500}}
 	steeringCurve = []carla.CurvePoint{{X: 0, Y: 1}, {X: 10, Y: 0.5}}
 )
 
-// physicsOf is the inverse of vehicleInfo, for UE4. What no message tells is as CARLA's VehiclePhysicsControl has it by
-// default.
+// physicsOf is the inverse of vehicleInfo, for UE4. Fields that the message does not have get the defaults of CARLA's
+// VehiclePhysicsControl.
 func physicsOf(e *carla.EventAdd, info *carla_msgs.CarlaEgoVehicleInfo) carla.PhysicsControl {
 	p := carla.PhysicsControl{
 		Actor: e.Actor, MaxRPM: info.MaxRpm, MOI: info.Moi, DampingRateFullThrottle: info.DampingRateFullThrottle,
@@ -109,8 +109,8 @@ func radians(degrees float32) float32 { return float32(float64(degrees) / radian
 
 func degrees(radians float32) float32 { return float32(float64(radians) * radian) }
 
-// radius returns the radius of a wheel in cm. CARLA's ROS bridge tells it in cm, too: no wheel has a radius of 3 m, and
-// none one of 3 cm.
+// radius returns the radius of a wheel in cm. carla_msgs has m, but CARLA's ROS bridge sends cm: a radius of 3 or more
+// is in cm.
 func radius(r float32) float32 {
 	if r < 3 {
 		return r * metre

@@ -1,8 +1,8 @@
-// Package carla knows what the packets of CARLA's recorder mean in ROS 2, and makes logs of ROS 2 messages: these are
-// those of carla_msgs and of ROS, the names those of CARLA's ROS bridge, https://github.com/carla-simulator/ros-bridge.
+// Package carla translates the packets of CARLA's recorder to messages of carla_msgs and of ROS 2, and writes logs from
+// such messages. Topics have the names of CARLA's ROS bridge, https://github.com/carla-simulator/ros-bridge.
 //
-// CARLA's world looks forward, right and up and counts in cm and degrees. What comes out looks forward, left and up and
-// counts in m and rad: everything is mirrored with y.
+// The axes of CARLA's world are forward, right and up, its units cm and degrees. Those of ROS 2 are forward, left and
+// up, m and rad: y is mirrored.
 package carla
 
 import (
@@ -23,11 +23,11 @@ import (
 	"tapedeck/msgs/tf2_msgs"
 )
 
-// The frame in which the world is.
+// mapFrame is the frame of the world.
 const mapFrame = "map"
 
-// ToROS2 returns a translator of the logs in a recording. It goes through them once, for the actors that there are and
-// what their topics are called.
+// ToROS2 returns a translator of the logs in a recording. It reads them once, for the actors and the names of their
+// topics.
 func ToROS2(r codec.Reader) (bridge.Translator, error) { return ReadOptions{}.ToROS2(r) }
 
 // ToROS2 returns a translator as the function does, with options.
@@ -68,7 +68,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return l.topics, l.err
 }
 
-// Losses returns the packets that no message has, and how many frames had them.
+// Losses returns the packets that have no message, with the number of frames that had them.
 func (t *translator) Losses() []bridge.Loss { return t.list() }
 
 func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
@@ -83,7 +83,7 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 	}
 }
 
-// reading translates the frames of a log in their order, from wherever.
+// reading translates the frames of a log in their order, from any frame on.
 type reading struct {
 	*log
 	state       *carla.State
@@ -97,7 +97,7 @@ type reading struct {
 	// Of the frame that is translated:
 	source *codec.Message
 	frame  carla.FrameStart
-	before float64 // when the frame before was, in s of simulation
+	before float64 // time of the frame before, in s of simulation
 	stamp  builtin_interfaces.Time
 	now    int64 // log time
 	bodies bodies
@@ -108,7 +108,7 @@ type reading struct {
 	scratch scratch
 }
 
-// scratch is messages of each frame, to be used again.
+// scratch has messages that are reused for each frame.
 type scratch struct {
 	clock    rosgraph_msgs.Clock
 	status   carla_msgs.CarlaStatus
@@ -121,7 +121,7 @@ type scratch struct {
 	walker   carla_msgs.CarlaWalkerControl
 }
 
-// bodies are the packets of a frame, nil where there is none.
+// bodies are the packets of a frame, nil where the frame has none.
 type bodies struct {
 	positions  *carla.PositionList
 	states     *carla.StateList
@@ -140,7 +140,7 @@ func newReading(l *log, lost losses) *reading {
 	}
 }
 
-// translate returns what becomes of a frame. With an error these are what could be translated.
+// translate returns the messages of a frame. With an error, these are the messages that could be translated.
 func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 	r.source, r.ready, r.err, r.before = m, r.ready[:0], nil, r.frame.Elapsed
 	r.decode(m.Data)
@@ -164,27 +164,27 @@ func (r *reading) translate(m *codec.Message) ([]codec.Message, error) {
 	return r.ready, r.err
 }
 
-// translateSteps tells where actors were between the frame before and this one.
+// translateSteps emits the interpolated places of actors between the frame before and this one.
 func (r *reading) translateSteps() {
 	first, last := r.steps.between(r.before, r.frame.Elapsed)
 	for n := first; n <= last; n++ {
 		at := r.steps.at(n)
 		r.stamp = Stamp(at)
 		r.now = r.source.LogTime - int64((r.frame.Elapsed-at)*1e9)
-		if at < r.frame.Elapsed { // else the frame itself tells
+		if at < r.frame.Elapsed { // otherwise the frame has a clock of its own
 			r.translateClock()
 		}
 		r.translateMoving((at - r.before) / (r.frame.Elapsed - r.before))
 	}
 }
 
-// decode takes the packets of a frame apart.
+// decode decodes the packets of a frame.
 func (r *reading) decode(frame []byte) {
 	r.frame, r.bodies = carla.FrameStart{}, bodies{}
 	for len(frame) > 0 {
 		k, rest, err := carla.NextPacket(frame)
 		if err != nil {
-			return // the state says so
+			return // State.Apply returns the error
 		}
 		frame = rest
 		if what := r.unsupported[k.ID]; what != "" && !k.Empty() {
@@ -206,7 +206,7 @@ func (r *reading) decode(frame []byte) {
 	}
 }
 
-// lose notes that no message tells of a packet.
+// lose counts a packet that has no message.
 func (r *reading) lose(k carla.Packet, what string) {
 	if k.ID == carla.IDVehicleLight {
 		if b, err := r.decoder.Decode(k); err == nil && !lit(*b.(*carla.VehicleLightList)) {

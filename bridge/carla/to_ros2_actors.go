@@ -7,7 +7,7 @@ import (
 	"tapedeck/msgs/nav_msgs"
 )
 
-// translateActors tells of vehicles and walkers.
+// translateActors emits the messages about vehicles and walkers.
 func (r *reading) translateActors() {
 	if !r.begun || r.bodies.changes.actors {
 		r.translatePhysics()
@@ -66,7 +66,7 @@ func (r *reading) translateVehicle(n *actorTopics, v *carla.AnimVehicle, t *trac
 	r.emit(n.status, &r.scratch.vehicle)
 }
 
-// translatePhysics tells of the vehicles that were not told of yet.
+// translatePhysics emits the vehicle_info of vehicles that appeared.
 func (r *reading) translatePhysics() {
 	for id := range r.physicsSent {
 		if r.state.Actors[id] == nil {

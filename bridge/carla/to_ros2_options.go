@@ -11,22 +11,22 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// ReadOptions say how a log is read. The zero value reads what is in it.
+// ReadOptions change how a log is read. The zero value reads all of it as it is.
 type ReadOptions struct {
-	// Rate, unless it is 0, has poses and twists told so many times a second instead of once a frame, interpolated
-	// between frames, and the clock as often beside the frames.
+	// Rate, unless it is 0, is how many times a second poses and twists are interpolated between frames, instead of once
+	// a frame. The clock is then sent as often, besides once a frame.
 	Rate float64
-	// Follow is the id or the role_name of an actor behind and above which the spectator is, as CARLA's replayer has
-	// it; "" is none.
+	// Follow is the id or the role_name of an actor that the spectator follows, from behind and above as in CARLA's
+	// replayer; "" is none.
 	Follow string
 	// IgnoreHero leaves out the vehicles with the role_name hero.
 	IgnoreHero bool
-	// IgnoreSpectator leaves out where the spectator was.
+	// IgnoreSpectator leaves out the places of the spectator.
 	IgnoreSpectator bool
 }
 
-// behind is where the spectator is from an actor that it follows: 10 m behind and 5 m above it, looking down by 25
-// degrees.
+// behind is the pose of the spectator relative to the actor that it follows: 10 m behind and 5 m above it, looking down
+// by 25 degrees.
 var behind = pose(carla.Vector{X: -1000, Z: 500}, carla.Vector{Y: -25})
 
 // followed returns the id of the actor to follow, 0 for none.
@@ -57,13 +57,13 @@ func (o ReadOptions) ignores(a *actorSurvey) bool {
 	return o.IgnoreHero && a.kind == vehicle && a.role == "hero"
 }
 
-// steps are the times at which poses are told, multiples of 1/rate; none with the rate 0.
+// steps are the times of interpolated poses, multiples of 1/rate; none with the rate 0.
 type steps struct{ rate float64 }
 
-// longestGap is how far frames may lie apart, in s, to tell what was in between.
+// longestGap is the longest time between two frames, in s, that is interpolated.
 const longestGap = 1
 
-// between returns the numbers of the steps behind a time and up to another one, in s of simulation: from first to last.
+// between returns the numbers of the first and last step after the time a and up to the time b, in s of simulation.
 func (s steps) between(a, b float64) (first, last int64) {
 	const rounding = 1e-6
 	if s.rate == 0 || !(b > a && b-a <= longestGap && b < math.MaxInt32) {
@@ -72,7 +72,7 @@ func (s steps) between(a, b float64) (first, last int64) {
 	return int64(math.Floor(a*s.rate+rounding)) + 1, int64(math.Floor(b*s.rate + rounding))
 }
 
-// at returns when a step is, in s.
+// at returns the time of a step, in s.
 func (s steps) at(n int64) float64 { return float64(n) / s.rate }
 
 // slerp returns the orientation on the shorter way from a to b, at 0 to 1.

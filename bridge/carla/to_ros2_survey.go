@@ -10,15 +10,15 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// survey is what a log is about, and how much.
+// survey has the actors of a log, and how many messages it will become.
 type survey struct {
 	header  carla.Header
 	profile carla.Profile
 
 	frames       uint64
-	told         uint64  // how often poses are told: once a frame, or at each step
-	before       uint64  // likewise, before the frame
-	clocks       uint64  // how often the time is told
+	poses        uint64  // of each actor: one a frame, or one a step
+	before       uint64  // poses before the frame
+	clocks       uint64  // messages on /clock
 	elapsed      float64 // of the frame, in s
 	steps        steps
 	actors       []*actorSurvey // in the order in which they appeared
@@ -31,19 +31,19 @@ type survey struct {
 	weathers     uint64
 }
 
-// actorSurvey is an actor and how much of it there is.
+// actorSurvey is an actor, with its frames and messages.
 type actorSurvey struct {
 	id         uint32
 	kind       kind
 	role       string
 	frames     uint64 // in which it is alive
 	since      uint64 // the frame in which it appeared, counted here; 0 when it is not alive
-	told       uint64 // how often its pose is told, while it is alive
-	toldSince  uint64 // survey.told before it appeared
+	poses      uint64 // while it is alive
+	posesSince uint64 // survey.poses before it appeared
 	collisions uint64
 }
 
-// newSurvey goes through the log whose packets are on a channel.
+// newSurvey reads the log whose packets are on a channel.
 func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
 	s := &survey{byID: map[uint32]*actorSurvey{}, steps: steps}
 	var err error
@@ -67,7 +67,7 @@ func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
 		s.add(m.Data, &d)
 	}
 	s.frames++
-	s.before = s.told
+	s.before = s.poses
 	for _, a := range s.actors {
 		s.end(a)
 	}
@@ -75,10 +75,10 @@ func newSurvey(r codec.Reader, c *codec.Channel, steps steps) (*survey, error) {
 	return s, nil
 }
 
-// add adds a frame. What can't be decoded is reported when it is translated.
+// add adds a frame. Errors are reported when the frame is translated.
 func (s *survey) add(frame []byte, d *carla.Decoder) {
 	s.frames++
-	s.before = s.told
+	s.before = s.poses
 	var changed changes
 	for len(frame) > 0 {
 		k, rest, err := carla.NextPacket(frame)
@@ -96,7 +96,7 @@ func (s *survey) add(frame []byte, d *carla.Decoder) {
 		}
 		switch k.ID {
 		case carla.IDPosition:
-			s.places += s.told - s.before
+			s.places += s.poses - s.before
 		case carla.IDState:
 			s.lights++
 		case carla.IDWeather:
@@ -147,27 +147,27 @@ func (s *survey) appear(e *carla.EventAdd) {
 		s.actors = append(s.actors, a)
 	}
 	if a.since == 0 {
-		a.since, a.toldSince = s.frames, s.before
+		a.since, a.posesSince = s.frames, s.before
 	}
 	a.kind, a.role = kindOf(e), e.Attribute("role_name")
 }
 
-// end notes that an actor is alive no more, in this frame.
+// end marks an actor as dead from this frame on.
 func (s *survey) end(a *actorSurvey) {
 	if a.since != 0 {
 		a.frames += s.frames - a.since
-		a.told += s.before - a.toldSince
+		a.poses += s.before - a.posesSince
 		a.since = 0
 	}
 }
 
-// step counts how often poses are told up to a frame.
+// step counts the poses and clocks up to a frame.
 func (s *survey) step(elapsed float64) {
 	s.clocks++
 	if s.steps.rate == 0 || s.frames == 1 {
-		s.told++
+		s.poses++
 	} else if first, last := s.steps.between(s.elapsed, elapsed); first <= last {
-		s.told += uint64(last - first + 1)
+		s.poses += uint64(last - first + 1)
 		s.clocks += uint64(last - first)
 		if s.steps.at(last) < elapsed {
 			s.clocks++
@@ -176,7 +176,7 @@ func (s *survey) step(elapsed float64) {
 	s.elapsed = elapsed
 }
 
-// kind is what is made of an actor.
+// kind decides which messages an actor becomes.
 type kind int
 
 const (
@@ -204,10 +204,10 @@ func kindOf(e *carla.EventAdd) kind {
 	return thing
 }
 
-// changes says what changes in a frame.
+// changes are the changes in a frame.
 type changes struct{ actors, lights, fixed bool }
 
-// add adds what a packet changes, about actors that are known.
+// add adds the changes of a packet.
 func (c *changes) add(b carla.Body, actors map[uint32]*actorSurvey) {
 	var ids []uint32
 	switch l := b.(type) {

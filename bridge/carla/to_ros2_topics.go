@@ -12,7 +12,7 @@ import (
 type log struct {
 	*survey
 	topics []codec.TopicInfo
-	err    error // nothing becomes of it, because of this
+	err    error // why the log cannot be translated
 
 	clock, tf, tfStatic, status, actorList, world *codec.Channel
 	lightStatus, lightInfo, weather               *codec.Channel // nil without traffic lights, or weather
@@ -22,16 +22,16 @@ type log struct {
 	followed uint32 // the actor that the spectator follows; 0: none
 }
 
-// actorTopics are the topics of an actor. Those that it has nothing for are nil.
+// actorTopics are the topics of an actor, nil where it has no messages.
 type actorTopics struct {
 	name                                                 string // in its topics, and of its frame
 	odometry, control, status, info, walking, collisions *codec.Channel
 }
 
-// token is what a part of a topic's name can be.
+// token matches the parts of a topic's name.
 var token = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// newLog returns the topics of what s found.
+// newLog returns the topics of a surveyed log.
 func (t *translator) newLog(s *survey) (*log, error) {
 	l := &log{survey: s, names: map[uint32]*actorTopics{}, options: t.options}
 	var err error
@@ -63,7 +63,7 @@ func (t *translator) newLog(s *survey) (*log, error) {
 		if a.kind != vehicle && a.kind != walker {
 			continue
 		}
-		n.odometry = b.add(prefix+"/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS(), a.told)
+		n.odometry = b.add(prefix+"/odometry", "nav_msgs/msg/Odometry", codec.DefaultQoS(), a.poses)
 		if a.kind == walker {
 			n.walking = b.add(prefix+"/walker_control_cmd", "carla_msgs/msg/CarlaWalkerControl", codec.DefaultQoS(), a.frames)
 			continue
@@ -76,7 +76,7 @@ func (t *translator) newLog(s *survey) (*log, error) {
 	return l, b.err
 }
 
-// namesOf returns what the topics and frames of actors are called, by their ids.
+// namesOf returns the names of actors in topics and frames, by their ids.
 func namesOf(actors []*actorSurvey) map[uint32]string {
 	roles := map[string]int{}
 	for _, a := range actors {
@@ -98,7 +98,7 @@ func namesOf(actors []*actorSurvey) map[uint32]string {
 	return names
 }
 
-// reserved are names of which an actor's topics or frame would be another's.
+// reserved matches names that other topics or frames have.
 var reserved = regexp.MustCompile(`^(traffic_lights|spectator|map|actor[0-9]+)$`)
 
 // channelBuilder makes the channels of a log.
@@ -109,7 +109,7 @@ type channelBuilder struct {
 	err    error
 }
 
-// add adds a channel; none, and nil, if it has no messages.
+// add adds a channel and returns it, nil if it has no messages.
 func (b *channelBuilder) add(topic, typeName string, qos codec.QoS, count uint64) *codec.Channel {
 	if count == 0 || b.err != nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// follow follows the motion of all actors.
+// follow updates the tracks of all actors.
 func (r *reading) follow() {
 	if r.bodies.changes.actors {
 		for id := range r.tracks {
@@ -37,7 +37,7 @@ func (r *reading) follow() {
 	}
 }
 
-// translateMoving tells where the actors are that move, between the frame before, at 0, and the frame, at 1.
+// translateMoving emits the places of moving actors between the frame before, at 0, and the frame, at 1.
 func (r *reading) translateMoving(at float64) {
 	if r.bodies.positions == nil {
 		return
@@ -72,7 +72,7 @@ func (r *reading) transform(name string, at geometry_msgs.Pose) geometry_msgs.Tr
 	return geometry_msgs.TransformStamped{Header: r.header(), ChildFrameId: name, Transform: transform(at)}
 }
 
-// translateFixed tells where the actors are that don't move, when that is something else than before.
+// translateFixed emits the places of actors that do not move, when they have changed.
 func (r *reading) translateFixed() {
 	fixed := !r.begun || r.bodies.changes.fixed
 	if r.bodies.positions != nil {
@@ -99,8 +99,8 @@ func (r *reading) translateFixed() {
 	}
 }
 
-// place returns where an actor that does not move is, in a frame. A sensor that was attached has its place in the
-// vehicle; of others, which were there before the recording began, is not known what they are attached to.
+// place returns the pose of an actor that does not move, in a frame. That of a sensor is relative to its vehicle. ok is
+// false for sensors that were attached before the recording began: the log does not have their vehicle.
 func (r *reading) place(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok bool) {
 	at = pose(a.Location, a.Rotation)
 	switch kindOf(&a.EventAdd) {
@@ -108,7 +108,7 @@ func (r *reading) place(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok
 		return mapFrame, at, true
 	case thing:
 		if t := r.tracks[a.Actor]; t != nil {
-			t.told = t.place
+			t.sent = t.place
 			at = t.pose
 		}
 		return mapFrame, at, true
@@ -120,10 +120,10 @@ func (r *reading) place(a *carla.Actor) (frame string, at geometry_msgs.Pose, ok
 	return "", at, false
 }
 
-// track is what is known of an actor's motion, in a frame and in the one before. Vectors are in the map.
+// track is the motion of an actor in a frame and in the one before. Vectors are in the map.
 type track struct {
 	place   carla.Position // as it is in the log
-	told    carla.Position // the place that is in the static transforms
+	sent    carla.Position // the place in the last static transforms
 	pose    geometry_msgs.Pose
 	frame   uint64  // that has the pose
 	elapsed float64 // s, of that frame
@@ -132,19 +132,19 @@ type track struct {
 	from            motion                // in the frame before, if continuous
 	continuous      bool                  // it was in the frame before
 	linear, angular geometry_msgs.Vector3 // m/s, rad/s
-	known           bool                  // linear is
+	known           bool                  // linear is known
 	before          geometry_msgs.Vector3 // linear in the frame before
 	knownBefore     bool
 }
 
-// motion is where an actor is and how it moves, in the map.
+// motion is the pose and the velocity of an actor, in the map.
 type motion struct {
 	pose            geometry_msgs.Pose
 	linear, angular geometry_msgs.Vector3
 }
 
-// at returns the motion between the frame before, at 0, and the frame, at 1. What was not in the frame before is where
-// it is.
+// at returns the motion between the frame before, at 0, and the frame, at 1. An actor that was not in the frame before
+// has that of the frame.
 func (t *track) at(at float64) motion {
 	if !t.continuous || at >= 1 {
 		return motion{t.pose, t.linear, t.angular}
@@ -159,8 +159,8 @@ func (t *track) at(at float64) motion {
 	}
 }
 
-// move takes a place from a frame. Velocities are those with which the actor got there. before is the time of the frame
-// before, in s.
+// move takes a place from a frame. Velocities follow from the distance to the place before. before is the time of the
+// frame before, in s.
 func (t *track) move(p carla.Position, f *carla.FrameStart, before float64) {
 	first, last, rested := t.frame == 0, t.pose, p == t.place
 	t.from, t.continuous = motion{t.pose, t.linear, t.angular}, !first && t.elapsed == before
@@ -183,7 +183,7 @@ func (t *track) drive(k *carla.Kinematics) {
 	t.linear, t.angular, t.known = Velocity(k.LinearVelocity), Rate(k.AngularVelocity), true
 }
 
-// acceleration returns the change of the velocity since the frame before, in m/s²; zero when that is not known.
+// acceleration returns the change of the velocity since the frame before, in m/s²; zero if it is unknown.
 func (t *track) acceleration() geometry_msgs.Vector3 {
 	if t.step <= 0 || !t.known || !t.knownBefore {
 		return geometry_msgs.Vector3{}
@@ -191,9 +191,9 @@ func (t *track) acceleration() geometry_msgs.Vector3 {
 	return difference(t.linear, t.before, t.step)
 }
 
-// strayed reports whether the actor is not any more where it was told to be, by more than 1 mm or 0.01 degrees.
+// strayed reports whether the actor is more than 1 mm or 0.01 degrees away from the place that was sent.
 func (t *track) strayed() bool {
-	return apart(t.place.Location, t.told.Location) > 0.1 || apart(t.place.Rotation, t.told.Rotation) > 0.01
+	return apart(t.place.Location, t.sent.Location) > 0.1 || apart(t.place.Rotation, t.sent.Rotation) > 0.01
 }
 
 func apart(a, b carla.Vector) float64 {

@@ -11,7 +11,7 @@ func (r *reading) translateClock() {
 	r.emit(r.clock, &r.scratch.clock)
 }
 
-// translateWorld tells of what there is one of.
+// translateWorld emits the clock, the world, the status, the list of actors and the weather.
 func (r *reading) translateWorld() {
 	r.translateClock()
 	if !r.begun {
@@ -44,7 +44,7 @@ func weatherMessage(w *carla.Weather) *carla_msgs.CarlaWeatherParameters {
 	}
 }
 
-// translateCollisions tells the first of two actors that it met the other.
+// translateCollisions emits collisions on the topic of the first of both actors.
 func (r *reading) translateCollisions() {
 	if r.bodies.collisions == nil {
 		return
@@ -56,7 +56,7 @@ func (r *reading) translateCollisions() {
 	}
 }
 
-// translateTrafficLights tells of the traffic lights: their states in each frame, their places when there are others.
+// translateTrafficLights emits the states of traffic lights in each frame, and their places when lights come or go.
 func (r *reading) translateTrafficLights() {
 	if !r.begun || r.bodies.changes.lights {
 		var list carla_msgs.CarlaTrafficLightInfoList

@@ -8,8 +8,8 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// Transcoder writes the frames of logs in another profile than they are in. What that profile has no place for is left
-// out, and counted. It implements codec.Splitter, as Writer does, and bridge.Lossy.
+// Transcoder writes the frames of logs in another profile. It omits and counts what that profile cannot hold. It
+// implements codec.Splitter, as Writer does, and bridge.Lossy.
 type Transcoder struct {
 	splitter
 	profile carla.Profile
