@@ -6,13 +6,13 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// toFLU turns a vector of the vehicle from right, forward, up to forward, left, up.
+// toFLU turns a vector from a frame with the axes right, forward, up to one with forward, left, up.
 func toFLU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.Y, Y: -v.X, Z: v.Z}
 }
 
-// orientationToFLU turns the orientation of a vehicle's frame that looks right, forward, up into that of the one that
-// looks forward, left, up.
+// orientationToFLU turns the orientation of a vehicle's frame with the axes right, forward, up into that of its frame
+// with forward, left, up.
 func orientationToFLU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return multiply(q, about(2, math.Pi/2))
 }
@@ -33,15 +33,15 @@ func multiply(a, b geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	}
 }
 
-// into turns a vector of the world into the frame whose orientation q is.
+// into turns a vector of the world into the frame with the orientation q.
 func into(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	inverse := geometry_msgs.Quaternion{X: -q.X, Y: -q.Y, Z: -q.Z, W: q.W}
 	r := multiply(multiply(inverse, geometry_msgs.Quaternion{X: v.X, Y: v.Y, Z: v.Z}), q)
 	return geometry_msgs.Vector3{X: r.X, Y: r.Y, Z: r.Z}
 }
 
-// addCovariance puts the squares of standard deviations in the world into the 3 by 3 block at place of a 6 by 6
-// covariance, as seen in the frame whose orientation q is.
+// addCovariance adds the squares of standard deviations in the world to the 3 by 3 block at place of a 6 by 6
+// covariance, in the frame with the orientation q.
 func addCovariance(covariance *[36]float64, place int, deviation geometry_msgs.Vector3, q geometry_msgs.Quaternion) {
 	for axis, d := range []float64{deviation.X, deviation.Y, deviation.Z} {
 		var unit [3]float64
@@ -63,30 +63,28 @@ const (
 
 var identity = geometry_msgs.Quaternion{W: 1}
 
-// toRFU turns a vector of the vehicle from forward, left, up to right, forward, up.
+// toRFU is the inverse of toFLU.
 func toRFU(v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: -v.Y, Y: v.X, Z: v.Z}
 }
 
-// orientationToRFU turns the orientation of a vehicle's frame that looks forward, left, up into that of the one that
-// looks right, forward, up.
+// orientationToRFU is the inverse of orientationToFLU.
 func orientationToRFU(q geometry_msgs.Quaternion) geometry_msgs.Quaternion {
 	return multiply(q, about(2, -math.Pi/2))
 }
 
-// outOf turns a vector of the frame whose orientation q is into the world.
+// outOf is the inverse of into.
 func outOf(q geometry_msgs.Quaternion, v geometry_msgs.Vector3) geometry_msgs.Vector3 {
 	return into(geometry_msgs.Quaternion{X: -q.X, Y: -q.Y, Z: -q.Z, W: q.W}, v)
 }
 
-// yaw returns where the x axis of the frame whose orientation q is looks: the angle from the world's x axis, in rad.
+// yaw returns the angle from the world's x axis to that of the frame with the orientation q, in rad.
 func yaw(q geometry_msgs.Quaternion) float64 {
 	return math.Atan2(2*(q.W*q.Z+q.X*q.Y), q.W*q.W+q.X*q.X-q.Y*q.Y-q.Z*q.Z)
 }
 
-// euler returns the angles of Apollo, in rad, of the orientation of a frame that looks right, forward, up: roll about
-// the axis that looks forward as X, pitch about the one that looks right as Y, and the yaw, which is applied last, as
-// Z.
+// euler returns the Euler angles of Apollo, in rad, for the orientation of a frame with the axes right, forward, up:
+// roll about the forward axis as X, pitch about the right axis as Y, and the yaw, which is applied last, as Z.
 func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
 	right := outOf(q, geometry_msgs.Vector3{X: 1})
 	forward := outOf(q, geometry_msgs.Vector3{Y: 1})
@@ -98,8 +96,7 @@ func euler(q geometry_msgs.Quaternion) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: math.Atan2(-right.Z, up.Z), Y: pitch, Z: math.Atan2(-forward.X, forward.Y)}
 }
 
-// deviations is the inverse of addCovariance: the standard deviations in the world that a block of a covariance has,
-// which is as seen in the frame whose orientation q is, and whether it has more than that.
+// deviations is the inverse of addCovariance. more reports whether the block has covariances between axes of the world.
 func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) (deviation geometry_msgs.Vector3,
 	more bool) {
 	var block, world [3][3]float64
@@ -133,7 +130,7 @@ func deviations(covariance *[36]float64, place int, q geometry_msgs.Quaternion) 
 	return geometry_msgs.Vector3{X: root(world[0][0]), Y: root(world[1][1]), Z: root(world[2][2])}, more
 }
 
-// coupled reports whether a covariance has anything between its two blocks.
+// coupled reports whether a covariance is not zero between its two blocks.
 func coupled(covariance *[36]float64) bool {
 	for i, v := range covariance {
 		if (i/6 < 3) != (i%6 < 3) && v != 0 {
@@ -143,5 +140,5 @@ func coupled(covariance *[36]float64) bool {
 	return false
 }
 
-// tilted reports whether an orientation has more than a yaw.
+// tilted reports whether an orientation has a roll or pitch.
 func tilted(q geometry_msgs.Quaternion) bool { return math.Abs(q.X) > 1e-6 || math.Abs(q.Y) > 1e-6 }

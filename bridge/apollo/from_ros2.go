@@ -18,12 +18,12 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// FromROS2 returns the translator of messages of ROS 2, codec.EncodingCDR, to Protocol Buffers. They
-// become Apollo's where Apollo has the like, or those that they were made of, and otherwise messages with the same
-// fields, which record.Describe describes and of which ToROS2 makes the same messages of ROS 2 again. A definition that
-// a channel lacks is taken from msgs.Library.
+// FromROS2 returns a translator of ROS 2 messages, codec.EncodingCDR, to Protocol Buffers. A message becomes the Apollo
+// message that ToROS2 made it from or, if Apollo has a counterpart of its type, that. Any other message keeps its
+// fields: record.Describe describes it, and ToROS2 restores it. A definition that a channel lacks is taken from
+// msgs.Library.
 //
-// What a channel of Imu or PointCloud2 becomes is seen from its first message in r, which may be nil.
+// The first message of a channel in r, which may be nil, decides what Imu and PointCloud2 become.
 func FromROS2(r codec.Reader) (bridge.Translator, error) {
 	schema, err := parseSchema(schemaText)
 	if err != nil {
@@ -37,39 +37,39 @@ func FromROS2(r codec.Reader) (bridge.Translator, error) {
 
 type fromROS2 struct {
 	reader       codec.Reader
-	library, own *rosidl.Library // own is what the Go types are made of
+	library, own *rosidl.Library // own has the definitions of the Go types
 	schema       *descriptorpb.FileDescriptorSet
-	clouds       bool // the schema has what points of the recording's clouds have
+	clouds       bool // describePoints was called
 	channels     map[*codec.Channel]*outgoingChannel
 
 	mu     sync.Mutex
-	losses map[bridge.Loss]uint64 // by what it is, without a count
+	losses map[bridge.Loss]uint64 // by loss, without Messages
 }
 
-// outgoingChannel is what becomes of the messages of a channel.
+// outgoingChannel is the translation of a channel.
 type outgoingChannel struct {
-	target *codec.Channel // nil when another channel has all of it
-	// begin begins a reading. The function that it returns appends what a payload becomes.
+	target *codec.Channel // nil if another channel has the whole messages
+	// begin begins a reading.
 	begin func(*outgoing) translation
 }
 
-// translation appends what a payload becomes to out.
+// translation appends the translation of a payload to out.
 type translation func(out *[]byte, payload []byte) error
 
-// outgoing is a reading of a channel whose messages are translated.
+// outgoing is a reading of a channel.
 type outgoing struct {
-	sequence uint32   // of the message that is translated
-	lost     []string // what that message loses
+	sequence uint32   // of the current message
+	lost     []string // losses of the current message
 }
 
-// lose notes that the message that is translated loses something, if it does.
+// lose notes a loss of the current message, if it has it.
 func (r *outgoing) lose(does bool, what string) {
 	if does && !slices.Contains(r.lost, what) {
 		r.lost = append(r.lost, what)
 	}
 }
 
-// count counts what a message on a topic has lost.
+// count counts the losses of a message.
 func (t *fromROS2) count(topic string, lost []string) {
 	if len(lost) > 0 {
 		t.mu.Lock()
@@ -80,7 +80,7 @@ func (t *fromROS2) count(topic string, lost []string) {
 	}
 }
 
-// Losses returns what Apollo's messages do not hold, by topic.
+// Losses returns what the Apollo messages do not hold, by topic.
 func (t *fromROS2) Losses() []bridge.Loss {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +132,7 @@ func (t *fromROS2) outgoingChannel(c *codec.Channel) (*outgoingChannel, error) {
 	return sameFields(library, c)
 }
 
-// sameType reports whether the messages of a type are what those of the Go type are.
+// sameType reports whether a library defines a type as the Go type.
 func (t *fromROS2) sameType(library *rosidl.Library, typeName string) bool {
 	return sameTypes(library, t.own, typeName)
 }
@@ -143,14 +143,14 @@ func sameTypes(a, b *rosidl.Library, typeName string) bool {
 	return err == nil && failed == nil && one == other
 }
 
-// recorded returns the channels of ROS 2 in the recording.
+// recorded returns the ROS 2 channels of the recording.
 func (t *fromROS2) recorded() []*codec.Channel {
 	if t.reader == nil {
 		return nil
 	}
 	info, err := t.reader.Info()
 	if err != nil {
-		return nil // whoever reads the messages meets it, too
+		return nil // reading the messages returns the error, too
 	}
 	var all []*codec.Channel
 	for _, topic := range info.Topics {
@@ -178,7 +178,7 @@ func (t *fromROS2) first(c *codec.Channel) []byte {
 	return slices.Clone(m.Data)
 }
 
-// paired returns what becomes of messages that have a counterpart.
+// paired returns the translation of a channel by a pair.
 func (t *fromROS2) paired(p *pair, library *rosidl.Library, c *codec.Channel) (*outgoingChannel, error) {
 	if p.apollo == pointCloudType {
 		t.describePoints()

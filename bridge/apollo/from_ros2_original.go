@@ -10,8 +10,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// original returns what becomes of messages that ToROS2 made of Apollo's: what they were. It is nil if that cannot be
-// had.
+// original returns the translation of a channel that ToROS2 made, back to the Apollo messages. It is nil if the
+// metadata of the channel does not allow that.
 func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoingChannel {
 	files, err := base64.StdEncoding.DecodeString(c.Metadata[MetadataDescriptor])
 	if err != nil {
@@ -48,7 +48,7 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 	return nil
 }
 
-// targetOf returns the channel for messages of a type of Apollo's, which files describe.
+// targetOf returns the channel for messages of an Apollo type, which files describe.
 func targetOf(c *codec.Channel, typeName string, files []byte) *codec.Channel {
 	return &codec.Channel{
 		Topic: c.Topic, Type: typeName, Encoding: codec.EncodingProtobuf,
@@ -57,7 +57,7 @@ func targetOf(c *codec.Channel, typeName string, files []byte) *codec.Channel {
 	}
 }
 
-// without returns metadata without some of its keys, nil if there are no others.
+// without returns metadata without some keys, nil if it has no others.
 func without(metadata map[string]string, keys ...string) map[string]string {
 	rest := maps.Clone(metadata)
 	for _, key := range keys {
@@ -69,7 +69,7 @@ func without(metadata map[string]string, keys ...string) map[string]string {
 	return rest
 }
 
-// siblings returns the other channels whose messages were made of the same messages of Apollo's.
+// siblings returns the other channels that ToROS2 made from the same Apollo channel.
 func (t *fromROS2) siblings(c *codec.Channel) []*codec.Channel {
 	var all []*codec.Channel
 	for _, o := range t.recorded() {

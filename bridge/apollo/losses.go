@@ -10,7 +10,7 @@ import (
 	"tapedeck/bridge"
 )
 
-// losses counts, for a channel, which fields messages had that their translation has not.
+// losses counts, for a channel, the messages with fields that their translation does not have.
 type losses struct {
 	topic    string
 	what     []string
@@ -18,8 +18,8 @@ type losses struct {
 	unread   *unread // if a pair reads a part of the fields
 }
 
-// unknownFields are the losses of a channel whose messages are generated: one a plan, for what its description does not
-// have.
+// unknownFields returns the losses of a channel whose messages are generated: for each plan, fields that its
+// description does not have.
 func unknownFields(topic string, all *plans) *losses {
 	l := &losses{topic: topic}
 	for _, f := range all.all {
@@ -33,7 +33,7 @@ func unknownFields(topic string, all *plans) *losses {
 	return l
 }
 
-// unreadFields are the losses of a channel whose messages become others that are made of the fields at the given paths.
+// unreadFields returns the losses of a channel of which a pair reads the fields at the given paths.
 func unreadFields(topic string, d protoreflect.MessageDescriptor, reads []string) *losses {
 	l := &losses{topic: topic, what: []string{"fields that the recording does not describe"}}
 	l.unread = l.fields(d, "", reads)
@@ -51,11 +51,11 @@ func (l *losses) counted() []bridge.Loss {
 	return all
 }
 
-// lost is what one message had.
+// lost is the set of losses of one message.
 type lost struct {
 	losses *losses
-	is     []bool
-	list   []int // those of which it is so
+	is     []bool // by index of the loss
+	list   []int  // the same, as indexes
 }
 
 func (l *losses) begin() *lost { return &lost{losses: l, is: make([]bool, len(l.what))} }
@@ -67,7 +67,7 @@ func (l *lost) field(i int) {
 	}
 }
 
-// add counts the message, and begins the next.
+// add counts the message and begins the next one.
 func (l *lost) add() {
 	for _, i := range l.list {
 		l.losses.messages[i].Add(1)
@@ -76,18 +76,18 @@ func (l *lost) add() {
 	l.list = l.list[:0]
 }
 
-// unread knows which fields of a type a pair does not read.
+// unread lists the fields of a type that a pair does not read.
 type unread struct {
 	byNumber map[protowire.Number]*unreadField
 }
 
-// unreadField is a field that is not read, or read in part. One that is read whole is nil.
+// unreadField is a field that is not read, or read in part. A field that is read whole is nil.
 type unreadField struct {
 	index int     // of the loss
-	inner *unread // nil if nothing of it is read
+	inner *unread // of a field that is read in part
 }
 
-// undescribed is the index of the loss of fields that the description does not have.
+// undescribed is the index of the loss for fields that the description does not have.
 const undescribed = 0
 
 func (l *losses) fields(d protoreflect.MessageDescriptor, path string, reads []string) *unread {
@@ -119,7 +119,7 @@ func (l *losses) fields(d protoreflect.MessageDescriptor, path string, reads []s
 	return u
 }
 
-// count notes which fields a message has that are not read. What is zero or empty is not there; nor is what is damaged.
+// count notes the fields of a message that are not read, except zero and empty ones. It stops at damage.
 func (u *unread) count(lost *lost, b []byte) {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

@@ -14,8 +14,8 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// message gives the fields of an encoded message by their names. What is not set has its default, which for most
-// numbers of Apollo's is NaN; what the descriptor does not know is zero.
+// message reads the fields of an encoded message by name. A field that is not set has its default, which is NaN for
+// most numbers of Apollo. A field that the descriptor does not have is zero.
 type message struct {
 	d       protoreflect.MessageDescriptor // nil if the message is not set
 	b       []byte
@@ -23,14 +23,14 @@ type message struct {
 	damage  *error // the first that was found
 }
 
-// read gives a message to use. The error is about what use has found damaged.
+// read calls use with a message, and returns the first damage that use met.
 func read(d protoreflect.MessageDescriptor, data []byte, logTime int64, use func(message)) (err error) {
 	use(message{d, data, logTime, &err})
 	return err
 }
 
-// each gives all values of a field that it has been given as one of the kinds: a number, or the content of anything
-// else.
+// each calls found with all values of a field, if that is of one of the kinds: with the bits of a number, or the
+// content of any other kind.
 func (m message) each(
 	name string, found func(f protoreflect.FieldDescriptor, bits uint64, content []byte), kinds ...protoreflect.Kind,
 ) (f protoreflect.FieldDescriptor) {
@@ -81,7 +81,7 @@ func (m message) damaged(at, code int) {
 	}
 }
 
-// one returns the last value of a field. ok reports whether it is set; if not, and f is not nil, it has its default.
+// one returns the last value of a field. f is nil if the descriptor does not have it; ok reports whether it is set.
 func (m message) one(
 	name string, kinds ...protoreflect.Kind,
 ) (f protoreflect.FieldDescriptor, bits uint64, content []byte, ok bool) {
@@ -101,11 +101,11 @@ func (m message) has(name string) bool {
 	return ok
 }
 
-// sub returns a message in the message, which is empty when it is not set.
+// sub returns a message in the message, empty if it is not set.
 func (m message) sub(name string) message {
 	inner := message{logTime: m.logTime, damage: m.damage}
 	m.each(name, func(f protoreflect.FieldDescriptor, _ uint64, content []byte) {
-		if inner.d != nil { // it is in parts
+		if inner.d != nil { // in parts
 			content = slices.Concat(inner.b, content)
 		}
 		inner.d, inner.b = f.Message(), content
@@ -135,7 +135,7 @@ func (m message) float(name string) float64 {
 	return math.Float64frombits(bits)
 }
 
-// known is float with zero for NaN, which stands for what is not known.
+// known is float with zero for NaN, which Apollo uses for unknown numbers.
 func (m message) known(name string) float64 {
 	if f := m.float(name); !math.IsNaN(f) {
 		return f
@@ -175,7 +175,7 @@ func (m message) text(name string) string {
 	return string(content)
 }
 
-// bytes returns what lies in the encoded message itself.
+// bytes returns a part of the encoded message itself.
 func (m message) bytes(name string) []byte {
 	_, _, content, _ := m.one(name, protoreflect.BytesKind)
 	return content
@@ -244,7 +244,7 @@ func (m message) vector(name string) geometry_msgs.Vector3 {
 	return geometry_msgs.Vector3{X: v.known("x"), Y: v.known("y"), Z: v.known("z")}
 }
 
-// orientation returns a Quaternion, whose qw may have been left out, as Apollo allows it.
+// orientation returns a Quaternion. Apollo allows messages to omit its qw.
 func (m message) orientation(name string) geometry_msgs.Quaternion {
 	v := m.sub(name)
 	q := geometry_msgs.Quaternion{X: v.known("qx"), Y: v.known("qy"), Z: v.known("qz"), W: v.known("qw")}

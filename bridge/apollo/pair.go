@@ -15,17 +15,17 @@ import (
 	"tapedeck/msgs/std_msgs"
 )
 
-// pair is a type of Apollo and the type of ROS 2 that its messages become, and back.
+// pair is an Apollo type and the ROS 2 type that its messages become.
 type pair struct {
 	apollo, ros string   // full names of the types
-	suffix      string   // of the ROS 2 topic, which Apollo's does not have
-	also        []target // further messages that Apollo's become
+	suffix      string   // of the ROS 2 topic
+	also        []target // further messages that Apollo's messages become
 	// reads returns the paths of the Apollo fields that the ROS 2 message is made of. If it is nil, a generated message
 	// keeps all fields.
 	reads func(d protoreflect.MessageDescriptor) []string
-	// fits reports whether the messages of a ROS 2 channel become Apollo's type; nil for always.
+	// fits reports whether the messages of a ROS 2 channel become the Apollo type; nil is always.
 	fits   func(t *fromROS2, c *codec.Channel) bool
-	oneWay bool // only Apollo's become ROS 2's
+	oneWay bool // only to ROS 2
 
 	targets  []target // all that Apollo's messages become, the generated message last
 	toROS2   func(d protoreflect.MessageDescriptor, source *codec.Message, emit func(target int, m msgs.Message)) error
@@ -34,18 +34,18 @@ type pair struct {
 
 // target is one message that a message becomes.
 type target struct {
-	topic    string // absolute, or what is added to Apollo's
-	typeName string // or generated
+	topic    string // absolute, or a suffix of Apollo's topic
+	typeName string // a ROS 2 type, or generated
 }
 
 const (
 	// generated stands for the type that is generated.
 	generated = ""
-	// whole is added to the topic of a generated message if another message is on Apollo's own.
+	// whole is the suffix of a generated message's topic if another message is on Apollo's topic.
 	whole = "_whole"
 )
 
-// unmapped is for types that have no counterpart in ROS 2.
+// unmapped is for types without a counterpart in ROS 2.
 var unmapped = &pair{targets: []target{{"", generated}}}
 
 // Full names of types that are used outside of the table.
@@ -69,7 +69,7 @@ var pairs = []*pair{
 	newPair(bestPose, pair{apollo: "apollo.drivers.gnss.GnssBestPose"}),
 	newPair(gnss, pair{
 		apollo: "apollo.drivers.gnss.Gnss", also: []target{{"_velocity", "geometry_msgs/msg/TwistWithCovarianceStamped"}},
-		oneWay: true, // GnssBestPose says more
+		oneWay: true, // GnssBestPose has more fields
 	}),
 	{
 		apollo: pointCloudType, ros: "sensor_msgs/msg/PointCloud2", reads: pointCloudPaths,
@@ -87,7 +87,7 @@ var pairs = []*pair{
 	newPair(control, pair{apollo: "apollo.control.ControlCommand"}),
 }
 
-// pairOf returns the pair of a type of Apollo, nil if there is none.
+// pairOf returns the pair of an Apollo type, nil if there is none.
 func pairOf(apollo string) *pair {
 	i := slices.IndexFunc(pairs, func(p *pair) bool { return p.apollo == apollo })
 	if i < 0 {
@@ -96,7 +96,7 @@ func pairOf(apollo string) *pair {
 	return pairs[i]
 }
 
-// pairBetween returns the pair by which messages of a ROS 2 type become ones of Apollo's, nil if there is none.
+// pairBetween returns the pair from a ROS 2 type to an Apollo type, nil if there is none.
 func pairBetween(ros, apollo string) *pair {
 	if p := pairOf(apollo); p != nil && p.ros == ros && !p.oneWay {
 		return p
@@ -104,7 +104,7 @@ func pairBetween(ros, apollo string) *pair {
 	return nil
 }
 
-// pairFor returns the pair by which the messages of a ROS 2 channel become Apollo's, nil if there is none.
+// pairFor returns the pair for a ROS 2 channel, nil if there is none.
 func (t *fromROS2) pairFor(c *codec.Channel) *pair {
 	i := slices.IndexFunc(pairs, func(p *pair) bool {
 		return p.ros == c.Type && !p.oneWay && (p.fits == nil || p.fits(t, c))
@@ -115,7 +115,7 @@ func (t *fromROS2) pairFor(c *codec.Channel) *pair {
 	return pairs[i]
 }
 
-// newPair completes a pair whose fields one function exchanges in both directions.
+// newPair completes a pair whose fields are exchanged by one function in both directions.
 func newPair[T any, P interface {
 	*T
 	msgs.Message
@@ -152,13 +152,13 @@ func newPair[T any, P interface {
 	return &p
 }
 
-// headerPaths are those of the fields that the header of ROS 2 is made of.
+// headerPaths are the paths of the fields that become the header of ROS 2.
 var headerPaths = []string{
 	"header.timestamp_sec", "header.lidar_timestamp", "header.camera_timestamp", "header.radar_timestamp",
 	"header.frame_id",
 }
 
-// withHeader returns the paths of fields and of those of the header.
+// withHeader adds headerPaths to paths.
 func withHeader(paths ...string) func(protoreflect.MessageDescriptor) []string {
 	return func(protoreflect.MessageDescriptor) []string {
 		return slices.Concat(paths, headerPaths, []string{"frame_id"})
@@ -173,7 +173,7 @@ func transformPaths(protoreflect.MessageDescriptor) []string {
 	return paths
 }
 
-// isCorrectedIMU reports whether the messages of a channel have an orientation, by its first one.
+// isCorrectedIMU reports whether the first message of a channel has an orientation.
 func isCorrectedIMU(t *fromROS2, c *codec.Channel) bool {
 	if strings.Contains(c.Topic, "corrected") {
 		return true
@@ -190,9 +190,9 @@ func isChassis(_ *fromROS2, c *codec.Channel) bool {
 	return strings.HasSuffix(c.Topic, "_twist") && len(c.Topic) > len("/_twist")
 }
 
-// exchange copies fields between a message of Apollo, where they have names, and one of ROS 2, in either direction.
-// Fields of Apollo's that the descriptor does not have read as zero and are not written. Numbers that are not known,
-// NaN in Apollo, read as zero.
+// exchange copies fields between an Apollo message, which has them by name, and a ROS 2 message, in either direction.
+// Apollo fields that the descriptor does not have read as zero and are not written. Unknown numbers, NaN in Apollo,
+// read as zero.
 type exchange struct {
 	toROS2 bool
 	in     message         // toROS2: the fields of Apollo's message
@@ -324,7 +324,7 @@ func (x exchange) yaw(name string, q *geometry_msgs.Quaternion) {
 	}
 }
 
-// deviation exchanges a 3 by 3 block of a covariance as seen in the frame whose orientation q is. Apollo has standard
+// deviation exchanges a 3 by 3 block of a covariance in the frame with the orientation q. Apollo has standard
 // deviations along the axes of the world.
 func (x exchange) deviation(name string, covariance *[36]float64, block int, q geometry_msgs.Quaternion) {
 	if x.toROS2 {
@@ -336,8 +336,8 @@ func (x exchange) deviation(name string, covariance *[36]float64, block int, q g
 	x.lose(more, "covariances between axes")
 }
 
-// header exchanges the header. frame is the frame of messages that name none. sensor is the field that keeps the stamp
-// in ns; all of them are read, "" is not written.
+// header exchanges the header. frame is the default of the frame. sensor is the field that keeps the stamp in ns, or
+// ""; reading tries all such fields.
 func (x exchange) header(h *std_msgs.Header, frame string, sensor string) {
 	if x.toROS2 {
 		*h = x.in.header(frame)
@@ -346,7 +346,7 @@ func (x exchange) header(h *std_msgs.Header, frame string, sensor string) {
 	x.outgoing.header(x.out, h, sensor)
 }
 
-// header writes a header. sensor is the field that keeps the stamp in ns, if there is one.
+// header writes a header. sensor is the field that keeps the stamp in ns, or "".
 func (r *outgoing) header(w writer, h *std_msgs.Header, sensor string) {
 	w.message("header", func(w writer) {
 		ns := nanoseconds(h.Stamp)
@@ -359,14 +359,14 @@ func (r *outgoing) header(w writer, h *std_msgs.Header, sensor string) {
 	})
 }
 
-// measured writes when the message was measured, by the clock of Unix; the header is read.
+// measured writes the stamp as measurement_time, in s since the Unix epoch. Reading uses the header instead.
 func (x exchange) measured(h *std_msgs.Header) {
 	if !x.toROS2 {
 		x.out.number("measurement_time", seconds(nanoseconds(h.Stamp)))
 	}
 }
 
-// frameID writes the frame that some messages have outside of the header, too; header reads it.
+// frameID writes the frame that some messages also have outside of the header. header reads it.
 func (x exchange) frameID(h *std_msgs.Header) {
 	if !x.toROS2 {
 		x.out.text("frame_id", h.FrameId)

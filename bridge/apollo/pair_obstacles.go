@@ -14,7 +14,7 @@ import (
 	"tapedeck/msgs/visualization_msgs"
 )
 
-// obstacleTypes and obstacleSubTypes are the numbers of those that messages of ROS 2 name.
+// obstacleTypes and obstacleSubTypes are the numbers of the types by their names, which ROS 2 messages have.
 var obstacleTypes = map[string]int64{
 	"UNKNOWN": 0, "UNKNOWN_MOVABLE": 1, "UNKNOWN_UNMOVABLE": 2, "PEDESTRIAN": 3, "BICYCLE": 4, "VEHICLE": 5,
 }
@@ -25,8 +25,7 @@ var obstacleSubTypes = map[string]int64{
 	"ST_CYCLIST": 7, "ST_MOTORCYCLIST": 8, "ST_TRICYCLIST": 9, "ST_PEDESTRIAN": 10, "ST_TRAFFICCONE": 11,
 }
 
-// obstacles are boxes in the world, with their types as classes, and markers of the same, with arrows for the
-// velocities.
+// obstacles become boxes in the world, with their types as classes, and markers with arrows for the velocities.
 func obstacles(x exchange, m *vision_msgs.Detection3DArray) {
 	if x.toROS2 {
 		x.header(&m.Header, worldFrame, "")
@@ -131,7 +130,7 @@ var obstacleColors = map[int]std_msgs.ColorRGBA{
 	obstacleVehicle:    {R: 0.2, G: 1, B: 0.3, A: 0.6},
 }
 
-// minVelocity is that of which an arrow is shown, in m/s. Arrows are as long as the way of a second.
+// minVelocity is the least velocity that gets an arrow, in m/s. The arrow is as long as the distance in a second.
 const minVelocity = 0.1
 
 func markersOf(header std_msgs.Header, o message, box vision_msgs.BoundingBox3D) []visualization_msgs.Marker {
@@ -155,7 +154,7 @@ func markersOf(header std_msgs.Header, o message, box vision_msgs.BoundingBox3D)
 	return all
 }
 
-// radarClasses are those of the ARS 408's objects as users of radar_msgs number them from 32000 on: unknown, car,
+// radarClasses are the numbers in radar_msgs of the ARS 408's classes, from 32000 on by convention: unknown, car,
 // truck, bus, trailer, motorcycle, bicycle, pedestrian.
 var radarClasses = []uint16{
 	radar_msgs.RadarTrack_NO_CLASSIFICATION, 32001, 32002, 32007, 32005, 32006, 32000, 32000,

@@ -18,7 +18,7 @@ const (
 	radarFrame   = "radar"
 )
 
-// imu: the driver publishes right, forward, up, whatever the comments of imu.proto say.
+// imu exchanges an Imu. The driver's axes are right, forward, up, although the comments of imu.proto differ.
 func imu(x exchange, m *sensor_msgs.Imu) {
 	x.header(&m.Header, imuFrame, "")
 	if !x.toROS2 {
@@ -54,7 +54,7 @@ func correctedIMU(x exchange, m *sensor_msgs.Imu) {
 	x.loseCovariances(m)
 }
 
-// A covariance of -1 says that there is no orientation, and so does a quaternion that was not set.
+// A message has no orientation if its covariance begins with -1 or its quaternion is not set.
 
 func hasOrientation(m *sensor_msgs.Imu) bool {
 	return m.OrientationCovariance[0] != -1 && m.Orientation != geometry_msgs.Quaternion{}
@@ -101,7 +101,7 @@ func gps(x exchange, m *nav_msgs.Odometry) {
 	x.lose(m.Pose.Covariance != [36]float64{} || m.Twist.Covariance != [36]float64{}, "covariances")
 }
 
-// pose exchanges a Pose. Its velocities are in the axes of the world, those of an Odometry in those of the vehicle.
+// pose exchanges a Pose. Its velocities are in the frame of the world, those of an Odometry in that of the vehicle.
 func (x exchange) pose(m *nav_msgs.Odometry) {
 	pose, twist := &m.Pose.Pose, &m.Twist.Twist
 	x.vector("position", (*geometry_msgs.Vector3)(&pose.Position))
@@ -130,7 +130,7 @@ const (
 	datumWGS84       = 61
 )
 
-// solutionTypes are those of Apollo for NavSatStatus, as Apollo's own bridge has them.
+// solutionTypes are the solution types for NavSatStatus, as in Apollo's own bridge.
 var solutionTypes = map[int8]int64{
 	sensor_msgs.NavSatStatus_STATUS_NO_FIX:   0,
 	sensor_msgs.NavSatStatus_STATUS_FIX:      16,
@@ -211,7 +211,7 @@ func gnss(x exchange, m *sensor_msgs.NavSatFix) {
 	*x.also = append(*x.also, velocity)
 }
 
-// setCovariance sets it from standard deviations to the east, north and up, in m. If all are 0 they are not known.
+// setCovariance sets the covariance from standard deviations to the east, north and up, in m. All zero means unknown.
 func setCovariance(fix *sensor_msgs.NavSatFix, east, north, up float64) {
 	if east != 0 || north != 0 || up != 0 {
 		fix.PositionCovariance = [9]float64{0: east * east, 4: north * north, 8: up * up}

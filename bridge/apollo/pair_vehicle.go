@@ -8,7 +8,7 @@ import (
 	"tapedeck/msgs/nav_msgs"
 )
 
-// chassis: ROS has nothing like it but the speed.
+// chassis exchanges only the speed of a Chassis.
 func chassis(x exchange, m *geometry_msgs.TwistStamped) {
 	x.number("speed_mps", &m.Twist.Linear.X)
 	x.header(&m.Header, vehicleFrame, "")
@@ -17,7 +17,7 @@ func chassis(x exchange, m *geometry_msgs.TwistStamped) {
 	x.lose(rest != geometry_msgs.Twist{}, "velocities but that forward")
 }
 
-// trajectory adds to Apollo's message what a path implies: how long it is, in m, and how long it takes, in s.
+// trajectory adds the length of the path, in m, and its duration, in s, to Apollo's message.
 func trajectory(x exchange, m *nav_msgs.Path) {
 	x.header(&m.Header, worldFrame, "")
 	start := nanoseconds(m.Header.Stamp)
@@ -66,7 +66,7 @@ const (
 	gearLow     = 4
 )
 
-// control: Apollo's are percentages, and its steering wheel turns left where CARLA's turns right.
+// control exchanges a ControlCommand. Apollo has percentages, and steers left where CARLA steers right.
 func control(x exchange, m *carla_msgs.CarlaEgoVehicleControl) {
 	x.header(&m.Header, "", "")
 	x.scaled("throttle", &m.Throttle, 100)

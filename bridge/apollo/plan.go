@@ -11,12 +11,11 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// plan describes how a message of ROS 2 and one of Protocol Buffers with the same fields become each other. The ROS 2
-// type is generated from the one of Protocol Buffers (plansOf), or the other way round by record.Describe (planOf).
+// plan describes the translation between a ROS 2 message and one of Protocol Buffers with the same fields. The ROS 2
+// type is generated from that of Protocol Buffers (plansOf), or the other way round by record.Describe (planOf).
 type plan struct {
 	name string // of the ROS 2 type, "apollo_planning/msg/ADCTrajectory"
-	// descriptor is nil for an element of a list of byte strings. In Protocol Buffers it is only the one field that it
-	// has.
+	// descriptor is nil for an element of a list of byte strings, which is not a message in Protocol Buffers.
 	descriptor protoreflect.MessageDescriptor
 	fields     []planField // in the order of the definition
 	least      int         // fewest bytes that a payload takes
@@ -48,7 +47,7 @@ type planField struct {
 	packed     bool           // numbers of a list
 	rivals     []int          // fields of the same oneof; the last one wins
 
-	// What is optional is not written when it has its default: bits of a number, or a text.
+	// An optional field is not written if it has its default: bits of a number, or a text.
 	optional bool
 	bits     uint64
 	text     string
@@ -71,8 +70,8 @@ func (f *planField) describe(d protoreflect.FieldDescriptor) {
 	f.tag = protowire.EncodeTag(f.number, wire)
 }
 
-// takes reports whether the field may be encoded that way. Numbers of a list may be packed or not, however they are
-// described.
+// takes reports whether the field may have a wire type. Numbers of a list may be packed or not, whatever the descriptor
+// says.
 func (f *planField) takes(kind protowire.Type) bool {
 	return kind == f.wire || kind == protowire.BytesType && f.list && f.width > 0
 }
@@ -126,7 +125,7 @@ func (p *plan) field(n protowire.Number) *planField {
 	return p.sparse[n]
 }
 
-// numberKinds are by kind, for numbers: how they are encoded, what ROS 2 has for them, and how many bytes that takes.
+// numberKinds lists, for the kinds of numbers, the wire type, the kind in ROS 2 and its size in bytes.
 var numberKinds = [protoreflect.Sint64Kind + 1]struct {
 	wire  protowire.Type
 	kind  rosidl.Kind

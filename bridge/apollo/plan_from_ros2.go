@@ -11,10 +11,10 @@ import (
 	"tapedeck/msgs/wire"
 )
 
-// maxPadding is how many bytes may follow the last field of a payload: senders pad them.
+// maxPadding is how many bytes may follow the last field of a payload: senders pad payloads.
 const maxPadding = 7
 
-// encode appends the message that d holds to out.
+// encode appends the message in d to out.
 func (p *plan) encode(out []byte, d *wire.Decoder) ([]byte, error) {
 	if len(p.fields) == 0 {
 		d.Uint8() // a message has a byte at least
@@ -37,7 +37,7 @@ func (p *plan) encode(out []byte, d *wire.Decoder) ([]byte, error) {
 	return out, nil
 }
 
-// encodePayload appends what a whole payload becomes.
+// encodePayload appends the translation of a whole payload.
 func (p *plan) encodePayload(out []byte, d *wire.Decoder, payload []byte) ([]byte, error) {
 	d.Reset(payload)
 	err := d.Err()
@@ -137,7 +137,7 @@ func (f *planField) encodeAll(out []byte, d *wire.Decoder) ([]byte, error) {
 	return out, nil
 }
 
-// flat reports whether elements are in both encodings the same bytes.
+// flat reports whether elements have the same bytes in both encodings.
 func (f *planField) flat(d *wire.Decoder) bool {
 	switch f.kind {
 	case protoreflect.FloatKind, protoreflect.DoubleKind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind,
@@ -171,7 +171,7 @@ func (f *planField) take(d *wire.Decoder) uint64 {
 	return d.Uint64()
 }
 
-// appendNumber appends a number as Protocol Buffers has it, without its tag.
+// appendNumber appends a number in the encoding of Protocol Buffers, without its tag.
 func (f *planField) appendNumber(out []byte, bits uint64) []byte {
 	switch f.kind {
 	case protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:

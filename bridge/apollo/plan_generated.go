@@ -9,14 +9,15 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// plans are those of a type of Protocol Buffers, and of all that it contains, whose ROS 2 types are generated.
+// plans are the plans of a Protocol Buffers type and of all types that it contains, for which ROS 2 types are
+// generated.
 //
-// A generated message has the same fields in the order of their declaration. What is not set has its default; which
-// fields were set is not kept, as a field that is not set reads as its default everywhere.
+// A generated message has the same fields in the order of their declaration. A field that is not set has its default,
+// which it reads as everywhere; which fields were set is not kept.
 //
-// A field whose message contains itself, which ROS 2 does not have, or is not described, is a uint8[] that holds its
-// occurrences as they are encoded, with their tags. A list of byte strings is one of messages with the field "data", as
-// ROS 2 has no lists of lists.
+// ROS 2 has no recursive messages: a field whose message contains itself, or is not described, becomes a uint8[] with
+// its encoded occurrences and their tags. ROS 2 has no lists of lists: a list of byte strings becomes a list of
+// messages with the field "data".
 type plans struct {
 	all    []*plan // the type itself is the last
 	byName map[protoreflect.FullName]*plan
@@ -24,11 +25,10 @@ type plans struct {
 	size   int             // of all blanks
 }
 
-// maxBlanks bounds what messages with nothing set take, in bytes. A description can make them twice as long with each
-// type.
+// maxBlanks bounds the size of all messages with nothing set, in bytes. Each type of a description can double it.
 const maxBlanks = 32 << 20
 
-// plansOf returns the plans of a type. It makes the same ones of the same description each time.
+// plansOf returns the plans of a type. They depend on the description alone.
 func plansOf(d protoreflect.MessageDescriptor) (*plans, error) {
 	all := &plans{byName: map[protoreflect.FullName]*plan{}, taken: map[string]bool{}}
 	_, err := all.plan(d)
@@ -132,13 +132,13 @@ func (all *plans) library() (*rosidl.Library, error) {
 	return rosidl.ParseConcatenated(root.name, b.String())
 }
 
-// primitives are the names of the kinds that generated messages have.
+// primitives are the names of the kinds in generated messages.
 var primitives = map[rosidl.Kind]string{
 	rosidl.Bool: "bool", rosidl.Uint8: "uint8", rosidl.Int32: "int32", rosidl.Uint32: "uint32", rosidl.Int64: "int64",
 	rosidl.Uint64: "uint64", rosidl.Float32: "float32", rosidl.Float64: "float64", rosidl.String: "string",
 }
 
-// text returns the definition. The values of an enumeration stand in front of the first field that has them.
+// text returns the definition. The values of an enumeration precede the first field that has them.
 func (p *plan) text() string {
 	var b strings.Builder
 	if p.descriptor != nil {
@@ -166,8 +166,8 @@ func (p *plan) text() string {
 	return b.String()
 }
 
-// appendConstants appends the values of an enumeration. A name that another enumeration has already gets that of its
-// own in front.
+// appendConstants appends the values of an enumeration. A name that another enumeration has gets the name of its own
+// enumeration as a prefix.
 func appendConstants(b *strings.Builder, d protoreflect.EnumDescriptor, taken map[string]bool) {
 	for i := range d.Values().Len() {
 		v := d.Values().Get(i)

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// name returns the name of the ROS 2 type for d, or for one that only d has: apollo.canbus.Chassis is
-// apollo_canbus/msg/Chassis, and what is nested in it has its name in front.
+// name returns the name of the ROS 2 type for d, or for a part of d: apollo.canbus.Chassis is
+// apollo_canbus/msg/Chassis, which is also the prefix of types nested in it.
 func (all *plans) name(d protoreflect.MessageDescriptor, part string) string {
 	proto := d.ParentFile().Package()
 	pkg := "protobuf"
@@ -21,7 +21,7 @@ func (all *plans) name(d protoreflect.MessageDescriptor, part string) string {
 	return untaken(all.taken, pkg+"/msg/"+name, "")
 }
 
-// untaken returns a name with a number behind it if it is taken already, and takes it.
+// untaken takes and returns a name, with a number as suffix if it is already taken.
 func untaken(taken map[string]bool, name, between string) string {
 	free := name
 	for n := 2; taken[free]; n++ {
@@ -31,7 +31,7 @@ func untaken(taken map[string]bool, name, between string) string {
 	return free
 }
 
-// words splits a name of Protocol Buffers where a word begins: at what is neither letter nor digit, and at upper case.
+// words splits a name of Protocol Buffers into words, at capitals and at characters other than letters and digits.
 func words(name string) []string {
 	var words []string
 	begin := 0
@@ -60,7 +60,7 @@ func upper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// keywords are those of the languages that ROS makes code of messages for, as far as they could be names of fields.
+// keywords are those of the languages that ROS generates code for, as far as fields could have them as names.
 var keywords = strings.Fields(`
 	alignas alignof and as asm assert async auto await bool break case catch char class const constexpr continue
 	decltype def default del delete do double elif else enum except explicit export extern false finally float for
@@ -70,7 +70,7 @@ var keywords = strings.Fields(`
 	yield
 `)
 
-// fieldName returns the name of a field or package of ROS 2, which is in lower case with single underscores inside.
+// fieldName returns a valid name of a field or package of ROS 2: lower case with single underscores inside.
 func fieldName(name string) string {
 	s := strings.ToLower(strings.Join(words(name), "_"))
 	switch {
@@ -91,7 +91,7 @@ func constantName(name string) string {
 	return s
 }
 
-// typeName returns the name of a type of ROS 2, which has letters and digits only.
+// typeName returns a valid name of a ROS 2 type: letters and digits.
 func typeName(name string) string {
 	var b strings.Builder
 	parts := strings.FieldsFunc(name, func(r rune) bool {

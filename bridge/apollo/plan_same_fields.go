@@ -11,16 +11,15 @@ import (
 	"tapedeck/msgs/wire"
 )
 
-// Keys of the metadata of a channel of Protocol Buffers that were messages of ROS 2.
+// Keys of the metadata of a Protocol Buffers channel that FromROS2 made.
 const (
-	// MetadataROSType is the type that the messages were of, "sensor_msgs/msg/Imu".
+	// MetadataROSType is the ROS 2 type, "sensor_msgs/msg/Imu".
 	MetadataROSType = "ros2.type"
 	// MetadataROSDefinition is its concatenated definition.
 	MetadataROSDefinition = "ros2.definition"
 )
 
-// sameFields returns what becomes of the messages of a channel for whose type Apollo has nothing: messages with the
-// same fields.
+// sameFields returns the translation of a channel without a counterpart in Apollo, to messages with the same fields.
 func sameFields(library *rosidl.Library, c *codec.Channel) (*outgoingChannel, error) {
 	name, files, err := record.Describe(library, c.Type)
 	if err != nil {
@@ -38,7 +37,7 @@ func sameFields(library *rosidl.Library, c *codec.Channel) (*outgoingChannel, er
 	return &outgoingChannel{target: target, begin: p.begin}, nil
 }
 
-// remember notes in a channel's metadata what its messages were: those of the channel c.
+// remember stores the type and the definition of the channel c in the metadata of the target.
 func remember(target *codec.Channel, library *rosidl.Library, c *codec.Channel) error {
 	text := string(c.Schema.Data)
 	if c.Schema.Encoding != codec.SchemaROS2Msg || text == "" {
@@ -62,7 +61,7 @@ func (p *plan) begin(*outgoing) translation {
 	}
 }
 
-// planOf returns the plan for a type of ROS 2 and the messages of a channel, which have the same fields.
+// planOf returns the plan for a ROS 2 type and the messages of a channel, which must have the same fields.
 func planOf(library *rosidl.Library, typeName string, c *codec.Channel) (*plan, error) {
 	d, err := descriptorOf(c)
 	if err != nil {
@@ -113,13 +112,13 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 	return made, nil
 }
 
-// widths are those of the numbers of ROS 2, in bytes.
+// widths are the sizes of the numbers of ROS 2, in bytes.
 var widths = map[rosidl.Kind]int{
 	rosidl.Bool: 1, rosidl.Byte: 1, rosidl.Char: 1, rosidl.Int8: 1, rosidl.Uint8: 1, rosidl.Int16: 2, rosidl.Uint16: 2,
 	rosidl.Int32: 4, rosidl.Uint32: 4, rosidl.Float32: 4, rosidl.Int64: 8, rosidl.Uint64: 8, rosidl.Float64: 8,
 }
 
-// kinds are what record.Describe makes of those of ROS 2.
+// kinds are the kinds that record.Describe uses for those of ROS 2.
 var kinds = map[rosidl.Kind]protoreflect.Kind{
 	rosidl.Bool: protoreflect.BoolKind, rosidl.Byte: protoreflect.Uint32Kind, rosidl.Char: protoreflect.Uint32Kind,
 	rosidl.Int8: protoreflect.Int32Kind, rosidl.Uint8: protoreflect.Uint32Kind, rosidl.Int16: protoreflect.Int32Kind,

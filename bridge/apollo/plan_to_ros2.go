@@ -12,7 +12,7 @@ import (
 	"tapedeck/msgs/wire"
 )
 
-// slot is where the value of a field lies.
+// slot is the place of a field's value.
 type slot struct {
 	bits uint64 // of a number
 	// of anything else: its place in the encoded message and its length; of a list, the place of the first tag
@@ -20,10 +20,10 @@ type slot struct {
 	count int // how often it occurs
 }
 
-// maxGrowth is how much longer a payload may be than the encoded message, in bytes. Only what is made to be so is.
+// maxGrowth is how much longer a payload may be than the encoded message, in bytes. Only malicious messages need more.
 const maxGrowth = 256 << 20
 
-// planEncoder encodes messages of Protocol Buffers as the messages of ROS 2, without decoding them in between.
+// planEncoder encodes messages of Protocol Buffers as ROS 2 messages in one pass.
 type planEncoder struct {
 	wire.Encoder
 	origin  int    // of alignment
@@ -32,8 +32,8 @@ type planEncoder struct {
 	unknown func(*plan)
 }
 
-// append appends the payload of an encoded message. unknown is called for each field that its plan does not have, or
-// has as another kind. If it is nil, the former are ignored, and the latter are errors.
+// append appends the payload of an encoded message. unknown is called for each field that the plan does not have or has
+// with another kind. If it is nil, the former are ignored and the latter are errors.
 func (e *planEncoder) append(dst []byte, p *plan, message []byte, unknown func(*plan)) ([]byte, error) {
 	e.Reset(dst)
 	e.origin, e.limit = len(dst)+wire.HeaderSize, len(dst)+len(message)+maxGrowth
@@ -61,7 +61,7 @@ func blankOf(p *plan, offset int) ([]byte, error) {
 
 func (e *planEncoder) message(p *plan, b []byte) error {
 	if len(p.fields) == 0 {
-		e.Uint8(0) // a message has a byte at least
+		e.Uint8(0) // an empty message takes a byte
 	}
 	base := len(e.slots)
 	e.slots = append(e.slots, p.unset...)
@@ -80,7 +80,7 @@ func (e *planEncoder) message(p *plan, b []byte) error {
 	return e.Err()
 }
 
-// scan finds where the fields lie.
+// scan finds the places of the fields.
 func (e *planEncoder) scan(p *plan, slots []slot, b []byte) error {
 	for at := 0; at < len(b); {
 		number, kind, n := protowire.ConsumeTag(b[at:])
@@ -129,8 +129,8 @@ func (e *planEncoder) scan(p *plan, slots []slot, b []byte) error {
 	return nil
 }
 
-// consume returns a number, or the content of anything else, and how many bytes that takes behind the tag, negative for
-// an error.
+// consume returns the bits of a number, or the content of any other field, and its size behind the tag, negative for an
+// error.
 func consume(number protowire.Number, kind protowire.Type, b []byte) (bits uint64, content []byte, size int) {
 	switch kind {
 	case protowire.VarintType:
@@ -184,7 +184,7 @@ func (e *planEncoder) field(f *planField, s slot, b []byte) error {
 	return e.value(f, 0, b[s.at:s.at+s.n])
 }
 
-// value appends a field that is no list, or an element of a list: a number, or anything else by its content.
+// value appends a single field or an element of a list: a number by its bits, anything else by its content.
 func (e *planEncoder) value(f *planField, bits uint64, content []byte) error {
 	switch {
 	case f.bytes && f.Shape == rosidl.Array:
@@ -302,7 +302,7 @@ func (e *planEncoder) packed(f *planField, b []byte) (length int, err error) {
 	return length, nil
 }
 
-// occurrences goes through those of a field in a message that has been scanned.
+// occurrences iterates over those of a field in a scanned message.
 type occurrences struct {
 	field    *planField
 	b        []byte
@@ -333,7 +333,7 @@ func (o *occurrences) one() (whole []byte, kind protowire.Type, bits uint64, con
 	return whole, kind, bits, content
 }
 
-// merged returns the content of a message that is in parts, each of which is a message.
+// merged joins the parts of a message, each of which must be a message.
 func merged(field *planField, s slot, b []byte) ([]byte, error) {
 	var all []byte
 	for o := (occurrences{field, b, 0, s.count}); o.next(); {
@@ -350,7 +350,7 @@ func merged(field *planField, s slot, b []byte) ([]byte, error) {
 	return all, nil
 }
 
-// encoded returns all occurrences of a field as they are, one behind the other.
+// encoded returns all encoded occurrences of a field.
 func encoded(field *planField, s slot, b []byte) []byte {
 	var all []byte
 	for o := (occurrences{field, b, s.at, s.count}); o.next(); {

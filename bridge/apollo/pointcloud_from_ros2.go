@@ -16,11 +16,11 @@ import (
 	"tapedeck/msgs/sensor_msgs"
 )
 
-// firstVendorField is the number from which on fields of points are that Apollo's own do not have.
+// firstVendorField is the first number of fields that Apollo's own points do not have.
 const firstVendorField = 16
 
-// describePoints adds to the schema what the points of the recording's clouds have besides Apollo's fields: one
-// description for all clouds, as readers take only one of a type.
+// describePoints adds the fields of the recording's clouds that Apollo does not have to the schema: one description for
+// all clouds, because readers take only one for each type.
 func (t *fromROS2) describePoints() {
 	if t.clouds {
 		return
@@ -83,7 +83,7 @@ func supported(f *sensor_msgs.PointField) bool {
 	return f.Count <= 1 && f.Datatype > 0 && int(f.Datatype) < len(pointDatatypes)
 }
 
-// pointFieldName returns the name of Apollo for a field of a point. Drivers have several for its time.
+// pointFieldName returns Apollo's name for a field of points. Drivers have several names for the time.
 func pointFieldName(name string) string {
 	switch name {
 	case "t", "time", "time_stamp", "offset_time", "time_offset":
@@ -92,7 +92,7 @@ func pointFieldName(name string) string {
 	return name
 }
 
-// column is a field of the points of a cloud that becomes one of Apollo's.
+// column is a field of the points of a cloud that becomes a field in Apollo.
 type column struct {
 	*writtenField
 	offset   int
@@ -110,7 +110,7 @@ type clouds struct {
 	lost    []string                 // the fields among them that have no column
 }
 
-// pointCloudOf begins a translation of clouds.
+// pointCloudOf returns a translation of clouds.
 func pointCloudOf(r *outgoing, d protoreflect.MessageDescriptor) translation {
 	c := &clouds{outgoing: r}
 	written := writtenTypeOf(d, map[protoreflect.FullName]*writtenType{})
@@ -139,7 +139,7 @@ func pointCloudOf(r *outgoing, d protoreflect.MessageDescriptor) translation {
 	}
 }
 
-// layOut makes the columns for the fields of the cloud, unless they are the same as before.
+// layOut sets the columns for the fields of the cloud, if they have changed.
 func (c *clouds) layOut() error {
 	if c.of != nil && slices.Equal(c.of, c.cloud.Fields) {
 		return nil
@@ -273,8 +273,8 @@ func (f *column) append(b []byte, v float64) (_ []byte, exact bool) {
 	return f.appendNumber(b, uint64(int64(whole))), whole == v
 }
 
-// time returns the time of a point, in ns since the Unix epoch. Integers, and what is small, count from the stamp of
-// the cloud: in ns, or in s if they may have fractions. What is larger is since the epoch, in s or ns.
+// time returns the time of a point, in ns since the Unix epoch. Integers count ns from the stamp of the cloud. Floats
+// count s from the stamp if they are small, and s or ns since the epoch if they are large.
 func (f *column) time(v float64, stamp int64) uint64 {
 	switch {
 	case v != v:

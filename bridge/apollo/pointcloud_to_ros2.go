@@ -20,19 +20,19 @@ type pointField struct {
 	kind     protoreflect.Kind
 	offset   int
 	datatype uint8
-	unit     float64 // what one is in PointCloud2
+	unit     float64 // of the number, in PointCloud2
 }
 
-// pointLayout is where the fields of a point lie.
+// pointLayout has the offsets of the fields of a point.
 type pointLayout struct {
 	byNumber map[protowire.Number]*pointField
 	fields   []*pointField // the same by number, for the low ones
 	list     []sensor_msgs.PointField
-	blank    []byte // a point of which nothing is set
+	blank    []byte // a point with nothing set
 }
 
-// layoutOf lays out the points as they are in most clouds of ROS: x, y, z and intensity as float32, then what else the
-// vendor has for a point. Times in ns become float64 in s, as PointCloud2 has no integers of 64 bits.
+// layoutOf lays out points as in most clouds of ROS: x, y, z and intensity as float32, then the other fields of the
+// vendor. Times in ns become float64 in s, because PointCloud2 has no integers of 64 bits.
 func layoutOf(d protoreflect.MessageDescriptor) *pointLayout {
 	l := &pointLayout{byNumber: map[protowire.Number]*pointField{}}
 	for _, name := range []protoreflect.Name{"x", "y", "z", "intensity"} {
@@ -91,7 +91,7 @@ func (l *pointLayout) field(n protowire.Number) *pointField {
 	return l.byNumber[n]
 }
 
-// cloudBuffer is what a cloud is put together in.
+// cloudBuffer is the memory that a cloud is built in.
 type cloudBuffer struct {
 	rest   []byte // of the message, without the points
 	points []byte
@@ -99,7 +99,7 @@ type cloudBuffer struct {
 
 var cloudBuffers = sync.Pool{New: func() any { return new(cloudBuffer) }}
 
-// pointCloud translates a cloud of any number of points without making a message of each.
+// pointCloud translates a cloud without decoding a message for each point.
 func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit func(int, msgs.Message)) error {
 	points := d.Fields().ByName("point")
 	if points == nil || points.Kind() != protoreflect.MessageKind || !points.IsList() {
@@ -144,8 +144,8 @@ func pointCloud(d protoreflect.MessageDescriptor, source *codec.Message, emit fu
 	})
 }
 
-// pointCloudPaths returns those of the fields that are read. Whether a point has more is looked at only where one can
-// have it.
+// pointCloudPaths returns the paths of the fields that are read: all of a point at once, unless its type has fields
+// that are not.
 func pointCloudPaths(d protoreflect.MessageDescriptor) []string {
 	paths := withHeader("width", "height", "is_dense")(d)
 	points := d.Fields().ByName("point")

@@ -1,14 +1,13 @@
-// Package apollo knows what the messages of Apollo, the driving platform, mean in ROS 2. It follows the .proto files of
-// Apollo's modules/common_msgs, and reads every message by the names of the fields in the descriptor that the recording
-// itself carries, as the numbers differ from release to release.
+// Package apollo translates the messages of Apollo, the driving platform, to ROS 2 and back. It follows the .proto
+// files of Apollo's modules/common_msgs. Field numbers differ between releases, so that it reads every message by the
+// field names in the descriptor that the recording itself carries.
 //
-// What ROS 2 has a message for becomes that. All that such a message does not say, and all types that ROS 2 has nothing
-// for, become messages that are generated from the descriptor, with its fields and names, so that nothing is left
-// behind.
+// A message with a counterpart in ROS 2 becomes that. Messages without one, and those whose counterpart has fewer
+// fields, become messages that are generated from the descriptor, with its fields and names, so that nothing is lost.
 //
-// Apollo's vehicle and IMU frames look right, forward and up, those of ROS forward, left and up. Vectors and
-// orientations of the vehicle are turned; its frame is base_link then. What has a frame of its own in Apollo's /tf
-// stays in it. The world is that of Apollo, UTM: x east, y north, z up, in m, with the zone known to nobody.
+// The axes of Apollo's vehicle and IMU frames are right, forward and up, those of ROS forward, left and up. Vectors and
+// orientations of the vehicle are turned to the frame base_link. Data with a frame of its own in Apollo's /tf stays in
+// that frame. The world is Apollo's: UTM in an unknown zone, x east, y north, z up, in m.
 package apollo
 
 import (
@@ -29,20 +28,21 @@ import (
 	"tapedeck/msgs"
 )
 
-// Keys of the metadata of a channel of ROS 2 messages that were Apollo's.
+// Keys of the metadata of a ROS 2 channel that ToROS2 made.
 const (
-	// MetadataType is the full name of the type that the messages were of, "apollo.planning.ADCTrajectory".
+	// MetadataType is the full name of the Apollo type, "apollo.planning.ADCTrajectory".
 	MetadataType = "apollo.type"
-	// MetadataTopic is the topic that they were on. Channels of the same topic and type were made of the same messages.
+	// MetadataTopic is the Apollo topic. Channels with the same topic and type were made from the same messages.
 	MetadataTopic = "apollo.topic"
 	// MetadataDescriptor is the FileDescriptorSet that describes the type, in base64.
 	MetadataDescriptor = "apollo.descriptor"
-	// MetadataWhole is, for messages that have a part of what Apollo's had, the topic of the generated messages, which
-	// have all of it. Generated messages themselves have it too: it is their own topic then.
+	// MetadataWhole is the topic of the generated messages, which have all fields of Apollo's. It is set for these and for
+	// the other messages that have a part of the fields.
 	MetadataWhole = "apollo.whole"
 )
 
-// ToROS2 returns a translator of Apollo's messages, which are encoded as Protocol Buffers.
+// ToROS2 returns a translator of Apollo messages, which are encoded as Protocol Buffers, and of messages that FromROS2
+// made.
 func ToROS2(codec.Reader) (bridge.Translator, error) {
 	return newRoundTrip(&toROS2{channels: map[*codec.Channel]*channel{}}), nil
 }
@@ -52,7 +52,7 @@ type toROS2 struct {
 	order    []*channel
 }
 
-// channel is what is known of a channel of Apollo's.
+// channel is the translation of an Apollo channel.
 type channel struct {
 	pair       *pair
 	descriptor protoreflect.MessageDescriptor
@@ -106,7 +106,7 @@ func (t *toROS2) Topics(topic codec.TopicInfo) (become []codec.TopicInfo, err er
 	return become, nil
 }
 
-// target returns a channel that messages become ones of.
+// target returns the channel for a target.
 func (c *channel) target(source *codec.Channel, target target) (*codec.Channel, error) {
 	topic := target.topic
 	if topic == "" || topic[0] != '/' {
@@ -126,7 +126,7 @@ func (c *channel) target(source *codec.Channel, target target) (*codec.Channel, 
 	return bridge.NewChannel(library, topic, c.plans.root().name, qos)
 }
 
-// Losses returns the fields that no message of ROS 2 has.
+// Losses returns the fields that no ROS 2 message has.
 func (t *toROS2) Losses() []bridge.Loss {
 	var all []bridge.Loss
 	for _, c := range t.order {
@@ -169,7 +169,7 @@ func (t *toROS2) Begin(wanted func(*codec.Channel) bool) func(*codec.Message) ([
 	}
 }
 
-// reading is one that goes on. What it has made is used again for the next message.
+// reading is a reading of the recording. Its memory is reused for the next message.
 type reading struct {
 	wanted  func(*codec.Channel) bool
 	encoder planEncoder

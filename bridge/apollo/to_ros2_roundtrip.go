@@ -9,15 +9,15 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// roundTrip is a translator that makes messages which FromROS2 has made of ROS 2's what they were, and leaves others,
-// and those that became Apollo's, to the one inside.
+// roundTrip is a translator that restores the ROS 2 messages from which FromROS2 made messages with the same fields. It
+// leaves all others to the translator inside.
 type roundTrip struct {
 	bridge.Translator
 	known  map[*codec.Channel]*roundTripChannel
-	apollo map[*codec.Channel]*codec.Channel // what channels of messages that became Apollo's were
+	apollo map[*codec.Channel]*codec.Channel // the ROS 2 channels from which FromROS2 made Apollo messages
 }
 
-// roundTripChannel is what the messages of a channel were.
+// roundTripChannel restores a channel.
 type roundTripChannel struct {
 	plan   *plan
 	target *codec.Channel
@@ -27,7 +27,7 @@ func newRoundTrip(t bridge.Translator) bridge.Translator {
 	return &roundTrip{t, map[*codec.Channel]*roundTripChannel{}, map[*codec.Channel]*codec.Channel{}}
 }
 
-// A channel whose messages cannot be what its metadata says is left to the translator inside.
+// Topics leaves a channel whose messages do not match its metadata to the translator inside.
 func (r *roundTrip) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	c := topic.Channel
 	if c.Metadata[MetadataROSType] == "" {
@@ -45,8 +45,8 @@ func (r *roundTrip) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	return []codec.TopicInfo{{Channel: known.target, MessageCount: topic.MessageCount}}, nil
 }
 
-// only returns of what a channel becomes what it was, if that is there; what else Apollo's messages become tells
-// nothing more.
+// only returns the topic that FromROS2 made the channel from, if it is among those that the channel becomes: the others
+// have nothing more.
 func (r *roundTrip) only(c *codec.Channel, become []codec.TopicInfo) []codec.TopicInfo {
 	was, text := c.Metadata[MetadataROSType], c.Metadata[MetadataROSDefinition]
 	for i, topic := range become {
@@ -110,7 +110,7 @@ func (r *roundTrip) Begin(wanted func(*codec.Channel) bool) func(*codec.Message)
 	}
 }
 
-// What FromROS2 has added is none.
+// Losses omits channels that FromROS2 made: their fields that ROS 2 does not have were added by it.
 func (r *roundTrip) Losses() []bridge.Loss {
 	inside, ok := r.Translator.(bridge.Lossy)
 	if !ok {

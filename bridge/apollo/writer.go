@@ -11,10 +11,10 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 )
 
-// writtenType is a type of Apollo that is written. It belongs to one goroutine.
+// writtenType is an Apollo type that is written. It is for one goroutine.
 type writtenType struct {
 	fields []writtenField
-	next   int // behind the field that was found last: fields are written in about the same order each time
+	next   int // after the field that was found last: fields are written in about the same order each time
 }
 
 type writtenField struct {
@@ -22,7 +22,7 @@ type writtenField struct {
 	inner *writtenType // of a message
 }
 
-// writtenTypeOf returns the type that d describes. known has the types made so far, as types may contain themselves.
+// writtenTypeOf returns the type that d describes. known has the types so far, because types may contain themselves.
 func writtenTypeOf(d protoreflect.MessageDescriptor, known map[protoreflect.FullName]*writtenType) *writtenType {
 	t := known[d.FullName()]
 	if t != nil {
@@ -135,7 +135,7 @@ func (w writer) message(name string, write func(w writer)) {
 	*w.out = closeLength(*w.out, start)
 }
 
-// closeLength sets the length of what begins at start, for which one byte in front of it is reserved.
+// closeLength writes the length of out[start:] in front of it, where one byte is reserved.
 func closeLength(out []byte, start int) []byte {
 	n := len(out) - start
 	if n < 0x80 {
@@ -171,7 +171,7 @@ func nanoseconds(t builtin_interfaces.Time) int64 { return int64(t.Sec)*1e9 + in
 
 func seconds(ns int64) float64 { return float64(ns/1e9) + float64(ns%1e9)/1e9 }
 
-// gpsLead is by how many seconds GPS is ahead of UTC, from times of UTC on, in s since the Unix epoch.
+// gpsLead is by how many seconds GPS is ahead of UTC, from a time in s since the Unix epoch on.
 var gpsLead = []struct{ from, seconds int64 }{{1483228800, 18}, {1435708800, 17}, {1341100800, 16}, {1230768000, 15}}
 
 // gpsSeconds returns the seconds since the epoch of GPS, 1980-01-06.
