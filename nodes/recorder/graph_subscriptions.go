@@ -14,6 +14,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/recorder/internal/intake"
+	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
 )
 
@@ -65,7 +66,7 @@ func (r *recorder) update() {
 	discover := r.discovery || time.Now().Before(r.discovered)
 	topics := r.topics()
 	if r.snapshots != nil {
-		defer r.snapshots.follow(topics)
+		defer r.checkConditions(topics)
 	}
 	for _, static := range r.selection.Static {
 		if r.recorders[topicKey{static.Topic, static.TypeName}] == nil {
@@ -253,7 +254,7 @@ func (r *recorder) newTopicRecorder(c *codec.Channel) *topicRecorder {
 		o.Cache = r.latches
 	}
 	if r.snapshots != nil {
-		o.Ring = r.snapshots.ring
+		o.Ring = r.snapshots.Ring
 	}
 	rec := &topicRecorder{Receiver: intake.NewReceiver(c, o)}
 	if c.Schema.Encoding == "" {
@@ -263,7 +264,8 @@ func (r *recorder) newTopicRecorder(c *codec.Channel) *topicRecorder {
 		rec.Priority = priority
 	}
 	if r.snapshots != nil {
-		r.snapshots.join(rec)
+		rec.Limits = limitsOf(r.limits, c.Topic, queue.Limits{Age: r.options.SnapshotDuration})
+		r.snapshots.Check(rec.Receiver, &rec.checks)
 	}
 	rec.Pause(r.pausing, r.pausedAt)
 	return rec

@@ -18,6 +18,7 @@ import (
 	"tapedeck/msgs/rosgraph_msgs"
 	"tapedeck/msgs/std_msgs"
 	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
 // say publishes a message and waits until it was received.
@@ -87,9 +88,8 @@ func TestRecordingForCARLA(t *testing.T) {
 			place.Pose.Covariance[0] = 1
 			d.say(odometry, &place)
 		}
-		snapshot, err := d.snapshots.take(trigger{time: time.Now().UnixNano()})
+		taken, err := d.snapshots.TakeNow(t.Context(), snapshot.Trigger{})
 		require.NoError(t, err)
-		<-snapshot.done
 		require.NoError(t, d.end())
 		require.Contains(t, d.said.String(), "4 topics, 12 messages")
 		require.Contains(t, d.said.String(), "\nlost: covariances (5 messages on /carla/hero/odometry)\n")
@@ -102,7 +102,7 @@ func TestRecordingForCARLA(t *testing.T) {
 		require.Equal(t, []float64{1, 2, 3, 4}, places)
 		require.EqualValues(t, 42, id)
 		require.Equal(t, "Town05", name)
-		places, _, _ = drives(t, snapshot.path)
+		places, _, _ = drives(t, taken.Path)
 		require.Equal(t, []float64{0, 1, 2, 3, 4}, places)
 		r, err := carla.Open("drive_1.log")
 		require.NoError(t, err)

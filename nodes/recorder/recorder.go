@@ -21,6 +21,7 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 	"tapedeck/nodes/recorder/internal/selection"
+	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
 // recorder subscribes to the selected topics of a node's graph and writes what they carry.
@@ -45,7 +46,8 @@ type recorder struct {
 	// run, and called from the goroutine that writes: they return at once.
 	onSplit []func(closed, opened string)
 
-	snapshots *snapshots // nil: there are none
+	snapshots *snapshot.Set // nil: there are none
+	limits    []topicLimit  // of the ring
 
 	announcer   *announcer
 	definitions definitions
@@ -67,7 +69,8 @@ type recorder struct {
 	discovery  bool      // to topics that are not recorded yet
 	discovered time.Time // until when it may even without discovery
 	recorders  map[topicKey]*topicRecorder
-	unfit      selection.Names // topics that the storage cannot hold
+	watches    map[topicKey]*topicRecorder // of topics with conditions that are not recorded
+	unfit      selection.Names             // topics that the storage cannot hold
 
 	warning sync.Mutex
 	warned  map[string]bool // what was said already
@@ -84,12 +87,12 @@ func (r *recorder) run(ctx context.Context) error {
 	if r.snapshots != nil {
 		stop := make(chan struct{})
 		defer close(stop)
-		go r.snapshots.tend(stop)
+		go r.snapshots.Run(stop)
 	}
 	if r.awaitTime(ctx) == nil {
 		r.beginFirst()
 		if r.snapshots != nil {
-			err = r.snapshots.serve()
+			err = r.serveSnapshots()
 		}
 		if err == nil {
 			r.serveControl(ctx)
@@ -100,7 +103,7 @@ func (r *recorder) run(ctx context.Context) error {
 	r.finish()
 	r.announcer.end()
 	if r.snapshots != nil {
-		err = errors.Join(err, r.snapshots.end())
+		err = errors.Join(err, r.snapshots.End())
 	}
 	return errors.Join(err, r.failed)
 }
@@ -143,7 +146,7 @@ func (r *recorder) neededSince() int64 {
 		since = s.sink.position.Load()
 	}
 	if r.snapshots != nil {
-		since = min(since, r.snapshots.ring.Since())
+		since = min(since, r.snapshots.Ring.Since())
 	}
 	return since
 }
@@ -154,7 +157,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 		options: o, selection: chosen, node: node, line: line, out: line.Above(os.Stdout),
 		name: recordingName(&o, time.Now()), library: msgs.Library(o.DefinitionPaths...),
 		lookAgain: make(chan struct{}, 1), discovery: !o.NoDiscovery, disk: diskguard.System{},
-		recorders: map[topicKey]*topicRecorder{}, unfit: selection.Names{}, warned: map[string]bool{},
+		recorders: map[topicKey]*topicRecorder{}, watches: map[topicKey]*topicRecorder{}, unfit: selection.Names{}, warned: map[string]bool{},
 		definitions: definitions{node: node, fetched: map[string]*definition{}},
 	}
 	var err error
@@ -165,7 +168,7 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 		return nil, err
 	}
 	if o.Snapshot || o.SnapshotMode {
-		if r.snapshots, err = newSnapshots(r); err != nil {
+		if err = r.newSnapshots(); err != nil {
 			return nil, err
 		}
 	}

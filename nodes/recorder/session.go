@@ -315,7 +315,7 @@ func (r *recorder) end(reason string) error {
 	err := s.close()
 	r.failed = errors.Join(r.failed, err)
 	if r.snapshots != nil {
-		r.snapshots.finish()
+		r.snapshots.Finish()
 	}
 	if closed := r.file(); closed != "" {
 		r.announceSplit(closed, "")

@@ -17,19 +17,20 @@ import (
 	"tapedeck/msgs/std_srvs"
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/rospub"
+	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
-// serve offers the services that take snapshots, and listens to the topic that does.
-func (s *snapshots) serve() error {
-	o := &s.recorder.options
-	node := s.recorder.node
+// serveSnapshots offers the services that take snapshots, and listens to the topic that does.
+func (r *recorder) serveSnapshots() error {
+	o := &r.options
+	node := r.node
 	for _, service := range []struct {
 		name, typeName string
 		answer         func(ctx context.Context, name string, request []byte) (msgs.Message, error)
 	}{
-		{o.SnapshotService, "std_srvs/srv/Trigger", s.answerTrigger},
-		{"~/snapshot", "rosbag2_interfaces/srv/Snapshot", s.answerSnapshot},
-		{"~/take_snapshot", "tapedeck/srv/TakeSnapshot", s.answerTakeSnapshot},
+		{o.SnapshotService, "std_srvs/srv/Trigger", r.answerTrigger},
+		{"~/snapshot", "rosbag2_interfaces/srv/Snapshot", r.answerSnapshot},
+		{"~/take_snapshot", "tapedeck/srv/TakeSnapshot", r.answerTakeSnapshot},
 	} {
 		if service.name == "" {
 			continue
@@ -53,62 +54,47 @@ func (s *snapshots) serve() error {
 	}
 	_, err := node.Subscribe(o.SnapshotTopic, "std_msgs/msg/Empty", codec.DefaultQoS(), func(samples []bridge.Sample) {
 		for i := range samples {
-			_, _ = s.take(trigger{
-				time: samples[i].ReceiveTime, after: o.SnapshotAfter, cause: "message on " + o.SnapshotTopic,
-				topic: o.SnapshotTopic,
+			_, _ = r.snapshots.Take(snapshot.Trigger{
+				Time: samples[i].ReceiveTime, After: o.SnapshotAfter, Cause: "message on " + o.SnapshotTopic,
+				Topic: o.SnapshotTopic,
 			})
 		}
 	})
 	return err
 }
 
-// takeNow takes a snapshot and waits until it is written.
-func (s *snapshots) takeNow(ctx context.Context, t trigger) (*snapshot, error) {
-	t.time = time.Now().UnixNano()
-	n, err := s.take(t)
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-n.done:
-		return n, n.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (s *snapshots) answerTrigger(ctx context.Context, name string, _ []byte) (msgs.Message, error) {
-	n, err := s.takeNow(ctx, trigger{after: s.recorder.options.SnapshotAfter, cause: "service " + name})
+func (r *recorder) answerTrigger(ctx context.Context, name string, _ []byte) (msgs.Message, error) {
+	n, err := r.snapshots.TakeNow(ctx, snapshot.Trigger{After: r.options.SnapshotAfter, Cause: "service " + name})
 	if err != nil {
 		return &std_srvs.Trigger_Response{Message: err.Error()}, nil
 	}
-	return &std_srvs.Trigger_Response{Success: true, Message: n.path}, nil
+	return &std_srvs.Trigger_Response{Success: true, Message: n.Path}, nil
 }
 
-func (s *snapshots) answerSnapshot(ctx context.Context, name string, _ []byte) (msgs.Message, error) {
-	_, err := s.takeNow(ctx, trigger{after: s.recorder.options.SnapshotAfter, cause: "service " + name})
+func (r *recorder) answerSnapshot(ctx context.Context, name string, _ []byte) (msgs.Message, error) {
+	_, err := r.snapshots.TakeNow(ctx, snapshot.Trigger{After: r.options.SnapshotAfter, Cause: "service " + name})
 	return &rosbag2_interfaces.Snapshot_Response{Success: err == nil}, nil
 }
 
-func (s *snapshots) answerTakeSnapshot(ctx context.Context, name string, data []byte) (msgs.Message, error) {
+func (r *recorder) answerTakeSnapshot(ctx context.Context, name string, data []byte) (msgs.Message, error) {
 	var request tapedeck.TakeSnapshot_Request
 	if err := cdr.Unmarshal(data, &request); err != nil {
 		return nil, err
 	}
-	t := trigger{cause: request.Cause, name: request.Path}
-	if t.cause == "" {
-		t.cause = "service " + name
+	t := snapshot.Trigger{Cause: request.Cause, Name: request.Path}
+	if t.Cause == "" {
+		t.Cause = "service " + name
 	}
-	var n *snapshot
+	var n *snapshot.Snapshot
 	var err error
-	if t.before, t.after, err = s.times(&request); err == nil {
-		n, err = s.takeNow(ctx, t)
+	if t.Before, t.After, err = r.times(&request); err == nil {
+		n, err = r.snapshots.TakeNow(ctx, t)
 	}
 	if err != nil {
 		return &tapedeck.TakeSnapshot_Response{Message: err.Error()}, nil
 	}
 	return &tapedeck.TakeSnapshot_Response{
-		Success: true, Path: n.path, MessageCount: n.messages, Start: rospub.Time(n.start), End: rospub.Time(n.end),
+		Success: true, Path: n.Path, MessageCount: n.Messages, Start: rospub.Time(n.Start), End: rospub.Time(n.End),
 	}, nil
 }
 
@@ -116,7 +102,7 @@ func (s *snapshots) answerTakeSnapshot(ctx context.Context, name string, data []
 const maxAfter = 24 * time.Hour
 
 // times returns the time that is asked for.
-func (s *snapshots) times(request *tapedeck.TakeSnapshot_Request) (before, after time.Duration, err error) {
+func (r *recorder) times(request *tapedeck.TakeSnapshot_Request) (before, after time.Duration, err error) {
 	if b := request.Before; !(b >= 0) {
 		return 0, 0, fmt.Errorf("before is %v, want seconds, or 0 for as far as snapshots reach", b)
 	} else if b < math.MaxInt64/1e9 {
@@ -126,7 +112,7 @@ func (s *snapshots) times(request *tapedeck.TakeSnapshot_Request) (before, after
 		return 0, 0, fmt.Errorf("after is %v, want at most %v seconds, or a negative number for as long as snapshots go on",
 			a, maxAfter.Seconds())
 	} else if a < 0 {
-		after = s.recorder.options.SnapshotAfter
+		after = r.options.SnapshotAfter
 	} else {
 		after = time.Duration(a * 1e9)
 	}

@@ -8,6 +8,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/intake"
+	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
 // topicRecorder is one recorded topic with its subscriptions: one, or two while one takes the place of the other.
@@ -16,7 +17,7 @@ type topicRecorder struct {
 	qos   codec.QoS // subscribed with
 	ended bool      // nothing is subscribed any more, as the limit is reached
 
-	checks    int  // how far conditions are checked: checksNone, checksSome, checksAll
+	checks    snapshot.Checks
 	declared  bool // to the sink
 	expecting bool // a node that can tell the definition of the type
 	fetching  bool // that definition

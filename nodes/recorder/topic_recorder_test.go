@@ -11,6 +11,7 @@ import (
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
 // What is throttled is counted, and is in snapshots; latched topics are not throttled.
@@ -40,11 +41,11 @@ func TestRecorderThrottles(t *testing.T) {
 		_, _, err := d.split()
 		require.NoError(t, err)
 		send("/m", codec.DefaultQoS(), 4)
-		snapshot, err := d.snapshots.takeNow(t.Context(), trigger{})
+		taken, err := d.snapshots.TakeNow(t.Context(), snapshot.Trigger{})
 		require.NoError(t, err)
 		require.NoError(t, d.end())
 		require.Equal(t, []uint32{0, 3, 6, 9}, numbers(t, d.path(), "/n"))
-		require.Len(t, numbers(t, snapshot.path, "/n"), 10)
+		require.Len(t, numbers(t, taken.Path, "/n"), 10)
 		require.Contains(t, events(t, "drive/drive_0.mcap"), "throttle /n 6 left out, as throttle asks")
 		last := events(t, "drive/drive_1.mcap")
 		require.Contains(t, last, "throttle /m 6 left out, as throttle asks")

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,9 +27,8 @@ import (
 	"tapedeck/msgs/tapedeck"
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/rospub"
-	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
-	"tapedeck/nodes/recorder/internal/selection"
+	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
 // withSnapshots returns options for a recorder that keeps messages beside the recording.
@@ -248,9 +246,7 @@ func (d *deck) snapshotFiles(n int) []string {
 	var found []string
 	require.Eventually(d.t, func() bool {
 		found, _ = filepath.Glob("*_snapshot_*")
-		d.snapshots.mu.Lock()
-		defer d.snapshots.mu.Unlock()
-		return len(found) >= n && len(d.snapshots.writing) == 0
+		return len(found) >= n && d.snapshots.Writing() == 0
 	}, patient, 5*time.Millisecond)
 	found, _ = filepath.Glob("*_snapshot_*") // by the names that they have now
 	require.Len(d.t, found, n)
@@ -407,19 +403,15 @@ func TestTriggerStorm(t *testing.T) {
 		for range 1000 {
 			d.say(p, &std_msgs.Empty{})
 		}
-		require.Eventually(t, func() bool {
-			d.snapshots.mu.Lock()
-			defer d.snapshots.mu.Unlock()
-			return len(d.snapshots.writing) == maxSnapshots
-		}, patient, time.Millisecond)
+		require.Eventually(t, func() bool { return d.snapshots.Writing() == snapshot.MaxWriting }, patient, time.Millisecond)
 		answer := d.takeSnapshot(tapedeck.TakeSnapshot_Request{})
 		require.False(t, answer.Success)
 		require.Contains(t, answer.Message, "32 snapshots are being written already")
 		require.NoError(t, d.end())
 		found, err := filepath.Glob("*_snapshot_*")
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, len(found), maxSnapshots)
-		require.Less(t, len(found), 3*maxSnapshots, "some more while the first ones are completed")
+		require.GreaterOrEqual(t, len(found), snapshot.MaxWriting)
+		require.Less(t, len(found), 3*snapshot.MaxWriting, "some more while the first ones are completed")
 	})
 }
 
@@ -554,7 +546,7 @@ func TestConditionTopicsThatAreRecordedLater(t *testing.T) {
 		require.Eventually(t, func() bool {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			return len(d.snapshots.watches) == 0 && d.recorders[topicKey{"/load", "std_msgs/msg/Float64"}].checks == checksAll
+			return len(d.watches) == 0 && d.recorders[topicKey{"/load", "std_msgs/msg/Float64"}].checks == snapshot.All
 		}, patient, time.Millisecond)
 		require.Equal(t, 1, p.Subscribers())
 		d.publishFloat(p, 11)
@@ -579,8 +571,8 @@ func TestSnapshotsEndWithTheRecording(t *testing.T) {
 		events := eventsOf(t, path, codec.EventSnapshot)
 		require.Len(t, events, 2)
 		require.Regexp(t, `^it ends (1h0m0s|59m\d+(\.\d)?s) early, as recording was stopped$`, events[1].Text)
-		_, err := d.snapshots.take(trigger{})
-		require.ErrorIs(t, err, errNotRecording)
+		_, err := d.snapshots.Take(snapshot.Trigger{})
+		require.ErrorIs(t, err, snapshot.ErrEnded)
 	})
 }
 
@@ -644,95 +636,5 @@ func TestSnapshotsSayThatTheyAreShort(t *testing.T) {
 		require.Regexp(t, `^service /recorder/take_snapshot \(30s before, 0s after\); it reaches back \d.*s of 30s, as snapshot_size is used up$`,
 			eventsOf(t, answer.Path, codec.EventSnapshot)[0].Text)
 		require.NoError(t, d.end())
-	})
-}
-
-// poorWriter is a codec.Writer that may be slow, and may fail.
-type poorWriter struct {
-	codec.Writer
-	let  chan struct{} // has a value for each message; closed: no more are waited for
-	fail error
-}
-
-func (d *poorWriter) Write(m *codec.Message) error {
-	<-d.let
-	if d.fail != nil {
-		return d.fail
-	}
-	return d.Writer.Write(m)
-}
-
-func TestSnapshotsOnASlowDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const size = 10000
-		t.Chdir(t.TempDir())
-		o := defaultOptions()
-		r := &recorder{options: o, clock: new(bridge.SimTime), selection: &selection.Selection{}}
-		r.session.Store(&session{name: "drive"})
-		s, err := newSnapshots(r)
-		require.NoError(t, err)
-		s.ring = queue.NewRing(10 * (size + queue.Overhead))
-		a := intake.NewReceiver(&codec.Channel{Topic: "/a", Encoding: codec.EncodingCDR},
-			intake.Options{Clock: r.clock, Ring: s.ring})
-		a.Limits.Age = o.SnapshotDuration
-		received := 0
-		receive := func(n int) {
-			for range n {
-				data := make([]byte, size)
-				received++
-				binary.LittleEndian.PutUint64(data[4:], uint64(received))
-				a.Take([]bridge.Sample{{Data: data, ReceiveTime: time.Now().UnixNano()}})
-			}
-		}
-		receive(5)
-		n := &snapshot{
-			snapshots: s, trigger: trigger{time: time.Now().UnixNano()}, stop: make(chan struct{}),
-			view: s.ring.Open(time.Now().UnixNano(), 0, time.Now().Add(time.Hour).UnixNano()),
-		}
-		require.NoError(t, n.create())
-		slow := &poorWriter{Writer: n.writer, let: make(chan struct{})}
-		n.writer = slow
-		filled := make(chan error)
-		time.Sleep(2 * queue.Reorder)
-		go func() { filled <- n.fill() }()
-		slow.let <- struct{}{} // it has read the first five
-		receive(100)           // ten stay within the limits, ten beyond them
-		close(slow.let)
-		close(n.stop)
-		require.NoError(t, <-filled)
-		require.NoError(t, n.writer.Close())
-		n.view.Close()
-
-		list, _ := contents(t, n.path)
-		var got []uint64
-		for _, m := range list {
-			got = append(got, m.number)
-		}
-		require.Equal(t, []uint64{1, 2, 3, 4, 5, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103,
-			104, 105}, got)
-		drops := eventsOf(t, n.path, codec.EventDrop)
-		require.Len(t, drops, 1)
-		require.EqualValues(t, 80, drops[0].Count)
-	})
-}
-
-func TestSnapshotsOnAFailingDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, withSnapshots("record"), "/n")
-		p := d.advertise("/n", codec.DefaultQoS())
-		d.publish(p, 1, 2, 3)
-		s := d.snapshots
-		failing := &poorWriter{let: make(chan struct{}), fail: &codec.MissingError{Path: "drive", Err: syscall.ENOSPC}}
-		close(failing.let)
-		now := time.Now().UnixNano()
-		n := &snapshot{snapshots: s, trigger: trigger{time: now}, view: s.ring.Open(now, 0, now),
-			stop: make(chan struct{})}
-		require.NoError(t, n.create())
-		failing.Writer, n.writer = n.writer, failing
-		require.ErrorContains(t, n.complete(), "write drive: no space left on device")
-		n.view.Close()
-		d.publish(p, 4)
-		require.NoError(t, d.end())
-		require.Equal(t, []uint32{1, 2, 3, 4}, numbers(t, d.path(), "/n"))
 	})
 }

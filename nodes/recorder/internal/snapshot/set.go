@@ -1,0 +1,203 @@
+// Package snapshot writes the messages around a trigger, which a ring holds, into recordings of their own.
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/formats"
+	"tapedeck/nodes/recorder/internal/condition"
+	"tapedeck/nodes/recorder/internal/queue"
+)
+
+// ErrEnded is returned by Take after End.
+var ErrEnded = errors.New("nothing is being recorded")
+
+// MaxWriting is how many snapshots may be written at once.
+const MaxWriting = 32
+
+// Options say what snapshots contain and where they go. No function may be nil.
+type Options struct {
+	Ring       *queue.Ring
+	Duration   time.Duration                     // how far snapshots reach back; 0: as far as the ring
+	After      time.Duration                     // how long they go on after a condition is met
+	Cooldown   time.Duration                     // in which a condition extends its snapshot and begins no other
+	Folder     string                            // of snapshots without a name; "": beside the recording
+	Conditions map[string][]*condition.Condition // by topic
+
+	Live     *formats.Live
+	BaseName func() string // of the recording
+	// Create creates a recording and returns its path.
+	Create func(name string, metadata map[string]string) (codec.Writer, string, error)
+	Stamp  func(receiveTime int64) int64 // returns the log time
+	Topics func() []*queue.Topic         // that are recorded
+	// Latched returns what late subscribers of each topic would have got at the receive time that since returns for it,
+	// with references.
+	Latched func(since func(*queue.Topic) int64) []*queue.Item
+
+	OnEvent func(codec.Event)                      // a snapshot began or failed
+	Strict  func() bool                            // reports whether a condition that does not suit its topic is fatal
+	Quit    func()                                 // is called after that; End returns the error
+	Warn    func(what, format string, args ...any) // is called again for the same thing
+	Log     func(bridge.LogLevel, string, ...any)
+}
+
+// Trigger is why, and of which time, a snapshot is taken.
+type Trigger struct {
+	Time   int64         // ns since the Unix epoch, by the wall clock
+	Before time.Duration // 0: as far as the limits
+	After  time.Duration
+	Cause  string
+	Topic  string // of the message that was the cause; "" if none was
+	Value  string // of the fields that a condition looked at
+	Name   string // of the snapshot; "" for one by the time
+
+	ignored int // how often the condition was met after its last snapshot ended, in the cooldown
+}
+
+// Set takes snapshots: each is a view of the ring, written by a goroutine of its own. Only Finish, End and TakeNow wait
+// for the disk.
+type Set struct {
+	Options
+
+	naming sync.Mutex // held while a file is created
+
+	mu      sync.Mutex
+	ended   bool
+	failure error // of a condition
+	writing []*Snapshot
+	latest  map[*condition.Condition]*Snapshot
+	refused int // snapshots, since that was last logged
+}
+
+// New returns a set without snapshots.
+func New(o Options) *Set { return &Set{Options: o, latest: map[*condition.Condition]*Snapshot{}} }
+
+// Take begins a snapshot.
+func (s *Set) Take(t Trigger) (*Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begin(t)
+}
+
+// TakeNow takes a snapshot with the present as its trigger time, and waits until it is written.
+func (s *Set) TakeNow(ctx context.Context, t Trigger) (*Snapshot, error) {
+	t.Time = time.Now().UnixNano()
+	n, err := s.Take(t)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-n.done:
+		return n, n.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// begin does what Take does. s.mu is held.
+func (s *Set) begin(t Trigger) (*Snapshot, error) {
+	if s.ended {
+		return nil, ErrEnded
+	}
+	if len(s.writing) == MaxWriting {
+		s.refused++
+		return nil, fmt.Errorf("%d snapshots are being written already", MaxWriting)
+	}
+	n := s.open(t)
+	s.writing = append(s.writing, n)
+	go n.run()
+	return n, nil
+}
+
+// open returns a snapshot with a view of the ring.
+func (s *Set) open(t Trigger) *Snapshot {
+	return &Snapshot{
+		set: s, trigger: t, logTime: s.Stamp(t.Time), view: s.Ring.Open(t.Time, t.Before, t.Time+int64(t.After)),
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// fire takes a snapshot for a condition that a message meets. If the last one began less than the cooldown ago, that
+// one is extended instead, unless it is over.
+func (s *Set) fire(d *condition.Detector, sample *bridge.Sample) {
+	t := Trigger{
+		Time: sample.ReceiveTime, After: s.After,
+		Cause: "condition " + d.Text, Topic: d.Topic, Value: d.Values(sample.Data),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := s.latest[d.Condition]; last != nil {
+		if t.Time < last.trigger.Time+int64(s.Cooldown) {
+			if last.view.Extend(t.Time + int64(t.After)) {
+				last.firings++
+			} else {
+				last.ignored++
+			}
+			return
+		}
+		t.ignored = last.ignored
+	}
+	if n, err := s.begin(t); err == nil {
+		s.latest[d.Condition] = n
+	}
+}
+
+// Writing returns how many snapshots are being written.
+func (s *Set) Writing() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.writing)
+}
+
+// Run removes old items from the ring, and logs how many snapshots were refused, until stop is closed.
+func (s *Set) Run(stop <-chan struct{}) {
+	tick := time.NewTicker(queue.RingSlack)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case now := <-tick.C:
+			s.Ring.Expire(now.UnixNano())
+		}
+		s.mu.Lock()
+		refused := s.refused
+		s.refused = 0
+		s.mu.Unlock()
+		if refused > 0 {
+			s.Log(bridge.Warn, "%d snapshots were not taken, as %d others were being written", refused, MaxWriting)
+		}
+	}
+}
+
+// Finish ends all snapshots, which do not wait any longer for what follows, and waits until they are written.
+func (s *Set) Finish() {
+	s.mu.Lock()
+	open := slices.Clone(s.writing)
+	for _, n := range open {
+		if !n.stopped {
+			n.stopped = true
+			close(n.stop)
+		}
+	}
+	s.mu.Unlock()
+	for _, n := range open {
+		<-n.done
+	}
+}
+
+// End refuses further snapshots, and finishes those that are being written. It returns what was wrong with a condition.
+func (s *Set) End() error {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.Finish()
+	return s.failure
+}
