@@ -18,19 +18,19 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for want, set := range map[string]func(*options){
-		"":                     func(*options) {},
-		"compression: the st":  func(o *options) { o.Compression = "zstd" },
-		"carla_mapping, carla": func(o *options) { o.CARLAProfile = "ue5" },
-		"carla_profile: CARLA": func(o *options) { o.Storage, o.CARLAProfile = storageCARLA, "ue6" },
-		"carla_mapping: open":  func(o *options) { o.Storage, o.CARLAMapping = storageCARLA, "/no/such/file" },
-		"output_prefix":        func(o *options) { o.Output, o.OutputPrefix = "a", "b" },
-		"definition_paths":     func(o *options) { o.DefinitionPaths = []string{"/no/such/folder"} },
-		"priority: \"/a=x\"":   func(o *options) { o.Priority = []string{"/a=x"} },
-		"repeat_transient":     func(o *options) { o.RepeatTransientLocal = []string{"=2"} },
-		"min_space: \"much\"":  func(o *options) { o.MinSpace = "much" },
-		"custom_data: \"k\" i": func(o *options) { o.CustomData = []string{"k"} },
-		"nothing to record":    func(o *options) { o.All = false },
-		"hardware: open param": func(o *options) { o.All, o.Storage, o.Hardware = false, storageSession, "/no/such/file" },
+		"":                             func(*options) {},
+		"compression: the st":          func(o *options) { o.Compression = "zstd" },
+		"carla_mapping, carla":         func(o *options) { o.CARLAProfile = "ue5" },
+		"carla_profile: unknown CARLA": func(o *options) { o.Storage, o.CARLAProfile = storageCARLA, "ue6" },
+		"carla_mapping: open":          func(o *options) { o.Storage, o.CARLAMapping = storageCARLA, "/no/such/file" },
+		"output_prefix":                func(o *options) { o.Output, o.OutputPrefix = "a", "b" },
+		"definition_paths":             func(o *options) { o.DefinitionPaths = []string{"/no/such/folder"} },
+		"priority: \"/a=x\"":           func(o *options) { o.Priority = []string{"/a=x"} },
+		"repeat_transient":             func(o *options) { o.RepeatTransientLocal = []string{"=2"} },
+		"min_space: \"much\"":          func(o *options) { o.MinSpace = "much" },
+		"custom_data: \"k\" i":         func(o *options) { o.CustomData = []string{"k"} },
+		"nothing to record":            func(o *options) { o.All = false },
+		"hardware: open param":         func(o *options) { o.All, o.Storage, o.Hardware = false, storageSession, "/no/such/file" },
 	} {
 		o := defaultOptions()
 		o.All = true
