@@ -119,11 +119,11 @@ func (Intact) Damage() []error { return nil }
 // commands of that kind; nil if there is no such field.
 func (a *Arm) Stream(kind string, command bool) **align.Vector {
 	i := slices.Index(RoleNames[:CommandPose], kind)
-	if command && i < int(Velocity) {
-		i += int(CommandPose)
-	}
 	if i < 0 {
 		return nil
+	}
+	if command && i < int(Velocity) {
+		i += int(CommandPose)
 	}
 	return a.streams()[i]
 }

@@ -160,7 +160,7 @@ func (r *recorder) endComplete() {
 		named = named && complete[topic]
 	}
 	if named {
-		r.session.Load().enough(fmt.Sprintf("%d messages of each topic are recorded", r.options.Limit))
+		r.session.Load().endAt(fmt.Sprintf("%d messages of each topic are recorded", r.options.Limit))
 	}
 }
 
@@ -274,13 +274,13 @@ func (r *recorder) newTopicRecorder(c *codec.Channel) *topicRecorder {
 // declare has the channel in the file even if no message follows, once its publishers' QoS and its definition are
 // known, unless it is not recorded (any more). r.mu is locked.
 func (r *recorder) declare(rec *topicRecorder) {
-	c, sink := rec.Channel.Load(), r.session.Load().sink
-	if rec.declared || sink == nil || c.QoS == nil || rec.AwaitsDefinition() {
+	c, writer := rec.Channel.Load(), r.session.Load().writer
+	if rec.declared || writer == nil || c.QoS == nil || rec.AwaitsDefinition() {
 		return
 	}
 	if r.recorders[topicKey{c.Topic, c.Type}] == rec {
 		rec.declared = true
-		sink.declare(c)
+		writer.Declare(c)
 	}
 }
 

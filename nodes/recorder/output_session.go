@@ -49,14 +49,8 @@ func inSession(m *robot.Mapping, topic, typeName string) bool {
 
 // slow says what cannot keep up.
 func (r *recorder) slow() string {
-	if s := r.session.Load(); s != nil && s.sink != nil && s.sink.late() {
+	if s := r.session.Load(); s != nil && s.writer != nil && s.writer.Late() {
 		return "PNGs cannot be made as fast as pictures come, whose topics had better be compressed"
 	}
 	return "the disk does not keep up"
-}
-
-// late says whether making pictures held up who writes them.
-func (s *sink) late() bool {
-	w, ok := s.writer.(interface{ Late() uint64 })
-	return ok && w.Late() > 0
 }

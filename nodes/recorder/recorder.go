@@ -142,8 +142,8 @@ func (r *recorder) latched(t int64) []*queue.Item {
 // neededSince returns the receive time before which latched messages are not asked for any more.
 func (r *recorder) neededSince() int64 {
 	since := int64(math.MaxInt64)
-	if s := r.session.Load(); s.sink != nil {
-		since = s.sink.position.Load()
+	if s := r.session.Load(); s.writer != nil {
+		since = s.writer.Position()
 	}
 	if r.snapshots != nil {
 		since = min(since, r.snapshots.Ring.Since())

@@ -7,6 +7,8 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 )
@@ -25,10 +27,14 @@ func BenchmarkMessage(b *testing.B) {
 	for _, topics := range []int{1, 500} {
 		b.Run(fmt.Sprintf("%d topics", topics), func(b *testing.B) {
 			q := queue.New(256 << 20)
-			s := newSink(q, nowhere{}, &clerk{})
+			w := filewriter.New(q, nowhere{}, new(accounting.EventLog), filewriter.Callbacks{
+				FileEvents: func(int64, int64, bool) []codec.Event { return nil },
+			})
+			stop := make(chan struct{})
+			close(stop)
 			streams := make([]*intake.Receiver, topics)
 			for i := range streams {
-				streams[i] = newTestStream(fmt.Sprintf("/topic%d", i), q)
+				streams[i] = newTestReceiver(fmt.Sprintf("/topic%d", i), q)
 			}
 			batch := make([]bridge.Sample, 64)
 			sequence, now := uint64(0), time.Now().UnixNano()
@@ -43,7 +49,9 @@ func BenchmarkMessage(b *testing.B) {
 				}
 				streams[i/len(batch)%topics].Take(batch)
 				if i/len(batch)%16 == 15 {
-					s.round(true)
+					if err := w.Run(stop); err != nil {
+						b.Fatal(err)
+					}
 				}
 			}
 		})
@@ -57,7 +65,7 @@ func BenchmarkOverload(b *testing.B) {
 			q := queue.New(16 << 20)
 			streams := make([]*intake.Receiver, topics)
 			for i := range streams {
-				streams[i] = newTestStream(fmt.Sprintf("/topic%d", i), q)
+				streams[i] = newTestReceiver(fmt.Sprintf("/topic%d", i), q)
 			}
 			batch := make([]bridge.Sample, 64)
 			sequence := uint64(0)

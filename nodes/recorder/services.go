@@ -116,11 +116,11 @@ func (c control) onSplitBagfile(payload []byte) (msgs.Message, error) {
 // splitAt has the recording go on in another file at that moment, in place of one that it was asked for before.
 func (c control) splitAt(m schedule.Deadline) error {
 	s := c.session.Load()
-	if !c.recording() || s.sink == nil {
+	if !c.recording() || s.writer == nil {
 		return errNotRecording
 	}
 	c.plans.Cancel("split")
-	s.sink.splitting.Store(nil)
+	s.writer.SplitAt(nil)
 	switch {
 	case m.Reached(c.clock.Now()):
 		_, _, err := c.split()
@@ -131,12 +131,12 @@ func (c control) splitAt(m schedule.Deadline) error {
 			if c.clock.Stamp(until) == until { // the clock is no simulated one
 				until = m.Time - 1
 			}
-			if _, _, err := s.sink.requestSplit(s.ctx, until); err != nil {
+			if _, _, err := s.writer.Split(s.ctx, until); err != nil {
 				c.node.Log(bridge.Error, "split: %v", err)
 			}
 		})
 	default:
-		s.sink.splitting.Store(&m)
+		s.writer.SplitAt(&m)
 	}
 	return nil
 }

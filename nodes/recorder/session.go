@@ -16,6 +16,7 @@ import (
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -32,9 +33,9 @@ type session struct {
 	path     string // "" in snapshot mode
 	started  time.Time
 	ctx      context.Context // ends when the recording is to end
-	end      context.CancelFunc
+	end      context.CancelCauseFunc
 
-	sink    *sink // nil in snapshot mode, as what follows
+	writer  *filewriter.Writer // nil in snapshot mode, as what follows
 	files   *diskguard.Splits
 	guard   *diskguard.Guard
 	journal accounting.EventLog
@@ -65,7 +66,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 		recorder: r, name: name, started: time.Now(), stopping: make(chan struct{}),
 		missing: map[*codec.MissingError]*missed{}, endings: map[string][]codec.Event{},
 	}
-	s.ctx, s.end = context.WithCancel(context.Background())
+	s.ctx, s.end = context.WithCancelCause(context.Background())
 	if r.options.SnapshotMode {
 		return s, nil
 	}
@@ -90,16 +91,19 @@ func (r *recorder) newSession(name string) (*session, error) {
 		return nil
 	})
 	s.guard.RemoveOldest = s.files.RemoveOldest
-	s.sink = newSink(r.backlog, w, s)
-	s.open = s.sink.file()
-	s.sink.guard = s.guard
-	s.sink.files = split.Limits{Bytes: int64(o.MaxBagSize), Duration: o.MaxBagDuration, Messages: o.MaxBagMessages}
-	s.sink.limits = totalLimits{bytes: int64(o.MaxRecordingSize), messages: o.MaxRecordingMessages}
+	s.writer = filewriter.New(r.backlog, w, &s.journal, filewriter.Callbacks{
+		FileEvents: s.fileEvents, Latched: r.latched, OnEvent: s.wrote, OnSplit: s.split, OnError: s.failed,
+		OnRefused: s.refused, OnLimit: s.endAt,
+	})
+	s.open = s.writer.File()
+	s.writer.Guard = s.guard
+	s.writer.Files = split.Limits{Bytes: int64(o.MaxBagSize), Duration: o.MaxBagDuration, Messages: o.MaxBagMessages}
+	s.writer.MaxBytes, s.writer.MaxMessages = int64(o.MaxRecordingSize), o.MaxRecordingMessages
 	switch o.Sync {
 	case syncAlways:
-		s.sink.always, s.sink.reorder = true, sinkPace
+		s.writer.SyncAlways, s.writer.Reorder = true, filewriter.Pace
 	case syncInterval:
-		s.sink.reorder = min(queue.Reorder, o.SyncInterval/4)
+		s.writer.Reorder = min(queue.Reorder, o.SyncInterval/4)
 	}
 	return s, nil
 }
@@ -116,14 +120,14 @@ func (s *session) run() {
 	}
 	s.mu.Unlock()
 	if limit := r.options.MaxDuration; limit > 0 {
-		timer := time.AfterFunc(limit, func() { s.enough(fmt.Sprintf("%v are over", limit)) })
+		timer := time.AfterFunc(limit, func() { s.endAt(fmt.Sprintf("%v are over", limit)) })
 		context.AfterFunc(s.ctx, func() { timer.Stop() })
 	}
-	if s.sink == nil {
+	if s.writer == nil {
 		return
 	}
 	s.workers.Go(func() {
-		if err := s.sink.run(s.stopping); err != nil {
+		if err := s.writer.Run(s.stopping); err != nil {
 			s.fail(err)
 		}
 	})
@@ -148,14 +152,14 @@ func (s *session) fail(err error) {
 // received.
 func (s *session) syncRegularly() {
 	interval := s.recorder.options.SyncInterval
-	tick := time.NewTicker(max(interval-s.sink.reorder-2*sinkPace, interval/2))
+	tick := time.NewTicker(max(interval-s.writer.Reorder-2*filewriter.Pace, interval/2))
 	defer tick.Stop()
 	for {
 		select {
 		case <-s.stopping:
 			return
 		case <-tick.C:
-			s.sink.sync()
+			s.writer.Sync()
 		}
 	}
 }
@@ -201,10 +205,10 @@ func (s *session) deleted(path string, err error) {
 func (s *session) close() error {
 	close(s.stopping)
 	s.workers.Wait()
-	if s.sink != nil {
-		s.sink.discard()
+	if s.writer != nil {
+		s.writer.Discard()
 		s.files.Settle(s.deleted)
-		w := s.sink.writer
+		w := s.writer.Output
 		if s.err == nil && s.recorder.options.Sync != syncNone {
 			s.finish(w.Sync()) // Close then keeps to it
 		}
@@ -224,7 +228,7 @@ func (s *session) final(err error) error {
 		return errors.Join(list...)
 	}
 	//nolint:errorlint // an error that wraps one may wrap others, too
-	if missing, ok := err.(*codec.MissingError); ok && missing.Path != s.sink.file() && s.guard.Waits(err) {
+	if missing, ok := err.(*codec.MissingError); ok && missing.Path != s.writer.File() && s.guard.Waits(err) {
 		return nil
 	}
 	return err
@@ -307,7 +311,7 @@ func (r *recorder) finish() {
 // end ends the recording. r.lifecycle is held.
 func (r *recorder) end(reason string) error {
 	s := r.session.Load()
-	s.end()
+	s.end(errNotRecording)
 	r.mu.Lock()
 	r.active = false
 	r.mu.Unlock()
@@ -340,8 +344,8 @@ func (r *recorder) path() string {
 
 // file returns the path of the file that is being written, as it is called once it is complete.
 func (r *recorder) file() string {
-	if s := r.session.Load(); s != nil && s.sink != nil {
-		return s.sink.file()
+	if s := r.session.Load(); s != nil && s.writer != nil {
+		return s.writer.File()
 	}
 	return ""
 }
@@ -349,10 +353,10 @@ func (r *recorder) file() string {
 // split has the recording go on in another file. What was received before is in the closed one.
 func (r *recorder) split() (closed, opened string, err error) {
 	s := r.session.Load()
-	if !r.recording() || s.sink == nil {
+	if !r.recording() || s.writer == nil {
 		return "", "", errNotRecording
 	}
-	return s.sink.requestSplit(s.ctx, time.Now().UnixNano())
+	return s.writer.Split(s.ctx, time.Now().UnixNano())
 }
 
 // announceSplit tells onSplit that a file was closed and another one opened, "" at the end of a recording.
@@ -376,7 +380,7 @@ func (r *recorder) report(s *session, reason string) {
 	}
 	if s.path != "" {
 		fmt.Fprintf(r.out, "recorded %s: %s\n", s.path, t)
-		if w, ok := s.sink.writer.(bridge.Lossy); ok {
+		if w, ok := s.writer.Output.(bridge.Lossy); ok {
 			for _, line := range untold(w.Losses()) {
 				fmt.Fprintln(r.out, line)
 			}

@@ -13,13 +13,8 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// What a session keeps books of, for its sink: it implements desk.
-
-// happened implements desk.
-func (s *session) happened() []codec.Event { return s.journal.Take(time.Now(), false) }
-
-// ended implements desk.
-func (s *session) ended(start, end int64, last bool) []codec.Event {
+// fileEvents returns the events for the end of a file: what was not written yet, and its totals.
+func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 	s.collect()
 	if last {
 		s.notePause(s.recorder.clock.Now())
@@ -90,7 +85,7 @@ func (rec *topicRecorder) file(c counts) {
 	rec.filed.throttled += c.throttled
 }
 
-// wrote implements desk.
+// wrote notes that the totals of a topic are in a file.
 func (s *session) wrote(e codec.Event) {
 	_, whole, ok := codec.ParseTotals(e)
 	if !ok || whole {
@@ -104,10 +99,7 @@ func (s *session) wrote(e codec.Event) {
 	delete(s.tally, e.Topic)
 }
 
-// latched implements desk.
-func (s *session) latched(t int64) []*queue.Item { return s.recorder.latched(t) }
-
-// split implements desk.
+// split goes on with another file, which begins at the log time t.
 func (s *session) split(closed, opened string, t int64) {
 	list := s.recorder.recorded()
 	s.mu.Lock()
@@ -131,7 +123,7 @@ func (s *session) next(list []*topicRecorder, opened string) {
 	}
 }
 
-// failed implements desk. It is called for errors of completing files, too.
+// failed counts and reports an error of writing or completing files.
 func (s *session) failed(err error) {
 	r := s.recorder
 	list := r.recorded()
@@ -260,7 +252,7 @@ func find(list []*topicRecorder, c *codec.Channel) *topicRecorder {
 	return nil
 }
 
-// refused implements desk.
+// refused reports why a message of a topic, or what goes with messages, cannot be written.
 func (s *session) refused(t *queue.Topic, err error) {
 	what := ""
 	if t != nil {
@@ -269,8 +261,8 @@ func (s *session) refused(t *queue.Topic, err error) {
 	s.recorder.warn("refused "+what, "%v", err)
 }
 
-// enough implements desk.
-func (s *session) enough(limit string) {
+// endAt ends the recording at a limit.
+func (s *session) endAt(limit string) {
 	s.mu.Lock()
 	s.reason = limit
 	s.mu.Unlock()
@@ -282,7 +274,7 @@ func (s *session) collect() {
 	now := s.recorder.clock.Now()
 	list := s.recorder.recorded()
 	why := "dropped, as the disk did not keep up"
-	if s.sink.late() {
+	if s.writer.Late() {
 		why = "dropped, as PNGs were not made as fast as pictures came"
 	}
 	s.mu.Lock()

@@ -7,14 +7,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/filewriter"
+	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
+func newTestReceiver(topic string, q *queue.Queue) *intake.Receiver {
+	return intake.NewReceiver(&codec.Channel{Topic: topic}, intake.Options{Clock: new(bridge.SimTime), Queue: q})
+}
+
 // newTestBooks returns a session that records /a to the file "0".
 func newTestBooks() (*session, *topicRecorder) {
-	a := &topicRecorder{Receiver: newTestStream("/a", queue.New(1<<20))}
+	a := &topicRecorder{Receiver: newTestReceiver("/a", queue.New(1<<20))}
 	r := &recorder{recorders: map[topicKey]*topicRecorder{{}: a}}
 	return &session{
 		recorder: r, open: "0", missing: map[*codec.MissingError]*missed{}, endings: map[string][]codec.Event{},
@@ -104,15 +111,19 @@ func TestRepeatedMessagesThatAreMissing(t *testing.T) {
 	}
 }
 
+// lastFile is a recording at its last file.
+type lastFile struct{ codec.Splitter }
+
+func (lastFile) File() string { return "last" }
+
 // Messages that miss in a file are dropped, and no error of the recording, if it went on in another file as it was to.
 func TestErrorsThatARecordingOutlives(t *testing.T) {
 	first := &codec.MissingError{Path: "first", Err: syscall.ENOSPC}
 	last := &codec.MissingError{Path: "last", Err: syscall.ENOSPC}
 	other := errors.New("complete first: rename")
-	path := "last"
 	for action, goesOn := range map[string]bool{diskguard.Delete: true, diskguard.Pause: true, diskguard.Stop: false} {
-		s := &session{guard: &diskguard.Guard{Action: action}, sink: &sink{}}
-		s.sink.path.Store(&path)
+		w := filewriter.New(nil, lastFile{}, nil, filewriter.Callbacks{})
+		s := &session{guard: &diskguard.Guard{Action: action}, writer: w}
 		require.NoError(t, s.final(nil))
 		require.Equal(t, goesOn, s.final(first) == nil)
 		require.Equal(t, goesOn, s.final(errors.Join(first, first)) == nil)

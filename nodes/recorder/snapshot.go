@@ -43,7 +43,7 @@ func (r *recorder) newSnapshots() (err error) {
 			return list
 		},
 		OnEvent: func(e codec.Event) {
-			if s := r.session.Load(); s.sink != nil {
+			if s := r.session.Load(); s.writer != nil {
 				s.journal.Note(e)
 			}
 		},

@@ -70,7 +70,7 @@ func (r *recorder) state() string {
 	switch s := r.session.Load(); {
 	case !r.recording():
 		return "STOPPED"
-	case s.sink == nil:
+	case s.writer == nil:
 		return "SNAPSHOTS"
 	case s.guard.Holds():
 		return "NO SPACE"
@@ -135,7 +135,7 @@ type totals struct {
 func (r *recorder) totals() (t totals) {
 	s := r.session.Load()
 	t.elapsed = time.Since(s.started)
-	t.snapshotsOnly = s.sink == nil
+	t.snapshotsOnly = s.writer == nil
 	for _, rec := range r.recorded() {
 		t.topics++
 		c := rec.counts()
@@ -153,7 +153,7 @@ func (r *recorder) totals() (t totals) {
 		}
 	}
 	if !t.snapshotsOnly {
-		t.bytes = s.sink.bytes.Load()
+		t.bytes = s.writer.PayloadBytes()
 		t.waiting = r.backlog.Bytes()
 	}
 	return t

@@ -18,7 +18,7 @@ type topicRecorder struct {
 	ended bool      // nothing is subscribed any more, as the limit is reached
 
 	checks    snapshot.Checks
-	declared  bool // to the sink
+	declared  bool // to the file writer
 	expecting bool // a node that can tell the definition of the type
 	fetching  bool // that definition
 

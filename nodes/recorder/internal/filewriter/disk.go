@@ -1,0 +1,79 @@
+package filewriter
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/diskguard"
+)
+
+// fail handles an error of the disk. Nothing more is written to the file then.
+func (w *Writer) fail(err error) {
+	if err == nil || w.broken != nil {
+		return
+	}
+	var missing *codec.MissingError
+	if errors.As(err, &missing) {
+		if missing == w.missing {
+			return // it was reported for a file before
+		}
+		w.missing = missing
+		w.updateFile()
+		if file := w.File(); file != "" && missing.Path != file {
+			w.callbacks.OnError(err) // of a file before, such as one of a Sync beside a split
+			return
+		}
+	}
+	w.broken = err
+	if !diskguard.DiskFull(err) { // else the guard knows when
+		w.retry = time.Now().Add(retryDelay)
+	}
+	w.callbacks.OnError(err)
+	if w.Guard != nil {
+		w.Guard.Hit(err)
+	}
+}
+
+// isDiskError reports whether an error of Output is one of the disk, not one about a single message.
+func isDiskError(err error) bool {
+	var missing *codec.MissingError
+	var errno syscall.Errno
+	return errors.As(err, &missing) || errors.As(err, &errno)
+}
+
+// waits reports whether to wait, after an error of the disk, until writing can continue.
+func (w *Writer) waits() bool { return w.Guard != nil && w.Guard.Waits(w.broken) }
+
+// ready reports whether the disk takes what there is to write. After an error of the disk that needs another file.
+func (w *Writer) ready(stopping bool) bool {
+	w.mu.Lock()
+	syncErr := w.syncErr
+	w.syncErr = nil
+	w.mu.Unlock()
+	w.fail(syncErr)
+	// At the end the queue is written even so, if it can be: it is not large, and would be lost.
+	hold := w.Guard != nil && w.Guard.Holds() && !stopping
+	if w.broken != nil && !hold && w.waits() && (stopping || !time.Now().Before(w.retry)) {
+		if r := w.split(w.end, w.Position()+1); r.err != nil {
+			w.retry = time.Now().Add(retryDelay)
+		}
+	}
+	if w.broken == nil && !hold {
+		return true
+	}
+	if w.request != nil {
+		w.answer(splitResult{err: errors.Join(errors.New("nothing can be written at present"), w.broken)})
+	}
+	return false
+}
+
+// makeRoom makes room for the end of the recording on a full disk, and reports whether it could.
+func (w *Writer) makeRoom() bool {
+	if w.broken == nil || !w.waits() {
+		return false
+	}
+	_ = w.Output.Sync() // the files before are complete when it returns
+	return w.Guard.MakeRoom(w.broken)
+}

@@ -1,0 +1,527 @@
+package filewriter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/internal/split"
+	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/queue"
+)
+
+// memory is a codec.Splitter that keeps what is written.
+type memory struct {
+	mu       sync.Mutex
+	files    []memoryFile
+	declared []string
+	removed  []string
+	synced   int
+	refuse   string // topic whose messages are not written
+	fail     error  // of the disk, from the next message on; Split is possible with it
+	stuck    error  // of Split
+}
+
+// memoryFile is one of its files: what was written, as "/topic time".
+type memoryFile []string
+
+func (m *memory) Declare(c *codec.Channel) error {
+	m.declared = append(m.declared, c.Topic)
+	return nil
+}
+
+func (m *memory) Write(msg *codec.Message) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		return m.fail
+	}
+	if msg.Channel.Topic == m.refuse {
+		return errors.New("too long")
+	}
+	text := fmt.Sprintf("%s %d", msg.Channel.Topic, msg.LogTime)
+	if e, ok := codec.ParseEvent(msg); ok {
+		text = fmt.Sprintf("%s %s %d", e.Kind, e.Topic, e.Count)
+	}
+	if len(m.files) == 0 {
+		m.files = append(m.files, nil)
+	}
+	last := len(m.files) - 1
+	m.files[last] = append(m.files[last], text)
+	return nil
+}
+
+func (m *memory) Sync() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.synced++
+	return m.fail
+}
+
+func (m *memory) Close() error { return nil }
+func (m *memory) File() string { return fmt.Sprintf("file%d", max(len(m.files), 1)-1) }
+
+func (m *memory) Split() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stuck != nil {
+		return m.stuck
+	}
+	if len(m.files) == 0 {
+		m.files = append(m.files, nil)
+	}
+	m.files = append(m.files, nil)
+	m.fail = nil
+	return nil
+}
+
+func (m *memory) Remove(path string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.removed = append(m.removed, path)
+	return nil
+}
+
+// written returns what was written to all files, without the events at their ends.
+func (m *memory) written() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Concat(m.files...), func(text string) bool { return text == "end  0" })
+}
+
+// calls keeps what callbacks are called with.
+type calls struct {
+	list   []string
+	repeat []*queue.Item
+}
+
+func (c *calls) add(format string, args ...any) {
+	c.list = append(c.list, fmt.Sprintf(format, args...))
+}
+
+func (c *calls) callbacks() Callbacks {
+	return Callbacks{
+		FileEvents: func(int64, int64, bool) []codec.Event { return []codec.Event{{Kind: "end"}} },
+		Latched: func(int64) []*queue.Item {
+			for _, it := range c.repeat {
+				it.Retain()
+			}
+			return slices.Clone(c.repeat)
+		},
+		OnEvent:   func(codec.Event) {},
+		OnSplit:   func(closed, opened string, t int64) { c.add("split %s %s at %d", closed, opened, t) },
+		OnError:   func(err error) { c.add("error %v", err) },
+		OnRefused: func(_ *queue.Topic, err error) { c.add("refused %v", err) },
+		OnLimit:   func(limit string) { c.add("limit: %s", limit) },
+	}
+}
+
+// newWriter returns a writer to m, and a topic in its queue of so many bytes.
+func newWriter(maxBytes int64) (w *Writer, m *memory, c *calls, a *topic) {
+	m, c = &memory{}, &calls{}
+	q := queue.New(maxBytes)
+	return New(q, m, new(accounting.EventLog), c.callbacks()), m, c, newTopic("/a", q)
+}
+
+// start runs w until the function that it returns is called.
+func start(t *testing.T, w *Writer) (stop func()) {
+	stopping, done := make(chan struct{}), make(chan error)
+	go func() { done <- w.Run(stopping) }()
+	return func() {
+		close(stopping)
+		require.NoError(t, <-done)
+	}
+}
+
+type countFrees struct{ n *int }
+
+func (c countFrees) Free(uintptr) { *c.n++ }
+
+// topic pushes messages into a queue.
+type topic struct {
+	*queue.Topic
+	queue *queue.Queue
+}
+
+func newTopic(name string, q *queue.Queue) *topic {
+	return &topic{queue.NewTopic(&codec.Channel{Topic: name}), q}
+}
+
+// item returns a message received at t.
+func (t *topic) item(at int64) (it *queue.Item, freed *int) {
+	freed = new(int)
+	return t.NewItem(&bridge.Sample{Data: []byte("payload"), ReceiveTime: at, Memory: countFrees{freed}}, at), freed
+}
+
+// feed pushes a message received at t.
+func (t *topic) feed(at int64) (freed *int) {
+	it, freed := t.item(at)
+	dropped := t.queue.Push(t.Topic, []*queue.Item{it}, nil)
+	t.Dropped.Add(uint64(len(dropped)))
+	queue.Release(dropped...)
+	return freed
+}
+
+const patient = time.Minute // for what takes a moment on a machine of one's own
+
+func TestWritesInTheOrderOfReception(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m, _, a := newWriter(1 << 30)
+		b := newTopic("/b", w.queue)
+		w.Declare(a.Channel.Load())
+		w.Declare(b.Channel.Load())
+		stop := start(t, w)
+		now := time.Now().UnixNano()
+		var freed []*int
+		var want []string
+		for i := range int64(100) {
+			freed = append(freed, b.feed(now+2*i+1), a.feed(now+2*i)) // each pair is in the wrong order
+			want = append(want, fmt.Sprintf("/a %d", now+2*i), fmt.Sprintf("/b %d", now+2*i+1))
+		}
+		stop()
+		require.Equal(t, []string{"/a", "/b"}, m.declared)
+		require.Equal(t, want, m.written())
+		for _, n := range freed {
+			require.Equal(t, 1, *n)
+		}
+		require.Equal(t, uint64(100), a.Written.Load())
+		require.Zero(t, w.queue.Bytes())
+		require.Equal(t, now+199, w.Position())
+	})
+}
+
+func TestDoesNotWaitForMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m, _, a := newWriter(1 << 30)
+		stop := start(t, w)
+		a.feed(time.Now().UnixNano())
+		require.Eventually(t, func() bool { return len(m.written()) == 1 }, patient, time.Millisecond)
+		stop()
+	})
+}
+
+// What waits for earlier messages is written at once when it takes too much of the memory.
+func TestDoesNotHoldBackTooMuch(t *testing.T) {
+	w, m, _, a := newWriter(100 * (7 + queue.Overhead))
+	now := time.Now().Add(time.Hour).UnixNano()
+	for i := range int64(90) {
+		a.feed(now + i)
+	}
+	for w.round(false) {
+	}
+	require.Len(t, m.written(), 90-25)
+	require.Equal(t, int64(25*(7+queue.Overhead)), w.queue.Bytes())
+}
+
+func TestEndsWithTheErrorOfTheDisk(t *testing.T) {
+	full := &codec.MissingError{Path: "file0", Err: syscall.ENOSPC}
+	w, m, c, a := newWriter(1 << 30)
+	var freed []*int
+	for i := range int64(5) {
+		freed = append(freed, a.feed(i))
+		if i == 2 {
+			w.round(false)
+			m.fail = full
+		}
+	}
+	require.ErrorIs(t, w.Run(make(chan struct{})), full)
+	freed = append(freed, a.feed(6))
+	w.Discard()
+	for _, n := range freed {
+		require.Equal(t, 1, *n, "payloads that were not written are given back too")
+	}
+	require.Equal(t, uint64(3), a.Written.Load())
+	require.Equal(t, uint64(3), a.Dropped.Load())
+	require.Len(t, c.list, 1)
+	require.Contains(t, c.list[0], "no space left")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(io.EOF)
+	_, _, err := w.Split(ctx, time.Now().UnixNano())
+	require.ErrorIs(t, err, io.EOF)
+}
+
+func TestGoesOnAfterAMessageThatCannotBeWritten(t *testing.T) {
+	w, m, c, a := newWriter(1 << 30)
+	m.refuse = "/b"
+	b := newTopic("/b", w.queue)
+	a.feed(1)
+	b.feed(2)
+	a.feed(3)
+	w.round(false)
+	require.Equal(t, []string{"/a 1", "/a 3"}, m.written())
+	require.Equal(t, uint64(1), b.Dropped.Load())
+	require.Equal(t, []string{"refused too long"}, c.list)
+}
+
+func TestSplits(t *testing.T) {
+	const second = int64(time.Second)
+	size := split.Size("/a", []byte("payload"))
+	for name, c := range map[string]struct {
+		limits split.Limits
+		times  []int64
+		want   []memoryFile
+	}{
+		"never": {split.Limits{}, []int64{1, 2, 3}, []memoryFile{{"/a 1", "/a 2", "/a 3"}}},
+		"messages": {split.Limits{Messages: 2}, []int64{1, 2, 3, 4, 5},
+			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4", "end  0"}, {"/a 5"}}},
+		"size": {split.Limits{Bytes: 2*size + 1}, []int64{1, 2, 3, 4},
+			[]memoryFile{{"/a 1", "/a 2", "end  0"}, {"/a 3", "/a 4"}}},
+		"duration, from the start on": {
+			split.Limits{Duration: 10 * time.Second}, []int64{3 * second, 12 * second, 13 * second, 22 * second, 23 * second},
+			[]memoryFile{{"/a 3000000000", "/a 12000000000", "end  0"}, {"/a 13000000000", "/a 22000000000", "end  0"},
+				{"/a 23000000000"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, m, _, a := newWriter(1 << 30)
+			w.Files = c.limits
+			for i, at := range c.times {
+				a.feed(int64(i + 1))
+				popped := w.queue.Pop(1, nil)
+				popped[0].LogTime = at
+				w.pending = append(w.pending, popped...)
+			}
+			w.round(false)
+			require.Equal(t, c.want, m.files)
+			require.Equal(t, uint64(len(c.times)), a.Written.Load())
+		})
+	}
+}
+
+func TestRepeatsWhatIsLatched(t *testing.T) {
+	w, m, c, a := newWriter(1 << 30)
+	latched, freed := newTopic("/map", w.queue).item(1)
+	c.repeat = []*queue.Item{latched}
+	w.Files.Messages = 1
+	a.feed(5)
+	a.feed(7)
+	w.round(true)
+	require.Equal(t, []memoryFile{{"/a 5", "end  0"}, {"/map 7", "/a 7", "end  0"}}, m.files)
+	require.Zero(t, latched.Topic.Written.Load())
+	queue.Release(latched)
+	require.Equal(t, 1, *freed)
+}
+
+func TestSplitsOnRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m, _, a := newWriter(1 << 30)
+		stop := start(t, w)
+		before := time.Now().UnixNano()
+		a.feed(before)
+		closed, opened, err := w.Split(t.Context(), time.Now().UnixNano())
+		require.NoError(t, err)
+		require.Equal(t, []string{"file0", "file1"}, []string{closed, opened})
+		require.Equal(t, "file1", w.File())
+		after := time.Now().UnixNano()
+		a.feed(after)
+		m.mu.Lock()
+		m.stuck = errors.New("no more files")
+		m.mu.Unlock()
+		_, _, err = w.Split(t.Context(), time.Now().UnixNano())
+		require.ErrorContains(t, err, "file1: no more files")
+		stop()
+		require.Equal(t, []memoryFile{{fmt.Sprintf("/a %d", before), "end  0"},
+			{fmt.Sprintf("/a %d", after), "end  0", "end  0"}}, m.files)
+	})
+}
+
+func TestStopsAtLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		messages uint64
+		bytes    int64
+		want     string
+	}{
+		"messages": {2, 0, "limit: 2 messages are recorded"},
+		"size":     {0, 3*split.Size("/a", []byte("payload")) - 1, "limit: 170 are recorded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, m, calls, a := newWriter(1 << 30)
+			w.MaxMessages, w.MaxBytes = c.messages, c.bytes
+			var freed []*int
+			for i := range int64(5) {
+				freed = append(freed, a.feed(i))
+			}
+			w.round(false)
+			require.Equal(t, []string{"/a 0", "/a 1"}, m.written())
+			require.Equal(t, []string{c.want}, calls.list)
+			a.feed(9)
+			w.Discard()
+			require.Zero(t, a.Dropped.Load(), "what comes later is not to be recorded")
+			for _, n := range freed {
+				require.Equal(t, 1, *n)
+			}
+		})
+	}
+}
+
+func TestSyncsAlways(t *testing.T) {
+	w, m, _, a := newWriter(1 << 30)
+	w.SyncAlways = true
+	w.round(false)
+	require.Zero(t, m.synced)
+	a.feed(1)
+	w.round(false)
+	require.Equal(t, 1, m.synced)
+}
+
+// fakeDisk is a disk of that size.
+type fakeDisk struct{ free, total int64 }
+
+func (d *fakeDisk) Space(string) (free, total int64, err error) { return d.free, d.total, nil }
+
+// guardOf returns a guard that leaves nothing free.
+func guardOf(d diskguard.Disk, action string) *diskguard.Guard {
+	return &diskguard.Guard{
+		Disk: d, Action: action, Log: func(bridge.LogLevel, string, ...any) {}, Note: func(codec.Event) {},
+		Stamp: func() int64 { return 0 }, Fail: func(error) {},
+	}
+}
+
+func TestWaitsForSpace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m, c, a := newWriter(1 << 30)
+		disk := &fakeDisk{free: 0, total: 1000}
+		w.Guard = guardOf(disk, diskguard.Pause)
+		a.feed(1)
+		w.round(false)
+		m.fail = &codec.MissingError{Path: m.File(), Err: syscall.ENOSPC}
+		a.feed(2)
+		w.round(false)
+		require.ErrorIs(t, w.broken, syscall.ENOSPC)
+		a.feed(3)
+		w.retry = time.Time{}
+		w.round(false)
+		require.Len(t, m.files, 1, "nothing is tried while there is no space")
+
+		disk.free = 900
+		w.Guard.Check(time.Now())
+		w.round(false)
+		require.NoError(t, w.broken)
+		require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2", "/a 3"}}, m.files)
+		require.Len(t, c.list, 2)
+		require.Contains(t, c.list[0], "error write")
+		require.Equal(t, "split file0 file1 at 2", c.list[1])
+		require.Equal(t, uint64(3), a.Written.Load())
+
+		w.Output = &memory{fail: w.missing}
+		w.fail(w.missing)
+		require.NoError(t, w.broken, "what was said of the file before is not about this one")
+	})
+}
+
+func TestTriesAgainAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m, c, a := newWriter(1 << 30)
+		w.Guard = guardOf(&fakeDisk{free: 500, total: 1000}, diskguard.Pause)
+		a.feed(1)
+		w.round(false)
+		m.fail, m.stuck = syscall.EIO, syscall.EIO
+		a.feed(2)
+		w.round(false)
+		w.round(false)
+		require.ErrorIs(t, w.broken, syscall.EIO)
+		require.Equal(t, []string{"error input/output error"}, c.list)
+		w.retry = time.Time{}
+		w.round(false)
+		require.ErrorIs(t, w.broken, syscall.EIO, "there is no other file either")
+		m.stuck, w.retry = nil, time.Time{}
+		w.round(false)
+		require.NoError(t, w.broken)
+		require.Equal(t, []memoryFile{{"/a 1"}, {"/a 2"}}, m.files)
+		require.Zero(t, a.Dropped.Load())
+	})
+}
+
+// A disk that does not answer stops nobody from receiving, and takes no more memory than it may.
+func TestReceivingDoesNotWaitForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, m, _, a := newWriter(100 * (7 + queue.Overhead))
+		m.mu.Lock() // which Write waits for
+		stop := start(t, w)
+		for i := range int64(10_000) {
+			a.feed(i)
+			require.LessOrEqual(t, w.queue.Bytes(), w.queue.MaxBytes)
+		}
+		m.mu.Unlock()
+		stop()
+		require.Equal(t, uint64(10_000), a.Written.Load()+a.Dropped.Load())
+		require.GreaterOrEqual(t, a.Written.Load(), uint64(100))
+		require.Equal(t, "/a 9999", m.written()[len(m.written())-1], "the newest are kept")
+	})
+}
+
+// At the end of a recording, too, the oldest files are deleted when the disk is full.
+func TestMakesRoomForTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		action  string
+		older   []string
+		err     error
+		want    error
+		deleted []string
+	}{
+		"delete-oldest":             {diskguard.Delete, []string{"a", "b", "c"}, syscall.ENOSPC, nil, []string{"a", "b"}},
+		"not enough older files":    {diskguard.Delete, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, []string{"a"}},
+		"not for want of space":     {diskguard.Delete, []string{"a"}, syscall.EIO, syscall.EIO, nil},
+		"pause deletes nothing":     {diskguard.Pause, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
+		"stop does not delete them": {diskguard.Stop, []string{"a"}, syscall.ENOSPC, syscall.ENOSPC, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, m, _, a := newWriter(1 << 20)
+				m.fail, m.stuck = c.err, c.err
+				w.Guard = guardOf(&fakeDisk{total: 1e9}, c.action)
+				var deleted []string
+				older := diskguard.NewSplits(0, func(path string) error {
+					if deleted = append(deleted, path); len(deleted) == 2 {
+						m.stuck = nil
+					}
+					return nil
+				})
+				for _, path := range c.older {
+					older.Begun()
+					older.Completed(path)
+				}
+				w.Guard.RemoveOldest = older.RemoveOldest
+				a.feed(time.Now().UnixNano())
+				stop := make(chan struct{})
+				close(stop)
+				require.ErrorIs(t, w.Run(stop), c.want)
+				require.Equal(t, c.deleted, deleted)
+				if c.want == nil {
+					require.Len(t, m.written(), 1)
+				}
+			})
+		})
+	}
+}
+
+// An error of a file that the output has begun by itself is one of the file that is being written.
+func TestOutputBeginsFiles(t *testing.T) {
+	w, m, c, a := newWriter(1 << 30)
+	w.Guard = guardOf(&fakeDisk{free: 500, total: 1000}, diskguard.Pause)
+	a.feed(1)
+	w.round(true)
+	require.NoError(t, m.Split())
+	m.fail = &codec.MissingError{Path: "file1", Err: syscall.EIO}
+	a.feed(2)
+	w.round(true)
+	require.ErrorIs(t, w.broken, syscall.EIO)
+	w.round(true)
+	require.Equal(t, "file2", w.File())
+	require.Len(t, c.list, 2)
+	require.Contains(t, c.list[0], "error write file1: input/output error")
+	require.Equal(t, "split file1 file2 at 2", c.list[1])
+	require.Equal(t, []string{"/a 1", "/a 2"}, m.written())
+}
