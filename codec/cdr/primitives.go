@@ -20,14 +20,24 @@ type primitives interface {
 }
 
 var kinds = map[rosidl.Kind]primitives{
-	rosidl.Bool: bools{},
+	rosidl.Bool: scalars[bool]{
+		1, func(d *wire.Decoder, _ *field) bool { return d.Bool() },
+		func(e *wire.Encoder, _ *field, v bool) { e.Bool(v) },
+	},
 	rosidl.Byte: numbers[uint8]{1}, rosidl.Char: numbers[uint8]{1},
 	rosidl.Int8: numbers[int8]{1}, rosidl.Uint8: numbers[uint8]{1},
 	rosidl.Int16: numbers[int16]{2}, rosidl.Uint16: numbers[uint16]{2},
 	rosidl.Int32: numbers[int32]{4}, rosidl.Uint32: numbers[uint32]{4},
 	rosidl.Int64: numbers[int64]{8}, rosidl.Uint64: numbers[uint64]{8},
 	rosidl.Float32: numbers[float32]{4}, rosidl.Float64: numbers[float64]{8},
-	rosidl.String: texts{}, rosidl.WString: texts{},
+	rosidl.String: scalars[string]{
+		0, func(d *wire.Decoder, f *field) string { return d.String(f.StringBound) },
+		func(e *wire.Encoder, f *field, v string) { e.String(v, f.StringBound) },
+	},
+	rosidl.WString: scalars[string]{
+		0, func(d *wire.Decoder, f *field) string { return d.WString(f.StringBound) },
+		func(e *wire.Encoder, f *field, v string) { e.WString(v, f.StringBound) },
+	},
 }
 
 // elements returns the values to encode for f: the T or []T that v holds, or zeros if v is nil.
@@ -122,67 +132,36 @@ func (numbers[T]) convert(v any) any {
 	})
 }
 
-type bools struct{}
-
-func (bools) size() int { return 1 }
-
-func (bools) decode(d *wire.Decoder, f *field, n int) any {
-	if f.Shape == rosidl.Single {
-		return d.Bool()
-	}
-	v := make([]bool, n)
-	d.Bools(v)
-	return v
+// scalars are the kinds whose values are read and written one by one.
+type scalars[T any] struct {
+	bytes int
+	read  func(*wire.Decoder, *field) T
+	write func(*wire.Encoder, *field, T)
 }
 
-func (bools) encode(e *wire.Encoder, f *field, v any) error {
-	all, err := elements[bool](f, v)
-	if err != nil {
-		return err
-	}
-	begin(e, f, len(all))
-	e.Bools(all)
-	return nil
-}
+func (s scalars[T]) size() int { return s.bytes }
 
-func (bools) convert(v any) any { return converted(v, func(v any) bool { return v.(bool) }) }
-
-type texts struct{}
-
-func (texts) size() int { return 0 }
-
-func (t texts) decode(d *wire.Decoder, f *field, n int) any {
+func (s scalars[T]) decode(d *wire.Decoder, f *field, n int) any {
 	if f.Shape == rosidl.Single {
-		return t.one(d, f)
+		return s.read(d, f)
 	}
-	v := make([]string, n)
+	v := make([]T, n)
 	for i := range v {
-		v[i] = t.one(d, f)
+		v[i] = s.read(d, f)
 	}
 	return v
 }
 
-func (texts) one(d *wire.Decoder, f *field) string {
-	if f.Kind == rosidl.WString {
-		return d.WString(f.StringBound)
-	}
-	return d.String(f.StringBound)
-}
-
-func (texts) encode(e *wire.Encoder, f *field, v any) error {
-	all, err := elements[string](f, v)
+func (s scalars[T]) encode(e *wire.Encoder, f *field, v any) error {
+	all, err := elements[T](f, v)
 	if err != nil {
 		return err
 	}
 	begin(e, f, len(all))
-	for _, s := range all {
-		if f.Kind == rosidl.WString {
-			e.WString(s, f.StringBound)
-		} else {
-			e.String(s, f.StringBound)
-		}
+	for _, v := range all {
+		s.write(e, f, v)
 	}
 	return nil
 }
 
-func (texts) convert(v any) any { return converted(v, func(v any) string { return v.(string) }) }
+func (scalars[T]) convert(v any) any { return converted(v, func(v any) T { return v.(T) }) }

@@ -5,19 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	"modernc.org/sqlite/vfs"
 
 	"tapedeck/codec"
+	"tapedeck/codec/cdr"
 	"tapedeck/codec/rosbag2/internal/sqlite"
 	"tapedeck/msgs"
+	"tapedeck/msgs/rosidl"
 )
 
 // database reads one file of the storage sqlite3, of any schema that rosbag2_storage_sqlite3 has written: a table of
@@ -437,3 +441,78 @@ func (it *rowIterator) Close() error {
 	}
 	return it.rows.Close()
 }
+
+// firstRows is how many messages are looked at for the first of each topic. There is no index by topic.
+const firstRows = 1000
+
+// fit replaces definitions that were taken from those at hand where the first message of a topic shows that they are
+// another release's. Of topics without a message among the first ones, and without one that is CDR, they stay.
+func (d *database) fit(guessed map[int64]bool) error {
+	if len(guessed) == 0 {
+		return nil
+	}
+	rows, err := d.db.Query("SELECT topic_id, data FROM messages WHERE id IN (SELECT min(id) FROM "+
+		"(SELECT id, topic_id FROM messages ORDER BY id LIMIT ?) GROUP BY topic_id)", firstRows)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	libraries := []*rosidl.Library{msgs.Library(), msgs.Release(""), msgs.Release("humble")}
+	for rows.Next() {
+		var id int64
+		var payload []byte
+		if err := rows.Scan(&id, &payload); err != nil {
+			return err
+		}
+		// else it is compressed
+		if c := d.channels[id]; guessed[id] && len(payload) > 4 && payload[0] == 0 && payload[1] <= 1 {
+			c.Schema = fitting(libraries, c.Type, payload)
+		}
+	}
+	return rows.Err()
+}
+
+// fitting returns the first definition that a payload fits, none if it fits none.
+func fitting(libraries []*rosidl.Library, name string, payload []byte) codec.Schema {
+	for _, l := range libraries {
+		schema, err := cdr.NewSchema(l, name)
+		if err == nil {
+			_, err = schema.Decode(payload)
+		}
+		if err != nil {
+			continue
+		}
+		if text, err := l.Concatenated(name); err == nil {
+			return codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}
+		}
+	}
+	return codec.Schema{}
+}
+
+// databaseName is what SQLite opens of a sqliteFS.
+const databaseName = "bag.db3"
+
+// sqliteFS is a file system with one file in it, for SQLite to read a database that is no file of the system's.
+type sqliteFS struct {
+	file io.ReaderAt
+	size int64
+}
+
+// Open implements fs.FS. SQLite may ask for journals, which are not there.
+func (f sqliteFS) Open(name string) (fs.File, error) {
+	if name != databaseName {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return sqliteFile{io.NewSectionReader(f.file, 0, f.size)}, nil
+}
+
+// sqliteFile implements fs.File and io.Seeker.
+type sqliteFile struct{ *io.SectionReader }
+
+func (f sqliteFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f sqliteFile) Close() error               { return nil }
+func (f sqliteFile) Name() string               { return databaseName }
+func (f sqliteFile) Mode() fs.FileMode          { return 0o444 }
+func (f sqliteFile) ModTime() time.Time         { return time.Time{} }
+func (f sqliteFile) IsDir() bool                { return false }
+func (f sqliteFile) Sys() any                   { return nil }
