@@ -16,15 +16,6 @@ import (
 	"tapedeck/test/samples"
 )
 
-// readAll returns copies of the messages that q selects.
-func readAll(t testing.TB, r codec.Reader, q codec.Query) []codec.Message {
-	it, err := r.Read(q)
-	require.NoError(t, err)
-	messages, err := collect(it)
-	require.NoError(t, err)
-	return messages
-}
-
 // TestConformance reads the files of the MCAP project's conformance tests, whose names tell what they have.
 func TestConformance(t *testing.T) {
 	dir := samples.Path(t, "mcap/conformance")

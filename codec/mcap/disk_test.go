@@ -1,10 +1,10 @@
 package mcap
 
 import (
-	"bytes"
 	"testing"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/internal/disktest"
 )
 
@@ -15,15 +15,10 @@ func onDisk() disktest.Format {
 		First: "drive_0.mcap", Channels: channels[:3], Silent: &codec.Channel{Topic: "/silent", Encoding: codec.EncodingCDR},
 		Create: createOn,
 		Open: func(_ testing.TB, name string, content []byte) (codec.Reader, error) {
-			return NewReader(memory{bytes.NewReader(content)}, int64(len(content)), name)
+			return NewReader(codectest.NewFile(content), int64(len(content)), name)
 		},
 	}
 }
-
-// memory is a file in memory.
-type memory struct{ *bytes.Reader }
-
-func (memory) Close() error { return nil }
 
 func TestDiskErrors(t *testing.T) { onDisk().TestErrors(t) }
 

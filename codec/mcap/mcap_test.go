@@ -2,7 +2,6 @@ package mcap
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,26 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/internal/output"
 )
-
-// collect returns copies of all messages up to an error other than io.EOF.
-func collect(it codec.Iterator) ([]codec.Message, error) {
-	defer it.Close()
-	var messages []codec.Message
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return messages, nil
-		}
-		if err != nil {
-			return messages, err
-		}
-		c := *m
-		c.Data = slices.Clone(m.Data)
-		messages = append(messages, c)
-	}
-}
 
 // requireMessages compares messages and, once each, their channels.
 func requireMessages(t testing.TB, want, got []codec.Message) {
@@ -56,6 +38,10 @@ func requireMessages(t testing.TB, want, got []codec.Message) {
 		}
 	}
 }
+
+var collect, readAll = codectest.Collect, codectest.Read
+
+func open(t testing.TB, path string) codec.Reader { return codectest.Open(t, path, Format) }
 
 func testChannels() []*codec.Channel {
 	qos := codec.DefaultQoS()
@@ -109,13 +95,6 @@ func writeFile(t testing.TB, path string, o codec.CreateOptions, messages []code
 	require.NoError(t, w.Close())
 	require.NoError(t, w.Close(), "closing twice")
 	require.ErrorIs(t, w.Write(&codec.Message{Channel: &codec.Channel{}}), fs.ErrClosed)
-}
-
-func open(t testing.TB, path string) codec.Reader {
-	r, err := codec.Formats{Format}.Open(path)
-	require.NoError(t, err)
-	t.Cleanup(func() { r.Close() })
-	return r
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -259,31 +238,20 @@ func TestSyncAndKill(t *testing.T) {
 	check(messages[:51])
 }
 
-func TestSyncBesideWrite(t *testing.T) {
-	messages := testMessages(1000, testChannels())
+func TestSyncBesideWrite(t *testing.T) { codectest.SyncBesideWrite(t, Format, testChannels()...) }
+
+// TestInfoOfWriter compares what a writer says of its file with what a reader does.
+func TestInfoOfWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.mcap")
 	e, err := NewEncoder(path, codec.CreateOptions{}, nil)
 	require.NoError(t, err)
 	w, err := output.NewSeries(output.OS{}).NewChunkWriter(Name, path, e, codec.CreateOptions{}, nil)
 	require.NoError(t, err)
-	done := make(chan error)
-	go func() {
-		for range 20 {
-			if err := w.Sync(); err != nil {
-				done <- err
-				return
-			}
-			w.Info()
-		}
-		done <- nil
-	}()
-	for i := range messages {
-		require.NoError(t, w.Write(&messages[i]))
+	for _, m := range testMessages(1000, testChannels()) {
+		require.NoError(t, w.Write(&m))
 	}
-	require.NoError(t, <-done)
 	require.NoError(t, w.Complete(false))
 	info := w.Info()
-	requireMessages(t, byTime(messages), readAll(t, open(t, path), codec.Query{}))
 	read, err := open(t, path).Info()
 	require.NoError(t, err)
 	require.Equal(t, read.MessageCount, info.MessageCount)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/test/samples"
 )
 
@@ -25,7 +26,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		sniff("", b[:min(len(b), 4096)])
-		r, err := newReader("fuzz.record", fileOf{bytes.NewReader(b)}, int64(len(b)), b[:min(len(b), firstSection)])
+		r, err := newReader("fuzz.record", codectest.NewFile(b), int64(len(b)), b[:min(len(b), firstSection)])
 		require.NoError(t, err)
 		read := func(q codec.Query) (count int, end error) {
 			it, err := r.Read(q)

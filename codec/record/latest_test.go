@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 )
 
 // counted is a file that counts what is read of it.
@@ -27,7 +28,7 @@ func (c counted) ReadAt(b []byte, pos int64) (int, error) {
 // openCounted opens a file and returns where the bytes that are read of it are counted.
 func openCounted(t testing.TB, b []byte) (*reader, *int64) {
 	n := new(int64)
-	r, err := newReader("counted.record", counted{fileOf{bytes.NewReader(b)}, n}, int64(len(b)),
+	r, err := newReader("counted.record", counted{codectest.NewFile(b), n}, int64(len(b)),
 		b[:min(len(b), firstSection)])
 	require.NoError(t, err)
 	return r, n

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/record/internal/recordpb"
 )
 
@@ -48,12 +49,7 @@ func requireOrdered(t testing.TB, all []got) {
 	}
 }
 
-func openAt(t testing.TB, path string) codec.Reader {
-	r, err := codec.Formats{Format}.Open(path)
-	require.NoError(t, err)
-	t.Cleanup(func() { r.Close() })
-	return r
-}
+func openAt(t testing.TB, path string) codec.Reader { return codectest.Open(t, path, Format) }
 
 func TestSamples(t *testing.T) {
 	for _, test := range []struct {
@@ -246,14 +242,9 @@ func TestIsCompleteLies(t *testing.T) {
 	}
 }
 
-// fileOf is a file in memory.
-type fileOf struct{ *bytes.Reader }
-
-func (fileOf) Close() error { return nil }
-
 // memory opens a file in memory.
 func memory(t testing.TB, b []byte) *reader {
-	r, err := newReader("memory.record", fileOf{bytes.NewReader(b)}, int64(len(b)), b[:min(len(b), firstSection)])
+	r, err := newReader("memory.record", codectest.NewFile(b), int64(len(b)), b[:min(len(b), firstSection)])
 	require.NoError(t, err)
 	return r
 }

@@ -2,19 +2,17 @@ package record
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/internal/output"
 )
 
@@ -176,79 +174,6 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// Sync beside Write.
-func TestSync(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.record")
-	w, err := create(path, codec.CreateOptions{})
-	require.NoError(t, err)
-	c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
-	done := make(chan struct{})
-	var group sync.WaitGroup
-	group.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-				if err := w.Sync(); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-	})
-	for i := range 10_000 {
-		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i), Data: []byte(fmt.Sprint(i))}))
-	}
-	require.NoError(t, w.Sync())
-	close(done)
-	group.Wait()
-	require.NoError(t, w.Close())
-	r, _ := reopen(t, path)
-	all, err := readAll(t, r, codec.Query{})
-	require.NoError(t, err)
-	require.Len(t, all, 10_000)
-	for i, m := range all {
-		require.Equal(t, fmt.Sprint(i), m.data)
-	}
-}
-
-// When the disk is full, writing says so, and what is on it can be read.
-func TestDiskFull(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skipf("mounting a small tmpfs: %v", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(dir, 0) })
-	for _, size := range []int{1000, 300_000, 3 << 20} {
-		path := filepath.Join(dir, "a.record")
-		w, err := create(path, codec.CreateOptions{ChunkSize: 500_000, Overwrite: true})
-		require.NoError(t, err)
-		c := &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf}
-		data := bytes.Repeat([]byte("x"), size)
-		for i := 0; err == nil; i++ {
-			err = w.Write(&codec.Message{Channel: c, LogTime: int64(i), Data: data})
-		}
-		for _, err := range []error{err, w.Write(&codec.Message{Channel: c}), w.Sync(), w.Close()} {
-			require.ErrorIs(t, err, syscall.ENOSPC)
-			require.ErrorContains(t, err, path)
-			require.ErrorContains(t, err, "free some space")
-		}
-		r, b := reopen(t, path)
-		all, err := readAll(t, r, codec.Query{Damaged: func(err error) { t.Error(err) }})
-		require.NoError(t, err)
-		require.Greater(t, len(all)*size, 2<<20, "%d messages of %d bytes, file %d", len(all), size, len(b))
-		require.EqualValues(t, len(b), r.header.GetSize())
-		info, err := r.Info()
-		require.NoError(t, err)
-		require.True(t, info.Complete)
-		require.NoError(t, r.Close()) // it keeps the space
-		require.NoError(t, os.Remove(path))
-
-		full := filepath.Join(dir, "full")
-		os.WriteFile(full, make([]byte, 5<<20), 0o644)
-		_, err = create(path, codec.CreateOptions{})
-		require.ErrorIs(t, err, syscall.ENOSPC)
-		require.NoFileExists(t, path)
-		require.NoError(t, os.Remove(full))
-	}
+func TestSyncBesideWrite(t *testing.T) {
+	codectest.SyncBesideWrite(t, Format, &codec.Channel{Topic: "/a", Type: "x.A", Encoding: codec.EncodingProtobuf})
 }

@@ -2,9 +2,7 @@ package rosbag
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 )
 
 // bag builds a bag record by record.
@@ -135,42 +134,13 @@ func writeFile(t testing.TB, content []byte) string {
 	return path
 }
 
-// memory is a file in memory.
-type memory struct{ *bytes.Reader }
-
-func (memory) Close() error { return nil }
-
 func openMemory(t testing.TB, content []byte) *Reader {
-	r, err := newReader(memory{bytes.NewReader(content)}, int64(len(content)), "a.bag")
+	r, err := newReader(codectest.NewFile(content), int64(len(content)), "a.bag")
 	require.NoError(t, err)
 	return r
 }
 
-// collect returns all messages of an iterator, and the error that ended it unless that is io.EOF.
-func collect(it codec.Iterator) ([]codec.Message, error) {
-	defer it.Close()
-	var all []codec.Message
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return all, err
-		}
-		kept := *m
-		kept.Data = bytes.Clone(m.Data)
-		all = append(all, kept)
-	}
-}
-
-func readAll(t testing.TB, r codec.Reader, q codec.Query) []codec.Message {
-	it, err := r.Read(q)
-	require.NoError(t, err)
-	all, err := collect(it)
-	require.NoError(t, err)
-	return all
-}
+var collect, readAll = codectest.Collect, codectest.Read
 
 // texts returns the contents of messages.
 func texts(all []codec.Message) []string {

@@ -1,13 +1,13 @@
 package rosbag
 
 import (
-	"bytes"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/internal/disktest"
 )
 
@@ -18,7 +18,7 @@ func onDisk() disktest.Format {
 		First: "drive.bag", Channels: channels[:3], Silent: channels[3],
 		Create: createOn,
 		Open: func(_ testing.TB, name string, content []byte) (codec.Reader, error) {
-			return newReader(memory{bytes.NewReader(content)}, int64(len(content)), name)
+			return newReader(codectest.NewFile(content), int64(len(content)), name)
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 )
 
 // twoChunks returns a bag whose chunks overlap and have two publishers of a topic.
@@ -345,7 +346,7 @@ func FuzzReader(f *testing.F) {
 	b.chunk("bz2", records, must(p.pack(records)))
 	f.Add(b.close())
 	f.Fuzz(func(t *testing.T, content []byte) {
-		r, err := newReader(memory{bytes.NewReader(content)}, int64(len(content)), "fuzz.bag")
+		r, err := newReader(codectest.NewFile(content), int64(len(content)), "fuzz.bag")
 		if err != nil {
 			return
 		}

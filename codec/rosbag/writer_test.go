@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 )
 
 const stringMD5 = "992ce8a1687cec8c8bd883ec73ca41d1"
@@ -286,36 +287,4 @@ func TestBytes(t *testing.T) {
 	require.Equal(t, want, must(os.ReadFile(path)))
 }
 
-// Sync may be called beside Write, and nothing is lost or written twice.
-func TestSyncBesideWrite(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.bag")
-	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{ChunkSize: 500})
-	require.NoError(t, err)
-	done, ended := make(chan struct{}), make(chan error)
-	go func() {
-		for {
-			select {
-			case <-done:
-				ended <- nil
-				return
-			default:
-				if err := w.Sync(); err != nil {
-					ended <- err
-					return
-				}
-			}
-		}
-	}()
-	channels := testChannels()
-	for i := range 2000 {
-		require.NoError(t, w.Write(&codec.Message{Channel: channels[i%3], LogTime: int64(i + 1), Data: []byte("data")}))
-	}
-	close(done)
-	require.NoError(t, <-ended)
-	require.NoError(t, w.Close())
-	all := readAll(t, openMemory(t, must(os.ReadFile(path))), codec.Query{})
-	require.Len(t, all, 2000)
-	for i, m := range all {
-		require.EqualValues(t, i+1, m.LogTime)
-	}
-}
+func TestSyncBesideWrite(t *testing.T) { codectest.SyncBesideWrite(t, Format, testChannels()...) }

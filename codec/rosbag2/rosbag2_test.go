@@ -2,9 +2,7 @@ package rosbag2
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/internal/output"
 	"tapedeck/codec/mcap"
 	"tapedeck/test/samples"
@@ -22,33 +21,9 @@ import (
 
 func sample(t testing.TB, path string) string { return samples.Path(t, "rosbag2/"+path) }
 
-func open(t testing.TB, path string) codec.Reader {
-	r, err := codec.Formats{Format, mcap.Format}.Open(path)
-	require.NoError(t, err)
-	t.Cleanup(func() { r.Close() })
-	return r
-}
+var read = codectest.Read
 
-// read returns copies of the messages that q selects.
-func read(t testing.TB, r codec.Reader, q codec.Query) []codec.Message {
-	it, err := r.Read(q)
-	require.NoError(t, err)
-	defer it.Close()
-	var messages []codec.Message
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return messages
-		}
-		require.NoError(t, err)
-		if n := len(messages); n > 0 {
-			require.LessOrEqual(t, messages[n-1].LogTime, m.LogTime)
-		}
-		c := *m
-		c.Data = slices.Clone(m.Data)
-		messages = append(messages, c)
-	}
-}
+func open(t testing.TB, path string) codec.Reader { return codectest.Open(t, path, Format, mcap.Format) }
 
 // TestReal reads bags of several releases and compares them with their metadata.yaml.
 func TestReal(t *testing.T) {

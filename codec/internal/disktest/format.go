@@ -3,7 +3,6 @@ package disktest
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/internal/output"
 )
 
@@ -35,24 +35,10 @@ type Format struct {
 // firstTime is the LogTime of the first message; the others follow in steps of 1 ns.
 const firstTime = 1000
 
-// readAll returns all messages, with their contents, and the error that ended them unless that is io.EOF.
 func readAll(t testing.TB, r codec.Reader, q codec.Query) ([]codec.Message, error) {
 	it, err := r.Read(q)
 	require.NoError(t, err)
-	defer it.Close()
-	var all []codec.Message
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return all, err
-		}
-		kept := *m
-		kept.Data = slices.Clone(m.Data)
-		all = append(all, kept)
-	}
+	return codectest.Collect(it)
 }
 
 // TestErrors has the disk fail at any operation, once or for good: what is read is what was written, without what is
