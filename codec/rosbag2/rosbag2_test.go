@@ -23,7 +23,9 @@ func sample(t testing.TB, path string) string { return samples.Path(t, "rosbag2/
 
 var read = codectest.Read
 
-func open(t testing.TB, path string) codec.Reader { return codectest.Open(t, path, Format, mcap.Format) }
+func open(t testing.TB, path string) codec.Reader {
+	return codectest.Open(t, path, Format, mcap.Format)
+}
 
 // TestReal reads bags of several releases and compares them with their metadata.yaml.
 func TestReal(t *testing.T) {
