@@ -29,17 +29,6 @@ func cutNumber(name string) (base string, number int, ok bool) {
 	return m[1], number, err == nil
 }
 
-// recording is several files as one: those of a folder, or those whose names begin alike.
-type recording struct {
-	path   string
-	files  []joined.File
-	events []codec.Event
-
-	joined *joined.Reader // nil before load
-	info   *codec.Info
-	err    error
-}
-
 // parts returns the names of the record files in the folder at path or, where there is nothing, of those that are
 // called like path but for what a recorder adds when it splits: NAME.record.00000 and on. Those that were not
 // completed are among them.
@@ -84,19 +73,19 @@ func isRecord(path string) bool {
 	return (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && sniff(path, head[:n])
 }
 
-// openParts opens the files of which path is the folder, or how their names begin. What is missing of them is told of
-// in Info.
+// openParts opens several files as one recording: those in the folder at path, or those whose names begin with path.
+// Info has an event for each gap between their numbers.
 func openParts(path string) (codec.Reader, error) {
-	r := &recording{path: path}
+	r := &joined.Reader{Format: formatName, Path: path}
 	var errs []error
 	base, number := "", 0
 	for _, name := range parts(path) {
 		if b, n, ok := cutNumber(strings.TrimSuffix(filepath.Base(name), codec.ActiveSuffix)); ok {
 			switch {
 			case b == base && n == number+2:
-				r.damaged(fmt.Sprintf("%s.%05d is missing", base, n-1))
+				r.Event(codec.EventDamage, fmt.Sprintf("%s.%05d is missing", base, n-1))
 			case b == base && n > number+2:
-				r.damaged(fmt.Sprintf("%s.%05d to %05d are missing", base, number+1, n-1))
+				r.Event(codec.EventDamage, fmt.Sprintf("%s.%05d to %05d are missing", base, number+1, n-1))
 			}
 			base, number = b, n
 		}
@@ -105,58 +94,14 @@ func openParts(path string) (codec.Reader, error) {
 			err = errors.Join(fmt.Errorf("open %s: it is no record file", name), part.Close())
 		}
 		if err != nil {
-			r.damaged(err.Error())
+			r.Event(codec.EventDamage, err.Error())
 			errs = append(errs, err)
 			continue
 		}
-		r.files = append(r.files, joined.File{Path: name, Size: part.size, Reader: part})
+		r.Files = append(r.Files, joined.File{Path: name, Size: part.size, Reader: part})
 	}
-	if len(r.files) == 0 {
+	if len(r.Files) == 0 {
 		return nil, errors.Join(errs...)
 	}
 	return r, nil
-}
-
-func (r *recording) damaged(text string) {
-	r.events = append(r.events, codec.Event{Kind: codec.EventDamage, Text: text})
-}
-
-// load looks into the files, at the first call.
-func (r *recording) load() error {
-	if r.info == nil && r.err == nil {
-		info := &codec.Info{Format: formatName, Path: r.path, Events: r.events, Complete: len(r.events) == 0}
-		if r.joined, r.err = joined.New(r.files, info); r.err == nil {
-			r.info = info
-		}
-	}
-	return r.err
-}
-
-func (r *recording) Info() (*codec.Info, error) {
-	if err := r.load(); err != nil {
-		return nil, err
-	}
-	return r.info, nil
-}
-
-func (r *recording) Read(q codec.Query) (codec.Iterator, error) {
-	if err := r.load(); err != nil {
-		return nil, err
-	}
-	return r.joined.Read(q), nil
-}
-
-func (r *recording) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	if err := r.load(); err != nil {
-		return nil, err
-	}
-	return r.joined.Latest(q, keep)
-}
-
-func (r *recording) Close() error {
-	var errs []error
-	for _, f := range r.files {
-		errs = append(errs, f.Reader.Close())
-	}
-	return errors.Join(errs...)
 }

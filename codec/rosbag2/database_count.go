@@ -4,8 +4,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 )
 
 // trust takes the counts from metadata if they can be trusted, which spares going through the messages: if it tells
@@ -87,26 +90,15 @@ func (d *database) ownMetadata() (*metadata, error) {
 
 // readEvents adds the events that a recorder kept in the file.
 func (d *database) readEvents() error {
-	for _, id := range d.ids() {
-		if !codec.IsEvents(d.channels[id]) || d.counts[id] == 0 {
-			continue
-		}
-		rows, err := d.db.Query("SELECT data FROM messages WHERE topic_id = ? ORDER BY timestamp, id", id)
-		if err != nil {
-			return err
-		}
-		for rows.Next() {
-			m := codec.Message{Channel: d.channels[id]}
-			if err := rows.Scan(&m.Data); err != nil {
-				return errors.Join(fmt.Errorf("events: %w", err), rows.Close())
-			}
-			if e, ok := codec.ParseEvent(&m); ok {
-				d.info.Events = append(d.info.Events, e)
-			}
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return err
-		}
+	kept := func(t codec.TopicInfo) bool { return t.MessageCount > 0 && codec.IsEvents(t.Channel) }
+	if !slices.ContainsFunc(d.info.Topics, kept) {
+		return nil
 	}
-	return nil
+	it, err := d.Read(codec.Query{Start: math.MinInt64, Topics: codec.IsEvents})
+	if err != nil {
+		return fmt.Errorf("events: %w", err)
+	}
+	events, err := chunked.Events(it)
+	d.info.Events = append(d.info.Events, events...)
+	return err
 }

@@ -2,9 +2,7 @@ package rosbag2
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -113,8 +111,7 @@ func (d *database) places(where string, args ...any) ([]row, error) {
 type placeIterator struct {
 	database *database
 	rows     []row
-	conn     *sql.Conn // that query is prepared for
-	query    *sql.Stmt
+	query    *sql.Stmt // nil before the first message
 	msg      codec.Message
 	err      error
 }
@@ -136,7 +133,8 @@ func (it *placeIterator) step() error {
 	r := it.rows[0]
 	it.rows = it.rows[1:]
 	if it.query == nil {
-		if err := it.prepare(); err != nil {
+		var err error
+		if it.query, err = it.database.db.Prepare("SELECT data FROM messages WHERE id = ?"); err != nil {
 			return it.database.wrap(err)
 		}
 	}
@@ -148,23 +146,10 @@ func (it *placeIterator) step() error {
 	return nil
 }
 
-func (it *placeIterator) prepare() (err error) {
-	if it.conn, err = it.database.db.Conn(context.Background()); err != nil {
-		return err
-	}
-	it.query, err = it.conn.PrepareContext(context.Background(), "SELECT data FROM messages WHERE id = ?")
-	return err
-}
-
 func (it *placeIterator) Close() error {
 	it.rows, it.err = nil, io.EOF
-	var errs []error
-	if it.query != nil {
-		errs = append(errs, it.query.Close())
+	if it.query == nil {
+		return nil
 	}
-	if it.conn != nil {
-		errs = append(errs, it.conn.Close())
-	}
-	it.query, it.conn = nil, nil
-	return errors.Join(errs...)
+	return it.query.Close()
 }

@@ -29,16 +29,17 @@ type iterator struct {
 	err        error
 }
 
-// decompress returns an iterator over what the messages of it decompress to, as far as they are compressed.
-func (r *Reader) decompress(it codec.Iterator, q codec.Query) (codec.Iterator, error) {
-	if !r.compressedMessages && r.metadata != nil {
-		return it, nil
+// decompress returns an iterator over what the messages of it decompress to, as far as they are compressed. err is
+// that of making it.
+func (r *Reader) decompress(it codec.Iterator, err error, q codec.Query) (codec.Iterator, error) {
+	if err != nil || !r.compressedMessages && r.metadata != nil {
+		return it, err
 	}
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMessage))
 	if err != nil {
 		return nil, errors.Join(err, it.Close())
 	}
-	return &iterator{Iterator: it, path: r.path, zstd: decoder, compressed: r.compressedMessages, damaged: q.Damaged}, nil
+	return &iterator{Iterator: it, path: r.Path, zstd: decoder, compressed: r.compressedMessages, damaged: q.Damaged}, nil
 }
 
 func (it *iterator) Next() (*codec.Message, error) {

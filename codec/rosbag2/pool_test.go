@@ -34,7 +34,7 @@ func TestFewFilesAreOpen(t *testing.T) {
 	r, err := Open(dir)
 	require.NoError(t, err)
 	defer r.Close()
-	require.Len(t, r.parts, splits)
+	require.Len(t, r.Files, splits)
 	require.Len(t, read(t, r, codec.Query{}), 4*splits)
 	require.LessOrEqual(t, len(r.plain.open), maxOpen)
 	for _, begin := range []int64{3, splits / 2, splits - 2} {

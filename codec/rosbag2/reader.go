@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/chunked"
 	"tapedeck/codec/internal/joined"
 	"tapedeck/codec/mcap"
 )
@@ -23,17 +23,13 @@ import (
 // not say of a topic. Files are open only while they are read, but for the last 64. Those that are compressed as a
 // whole are held in memory then, where they take about as much as on the disk: up to 4 GiB of them, of which a single
 // one must not have more.
+//
+// Info.Extra is an Extra.
 type Reader struct {
-	path               string
+	joined.Reader
 	metadata           *metadata // nil when it is missing or cannot be read
 	compressedMessages bool
 	plain, packed      pool
-	parts              []joined.File
-	events             []codec.Event
-
-	joined  *joined.Reader // nil before load
-	info    *codec.Info
-	infoErr error
 }
 
 // Open opens the bag at path, its folder or its metadata.yaml.
@@ -46,7 +42,7 @@ func Open(path string) (*Reader, error) {
 	if !stat.IsDir() {
 		dir = filepath.Dir(path)
 	}
-	r := &Reader{path: path, plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
+	r := newReader(path)
 	files := []string{path}
 	if stat.IsDir() || filepath.Ext(bareName(path)) != ".db3" {
 		if files, err = r.files(dir); err != nil {
@@ -60,25 +56,27 @@ func Open(path string) (*Reader, error) {
 			if strings.HasSuffix(file, codec.ActiveSuffix) {
 				kind = codec.EventUnfinished // there is nothing in it yet
 			}
-			r.event(kind, err.Error())
+			r.Event(kind, err.Error())
 			first = cmp.Or(first, err)
 		}
 	}
-	if len(r.parts) > maxOpen {
-		for _, p := range r.parts {
+	if len(r.Files) > maxOpen {
+		for _, p := range r.Files {
 			if d, ok := p.Reader.(*database); ok {
 				d.db.SetMaxIdleConns(0) // it is open only while it is read, too
 			}
 		}
 	}
-	if len(r.parts) == 0 {
+	if len(r.Files) == 0 {
 		return nil, cmp.Or(first, fmt.Errorf("read %s: none of the bag's files is there", path))
 	}
 	return r, nil
 }
 
-func (r *Reader) event(kind, text string) {
-	r.events = append(r.events, codec.Event{Kind: kind, Text: text})
+func newReader(path string) *Reader {
+	r := &Reader{plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
+	r.Reader = joined.Reader{Format: Name, Path: path, Amend: r.amend}
+	return r
 }
 
 // files returns the paths of the bag's files.
@@ -94,20 +92,20 @@ func (r *Reader) files(dir string) ([]string, error) {
 	var names []string
 	switch {
 	case err != nil:
-		names = r.unlisted(present)
+		names = unlisted(present)
 		kind := codec.EventDamage
 		if errors.Is(err, fs.ErrNotExist) {
 			kind, err = codec.EventUnfinished, errors.New("there is none")
 		}
-		r.event(kind, fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
+		r.Event(kind, fmt.Sprintf("without metadata.yaml (%v): every file of the folder was read", err))
 	case r.metadata.Storage != "mcap" && r.metadata.Storage != "sqlite3":
 		return nil, fmt.Errorf("read %s: storage %q is not known; convert the bag to mcap with 'ros2 bag convert'",
-			r.path, r.metadata.Storage)
+			r.Path, r.metadata.Storage)
 	default:
 		names = append(r.listed(present), r.notListedYet(present)...)
 		r.compressedMessages = strings.EqualFold(r.metadata.Mode, "message")
 		if r.metadata.Mode != "" && r.metadata.Compression != "zstd" && !strings.EqualFold(r.metadata.Mode, "none") {
-			return nil, fmt.Errorf("read %s: it is compressed with %q; only zstd is known", r.path, r.metadata.Compression)
+			return nil, fmt.Errorf("read %s: it is compressed with %q; only zstd is known", r.Path, r.metadata.Compression)
 		}
 	}
 	for i := range names {
@@ -126,7 +124,7 @@ func (r *Reader) listed(present []string) []string {
 		candidates := []string{name, bare, bare + ".zstd"}
 		i := slices.IndexFunc(candidates, func(n string) bool { return slices.Contains(present, n) })
 		if i < 0 {
-			r.event(codec.EventDamage, fmt.Sprintf("%s is missing", name))
+			r.Event(codec.EventDamage, fmt.Sprintf("%s is missing", name))
 			continue
 		}
 		names = append(names, candidates[i])
@@ -147,7 +145,7 @@ func (r *Reader) notListedYet(present []string) []string {
 		if base, n := cutNumber(name); active || base == last && n > number && !slices.Contains(r.metadata.Paths, name) {
 			names = append(names, name)
 			if !active {
-				r.event(codec.EventUnfinished, fmt.Sprintf("%s is not in metadata.yaml", name))
+				r.Event(codec.EventUnfinished, fmt.Sprintf("%s is not in metadata.yaml", name))
 			}
 		}
 	}
@@ -169,7 +167,7 @@ func cutNumber(name string) (string, int) {
 
 // unlisted returns the files that are parts of a bag without metadata.yaml. A compressed file is none when what rosbag2
 // made of it is there.
-func (r *Reader) unlisted(present []string) []string {
+func unlisted(present []string) []string {
 	var names []string
 	for _, name := range present {
 		bare := strings.TrimSuffix(name, ".zstd")
@@ -201,7 +199,7 @@ func (r *Reader) open(path string) error {
 		// While it is in memory. An error comes again.
 		_, _ = p.Reader.Info()
 	}
-	r.parts = append(r.parts, p)
+	r.Files = append(r.Files, p)
 	return nil
 }
 
@@ -226,7 +224,7 @@ func (r *Reader) openFile(path string, compressed, database bool) (codec.Reader,
 			p, err := unpack(path, maxPacked)
 			if errors.Is(err, errPart) {
 				if !told {
-					r.event(codec.EventDamage, err.Error())
+					r.Event(codec.EventDamage, err.Error())
 				}
 				told, err = true, nil
 			}
@@ -249,23 +247,15 @@ func (r *Reader) openFile(path string, compressed, database bool) (codec.Reader,
 	return reader, nil
 }
 
-// load looks into all files, at the first call.
-func (r *Reader) load() error {
-	if r.info != nil || r.infoErr != nil {
-		return r.infoErr
-	}
-	info := &codec.Info{Format: Name, Path: r.path, Events: r.events, Complete: len(r.events) == 0}
-	if r.joined, r.infoErr = joined.New(r.parts, info); r.infoErr != nil {
-		return r.infoErr
-	}
+// amend adds what metadata.yaml says and the files do not.
+func (r *Reader) amend(info *codec.Info) error {
 	if r.metadata != nil {
 		r.addMetadata(info)
 	}
 	if r.compressedMessages {
-		r.infoErr = r.addEvents(info)
+		return r.addEvents(info)
 	}
-	r.info = info
-	return r.infoErr
+	return nil
 }
 
 // addEvents adds the events that a recorder kept, which are compressed like any message.
@@ -277,20 +267,16 @@ func (r *Reader) addEvents(info *codec.Info) error {
 		return nil
 	}
 	q := codec.Query{Start: math.MinInt64, Topics: codec.IsEvents, Damaged: func(error) {}}
-	it, err := r.decompress(r.joined.Read(q), q)
+	it, err := r.Read(q)
 	if err != nil {
 		return err
 	}
-	defer it.Close()
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if e, ok := codec.ParseEvent(m); ok && !slices.Contains(info.Events, e) {
+	events, err := chunked.Events(it)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if !slices.Contains(info.Events, e) {
 			info.Events = append(info.Events, e)
 		}
 	}
@@ -343,39 +329,14 @@ func (r *Reader) addMetadata(info *codec.Info) {
 	info.Extra = Extra{Extra: extra, Version: m.Version, ROSDistro: m.Distro, CompressionMode: m.Mode}
 }
 
-// Info implements codec.Reader. Its Extra is an Extra.
-func (r *Reader) Info() (*codec.Info, error) {
-	if err := r.load(); err != nil {
-		return nil, err
-	}
-	return r.info, nil
-}
-
 // Read implements codec.Reader.
 func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
-	if err := r.load(); err != nil {
-		return nil, err
-	}
-	return r.decompress(r.joined.Read(q), q)
+	it, err := r.Reader.Read(q)
+	return r.decompress(it, err, q)
 }
 
 // Latest implements codec.LatestReader.
 func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
-	if err := r.load(); err != nil {
-		return nil, err
-	}
-	it, err := r.joined.Latest(q, keep)
-	if err != nil {
-		return nil, err
-	}
-	return r.decompress(it, q)
-}
-
-// Close implements codec.Reader.
-func (r *Reader) Close() error {
-	var errs []error
-	for _, p := range r.parts {
-		errs = append(errs, p.Reader.Close())
-	}
-	return errors.Join(errs...)
+	it, err := r.Reader.Latest(q, keep)
+	return r.decompress(it, err, q)
 }

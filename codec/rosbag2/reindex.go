@@ -57,8 +57,7 @@ func (x *reindexer) run() error {
 	if err != nil {
 		return err
 	}
-	r := &Reader{path: x.dir, plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
-	names := r.unlisted(present)
+	names := unlisted(present)
 	if len(names) == 0 {
 		return errors.New("it has no files of a bag")
 	}
@@ -172,11 +171,11 @@ func (x *reindexer) embedded(names []string) *metadata {
 
 // open opens a file by itself.
 func (x *reindexer) open(name string) (codec.Reader, error) {
-	r := &Reader{path: x.dir, plain: pool{limit: maxOpen}, packed: pool{limit: maxPacked}}
+	r := newReader(x.dir)
 	if err := r.open(filepath.Join(x.dir, name)); err != nil {
 		return nil, err
 	}
-	return r.parts[0].Reader, nil
+	return r.Files[0].Reader, nil
 }
 
 // file reads a file, and replaces it if need be.

@@ -4,7 +4,9 @@ package chunked
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -137,13 +139,21 @@ func (c *Contents) storedEvents(l Loader) []codec.Event {
 	if !slices.ContainsFunc(c.Channels, func(c *codec.Channel) bool { return c != nil && codec.IsEvents(c) }) {
 		return nil
 	}
-	var events []codec.Event
-	it := c.Read(l, codec.Query{Topics: codec.IsEvents, Damaged: func(error) {}})
+	events, _ := Events(c.Read(l, codec.Query{Topics: codec.IsEvents, Damaged: func(error) {}}))
+	return events
+}
+
+// Events returns the events among the messages of an iterator, and the error that ended it unless that is io.EOF. It
+// closes the iterator.
+func Events(it codec.Iterator) (events []codec.Event, err error) {
 	defer it.Close()
 	for {
 		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return events, nil
+		}
 		if err != nil {
-			return events
+			return events, err
 		}
 		if e, ok := codec.ParseEvent(m); ok {
 			events = append(events, e)

@@ -17,8 +17,11 @@ type latest struct {
 	tails map[*codec.Channel]*tail.Tail
 }
 
-// Latest does what codec.Latest says. It asks the files that have messages of the channels, from the last one back.
+// Latest implements codec.LatestReader. It asks the files that have messages of the channels, from the last one back.
 func (r *Reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
+	if err := r.load(); err != nil {
+		return nil, err
+	}
 	l := &latest{q, map[*codec.Channel]int{}, map[*codec.Channel]*tail.Tail{}}
 	for _, t := range r.topics {
 		if !q.Wants(t.Channel) {

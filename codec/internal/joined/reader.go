@@ -12,11 +12,24 @@ import (
 	"tapedeck/codec"
 )
 
-// Reader reads several files as one recording. Of each it asks only for what a Query selects, when its time comes.
+// Reader implements codec.Reader and codec.LatestReader for several files that are one recording. It looks into the
+// files when one of its methods needs to know what is in them, once. Of each it asks only for what a Query selects, when
+// its time comes. A file that cannot be read is closed and becomes an event; that of all is the error.
 type Reader struct {
+	Format string // for Info, as the next two
+	Path   string
+	Events []codec.Event // that make the recording incomplete
+	Files  []File
+	// Amend, unless nil, adds to info what the files do not say.
+	Amend func(info *codec.Info) error
+
 	parts  []*part // those that begin first come first
 	topics []codec.TopicInfo
+	info   *codec.Info
+	err    error
 }
+
+var _ codec.LatestReader = (*Reader)(nil)
 
 // File is a file of a recording.
 type File struct {
@@ -34,16 +47,34 @@ type part struct {
 	holds    map[*codec.Channel]bool           // those of the recording that have messages in it
 }
 
-// New joins files. It adds to info what they hold. One that cannot be read is closed and becomes an event; that of
-// all is the error.
-func New(files []File, info *codec.Info) (*Reader, error) {
-	r := &Reader{}
-	info.StartTime, info.EndTime = math.MaxInt64, math.MinInt64
-	if info.Metadata == nil {
-		info.Metadata = map[string]string{}
+// Event adds an event that has no time.
+func (r *Reader) Event(kind, text string) {
+	r.Events = append(r.Events, codec.Event{Kind: kind, Text: text})
+}
+
+// load looks into the files, at the first call.
+func (r *Reader) load() error {
+	if r.info != nil || r.err != nil {
+		return r.err
 	}
+	info := &codec.Info{
+		Format: r.Format, Path: r.Path, Events: r.Events, Complete: len(r.Events) == 0, Metadata: map[string]string{},
+		StartTime: math.MaxInt64, EndTime: math.MinInt64,
+	}
+	if r.err = r.join(info); r.err != nil {
+		return r.err
+	}
+	r.info = info
+	if r.Amend != nil {
+		r.err = r.Amend(info)
+	}
+	return r.err
+}
+
+// join adds to info what the files hold.
+func (r *Reader) join(info *codec.Info) error {
 	var unreadable []error
-	for _, f := range files {
+	for _, f := range r.Files {
 		held, err := f.Reader.Info()
 		if err != nil {
 			info.Events = append(info.Events, codec.Event{Kind: codec.EventDamage, Text: err.Error()})
@@ -59,7 +90,7 @@ func New(files []File, info *codec.Info) (*Reader, error) {
 		r.describe(f, p, info)
 	}
 	if len(r.parts) == 0 {
-		return nil, errors.Join(unreadable...)
+		return errors.Join(unreadable...)
 	}
 	if info.MessageCount == 0 {
 		info.StartTime, info.EndTime = 0, 0
@@ -70,7 +101,7 @@ func New(files []File, info *codec.Info) (*Reader, error) {
 	for i, p := range r.parts {
 		p.rank = i
 	}
-	return r, nil
+	return nil
 }
 
 // describe adds to info what a file holds.
@@ -123,8 +154,19 @@ func (r *Reader) addTopic(p *part, t codec.TopicInfo) {
 	r.topics = append(r.topics, codec.TopicInfo{Channel: &channel, MessageCount: t.MessageCount})
 }
 
-// Read returns the messages that q selects, in time order.
-func (r *Reader) Read(q codec.Query) codec.Iterator {
+// Info implements codec.Reader.
+func (r *Reader) Info() (*codec.Info, error) {
+	if err := r.load(); err != nil {
+		return nil, err
+	}
+	return r.info, nil
+}
+
+// Read implements codec.Reader.
+func (r *Reader) Read(q codec.Query) (codec.Iterator, error) {
+	if err := r.load(); err != nil {
+		return nil, err
+	}
 	if q.Topics != nil {
 		wanted := map[*codec.Channel]bool{}
 		for _, t := range r.topics {
@@ -132,7 +174,7 @@ func (r *Reader) Read(q codec.Query) codec.Iterator {
 		}
 		q.Topics = func(c *codec.Channel) bool { return wanted[c] }
 	}
-	return merge(r.partsIn(q), func(p *part) (codec.Iterator, error) { return p.Read(p.query(q)) })
+	return merge(r.partsIn(q), func(p *part) (codec.Iterator, error) { return p.Read(p.query(q)) }), nil
 }
 
 // partsIn returns the files that may have messages in the time range of q.
@@ -190,8 +232,8 @@ func (it *partIterator) Next() (*codec.Message, error) {
 // Close closes the files.
 func (r *Reader) Close() error {
 	var errs []error
-	for _, p := range r.parts {
-		errs = append(errs, p.Close())
+	for _, f := range r.Files {
+		errs = append(errs, f.Reader.Close())
 	}
 	return errors.Join(errs...)
 }
