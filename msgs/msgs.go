@@ -21,11 +21,11 @@ var definitions embed.FS
 //go:embed former
 var former embed.FS
 
-// Release returns the definitions that tapedeck brings along, as a release of ROS 2 has them: "humble". "" is the
-// newest, whose the Go types are.
+// Release returns tapedeck's own definitions for a release of ROS 2: "humble". "" is the newest, which the Go types
+// have.
 func Release(name string) *rosidl.Library { return rosidl.NewLibrary(release(name)...) }
 
-// release returns the sources of Release. Releases are named in the order of the alphabet.
+// release returns the sources of Release. The names of releases are in alphabetical order.
 func release(name string) []fs.FS {
 	var sources []fs.FS
 	folders, _ := fs.Glob(former, "former/*")
@@ -39,9 +39,8 @@ func release(name string) []fs.FS {
 	return append(sources, definitions)
 }
 
-// Library returns the definitions found in the given folders, in the packages of the sourced ROS 2 environment
-// (AMENT_PREFIX_PATH) and in those that tapedeck brings along, as the release in ROS_DISTRO has them, in this order:
-// the first that holds a type wins.
+// Library returns the definitions in the given folders, in the packages of the sourced ROS 2 environment
+// (AMENT_PREFIX_PATH), and tapedeck's own for the release in ROS_DISTRO. The first of these that has a type wins.
 //
 // A folder is one of packages (<folder>/<package>/msg/<Type>.msg), an install prefix
 // (<folder>/share/<package>/msg/<Type>.msg) or a package (<folder>/msg/<Type>.msg, named by its package.xml or else by

@@ -9,7 +9,7 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// definition2 returns a definition of ROS 1 as ROS 2 has it, line by line.
+// definition2 returns a ROS 1 definition in the syntax and with the names of ROS 2.
 func (m *matcher) definition2(d *rosbag.Definition) (string, error) {
 	var b strings.Builder
 	used := map[string]bool{}
@@ -38,7 +38,7 @@ func (m *matcher) definition2(d *rosbag.Definition) (string, error) {
 	return strings.TrimLeft(strings.TrimRight(b.String(), "\n")+"\n", "\n"), nil
 }
 
-// line2 returns a field or constant as ROS 2 has it.
+// line2 returns a field or constant with the type and name of ROS 2.
 func (m *matcher) line2(l rosbag.Line) (rosbag.Line, error) {
 	if l.Const {
 		l.Name = constantName(l.Name)
@@ -50,7 +50,7 @@ func (m *matcher) line2(l rosbag.Line) (rosbag.Line, error) {
 	}
 	switch l.Type {
 	case "byte":
-		if strings.HasPrefix(l.Value, "-") { // it has no sign in ROS 2
+		if strings.HasPrefix(l.Value, "-") { // byte is unsigned in ROS 2
 			l.Type = "int8"
 		}
 	case "time":
@@ -82,7 +82,7 @@ func text(d *rosbag.Definition) string {
 	return b.String()
 }
 
-// definition1 returns a definition of ROS 2 as ROS 1 has it. name says what other messages are called there.
+// definition1 returns the ROS 1 definition of a ROS 2 message. name returns the ROS 1 names of the messages in it.
 func definition1(message *rosidl.Message, name func(string) (string, error)) (*rosbag.Definition, error) {
 	d := &rosbag.Definition{}
 	for _, c := range message.Constants {
@@ -120,7 +120,7 @@ var builtin1 = map[rosidl.Kind]string{
 	rosidl.String: "string", rosidl.WString: "string",
 }
 
-// value1 returns a constant as it is written in ROS 1.
+// value1 returns a constant in the syntax of ROS 1.
 func value1(v any) string {
 	switch v := v.(type) {
 	case bool:

@@ -15,8 +15,8 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// FromROS2 returns the translator of messages of ROS 2, codec.EncodingCDR, to ROS 1. A definition that a channel
-// lacks, or of which no message can be made, is taken from msgs.Library.
+// FromROS2 returns a translator of ROS 2 messages, codec.EncodingCDR, to ROS 1. If a channel has no usable definition,
+// that of msgs.Library applies.
 func FromROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
 	types := map[string]*to1{}
@@ -40,7 +40,7 @@ func FromROS2(codec.Reader) (bridge.Translator, error) {
 	}, nil
 }
 
-// ownTo1 returns what the type of a channel is by its own definition, or else by the library's.
+// ownTo1 returns the ROS 1 type of a channel by its own definition, or else by that of the library.
 func ownTo1(library *rosidl.Library, c *codec.Channel) (*to1, error) {
 	if c.Schema.Encoding != codec.SchemaROS2Msg || len(c.Schema.Data) == 0 {
 		return newTo1(library, c.Type)
@@ -58,7 +58,7 @@ func ownTo1(library *rosidl.Library, c *codec.Channel) (*to1, error) {
 	return nil, err
 }
 
-// to1 is a type of ROS 2 in ROS 1.
+// to1 is the ROS 1 type for a ROS 2 type.
 type to1 struct {
 	name, text, md5 string
 	schema          func() (*cdr.Schema, error)
@@ -109,13 +109,13 @@ func (t *to1) channel(c *codec.Channel) *translation {
 	return becomes
 }
 
-// definer finds the definitions of ROS 1 for types of ROS 2.
+// definer finds the ROS 1 definitions of ROS 2 types.
 type definer struct {
 	library     *rosidl.Library
 	definitions map[string]*rosbag.Definition
 }
 
-// define adds the definition of a type of ROS 2, and of all that it contains, and returns its name in ROS 1.
+// define adds the definitions of a ROS 2 type and of all types that it contains, and returns its name in ROS 1.
 func (r *definer) define(name string) (string, error) {
 	target := predecessors[name]
 	if target == "" {
@@ -144,7 +144,7 @@ func (r *definer) define(name string) (string, error) {
 	return target, nil
 }
 
-// old makes the definition of a type as ROS 2 has it that of ROS 1.
+// old changes the names and types of a ROS 2 definition to those of ROS 1.
 func old(d *rosbag.Definition) {
 	names := renamed[d.Name]
 	d.Lines = slices.DeleteFunc(d.Lines, func(l rosbag.Line) bool {
@@ -162,7 +162,7 @@ func old(d *rosbag.Definition) {
 	}
 }
 
-// differing returns the definition of a type of ROS 1 that is not the same in ROS 2, nil for any other.
+// differing returns the definition of a ROS 1 type that differs in ROS 2, nil for other types.
 func (r *definer) differing(name string) (*rosbag.Definition, error) {
 	text, ok := differing[name]
 	if !ok {

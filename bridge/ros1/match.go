@@ -14,24 +14,24 @@ import (
 // maxSteps bounds the plan of a type.
 const maxSteps = 1 << 16
 
-// matcher finds out what types of ROS 1 are in ROS 2.
+// matcher finds the ROS 2 types of ROS 1 types.
 type matcher struct {
 	definitions map[string]*rosbag.Definition // of ROS 1, by name
 	library     *rosidl.Library               // of ROS 2
 	matches     map[string]*match             // by the name in ROS 1
 	texts       map[string]string             // of ROS 2, by name
 	steps       int                           // in all
-	losses      []string                      // what one of both sides does not keep, by bits of steps
+	losses      []string                      // what one of both sides does not have, by bits of steps
 }
 
-// match is a type of ROS 1 in ROS 2.
+// match is the ROS 2 type of a ROS 1 type.
 type match struct {
 	name  string // in ROS 2
-	known bool   // to the library
+	known bool   // in the library
 	steps []step
 }
 
-// of returns what a type is in ROS 2. That all that it contains is defined has been seen to.
+// of returns the match of a type. All types that it contains must be defined.
 func (m *matcher) of(name string) (*match, error) {
 	if found := m.matches[name]; found != nil {
 		return found, nil
@@ -68,7 +68,7 @@ func (m *matcher) of(name string) (*match, error) {
 	return m.matches[name], nil
 }
 
-// include adds the text of a message of the library, and of all that it contains, to those of ROS 2.
+// include adds the texts of a message of the library and of all messages that it contains.
 func (m *matcher) include(message *rosidl.Message) error {
 	if m.texts[message.Name] != "" {
 		return nil
@@ -88,19 +88,19 @@ func (m *matcher) include(message *rosidl.Message) error {
 	return nil
 }
 
-// dropped are the fields that a type has in ROS 1 alone.
+// dropped are fields that ROS 2 dropped from types.
 var dropped = map[string][]string{
 	headerType1: {"seq"},
 	logType1:    {"seq", "frame_id", "topics"},
 }
 
-// fieldsOf returns the fields of a type of ROS 1.
+// fieldsOf returns the fields of a ROS 1 type.
 func fieldsOf(d *rosbag.Definition) []rosbag.Line {
 	var fields []rosbag.Line
 	for _, l := range d.Lines {
 		switch {
 		case l.Const || l.Type == "":
-		case d.Name == logType1 && l.Type == headerType1: // of which ROS 2 has the stamp
+		case d.Name == logType1 && l.Type == headerType1: // ROS 2 has only its stamp
 			fields = append(fields, rosbag.Line{Type: "uint32", Name: "seq"},
 				rosbag.Line{Type: "time", Name: "stamp"}, rosbag.Line{Type: "string", Name: "frame_id"})
 		default:
@@ -110,7 +110,7 @@ func fieldsOf(d *rosbag.Definition) []rosbag.Line {
 	return fields
 }
 
-// plan returns the steps from d to a message of ROS 2, with known if that is one of the library.
+// plan returns the steps between d and a ROS 2 message. known is set if the message is in the library.
 func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool) ([]step, error) {
 	if message.Name == timeType || message.Name == durationType {
 		// std_msgs/Time has a single field for it.
@@ -165,7 +165,7 @@ func (m *matcher) plan(d *rosbag.Definition, message *rosidl.Message, known bool
 	return steps, nil
 }
 
-// primitives are the types of ROS 2 that go with those of ROS 1, and their sizes.
+// primitives are the ROS 2 types that match those of ROS 1, and their sizes in bytes.
 var primitives = map[string]struct {
 	kinds []rosidl.Kind
 	size  int
@@ -187,7 +187,7 @@ var primitives = map[string]struct {
 
 var errDiffer = errors.New("it is not the same in ROS 2")
 
-// field appends the steps for a field that both have.
+// field appends the steps for a field on both sides.
 func (m *matcher) field(steps []step, d *rosbag.Definition, l rosbag.Line, f rosidl.Field, known bool) ([]step, error) {
 	if (l.Shape == "") != (f.Type.Shape == rosidl.Single) || (l.Length > 0) != (f.Type.Shape == rosidl.Array) ||
 		l.Length > 0 && l.Length != f.Type.Length {
@@ -262,7 +262,7 @@ func (m *matcher) element(d *rosbag.Definition, l rosbag.Line, f rosidl.Field, k
 	return found.steps, nil
 }
 
-// field1 returns the step for a field that ROS 1 alone has.
+// field1 returns the step for a field that only ROS 1 has.
 func (m *matcher) field1(l rosbag.Line) (step, error) {
 	s := step{kind: stepCopy, side: only1, size: primitives[l.Type].size, align: 1, field: l.Name}
 	switch l.Type {
@@ -283,7 +283,7 @@ func (m *matcher) field1(l rosbag.Line) (step, error) {
 // maxLosses is how many bits a step has.
 const maxLosses = 64
 
-// bit returns the bit for something that is lost.
+// bit returns the bit for a loss.
 func (m *matcher) bit(what string) uint64 {
 	i := slices.Index(m.losses, what)
 	switch {
@@ -300,7 +300,7 @@ func (m *matcher) bit(what string) uint64 {
 	return 1 << i
 }
 
-// only2 appends the steps for a field that ROS 2 alone has. lost is the bit for it.
+// only2 appends the steps for a field that only ROS 2 has. lost is its bit.
 func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, error) {
 	var one []step
 	if f.Type.Kind == rosidl.Nested {
@@ -334,7 +334,7 @@ func (m *matcher) only2(steps []step, f rosidl.Field, lost uint64) ([]step, erro
 	return append(steps, s), nil
 }
 
-// default2 returns the step for a field that ROS 2 alone has, of texts that for one element.
+// default2 returns the step for a field that only ROS 2 has. For texts it is the step for one element.
 func default2(f rosidl.Field) step {
 	s := step{kind: stepCopy, side: only2, field: f.Name}
 	switch f.Type.Kind {
@@ -370,7 +370,7 @@ func default2(f rosidl.Field) step {
 	return s
 }
 
-// appendValue appends a number of so many bytes.
+// appendValue appends a number with a size in bytes.
 func appendValue(b []byte, v any, kind rosidl.Kind, size int) []byte {
 	var bits uint64
 	switch v := v.(type) {

@@ -37,7 +37,8 @@ func toCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 	return p.translate(steps, 0)
 }
 
-// fromCDR appends the translation of a ROS 2 payload to dst, which is empty, and returns what was lost by bits of steps.
+// fromCDR appends the translation of a ROS 2 payload to dst, which is empty, and returns what was lost by bits of
+// steps.
 func fromCDR(dst, src []byte, steps []step) ([]byte, uint64, error) {
 	switch {
 	case len(src) < cdrHeader:

@@ -1,6 +1,6 @@
 package ros1
 
-// kind says what a step of a plan does.
+// kind is the kind of a step.
 type kind uint8
 
 const (
@@ -9,11 +9,11 @@ const (
 	stepText                 // a string
 	stepWide                 // a string of ROS 1, a wstring of ROS 2
 	stepArray                // n times steps
-	stepEach                 // a sequence of what steps do
+	stepEach                 // a sequence of elements, each by steps
 	stepLevel                // the level of a log message
 )
 
-// side says where there is something: in both, in ROS 1 alone, or in ROS 2 alone.
+// side is where a field exists: in both, only in ROS 1, or only in ROS 2.
 type side uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	only2
 )
 
-// step is a part of a plan, which says how a payload of one side becomes one of the other.
+// step translates a field, or several fields that can be copied at once, in either direction.
 type step struct {
 	kind  kind
 	side  side
@@ -30,15 +30,14 @@ type step struct {
 	size  int    // bytes of a copy, or of an element of a sequence
 	n     int    // elements of an array
 	bound int    // of a string or sequence of ROS 2, 0 without
-	fill  []byte // what there is in ROS 2 instead: bytes of a copy, elements of a sequence, a text; short of zeros
+	fill  []byte // the default of a field that only ROS 2 has: bytes, without zeros at the end, elements or text
 	steps []step // of an element
 	least [2]int // fewest bytes that an element takes in ROS 1 and in ROS 2
-	lost  uint64 // the bit for what the other side does not keep, see matcher.bit
+	lost  uint64 // the bit for a value that the other side does not have, see matcher.bit
 	field string // for errors
 }
 
-// flat returns the size and alignment of what steps copy, and whether they are one copy that can follow itself without
-// padding.
+// flat reports whether steps are one copy that can be repeated without padding, and returns its size and alignment.
 func flat(steps []step) (size, align int, ok bool) {
 	if len(steps) != 1 || steps[0].kind != stepCopy || steps[0].side != both || steps[0].size%steps[0].align != 0 {
 		return 0, 0, false
@@ -46,7 +45,7 @@ func flat(steps []step) (size, align int, ok bool) {
 	return steps[0].size, steps[0].align, true
 }
 
-// add appends a step, as part of the last one if it can be.
+// add appends a step, or merges it into the last one.
 func add(steps []step, s step) []step {
 	if n := len(steps); n > 0 && s.kind == stepCopy && s.side != only2 {
 		last := &steps[n-1]

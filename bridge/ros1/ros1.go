@@ -1,16 +1,16 @@
-// Package ros1 knows what messages of ROS 1 are in ROS 2 and back, by their definitions alone: names and texts of
-// types, the sums by which each knows them, and payloads.
+// Package ros1 translates messages of ROS 1 to ROS 2 and back, by their definitions alone: names, definitions and
+// hashes of types, and payloads.
 //
-// A message of ROS 1 becomes the one of ROS 2 with the same name, or its successor's, when that has all of its fields,
-// in this order and under the names that ROS 2's rules make of them; fields that were added to it get their default.
-// The seq of a header is left out, and so is what rcl_interfaces/msg/Log does not have of rosgraph_msgs/Log;
-// translators count the messages that had it (bridge.Lossy). Any other type is kept with its own definition, rewritten
-// by the rules of ROS 2.
+// A ROS 1 message becomes the ROS 2 message with the same name, or with the name of its successor, if that has all of
+// its fields in the same order, with their names by ROS 2's rules. Fields that ROS 2 added get their defaults. The seq
+// of a header is dropped, and so are fields of rosgraph_msgs/Log that rcl_interfaces/msg/Log does not have; translators
+// count the messages that had values in them (bridge.Lossy). Any other type keeps its own definition, rewritten by the
+// rules of ROS 2.
 package ros1
 
 import "strings"
 
-// successors are the types of ROS 2 that have other names than those of ROS 1. Fields decide whether they are the same.
+// successors are the ROS 2 types whose names differ from those of ROS 1. Their fields must match, too.
 var successors = map[string]string{
 	"std_msgs/Time":        timeType,
 	"std_msgs/Duration":    durationType,
@@ -21,7 +21,7 @@ var successors = map[string]string{
 	"gps_common/GPSStatus": "gps_msgs/msg/GPSStatus",
 }
 
-// predecessors is the inverse, as far as names of ROS 2 do not stay.
+// predecessors is the inverse, for types whose names ROS 1 does not have.
 var predecessors = map[string]string{
 	timeType:                         "std_msgs/Time",
 	durationType:                     "std_msgs/Duration",
@@ -31,7 +31,7 @@ var predecessors = map[string]string{
 	"gps_msgs/msg/GPSStatus":         "gps_common/GPSStatus",
 }
 
-// differing are the definitions of types of ROS 1 that have something else than those of ROS 2.
+// differing are the ROS 1 definitions of types that differ in ROS 2.
 var differing = map[string]string{
 	headerType1:         "uint32 seq\ntime stamp\nstring frame_id\n",
 	"std_msgs/Time":     "time data\n",
@@ -40,8 +40,7 @@ var differing = map[string]string{
 		"Header header\nbyte level\nstring name\nstring msg\nstring file\nstring function\nuint32 line\nstring[] topics\n",
 }
 
-// renamed are fields and constants that types have in ROS 2, by their name in ROS 1, which is "" for what there is none
-// of.
+// renamed lists ROS 1 types with the names of fields and constants in ROS 2 and in ROS 1, where "" is none.
 var renamed = map[string]map[string]string{
 	"sensor_msgs/BatteryState":   {"POWER_SUPPLY_TECHNOLOGY_TERNARY": "", "POWER_SUPPLY_TECHNOLOGY_VRLA": ""},
 	"sensor_msgs/CameraInfo":     {"d": "D", "k": "K", "r": "R", "p": "P"},
@@ -53,7 +52,7 @@ var renamed = map[string]map[string]string{
 		"mesh_file": ""},
 }
 
-// constants are the types of all constants of a type, where they have another one in ROS 2.
+// constants are the types of a message's constants in ROS 1, where ROS 2 has another type.
 var constants = map[string]string{"visualization_msgs/Marker": "uint8", "visualization_msgs/ImageMarker": "uint8"}
 
 const (
@@ -65,7 +64,7 @@ const (
 	headerType1  = "std_msgs/Header"
 )
 
-// typeName returns the name of ROS 2 that comes closest to that of a type of ROS 1.
+// typeName returns the name of a ROS 1 type by the rules of ROS 2.
 func typeName(name string) string {
 	pkg, base, _ := strings.Cut(name, "/")
 	var camel strings.Builder
@@ -81,8 +80,8 @@ func typeName(name string) string {
 	return fieldName(pkg) + "/msg/" + base
 }
 
-// fieldName returns the name of ROS 2 that comes closest to that of a field or package of ROS 1: lower case, without
-// two "_" in a row or one at the end.
+// fieldName returns the name of a ROS 1 field or package by the rules of ROS 2: lower case, without two "_" in a row or
+// one at the end.
 func fieldName(name string) string {
 	b := make([]byte, 0, len(name)+4)
 	for i := range len(name) {
@@ -106,11 +105,10 @@ func fieldName(name string) string {
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
-// constantName is likewise, in upper case.
+// constantName is fieldName for constants, in upper case.
 func constantName(name string) string { return strings.ToUpper(tidy(name, "X")) }
 
-// tidy leaves out "_" where ROS 2 does not allow it, and puts first in front of a name that does not begin with a
-// letter.
+// tidy removes "_" where ROS 2 does not allow it, and prefixes a name that does not begin with a letter with first.
 func tidy(name, first string) string {
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '_' })
 	name = strings.Join(parts, "_")

@@ -18,34 +18,34 @@ import (
 	"tapedeck/msgs/rosidl"
 )
 
-// translation is what the messages of a channel become.
+// translation is the translation of a channel.
 type translation struct {
 	topic   string // of the channel
 	channel *codec.Channel
 	*plan
-	schema func() (*cdr.Schema, error) // of messages of ROS 2, to be translated to ROS 1; nil in the other direction
+	schema func() (*cdr.Schema, error) // of the ROS 2 messages; nil if they are the result
 	lost   []atomic.Uint64             // messages, by plan.losses
 }
 
-// plan is how the payloads of a type are translated.
+// plan is the translation of a type's payloads.
 type plan struct {
 	steps  []step
-	losses []string // what is lost, by bits of steps
+	losses []string // by bits of steps
 }
 
 func newTranslation(topic string, becomes *codec.Channel, p *plan) *translation {
 	return &translation{topic: topic, channel: becomes, plan: p, lost: make([]atomic.Uint64, len(p.losses))}
 }
 
-// translator translates in one of the two directions.
+// translator translates in one direction.
 type translator struct {
 	topic   func(*codec.Channel) (*translation, error)
 	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error)
 	known   map[*codec.Channel]*translation
 }
 
-// ToROS2 returns the translator of messages of ROS 1, codec.EncodingROS1, to ROS 2. What ROS 2 has is what msgs.Library
-// has.
+// ToROS2 returns a translator of ROS 1 messages, codec.EncodingROS1, to ROS 2. The types of ROS 2 are those of
+// msgs.Library.
 func ToROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
 	types := map[string]*to2{}
@@ -69,7 +69,7 @@ func ToROS2(codec.Reader) (bridge.Translator, error) {
 	}, nil
 }
 
-// to2 is a type of ROS 1 in ROS 2.
+// to2 is the ROS 2 type for a ROS 1 type.
 type to2 struct {
 	name, text, hash string
 	plan
@@ -90,7 +90,7 @@ func newTo2(library *rosidl.Library, name, definition string) (*to2, error) {
 	for contained, more := range m.texts {
 		text += fmt.Sprintf("\n%s\nMSG: %s\n%s", strings.Repeat("=", 80), contained, more)
 	}
-	// What is not needed goes, and the rest gets its order.
+	// This drops definitions that are not needed and sorts the others.
 	own, err := rosidl.ParseConcatenated(found.name, text)
 	if err != nil {
 		return nil, err
@@ -151,10 +151,10 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 	}
 }
 
-// bigEndian is how such payloads of plain CDR begin.
+// bigEndian is the beginning of big-endian payloads of plain CDR.
 var bigEndian = []byte{0, 0}
 
-// little returns a payload in little-endian order. Few robots write others, so that this need not be fast.
+// little returns a big-endian payload in little-endian order. It is slow, because few robots need it.
 func (t *translation) little(payload []byte) ([]byte, error) {
 	schema, err := t.schema()
 	if err != nil {

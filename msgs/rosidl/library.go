@@ -217,7 +217,7 @@ func eventMessage(s *Service) *Message {
 }
 
 // cutService cuts "pkg/srv/Trigger_Request" into the name of the service and "_Request", "_Response", "_Event" or "".
-// ok says whether the name is that of a service or of a part of one.
+// ok reports whether the name is that of a service or of a part of one.
 func cutService(name string) (service, part string, ok bool) {
 	if !strings.Contains(name, "/srv/") {
 		return "", "", false

@@ -1,4 +1,4 @@
-// Package mapping reads the YAML files in which users say of recordings what these don't.
+// Package mapping reads the YAML files in which users describe what recordings themselves do not.
 package mapping
 
 import (
@@ -14,7 +14,7 @@ import (
 // MaxSize is far above any mapping file, in bytes.
 const MaxSize = 1 << 20
 
-// Load returns what parse makes of a file. Errors name the file, and what it is a mapping of.
+// Load reads and parses a file. Errors name the file and the kind of mapping, of.
 func Load[T any](path, of string, parse func(text []byte) (T, error)) (m T, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func Decode(n *yaml.Node, v any) error {
 	if n.IsZero() {
 		return nil
 	}
-	// The decoder of a node does not look for keys that are not known. Lines count from the node's.
+	// Node.Decode accepts unknown keys. Lines in errors count from that of the node.
 	text, err := yaml.Marshal(n)
 	if err == nil {
 		d := yaml.NewDecoder(bytes.NewReader(text))
@@ -52,8 +52,7 @@ func Decode(n *yaml.Node, v any) error {
 	return nil
 }
 
-// Each calls f with the keys and values of a mapping, in order; errors of f name the key. Without a mapping there are
-// none.
+// Each calls f with the keys and values of a mapping, in order. Errors of f name the key. An absent node has no keys.
 func Each(n *yaml.Node, f func(key string, value *yaml.Node) error) error {
 	if n.IsZero() || n.Tag == "!!null" {
 		return nil

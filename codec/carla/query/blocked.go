@@ -98,7 +98,7 @@ func WriteBlocked(w io.Writer, r *carla.Reader, minTime, minDistance float64, o 
 	return p.Flush()
 }
 
-// BlockedJSON writes what WriteBlocked does as one JSON object, see InfoJSON.
+// BlockedJSON writes the content of WriteBlocked as one JSON object, see InfoJSON.
 func BlockedJSON(w io.Writer, r *carla.Reader, minTime, minDistance float64) error {
 	stops, last, err := blocked(r, minTime, minDistance)
 	if err != nil {

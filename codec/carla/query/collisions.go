@@ -105,7 +105,7 @@ func WriteCollisions(w io.Writer, r *carla.Reader, category1, category2 byte, o 
 	return p.Flush()
 }
 
-// CollisionsJSON writes what WriteCollisions does as one JSON object, see InfoJSON.
+// CollisionsJSON writes the content of WriteCollisions as one JSON object, see InfoJSON.
 func CollisionsJSON(w io.Writer, r *carla.Reader, category1, category2 byte) error {
 	list, last, err := collisions(r, category1, category2)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// InfoJSON writes what Info does as one JSON object: version, profile, date in s since the Unix epoch, map, frames,
-// last_frame and duration in s. Of the frames it has all or those with events, each with its number, its times in s,
-// and the packets that are not empty under their names, with their fields in CARLA's units. Floats that are no numbers
-// are "NaN", "Infinity" and "-Infinity", as Protocol Buffers have them in JSON. A packet that is not known has its id
-// for a name, "packet_139", and its size.
+// InfoJSON writes the content of Info as one JSON object: version, profile, date in s since the Unix epoch, map,
+// frames, last_frame and duration in s. It has all frames or those with events, each with its number, its times in s,
+// and its packets that are not empty by their names, with their fields in CARLA's units. NaN and infinity are "NaN",
+// "Infinity" and "-Infinity", as in the JSON of Protocol Buffers. An unknown packet is named by its id, "packet_139",
+// and has its size.
 func InfoJSON(w io.Writer, r *carla.Reader, all bool) error {
 	p := newJSONPrinter(w, r, "frames")
 	p.all = all

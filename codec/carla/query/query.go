@@ -3,9 +3,9 @@
 // as JSON.
 //
 // The texts are those of CarlaRecorderQuery.cpp on Linux, including CARLA's own mistakes. Three things differ. A cut
-// log ends with its last complete frame, where CARLA repeats what it read last. Blocked actors with the same duration are
-// sorted by id, where CARLA has the order of a hash table. The slip of a wheel of UE5 is empty, because a log has only
-// pointers to it.
+// log ends with its last complete frame, where CARLA repeats what it read last. Blocked actors with the same duration
+// are sorted by id, where CARLA has the order of a hash table. The slip of a wheel of UE5 is empty, because a log has
+// only pointers to it.
 package query
 
 import (
@@ -22,19 +22,19 @@ import (
 	"tapedeck/codec/carla"
 )
 
-// Style is the version of CARLA whose text it is.
+// Style is the version of CARLA that a text follows.
 type Style int
 
 // The styles of texts.
 const (
-	// Newest is that of the development branches in 2026: of UE5's for a log of UE5, else of UE4's.
+	// Newest is the style of the development branches in 2026, UE5's for logs of UE5, otherwise UE4's.
 	Newest Style = iota
-	// V0913 is that of CARLA 0.9.10 to 0.9.14, without what was added after 0.9.13, and without the physics of UE5:
-	// scenario_runner's metrics read this one only.
+	// V0913 is the style of CARLA 0.9.10 to 0.9.14, without later additions and the physics of UE5. scenario_runner's
+	// metrics read only this one.
 	V0913
 )
 
-// Options say how a text is written. The zero value asks for the newest style in local time.
+// Options change how a text is written. The zero value is the newest style in local time.
 type Options struct {
 	Style    Style
 	Location *time.Location // of the date; nil is time.Local
@@ -53,7 +53,7 @@ func newPrinter(w io.Writer, o Options) *printer {
 	return &printer{Writer: bufio.NewWriterSize(w, 64<<10), Options: o}
 }
 
-// line writes values behind each other: floats as %g with 6 digits, all else as it is.
+// line writes values one after the other: floats as %g with 6 digits.
 func (p *printer) line(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
@@ -82,7 +82,7 @@ func (p *printer) number(v float64) {
 	_, _ = p.Write(appendNumber(room[:0], v, 'g', 6))
 }
 
-// appendNumber appends a number in a format of package strconv, and what is none as C does.
+// appendNumber appends a number in a format of package strconv, but NaN and infinity as in C.
 func appendNumber(dst []byte, v float64, format byte, precision int) []byte {
 	switch {
 	case math.IsNaN(v) && math.Signbit(v):
@@ -100,22 +100,22 @@ func appendNumber(dst []byte, v float64, format byte, precision int) []byte {
 // whole returns a number without decimals.
 func whole(v float64) string { return string(appendNumber(nil, v, 'f', 0)) }
 
-// wide returns a text with the blanks behind it that make a column: C counts bytes.
+// wide pads a text to the width of a column, which C counts in bytes.
 func wide(text string) string { return text + strings.Repeat(" ", max(0, 35-len(text))) }
 
-// head writes what all texts begin with.
+// head writes the beginning of all texts.
 func (p *printer) head(h carla.Header) {
 	date := time.Unix(h.Date, 0).In(p.Location).Format("01/02/06 15:04:05")
 	p.line("Version: ", h.Version, "\nMap: ", h.Map, "\nDate: ", date, "\n\n")
 }
 
-// tail writes what all texts end with.
+// tail writes the end of all texts.
 func (p *printer) tail(last carla.FrameStart) {
 	p.line("\nFrames: ", last.Frame, "\nDuration: ", last.Elapsed, " seconds\n")
 }
 
-// each calls f with the packets of a log: with what they hold, nil for packets that are not known or can't be decoded.
-// What f is given is valid until it returns.
+// each calls f with the packets of a log. Their bodies are nil if a packet is unknown or cannot be decoded, and valid
+// until f returns.
 func each(r *carla.Reader, f func(carla.Packet, carla.Body)) error {
 	it, err := r.Read(codec.Query{Damaged: func(error) {}})
 	if err != nil {
