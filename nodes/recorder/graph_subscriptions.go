@@ -176,13 +176,14 @@ func offersOf(topic *bridge.Topic, typeName string) (offers []codec.QoS) {
 
 // subscribe records topic with that type from now on, and says whether it could.
 func (r *recorder) subscribe(topic *bridge.Topic, typeName string, offers []codec.QoS) bool {
-	if r.author != nil && !r.author.Tells(topic.Name, typeName) {
-		r.unfit[topic.Name] = true
-		r.warn("unfit "+topic.Name+typeName, "not recorded: a CARLA log has nothing of %s [%s]; carla_mapping can say "+
-			"which actor a topic is about", topic.Name, typeName)
-		return false
+	if r.composer != nil {
+		if err := r.composer.Accepts(topic.Name, typeName); err != nil {
+			r.unfit[topic.Name] = true
+			r.warn("unfit "+topic.Name+typeName, "not recorded: %v", err)
+			return false
+		}
 	}
-	if r.options.Storage == storageSession && !inSession(r.robot, topic.Name, typeName) {
+	if r.options.format().Live.Robot != nil && !isRobotTopic(r.robot, topic.Name, typeName) {
 		r.unfit[topic.Name] = true
 		r.warn("unfit "+topic.Name+typeName, "not recorded: %s [%s] is no camera and no arm; robot_mapping can say that "+
 			"it is", topic.Name, typeName)

@@ -65,7 +65,7 @@ func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 // A topic that was named and silent is told of, like one that nobody published.
 func TestUnheardTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions(storageMCAP), "/loud", "/silent", "/typo")
+		d := newDeck(t, testOptions("mcap"), "/loud", "/silent", "/typo")
 		d.advertise("/silent", codec.DefaultQoS())
 		d.publish(d.advertise("/loud", codec.DefaultQoS()), 1)
 		require.Equal(t, []string{"/silent: no message came", "/typo: nobody published it"}, d.unheard())
@@ -80,7 +80,7 @@ func (unnotified) Watch(context.Context) <-chan struct{} { return nil }
 // A message can be faster than the news of its publisher. Files have the QoS all the same, and latched messages are
 // repeated.
 func TestMessageBeforeItsPublisherIsKnown(t *testing.T) {
-	for _, storage := range []string{storageRecord, storageMCAP} {
+	for _, storage := range []string{"record", "mcap"} {
 		inBubble(t, storage, func(t *testing.T) {
 			net := &bridgetest.Network{}
 			node, err := net.Open(bridge.Options{Name: "recorder"})

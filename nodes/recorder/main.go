@@ -34,7 +34,7 @@ func record(ctx context.Context, in *config.Input, o *options) (err error) {
 		topics = o.Topics
 	}
 	o.takeParameters(in)
-	if o.Storage == storageSession {
+	if o.format().Live.Robot != nil {
 		if m, err := o.mapping(); err == nil && o.Nothing(topics) {
 			topics = m.Topics()
 		}

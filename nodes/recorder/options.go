@@ -36,19 +36,11 @@ const (
 	syncAlways   = "always"
 )
 
-// Values of the option storage.
-const (
-	storageRecord  = "record"
-	storageMCAP    = "mcap"
-	storageCARLA   = "carla"
-	storageSession = "session"
-)
-
 // outputOptions say where to, and how.
 type outputOptions struct {
 	Output        string        `param:"output" short:"o" alias:"output-name" group:"Output" value:"NAME" help:"NAME of the recording; by default tapedeck_ and the time"`
 	OutputPrefix  string        `param:"output_prefix" group:"Output" value:"NAME" help:"name the recording NAME_ and the time"`
-	Storage       string        `param:"storage" short:"s" group:"Output" options:"record|mcap|carla|session" help:"write Apollo record files, a ROS 2 bag folder with MCAP files, a log that CARLA replays, or session folders of a robot with cameras and arms"`
+	Storage       string        `param:"storage" short:"s" group:"Output" help:"write Apollo record files, a ROS 2 bag folder with MCAP files, a log that CARLA replays, or session folders of a robot with cameras and arms"`
 	Overwrite     bool          `param:"overwrite" group:"Output" help:"replace an existing recording of that name"`
 	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap only"`
 	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize" group:"Output" min:"1KiB" max:"1GiB" help:"write a chunk after this many payload bytes"`
@@ -56,6 +48,17 @@ type outputOptions struct {
 	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never, every sync_interval, or after every write"`
 	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"how often to flush written data; about as much can be lost in a power failure"`
 	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"store KEY=VALUE in the recording; mcap and session only"`
+}
+
+// format returns the format of the recording.
+func (o *outputOptions) format() formats.Format { return formats.All().ByStorage(o.Storage) }
+
+// Choices implements config.Chooser.
+func (o *outputOptions) Choices(parameter string) []string {
+	if parameter == "storage" {
+		return formats.All().Storages()
+	}
+	return nil
 }
 
 // splitOptions say when a recording goes on in another file.
@@ -97,14 +100,14 @@ type statusOptions struct {
 
 // check returns a usage error for options that do not go together.
 func (o *options) check(topics []string) error {
-	format := formats.All().ByStorage(o.Storage)
+	format := o.format()
 	if !format.Live.Compresses && o.Compression != "none" {
 		return config.Usagef("compression: the storage %s has none; use --storage mcap", o.Storage)
 	}
-	if format.Author == nil && o.CARLAOptions != (formats.CARLAOptions{}) {
+	if format.Composer == nil && o.CARLAOptions != (formats.CARLAOptions{}) {
 		return config.Usagef("carla_mapping, carla_profile: they are for --storage carla")
 	}
-	if o.Storage != storageSession && o.RobotMapping+o.Hardware != "" {
+	if format.Live.Robot == nil && o.RobotMapping+o.Hardware != "" {
 		return config.Usagef("robot_mapping, hardware: they are for --storage session")
 	}
 	if o.Output != "" && o.OutputPrefix != "" {
@@ -134,8 +137,8 @@ type settings struct {
 	repeats    []selection.Pattern // how many messages are repeated
 	reserve    diskguard.Reserve   // of the disk
 	metadata   map[string]string
-	author     formats.Author // of the storage, where messages of ROS 2 are not written one by one; else nil
-	robot      *robot.Mapping // for sessions; nil: names and types of topics tell
+	composer   formats.Composer // of the storage; nil if ROS 2 messages are written one by one
+	robot      *robot.Mapping   // for sessions; nil: names and types of topics tell
 }
 
 // settle reads the options that have a form of their own. The error is one of usage.
@@ -152,8 +155,8 @@ func (o *options) settle() (s settings, err error) {
 	if s.reserve, err = diskguard.ParseReserve(o.MinSpace); err != nil {
 		return s, config.Usagef("min_space: %w", err)
 	}
-	if author := formats.All().ByStorage(o.Storage).Author; author != nil {
-		if s.author, err = author(&formats.Options{CARLAOptions: o.CARLAOptions}); err != nil {
+	if composer := o.format().Composer; composer != nil {
+		if s.composer, err = composer(&formats.Options{CARLAOptions: o.CARLAOptions}); err != nil {
 			return s, config.Usagef("%w", err)
 		}
 	}
@@ -169,7 +172,7 @@ func (o *options) settle() (s settings, err error) {
 func defaultOptions() options {
 	return options{
 		outputOptions: outputOptions{
-			Storage: storageRecord, Compression: "none", ChunkSize: 16 << 20, ChunkDuration: time.Second,
+			Storage: formats.DefaultStorage, Compression: "none", ChunkSize: 16 << 20, ChunkDuration: time.Second,
 			Sync: syncInterval, SyncInterval: time.Second,
 		},
 		splitOptions:    splitOptions{RepeatLatched: true},

@@ -21,8 +21,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"":                             func(*options) {},
 		"compression: the st":          func(o *options) { o.Compression = "zstd" },
 		"carla_mapping, carla":         func(o *options) { o.CARLAProfile = "ue5" },
-		"carla_profile: unknown CARLA": func(o *options) { o.Storage, o.CARLAProfile = storageCARLA, "ue6" },
-		"carla_mapping: open":          func(o *options) { o.Storage, o.CARLAMapping = storageCARLA, "/no/such/file" },
+		"carla_profile: unknown CARLA": func(o *options) { o.Storage, o.CARLAProfile = "carla", "ue6" },
+		"carla_mapping: open":          func(o *options) { o.Storage, o.CARLAMapping = "carla", "/no/such/file" },
 		"output_prefix":                func(o *options) { o.Output, o.OutputPrefix = "a", "b" },
 		"definition_paths":             func(o *options) { o.DefinitionPaths = []string{"/no/such/folder"} },
 		"priority: \"/a=x\"":           func(o *options) { o.Priority = []string{"/a=x"} },
@@ -30,7 +30,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"min_space: \"much\"":          func(o *options) { o.MinSpace = "much" },
 		"custom_data: \"k\" i":         func(o *options) { o.CustomData = []string{"k"} },
 		"nothing to record":            func(o *options) { o.All = false },
-		"hardware: open param":         func(o *options) { o.All, o.Storage, o.Hardware = false, storageSession, "/no/such/file" },
+		"hardware: open param":         func(o *options) { o.All, o.Storage, o.Hardware = false, "session", "/no/such/file" },
 	} {
 		o := defaultOptions()
 		o.All = true

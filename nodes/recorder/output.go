@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats"
 )
 
 // defaultName is the name of a recording that the user did not name.
@@ -30,14 +29,17 @@ func dated(name string, now time.Time) string { return name + "_" + now.Format("
 func create(
 	o *options, s *settings, name string, metadata map[string]string, t *session,
 ) (codec.Writer, string, error) {
-	var hooks codec.CreateOptions
-	if t != nil {
-		hooks.Completed, hooks.Ending = t.completed, t.ending
+	options := codec.CreateOptions{
+		Overwrite: o.Overwrite,
+		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression, Metadata: metadata,
 	}
-	format := formats.All().ByStorage(o.Storage)
+	if t != nil {
+		options.Completed, options.Ending = t.completed, t.ending
+	}
+	format := o.format()
 	path := format.Live.Path(name)
-	if o.Storage == storageSession {
-		w, err := createSession(path, o.Overwrite, s.robot, metadata, hooks.Completed)
+	if format.Live.Robot != nil {
+		w, err := format.Live.Robot(path, options, s.robot)
 		return w, path, err
 	}
 	if o.Overwrite {
@@ -45,13 +47,9 @@ func create(
 			return nil, path, err
 		}
 	}
-	w, err := codec.Formats{format.Format}.Create(path, codec.CreateOptions{
-		Overwrite: o.Overwrite,
-		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression, Metadata: metadata,
-		Completed: hooks.Completed, Ending: hooks.Ending,
-	})
-	if err == nil && s.author != nil {
-		w = s.author.Writer(w)
+	w, err := codec.Formats{format.Format}.Create(path, options)
+	if err == nil && s.composer != nil {
+		w = s.composer.Writer(w)
 	}
 	return w, path, err
 }

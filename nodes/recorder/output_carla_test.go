@@ -67,7 +67,7 @@ func drives(t *testing.T, path string) (places []float64, id uint32, world strin
 
 func TestRecordingForCARLA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := testOptions(storageCARLA)
+		o := testOptions("carla")
 		o.All, o.MaxBagMessages, o.CARLAProfile, o.Snapshot = true, 8, "ue5", true
 		d := newDeck(t, o)
 		world := d.offer("/carla/world_info", "carla_msgs/msg/CarlaWorldInfo", bridge.LatchedQoS())
@@ -114,7 +114,7 @@ func TestRecordingForCARLA(t *testing.T) {
 // What a log takes of the disk is not what the messages take: all that is in the world is in each frame.
 func TestSizeOfRecordingForCARLA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := testOptions(storageCARLA)
+		o := testOptions("carla")
 		o.MaxBagSize = 2000
 		d := newDeck(t, o, "/clock", "/carla/hero/odometry")
 		clock := d.offer("/clock", "rosgraph_msgs/msg/Clock", codec.DefaultQoS())

@@ -1,38 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"path"
 	"slices"
 
 	"tapedeck/bridge/robot"
 	"tapedeck/codec"
-	format "tapedeck/codec/session"
 )
 
-// createSession begins a recording of sessions in the folder path. With a nil mapping, names and types of topics tell
-// what is what.
-func createSession(path string, overwrite bool, m *robot.Mapping, metadata map[string]string,
-	completed func(codec.FileInfo, error)) (codec.Writer, error) {
-	o := format.Options{Overwrite: overwrite}
-	if m != nil {
-		o.Task = m.Task
-	}
-	if len(metadata) > 0 {
-		var err error
-		if o.Metadata, err = json.Marshal(metadata); err != nil {
-			return nil, err
-		}
-	}
-	r, err := format.Record(path, o, completed)
-	if err != nil {
-		return nil, err
-	}
-	return robot.NewWriter(r, m), nil
-}
-
-// inSession says whether a session has a place for a topic.
-func inSession(m *robot.Mapping, topic, typeName string) bool {
+// isRobotTopic reports whether a recording of a robot can hold a topic.
+func isRobotTopic(m *robot.Mapping, topic, typeName string) bool {
 	if m != nil {
 		return slices.Contains(m.Topics(), topic)
 	}

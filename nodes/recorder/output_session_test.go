@@ -22,6 +22,7 @@ import (
 	"tapedeck/msgs/geometry_msgs"
 	"tapedeck/msgs/sensor_msgs"
 	"tapedeck/msgs/std_msgs"
+	"tapedeck/nodes/internal/formats"
 )
 
 func header(i int) std_msgs.Header {
@@ -57,7 +58,7 @@ func stamps(from, until int) (list []int64) {
 
 func TestRecordingSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := testOptions(storageSession)
+		o := testOptions("session")
 		o.All, o.MaxBagMessages, o.CustomData = true, 12, []string{"operator=left hand"}
 		d := newDeck(t, o)
 		d.offer("/speed", "std_msgs/msg/UInt32", codec.DefaultQoS()) // is no robot's
@@ -101,7 +102,7 @@ func TestRecordingSessions(t *testing.T) {
 // A mapping says what is recorded, and a trigger what begins another session.
 func TestMappedSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := testOptions(storageSession)
+		o := testOptions("session")
 		o.parameters = map[string]any{
 			"robot.task": "fold", "robot.episodes.topic": "/episode", "robot.cameras.camera_0": "/eye",
 			"robot.arms.arm_0.joint": "/j", "robot.arms.arm_0.gripper": "/g",
@@ -136,7 +137,8 @@ func TestMappedSessions(t *testing.T) {
 // What a session could not keep is told by the channels that were recorded.
 func TestSessionMisses(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s, err := createSession("a", false, &robot.Mapping{Cameras: []robot.Camera{{Name: "camera_0", Topic: "/eye"}}}, nil, nil)
+	s, err := formats.All().ByStorage("session").Live.Robot("a", codec.CreateOptions{},
+		&robot.Mapping{Cameras: []robot.Camera{{Name: "camera_0", Topic: "/eye"}}})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/eye", Type: "sensor_msgs/msg/Image", Encoding: codec.EncodingCDR}
 	write := func(i int) error {
@@ -163,7 +165,7 @@ func TestSessionMisses(t *testing.T) {
 }
 
 func TestSessionOptions(t *testing.T) {
-	o := testOptions(storageSession)
+	o := testOptions("session")
 	in := &config.Input{
 		Extra: map[string]any{"robot.task": "fold", "other": 1},
 		Warnings: []string{"parameter robot.task from a is not one that recorder knows",
@@ -171,7 +173,7 @@ func TestSessionOptions(t *testing.T) {
 	}
 	o.takeParameters(in)
 	require.Equal(t, []string{"parameter other from a is not one that recorder knows"}, in.Warnings)
-	bag := testOptions(storageMCAP)
+	bag := testOptions("mcap")
 	bag.takeParameters(in)
 	require.Empty(t, bag.parameters)
 	require.Equal(t, "parameters robot.* are for --storage session", in.Warnings[1])
@@ -188,19 +190,19 @@ func TestSessionOptions(t *testing.T) {
 	m, err = o.mapping()
 	require.NoError(t, err)
 	require.Contains(t, m.Topics(), "/wrist/color/image_raw/compressed")
-	require.True(t, inSession(m, "/wrist/color/image_raw/compressed", "sensor_msgs/msg/CompressedImage"))
-	require.False(t, inSession(m, "/a/image_raw", "sensor_msgs/msg/Image"))
+	require.True(t, isRobotTopic(m, "/wrist/color/image_raw/compressed", "sensor_msgs/msg/CompressedImage"))
+	require.False(t, isRobotTopic(m, "/a/image_raw", "sensor_msgs/msg/Image"))
 	for topic, typeName := range map[string]string{
 		"/a/image_raw": "sensor_msgs/msg/Image", "/joint_states": "sensor_msgs/msg/JointState",
 		"/arm_0/pose": "geometry_msgs/msg/PoseStamped", "/arm_0/command/pose": "geometry_msgs/msg/PoseStamped",
 	} {
-		require.True(t, inSession(nil, topic, typeName), topic)
+		require.True(t, isRobotTopic(nil, topic, typeName), topic)
 	}
-	require.False(t, inSession(nil, "/imu", "sensor_msgs/msg/Imu"))
+	require.False(t, isRobotTopic(nil, "/imu", "sensor_msgs/msg/Imu"))
 }
 
 func TestSessionOfHardware(t *testing.T) {
-	o := testOptions(storageSession)
+	o := testOptions("session")
 	o.namespace, o.Hardware = "/lab", filepath.Join(t.TempDir(), "hardware.yaml")
 	require.NoError(t, os.WriteFile(o.Hardware, []byte(`
 /lab:
@@ -221,6 +223,6 @@ func TestSessionOfHardware(t *testing.T) {
 	o.namespace = "/other"
 	_, err = o.mapping()
 	require.ErrorContains(t, err, "hardware.yaml: there are neither cameras")
-	o.Storage = storageMCAP
+	o.Storage = "mcap"
 	require.EqualError(t, o.check([]string{"/imu"}), "robot_mapping, hardware: they are for --storage session")
 }

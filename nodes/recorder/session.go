@@ -12,7 +12,6 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/split"
 	"tapedeck/nodes/recorder/internal/accounting"
 	"tapedeck/nodes/recorder/internal/diskguard"
@@ -72,7 +71,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 	}
 	o := &r.options
 	s.guard = &diskguard.Guard{
-		Disk: r.disk, Path: filepath.Dir(formats.All().ByStorage(o.Storage).Live.Path(name)), Reserve: r.reserve,
+		Disk: r.disk, Path: filepath.Dir(o.format().Live.Path(name)), Reserve: r.reserve,
 		Action: o.LowSpaceAction,
 		Log:    r.node.Log, Note: s.journal.Note, Stamp: r.clock.Now, Fail: s.fail,
 	}

@@ -5,7 +5,6 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/selection"
@@ -28,7 +27,7 @@ func (r *recorder) newSnapshots() (err error) {
 	r.snapshots = snapshot.New(snapshot.Options{
 		Ring: queue.NewRing(int64(o.SnapshotSize)), Duration: o.SnapshotDuration, After: o.SnapshotAfter,
 		Cooldown: o.SnapshotCooldown, Folder: o.SnapshotFolder, Conditions: conditions,
-		Live:     formats.All().ByStorage(o.Storage).Live,
+		Live:     o.format().Live,
 		BaseName: r.baseName, Create: r.createSnapshot, Stamp: r.clock.Stamp,
 		Topics: func() (list []*queue.Topic) {
 			for _, rec := range r.recorded() {
@@ -54,7 +53,7 @@ func (r *recorder) newSnapshots() (err error) {
 }
 
 func (r *recorder) baseName() string {
-	return formats.All().ByStorage(r.options.Storage).Live.BareName(r.session.Load().name)
+	return r.options.format().Live.BareName(r.session.Load().name)
 }
 
 func (r *recorder) createSnapshot(name string, metadata map[string]string) (codec.Writer, string, error) {

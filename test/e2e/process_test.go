@@ -28,12 +28,13 @@ type graph struct {
 	domain int
 	env    []string
 	dir    string // where the processes work
+	bin    string // folder of the executables
 }
 
 // isolate returns a new domain.
 func isolate(t *testing.T) *graph {
 	domain := process.Domain()
-	return &graph{t: t, domain: domain, dir: t.TempDir(), env: process.InDomain(domain)}
+	return &graph{t: t, domain: domain, dir: t.TempDir(), bin: bin, env: process.InDomain(domain)}
 }
 
 func (g *graph) path(name string) string { return filepath.Join(g.dir, name) }
@@ -50,7 +51,7 @@ func (g *graph) start(name string, args ...string) *process.Process {
 	if name == "player" {
 		args = slices.Concat(process.Patient, args)
 	}
-	return process.Start(g.t, g.command(filepath.Join(bin, name), args...))
+	return process.Start(g.t, g.command(filepath.Join(g.bin, name), args...))
 }
 
 // run runs an executable to its end, requires that exit code and returns what it printed.

@@ -120,8 +120,8 @@ func (j *Job) convert(ctx context.Context, p *plan, t *target, ins inputs) (*Res
 		w.end = min(last, window.End)
 	}
 	metadata := ins.metadata()
-	if s.authored {
-		t.author.Inherit(metadata)
+	if s.composed {
+		t.composer.SetDefaults(metadata)
 	}
 	options := p.create(metadata)
 	options.Salvaged = j.Damaged != nil

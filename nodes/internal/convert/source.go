@@ -17,7 +17,7 @@ type source struct {
 	plan     *plan
 	target   *target
 	ins      inputs
-	authored bool // the target's author writes messages of ROS 2
+	composed bool // the target's composer writes ROS 2 messages
 	frames   bool // there are messages that are bound to the target's format already
 	observer observer
 }
@@ -25,7 +25,7 @@ type source struct {
 func newSource(p *plan, t *target, ins inputs, window codec.Query) *source {
 	s := &source{plan: p, target: t, ins: ins, observer: observer{channels: map[*codec.Channel]*counts{}}}
 	s.frames = s.hasBound()
-	s.authored = t.author != nil && t.to != "" && !s.frames
+	s.composed = t.composer != nil && t.to != "" && !s.frames
 	s.renamed = renamed{to: map[*codec.Channel]*codec.Channel{}, rename: p.rename}
 	all := channels{byKey: map[channelKey]*codec.Channel{}}
 	wants := map[*codec.Channel]bool{}
@@ -82,8 +82,8 @@ func (s *source) unfit(c *codec.Channel, left error) string {
 	switch {
 	case t.takes(c.Encoding), codec.IsEvents(c) && t.can(c.Encoding):
 		return ""
-	case s.authored && c.Encoding == codec.EncodingCDR:
-		if t.author.Tells(s.plan.rename(c.Topic), c.Type) && !codec.IsEvents(c) {
+	case s.composed && c.Encoding == codec.EncodingCDR:
+		if t.composer.Accepts(s.plan.rename(c.Topic), c.Type) == nil && !codec.IsEvents(c) {
 			return ""
 		}
 		return "topics without a counterpart in the format"
@@ -114,8 +114,8 @@ func (s *source) compare(wants map[*codec.Channel]bool) {
 		}
 	}
 	metadata := s.ins.metadata()
-	if s.authored {
-		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.author.Says(key) })
+	if s.composed {
+		maps.DeleteFunc(metadata, func(key, _ string) bool { return s.target.composer.HoldsKey(key) })
 	}
 	if !keeps.Metadata && len(metadata) > 0 && !s.frames {
 		known.add("metadata of the recording", "", 0)
@@ -149,7 +149,7 @@ func (s *source) needless(key string) bool {
 	case "latching": // as quality of service
 		return s.target.format.Keeps.QoS
 	}
-	return s.authored && s.target.author.Says(key)
+	return s.composed && s.target.composer.HoldsKey(key)
 }
 
 // special reports whether a QoS differs from the default in more than durability and history.

@@ -11,10 +11,10 @@ import (
 
 // target describes what an output can hold.
 type target struct {
-	format formats.Format
-	to     string            // encoding to which messages are translated; "": none is translated
-	keeps  func(string) bool // reports whether messages of an encoding are kept as they are
-	author formats.Author    // writes ROS 2 messages that cannot be translated one by one; else nil
+	format   formats.Format
+	to       string            // encoding to which messages are translated; "": none is translated
+	keeps    func(string) bool // reports whether messages of an encoding are kept as they are
+	composer formats.Composer  // writes ROS 2 messages that cannot be translated one by one; else nil
 }
 
 // newTarget returns the target of a plan in a format.
@@ -39,9 +39,9 @@ func newTarget(format formats.Format, p *plan) (*target, error) {
 	default:
 		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return slices.Contains(format.Native, encoding) }
 	}
-	if format.Author != nil {
+	if format.Composer != nil {
 		var err error
-		if t.author, err = format.Author(&p.Options.Options); err != nil {
+		if t.composer, err = format.Composer(&p.Options.Options); err != nil {
 			return nil, config.Usagef("%w", err)
 		}
 	}

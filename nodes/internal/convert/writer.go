@@ -61,7 +61,7 @@ func (w *writer) run(ctx context.Context, options codec.CreateOptions) error {
 	case w.result.Messages == 0 && s.observer.damaged != nil:
 		return errors.New("no message could be saved")
 	}
-	if s.authored {
+	if s.composed {
 		w.result.Messages, w.result.Topics = written, 1
 	}
 	var lost losses
@@ -79,11 +79,11 @@ func (w *writer) open(options codec.CreateOptions) (err error) {
 	if w.writer, err = w.out.create(options); err != nil {
 		return err
 	}
-	if author := w.source.target.author; author != nil && !w.source.authored {
-		w.writer = author.Rewriter(w.writer)
-	} else if author != nil {
-		authored := author.Writer(w.writer)
-		w.expect, w.writer = authored.Expect, authored
+	if composer := w.source.target.composer; composer != nil && !w.source.composed {
+		w.writer = composer.Transcoder(w.writer)
+	} else if composer != nil {
+		composing := composer.Writer(w.writer)
+		w.expect, w.writer = composing.Expect, composing
 	}
 	if w.limits == (split.Limits{}) {
 		return nil

@@ -10,69 +10,75 @@ import (
 	layout "tapedeck/codec/carla"
 )
 
-// Author writes messages of ROS 2 in a format whose own messages are each made of several of theirs.
-type Author interface {
-	// Tells reports whether messages of a type on a topic have a place in the recording.
-	Tells(topic, typeName string) bool
-	// Says reports whether the recording itself holds what metadata has under a key.
-	Says(key string) bool
-	// Inherit takes what the options do not give from the metadata of the recordings that are converted.
-	Inherit(metadata map[string]string)
-	// Writer returns a writer of messages of ROS 2 to w, which it owns. It may be a bridge.Lossy.
-	Writer(w codec.Writer) AuthorWriter
-	// Rewriter returns a writer of the format's own messages to w, which it owns, as the options want them.
-	Rewriter(w codec.Writer) codec.Writer
+// Composer writes ROS 2 messages in a format whose own messages are each composed of several of them.
+type Composer interface {
+	// Accepts returns nil if the recording can hold messages of a type on a topic, else an error that says why not.
+	Accepts(topic, typeName string) error
+	// HoldsKey reports whether the recording itself holds what metadata has under a key.
+	HoldsKey(key string) bool
+	// SetDefaults takes what the options do not give from the metadata of the converted recordings.
+	SetDefaults(metadata map[string]string)
+	// Writer returns a writer of ROS 2 messages to w, which it owns. It may be a bridge.Lossy.
+	Writer(w codec.Writer) ComposingWriter
+	// Transcoder returns a writer of the format's own messages to w, which it owns, in the layout that the options name.
+	Transcoder(w codec.Writer) codec.Writer
 }
 
-// AuthorWriter is the writer of an Author.
-type AuthorWriter interface {
+// ComposingWriter is the writer of a Composer.
+type ComposingWriter interface {
 	codec.Writer
-	// Expect reads a recording that is to be written, for what its end says of its beginning. Without it, this is
-	// learned as messages come.
+	// Expect reads ahead in the recording that is to be written, for facts that later messages tell of earlier ones.
+	// Without it, the writer learns them as messages come.
 	Expect(r codec.Reader) error
 }
 
-// CARLAOptions are those of logs that are made of messages of ROS 2.
+// CARLAOptions are the options of logs that are composed of ROS 2 messages.
 type CARLAOptions struct {
 	CARLAMapping string `param:"carla_mapping" group:"CARLA" value:"FILE" help:"CARLA logs: YAML FILE that says which actors topics and frames belong to, where their names do not tell, and the name of the map"`
 	CARLAProfile string `param:"carla_profile" group:"CARLA" value:"NAME" help:"CARLA logs: write the layout of this CARLA: ue4-0.9.11, ue4-0.9.15, ue4-0.9.16 or ue5; by default that of carla_mapping, else of the converted log, else ue4-0.9.15"`
 }
 
-// carlaAuthor writes logs of CARLA.
-type carlaAuthor struct{ options carla.WriteOptions }
+// carlaComposer writes logs of CARLA.
+type carlaComposer struct{ options carla.WriteOptions }
 
-func newCARLAAuthor(o *Options) (Author, error) {
-	var a carlaAuthor
+func newCARLAComposer(o *Options) (Composer, error) {
+	var c carlaComposer
 	var err error
 	if o.CARLAMapping != "" {
-		if a.options, err = carla.LoadMapping(o.CARLAMapping); err != nil {
+		if c.options, err = carla.LoadMapping(o.CARLAMapping); err != nil {
 			return nil, fmt.Errorf("carla_mapping: %w", err)
 		}
 	}
 	if o.CARLAProfile != "" {
-		if a.options.Profile, err = layout.ProfileNamed(o.CARLAProfile); err != nil {
+		if c.options.Profile, err = layout.ProfileNamed(o.CARLAProfile); err != nil {
 			return nil, fmt.Errorf("carla_profile: %w", err)
 		}
 	}
-	return &a, nil
+	return &c, nil
 }
 
-func (a *carlaAuthor) Tells(topic, typeName string) bool { return a.options.Tells(topic, typeName) }
+func (c *carlaComposer) Accepts(topic, typeName string) error {
+	if c.options.Tells(topic, typeName) {
+		return nil
+	}
+	return fmt.Errorf("a CARLA log has nothing of %s [%s]; carla_mapping can say which actor a topic is about", topic,
+		typeName)
+}
 
-func (a *carlaAuthor) Says(key string) bool { return strings.HasPrefix(key, "carla.") }
+func (c *carlaComposer) HoldsKey(key string) bool { return strings.HasPrefix(key, "carla.") }
 
-func (a *carlaAuthor) Inherit(metadata map[string]string) {
-	a.options.Map = cmp.Or(a.options.Map, metadata[layout.KeyMap])
-	if profile, err := layout.ProfileNamed(metadata[layout.KeyProfile]); err == nil && a.options.Profile.Name == "" {
-		a.options.Profile = profile
+func (c *carlaComposer) SetDefaults(metadata map[string]string) {
+	c.options.Map = cmp.Or(c.options.Map, metadata[layout.KeyMap])
+	if profile, err := layout.ProfileNamed(metadata[layout.KeyProfile]); err == nil && c.options.Profile.Name == "" {
+		c.options.Profile = profile
 	}
 }
 
-func (a *carlaAuthor) Writer(w codec.Writer) AuthorWriter { return carla.NewWriter(w, a.options) }
+func (c *carlaComposer) Writer(w codec.Writer) ComposingWriter { return carla.NewWriter(w, c.options) }
 
-func (a *carlaAuthor) Rewriter(w codec.Writer) codec.Writer {
-	if a.options.Profile.Name == "" {
+func (c *carlaComposer) Transcoder(w codec.Writer) codec.Writer {
+	if c.options.Profile.Name == "" {
 		return w
 	}
-	return carla.NewTranscoder(w, a.options.Profile)
+	return carla.NewTranscoder(w, c.options.Profile)
 }

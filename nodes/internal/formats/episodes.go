@@ -1,12 +1,15 @@
 package formats
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
+	"tapedeck/bridge/robot"
+	"tapedeck/codec"
 	"tapedeck/codec/align"
 	"tapedeck/codec/episode"
 	"tapedeck/codec/hdf5"
@@ -70,6 +73,25 @@ func LinkEpisodes(link, folder string, n int, overwrite bool) error {
 		files = append(files, filepath.Join(folder, hdf5Name(i)))
 	}
 	return hdf5.Link(link, files, overwrite)
+}
+
+// recordSessions is Live.Robot of sessions.
+func recordSessions(path string, o codec.CreateOptions, m *robot.Mapping) (codec.Writer, error) {
+	s := session.Options{Overwrite: o.Overwrite}
+	if m != nil {
+		s.Task = m.Task
+	}
+	if len(o.Metadata) > 0 {
+		var err error
+		if s.Metadata, err = json.Marshal(o.Metadata); err != nil {
+			return nil, err
+		}
+	}
+	r, err := session.Record(path, s, o.Completed)
+	if err != nil {
+		return nil, err
+	}
+	return robot.NewWriter(r, m), nil
 }
 
 // sessions are folders, one for each episode.

@@ -27,9 +27,9 @@ type Format struct {
 	Native []string
 	// Live is how the recorder writes the format; nil if it does not.
 	Live *Live
-	// Author returns how a recording of messages of ROS 2 is written as a whole, where messages have no translation one
-	// by one; nil: they have.
-	Author func(*Options) (Author, error)
+	// Composer returns what writes ROS 2 messages where a message of the format is composed of several of them; nil if
+	// each message is translated by itself.
+	Composer func(*Options) (Composer, error)
 	// Reindex makes the description of the recording at path anew from its files, and calls told with each thing that
 	// it mends; nil if the format has no such description.
 	Reindex func(path string, told func(string)) (*codec.Info, error)
@@ -43,7 +43,7 @@ type List []Format
 // All returns the formats of all recordings.
 func All() List {
 	return List{
-		{Format: carla.Format, Author: newCARLAAuthor, Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
+		{Format: carla.Format, Composer: newCARLAComposer, Live: &Live{Storage: "carla", First: ".log", Others: `_\d+\.log`}},
 		{Format: hdf5.Format, Episodes: &Episodes{Files: []string{".hdf5"}, Linked: true, New: newHDF5}},
 		{Format: lerobot.Format, Episodes: &Episodes{Files: []string{".json", ".mp4", ".parquet"}, FixedRate: true,
 			New: newLeRobot}},
@@ -55,7 +55,8 @@ func All() List {
 		{Format: rosbag.Format},
 		{Format: rosbag2.Format, Native: []string{codec.EncodingCDR}, Live: &Live{Storage: "mcap", Compresses: true},
 			Reindex: rosbag2.Reindex},
-		{Format: session.Format, Episodes: &Episodes{Files: []string{".csv", ".jpg", ".json", ".png"}, New: newSessions}},
+		{Format: session.Format, Live: &Live{Storage: "session", Robot: recordSessions},
+			Episodes: &Episodes{Files: []string{".csv", ".jpg", ".json", ".png"}, New: newSessions}},
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
+	"tapedeck/bridge/robot"
 	"tapedeck/codec"
 )
 
@@ -18,22 +20,28 @@ type Live struct {
 	Ending     string
 	Others     string // regular expression for what names of the other files have behind that of the recording
 	Compresses bool   // chunks may be compressed
+	// Robot begins a recording of the topics of a robot, which m names, or their names and types if m is nil. It is nil
+	// for formats that hold any topics.
+	Robot func(path string, o codec.CreateOptions, m *robot.Mapping) (codec.Writer, error)
 }
 
-// ByStorage returns the format that --storage of the recorder means: the one whose Live names it, or else the one of
-// that name, which is written as its codec.Format says.
-func (l List) ByStorage(storage string) Format {
-	var f Format
-	for _, g := range l {
-		if g.Live != nil && g.Live.Storage == storage {
-			return g
-		}
-		if g.Name == storage {
-			f = g
+// DefaultStorage is the storage that the recorder writes unless told otherwise.
+const DefaultStorage = "record"
+
+// Storages returns the values of --storage of the recorder.
+func (l List) Storages() (names []string) {
+	for _, f := range l {
+		if f.Live != nil {
+			names = append(names, f.Live.Storage)
 		}
 	}
-	f.Live = &Live{Storage: storage, First: f.Extension}
-	return f
+	return names
+}
+
+// ByStorage returns the format that --storage of the recorder means, one of Storages.
+func (l List) ByStorage(storage string) Format {
+	i := slices.IndexFunc(l, func(f Format) bool { return f.Live != nil && f.Live.Storage == storage })
+	return l[i]
 }
 
 // Path returns what is created for the name that the user gave a recording.

@@ -17,7 +17,7 @@ type newTranslator = func(codec.Reader) (bridge.Translator, error)
 
 // translation is what makes messages of ROS 2 of those of an encoding, and the reverse.
 type translation struct {
-	toROS2, fromROS2 newTranslator // fromROS2 is nil where single messages cannot be translated; see Author
+	toROS2, fromROS2 newTranslator // fromROS2 is nil where single messages cannot be translated; see Composer
 	bound            bool
 }
 

@@ -1,6 +1,6 @@
-// Package toytest is a format of recordings as small as one can be: a line of JSON for each message. It shows what a
-// format has to bring, and that all commands take it.
-package toytest
+// Package toy is a format of recordings as small as one can be: a line of JSON for each message. The test of adding a
+// format builds the commands with it.
+package toy
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 const magic = `{"toy":1}` + "\n"
 
-// Format is what tapedeck is told of the format.
+// Format is that of these files.
 var Format = codec.Format{
 	Name: "toy", Extension: ".toy",
 	Keeps:  codec.Keeps{PublishTime: true, QoS: true},

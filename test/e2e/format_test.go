@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/codec"
+	"tapedeck/test/e2e/toy"
+	"tapedeck/test/internal/process"
+	"tapedeck/test/samples/generate"
+)
+
+// buildWithToy builds the commands with one format more and returns their folder. What a format takes beside its own
+// package is one line in the list, and the import.
+func buildWithToy(t *testing.T) string {
+	list := filepath.Join(process.Root(), "nodes/internal/formats/formats.go")
+	text, err := os.ReadFile(list)
+	require.NoError(t, err)
+	after := func(line, more string) {
+		before, rest, found := strings.Cut(string(text), line)
+		require.True(t, found, line)
+		text = []byte(before + line + more + rest)
+	}
+	after("\t\"tapedeck/codec/session\"\n", "\t\"tapedeck/test/e2e/toy\"\n")
+	after("\treturn List{\n", "\t\t{Format: toy.Format, Live: &Live{Storage: \"toy\", First: \".toy\"}},\n")
+
+	dir := t.TempDir()
+	edited, overlay := filepath.Join(dir, "formats.go"), filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(edited, text, 0o666))
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{list: edited}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, replace, 0o666))
+	args := []string{"build", "-overlay", overlay, "-o", dir + "/"}
+	for _, name := range []string{"recorder", "player", "converter"} {
+		args = append(args, "tapedeck/nodes/"+name)
+	}
+	out, err := exec.Command("go", args...).CombinedOutput()
+	require.NoError(t, err, string(out))
+	return dir
+}
+
+// TestNewFormat adds a format and has every command work on it: convert, diff, play, record, info and recover.
+func TestNewFormat(t *testing.T) {
+	t.Parallel()
+	g := isolate(t)
+	g.bin = buildWithToy(t)
+	original := generate.Path(t, "rosbag2/rosbags_rs/test_bag_mcap")
+	topics := topicsOf(t, original)
+
+	require.NotContains(t, g.run(0, "converter", original, "a.toy"), "lost: topics")
+	g.run(0, "converter", "diff", original, "a.toy")
+	g.run(0, "converter", "a.toy", "b.mcap")
+	g.run(0, "converter", "diff", original, "b.mcap")
+
+	recorder := g.start("recorder", append([]string{"-o", "drive", "-s", "toy"}, topics...)...)
+	g.run(0, "player", "a.toy", "--wait-for-subscribers", "--rate", "8")
+	recorder.Interrupt()
+	var selected []string
+	for _, topic := range topics {
+		selected = append(selected, "--topics", topic)
+	}
+	g.run(0, "converter", append([]string{"diff", original, "drive.toy"}, selected...)...)
+	require.Regexp(t, `Format: +toy`, g.run(0, "converter", "info", "drive.toy"))
+
+	text, err := os.ReadFile(g.path("a.toy"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(g.path("a.toy"), bytes.Replace(text, []byte(`"Data":"AA`), []byte(`"Data":"??`), 1),
+		0o666))
+	require.Contains(t, g.run(1, "converter", "diff", original, "a.toy"), "converter recover")
+	require.Contains(t, g.run(0, "converter", "recover", "a.toy", "saved.toy"), "1 damaged place")
+	info := func(path string) *codec.Info {
+		r, err := codec.Formats{toy.Format}.Open(g.path(path))
+		require.NoError(t, err)
+		defer r.Close()
+		info, err := r.Info()
+		require.NoError(t, err)
+		return info
+	}
+	require.True(t, info("saved.toy").Complete)
+	require.Equal(t, info("a.toy").MessageCount, info("saved.toy").MessageCount)
+}
