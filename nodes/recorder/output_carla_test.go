@@ -140,8 +140,8 @@ func TestUntold(t *testing.T) {
 	for _, topic := range []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g"} {
 		list = append(list, bridge.Loss{Topic: topic, What: "covariances", Messages: 2})
 	}
-	require.Equal(t, []string{"lost: covariances (4 messages on /a, /b)"}, untold(list[:2]))
+	require.Equal(t, []string{"lost: covariances (4 messages on /a, /b)"}, lossLines(list[:2]))
 	list = append(list, bridge.Loss{Topic: "/a", What: "jump", Messages: 1})
 	require.Equal(t, []string{"lost: covariances (14 messages on 7 topics)", "lost: jump (1 messages on /a)"},
-		untold(list))
+		lossLines(list))
 }

@@ -19,10 +19,10 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// errNotRecording is what is answered to who wants something of a recording when there is none.
+// errNotRecording is returned when no recording is running.
 var errNotRecording = errors.New("nothing is being recorded")
 
-// errEnds is returned when the recorder ends, so that what is asked for will not happen.
+// errEnds is returned when a recording is started while the recorder ends.
 var errEnds = errors.New("the recorder ends")
 
 // session is one recording, from its start until it is stopped.
@@ -31,7 +31,7 @@ type session struct {
 	name     string // without the endings that the storage adds
 	path     string // "" in snapshot mode
 	started  time.Time
-	ctx      context.Context // ends when the recording is to end
+	ctx      context.Context // is done when the recording ends, with errNotRecording
 	end      context.CancelCauseFunc
 
 	writer  *filewriter.Writer // nil in snapshot mode, as what follows
@@ -50,20 +50,13 @@ type session struct {
 	collected int64  // log time until which losses and drops are noted
 	paused    int64  // log time since which recording is paused; 0: it is not
 
-	// The same, for the totals of files:
-	open    string                          // path of the file that is being written
-	failing bool                            // an error ended it
-	tallied bool                            // so its totals were returned by ending
-	missing map[*codec.MissingError]*missed // that were counted
-	tally   map[string][]topicTally         // by topic, that ended returned
-	endings map[string][]codec.Event        // by path, of files that are not completed yet
+	fileTotals
 }
 
 // newSession creates the recording of that name. It is not written to before run.
 func (r *recorder) newSession(name string) (*session, error) {
 	s := &session{
-		recorder: r, name: name, started: time.Now(), stopping: make(chan struct{}),
-		missing: map[*codec.MissingError]*missed{}, endings: map[string][]codec.Event{},
+		recorder: r, name: name, started: time.Now(), stopping: make(chan struct{}), fileTotals: newFileTotals(),
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	if r.options.SnapshotMode {
@@ -91,8 +84,8 @@ func (r *recorder) newSession(name string) (*session, error) {
 	})
 	s.guard.RemoveOldest = s.files.RemoveOldest
 	s.writer = filewriter.New(r.backlog, w, &s.journal, filewriter.Callbacks{
-		FileEvents: s.fileEvents, Latched: r.latched, OnEvent: s.wrote, OnSplit: s.split, OnError: s.failed,
-		OnRefused: s.refused, OnLimit: s.endAt,
+		FileEvents: s.fileEvents, Latched: r.latched, OnEvent: s.confirm, OnSplit: s.onSplit, OnError: s.onError,
+		OnRefused: s.onRefused, OnLimit: s.endAt,
 	})
 	s.open = s.writer.File()
 	s.writer.Guard = s.guard
@@ -134,7 +127,7 @@ func (s *session) run() {
 		s.workers.Go(s.syncRegularly)
 	}
 	s.workers.Go(func() { s.guard.Run(s.stopping) })
-	s.workers.Go(s.keepBooks)
+	s.workers.Go(s.watch)
 }
 
 // fail ends the recording for an error; the first one counts.
@@ -147,8 +140,7 @@ func (s *session) fail(err error) {
 	s.recorder.quit()
 }
 
-// syncRegularly puts on the disk what was written, so often that a message is there sync_interval after it was
-// received.
+// syncRegularly syncs so often that a message is on the disk sync_interval after it was received.
 func (s *session) syncRegularly() {
 	interval := s.recorder.options.SyncInterval
 	tick := time.NewTicker(max(interval-s.writer.Reorder-2*filewriter.Pace, interval/2))
@@ -163,8 +155,8 @@ func (s *session) syncRegularly() {
 	}
 }
 
-// keepBooks notes what was lost and dropped, and deletes files that are too many.
-func (s *session) keepBooks() {
+// watch notes losses and drops, and deletes files beyond max_bag_files.
+func (s *session) watch() {
 	tick := time.NewTicker(accounting.MergeTime)
 	defer tick.Stop()
 	for {
@@ -174,19 +166,20 @@ func (s *session) keepBooks() {
 		case <-s.files.Changed:
 			s.files.Trim(s.deleted)
 		case <-tick.C:
-			s.collect()
+			s.noteLosses()
 		}
 	}
 }
 
+// completed is codec.CreateOptions.Completed.
 func (s *session) completed(f codec.FileInfo, err error) {
 	defer func() {
 		s.mu.Lock()
-		delete(s.endings, strings.TrimSuffix(f.Path, codec.ActiveSuffix))
+		delete(s.late, strings.TrimSuffix(f.Path, codec.ActiveSuffix))
 		s.mu.Unlock()
 	}()
 	if err != nil {
-		s.failed(fmt.Errorf("complete %s: %w", f.Path, err))
+		s.onError(fmt.Errorf("complete %s: %w", f.Path, err))
 	} else {
 		s.recorder.node.Log(bridge.Debug, "completed %s: %d messages, %v", f.Path, f.MessageCount, diskguard.Bytes(f.Size))
 	}
@@ -194,6 +187,7 @@ func (s *session) completed(f codec.FileInfo, err error) {
 	s.recorder.announcer.completed(f.Path, err)
 }
 
+// deleted is called for each file that was to be deleted because of max_bag_files.
 func (s *session) deleted(path string, err error) {
 	if err != nil {
 		s.recorder.node.Log(bridge.Error, "delete %s, as there are more than max_bag_files: %v", path, err)
@@ -236,155 +230,56 @@ func (s *session) final(err error) error {
 // finish notes an error at the end.
 func (s *session) finish(err error) {
 	if err != nil && !errors.Is(s.err, err) {
-		s.failed(err)
+		s.onError(err)
 		s.fail(err)
 	}
 }
 
-// start begins a recording of that name, "" for one by the time, after stop.
-func (r *recorder) start(name string) error {
-	r.lifecycle.Lock()
-	defer r.lifecycle.Unlock()
-	if r.over {
-		return errEnds
-	}
-	if r.recording() {
-		return fmt.Errorf("%s is being recorded", r.path())
-	}
-	if name == "" {
-		name = defaultName(time.Now())
-	}
-	s, err := r.newSession(name)
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	r.recorders = map[topicKey]*topicRecorder{}
-	r.mu.Unlock()
-	r.session.Store(s)
-	r.begin(s)
-	return nil
+// onSplit is called when the writer has begun another file, at the log time t.
+func (s *session) onSplit(closed, opened string, t int64) {
+	list := s.recorder.recorded()
+	s.mu.Lock()
+	s.next(list, opened)
+	s.mu.Unlock()
+	s.files.Begun()
+	s.journal.Note(codec.Event{Kind: codec.EventSplit, Time: cmp.Or(t, s.recorder.clock.Now()),
+		Text: "goes on from " + closed})
+	s.recorder.node.Log(bridge.Info, "recording goes on in %s", opened)
+	s.recorder.announceSplit(closed, opened)
 }
 
-// beginFirst has the session that was there from the beginning subscribe and write, unless it was stopped before.
-func (r *recorder) beginFirst() {
-	r.lifecycle.Lock()
-	defer r.lifecycle.Unlock()
-	if s := r.session.Load(); !s.begun && r.recording() {
-		r.begin(s)
-	}
-}
-
-// begin has a new session subscribe and write. r.lifecycle is held.
-func (r *recorder) begin(s *session) {
-	s.begun = true
-	s.run()
-	r.announcer.begins(r.file())
-	r.mu.Lock()
-	r.active, r.discovered = true, time.Now().Add(discoveryTime)
-	r.mu.Unlock()
-	r.look()
-}
-
-// stop ends the recording: everything received by now is in its files when it returns. The node stays, and may start
-// another one. reason is for people.
-func (r *recorder) stop(reason string) error {
-	r.lifecycle.Lock()
-	defer r.lifecycle.Unlock()
-	if !r.recording() {
-		return errNotRecording
-	}
-	return r.end(reason)
-}
-
-// finish ends the recording, if there is one, for good.
-func (r *recorder) finish() {
-	r.lifecycle.Lock()
-	defer r.lifecycle.Unlock()
-	r.over = true
-	if r.recording() {
-		_ = r.end("") // which keeps the error
-	}
-}
-
-// end ends the recording. r.lifecycle is held.
-func (r *recorder) end(reason string) error {
-	s := r.session.Load()
-	s.end(errNotRecording)
-	r.mu.Lock()
-	r.active = false
-	r.mu.Unlock()
-	r.unsubscribe()
-	err := s.close()
-	r.failed = errors.Join(r.failed, err)
-	if r.snapshots != nil {
-		r.snapshots.Finish()
-	}
-	if closed := r.file(); closed != "" {
-		r.announceSplit(closed, "")
-	}
-	r.report(s, reason)
-	return err
-}
-
-// recording says whether there is a recording that was not stopped.
-func (r *recorder) recording() bool {
-	s := r.session.Load()
-	return s != nil && s.ctx.Err() == nil
-}
-
-// path returns the path of the recording, or after stop of the last one; "" in snapshot mode.
-func (r *recorder) path() string {
-	if s := r.session.Load(); s != nil {
-		return s.path
-	}
-	return ""
-}
-
-// file returns the path of the file that is being written, as it is called once it is complete.
-func (r *recorder) file() string {
-	if s := r.session.Load(); s != nil && s.writer != nil {
-		return s.writer.File()
-	}
-	return ""
-}
-
-// split has the recording go on in another file. What was received before is in the closed one.
-func (r *recorder) split() (closed, opened string, err error) {
-	s := r.session.Load()
-	if !r.recording() || s.writer == nil {
-		return "", "", errNotRecording
-	}
-	return s.writer.Split(s.ctx, time.Now().UnixNano())
-}
-
-// announceSplit tells onSplit that a file was closed and another one opened, "" at the end of a recording.
-func (r *recorder) announceSplit(closed, opened string) {
-	for _, hook := range r.onSplit {
-		hook(closed, opened)
-	}
-}
-
-// report says what became of a session that was closed.
-func (r *recorder) report(s *session, reason string) {
-	t := r.totals()
-	for _, text := range t.droppedByTopic {
-		r.node.Log(bridge.Warn, "%s", text)
-	}
-	for _, text := range r.unheard() {
-		r.node.Log(bridge.Warn, "nothing was recorded of %s", text)
-	}
-	if reason = cmp.Or(reason, s.reason); reason != "" {
-		r.node.Log(bridge.Info, "stopped: %s", reason)
-	}
-	if s.path != "" {
-		fmt.Fprintf(r.out, "recorded %s: %s\n", s.path, t)
-		if w, ok := s.writer.Output.(bridge.Lossy); ok {
-			for _, line := range untold(w.Losses()) {
-				fmt.Fprintln(r.out, line)
-			}
-		}
+// onError counts and reports an error of writing or completing files.
+func (s *session) onError(err error) {
+	r := s.recorder
+	list := r.recorded()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var missing *codec.MissingError
+	if !errors.As(err, &missing) {
+		s.journal.Note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
+	} else if m := s.countMissing(list, missing); m.reported { // the file itself says what is missing
+		return
 	} else {
-		fmt.Fprintf(r.out, "kept for snapshots: %s\n", t)
+		m.reported = true
 	}
+	if s.guard.Waits(err) { // else it is what the recording ends with
+		r.node.Log(bridge.Error, "%v", err)
+	}
+}
+
+// onRefused warns why a message of a topic, or what goes with messages, cannot be written.
+func (s *session) onRefused(t *queue.Topic, err error) {
+	what := ""
+	if t != nil {
+		what = t.Name()
+	}
+	s.recorder.warn("refused "+what, "%v", err)
+}
+
+// endAt ends the recording at a limit.
+func (s *session) endAt(limit string) {
+	s.mu.Lock()
+	s.reason = limit
+	s.mu.Unlock()
+	s.recorder.quit()
 }

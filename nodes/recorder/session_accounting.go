@@ -1,214 +1,212 @@
 package main
 
 import (
-	"cmp"
-	"errors"
 	"maps"
 	"slices"
 	"time"
 
-	"tapedeck/bridge"
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/accounting"
-	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// fileEvents returns the events for the end of a file: what was not written yet, and its totals.
-func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
-	s.collect()
-	if last {
-		s.notePause(s.recorder.clock.Now())
-		s.noteSilences()
+// fileTotals are the totals at the ends of files. Each message is in those of one file, as written or as dropped, even if
+// it got lost with the disk after it was written. They are guarded by session.mu, as are the counts of topicRecorder
+// that they are made of.
+type fileTotals struct {
+	open     string // path of the file that is being written
+	failed   bool   // an error ended it
+	answered bool   // and ending has returned its totals
+
+	// unconfirmed are the totals that fileEvents returned and that are not in the file yet, by topic.
+	unconfirmed map[string][]topicCounts
+	// late are the totals of files that failed and for which ending was not called yet, by path.
+	late    map[string][]codec.Event
+	missing map[*codec.MissingError]*missing // that were counted
+}
+
+// topicCounts are counts of a topicRecorder. Those of several types may have the same topic.
+type topicCounts struct {
+	rec *topicRecorder
+	counts
+}
+
+// missing is what was done about a *codec.MissingError.
+type missing struct {
+	reported bool
+	inTotals map[string]uint64 // messages by topic that totals have as written
+}
+
+func newFileTotals() fileTotals {
+	return fileTotals{late: map[string][]codec.Event{}, missing: map[*codec.MissingError]*missing{}}
+}
+
+// since returns what was counted after o. Received are the messages that are written or dropped by now.
+func (c counts) since(o counts) counts {
+	written, dropped := c.Written-o.Written, c.Dropped-o.Dropped
+	return counts{
+		Totals: codec.Totals{
+			Received: written + dropped, Written: written, Dropped: dropped, Lost: c.Lost - o.Lost,
+		},
+		throttled: c.throttled - o.throttled,
 	}
-	events := s.journal.Take(time.Now(), true)
-	list := s.recorder.recorded()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	whole := map[string]codec.Totals{}
-	s.tally = map[string][]topicTally{}
-	for _, rec := range list {
-		topic, all, now := rec.Channel.Load().Topic, rec.counts(), rec.unfiled()
-		if n := now.throttled; n > 0 {
-			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: topic, Time: start, Until: end, Count: n,
-				Text: "left out, as throttle asks"})
+}
+
+func (c counts) plus(o counts) counts {
+	return counts{
+		Totals: codec.Totals{
+			Received: c.Received + o.Received, Written: c.Written + o.Written, Dropped: c.Dropped + o.Dropped,
+			Lost: c.Lost + o.Lost,
+		},
+		throttled: c.throttled + o.throttled,
+	}
+}
+
+// newCounts returns what was counted and is in no totals yet.
+func (rec *topicRecorder) newCounts() counts { return rec.counts().since(rec.inTotals) }
+
+// totalsEvents returns the events of totals, by topic.
+func totalsEvents(topics map[string][]topicCounts, start, end int64, whole bool) (events []codec.Event) {
+	for _, topic := range slices.Sorted(maps.Keys(topics)) {
+		var sum counts
+		for _, c := range topics[topic] {
+			sum = sum.plus(c.counts)
 		}
-		s.tally[topic] = append(s.tally[topic], topicTally{rec, now})
-		all.Received = all.Written + all.Dropped
-		whole[topic] = plus(whole[topic], all.Totals)
-	}
-	for _, topic := range slices.Sorted(maps.Keys(s.tally)) {
-		events = append(events, sum(s.tally[topic]).Event(topic, start, end, false))
-	}
-	if last && s.files.Several() {
-		for _, topic := range slices.Sorted(maps.Keys(whole)) {
-			events = append(events, whole[topic].Event(topic, s.began, end, true))
-		}
+		events = append(events, sum.Event(topic, start, end, whole))
 	}
 	return events
 }
 
-// topicTally is what is to be said of a recording in the totals of a file.
-type topicTally struct {
-	rec    *topicRecorder
-	counts counts
-}
-
-func sum(list []topicTally) (t codec.Totals) {
-	for _, tally := range list {
-		t = plus(t, tally.counts.Totals)
+// fileEvents returns the events for the end of a file: what was not written yet, and its totals.
+func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
+	s.noteLosses()
+	list := s.recorder.recorded()
+	if last {
+		s.notePause(s.recorder.clock.Now())
+		for _, rec := range list {
+			rec.NoteGap(time.Now().UnixNano(), s.recorder.clock.Now())
+		}
 	}
-	return t
-}
-
-func plus(a, b codec.Totals) codec.Totals {
-	return codec.Totals{
-		Received: a.Received + b.Received, Written: a.Written + b.Written,
-		Dropped: a.Dropped + b.Dropped, Lost: a.Lost + b.Lost,
+	events := s.journal.Take(time.Now(), true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unconfirmed = map[string][]topicCounts{}
+	whole := map[string][]topicCounts{}
+	for _, rec := range list {
+		topic, c := rec.Name(), rec.newCounts()
+		if c.throttled > 0 {
+			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: topic, Time: start, Until: end,
+				Count: c.throttled, Text: "left out, as throttle asks"})
+		}
+		s.unconfirmed[topic] = append(s.unconfirmed[topic], topicCounts{rec, c})
+		whole[topic] = append(whole[topic], topicCounts{rec, rec.counts().since(counts{})})
 	}
-}
-
-// unfiled returns what was counted and is in no totals yet. The session is locked.
-func (rec *topicRecorder) unfiled() counts {
-	c := rec.counts()
-	written, dropped := c.Written-rec.filed.Written, c.Dropped-rec.filed.Dropped
-	return counts{
-		Totals: codec.Totals{
-			Received: written + dropped, Written: written, Dropped: dropped, Lost: c.Lost - rec.filed.Lost,
-		},
-		throttled: c.throttled - rec.filed.throttled,
+	events = append(events, totalsEvents(s.unconfirmed, start, end, false)...)
+	if last && s.files.Several() {
+		events = append(events, totalsEvents(whole, s.began, end, true)...)
 	}
+	return events
 }
 
-// file takes note that c is in the totals of a file.
-func (rec *topicRecorder) file(c counts) {
-	rec.filed.Totals = plus(rec.filed.Totals, c.Totals)
-	rec.filed.throttled += c.throttled
-}
-
-// wrote notes that the totals of a topic are in a file.
-func (s *session) wrote(e codec.Event) {
+// confirm notes that the totals of a topic are in a file.
+func (s *session) confirm(e codec.Event) {
 	_, whole, ok := codec.ParseTotals(e)
 	if !ok || whole {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.tally[e.Topic] {
-		t.rec.file(t.counts)
+	for _, c := range s.unconfirmed[e.Topic] {
+		c.rec.inTotals = c.rec.inTotals.plus(c.counts)
 	}
-	delete(s.tally, e.Topic)
+	delete(s.unconfirmed, e.Topic)
 }
 
-// split goes on with another file, which begins at the log time t.
-func (s *session) split(closed, opened string, t int64) {
-	list := s.recorder.recorded()
-	s.mu.Lock()
-	s.next(list, opened)
-	s.mu.Unlock()
-	s.files.Begun()
-	s.journal.Note(codec.Event{Kind: codec.EventSplit, Time: cmp.Or(t, s.recorder.clock.Now()),
-		Text: "goes on from " + closed})
-	s.recorder.node.Log(bridge.Info, "recording goes on in %s", opened)
-	s.recorder.announceSplit(closed, opened)
-}
-
-// next goes on with the totals of the next file. The session is locked.
-func (s *session) next(list []*topicRecorder, opened string) {
-	if s.failing && !s.tallied {
-		s.endings[s.open] = fileTotals(list)
-	}
-	s.open, s.failing, s.tallied = opened, false, false
+// takeTotals returns the totals of what is in none yet. s.mu is held.
+func takeTotals(list []*topicRecorder) []codec.Event {
+	topics := map[string][]topicCounts{}
 	for _, rec := range list {
-		rec.begun = rec.Written.Load()
-	}
-}
-
-// failed counts and reports an error of writing or completing files.
-func (s *session) failed(err error) {
-	r := s.recorder
-	list := r.recorded()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var missing *codec.MissingError
-	if !errors.As(err, &missing) {
-		s.journal.Note(codec.Event{Kind: codec.EventDisk, Time: r.clock.Now(), Text: err.Error()})
-	} else { // the file itself says what is missing
-		m := s.count(list, missing)
-		if m.said {
-			return
+		if c := rec.newCounts(); c.Totals != (codec.Totals{}) {
+			rec.inTotals = rec.inTotals.plus(c)
+			topics[rec.Name()] = append(topics[rec.Name()], topicCounts{rec, c})
 		}
-		m.said = true
 	}
-	if s.guard.Waits(err) { // else it is what the recording ends with
-		r.node.Log(bridge.Error, "%v", err)
+	return totalsEvents(topics, 0, 0, false)
+}
+
+// next continues with the totals of the next file. s.mu is held.
+func (s *session) next(list []*topicRecorder, opened string) {
+	if s.failed && !s.answered {
+		s.late[s.open] = takeTotals(list)
+	}
+	s.open, s.failed, s.answered = opened, false, false
+	for _, rec := range list {
+		rec.before = rec.Written.Load()
 	}
 }
 
-// missed is what became of a *codec.MissingError.
-type missed struct {
-	said  bool
-	filed map[string]uint64 // missing messages by topic that totals have as written
-}
-
-// count counts missing messages as dropped, once. The session is locked.
-func (s *session) count(list []*topicRecorder, missing *codec.MissingError) *missed {
-	m := s.missing[missing]
-	if m != nil {
+// countMissing counts missing messages as dropped, once. s.mu is held.
+func (s *session) countMissing(list []*topicRecorder, err *codec.MissingError) *missing {
+	if m := s.missing[err]; m != nil {
 		return m
 	}
-	m = &missed{filed: map[string]uint64{}}
-	s.missing[missing] = m
-	totals := map[string]uint64{} // of an earlier file, as its last messages are missing, too
-	for _, e := range missing.Events {
+	m := &missing{inTotals: map[string]uint64{}}
+	s.missing[err] = m
+	totals := map[string]uint64{} // of an earlier file, whose last messages are missing too
+	for _, e := range err.Events {
 		if t, whole, ok := codec.ParseTotals(e); ok && !whole {
 			totals[e.Topic] += t.Written
 		}
 	}
-	current := missing.Path == s.open
-	s.failing = s.failing || current
-	for _, topic := range missing.Topics {
-		rec := find(list, topic.Channel)
-		if rec == nil {
+	current := err.Path == s.open
+	s.failed = s.failed || current
+	for _, topic := range err.Topics {
+		name := topic.Channel.Topic
+		i := slices.IndexFunc(list, func(rec *topicRecorder) bool {
+			own := rec.Channel.Load()
+			return own.Topic == name && own.Type == topic.Channel.Type
+		})
+		if i < 0 {
 			continue
 		}
+		rec := list[i]
 		n := min(topic.MessageCount, rec.Written.Load())
-		var filed uint64
+		inTotals := uint64(0)
 		if current { // the first of the file may be some that were repeated
-			n = min(n, rec.Written.Load()-rec.begun)
-			filed = n - min(n, rec.unfiled().Written) // the last are the missing ones
+			n = min(n, rec.Written.Load()-rec.before)
+			inTotals = n - min(n, rec.newCounts().Written) // the last are the missing ones
 		} else {
-			if written, ok := totals[topic.Channel.Topic]; ok {
+			if written, ok := totals[name]; ok {
 				n = min(n, written)
-				totals[topic.Channel.Topic] -= n
+				totals[name] -= n
 			}
-			n = min(n, rec.filed.Written)
-			rec.begun -= min(n, rec.begun)
-			filed = n
+			n = min(n, rec.inTotals.Written)
+			rec.before -= min(n, rec.before)
+			inTotals = n
 		}
 		rec.Written.Add(-n)
 		rec.Dropped.Add(n)
 		rec.noted.Dropped += n
-		rec.filed.Written -= filed
-		rec.filed.Dropped += filed
-		m.filed[rec.Channel.Load().Topic] += filed
+		rec.inTotals.Written -= inTotals
+		rec.inTotals.Dropped += inTotals
+		m.inTotals[name] += inTotals
 	}
 	return m
 }
 
 // ending is codec.CreateOptions.Ending. It returns the totals of the file and those of its other events that are
 // missing.
-func (s *session) ending(missing *codec.MissingError) []codec.Event {
+func (s *session) ending(err *codec.MissingError) []codec.Event {
 	list := s.recorder.recorded()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.count(list, missing)
+	m := s.countMissing(list, err)
 	var totals, events []codec.Event
-	for _, e := range missing.Events {
+	for _, e := range err.Events {
 		t, whole, ok := codec.ParseTotals(e)
 		switch {
 		case whole: // it is in the next file, unless the recording fails
 		case ok:
-			n := min(m.filed[e.Topic], t.Written)
+			n := min(m.inTotals[e.Topic], t.Written)
 			t.Written -= n
 			t.Dropped += n
 			totals = append(totals, t.Event(e.Topic, 0, 0, false))
@@ -216,61 +214,18 @@ func (s *session) ending(missing *codec.MissingError) []codec.Event {
 			events = append(events, e)
 		}
 	}
-	if missing.Path == s.open {
-		s.tallied = true
-		totals = append(totals, fileTotals(list)...)
+	if err.Path == s.open {
+		s.answered = true
+		totals = append(totals, takeTotals(list)...)
 	} else {
-		totals = append(totals, s.endings[missing.Path]...)
-		delete(s.endings, missing.Path)
+		totals = append(totals, s.late[err.Path]...)
+		delete(s.late, err.Path)
 	}
 	return append(totals, events...)
 }
 
-// fileTotals returns the totals of what is in no totals yet. The session is locked.
-func fileTotals(list []*topicRecorder) (events []codec.Event) {
-	topics := map[string]codec.Totals{}
-	for _, rec := range list {
-		if c := rec.unfiled(); c.Totals != (codec.Totals{}) {
-			rec.file(c)
-			topic := rec.Channel.Load().Topic
-			topics[topic] = plus(topics[topic], c.Totals)
-		}
-	}
-	for _, topic := range slices.Sorted(maps.Keys(topics)) {
-		events = append(events, topics[topic].Event(topic, 0, 0, false))
-	}
-	return events
-}
-
-// find returns the recording of a channel's topic and type, nil if there is none.
-func find(list []*topicRecorder, c *codec.Channel) *topicRecorder {
-	for _, rec := range list {
-		if own := rec.Channel.Load(); own.Topic == c.Topic && own.Type == c.Type {
-			return rec
-		}
-	}
-	return nil
-}
-
-// refused reports why a message of a topic, or what goes with messages, cannot be written.
-func (s *session) refused(t *queue.Topic, err error) {
-	what := ""
-	if t != nil {
-		what = t.Name()
-	}
-	s.recorder.warn("refused "+what, "%v", err)
-}
-
-// endAt ends the recording at a limit.
-func (s *session) endAt(limit string) {
-	s.mu.Lock()
-	s.reason = limit
-	s.mu.Unlock()
-	s.recorder.quit()
-}
-
-// collect notes what was lost and dropped since it was called last.
-func (s *session) collect() {
+// noteLosses notes what was lost and dropped since it was called last.
+func (s *session) noteLosses() {
 	now := s.recorder.clock.Now()
 	list := s.recorder.recorded()
 	why := "dropped, as the disk did not keep up"
@@ -281,26 +236,29 @@ func (s *session) collect() {
 	defer s.mu.Unlock()
 	for _, rec := range list {
 		c := rec.counts()
-		topic := rec.Channel.Load().Topic
 		if n := c.Lost - rec.noted.Lost; n > 0 {
 			when := rec.LossRange()
 			if when == (accounting.TimeRange{}) {
 				when = accounting.TimeRange{From: s.collected, Until: now}
 			}
-			s.journal.Note(codec.Event{Kind: codec.EventLost, Topic: topic, Time: when.From, Until: when.Until, Count: n,
-				Text: "lost on the way from a publisher"})
+			s.journal.Note(codec.Event{Kind: codec.EventLost, Topic: rec.Name(), Time: when.From, Until: when.Until,
+				Count: n, Text: "lost on the way from a publisher"})
 		}
 		if n := c.Dropped - rec.noted.Dropped; n > 0 {
-			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: topic, Time: s.collected, Until: now, Count: n, Text: why})
+			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: rec.Name(), Time: s.collected, Until: now, Count: n,
+				Text: why})
 		}
 		rec.noted = c
 	}
 	s.collected = now
 }
 
-// noteSilences notes of which topics nothing is heard any more.
-func (s *session) noteSilences() {
-	for _, rec := range s.recorder.recorded() {
-		rec.NoteGap(time.Now().UnixNano(), s.recorder.clock.Now())
+// notePause notes that the recording was paused until t, if it was.
+func (s *session) notePause(t int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused != 0 {
+		s.journal.Note(codec.Event{Kind: codec.EventPause, Time: s.paused, Until: t, Text: "recording was paused"})
+		s.paused = 0
 	}
 }

@@ -19,13 +19,13 @@ func newTestReceiver(topic string, q *queue.Queue) *intake.Receiver {
 	return intake.NewReceiver(&codec.Channel{Topic: topic}, intake.Options{Clock: new(bridge.SimTime), Queue: q})
 }
 
-// newTestBooks returns a session that records /a to the file "0".
-func newTestBooks() (*session, *topicRecorder) {
+// newTestSession returns a session that records /a to the file "0".
+func newTestSession() (*session, *topicRecorder) {
 	a := &topicRecorder{Receiver: newTestReceiver("/a", queue.New(1<<20))}
 	r := &recorder{recorders: map[topicKey]*topicRecorder{{}: a}}
-	return &session{
-		recorder: r, open: "0", missing: map[*codec.MissingError]*missed{}, endings: map[string][]codec.Event{},
-	}, a
+	s := &session{recorder: r, fileTotals: newFileTotals()}
+	s.open = "0"
+	return s, a
 }
 
 func (s *session) change(opened string) {
@@ -34,79 +34,79 @@ func (s *session) change(opened string) {
 	s.next(s.recorder.recorded(), opened)
 }
 
-func lacking(path string, a *topicRecorder, n uint64, events ...codec.Event) *codec.MissingError {
+func missingOf(path string, a *topicRecorder, n uint64, events ...codec.Event) *codec.MissingError {
 	topics := []codec.TopicInfo{{Channel: a.Channel.Load(), MessageCount: n}}
 	return &codec.MissingError{Path: path, Topics: topics, Events: events, Err: syscall.ENOSPC}
 }
 
-func toldTotals(written, dropped uint64) codec.Event {
+func totalsEvent(written, dropped uint64) codec.Event {
 	return codec.Totals{Received: written + dropped, Written: written, Dropped: dropped}.Event("/a", 0, 0, false)
 }
 
 // A file that an error ended in the middle gets its totals, before and after another one is begun.
 func TestTotalsOfAFileThatFailed(t *testing.T) {
 	for _, late := range []bool{false, true} {
-		s, a := newTestBooks()
+		s, a := newTestSession()
 		a.Written.Store(10)
-		missing := lacking("0", a, 3)
+		missing := missingOf("0", a, 3)
 		if late {
-			s.count(s.recorder.recorded(), missing)
+			s.countMissing(s.recorder.recorded(), missing)
 			s.change("1")
 			a.Written.Add(5)
 		}
-		require.Equal(t, []codec.Event{toldTotals(7, 3)}, s.ending(missing))
+		require.Equal(t, []codec.Event{totalsEvent(7, 3)}, s.ending(missing))
 		if !late {
 			s.change("1")
 			a.Written.Add(5)
 		}
-		require.Equal(t, uint64(5), a.unfiled().Written)
-		require.Zero(t, a.unfiled().Dropped)
-		require.Empty(t, s.endings)
+		require.Equal(t, uint64(5), a.newCounts().Written)
+		require.Zero(t, a.newCounts().Dropped)
+		require.Empty(t, s.late)
 	}
 }
 
 // Totals that were written and are missing are written once more, without what is missing.
 func TestTotalsThatAreMissing(t *testing.T) {
 	for _, late := range []bool{false, true} {
-		s, a := newTestBooks()
+		s, a := newTestSession()
 		a.Written.Store(10)
-		s.tally = map[string][]topicTally{"/a": {{a, a.unfiled()}}}
-		s.wrote(toldTotals(10, 0))
+		s.unconfirmed = map[string][]topicCounts{"/a": {{a, a.newCounts()}}}
+		s.confirm(totalsEvent(10, 0))
 		if late {
 			s.change("1")
 			a.Written.Add(5)
 		}
 		other := codec.Event{Kind: codec.EventGap, Topic: "/a", Time: 1}
 		whole := codec.Totals{Written: 10}.Event("/a", 1, 2, true)
-		missing := lacking("0", a, 3, other, toldTotals(10, 0), whole)
-		require.Equal(t, []codec.Event{toldTotals(7, 3), other}, s.ending(missing))
+		missing := missingOf("0", a, 3, other, totalsEvent(10, 0), whole)
+		require.Equal(t, []codec.Event{totalsEvent(7, 3), other}, s.ending(missing))
 		if !late {
 			s.change("1")
 			a.Written.Add(5)
 		}
 		require.Equal(t, uint64(12), a.Written.Load())
-		require.Equal(t, uint64(5), a.unfiled().Written)
-		require.Zero(t, a.unfiled().Dropped)
+		require.Equal(t, uint64(5), a.newCounts().Written)
+		require.Zero(t, a.newCounts().Dropped)
 	}
 }
 
 // Messages that were repeated at the beginning of a file were not counted, and are not counted as dropped.
 func TestRepeatedMessagesThatAreMissing(t *testing.T) {
 	for _, late := range []bool{false, true} {
-		s, a := newTestBooks()
+		s, a := newTestSession()
 		a.Written.Store(10)
-		s.tally = map[string][]topicTally{"/a": {{a, a.unfiled()}}}
-		s.wrote(toldTotals(10, 0))
+		s.unconfirmed = map[string][]topicCounts{"/a": {{a, a.newCounts()}}}
+		s.confirm(totalsEvent(10, 0))
 		s.change("1")
 		a.Written.Add(2)
-		missing := lacking("1", a, 3)
+		missing := missingOf("1", a, 3)
 		if late {
-			s.tally = map[string][]topicTally{"/a": {{a, a.unfiled()}}}
-			s.wrote(toldTotals(2, 0))
-			missing.Events = []codec.Event{toldTotals(2, 0)}
+			s.unconfirmed = map[string][]topicCounts{"/a": {{a, a.newCounts()}}}
+			s.confirm(totalsEvent(2, 0))
+			missing.Events = []codec.Event{totalsEvent(2, 0)}
 			s.change("2")
 		}
-		require.Equal(t, []codec.Event{toldTotals(0, 2)}, s.ending(missing))
+		require.Equal(t, []codec.Event{totalsEvent(0, 2)}, s.ending(missing))
 		require.Equal(t, uint64(10), a.Written.Load())
 	}
 }

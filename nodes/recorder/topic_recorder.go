@@ -24,9 +24,10 @@ type topicRecorder struct {
 
 	meter accounting.Rate // of what is received, for the status
 
-	noted counts // of which events were noted, under the session's lock
-	filed counts // that totals were written of, likewise
-	begun uint64 // written when the file began, likewise
+	// Under session.mu:
+	noted    counts // of which events of losses and drops were noted
+	inTotals counts // that are in the totals of a file
+	before   uint64 // messages written to the files before
 
 	subscribing   sync.Mutex
 	subscriptions []bridge.Subscription

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tapedeck/bridge"
+)
+
+// start begins a recording of that name, "" for one by the time, after stop.
+func (r *recorder) start(name string) error {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	if r.over {
+		return errEnds
+	}
+	if r.recording() {
+		return fmt.Errorf("%s is being recorded", r.path())
+	}
+	if name == "" {
+		name = defaultName(time.Now())
+	}
+	s, err := r.newSession(name)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.recorders = map[topicKey]*topicRecorder{}
+	r.mu.Unlock()
+	r.session.Store(s)
+	r.begin(s)
+	return nil
+}
+
+// beginFirst begins the session that newRecorder created, unless it was stopped before.
+func (r *recorder) beginFirst() {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	if s := r.session.Load(); !s.begun && r.recording() {
+		r.begin(s)
+	}
+}
+
+// begin subscribes and writes for a new session. r.lifecycle is held.
+func (r *recorder) begin(s *session) {
+	s.begun = true
+	s.run()
+	r.announcer.begins(r.file())
+	r.mu.Lock()
+	r.active, r.discovered = true, time.Now().Add(discoveryTime)
+	r.mu.Unlock()
+	r.look()
+}
+
+// stop ends the recording: everything received by now is in its files when it returns. The node stays, and may start
+// another one. reason is logged.
+func (r *recorder) stop(reason string) error {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	if !r.recording() {
+		return errNotRecording
+	}
+	return r.end(reason)
+}
+
+// finish ends the recording, if there is one, for good.
+func (r *recorder) finish() {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	r.over = true
+	if r.recording() {
+		_ = r.end("") // which keeps the error
+	}
+}
+
+// end ends the recording. r.lifecycle is held.
+func (r *recorder) end(reason string) error {
+	s := r.session.Load()
+	s.end(errNotRecording)
+	r.mu.Lock()
+	r.active = false
+	r.mu.Unlock()
+	r.unsubscribe()
+	err := s.close()
+	r.failed = errors.Join(r.failed, err)
+	if r.snapshots != nil {
+		r.snapshots.Finish()
+	}
+	if closed := r.file(); closed != "" {
+		r.announceSplit(closed, "")
+	}
+	r.report(s, reason)
+	return err
+}
+
+// recording reports whether there is a recording that was not stopped.
+func (r *recorder) recording() bool {
+	s := r.session.Load()
+	return s != nil && s.ctx.Err() == nil
+}
+
+// path returns the path of the recording, or after stop of the last one; "" in snapshot mode.
+func (r *recorder) path() string {
+	if s := r.session.Load(); s != nil {
+		return s.path
+	}
+	return ""
+}
+
+// file returns the path of the file that is being written, as it is called once it is complete.
+func (r *recorder) file() string {
+	if s := r.session.Load(); s != nil && s.writer != nil {
+		return s.writer.File()
+	}
+	return ""
+}
+
+// split starts another file of the recording. What was received before is in the closed one.
+func (r *recorder) split() (closed, opened string, err error) {
+	s := r.session.Load()
+	if !r.recording() || s.writer == nil {
+		return "", "", errNotRecording
+	}
+	return s.writer.Split(s.ctx, time.Now().UnixNano())
+}
+
+// announceSplit calls onSplit: a file was closed and another one opened, "" at the end of a recording.
+func (r *recorder) announceSplit(closed, opened string) {
+	for _, hook := range r.onSplit {
+		hook(closed, opened)
+	}
+}
+
+// report logs and prints what became of a session that was closed.
+func (r *recorder) report(s *session, reason string) {
+	t := r.totals()
+	for _, text := range t.droppedByTopic {
+		r.node.Log(bridge.Warn, "%s", text)
+	}
+	for _, text := range r.unheard() {
+		r.node.Log(bridge.Warn, "nothing was recorded of %s", text)
+	}
+	if reason = cmp.Or(reason, s.reason); reason != "" {
+		r.node.Log(bridge.Info, "stopped: %s", reason)
+	}
+	if s.path != "" {
+		fmt.Fprintf(r.out, "recorded %s: %s\n", s.path, t)
+		if w, ok := s.writer.Output.(bridge.Lossy); ok {
+			for _, line := range lossLines(w.Losses()) {
+				fmt.Fprintln(r.out, line)
+			}
+		}
+	} else {
+		fmt.Fprintf(r.out, "kept for snapshots: %s\n", t)
+	}
+}
+
+// lossLines describes what of the messages a recording cannot hold, one line for each kind.
+func lossLines(list []bridge.Loss) (lines []string) {
+	var kinds []string
+	topics, messages := map[string][]string{}, map[string]uint64{}
+	for _, l := range list {
+		if messages[l.What] == 0 {
+			kinds = append(kinds, l.What)
+		}
+		topics[l.What] = append(topics[l.What], l.Topic)
+		messages[l.What] += l.Messages
+	}
+	for _, what := range kinds {
+		on := strings.Join(topics[what], ", ")
+		if n := len(topics[what]); n > 6 {
+			on = fmt.Sprintf("%d topics", n)
+		}
+		lines = append(lines, fmt.Sprintf("lost: %s (%d messages on %s)", what, messages[what], on))
+	}
+	return lines
+}
+
+// pause stops recording what is received. Subscriptions and the ring for snapshots go on.
+func (r *recorder) pause() { r.setPaused(true) }
+
+// resume records again what is received, and what was latched meanwhile.
+func (r *recorder) resume() { r.setPaused(false) }
+
+func (r *recorder) paused() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pausing
+}
+
+func (r *recorder) setPaused(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if on == r.pausing {
+		return
+	}
+	r.pausing = on
+	if on {
+		r.pausedAt = time.Now().UnixNano()
+	}
+	for _, rec := range r.recorders {
+		rec.Pause(on, r.pausedAt)
+	}
+	if s := r.session.Load(); on {
+		s.mu.Lock()
+		s.paused = r.clock.Now()
+		s.mu.Unlock()
+	} else {
+		s.notePause(r.clock.Now())
+	}
+}
