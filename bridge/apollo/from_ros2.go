@@ -214,7 +214,7 @@ func (t *fromROS2) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]code
 	return func(m *codec.Message) ([]codec.Message, error) {
 		made := t.channels[m.Channel]
 		if made == nil {
-			return nil, errors.New("its channel was not announced")
+			return nil, errors.New("its channel is unknown")
 		}
 		if made.target == nil {
 			return nil, nil

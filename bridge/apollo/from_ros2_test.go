@@ -158,7 +158,7 @@ func TestFromROS2(t *testing.T) {
 				1) + ` frame_id:"here" is_dense:true` +
 				` point:{x:1 y:2 z:-3 intensity:100 timestamp:1700000000000000000 ring:263} point:{x:nan y:0 z:0 intensity:1 timestamp:1700000000750000000 ring:8}` +
 				` measurement_time:1.70000000025e+09 width:2 height:1`,
-			[]string{"field normal of the points", "fractions and signs of fields of points that have none in Apollo's"}},
+			[]string{"field normal of the points", "fractions and signs of point fields that are unsigned integers in Apollo"}},
 		"empty cloud": {"/points", &sensor_msgs.PointCloud2{Header: atStamp}, "apollo.drivers.PointCloud", "/points",
 			strings.Replace(header, "0 frame", "0 lidar_timestamp:1700000000250000000 frame",
 				1) + ` frame_id:"here" is_dense:false` +
@@ -191,7 +191,7 @@ func TestFromROS2(t *testing.T) {
 		"chassis": {"/apollo/canbus/chassis_twist", &geometry_msgs.TwistStamped{Header: atStamp,
 			Twist: geometry_msgs.Twist{Linear: geometry_msgs.Vector3{X: 3.5, Y: 1}}},
 			"apollo.canbus.Chassis", "/apollo/canbus/chassis", `speed_mps:3.5 ` + header,
-			[]string{"velocities but that forward"}},
+			[]string{"velocities other than forward"}},
 		"trajectory": {"/path", &nav_msgs.Path{Header: atStamp, Poses: []geometry_msgs.PoseStamped{
 			{Header: atStamp, Pose: geometry_msgs.Pose{Orientation: quarter}},
 			{Header: std_msgs.Header{Stamp: builtin_interfaces.Time{Sec: 1700000001}, FrameId: "else"},
@@ -212,7 +212,7 @@ func TestFromROS2(t *testing.T) {
 		}}}, "apollo.perception.PerceptionObstacles", "/obstacles",
 			`perception_obstacle:{id:0 position:{x:1 y:2 z:2.5} theta:1.5707963267948966 length:4 width:2 height:1` +
 				` type:PEDESTRIAN timestamp:1.70000000025e+09 confidence:0.5} ` + header,
-			[]string{"classes that Apollo does not have", "frame_id of detections", "ids that are no numbers"}},
+			[]string{"classes that Apollo does not have", "frame_id of detections", "ids that are not numbers"}},
 		"radar": {"/radar", &radar_msgs.RadarTracks{Header: atStamp, Tracks: []radar_msgs.RadarTrack{{
 			Uuid: unique_identifier_msgs.UUID{Uuid: [16]uint8{0: 1, 15: 9}}, Position: geometry_msgs.Point{X: 1, Y: 2, Z: 3},
 			Classification:     2,
@@ -223,7 +223,7 @@ func TestFromROS2(t *testing.T) {
 					1) + ` obstacle_id:9 longitude_dist:1 lateral_dist:2 longitude_vel:0 lateral_vel:0` +
 				` longitude_dist_rms:2 lateral_dist_rms:3 longitude_vel_rms:0 lateral_vel_rms:0 longitude_accel:0 lateral_accel:0 longitude_accel_rms:0 lateral_accel_rms:0` +
 				` length:0 width:0 obstacle_class:0}`, []string{"classifications that Apollo does not have",
-				"covariances between axes, along z and of sizes", "uuids that are no numbers", "values along z"}},
+				"covariances between axes, along z and of sizes", "uuids that are not numbers", "z values"}},
 		"control": {"/control", &carla_msgs.CarlaEgoVehicleControl{Header: atStamp, Throttle: 0.25, Brake: 0.5, Steer: -0.5,
 			HandBrake: true, Reverse: true, Gear: -1},
 			"apollo.control.ControlCommand", "/control",
@@ -318,7 +318,7 @@ func TestFromROS2Errors(t *testing.T) {
 	_, err = from.Topics(codec.TopicInfo{Channel: &codec.Channel{Type: "nowhere/msg/Known", Encoding: codec.EncodingCDR}})
 	require.ErrorContains(t, err, "unknown type nowhere/msg/Known")
 	_, err = from.Begin(nil)(&codec.Message{Channel: new(codec.Channel)})
-	require.EqualError(t, err, "its channel was not announced")
+	require.EqualError(t, err, "its channel is unknown")
 }
 
 // TestOtherDefinition has a type of a known name with other fields.

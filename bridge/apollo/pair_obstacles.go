@@ -41,7 +41,7 @@ func obstacles(x exchange, m *vision_msgs.Detection3DArray) {
 			id, err := strconv.ParseInt(o.Id, 10, 32)
 			if err != nil {
 				id = int64(i)
-				x.lose(o.Id != "", "ids that are no numbers")
+				x.lose(o.Id != "", "ids that are not numbers")
 			}
 			x.out.integer("id", id)
 			x.lose(tilted(o.Bbox.Center.Orientation), "roll and pitch of boxes")
@@ -195,9 +195,9 @@ func radar(x exchange, m *radar_msgs.RadarTracks) {
 		}
 		class := slices.Index(radarClasses, o.Classification)
 		x.out.integer("obstacle_class", int64(max(class, 0)))
-		x.lose([12]uint8(o.Uuid.Uuid[:12]) != [12]uint8{}, "uuids that are no numbers")
+		x.lose([12]uint8(o.Uuid.Uuid[:12]) != [12]uint8{}, "uuids that are not numbers")
 		x.lose(class < 0, "classifications that Apollo does not have")
-		x.lose(o.Position.Z != 0 || o.Velocity.Z != 0 || o.Acceleration.Z != 0 || o.Size.Z != 0, "values along z")
+		x.lose(o.Position.Z != 0 || o.Velocity.Z != 0 || o.Acceleration.Z != 0 || o.Size.Z != 0, "z values")
 		const couplings = "covariances between axes, along z and of sizes"
 		for _, c := range [][6]float32{o.PositionCovariance, o.VelocityCovariance, o.AccelerationCovariance} {
 			c[0], c[3] = 0, 0

@@ -14,7 +14,7 @@ func chassis(x exchange, m *geometry_msgs.TwistStamped) {
 	x.header(&m.Header, vehicleFrame, "")
 	rest := m.Twist
 	rest.Linear.X = 0
-	x.lose(rest != geometry_msgs.Twist{}, "velocities but that forward")
+	x.lose(rest != geometry_msgs.Twist{}, "velocities other than forward")
 }
 
 // trajectory adds the length of the path, in m, and its duration, in s, to Apollo's message.

@@ -98,7 +98,7 @@ func (p planner) plan(typeName string, d protoreflect.MessageDescriptor) (*plan,
 		}
 		if want := kinds[f.Kind]; string(f.descriptor.Name()) != f.name || f.list != f.descriptor.IsList() ||
 			f.kind != want && !f.bytes || f.bytes && widths[f.Kind] != 1 {
-			return nil, fmt.Errorf("field %s of %s is not what the one of %s is", f.descriptor.Name(), d.FullName(), m.Name)
+			return nil, fmt.Errorf("field %s of %s differs from that of %s", f.descriptor.Name(), d.FullName(), m.Name)
 		}
 		if f.Kind == rosidl.Nested {
 			if f.message, err = p.plan(f.Message, f.descriptor.Message()); err != nil {

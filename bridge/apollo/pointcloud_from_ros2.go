@@ -214,7 +214,7 @@ func (c *clouds) points(out *[]byte) error {
 		}
 	}
 	*out = b
-	c.lose(inexact, "fractions and signs of fields of points that have none in Apollo's")
+	c.lose(inexact, "fractions and signs of point fields that are unsigned integers in Apollo")
 	return nil
 }
 

@@ -138,7 +138,7 @@ func (t *toROS2) Losses() []bridge.Loss {
 // descriptorOf returns the descriptor of a channel's messages.
 func descriptorOf(c *codec.Channel) (protoreflect.MessageDescriptor, error) {
 	if c.Schema.Encoding != codec.SchemaProtobuf {
-		return nil, errors.New("the recording does not describe its messages")
+		return nil, errors.New("the recording has no description of its messages")
 	}
 	var files descriptorpb.FileDescriptorSet
 	if err := proto.Unmarshal(c.Schema.Data, &files); err != nil {
@@ -154,7 +154,7 @@ func descriptorOf(c *codec.Channel) (protoreflect.MessageDescriptor, error) {
 	}
 	message, ok := d.(protoreflect.MessageDescriptor)
 	if !ok {
-		return nil, errors.New("what describes its messages is no message")
+		return nil, errors.New("the description of its messages is not a message")
 	}
 	return message, nil
 }

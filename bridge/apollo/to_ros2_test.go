@@ -230,7 +230,7 @@ func TestNoDescription(t *testing.T) {
 		schema codec.Schema
 		want   string
 	}{
-		"none": {codec.Schema{}, "the recording does not describe its messages"},
+		"none": {codec.Schema{}, "the recording has no description of its messages"},
 		"junk": {codec.Schema{Encoding: codec.SchemaProtobuf, Data: []byte("1234567890")},
 			"read the description of its messages: "},
 		"other": {codec.Schema{Encoding: codec.SchemaProtobuf}, "read the description of its messages: "},

@@ -125,7 +125,7 @@ func (w *Writer) Write(m *codec.Message) error {
 // collect takes the decoded message of a source into the frame that is collected.
 func (w *Writer) collect(s *source) {
 	if s.replaces && s.frame == w.number+1 {
-		w.lose(s.topic, "messages that another one in the same frame of the log replaces")
+		w.lose(s.topic, "messages replaced by a later one in the same frame of the log")
 	}
 	s.frame = w.number + 1
 	s.take(w, s)
@@ -137,7 +137,7 @@ func (w *Writer) takeWorldInfo(src *source, v *carla_msgs.CarlaWorldInfo) {
 		w.lose(src.topic, "opendrive")
 	}
 	if w.channel != nil && v.MapName != w.mapName {
-		w.lose(src.topic, "map_name, as the log has begun with another one")
+		w.lose(src.topic, "map_name: the log began with another map")
 		return
 	}
 	w.mapName, w.patience = v.MapName, 0
@@ -175,7 +175,7 @@ func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	}
 	next, last := t-w.zero, max(w.now, w.early.at)
 	if next < last {
-		w.lose(clockTopic, "the clock going back: time in the log goes on")
+		w.lose(clockTopic, "jumps back of the clock: time in the log continues")
 		next = last + w.step
 		w.zero = t - next
 	}

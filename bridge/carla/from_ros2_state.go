@@ -195,7 +195,7 @@ func (s *logState) takeTransforms(src *source, m *tf2_msgs.TFMessage) {
 	for i := range m.Transforms {
 		t := &m.Transforms[i]
 		if !s.set(src.topic, t, s.updates) {
-			s.lose(src.topic, "transforms with numbers that are none")
+			s.lose(src.topic, "transforms with NaN or infinite numbers")
 			continue
 		}
 		for _, a := range s.options.Actors {
@@ -210,7 +210,7 @@ func (s *logState) takeTransforms(src *source, m *tf2_msgs.TFMessage) {
 func (s *logState) takeOdometry(src *source, m *nav_msgs.Odometry) {
 	at, ok := unit(m.Pose.Pose)
 	if !ok {
-		s.lose(src.topic, "poses with numbers that are none")
+		s.lose(src.topic, "poses with NaN or infinite numbers")
 		return
 	}
 	if m.Pose.Covariance != [36]float64{} || m.Twist.Covariance != [36]float64{} {
@@ -499,7 +499,7 @@ func (s *logState) Losses() []bridge.Loss {
 	all := maps.Clone(s.losses)
 	for name, f := range s.frames {
 		if !f.used && s.framed[name] == nil {
-			all[loss{f.topic, "transforms of frames that are no actor's"}] += f.count
+			all[loss{f.topic, "transforms of frames without an actor"}] += f.count
 		}
 	}
 	return all.list()

@@ -31,7 +31,7 @@ func (l losses) list() []bridge.Loss {
 // unsupported names, by packet id, the packets of a profile that have no ROS 2 message; "" for the others.
 func unsupported(p carla.Profile) (names [256]string) {
 	for id := range names {
-		names[id] = fmt.Sprintf("packets with the id %d", id)
+		names[id] = fmt.Sprintf("unknown packets with id %d", id)
 	}
 	names[p.Doors], names[p.Wheels], names[p.Bikers] = "doors", "wheels", "bikers"
 	names[carla.IDVehicleLight], names[carla.IDSceneLight] = "lights of vehicles", "lights of the scene"
@@ -56,17 +56,17 @@ func omitted(b carla.Body) string {
 	case *carla.EventAddList:
 		for i := range *l {
 			if slices.ContainsFunc((*l)[i].Attributes, func(a carla.Attribute) bool { return a.ID != "role_name" }) {
-				return "attributes of actors, but for the role_name"
+				return "attributes of actors other than role_name"
 			}
 		}
 	case *carla.StateList:
 		if slices.ContainsFunc(*l, func(s carla.TrafficLight) bool { return s.Frozen || s.Elapsed != 0 }) {
-			return "for how long traffic lights show what they show"
+			return "elapsed time and freezing of traffic lights"
 		}
 	case *carla.WeatherList:
 		for _, w := range *l {
 			if w != *weatherOf(weatherMessage(&w)) {
-				return "scattering, falloff of fog and dust"
+				return "scattering, fog falloff and dust"
 			}
 		}
 	}

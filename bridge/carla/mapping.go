@@ -67,7 +67,7 @@ func parseSubject(name string, n *yaml.Node) (a Subject, err error) {
 		return a, err
 	}
 	if !token.MatchString(name) {
-		return a, fmt.Errorf("line %d: it is no name that a part of a topic can have", n.Line)
+		return a, fmt.Errorf("line %d: it is not a valid part of a topic name", n.Line)
 	}
 	a = Subject{Name: name, Topics: m.Topics, Frames: m.Frames, Blueprint: m.Blueprint}
 	err = mapping.Each(&m.Attributes, func(id string, v *yaml.Node) error {
@@ -104,7 +104,7 @@ func unambiguous(list []Subject) error {
 	for _, a := range list {
 		for _, name := range append(append([]string(nil), a.Topics...), a.Frames...) {
 			if other := of[name]; other != "" && other != a.Name {
-				return fmt.Errorf("actors: %s is of %s and of %s", name, other, a.Name)
+				return fmt.Errorf("actors: %s belongs to both %s and %s", name, other, a.Name)
 			}
 			of[name] = a.Name
 		}

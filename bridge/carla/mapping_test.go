@@ -37,11 +37,11 @@ func TestParseMapping(t *testing.T) {
 		{"step: -1s", "step: -1s is negative"},
 		{"step: soon", "line 1: cannot unmarshal !!str `soon` into time.Duration"},
 		{"maps: Town01", "line 1: field maps not found"},
-		{"actors: [hero]", "actors: line 1: want names"},
+		{"actors: [hero]", "actors: line 1: want a mapping"},
 		{"\nactors:\n  hero: {topic: /odom}", "actors: hero: line 3: yaml: unmarshal errors"},
-		{"actors: {my car: {}}", "actors: my car: line 1: it is no name"},
+		{"actors: {my car: {}}", "actors: my car: line 1: it is not a valid part"},
 		{"actors: {hero: {attributes: {color: [1, 2, 3]}}}", "actors: hero: attributes: color: line 1: want a value"},
-		{"actors: {a: {topics: [/odom]}, b: {topics: [/odom]}}", "actors: /odom is of a and of b"},
+		{"actors: {a: {topics: [/odom]}, b: {topics: [/odom]}}", "actors: /odom belongs to both a and b"},
 	} {
 		_, err := parseMapping([]byte(test.text))
 		if test.want == "" {

@@ -223,7 +223,7 @@ func TestTranslatorLosses(t *testing.T) {
 		{Topic: "/carla/log", What: "boxes of actors", Messages: 2},
 		{Topic: "/carla/log", What: "lights of the scene", Messages: 1},
 		{Topic: "/carla/log", What: "lights of vehicles", Messages: 1},
-		{Topic: "/carla/log", What: "packets with the id 139", Messages: 1},
+		{Topic: "/carla/log", What: "unknown packets with id 139", Messages: 1},
 	}, r.(bridge.Lossy).Losses())
 }
 
@@ -242,9 +242,9 @@ func TestOmissions(t *testing.T) {
 	r = ReadOptions{}.read(t, tp)
 	collect(t, r, codec.Query{})
 	require.Equal(t, []bridge.Loss{
-		{Topic: "/carla/log", What: "attributes of actors, but for the role_name", Messages: 1},
+		{Topic: "/carla/log", What: "attributes of actors other than role_name", Messages: 1},
 		{Topic: "/carla/log", What: "curves, gears and ratios of vehicles", Messages: 1},
-		{Topic: "/carla/log", What: "for how long traffic lights show what they show", Messages: 1},
-		{Topic: "/carla/log", What: "scattering, falloff of fog and dust", Messages: 1},
+		{Topic: "/carla/log", What: "elapsed time and freezing of traffic lights", Messages: 1},
+		{Topic: "/carla/log", What: "scattering, fog falloff and dust", Messages: 1},
 	}, r.(bridge.Lossy).Losses())
 }

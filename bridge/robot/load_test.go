@@ -43,7 +43,7 @@ func TestParseMapping(t *testing.T) {
 		{"stamps: receive", ""},
 		{"stamps: sent", `stamps: "sent" is neither header nor receive`},
 		{"camera: {}", "line 1: field camera not found"},
-		{"cameras: [a]", "cameras: line 1: want names"},
+		{"cameras: [a]", "cameras: line 1: want a mapping of names"},
 		{"cameras: {a: }", "cameras: a: the topic is missing"},
 		{"cameras: {a/b: /x}", `cameras: "a/b" is no name`},
 		{"cameras: {a: /x}\narms: {a: {joint: /y}}", "arms: a is there twice"},

@@ -121,7 +121,7 @@ func (r *definer) define(name string) (string, error) {
 	if target == "" {
 		pkg, base, found := strings.Cut(name, "/msg/")
 		if !found {
-			return "", fmt.Errorf("%s is not a message; ROS 1 has nothing like it", name)
+			return "", fmt.Errorf("%s is not a message; ROS 1 has no counterpart", name)
 		}
 		target = pkg + "/" + base
 	}

@@ -185,7 +185,7 @@ var primitives = map[string]struct {
 	"float64": {[]rosidl.Kind{rosidl.Float64}, 8},
 }
 
-var errDiffer = errors.New("it is not the same in ROS 2")
+var errDiffer = errors.New("it differs in ROS 2")
 
 // field appends the steps for a field on both sides.
 func (m *matcher) field(steps []step, d *rosbag.Definition, l rosbag.Line, f rosidl.Field, known bool) ([]step, error) {
@@ -290,7 +290,7 @@ func (m *matcher) bit(what string) uint64 {
 	case i >= 0:
 	case len(m.losses) == maxLosses-1:
 		i = len(m.losses)
-		m.losses = append(m.losses, "other fields that there are on one side alone")
+		m.losses = append(m.losses, "other fields that only one side has")
 	case len(m.losses) == maxLosses:
 		i = maxLosses - 1
 	default:

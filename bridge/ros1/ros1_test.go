@@ -336,7 +336,7 @@ func TestErrors(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 	_, err = newTo1(library, "std_srvs/srv/Trigger_Event")
-	require.ErrorContains(t, err, "ROS 1 has nothing like it")
+	require.ErrorContains(t, err, "ROS 1 has no counterpart")
 }
 
 // A definition that would make the plan enormous is refused.

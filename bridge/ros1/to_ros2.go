@@ -54,7 +54,7 @@ func ToROS2(codec.Reader) (bridge.Translator, error) {
 		payload: toCDR,
 		topic: func(c *codec.Channel) (*translation, error) {
 			if c.Encoding != codec.EncodingROS1 || c.Schema.Encoding != codec.SchemaROS1Msg {
-				return nil, errors.New("there is no definition of ROS 1 with it")
+				return nil, errors.New("it has no ROS 1 definition")
 			}
 			key := c.Type + "\n" + string(c.Schema.Data)
 			if types[key] == nil {
@@ -130,7 +130,7 @@ func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]co
 	return func(m *codec.Message) ([]codec.Message, error) {
 		known := t.known[m.Channel]
 		if known == nil {
-			return nil, errors.New("its channel was not announced")
+			return nil, errors.New("its channel is unknown")
 		}
 		payload := m.Data
 		if known.schema != nil && bytes.HasPrefix(payload, bigEndian) {

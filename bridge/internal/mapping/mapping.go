@@ -58,7 +58,7 @@ func Each(n *yaml.Node, f func(key string, value *yaml.Node) error) error {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d: want names, and what belongs to them below", n.Line)
+		return fmt.Errorf("line %d: want a mapping of names", n.Line)
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i].Value

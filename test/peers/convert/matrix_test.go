@@ -25,11 +25,11 @@ type source struct {
 var sources = map[string]source{
 	"Apollo's sensors": {
 		path: "apollo/apollo_cpp_sensors.record", format: "record", messages: "1511 messages", foreign: true,
-		lost: "lost: header.module_name (", carla: "lost: transforms of frames that are no actor's (",
+		lost: "lost: header.module_name (", carla: "lost: transforms of frames without an actor (",
 	},
 	"Apollo's simulation": {
 		path: "apollo/example.record.00000", format: "record", messages: "80 messages", foreign: true,
-		carla: "lost: transforms of frames that are no actor's (",
+		carla: "lost: transforms of frames without an actor (",
 	},
 	"ROS 2": {
 		path: "rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap", format: "mcap", messages: "188 messages",
@@ -41,7 +41,7 @@ var sources = map[string]source{
 	},
 	"ROS 1": {
 		path: "bag/cruise_example.bag", format: "bag", messages: "8647 messages", foreign: true,
-		lost: "lost: ", carla: "lost: transforms of frames that are no actor's (",
+		lost: "lost: ", carla: "lost: transforms of frames without an actor (",
 	},
 	"ROS 1 from Python": {
 		path: "bag/py_lz4.bag", format: "bag", messages: "480 messages", foreign: true,
