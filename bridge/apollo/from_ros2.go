@@ -126,18 +126,14 @@ func (t *fromROS2) outgoingChannel(c *codec.Channel) (*outgoingChannel, error) {
 			return made, nil
 		}
 	}
-	if p := t.pairFor(c); p != nil && t.sameType(library, c.Type) {
+	if p := t.pairFor(c); p != nil && sameType(library, t.own, c.Type) {
 		return t.paired(p, library, c)
 	}
 	return sameFields(library, c)
 }
 
-// sameType reports whether a library defines a type as the Go type.
-func (t *fromROS2) sameType(library *rosidl.Library, typeName string) bool {
-	return sameTypes(library, t.own, typeName)
-}
-
-func sameTypes(a, b *rosidl.Library, typeName string) bool {
+// sameType reports whether two libraries define a type alike.
+func sameType(a, b *rosidl.Library, typeName string) bool {
 	one, err := a.Hash(typeName)
 	other, failed := b.Hash(typeName)
 	return err == nil && failed == nil && one == other

@@ -26,24 +26,24 @@ func (t *fromROS2) original(c *codec.Channel, library *rosidl.Library) *outgoing
 	if err != nil {
 		return nil
 	}
-	m := pairBetween(c.Type, target.Type)
-	others := t.siblings(c)
+	p := pairBetween(c.Type, target.Type)
+	generated := plans.root().name
+	otherHas := func(better func(typeName string) bool) bool {
+		return slices.ContainsFunc(t.siblings(c), func(o *codec.Channel) bool { return better(o.Type) })
+	}
 	switch {
-	case c.Type == plans.root().name:
-		if own, err := plans.library(); err != nil || !sameTypes(library, own, c.Type) {
+	case c.Type == generated:
+		if own, err := plans.library(); err != nil || !sameType(library, own, c.Type) {
 			return nil
 		}
 		target.Topic = strings.TrimSuffix(c.Topic, whole)
 		return &outgoingChannel{target: target, begin: plans.root().begin}
-	case slices.ContainsFunc(others, func(o *codec.Channel) bool { return o.Type == plans.root().name }),
-		m == nil && slices.ContainsFunc(others, func(o *codec.Channel) bool {
-			return pairBetween(o.Type,
-				target.Type) != nil
-		}):
+	case otherHas(func(typeName string) bool { return typeName == generated }),
+		p == nil && otherHas(func(typeName string) bool { return pairBetween(typeName, target.Type) != nil }):
 		return &outgoingChannel{}
-	case m != nil && t.sameType(library, c.Type):
-		target.Topic = strings.TrimSuffix(c.Topic, m.suffix)
-		return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return m.fromROS2(r, d) }}
+	case p != nil && sameType(library, t.own, c.Type):
+		target.Topic = strings.TrimSuffix(c.Topic, p.suffix)
+		return &outgoingChannel{target: target, begin: func(r *outgoing) translation { return p.fromROS2(r, d) }}
 	}
 	return nil
 }

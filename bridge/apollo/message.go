@@ -122,14 +122,21 @@ func (m message) list(name string) []message {
 	return list
 }
 
-func (m message) float(name string) float64 {
-	f, bits, _, ok := m.one(name, protoreflect.FloatKind, protoreflect.DoubleKind)
+// number returns the bits of a number as planField has them, or of its default, if the field is of one of the kinds.
+func (m message) number(name string, kinds ...protoreflect.Kind) (bits uint64, kind protoreflect.Kind) {
+	f, bits, _, ok := m.one(name, kinds...)
 	switch {
 	case f == nil:
-		return 0
+		return 0, 0
 	case !ok:
-		return f.Default().Float()
-	case f.Kind() == protoreflect.FloatKind:
+		bits = defaultBits(f)
+	}
+	return bits, f.Kind()
+}
+
+func (m message) float(name string) float64 {
+	bits, kind := m.number(name, protoreflect.FloatKind, protoreflect.DoubleKind)
+	if kind == protoreflect.FloatKind {
 		return float64(math.Float32frombits(uint32(bits)))
 	}
 	return math.Float64frombits(bits)
@@ -144,26 +151,17 @@ func (m message) known(name string) float64 {
 }
 
 func (m message) uint(name string) uint64 {
-	f, bits, _, ok := m.one(name, protoreflect.Uint32Kind, protoreflect.Uint64Kind)
-	if f != nil && !ok {
-		return f.Default().Uint()
-	}
+	bits, _ := m.number(name, protoreflect.Uint32Kind, protoreflect.Uint64Kind)
 	return bits
 }
 
 func (m message) int(name string) int {
-	f, bits, _, ok := m.one(name, protoreflect.Int32Kind)
-	if f != nil && !ok {
-		return int(f.Default().Int())
-	}
+	bits, _ := m.number(name, protoreflect.Int32Kind)
 	return int(int32(bits))
 }
 
 func (m message) bool(name string) bool {
-	f, bits, _, ok := m.one(name, protoreflect.BoolKind)
-	if f != nil && !ok {
-		return f.Default().Bool()
-	}
+	bits, _ := m.number(name, protoreflect.BoolKind)
 	return bits != 0
 }
 
@@ -182,10 +180,7 @@ func (m message) bytes(name string) []byte {
 }
 
 func (m message) enum(name string) int {
-	f, bits, _, ok := m.one(name, protoreflect.EnumKind)
-	if f != nil && !ok {
-		return int(f.Default().Enum())
-	}
+	bits, _ := m.number(name, protoreflect.EnumKind)
 	return int(int32(bits))
 }
 

@@ -230,12 +230,36 @@ func elements[T any](x exchange, name string, all *[]T, fields func(x exchange, 
 	}
 }
 
-func (x exchange) number(name string, v *float64) {
+// exchangeField exchanges a field by a function for each direction.
+func exchangeField[T any](
+	x exchange, name string, v *T, read func(message, string) T, write func(writer, string, T),
+) {
 	if x.toROS2 {
-		*v = x.in.known(name)
+		*v = read(x.in, name)
 	} else {
-		x.out.number(name, *v)
+		write(x.out, name, *v)
 	}
+}
+
+func (x exchange) number(name string, v *float64) {
+	exchangeField(x, name, v, message.known, writer.number)
+}
+
+func (x exchange) bool(name string, v *bool) { exchangeField(x, name, v, message.bool, writer.bool) }
+
+func (x exchange) text(name string, v *string) { exchangeField(x, name, v, message.text, writer.text) }
+
+func (x exchange) bytes(name string, v *[]byte) {
+	exchangeField(x, name, v, message.bytes, writer.bytes)
+}
+
+// vector exchanges a Point3D or PointENU.
+func (x exchange) vector(name string, v *geometry_msgs.Vector3) {
+	exchangeField(x, name, v, message.vector, writer.vector)
+}
+
+func (x exchange) orientation(name string, q *geometry_msgs.Quaternion) {
+	exchangeField(x, name, q, message.orientation, writer.orientation)
 }
 
 // scaled exchanges a number that is unit times as large in Apollo.
@@ -265,53 +289,12 @@ func (x exchange) uint32(name string, v *uint32) {
 	}
 }
 
-func (x exchange) bool(name string, v *bool) {
-	if x.toROS2 {
-		*v = x.in.bool(name)
-	} else {
-		x.out.bool(name, *v)
-	}
-}
-
-func (x exchange) text(name string, v *string) {
-	if x.toROS2 {
-		*v = x.in.text(name)
-	} else {
-		x.out.text(name, *v)
-	}
-}
-
-func (x exchange) bytes(name string, v *[]byte) {
-	if x.toROS2 {
-		*v = x.in.bytes(name)
-	} else {
-		x.out.bytes(name, *v)
-	}
-}
-
-// vector exchanges a Point3D or PointENU.
-func (x exchange) vector(name string, v *geometry_msgs.Vector3) {
-	if x.toROS2 {
-		*v = x.in.vector(name)
-	} else {
-		x.out.vector(name, *v)
-	}
-}
-
 // vehicleVector exchanges a vector in the frame of the vehicle.
 func (x exchange) vehicleVector(name string, v *geometry_msgs.Vector3) {
 	if x.toROS2 {
 		*v = toFLU(x.in.vector(name))
 	} else {
 		x.out.vector(name, toRFU(*v))
-	}
-}
-
-func (x exchange) orientation(name string, q *geometry_msgs.Quaternion) {
-	if x.toROS2 {
-		*q = x.in.orientation(name)
-	} else {
-		x.out.orientation(name, *q)
 	}
 }
 
