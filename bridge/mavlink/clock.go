@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Clock is the time that a Link lives in.
+// Clock is the time source of a Link.
 type Clock interface {
 	// Now returns ns since the Unix epoch.
 	Now() int64
@@ -13,7 +13,7 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// systemClock is this computer's.
+// systemClock is this computer's clock.
 type systemClock struct{}
 
 func (systemClock) Now() int64 { return time.Now().UnixNano() }
@@ -29,21 +29,21 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// maxPause is the longest pause in a log that is kept; longer ones are stamps of another day rather than silence.
+// maxPause is the longest pause in a log that is kept; longer ones mean another day rather than silence.
 const maxPause = int64(time.Minute)
 
-// pacer lets the time of a log pass at rate times real speed.
+// pacer replays the time of a log at rate times real speed.
 type pacer struct {
 	clock Clock
-	rate  float64 // 0 for at once
+	rate  float64 // 0: without waiting
 
 	started bool
 	began   int64 // by the clock, in ns
-	first   int64 // stamp that is due then, in ns
+	first   int64 // stamp due at began, in ns
 	last    int64 // stamp of the last frame, in ns
 }
 
-// wait returns when the frame with this stamp is due.
+// wait waits until the frame with this stamp is due.
 func (p *pacer) wait(ctx context.Context, stamp int64) error {
 	if p.rate == 0 {
 		return ctx.Err()

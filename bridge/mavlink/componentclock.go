@@ -3,15 +3,15 @@ package mavlink
 import "github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
 
 const (
-	unixMicros  = 1e15             // µs: less than this is time since boot
+	unixMicros  = 1e15             // µs: smaller times are since boot
 	unixNanos   = unixMicros * 1e3 // the same in ns
-	validMicros = 1234567890e6     // µs: a vehicle whose clock says less does not know the time
-	bootWrap    = (1 << 32) * 1e6  // ns, 49.7 days: time_boot_ms goes round
-	tick        = 1e3              // ns between stamps of messages of which the later one seems older
+	validMicros = 1234567890e6     // µs: smaller Unix times mean that the vehicle does not know the time
+	bootWrap    = (1 << 32) * 1e6  // ns, 49.7 days: time_boot_ms wraps
+	tick        = 1e3              // ns added to keep the stamps of a message type ascending
 )
 
-// componentClock maps the clock of one component on this computer's. Its messages carry time since boot, Unix time, or
-// none.
+// componentClock maps the clock of one component to this computer's. Its messages carry time since boot, Unix time, or
+// no time.
 type componentClock struct {
 	boot    envelope
 	unix    envelope
@@ -20,13 +20,13 @@ type componentClock struct {
 	stamps  map[uint32]lastTime // by message id
 }
 
-// lastTime is of the last message of its kind, in ns.
+// lastTime is the time of the last message of an id, in ns.
 type lastTime struct {
-	at    int64 // as it carried it
+	at    int64 // carried by the message
 	stamp int64
 }
 
-// stamp returns when f was measured, in ns. at is the time that f carries, in ns, 0 if none.
+// stamp returns when f was measured, in ns. at is the time that f carries, in ns; 0: none.
 func (c *componentClock) stamp(f *Frame, at int64, how Stamps) int64 {
 	stamp := f.Received
 	if at != 0 {
@@ -54,8 +54,7 @@ func (c *componentClock) stamp(f *Frame, at int64, how Stamps) int64 {
 	return stamp
 }
 
-// delay returns how much older than its reception a message is that carries the time at. ok is false if that is
-// unknown.
+// delay returns how long before its reception a message with time at was measured, in ns. ok is false if unknown.
 func (c *componentClock) delay(at, received int64) (delay int64, ok bool) {
 	line, wrap := &c.boot, int64(bootWrap)
 	if at >= unixNanos {
@@ -70,7 +69,7 @@ func (c *componentClock) delay(at, received int64) (delay int64, ok bool) {
 	return delay, ok
 }
 
-// learn takes the component's own idea of Unix time from f, if it has any. stamp is this computer's time of the same
+// learn updates the component's own Unix time from f, if f carries it. stamp is this computer's time of the same
 // moment.
 func (c *componentClock) learn(f *Frame, at, stamp int64) {
 	if m, ok := f.Message.(*ardupilotmega.MessageSystemTime); ok {

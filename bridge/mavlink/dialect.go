@@ -26,23 +26,23 @@ func MessageName(m message.Message) string {
 	return b.String()
 }
 
-// MessageID returns the id of the message that name names, such as 105 for HIGHRES_IMU.
+// MessageID returns the id of a message by name, such as 105 for HIGHRES_IMU.
 func MessageID(name string) (uint32, error) {
 	for _, m := range ardupilotmega.Dialect.Messages {
 		if strings.EqualFold(MessageName(m), name) {
 			return m.GetID(), nil
 		}
 	}
-	return 0, fmt.Errorf("no MAVLink message is called %q; the names are those of the dialects common and ardupilotmega, "+
+	return 0, fmt.Errorf("unknown MAVLink message %q; want a name of the dialects common or ardupilotmega, "+
 		"such as HIGHRES_IMU", name)
 }
 
-// format is what a frame of a message must be like.
+// format is the wire format of a message.
 type format struct {
 	codec  *message.ReadWriter
-	length int   // of a payload in MAVLink 1
-	at     int   // field of the message with its time
-	unit   int64 // of that field in ns; 0 if there is none
+	length int   // of the payload in MAVLink 1
+	at     int   // index of the field with the time
+	unit   int64 // of that field, in ns; 0: no such field
 }
 
 // time returns the time that m, a message of this format, carries, in ns since boot or the Unix epoch; 0 if none.
@@ -72,7 +72,7 @@ func formats() (map[uint32]format, error) {
 			switch {
 			case field.Name == "TimeBootMs":
 				f.at, f.unit = i, 1e6
-			case field.Name == "TimeUsec" && field.Type.Kind() == reflect.Uint64: // 32 bits go round in 72 minutes
+			case field.Name == "TimeUsec" && field.Type.Kind() == reflect.Uint64: // 32 bits wrap in 72 minutes
 				f.at, f.unit = i, 1e3
 			}
 		}

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	receiveBuffer = 512 << 10 // bytes that the system keeps of UDP
+	receiveBuffer = 512 << 10 // bytes, of UDP sockets
 	idle          = time.Minute
 	writeTimeout  = time.Second
 	acceptPause   = time.Second
 )
 
-// endpoint opens the ports and connections of a link for gomavlib. Those end with ctx.
+// endpoint opens the ports and connections of a link for gomavlib. They close when ctx ends.
 type endpoint struct {
 	link *Link
 	ctx  context.Context
@@ -52,7 +52,7 @@ func (e *endpoint) start() (*gomavlib.Node, error) {
 	return node, node.Initialize()
 }
 
-// period returns how long one of rate events in a second takes; 0 if there are none.
+// period returns the period of a rate in Hz; 0 for a rate of 0.
 func period(rate float64) time.Duration {
 	if rate == 0 {
 		return 0
@@ -84,14 +84,14 @@ func (e *endpoint) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// wrap makes what comes through c frames.
+// wrap returns a connection that reads whole frames from c.
 func (e *endpoint) wrap(c net.Conn) net.Conn {
-	// Where a frame begins is unknown until one was found.
+	// The beginning of a frame is unknown until the first one was found.
 	scan := &scanner{formats: e.link.formats, edge: -1}
 	return newConn(e.ctx, c, e.link.options.Clock, newConnection(e.link.counts, scan))
 }
 
-// listen listens for connections as a server. UDP's are who sends from one address.
+// listen listens for connections as a server. Each UDP sender is a connection.
 func (e *endpoint) listen() (net.Listener, error) {
 	l, err := e.bind()
 	if err != nil {
@@ -101,7 +101,7 @@ func (e *endpoint) listen() (net.Listener, error) {
 	return &listener{Listener: l, endpoint: e}, nil
 }
 
-// network is what a server listens to.
+// network returns the network of a server.
 func (e *endpoint) network() string {
 	if e.link.source.kind == tcpServer {
 		return "tcp"
@@ -127,7 +127,7 @@ type listener struct {
 	endpoint *endpoint
 }
 
-// Accept returns the next connection. Errors that pass are waited out, as gomavlib gives up at the first.
+// Accept returns the next connection. It retries after errors, as gomavlib gives up at the first.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -144,28 +144,27 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// datagram is more bytes than any autopilot sends at once.
+// datagram is larger than any datagram of an autopilot, in bytes.
 const datagram = 8 << 10
 
-// conn hands gomavlib one whole frame after the other from a port or connection, and counts what passes. gomavlib by
-// itself takes no more than 512 bytes from a datagram and drops the others, and takes as much from a stream as a
-// damaged frame claims to be long, whatever good frames are in it.
+// conn passes whole frames from a port or connection to gomavlib, and counts them. gomavlib itself reads at most 512
+// bytes of a datagram, and skips the claimed length of a damaged frame with all good frames in it.
 type conn struct {
 	net.Conn
 	clock    Clock
 	counts   *connection
 	received []byte
-	frame    []byte // what gomavlib has not read yet of the last frame
+	frame    []byte // unread rest of the last frame
 	release  func() bool
 }
 
-// newConn wraps c, which is closed when ctx ends.
+// newConn wraps c, and closes it when ctx ends.
 func newConn(ctx context.Context, c net.Conn, clock Clock, counts *connection) *conn {
 	return &conn{Conn: c, clock: clock, counts: counts, received: make([]byte, datagram),
 		release: context.AfterFunc(ctx, func() { _ = c.Close() })}
 }
 
-// Read reads the next frame, or what fits of it.
+// Read reads the next frame, or as much of it as fits.
 func (c *conn) Read(b []byte) (int, error) {
 	for len(c.frame) == 0 {
 		frame, h, ok := c.counts.scan.next(false)
@@ -192,17 +191,17 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// boundConn is a UDP socket that anybody can send to, and that sends to one address: that of the last sender if it
-// follows. As it is not connected, it does not fail when nobody listens there.
+// boundConn is a UDP socket that receives from any sender, and sends to one address: with follow, that of the last
+// sender. It is not connected, and so does not fail when nobody listens there.
 type boundConn struct {
 	*net.UDPConn
 	remote atomic.Pointer[net.UDPAddr]
 	follow bool
 }
 
-// openBound opens the socket. A shared one leaves its port to others, too: what is broadcast reaches all of them.
+// openBound opens the socket. Others may bind the port of a shared one; broadcasts reach all of them.
 func openBound(ctx context.Context, local, remote string, follow, shared bool) (net.Conn, error) {
-	probe, err := new(net.Dialer).DialContext(ctx, "udp", remote) // which, other than ResolveUDPAddr, ends with ctx
+	probe, err := new(net.Dialer).DialContext(ctx, "udp", remote) // unlike ResolveUDPAddr, this ends with ctx
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +209,7 @@ func openBound(ctx context.Context, local, remote string, follow, shared bool) (
 	_ = probe.Close()
 	network := "udp"
 	if to.IP.To4() != nil {
-		network = "udp4" // as broadcasts need
+		network = "udp4" // required for broadcasts
 	}
 	var config net.ListenConfig
 	if shared {

@@ -6,28 +6,28 @@ import (
 )
 
 const (
-	maxDrift     = 100e-6 // of one clock against another; crystals keep within ±50 ppm
+	maxDrift     = 100e-6 // between two clocks; crystals are within ±50 ppm
 	maxDelay     = int64(5 * time.Second)
-	patience     = int64(2 * time.Second) // until a clock is believed to have jumped
-	leastDelayed = int64(time.Minute)     // in which one message at least is hardly delayed
+	patience     = int64(2 * time.Second) // before a jump of a clock is accepted
+	leastDelayed = int64(time.Minute)     // in which at least one message is hardly delayed
 )
 
-// envelope follows the offset between two clocks that is seen through messages which took their time, and so seems
-// greater than it is: it falls to the least delayed message at once, and rises no faster than clocks drift, unless all
-// messages are late for a minute.
+// envelope estimates the offset between two clocks from delayed messages, whose offsets are too large by their delay.
+// The estimate falls to the least delayed message at once, and rises no faster than clocks drift, unless all messages
+// are late for a minute.
 type envelope struct {
 	known  bool
 	offset int64 // ns
-	at     int64 // when it was last confirmed, in ns
-	doubt  int64 // since when nothing has confirmed it, in ns; 0 if the last message did
-	since  int64 // when the current minute began, in ns
-	least  int64 // delay in that minute, in ns
+	at     int64 // last confirmation, in ns
+	doubt  int64 // time of the first of the last messages that did not confirm it, in ns; 0: none
+	since  int64 // beginning of the current minute, in ns
+	least  int64 // least delay in that minute, in ns
 	jumps  int
 }
 
-// observe takes the offset that a message shows which came at now, and returns how late the message is. Offsets that
-// differ by a multiple of wrap are the same; 0 is no wrap. ok is false for a message that does not fit those before:
-// one with a time of another kind, or the first after a jump. After a while of nothing else, the jump is believed.
+// observe takes the offset of a message received at now, and returns the delay of the message. Offsets that differ by a
+// multiple of wrap are equal; 0: no wrap. ok is false for a message that does not fit the previous ones: of another
+// time base, or soon after a jump. A jump is accepted when only such messages arrive for a while.
 func (e *envelope) observe(offset, now, wrap int64) (delay int64, ok bool) {
 	if !e.known {
 		e.begin(offset, now)

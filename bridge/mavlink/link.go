@@ -1,10 +1,11 @@
-// Package mavlink listens to MAVLink autopilots: over serial lines, UDP, TCP, and in telemetry logs (.tlog). It decodes
-// messages with gomavlib's dialect ardupilotmega (which holds common, standard and minimal), tells which component of a
-// system is its autopilot, maps the autopilots' clocks on this computer's, and counts what was lost on the way.
+// Package mavlink receives messages of MAVLink autopilots over serial ports, UDP and TCP, and from telemetry logs
+// (.tlog). It decodes messages with gomavlib's dialect ardupilotmega (which includes common, standard and minimal),
+// identifies the autopilot of each system, maps the clocks of autopilots to this computer's, and counts losses.
 //
-// Connections are gomavlib's, but frames and records of logs are found by our own scanner, as gomavlib loses good
-// frames behind damage and all that a datagram has beyond 512 bytes: TestGomavlibLosesFrames and
-// TestGomavlibLosesRecords show it.
+// gomavlib runs the connections. The scanner beside it finds frames and records of logs, as gomavlib loses good frames
+// after damage, and everything beyond 512 bytes of a datagram: see TestGomavlibLosesFrames and TestGomavlibLosesRecords.
+// conn puts the scanner between gomavlib and each port, and therefore the ports are opened here, not by gomavlib. That
+// also allows hardware flow control of serial ports and a shared broadcast port, for which gomavlib has no options.
 //
 // Nothing is sent unless Options ask for it.
 package mavlink
@@ -22,7 +23,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
-// queueSize is how many frames may wait for the handler: more than ten seconds of a busy telemetry stream.
+// queueSize is how many frames may wait for the handler: over ten seconds of a busy telemetry stream.
 const queueSize = 4096
 
 // Link is a source of MAVLink frames.
@@ -38,9 +39,9 @@ type Link struct {
 // Open returns the link that source names:
 //
 //	serial:/dev/ttyACM0:57600           a serial port, which need not exist yet
-//	udp://:14550                        UDP, from whoever sends to this port
-//	udp://host:14550                    UDP, from that host, which knows of us only by what we send (Options.Heartbeat)
-//	udp-broadcast://192.168.5.255:14550 UDP, from whoever sends to this port; what we send is broadcast to it
+//	udp://:14550                        UDP, from any sender to this port
+//	udp://host:14550                    UDP, from that host, which learns our address when we send (Options.Heartbeat)
+//	udp-broadcast://192.168.5.255:14550 UDP, from any sender to this port; sending broadcasts to it
 //	tcp://host:5760                     TCP, as a client
 //	tcp-l://:5760                       TCP, as a server
 //	flight.tlog                         a telemetry log, as ground stations write it
@@ -48,7 +49,7 @@ type Link struct {
 // MAVROS' forms are known, too: /dev/ttyACM0:57600, serial:///dev/ttyACM0:57600, serial-hwfc:// with hardware flow
 // control, and udp://[host][:port]@[host][:port].
 //
-// The source is opened by Run. An error is about what source or options say.
+// Run opens the source. Open returns an error for an invalid source or invalid options.
 func Open(source string, options Options) (*Link, error) {
 	s, err := parseSource(source)
 	if err != nil {
@@ -65,14 +66,14 @@ func Open(source string, options Options) (*Link, error) {
 		tracker: newTracker(known, options.Stamps)}, nil
 }
 
-// IsLog is whether the source is a log, which ends.
+// IsLog reports whether the source is a log, which ends.
 func (l *Link) IsLog() bool { return l.source.kind == logFile }
 
-// Run receives until ctx ends or a log does, and hands every frame to handle, one at a time. It tries every two seconds
-// to open what cannot be opened or was closed, for ever; connections and sockets that are silent for a minute are
-// opened anew. Frames that come while handle is thousands behind are dropped, the oldest first, and counted. Run
-// returns nil at the end of a log and when ctx ends; an error means that the source cannot be used: a log that is none,
-// or a port to listen at that is taken. It is called once.
+// Run receives until ctx or the log ends, and passes each frame to handle, one at a time. A source that cannot be
+// opened or was closed is reopened every two seconds without limit; connections and sockets that are silent for a
+// minute are reopened. When thousands of frames wait for handle, the oldest are dropped and counted. Run returns nil at
+// the end of a log or of ctx, and an error if the source is unusable: a file that is not a log, or a port in use. It
+// must be called only once.
 func (l *Link) Run(ctx context.Context, handle func(*Frame)) error {
 	if l.IsLog() {
 		return l.runLog(ctx, handle)
@@ -88,7 +89,7 @@ func (l *Link) Run(ctx context.Context, handle func(*Frame)) error {
 	queue := make(chan *Frame, queueSize)
 	var running sync.WaitGroup
 	running.Go(func() { l.receive(node, s, queue) })
-	running.Go(func() { s.askTime(ctx) })
+	running.Go(func() { s.requestTime(ctx) })
 	for ctx.Err() == nil {
 		select {
 		case f := <-queue:
@@ -102,8 +103,8 @@ func (l *Link) Run(ctx context.Context, handle func(*Frame)) error {
 	return nil
 }
 
-// receive queues the frames that node receives until it is closed. It never waits, so that frames are stamped when they
-// come.
+// receive queues the frames that node receives until it is closed. It never blocks, so that frames are stamped on
+// reception.
 func (l *Link) receive(node *gomavlib.Node, s *sender, queue chan *Frame) {
 	for event := range node.Events() {
 		switch e := event.(type) {
@@ -111,14 +112,14 @@ func (l *Link) receive(node *gomavlib.Node, s *sender, queue chan *Frame) {
 			l.opened(e.Channel.String())
 		case *gomavlib.EventChannelClose:
 			l.closed(e.Channel.String(), e.Error)
-		case *gomavlib.EventParseError: // not in what conn passes
+		case *gomavlib.EventParseError: // conn passes only valid frames
 			l.counts.change(func(s *Statistics) { s.BadChecksum++ })
 		case *gomavlib.EventFrame:
 			_, v2 := e.Frame.(*frame.V2Frame)
 			f := &Frame{System: e.SystemID(), Component: e.ComponentID(), Sequence: e.Frame.GetSequenceNumber(), V2: v2,
 				Message: e.Message(), Received: l.options.Clock.Now()}
 			if f.System == l.options.System && f.Component == l.options.Component {
-				continue // our own, by broadcast
+				continue // our own broadcast
 			}
 			l.tracker.note(f, e.Channel)
 			s.react(f, e.Channel)
@@ -147,7 +148,7 @@ func (l *Link) runLog(ctx context.Context, handle func(*Frame)) error {
 		f, err := log.next()
 		if errors.Is(err, io.EOF) {
 			if frames == 0 {
-				return fmt.Errorf("read %s: no MAVLink frame with a time was found: it is no telemetry log", l.name)
+				return fmt.Errorf("read %s: no MAVLink frame with a time found: not a telemetry log", l.name)
 			}
 			return nil
 		}
@@ -161,13 +162,13 @@ func (l *Link) runLog(ctx context.Context, handle func(*Frame)) error {
 	}
 }
 
-// opened notes that a port or connection was opened.
+// opened reports that a port or connection was opened.
 func (l *Link) opened(label string) {
 	l.counts.change(func(s *Statistics) { s.Open++; s.Opened++; s.Problem = "" })
 	l.options.Report("opened " + label)
 }
 
-// closed notes that a port or connection was closed.
+// closed reports that a port or connection was closed.
 func (l *Link) closed(label string, err error) {
 	text := "closed " + label
 	if err != nil {
@@ -181,7 +182,7 @@ func (l *Link) closed(label string, err error) {
 	l.options.Report(text)
 }
 
-// failed notes that a port or connection could not be opened.
+// failed reports that a port or connection could not be opened, unless the last report was the same.
 func (l *Link) failed(err error) {
 	text := fmt.Sprintf("cannot open %s: %v", l.name, err)
 	news := false
@@ -194,7 +195,7 @@ func (l *Link) failed(err error) {
 	}
 }
 
-// now is the time that statistics are about, in ns: the log's in a log.
+// now returns the time for statistics, in ns: for a log its own.
 func (l *Link) now() int64 {
 	if l.IsLog() {
 		return l.tracker.latest()
@@ -202,7 +203,7 @@ func (l *Link) now() int64 {
 	return l.options.Clock.Now()
 }
 
-// Statistics returns what was received so far. It may be called at any time.
+// Statistics returns the counts so far. It may be called at any time.
 func (l *Link) Statistics() Statistics { return l.counts.snapshot(l.now()) }
 
 // Vehicles returns the systems that have an autopilot, by system id. It may be called at any time.

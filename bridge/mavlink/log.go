@@ -14,9 +14,8 @@ const (
 	latestStamp = 4102444800e6 // µs: the year 2100
 )
 
-// logReader reads a telemetry log (.tlog) as ground stations write it: each frame after 8 bytes of time, µs since the
-// Unix epoch, big-endian. Damage is skipped and counted. Frames are those that were heard, whatever they are signed
-// with.
+// logReader reads a telemetry log (.tlog) as written by ground stations: each frame after 8 bytes of time, µs since the
+// Unix epoch, big-endian. Damage is skipped and counted. Signatures are not checked.
 type logReader struct {
 	source  io.Reader
 	scan    *scanner
@@ -31,7 +30,7 @@ func newLogReader(r io.Reader, total *statistics, t *tracker) *logReader {
 	return &logReader{source: r, scan: scan, counts: newConnection(total, scan), tracker: t, chunk: make([]byte, 64<<10)}
 }
 
-// plausible is whether b can be the stamp of a frame.
+// plausible reports whether b can be the stamp of a frame.
 func plausible(b []byte) bool { return binary.BigEndian.Uint64(b) < latestStamp }
 
 // next returns the next good frame, io.EOF after the last.
@@ -55,7 +54,7 @@ func (l *logReader) next() (*Frame, error) {
 func (l *logReader) decode(record []byte, h header) (*Frame, error) {
 	f := &Frame{System: h.system, Component: h.component, Sequence: h.sequence, V2: h.v2,
 		Received: int64(binary.BigEndian.Uint64(record)) * 1e3}
-	// Capped, as gomavlib appends to payloads that are shorter than the message.
+	// Capacity is limited, as gomavlib appends to payloads shorter than the message.
 	raw := &message.MessageRaw{ID: h.id, Payload: record[stampSize+h.start : stampSize+h.end : stampSize+h.end]}
 	if known, ok := l.scan.formats[h.id]; ok {
 		m, err := known.codec.Read(raw, h.v2)

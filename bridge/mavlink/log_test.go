@@ -208,7 +208,7 @@ func TestLogThatCannotBeRead(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 		l, err := Open(path, Options{})
 		require.NoError(t, err)
-		require.ErrorContains(t, l.Run(t.Context(), func(*Frame) {}), name+": no MAVLink frame with a time was found")
+		require.ErrorContains(t, l.Run(t.Context(), func(*Frame) {}), name+": no MAVLink frame with a time found")
 	}
 	l, err := Open("/nowhere/x.tlog", Options{})
 	require.NoError(t, err)

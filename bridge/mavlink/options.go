@@ -5,62 +5,62 @@ import (
 	"math"
 )
 
-// Stamps says how Frame.Stamp is made.
+// Stamps selects how Frame.Stamp is computed.
 type Stamps int
 
 const (
-	// StampSync maps the component's clock on this computer's: by TIMESYNC if Options.TimeSync asks for it and it has
-	// converged, else by the component's least delayed messages. Messages whose time fits neither are stamped with their
+	// StampSync maps the component's clock to this computer's: by TIMESYNC if Options.TimeSync is set and the estimate has
+	// converged, else by the component's least delayed messages. Messages whose time fits neither get the time of
 	// reception.
 	StampSync Stamps = iota
 
-	// StampReceive stamps every message with its reception.
+	// StampReceive stamps messages with the time of reception.
 	StampReceive
 
-	// StampVehicle is StampSync moved to the vehicle's own idea of Unix time (SYSTEM_TIME, from GPS as a rule), once the
-	// vehicle has one: right where this computer's clock, or the one that stamped a log, is wrong.
+	// StampVehicle is StampSync shifted to the vehicle's own Unix time (SYSTEM_TIME, usually from GPS), once it is known:
+	// for when this computer's clock, or the one that stamped a log, is wrong.
 	StampVehicle
 )
 
-// Options of a Link. Its zero value listens, sends nothing, and reads logs as fast as the handler takes them.
+// Options of a Link. The zero value only receives, and reads logs as fast as possible.
 type Options struct {
 	Stamps Stamps
 
-	// Rate is the speed at which a log is read: 1 as it was recorded, 2 twice as fast, 0 as fast as the handler takes it.
+	// Rate is the speed at which a log is read: 1 is real time, 2 twice as fast, 0 as fast as possible.
 	Rate float64
 
-	// System and Component identify what is sent. They default to 255 (a ground station) and 191 (an onboard computer).
+	// System and Component are the sender's ids. They default to 255 (a ground station) and 191 (an onboard computer).
 	System    uint8
 	Component uint8
 
-	// Heartbeat is how often a HEARTBEAT is sent, in Hz; 0 is never. An autopilot that is reached as a UDP client learns
-	// of us by it, and sends nothing before.
+	// Heartbeat is the rate of HEARTBEAT messages, in Hz; 0 is never. To a UDP client, an autopilot sends only after it
+	// has received one.
 	Heartbeat float64
 
-	// TimeSync is how often each autopilot is sent a TIMESYNC request, in Hz; 0 is never. 10 is usual; the estimate has
-	// converged after 500 replies. Links with round trips beyond 10 ms are too slow for it.
+	// TimeSync is the rate of TIMESYNC requests to each autopilot, in Hz; 0 is never. 10 is usual; the estimate converges
+	// after 500 replies. Links with round trips over 10 ms are too slow for it.
 	TimeSync float64
 
 	// AnswerTimeSync answers the autopilots' own TIMESYNC requests with this computer's time.
 	AnswerTimeSync bool
 
-	// Streams are rates in Hz of ArduPilot's message streams by their id (MAV_DATA_STREAM), asked for with
-	// REQUEST_DATA_STREAM whenever an autopilot connects, and every 30 s. A rate of 0 stops the stream.
+	// Streams are rates in Hz of ArduPilot's message streams by id (MAV_DATA_STREAM). They are requested with
+	// REQUEST_DATA_STREAM when an autopilot connects, and every 30 s. A rate of 0 stops the stream.
 	Streams map[uint8]uint16
 
-	// Intervals are rates in Hz of messages by their id, asked for with MAV_CMD_SET_MESSAGE_INTERVAL likewise. A rate of 0
-	// is the autopilot's default, a negative one stops the message.
+	// Intervals are rates in Hz of messages by id, requested likewise with MAV_CMD_SET_MESSAGE_INTERVAL. A rate of 0 is
+	// the autopilot's default, a negative one stops the message.
 	Intervals map[uint32]float64
 
-	// Report, if not nil, is told in a sentence what happens to the link: opened, closed, why it cannot be opened. It is
-	// called from several goroutines.
+	// Report, if not nil, receives log lines about the link: opened, closed, why it cannot be opened. It is called from
+	// several goroutines.
 	Report func(string)
 
-	// Clock is this computer's if nil.
+	// Clock is this computer's clock if nil.
 	Clock Clock
 }
 
-// check completes the options, and says what is wrong with them.
+// check sets defaults, and returns an error for invalid options.
 func (o *Options) check() error {
 	for _, rate := range []struct {
 		name  string

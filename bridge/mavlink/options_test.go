@@ -43,7 +43,7 @@ func TestMessageNames(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 105, got)
 	_, err = MessageID("IMU")
-	require.ErrorContains(t, err, `no MAVLink message is called "IMU"`)
+	require.ErrorContains(t, err, `unknown MAVLink message "IMU"`)
 	known := knownFormats(t)
 	for id, f := range known {
 		got, err := MessageID(MessageName(f.codec.Message))

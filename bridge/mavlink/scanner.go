@@ -7,7 +7,7 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/x25"
 )
 
-// Sizes of what is around the payload of a frame (mavlink.io, Packet Serialization).
+// Sizes of the parts of a frame (mavlink.io, Packet Serialization), in bytes.
 const (
 	headerV1  = 6
 	headerV2  = 10
@@ -15,7 +15,7 @@ const (
 	signature = 13
 )
 
-// header is what a frame says about itself.
+// header is the header of a frame.
 type header struct {
 	sequence  uint8
 	system    uint8
@@ -27,7 +27,7 @@ type header struct {
 	size      int // of the frame
 }
 
-// parseHeader reads the header at the start of data. ok is false if there is none, short is true if data ends within
+// parseHeader reads the header at the start of data. ok is false if there is none; short is true if data ends within
 // it.
 func parseHeader(data []byte) (h header, ok, short bool) {
 	switch {
@@ -42,7 +42,7 @@ func parseHeader(data []byte) (h header, ok, short bool) {
 		if len(data) < headerV2 {
 			return h, false, true
 		}
-		if data[2]&^frame.V2FlagSigned != 0 { // incompatible with all that is known of MAVLink
+		if data[2]&^frame.V2FlagSigned != 0 { // unknown incompatibility flags
 			return h, false, false
 		}
 		h = header{sequence: data[4], system: data[5], component: data[6], v2: true, start: headerV2,
@@ -58,38 +58,38 @@ func parseHeader(data []byte) (h header, ok, short bool) {
 	return h, true, false
 }
 
-// scanner finds the frames in a stream of bytes. After damage it goes on at the next byte that begins a whole frame,
-// wherever the damaged frame claims to end.
+// scanner finds the frames in a byte stream. After damage it continues at the next byte that begins a whole frame,
+// regardless of the length that the damaged frame claims.
 type scanner struct {
 	formats map[uint32]format
 
-	// prefix is how many bytes there are before each frame, and stamped whether they can be what they should.
+	// prefix is the number of bytes before each frame, and stamped reports whether they are plausible.
 	prefix  int
 	stamped func([]byte) bool
 
-	// found counts what is no good frame.
+	// found counts damage.
 	found struct {
 		badChecksum uint64
 		garbage     uint64
 	}
 
 	buffer []byte
-	begin  int // in buffer, of what was not scanned yet
+	begin  int // in buffer, of the bytes not scanned yet
 
-	// edge is how far from begin the last frame ended, or claimed to, if its checksum was bad. At 0 a frame begins for
-	// sure. Before that are bytes of a bad frame, which are no garbage, after it bytes that may be anything.
+	// edge is the distance from begin to the (claimed, for a bad checksum) end of the last frame. At 0 a frame must begin.
+	// Bytes before it belong to a bad frame and are not garbage; bytes after it may be anything.
 	edge int
 	crc  x25.X25
 }
 
-// write adds bytes to be scanned. Frames that next returned are overwritten.
+// write adds bytes to scan. It overwrites frames that next returned.
 func (s *scanner) write(b []byte) {
 	s.buffer = append(s.buffer[:copy(s.buffer, s.buffer[s.begin:])], b...)
 	s.begin = 0
 }
 
-// next returns the next frame with its prefix, unless more bytes are needed to tell. At the end of the stream there are
-// none to come. A frame of unknown id is returned, too, where one must begin.
+// next returns the next frame with its prefix, unless more bytes are needed; end means that there will be none. A frame
+// with an unknown id is returned only where a frame must begin.
 func (s *scanner) next(end bool) ([]byte, header, bool) {
 	for {
 		data := s.buffer[s.begin:]
@@ -126,12 +126,12 @@ type verdict int
 
 const (
 	none  verdict = iota // no frame begins here
-	short                // perhaps, more bytes are needed
+	short                // undecided, more bytes are needed
 	bad                  // a frame with a bad checksum
 	good
 )
 
-// check judges what data begins with, at the end of which are no more bytes to come if end is true.
+// check classifies the beginning of data; end means that no more bytes will follow.
 func (s *scanner) check(data []byte, end bool) (header, verdict) {
 	if s.prefix > 0 && !s.stamped(data[:s.prefix]) {
 		return header{}, none
@@ -146,8 +146,8 @@ func (s *scanner) check(data []byte, end bool) (header, verdict) {
 	}
 	f, known := s.formats[h.id]
 	lengthFits := h.v2 || h.end-h.start == f.length
-	// Among garbage, only what can be checked counts; otherwise bytes that look like a header make us wait for a frame
-	// that never comes, and swallow those that do.
+	// Among garbage, only frames that can be checked count; otherwise bytes that look like a header would make us wait for
+	// a frame that never comes, and hide those that do.
 	if s.edge != 0 && (!known || !lengthFits) {
 		return h, none
 	}
@@ -163,7 +163,7 @@ func (s *scanner) check(data []byte, end bool) (header, verdict) {
 	if !lengthFits || s.crc.Sum16() != binary.LittleEndian.Uint16(data[h.end:]) {
 		return h, bad
 	}
-	// A prefix among garbage may be by chance, but not two. Without it, frames that have no prefixes would have those.
+	// Among garbage, one plausible prefix may be chance, but not two: frames without prefixes must not match.
 	if after := data[h.size:]; s.prefix > 0 && s.edge != 0 {
 		if len(after) < s.prefix && !end {
 			return h, short
@@ -175,7 +175,7 @@ func (s *scanner) check(data []byte, end bool) (header, verdict) {
 	return h, good
 }
 
-// skip drops n bytes that begin no frame.
+// skip skips n bytes that do not begin a frame.
 func (s *scanner) skip(n int) {
 	s.found.garbage += uint64(n - min(n, max(0, s.edge)))
 	s.begin += n

@@ -10,24 +10,24 @@ import (
 	"github.com/bluenviron/gomavlib/v3/pkg/message"
 )
 
-// sender sends what Options ask for, besides heartbeats.
+// sender sends the messages that Options ask for, except heartbeats.
 type sender struct {
 	link *Link
 	node *gomavlib.Node
 }
 
-// send queues m. It never waits: gomavlib drops what a stuck connection does not take.
+// send queues m. It never blocks: gomavlib drops messages of a stuck connection.
 func (s *sender) send(c *gomavlib.Channel, m message.Message) {
-	// All that can go wrong is a message that is not in the dialect.
+	// The only possible error is a message outside the dialect.
 	_ = s.node.WriteMessageTo(c, m)
 }
 
-// react does what f calls for.
+// react answers f, if necessary.
 func (s *sender) react(f *Frame, c *gomavlib.Channel) {
 	switch m := f.Message.(type) {
 	case *ardupilotmega.MessageHeartbeat:
 		if f.Autopilot {
-			s.askMessages(f, c)
+			s.requestMessages(f, c)
 		}
 	case *ardupilotmega.MessageTimesync:
 		switch {
@@ -41,19 +41,19 @@ func (s *sender) react(f *Frame, c *gomavlib.Channel) {
 		if m.Command == common.MAV_CMD_SET_MESSAGE_INTERVAL && m.Result != ardupilotmega.MAV_RESULT_ACCEPTED &&
 			len(s.link.options.Intervals) > 0 && s.addressed(m.TargetSystem, m.TargetComponent) &&
 			s.link.tracker.refuse(f.System) {
-			s.link.options.Report(fmt.Sprintf("vehicle %d refuses a message interval: %v", f.System, m.Result))
+			s.link.options.Report(fmt.Sprintf("vehicle %d rejected a message interval: %v", f.System, m.Result))
 		}
 	}
 }
 
-// addressed is whether a message to this target is for us. Older autopilots name none.
+// addressed reports whether a message to this target is for us. Older autopilots send 0.
 func (s *sender) addressed(system, component uint8) bool {
 	o := &s.link.options
 	return (system == 0 || system == o.System) && (component == 0 || component == o.Component)
 }
 
-// askMessages asks the autopilot that sent f for streams and messages, if it is time.
-func (s *sender) askMessages(f *Frame, c *gomavlib.Channel) {
+// requestMessages requests streams and messages from the autopilot that sent f, if it is time.
+func (s *sender) requestMessages(f *Frame, c *gomavlib.Channel) {
 	o := &s.link.options
 	if len(o.Streams)+len(o.Intervals) == 0 || !s.link.tracker.due(f.System, f.Received) {
 		return
@@ -79,8 +79,8 @@ func (s *sender) askMessages(f *Frame, c *gomavlib.Channel) {
 	}
 }
 
-// askTime sends TIMESYNC requests until ctx ends.
-func (s *sender) askTime(ctx context.Context) {
+// requestTime sends TIMESYNC requests until ctx ends.
+func (s *sender) requestTime(ctx context.Context) {
 	o := &s.link.options
 	if o.TimeSync == 0 {
 		return

@@ -1,32 +1,32 @@
 package mavlink
 
-// arrival is what the sequence number of a frame tells about it.
+// arrival classifies a frame by its sequence number.
 type arrival int
 
 const (
-	inOrder   arrival = iota // the next one, maybe after lost ones
-	duplicate                // was there already
-	late                     // one that had been counted as lost
-	restart                  // a sequence that began anew
+	inOrder   arrival = iota // the next one, possibly after lost ones
+	duplicate                // received before
+	late                     // counted as lost before
+	restart                  // the sequence restarted
 )
 
 const (
-	silence     = 2e9 // ns after which a sequence may have gone round any number of times
-	burst       = 32  // frames that may be lost at once, however short the time
-	stuckFrames = 8   // old sequence numbers in a row that are a new sequence
+	silence     = 2e9 // ns after which a sequence may have wrapped any number of times
+	burst       = 32  // frames that may be lost at once, in however short a time
+	stuckFrames = 8   // old sequence numbers in a row that mean a restart
 )
 
-// sequence follows the sequence numbers of one component on one connection: a byte that goes round.
+// sequence follows the sequence numbers of one component on one connection, which wrap at 256.
 type sequence struct {
 	started  bool
 	last     uint8
-	seen     uint64  // bit i is whether last-i was there
-	at       int64   // when last came, in ns
+	seen     uint64  // bit i: last-i was received
+	at       int64   // reception of last, in ns
 	interval float64 // mean between frames, in ns
-	stuck    int     // old sequence numbers since the last new one
+	stuck    int     // number of old sequence numbers since the last new one
 }
 
-// next takes the sequence number of a frame that came at now, and returns how many frames are missing before it.
+// next takes the sequence number of a frame received at now, and returns how many frames are missing before it.
 func (s *sequence) next(number uint8, now int64) (lost int, a arrival) {
 	if !s.started {
 		s.begin(number, now)
@@ -49,7 +49,7 @@ func (s *sequence) next(number uint8, now int64) (lost int, a arrival) {
 		}
 		s.seen |= bit
 		return 0, late
-	case float64(ahead-1)*s.interval > burst*s.interval+4*elapsed: // more than there can have been
+	case float64(ahead-1)*s.interval > burst*s.interval+4*elapsed: // more than can have been sent
 		s.begin(number, now)
 		return 0, restart
 	}

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serialConn is an open serial port. Reading it never times out: an autopilot may be silent, and opening a port anew
-// resets some of them.
+// serialConn is an open serial port. Reads never time out: an autopilot may be silent, and reopening the port resets
+// some of them.
 type serialConn struct{ *os.File }
 
 func (serialConn) LocalAddr() net.Addr             { return nil }
 func (serialConn) RemoteAddr() net.Addr            { return nil }
 func (serialConn) SetReadDeadline(time.Time) error { return nil }
 
-// Write sends b, or drops it if the other side takes nothing: that is no reason to stop listening to it.
+// Write sends b, or drops it if the other side does not accept it: this does not end reception.
 func (c serialConn) Write(b []byte) (int, error) {
 	n, err := c.File.Write(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -28,12 +28,12 @@ func (c serialConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// openSerial opens a serial port for bytes of 8 bits, no parity and one stop bit, for us alone.
+// openSerial opens a serial port exclusively, with 8 data bits, no parity and one stop bit.
 func openSerial(path string, baud int, flowControl bool) (net.Conn, error) {
-	// Without O_NONBLOCK, opening waits for a modem's carrier, and closing does not end a read.
+	// Without O_NONBLOCK, opening waits for a modem's carrier, and closing does not interrupt a read.
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w; users of serial ports are in the group dialout", err)
+		err = fmt.Errorf("%w; serial ports need membership of the group dialout", err)
 	}
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func setUpSerial(fd, baud int, flowControl bool) error {
 		return err
 	}
 	t.Iflag, t.Oflag, t.Lflag = unix.IGNPAR, 0, 0
-	t.Cflag = unix.CS8 | unix.CREAD | unix.CLOCAL | unix.BOTHER // any rate, not only the classic ones
+	t.Cflag = unix.CS8 | unix.CREAD | unix.CLOCAL | unix.BOTHER // any rate, not only the standard ones
 	if flowControl {
 		t.Cflag |= unix.CRTSCTS
 	}
@@ -69,5 +69,5 @@ func setUpSerial(fd, baud int, flowControl bool) error {
 	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, t); err != nil {
 		return err
 	}
-	return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) // what came at another rate
+	return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) // bytes received at another rate
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Ports and the rate that MAVROS takes where none is given.
+// Default ports and baud rate, as in MAVROS.
 const (
 	defaultBaud    = 57600
 	defaultUDPPort = 14550 // of the other side
@@ -16,19 +16,19 @@ const (
 	defaultTCPPort = 5760
 )
 
-// kind is what a source is.
+// kind is the kind of a source.
 type kind int
 
 const (
 	logFile kind = iota
 	serialPort
-	udpServer // whoever sends
-	udpBound  // a socket that sends to one address
+	udpServer // receives from any sender
+	udpBound  // sends to one address
 	tcpServer
 	tcpClient
 )
 
-// source is where frames come from.
+// source describes where frames come from.
 type source struct {
 	kind        kind
 	path        string // of the log or the serial port
@@ -36,8 +36,8 @@ type source struct {
 	flowControl bool   // of the serial port, by RTS and CTS
 	local       string // host:port to listen at; port 0 is any
 	remote      string // host:port to connect or send to
-	follow      bool   // whether a bound socket sends to whom it heard last instead
-	shared      bool   // whether others may be bound to its port, too
+	follow      bool   // a bound socket sends to the last sender instead
+	shared      bool   // others may bind the port, too
 }
 
 // parseSource parses the name of a source, as Open describes them.
@@ -65,8 +65,8 @@ func (s *source) parse(name string) error {
 	}
 	where, slashes := strings.CutPrefix(rest, "//")
 	if !found || !slashes {
-		return errors.New("neither a .tlog file nor one of serial:DEVICE:BAUD, udp://:PORT, udp://HOST:PORT, " +
-			"udp://[HOST][:PORT]@[HOST][:PORT], udp-broadcast://ADDRESS:PORT, tcp://HOST:PORT and tcp-l://:PORT")
+		return errors.New("want a .tlog file or one of serial:DEVICE:BAUD, udp://:PORT, udp://HOST:PORT, " +
+			"udp://[HOST][:PORT]@[HOST][:PORT], udp-broadcast://ADDRESS:PORT, tcp://HOST:PORT, tcp-l://:PORT")
 	}
 	where = strings.TrimSuffix(where, "/")
 	var err error
@@ -82,7 +82,7 @@ func (s *source) parse(name string) error {
 		s.kind = tcpServer
 		s.local, err = hostPort(where, "", defaultTCPPort)
 	default:
-		err = fmt.Errorf("unknown scheme %q; there are serial, serial-hwfc, udp, udp-broadcast, tcp and tcp-l", scheme)
+		err = fmt.Errorf("unknown scheme %q; want serial, serial-hwfc, udp, udp-broadcast, tcp or tcp-l", scheme)
 	}
 	return err
 }
@@ -95,12 +95,12 @@ func (s *source) parseSerial(name string) error {
 		switch {
 		case err == nil && 0 < baud && baud <= 20e6:
 			s.path, s.baud = name[:i], baud
-		case err == nil || !strings.HasPrefix(name, "/dev/serial/by-path/"): // whose names hold colons themselves
-			return fmt.Errorf("baud rate %q is no number from 1 to 20000000", name[i+1:])
+		case err == nil || !strings.HasPrefix(name, "/dev/serial/by-path/"): // names with colons
+			return fmt.Errorf("baud rate %q is not a number from 1 to 20000000", name[i+1:])
 		}
 	}
 	if s.path == "" {
-		return errors.New("no device is named, as in serial:/dev/ttyACM0:57600")
+		return errors.New("missing device, as in serial:/dev/ttyACM0:57600")
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (s *source) parseUDP(where string) (err error) {
 	return err
 }
 
-// parseBroadcast parses ADDRESS:PORT. What is broadcast to that port is received, too.
+// parseBroadcast parses ADDRESS:PORT. Broadcasts to that port are received, too.
 func (s *source) parseBroadcast(where string) (err error) {
 	s.kind, s.shared = udpBound, true
 	if s.remote, err = hostPort(where, "255.255.255.255", defaultUDPPort); err != nil {
@@ -136,7 +136,7 @@ func (s *source) parseBroadcast(where string) (err error) {
 	}
 	host, port, err := net.SplitHostPort(s.remote)
 	if ip := net.ParseIP(host); err != nil || ip.To4() == nil {
-		return fmt.Errorf("%q is no IPv4 broadcast address, such as 192.168.5.255", host)
+		return fmt.Errorf("%q is not an IPv4 broadcast address, such as 192.168.5.255", host)
 	}
 	s.local = ":" + port
 	return nil
@@ -149,17 +149,17 @@ func hostPort(text, host string, port int) (string, error) {
 		given, number = text[:i], text[i+1:]
 		p, err := strconv.ParseUint(number, 10, 16)
 		if err != nil {
-			return "", fmt.Errorf("port %q is no number from 0 to 65535", number)
+			return "", fmt.Errorf("port %q is not a number from 0 to 65535", number)
 		}
 		port = int(p)
 	}
 	if number == "" && port == 0 {
-		return "", fmt.Errorf("%q names no port", text)
+		return "", fmt.Errorf("%q has no port", text)
 	}
 	if bare, ok := strings.CutPrefix(given, "["); ok {
 		given = strings.TrimSuffix(bare, "]")
 	} else if strings.ContainsAny(given, ":/@") {
-		return "", fmt.Errorf("%q is no host", given)
+		return "", fmt.Errorf("%q is not a host", given)
 	}
 	if given != "" {
 		host = given

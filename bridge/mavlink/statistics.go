@@ -11,15 +11,15 @@ import (
 type Counts struct {
 	Received   uint64 // frames, with duplicates
 	Bytes      uint64 // of these frames
-	Lost       uint64 // frames, by gaps in the sequence numbers, with those whose checksum was bad
-	Duplicates uint64 // frames whose sequence number was there shortly before
-	Reordered  uint64 // frames that came after later ones
-	Restarts   uint64 // sequences that began anew: reboots, and silences after which losses cannot be counted
+	Lost       uint64 // frames, by gaps in the sequence numbers, including those with a bad checksum
+	Duplicates uint64 // frames whose sequence number was received shortly before
+	Reordered  uint64 // frames received after later ones
+	Restarts   uint64 // restarts of sequences: reboots, and silences after which losses cannot be counted
 
 	// Over the last ten seconds.
 	Rate     float64 // frames per second
 	ByteRate float64 // bytes per second
-	Quality  float64 // percent of frames that were not lost; 100 if nothing was sent
+	Quality  float64 // percent of frames not lost; 100 without frames
 }
 
 // ComponentStatistics are the counts of one component of a system.
@@ -29,26 +29,26 @@ type ComponentStatistics struct {
 	Counts
 }
 
-// Statistics are what a Link saw since it was opened: a copy, for diagnostics.
+// Statistics are the counts of a Link since it was opened: a copy, for diagnostics.
 type Statistics struct {
 	Counts     // of all components
 	Components []ComponentStatistics
 
 	BadChecksum uint64            // frames
-	Garbage     uint64            // bytes that belong to no frame
+	Garbage     uint64            // bytes outside frames
 	Unknown     uint64            // frames whose message id is not in the dialect
 	UnknownIDs  map[uint32]uint64 // the same by message id
-	Dropped     uint64            // frames that the handler was too slow for
+	Dropped     uint64            // frames dropped because the handler was too slow
 
-	Open    int    // ports and connections that are open
-	Opened  uint64 // ports and connections that were opened so far
-	Problem string // why the source could not be opened, or was closed; empty since it was opened
+	Open    int    // open ports and connections
+	Opened  uint64 // ports and connections opened so far
+	Problem string // why the source could not be opened, or was closed; empty while open
 }
 
-// statistics are the counts of a link while it runs.
+// statistics are the counts of a running link.
 type statistics struct {
 	mu         sync.Mutex
-	link       Statistics // but for counts
+	link       Statistics // without Counts
 	components map[address]*component
 }
 
@@ -64,11 +64,11 @@ func newStatistics() *statistics {
 	return &statistics{components: make(map[address]*component), link: Statistics{UnknownIDs: make(map[uint32]uint64)}}
 }
 
-// connection counts what comes from one port, connection or log.
+// connection counts the frames of one port, connection or log.
 type connection struct {
 	total     *statistics
 	scan      *scanner
-	reported  struct{ badChecksum, garbage uint64 } // of what scan found
+	reported  struct{ badChecksum, garbage uint64 } // of scan.found
 	sequences map[address]*sequence
 }
 
@@ -76,7 +76,7 @@ func newConnection(total *statistics, scan *scanner) *connection {
 	return &connection{total: total, scan: scan, sequences: make(map[address]*sequence)}
 }
 
-// frame counts a frame that was received at now.
+// frame counts a frame received at now.
 func (c *connection) frame(h header, now int64) {
 	from := address{h.system, h.component}
 	q := c.sequences[from]
@@ -118,7 +118,7 @@ func (c *connection) frame(h header, now int64) {
 	to.recent.add(now, 1, int64(lost), int64(h.size))
 }
 
-// damage counts what the scanner found besides frames.
+// damage adds the damage that the scanner found.
 func (c *connection) damage() {
 	if c.reported == c.scan.found {
 		return
@@ -137,13 +137,13 @@ func (s *statistics) change(f func(*Statistics)) {
 	f(&s.link)
 }
 
-// snapshot copies the statistics as they are at now, in ns.
+// snapshot copies the statistics at now, in ns.
 func (s *statistics) snapshot(now int64) Statistics {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.link
 	all.UnknownIDs = maps.Clone(s.link.UnknownIDs)
-	var received, lost int64 // lately, of all components
+	var received, lost int64 // in the window, of all components
 	for from, c := range s.components {
 		one := c.counts
 		r, l, b, seconds := c.recent.sum(now)
@@ -204,7 +204,7 @@ func (w *window) add(now, received, lost, bytes int64) {
 	s.bytes += bytes
 }
 
-// sum returns what was counted in the whole seconds before now, and how many these are.
+// sum returns the counts of the whole seconds before now, and the number of these seconds.
 func (w *window) sum(now int64) (received, lost, bytes, seconds int64) {
 	second := now / 1e9
 	for _, s := range w.seconds {

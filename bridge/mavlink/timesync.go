@@ -3,42 +3,42 @@ package mavlink
 import "math"
 
 const (
-	syncWindow     = 500  // exchanges until the estimate has converged
-	syncDeviations = 10   // exchanges in a row that contradict the estimate, until it is given up
-	syncTolerance  = 10e6 // ns: the longest round trip that is used, and the greatest contradiction that is noise
+	syncWindow     = 500  // exchanges until the estimate converges
+	syncDeviations = 10   // contradicting exchanges in a row after which the estimate is discarded
+	syncTolerance  = 10e6 // ns: longest usable round trip, and largest deviation treated as noise
 	syncGainFirst  = 0.05
 	syncGainLast   = 0.003
-	syncAge        = 10e9 // ns after which an estimate is not used any more
-	syncRequests   = 16   // that may be on their way at once
+	syncAge        = 10e9 // ns after which an estimate expires
+	syncRequests   = 16   // outstanding at once
 )
 
-// timeSync estimates the offset between this computer's clock and another one, and its drift, from TIMESYNC exchanges:
-// by double exponential smoothing whose gains fall while it converges, as the PX4 firmware and MAVROS do.
+// timeSync estimates offset and drift between this computer's clock and another from TIMESYNC exchanges, by double
+// exponential smoothing with falling gains, as the PX4 firmware and MAVROS do.
 type timeSync struct {
-	requests [syncRequests]int64 // when they were sent, which a reply repeats
-	next     int                 // in requests, to be overwritten
+	requests [syncRequests]int64 // times of sending, which replies repeat
+	next     int                 // index in requests of the next one
 
-	base       int64   // ns: about the offset, as a float64 is too coarse for it
+	base       int64   // ns: approximate offset, for which a float64 is too coarse
 	smooth     float64 // ns above base
 	drift      float64 // ns per ns
-	at         int64   // of the last exchange that was used, in ns; 0 if none
+	at         int64   // of the last used exchange, in ns; 0: none
 	exchanges  int     // used since the last jump
 	deviations int
 	jumps      int
 
 	remote    int64 // the other clock in the last exchange, in ns
-	observed  int64 // offset by the last exchange alone, in ns
+	observed  int64 // offset of the last exchange alone, in ns
 	roundTrip int64 // of the last exchange, in ns
 }
 
-// request notes a request that is sent at now, in ns.
+// request registers a request sent at now, in ns.
 func (t *timeSync) request(now int64) {
 	t.requests[t.next] = now
 	t.next = (t.next + 1) % len(t.requests)
 }
 
-// reply takes the reply to the request that was sent at sent, which came at now; remote is the other clock's time. ok
-// is false if it is no reply to a request of ours.
+// reply takes the reply, received at now, to the request sent at sent; remote is the other clock's time. ok is false if
+// it does not answer a request of ours.
 func (t *timeSync) reply(sent, remote, now int64) (ok bool) {
 	if !t.pending(sent) {
 		return false
@@ -70,7 +70,7 @@ func (t *timeSync) pending(sent int64) bool {
 	return false
 }
 
-// add makes the last exchange part of the estimate.
+// add adds the last exchange to the estimate.
 func (t *timeSync) add(now int64) {
 	elapsed := float64(now - t.at)
 	if t.exchanges == 0 {
@@ -88,7 +88,7 @@ func (t *timeSync) add(now int64) {
 	t.deviations = 0
 }
 
-// syncGain is how much the exchange after so many others changes the estimate.
+// syncGain returns the weight of an exchange after a number of others.
 func syncGain(exchanges int) float64 {
 	if exchanges >= syncWindow {
 		return syncGainLast
@@ -102,5 +102,5 @@ func (t *timeSync) offset(now int64) int64 {
 	return t.base + int64(t.smooth+t.drift*float64(now-t.at))
 }
 
-// converged is whether the estimate can be used at now.
+// converged reports whether the estimate can be used at now.
 func (t *timeSync) converged(now int64) bool { return t.exchanges >= syncWindow && now-t.at < syncAge }

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	firstAutopilot   = 1 // component id of autopilots (MAV_COMP_ID_AUTOPILOT1), unless they say otherwise
+	firstAutopilot   = 1 // component id of autopilots (MAV_COMP_ID_AUTOPILOT1), until a HEARTBEAT says otherwise
 	heartbeatTimeout = int64(10 * time.Second)
 	requestPeriod    = int64(30 * time.Second)
 )
 
-// tracker knows the vehicles on a link and their clocks.
+// tracker keeps the vehicles on a link and their clocks.
 type tracker struct {
 	mu       sync.Mutex
 	formats  map[uint32]format
 	stamps   Stamps
 	vehicles map[uint8]*vehicle
 	clocks   map[address]*componentClock
-	others   map[address]bool // components that are no autopilot, by their own word
+	others   map[address]bool // components whose HEARTBEAT says that they are not an autopilot
 	last     int64            // reception of the last frame, in ns
 }
 
@@ -31,9 +31,9 @@ type tracker struct {
 type vehicle struct {
 	Vehicle
 	clock     *componentClock
-	channel   *gomavlib.Channel // on which its last HEARTBEAT came; nil in a log
-	requested int64             // when messages were last asked of it, in ns; 0 if not since it was connected
-	refused   bool              // whether it has refused to send any
+	channel   *gomavlib.Channel // of its last HEARTBEAT; nil in a log
+	requested int64             // last request of messages, in ns; 0: none since it connected
+	refused   bool              // it has rejected a message interval
 }
 
 func newTracker(formats map[uint32]format, stamps Stamps) *tracker {
@@ -41,7 +41,7 @@ func newTracker(formats map[uint32]format, stamps Stamps) *tracker {
 		clocks: make(map[address]*componentClock), others: make(map[address]bool)}
 }
 
-// note takes a frame that came through channel, and fills in its Stamp and whether it is an autopilot's.
+// note registers a frame received on channel, and sets its Stamp and Autopilot.
 func (t *tracker) note(f *Frame, channel *gomavlib.Channel) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,18 +83,18 @@ func (t *tracker) heartbeat(f *Frame, h *ardupilotmega.MessageHeartbeat, clock *
 	v.clock, v.channel = clock, c
 }
 
-// latest returns when the last frame was received, in ns.
+// latest returns the reception of the last frame, in ns.
 func (t *tracker) latest() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
 }
 
-// connected is whether v is heard at now.
+// connected reports whether v is connected at now.
 func (v *vehicle) connected(now int64) bool { return now-v.LastHeartbeat <= heartbeatTimeout }
 
-// due is whether messages are to be asked of a system, and notes that they are at now: when it connects, and every now
-// and then, as requests get lost and autopilots reboot.
+// due reports whether messages must be requested from a system at now, and assumes that they are: when it connects, and
+// periodically, as requests get lost and autopilots reboot.
 func (t *tracker) due(system uint8, now int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +106,7 @@ func (t *tracker) due(system uint8, now int64) bool {
 	return true
 }
 
-// refuse notes that a system refuses to send messages, and returns whether that is news.
+// refuse registers that a system rejected a message interval, and reports whether this is the first time.
 func (t *tracker) refuse(system uint8) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,13 +118,13 @@ func (t *tracker) refuse(system uint8) bool {
 	return true
 }
 
-// timeRequest is a TIMESYNC request to be sent.
+// timeRequest is a TIMESYNC request to send.
 type timeRequest struct {
 	to      address
 	channel *gomavlib.Channel
 }
 
-// timeRequests returns the requests that are due to connected vehicles at now, and notes them.
+// timeRequests returns and registers the requests to all connected vehicles at now.
 func (t *tracker) timeRequests(now int64) []timeRequest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,7 +145,7 @@ func (t *tracker) timeReply(f *Frame, m *ardupilotmega.MessageTimesync) {
 	t.clocks[address{f.System, f.Component}].sync.reply(m.Ts1, m.Tc1, f.Received)
 }
 
-// snapshot copies the vehicles as they are at now.
+// snapshot copies the vehicles at now.
 func (t *tracker) snapshot(now int64) []Vehicle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,33 +166,33 @@ func (t *tracker) snapshot(now int64) []Vehicle {
 	return all
 }
 
-// Vehicle is the state of one system on a link that has an autopilot: a copy.
+// Vehicle is the state of a system with an autopilot: a copy.
 type Vehicle struct {
 	System    uint8
-	Autopilot uint8 // component id: the lowest of those whose HEARTBEAT names an autopilot
+	Autopilot uint8 // component id: the lowest whose HEARTBEAT names an autopilot
 	Type      ardupilotmega.MAV_TYPE
 	Firmware  ardupilotmega.MAV_AUTOPILOT
 
-	// Connected is whether the autopilot's HEARTBEAT was heard within the last ten seconds.
+	// Connected reports whether the autopilot's HEARTBEAT was received within the last ten seconds.
 	Connected bool
-	// LastHeartbeat is when, in ns since the Unix epoch.
+	// LastHeartbeat is its time of reception, in ns since the Unix epoch.
 	LastHeartbeat int64
 
 	Clock VehicleClock
 }
 
-// VehicleClock is what is known of the clock of a vehicle's autopilot.
+// VehicleClock describes the clock of a vehicle's autopilot.
 type VehicleClock struct {
-	// Offset is what makes the autopilot's time since boot this computer's Unix time, in ns; 0 if unknown.
+	// Offset added to the autopilot's time since boot gives this computer's Unix time, in ns; 0 if unknown.
 	Offset int64
-	// Jumps is how often the clocks jumped against each other: reboots, and steps of either clock.
+	// Jumps counts jumps between the clocks: reboots, and steps of either clock.
 	Jumps int
 
-	// Synchronised is whether the offset is by TIMESYNC, which has converged.
+	// Synchronised reports whether the offset is that of TIMESYNC, which has converged.
 	Synchronised bool
-	// Exchanges is on how many TIMESYNC exchanges the estimate rests.
+	// Exchanges is the number of TIMESYNC exchanges in the estimate.
 	Exchanges int
-	// Drift is how much faster this computer's clock runs than the autopilot's, in parts per million. Only TIMESYNC tells.
+	// Drift is how much faster this computer's clock runs than the autopilot's, in parts per million; only by TIMESYNC.
 	Drift float64
 	// RoundTrip, Remote (the autopilot's clock) and Observed (the offset) are of the last TIMESYNC exchange, in ns.
 	RoundTrip, Remote, Observed int64

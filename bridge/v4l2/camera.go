@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// Camera captures from a device as long as it is told to, through unplugging and plugging in. Its fields are set before
-// Run.
+// Camera captures from a device, also after it was unplugged and plugged in again. Fields are set before Run.
 type Camera struct {
 	// System is where the device is. Nil is Kernel.
 	System System
@@ -23,32 +22,31 @@ type Camera struct {
 	// with several nodes, found by serial number or name, is captured from at the first one that offers FourCC.
 	Device string
 
-	// Pixel format and size. What is 0 is left to the device.
+	// Pixel format and size; the device chooses those that are 0.
 	FourCC        FourCC
 	Width, Height int
 
-	// Rate is frames per second; 0 leaves it to the device. Where a device cannot do it, it has the nearest: see Status.
+	// Rate is in frames per second; 0 lets the device choose. An unsupported rate becomes the nearest one: see Status.
 	Rate float64
 
-	// Controls are set each time that the device is opened.
+	// Controls are set each time the device is opened.
 	Controls []Setting
 
 	// Buffers is how many frames the driver can capture ahead; 0 is 4.
 	Buffers int
 
-	// Retry is how often a device that is not there is looked for; 0 is each second.
+	// Retry is the period at which a missing device is looked for; 0 is one second.
 	Retry time.Duration
 
-	// Silence is how long a device may send nothing before it is closed and opened again; 0 is 10 s, less than 0 is for
-	// ever, as for a camera that waits for a trigger.
+	// Silence is how long a device may send nothing before it is reopened; 0 is 10 s, less than 0 is no limit, as for a
+	// camera that waits for a trigger.
 	Silence time.Duration
 
-	// Frame is called with each frame by the goroutine of Run. The driver has the frame's buffer again when it returns.
+	// Frame is called with each frame by the goroutine of Run. The frame's buffer returns to the driver afterwards.
 	Frame func(*Frame)
 
-	// Event, if not nil, is called by the goroutine of Run each time that the device streams (Status.Err is nil), was
-	// lost, or could not be opened for another reason than before. That a device which was lost is still not there is no
-	// event.
+	// Event, if not nil, is called by the goroutine of Run each time the device starts to stream (Status.Err is nil), is
+	// lost, or cannot be opened for a new reason. It is not called again while a lost device is missing.
 	Event func(Status)
 
 	count counter
@@ -57,8 +55,8 @@ type Camera struct {
 	status Status
 }
 
-// Run captures until the context ends, and returns its error. Other errors are of fields that cannot be, and come at
-// once: what is wrong with the device may get right, and is told to Event.
+// Run captures until the context ends, and returns its error. Invalid fields are an error at once. Errors of the device
+// go to Event, and Run retries.
 func (c *Camera) Run(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
@@ -87,13 +85,13 @@ func (c *Camera) check() error {
 	case c.Device == "":
 		return errors.New("a camera needs a device: a path such as /dev/video0, or a serial number")
 	case c.Frame == nil:
-		return fmt.Errorf("camera %s: nobody takes its frames", c.Device)
+		return fmt.Errorf("camera %s: Frame is not set", c.Device)
 	case c.Buffers < 0 || c.Buffers > maxItems || c.Retry < 0:
-		return fmt.Errorf("camera %s: %d buffers or retrying each %v cannot be", c.Device, c.Buffers, c.Retry)
+		return fmt.Errorf("camera %s: invalid buffer count %d or retry interval %v", c.Device, c.Buffers, c.Retry)
 	case c.Width < 0 || c.Height < 0 || c.Width > maxSide || c.Height > maxSide:
-		return fmt.Errorf("camera %s: a size of %dx%d cannot be", c.Device, c.Width, c.Height)
+		return fmt.Errorf("camera %s: invalid size %dx%d", c.Device, c.Width, c.Height)
 	case c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0):
-		return fmt.Errorf("camera %s: %g frames per second cannot be", c.Device, c.Rate)
+		return fmt.Errorf("camera %s: invalid rate of %g frames per second", c.Device, c.Rate)
 	}
 	return nil
 }
@@ -130,7 +128,7 @@ func (c *Camera) capture(ctx context.Context) error {
 	return stream.Run(ctx, cmp.Or(c.Silence, 10*time.Second), c.Frame)
 }
 
-// open opens the device that is wanted.
+// open opens the device.
 func (c *Camera) open() (*Capture, Node, error) {
 	system := c.System
 	if system == nil {
@@ -178,7 +176,7 @@ func (c *Camera) open() (*Capture, Node, error) {
 	return nil, Node{}, &FormatError{Path: c.Device, Wanted: Format{FourCC: c.FourCC}, Offers: list(offers)}
 }
 
-// choose returns the nodes of the one camera with a serial number or name.
+// choose returns the nodes of the camera with this serial number or name.
 func choose(nodes []Node, device string) ([]Node, error) {
 	var chosen []Node
 	for _, node := range nodes {
@@ -197,13 +195,13 @@ func choose(nodes []Node, device string) ([]Node, error) {
 		return nil, fmt.Errorf("camera %s: %w%s", device, ErrNotFound, present(nodes))
 	}
 	if i := slices.IndexFunc(chosen, func(node Node) bool { return node.Port != chosen[0].Port }); i > 0 {
-		return nil, fmt.Errorf("camera %s: both %s and %s are called so; tell them apart by a path in /dev/v4l/by-path",
+		return nil, fmt.Errorf("camera %s: %s and %s both match; name one by its path in /dev/v4l/by-path",
 			device, chosen[0].Path, chosen[i].Path)
 	}
 	return chosen, nil
 }
 
-// present lists the cameras that are there, for an error.
+// present lists the connected cameras, for an error.
 func present(nodes []Node) string {
 	var cameras []string
 	for _, node := range nodes {
@@ -212,12 +210,12 @@ func present(nodes []Node) string {
 		}
 	}
 	if cameras == nil {
-		return "; there is none at all"
+		return "; no cameras are connected"
 	}
-	return "; there is " + list(cameras)
+	return "; connected: " + list(cameras)
 }
 
-// lost notes why the device does not stream, and tells it if it is news.
+// lost keeps the reason why the device does not stream, and reports a new one.
 func (c *Camera) lost(err error) {
 	before := c.Status()
 	c.set(func(s *Status) { s.Streaming, s.Err = false, err })
@@ -241,12 +239,12 @@ func (c *Camera) set(change func(*Status)) {
 	change(&c.status)
 }
 
-// Status returns what is captured and how. It may be called at any time, by any goroutine.
+// Status returns the current state. It may be called at any time, by any goroutine.
 func (c *Camera) Status() Status {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.status
 }
 
-// Stats returns what was counted, and begins a new Window. It may be called at any time, by any goroutine.
+// Stats returns the counts, and begins a new Window. It may be called at any time, by any goroutine.
 func (c *Camera) Stats() Stats { return c.count.take(time.Now()) }

@@ -306,16 +306,16 @@ func TestCameraErrors(t *testing.T) {
 		want   string
 	}{
 		{"not there", &v4l2.Camera{Device: "/dev/video9"}, "/dev/video9: open: no such file or directory" +
-			"; it is not plugged in, or has another name: ls -l /dev/v4l/by-id shows those that are"},
-		{"no such serial", &v4l2.Camera{Device: "77"}, `camera 77: no such camera; there is 8A2F "HD Pro Webcam C920"`},
+			"; it is not plugged in or has another name; ls -l /dev/v4l/by-id lists cameras"},
+		{"no such serial", &v4l2.Camera{Device: "77"}, `camera 77: no such camera; connected: 8A2F "HD Pro Webcam C920"`},
 		{"metadata", &v4l2.Camera{Device: "/dev/video1"},
 			`/dev/video1 captures metadata, not video: not a capture device; use another node of "HD Pro Webcam C920"`},
 		{"pixel format", &v4l2.Camera{Device: "/dev/video0", FourCC: v4l2.RGB3},
-			"/dev/video0: the camera has no RGB3; it has YUYV and MJPG"},
+			"/dev/video0: the camera does not offer RGB3, only YUYV and MJPG"},
 		{"pixel format of a serial", &v4l2.Camera{Device: "8A2F", FourCC: v4l2.Z16},
-			"8A2F: the camera has no Z16; it has YUYV and MJPG"},
+			"8A2F: the camera does not offer Z16, only YUYV and MJPG"},
 		{"size", &v4l2.Camera{Device: "/dev/video0", FourCC: v4l2.MJPG, Width: 1920, Height: 1080},
-			"/dev/video0: the camera has no MJPG 1920x1080; it has MJPG 64x48 and 128x96"},
+			"/dev/video0: the camera does not offer MJPG 1920x1080, only MJPG 64x48 and 128x96"},
 		{"control", &v4l2.Camera{Device: "/dev/video0", Controls: []v4l2.Setting{{Control: "zoom", Value: "1"}}},
 			"/dev/video0: no control zoom: the camera has brightness and auto_exposure"},
 	} {
@@ -345,7 +345,7 @@ func TestCameraBusy(t *testing.T) {
 	stop := stream(t, device, &v4l2.Camera{System: system, Device: "/dev/video0", Frame: func(*v4l2.Frame) {}})
 	_, events := run(t, &v4l2.Camera{System: system, Device: "/dev/video0"})
 	require.EqualError(t, next(t, events).Err, "/dev/video0: set the format YUYV 64x48: device or resource busy"+
-		"; another program uses the camera: fuser -v /dev/video0 tells which")
+		"; another program uses the camera; fuser -v /dev/video0 shows which")
 	stop()
 	require.NoError(t, next(t, events).Err)
 }
@@ -365,7 +365,7 @@ func TestCameraTwins(t *testing.T) {
 	system.Plug(twin)
 	_, events := run(t, &v4l2.Camera{System: system, Device: "8A2F"})
 	require.EqualError(t, next(t, events).Err,
-		"camera 8A2F: both /dev/video0 and /dev/video2 are called so; tell them apart by a path in /dev/v4l/by-path")
+		"camera 8A2F: /dev/video0 and /dev/video2 both match; name one by its path in /dev/v4l/by-path")
 }
 
 func TestCameraFields(t *testing.T) {
@@ -375,10 +375,10 @@ func TestCameraFields(t *testing.T) {
 		want   string
 	}{
 		{&v4l2.Camera{Frame: frame}, "a camera needs a device: a path such as /dev/video0, or a serial number"},
-		{&v4l2.Camera{Device: "/dev/video0"}, "camera /dev/video0: nobody takes its frames"},
-		{&v4l2.Camera{Device: "a", Frame: frame, Retry: -1}, "camera a: 0 buffers or retrying each -1ns cannot be"},
-		{&v4l2.Camera{Device: "a", Frame: frame, Width: 1 << 20}, "camera a: a size of 1048576x0 cannot be"},
-		{&v4l2.Camera{Device: "a", Frame: frame, Rate: -1}, "camera a: -1 frames per second cannot be"},
+		{&v4l2.Camera{Device: "/dev/video0"}, "camera /dev/video0: Frame is not set"},
+		{&v4l2.Camera{Device: "a", Frame: frame, Retry: -1}, "camera a: invalid buffer count 0 or retry interval -1ns"},
+		{&v4l2.Camera{Device: "a", Frame: frame, Width: 1 << 20}, "camera a: invalid size 1048576x0"},
+		{&v4l2.Camera{Device: "a", Frame: frame, Rate: -1}, "camera a: invalid rate of -1 frames per second"},
 	} {
 		require.EqualError(t, test.camera.Run(t.Context()), test.want)
 	}

@@ -13,11 +13,10 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// maxItems is more than any device has of anything that it lists; a driver that never ends a list is not followed
-// further.
+// maxItems limits lists, in case a driver never ends one.
 const maxItems = 1024
 
-// Capture is an opened device that captures video. It is for one goroutine.
+// Capture is an open capture device. It must be used by one goroutine only.
 type Capture struct {
 	path       string
 	device     Device
@@ -27,8 +26,8 @@ type Capture struct {
 	stream     *Stream
 }
 
-// Open opens the capture device at path on a system; nil is Kernel. Errors are those of the system, such as unix.ENOENT
-// or unix.EBUSY, with words that say what to do; a device that cannot capture by streaming is one.
+// Open opens the capture device at path on a system; nil is Kernel. Errors wrap those of the system, such as
+// unix.ENOENT or unix.EBUSY, and say what to do. A device that cannot stream video is an error.
 func Open(system System, path string) (*Capture, error) {
 	if system == nil {
 		system = Kernel{}
@@ -50,7 +49,7 @@ func (c *Capture) query() error {
 		if errors.Is(err, unix.ENOTTY) {
 			return fmt.Errorf("%s is not a video device: %w", c.path, err)
 		}
-		return failed(c.path, "ask what it can do", err)
+		return failed(c.path, "query capabilities", err)
 	}
 	can := c.capability.Capabilities
 	if can&kernel.V4L2_CAP_DEVICE_CAPS != 0 {
@@ -72,17 +71,16 @@ func (c *Capture) query() error {
 	return nil
 }
 
-// Card returns what the device calls itself: "HD Pro Webcam C920".
+// Card returns the name that the device reports: "HD Pro Webcam C920".
 func (c *Capture) Card() string { return kernel.String(c.capability.Card[:]) }
 
-// enumerate performs a request that lists one item for each index, until the device has no more of them or add returns
-// false.
+// enumerate performs a request for each index, until the list ends or add returns false.
 func (c *Capture) enumerate(what string, request uint32, argument unsafe.Pointer, index *uint32,
 	add func() bool) error {
 	for *index = 0; *index < maxItems; *index++ {
 		switch err := c.device.Ioctl(request, argument); {
 		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTTY):
-			return nil // the end of the list, and a driver without one
+			return nil // end of the list; no list
 		case err != nil:
 			return failed(c.path, what, err)
 		}
@@ -104,7 +102,7 @@ func (c *Capture) Formats() ([]PixelFormat, error) {
 	return formats, err
 }
 
-// Sizes lists the sizes that the device offers in a pixel format; none if it does not say.
+// Sizes lists the sizes that the device offers in a pixel format; none if it lists none.
 func (c *Capture) Sizes(f FourCC) ([]Sizes, error) {
 	var sizes []Sizes
 	item := kernel.FrmSizeEnum{PixelFormat: uint32(f)}
@@ -118,12 +116,12 @@ func (c *Capture) Sizes(f FourCC) ([]Sizes, error) {
 			int(item.MinWidth), int(item.MaxWidth), int(item.StepWidth),
 			int(item.MinHeight), int(item.MaxHeight), int(item.StepHeight),
 		})
-		return false // steps are the only item of their list
+		return false // a stepwise range is the only item
 	})
 	return sizes, err
 }
 
-// Rates lists the frames per second that the device offers in a pixel format and size; none if it does not say.
+// Rates lists the frame rates that the device offers in a pixel format and size; none if it lists none.
 func (c *Capture) Rates(f FourCC, width, height int) ([]Rates, error) {
 	var rates []Rates
 	item := kernel.FrmIvalEnum{PixelFormat: uint32(f), Width: uint32(width), Height: uint32(height)}
@@ -138,7 +136,7 @@ func (c *Capture) Rates(f FourCC, width, height int) ([]Rates, error) {
 	return rates, err
 }
 
-// rate returns the frames per second of an interval; 0 of one that cannot be.
+// rate returns the frames per second of an interval; 0 if it is invalid.
 func rate(interval kernel.Fract) float64 {
 	if interval.Numerator == 0 {
 		return 0
@@ -146,9 +144,8 @@ func rate(interval kernel.Fract) float64 {
 	return float64(interval.Denominator) / float64(interval.Numerator)
 }
 
-// SetFormat sets pixel format and size, and returns them as the driver then has them, with the padding of its rows. A
-// FourCC, width or height of 0 is left to the driver. If the device does not have what is asked for, SetFormat fails
-// with a *FormatError.
+// SetFormat sets pixel format and size, and returns the driver's format, including the padding of rows. The driver
+// chooses a FourCC, width or height of 0. If the device does not offer the format, the error is a *FormatError.
 func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
 	argument := kernel.Format{Type: c.kind}
 	if err := c.device.Ioctl(kernel.VIDIOC_G_FMT, unsafe.Pointer(&argument)); err != nil {
@@ -158,7 +155,7 @@ func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
 	wanted = Format{FourCC: cmp.Or(f, wanted.FourCC), Width: cmp.Or(width, wanted.Width),
 		Height: cmp.Or(height, wanted.Height)}
 
-	// All that depends on format and size, such as the length of rows, is left to the driver.
+	// The driver chooses everything that depends on format and size, such as the length of rows.
 	argument = kernel.Format{Type: c.kind}
 	if c.planar() {
 		pix := argument.PixMP()
@@ -233,14 +230,14 @@ func (c *Capture) SetRate(wanted float64) (float64, error) {
 	request, what := kernel.VIDIOC_G_PARM, "get the rate"
 	if wanted != 0 {
 		if !(wanted > 0 && wanted <= 1e6) {
-			return 0, fmt.Errorf("%s: %g frames per second cannot be; want a number such as 30", c.path, wanted)
+			return 0, fmt.Errorf("%s: invalid rate of %g frames per second; want a number such as 30", c.path, wanted)
 		}
 		request, what = kernel.VIDIOC_S_PARM, "set the rate "+number(wanted)
 		argument.TimePerFrame = interval(wanted)
 	}
 	err := c.device.Ioctl(request, unsafe.Pointer(&argument))
 	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EINVAL) && wanted == 0 {
-		return 0, nil // the driver has no rates
+		return 0, nil // not supported by the driver
 	}
 	if err != nil {
 		return 0, failed(c.path, what, err)
@@ -251,8 +248,7 @@ func (c *Capture) SetRate(wanted float64) (float64, error) {
 	return rate(argument.TimePerFrame), nil
 }
 
-// interval returns the time between frames: exact of whole numbers a second and of those of NTSC, 30000/1001 and its
-// like.
+// interval returns the time between frames. It is exact for whole rates and for those of NTSC, such as 30000/1001.
 func interval(rate float64) kernel.Fract {
 	if ntsc := math.Round(rate*1.001) * 1000; ntsc > 0 && math.Abs(rate-ntsc/1001) < 0.005 && rate != math.Round(rate) {
 		return kernel.Fract{Numerator: 1001, Denominator: uint32(ntsc)}
@@ -275,5 +271,5 @@ func (c *Capture) Close() error {
 	return errors.Join(err, c.device.Close())
 }
 
-// fold makes texts comparable that people write in several ways.
+// fold makes texts comparable regardless of case and surrounding space.
 func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }

@@ -8,19 +8,19 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// A stamp of the driver is believed if it is no older than this when the driver was given the buffer, and no further
-// ahead at reception: drivers that convert a camera's own clock, or reckon when a frame ends, err.
+// A driver's stamp is used if it is at most this much older than the moment at which the driver got the buffer, and at
+// most this much ahead of reception: drivers that convert a camera's own clock, or estimate the end of a frame, err.
 const (
 	oldest   = 10 * time.Second
 	furthest = time.Second
 )
 
-// moment is one instant on both clocks, in ns.
+// moment is one instant on both clocks, in ns since their zero.
 type moment struct{ monotonic, realtime int64 }
 
-// now reads both clocks at once: the realtime clock between two readings of the monotonic one. The pair is as good as
-// those two are close, so that it is taken again if the thread was interrupted in between. As each frame has its own
-// pair, its stamp follows every correction of the realtime clock.
+// now reads both clocks: the realtime clock between two readings of the monotonic clock. It repeats if these are far
+// apart because the thread was interrupted. Each frame has its own pair, so stamps follow corrections of the realtime
+// clock.
 func now(device Device) moment {
 	const close = int64(20 * time.Microsecond)
 	var best moment
@@ -40,11 +40,11 @@ func now(device Device) moment {
 	return best
 }
 
-// stamp returns the time at which a buffer that was received now was filled, in ns since the Unix epoch, and what it is
-// from. The driver had the buffer since given, on the monotonic clock.
+// stamp returns when a buffer received now was filled, in ns since the Unix epoch, and the source of this time. The
+// driver had the buffer since given, on the monotonic clock.
 func stamp(buffer *kernel.Buffer, given int64, received moment) (int64, StampClock) {
 	if buffer.Flags&kernel.V4L2_BUF_FLAG_TIMESTAMP_MASK != kernel.V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC {
-		// unknown, or copied from a buffer of the driver's input, which a camera does not have
+		// unknown, or copied from an input buffer, which a camera does not have
 		return received.realtime, Receive
 	}
 	source := EndOfFrame
@@ -52,10 +52,10 @@ func stamp(buffer *kernel.Buffer, given int64, received moment) (int64, StampClo
 		source = StartOfExposure
 	}
 	taken := buffer.Timestamp.Nano()
-	// uvcvideo with its parameter clock=CLOCK_REALTIME marks its stamps as monotonic all the same.
+	// uvcvideo with the parameter clock=CLOCK_REALTIME still marks its stamps as monotonic.
 	for _, clock := range []int64{received.monotonic, received.realtime} {
 		if age := clock - taken; age <= received.monotonic-given+int64(oldest) && age >= -int64(furthest) {
-			return received.realtime - max(age, 0), source // nothing is received before it was taken
+			return received.realtime - max(age, 0), source // a frame cannot be received before it was taken
 		}
 	}
 	return received.realtime, Receive

@@ -14,26 +14,26 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// Control is something that can be set on a device, such as its exposure.
+// Control is a setting of a device, such as its exposure.
 type Control struct {
 	ID             uint32
 	Name           string // as v4l2-ctl prints it: "exposure_time_absolute"
 	Label          string // as the driver has it: "Exposure Time, Absolute"
 	Type           ControlType
-	Min, Max, Step int64 // of a menu they are indexes
+	Min, Max, Step int64 // indexes for a menu
 	Default        int64
 	Menu           []MenuItem
 	ReadOnly       bool
-	Inactive       bool // has no effect now, as an exposure time while exposure is automatic
+	Inactive       bool // without effect now, such as exposure time while exposure is automatic
 }
 
-// MenuItem is one of the values that a menu has: an index and what it means.
+// MenuItem is a value of a menu: an index and its meaning.
 type MenuItem struct {
 	Index int64
-	Text  string // of an integer menu the number
+	Text  string // the number, for an integer menu
 }
 
-// ControlType is what values a control has.
+// ControlType is the type of a control's values.
 type ControlType uint32
 
 // Types of controls.
@@ -48,15 +48,15 @@ const (
 	IntegerMenuControl ControlType = kernel.V4L2_CTRL_TYPE_INTEGER_MENU
 )
 
-// switches reports whether a control tends to rule others, as automatic exposure does exposure time.
+// switches reports whether controls of this type may enable or disable others, as automatic exposure does.
 func (t ControlType) switches() bool {
 	return t == BooleanControl || t == MenuControl || t == IntegerMenuControl
 }
 
-// Setting asks for a value of a control.
+// Setting is a wanted value of a control.
 type Setting struct {
 	Control string // its name as v4l2-ctl prints it, "exposure_time_absolute", or its number, "0x009a0902"
-	Value   string // a number, "true" or "false", or of a menu the item: "Manual Mode"
+	Value   string // a number, "true" or "false", or a menu item: "Manual Mode"
 }
 
 // ParseSetting reads "exposure_time_absolute=157".
@@ -72,7 +72,7 @@ func ParseSetting(s string) (Setting, error) {
 // String returns "exposure_time_absolute=157".
 func (s Setting) String() string { return s.Control + "=" + s.Value }
 
-// Controls lists what can be set on the device.
+// Controls lists the controls of the device.
 func (c *Capture) Controls() ([]Control, error) {
 	var controls []Control
 	item := kernel.QueryExtCtrl{ID: kernel.V4L2_CTRL_FLAG_NEXT_CTRL}
@@ -95,7 +95,7 @@ func (c *Capture) Controls() ([]Control, error) {
 	return controls, nil
 }
 
-// newControl returns a control as the driver described it, and whether it is one that a user may know of.
+// newControl returns a control from the driver's description; false for arrays, classes and disabled controls.
 func newControl(item *kernel.QueryExtCtrl) (Control, bool) {
 	array := item.Flags&kernel.V4L2_CTRL_FLAG_HAS_PAYLOAD != 0 && item.Type != kernel.V4L2_CTRL_TYPE_STRING
 	if array || item.Flags&kernel.V4L2_CTRL_FLAG_DISABLED != 0 || item.Type == kernel.V4L2_CTRL_TYPE_CTRL_CLASS {
@@ -116,7 +116,7 @@ func newControl(item *kernel.QueryExtCtrl) (Control, bool) {
 	}, true
 }
 
-// controlName returns a control's name as v4l2-ctl writes it: small letters and digits, with _ for all between them.
+// controlName returns a control's name as v4l2-ctl writes it: lower-case letters and digits, joined by _.
 func controlName(label string) string {
 	words := strings.FieldsFunc(strings.ToLower(label),
 		func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
@@ -145,9 +145,8 @@ func (c *Capture) addMenu(control *Control) error {
 	return nil
 }
 
-// Set sets controls: first menus and booleans, in their order, as they switch modes that others depend on, then the
-// rest. What the device does not have, or a value that is out of range, is an error which says what it has; nothing is
-// set then.
+// Set sets controls: first menus and booleans, in order, as they switch modes that others depend on, then the rest.
+// Unknown controls and invalid values are errors that list the valid ones; nothing is set then.
 func (c *Capture) Set(settings []Setting) error {
 	if len(settings) == 0 {
 		return nil
@@ -184,7 +183,7 @@ func (c *Capture) Set(settings []Setting) error {
 	return nil
 }
 
-// find returns the control of a name or number.
+// find returns the control with a name or number.
 func find(controls []Control, name string) (*Control, error) {
 	id, err := strconv.ParseUint(name, 0, 32)
 	i := slices.IndexFunc(controls, func(control Control) bool {
@@ -203,13 +202,13 @@ func find(controls []Control, name string) (*Control, error) {
 	return nil, fmt.Errorf("no control %s: the camera has %s", name, list(names))
 }
 
-// parse returns the value of a control that a text means.
+// parse returns the value for a text.
 func (c *Control) parse(text string) (int64, error) {
 	switch {
 	case c.ReadOnly:
-		return 0, fmt.Errorf("control %s can only be read", c.Name)
+		return 0, fmt.Errorf("control %s is read-only", c.Name)
 	case c.Type < IntegerControl || c.Type > IntegerMenuControl || c.Type == StringControl:
-		return 0, fmt.Errorf("control %s is of a type, %d, that cannot be set here", c.Name, c.Type)
+		return 0, fmt.Errorf("control %s: values of type %d are not supported", c.Name, c.Type)
 	case c.Type == ButtonControl:
 		return 1, nil
 	case c.Type == MenuControl || c.Type == IntegerMenuControl:
@@ -225,14 +224,14 @@ func (c *Control) parse(text string) (int64, error) {
 	}
 	if c.Type == BitmaskControl {
 		if value < 0 || value&^(c.Max&0xffffffff) != 0 {
-			return 0, fmt.Errorf("control %s: 0x%x has bits which are not in 0x%x", c.Name, value, c.Max&0xffffffff)
+			return 0, fmt.Errorf("control %s: 0x%x has bits outside 0x%x", c.Name, value, c.Max&0xffffffff)
 		}
 		return value, nil
 	}
 	if value < c.Min || value > c.Max {
 		return 0, fmt.Errorf("control %s: %d is out of range: from %d to %d", c.Name, value, c.Min, c.Max)
 	}
-	// Unsigned, as the distance of two int64 may not fit in one.
+	// Unsigned, as the difference may overflow an int64.
 	if c.Step > 1 && (uint64(value)-uint64(c.Min))%uint64(c.Step) != 0 {
 		return 0, fmt.Errorf("control %s: %d is not one of its values: from %d to %d in steps of %d", c.Name, value, c.Min,
 			c.Max, c.Step)
@@ -240,8 +239,8 @@ func (c *Control) parse(text string) (int64, error) {
 	return value, nil
 }
 
-// parseItem returns the index in a menu that a text means: an item of it, or the index. Where a number could be both it
-// is the index, as for v4l2-ctl.
+// parseItem returns the menu index for a text: an index or the text of an item. A number is taken as an index first, as
+// by v4l2-ctl.
 func (c *Control) parseItem(text string) (int64, error) {
 	number, err := strconv.ParseInt(text, 0, 64)
 	i := slices.IndexFunc(c.Menu, func(item MenuItem) bool { return err == nil && item.Index == number })
@@ -271,10 +270,11 @@ func (c *Capture) set(control *Control, value int64) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.EACCES):
-		return fmt.Errorf("%s: set control %s to %d: %w; another control rules it, such as an automatic mode that is on",
+		return fmt.Errorf("%s: set control %s to %d: %w; another control overrides it, such as an automatic mode",
 			c.path, control.Name, value, err)
 	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("%s: set control %s to %d: %w; it cannot be changed now, such as while another program captures",
+		return fmt.Errorf("%s: set control %s to %d: %w; it cannot be changed now, for example while another program "+
+			"captures",
 			c.path, control.Name, value, err)
 	}
 	return failed(c.path, fmt.Sprintf("set control %s to %d", control.Name, value), err)

@@ -92,18 +92,18 @@ func TestSet(t *testing.T) {
 		{"pixel_rate", "123456789013", "5=123456789013", ""},
 		{"pixel_rate", "2", "", "/dev/video0: control pixel_rate: 2 is not one of its values: " +
 			"from -9223372036854775807 to 9223372036854775807 in steps of 2"},
-		{"text", "a", "", "/dev/video0: control text is of a type, 7, that cannot be set here"},
+		{"text", "a", "", "/dev/video0: control text: values of type 7 are not supported"},
 		{"bits", "0x80000001", "8=-2147483647", ""},
-		{"bits", "2", "", "/dev/video0: control bits: 0x2 has bits which are not in 0x80000005"},
+		{"bits", "2", "", "/dev/video0: control bits: 0x2 has bits outside 0x80000005"},
 		{"link_frequency", "5000000000", "9=1", ""},
 		{"link_frequency", "1", "9=1", ""},
-		{"serial", "1", "", "/dev/video0: control serial can only be read"},
+		{"serial", "1", "", "/dev/video0: control serial is read-only"},
 		{"array", "1", "", "/dev/video0: no control array: the camera has gain, auto_focus_continuous, mode, " +
 			"do_white_balance, pixel_rate, text, bits, link_frequency and serial"},
 		{"gain", "0", "EACCES", "/dev/video0: set control gain to 0: permission denied" +
-			"; another control rules it, such as an automatic mode that is on"},
+			"; another control overrides it, such as an automatic mode"},
 		{"gain", "0", "EBUSY", "/dev/video0: set control gain to 0: device or resource busy" +
-			"; it cannot be changed now, such as while another program captures"},
+			"; it cannot be changed now, for example while another program captures"},
 		{"gain", "0", "EIO", "/dev/video0: set control gain to 0: input/output error"},
 	} {
 		var set []string

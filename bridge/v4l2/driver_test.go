@@ -54,11 +54,11 @@ func (r *refusing) Open(string) (v4l2.Device, error) { return nil, r.err }
 
 func TestOpenErrors(t *testing.T) {
 	for err, want := range map[unix.Errno]string{
-		unix.ENOENT: "no such file or directory; it is not plugged in, or has another name: " +
-			"ls -l /dev/v4l/by-id shows those that are",
-		unix.EACCES: "permission denied; cameras are for the members of a group, mostly video: " +
-			"usermod -aG video USER and log in anew",
-		unix.EBUSY: "device or resource busy; another program uses the camera: fuser -v /dev/video0 tells which",
+		unix.ENOENT: "no such file or directory; it is not plugged in or has another name; " +
+			"ls -l /dev/v4l/by-id lists cameras",
+		unix.EACCES: "permission denied; cameras need membership of a group, usually video: " +
+			"usermod -aG video USER, then log in again",
+		unix.EBUSY: "device or resource busy; another program uses the camera; fuser -v /dev/video0 shows which",
 	} {
 		_, opened := v4l2.Open(&refusing{err: err}, "/dev/video0")
 		require.EqualError(t, opened, "/dev/video0: open: "+want)
@@ -68,18 +68,14 @@ func TestOpenErrors(t *testing.T) {
 		return changed(func(c *kernel.Capability) { c.Capabilities, c.DeviceCaps = capabilities|1<<31, capabilities })
 	}
 	for want, own := range map[string]answers{
-		" is not a video device: inappropriate ioctl for device": {
-			kernel.VIDIOC_QUERYCAP: errno(unix.ENOTTY),
-		},
-		": ask what it can do: no such device; it was unplugged or its driver gave it up": {
+		" is not a video device: inappropriate ioctl for device": {kernel.VIDIOC_QUERYCAP: errno(unix.ENOTTY)},
+		": query capabilities: no such device; it was unplugged or its driver failed": {
 			kernel.VIDIOC_QUERYCAP: errno(unix.ENODEV),
 		},
 		" does not capture video: not a capture device; its capabilities are 0x04000002": {
 			kernel.VIDIOC_QUERYCAP: can(0x04000002),
 		},
-		" cannot stream: not a capture device; its capabilities are 0x01000001": {
-			kernel.VIDIOC_QUERYCAP: can(0x01000001),
-		},
+		" cannot stream: not a capture device; its capabilities are 0x01000001": {kernel.VIDIOC_QUERYCAP: can(0x01000001)},
 	} {
 		_, err := driven(&v4l2test.Camera{}, own)
 		require.EqualError(t, err, "/dev/video0"+want)
@@ -97,51 +93,29 @@ func TestDriverErrors(t *testing.T) {
 			}
 		})
 	}
-	const busy = "device or resource busy; another program uses the camera: fuser -v /dev/video0 tells which"
+	const busy = "device or resource busy; another program uses the camera; fuser -v /dev/video0 shows which"
 	for want, own := range map[string]answers{
-		"set the format GREY 8x4: " + busy: {
-			kernel.VIDIOC_S_FMT: errno(unix.EBUSY),
-		},
-		"the driver says that pictures are GREY 8x4 with rows of 7 bytes, which cannot be": {
+		"set the format GREY 8x4: " + busy: {kernel.VIDIOC_S_FMT: errno(unix.EBUSY)},
+		"the driver reports an invalid format: GREY 8x4 with 7 bytes per row": {
 			kernel.VIDIOC_S_FMT: row(7),
 		},
-		"the driver says that pictures are GREY 8x4 with rows of 600000 bytes, which cannot be": {
+		"the driver reports an invalid format: GREY 8x4 with 600000 bytes per row": {
 			kernel.VIDIOC_S_FMT: row(600000),
 		},
-		"get the format: input/output error": {
-			kernel.VIDIOC_G_FMT: errno(unix.EIO),
-		},
-		"set the rate 30: input/output error": {
-			kernel.VIDIOC_S_PARM: errno(unix.EIO),
-		},
-		"list pixel formats: input/output error": {
-			kernel.VIDIOC_ENUM_FMT: errno(unix.EIO),
-		},
-		"list controls: input/output error": {
-			kernel.VIDIOC_QUERY_EXT_CTRL: errno(unix.EIO),
-		},
-		"list the menu mode: input/output error": {
-			kernel.VIDIOC_QUERYMENU: errno(unix.EIO),
-		},
-		"request 2 buffers: " + busy: {
-			kernel.VIDIOC_REQBUFS: errno(unix.EBUSY),
-		},
-		"the driver has 1 buffers where 2 were requested": {
-			kernel.VIDIOC_REQBUFS: buffers(1),
-		},
-		"the driver has 4000000000 buffers where 2 were requested": {
-			kernel.VIDIOC_REQBUFS: buffers(4000000000),
-		},
-		"the driver's buffer 0 has 31 bytes, where a picture of GREY 8x4 has 32": {
+		"get the format: input/output error":           {kernel.VIDIOC_G_FMT: errno(unix.EIO)},
+		"set the rate 30: input/output error":          {kernel.VIDIOC_S_PARM: errno(unix.EIO)},
+		"list pixel formats: input/output error":       {kernel.VIDIOC_ENUM_FMT: errno(unix.EIO)},
+		"list controls: input/output error":            {kernel.VIDIOC_QUERY_EXT_CTRL: errno(unix.EIO)},
+		"list the menu mode: input/output error":       {kernel.VIDIOC_QUERYMENU: errno(unix.EIO)},
+		"request 2 buffers: " + busy:                   {kernel.VIDIOC_REQBUFS: errno(unix.EBUSY)},
+		"the driver allocated 1 of 2 buffers":          {kernel.VIDIOC_REQBUFS: buffers(1)},
+		"the driver allocated 4000000000 of 2 buffers": {kernel.VIDIOC_REQBUFS: buffers(4000000000)},
+		"buffer 0 of the driver has 31 bytes, but an image in GREY 8x4 has 32": {
 			kernel.VIDIOC_QUERYBUF: changed(func(b *kernel.Buffer) { b.Length = 31 }),
 		},
-		"the driver filled buffer 2, which it does not have": {
-			kernel.VIDIOC_DQBUF: changed(func(b *kernel.Buffer) { b.Index = 2 }),
-		},
+		"the driver filled unknown buffer 2": {kernel.VIDIOC_DQBUF: changed(func(b *kernel.Buffer) { b.Index = 2 })},
 		"start the stream of GREY 8x4: no space left on device; the USB bus has no bandwidth left: " +
-			"ask for a lower size or rate, or for MJPG, or plug the camera in elsewhere": {
-			kernel.VIDIOC_STREAMON: errno(unix.ENOSPC),
-		},
+			"use a smaller size, a lower rate, MJPG, or another USB port": {kernel.VIDIOC_STREAMON: errno(unix.ENOSPC)},
 	} {
 		t.Run(want, func(t *testing.T) {
 			c, err := driven(&v4l2test.Camera{
@@ -156,7 +130,7 @@ func TestDriverErrors(t *testing.T) {
 			}
 			if err == nil {
 				_, err = c.Stream(2)
-				require.EqualError(t, err, "/dev/video0: set a format before capturing, and capture once")
+				require.EqualError(t, err, "/dev/video0: set a format before capturing, and start only one stream")
 				_, err = c.SetFormat(v4l2.GREY, 8, 4)
 			}
 			if err == nil {
@@ -211,7 +185,7 @@ func TestSetRate(t *testing.T) {
 		require.Zero(t, rate)
 	}
 	_, err = c.SetRate(-3)
-	require.EqualError(t, err, "/dev/video0: -3 frames per second cannot be; want a number such as 30")
+	require.EqualError(t, err, "/dev/video0: invalid rate of -3 frames per second; want a number such as 30")
 }
 
 // TestPlanes captures from a driver of the multi-planar interface, as cameras of systems on chip have it.
@@ -288,7 +262,7 @@ func TestDriverWithoutLists(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = c.SetFormat(0, 600, 0)
-	require.EqualError(t, err, "/dev/video0: the camera has no YU12 600x2")
+	require.EqualError(t, err, "/dev/video0: the camera does not offer YU12 600x2")
 	var missing *v4l2.FormatError
 	require.ErrorAs(t, err, &missing)
 	require.Equal(t, 600, missing.Wanted.Width)

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Format is how the pictures of a device are laid out.
+// Format is the memory layout of a device's images.
 type Format struct {
 	FourCC       FourCC
 	Width        int // in pixels
 	Height       int // in pixels
-	BytesPerLine int // from one row to the next, padding included; of the first plane; 0 if compressed
+	BytesPerLine int // from one row to the next, with padding, in the first plane; 0 if compressed
 	Size         int // most bytes that a frame takes
 }
 
@@ -21,13 +21,13 @@ func (f Format) String() string {
 	return fmt.Sprintf("%v %dx%d", f.FourCC, f.Width, f.Height)
 }
 
-// maxSide is more pixels than any picture has in a row or in a column.
+// maxSide limits width and height, in pixels.
 const maxSide = 1 << 15
 
-// check returns an error if the format cannot be, and sets what the driver left out.
+// check returns an error if the format is invalid, and sets what the driver left out.
 func (f *Format) check() error {
 	if f.Width <= 0 || f.Height <= 0 || f.Width > maxSide || f.Height > maxSide || f.BytesPerLine < 0 || f.Size < 0 {
-		return fmt.Errorf("the driver says that pictures are %v, %d bytes a row, %d in all, which cannot be", f,
+		return fmt.Errorf("the driver reports an invalid format: %v, %d bytes per row, %d bytes in all", f,
 			f.BytesPerLine, f.Size)
 	}
 	if f.FourCC.Compressed() {
@@ -43,7 +43,7 @@ func (f *Format) check() error {
 	}
 	size := int64(f.BytesPerLine) * int64(f.Height) * int64(all) / int64(first)
 	if f.BytesPerLine > 16*maxSide || f.BytesPerLine*8 < f.Width*first || size > math.MaxInt32 {
-		return fmt.Errorf("the driver says that pictures are %v with rows of %d bytes, which cannot be", f, f.BytesPerLine)
+		return fmt.Errorf("the driver reports an invalid format: %v with %d bytes per row", f, f.BytesPerLine)
 	}
 	f.Size = int(size)
 	return nil
@@ -55,7 +55,7 @@ type PixelFormat struct {
 	Description string // "Motion-JPEG"
 }
 
-// Sizes are sizes of pictures that a device offers: from smallest to largest by steps, or only one.
+// Sizes is a range of image sizes that a device offers, or a single size.
 type Sizes struct {
 	MinWidth, MaxWidth, StepWidth    int
 	MinHeight, MaxHeight, StepHeight int
@@ -73,7 +73,7 @@ func (s Sizes) String() string {
 	return text
 }
 
-// Rates are numbers of frames per second that a device offers, from lowest to highest, or only one.
+// Rates is a range of frames per second that a device offers, or a single rate.
 type Rates struct {
 	Min, Max float64
 }
@@ -86,7 +86,7 @@ func (r Rates) String() string {
 	return number(r.Min) + " to " + number(r.Max)
 }
 
-// number prints at most two decimals.
+// number formats at most two decimals.
 func number(f float64) string {
 	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(f, 'f', 2, 64), "0"), ".")
 }

@@ -8,11 +8,11 @@ import (
 // FourCC is the four-character code of a pixel format, as in videodev2.h.
 type FourCC uint32
 
-// Pixel formats that cameras often have. Any other can be had with ParseFourCC.
+// Pixel formats of many cameras. ParseFourCC returns others.
 const (
-	// a JPEG picture a frame, perhaps without Huffman tables, see AddHuffmanTables.
+	// one JPEG per frame, possibly without Huffman tables, see AddHuffmanTables.
 	MJPG FourCC = 'M' | 'J'<<8 | 'P'<<16 | 'G'<<24
-	JPEG FourCC = 'J' | 'P'<<8 | 'E'<<16 | 'G'<<24 // a JPEG picture a frame
+	JPEG FourCC = 'J' | 'P'<<8 | 'E'<<16 | 'G'<<24 // one JPEG per frame
 	H264 FourCC = 'H' | '2'<<8 | '6'<<16 | '4'<<24 // H.264 with start codes
 	HEVC FourCC = 'H' | 'E'<<8 | 'V'<<16 | 'C'<<24 // H.265 with start codes
 	YUYV FourCC = 'Y' | 'U'<<8 | 'Y'<<16 | 'V'<<24 // YUV 4:2:2: Y0 U Y1 V
@@ -23,11 +23,11 @@ const (
 	BGR3 FourCC = 'B' | 'G'<<8 | 'R'<<16 | '3'<<24 // B G R, 8 bits each
 	GREY FourCC = 'G' | 'R'<<8 | 'E'<<16 | 'Y'<<24 // grey, 8 bits
 	Y16  FourCC = 'Y' | '1'<<8 | '6'<<16 | ' '<<24 // grey, 16 bits, little endian
-	// distance, 16 bits, little endian; a RealSense counts millimetres unless told otherwise.
+	// distance, 16 bits, little endian; in millimetres by default on a RealSense.
 	Z16 FourCC = 'Z' | '1'<<8 | '6'<<16 | ' '<<24
 )
 
-// bigEndian marks a format whose numbers of more than 8 bits begin with the highest.
+// bigEndian marks the big-endian variant of a format.
 const bigEndian FourCC = 1 << 31
 
 // ParseFourCC reads a code such as "YUYV" or "Z16 ", or "Y16 -BE" of the big-endian variant. Spaces at the code's end
@@ -50,8 +50,8 @@ func ParseFourCC(s string) (FourCC, error) {
 	return f, nil
 }
 
-// String returns the four characters, without spaces at the end: "Z16", or "Y16-BE". A code with characters that cannot
-// be printed is a number.
+// String returns the four characters, without trailing spaces: "Z16", or "Y16-BE"; a number for a code with unprintable
+// characters.
 func (f FourCC) String() string {
 	if little := f &^ bigEndian; little != f && little.printable() {
 		return little.String() + "-BE"
@@ -72,7 +72,7 @@ func (f FourCC) printable() bool {
 	return true
 }
 
-// Compressed reports whether frames are a stream of bytes of varying length rather than rows of pixels.
+// Compressed reports whether frames vary in length and are not rows of pixels.
 func (f FourCC) Compressed() bool {
 	switch f {
 	case MJPG, JPEG, H264, HEVC, code("AVC1"), code("M264"), code("MVC "), code("H263"), code("MPG1"), code("MPG2"),
@@ -83,8 +83,8 @@ func (f FourCC) Compressed() bool {
 	return false
 }
 
-// bits returns the bits of a pixel in the first plane, and in all; 0 of a format that is not known here, whose layout
-// is left to the driver.
+// bits returns the bits per pixel in the first plane and in all planes; 0 for an unknown format, whose layout the
+// driver decides.
 func (f FourCC) bits() (first, all int) {
 	switch f {
 	case YUYV, UYVY, Y16, Z16, code("YVYU"), code("VYUY"), code("Y8I "), code("Y10 "), code("Y12 "), code("RGBP"),

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// Markers of JPEG pictures, ITU-T T.81 table B.1, after their 0xff.
+// Markers of JPEG, ITU-T T.81 table B.1, after their 0xff.
 const (
 	markerDHT = 0xc4 // Huffman tables
 	markerRST = 0xd0 // to 0xd7, in the picture's data
@@ -17,10 +17,9 @@ const (
 
 var startOfImage = []byte{0xff, markerSOI}
 
-// AddHuffmanTables returns a JPEG picture that any decoder takes. Cameras that send Motion-JPEG may leave out the
-// Huffman tables, as those of ITU-T T.81 annex K.3 are meant then, but decoders refuse such pictures. A picture that
-// has tables is returned as it is; otherwise one with the tables is appended to buffer[:0] and returned. What is not a
-// JPEG picture is returned as it is.
+// AddHuffmanTables returns a JPEG that any decoder accepts. Motion-JPEG may lack the Huffman tables, which are those of
+// ITU-T T.81 annex K.3 then, and decoders refuse such images. A JPEG with tables, and anything that is not a JPEG, is
+// returned unchanged; otherwise the result is built in buffer[:0].
 func AddHuffmanTables(buffer, jpeg []byte) []byte {
 	if !bytes.HasPrefix(jpeg, startOfImage) {
 		return jpeg
@@ -39,8 +38,7 @@ func AddHuffmanTables(buffer, jpeg []byte) []byte {
 	}
 }
 
-// TrimJPEG returns a JPEG picture without what follows its end: cameras pad frames. A picture without an end is
-// returned as it is.
+// TrimJPEG returns a JPEG without the padding after its end. A JPEG without an end is returned unchanged.
 func TrimJPEG(jpeg []byte) []byte {
 	if end, whole, ok := JPEGEnd(jpeg); whole && ok {
 		return jpeg[:end]
@@ -48,8 +46,8 @@ func TrimJPEG(jpeg []byte) []byte {
 	return jpeg
 }
 
-// JPEGEnd returns where the JPEG picture at the beginning of data ends. whole is false if data end before, ok if it is
-// damaged or there is none.
+// JPEGEnd returns where the JPEG at the beginning of data ends. whole is false if data ends before it; ok is false if
+// the JPEG is damaged or data does not begin with one.
 func JPEGEnd(data []byte) (end int, whole, ok bool) {
 	if !bytes.HasPrefix(data, startOfImage) {
 		return 0, true, false
@@ -70,21 +68,21 @@ func JPEGEnd(data []byte) (end int, whole, ok bool) {
 	}
 }
 
-// segment returns the marker at a place, and where the segment behind it ends. whole is false if data end before, ok if
-// there is no marker.
+// segment returns the marker at a position, and where its segment ends. whole is false if data ends before it; ok is
+// false if there is no marker.
 func segment(data []byte, at int) (marker byte, end int, whole, ok bool) {
 	if at < len(data) && data[at] != 0xff {
 		return 0, 0, true, false
 	}
 	for at+1 < len(data) && data[at+1] == 0xff {
-		at++ // markers may be filled up with any number of 0xff
+		at++ // any number of 0xff may precede a marker
 	}
 	if at+2 > len(data) {
 		return 0, 0, false, true
 	}
 	marker, end = data[at+1], at+2
 	if marker == markerTEM || marker >= markerRST && marker <= markerEOI {
-		return marker, end, true, true // it has no segment
+		return marker, end, true, true // without a segment
 	}
 	if end+2 > len(data) {
 		return 0, 0, false, true
@@ -93,7 +91,7 @@ func segment(data []byte, at int) (marker byte, end int, whole, ok bool) {
 	return marker, end + length, end+length <= len(data), length >= 2 && marker != 0
 }
 
-// scanEnd returns where the marker behind the picture's data is, which begin at a place.
+// scanEnd returns the position of the marker after the image data that begins at a position.
 func scanEnd(data []byte, at int) (end int, whole bool) {
 	for {
 		next := bytes.IndexByte(data[at:], 0xff)
@@ -101,7 +99,7 @@ func scanEnd(data []byte, at int) (end int, whole bool) {
 			return 0, false
 		}
 		at += next
-		// A 0xff of the data is followed by 0, restarts are in the data, and 0xff 0xff is one 0xff more before a marker.
+		// In the data, 0xff is followed by 0 or is a restart marker; 0xff 0xff is padding before a marker.
 		switch b := data[at+1]; {
 		case b == 0xff:
 			at++
@@ -113,7 +111,7 @@ func scanEnd(data []byte, at int) (end int, whole bool) {
 	}
 }
 
-// huffmanTables is a DHT segment with the tables of ITU-T T.81 annex K.3, which Motion-JPEG takes for granted.
+// huffmanTables is a DHT segment with the tables of ITU-T T.81 annex K.3, the defaults of Motion-JPEG.
 var huffmanTables = []byte{
 	0xff, 0xc4, 0x01, 0xa2,
 

@@ -17,7 +17,7 @@ import (
 
 // Kernel is this machine.
 type Kernel struct {
-	// Sys is where sysfs is; empty is /sys.
+	// Sys is the path of sysfs; empty is /sys.
 	Sys string
 }
 
@@ -46,7 +46,7 @@ func (Kernel) Open(path string) (Device, error) {
 func (k Kernel) Nodes() ([]Node, error) {
 	class := filepath.Join(cmp.Or(k.Sys, "/sys"), "class", "video4linux")
 	entries, err := os.ReadDir(class)
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // without the folder, no video driver is loaded
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // the folder is missing if no video driver is loaded
 		return nil, err
 	}
 	var nodes []Node
@@ -63,21 +63,21 @@ func (k Kernel) Nodes() ([]Node, error) {
 	return nodes, nil
 }
 
-// nodeNumber returns the 3 of video3. Other devices of the class, such as v4l-subdev0 and radio0, do not capture video.
+// nodeNumber returns the 3 of video3. Other devices of the class, such as v4l-subdev0 or radio0, do not capture video.
 func nodeNumber(name string) (int, bool) {
 	digits, ok := strings.CutPrefix(name, "video")
 	number, err := strconv.Atoi(digits)
 	return number, ok && err == nil
 }
 
-// readNode reads what a folder of /sys/class/video4linux tells. A node that vanishes meanwhile tells nothing.
+// readNode reads a folder of /sys/class/video4linux. Missing attributes are empty.
 func readNode(folder string) Node {
 	node := Node{Path: filepath.Join("/dev", filepath.Base(folder)), Name: attribute(folder, "name")}
 	parent, err := filepath.EvalSymlinks(filepath.Join(folder, "device"))
 	if err != nil {
 		return node
 	}
-	// Of a USB camera that is an interface, which belongs to the USB device.
+	// For a USB camera this is a USB interface, whose parent is the USB device.
 	if usb := filepath.Dir(parent); attribute(usb, "idVendor") != "" {
 		parent = usb
 	}
@@ -86,7 +86,7 @@ func readNode(folder string) Node {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("#+-.:=@_", r) {
 			return r
 		}
-		return '_' // as udev does, so that the serial number can be part of a path
+		return '_' // as udev does, so that the serial number may be part of a path
 	}, attribute(parent, "serial"))
 	return node
 }
@@ -137,7 +137,7 @@ func (d *kernelDevice) Poll(timeout time.Duration) (bool, error) {
 			return false, err
 		case d.fds[1].Revents != 0:
 			var count [8]byte
-			_, _ = unix.Read(d.wake, count[:]) // there is nothing to read only if somebody else did, who does not exist
+			_, _ = unix.Read(d.wake, count[:]) // only this goroutine reads it
 			return false, unix.ECANCELED
 		case n > 0:
 			return true, nil
@@ -151,14 +151,14 @@ func (d *kernelDevice) Wake() {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if d.wake >= 0 {
-		_, _ = unix.Write(d.wake, []byte{1, 7: 0}) // fails only when as many wakes are waiting as can be counted
+		_, _ = unix.Write(d.wake, []byte{1, 7: 0}) // fails only if the counter is full, and then Poll wakes anyway
 	}
 }
 
 func (d *kernelDevice) Now(clock int32) int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
-		return 0 // there is no Linux without these clocks
+		return 0 // every Linux has these clocks
 	}
 	return t.Nano()
 }

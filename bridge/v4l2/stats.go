@@ -5,47 +5,47 @@ import (
 	"time"
 )
 
-// Status is what a Camera captures from and how.
+// Status is the state of a Camera.
 type Status struct {
 	Streaming bool
-	Err       error   // why it does not stream; nil if it does, and before the first attempt
+	Err       error   // why it does not stream; nil if it does or before the first attempt
 	Path      string  // of the device node; of the last one, if it does not stream
-	Card      string  // what the device calls itself
+	Card      string  // name reported by the device
 	Serial    string  // USB serial number, if the device was found by serial number or name
-	Format    Format  // as the driver has it
-	Rate      float64 // frames per second as the driver has them, 0 if it does not tell
-	Rates     []Rates // frames per second that the device offers in the format, if Rate is not what was asked for
+	Format    Format  // set by the driver
+	Rate      float64 // frames per second set by the driver, 0 if unknown
+	Rates     []Rates // rates that the device offers in the format, if Rate is not the wanted one
 }
 
-// Stats counts what a Camera did since Run began.
+// Stats counts frames and errors of a Camera since Run began.
 type Stats struct {
-	Frames  uint64 // handed over
-	Dropped uint64 // frames that the driver counted, but had no buffer for
-	Damaged uint64 // frames left out: marked as such by the driver, or not a picture by their length or beginning
-	Errors  uint64 // dequeueing failed
-	Opened  uint64 // times that the device was opened and streamed: reopenings and one
+	Frames  uint64 // passed to Frame
+	Dropped uint64 // frames that the driver had no buffer for
+	Damaged uint64 // frames skipped: marked by the driver, of a wrong length, or without a JPEG header
+	Errors  uint64 // failures to dequeue a buffer
+	Opened  uint64 // times the device began to stream
 
 	Clock  StampClock // of the last frame
 	Window Window
 }
 
-// Window is what came since Stats was asked for the time before.
+// Window counts since the previous call of Stats.
 type Window struct {
 	Duration time.Duration
 	Frames   uint64
 	Rate     float64 // frames per second
 
-	// Latency from a frame's stamp to its reception, of frames that the driver stamped. All 0 without any.
+	// Latency from stamp to reception, of frames stamped by the driver; 0 without any.
 	MinLatency, MeanLatency, MaxLatency time.Duration
 }
 
-// counter counts for Stats. Its lock is held for no longer than counting takes.
+// counter counts for Stats.
 type counter struct {
 	mutex sync.Mutex
 	stats Stats
 
 	began   time.Time // of the window
-	stamped int64     // frames with a driver's stamp in the window
+	stamped int64     // frames in the window that the driver stamped
 	latency time.Duration
 }
 

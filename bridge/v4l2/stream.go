@@ -15,39 +15,39 @@ import (
 	"tapedeck/bridge/v4l2/internal/kernel"
 )
 
-// maxFailures is how often in a row dequeueing may fail before the stream is given up. The kernel's documentation says
-// that EIO may be a passing matter, such as the loss of signal, but also that the driver may have stopped.
+// maxFailures is how often in a row dequeueing may fail before Run gives up: by the kernel's documentation, EIO may be
+// temporary, such as a loss of signal, or mean that the driver has stopped.
 const maxFailures = 16
 
-// errSilent is that a device sends nothing any more.
+// errSilent is returned if a device stops sending frames.
 var errSilent = errors.New("no frame came")
 
-// Stream is frames coming from a device.
+// Stream receives frames from a device.
 type Stream struct {
 	capture *Capture
 	format  Format
 	count   *counter
 	memory  [][]byte
-	given   []int64 // since when the driver has each buffer, or before, on the monotonic clock
+	given   []int64 // when the driver got each buffer, or earlier, on the monotonic clock
 	on      bool
 
-	// What the driver is told and tells about a buffer, kept for the next one. The driver is told the address of plane.
+	// Reused structs for requests about a buffer. The driver gets the address of plane.
 	buffer kernel.Buffer
 	plane  kernel.Plane
 	pinner runtime.Pinner
 
 	frame   Frame
-	started bool // a frame came, and sequence is its number
+	started bool // a frame was received; frame.Sequence is its number
 }
 
-// Stream starts capturing into a number of buffers, at least 2. Before, a format has to be set.
+// Stream starts capturing into at least 2 buffers. A format must be set before.
 func (c *Capture) Stream(buffers int) (*Stream, error) {
 	return c.start(buffers, new(counter))
 }
 
 func (c *Capture) start(buffers int, count *counter) (*Stream, error) {
 	if c.format.FourCC == 0 || c.stream != nil {
-		return nil, fmt.Errorf("%s: set a format before capturing, and capture once", c.path)
+		return nil, fmt.Errorf("%s: set a format before capturing, and start only one stream", c.path)
 	}
 	s := &Stream{capture: c, format: c.format, count: count}
 	if s.capture.planar() {
@@ -68,20 +68,20 @@ func (s *Stream) start(buffers int) error {
 		return failed(path, fmt.Sprintf("request %d buffers", buffers), err)
 	}
 	if request.Count < 2 || request.Count > maxItems {
-		return fmt.Errorf("%s: the driver has %d buffers where %d were requested", path, request.Count, buffers)
+		return fmt.Errorf("%s: the driver allocated %d of %d buffers", path, request.Count, buffers)
 	}
 	began := device.Now(unix.CLOCK_MONOTONIC)
 	for i := range request.Count {
 		s.prepare(i)
 		if err := device.Ioctl(kernel.VIDIOC_QUERYBUF, unsafe.Pointer(&s.buffer)); err != nil {
-			return failed(path, fmt.Sprintf("ask for buffer %d", i), err)
+			return failed(path, fmt.Sprintf("query buffer %d", i), err)
 		}
 		offset, length := uint32(s.buffer.M), s.buffer.Length
 		if s.capture.planar() {
 			offset, length = uint32(s.plane.M), s.plane.Length
 		}
 		if length == 0 || length > math.MaxInt32 || int(length) < s.format.Size && !s.format.FourCC.Compressed() {
-			return fmt.Errorf("%s: the driver's buffer %d has %d bytes, where a picture of %v has %d", path, i, length, s.format,
+			return fmt.Errorf("%s: buffer %d of the driver has %d bytes, but an image in %v has %d", path, i, length, s.format,
 				s.format.Size)
 		}
 		memory, err := device.Mmap(int64(offset), int(length))
@@ -102,7 +102,7 @@ func (s *Stream) start(buffers int) error {
 	return nil
 }
 
-// prepare makes the structs ready for a request about a buffer.
+// prepare sets the structs for a request about a buffer.
 func (s *Stream) prepare(index uint32) {
 	s.buffer = kernel.Buffer{Index: index, Type: s.capture.kind, Memory: kernel.V4L2_MEMORY_MMAP}
 	if s.capture.planar() {
@@ -115,15 +115,15 @@ func (s *Stream) prepare(index uint32) {
 func (s *Stream) queue(index uint32) error {
 	s.prepare(index)
 	if err := s.capture.device.Ioctl(kernel.VIDIOC_QBUF, unsafe.Pointer(&s.buffer)); err != nil {
-		return failed(s.capture.path, fmt.Sprintf("give buffer %d to the driver", index), err)
+		return failed(s.capture.path, fmt.Sprintf("queue buffer %d", index), err)
 	}
 	return nil
 }
 
-// Run calls use with each good frame, until the context ends or the device fails, and returns why. The frame and its
-// bytes belong to the driver again when use has returned. Frames that the driver marks as damaged, or that cannot be a
-// picture, are counted and left out. That the device is gone is an error which errors.Is(err, unix.ENODEV) recognises.
-// An error comes also if there is no frame for as long as silence; 0 waits for ever.
+// Run calls use with each good frame, until the context ends or the device fails, and returns the reason. The frame and
+// its bytes return to the driver when use returns. Frames that the driver marks as damaged, or that have a wrong length
+// or beginning, are counted and skipped. The error wraps unix.ENODEV if the device is gone. Run also fails if no frame
+// arrives for as long as silence; 0 is no limit.
 func (s *Stream) Run(ctx context.Context, silence time.Duration, use func(*Frame)) error {
 	device := s.capture.device
 	defer context.AfterFunc(ctx, device.Wake)()
@@ -156,20 +156,20 @@ func (s *Stream) Run(ctx context.Context, silence time.Duration, use func(*Frame
 			s.count.change(func(s *Stats) { s.Errors++ })
 		}
 		if again := errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EIO); !again || failures == maxFailures {
-			return failed(s.capture.path, "get a frame from the driver", err)
+			return failed(s.capture.path, "dequeue a frame", err)
 		}
 	}
 	return ctx.Err()
 }
 
-// Stats returns what was counted, and begins a new Window. It may be called at any time, by any goroutine.
+// Stats returns the counts, and begins a new Window. It may be called at any time, by any goroutine.
 func (s *Stream) Stats() Stats { return s.count.take(time.Now()) }
 
-// take hands the dequeued buffer to use if it has a picture, and gives it back to the driver.
+// take passes the image in the dequeued buffer, if any, to use, and queues the buffer again.
 func (s *Stream) take(use func(*Frame)) error {
 	index := s.buffer.Index
 	if int64(index) >= int64(len(s.memory)) {
-		return fmt.Errorf("%s: the driver filled buffer %d, which it does not have", s.capture.path, index)
+		return fmt.Errorf("%s: the driver filled unknown buffer %d", s.capture.path, index)
 	}
 	received := now(s.capture.device)
 	f := &s.frame
@@ -194,8 +194,7 @@ func (s *Stream) take(use func(*Frame)) error {
 	return s.queue(index)
 }
 
-// dropped returns how many frames the driver counted between the last one and this. Some drivers don't count, and some
-// begin anew.
+// dropped returns how many frames the driver dropped before this one. Some drivers do not count frames, some restart.
 func (s *Stream) dropped() uint32 {
 	step := s.buffer.Sequence - s.frame.Sequence
 	if !s.started || step == 0 || step > math.MaxInt32 {
@@ -204,7 +203,7 @@ func (s *Stream) dropped() uint32 {
 	return step - 1
 }
 
-// picture returns the bytes of the dequeued buffer's picture, in its memory, and whether there is one.
+// picture returns the image in the dequeued buffer's memory; false if there is none.
 func (s *Stream) picture(memory []byte) ([]byte, bool) {
 	offset, used := uint32(0), s.buffer.BytesUsed
 	if s.capture.planar() {
@@ -224,7 +223,7 @@ func (s *Stream) picture(memory []byte) ([]byte, bool) {
 		if first == 0 {
 			return data, true
 		}
-		// The last row may come without its padding, which is in the buffer all the same.
+		// The last row may lack its padding, but the buffer has room for it.
 		padding := f.BytesPerLine - (f.Width*first+7)/8
 		if len(data) < f.Size-padding || int(offset)+f.Size > len(memory) {
 			return nil, false
@@ -251,7 +250,7 @@ func (s *Stream) Close() error {
 			errs = append(errs, failed(path, "unmap a buffer", err))
 		}
 	}
-	// The driver has no buffers left to write to, so that another format can be set; closing the device does the same.
+	// Freeing the buffers allows another format to be set.
 	request := kernel.RequestBuffers{Type: s.capture.kind, Memory: kernel.V4L2_MEMORY_MMAP}
 	if err := device.Ioctl(kernel.VIDIOC_REQBUFS, unsafe.Pointer(&request)); err != nil {
 		errs = append(errs, failed(path, "free the buffers", err))
@@ -260,32 +259,31 @@ func (s *Stream) Close() error {
 	return errors.Join(errs...)
 }
 
-// Frame is one picture. It and its Data are valid only during the call that hands it over.
+// Frame is one image. It and its Data are valid only during the call that passes it.
 type Frame struct {
-	// Data is the picture, in the driver's memory: rows of Format.BytesPerLine bytes, all of them with their padding, or a
-	// compressed picture. Bytes that some cameras send after a JPEG's end are not in it.
+	// Data is the image in the driver's memory: rows of Format.BytesPerLine bytes including padding, or a compressed
+	// image. Bytes after the end of a JPEG, which some cameras send, are left out.
 	Data []byte
 
 	Format Format
 
-	// Sequence is the driver's count of frames. It starts anew each time the device is opened.
+	// Sequence is the driver's frame number. It restarts each time the device is opened.
 	Sequence uint32
 
-	// Stamp is when the driver says that the frame was taken, in ns since the Unix epoch, and Received when it was
-	// dequeued. The driver's is on the monotonic clock, and converted. Where the driver does not say, Stamp is the time of
-	// reception.
+	// Stamp is when the frame was taken, converted from the driver's monotonic clock to ns since the Unix epoch; Received
+	// is when it was dequeued. Without a stamp of the driver, Stamp equals Received.
 	Stamp, Received int64
 
-	// Clock is where Stamp is from.
+	// Clock is the source of Stamp.
 	Clock StampClock
 }
 
-// StampClock is where the stamp of a frame is from.
+// StampClock is the source of a frame's stamp.
 type StampClock int
 
 // Sources of stamps.
 const (
-	Receive         StampClock = iota // the time of reception: the driver says nothing, or a time that cannot be
+	Receive         StampClock = iota // the time of reception: the driver sends none, or an impossible one
 	EndOfFrame                        // the driver, at the end of the frame's transmission
 	StartOfExposure                   // the driver, at the start of exposure
 )
