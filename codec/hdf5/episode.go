@@ -47,7 +47,7 @@ func (w *episodeWriter) write() error {
 	return nil
 }
 
-// times writes when rows are, and rewards.
+// times writes the times and rewards of rows.
 func (w *episodeWriter) times() error {
 	stamps := make([]float64, w.n)
 	for i, ns := range w.rows.Stamps {
@@ -63,14 +63,14 @@ func (w *episodeWriter) times() error {
 		w.file.SetAttribute(rewards, "synthetic", w.rows.Synthetic))
 }
 
-// states writes what each arm did, and was to do.
+// states writes states and actions of each arm.
 func (w *episodeWriter) states() error {
 	names := map[string]bool{}
 	for i := range w.rows.Arms {
 		a := &w.rows.Arms[i]
 		name := pathName(a.Arm.Name)
 		if names[name] {
-			return fmt.Errorf("there are two arms %s", name)
+			return fmt.Errorf("two arms have the name %s", name)
 		}
 		names[name] = true
 		state, actions := w.root+"/observations/state/"+name, w.root+"/actions/"+name
@@ -114,7 +114,7 @@ func (w *episodeWriter) states() error {
 	return nil
 }
 
-// vector writes the numbers of a stream. Joints change their unit to that of the options.
+// vector writes the numbers of a stream, joints in the unit of the options.
 func (w *episodeWriter) vector(path string, rows *align.Rows) error {
 	factor, units := 1.0, unit(rows.Columns)
 	if strings.HasSuffix(path, "/joint") {
@@ -128,7 +128,7 @@ func (w *episodeWriter) vector(path string, rows *align.Rows) error {
 	return w.put(path, rows, factor, units)
 }
 
-// put writes numbers with what there is to say about them.
+// put writes numbers with attributes about them.
 func (w *episodeWriter) put(path string, rows *align.Rows, factor float64, units string) error {
 	names, interp := make([]string, len(rows.Columns)), make([]string, len(rows.Columns))
 	for i, c := range rows.Columns {
@@ -143,7 +143,7 @@ func (w *episodeWriter) put(path string, rows *align.Rows, factor float64, units
 		setAttributes(w.file, path, attributes))
 }
 
-// vectors writes the vectors of all arms together.
+// vectors writes the vectors that join all arms.
 func (w *episodeWriter) vectors() error {
 	for _, v := range []struct {
 		path string
@@ -169,7 +169,7 @@ func (w *episodeWriter) vectors() error {
 	return w.file.SetAttribute(w.root+"/action", "action_source", w.rows.ActionSource)
 }
 
-// pathName returns a name that a path can have.
+// pathName returns a valid name in a path.
 func pathName(name string) string {
 	name = strings.NewReplacer("/", "_", "\x00", "_").Replace(strings.Trim(name, "/"))
 	if name == "" || name == "." || name == ".." {
@@ -178,8 +178,8 @@ func pathName(name string) string {
 	return name
 }
 
-// imageName returns what the images of a camera are called: those of camera_0 cam_wrist, of camera_1 cam_1, of others
-// as themselves.
+// imageName returns the name of a camera's images: cam_wrist for camera_0, cam_1 for camera_1, and that of the camera
+// for any other.
 func imageName(camera string) string {
 	number, ok := strings.CutPrefix(camera, "camera_")
 	switch {

@@ -116,7 +116,7 @@ func TestLengthsThatDiffer(t *testing.T) {
 	require.Len(t, episodes[0].Arms[0].Joint.Values, 3*6)
 	damage := s.Damage()
 	require.Len(t, damage, 3)
-	require.ErrorContains(t, damage[0], "/action of / has 5 rows, and others 3")
+	require.ErrorContains(t, damage[0], "/action of / has 5 rows, others only 3")
 	require.False(t, s.Complete())
 }
 
@@ -165,24 +165,24 @@ func TestForeignFiles(t *testing.T) {
 		write("links.hdf5", func(f *h5.File) {
 			f.MakeGroup("/episodes")
 			f.LinkExternal("gone.hdf5", "/episodes/episode_0", "/episodes/episode_0")
-		}): "there is no episode behind /episodes/episode_0",
+		}): "/episodes/episode_0 leads to no episode",
 		write("cube.hdf5", func(f *h5.File) {
 			f.MakeGroup("/observations")
 			h5.Put(f, "/observations/qpos", make([]float32, 8), 2, 2, 2)
-		}): "/observations/qpos: its shape is [2 2 2]",
+		}): "/observations/qpos: unexpected shape [2 2 2]",
 		write("strings.hdf5", func(f *h5.File) {
 			f.MakeGroup("/observations")
 			f.PutStrings("/observations/qpos", []string{"a", "b"})
-		}): "they are no numbers",
+		}): "not numbers",
 		write("floats.hdf5", func(f *h5.File) {
 			f.MakeGroup("/observations/images")
 			h5.Put(f, "/observations/images/cam_1", make([]float32, 8), 2, 4)
-		}): "are no images of a kind that is known",
+		}): "are no known kind of images",
 		write("words.hdf5", func(f *h5.File) {
 			f.MakeGroup("/observations/images")
 			d, _ := f.CreateSequences("/observations/images/cam_1", 1)
 			d.WriteSequences(0, [][]byte{[]byte("a word")})
-		}): "it is neither JPEG nor PNG, but begins with 6120776f7264",
+		}): "neither JPEG nor PNG, it begins with 6120776f7264",
 		write("times.hdf5", func(f *h5.File) {
 			f.MakeGroup("/observations")
 			h5.Put(f, "/observations/qpos", make([]float32, 2), 2, 1)

@@ -1,16 +1,14 @@
-// Package hdf5 writes takes of robots as the HDF5 files that policies are trained on, and reads them back, those of
-// others included.
+// Package hdf5 writes episodes of robots as HDF5 files for training policies, and reads such files.
 //
-// A file holds one episode or several, each in /episodes/episode_i as EasyTeleop's docs/data_format.md describes it.
-// Beside that there is what ACT, act-plus-plus, cobot_magic, RDT, openpi and view_hdf5 look for: qpos, qvel and action,
-// links from where they look for them, and attributes.
+// A file holds one or more episodes, each in /episodes/episode_i as EasyTeleop's docs/data_format.md describes it. In
+// addition there are qpos, qvel and action, links and attributes where ACT, act-plus-plus, cobot_magic, RDT, openpi and
+// view_hdf5 expect them.
 //
-// What is read is a file of this package, of EasyTeleop itself, or one in the shape of ALOHA and ACT.
+// The package reads its own files, those of EasyTeleop, and files in the layout of ALOHA and ACT.
 //
-// Files that were cut off or damaged are errors, with one exception. libhdf5 itself trusts references to texts in
-// attributes, and to sequences in chunks, as EasyTeleop's pictures are. What can be looked at before is; but about one
-// in a thousand files in which a single bit is wrong still ends the process. Files from strangers are to be read in a
-// process of their own.
+// Truncated or damaged files are errors, with one exception: libhdf5 trusts references to texts in attributes, and to
+// sequences in chunks, such as EasyTeleop's images. This package checks what it can; still, about one in a thousand
+// files with a single wrong bit ends the process. Read untrusted files in a separate process.
 package hdf5
 
 import (

@@ -405,8 +405,8 @@ func TestRefused(t *testing.T) {
 			e.Cameras[1] = camera("camera_1", append([]episode.Frame{f}, shots("rgb8", 9, 32, 24)...)...)
 		}, Options{}, "bayer_rggb8"},
 		"one name twice": {func(e *episode.Episode) { e.Cameras[1].Name = "cam_wrist" }, Options{},
-			"there are two cameras cam_wrist"},
-		"arms alike": {func(e *episode.Episode) { e.Arms[1].Name = "/arm_0" }, Options{}, "there are two arms arm_0"},
+			"two cameras have the name cam_wrist"},
+		"arms alike": {func(e *episode.Episode) { e.Arms[1].Name = "/arm_0" }, Options{}, "two arms have the name arm_0"},
 		"gripper's range": {func(e *episode.Episode) {
 			for i := range e.Arms[0].Gripper.Values {
 				e.Arms[0].Gripper.Values[i] = 1.5
@@ -441,7 +441,7 @@ func TestCreate(t *testing.T) {
 	require.Len(t, readTakes(t, path), 1, "it is what it was")
 	w, err = Create(path, Options{Overwrite: true})
 	require.NoError(t, err)
-	require.ErrorContains(t, w.Close(), "there are no episodes")
+	require.ErrorContains(t, w.Close(), "no episodes")
 	for _, o := range []Options{{Images: "gif"}, {JointUnit: "turns"}, {Quality: 101}} {
 		_, err := Create(filepath.Join(t.TempDir(), "a.hdf5"), o)
 		require.Error(t, err)

@@ -16,24 +16,24 @@ import (
 	"tapedeck/codec/hdf5/internal/h5"
 )
 
-// What is in memory of a camera's frames at a time.
+// Limits of the frames of a camera in memory.
 const (
 	roundFrames = 16 // for each worker
 	roundBytes  = 16 << 20
 )
 
-// images writes what the cameras saw, and what each row has of it.
+// images writes the images of all cameras, and which frame each row has.
 func (w *episodeWriter) images() error {
 	e := w.rows.Episode
-	images := map[string]string{} // the name of a camera's images
+	images := map[string]string{} // name of the images, by camera
 	taken := map[string]bool{}
-	// A camera none of whose frames any row has is as black as another one is large.
+	// The black images of a camera without any frames have the size of those of another camera.
 	black := size{640, 480}
 	var missing []int
 	for i, c := range e.Cameras {
 		name := imageName(c.Name)
 		if taken[name] || images[c.Name] != "" {
-			return fmt.Errorf("there are two cameras %s", name)
+			return fmt.Errorf("two cameras have the name %s", name)
 		}
 		images[c.Name], taken[name] = name, true
 		if !slices.ContainsFunc(w.rows.Frames[i], func(f int) bool { return f >= 0 }) {
@@ -67,8 +67,7 @@ func (w *episodeWriter) images() error {
 	return w.compressLen()
 }
 
-// compressLen writes the lengths of padded JPEGs as act-plus-plus has them: a row for each camera, in the order of
-// names.
+// compressLen writes the lengths of padded JPEGs as act-plus-plus does: a row for each camera, in the order of names.
 func (w *episodeWriter) compressLen() error {
 	if len(w.lengths) == 0 {
 		return nil
@@ -84,7 +83,7 @@ func (w *episodeWriter) compressLen() error {
 	return errors.Join(h5.Put(w.file, path, all, len(names), w.n), w.file.SetAttribute(path, "cameras", marshal(names)))
 }
 
-// size is that of a picture, in pixels.
+// size is the size of an image in pixels.
 type size struct{ width, height int }
 
 // camera writes the images of a camera and returns their size.
@@ -125,10 +124,10 @@ func (w *episodeWriter) camera(i int, name string, black size) (size, error) {
 	})
 }
 
-// indices writes which frame each row has, and when that was taken.
+// indices writes the index and time of each row's frame.
 func (w *episodeWriter) indices(name string, c *episode.Camera, frames []int) error {
 	if len(frames) != w.n {
-		return fmt.Errorf("%d rows have frames, of %d", len(frames), w.n)
+		return fmt.Errorf("frames for %d rows, want %d", len(frames), w.n)
 	}
 	index, stamps, exact, valid := make([]int64, w.n), make([]float64, w.n), make([]int64, w.n), make([]uint8, w.n)
 	distinct, last := 0, -1
@@ -138,7 +137,7 @@ func (w *episodeWriter) indices(name string, c *episode.Camera, frames []int) er
 			continue
 		}
 		if f >= len(c.Stamps) {
-			return fmt.Errorf("row %d has frame %d, of %d", i, f, len(c.Stamps))
+			return fmt.Errorf("row %d has frame %d, there are %d", i, f, len(c.Stamps))
 		}
 		if f != last {
 			distinct, last = distinct+1, f
@@ -156,17 +155,17 @@ func putIn[T h5.Number](w *episodeWriter, name string, values []T) error {
 	return errors.Join(w.file.MakeGroup(path.Dir(at)), h5.Put(w.file, at, values, len(values)))
 }
 
-// job is a picture to be made.
+// job is an image to encode.
 type job struct {
 	frame episode.Frame
-	data  []byte // of frame, as a copy
+	data  []byte // copy of the frame's data
 	black bool
-	made  []byte // what frames are made to, where they do not stay as they are
+	made  []byte // buffer for encoded images
 	out   []byte
 	err   error
 }
 
-// paint makes the pictures of all rows, some at a time, by all workers.
+// paint encodes and writes the images of all rows in rounds.
 func (w *episodeWriter) paint(frames episode.Frames, indices []int, p *painter, out sink) error {
 	jobs := make([]job, roundFrames*w.options.Workers)
 	items := make([][]byte, 0, len(jobs))
@@ -203,7 +202,7 @@ func (w *episodeWriter) paint(frames episode.Frames, indices []int, p *painter, 
 	return nil
 }
 
-// work does jobs, by all workers.
+// work distributes jobs to all workers.
 func (w *episodeWriter) work(jobs []job, p *painter) {
 	var wait sync.WaitGroup
 	workers := min(w.options.Workers, len(jobs))
@@ -217,14 +216,14 @@ func (w *episodeWriter) work(jobs []job, p *painter) {
 	wait.Wait()
 }
 
-// sink is where the pictures of a camera go.
+// sink writes the images of a camera.
 type sink interface {
 	write(at int, items [][]byte) error
-	// close completes the pictures, if all is well.
-	close(well bool) error
+	// close completes the images unless writing failed.
+	close(ok bool) error
 }
 
-// sink returns where the pictures of a camera go, and the path.
+// sink returns the sink of a camera, and the path of its images.
 func (w *episodeWriter) sink(name string, p *painter) (sink, string, error) {
 	group := w.root + "/observations/images"
 	if p.depth {
@@ -299,10 +298,10 @@ func (s *spool) write(_ int, items [][]byte) error {
 	return nil
 }
 
-func (s *spool) close(well bool) error {
+func (s *spool) close(ok bool) error {
 	defer s.on.Close()
 	s.report(s.lengths)
-	if !well {
+	if !ok {
 		return nil
 	}
 	if err := s.buffer.Flush(); err != nil {

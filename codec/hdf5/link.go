@@ -10,9 +10,9 @@ import (
 	"tapedeck/codec/hdf5/internal/h5"
 )
 
-// Link writes a file at path that has all episodes of others, by links: it is read as if it had them itself, as long as
-// the files stay where they are as seen from it. Programs that take every file of a folder for one episode must not
-// find it there. It refuses a file that is there, unless it is to overwrite it.
+// Link writes a file at path with links to all episodes of other files. It is read as if it had the episodes itself, as
+// long as the relative paths of the files stay the same. Put it in another folder if a program reads every file of a
+// folder as an episode. Without overwrite an existing file is an error.
 func Link(path string, files []string, overwrite bool) error {
 	if _, err := os.Lstat(path); err == nil && !overwrite {
 		return fmt.Errorf("create %s: %w; name another output or use --overwrite", path, fs.ErrExist)
@@ -83,7 +83,7 @@ func link(f *h5.File, folder string, files []string) error {
 		}
 	}
 	if len(starts) == 0 {
-		return errors.New("there are no episodes")
+		return errors.New("no episodes")
 	}
 	return writeInfo(f, cameras, robots, starts, int64(len(starts)), frames, int64(arms))
 }

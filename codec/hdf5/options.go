@@ -8,39 +8,39 @@ import (
 
 // Values of Options.
 const (
-	ImagesVLen = "vlen" // JPEGs as long as they are
-	// JPEGs with zeros behind them to the length of the longest: a little more, and quicker in random access.
+	ImagesVLen = "vlen" // JPEGs of variable length
+	// JPEGs padded with zeros to the length of the longest: a little larger, and faster in random access.
 	ImagesPadded = "padded"
-	ImagesRaw    = "raw" // pixels, as the first ACT reads them
+	ImagesRaw    = "raw" // pixels, for the original ACT
 
 	JointRad = "rad"
 	JointDeg = "deg"
 )
 
-// Options say how a file is written. The zero Options are the defaults.
+// Options of writing a file. The zero value has the defaults.
 type Options struct {
-	Images string // how images are kept: "vlen" (default), "padded" or "raw"
-	// JointUnit is that of state/arm_k/joint and actions/arm_k/joint: "rad" (default), or "deg" as EasyTeleop has it. It
-	// is always rad in qpos, qvel and action.
+	Images string // storage of images: "vlen" (default), "padded" or "raw"
+	// JointUnit is the unit of state/arm_k/joint and actions/arm_k/joint: "rad" (default), or "deg" as in EasyTeleop.
+	// qpos, qvel and action are always in rad.
 	JointUnit string
-	// SwapRB exchanges red and blue, for training code that does not expect the order of colours that OpenCV decodes to.
+	// SwapRB swaps red and blue, for training code that ignores that OpenCV decodes to BGR.
 	SwapRB  bool
-	Quality int // of JPEGs that have to be made, 1 to 100; 0 is 95. What is a JPEG already stays as it is.
+	Quality int // of JPEGs encoded from other images, 1 to 100; 0 is 95. Recorded JPEGs are stored unchanged.
 
-	// Links are other names of cameras among the images, each with the name of the camera, as in "cam_high": "camera_1". A
-	// camera that there is not has no other names. nil is what ALOHA calls the seed's: cam_high for camera_1, cam_low for
-	// camera_2, cam_left_wrist and cam_right_wrist for camera_0.
+	// Links are further names of cameras among the images, each with the name of the camera, as in "cam_high": "camera_1".
+	// Links of missing cameras are left out. nil is ALOHA's names: cam_high for camera_1, cam_low for camera_2,
+	// cam_left_wrist and cam_right_wrist for camera_0.
 	Links map[string]string
 
-	Overwrite bool // replace a file that is there
-	Workers   int  // how many JPEGs are made at a time; 0 is as many as there are processors
+	Overwrite bool // replace an existing file
+	Workers   int  // JPEGs encoded at a time; 0 is the number of processors
 }
 
 var defaultLinks = map[string]string{
 	"cam_high": "camera_1", "cam_low": "camera_2", "cam_left_wrist": "camera_0", "cam_right_wrist": "camera_0",
 }
 
-// Check says what is wrong with o.
+// Check returns an error for the first invalid option.
 func (o Options) Check() error {
 	for _, f := range []struct {
 		name, value string
@@ -50,11 +50,11 @@ func (o Options) Check() error {
 		{"joint_unit", o.JointUnit, []string{JointRad, JointDeg}},
 	} {
 		if f.value != "" && !slices.Contains(f.choices, f.value) {
-			return fmt.Errorf("%s %q: it is one of %s", f.name, f.value, strings.Join(f.choices, ", "))
+			return fmt.Errorf("invalid %s %q: want one of %s", f.name, f.value, strings.Join(f.choices, ", "))
 		}
 	}
 	if o.Quality < 0 || o.Quality > 100 {
-		return fmt.Errorf("quality %d: it is from 1 to 100", o.Quality)
+		return fmt.Errorf("invalid quality %d: want 1 to 100", o.Quality)
 	}
 	return nil
 }

@@ -10,23 +10,23 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// painter makes of a camera's frames what the file keeps. All have the same size, that of the first one.
+// painter converts the frames of a camera to the images of the file, all of the size of the first one.
 type painter struct {
 	images  string
 	swap    bool
 	quality int
 	size    size
-	depth   bool // pictures are distances, of 16 bits
+	depth   bool // images are distances of 16 bits
 }
 
-// measure takes the size and the kind of pictures from a frame.
+// measure takes the size and kind of the images from a frame.
 func (p *painter) measure(f *episode.Frame) error {
 	c, err := f.Config()
 	p.size, p.depth = size{c.Width, c.Height}, c.Deep
 	return err
 }
 
-// encoding says what the file keeps.
+// encoding returns the encoding of images in the file.
 func (p *painter) encoding() string {
 	switch {
 	case p.depth:
@@ -37,7 +37,7 @@ func (p *painter) encoding() string {
 	return "jpeg"
 }
 
-// color is the order of colours.
+// color returns the order of colours.
 func (p *painter) color() string {
 	switch {
 	case p.depth:
@@ -48,7 +48,7 @@ func (p *painter) color() string {
 	return "rgb"
 }
 
-// paint returns what the file keeps of a frame.
+// paint returns the image in the file of a frame.
 func (p *painter) paint(j *job) ([]byte, error) {
 	if j.black {
 		return p.black(j)
@@ -77,7 +77,7 @@ func (p *painter) black(j *job) ([]byte, error) {
 	return p.encode(j, image.NewGray(image.Rect(0, 0, p.size.width, p.size.height)))
 }
 
-// encode makes a picture to what the file keeps.
+// encode converts an image to that of the file.
 func (p *painter) encode(j *job, picture image.Image) ([]byte, error) {
 	if g, ok := picture.(*image.Gray16); ok && p.depth {
 		j.made = j.made[:0]

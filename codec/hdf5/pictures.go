@@ -76,8 +76,7 @@ func cameraName(image string) string {
 	return image
 }
 
-// readable returns how many rows there are, up to the last one that can be read: a writer that was killed had not
-// written all of them.
+// readable returns the number of rows up to the last readable one: a writer that was killed may not have written all.
 func (p *pictures) readable() (int, error) {
 	f, err := p.open()
 	if err != nil {
@@ -97,12 +96,12 @@ func (p *pictures) readable() (int, error) {
 		return 0, err
 	}
 	readable := sort.Search(n, func(i int) bool { return !good(i) })
-	p.source.damage = append(p.source.damage, fmt.Errorf("read %s: %s cannot be read from row %d of %d on", p.source.path,
+	p.source.damage = append(p.source.damage, fmt.Errorf("read %s: %s is unreadable from row %d of %d on", p.source.path,
 		p.path, readable, n))
 	return readable, nil
 }
 
-// camera returns the camera: its frames are those of which rows say that they have them, or else all rows.
+// camera returns the camera. Its frames are the rows that image_index names, or else all rows.
 func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (*episode.Camera, error) {
 	s := p.source
 	c := &episode.Camera{Track: align.Track{Name: p.label, Topic: s.text(p.path, "topic")}, Device: devices[p.label]}
@@ -121,7 +120,7 @@ func (p *pictures) camera(stamps []int64, devices map[string]json.RawMessage) (*
 		return nil, err
 	}
 	if index != nil && len(index) < len(stamps) || taken != nil && len(taken) < len(stamps) {
-		return nil, fmt.Errorf("%s: there are %d indices and %d times of its images, and %d rows", p.path, len(index),
+		return nil, fmt.Errorf("%s: %d indices and %d times of images for %d rows", p.path, len(index),
 			len(taken), len(stamps))
 	}
 	var rows []int
@@ -171,17 +170,17 @@ func (p *pictures) open() (*frames, error) {
 		f.pixels = "16UC1"
 	default:
 		set.Close()
-		return nil, fmt.Errorf("%s: %v elements of %d bytes are no images of a kind that is known", p.path, set.Dims,
+		return nil, fmt.Errorf("%s: %v elements of %d bytes are no known kind of images", p.path, set.Dims,
 			set.Size)
 	}
 	return f, nil
 }
 
-// frames reads frames of a dataset. It implements episode.Frames.
+// frames reads frames of a dataset.
 type frames struct {
 	set    *h5.Dataset
 	rows   []int  // of the frames
-	pixels string // the encoding, unless pictures are files of their own
+	pixels string // encoding of pixels; "" for JPEGs and PNGs
 	bgr    bool
 	buffer []byte
 }
@@ -189,7 +188,7 @@ type frames struct {
 // Frame implements episode.Frames.
 func (f *frames) Frame(i int) (episode.Frame, error) {
 	if i < 0 || i >= len(f.rows) {
-		return episode.Frame{}, fmt.Errorf("%s: there is no frame %d", f.set.Path(), i)
+		return episode.Frame{}, fmt.Errorf("%s: no frame %d", f.set.Path(), i)
 	}
 	return f.picture(f.rows[i])
 }
@@ -197,7 +196,7 @@ func (f *frames) Frame(i int) (episode.Frame, error) {
 // Close implements episode.Frames.
 func (f *frames) Close() error { return f.set.Close() }
 
-// picture returns the picture of a row.
+// picture returns the image of a row.
 func (f *frames) picture(row int) (episode.Frame, error) {
 	var err error
 	if f.set.Kind == h5.Bytes {
@@ -220,15 +219,15 @@ func (f *frames) picture(row int) (episode.Frame, error) {
 	return out, nil
 }
 
-// file returns a picture that is a file of its own, with nothing behind it.
+// file returns the buffer as a JPEG or PNG without padding.
 func (f *frames) file() (episode.Frame, error) {
 	switch {
 	case bytes.HasPrefix(f.buffer, []byte("\x89PNG")):
 		return episode.Frame{Encoding: "png", Data: f.buffer}, nil
 	case len(f.buffer) == 0:
-		return episode.Frame{}, errors.New("there is no picture")
+		return episode.Frame{}, errors.New("no image")
 	case !bytes.HasPrefix(f.buffer, []byte("\xff\xd8")):
-		return episode.Frame{}, fmt.Errorf("it is neither JPEG nor PNG, but begins with %x", f.buffer[:min(len(f.buffer), 8)])
+		return episode.Frame{}, fmt.Errorf("neither JPEG nor PNG, it begins with %x", f.buffer[:min(len(f.buffer), 8)])
 	}
 	data := bytes.TrimRight(f.buffer, "\x00")
 	if !f.bgr {

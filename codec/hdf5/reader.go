@@ -134,7 +134,7 @@ func (s *source) readEpisodes() (all []*stored, err error) {
 	return all, err
 }
 
-// roots returns the groups of the episodes, in order; "" is the file itself.
+// roots returns the groups of the episodes, in order; "" is the root group.
 func (s *source) roots() ([]string, error) {
 	if s.file.Type("/episodes") == h5.Group {
 		names, err := s.file.List("/episodes")
@@ -146,7 +146,7 @@ func (s *source) roots() ([]string, error) {
 		for _, name := range names {
 			root := "/episodes/" + name
 			if s.file.Type(root) != h5.Group {
-				s.damage = append(s.damage, fmt.Errorf("read %s: there is no episode behind %s; is the file it links to gone?",
+				s.damage = append(s.damage, fmt.Errorf("read %s: %s leads to no episode; is the linked file missing?",
 					s.path, root))
 				continue
 			}
@@ -164,7 +164,7 @@ func (s *source) roots() ([]string, error) {
 	return nil, errors.Join(s.damage...)
 }
 
-// number returns the number that a name ends with, or -1.
+// number returns the number at the end of a name, or -1.
 func number(name string) int {
 	i := len(name)
 	for i > 0 && name[i-1] >= '0' && name[i-1] <= '9' {
@@ -182,7 +182,7 @@ func (s *source) text(path, name string) string {
 	return text
 }
 
-// name returns what an episode is called.
+// name returns the name of an episode.
 func (s *source) name(root string) string {
 	if name := s.text(rootOf(root), "name"); name != "" {
 		return name

@@ -14,11 +14,11 @@ import (
 	"tapedeck/codec/hdf5/internal/h5"
 )
 
-// period is the time from row to row where nothing is said of it, in ns: that of ALOHA.
+// period is the time between rows without times, in ns, as in ALOHA.
 const period = 20_000_000
 
-// episode reads what there is of an episode, beside its pictures. All its datasets should have the same length; those
-// of a file whose writer was killed have not. Then the rows that all have are read.
+// episode reads an episode without its images. Its datasets should have the same length; in a file whose writer was
+// killed they may differ. Then only rows that all have are read.
 func (s *source) episode(root string) (*stored, error) {
 	at := rootOf(root)
 	e := &stored{root: at, Episode: &episode.Episode{
@@ -32,7 +32,7 @@ func (s *source) episode(root string) (*stored, error) {
 	}
 	devices := map[string]json.RawMessage{}
 	if text := s.text("/metadata", "devices"); text != "" {
-		json.Unmarshal([]byte(text), &devices) //nolint:errcheck // what is no JSON tells nothing
+		json.Unmarshal([]byte(text), &devices) //nolint:errcheck // ignored unless it is JSON
 	}
 
 	stamps, err := s.stamps(root)
@@ -55,7 +55,7 @@ func (s *source) episode(root string) (*stored, error) {
 	}
 	for path, n := range lengths {
 		if n > e.rows {
-			s.damage = append(s.damage, fmt.Errorf("read %s: %s of %s has %d rows, and others %d: those are read", s.path, path,
+			s.damage = append(s.damage, fmt.Errorf("read %s: %s of %s has %d rows, others only %d, which are read", s.path, path,
 				at, n, e.rows))
 		}
 	}
@@ -96,7 +96,7 @@ func object(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// stamps returns when rows are; nil is not known.
+// stamps returns the times of rows; nil if unknown.
 func (s *source) stamps(root string) ([]int64, error) {
 	for _, path := range []string{"/actions/timestamps", "/observations/timestamps", "/timestamps"} {
 		stamps, err := s.times(root + path)
@@ -107,7 +107,7 @@ func (s *source) stamps(root string) ([]int64, error) {
 	return nil, nil
 }
 
-// times reads times: those in ns next to path if they are there, else those in seconds. nil is not there.
+// times reads times in ns next to path, or else in seconds at path; nil if there are none.
 func (s *source) times(path string) ([]int64, error) {
 	if s.file.Type(path+"_ns") == h5.Set {
 		return integers(s.file, path+"_ns")
@@ -124,7 +124,7 @@ func (s *source) times(path string) ([]int64, error) {
 		if !(math.Abs(v) < math.MaxInt64/1e9) {
 			return nil, fmt.Errorf("%s: row %d has the time %v", path, i, v)
 		}
-		stamps[i] = int64(math.Round(v*1e6)) * 1000 // a float64 of today's seconds has no more digits
+		stamps[i] = int64(math.Round(v*1e6)) * 1000 // the precision of a float64 of today's seconds
 	}
 	return stamps, nil
 }
@@ -136,7 +136,7 @@ func integers(f *h5.File, path string) ([]int64, error) {
 	}
 	defer set.Close()
 	if len(set.Dims) != 1 {
-		return nil, fmt.Errorf("%s: its shape is %v", path, set.Dims)
+		return nil, fmt.Errorf("%s: unexpected shape %v", path, set.Dims)
 	}
 	values, err := set.Integers()
 	if values == nil && err == nil {
@@ -145,7 +145,7 @@ func integers(f *h5.File, path string) ([]int64, error) {
 	return values, err
 }
 
-// numbers reads numbers, in rows of columns.
+// numbers reads a dataset of one or two dimensions.
 func (s *source) numbers(path string) (values []float64, rows, columns int, err error) {
 	set, err := s.file.Dataset(path)
 	if err != nil {
@@ -158,13 +158,13 @@ func (s *source) numbers(path string) (values []float64, rows, columns int, err 
 	case 2:
 		rows, columns = set.Dims[0], set.Dims[1]
 	default:
-		return nil, 0, 0, fmt.Errorf("%s: its shape is %v", path, set.Dims)
+		return nil, 0, 0, fmt.Errorf("%s: unexpected shape %v", path, set.Dims)
 	}
 	values, err = set.Doubles()
 	return values, rows, columns, err
 }
 
-// arms reads what the arms did and were to do.
+// arms reads states and commands of the arms.
 func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage, lengths map[string]int) error {
 	state := root + "/observations/state"
 	if s.file.Type(state) != h5.Group {
@@ -211,14 +211,14 @@ func (s *source) arms(e *stored, root string, devices map[string]json.RawMessage
 			}
 		}
 		if text := s.text(state+"/"+name+"/gripper", "range"); text != "" {
-			json.Unmarshal([]byte(text), &a.GripperRange) //nolint:errcheck // what is no JSON tells nothing
+			json.Unmarshal([]byte(text), &a.GripperRange) //nolint:errcheck // ignored unless it is JSON
 		}
 		e.Arms = append(e.Arms, a)
 	}
 	return nil
 }
 
-// vector reads the numbers of a stream; nil is not there.
+// vector reads a stream; nil if it is missing.
 func (s *source) vector(owner, path, kind string, lengths map[string]int) (*align.Vector, error) {
 	if s.file.Type(path) != h5.Set {
 		return nil, nil
@@ -255,7 +255,7 @@ func (s *source) vector(owner, path, kind string, lengths map[string]int) (*alig
 	return v, nil
 }
 
-// missing has numbers that are not known be such ones.
+// missing replaces NaN by align.Missing.
 func missing(values []float64) {
 	for i, v := range values {
 		if math.IsNaN(v) {
@@ -264,8 +264,8 @@ func missing(values []float64) {
 	}
 }
 
-// standard returns the columns of a stream of which the file says nothing: those of EasyTeleop, whose grippers have
-// theirs sorted.
+// standard returns the columns of a stream that the file does not describe: those of EasyTeleop, for grippers in
+// alphabetical order.
 func standard(kind string, n int) []align.Column {
 	columns := make([]align.Column, n)
 	known := map[string][]string{"pose6": {"x", "y", "z", "rx", "ry", "rz"},
@@ -301,7 +301,7 @@ func standard(kind string, n int) []align.Column {
 	return columns
 }
 
-// aloha reads one vector of all arms: of each its joints and a gripper, two arms of six joints, or one of any.
+// aloha reads vectors that join all arms, each with joints and a gripper: two arms of six joints, or one of any number.
 func (s *source) aloha(e *stored, root string, lengths map[string]int) error {
 	read := func(path string) ([]float64, int, error) {
 		if s.file.Type(path) != h5.Set {

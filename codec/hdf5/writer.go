@@ -20,10 +20,10 @@ import (
 	"tapedeck/codec/hdf5/internal/h5"
 )
 
-// version is that of the layout, as EasyTeleop counts.
+// version is EasyTeleop's version of the layout.
 const version = "1.0"
 
-// Writer writes a file. Until Close it has another name, and nothing is at its own.
+// Writer writes a file. Until Close it has the suffix .part.
 type Writer struct {
 	file    *h5.File
 	path    string
@@ -38,13 +38,13 @@ type Writer struct {
 	err      error
 }
 
-// written is what the file must have of an episode.
+// written is the expected content of an episode, for verification.
 type written struct {
 	rows    int
 	cameras map[string]int // frames of each
 }
 
-// Create begins a file at path. What is in path+".part" is lost.
+// Create begins a file at path. It overwrites path+".part".
 func Create(path string, o Options) (*Writer, error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
@@ -66,8 +66,7 @@ func Create(path string, o Options) (*Writer, error) {
 	return &Writer{file: file, path: path, options: o}, nil
 }
 
-// Write appends an episode. Frames are read as they are written; of Rows without a frame they are black. After an error
-// nothing more can be written.
+// Write appends an episode. Rows without a frame get a black image. After an error nothing more can be written.
 func (w *Writer) Write(rows *episode.Rows) error {
 	if w.err != nil {
 		return w.err
@@ -85,7 +84,7 @@ func (w *Writer) write(rows *episode.Rows) error {
 		lengths: map[string][]int{},
 	}
 	if e.n == 0 {
-		return errors.New("there are no rows")
+		return errors.New("no rows")
 	}
 	if err := e.write(); err != nil {
 		return err
@@ -108,8 +107,8 @@ func (w *Writer) write(rows *episode.Rows) error {
 	return nil
 }
 
-// appendNew puts what is known of the i-th device into the list, unless it is there. A device of which another episode
-// says something else is there twice.
+// appendNew appends the description of the i-th device to the list unless it has it. A device that another episode
+// describes differently is listed twice.
 func appendNew(list []string, text string, i int) []string {
 	if i < len(list) && list[i] == text || slices.Contains(list, text) {
 		return list
@@ -117,7 +116,7 @@ func appendNew(list []string, text string, i int) []string {
 	return append(list, text)
 }
 
-// describe returns what is known of a device, as JSON.
+// describe returns the description of a device as JSON.
 func describe(name, source, topic string, device json.RawMessage) string {
 	text, err := json.Marshal(struct {
 		Name   string          `json:"name"`
@@ -125,13 +124,13 @@ func describe(name, source, topic string, device json.RawMessage) string {
 		Topic  string          `json:"topic,omitempty"`
 		Device json.RawMessage `json:"device,omitempty"`
 	}{name, source, topic, device})
-	if err != nil { // the device is not JSON
+	if err != nil { // device is not JSON
 		return fmt.Sprintf(`{"name":%q,"source":%q}`, name, source)
 	}
 	return string(text)
 }
 
-// begin writes what the file says of its first episode, and of how it was made.
+// begin writes the root's links to the first episode, and the options.
 func (w *Writer) begin(e *episodeWriter) error {
 	for _, name := range []string{"/observations", "/action", "/actions", "/compress_len"} {
 		if w.file.Type(e.root+name) == h5.None {
@@ -148,15 +147,15 @@ func (w *Writer) begin(e *episodeWriter) error {
 	return setAttributes(w.file, "/", attributes)
 }
 
-// Close completes the file: it is opened again, to see whether everything is there, and then gets its name. After an
-// error of Write, or without an episode, there is no file.
+// Close completes the file, reads it back to verify it, and renames it to its path. After an error of Write, or without
+// an episode, no file is left.
 func (w *Writer) Close() error {
 	if w.file == nil {
 		return nil
 	}
 	err := w.err
 	if err == nil && len(w.episodes) == 0 {
-		err = fmt.Errorf("write %s: there are no episodes", w.path)
+		err = fmt.Errorf("write %s: no episodes", w.path)
 	}
 	if err == nil {
 		err = w.finish()
@@ -168,7 +167,7 @@ func (w *Writer) Close() error {
 	part := w.path + ".part"
 	if err == nil {
 		if err = w.verify(part); err != nil {
-			err = fmt.Errorf("what was written to %s is not what is read: %w", part, err)
+			err = fmt.Errorf("verify %s: %w", part, err)
 		}
 	}
 	if err == nil {
@@ -180,7 +179,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Abort ends the writing. There is no file then.
+// Abort stops writing and removes the file.
 func (w *Writer) Abort() {
 	if w.err == nil {
 		w.err = errors.New("aborted")
@@ -219,7 +218,7 @@ func writeInfo(f *h5.File, cameras, robots []string, starts []float64, episodes,
 	return err
 }
 
-// verify compares what is in a file with what was to be.
+// verify compares a file with what was written.
 func (w *Writer) verify(path string) error {
 	source, err := open(path)
 	if err != nil {
@@ -231,18 +230,18 @@ func (w *Writer) verify(path string) error {
 		return err
 	}
 	if len(episodes) != len(w.episodes) {
-		return fmt.Errorf("%d episodes of %d", len(episodes), len(w.episodes))
+		return fmt.Errorf("%d episodes, want %d", len(episodes), len(w.episodes))
 	}
 	for i, e := range episodes {
 		want := w.episodes[i]
 		if e.rows != want.rows || len(e.Cameras) != len(want.cameras) {
-			return fmt.Errorf("%s: %d rows of %d, %d cameras of %d", e.root, e.rows, want.rows, len(e.Cameras),
+			return fmt.Errorf("%s: %d rows, want %d; %d cameras, want %d", e.root, e.rows, want.rows, len(e.Cameras),
 				len(want.cameras))
 		}
 		for _, c := range e.Cameras {
 			n, ok := want.cameras[c.Name]
 			if !ok || len(c.Stamps) != n {
-				return fmt.Errorf("%s: %d frames of %s of %d", e.root, len(c.Stamps), c.Name, n)
+				return fmt.Errorf("%s: %d frames of %s, want %d", e.root, len(c.Stamps), c.Name, n)
 			}
 			last := []int{n - 1}
 			if err := c.EachFrame(last, func(int, *episode.Frame) error { return nil }); err != nil {
@@ -262,14 +261,14 @@ func setAttributes(f *h5.File, path string, attributes map[string]any) error {
 	return nil
 }
 
-// seconds returns the number of seconds that is nearest, as one gets it who reads them as a decimal. ns / 1e9 is not:
-// ns have more digits than a float64.
+// seconds returns the float64 nearest to ns as a decimal number of seconds. ns / 1e9 is not always: ns have more digits
+// than a float64.
 func seconds(ns int64) float64 {
 	s, _ := strconv.ParseFloat(strconv.FormatInt(ns, 10)+"e-9", 64)
 	return s
 }
 
-// unit returns the unit that columns have in common, as text, or the units as JSON where they differ.
+// unit returns the common unit of columns, or all units as JSON if they differ.
 func unit(columns []align.Column) string {
 	units := make([]string, len(columns))
 	for i, c := range columns {
@@ -284,7 +283,7 @@ func unit(columns []align.Column) string {
 	return marshal(units)
 }
 
-// marshal returns a value that has JSON, as such.
+// marshal returns a value as JSON.
 func marshal(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -175,13 +175,13 @@ func TestDamaged(t *testing.T) {
 	const data = "data/chunk-000/episode_000001.parquet"
 	for _, c := range []struct{ name, file, text, want string }{
 		{"no object", infoPath, `[]`, infoPath},
-		{"version", infoPath, `{"codebase_version": "v1.6", "fps": 10}`, `format "v1.6" of LeRobot`},
+		{"version", infoPath, `{"codebase_version": "v1.6", "fps": 10}`, `LeRobot format "v1.6"`},
 		{"no rate", infoPath, `{"codebase_version": "v3.0"}`, "fps is 0"},
 		{"outside", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "../../{episode_index:d}"}`,
 			"outside of the dataset"},
 		{"place", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "{nothing}"}`, `unknown placeholder`},
 		{"shape", infoPath, `{"codebase_version": "v2.1", "fps": 10, "features": {"a": {"shape": [-1]}}}`, "shape [-1]"},
-		{"width", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "data/chunk-000/episode_{episode_index:06d}.parquet", "features": {"action": {"shape": [3]}}}`, "row 0 is not of 3 numbers"},
+		{"width", infoPath, `{"codebase_version": "v2.1", "fps": 10, "data_path": "data/chunk-000/episode_{episode_index:06d}.parquet", "features": {"action": {"shape": [3]}}}`, "row 0 does not have 3 numbers"},
 		{"line", "meta/episodes.jsonl", "{}\n{", "line 2"},
 		{"no rows", "meta/episodes.jsonl", `{"episode_index": 0}` + "\n" + `{"episode_index": 7}`, "episode_000007.parquet"},
 		{"table", data, "PAR1 this is none PAR1", data},

@@ -10,15 +10,15 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// imageFrames reads pictures that are in a table.
+// imageFrames reads images from a table.
 type imageFrames struct {
 	table  *tableReader
 	column string
 	leaf   int
 	from   int // the row of the first frame
 	count  int
-	next   int // the row that pages come to, in the table
-	group  int // of rows that pages are of
+	next   int // the next row of pages, in the table
+	group  int // the row group of pages
 	begin  int // the first row of the group
 	pages  parquet.Pages
 	page   parquet.Page
@@ -38,7 +38,7 @@ func openImages(path, column string, from, count int) (*imageFrames, error) {
 		}
 	}
 	if f.leaf < 0 {
-		return nil, errors.Join(fmt.Errorf("read %s: there is no column %s of pictures", path, column), t.close())
+		return nil, errors.Join(fmt.Errorf("read %s: no column %s of images", path, column), t.close())
 	}
 	return f, nil
 }
@@ -46,7 +46,7 @@ func openImages(path, column string, from, count int) (*imageFrames, error) {
 // Frame implements episode.Frames.
 func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
 	if i < 0 || i >= f.count {
-		return frame, fmt.Errorf("read %s: there is no frame %d of %s, of %d", f.table.path, i, f.column, f.count)
+		return frame, fmt.Errorf("read %s: no frame %d of %s, there are %d", f.table.path, i, f.column, f.count)
 	}
 	err = guard(f.table.path, func() error {
 		if f.next != f.from+i {
@@ -66,7 +66,7 @@ func (f *imageFrames) Frame(i int) (frame episode.Frame, err error) {
 	case bytes.HasPrefix(f.data, []byte("\x89PNG")):
 		frame.Encoding = "png"
 	default:
-		return frame, fmt.Errorf("read %s: frame %d of %s is no JPEG and no PNG in the table", f.table.path, i, f.column)
+		return frame, fmt.Errorf("read %s: frame %d of %s is neither JPEG nor PNG", f.table.path, i, f.column)
 	}
 	frame.Data = f.data
 	return frame, nil
@@ -88,7 +88,7 @@ func (f *imageFrames) seek(row int) error {
 		}
 		begin += n
 	}
-	return fmt.Errorf("there is no row %d, of %d", row, begin)
+	return fmt.Errorf("no row %d, there are %d", row, begin)
 }
 
 // read reads the next value.

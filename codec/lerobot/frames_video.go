@@ -13,7 +13,7 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// videoFrames reads frames of a video with ffmpeg, one after the other; to go elsewhere it starts again.
+// videoFrames reads frames of a video in order with ffmpeg, which it restarts to seek.
 type videoFrames struct {
 	path          string
 	width, height int
@@ -24,24 +24,24 @@ type videoFrames struct {
 	command *exec.Cmd
 	out     io.ReadCloser
 	pixels  *bufio.Reader
-	said    bytes.Buffer
+	output  bytes.Buffer
 	next    int
 	data    []byte
 }
 
 func openVideo(path string, f *feature, fps, from float64, count int) (*videoFrames, error) {
 	if len(f.Shape) != 3 {
-		return nil, fmt.Errorf("read %s: %s is of shape %v, not of height, width and colours", path, f.key, f.Shape)
+		return nil, fmt.Errorf("read %s: %s has shape %v, want height, width and channels", path, f.key, f.Shape)
 	}
 	v := &videoFrames{path: path, height: f.Shape[0], width: f.Shape[1], fps: fps, from: from, count: count, next: -1}
-	if f.Shape[0] == 3 && f.Shape[2] != 3 { // some datasets have colours first
+	if f.Shape[0] == 3 && f.Shape[2] != 3 { // some datasets have channels first
 		v.height, v.width = f.Shape[1], f.Shape[2]
 	}
 	if err := pixel.CheckSize(v.width, v.height); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
-		return nil, fmt.Errorf("read %s: videos are decoded with ffmpeg, which cannot be found: install it (Debian: ffmpeg)",
+		return nil, fmt.Errorf("read %s: cannot find ffmpeg, which decodes videos: install it (Debian: ffmpeg)",
 			path)
 	}
 	v.data = make([]byte, v.width*v.height*3)
@@ -51,7 +51,7 @@ func openVideo(path string, f *feature, fps, from float64, count int) (*videoFra
 // Frame implements episode.Frames.
 func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 	if i < 0 || i >= v.count {
-		return episode.Frame{}, fmt.Errorf("read %s: there is no frame %d, of %d", v.path, i, v.count)
+		return episode.Frame{}, fmt.Errorf("read %s: no frame %d, there are %d", v.path, i, v.count)
 	}
 	if i != v.next {
 		if err := v.start(i); err != nil {
@@ -60,17 +60,17 @@ func (v *videoFrames) Frame(i int) (episode.Frame, error) {
 	}
 	if _, err := io.ReadFull(v.pixels, v.data); err != nil {
 		v.stop()
-		return episode.Frame{}, fmt.Errorf("read %s: frame %d: %w: %s", v.path, i, err, lastLines(v.said.String()))
+		return episode.Frame{}, fmt.Errorf("read %s: frame %d: %w: %s", v.path, i, err, lastLines(v.output.String()))
 	}
 	v.next++
 	return episode.Frame{Encoding: "rgb8", Data: v.data, Width: v.width, Height: v.height, Step: 3 * v.width}, nil
 }
 
-// start has ffmpeg decode from a frame on.
+// start starts ffmpeg at a frame.
 func (v *videoFrames) start(i int) error {
 	v.stop()
 	at := max(v.from+(float64(i)-0.5)/v.fps, 0)
-	// A path may begin as an option or a protocol would.
+	// A relative path could look like an option or a protocol.
 	path := v.path
 	if !strings.HasPrefix(path, "/") {
 		path = "./" + path
@@ -79,8 +79,8 @@ func (v *videoFrames) start(i int) error {
 		"file:"+path,
 		"-frames:v", strconv.Itoa(v.count-i), "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s",
 		fmt.Sprintf("%dx%d", v.width, v.height), "pipe:1")
-	v.said.Reset()
-	v.command.Stderr = &v.said
+	v.output.Reset()
+	v.command.Stderr = &v.output
 	out, err := v.command.StdoutPipe()
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (v *videoFrames) stop() {
 	}
 	_ = v.command.Process.Kill()
 	v.out.Close()
-	_ = v.command.Wait() // whatever it says, it was killed
+	_ = v.command.Wait() // it was killed
 	v.out, v.next = nil, -1
 }
 

@@ -28,7 +28,7 @@ type info struct {
 	Splits        map[string]string `json:"splits"`
 }
 
-// feature is what a row has under a name.
+// feature is a column of the dataset.
 type feature struct {
 	key   string
 	DType string         `json:"dtype"`
@@ -37,10 +37,10 @@ type feature struct {
 	Info  map[string]any `json:"info,omitempty"`
 }
 
-// isPicture reports whether the feature is what a camera saw.
+// isPicture reports whether the feature has images.
 func (f *feature) isPicture() bool { return f.DType == "image" || f.DType == "video" }
 
-// width returns how many numbers the feature has in a row.
+// width returns the number of values in a row.
 func (f *feature) width() int {
 	n := 1
 	for _, d := range f.Shape {
@@ -49,7 +49,7 @@ func (f *feature) width() int {
 	return n
 }
 
-// features are those of a dataset, in their order.
+// features are the features of a dataset in order.
 type features []*feature
 
 func (fs features) get(key string) *feature {
@@ -89,7 +89,7 @@ func (fs features) MarshalJSON() ([]byte, error) {
 func (fs *features) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("features are no object")
+		return errors.New("features are not an object")
 	}
 	*fs = nil
 	for d.More() {
@@ -113,7 +113,7 @@ func (fs *features) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// names returns the names of the numbers of a feature, in whatever way a dataset has them.
+// names returns the names of the numbers of a feature in any of the forms of datasets.
 func (f *feature) names() []string {
 	var list []string
 	var collect func(any)

@@ -1,10 +1,9 @@
-// Package lerobot writes takes of robots as a dataset of LeRobot's format v3.0, and reads such datasets and those of
-// v2.1.
+// Package lerobot writes episodes of robots as datasets of LeRobot's format v3.0, and reads datasets of v3.0 and v2.1.
 //
-// A dataset is a folder: numbers, and pictures unless they are in videos, in data/chunk-000/file-000.parquet and on,
-// videos in videos/<feature>/chunk-000/file-000.mp4, and what there is to know in meta. The layout is that of
-// huggingface/lerobot, src/lerobot/datasets. Beside what LeRobot knows there is meta/tapedeck.json, which it leaves
-// alone: when takes were, in which units they are, and how they were aligned.
+// A dataset is a folder: numbers, and images unless they are in videos, in data/chunk-000/file-000.parquet and on,
+// videos in videos/<feature>/chunk-000/file-000.mp4, and metadata in meta. The layout is that of huggingface/lerobot,
+// src/lerobot/datasets. An additional meta/tapedeck.json, which LeRobot ignores, has times, units and the alignment of
+// the episodes.
 package lerobot
 
 import (
@@ -17,10 +16,10 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// Name is that of the format.
+// Name is the name of the format.
 const Name = "lerobot"
 
-// Version is that of the format that is written.
+// Version is the version of the format that is written.
 const Version = "v3.0"
 
 // Format is that of datasets of LeRobot.
@@ -57,7 +56,7 @@ const (
 	imagePrefix = "observation.images."
 )
 
-// Where things are in a dataset.
+// Paths in a dataset.
 const (
 	infoPath     = "meta/info.json"
 	statsPath    = "meta/stats.json"

@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// fileIndex says which file of a dataset one is.
+// fileIndex identifies a file of a dataset.
 type fileIndex struct{ chunk, file int }
 
 func (i fileIndex) next(files int) fileIndex {
@@ -24,7 +24,7 @@ func (i fileIndex) next(files int) fileIndex {
 	return fileIndex{i.chunk + 1, 0}
 }
 
-// episodeRow is what meta/episodes says of an episode.
+// episodeRow is an episode in meta/episodes.
 type episodeRow struct {
 	task   string
 	length int
@@ -34,13 +34,13 @@ type episodeRow struct {
 	stats  map[string]*stats
 }
 
-// videoPlace is where an episode is in a video.
+// videoPlace is the place of an episode in a video.
 type videoPlace struct {
 	fileIndex
 	from, to float64 // s
 }
 
-// meta writes what there is to know of the dataset.
+// meta writes the metadata of the dataset.
 func (w *Writer) meta() error {
 	w.info.Splits = map[string]string{"train": "0:" + strconv.Itoa(len(w.rows))}
 	all := map[string]*stats{}
@@ -64,7 +64,7 @@ func (w *Writer) json(path string, value any) error {
 	return os.WriteFile(filepath.Join(w.part, path), append(text, '\n'), 0o666)
 }
 
-// taskTable writes tasks.parquet, of which pandas makes a frame with the tasks as its index.
+// taskTable writes tasks.parquet, which pandas reads as a frame with the tasks as its index.
 func (w *Writer) taskTable() error {
 	text := func(name, kind, numpy string) map[string]any {
 		return map[string]any{"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy, "metadata": nil}

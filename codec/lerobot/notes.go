@@ -6,24 +6,24 @@ import (
 	"tapedeck/codec/align"
 )
 
-// notes is meta/tapedeck.json: what a dataset of LeRobot has no place for.
+// notes is meta/tapedeck.json: data that LeRobot's own files cannot hold.
 type notes struct {
 	Columns  map[string][]noteColumn `json:"columns"` // of the features of numbers
 	Cameras  map[string]string       `json:"cameras"` // by feature
 	Episodes []noteEpisode           `json:"episodes"`
 }
 
-// noteColumn says what a number is.
+// noteColumn describes a number of a feature.
 type noteColumn struct {
 	Arm    string `json:"arm"`
 	Stream string `json:"stream"` // "joint", "gripper", "pose", "velocity" or "effort"
 	Name   string `json:"name"`
 	Unit   string `json:"unit,omitempty"`
-	// Interp is how the number was known between two samples.
+	// Interp is the interpolation between samples.
 	Interp align.Interp `json:"interp"`
 }
 
-// noteEpisode says where an episode comes from.
+// noteEpisode describes the origin of an episode.
 type noteEpisode struct {
 	Name         string                     `json:"name"`
 	Start        int64                      `json:"start_ns"` // of its first row, ns since the Unix epoch

@@ -16,46 +16,44 @@ const (
 	StatePose  = "pose"
 )
 
-// Options say how a dataset is written. The zero Options are the defaults.
+// Options of writing a dataset. The zero value has the defaults.
 type Options struct {
-	// FPS is the rows a second of the whole dataset; 0 (default) is that of the fixed timeline on which the first take was
-	// aligned.
+	// FPS is the rows per second of the whole dataset; 0 (default) is the rate of the fixed timeline of the first episode.
 	FPS int
-	// Holes says what comes of a take in which rows are missing between others: "refuse" (default), or "split", which
-	// makes an episode of each stretch of at least two rows.
+	// Holes is how to handle an episode in which rows are missing between others: "refuse" it (default), or "split" it
+	// into stretches of at least two rows.
 	Holes string
-	// State says what observation.state and action are: "joint" (default), the joints in rad and how far grippers are
-	// open, or "pose", the poses of the tools and the same. Takes without any joints have poses.
+	// State is the content of observation.state and action besides the opening of grippers: "joint" (default), the joints
+	// in rad, or "pose", the poses of the tools. Episodes without any joints have poses.
 	State string
-	// Task is that of takes that do not say theirs; "" (default) is "unknown".
+	// Task is the task of episodes without one; "" (default) is "unknown".
 	Task string
-	// RobotType is what info.json calls the robot; "" (default) is unknown.
+	// RobotType is the name of the robot in info.json; "" (default) is unknown.
 	RobotType string
-	// Cameras says what features are called, behind observation.images., that are not called as their cameras. A camera
-	// that is to be "" is left out.
+	// Cameras renames cameras: the feature of a camera is observation.images. and its name. A camera renamed to "" is left
+	// out.
 	Cameras map[string]string
 
-	// Video has pictures be in videos, which ffmpeg encodes. Otherwise (default) they are in the tables: a JPEG or a PNG
-	// as it is, pixels as PNG.
+	// Video stores images in videos, encoded by ffmpeg. Otherwise (default) they are in the tables: JPEGs and PNGs
+	// unchanged, pixels as PNG.
 	Video bool
-	// Codec is the encoder of ffmpeg's; "" (default) is libsvtav1, as of LeRobot itself, or libx264 if there is none.
+	// Codec is an encoder of ffmpeg; "" (default) is libsvtav1, LeRobot's default, or libx264 if that is missing.
 	Codec string
-	// FFmpeg is the program; "" (default) is the ffmpeg in PATH.
+	// FFmpeg is the program; "" (default) is ffmpeg in PATH.
 	FFmpeg string
 
-	// DataFileSize and VideoFileSize are bytes of a file about which another one is begun; 0 (default) are LeRobot's 100
-	// MB and 200 MB.
+	// DataFileSize and VideoFileSize are the approximate bytes of a file; 0 (default) are LeRobot's 100 MB and 200 MB.
 	DataFileSize, VideoFileSize int64
-	// ChunkFiles is how many files there are in a folder; 0 (default) is 1000.
+	// ChunkFiles is the number of files in a folder; 0 (default) is 1000.
 	ChunkFiles int
 
-	// Overwrite replaces a dataset that is there.
+	// Overwrite replaces an existing dataset.
 	Overwrite bool
 }
 
 const mb = 1 << 20
 
-// withDefaults returns o with every choice made.
+// withDefaults returns o with all defaults filled in.
 func (o Options) withDefaults() Options {
 	o.Holes, o.State = cmp.Or(o.Holes, HolesRefuse), cmp.Or(o.State, StateJoint)
 	o.Task, o.FFmpeg = cmp.Or(o.Task, "unknown"), cmp.Or(o.FFmpeg, "ffmpeg")
@@ -64,18 +62,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Check says what is wrong with o.
+// Check returns an error for the first invalid option.
 func (o Options) Check() error {
 	o = o.withDefaults()
 	switch {
 	case o.FPS < 0:
-		return fmt.Errorf("fps %d: it is 1 or more", o.FPS)
+		return fmt.Errorf("invalid fps %d: want at least 1", o.FPS)
 	case !slices.Contains([]string{HolesRefuse, HolesSplit}, o.Holes):
-		return fmt.Errorf("holes %q: it is one of %s, %s", o.Holes, HolesRefuse, HolesSplit)
+		return fmt.Errorf("invalid holes %q: want %s or %s", o.Holes, HolesRefuse, HolesSplit)
 	case !slices.Contains([]string{StateJoint, StatePose}, o.State):
-		return fmt.Errorf("state %q: it is one of %s, %s", o.State, StateJoint, StatePose)
+		return fmt.Errorf("invalid state %q: want %s or %s", o.State, StateJoint, StatePose)
 	case o.DataFileSize < 0 || o.VideoFileSize < 0 || o.ChunkFiles < 0:
-		return errors.New("sizes of files, and how many there are in a folder, are not negative")
+		return errors.New("sizes of files and their number in a folder must not be negative")
 	}
 	return nil
 }

@@ -18,33 +18,33 @@ var ffmpegPixels = map[string]string{
 	"rgb8": "rgb24", "bgr8": "bgr24", "rgba8": "rgba", "bgra8": "bgra", "mono8": "gray",
 }
 
-// picture is what there is to know of a frame without its pixels.
+// picture is the properties of a frame.
 type picture struct {
 	pixel.Config
 	encoding string
-	layout   *pixel.Encoding // nil of a JPEG or PNG
+	layout   *pixel.Encoding // nil for JPEG and PNG
 }
 
-// look finds out what a frame is.
+// look returns the properties of a frame that this package can write.
 func look(f *episode.Frame) (picture, error) {
 	p := picture{encoding: f.Encoding, layout: pixel.Lookup(f.Encoding)}
 	if !f.Compressed() && (p.layout == nil || ffmpegPixels[p.layout.Name] == "") {
-		return p, fmt.Errorf("images of encoding %q are not those of a colour camera; leave the camera out", f.Encoding)
+		return p, fmt.Errorf("images of encoding %q are not from a colour camera; leave the camera out", f.Encoding)
 	}
 	var err error
 	if p.Config, err = f.Config(); err != nil {
 		return p, err
 	}
 	if p.Deep {
-		return p, errors.New("images of 16 bits are not those of a colour camera; leave the camera out")
+		return p, errors.New("images of 16 bits are not from a colour camera; leave the camera out")
 	}
 	return p, nil
 }
 
-// histogram counts of each colour the pixels of each value.
+// histogram counts the pixels of each value of red, green and blue.
 type histogram [3][256]int64
 
-// count adds one of so many pixels in a row and a column.
+// count adds every step-th pixel of every step-th row.
 func (h *histogram) count(m image.Image, step int) {
 	b := m.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y += step {
@@ -74,7 +74,7 @@ func (h *histogram) count(m image.Image, step int) {
 	}
 }
 
-// stats returns those of as many pictures, of colours from 0 to 1.
+// stats returns the statistics of count images, for colours from 0 to 1.
 func (h *histogram) stats(count int) *stats {
 	s := newStats(count, true)
 	values := make([]float64, 256)
@@ -87,7 +87,7 @@ func (h *histogram) stats(count int) *stats {
 	return s
 }
 
-// encodePNG returns pixels as a PNG of three colours.
+// encodePNG returns an image as a PNG of three channels.
 func encodePNG(m image.Image) ([]byte, error) {
 	b := m.Bounds()
 	rgb := image.NewNRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
@@ -104,7 +104,7 @@ func encodePNG(m image.Image) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// encodeJPEG returns pixels as a JPEG.
+// encodeJPEG returns an image as a JPEG.
 func encodeJPEG(m image.Image) ([]byte, error) {
 	var out bytes.Buffer
 	err := jpeg.Encode(&out, m, &jpeg.Options{Quality: 95})

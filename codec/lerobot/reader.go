@@ -18,7 +18,7 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// Source reads a dataset of v3.0, or of v2.1.
+// Source reads a dataset of v3.0 or v2.1.
 type Source struct {
 	episode.Intact
 	path     string
@@ -40,7 +40,7 @@ func Open(path string) (*Source, error) {
 	i := &s.info
 	switch {
 	case !strings.HasPrefix(i.Version, "v3.") && !strings.HasPrefix(i.Version, "v2."):
-		return nil, fmt.Errorf("open %s: it is of format %q of LeRobot, and those that can be read are v3.0 and v2.1", path,
+		return nil, fmt.Errorf("open %s: LeRobot format %q is not supported, want v3.0 or v2.1", path,
 			i.Version)
 	case !(i.FPS >= 0.001 && i.FPS <= 1e6):
 		return nil, fmt.Errorf("open %s: %s: fps is %v", path, infoPath, i.FPS)
@@ -67,12 +67,12 @@ func (s *Source) isV2() bool { return strings.HasPrefix(s.info.Version, "v2.") }
 // Close implements episode.Source.
 func (s *Source) Close() error { return nil }
 
-// Episodes implements episode.Source. Their streams are of observation.state and action, and what else is written by
-// this package; other features of numbers are left out. Of a dataset of somebody else's, which does not say what its
-// numbers are, all are joints of arm_0 whose unit is unknown, and its episodes follow one another from the time 0 on.
+// Episodes implements episode.Source. Streams come from the features that this package writes; other features of
+// numbers are left out. Without meta/tapedeck.json, all numbers are joints of arm_0 in an unknown unit, and the
+// episodes follow one another from the time 0 on.
 func (s *Source) Episodes() ([]*episode.Episode, error) { return s.episodes() }
 
-// entry is an episode as the dataset lists it.
+// entry is an episode in the dataset's list.
 type entry struct {
 	index  int
 	tasks  []string
@@ -105,7 +105,7 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 		}
 		r, ok := open.episodes[e.index]
 		if !ok {
-			return all, fmt.Errorf("%s: there is no row of episode %d", e.data, e.index)
+			return all, fmt.Errorf("%s: no row of episode %d", e.data, e.index)
 		}
 		s.rowCount += r.n
 		all = append(all, s.episode(e, open, r))
@@ -117,7 +117,7 @@ func (s *Source) readEpisodes() (all []*episode.Episode, err error) {
 func (s *Source) entries() ([]*entry, error) {
 	paths, err := filepath.Glob(filepath.Join(escapeGlob(s.path), "meta/episodes/chunk-*/file-*.parquet"))
 	if err != nil || len(paths) == 0 {
-		return nil, errors.New("there is no meta/episodes/chunk-000/file-000.parquet")
+		return nil, errors.New("no meta/episodes/chunk-000/file-000.parquet")
 	}
 	slices.Sort(paths)
 	var all []*entry
@@ -135,7 +135,7 @@ func (s *Source) entries() ([]*entry, error) {
 	return all, nil
 }
 
-// escapeGlob has a path stand for itself in a pattern.
+// escapeGlob escapes a path for use in a pattern.
 func escapeGlob(path string) string {
 	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(path)
 }
@@ -197,7 +197,7 @@ func (s *Source) video(values map[string]any) (string, error) {
 	return fill(*s.info.VideoPath, values)
 }
 
-// entriesV2 lists the episodes of v2.1: a file is of one episode.
+// entriesV2 lists the episodes of v2.1, which has a file for each.
 func (s *Source) entriesV2() ([]*entry, error) {
 	const name = "meta/episodes.jsonl"
 	text, err := os.ReadFile(filepath.Join(s.path, name))
@@ -277,7 +277,7 @@ func (s *Source) rows(path string) (r *rows, err error) {
 		case !known:
 			at = span{row, 1}
 		case at.from+at.n != row:
-			return nil, fmt.Errorf("%s: row %d is of episode %d, that has ended before", path, row, e)
+			return nil, fmt.Errorf("%s: row %d is of episode %d, which has ended before", path, row, e)
 		default:
 			at.n++
 		}
@@ -286,7 +286,7 @@ func (s *Source) rows(path string) (r *rows, err error) {
 	return r, nil
 }
 
-// places says where features of numbers belong: to what was told, and as which stream if nothing else is known.
+// places are the features of numbers: whether they are commands, and their stream without meta/tapedeck.json.
 var places = map[string]struct {
 	command bool
 	stream  string
@@ -297,7 +297,7 @@ var places = map[string]struct {
 	"action.pose":        {true, "pose"},
 }
 
-// episode makes an episode of its rows.
+// episode returns an episode with the numbers of its rows.
 func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 	period := 1e9 / s.info.FPS
 	start := int64(math.Round(e.from * period))
@@ -333,7 +333,7 @@ func (s *Source) episode(e *entry, r *rows, at span) *episode.Episode {
 	return ep
 }
 
-// camera returns that of a feature.
+// camera returns the camera of a feature.
 func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 	name := s.notes.Cameras[f.key]
 	if name == "" {
@@ -350,7 +350,7 @@ func (s *Source) camera(e *entry, f *feature, at span) *episode.Camera {
 	return c
 }
 
-// arms gives arms what a feature says of them.
+// arms adds the numbers of a feature to the arms of an episode.
 func (s *Source) arms(ep *episode.Episode, f *feature, numbers []float64, stamps []int64) {
 	place, width, names := places[f.key], f.width(), f.names()
 	columns := s.notes.Columns[f.key]

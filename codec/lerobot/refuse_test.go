@@ -28,17 +28,17 @@ func TestRefused(t *testing.T) {
 	}{
 		{name: "no fixed rate", align: align.Options{Timeline: "camera"}, want: "align on a timeline such as fixed:30"},
 		{name: "no whole rate", align: align.Options{Timeline: "fixed:29.97"},
-			want: "whole numbers of rows a second only, not 29.97: align on a timeline such as fixed:30"},
+			want: "whole number of rows per second, not 29.97: align on a timeline such as fixed:30"},
 		{name: "another rate", options: Options{FPS: 25},
-			want: "its rows are at 30 a second, and those of the dataset at 25"},
+			want: "it has 30 rows per second, the dataset 25"},
 		{
 			name: "jitter", options: Options{FPS: 30}, align: align.Options{Timeline: "camera"},
 			change: func(e *episode.Episode) { e.Cameras[0].Stamps[7] += 2e6 },
-			want:   "row 7 is 2ms from its time at 30 rows a second",
+			want:   "row 7 is 2ms from its time at 30 rows per second",
 		},
 		{
 			name: "hole", change: func(e *episode.Episode) { without(e.Cameras[0], 9, 12) },
-			want: "rows are missing behind row 8, in 1 places (camera_0: 3 for no frame near enough): align so that",
+			want: "rows are missing after row 8, in 1 places (camera_0: 3 for no frame near enough): avoid this",
 		},
 		{
 			name: "NaN", align: align.Options{Gaps: align.GapsNaN},
@@ -61,15 +61,15 @@ func TestRefused(t *testing.T) {
 			name: "depth", change: func(e *episode.Episode) {
 				replace(e.Cameras[0], 0, episode.Frame{Encoding: "16UC1", Data: []byte{1, 2}})
 			},
-			want: `images of encoding "16UC1" are not those of a colour camera; leave the camera out`,
+			want: `images of encoding "16UC1" are not from a colour camera; leave the camera out`,
 		},
 		{
 			name: "no numbers", align: align.Options{Partial: true}, change: func(e *episode.Episode) { e.Arms = nil },
-			want: "there are no joints and no poses",
+			want: "no joints and no poses",
 		},
 		{
 			name: "twice", options: Options{Cameras: map[string]string{"camera_0": "front", "camera_1": "front"}},
-			want: "there are two cameras front",
+			want: "two cameras have the name front",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestRefused(t *testing.T) {
 				require.NoError(t, w.Close())
 				return
 			}
-			require.ErrorContains(t, w.Close(), "there is no episode")
+			require.ErrorContains(t, w.Close(), "no episodes")
 			entries, err := os.ReadDir(filepath.Dir(path))
 			require.NoError(t, err)
 			require.Empty(t, entries)
@@ -122,16 +122,16 @@ func TestOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Write(aligned(t, recording(t, "first", "pick", 1e18, 20), align.Options{})))
 	for name, change := range map[string]func(e *episode.Episode){
-		"observation.state is of":                  func(e *episode.Episode) { e.Arms[0].Joint.Columns[1].Name = "elbow"; e.Arms[0].CommandJoint = nil },
-		"are missing":                              func(e *episode.Episode) { e.Cameras = e.Cameras[:1] },
-		"there is observation.images.other, which": func(e *episode.Episode) { e.Cameras[0].Name = "other" },
+		"observation.state has":                  func(e *episode.Episode) { e.Arms[0].Joint.Columns[1].Name = "elbow"; e.Arms[0].CommandJoint = nil },
+		"it lacks":                               func(e *episode.Episode) { e.Cameras = e.Cameras[:1] },
+		"it has observation.images.other, which": func(e *episode.Episode) { e.Cameras[0].Name = "other" },
 	} {
 		e := recording(t, "second", "pick", 1e18, 20)
 		change(e)
 		require.ErrorContains(t, w.Write(aligned(t, e, align.Options{})), name)
 	}
 	require.NoError(t, w.Close())
-	require.ErrorContains(t, w.Write(aligned(t, recording(t, "late", "pick", 1e18, 20), align.Options{})), "it is closed")
+	require.ErrorContains(t, w.Write(aligned(t, recording(t, "late", "pick", 1e18, 20), align.Options{})), "the dataset is closed")
 
 	_, err = Create(path, Options{})
 	require.ErrorIs(t, err, fs.ErrExist)

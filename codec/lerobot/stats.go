@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// statNames are those of the statistics of a feature, as LeRobot has them.
+// statNames are LeRobot's names of the statistics of a feature.
 var statNames = []string{"min", "max", "mean", "std", "count", "q01", "q10", "q50", "q90", "q99"}
 
-// quantiles are what q01 and on stand for.
+// quantiles are the quantiles named q01 and on.
 var quantiles = map[string]float64{"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
 
-// quantileBins is how many bins LeRobot's histograms have.
+// quantileBins is the number of bins in LeRobot's histograms.
 const quantileBins = 5000
 
-// stats are the statistics of a feature: of each name a number for each column, but one count.
+// stats are the statistics of a feature: for each name a number per column, but a single count.
 type stats struct {
 	values  map[string][]float64
 	picture bool
 }
 
-// newStats returns statistics to which columns can be added.
+// newStats returns statistics without columns.
 func newStats(count int, picture bool) *stats {
 	return &stats{values: map[string][]float64{"count": {float64(count)}}, picture: picture}
 }
 
-// add adds a column: values, each as often as its weight.
+// add adds a column of weighted values.
 func (s *stats) add(values []float64, weights []int64, scale float64) {
 	low, high, sum, total := math.Inf(1), math.Inf(-1), 0.0, 0.0
 	for i, x := range values {
@@ -49,8 +49,8 @@ func (s *stats) add(values []float64, weights []int64, scale float64) {
 	}
 }
 
-// histogramQuantiles returns quantiles as LeRobot has them: those of a histogram, linear within a bin, and below the
-// first bin's count the lowest edge.
+// histogramQuantiles returns quantiles as LeRobot computes them: from a histogram, linear within a bin; in the first
+// bin its lower edge.
 func histogramQuantiles(values []float64, weights []int64, low, high, total float64) map[string]float64 {
 	low, high = low-1e-10, high+1e-10
 	edge := func(i int) float64 { return low + (high-low)*float64(i)/quantileBins }
@@ -85,7 +85,7 @@ func histogramQuantiles(values []float64, weights []int64, low, high, total floa
 	return result
 }
 
-// columnStats returns those of numbers: n rows of a width.
+// columnStats returns the statistics of n rows of a width.
 func columnStats(n, width int, value func(row, column int) float64) *stats {
 	s := newStats(n, false)
 	values, weights := make([]float64, n), make([]int64, n)
@@ -101,8 +101,8 @@ func columnStats(n, width int, value func(row, column int) float64) *stats {
 	return s
 }
 
-// merge returns the statistics of all rows that some have. Means and deviations are exact; of quantiles the outer ones
-// are taken, as LeRobot does.
+// merge returns the statistics of the rows of all parts. Means and deviations are exact; of quantiles it takes the
+// outer ones, as LeRobot does.
 func merge(parts []*stats) *stats {
 	total := 0.0
 	for _, p := range parts {
@@ -143,7 +143,7 @@ func merge(parts []*stats) *stats {
 	return m
 }
 
-// MarshalJSON implements json.Marshaler. The numbers of pictures are of shape 3×1×1.
+// MarshalJSON implements json.Marshaler. The numbers of images have the shape 3×1×1.
 func (s *stats) MarshalJSON() ([]byte, error) {
 	object := map[string]any{}
 	for name, values := range s.values {
@@ -163,7 +163,7 @@ func (s *stats) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// sampled returns which of n pictures LeRobot looks at for statistics: at least 100, and more the more there are.
+// sampled returns which of n images LeRobot uses for statistics: at least 100, and more if n is large.
 func sampled(n int) []int {
 	root := math.Sqrt(float64(n)) // which is exact where a power of 0.75 is not
 	count := max(min(100, n), min(int(root*math.Sqrt(root)), 10000))
@@ -176,7 +176,7 @@ func sampled(n int) []int {
 	return indices
 }
 
-// every returns of how many pixels in a row or column of a picture LeRobot looks at one.
+// every returns the step between the pixels and rows of an image that LeRobot uses for statistics.
 func every(width, height int) int {
 	if max(width, height) < 300 {
 		return 1

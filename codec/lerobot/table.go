@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// column is one of a table.
+// column is a column of a table.
 type column struct {
 	name string
 	node parquet.Node
@@ -32,7 +32,7 @@ func stringColumn(name string) column {
 	return column{name, parquet.Optional(parquet.String())}
 }
 
-// listColumn is of lists of lists, as deep as that.
+// listColumn returns a column of lists, nested to a depth.
 func listColumn(name string, element parquet.Node, depth int) column {
 	node := parquet.Optional(element)
 	for range depth {
@@ -41,7 +41,7 @@ func listColumn(name string, element parquet.Node, depth int) column {
 	return column{name, node}
 }
 
-// imageColumn is of pictures, as Hugging Face's datasets keep them. They are compressed already.
+// imageColumn returns a column of images in the layout of Hugging Face's datasets. They are compressed already.
 func imageColumn(name string) column {
 	bytes := parquet.Compressed(parquet.Leaf(parquet.ByteArrayType), &parquet.Uncompressed)
 	return column{name, parquet.Optional(newGroup([]column{
@@ -49,7 +49,7 @@ func imageColumn(name string) column {
 	}))}
 }
 
-// group has its fields in an order, which parquet.Group has not.
+// group is a parquet.Group whose fields keep their order.
 type group struct {
 	parquet.Group
 	fields []parquet.Field
@@ -71,19 +71,19 @@ func newGroup(columns []column) *group {
 // Fields implements parquet.Node.
 func (g *group) Fields() []parquet.Field { return g.fields }
 
-// table is a Parquet file that is being written, column by column: a row group has as many rows in each.
+// table writes a Parquet file column by column. All columns of a row group have the same number of rows.
 type table struct {
 	path   string
 	file   *os.File
 	buffer *bufio.Writer
-	bytes  int64 // that were written
+	bytes  int64 // written so far
 	out    *parquet.GenericWriter[any]
-	leaves map[string]int // the first of each column
+	leaves map[string]int // the first leaf of each column
 	values []parquet.Value
 }
 
-// createTable begins a file. Pages are in files of their own, in the same folder, until their row group is complete:
-// pictures would not fit into memory.
+// createTable begins a file. Until their row group is complete, pages are in temporary files in the same folder: images
+// would not fit into memory.
 func createTable(path string, columns []column, metadata map[string]string) (*table, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func createTable(path string, columns []column, metadata map[string]string) (*ta
 	return t, nil
 }
 
-// put writes rows to a leaf.
+// put writes values to a leaf.
 func (t *table) put(leaf int, values ...parquet.Value) error {
 	_, err := t.out.ColumnWriters()[leaf].WriteRowValues(values)
 	return err
@@ -150,7 +150,7 @@ func (t *table) lists(name string, depth, n, width int, value func(row, i int) p
 	return nil
 }
 
-// image writes a row of a column of pictures.
+// image writes a row of a column of images.
 func (t *table) image(name string, data []byte, path string) error {
 	leaf := t.leaves[name]
 	return errors.Join(
@@ -173,7 +173,7 @@ func (t *table) close() error {
 	return errors.Join(t.out.Close(), t.buffer.Flush(), t.file.Sync(), t.file.Close())
 }
 
-// abort gives the file up.
+// abort closes the file as it is.
 func (t *table) abort() {
 	t.file.Close()
 }

@@ -42,8 +42,7 @@ func openTable(path string) (t *tableReader, err error) {
 
 func (t *tableReader) close() error { return t.file.Close() }
 
-// guard calls what reads a file, and has what that panics of be an error: the Parquet reader is not made for damaged
-// files.
+// guard calls read and turns panics into errors: the Parquet library panics on damaged files.
 func guard(path string, read func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -66,7 +65,7 @@ func (t *tableReader) leaf(name string) int {
 	return -1
 }
 
-// scan calls what it is given with each value of a leaf, and whether a row begins with it.
+// scan calls do with each value of a leaf; begins reports whether it is the first of its row.
 func (t *tableReader) scan(leaf int, do func(v parquet.Value, begins bool) error) error {
 	return guard(t.path, func() error {
 		buffer := make([]parquet.Value, 256)
@@ -107,23 +106,23 @@ func scanPages(pages parquet.Pages, buffer []parquet.Value, do func(parquet.Valu
 	}
 }
 
-// numbers returns the rows of a column, each of width numbers. A null is a NaN.
+// numbers returns the rows of a column, each of width numbers. A null is NaN.
 func (t *tableReader) numbers(name string, width int) ([]float64, error) {
 	leaf := t.leaf(name)
 	if leaf < 0 {
-		return nil, fmt.Errorf("read %s: there is no column %s", t.path, name)
+		return nil, fmt.Errorf("read %s: no column %s", t.path, name)
 	}
 	var all []float64
 	rows := 0
 	err := t.scan(leaf, func(v parquet.Value, begins bool) error {
 		if begins {
 			if len(all) != rows*width {
-				return fmt.Errorf("column %s: row %d is not of %d numbers", name, rows-1, width)
+				return fmt.Errorf("column %s: row %d does not have %d numbers", name, rows-1, width)
 			}
 			rows++
 		}
 		if len(all) >= rows*width {
-			return fmt.Errorf("column %s: row %d is not of %d numbers", name, rows-1, width)
+			return fmt.Errorf("column %s: row %d does not have %d numbers", name, rows-1, width)
 		}
 		x, err := number(v)
 		all = append(all, x)
@@ -154,14 +153,14 @@ func number(v parquet.Value) (float64, error) {
 	case parquet.Double:
 		return v.Double(), nil
 	}
-	return 0, fmt.Errorf("%v is no number", v.Kind())
+	return 0, fmt.Errorf("%v is not a number", v.Kind())
 }
 
-// texts returns the rows of a column of texts, or of lists of them.
+// texts returns the rows of a column of texts or lists of texts.
 func (t *tableReader) texts(name string) ([][]string, error) {
 	leaf := t.leaf(name)
 	if leaf < 0 {
-		return nil, fmt.Errorf("read %s: there is no column %s", t.path, name)
+		return nil, fmt.Errorf("read %s: no column %s", t.path, name)
 	}
 	var rows [][]string
 	err := t.scan(leaf, func(v parquet.Value, begins bool) error {

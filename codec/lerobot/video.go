@@ -16,39 +16,39 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// encoder is one of ffmpeg's.
+// encoder is an encoder of ffmpeg.
 type encoder struct {
 	name    string
-	codec   string   // as info.json calls it
-	format  string   // of what it makes, without times: what comes of one episode can go on behind that of another
-	options []string // without frames that go back and forth
-	least   int      // pixels of a width or a height
+	codec   string   // its name in info.json
+	format  string   // of its output, without times, so that outputs of several episodes can be concatenated
+	options []string // without frames that depend on later ones
+	least   int      // minimal width and height
 }
 
-// accepts says why there cannot be a video of pictures.
+// accepts returns an error if there can be no video of an image size.
 func (e *encoder) accepts(p *picture) error {
 	if p.Width%2 != 0 || p.Height%2 != 0 || min(p.Width, p.Height) < e.least {
-		return fmt.Errorf("%s makes no video of %d×%d pixels, both have to be even and at least %d: take another codec, "+
-			"or have pictures in the tables", e.name, p.Width, p.Height, e.least)
+		return fmt.Errorf("%s cannot encode %d×%d pixels, both must be even and at least %d: choose another codec, "+
+			"or store images in the tables", e.name, p.Width, p.Height, e.least)
 	}
 	return nil
 }
 
-// encoders are those that can be used, the best first.
+// encoders are the supported encoders, the best first.
 var encoders = []encoder{
 	{"libsvtav1", "av1", "obu", []string{"-crf", "30", "-preset", "12"}, 64},
 	{"libx264", "h264", "h264", []string{"-crf", "23", "-preset", "veryfast", "-bf", "0"}, 2},
 }
 
-// chooseEncoder returns the encoder that there is, or says why there is none.
+// chooseEncoder returns the best encoder that ffmpeg has, or the wanted one.
 func chooseEncoder(ffmpeg, wanted string) (*encoder, error) {
 	if _, err := exec.LookPath(ffmpeg); err != nil {
-		return nil, fmt.Errorf("videos are encoded with %s, which cannot be found: install it (Debian: ffmpeg), or have "+
-			"pictures in the tables instead", ffmpeg)
+		return nil, fmt.Errorf("cannot find %s, which encodes videos: install it (Debian: ffmpeg), or store images in the "+
+			"tables", ffmpeg)
 	}
 	list, err := exec.Command(ffmpeg, "-v", "error", "-encoders").Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask %s for its encoders: %w", ffmpeg, err)
+		return nil, fmt.Errorf("list encoders of %s: %w", ffmpeg, err)
 	}
 	for i, e := range encoders {
 		if (wanted == "" || wanted == e.name) && strings.Contains(string(list), " "+e.name+" ") {
@@ -56,19 +56,19 @@ func chooseEncoder(ffmpeg, wanted string) (*encoder, error) {
 		}
 	}
 	if wanted != "" {
-		return nil, fmt.Errorf("codec %q: it is libsvtav1 or libx264, as far as %s has them", wanted, ffmpeg)
+		return nil, fmt.Errorf("codec %q: want libsvtav1 or libx264, if %s has them", wanted, ffmpeg)
 	}
-	return nil, fmt.Errorf("%s has neither libsvtav1 nor libx264: install another one, or have pictures in the tables "+
-		"instead", ffmpeg)
+	return nil, fmt.Errorf("%s has neither libsvtav1 nor libx264: install another build, or store images in the tables",
+		ffmpeg)
 }
 
-// video is a file of one episode after the other.
+// video is a video file of several episodes.
 type video struct {
 	path    string
 	options *Options
 	encoder *encoder
 	fps     int
-	raw     *os.File // what is encoded so far
+	raw     *os.File // encoded frames, without times
 	frames  int
 	size    int64 // bytes
 }
@@ -85,7 +85,7 @@ func createVideo(path string, o *Options, e *encoder, fps int) (*video, error) {
 	return &video{path: path, options: o, encoder: e, fps: fps, raw: raw}, nil
 }
 
-// write appends what a camera saw in an episode.
+// write appends the frames of a camera in an episode.
 func (v *video) write(c *camera) error {
 	p := &c.picture
 	rate := strconv.Itoa(v.fps)
@@ -120,10 +120,10 @@ func (v *video) write(c *camera) error {
 	return nil
 }
 
-// run runs a program that reads what is fed to it.
+// run runs a program whose standard input feed writes.
 func run(command *exec.Cmd, feed func(io.Writer) error) error {
-	var said bytes.Buffer
-	command.Stderr = &said
+	var output bytes.Buffer
+	command.Stderr = &output
 	command.Env = append(os.Environ(), "SVT_LOG=1") // errors only
 	pipe, err := command.StdinPipe()
 	if err != nil {
@@ -140,12 +140,12 @@ func run(command *exec.Cmd, feed func(io.Writer) error) error {
 		return fed
 	}
 	if err := command.Wait(); err != nil {
-		return fmt.Errorf("%s: %w: %s", command.Path, err, lastLines(said.String()))
+		return fmt.Errorf("%s: %w: %s", command.Path, err, lastLines(output.String()))
 	}
 	return fed
 }
 
-// writePixels writes a frame as ffmpeg takes it.
+// writePixels writes a frame in the form that ffmpeg reads.
 func writePixels(to io.Writer, f *episode.Frame) error {
 	layout := pixel.Lookup(f.Encoding)
 	if layout == nil {
@@ -160,7 +160,7 @@ func writePixels(to io.Writer, f *episode.Frame) error {
 	return nil
 }
 
-// lastLines returns how a text ends.
+// lastLines returns the end of a text.
 func lastLines(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) > 500 {
@@ -169,7 +169,7 @@ func lastLines(text string) string {
 	return text
 }
 
-// close completes the file: frame k is k/fps from its beginning, exactly.
+// close completes the file: the time of frame k is exactly k/fps.
 func (v *video) close() error {
 	if err := v.raw.Close(); err != nil {
 		return err
@@ -184,5 +184,5 @@ func (v *video) close() error {
 	return os.Remove(v.raw.Name())
 }
 
-// abort gives the file up.
+// abort closes the file as it is.
 func (v *video) abort() { v.raw.Close() }

@@ -13,10 +13,10 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// partSuffix is what the folder of a dataset ends with while it is written.
+// partSuffix is the end of the folder's name while a dataset is written.
 const partSuffix = ".part"
 
-// Writer writes a dataset, one episode after the other. It is not for concurrent use.
+// Writer writes a dataset episode by episode. It is not for concurrent use.
 type Writer struct {
 	path, part string
 	options    Options
@@ -30,13 +30,13 @@ type Writer struct {
 
 	data     *table
 	dataAt   fileIndex
-	dataRows int // in the file
+	dataRows int // in the open file
 	videos   map[string]*video
 	videosAt map[string]fileIndex
 }
 
-// Create begins a dataset in the folder path. Until Close it is called path.part; what is left of another one by that
-// name is removed.
+// Create begins a dataset in the folder path. Until Close its name is path.part; an older folder of that name is
+// removed.
 func Create(path string, o Options) (*Writer, error) {
 	fail := func(err error) (*Writer, error) { return nil, fmt.Errorf("create %s: %w", path, err) }
 	if err := o.Check(); err != nil {
@@ -75,11 +75,11 @@ func Create(path string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Episodes returns how many episodes have been written, and how many rows.
+// Episodes returns the number of episodes and rows written so far.
 func (w *Writer) Episodes() (episodes, rows int) { return len(w.rows), w.info.TotalFrames }
 
-// Write appends a take that was aligned on a fixed timeline. An error is about this take alone, and the dataset can go
-// on without it, unless it wraps ErrBroken.
+// Write appends an episode that was aligned on a fixed timeline. After an error that does not wrap ErrBroken, other
+// episodes can be written.
 func (w *Writer) Write(r *episode.Rows) error {
 	fail := func(err error) error { return fmt.Errorf("write %s: %s: %w", w.path, r.Episode.Name, err) }
 	if w.err != nil {
@@ -95,8 +95,8 @@ func (w *Writer) Write(r *episode.Rows) error {
 	}
 	if len(stretches) > 1 {
 		if w.options.Holes == HolesRefuse {
-			return fail(fmt.Errorf("rows are missing behind row %d, in %d places (%s): align so that they are not, as with "+
-				"--missing-image hold, or split the take there with --holes split", stretches[0].n-1, len(stretches)-1,
+			return fail(fmt.Errorf("rows are missing after row %d, in %d places (%s): avoid this, for example with "+
+				"--missing-image hold, or split the episode there with --holes split", stretches[0].n-1, len(stretches)-1,
 				losses(&r.Report)))
 		}
 		stretches = slices.DeleteFunc(stretches, func(s span) bool { return s.n < 2 })
@@ -118,7 +118,7 @@ func (w *Writer) Write(r *episode.Rows) error {
 		takes = append(takes, t)
 	}
 	if len(takes) == 0 {
-		return fail(errors.New("there are not two rows in a row"))
+		return fail(errors.New("no two consecutive rows"))
 	}
 	if len(w.rows) == 0 {
 		w.begin(fps, takes[0])
@@ -132,31 +132,31 @@ func (w *Writer) Write(r *episode.Rows) error {
 	return nil
 }
 
-// ErrBroken is wrapped by the errors of a Writer behind which nothing more can be written.
+// ErrBroken is wrapped by the errors of a Writer after which nothing more can be written.
 var ErrBroken = errors.New("the dataset cannot be completed")
 
-// rate returns the rows a second of the dataset.
+// rate returns the rows per second of the dataset.
 func (w *Writer) rate(r *episode.Rows) (int, error) {
 	rate, fps := r.Options.Rate(), int(w.info.FPS)
 	switch {
 	case len(r.Stamps) < 2:
-		return 0, errors.New("there are not two rows")
+		return 0, errors.New("fewer than two rows")
 	case fps > 0:
 		if rate != 0 && rate != w.info.FPS {
-			return 0, fmt.Errorf("its rows are at %v a second, and those of the dataset at %d: align on the timeline fixed:%d",
+			return 0, fmt.Errorf("it has %v rows per second, the dataset %d: align on the timeline fixed:%d",
 				rate, fps, fps)
 		}
 		return fps, nil
 	case rate == 0:
-		return 0, errors.New("LeRobot has rows at a fixed rate only: align on a timeline such as fixed:30")
+		return 0, errors.New("LeRobot needs rows at a fixed rate: align on a timeline such as fixed:30")
 	case rate != float64(int(rate)):
-		return 0, fmt.Errorf("LeRobot has whole numbers of rows a second only, not %v: align on a timeline such as fixed:%d",
+		return 0, fmt.Errorf("LeRobot needs a whole number of rows per second, not %v: align on a timeline such as fixed:%d",
 			rate, max(1, int(rate+0.5)))
 	}
 	return int(rate), nil
 }
 
-// Close completes the dataset, reads it back and has it be at its path. A dataset without any episode is an error.
+// Close completes the dataset, reads it back and renames it to its path. A dataset without episodes is an error.
 func (w *Writer) Close() error {
 	if err := w.complete(); err != nil {
 		w.Abort()
@@ -168,7 +168,7 @@ func (w *Writer) Close() error {
 // Abort removes what has been written of the dataset.
 func (w *Writer) Abort() {
 	if w.err == nil {
-		w.err = errors.New("it is closed")
+		w.err = errors.New("the dataset is closed")
 	}
 	if w.data != nil {
 		w.data.abort()
@@ -186,7 +186,7 @@ func (w *Writer) complete() error {
 		return w.err
 	}
 	if len(w.rows) == 0 {
-		return errors.New("there is no episode")
+		return errors.New("no episodes")
 	}
 	err := w.data.close()
 	w.data = nil
@@ -204,11 +204,11 @@ func (w *Writer) complete() error {
 	if err := verify(w.part, &w.options, len(w.rows), w.info.TotalFrames); err != nil {
 		return fmt.Errorf("read back: %w", err)
 	}
-	w.err = errors.New("it is closed")
+	w.err = errors.New("the dataset is closed")
 	return w.rename()
 }
 
-// rename has the dataset be at its path, and the one that was there be gone.
+// rename renames the dataset to its path in place of an older one.
 func (w *Writer) rename() error {
 	codec.SyncFolder(w.part)
 	old := w.part + "-old"

@@ -11,7 +11,7 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// put writes a take as an episode.
+// put writes an episode.
 func (w *Writer) put(t *take) error {
 	e := t.rows.Episode
 	row := &episodeRow{task: e.Task, length: t.span.n, from: w.info.TotalFrames, videos: map[string]videoPlace{},
@@ -66,7 +66,7 @@ func (w *Writer) put(t *take) error {
 	return nil
 }
 
-// table has w.data be the file that the next episode goes to, of so many rows.
+// table sets w.data to the file for the next episode, of so many rows.
 func (w *Writer) table(rows int) error {
 	if w.data != nil {
 		size := w.data.bytes
@@ -118,7 +118,7 @@ func (w *Writer) file(template, video string, at fileIndex) (string, error) {
 	return filepath.Join(w.part, path), err
 }
 
-// numbers writes the columns of numbers, and what there is to say about them.
+// numbers writes the columns of numbers and collects their statistics.
 func (w *Writer) numbers(t *take, row *episodeRow, task int) error {
 	n := row.length
 	for _, v := range t.vectors {

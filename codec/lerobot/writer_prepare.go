@@ -8,7 +8,7 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// take is a stretch of a take, ready to be written.
+// take is an episode, or a stretch of one, ready to be written.
 type take struct {
 	rows    *episode.Rows
 	name    string
@@ -17,7 +17,7 @@ type take struct {
 	cameras []*camera
 }
 
-// prepare finds out whether rows can be written.
+// prepare checks that a stretch of rows can be written.
 func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*take, error) {
 	t := &take{rows: r, span: s, vectors: vectors}
 	for _, v := range vectors {
@@ -36,7 +36,7 @@ func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*take, err
 		}
 		key := imagePrefix + featureName(name)
 		if seen[key] {
-			return nil, fmt.Errorf("there are two cameras %s", name)
+			return nil, fmt.Errorf("two cameras have the name %s", name)
 		}
 		seen[key] = true
 		t.cameras = append(t.cameras, &camera{feature: key, camera: c, frames: r.Frames[i][s.from : s.from+s.n]})
@@ -61,7 +61,7 @@ func (w *Writer) prepare(r *episode.Rows, vectors []*vector, s span) (*take, err
 	return t, nil
 }
 
-// featureName returns a name that a feature and a folder can have.
+// featureName returns a valid name for a feature and a folder.
 func featureName(name string) string {
 	mapped := []rune(name)
 	for i, r := range mapped {
@@ -72,7 +72,7 @@ func featureName(name string) string {
 	return string(mapped)
 }
 
-// same says what a take has other than the episodes before.
+// same returns an error if a take has other features than the episodes before.
 func (w *Writer) same(t *take) error {
 	if len(w.rows) == 0 {
 		return nil
@@ -81,32 +81,32 @@ func (w *Writer) same(t *take) error {
 	for _, v := range t.vectors {
 		f := w.info.Features.get(v.feature.key)
 		if f == nil {
-			return fmt.Errorf("there is %s, which no episode before has", v.feature.key)
+			return fmt.Errorf("it has %s, which the episodes before do not have", v.feature.key)
 		}
 		if !slices.Equal(f.Names.([]any), v.feature.Names.([]any)) {
-			return fmt.Errorf("%s is of %v, and of %v in the episodes before", v.feature.key, v.feature.Names, f.Names)
+			return fmt.Errorf("%s has %v, in the episodes before %v", v.feature.key, v.feature.Names, f.Names)
 		}
 		count++
 	}
 	for _, c := range t.cameras {
 		if w.info.Features.get(c.feature) == nil {
-			return fmt.Errorf("there is %s, which no episode before has", c.feature)
+			return fmt.Errorf("it has %s, which the episodes before do not have", c.feature)
 		}
 		count++
 	}
 	if count != len(w.info.Features) {
-		return errors.New("cameras or streams are missing that the episodes before have")
+		return errors.New("it lacks cameras or streams of the episodes before")
 	}
 	return nil
 }
 
-// standard are the features that every dataset has.
+// standard are the features of every dataset.
 var standard = []struct{ key, dtype string }{
 	{"timestamp", "float32"}, {"frame_index", "int64"}, {"episode_index", "int64"}, {"index", "int64"},
 	{"task_index", "int64"},
 }
 
-// begin takes the features of the dataset from its first take.
+// begin takes the features of the dataset from its first episode.
 func (w *Writer) begin(fps int, t *take) {
 	w.info.FPS = float64(fps)
 	for _, v := range t.vectors {

@@ -11,17 +11,17 @@ import (
 	"tapedeck/codec/pixel"
 )
 
-// camera is what a camera saw in a take, as it is written.
+// camera is the images of a camera in a take.
 type camera struct {
 	feature string
 	camera  *episode.Camera
 	frames  []int // of each row; -1 is none
 	picture picture
 	stats   *stats
-	black   episode.Frame // what rows have that have none
+	black   episode.Frame // for rows without a frame
 }
 
-// survey goes through the frames, so that what cannot be written is known before anything is.
+// survey reads all frames, so that errors occur before anything is written.
 func survey(cameras []*camera, size func(feature string) (width, height int)) error {
 	errs := make([]error, len(cameras))
 	var group sync.WaitGroup
@@ -36,7 +36,7 @@ func survey(cameras []*camera, size func(feature string) (width, height int)) er
 	return errors.Join(errs...)
 }
 
-// survey looks at all frames. They are to be of a size; 0 by 0 is that of the first one.
+// survey reads all frames, which must have a size; 0 by 0 is that of the first one.
 func (c *camera) survey(width, height int) error {
 	wanted := sampled(len(c.frames))
 	var counted histogram
@@ -83,7 +83,7 @@ func (c *camera) survey(width, height int) error {
 		return err
 	}
 	if width == 0 {
-		return errors.New("none of its frames is in any row")
+		return errors.New("no row has a frame of it")
 	}
 	c.stats = c.statistics(&counted, black, width, height)
 	if !known {
@@ -95,7 +95,7 @@ func (c *camera) survey(width, height int) error {
 	return nil
 }
 
-// statistics returns those of what was counted, and of as many black pictures.
+// statistics returns the statistics of a histogram and of a number of black images.
 func (c *camera) statistics(h *histogram, black, width, height int) *stats {
 	step := every(width, height)
 	pixels := int64((width+step-1)/step) * int64((height+step-1)/step) * int64(black)
@@ -105,7 +105,7 @@ func (c *camera) statistics(h *histogram, black, width, height int) *stats {
 	return h.stats(len(sampled(len(c.frames))))
 }
 
-// paintBlack makes the picture that rows have that have none, in the encoding of the others.
+// paintBlack makes the image of rows without a frame, in the encoding of the others.
 func (c *camera) paintBlack() (err error) {
 	p := &c.picture
 	f := &c.black

@@ -13,17 +13,17 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// tolerance is how far a row may be from its place on the timeline, as of LeRobot.
+// tolerance is how far a row may be from its place on the timeline, as in LeRobot.
 const tolerance = 100 * time.Microsecond
 
-// vector is a feature of numbers of a take.
+// vector is a feature of numbers.
 type vector struct {
 	feature *feature
 	columns []noteColumn
 	parts   []part
 }
 
-// part is a column of a vector.
+// part is the source of a column of a vector.
 type part struct {
 	rows   *align.Rows
 	column int
@@ -51,7 +51,7 @@ func (v *vector) addAll(arm *episode.Arm, stream string, rows *align.Rows) {
 	}
 }
 
-// complete makes the feature.
+// complete sets the feature.
 func (v *vector) complete(key string) *vector {
 	names := make([]any, len(v.columns))
 	for i, c := range v.columns {
@@ -65,7 +65,7 @@ func (v *vector) complete(key string) *vector {
 	return v
 }
 
-// vectors returns the features of numbers of a take.
+// vectors returns the features of numbers of an episode.
 func vectors(r *episode.Rows, state string) ([]*vector, error) {
 	joints, err := r.QPos()
 	if err != nil {
@@ -108,7 +108,7 @@ func vectors(r *episode.Rows, state string) ([]*vector, error) {
 		effort.addAll(a.Arm, "effort", a.Effort)
 	}
 	if len(observed.parts) == 0 {
-		return nil, errors.New("there are no joints and no poses that " + stateKey + " could be")
+		return nil, errors.New("no joints and no poses for " + stateKey + "")
 	}
 	all := []*vector{observed.complete(stateKey), action.complete(actionKey)}
 	for _, v := range []*vector{
@@ -122,12 +122,12 @@ func vectors(r *episode.Rows, state string) ([]*vector, error) {
 	return all, nil
 }
 
-// check refuses numbers that are none.
+// check returns an error for numbers that are NaN or infinite.
 func (v *vector) check(from, n int) error {
 	for row := from; row < from+n; row++ {
 		for i := range v.parts {
 			if x := v.at(row, i); x-x != 0 {
-				return fmt.Errorf("row %d: %s of %s is %v, on which nothing can be trained: align so that such rows are dropped",
+				return fmt.Errorf("row %d: %s of %s is %v, which is useless for training: align so that such rows are dropped",
 					row, v.feature.Names.([]any)[i], v.feature.key, x)
 			}
 		}
@@ -135,10 +135,10 @@ func (v *vector) check(from, n int) error {
 	return nil
 }
 
-// span is a stretch of rows one after the other, without one missing between.
+// span is a stretch of rows without gaps.
 type span struct{ from, n int }
 
-// spans returns the stretches of a take at some rows a second.
+// spans returns the stretches of an episode at some rows per second.
 func spans(stamps []int64, fps int) ([]span, error) {
 	period := 1e9 / float64(fps)
 	all := []span{{0, 1}}
@@ -151,15 +151,15 @@ func spans(stamps []int64, fps int) ([]span, error) {
 		}
 		late := time.Duration(stamps[i] - stamps[last.from] - int64(math.Round(float64(last.n)*period)))
 		if late.Abs() > tolerance {
-			return nil, fmt.Errorf("row %d is %v from its time at %d rows a second, and LeRobot has rows at a fixed rate "+
-				"only: align on the timeline fixed:%d", i, late, fps, fps)
+			return nil, fmt.Errorf("row %d is %v from its time at %d rows per second, but LeRobot needs a fixed rate: "+
+				"align on the timeline fixed:%d", i, late, fps, fps)
 		}
 		last.n++
 	}
 	return all, nil
 }
 
-// losses says on account of which streams rows are missing.
+// losses describes which streams caused rows to be missing.
 func losses(r *align.Report) string {
 	var all []string
 	add := func(s *align.StreamReport) {

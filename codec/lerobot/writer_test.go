@@ -174,7 +174,7 @@ func TestRoundTrip(t *testing.T) {
 				require.Equal(t, o.Data, f.Data)
 			}
 			_, err = frames.Frame(len(camera.Stamps))
-			require.ErrorContains(t, err, "there is no frame")
+			require.ErrorContains(t, err, "no frame")
 			require.NoError(t, frames.Close())
 		}
 	}
@@ -239,5 +239,5 @@ func TestVideo(t *testing.T) {
 
 func TestVideoWithoutFFmpeg(t *testing.T) {
 	_, err := Create(filepath.Join(t.TempDir(), "set"), Options{Video: true, FFmpeg: "no-such-ffmpeg"})
-	require.ErrorContains(t, err, "no-such-ffmpeg, which cannot be found: install it (Debian: ffmpeg)")
+	require.ErrorContains(t, err, "cannot find no-such-ffmpeg, which encodes videos: install it (Debian: ffmpeg)")
 }

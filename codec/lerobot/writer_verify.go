@@ -10,8 +10,8 @@ import (
 	"tapedeck/codec/episode"
 )
 
-// verify reads a dataset back: all numbers, the first and the last picture of each camera of each episode that is in a
-// table, and how many frames there are in videos.
+// verify reads a dataset back: all numbers, the first and last image of each camera in each episode, or the number of
+// frames in videos.
 func verify(path string, o *Options, episodes, rows int) error {
 	s, err := Open(path)
 	if err != nil {
@@ -22,10 +22,10 @@ func verify(path string, o *Options, episodes, rows int) error {
 		return err
 	}
 	if len(all) != episodes {
-		return fmt.Errorf("there are %d episodes, not %d", len(all), episodes)
+		return fmt.Errorf("%d episodes, want %d", len(all), episodes)
 	}
 	if s.rowCount != rows {
-		return fmt.Errorf("there are %d rows, not %d", s.rowCount, rows)
+		return fmt.Errorf("%d rows, want %d", s.rowCount, rows)
 	}
 	if !o.Video {
 		for _, e := range all {
@@ -58,13 +58,13 @@ func verify(path string, o *Options, episodes, rows int) error {
 			frames += n
 		}
 		if frames != rows {
-			return fmt.Errorf("videos of %s have %d frames, not %d", f.key, frames, rows)
+			return fmt.Errorf("videos of %s have %d frames, want %d", f.key, frames, rows)
 		}
 	}
 	return nil
 }
 
-// countFrames asks ffmpeg how many frames a video has.
+// countFrames returns the number of frames in a video by ffmpeg.
 func countFrames(o *Options, path string) (int, error) {
 	command := exec.Command(o.FFmpeg, "-v", "error", "-nostdin", "-i", path, "-map", "0:v", "-c", "copy", "-f", "framecrc",
 		"-")

@@ -343,7 +343,7 @@ func TestReferenceSession(t *testing.T) {
 	o = DefaultOptions()
 	o.To = "lerobot"
 	_, _, err = do(t, path("refused"), o, in)
-	require.ErrorContains(t, err, "rows are missing behind row ")
+	require.ErrorContains(t, err, "rows are missing after row ")
 	o.MissingImage = "hold"
 	a, _, err = do(t, path("a"), o, in, in)
 	require.NoError(t, err)

@@ -15,19 +15,19 @@ import (
 	"gonum.org/v1/hdf5"
 )
 
-// Number is a type of numbers that datasets have.
+// Number is an element type of datasets.
 type Number interface {
 	uint8 | uint16 | int64 | float32 | float64
 }
 
-// chunkElements is about how many numbers are compressed together.
+// chunkElements is the approximate number of elements in a compressed chunk.
 const chunkElements = 1 << 14
 
-// Put writes numbers, with gzip.
+// Put writes a dataset of numbers, compressed with gzip.
 func Put[T Number](f *File, path string, values []T, dims ...int) error {
 	rows, row, err := product(dims)
 	if err != nil || len(dims) == 0 || rows*row != len(values) {
-		return fmt.Errorf("write %s: %d numbers do not make %v", path, len(values), dims)
+		return fmt.Errorf("write %s: %d numbers for a shape of %v", path, len(values), dims)
 	}
 	if len(values) == 0 {
 		return put(f, path, values, dims, nil)
@@ -36,7 +36,7 @@ func Put[T Number](f *File, path string, values []T, dims ...int) error {
 	return put(f, path, values, dims, chunk)
 }
 
-// put writes numbers, with gzip if there is a chunk.
+// put writes a dataset, compressed if chunk is not nil.
 func put[T Number](f *File, path string, values []T, dims, chunk []int) error {
 	return call("write "+path, func() error {
 		set, err := create[T](f, path, dims, chunk, chunk != nil)
@@ -50,7 +50,7 @@ func put[T Number](f *File, path string, values []T, dims, chunk []int) error {
 	})
 }
 
-// create makes a dataset.
+// create creates a dataset.
 func create[T Number](f *File, path string, dims, chunk []int, compressed bool) (*hdf5.Dataset, error) {
 	if err := f.writable(); err != nil {
 		return nil, err
@@ -92,12 +92,12 @@ func sizes(dims []int) []uint {
 	return s
 }
 
-// product returns how many rows there are, and the elements of each.
+// product returns the number of rows, and the elements of each.
 func product(dims []int) (rows, row int, err error) {
 	row = 1
 	for i, d := range dims {
 		if d < 0 || i > 0 && d > 0 && row > math.MaxInt/d {
-			return 0, 0, errors.New("too much")
+			return 0, 0, errors.New("too large")
 		}
 		if i > 0 {
 			row *= d
@@ -107,14 +107,14 @@ func product(dims []int) (rows, row int, err error) {
 		return 1, 1, nil
 	}
 	if row > 0 && dims[0] > math.MaxInt/row {
-		return 0, 0, errors.New("too much")
+		return 0, 0, errors.New("too large")
 	}
 	return dims[0], row, nil
 }
 
-// PutStrings writes strings.
+// PutStrings writes a dataset of strings.
 func (f *File) PutStrings(path string, values []string) error {
-	texts := make([]*C.char, len(values)+1) // one more, to have a first
+	texts := make([]*C.char, len(values)+1) // never empty
 	for i, v := range values {
 		texts[i] = C.CString(v)
 		defer C.free(unsafe.Pointer(texts[i]))
@@ -124,7 +124,7 @@ func (f *File) PutStrings(path string, values []string) error {
 	return call("write "+path, func() error { return check(C.put_strings(f.id(), p, C.hsize_t(len(values)), &texts[0])) })
 }
 
-// Kind is what the elements of a dataset are.
+// Kind is the kind of the elements of a dataset.
 type Kind int
 
 // Kinds of elements.
@@ -133,11 +133,11 @@ const (
 	Integer Kind = C.KIND_INTEGER
 	Float   Kind = C.KIND_FLOAT
 	String  Kind = C.KIND_STRING
-	Bytes   Kind = C.KIND_BYTES // as many as there are of each
+	Bytes   Kind = C.KIND_BYTES // of variable length
 	Opaque  Kind = C.KIND_OPAQUE
 )
 
-// Dataset is an open dataset. Its file closes it, if nobody did before.
+// Dataset is an open dataset. Closing its file closes it, too.
 type Dataset struct {
 	Kind     Kind
 	Dims     []int
@@ -152,7 +152,7 @@ type Dataset struct {
 	row    int // bytes of a row
 }
 
-// CreateSequences makes a dataset of n sequences of bytes, each of any length, for WriteSequences.
+// CreateSequences creates a dataset of n byte sequences of variable length for WriteSequences.
 func (f *File) CreateSequences(path string, n int) (*Dataset, error) {
 	if err := f.writable(); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (f *File) CreateSequences(path string, n int) (*Dataset, error) {
 	return f.Dataset(path)
 }
 
-// CreateRows makes a dataset of rows, for WriteRows. It keeps each row for itself.
+// CreateRows creates a dataset for WriteRow, with a chunk for each row.
 func CreateRows[T uint8 | uint16](f *File, path string, compressed bool, dims ...int) (*Dataset, error) {
 	if _, row, err := product(dims); err != nil || row == 0 || len(dims) < 2 {
 		return nil, fmt.Errorf("create %s: rows of %v", path, dims)
@@ -217,7 +217,7 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 	for _, dim := range shape.dims[:shape.rank] {
 		if dim > math.MaxInt32 {
 			d.Close()
-			return nil, fmt.Errorf("open %s: it has %d of something", path, uint64(dim))
+			return nil, fmt.Errorf("open %s: a dimension of %d is too large", path, uint64(dim))
 		}
 		d.Dims = append(d.Dims, int(dim))
 	}
@@ -244,10 +244,10 @@ func (d *Dataset) Close() error {
 	})
 }
 
-// Path returns the path that d was opened by.
+// Path returns the path of d in its file.
 func (d *Dataset) Path() string { return d.path }
 
-// Len returns how many rows there are.
+// Len returns the number of rows.
 func (d *Dataset) Len() int {
 	if len(d.Dims) == 0 {
 		return 1
@@ -258,7 +258,7 @@ func (d *Dataset) Len() int {
 // RowSize returns the bytes of a row.
 func (d *Dataset) RowSize() int { return d.row }
 
-// WriteSequences writes sequences, from the one of number start on.
+// WriteSequences writes sequences, the first one at index start.
 func (d *Dataset) WriteSequences(start int, items [][]byte) error {
 	if d.Kind != Bytes || len(d.Dims) != 1 || start < 0 || start > d.Len() || len(items) > d.Len()-start {
 		return fmt.Errorf("write %s: sequences %d to %d of %d of kind %d", d.path, start, start+len(items), d.Len(), d.Kind)
@@ -280,7 +280,7 @@ func (d *Dataset) WriteSequences(start int, items [][]byte) error {
 	})
 }
 
-// WriteRow writes row i: the bytes of its elements as this machine has them in memory.
+// WriteRow writes row i: the bytes of its elements in native byte order.
 func (d *Dataset) WriteRow(i int, data []byte) error {
 	if d.Kind != Integer || len(d.Dims) < 2 || i < 0 || i >= d.Len() || len(data) != d.row {
 		return fmt.Errorf("write %s: row %d of %d, %d bytes of %d", d.path, i, d.Len(), len(data), d.row)
@@ -291,10 +291,10 @@ func (d *Dataset) WriteRow(i int, data []byte) error {
 	})
 }
 
-// mostPacked is more than gzip makes of a byte.
+// mostPacked is above the greatest compression ratio of gzip.
 const mostPacked = 1100
 
-// total returns the elements of d, if the file can hold as many.
+// total returns the number of elements, or an error if the file is too small for them.
 func (d *Dataset) total() (int, error) {
 	rows, row, err := product(d.Dims)
 	if err != nil {
@@ -318,20 +318,20 @@ func (d *Dataset) Doubles() ([]float64, error) {
 		return nil, err
 	}
 	if d.Kind != Integer && d.Kind != Float {
-		return nil, fmt.Errorf("read %s: they are no numbers", d.path)
+		return nil, fmt.Errorf("read %s: not numbers", d.path)
 	}
 	values := make([]float64, n)
 	return values, call("read "+d.path, func() error { return check(C.read_doubles(d.id, (*C.double)(&values[0]))) })
 }
 
-// Integers returns all numbers of d, which are whole ones.
+// Integers returns all integers of d.
 func (d *Dataset) Integers() ([]int64, error) {
 	n, err := d.total()
 	if err != nil || n == 0 {
 		return nil, err
 	}
 	if d.Kind != Integer {
-		return nil, fmt.Errorf("read %s: they are no whole numbers", d.path)
+		return nil, fmt.Errorf("read %s: not integers", d.path)
 	}
 	values := make([]int64, n)
 	return values, call("read "+d.path, func() error { return check(C.read_integers(d.id, (*C.int64_t)(&values[0]))) })
@@ -344,7 +344,7 @@ func (d *Dataset) Strings() ([]string, error) {
 		return nil, err
 	}
 	if d.Kind != String || len(d.Dims) > 1 {
-		return nil, fmt.Errorf("read %s: they are no strings", d.path)
+		return nil, fmt.Errorf("read %s: not strings", d.path)
 	}
 	values := make([]string, n)
 	for i := range values {
@@ -369,10 +369,10 @@ func (d *Dataset) Strings() ([]string, error) {
 	return values, nil
 }
 
-// Row appends row i to buf: the bytes of its elements as this machine has them in memory.
+// Row appends row i to buf: the bytes of its elements in native byte order.
 func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
 	if d.Kind == Bytes || d.Kind == Other || d.Variable || len(d.Dims) == 0 || i < 0 || i >= d.Len() {
-		return nil, fmt.Errorf("read %s: there is no row %d", d.path, i)
+		return nil, fmt.Errorf("read %s: no row %d", d.path, i)
 	}
 	most := d.stored
 	if d.chunks {
@@ -395,7 +395,7 @@ func (d *Dataset) Row(i int, buf []byte) ([]byte, error) {
 // Sequence appends sequence i to buf.
 func (d *Dataset) Sequence(i int, buf []byte) ([]byte, error) {
 	if d.Kind != Bytes || len(d.Dims) != 1 || i < 0 || i >= d.Len() {
-		return nil, fmt.Errorf("read %s: there is no sequence %d", d.path, i)
+		return nil, fmt.Errorf("read %s: no sequence %d", d.path, i)
 	}
 	var data unsafe.Pointer
 	var size C.size_t

@@ -16,24 +16,23 @@ import (
 	"gonum.org/v1/hdf5"
 )
 
-// File is an open file. Close closes it, whatever of it is open. Its datasets may be used in several goroutines, and
-// closed before it.
+// File is an open file. Close also closes its datasets, which may be used in several goroutines.
 type File struct {
-	written *hdf5.File // nil of a file that is read
+	written *hdf5.File // nil for reading
 	handle  C.hid_t
 	path    string
-	size    int64 // bytes, of a file that is read
+	size    int64 // in bytes, for reading
 	open    bool
 	sets    map[*Dataset]bool
 }
 
-// Create begins a file, in the place of one that is there.
+// Create creates a file in place of an existing one.
 func Create(path string) (*File, error) {
 	f, err := open("create", path, true)
 	if err != nil {
 		return nil, err
 	}
-	// hdf5.CreateFile has no choice of drivers. A hdf5.File is what it calls by its number, and nothing else.
+	// hdf5.CreateFile cannot choose a driver. A hdf5.File consists of nothing but its handle.
 	f.written = new(hdf5.File)
 	*(*C.hid_t)(unsafe.Pointer(f.written)) = f.handle
 	return f, nil
@@ -64,13 +63,13 @@ func open(what, path string, anew bool) (*File, error) {
 	return f, err
 }
 
-// Path returns the path that the file was opened by.
+// Path returns the path of the file.
 func (f *File) Path() string { return f.path }
 
-// Size returns the bytes of a file that is read.
+// Size returns the size in bytes of a file opened for reading.
 func (f *File) Size() int64 { return f.size }
 
-// Close closes the file and what is open in it. What was written is in the file if there is no error.
+// Close closes the file and its datasets. Without an error, everything written is in the file.
 func (f *File) Close() error {
 	if !f.open {
 		return nil
@@ -81,9 +80,9 @@ func (f *File) Close() error {
 		errs = append(errs, d.Close())
 	}
 	errs = append(errs, call("close "+f.path, func() error {
-		// A file of which something is open closes without an error, and without what it is to hold.
+		// libhdf5 closes a file with open objects without an error, and incompletely.
 		if n := C.open_objects(f.id()); n != 1 {
-			errs = append(errs, fmt.Errorf("close %s: %d objects of it are open", f.path, n-1))
+			errs = append(errs, fmt.Errorf("close %s: %d of its objects are open", f.path, n-1))
 		}
 		var err error
 		if f.written != nil {
@@ -96,7 +95,7 @@ func (f *File) Close() error {
 
 func (f *File) id() C.hid_t { return f.handle }
 
-// writable reports whether f was created.
+// writable returns an error unless f was opened by Create.
 func (f *File) writable() error {
 	if f.written == nil {
 		return fmt.Errorf("%s is open for reading", f.path)
@@ -104,7 +103,7 @@ func (f *File) writable() error {
 	return nil
 }
 
-// MakeGroup makes a group, and those above it, as far as they are not there.
+// MakeGroup creates a group and its missing parents.
 func (f *File) MakeGroup(path string) error {
 	if err := f.writable(); err != nil {
 		return err
@@ -128,7 +127,7 @@ func (f *File) MakeGroup(path string) error {
 	})
 }
 
-// LinkSoft makes path another name of target, a path that need not be there.
+// LinkSoft makes path a link to target, which need not exist.
 func (f *File) LinkSoft(target, path string) error {
 	t, p := C.CString(target), C.CString(path)
 	defer C.free(unsafe.Pointer(t))
@@ -136,8 +135,7 @@ func (f *File) LinkSoft(target, path string) error {
 	return call("link "+path, func() error { return check(C.link_soft(f.id(), t, p)) })
 }
 
-// LinkExternal makes path another name of target in another file, the name of which is relative to the folder of this
-// one.
+// LinkExternal makes path a link to target in another file, whose name is relative to the folder of this one.
 func (f *File) LinkExternal(other, target, path string) error {
 	o, t, p := C.CString(other), C.CString(target), C.CString(path)
 	defer C.free(unsafe.Pointer(o))
@@ -146,22 +144,22 @@ func (f *File) LinkExternal(other, target, path string) error {
 	return call("link "+path, func() error { return check(C.link_external(f.id(), o, t, p)) })
 }
 
-// Type is what a path names.
+// Type is the type of the object at a path.
 type Type int
 
-// Types of what there is. None is also for links that lead nowhere.
+// Types of objects. None is no object, also for broken links.
 const (
 	None Type = iota
 	Group
 	Set
 )
 
-// Type returns what there is at path.
+// Type returns the type of the object at path.
 func (f *File) Type(path string) Type {
 	p := C.CString(path)
 	defer C.free(unsafe.Pointer(p))
 	found := None
-	call(path, func() error { //nolint:errcheck // what is not there is no error
+	call(path, func() error { //nolint:errcheck // a missing object is no error
 		switch C.type_at(f.id(), p) {
 		case C.H5I_GROUP:
 			found = Group
@@ -199,7 +197,8 @@ func (f *File) list(path string, soft bool) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(C.GoBytes(unsafe.Pointer(names), C.int(size))), "\x00"), "\x00"), nil
 }
 
-// SetAttribute gives what is at path an attribute: a string, bool, int64 or float64. Booleans are numbers of a byte.
+// SetAttribute sets an attribute of the object at path: a string, bool, int64 or float64. A bool is an integer of a
+// byte.
 func (f *File) SetAttribute(path, name string, value any) error {
 	p, n := C.CString(path), C.CString(name)
 	defer C.free(unsafe.Pointer(p))
@@ -223,13 +222,13 @@ func (f *File) SetAttribute(path, name string, value any) error {
 	case float64:
 		kind, at = C.KIND_FLOAT, unsafe.Pointer(&v)
 	default:
-		return fmt.Errorf("set attribute %s of %s: it is a %T", name, path, value)
+		return fmt.Errorf("set attribute %s of %s: unsupported type %T", name, path, value)
 	}
 	return call("set attribute "+name+" of "+path,
 		func() error { return check(C.put_attribute(f.id(), p, n, kind, size, at)) })
 }
 
-// Attribute returns an attribute of one element, a string, int64 or float64; nil where there is none, or another one.
+// Attribute returns an attribute with one element: a string, int64 or float64; nil if it is missing or of another type.
 func (f *File) Attribute(path, name string) any {
 	p, n := C.CString(path), C.CString(name)
 	defer C.free(unsafe.Pointer(p))
@@ -256,7 +255,7 @@ func (f *File) Attribute(path, name string) any {
 	return nil
 }
 
-// Sync has the system put the file at path on the disk.
+// Sync syncs the file at path to disk.
 func Sync(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package h5 is libhdf5 as package hdf5 needs it: gonum.org/v1/hdf5 and what that lacks, without the traps of either.
-// There are paths, and values with their types; of the many things that libhdf5 has one close in time only File and
-// Dataset are left. Lengths and types are checked before anything is written or read. All functions may be called from
-// several goroutines.
+// Package h5 wraps libhdf5 for package hdf5: gonum.org/v1/hdf5 and functions that it lacks. Objects are named by paths;
+// only File and Dataset must be closed. Lengths and types are checked before anything is written or read. All functions
+// may be called from several goroutines.
 package h5
 
 // #cgo LDFLAGS: -lhdf5
@@ -20,12 +19,12 @@ import (
 	"syscall"
 )
 
-// lock is for builds of libhdf5 that have none.
+// lock serves builds of libhdf5 that are not thread-safe.
 var lock sync.Mutex
 
-var errLibrary = errors.New("libhdf5 says no more")
+var errLibrary = errors.New("unknown error of libhdf5")
 
-// call has f call libhdf5, on one thread: whether and which errors there are libhdf5 keeps for each thread.
+// call runs f, which calls libhdf5, on one thread, because libhdf5 keeps errors per thread.
 func call(what string, f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -46,7 +45,7 @@ func call(what string, f func() error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// check makes an error of what functions of the complement return.
+// check converts a result of a function in complement.c to an error.
 func check[T ~int32 | ~int64](rc T) error {
 	if rc < 0 {
 		return errLibrary

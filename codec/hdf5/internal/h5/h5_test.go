@@ -57,7 +57,7 @@ func TestNumbers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []float64{1, 2, 3, 4, 5, 6}, values)
 	_, err = d.Integers()
-	require.ErrorContains(t, err, "/a/b/f4: they are no whole numbers")
+	require.ErrorContains(t, err, "/a/b/f4: not integers")
 	d, err = f.Dataset("/a/b/i8")
 	require.NoError(t, err)
 	whole, err := d.Integers()
@@ -75,7 +75,7 @@ func TestNumbers(t *testing.T) {
 
 func TestLengthsThatDoNotFit(t *testing.T) {
 	f := newFile(t)
-	require.ErrorContains(t, Put(f, "/a", []float32{1, 2, 3}, 2, 2), "write /a: 3 numbers do not make [2 2]")
+	require.ErrorContains(t, Put(f, "/a", []float32{1, 2, 3}, 2, 2), "write /a: 3 numbers for a shape of [2 2]")
 	require.Error(t, Put(f, "/a", []float32{1}))
 	require.Error(t, Put(f, "/a", []float32{1}, -1, -1))
 	_, err := CreateRows[uint8](f, "/r", false, 2, 0, 3)
