@@ -50,7 +50,7 @@ func (r *recorder) follow(ctx context.Context) {
 			rested = time.Now().Add(updateRest * time.Since(start))
 		case now := <-tick.C:
 			r.endComplete()
-			status.tell(now)
+			status.update(now)
 		}
 	}
 }

@@ -42,7 +42,7 @@ type recorder struct {
 
 	settings
 
-	// onSplit are told when a file was closed and another one opened, "" at the end of a recording. They are added before
+	// onSplit are called when a file was closed and another one opened, "" at the end of a recording. They are added before
 	// run, and called from the goroutine that writes: they return at once.
 	onSplit []func(closed, opened string)
 

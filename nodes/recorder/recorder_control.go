@@ -48,7 +48,7 @@ func (r *recorder) beginFirst() {
 func (r *recorder) begin(s *session) {
 	s.begun = true
 	s.run()
-	r.announcer.begins(r.file())
+	r.announcer.fileOpened(r.file())
 	r.mu.Lock()
 	r.active, r.discovered = true, time.Now().Add(discoveryTime)
 	r.mu.Unlock()

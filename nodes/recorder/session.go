@@ -184,7 +184,7 @@ func (s *session) completed(f codec.FileInfo, err error) {
 		s.recorder.node.Log(bridge.Debug, "completed %s: %d messages, %v", f.Path, f.MessageCount, diskguard.Bytes(f.Size))
 	}
 	s.files.Completed(f.Path)
-	s.recorder.announcer.completed(f.Path, err)
+	s.recorder.announcer.fileCompleted(f.Path, err)
 }
 
 // deleted is called for each file that was to be deleted because of max_bag_files.

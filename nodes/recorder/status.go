@@ -16,7 +16,7 @@ const (
 	farAway    = 100 * time.Hour  // for the disk to be full
 )
 
-// status tells how the recording goes: on the terminal, or by a log line now and then where there is none, and on
+// status shows how the recording goes: on the terminal or, without one, by a log line now and then, and on
 // /diagnostics.
 type status struct {
 	recorder    *recorder
@@ -26,7 +26,8 @@ type status struct {
 	shown       bool // on the terminal
 }
 
-func (s *status) tell(now time.Time) {
+// update shows the state at now.
+func (s *status) update(now time.Time) {
 	r := s.recorder
 	if r.options.Quiet && s.diagnostics == nil {
 		return
@@ -65,7 +66,7 @@ func (s *status) tell(now time.Time) {
 	}
 }
 
-// state says in a word what the recorder does.
+// state returns in a word what the recorder does.
 func (r *recorder) state() string {
 	switch s := r.session.Load(); {
 	case !r.recording():
@@ -80,7 +81,7 @@ func (r *recorder) state() string {
 	return "RECORDING"
 }
 
-// left says how long the disk lasts, "" where that is not in sight.
+// left returns for how long there is space on the disk, "" if it is not foreseeable.
 func (r *recorder) left() string {
 	s := r.session.Load()
 	if s.guard == nil {
@@ -97,7 +98,7 @@ func (r *recorder) left() string {
 	return fmt.Sprintf("disk full in %v", left.Round(time.Second))
 }
 
-// table shows the topics: those that lose messages first, then those with the most bytes.
+// table returns the topics: those that lose messages first, then those with the most bytes.
 func (r *recorder) table(list []*topicRecorder) *progress.Table {
 	table := &progress.Table{Columns: []string{"topic", "messages/s", "MB/s", "received", "dropped", "lost", "MB waiting"}}
 	trouble := func(rec *topicRecorder) int { return min(1, int(rec.Dropped.Load()+rec.missed())) }

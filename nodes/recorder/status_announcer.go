@@ -15,100 +15,99 @@ import (
 	"tapedeck/nodes/internal/rosbag2compat"
 )
 
-// announcer tells other nodes what happens to a recording: on events/write_split and events/rosbag2_messages_lost, as
-// rosbag2 does, and on begin_write, as ROS 1's recorder does. They are published from a goroutine of their own, for
-// which nobody waits.
+// announcer publishes what happens to recordings: on events/write_split and events/rosbag2_messages_lost, as rosbag2
+// does, and on begin_write, as ROS 1's recorder does. It publishes in a goroutine of its own, so that nobody waits.
 type announcer struct {
 	recorder           *recorder
-	split, lost, begin *teller
+	split, lost, begin *eventTopic // nil: not published
 
 	wake chan struct{} // has a value when there is something to publish
 	done chan struct{} // closed when all is published
 
 	mu       sync.Mutex
-	said     []told
-	over     bool              // nothing more will be said
-	opened   map[string]string // after files that are not complete yet: the next one
-	complete map[string]bool   // files of which the next one is not known yet
+	queue    []event
+	over     bool              // nothing is added to the queue any more
+	opened   map[string]string // the file after one that is not complete yet
+	complete map[string]bool   // files whose next one is not known yet
 	session  *session          // whose losses are these:
-	losses   map[string]losses // of which was told, by topic
+	losses   map[string]losses // that were published, by topic
 }
 
-// teller publishes messages of one type. A nil one does not.
-type teller struct {
+// eventTopic publishes messages of one type.
+type eventTopic struct {
 	publisher bridge.Publisher
 	forms     rosbag2compat.Forms
 }
 
-// told is a message that is to be published.
-type told struct {
-	by      *teller
+// event is a message to be published.
+type event struct {
+	topic   *eventTopic
 	message msgs.Message
 }
 
 // flushTime is how long subscribers may take to receive the last events.
 const flushTime = time.Second
 
-// newAnnouncer begins to tell what happens to the recordings of r.
+// newAnnouncer begins to publish what happens to the recordings of r.
 func newAnnouncer(r *recorder) *announcer {
 	a := &announcer{
 		recorder: r, wake: make(chan struct{}, 1), done: make(chan struct{}),
 		opened: map[string]string{}, complete: map[string]bool{},
 	}
-	a.split = a.newTeller("events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
+	a.split = a.advertise("events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
 	var pace <-chan time.Time
 	if rate := r.options.StatsMaxPublishingRate; rate > 0 {
-		a.lost = a.newTeller("events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent", codec.DefaultQoS())
+		a.lost = a.advertise("events/rosbag2_messages_lost", "rosbag2_interfaces/msg/MessagesLostEvent", codec.DefaultQoS())
 		pace = time.Tick(time.Duration(float64(time.Second) / rate))
 	}
 	if r.options.Publish {
-		a.begin = a.newTeller("begin_write", "std_msgs/msg/String", bridge.LatchedQoS())
+		a.begin = a.advertise("begin_write", "std_msgs/msg/String", bridge.LatchedQoS())
 	}
-	r.onSplit = append(r.onSplit, a.goesOn)
+	r.onSplit = append(r.onSplit, a.fileSplit)
 	go a.run(pace)
 	return a
 }
 
-// newTeller returns nil, and says why, where the topic cannot be published.
-func (a *announcer) newTeller(topic, typeName string, qos codec.QoS) *teller {
+// advertise returns nil, and logs why, if the topic cannot be published.
+func (a *announcer) advertise(topic, typeName string, qos codec.QoS) *eventTopic {
 	r := a.recorder
-	t := &teller{}
+	t := &eventTopic{}
 	var err error
 	if t.forms, err = rosbag2compat.NewForms(r.library, typeName); err == nil {
 		t.publisher, err = r.node.Advertise(topic, typeName, qos)
 	}
-	switch {
-	case errors.Is(err, rosidl.ErrUnknownType):
-		r.node.Log(bridge.Info, "nothing is told on %s: %v", topic, err)
-		return nil
-	case err != nil:
-		r.node.Log(bridge.Warn, "nothing is told on %s: %v", topic, err)
+	if err != nil {
+		level := bridge.Warn
+		if errors.Is(err, rosidl.ErrUnknownType) {
+			level = bridge.Info
+		}
+		r.node.Log(level, "no events are published on %s: %v", topic, err)
 		return nil
 	}
 	r.selection.Own[t.publisher.Topic()] = true
 	return t
 }
 
-// run publishes what is said, and looks for losses at each tick of pace, until end.
+// run publishes the queue, and looks for losses at each tick of pace, until end.
 func (a *announcer) run(pace <-chan time.Time) {
 	defer close(a.done)
 	for {
 		select {
 		case <-pace:
-			a.look()
+			a.addLosses()
 		case <-a.wake:
 		}
 		a.mu.Lock()
-		said, over := a.said, a.over
-		a.said = nil
+		events, over := a.queue, a.over
+		a.queue = nil
 		a.mu.Unlock()
-		for _, t := range said {
-			data, err := t.by.forms.Marshal(t.message)
+		for _, e := range events {
+			data, err := e.topic.forms.Marshal(e.message)
 			if err == nil {
-				err = t.by.publisher.Publish(data)
+				err = e.topic.publisher.Publish(data)
 			}
 			if err != nil {
-				a.recorder.warn("event "+t.message.TypeName(), "publish on %s: %v", t.by.publisher.Topic(), err)
+				a.recorder.warn("event "+e.message.TypeName(), "publish on %s: %v", e.topic.publisher.Topic(), err)
 			}
 		}
 		if over {
@@ -117,13 +116,12 @@ func (a *announcer) run(pace <-chan time.Time) {
 	}
 }
 
-// say has a message published. a.mu is locked.
-func (a *announcer) say(by *teller, m msgs.Message) {
-	if by == nil {
-		return
+// add adds a message to the queue, unless t is nil. a.mu is held.
+func (a *announcer) add(t *eventTopic, m msgs.Message) {
+	if t != nil {
+		a.queue = append(a.queue, event{t, m})
+		a.notify()
 	}
-	a.said = append(a.said, told{by, m})
-	a.notify()
 }
 
 func (a *announcer) notify() {
@@ -133,22 +131,22 @@ func (a *announcer) notify() {
 	}
 }
 
-// begins is told of each file that is begun, "" in snapshot mode.
-func (a *announcer) begins(path string) {
+// fileOpened is called with the path of each file that is begun, "" in snapshot mode.
+func (a *announcer) fileOpened(path string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if path != "" {
-		a.say(a.begin, &std_msgs.String{Data: path})
+		a.add(a.begin, &std_msgs.String{Data: path})
 	}
 }
 
-// goesOn is told of the file in which a recording goes on after another one, "" at its end, when all files are
-// complete.
-func (a *announcer) goesOn(closed, opened string) {
+// fileSplit is called when a recording continues in another file: the event is published once the closed one is
+// complete. opened is "" at the end, when all files are complete.
+func (a *announcer) fileSplit(closed, opened string) {
 	if opened == "" {
-		a.look()
+		a.addLosses()
 	} else {
-		a.begins(opened)
+		a.fileOpened(opened)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,11 +155,11 @@ func (a *announcer) goesOn(closed, opened string) {
 		return
 	}
 	delete(a.complete, closed)
-	a.sayClosed(closed, opened)
+	a.addSplit(closed, opened)
 }
 
-// completed is told of each file that is complete, or could not be completed.
-func (a *announcer) completed(path string, err error) {
+// fileCompleted is called for each file that is complete, or could not be completed.
+func (a *announcer) fileCompleted(path string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	opened, known := a.opened[path]
@@ -169,18 +167,18 @@ func (a *announcer) completed(path string, err error) {
 	switch {
 	case err != nil:
 	case known:
-		a.sayClosed(path, opened)
+		a.addSplit(path, opened)
 	default:
 		a.complete[path] = true
 	}
 }
 
-func (a *announcer) sayClosed(closed, opened string) {
-	a.say(a.split, &rosbag2.WriteSplitEvent{ClosedFile: closed, OpenedFile: opened, NodeName: a.recorder.node.Name()})
+func (a *announcer) addSplit(closed, opened string) {
+	a.add(a.split, &rosbag2.WriteSplitEvent{ClosedFile: closed, OpenedFile: opened, NodeName: a.recorder.node.Name()})
 }
 
-// look tells of what was lost since it was called last.
-func (a *announcer) look() {
+// addLosses adds an event of what was lost since it was called last.
+func (a *announcer) addLosses() {
 	if a.lost == nil {
 		return
 	}
@@ -206,13 +204,13 @@ func (a *announcer) look() {
 		})
 	}
 	if message.MessagesLostStatistics != nil {
-		a.say(a.lost, message)
+		a.add(a.lost, message)
 	}
 }
 
 // end publishes what is left, and waits a moment for subscribers to receive it.
 func (a *announcer) end() {
-	a.look()
+	a.addLosses()
 	a.mu.Lock()
 	a.over = true
 	a.notify()
@@ -220,18 +218,18 @@ func (a *announcer) end() {
 	<-a.done
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
-	for _, t := range []*teller{a.split, a.lost, a.begin} {
+	for _, t := range []*eventTopic{a.split, a.lost, a.begin} {
 		if t != nil {
 			_ = t.publisher.Flush(ctx) // who does not receive it in time goes without
 		}
 	}
 }
 
-// losses is how much was lost of a topic since the recording began.
+// losses are the messages of a topic that were lost since the recording began.
 type losses struct {
 	topic     string
-	transport uint64 // messages between a publisher and the recorder
-	recorder  uint64 // messages that were received and not written
+	transport uint64 // between a publisher and the recorder
+	recorder  uint64 // received and not written
 }
 
 // losses returns what was lost of each topic, by topic.

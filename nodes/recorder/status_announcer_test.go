@@ -52,7 +52,7 @@ func (e *ear) await(t *testing.T, n int) [][]byte {
 	return e.heard()
 }
 
-func TestWriteSplitIsTold(t *testing.T) {
+func TestWriteSplitEvent(t *testing.T) {
 	for _, storage := range []string{"record", "mcap"} {
 		inBubble(t, storage, func(t *testing.T) {
 			newest(t)
@@ -85,7 +85,7 @@ func TestWriteSplitIsTold(t *testing.T) {
 }
 
 // ROS 2 Humble's event has two fields.
-func TestWriteSplitIsToldInTheFormOfTheRelease(t *testing.T) {
+func TestWriteSplitHasTheFormOfTheRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
 		t.Setenv("ROS_DISTRO", "humble")
@@ -102,21 +102,20 @@ func TestWriteSplitIsToldInTheFormOfTheRelease(t *testing.T) {
 	})
 }
 
-// A file may be complete before or after it is known in which the recording goes on, and of one that is not complete
-// nothing is told.
-func TestAnnouncerTellsOfCompleteFiles(t *testing.T) {
+// A file may be complete before or after the next one is known. For one that cannot be completed there is no event.
+func TestAnnouncerAwaitsCompleteFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/n")
 		ear := d.hear("/events/write_split", "rosbag2_interfaces/msg/WriteSplitEvent", codec.DefaultQoS())
 		a := d.announcer
-		a.goesOn("0", "1")
-		a.goesOn("1", "2")
-		a.completed("1", nil)
-		a.completed("2", nil)
-		a.goesOn("2", "3")
-		a.completed("0", errors.New("no space"))
-		a.goesOn("3", "4")
-		a.completed("3", nil)
+		a.fileSplit("0", "1")
+		a.fileSplit("1", "2")
+		a.fileCompleted("1", nil)
+		a.fileCompleted("2", nil)
+		a.fileSplit("2", "3")
+		a.fileCompleted("0", errors.New("no space"))
+		a.fileSplit("3", "4")
+		a.fileCompleted("3", nil)
 		for i, payload := range ear.await(t, 3) {
 			var e rosbag2.WriteSplitEvent
 			require.NoError(t, cdr.Unmarshal(payload, &e))
@@ -125,7 +124,7 @@ func TestAnnouncerTellsOfCompleteFiles(t *testing.T) {
 	})
 }
 
-func TestMessagesLostAreTold(t *testing.T) {
+func TestMessagesLostEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest(t)
 		o := testOptions("record")
@@ -162,7 +161,7 @@ func TestMessagesLostAreTold(t *testing.T) {
 		require.Equal(t, rosbag2.MessagesLostEvent{NodeName: "/recorder",
 			MessagesLostStatistics: []rosbag2.MessagesLostEventTopicStat{
 				{TopicName: "/a", MessagesLostInRecorder: 20}, {TopicName: "/b", MessagesLostInTransport: 40},
-			}}, next(2), "one event tells it all")
+			}}, next(2), "one event has all")
 		require.Greater(t, time.Since(start), 250*time.Millisecond, "and not at once")
 		lose("/b", 1, 0)
 		require.NoError(t, d.stop(""))
@@ -178,7 +177,7 @@ func TestMessagesLostAreTold(t *testing.T) {
 	})
 }
 
-func TestBeginWriteIsTold(t *testing.T) {
+func TestBeginWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions("record")
 		o.Publish, o.StatsMaxPublishingRate = true, 0

@@ -14,8 +14,8 @@ const (
 	troubleTime     = 10 * time.Second // for which a topic that lost messages is in trouble
 )
 
-// diagnostics tells the state of a recorder as ROS 2's tools expect it: a status of its own, and one of each topic that
-// loses messages.
+// diagnostics publishes the state of a recorder as ROS 2's tools expect it: a status of its own, and one of each topic
+// that loses messages.
 type diagnostics struct {
 	*rospub.Diagnostics
 	recorder *recorder
@@ -36,7 +36,7 @@ func newDiagnostics(r *recorder) (*diagnostics, error) {
 	return &diagnostics{Diagnostics: d, recorder: r, troubles: map[*topicRecorder]*trouble{}}, nil
 }
 
-// publish tells the state at now.
+// publish publishes the state at now.
 func (d *diagnostics) publish(now time.Time, list []*topicRecorder) {
 	r := d.recorder
 	var topics []diag.DiagnosticStatus
