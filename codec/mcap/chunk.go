@@ -78,7 +78,7 @@ func (l *loader) Load(s *chunked.Segment, buf []byte) ([]byte, []error) {
 	if err != nil && !s.Cut {
 		errs = append(errs, fmt.Errorf("%v: %w", s, err))
 		if records == nil {
-			return l.headless(s, buf, errs)
+			return l.loadWithoutHead(s, buf, errs)
 		}
 	}
 	whole, last := 0, int64(math.MinInt64)
@@ -173,9 +173,9 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 	}
 }
 
-// headless returns what there is of the records of a chunk whose head is damaged. Compressed ones cannot be told from
+// loadWithoutHead returns what there is of the records of a chunk whose head is damaged. Compressed ones cannot be told from
 // others there.
-func (l *loader) headless(s *chunked.Segment, buf []byte, errs []error) ([]byte, []error) {
+func (l *loader) loadWithoutHead(s *chunked.Segment, buf []byte, errs []error) ([]byte, []error) {
 	if !s.Chunk || s.Size <= recordHead || s.Size > maxChunk {
 		return nil, errs
 	}

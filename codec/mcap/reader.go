@@ -28,8 +28,8 @@ type Reader struct {
 	metadata         map[string]string
 	attachments      int
 	complete         bool
-	proven           bool // the summary has all channels, and a checksum
-	beheaded         bool // the file ends as it should, but begins otherwise
+	summaryChecked   bool // the summary has all channels, and a checksum
+	headDamaged      bool // the file ends as it should, but begins otherwise
 }
 
 // Open opens the MCAP file at path.
@@ -50,7 +50,7 @@ func NewReader(file codec.File, size int64, path string) (*Reader, error) {
 	default:
 		tail := make([]byte, len(mcap.Magic))
 		if _, err := file.ReadAt(tail, size-int64(len(tail))); err == nil && bytes.Equal(tail, mcap.Magic) {
-			r.beheaded = true
+			r.headDamaged = true
 			break
 		}
 		return nil, fmt.Errorf("read %s: not an MCAP file: it begins with %q", path, magic)
@@ -69,7 +69,7 @@ func (l *layout) Index() error {
 	err := r.readSummary()
 	var useless *chunked.NoIndexError
 	if errors.As(err, &useless) {
-		schemas, channels, proven := r.schemas, r.Contents.Channels, r.proven
+		schemas, channels, proven := r.schemas, r.Contents.Channels, r.summaryChecked
 		if r.reset(); proven {
 			// They help where those in front of the messages are damaged.
 			r.schemas, r.Contents.Channels = schemas, channels
@@ -77,9 +77,9 @@ func (l *layout) Index() error {
 		if useless.Damaged {
 			r.Contents.Event(codec.EventDamage, fmt.Sprintf("read without the index: %v", useless))
 		}
-		err = r.scan(r.beheaded || useless.Damaged && !proven)
+		err = r.scan(r.headDamaged || useless.Damaged && !proven)
 	}
-	if err == nil && r.beheaded {
+	if err == nil && r.headDamaged {
 		r.complete = false
 		r.Contents.Damaged(0, errors.New("the beginning of the file is missing or damaged"))
 	}
@@ -88,7 +88,7 @@ func (l *layout) Index() error {
 
 func (r *Reader) reset() {
 	*r = Reader{
-		Reader: r.Reader, beheaded: r.beheaded, schemas: map[uint16]*mcap.Schema{}, metadata: map[string]string{},
+		Reader: r.Reader, headDamaged: r.headDamaged, schemas: map[uint16]*mcap.Schema{}, metadata: map[string]string{},
 	}
 	r.Contents = chunked.Contents{Path: r.Path}
 }

@@ -40,7 +40,7 @@ func (r *Reader) scan(definitions bool) error {
 	if content < to {
 		w.content = content
 	}
-	if r.beheaded {
+	if r.headDamaged {
 		w.off = 0
 	}
 	if definitions {

@@ -64,7 +64,7 @@ func (r *Reader) readSummary() error {
 	if err := r.checkSummary(statistics); err != nil {
 		return err
 	}
-	r.proven = footer.SummaryCRC != 0
+	r.summaryChecked = footer.SummaryCRC != 0
 	for id, n := range statistics.ChannelMessageCounts {
 		r.Contents.Count(int(id), n)
 	}

@@ -27,7 +27,7 @@ type record struct {
 	op     mcap.OpCode
 	offset int64 // of the opcode
 	size   int64 // of the content
-	proven bool  // the lengths within the content make up size
+	exact  bool  // the lengths within the content make up size
 }
 
 func (r record) end() int64 { return r.offset + recordHead + r.size }
@@ -51,7 +51,7 @@ func (w *walker) next() (record, error) {
 	}
 	r, sane := w.record(w.off)
 	// A wrong length that is not proven shows in what follows.
-	if sane && (r.proven || w.plausible(r.end())) {
+	if sane && (r.exact || w.plausible(r.end())) {
 		w.off = r.end()
 		if r.op == mcap.OpMessage {
 			w.last = w.time(r.offset + recordHead + 6)
@@ -167,7 +167,7 @@ func (w *walker) sane(r *record) bool {
 	case mcap.OpDataEnd:
 		return r.size >= 4
 	}
-	r.proven = used == r.size
+	r.exact = used == r.size
 	return used <= r.size && (used < 0 || r.op == mcap.OpChunk || r.op == mcap.OpMessageIndex || r.size <= maxRecord)
 }
 

@@ -93,8 +93,8 @@ func (it *iterator) Close() error {
 	return nil
 }
 
-// low is before all messages of p that were not collected.
-func (p *piece) low() key {
+// lowest is before all messages of p that were not collected.
+func (p *piece) lowest() key {
 	if low := (key{p.min, p.start}); p.from == (key{}) || p.from.before(low) {
 		return low
 	}
@@ -119,7 +119,7 @@ func (it *iterator) fill() {
 	}
 	for used < len(it.pieces) && it.err == nil {
 		p := &it.pieces[used]
-		if low := p.low(); len(it.entries) > 0 {
+		if low := p.lowest(); len(it.entries) > 0 {
 			if !low.before(it.limit) {
 				break
 			}
@@ -298,14 +298,14 @@ func (it *iterator) split(i int) error {
 
 // parts returns smaller pieces for p, those that the query wants.
 func (it *iterator) parts(p piece) ([]piece, error) {
-	parts := it.learnt[p.extent()].parts
+	parts := it.pieceCache[p.extent()].parts
 	if parts == nil {
 		var whole bool
 		var err error
 		if parts, whole, err = it.findParts(p); err != nil || !whole {
 			return parts, err
 		}
-		it.learnt[p.extent()] = learnt{parts: parts}
+		it.pieceCache[p.extent()] = cachedPiece{parts: parts}
 	}
 	return slices.DeleteFunc(slices.Clone(parts), func(p piece) bool { return !p.overlaps(it.query) }), nil
 }

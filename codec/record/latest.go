@@ -10,8 +10,8 @@ import (
 	"tapedeck/codec/internal/tail"
 )
 
-// learnt is what is remembered of a piece that was gone through.
-type learnt struct {
+// cachedPiece is what is remembered of a piece that was gone through.
+type cachedPiece struct {
 	parts    []piece // instead of a large piece
 	channels []int   // that have messages in it; nil when that is not known
 }
@@ -144,7 +144,7 @@ func (it *iterator) skip(p *piece, pos int64) int64 {
 
 // lacks reports whether p may still hold messages that Latest must return.
 func (it *iterator) lacks(p *piece) bool {
-	known := it.learnt[p.extent()].channels
+	known := it.pieceCache[p.extent()].channels
 	for channel := range it.channels {
 		if !it.wants(channel) || it.tails.list[channel].Full(p.max) || known != nil && !slices.Contains(known, channel) {
 			continue
@@ -192,7 +192,7 @@ func (it *iterator) locate(p *piece) error {
 		}
 	}
 	if !sparse {
-		it.learnt[p.extent()] = learnt{channels: channels}
+		it.pieceCache[p.extent()] = cachedPiece{channels: channels}
 	}
 	return nil
 }

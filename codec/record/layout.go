@@ -128,7 +128,7 @@ func (w *walk) begin() error {
 	}
 	next, message, err := w.resync(0)
 	if err == nil && next >= 0 {
-		w.goOn(next, message)
+		w.continueAt(next, message)
 	}
 	return err
 }
@@ -364,7 +364,7 @@ func (w *walk) recover(problem error) (more bool, err error) {
 		var kind bool
 		if within, kind, err = w.resync(max(w.last.content, sectionSize)); within >= 0 && within < w.pos {
 			if w.last.end == w.pos {
-				w.takeBack()
+				w.removeLast()
 			}
 			next, message = within, kind
 		}
@@ -397,12 +397,12 @@ func (w *walk) recover(problem error) (more bool, err error) {
 	if !w.deep || next < 0 {
 		return false, nil
 	}
-	w.goOn(next, message)
+	w.continueAt(next, message)
 	return true, nil
 }
 
-// takeBack takes the last message out again.
-func (w *walk) takeBack() {
+// removeLast takes the last message out again.
+func (w *walk) removeLast() {
 	w.pos = w.last.pos
 	w.counts[w.last.channel]--
 	if places := w.places[w.last.channel]; len(places) > 0 && places[len(places)-1] == w.pos {
@@ -415,8 +415,8 @@ func (w *walk) takeBack() {
 	}
 }
 
-// goOn goes on behind damage, where a section or message is.
-func (w *walk) goOn(next int64, message bool) {
+// continueAt goes on behind damage, where a section or message is.
+func (w *walk) continueAt(next int64, message bool) {
 	w.header = nil
 	w.pos = next
 	if !message {

@@ -61,10 +61,10 @@ type reader struct {
 	located      []bool // by channel
 	eventChannel int    // of channels; -1 when there is none
 
-	shallow *layout
-	deep    *layout           // nil before it is needed
-	learnt  map[extent]learnt // of pieces that were gone through
-	info    *codec.Info
+	shallow    *layout
+	deep       *layout                // nil before it is needed
+	pieceCache map[extent]cachedPiece // of pieces that were gone through
+	info       *codec.Info
 }
 
 func open(path string) (*reader, error) {
@@ -97,7 +97,7 @@ func open(path string) (*reader, error) {
 // newReader returns a reader of a file that begins with head, as much of firstSection bytes as there is.
 func newReader(path string, file codec.File, size int64, head []byte) (*reader, error) {
 	r := &reader{
-		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1, learnt: map[extent]learnt{},
+		path: path, file: file, size: size, byName: map[string]int{}, eventChannel: -1, pieceCache: map[extent]cachedPiece{},
 		window: chunked.Window{File: file, Size: size}, probe: chunked.Window{File: file, Size: size},
 	}
 	r.headerError = r.parseHeader(head)

@@ -150,7 +150,7 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 		return nil, chunked.Unexpected(w.Err)
 	}
 	if r.op != opChunk {
-		return l.astray(&w, s, buf)
+		return l.misplaced(&w, s, buf)
 	}
 	size := min(r.end(), w.to) - r.data
 	if r.size == 0 && s.Cut {
@@ -193,8 +193,8 @@ func (l *loader) chunk(s *chunked.Segment, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// astray returns the records of a chunk that is not where it should be.
-func (l *loader) astray(w *walker, s *chunked.Segment, buf []byte) ([]byte, error) {
+// misplaced returns the records of a chunk that is not where it should be.
+func (l *loader) misplaced(w *walker, s *chunked.Segment, buf []byte) ([]byte, error) {
 	err := errors.New("there is no chunk")
 	at := w.behindChunk(s.Offset + 1)
 	if r, _ := w.record(at); r.op == opChunk {

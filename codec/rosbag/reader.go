@@ -20,10 +20,10 @@ import (
 type Reader struct {
 	chunked.Reader
 	definer
-	version1 bool
-	indexed  bool
-	complete bool
-	beheaded bool // the file has records, but does not begin as a bag
+	version1    bool
+	indexed     bool
+	complete    bool
+	headDamaged bool // the file has records, but does not begin as a bag
 }
 
 // Open opens the bag at path.
@@ -38,7 +38,7 @@ func newReader(file codec.File, size int64, path string) (*Reader, error) {
 	r.Layout = (*layout)(r)
 	if err := checkVersion(string(head)); err != nil {
 		w := walker{Window: chunked.Window{File: file, Size: size}, to: size}
-		if r.beheaded = !strings.HasPrefix(string(head), magic) && w.resync(0) < size; !r.beheaded {
+		if r.headDamaged = !strings.HasPrefix(string(head), magic) && w.resync(0) < size; !r.headDamaged {
 			return nil, fmt.Errorf("read %s: %w", path, err)
 		}
 	}
@@ -53,7 +53,7 @@ func (l *layout) Loader() chunked.Loader { return (*Reader)(l).loader() }
 func (l *layout) Index() error {
 	r := (*Reader)(l)
 	r.reset()
-	if r.beheaded {
+	if r.headDamaged {
 		r.Contents.Damaged(0, errors.New("the beginning of the bag is missing or damaged"))
 		return r.scan(false)
 	}
@@ -74,7 +74,7 @@ func (l *layout) Index() error {
 }
 
 func (r *Reader) reset() {
-	*r = Reader{Reader: r.Reader, version1: r.version1, beheaded: r.beheaded, definer: newDefiner()}
+	*r = Reader{Reader: r.Reader, version1: r.version1, headDamaged: r.headDamaged, definer: newDefiner()}
 	r.Contents = chunked.Contents{Path: r.Path}
 }
 

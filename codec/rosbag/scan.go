@@ -21,7 +21,7 @@ func (r *Reader) scan(closed bool) error {
 	if content < r.Size {
 		w.content = content
 	}
-	if r.beheaded {
+	if r.headDamaged {
 		w.off = 0
 	}
 	l := r.loader()

@@ -76,10 +76,10 @@ func openPackedDatabase(path string, f *file, size int64, whole *metadata) (code
 func (d *database) open(file io.ReaderAt, source url.URL) (codec.Reader, error) {
 	d.channels, d.rare = map[int64]*codec.Channel{}, map[int64][]row{}
 	if strings.HasSuffix(d.path, codec.ActiveSuffix) {
-		return d.instead(nil)
+		return d.openSalvage(nil)
 	}
 	pages, err := sqlite.NewDatabase(file, d.size)
-	if err == nil && !d.logged() {
+	if err == nil && !d.hasLog() {
 		err = pages.Cut()
 	}
 	if err == nil {
@@ -94,19 +94,19 @@ func (d *database) open(file io.ReaderAt, source url.URL) (codec.Reader, error) 
 	}
 	if !errors.Is(err, errNoBag) {
 		clear(d.channels)
-		return d.instead(err)
+		return d.openSalvage(err)
 	}
 	return nil, errors.Join(fmt.Errorf("read %s: %w", d.path, err), d.Close())
 }
 
-// logged reports whether there may be pages in a write-ahead log.
-func (d *database) logged() bool {
+// hasLog reports whether there may be pages in a write-ahead log.
+func (d *database) hasLog() bool {
 	stat, err := os.Stat(d.path + "-wal")
 	return err == nil && stat.Size() > 0
 }
 
-// instead returns a salvage in the place of d, which cannot be used because of cause.
-func (d *database) instead(cause error) (codec.Reader, error) {
+// openSalvage returns a salvage in the place of d, which cannot be used because of cause.
+func (d *database) openSalvage(cause error) (codec.Reader, error) {
 	s, err := d.salvaged(cause)
 	if err == nil && d.packed == nil {
 		err = d.Close() // without the salvage
@@ -136,8 +136,8 @@ type keptOpen struct{ io.ReaderAt }
 
 func (keptOpen) Close() error { return nil }
 
-// rest returns what salvages the messages that SQLite does not read because of cause.
-func (d *database) rest(cause error) (*salvage, error) {
+// fallback returns what salvages the messages that SQLite does not read because of cause.
+func (d *database) fallback(cause error) (*salvage, error) {
 	if d.salvage == nil {
 		s, err := d.salvaged(cause)
 		if err != nil {
@@ -201,7 +201,7 @@ func (d *database) readTopics() error {
 		return err
 	}
 	maps.DeleteFunc(guessed, func(_ int64, is bool) bool { return !is })
-	_ = d.fit(guessed) // what cannot be read says so when it is asked for
+	_ = d.checkDefinitions(guessed) // what cannot be read says so when it is asked for
 	return nil
 }
 
@@ -251,7 +251,7 @@ func (d *database) Info() (*codec.Info, error) {
 	if d.info != nil {
 		return d.info, nil
 	}
-	err := d.trust()
+	err := d.countFromMetadata()
 	if err == nil && d.info == nil {
 		err = d.count()
 	}
@@ -261,7 +261,7 @@ func (d *database) Info() (*codec.Info, error) {
 	if err == nil {
 		return d.info, nil
 	}
-	s, err := d.rest(err)
+	s, err := d.fallback(err)
 	if err != nil {
 		return nil, err
 	}
@@ -336,7 +336,7 @@ func (d *database) Read(q codec.Query) (codec.Iterator, error) {
 		" AND topic_id IN ("+strings.Join(wanted, ", ")+") ORDER BY timestamp, id", args...)
 	it := &rowIterator{database: d, rows: rows, query: q}
 	if err != nil {
-		it.goOn(err)
+		it.continueWithSalvage(err)
 		if it.rest == nil {
 			return nil, it.err
 		}
@@ -406,19 +406,19 @@ func (it *rowIterator) end(err error) (*codec.Message, error) {
 		it.err = io.EOF
 		return nil, it.err
 	}
-	if it.goOn(fmt.Errorf("behind message %d: %w", it.last.id, err)); it.rest == nil {
+	if it.continueWithSalvage(fmt.Errorf("behind message %d: %w", it.last.id, err)); it.rest == nil {
 		return nil, it.err
 	}
 	return it.rest.Next()
 }
 
-// goOn has a salvage read the rest if damage may be met: SQLite cannot go on behind a damaged page.
-func (it *rowIterator) goOn(cause error) {
+// continueWithSalvage has a salvage read the rest if damage may be met: SQLite cannot go on behind a damaged page.
+func (it *rowIterator) continueWithSalvage(cause error) {
 	if it.err = it.database.wrap(cause); it.query.Damaged == nil {
 		return
 	}
 	it.query.Damaged(it.err)
-	s, err := it.database.rest(cause)
+	s, err := it.database.fallback(cause)
 	if err != nil {
 		it.err = err
 		return
@@ -445,9 +445,9 @@ func (it *rowIterator) Close() error {
 // firstRows is how many messages are looked at for the first of each topic. There is no index by topic.
 const firstRows = 1000
 
-// fit replaces definitions that were taken from those at hand where the first message of a topic shows that they are
+// checkDefinitions replaces definitions that were taken from those at hand where the first message of a topic shows that they are
 // another release's. Of topics without a message among the first ones, and without one that is CDR, they stay.
-func (d *database) fit(guessed map[int64]bool) error {
+func (d *database) checkDefinitions(guessed map[int64]bool) error {
 	if len(guessed) == 0 {
 		return nil
 	}

@@ -11,9 +11,9 @@ import (
 	"tapedeck/codec/internal/chunked"
 )
 
-// trust takes the counts from metadata if they can be trusted, which spares going through the messages: if it tells
+// countFromMetadata takes the counts from metadata if they can be trusted, which spares going through the messages: if it tells
 // of this file alone, no row was ever removed, and the ids and times of the first and the last message agree.
-func (d *database) trust() error {
+func (d *database) countFromMetadata() error {
 	m := d.whole
 	if m == nil {
 		var err error
@@ -48,7 +48,7 @@ func (d *database) trust() error {
 	if sum != m.Messages || len(ids) != len(d.channels) {
 		return nil
 	}
-	sound, err := d.agrees(info)
+	sound, err := d.matches(info)
 	if err != nil || !sound {
 		return err
 	}
@@ -56,8 +56,8 @@ func (d *database) trust() error {
 	return nil
 }
 
-// agrees reports whether the first and the last message of the file and their number can be those of info.
-func (d *database) agrees(info *codec.Info) (bool, error) {
+// matches reports whether the first and the last message of the file and their number can be those of info.
+func (d *database) matches(info *codec.Info) (bool, error) {
 	var free, indexes int64
 	err := d.db.QueryRow("SELECT freelist_count, (SELECT count(*) FROM sqlite_master "+
 		"WHERE type = 'index' AND tbl_name = 'messages') FROM pragma_freelist_count").Scan(&free, &indexes)

@@ -28,8 +28,8 @@ const damagedSuffix = ".damaged"
 //
 // No recorder may write to the folder meanwhile. After a crash the bag is as it was, or as it will be, or Reindex does
 // the rest.
-func Reindex(dir string, told func(string)) (*codec.Info, error) {
-	x := &reindexer{dir: filepath.Clean(dir), told: told}
+func Reindex(dir string, report func(string)) (*codec.Info, error) {
+	x := &reindexer{dir: filepath.Clean(dir), report: report}
 	err := x.run()
 	if err == nil {
 		var r *Reader
@@ -44,7 +44,7 @@ func Reindex(dir string, told func(string)) (*codec.Info, error) {
 // reindexer does what Reindex says.
 type reindexer struct {
 	dir    string
-	told   func(string)
+	report func(string)
 	old    *metadata // nil: there is none that can be read
 	layout *layout
 	infos  []*codec.Info
@@ -61,7 +61,7 @@ func (x *reindexer) run() error {
 	if len(names) == 0 {
 		return errors.New("it has no files of a bag")
 	}
-	spoilt, err := x.readOld()
+	damaged, err := x.readOld()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (x *reindexer) run() error {
 	if len(x.infos) == 0 {
 		return errors.New("none of its files can be read")
 	}
-	if spoilt {
+	if damaged {
 		x.unreadable = append(x.unreadable, filepath.Join(x.dir, metadataFile))
 	}
 	for _, path := range x.unreadable {
@@ -90,7 +90,7 @@ func (x *reindexer) run() error {
 }
 
 // readOld reads the metadata.yaml that there is, and says whether it is damaged.
-func (x *reindexer) readOld() (spoilt bool, err error) {
+func (x *reindexer) readOld() (damaged bool, err error) {
 	text, err := os.ReadFile(filepath.Join(x.dir, metadataFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -100,7 +100,7 @@ func (x *reindexer) readOld() (spoilt bool, err error) {
 	}
 	if x.old, err = parseMetadata(text); err != nil {
 		x.old = nil
-		x.told(fmt.Sprintf("%s is damaged: %v", metadataFile, err))
+		x.report(fmt.Sprintf("%s is damaged: %v", metadataFile, err))
 	}
 	return x.old == nil, nil
 }
@@ -182,7 +182,7 @@ func (x *reindexer) open(name string) (codec.Reader, error) {
 func (x *reindexer) file(name string) error {
 	r, err := x.open(name)
 	if err != nil {
-		x.told(fmt.Sprintf("%s cannot be read at all, and is called %s%s: %v", name, name, damagedSuffix, err))
+		x.report(fmt.Sprintf("%s cannot be read at all, and is called %s%s: %v", name, name, damagedSuffix, err))
 		x.unreadable = append(x.unreadable, filepath.Join(x.dir, name))
 		return nil
 	}
@@ -198,7 +198,7 @@ func (x *reindexer) file(name string) error {
 			if err := os.Rename(info.Path, path); err != nil {
 				return err
 			}
-			x.told(fmt.Sprintf("%s is whole, and is called %s now", name, filepath.Base(path)))
+			x.report(fmt.Sprintf("%s is whole, and is called %s now", name, filepath.Base(path)))
 			info.Path = path
 		}
 		x.infos = append(x.infos, info)
@@ -274,7 +274,7 @@ func (x *reindexer) replace(name string, r codec.Reader, info *codec.Info, damag
 		return err
 	}
 	codec.SyncFolder(x.dir)
-	x.told(fmt.Sprintf("%s has %d messages that were saved, and the damaged file is called %s: %v",
+	x.report(fmt.Sprintf("%s has %d messages that were saved, and the damaged file is called %s: %v",
 		filepath.Base(path), whole.MessageCount, filepath.Base(kept), damage))
 	whole.Path = path
 	x.infos = append(x.infos, whole)

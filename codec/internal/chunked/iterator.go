@@ -151,7 +151,7 @@ func (it *iterator) changed(s *source) error {
 // start opens s.
 func (it *iterator) start(s *source) error {
 	errs := it.load(s)
-	if s.Told {
+	if s.Reported {
 		errs = nil
 	}
 	for _, err := range errs {

@@ -193,7 +193,7 @@ func TestDamage(t *testing.T) {
 		c, l := build([]int64{10, 20}, []int64{30, 40})
 		l.err = errors.New("broken")
 		c.Channels = c.Channels[:1]
-		c.Scanned, c.Segments[0].Told, c.Segments[1].Told = known, known, known
+		c.Scanned, c.Segments[0].Reported, c.Segments[1].Reported = known, known, known
 		var damage []error
 		got, err := times(c.Read(l, codec.Query{Damaged: func(err error) { damage = append(damage, err) }}))
 		require.NoError(t, err)

@@ -20,7 +20,7 @@ type Segment struct {
 	Compression string // of a chunk, as far as that is known
 	Chunk       bool
 	Cut         bool // the file ends within it
-	Told        bool // Contents.Damage has its damage
+	Reported    bool // Contents.Damage has its damage
 	Unsorted    bool // its messages are not in the order of time, known when it was loaded
 }
 
@@ -38,7 +38,7 @@ func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, co
 	for _, err := range errs {
 		c.Damaged(s.Offset, err)
 	}
-	s.Told = true
+	s.Reported = true
 	s.Start, s.End = math.MaxInt64, math.MinInt64
 	counts = map[int]uint64{}
 	for _, m := range Messages(l, records) {
