@@ -23,8 +23,8 @@ type Stamps struct {
 	steps []stampStep
 }
 
-// stampStep is a stamp, or of, an element of which has stamps where steps lead, or skips what has none: a field of
-// varying size, else bytes.
+// stampStep is one of: a stamp; a field, each element of which has stamps where steps lead; a field of varying size
+// without stamps, which is skipped; or a number of bytes to skip.
 type stampStep struct {
 	stamp bool
 	of    *field

@@ -16,7 +16,7 @@ import (
 	"tapedeck/codec/internal/chunked"
 )
 
-// chunkInfo is what a chunk record says before its records.
+// chunkInfo is the head of a chunk record.
 type chunkInfo struct {
 	uncompressed uint64
 	crc          uint32
@@ -152,7 +152,7 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 	w := walker{
 		Window: chunked.Window{File: bytes.NewReader(records), Size: size}, to: size, known: l.known, last: s.Start,
 	}
-	s.Unsorted = true // as far as is known
+	s.Unsorted = true // for all we know
 	n := 0
 	for {
 		r, err := w.next()
@@ -173,8 +173,8 @@ func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]by
 	}
 }
 
-// loadWithoutHead returns what there is of the records of a chunk whose head is damaged. Compressed ones cannot be told from
-// others there.
+// loadWithoutHead returns what there is of the records of a chunk whose head is damaged. Compressed ones cannot be told
+// from others there.
 func (l *loader) loadWithoutHead(s *chunked.Segment, buf []byte, errs []error) ([]byte, []error) {
 	if !s.Chunk || s.Size <= recordHead || s.Size > maxChunk {
 		return nil, errs

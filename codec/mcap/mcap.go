@@ -1,7 +1,7 @@
 // Package mcap reads and writes MCAP files, https://mcap.dev/spec, as the format "mcap".
 //
-// Every profile is read, with or without chunks, indexes and summary. What is written has the profile "ros2" as long as
-// all payloads are CDR, and the schemas and channel metadata that rosbag2_storage_mcap writes; see [Writer].
+// It reads every profile, with or without chunks, indexes and summary. It writes the profile "ros2" as long as all
+// payloads are CDR, and the schemas and channel metadata that rosbag2_storage_mcap writes; see [NewEncoder].
 package mcap
 
 import (

@@ -93,7 +93,7 @@ func (r *Reader) reset() {
 	r.Contents = chunked.Contents{Path: r.Path}
 }
 
-// define takes note of a schema, a channel, a metadata record or the header.
+// define stores a schema, a channel, a metadata record or the header.
 func (r *Reader) define(op mcap.OpCode, content []byte) error {
 	switch op {
 	case mcap.OpHeader:

@@ -101,7 +101,8 @@ func (r *Reader) footer() (*mcap.Footer, error) {
 }
 
 // walk calls visit for each record between the offsets from and to, with its content, of a message what precedes the
-// payload, and nothing of chunks, their indexes and attachments. An error of visit, or damage, becomes a *chunked.NoIndexError.
+// payload, and nothing of chunks, their indexes and attachments. An error of visit, or damage, becomes a
+// *chunked.NoIndexError.
 func (r *Reader) walk(from, to int64, visit func(rec record, content []byte) error) error {
 	w := walker{Window: chunked.Window{File: r.File, Size: r.Size}, off: from, to: to, known: r.known}
 	for {
@@ -193,8 +194,8 @@ func (r *Reader) checkSummary(statistics *mcap.Statistics) error {
 	return nil
 }
 
-// walkGaps takes note of what is between the chunks of the index: metadata, attachments, and messages that are in
-// none. The data section ends at or before end.
+// walkGaps reads the records between the chunks of the index: metadata, attachments, and messages outside of chunks.
+// The data section ends at or before end.
 func (r *Reader) walkGaps(end int64) error {
 	chunks := r.Contents.Segments
 	slices.SortFunc(chunks, func(a, b chunked.Segment) int { return cmp.Compare(a.Offset, b.Offset) })

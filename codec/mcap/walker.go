@@ -35,7 +35,7 @@ func (r record) end() int64 { return r.offset + recordHead + r.size }
 // walker goes through the records in a stretch of a file and finds the next whole one behind a damaged place.
 type walker struct {
 	chunked.Window
-	far     chunked.Window // for what is beyond the window, which stays where it is
+	far     chunked.Window // reads beyond Window, which stays where it is
 	off, to int64
 	content int64                     // where the zeros begin that an unfinished file ends with; 0 when it does not
 	ahead   int64                     // what was found behind records that are passed over nevertheless
@@ -43,8 +43,8 @@ type walker struct {
 	last    int64                     // log time of the last message; 0 when there was none
 }
 
-// next returns the next record. Errors are a *chunked.GapError, after which next goes on behind it, chunked.ErrCut and io.EOF, after
-// which it does not, and those of reading.
+// next returns the next record. Errors are a *chunked.GapError, after which next goes on behind it, chunked.ErrCut and
+// io.EOF, after which it does not, and those of reading.
 func (w *walker) next() (record, error) {
 	if w.off >= w.to {
 		return record{}, io.EOF
@@ -72,7 +72,7 @@ func (w *walker) next() (record, error) {
 		return record{}, w.Err
 	case sane && found >= r.end():
 		w.off = r.end()
-		if r.op > maxOpcode { // which changes nothing about what is found; there may be many in a row
+		if r.op > maxOpcode { // an unknown record is passed over; there may be many in a row
 			w.ahead = found
 		}
 		return r, nil

@@ -23,7 +23,7 @@ const (
 // errOverrun says that a message runs over the end of what there is of it.
 var errOverrun = errors.New("the message runs over the end")
 
-// errNoMessage is what there is instead of a message.
+// errNoMessage says why there is no message at a place.
 type errNoMessage string
 
 func (e errNoMessage) Error() string { return string(e) }
@@ -169,7 +169,7 @@ func readField(w *chunked.Window, pos, limit int64) (f wireField, err error) {
 	return f, nil
 }
 
-// readAny reads a message whose fields are in any order, and finds out what is wrong with one.
+// readAny reads a message whose fields are in any order. The error says what is wrong with it.
 func readAny(w *chunked.Window, pos int64, m *singleMessage) error {
 	*m = singleMessage{pos: pos, longName: m.longName}
 	outer, err := readField(w, pos, math.MaxInt64)

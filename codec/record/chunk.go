@@ -11,7 +11,7 @@ import (
 const (
 	// chunkHead is more than what precedes the messages of a chunk: the header's section and that of the body.
 	chunkHead = 2*sectionSize + 4*(1+binary.MaxVarintLen64) + checksumSize
-	// checksumSize is what the checksum of a chunk takes in its header.
+	// checksumSize is the size of the checksum field in a chunk header.
 	checksumSize = 3 + 4
 )
 

@@ -8,7 +8,7 @@ import (
 	"tapedeck/codec/record/internal/recordpb"
 )
 
-// What the index takes at most, without names and definitions.
+// Upper bounds of entries in bytes, without names and definitions.
 const (
 	chunkCost   = 128 // for a chunk
 	channelCost = 64  // for a channel
@@ -17,13 +17,13 @@ const (
 // maxPlaces bounds the messages of a channel whose places the index has.
 const maxPlaces = 1 << 16
 
-// located says whether the index has the places of a channel's messages: those that are looked for wherever they are.
-// In what Apollo's recorder could have written nothing is added.
+// located reports whether the index lists the positions of a channel's messages: events and latched messages, which
+// readers look for in the whole file. Channels that Apollo's recorder could have written get nothing added.
 func located(c *codec.Channel) bool {
 	return codec.IsEvents(c) || codec.LatchedDepth(c) > 0 && (c.Encoding != codec.EncodingProtobuf || c.QoS != nil)
 }
 
-// indexEntry is what the index says about a channel, or about a chunk.
+// indexEntry is the entry of a channel, or the two of a chunk.
 type indexEntry struct {
 	channel  *writerChannel // nil for a chunk
 	position int64          // of the section

@@ -10,7 +10,7 @@ import (
 	"tapedeck/codec/internal/tail"
 )
 
-// cachedPiece is what is remembered of a piece that was gone through.
+// cachedPiece remembers what reading a piece has shown.
 type cachedPiece struct {
 	parts    []piece // instead of a large piece
 	channels []int   // that have messages in it; nil when that is not known
@@ -72,9 +72,9 @@ func (t *tails) has(channel int, k key) bool {
 	return t.list[channel].Has(tail.Key{Time: k.time, Place: k.pos})
 }
 
-// Latest implements codec.LatestReader. It goes back from the last piece until every channel has what is kept of it.
-// The places of latched messages are in the indexes of our own files; otherwise it goes through pieces for them, and
-// remembers which channels were found there.
+// Latest implements codec.LatestReader. It goes back from the last piece until every channel has the messages that
+// keep asks for. Our own files index the positions of latched messages; in others it reads pieces, and remembers which
+// channels each has.
 func (r *reader) Latest(q codec.Query, keep func(*codec.Channel) int) (codec.Iterator, error) {
 	it, err := r.read(q)
 	if err != nil {
@@ -120,7 +120,7 @@ func (it *iterator) goBack() error {
 			it.pieces = append(it.pieces, p)
 		}
 	}
-	// What some of them have was not among the last in the end.
+	// Later finds may have superseded all messages of some pieces.
 	it.pieces = slices.DeleteFunc(it.pieces, func(p piece) bool { return !it.lacks(&p) })
 	it.sort(0)
 	return nil

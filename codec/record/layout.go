@@ -272,7 +272,8 @@ func (w *walk) check(header *recordpb.ChunkHeader) error {
 		return nil
 	}
 	sum := crc32.NewIEEE()
-	if _, err := io.Copy(sum, io.NewSectionReader(w.file, w.pos, w.bodyEnd-w.pos)); err != nil || sum.Sum32() == header.GetChecksum() {
+	if _, err := io.Copy(sum, io.NewSectionReader(w.file, w.pos, w.bodyEnd-w.pos)); err != nil ||
+		sum.Sum32() == header.GetChecksum() {
 		return err
 	}
 	content, err := w.contentEnd()

@@ -63,7 +63,7 @@ func wireChannel(c *codec.Channel, name string) *recordpb.Channel {
 	return &recordpb.Channel{Name: &name, MessageType: &messageType, ProtoDesc: protoDesc}
 }
 
-// same says whether two channels are equal; nil and empty slices and maps are the same.
+// same reports whether two channels are equal; nil and empty slices and maps are the same.
 func same(a, b *codec.Channel) bool {
 	return a.Topic == b.Topic && a.Type == b.Type && a.Encoding == b.Encoding && a.TypeHash == b.TypeHash &&
 		a.Schema.Encoding == b.Schema.Encoding && bytes.Equal(a.Schema.Data, b.Schema.Data) &&
@@ -113,7 +113,7 @@ func newOption(c *codec.Channel, name string, files fileSet) *recordpb.ChannelOp
 	return o
 }
 
-// treeKeeps says whether the schema of c comes out of the ProtoDesc that is made from it.
+// treeKeeps reports whether reading the ProtoDesc made of the schema of c yields that schema again.
 func treeKeeps(files fileSet, c *codec.Channel) bool {
 	return parseProtoDesc(files.protoDesc(c.Type)).equal(c.Schema.Data)
 }

@@ -37,7 +37,7 @@ func parseProtoFile(raw []byte) *protoFile {
 	return &protoFile{raw: raw, name: d.GetName(), imports: d.GetDependency(), file: d}
 }
 
-// defines says whether a message is one of the file.
+// defines reports whether the file defines a message.
 func (f *protoFile) defines(messageType string) bool {
 	rest, ok := messageType, true
 	if p := f.file.GetPackage(); p != "" {
@@ -218,9 +218,8 @@ func (s filesByName) appendTree(dst []byte, f *protoFile, seen map[string]bool, 
 	return dst
 }
 
-// describe makes a FileDescriptorSet of what files in the wild have as proto_desc: a ProtoDesc, but also a bare
-// FileDescriptorProto, as Apollo's Python examples write it, or a FileDescriptorSet. It is nil for anything else, such
-// as nothing at all.
+// describe parses the proto_desc of a file: a ProtoDesc, but also a bare FileDescriptorProto, as Apollo's Python
+// examples write it, or a FileDescriptorSet. It returns nil for anything else.
 func describe(protoDesc []byte) fileSet {
 	if s := parseProtoDesc(protoDesc); s != nil {
 		return s
@@ -231,5 +230,5 @@ func describe(protoDesc []byte) fileSet {
 	return parseFileSet(protoDesc)
 }
 
-// equal says whether s is the given FileDescriptorSet, byte by byte.
+// equal reports whether s encodes to the given FileDescriptorSet.
 func (s fileSet) equal(encoded []byte) bool { return bytes.Equal(s.encode(), encoded) }

@@ -17,7 +17,7 @@ import (
 	"tapedeck/codec/record/internal/recordpb"
 )
 
-// maxEvent is the most bytes that an event has; what has more is none.
+// maxEvent is the size of the largest payload that is parsed as an event.
 const maxEvent = 1 << 20
 
 // Details is Info.Extra of a record file.
@@ -31,8 +31,8 @@ type Details struct {
 	Header  Header `json:"header"`
 }
 
-// Header is what the header of a record file says of it, which is what Apollo's tools tell. It is zero in a file that
-// was not closed, and may be wrong: the times are those of the first and the last chunk in the file.
+// Header is the header of a record file, which Apollo's tools print. It is zero in a file that was not closed. It may
+// be wrong: the times are those of the first and the last chunk in the file.
 type Header struct {
 	BeginTime     uint64 `json:"begin_time"` // ns since the Unix epoch
 	EndTime       uint64 `json:"end_time"`   // likewise
@@ -152,7 +152,7 @@ func (r *reader) find(name []byte) int {
 	return i
 }
 
-// survey goes through all messages, once.
+// survey reads the heads of all messages, once.
 func (r *reader) survey() (*layout, error) {
 	if r.deep == nil {
 		deep, err := r.walk(true)
@@ -233,7 +233,7 @@ func (r *reader) knowsEvents(l *layout) bool {
 	return r.eventChannel < 0 || r.eventChannel >= len(l.counts) || l.knowsPlaces(r.eventChannel)
 }
 
-// storedEvents returns the events that a recorder kept.
+// storedEvents returns the events that a recorder stored among the messages.
 func (r *reader) storedEvents(l *layout) []codec.Event {
 	var events []codec.Event
 	var m singleMessage

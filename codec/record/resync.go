@@ -116,8 +116,8 @@ func (r *reader) plausibleSection(pos int64) (bool, error) {
 	return false, nil
 }
 
-// plausibleChannel reports whether a Channel is certainly all there is from pos to end. It does not look at the
-// proto_desc, which may be long: what is looked at in vain must be short wherever anything may be.
+// plausibleChannel reports whether a Channel is certainly all there is from pos to end. It does not read the
+// proto_desc, which may be long: resync tries every byte, so each try must be cheap.
 func (r *reader) plausibleChannel(pos, end int64) bool {
 	for number := protowire.Number(1); pos < end; {
 		f, err := readField(&r.probe, pos, end)
@@ -135,14 +135,14 @@ func (r *reader) plausibleChannel(pos, end int64) bool {
 	return true
 }
 
-// decodes reads a message of the given size, as far as it can be read.
+// decodes reports whether a message of the given size can be read into m.
 func (r *reader) decodes(pos, size int64, m proto.Message) bool {
 	b, err := r.probe.View(pos, int(size))
 	return err == nil && int64(len(b)) >= size && proto.Unmarshal(b[:size], m) == nil
 }
 
-// zeros reports whether the file ends with zeros that begin at pos, as after a power failure, or in the head of what
-// is there.
+// zeros reports whether the file ends with zeros, as after a power failure, that begin at pos or in the head of the
+// message there.
 func (r *reader) zeros(pos int64) (bool, error) {
 	end, err := r.contentEnd()
 	return end < r.size && end <= pos+headSize, err

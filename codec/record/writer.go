@@ -22,7 +22,7 @@ const (
 
 	// messageHead is more than what precedes a content, without the name.
 	messageHead = 3*(1+binary.MaxVarintLen64) + publishSize
-	// finalReserve is more than what is written in front of the index when the disk failed.
+	// finalReserve is more than the events that are written before the index after the disk failed.
 	finalReserve = 16 << 10
 )
 
@@ -33,9 +33,9 @@ type encoder struct {
 	chunkSize     uint64
 	chunkDuration uint64
 
-	header    *recordpb.Header // of what is in the file
+	header    *recordpb.Header // describes what is in the file
 	index     []indexEntry
-	indexSize int64 // at most; of what is in the file
+	indexSize int64 // upper bound, for what is in the file
 
 	channels  map[*codec.Channel]*writerChannel
 	names     map[string]*writerChannel

@@ -116,7 +116,7 @@ func (l *loader) Cut(records []byte, off int, m *chunked.Message) int {
 // salvage moves the messages that are whole among damaged records together.
 func (l *loader) salvage(s *chunked.Segment, records []byte, errs []error) ([]byte, []error) {
 	w := walker{Window: chunked.Window{File: bytes.NewReader(records), Size: int64(len(records))}, to: int64(len(records))}
-	s.Unsorted = true // as far as is known
+	s.Unsorted = true // for all we know
 	n := 0
 	for {
 		r, err := w.next()

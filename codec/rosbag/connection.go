@@ -69,7 +69,7 @@ func newDefiner() definer {
 	return definer{numbers: map[uint32]int{}, names: map[string]int{}, definitions: map[string][]byte{}}
 }
 
-// define takes note of a connection or a definition, and of nothing else.
+// define stores a connection or a definition, and ignores other records.
 func (r *Reader) define(h *header, data []byte) {
 	switch h.op {
 	case opConnection:
@@ -83,7 +83,7 @@ func (r *Reader) define(h *header, data []byte) {
 	}
 }
 
-// number returns the number of a connection, of which there may be messages alone.
+// number returns the number of a connection; its record may be missing.
 func (r *Reader) number(conn uint32) int {
 	n, ok := r.numbers[conn]
 	if !ok {

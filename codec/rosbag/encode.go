@@ -104,7 +104,7 @@ func encodeConnection(c *codec.Channel) []byte {
 	return b
 }
 
-// encodeChunkHead returns what precedes the records of a chunk, of which so many bytes are stored.
+// encodeChunkHead returns the head of a chunk with these records, of which stored bytes follow.
 func encodeChunkHead(compression string, records []byte, stored int) []byte {
 	b := appendRecord(nil, opChunk, func(b []byte) []byte {
 		b = appendField(b, "compression", compression)
@@ -115,7 +115,7 @@ func encodeChunkHead(compression string, records []byte, stored int) []byte {
 	return b
 }
 
-// entry is what the index has of a message.
+// entry is the index entry of a message.
 type entry struct {
 	time   int64
 	offset uint32

@@ -170,7 +170,8 @@ const (
 	messageFields = len(connField) + 4 + len(opField) + len(timeField) + 8
 )
 
-// cutMessage is a fast cutRecord for messages. It is false for what is not one, not whole, or just not in this form.
+// cutMessage is a fast cutRecord for messages. It returns false for other records, cut ones, and other orders of
+// fields.
 func cutMessage(records []byte, off int) (m messageRecord, ok bool) {
 	const size = 4 + messageFields + 4
 	b := records[off:]

@@ -74,8 +74,15 @@ func TestRead(t *testing.T) {
 			}
 			require.Equal(t, []string{"a10", "b20", "b30", "a50", "c50", "c3"}, read(codec.Query{}))
 			require.Equal(t, []string{"b20", "b30"}, read(codec.Query{Start: 11, End: 50}))
-			require.Equal(t, []string{"c50", "c3"}, read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Topic == "/c" }}))
-			require.Equal(t, []string{"b20", "b30"}, read(codec.Query{Topics: func(c *codec.Channel) bool { return c.Metadata["callerid"] == "/two" }}))
+			for _, c := range []struct {
+				want   []string
+				wanted func(*codec.Channel) bool
+			}{
+				{[]string{"c50", "c3"}, func(c *codec.Channel) bool { return c.Topic == "/c" }},
+				{[]string{"b20", "b30"}, func(c *codec.Channel) bool { return c.Metadata["callerid"] == "/two" }},
+			} {
+				require.Equal(t, c.want, read(codec.Query{Topics: c.wanted}))
+			}
 		})
 	}
 }

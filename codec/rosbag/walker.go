@@ -32,8 +32,8 @@ type walker struct {
 	content int64 // where the zeros begin that an unfinished file ends with; 0 when it does not
 }
 
-// next returns the next record. Errors are a *chunked.GapError, after which next goes on behind it, chunked.ErrCut and io.EOF, after
-// which it does not, and those of reading.
+// next returns the next record. Errors are a *chunked.GapError, after which next goes on behind it, chunked.ErrCut and
+// io.EOF, after which it does not, and those of reading.
 func (w *walker) next() (record, error) {
 	if w.off >= w.to {
 		return record{}, io.EOF

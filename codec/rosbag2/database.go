@@ -35,16 +35,16 @@ type database struct {
 	channels map[int64]*codec.Channel // by topic id
 	info     *codec.Info
 	counts   map[int64]uint64 // messages by topic id; known with info
-	rare     map[int64][]row  // of topics with few messages all, as far as they were looked for
+	rare     map[int64][]row  // all messages of topics with few, once Latest has looked for them
 	whole    *metadata        // of a bag that consists of this file alone; nil: not known
-	salvage  *salvage         // what reads what SQLite does not, once that is needed
+	salvage  *salvage         // reads what SQLite cannot; nil until that is needed
 	broken   bool             // SQLite could not count the messages: salvage reads everything
 }
 
 // errNoBag is the error of a database that is none of rosbag2's.
 var errNoBag = errors.New("it is not a bag: there is no table of topics")
 
-// openDatabase opens the database at path. What SQLite cannot read is salvaged, and so is what is not complete.
+// openDatabase opens the database at path. Damaged and incomplete ones are salvaged.
 func openDatabase(path string, whole *metadata) (codec.Reader, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -445,8 +445,9 @@ func (it *rowIterator) Close() error {
 // firstRows is how many messages are looked at for the first of each topic. There is no index by topic.
 const firstRows = 1000
 
-// checkDefinitions replaces definitions that were taken from those at hand where the first message of a topic shows that they are
-// another release's. Of topics without a message among the first ones, and without one that is CDR, they stay.
+// checkDefinitions replaces definitions that were taken from those at hand where the first message of a topic shows
+// that they are another release's. Of topics without a message among the first ones, and without one that is CDR, they
+// stay.
 func (d *database) checkDefinitions(guessed map[int64]bool) error {
 	if len(guessed) == 0 {
 		return nil
@@ -489,7 +490,7 @@ func fitting(libraries []*rosidl.Library, name string, payload []byte) codec.Sch
 	return codec.Schema{}
 }
 
-// databaseName is what SQLite opens of a sqliteFS.
+// databaseName is the name of the file in a sqliteFS.
 const databaseName = "bag.db3"
 
 // sqliteFS is a file system with one file in it, for SQLite to read a database that is no file of the system's.

@@ -11,8 +11,8 @@ import (
 	"tapedeck/codec/internal/chunked"
 )
 
-// countFromMetadata takes the counts from metadata if they can be trusted, which spares going through the messages: if it tells
-// of this file alone, no row was ever removed, and the ids and times of the first and the last message agree.
+// countFromMetadata takes the counts from the metadata, which avoids reading all messages, if it describes
+// this file alone, no row was ever removed, and the ids and times of the first and the last message match.
 func (d *database) countFromMetadata() error {
 	m := d.whole
 	if m == nil {
@@ -88,7 +88,7 @@ func (d *database) ownMetadata() (*metadata, error) {
 	return m, nil
 }
 
-// readEvents adds the events that a recorder kept in the file.
+// readEvents adds the events that a recorder stored among the messages.
 func (d *database) readEvents() error {
 	kept := func(t codec.TopicInfo) bool { return t.MessageCount > 0 && codec.IsEvents(t.Channel) }
 	if !slices.ContainsFunc(d.info.Topics, kept) {

@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	// maxDatabaseChunk bounds what is written at once, but for a single message.
+	// maxDatabaseChunk bounds the bytes written at once, unless a single message is larger.
 	maxDatabaseChunk = 1 << 30
 	// spillSize is how many bytes of what follows the messages are written at once.
 	spillSize = 1 << 20
@@ -51,11 +51,11 @@ type databaseEncoder struct {
 	chunk, spare *pageChunk // the open one, and one that may be used next
 	tables       struct{ messages, topics, definitions sqlite.Table }
 	added        progress
-	written      progress // what is in the file of added
+	written      progress // of added, what is in the file
 	head         []byte   // of a message's record
 }
 
-// source is a channel of which there are messages.
+// source is a channel of the recording.
 type source struct {
 	output.Topic
 	row *topicRow
@@ -233,7 +233,7 @@ func (w *databaseEncoder) Take(beside bool) output.Chunk {
 	return c
 }
 
-// Drop forgets what is not in the file.
+// Drop drops all rows that are not in the file.
 func (w *databaseEncoder) Drop() output.Span {
 	span := w.chunk.span
 	w.added = w.written

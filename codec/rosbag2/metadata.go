@@ -210,7 +210,7 @@ func (l *layout) describe(files []*codec.Info) *metadata {
 	return m
 }
 
-// topicKey is what rosbag2 knows a topic by, whoever publishes it.
+// topicKey identifies a topic in rosbag2, whoever publishes it.
 type topicKey struct{ name, typ, encoding string }
 
 // add adds what a file has of a topic. known are the places of those that there are.

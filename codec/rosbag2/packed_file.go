@@ -34,7 +34,7 @@ type packed struct {
 	next int // of cache
 }
 
-// errPart says that what is there of a damaged file is not all.
+// errPart is wrapped by the error of unpack for a damaged file that was read in part.
 var errPart = errors.New("it was read as far as it goes")
 
 // unpack decompresses the file at path into up to limit bytes. With an error that wraps errPart it returns what there

@@ -29,8 +29,7 @@ type iterator struct {
 	err        error
 }
 
-// decompress returns an iterator over what the messages of it decompress to, as far as they are compressed. err is
-// that of making it.
+// decompress returns an iterator that decompresses the messages of it that are compressed. err is that of making it.
 func (r *Reader) decompress(it codec.Iterator, err error, q codec.Query) (codec.Iterator, error) {
 	if err != nil || !r.compressedMessages && r.metadata != nil {
 		return it, err

@@ -14,7 +14,7 @@ import (
 	"tapedeck/codec/internal/output"
 )
 
-// packedSuffix is what the names of files have that rosbag2 compresses as a whole.
+// packedSuffix ends the names of files that rosbag2 compresses as a whole.
 const packedSuffix = ".zstd"
 
 // wrapper is a Part that compresses what another one writes.

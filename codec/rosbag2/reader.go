@@ -19,10 +19,10 @@ import (
 	"tapedeck/codec/mcap"
 )
 
-// Reader reads a bag. What its files hold counts; metadata.yaml adds topics without messages, and what the files do
-// not say of a topic. Files are open only while they are read, but for the last 64. Those that are compressed as a
-// whole are held in memory then, where they take about as much as on the disk: up to 4 GiB of them, of which a single
-// one must not have more.
+// Reader reads a bag. It describes the messages in the files; metadata.yaml adds topics without messages, and what the
+// files do not say of a topic. Files are open only while they are read, but for the last 64. Those that are compressed
+// as a whole are held in memory then, where they take about as much as on the disk: up to 4 GiB of them, of which a
+// single one must not have more.
 //
 // Info.Extra is an Extra.
 type Reader struct {
@@ -258,7 +258,7 @@ func (r *Reader) amend(info *codec.Info) error {
 	return nil
 }
 
-// addEvents adds the events that a recorder kept, which are compressed like any message.
+// addEvents adds the events that a recorder stored, which are compressed like any message.
 func (r *Reader) addEvents(info *codec.Info) error {
 	kept := slices.ContainsFunc(info.Topics, func(t codec.TopicInfo) bool {
 		return t.MessageCount > 0 && codec.IsEvents(t.Channel)
@@ -284,7 +284,7 @@ func (r *Reader) addEvents(info *codec.Info) error {
 	return nil
 }
 
-// Extra is what Info tells of a bag beside what it tells of any recording.
+// Extra is Info.Extra of a bag.
 type Extra struct {
 	mcap.Extra             // of the first file
 	Version         int    `json:"version"` // of metadata.yaml

@@ -17,14 +17,13 @@ import (
 	"tapedeck/codec/mcap"
 )
 
-// damagedSuffix is what Reindex appends to the names of what it has replaced.
+// damagedSuffix is appended to the names of files that Reindex has replaced.
 const damagedSuffix = ".damaged"
 
-// Reindex writes the metadata.yaml of the bag in the folder dir anew, from what its files hold; all of it is read. A
-// file that is damaged, or was not completed, is replaced by one with every message that can be read, complete and with
-// an index of its own. What is replaced stays beside it, as NAME.damaged. What the files do not know is taken from the
-// old metadata.yaml, or else from what they keep of it: custom data, QoS, topics without messages. Told hears of each
-// thing that is replaced.
+// Reindex reads all files of the bag in the folder dir and writes its metadata.yaml again. A file that is damaged, or
+// was not completed, is replaced by a complete one with every message that can be read; the old one stays as
+// NAME.damaged. Custom data, QoS and topics without messages are taken from the old metadata.yaml, or else from the
+// copy that files embed. report is called with a sentence for each file that is replaced.
 //
 // No recorder may write to the folder meanwhile. After a crash the bag is as it was, or as it will be, or Reindex does
 // the rest.
@@ -41,7 +40,7 @@ func Reindex(dir string, report func(string)) (*codec.Info, error) {
 	return nil, fmt.Errorf("reindex %s: %w", dir, err)
 }
 
-// reindexer does what Reindex says.
+// reindexer is one call of Reindex.
 type reindexer struct {
 	dir    string
 	report func(string)
@@ -89,7 +88,7 @@ func (x *reindexer) run() error {
 	return m.save(x.layout.system, x.dir)
 }
 
-// readOld reads the metadata.yaml that there is, and says whether it is damaged.
+// readOld reads the old metadata.yaml, if there is one, and reports whether it is damaged.
 func (x *reindexer) readOld() (damaged bool, err error) {
 	text, err := os.ReadFile(filepath.Join(x.dir, metadataFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -105,7 +104,7 @@ func (x *reindexer) readOld() (damaged bool, err error) {
 	return x.old == nil, nil
 }
 
-// plan finds out how the bag is kept.
+// plan sets the layout: storage, version and compression of the bag.
 func (x *reindexer) plan(names []string) error {
 	o := codec.CreateOptions{Storage: storageMCAP, Overwrite: true}
 	kinds := map[string]bool{}
@@ -145,7 +144,7 @@ func (x *reindexer) plan(names []string) error {
 	return err
 }
 
-// embedded returns what the last file that says something says of the bag.
+// embedded returns the metadata that the last file embeds, of those that embed any.
 func (x *reindexer) embedded(names []string) *metadata {
 	for _, name := range slices.Backward(names) {
 		p, err := x.open(name)
@@ -207,7 +206,7 @@ func (x *reindexer) file(name string) error {
 	return x.replace(name, r, info, damage)
 }
 
-// check reads all of a file, and returns what is damaged of it.
+// check reads all of a file. damage is its damage, if there is any.
 func check(r codec.Reader) (info *codec.Info, damage, err error) {
 	if info, err = r.Info(); err != nil {
 		return nil, nil, err
@@ -311,7 +310,7 @@ func (x *reindexer) copy(path string, r codec.Reader, info *codec.Info) (*codec.
 	return part.Info(), completeErr
 }
 
-// vacant returns path, or if there is a file a path like it.
+// vacant returns path, or a similar one if there is a file at path.
 func vacant(path string) string {
 	base, extension, _ := strings.Cut(filepath.Base(path), ".")
 	for n := 1; ; n++ {
@@ -322,7 +321,7 @@ func vacant(path string) string {
 	}
 }
 
-// keptName returns the name that something damaged gets, one that is free.
+// keptName returns a free name for a damaged file.
 func keptName(path string) string {
 	name := path + damagedSuffix
 	for n := 1; ; n++ {

@@ -53,7 +53,7 @@ func isMetadata(text []byte) bool {
 	return bytes.Contains(text, []byte("rosbag2_bagfile_information:"))
 }
 
-// named says whether path is that of a folder.
+// named reports whether path is that of a folder.
 func named(path string) bool {
 	return strings.HasSuffix(path, string(filepath.Separator)) || filepath.Ext(path) == ""
 }
@@ -80,7 +80,7 @@ func storageFiles(dir string) ([]string, error) {
 	return names, nil
 }
 
-// bareName returns the name of a file without what is behind its extension.
+// bareName returns the name of a file without the suffixes behind its extension.
 func bareName(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".zstd"), codec.ActiveSuffix)
 }

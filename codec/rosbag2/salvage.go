@@ -37,7 +37,7 @@ func (m *salvaged) compare(o *salvaged) int {
 }
 
 // newSalvage looks for the messages of a file, which it takes over. channels are the topics that are known, by id.
-// cause is what SQLite said; nil is for a file that its writer did not complete.
+// cause is SQLite's error; nil for a file that its writer did not complete.
 func newSalvage(
 	path string, file codec.File, size int64, channels map[int64]*codec.Channel, cause error,
 ) (*salvage, error) {

@@ -13,15 +13,15 @@ import (
 	"tapedeck/codec"
 )
 
-// Contents is what is known of a file before its messages are read.
+// Contents describes a file before its messages are read.
 type Contents struct {
 	Path     string
 	Channels []*codec.Channel // by number; nil where there is none
 	Counts   []uint64         // messages, by channel; it may be shorter
 	Segments []Segment        // in the order of the file
-	Damage   []Damage         // that was found ahead of reading, in the order of the file
+	Damage   []Damage         // found before reading, in the order of the file
 	Events   []codec.Event
-	Scanned  bool // the whole file was gone through: Damage has all there is
+	Scanned  bool // the whole file was read: Damage is complete
 
 	times   bool
 	start   int64
@@ -73,13 +73,13 @@ func (c *Contents) Event(kind, text string) {
 	c.Events = append(c.Events, codec.Event{Kind: kind, Text: text})
 }
 
-// Damaged takes note of damage at an offset.
+// Damaged adds damage at an offset.
 func (c *Contents) Damaged(offset int64, err error) {
 	c.Damage = append(c.Damage, Damage{offset, fmt.Errorf("read %s: %w", c.Path, err)})
 	c.Event(codec.EventDamage, err.Error())
 }
 
-// Sort arranges the segments for finding a time. They are not changed any more then.
+// Sort prepares the segments for searching by time. They must not be changed afterwards.
 func (c *Contents) Sort() {
 	c.byStart = make([]*Segment, len(c.Segments))
 	c.latest = make([]int64, len(c.Segments))
@@ -116,7 +116,7 @@ func (c *Contents) from(t int64) []*Segment {
 	return c.byStart[i:]
 }
 
-// Info says what is in the file, of size bytes. It adds the events that a recorder kept, as l loads them.
+// Info describes the file of size bytes, with the events that a recorder stored among the messages; l loads them.
 func (c *Contents) Info(format string, size int64, l Loader) *codec.Info {
 	info := &codec.Info{Format: format, Path: c.Path, Size: size, Events: append(c.storedEvents(l), c.Events...)}
 	slices.SortStableFunc(info.Events, func(a, b codec.Event) int { return cmp.Compare(a.Time, b.Time) })
@@ -134,7 +134,7 @@ func (c *Contents) Info(format string, size int64, l Loader) *codec.Info {
 	return info
 }
 
-// storedEvents returns the events that a recorder kept.
+// storedEvents returns the events that a recorder stored among the messages.
 func (c *Contents) storedEvents(l Loader) []codec.Event {
 	if !slices.ContainsFunc(c.Channels, func(c *codec.Channel) bool { return c != nil && codec.IsEvents(c) }) {
 		return nil

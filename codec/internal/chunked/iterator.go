@@ -15,9 +15,9 @@ import (
 // openBytes is how many bytes of records an iterator holds of segments that overlap.
 const openBytes = 256 << 20
 
-// iterator merges the segments of a file by time. A segment is open from the time of its first message on. What it
-// holds are the segments that are open, up to a limit; those that are needed last are let go of then and loaded again
-// when their time comes.
+// iterator merges the segments of a file by time. A segment is open from the time of its first message on. Open
+// segments are held in memory up to a limit; beyond it, those that are needed last are released and loaded again in
+// time.
 type iterator struct {
 	*Contents
 	q       codec.Query
@@ -41,7 +41,7 @@ type iterator struct {
 type want struct {
 	asked   bool
 	channel *codec.Channel // nil: no
-	tail    *tail.Tail     // unless nil, what is wanted of them
+	tail    *tail.Tail     // unless nil, only these messages are wanted
 }
 
 // source is a segment that is read.
@@ -177,7 +177,7 @@ func (it *iterator) start(s *source) error {
 	return nil
 }
 
-// load loads the records of s, and lets go of those that will be needed last if they become too many.
+// load loads the records of s, and releases those that are needed last if they exceed the limit.
 func (it *iterator) load(s *source) []error {
 	records, errs := it.loader.Load(s.Segment, it.free)
 	if records == nil {

@@ -8,8 +8,8 @@ import (
 	"tapedeck/codec/internal/tail"
 )
 
-// Latest is codec.LatestReader's. It goes back from the last segment until every channel has what is kept of it, by
-// indexes of the messages if l is a Finder. The iterator closes l. Sort was called before.
+// Latest implements codec.LatestReader. It goes back from the last segment until every channel has the messages that
+// keep asks for, by the message indexes if l is a Finder. The iterator closes l. Sort was called before.
 func (c *Contents) Latest(l Loader, q codec.Query, keep func(*codec.Channel) int) codec.Iterator {
 	it := c.prepare(l, q)
 	it.keep = keep
@@ -23,7 +23,7 @@ func (c *Contents) Latest(l Loader, q codec.Query, keep func(*codec.Channel) int
 			found = append(found, s)
 		}
 	}
-	// What some of them have was not among the last in the end.
+	// Later finds may have superseded all messages of some segments.
 	it.pending = slices.DeleteFunc(found, func(s *Segment) bool { return !it.lacks(s) })
 	slices.SortStableFunc(it.pending, byStart)
 	it.pick()

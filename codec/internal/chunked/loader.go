@@ -5,17 +5,17 @@ type Loader interface {
 	// Load returns the records of s, in buf if they fit there, beside errors that say what of them is damaged. The
 	// records are whole, and messages have all that Cut needs. It sets s.Unsorted.
 	Load(s *Segment, buf []byte) ([]byte, []error)
-	// Cut reads the record at off and returns where the next one is, or -1 when it is not whole, as it is only when
-	// the file was changed since.
+	// Cut reads the record at off and returns the offset of the next one, or -1 if it is not whole, which happens only if
+	// the file has changed since.
 	Cut(records []byte, off int, m *Message) (next int)
-	// Close frees what is kept for decompression.
+	// Close frees the decompressors.
 	Close()
 }
 
-// Finder is a Loader that can tell where the messages of a segment are without loading it.
+// Finder is a Loader that can locate the messages of a segment without loading it.
 type Finder interface {
-	// Find calls found with each message: its channel's number, LogTime and offset in the records. It is false when
-	// that cannot be read, and has called nothing then.
+	// Find calls found with each message: its channel's number, LogTime and offset in the records. If the index cannot
+	// be read it returns false without a call.
 	Find(s *Segment, found func(channel int, time, off int64)) bool
 }
 

@@ -9,8 +9,8 @@ import (
 	"tapedeck/codec"
 )
 
-// Reader implements codec.Reader and codec.LatestReader by what a format finds out of a file. It looks into the file
-// when one of its methods needs to know what is in it, once.
+// Reader implements codec.Reader and codec.LatestReader for a format that describes its files by a Layout. It indexes
+// the file once, when one of its methods first needs that.
 type Reader struct {
 	File     codec.File
 	Path     string // for errors and Info
@@ -51,7 +51,7 @@ func Open[R any](path string, newReader func(file codec.File, size int64, path s
 	return r, err
 }
 
-// Load looks into the file, at the first call.
+// Load indexes the file, at the first call.
 func (r *Reader) Load() error {
 	if r.info != nil || r.err != nil {
 		return r.err

@@ -14,13 +14,13 @@ const runSize = 1 << 20
 type Segment struct {
 	Offset      int64  // in the file, of the first record
 	Size        int64  // bytes in the file, at most
-	Index       int64  // bytes behind it that say where its messages are, as far as that is known
+	Index       int64  // bytes of the message index behind it; 0: unknown
 	Start, End  int64  // LogTime of the earliest and the latest message
 	Channels    []int  // numbers of those of its messages; nil when that is not known
-	Compression string // of a chunk, as far as that is known
+	Compression string // of a chunk; "" if unknown
 	Chunk       bool
 	Cut         bool // the file ends within it
-	Reported    bool // Contents.Damage has its damage
+	Reported    bool // its damage is in Contents.Damage
 	Unsorted    bool // its messages are not in the order of time, known when it was loaded
 }
 
@@ -31,8 +31,8 @@ func (s *Segment) String() string {
 	return fmt.Sprintf("messages at 0x%x", s.Offset)
 }
 
-// LoadNew loads a segment that no index describes, to buf if it fits there. It sets what its messages say of s, adds
-// its damage to c and returns how many messages each channel has.
+// LoadNew loads a segment that no index describes, into buf if it fits there. It sets times and channels of s by its
+// messages, adds its damage to c and returns the number of messages by channel.
 func (c *Contents) LoadNew(l Loader, s *Segment, buf []byte) (records []byte, counts map[int]uint64) {
 	records, errs := l.Load(s, buf)
 	for _, err := range errs {

@@ -12,9 +12,9 @@ import (
 	"tapedeck/codec"
 )
 
-// Reader implements codec.Reader and codec.LatestReader for several files that are one recording. It looks into the
-// files when one of its methods needs to know what is in them, once. Of each it asks only for what a Query selects, when
-// its time comes. A file that cannot be read is closed and becomes an event; that of all is the error.
+// Reader implements codec.Reader and codec.LatestReader for several files that are one recording. It calls Info
+// of the files once, when one of its methods first needs that, and reads from each only what a Query selects, when its
+// time comes. A file that cannot be read is closed and becomes an event; if none can, the errors are returned.
 type Reader struct {
 	Format string // for Info, as the next two
 	Path   string
@@ -38,7 +38,7 @@ type File struct {
 	Reader codec.Reader
 }
 
-// part is a file that was looked into.
+// part is a file whose Info is known.
 type part struct {
 	codec.Reader
 	info     *codec.Info
@@ -52,7 +52,7 @@ func (r *Reader) Event(kind, text string) {
 	r.Events = append(r.Events, codec.Event{Kind: kind, Text: text})
 }
 
-// load looks into the files, at the first call.
+// load calls Info of the files, at the first call.
 func (r *Reader) load() error {
 	if r.info != nil || r.err != nil {
 		return r.err

@@ -196,7 +196,7 @@ func integer(b []byte) int64 {
 	return v
 }
 
-// Check says whether the pages of a record are there.
+// Check returns an error if pages of a record are missing.
 func (d *Database) Check(p Place) error {
 	return d.follow(p, func(_, _ int64) error { return nil })
 }

@@ -13,7 +13,7 @@ type Table struct {
 	head   []byte
 }
 
-// child is a page and what is the last below it.
+// child is a page and the last id below it.
 type child struct {
 	page uint32
 	last int64
@@ -119,7 +119,7 @@ func interior(page []byte, kind byte, cells, free int, right uint32) {
 	binary.BigEndian.PutUint32(page[8:], right)
 }
 
-// share divides a list into parts of about equal length, of which none is longer than most.
+// share divides a list into parts of about equal length, none longer than most.
 func share[T any](list []T, most int) [][]T {
 	var parts [][]T
 	for n := (len(list) + most - 1) / most; n > 0; n-- {
