@@ -384,7 +384,7 @@ func TestGeneratedTooLarge(t *testing.T) {
 // TestGeneratedRandom compares random messages of random types with what dynamicpb reads.
 func TestGeneratedRandom(t *testing.T) {
 	for seed := range uint64(300) {
-		r := random{rand.New(rand.NewPCG(seed, 7))}
+		r := randomTypes{rand.New(rand.NewPCG(seed, 7))}
 		d := describing(t, r.file())
 		all, err := plansOf(d)
 		require.NoError(t, err)
@@ -408,9 +408,9 @@ func TestGeneratedRandom(t *testing.T) {
 	}
 }
 
-type random struct{ *rand.Rand }
+type randomTypes struct{ *rand.Rand }
 
-func (r random) file() *descriptorpb.FileDescriptorProto {
+func (r randomTypes) file() *descriptorpb.FileDescriptorProto {
 	syntax := []string{"proto2", "proto3"}[r.IntN(2)]
 	file := &descriptorpb.FileDescriptorProto{
 		Name: proto.String("random.proto"), Package: proto.String("a.random"), Syntax: &syntax,
@@ -489,7 +489,7 @@ func (r random) file() *descriptorpb.FileDescriptorProto {
 	return file
 }
 
-func (r random) fill(m protoreflect.Message, depth int) {
+func (r randomTypes) fill(m protoreflect.Message, depth int) {
 	for i := range m.Descriptor().Fields().Len() {
 		f := m.Descriptor().Fields().Get(i)
 		message := f.Kind() == protoreflect.MessageKind || f.Kind() == protoreflect.GroupKind
@@ -523,7 +523,7 @@ func (r random) fill(m protoreflect.Message, depth int) {
 	}
 }
 
-func (r random) value(f protoreflect.FieldDescriptor) protoreflect.Value {
+func (r randomTypes) value(f protoreflect.FieldDescriptor) protoreflect.Value {
 	switch f.Kind() {
 	case protoreflect.BoolKind:
 		return protoreflect.ValueOfBool(r.IntN(2) == 0)

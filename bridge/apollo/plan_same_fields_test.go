@@ -2,7 +2,6 @@ package apollo
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
+	"tapedeck/bridge/bridgetest/random"
 	"tapedeck/codec"
 	"tapedeck/codec/cdr"
 	"tapedeck/msgs"
@@ -60,87 +60,6 @@ float64 b
 string c
 int8[] d
 `
-
-// chance makes values by chance.
-type chance struct {
-	*rand.Rand
-	library *rosidl.Library
-}
-
-func (c chance) message(t testing.TB, name string) *cdr.Struct {
-	m, err := c.library.Message(name)
-	require.NoError(t, err)
-	s := &cdr.Struct{Type: m.Name}
-	for _, f := range m.Fields {
-		s.Fields = append(s.Fields, cdr.Field{Name: f.Name, Value: c.value(t, f.Type)})
-	}
-	return s
-}
-
-func (c chance) value(t testing.TB, typ rosidl.Type) any {
-	n := typ.Length
-	if typ.Shape == rosidl.Sequence {
-		n = c.IntN(5)
-		if typ.Length > 0 {
-			n = min(n, typ.Length)
-		}
-	}
-	bits := func() uint64 { // of which few are many
-		return c.Uint64() >> c.IntN(64)
-	}
-	switch typ.Kind {
-	case rosidl.Bool:
-		return listOf(typ, n, func() bool { return c.IntN(2) == 1 })
-	case rosidl.Byte, rosidl.Char, rosidl.Uint8:
-		return listOf(typ, n, func() uint8 { return uint8(bits()) })
-	case rosidl.Int8:
-		return listOf(typ, n, func() int8 { return int8(bits()) })
-	case rosidl.Int16:
-		return listOf(typ, n, func() int16 { return int16(bits()) })
-	case rosidl.Uint16:
-		return listOf(typ, n, func() uint16 { return uint16(bits()) })
-	case rosidl.Int32:
-		return listOf(typ, n, func() int32 { return int32(bits()) })
-	case rosidl.Uint32:
-		return listOf(typ, n, func() uint32 { return uint32(bits()) })
-	case rosidl.Int64:
-		return listOf(typ, n, func() int64 { return int64(bits()) })
-	case rosidl.Uint64:
-		return listOf(typ, n, bits)
-	case rosidl.Float32:
-		return listOf(typ, n, func() float32 { return float32(c.float()) })
-	case rosidl.Float64:
-		return listOf(typ, n, c.float)
-	case rosidl.String:
-		return listOf(typ, n, func() string { return strings.Repeat("ö", c.IntN(9)) })
-	case rosidl.WString:
-		return listOf(typ, n, func() string { return strings.Repeat("x€🚗", c.IntN(4)) })
-	}
-	return listOf(typ, n, func() *cdr.Struct { return c.message(t, typ.Message) })
-}
-
-func (c chance) float() float64 {
-	switch c.IntN(6) {
-	case 0:
-		return 0
-	case 1:
-		return math.Copysign(0, -1)
-	case 2:
-		return math.Inf(-1)
-	}
-	return c.NormFloat64()
-}
-
-func listOf[T any](typ rosidl.Type, n int, one func() T) any {
-	if typ.Shape == rosidl.Single {
-		return one()
-	}
-	all := make([]T, n)
-	for i := range all {
-		all[i] = one()
-	}
-	return all
-}
 
 // thereAndBack translates payloads of a channel of ROS 2 to Protocol Buffers, and what they are there to ROS 2.
 type thereAndBack struct {
@@ -201,21 +120,22 @@ func TestGenerated(t *testing.T) {
 	require.Greater(t, len(libraries), 100)
 	for name, library := range libraries {
 		t.Run(name, func(t *testing.T) {
-			source := channelOf(t, library, "/topic", name)
-			source.Metadata = map[string]string{"kept": "yes"}
-			made, err := sameFields(library, source)
+			channel := channelOf(t, library, "/topic", name)
+			channel.Metadata = map[string]string{"kept": "yes"}
+			made, err := sameFields(library, channel)
 			require.NoError(t, err)
 			d, err := descriptorOf(made.target)
 			require.NoError(t, err)
 			back, err := newRoundTripChannel(made.target)
 			require.NoError(t, err)
-			require.Equal(t, source, back.target)
+			require.Equal(t, channel, back.target)
 			schema, err := cdr.NewSchema(library, name)
 			require.NoError(t, err)
-			g := chance{rand.New(rand.NewPCG(1, 2)), library}
+			source := random.Source{Rand: rand.New(rand.NewPCG(1, 2)), Library: library, Unicode: true, Spread: true}
 			translate := made.begin(nil)
 			for range 20 {
-				message := g.message(t, name)
+				message, err := source.Message(name)
+				require.NoError(t, err)
 				payload, err := schema.Encode(message)
 				require.NoError(t, err)
 				var encoded []byte

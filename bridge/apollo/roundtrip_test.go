@@ -221,7 +221,7 @@ func TestOriginalPart(t *testing.T) {
 // TestOriginalRandom takes random messages of random types there and back.
 func TestOriginalRandom(t *testing.T) {
 	for seed := range uint64(300) {
-		r := random{rand.New(rand.NewPCG(seed, 8))}
+		r := randomTypes{rand.New(rand.NewPCG(seed, 8))}
 		file := r.file()
 		d := describing(t, file)
 		schema, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})

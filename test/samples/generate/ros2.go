@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tapedeck/bridge"
+	"tapedeck/bridge/bridgetest/random"
 	"tapedeck/codec"
 	"tapedeck/codec/carla"
 	"tapedeck/codec/cdr"
@@ -15,7 +16,6 @@ import (
 	"tapedeck/codec/rosbag2"
 	"tapedeck/msgs"
 	"tapedeck/msgs/sensor_msgs"
-	"tapedeck/test/internal/random"
 )
 
 var formats = codec.Formats{carla.Format, mcap.Format, record.Format, rosbag2.Format}

@@ -15,6 +15,7 @@ type Source struct {
 	Library *rosidl.Library
 	Unicode bool // strings are beyond ASCII
 	Plain   bool // numbers are small and not negative, as times are
+	Spread  bool // integers have any length from 1 to 64 bits
 }
 
 // Message returns a message of a type of the library.
@@ -83,6 +84,9 @@ func (r Source) value(t rosidl.Type) (any, error) {
 func (r Source) bits() uint64 {
 	if r.Plain {
 		return r.Uint64N(100)
+	}
+	if r.Spread {
+		return r.Uint64() >> r.IntN(64)
 	}
 	return r.Uint64()
 }
