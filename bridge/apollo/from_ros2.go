@@ -1,7 +1,6 @@
 package apollo
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,7 +30,7 @@ func FromROS2(r codec.Reader) (bridge.Translator, error) {
 	}
 	return &fromROS2{
 		reader: r, library: msgs.Library(), own: msgs.Release(""), schema: schema,
-		channels: map[*codec.Channel]*outgoingChannel{}, losses: map[bridge.Loss]uint64{},
+		channels: map[*codec.Channel]*outgoingChannel{}, losses: bridge.LossCounts{},
 	}, nil
 }
 
@@ -43,7 +42,7 @@ type fromROS2 struct {
 	channels     map[*codec.Channel]*outgoingChannel
 
 	mu     sync.Mutex
-	losses map[bridge.Loss]uint64 // by loss, without Messages
+	losses bridge.LossCounts
 }
 
 // outgoingChannel is the translation of a channel.
@@ -75,7 +74,7 @@ func (t *fromROS2) count(topic string, lost []string) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		for _, what := range lost {
-			t.losses[bridge.Loss{Topic: topic, What: what}]++
+			t.losses.Add(topic, what, 1)
 		}
 	}
 }
@@ -84,15 +83,7 @@ func (t *fromROS2) count(topic string, lost []string) {
 func (t *fromROS2) Losses() []bridge.Loss {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var all []bridge.Loss
-	for loss, n := range t.losses {
-		loss.Messages = n
-		all = append(all, loss)
-	}
-	slices.SortFunc(all, func(a, b bridge.Loss) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What))
-	})
-	return all
+	return t.losses.Losses()
 }
 
 func (t *fromROS2) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {

@@ -125,7 +125,7 @@ func (w *Writer) Write(m *codec.Message) error {
 // collect takes the decoded message of a source into the frame that is collected.
 func (w *Writer) collect(s *source) {
 	if s.replaces && s.frame == w.number+1 {
-		w.lose(s.topic, "messages replaced by a later one in the same frame of the log")
+		w.losses.Add(s.topic, "messages replaced by a later one in the same frame of the log", 1)
 	}
 	s.frame = w.number + 1
 	s.take(w, s)
@@ -134,10 +134,10 @@ func (w *Writer) collect(s *source) {
 // takeWorldInfo takes the name of the map.
 func (w *Writer) takeWorldInfo(src *source, v *carla_msgs.CarlaWorldInfo) {
 	if v.Opendrive != "" {
-		w.lose(src.topic, "opendrive")
+		w.losses.Add(src.topic, "opendrive", 1)
 	}
 	if w.channel != nil && v.MapName != w.mapName {
-		w.lose(src.topic, "map_name: the log began with another map")
+		w.losses.Add(src.topic, "map_name: the log began with another map", 1)
 		return
 	}
 	w.mapName, w.patience = v.MapName, 0
@@ -175,7 +175,7 @@ func (w *Writer) tick(t time.Duration, logTime int64) (err error) {
 	}
 	next, last := t-w.zero, max(w.now, w.early.at)
 	if next < last {
-		w.lose(clockTopic, "jumps back of the clock: time in the log continues")
+		w.losses.Add(clockTopic, "jumps back of the clock: time in the log continues", 1)
 		next = last + w.step
 		w.zero = t - next
 	}

@@ -20,7 +20,7 @@ import (
 type logState struct {
 	profile carla.Profile
 	options WriteOptions
-	losses
+	losses  bridge.LossCounts
 	frames
 	updates uint64 // messages with places so far
 
@@ -51,7 +51,7 @@ const firstID = 1000
 
 func newLogState(o WriteOptions) *logState {
 	return &logState{
-		profile: o.Profile, options: o, losses: losses{}, frames: frames{},
+		profile: o.Profile, options: o, losses: bridge.LossCounts{}, frames: frames{},
 		listed: map[uint32]*logActor{}, named: map[string]*logActor{}, framed: map[string]*logActor{},
 		ids: map[uint32]*logActor{}, nextID: firstID,
 	}
@@ -195,7 +195,7 @@ func (s *logState) takeTransforms(src *source, m *tf2_msgs.TFMessage) {
 	for i := range m.Transforms {
 		t := &m.Transforms[i]
 		if !s.set(src.topic, t, s.updates) {
-			s.lose(src.topic, "transforms with NaN or infinite numbers")
+			s.losses.Add(src.topic, "transforms with NaN or infinite numbers", 1)
 			continue
 		}
 		for _, a := range s.options.Actors {
@@ -210,11 +210,11 @@ func (s *logState) takeTransforms(src *source, m *tf2_msgs.TFMessage) {
 func (s *logState) takeOdometry(src *source, m *nav_msgs.Odometry) {
 	at, ok := unit(m.Pose.Pose)
 	if !ok {
-		s.lose(src.topic, "poses with NaN or infinite numbers")
+		s.losses.Add(src.topic, "poses with NaN or infinite numbers", 1)
 		return
 	}
 	if m.Pose.Covariance != [36]float64{} || m.Twist.Covariance != [36]float64{} {
-		s.lose(src.topic, "covariances")
+		s.losses.Add(src.topic, "covariances", 1)
 	}
 	s.updates++
 	s.actor(src.actor, thing).odometry = odometry{m.Header.FrameId, at, m.Twist.Twist, s.updates}
@@ -227,7 +227,7 @@ func (s *logState) takeVehicleStatus(src *source, m *carla_msgs.CarlaEgoVehicleS
 // takeVehicleControl takes how a vehicle is controlled.
 func (s *logState) takeVehicleControl(src *source, c *carla_msgs.CarlaEgoVehicleControl) {
 	if c.ManualGearShift {
-		s.lose(src.topic, "manual_gear_shift")
+		s.losses.Add(src.topic, "manual_gear_shift", 1)
 	}
 	f := s.actor(src.actor, vehicle)
 	f.control = *c
@@ -239,7 +239,7 @@ func (s *logState) takeVehicleControl(src *source, c *carla_msgs.CarlaEgoVehicle
 // takeWalkerControl takes how a walker is controlled.
 func (s *logState) takeWalkerControl(src *source, c *carla_msgs.CarlaWalkerControl) {
 	if c.Jump {
-		s.lose(src.topic, "jump")
+		s.losses.Add(src.topic, "jump", 1)
 	}
 	f := s.actor(src.actor, walker)
 	f.speed, f.walks = c.Speed, true
@@ -265,9 +265,9 @@ func (s *logState) takeVehicleInfo(src *source, m *carla_msgs.CarlaEgoVehicleInf
 func (s *logState) losePhysics(src *source, info *carla_msgs.CarlaEgoVehicleInfo) {
 	switch {
 	case s.profile.Wide && (info.ClutchStrength != 0 || info.DampingRateFullThrottle != 0):
-		s.lose(src.topic, "clutch_strength and damping rates")
+		s.losses.Add(src.topic, "clutch_strength and damping rates", 1)
 	case !s.profile.Wide && info.GearSwitchTime != 0:
-		s.lose(src.topic, "gear_switch_time")
+		s.losses.Add(src.topic, "gear_switch_time", 1)
 	}
 }
 
@@ -293,7 +293,7 @@ func (s *logState) takeTrafficLight(info *carla_msgs.CarlaTrafficLightInfo) {
 // takeCollision takes a collision; a frame has one of each pair of actors.
 func (s *logState) takeCollision(src *source, e *carla_msgs.CarlaCollisionEvent) {
 	if e.NormalImpulse != (geometry_msgs.Vector3{}) {
-		s.lose(src.topic, "normal_impulse")
+		s.losses.Add(src.topic, "normal_impulse", 1)
 	}
 	c := collision{s.actor(src.actor, vehicle), e.OtherActorId}
 	if !slices.Contains(s.collisions, c) {
@@ -499,8 +499,8 @@ func (s *logState) Losses() []bridge.Loss {
 	all := maps.Clone(s.losses)
 	for name, f := range s.frames {
 		if !f.used && s.framed[name] == nil {
-			all[loss{f.topic, "transforms of frames without an actor"}] += f.count
+			all.Add(f.topic, "transforms of frames without an actor", f.count)
 		}
 	}
-	return all.list()
+	return all.Losses()
 }

@@ -1,32 +1,11 @@
 package carla
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
-	"tapedeck/bridge"
 	"tapedeck/codec/carla"
 )
-
-// losses counts messages by what the other side does not hold of them.
-type losses map[loss]uint64
-
-type loss struct{ topic, what string }
-
-func (l losses) lose(topic, what string) { l[loss{topic, what}]++ }
-
-// list returns the losses by topic.
-func (l losses) list() []bridge.Loss {
-	var all []bridge.Loss
-	for k, n := range l {
-		all = append(all, bridge.Loss{Topic: k.topic, What: k.what, Messages: n})
-	}
-	slices.SortFunc(all, func(a, b bridge.Loss) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What))
-	})
-	return all
-}
 
 // unsupported names, by packet id, the packets of a profile that have no ROS 2 message; "" for the others.
 func unsupported(p carla.Profile) (names [256]string) {

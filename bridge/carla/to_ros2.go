@@ -36,7 +36,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: losses{}}
+	t := &translator{options: o, library: msgs.Library(), logs: map[*codec.Channel]*log{}, losses: bridge.LossCounts{}}
 	for _, topic := range info.Topics {
 		if topic.Channel.Encoding != codec.EncodingCARLA {
 			continue
@@ -55,7 +55,7 @@ func (o ReadOptions) ToROS2(r codec.Reader) (bridge.Translator, error) {
 
 type translator struct {
 	options ReadOptions
-	losses
+	losses  bridge.LossCounts
 	library *rosidl.Library
 	logs    map[*codec.Channel]*log
 }
@@ -69,7 +69,7 @@ func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 }
 
 // Losses returns the packets that have no message, with the number of frames that had them.
-func (t *translator) Losses() []bridge.Loss { return t.list() }
+func (t *translator) Losses() []bridge.Loss { return t.losses.Losses() }
 
 func (t *translator) Begin(func(*codec.Channel) bool) func(*codec.Message) ([]codec.Message, error) {
 	readings := map[*codec.Channel]*reading{}
@@ -91,7 +91,7 @@ type reading struct {
 	tracks      map[uint32]*track
 	physicsSent map[uint32]bool // vehicles whose physics were sent
 	begun       bool
-	lost        losses
+	lost        bridge.LossCounts
 	unsupported [256]string
 
 	// Of the frame that is translated:
@@ -133,7 +133,7 @@ type bodies struct {
 	changes    changes
 }
 
-func newReading(l *log, lost losses) *reading {
+func newReading(l *log, lost bridge.LossCounts) *reading {
 	return &reading{
 		log: l, lost: lost, unsupported: unsupported(l.profile), state: carla.NewState(l.profile),
 		decoder: carla.Decoder{Profile: l.profile}, tracks: map[uint32]*track{}, physicsSent: map[uint32]bool{},
@@ -199,7 +199,7 @@ func (r *reading) decode(frame []byte) {
 				continue
 			}
 			if what := omitted(b); what != "" {
-				r.lost.lose(r.source.Channel.Topic, what)
+				r.lost.Add(r.source.Channel.Topic, what, 1)
 			}
 			r.keep(b)
 		}
@@ -213,7 +213,7 @@ func (r *reading) lose(k carla.Packet, what string) {
 			return
 		}
 	}
-	r.lost.lose(r.source.Channel.Topic, what)
+	r.lost.Add(r.source.Channel.Topic, what, 1)
 }
 
 func (r *reading) keep(b carla.Body) {

@@ -13,9 +13,9 @@ import (
 type Transcoder struct {
 	splitter
 	profile carla.Profile
-	losses
-	logs map[*codec.Channel]*transcoded
-	data []byte
+	losses  bridge.LossCounts
+	logs    map[*codec.Channel]*transcoded
+	data    []byte
 }
 
 // transcoded is a log.
@@ -31,7 +31,9 @@ var (
 
 // NewTranscoder returns a Transcoder of frames to w, which it owns.
 func NewTranscoder(w codec.Writer, p carla.Profile) *Transcoder {
-	return &Transcoder{splitter: splitter{w}, profile: p, losses: losses{}, logs: map[*codec.Channel]*transcoded{}}
+	return &Transcoder{
+		splitter: splitter{w}, profile: p, losses: bridge.LossCounts{}, logs: map[*codec.Channel]*transcoded{},
+	}
 }
 
 // Declare adds the channel of a log.
@@ -76,7 +78,7 @@ func (t *Transcoder) Write(m *codec.Message) error {
 		return err
 	}
 	for _, what := range left {
-		t.lose(m.Channel.Topic, what)
+		t.losses.Add(m.Channel.Topic, what, 1)
 	}
 	other := *m
 	other.Channel, other.Data = l.channel, t.data
@@ -84,7 +86,7 @@ func (t *Transcoder) Write(m *codec.Message) error {
 }
 
 // Losses implements bridge.Lossy.
-func (t *Transcoder) Losses() []bridge.Loss { return t.list() }
+func (t *Transcoder) Losses() []bridge.Loss { return t.losses.Losses() }
 
 // Sync puts the frames written so far on the disk.
 func (t *Transcoder) Sync() error { return t.w.Sync() }

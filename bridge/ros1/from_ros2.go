@@ -19,25 +19,13 @@ import (
 // that of msgs.Library applies.
 func FromROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
-	types := map[string]*to1{}
-	return &translator{
-		known:   map[*codec.Channel]*translation{},
-		payload: fromCDR,
-		topic: func(c *codec.Channel) (*translation, error) {
-			if c.Encoding != codec.EncodingCDR {
-				return nil, fmt.Errorf("its messages are %s, not ROS 2's CDR", c.Encoding)
-			}
-			key := c.Type + "\n" + string(c.Schema.Data)
-			if types[key] == nil {
-				t, err := ownTo1(library, c)
-				if err != nil {
-					return nil, err
-				}
-				types[key] = t
-			}
-			return types[key].channel(c), nil
-		},
-	}, nil
+	return newTranslator(fromCDR, func(c *codec.Channel) (func(*codec.Channel) *translation, error) {
+		if c.Encoding != codec.EncodingCDR {
+			return nil, fmt.Errorf("its messages are %s, not ROS 2's CDR", c.Encoding)
+		}
+		t, err := ownTo1(library, c)
+		return t.channel, err
+	}), nil
 }
 
 // ownTo1 returns the ROS 1 type of a channel by its own definition, or else by that of the library.

@@ -2,11 +2,9 @@ package ros1
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -39,34 +37,31 @@ func newTranslation(topic string, becomes *codec.Channel, p *plan) *translation 
 
 // translator translates in one direction.
 type translator struct {
-	topic   func(*codec.Channel) (*translation, error)
+	// convert returns what makes translations of the channels that have the type, definition and encodings of c.
+	convert func(c *codec.Channel) (func(c *codec.Channel) *translation, error)
+	types   map[string]func(c *codec.Channel) *translation // results of convert
 	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error)
 	known   map[*codec.Channel]*translation
+}
+
+func newTranslator(
+	payload func(dst, payload []byte, steps []step) ([]byte, uint64, error),
+	convert func(c *codec.Channel) (func(c *codec.Channel) *translation, error),
+) *translator {
+	return &translator{convert, map[string]func(*codec.Channel) *translation{}, payload, map[*codec.Channel]*translation{}}
 }
 
 // ToROS2 returns a translator of ROS 1 messages, codec.EncodingROS1, to ROS 2. The types of ROS 2 are those of
 // msgs.Library.
 func ToROS2(codec.Reader) (bridge.Translator, error) {
 	library := msgs.Library()
-	types := map[string]*to2{}
-	return &translator{
-		known:   map[*codec.Channel]*translation{},
-		payload: toCDR,
-		topic: func(c *codec.Channel) (*translation, error) {
-			if c.Encoding != codec.EncodingROS1 || c.Schema.Encoding != codec.SchemaROS1Msg {
-				return nil, errors.New("it has no ROS 1 definition")
-			}
-			key := c.Type + "\n" + string(c.Schema.Data)
-			if types[key] == nil {
-				t, err := newTo2(library, c.Type, string(c.Schema.Data))
-				if err != nil {
-					return nil, err
-				}
-				types[key] = t
-			}
-			return types[key].channel(c), nil
-		},
-	}, nil
+	return newTranslator(toCDR, func(c *codec.Channel) (func(*codec.Channel) *translation, error) {
+		if c.Encoding != codec.EncodingROS1 || c.Schema.Encoding != codec.SchemaROS1Msg {
+			return nil, errors.New("it has no ROS 1 definition")
+		}
+		t, err := newTo2(library, c.Type, string(c.Schema.Data))
+		return t.channel, err
+	}), nil
 }
 
 // to2 is the ROS 2 type for a ROS 1 type.
@@ -116,11 +111,17 @@ func (t *to2) channel(c *codec.Channel) *translation {
 func (t *translator) Topics(topic codec.TopicInfo) ([]codec.TopicInfo, error) {
 	known := t.known[topic.Channel]
 	if known == nil {
-		var err error
-		if known, err = t.topic(topic.Channel); err != nil {
-			return nil, err
+		c := topic.Channel
+		key := strings.Join([]string{c.Encoding, c.Type, c.Schema.Encoding, string(c.Schema.Data)}, "\n")
+		if t.types[key] == nil {
+			convert, err := t.convert(c)
+			if err != nil {
+				return nil, err
+			}
+			t.types[key] = convert
 		}
-		t.known[topic.Channel] = known
+		known = t.types[key](c)
+		t.known[c] = known
 	}
 	return []codec.TopicInfo{{Channel: known.channel, MessageCount: topic.MessageCount}}, nil
 }
@@ -168,18 +169,15 @@ func (t *translation) little(payload []byte) ([]byte, error) {
 }
 
 func (t *translator) Losses() []bridge.Loss {
-	var all []bridge.Loss
+	counts := bridge.LossCounts{}
 	for _, known := range t.known {
 		for i, what := range known.losses {
 			if n := known.lost[i].Load(); n > 0 {
-				all = append(all, bridge.Loss{Topic: known.topic, What: what, Messages: n})
+				counts.Add(known.topic, what, n)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b bridge.Loss) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.What, b.What))
-	})
-	return all
+	return counts.Losses()
 }
 
 var _ bridge.Lossy = (*translator)(nil)
