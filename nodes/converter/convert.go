@@ -18,7 +18,7 @@ import (
 	"tapedeck/nodes/internal/progress"
 )
 
-// convertOptions are the parameters of the conversion.
+// convertOptions are the options of the converter without a subcommand.
 type convertOptions struct {
 	convert.Options
 
@@ -30,7 +30,7 @@ func defaultConvertOptions() *convertOptions {
 	return &convertOptions{Options: convert.DefaultOptions()}
 }
 
-// convert writes what o selects of the recordings at paths as one, to the last of paths; or each on its own.
+// convert converts all paths but the last to one recording at the last, or each path on its own into OutputFolder.
 func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if o.OutputFolder != "" {
 		return o.convertEach(ctx, paths, stdout, stderr)
@@ -63,7 +63,7 @@ func (o *convertOptions) convert(ctx context.Context, paths []string, stdout, st
 	return nil
 }
 
-// convertEach converts each recording on its own, several at once.
+// convertEach converts each recording by itself, several at once.
 func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if o.To == "" {
 		return config.Usagef("--output-folder needs the format to write: --to")
@@ -104,10 +104,10 @@ func (o *convertOptions) convertEach(ctx context.Context, paths []string, stdout
 	return nil
 }
 
-// whole is how much of a bar a conversion is.
+// whole is the share of one conversion in the progress bar.
 const whole = 1000
 
-// several are conversions at once, of which each has its lines.
+// several is the output of conversions that run at once.
 type several struct {
 	mu             sync.Mutex
 	stdout, stderr io.Writer
@@ -116,7 +116,7 @@ type several struct {
 	failed         int
 }
 
-// run runs a conversion and tells what came of it.
+// run runs a conversion and prints its result.
 func (s *several) run(ctx context.Context, job *convert.Job) {
 	var done int64
 	advance := func(to int64) {
@@ -157,7 +157,7 @@ func (s *several) say(to io.Writer, lines ...string) {
 	}
 }
 
-// report says in lines what was written, and what was not.
+// report returns lines about what was written, and what was lost.
 func report(r *convert.Result) []string {
 	if r.Episodes != nil {
 		return reportEpisodes(r)
@@ -179,7 +179,7 @@ func report(r *convert.Result) []string {
 	return lines
 }
 
-// reportEpisodes says in lines what was written of episodes.
+// reportEpisodes returns lines about the episodes that were written.
 func reportEpisodes(r *convert.Result) []string {
 	frames, rows, aligned := 0, 0, false
 	var lines []string

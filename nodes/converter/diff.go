@@ -20,7 +20,7 @@ import (
 	"tapedeck/nodes/internal/progress"
 )
 
-// diffOptions are the parameters of diff.
+// diffOptions are the options of diff.
 type diffOptions struct {
 	Topics       []string `param:"topics" short:"t" group:"Selection" help:"compare only these topics: names, or regular expressions that must match the whole name; separate several by commas"`
 	IgnoreTopics []string `param:"ignore_topics" alias:"exclude" short:"x" group:"Selection" help:"leave out these topics; same syntax as topics"`
@@ -36,18 +36,21 @@ type diffOptions struct {
 
 var errDifferent = errors.New("the recordings differ")
 
-// diff compares the recordings at the two paths.
+// diff compares the recordings at two paths.
 func (o *diffOptions) diff(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	d, err := o.parse()
 	if err != nil {
 		return err
 	}
-	ins, err := openInputs(paths)
-	if err != nil {
-		return err
+	for i, path := range paths {
+		in, err := openInput(path)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		d.sides[i] = &side{input: in, topics: map[topicKey]*topicMessages{}}
 	}
-	defer ins.Close()
-	report, err := d.run(ctx, ins, o.Limit, stderr)
+	report, err := d.run(ctx, o.Limit, stderr)
 	if err != nil {
 		return err
 	}
@@ -65,18 +68,18 @@ func (o *diffOptions) diff(ctx context.Context, paths []string, stdout, stderr i
 	return err
 }
 
-// run compares two recordings, and tells of limit differences one by one.
-func (d *difference) run(ctx context.Context, ins inputs, limit int, stderr io.Writer) (*diffReport, error) {
-	if err := d.view(ins); err != nil {
+// run compares the recordings, and describes the first limit differences one by one.
+func (d *comparison) run(ctx context.Context, limit int, stderr io.Writer) (*diffReport, error) {
+	if err := d.view(); err != nil {
 		return nil, err
 	}
-	if err := d.selection.Check(ins.infos(), func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
+	if err := d.selection.Check([]*codec.Info{d.sides[0].info, d.sides[1].info},
+		func(text string) { fmt.Fprintln(stderr, "warning:", text) }); err != nil {
 		return nil, err
 	}
-	d.matchBare(ins)
-	for i, in := range ins {
-		var err error
-		if d.sides[i], err = d.read(ctx, i, in); err != nil {
+	d.matchBare()
+	for i := range d.sides {
+		if err := d.read(ctx, i); err != nil {
 			return nil, err
 		}
 	}
@@ -86,8 +89,8 @@ func (d *difference) run(ctx context.Context, ins inputs, limit int, stderr io.W
 	return d.report(limit), nil
 }
 
-func (o *diffOptions) parse() (*difference, error) {
-	d := &difference{
+func (o *diffOptions) parse() (*comparison, error) {
+	d := &comparison{
 		strict: o.Strict, tolerance: -1, seed: maphash.MakeSeed(),
 		as: o.As, schemas: schemas{}, translated: map[*codec.Channel]bool{},
 	}
@@ -118,33 +121,32 @@ func (o *diffOptions) parse() (*difference, error) {
 	}
 	if d.rules = append(d.rules, ignoredFields...); len(d.rules) > 0 {
 		if d.as == viewRaw {
-			return nil, config.Usagef("--tolerance and --ignore-fields are about fields, which --as raw does not compare")
+			return nil, config.Usagef("--tolerance and --ignore-fields compare fields and do not go with --as raw")
 		}
 		d.as = viewROS2
 	}
 	return d, nil
 }
 
-// streamKey is what the messages that are compared with each other have in common.
-type streamKey struct{ topic, typeName string }
+// topicKey identifies a topic: messages of equal keys are compared with each other.
+type topicKey struct{ topic, typeName string }
 
-func keyOf(c *codec.Channel) streamKey { return streamKey{c.Topic, c.Type} }
+func keyOf(c *codec.Channel) topicKey { return topicKey{c.Topic, c.Type} }
 
-// matchBare finds topics without a leading '/' that the other recording has with it, as ROS 1 and what is made of it
-// have.
-func (d *difference) matchBare(ins inputs) {
-	var keys [2]map[streamKey]bool
-	for i, in := range ins {
-		keys[i] = map[streamKey]bool{}
-		for _, t := range in.info.Topics {
+// matchBare finds topics without a leading '/' that the other recording has with one, as happens with ROS 1.
+func (d *comparison) matchBare() {
+	var keys [2]map[topicKey]bool
+	for i, s := range d.sides {
+		keys[i] = map[topicKey]bool{}
+		for _, t := range s.info.Topics {
 			keys[i][keyOf(t.Channel)] = true
 		}
 	}
 	var names []string
 	for i := range keys {
-		d.slashed[i] = map[streamKey]bool{}
+		d.slashed[i] = map[topicKey]bool{}
 		for k := range keys[i] {
-			full := streamKey{"/" + k.topic, k.typeName}
+			full := topicKey{"/" + k.topic, k.typeName}
 			if !strings.HasPrefix(k.topic, "/") && keys[1-i][full] && !keys[i][full] && !keys[1-i][k] {
 				d.slashed[i][k] = true
 				names = append(names, human.Printable(k.topic))
@@ -158,8 +160,8 @@ func (d *difference) matchBare(ins inputs) {
 	}
 }
 
-// key returns the key of a channel of a recording by which both are compared.
-func (d *difference) key(side int, c *codec.Channel) streamKey {
+// key returns the key of a channel, with the leading '/' that matchBare found.
+func (d *comparison) key(side int, c *codec.Channel) topicKey {
 	k := keyOf(c)
 	if d.slashed[side][k] {
 		k.topic = "/" + k.topic
@@ -167,22 +169,22 @@ func (d *difference) key(side int, c *codec.Channel) streamKey {
 	return k
 }
 
-func (k streamKey) String() string {
+func (k topicKey) String() string {
 	return fmt.Sprintf("%s [%s]", human.Printable(k.topic), human.Printable(k.typeName))
 }
 
-func (k streamKey) compare(o streamKey) int {
+func (k topicKey) compare(o topicKey) int {
 	return cmp.Or(strings.Compare(k.topic, o.topic), strings.Compare(k.typeName, o.typeName))
 }
 
-// stream is all messages of a topic and type in one recording, in order.
-type stream struct {
+// topicMessages holds the messages of a topic in one recording, in order.
+type topicMessages struct {
 	channels []*codec.Channel
 	messages []stamp
 }
 
-// encodings returns the encodings of its payloads, in alphabetical order.
-func (s *stream) encodings() string {
+// encodings returns the encodings of the payloads, in alphabetical order.
+func (s *topicMessages) encodings() string {
 	var names []string
 	for _, c := range s.channels {
 		names = append(names, c.Encoding)
@@ -193,16 +195,16 @@ func (s *stream) encodings() string {
 
 // side is one of the two recordings.
 type side struct {
-	in      *input
-	streams map[streamKey]*stream
-	count   int // of all messages
+	*input
+	topics map[topicKey]*topicMessages
+	count  int // messages
 }
 
-// cdr reports whether the payloads compared are CDR.
-func (c *comparison) cdr() bool { return c.a.encodings() == codec.EncodingCDR }
+// cdr reports whether all payloads are CDR.
+func (c *topicComparison) cdr() bool { return c.a.encodings() == codec.EncodingCDR }
 
-// difference is the comparison of two recordings. A message costs it 40 bytes, whatever its size.
-type difference struct {
+// comparison is the comparison of two recordings. It keeps 24 bytes per message.
+type comparison struct {
 	selection convert.Selection
 	strict    bool
 	tolerance time.Duration // of log times; negative if times do not count
@@ -212,20 +214,20 @@ type difference struct {
 	rules      []rule // about fields
 	schemas    schemas
 	translated map[*codec.Channel]bool // those that the recordings do not have as they are
-	slashed    [2]map[streamKey]bool   // those of each recording that the other has with a leading '/'
+	slashed    [2]map[topicKey]bool    // those of each recording that the other has with a leading '/'
 
 	sides  [2]*side
-	topics []*comparison // of the topics that both recordings have, in order
+	topics []*topicComparison // of the topics that both recordings have, in order
 
-	missing, extra []streamKey // only in the first or the second recording
+	missing, extra []topicKey // only in the first or the second recording
 	notes          []string
 	times          times
 }
 
-// comparison is how the messages of one topic and type differ.
-type comparison struct {
-	key   streamKey
-	a, b  *stream
+// topicComparison holds how the messages of a topic differ.
+type topicComparison struct {
+	key   topicKey
+	a, b  *topicMessages
 	hunks []hunk
 
 	encodings string // how they differ, or ""
@@ -239,55 +241,55 @@ type comparison struct {
 	details   map[pair]messageDiff // how the first messages differ
 }
 
-// pair is a message in both recordings, by its index among those of its topic.
+// pair is a message in both recordings, by its index among the messages of its topic.
 type pair struct{ a, b int }
 
-func (c *comparison) differs() bool {
+func (c *topicComparison) differs() bool {
 	return c.encodings != "" || len(c.hunks) > 0 || len(c.late) > 0
 }
 
-func (d *difference) differs() bool {
-	return len(d.missing) > 0 || len(d.extra) > 0 || slices.ContainsFunc(d.topics, (*comparison).differs)
+func (d *comparison) differs() bool {
+	return len(d.missing) > 0 || len(d.extra) > 0 || slices.ContainsFunc(d.topics, (*topicComparison).differs)
 }
 
-// read takes the stamps of all messages of a recording.
-func (d *difference) read(ctx context.Context, i int, in *input) (*side, error) {
-	s := &side{in: in, streams: map[streamKey]*stream{}}
-	of := map[*codec.Channel]*stream{}
-	add := func(c *codec.Channel) *stream {
+// read reads the stamps of all messages of a recording.
+func (d *comparison) read(ctx context.Context, i int) error {
+	s := d.sides[i]
+	of := map[*codec.Channel]*topicMessages{}
+	add := func(c *codec.Channel) *topicMessages {
 		key := d.key(i, c)
-		st := s.streams[key]
+		st := s.topics[key]
 		if st == nil {
-			st = &stream{}
-			s.streams[key] = st
+			st = &topicMessages{}
+			s.topics[key] = st
 		}
 		st.channels = append(st.channels, c)
 		of[c] = st
 		return st
 	}
-	for _, t := range in.info.Topics {
+	for _, t := range s.info.Topics {
 		if d.selection.Wants(t.Channel) {
 			st := add(t.Channel)
-			// A damaged file may claim any number; this many bytes a message takes at least.
-			st.messages = slices.Grow(st.messages, int(min(t.MessageCount, uint64(in.info.Size)/8)))
+			// A damaged file may claim any number, but each message takes some bytes.
+			st.messages = slices.Grow(st.messages, int(min(t.MessageCount, uint64(s.info.Size)/8)))
 		}
 	}
-	it, err := in.reader.Read(codec.Query{Topics: d.selection.Wants})
+	it, err := s.reader.Read(codec.Query{Topics: d.selection.Wants})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer it.Close()
-	bar := progress.Seconds(os.Stderr, "reading", span(in.info))
+	bar := progress.Seconds(os.Stderr, "reading", span(s.info))
 	defer bar.Close()
 	var hash maphash.Hash
 	hash.SetSeed(d.seed)
 	for {
 		msg, err := it.Next()
 		if errors.Is(err, io.EOF) {
-			return s, nil
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w; 'converter recover' saves what follows the damage", err)
+			return fmt.Errorf("%w; 'converter recover' saves what follows the damage", err)
 		}
 		st := of[msg.Channel]
 		if st == nil {
@@ -297,15 +299,15 @@ func (d *difference) read(ctx context.Context, i int, in *input) (*side, error) 
 		d.hash(&hash, msg)
 		st.messages = append(st.messages, stamp{hash: hash.Sum64(), log: msg.LogTime, size: uint32(len(msg.Data))})
 		s.count++
-		bar.Set(msg.LogTime - in.info.StartTime)
+		bar.Set(msg.LogTime - s.info.StartTime)
 		if s.count%256 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
 
-// hash writes to h what of a payload counts.
-func (d *difference) hash(h *maphash.Hash, msg *codec.Message) {
+// hash hashes a payload, without padding unless d is strict.
+func (d *comparison) hash(h *maphash.Hash, msg *codec.Message) {
 	data := msg.Data
 	if d.strict || msg.Channel.Encoding != codec.EncodingCDR || len(data) < 4 {
 		h.Write(data)
@@ -319,25 +321,24 @@ func (d *difference) hash(h *maphash.Hash, msg *codec.Message) {
 
 var zeros [3]byte
 
-// paddingless returns the encapsulation header of a CDR payload without what it says of padding, and how many bytes the
-// payload is short of a multiple of 4. Cyclone DDS sends multiples of 4, Fast DDS does not; both then may set the two
-// lowest bits of the header's options to the number of bytes added, as RTPS 2.3 and later say in 10.2.
+// paddingless returns the encapsulation header of a CDR payload without the two bits that count padding (RTPS 2.3,
+// 10.2), and how many bytes the payload is short of a multiple of 4. Cyclone DDS sends multiples of 4, unlike Fast DDS.
 func paddingless(data []byte) (header [4]byte, padding int) {
 	copy(header[:], data)
 	header[3] &^= 3
 	return header, -len(data) & 3
 }
 
-// compare fills in what differs between the two sides. Of each topic it keeps the fields that differ in limit messages.
-func (d *difference) compare(ctx context.Context, limit int) error {
+// compare compares the two sides, and describes the first limit differences of each topic.
+func (d *comparison) compare(ctx context.Context, limit int) error {
 	a, b := d.sides[0], d.sides[1]
-	for _, key := range slices.SortedFunc(maps.Keys(a.streams), streamKey.compare) {
-		other := b.streams[key]
+	for _, key := range slices.SortedFunc(maps.Keys(a.topics), topicKey.compare) {
+		other := b.topics[key]
 		if other == nil {
 			d.missing = append(d.missing, key)
 			continue
 		}
-		c := &comparison{key: key, a: a.streams[key], b: other}
+		c := &topicComparison{key: key, a: a.topics[key], b: other}
 		d.topics = append(d.topics, c)
 		if from, to := c.a.encodings(), c.b.encodings(); from != to {
 			c.encodings = fmt.Sprintf("encoding %s in A, %s in B", human.OrDash(from), human.OrDash(to))
@@ -348,15 +349,15 @@ func (d *difference) compare(ctx context.Context, limit int) error {
 			return err
 		}
 	}
-	for key := range b.streams {
-		if a.streams[key] == nil {
+	for key := range b.topics {
+		if a.topics[key] == nil {
 			d.extra = append(d.extra, key)
 		}
 	}
-	slices.SortFunc(d.extra, streamKey.compare)
+	slices.SortFunc(d.extra, topicKey.compare)
 	d.compareTimes()
 	for i, s := range d.sides {
-		if !s.in.info.Complete {
+		if !s.info.Complete {
 			d.notes = append(d.notes, fmt.Sprintf("%c is not complete", 'A'+i))
 		}
 	}
@@ -372,8 +373,8 @@ func (d *difference) compare(ctx context.Context, limit int) error {
 	return nil
 }
 
-// matches calls yield for each pair of messages that are the same.
-func (c *comparison) matches(yield func(pair) bool) {
+// matches yields each pair of equal messages.
+func (c *topicComparison) matches(yield func(pair) bool) {
 	if c.encodings != "" {
 		return
 	}

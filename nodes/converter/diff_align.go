@@ -1,13 +1,13 @@
 package main
 
-// stamp is what is kept of a message while two recordings are compared.
+// stamp is what a comparison keeps of a message.
 type stamp struct {
 	hash uint64 // of the payload
 	log  int64  // ns since the Unix epoch
 	size uint32
 }
 
-// hunk is where two sequences differ: elements a0 to a1 of the first stand against b0 to b1 of the second.
+// hunk is a difference of two sequences: elements a0 to a1 of the first are in place of b0 to b1 of the second.
 type hunk struct{ a0, a1, b0, b1 int }
 
 // changed, missing and extra count the elements of a hunk that differ, and those that only the first or the second
@@ -16,14 +16,14 @@ func (h hunk) changed() int { return min(h.a1-h.a0, h.b1-h.b0) }
 func (h hunk) missing() int { return h.a1 - h.a0 - h.changed() }
 func (h hunk) extra() int   { return h.b1 - h.b0 - h.changed() }
 
-// Windows in which resync looks for where two sequences agree again.
+// Sizes of the windows in which resync searches.
 const (
 	firstWindow = 16
 	lastWindow  = 1 << 16
 )
 
-// align says where two sequences of payloads differ. It takes time linear in their length, for which it may find a few
-// more differences than there are.
+// align returns where two sequences of payloads differ. It takes linear time, and so may find a few more differences
+// than necessary.
 func align(a, b []stamp) []hunk {
 	start := 0
 	for start < len(a) && start < len(b) && a[start].hash == b[start].hash {
@@ -35,7 +35,7 @@ func align(a, b []stamp) []hunk {
 		endB--
 	}
 	hunks := resync(a[:endA], b[:endB], start)
-	// Where nothing is lost, payloads that recur can lead resync astray.
+	// If no message is lost, repeated payloads can mislead resync.
 	if endA == endB {
 		if inPlace := positional(a[:endA], b[:endB], start); weight(inPlace) < weight(hunks) {
 			return inPlace
@@ -73,8 +73,8 @@ func grow(hunks []hunk, h hunk) []hunk {
 	return append(hunks, h)
 }
 
-// resync walks along both sequences from start on, and at each difference looks for the nearest place where they agree
-// again.
+// resync walks along both sequences from start on, and at each difference searches the nearest place where they are
+// equal again.
 func resync(a, b []stamp, start int) []hunk {
 	var hunks []hunk
 	for i, j := start, start; i < len(a) || j < len(b); {
@@ -112,7 +112,7 @@ func nearest(a, b []stamp) (i, j int, ok bool) {
 		if !found {
 			continue
 		}
-		// Of equal sums the one that changes messages rather than losing some and adding others.
+		// Of equal sums prefer changed messages to missing and extra ones.
 		if sum := k + at; sum < best || sum == best && abs(k-at) < abs(i-j) {
 			best, i, j, ok = sum, k, at, true
 		}

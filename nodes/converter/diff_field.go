@@ -22,32 +22,32 @@ type fieldDifference struct {
 	B    string `json:"b"`
 }
 
-// keptDifferences bounds the fields of a message that are told.
+// keptDifferences is how many fields of a message are described.
 const keptDifferences = 3
 
 // fieldComparison compares two messages of ROS 2 field by field.
 type fieldComparison struct {
-	rules  []rule   // those of the topic
-	strict bool     // fields that one message lacks differ, whatever they are
-	path   []string // to where it is, "[3]" for an element
-	names  []string // likewise, without those
+	rules  []rule   // of the topic
+	strict bool     // fields that one message lacks differ even at their default
+	path   []string // of the current field, with "[3]" for an element
+	names  []string // the path without elements
 	types  [2]*schema
 
-	count  int               // of the fields that differ
-	first  []fieldDifference // up to keptDifferences of them
-	passed float64           // the largest difference that a rule let pass
-	at     string            // where that was
+	count  int               // of fields that differ
+	first  []fieldDifference // up to keptDifferences
+	passed float64           // largest difference that a rule allowed
+	at     string            // path of that field
 	unset  []string          // fields that one message lacks and the other has at their default
 }
 
-// schema is how to decode the messages of a channel.
+// schema decodes the messages of a channel.
 type schema struct {
 	*cdr.Schema
 	library  *rosidl.Library
 	defaults map[string]*cdr.Struct // by type
 }
 
-// unset returns the message of a type of which no field is set, nil if there is none.
+// unset returns a message of a type with all fields at their defaults, nil if the type is unknown.
 func (s *schema) unset(name string) *cdr.Struct {
 	if m, ok := s.defaults[name]; ok {
 		return m
@@ -61,7 +61,7 @@ func (s *schema) unset(name string) *cdr.Struct {
 	return s.defaults[name]
 }
 
-// schemas knows how to decode the messages of channels.
+// schemas holds the schemas of channels.
 type schemas map[*codec.Channel]*schema
 
 // of returns the schema of a channel, or nil if its messages cannot be decoded.
@@ -127,7 +127,7 @@ func (f *fieldComparison) structs(a, b *cdr.Struct) {
 	}
 }
 
-// isUnset reports whether a field that a message of a side has alone is at its default, so that nothing is lost.
+// isUnset reports whether a field that only one side has is at its default.
 func (f *fieldComparison) isUnset(side int, of, name string, v any) bool {
 	if f.strict {
 		return false
@@ -140,7 +140,7 @@ func isTime(name string) bool {
 	return name == "builtin_interfaces/msg/Time" || name == "builtin_interfaces/msg/Duration"
 }
 
-// times compares stamps or durations, in s as far as rules are concerned.
+// times compares stamps or durations. Rules about them are in seconds.
 func (f *fieldComparison) times(a, b *cdr.Struct) {
 	var ns [2]int64
 	for i, s := range []*cdr.Struct{a, b} {
@@ -153,7 +153,7 @@ func (f *fieldComparison) times(a, b *cdr.Struct) {
 	}
 }
 
-// values compares the values of a field. One that a message does not have is nil.
+// values compares the values of a field, nil where a message lacks it.
 func (f *fieldComparison) values(a, b any) {
 	if a == nil || b == nil {
 		if !f.allowed(math.Inf(1), 0, false) {
@@ -205,8 +205,7 @@ func numeric(v reflect.Value) (x float64, float bool) {
 	return math.NaN(), false
 }
 
-// allowed reports whether the last of the rules that fit allows the values. Rules for all fields are about floats and
-// times alone.
+// allowed reports whether the last matching rule allows the values. Rules without a field match floats and times only.
 func (f *fieldComparison) allowed(a, b float64, continuous bool) bool {
 	for _, r := range slices.Backward(f.rules) {
 		if len(r.field) == 0 && !continuous || !r.of(f.names) {
@@ -230,7 +229,7 @@ func (f *fieldComparison) differ(a, b string) {
 	}
 }
 
-// where returns the path to where it is: "transforms[2].header.frame_id".
+// where returns the current path: "transforms[2].header.frame_id".
 func (f *fieldComparison) where() string {
 	return strings.ReplaceAll(strings.Join(f.path, "."), ".[", "[")
 }
@@ -261,7 +260,7 @@ func shortened(v any) string {
 	return text
 }
 
-// text says how many fields differ, and in what.
+// text describes how many fields differ, and how.
 func (f *fieldComparison) text() string {
 	parts := []string{human.Count(f.count, "field")}
 	for _, d := range f.first {

@@ -14,7 +14,7 @@ import (
 
 // compareMessages reads messages of a topic whose bytes differ once more. Where fields count it compares them all, and
 // takes those that are the same out of the hunks. It describes the first limit differences.
-func (d *difference) compareMessages(ctx context.Context, c *comparison, limit int) error {
+func (d *comparison) compareMessages(ctx context.Context, c *topicComparison, limit int) error {
 	byField := d.byField(c)
 	var pairs []pair
 	for _, h := range c.hunks {
@@ -54,7 +54,7 @@ func (d *difference) compareMessages(ctx context.Context, c *comparison, limit i
 
 // byField reports whether messages of a topic are compared by their fields: if that was asked for, or if one side was
 // encoded anew.
-func (d *difference) byField(c *comparison) bool {
+func (d *comparison) byField(c *topicComparison) bool {
 	if !c.cdr() {
 		return false
 	}
@@ -97,7 +97,7 @@ func (h hunk) pairs(a, b []stamp, byTime bool) []pair {
 }
 
 // readPairs reads pairs of messages of a topic, which are in order, and calls compare with the index of each.
-func (d *difference) readPairs(ctx context.Context, c *comparison, pairs []pair,
+func (d *comparison) readPairs(ctx context.Context, c *topicComparison, pairs []pair,
 	compare func(k int, a, b *codec.Message)) error {
 	if len(pairs) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (d *difference) readPairs(ctx context.Context, c *comparison, pairs []pair,
 		for first > 0 && messages[first-1].log == messages[first].log {
 			first--
 		}
-		it, err := d.sides[i].in.reader.Read(codec.Query{Start: messages[first].log,
+		it, err := d.sides[i].reader.Read(codec.Query{Start: messages[first].log,
 			Topics: func(channel *codec.Channel) bool { return d.key(i, channel) == c.key }})
 		if err != nil {
 			return err
@@ -121,14 +121,14 @@ func (d *difference) readPairs(ctx context.Context, c *comparison, pairs []pair,
 		for {
 			m, err := its[side].Next()
 			if err != nil {
-				return nil, fmt.Errorf("read %s again: %w", d.sides[side].in.path, err)
+				return nil, fmt.Errorf("read %s again: %w", d.sides[side].path, err)
 			}
 			if next[side]++; next[side] > index {
 				return m, nil
 			}
 		}
 	}
-	bar := progress.Seconds(os.Stderr, "comparing "+human.Printable(c.key.topic), span(d.sides[0].in.info))
+	bar := progress.Seconds(os.Stderr, "comparing "+human.Printable(c.key.topic), span(d.sides[0].info))
 	defer bar.Close()
 	for k, p := range pairs {
 		if k%256 == 0 && ctx.Err() != nil {
@@ -142,14 +142,14 @@ func (d *difference) readPairs(ctx context.Context, c *comparison, pairs []pair,
 		if err != nil {
 			return err
 		}
-		bar.Set(a.LogTime - d.sides[0].in.info.StartTime)
+		bar.Set(a.LogTime - d.sides[0].info.StartTime)
 		compare(k, a, b)
 	}
 	return nil
 }
 
 // addAlike counts messages of which the fields are the same, and keeps the largest difference that rules allowed.
-func (c *comparison) addAlike(f *fieldComparison, at pair) {
+func (c *topicComparison) addAlike(f *fieldComparison, at pair) {
 	c.alike++
 	for _, field := range f.unset {
 		if !slices.Contains(c.unset, field) {
@@ -209,9 +209,9 @@ func firstByte(a, b []byte, ignorePadding bool) string {
 }
 
 // fieldNotes describe what is the same by its fields alone.
-func (d *difference) fieldNotes() []string {
+func (d *comparison) fieldNotes() []string {
 	alike := 0
-	var most *comparison
+	var most *topicComparison
 	var unset []string
 	for _, c := range d.topics {
 		alike += c.alike

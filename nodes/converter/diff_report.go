@@ -10,7 +10,7 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// diffReport is what a comparison found, for people and programs.
+// diffReport is the result of a comparison.
 type diffReport struct {
 	A       reportSide  `json:"a"`
 	B       reportSide  `json:"b"`
@@ -21,7 +21,7 @@ type diffReport struct {
 	Notes   []string    `json:"notes"`
 }
 
-// reportSide is one of the recordings.
+// reportSide describes one of the recordings.
 type reportSide struct {
 	Path     string `json:"path"`
 	Format   string `json:"format"`
@@ -29,7 +29,7 @@ type reportSide struct {
 	Messages int    `json:"messages"`
 }
 
-// topicDiff says how a topic differs.
+// topicDiff describes how a topic differs.
 type topicDiff struct {
 	Topic       string        `json:"topic"`
 	Type        string        `json:"type"`
@@ -37,7 +37,7 @@ type topicDiff struct {
 	Differences []messageDiff `json:"differences"`
 }
 
-// messageDiff says how one message differs, or which ones are only in one recording.
+// messageDiff describes how a message differs, or which messages only one recording has.
 type messageDiff struct {
 	Message int               `json:"message"`  // index among those of the topic
 	Time    int64             `json:"log_time"` // ns since the Unix epoch
@@ -45,23 +45,23 @@ type messageDiff struct {
 	Text    string            `json:"text"`
 }
 
-// report returns which differences there are, limit of them message by message.
-func (d *difference) report(limit int) *diffReport {
-	r := &reporter{difference: d, left: limit}
+// report returns the result, with limit differences message by message.
+func (d *comparison) report(limit int) *diffReport {
+	r := &reporter{comparison: d, left: limit}
 	r.Same, r.Verdict, r.Topics = !d.differs(), d.verdict(), []topicDiff{}
 	for i, to := range []*reportSide{&r.A, &r.B} {
 		s := d.sides[i]
-		*to = reportSide{s.in.path, s.in.info.Format, len(s.streams), s.count}
+		*to = reportSide{s.path, s.info.Format, len(s.topics), s.count}
 	}
 	for _, key := range d.missing {
-		r.only("A", key, d.sides[0].streams[key], d.extra)
+		r.only("A", key, d.sides[0].topics[key], d.extra)
 	}
 	for _, key := range d.extra {
-		r.only("B", key, d.sides[1].streams[key], d.missing)
+		r.only("B", key, d.sides[1].topics[key], d.missing)
 	}
 	for _, c := range d.topics {
 		if c.differs() {
-			r.stream(c)
+			r.topicDifferences(c)
 		}
 	}
 	r.Notes = append([]string{}, d.notes...)
@@ -100,8 +100,8 @@ func (r *diffReport) json(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// verdict is the result in one line.
-func (d *difference) verdict() string {
+// verdict returns the result in one line.
+func (d *comparison) verdict() string {
 	messages, differing := 0, len(d.missing)+len(d.extra)
 	var changed, missing, extra, late, encodings int
 	for _, c := range d.topics {
@@ -122,7 +122,7 @@ func (d *difference) verdict() string {
 	topics := len(d.topics) + len(d.missing) + len(d.extra)
 	if !d.differs() {
 		same := "identical"
-		if slices.ContainsFunc(d.topics, func(c *comparison) bool { return c.alike > 0 }) && len(d.rules) > 0 {
+		if slices.ContainsFunc(d.topics, func(c *topicComparison) bool { return c.alike > 0 }) && len(d.rules) > 0 {
 			same = "the same as far as it was asked for"
 		}
 		return fmt.Sprintf("%s: %s, %s", same, human.Count(topics, "topic"), human.Count(messages, "message"))
@@ -143,14 +143,14 @@ func (d *difference) verdict() string {
 	return "different: " + strings.Join(parts, ", ")
 }
 
-// reporter collects differences until there are enough of them.
+// reporter collects the differences to be shown.
 type reporter struct {
-	*difference
+	*comparison
 	diffReport
-	left int // differences to be told still
+	left int // how many more differences are shown
 }
 
-// show adds one difference of the last topic, which stands for n, unless there were enough already.
+// show adds an entry for n differences of the last topic, or counts them as omitted.
 func (r *reporter) show(n int, found func() messageDiff) {
 	if r.left == 0 {
 		r.Omitted += n
@@ -161,15 +161,14 @@ func (r *reporter) show(n int, found func() messageDiff) {
 	t.Differences = append(t.Differences, found())
 }
 
-// topic begins with a topic.
-func (r *reporter) topic(key streamKey, text string) {
+// topic starts the entry of a topic.
+func (r *reporter) topic(key topicKey, text string) {
 	r.Topics = append(r.Topics, topicDiff{key.topic, key.typeName, text, []messageDiff{}})
 }
 
-// only reports a stream that one recording lacks, unless that has the topic under another type and the other side
-// tells.
-func (r *reporter) only(side string, key streamKey, s *stream, others []streamKey) {
-	i := slices.IndexFunc(others, func(o streamKey) bool { return o.topic == key.topic })
+// only reports a topic that one recording lacks. If that has the topic with another type, it is reported once, for A.
+func (r *reporter) only(side string, key topicKey, s *topicMessages, others []topicKey) {
+	i := slices.IndexFunc(others, func(o topicKey) bool { return o.topic == key.topic })
 	switch {
 	case i < 0:
 		r.topic(key, fmt.Sprintf("%s: only in %s, with %s", key, side, human.Count(len(s.messages), "message")))
@@ -179,7 +178,7 @@ func (r *reporter) only(side string, key streamKey, s *stream, others []streamKe
 	}
 }
 
-func (r *reporter) stream(c *comparison) {
+func (r *reporter) topicDifferences(c *topicComparison) {
 	if c.encodings != "" {
 		r.topic(c.key, fmt.Sprintf("%s: %s; payloads are not compared", c.key, c.encodings))
 		return
@@ -205,14 +204,14 @@ func (r *reporter) stream(c *comparison) {
 	}
 }
 
-// gone tells of n messages from index at on, which only one recording has.
+// gone describes n messages from index at on that only one recording has.
 func gone(what string, n, at int, messages []stamp) messageDiff {
 	text := fmt.Sprintf("%d %s at index %d, log time %s", n, what, at, human.Seconds(messages[at].log))
 	return messageDiff{at, messages[at].log, nil, text}
 }
 
 // changed describes how two messages differ.
-func (c *comparison) changed(p pair) messageDiff {
+func (c *topicComparison) changed(p pair) messageDiff {
 	a, b := c.a.messages[p.a], c.b.messages[p.b]
 	text := fmt.Sprintf("message %d differs", p.a)
 	if p.a != p.b {

@@ -8,17 +8,17 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// times is how the times of messages with equal payloads differ.
+// times describes how the times of messages with equal payloads differ.
 type times struct {
 	matched   int   // messages
 	offset    int64 // log time in the second recording minus that in the first, the median
 	mean, max float64
-	worst     *comparison // where max is
+	worst     *topicComparison // where max is
 	at        pair
 }
 
 // compareTimes fills in d.times, and marks messages that are padded or late.
-func (d *difference) compareTimes() {
+func (d *comparison) compareTimes() {
 	var offsets []int64
 	t := &d.times
 	for _, c := range d.topics {

@@ -10,12 +10,11 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// rule says of some fields how far apart their values may be, or that they do not count. Of several that fit a field
-// the last one does.
+// rule allows values of some fields to differ. Of several rules that match a field the last one applies.
 type rule struct {
-	topic string   // "" means all
-	field []string // consecutive parts of the field's path; none means all floats and times
-	limit float64  // of the difference; infinite for fields that do not count
+	topic string   // "" matches all
+	field []string // consecutive parts of the field's path; empty matches all floats and times
+	limit float64  // of the difference; infinite for ignored fields
 	share bool     // limit is relative to the larger value
 }
 
@@ -32,7 +31,7 @@ func parseTolerances(texts []string) ([]rule, error) {
 		var err error
 		r.limit, err = strconv.ParseFloat(number, 64)
 		if err != nil || !(r.limit >= 0) || math.IsInf(r.limit, 0) || named && len(r.field) == 0 {
-			return nil, config.Usagef("--tolerance %q is none; give a number (1e-5), a share (0.1%%), FIELD=NUMBER or "+
+			return nil, config.Usagef("--tolerance %q is not valid; want a number (1e-5), a share (0.1%%), FIELD=NUMBER or "+
 				"TOPIC:FIELD=NUMBER", text)
 		}
 		if r.share = share; share {
@@ -49,7 +48,7 @@ func parseIgnored(texts []string) ([]rule, error) {
 	for _, text := range formats.Split(texts) {
 		r := fieldRule(text)
 		if len(r.field) == 0 {
-			return nil, config.Usagef("--ignore-fields %q is none; give a FIELD such as header.stamp, or TOPIC:FIELD", text)
+			return nil, config.Usagef("--ignore-fields %q is not valid; want a FIELD such as header.stamp, or TOPIC:FIELD", text)
 		}
 		r.limit = math.Inf(1)
 		rules = append(rules, r)
@@ -69,7 +68,7 @@ func fieldRule(text string) rule {
 	return rule{topic: topic, field: strings.Split(field, ".")}
 }
 
-// of reports whether r is about the field that path leads to, indices left out.
+// of reports whether r matches the field of a path without elements.
 func (r *rule) of(path []string) bool {
 	n := len(r.field)
 	for i := 0; i+n <= len(path); i++ {
@@ -80,7 +79,7 @@ func (r *rule) of(path []string) bool {
 	return false
 }
 
-// allows reports whether two values may be as far apart as they are. Those that are no numbers are NaN.
+// allows reports whether r allows the difference of two values, which are NaN if they are not numbers.
 func (r *rule) allows(a, b float64) bool {
 	limit, off := r.limit, math.Abs(a-b)
 	if r.share {

@@ -8,27 +8,27 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// Views of recordings, as --as names them.
+// The values of --as.
 const (
-	viewAuto = "auto" // what the recordings have alike as it is, the rest as ROS 2
-	viewROS2 = "ros2" // all as messages of ROS 2, compared field by field
-	viewRaw  = "raw"  // all as it is
+	viewAuto = "auto" // topics that are encoded differently as ROS 2, others as they are
+	viewROS2 = "ros2" // all as ROS 2 messages, field by field
+	viewRaw  = "raw"  // all as they are
 )
 
-// streamForm is what a topic, its type and the encoding of its payloads are.
-type streamForm struct{ topic, typeName, encoding string }
+// topicForm is a topic with its type and encoding.
+type topicForm struct{ topic, typeName, encoding string }
 
-func formOf(c *codec.Channel) streamForm { return streamForm{c.Topic, c.Type, c.Encoding} }
+func formOf(c *codec.Channel) topicForm { return topicForm{c.Topic, c.Type, c.Encoding} }
 
-// view translates the recordings as far as they are compared as ROS 2.
-func (d *difference) view(ins inputs) error {
+// view translates the topics that are compared as ROS 2.
+func (d *comparison) view() error {
 	if d.as == viewRaw {
 		return nil
 	}
-	var forms [2]map[streamForm]bool
-	for i, in := range ins {
-		forms[i] = map[streamForm]bool{}
-		for _, t := range in.info.Topics {
+	var forms [2]map[topicForm]bool
+	for i, s := range d.sides {
+		forms[i] = map[topicForm]bool{}
+		for _, t := range s.info.Topics {
 			if !codec.IsEvents(t.Channel) {
 				forms[i][formOf(t.Channel)] = true
 			}
@@ -37,29 +37,28 @@ func (d *difference) view(ins inputs) error {
 	if d.as == viewAuto && !encodedOtherwise(forms[0], forms[1]) {
 		return nil
 	}
-	for i, in := range ins {
+	for i, s := range d.sides {
 		stays := map[*codec.Channel]bool{}
-		for _, t := range in.info.Topics {
+		for _, t := range s.info.Topics {
 			f := formOf(t.Channel)
 			stays[t.Channel] = f.encoding == codec.EncodingCDR || d.as == viewAuto && forms[0][f] && forms[1][f]
 		}
-		left, err := in.translate(stays)
+		left, err := s.translate(stays)
 		if err != nil {
 			return err
 		}
 		for _, err := range left {
 			d.notes = append(d.notes, string(rune('A'+i))+": "+err.Error())
 		}
-		for _, t := range in.info.Topics {
+		for _, t := range s.info.Topics {
 			d.translated[t.Channel] = !stays[t.Channel]
 		}
 	}
 	return nil
 }
 
-// encodedOtherwise reports whether something that only one of the recordings has may be what the other has in another
-// encoding.
-func encodedOtherwise(a, b map[streamForm]bool) bool {
+// encodedOtherwise reports whether a topic of one recording may be a topic of the other in another encoding.
+func encodedOtherwise(a, b map[topicForm]bool) bool {
 	for f := range a {
 		for g := range b {
 			if !b[f] && !a[g] && f.encoding != g.encoding {
@@ -70,7 +69,7 @@ func encodedOtherwise(a, b map[streamForm]bool) bool {
 	return false
 }
 
-// translate reads all channels of the recording but those that stay as ROS 2. It returns why some cannot be.
+// translate reads all channels but those that stay as ROS 2. It returns errors for channels that cannot be translated.
 func (i *input) translate(stays map[*codec.Channel]bool) (left []error, err error) {
 	others, left, err := formats.ROS2(&channelsOf{i.reader, func(c *codec.Channel) bool { return !stays[c] }})
 	if err != nil {
@@ -85,7 +84,7 @@ func (i *input) translate(stays map[*codec.Channel]bool) (left []error, err erro
 	return left, nil
 }
 
-// mixed is a recording of which some channels are read as they are and others as ROS 2.
+// mixed reads some channels of a recording as they are and the others as ROS 2.
 type mixed struct {
 	codec.Reader // of the others; owns the recording
 	stays        codec.Reader
@@ -116,7 +115,7 @@ func (m *mixed) Read(q codec.Query) (codec.Iterator, error) {
 	return codec.Merge(it, others), nil
 }
 
-// channelsOf is a recording of which only some channels are read.
+// channelsOf reads only some channels of a recording.
 type channelsOf struct {
 	codec.Reader
 	wants func(*codec.Channel) bool

@@ -13,7 +13,7 @@ import (
 	"tapedeck/nodes/internal/formats"
 )
 
-// infoOptions are the parameters of info.
+// infoOptions are the options of info.
 type infoOptions struct {
 	JSON bool `param:"json" group:"Output" help:"print one JSON object for each recording; times are ns since 1970"`
 	ROS2 bool `param:"ros2" group:"Output" help:"list the topics as ROS 2 messages, as the player publishes them"`
@@ -25,12 +25,12 @@ func defaultInfoOptions() *infoOptions {
 	return &infoOptions{InfoOptions: formats.DefaultInfoOptions(), pictureOptions: defaultPictureOptions()}
 }
 
-// check refuses what does not go together.
+// check refuses options that contradict each other.
 func (o *infoOptions) check() error {
 	return errors.Join(o.InfoOptions.Check(o.JSON, o.ROS2), o.pictureOptions.check())
 }
 
-// info says what is in each of the recordings at paths. One that cannot be read does not hide the others.
+// info describes the recordings at paths. It continues after one that cannot be read.
 func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	failed := 0
 	for i, path := range paths {
 		w := separated{Writer: stdout, pending: i > 0 && !o.JSON}
-		err := o.tellOf(path, &w, stderr)
+		err := o.describe(path, &w, stderr)
 		if err != nil && len(paths) == 1 {
 			return err
 		}
@@ -59,7 +59,7 @@ func (o *infoOptions) info(ctx context.Context, paths []string, stdout, stderr i
 	return nil
 }
 
-// separated writes a blank line before anything else.
+// separated writes a blank line before the first output.
 type separated struct {
 	io.Writer
 	pending bool
@@ -75,8 +75,8 @@ func (s *separated) Write(b []byte) (int, error) {
 	return s.Writer.Write(b)
 }
 
-// tellOf writes what is asked about the recording at path.
-func (o *infoOptions) tellOf(path string, stdout, stderr io.Writer) error {
+// describe writes the description of the recording at path.
+func (o *infoOptions) describe(path string, stdout, stderr io.Writer) error {
 	if o.Wanted() {
 		return o.Write(known, path, o.JSON, stdout, stderr)
 	}
@@ -101,12 +101,12 @@ func (o *infoOptions) open(path string, stderr io.Writer) (codec.Reader, error) 
 	}
 	r, left, err := known.OpenROS2(path)
 	for _, err := range left {
-		fmt.Fprintln(stderr, "warning: no ROS 2 message:", err)
+		fmt.Fprintln(stderr, "warning: not translated to ROS 2:", err)
 	}
 	return r, err
 }
 
-// frequency is how many messages there are for each second of the recording; 0 where that says nothing.
+// frequency returns the messages per second, 0 if it is unknown.
 func frequency(info *codec.Info, t codec.TopicInfo) float64 {
 	d := span(info).Seconds()
 	if d == 0 || t.MessageCount < 2 {
@@ -160,7 +160,7 @@ type (
 		Schema       string            `json:"schema_encoding,omitempty"`
 		Metadata     map[string]string `json:"metadata,omitempty"`
 	}
-	// totalsJSON is what the recorder counted for the files that were read.
+	// totalsJSON holds the recorder's counts for the files that were read.
 	totalsJSON struct {
 		Received uint64 `json:"received"`
 		Written  uint64 `json:"written"`

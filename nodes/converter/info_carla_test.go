@@ -93,7 +93,7 @@ func TestInfoAsCARLA(t *testing.T) {
 	stdout, stderr, err := run(t, "info", "--carla", path)
 	require.NoError(t, err)
 	require.Equal(t, head+created+hit+"\nFrames: 2\nDuration: 20 seconds\n", stdout)
-	require.Equal(t, "warning: "+path+" is not complete; this is about everything that can be read of it\n", stderr)
+	require.Equal(t, "warning: "+path+" is incomplete; this describes everything readable\n", stderr)
 }
 
 func TestInfoAsCARLAErrors(t *testing.T) {
@@ -107,7 +107,7 @@ func TestInfoAsCARLAErrors(t *testing.T) {
 	}
 	lines := writeLines(t, "a.lines", nil, imu)
 	_, _, err := run(t, "info", "--carla", lines)
-	require.EqualError(t, err, lines+" is no log of CARLA's recorder")
+	require.EqualError(t, err, lines+" is not a log of CARLA's recorder")
 	_, _, err = run(t, "info", "--blocked", path+"x")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

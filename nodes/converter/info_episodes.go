@@ -8,13 +8,13 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// How many episodes are shown with all their streams, and how many are shown at all.
+// The most episodes that are shown with all their streams, and that are shown at all.
 const (
 	detailedEpisodes = 3
 	shownEpisodes    = 50
 )
 
-// writeEpisodes writes what is in episodes: each stream of few, a line for each of many.
+// writeEpisodes writes a table for each of a few episodes, or a line for each of many.
 func writeEpisodes(b *strings.Builder, list []episode.Summary) {
 	if len(list) == 0 {
 		return
@@ -64,7 +64,7 @@ func writeManyEpisodes(b *strings.Builder, list []episode.Summary) {
 	}
 }
 
-// rate writes how many there are a second.
+// rate formats a frequency.
 func rate(hz float64) string {
 	if hz == 0 {
 		return "-"

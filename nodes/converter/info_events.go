@@ -10,8 +10,8 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// happening is what is told of one event, or of several that are of one kind and topic.
-type happening struct {
+// eventRow describes one event, or several of one kind and topic.
+type eventRow struct {
 	first   codec.Event
 	until   int64
 	count   uint64
@@ -19,19 +19,19 @@ type happening struct {
 	longest codec.Event
 }
 
-// happenings returns what is to be told of events, in their order. Losses and silences of a topic are told together:
-// there may be many. Totals are told beside the topics.
-func happenings(events []codec.Event) []*happening {
-	var list []*happening
+// eventRows returns the rows of events, in their order. Losses and gaps of a topic share a row, as there may be many.
+// Totals are shown in the table of topics.
+func eventRows(events []codec.Event) []*eventRow {
+	var list []*eventRow
 	type key struct{ kind, topic string }
-	known := map[key]*happening{}
+	known := map[key]*eventRow{}
 	for _, e := range events {
 		if e.Kind == codec.EventTotals {
 			continue
 		}
 		h := known[key{e.Kind, e.Topic}]
 		if h == nil {
-			h = &happening{first: e, longest: e}
+			h = &eventRow{first: e, longest: e}
 			list = append(list, h)
 			switch e.Kind {
 			case codec.EventLost, codec.EventDrop, codec.EventThrottle, codec.EventGap:
@@ -48,11 +48,11 @@ func happenings(events []codec.Event) []*happening {
 	return list
 }
 
-// length returns how long an event took, in ns.
+// length returns the duration of an event, in ns.
 func length(e codec.Event) int64 { return max(0, e.Until-e.Time) }
 
-// when says from when to when it was, and how long that is.
-func (h *happening) when() (from, to string) {
+// when formats the time and the duration of the event.
+func (h *eventRow) when() (from, to string) {
 	if h.first.Time == 0 {
 		return "-", ""
 	}
@@ -64,8 +64,8 @@ func (h *happening) when() (from, to string) {
 	return from, to
 }
 
-// text says what it was.
-func (h *happening) text() string {
+// text describes the event.
+func (h *eventRow) text() string {
 	text := h.first.Text
 	if h.times > 1 {
 		if h.count > 0 {
@@ -83,7 +83,7 @@ func (h *happening) text() string {
 	return human.Printable(text)
 }
 
-func writeEvents(b *strings.Builder, events []*happening) {
+func writeEvents(b *strings.Builder, events []*eventRow) {
 	var rows [][]string
 	long := false
 	for _, h := range events[:min(len(events), shownEvents)] {
@@ -102,8 +102,7 @@ func writeEvents(b *strings.Builder, events []*happening) {
 	}
 }
 
-// totalsOf returns what a recorder counted of each topic, in the files that were read and, if it says so, in the whole
-// recording that they are of.
+// totalsOf returns the recorder's counts by topic: of the files that were read, and of the whole recording if known.
 func totalsOf(info *codec.Info) (files, whole map[string]codec.Totals) {
 	files, whole = map[string]codec.Totals{}, map[string]codec.Totals{}
 	for _, e := range info.Events {
@@ -134,7 +133,7 @@ func sum(topics map[string]codec.Totals) codec.Totals {
 	return all
 }
 
-// totalsText says how much there was, and of what.
+// totalsText formats totals.
 func totalsText(t codec.Totals) string {
 	return fmt.Sprintf("received %d, written %d, dropped %d, lost on the way %d", t.Received, t.Written, t.Dropped, t.Lost)
 }

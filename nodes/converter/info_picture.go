@@ -17,7 +17,7 @@ import (
 	"tapedeck/nodes/internal/progress"
 )
 
-// pictureOptions are the parameters of pictures.
+// pictureOptions are the options of --picture.
 type pictureOptions struct {
 	Picture string `param:"picture" group:"Picture" value:"FILE.png" help:"draw the recording into FILE.png: its topics over time, or for a data set a page for each episode"`
 	Size    string `param:"size" group:"Picture" value:"WxH" pattern:"[0-9]{1,5}x[0-9]{1,5}" help:"page size in pixels; with height 0 a page is as high as needed"`
@@ -32,11 +32,11 @@ func defaultPictureOptions() pictureOptions {
 func (o *pictureOptions) check() error {
 	if o.Picture == "" {
 		if o.Episode > 0 || o.Mapping != "" {
-			return config.Usagef("--episode and --mapping are about pictures, which --picture asks for")
+			return config.Usagef("--episode and --mapping need --picture")
 		}
 		return nil
 	}
-	// What is there already is replaced: that should be a picture, not somebody's recording.
+	// An existing file is replaced, which should not be a recording.
 	if !strings.EqualFold(filepath.Ext(o.Picture), ".png") {
 		return config.Usagef("--picture %s: want a name that ends with .png", o.Picture)
 	}
@@ -55,10 +55,10 @@ func (o *pictureOptions) size() (s picture.Size) {
 // draw draws the recording at paths[0].
 func (o *infoOptions) draw(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	if len(paths) > 1 {
-		return config.Usagef("--picture is of one recording, and there are %d", len(paths))
+		return config.Usagef("--picture draws one recording, but got %d", len(paths))
 	}
 	if o.JSON || o.Wanted() {
-		return config.Usagef("--picture goes with none of --json, --apollo and CARLA's own: ask for one of them")
+		return config.Usagef("--picture does not go with --json, --apollo or the options of CARLA logs")
 	}
 	source, r, err := o.openPicture(ctx, paths[0], stderr)
 	if err != nil {
@@ -84,7 +84,7 @@ func (o *infoOptions) draw(ctx context.Context, paths []string, stdout, stderr i
 	return o.write(page, o.Picture, stdout)
 }
 
-// openPicture opens a recording: as episodes if it has them, or is to.
+// openPicture opens a recording, as episodes if it has episodes or there is a mapping.
 func (o *infoOptions) openPicture(ctx context.Context, path string, stderr io.Writer) (*episodes, codec.Reader, error) {
 	if o.Mapping == "" {
 		r, err := o.open(path, stderr)
@@ -114,7 +114,7 @@ func (o *infoOptions) openPicture(ctx context.Context, path string, stderr io.Wr
 		return nil, nil, err
 	}
 	for _, err := range left {
-		fmt.Fprintln(stderr, "warning: no ROS 2 message:", err)
+		fmt.Fprintln(stderr, "warning: not translated to ROS 2:", err)
 	}
 	info, err := r.Info()
 	if err != nil {
@@ -143,20 +143,20 @@ func (o *infoOptions) openPicture(ctx context.Context, path string, stderr io.Wr
 	return &episodes{source, info.Format}, nil, nil
 }
 
-// episodes are what pages are drawn of.
+// episodes is a source of episodes with its format.
 type episodes struct {
 	episode.Source
 	format string
 }
 
-// drawEpisodes draws a page for each episode that is wanted, or the only one.
+// drawEpisodes draws a page for each selected episode.
 func (o *infoOptions) drawEpisodes(ctx context.Context, source *episodes, path string, stdout io.Writer) error {
 	list, err := source.Episodes()
 	if err != nil {
 		return err
 	}
 	if o.Episode > len(list) || len(list) == 0 {
-		return fmt.Errorf("draw %s: there is no such episode, it has %d", path, len(list))
+		return fmt.Errorf("draw %s: there is no such episode; the recording has %d", path, len(list))
 	}
 	bar := progress.Bytes(os.Stderr, "drawing", int64(len(list)))
 	defer bar.Close()
@@ -186,7 +186,7 @@ func (o *infoOptions) drawEpisodes(ctx context.Context, source *episodes, path s
 	return nil
 }
 
-// count goes through a recording. Where few messages have times far from those of the others it does so twice.
+// count counts messages over time, without few messages whose times are far from all others: then it reads twice.
 func (o *infoOptions) count(ctx context.Context, in *input, stderr io.Writer) (*picture.Density, error) {
 	density := picture.NewDensity(in.info.StartTime, in.info.EndTime)
 	if err := o.fill(ctx, in, density, stderr); err != nil {
@@ -230,7 +230,7 @@ func (o *infoOptions) fill(ctx context.Context, in *input, density *picture.Dens
 	}
 }
 
-// write writes a page, in place of what has that name when it is complete.
+// write writes a page, and replaces a file of that name only once the page is complete.
 func (o *pictureOptions) write(page *picture.Drawing, name string, stdout io.Writer) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".part")
 	if err != nil {

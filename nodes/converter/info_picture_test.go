@@ -58,7 +58,7 @@ func TestPictureOfEachEpisode(t *testing.T) {
 	}
 	require.Equal(t, []string{"one.png", "take_1.png", "take_2.png"}, names)
 	_, _, err = run(t, "info", folder, "--picture", filepath.Join(out, "one.png"), "--episode", "3")
-	require.ErrorContains(t, err, "there is no such episode, it has 2")
+	require.ErrorContains(t, err, "there is no such episode; the recording has 2")
 }
 
 // A recording is drawn as episodes with a mapping.
@@ -88,10 +88,10 @@ func TestPicturesThatAreNotDrawn(t *testing.T) {
 		"want a name that ends with .png":              {"--picture", path},
 		"a page is from 600×300 to 16384×16384 pixels": {"--picture", out, "--size", "10x10"},
 		"--size":                               {"--picture", out, "--size", "large"},
-		"ask for one of them":                  {"--picture", out, "--json"},
+		"does not go with":                     {"--picture", out, "--json"},
 		"has no episodes":                      {"--picture", out, "--episode", "1"},
-		"which --picture asks for":             {"--episode", "1"},
-		"is of one recording, and there are 2": {"--picture", out, path},
+		"need --picture":             {"--episode", "1"},
+		"draws one recording, but got 2": {"--picture", out, path},
 		"no such file":                         {"--picture", "/no/such/folder/out.png"},
 	} {
 		_, _, err := run(t, append([]string{"info", path}, args...)...)

@@ -14,10 +14,10 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// shownEvents is how many events of a recording its text form lists.
+// shownEvents is the most events that are listed.
 const shownEvents = 20
 
-// writeInfoText writes info as people read it, much as "ros2 bag info" and "rosbag info" do.
+// writeInfoText writes info as text, similar to "ros2 bag info" and "rosbag info".
 func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
@@ -73,7 +73,7 @@ func writeInfoText(w io.Writer, path string, info *codec.Info) error {
 	if all := sum(whole); len(whole) > 0 && all != sum(files) {
 		line("", "all files of the recording together: %s", totalsText(all))
 	}
-	if events := happenings(info.Events); len(events) > 0 {
+	if events := eventRows(info.Events); len(events) > 0 {
 		line("Events:", "%d", len(events))
 		writeEvents(&b, events)
 	}

@@ -11,11 +11,11 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// topicRow is what one line tells: a topic, or what of it has a type, an encoding and a QoS of its own.
+// topicRow is a row of the table: the channels of a topic that have the same type, encoding and QoS.
 type topicRow struct {
 	codec.TopicInfo
 	qos      string
-	channels int // as a rule 1; in a bag of ROS 1 one for each publisher
+	channels int // usually 1; in a ROS 1 bag one per publisher
 }
 
 // mergedTopics returns the rows of a recording's topics, in the order of their names.
@@ -36,7 +36,7 @@ func mergedTopics(info *codec.Info) []topicRow {
 	return rows
 }
 
-// column is one of the table of topics.
+// column is a column of the table of topics.
 type column struct {
 	title string
 	right bool
@@ -90,8 +90,7 @@ func writeTopics(b *strings.Builder, info *codec.Info, topics []topicRow) {
 	writeTable(b, rows, right)
 }
 
-// shortQoS writes offered profiles in short: "reliable volatile keep_last(10)"; what is at its default beyond these
-// three is left out.
+// shortQoS formats QoS profiles: "reliable volatile keep_last(10)", and other policies unless they have their default.
 func shortQoS(profiles []codec.QoS) string {
 	var texts []string
 	for _, q := range profiles {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"math"
 	"time"
 
@@ -23,7 +22,7 @@ func openInput(path string) (*input, error) {
 	return newInput(path, reader)
 }
 
-// newInput takes the reader over and closes it after an error.
+// newInput owns reader, and closes it after an error.
 func newInput(path string, reader codec.Reader) (*input, error) {
 	info, err := reader.Info()
 	if err != nil {
@@ -35,39 +34,7 @@ func newInput(path string, reader codec.Reader) (*input, error) {
 
 func (i *input) Close() error { return i.reader.Close() }
 
-// inputs are several recordings that are read as one.
-type inputs []*input
-
-func openInputs(paths []string) (inputs, error) {
-	var ins inputs
-	for _, path := range paths {
-		in, err := openInput(path)
-		if err != nil {
-			ins.Close()
-			return nil, err
-		}
-		ins = append(ins, in)
-	}
-	return ins, nil
-}
-
-func (ins inputs) infos() []*codec.Info {
-	var infos []*codec.Info
-	for _, in := range ins {
-		infos = append(infos, in.info)
-	}
-	return infos
-}
-
-func (ins inputs) Close() error {
-	var errs []error
-	for _, in := range ins {
-		errs = append(errs, in.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// span is the duration of a recording, 0 when it has none.
+// span returns the duration of a recording, 0 if it is empty.
 func span(info *codec.Info) time.Duration {
 	if info.EndTime <= info.StartTime {
 		return 0

@@ -1,5 +1,4 @@
-// Command converter turns recordings of one format into another, says what is in them, salvages damaged ones and
-// compares them.
+// Command converter converts recordings between formats, describes, repairs and compares them.
 package main
 
 import (
@@ -22,7 +21,7 @@ func main() { config.Main(newCommand(os.Stdout, os.Stderr)) }
 
 // newCommand returns the command with its subcommands.
 func newCommand(stdout, stderr io.Writer) *cobra.Command {
-	// command adapts one of the jobs to config, and checks how many paths it is given.
+	// command makes a command of a job that takes least to most paths (0: any number).
 	command := func(use, short, long string, least, most int, opts any,
 		job func(context.Context, []string, io.Writer, io.Writer) error) *cobra.Command {
 		cmd := config.New(use, short, long, opts, func(ctx context.Context, in *config.Input) error {

@@ -107,11 +107,11 @@ func TestExitCodes(t *testing.T) {
 		"diff with a bad time":     {[]string{"diff", a, b, "--times", "soon"}, 2, `--times "soon" is not a duration`},
 		"diff with a bad view":     {[]string{"diff", a, b, "--as", "ros1"}, 2, "as"},
 		"diff with a bad number": {[]string{"diff", a, b, "--tolerance", "x=much"}, 2,
-			`--tolerance "x=much" is none; give a number (1e-5)`},
+			`--tolerance "x=much" is not valid; want a number (1e-5)`},
 		"diff with a bad field": {[]string{"diff", a, b, "--ignore-fields", "/a:"}, 2,
-			`--ignore-fields "/a:" is none; give a FIELD`},
+			`--ignore-fields "/a:" is not valid; want a FIELD`},
 		"diff of raw fields": {[]string{"diff", a, b, "--ignore-fields", "x", "--as", "raw"}, 2,
-			"which --as raw does not compare"},
+			"do not go with --as raw"},
 		"diff with a bad limit": {[]string{"diff", a, b, "--limit", "-1"}, 2, "limit"},
 	}
 	for name, test := range tests {

@@ -17,10 +17,10 @@ import (
 	"tapedeck/nodes/internal/progress"
 )
 
-// shownDamage is how many damaged places are reported one by one.
+// shownDamage is the most damaged places that are reported one by one.
 const shownDamage = 20
 
-// recoverOptions are the parameters of recover.
+// recoverOptions are the options of recover.
 type recoverOptions struct {
 	To          string      `param:"to" group:"Output" help:"format to write: record, mcap, rosbag2, bag or carla; by default chosen by the name of the output"`
 	ChunkSize   config.Size `param:"chunk_size" group:"Output" min:"0" max:"1073741824" help:"close a chunk after this many payload bytes; 0 uses the format's default"`
@@ -28,7 +28,7 @@ type recoverOptions struct {
 	Overwrite   bool        `param:"overwrite" group:"Output" help:"replace an existing output"`
 }
 
-// salvage writes a complete copy of everything that can be read of the recording at paths[0], to paths[1] if given.
+// salvage writes a complete copy of everything readable in the recording at paths[0], to paths[1] if given.
 func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
 	in, err := openDamaged(paths[0])
 	if err != nil {
@@ -77,15 +77,15 @@ func (o *recoverOptions) salvage(ctx context.Context, paths []string, stdout, st
 	case in.info.Complete:
 		fmt.Fprintln(stdout, "nothing was damaged")
 	default:
-		fmt.Fprintln(stdout, "the recording was not complete; everything that can be read of it is saved")
+		fmt.Fprintln(stdout, "the recording was incomplete; everything readable is saved")
 	}
 	if lost := int64(in.info.MessageCount) - int64(result.Messages); lost > 0 {
-		fmt.Fprintf(stdout, "of %s %d are lost\n", human.Count(in.info.MessageCount, "message"), lost)
+		fmt.Fprintf(stdout, "%[2]d of %[1]s are lost\n", human.Count(in.info.MessageCount, "message"), lost)
 	}
 	return nil
 }
 
-// openDamaged opens a recording, by its name if its beginning is not recognised but something behind it is.
+// openDamaged opens a recording. If its beginning is not recognised, it tries the formats of its name.
 func openDamaged(path string) (*input, error) {
 	in, err := openInput(path)
 	if err == nil || !errors.Is(err, codec.ErrUnknownFormat) {
@@ -111,7 +111,7 @@ func openDamaged(path string) (*input, error) {
 	return nil, err
 }
 
-// anyMessage reports whether there is a message that can be read, behind whatever damage.
+// anyMessage reports whether any message can be read.
 func (i *input) anyMessage() bool {
 	it, err := i.reader.Read(codec.Query{Damaged: func(error) {}})
 	if err != nil {
@@ -122,8 +122,8 @@ func (i *input) anyMessage() bool {
 	return err == nil
 }
 
-// recoveredName is what the copy of path is called when the user does not say: "drive.record.00000.recover", as
-// Apollo's cyber_recorder has it, or "drive.recover.mcap" where that would not name the format.
+// recoveredName returns the default name of the copy of path: "drive.record.00000.recover", as Apollo's cyber_recorder
+// has it, or "drive.recover.mcap" where that would not name the format.
 func recoveredName(path, format string) string {
 	path = strings.TrimSuffix(filepath.Clean(path), codec.ActiveSuffix)
 	ext := filepath.Ext(path)
@@ -145,7 +145,7 @@ func namedAs(path, format string) bool {
 	return false
 }
 
-// named reports whether the name of path says in which format to write it.
+// named reports whether a format can be chosen by the name of path.
 func named(path string) bool {
 	for _, f := range known {
 		if f.Create != nil && f.Named(path) {

@@ -62,7 +62,7 @@ func TestRecover(t *testing.T) {
 		stdout, stderr, err := run(t, "recover", in, out)
 		require.NoError(t, err)
 		require.Empty(t, stderr)
-		require.Contains(t, stdout, "the recording was not complete; everything that can be read of it is saved")
+		require.Contains(t, stdout, "the recording was incomplete; everything readable is saved")
 		channels, messages := readAll(t, out)
 		require.Len(t, channels, 2)
 		require.Len(t, messages, 100)

@@ -9,11 +9,11 @@ import (
 	"tapedeck/nodes/internal/human"
 )
 
-// reindex makes the metadata.yaml of bags anew, and what is damaged of their files.
+// reindex rebuilds the metadata.yaml of bags, and their damaged files.
 func reindex(ctx context.Context, paths []string, stdout, _ io.Writer) error {
 	for _, path := range paths {
 		if stat, err := os.Stat(path); err == nil && !stat.IsDir() {
-			return fmt.Errorf("reindex %s: it is a file, and not the folder of a bag; 'converter recover' makes a complete "+
+			return fmt.Errorf("reindex %s: it is a file, not a bag folder; 'converter recover' makes a complete "+
 				"copy of it, with an index", path)
 		}
 		info, err := known.Reindex(path, func(text string) { fmt.Fprintln(stdout, text) })

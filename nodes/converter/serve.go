@@ -21,13 +21,13 @@ import (
 	"tapedeck/nodes/internal/rospub"
 )
 
-// serveOptions are the parameters of the node.
+// serveOptions are the options of serve.
 type serveOptions struct {
 	nodeOptions
 	convert.Options
 }
 
-// nodeOptions are those that the node has beside those of conversions.
+// nodeOptions are the options of serve that are not options of conversions.
 type nodeOptions struct {
 	Service string `param:"service" group:"Service" value:"SERVICE" help:"offer conversions as this SERVICE (tapedeck/srv/Convert)"`
 
@@ -50,7 +50,7 @@ interrupted. The conversion options given here are the defaults of calls.`
 	return cmd
 }
 
-// serve is the node.
+// serve runs the node until ctx is done.
 func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Writer) (err error) {
 	node, err := graph.Open("converter", in, o, console)
 	if err != nil {
@@ -68,13 +68,13 @@ func serve(ctx context.Context, in *config.Input, o *serveOptions, console io.Wr
 	return nil
 }
 
-// server converts what it is asked for, one after the other.
+// server performs conversions, one after the other.
 type server struct {
 	ctx      context.Context // ends with the node
 	node     bridge.Node
-	options  convert.Options // of those who do not give them
+	options  convert.Options // the defaults of calls
 	progress bridge.Publisher
-	turn     chan struct{} // holds a value while something is converted
+	turn     chan struct{} // holds a value during a conversion
 	waiting  atomic.Int32
 }
 
@@ -83,7 +83,7 @@ func newServer(ctx context.Context, node bridge.Node, o convert.Options) (*serve
 	return &server{ctx: ctx, node: node, options: o, progress: p, turn: make(chan struct{}, 1)}, err
 }
 
-// answer answers a call.
+// answer handles a call.
 func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 	var request tapedeck.Convert_Request
 	if err := cdr.Unmarshal(payload, &request); err != nil {
@@ -108,7 +108,7 @@ func (s *server) answer(ctx context.Context, payload []byte) ([]byte, error) {
 	return cdr.Marshal(&response)
 }
 
-// convert converts when it is this conversion's turn.
+// convert waits for its turn and converts.
 func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request) (*convert.Result, error) {
 	job := convert.Job{Formats: known, Inputs: request.Inputs, Output: request.Output, Options: s.options}
 	if len(job.Inputs) == 0 || job.Output == "" {
@@ -141,10 +141,10 @@ func (s *server) convert(ctx context.Context, request *tapedeck.Convert_Request)
 	return result, nil
 }
 
-// pace is how often it is said how far a conversion is.
+// pace is the shortest time between messages about progress.
 const pace = 200 * time.Millisecond
 
-// reporter returns what says how far a conversion is.
+// reporter returns a function that publishes progress.
 func (s *server) reporter(output string) func(done float64, ended bool) {
 	var last time.Time
 	return func(done float64, ended bool) {

@@ -16,11 +16,11 @@ import (
 type InfoOptions struct {
 	Apollo bool `param:"apollo" group:"Output" help:"print what Apollo's cyber_recorder info prints"`
 
-	CARLA      bool   `param:"carla" group:"As CARLA tells it, of one of its logs" help:"what client.show_recorder_file_info tells: the events"`
-	All        bool   `param:"all" group:"As CARLA tells it, of one of its logs" help:"with --carla: everything, as show_all=True"`
-	Style      string `param:"style" group:"As CARLA tells it, of one of its logs" options:"newest|0.9.13" help:"with --carla: the text of which CARLA; scenario_runner's metrics read that of 0.9.13"`
-	Collisions string `param:"collisions" group:"As CARLA tells it, of one of its logs" value:"TYPES" pattern:"[ovwtha],?[ovwtha]" help:"what client.show_recorder_collisions tells: those between two types of actors, vw or v,w; o other, v vehicle, w walker, t traffic light, h hero, a any"`
-	Blocked    string `param:"blocked" group:"As CARLA tells it, of one of its logs" value:"MIN_TIME,MIN_DISTANCE" bare:"30,10" pattern:"[0-9]+([.][0-9]+)?(,[0-9]+([.][0-9]+)?)?" help:"what client.show_recorder_actors_blocked tells: actors that moved by less than so many cm for so many s"`
+	CARLA      bool   `param:"carla" group:"CARLA logs" help:"print the events, as client.show_recorder_file_info does"`
+	All        bool   `param:"all" group:"CARLA logs" help:"with --carla: print everything, as show_all=True does"`
+	Style      string `param:"style" group:"CARLA logs" options:"newest|0.9.13" help:"with --carla: text of this version of CARLA; the metrics of scenario_runner read that of 0.9.13"`
+	Collisions string `param:"collisions" group:"CARLA logs" value:"TYPES" pattern:"[ovwtha],?[ovwtha]" help:"print collisions between two TYPES of actors (vw or v,w), as client.show_recorder_collisions does: o other, v vehicle, w walker, t traffic light, h hero, a any"`
+	Blocked    string `param:"blocked" group:"CARLA logs" value:"MIN_TIME,MIN_DISTANCE" bare:"30,10" pattern:"[0-9]+([.][0-9]+)?(,[0-9]+([.][0-9]+)?)?" help:"print actors that moved less than MIN_DISTANCE cm for MIN_TIME s, as client.show_recorder_actors_blocked does"`
 }
 
 // DefaultInfoOptions are the defaults of InfoOptions.
@@ -35,12 +35,11 @@ func (o *InfoOptions) asCARLA() bool { return o.CARLA || o.Collisions != "" || o
 func (o *InfoOptions) Check(asJSON, ros2 bool) error {
 	switch {
 	case o.Apollo && (asJSON || ros2) || (o.Apollo || ros2) && o.asCARLA():
-		return config.Usagef("--apollo, --ros2 with or without --json, and CARLA's own are different outputs; ask for one " +
-			"of them")
+		return config.Usagef("--apollo, --ros2 and the options of CARLA logs do not go together")
 	case o.Collisions != "" && o.Blocked != "":
-		return config.Usagef("--collisions and --blocked are two questions; ask one at a time")
+		return config.Usagef("--collisions and --blocked do not go together")
 	case o.All && !o.CARLA:
-		return config.Usagef("--all is about what --carla tells; give both")
+		return config.Usagef("--all needs --carla")
 	}
 	return nil
 }
@@ -55,7 +54,7 @@ func (o *InfoOptions) Write(l List, path string, asJSON bool, stdout, stderr io.
 	if o.asCARLA() {
 		log, ok := r.(*carla.Reader)
 		if !ok {
-			return fmt.Errorf("%s is no log of CARLA's recorder", path)
+			return fmt.Errorf("%s is not a log of CARLA's recorder", path)
 		}
 		if err := o.writeCARLA(log, asJSON, stdout); err != nil {
 			return err
@@ -69,7 +68,7 @@ func (o *InfoOptions) Write(l List, path string, asJSON bool, stdout, stderr io.
 		return writeApolloInfo(stdout, path, info)
 	}
 	if !info.Complete {
-		fmt.Fprintf(stderr, "warning: %s is not complete; this is about everything that can be read of it\n", path)
+		fmt.Fprintf(stderr, "warning: %s is incomplete; this describes everything readable\n", path)
 	}
 	return nil
 }
