@@ -87,12 +87,12 @@ func TestPicturesThatAreNotDrawn(t *testing.T) {
 	for says, args := range map[string][]string{
 		"want a name that ends with .png":              {"--picture", path},
 		"a page is from 600×300 to 16384×16384 pixels": {"--picture", out, "--size", "10x10"},
-		"--size":                               {"--picture", out, "--size", "large"},
-		"does not go with":                     {"--picture", out, "--json"},
-		"has no episodes":                      {"--picture", out, "--episode", "1"},
-		"need --picture":             {"--episode", "1"},
+		"--size":                         {"--picture", out, "--size", "large"},
+		"does not go with":               {"--picture", out, "--json"},
+		"has no episodes":                {"--picture", out, "--episode", "1"},
+		"need --picture":                 {"--episode", "1"},
 		"draws one recording, but got 2": {"--picture", out, path},
-		"no such file":                         {"--picture", "/no/such/folder/out.png"},
+		"no such file":                   {"--picture", "/no/such/folder/out.png"},
 	} {
 		_, _, err := run(t, append([]string{"info", path}, args...)...)
 		require.ErrorContains(t, err, says)

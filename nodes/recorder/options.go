@@ -45,7 +45,7 @@ type outputOptions struct {
 	Compression   string        `param:"compression" group:"Output" options:"none|lz4|zstd" help:"compression of chunks; mcap only"`
 	ChunkSize     config.Size   `param:"chunk_size" alias:"chunksize" group:"Output" min:"1KiB" max:"1GiB" help:"write a chunk after this many payload bytes"`
 	ChunkDuration time.Duration `param:"chunk_duration" group:"Output" min:"1ms" help:"write a chunk after this long"`
-	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never, every sync_interval, or after every write"`
+	Sync          string        `param:"sync" group:"Output" options:"none|interval|always" help:"when to flush written data to the disk (fsync): never (none), every sync_interval, or always, which is every 10 ms"`
 	SyncInterval  time.Duration `param:"sync_interval" group:"Output" min:"10ms" help:"how often to flush written data; about as much can be lost in a power failure"`
 	CustomData    []string      `param:"custom_data" group:"Output" value:"KEY=VALUE" help:"store KEY=VALUE in the recording; mcap and session only"`
 }

@@ -409,7 +409,7 @@ func TestLosses(t *testing.T) {
 		"rosbag2": {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out", ""},
 		"record":  {writeWith(t, "in.mcap", metadata, numbers(t, n, 3)...), "out.record", "metadata of the recording\n"},
 		"bag": {write(t, "in.mcap", numbers(t, n, 3)...), "out.bag",
-			"quality of service, except durability (/n)\nsend times (3 messages on /n)\n"},
+			"quality of service, except durability (/n)\npublish times (3 messages on /n)\n"},
 		"too early":        {write(t, "in.mcap", early...), "out.bag", "messages that bag does not accept: write "},
 		"broken":           {write(t, "in.mcap", broken...), "out.bag", "messages that cannot be translated: "},
 		"broken, as it is": {write(t, "in.mcap", broken...), "out.mcap", ""},
@@ -478,7 +478,7 @@ func TestChannelMetadata(t *testing.T) {
 		o.To, o.Storage = "rosbag2", storage
 		result, err := run(t, o, filepath.Join(t.TempDir(), "out"), in)
 		require.NoError(t, err)
-		lines := slices.DeleteFunc(result.Losses, func(l Loss) bool { return l.What == "send times" })
+		lines := slices.DeleteFunc(result.Losses, func(l Loss) bool { return l.What == "publish times" })
 		require.Equal(t, want, texts(lines))
 	}
 }
@@ -498,7 +498,7 @@ func TestAttachments(t *testing.T) {
 func TestStorages(t *testing.T) {
 	in := write(t, "in.mcap", numbers(t, channel(t, "/n", "std_msgs/msg/UInt32"), 5)...)
 	for storage, want := range map[string]string{"mcap": "",
-		"sqlite3": "send times (5 messages on /n)\n"} {
+		"sqlite3": "publish times (5 messages on /n)\n"} {
 		for _, mode := range []string{"", "file", "message"} {
 			if mode == "message" && storage == "mcap" {
 				continue // rosbag2 compresses chunks instead

@@ -62,7 +62,7 @@ func (o *observer) finish(ins inputs) (lost losses, throttled Loss) {
 			lost.add("messages that cannot be translated: "+n.why.Error(), c.Topic, n.failed)
 		}
 		if n.published > 0 {
-			lost.add("send times", c.Topic, n.published)
+			lost.add("publish times", c.Topic, n.published)
 		}
 		if n.throttled > 0 {
 			cut.add("throttled", c.Topic, n.throttled)
