@@ -44,8 +44,8 @@ type aligner struct {
 	commands []*series
 }
 
-// Align puts streams on a timeline. Streams without any sample are no reason to drop rows, unlike cameras without any
-// frame; what rows have of them is NaN. There are at least two rows, or an error that says what took the others.
+// Align puts streams on a timeline. Streams without any sample drop no rows, unlike cameras without any frame; their
+// values are NaN. With fewer than two rows it returns an error that lists what dropped the others.
 func Align(s Streams, o Options) (*Table, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -70,10 +70,10 @@ func Align(s Streams, o Options) (*Table, error) {
 	}
 	if !a.options.Partial {
 		if len(s.Cameras) == 0 {
-			return nil, errors.New("there are no cameras; if that is right, allow partial takes")
+			return nil, errors.New("there are no cameras; if that is right, allow partial episodes")
 		}
 		if !slices.ContainsFunc(a.vectors, func(x *series) bool { return len(x.stamps) > 0 }) {
-			return nil, errors.New("there is no sample of a state; if that is right, allow partial takes")
+			return nil, errors.New("there is no sample of a state; if that is right, allow partial episodes")
 		}
 	}
 	points, err := a.timeline()
@@ -143,7 +143,7 @@ func (a *aligner) table(points []int64) (*Table, error) {
 		finish(x, t.Commands[i])
 	}
 	if kept < 2 {
-		return nil, fmt.Errorf("of %s %d are left, and at least 2 are needed: %s", count(n, "row"), kept, t.Report.losses())
+		return nil, fmt.Errorf("of %s only %d are left, at least 2 are needed: %s", count(n, "row"), kept, t.Report.losses())
 	}
 	return t, nil
 }
@@ -163,8 +163,8 @@ func (a *aligner) rows(x *series, points []int64, dropped []bool) *Rows {
 	return r
 }
 
-// finish counts the rows with a NaN, and has quaternions keep their signs: of two that are the same rotation, the one
-// that is nearer to the row before.
+// finish counts the rows with NaN, and makes quaternions continuous: of the two that are the same rotation it takes the
+// one nearer to the row before.
 func (x *series) finish(r *Rows) {
 	n := len(r.Columns)
 	if n == 0 {

@@ -39,7 +39,7 @@ func frameTrack(step int64, n int) *Track { return &Track{Name: "camera_0", Stam
 func TestOneSample(t *testing.T) {
 	s := Streams{Cameras: []*Track{frameTrack(30, 10)}, Vectors: []*Vector{numbers("one", 1, 7)}}
 	_, err := Align(s, Options{})
-	require.EqualError(t, err, "of 10 rows 1 are left, and at least 2 are needed: one: 9 rows dropped: behind its last "+
+	require.EqualError(t, err, "of 10 rows only 1 are left, at least 2 are needed: one: 9 rows dropped: behind its last "+
 		"sample")
 
 	table, err := Align(s, Options{Ends: EndsClamp})
@@ -65,25 +65,25 @@ func TestNothing(t *testing.T) {
 		err     string // "" if rows are made of it
 	}{
 		{"no cameras", Streams{Vectors: []*Vector{state}}, Options{},
-			"there are no cameras; if that is right, allow partial takes"},
+			"there are no cameras; if that is right, allow partial episodes"},
 		{"no cameras, partial", Streams{Vectors: []*Vector{state}}, Options{Partial: true},
-			`timeline "camera": there are no cameras; choose another timeline, as topic:NAME`},
+			`timeline "camera": there are no cameras; choose another timeline, such as topic:NAME`},
 		{"no cameras, partial, topic", Streams{Vectors: []*Vector{state}}, Options{Partial: true, Timeline: "topic:a"}, ""},
 		{"no cameras, partial, fixed", Streams{Vectors: []*Vector{state}}, Options{Partial: true, Timeline: "fixed:20"}, ""},
 		{"no states", Streams{Cameras: []*Track{camera}}, Options{},
-			"there is no sample of a state; if that is right, allow partial takes"},
+			"there is no sample of a state; if that is right, allow partial episodes"},
 		{"no states, partial", Streams{Cameras: []*Track{camera}}, Options{Partial: true}, ""},
 		{"no samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{numbers("a", 1)}}, Options{},
-			"there is no sample of a state; if that is right, allow partial takes"},
+			"there is no sample of a state; if that is right, allow partial episodes"},
 		{"some without samples", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state, numbers("b", 1)}}, Options{},
 			""},
 		{"no frames", Streams{Cameras: []*Track{{Name: "c"}}, Vectors: []*Vector{state}}, Options{},
 			`timeline "camera": c has no frames; choose another timeline`},
 		{"no frames, union", Streams{Cameras: []*Track{{Name: "c"}}, Vectors: []*Vector{state}}, Options{Timeline: "union"},
-			`timeline "union": nothing is on it; choose another one`},
+			`timeline "union" has no rows; choose another one`},
 		{
 			"a camera without frames", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}}, Options{},
-			"of 10 rows 0 are left, and at least 2 are needed: c: 10 rows dropped: nothing in it",
+			"of 10 rows only 0 are left, at least 2 are needed: c: 10 rows dropped: nothing in it",
 		},
 		{"a camera without frames, black", Streams{Cameras: []*Track{camera, {Name: "c"}}, Vectors: []*Vector{state}},
 			Options{MissingImage: MissingBlack}, ""},
@@ -94,26 +94,26 @@ func TestNothing(t *testing.T) {
 		{
 			"no common time", Streams{Cameras: []*Track{{Name: "c", Stamps: every(10_000, 30, 5)}}, Vectors: []*Vector{state}},
 			Options{Timeline: "fixed:10"},
-			`timeline "fixed:10": the streams have no time in common: one begins at 10.000, where another one has ended at 0.270`,
+			`timeline "fixed:10": the streams do not overlap: one begins at 10.000, another has ended at 0.270`,
 		},
 		{"another topic", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state}}, Options{Timeline: "topic:b"},
-			`timeline "topic:b": there is no such stream; there are ["camera_0" "a"]`},
+			`timeline "topic:b": unknown stream; streams are ["camera_0" "a"]`},
 		{"another camera", Streams{Cameras: []*Track{camera}, Vectors: []*Vector{state}}, Options{Timeline: "camera:b"},
-			`timeline "camera:b": there is no such camera; there are ["camera_0" "a"]`},
+			`timeline "camera:b": unknown camera; streams are ["camera_0" "a"]`},
 		{
 			"numbers are missing", Streams{Cameras: []*Track{camera},
 				Vectors: []*Vector{{Name: "v", Columns: make([]Column, 2), Stamps: make([]int64, 3), Values: make([]float64, 5)}}},
-			Options{}, "stream v has 5 numbers, where 3 samples of 2 columns have 6",
+			Options{}, "stream v has 5 numbers; 3 samples of 2 columns need 6",
 		},
 		{
 			"columns are missing", Streams{Cameras: []*Track{camera},
 				Vectors: []*Vector{{Name: "v", Columns: []Column{{Name: "rx", Interp: Euler}, {Name: "a"}}}}},
-			Options{}, "stream v: 3 columns from rx on turn together, and there are 1",
+			Options{}, "stream v: a rotation of 3 columns begins with rx, but has only 1",
 		},
 		{
 			"too many rows", Streams{Cameras: []*Track{{Name: "c", Stamps: []int64{0, 1e18}}},
 				Vectors: []*Vector{{Name: "v", Columns: make([]Column, 1), Stamps: []int64{0, 1e18}, Values: []float64{1, 2}}}},
-			Options{Timeline: "fixed:100"}, `timeline "fixed:100": 100000000000 rows are too many, at most 16777216 can be made; look for wrong times from 0.000 to 1000000000.000`,
+			Options{Timeline: "fixed:100"}, `timeline "fixed:100": 100000000000 rows are too many, at most 16777216 are possible; look for wrong stamps from 0.000 to 1000000000.000`,
 		},
 	}
 	for _, test := range tests {
@@ -206,8 +206,8 @@ func TestClean(t *testing.T) {
 			First: 0, Last: 60 * ms, Period: 20 * ms},
 		MaxSkew: 10 * ms, Used: 4,
 	}, *c)
-	require.Contains(t, table.Report.String(), "v: 10 samples, 2 of times that others had, 4 out of order, 3 invalid, "+
-		"3 without times of their own, 2 numbers carried on, 1 row with NaN\n")
+	require.Contains(t, table.Report.String(), "v: 10 samples, 2 with stamps of others, 4 out of order, 3 invalid, "+
+		"3 without stamps, 2 missing values carried over, 1 row with NaN\n")
 
 	table, err = Align(Streams{Cameras: []*Track{camera}, Vectors: []*Vector{v}}, Options{})
 	require.NoError(t, err)
@@ -409,20 +409,20 @@ func TestOptional(t *testing.T) {
 func TestOptions(t *testing.T) {
 	require.NoError(t, Options{}.Check())
 	for text, o := range map[string]Options{
-		`timeline "foo": it is one of camera, camera:NAME, union, fixed:RATE, topic:NAME`:           {Timeline: "foo"},
-		`timeline "fixed:0": a rate is a number from 0.001 to 1000000, as in fixed:30, not "0"`:     {Timeline: "fixed:0"},
-		`timeline "fixed:NaN": a rate is a number from 0.001 to 1000000, as in fixed:30, not "NaN"`: {Timeline: "fixed:NaN"},
-		`timeline "topic:": the name of the stream is missing`:                                      {Timeline: "topic:"},
-		`timeline "camera:": the name of the camera is missing`:                                     {Timeline: "camera:"},
-		`timeline "union:1": union is of all cameras`:                                               {Timeline: "union:1"},
-		`ends "x": it is one of drop, clamp`:                                                        {Ends: "x"},
-		`gaps "x": it is one of drop, nan`:                                                          {Gaps: "x"},
-		`image "x": it is one of nearest, asof`:                                                     {Image: "x"},
-		`missing_image "x": it is one of drop, hold, black`:                                         {MissingImage: "x"},
-		`action "x": it is one of auto, command, next-state, copy`:                                  {Action: "x"},
-		`stamps "x": it is one of header, receive`:                                                  {Stamps: "x"},
-		`union_window -1s: it is 0 or more`:                                                         {UnionWindow: -time.Second},
-		`column "a" is among both hold_columns and linear_columns`:                                  {HoldColumns: []string{"b", "a"}, LinearColumns: []string{"a"}},
+		`timeline "foo": want camera, camera:NAME, union, fixed:RATE or topic:NAME`:       {Timeline: "foo"},
+		`timeline "fixed:0": invalid rate "0": want 0.001 to 1000000, as in fixed:30`:     {Timeline: "fixed:0"},
+		`timeline "fixed:NaN": invalid rate "NaN": want 0.001 to 1000000, as in fixed:30`: {Timeline: "fixed:NaN"},
+		`timeline "topic:": the name of the stream is missing`:                            {Timeline: "topic:"},
+		`timeline "camera:": the name of the camera is missing`:                           {Timeline: "camera:"},
+		`timeline "union:1": union takes no name`:                                         {Timeline: "union:1"},
+		`ends "x": want one of drop, clamp`:                                               {Ends: "x"},
+		`gaps "x": want one of drop, nan`:                                                 {Gaps: "x"},
+		`image "x": want one of nearest, asof`:                                            {Image: "x"},
+		`missing_image "x": want one of drop, hold, black`:                                {MissingImage: "x"},
+		`action "x": want one of auto, command, next-state, copy`:                         {Action: "x"},
+		`stamps "x": want one of header, receive`:                                         {Stamps: "x"},
+		`union_window -1s: want 0 or more`:                                                {UnionWindow: -time.Second},
+		`column "a" is among both hold_columns and linear_columns`:                        {HoldColumns: []string{"b", "a"}, LinearColumns: []string{"a"}},
 	} {
 		require.EqualError(t, o.Check(), text)
 	}

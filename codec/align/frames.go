@@ -6,12 +6,12 @@ import "slices"
 type frames struct {
 	track  *Track
 	stamps []int64
-	index  []int // of each in the track; nil is 0, 1, 2, …
+	index  []int // of each in the track; nil: 0, 1, 2, …
 	asOf   bool
-	// otherwise is Options.MissingImage: what a row gets when no frame is near enough.
+	// otherwise is Options.MissingImage: the frame of a row when none is near enough.
 	otherwise string
 	report    *TrackReport
-	at        int // the last frame at or before the row last asked for, or -1
+	at        int // the last frame at or before the current row, or -1
 }
 
 func newFrames(t *Track, o *Options) *frames {
@@ -61,8 +61,8 @@ func (f *frames) sort() {
 	}
 }
 
-// frame returns which frame of the track the row at t has, -1 for none, and says why the row is dropped, "" if it is
-// not. Calls go on in time.
+// frame returns the index in the track of the frame for the row at t, -1 for none, and why the row is dropped, "" if it
+// is not. t never decreases.
 func (f *frames) frame(t int64) (index int, why string) {
 	n := len(f.stamps)
 	for f.at+1 < n && f.stamps[f.at+1] <= t {
@@ -88,7 +88,7 @@ func (f *frames) frame(t int64) (index int, why string) {
 	return near, ""
 }
 
-// count fills in the report from the frames that rows got.
+// count fills in the report from the frames of rows.
 func (f *frames) count(stamps []int64, rows []int) {
 	r := f.report
 	used := slices.Clone(rows)

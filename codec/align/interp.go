@@ -10,19 +10,19 @@ type Interp uint8
 
 const (
 	// Auto is Hold for a column of whole numbers with at most 16 different values, or named status, mode, err or error,
-	// and Linear for others. Columns rx, ry and rz one after the other are Euler, qx, qy, qz and qw are Quaternion.
+	// and Linear for others. Consecutive columns rx, ry and rz are Euler, qx, qy, qz and qw are Quaternion.
 	Auto Interp = iota
-	// Linear is on the line between the two samples.
+	// Linear interpolates linearly between the two samples.
 	Linear
-	// Hold is the value of the sample before.
+	// Hold takes the value of the sample before.
 	Hold
-	// Euler is one of three columns in a row, roll, pitch and yaw in rad, or deg if Unit says so, about fixed axes
-	// (Rz·Ry·Rx), that turn the shortest way together.
+	// Euler is one of three consecutive columns, roll, pitch and yaw in rad, or deg if Unit says so, about fixed axes
+	// (Rz·Ry·Rx), interpolated together along the shortest rotation.
 	Euler
-	// Quaternion is one of four columns in a row, x, y, z and w, that turn the shortest way together.
+	// Quaternion is one of four consecutive columns, x, y, z and w, interpolated together along the shortest rotation.
 	Quaternion
-	// Unwrap is Linear for an angle in rad, or deg if Unit says so, that goes on turning while its sensor tells it within
-	// a turn: of two samples in a row, none is more than half a turn from the other.
+	// Unwrap is Linear for an angle in rad, or deg if Unit says so, of a joint that turns on while its sensor wraps: two
+	// consecutive samples are at most half a turn apart.
 	Unwrap
 )
 
@@ -43,7 +43,7 @@ func (i Interp) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
 func (i *Interp) UnmarshalText(text []byte) error {
 	n := slices.Index(interpNames, string(text))
 	if n < 0 {
-		return fmt.Errorf("interpolation %q is none of %q", text, interpNames)
+		return fmt.Errorf("unknown interpolation %q: want one of %q", text, interpNames)
 	}
 	*i = Interp(n)
 	return nil

@@ -38,65 +38,64 @@ const (
 	StampsReceive = "receive"
 )
 
-// Unlimited is the duration that means no limit.
+// Unlimited is the duration for no limit.
 const Unlimited = time.Duration(-1)
 
-// Options are the choices that there are in aligning. The zero Options are the defaults. The names of flags and
-// parameters are those of Attributes, flags with - for _.
+// Options are the choices in aligning. The zero value has the defaults. Flags and parameters have the names of
+// Attributes, flags with - for _.
 type Options struct {
-	// Timeline says what there is a row for: "camera" (default), each frame of the first camera; "camera:NAME", of another
-	// one; "union", each frame of any camera, and those of the same UnionWindow have one; "fixed:RATE", RATE times a
-	// second, from where all streams have begun; "topic:NAME", each sample of a stream, by its topic or its name.
+	// Timeline sets the times of rows: "camera" (default), each frame of the first camera; "camera:NAME", of another
+	// camera; "union", each frame of any camera, once within UnionWindow; "fixed:RATE", RATE per second, once all streams
+	// have begun; "topic:NAME", each sample of a stream, by its topic or name.
 	Timeline string
-	// UnionWindow is how far frames of a union are apart at most that share a row; 0 (default) is within the same
-	// millisecond.
+	// UnionWindow is the greatest distance of frames of a union that share a row; 0 (default) is the same millisecond.
 	UnionWindow time.Duration
 
-	// Ends says what comes of rows before the first or behind the last sample of a stream: "drop" (default), or "clamp",
-	// which takes that sample up to MaxExtrapolation from it. Commands hold for ever behind the last one.
+	// Ends is how to handle rows before the first or after the last sample of a stream: "drop" them (default), or "clamp":
+	// take that sample up to MaxExtrapolation from it. The last command holds for ever.
 	Ends string
-	// MaxExtrapolation goes with "clamp"; 0 (default) is the stream's median period, Unlimited is no limit.
+	// MaxExtrapolation limits "clamp"; 0 (default) is the stream's median period, Unlimited is no limit.
 	MaxExtrapolation time.Duration
-	// MaxGap is how far two samples are apart at most between which there are numbers, and if Causal how old a sample is
-	// at most; 0 (default) is five median periods of the stream and at least 100 ms, Unlimited is no limit. Columns that
-	// Hold know no gaps.
+	// MaxGap is the greatest distance of two samples for interpolation, and the greatest age of a sample if Causal; 0
+	// (default) is five median periods of the stream and at least 100 ms, Unlimited is no limit. Columns that Hold have no
+	// gaps.
 	MaxGap time.Duration
-	// Gaps says what comes of rows in gaps, and of those with a number that no sample had told yet: "drop" (default), or
-	// "nan", which is what these numbers are then.
+	// Gaps is how to handle rows in gaps, or before a column has its first value: "drop" them (default), or set these
+	// values to NaN ("nan").
 	Gaps string
 
-	// Image says which frame a row has: "nearest" (default), the earlier one of two, or "asof", the latest that was there.
+	// Image selects the frame of a row: "nearest" (default), the earlier of two equally near, or "asof", the latest
+	// before.
 	Image string
-	// MaxImageSkew is how far a frame is from its row at most; 0 (default) is half the camera's median period, and all of
-	// it with "asof", Unlimited is no limit.
+	// MaxImageSkew is the greatest distance of a frame from its row; 0 (default) is half the camera's median period, or
+	// the whole period with "asof", Unlimited is no limit.
 	MaxImageSkew time.Duration
-	// MissingImage says what comes of rows without such a frame: "drop" (default), "hold", which takes the latest that was
-	// there, or "black".
+	// MissingImage is how to handle rows without such a frame: "drop" them (default), "hold" the latest frame before, or
+	// "black".
 	MissingImage string
 
-	// Causal has rows know nothing that was not known at their time: all columns Hold, and Image is "asof".
+	// Causal uses only data from before a row: all columns Hold, and Image is "asof".
 	Causal bool
 
-	// Action says what actions are: "command", what was told last; "next-state", the state of the next row, and of the
-	// last row its own; "copy", the state of the same row. "auto" (default) is "command" as far as there are any, else
+	// Action is the source of actions: "command", the last command; "next-state", the state of the next row, for the last
+	// row its own; "copy", the state of the same row. "auto" (default) is "command" for streams with commands, else
 	// "next-state".
 	Action string
 
-	// Stamps says which times streams have: "header" (default), those that messages tell, or "receive", when they were
-	// recorded. That is the business of who reads them.
+	// Stamps is the source of the streams' times, for the reader of a recording: "header" (default), the stamps in
+	// messages, or "receive", when they were recorded.
 	Stamps string
 
-	// ContinuousJoints has joints Unwrap.
+	// ContinuousJoints makes joints Unwrap.
 	ContinuousJoints bool
-	// HoldColumns and LinearColumns are columns that are not what Auto has them be, each as "status" or as
-	// "arm_0/gripper/status".
+	// HoldColumns and LinearColumns override Auto for columns, named as "status" or "arm_0/gripper/status".
 	HoldColumns   []string
 	LinearColumns []string
 
-	// Optional are streams, by their names or topics, that no row is dropped for: where they have none, numbers are NaN
-	// and frames missing.
+	// Optional are streams, by name or topic, that never drop rows: their missing numbers are NaN, their missing frames
+	// are none.
 	Optional []string
-	// Partial accepts takes without cameras or without numbers.
+	// Partial accepts episodes without cameras or without numbers.
 	Partial bool
 }
 
@@ -139,11 +138,11 @@ func (o Options) Check() error {
 	o = o.withDefaults()
 	for _, f := range o.fields() {
 		if !slices.Contains(f.choices, *f.value) {
-			return fmt.Errorf("%s %q: it is one of %s", f.name, *f.value, strings.Join(f.choices, ", "))
+			return fmt.Errorf("%s %q: want one of %s", f.name, *f.value, strings.Join(f.choices, ", "))
 		}
 	}
 	if o.UnionWindow < 0 {
-		return fmt.Errorf("union_window %v: it is 0 or more", o.UnionWindow)
+		return fmt.Errorf("union_window %v: want 0 or more", o.UnionWindow)
 	}
 	for _, name := range o.HoldColumns {
 		if slices.Contains(o.LinearColumns, name) {
@@ -164,7 +163,7 @@ func (o *Options) timeline() (kind, of string, err error) {
 		}
 	case TimelineUnion:
 		if named {
-			err = errors.New("union is of all cameras")
+			err = errors.New("union takes no name")
 		}
 	case TimelineTopic:
 		if of == "" {
@@ -173,7 +172,7 @@ func (o *Options) timeline() (kind, of string, err error) {
 	case TimelineFixed:
 		_, err = parseRate(of)
 	default:
-		err = errors.New("it is one of camera, camera:NAME, union, fixed:RATE, topic:NAME")
+		err = errors.New("want camera, camera:NAME, union, fixed:RATE or topic:NAME")
 	}
 	if err != nil {
 		err = fmt.Errorf("timeline %q: %w", o.Timeline, err)
@@ -181,7 +180,7 @@ func (o *Options) timeline() (kind, of string, err error) {
 	return kind, of, err
 }
 
-// Rate returns the rows a second of a fixed timeline, else 0.
+// Rate returns the rows per second of a fixed timeline, else 0.
 func (o Options) Rate() float64 {
 	if kind, of, err := o.timeline(); err == nil && kind == TimelineFixed {
 		rate, _ := parseRate(of)
@@ -193,13 +192,12 @@ func (o Options) Rate() float64 {
 func parseRate(text string) (float64, error) {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(rate >= 0.001 && rate <= 1e6) {
-		return 0, fmt.Errorf("a rate is a number from 0.001 to 1000000, as in fixed:30, not %q", text)
+		return 0, fmt.Errorf("invalid rate %q: want 0.001 to 1000000, as in fixed:30", text)
 	}
 	return rate, nil
 }
 
-// Attributes returns every choice as text, by its name: what a file of rows keeps to say how it was made, below
-// "alignment/".
+// Attributes returns every choice as text by its name. Files of rows keep it below "alignment/".
 func (o Options) Attributes() map[string]string {
 	o = o.withDefaults()
 	skew := "period/2"
@@ -225,7 +223,7 @@ func (o Options) Attributes() map[string]string {
 	return attributes
 }
 
-// limit returns d as text; otherwise stands for 0.
+// limit returns d as text, otherwise if it is 0.
 func limit(d time.Duration, otherwise string) string {
 	switch {
 	case d == 0:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Why rows are dropped, as StreamReport.Dropped has it.
+// Reasons why rows are dropped, in StreamReport.Dropped.
 const (
 	WhyBefore     = "before its first sample"
 	WhyBehind     = "behind its last sample"
@@ -20,9 +20,9 @@ const (
 // Report counts what Align kept and dropped.
 type Report struct {
 	Points  int             `json:"points"`  // of the timeline
-	Rows    int             `json:"rows"`    // that are left of them
-	Dropped int             `json:"dropped"` // the others
-	Holes   int             `json:"holes"`   // places between two rows where some were dropped
+	Rows    int             `json:"rows"`    // kept
+	Dropped int             `json:"dropped"` // not kept
+	Holes   int             `json:"holes"`   // places between kept rows where some were dropped
 	Vectors []*VectorReport `json:"vectors,omitempty"`
 	Cameras []*TrackReport  `json:"cameras,omitempty"`
 }
@@ -30,9 +30,9 @@ type Report struct {
 // StreamReport is the part of a report that vectors and tracks share.
 type StreamReport struct {
 	Name       string `json:"name"`
-	Samples    int    `json:"samples"`      // as they came
+	Samples    int    `json:"samples"`      // in the input
 	Duplicates int    `json:"duplicates"`   // with the same stamp as another
-	OutOfOrder int    `json:"out_of_order"` // that came after one with a later stamp
+	OutOfOrder int    `json:"out_of_order"` // after one with a later stamp
 	// Invalid samples were dropped: a value is not finite, a quaternion has length 0, or the stamp is outside the
 	// years 1824 to 2116.
 	Invalid   int   `json:"invalid"`
@@ -41,28 +41,28 @@ type StreamReport struct {
 	Last      int64 `json:"last"`      // likewise
 	Period    int64 `json:"period"`    // ns, the median; 100 ms where there are not two samples
 
-	// Dropped is how many rows were dropped on account of this stream, by why. A row may be there for several streams.
+	// Dropped counts the rows that this stream dropped, by reason. Several streams may count the same row.
 	Dropped map[string]int `json:"dropped,omitempty"`
 }
 
 // VectorReport is the report of a Vector.
 type VectorReport struct {
 	StreamReport
-	Carried    int   `json:"carried"`     // numbers that were missing, and are those of the sample before
-	MaxGap     int64 `json:"max_gap"`     // ns, what counts as a gap is longer
-	Gaps       int   `json:"gaps"`        // how many there are
+	Carried    int   `json:"carried"`     // missing values taken from the sample before
+	MaxGap     int64 `json:"max_gap"`     // ns; longer distances of samples are gaps
+	Gaps       int   `json:"gaps"`        // number of gaps
 	LongestGap int64 `json:"longest_gap"` // ns between two samples
-	NaN        int   `json:"nan"`         // rows with a number that is not known
+	NaN        int   `json:"nan"`         // rows with NaN
 }
 
 // TrackReport is the report of a Track.
 type TrackReport struct {
 	StreamReport
-	MaxSkew   int64 `json:"max_skew"`   // ns that a frame may be from its row
-	WorstSkew int64 `json:"worst_skew"` // ns that one is
+	MaxSkew   int64 `json:"max_skew"`   // ns, allowed distance of a frame from its row
+	WorstSkew int64 `json:"worst_skew"` // ns, the greatest that occurred
 	Missing   int   `json:"missing"`    // rows without a frame
-	Held      int   `json:"held"`       // rows with a frame that is farther from them than MaxSkew
-	Used      int   `json:"used"`       // frames that rows have
+	Held      int   `json:"held"`       // rows with a frame farther away than MaxSkew
+	Used      int   `json:"used"`       // frames in rows
 }
 
 func (s *StreamReport) drop(why string) {
@@ -72,7 +72,7 @@ func (s *StreamReport) drop(why string) {
 	s.Dropped[why]++
 }
 
-// String returns a few lines for people.
+// String returns a few lines of text.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d rows of %d", r.Rows, r.Points)
@@ -94,7 +94,7 @@ func (r *Report) String() string {
 	}
 	for _, v := range r.Vectors {
 		notes := append([]string{count(v.Samples, "sample")}, v.notes()...)
-		notes = note(notes, v.Carried, "number carried on", "numbers carried on")
+		notes = note(notes, v.Carried, "missing value carried over", "missing values carried over")
 		if v.Gaps > 0 {
 			notes = append(notes, fmt.Sprintf("%s over %v, the longest %v", count(v.Gaps, "gap"), duration(v.MaxGap),
 				time.Duration(v.LongestGap)))
@@ -105,17 +105,17 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// notes says what is remarkable.
+// notes lists remarkable counts.
 func (s *StreamReport) notes() []string {
 	var notes []string
-	notes = note(notes, s.Duplicates, "of a time that another one had", "of times that others had")
+	notes = note(notes, s.Duplicates, "with the stamp of another", "with stamps of others")
 	notes = note(notes, s.OutOfOrder, "out of order", "out of order")
 	notes = note(notes, s.Invalid, "invalid", "invalid")
-	notes = note(notes, s.Unstamped, "without a time of its own", "without times of their own")
+	notes = note(notes, s.Unstamped, "without a stamp", "without stamps")
 	return append(notes, s.losses()...)
 }
 
-// losses says which rows were dropped.
+// losses lists the dropped rows by reason.
 func (s *StreamReport) losses() []string {
 	var losses []string
 	for why, n := range s.Dropped {
@@ -125,7 +125,7 @@ func (s *StreamReport) losses() []string {
 	return losses
 }
 
-// losses says in a line which rows were dropped.
+// losses lists the dropped rows of all streams in a line.
 func (r *Report) losses() string {
 	var losses []string
 	add := func(s *StreamReport) {
@@ -152,7 +152,7 @@ func note(notes []string, n int, one, many string) []string {
 	return append(notes, fmt.Sprintf("%d %s", n, many))
 }
 
-// count returns "1 row" or "2 rows"; what is no noun stays as it is.
+// count returns "1 row" or "2 rows"; "used" has no plural.
 func count(n int, what string) string {
 	if n != 1 && what != "used" {
 		what += "s"

@@ -19,7 +19,7 @@ func (q quaternion) add(p quaternion) quaternion {
 
 func (q quaternion) unit() quaternion { return q.scale(1 / math.Sqrt(q.dot(q))) }
 
-// slerp returns what is at u, 0 to 1, of the shortest way from p to q. Both are of any length but 0.
+// slerp interpolates from p (u = 0) to q (u = 1) along the shortest rotation. Both may have any length but 0.
 func slerp(p, q quaternion, u float64) quaternion {
 	p, q = p.unit(), q.unit()
 	if p.dot(q) < 0 {
@@ -49,8 +49,8 @@ func (e euler) quaternion() quaternion {
 	}
 }
 
-// euler returns the rotation of q, which is of length 1, as those of its angles that are nearest to near: there are two
-// ways to tell a rotation, and if the pitch is a right angle there are many.
+// euler returns the rotation of q, which has length 1, as angles nearest to near: a rotation has two sets of angles,
+// and many if the pitch is a right angle.
 func (q quaternion) euler(near euler) euler {
 	x, y, z, w := q[0], q[1], q[2], q[3]
 	m00, m10, m20 := 1-2*(y*y+z*z), 2*(x*y+w*z), 2*(x*z-w*y)
@@ -58,7 +58,7 @@ func (q quaternion) euler(near euler) euler {
 	m21, m22 := 2*(y*z+w*x), 1-2*(x*x+y*y)
 	cosine := math.Hypot(m00, m10)
 	pitch := math.Atan2(-m20, cosine)
-	if cosine < 1e-7 { // only the sum of roll and yaw, or their difference, is known
+	if cosine < 1e-7 { // only the sum or difference of roll and yaw is determined
 		roll, yaw := near[0], math.Atan2(-m01, m11)
 		if pitch > 0 {
 			yaw += roll
@@ -75,7 +75,7 @@ func (q quaternion) euler(near euler) euler {
 	return euler{wrap(a[0], math.Pi), wrap(a[1], math.Pi), wrap(a[2], math.Pi)}
 }
 
-// distance says how far the angles of e are from those of f.
+// distance returns the sum of the differences of the angles.
 func (e euler) distance(f euler) float64 {
 	var sum float64
 	for i := range e {
@@ -84,7 +84,7 @@ func (e euler) distance(f euler) float64 {
 	return sum
 }
 
-// turn returns what is at u, 0 to 1, of the shortest way from e to f.
+// turn interpolates from e (u = 0) to f (u = 1) along the shortest rotation.
 func (e euler) turn(f euler, u float64) euler {
 	near := e
 	for i := range near {
@@ -103,13 +103,13 @@ func ToQuaternion(roll, pitch, yaw float64) (x, y, z, w float64) {
 // the quaternion's length is 0 or not finite.
 func ToEuler(x, y, z, w float64) (roll, pitch, yaw float64) {
 	e := quaternion{x, y, z, w}.unit().euler(euler{})
-	if math.Cos(e[1]) < 0 { // the other way to tell it was nearer to 0
+	if math.Cos(e[1]) < 0 { // take the other set of angles
 		e = euler{wrap(e[0]+math.Pi, math.Pi), wrap(math.Pi-e[1], math.Pi), wrap(e[2]+math.Pi, math.Pi)}
 	}
 	return e[0], e[1], e[2]
 }
 
-// wrap returns the angle a as one above -half and up to half, of which two are a turn.
+// wrap returns the angle a above -half and up to half, where half is half a turn.
 func wrap(a, half float64) float64 {
 	if a > -half && a <= half {
 		return a

@@ -8,35 +8,35 @@ import (
 )
 
 const (
-	// unlimited is more than any time between two samples. Times are less than that from the epoch, so that to add or
-	// subtract two does not overflow.
+	// unlimited exceeds any time between two samples. Stamps are limited to it, so that adding or subtracting two does not
+	// overflow.
 	unlimited = 1 << 62
 
-	defaultPeriod = int64(100 * time.Millisecond) // of what has not two samples
+	defaultPeriod = int64(100 * time.Millisecond) // with fewer than two samples
 	leastMaxGap   = int64(100 * time.Millisecond)
 )
 
-// series is a Vector made clean: its samples in the order of time, with no two at the same.
+// series is a cleaned Vector: samples in time order, no two with the same stamp.
 type series struct {
 	vector        *Vector
 	stamps        []int64
 	values        []float64
 	kinds         []Interp  // of the columns, none Auto
-	halves        []float64 // what half a turn is, in the unit of each column
-	known         []bool    // whether the columns have a number at all
-	asOf          bool      // rows have the latest sample
-	forever       bool      // however old it is
+	halves        []float64 // half a turn in the unit of each column
+	known         []bool    // whether columns have any value
+	asOf          bool      // rows take the latest sample
+	forever       bool      // of any age
 	optional      bool
 	extrapolation int64 // ns
 	report        *VectorReport
-	at            int // the sample before the row that was asked for last, or -1
+	at            int // the last sample at or before the current row, or -1
 }
 
-// newSeries cleans v, of which nothing is changed. What need not be is not copied.
+// newSeries cleans v without changing it, and copies it only if needed.
 func newSeries(v *Vector, o *Options, command bool) (*series, error) {
 	width := len(v.Columns)
 	if len(v.Values) != len(v.Stamps)*width {
-		return nil, fmt.Errorf("stream %s has %d numbers, where %d samples of %d columns have %d", v.Name, len(v.Values),
+		return nil, fmt.Errorf("stream %s has %d numbers; %d samples of %d columns need %d", v.Name, len(v.Values),
 			len(v.Stamps), width, len(v.Stamps)*width)
 	}
 	s := &series{vector: v, optional: named(o.Optional, v.Name, v.Topic), asOf: o.Causal || command, forever: command,
@@ -76,12 +76,12 @@ func newSeries(v *Vector, o *Options, command bool) (*series, error) {
 	return s, nil
 }
 
-// named reports whether one of names is that of a stream.
+// named reports whether names has the name or topic of a stream.
 func named(names []string, name, topic string) bool {
 	return slices.Contains(names, name) || topic != "" && slices.Contains(names, topic)
 }
 
-// within returns a limit in ns, of which 0 is the default.
+// within returns a limit in ns, otherwise for 0.
 func within(d time.Duration, otherwise int64) int64 {
 	switch {
 	case d == 0:
@@ -92,7 +92,7 @@ func within(d time.Duration, otherwise int64) int64 {
 	return min(int64(d), unlimited)
 }
 
-// span returns the first and the last of some times in their order, and the median between two.
+// span returns the first and last of sorted stamps, and the median period.
 func span(stamps []int64) (first, last, period int64) {
 	n := len(stamps)
 	if n == 0 {
@@ -115,13 +115,13 @@ func (s *series) row(i int) []float64 {
 	return s.values[i*width : (i+1)*width]
 }
 
-// interpret decides how columns are interpolated that form one rotation.
+// interpret finds the columns that form rotations.
 func (s *series) interpret() error {
 	columns := s.vector.Columns
 	s.kinds, s.halves = make([]Interp, len(columns)), make([]float64, len(columns))
 	for i, c := range columns {
 		if s.kinds[i] = c.Interp; c.Interp > Unwrap {
-			return fmt.Errorf("stream %s: column %s has no way to interpolate: %v", s.vector.Name, c.Name, c.Interp)
+			return fmt.Errorf("stream %s: column %s has an unknown interpolation: %v", s.vector.Name, c.Name, c.Interp)
 		}
 		s.halves[i] = math.Pi
 		if c.Unit == "deg" {
@@ -147,7 +147,7 @@ func (s *series) interpret() error {
 		n := together(s.kinds[i])
 		for k := range n {
 			if i+k == len(columns) || s.kinds[i+k] != s.kinds[i] {
-				return fmt.Errorf("stream %s: %d columns from %s on turn together, and there are %d", s.vector.Name, n,
+				return fmt.Errorf("stream %s: a rotation of %d columns begins with %s, but has only %d", s.vector.Name, n,
 					columns[i].Name, k)
 			}
 		}
@@ -156,7 +156,7 @@ func (s *series) interpret() error {
 	return nil
 }
 
-// together returns how many columns in a row form one value of kind k.
+// together returns the number of columns that form one value of kind k.
 func together(k Interp) int {
 	switch k {
 	case Euler:
@@ -167,7 +167,7 @@ func together(k Interp) int {
 	return 1
 }
 
-// resolve replaces Auto, and applies the columns that the options name.
+// resolve replaces Auto and applies HoldColumns and LinearColumns.
 func (s *series) resolve(o *Options) {
 	for i, c := range s.vector.Columns {
 		full := s.vector.Name + "/" + c.Name
@@ -187,7 +187,7 @@ func (s *series) resolve(o *Options) {
 	}
 }
 
-// few reports whether a column has whole numbers only, and no more than 16 different ones.
+// few reports whether a column has at most 16 different values, all whole numbers.
 func (s *series) few(column int) bool {
 	var seen []float64
 	for i := range s.stamps {
@@ -203,7 +203,7 @@ func (s *series) few(column int) bool {
 	return len(seen) > 0
 }
 
-// clean reports whether the samples are in order, complete and finite as they came.
+// clean reports whether the samples are in order, complete and finite.
 func (s *series) clean() bool {
 	for i, t := range s.stamps {
 		if i > 0 && t <= s.stamps[i-1] || !s.valid(i) {
@@ -213,7 +213,7 @@ func (s *series) clean() bool {
 	return !slices.ContainsFunc(s.values, IsMissing)
 }
 
-// valid reports whether the i-th sample of the vector can be used.
+// valid reports whether the i-th sample of the vector is usable.
 func (s *series) valid(i int) bool {
 	if t := s.vector.Stamps[i]; t <= -unlimited || t >= unlimited {
 		return false
@@ -321,7 +321,8 @@ func (s *series) unwrap() {
 	}
 }
 
-// sample writes the values at t into row. Unknown values are NaN, and why says what they lack. t never decreases.
+// sample writes the values at t into row, with NaN for unknown ones, and returns why they are unknown. t never
+// decreases.
 func (s *series) sample(t int64, row []float64) (why string) {
 	n := len(s.stamps)
 	for s.at+1 < n && s.stamps[s.at+1] <= t {
@@ -370,7 +371,7 @@ func (s *series) sample(t int64, row []float64) (why string) {
 	return why
 }
 
-// column writes what a column, and those that turn together with it, is at u, 0 to 1, between two samples.
+// column interpolates a column, or the columns of a rotation, between two samples (u from 0 to 1).
 func (s *series) column(row []float64, c int, from, to []float64, u float64) {
 	switch half := s.halves[c]; {
 	case s.kinds[c] == Euler && u == 0:
@@ -397,7 +398,7 @@ func (s *series) column(row []float64, c int, from, to []float64, u float64) {
 	}
 }
 
-// columns returns the columns of rows, with how each was interpolated.
+// columns returns the columns of rows with their interpolation.
 func (s *series) columns() []Column {
 	columns := slices.Clone(s.vector.Columns)
 	for c := range columns {

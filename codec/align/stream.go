@@ -1,5 +1,5 @@
-// Package align resamples streams with different stamps onto one timeline: streams in, rows out. It knows
-// neither files nor robots. Every choice is one of Options, and Report says what came of it.
+// Package align resamples streams with different stamps onto one timeline: streams in, rows out. It knows neither files
+// nor robots. Options has every choice, and Report the result.
 package align
 
 import "math"
@@ -7,11 +7,11 @@ import "math"
 // Vector is a stream of numbers: joints, a pose, a gripper.
 type Vector struct {
 	Name    string // "arm_0/joint"
-	Topic   string // where it was recorded, "/arm_0/joint_states"; "" is nowhere
+	Topic   string // where it was recorded, "/arm_0/joint_states"; "": none
 	Columns []Column
-	Stamps  []int64   // ns since the Unix epoch, one for each sample, as they came: in any order, some may be equal
-	Values  []float64 // of one sample after the other, as many as there are Columns each; Missing is what was not told
-	// of the samples, how many have the time at which they were received, as they had none of their own
+	Stamps  []int64   // ns since the Unix epoch, one for each sample, in any order; some may be equal
+	Values  []float64 // sample by sample, one for each of Columns; Missing where a sample has no value
+	// Unstamped is the number of samples without a stamp of their own, which have the time of reception.
 	Unstamped int
 }
 
@@ -25,17 +25,16 @@ type Column struct {
 // Track is a stream whose items are not interpolated: the frames of a camera.
 type Track struct {
 	Name      string  // "camera_0"
-	Topic     string  // where it was recorded; "" is nowhere
-	Stamps    []int64 // ns since the Unix epoch, as they came
-	Unstamped int     // as that of a Vector
+	Topic     string  // where it was recorded; "": none
+	Stamps    []int64 // ns since the Unix epoch, in any order
+	Unstamped int     // as in Vector
 }
 
 // missing holds the bits of Missing.
 const missing = 0x7ff8_0000_0000_07a2
 
-// Missing returns the number that stands for one that a sample does not have. It is a NaN, yet any other NaN is a
-// number that is there and is wrong: of such a sample nothing is used, while a missing number is the one that the
-// sample before has.
+// Missing returns the NaN that stands for a missing value, which is taken from the sample before. Any other NaN is an
+// invalid value: its whole sample is dropped.
 func Missing() float64 { return math.Float64frombits(missing) }
 
 // IsMissing reports whether v is the NaN that Missing returns.

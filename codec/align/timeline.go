@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -32,9 +34,9 @@ func (s *aligner) timeline() ([]int64, error) {
 	case err != nil:
 		return nil, fmt.Errorf("timeline %q: %w", s.options.Timeline, err)
 	case len(points) == 0:
-		return nil, fmt.Errorf("timeline %q: nothing is on it; choose another one", s.options.Timeline)
+		return nil, fmt.Errorf("timeline %q has no rows; choose another one", s.options.Timeline)
 	case len(points) > maxPoints:
-		return nil, fmt.Errorf("timeline %q: %d rows are too many, at most %d can be made", s.options.Timeline, len(points),
+		return nil, fmt.Errorf("timeline %q: %d rows are too many, at most %d are possible", s.options.Timeline, len(points),
 			maxPoints)
 	}
 	return points, nil
@@ -50,9 +52,9 @@ func (s *aligner) ofCamera(name string) ([]int64, error) {
 		}
 	}
 	if name == "" {
-		return nil, errors.New("there are no cameras; choose another timeline, as topic:NAME")
+		return nil, errors.New("there are no cameras; choose another timeline, such as topic:NAME")
 	}
-	return nil, fmt.Errorf("there is no such camera; there are %s", s.names())
+	return nil, fmt.Errorf("unknown camera; streams are %s", s.names())
 }
 
 func (s *aligner) ofStream(name string) ([]int64, error) {
@@ -66,7 +68,7 @@ func (s *aligner) ofStream(name string) ([]int64, error) {
 			return f.stamps, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no such stream; there are %s", s.names())
+	return nil, fmt.Errorf("unknown stream; streams are %s", s.names())
 }
 
 // names returns the names of all streams, for errors.
@@ -111,8 +113,7 @@ func floor(t int64) int64 {
 	return ms
 }
 
-// fixed returns times at a rate, from when every stream that rows are dropped for has begun until the first of them
-// ends.
+// fixed returns times at a rate, from when all streams that drop rows have begun until the first of them ends.
 func (s *aligner) fixed(rate float64) ([]int64, error) {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	from, to := last, first
@@ -147,11 +148,11 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 	}
 	from, to = max(from, first), min(to, last)
 	if from > to {
-		return nil, fmt.Errorf("the streams have no time in common: one begins at %s, where another one has ended at %s",
+		return nil, fmt.Errorf("the streams do not overlap: one begins at %s, another has ended at %s",
 			formatStamp(from), formatStamp(to))
 	}
 	if n := float64(to-from) / 1e9 * rate; n >= maxPoints {
-		return nil, fmt.Errorf("%.0f rows are too many, at most %d can be made; look for wrong times from %s to %s", n,
+		return nil, fmt.Errorf("%.0f rows are too many, at most %d are possible; look for wrong stamps from %s to %s", n,
 			maxPoints, formatStamp(from), formatStamp(to))
 	}
 	var points []int64
@@ -162,4 +163,14 @@ func (s *aligner) fixed(rate float64) ([]int64, error) {
 		}
 		points = append(points, from+int64(step))
 	}
+}
+
+// formatStamp returns a time in seconds with at least three decimals.
+func formatStamp(ns int64) string {
+	sign, u := "", uint64(ns)
+	if ns < 0 {
+		sign, u = "-", -u
+	}
+	fraction := fmt.Sprintf("%09d", u%1e9)
+	return sign + strconv.FormatUint(u/1e9, 10) + "." + fraction[:3] + strings.TrimRight(fraction[3:], "0")
 }

@@ -128,11 +128,11 @@ func TestNothingToAlign(t *testing.T) {
 	half := func(i int) float64 { return float64(i) + 0.5 }
 	arm := &Arm{Name: "arm_0", Joint: vector("arm_0/joint", 100, half, "joint_0")}
 	_, err := Align(&Episode{Name: "take", Cameras: []*Camera{camera("camera_0", 30)}}, align.Options{})
-	require.EqualError(t, err, "align take: there are no arms; if that is right, allow partial takes")
+	require.EqualError(t, err, "align take: there are no arms; if that is right, allow partial episodes")
 	_, err = Align(&Episode{Name: "take", Arms: []*Arm{arm}}, align.Options{})
-	require.EqualError(t, err, "align take: there are no cameras; if that is right, allow partial takes")
+	require.EqualError(t, err, "align take: there are no cameras; if that is right, allow partial episodes")
 	_, err = Align(&Episode{Name: "take", Arms: []*Arm{arm}}, align.Options{Gaps: "x"})
-	require.EqualError(t, err, `align take: gaps "x": it is one of drop, nan`)
+	require.EqualError(t, err, `align take: gaps "x": want one of drop, nan`)
 
 	rows, err := Align(&Episode{Cameras: []*Camera{camera("camera_0", 30)}}, align.Options{Partial: true})
 	require.NoError(t, err)

@@ -49,7 +49,7 @@ func alignEpisode(e *Episode, o align.Options) (*Rows, error) {
 		return nil, err
 	}
 	if len(e.Arms) == 0 && !o.Partial {
-		return nil, errors.New("there are no arms; if that is right, allow partial takes")
+		return nil, errors.New("there are no arms; if that is right, allow partial episodes")
 	}
 	var streams align.Streams
 	for _, c := range e.Cameras {

@@ -245,7 +245,7 @@ func TestEpisodesAreRefused(t *testing.T) {
 	}{
 		"throttle": {func(o *Options) { o.Throttle = []string{"/x=1/2"} },
 			"--throttle does not apply to hdf5", true},
-		"timeline": {func(o *Options) { o.Timeline = "clock" }, `--timeline "clock": it is one of camera`, true},
+		"timeline": {func(o *Options) { o.Timeline = "clock" }, `--timeline "clock": want camera`, true},
 		"links": {func(o *Options) { o.CameraLinks = []string{"cam_high"} },
 			`--camera-links "cam_high": want LINK=CAMERA`, true},
 		"names": {func(o *Options) { o.To, o.CameraNames = "lerobot", []string{"=x"} },
