@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -24,14 +23,10 @@ type Format struct {
 	Open func(path string) (Reader, error)
 	// Create begins a recording; nil when the format is only read. The path exists only when o.Overwrite is set.
 	Create func(path string, o CreateOptions) (Writer, error)
-	// Storages are what CreateOptions.Storage may name, the default first. A format without any is kept in one way: it
-	// refuses CreateOptions.Version and CompressionMode, too, and takes its own name for the only storage.
-	Storages []string
 	// Extension is what names of recordings that are created end with, ".bag"; "" where these are folders.
 	Extension string
-	// Keeps are the properties that recordings can hold, StorageKeeps those of storages that differ.
-	Keeps        Keeps
-	StorageKeeps map[string]Keeps
+	// Keeps are the properties that recordings can hold.
+	Keeps Keeps
 }
 
 // Keeps are the properties that a format can hold beside topics, types, payloads and receive times.
@@ -42,23 +37,6 @@ type Keeps struct {
 	Metadata    bool     // CreateOptions.Metadata
 
 	ChannelMetadata bool // Channel.Metadata
-}
-
-// accepts returns an error for options that the format does not have.
-func (f *Format) accepts(o CreateOptions) error {
-	switch {
-	case len(f.Storages) > 0:
-		if o.Storage != "" && !slices.Contains(f.Storages, o.Storage) {
-			return fmt.Errorf("format %s has no storage %q; it has %s", f.Name, o.Storage, strings.Join(f.Storages, " and "))
-		}
-	case o.Storage != "" && o.Storage != f.Name:
-		return fmt.Errorf("format %s has no choice of storage, and so none of %q", f.Name, o.Storage)
-	case o.Version != 0:
-		return fmt.Errorf("format %s has no choice of version, and so none of %d", f.Name, o.Version)
-	case o.CompressionMode != "" && o.CompressionMode != "none":
-		return fmt.Errorf("format %s has no compression mode %q", f.Name, o.CompressionMode)
-	}
-	return nil
 }
 
 // ErrUnknownFormat is wrapped by the errors of Formats for recordings that none of them claims.
@@ -152,9 +130,6 @@ func (formats Formats) Create(path string, o CreateOptions) (Writer, error) {
 	}
 	if f.Create == nil {
 		return nil, fmt.Errorf("create %s: format %s can be read, not written", path, f.Name)
-	}
-	if err := f.accepts(o); err != nil {
-		return nil, fmt.Errorf("create %s: %w", path, err)
 	}
 	for _, name := range []string{path, path + ActiveSuffix} {
 		if _, err := os.Lstat(name); err == nil && !o.Overwrite {

@@ -15,12 +15,6 @@ type CreateOptions struct {
 	ChunkDuration time.Duration // time after which a chunk is closed and written out; 0: the format's default
 	Compression   string        // "none", "lz4", "zstd", "bz2", as far as the format has it; "" is the format's default
 
-	// For formats that have Format.Storages; others refuse it.
-	Storage string // one of Format.Storages; "" is the format's default
-	Version int    // of the format's own description of a recording; 0 is the default
-	// what Compression compresses: "file", "message", or "" and "none": nothing but the storage's chunks
-	CompressionMode string
-
 	Metadata map[string]string // kept with the recording where the format can
 
 	// Salvaged says that what is written was saved of a recording that was damaged or not closed. A format whose

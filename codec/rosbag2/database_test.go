@@ -108,7 +108,7 @@ func damagedBags(t *testing.T) map[string][]byte {
 	bag(t, theirs, 60)
 	require.Len(t, read(t, open(t, theirs), codec.Query{}), 60)
 	dir := filepath.Join(t.TempDir(), "ours")
-	w, err := Create(dir, codec.CreateOptions{Storage: storageSQLite})
+	w, err := Options{Storage: storageSQLite}.Create(dir, codec.CreateOptions{})
 	require.NoError(t, err)
 	c := &codec.Channel{Topic: "/n", Type: "std_msgs/msg/UInt32", Encoding: codec.EncodingCDR}
 	for i := range 60 {

@@ -23,8 +23,7 @@ func TestLayouts(t *testing.T) {
 				t.Run(fmt.Sprint(storage, version, mode), func(t *testing.T) {
 					dir := filepath.Join(t.TempDir(), "drive")
 					o := codec.CreateOptions{
-						Format: Name, Storage: storage, Version: version, CompressionMode: mode, ChunkSize: 10_000,
-						Metadata: map[string]string{"ros_distro": "jazzy", "car": "blue"},
+						ChunkSize: 10_000, Metadata: map[string]string{"ros_distro": "jazzy", "car": "blue"},
 					}
 					var completed []string
 					o.Completed = func(f codec.FileInfo, err error) {
@@ -32,7 +31,8 @@ func TestLayouts(t *testing.T) {
 						require.FileExists(t, f.Path)
 						completed = append(completed, filepath.Base(f.Path))
 					}
-					cw, err := codec.Formats{Format}.Create(dir, o)
+					bag := Options{Storage: storage, Version: version, CompressionMode: mode}
+					cw, err := codec.Formats{bag.Format()}.Create(dir, o)
 					require.NoError(t, err)
 					w := cw.(codec.Splitter)
 					channels := testChannels()
@@ -86,7 +86,7 @@ func TestLayouts(t *testing.T) {
 func TestDatabaseEvents(t *testing.T) {
 	for _, mode := range []string{"", "message", "file"} {
 		dir := filepath.Join(t.TempDir(), "drive")
-		w, err := Create(dir, codec.CreateOptions{Storage: storageSQLite, CompressionMode: mode})
+		w, err := Options{Storage: storageSQLite, CompressionMode: mode}.Create(dir, codec.CreateOptions{})
 		require.NoError(t, err)
 		first := testChannels()[0]
 		first.QoS = first.QoS[:1]

@@ -17,8 +17,8 @@ func TestDiskErrors(t *testing.T) {
 	f := disktest.Format{
 		First: "a",
 		Create: func(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
-			o.Storage, o.ChunkSize = storageSQLite, 8000
-			return createOn(s, filepath.Join(t.TempDir(), path), o)
+			o.ChunkSize = 8000
+			return Options{Storage: storageSQLite}.createOn(s, filepath.Join(t.TempDir(), path), o)
 		},
 		Open: func(t testing.TB, name string, content []byte) (codec.Reader, error) {
 			path := filepath.Join(t.TempDir(), filepath.Base(name))
@@ -37,7 +37,7 @@ func TestDiskErrors(t *testing.T) {
 // Nothing in a database makes its reader panic, and nothing that it claims makes it take more memory than it has.
 func FuzzDatabase(f *testing.F) {
 	dir := f.TempDir()
-	w, err := Create(filepath.Join(dir, "a"), codec.CreateOptions{Storage: storageSQLite})
+	w, err := Options{Storage: storageSQLite}.Create(filepath.Join(dir, "a"), codec.CreateOptions{})
 	require.NoError(f, err)
 	c := &codec.Channel{Topic: "/a", Type: "std_msgs/msg/String", Encoding: codec.EncodingCDR,
 		QoS: []codec.QoS{codec.DefaultQoS()}}

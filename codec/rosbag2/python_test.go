@@ -21,7 +21,7 @@ func TestPython(t *testing.T) {
 		8: "ok\n(4, 'foxy')\n2 /chatter cdr 30 1\ndefinitions 1 True\n",
 	} {
 		dir := filepath.Join(t.TempDir(), "drive")
-		w, err := Create(dir, codec.CreateOptions{Storage: storageSQLite, Version: version,
+		w, err := Options{Storage: storageSQLite, Version: version}.Create(dir, codec.CreateOptions{
 			Metadata: map[string]string{"ros_distro": "foxy"}})
 		require.NoError(t, err)
 		channels := testChannels()

@@ -106,19 +106,19 @@ func (x *reindexer) readOld() (damaged bool, err error) {
 
 // plan sets the layout: storage, version and compression of the bag.
 func (x *reindexer) plan(names []string) error {
-	o := codec.CreateOptions{Storage: storageMCAP, Overwrite: true}
+	b, o := Options{Storage: storageMCAP}, codec.CreateOptions{Overwrite: true}
 	kinds := map[string]bool{}
 	for _, name := range names {
 		kinds[filepath.Ext(bareName(name))] = true
 		if strings.HasSuffix(name, packedSuffix) {
-			o.CompressionMode = "file"
+			b.CompressionMode = "file"
 		}
 	}
 	if len(kinds) > 1 {
 		return errors.New("it has files of two storages; take those of one of them away")
 	}
 	if kinds[".db3"] {
-		o.Storage = storageSQLite
+		b.Storage = storageSQLite
 	}
 	known := x.old
 	if known == nil {
@@ -133,14 +133,14 @@ func (x *reindexer) plan(names []string) error {
 			o.Metadata["ros_distro"] = known.Distro
 		}
 		if known.Version >= 4 && known.Version <= 9 {
-			o.Version = known.Version
+			b.Version = known.Version
 		}
-		if o.CompressionMode == "" && strings.EqualFold(known.Mode, "message") {
-			o.CompressionMode = "message"
+		if b.CompressionMode == "" && strings.EqualFold(known.Mode, "message") {
+			b.CompressionMode = "message"
 		}
 	}
 	var err error
-	x.layout, err = newLayout(output.OS{}, o)
+	x.layout, err = newLayout(output.OS{}, b, o)
 	return err
 }
 

@@ -15,16 +15,16 @@ import (
 // A bag of three files of which one is cut, one was not completed and metadata.yaml is gone, or damaged, or as it was,
 // is whole again, and what was there before is still there.
 func TestReindex(t *testing.T) {
-	for _, o := range []codec.CreateOptions{
+	for _, o := range []Options{
 		{Storage: storageMCAP}, {Storage: storageSQLite, Version: 5}, {Storage: storageSQLite, CompressionMode: "message"},
 		{Storage: storageMCAP, CompressionMode: "file"}, {Storage: storageSQLite, Version: 9, CompressionMode: "file"},
 	} {
 		for _, metadata := range []string{"gone", "damaged", "there"} {
 			t.Run(fmt.Sprint(o.Storage, o.Version, o.CompressionMode, metadata), func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "drive")
-				o.ChunkSize = 60_000
-				o.Metadata = map[string]string{"ros_distro": "jazzy", "car": "blue"}
-				w, err := Create(dir, o)
+				w, err := o.Create(dir, codec.CreateOptions{
+					ChunkSize: 60_000, Metadata: map[string]string{"ros_distro": "jazzy", "car": "blue"},
+				})
 				require.NoError(t, err)
 				channels := testChannels()
 				require.NoError(t, w.Declare(channels[1]))

@@ -24,15 +24,29 @@ const Name = "rosbag2"
 const metadataFile = "metadata.yaml"
 
 // Format is that of folders with a metadata.yaml, as ros2 bag writes them.
-var Format = codec.Format{
-	Keeps:        codec.Keeps{PublishTime: true, QoS: true, Metadata: true, ChannelMetadata: true},
-	StorageKeeps: map[string]codec.Keeps{storageSQLite: {QoS: true, Metadata: true}},
-	Name:         Name,
-	Sniff:        sniff,
-	Named:        named,
-	Open:         func(path string) (codec.Reader, error) { return Open(path) },
-	Create:       func(path string, o codec.CreateOptions) (codec.Writer, error) { return Create(path, o) },
-	Storages:     []string{storageMCAP, storageSQLite},
+var Format = Options{}.Format()
+
+// Options are the choices that ros2 bag has for writing bags. The zero value asks for the defaults.
+type Options struct {
+	CompressionMode string // what is compressed: "file", "message", or "" and "none": nothing but the chunks of MCAP
+	Storage         string // "mcap" or "sqlite3"; "" is mcap
+	Version         int    // of metadata.yaml, 4 to 9; 0 is DefaultVersion
+}
+
+// Format returns the format of bags that are written with these options.
+func (b Options) Format() codec.Format {
+	keeps := codec.Keeps{PublishTime: true, QoS: true, Metadata: true, ChannelMetadata: true}
+	if b.Storage == storageSQLite {
+		keeps = codec.Keeps{QoS: true, Metadata: true}
+	}
+	return codec.Format{
+		Name:   Name,
+		Sniff:  sniff,
+		Named:  named,
+		Open:   func(path string) (codec.Reader, error) { return Open(path) },
+		Create: func(path string, o codec.CreateOptions) (codec.Writer, error) { return b.Create(path, o) },
+		Keeps:  keeps,
+	}
 }
 
 // sniff recognises the folder, its metadata.yaml and a database of SQLite, by its name too: its beginning may be

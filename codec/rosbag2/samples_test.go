@@ -103,10 +103,10 @@ func TestSamples(t *testing.T) {
 			r := open(t, path)
 			info, err := r.Info()
 			require.NoError(t, err)
-			for _, o := range []codec.CreateOptions{{Storage: storageMCAP}, {Storage: storageSQLite},
+			for _, o := range []Options{{Storage: storageMCAP}, {Storage: storageSQLite},
 				{Storage: storageSQLite, Version: 5, CompressionMode: "message"}} {
 				dir := filepath.Join(t.TempDir(), "copy")
-				w, err := Create(dir, o)
+				w, err := o.Create(dir, codec.CreateOptions{})
 				require.NoError(t, err)
 				for _, topic := range info.Topics {
 					require.NoError(t, w.Declare(topic.Channel))

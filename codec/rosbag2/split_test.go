@@ -125,7 +125,7 @@ func TestCrash(t *testing.T) {
 func crash(t *testing.T, storage string, step int) {
 	disk := &disktest.Disk{}
 	folder := filepath.Join(t.TempDir(), "drive")
-	w, err := createOn(disk, folder, codec.CreateOptions{Storage: storage, ChunkSize: 200})
+	w, err := Options{Storage: storage}.createOn(disk, folder, codec.CreateOptions{ChunkSize: 200})
 	require.NoError(t, err)
 	all := testMessages(20, testChannels()[0])
 	written := 0

@@ -19,12 +19,16 @@ import (
 // metadata.yaml tells at any time of the files that are complete.
 //
 // Of CreateOptions.Metadata ros_distro, the release's name, has a place of its own; the rest becomes custom_data, from
-// Version 6 on. Version is DefaultVersion unless it is given. Databases, the storage "sqlite3", are of schema version 3
-// below Version 6, as Humble has them, and 4 from there on. They are not compressed but with CompressionMode. Files are
-// compressed when they are complete. An existing folder is overwritten only when it is empty or holds a bag and nothing
-// else.
+// Version 6 on. Databases, the storage "sqlite3", are of schema version 3 below Version 6, as Humble has them, and 4
+// from there on. They are compressed only with a CompressionMode. Files are compressed when they are complete. An
+// existing folder is overwritten only when it is empty or holds a bag and nothing else.
+func (b Options) Create(path string, o codec.CreateOptions) (*output.Recording, error) {
+	return b.createOn(output.OS{}, path, o)
+}
+
+// Create is Options.Create with the default options.
 func Create(path string, o codec.CreateOptions) (*output.Recording, error) {
-	return createOn(output.OS{}, path, o)
+	return Options{}.Create(path, o)
 }
 
 // layout says how a bag is kept.
@@ -37,11 +41,11 @@ type layout struct {
 	mode    string // "file", "message" or ""
 }
 
-func newLayout(s output.System, o codec.CreateOptions) (*layout, error) {
+func newLayout(s output.System, b Options, o codec.CreateOptions) (*layout, error) {
 	l := &layout{
 		system: s, files: output.NewSeries(s), options: o,
-		storage: cmp.Or(o.Storage, storageMCAP), version: cmp.Or(o.Version, DefaultVersion),
-		mode: strings.TrimSuffix(o.CompressionMode, "none"),
+		storage: cmp.Or(b.Storage, storageMCAP), version: cmp.Or(b.Version, DefaultVersion),
+		mode: strings.TrimSuffix(b.CompressionMode, "none"),
 	}
 	switch {
 	case o.ChunkSize < 0 || o.ChunkDuration < 0:
@@ -119,8 +123,8 @@ func (l *layout) part(path string, before output.Part) (output.Part, error) {
 	return l.files.NewChunkWriter(mcap.Name, path, e, l.options, before)
 }
 
-func createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
-	l, err := newLayout(s, o)
+func (b Options) createOn(s output.System, path string, o codec.CreateOptions) (*output.Recording, error) {
+	l, err := newLayout(s, b, o)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
 	}

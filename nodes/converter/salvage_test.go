@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/nodes/internal/human"
 )
 
@@ -54,11 +55,11 @@ const (
 // makeVictim writes a recording of messages whose payloads are random, so that nothing else looks like them.
 func makeVictim(t *testing.T, name, compression string, random *rand.Rand) *victim {
 	path := filepath.Join(t.TempDir(), name)
-	create := codec.CreateOptions{Compression: compression}
+	list, create := known.Codecs(), codec.CreateOptions{Compression: compression}
 	if filepath.Ext(name) == ".db3" {
-		path, create = filepath.Join(t.TempDir(), "drive"), codec.CreateOptions{Storage: "sqlite3"}
+		path, list = filepath.Join(t.TempDir(), "drive"), codec.Formats{rosbag2.Options{Storage: "sqlite3"}.Format()}
 	}
-	w, err := known.Codecs().Create(path, create)
+	w, err := list.Create(path, create)
 	require.NoError(t, err)
 	channels := []*codec.Channel{}
 	encoding, schema := codec.EncodingCDR, codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("uint8[] data\n")}

@@ -29,14 +29,14 @@ func dated(name string, now time.Time) string { return name + "_" + now.Format("
 func create(
 	o *options, s *settings, name string, metadata map[string]string, t *session,
 ) (codec.Writer, string, error) {
+	format := o.format()
 	options := codec.CreateOptions{
-		Overwrite: o.Overwrite,
+		Format: format.Name, Overwrite: o.Overwrite,
 		ChunkSize: int(o.ChunkSize), ChunkDuration: o.ChunkDuration, Compression: o.Compression, Metadata: metadata,
 	}
 	if t != nil {
 		options.Completed, options.Ending = t.completed, t.ending
 	}
-	format := o.format()
 	path := format.Live.Path(name)
 	if format.Live.Robot != nil {
 		w, err := format.Live.Robot(path, options, s.robot)

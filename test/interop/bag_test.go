@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/test/internal/process"
 )
 
@@ -83,11 +84,11 @@ func TestBagPlay(t *testing.T) {
 func TestBagSQLite(t *testing.T) {
 	each(t, func(t *testing.T, s *stack) {
 		s.needs("ros2bag")
-		for name, o := range map[string]codec.CreateOptions{
+		for name, o := range map[string]rosbag2.Options{
 			"plain": {}, "older": {Version: 5}, "file": {CompressionMode: "file"}, "message": {CompressionMode: "message"},
 		} {
-			o.Format, o.Storage = "rosbag2", "sqlite3"
-			numbersAs(t, s.path(name), o, 3000, time.Millisecond, "/n")
+			o.Storage = "sqlite3"
+			numbersAs(t, s.path(name), codec.Formats{o.Format()}, "", 3000, time.Millisecond, "/n")
 			out := s.ros2("bag", "info", name).Wait(0)
 			require.Contains(t, out, "Topic: /n | Type: std_msgs/msg/UInt32 | Count: 3000 | Serialization Format: cdr\n")
 			s.write(name+".yaml", "output_bags:\n- uri: "+name+"_copy\n  storage_id: sqlite3\n  all: true\n")

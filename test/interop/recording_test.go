@@ -33,15 +33,15 @@ type message struct {
 // tape writes a recording of messages, all of one type and published with that QoS.
 func tape(t *testing.T, path, format, typeName string, qos codec.QoS, list []message) {
 	t.Helper()
-	tapeAs(t, path, codec.CreateOptions{Format: format}, typeName, qos, list)
+	tapeAs(t, path, formats, format, typeName, qos, list)
 }
 
-// tapeAs does what tape does, with options.
-func tapeAs(t *testing.T, path string, o codec.CreateOptions, typeName string, qos codec.QoS, list []message) {
+// tapeAs does what tape does, with formats of its own.
+func tapeAs(t *testing.T, path string, formats codec.Formats, format, typeName string, qos codec.QoS, list []message) {
 	t.Helper()
 	text, err := msgs.Library().Concatenated(typeName)
 	require.NoError(t, err)
-	w, err := formats.Create(path, o)
+	w, err := formats.Create(path, codec.CreateOptions{Format: format})
 	require.NoError(t, err)
 	channels := map[string]*codec.Channel{}
 	for _, m := range list {
@@ -60,11 +60,12 @@ func tapeAs(t *testing.T, path string, o codec.CreateOptions, typeName string, q
 // numbers writes a recording of std_msgs/msg/UInt32 on each topic: 0, 1, 2, … that many, that far apart.
 func numbers(t *testing.T, path, format string, count int, period time.Duration, topics ...string) {
 	t.Helper()
-	numbersAs(t, path, codec.CreateOptions{Format: format}, count, period, topics...)
+	numbersAs(t, path, formats, format, count, period, topics...)
 }
 
-// numbersAs does what numbers does, with options.
-func numbersAs(t *testing.T, path string, o codec.CreateOptions, count int, period time.Duration, topics ...string) {
+// numbersAs does what numbers does, with formats of its own.
+func numbersAs(t *testing.T, path string, formats codec.Formats, format string, count int, period time.Duration,
+	topics ...string) {
 	t.Helper()
 	var list []message
 	for i := range count {
@@ -72,7 +73,7 @@ func numbersAs(t *testing.T, path string, o codec.CreateOptions, count int, peri
 			list = append(list, message{topic, epoch + int64(i)*int64(period), number(uint32(i))})
 		}
 	}
-	tapeAs(t, path, o, "std_msgs/msg/UInt32", codec.DefaultQoS(), list)
+	tapeAs(t, path, formats, format, "std_msgs/msg/UInt32", codec.DefaultQoS(), list)
 }
 
 // number is a std_msgs/msg/UInt32 as CDR.

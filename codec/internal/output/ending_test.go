@@ -21,10 +21,13 @@ var formats = codec.Formats{mcap.Format, record.Format, rosbag2.Format}
 // A file that a full disk ended has the events of CreateOptions.Ending at its end, whether the error came of Write, of
 // Sync, or when the file was completed. The recorder's own messages that are missing are in the error.
 func TestEnding(t *testing.T) {
-	for _, format := range []struct{ name, path, first, storage string }{
-		{"record", "drive.record.00000", "drive.record.00000", ""},
-		{"rosbag2", "drive", "drive/drive_0.mcap", ""},
-		{"rosbag2", "drive", "drive/drive_0.db3", "sqlite3"},
+	for _, format := range []struct {
+		codec.Format
+		path, first string
+	}{
+		{record.Format, "drive.record.00000", "drive.record.00000"},
+		{rosbag2.Format, "drive", "drive/drive_0.mcap"},
+		{rosbag2.Options{Storage: "sqlite3"}.Format(), "drive", "drive/drive_0.db3"},
 	} {
 		for _, by := range []string{"write", "sync", "complete"} {
 			t.Run(format.first+" "+by, func(t *testing.T) {
@@ -34,8 +37,8 @@ func TestEnding(t *testing.T) {
 				lost := codec.Event{Kind: codec.EventGap, Topic: "/0", Time: 1e18, Until: 1e18 + 1, Text: "lost"}
 				var mu sync.Mutex
 				var missing *codec.MissingError
-				w, err := formats.Create(filepath.Join(dir, format.path), codec.CreateOptions{
-					Format: format.name, Storage: format.storage, ChunkSize: 200_000,
+				w, err := codec.Formats{format.Format}.Create(filepath.Join(dir, format.path), codec.CreateOptions{
+					Format: format.Name, ChunkSize: 200_000,
 					Ending: func(m *codec.MissingError) (events []codec.Event) {
 						mu.Lock()
 						defer mu.Unlock()

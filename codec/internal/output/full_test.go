@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
 )
 
 // smallDisk returns a folder with room for size.
@@ -61,11 +64,14 @@ func infoOf(t *testing.T, path string) *codec.Info {
 // When the disk is full the file is completed with what was whole, what is missing is told of, and recording can go on
 // when there is space again.
 func TestFullDisk(t *testing.T) {
-	for _, format := range []struct{ name, path, first, second, storage string }{
-		{"record", "drive.record.00000", "drive.record.00000", "drive.record.00001", ""},
-		{"mcap", "drive.mcap", "drive.mcap", "drive_1.mcap", ""},
-		{"rosbag2", "drive", "drive/drive_0.mcap", "drive/drive_1.mcap", ""},
-		{"rosbag2", "drive", "drive/drive_0.db3", "drive/drive_1.db3", "sqlite3"},
+	for _, format := range []struct {
+		codec.Format
+		path, first, second string
+	}{
+		{record.Format, "drive.record.00000", "drive.record.00000", "drive.record.00001"},
+		{mcap.Format, "drive.mcap", "drive.mcap", "drive_1.mcap"},
+		{rosbag2.Format, "drive", "drive/drive_0.mcap", "drive/drive_1.mcap"},
+		{rosbag2.Options{Storage: "sqlite3"}.Format(), "drive", "drive/drive_0.db3", "drive/drive_1.db3"},
 	} {
 		for _, size := range []int{100, 10_000, 3 << 20} {
 			for _, chunk := range []int{200_000, 16 << 20} {
@@ -75,8 +81,8 @@ func TestFullDisk(t *testing.T) {
 					require.NoError(t, os.WriteFile(ballast, make([]byte, 1<<20), 0o666))
 					first, second := filepath.Join(dir, format.first), filepath.Join(dir, format.second)
 					var completed []string
-					w, err := formats.Create(filepath.Join(dir, format.path), codec.CreateOptions{
-						Format: format.name, Storage: format.storage, ChunkSize: chunk,
+					w, err := codec.Formats{format.Format}.Create(filepath.Join(dir, format.path), codec.CreateOptions{
+						Format: format.Name, ChunkSize: chunk,
 						Completed: func(f codec.FileInfo, err error) { completed = append(completed, fmt.Sprint(f.Path, " ", err)) },
 					})
 					require.NoError(t, err)
@@ -147,7 +153,7 @@ func TestFullDisk(t *testing.T) {
 					require.Empty(t, info.Events)
 					require.GreaterOrEqual(t, len(info.Topics), len(channels))
 					require.Len(t, append(times(t, second, "/0"), times(t, second, "/1")...), int(taken-again))
-					if format.name == "rosbag2" {
+					if format.Name == "rosbag2" {
 						info = infoOf(t, filepath.Join(dir, format.path))
 						require.True(t, info.Complete, info.Events)
 						require.Len(t, info.Files, 2)
@@ -188,15 +194,19 @@ func other(err error) error {
 
 // A recording goes on for as long as its oldest files are deleted, however often the disk is full.
 func TestDeletingFromAFullDisk(t *testing.T) {
-	for _, format := range []struct{ name, path, storage string }{
-		{"record", "drive.record.00000", ""}, {"rosbag2", "drive", ""}, {"rosbag2", "drive", "sqlite3"},
+	for _, format := range []struct {
+		codec.Format
+		path, first string
+	}{
+		{record.Format, "drive.record.00000", "drive.record.00000"}, {rosbag2.Format, "drive", "drive/drive_0.mcap"},
+		{rosbag2.Options{Storage: "sqlite3"}.Format(), "drive", "drive/drive_0.db3"},
 	} {
-		t.Run(format.name+format.storage, func(t *testing.T) {
+		t.Run(format.first, func(t *testing.T) {
 			dir := smallDisk(t, "8m")
 			var mu sync.Mutex
 			var complete []string
-			w, err := formats.Create(filepath.Join(dir, format.path), codec.CreateOptions{
-				Format: format.name, Storage: format.storage, ChunkSize: 100_000,
+			w, err := codec.Formats{format.Format}.Create(filepath.Join(dir, format.path), codec.CreateOptions{
+				Format: format.Name, ChunkSize: 100_000,
 				Completed: func(f codec.FileInfo, err error) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -235,7 +245,7 @@ func TestDeletingFromAFullDisk(t *testing.T) {
 			for _, path := range complete {
 				require.True(t, infoOf(t, path).Complete)
 			}
-			if format.name == "rosbag2" {
+			if format.Name == "rosbag2" {
 				require.Len(t, infoOf(t, filepath.Join(dir, format.path)).Files, len(complete))
 			}
 		})

@@ -132,9 +132,7 @@ func (p *plan) window(first int64) (q codec.Query, err error) {
 // create returns the options of the output's writer.
 func (p *plan) create(metadata map[string]string) codec.CreateOptions {
 	return codec.CreateOptions{
-		ChunkSize: int(p.ChunkSize), Compression: p.Compression, CompressionMode: p.CompressionMode, Storage: p.Storage,
-		Version:  p.Version,
-		Metadata: metadata,
+		ChunkSize: int(p.ChunkSize), Compression: p.Compression, Metadata: metadata,
 	}
 }
 

@@ -166,7 +166,7 @@ func (o *output) checkEpisodes(extensions []string, keep error) error {
 // create creates the writer of the recording.
 func (o *output) create(options codec.CreateOptions) (codec.Writer, error) {
 	options.Format = o.format.Name
-	return o.known.Codecs().Create(filepath.Join(o.part, filepath.Base(o.path)), options)
+	return codec.Formats{o.format.Format}.Create(filepath.Join(o.part, filepath.Base(o.path)), options)
 }
 
 // commit moves the recording, whose writer is closed, to its path. It returns the paths of its files or its folder.

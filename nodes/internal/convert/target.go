@@ -19,8 +19,9 @@ type target struct {
 
 // newTarget returns the target of a plan in a format.
 func newTarget(format formats.Format, p *plan) (*target, error) {
-	if keeps, ok := format.StorageKeeps[p.Storage]; ok {
-		format.Keeps = keeps
+	format, err := format.Configured(&p.Options.Options)
+	if err != nil {
+		return nil, err
 	}
 	t := &target{format: format, keeps: func(string) bool { return false }}
 	only := format.Keeps.Encodings
@@ -40,7 +41,6 @@ func newTarget(format formats.Format, p *plan) (*target, error) {
 		t.to, t.keeps = codec.EncodingCDR, func(encoding string) bool { return slices.Contains(format.Native, encoding) }
 	}
 	if format.Composer != nil {
-		var err error
 		if t.composer, err = format.Composer(&p.Options.Options); err != nil {
 			return nil, config.Usagef("%w", err)
 		}

@@ -22,6 +22,8 @@ import (
 type Format struct {
 	codec.Format
 
+	// With returns the format as options of its own have it write recordings; nil if it has none.
+	With func(*Options) codec.Format
 	// Native are the encodings in which messages are kept as they are unless the user asks for another one. The others
 	// become messages of ROS 2. nil: all but those that are Bound.
 	Native []string
@@ -53,7 +55,7 @@ func All() List {
 			Live: &Live{Storage: "record", First: ".record.00000", Ending: `\.record(\.\d{5})?`, Others: `\.record\.\d{5}`},
 		},
 		{Format: rosbag.Format},
-		{Format: rosbag2.Format, Native: []string{codec.EncodingCDR}, Live: &Live{Storage: "mcap", Compresses: true},
+		{Format: rosbag2.Format, With: (*Options).rosbag2, Native: []string{codec.EncodingCDR}, Live: &Live{Storage: "mcap", Compresses: true},
 			Reindex: rosbag2.Reindex},
 		{Format: session.Format, Live: &Live{Storage: "session", Robot: recordSessions},
 			Episodes: &Episodes{Files: []string{".csv", ".jpg", ".json", ".png"}, New: newSessions}},
@@ -80,6 +82,23 @@ func (l List) Reindex(path string, told func(string)) (*codec.Info, error) {
 		}
 	}
 	return nil, fmt.Errorf("reindex %s: %w", path, codec.ErrUnknownFormat)
+}
+
+// Configured returns f as the options have it write recordings.
+func (f Format) Configured(o *Options) (Format, error) {
+	if f.With != nil {
+		f.Format = f.With(o)
+		return f, nil
+	}
+	switch {
+	case o.Storage != "" && o.Storage != f.Name:
+		return f, fmt.Errorf("format %s has no choice of storage, and so none of %q", f.Name, o.Storage)
+	case o.Version != 0:
+		return f, fmt.Errorf("format %s has no choice of version, and so none of %d", f.Name, o.Version)
+	case o.CompressionMode != "" && o.CompressionMode != "none":
+		return f, fmt.Errorf("format %s has no compression mode %q", f.Name, o.CompressionMode)
+	}
+	return f, nil
 }
 
 // Writes reports whether recordings of a format can be written.

@@ -3,8 +3,10 @@ package formats
 import (
 	"strings"
 
+	"tapedeck/codec"
 	"tapedeck/codec/hdf5"
 	"tapedeck/codec/lerobot"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/config"
 )
 
@@ -30,6 +32,9 @@ type Rosbag2Options struct {
 	Storage         string `param:"storage" short:"s" group:"Output" help:"rosbag2: storage of the bag, mcap or sqlite3"`
 	Version         int    `param:"metadata_version" group:"Output" min:"0" help:"rosbag2: version of metadata.yaml; 0 is the default version"`
 }
+
+// rosbag2 returns the format of bags with these options.
+func (o *Options) rosbag2() codec.Format { return rosbag2.Options(o.Rosbag2Options).Format() }
 
 // HDF5Options are those of package hdf5.
 type HDF5Options struct {

@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/record"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/nodes/internal/formats"
 )
 
@@ -20,12 +23,13 @@ func TestZeroQuery(t *testing.T) {
 		Schema: codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte("string data\n")},
 	}
 	times := []int64{-1 << 63, -5, 0, 5}
-	for name, o := range map[string]codec.CreateOptions{
-		"a.mcap": {}, "a.record": {}, "bag": {}, "sqlite": {Storage: "sqlite3"},
+	for name, f := range map[string]codec.Format{
+		"a.mcap": mcap.Format, "a.record": record.Format, "bag": rosbag2.Format,
+		"sqlite": rosbag2.Options{Storage: "sqlite3"}.Format(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name)
-			w, err := formats.All().Codecs().Create(path, o)
+			w, err := codec.Formats{f}.Create(path, codec.CreateOptions{})
 			require.NoError(t, err)
 			for _, at := range times {
 				require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: at, Data: []byte{0, 1, 0, 0, 1, 0, 0, 0, 0}}))

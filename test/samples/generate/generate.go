@@ -21,6 +21,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tapedeck/codec/mcap"
+	"tapedeck/codec/rosbag2"
 	"tapedeck/test/samples"
 )
 
@@ -44,9 +46,9 @@ var generators = map[string]func(path string) error{
 
 	"mavlink/synthetic_px4_v2.tlog": flight,
 
-	"rosbag2/rosbags_rs/test_bag_mcap":                    ros2("rosbag2", "mcap"),
-	"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap": ros2("mcap", ""),
-	"rosbag2/rosbags_rs/test_bag_sqlite3":                 ros2("rosbag2", "sqlite3"),
+	"rosbag2/rosbags_rs/test_bag_mcap":                    ros2(rosbag2.Format),
+	"rosbag2/rosbags_rs/test_bag_mcap/test_bag_mcap.mcap": ros2(mcap.Format),
+	"rosbag2/rosbags_rs/test_bag_sqlite3":                 ros2(rosbag2.Options{Storage: "sqlite3"}.Format()),
 
 	reference + "hdf5/20261121_082214.hdf5": easyTeleop,
 	reference + "temp":                      sessions,

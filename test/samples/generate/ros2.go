@@ -24,9 +24,9 @@ var formats = codec.Formats{carla.Format, mcap.Format, record.Format, rosbag2.Fo
 const start = int64(1_700_000_000e9)
 
 // ros2 returns a generator of two messages of each of 94 common types.
-func ros2(format, storage string) func(string) error {
+func ros2(format codec.Format) func(string) error {
 	return func(path string) error {
-		w, err := formats.Create(path, codec.CreateOptions{Format: format, Storage: storage})
+		w, err := format.Create(path, codec.CreateOptions{})
 		if err != nil {
 			return err
 		}
