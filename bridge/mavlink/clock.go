@@ -5,24 +5,10 @@ import (
 	"time"
 )
 
-// Clock is the time source of a Link.
-type Clock interface {
-	// Now returns ns since the Unix epoch.
-	Now() int64
-	// Sleep returns after d, or early with ctx's error when ctx ends.
-	Sleep(ctx context.Context, d time.Duration) error
-}
-
-// systemClock is this computer's clock.
-type systemClock struct{}
-
-func (systemClock) Now() int64 { return time.Now().UnixNano() }
-
-func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+// sleep returns after d, or early with ctx's error when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -34,11 +20,10 @@ const maxPause = int64(time.Minute)
 
 // pacer replays the time of a log at rate times real speed.
 type pacer struct {
-	clock Clock
-	rate  float64 // 0: without waiting
+	rate float64 // 0: without waiting
 
 	started bool
-	began   int64 // by the clock, in ns
+	began   time.Time
 	first   int64 // stamp due at began, in ns
 	last    int64 // stamp of the last frame, in ns
 }
@@ -49,12 +34,12 @@ func (p *pacer) wait(ctx context.Context, stamp int64) error {
 		return ctx.Err()
 	}
 	if !p.started || stamp < p.last || stamp-p.last > maxPause {
-		p.started, p.began, p.first = true, p.clock.Now(), stamp
+		p.started, p.began, p.first = true, time.Now(), stamp
 	}
 	p.last = stamp
-	due := p.began + int64(float64(stamp-p.first)/p.rate)
-	if ahead := due - p.clock.Now(); ahead > 0 {
-		return p.clock.Sleep(ctx, time.Duration(ahead))
+	due := p.began.Add(time.Duration(float64(stamp-p.first) / p.rate))
+	if ahead := time.Until(due); ahead > 0 {
+		return sleep(ctx, ahead)
 	}
 	return ctx.Err()
 }

@@ -43,12 +43,14 @@ func (e *endpoint) start() (*gomavlib.Node, error) {
 		WriteTimeout: writeTimeout,
 		IdleTimeout:  idle,
 	}
+	var conf gomavlib.EndpointConf = gomavlib.EndpointCustomClient{Connect: e.connect, Label: e.link.name}
 	switch e.link.source.kind {
-	case udpServer, tcpServer:
-		node.Endpoints = []gomavlib.EndpointConf{gomavlib.EndpointCustomServer{Listen: e.listen, Label: e.network()}}
-	default:
-		node.Endpoints = []gomavlib.EndpointConf{gomavlib.EndpointCustomClient{Connect: e.connect, Label: e.link.name}}
+	case udpServer:
+		conf = gomavlib.EndpointCustomServer{Listen: e.listen, Label: "udp"}
+	case tcpServer:
+		conf = gomavlib.EndpointCustomServer{Listen: e.listen, Label: "tcp"}
 	}
+	node.Endpoints = []gomavlib.EndpointConf{conf}
 	return node, node.Initialize()
 }
 
@@ -88,37 +90,24 @@ func (e *endpoint) dial(ctx context.Context) (net.Conn, error) {
 func (e *endpoint) wrap(c net.Conn) net.Conn {
 	// The beginning of a frame is unknown until the first one was found.
 	scan := &scanner{formats: e.link.formats, edge: -1}
-	return newConn(e.ctx, c, e.link.options.Clock, newConnection(e.link.counts, scan))
+	return newConn(e.ctx, c, newConnection(e.link.counts, scan))
 }
 
 // listen listens for connections as a server. Each UDP sender is a connection.
-func (e *endpoint) listen() (net.Listener, error) {
-	l, err := e.bind()
-	if err != nil {
-		return nil, err
-	}
-	e.link.options.Report("listening at " + e.network() + " " + l.Addr().String())
-	return &listener{Listener: l, endpoint: e}, nil
-}
-
-// network returns the network of a server.
-func (e *endpoint) network() string {
-	if e.link.source.kind == tcpServer {
-		return "tcp"
-	}
-	return "udp"
-}
-
-func (e *endpoint) bind() (net.Listener, error) {
+func (e *endpoint) listen() (l net.Listener, err error) {
 	local := e.link.source.local
 	if e.link.source.kind == tcpServer {
-		return new(net.ListenConfig).Listen(e.ctx, "tcp", local)
+		l, err = new(net.ListenConfig).Listen(e.ctx, "tcp", local)
+	} else if a, resolved := net.ResolveUDPAddr("udp", local); resolved != nil {
+		err = resolved
+	} else {
+		l, err = (&udp.ListenConfig{ReadBufferSize: receiveBuffer}).Listen("udp", a)
 	}
-	a, err := net.ResolveUDPAddr("udp", local)
 	if err != nil {
 		return nil, err
 	}
-	return (&udp.ListenConfig{ReadBufferSize: receiveBuffer}).Listen("udp", a)
+	e.link.options.Report("listening at " + l.Addr().Network() + " " + l.Addr().String())
+	return &listener{Listener: l, endpoint: e}, nil
 }
 
 // listener accepts connections of a link.
@@ -138,7 +127,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		l.endpoint.link.failed(err)
-		if err := l.endpoint.link.options.Clock.Sleep(l.endpoint.ctx, acceptPause); err != nil {
+		if err := sleep(l.endpoint.ctx, acceptPause); err != nil {
 			return nil, err
 		}
 	}
@@ -151,7 +140,6 @@ const datagram = 8 << 10
 // bytes of a datagram, and skips the claimed length of a damaged frame with all good frames in it.
 type conn struct {
 	net.Conn
-	clock    Clock
 	counts   *connection
 	received []byte
 	frame    []byte // unread rest of the last frame
@@ -159,8 +147,8 @@ type conn struct {
 }
 
 // newConn wraps c, and closes it when ctx ends.
-func newConn(ctx context.Context, c net.Conn, clock Clock, counts *connection) *conn {
-	return &conn{Conn: c, clock: clock, counts: counts, received: make([]byte, datagram),
+func newConn(ctx context.Context, c net.Conn, counts *connection) *conn {
+	return &conn{Conn: c, counts: counts, received: make([]byte, datagram),
 		release: context.AfterFunc(ctx, func() { _ = c.Close() })}
 }
 
@@ -171,7 +159,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		c.counts.damage()
 		if ok {
 			c.frame = frame
-			c.counts.frame(h, c.clock.Now())
+			c.counts.frame(h, time.Now().UnixNano())
 			break
 		}
 		n, err := c.Conn.Read(c.received)

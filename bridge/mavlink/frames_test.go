@@ -2,7 +2,6 @@ package mavlink
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"sync"
 	"testing"
@@ -80,25 +79,4 @@ func heartbeat() *ardupilotmega.MessageHeartbeat {
 	return &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_QUADROTOR,
 		Autopilot: ardupilotmega.MAV_AUTOPILOT_PX4,
 		BaseMode:  ardupilotmega.MAV_MODE_FLAG_SAFETY_ARMED, SystemStatus: ardupilotmega.MAV_STATE_ACTIVE, MavlinkVersion: 3}
-}
-
-// fakeClock passes time when somebody sleeps.
-type fakeClock struct {
-	mu    sync.Mutex
-	now   int64
-	slept []time.Duration
-}
-
-func (c *fakeClock) Now() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *fakeClock) Sleep(ctx context.Context, d time.Duration) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now += int64(d)
-	c.slept = append(c.slept, d)
-	return ctx.Err()
 }

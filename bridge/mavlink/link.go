@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/bluenviron/gomavlib/v3"
 	"github.com/bluenviron/gomavlib/v3/pkg/frame"
@@ -117,7 +118,7 @@ func (l *Link) receive(node *gomavlib.Node, s *sender, queue chan *Frame) {
 		case *gomavlib.EventFrame:
 			_, v2 := e.Frame.(*frame.V2Frame)
 			f := &Frame{System: e.SystemID(), Component: e.ComponentID(), Sequence: e.Frame.GetSequenceNumber(), V2: v2,
-				Message: e.Message(), Received: l.options.Clock.Now()}
+				Message: e.Message(), Received: time.Now().UnixNano()}
 			if f.System == l.options.System && f.Component == l.options.Component {
 				continue // our own broadcast
 			}
@@ -143,7 +144,7 @@ func (l *Link) runLog(ctx context.Context, handle func(*Frame)) error {
 	}
 	defer func() { _ = file.Close() }()
 	log := newLogReader(file, l.counts, l.tracker)
-	pace := pacer{clock: l.options.Clock, rate: l.options.Rate}
+	pace := pacer{rate: l.options.Rate}
 	for frames := 0; ; frames++ {
 		f, err := log.next()
 		if errors.Is(err, io.EOF) {
@@ -200,7 +201,7 @@ func (l *Link) now() int64 {
 	if l.IsLog() {
 		return l.tracker.latest()
 	}
-	return l.options.Clock.Now()
+	return time.Now().UnixNano()
 }
 
 // Statistics returns the counts so far. It may be called at any time.

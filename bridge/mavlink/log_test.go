@@ -12,6 +12,8 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/common"
 	"github.com/bluenviron/gomavlib/v3/pkg/streamwriter"
@@ -243,12 +245,14 @@ func TestPaceOfALog(t *testing.T) {
 		{"another day", 1, []float64{0, 1, 86400, 86401}, []float64{0, 1, 1, 2}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			clock := &fakeClock{now: 77e9}
-			l, err := Open(writeLog(t, test.seconds...), Options{Rate: test.rate, Clock: clock})
+			l, err := Open(writeLog(t, test.seconds...), Options{Rate: test.rate})
 			require.NoError(t, err)
-			var at []float64
-			require.NoError(t, l.Run(t.Context(), func(*Frame) { at = append(at, float64(clock.Now()-77e9)/1e9) }))
-			require.InDeltaSlice(t, test.at, at, 1e-6)
+			synctest.Test(t, func(t *testing.T) {
+				var at []float64
+				began := time.Now()
+				require.NoError(t, l.Run(t.Context(), func(*Frame) { at = append(at, time.Since(began).Seconds()) }))
+				require.InDeltaSlice(t, test.at, at, 1e-6)
+			})
 		})
 	}
 }

@@ -55,9 +55,6 @@ type Options struct {
 	// Report, if not nil, receives log lines about the link: opened, closed, why it cannot be opened. It is called from
 	// several goroutines.
 	Report func(string)
-
-	// Clock is this computer's clock if nil.
-	Clock Clock
 }
 
 // check sets defaults, and returns an error for invalid options.
@@ -80,9 +77,6 @@ func (o *Options) check() error {
 	}
 	if o.Component == 0 {
 		o.Component = 191
-	}
-	if o.Clock == nil {
-		o.Clock = systemClock{}
 	}
 	if o.Report == nil {
 		o.Report = func(string) {}

@@ -3,6 +3,7 @@ package mavlink
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/bluenviron/gomavlib/v3"
 	"github.com/bluenviron/gomavlib/v3/pkg/dialects/ardupilotmega"
@@ -34,7 +35,7 @@ func (s *sender) react(f *Frame, c *gomavlib.Channel) {
 		case m.Tc1 != 0:
 			s.link.tracker.timeReply(f, m)
 		case s.link.options.AnswerTimeSync && f.Autopilot && s.addressed(m.TargetSystem, m.TargetComponent):
-			s.send(c, &ardupilotmega.MessageTimesync{Tc1: s.link.options.Clock.Now(), Ts1: m.Ts1,
+			s.send(c, &ardupilotmega.MessageTimesync{Tc1: time.Now().UnixNano(), Ts1: m.Ts1,
 				TargetSystem: f.System, TargetComponent: f.Component})
 		}
 	case *ardupilotmega.MessageCommandAck:
@@ -85,8 +86,8 @@ func (s *sender) requestTime(ctx context.Context) {
 	if o.TimeSync == 0 {
 		return
 	}
-	for o.Clock.Sleep(ctx, period(o.TimeSync)) == nil {
-		now := o.Clock.Now()
+	for sleep(ctx, period(o.TimeSync)) == nil {
+		now := time.Now().UnixNano()
 		for _, r := range s.link.tracker.timeRequests(now) {
 			s.send(r.channel, &ardupilotmega.MessageTimesync{Ts1: now, TargetSystem: r.to.system,
 				TargetComponent: r.to.component})

@@ -173,7 +173,7 @@ func (c *Camera) open() (*Capture, Node, error) {
 	if len(offers) == 0 {
 		return nil, Node{}, fmt.Errorf("camera %s: %w", c.Device, errNotCapture)
 	}
-	return nil, Node{}, &FormatError{Path: c.Device, Wanted: Format{FourCC: c.FourCC}, Offers: list(offers)}
+	return nil, Node{}, notOffered(c.Device, c.FourCC, list(offers))
 }
 
 // choose returns the nodes of the camera with this serial number or name.

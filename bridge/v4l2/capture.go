@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -145,7 +146,7 @@ func rate(interval kernel.Fract) float64 {
 }
 
 // SetFormat sets pixel format and size, and returns the driver's format, including the padding of rows. The driver
-// chooses a FourCC, width or height of 0. If the device does not offer the format, the error is a *FormatError.
+// chooses a FourCC, width or height of 0. It is an error if the device does not offer the format.
 func (c *Capture) SetFormat(f FourCC, width, height int) (Format, error) {
 	argument := kernel.Format{Type: c.kind}
 	if err := c.device.Ioctl(kernel.VIDIOC_G_FMT, unsafe.Pointer(&argument)); err != nil {
@@ -200,27 +201,33 @@ func (c *Capture) read(argument *kernel.Format) Format {
 	return Format{FourCC(pix.PixelFormat), int(pix.Width), int(pix.Height), int(pix.BytesPerLine), int(pix.SizeImage)}
 }
 
-// missing returns the error that the device does not have a format, with what it has: pixel formats, or sizes of the
-// wanted one.
+// missing returns the error for a format that the device does not offer, with what it offers: pixel formats, or sizes of
+// the wanted one, or else the format that the driver chose, if any.
 func (c *Capture) missing(wanted, given Format) error {
-	e := &FormatError{Path: c.path, Wanted: wanted, Given: given}
-	formats, err := c.Formats()
-	if err != nil || len(formats) == 0 {
-		return e
+	offers := ""
+	if given.FourCC != 0 {
+		offers = given.String()
 	}
 	var codes []FourCC
+	formats, _ := c.Formats()
 	for _, format := range formats {
-		if format.FourCC == wanted.FourCC {
-			if sizes, err := c.Sizes(wanted.FourCC); err == nil && len(sizes) > 0 {
-				e.Offers = wanted.FourCC.String() + " " + list(sizes)
-			}
-			return e
-		}
 		codes = append(codes, format.FourCC)
 	}
-	e.Wanted.Width, e.Wanted.Height = 0, 0
-	e.Offers = list(codes)
-	return e
+	if len(codes) > 0 && !slices.Contains(codes, wanted.FourCC) {
+		return notOffered(c.path, wanted.FourCC, list(codes))
+	}
+	if sizes, _ := c.Sizes(wanted.FourCC); len(sizes) > 0 {
+		offers = wanted.FourCC.String() + " " + list(sizes)
+	}
+	return notOffered(c.path, wanted, offers)
+}
+
+// notOffered returns the error for a format that a camera does not offer; offers may be "".
+func notOffered(camera string, wanted fmt.Stringer, offers string) error {
+	if offers == "" {
+		return fmt.Errorf("%s: the camera does not offer %v", camera, wanted)
+	}
+	return fmt.Errorf("%s: the camera does not offer %v, only %s", camera, wanted, offers)
 }
 
 // SetRate sets the frames per second, and returns those that the driver then has, which are the nearest that the device

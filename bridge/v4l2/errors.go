@@ -37,28 +37,3 @@ func failed(path, what string, err error) error {
 	}
 	return fmt.Errorf("%s: %s: %w%s", path, what, err, hint)
 }
-
-// FormatError is returned if a device does not offer the wanted format.
-type FormatError struct {
-	Path   string
-	Wanted Format // 0 where nothing was wanted
-	Given  Format // what the driver chose instead; 0 if it refused
-	// what the device offers: "MJPG, YUYV and H264", or sizes in the wanted pixel format: "1280x720 and 640x480"
-	Offers string
-}
-
-// Error names the wanted format and what the device offers.
-func (e *FormatError) Error() string {
-	wanted := e.Wanted.String()
-	if e.Wanted.Width == 0 || e.Wanted.Height == 0 {
-		wanted = e.Wanted.FourCC.String()
-	}
-	text := fmt.Sprintf("%s: the camera does not offer %s", e.Path, wanted)
-	if e.Offers != "" {
-		return text + ", only " + e.Offers
-	}
-	if e.Given.FourCC != 0 {
-		return text + "; its driver offers " + e.Given.String()
-	}
-	return text
-}
