@@ -27,7 +27,7 @@ func TestAssign(t *testing.T) {
 	before := o
 	for text, want := range map[string]string{
 		"mode":        `option "mode": want NAME=VALUE`,
-		"speed=1":     `option "speed=1": there is no option speed`,
+		"speed=1":     `option "speed=1": unknown option speed`,
 		"mode=quick":  "parameter mode from option mode=quick",
 		"strict=what": "parameter strict",
 		"after=soon":  "parameter after",

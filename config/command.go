@@ -1,5 +1,5 @@
-// Package config reads the options of tapedeck's executables. An executable declares them as a struct, whose tags and
-// contents describe them: see Parameters. Each option is at once a flag (--max-duration), a ROS parameter
+// Package config reads the options of tapedeck's executables. An executable declares them as a struct with tags, whose
+// contents are the defaults: see Parameters. Each option is at once a flag (--max-duration), a ROS parameter
 // (max_duration), a line of a parameter file and an environment variable. Later in this list wins:
 //
 //   - the struct's contents
@@ -28,7 +28,7 @@ import (
 
 const version = "0.1.0"
 
-// ErrUsage is wrapped by errors of wrong usage, for which an executable exits with 2.
+// ErrUsage is wrapped by errors of wrong usage. An executable then exits with 2.
 var ErrUsage = errors.New("wrong usage")
 
 // Usagef returns an error that wraps ErrUsage and the errors given for %w.
@@ -68,7 +68,7 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 			return err
 		}
 		if err := run(cmd.Context(), in); err != nil {
-			if errors.Is(err, ErrUsage) && len(in.Warnings) > 0 { // an unknown one may be why
+			if errors.Is(err, ErrUsage) && len(in.Warnings) > 0 { // an unknown parameter may be the reason
 				err = Usagef("%w; %s", err, strings.Join(in.Warnings, "; "))
 			}
 			return &failure{err}
@@ -80,8 +80,8 @@ func New(use, short, long string, opts any, run func(ctx context.Context, in *In
 
 type rosArgsKey struct{}
 
-// Execute runs the command that argv, a command line without program name, names. Errors in the command line wrap
-// ErrUsage; those of the command are returned as they are.
+// Execute runs the command named by argv, a command line without program name. Errors in the command line wrap ErrUsage;
+// those of the command are returned unchanged.
 func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	ros, args, err := SplitROSArgs(argv)
 	if err != nil {
@@ -103,7 +103,7 @@ func Execute(ctx context.Context, root *cobra.Command, argv []string) error {
 	return err
 }
 
-// completeFlags returns args with "=VALUE" added to flags that stand without a value and may (Parameter.Bare).
+// completeFlags returns args with "=VALUE" added to flags without a value that allow it (Parameter.Bare).
 func completeFlags(flags *pflag.FlagSet, args []string) []string {
 	out := []string{}
 	for i, arg := range args {
@@ -133,8 +133,8 @@ func completeFlags(flags *pflag.FlagSet, args []string) []string {
 // NodeName is the key of a command's annotation that holds its node's name, if that is not the command's.
 const NodeName = "node"
 
-// Main runs the command that the command line names and exits: with 0 when it is done, with 1 when it failed, with 2
-// after wrong usage. An error is printed as one line. SIGINT and SIGTERM cancel the command's context; a second
+// Main runs the command named by the command line and exits: with 0 on success, with 1 on failure, with 2 after wrong
+// usage. An error is printed as one line. SIGINT and SIGTERM cancel the command's context; a second
 // SIGINT, a second or more after the first signal, ends the process at once.
 func Main(root *cobra.Command) {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -213,7 +213,7 @@ func TestExtra(t *testing.T) {
 	require.Equal(t, map[string]any{"use_sim_time": true, "max_duraton": 1.5,
 		"qos_overrides./tf.subscription.depth": int64(5), "other": []int64{1, 2}}, in.Extra)
 	require.Equal(t, []string{
-		file + " line 7: the section is for /rec, so it does not count for /robot/rec",
+		file + " line 7: section for /rec ignored: the node is /robot/rec",
 		"parameter max_duraton from " + file + " line 4 is not one that recorder knows",
 		"parameter other from -p is not one that recorder knows",
 	}, in.Warnings)
@@ -251,7 +251,7 @@ func TestSubcommand(t *testing.T) {
 	require.Equal(t, "recorder_trigger", in.Node)
 }
 
-func TestErrorsOfTheCommand(t *testing.T) {
+func TestCommandErrors(t *testing.T) {
 	broken := errors.New("disk full")
 	root := New("recorder", "", "", nil, func(context.Context, *Input) error { return broken })
 	require.Equal(t, broken, Execute(context.Background(), root, nil))
@@ -337,7 +337,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestVersionIsThatOfThePackage(t *testing.T) {
+func TestVersionMatchesPackageXML(t *testing.T) {
 	text, err := os.ReadFile("../package.xml")
 	require.NoError(t, err)
 	require.Contains(t, string(text), "<version>"+version+"</version>")

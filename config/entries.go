@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// entryMap is an option map[string]*T: a struct of options for each of several named things, such as cameras.
+// entryMap is an option map[string]*T: options of several things by name, such as cameras.
 type entryMap struct {
 	Parameter
 	value reflect.Value // the map
@@ -47,7 +47,7 @@ func newEntryMap(v reflect.Value, i int) (m entryMap, ok bool) {
 	panic("config: option " + name + " needs an embedded struct that its entries begin as")
 }
 
-// fields returns the options of all entries, sorted by entry. They have no flags: those of base hold for all entries.
+// fields returns the options of all entries, sorted by name. They have no flags: those of base apply to all entries.
 func (m *entryMap) fields() []field {
 	var list []field
 	keys := m.value.MapKeys()
@@ -72,7 +72,7 @@ func (m *entryMap) entry(parameter string) string {
 	return name
 }
 
-// add makes an entry, unless it exists.
+// add creates an entry, unless it exists.
 func (m *entryMap) add(name string) {
 	key := reflect.ValueOf(name).Convert(m.value.Type().Key())
 	if m.value.MapIndex(key).IsValid() {

@@ -31,7 +31,7 @@ func runLenses(t *testing.T, argv ...string) (*lenses, *Input, error) {
 	return o, got, err
 }
 
-func TestNamed(t *testing.T) {
+func TestEntries(t *testing.T) {
 	file := write(t, `
 shop:
   ros__parameters:
@@ -69,7 +69,7 @@ shop:
 	require.Empty(t, o.Lenses)
 }
 
-func TestNamedErrors(t *testing.T) {
+func TestEntryErrors(t *testing.T) {
 	file := write(t, "shop: {ros__parameters: {lenses: {left: {width: 0}}}}")
 	_, _, err := runLenses(t, "--ros-args", "--params-file", file)
 	require.ErrorIs(t, err, ErrUsage)
@@ -81,7 +81,7 @@ func TestNamedErrors(t *testing.T) {
 	}, "nothing that entries begin as")
 }
 
-func TestReadFileOfANode(t *testing.T) {
+func TestReadFileForNode(t *testing.T) {
 	file := write(t, `
 shop: {ros__parameters: {quiet: true, more: 1}}
 /robot:

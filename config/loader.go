@@ -25,12 +25,12 @@ type Input struct {
 	// remapping and does it itself; these are for messages.
 	Node, Namespace string
 
-	// Extra holds the ROS parameters given for the node that are none of its options, such as use_sim_time or
-	// qos_overrides…, as bool, int64, float64, string, or a slice of one of these.
+	// Extra holds ROS parameters for the node that are not options, such as use_sim_time or qos_overrides…, as bool,
+	// int64, float64, string, or a slice of one of these.
 	Extra map[string]any
 
-	// Warnings are sentences for the log: unknown parameters, and sections of parameter files for a node of this name
-	// in another namespace. An error of wrong usage that the command returns repeats those left by then.
+	// Warnings are lines for the log: unknown parameters, and sections of parameter files for a node of this name in
+	// another namespace. Those left are added to an error of wrong usage that the command returns.
 	Warnings []string
 
 	opts    any
@@ -204,7 +204,7 @@ func environmentSetting(f field, node, text string) (setting, error) {
 
 // installedFile returns the path of the installed parameter file, "" if there is none.
 func installedFile(node string) string {
-	// Both as called and behind symbolic links, which either lead into the installation or, after
+	// Try the path as called and with symbolic links resolved: links lead into the installation or, after
 	// colcon build --symlink-install, out of it.
 	called, _ := exec.LookPath(os.Args[0])
 	resolved, _ := os.Executable()
@@ -281,7 +281,7 @@ func (in *Input) assign(given map[string]setting, node string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.unknown)) {
 		if name == "use_sim_time" || name == "start_type_description_service" || strings.HasPrefix(name, "qos_overrides.") {
-			continue // every ROS 2 node has these
+			continue // parameters of every ROS 2 node
 		}
 		in.Warnings = append(in.Warnings,
 			fmt.Sprintf("parameter %s from %s is not one that %s knows", name, in.unknown[name], node))
@@ -313,7 +313,7 @@ func Assign(opts any, texts []string) error {
 		case !ok:
 			return Usagef("option %q: want NAME=VALUE", text)
 		case i < 0:
-			return Usagef("option %q: there is no option %s", text, name)
+			return Usagef("option %q: unknown option %s", text, name)
 		}
 		f := &list[i]
 		s := setting{source: "option " + text, texts: append(given[f.Name].texts, value)}
@@ -325,7 +325,7 @@ func Assign(opts any, texts []string) error {
 	return apply(list, given)
 }
 
-// named reports whether a name is that of the parameter, its flag or one of the flag's aliases.
+// named reports whether a name is that of the parameter, its flag or an alias.
 func (f *field) named(name string) bool {
 	flag := strings.ReplaceAll(name, "_", "-")
 	return name == f.Name || f.Flag != "" && flag == f.Flag || slices.Contains(f.Aliases, flag)

@@ -21,11 +21,11 @@ type Parameter struct {
 	Help        string
 	Type        string // as ROS 2 calls it: boolean, integer, double, string, string array
 	Placeholder string // of the value in the help text: "DURATION"; "" for a boolean
-	Default     string // as one would write it behind the flag; a list with commas
-	Bare        string // what the flag means without a value; "" if it must have one
+	Default     string // as written after the flag; a list with commas
+	Bare        string // value of the flag without a value; "" if it must have one
 	Options     []string
 	Min, Max    string
-	Pattern     *regexp.Regexp // what a text must be; nil: anything
+	Pattern     *regexp.Regexp // that a text must match; nil: any text
 }
 
 // Parameters returns the options in opts, a pointer to a struct, in the order of its fields. The fields' contents are
@@ -100,7 +100,7 @@ func fields(opts any) []field {
 func structOf(opts any) reflect.Value {
 	v := reflect.ValueOf(opts)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-		panic(fmt.Sprintf("config: options are a %T, want a pointer to a struct", opts))
+		panic(fmt.Sprintf("config: options of type %T, want a pointer to a struct", opts))
 	}
 	return v.Elem()
 }
@@ -140,7 +140,7 @@ func newField(v reflect.Value, name string, tag reflect.StructTag) field {
 		Max:   tag.Get("max"),
 	}}
 	if name == "" || name != strings.ToLower(name) || strings.ContainsAny(name, "/: ") {
-		panic(fmt.Sprintf("config: %q is no name for a parameter", name))
+		panic(fmt.Sprintf("config: invalid parameter name %q", name))
 	}
 	if flag := tag.Get("flag"); flag == "-" {
 		f.Flag = ""
@@ -204,7 +204,7 @@ func (f *field) setType() {
 	case Size:
 		set("integer", "SIZE", "a size such as 256MiB or 1GB, or a number of bytes", as(ParseSize))
 	default:
-		panic(fmt.Sprintf("config: option %s has the type %v, which no parameter has", f.Name, f.value.Type()))
+		panic(fmt.Sprintf("config: option %s has the unsupported type %v", f.Name, f.value.Type()))
 	}
 }
 
@@ -213,7 +213,7 @@ func as[T any](parse func(string) (T, error)) func(string) (any, error) {
 	return func(text string) (any, error) { return parse(text) }
 }
 
-// text returns the present value as one would write it behind the flag.
+// text returns the current value as written after the flag.
 func (f *field) text() string {
 	switch v := f.value.Interface().(type) {
 	case []string:
@@ -239,7 +239,7 @@ func formatDuration(d time.Duration) string {
 	return s
 }
 
-// ros returns the present value as the ROS parameter that stands for it: bool, int64, float64, string or []string.
+// ros returns the current value as a ROS parameter: bool, int64, float64, string or []string.
 // Durations are seconds.
 func (f *field) ros() any {
 	switch v := f.value.Interface().(type) {
@@ -256,7 +256,7 @@ func (f *field) ros() any {
 	}
 }
 
-// apply sets the options that settings are given for, by name, after checking all of them.
+// apply checks all settings, by name, and then sets the options.
 func apply(list []field, given map[string]setting) error {
 	values := make([]reflect.Value, len(list))
 	for i, f := range list {

@@ -12,15 +12,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFile is far above any parameter file, and keeps a device or a recording given by mistake from filling the memory.
+// maxFile limits parameter files, in case a device or a recording is given by mistake, in bytes.
 const maxFile = 16 << 20
 
-// setting is the value of a parameter as a source gave it: as text, since only the option knows its type.
+// setting is the value of a parameter from a source: as text, since only the option knows its type.
 type setting struct {
 	name   string
 	texts  []string // one, unless it is a list
 	list   bool
-	value  any // as YAML and ROS 2 type it, for parameters that are no options
+	value  any // typed as in YAML and ROS 2, for parameters that are not options
 	source string
 }
 
@@ -94,7 +94,7 @@ func (r *fileReader) sections(n *yaml.Node, tokens []string) error {
 				return err
 			}
 		} else if tokens[len(tokens)-1] == node[len(node)-1] {
-			r.warnings = append(r.warnings, fmt.Sprintf("%s line %d: the section is for /%s, so it does not count for %s",
+			r.warnings = append(r.warnings, fmt.Sprintf("%s line %d: section for /%s ignored: the node is %s",
 				r.path, key.Line, strings.Join(tokens, "/"), r.node))
 		}
 	}
@@ -117,7 +117,7 @@ func (r *fileReader) parameters(n *yaml.Node, prefix string) error {
 		}
 		name := prefix + key.Value
 		if seen[name] {
-			return r.errorf(key, "parameter %s is there twice", name)
+			return r.errorf(key, "parameter %s is given twice", name)
 		}
 		seen[name] = true
 		if value.Kind == yaml.MappingNode {
@@ -200,7 +200,7 @@ func scalar(n *yaml.Node) any {
 	return n.Value
 }
 
-// parseBool reads the booleans of YAML 1.1, which launch and rcl write and read.
+// parseBool reads the booleans of YAML 1.1, as used by launch and rcl.
 func parseBool(text string) (b, ok bool) {
 	switch text {
 	case "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":

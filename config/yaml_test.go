@@ -84,7 +84,7 @@ func TestReadFileErrors(t *testing.T) {
 		{"a map in a list", "/**:\n  ros__parameters:\n    a:\n    - b: 1\n",
 			"line 4: parameter a: a list may hold plain values only"},
 		{"a name that is a list", "/**:\n  ros__parameters:\n    [a]: 1\n", "line 3: want the name of a parameter"},
-		{"twice", "/**:\n  ros__parameters:\n    a: 1\n    a: 2\n", "line 4: parameter a is there twice"},
+		{"twice", "/**:\n  ros__parameters:\n    a: 1\n    a: 2\n", "line 4: parameter a is given twice"},
 		{"alias", "/**:\n  ros__parameters:\n    a: &x 1\n    b: *x\n",
 			"line 4: parameter b: YAML aliases are not supported"},
 		{"a binary file", "\x00\x01\x02", "p.yaml: yaml:"},
@@ -107,7 +107,7 @@ func TestReadFileWarnsOfNamespace(t *testing.T) {
 		"/robot/tk")
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
-	require.Contains(t, warnings[0], "line 2: the section is for /tk, so it does not count for /robot/tk")
+	require.Contains(t, warnings[0], "line 2: section for /tk ignored: the node is /robot/tk")
 }
 
 func TestMatches(t *testing.T) {

@@ -96,14 +96,14 @@ func systemTime(unixMicros uint64, ms uint32) message.Message {
 	return &common.MessageSystemTime{TimeUnixUsec: unixMicros, TimeBootMs: ms}
 }
 
-func TestStampsByReception(t *testing.T) {
+func TestStampReceive(t *testing.T) {
 	c := newClockTest(t, StampReceive)
 	for _, at := range []float64{0, 0.5, 0.4, 7} {
 		require.InDelta(t, at, c.stamp(at, attitude(uint32(1000+at))), 1e-9)
 	}
 }
 
-func TestStampsOfTheClock(t *testing.T) {
+func TestStampSync(t *testing.T) {
 	c := newClockTest(t, StampSync) // boot was 10 s before someTime
 	require.InDelta(t, 0.1, c.stamp(0.1, attitude(10_100)), 1e-5)
 	require.InDelta(t, 0.2, c.stamp(0.3, attitude(10_200)), 1e-4, "0.1 s late")
@@ -123,7 +123,7 @@ func TestStampsOfTheClock(t *testing.T) {
 }
 
 // Time since boot in ms goes round after 49.7 days, that in µs does not.
-func TestStampsWhereTimeGoesRound(t *testing.T) {
+func TestStampsWhenTimeWraps(t *testing.T) {
 	const round = 1 << 32
 	c := newClockTest(t, StampSync)
 	for i := range 100 {
@@ -136,7 +136,7 @@ func TestStampsWhereTimeGoesRound(t *testing.T) {
 }
 
 // Stamps of a message go on, even when its clock turns out to be earlier than it seemed.
-func TestStampsGoOn(t *testing.T) {
+func TestStampsAscend(t *testing.T) {
 	c := newClockTest(t, StampSync)
 	require.InDelta(t, 0.5, c.stamp(0.5, attitude(1000)), 1e-9)
 	require.InDelta(t, 0.51, c.stamp(0.52, attitude(1010)), 1e-4)
@@ -153,7 +153,7 @@ func TestStampsGoOn(t *testing.T) {
 	require.Equal(t, 1, reboot.clock.boot.jumps)
 }
 
-func TestStampsOfTheVehicle(t *testing.T) {
+func TestStampVehicle(t *testing.T) {
 	c := newClockTest(t, StampVehicle)
 	unix := func(at float64) uint64 { return uint64((float64(someTime)/1e9 + at) * 1e6) }
 	require.InDelta(t, 0.1, c.stamp(0.1, attitude(10_100)), 1e-5)
@@ -165,7 +165,7 @@ func TestStampsOfTheVehicle(t *testing.T) {
 	require.InDelta(t, 3600.4, c.stamp(0.6, &common.MessageOdometry{TimeUsec: unix(3600.4)}), 0.21)
 }
 
-func TestStampsByTimeSync(t *testing.T) {
+func TestStampTimeSync(t *testing.T) {
 	c := newClockTest(t, StampSync)
 	clock := autopilotClock{began: someTime - 10e9, speed: 1}
 	// Messages come 20 ms late at least, as only TIMESYNC can tell.

@@ -274,7 +274,7 @@ func (p peer) receive(t *testing.T, d time.Duration, enough func(*frame.V2Frame)
 	}
 }
 
-func TestLinksReceiveAndSayNothing(t *testing.T) {
+func TestLinksReceiveSilently(t *testing.T) {
 	for _, endpoint := range endpoints {
 		t.Run(endpoint.name, func(t *testing.T) {
 			l, p := endpoint.open(t, Options{})
@@ -319,7 +319,7 @@ func TestLinksReceiveAndSayNothing(t *testing.T) {
 }
 
 // What the test above says is not sent would reach the peer.
-func TestLinksSayWhatTheyAreTold(t *testing.T) {
+func TestLinksSend(t *testing.T) {
 	for _, endpoint := range endpoints {
 		t.Run(endpoint.name, func(t *testing.T) {
 			l, p := endpoint.open(t, Options{System: 7, Component: 42, Heartbeat: 50, TimeSync: 50, AnswerTimeSync: true,
@@ -376,7 +376,7 @@ func TestLinksSayWhatTheyAreTold(t *testing.T) {
 }
 
 // An autopilot hears what a client says.
-func TestUDPClientIsHeardOnlyWhenItSpeaks(t *testing.T) {
+func TestUDPClient(t *testing.T) {
 	own := ownHost + ":" + freePort(t)
 	p := udpPeer(t, own, own)
 	l := runLink(t, "udp://"+own, Options{Heartbeat: 20})
@@ -385,7 +385,7 @@ func TestUDPClientIsHeardOnlyWhenItSpeaks(t *testing.T) {
 	require.Equal(t, attitude(3), l.next().Message)
 }
 
-func TestPortsThatComeAndGo(t *testing.T) {
+func TestReopenedPorts(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T) (source string, plug func() (peer, func()))
@@ -442,7 +442,7 @@ func TestPortsThatComeAndGo(t *testing.T) {
 	}
 }
 
-func TestNoiseIsCounted(t *testing.T) {
+func TestNoise(t *testing.T) {
 	l, p := tcpServerLink(t, Options{})
 	e := newEncoder(t, 1, streamwriter.V1)
 	first, bad, last := e.encode(t, attitude(1)), e.encode(t, attitude(2)), e.encode(t, attitude(3))
@@ -536,7 +536,7 @@ func TestSeveralVehiclesOnOnePort(t *testing.T) {
 	require.Zero(t, l.Statistics().Lost)
 }
 
-func TestPortThatIsTaken(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	c, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
@@ -549,7 +549,7 @@ func TestPortThatIsTaken(t *testing.T) {
 }
 
 // Links end at once, in whatever state they are, and leave nothing behind.
-func TestNothingIsLeft(t *testing.T) {
+func TestNoGoroutineLeaks(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, endpoint := range endpoints {
 		l, p := endpoint.open(t, Options{Heartbeat: 1000, TimeSync: 1000})

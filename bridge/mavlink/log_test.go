@@ -83,7 +83,7 @@ func decodeReference(t testing.TB, data []byte) reference {
 	return r
 }
 
-func TestLogOfSamples(t *testing.T) {
+func TestSampleLogs(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		good, bad  int
@@ -123,7 +123,7 @@ func TestLogOfSamples(t *testing.T) {
 
 // The autopilot of the flight restarts once, and its radio delays messages by more than two seconds at times. Stamps
 // are of the autopilot's clock all the same.
-func TestStampsOfAFlight(t *testing.T) {
+func TestFlightStamps(t *testing.T) {
 	link, err := Open(sample(t, "dronekit_flight.tlog"), Options{})
 	require.NoError(t, err)
 	last := make(map[uint32]*Frame)
@@ -155,7 +155,7 @@ func TestStampsOfAFlight(t *testing.T) {
 	require.Equal(t, 1, link.Vehicles()[0].Clock.Jumps)
 }
 
-func TestLogIsRead(t *testing.T) {
+func TestReadLog(t *testing.T) {
 	e1, e2 := newEncoder(t, 1, streamwriter.V1), newEncoder(t, 1, streamwriter.V2)
 	a, b := e1.record(t, someTime, heartbeat()), e2.record(t, someTime+1e6, attitude(7))
 	e1.encode(t, heartbeat())
@@ -198,7 +198,7 @@ func TestLogIsRead(t *testing.T) {
 	}
 }
 
-func TestLogThatCannotBeRead(t *testing.T) {
+func TestUnreadableLog(t *testing.T) {
 	e := newEncoder(t, 1, streamwriter.V1)
 	r := io.MultiReader(bytes.NewReader(e.record(t, someTime, heartbeat())), iotest.ErrReader(errors.New("disk on fire")))
 	frames, _, err := readLog(t, r, StampSync)
@@ -229,7 +229,7 @@ func writeLog(t testing.TB, seconds ...float64) string {
 	return path
 }
 
-func TestPaceOfALog(t *testing.T) {
+func TestLogRate(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		rate    float64

@@ -57,7 +57,7 @@ func TestSerialPort(t *testing.T) {
 	require.Equal(t, []byte{7}, got[:n])
 }
 
-func TestNoSerialPort(t *testing.T) {
+func TestMissingSerialPort(t *testing.T) {
 	_, err := openSerial("/nowhere/ttyS0", 57600, false)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	file := filepath.Join(t.TempDir(), "file")

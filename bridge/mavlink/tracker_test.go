@@ -63,7 +63,7 @@ func TestVehicles(t *testing.T) {
 	require.True(t, tracks.snapshot(now)[0].Connected)
 }
 
-func TestRequestsAreDue(t *testing.T) {
+func TestRequestTimes(t *testing.T) {
 	known := knownFormats(t)
 	tracks := newTracker(known, StampSync)
 	require.False(t, tracks.due(1, someTime), "nobody is there")

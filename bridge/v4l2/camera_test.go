@@ -358,7 +358,7 @@ func TestCameraRateNotOffered(t *testing.T) {
 	require.Equal(t, []v4l2.Rates{{Min: 30, Max: 30}, {Min: 15, Max: 15}}, status.Rates)
 }
 
-func TestCameraTwins(t *testing.T) {
+func TestAmbiguousCamera(t *testing.T) {
 	_, system := plugged()
 	twin, _ := webcam()
 	twin.Node.Path, twin.Node.Port = "/dev/video2", "1-3"

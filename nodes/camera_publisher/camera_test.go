@@ -175,8 +175,8 @@ func resized(t *testing.T, data []byte, width, height uint16) []byte {
 	return data
 }
 
-// TestNobodyListens makes no pixels for nobody, but all that costs nothing.
-func TestNobodyListens(t *testing.T) {
+// TestNoSubscribers makes no pixels for nobody, but all that costs nothing.
+func TestNoSubscribers(t *testing.T) {
 	c := cameraOf("/dev/video0", "YUYV")
 	c.Encoding = "rgb8"
 	a, s := newTestCamera(t, c)
@@ -218,8 +218,8 @@ func TestFramesDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestFormatsChange publishes what comes, as after another camera was plugged in.
-func TestFormatsChange(t *testing.T) {
+// TestFormatChanges publishes what comes, as after another camera was plugged in.
+func TestFormatChanges(t *testing.T) {
 	a, s := newTestCamera(t, cameraOf("/dev/video0", ""))
 	require.Nil(t, s.topics["front/image_raw"], "nobody knows what comes")
 	require.Nil(t, s.topics["front/image_raw/compressed"])
@@ -238,8 +238,8 @@ func TestFormatsChange(t *testing.T) {
 	require.Equal(t, 4, s.topics["front/camera_info"].count)
 }
 
-// TestCalibrationOfCameras is about what is told of it.
-func TestCalibrationOfCameras(t *testing.T) {
+// TestCameraCalibration is about what is told of it.
+func TestCameraCalibration(t *testing.T) {
 	for name, test := range map[string]struct {
 		url   string
 		text  string
@@ -296,7 +296,7 @@ func TestCalibrationOfCameras(t *testing.T) {
 	}
 }
 
-func TestCamerasThatCannotBe(t *testing.T) {
+func TestInvalidCameras(t *testing.T) {
 	for want, set := range map[string]func(*hardware.Camera){
 		`pixel format "MJPEG": want up to four characters`: func(c *hardware.Camera) { c.Format = "MJPEG" },
 		"pixel format H264 cannot be published":            func(c *hardware.Camera) { c.Format = "H264" },
@@ -330,8 +330,8 @@ func TestCamerasThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestTwoCamerasOfOneDevice are refused: the second one would wait for ever.
-func TestTwoCamerasOfOneDevice(t *testing.T) {
+// TestDuplicateDevices are refused: the second one would wait for ever.
+func TestDuplicateDevices(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "camera")
 	require.NoError(t, os.Symlink("/dev/null", link))
 	file := put(t, "a.mjpeg", "")
@@ -484,8 +484,8 @@ type stub struct {
 func (s *stub) Status() v4l2.Status { return s.status }
 func (s *stub) Stats() v4l2.Stats   { return s.stats }
 
-// TestTroubleIsToldOnce has a camera whose pictures cannot be published say so, once.
-func TestTroubleIsToldOnce(t *testing.T) {
+// TestErrorsAreLoggedOnce has a camera whose pictures cannot be published say so, once.
+func TestErrorsAreLoggedOnce(t *testing.T) {
 	cam := webcam("/dev/video0", "8A2F", v4l2test.Format{FourCC: v4l2.H264, Width: 16, Height: 8,
 		Rates: []float64{30, 15}})
 	cam.Fill = func(_ v4l2.Format, _ uint32, buffer []byte) int { return copy(buffer, "anything") }
@@ -506,8 +506,8 @@ func TestTroubleIsToldOnce(t *testing.T) {
 	require.Contains(t, *s.cameras[0].trouble.Load(), "H264")
 }
 
-// TestTroubleThatComesAndGoes does not fill the log.
-func TestTroubleThatComesAndGoes(t *testing.T) {
+// TestAlternatingErrors does not fill the log.
+func TestAlternatingErrors(t *testing.T) {
 	a, _ := newTestCamera(t, cameraOf("/dev/video0", "MJPG"))
 	var told []string
 	a.node = &logNode{a.node, &told}
@@ -557,8 +557,8 @@ func (f frames) Status() v4l2.Status           { return v4l2.Status{} }
 func (f frames) Stats() v4l2.Stats             { return v4l2.Stats{} }
 func (f frames) close()                        {}
 
-// TestFileThatFails ends the node, and other cameras with it.
-func TestFileThatFails(t *testing.T) {
+// TestFailingFile ends the node, and other cameras with it.
+func TestFailingFile(t *testing.T) {
 	bad := cameraOf(put(t, "a.mjpeg", "nothing"), "MJPG")
 	good := cameraOf("/dev/video0", "MJPG")
 	o := testOptions(t)
@@ -570,8 +570,8 @@ func TestFileThatFails(t *testing.T) {
 	})
 }
 
-// TestLoopEndsWithTheNode plays on until it is told to end.
-func TestLoopEndsWithTheNode(t *testing.T) {
+// TestLoopStopsWithNode plays on until it is told to end.
+func TestLoopStopsWithNode(t *testing.T) {
 	c := cameraOf(put(t, "a.mjpeg", string(jpegOf(t, 8, 8, 1))), "MJPG")
 	c.Rate = 200
 	o := testOptions(t)

@@ -148,7 +148,7 @@ func TestFolder(t *testing.T) {
 	})
 }
 
-func TestFolderOfTimes(t *testing.T) {
+func TestFolderWithTimes(t *testing.T) {
 	photo := string(jpegOf(t, 8, 8, 100))
 	folder := folderOf(t, map[string]string{"frame_1700000000.500.jpg": photo, "frame_1700000000.5333.jpg": photo + "2",
 		"frame_1700000001.jpg": photo + "3"})
@@ -318,8 +318,8 @@ func TestFilesLoop(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreLate do not make good for a long stop, but for a short one.
-func TestFilesThatAreLate(t *testing.T) {
+// TestLateFiles do not make good for a long stop, but for a short one.
+func TestLateFiles(t *testing.T) {
 	path := put(t, "a.mjpeg", string(jpegOf(t, 8, 8, 1)))
 	synctest.Test(t, func(t *testing.T) {
 		s, err := newFile(path, 10, true, nil, openStream)
@@ -369,8 +369,8 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// TestFilesThatGo end a loop when all are gone.
-func TestFilesThatGo(t *testing.T) {
+// TestDeletedFiles end a loop when all are gone.
+func TestDeletedFiles(t *testing.T) {
 	folder := folderOf(t, map[string]string{"1.jpg": string(jpegOf(t, 8, 8, 1))})
 	synctest.Test(t, func(t *testing.T) {
 		s, err := newFile(folder, 0, true, func(error) {}, openFolder)

@@ -98,7 +98,7 @@ func TestGlobalPosition(t *testing.T) {
 }
 
 // The receiver tells how far the ellipsoid is from the sea after the estimator has begun, and not before it has a fix.
-func TestEllipsoidThatComesLate(t *testing.T) {
+func TestLateEllipsoidAltitude(t *testing.T) {
 	s := newTestVehicle(t)
 	place := &ardupilotmega.MessageGlobalPositionInt{Lat: 473977418, Lon: 85455939, Alt: 488000}
 	s.receive(&common.MessageGpsRawInt{FixType: 1})
@@ -114,7 +114,7 @@ func TestEllipsoidThatComesLate(t *testing.T) {
 	require.InDelta(t, 0, local.Pose.Pose.Position.Z, 1e-6, "the vehicle has not moved")
 }
 
-func TestGeoidOfAVehicle(t *testing.T) {
+func TestVehicleGeoid(t *testing.T) {
 	s := newTestVehicle(t)
 	var err error
 	s.geoid, err = openGeoid(writeGeoid(t, testGeoid))

@@ -104,7 +104,7 @@ func TestRawIMUInUnknownUnits(t *testing.T) {
 }
 
 // What is preferred may end without the vehicle.
-func TestPreferredMessagesThatEnd(t *testing.T) {
+func TestPreferredMessagesStop(t *testing.T) {
 	s := newTestVehicle(t)
 	poorer := []message.Message{
 		&common.MessageAttitude{}, &common.MessageScaledImu{}, &common.MessageScaledPressure{},

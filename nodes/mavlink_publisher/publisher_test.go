@@ -157,7 +157,7 @@ func logOptions() options {
 	return o
 }
 
-func TestSystemsOfALog(t *testing.T) {
+func TestLogSystems(t *testing.T) {
 	w := newLogWriter(t)
 	w.add(255, 190, &ardupilotmega.MessageHeartbeat{Type: ardupilotmega.MAV_TYPE_GCS,
 		Autopilot: ardupilotmega.MAV_AUTOPILOT_INVALID})
@@ -181,7 +181,7 @@ func TestSystemsOfALog(t *testing.T) {
 	}
 }
 
-func TestNamedSystemsOfALog(t *testing.T) {
+func TestLogSystemsByName(t *testing.T) {
 	w := newLogWriter(t)
 	w.add(3, 1, arduPilot())
 	w.add(4, 1, arduPilot())
@@ -195,7 +195,7 @@ func TestNamedSystemsOfALog(t *testing.T) {
 	require.Equal(t, 1, strings.Count(strings.Join(w.lines, "\n"), "system 4 is not published"))
 }
 
-func TestSilenceInALog(t *testing.T) {
+func TestLogSilence(t *testing.T) {
 	w := newLogWriter(t)
 	w.add(3, 1, arduPilot())
 	w.now += 20e9
@@ -251,7 +251,7 @@ func TestQoS(t *testing.T) {
 	require.Equal(t, 5, offered["/mavros/imu/data"].Depth)
 }
 
-func TestSourcesThatAreNone(t *testing.T) {
+func TestInvalidSources(t *testing.T) {
 	var network bridgetest.Network
 	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
 	require.NoError(t, err)
@@ -332,7 +332,7 @@ func (p *stuckPublisher) Close() error {
 	return p.Publisher.Close()
 }
 
-func TestEndWhileASubscriberIsStuck(t *testing.T) {
+func TestStopWithBlockedSubscriber(t *testing.T) {
 	w := newLogWriter(t)
 	w.add(3, 1, arduPilot())
 	w.add(3, 1, &common.MessageAttitude{})

@@ -101,7 +101,7 @@ func TestExtendedStateAndEstimator(t *testing.T) {
 	}
 }
 
-func TestTextsWithoutEnd(t *testing.T) {
+func TestIncompleteStatusTexts(t *testing.T) {
 	s := newTestVehicle(t)
 	begin := &common.MessageStatustext{Severity: common.MAV_SEVERITY_ERROR, Id: 7, Text: strings.Repeat("x", 50)}
 	s.receive(begin, &common.MessageStatustext{Severity: common.MAV_SEVERITY_INFO, Text: "b"}, begin)

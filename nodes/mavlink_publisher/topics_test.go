@@ -32,7 +32,7 @@ func (n *bare) Advertise(topic, typeName string, qos codec.QoS) (bridge.Publishe
 	return n.Node.Advertise(topic, typeName, qos)
 }
 
-func TestTypesThatAreNotInstalled(t *testing.T) {
+func TestMissingTypes(t *testing.T) {
 	var network bridgetest.Network
 	node, err := network.Open(bridge.Options{Name: "mavlink_publisher"})
 	require.NoError(t, err)
