@@ -143,14 +143,12 @@ func (w *walker) sane(r *record) bool {
 		if first, last := content+6, r.end()-16; used == r.size && last > first && !near(w.time(first), w.time(last)) {
 			used = -1
 		}
-	case mcap.OpHeader:
+	case mcap.OpHeader, mcap.OpMetadata:
 		used = w.prefixed(content, r.size, 0, 2)
 	case mcap.OpSchema:
 		used = w.prefixed(content, r.size, 2, 3)
 	case mcap.OpChannel:
 		used = w.prefixed(content, r.size, 4, 3)
-	case mcap.OpMetadata:
-		used = w.prefixed(content, r.size, 0, 2)
 	case mcap.OpChunkIndex:
 		used = w.prefixed(content, r.size, 4*8, 1)
 		used = w.prefixed(content, r.size, used+8, 1) + 2*8

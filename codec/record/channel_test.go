@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/msgs"
 )
 
@@ -96,17 +97,12 @@ func TestChannelsComeBack(t *testing.T) {
 
 // Channels that differ in nothing that matters to a reader of the payloads are one in the file.
 func TestChannelsShare(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.record")
-	w, err := create(path, codec.CreateOptions{})
-	require.NoError(t, err)
+	var messages []codec.Message
 	for i := range 3 {
-		c := &codec.Channel{Topic: "/a", Type: "x/msg/A", Encoding: codec.EncodingCDR,
-			Metadata: map[string]string{"node": fmt.Sprint(i)}}
-		require.NoError(t, w.Write(&codec.Message{Channel: c}))
+		messages = append(messages, codec.Message{Channel: &codec.Channel{Topic: "/a", Type: "x/msg/A",
+			Encoding: codec.EncodingCDR, Metadata: map[string]string{"node": fmt.Sprint(i)}}})
 	}
-	require.NoError(t, w.Close())
-	r, _ := reopen(t, path)
-	info, err := r.Info()
+	info, err := memory(t, codectest.Write(t, Format, codec.CreateOptions{}, messages...)).Info()
 	require.NoError(t, err)
 	require.Len(t, info.Topics, 1)
 	require.EqualValues(t, 3, info.Topics[0].MessageCount)

@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/codec/internal/chunked"
+	"tapedeck/codec/internal/codectest"
 	"tapedeck/codec/record/internal/recordpb"
 	"tapedeck/test/samples"
 )
@@ -100,27 +100,6 @@ func recodeChannel(t *testing.T, b []byte) []byte {
 	return encode(wireChannel(newChannel(c.GetName(), c.GetMessageType(), c.ProtoDesc), c.GetName()))
 }
 
-// copyTo writes what is in a recording with our writer.
-func copyTo(t *testing.T, path string, r codec.Reader, o codec.CreateOptions) codec.Writer {
-	w, err := codec.Formats{Format}.Create(path, o)
-	require.NoError(t, err)
-	info, err := r.Info()
-	require.NoError(t, err)
-	for _, topic := range info.Topics {
-		require.NoError(t, w.Declare(topic.Channel))
-	}
-	it, err := r.Read(codec.Query{})
-	require.NoError(t, err)
-	for {
-		m, err := it.Next()
-		if err == io.EOF {
-			return w
-		}
-		require.NoError(t, err)
-		require.NoError(t, w.Write(m))
-	}
-}
-
 // Our writer writes the same file as Apollo's, given the same channels, messages and sizes.
 func TestWriteLikeApollo(t *testing.T) {
 	for _, test := range []struct {
@@ -138,7 +117,9 @@ func TestWriteLikeApollo(t *testing.T) {
 		t.Run(test.file, func(t *testing.T) {
 			r := openAt(t, sample(t, test.file))
 			path := filepath.Join(t.TempDir(), "copy.record")
-			w := copyTo(t, path, r, codec.CreateOptions{ChunkSize: test.chunk, ChunkDuration: 20 * time.Second})
+			w, err := create(path, codec.CreateOptions{ChunkSize: test.chunk, ChunkDuration: 20 * time.Second})
+			require.NoError(t, err)
+			codectest.Copy(t, w, r)
 			if test.killed {
 				path += codec.ActiveSuffix
 			} else {

@@ -53,26 +53,20 @@ func latest(t testing.TB, r codec.Reader, q codec.Query, keep func(*codec.Channe
 
 // latchedFile has a static transform in the first of many chunks, and a map in some.
 func latchedFile(t testing.TB) []byte {
-	path := filepath.Join(t.TempDir(), "a.record")
-	w, err := create(path, codec.CreateOptions{ChunkSize: 10_000})
-	require.NoError(t, err)
 	qos := codec.DefaultQoS()
 	imu := &codec.Channel{Topic: "/imu", Type: "sensor_msgs/msg/Imu", Encoding: codec.EncodingCDR, QoS: []codec.QoS{qos}}
 	qos.Durability, qos.Depth = codec.TransientLocal, 2
 	place := &codec.Channel{Topic: "/map", Type: "nav_msgs/msg/OccupancyGrid", Encoding: codec.EncodingCDR,
 		QoS: []codec.QoS{qos}}
 	static := &codec.Channel{Topic: "/tf_static", Type: "tf2_msgs/msg/TFMessage", Encoding: codec.EncodingCDR}
-	require.NoError(t, w.Write(&codec.Message{Channel: static, LogTime: 1, Data: []byte("transform")}))
+	messages := []codec.Message{{Channel: static, LogTime: 1, Data: []byte("transform")}}
 	for i := range int64(3000) {
-		require.NoError(t, w.Write(&codec.Message{Channel: imu, LogTime: 10 + i, Data: bytes.Repeat([]byte("i"), 1000)}))
+		messages = append(messages, codec.Message{Channel: imu, LogTime: 10 + i, Data: bytes.Repeat([]byte("i"), 1000)})
 		if i%700 == 0 {
-			require.NoError(t, w.Write(&codec.Message{Channel: place, LogTime: 10 + i, Data: fmt.Append(nil, "map ", i)}))
+			messages = append(messages, codec.Message{Channel: place, LogTime: 10 + i, Data: fmt.Append(nil, "map ", i)})
 		}
 	}
-	require.NoError(t, w.Close())
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return b
+	return codectest.Write(t, Format, codec.CreateOptions{ChunkSize: 10_000}, messages...)
 }
 
 func TestLatestByPlaces(t *testing.T) {

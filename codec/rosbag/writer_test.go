@@ -158,19 +158,15 @@ func must[T any](v T, err error) T {
 
 // A channel that does not come from a bag has what it lacks.
 func TestForeignChannels(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.bag")
-	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{})
-	require.NoError(t, err)
-	schema := codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")}
-	for i, c := range []*codec.Channel{
-		{Topic: "/sum", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Schema: schema, QoS: latched()},
-		{Topic: "/sum", Type: "std_msgs/String", Encoding: codec.EncodingROS1, Schema: schema, QoS: latched()},
-		{Topic: "/any", Type: "std_msgs/String", Encoding: codec.EncodingROS1},
-	} {
-		require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: int64(i + 1)}))
+	sum := codec.Channel{
+		Topic: "/sum", Type: "std_msgs/String", Encoding: codec.EncodingROS1, QoS: latched(),
+		Schema: codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
 	}
-	require.NoError(t, w.Close())
-	info, err := openMemory(t, must(os.ReadFile(path))).Info()
+	again := sum
+	undefined := codec.Channel{Topic: "/any", Type: "std_msgs/String", Encoding: codec.EncodingROS1}
+	content := codectest.Write(t, Format, codec.CreateOptions{}, codec.Message{Channel: &sum, LogTime: 1},
+		codec.Message{Channel: &again, LogTime: 2}, codec.Message{Channel: &undefined, LogTime: 3})
+	info, err := openMemory(t, content).Info()
 	require.NoError(t, err)
 	require.Len(t, info.Topics, 2)
 	require.EqualValues(t, 2, info.Topics[0].MessageCount)
@@ -216,17 +212,15 @@ func TestSalvage(t *testing.T) {
 		kept        int
 	}{{"none", 299}, {"lz4", 100}} {
 		t.Run(c.compression, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "a.bag")
-			w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{Compression: c.compression, ChunkSize: 10 << 20})
-			require.NoError(t, err)
 			random := rand.NewChaCha8([32]byte{})
-			for i := range 300 {
+			var messages []codec.Message
+			for i := range int64(300) {
 				data := make([]byte, 10_000)
 				_, _ = random.Read(data)
-				require.NoError(t, w.Write(&codec.Message{Channel: testChannels()[0], LogTime: 1 + int64(i), Data: data}))
+				messages = append(messages, codec.Message{Channel: testChannels()[0], LogTime: 1 + i, Data: data})
 			}
-			require.NoError(t, w.Close())
-			content := must(os.ReadFile(path))
+			o := codec.CreateOptions{Compression: c.compression, ChunkSize: 10 << 20}
+			content := codectest.Write(t, Format, o, messages...)
 			for i := range 40 { // across the borders of fields, wherever they are
 				content[len(content)/2+i] ^= 0xff
 			}
@@ -252,17 +246,14 @@ func TestLZ4Frame(t *testing.T) {
 
 // The bytes of a bag are those of the specification, record by record.
 func TestBytes(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.bag")
-	w, err := codec.Formats{Format}.Create(path, codec.CreateOptions{})
-	require.NoError(t, err)
 	c := &codec.Channel{
 		Topic: "/a", Type: "std_msgs/String", Encoding: codec.EncodingROS1,
 		Metadata: map[string]string{"md5sum": stringMD5, "latching": "true"},
 		Schema:   codec.Schema{Encoding: codec.SchemaROS1Msg, Data: []byte("string data\n")},
 	}
-	require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 5e9 + 7, Data: []byte("late")}))
-	require.NoError(t, w.Write(&codec.Message{Channel: c, LogTime: 4e9, Data: []byte("early")}))
-	require.NoError(t, w.Close())
+	content := codectest.Write(t, Format, codec.CreateOptions{},
+		codec.Message{Channel: c, LogTime: 5e9 + 7, Data: []byte("late")},
+		codec.Message{Channel: c, LogTime: 4e9, Data: []byte("early")})
 
 	header := slices.Concat(
 		field("topic", "/a"), field("type", "std_msgs/String"), field("md5sum", stringMD5),
@@ -284,7 +275,7 @@ func TestBytes(t *testing.T) {
 		"op", opChunkInfo, "ver", uint32(1), "chunk_pos", at, "start_time", int64(4e9), "end_time", int64(5e9+7), "count",
 		uint32(1),
 	))
-	require.Equal(t, want, must(os.ReadFile(path)))
+	require.Equal(t, want, content)
 }
 
 func TestSyncBesideWrite(t *testing.T) { codectest.SyncBesideWrite(t, Format, testChannels()...) }

@@ -2,39 +2,27 @@ package rosbag2
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tapedeck/codec"
+	"tapedeck/codec/internal/codectest"
 )
 
 // digest returns how many messages there are, the times of the first and the last one, and a hash of topics, times and
 // payloads.
 func digest(t *testing.T, path string) string {
 	r := open(t, path)
-	it, err := r.Read(codec.Query{})
-	require.NoError(t, err)
-	defer it.Close()
 	h := sha256.New()
-	n, first, last := 0, int64(0), int64(0)
-	for {
-		m, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
+	all := read(t, r, codec.Query{})
+	for _, m := range all {
 		fmt.Fprintf(h, "%d %s %d\n", m.LogTime, m.Channel.Topic, len(m.Data))
 		h.Write(m.Data)
-		if n++; n == 1 {
-			first = m.LogTime
-		}
-		last = m.LogTime
 	}
+	n, first, last := len(all), all[0].LogTime, all[len(all)-1].LogTime
 	info, err := r.Info()
 	require.NoError(t, err)
 	require.EqualValues(t, n, info.MessageCount)
@@ -108,16 +96,7 @@ func TestSamples(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "copy")
 				w, err := o.Create(dir, codec.CreateOptions{})
 				require.NoError(t, err)
-				for _, topic := range info.Topics {
-					require.NoError(t, w.Declare(topic.Channel))
-				}
-				it, err := r.Read(codec.Query{})
-				require.NoError(t, err)
-				for m, err := it.Next(); !errors.Is(err, io.EOF); m, err = it.Next() {
-					require.NoError(t, err)
-					require.NoError(t, w.Write(m))
-				}
-				require.NoError(t, it.Close())
+				codectest.Copy(t, w, r)
 				require.NoError(t, w.Close())
 				require.Equal(t, want, digest(t, dir))
 				copied, err := open(t, dir).Info()

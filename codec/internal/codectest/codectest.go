@@ -69,6 +69,42 @@ func Read(t testing.TB, r codec.Reader, q codec.Query) []codec.Message {
 	return all
 }
 
+// Write returns the content of a file with these messages.
+func Write(t testing.TB, f codec.Format, o codec.CreateOptions, messages ...codec.Message) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a"+f.Extension)
+	w, err := f.Create(path, o)
+	require.NoError(t, err)
+	for i := range messages {
+		require.NoError(t, w.Write(&messages[i]))
+	}
+	require.NoError(t, w.Close())
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return content
+}
+
+// Copy declares all topics of r in w and writes all messages, but does not close them.
+func Copy(t testing.TB, w codec.Writer, r codec.Reader) {
+	t.Helper()
+	info, err := r.Info()
+	require.NoError(t, err)
+	for _, topic := range info.Topics {
+		require.NoError(t, w.Declare(topic.Channel))
+	}
+	it, err := r.Read(codec.Query{})
+	require.NoError(t, err)
+	defer it.Close()
+	for {
+		m, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(t, err)
+		require.NoError(t, w.Write(m))
+	}
+}
+
 // SyncBesideWrite calls Sync beside Write and requires that nothing is lost or written twice.
 func SyncBesideWrite(t *testing.T, f codec.Format, channels ...*codec.Channel) {
 	path := filepath.Join(t.TempDir(), "a"+f.Extension)
