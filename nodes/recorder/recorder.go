@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,12 +18,14 @@ import (
 	"tapedeck/msgs/rosidl"
 	"tapedeck/nodes/internal/graph"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/internal/throttle"
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 	"tapedeck/nodes/recorder/internal/schedule"
 	"tapedeck/nodes/recorder/internal/selection"
 	"tapedeck/nodes/recorder/internal/snapshot"
+	"tapedeck/nodes/recorder/internal/subscription"
 )
 
 // recorder subscribes to the selected topics of a node's graph and writes what they carry.
@@ -31,7 +35,6 @@ type recorder struct {
 	line      *progress.Line
 	out       io.Writer // for what a recording came to
 	selection *selection.Selection
-	overrides map[string]codec.QoS
 	library   *rosidl.Library
 	name      string // of the first recording, without the endings that the storage adds
 	clock     *bridge.SimTime
@@ -46,37 +49,22 @@ type recorder struct {
 	// run, and called from the goroutine that writes: they return at once.
 	onSplit []func(closed, opened string)
 
+	topics    *subscription.Set
 	snapshots *snapshot.Set // nil: there are none
 	limits    []topicLimit  // of the ring
 
-	announcer   *announcer
-	definitions definitions
-	resumption  atomic.Pointer[schedule.Deadline] // when a pause ends by a message; nil: never
+	announcer  *announcer
+	resumption atomic.Pointer[schedule.Deadline] // when a pause ends by a message; nil: never
 
 	session   atomic.Pointer[session]
 	lifecycle sync.Mutex         // held while a recording starts or stops
 	over      bool               // none may start any more
 	failed    error              // what recordings that were stopped failed with
 	quit      context.CancelFunc // ends run
-	lookAgain chan struct{}      // wakes follow
-
-	replacements sync.WaitGroup // of subscriptions, while both listen
-
-	mu         sync.Mutex
-	active     bool // update may subscribe
-	pausing    bool
-	pausedAt   int64     // ns since the Unix epoch
-	discovery  bool      // to topics that are not recorded yet
-	discovered time.Time // until when it may even without discovery
-	recorders  map[topicKey]*topicRecorder
-	watches    map[topicKey]*topicRecorder // of topics with conditions that are not recorded
-	unfit      selection.Names             // topics that the storage cannot hold
 
 	warning sync.Mutex
 	warned  map[string]bool // what was said already
 }
-
-type topicKey struct{ topic, typeName string }
 
 // run records until ctx ends, a limit is reached or the disk fails. Everything received by then is in the file when it
 // returns.
@@ -108,6 +96,23 @@ func (r *recorder) run(ctx context.Context) error {
 	return errors.Join(err, r.failed)
 }
 
+// follow keeps the subscriptions in step with the graph, and shows the status, until ctx ends.
+func (r *recorder) follow(ctx context.Context) {
+	status := status{recorder: r, logged: time.Now()}
+	if r.options.Diagnostics {
+		var err error
+		if status.diagnostics, err = newDiagnostics(r); err != nil {
+			r.warn("diagnostics", "no diagnostics: %v", err)
+		}
+	}
+	r.topics.Run(ctx, statusPace, func(now time.Time) {
+		if r.options.Limit > 0 && r.topics.EndComplete() {
+			r.session.Load().endAt(fmt.Sprintf("%d messages of each topic are recorded", r.options.Limit))
+		}
+		status.update(now)
+	})
+}
+
 // awaitTime waits until there is a time to stamp messages with: at once, or with use_sim_time when /clock is heard.
 func (r *recorder) awaitTime(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -132,7 +137,7 @@ const latchedBytes = 64 << 20
 // of each latched publisher, in the order of reception, with references.
 func (r *recorder) latched(t int64) []*queue.Item {
 	var list []*queue.Item
-	for _, rec := range r.recorded() {
+	for _, rec := range r.topics.Topics() {
 		list = rec.Latched(t, list)
 	}
 	queue.Sort(list, 0)
@@ -151,20 +156,80 @@ func (r *recorder) neededSince() int64 {
 	return since
 }
 
+// newReceiver returns a receiver of a topic as the options want it.
+func (r *recorder) newReceiver(c *codec.Channel) *intake.Receiver {
+	o := intake.Options{
+		Clock: r.clock, Queue: r.backlog, Events: &r.session.Load().journal, Limit: r.options.Limit,
+		Throttle: throttle.Of(r.throttles, c.Topic), Resumption: &r.resumption, OnResume: r.resume,
+	}
+	o.RepeatDepth, o.Repeat = selection.NumberOf(r.repeats, c.Topic)
+	if o.Repeat || r.options.RepeatLatched {
+		o.Cache = r.latches
+	}
+	if r.snapshots != nil {
+		o.Ring = r.snapshots.Ring
+	}
+	receiver := intake.NewReceiver(c, o)
+	if priority, found := selection.NumberOf(r.priorities, c.Topic); found {
+		receiver.Priority = priority
+	}
+	receiver.Limits = limitsOf(r.limits, c.Topic, queue.Limits{Age: r.options.SnapshotDuration})
+	return receiver
+}
+
+// unfit returns why the format cannot hold a topic, "" if it can.
+func (r *recorder) unfit(topic, typeName string) string {
+	if r.composer != nil {
+		if err := r.composer.Accepts(topic, typeName); err != nil {
+			return err.Error()
+		}
+	}
+	if r.options.format().Live.Robot != nil && !isRobotTopic(r.robot, topic, typeName) {
+		return fmt.Sprintf("%s [%s] is no camera and no arm; robot_mapping can say that it is", topic, typeName)
+	}
+	return ""
+}
+
+// declare has a channel in the file even if no message follows.
+func (r *recorder) declare(c *codec.Channel) {
+	if w := r.session.Load().writer; w != nil {
+		w.Declare(c)
+	}
+}
+
+// subscribedTopics returns the names of the topics that are recorded, in order.
+func (r *recorder) subscribedTopics() (names []string) {
+	if r.recording() {
+		for _, t := range r.topics.Topics() {
+			names = append(names, t.Name())
+		}
+	}
+	return slices.Compact(names)
+}
+
+// warn logs a warning the first time it is about what.
+func (r *recorder) warn(what, format string, args ...any) {
+	r.warning.Lock()
+	defer r.warning.Unlock()
+	if !r.warned[what] {
+		r.warned[what] = true
+		r.node.Log(bridge.Warn, format, args...)
+	}
+}
+
 // newRecorder checks the options and sets up what run needs. Nothing is created when they are wrong.
 func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line *progress.Line) (*recorder, error) {
 	r := &recorder{
 		options: o, selection: chosen, node: node, line: line, out: line.Above(os.Stdout),
 		name: recordingName(&o, time.Now()), library: msgs.Library(o.DefinitionPaths...),
-		lookAgain: make(chan struct{}, 1), discovery: !o.NoDiscovery, disk: diskguard.System{},
-		recorders: map[topicKey]*topicRecorder{}, watches: map[topicKey]*topicRecorder{}, unfit: selection.Names{}, warned: map[string]bool{},
-		definitions: definitions{node: node, fetched: map[string]*definition{}},
+		disk: diskguard.System{}, warned: map[string]bool{},
 	}
 	var err error
 	if r.clock, err = bridge.NewSimTime(node); err != nil {
 		return nil, err
 	}
-	if r.overrides, err = graph.QoSOverrides(o.QoSOverrides); err != nil {
+	overrides, err := graph.QoSOverrides(o.QoSOverrides)
+	if err != nil {
 		return nil, err
 	}
 	if o.Snapshot || o.SnapshotMode {
@@ -175,7 +240,12 @@ func newRecorder(o options, chosen *selection.Selection, node bridge.Node, line 
 	if r.settings, err = o.settle(); err != nil {
 		return nil, err
 	}
-	r.pausing, r.pausedAt = o.StartPaused, time.Now().UnixNano()
+	r.topics = subscription.New(subscription.Options{
+		Node: node, Clock: r.clock, Selection: chosen, Library: r.library, Overrides: overrides,
+		Discovery: !o.NoDiscovery, Snapshots: r.snapshots,
+		NewReceiver: r.newReceiver, Unfit: r.unfit, Declare: r.declare, Warn: r.warn,
+	})
+	r.topics.Pause(o.StartPaused)
 	if !o.SnapshotMode {
 		r.backlog = queue.New(int64(o.QueueSize))
 	}

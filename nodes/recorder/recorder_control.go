@@ -27,9 +27,7 @@ func (r *recorder) start(name string) error {
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.recorders = map[topicKey]*topicRecorder{}
-	r.mu.Unlock()
+	r.topics.Reset()
 	r.session.Store(s)
 	r.begin(s)
 	return nil
@@ -49,10 +47,7 @@ func (r *recorder) begin(s *session) {
 	s.begun = true
 	s.run()
 	r.announcer.fileOpened(r.file())
-	r.mu.Lock()
-	r.active, r.discovered = true, time.Now().Add(discoveryTime)
-	r.mu.Unlock()
-	r.look()
+	r.topics.Start(s.ctx)
 }
 
 // stop ends the recording: everything received by now is in its files when it returns. The node stays, and may start
@@ -80,10 +75,7 @@ func (r *recorder) finish() {
 func (r *recorder) end(reason string) error {
 	s := r.session.Load()
 	s.end(errNotRecording)
-	r.mu.Lock()
-	r.active = false
-	r.mu.Unlock()
-	r.unsubscribe()
+	r.topics.Stop()
 	err := s.close()
 	r.failed = errors.Join(r.failed, err)
 	if r.snapshots != nil {
@@ -140,7 +132,7 @@ func (r *recorder) report(s *session, reason string) {
 	for _, text := range t.droppedByTopic {
 		r.node.Log(bridge.Warn, "%s", text)
 	}
-	for _, text := range r.unheard() {
+	for _, text := range r.topics.Unheard() {
 		r.node.Log(bridge.Warn, "nothing was recorded of %s", text)
 	}
 	if reason = cmp.Or(reason, s.reason); reason != "" {
@@ -185,24 +177,9 @@ func (r *recorder) pause() { r.setPaused(true) }
 // resume records again what is received, and what was latched meanwhile.
 func (r *recorder) resume() { r.setPaused(false) }
 
-func (r *recorder) paused() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.pausing
-}
-
 func (r *recorder) setPaused(on bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if on == r.pausing {
+	if !r.topics.Pause(on) {
 		return
-	}
-	r.pausing = on
-	if on {
-		r.pausedAt = time.Now().UnixNano()
-	}
-	for _, rec := range r.recorders {
-		rec.Pause(on, r.pausedAt)
 	}
 	if s := r.session.Load(); on {
 		s.mu.Lock()

@@ -22,6 +22,7 @@ import (
 	"tapedeck/nodes/internal/formats"
 	"tapedeck/nodes/internal/progress"
 	"tapedeck/nodes/recorder/internal/selection"
+	"tapedeck/nodes/recorder/internal/subscription"
 )
 
 const patient = time.Minute // for what takes a moment on a machine of one's own
@@ -105,7 +106,7 @@ func number(n uint32) *std_msgs.UInt32 { return &std_msgs.UInt32{Data: n} }
 // publish sends the numbers and waits until they were received.
 func (d *deck) publish(p bridge.Publisher, numbers ...uint32) {
 	received := func() (n uint64) {
-		for _, rec := range d.recorded() {
+		for _, rec := range d.topics.Topics() {
 			if rec.Channel.Load().Topic == p.Topic() {
 				n += rec.Received.Load() + rec.Skipped.Load()
 			}
@@ -170,7 +171,7 @@ func TestRecorderStopsAndStartsAgain(t *testing.T) {
 			require.Equal(t, []uint32{1, 2}, numbers(t, first, "/n"), "it is complete while the recorder runs on")
 			_, _, err := d.split()
 			require.ErrorIs(t, err, errNotRecording)
-			_, _, err = d.subscribeTo([]string{"/n"}, nil)
+			_, _, err = d.topics.Subscribe([]string{"/n"}, nil)
 			require.ErrorIs(t, err, errNotRecording)
 
 			require.NoError(t, d.start("second"))
@@ -191,7 +192,7 @@ func TestRecorderPauses(t *testing.T) {
 		p := d.advertise("/n", codec.DefaultQoS())
 		d.publish(p, 1)
 		d.pause()
-		require.True(t, d.paused())
+		require.True(t, d.topics.Paused())
 		d.publish(p, 2)
 		d.resume()
 		d.publish(p, 3)
@@ -206,21 +207,21 @@ func TestRecorderDiscovery(t *testing.T) {
 		o.All = true
 		d := newDeck(t, o)
 		d.advertise("/a", codec.DefaultQoS())
-		d.stopDiscovery()
-		require.False(t, d.discovering())
+		d.topics.Discover(false)
+		require.False(t, d.topics.Discovering())
 		p, err := d.source.Advertise("/b", "std_msgs/msg/UInt32", codec.DefaultQoS())
 		require.NoError(t, err)
 		require.Never(t, func() bool { return p.Subscribers() > 0 }, 200*time.Millisecond, 10*time.Millisecond)
 
-		subscribed, unavailable, err := d.subscribeTo([]string{"/b", "/c", "/d"}, []string{"", "std_msgs/msg/UInt32"})
+		subscribed, unavailable, err := d.topics.Subscribe([]string{"/b", "/c", "/d"}, []string{"", "std_msgs/msg/UInt32"})
 		require.NoError(t, err)
 		require.Equal(t, []string{"/b", "/c"}, subscribed)
 		require.Equal(t, []string{"/d"}, unavailable)
 		d.advertise("/c", codec.DefaultQoS())
 		require.Subset(t, d.subscribedTopics(), []string{"/a", "/b", "/c"})
 
-		d.startDiscovery()
-		require.True(t, d.discovering())
+		d.topics.Discover(true)
+		require.True(t, d.topics.Discovering())
 		d.advertise("/d", codec.DefaultQoS())
 		require.NoError(t, d.end())
 	})
@@ -234,12 +235,12 @@ func TestRecorderWithoutDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, o)
 		d.advertise("/first", codec.DefaultQoS())
-		time.Sleep(discoveryTime / 2)
+		time.Sleep(subscription.DiscoveryTime / 2)
 		d.advertise("/early", codec.DefaultQoS())
-		time.Sleep(discoveryTime / 2)
+		time.Sleep(subscription.DiscoveryTime / 2)
 		late, err := d.source.Advertise("/late", "std_msgs/msg/UInt32", codec.DefaultQoS())
 		require.NoError(t, err)
-		time.Sleep(2 * discoveryTime)
+		time.Sleep(2 * subscription.DiscoveryTime)
 		require.Zero(t, late.Subscribers())
 		require.Subset(t, d.subscribedTopics(), []string{"/early", "/first"})
 		require.NoError(t, d.end())

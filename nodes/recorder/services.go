@@ -54,7 +54,7 @@ func (c control) onPause([]byte) (msgs.Message, error) {
 }
 
 func (c control) onIsPaused([]byte) (msgs.Message, error) {
-	return &srv.IsPaused_Response{Paused: c.paused()}, nil
+	return &srv.IsPaused_Response{Paused: c.topics.Paused()}, nil
 }
 
 func (c control) onResume(payload []byte) (msgs.Message, error) {
@@ -199,10 +199,10 @@ func (c control) onStartDiscovery([]byte) (msgs.Message, error) {
 	switch {
 	case !c.recording():
 		err = errNotRecording
-	case c.discovering():
+	case c.topics.Discovering():
 		err = errors.New("discovery is running")
 	default:
-		c.startDiscovery()
+		c.topics.Discover(true)
 	}
 	code, text := outcome(err)
 	return &srv.StartDiscovery_Response{ReturnCode: code, ErrorString: text}, nil
@@ -210,8 +210,8 @@ func (c control) onStartDiscovery([]byte) (msgs.Message, error) {
 
 func (c control) onStopDiscovery([]byte) (msgs.Message, error) {
 	var err error
-	if c.recording() && c.discovering() {
-		c.stopDiscovery()
+	if c.recording() && c.topics.Discovering() {
+		c.topics.Discover(false)
 	} else {
 		err = errors.New("discovery is not running")
 	}
@@ -220,7 +220,7 @@ func (c control) onStopDiscovery([]byte) (msgs.Message, error) {
 }
 
 func (c control) onIsDiscoveryRunning([]byte) (msgs.Message, error) {
-	return &srv.IsDiscoveryRunning_Response{Running: c.recording() && c.discovering()}, nil
+	return &srv.IsDiscoveryRunning_Response{Running: c.recording() && c.topics.Discovering()}, nil
 }
 
 func (c control) onSubscribeToTopics(payload []byte) (msgs.Message, error) {
@@ -233,7 +233,7 @@ func (c control) onSubscribeToTopics(payload []byte) (msgs.Message, error) {
 	if n := len(request.TopicTypes); n != 0 && n != len(request.Topics) {
 		err = fmt.Errorf("there are %d topics and %d types", len(request.Topics), n)
 	} else {
-		response.SubscribedTopics, response.UnavailableTopics, err = c.subscribeTo(request.Topics, request.TopicTypes)
+		response.SubscribedTopics, response.UnavailableTopics, err = c.topics.Subscribe(request.Topics, request.TopicTypes)
 	}
 	if err != nil {
 		response.UnavailableTopics = request.Topics

@@ -17,10 +17,11 @@ import (
 	"tapedeck/nodes/recorder/internal/diskguard"
 	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/queue"
+	"tapedeck/nodes/recorder/internal/subscription"
 )
 
 // errNotRecording is returned when no recording is running.
-var errNotRecording = errors.New("nothing is being recorded")
+var errNotRecording = subscription.ErrInactive
 
 // errEnds is returned when a recording is started while the recorder ends.
 var errEnds = errors.New("the recorder ends")
@@ -28,6 +29,7 @@ var errEnds = errors.New("the recorder ends")
 // session is one recording, from its start until it is stopped.
 type session struct {
 	recorder *recorder
+	recorded func() []*subscription.Topic
 	name     string // without the endings that the storage adds
 	path     string // "" in snapshot mode
 	started  time.Time
@@ -56,7 +58,8 @@ type session struct {
 // newSession creates the recording of that name. It is not written to before run.
 func (r *recorder) newSession(name string) (*session, error) {
 	s := &session{
-		recorder: r, name: name, started: time.Now(), stopping: make(chan struct{}), fileTotals: newFileTotals(),
+		recorder: r, recorded: r.topics.Topics, name: name, started: time.Now(), stopping: make(chan struct{}),
+		fileTotals: newFileTotals(),
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	if r.options.SnapshotMode {
@@ -103,7 +106,7 @@ func (r *recorder) newSession(name string) (*session, error) {
 // run starts what writes.
 func (s *session) run() {
 	r := s.recorder
-	paused := r.paused()
+	paused := r.topics.Paused()
 	s.mu.Lock()
 	s.began = r.clock.Now()
 	s.collected = s.began
@@ -237,7 +240,7 @@ func (s *session) finish(err error) {
 
 // onSplit is called when the writer has begun another file, at the log time t.
 func (s *session) onSplit(closed, opened string, t int64) {
-	list := s.recorder.recorded()
+	list := s.recorded()
 	s.mu.Lock()
 	s.next(list, opened)
 	s.mu.Unlock()
@@ -251,7 +254,7 @@ func (s *session) onSplit(closed, opened string, t int64) {
 // onError counts and reports an error of writing or completing files.
 func (s *session) onError(err error) {
 	r := s.recorder
-	list := r.recorded()
+	list := s.recorded()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var missing *codec.MissingError

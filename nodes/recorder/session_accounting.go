@@ -7,11 +7,12 @@ import (
 
 	"tapedeck/codec"
 	"tapedeck/nodes/recorder/internal/accounting"
+	"tapedeck/nodes/recorder/internal/subscription"
 )
 
-// fileTotals are the totals at the ends of files. Each message is in those of one file, as written or as dropped, even if
-// it got lost with the disk after it was written. They are guarded by session.mu, as are the counts of topicRecorder
-// that they are made of.
+// fileTotals are the totals at the ends of files. Each message is in those of one file, as written or as dropped, even
+// if it got lost with the disk after it was written. They are guarded by session.mu, as is Topic.Accounting that they
+// are made of.
 type fileTotals struct {
 	open     string // path of the file that is being written
 	failed   bool   // an error ended it
@@ -24,10 +25,10 @@ type fileTotals struct {
 	missing map[*codec.MissingError]*missing // that were counted
 }
 
-// topicCounts are counts of a topicRecorder. Those of several types may have the same topic.
+// topicCounts are counts of a topic. Those of several types may have the same topic.
 type topicCounts struct {
-	rec *topicRecorder
-	counts
+	rec *subscription.Topic
+	accounting.Counts
 }
 
 // missing is what was done about a *codec.MissingError.
@@ -40,36 +41,17 @@ func newFileTotals() fileTotals {
 	return fileTotals{late: map[string][]codec.Event{}, missing: map[*codec.MissingError]*missing{}}
 }
 
-// since returns what was counted after o. Received are the messages that are written or dropped by now.
-func (c counts) since(o counts) counts {
-	written, dropped := c.Written-o.Written, c.Dropped-o.Dropped
-	return counts{
-		Totals: codec.Totals{
-			Received: written + dropped, Written: written, Dropped: dropped, Lost: c.Lost - o.Lost,
-		},
-		throttled: c.throttled - o.throttled,
-	}
-}
-
-func (c counts) plus(o counts) counts {
-	return counts{
-		Totals: codec.Totals{
-			Received: c.Received + o.Received, Written: c.Written + o.Written, Dropped: c.Dropped + o.Dropped,
-			Lost: c.Lost + o.Lost,
-		},
-		throttled: c.throttled + o.throttled,
-	}
-}
-
 // newCounts returns what was counted and is in no totals yet.
-func (rec *topicRecorder) newCounts() counts { return rec.counts().since(rec.inTotals) }
+func newCounts(rec *subscription.Topic) accounting.Counts {
+	return rec.Counts().Since(rec.Accounting.InTotals)
+}
 
 // totalsEvents returns the events of totals, by topic.
 func totalsEvents(topics map[string][]topicCounts, start, end int64, whole bool) (events []codec.Event) {
 	for _, topic := range slices.Sorted(maps.Keys(topics)) {
-		var sum counts
+		var sum accounting.Counts
 		for _, c := range topics[topic] {
-			sum = sum.plus(c.counts)
+			sum = sum.Plus(c.Counts)
 		}
 		events = append(events, sum.Event(topic, start, end, whole))
 	}
@@ -79,7 +61,7 @@ func totalsEvents(topics map[string][]topicCounts, start, end int64, whole bool)
 // fileEvents returns the events for the end of a file: what was not written yet, and its totals.
 func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 	s.noteLosses()
-	list := s.recorder.recorded()
+	list := s.recorded()
 	if last {
 		s.notePause(s.recorder.clock.Now())
 		for _, rec := range list {
@@ -92,13 +74,13 @@ func (s *session) fileEvents(start, end int64, last bool) []codec.Event {
 	s.unconfirmed = map[string][]topicCounts{}
 	whole := map[string][]topicCounts{}
 	for _, rec := range list {
-		topic, c := rec.Name(), rec.newCounts()
-		if c.throttled > 0 {
+		topic, c := rec.Name(), newCounts(rec)
+		if c.Throttled > 0 {
 			events = append(events, codec.Event{Kind: codec.EventThrottle, Topic: topic, Time: start, Until: end,
-				Count: c.throttled, Text: "left out, as throttle asks"})
+				Count: c.Throttled, Text: "left out, as throttle asks"})
 		}
 		s.unconfirmed[topic] = append(s.unconfirmed[topic], topicCounts{rec, c})
-		whole[topic] = append(whole[topic], topicCounts{rec, rec.counts().since(counts{})})
+		whole[topic] = append(whole[topic], topicCounts{rec, rec.Counts().Since(accounting.Counts{})})
 	}
 	events = append(events, totalsEvents(s.unconfirmed, start, end, false)...)
 	if last && s.files.Several() {
@@ -116,17 +98,17 @@ func (s *session) confirm(e codec.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.unconfirmed[e.Topic] {
-		c.rec.inTotals = c.rec.inTotals.plus(c.counts)
+		c.rec.Accounting.InTotals = c.rec.Accounting.InTotals.Plus(c.Counts)
 	}
 	delete(s.unconfirmed, e.Topic)
 }
 
 // takeTotals returns the totals of what is in none yet. s.mu is held.
-func takeTotals(list []*topicRecorder) []codec.Event {
+func takeTotals(list []*subscription.Topic) []codec.Event {
 	topics := map[string][]topicCounts{}
 	for _, rec := range list {
-		if c := rec.newCounts(); c.Totals != (codec.Totals{}) {
-			rec.inTotals = rec.inTotals.plus(c)
+		if c := newCounts(rec); c.Totals != (codec.Totals{}) {
+			rec.Accounting.InTotals = rec.Accounting.InTotals.Plus(c)
 			topics[rec.Name()] = append(topics[rec.Name()], topicCounts{rec, c})
 		}
 	}
@@ -134,18 +116,18 @@ func takeTotals(list []*topicRecorder) []codec.Event {
 }
 
 // next continues with the totals of the next file. s.mu is held.
-func (s *session) next(list []*topicRecorder, opened string) {
+func (s *session) next(list []*subscription.Topic, opened string) {
 	if s.failed && !s.answered {
 		s.late[s.open] = takeTotals(list)
 	}
 	s.open, s.failed, s.answered = opened, false, false
 	for _, rec := range list {
-		rec.before = rec.Written.Load()
+		rec.Accounting.Before = rec.Written.Load()
 	}
 }
 
 // countMissing counts missing messages as dropped, once. s.mu is held.
-func (s *session) countMissing(list []*topicRecorder, err *codec.MissingError) *missing {
+func (s *session) countMissing(list []*subscription.Topic, err *codec.MissingError) *missing {
 	if m := s.missing[err]; m != nil {
 		return m
 	}
@@ -161,7 +143,7 @@ func (s *session) countMissing(list []*topicRecorder, err *codec.MissingError) *
 	s.failed = s.failed || current
 	for _, topic := range err.Topics {
 		name := topic.Channel.Topic
-		i := slices.IndexFunc(list, func(rec *topicRecorder) bool {
+		i := slices.IndexFunc(list, func(rec *subscription.Topic) bool {
 			own := rec.Channel.Load()
 			return own.Topic == name && own.Type == topic.Channel.Type
 		})
@@ -172,22 +154,22 @@ func (s *session) countMissing(list []*topicRecorder, err *codec.MissingError) *
 		n := min(topic.MessageCount, rec.Written.Load())
 		inTotals := uint64(0)
 		if current { // the first of the file may be some that were repeated
-			n = min(n, rec.Written.Load()-rec.before)
-			inTotals = n - min(n, rec.newCounts().Written) // the last are the missing ones
+			n = min(n, rec.Written.Load()-rec.Accounting.Before)
+			inTotals = n - min(n, newCounts(rec).Written) // the last are the missing ones
 		} else {
 			if written, ok := totals[name]; ok {
 				n = min(n, written)
 				totals[name] -= n
 			}
-			n = min(n, rec.inTotals.Written)
-			rec.before -= min(n, rec.before)
+			n = min(n, rec.Accounting.InTotals.Written)
+			rec.Accounting.Before -= min(n, rec.Accounting.Before)
 			inTotals = n
 		}
 		rec.Written.Add(-n)
 		rec.Dropped.Add(n)
-		rec.noted.Dropped += n
-		rec.inTotals.Written -= inTotals
-		rec.inTotals.Dropped += inTotals
+		rec.Accounting.Noted.Dropped += n
+		rec.Accounting.InTotals.Written -= inTotals
+		rec.Accounting.InTotals.Dropped += inTotals
 		m.inTotals[name] += inTotals
 	}
 	return m
@@ -196,7 +178,7 @@ func (s *session) countMissing(list []*topicRecorder, err *codec.MissingError) *
 // ending is codec.CreateOptions.Ending. It returns the totals of the file and those of its other events that are
 // missing.
 func (s *session) ending(err *codec.MissingError) []codec.Event {
-	list := s.recorder.recorded()
+	list := s.recorded()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.countMissing(list, err)
@@ -227,7 +209,7 @@ func (s *session) ending(err *codec.MissingError) []codec.Event {
 // noteLosses notes what was lost and dropped since it was called last.
 func (s *session) noteLosses() {
 	now := s.recorder.clock.Now()
-	list := s.recorder.recorded()
+	list := s.recorded()
 	why := "dropped, as the disk did not keep up"
 	if s.writer.Late() {
 		why = "dropped, as PNGs were not made as fast as pictures came"
@@ -235,8 +217,8 @@ func (s *session) noteLosses() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, rec := range list {
-		c := rec.counts()
-		if n := c.Lost - rec.noted.Lost; n > 0 {
+		c := rec.Counts()
+		if n := c.Lost - rec.Accounting.Noted.Lost; n > 0 {
 			when := rec.LossRange()
 			if when == (accounting.TimeRange{}) {
 				when = accounting.TimeRange{From: s.collected, Until: now}
@@ -244,11 +226,11 @@ func (s *session) noteLosses() {
 			s.journal.Note(codec.Event{Kind: codec.EventLost, Topic: rec.Name(), Time: when.From, Until: when.Until,
 				Count: n, Text: "lost on the way from a publisher"})
 		}
-		if n := c.Dropped - rec.noted.Dropped; n > 0 {
+		if n := c.Dropped - rec.Accounting.Noted.Dropped; n > 0 {
 			s.journal.Note(codec.Event{Kind: codec.EventDrop, Topic: rec.Name(), Time: s.collected, Until: now, Count: n,
 				Text: why})
 		}
-		rec.noted = c
+		rec.Accounting.Noted = c
 	}
 	s.collected = now
 }

@@ -13,6 +13,7 @@ import (
 	"tapedeck/nodes/recorder/internal/filewriter"
 	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
+	"tapedeck/nodes/recorder/internal/subscription"
 )
 
 func newTestReceiver(topic string, q *queue.Queue) *intake.Receiver {
@@ -20,10 +21,9 @@ func newTestReceiver(topic string, q *queue.Queue) *intake.Receiver {
 }
 
 // newTestSession returns a session that records /a to the file "0".
-func newTestSession() (*session, *topicRecorder) {
-	a := &topicRecorder{Receiver: newTestReceiver("/a", queue.New(1<<20))}
-	r := &recorder{recorders: map[topicKey]*topicRecorder{{}: a}}
-	s := &session{recorder: r, fileTotals: newFileTotals()}
+func newTestSession() (*session, *subscription.Topic) {
+	a := &subscription.Topic{Receiver: newTestReceiver("/a", queue.New(1<<20))}
+	s := &session{recorded: func() []*subscription.Topic { return []*subscription.Topic{a} }, fileTotals: newFileTotals()}
 	s.open = "0"
 	return s, a
 }
@@ -31,10 +31,10 @@ func newTestSession() (*session, *topicRecorder) {
 func (s *session) change(opened string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next(s.recorder.recorded(), opened)
+	s.next(s.recorded(), opened)
 }
 
-func missingOf(path string, a *topicRecorder, n uint64, events ...codec.Event) *codec.MissingError {
+func missingOf(path string, a *subscription.Topic, n uint64, events ...codec.Event) *codec.MissingError {
 	topics := []codec.TopicInfo{{Channel: a.Channel.Load(), MessageCount: n}}
 	return &codec.MissingError{Path: path, Topics: topics, Events: events, Err: syscall.ENOSPC}
 }
@@ -50,7 +50,7 @@ func TestTotalsOfAFileThatFailed(t *testing.T) {
 		a.Written.Store(10)
 		missing := missingOf("0", a, 3)
 		if late {
-			s.countMissing(s.recorder.recorded(), missing)
+			s.countMissing(s.recorded(), missing)
 			s.change("1")
 			a.Written.Add(5)
 		}
@@ -59,8 +59,8 @@ func TestTotalsOfAFileThatFailed(t *testing.T) {
 			s.change("1")
 			a.Written.Add(5)
 		}
-		require.Equal(t, uint64(5), a.newCounts().Written)
-		require.Zero(t, a.newCounts().Dropped)
+		require.Equal(t, uint64(5), newCounts(a).Written)
+		require.Zero(t, newCounts(a).Dropped)
 		require.Empty(t, s.late)
 	}
 }
@@ -70,7 +70,7 @@ func TestTotalsThatAreMissing(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s, a := newTestSession()
 		a.Written.Store(10)
-		s.unconfirmed = map[string][]topicCounts{"/a": {{a, a.newCounts()}}}
+		s.unconfirmed = map[string][]topicCounts{"/a": {{a, newCounts(a)}}}
 		s.confirm(totalsEvent(10, 0))
 		if late {
 			s.change("1")
@@ -85,8 +85,8 @@ func TestTotalsThatAreMissing(t *testing.T) {
 			a.Written.Add(5)
 		}
 		require.Equal(t, uint64(12), a.Written.Load())
-		require.Equal(t, uint64(5), a.newCounts().Written)
-		require.Zero(t, a.newCounts().Dropped)
+		require.Equal(t, uint64(5), newCounts(a).Written)
+		require.Zero(t, newCounts(a).Dropped)
 	}
 }
 
@@ -95,13 +95,13 @@ func TestRepeatedMessagesThatAreMissing(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s, a := newTestSession()
 		a.Written.Store(10)
-		s.unconfirmed = map[string][]topicCounts{"/a": {{a, a.newCounts()}}}
+		s.unconfirmed = map[string][]topicCounts{"/a": {{a, newCounts(a)}}}
 		s.confirm(totalsEvent(10, 0))
 		s.change("1")
 		a.Written.Add(2)
 		missing := missingOf("1", a, 3)
 		if late {
-			s.unconfirmed = map[string][]topicCounts{"/a": {{a, a.newCounts()}}}
+			s.unconfirmed = map[string][]topicCounts{"/a": {{a, newCounts(a)}}}
 			s.confirm(totalsEvent(2, 0))
 			missing.Events = []codec.Event{totalsEvent(2, 0)}
 			s.change("2")

@@ -174,7 +174,7 @@ func TestLatchedMessagesOfAPauseAreRecorded(t *testing.T) {
 		d.publish(latched, 1, 2)
 		d.publish(p, 10)
 		d.resume()
-		require.False(t, d.paused())
+		require.False(t, d.topics.Paused())
 		d.publish(p, 20)
 		d.pause()
 		d.publish(p, 30)
@@ -252,14 +252,19 @@ func TestLatchedMessagesAreBounded(t *testing.T) {
 	})
 }
 
+// lostMessages is a subscription that lost messages.
+type lostMessages uint64
+
+func (lostMessages) Topic() string  { return "" }
+func (n lostMessages) Lost() uint64 { return uint64(n) }
+func (lostMessages) Close() error   { return nil }
+
 func TestLossesAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("record"), "/n")
 		d.publish(d.advertise("/n", codec.DefaultQoS()), 1)
-		rec := d.recorded()[0]
-		rec.subscribing.Lock()
-		rec.gone = 3
-		rec.subscribing.Unlock()
+		rec := d.topics.Topics()[0]
+		rec.Add(lostMessages(3))
 		rec.Dropped.Add(2)
 		require.Equal(t, []losses{{"/n", 3, 2}}, d.losses())
 		require.NoError(t, d.end())
@@ -277,7 +282,7 @@ func TestDiagnostics(t *testing.T) {
 		d := newDeck(t, o)
 		p := d.advertise("/n", codec.DefaultQoS())
 		d.publish(p, 1)
-		for _, rec := range d.recorded() {
+		for _, rec := range d.topics.Topics() {
 			if rec.Channel.Load().Topic == "/n" {
 				rec.Dropped.Add(5)
 			}

@@ -1,13 +1,8 @@
 package main
 
 import (
-	"time"
-
-	"tapedeck/bridge"
 	"tapedeck/codec"
-	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
-	"tapedeck/nodes/recorder/internal/selection"
 	"tapedeck/nodes/recorder/internal/snapshot"
 )
 
@@ -30,13 +25,13 @@ func (r *recorder) newSnapshots() (err error) {
 		Live:     o.format().Live,
 		BaseName: r.baseName, Create: r.createSnapshot, Stamp: r.clock.Stamp,
 		Topics: func() (list []*queue.Topic) {
-			for _, rec := range r.recorded() {
+			for _, rec := range r.topics.Topics() {
 				list = append(list, rec.Topic)
 			}
 			return list
 		},
 		Latched: func(since func(*queue.Topic) int64) (list []*queue.Item) {
-			for _, rec := range r.recorded() {
+			for _, rec := range r.topics.Topics() {
 				list = rec.Latched(since(rec.Topic), list)
 			}
 			return list
@@ -46,7 +41,7 @@ func (r *recorder) newSnapshots() (err error) {
 				s.journal.Note(e)
 			}
 		},
-		Strict: func() bool { return time.Now().Before(r.discovered) }, Quit: func() { r.quit() },
+		Quit: func() { r.quit() },
 		Warn: r.warn, Log: r.node.Log,
 	})
 	return nil
@@ -61,53 +56,4 @@ func (r *recorder) createSnapshot(name string, metadata map[string]string) (code
 	o.Overwrite = false // which is for the recording, and could hit it
 	o.ChunkSize = min(o.ChunkSize, snapshotChunk)
 	return create(&o, &r.settings, name, metadata, nil)
-}
-
-// checkConditions makes the messages of the graph's topics be checked for conditions, also of topics that are not
-// recorded. r.mu is held.
-func (r *recorder) checkConditions(topics []bridge.Topic) {
-	for i := range topics {
-		topic := &topics[i]
-		if r.snapshots.Conditions[topic.Name] == nil || len(topic.Publishers) == 0 {
-			continue
-		}
-		for _, typeName := range selection.TypesOf(topic) {
-			key := topicKey{topic.Name, typeName}
-			rec, watch := r.recorders[key], r.watches[key]
-			switch {
-			case rec == nil && watch == nil:
-				if rec = r.watch(topic, typeName); rec == nil {
-					continue
-				}
-				r.watches[key] = rec
-			case rec == nil:
-				rec = watch
-				r.adapt(rec, topic, offersOf(topic, typeName))
-				r.define(rec, topic)
-			case watch != nil:
-				watch.close()
-				delete(r.watches, key)
-			}
-			r.snapshots.Check(rec.Receiver, &rec.checks)
-		}
-	}
-}
-
-// watch subscribes to a topic for its conditions alone; nil if that is not possible.
-func (r *recorder) watch(topic *bridge.Topic, typeName string) *topicRecorder {
-	offers := offersOf(topic, typeName)
-	rec := &topicRecorder{Receiver: intake.NewReceiver(r.channel(topic, typeName, offers), intake.Options{Clock: r.clock})}
-	if rec.Channel.Load().Schema.Encoding == "" {
-		rec.AwaitDefinition()
-	}
-	r.define(rec, topic)
-	r.snapshots.Check(rec.Receiver, &rec.checks)
-	rec.qos = r.request(topic.Name, offers)
-	subscription, err := r.node.Subscribe(topic.Name, typeName, rec.qos, rec.Take)
-	if err != nil {
-		r.warn("subscribe "+topic.Name, "cannot look for conditions on %s: %v", topic.Name, err)
-		return nil
-	}
-	rec.add(subscription)
-	return rec
 }

@@ -519,8 +519,8 @@ func TestConditionsThatCannotBeMet(t *testing.T) {
 	})
 	inBubble(t, "later", func(t *testing.T) {
 		d := newDeck(t, withSnapshots("record", "/load speed > 10", "/load data > 10"), "/n")
-		require.Eventually(t, func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.active }, patient, time.Millisecond)
-		d.startDiscovery() // which ends the time of the start
+		synctest.Wait()         // until topics are subscribed to
+		d.topics.Discover(true) // which ends the time of the start
 		p := d.advertiseType("/load", "std_msgs/msg/Float64")
 		d.publishFloat(p, 11)
 		d.snapshotFiles(1)
@@ -540,14 +540,10 @@ func TestConditionTopicsThatAreRecordedLater(t *testing.T) {
 		o := withSnapshots("record", "/load data > 10")
 		d := newDeck(t, o, "/n")
 		p := d.advertiseType("/load", "std_msgs/msg/Float64")
-		_, _, err := d.subscribeTo([]string{"/load"}, nil)
+		_, _, err := d.topics.Subscribe([]string{"/load"}, nil)
 		require.NoError(t, err)
-		d.look()
-		require.Eventually(t, func() bool {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			return len(d.watches) == 0 && d.recorders[topicKey{"/load", "std_msgs/msg/Float64"}].checks == snapshot.All
-		}, patient, time.Millisecond)
+		d.topics.Look()
+		synctest.Wait()
 		require.Equal(t, 1, p.Subscribers())
 		d.publishFloat(p, 11)
 		d.snapshotFiles(1)

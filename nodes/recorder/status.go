@@ -8,6 +8,7 @@ import (
 
 	"tapedeck/bridge"
 	"tapedeck/nodes/internal/progress"
+	"tapedeck/nodes/recorder/internal/subscription"
 )
 
 const (
@@ -32,9 +33,9 @@ func (s *status) update(now time.Time) {
 	if r.options.Quiet && s.diagnostics == nil {
 		return
 	}
-	list := r.recorded()
+	list := r.topics.Topics()
 	for _, rec := range list {
-		rec.meter.Update(now, rec.Received.Load(), rec.Bytes.Load())
+		rec.Meter.Update(now, rec.Received.Load(), rec.Bytes.Load())
 	}
 	if s.diagnostics != nil && now.Sub(s.published) >= diagnosticsPace {
 		s.published = now
@@ -75,7 +76,7 @@ func (r *recorder) state() string {
 		return "SNAPSHOTS"
 	case s.guard.Holds():
 		return "NO SPACE"
-	case r.paused():
+	case r.topics.Paused():
 		return "PAUSED"
 	}
 	return "RECORDING"
@@ -99,21 +100,21 @@ func (r *recorder) left() string {
 }
 
 // table returns the topics: those that lose messages first, then those with the most bytes.
-func (r *recorder) table(list []*topicRecorder) *progress.Table {
+func (r *recorder) table(list []*subscription.Topic) *progress.Table {
 	table := &progress.Table{Columns: []string{"topic", "messages/s", "MB/s", "received", "dropped", "lost", "MB waiting"}}
-	trouble := func(rec *topicRecorder) int { return min(1, int(rec.Dropped.Load()+rec.missed())) }
+	trouble := func(rec *subscription.Topic) int { return min(1, int(rec.Dropped.Load()+rec.Lost())) }
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b *topicRecorder) int {
-		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.meter.Bytes, a.meter.Bytes))
+	slices.SortStableFunc(list, func(a, b *subscription.Topic) int {
+		return cmp.Or(cmp.Compare(trouble(b), trouble(a)), cmp.Compare(b.Meter.Bytes, a.Meter.Bytes))
 	})
 	for _, rec := range list {
-		c := rec.counts()
+		c := rec.Counts()
 		waiting := int64(0)
 		if r.backlog != nil {
 			waiting = r.backlog.Waiting(rec.Topic)
 		}
 		table.Rows = append(table.Rows, []string{
-			rec.Channel.Load().Topic, fmt.Sprintf("%.1f", rec.meter.Messages), fmt.Sprintf("%.2f", rec.meter.Bytes/1e6),
+			rec.Channel.Load().Topic, fmt.Sprintf("%.1f", rec.Meter.Messages), fmt.Sprintf("%.2f", rec.Meter.Bytes/1e6),
 			fmt.Sprint(c.Received), fmt.Sprint(c.Dropped), fmt.Sprint(c.Lost), fmt.Sprintf("%.1f", float64(waiting)/1e6),
 		})
 	}
@@ -137,12 +138,12 @@ func (r *recorder) totals() (t totals) {
 	s := r.session.Load()
 	t.elapsed = time.Since(s.started)
 	t.snapshotsOnly = s.writer == nil
-	for _, rec := range r.recorded() {
+	for _, rec := range r.topics.Topics() {
 		t.topics++
-		c := rec.counts()
+		c := rec.Counts()
 		t.lost += c.Lost
 		t.dropped += c.Dropped
-		t.throttled += c.throttled
+		t.throttled += c.Throttled
 		if t.snapshotsOnly {
 			t.messages += c.Received
 		} else {

@@ -235,8 +235,8 @@ type losses struct {
 // losses returns what was lost of each topic, by topic.
 func (r *recorder) losses() []losses {
 	var list []losses
-	for _, rec := range r.recorded() {
-		l := losses{rec.Channel.Load().Topic, rec.missed(), rec.Dropped.Load()}
+	for _, rec := range r.topics.Topics() {
+		l := losses{rec.Channel.Load().Topic, rec.Lost(), rec.Dropped.Load()}
 		if n := len(list); n > 0 && list[n-1].topic == l.topic { // with another type
 			list[n-1].transport += l.transport
 			list[n-1].recorder += l.recorder

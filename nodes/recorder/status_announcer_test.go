@@ -134,12 +134,10 @@ func TestMessagesLostEvent(t *testing.T) {
 		d.advertise("/a", codec.DefaultQoS())
 		d.advertise("/b", codec.DefaultQoS())
 		lose := func(topic string, dropped, missed uint64) {
-			for _, rec := range d.recorded() {
+			for _, rec := range d.topics.Topics() {
 				if rec.Channel.Load().Topic == topic {
 					rec.Dropped.Add(dropped)
-					rec.subscribing.Lock()
-					rec.gone += missed
-					rec.subscribing.Unlock()
+					rec.Add(lostMessages(missed))
 				}
 			}
 		}
@@ -169,7 +167,7 @@ func TestMessagesLostEvent(t *testing.T) {
 			next(3).MessagesLostStatistics, "at the end at once")
 		require.NoError(t, d.start("second"))
 		d.advertise("/a", codec.DefaultQoS())
-		require.Eventually(t, func() bool { return len(d.recorded()) > 0 }, patient, time.Millisecond)
+		require.Eventually(t, func() bool { return len(d.topics.Topics()) > 0 }, patient, time.Millisecond)
 		lose("/a", 1, 0)
 		require.Equal(t, []rosbag2.MessagesLostEventTopicStat{{TopicName: "/a", MessagesLostInRecorder: 1}},
 			next(4).MessagesLostStatistics, "counted anew")

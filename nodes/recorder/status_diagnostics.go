@@ -7,6 +7,7 @@ import (
 	diag "tapedeck/msgs/diagnostic_msgs"
 	"tapedeck/nodes/internal/rospub"
 	"tapedeck/nodes/recorder/internal/diskguard"
+	"tapedeck/nodes/recorder/internal/subscription"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 type diagnostics struct {
 	*rospub.Diagnostics
 	recorder *recorder
-	troubles map[*topicRecorder]*trouble
+	troubles map[*subscription.Topic]*trouble
 }
 
 // trouble is how much a topic had lost, and when that became more.
@@ -33,16 +34,16 @@ func newDiagnostics(r *recorder) (*diagnostics, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &diagnostics{Diagnostics: d, recorder: r, troubles: map[*topicRecorder]*trouble{}}, nil
+	return &diagnostics{Diagnostics: d, recorder: r, troubles: map[*subscription.Topic]*trouble{}}, nil
 }
 
 // publish publishes the state at now.
-func (d *diagnostics) publish(now time.Time, list []*topicRecorder) {
+func (d *diagnostics) publish(now time.Time, list []*subscription.Topic) {
 	r := d.recorder
 	var topics []diag.DiagnosticStatus
-	current := map[*topicRecorder]*trouble{}
+	current := map[*subscription.Topic]*trouble{}
 	for _, rec := range list {
-		c := rec.counts()
+		c := rec.Counts()
 		t := d.troubles[rec]
 		if t == nil {
 			t = &trouble{}
@@ -55,7 +56,7 @@ func (d *diagnostics) publish(now time.Time, list []*topicRecorder) {
 			status := d.Status(rec.Channel.Load().Topic,
 				fmt.Sprintf("messages are missing: %d dropped, %d lost in transport", c.Dropped, c.Lost),
 				"received", c.Received, "written", c.Written, "dropped", c.Dropped, "lost", c.Lost, "messages/s",
-				fmt.Sprintf("%.1f", rec.meter.Messages))
+				fmt.Sprintf("%.1f", rec.Meter.Messages))
 			status.Level = diag.DiagnosticStatus_WARN
 			topics = append(topics, status)
 		}

@@ -19,12 +19,12 @@ func TestTableShowsTroubleFirst(t *testing.T) {
 			d.publish(d.advertise(topic, codec.DefaultQoS()), 1)
 		}
 		require.NoError(t, d.end()) // so that nothing is measured meanwhile
-		list := d.recorded()
+		list := d.topics.Topics()
 		for _, rec := range list {
-			rec.meter = accounting.Rate{}
+			rec.Meter = accounting.Rate{}
 			switch rec.Channel.Load().Topic {
 			case "/loud":
-				rec.meter.Messages, rec.meter.Bytes = 100, 5e6
+				rec.Meter.Messages, rec.Meter.Bytes = 100, 5e6
 			case "/lossy":
 				rec.Dropped.Add(3)
 			}

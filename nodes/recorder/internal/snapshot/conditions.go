@@ -22,7 +22,8 @@ const (
 )
 
 // Check makes a receiver check its messages for conditions, as far as its type is known by now, and updates checks.
-func (s *Set) Check(r *intake.Receiver, checks *Checks) {
+// A condition that does not suit the type ends the recorder if strict.
+func (s *Set) Check(r *intake.Receiver, checks *Checks, strict bool) {
 	c := r.Channel.Load()
 	if s.Conditions[c.Topic] == nil || r.AwaitsDefinition() || *checks == All ||
 		*checks == Some && len(c.Schema.Data) == 0 {
@@ -38,7 +39,7 @@ func (s *Set) Check(r *intake.Receiver, checks *Checks) {
 			continue
 		}
 		if d, err := condition.NewDetector(wanted, schema); err != nil {
-			s.reject(err)
+			s.reject(err, strict)
 		} else {
 			detectors = append(detectors, d)
 		}
@@ -64,8 +65,8 @@ func schemaOf(c *codec.Channel) (*cdr.Schema, error) {
 }
 
 // reject handles a condition that does not suit the type of its topic.
-func (s *Set) reject(err error) {
-	if !s.Strict() {
+func (s *Set) reject(err error, strict bool) {
+	if !strict {
 		s.Warn(err.Error(), "snapshot_condition: %v", err)
 		return
 	}

@@ -42,8 +42,7 @@ type Options struct {
 	Latched func(since func(*queue.Topic) int64) []*queue.Item
 
 	OnEvent func(codec.Event)                      // a snapshot began or failed
-	Strict  func() bool                            // reports whether a condition that does not suit its topic is fatal
-	Quit    func()                                 // is called after that; End returns the error
+	Quit    func()                                 // is called when a condition ended the recorder; End returns the error
 	Warn    func(what, format string, args ...any) // is called again for the same thing
 	Log     func(bridge.LogLevel, string, ...any)
 }

@@ -42,7 +42,7 @@ func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 		for i := range topics {
 			first = append(first, advertise(i))
 		}
-		require.Eventually(t, func() bool { return len(d.recorded()) == topics }, patient, time.Millisecond)
+		require.Eventually(t, func() bool { return len(d.topics.Topics()) == topics }, patient, time.Millisecond)
 		before := subscribers()
 		require.Len(t, before, topics)
 		for i, p := range first {
@@ -56,8 +56,8 @@ func TestManyTopicsAreSubscribedOnce(t *testing.T) {
 		for guid, topic := range before {
 			require.Equal(t, topic, after[guid])
 		}
-		for _, rec := range d.recorded() {
-			require.Len(t, rec.current(), 1)
+		for _, rec := range d.topics.Topics() {
+			require.Len(t, rec.Subscriptions(), 1)
 		}
 	})
 }
@@ -68,7 +68,7 @@ func TestUnheardTopics(t *testing.T) {
 		d := newDeck(t, testOptions("mcap"), "/loud", "/silent", "/typo")
 		d.advertise("/silent", codec.DefaultQoS())
 		d.publish(d.advertise("/loud", codec.DefaultQoS()), 1)
-		require.Equal(t, []string{"/silent: no message came", "/typo: nobody published it"}, d.unheard())
+		require.Equal(t, []string{"/silent: no message came", "/typo: nobody published it"}, d.topics.Unheard())
 	})
 }
 

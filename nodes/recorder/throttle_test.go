@@ -28,9 +28,9 @@ func TestRecorderThrottles(t *testing.T) {
 				require.NoError(t, p.Publish(data))
 			}
 			require.Eventually(t, func() bool {
-				for _, rec := range d.recorded() {
-					if c := rec.counts(); rec.Channel.Load().Topic == topic {
-						return c.Received == uint64(wanted) && c.throttled == uint64(10-wanted)
+				for _, rec := range d.topics.Topics() {
+					if c := rec.Counts(); rec.Channel.Load().Topic == topic {
+						return c.Received == uint64(wanted) && c.Throttled == uint64(10-wanted)
 					}
 				}
 				return false

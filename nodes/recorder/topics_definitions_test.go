@@ -8,13 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge"
 	"tapedeck/bridge/bridgetest"
 	"tapedeck/codec"
 	"tapedeck/msgs/rosidl"
 	tdi "tapedeck/msgs/type_description_interfaces"
 	"tapedeck/nodes/internal/formats"
-	"tapedeck/nodes/recorder/internal/intake"
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
@@ -62,7 +60,8 @@ func TestDefinitionIsFetched(t *testing.T) {
 			d.count("/a", 1, 2)
 			d.publish(n, 10)
 			d.count("/b", 3)
-			require.Eventually(t, func() bool { return len(d.recorded()) == 3 && !d.recorded()[1].AwaitsDefinition() }, patient,
+			require.Eventually(t, func() bool { return len(d.topics.Topics()) == 3 && !d.topics.Topics()[1].AwaitsDefinition() },
+				patient,
 				time.Millisecond)
 			require.NoError(t, d.end())
 			for topic, messages := range map[string][]uint32{"/a": {1, 2}, "/b": {3}} {
@@ -88,13 +87,11 @@ func TestDefinitionThatIsTooLate(t *testing.T) {
 				bridgetest.ServeTypeDescriptions(t, d.source, library, func(*tdi.GetTypeDescription_Response) { time.Sleep(delay) })
 			}
 			d.count("/a", 1)
-			written := func() bool { return d.recorded()[0].Written.Load() == 1 }
+			written := func() bool { return d.topics.Topics()[0].Written.Load() == 1 }
 			require.Never(t, written, queue.DefinitionWait/2, queue.DefinitionWait/20)
 			require.Eventually(t, written, patient, time.Millisecond)
 			if delay > 0 {
-				hash, err := library.Hash("robot/msg/Count")
-				require.NoError(t, err)
-				require.Eventually(t, func() bool { return d.definitions.known(hash) != "" }, patient, time.Millisecond)
+				time.Sleep(delay) // until it is known
 			}
 			d.count("/a", 2)
 			require.NoError(t, d.stop(""))
@@ -104,7 +101,7 @@ func TestDefinitionThatIsTooLate(t *testing.T) {
 			require.Equal(t, []uint32{1, 2}, numbers(t, d.path(), "/a"))
 			if delay > 0 {
 				require.NoError(t, d.start("second"))
-				require.Eventually(t, func() bool { return len(d.recorded()) == 1 }, patient, time.Millisecond)
+				require.Eventually(t, func() bool { return len(d.topics.Topics()) == 1 }, patient, time.Millisecond)
 				require.NoError(t, d.stop(""))
 				require.NotEmpty(t, channels(t, d.path(), "/a")[0].Schema.Data, "the next recording has it from the start")
 			}
@@ -117,22 +114,8 @@ func TestDefinitionThatNobodyTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeck(t, testOptions("mcap"), "/a")
 		d.count("/a", 1)
-		require.False(t, d.recorded()[0].AwaitsDefinition())
+		require.False(t, d.topics.Topics()[0].AwaitsDefinition())
 		require.NoError(t, d.end())
 		require.Equal(t, []uint32{1}, numbers(t, d.path(), "/a"))
-	})
-}
-
-// A node that does not become known cannot be asked either.
-func TestDefinitionOfANodeThatIsNotKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDeck(t, testOptions("mcap"), "/a")
-		c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
-		rec := &topicRecorder{Receiver: intake.NewReceiver(c, intake.Options{Clock: d.clock, Queue: d.backlog})}
-		rec.AwaitDefinition()
-		d.define(rec, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: "robot/msg/Count",
-			TypeHash: "RIHS01_0"}}})
-		require.True(t, rec.AwaitsDefinition())
-		require.Eventually(t, func() bool { return !rec.AwaitsDefinition() }, patient, time.Millisecond)
 	})
 }

@@ -1,4 +1,4 @@
-package main
+package subscription
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"tapedeck/nodes/recorder/internal/queue"
 )
 
-// fetchTime is how long a node has to tell a definition. One that is too late for a file is there for the next
+// fetchTime is how long a node has to return a definition. One that is too late for a file is there for the next
 // recording.
 const fetchTime = 10 * time.Second
 
-// definitions fetch those of types that are not at hand from the nodes that publish them.
+// definitions fetches definitions that are not at hand from the nodes that publish their types.
 type definitions struct {
 	node bridge.Node
 
@@ -72,79 +72,74 @@ func (d *definitions) fetch(e bridge.Endpoint) (string, error) {
 }
 
 // schemaOf returns the definition of a type with that hash, which may be "".
-func (r *recorder) schemaOf(typeName, hash string) (codec.Schema, error) {
-	text, err := r.library.Concatenated(typeName)
+func (s *Set) schemaOf(typeName, hash string) (codec.Schema, error) {
+	text, err := s.Library.Concatenated(typeName)
 	if err != nil {
-		if text = r.definitions.known(hash); text == "" {
+		if text = s.definitions.known(hash); text == "" {
 			return codec.Schema{}, err
 		}
 	}
 	return codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}, nil
 }
 
-// define has the definition of a stream's type fetched from one of its publishers, where it is not at hand. r.mu is
-// locked.
-func (r *recorder) define(rec *topicRecorder, topic *bridge.Topic) {
-	c := rec.Channel.Load()
-	if rec.fetching || !rec.AwaitsDefinition() {
+// define fetches the definition of a topic's type from one of its publishers, where it is not at hand. s.mu is held.
+func (s *Set) define(t *Topic, info *bridge.Topic) {
+	c := t.Channel.Load()
+	if t.fetching || !t.AwaitsDefinition() {
 		return
 	}
 	hashed := false
-	for _, p := range topic.Publishers {
+	for _, p := range info.Publishers {
 		if p.Type != c.Type || p.TypeHash == "" {
 			continue
 		}
 		hashed = true
 		if p.Node != "" {
-			rec.fetching = true
-			go r.fetch(rec, p)
+			t.fetching = true
+			go s.fetch(t, p)
 			return
 		}
 	}
 	switch {
-	case len(topic.Publishers) == 0:
+	case len(info.Publishers) == 0:
 	case !hashed:
-		rec.StopAwaiting()
-		r.declare(rec)
-		_, err := r.library.Concatenated(c.Type)
-		r.warnUndefined(c, err)
-	case !rec.expecting:
-		rec.expecting = true
-		time.AfterFunc(queue.DefinitionWait, func() { r.expect(rec) })
+		_, err := s.Library.Concatenated(c.Type)
+		s.leaveUndefined(t, err)
+	case !t.expecting:
+		t.expecting = true
+		time.AfterFunc(queue.DefinitionWait, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if !t.fetching && t.Channel.Load().Schema.Encoding == "" {
+				s.leaveUndefined(t, errors.New("its publisher's node is not known"))
+			}
+		})
 	}
 }
 
-// expect gives up where the node that could tell a definition did not become known.
-func (r *recorder) expect(rec *topicRecorder) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if c := rec.Channel.Load(); !rec.fetching && c.Schema.Encoding == "" {
-		rec.StopAwaiting()
-		r.declare(rec)
-		r.warnUndefined(c, errors.New("its publisher's node is not known"))
-	}
-}
-
-func (r *recorder) fetch(rec *topicRecorder, e bridge.Endpoint) {
-	text, err := r.definitions.fetch(e)
-	if err == nil && !rec.Define(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}) {
+func (s *Set) fetch(t *Topic, e bridge.Endpoint) {
+	text, err := s.definitions.fetch(e)
+	if err == nil && !t.Define(codec.Schema{Encoding: codec.SchemaROS2Msg, Data: []byte(text)}) {
 		err = errors.New("its publisher told it too late for this file")
 	}
+	defer s.Look() // conditions may want to know
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err != nil {
-		rec.StopAwaiting()
-		r.warnUndefined(rec.Channel.Load(), err)
+		s.leaveUndefined(t, err)
+	} else {
+		s.declare(t)
 	}
-	r.look() // conditions may want to know
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.declare(rec)
 }
 
-// warnUndefined says why a topic is recorded without the definition of its type.
-func (r *recorder) warnUndefined(c *codec.Channel, err error) {
+// leaveUndefined records a topic without the definition of its type. s.mu is held.
+func (s *Set) leaveUndefined(t *Topic, err error) {
+	t.StopAwaiting()
+	s.declare(t)
 	advice := ""
 	if errors.Is(err, rosidl.ErrUnknownType) {
 		advice = "; name the folder that has it with --definition-paths"
 	}
-	r.warn("type "+c.Type, "%s is recorded without its definition, its readers must know it: %v%s", c.Topic, err, advice)
+	c := t.Channel.Load()
+	s.Warn("type "+c.Type, "%s is recorded without its definition, its readers must know it: %v%s", c.Topic, err, advice)
 }

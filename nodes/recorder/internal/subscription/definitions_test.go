@@ -1,0 +1,32 @@
+package subscription
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tapedeck/bridge"
+	"tapedeck/codec"
+	"tapedeck/nodes/recorder/internal/intake"
+	"tapedeck/nodes/recorder/internal/queue"
+)
+
+// A node that does not become known cannot be asked for a definition.
+func TestDefinitionOfAnUnknownNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var warnings []string
+		s := New(Options{Warn: func(what, _ string, _ ...any) { warnings = append(warnings, what) }})
+		c := &codec.Channel{Topic: "/a", Type: "robot/msg/Count", Encoding: codec.EncodingCDR}
+		topic := &Topic{Receiver: intake.NewReceiver(c, intake.Options{})}
+		topic.AwaitDefinition()
+		s.define(topic, &bridge.Topic{Name: "/a", Publishers: []bridge.Endpoint{{Type: c.Type, TypeHash: "RIHS01_0"}}})
+		time.Sleep(queue.DefinitionWait - 1)
+		require.True(t, topic.AwaitsDefinition())
+		time.Sleep(1)
+		synctest.Wait()
+		require.False(t, topic.AwaitsDefinition())
+		require.Equal(t, []string{"type robot/msg/Count"}, warnings)
+	})
+}
