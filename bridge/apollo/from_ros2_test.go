@@ -81,6 +81,9 @@ func plainText(s string) string {
 // TestFromROS2 has worked values of each mapping.
 func TestFromROS2(t *testing.T) {
 	const header = `header:{timestamp_sec:1.70000000025e+09 sequence_num:0 frame_id:"here"}`
+	stamped := func(sensor string) string {
+		return strings.Replace(header, "0 frame", "0 "+sensor+"_timestamp:1700000000250000000 frame", 1)
+	}
 	float := func(v float32) []byte { return binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)) }
 	double := func(v float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)) }
 	imu := sensor_msgs.Imu{
@@ -154,33 +157,29 @@ func TestFromROS2(t *testing.T) {
 			Data: slices.Concat(float(1), float(2), float(-3), float(100), []byte{7, 1, 0, 0}, float(-0.25), make([]byte, 8),
 				float(float32(math.NaN())), float(0), float(0), float(0.75), []byte{8, 0, 0, 0}, float(0.5), make([]byte, 8)),
 		}, "apollo.drivers.PointCloud", "/points",
-			strings.Replace(header, "0 frame", "0 lidar_timestamp:1700000000250000000 frame",
-				1) + ` frame_id:"here" is_dense:true` +
+			stamped("lidar") + ` frame_id:"here" is_dense:true` +
 				` point:{x:1 y:2 z:-3 intensity:100 timestamp:1700000000000000000 ring:263} point:{x:nan y:0 z:0 intensity:1 timestamp:1700000000750000000 ring:8}` +
 				` measurement_time:1.70000000025e+09 width:2 height:1`,
 			[]string{"field normal of the points", "fractions and signs of point fields that are unsigned integers in Apollo"}},
 		"empty cloud": {"/points", &sensor_msgs.PointCloud2{Header: atStamp}, "apollo.drivers.PointCloud", "/points",
-			strings.Replace(header, "0 frame", "0 lidar_timestamp:1700000000250000000 frame",
-				1) + ` frame_id:"here" is_dense:false` +
+			stamped("lidar") + ` frame_id:"here" is_dense:false` +
 				` measurement_time:1.70000000025e+09 width:0 height:0`, nil},
 		"cloud with times since the epoch": {"/points", &sensor_msgs.PointCloud2{
 			Header: atStamp, Height: 2, Width: 1, PointStep: 8, RowStep: 12, IsBigendian: false,
 			Fields: []sensor_msgs.PointField{{Name: "timestamp", Datatype: 8, Count: 1}},
 			Data:   slices.Concat(double(1700000000.5), make([]byte, 4), double(1.7e18)),
 		}, "apollo.drivers.PointCloud", "/points",
-			strings.Replace(header, "0 frame", "0 lidar_timestamp:1700000000250000000 frame",
-				1) + ` frame_id:"here" is_dense:false` +
+			stamped("lidar") + ` frame_id:"here" is_dense:false` +
 				` point:{timestamp:1700000000500000000} point:{timestamp:1700000000000000000} measurement_time:1.70000000025e+09 width:1 height:2`, nil},
 		"image": {"/camera", &sensor_msgs.Image{Header: atStamp, Height: 1, Width: 2, Encoding: "yuv422_yuy2", Step: 4,
 			Data: []byte("abcd"), IsBigendian: 1},
-			"apollo.drivers.Image", "/camera", strings.Replace(header, "0 frame", "0 camera_timestamp:1700000000250000000 frame",
-				1) +
+			"apollo.drivers.Image", "/camera", stamped("camera") +
 				` frame_id:"here" measurement_time:1.70000000025e+09 height:1 width:2 encoding:"yuyv" step:4 data:"abcd"`,
 			[]string{"is_bigendian"}},
 		"compressed image": {"/camera/compressed", &sensor_msgs.CompressedImage{Header: atStamp, Format: "jpeg",
 			Data: []byte{0xff, 0xd8}},
 			"apollo.drivers.CompressedImage", "/camera/compressed",
-			strings.Replace(header, "0 frame", "0 camera_timestamp:1700000000250000000 frame", 1) +
+			stamped("camera") +
 				` frame_id:"here" format:"jpeg" data:"\xff\xd8" measurement_time:1.70000000025e+09`, nil},
 		"transforms": {"/tf", &tf2_msgs.TFMessage{Transforms: []geometry_msgs.TransformStamped{{
 			Header: atStamp, ChildFrameId: "there", Transform: geometry_msgs.Transform{Translation: geometry_msgs.Vector3{X: 1,
@@ -218,9 +217,8 @@ func TestFromROS2(t *testing.T) {
 			Classification:     2,
 			PositionCovariance: [6]float32{4, 1, 0, 9, 0, 0},
 		}}}, "apollo.drivers.ContiRadar", "/radar",
-			strings.Replace(header, "0 frame", "0 radar_timestamp:1700000000250000000 frame", 1) + ` contiobs:{` +
-				strings.Replace(header, "0 frame", "0 radar_timestamp:1700000000250000000 frame",
-					1) + ` obstacle_id:9 longitude_dist:1 lateral_dist:2 longitude_vel:0 lateral_vel:0` +
+			stamped("radar") + ` contiobs:{` +
+				stamped("radar") + ` obstacle_id:9 longitude_dist:1 lateral_dist:2 longitude_vel:0 lateral_vel:0` +
 				` longitude_dist_rms:2 lateral_dist_rms:3 longitude_vel_rms:0 lateral_vel_rms:0 longitude_accel:0 lateral_accel:0 longitude_accel_rms:0 lateral_accel_rms:0` +
 				` length:0 width:0 obstacle_class:0}`, []string{"classifications that Apollo does not have",
 				"covariances between axes, along z and of sizes", "uuids that are not numbers", "z values"}},

@@ -459,6 +459,12 @@ func TestReads(t *testing.T) {
 	for _, topic := range info.Topics {
 		channels = append(channels, topic.Channel)
 	}
+	values := map[protoreflect.Kind]protoreflect.Value{
+		protoreflect.StringKind: protoreflect.ValueOfString("set"), protoreflect.BytesKind: protoreflect.ValueOfBytes([]byte{1}),
+		protoreflect.DoubleKind: protoreflect.ValueOfFloat64(0.5), protoreflect.FloatKind: protoreflect.ValueOfFloat32(0.5),
+		protoreflect.Uint32Kind: protoreflect.ValueOfUint32(7), protoreflect.Uint64Kind: protoreflect.ValueOfUint64(7),
+		protoreflect.BoolKind: protoreflect.ValueOfBool(true), protoreflect.EnumKind: protoreflect.ValueOfEnum(1),
+	}
 	seen := 0
 	for _, c := range channels {
 		if pairOf(c.Type) == nil || pairOf(c.Type).reads == nil {
@@ -480,27 +486,9 @@ func TestReads(t *testing.T) {
 					set(f.Message(), name, func(b []byte) []byte { return around(one(f.Number(), b)) })
 					continue
 				}
+				require.Contains(t, values, f.Kind(), name)
 				m := dynamicpb.NewMessage(d)
-				switch f.Kind() {
-				case protoreflect.StringKind:
-					m.Set(f, protoreflect.ValueOfString("set"))
-				case protoreflect.BytesKind:
-					m.Set(f, protoreflect.ValueOfBytes([]byte("set")))
-				case protoreflect.DoubleKind:
-					m.Set(f, protoreflect.ValueOfFloat64(0.5))
-				case protoreflect.FloatKind:
-					m.Set(f, protoreflect.ValueOfFloat32(0.5))
-				case protoreflect.Uint32Kind:
-					m.Set(f, protoreflect.ValueOfUint32(7))
-				case protoreflect.Uint64Kind:
-					m.Set(f, protoreflect.ValueOfUint64(7))
-				case protoreflect.BoolKind:
-					m.Set(f, protoreflect.ValueOfBool(true))
-				case protoreflect.EnumKind:
-					m.Set(f, protoreflect.ValueOfEnum(1))
-				default:
-					require.Fail(t, "a field of another kind", name)
-				}
+				m.Set(f, values[f.Kind()])
 				b, err := proto.MarshalOptions{AllowPartial: true}.Marshal(m)
 				require.NoError(t, err)
 				out, losses := translated(t, c, around(b))

@@ -135,6 +135,10 @@ func (l *live) tf(parent, child string, x float64) {
 	}}})
 }
 
+func actorInfo(id uint32, blueprint, role string) carla_msgs.CarlaActorInfo {
+	return carla_msgs.CarlaActorInfo{Id: id, Type: blueprint, Rolename: role}
+}
+
 func (l *live) list(actors ...carla_msgs.CarlaActorInfo) {
 	l.t.Helper()
 	l.write("/carla/actor_list", &carla_msgs.CarlaActorList{Actors: actors})
@@ -187,15 +191,15 @@ func TestActorsAppear(t *testing.T) {
 	l.write("/odom", odometryAt(2))
 	l.tick(2)
 	// A list that comes late: what is in the log stays as it is, and is the same actor.
-	l.list(carla_msgs.CarlaActorInfo{Id: 1, Type: "spectator"},
-		carla_msgs.CarlaActorInfo{Id: 42, Type: "vehicle.audi.tt", Rolename: "hero"},
-		carla_msgs.CarlaActorInfo{Id: 43, Type: "walker.pedestrian.0002", Rolename: "child"},
-		carla_msgs.CarlaActorInfo{Id: 1000, Type: "static.prop.box"})
+	l.list(actorInfo(1, "spectator", ""),
+		actorInfo(42, "vehicle.audi.tt", "hero"),
+		actorInfo(43, "walker.pedestrian.0002", "child"),
+		actorInfo(1000, "static.prop.box", ""))
 	l.write("/carla/child/odometry", odometryAt(3))
 	l.write("/carla/child/collision", &carla_msgs.CarlaCollisionEvent{OtherActorId: 42})
 	l.write("/carla/hero/odometry", odometryAt(4))
 	l.tick(3)
-	l.list(carla_msgs.CarlaActorInfo{Id: 42, Type: "vehicle.audi.tt", Rolename: "hero"})
+	l.list(actorInfo(42, "vehicle.audi.tt", "hero"))
 	l.write("/carla/child/odometry", odometryAt(5))
 	log := l.done()
 
@@ -223,17 +227,15 @@ func TestActorsAppear(t *testing.T) {
 func TestIDsUsedAgain(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
-	l.list(carla_msgs.CarlaActorInfo{Id: 5, Type: "static.prop.box"},
-		carla_msgs.CarlaActorInfo{Id: 6, Type: "static.prop.bin"})
+	l.list(actorInfo(5, "static.prop.box", ""), actorInfo(6, "static.prop.bin", ""))
 	l.tick(1)
-	l.list(carla_msgs.CarlaActorInfo{Id: 5, Type: "vehicle.audi.tt", Rolename: "hero"},
-		carla_msgs.CarlaActorInfo{Id: 6, Type: "static.prop.bin"})
+	l.list(actorInfo(5, "vehicle.audi.tt", "hero"), actorInfo(6, "static.prop.bin", ""))
 	l.write("/carla/hero/odometry", odometryAt(1))
 	l.write("/carla/actor5/odometry", odometryAt(1))
 	l.tick(2)
 	l.list()
 	l.tick(3)
-	l.list(carla_msgs.CarlaActorInfo{Id: 6, Type: "static.prop.bin"})
+	l.list(actorInfo(6, "static.prop.bin", ""))
 	log := l.done()
 	require.Equal(t, [][]uint32{{5, 6}, {1000}, nil, {6}}, ids(packets[carla.EventAddList](t, log)))
 	require.Equal(t, []carla.EventDelList{nil, {5}, {6, 1000}, nil}, packets[carla.EventDelList](t, log))
@@ -276,8 +278,8 @@ func TestTransforms(t *testing.T) {
 func TestSensors(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.tick(0)
-	l.list(carla_msgs.CarlaActorInfo{Id: 2, Type: "vehicle.audi.tt", Rolename: "hero"},
-		carla_msgs.CarlaActorInfo{Id: 3, Type: "sensor.camera.rgb"},
+	l.list(actorInfo(2, "vehicle.audi.tt", "hero"),
+		actorInfo(3, "sensor.camera.rgb", ""),
 		carla_msgs.CarlaActorInfo{Id: 4, Type: "sensor.other.gnss", ParentId: 2})
 	l.tf("map", "hero", 100)
 	l.tf("hero", "roof", 1)
@@ -320,7 +322,7 @@ func TestControls(t *testing.T) {
 		ManualGearShift: true})
 	l.write("/carla/hero/vehicle_control_cmd", &carla_msgs.CarlaEgoVehicleControl{Reverse: true, HandBrake: true,
 		Brake: 0.5})
-	l.list(carla_msgs.CarlaActorInfo{Id: 9, Type: "walker.pedestrian.0003", Rolename: "other"})
+	l.list(actorInfo(9, "walker.pedestrian.0003", "other"))
 	l.write("/carla/other/odometry", odometryAt(0))
 	log := l.done()
 	vehicles := packets[carla.AnimVehicleList](t, log)
@@ -578,7 +580,7 @@ func TestSplitLog(t *testing.T) {
 	l := newLive(t, WriteOptions{Map: "Town01"})
 	l.Writer = NewWriter(file, WriteOptions{Map: "Town01"})
 	l.tick(0)
-	l.list(carla_msgs.CarlaActorInfo{Id: 3, Type: "static.prop.box"})
+	l.list(actorInfo(3, "static.prop.box", ""))
 	l.write("/carla/hero/odometry", odometryAt(1))
 	l.tick(1)
 	l.tick(2)

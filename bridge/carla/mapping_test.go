@@ -1,14 +1,11 @@
 package carla
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"tapedeck/bridge/internal/mapping"
 	"tapedeck/codec/carla"
 )
 
@@ -50,13 +47,4 @@ func TestParseMapping(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "mapping.yaml")
-	_, err := LoadMapping(path)
-	require.ErrorContains(t, err, "open CARLA mapping: open "+path)
-	require.NoError(t, os.WriteFile(path, make([]byte, mapping.MaxSize+1), 0o644))
-	_, err = LoadMapping(path)
-	require.EqualError(t, err, "CARLA mapping "+path+" is larger than 1 MiB: is it a mapping?")
-	require.NoError(t, os.WriteFile(path, []byte("map: [1]"), 0o644))
-	_, err = LoadMapping(path)
-	require.ErrorContains(t, err, "CARLA mapping "+path+": yaml")
 }

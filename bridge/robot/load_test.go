@@ -1,14 +1,10 @@
 package robot
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"tapedeck/bridge/internal/mapping"
 )
 
 func TestLoadMapping(t *testing.T) {
@@ -71,12 +67,6 @@ func TestParseMapping(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "mapping.yaml")
-	_, err := LoadMapping(path)
-	require.ErrorContains(t, err, "open robot mapping: open "+path)
-	require.NoError(t, os.WriteFile(path, make([]byte, mapping.MaxSize+1), 0o644))
-	_, err = LoadMapping(path)
-	require.EqualError(t, err, "robot mapping "+path+" is larger than 1 MiB: is it a mapping?")
 }
 
 func TestMappingOfParameters(t *testing.T) {

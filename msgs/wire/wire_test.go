@@ -168,36 +168,16 @@ func TestSwap(t *testing.T) {
 	}
 }
 
+// TestForeignStrings decodes and skips strings and wstrings of other programs, which have no NUL, or units of 2 bytes.
 func TestForeignStrings(t *testing.T) {
-	for name, c := range map[string]struct {
-		body, want string
-		rest       int
-	}{
-		"without NUL":  {"03000000 616263", "abc", 0},
-		"length 0":     {"00000000", "", 0},
-		"NUL within":   {"04000000 61006200", "a\x00b", 0},
-		"bytes behind": {"02000000 6100 ff", "a", 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			payload := unhex(t, "00010000"+c.body)
-			d := NewDecoder(payload)
-			require.Equal(t, c.want, d.String(0))
-			require.NoError(t, d.Err())
-			require.Equal(t, c.rest, d.Remaining())
-
-			d.Reset(payload)
-			d.SkipString()
-			require.NoError(t, d.Err())
-			require.Equal(t, c.rest, d.Remaining())
-		})
-	}
-}
-
-func TestWStringWidth(t *testing.T) {
 	for name, c := range map[string]struct {
 		payload, want string
 		rest          int
 	}{
+		"string without NUL":            {"00010000 03000000 616263", "abc", 0},
+		"string of length 0":            {"00010000 00000000", "", 0},
+		"string with NUL within":        {"00010000 04000000 61006200", "a\x00b", 0},
+		"string and bytes behind":       {"00010000 02000000 6100 ff", "a", 1},
 		"4 bytes, behind it a byte":     {"00010000 02000000 68000000 69000000 09", "hi", 1},
 		"2 bytes at the end":            {"00010000 02000000 6800 6900", "hi", 0},
 		"2 bytes, behind it much":       {"00010000 02000000 6800 6900 0000000000000000", "hi", 8},
@@ -208,13 +188,17 @@ func TestWStringWidth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			payload := unhex(t, c.payload)
+			read, skip := (*Decoder).WString, (*Decoder).SkipWString
+			if strings.HasPrefix(name, "string") {
+				read, skip = (*Decoder).String, (*Decoder).SkipString
+			}
 			d := NewDecoder(payload)
-			require.Equal(t, c.want, d.WString(0))
+			require.Equal(t, c.want, read(d, 0))
 			require.NoError(t, d.Err())
 			require.Equal(t, c.rest, d.Remaining())
 
 			d.Reset(payload)
-			d.SkipWString()
+			skip(d)
 			require.NoError(t, d.Err())
 			require.Equal(t, c.rest, d.Remaining())
 		})
